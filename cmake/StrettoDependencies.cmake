@@ -1,0 +1,50 @@
+# Everything Stretto stands on. `./dev setup` installs it; a missing piece says so in one line.
+
+set(STRETTO_DEPS ${CMAKE_SOURCE_DIR}/.deps CACHE PATH "Where ./dev setup puts libtorch and sentencepiece")
+
+find_package(Threads REQUIRED)
+find_package(ZLIB REQUIRED)
+find_package(ICU REQUIRED COMPONENTS uc i18n)
+find_package(OpenSSL REQUIRED COMPONENTS Crypto)
+find_package(PkgConfig REQUIRED)
+pkg_check_modules(ZSTD REQUIRED IMPORTED_TARGET libzstd)
+pkg_check_modules(XXHASH REQUIRED IMPORTED_TARGET libxxhash)
+pkg_check_modules(ARCHIVE REQUIRED IMPORTED_TARGET libarchive)
+find_package(CLI11 REQUIRED)
+find_package(nlohmann_json REQUIRED)
+
+# Static, with hidden symbols: Debian's shared one and libtorch both export protobuf.
+add_library(stretto_sentencepiece INTERFACE)
+if(NOT EXISTS ${STRETTO_DEPS}/sentencepiece/lib/libsentencepiece.a)
+  message(FATAL_ERROR "sentencepiece is not in ${STRETTO_DEPS}: run ./dev setup")
+endif()
+target_include_directories(stretto_sentencepiece SYSTEM INTERFACE ${STRETTO_DEPS}/sentencepiece/include)
+target_link_libraries(stretto_sentencepiece INTERFACE
+  ${STRETTO_DEPS}/sentencepiece/lib/libsentencepiece_train.a
+  ${STRETTO_DEPS}/sentencepiece/lib/libsentencepiece.a)
+target_link_options(stretto_sentencepiece INTERFACE
+  -Wl,--exclude-libs,libsentencepiece.a:libsentencepiece_train.a)
+
+if(STRETTO_ENGINE)
+  set(STRETTO_LIBTORCH "$ENV{STRETTO_LIBTORCH}" CACHE PATH "An existing libtorch (folder with include/ and lib/)")
+  set(libtorch ${STRETTO_LIBTORCH})
+  if(NOT libtorch)
+    set(libtorch ${STRETTO_DEPS}/torch/torch)
+  endif()
+  if(NOT EXISTS ${libtorch}/lib/libtorch_cpu.so)
+    message(FATAL_ERROR "no libtorch in ${libtorch}: run ./dev setup, or set STRETTO_LIBTORCH=/path/to/libtorch")
+  endif()
+  find_package(OpenMP REQUIRED COMPONENTS CXX)
+  add_library(stretto_torch INTERFACE)
+  target_include_directories(stretto_torch SYSTEM INTERFACE
+    ${libtorch}/include ${libtorch}/include/torch/csrc/api/include)
+  # libtorch brings its own libgomp with the same soname; linking the compiler's is harmless.
+  target_link_libraries(stretto_torch INTERFACE
+    ${libtorch}/lib/libtorch_cpu.so ${libtorch}/lib/libc10.so OpenMP::OpenMP_CXX)
+  # The CUDA wheel's libtorch_cpu.so itself needs libcudart and libcupti.
+  target_link_options(stretto_torch INTERFACE -Wl,--allow-shlib-undefined
+    -Wl,-rpath,${libtorch}/lib)
+  if(STRETTO_CUDA)
+    include(StrettoCuda)
+  endif()
+endif()

@@ -1,0 +1,25 @@
+# A room is a folder of src/ and an object library. stretto_core holds the rooms without libtorch,
+# stretto_engine those with it; the command line links the first and opens the second when needed.
+
+# stretto_core_room(NAME [LIBRARIES…]): all .cpp files of src/NAME.
+function(stretto_core_room name)
+  file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/${name}/*.cpp)
+  add_library(stretto_${name} OBJECT ${sources})
+  target_include_directories(stretto_${name} PUBLIC ${CMAKE_SOURCE_DIR}/src)
+  target_link_libraries(stretto_${name} PUBLIC ${ARGN} PRIVATE stretto_warnings)
+  target_sources(stretto_core PRIVATE $<TARGET_OBJECTS:stretto_${name}>)
+  target_link_libraries(stretto_core PUBLIC ${ARGN})
+endfunction()
+
+# stretto_engine_room(NAME [SOURCES…]): the given files of src/NAME, or all of its .cpp files.
+function(stretto_engine_room name)
+  set(sources ${ARGN})
+  if(NOT sources)
+    file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/${name}/*.cpp)
+  endif()
+  add_library(stretto_${name} OBJECT ${sources})
+  target_include_directories(stretto_${name} PUBLIC ${CMAKE_SOURCE_DIR}/src)
+  target_link_libraries(stretto_${name} PUBLIC stretto_torch PRIVATE stretto_warnings)
+  target_precompile_headers(stretto_${name} REUSE_FROM stretto_pch)
+  target_sources(stretto_engine PRIVATE $<TARGET_OBJECTS:stretto_${name}>)
+endfunction()

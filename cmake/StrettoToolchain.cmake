@@ -1,0 +1,32 @@
+# Compiler cache, linker, warnings and sanitizers.
+
+find_program(STRETTO_CCACHE ccache)
+if(STRETTO_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
+  # With a precompiled header ccache needs these freedoms, else every file is a miss.
+  set(stretto_launcher ${CMAKE_COMMAND} -E env
+      CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime
+      CCACHE_BASEDIR=${CMAKE_SOURCE_DIR} CCACHE_NOHASHDIR=1 ${STRETTO_CCACHE})
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${stretto_launcher})
+  set(CMAKE_C_COMPILER_LAUNCHER ${stretto_launcher})
+endif()
+
+add_library(stretto_warnings INTERFACE)
+target_compile_options(stretto_warnings INTERFACE
+  $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wno-missing-field-initializers -Wno-unused-parameter>)
+if(STRETTO_WERROR)
+  target_compile_options(stretto_warnings INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Werror>)
+endif()
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  # g++ 12 sees ghosts in std::string and std::optional when it optimises (GCC bugs 105329, 105651, 80635).
+  target_compile_options(stretto_warnings INTERFACE
+    $<$<COMPILE_LANGUAGE:CXX>:-Wno-restrict -Wno-array-bounds -Wno-maybe-uninitialized
+    -Wno-stringop-overflow -Wno-stringop-overread>)
+  # -fpch-preprocess lets ccache see through the precompiled header.
+  target_compile_options(stretto_warnings INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-fpch-preprocess>)
+endif()
+
+if(STRETTO_SANITIZE)
+  add_compile_options(-fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
+                      -O1 -g)
+  add_link_options(-fsanitize=address,undefined)
+endif()

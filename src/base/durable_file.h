@@ -1,0 +1,42 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <string_view>
+
+namespace stretto {
+
+/// A new file that is on the disk, not only in the system's cache, once `close` has returned.
+///
+/// Interrupted and short writes go on where they stopped. A failed fsync is final: the system may
+/// have dropped the pages, so that a second fsync would report success for bytes that are lost.
+///
+///     DurableFile file(path, "checkpoint.model");  // passes failpoints checkpoint.model.open, …
+///     file.write(bytes);
+///     file.close();
+class DurableFile {
+ public:
+  /// Creates `path`, which must not exist.
+  /// @param failpoints  prefix of the failpoints `.open`, `.write`, `.fsync` and `.close`
+  /// Throws Error(kIo), as all members do.
+  DurableFile(std::filesystem::path path, std::string failpoints);
+  ~DurableFile();  ///< closes without fsync when `close` was not called; leaves the file there
+  DurableFile(const DurableFile&) = delete;
+  DurableFile& operator=(const DurableFile&) = delete;
+
+  void write(std::string_view bytes);
+  /// Checks the size, fsyncs and closes.
+  void close();
+  uint64_t size() const { return size_; }  ///< bytes written so far
+
+ private:
+  [[noreturn]] void fail(std::string_view action, int errno_value) const;
+
+  std::filesystem::path path_;
+  std::string failpoints_;
+  int fd_ = -1;
+  uint64_t size_ = 0;
+};
+
+}  // namespace stretto

@@ -1,0 +1,123 @@
+#include "base/json.h"
+
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/error.h"
+#include "base/text.h"
+
+namespace stretto {
+namespace {
+
+constexpr size_t kMaxDepth = 64;
+
+std::string place(std::string_view bytes, std::string_view where, size_t offset) {
+  const std::string_view before = bytes.substr(0, std::min(offset, bytes.size()));
+  size_t line = 1;
+  for (const char c : before) line += c == '\n' ? 1 : 0;
+  const size_t line_start =
+      before.rfind('\n') == std::string_view::npos ? 0 : before.rfind('\n') + 1;
+  return std::string(where) + ":" + std::to_string(line) + ":" +
+         std::to_string(before.size() - line_start + 1);
+}
+
+// Walks over the text once without building anything. The library alone would take the last of two
+// equal keys and recurse without limit when a deep value is copied or freed.
+template <typename Json>
+class Guard : public nlohmann::json_sax<Json> {
+ public:
+  using number_integer_t = typename Json::number_integer_t;
+  using number_unsigned_t = typename Json::number_unsigned_t;
+  using number_float_t = typename Json::number_float_t;
+  using string_t = typename Json::string_t;
+  using binary_t = typename Json::binary_t;
+
+  bool null() override { return true; }
+  bool boolean(bool) override { return true; }
+  bool number_integer(number_integer_t) override { return true; }
+  bool number_unsigned(number_unsigned_t) override { return true; }
+  bool number_float(number_float_t, const string_t&) override { return true; }
+  bool string(string_t&) override { return true; }
+  bool binary(binary_t&) override { return true; }
+  bool start_object(size_t) override { return enter(); }
+  bool end_object() override { return leave(); }
+  bool start_array(size_t) override { return enter(); }
+  bool end_array() override { return leave(); }
+
+  bool key(string_t& name) override {
+    if (keys_.back().insert(name).second) return true;
+    reason_ = "key \"" + printable(name) + "\" stands twice in one object";
+    return false;
+  }
+
+  bool parse_error(size_t position, const std::string& token,
+                   const nlohmann::detail::exception& fault) override {
+    offset_ = position == 0 ? 0 : position - 1;
+    reason_ = describe(fault.what());
+    return false;
+  }
+
+  size_t offset() const { return offset_; }
+  const std::string& reason() const { return reason_; }
+
+ private:
+  bool enter() {
+    if (keys_.size() == kMaxDepth) {
+      reason_ = "nested deeper than " + std::to_string(kMaxDepth) + " levels";
+      return false;
+    }
+    keys_.emplace_back();
+    return true;
+  }
+  bool leave() {
+    keys_.pop_back();
+    return true;
+  }
+  // "[json.exception.parse_error.101] parse error at line 1, column 2: syntax error …": the end.
+  static std::string describe(std::string_view what) {
+    const size_t at = what.find(": ");
+    return printable(at == std::string_view::npos ? what : what.substr(at + 2), 300);
+  }
+
+  std::vector<std::set<std::string>> keys_;
+  size_t offset_ = SIZE_MAX;
+  std::string reason_;
+};
+
+template <typename Json>
+Json parse(std::string_view bytes, std::string_view where, size_t max_bytes) {
+  if (max_bytes > 0 && bytes.size() > max_bytes) {
+    throw Error(ExitCode::kBadData, std::string(where) + ": JSON of " + human_bytes(bytes.size()) +
+                                        ", at most " + human_bytes(max_bytes) + " is expected");
+  }
+  // The library takes a zero byte for the end and ignores what follows.
+  if (const size_t zero = bytes.find('\0'); zero != std::string_view::npos) {
+    throw Error(ExitCode::kBadData, place(bytes, where, zero) + ": a zero byte is not JSON");
+  }
+  Guard<Json> guard;
+  if (!Json::sax_parse(bytes.begin(), bytes.end(), &guard)) {
+    const std::string at =
+        guard.offset() == SIZE_MAX ? std::string(where) : place(bytes, where, guard.offset());
+    throw Error(ExitCode::kBadData, at + ": " + guard.reason());
+  }
+  try {
+    return Json::parse(bytes.begin(), bytes.end());
+  } catch (const nlohmann::json::exception& fault) {
+    throw Error(ExitCode::kBadData, std::string(where) + ": " + printable(fault.what(), 300));
+  }
+}
+
+}  // namespace
+
+nlohmann::json parse_json(std::string_view bytes, std::string_view where, size_t max_bytes) {
+  return parse<nlohmann::json>(bytes, where, max_bytes);
+}
+
+nlohmann::ordered_json parse_ordered_json(std::string_view bytes, std::string_view where,
+                                          size_t max_bytes) {
+  return parse<nlohmann::ordered_json>(bytes, where, max_bytes);
+}
+
+}  // namespace stretto

@@ -1,0 +1,20 @@
+#pragma once
+
+#include <cstddef>
+#include <nlohmann/json.hpp>
+#include <string_view>
+
+namespace stretto {
+
+/// Parses JSON that may be broken or hostile. Refused, besides what the grammar refuses: nesting
+/// deeper than 64, a key twice in one object, invalid UTF-8, more than `max_bytes` (0 = no limit).
+///
+/// @param where  the file, for the message
+/// Throws Error(kBadData) as "<where>:<line>:<column>: <reason>".
+nlohmann::json parse_json(std::string_view bytes, std::string_view where, size_t max_bytes);
+
+/// As parse_json, but members keep the order in which they stand in the text.
+nlohmann::ordered_json parse_ordered_json(std::string_view bytes, std::string_view where,
+                                          size_t max_bytes);
+
+}  // namespace stretto

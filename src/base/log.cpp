@@ -1,0 +1,111 @@
+#include "base/log.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <mutex>
+#include <string>
+
+#include "base/file.h"
+#include "base/system_info.h"
+#include "base/text.h"
+
+namespace stretto::log {
+namespace {
+
+// The screen and the log file are one for the process, and so is this.
+struct Logger {
+  std::mutex mutex;
+  ScreenHooks hooks;
+  bool quiet = false;
+  int fd = -1;
+  bool file_failed = false;
+};
+
+Logger& logger() {
+  static Logger instance;
+  return instance;
+}
+
+bool write_all(int fd, std::string_view bytes) {
+  while (!bytes.empty()) {
+    const ssize_t count = ::write(fd, bytes.data(), bytes.size());
+    if (count < 0 && errno == EINTR) continue;
+    if (count <= 0) return false;
+    bytes.remove_prefix(static_cast<size_t>(count));
+  }
+  return true;
+}
+
+// Every line of a message is made safe for terminals on its own.
+std::string safe_lines(std::string_view prefix, std::string_view message) {
+  std::string text(prefix);
+  bool first = true;
+  for (const std::string& line : split(message, '\n')) {
+    if (!first) text += '\n';
+    text += printable(line, 1 << 20);
+    first = false;
+  }
+  text += '\n';
+  return text;
+}
+
+void emit(std::string_view prefix, std::string_view message, bool on_screen) {
+  const std::string text = safe_lines(prefix, message);
+  Logger& log = logger();
+  const std::lock_guard lock(log.mutex);
+  if (on_screen || !log.quiet) {
+    if (log.hooks.clear != nullptr) log.hooks.clear(log.hooks.context);
+    std::fwrite(text.data(), 1, text.size(), stderr);
+    if (log.hooks.redraw != nullptr) log.hooks.redraw(log.hooks.context);
+  }
+  if (log.fd >= 0 && !write_all(log.fd, utc_now() + " " + text) && !log.file_failed) {
+    // A full disk must not end a training run, nor flood the screen.
+    log.file_failed = true;
+    const std::string reason = "warning: cannot write the log file; later lines may be missing\n";
+    std::fwrite(reason.data(), 1, reason.size(), stderr);
+  }
+}
+
+}  // namespace
+
+void info(std::string_view message) {
+  emit("", message, false);
+}
+void warn(std::string_view message) {
+  emit("warning: ", message, true);
+}
+void error(std::string_view message) {
+  emit("error: ", message, true);
+}
+
+void open_file(const std::filesystem::path& path) {
+  const int fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+  if (fd < 0) throw_io_error("cannot open the log", path, errno);
+  Logger& log = logger();
+  const std::lock_guard lock(log.mutex);
+  if (log.fd >= 0) ::close(log.fd);
+  log.fd = fd;
+  log.file_failed = false;
+}
+
+void close_file() {
+  Logger& log = logger();
+  const std::lock_guard lock(log.mutex);
+  if (log.fd >= 0) ::close(log.fd);
+  log.fd = -1;
+}
+
+void set_screen_hooks(ScreenHooks hooks) {
+  const std::lock_guard lock(logger().mutex);
+  logger().hooks = hooks;
+}
+
+void set_quiet(bool quiet) {
+  const std::lock_guard lock(logger().mutex);
+  logger().quiet = quiet;
+}
+
+}  // namespace stretto::log

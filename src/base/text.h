@@ -1,0 +1,35 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace stretto {
+
+/// The candidate nearest to `name` by optimal-string-alignment edit distance, if it is near enough
+/// to be a plausible slip (at most a third of the longer length, at least 1); empty otherwise.
+std::string closest(std::string_view name, std::span<const std::string> candidates);
+
+std::string join(std::span<const std::string> parts, std::string_view separator);
+std::vector<std::string> split(std::string_view text, char separator);
+std::string trim(std::string_view text);
+
+/// "1,234,567"
+std::string with_thousands(int64_t value);
+/// "1.2 GiB", "340 KiB", "12 B"
+std::string human_bytes(uint64_t bytes);
+/// "2h 05m", "3m 20s", "4.2s"
+std::string human_duration(double seconds);
+/// Fixed-point, `%.{decimals}f`.
+std::string fixed(double value, int decimals);
+/// Shortest form that reads back to the same double.
+std::string shortest(double value);
+
+/// True when `text` is well-formed UTF-8 (no overlong forms, no surrogates).
+bool is_valid_utf8(std::string_view text);
+/// Replaces C0 and C1 control characters (but tab) so that data can never drive a terminal.
+std::string printable(std::string_view text, size_t max_bytes = 200);
+
+}  // namespace stretto

@@ -1,0 +1,174 @@
+#include "cli/command.h"
+
+#include <algorithm>
+#include <cctype>
+#include <charconv>
+#include <iostream>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "config/schema.h"
+
+namespace stretto::cli {
+namespace {
+
+// A word that no option took: a mistyped option, or one positional too many.
+[[noreturn]] void refuse_extra(const std::string& command, CLI::App& app, const std::string& word) {
+  const std::string help = "`" + command + " --help` lists the options";
+  if (!word.starts_with("-")) {
+    throw Error(ExitCode::kUsage, command + ": unexpected `" + printable(word) + "`", help);
+  }
+  std::vector<std::string> names;
+  for (const auto* option : app.get_options()) {
+    for (const auto& name : option->get_lnames()) names.push_back("--" + name);
+  }
+  const std::string typed = word.substr(0, word.find('='));
+  std::string near = closest(typed, names);
+  if (near.empty() && typed.size() > 3) {  // `--checkpoints` for `--checkpoint`, `--ref` for …
+    for (const auto& name : names) {
+      if (name.starts_with(typed) || typed.starts_with(name)) near = name;
+    }
+  }
+  throw Error(ExitCode::kUsage, command + ": unknown option `" + printable(typed) + "`",
+              near.empty() ? help : "did you mean `" + near + "`? " + help);
+}
+
+void check_extras(const std::string& command, CLI::App& app) {
+  const auto extras = app.remaining(false);
+  const auto parts = app.get_subcommands({});
+  if (!parts.empty() && !extras.empty() && !extras.front().starts_with("-")) {
+    std::vector<std::string> names;
+    for (const auto* part : parts) names.push_back(part->get_name());
+    const std::string near = closest(extras.front(), names);
+    throw Error(
+        ExitCode::kUsage,
+        command + ": there is no `" + printable(extras.front()) + "`; there are " +
+            join(names, ", "),
+        near.empty() ? "`" + command + " --help` explains them" : "did you mean `" + near + "`?");
+  }
+  for (const auto& word : extras) {
+    if (word.starts_with("-") && word != "--") refuse_extra(command, app, word);
+  }
+  if (!extras.empty()) refuse_extra(command, app, extras.front());
+  for (auto* sub : app.get_subcommands()) check_extras(command + " " + sub->get_name(), *sub);
+}
+
+// "Could not convert: --beam = x" and "--beam: 1 required INT missing" in our own words.
+std::string in_our_words(const CLI::ParseError& error) {
+  const std::string text = error.what();
+  const std::string kind = error.get_name();
+  if (kind == "ConversionError") {
+    const size_t colon = text.find(": "), equals = text.find(" = ");
+    if (colon != std::string::npos && equals != std::string::npos && equals > colon) {
+      return "`" + printable(text.substr(equals + 3)) + "` is no value for " +
+             text.substr(colon + 2, equals - colon - 2) + ", which takes a number";
+    }
+  }
+  if (kind == "ArgumentMismatch") return text.substr(0, text.find(':')) + " needs a value";
+  if (kind == "RequiredError") {
+    if (text.starts_with("A subcommand")) return "a word is missing after it";
+    const size_t end = text.find(" is required");
+    if (end != std::string::npos) return text.substr(0, end) + " is missing";
+  }
+  return printable(text, 1000);
+}
+
+}  // namespace
+
+const Command& find_command(const std::string& name) {
+  std::vector<std::string> names;
+  for (const auto& command : commands()) {
+    if (name == command.name) return command;
+    names.emplace_back(command.name);
+  }
+  const std::string near = closest(name, names);
+  throw Error(ExitCode::kUsage, "unknown command `" + printable(name) + "`",
+              near.empty() ? "commands: " + join(names, ", ") : "did you mean `" + near + "`?");
+}
+
+DeclaredCommand declare(const Command& command) {
+  auto app = std::make_unique<CLI::App>(command.summary, std::string("stretto ") + command.name);
+  app->set_help_flag("-h,--help", "print this help");
+  app->allow_extras();
+  app->get_formatter()->column_width(32);
+  app->get_formatter()->label("OPTIONS", "OPTION…");
+  app->get_formatter()->label("REQUIRED", "");
+  app->footer(std::string("Examples:\n") + command.examples);
+  auto run = command.declare(*app);
+  return {std::move(app), std::move(run)};
+}
+
+int run_command(const Command& command, const std::vector<std::string>& words) {
+  auto declared = declare(command);
+  const std::string name = std::string("stretto ") + command.name;
+  try {
+    // CLI11 takes the words from the back.
+    declared.app->parse(std::vector<std::string>(words.rbegin(), words.rend()));
+  } catch (const CLI::CallForHelp&) {
+    std::cout << declared.app->help();
+    return 0;
+  } catch (const CLI::ParseError& error) {
+    // A mistyped option often is the cause of what CLI11 complains about.
+    check_extras(name, *declared.app);
+    std::string whole = name;
+    for (const auto* part : declared.app->get_subcommands()) whole += " " + part->get_name();
+    throw Error(ExitCode::kUsage, whole + ": " + in_our_words(error),
+                "`" + whole + " --help` shows how it is used");
+  }
+  check_extras(name, *declared.app);
+  return declared.run();
+}
+
+CLI::Validator whole_number(int64_t min, int64_t max) {
+  return CLI::Validator(
+      [min, max](const std::string& text) -> std::string {
+        int64_t value = 0;
+        const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+        const bool whole = error == std::errc() && end == text.data() + text.size();
+        if (whole && value >= min && value <= max) return "";
+        return "must be a whole number from " + std::to_string(min) +
+               (max < INT64_MAX ? " to " + std::to_string(max) : " on") + ", got `" +
+               printable(text) + "`";
+      },
+      "");
+}
+
+CLI::Validator number_between(double min, double max) {
+  return CLI::Validator(
+      [min, max](const std::string& text) -> std::string {
+        double value = 0;
+        const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+        const bool number = error == std::errc() && end == text.data() + text.size();
+        if (number && value >= min && value <= max) return "";
+        return "must be a number from " + config::number_text(min) + " to " +
+               config::number_text(max) + ", got `" + printable(text) + "`";
+      },
+      "");
+}
+
+CLI::Validator one_of(std::vector<std::string> choices) {
+  return CLI::Validator(
+      [choices = std::move(choices)](std::string& text) -> std::string {
+        if (std::find(choices.begin(), choices.end(), text) != choices.end()) return "";
+        const std::string near = closest(text, choices);
+        return "must be one of " + join(choices, ", ") + ", got `" + printable(text) + "`" +
+               (near.empty() ? "" : "; did you mean `" + near + "`?");
+      },
+      "");
+}
+
+bool is_override(const std::string& word) {
+  const size_t equals = word.find('=');
+  if (equals == std::string::npos || equals == 0) return false;
+  bool has_dot = false;
+  for (const char c : word.substr(0, equals)) {
+    if (c == '.') {
+      has_dot = true;
+    } else if (std::isalnum(static_cast<unsigned char>(c)) == 0 && c != '_' && c != '-') {
+      return false;
+    }
+  }
+  return has_dot;
+}
+
+}  // namespace stretto::cli

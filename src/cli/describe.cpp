@@ -1,0 +1,54 @@
+#include "config/describe.h"
+
+#include <iostream>
+
+#include "cli/command.h"
+#include "experiment/experiment_schema.h"
+
+namespace stretto::cli {
+namespace {
+
+struct Options {
+  std::vector<std::string> names;
+  bool markdown = false, schema = false, keys = false;
+};
+
+int run(const Options& options) {
+  experiment::Experiment defaults;
+  const auto schema = experiment::experiment_schema(defaults);
+  if (options.markdown) {
+    std::cout << config::reference_markdown(schema);
+  } else if (options.schema) {
+    std::cout << config::json_schema(schema);
+  } else if (options.keys) {
+    for (const auto& key : schema.keys) std::cout << key.path << "\n";
+  } else if (options.names.empty()) {
+    std::cout << config::describe(schema, "");
+  }
+  // All of them or none: an unknown name is an error before anything is printed.
+  std::string text;
+  for (const auto& name : options.names) {
+    text += (text.empty() ? "" : "\n") + config::describe(schema, name);
+  }
+  std::cout << text;
+  return 0;
+}
+
+}  // namespace
+
+std::function<int()> declare_describe(CLI::App& app) {
+  auto options = std::make_shared<Options>();
+  app.add_option("NAME", options->names,
+                 "sections (optim), keys (optim.lr) or components (adamw); none: all sections")
+      ->type_name("");
+  app.add_flag("--markdown", options->markdown, "the whole reference: docs/config.md");
+  app.add_flag("--schema", options->schema, "JSON schema, as `stretto schema` prints it");
+  app.add_flag("--keys", options->keys, "the name of every key, one a line");
+  return [options] { return run(*options); };
+}
+
+std::function<int()> declare_schema(CLI::App&) {
+  return [] { return run({.schema = true}); };
+}
+
+}  // namespace stretto::cli

@@ -1,0 +1,16 @@
+#pragma once
+
+#include <filesystem>
+
+#include "experiment/engine_api.h"
+
+namespace stretto::cli {
+
+/// Opens libstretto_engine.so beside the program (or in ../lib), once.
+/// Throws Error(kUsage) with the loader's reason when it is not there or does not fit.
+const experiment::EngineApi& engine();
+
+/// Where `engine()` would find it; empty when it is not there.
+std::filesystem::path engine_path();
+
+}  // namespace stretto::cli

@@ -1,0 +1,150 @@
+// stretto: the command line. It links no libtorch; see cli/engine.h.
+
+#include <array>
+#include <cstdlib>
+#include <iostream>
+#include <new>
+#include <typeinfo>
+
+#include "base/error.h"
+#include "base/log.h"
+#include "cli/command.h"
+#include "cli/version.h"
+
+namespace stretto::cli {
+namespace {
+
+constexpr std::array kCommands{
+    Command{"train", "train a model, or go on with a run",
+            "  stretto train my.toml\n"
+            "  stretto train my.toml --run runs/big model.d_model=512 optim.lr=7e-4\n"
+            "  stretto train my.toml --run runs/big train.max_steps=50000   # go on for longer",
+            &declare_train},
+    Command{"eval", "score a run: loss, perplexity, BLEU",
+            "  stretto eval runs/my\n"
+            "  stretto eval runs/my --checkpoint averaged --json\n"
+            "  stretto eval runs/my --src test.en --tgt test.de decode.beam_size=8",
+            &declare_eval},
+    Command{"infer", "translate lines from stdin or files",
+            "  stretto infer runs/my < input.txt > output.txt\n"
+            "  echo \"a red house\" | stretto infer runs/my --beam 8 --nbest 3 --scores\n"
+            "  stretto infer runs/my --checkpoint 8000,9000,10000 input.txt   # an ensemble",
+            &declare_infer},
+    Command{"score", "BLEU, chrF, chrF++ or TER of text, as sacreBLEU has them",
+            "  stretto score --metric bleu --reference test.de < output.txt\n"
+            "  stretto score --metric chrf++ --reference a.de b.de --json < output.txt",
+            &declare_score},
+    Command{"tokenizer", "train a sub-word model, split text, join it again",
+            "  stretto tokenizer train --vocab-size 8000 --output my.model a.txt b.txt.gz\n"
+            "  stretto tokenizer encode my.model < text > pieces\n"
+            "  stretto tokenizer decode runs/my < pieces > text",
+            &declare_tokenizer},
+    Command{"average", "mean of the weights of several checkpoints",
+            "  stretto average runs/my --last 5\n"
+            "  stretto average runs/my --checkpoints 8000,9000,10000 --name late",
+            &declare_average},
+    Command{"report", "write report.html of a run anew", "  stretto report runs/my",
+            &declare_report},
+    Command{"check", "say what is wrong with a configuration, without training",
+            "  stretto check my.toml\n"
+            "  stretto check my.toml model.d_model=512 --resolved",
+            &declare_check},
+    Command{"describe", "explain a section, a key or a component",
+            "  stretto describe\n"
+            "  stretto describe optim\n"
+            "  stretto describe schedule.warmup_steps adamw",
+            &declare_describe},
+    Command{"schema", "JSON schema of the configuration, for editors",
+            "  stretto schema > stretto.schema.json", &declare_schema},
+    Command{"doctor", "what this machine has, and what would make it faster",
+            "  stretto doctor\n  stretto doctor --json", &declare_doctor},
+    Command{"completion", "completion for bash, zsh or fish",
+            "  eval \"$(stretto completion bash)\"                            # in ~/.bashrc\n"
+            "  stretto completion zsh > ~/.zfunc/_stretto\n"
+            "  stretto completion fish > ~/.config/fish/completions/stretto.fish",
+            &declare_completion},
+};
+
+std::string overview() {
+  std::string text =
+      "Stretto trains and runs sequence models.\n\n"
+      "usage: stretto COMMAND [OPTION…]\n\n";
+  for (const auto& command : kCommands) {
+    std::string name = command.name;
+    name.resize(12, ' ');
+    text += "  " + name + command.summary + "\n";
+  }
+  text +=
+      "\n  --version   print the version\n"
+      "  --help      print this, or, after a command, its options and examples\n\n"
+      "Examples:\n"
+      "  stretto check my.toml\n"
+      "  stretto train my.toml --run runs/my optim.lr=7e-4\n"
+      "  stretto infer runs/my < input.txt > output.txt\n";
+  return text;
+}
+
+int dispatch(const std::vector<std::string>& words) {
+  if (words.empty()) {
+    std::cerr << overview();
+    return static_cast<int>(ExitCode::kUsage);
+  }
+  const std::string& first = words.front();
+  if (first == "--help" || first == "-h" || (first == "help" && words.size() == 1)) {
+    std::cout << overview();
+    return 0;
+  }
+  if (first == "--version") {
+    std::cout << "stretto " << kVersion << "\n";
+    return 0;
+  }
+  if (first == "help") return run_command(find_command(words[1]), {"--help"});
+  if (first.starts_with("-")) {
+    throw Error(ExitCode::kUsage, "unknown option `" + first + "`",
+                "`stretto --help` lists the commands");
+  }
+  return run_command(find_command(first), {words.begin() + 1, words.end()});
+}
+
+// The first line says what is wrong; below it some libraries print a stack.
+std::string first_line(const std::string& text) {
+  const char* trace = std::getenv("STRETTO_TRACE");
+  if (trace != nullptr && std::string(trace) == "1") return text;
+  return text.substr(0, text.find('\n'));
+}
+
+int fail(ExitCode code, const std::string& message) {
+  log::error(message);
+  return static_cast<int>(code);
+}
+
+}  // namespace
+
+std::span<const Command> commands() {
+  return kCommands;
+}
+
+}  // namespace stretto::cli
+
+int main(int argc, char** argv) {
+  using namespace stretto;
+  using namespace stretto::cli;
+  try {
+    const int code = dispatch({argv + 1, argv + argc});
+    std::cout.flush();
+    if (!std::cout) {
+      throw Error(ExitCode::kIo, "cannot write to stdout", "is the disk full, or the pipe closed?");
+    }
+    return code;
+  } catch (const Error& error) {
+    return fail(error.code(), error.message());
+  } catch (const std::bad_alloc&) {
+    return fail(ExitCode::kOutOfMemory,
+                "out of memory\n  halve data.max_tokens and double train.update_freq: the batch of "
+                "an update stays the same");
+  } catch (const std::exception& error) {
+    return fail(ExitCode::kNumeric, first_line(error.what()) +
+                                        "\n  this should not happen: run it again with "
+                                        "STRETTO_TRACE=1 and report what it prints");
+  }
+}

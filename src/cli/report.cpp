@@ -1,0 +1,50 @@
+#include <iostream>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "cli/command.h"
+#include "cli/run_config.h"
+#include "report/html_report.h"
+
+namespace stretto::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string status_of(const std::vector<report::MetricsEvent>& events) {
+  if (events.empty()) return "no event yet";
+  const auto& last = events.back();
+  if (last.event != "end") return "stopped at update " + std::to_string(last.step);
+  return last.reason ? "finished: " + *last.reason : "finished";
+}
+
+int run(const fs::path& directory) {
+  const auto loaded = load_run(directory, {});
+  const fs::path metrics = directory / "metrics.jsonl";
+  if (!fs::exists(metrics)) {
+    throw Error(ExitCode::kUsage, directory.string() + " has no metrics.jsonl",
+                "training writes it; there is nothing to show yet");
+  }
+  const auto& options = loaded.options;
+  report::ReportContent content{.title = options.run.name.empty()
+                                             ? fs::absolute(directory).lexically_normal().filename()
+                                             : fs::path(options.run.name),
+                                .config_toml = read_file(directory / "config.toml"),
+                                .events = report::read_metrics(metrics),
+                                .max_steps = options.train.max_steps};
+  content.status = status_of(content.events);
+  const fs::path page = directory / "report.html";
+  report::write_html_report(page, content);
+  std::cout << page.string() << "\n";
+  return 0;
+}
+
+}  // namespace
+
+std::function<int()> declare_report(CLI::App& app) {
+  auto directory = std::make_shared<std::string>();
+  app.add_option("RUN", *directory, "run folder")->required()->type_name("");
+  return [directory] { return run(*directory); };
+}
+
+}  // namespace stretto::cli

@@ -1,0 +1,68 @@
+#include "cli/run_config.h"
+
+#include "base/error.h"
+#include "base/file.h"
+#include "base/text.h"
+#include "experiment/experiment_schema.h"
+
+namespace stretto::cli {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+bool may_change(const config::Key& key) {
+  return key.meta.change == config::Change::kFree || key.path.starts_with("data.test_");
+}
+
+}  // namespace
+
+void require_run(const fs::path& run_directory) {
+  if (!fs::is_directory(run_directory)) {
+    throw Error(ExitCode::kUsage, "no run folder at " + run_directory.string(),
+                "train first: stretto train CONFIG --run " + run_directory.string());
+  }
+  if (!fs::exists(run_directory / "config.toml") || !fs::exists(run_directory / "run.json")) {
+    throw Error(ExitCode::kUsage,
+                run_directory.string() + " is not a run: config.toml or run.json is missing",
+                "give the folder that `stretto train` wrote");
+  }
+}
+
+experiment::LoadedExperiment load_run(const fs::path& run_directory,
+                                      const std::vector<std::string>& overrides) {
+  require_run(run_directory);
+  const fs::path path = run_directory / "config.toml";
+  auto loaded = experiment::load_stored_experiment(read_file(path), path.string(), overrides);
+  std::vector<config::Problem> problems;
+  for (const auto& key : experiment::experiment_schema(loaded.options).keys) {
+    if (!loaded.origins.overridden(key.path) || may_change(key)) continue;
+    problems.push_back({loaded.origins.of(key.path),
+                        "is fixed: the run was trained with another value",
+                        "decode.*, eval.*, run.threads and run.device may be changed here"});
+  }
+  config::throw_problems(problems);
+  return loaded;
+}
+
+void require_same_experiment(const fs::path& run_directory, const experiment::LoadedExperiment& now,
+                             bool extend) {
+  const fs::path path = run_directory / "config.toml";
+  if (!fs::exists(path) || !fs::exists(run_directory / "run.json")) return;
+  const auto lines =
+      experiment::differences_from(read_file(path), path.string(), now.options, extend);
+  if (lines.empty()) return;
+  std::string advice = "train into another folder with --run, or give the old values";
+  const bool only_length = lines.size() == 1 && lines.front().starts_with("train.max_steps:");
+  if (only_length) {
+    advice =
+        "the schedule ends at train.max_steps, so another value changes every update; --extend "
+        "goes on all the same, set schedule.total_steps to keep the curve";
+  }
+  throw Error(
+      ExitCode::kUsage,
+      run_directory.string() + " holds a run of another configuration:\n  " + join(lines, "\n  "),
+      advice);
+}
+
+}  // namespace stretto::cli

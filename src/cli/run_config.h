@@ -1,0 +1,28 @@
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "experiment/load_experiment.h"
+
+namespace stretto::cli {
+
+/// The experiment of a run folder, from its config.toml, with overrides of keys that do not shape
+/// what was trained: decode.*, eval.*, data.test_*, run.threads and others that are free to change.
+///
+/// Throws Error(kUsage) when the folder is no run, and for an override of a fixed key.
+experiment::LoadedExperiment load_run(const std::filesystem::path& run_directory,
+                                      const std::vector<std::string>& overrides);
+
+/// Throws Error(kUsage) when `run_directory` is no run folder.
+void require_run(const std::filesystem::path& run_directory);
+
+/// Refuses to go on with the run in this folder when `now` is another experiment, with the keys
+/// that differ; does nothing when the folder holds no run.
+///
+/// @param extend  train.max_steps may differ although it shapes the schedule
+void require_same_experiment(const std::filesystem::path& run_directory,
+                             const experiment::LoadedExperiment& now, bool extend);
+
+}  // namespace stretto::cli

@@ -1,0 +1,204 @@
+#include "text/tokenizer.h"
+
+#include <charconv>
+#include <iostream>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "base/random.h"
+#include "base/system_info.h"
+#include "base/text.h"
+#include "cli/command.h"
+#include "cli/input.h"
+#include "cli/run_config.h"
+
+namespace stretto::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct TrainOptions {
+  text::SentencePieceTraining training;
+  std::vector<std::string> files;
+  std::string output;
+  int64_t max_lines = 2000000;
+  int64_t seed = 1;
+};
+
+// At most `count` lines, each equally likely to stay (reservoir sampling, Vitter 1985, algorithm
+// R).
+std::vector<std::string> sample_lines(const TrainOptions& options) {
+  std::vector<std::string> lines;
+  RandomStream random(static_cast<uint64_t>(options.seed));
+  const auto capacity = static_cast<size_t>(options.max_lines);
+  size_t seen = 0;
+  for (const auto& file : options.files) {
+    auto reader = open_lines(file);
+    std::string_view line;
+    while (reader.next(line)) {
+      if (line.empty() || !is_valid_utf8(line)) continue;
+      ++seen;
+      if (lines.size() < capacity) {
+        lines.emplace_back(line);
+      } else if (const uint64_t at = random.below(seen); at < capacity) {
+        lines[at] = line;
+      }
+    }
+  }
+  return lines;
+}
+
+int train(TrainOptions options) {
+  options.training.num_threads = usable_cores();
+  const auto lines = sample_lines(options);
+  if (lines.empty()) {
+    throw Error(ExitCode::kBadData, "no text to train a tokenizer on", "the files have no lines");
+  }
+  const std::string model = text::train_sentencepiece(lines, options.training);
+  write_file_atomic(options.output, model);
+  const auto tokenizer = text::make_sentencepiece(model, options.output);
+  std::cout << options.output << ": " << tokenizer->size() << " pieces from "
+            << with_thousands(static_cast<int64_t>(lines.size())) << " lines\n";
+  return 0;
+}
+
+// The tokenizer of a run folder, of a SentencePiece model, or of a vocabulary file.
+std::shared_ptr<const text::Tokenizer> open_tokenizer(const std::string& path, bool target) {
+  if (fs::is_directory(path)) {
+    const auto loaded = load_run(path, {});
+    std::map<std::string, std::string> assets;
+    const fs::path folder = fs::path(path) / "tokenizer";
+    if (!fs::is_directory(folder)) {
+      throw Error(ExitCode::kUsage, path + " has no tokenizer folder", "train the run first");
+    }
+    for (const auto& entry : fs::directory_iterator(folder)) {
+      if (entry.is_regular_file()) assets[entry.path().filename()] = read_file(entry.path());
+    }
+    const auto pair = text::load_tokenizers(loaded.options.tokenizer, assets);
+    return target ? pair.tgt : pair.src;
+  }
+  const std::string bytes = read_file(path);
+  // A SentencePiece model is protobuf and begins with the tag of its first piece, a newline byte.
+  if (fs::path(path).extension() == ".model") return text::make_sentencepiece(bytes, path);
+  return text::make_vocabulary(bytes, path);
+}
+
+struct CodeOptions {
+  std::string tokenizer;
+  bool target = false, ids = false;
+};
+
+int64_t id_of(const text::Tokenizer& tokenizer, const std::string& word,
+              const data::LineReader& reader) {
+  int64_t id = -1;
+  const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), id);
+  if (error != std::errc() || end != word.data() + word.size() || id < 0 ||
+      id >= tokenizer.size()) {
+    throw Error(ExitCode::kBadData,
+                reader.name() + ":" + std::to_string(reader.line_number()) + ": `" +
+                    printable(word) + "` is not an id below " + std::to_string(tokenizer.size()),
+                "ids are what `stretto tokenizer encode --ids` prints");
+  }
+  return id;
+}
+
+int encode(const CodeOptions& options) {
+  const auto tokenizer = open_tokenizer(options.tokenizer, options.target);
+  auto reader = open_lines("-");
+  std::string_view line;
+  std::vector<int64_t> ids;
+  while (reader.next(line)) {
+    ids.clear();
+    tokenizer->encode(line, ids);
+    std::string out;
+    for (const int64_t id : ids) {
+      out += (out.empty() ? "" : " ") + (options.ids ? std::to_string(id) : tokenizer->piece(id));
+    }
+    std::cout << out << "\n";
+  }
+  return 0;
+}
+
+int decode(const CodeOptions& options) {
+  const auto tokenizer = open_tokenizer(options.tokenizer, options.target);
+  std::map<std::string, int64_t> pieces;
+  for (int64_t id = 0; !options.ids && id < tokenizer->size(); ++id) {
+    pieces.emplace(tokenizer->piece(id), id);
+  }
+  auto reader = open_lines("-");
+  std::string_view line;
+  std::vector<int64_t> ids;
+  while (reader.next(line)) {
+    ids.clear();
+    for (const auto& word : split(line, ' ')) {
+      if (word.empty()) continue;
+      if (options.ids) {
+        ids.push_back(id_of(*tokenizer, word, reader));
+      } else {
+        const auto found = pieces.find(word);
+        ids.push_back(found == pieces.end() ? text::kUnk : found->second);
+      }
+    }
+    std::cout << tokenizer->decode(ids) << "\n";
+  }
+  return 0;
+}
+
+using Action = std::shared_ptr<std::function<int()>>;
+
+void declare_train_part(CLI::App& app, const Action& action) {
+  auto options = std::make_shared<TrainOptions>();
+  auto* part = app.add_subcommand("train", "train a SentencePiece model on text");
+  part->add_option("FILE", options->files, "text: plain, .gz, .zst, FILE.zip:MEMBER, - for stdin")
+      ->required()
+      ->type_name("");
+  part->add_option("--output", options->output, "where the model goes")
+      ->required()
+      ->type_name("FILE.model");
+  part->add_option("--vocab-size", options->training.vocab_size, "number of pieces; default 8000")
+      ->check(whole_number(16, 1000000))
+      ->type_name("N");
+  part->add_option("--algorithm", options->training.algorithm, "bpe or unigram; default bpe")
+      ->check(one_of({"bpe", "unigram"}))
+      ->type_name("NAME");
+  part->add_option("--character-coverage", options->training.character_coverage,
+                   "share of characters that get a piece; default 1")
+      ->check(number_between(0.9, 1))
+      ->type_name("X");
+  part->add_option("--max-lines", options->max_lines, "lines drawn at random; default 2000000")
+      ->check(whole_number(1, INT64_MAX))
+      ->type_name("N");
+  part->add_option("--seed", options->seed, "of that draw; default 1")
+      ->check(whole_number(0, INT64_MAX))
+      ->type_name("N");
+  part->callback([options, action] { *action = [options] { return train(*options); }; });
+}
+
+void declare_code_part(CLI::App& app, const Action& action, bool encodes) {
+  auto options = std::make_shared<CodeOptions>();
+  auto* part = encodes ? app.add_subcommand("encode", "text from stdin to pieces on stdout")
+                       : app.add_subcommand("decode", "pieces from stdin to text on stdout");
+  part->add_option("TOKENIZER", options->tokenizer,
+                   "run folder, SentencePiece .model, or vocabulary file")
+      ->required()
+      ->type_name("");
+  part->add_flag("--target", options->target, "of a run folder: the target side's");
+  part->add_flag("--ids", options->ids, "numbers instead of pieces");
+  part->callback([options, action, encodes] {
+    *action = [options, encodes] { return encodes ? encode(*options) : decode(*options); };
+  });
+}
+
+}  // namespace
+
+std::function<int()> declare_tokenizer(CLI::App& app) {
+  auto action = std::make_shared<std::function<int()>>();
+  declare_train_part(app, action);
+  declare_code_part(app, action, true);
+  declare_code_part(app, action, false);
+  for (auto* part : app.get_subcommands({})) part->allow_extras();
+  app.require_subcommand(1);
+  return [action] { return (*action)(); };
+}
+
+}  // namespace stretto::cli

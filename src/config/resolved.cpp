@@ -1,0 +1,67 @@
+#include "config/resolved.h"
+
+#include <algorithm>
+
+#include "base/hash.h"
+
+namespace stretto::config {
+namespace {
+
+bool is_fixed(const Key& key, const std::vector<std::string>& fixed_as_well) {
+  return key.meta.change == Change::kFixed ||
+         std::find(fixed_as_well.begin(), fixed_as_well.end(), key.path) != fixed_as_well.end();
+}
+
+std::string comment(const Key& key, const Schema& defaults) {
+  std::string text = "  # ";
+  if (const Key* fallback = defaults.find(key.path)) {
+    text += "default " + value_text(fallback->value);
+    if (!key.meta.unit.empty()) text += " " + key.meta.unit;
+    text += "; ";
+  }
+  return text + key.help;
+}
+
+}  // namespace
+
+std::string to_toml(const Schema& schema, const Schema* defaults) {
+  std::string out;
+  for (const auto& section : schema.sections) {
+    std::string body;
+    for (const auto& key : schema.keys) {
+      const size_t dot = key.path.rfind('.');
+      if (key.path.substr(0, dot) != section.path) continue;
+      body += key.path.substr(dot + 1) + " = " + value_text(key.value);
+      if (defaults != nullptr) body += comment(key, *defaults);
+      body += "\n";
+    }
+    if (body.empty()) continue;
+    out += (out.empty() ? "" : "\n") + std::string("[") + section.path + "]\n" + body;
+  }
+  return out;
+}
+
+std::vector<std::string> differences(const Schema& stored, const Schema& now,
+                                     const std::vector<std::string>& fixed_as_well) {
+  std::vector<std::string> lines;
+  for (const auto& key : now.keys) {
+    if (!is_fixed(key, fixed_as_well)) continue;
+    const Key* before = stored.find(key.path);
+    const std::string old_value = before != nullptr ? value_text(before->value) : "absent";
+    const std::string new_value = value_text(key.value);
+    if (old_value != new_value) {
+      lines.push_back(key.path + ": " + old_value + " in the run, " + new_value + " now");
+    }
+  }
+  return lines;
+}
+
+uint64_t fixed_hash(const Schema& schema, const std::vector<std::string>& fixed_as_well) {
+  std::string text;
+  for (const auto& key : schema.keys) {
+    if (is_fixed(key, fixed_as_well)) text += key.path + "=" + value_text(key.value) + "\n";
+  }
+  return xxh3_64(text);
+}
+
+}  // namespace stretto::config

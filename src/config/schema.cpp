@@ -1,0 +1,165 @@
+#include "config/schema.h"
+
+#include <array>
+#include <charconv>
+#include <cmath>
+
+#include "base/text.h"
+
+namespace stretto::config {
+namespace {
+
+template <class... Cases>
+struct Overloaded : Cases... {
+  using Cases::operator()...;
+};
+template <class... Cases>
+Overloaded(Cases...) -> Overloaded<Cases...>;  // clang 14 does not deduce aggregates
+
+std::string toml_number(double value) {
+  std::string text = number_text(value);
+  // TOML tells floats from integers by a point or an exponent.
+  if (text.find_first_of(".en") == std::string::npos) text += ".0";
+  return text;
+}
+
+std::string quoted(const std::string& text) {
+  std::string out = "\"";
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (c == '"' || c == '\\') {
+      out += '\\';
+      out += c;
+    } else if (byte < 0x20 || byte == 0x7F) {
+      static constexpr char kHex[] = "0123456789ABCDEF";
+      out += std::string("\\u00") + kHex[byte >> 4] + kHex[byte & 15];
+    } else {
+      out += c;
+    }
+  }
+  return out + "\"";
+}
+
+template <class T, class Text>
+std::string list_text(const std::vector<T>& values, Text text) {
+  std::string out = "[";
+  for (size_t i = 0; i < values.size(); ++i) out += (i > 0 ? ", " : "") + text(values[i]);
+  return out + "]";
+}
+
+bool in_range(const Range& range, double value) {
+  if (std::isnan(value)) return false;
+  if (range.min_open ? value <= range.min : value < range.min) return false;
+  return range.max_open ? value < range.max : value <= range.max;
+}
+
+bool is_choice(const Range& range, const std::string& value) {
+  if (range.choices.empty()) return true;
+  for (const auto& choice : range.choices) {
+    if (choice == value) return true;
+  }
+  return false;
+}
+
+bool value_in_range(const Key& key) {
+  return std::visit(
+      Overloaded{[](const bool*) { return true; },
+                 [&](const int64_t* v) { return in_range(key.range, static_cast<double>(*v)); },
+                 [&](const double* v) { return std::isfinite(*v) && in_range(key.range, *v); },
+                 [&](const std::string* v) { return is_choice(key.range, *v); },
+                 [&](const std::vector<std::string>* v) {
+                   for (const auto& item : *v) {
+                     if (!is_choice(key.range, item)) return false;
+                   }
+                   return true;
+                 },
+                 [&](const std::vector<double>* v) {
+                   for (const double item : *v) {
+                     if (!std::isfinite(item) || !in_range(key.range, item)) return false;
+                   }
+                   return true;
+                 }},
+      key.value);
+}
+
+}  // namespace
+
+const Key* Schema::find(const std::string& path) const {
+  for (const auto& key : keys) {
+    if (key.path == path) return &key;
+  }
+  return nullptr;
+}
+
+const Section* Schema::find_section(const std::string& path) const {
+  for (const auto& section : sections) {
+    if (section.path == path) return &section;
+  }
+  return nullptr;
+}
+
+std::string number_text(double value) {
+  std::array<char, 400> text{};
+  const double size = std::abs(value);
+  const bool plain = size == 0 || (size >= 1e-4 && size < 1e16);
+  const auto format = plain ? std::chars_format::fixed : std::chars_format::scientific;
+  const auto result = std::to_chars(text.data(), text.data() + text.size(), value, format);
+  std::string out(text.data(), result.ptr);
+  // "1e-07" is "1e-7" for people.
+  if (const size_t e = out.find('e'); e != std::string::npos && e + 2 < out.size()) {
+    if (out[e + 2] == '0') out.erase(e + 2, 1);
+    if (out[e + 1] == '+') out.erase(e + 1, 1);
+  }
+  return out;
+}
+
+std::string type_name(const ValuePtr& value) {
+  return std::visit(
+      Overloaded{[](const bool*) { return "true or false"; },
+                 [](const int64_t*) { return "integer"; }, [](const double*) { return "number"; },
+                 [](const std::string*) { return "string"; },
+                 [](const std::vector<std::string>*) { return "list of strings"; },
+                 [](const std::vector<double>*) { return "list of numbers"; }},
+      value);
+}
+
+std::string value_text(const ValuePtr& value) {
+  return std::visit(
+      Overloaded{[](const bool* v) { return std::string(*v ? "true" : "false"); },
+                 [](const int64_t* v) { return std::to_string(*v); },
+                 [](const double* v) { return toml_number(*v); },
+                 [](const std::string* v) { return quoted(*v); },
+                 [](const std::vector<std::string>* v) { return list_text(*v, quoted); },
+                 [](const std::vector<double>* v) { return list_text(*v, toml_number); }},
+      value);
+}
+
+std::string range_text(const Key& key) {
+  const Range& range = key.range;
+  if (!range.choices.empty()) return "one of " + join(range.choices, ", ");
+  const bool below = std::isfinite(range.max), above = std::isfinite(range.min);
+  if (above && below) {
+    return std::string("in ") + (range.min_open ? "(" : "[") + number_text(range.min) + ", " +
+           number_text(range.max) + (range.max_open ? ")" : "]");
+  }
+  if (above) return (range.min_open ? "> " : ">= ") + number_text(range.min);
+  if (below) return (range.max_open ? "< " : "<= ") + number_text(range.max);
+  return "";
+}
+
+std::string range_error(const Key& key) {
+  if (value_in_range(key)) return "";
+  const std::string allowed = range_text(key);
+  return "must be " + (allowed.empty() ? "finite" : allowed) + ", got " + value_text(key.value);
+}
+
+std::string key_summary(const Key& key, const Schema& defaults) {
+  std::string text = type_name(key.value);
+  if (const Key* fallback = defaults.find(key.path)) {
+    text += ", default " + value_text(fallback->value);
+  }
+  if (!key.meta.unit.empty()) text += ", in " + key.meta.unit;
+  return text;
+}
+
+}  // namespace stretto::config

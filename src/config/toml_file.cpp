@@ -1,0 +1,174 @@
+#include "config/toml_file.h"
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "base/text.h"
+
+namespace stretto::config {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr size_t kMaxFileBytes = size_t{1} << 20;
+constexpr int kMaxNesting = 16;
+constexpr size_t kMaxFiles = 64;
+
+// The end of the string that starts at `at`; the end of the line when it is not closed.
+size_t skip_string(std::string_view text, size_t at) {
+  const char quote = text[at];
+  const std::string_view triple = quote == '"' ? "\"\"\"" : "'''";
+  if (text.substr(at, 3) == triple) {
+    size_t i = at + 3;
+    while (i < text.size() && text.substr(i, 3) != triple) {
+      i += quote == '"' && text[i] == '\\' ? 2 : 1;
+    }
+    i = std::min(i + 3, text.size());
+    // Up to two quotes more may belong to the string.
+    while (i < text.size() && text[i] == quote) ++i;
+    return i;
+  }
+  size_t i = at + 1;
+  while (i < text.size() && text[i] != quote && text[i] != '\n') {
+    i += quote == '"' && text[i] == '\\' ? 2 : 1;
+  }
+  return std::min(i + 1, text.size());
+}
+
+class FileReader {
+ public:
+  explicit FileReader(std::vector<Problem>& problems) : problems_(problems) {}
+
+  void file(const fs::path& path, const std::string& shown, const std::string& from) {
+    if (++num_files_ > kMaxFiles) {
+      if (num_files_ == kMaxFiles + 1) {
+        problem(from, "more than " + std::to_string(kMaxFiles) + " files are included", "");
+      }
+      return;
+    }
+    std::error_code ignored;
+    const fs::path canonical = fs::weakly_canonical(path, ignored);
+    if (std::find(open_.begin(), open_.end(), canonical) != open_.end()) {
+      problem(from, "`include` of " + printable(shown) + " goes round in a circle",
+              "remove one `include`");
+      return;
+    }
+    if (!fs::is_regular_file(path, ignored)) {
+      problem(from, "no configuration file " + printable(shown, 4096),
+              from.empty() ? "" : "`include` is relative to the file that states it");
+      return;
+    }
+    std::string bytes;
+    try {
+      bytes = read_file(path, kMaxFileBytes);
+    } catch (const Error& error) {
+      if (error.code() == ExitCode::kIo) throw;
+      problem(shown, error.what(), error.advice());
+      return;
+    }
+    open_.push_back(canonical);
+    text(bytes, shown, path.parent_path());
+    open_.pop_back();
+  }
+
+  void text(std::string_view text, const std::string& shown, const fs::path& base) {
+    if (text.size() > kMaxFileBytes) {
+      return problem(shown, "larger than " + human_bytes(kMaxFileBytes), "");
+    }
+    if (!is_valid_utf8(text)) return problem(shown, "not UTF-8", "TOML files are UTF-8 text");
+    if (toml_nesting(text) > kMaxNesting) {
+      return problem(shown, "nested deeper than " + std::to_string(kMaxNesting) + " tables", "");
+    }
+    toml::parse_result result = toml::parse(text, shown);
+    if (!result) {
+      const auto& error = result.error();
+      const auto& begin = error.source().begin;
+      return problem(shown + ":" + std::to_string(begin.line) + ":" + std::to_string(begin.column),
+                     printable(error.description(), 1000), "the file is not valid TOML");
+    }
+    toml::table table = std::move(result).table();
+    include(table, shown, base);
+    files.push_back({shown, base, std::move(table)});
+  }
+
+  std::vector<TomlFile> files;
+
+ private:
+  void include(const toml::table& table, const std::string& shown, const fs::path& base) {
+    const auto* node = table.get("include");
+    if (node == nullptr) return;
+    const auto one = [&](const toml::node& item) {
+      const auto& begin = item.source().begin;
+      const std::string place =
+          shown + ":" + std::to_string(begin.line) + ":" + std::to_string(begin.column);
+      const auto* name = item.as_string();
+      if (name == nullptr || name->get().empty() || name->get().find('\0') != std::string::npos) {
+        return problem(place, "`include` must be a file name or a list of file names", "");
+      }
+      const fs::path relative(name->get());
+      const fs::path beside = (fs::path(shown).parent_path() / relative).lexically_normal();
+      file(base / relative, beside.string(), place);
+    };
+    if (const auto* list = node->as_array()) {
+      for (const auto& item : *list) one(item);
+    } else {
+      one(*node);
+    }
+  }
+
+  void problem(const std::string& place, const std::string& what, const std::string& hint) {
+    problems_.push_back({place, what, hint, ""});
+  }
+
+  std::vector<Problem>& problems_;
+  std::vector<fs::path> open_;
+  size_t num_files_ = 0;
+};
+
+}  // namespace
+
+int toml_nesting(std::string_view text) {
+  int brackets = 0, dots = 0, deepest = 0;
+  for (size_t i = 0; i < text.size();) {
+    const char c = text[i];
+    if (c == '"' || c == '\'') {
+      i = skip_string(text, i);
+      continue;
+    }
+    if (c == '#') {
+      while (i < text.size() && text[i] != '\n') ++i;
+      continue;
+    }
+    if (c == '[' || c == '{') {
+      ++brackets;
+      dots = 0;
+    } else if (c == ']' || c == '}') {
+      brackets = std::max(0, brackets - 1);
+      dots = 0;
+    } else if (c == '.') {
+      ++dots;
+    } else if (c == '\n' || c == ',' || c == '=') {
+      dots = 0;
+    }
+    deepest = std::max({deepest, brackets, dots});
+    ++i;
+  }
+  return deepest;
+}
+
+std::vector<TomlFile> read_toml_file(const fs::path& path, std::vector<Problem>& problems) {
+  FileReader reader(problems);
+  reader.file(path, path.string(), "");
+  return std::move(reader.files);
+}
+
+std::vector<TomlFile> read_toml_text(std::string_view text, const std::string& shown,
+                                     const fs::path& base, std::vector<Problem>& problems) {
+  FileReader reader(problems);
+  reader.text(text, shown, base);
+  return std::move(reader.files);
+}
+
+}  // namespace stretto::config

@@ -1,0 +1,39 @@
+#include "data/batch.h"
+
+#include <algorithm>
+#include <limits>
+#include <stdexcept>
+
+namespace stretto::data {
+namespace {
+
+void append(const PackedTokens& part, PackedTokens& whole) {
+  const int64_t base = whole.num_tokens();
+  if (base + part.num_tokens() > std::numeric_limits<int32_t>::max()) {
+    throw std::length_error("concatenate: more than 2^31 - 1 tokens in one batch");
+  }
+  whole.ids.insert(whole.ids.end(), part.ids.begin(), part.ids.end());
+  for (size_t i = 1; i < part.offsets.size(); ++i) {
+    whole.offsets.push_back(static_cast<int32_t>(base + part.offsets[i]));
+  }
+}
+
+}  // namespace
+
+int64_t PackedTokens::max_length() const {
+  int64_t longest = 0;
+  for (int64_t i = 0; i < num_sequences(); ++i) longest = std::max(longest, length(i));
+  return longest;
+}
+
+Batch concatenate(const std::vector<Batch>& parts) {
+  Batch whole;
+  for (const Batch& part : parts) {
+    whole.sample_ids.insert(whole.sample_ids.end(), part.sample_ids.begin(), part.sample_ids.end());
+    append(part.src, whole.src);
+    append(part.tgt, whole.tgt);
+  }
+  return whole;
+}
+
+}  // namespace stretto::data

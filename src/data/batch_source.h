@@ -1,0 +1,20 @@
+#pragma once
+
+#include <cstdint>
+
+#include "data/batch.h"
+
+namespace stretto::data {
+
+/// The micro-batches of an epoch as a pure function of (seed, epoch, index): any batch can be asked
+/// for at any time and in any order, from several threads at once.
+class BatchSource {
+ public:
+  virtual ~BatchSource() = default;
+  /// Micro-batches of one epoch; the same for every epoch.
+  virtual int64_t num_batches() const = 0;
+  /// @param index in [0, num_batches())
+  virtual Batch load(int64_t epoch, int64_t index) const = 0;
+};
+
+}  // namespace stretto::data

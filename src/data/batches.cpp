@@ -1,0 +1,134 @@
+#include <algorithm>
+#include <limits>
+#include <stdexcept>
+#include <utility>
+
+#include "base/error.h"
+#include "base/random.h"
+#include "data/corpus.h"
+#include "data/mapped_corpus.h"
+
+namespace stretto::data {
+namespace {
+
+struct Limits {
+  int64_t max_tokens = 0;
+  int64_t max_sentences = 0;  ///< 0 = any number
+};
+
+enum class Overlong { kError, kAlone };
+
+/// First position of each batch in the length order, and the end: greedy, from short to long. Runs
+/// of equal lengths are cut by division, so that this costs O(runs + batches), not O(samples).
+std::vector<uint64_t> cut_batches(std::span<const LengthRun> runs, const Limits& limits,
+                                  Overlong overlong) {
+  std::vector<uint64_t> starts{0};
+  int64_t src = 0, tgt = 0, sentences = 0;
+  for (size_t r = 0; r + 1 < runs.size(); ++r) {
+    const int64_t src_len = runs[r].src_len, tgt_len = runs[r].tgt_len;
+    uint64_t position = runs[r].begin;
+    while (position < runs[r + 1].begin) {
+      auto take = static_cast<int64_t>(runs[r + 1].begin - position);
+      take = std::min(take, (limits.max_tokens - src) / src_len);
+      take = std::min(take, (limits.max_tokens - tgt) / tgt_len);
+      if (limits.max_sentences > 0) take = std::min(take, limits.max_sentences - sentences);
+      if (take <= 0 && sentences > 0) {
+        starts.push_back(position);
+        src = tgt = sentences = 0;
+        continue;
+      }
+      if (take <= 0 && overlong == Overlong::kError) {
+        throw Error(ExitCode::kUsage,
+                    "data.max_tokens = " + std::to_string(limits.max_tokens) +
+                        " is too small for a pair of " + std::to_string(src_len) + " and " +
+                        std::to_string(tgt_len) + " tokens",
+                    "raise data.max_tokens, or lower data.max_src_tokens and data.max_tgt_tokens");
+      }
+      take = std::max<int64_t>(take, 1);
+      src += take * src_len;
+      tgt += take * tgt_len;
+      sentences += take;
+      position += static_cast<uint64_t>(take);
+    }
+  }
+  if (sentences > 0) starts.push_back(runs.back().begin);
+  return starts;
+}
+
+/// Batches cut from the length order. With a shuffle, equal lengths change places each epoch, and
+/// so do the batches; where the batches are cut does not depend on the epoch.
+class LengthBatches final : public BatchSource {
+ public:
+  enum class Shuffle { kNo, kEachEpoch };
+
+  LengthBatches(std::shared_ptr<const Corpus> corpus, const Limits& limits, Overlong overlong,
+                Shuffle shuffle, uint64_t seed)
+      : corpus_(std::dynamic_pointer_cast<const MappedCorpus>(std::move(corpus))),
+        shuffle_(shuffle),
+        seed_(seed) {
+    if (corpus_ == nullptr) throw std::invalid_argument("batches: not a corpus of open_corpus()");
+    starts_ = cut_batches(corpus_->order().runs(), limits, overlong);
+  }
+
+  int64_t num_batches() const override { return static_cast<int64_t>(starts_.size()) - 1; }
+
+  Batch load(int64_t epoch, int64_t index) const override {
+    if (index < 0 || index >= num_batches()) {
+      throw std::out_of_range("batch " + std::to_string(index) + " of " +
+                              std::to_string(num_batches()));
+    }
+    const uint64_t key = mix64(seed_, static_cast<uint64_t>(epoch));
+    auto cut = static_cast<uint64_t>(index);
+    if (shuffle_ == Shuffle::kEachEpoch) {
+      cut = Permutation(static_cast<uint64_t>(num_batches()), key)(cut);
+    }
+    Batch batch;
+    const auto runs = corpus_->order().runs();
+    size_t run = run_at(starts_[cut]);
+    for (uint64_t position = starts_[cut]; position < starts_[cut + 1]; ++position) {
+      while (runs[run + 1].begin <= position) ++run;
+      const uint64_t place = shuffled(position, run, key);
+      corpus_->append(static_cast<int64_t>(corpus_->order().sample_at(place)), batch);
+    }
+    return batch;
+  }
+
+ private:
+  size_t run_at(uint64_t position) const {
+    const auto runs = corpus_->order().runs();
+    const auto after =
+        std::upper_bound(runs.begin(), runs.end(), position,
+                         [](uint64_t value, const LengthRun& run) { return value < run.begin; });
+    return static_cast<size_t>(after - runs.begin()) - 1;
+  }
+
+  uint64_t shuffled(uint64_t position, size_t run, uint64_t key) const {
+    if (shuffle_ == Shuffle::kNo) return position;
+    const auto runs = corpus_->order().runs();
+    const uint64_t begin = runs[run].begin, size = runs[run + 1].begin - begin;
+    return begin + Permutation(size, mix64(key, run))(position - begin);
+  }
+
+  std::shared_ptr<const MappedCorpus> corpus_;
+  std::vector<uint64_t> starts_;
+  Shuffle shuffle_;
+  uint64_t seed_;
+};
+
+}  // namespace
+
+std::unique_ptr<BatchSource> make_train_batches(std::shared_ptr<const Corpus> corpus,
+                                                const DataOptions& options, uint64_t seed) {
+  return std::make_unique<LengthBatches>(
+      std::move(corpus),
+      Limits{.max_tokens = options.max_tokens, .max_sentences = options.max_sentences},
+      Overlong::kError, LengthBatches::Shuffle::kEachEpoch, seed);
+}
+
+std::unique_ptr<BatchSource> make_eval_batches(std::shared_ptr<const Corpus> corpus,
+                                               int64_t max_tokens) {
+  return std::make_unique<LengthBatches>(std::move(corpus), Limits{.max_tokens = max_tokens},
+                                         Overlong::kAlone, LengthBatches::Shuffle::kNo, 0);
+}
+
+}  // namespace stretto::data

@@ -1,0 +1,46 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <string>
+
+namespace stretto::data {
+
+/// The bytes of one input, decompressed, from the first to the last.
+class ByteStream {
+ public:
+  virtual ~ByteStream() = default;
+  /// Fills at most `capacity` bytes of `buffer`. @return how many; 0 only at the end.
+  virtual size_t read(char* buffer, size_t capacity) = 0;
+};
+
+/// What a path of `[data]` names: a file, or a member of a zip archive (`FILE.zip:MEMBER`).
+struct InputPath {
+  std::filesystem::path file;
+  std::string member;
+};
+InputPath parse_input_path(const std::string& path);
+
+/// Opens a path of `[data]`: plain, `.gz` (any number of members), `.zst` (any number of frames) or
+/// a zip member, which is streamed and never written anywhere. Memory is bounded for any input.
+///
+/// Throws Error(kUsage) when there is no such regular file or member, Error(kIo) when it cannot be
+/// read, Error(kBadData), later, from read(), when it is damaged, cut off, or a decompression bomb.
+std::unique_ptr<ByteStream> open_bytes(const std::string& path);
+
+/// The bytes of a regular file as they are. Throws as open_bytes() does.
+std::unique_ptr<ByteStream> open_plain(const std::filesystem::path& path);
+
+/// Decompression of another stream; `name` stands in messages. Throws as open_bytes() does.
+std::unique_ptr<ByteStream> make_gunzip(std::unique_ptr<ByteStream> compressed, std::string name);
+std::unique_ptr<ByteStream> make_unzstd(std::unique_ptr<ByteStream> compressed, std::string name);
+std::unique_ptr<ByteStream> open_zip_member(const std::filesystem::path& archive,
+                                            const std::string& member);
+
+/// Stops decompression bombs: what comes out may be at most 1 GiB plus 200 times what went in (text
+/// shrinks three- to tenfold). Throws Error(kBadData) naming the input.
+void check_expansion(uint64_t bytes_in, uint64_t bytes_out, const std::string& name);
+
+}  // namespace stretto::data

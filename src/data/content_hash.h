@@ -1,0 +1,25 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+namespace stretto::data {
+
+/// What tells, without reading it, that a file is still the same one.
+struct FileStamp {
+  uint64_t size = 0, mtime_ns = 0, inode = 0, device = 0;
+  bool operator==(const FileStamp&) const = default;
+};
+/// Throws as open_bytes() does for a file that is missing or not regular.
+FileStamp file_stamp(const std::filesystem::path& path);
+
+/// XXH3-64 of each file's bytes, several files at once. What was hashed before is remembered in
+/// `memory_dir`, one small file per path, by size, time, inode and device, so that a second start
+/// does not read a large corpus again; a file changed within the last two seconds is not
+/// remembered, because a second change could leave its stamp as it is.
+std::vector<uint64_t> content_hashes(const std::vector<std::filesystem::path>& files,
+                                     const std::filesystem::path& memory_dir, int64_t threads);
+
+}  // namespace stretto::data

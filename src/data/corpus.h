@@ -1,0 +1,97 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "data/batch_source.h"
+#include "data/data_options.h"
+#include "text/tokenizer.h"
+
+namespace stretto::data {
+
+enum class Split { kTrain, kValid, kTest };
+
+/// Pairs that were left out, and why.
+struct FilterCounts {
+  int64_t kept = 0, empty = 0, too_long = 0, ratio = 0, invalid_utf8 = 0, truncated = 0,
+          replaced = 0;
+};
+
+/// A tokenised, memory-mapped parallel corpus with its length order; see `BatchSource`.
+///
+/// Built on first use (in parallel, several processes may want it at once) and kept in the cache
+/// folder under a key of contents, tokenizer and filter options; a build that is killed leaves
+/// nothing that a later one could mistake for a cache.
+class Corpus {
+ public:
+  virtual ~Corpus() = default;
+  virtual int64_t num_pairs() const = 0;  ///< after filters; weights count
+  virtual int64_t num_src_tokens() const = 0;
+  virtual int64_t num_tgt_tokens() const = 0;
+  virtual const FilterCounts& filters() const = 0;
+  virtual uint64_t cache_bytes() const = 0;
+  virtual std::filesystem::path cache_path() const = 0;
+  virtual bool from_cache() const = 0;
+
+  /// Pair `sample` in corpus order (0 .. num_pairs), end-of-sentence included.
+  virtual std::vector<int64_t> src(int64_t sample) const = 0;
+  virtual std::vector<int64_t> tgt(int64_t sample) const = 0;
+  /// The original target line, for references; validation and test only, for a training corpus
+  /// keeps no text and throws std::logic_error.
+  virtual std::string tgt_text(int64_t sample) const = 0;
+  virtual std::string src_text(int64_t sample) const = 0;
+};
+
+/// Throws Error(kUsage) for missing files, Error(kBadData) for unequal line counts, an empty corpus
+/// or (by options) bad lines, each with file and line.
+/// Validation and test corpora keep every pair with text on both sides, in order: over-long
+/// sentences are truncated, bytes that are not UTF-8 replaced (where invalid_utf8 is
+/// "error": an error).
+///
+/// @param seed     draws the fractions of `data.train_weights`; the same pairs in every epoch
+/// @param threads  for hashing and tokenising; 0 = one a core; the result does not depend on it
+std::shared_ptr<const Corpus> open_corpus(const DataOptions& options, Split split,
+                                          const text::TokenizerPair& tokenizers, uint64_t seed,
+                                          int64_t threads);
+
+/// Shuffled training batches: a pure function of (seed, epoch, index). Throws Error(kUsage) when a
+/// pair is longer than `data.max_tokens`.
+std::unique_ptr<BatchSource> make_train_batches(std::shared_ptr<const Corpus> corpus,
+                                                const DataOptions& options, uint64_t seed);
+
+/// Batches in order of length, each pair exactly once, for validation; epoch is ignored. A pair
+/// longer than `max_tokens` is a batch of its own.
+std::unique_ptr<BatchSource> make_eval_batches(std::shared_ptr<const Corpus> corpus,
+                                               int64_t max_tokens);
+
+/// Walks a BatchSource in the order of training from any position, `depth` batches ahead on
+/// threads. The order of what next() returns does not depend on threads.
+class Prefetcher {
+ public:
+  struct Position {
+    int64_t epoch = 0;
+    int64_t index = 0;  ///< next batch inside the epoch
+  };
+  Prefetcher(const BatchSource& source, Position start, int64_t depth, int64_t threads);
+  ~Prefetcher();
+  Prefetcher(const Prefetcher&) = delete;
+  Prefetcher& operator=(const Prefetcher&) = delete;
+  /// Rethrows what loading threw.
+  Batch next();
+  Position position() const;  ///< of the batch that next() gives next
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+/// All lines of the given files (plain, .gz, .zst, zip member), one after the other.
+std::unique_ptr<text::LineSource> open_lines(const std::vector<std::string>& paths);
+/// One column of TSV files.
+std::unique_ptr<text::LineSource> open_tsv_column(const std::vector<std::string>& paths,
+                                                  int64_t column);
+
+}  // namespace stretto::data

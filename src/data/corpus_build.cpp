@@ -1,0 +1,288 @@
+#include "data/corpus_build.h"
+
+#include <algorithm>
+#include <chrono>
+#include <limits>
+#include <memory>
+#include <string_view>
+#include <utility>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "base/text.h"
+#include "data/chunk_pipeline.h"
+#include "data/lines.h"
+
+namespace stretto::data {
+namespace {
+
+constexpr size_t kChunkPairs = 4096;
+constexpr size_t kChunkBytes = size_t{1} << 20;
+constexpr uint64_t kMaxPairs = std::numeric_limits<uint32_t>::max();
+constexpr auto kProgressInterval = std::chrono::seconds(15);
+
+/// Pairs of lines of one input.
+class PairReader {
+ public:
+  explicit PairReader(const ParallelInput& input) : input_(input), src_(input.src) {
+    if (input.src_column == 0) tgt_ = std::make_unique<LineReader>(input.tgt);
+  }
+
+  /// @return false at the common end. The views are valid until the next call.
+  bool next(std::string_view& src, std::string_view& tgt) {
+    const bool has_src = src_.next(src);
+    if (tgt_ == nullptr) return has_src && split_columns(src, tgt);
+    const bool has_tgt = tgt_->next(tgt);
+    if (has_src != has_tgt) throw_unequal(has_src);
+    return has_src;
+  }
+
+  int64_t line_number() const { return src_.line_number(); }
+
+ private:
+  bool split_columns(std::string_view& src, std::string_view& tgt) const {
+    const std::string_view line = src;
+    if (!tsv_column(line, input_.src_column, src)) {
+      throw_missing_column(src_.name(), src_.line_number(), input_.src_column);
+    }
+    if (!tsv_column(line, input_.tgt_column, tgt)) {
+      throw_missing_column(src_.name(), src_.line_number(), input_.tgt_column);
+    }
+    return true;
+  }
+
+  [[noreturn]] void throw_unequal(bool src_is_longer) {
+    LineReader& longer = src_is_longer ? src_ : *tgt_;
+    std::string_view line;
+    while (longer.next(line)) {
+    }
+    throw Error(ExitCode::kBadData,
+                "the two sides do not have the same number of lines: " + input_.src + " has " +
+                    with_thousands(src_.line_number()) + ", " + input_.tgt + " has " +
+                    with_thousands(tgt_->line_number()),
+                "line i of one file must be the translation of line i of the other: look for a "
+                "file that was cut off, or for lines that were removed on one side only");
+  }
+
+  const ParallelInput& input_;
+  LineReader src_;
+  std::unique_ptr<LineReader> tgt_;
+};
+
+template <class Id>
+void append_ids(const std::vector<int64_t>& ids, std::string& out) {
+  const size_t at = out.size();
+  out.resize(at + ids.size() * sizeof(Id));
+  Id* to = reinterpret_cast<Id*>(out.data() + at);
+  for (size_t i = 0; i < ids.size(); ++i) to[i] = static_cast<Id>(ids[i]);
+}
+
+/// Runs on the threads: from lines to ids.
+class ChunkEncoder {
+ public:
+  ChunkEncoder(const CorpusPlan& plan, const text::TokenizerPair& tokenizers, uint64_t id_bytes)
+      : plan_(plan), tokenizers_(tokenizers), id_bytes_(id_bytes) {}
+
+  void operator()(Chunk& chunk) const {
+    const ParallelInput& input = plan_.inputs[chunk.input];
+    PairPlace place{.src_name = input.src, .tgt_name = input.tgt, .line = chunk.first_line};
+    const std::string_view lines = chunk.lines;
+    EncodedPair pair;
+    size_t begin = 0;
+    for (size_t i = 0; i < chunk.line_ends.size(); i += 2, ++place.line) {
+      const size_t middle = chunk.line_ends[i], end = chunk.line_ends[i + 1];
+      const std::string_view src = lines.substr(begin, middle - begin);
+      const std::string_view tgt = lines.substr(middle, end - middle);
+      begin = end;
+      if (encode_pair(plan_.rules, tokenizers_, src, tgt, place, pair, chunk.counts)) {
+        store(pair, chunk);
+      }
+    }
+  }
+
+ private:
+  void store(const EncodedPair& pair, Chunk& chunk) const {
+    for (const std::vector<int64_t>* side : {&pair.src, &pair.tgt}) {
+      if (id_bytes_ == 2) {
+        append_ids<uint16_t>(*side, chunk.ids);
+      } else {
+        append_ids<uint32_t>(*side, chunk.ids);
+      }
+    }
+    chunk.src_lens.push_back(static_cast<uint32_t>(pair.src.size()));
+    chunk.tgt_lens.push_back(static_cast<uint32_t>(pair.tgt.size()));
+    if (!plan_.keep_text) return;
+    chunk.text += pair.src_text;
+    chunk.text += pair.tgt_text;
+    chunk.text_lens.push_back(static_cast<uint32_t>(pair.src_text.size()));
+    chunk.text_lens.push_back(static_cast<uint32_t>(pair.tgt_text.size()));
+  }
+
+  const CorpusPlan& plan_;
+  const text::TokenizerPair& tokenizers_;
+  uint64_t id_bytes_;
+};
+
+/// Runs on the caller's thread, in order: from chunks to files.
+class CorpusWriter {
+ public:
+  CorpusWriter(const CorpusPlan& plan, uint64_t id_bytes, const std::filesystem::path& folder)
+      : folder_(folder),
+        ids_(folder / kIdsFile),
+        starts_(folder / kStartsFile),
+        src_lens_(folder / kSrcLensFile) {
+    meta_.key = plan.key;
+    meta_.id_bytes = id_bytes;
+    meta_.has_text = plan.keep_text ? 1 : 0;
+    meta_.segment_ends.assign(plan.inputs.size(), 0);
+    starts_.append(&meta_.num_ids, sizeof meta_.num_ids);
+    if (plan.keep_text) {
+      text_ = std::make_unique<FileWriter>(folder / kTextFile);
+      text_ends_ = std::make_unique<FileWriter>(folder / kTextEndsFile);
+    }
+  }
+
+  void operator()(const Chunk& chunk) {
+    ids_.append(chunk.ids.data(), chunk.ids.size());
+    src_lens_.append(chunk.src_lens.data(), chunk.src_lens.size() * sizeof(uint32_t));
+    for (size_t i = 0; i < chunk.src_lens.size(); ++i) {
+      meta_.num_ids += uint64_t{chunk.src_lens[i]} + chunk.tgt_lens[i];
+      starts_.append(&meta_.num_ids, sizeof meta_.num_ids);
+      meta_.max_src = std::max<uint64_t>(meta_.max_src, chunk.src_lens[i]);
+      meta_.max_tgt = std::max<uint64_t>(meta_.max_tgt, chunk.tgt_lens[i]);
+    }
+    write_text(chunk);
+    meta_.num_pairs += chunk.src_lens.size();
+    if (meta_.num_pairs > kMaxPairs) {
+      throw Error(ExitCode::kBadData, "the corpus has more than 4,294,967,295 pairs",
+                  "train on a part of it: data.train_src and data.train_tgt take lists of files");
+    }
+    meta_.segment_ends[chunk.input] = meta_.num_pairs;
+    add_counts(chunk.counts);
+    report(chunk);
+  }
+
+  CorpusMeta finish() {
+    // An input that kept nothing ends where the one before it does.
+    for (size_t i = 1; i < meta_.segment_ends.size(); ++i) {
+      meta_.segment_ends[i] = std::max(meta_.segment_ends[i], meta_.segment_ends[i - 1]);
+    }
+    ids_.finish();
+    starts_.finish();
+    src_lens_.finish();
+    if (text_ != nullptr) {
+      text_->finish();
+      text_ends_->finish();
+    }
+    FileWriter meta_file(folder_ / kMetaFile);
+    const std::string bytes = encode_meta(meta_);
+    meta_file.append(bytes.data(), bytes.size());
+    meta_file.finish();
+    return meta_;
+  }
+
+  const CorpusMeta& meta() const { return meta_; }
+
+ private:
+  void write_text(const Chunk& chunk) {
+    if (text_ == nullptr) return;
+    text_->append(chunk.text.data(), chunk.text.size());
+    for (const uint32_t length : chunk.text_lens) {
+      meta_.text_bytes += length;
+      text_ends_->append(&meta_.text_bytes, sizeof meta_.text_bytes);
+    }
+  }
+
+  void add_counts(const FilterCounts& counts) {
+    FilterCounts& all = meta_.filters;
+    all.kept += counts.kept;
+    all.empty += counts.empty;
+    all.too_long += counts.too_long;
+    all.ratio += counts.ratio;
+    all.invalid_utf8 += counts.invalid_utf8;
+    all.truncated += counts.truncated;
+    all.replaced += counts.replaced;
+  }
+
+  void report(const Chunk& chunk) {
+    lines_read_ += static_cast<int64_t>(chunk.line_ends.size() / 2);
+    const auto now = std::chrono::steady_clock::now();
+    if (now - last_report_ < kProgressInterval) return;
+    last_report_ = now;
+    log::info("tokenised " + with_thousands(lines_read_) + " pairs of lines");
+  }
+
+  std::filesystem::path folder_;
+  CorpusMeta meta_;
+  FileWriter ids_, starts_, src_lens_;
+  std::unique_ptr<FileWriter> text_, text_ends_;
+  int64_t lines_read_ = 0;
+  std::chrono::steady_clock::time_point last_report_ = std::chrono::steady_clock::now();
+};
+
+void read_input(const CorpusPlan& plan, size_t index, ChunkPipeline& pipeline) {
+  PairReader reader(plan.inputs[index]);
+  std::string_view src, tgt;
+  bool more = reader.next(src, tgt);
+  while (more) {
+    Chunk& chunk = pipeline.acquire();
+    chunk.input = index;
+    chunk.first_line = reader.line_number();
+    try {
+      while (more && chunk.line_ends.size() < 2 * kChunkPairs && chunk.lines.size() < kChunkBytes) {
+        for (const std::string_view line : {src, tgt}) {
+          chunk.lines += line;
+          chunk.line_ends.push_back(static_cast<uint32_t>(chunk.lines.size()));
+        }
+        more = reader.next(src, tgt);
+      }
+    } catch (const Error&) {
+      pipeline.submit();  // the lines before the bad one are looked at too
+      throw;
+    }
+    pipeline.submit();
+  }
+}
+
+[[noreturn]] void throw_empty(const CorpusPlan& plan, const FilterCounts& counts) {
+  std::vector<std::string> names;
+  for (const ParallelInput& input : plan.inputs) names.push_back(input.src);
+  const int64_t dropped = counts.empty + counts.too_long + counts.ratio + counts.invalid_utf8;
+  if (dropped == 0) {
+    throw Error(ExitCode::kBadData, "empty corpus: there are no lines in " + join(names, ", "),
+                "look at the paths and at the files");
+  }
+  throw Error(ExitCode::kBadData,
+              "empty corpus: none of the " + with_thousands(dropped) + " pairs in " +
+                  join(names, ", ") + " is left after the filters (empty " +
+                  with_thousands(counts.empty) + ", too long " + with_thousands(counts.too_long) +
+                  ", ratio " + with_thousands(counts.ratio) + ", invalid UTF-8 " +
+                  with_thousands(counts.invalid_utf8) + ")",
+              "look at data.max_src_tokens, data.max_tgt_tokens, data.max_ratio and "
+              "data.invalid_utf8");
+}
+
+}  // namespace
+
+CorpusMeta build_corpus(const CorpusPlan& plan, const text::TokenizerPair& tokenizers,
+                        const std::filesystem::path& folder) {
+  const int64_t largest = std::max(tokenizers.src->size(), tokenizers.tgt->size());
+  const uint64_t id_bytes = largest <= 65536 ? 2 : 4;
+  CorpusWriter writer(plan, id_bytes, folder);
+  ChunkPipeline pipeline(plan.threads, ChunkEncoder(plan, tokenizers, id_bytes),
+                         [&](Chunk& chunk) { writer(chunk); });
+  for (size_t i = 0; i < plan.inputs.size(); ++i) {
+    try {
+      read_input(plan, i, pipeline);
+    } catch (const Error&) {
+      pipeline.finish();  // a bad line before this place comes first
+      throw;
+    }
+  }
+  pipeline.finish();
+  if (writer.meta().num_pairs == 0) throw_empty(plan, writer.meta().filters);
+  return writer.finish();
+}
+
+}  // namespace stretto::data

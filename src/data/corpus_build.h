@@ -1,0 +1,39 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "data/corpus_files.h"
+#include "data/pair_filter.h"
+#include "text/tokenizer.h"
+
+namespace stretto::data {
+
+/// One parallel input: two files line for line, or two columns of one TSV file.
+struct ParallelInput {
+  std::string src, tgt;                    ///< paths of `[data]`; the same one for TSV
+  int64_t src_column = 0, tgt_column = 0;  ///< from 1; 0 = two files
+};
+
+struct CorpusPlan {
+  std::vector<ParallelInput> inputs;
+  PairRules rules;
+  bool keep_text = false;  ///< store the lines themselves too
+  uint64_t key = 0;
+  int64_t threads = 1;
+};
+
+/// Reads, filters and tokenises all inputs into the files of a cached corpus in `folder`.
+///
+/// One thread reads chunks of lines, `threads` others tokenise them, and results are written in the
+/// order of the lines: the files do not depend on the number of threads, memory is a few chunks,
+/// and of several bad lines the first is the one that is reported.
+///
+/// Throws Error(kBadData) for unequal line counts (both counts and names), a bad line, or when no
+/// pair is left; Error(kIo) when a file cannot be written.
+CorpusMeta build_corpus(const CorpusPlan& plan, const text::TokenizerPair& tokenizers,
+                        const std::filesystem::path& folder);
+
+}  // namespace stretto::data

@@ -1,0 +1,92 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "data/corpus.h"
+
+namespace stretto::data {
+
+/// The files of one cached corpus, a folder named by its key. All numbers are little-endian.
+///
+///     ids.bin         token ids of pair 0's source, pair 0's target, pair 1's source, …
+///                     (uint16, or uint32 when a vocabulary has more than 65,536 ids)
+///     starts.bin      uint64 [pairs + 1]      first id of each pair
+///     src_lens.bin    uint32 [pairs]          source tokens of each pair; the rest is its target
+///     text.bin        the lines of both sides, in the order of the ids (validation and test only)
+///     text_ends.bin   uint64 [2 · pairs]      end of each line in text.bin
+///     meta.bin        `CorpusMeta`, written last
+///     order-….bin     see data/corpus_order.h
+inline constexpr const char* kIdsFile = "ids.bin";
+inline constexpr const char* kStartsFile = "starts.bin";
+inline constexpr const char* kSrcLensFile = "src_lens.bin";
+inline constexpr const char* kTextFile = "text.bin";
+inline constexpr const char* kTextEndsFile = "text_ends.bin";
+inline constexpr const char* kMetaFile = "meta.bin";
+
+/// Part of the key: a change of format or of the rules makes new caches.
+inline constexpr uint64_t kCorpusVersion = 1;
+
+/// Head of a cached corpus. A corpus is valid when its head has the magic number, the version, the
+/// key and its own checksum, and every file has the size that follows from it.
+struct CorpusMeta {
+  uint64_t key = 0;
+  uint64_t id_bytes = 2;
+  uint64_t has_text = 0;
+  uint64_t num_pairs = 0, num_ids = 0, text_bytes = 0;
+  uint64_t max_src = 0, max_tgt = 0;  ///< longest sequences, in tokens
+  FilterCounts filters;
+  std::vector<uint64_t> segment_ends;  ///< pairs up to and with each input, in order
+};
+std::string encode_meta(const CorpusMeta& meta);
+std::optional<CorpusMeta> decode_meta(std::string_view bytes);
+
+/// Reads the head in `folder` and looks at the sizes; nothing when there is no valid corpus.
+std::optional<CorpusMeta> find_corpus(const std::filesystem::path& folder, uint64_t key);
+
+/// 64-bit words with a checksum as the last one, the form of every head in the cache.
+std::string seal_words(std::vector<uint64_t> words);
+/// The words before a right checksum, or nothing.
+std::optional<std::vector<uint64_t>> unseal_words(std::string_view bytes);
+
+/// A file that is written from front to back through a buffer.
+/// Everything throws Error(kIo) with the system's reason; the destructor closes and is silent.
+class FileWriter {
+ public:
+  explicit FileWriter(std::filesystem::path path);
+  ~FileWriter();
+  FileWriter(const FileWriter&) = delete;
+  FileWriter& operator=(const FileWriter&) = delete;
+  void append(const void* data, size_t size);
+  void finish();  ///< writes what is left, fsync, close
+
+ private:
+  void flush();
+  std::filesystem::path path_;
+  std::string buffer_;
+  int fd_ = -1;
+};
+
+/// A new file of a fixed size, mapped for writing in any order. Its blocks are allocated first, so
+/// that a full disk is an Error(kIo) here and not a signal later.
+class WritableMap {
+ public:
+  WritableMap(std::filesystem::path path, size_t size);
+  ~WritableMap();
+  WritableMap(const WritableMap&) = delete;
+  WritableMap& operator=(const WritableMap&) = delete;
+  char* data() const { return static_cast<char*>(data_); }
+  void finish();  ///< makes it durable
+
+ private:
+  std::filesystem::path path_;
+  int fd_ = -1;
+  void* data_ = nullptr;
+  size_t size_ = 0;
+};
+
+}  // namespace stretto::data

@@ -1,0 +1,59 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/file.h"
+#include "data/corpus_files.h"
+
+namespace stretto::data {
+
+/// Samples [begin, begin of the next run) of the length order have these lengths.
+struct LengthRun {
+  uint32_t tgt_len = 0, src_len = 0;
+  uint64_t begin = 0;
+};
+
+/// How often an epoch sees each pair. A weight w gives every pair of an input floor(w) samples, and
+/// one more with probability w - floor(w), by a hash of (seed, pair): the same in every epoch.
+struct SampleWeights {
+  std::vector<double> weights;  ///< one for each input; empty = 1 each
+  uint64_t seed = 0;
+  uint64_t key() const;  ///< 0 when every pair is one sample; the seed counts only where it matters
+};
+
+/// The samples of a corpus sorted by (target length, source length), stable by sample id, in a
+/// mapped file beside the corpus; samples are numbered in the order of their pairs.
+class CorpusOrder {
+ public:
+  /// @return nothing when `folder` has no valid order for these weights
+  static std::optional<CorpusOrder> find(const std::filesystem::path& folder,
+                                         const CorpusMeta& meta, uint64_t weights_key);
+  /// Makes it, with two counting sorts in mapped files: a few bytes of heap whatever the size.
+  /// The caller holds the corpus' lock. Throws Error(kBadData) when weights leave no sample.
+  static void build(const std::filesystem::path& folder, const CorpusMeta& meta,
+                    const SampleWeights& weights);
+
+  uint64_t num_samples() const { return num_samples_; }
+  uint64_t src_tokens() const { return src_tokens_; }
+  uint64_t tgt_tokens() const { return tgt_tokens_; }
+  /// In order of length; the last one is empty and stands at the end.
+  std::span<const LengthRun> runs() const { return runs_; }
+  uint64_t sample_at(uint64_t position) const { return words()[position]; }
+  uint64_t pair_of(uint64_t sample) const {
+    return has_pairs_ ? words()[num_samples_ + sample] : sample;
+  }
+
+ private:
+  const uint32_t* words() const { return reinterpret_cast<const uint32_t*>(file_.bytes().data()); }
+  MappedFile file_;
+  uint64_t num_samples_ = 0, src_tokens_ = 0, tgt_tokens_ = 0;
+  bool has_pairs_ = false;
+  std::vector<LengthRun> runs_;
+};
+
+}  // namespace stretto::data

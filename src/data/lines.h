@@ -1,0 +1,54 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "data/byte_stream.h"
+
+namespace stretto::data {
+
+/// Longest line in bytes, line end not counted: just under 1 MB.
+inline constexpr int64_t kMaxLineBytes = 999'999;
+
+/// Cuts a stream into lines in bounded memory.
+///
+/// A line ends at '\n' alone (U+2028, form feed and a lone '\r' are text, so that two sides can
+/// never fall out of step); one '\r' before it is dropped, and so is a byte order mark at the start
+/// of the file. The last line needs no '\n'. Bytes are passed on as they are.
+class LineReader {
+ public:
+  /// @param name  what messages call the input
+  LineReader(std::unique_ptr<ByteStream> bytes, std::string name);
+  /// Opens a path of `[data]`; throws as open_bytes() does.
+  explicit LineReader(const std::string& path);
+
+  /// @param line  valid until the next call
+  /// Throws Error(kBadData), with file and line, at a NUL byte or at a line that is too long.
+  bool next(std::string_view& line);
+
+  int64_t line_number() const { return line_number_; }  ///< of the last line, from 1
+  const std::string& name() const { return name_; }
+
+ private:
+  bool fill();
+  bool find_end(size_t& length);
+  [[noreturn]] void throw_too_long();
+
+  std::unique_ptr<ByteStream> bytes_;
+  std::string name_;
+  std::string buffer_;
+  size_t begin_ = 0, end_ = 0;
+  bool at_end_ = false;
+  int64_t line_number_ = 0;
+};
+
+/// Column `column` (from 1) of a TSV line, or false when there are fewer. Nothing is quoted.
+bool tsv_column(std::string_view line, int64_t column, std::string_view& value);
+
+/// Error(kBadData) for a line that has no such column.
+[[noreturn]] void throw_missing_column(const std::string& name, int64_t line_number,
+                                       int64_t column);
+
+}  // namespace stretto::data

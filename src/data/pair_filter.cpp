@@ -1,0 +1,154 @@
+#include "data/pair_filter.h"
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "base/text.h"
+
+namespace stretto::data {
+namespace {
+
+std::string place_text(std::string_view name, int64_t line) {
+  return std::string(name) + ":" + std::to_string(line);
+}
+
+/// Range of the second byte after `lead`, and how many bytes follow; 0 = never a lead.
+struct Lead {
+  int following = 0;
+  unsigned char low = 0x80, high = 0xBF;
+};
+
+Lead lead_of(unsigned char byte) {
+  if (byte >= 0xC2 && byte <= 0xDF) return {.following = 1};
+  if (byte == 0xE0) return {.following = 2, .low = 0xA0};
+  if (byte == 0xED) return {.following = 2, .high = 0x9F};
+  if (byte >= 0xE1 && byte <= 0xEF) return {.following = 2};
+  if (byte == 0xF0) return {.following = 3, .low = 0x90};
+  if (byte == 0xF4) return {.following = 3, .high = 0x8F};
+  if (byte >= 0xF1 && byte <= 0xF3) return {.following = 3};
+  return {};
+}
+
+/// Makes one side well-formed. @return false when the pair is to be skipped
+bool repair(InvalidUtf8 rule, std::string_view text, std::string_view name, int64_t line,
+            std::string& out, bool& replaced) {
+  if (is_valid_utf8(text)) {
+    out.assign(text);
+    return true;
+  }
+  if (rule == InvalidUtf8::kError) {
+    throw Error(ExitCode::kBadData, place_text(name, line) + ": this line is not valid UTF-8",
+                "save the file as UTF-8, or set data.invalid_utf8 to \"skip\" or \"replace\"");
+  }
+  if (rule == InvalidUtf8::kSkip) return false;
+  out = replace_invalid_utf8(text);
+  replaced = true;
+  return true;
+}
+
+/// Ends the sentence and applies the bound. @return false when the pair is to be skipped
+bool finish_side(TooLong rule, int64_t max_tokens, std::string_view key, std::string_view name,
+                 int64_t line, std::vector<int64_t>& ids, bool& truncated) {
+  const auto tokens = static_cast<int64_t>(ids.size()) + 1;
+  if (tokens > max_tokens) {
+    if (rule == TooLong::kSkip) return false;
+    if (rule == TooLong::kError) {
+      throw Error(
+          ExitCode::kBadData,
+          place_text(name, line) + ": this sentence has " + std::to_string(tokens) +
+              " tokens, more than data." + std::string(key) + " = " + std::to_string(max_tokens),
+          "raise data." + std::string(key) + ", or set data.too_long to \"skip\" or \"truncate\"");
+    }
+    ids.resize(static_cast<size_t>(max_tokens - 1));
+    truncated = true;
+  }
+  ids.push_back(text::kEos);
+  return true;
+}
+
+}  // namespace
+
+PairRules rules_for(const DataOptions& options, Split split) {
+  PairRules rules{.max_src_tokens = options.max_src_tokens,
+                  .max_tgt_tokens = options.max_tgt_tokens};
+  const bool training = split == Split::kTrain;
+  if (options.invalid_utf8 == "error") {
+    rules.invalid_utf8 = InvalidUtf8::kError;
+  } else if (options.invalid_utf8 == "replace" || !training) {
+    rules.invalid_utf8 = InvalidUtf8::kReplace;
+  }
+  if (!training || options.too_long == "truncate") {
+    rules.too_long = TooLong::kTruncate;
+  } else if (options.too_long == "error") {
+    rules.too_long = TooLong::kError;
+  }
+  if (training) rules.max_ratio = options.max_ratio;
+  return rules;
+}
+
+bool encode_pair(const PairRules& rules, const text::TokenizerPair& tokenizers,
+                 std::string_view src, std::string_view tgt, const PairPlace& place,
+                 EncodedPair& out, FilterCounts& counts) {
+  bool replaced = false, truncated = false;
+  if (!repair(rules.invalid_utf8, src, place.src_name, place.line, out.src_text, replaced) ||
+      !repair(rules.invalid_utf8, tgt, place.tgt_name, place.line, out.tgt_text, replaced)) {
+    ++counts.invalid_utf8;
+    return false;
+  }
+  out.src.clear();
+  out.tgt.clear();
+  tokenizers.src->encode(out.src_text, out.src);
+  tokenizers.tgt->encode(out.tgt_text, out.tgt);
+  if (out.src.empty() || out.tgt.empty()) {
+    ++counts.empty;
+    return false;
+  }
+  if (!finish_side(rules.too_long, rules.max_src_tokens, "max_src_tokens", place.src_name,
+                   place.line, out.src, truncated) ||
+      !finish_side(rules.too_long, rules.max_tgt_tokens, "max_tgt_tokens", place.tgt_name,
+                   place.line, out.tgt, truncated)) {
+    ++counts.too_long;
+    return false;
+  }
+  const size_t shorter = std::min(out.src.size(), out.tgt.size());
+  const size_t longer = std::max(out.src.size(), out.tgt.size());
+  if (rules.max_ratio > 0 &&
+      static_cast<double>(longer) > rules.max_ratio * static_cast<double>(shorter)) {
+    ++counts.ratio;
+    return false;
+  }
+  ++counts.kept;
+  if (replaced) ++counts.replaced;
+  if (truncated) ++counts.truncated;
+  return true;
+}
+
+std::string replace_invalid_utf8(std::string_view text) {
+  std::string out;
+  out.reserve(text.size() + 8);
+  for (size_t i = 0; i < text.size();) {
+    const auto byte = static_cast<unsigned char>(text[i]);
+    if (byte < 0x80) {
+      out += text[i++];
+      continue;
+    }
+    const Lead lead = lead_of(byte);
+    size_t length = 1;
+    bool whole = lead.following > 0;
+    for (int k = 0; whole && k < lead.following; ++k) {
+      const size_t at = i + length;
+      const auto next = at < text.size() ? static_cast<unsigned char>(text[at]) : 0;
+      whole = k == 0 ? next >= lead.low && next <= lead.high : next >= 0x80 && next <= 0xBF;
+      if (whole) ++length;
+    }
+    if (whole) {
+      out.append(text.substr(i, length));
+    } else {
+      out += "\xEF\xBF\xBD";
+    }
+    i += length;
+  }
+  return out;
+}
+
+}  // namespace stretto::data

@@ -1,0 +1,53 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "data/corpus.h"
+#include "data/data_options.h"
+#include "text/tokenizer.h"
+
+namespace stretto::data {
+
+enum class InvalidUtf8 { kSkip, kReplace, kError };
+enum class TooLong { kSkip, kTruncate, kError };
+
+/// What happens to a pair of lines on its way into a corpus.
+struct PairRules {
+  int64_t max_src_tokens = 0, max_tgt_tokens = 0;  ///< end-of-sentence included
+  double max_ratio = 0;                            ///< 0 = any
+  InvalidUtf8 invalid_utf8 = InvalidUtf8::kSkip;
+  TooLong too_long = TooLong::kSkip;
+};
+
+/// Training takes the rules as configured. Validation and test keep every pair with text on both
+/// sides: over-long sentences are truncated, bytes that are not UTF-8 are replaced (an error where
+/// `data.invalid_utf8 = "error"`), and there is no ratio.
+PairRules rules_for(const DataOptions& options, Split split);
+
+/// Where a pair of lines stands, for messages.
+struct PairPlace {
+  std::string_view src_name, tgt_name;
+  int64_t line = 0;
+};
+
+struct EncodedPair {
+  std::string src_text, tgt_text;  ///< as they were tokenised
+  std::vector<int64_t> src, tgt;   ///< with end-of-sentence
+};
+
+/// Applies the rules in this order: UTF-8, empty, length, ratio; a pair is counted once, under
+/// `kept` or the first rule that it broke. A side is empty when it has no text or no tokens.
+///
+/// @return true when the pair is kept; then `out` holds it
+/// Throws Error(kBadData) with file and line where a rule says `error`.
+bool encode_pair(const PairRules& rules, const text::TokenizerPair& tokenizers,
+                 std::string_view src, std::string_view tgt, const PairPlace& place,
+                 EncodedPair& out, FilterCounts& counts);
+
+/// Replaces each maximal ill-formed part by U+FFFD, as the Unicode standard recommends.
+std::string replace_invalid_utf8(std::string_view text);
+
+}  // namespace stretto::data

@@ -1,0 +1,121 @@
+#include "decoding/candidates.h"
+
+#include <ATen/Parallel.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+
+namespace stretto::decoding {
+namespace {
+
+constexpr float kNever = -std::numeric_limits<float>::infinity();
+
+/// Keeps the best `count` of a row in a heap whose front is the worst of them. Almost every entry
+/// fails the one comparison with the front, so a row costs about as much as reading it.
+std::vector<Candidate> best_of_row(const float* row, int64_t size, int64_t lane, int64_t count) {
+  std::vector<Candidate> heap;
+  heap.reserve(count + 1);
+  float worst = kNever;
+  for (int64_t token = 0; token < size; ++token) {
+    if (!(row[token] > worst)) continue;
+    heap.push_back({lane, token, row[token], row[token]});
+    std::push_heap(heap.begin(), heap.end(), better);
+    if (static_cast<int64_t>(heap.size()) > count) {
+      std::pop_heap(heap.begin(), heap.end(), better);
+      heap.pop_back();
+    }
+    if (static_cast<int64_t>(heap.size()) == count) worst = heap.front().token_log_prob;
+  }
+  std::sort_heap(heap.begin(), heap.end(), better);
+  return heap;
+}
+
+std::vector<Candidate> best_on_device(const at::Tensor& values, const at::Tensor& tokens,
+                                      int64_t lane) {
+  std::vector<Candidate> row;
+  for (int64_t i = 0; i < values.size(1); ++i) {
+    const float value = values.const_data_ptr<float>()[lane * values.size(1) + i];
+    const int64_t token = tokens.const_data_ptr<int64_t>()[lane * values.size(1) + i];
+    if (value > kNever) row.push_back({lane, token, value, value});
+  }
+  return row;
+}
+
+}  // namespace
+
+bool better(const Candidate& a, const Candidate& b) {
+  if (a.log_prob != b.log_prob) return a.log_prob > b.log_prob;
+  return a.lane != b.lane ? a.lane < b.lane : a.token < b.token;
+}
+
+std::vector<std::vector<Candidate>> likeliest(const at::Tensor& log_probs, int64_t count) {
+  const int64_t lanes = log_probs.size(0), vocab = log_probs.size(1);
+  count = std::min(count, vocab);
+  std::vector<std::vector<Candidate>> rows(lanes);
+  if (!log_probs.is_cpu()) {
+    const auto [values, tokens] = log_probs.topk(count, 1);
+    const at::Tensor host_values = values.cpu(), host_tokens = tokens.cpu();
+    for (int64_t lane = 0; lane < lanes; ++lane) {
+      rows[lane] = best_on_device(host_values, host_tokens, lane);
+    }
+    return rows;
+  }
+  const at::Tensor dense = log_probs.contiguous();
+  const float* data = dense.const_data_ptr<float>();
+  at::parallel_for(0, lanes, 4, [&](int64_t begin, int64_t end) {
+    for (int64_t lane = begin; lane < end; ++lane) {
+      rows[lane] = best_of_row(data + lane * vocab, vocab, lane, count);
+    }
+  });
+  return rows;
+}
+
+std::vector<int64_t> repeated_ngram_ends(std::span<const int64_t> history, int64_t order) {
+  std::vector<int64_t> ends;
+  const auto length = static_cast<int64_t>(history.size());
+  if (order <= 0 || length < order) return ends;
+  const auto tail = history.last(order - 1);
+  for (int64_t start = 0; start + order <= length; ++start) {
+    if (std::equal(tail.begin(), tail.end(), history.begin() + start)) {
+      ends.push_back(history[start + order - 1]);
+    }
+  }
+  return ends;
+}
+
+int64_t draw(std::span<const float> row, double uniform, const DecodeOptions& options) {
+  std::vector<int64_t> tokens(row.size());
+  std::iota(tokens.begin(), tokens.end(), 0);
+  std::erase_if(tokens, [&](int64_t token) { return !(row[token] > kNever); });
+  if (tokens.empty()) return -1;
+  const auto likelier = [&](int64_t a, int64_t b) {
+    return row[a] != row[b] ? row[a] > row[b] : a < b;
+  };
+  const auto kept = static_cast<int64_t>(tokens.size());
+  const int64_t top_k = options.top_k > 0 ? std::min(options.top_k, kept) : kept;
+  std::partial_sort(tokens.begin(), tokens.begin() + top_k, tokens.end(), likelier);
+  tokens.resize(top_k);
+
+  std::vector<double> weights;
+  const double highest = row[tokens.front()];
+  for (const int64_t token : tokens) {
+    weights.push_back(std::exp((row[token] - highest) / options.temperature));
+  }
+  double mass = std::accumulate(weights.begin(), weights.end(), 0.0);
+  if (options.top_p < 1.0) {  // the shortest list of likeliest tokens that reaches top_p
+    const double enough = options.top_p * mass;
+    size_t size = 0;
+    for (mass = 0; size < weights.size() && mass < enough; ++size) mass += weights[size];
+    weights.resize(std::max<size_t>(size, 1));
+  }
+  double rest = uniform * mass;
+  for (size_t i = 0; i < weights.size(); ++i) {
+    rest -= weights[i];
+    if (rest < 0) return tokens[i];
+  }
+  return tokens[weights.size() - 1];
+}
+
+}  // namespace stretto::decoding

@@ -1,0 +1,65 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <tuple>
+
+#include "config/field.h"
+
+namespace stretto::decoding {
+
+/// `[decode]`: from a trained model to sentences.
+struct DecodeOptions {
+  std::string method = "beam";
+  int64_t beam_size = 5;
+  int64_t nbest = 1;
+  std::string length_penalty_type = "fairseq";
+  double length_penalty = 1.0;
+  double max_len_a = 1.2;
+  int64_t max_len_b = 10;
+  int64_t min_len = 1;
+  int64_t no_repeat_ngram = 0;
+  double temperature = 1.0;
+  int64_t top_k = 0;
+  double top_p = 1.0;
+  int64_t seed = 1;
+  int64_t max_tokens = 2048;
+  int64_t alignment_layer = -1;
+
+  static auto fields() {
+    using namespace config;
+    using O = DecodeOptions;
+    const Meta free{.change = Change::kFree};
+    return std::tuple{
+        field(&O::method, "method", "beam search, or one random sample per hypothesis",
+              one_of({"beam", "sample"}), free),
+        field(&O::beam_size, "beam_size", "hypotheses kept at each step; 1 = greedy", between(1, 1000), free),
+        field(&O::nbest, "nbest", "hypotheses returned per sentence, at most beam_size",
+              between(1, 1000), free),
+        field(&O::length_penalty_type, "length_penalty_type",
+              "fairseq: score / length^a; gnmt: score / ((5 + length) / 6)^a; none",
+              one_of({"fairseq", "gnmt", "none"}), free),
+        field(&O::length_penalty, "length_penalty", "the exponent a", any(), free),
+        field(&O::max_len_a, "max_len_a", "output stops at a * source + b tokens", at_least(0), free),
+        field(&O::max_len_b, "max_len_b", "the b of that bound", at_least(0),
+              {.unit = "tokens", .change = Change::kFree}),
+        field(&O::min_len, "min_len", "shortest output, end-of-sentence not counted", at_least(0),
+              {.unit = "tokens", .change = Change::kFree}),
+        field(&O::no_repeat_ngram, "no_repeat_ngram", "no n-gram of this order twice; 0 = off",
+              at_least(0), free),
+        field(&O::temperature, "temperature", "of sampling: below 1 is safer, above 1 is bolder",
+              greater(0), free),
+        field(&O::top_k, "top_k", "sample only from the k likeliest tokens; 0 = all", at_least(0), free),
+        field(&O::top_p, "top_p", "sample only from the likeliest tokens that reach this mass",
+              between(0.0001, 1.0), free),
+        field(&O::seed, "seed", "of sampling", at_least(0), free),
+        field(&O::max_tokens, "max_tokens", "bound of source tokens times beam_size in one batch",
+              at_least(1), {.unit = "tokens", .change = Change::kFree}),
+        field(&O::alignment_layer, "alignment_layer",
+              "decoder layer whose mean cross-attention is the alignment; -1 = last", at_least(-1),
+              free),
+    };
+  }
+};
+
+}  // namespace stretto::decoding

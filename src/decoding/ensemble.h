@@ -1,0 +1,24 @@
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "decoding/step_model.h"
+
+namespace stretto::decoding {
+
+/// Several models as one: log((1/M) sum_m p_m(token)), the mean of their probabilities.
+/// All members hold the same lanes and share one vocabulary.
+class EnsembleStepModel : public StepModel {
+ public:
+  explicit EnsembleStepModel(std::vector<std::unique_ptr<StepModel>> members);
+
+  at::Tensor step(const at::Tensor& tokens) override;
+  void reorder(const std::vector<int64_t>& parents) override;
+  int64_t vocab_size() const override { return members_.front()->vocab_size(); }
+
+ private:
+  std::vector<std::unique_ptr<StepModel>> members_;
+};
+
+}  // namespace stretto::decoding

@@ -1,0 +1,259 @@
+#include "decoding/search.h"
+
+#include <ATen/ops/tensor.h>
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "base/random.h"
+#include "decoding/candidates.h"
+
+namespace stretto::decoding {
+namespace {
+
+constexpr float kNever = -std::numeric_limits<float>::infinity();
+
+/// A lane: an output in the making.
+struct Lane {
+  std::vector<int64_t> ids;
+  std::vector<float> token_log_probs;
+  double log_prob = 0;
+  int64_t number = 0;  ///< of the hypothesis, for sampling
+  bool dead = false;   ///< fills a beam that has fewer continuations than lanes
+};
+
+struct Source {
+  size_t index = 0;  ///< in the input
+  int64_t max_len = 0;
+  std::vector<Lane> lanes;
+};
+
+/// What is next: the lanes that go on, and which lane of before each of them continues.
+struct Continuation {
+  std::vector<Lane> lanes;
+  std::vector<int64_t> parents;
+
+  void add(const Lane& lane, int64_t parent, const Candidate& choice) {
+    lanes.push_back(lane);
+    lanes.back().ids.push_back(choice.token);
+    lanes.back().token_log_probs.push_back(choice.token_log_prob);
+    lanes.back().log_prob += choice.token_log_prob;
+    parents.push_back(parent);
+  }
+};
+
+class Search {
+ public:
+  Search(StepModel& model, const SearchInput& input, const DecodeOptions& options);
+  std::vector<std::vector<Hypothesis>> run();
+
+ private:
+  void apply_rules(at::Tensor& log_probs);
+  void choose_only(at::Tensor& row, int64_t token) const;
+  void forbid(at::Tensor& row, const Lane& lane) const;
+  Continuation extend_beam(const Source& source, int64_t first_lane,
+                           const std::vector<std::vector<Candidate>>& rows);
+  Continuation extend_samples(const Source& source, int64_t first_lane,
+                              const at::Tensor& log_probs);
+  void finish(const Source& source, const Lane& lane, float eos_log_prob);
+  std::vector<std::vector<Hypothesis>> sorted();
+
+  bool beam() const { return options_.method == "beam"; }
+  int64_t forced_token(const Source& source) const;
+
+  StepModel& model_;
+  const SearchInput& input_;
+  const DecodeOptions& options_;
+  std::vector<Source> alive_;
+  std::vector<std::vector<Hypothesis>> finished_;
+  int64_t step_ = 0;
+};
+
+Search::Search(StepModel& model, const SearchInput& input, const DecodeOptions& options)
+    : model_(model), input_(input), options_(options), finished_(input.src_lengths.size()) {
+  TORCH_CHECK(input.prefixes.empty() || input.prefixes.size() == input.src_lengths.size(),
+              "[search] ", input.prefixes.size(), " prefixes for ", input.src_lengths.size(),
+              " sources");
+  TORCH_CHECK(input.sentence_ids.empty() || input.sentence_ids.size() == input.src_lengths.size(),
+              "[search] ", input.sentence_ids.size(), " sentence ids for ",
+              input.src_lengths.size(), " sources");
+  for (size_t i = 0; i < input.src_lengths.size(); ++i) {
+    const double bound =
+        options.max_len_a * static_cast<double>(input.src_lengths[i]) + double(options.max_len_b);
+    const double hard = static_cast<double>(input.max_length) - 1;
+    Source source{.index = i, .max_len = static_cast<int64_t>(std::min(bound, hard)), .lanes = {}};
+    source.max_len = std::max<int64_t>(source.max_len, 0);
+    for (int64_t k = 0; k < options.beam_size; ++k) source.lanes.push_back({.number = k});
+    alive_.push_back(std::move(source));
+  }
+}
+
+std::vector<std::vector<Hypothesis>> Search::run() {
+  std::vector<int64_t> tokens(alive_.size() * options_.beam_size, input_.bos);
+  for (; !alive_.empty(); ++step_) {
+    at::Tensor log_probs = model_.step(at::tensor(tokens, at::kLong));
+    apply_rules(log_probs);
+    const auto rows = beam() ? likeliest(log_probs, 2 * options_.beam_size)
+                             : std::vector<std::vector<Candidate>>{};
+    if (!beam()) log_probs = log_probs.cpu().contiguous();
+
+    std::vector<Source> next;
+    std::vector<int64_t> parents;
+    tokens.clear();
+    int64_t first_lane = 0;
+    for (Source& source : alive_) {
+      Continuation going_on = beam() ? extend_beam(source, first_lane, rows)
+                                     : extend_samples(source, first_lane, log_probs);
+      first_lane += static_cast<int64_t>(source.lanes.size());
+      if (going_on.lanes.empty()) continue;
+      parents.insert(parents.end(), going_on.parents.begin(), going_on.parents.end());
+      for (const Lane& lane : going_on.lanes) tokens.push_back(lane.ids.back());
+      source.lanes = std::move(going_on.lanes);
+      next.push_back(std::move(source));
+    }
+    alive_ = std::move(next);
+    if (!alive_.empty()) model_.reorder(parents);
+  }
+  return sorted();
+}
+
+int64_t Search::forced_token(const Source& source) const {
+  if (step_ >= source.max_len) return input_.eos;
+  if (input_.prefixes.empty()) return -1;
+  const std::vector<int64_t>& prefix = input_.prefixes[source.index];
+  return step_ < static_cast<int64_t>(prefix.size()) ? prefix[step_] : -1;
+}
+
+void Search::apply_rules(at::Tensor& log_probs) {
+  log_probs.select(1, input_.pad).fill_(kNever);
+  log_probs.select(1, input_.bos).fill_(kNever);
+  int64_t row = 0;
+  for (const Source& source : alive_) {
+    const int64_t forced = forced_token(source);
+    for (const Lane& lane : source.lanes) {
+      at::Tensor lane_row = log_probs[row++];
+      if (forced >= 0) {
+        choose_only(lane_row, forced);
+      } else {
+        forbid(lane_row, lane);
+      }
+    }
+  }
+}
+
+void Search::choose_only(at::Tensor& row, int64_t token) const {
+  const at::Tensor kept = row[token].clone();
+  row.fill_(kNever);
+  row[token].copy_(kept);
+}
+
+void Search::forbid(at::Tensor& row, const Lane& lane) const {
+  if (step_ < options_.min_len) row[input_.eos].fill_(kNever);
+  for (const int64_t token : repeated_ngram_ends(lane.ids, options_.no_repeat_ngram)) {
+    row[token].fill_(kNever);
+  }
+}
+
+Continuation Search::extend_beam(const Source& source, int64_t first_lane,
+                                 const std::vector<std::vector<Candidate>>& rows) {
+  const int64_t beam_size = options_.beam_size;
+  const int64_t num_lanes = step_ == 0 ? 1 : beam_size;  // at first all lanes are equal
+  std::vector<Candidate> ranked;
+  for (int64_t k = 0; k < num_lanes; ++k) {
+    if (source.lanes[k].dead) continue;
+    for (Candidate candidate : rows[first_lane + k]) {
+      candidate.lane = k;
+      candidate.log_prob = source.lanes[k].log_prob + candidate.token_log_prob;
+      ranked.push_back(candidate);
+    }
+  }
+  const auto width = std::min<size_t>(ranked.size(), 2 * beam_size);
+  std::partial_sort(ranked.begin(), ranked.begin() + width, ranked.end(), better);
+
+  Continuation next;
+  for (size_t rank = 0; rank < width; ++rank) {
+    const Candidate& candidate = ranked[rank];
+    const Lane& lane = source.lanes[candidate.lane];
+    if (candidate.token != input_.eos) {
+      if (static_cast<int64_t>(next.lanes.size()) < beam_size) {
+        next.add(lane, first_lane + candidate.lane, candidate);
+      }
+    } else if (static_cast<int64_t>(rank) < beam_size &&
+               static_cast<int64_t>(finished_[source.index].size()) < beam_size) {
+      finish(source, lane, candidate.token_log_prob);
+    }
+  }
+  if (static_cast<int64_t>(finished_[source.index].size()) >= beam_size) return {};
+  while (!next.lanes.empty() && static_cast<int64_t>(next.lanes.size()) < beam_size) {
+    next.lanes.push_back(next.lanes.front());
+    next.lanes.back().dead = true;
+    next.parents.push_back(next.parents.front());
+  }
+  return next;
+}
+
+Continuation Search::extend_samples(const Source& source, int64_t first_lane,
+                                    const at::Tensor& log_probs) {
+  const int64_t vocab = log_probs.size(1);
+  const int64_t sentence = input_.sentence_ids.empty() ? static_cast<int64_t>(source.index)
+                                                       : input_.sentence_ids[source.index];
+  const uint64_t key = mix64(static_cast<uint64_t>(options_.seed), static_cast<uint64_t>(sentence));
+  Continuation next;
+  for (size_t k = 0; k < source.lanes.size(); ++k) {
+    const Lane& lane = source.lanes[k];
+    const int64_t row = first_lane + static_cast<int64_t>(k);
+    const std::span<const float> values(log_probs.const_data_ptr<float>() + row * vocab, vocab);
+    const auto words = Philox::at(key, static_cast<uint64_t>(step_), lane.number);
+    const uint64_t bits = (uint64_t{words[0]} << 32) | words[1];
+    const int64_t token = draw(values, static_cast<double>(bits >> 11) * 0x1.0p-53, options_);
+    if (token < 0) continue;  // every continuation is forbidden
+    if (token == input_.eos) {
+      finish(source, lane, values[token]);
+    } else {
+      next.add(lane, row, {.lane = row, .token = token, .token_log_prob = values[token]});
+    }
+  }
+  return next;
+}
+
+void Search::finish(const Source& source, const Lane& lane, float eos_log_prob) {
+  Hypothesis done;
+  done.ids = lane.ids;
+  done.token_log_probs = lane.token_log_probs;
+  done.token_log_probs.push_back(eos_log_prob);
+  done.log_prob = lane.log_prob + eos_log_prob;
+  done.length = static_cast<int64_t>(lane.ids.size()) + 1;
+  done.score = length_penalised(done.log_prob, done.length, options_);
+  finished_[source.index].push_back(std::move(done));
+}
+
+std::vector<std::vector<Hypothesis>> Search::sorted() {
+  const auto nbest = static_cast<size_t>(std::min(options_.nbest, options_.beam_size));
+  for (std::vector<Hypothesis>& hypotheses : finished_) {
+    std::stable_sort(hypotheses.begin(), hypotheses.end(),
+                     [](const Hypothesis& a, const Hypothesis& b) { return a.score > b.score; });
+    if (hypotheses.size() > nbest) hypotheses.resize(nbest);
+  }
+  return std::move(finished_);
+}
+
+}  // namespace
+
+double length_penalised(double log_prob, int64_t length, const DecodeOptions& options) {
+  const auto tokens = static_cast<double>(length);
+  if (options.length_penalty_type == "fairseq") {
+    return log_prob / std::pow(tokens, options.length_penalty);
+  }
+  if (options.length_penalty_type == "gnmt") {
+    return log_prob / std::pow((5.0 + tokens) / 6.0, options.length_penalty);
+  }
+  return log_prob;
+}
+
+std::vector<std::vector<Hypothesis>> search(StepModel& model, const SearchInput& input,
+                                            const DecodeOptions& options) {
+  return Search(model, input, options).run();
+}
+
+}  // namespace stretto::decoding

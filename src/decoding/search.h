@@ -1,0 +1,52 @@
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+#include "decoding/decode_options.h"
+#include "decoding/step_model.h"
+
+namespace stretto::decoding {
+
+/// One finished output.
+struct Hypothesis {
+  std::vector<int64_t> ids;  ///< neither beginning- nor end-of-sentence
+  double score = 0;          ///< log_prob after the length penalty; what n-best is sorted by
+  double log_prob = 0;       ///< natural log, sum over the tokens, end-of-sentence included
+  std::vector<float> token_log_probs;  ///< [length]
+  int64_t length = 0;                  ///< tokens, end-of-sentence included
+};
+
+/// What search must know of the sources whose lanes a step model holds, in the same order.
+struct SearchInput {
+  std::vector<int64_t> src_lengths;            ///< tokens, end-of-sentence included
+  std::vector<int64_t> sentence_ids;           ///< coordinates of sampling; empty = 0, 1, 2, …
+  std::vector<std::vector<int64_t>> prefixes;  ///< each output starts so; empty = none is forced
+  int64_t max_length = std::numeric_limits<int64_t>::max();  ///< hard bound, end included
+  int64_t pad = 0, bos = 2, eos = 3;
+};
+
+/// score of `length` tokens (end included): fairseq log_prob / length^a; gnmt (Wu et al. 2016,
+/// equation 14) log_prob / ((5 + length) / 6)^a; none log_prob.
+double length_penalised(double log_prob, int64_t length, const DecodeOptions& options);
+
+/// Decodes all sources together; -> for each source at most `nbest` hypotheses, best score first.
+///
+/// Both methods: pad and beginning-of-sentence are never chosen; end-of-sentence only after
+/// `min_len` tokens, and as the only choice after floor(max_len_a * source + max_len_b). A forced
+/// prefix goes before all other rules except the last. `model` must hold options.beam_size lanes
+/// per source.
+///
+/// "beam", as fairseq: the first step expands one lane. Each step ranks the 2 * beam_size best
+/// continuations of a source by log_prob; those with end-of-sentence among the first beam_size are
+/// finished, the first beam_size others go on. A source is done when beam_size hypotheses are
+/// finished, or none is left to go on.
+///
+/// "sample": beam_size independent draws from the distribution after temperature, top_k and top_p.
+/// The number behind each draw is a function of (seed, sentence id, step, hypothesis) alone, so
+/// that a result does not depend on the company in the batch. log_prob is the model's, unsharpened.
+std::vector<std::vector<Hypothesis>> search(StepModel& model, const SearchInput& input,
+                                            const DecodeOptions& options);
+
+}  // namespace stretto::decoding

@@ -1,0 +1,60 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "experiment/load_experiment.h"
+
+/// The door between the command line and the rooms with libtorch. The command line links neither;
+/// it opens libstretto_engine.so when a command needs it, since loading libtorch costs a third of a
+/// second.
+namespace stretto::experiment {
+
+/// `stretto train`
+struct TrainRequest {
+  LoadedExperiment experiment;
+  std::string run_directory;
+  bool extend = false;
+};
+
+/// `stretto eval`
+struct EvalRequest {
+  LoadedExperiment experiment;
+  std::string run_directory;
+  std::string checkpoint;  ///< "", "best", "last", a step, a name
+  std::string src, tgt;    ///< empty = data.test_*, else data.valid_*
+  std::string hypotheses;  ///< file to write the translations to; empty = none
+  bool json = false;
+};
+
+/// `stretto infer`
+struct InferRequest {
+  LoadedExperiment experiment;
+  std::string run_directory;
+  std::string checkpoints;         ///< several with commas: an ensemble
+  std::vector<std::string> files;  ///< empty = stdin
+  std::string prefix_file;
+  bool json = false, scores = false, alignments = false;
+};
+
+/// `stretto average`
+struct AverageRequest {
+  std::string run_directory;
+  std::string checkpoints;  ///< with commas; empty = the newest `last`
+  int64_t last = 0;
+  std::string name = "averaged";
+};
+
+/// What the engine library exports as `stretto_engine`. Each returns an exit code; failures are
+/// Error objects thrown through the door (both sides link the same libstretto_core).
+struct EngineApi {
+  int (*train)(const TrainRequest&);
+  int (*eval)(const EvalRequest&);
+  int (*infer)(const InferRequest&);
+  int (*average)(const AverageRequest&);
+  const char* (*describe)();  ///< "libtorch 2.11.0, AVX512, CUDA not built in"
+};
+inline constexpr const char* kEngineSymbol = "stretto_engine";
+
+}  // namespace stretto::experiment

@@ -1,0 +1,57 @@
+#pragma once
+
+#include <tuple>
+
+#include "config/field.h"
+#include "data/data_options.h"
+#include "decoding/decode_options.h"
+#include "dist/dist_options.h"
+#include "experiment/task_options.h"
+#include "losses/cross_entropy_options.h"
+#include "models/transformer_options.h"
+#include "optim/optim_options.h"
+#include "report/report_options.h"
+#include "text/tokenizer_options.h"
+#include "train/run_options.h"
+#include "train/train_options.h"
+
+namespace stretto::experiment {
+
+/// One configuration file: every section with its defaults.
+struct Experiment {
+  train::RunOptions run;
+  TaskOptions task;
+  data::DataOptions data;
+  text::TokenizerOptions tokenizer;
+  models::TransformerOptions model;
+  losses::CrossEntropyOptions loss;
+  optim::OptimOptions optim;
+  optim::ScheduleOptions schedule;
+  train::TrainOptions train;
+  dist::DistOptions dist;
+  train::EvalOptions eval;
+  decoding::DecodeOptions decode;
+  report::ReportOptions report;
+
+  static auto fields() {
+    using config::field;
+    using E = Experiment;
+    return std::tuple{
+        field(&E::run, "run", "what every experiment has"),
+        field(&E::task, "task", "what is learned"),
+        field(&E::data, "data", "text, read in place"),
+        field(&E::tokenizer, "tokenizer", "from text to ids and back"),
+        field(&E::model, "model", "the network"),
+        field(&E::loss, "loss", "what is minimised"),
+        field(&E::optim, "optim", "how weights change"),
+        field(&E::schedule, "schedule", "learning rate over updates"),
+        field(&E::train, "train", "length of the run, accumulation, checkpoints"),
+        field(&E::dist, "dist", "processes that train together"),
+        field(&E::eval, "eval", "validation while training"),
+        field(&E::decode, "decode", "from a model to sentences"),
+        field(&E::report, "report", "what people look at"),
+    };
+  }
+};
+
+}  // namespace stretto::experiment

@@ -1,0 +1,12 @@
+#pragma once
+
+#include "config/schema.h"
+#include "experiment/experiment.h"
+
+namespace stretto::experiment {
+
+/// All keys of an experiment, with the names that other toolkits give them. It points into
+/// `options`.
+config::Schema experiment_schema(Experiment& options);
+
+}  // namespace stretto::experiment

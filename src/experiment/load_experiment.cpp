@@ -1,0 +1,71 @@
+#include "experiment/load_experiment.h"
+
+#include "base/hash.h"
+#include "config/resolved.h"
+#include "experiment/experiment_schema.h"
+#include "experiment/rules.h"
+
+namespace stretto::experiment {
+namespace {
+
+// train.max_steps is free to change, but not when it is what the schedule ends at.
+std::vector<std::string> fixed_as_well(const Experiment& options) {
+  const auto& schedule = options.schedule;
+  const bool has_end =
+      schedule.name == "linear" || schedule.name == "cosine" || schedule.name == "polynomial";
+  if (has_end && schedule.total_steps == 0) return {"train.max_steps"};
+  return {};
+}
+
+void complete(LoadedExperiment& loaded) {
+  Experiment fallback;
+  const auto schema = experiment_schema(loaded.options), defaults = experiment_schema(fallback);
+  loaded.resolved_toml = config::to_toml(schema, &defaults);
+  loaded.config_hash = hex64(config::fixed_hash(schema, fixed_as_well(loaded.options)));
+}
+
+}  // namespace
+
+LoadedExperiment load_experiment(const std::filesystem::path& path,
+                                 const std::vector<std::string>& overrides) {
+  LoadedExperiment loaded;
+  Experiment fallback;
+  const auto schema = experiment_schema(loaded.options), defaults = experiment_schema(fallback);
+  std::vector<config::Problem> problems;
+  loaded.origins = config::load_file(path, overrides, schema, defaults, problems);
+  if (readable(problems)) {
+    check_rules(loaded.options, loaded.origins, problems);
+    check_files(loaded.options, loaded.origins, problems);
+  }
+  config::throw_problems(problems);
+  complete(loaded);
+  return loaded;
+}
+
+LoadedExperiment load_stored_experiment(const std::string& toml, const std::string& where,
+                                        const std::vector<std::string>& overrides) {
+  LoadedExperiment loaded;
+  Experiment fallback;
+  const auto schema = experiment_schema(loaded.options), defaults = experiment_schema(fallback);
+  std::vector<config::Problem> problems;
+  loaded.origins = config::load_text(toml, where, std::filesystem::path(where).parent_path(),
+                                     overrides, schema, defaults, problems);
+  if (readable(problems)) {
+    check_rules(loaded.options, loaded.origins, problems);
+    check_files(loaded.options, loaded.origins, problems, /*only_overridden=*/true);
+  }
+  config::throw_problems(problems);
+  complete(loaded);
+  return loaded;
+}
+
+std::vector<std::string> differences_from(const std::string& stored_toml, const std::string& where,
+                                          const Experiment& now, bool extend) {
+  auto stored = load_stored_experiment(stored_toml, where, {});
+  Experiment now_options = now;
+  const auto also = extend ? std::vector<std::string>{} : fixed_as_well(now);
+  return config::differences(experiment_schema(stored.options), experiment_schema(now_options),
+                             also);
+}
+
+}  // namespace stretto::experiment

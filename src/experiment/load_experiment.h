@@ -1,0 +1,36 @@
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "config/load.h"
+#include "experiment/experiment.h"
+
+namespace stretto::experiment {
+
+/// An experiment that is known to be sound, with its resolved text.
+struct LoadedExperiment {
+  Experiment options;
+  config::Origins origins;
+  std::string resolved_toml;  ///< every key, absolute paths, comments
+  std::string config_hash;    ///< 16 hex digits over the fixed keys
+};
+
+/// Reads a configuration file and overrides and checks everything that can be checked before
+/// anything is built: keys, types, ranges, rules across sections, files. Throws Error(kUsage) with
+/// all problems.
+LoadedExperiment load_experiment(const std::filesystem::path& path,
+                                 const std::vector<std::string>& overrides);
+
+/// The configuration that a run folder keeps, with overrides of decode.*, eval.* and the like;
+/// files of the training data need not exist any more.
+LoadedExperiment load_stored_experiment(const std::string& toml, const std::string& where,
+                                        const std::vector<std::string>& overrides);
+
+/// Lines that say how the fixed keys of a stored configuration differ from `now`; empty = same
+/// experiment.
+std::vector<std::string> differences_from(const std::string& stored_toml, const std::string& where,
+                                          const Experiment& now, bool extend);
+
+}  // namespace stretto::experiment

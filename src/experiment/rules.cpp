@@ -1,0 +1,313 @@
+#include "experiment/rules.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <initializer_list>
+#include <set>
+
+#include "base/text.h"
+#include "experiment/experiment_schema.h"
+
+namespace stretto::experiment {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string number(int64_t value) {
+  return std::to_string(value);
+}
+std::string count(size_t value) {
+  return std::to_string(value);
+}
+
+/// The experiment under test and where to note what is wrong with it.
+class Check {
+ public:
+  Check(const Experiment& options, const config::Origins& origins,
+        std::vector<config::Problem>& problems)
+      : e(options), origins(origins), problems_(problems) {
+    for (const auto& problem : problems) bad_.insert(problem.key);
+  }
+
+  /// @param keys  what the rule reads; the first one is blamed
+  void wrong(std::initializer_list<const char*> keys, const std::string& what,
+             const std::string& hint) {
+    for (const char* key : keys) {
+      if (bad_.contains(key)) return;
+    }
+    problems_.push_back({origins.of(*keys.begin()), what, hint, ""});
+  }
+
+  const Experiment& e;
+  const config::Origins& origins;
+
+ private:
+  std::vector<config::Problem>& problems_;
+  std::set<std::string, std::less<>> bad_;
+};
+
+void check_heads(Check& c) {
+  const auto& model = c.e.model;
+  const auto one = [&](const char* key, int64_t heads) {
+    if (heads < 1) return;
+    if (model.d_model % heads != 0) {
+      c.wrong({key, "model.d_model"},
+              number(heads) + " heads do not divide model.d_model = " + number(model.d_model),
+              "choose num_heads so that d_model / num_heads is a whole number");
+    } else if (model.positions == "rotary" && model.d_model / heads % 2 != 0) {
+      c.wrong({key, "model.d_model", "model.positions"},
+              "rotary positions need an even head width, it is " + number(model.d_model / heads),
+              "choose num_heads so that d_model / num_heads is even");
+    }
+  };
+  one("model.encoder.num_heads", model.encoder.num_heads);
+  one("model.decoder.num_heads", model.decoder.num_heads);
+  if (model.positions == "sinusoidal" && model.d_model % 2 != 0) {
+    c.wrong({"model.d_model", "model.positions"},
+            "sinusoidal positions need an even d_model, it is " + number(model.d_model),
+            "use an even number");
+  }
+}
+
+void check_tokenizer_files(Check& c) {
+  const auto& t = c.e.tokenizer;
+  if (t.type == "vocab") {
+    if (t.src_vocab.empty()) {
+      c.wrong({"tokenizer.type", "tokenizer.src_vocab"}, "\"vocab\" needs tokenizer.src_vocab",
+              "name a vocabulary file");
+    }
+    if (!t.model.empty() || !t.src_model.empty() || !t.tgt_model.empty()) {
+      const char* key = !t.model.empty()       ? "tokenizer.model"
+                        : !t.src_model.empty() ? "tokenizer.src_model"
+                                               : "tokenizer.tgt_model";
+      c.wrong({key, "tokenizer.type"}, "a SentencePiece model beside type = \"vocab\"",
+              "remove it, or use type = \"sentencepiece\"");
+    }
+    return;
+  }
+  if (!t.src_vocab.empty() || !t.tgt_vocab.empty()) {
+    c.wrong({t.src_vocab.empty() ? "tokenizer.tgt_vocab" : "tokenizer.src_vocab", "tokenizer.type"},
+            "a vocabulary file beside type = \"sentencepiece\"",
+            "use type = \"vocab\" for text that is already split at spaces");
+  }
+  const bool two_models = !t.src_model.empty() || !t.tgt_model.empty();
+  if (!t.model.empty() && two_models) {
+    c.wrong({"tokenizer.model"}, "stands beside src_model or tgt_model",
+            "give one model for both sides, or one for each");
+  } else if (two_models && (t.src_model.empty() || t.tgt_model.empty())) {
+    c.wrong({t.src_model.empty() ? "tokenizer.tgt_model" : "tokenizer.src_model",
+             t.src_model.empty() ? "tokenizer.src_model" : "tokenizer.tgt_model"},
+            "the other side's model is missing", "give both src_model and tgt_model");
+  }
+}
+
+void check_ties(Check& c) {
+  const auto& t = c.e.tokenizer;
+  bool joint = t.joint || !t.model.empty();
+  if (!t.src_model.empty() && !t.tgt_model.empty()) joint = t.src_model == t.tgt_model;
+  if (t.type == "vocab") joint = t.tgt_vocab.empty() || t.tgt_vocab == t.src_vocab;
+  if (c.e.model.tie_embeddings != "all" || joint) return;
+  c.wrong({"model.tie_embeddings", "tokenizer.joint", "tokenizer.type"},
+          "\"all\" needs one vocabulary for both sides",
+          "use tie_embeddings = \"decoder\", or a joint tokenizer (tokenizer.joint = true)");
+}
+
+bool schedule_ends(const Experiment& e) {
+  const auto& name = e.schedule.name;
+  return name == "linear" || name == "cosine" || name == "polynomial";
+}
+
+void check_schedule(Check& c) {
+  const auto& s = c.e.schedule;
+  const int64_t max_steps = c.e.train.max_steps;
+  if (schedule_ends(c.e)) {
+    const int64_t total = s.total_steps > 0 ? s.total_steps : max_steps;
+    if (total == 0) {
+      c.wrong({"schedule.name", "schedule.total_steps", "train.max_steps"},
+              "\"" + s.name + "\" must know where it ends",
+              "set schedule.total_steps or train.max_steps");
+    } else if (s.total_steps > 0 && total <= s.warmup_steps) {
+      c.wrong({"schedule.total_steps", "schedule.warmup_steps"},
+              "the decay would end, at update " + number(total) + ", inside the warm-up",
+              "raise it above schedule.warmup_steps = " + number(s.warmup_steps));
+    }
+  }
+  if (max_steps > 0 && s.warmup_steps >= max_steps) {
+    c.wrong({"schedule.warmup_steps", "train.max_steps"},
+            "a warm-up of " + number(s.warmup_steps) + " updates is not shorter than the run (" +
+                number(max_steps) + ")",
+            "lower schedule.warmup_steps or raise train.max_steps");
+  }
+  if (s.min_lr > c.e.optim.lr) {
+    c.wrong(
+        {"schedule.min_lr", "optim.lr"},
+        config::number_text(s.min_lr) + " is above optim.lr = " + config::number_text(c.e.optim.lr),
+        "the floor must not be above the peak");
+  }
+}
+
+void check_stops(Check& c) {
+  const auto& t = c.e.train;
+  if (t.max_steps == 0 && t.max_epochs == 0 && t.max_hours == 0 && t.patience == 0) {
+    c.wrong({"train.max_steps", "train.max_epochs", "train.max_hours", "train.patience"},
+            "the run would never stop",
+            "set at least one of train.max_steps, max_epochs, max_hours, patience");
+  }
+  // A division, since the product may overflow.
+  if (t.patience > 0 && t.max_steps > 0 && t.patience >= (t.max_steps - 1) / c.e.eval.every + 1) {
+    c.wrong({"train.patience", "train.max_steps", "eval.every"},
+            "can never stop the run: " + number(t.patience) + " validations every " +
+                number(c.e.eval.every) + " updates do not fit into " + number(t.max_steps),
+            "lower train.patience or eval.every, or drop it");
+  }
+  if (t.average_last > t.keep_last && c.origins.given("train.keep_last")) {
+    c.wrong({"train.average_last", "train.keep_last"},
+            number(t.average_last) + " checkpoints are to be averaged, train.keep_last keeps " +
+                number(t.keep_last),
+            "raise train.keep_last");
+  }
+}
+
+void check_files_of(Check& c, const char* src_key, const char* tgt_key,
+                    const std::vector<std::string>& src, const std::vector<std::string>& tgt) {
+  if (src.size() == tgt.size()) return;
+  const bool source_given = !src.empty();
+  c.wrong({source_given ? src_key : tgt_key, source_given ? tgt_key : src_key},
+          count(src.size()) + " source and " + count(tgt.size()) + " target files",
+          std::string(src_key) + " and " + tgt_key + " go together, file for file");
+}
+
+void check_sources(Check& c) {
+  const auto& d = c.e.data;
+  check_files_of(c, "data.train_src", "data.train_tgt", d.train_src, d.train_tgt);
+  check_files_of(c, "data.valid_src", "data.valid_tgt", d.valid_src, d.valid_tgt);
+  check_files_of(c, "data.test_src", "data.test_tgt", d.test_src, d.test_tgt);
+  if (d.train_src.empty() && d.train_tgt.empty() && d.train_tsv.empty()) {
+    c.wrong({"data.train_src", "data.train_tgt", "data.train_tsv"}, "there is no training text",
+            "set data.train_src and data.train_tgt, or data.train_tsv");
+  }
+  const size_t files = d.train_src.size() + d.train_tsv.size();
+  if (!d.train_weights.empty() && d.train_weights.size() != files) {
+    c.wrong({"data.train_weights", "data.train_src", "data.train_tsv"},
+            count(d.train_weights.size()) + " weights for " + count(files) + " training files",
+            "one weight for each pair of files, then one for each TSV file");
+  }
+  const bool has_tsv = !d.train_tsv.empty() || !d.valid_tsv.empty() || !d.test_tsv.empty();
+  if (has_tsv && d.src_column == d.tgt_column) {
+    c.wrong({"data.tgt_column", "data.src_column"},
+            "both sides are column " + number(d.src_column) + " of the TSV files",
+            "columns count from 1");
+  }
+}
+
+void check_lengths(Check& c) {
+  const auto& d = c.e.data;
+  const int64_t longest = std::max(d.max_src_tokens, d.max_tgt_tokens);
+  if (longest > d.max_tokens) {
+    c.wrong({"data.max_tokens", "data.max_src_tokens", "data.max_tgt_tokens"},
+            number(d.max_tokens) + " is less than the longest sentence that is let in (" +
+                number(longest) + ")",
+            "raise data.max_tokens, or lower data.max_src_tokens and data.max_tgt_tokens");
+  }
+  if (c.e.model.positions == "learned" && c.e.model.max_positions < longest) {
+    c.wrong(
+        {"model.max_positions", "model.positions", "data.max_src_tokens", "data.max_tgt_tokens"},
+        number(c.e.model.max_positions) + " learned positions, sentences may have " +
+            number(longest) + " tokens",
+        "raise it to at least " + number(longest));
+  }
+  if (d.max_ratio > 0 && d.max_ratio < 1) {
+    c.wrong({"data.max_ratio"},
+            "must be 0 (off) or at least 1, got " + config::number_text(d.max_ratio),
+            "2.5 is usual");
+  }
+}
+
+void check_validation(Check& c) {
+  const auto& d = c.e.data;
+  const bool validates = !d.valid_src.empty() || !d.valid_tgt.empty() || !d.valid_tsv.empty();
+  if (!validates && c.e.train.patience > 0) {
+    c.wrong({"train.patience", "data.valid_src", "data.valid_tsv"}, "needs validation text",
+            "set data.valid_src and data.valid_tgt, or data.valid_tsv");
+  }
+  if (c.e.eval.best_metric == "bleu" && !c.e.eval.bleu) {
+    c.wrong({"eval.best_metric", "eval.bleu"}, "\"bleu\" needs eval.bleu = true",
+            "set eval.bleu = true, or eval.best_metric = \"nll\"");
+  }
+}
+
+void check_decoding(Check& c) {
+  const auto& d = c.e.decode;
+  if (d.nbest > d.beam_size) {
+    c.wrong({"decode.nbest", "decode.beam_size"},
+            number(d.nbest) + " hypotheses from a beam of " + number(d.beam_size),
+            "raise decode.beam_size or lower decode.nbest");
+  }
+  if (d.alignment_layer >= c.e.model.decoder.num_layers) {
+    c.wrong({"decode.alignment_layer", "model.decoder.num_layers"},
+            "there is no layer " + number(d.alignment_layer) + " in a decoder of " +
+                number(c.e.model.decoder.num_layers),
+            "layers count from 0; -1 is the last");
+  }
+  if (d.max_len_a == 0 && d.min_len > d.max_len_b) {
+    c.wrong({"decode.min_len", "decode.max_len_a", "decode.max_len_b"},
+            "outputs must have at least " + number(d.min_len) + " and at most " +
+                number(d.max_len_b) + " tokens",
+            "raise decode.max_len_a or decode.max_len_b");
+  }
+}
+
+// FILE.zip:MEMBER names a member; what must exist is the archive.
+std::string on_disk(const std::string& path) {
+  const size_t at = path.find(".zip:");
+  return at == std::string::npos ? path : path.substr(0, at + 4);
+}
+
+std::vector<std::string> paths_of(const config::Key& key) {
+  if (const auto* const* many = std::get_if<std::vector<std::string>*>(&key.value)) return **many;
+  const auto* const* one = std::get_if<std::string*>(&key.value);
+  if (one == nullptr || (*one)->empty()) return {};
+  return {**one};
+}
+
+}  // namespace
+
+bool readable(const std::vector<config::Problem>& problems) {
+  // Problems of the reader that belong to no key are those of whole files.
+  return std::none_of(problems.begin(), problems.end(),
+                      [](const auto& problem) { return problem.key.empty(); });
+}
+
+void check_rules(const Experiment& options, const config::Origins& origins,
+                 std::vector<config::Problem>& problems) {
+  Check check(options, origins, problems);
+  check_heads(check);
+  check_tokenizer_files(check);
+  check_ties(check);
+  check_schedule(check);
+  check_stops(check);
+  check_sources(check);
+  check_lengths(check);
+  check_validation(check);
+  check_decoding(check);
+}
+
+void check_files(const Experiment& options, const config::Origins& origins,
+                 std::vector<config::Problem>& problems, bool only_overridden) {
+  std::set<std::string> bad;
+  for (const auto& problem : problems) bad.insert(problem.key);
+  Experiment copy = options;
+  for (const auto& key : experiment_schema(copy).keys) {
+    // The cache folder is made when it is not there.
+    if (!key.meta.is_path || key.path == "data.cache_dir" || bad.contains(key.path)) continue;
+    if (only_overridden && !origins.overridden(key.path)) continue;
+    for (const auto& path : paths_of(key)) {
+      std::error_code ignored;
+      if (fs::exists(on_disk(path), ignored)) continue;
+      problems.push_back({origins.of(key.path), "no file " + printable(on_disk(path), 4096),
+                          "relative paths are relative to the file that states them", key.path});
+    }
+  }
+}
+
+}  // namespace stretto::experiment

@@ -1,0 +1,26 @@
+#pragma once
+
+#include <vector>
+
+#include "config/load.h"
+#include "experiment/experiment.h"
+
+namespace stretto::experiment {
+
+/// False when a file could not be read at all: what is left out of it is not the user's mistake,
+/// and rules would only complain about its absence.
+bool readable(const std::vector<config::Problem>& problems);
+
+/// Rules across keys and sections: heads divide d_model, a warm-up shorter than the run, at least
+/// one stop that can be reached, data that belong together, and so on. Adds to `problems`; a rule
+/// is left out when one of its keys has a problem already.
+void check_rules(const Experiment& options, const config::Origins& origins,
+                 std::vector<config::Problem>& problems);
+
+/// Every file that is named exists; a zip member's archive does.
+///
+/// @param only_overridden  only of keys that came from the command line
+void check_files(const Experiment& options, const config::Origins& origins,
+                 std::vector<config::Problem>& problems, bool only_overridden = false);
+
+}  // namespace stretto::experiment

@@ -1,0 +1,27 @@
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+
+#include "kernels/cpu/table.h"
+
+namespace stretto::kernels::cpu::avx512 {
+namespace {
+
+constexpr const char* kName = "avx512";
+constexpr int64_t kLanes = 16;     // floats in a vector
+constexpr int64_t kTileRows = 12;  // rows of a product kept in registers
+
+// Each file uses what stands before it.
+// clang-format off
+#include "kernels/cpu/common.inc"
+#include "kernels/cpu/loops.inc"
+#include "kernels/cpu/attention.inc"
+#include "kernels/cpu/product.inc"
+#include "kernels/cpu/entries.inc"
+// clang-format on
+
+}  // namespace
+
+const Table kTable = kLoops;
+
+}  // namespace stretto::kernels::cpu::avx512

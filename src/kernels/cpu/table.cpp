@@ -1,0 +1,44 @@
+#include "kernels/cpu/table.h"
+
+#include <atomic>
+
+namespace stretto::kernels::cpu {
+namespace {
+
+std::atomic<const Table*>& in_use() {
+  static std::atomic<const Table*> level{levels().front()};
+  return level;
+}
+
+}  // namespace
+
+const std::vector<const Table*>& levels() {
+  static const std::vector<const Table*> found = [] {
+    std::vector<const Table*> tables;
+    const bool has_avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+    if (has_avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+        __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq"))
+      tables.push_back(&avx512::kTable);
+    if (has_avx2) tables.push_back(&avx2::kTable);
+    tables.push_back(&portable::kTable);
+    return tables;
+  }();
+  return found;
+}
+
+const Table& table() {
+  return *in_use().load(std::memory_order_relaxed);
+}
+
+LevelGuard::LevelGuard(const Table& level) : before_(in_use().exchange(&level)) {}
+
+LevelGuard::~LevelGuard() {
+  in_use().store(before_);
+}
+
+bool has_fast_product() {
+  static const bool intel = __builtin_cpu_is("intel");
+  return !intel && &table() != &portable::kTable;
+}
+
+}  // namespace stretto::kernels::cpu

@@ -1,0 +1,174 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+/// Loops of the fused kernels on raw fp32 pointers. The same sources (*.inc) are compiled once per
+/// processor level; `table()` is the best one this machine runs. No libtorch, no allocation except
+/// per-call scratch, no threads: the caller splits the work, and no result depends on the split.
+namespace stretto::kernels::cpu {
+
+/// The dropout rule of kernels/reference.h for one call: which rows, which threshold.
+struct Drop {
+  uint64_t key;
+  const int64_t* row_keys;  ///< null: no dropout
+  uint32_t threshold;
+  float scale;
+};
+
+struct AdamScalars {
+  float beta1, beta2, grad_scale, coupled_decay, shrink, step_size, inverse_root_correction,
+      epsilon;
+};
+
+/// Rows [begin, end) of `width` columns.
+struct Rows {
+  int64_t begin, end, width;
+};
+
+/// One sequence and head of attention. Pointers are at its first row and column; strides in floats.
+struct AttentionItem {
+  const float *q, *k, *v;
+  int64_t q_stride, kv_stride;
+  int64_t queries, keys, width;
+  float scale;
+  bool causal;
+  int64_t first_element;  ///< head * 2^20
+  Drop drop;              ///< row_keys at the first query
+  float* log_sum;         ///< [queries], written by forward, read by backward
+};
+
+struct AttentionGradient {
+  const float *out, *out_grad;  ///< both with out_stride
+  int64_t out_stride;
+  float *dq, *dk, *dv;  ///< strides as q, k, v; overwritten
+};
+
+/// One lane of cached decoding: all heads of its query against steps 0..t of its history.
+struct DecodeItem {
+  const float* q;                  ///< [heads * width]
+  const float *k_cache, *v_cache;  ///< [T, L, heads * width]
+  const int32_t* slots;            ///< [t]: the lane that holds step s of this history
+  int64_t lane, lanes, t, heads, width;
+};
+
+/// Rotation of `blocks` head-wide blocks of each row by the angles of its position.
+struct Rotation {
+  const float *cos, *sin;    ///< [positions, width / 2]
+  const int64_t* positions;  ///< one per row
+  int64_t blocks, width;
+  float direction;  ///< 1 forward, -1 backward (the inverse rotation)
+};
+
+/// Cross entropy of one row of logits; see kernels.h for the formula.
+struct LossRow {
+  int64_t classes, target;
+  float each;   ///< weight of every class
+  float extra;  ///< what the target has besides
+};
+struct LossSums {
+  double nll, all;  ///< -log p of the target, and the sum of -log p over all classes
+};
+
+/// A matrix seen with or without transposition: element (i, j) is data[i * row + j * column], and
+/// one of the two strides is 1.
+struct MatrixView {
+  const float* data;
+  int64_t row, column;
+};
+
+/// C [rows, columns] (+)= A [rows, depth] times a packed B, plus a bias for each column.
+struct ProductItem {
+  MatrixView a;
+  const float* b;  ///< `pack` of one depth block: panels of `panel` columns
+  int64_t rows, columns, depth;
+  float* c;
+  int64_t c_row;
+  const float* bias;  ///< null: none
+  bool add;           ///< to what C holds
+};
+
+/// The rows of A of one item, at most; the depth of one block of B.
+constexpr int64_t kProductRows = 192;
+constexpr int64_t kProductDepth = 256;
+
+struct Table {
+  const char* name;
+  /// out = x * mask (+ residual unless null).
+  void (*dropout)(const float* x, const float* residual, float* out, const Rows& rows,
+                  const Drop& drop);
+  /// out = mask * relu(x + bias).
+  void (*bias_relu)(const float* x, const float* bias, float* out, const Rows& rows,
+                    const Drop& drop);
+  /// dx = dy * scale where out > 0.
+  void (*relu_backward)(const float* dy, const float* out, float* dx, const Rows& rows,
+                        float scale);
+  /// out = mask * gelu(x + bias); backward: dx = dy * mask * gelu'(x + bias).
+  void (*bias_gelu)(const float* x, const float* bias, float* out, const Rows& rows,
+                    const Drop& drop);
+  void (*gelu_backward)(const float* dy, const float* x, const float* bias, float* dx,
+                        const Rows& rows, const Drop& drop);
+  /// out = mask * silu(gate) * up, gate_up [rows, 2 * width]; backward writes both halves.
+  void (*swiglu)(const float* gate_up, float* out, const Rows& rows, const Drop& drop);
+  void (*swiglu_backward)(const float* dy, const float* gate_up, float* slopes, const Rows& rows,
+                          const Drop& drop);
+  /// out[r] = table[ids[r]] * scale (+ position[r] unless null).
+  void (*embed)(const float* table, const int64_t* ids, float scale, const float* position,
+                float* out, const Rows& rows);
+  /// slopes[ids[r]] += dy[r] * scale in the order of r, columns [begin, end) of `stride`.
+  void (*embed_backward)(const float* dy, const int64_t* ids, int64_t count, float scale,
+                         float* slopes, int64_t begin, int64_t end, int64_t stride);
+  /// out[j] = sum over r < count of x[r * stride + j], columns [begin, end).
+  void (*column_sums)(const float* x, int64_t count, int64_t stride, int64_t begin, int64_t end,
+                      float* out);
+  void (*rotate)(const float* x, float* out, const Rows& rows, const Rotation& rotation);
+  void (*adam)(float* params, const float* grads, float* m, float* v, int64_t begin, int64_t end,
+               const AdamScalars& scalars);
+  double (*sum_of_squares)(const float* x, int64_t count);
+  /// Replaces the logits by d loss / d logits when `gradient`.
+  LossSums (*loss_row)(float* logits, const LossRow& row, bool gradient);
+  void (*attention)(const AttentionItem& item, float* out, int64_t out_stride);
+  void (*attention_backward)(const AttentionItem& item, const AttentionGradient& gradient);
+  /// out [queries, keys] += share * softmax weights, without dropout.
+  void (*attention_weights)(const AttentionItem& item, float share, float* out);
+  void (*decode)(const DecodeItem& item, float* out);
+  int64_t panel;  ///< columns of a panel of B
+  /// Panels [begin, end) of B [depth, columns], depth <= kProductDepth, zeroes past the columns.
+  void (*pack)(const MatrixView& b, int64_t depth, int64_t columns, int64_t begin, int64_t end,
+               float* out);
+  /// rows <= kProductRows, depth <= kProductDepth.
+  void (*product)(const ProductItem& item);
+};
+
+/// Every level this processor runs, best first; the portable one is always there.
+const std::vector<const Table*>& levels();
+
+/// The level in use: the best one, unless a LevelGuard says otherwise.
+const Table& table();
+
+/// Uses another level while it lives, in all threads: for tests and measurements.
+class LevelGuard {
+ public:
+  explicit LevelGuard(const Table& level);
+  ~LevelGuard();
+  LevelGuard(const LevelGuard&) = delete;
+  LevelGuard& operator=(const LevelGuard&) = delete;
+
+ private:
+  const Table* before_;
+};
+
+/// Whether our own matrix product beats MKL here: MKL keeps its best paths for Intel's processors.
+bool has_fast_product();
+
+namespace portable {
+extern const Table kTable;
+}
+namespace avx2 {
+extern const Table kTable;
+}
+namespace avx512 {
+extern const Table kTable;
+}
+
+}  // namespace stretto::kernels::cpu

@@ -1,0 +1,60 @@
+#pragma once
+
+#include "kernels/kernels.h"
+
+/// The operators of kernels.h on a GPU: fp32, fp16 and bf16, shapes already checked by kernels.h.
+/// A build without CUDA has `no_cuda.cpp` in their place, where available() and takes() say no and
+/// everything else throws stretto::Error.
+///
+/// Each follows the dropout rule of kernels/reference.h exactly, computes in fp32 and rounds once,
+/// and recomputes masks in backward.
+namespace stretto::kernels::cuda {
+
+/// Is this a CUDA build, on a machine with a GPU that the driver offers?
+bool available();
+
+/// Is `x` on a GPU, in a type that the kernels read?
+bool takes(const at::Tensor& x);
+
+/// Does this also hold for `other`, in the same type on the same device?
+inline bool takes(const at::Tensor& x, const at::Tensor& other) {
+  return takes(x) && other.device() == x.device() && other.scalar_type() == x.scalar_type();
+}
+
+at::Tensor dropout(const at::Tensor& x, const Dropout& dropout);
+at::Tensor dropout_add(const at::Tensor& x, const at::Tensor& residual, const Dropout& dropout);
+at::Tensor bias_activation_dropout(const at::Tensor& x, const at::Tensor& bias,
+                                   Activation activation, const Dropout& dropout);
+at::Tensor swiglu_dropout(const at::Tensor& gate_up, const Dropout& dropout);
+
+/// Without dropout of weights: libtorch's variable-length kernels, flash attention (Dao 2023,
+/// arXiv:2307.08691) for fp16 and bf16 on Ampere and newer, the memory-efficient one for fp32. With
+/// it, or where those do not take the head width: padded_attention.h, since their masks depend on
+/// how a batch was cut.
+at::Tensor self_attention(const at::Tensor& qkv, const SelfAttention& options);
+at::Tensor cross_attention(const at::Tensor& q, const at::Tensor& kv,
+                           const CrossAttention& options);
+
+at::Tensor embed(const at::Tensor& table, const at::Tensor& ids, double scale,
+                 const at::Tensor& position);
+
+/// Sums are returned in fp32, whatever the type of x: a loss summed over thousands of tokens has no
+/// digits left in bf16.
+CrossEntropy linear_cross_entropy(const at::Tensor& x, const at::Tensor& weight,
+                                  const at::Tensor& targets, double smoothing, int64_t num_classes);
+
+/// Can decode_self_attention take caches like these, `t` steps long?
+bool takes_decoding(const at::Tensor& q, const at::Tensor& k_cache, const at::Tensor& v_cache,
+                    const at::Tensor& lineage, int64_t t);
+at::Tensor decode_self_attention(const at::Tensor& q, const at::Tensor& k_new,
+                                 const at::Tensor& v_new, at::Tensor& k_cache, at::Tensor& v_cache,
+                                 const at::Tensor& lineage, int64_t t, int64_t num_heads);
+
+/// Contiguous fp32 buffers on one device.
+void adam_step(at::Tensor& params, const at::Tensor& grads, at::Tensor& exp_avg,
+               at::Tensor& exp_avg_sq, const AdamStep& step);
+
+/// Waits for the GPU: the result is a number on the host.
+double sum_of_squares(const at::Tensor& flat);
+
+}  // namespace stretto::kernels::cuda

@@ -1,0 +1,78 @@
+// One step of cached self-attention: one block of threads for each lane and head.
+#include <limits>
+
+#include "kernels/cuda/device.cuh"
+
+namespace stretto::kernels::cuda {
+namespace {
+
+__device__ float warp_sum(float value) {
+  for (int offset = kWarp / 2; offset > 0; offset /= 2)
+    value += __shfl_xor_sync(0xFFFFFFFFu, value, offset);
+  return value;
+}
+
+/// Turns scores [count] into probabilities, all threads of the block together.
+__device__ void softmax(float* scores, int64_t count) {
+  float top = -std::numeric_limits<float>::infinity(), sum = 0;
+  for (int64_t j = threadIdx.x; j < count; j += kThreads) top = fmaxf(top, scores[j]);
+  top = block_max(top);
+  for (int64_t j = threadIdx.x; j < count; j += kThreads) sum += scores[j] = expf(scores[j] - top);
+  sum = block_sum(sum);
+  for (int64_t j = threadIdx.x; j < count; j += kThreads) scores[j] /= sum;
+  __syncthreads();
+}
+
+template <class T>
+__global__ void decode_kernel(DecodeStep step) {
+  extern __shared__ float scores[];
+  const int64_t lane = blockIdx.x / step.heads, head = blockIdx.x % step.heads;
+  const int64_t row = (lane * step.heads + head) * step.width;  // in q, k_new, v_new and out
+  T* k_cache = static_cast<T*>(step.k_cache) + head * step.width;
+  T* v_cache = static_cast<T*>(step.v_cache) + head * step.width;
+  const int64_t own = step.t * step.cache_step_stride + lane * step.cache_lane_stride;
+  for (int64_t c = threadIdx.x; c < step.width; c += kThreads) {
+    k_cache[own + c] = static_cast<const T*>(step.k_new)[row + c];
+    v_cache[own + c] = static_cast<const T*>(step.v_new)[row + c];
+  }
+  __syncthreads();
+
+  // The new step lies in the lane's own slot, whether or not the table says so already.
+  const int32_t* lineage = step.lineage + lane * step.lineage_stride;
+  const auto slot = [&](int64_t j) {
+    return j * step.cache_step_stride + (j == step.t ? lane : lineage[j]) * step.cache_lane_stride;
+  };
+  const T* query = static_cast<const T*>(step.q) + row;
+  const float scale = rsqrtf(static_cast<float>(step.width));
+  for (int64_t j = threadIdx.x / kWarp; j <= step.t; j += kThreads / kWarp) {
+    const T* key = k_cache + slot(j);
+    float dot = 0;
+    for (int64_t c = threadIdx.x % kWarp; c < step.width; c += kWarp)
+      dot += widen(query[c]) * widen(key[c]);
+    dot = warp_sum(dot);
+    if (threadIdx.x % kWarp == 0) scores[j] = dot * scale;
+  }
+  __syncthreads();
+  softmax(scores, step.t + 1);
+
+  for (int64_t c = threadIdx.x; c < step.width; c += kThreads) {
+    float sum = 0;
+#pragma unroll 4
+    for (int64_t j = 0; j <= step.t; ++j) sum += scores[j] * widen(v_cache[slot(j) + c]);
+    static_cast<T*>(step.out)[row + c] = narrow<T>(sum);
+  }
+}
+
+}  // namespace
+
+void decode_attention(const DecodeStep& step, cudaStream_t stream) {
+  if (step.lanes == 0) return;
+  const auto blocks = static_cast<unsigned>(step.lanes * step.heads);
+  const size_t shared = sizeof(float) * static_cast<size_t>(step.t + 1);
+  with_type(step.type, [&](auto* null) {
+    using T = std::remove_pointer_t<decltype(null)>;
+    decode_kernel<T><<<blocks, kThreads, shared, stream>>>(step);
+  });
+}
+
+}  // namespace stretto::kernels::cuda

@@ -1,0 +1,189 @@
+// Dropout and what is fused with it. One thread owns eight columns of one row, the reach of one
+// Philox block, so that a mask costs one evaluation and is never stored.
+#include "kernels/cuda/device.cuh"
+
+namespace stretto::kernels::cuda {
+namespace {
+
+template <class Operation>
+__global__ void for_groups(Operation operation, Drop drop, int64_t rows, int64_t groups) {
+  const int64_t step = int64_t{gridDim.x} * blockDim.x;
+  for (int64_t i = int64_t{blockIdx.x} * blockDim.x + threadIdx.x; i < rows * groups; i += step) {
+    const int64_t row = i / groups, group = i % groups;
+    float factor[kLanes];
+    mask_of(drop, row, group, factor);
+    operation(row, group * kLanes, factor);
+  }
+}
+
+template <class Operation>
+void launch(const Operation& operation, const Drop& drop, const Rows& rows) {
+  const int64_t groups = (rows.width + kLanes - 1) / kLanes;
+  if (rows.count * groups == 0) return;
+  for_groups<<<blocks_for(rows.count * groups), kThreads, 0, rows.stream>>>(operation, drop,
+                                                                            rows.count, groups);
+}
+
+constexpr Drop kKeepAll{0, nullptr, 0, 1, 0, 0};
+
+template <class T>
+struct ApplyMask {
+  Matrix<T> x, residual, out;
+  __device__ void operator()(int64_t row, int64_t column, const float (&factor)[kLanes]) const {
+    float value[kLanes], rest[kLanes] = {};
+    x.load(row, column, value);
+    if (residual.data != nullptr) residual.load(row, column, rest);
+#pragma unroll
+    for (int j = 0; j < kLanes; ++j) value[j] = value[j] * factor[j] + rest[j];
+    out.store(row, column, value);
+  }
+};
+
+__device__ float gelu_of(float x) {
+  return 0.5f * x * (1 + erff(x * 0.70710678f));
+}
+
+__device__ float gelu_slope(float x) {
+  const float density = 0.39894228f * expf(-0.5f * x * x);
+  return 0.5f * (1 + erff(x * 0.70710678f)) + x * density;
+}
+
+template <class T, bool kGelu>
+struct BiasActivation {
+  Matrix<T> x, bias, out;
+  __device__ void operator()(int64_t row, int64_t column, const float (&factor)[kLanes]) const {
+    float value[kLanes], shift[kLanes];
+    x.load(row, column, value);
+    bias.load(0, column, shift);
+#pragma unroll
+    for (int j = 0; j < kLanes; ++j) {
+      const float sum = value[j] + shift[j];
+      value[j] = factor[j] * (kGelu ? gelu_of(sum) : fmaxf(sum, 0));
+    }
+    out.store(row, column, value);
+  }
+};
+
+template <class T>
+struct ReluBackward {
+  Matrix<T> dy, out, dx;
+  float scale;
+  __device__ void operator()(int64_t row, int64_t column, const float (&)[kLanes]) const {
+    float slope[kLanes], kept[kLanes];
+    dy.load(row, column, slope);
+    out.load(row, column, kept);
+#pragma unroll
+    for (int j = 0; j < kLanes; ++j) slope[j] = kept[j] > 0 ? slope[j] * scale : 0.0f;
+    dx.store(row, column, slope);
+  }
+};
+
+template <class T>
+struct GeluBackward {
+  Matrix<T> dy, x, bias, dx;
+  __device__ void operator()(int64_t row, int64_t column, const float (&factor)[kLanes]) const {
+    float slope[kLanes], value[kLanes], shift[kLanes];
+    dy.load(row, column, slope);
+    x.load(row, column, value);
+    bias.load(0, column, shift);
+#pragma unroll
+    for (int j = 0; j < kLanes; ++j) slope[j] *= factor[j] * gelu_slope(value[j] + shift[j]);
+    dx.store(row, column, slope);
+  }
+};
+
+__device__ float sigmoid(float x) {
+  return 1 / (1 + expf(-x));
+}
+
+// Gate and up are the even and odd rows of a [2 rows, width] view: halves of one wide row.
+template <class T>
+struct Swiglu {
+  Matrix<T> halves, out;
+  __device__ void operator()(int64_t row, int64_t column, const float (&factor)[kLanes]) const {
+    float gate[kLanes], up[kLanes];
+    halves.load(2 * row, column, gate);
+    halves.load(2 * row + 1, column, up);
+#pragma unroll
+    for (int j = 0; j < kLanes; ++j) up[j] *= factor[j] * gate[j] * sigmoid(gate[j]);
+    out.store(row, column, up);
+  }
+};
+
+template <class T>
+struct SwigluBackward {
+  Matrix<T> dy, halves, slopes;
+  __device__ void operator()(int64_t row, int64_t column, const float (&factor)[kLanes]) const {
+    float slope[kLanes], gate[kLanes], up[kLanes];
+    dy.load(row, column, slope);
+    halves.load(2 * row, column, gate);
+    halves.load(2 * row + 1, column, up);
+#pragma unroll
+    for (int j = 0; j < kLanes; ++j) {
+      const float s = sigmoid(gate[j]), d = slope[j] * factor[j];
+      const float gate_slope = d * up[j] * s * (1 + gate[j] * (1 - s));
+      up[j] = d * gate[j] * s;
+      gate[j] = gate_slope;
+    }
+    slopes.store(2 * row, column, gate);
+    slopes.store(2 * row + 1, column, up);
+  }
+};
+
+}  // namespace
+
+void dropout(const Rows& rows, const void* x, const void* residual, void* out, const Drop& drop) {
+  with_type(rows.type, [&](auto* null) {
+    using T = std::remove_pointer_t<decltype(null)>;
+    const auto of = [&](const void* data) { return matrix<T>(data, rows.width); };
+    launch(ApplyMask<T>{of(x), of(residual), of(out)}, drop, rows);
+  });
+}
+
+void bias_activation(const Rows& rows, const void* x, const void* bias, void* out, bool gelu,
+                     const Drop& drop) {
+  with_type(rows.type, [&](auto* null) {
+    using T = std::remove_pointer_t<decltype(null)>;
+    const auto of = [&](const void* data) { return matrix<T>(data, rows.width); };
+    if (gelu)
+      launch(BiasActivation<T, true>{of(x), of(bias), of(out)}, drop, rows);
+    else
+      launch(BiasActivation<T, false>{of(x), of(bias), of(out)}, drop, rows);
+  });
+}
+
+void relu_backward(const Rows& rows, const void* dy, const void* out, void* dx, float scale) {
+  with_type(rows.type, [&](auto* null) {
+    using T = std::remove_pointer_t<decltype(null)>;
+    const auto of = [&](const void* data) { return matrix<T>(data, rows.width); };
+    launch(ReluBackward<T>{of(dy), of(out), of(dx), scale}, kKeepAll, rows);
+  });
+}
+
+void gelu_backward(const Rows& rows, const void* dy, const void* x, const void* bias, void* dx,
+                   const Drop& drop) {
+  with_type(rows.type, [&](auto* null) {
+    using T = std::remove_pointer_t<decltype(null)>;
+    const auto of = [&](const void* data) { return matrix<T>(data, rows.width); };
+    launch(GeluBackward<T>{of(dy), of(x), of(bias), of(dx)}, drop, rows);
+  });
+}
+
+void swiglu(const Rows& rows, const void* gate_up, void* out, const Drop& drop) {
+  with_type(rows.type, [&](auto* null) {
+    using T = std::remove_pointer_t<decltype(null)>;
+    const auto of = [&](const void* data) { return matrix<T>(data, rows.width); };
+    launch(Swiglu<T>{of(gate_up), of(out)}, drop, rows);
+  });
+}
+
+void swiglu_backward(const Rows& rows, const void* dy, const void* gate_up, void* dgate_up,
+                     const Drop& drop) {
+  with_type(rows.type, [&](auto* null) {
+    using T = std::remove_pointer_t<decltype(null)>;
+    const auto of = [&](const void* data) { return matrix<T>(data, rows.width); };
+    launch(SwigluBackward<T>{of(dy), of(gate_up), of(dgate_up)}, drop, rows);
+  });
+}
+
+}  // namespace stretto::kernels::cuda

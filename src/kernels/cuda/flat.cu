@@ -1,0 +1,62 @@
+// Kernels on the flat buffers of the parameter arena: the optimizer step and the gradient norm.
+#include "kernels/cuda/device.cuh"
+
+namespace stretto::kernels::cuda {
+namespace {
+
+__global__ void adam_kernel(float* params, const float* grads, float* m, float* v, int64_t n,
+                            AdamScalars s) {
+  const int64_t step = int64_t{gridDim.x} * blockDim.x;
+  for (int64_t i = int64_t{blockIdx.x} * blockDim.x + threadIdx.x; i < n; i += step) {
+    const float p = params[i];
+    const float g = grads[i] * s.grad_scale + s.coupled_decay * p;
+    const float first = s.beta1 * m[i] + (1 - s.beta1) * g;
+    const float second = s.beta2 * v[i] + (1 - s.beta2) * g * g;
+    m[i] = first;
+    v[i] = second;
+    params[i] = p * s.shrink -
+                s.step_size * first / (sqrtf(second) * s.inverse_root_correction + s.epsilon);
+  }
+}
+
+template <class T>
+__global__ void partial_squares(const T* values, int64_t n, double* partial) {
+  const int64_t begin = int64_t{blockIdx.x} * kSumBlock;
+  const int64_t end = begin + kSumBlock < n ? begin + kSumBlock : n;
+  double sum = 0;
+  for (int64_t i = begin + threadIdx.x; i < end; i += kThreads) {
+    const double value = widen(values[i]);
+    sum += value * value;
+  }
+  sum = block_sum(sum);
+  if (threadIdx.x == 0) partial[blockIdx.x] = sum;
+}
+
+__global__ void total_of(const double* partial, int64_t count, double* total) {
+  double sum = 0;
+  for (int64_t i = threadIdx.x; i < count; i += kThreads) sum += partial[i];
+  sum = block_sum(sum);
+  if (threadIdx.x == 0) *total = sum;
+}
+
+}  // namespace
+
+void adam(float* params, const float* grads, float* m, float* v, int64_t n,
+          const AdamScalars& scalars, cudaStream_t stream) {
+  if (n == 0) return;
+  adam_kernel<<<blocks_for(n), kThreads, 0, stream>>>(params, grads, m, v, n, scalars);
+}
+
+void sum_of_squares(const void* values, int64_t n, Type type, double* partial, double* total,
+                    cudaStream_t stream) {
+  const int64_t blocks = (n + kSumBlock - 1) / kSumBlock;
+  if (blocks > 0)
+    with_type(type, [&](auto* null) {
+      using T = std::remove_pointer_t<decltype(null)>;
+      partial_squares<<<static_cast<unsigned>(blocks), kThreads, 0, stream>>>(
+          static_cast<const T*>(values), n, partial);
+    });
+  total_of<<<1, kThreads, 0, stream>>>(partial, blocks, total);
+}
+
+}  // namespace stretto::kernels::cuda

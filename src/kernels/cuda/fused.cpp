@@ -1,0 +1,201 @@
+// Autograd nodes around the elementwise kernels and the embedding. Masks of dropout are computed
+// again in backward instead of being kept.
+#include "kernels/cuda/bridge.h"
+#include "kernels/cuda/cuda.h"
+
+namespace stretto::kernels::cuda {
+namespace {
+
+using torch::autograd::AutogradContext;
+using torch::autograd::Function;
+using torch::autograd::variable_list;
+
+/// A mask and what it points to.
+struct Mask {
+  at::Tensor keys;
+  Drop drop;
+};
+
+Mask mask_of(const Dropout& dropout, const at::Tensor& x, HeadLayout layout = {}) {
+  if (!dropout.active()) return {{}, {0, nullptr, 0, 1, 0, 0}};
+  const at::Tensor keys = dropout.row_keys.to(x.device()).contiguous();
+  const auto threshold = static_cast<uint32_t>(std::lround(dropout.p * 65536));
+  const float scale = 65536.0f / static_cast<float>(65536 - threshold);
+  return {keys,
+          {dropout.key, keys.const_data_ptr<int64_t>(), threshold, scale, layout.heads,
+           layout.queries}};
+}
+
+void keep(AutogradContext* ctx, const Dropout& dropout) {
+  ctx->saved_data["p"] = dropout.p;
+  ctx->saved_data["key"] = static_cast<int64_t>(dropout.key);
+  ctx->saved_data["row_keys"] = dropout.row_keys;
+}
+
+Dropout kept(AutogradContext* ctx) {
+  return {ctx->saved_data["p"].toDouble(), static_cast<uint64_t>(ctx->saved_data["key"].toInt()),
+          ctx->saved_data["row_keys"].toTensor()};
+}
+
+at::Tensor apply_mask(const at::Tensor& x, const at::Tensor& residual, const Dropout& dropout,
+                      HeadLayout layout) {
+  const at::Tensor rows = x.contiguous();
+  const at::Tensor rest = residual.defined() ? residual.contiguous() : residual;
+  const Mask mask = mask_of(dropout, x, layout);
+  at::Tensor out = at::empty_like(rows);
+  on_stream(rows, [&](cudaStream_t stream) {
+    cuda::dropout(rows_of(rows, stream), rows.const_data_ptr(),
+                  rest.defined() ? rest.const_data_ptr() : nullptr, out.data_ptr(), mask.drop);
+  });
+  return out;
+}
+
+struct DropoutNode : Function<DropoutNode> {
+  static at::Tensor forward(AutogradContext* ctx, const at::Tensor& x,
+                            const std::optional<at::Tensor>& residual, const Dropout& dropout,
+                            HeadLayout layout) {
+    keep(ctx, dropout);
+    ctx->saved_data["added"] = residual.has_value();
+    ctx->saved_data["heads"] = layout.heads;
+    ctx->saved_data["queries"] = layout.queries;
+    return apply_mask(x, residual.value_or(at::Tensor()), dropout, layout);
+  }
+  static variable_list backward(AutogradContext* ctx, const variable_list& grads) {
+    const bool added = ctx->saved_data["added"].toBool();
+    const HeadLayout layout{ctx->saved_data["heads"].toInt(), ctx->saved_data["queries"].toInt()};
+    return {apply_mask(grads[0], {}, kept(ctx), layout), added ? grads[0] : at::Tensor(), {}, {}};
+  }
+};
+
+struct BiasActivationNode : Function<BiasActivationNode> {
+  static at::Tensor forward(AutogradContext* ctx, const at::Tensor& x, const at::Tensor& bias,
+                            bool gelu, const Dropout& dropout) {
+    const at::Tensor rows = x.contiguous(), shift = bias.contiguous();
+    const Mask mask = mask_of(dropout, x);
+    at::Tensor out = at::empty_like(rows);
+    on_stream(rows, [&](cudaStream_t stream) {
+      bias_activation(rows_of(rows, stream), rows.const_data_ptr(), shift.const_data_ptr(),
+                      out.data_ptr(), gelu, mask.drop);
+    });
+    keep(ctx, dropout);
+    ctx->saved_data["gelu"] = gelu;
+    // The next layer keeps `out` anyway; ReLU needs nothing else, so x can be freed.
+    ctx->save_for_backward(gelu ? variable_list{rows, shift} : variable_list{out});
+    return out;
+  }
+  static variable_list backward(AutogradContext* ctx, const variable_list& grads) {
+    const auto saved = ctx->get_saved_variables();
+    const at::Tensor dy = grads[0].contiguous();
+    const Mask mask = mask_of(kept(ctx), dy);
+    at::Tensor dx = at::empty_like(dy);
+    on_stream(dy, [&](cudaStream_t stream) {
+      const Rows rows = rows_of(dy, stream);
+      if (ctx->saved_data["gelu"].toBool())
+        gelu_backward(rows, dy.const_data_ptr(), saved[0].const_data_ptr(),
+                      saved[1].const_data_ptr(), dx.data_ptr(), mask.drop);
+      else
+        relu_backward(rows, dy.const_data_ptr(), saved[0].const_data_ptr(), dx.data_ptr(),
+                      mask.drop.scale);
+    });
+    return {dx, dx.sum(0), {}, {}};
+  }
+};
+
+struct SwigluNode : Function<SwigluNode> {
+  static at::Tensor forward(AutogradContext* ctx, const at::Tensor& gate_up,
+                            const Dropout& dropout) {
+    const at::Tensor rows = gate_up.contiguous();
+    const Mask mask = mask_of(dropout, rows);
+    at::Tensor out = at::empty({rows.size(0), rows.size(1) / 2}, rows.options());
+    on_stream(rows, [&](cudaStream_t stream) {
+      swiglu(rows_of(out, stream), rows.const_data_ptr(), out.data_ptr(), mask.drop);
+    });
+    keep(ctx, dropout);
+    ctx->save_for_backward({rows});
+    return out;
+  }
+  static variable_list backward(AutogradContext* ctx, const variable_list& grads) {
+    const at::Tensor rows = ctx->get_saved_variables()[0], dy = grads[0].contiguous();
+    const Mask mask = mask_of(kept(ctx), dy);
+    at::Tensor slopes = at::empty_like(rows);
+    on_stream(dy, [&](cudaStream_t stream) {
+      swiglu_backward(rows_of(dy, stream), dy.const_data_ptr(), rows.const_data_ptr(),
+                      slopes.data_ptr(), mask.drop);
+    });
+    return {slopes, {}};
+  }
+};
+
+struct EmbedNode : Function<EmbedNode> {
+  static at::Tensor forward(AutogradContext* ctx, const at::Tensor& table, const at::Tensor& ids,
+                            double scale, const std::optional<at::Tensor>& position) {
+    const at::Tensor rows = table.contiguous(),
+                     tokens = ids.to(table.device(), at::kLong).contiguous();
+    const at::Tensor place = position ? position->to(table.options()).contiguous() : at::Tensor();
+    at::Tensor out = at::empty({tokens.size(0), rows.size(1)}, rows.options());
+    on_stream(rows, [&](cudaStream_t stream) {
+      cuda::embed(rows_of(out, stream), rows.const_data_ptr(), rows.size(0),
+                  tokens.const_data_ptr<int64_t>(), static_cast<float>(scale),
+                  place.defined() ? place.const_data_ptr() : nullptr, out.data_ptr());
+    });
+    ctx->saved_data["scale"] = scale;
+    ctx->saved_data["vocab"] = rows.size(0);
+    if (position) ctx->saved_data["position_type"] = static_cast<int64_t>(position->scalar_type());
+    ctx->save_for_backward({tokens});
+    return out;
+  }
+  static variable_list backward(AutogradContext* ctx, const variable_list& grads) {
+    const at::Tensor ids = ctx->get_saved_variables()[0], dy = grads[0].contiguous();
+    const int64_t vocab = ctx->saved_data["vocab"].toInt();
+    at::Tensor dtable;
+    if (ctx->needs_input_grad(0)) {
+      // A stable sort keeps the occurrences of a token in their order.
+      const auto [sorted, order] = at::sort(ids, /*stable=*/true, /*dim=*/0, /*descending=*/false);
+      dtable = at::zeros({vocab, dy.size(1)}, dy.options());
+      on_stream(dy, [&](cudaStream_t stream) {
+        embed_backward(rows_of(dy, stream), dy.const_data_ptr(), sorted.const_data_ptr<int64_t>(),
+                       order.const_data_ptr<int64_t>(), vocab,
+                       static_cast<float>(ctx->saved_data["scale"].toDouble()), dtable.data_ptr());
+      });
+    }
+    at::Tensor dposition;
+    if (const auto type = ctx->saved_data.find("position_type"); type != ctx->saved_data.end())
+      dposition = dy.to(static_cast<at::ScalarType>(type->second.toInt()));
+    return {dtable, {}, {}, dposition};
+  }
+};
+
+std::optional<at::Tensor> if_defined(const at::Tensor& x) {
+  return x.defined() ? std::optional(x) : std::nullopt;
+}
+
+}  // namespace
+
+at::Tensor drop_rows(const at::Tensor& x, const at::Tensor& residual, const Dropout& dropout,
+                     HeadLayout layout) {
+  return DropoutNode::apply(x, if_defined(residual), dropout, layout);
+}
+
+at::Tensor dropout(const at::Tensor& x, const Dropout& dropout) {
+  return drop_rows(x, {}, dropout);
+}
+
+at::Tensor dropout_add(const at::Tensor& x, const at::Tensor& residual, const Dropout& dropout) {
+  return drop_rows(x, residual, dropout);
+}
+
+at::Tensor bias_activation_dropout(const at::Tensor& x, const at::Tensor& bias,
+                                   Activation activation, const Dropout& dropout) {
+  return BiasActivationNode::apply(x, bias, activation == Activation::kGelu, dropout);
+}
+
+at::Tensor swiglu_dropout(const at::Tensor& gate_up, const Dropout& dropout) {
+  return SwigluNode::apply(gate_up, dropout);
+}
+
+at::Tensor embed(const at::Tensor& table, const at::Tensor& ids, double scale,
+                 const at::Tensor& position) {
+  return EmbedNode::apply(table, ids, scale, if_defined(position));
+}
+
+}  // namespace stretto::kernels::cuda

@@ -1,0 +1,107 @@
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <cstdint>
+
+/// The kernels as functions on raw device pointers, defined in the .cu files, which see no libtorch
+/// header. They launch on `stream` and return at once; the caller holds the device and asks
+/// cudaGetLastError(). Matrices are dense, row after row, in the one type that `Type` names;
+/// arithmetic is fp32 and is rounded once, on writing. Nothing here uses atomics: equal inputs give
+/// equal bits.
+namespace stretto::kernels::cuda {
+
+enum class Type { kFloat, kHalf, kBfloat16 };
+
+/// The dropout rule of kernels/reference.h for one call.
+struct Drop {
+  uint64_t key;
+  const int64_t* row_keys;  ///< on the device, one a row; null: no dropout
+  uint32_t threshold;
+  float scale;
+  /// For attention weights [batch, heads, queries, keys]: elements of head h start at h * 2^20.
+  /// Zero heads: elements of every row start at 0.
+  int64_t heads, queries;
+};
+
+struct Rows {
+  int64_t count, width;
+  Type type;
+  cudaStream_t stream;
+};
+
+/// out = x * mask (+ residual unless null).
+void dropout(const Rows& rows, const void* x, const void* residual, void* out, const Drop& drop);
+
+/// out = mask * activation(x + bias); GELU is the erf form, ReLU otherwise.
+void bias_activation(const Rows& rows, const void* x, const void* bias, void* out, bool gelu,
+                     const Drop& drop);
+
+/// dx = dy * scale where out > 0: a positive output was kept and past the ReLU.
+void relu_backward(const Rows& rows, const void* dy, const void* out, void* dx, float scale);
+
+/// dx = dy * mask * gelu'(x + bias).
+void gelu_backward(const Rows& rows, const void* dy, const void* x, const void* bias, void* dx,
+                   const Drop& drop);
+
+/// out = mask * silu(gate) * up; gate_up is [count, 2 width], `rows` describes out.
+void swiglu(const Rows& rows, const void* gate_up, void* out, const Drop& drop);
+void swiglu_backward(const Rows& rows, const void* dy, const void* gate_up, void* dgate_up,
+                     const Drop& drop);
+
+struct AdamScalars {
+  float beta1, beta2, grad_scale, coupled_decay, shrink, step_size, inverse_root_correction,
+      epsilon;
+};
+
+/// One Adam step on n fp32 values, in place.
+void adam(float* params, const float* grads, float* m, float* v, int64_t n,
+          const AdamScalars& scalars, cudaStream_t stream);
+
+/// Values that one block adds up: the partial sums, and so the result, depend on nothing else.
+constexpr int64_t kSumBlock = int64_t{1} << 15;
+
+/// partial[b] = sum of squares of values [b kSumBlock, (b + 1) kSumBlock) in fp64, then
+/// *total = sum of partial in order; partial has room for ceil(n / kSumBlock).
+void sum_of_squares(const void* values, int64_t n, Type type, double* partial, double* total,
+                    cudaStream_t stream);
+
+/// Label smoothing as fairseq has it: weight `each` on every class and `target` more on the target.
+struct LossScalars {
+  float each, target;
+};
+
+/// Per row of logits: nll = -log p(target), loss = target * nll - each * sum(log p). With
+/// `gradient`, each logit is then replaced by d loss / d logit. A target outside [0, width) makes
+/// its row's results NaN.
+void loss_rows(const Rows& rows, void* logits, const int64_t* targets, double* loss, double* nll,
+               const LossScalars& scalars, bool gradient);
+
+/// out[n] = table[ids[n]] * scale (+ position[n] unless null); an id outside [0, vocab) gives NaN.
+void embed(const Rows& rows, const void* table, int64_t vocab, const int64_t* ids, float scale,
+           const void* position, void* out);
+
+/// dtable[id] = scale * sum of dy[order[i]] over the i with sorted_ids[i] == id, in that order.
+/// `sorted_ids` ascends; rows of ids that do not occur are left alone, as are ids outside
+/// [0, vocab).
+void embed_backward(const Rows& rows, const void* dy, const int64_t* sorted_ids,
+                    const int64_t* order, int64_t vocab, float scale, void* dtable);
+
+/// One step of cached attention; see kernels.h. Strides in elements, columns are dense.
+struct DecodeStep {
+  const void *q, *k_new, *v_new;  ///< [lanes, heads * width]
+  void *k_cache, *v_cache;        ///< at [step, lane, column]
+  int64_t cache_step_stride, cache_lane_stride;
+  const int32_t* lineage;
+  int64_t lineage_stride;
+  void* out;  ///< [lanes, heads * width]
+  int64_t lanes, heads, width, t;
+  Type type;
+};
+
+/// Longest history that decode_attention takes: its scores lie in shared memory.
+constexpr int64_t kDecodeSteps = 8192;
+
+void decode_attention(const DecodeStep& step, cudaStream_t stream);
+
+}  // namespace stretto::kernels::cuda

@@ -1,0 +1,75 @@
+// The CUDA kernels of a build without CUDA.
+#include "base/error.h"
+#include "kernels/cuda/cuda.h"
+
+namespace stretto::kernels::cuda {
+namespace {
+
+[[noreturn]] void refuse() {
+  throw Error(ExitCode::kUsage, "this build of Stretto has no CUDA kernels",
+              "build the preset `cuda` where nvcc 13 is, or set run.device=cpu");
+}
+
+}  // namespace
+
+bool available() {
+  return false;
+}
+
+bool takes(const at::Tensor&) {
+  return false;
+}
+
+bool takes_decoding(const at::Tensor&, const at::Tensor&, const at::Tensor&, const at::Tensor&,
+                    int64_t) {
+  return false;
+}
+
+at::Tensor dropout(const at::Tensor&, const Dropout&) {
+  refuse();
+}
+
+at::Tensor dropout_add(const at::Tensor&, const at::Tensor&, const Dropout&) {
+  refuse();
+}
+
+at::Tensor bias_activation_dropout(const at::Tensor&, const at::Tensor&, Activation,
+                                   const Dropout&) {
+  refuse();
+}
+
+at::Tensor swiglu_dropout(const at::Tensor&, const Dropout&) {
+  refuse();
+}
+
+at::Tensor self_attention(const at::Tensor&, const SelfAttention&) {
+  refuse();
+}
+
+at::Tensor cross_attention(const at::Tensor&, const at::Tensor&, const CrossAttention&) {
+  refuse();
+}
+
+at::Tensor embed(const at::Tensor&, const at::Tensor&, double, const at::Tensor&) {
+  refuse();
+}
+
+CrossEntropy linear_cross_entropy(const at::Tensor&, const at::Tensor&, const at::Tensor&, double,
+                                  int64_t) {
+  refuse();
+}
+
+at::Tensor decode_self_attention(const at::Tensor&, const at::Tensor&, const at::Tensor&,
+                                 at::Tensor&, at::Tensor&, const at::Tensor&, int64_t, int64_t) {
+  refuse();
+}
+
+void adam_step(at::Tensor&, const at::Tensor&, at::Tensor&, at::Tensor&, const AdamStep&) {
+  refuse();
+}
+
+double sum_of_squares(const at::Tensor&) {
+  refuse();
+}
+
+}  // namespace stretto::kernels::cuda

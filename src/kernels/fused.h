@@ -1,0 +1,38 @@
+#pragma once
+
+#include "kernels/kernels.h"
+
+/// Autograd nodes around the kernels of kernels/cpu: fp32 tensors on the CPU, shapes and ranges
+/// already checked by kernels.cpp. Masks of dropout are computed again in backward instead of being
+/// kept.
+namespace stretto::kernels::fused {
+
+at::Tensor dropout(const at::Tensor& x, const Dropout& dropout);
+at::Tensor dropout_add(const at::Tensor& x, const at::Tensor& residual, const Dropout& dropout);
+at::Tensor bias_relu_dropout(const at::Tensor& x, const at::Tensor& bias, const Dropout& dropout);
+at::Tensor bias_gelu_dropout(const at::Tensor& x, const at::Tensor& bias, const Dropout& dropout);
+at::Tensor swiglu_dropout(const at::Tensor& gate_up, const Dropout& dropout);
+at::Tensor linear(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias);
+at::Tensor embed(const at::Tensor& table, const at::Tensor& ids, double scale,
+                 const at::Tensor& position);
+at::Tensor rotary(const at::Tensor& x, const at::Tensor& positions, int64_t num_heads,
+                  int64_t d_model, int64_t num_parts);
+at::Tensor self_attention(const at::Tensor& qkv, const SelfAttention& options);
+at::Tensor cross_attention(const at::Tensor& q, const at::Tensor& kv,
+                           const CrossAttention& options);
+at::Tensor cross_attention_weights(const at::Tensor& q, const at::Tensor& kv,
+                                   const CrossAttention& options);
+at::Tensor decode_self_attention(const at::Tensor& q, const at::Tensor& k_new,
+                                 const at::Tensor& v_new, at::Tensor& k_cache, at::Tensor& v_cache,
+                                 const at::Tensor& lineage, int64_t t, int64_t num_heads);
+
+/// Blocks of rows keep logits small, and the gradients are computed in forward (the loss is linear
+/// in what comes back) when one is asked for.
+CrossEntropy linear_cross_entropy(const at::Tensor& x, const at::Tensor& weight,
+                                  const at::Tensor& targets, double smoothing, int64_t num_classes);
+
+void adam_step(at::Tensor& params, const at::Tensor& grads, at::Tensor& exp_avg,
+               at::Tensor& exp_avg_sq, const AdamStep& step);
+double sum_of_squares(const at::Tensor& flat);
+
+}  // namespace stretto::kernels::fused

@@ -1,0 +1,42 @@
+#pragma once
+
+#include <ATen/core/Tensor.h>
+#include <torch/csrc/autograd/custom_function.h>
+
+#include <cmath>
+
+#include "kernels/cpu/table.h"
+#include "kernels/kernels.h"
+
+/// What the nodes of fused_*.cpp share: dropout between forward and backward.
+namespace stretto::kernels::fused {
+
+using torch::autograd::AutogradContext;
+using torch::autograd::variable_list;
+
+constexpr int64_t kRowGrain = 16;
+
+/// Row keys must outlive the call: keep them next to the result.
+inline at::Tensor keys_of(const Dropout& dropout) {
+  return dropout.active() ? dropout.row_keys.contiguous() : at::Tensor();
+}
+
+inline cpu::Drop drop_of(const Dropout& dropout, const at::Tensor& keys) {
+  if (!dropout.active()) return {0, nullptr, 0, 1};
+  const auto threshold = static_cast<uint32_t>(std::lround(dropout.p * 65536));
+  return {dropout.key, keys.const_data_ptr<int64_t>(), threshold,
+          65536.0f / static_cast<float>(65536 - threshold)};
+}
+
+inline void keep(AutogradContext* ctx, const Dropout& dropout) {
+  ctx->saved_data["p"] = dropout.p;
+  ctx->saved_data["key"] = static_cast<int64_t>(dropout.key);
+  ctx->saved_data["row_keys"] = dropout.row_keys;
+}
+
+inline Dropout kept(AutogradContext* ctx) {
+  return {ctx->saved_data["p"].toDouble(), static_cast<uint64_t>(ctx->saved_data["key"].toInt()),
+          ctx->saved_data["row_keys"].toTensor()};
+}
+
+}  // namespace stretto::kernels::fused

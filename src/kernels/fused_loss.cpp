@@ -1,0 +1,128 @@
+#include <ATen/ATen.h>
+#include <ATen/Parallel.h>
+
+#include <algorithm>
+#include <optional>
+#include <vector>
+
+#include "kernels/fused.h"
+#include "kernels/fused_common.h"
+#include "kernels/gemm.h"
+
+namespace stretto::kernels::fused {
+namespace {
+
+constexpr int64_t kLossRows = 512;  // rows of logits at a time: few enough for the last cache
+
+using gemm::Operand;
+using gemm::Packed;
+
+/// Sums and, in place of the logits, their gradients.
+cpu::LossSums rows_of_loss(at::Tensor& logits, const at::Tensor& targets, float each, float extra,
+                           bool gradient) {
+  const int64_t rows = logits.size(0), classes = logits.size(1);
+  std::vector<cpu::LossSums> sums(static_cast<size_t>(rows));
+  float* from = logits.data_ptr<float>();
+  const int64_t* target = targets.const_data_ptr<int64_t>();
+  at::parallel_for(0, rows, 4, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i)
+      sums[static_cast<size_t>(i)] =
+          cpu::table().loss_row(from + i * classes, {classes, target[i], each, extra}, gradient);
+  });
+  cpu::LossSums total{};
+  for (const cpu::LossSums& row : sums) {
+    total.nll += row.nll;
+    total.all += row.all;
+  }
+  return total;
+}
+
+/// The three products of a block of rows with the classes; the packed tables are kept over blocks.
+class Projection {
+ public:
+  Projection(const at::Tensor& classes, int64_t rows, bool backward) : classes_(classes) {
+    if (!gemm::is_better(rows, classes.size(1), classes.size(0))) return;
+    columns_.emplace(Operand{classes, true});
+    if (backward) rows_.emplace(Operand{classes});
+  }
+  void logits(const at::Tensor& x, at::Tensor& out) const {
+    if (columns_)
+      gemm::multiply({x}, *columns_, {}, false, out);
+    else
+      at::mm_out(out, x, classes_.t());
+  }
+  void gradients(const at::Tensor& slopes, const at::Tensor& x, at::Tensor& dx,
+                 at::Tensor& dweight) const {
+    if (rows_) {
+      gemm::multiply({slopes}, *rows_, {}, false, dx);
+      gemm::multiply({slopes, true}, Packed({x}), {}, true, dweight);
+    } else {
+      at::mm_out(dx, slopes, classes_);
+      dweight.addmm_(slopes.t(), x);
+    }
+  }
+
+ private:
+  at::Tensor classes_;
+  std::optional<Packed> columns_, rows_;
+};
+
+struct LossNode : torch::autograd::Function<LossNode> {
+  static variable_list forward(AutogradContext* ctx, const at::Tensor& x, const at::Tensor& weight,
+                               const at::Tensor& targets, double smoothing, int64_t num_classes,
+                               bool want_gradient) {
+    // d loss / d logits = p - each everywhere, and 1 - smoothing - each less at the target,
+    // because the weights of all classes sum to one.
+    const double each = smoothing / static_cast<double>(num_classes - 1);
+    const double extra = 1 - smoothing - each;
+    const at::Tensor classes = weight.slice(0, 0, num_classes);
+    const Projection projection(classes, x.size(0), want_gradient);
+    at::Tensor dx, dweight;
+    if (want_gradient) {
+      dx = at::empty_like(x);
+      dweight = at::zeros_like(weight);
+    }
+    const at::Tensor buffer = at::empty({std::min(kLossRows, x.size(0)), num_classes}, x.options());
+    cpu::LossSums sums{};
+    for (int64_t begin = 0; begin < x.size(0); begin += kLossRows) {
+      const int64_t end = std::min(begin + kLossRows, x.size(0));
+      const at::Tensor rows = x.slice(0, begin, end);
+      at::Tensor logits = buffer.slice(0, 0, end - begin);
+      projection.logits(rows, logits);
+      const cpu::LossSums block =
+          rows_of_loss(logits, targets.slice(0, begin, end), static_cast<float>(each),
+                       static_cast<float>(extra), want_gradient);
+      sums.nll += block.nll;
+      sums.all += block.all;
+      if (!want_gradient) continue;
+      at::Tensor dx_block = dx.slice(0, begin, end), dw = dweight.slice(0, 0, num_classes);
+      projection.gradients(logits, rows, dx_block, dw);
+    }
+    ctx->saved_data["dx"] = dx;
+    ctx->saved_data["dweight"] = dweight;
+    const at::Tensor nll = at::scalar_tensor(sums.nll, x.options());
+    ctx->mark_non_differentiable({nll});
+    return {at::scalar_tensor(extra * sums.nll + each * sums.all, x.options()), nll};
+  }
+  static variable_list backward(AutogradContext* ctx, const variable_list& grads) {
+    // The usual factor is one: a mean is taken over the gradients, not over the loss.
+    const auto scaled = [&](const char* name) {
+      const at::Tensor slope = ctx->saved_data[name].toTensor();
+      return grads[0].item<float>() == 1.0f ? slope : slope * grads[0];
+    };
+    return {scaled("dx"), scaled("dweight"), {}, {}, {}, {}};
+  }
+};
+
+}  // namespace
+
+CrossEntropy linear_cross_entropy(const at::Tensor& x, const at::Tensor& weight,
+                                  const at::Tensor& targets, double smoothing,
+                                  int64_t num_classes) {
+  const bool want = at::GradMode::is_enabled() && (x.requires_grad() || weight.requires_grad());
+  const auto sums = LossNode::apply(x.contiguous(), weight.contiguous(), targets.contiguous(),
+                                    smoothing, num_classes, want);
+  return {sums[0], sums[1].detach()};
+}
+
+}  // namespace stretto::kernels::fused

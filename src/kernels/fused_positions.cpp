@@ -1,0 +1,104 @@
+#include <ATen/ATen.h>
+#include <ATen/Parallel.h>
+
+#include <optional>
+
+#include "kernels/fused.h"
+#include "kernels/fused_common.h"
+
+namespace stretto::kernels::fused {
+namespace {
+
+struct EmbedNode : torch::autograd::Function<EmbedNode> {
+  static at::Tensor forward(AutogradContext* ctx, const at::Tensor& table, const at::Tensor& ids,
+                            double scale, const std::optional<at::Tensor>& position) {
+    const at::Tensor from = table.contiguous(), rows = ids.contiguous();
+    const at::Tensor places = position ? position->contiguous() : at::Tensor();
+    at::Tensor out = at::empty({rows.size(0), from.size(1)}, from.options());
+    const float* values = from.const_data_ptr<float>();
+    const float* add = position ? places.const_data_ptr<float>() : nullptr;
+    const int64_t* which = rows.const_data_ptr<int64_t>();
+    float* to = out.data_ptr<float>();
+    at::parallel_for(0, rows.size(0), kRowGrain, [&](int64_t begin, int64_t end) {
+      cpu::table().embed(values, which, static_cast<float>(scale), add, to,
+                         {begin, end, from.size(1)});
+    });
+    ctx->saved_data["scale"] = scale;
+    ctx->saved_data["rows"] = from.size(0);
+    ctx->saved_data["position"] = position.has_value();
+    ctx->save_for_backward({rows});
+    return out;
+  }
+  static variable_list backward(AutogradContext* ctx, const variable_list& grads) {
+    constexpr int64_t kColumnGrain = 32;  // threads take columns: each sums tokens in their order
+    const at::Tensor ids = ctx->get_saved_variables()[0], dy = grads[0].contiguous();
+    at::Tensor slopes = at::zeros({ctx->saved_data["rows"].toInt(), dy.size(1)}, dy.options());
+    const auto scale = static_cast<float>(ctx->saved_data["scale"].toDouble());
+    const float* from = dy.const_data_ptr<float>();
+    const int64_t* which = ids.const_data_ptr<int64_t>();
+    float* to = slopes.data_ptr<float>();
+    at::parallel_for(0, dy.size(1), kColumnGrain, [&](int64_t begin, int64_t end) {
+      cpu::table().embed_backward(from, which, ids.size(0), scale, to, begin, end, dy.size(1));
+    });
+    return {slopes, {}, {}, ctx->saved_data["position"].toBool() ? dy : at::Tensor()};
+  }
+};
+
+/// Cosine and sine [2, positions, width / 2], from angles in double.
+at::Tensor angles(int64_t positions, int64_t width) {
+  const at::Tensor power = at::arange(0, width, 2, at::kDouble) / static_cast<double>(width);
+  const at::Tensor angle = at::outer(at::arange(positions, at::kDouble), at::pow(10000.0, -power));
+  return at::stack({at::cos(angle), at::sin(angle)}).to(at::kFloat);
+}
+
+at::Tensor turn(const at::Tensor& x, const at::Tensor& positions, const at::Tensor& table,
+                int64_t blocks, float direction) {
+  const at::Tensor rows = x.contiguous();
+  at::Tensor out = at::empty_like(rows);
+  const int64_t half = table.size(2);
+  const float* cos = table.const_data_ptr<float>();
+  const cpu::Rotation rotation{.cos = cos,
+                               .sin = cos + table.size(1) * half,
+                               .positions = positions.const_data_ptr<int64_t>(),
+                               .blocks = blocks,
+                               .width = 2 * half,
+                               .direction = direction};
+  const float* from = rows.const_data_ptr<float>();
+  float* to = out.data_ptr<float>();
+  at::parallel_for(0, rows.size(0), kRowGrain, [&](int64_t begin, int64_t end) {
+    cpu::table().rotate(from, to, {begin, end, rows.size(1)}, rotation);
+  });
+  return out;
+}
+
+struct RotaryNode : torch::autograd::Function<RotaryNode> {
+  static at::Tensor forward(AutogradContext* ctx, const at::Tensor& x, const at::Tensor& positions,
+                            int64_t blocks, int64_t width) {
+    const at::Tensor places = positions.contiguous();
+    const int64_t count = places.numel() == 0 ? 0 : places.max().item<int64_t>() + 1;
+    const at::Tensor table = angles(count, width);
+    ctx->saved_data["blocks"] = blocks;
+    ctx->save_for_backward({places, table});
+    return turn(x, places, table, blocks, 1.0f);
+  }
+  static variable_list backward(AutogradContext* ctx, const variable_list& grads) {
+    const auto saved = ctx->get_saved_variables();
+    return {
+        turn(grads[0], saved[0], saved[1], ctx->saved_data["blocks"].toInt(), -1.0f), {}, {}, {}};
+  }
+};
+
+}  // namespace
+
+at::Tensor embed(const at::Tensor& table, const at::Tensor& ids, double scale,
+                 const at::Tensor& position) {
+  return EmbedNode::apply(table, ids, scale,
+                          position.defined() ? std::optional<at::Tensor>(position) : std::nullopt);
+}
+
+at::Tensor rotary(const at::Tensor& x, const at::Tensor& positions, int64_t num_heads,
+                  int64_t d_model, int64_t num_parts) {
+  return RotaryNode::apply(x, positions, num_parts * num_heads, d_model / num_heads);
+}
+
+}  // namespace stretto::kernels::fused

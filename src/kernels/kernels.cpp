@@ -1,0 +1,233 @@
+#include "kernels/kernels.h"
+
+#include <ATen/ATen.h>
+
+#include "kernels/cuda/cuda.h"
+#include "kernels/fused.h"
+#include "kernels/reference.h"
+
+namespace stretto::kernels {
+namespace {
+
+constexpr int64_t kMostPositions = int64_t{1} << 24;  // bounds the table of angles of rotary
+
+/// The fused kernels are fp32 on the CPU, those of cuda/ what cuda::takes() says; all else goes to
+/// the reference.
+bool is_fused(const at::Tensor& x) {
+  return x.is_cpu() && x.scalar_type() == at::kFloat;
+}
+
+bool is_cuda_float(const at::Tensor& x) {
+  return cuda::takes(x) && x.scalar_type() == at::kFloat;
+}
+
+void check_rows(const at::Tensor& x, const char* name) {
+  TORCH_CHECK(x.dim() == 2, "[kernels] ", name, ": need a matrix of rows, got ", x.sizes());
+}
+
+void check_dropout(const Dropout& dropout, int64_t rows, const char* name) {
+  if (!dropout.active()) return;
+  constexpr double kMost = 1 - 1.0 / 65536;  // masks are drawn in steps of 1 / 65536
+  TORCH_CHECK(dropout.p <= kMost, "[kernels] ", name, ": dropout must be below 1, got ", dropout.p);
+  TORCH_CHECK(dropout.row_keys.defined() && dropout.row_keys.scalar_type() == at::kLong &&
+                  dropout.row_keys.dim() == 1 && dropout.row_keys.size(0) == rows,
+              "[kernels] ", name, ": dropout needs int64 row_keys of ", rows, " rows");
+}
+
+void check_heads(int64_t width, int64_t heads, const char* name) {
+  TORCH_CHECK(heads > 0 && width % heads == 0, "[kernels] ", name, ": width ", width,
+              " is not a multiple of ", heads, " heads");
+}
+
+/// Indices of rows on the CPU: a look past the table would read or write elsewhere.
+void check_range(const at::Tensor& indices, int64_t count, const char* name, const char* what) {
+  if (indices.numel() == 0) return;
+  const auto [least, most] = at::aminmax(indices);
+  TORCH_CHECK(least.item<int64_t>() >= 0 && most.item<int64_t>() < count, "[kernels] ", name, ": ",
+              what, "s must lie in [0, ", count, "), got ", least.item<int64_t>(), " to ",
+              most.item<int64_t>());
+}
+
+void check_cross(const at::Tensor& q, const at::Tensor& kv, const CrossAttention& options) {
+  check_rows(q, "cross_attention");
+  check_rows(kv, "cross_attention");
+  check_heads(q.size(1), options.num_heads, "cross_attention");
+  TORCH_CHECK(kv.size(1) == 2 * q.size(1), "[kernels] cross_attention: kv must be ", 2 * q.size(1),
+              " wide, got ", kv.size(1));
+  TORCH_CHECK(options.query_offsets.values.sizes() == options.key_offsets.values.sizes(),
+              "[kernels] cross_attention: queries and keys have different numbers of sequences");
+}
+
+}  // namespace
+
+at::Tensor dropout(const at::Tensor& x, const Dropout& dropout) {
+  check_rows(x, "dropout");
+  check_dropout(dropout, x.size(0), "dropout");
+  if (!dropout.active()) return x;
+  if (is_fused(x)) return fused::dropout(x, dropout);
+  return cuda::takes(x) ? cuda::dropout(x, dropout) : reference::dropout(x, dropout);
+}
+
+at::Tensor dropout_add(const at::Tensor& x, const at::Tensor& residual, const Dropout& dropout) {
+  check_rows(x, "dropout_add");
+  check_dropout(dropout, x.size(0), "dropout_add");
+  TORCH_CHECK(x.sizes() == residual.sizes(), "[kernels] dropout_add: x is ", x.sizes(),
+              ", residual is ", residual.sizes());
+  if (!dropout.active()) return x + residual;
+  if (is_fused(x) && is_fused(residual)) return fused::dropout_add(x, residual, dropout);
+  return cuda::takes(x, residual) ? cuda::dropout_add(x, residual, dropout)
+                                  : reference::dropout_add(x, residual, dropout);
+}
+
+at::Tensor bias_activation_dropout(const at::Tensor& x, const at::Tensor& bias,
+                                   Activation activation, const Dropout& dropout) {
+  check_rows(x, "bias_activation_dropout");
+  check_dropout(dropout, x.size(0), "bias_activation_dropout");
+  TORCH_CHECK(bias.dim() == 1 && bias.size(0) == x.size(1),
+              "[kernels] bias_activation_dropout: ", "bias must be [", x.size(1), "], got ",
+              bias.sizes());
+  if (is_fused(x) && is_fused(bias))
+    return activation == Activation::kRelu ? fused::bias_relu_dropout(x, bias, dropout)
+                                           : fused::bias_gelu_dropout(x, bias, dropout);
+  return cuda::takes(x, bias) ? cuda::bias_activation_dropout(x, bias, activation, dropout)
+                              : reference::bias_activation_dropout(x, bias, activation, dropout);
+}
+
+at::Tensor swiglu_dropout(const at::Tensor& gate_up, const Dropout& dropout) {
+  check_rows(gate_up, "swiglu_dropout");
+  check_dropout(dropout, gate_up.size(0), "swiglu_dropout");
+  TORCH_CHECK(gate_up.size(1) % 2 == 0, "[kernels] swiglu_dropout: width must be even, got ",
+              gate_up.size(1));
+  if (is_fused(gate_up)) return fused::swiglu_dropout(gate_up, dropout);
+  return cuda::takes(gate_up) ? cuda::swiglu_dropout(gate_up, dropout)
+                              : reference::swiglu_dropout(gate_up, dropout);
+}
+
+at::Tensor layer_norm(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias,
+                      double epsilon) {
+  return at::layer_norm(x, {x.size(-1)}, weight, bias, epsilon);
+}
+
+at::Tensor linear(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias) {
+  const bool fused = is_fused(x) && x.dim() == 2 && is_fused(weight) && weight.dim() == 2 &&
+                     weight.size(1) == x.size(1) &&
+                     (!bias.defined() || (is_fused(bias) && bias.numel() == weight.size(0)));
+  if (fused) return fused::linear(x, weight, bias);
+  return bias.defined() ? at::linear(x, weight, bias) : at::linear(x, weight);
+}
+
+at::Tensor self_attention(const at::Tensor& qkv, const SelfAttention& options) {
+  check_rows(qkv, "self_attention");
+  TORCH_CHECK(qkv.size(1) % 3 == 0, "[kernels] self_attention: width ", qkv.size(1),
+              " is not three equal parts");
+  check_heads(qkv.size(1) / 3, options.num_heads, "self_attention");
+  check_dropout(options.dropout, qkv.size(0), "self_attention");
+  if (is_fused(qkv)) return fused::self_attention(qkv, options);
+  return cuda::takes(qkv) ? cuda::self_attention(qkv, options)
+                          : reference::self_attention(qkv, options);
+}
+
+at::Tensor cross_attention(const at::Tensor& q, const at::Tensor& kv,
+                           const CrossAttention& options) {
+  check_cross(q, kv, options);
+  check_dropout(options.dropout, q.size(0), "cross_attention");
+  if (is_fused(q) && is_fused(kv)) return fused::cross_attention(q, kv, options);
+  return cuda::takes(q, kv) ? cuda::cross_attention(q, kv, options)
+                            : reference::cross_attention(q, kv, options);
+}
+
+at::Tensor cross_attention_weights(const at::Tensor& q, const at::Tensor& kv,
+                                   const CrossAttention& options) {
+  check_cross(q, kv, options);
+  return is_fused(q) && is_fused(kv) ? fused::cross_attention_weights(q, kv, options)
+                                     : reference::cross_attention_weights(q, kv, options);
+}
+
+at::Tensor rotary(const at::Tensor& x, const at::Tensor& positions, int64_t num_heads,
+                  int64_t d_model, int64_t num_parts) {
+  check_rows(x, "rotary");
+  check_heads(d_model, num_heads, "rotary");
+  TORCH_CHECK((d_model / num_heads) % 2 == 0 && num_parts * d_model <= x.size(1) &&
+                  positions.dim() == 1 && positions.size(0) == x.size(0),
+              "[kernels] rotary: x ", x.sizes(), " does not fit positions ", positions.sizes(),
+              ", ", num_parts, " parts of ", d_model, " and ", num_heads, " heads of even width");
+  if (is_fused(x)) check_range(positions, kMostPositions, "rotary", "position");
+  return is_fused(x) && positions.scalar_type() == at::kLong
+             ? fused::rotary(x, positions, num_heads, d_model, num_parts)
+             : reference::rotary(x, positions, num_heads, d_model, num_parts);
+}
+
+at::Tensor embed(const at::Tensor& table, const at::Tensor& ids, double scale,
+                 const at::Tensor& position) {
+  check_rows(table, "embed");
+  TORCH_CHECK(ids.dim() == 1, "[kernels] embed: ids must be a vector, got ", ids.sizes());
+  TORCH_CHECK(!position.defined() || (position.dim() == 2 && position.size(0) == ids.size(0) &&
+                                      position.size(1) == table.size(1)),
+              "[kernels] embed: position must be [", ids.size(0), ", ", table.size(1), "], got ",
+              position.sizes());
+  if (is_fused(table) && ids.scalar_type() == at::kLong &&
+      (!position.defined() || is_fused(position))) {
+    check_range(ids, table.size(0), "embed", "id");
+    return fused::embed(table, ids, scale, position);
+  }
+  return cuda::takes(table) ? cuda::embed(table, ids, scale, position)
+                            : reference::embed(table, ids, scale, position);
+}
+
+CrossEntropy linear_cross_entropy(const at::Tensor& x, const at::Tensor& weight,
+                                  const at::Tensor& targets, double smoothing,
+                                  int64_t num_classes) {
+  check_rows(x, "linear_cross_entropy");
+  check_rows(weight, "linear_cross_entropy");
+  TORCH_CHECK(weight.size(1) == x.size(1) && targets.dim() == 1 && targets.size(0) == x.size(0) &&
+                  num_classes > 1 && num_classes <= weight.size(0),
+              "[kernels] linear_cross_entropy: x ", x.sizes(), ", weight ", weight.sizes(),
+              ", targets ", targets.sizes(), " and ", num_classes, " classes do not fit");
+  if (x.is_cpu()) check_range(targets, num_classes, "linear_cross_entropy", "target");
+  if (is_fused(x) && is_fused(weight) && targets.scalar_type() == at::kLong)
+    return fused::linear_cross_entropy(x, weight, targets, smoothing, num_classes);
+  return cuda::takes(x, weight)
+             ? cuda::linear_cross_entropy(x, weight, targets, smoothing, num_classes)
+             : reference::linear_cross_entropy(x, weight, targets, smoothing, num_classes);
+}
+
+at::Tensor decode_self_attention(const at::Tensor& q, const at::Tensor& k_new,
+                                 const at::Tensor& v_new, at::Tensor& k_cache, at::Tensor& v_cache,
+                                 const at::Tensor& lineage, int64_t t, int64_t num_heads) {
+  check_rows(q, "decode_self_attention");
+  check_heads(q.size(1), num_heads, "decode_self_attention");
+  TORCH_CHECK(t >= 0 && t < k_cache.size(0) && t < lineage.size(1),
+              "[kernels] decode_self_attention: step ", t, " is outside the cache ",
+              k_cache.sizes());
+  if (is_fused(q) && is_fused(k_cache) && is_fused(v_cache) && k_cache.is_contiguous() &&
+      v_cache.is_contiguous() && lineage.scalar_type() == at::kInt)
+    return fused::decode_self_attention(q, k_new, v_new, k_cache, v_cache, lineage, t, num_heads);
+  if (cuda::takes_decoding(q, k_cache, v_cache, lineage, t))
+    return cuda::decode_self_attention(q, k_new, v_new, k_cache, v_cache, lineage, t, num_heads);
+  return reference::decode_self_attention(q, k_new, v_new, k_cache, v_cache, lineage, t, num_heads);
+}
+
+void adam_step(at::Tensor& params, const at::Tensor& grads, at::Tensor& exp_avg,
+               at::Tensor& exp_avg_sq, const AdamStep& step) {
+  TORCH_CHECK(params.numel() == grads.numel() && params.numel() == exp_avg.numel() &&
+                  params.numel() == exp_avg_sq.numel(),
+              "[kernels] adam_step: buffers of different sizes");
+  const bool flat = params.is_contiguous() && grads.is_contiguous() && exp_avg.is_contiguous() &&
+                    exp_avg_sq.is_contiguous();
+  if (flat && is_fused(params) && is_fused(grads) && is_fused(exp_avg) && is_fused(exp_avg_sq))
+    fused::adam_step(params, grads, exp_avg, exp_avg_sq, step);
+  else if (flat && is_cuda_float(params) && is_cuda_float(grads) && is_cuda_float(exp_avg) &&
+           is_cuda_float(exp_avg_sq))
+    cuda::adam_step(params, grads, exp_avg, exp_avg_sq, step);
+  else
+    reference::adam_step(params, grads, exp_avg, exp_avg_sq, step);
+}
+
+double sum_of_squares(const at::Tensor& flat) {
+  TORCH_CHECK(flat.dim() == 1, "[kernels] sum_of_squares: need a flat buffer");
+  if (is_fused(flat) && flat.is_contiguous()) return fused::sum_of_squares(flat);
+  return flat.is_contiguous() && cuda::takes(flat) ? cuda::sum_of_squares(flat)
+                                                   : reference::sum_of_squares(flat);
+}
+
+}  // namespace stretto::kernels

@@ -1,0 +1,135 @@
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <tuple>
+
+/// Fused operators with their backward. Every function here is differentiable by autograd, checks
+/// its shapes (TORCH_CHECK, a c10::Error), and takes fp32 and fp64 on CPU (fp32, fp16, bf16 on
+/// CUDA). On CPU fp32 calls a kernel of `kernels/cpu` chosen by the processor's features at start
+/// and gives the same bits for any number of threads (`linear` where our own product is taken);
+/// a plain ATen reference of the same name stands in `kernels/reference.h`.
+///
+/// Shape letters: N tokens of all sequences, D model width, F inner width, H heads, V vocabulary.
+namespace stretto::kernels {
+
+/// Where a dropout mask comes from: element j of row n takes the 16-bit lane j % 8 (low half of a
+/// word first) of the four words Philox::at(key, row_keys[n], j / 8), and is dropped when the lane
+/// is below round(p * 65536); the others are scaled by 65536 / (65536 - round(p * 65536)). For an
+/// attention weight the row is its query and j = head * 2^20 + position of the key. The mask is a
+/// function of (seed, update, sample, position, site) and therefore equal for any cut of the batch
+/// into micro-batches or processes.
+struct Dropout {
+  double p = 0;              ///< probability of dropping, at most 1 - 1 / 65536; 0 = off
+  uint64_t key = 0;          ///< mix of seed, update and site
+  at::Tensor row_keys = {};  ///< int64 [N]: mix of sample id and position
+
+  bool active() const { return p > 0; }
+};
+
+/// Sequence boundaries of packed rows: int32 [B + 1], on the device of the rows.
+struct Offsets {
+  at::Tensor values;
+  int64_t max_length = 0;
+};
+
+enum class Activation { kRelu, kGelu };  ///< GELU is the exact erf form
+
+/// x [N, D] -> [N, D]: zeroes with probability p, scales the rest as above.
+at::Tensor dropout(const at::Tensor& x, const Dropout& dropout);
+
+/// dropout(x) + residual, both [N, D], in one pass.
+at::Tensor dropout_add(const at::Tensor& x, const at::Tensor& residual, const Dropout& dropout);
+
+/// dropout(activation(x + bias)); x [N, F], bias [F].
+at::Tensor bias_activation_dropout(const at::Tensor& x, const at::Tensor& bias,
+                                   Activation activation, const Dropout& dropout);
+
+/// dropout(silu(gate) * up); gate_up [N, 2F] holds gate in its first half -> [N, F].
+at::Tensor swiglu_dropout(const at::Tensor& gate_up, const Dropout& dropout);
+
+/// Layer normalisation over the last dimension; x [N, D], weight and bias [D].
+at::Tensor layer_norm(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias,
+                      double epsilon = 1e-5);
+
+/// x [N, I] times weight [O, I] transposed plus bias [O] (may be undefined) -> [N, O], by our own
+/// product or libtorch's, chosen by processor and shape (gemm::is_better), never by a measurement.
+at::Tensor linear(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias = {});
+
+struct SelfAttention {
+  Offsets offsets;
+  int64_t num_heads = 1;
+  bool causal = false;
+  Dropout dropout;
+};
+
+/// softmax(Q K^T / sqrt(D / H)) V inside each sequence, never across and never on padding.
+/// qkv [N, 3D], rows are (q, k, v) -> [N, D].
+at::Tensor self_attention(const at::Tensor& qkv, const SelfAttention& options);
+
+struct CrossAttention {
+  Offsets query_offsets;
+  Offsets key_offsets;
+  int64_t num_heads = 1;
+  Dropout dropout;  ///< row keys of the query rows
+};
+
+/// q [Nq, D], kv [Nk, 2D], rows are (k, v); sequence i of the queries sees sequence i of the keys.
+at::Tensor cross_attention(const at::Tensor& q, const at::Tensor& kv,
+                           const CrossAttention& options);
+
+/// Mean over heads of the attention weights of cross_attention: one [Tq, Tk] block per sequence,
+/// flattened and concatenated. No gradient.
+at::Tensor cross_attention_weights(const at::Tensor& q, const at::Tensor& kv,
+                                   const CrossAttention& options);
+
+/// Rotary positions (Su et al. 2021, arXiv:2104.09864, half-split form) on the first `num_parts` of
+/// the D-wide parts of each row; x [N, parts * D], positions int64 [N] >= 0 -> same shape.
+at::Tensor rotary(const at::Tensor& x, const at::Tensor& positions, int64_t num_heads,
+                  int64_t d_model, int64_t num_parts);
+
+/// Embedding rows times `scale` plus `positions` rows: out[n] = table[ids[n]] * scale +
+/// position[n]. table [V, D], ids int64 [N], position [N, D] or undefined -> [N, D]. The gradient
+/// of `table` is dense and summed in token order (deterministic).
+at::Tensor embed(const at::Tensor& table, const at::Tensor& ids, double scale,
+                 const at::Tensor& position);
+
+struct CrossEntropy {
+  at::Tensor loss_sum;  ///< scalar, differentiable: label-smoothed cross entropy summed over tokens
+  at::Tensor nll_sum;   ///< scalar, no gradient: -log p(target) summed over tokens
+};
+
+/// Output projection and label-smoothed cross entropy in one, a block of rows at a time, so that
+/// [N, V] logits never exist. x [N, D], weight [V, D], targets int64 [N].
+///
+/// fairseq's form: e = smoothing / (num_classes - 1); loss = (1 - smoothing - e) nll +
+/// e sum_v(-log p_v). The first `num_classes` <= V rows take part (the rest are rounding rows of
+/// the table: p = 0, no gradient). Targets outside [0, num_classes) are refused on the CPU.
+CrossEntropy linear_cross_entropy(const at::Tensor& x, const at::Tensor& weight,
+                                  const at::Tensor& targets, double smoothing, int64_t num_classes);
+
+/// One step of cached self-attention in decoding, no gradient.
+///
+/// q, k_new, v_new [L, D] for L lanes; k_cache, v_cache [T_max, L, D] hold one slot per lane and
+/// step; `lineage` int32 [L, T_max] tells which lane's slot holds step t of this lane's history
+/// (beams that move only rewrite this table). Writes k_new, v_new to step t and
+/// attends over steps 0..t -> [L, D].
+at::Tensor decode_self_attention(const at::Tensor& q, const at::Tensor& k_new,
+                                 const at::Tensor& v_new, at::Tensor& k_cache, at::Tensor& v_cache,
+                                 const at::Tensor& lineage, int64_t t, int64_t num_heads);
+
+/// Flat Adam / AdamW step over fp32 buffers of n elements; see optim/adam.h for the formula.
+struct AdamStep {
+  double lr, beta1, beta2, epsilon, weight_decay;
+  double grad_scale;  ///< gradients are multiplied by this first (1 / tokens, clipping)
+  int64_t step;       ///< 1 for the first update
+  bool decoupled;     ///< AdamW
+};
+void adam_step(at::Tensor& params, const at::Tensor& grads, at::Tensor& exp_avg,
+               at::Tensor& exp_avg_sq, const AdamStep& step);
+
+/// Sum of squares of a flat buffer in double, in fixed blocks: the same for any number of threads.
+double sum_of_squares(const at::Tensor& flat);
+
+}  // namespace stretto::kernels

@@ -1,0 +1,231 @@
+#include "kernels/reference.h"
+
+#include <ATen/ATen.h>
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "base/random.h"
+
+namespace stretto::kernels::reference {
+namespace {
+
+constexpr int64_t kHeadStride = int64_t{1} << 20;  // dropout elements reserved for one head
+
+std::vector<int64_t> bounds(const Offsets& offsets) {
+  const at::Tensor host = offsets.values.to(at::kCPU, at::kLong).contiguous();
+  return {host.data_ptr<int64_t>(), host.data_ptr<int64_t>() + host.numel()};
+}
+
+/// x [T, D] -> [H, T, D / H].
+at::Tensor split_heads(const at::Tensor& x, int64_t num_heads) {
+  return x.view({x.size(0), num_heads, x.size(1) / num_heads}).transpose(0, 1);
+}
+
+struct Mask {
+  bool causal;
+  const Dropout& dropout;
+  at::Tensor row_keys;  // of these queries, when dropout is active
+};
+
+/// Attention weights [H, Tq, Tk] of one sequence, after dropout.
+at::Tensor weights_of(const at::Tensor& q, const at::Tensor& k, int64_t num_heads,
+                      const Mask& mask) {
+  const at::Tensor queries = split_heads(q, num_heads), keys = split_heads(k, num_heads);
+  at::Tensor scores =
+      at::matmul(queries, keys.transpose(1, 2)) / std::sqrt(static_cast<double>(queries.size(2)));
+  if (mask.causal) {
+    const at::Tensor later = at::ones({q.size(0), k.size(0)}, scores.options().dtype(at::kBool));
+    scores = scores.masked_fill(later.triu(1), -INFINITY);
+  }
+  at::Tensor weights = at::softmax(scores, -1);
+  if (!mask.dropout.active()) return weights;
+  std::vector<at::Tensor> factors;
+  for (int64_t head = 0; head < num_heads; ++head)
+    factors.push_back(dropout_factors(mask.dropout, mask.row_keys, head * kHeadStride, k.size(0)));
+  return weights * at::stack(factors).to(weights.device(), weights.scalar_type());
+}
+
+at::Tensor attend(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v, int64_t num_heads,
+                  const Mask& mask) {
+  const at::Tensor out = at::matmul(weights_of(q, k, num_heads, mask), split_heads(v, num_heads));
+  return out.transpose(0, 1).reshape({q.size(0), q.size(1)});
+}
+
+at::Tensor keys_of_rows(const Dropout& dropout, int64_t begin, int64_t end) {
+  return dropout.active() ? dropout.row_keys.slice(0, begin, end) : at::Tensor();
+}
+
+at::Tensor concatenate(const std::vector<at::Tensor>& parts, const at::Tensor& like) {
+  return parts.empty() ? at::zeros_like(like) : at::cat(parts);
+}
+
+}  // namespace
+
+at::Tensor dropout_factors(const Dropout& dropout, const at::Tensor& row_keys, int64_t first,
+                           int64_t count) {
+  const at::Tensor keys = row_keys.to(at::kCPU, at::kLong).contiguous();
+  const auto threshold = static_cast<uint32_t>(std::lround(dropout.p * 65536));
+  const double scale = 65536.0 / (65536.0 - threshold);
+  at::Tensor factors = at::empty({keys.size(0), count}, at::kDouble);
+  double* out = factors.data_ptr<double>();
+  for (int64_t row = 0; row < keys.size(0); ++row) {
+    const auto row_key = static_cast<uint64_t>(keys.data_ptr<int64_t>()[row]);
+    for (int64_t j = first; j < first + count; ++j) {
+      const auto words = Philox::at(dropout.key, row_key, static_cast<uint64_t>(j / 8));
+      const uint32_t lane = (words[(j % 8) / 2] >> (16 * (j % 2))) & 0xFFFFu;
+      *out++ = lane >= threshold ? scale : 0.0;
+    }
+  }
+  return factors;
+}
+
+at::Tensor dropout(const at::Tensor& x, const Dropout& dropout) {
+  if (!dropout.active()) return x;
+  const at::Tensor factors = dropout_factors(dropout, dropout.row_keys, 0, x.size(1));
+  return x * factors.to(x.device(), x.scalar_type());
+}
+
+at::Tensor dropout_add(const at::Tensor& x, const at::Tensor& residual, const Dropout& dropout) {
+  return reference::dropout(x, dropout) + residual;
+}
+
+at::Tensor bias_activation_dropout(const at::Tensor& x, const at::Tensor& bias,
+                                   Activation activation, const Dropout& dropout) {
+  const at::Tensor sum = x + bias;
+  return reference::dropout(activation == Activation::kRelu ? at::relu(sum) : at::gelu(sum),
+                            dropout);
+}
+
+at::Tensor swiglu_dropout(const at::Tensor& gate_up, const Dropout& dropout) {
+  const auto parts = gate_up.chunk(2, 1);
+  return reference::dropout(at::silu(parts[0]) * parts[1], dropout);
+}
+
+at::Tensor self_attention(const at::Tensor& qkv, const SelfAttention& options) {
+  const auto rows = bounds(options.offsets);
+  const auto parts = qkv.chunk(3, 1);
+  std::vector<at::Tensor> outputs;
+  for (size_t i = 0; i + 1 < rows.size(); ++i) {
+    if (rows[i] == rows[i + 1]) continue;
+    const auto of = [&](const at::Tensor& x) { return x.slice(0, rows[i], rows[i + 1]); };
+    outputs.push_back(attend(
+        of(parts[0]), of(parts[1]), of(parts[2]), options.num_heads,
+        {options.causal, options.dropout, keys_of_rows(options.dropout, rows[i], rows[i + 1])}));
+  }
+  return concatenate(outputs, parts[0]);
+}
+
+at::Tensor cross_attention(const at::Tensor& q, const at::Tensor& kv,
+                           const CrossAttention& options) {
+  const auto rows = bounds(options.query_offsets), cols = bounds(options.key_offsets);
+  const auto parts = kv.chunk(2, 1);
+  std::vector<at::Tensor> outputs;
+  for (size_t i = 0; i + 1 < rows.size(); ++i) {
+    if (rows[i] == rows[i + 1]) continue;
+    const auto of = [&](const at::Tensor& x) { return x.slice(0, cols[i], cols[i + 1]); };
+    outputs.push_back(
+        attend(q.slice(0, rows[i], rows[i + 1]), of(parts[0]), of(parts[1]), options.num_heads,
+               {false, options.dropout, keys_of_rows(options.dropout, rows[i], rows[i + 1])}));
+  }
+  return concatenate(outputs, q);
+}
+
+at::Tensor cross_attention_weights(const at::Tensor& q, const at::Tensor& kv,
+                                   const CrossAttention& options) {
+  const at::NoGradGuard no_grad;
+  const auto rows = bounds(options.query_offsets), cols = bounds(options.key_offsets);
+  const at::Tensor keys = kv.chunk(2, 1)[0];
+  const Dropout off;
+  std::vector<at::Tensor> blocks;
+  for (size_t i = 0; i + 1 < rows.size(); ++i)
+    blocks.push_back(weights_of(q.slice(0, rows[i], rows[i + 1]),
+                                keys.slice(0, cols[i], cols[i + 1]), options.num_heads,
+                                {false, off, {}})
+                         .mean(0)
+                         .flatten());
+  return blocks.empty() ? at::empty({0}, q.options()) : at::cat(blocks);
+}
+
+at::Tensor rotary(const at::Tensor& x, const at::Tensor& positions, int64_t num_heads,
+                  int64_t d_model, int64_t num_parts) {
+  const int64_t width = d_model / num_heads, turned = num_parts * d_model;
+  const at::Tensor power = at::arange(0, width, 2, x.options().dtype(at::kDouble)) / width;
+  const at::Tensor angle = positions.to(at::kDouble).unsqueeze(1) * at::pow(10000.0, -power);
+  const at::Tensor cos = at::cos(angle).to(x.scalar_type()).unsqueeze(1);
+  const at::Tensor sin = at::sin(angle).to(x.scalar_type()).unsqueeze(1);
+  const auto halves =
+      x.slice(1, 0, turned).reshape({x.size(0), num_parts * num_heads, width}).chunk(2, 2);
+  const at::Tensor rotated =
+      at::cat({halves[0] * cos - halves[1] * sin, halves[1] * cos + halves[0] * sin}, 2);
+  return at::cat({rotated.reshape({x.size(0), turned}), x.slice(1, turned)}, 1);
+}
+
+at::Tensor embed(const at::Tensor& table, const at::Tensor& ids, double scale,
+                 const at::Tensor& position) {
+  const at::Tensor rows = at::embedding(table, ids) * scale;
+  return position.defined() ? rows + position.to(rows.scalar_type()) : rows;
+}
+
+CrossEntropy linear_cross_entropy(const at::Tensor& x, const at::Tensor& weight,
+                                  const at::Tensor& targets, double smoothing,
+                                  int64_t num_classes) {
+  const at::Tensor log_p = at::log_softmax(at::matmul(x, weight.slice(0, 0, num_classes).t()), -1);
+  const at::Tensor nll = -log_p.gather(1, targets.unsqueeze(1)).sum();
+  const double each = smoothing / static_cast<double>(num_classes - 1);
+  at::Tensor loss = nll * (1 - smoothing - each);
+  if (smoothing > 0) loss = loss - each * log_p.sum();
+  return {loss, nll.detach()};
+}
+
+at::Tensor decode_self_attention(const at::Tensor& q, const at::Tensor& k_new,
+                                 const at::Tensor& v_new, at::Tensor& k_cache, at::Tensor& v_cache,
+                                 const at::Tensor& lineage, int64_t t, int64_t num_heads) {
+  const at::NoGradGuard no_grad;
+  const int64_t lanes = q.size(0), width = q.size(1) / num_heads;
+  k_cache.select(0, t).slice(0, 0, lanes).copy_(k_new);
+  v_cache.select(0, t).slice(0, 0, lanes).copy_(v_new);
+  // The new step lies in the lane's own slot, whether or not the table says so already.
+  at::Tensor slots = lineage.slice(0, 0, lanes).slice(1, 0, t + 1).to(at::kLong).clone();
+  slots.select(1, t).copy_(at::arange(lanes, slots.options()));
+  const at::Tensor steps = at::arange(t + 1, slots.options()).unsqueeze(0);
+  const auto history = [&](const at::Tensor& cache) {
+    return cache.index({steps, slots}).view({lanes, t + 1, num_heads, width}).transpose(1, 2);
+  };
+  const at::Tensor query = q.reshape({lanes, num_heads, 1, width});
+  const at::Tensor scores =
+      at::matmul(query, history(k_cache).transpose(2, 3)) / std::sqrt(static_cast<double>(width));
+  return at::matmul(at::softmax(scores, -1), history(v_cache)).reshape({lanes, q.size(1)});
+}
+
+void adam_step(at::Tensor& params, const at::Tensor& grads, at::Tensor& exp_avg,
+               at::Tensor& exp_avg_sq, const AdamStep& step) {
+  const at::NoGradGuard no_grad;
+  at::Tensor g = grads * step.grad_scale;
+  if (step.decoupled)
+    params.mul_(1 - step.lr * step.weight_decay);
+  else if (step.weight_decay != 0)
+    g = g + params * step.weight_decay;
+  exp_avg.mul_(step.beta1).add_(g, 1 - step.beta1);
+  exp_avg_sq.mul_(step.beta2).addcmul_(g, g, 1 - step.beta2);
+  const double correction1 = 1 - std::pow(step.beta1, static_cast<double>(step.step));
+  const double correction2 = 1 - std::pow(step.beta2, static_cast<double>(step.step));
+  const at::Tensor denominator = exp_avg_sq.sqrt().div_(std::sqrt(correction2)).add_(step.epsilon);
+  params.addcdiv_(exp_avg, denominator, -step.lr / correction1);
+}
+
+double sum_of_squares(const at::Tensor& flat) {
+  // Chunks bound the memory of the widened copy and fix the order of summation.
+  constexpr int64_t kBlock = int64_t{1} << 20;
+  double sum = 0;
+  for (int64_t begin = 0; begin < flat.numel(); begin += kBlock)
+    sum += flat.slice(0, begin, std::min(begin + kBlock, flat.numel()))
+               .to(at::kDouble)
+               .square()
+               .sum()
+               .item<double>();
+  return sum;
+}
+
+}  // namespace stretto::kernels::reference

@@ -1,0 +1,43 @@
+#pragma once
+
+#include "kernels/kernels.h"
+
+/// The operators of kernels.h in plain ATen: any dtype and device, differentiable because every
+/// step is an ordinary autograd operation. They define what the fast kernels must compute, and
+/// serve where no fast kernel exists (fp64, devices without one).
+///
+/// The dropout rule, for all implementations: element j of row n uses the 16-bit lane j % 8 of
+/// Philox::at(key, row_keys[n], j / 8) (word (j % 8) / 2, low half first) and is kept when
+/// lane >= round(p * 65536); kept elements are multiplied by 65536 / (65536 - threshold), so that
+/// the expectation is exact for the rounded probability. For an attention weight the row is its
+/// query and j = head * 2^20 + position of the key in its sequence.
+namespace stretto::kernels::reference {
+
+/// Factors of dropout, fp64 [rows.size(0), count], for elements first .. first + count of each row.
+at::Tensor dropout_factors(const Dropout& dropout, const at::Tensor& row_keys, int64_t first,
+                           int64_t count);
+
+at::Tensor dropout(const at::Tensor& x, const Dropout& dropout);
+at::Tensor dropout_add(const at::Tensor& x, const at::Tensor& residual, const Dropout& dropout);
+at::Tensor bias_activation_dropout(const at::Tensor& x, const at::Tensor& bias,
+                                   Activation activation, const Dropout& dropout);
+at::Tensor swiglu_dropout(const at::Tensor& gate_up, const Dropout& dropout);
+at::Tensor self_attention(const at::Tensor& qkv, const SelfAttention& options);
+at::Tensor cross_attention(const at::Tensor& q, const at::Tensor& kv,
+                           const CrossAttention& options);
+at::Tensor cross_attention_weights(const at::Tensor& q, const at::Tensor& kv,
+                                   const CrossAttention& options);
+at::Tensor rotary(const at::Tensor& x, const at::Tensor& positions, int64_t num_heads,
+                  int64_t d_model, int64_t num_parts);
+at::Tensor embed(const at::Tensor& table, const at::Tensor& ids, double scale,
+                 const at::Tensor& position);
+CrossEntropy linear_cross_entropy(const at::Tensor& x, const at::Tensor& weight,
+                                  const at::Tensor& targets, double smoothing, int64_t num_classes);
+at::Tensor decode_self_attention(const at::Tensor& q, const at::Tensor& k_new,
+                                 const at::Tensor& v_new, at::Tensor& k_cache, at::Tensor& v_cache,
+                                 const at::Tensor& lineage, int64_t t, int64_t num_heads);
+void adam_step(at::Tensor& params, const at::Tensor& grads, at::Tensor& exp_avg,
+               at::Tensor& exp_avg_sq, const AdamStep& step);
+double sum_of_squares(const at::Tensor& flat);
+
+}  // namespace stretto::kernels::reference

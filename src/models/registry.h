@@ -1,0 +1,34 @@
+#pragma once
+
+#include <c10/core/Device.h>
+
+#include <cstdint>
+#include <memory>
+
+#include "models/seq2seq_model.h"
+#include "models/transformer_options.h"
+#include "nn/output_loss.h"
+
+namespace stretto::models {
+
+/// What a model must know beside its options.
+struct ModelSetup {
+  int64_t src_rows = 0;          ///< rows of the source embedding; may be rounded up
+  int64_t tgt_rows = 0;          ///< rows of the target embedding and of the output projection
+  int64_t num_tgt_classes = 0;   ///< real target vocabulary, at most tgt_rows; the rest has p = 0
+  uint64_t seed = 1;             ///< of the first weights
+  at::Device device = at::kCPU;  ///< at::kMeta counts parameters without memory
+};
+
+/// The model that `options.name` names, with first weights that depend on seed and parameter name.
+///
+/// @param loss  what `losses::make_loss` gave; may be empty for a model that only decodes
+/// Throws Error(kUsage) for an unknown name and for options that contradict each other or `setup`
+/// (heads that do not divide d_model, all embeddings tied over two vocabularies).
+std::shared_ptr<Seq2SeqModel> make_model(const TransformerOptions& options, const ModelSetup& setup,
+                                         nn::OutputLoss loss);
+
+/// Number of parameters, tied ones once.
+int64_t num_parameters(const torch::nn::Module& module);
+
+}  // namespace stretto::models

@@ -1,0 +1,44 @@
+#pragma once
+
+#include <torch/nn/module.h>
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "data/batch.h"
+#include "decoding/step_model.h"
+
+namespace stretto::models {
+
+/// What a forward pass needs to know beside its input.
+struct ForwardContext {
+  bool training = false;
+  uint64_t dropout_key = 0;  ///< mix64(seed, update); used when training
+};
+
+struct LossOutput {
+  torch::Tensor loss_sum;     ///< scalar with gradient: sum over target tokens, natural log
+  torch::Tensor nll_sum;      ///< scalar without gradient
+  int64_t target_tokens = 0;  ///< end-of-sentence included
+};
+
+/// An encoder-decoder as training and decoding see it. Single-device code: precision,
+/// distribution and checkpoints stay outside.
+class Seq2SeqModel : public torch::nn::Module {
+ public:
+  /// Teacher-forced loss of one micro-batch (see losses/cross_entropy.h).
+  virtual LossOutput loss(const data::Batch& batch, const ForwardContext& context) = 0;
+
+  /// A view of the model for incremental decoding of these sources; weights are shared.
+  /// @param src            packed source ids with end-of-sentence
+  /// @param lanes_per_src  beam size
+  virtual std::unique_ptr<decoding::StepModel> start(const data::PackedTokens& src,
+                                                     int64_t lanes_per_src) = 0;
+
+  /// Mean over heads of the cross-attention of one decoder layer (-1 = last), teacher-forced:
+  /// for each pair a [target length, source length] matrix.
+  virtual std::vector<torch::Tensor> alignments(const data::Batch& batch, int64_t layer) = 0;
+};
+
+}  // namespace stretto::models

@@ -1,0 +1,50 @@
+#include "nn/attention.h"
+
+#include <numbers>
+
+namespace stretto::nn {
+namespace {
+
+constexpr double kGain = 1.0 / std::numbers::sqrt2;
+
+}  // namespace
+
+SelfAttentionImpl::SelfAttentionImpl(const Init& init, const AttentionOptions& opts)
+    : options(opts) {
+  const int64_t d = options.d_model;
+  const LinearOptions merged{.parts = 3, .gain = kGain};
+  qkv = register_module("qkv", Linear(init.child("qkv"), d, 3 * d, merged));
+  out = register_module("out", Linear(init.child("out"), d, d));
+}
+
+at::Tensor SelfAttentionImpl::project(const at::Tensor& x, const at::Tensor& positions) const {
+  at::Tensor rows = qkv->forward(x);
+  if (!options.rotary) return rows;
+  constexpr int64_t kQueriesAndKeys = 2;
+  return kernels::rotary(rows, positions, options.num_heads, options.d_model, kQueriesAndKeys);
+}
+
+at::Tensor SelfAttentionImpl::forward(const at::Tensor& x, const PackedRows& rows, bool causal,
+                                      const kernels::Dropout& dropout) const {
+  return out->forward(
+      kernels::self_attention(project(x, rows.positions), {.offsets = rows.offsets,
+                                                           .num_heads = options.num_heads,
+                                                           .causal = causal,
+                                                           .dropout = dropout}));
+}
+
+CrossAttentionImpl::CrossAttentionImpl(const Init& init, const AttentionOptions& options) {
+  const int64_t d = options.d_model;
+  const LinearOptions single{.gain = kGain};
+  const LinearOptions merged{.parts = 2, .gain = kGain};
+  q = register_module("q", Linear(init.child("q"), d, d, single));
+  kv = register_module("kv", Linear(init.child("kv"), d, 2 * d, merged));
+  out = register_module("out", Linear(init.child("out"), d, d));
+}
+
+at::Tensor CrossAttentionImpl::forward(const at::Tensor& x, const at::Tensor& memory,
+                                       const kernels::CrossAttention& attention) const {
+  return out->forward(kernels::cross_attention(q->forward(x), kv->forward(memory), attention));
+}
+
+}  // namespace stretto::nn

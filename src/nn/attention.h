@@ -1,0 +1,51 @@
+#pragma once
+
+#include <torch/nn/module.h>
+#include <torch/nn/pimpl.h>
+
+#include "nn/linear.h"
+#include "nn/packed_rows.h"
+
+/// Multi-head attention (Vaswani et al. 2017, section 3.2) on packed rows: no sequence sees another
+/// one, and padding does not exist. N tokens, D model width. Queries, keys and values are one
+/// matrix product; each part starts Xavier-uniform with gain 1/sqrt(2), as fairseq does.
+///
+/// A module has its projections apart from the attention between them, because decoding puts a
+/// cache in that place: out(attend(project(x))).
+namespace stretto::nn {
+
+struct AttentionOptions {
+  int64_t d_model = 512;
+  int64_t num_heads = 8;
+  bool rotary = false;  ///< turn queries and keys by their position (self-attention only)
+};
+
+class SelfAttentionImpl : public torch::nn::Module {
+ public:
+  SelfAttentionImpl(const Init& init, const AttentionOptions& options);
+
+  /// x [N, D], positions int64 [N] -> rows (q, k, v) [N, 3D], rotated where rotary.
+  at::Tensor project(const at::Tensor& x, const at::Tensor& positions) const;
+
+  /// out(softmax(q k^T / sqrt(D / heads)) v); x [N, D] -> [N, D].
+  at::Tensor forward(const at::Tensor& x, const PackedRows& rows, bool causal,
+                     const kernels::Dropout& dropout) const;
+
+  AttentionOptions options;
+  Linear qkv{nullptr}, out{nullptr};
+};
+TORCH_MODULE(SelfAttention);
+
+class CrossAttentionImpl : public torch::nn::Module {
+ public:
+  CrossAttentionImpl(const Init& init, const AttentionOptions& options);
+
+  /// Sequence i of x [Nt, D] looks at sequence i of memory [Ns, D] -> [Nt, D].
+  at::Tensor forward(const at::Tensor& x, const at::Tensor& memory,
+                     const kernels::CrossAttention& attention) const;
+
+  Linear q{nullptr}, kv{nullptr}, out{nullptr};
+};
+TORCH_MODULE(CrossAttention);
+
+}  // namespace stretto::nn

@@ -1,0 +1,60 @@
+#pragma once
+
+#include <torch/nn/module.h>
+#include <torch/nn/pimpl.h>
+
+#include <string>
+
+#include "nn/init.h"
+
+namespace stretto::nn {
+
+/// A table of token vectors [rows, D], normal with deviation D^-0.5 and a zero row for padding.
+/// Tied embeddings share one module.
+class EmbeddingImpl : public torch::nn::Module {
+ public:
+  /// @param pad  row that starts at zero; -1 = none
+  EmbeddingImpl(const Init& init, int64_t rows, int64_t d_model, int64_t pad);
+
+  /// weight[ids] * sqrt(D) + position; ids int64 [N], position [N, D] or undefined -> [N, D].
+  at::Tensor forward(const at::Tensor& ids, const at::Tensor& position) const;
+
+  at::Tensor weight;
+};
+TORCH_MODULE(Embedding);
+
+/// Sinusoidal positions, fairseq's table: the first half of a row is sin(p w_j), the second
+/// cos(p w_j), with w_j = 10000^(-j / (D/2 - 1)), j < D/2; an odd last column is zero. As in
+/// fairseq, where the pad row stands before the first position, a sequence starts at p = 2.
+class Sinusoids {
+ public:
+  explicit Sinusoids(int64_t d_model) : d_model_(d_model) {}
+
+  /// positions int64 [N], all below `length` -> [N, D] like `like` in dtype and device.
+  at::Tensor rows(const at::Tensor& positions, int64_t length, const at::Tensor& like);
+
+ private:
+  int64_t d_model_;
+  at::Tensor table_;  ///< grows with the longest sequence seen
+};
+
+/// How a token knows its place, as a vector that is added to its embedding:
+/// "sinusoidal", "learned" (a table [max_positions, D]), or "rotary" (none: attention turns q and
+/// k).
+class PositionsImpl : public torch::nn::Module {
+ public:
+  PositionsImpl(const Init& init, const std::string& kind, int64_t d_model, int64_t max_positions);
+
+  /// positions int64 [N], all below `length` -> [N, D], undefined for rotary.
+  /// Throws Error(kBadData) when a learned table is too short.
+  at::Tensor forward(const at::Tensor& positions, int64_t length, const at::Tensor& like);
+
+  at::Tensor weight;  ///< of learned positions, else undefined
+
+ private:
+  bool sinusoidal_;
+  Sinusoids sinusoids_;
+};
+TORCH_MODULE(Positions);
+
+}  // namespace stretto::nn

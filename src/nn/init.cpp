@@ -1,0 +1,61 @@
+#include "nn/init.h"
+
+#include <ATen/Parallel.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/full.h>
+
+#include <cmath>
+
+#include "base/hash.h"
+#include "base/random.h"
+
+namespace stretto::nn {
+namespace {
+
+/// Fills a matrix row by row; `draw` is called with the row's own stream.
+template <class Draw>
+at::Tensor fill_rows(int64_t rows, int64_t cols, uint64_t key, at::Device device, Draw draw) {
+  if (device.is_meta()) return at::empty({rows, cols}, at::dtype(at::kFloat).device(device));
+  at::Tensor matrix = at::empty({rows, cols}, at::kFloat);
+  float* data = matrix.mutable_data_ptr<float>();
+  at::parallel_for(0, rows, 64, [&](int64_t begin, int64_t end) {
+    for (int64_t row = begin; row < end; ++row) {
+      RandomStream stream(key, static_cast<uint64_t>(row));
+      for (int64_t col = 0; col < cols; ++col) {
+        data[row * cols + col] = static_cast<float>(draw(stream));
+      }
+    }
+  });
+  return matrix.to(device);
+}
+
+}  // namespace
+
+Init Init::child(const std::string& name) const {
+  Init inner = *this;
+  inner.path_ = path_.empty() ? name : path_ + "." + name;
+  return inner;
+}
+
+uint64_t Init::key(const std::string& name) const {
+  return mix64(seed_, xxh3_64(child(name).path_));
+}
+
+at::Tensor Init::xavier_uniform(const std::string& name, int64_t rows, int64_t cols, int64_t parts,
+                                double gain) const {
+  const double bound = gain * std::sqrt(6.0 / static_cast<double>(cols + rows / parts));
+  return fill_rows(rows, cols, key(name), device_, [bound](RandomStream& stream) {
+    return bound * (2.0 * stream.uniform() - 1.0);
+  });
+}
+
+at::Tensor Init::normal(const std::string& name, int64_t rows, int64_t cols, double stddev) const {
+  return fill_rows(rows, cols, key(name), device_,
+                   [stddev](RandomStream& stream) { return stddev * stream.normal(); });
+}
+
+at::Tensor Init::constant(int64_t size, double value) const {
+  return at::full({size}, value, at::dtype(at::kFloat).device(device_));
+}
+
+}  // namespace stretto::nn

@@ -1,0 +1,17 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+
+#include "kernels/kernels.h"
+
+namespace stretto::nn {
+
+/// What stands behind the last layer in training: the output projection and the loss in one, so
+/// that a model never holds [N, V] logits. `losses` makes them, `models` call them.
+///
+/// (x [N, D], weight [V, D], targets int64 [N], num_classes <= V) -> sums over the N tokens.
+using OutputLoss = std::function<kernels::CrossEntropy(
+    const at::Tensor& x, const at::Tensor& weight, const at::Tensor& targets, int64_t num_classes)>;
+
+}  // namespace stretto::nn

@@ -1,0 +1,27 @@
+#pragma once
+
+#include "optim/optimizer.h"
+
+namespace stretto::optim {
+
+/// Adam (Kingma & Ba 2015, arXiv:1412.6980, algorithm 1) and AdamW (Loshchilov & Hutter 2019,
+/// arXiv:1711.05101, decoupled weight decay), as torch.optim has them:
+///
+///     g = gradient * grad_scale               (+ weight_decay * p   for `adam`)
+///     m = beta1 m + (1 - beta1) g             v = beta2 v + (1 - beta2) g^2
+///     p = p (1 - lr weight_decay)             (for `adamw`)
+///     p = p - lr m / (1 - beta1^t) / (sqrt(v / (1 - beta2^t)) + epsilon)
+///
+/// Weight decay acts on matrices only, never on biases and norms.
+class Adam : public Optimizer {
+ public:
+  Adam(const OptimOptions& options, const Arena& arena);
+  void step(Arena& arena, const UpdateStep& update) override;
+  std::vector<std::pair<std::string, torch::Tensor>> state() override;
+
+ private:
+  const OptimOptions options_;
+  torch::Tensor exp_avg_, exp_avg_sq_;
+};
+
+}  // namespace stretto::optim

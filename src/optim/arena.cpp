@@ -1,0 +1,80 @@
+#include "optim/arena.h"
+
+#include <algorithm>
+#include <unordered_set>
+
+#include "base/hash.h"
+
+namespace stretto::optim {
+namespace {
+
+constexpr int64_t kAlignment = 16;  // elements; 64 bytes in fp32, one cache line
+
+int64_t aligned(int64_t n) { return (n + kAlignment - 1) / kAlignment * kAlignment; }
+
+struct Named {
+  std::string name;
+  torch::Tensor tensor;
+};
+
+// Matrices first, then vectors; inside each group the order of registration.
+std::vector<Named> distinct_parameters(const torch::nn::Module& model) {
+  std::vector<Named> found;
+  std::unordered_set<const void*> seen;
+  for (const auto& item : model.named_parameters()) {
+    if (!item.value().requires_grad()) continue;
+    if (seen.insert(item.value().unsafeGetTensorImpl()).second) {
+      found.push_back({item.key(), item.value()});
+    }
+  }
+  std::stable_partition(found.begin(), found.end(),
+                        [](const Named& p) { return p.tensor.dim() >= 2; });
+  return found;
+}
+
+}  // namespace
+
+Arena::Arena(torch::nn::Module& model) {
+  const auto parameters = distinct_parameters(model);
+  TORCH_CHECK(!parameters.empty(), "[arena] the model has no parameters");
+  int64_t offset = 0;
+  for (const auto& [name, tensor] : parameters) {
+    TORCH_CHECK(tensor.dtype() == parameters.front().tensor.dtype() &&
+                    tensor.device() == parameters.front().tensor.device(),
+                "[arena] ", name, " has another dtype or device than the parameters before it");
+    slots_.push_back({name, offset, tensor.numel(), tensor.sizes().vec()});
+    offset = aligned(offset + tensor.numel());
+    num_parameters_ += tensor.numel();
+    if (tensor.dim() >= 2) decay_size_ = offset;
+  }
+  torch::NoGradGuard no_grad;
+  params_ = torch::zeros({offset}, parameters.front().tensor.options().requires_grad(false));
+  grads_ = torch::zeros_like(params_);
+  for (size_t i = 0; i < slots_.size(); ++i) {
+    torch::Tensor parameter = parameters[i].tensor;
+    torch::Tensor place = view(params_, slots_[i]);
+    place.copy_(parameter);
+    parameter.set_data(place);
+    parameter.mutable_grad() = view(grads_, slots_[i]);
+  }
+}
+
+torch::Tensor Arena::view(const torch::Tensor& buffer, const Slot& slot) {
+  return buffer.narrow(0, slot.offset, slot.numel).view(slot.shape);
+}
+
+uint64_t Arena::weights_hash() const {
+  std::vector<const Slot*> order;
+  for (const auto& slot : slots_) order.push_back(&slot);
+  std::sort(order.begin(), order.end(),
+            [](const Slot* a, const Slot* b) { return a->name < b->name; });
+  const torch::Tensor host = params_.cpu();
+  Xxh3Stream hash;
+  for (const Slot* slot : order) {
+    const auto part = host.narrow(0, slot->offset, slot->numel);
+    hash.update(part.data_ptr(), static_cast<size_t>(part.nbytes()));
+  }
+  return hash.digest();
+}
+
+}  // namespace stretto::optim

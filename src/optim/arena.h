@@ -1,0 +1,58 @@
+#pragma once
+
+#include <torch/nn/module.h>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace stretto::optim {
+
+/// All parameters of a model in one flat buffer, all gradients in a second one with the same offsets.
+///
+/// Each parameter becomes a view of the first and its `.grad()` a view of the second, so autograd
+/// accumulates in place, zeroing is one call, an optimizer step is one pass, and a slice of the
+/// buffer can be sent or saved without a copy. Matrices come first and vectors (biases, norms) last,
+/// so that weight decay acts on a prefix. Offsets are multiples of 16 elements (64 bytes in fp32); the
+/// gaps stay zero.
+///
+/// Tied parameters appear once. The arena must outlive use of the model's gradients.
+class Arena {
+ public:
+  /// One parameter's place.
+  struct Slot {
+    std::string name;
+    int64_t offset = 0;
+    int64_t numel = 0;
+    std::vector<int64_t> shape;
+  };
+
+  /// Moves the model's parameters (all of one dtype, on one device) into the arena.
+  explicit Arena(torch::nn::Module& model);
+
+  torch::Tensor& params() { return params_; }      ///< [size()]
+  torch::Tensor& grads() { return grads_; }        ///< [size()]
+  const torch::Tensor& params() const { return params_; }
+  const std::vector<Slot>& slots() const { return slots_; }
+
+  int64_t size() const { return params_.numel(); }            ///< elements, gaps included
+  int64_t decay_size() const { return decay_size_; }          ///< elements of the matrices' prefix
+  int64_t num_parameters() const { return num_parameters_; }  ///< elements, gaps left out
+
+  void zero_grads() { grads_.zero_(); }
+
+  /// The part of `buffer` (params(), grads() or an optimizer's state of the same size) that belongs
+  /// to a slot, in the parameter's shape.
+  static torch::Tensor view(const torch::Tensor& buffer, const Slot& slot);
+
+  /// XXH3-64 of the raw parameters sorted by name, tied tensors once: what `weights_hash` prints.
+  uint64_t weights_hash() const;
+
+ private:
+  std::vector<Slot> slots_;
+  torch::Tensor params_, grads_;
+  int64_t decay_size_ = 0;
+  int64_t num_parameters_ = 0;
+};
+
+}  // namespace stretto::optim

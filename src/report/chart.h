@@ -1,0 +1,37 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "report/chart_math.h"
+
+namespace stretto::report {
+
+enum class LineStyle {
+  kRawAndSmooth,  ///< a faint line through all points and a strong, smoothed one
+  kLine,
+  kDots,  ///< a line with a dot at each point: for few points
+};
+
+/// One curve. Points whose y is not finite (or not positive on a logarithmic axis) are left out.
+struct Series {
+  std::string name;          ///< legend and tooltip
+  const char* css = "ink1";  ///< colour class of page_style.h: ink1, ink2, …
+  LineStyle style = LineStyle::kLine;
+  std::vector<Point> points;  ///< x ascending
+};
+
+struct Chart {
+  std::string title;
+  std::string summary;  ///< the value that people ask for, right of the title
+  bool logarithmic = false;
+  bool from_zero = false;  ///< the y axis starts at zero
+  std::vector<Series> series;
+};
+
+/// A `<figure>` with an inline SVG of fixed proportions that scales with its column. Each curve has
+/// at most 600 points. Moving over it shows a line, dots and a `<title>` with step and values: no
+/// script.
+std::string render_chart(const Chart& chart);
+
+}  // namespace stretto::report

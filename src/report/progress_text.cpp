@@ -1,0 +1,116 @@
+// What the progress line says; progress.cpp is about the screen.
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <vector>
+
+#include "base/text.h"
+#include "report/progress.h"
+#include "report/utf8.h"
+
+namespace stretto::report {
+namespace {
+
+constexpr const char* kSeparator = " · ";
+
+/// A field of the line; the one with the highest `rank` is left out first.
+struct Field {
+  int rank;
+  std::string text;
+};
+
+std::string with_digits(const char* format, double value) {
+  char text[64];
+  std::snprintf(text, sizeof text, format, value);
+  return text;
+}
+
+/// "4.2e-4": printf pads the exponent ("4.2e-04"), which costs a column and reads worse.
+std::string scientific(double value) {
+  std::string text = with_digits("%.1e", value);
+  const size_t e = text.find('e');
+  if (e == std::string::npos) return text;
+  const int exponent = std::atoi(text.c_str() + e + 1);
+  text.resize(e);
+  if (text.ends_with(".0")) text.resize(text.size() - 2);
+  return text + "e" + std::to_string(exponent);
+}
+
+/// About four significant characters for any size.
+std::string compact(double value, int decimals) {
+  if (!std::isfinite(value)) return std::isnan(value) ? "nan" : value > 0 ? "inf" : "-inf";
+  const double size = std::abs(value);
+  if (size >= 1e6 || (size > 0 && size < 1e-3)) return scientific(value);
+  if (size >= 1000) return with_thousands(std::llround(value));
+  return fixed(value, size >= 100 ? std::min(decimals, 1) : decimals);
+}
+
+std::string percent(double value) {
+  const bool whole = value == std::floor(value) || value >= 10;
+  return fixed(value, whole ? 0 : 1) + "%";
+}
+
+std::string step_text(const ProgressState& state) {
+  std::string text = "step " + with_thousands(state.step);
+  if (state.max_steps <= 0) return text;
+  const double share =
+      100.0 * static_cast<double>(state.step) / static_cast<double>(state.max_steps);
+  return text + "/" + with_thousands(state.max_steps) + " " + fixed(std::floor(share), 0) + "%";
+}
+
+std::vector<Field> fields_of(const ProgressState& state, const std::string& activity) {
+  std::vector<Field> fields;
+  fields.push_back({0, step_text(state)});
+  if (!activity.empty()) fields.push_back({1, printable(activity)});
+  if (state.epoch > 0) {
+    const std::string epoch = "epoch " + with_thousands(state.epoch);
+    const bool has_fraction = state.epoch_fraction > 0 && state.epoch_fraction <= 1;
+    fields.push_back({7, epoch});
+    if (has_fraction) {
+      fields.push_back(
+          {11, epoch + " (" + fixed(std::floor(100 * state.epoch_fraction), 0) + "%)"});
+    }
+  }
+  fields.push_back({2, "loss " + compact(state.loss, 3)});
+  fields.push_back({5, "ppl " + compact(state.ppl, state.ppl < 10 ? 2 : 1)});
+  fields.push_back({6, "lr " + (state.lr == 0 ? "0" : scientific(state.lr))});
+  fields.push_back({8, "|g| " + compact(state.grad_norm, 2)});
+  if (state.tokens_per_second > 0) {
+    fields.push_back({4, with_thousands(std::llround(state.tokens_per_second)) + " tok/s"});
+  }
+  fields.push_back({9, "pad " + percent(state.padding_percent)});
+  if (state.memory_bytes > 0) {
+    fields.push_back({10, human_bytes(static_cast<uint64_t>(state.memory_bytes))});
+  }
+  if (state.eta_seconds >= 0 && std::isfinite(state.eta_seconds)) {
+    fields.push_back({3, "ETA " + human_duration(state.eta_seconds)});
+  }
+  return fields;
+}
+
+/// The fields up to `max_rank`; the long form of the epoch stands in for the short one.
+std::string join_fields(const std::vector<Field>& fields, int max_rank) {
+  std::vector<std::string> parts;
+  for (size_t i = 0; i < fields.size(); ++i) {
+    if (fields[i].rank > max_rank) continue;
+    const bool long_form_follows =
+        fields[i].rank == 7 && max_rank >= 11 && i + 1 < fields.size() && fields[i + 1].rank == 11;
+    if (!long_form_follows) parts.push_back(fields[i].text);
+  }
+  return join(parts, kSeparator);
+}
+
+}  // namespace
+
+std::string format_progress(const ProgressState& state, int columns, const std::string& activity) {
+  if (columns <= 0) return "";
+  const std::vector<Field> fields = fields_of(state, activity);
+  std::string line;
+  for (int max_rank = 11; max_rank >= 0; --max_rank) {
+    line = join_fields(fields, max_rank);
+    if (count_code_points(line) <= static_cast<size_t>(columns)) return line;
+  }
+  return ellipsis(line, static_cast<size_t>(columns));
+}
+
+}  // namespace stretto::report

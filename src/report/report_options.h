@@ -1,0 +1,36 @@
+#pragma once
+
+#include <cstdint>
+#include <tuple>
+
+#include "config/field.h"
+
+namespace stretto::report {
+
+/// `[report]`: what people look at.
+struct ReportOptions {
+  int64_t every = 100;
+  bool tensorboard = true;
+  bool html = true;
+  double html_seconds = 20;
+  int64_t samples = 4;
+
+  static auto fields() {
+    using namespace config;
+    using O = ReportOptions;
+    const Meta free{.change = Change::kFree};
+    return std::tuple{
+        field(&O::every, "every", "updates between `train` events of metrics.jsonl", at_least(1),
+              {.unit = "updates", .change = Change::kFree}),
+        field(&O::tensorboard, "tensorboard", "write event files that TensorBoard reads", any(),
+              free),
+        field(&O::html, "html", "write report.html", any(), free),
+        field(&O::html_seconds, "html_seconds", "least time between two writings of report.html",
+              at_least(0), {.unit = "seconds", .change = Change::kFree}),
+        field(&O::samples, "samples", "validation sentences shown with translation and attention",
+              between(0, 50), {.unit = "sentences", .change = Change::kFree}),
+    };
+  }
+};
+
+}  // namespace stretto::report

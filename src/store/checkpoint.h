@@ -1,0 +1,85 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "store/safetensors.h"
+
+namespace stretto::store {
+
+/// What one checkpoint holds: tensor files and one JSON document of small state.
+struct CheckpointContent {
+  int64_t step = 0;
+  std::string run_id;
+  std::string config_hash;
+  /// File stem -> tensors: "model" and "optimizer".
+  std::vector<std::pair<std::string, std::vector<TensorView>>> files;
+  std::string state_json;  ///< counters, best so far, scheduler, data position
+};
+
+/// A checkpoint that was opened and fully verified.
+struct LoadedCheckpoint {
+  std::filesystem::path directory;
+  int64_t step = 0;
+  std::string run_id;
+  std::string config_hash;
+  std::string state_json;
+  std::vector<std::pair<std::string, SafetensorsFile>> files;
+
+  const SafetensorsFile& file(std::string_view stem) const;  ///< throws Error(kBadData) when absent
+};
+
+/// Keeps the checkpoints of one run: `RUN/checkpoints/step_00000123/{model,optimizer}.safetensors,
+/// state.json, manifest.json`.
+///
+/// Protocol: all files are written and fsynced in `.tmp-…/`, then manifest.json (format version,
+/// run id, step, SHA-256 and size per file, XXH3-64 per tensor, SHA-256 of itself), the folder is
+/// fsynced, renamed, and the parent fsynced; only then are older ones pruned (renamed to
+/// `.trash-…`, then unlinked). There is no mutable `latest`: the newest valid folder wins.
+/// Failpoints `checkpoint.<stage>` stand before each system call of it.
+///
+/// Loading checks the SHA-256 of headers and state, and the XXH3-64 of every tensor: together they
+/// cover each byte at the speed of XXH3. The SHA-256 of whole files is for people and tools.
+class CheckpointStore {
+ public:
+  explicit CheckpointStore(std::filesystem::path run_directory);
+
+  /// Durable when it returns. Throws Error(kIo) and leaves every earlier checkpoint whole; one of
+  /// the same name is replaced.
+  /// @param name  "" for `step_00000123`, else a named one such as "averaged": letters, digits,
+  /// `-`,
+  ///              `_` and `.`, else std::invalid_argument
+  std::filesystem::path save(const CheckpointContent& content, const std::string& name = "");
+
+  /// Steps of the checkpoints that look complete (a manifest is there), ascending.
+  std::vector<int64_t> steps() const;
+  std::filesystem::path path_of(int64_t step) const;
+
+  /// Opens and verifies one: manifest, sizes, headers, every hash, run id and step of all files.
+  /// Throws Error(kBadData) that names file and tensor, NewerFormat (store/manifest.h) for a
+  /// checkpoint of a later Stretto, Error(kIo) when something cannot be read.
+  static LoadedCheckpoint load(const std::filesystem::path& directory);
+
+  /// The newest valid checkpoint. Broken ones are named with a warning and, when `quarantine`,
+  /// renamed to `bad-step_…`. No checkpoint at all: nullopt. Some (those moved aside count),
+  /// but none valid: Error(kBadData).
+  /// One of a later Stretto is never skipped: NewerFormat.
+  std::optional<LoadedCheckpoint> load_newest(bool quarantine);
+
+  /// Removes all steps but those in `keep`; removes stale `.tmp-…` and `.trash-…` folders too.
+  void prune(const std::vector<int64_t>& keep);
+  /// Refuses a run that must fail later: throws Error(kIo) with the numbers when the disk has less
+  /// free space than `num_checkpoints` + 1 checkpoints need (one more while it is being written).
+  void require_space(uint64_t checkpoint_bytes, int num_checkpoints) const;
+
+  /// Removes what a killed process left behind. For the owner of the run's lock only.
+  void remove_stale();
+
+ private:
+  std::filesystem::path directory_;  ///< RUN/checkpoints
+};
+
+}  // namespace stretto::store

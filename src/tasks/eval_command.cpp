@@ -1,0 +1,110 @@
+#include <cmath>
+#include <iostream>
+#include <nlohmann/json.hpp>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "base/system_info.h"
+#include "base/text.h"
+#include "tasks/commands.h"
+#include "tasks/session.h"
+#include "train/average.h"
+
+namespace stretto::tasks {
+namespace {
+
+/// What is evaluated: data options whose test set is the text in question.
+struct Chosen {
+  data::DataOptions data;
+  std::string name;
+};
+
+Chosen choose_text(const experiment::EvalRequest& request) {
+  Chosen chosen{request.experiment.options.data, "test"};
+  auto& data = chosen.data;
+  if (request.src.empty() != request.tgt.empty()) {
+    throw Error(ExitCode::kUsage, "--src and --tgt go together", "give both, or none for the config's");
+  }
+  if (!request.src.empty()) {
+    data.test_src = {request.src};
+    data.test_tgt = {request.tgt};
+    data.test_tsv.clear();
+    chosen.name = request.src;
+  } else if (data.test_src.empty() && data.test_tsv.empty()) {
+    data.test_src = data.valid_src;
+    data.test_tgt = data.valid_tgt;
+    data.test_tsv = data.valid_tsv;
+    chosen.name = "valid";
+  }
+  if (data.test_src.empty() && data.test_tsv.empty()) {
+    throw Error(ExitCode::kUsage, "the run's configuration names no test or validation text",
+                "give --src FILE --tgt FILE");
+  }
+  return chosen;
+}
+
+void print_json(const CorpusScore& score, const std::string& checkpoint, const std::string& set) {
+  nlohmann::ordered_json json{{"set", set},
+                              {"checkpoint", checkpoint},
+                              {"loss", score.loss},
+                              {"nll", score.nll},
+                              {"ppl", std::exp(score.nll)},
+                              {"target_tokens", score.target_tokens}};
+  if (score.bleu >= 0) {
+    json["bleu"] = score.bleu;
+    json["signature"] = score.bleu_signature;
+  }
+  std::cout << json.dump() << std::endl;
+}
+
+}  // namespace
+
+int run_eval(const experiment::EvalRequest& request) {
+  const auto folder = train::RunFolder::open(request.run_directory);
+  const auto chosen = choose_text(request);
+  const auto& experiment = request.experiment.options;
+  auto run = load_run(experiment, folder, request.checkpoint);
+  if (run.models.size() != 1) {
+    throw Error(ExitCode::kUsage, "eval takes one checkpoint",
+                "`stretto infer --checkpoint A,B` translates with an ensemble; `stretto score` scores it");
+  }
+  const std::string checkpoint = run.checkpoints.front().filename().string();
+  log::info("checkpoint " + checkpoint + ", " + chosen.name + " text");
+  const auto corpus =
+      data::open_corpus(chosen.data, data::Split::kTest, run.tokenizers,
+                        static_cast<uint64_t>(experiment.run.seed), usable_cores());
+  const auto score =
+      score_corpus({run.tokenizers, run.models.front()}, corpus, experiment.decode,
+                   {.max_tokens = experiment.eval.max_tokens, .translate = experiment.eval.bleu});
+  if (!request.hypotheses.empty()) {
+    write_file_atomic(request.hypotheses, join(score.hypotheses, "\n") + "\n");
+  }
+  if (request.json) {
+    print_json(score, checkpoint, chosen.name);
+  } else {
+    std::cout << "loss " << fixed(score.loss, 4) << "  nll " << fixed(score.nll, 4) << "  ppl "
+              << fixed(std::exp(score.nll), 2) << "  target tokens "
+              << with_thousands(score.target_tokens) << "\n";
+    if (score.bleu >= 0) {
+      std::cout << "BLEU " << fixed(score.bleu, 2) << "  (" << score.bleu_signature << ")\n";
+    }
+    std::cout.flush();
+  }
+  return 0;
+}
+
+int run_average(const experiment::AverageRequest& request) {
+  const auto folder = train::RunFolder::open(request.run_directory);
+  const train::RunIdentity identity{folder.run_id(), ""};
+  const auto path =
+      request.checkpoints.empty()
+          ? train::average_last_checkpoints(folder.directory(), request.last, identity, request.name)
+          : train::average_checkpoints(folder.directory(),
+                                       train::find_checkpoints(folder.directory(), request.checkpoints),
+                                       identity, request.name);
+  std::cout << path.string() << std::endl;
+  return 0;
+}
+
+}  // namespace stretto::tasks

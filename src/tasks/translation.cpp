@@ -1,0 +1,201 @@
+#include "tasks/translation.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+
+#include "base/error.h"
+#include "base/log.h"
+#include "base/random.h"
+#include "base/system_info.h"
+#include "base/text.h"
+#include "losses/registry.h"
+#include "metrics/scorers.h"
+#include "models/registry.h"
+
+namespace stretto::tasks {
+namespace {
+
+int64_t rounded_up(int64_t n, int64_t multiple) { return (n + multiple - 1) / multiple * multiple; }
+
+int64_t num_threads(const experiment::Experiment& experiment) {
+  return experiment.run.threads > 0 ? experiment.run.threads : usable_cores();
+}
+
+// Lines of one side of the training text, pairs of files first, then TSV columns.
+class TrainingLines : public text::LineSource {
+ public:
+  TrainingLines(const data::DataOptions& options, bool source)
+      : files_(data::open_lines(source ? options.train_src : options.train_tgt)),
+        columns_(data::open_tsv_column(options.train_tsv,
+                                       source ? options.src_column : options.tgt_column)) {}
+  bool next(std::string& line) override { return files_->next(line) || columns_->next(line); }
+
+ private:
+  std::unique_ptr<text::LineSource> files_, columns_;
+};
+
+std::vector<std::string> pieces(const text::Tokenizer& tokenizer, const std::vector<int64_t>& ids) {
+  std::vector<std::string> out;
+  for (const int64_t id : ids) out.push_back(tokenizer.piece(id));
+  return out;
+}
+
+}  // namespace
+
+text::TokenizerPair make_experiment_tokenizers(const experiment::Experiment& experiment) {
+  TrainingLines src(experiment.data, true), tgt(experiment.data, false);
+  return text::make_tokenizers(experiment.tokenizer, static_cast<uint64_t>(experiment.run.seed),
+                               &src, &tgt);
+}
+
+TranslationModel make_translation_model(const experiment::Experiment& experiment,
+                                        text::TokenizerPair tokenizers, at::Device device) {
+  const int64_t multiple = experiment.tokenizer.vocab_multiple;
+  const models::ModelSetup setup{.src_rows = rounded_up(tokenizers.src->size(), multiple),
+                                 .tgt_rows = rounded_up(tokenizers.tgt->size(), multiple),
+                                 .num_tgt_classes = tokenizers.tgt->size(),
+                                 .seed = static_cast<uint64_t>(experiment.run.seed),
+                                 .device = device};
+  auto model = models::make_model(experiment.model, setup, losses::make_loss(experiment.loss));
+  return {std::move(tokenizers), std::move(model)};
+}
+
+CorpusScore score_corpus(const TranslationModel& model,
+                         const std::shared_ptr<const data::Corpus>& corpus,
+                         const decoding::DecodeOptions& decode, const CorpusScoreOptions& options) {
+  torch::NoGradGuard no_grad;
+  CorpusScore score;
+  double loss_sum = 0, nll_sum = 0;
+  const auto batches = data::make_eval_batches(corpus, options.max_tokens);
+  for (int64_t i = 0; i < batches->num_batches(); ++i) {
+    const auto output = model.model->loss(batches->load(0, i), {.training = false});
+    loss_sum += output.loss_sum.item<double>();
+    nll_sum += output.nll_sum.item<double>();
+    score.target_tokens += output.target_tokens;
+  }
+  score.loss = loss_sum / static_cast<double>(score.target_tokens);
+  score.nll = nll_sum / static_cast<double>(score.target_tokens);
+  if (!options.translate) return score;
+
+  const int64_t count = options.num_translated > 0
+                            ? std::min(options.num_translated, corpus->num_pairs())
+                            : corpus->num_pairs();
+  std::vector<TranslationRequest> requests;
+  std::vector<std::string> references;
+  for (int64_t i = 0; i < count; ++i) {
+    requests.push_back({.src = corpus->src(i), .prefix = {}, .sentence_id = i});
+    references.push_back(corpus->tgt_text(i));
+  }
+  Translator translator({model.model}, decode);
+  for (const auto& hypotheses : translator.translate(requests)) {
+    score.hypotheses.push_back(model.tokenizers.tgt->decode(hypotheses.front().ids));
+  }
+  const auto bleu = metrics::compute({.metric = "bleu"}, score.hypotheses,
+                                     std::vector<std::vector<std::string>>{references});
+  score.bleu = bleu.score;
+  score.bleu_signature = bleu.signature;
+  return score;
+}
+
+TranslationTask::TranslationTask(const experiment::Experiment& experiment, TranslationModel model)
+    : experiment_(experiment), model_(std::move(model)) {
+  const auto seed = static_cast<uint64_t>(experiment_.run.seed);
+  const int64_t threads = num_threads(experiment_);
+  train_ = data::open_corpus(experiment_.data, data::Split::kTrain, model_.tokenizers, seed, threads);
+  if (!experiment_.data.valid_src.empty() || !experiment_.data.valid_tsv.empty()) {
+    valid_ =
+        data::open_corpus(experiment_.data, data::Split::kValid, model_.tokenizers, seed, threads);
+  }
+  batches_ = data::make_train_batches(train_, experiment_.data, seed);
+}
+
+train::MicroLoss TranslationTask::loss(const data::Batch& batch, const train::StepContext& context) {
+  const auto output = model_.model->loss(
+      batch, {.training = true,
+              .dropout_key = mix64(context.seed, static_cast<uint64_t>(context.update))});
+  return {.loss_sum = output.loss_sum,
+          .nll_sum = output.nll_sum.item<double>(),
+          .target_tokens = output.target_tokens,
+          .source_tokens = batch.src.num_tokens()};
+}
+
+train::ValidationResult TranslationTask::validate(bool with_translations) {
+  const auto start = std::chrono::steady_clock::now();
+  const auto score = score_corpus(model_, valid_, experiment_.decode,
+                                  {.max_tokens = experiment_.eval.max_tokens,
+                                   .translate = with_translations,
+                                   .num_translated = experiment_.eval.bleu_sentences});
+  return {.loss = score.loss,
+          .nll = score.nll,
+          .target_tokens = score.target_tokens,
+          .bleu = score.bleu,
+          .seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count(),
+          .samples = samples(score.hypotheses)};
+}
+
+std::vector<train::SampleTranslation> TranslationTask::samples(
+    const std::vector<std::string>& hypotheses) const {
+  const auto count = std::min<size_t>(hypotheses.size(),
+                                      static_cast<size_t>(experiment_.report.samples));
+  std::vector<train::SampleTranslation> shown(count);
+  data::Batch batch;
+  for (size_t i = 0; i < count; ++i) {
+    const auto sample = static_cast<int64_t>(i);
+    auto src = valid_->src(sample);
+    std::vector<int64_t> hypothesis;
+    model_.tokenizers.tgt->encode(hypotheses[i], hypothesis);
+    hypothesis.push_back(text::kEos);
+    shown[i].source = valid_->src_text(sample);
+    shown[i].reference = valid_->tgt_text(sample);
+    shown[i].hypothesis = hypotheses[i];
+    shown[i].source_pieces = pieces(*model_.tokenizers.src, src);
+    shown[i].hypothesis_pieces = pieces(*model_.tokenizers.tgt, hypothesis);
+    batch.sample_ids.push_back(sample);
+    batch.src.ids.insert(batch.src.ids.end(), src.begin(), src.end());
+    batch.src.offsets.push_back(static_cast<int32_t>(batch.src.ids.size()));
+    batch.tgt.ids.insert(batch.tgt.ids.end(), hypothesis.begin(), hypothesis.end());
+    batch.tgt.offsets.push_back(static_cast<int32_t>(batch.tgt.ids.size()));
+  }
+  if (count == 0) return shown;
+  torch::NoGradGuard no_grad;
+  const auto maps = model_.model->alignments(batch, experiment_.decode.alignment_layer);
+  for (size_t i = 0; i < count; ++i) {
+    const auto map = maps[i].cpu().contiguous();
+    for (int64_t row = 0; row < map.size(0); ++row) {
+      const float* begin = map.const_data_ptr<float>() + row * map.size(1);
+      shown[i].attention.emplace_back(begin, begin + map.size(1));
+    }
+  }
+  return shown;
+}
+
+std::vector<std::pair<std::string, std::string>> TranslationTask::facts() const {
+  const auto& filters = train_->filters();
+  std::vector<std::pair<std::string, std::string>> facts{
+      {"parameters", with_thousands(models::num_parameters(*model_.model))},
+      {"vocabulary", model_.tokenizers.joint
+                         ? with_thousands(model_.tokenizers.src->size()) + " (joint)"
+                         : with_thousands(model_.tokenizers.src->size()) + " / " +
+                               with_thousands(model_.tokenizers.tgt->size())},
+      {"training pairs", with_thousands(train_->num_pairs())},
+      {"training tokens", with_thousands(train_->num_src_tokens()) + " source, " +
+                              with_thousands(train_->num_tgt_tokens()) + " target"},
+      {"micro-batches an epoch", with_thousands(batches_->num_batches())},
+      {"token cache", human_bytes(train_->cache_bytes())}};
+  const auto skipped = [&](const char* why, int64_t count) {
+    if (count > 0) facts.emplace_back(std::string("left out: ") + why, with_thousands(count));
+  };
+  skipped("empty", filters.empty);
+  skipped("too long", filters.too_long);
+  skipped("length ratio", filters.ratio);
+  skipped("invalid UTF-8", filters.invalid_utf8);
+  if (filters.truncated > 0) facts.emplace_back("truncated", with_thousands(filters.truncated));
+  if (filters.replaced > 0) {
+    facts.emplace_back("invalid UTF-8 replaced", with_thousands(filters.replaced));
+  }
+  if (valid_) facts.emplace_back("validation pairs", with_thousands(valid_->num_pairs()));
+  return facts;
+}
+
+}  // namespace stretto::tasks

@@ -1,0 +1,71 @@
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "data/corpus.h"
+#include "experiment/experiment.h"
+#include "models/seq2seq_model.h"
+#include "tasks/translator.h"
+#include "text/tokenizer.h"
+#include "train/task.h"
+
+namespace stretto::tasks {
+
+/// A text-to-text model with its tokenizers: what evaluation, inference and training share.
+struct TranslationModel {
+  text::TokenizerPair tokenizers;
+  std::shared_ptr<models::Seq2SeqModel> model;
+};
+
+/// Builds the network that an experiment describes for these tokenizers, with fresh weights.
+TranslationModel make_translation_model(const experiment::Experiment& experiment,
+                                        text::TokenizerPair tokenizers, at::Device device);
+
+/// Trains or loads the tokenizers that an experiment names, reading training text when it must.
+text::TokenizerPair make_experiment_tokenizers(const experiment::Experiment& experiment);
+
+/// Loss of a corpus and, on request, its translations.
+struct CorpusScore {
+  double loss = 0, nll = 0;  ///< per target token, natural log
+  int64_t target_tokens = 0;
+  double bleu = -1;  ///< 13a, detokenised; -1 when nothing was translated
+  std::string bleu_signature;
+  std::vector<std::string> hypotheses;  ///< of the first `num_translated` pairs
+};
+struct CorpusScoreOptions {
+  int64_t max_tokens = 4096;
+  bool translate = false;
+  int64_t num_translated = 0;  ///< 0 = all
+};
+CorpusScore score_corpus(const TranslationModel& model, const std::shared_ptr<const data::Corpus>& corpus,
+                         const decoding::DecodeOptions& decode, const CorpusScoreOptions& options);
+
+/// Machine translation: sentence pairs, an encoder-decoder, cross entropy, BLEU.
+class TranslationTask : public train::Task {
+ public:
+  TranslationTask(const experiment::Experiment& experiment, TranslationModel model);
+
+  torch::nn::Module& model() override { return *model_.model; }
+  const data::BatchSource& train_batches() override { return *batches_; }
+  train::MicroLoss loss(const data::Batch& batch, const train::StepContext& context) override;
+  bool can_validate() const override { return valid_ != nullptr; }
+  train::ValidationResult validate(bool with_translations) override;
+  std::map<std::string, std::string> assets() const override { return model_.tokenizers.assets; }
+
+  /// Corpus, vocabulary and filters in words, for the report and the log.
+  std::vector<std::pair<std::string, std::string>> facts() const;
+
+ private:
+  std::vector<train::SampleTranslation> samples(const std::vector<std::string>& hypotheses) const;
+
+  const experiment::Experiment experiment_;
+  TranslationModel model_;
+  std::shared_ptr<const data::Corpus> train_, valid_;
+  std::unique_ptr<data::BatchSource> batches_;
+};
+
+}  // namespace stretto::tasks

@@ -1,0 +1,37 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "decoding/decode_options.h"
+#include "decoding/search.h"
+#include "models/seq2seq_model.h"
+
+namespace stretto::tasks {
+
+/// One sentence to translate.
+struct TranslationRequest {
+  std::vector<int64_t> src;     ///< ids with end-of-sentence
+  std::vector<int64_t> prefix;  ///< ids that the output must start with; may be empty
+  int64_t sentence_id = 0;      ///< seeds sampling, so that batching changes nothing
+};
+
+/// Translates with one model or an ensemble of several with the same vocabulary.
+///
+/// Sentences are sorted by length and searched in batches of at most `decode.max_tokens` source
+/// tokens times lanes; results come back in the order of the requests, n-best first.
+class Translator {
+ public:
+  Translator(std::vector<std::shared_ptr<models::Seq2SeqModel>> models,
+             decoding::DecodeOptions options);
+
+  std::vector<std::vector<decoding::Hypothesis>> translate(
+      const std::vector<TranslationRequest>& requests);
+
+ private:
+  std::vector<std::shared_ptr<models::Seq2SeqModel>> models_;
+  decoding::DecodeOptions options_;
+};
+
+}  // namespace stretto::tasks

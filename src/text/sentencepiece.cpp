@@ -1,0 +1,115 @@
+#include <sentencepiece_processor.h>
+
+#include <exception>
+#include <limits>
+#include <utility>
+
+#include "base/error.h"
+#include "base/hash.h"
+#include "base/text.h"
+#include "text/sentencepiece_check.h"
+#include "text/tokenizer.h"
+
+namespace stretto::text {
+namespace {
+
+constexpr int64_t kNumSpecials = 4;
+constexpr const char* kSpecialNames[kNumSpecials] = {"<pad>", "<unk>", "<s>", "</s>"};
+
+class SentencePieceTokenizer final : public Tokenizer {
+ public:
+  SentencePieceTokenizer(const std::string& model_bytes, std::string_view where)
+      : fingerprint_(xxh3_64(model_bytes)) {
+    const auto status = processor_.LoadFromSerializedProto(model_bytes);
+    if (!status.ok()) {
+      throw Error(ExitCode::kBadData,
+                  std::string(where) +
+                      ": SentencePiece cannot use this model: " + printable(status.message(), 300),
+                  "give a .model file as written by spm_train or by `stretto tokenizer`");
+    }
+    make_id_tables();
+  }
+
+  void encode(std::string_view line, std::vector<int64_t>& ids) const override {
+    std::vector<int> model_ids;
+    const auto status = processor_.Encode(line, &model_ids);
+    if (!status.ok()) {
+      throw Error(ExitCode::kBadData,
+                  "SentencePiece cannot split a line: " + printable(status.message(), 300));
+    }
+    ids.reserve(ids.size() + model_ids.size());
+    for (const int id : model_ids) ids.push_back(to_ours_[static_cast<size_t>(id)]);
+  }
+
+  std::string decode(const std::vector<int64_t>& ids) const override {
+    std::vector<int> model_ids;
+    model_ids.reserve(ids.size());
+    for (const int64_t id : ids) {
+      if (id == kPad || id == kBos || id == kEos) continue;
+      const bool known = id >= 0 && id < size();
+      model_ids.push_back(known ? to_model_[static_cast<size_t>(id)] : processor_.unk_id());
+    }
+    std::string text;
+    const auto status = processor_.Decode(model_ids, &text);
+    if (!status.ok()) {
+      throw Error(ExitCode::kBadData,
+                  "SentencePiece cannot join pieces: " + printable(status.message(), 300));
+    }
+    return text;
+  }
+
+  std::string piece(int64_t id) const override {
+    if (id >= 0 && id < kNumSpecials) return kSpecialNames[id];
+    if (id < 0 || id >= size()) return kSpecialNames[kUnk];
+    return processor_.IdToPiece(to_model_[static_cast<size_t>(id)]);
+  }
+
+  int64_t size() const override { return static_cast<int64_t>(to_model_.size()); }
+  uint64_t fingerprint() const override { return fingerprint_; }
+
+ private:
+  /// The four specials come first wherever the model has them; those it lacks have an id all the
+  /// same, which encode() never gives.
+  void make_id_tables() {
+    const int specials[kNumSpecials] = {processor_.pad_id(), processor_.unk_id(),
+                                        processor_.bos_id(), processor_.eos_id()};
+    const int num_pieces = processor_.GetPieceSize();
+    to_ours_.assign(static_cast<size_t>(num_pieces), -1);
+    for (int64_t special = 0; special < kNumSpecials; ++special) {
+      to_model_.push_back(specials[special]);
+      if (specials[special] >= 0) to_ours_[static_cast<size_t>(specials[special])] = special;
+    }
+    for (int id = 0; id < num_pieces; ++id) {
+      int64_t& ours = to_ours_[static_cast<size_t>(id)];
+      if (ours >= 0) continue;
+      ours = static_cast<int64_t>(to_model_.size());
+      to_model_.push_back(id);
+    }
+  }
+
+  sentencepiece::SentencePieceProcessor processor_;
+  uint64_t fingerprint_;
+  std::vector<int> to_model_;     ///< our id -> the model's, -1 = the model has no such special
+  std::vector<int64_t> to_ours_;  ///< the model's id -> ours
+};
+
+}  // namespace
+
+std::shared_ptr<const Tokenizer> make_sentencepiece(std::string model_bytes,
+                                                    std::string_view where) {
+  check_sentencepiece_model(model_bytes, where);
+  try {
+    return std::make_shared<SentencePieceTokenizer>(model_bytes, where);
+  } catch (const Error&) {
+    throw;
+  } catch (const std::bad_alloc&) {
+    throw;
+  } catch (const std::exception& failure) {  // the library's trie builder throws its own kind
+    throw Error(ExitCode::kBadData,
+                std::string(where) +
+                    ": SentencePiece cannot use this model: " + printable(failure.what(), 300),
+                "give a .model file as written by spm_train or by `stretto tokenizer`");
+  }
+}
+
+}  // namespace stretto::text

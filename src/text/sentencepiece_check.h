@@ -1,0 +1,22 @@
+#pragma once
+
+#include <string_view>
+
+namespace stretto::text {
+
+/// Looks through the bytes of a SentencePiece model (a protobuf `ModelProto`) before the library
+/// sees them, because the library trusts parts of them. Memory and time are linear in the size.
+///
+/// Checked: the wire format; at most 2 million pieces of at most 4 KiB, each with a finite score
+/// and a known type; every normalisation table (`precompiled_charsmap`): each unit of its trie that
+/// a walk can reach lies inside it, and so does each replacement, which ends inside it too.
+///
+/// @param where  the file's name, for messages
+/// Throws Error(kBadData).
+void check_sentencepiece_model(std::string_view bytes, std::string_view where);
+
+/// The table alone: 32-bit size of the trie, the trie (Darts double array), replacements.
+/// Throws Error(kBadData).
+void check_charsmap(std::string_view blob, std::string_view where);
+
+}  // namespace stretto::text

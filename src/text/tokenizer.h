@@ -1,0 +1,77 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "text/tokenizer_options.h"
+
+namespace stretto::text {
+
+/// The ids that every vocabulary of Stretto has at the same place.
+inline constexpr int64_t kPad = 0, kUnk = 1, kBos = 2, kEos = 3;
+
+/// One side's way from text to ids and back. Safe to use from several threads.
+class Tokenizer {
+ public:
+  virtual ~Tokenizer() = default;
+  /// Appends ids without beginning- or end-of-sentence.
+  virtual void encode(std::string_view line, std::vector<int64_t>& ids) const = 0;
+  /// Text of the ids; specials are left out, but unknown ones show (" ⁇ ", or "<unk>").
+  virtual std::string decode(const std::vector<int64_t>& ids) const = 0;
+  virtual std::string piece(int64_t id) const = 0;
+  /// Number of ids; rows of an embedding table may be rounded up.
+  virtual int64_t size() const = 0;
+  /// Changes when any line could be encoded otherwise; part of the cache key.
+  virtual uint64_t fingerprint() const = 0;
+};
+
+/// Both sides of a translation task.
+struct TokenizerPair {
+  std::shared_ptr<const Tokenizer> src, tgt;
+  bool joint = false;                         ///< src and tgt share ids
+  std::map<std::string, std::string> assets;  ///< file name -> bytes, for the run folder
+};
+
+/// Loads what `options` names, or trains SentencePiece on these files when it names nothing.
+///
+/// @param train_src, train_tgt  training text (paths as in data.train_src), read through data's
+/// readers
+///                              by the caller: here as callbacks that give line after line
+/// Throws Error(kUsage) for missing files, Error(kBadData) for malformed models or vocabularies.
+struct LineSource {
+  virtual ~LineSource() = default;
+  virtual bool next(std::string& line) = 0;
+};
+TokenizerPair make_tokenizers(const TokenizerOptions& options, uint64_t seed, LineSource* train_src,
+                              LineSource* train_tgt);
+
+/// From the assets that a run folder holds.
+TokenizerPair load_tokenizers(const TokenizerOptions& options,
+                              const std::map<std::string, std::string>& assets);
+
+/// A SentencePiece model from bytes, checked first (piece lengths, counts, charsmap bounds).
+/// Ids are remapped so that pad, unk, bos and eos stand at kPad … kEos whatever the model has.
+std::shared_ptr<const Tokenizer> make_sentencepiece(std::string model_bytes,
+                                                    std::string_view where);
+
+/// Tokens split at spaces, ids from a file: one token a line, optionally with a count after a space
+/// (fairseq's dict.txt). Its specials, if it lists them, are recognised; else the four come first.
+std::shared_ptr<const Tokenizer> make_vocabulary(std::string_view file_bytes,
+                                                 std::string_view where);
+
+/// Trains a SentencePiece model; the result is the same for any number of threads.
+struct SentencePieceTraining {
+  std::string algorithm = "bpe";
+  int64_t vocab_size = 8000;
+  double character_coverage = 1.0;
+  int64_t num_threads = 2;  ///< bpe; unigram always uses 8, because its float sums depend on it
+};
+std::string train_sentencepiece(const std::vector<std::string>& lines,
+                                const SentencePieceTraining& options);
+
+}  // namespace stretto::text

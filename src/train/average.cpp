@@ -1,0 +1,174 @@
+#include "train/average.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cstring>
+
+#include "base/error.h"
+#include "base/log.h"
+#include "base/text.h"
+
+namespace stretto::train {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+bool is_checkpoint(const fs::path& directory) { return fs::exists(directory / "manifest.json"); }
+
+// Names that a user may give, for the message when the one given is not there.
+std::vector<std::string> selectable(const fs::path& run_directory) {
+  std::vector<std::string> names;
+  const fs::path parent = run_directory / "checkpoints";
+  if (!fs::is_directory(parent)) return names;
+  for (const auto& entry : fs::directory_iterator(parent)) {
+    const std::string name = entry.path().filename().string();
+    if (!name.starts_with('.') && !name.starts_with("bad-") && is_checkpoint(entry.path())) {
+      names.push_back(name);
+    }
+  }
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+[[noreturn]] void throw_no_checkpoint(const fs::path& run_directory, const std::string& selector) {
+  const auto names = selectable(run_directory);
+  throw Error(ExitCode::kUsage,
+              run_directory.string() + ": no checkpoint" +
+                  (selector.empty() ? "" : " `" + selector + "`"),
+              names.empty() ? "train first: stretto train CONFIG --run " + run_directory.string()
+                            : "there are: best, last, " + join(names, ", "));
+}
+
+// The best by the newest readable state, when that checkpoint is still there.
+std::optional<fs::path> best_checkpoint(const store::CheckpointStore& store) {
+  auto steps = store.steps();
+  std::reverse(steps.begin(), steps.end());
+  for (const int64_t step : steps) {
+    try {
+      const auto newest = store::CheckpointStore::load(store.path_of(step));
+      const auto state = TrainState::from_json(newest.state_json, newest.directory.string());
+      const int64_t best = state.best_step();
+      if (best > 0 && is_checkpoint(store.path_of(best))) return store.path_of(best);
+      return std::nullopt;
+    } catch (const Error& error) {
+      if (error.code() != ExitCode::kBadData) throw;
+      log::warn(error.message());
+    }
+  }
+  return std::nullopt;
+}
+
+std::optional<fs::path> last_checkpoint(const store::CheckpointStore& store) {
+  auto steps = store.steps();
+  std::reverse(steps.begin(), steps.end());
+  for (const int64_t step : steps) {
+    try {
+      return store::CheckpointStore::load(store.path_of(step)).directory;
+    } catch (const Error& error) {
+      if (error.code() != ExitCode::kBadData) throw;
+      log::warn(error.message());
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+fs::path find_checkpoint(const fs::path& run_directory, const std::string& selector) {
+  const store::CheckpointStore store(run_directory);
+  if (selector.empty() || selector == "best" || selector == "last") {
+    std::optional<fs::path> found;
+    if (selector != "last") found = best_checkpoint(store);
+    if (!found && selector != "best") found = last_checkpoint(store);
+    if (!found) throw_no_checkpoint(run_directory, selector);
+    return *found;
+  }
+  int64_t step = 0;
+  const auto [end, error] =
+      std::from_chars(selector.data(), selector.data() + selector.size(), step);
+  const bool is_number = error == std::errc() && end == selector.data() + selector.size();
+  const fs::path path =
+      is_number ? store.path_of(step) : run_directory / "checkpoints" / fs::path(selector).filename();
+  if (!is_checkpoint(path)) throw_no_checkpoint(run_directory, selector);
+  return path;
+}
+
+std::vector<fs::path> find_checkpoints(const fs::path& run_directory,
+                                       const std::string& selectors) {
+  std::vector<fs::path> found;
+  for (const auto& selector : split(selectors, ',')) {
+    found.push_back(find_checkpoint(run_directory, trim(selector)));
+  }
+  if (found.empty()) found.push_back(find_checkpoint(run_directory, ""));
+  return found;
+}
+
+fs::path average_checkpoints(const fs::path& run_directory, const std::vector<fs::path>& paths,
+                             const RunIdentity& identity, const std::string& name) {
+  if (paths.empty()) throw Error(ExitCode::kUsage, "no checkpoints to average");
+  std::vector<store::LoadedCheckpoint> loaded;
+  for (const auto& path : paths) loaded.push_back(store::CheckpointStore::load(path));
+  const auto& first = loaded.front().file("model");
+  std::vector<torch::Tensor> sums;
+  for (const auto& tensor : first.tensors()) {
+    torch::Tensor sum = torch::zeros(torch::IntArrayRef(tensor.shape), torch::kFloat32);
+    for (const auto& checkpoint : loaded) {
+      const auto* part = checkpoint.file("model").find(tensor.name);
+      if (part == nullptr || part->shape != tensor.shape || part->dtype != store::DType::kF32) {
+        throw Error(ExitCode::kBadData,
+                    checkpoint.directory.string() + ": `" + tensor.name + "` does not match " +
+                        loaded.front().directory.string(),
+                    "only checkpoints of one architecture can be averaged");
+      }
+      sum.add_(torch::from_blob(const_cast<char*>(part->bytes.data()), sum.sizes()));
+    }
+    sums.push_back(sum.div_(static_cast<double>(loaded.size())));
+  }
+  std::vector<store::TensorView> views;
+  for (size_t i = 0; i < sums.size(); ++i) {
+    const auto& tensor = first.tensors()[i];
+    views.push_back({tensor.name, store::DType::kF32, tensor.shape,
+                     {static_cast<const char*>(sums[i].const_data_ptr()), sums[i].nbytes()}});
+  }
+  const auto& newest = *std::max_element(
+      loaded.begin(), loaded.end(), [](const auto& a, const auto& b) { return a.step < b.step; });
+  store::CheckpointStore store(run_directory);
+  return store.save({.step = newest.step,
+                     .run_id = identity.run_id,
+                     .config_hash = identity.config_hash,
+                     .files = {{"model", std::move(views)}},
+                     .state_json = newest.state_json},
+                    name);
+}
+
+fs::path average_last_checkpoints(const fs::path& run_directory, int64_t count,
+                                  const RunIdentity& identity, const std::string& name) {
+  const store::CheckpointStore store(run_directory);
+  auto steps = store.steps();
+  if (steps.empty()) throw_no_checkpoint(run_directory, "");
+  if (static_cast<int64_t>(steps.size()) < count) {
+    log::warn("only " + std::to_string(steps.size()) + " checkpoints are there to average, " +
+              std::to_string(count) + " were asked for (train.keep_last keeps more)");
+  }
+  std::vector<fs::path> paths;
+  const size_t taken = std::min(steps.size(), static_cast<size_t>(count));
+  for (size_t i = steps.size() - taken; i < steps.size(); ++i) {
+    paths.push_back(store.path_of(steps[i]));
+  }
+  return average_checkpoints(run_directory, paths, identity, name);
+}
+
+void initialise_from(const fs::path& run_or_checkpoint, optim::Arena& arena) {
+  if (!fs::exists(run_or_checkpoint)) {
+    throw Error(ExitCode::kUsage, "train.init_from: " + run_or_checkpoint.string() + " does not exist",
+                "give a run folder or one of its checkpoints");
+  }
+  const fs::path path = is_checkpoint(run_or_checkpoint) ? run_or_checkpoint
+                                                         : find_checkpoint(run_or_checkpoint, "");
+  const auto loaded = store::CheckpointStore::load(path);
+  load_weights(loaded.file("model"), path.string() + "/model.safetensors", arena);
+  log::info("weights from " + path.string());
+}
+
+}  // namespace stretto::train

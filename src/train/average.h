@@ -1,0 +1,39 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "optim/arena.h"
+#include "train/checkpointer.h"
+
+namespace stretto::train {
+
+/// Mean of the weights of several checkpoints, summed in fp32 in the order given (fairseq's way),
+/// written as the checkpoint `RUN/checkpoints/<name>` with a model file only.
+///
+/// Throws Error(kUsage) for an empty list, Error(kBadData) when tensors do not match.
+/// @return the folder written
+std::filesystem::path average_checkpoints(const std::filesystem::path& run_directory,
+                                          const std::vector<std::filesystem::path>& checkpoints,
+                                          const RunIdentity& identity, const std::string& name);
+
+/// The same for the newest `count` steps; fewer are taken when there are fewer.
+std::filesystem::path average_last_checkpoints(const std::filesystem::path& run_directory,
+                                               int64_t count, const RunIdentity& identity,
+                                               const std::string& name);
+
+/// Folder of a checkpoint that a user named: "best", "last", a step, or a name such as "averaged";
+/// empty = best, else last. Never writes. Throws Error(kUsage) that lists what there is.
+std::filesystem::path find_checkpoint(const std::filesystem::path& run_directory,
+                                      const std::string& selector);
+
+/// Several, separated by commas: an ensemble.
+std::vector<std::filesystem::path> find_checkpoints(const std::filesystem::path& run_directory,
+                                                    const std::string& selectors);
+
+/// Weights of another run (its best checkpoint) or of one checkpoint folder, for fine-tuning.
+void initialise_from(const std::filesystem::path& run_or_checkpoint, optim::Arena& arena);
+
+}  // namespace stretto::train

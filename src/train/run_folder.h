@@ -1,0 +1,49 @@
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <string>
+
+#include "base/file.h"
+
+namespace stretto::train {
+
+/// A run is a folder: `config.toml` (resolved), `run.json` (identity), `tokenizer/`, `checkpoints/`,
+/// `metrics.jsonl`, `tensorboard/`, `report.html`, `log.txt`. Nothing else is needed to go on, evaluate or
+/// translate.
+class RunFolder {
+ public:
+  /// Opens the folder for training and locks it; creates it when it is not there.
+  /// Throws Error(kUsage) when another process trains in it (naming that process) or when the path is no
+  /// folder, Error(kIo) when it cannot be written.
+  static RunFolder open_for_training(const std::filesystem::path& directory);
+
+  /// For reading: eval, infer, average. Throws Error(kUsage) when it is not a run.
+  static RunFolder open(const std::filesystem::path& directory);
+
+  const std::filesystem::path& directory() const { return directory_; }
+  /// True when an earlier process has trained here.
+  bool has_run() const { return !run_id_.empty(); }
+  const std::string& run_id() const { return run_id_; }
+  /// config.toml as it stands there; empty when there is none.
+  std::string stored_config() const;
+
+  /// Writes config.toml (free keys may have changed) and, for a new run, run.json with a new identity.
+  void write_config(const std::string& resolved_toml, const std::string& config_hash);
+
+  /// The tokenizer's files: name -> bytes; empty when there are none yet.
+  std::map<std::string, std::string> read_assets() const;
+  void write_assets(const std::map<std::string, std::string>& assets);
+
+  /// Throws Error(kIo) with numbers when the disk has less than `bytes` free.
+  void require_space(uint64_t bytes) const;
+
+ private:
+  explicit RunFolder(std::filesystem::path directory);
+  std::filesystem::path directory_;
+  std::string run_id_;
+  std::optional<FileLock> lock_;
+};
+
+}  // namespace stretto::train

@@ -1,0 +1,95 @@
+#include "train/run_observer.h"
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "base/log.h"
+
+namespace stretto::train {
+
+namespace fs = std::filesystem;
+using Clock = std::chrono::steady_clock;
+
+RunObserver::RunObserver(const fs::path& run_directory, report::ReportOptions options,
+                         RunDescription description, int64_t resume_step)
+    : run_directory_(run_directory),
+      options_(std::move(options)),
+      metrics_(run_directory / "metrics.jsonl", resume_step),
+      last_html_(Clock::now()) {
+  content_.title = description.title;
+  content_.config_toml = description.config_toml;
+  content_.machine = description.machine;
+  content_.facts = description.facts;
+  content_.max_steps = description.max_steps;
+  content_.events = report::read_metrics(run_directory / "metrics.jsonl");
+  if (options_.tensorboard) {
+    picture("TensorBoard events", [&] {
+      tensorboard_ = std::make_unique<report::TensorBoardWriter>(
+          run_directory_ / "tensorboard", resume_step);
+      tensorboard_->text("config", resume_step,
+                         "```toml\n" + description.config_toml + "\n```");
+    });
+  }
+}
+
+RunObserver::~RunObserver() = default;
+
+void RunObserver::picture(const char* what, const std::function<void()>& draw) {
+  try {
+    draw();
+  } catch (const std::exception& error) {
+    if (!picture_failed_) {
+      log::warn(std::string(what) + " could not be written, training goes on: " + error.what());
+    }
+    picture_failed_ = true;
+  }
+}
+
+void RunObserver::event(const report::MetricsEvent& event) {
+  metrics_.write(event);
+  content_.events.push_back(event);
+  if (tensorboard_) {
+    picture("TensorBoard events", [&] {
+      const auto scalar = [&](const char* name, const std::optional<double>& value) {
+        if (value) tensorboard_->scalar(event.event + "/" + name, event.step, *value);
+      };
+      scalar("loss", event.loss);
+      scalar("nll", event.nll);
+      scalar("ppl", event.ppl);
+      scalar("lr", event.lr);
+      scalar("grad_norm", event.grad_norm);
+      scalar("tokens_per_second", event.tokens_per_second);
+      scalar("bleu", event.bleu);
+      tensorboard_->flush();
+    });
+  }
+  const std::chrono::duration<double> since = Clock::now() - last_html_;
+  if (options_.html && since.count() >= options_.html_seconds) {
+    write_html("running", std::max(2, static_cast<int>(options_.html_seconds)));
+  }
+}
+
+void RunObserver::samples(const std::vector<SampleTranslation>& samples) {
+  content_.samples.clear();
+  for (const auto& sample : samples) {
+    content_.samples.push_back({sample.source, sample.hypothesis, sample.reference,
+                                sample.source_pieces, sample.hypothesis_pieces,
+                                sample.attention});
+  }
+}
+
+void RunObserver::finish(const std::string& status) {
+  progress_.finish();
+  if (options_.html) write_html(status, 0);
+}
+
+void RunObserver::write_html(const std::string& status, int refresh_seconds) {
+  picture("report.html", [&] {
+    content_.status = status;
+    content_.refresh_seconds = refresh_seconds;
+    report::write_html_report(run_directory_ / "report.html", content_);
+  });
+  last_html_ = Clock::now();
+}
+
+}  // namespace stretto::train

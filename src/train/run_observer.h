@@ -1,0 +1,62 @@
+#pragma once
+
+#include <chrono>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "report/html_report.h"
+#include "report/metrics_log.h"
+#include "report/progress.h"
+#include "report/report_options.h"
+#include "report/tensorboard.h"
+#include "train/task.h"
+
+namespace stretto::train {
+
+/// What the report says about a run beside its curves.
+struct RunDescription {
+  std::string title;
+  std::string config_toml;
+  std::vector<std::pair<std::string, std::string>> machine;
+  std::vector<std::pair<std::string, std::string>> facts;
+  int64_t max_steps = 0;
+};
+
+/// All that people watch: the progress line, metrics.jsonl, TensorBoard events, report.html.
+///
+/// metrics.jsonl must be written (a failure is thrown); the pictures may fail, which is said once.
+class RunObserver {
+ public:
+  /// @param resume_step  step of the restored checkpoint, 0 for a fresh run: what an earlier process
+  ///                     wrote of later steps is cut away
+  RunObserver(const std::filesystem::path& run_directory, report::ReportOptions options,
+              RunDescription description, int64_t resume_step);
+  ~RunObserver();
+
+  /// Every event: to metrics.jsonl, TensorBoard and the report.
+  void event(const report::MetricsEvent& event);
+  void samples(const std::vector<SampleTranslation>& samples);
+  void progress(const report::ProgressState& state) { progress_.update(state); }
+  void activity(const std::string& what) { progress_.set_activity(what); }
+  /// Last page of the report; `status` as it shall stand there.
+  void finish(const std::string& status);
+
+ private:
+  void write_html(const std::string& status, int refresh_seconds);
+  void picture(const char* what, const std::function<void()>& draw);
+
+  std::filesystem::path run_directory_;
+  report::ReportOptions options_;
+  report::MetricsLog metrics_;
+  report::Progress progress_;
+  std::unique_ptr<report::TensorBoardWriter> tensorboard_;
+  report::ReportContent content_;
+  std::chrono::steady_clock::time_point last_html_;
+  bool picture_failed_ = false;
+};
+
+}  // namespace stretto::train

@@ -1,0 +1,55 @@
+#include "train/train_state.h"
+
+#include <nlohmann/json.hpp>
+
+#include "base/error.h"
+#include "base/json.h"
+
+namespace stretto::train {
+
+int64_t TrainState::best_step() const {
+  int64_t best = 0;
+  for (const auto& [step, value] : quality) {
+    if (best == 0 || value > quality.at(best)) best = step;
+  }
+  return best;
+}
+
+std::string TrainState::to_json() const {
+  nlohmann::ordered_json json{{"step", step},
+                              {"epoch", epoch},
+                              {"batch_index", batch_index},
+                              {"validated_step", validated_step},
+                              {"bad_validations", bad_validations},
+                              {"skipped_updates", skipped_updates},
+                              {"skipped_in_a_row", skipped_in_a_row},
+                              {"seconds", seconds}};
+  auto list = nlohmann::ordered_json::array();
+  for (const auto& [at, value] : quality) list.push_back({{"step", at}, {"value", value}});
+  json["quality"] = list;
+  return json.dump(2) + "\n";
+}
+
+TrainState TrainState::from_json(const std::string& text, const std::string& where) {
+  const auto json = parse_json(text, where, size_t{64} << 20);
+  try {
+    TrainState state;
+    state.step = json.at("step").get<int64_t>();
+    state.epoch = json.at("epoch").get<int64_t>();
+    state.batch_index = json.at("batch_index").get<int64_t>();
+    state.validated_step = json.at("validated_step").get<int64_t>();
+    state.bad_validations = json.at("bad_validations").get<int64_t>();
+    state.skipped_updates = json.at("skipped_updates").get<int64_t>();
+    state.skipped_in_a_row = json.at("skipped_in_a_row").get<int64_t>();
+    state.seconds = json.at("seconds").get<double>();
+    for (const auto& entry : json.at("quality")) {
+      state.quality[entry.at("step").get<int64_t>()] = entry.at("value").get<double>();
+    }
+    return state;
+  } catch (const nlohmann::json::exception& error) {
+    throw Error(ExitCode::kBadData, where + ": not a training state: " + error.what(),
+                "the checkpoint was written by another version or is damaged");
+  }
+}
+
+}  // namespace stretto::train

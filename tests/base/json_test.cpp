@@ -1,0 +1,71 @@
+#include "base/json.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "base/error.h"
+
+namespace stretto {
+namespace {
+
+std::string message_of(std::string_view bytes, size_t max_bytes = 0) {
+  try {
+    parse_json(bytes, "f.json", max_bytes);
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ExitCode::kBadData);
+    return error.what();
+  }
+  return "";
+}
+
+std::string nested(int depth) {
+  return std::string(depth, '[') + std::string(depth, ']');
+}
+
+TEST(Json, ReadsWhatIsSound) {
+  const auto json =
+      parse_json(R"({"a": [1, -2, 0.5, true, null, "é\u00e9"], "b": {"a": 1}})", "f", 0);
+  EXPECT_EQ(json["a"][5], "éé");
+  EXPECT_EQ(json["b"]["a"], 1);
+}
+
+TEST(Json, OrderedJsonKeepsTheOrderOfTheText) {
+  EXPECT_EQ(parse_ordered_json(R"({"z":1,"a":2})", "f", 0).dump(), R"({"z":1,"a":2})");
+}
+
+TEST(Json, NestingIsBounded) {
+  EXPECT_EQ(message_of(nested(64)), "");
+  EXPECT_NE(message_of(nested(65)).find("deeper than 64"), std::string::npos);
+  EXPECT_NE(message_of(std::string(1000000, '[')).find("deeper than 64"), std::string::npos);
+}
+
+TEST(Json, AKeyTwiceInOneObjectIsRefused) {
+  EXPECT_NE(message_of(R"({"a":1,"b":{},"a":2})").find("\"a\" stands twice"), std::string::npos);
+  EXPECT_NE(message_of(R"([{"a":{"x":1,"x":2}}])").find("\"x\" stands twice"), std::string::npos);
+  // Written differently, still the same key.
+  EXPECT_NE(message_of(R"({"a":1,"\u0061":2})").find("stands twice"), std::string::npos);
+  EXPECT_EQ(message_of(R"([{"a":1},{"a":2}])"), "");
+}
+
+TEST(Json, ErrorsNameLineAndColumn) {
+  EXPECT_EQ(message_of("{\n  \"a\": 1,\n  !}").substr(0, 11), "f.json:3:3:");
+  EXPECT_EQ(message_of("").substr(0, 11), "f.json:1:1:");
+}
+
+TEST(Json, WhatIsNotJsonIsRefused) {
+  for (const char* bad : {"{", "[1,]", "{\"a\":1} x", "\"\xff\"", "\"\xc0\x80\"", "nul", "1e999999",
+                          "'a'", "{\"a\" 1}", "\"a\nb\"", "NaN"}) {
+    EXPECT_NE(message_of(bad), "") << bad;
+  }
+  EXPECT_NE(message_of(std::string_view("[1]\0x", 5)).find("f.json:1:4: a zero byte"),
+            std::string::npos);
+}
+
+TEST(Json, SizeIsBounded) {
+  EXPECT_EQ(message_of("[1]", 3), "");
+  EXPECT_NE(message_of("[1] ", 3).find("at most"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace stretto

@@ -1,0 +1,334 @@
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "tests/cli/program.h"
+
+namespace stretto {
+namespace {
+
+using stretto::testing::Outcome;
+using stretto::testing::Program;
+
+constexpr const char* kCommands[] = {"train",     "eval",     "infer",  "score",
+                                     "tokenizer", "average",  "report", "check",
+                                     "schema",    "describe", "doctor", "completion"};
+
+bool has(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+/// A folder with a configuration that has no errors.
+class Lab : public Program {
+ public:
+  Lab() {
+    for (const char* name : {"a.src", "a.tgt"}) folder.write(name, "one line\n");
+    config = folder.write("my.toml",
+                          "[data]\ntrain_src = [\"a.src\"]\ntrain_tgt = [\"a.tgt\"]\n"
+                          "valid_src = [\"a.src\"]\nvalid_tgt = [\"a.tgt\"]\n"
+                          "[train]\nmax_steps = 9000\n");
+  }
+
+  /// A run folder as training leaves it, without checkpoints.
+  void make_run(const std::vector<std::string>& overrides = {}) const {
+    std::vector<std::string> words{"check", config, "--resolved"};
+    words.insert(words.end(), overrides.begin(), overrides.end());
+    folder.write("run/config.toml", run(words).out);
+    folder.write("run/run.json", "{\"run_id\": \"0\"}");
+  }
+
+  std::string config;
+};
+
+TEST(CommandLine, EveryCommandHasHelpWithExamplesOnStdout) {
+  const Program program;
+  const auto overview = program.run({"--help"});
+  EXPECT_EQ(overview.code, 0);
+  for (const char* name : kCommands) {
+    EXPECT_TRUE(has(overview.out, std::string("\n  ") + name + " ")) << name;
+    const auto help = program.run({name, "--help"});
+    EXPECT_EQ(help.code, 0) << name;
+    EXPECT_EQ(help.err, "") << name;
+    EXPECT_TRUE(has(help.out, std::string("Usage: stretto ") + name)) << help.out;
+    EXPECT_TRUE(has(help.out, std::string("Examples:\n  "))) << help.out;
+    EXPECT_TRUE(has(help.out, std::string("stretto ") + name)) << help.out;
+    EXPECT_EQ(program.run({"help", name}).out, help.out);
+  }
+}
+
+TEST(CommandLine, VersionIsOneLine) {
+  const auto version = Program().run({"--version"});
+  EXPECT_EQ(version.code, 0);
+  EXPECT_EQ(version.out, "stretto 0.1.0\n");
+}
+
+TEST(CommandLine, WithoutACommandTheOverviewGoesToStderr) {
+  const auto nothing = Program().run({});
+  EXPECT_EQ(nothing.code, 2);
+  EXPECT_EQ(nothing.out, "");
+  EXPECT_TRUE(has(nothing.err, "usage: stretto COMMAND"));
+}
+
+struct WrongWords {
+  std::vector<std::string> words;
+  std::string message;
+};
+
+TEST(CommandLine, WrongWordsAreNamedWithWhatWasMeant) {
+  const std::vector<WrongWords> all{
+      {{"trian", "x"}, "error: unknown command `trian`\n  did you mean `train`?\n"},
+      {{"--quiet"}, "error: unknown option `--quiet`\n  `stretto --help` lists the commands\n"},
+      {{"train"},
+       "error: stretto train: CONFIG is missing\n  `stretto train --help` shows how it is used\n"},
+      {{"train", "x.toml", "--rnu", "a"},
+       "error: stretto train: unknown option `--rnu`\n"
+       "  did you mean `--run`? `stretto train --help` lists the options\n"},
+      {{"train", "--quite"},
+       "error: stretto train: unknown option `--quite`\n"
+       "  did you mean `--quiet`? `stretto train --help` lists the options\n"},
+      {{"train", "x.toml", "--run"},
+       "error: stretto train: --run needs a value\n"
+       "  `stretto train --help` shows how it is used\n"},
+      {{"infer", "run", "--beam", "many"},
+       "error: stretto infer: --beam: must be a whole number from 1 to 1000, got `many`\n"
+       "  `stretto infer --help` shows how it is used\n"},
+      {{"infer", "run", "--beam", "0"},
+       "error: stretto infer: --beam: must be a whole number from 1 to 1000, got `0`\n"
+       "  `stretto infer --help` shows how it is used\n"},
+      {{"report", "a", "b"},
+       "error: stretto report: unexpected `b`\n  `stretto report --help` lists the options\n"},
+      {{"tokenizer", "trian"},
+       "error: stretto tokenizer: there is no `trian`; there are train, encode, decode\n"
+       "  did you mean `train`?\n"},
+      {{"tokenizer", "train", "a.txt"},
+       "error: stretto tokenizer train: --output is missing\n"
+       "  `stretto tokenizer train --help` shows how it is used\n"},
+      {{"score", "--metric", "blue", "--reference", "x"},
+       "error: stretto score: --metric: must be one of bleu, chrf, chrf++, ter, got `blue`; did "
+       "you mean `bleu`?\n  `stretto score --help` shows how it is used\n"},
+      {{"completion", "tcsh"},
+       "error: stretto completion: SHELL: must be one of bash, zsh, fish, got `tcsh`\n"
+       "  `stretto completion --help` shows how it is used\n"},
+      {{"describe", "optmi"},
+       "error: there is no section, key or component `optmi`\n  did you mean `optim`?\n"},
+      {{"eval", "/no/run"},
+       "error: no run folder at /no/run\n  train first: stretto train CONFIG --run /no/run\n"},
+      {{"average", "/tmp"},
+       "error: stretto average: give either --last N or --checkpoints A,B,C\n"
+       "  `stretto average RUN --last 5` is usual\n"},
+      {{"train", "/no/config.toml"}, "error: no configuration file /no/config.toml\n"},
+  };
+  const Program program;
+  for (const auto& [words, message] : all) {
+    const auto outcome = program.run(words);
+    EXPECT_EQ(outcome.code, 2) << message;
+    EXPECT_EQ(outcome.err, message);
+    EXPECT_EQ(outcome.out, "");
+  }
+}
+
+TEST(CommandLine, ControlCharactersOfAWordNeverReachTheTerminal) {
+  const auto outcome = Program().run({"\x1b[31mred"});
+  EXPECT_EQ(outcome.code, 2);
+  EXPECT_FALSE(has(outcome.err, "\x1b"));
+}
+
+TEST(CheckCommand, TellsAllErrorsOrNone) {
+  const Lab lab;
+  EXPECT_EQ(lab.run({"check", lab.config}).out, lab.config + ": no errors\n");
+  const auto wrong =
+      lab.run({"check", "my.toml", "optim.beta1=1.5", "optim.lrr=1", "train.patience=x"});
+  EXPECT_EQ(wrong.code, 2);
+  EXPECT_EQ(wrong.err,
+            "error: command line, `optim.beta1=1.5`: `optim.beta1` must be in [0, 1), got 1.5\n"
+            "  decay of the first moment (adam, adamw) (number, default 0.9)\n"
+            "error: command line, `optim.lrr=1`: unknown key `optim.lrr`\n"
+            "  did you mean `optim.lr`? (number, default 0.0005)\n"
+            "error: command line, `train.patience=x`: `train.patience` must be an integer, got the "
+            "string \"x\"\n"
+            "  stop after this many validations without improvement of eval.best_metric; 0 = never "
+            "(integer, default 0, in validations)\n"
+            "3 errors\n");
+}
+
+TEST(CheckCommand, NotesWhatIsSeldomMeantWithoutFailing) {
+  const Lab lab;
+  const auto outcome = lab.run({"check", "my.toml", "optim.lr=0.5"});
+  EXPECT_EQ(outcome.code, 0);
+  EXPECT_TRUE(has(outcome.out, "note: command line, `optim.lr=0.5`: `optim.lr`: a peak of 0.5"));
+  EXPECT_TRUE(has(outcome.out, "my.toml: no errors, 1 note\n"));
+  const auto json =
+      nlohmann::json::parse(lab.run({"check", "my.toml", "optim.lr=0.5", "--json"}).out);
+  EXPECT_EQ(json["sound"], true);
+  EXPECT_EQ(json["findings"].size(), 1u);
+}
+
+TEST(CheckCommand, TheResolvedCopyIsAConfigurationItself) {
+  const Lab lab;
+  const auto resolved = lab.run({"check", "my.toml", "--resolved"}).out;
+  lab.folder.write("elsewhere/copy.toml", resolved);
+  EXPECT_EQ(lab.run({"check", "elsewhere/copy.toml", "--resolved"}).out, resolved);
+}
+
+TEST(TrainCommand, RefusesAnotherExperimentInTheSameFolderWithADiff) {
+  const Lab lab;
+  lab.make_run();
+  const auto outcome =
+      lab.run({"train", "my.toml", "--run", "run", "optim.lr=0.001", "run.threads=1"});
+  EXPECT_EQ(outcome.code, 2);
+  EXPECT_EQ(outcome.err,
+            "error: run holds a run of another configuration:\n"
+            "  optim.lr: 0.0005 in the run, 0.001 now\n"
+            "  train into another folder with --run, or give the old values\n");
+}
+
+TEST(TrainCommand, SaysHowARunIsExtendedWhereItsLengthShapesTheSchedule) {
+  const Lab lab;
+  lab.make_run({"schedule.name=cosine"});
+  const auto outcome = lab.run(
+      {"train", "my.toml", "--run", "run", "schedule.name=cosine", "train.max_steps=10000"});
+  EXPECT_EQ(outcome.code, 2);
+  EXPECT_TRUE(has(outcome.err, "train.max_steps: 9000 in the run, 10000 now")) << outcome.err;
+  EXPECT_TRUE(has(outcome.err, "--extend")) << outcome.err;
+}
+
+TEST(EvalCommand, RefusesOverridesOfWhatWasTrained) {
+  const Lab lab;
+  lab.make_run();
+  const auto outcome = lab.run({"eval", "run", "model.d_model=256", "decode.beam_size=2"});
+  EXPECT_EQ(outcome.code, 2);
+  EXPECT_EQ(
+      outcome.err,
+      "error: command line, `model.d_model=256`: `model.d_model` is fixed: the run was trained "
+      "with another value\n"
+      "  decode.*, eval.*, run.threads and run.device may be changed here\n");
+  EXPECT_EQ(lab.run({"infer", "run", "no_such_file.txt"}).err,
+            "error: no file no_such_file.txt\n  without files, stdin is translated\n");
+  EXPECT_EQ(lab.run({"infer", "run", "--nbest", "9", "--beam", "3"}).code, 2);
+  lab.folder.write("half/config.toml", "");
+  EXPECT_EQ(lab.run({"eval", "half"}).err,
+            "error: half is not a run: config.toml or run.json is missing\n"
+            "  give the folder that `stretto train` wrote\n");
+}
+
+TEST(ScoreCommand, ScoresStdinAgainstFilesAndSpeaksJson) {
+  const Program program;
+  program.folder.write("ref", "the cat sat on the mat\nall is well here\n");
+  const auto text = program.run({"score", "--metric", "bleu", "--reference", "ref"},
+                                "the cat sat on the mat\nall is well here\n");
+  EXPECT_EQ(text.code, 0);
+  EXPECT_TRUE(has(text.out, "= 100.00 100.0/100.0/100.0/100.0")) << text.out;
+  const auto json = nlohmann::json::parse(
+      program
+          .run({"score", "--metric", "chrf++", "--reference", "ref", "ref", "--json"},
+               "the cat sat on a mat\nall is well here\n")
+          .out);
+  EXPECT_EQ(json["metric"], "chrf++");
+  EXPECT_EQ(json["score"], json["chrf++"]);
+  EXPECT_LT(json["score"], 100);
+  EXPECT_EQ(program.run({"score", "--reference", "gone"}, "a\n").code, 2);
+  EXPECT_EQ(program.run({"score", "--reference", "ref"}, "one line\n").code, 65);
+}
+
+TEST(TokenizerCommand, TrainsEncodesAndDecodes) {
+  const Program program;
+  std::string text;
+  for (int i = 0; i < 200; ++i) {
+    text += "the red house number " + std::to_string(i) + " stands beside the old tree\n";
+  }
+  program.folder.write("text", text);
+  const auto trained =
+      program.run({"tokenizer", "train", "--vocab-size", "80", "--output", "my.model", "text"});
+  ASSERT_EQ(trained.code, 0) << trained.err;
+  EXPECT_TRUE(has(trained.out, "my.model: 80 pieces from 200 lines")) << trained.out;
+  const std::string line = "the old house stands\n";
+  const auto pieces = program.run({"tokenizer", "encode", "my.model"}, line);
+  EXPECT_EQ(program.run({"tokenizer", "decode", "my.model"}, pieces.out).out, line);
+  const auto ids = program.run({"tokenizer", "encode", "--ids", "my.model"}, line);
+  EXPECT_EQ(ids.out.find_first_not_of("0123456789 \n"), std::string::npos) << ids.out;
+  EXPECT_EQ(program.run({"tokenizer", "decode", "--ids", "my.model"}, ids.out).out, line);
+  const auto bad = program.run({"tokenizer", "decode", "--ids", "my.model"}, "5 9999\n");
+  EXPECT_EQ(bad.code, 65);
+  EXPECT_TRUE(has(bad.err, "stdin:1: `9999` is not an id below 80")) << bad.err;
+}
+
+TEST(ReportCommand, RendersThePageFromTheMetricsAlone) {
+  const Lab lab;
+  lab.make_run({"run.name=A title"});
+  EXPECT_EQ(lab.run({"report", "run"}).code, 2) << "there are no metrics yet";
+  lab.folder.write("run/metrics.jsonl",
+                   "{\"step\":1,\"epoch\":0,\"event\":\"train\",\"loss\":5.5}\n"
+                   "{\"step\":2,\"epoch\":0,\"event\":\"end\",\"reason\":\"max_steps\"}\n");
+  const auto outcome = lab.run({"report", "run"});
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_EQ(outcome.out, "run/report.html\n");
+  const auto page = stretto::testing::text_of(lab.folder.path() / "run/report.html");
+  EXPECT_TRUE(has(page, "A title"));
+  EXPECT_TRUE(has(page, "max_steps"));
+}
+
+TEST(DescribeCommand, KnowsSectionsKeysAndComponents) {
+  const Program program;
+  EXPECT_TRUE(has(program.run({"describe"}).out, "[schedule]"));
+  EXPECT_TRUE(has(program.run({"describe", "optim"}).out, "beta2 = 0.98"));
+  EXPECT_TRUE(has(program.run({"describe", "adamw"}).out, "`adamw` is a value of optim.name"));
+  const auto both = program.run({"describe", "optim.lr", "nothing_at_all"});
+  EXPECT_EQ(both.code, 2);
+  EXPECT_EQ(both.out, "") << "all names or none";
+  EXPECT_NO_THROW((void)nlohmann::json::parse(program.run({"schema"}).out));
+  EXPECT_EQ(program.run({"describe", "--schema"}).out, program.run({"schema"}).out);
+}
+
+TEST(DoctorCommand, SpeaksJson) {
+  const auto json = nlohmann::json::parse(Program().run({"doctor", "--quick", "--json"}).out);
+  EXPECT_GE(json["cores"], 1);
+  EXPECT_GT(json["memory_bytes"], 0);
+  EXPECT_TRUE(json["precisions"].contains("bf16"));
+  EXPECT_TRUE(json["advice"].is_array());
+}
+
+// What bash offers for a line, by running its script with the variables that bash would set.
+std::string offered(const Program& program, const std::string& line) {
+  const std::string script = "source <(" + stretto::testing::shell_quoted(Program::path()) +
+                             " completion bash)\n"
+                             "compopt() { :; }\n"
+                             "COMP_LINE=" +
+                             stretto::testing::shell_quoted(line) +
+                             "\n"
+                             "COMP_POINT=${#COMP_LINE}\n"
+                             "read -ra COMP_WORDS <<< \"$COMP_LINE\"\n"
+                             "[[ $COMP_LINE == *' ' ]] && COMP_WORDS+=('')\n"
+                             "COMP_CWORD=$((${#COMP_WORDS[@]} - 1))\n"
+                             "_stretto\n"
+                             "echo \"${COMPREPLY[*]}\"\n";
+  const auto outcome = program.shell("bash -c " + stretto::testing::shell_quoted(script));
+  EXPECT_EQ(outcome.err, "");
+  return outcome.out;
+}
+
+TEST(CompletionCommand, BashOffersCommandsOptionsKeysAndValues) {
+  const Program program;
+  EXPECT_EQ(offered(program, "stretto tr"), "train\n");
+  EXPECT_EQ(offered(program, "stretto train --"), "--help --run --extend --quiet\n");
+  EXPECT_EQ(offered(program, "stretto train my.toml schedule.w"),
+            "schedule.warmup_steps= schedule.warmup_init_lr=\n");
+  EXPECT_EQ(offered(program, "stretto train my.toml optim.name=a"), "adam adamw\n");
+  EXPECT_EQ(offered(program, "stretto infer run decode.m"),
+            "decode.method= decode.max_len_a= decode.max_len_b= decode.min_len= "
+            "decode.max_tokens=\n");
+  EXPECT_EQ(offered(program, "stretto tokenizer en"), "encode\n");
+}
+
+TEST(CompletionCommand, ZshAndFishNameEveryCommandOptionAndKey) {
+  const Program program;
+  for (const char* shell : {"zsh", "fish"}) {
+    const auto script = program.run({"completion", shell}).out;
+    for (const char* name : kCommands) EXPECT_TRUE(has(script, name)) << shell << " " << name;
+    for (const char* word : {"schedule.warmup_steps=", "extend", "checkpoint", "adamw"}) {
+      EXPECT_TRUE(has(script, word)) << shell << " " << word;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace stretto

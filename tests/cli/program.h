@@ -1,0 +1,57 @@
+#pragma once
+
+#include <sys/wait.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "tests/config/temp_folder.h"
+
+namespace stretto::testing {
+
+struct Outcome {
+  int code = -1;
+  std::string out, err;
+};
+
+inline std::string shell_quoted(const std::string& word) {
+  std::string out = "'";
+  for (const char c : word) out += c == '\'' ? "'\\''" : std::string(1, c);
+  return out + "'";
+}
+
+inline std::string text_of(const std::filesystem::path& path) {
+  std::ostringstream text;
+  text << std::ifstream(path, std::ios::binary).rdbuf();
+  return text.str();
+}
+
+/// The built program, with stdin, stdout and stderr in files of a folder of its own.
+class Program {
+ public:
+  static std::string path() { return std::string(STRETTO_BINARY_DIR) + "/stretto"; }
+
+  Outcome run(const std::vector<std::string>& words, const std::string& input = "") const {
+    std::string line = shell_quoted(path());
+    for (const auto& word : words) line += " " + shell_quoted(word);
+    return shell(line, input);
+  }
+
+  Outcome shell(const std::string& command, const std::string& input = "") const {
+    const std::string in = folder.write("stdin", input);
+    const auto out = folder.path() / "stdout", err = folder.path() / "stderr";
+    const std::string line = "cd " + shell_quoted(folder.path()) + " && { " + command + "\n} <" +
+                             shell_quoted(in) + " >" + shell_quoted(out) + " 2>" +
+                             shell_quoted(err);
+    const int status = std::system(line.c_str());
+    return {WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status), text_of(out),
+            text_of(err)};
+  }
+
+  TempFolder folder;
+};
+
+}  // namespace stretto::testing

@@ -1,0 +1,258 @@
+#include "config/load.h"
+
+#include <gtest/gtest.h>
+
+#include "base/error.h"
+#include "config/toml_file.h"
+#include "tests/config/sample_options.h"
+#include "tests/config/temp_folder.h"
+
+namespace stretto::config {
+namespace {
+
+using stretto::testing::House;
+using stretto::testing::TempFolder;
+
+/// What came of reading a configuration.
+struct Result {
+  House house;
+  Origins origins;
+  std::vector<Problem> problems;
+
+  std::string message() const {
+    try {
+      throw_problems(problems);
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), ExitCode::kUsage);
+      return error.message();
+    }
+    return "";
+  }
+};
+
+Result read_text(const std::string& text, const std::vector<std::string>& overrides = {}) {
+  Result result;
+  House fallback;
+  const auto schema = schema_of(result.house), defaults = schema_of(fallback);
+  result.origins = load_text(text, "a.toml", "/base", overrides, schema, defaults, result.problems);
+  return result;
+}
+
+Result read_path(const std::filesystem::path& path,
+                 const std::vector<std::string>& overrides = {}) {
+  Result result;
+  House fallback;
+  const auto schema = schema_of(result.house), defaults = schema_of(fallback);
+  result.origins = load_file(path, overrides, schema, defaults, result.problems);
+  return result;
+}
+
+TEST(ConfigLoad, FillsEveryTypeOfKey) {
+  const auto result = read_text(
+      "[oven]\nheat = 210.5\nminutes = 1_000\nfan = true\nmode = \"grill\"\n"
+      "trays = [\"/a\", \"/b\"]\nweights = [1, 2.5]\n"
+      "[kitchen]\nupper = { height = 3 }\n[kitchen.lower]\nheight = 5\n");
+  EXPECT_EQ(result.message(), "");
+  EXPECT_EQ(result.house.oven.heat, 210.5);
+  EXPECT_EQ(result.house.oven.minutes, 1000);
+  EXPECT_TRUE(result.house.oven.fan);
+  EXPECT_EQ(result.house.oven.mode, "grill");
+  EXPECT_EQ(result.house.oven.trays, (std::vector<std::string>{"/a", "/b"}));
+  EXPECT_EQ(result.house.oven.weights, (std::vector<double>{1, 2.5}));
+  EXPECT_EQ(result.house.kitchen.upper.height, 3);
+  EXPECT_EQ(result.house.kitchen.lower.height, 5);
+  EXPECT_EQ(result.house.kitchen.moisture, 0.5);
+}
+
+TEST(ConfigLoad, TakesAnIntegerForANumberButNeverANumberForAnInteger) {
+  EXPECT_EQ(read_text("[oven]\nheat = 200\n").house.oven.heat, 200);
+  EXPECT_EQ(read_text("[oven]\nminutes = 1e3\n").message(),
+            "a.toml:2:1: `oven.minutes` must be an integer, got the number 1000\n"
+            "  write 1000; how long (integer, default 20, in minutes)");
+  EXPECT_EQ(read_text("[oven]\nminutes = 2.5\n").message(),
+            "a.toml:2:1: `oven.minutes` must be an integer, got the number 2.5\n"
+            "  how long (integer, default 20, in minutes)");
+}
+
+TEST(ConfigLoad, NamesAnUnknownKeyWithPlaceAndSuggestion) {
+  EXPECT_EQ(read_text("[oven]\nheat = 100\n  minute = 3\n").message(),
+            "a.toml:3:3: unknown key `oven.minute`\n"
+            "  did you mean `oven.minutes`? (integer, default 20, in minutes)");
+  EXPECT_EQ(read_text("[ofen]\nheat = 100\n").message(),
+            "a.toml:1:2: unknown section `ofen`\n"
+            "  did you mean `oven`?");
+  EXPECT_EQ(read_text("[garden]\ntrees = 100\n").message(),
+            "a.toml:1:2: unknown section `garden`\n"
+            "  sections: oven, kitchen");
+}
+
+TEST(ConfigLoad, SaysWhatAWrongValueIsAndWhatIsAllowed) {
+  EXPECT_EQ(read_text("[oven]\nheat = 500\n").message(),
+            "a.toml:2:1: `oven.heat` must be in [50, 300], got 500.0\n"
+            "  how hot (number, default 180.0, in degrees)");
+  EXPECT_EQ(read_text("[oven]\nheat = \"hot\"\n").message(),
+            "a.toml:2:1: `oven.heat` must be a number, got the string \"hot\"\n"
+            "  how hot (number, default 180.0, in degrees)");
+  EXPECT_EQ(read_text("[oven]\nmode = \"gril\"\n").message(),
+            "a.toml:2:1: `oven.mode` must be one of bake, grill, defrost, got \"gril\"\n"
+            "  did you mean \"grill\"?");
+  EXPECT_EQ(read_text("[oven]\nfan = \"true\"\n").message(),
+            "a.toml:2:1: `oven.fan` must be true or false, got the string \"true\"\n"
+            "  leave the quotes out; whether air moves (true or false, default false)");
+  EXPECT_EQ(read_text("oven = 3\n").message(),
+            "a.toml:1:1: `oven` is a section, got the integer 3\n"
+            "  write [oven] and its keys below it");
+  EXPECT_EQ(read_text("[oven]\nheat = nan\n").problems.size(), 1u);
+  EXPECT_EQ(read_text("[oven]\nheat = 2026-01-01\n").problems.size(), 1u);
+  EXPECT_EQ(read_text("[[oven]]\nheat = 60\n").problems.size(), 1u);
+}
+
+TEST(ConfigLoad, ReportsAllProblemsAtOnce) {
+  const auto result = read_text("[oven]\nheat = 10\nmode = 3\nfn = true\n[kitchn]\n",
+                                {"oven.minutes=0", "oven.trais=x", "nonsense"});
+  EXPECT_EQ(result.problems.size(), 7u);
+  const std::string message = result.message();
+  for (const char* word : {"a.toml:2:1: `oven.heat`", "a.toml:3:1: `oven.mode`",
+                           "a.toml:4:1: unknown key `oven.fn`", "did you mean `oven.fan`",
+                           "a.toml:5:2: unknown section `kitchn`", "`oven.minutes` must be >= 1",
+                           "did you mean `oven.trays`", "is not section.key=value", "\n7 errors"}) {
+    EXPECT_NE(message.find(word), std::string::npos) << word << "\nin\n" << message;
+  }
+}
+
+TEST(ConfigLoad, PlacesASyntaxErrorAndStillReadsTheOverrides) {
+  const auto result = read_text("[oven]\nheat = = 3\n", {"oven.minutes=0"});
+  ASSERT_EQ(result.problems.size(), 2u);
+  EXPECT_EQ(result.problems[0].place, "a.toml:2:8");
+  EXPECT_EQ(result.problems[0].hint, "the file is not valid TOML");
+}
+
+TEST(ConfigLoad, OverridesAreTomlAndStringsNeedNoQuotes) {
+  const auto result =
+      read_text("[oven]\nheat = 100\n",
+                {"oven.heat=120", "oven.mode=grill", "oven.fan=true", "oven.weights=[1, 2]",
+                 "oven.trays=/some/file", "kitchen.upper={height = 4}", "oven.minutes = 7"});
+  EXPECT_EQ(result.message(), "");
+  EXPECT_EQ(result.house.oven.heat, 120);
+  EXPECT_EQ(result.house.oven.mode, "grill");
+  EXPECT_TRUE(result.house.oven.fan);
+  EXPECT_EQ(result.house.oven.weights, (std::vector<double>{1, 2}));
+  EXPECT_EQ(result.house.oven.trays, (std::vector<std::string>{"/some/file"}));
+  EXPECT_EQ(result.house.kitchen.upper.height, 4);
+  EXPECT_EQ(result.house.oven.minutes, 7);
+  EXPECT_TRUE(result.origins.overridden("oven.heat"));
+  EXPECT_FALSE(result.origins.overridden("kitchen.lower.height"));
+}
+
+TEST(ConfigLoad, AStringOverrideIsTakenAsItStands) {
+  EXPECT_EQ(read_text("", {"oven.recipe=/a/2024"}).house.oven.recipe, "/a/2024");
+  EXPECT_EQ(read_text("", {"oven.recipe='/a b'"}).house.oven.recipe, "/a b");
+  EXPECT_EQ(read_text("", {"oven.recipe="}).house.oven.recipe, "");
+  EXPECT_EQ(read_text("", {"oven.recipe=/a=b"}).house.oven.recipe, "/a=b");
+  EXPECT_EQ(read_text("", {"oven.recipe=\"/a"}).problems.size(), 1u);
+}
+
+TEST(ConfigLoad, AnOverrideCannotSmuggleInASecondKey) {
+  const auto result = read_text("", {"oven.heat=100\nw = 3"});
+  EXPECT_EQ(result.problems.size(), 1u);
+  EXPECT_EQ(result.house.oven.heat, 180);
+}
+
+TEST(ConfigLoad, RemembersWhereEachValueCameFrom) {
+  const auto result = read_text("[oven]\n\n   heat = 100\n", {"oven.fan=true"});
+  EXPECT_EQ(result.origins.of("oven.heat"), "a.toml:3:4: `oven.heat`");
+  EXPECT_EQ(result.origins.of("oven.fan"), "command line, `oven.fan=true`: `oven.fan`");
+  EXPECT_EQ(result.origins.of("oven.mode"), "`oven.mode` (default)");
+}
+
+TEST(ConfigLoad, PathsAreRelativeToTheFileThatStatesThem) {
+  const auto result = read_text(
+      "[oven]\ntrays = [\"x/../a.txt\", \"b.zip:in/../side\", \"/abs\"]\nrecipe = \"../r\"\n",
+      {"oven.recipe=here"});
+  EXPECT_EQ(result.house.oven.trays,
+            (std::vector<std::string>{"/base/a.txt", "/base/b.zip:in/../side", "/abs"}));
+  EXPECT_EQ(result.house.oven.recipe, (std::filesystem::current_path() / "here").string());
+  EXPECT_EQ(absolute_path("", "/base"), "");
+}
+
+TEST(ConfigLoad, IncludedFilesComeFirstAndKeepTheirOwnPaths) {
+  const TempFolder folder;
+  folder.write("base/one.toml", "[oven]\nheat = 100\nminutes = 10\nrecipe = \"r.txt\"\n");
+  folder.write("two.toml", "[oven]\nminutes = 11\n");
+  const auto path = folder.write(
+      "top.toml", "include = [\"base/one.toml\", \"two.toml\"]\n[oven]\nmode = \"grill\"\n");
+  const auto result = read_path(path);
+  EXPECT_EQ(result.message(), "");
+  EXPECT_EQ(result.house.oven.heat, 100);
+  EXPECT_EQ(result.house.oven.minutes, 11);
+  EXPECT_EQ(result.house.oven.mode, "grill");
+  EXPECT_EQ(result.house.oven.recipe, (folder.path() / "base/r.txt").string());
+  EXPECT_EQ(result.origins.of("oven.heat"),
+            (folder.path() / "base/one.toml").string() + ":2:1: `oven.heat`");
+}
+
+TEST(ConfigLoad, AnIncludeThatGoesRoundIsAnError) {
+  const TempFolder folder;
+  const auto path = folder.write("a.toml", "include = \"b.toml\"\n");
+  folder.write("b.toml", "include = \"./a.toml\"\n");
+  const auto message = read_path(path).message();
+  EXPECT_NE(message.find("b.toml:1:11: `include` of "), std::string::npos) << message;
+  EXPECT_NE(message.find("goes round in a circle"), std::string::npos) << message;
+}
+
+TEST(ConfigLoad, IncludesThatDoubleAtEachLevelAreBounded) {
+  const TempFolder folder;
+  for (int i = 0; i < 12; ++i) {
+    const std::string next = std::to_string(i + 1) + ".toml";
+    folder.write(std::to_string(i) + ".toml", "include = [\"" + next + "\", \"" + next + "\"]\n");
+  }
+  folder.write("12.toml", "");
+  const auto result = read_path(folder.path() / "0.toml");
+  ASSERT_EQ(result.problems.size(), 1u);
+  EXPECT_NE(result.message().find("more than 64 files"), std::string::npos);
+}
+
+TEST(ConfigLoad, AMissingFileIsNamedWithTheIncludeThatWantsIt) {
+  const TempFolder folder;
+  const auto path = folder.write("a.toml", "\ninclude = \"gone.toml\"\n");
+  const auto message = read_path(path).message();
+  EXPECT_EQ(message, path + ":2:11: no configuration file " +
+                         (folder.path() / "gone.toml").string() +
+                         "\n  `include` is relative to the file that states it");
+  EXPECT_EQ(read_path("/nowhere/x.toml").message(), "no configuration file /nowhere/x.toml");
+  EXPECT_EQ(read_path(folder.path()).problems.size(), 1u);
+}
+
+TEST(ConfigLoad, RefusesWhatIsTooLargeTooDeepOrNoText) {
+  EXPECT_NE(read_text(std::string((1 << 20) + 1, '#')).message().find("larger than"),
+            std::string::npos);
+  EXPECT_NE(read_text("a = \"\xff\"\n").message().find("not UTF-8"), std::string::npos);
+  for (const std::string& deep : {std::string(500'000, '['), std::string("[a") + [] {
+                                    std::string dots;
+                                    for (int i = 0; i < 200'000; ++i) dots += ".a";
+                                    return dots;
+                                  }() + "]\n"}) {
+    EXPECT_NE(read_text(deep).message().find("nested deeper than 16"), std::string::npos);
+  }
+  EXPECT_EQ(read_text("", {"oven.trays=" + std::string(100'000, '[')}).problems.size(), 1u);
+}
+
+TEST(ConfigLoad, ThousandsOfUnknownKeysAreToldQuicklyAndInPart) {
+  std::string text = "[oven]\n";
+  for (int i = 0; i < 20'000; ++i) text += "k" + std::to_string(i) + " = 1\n";
+  const auto result = read_text(text);
+  EXPECT_EQ(result.problems.size(), 20'000u);
+  const auto message = result.message();
+  EXPECT_LT(message.size(), 20'000u);
+  EXPECT_NE(message.find("20000 errors, the first 50 are above"), std::string::npos);
+}
+
+TEST(ConfigLoad, CountsNestingOutsideStringsAndComments) {
+  EXPECT_EQ(toml_nesting("a = [[1, 2], [{b = 3}]]"), 3);
+  EXPECT_EQ(toml_nesting("a = \"[[[[\" # [[[[\nb = '''\n[[[[\n'''\n"), 0);
+  EXPECT_EQ(toml_nesting("a = \"\\\"[[[\"\n[x.y.z]\n"), 2);
+  EXPECT_EQ(toml_nesting("a = \"\"\"x\\\"\"\"[\"\"\"\n"), 0);
+}
+
+}  // namespace
+}  // namespace stretto::config

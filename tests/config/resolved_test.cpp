@@ -1,0 +1,83 @@
+#include "config/resolved.h"
+
+#include <gtest/gtest.h>
+
+#include "config/load.h"
+#include "tests/config/sample_options.h"
+
+namespace stretto::config {
+namespace {
+
+using stretto::testing::House;
+
+House unusual() {
+  House house;
+  house.oven.heat = 123.456;
+  house.oven.minutes = 9007199254740993;
+  house.oven.fan = true;
+  house.oven.mode = "defrost";
+  house.oven.trays = {"/a \"b\"\\c", "/\xC3\xA9\t"};
+  house.oven.weights = {1.0 / 3, 1e-300, 5};
+  house.oven.recipe = "/x # no comment";
+  house.kitchen.lower.height = 5;
+  return house;
+}
+
+TEST(ConfigResolved, ReadsBackToTheSameValues) {
+  House before = unusual(), after, fallback;
+  const auto defaults = schema_of(fallback);
+  for (const Schema* comments : {static_cast<const Schema*>(nullptr), &defaults}) {
+    const std::string text = to_toml(schema_of(before), comments);
+    std::vector<Problem> problems;
+    after = House();
+    load_text(text, "x", "/elsewhere", {}, schema_of(after), defaults, problems);
+    EXPECT_TRUE(problems.empty()) << problems.front().what;
+    EXPECT_EQ(to_toml(schema_of(after), comments), text);
+    EXPECT_EQ(after.oven.minutes, before.oven.minutes);
+    EXPECT_EQ(after.oven.weights, before.oven.weights);
+    EXPECT_EQ(after.oven.trays, before.oven.trays);
+    EXPECT_EQ(after.oven.recipe, before.oven.recipe);
+  }
+}
+
+TEST(ConfigResolved, HoldsEveryKeyWithDefaultAndUnit) {
+  House house;
+  house.oven.heat = 200;
+  const auto schema = schema_of(house);
+  House fallback;
+  const auto defaults = schema_of(fallback);
+  EXPECT_EQ(to_toml(schema, &defaults),
+            "[oven]\n"
+            "heat = 200.0  # default 180.0 degrees; how hot\n"
+            "minutes = 20  # default 20 minutes; how long\n"
+            "fan = false  # default false; whether air moves\n"
+            "mode = \"bake\"  # default \"bake\"; what it does\n"
+            "trays = []  # default []; what is inside\n"
+            "weights = []  # default []; of each tray\n"
+            "recipe = \"\"  # default \"\"; a file\n"
+            "\n[kitchen]\n"
+            "moisture = 0.5  # default 0.5; share of water in the air\n"
+            "\n[kitchen.upper]\n"
+            "height = 2  # default 2; from below\n"
+            "\n[kitchen.lower]\n"
+            "height = 2  # default 2; from below\n");
+}
+
+TEST(ConfigResolved, OnlyFixedKeysMakeAnotherExperiment) {
+  House a, b;
+  b.oven.minutes = 99;  // free
+  EXPECT_EQ(fixed_hash(schema_of(a), {}), fixed_hash(schema_of(b), {}));
+  EXPECT_TRUE(differences(schema_of(a), schema_of(b), {}).empty());
+  EXPECT_NE(fixed_hash(schema_of(a), {"oven.minutes"}), fixed_hash(schema_of(b), {"oven.minutes"}));
+  EXPECT_EQ(differences(schema_of(a), schema_of(b), {"oven.minutes"}),
+            (std::vector<std::string>{"oven.minutes: 20 in the run, 99 now"}));
+  b.oven.heat = 200;
+  b.kitchen.upper.height = 3;
+  EXPECT_NE(fixed_hash(schema_of(a), {}), fixed_hash(schema_of(b), {}));
+  EXPECT_EQ(differences(schema_of(a), schema_of(b), {}),
+            (std::vector<std::string>{"oven.heat: 180.0 in the run, 200.0 now",
+                                      "kitchen.upper.height: 2 in the run, 3 now"}));
+}
+
+}  // namespace
+}  // namespace stretto::config

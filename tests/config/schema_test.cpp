@@ -1,0 +1,112 @@
+#include "config/schema.h"
+
+#include <gtest/gtest.h>
+
+#include <limits>
+
+#include "tests/config/sample_options.h"
+
+namespace stretto::config {
+namespace {
+
+using stretto::testing::House;
+using stretto::testing::KitchenOptions;
+using stretto::testing::OvenOptions;
+
+struct Forgetful {
+  int64_t told = 0;
+  int64_t forgotten = 0;
+  static auto fields() { return std::tuple{field(&Forgetful::told, "told", "")}; }
+};
+
+TEST(ConfigSchema, AForgottenMemberIsNoticedWhenCompiling) {
+  static_assert(!lists_every_member<Forgetful>);
+  static_assert(lists_every_member<OvenOptions>);
+  static_assert(lists_every_member<KitchenOptions>);
+  static_assert(lists_every_member<House>);
+  static_assert(detail::member_count<OvenOptions>() == 7);
+  static_assert(detail::member_count<KitchenOptions>() == 3);
+}
+
+TEST(ConfigSchema, ListsKeysAndSectionsWithTheirPathsInOrder) {
+  House house;
+  const Schema schema = schema_of(house);
+  std::string keys, sections;
+  for (const auto& key : schema.keys) keys += key.path + " ";
+  for (const auto& section : schema.sections) sections += section.path + " ";
+  EXPECT_EQ(keys,
+            "oven.heat oven.minutes oven.fan oven.mode oven.trays oven.weights oven.recipe "
+            "kitchen.upper.height kitchen.lower.height kitchen.moisture ");
+  EXPECT_EQ(sections, "oven kitchen kitchen.upper kitchen.lower ");
+  EXPECT_EQ(schema.find("oven.cold"), nullptr);
+  EXPECT_EQ(schema.find_section("oven.heat"), nullptr);
+}
+
+TEST(ConfigSchema, PointsIntoTheObjectThatItWasMadeFor) {
+  House house;
+  const Schema schema = schema_of(house);
+  *std::get<int64_t*>(schema.find("kitchen.lower.height")->value) = 4;
+  EXPECT_EQ(house.kitchen.lower.height, 4);
+  EXPECT_EQ(house.kitchen.upper.height, 2);
+}
+
+TEST(ConfigSchema, WritesNumbersAsPeopleDo) {
+  EXPECT_EQ(number_text(0.0005), "0.0005");
+  EXPECT_EQ(number_text(1e-7), "1e-7");
+  EXPECT_EQ(number_text(1.25e-6), "1.25e-6");
+  EXPECT_EQ(number_text(3), "3");
+  EXPECT_EQ(number_text(-2.5), "-2.5");
+  EXPECT_EQ(number_text(0), "0");
+  EXPECT_EQ(number_text(1e20), "1e20");
+  EXPECT_EQ(number_text(0.1), "0.1");
+  for (const double value : {1.0 / 3, 6.02e23, 1e-300, 123456.789}) {
+    EXPECT_EQ(std::stod(number_text(value)), value);
+  }
+}
+
+TEST(ConfigSchema, WritesValuesAsTomlDoes) {
+  House house;
+  house.oven.heat = 200;
+  house.oven.mode = "a \"quoted\" \\ word\n";
+  house.oven.trays = {"x", "y z"};
+  house.oven.weights = {1, 0.5};
+  const Schema schema = schema_of(house);
+  const auto text = [&](const char* key) { return value_text(schema.find(key)->value); };
+  EXPECT_EQ(text("oven.heat"), "200.0");
+  EXPECT_EQ(text("oven.minutes"), "20");
+  EXPECT_EQ(text("oven.fan"), "false");
+  EXPECT_EQ(text("oven.mode"), R"("a \"quoted\" \\ word\u000A")");
+  EXPECT_EQ(text("oven.trays"), R"(["x", "y z"])");
+  EXPECT_EQ(text("oven.weights"), "[1.0, 0.5]");
+}
+
+TEST(ConfigSchema, SaysWhichValuesAreAllowed) {
+  House house;
+  const Schema schema = schema_of(house);
+  EXPECT_EQ(range_text(*schema.find("oven.heat")), "in [50, 300]");
+  EXPECT_EQ(range_text(*schema.find("oven.minutes")), ">= 1");
+  EXPECT_EQ(range_text(*schema.find("oven.weights")), "> 0");
+  EXPECT_EQ(range_text(*schema.find("oven.mode")), "one of bake, grill, defrost");
+  EXPECT_EQ(range_text(*schema.find("kitchen.moisture")), "in [0, 1)");
+  EXPECT_EQ(range_text(*schema.find("oven.fan")), "");
+}
+
+TEST(ConfigSchema, BoundsBelongToTheRangeOrNotAsDeclared) {
+  House house;
+  const Schema schema = schema_of(house);
+  const auto error_at = [&](double moisture) {
+    house.kitchen.moisture = moisture;
+    return range_error(*schema.find("kitchen.moisture"));
+  };
+  EXPECT_EQ(error_at(0), "");
+  EXPECT_EQ(error_at(0.999), "");
+  EXPECT_EQ(error_at(1), "must be in [0, 1), got 1.0");
+  EXPECT_EQ(error_at(-0.001), "must be in [0, 1), got -0.001");
+  EXPECT_NE(error_at(std::numeric_limits<double>::quiet_NaN()), "");
+  EXPECT_NE(error_at(std::numeric_limits<double>::infinity()), "");
+  house.oven.weights = {1, 0};
+  EXPECT_EQ(range_error(*schema.find("oven.weights")), "must be > 0, got [1.0, 0.0]");
+}
+
+}  // namespace
+}  // namespace stretto::config

@@ -1,0 +1,161 @@
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "tests/data/corpus_fixture.h"
+
+namespace stretto::data {
+namespace {
+
+class Batches : public CorpusFixture {
+ protected:
+  using Order = std::vector<std::vector<int64_t>>;
+  static Order order(const BatchSource& source, int64_t epoch) {
+    Order ids;
+    for (int64_t i = 0; i < source.num_batches(); ++i) {
+      ids.push_back(source.load(epoch, i).sample_ids);
+    }
+    return ids;
+  }
+  static std::vector<int64_t> flat_sorted(const Order& order) {
+    std::vector<int64_t> all;
+    for (const auto& batch : order) all.insert(all.end(), batch.begin(), batch.end());
+    std::sort(all.begin(), all.end());
+    return all;
+  }
+  static std::vector<int64_t> up_to(int64_t n) {
+    std::vector<int64_t> all(static_cast<size_t>(n));
+    for (int64_t i = 0; i < n; ++i) all[static_cast<size_t>(i)] = i;
+    return all;
+  }
+};
+
+TEST_F(Batches, HoldEveryPairOnceInEveryEpoch) {
+  DataOptions o = options(5000);
+  o.train_weights = {1.5};
+  const auto corpus = open(o);
+  const auto source = make_train_batches(corpus, o, 11);
+  for (const int64_t epoch : {0, 1, 2, 1000}) {
+    EXPECT_EQ(flat_sorted(order(*source, epoch)), up_to(corpus->num_pairs()));
+  }
+}
+
+TEST_F(Batches, HoldTheTokensOfTheirPairs) {
+  const DataOptions o = options(800);
+  const auto corpus = open(o);
+  const auto source = make_train_batches(corpus, o, 11);
+  for (int64_t i = 0; i < source->num_batches(); ++i) {
+    const Batch batch = source->load(3, i);
+    ASSERT_EQ(batch.src.num_sequences(), batch.num_sequences());
+    ASSERT_EQ(batch.tgt.num_sequences(), batch.num_sequences());
+    for (int64_t k = 0; k < batch.num_sequences(); ++k) {
+      const auto slice = [k](const PackedTokens& side) {
+        return std::vector<int64_t>(side.ids.begin() + side.offsets[k],
+                                    side.ids.begin() + side.offsets[k + 1]);
+      };
+      EXPECT_EQ(slice(batch.src), corpus->src(batch.sample_ids[k]));
+      EXPECT_EQ(slice(batch.tgt), corpus->tgt(batch.sample_ids[k]));
+    }
+  }
+}
+
+TEST_F(Batches, NeverExceedTheirBoundsAndFillThem) {
+  DataOptions o = options(5000);
+  for (const int64_t max_tokens : {13, 64, 300}) {
+    o.max_tokens = max_tokens;
+    const auto source = make_train_batches(open(o), o, 1);
+    int64_t tokens = 0;
+    for (int64_t i = 0; i < source->num_batches(); ++i) {
+      const Batch batch = source->load(0, i);
+      const int64_t most = std::max(batch.src.num_tokens(), batch.tgt.num_tokens());
+      EXPECT_LE(most, max_tokens);
+      EXPECT_GE(batch.num_sequences(), 1);
+      tokens += most;
+    }
+    if (max_tokens == 300) {
+      EXPECT_GT(tokens, source->num_batches() * 270);  // nine tenths full
+    }
+  }
+  o.max_sentences = 3;
+  const auto few = make_train_batches(open(o), o, 1);
+  for (int64_t i = 0; i < few->num_batches(); ++i) EXPECT_LE(few->load(0, i).num_sequences(), 3);
+}
+
+TEST_F(Batches, AreAPureFunctionOfSeedEpochAndIndex) {
+  DataOptions o = options(3000);
+  const auto one = make_train_batches(open(o, Split::kTrain, 1), o, 5);
+  o.cache_dir = (folder_ / "elsewhere").string();
+  const auto two = make_train_batches(open(o, Split::kTrain, 4), o, 5);
+  EXPECT_EQ(order(*one, 2), order(*two, 2));
+  EXPECT_EQ(one->load(9, 17).sample_ids, order(*two, 9)[17]);  // no need to walk there
+  EXPECT_NE(order(*one, 0), order(*one, 1));
+  EXPECT_NE(order(*one, 0), order(*make_train_batches(open(o), o, 6), 0));
+}
+
+TEST_F(Batches, MixPairsOfEqualLengthsAnewInEachEpoch) {
+  const DataOptions o = options(5000);
+  const auto source = make_train_batches(open(o), o, 5);
+  const auto as_sets = [&](int64_t epoch) {
+    std::set<std::set<int64_t>> sets;
+    for (const auto& batch : order(*source, epoch)) sets.emplace(batch.begin(), batch.end());
+    return sets;
+  };
+  EXPECT_NE(as_sets(0), as_sets(1));  // not the same batches in another order
+}
+
+TEST_F(Batches, StayInOrderForEvaluation) {
+  const DataOptions o = options(1000);
+  const auto corpus = open(o);
+  const auto source = make_eval_batches(corpus, 40);
+  const Order first = order(*source, 0);
+  EXPECT_EQ(first, order(*source, 5));
+  EXPECT_EQ(flat_sorted(first), up_to(1000));
+  std::pair<size_t, size_t> last{0, 0};
+  for (const auto& batch : first) {
+    for (const int64_t sample : batch) {
+      const std::pair shape{corpus->tgt(sample).size(), corpus->src(sample).size()};
+      EXPECT_LE(last, shape);
+      last = shape;
+    }
+  }
+}
+
+TEST_F(Batches, TakeAnOverlongPairAloneInEvaluationAndRefuseItInTraining) {
+  DataOptions o = options(200);
+  const auto corpus = open(o);
+  const auto source = make_eval_batches(corpus, 3);
+  EXPECT_EQ(flat_sorted(order(*source, 0)), up_to(200));
+  o.max_tokens = 3;
+  EXPECT_TRUE(contains(failure(ExitCode::kUsage, [&] { make_train_batches(corpus, o, 1); }),
+                       "data.max_tokens = 3"));
+}
+
+TEST_F(Batches, OfOnePairWork) {
+  const DataOptions o = options(1);
+  const auto source = make_train_batches(open(o), o, 1);
+  ASSERT_EQ(source->num_batches(), 1);
+  EXPECT_EQ(source->load(4, 0).sample_ids, std::vector<int64_t>{0});
+  EXPECT_THROW(source->load(0, 1), std::out_of_range);
+  EXPECT_THROW(source->load(0, -1), std::out_of_range);
+}
+
+// The order is a promise to every run that was ever started: when this table has to change, runs
+// can no longer be resumed or repeated, and the format version of checkpoints has to say so.
+TEST_F(Batches, KeepTheOrderThatTheyHaveAlwaysHad) {
+  DataOptions o = options(300);
+  o.max_tokens = 24;
+  const auto source = make_train_batches(open(o), o, 42);
+  const std::map<std::pair<int64_t, int64_t>, std::vector<int64_t>> golden{
+      {{0, 0}, {184, 148, 166}}, {{0, 1}, {146}},      {{0, 2}, {243}},
+      {{0, 3}, {212, 36}},       {{0, 4}, {264, 292}}, {{1, 0}, {262, 29}},
+      {{1, 1}, {7, 187}},        {{1, 2}, {141, 132}}, {{1, 3}, {96, 95, 294, 279, 186}},
+      {{1, 4}, {119}},
+  };
+  for (const auto& [place, ids] : golden) {
+    EXPECT_EQ(source->load(place.first, place.second).sample_ids, ids)
+        << "epoch " << place.first << ", batch " << place.second;
+  }
+}
+
+}  // namespace
+}  // namespace stretto::data

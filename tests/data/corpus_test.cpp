@@ -1,0 +1,368 @@
+#include "data/corpus.h"
+
+#include <sys/resource.h>
+#include <sys/wait.h>
+
+#include <atomic>
+#include <chrono>
+#include <csignal>
+#include <sstream>
+#include <stdexcept>
+
+#include "tests/data/corpus_fixture.h"
+
+namespace stretto::data {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// Does what another tokenizer does, and something more at the n-th line.
+class Interrupted final : public text::Tokenizer {
+ public:
+  Interrupted(std::shared_ptr<const text::Tokenizer> inner, int64_t line, void (*action)())
+      : inner_(std::move(inner)), line_(line), action_(action) {}
+  void encode(std::string_view line, std::vector<int64_t>& ids) const override {
+    if (++lines_ == line_) action_();
+    inner_->encode(line, ids);
+  }
+  std::string decode(const std::vector<int64_t>& ids) const override { return inner_->decode(ids); }
+  std::string piece(int64_t id) const override { return inner_->piece(id); }
+  int64_t size() const override { return inner_->size(); }
+  uint64_t fingerprint() const override { return inner_->fingerprint(); }
+
+ private:
+  std::shared_ptr<const text::Tokenizer> inner_;
+  int64_t line_;
+  void (*action_)();
+  mutable std::atomic<int64_t> lines_{0};
+};
+
+class CorpusCache : public CorpusFixture {
+ protected:
+  static std::vector<std::vector<int64_t>> contents(const Corpus& corpus) {
+    std::vector<std::vector<int64_t>> all;
+    for (int64_t i = 0; i < corpus.num_pairs(); ++i) {
+      all.push_back(corpus.src(i));
+      all.push_back(corpus.tgt(i));
+    }
+    return all;
+  }
+
+  /// What is in the lines of two texts, told without any of the machinery.
+  std::vector<std::vector<int64_t>> expected(const std::string& src, const std::string& tgt) const {
+    std::vector<std::vector<int64_t>> all;
+    std::istringstream src_lines(src), tgt_lines(tgt);
+    for (std::string s, t; std::getline(src_lines, s) && std::getline(tgt_lines, t);) {
+      for (const std::string& line : {s, t}) {
+        std::vector<int64_t> ids;
+        tokenizers_.src->encode(line, ids);
+        ids.push_back(text::kEos);
+        all.push_back(ids);
+      }
+    }
+    return all;
+  }
+
+  /// Files of the cache that are neither finished nor harmless.
+  std::vector<std::string> leftovers() const {
+    std::vector<std::string> names;
+    for (const auto& entry : fs::recursive_directory_iterator(folder_ / "cache")) {
+      const std::string name = entry.path().filename().string();
+      if (name.starts_with(".tmp")) names.push_back(name);
+    }
+    return names;
+  }
+
+  /// Runs `body` in a child process; @return its wait status
+  static int in_child(const std::function<void()>& body) {
+    const pid_t child = ::fork();
+    if (child == 0) {
+      try {
+        body();
+      } catch (...) {
+        ::_exit(3);
+      }
+      ::_exit(0);
+    }
+    int status = 0;
+    ::waitpid(child, &status, 0);
+    return status;
+  }
+
+  void interrupt(int64_t line, void (*action)()) {
+    tokenizers_.src = std::make_shared<Interrupted>(tokenizers_.tgt, line, action);
+  }
+};
+
+TEST_F(CorpusCache, HoldsEveryPairInOrder) {
+  const auto corpus = open(options(20000));
+  EXPECT_EQ(corpus->num_pairs(), 20000);
+  EXPECT_FALSE(corpus->from_cache());
+  EXPECT_EQ(contents(*corpus), expected(sentences(20000, 1), sentences(20000, 2)));
+  int64_t src_tokens = 0;
+  for (int64_t i = 0; i < corpus->num_pairs(); ++i) {
+    src_tokens += static_cast<int64_t>(corpus->src(i).size());
+  }
+  EXPECT_EQ(corpus->num_src_tokens(), src_tokens);
+  EXPECT_GT(corpus->cache_bytes(), 20000u * 12);
+  EXPECT_TRUE(leftovers().empty());
+}
+
+TEST_F(CorpusCache, DoesNotDependOnThreads) {
+  DataOptions o = options(9000);
+  const auto one = open(o, Split::kTrain, 1);
+  o.cache_dir = (folder_ / "other").string();
+  const auto five = open(o, Split::kTrain, 5);
+  EXPECT_FALSE(five->from_cache());
+  EXPECT_EQ(contents(*one), contents(*five));
+}
+
+TEST_F(CorpusCache, IsUsedAgainAndForEqualContentsElsewhere) {
+  DataOptions o = options(500);
+  const auto first = open(o);
+  EXPECT_TRUE(open(o)->from_cache());
+  o.train_src = {write("moved.src", sentences(500, 1))};
+  const auto moved = open(o);
+  EXPECT_TRUE(moved->from_cache());
+  EXPECT_EQ(moved->cache_path(), first->cache_path());
+  EXPECT_EQ(contents(*moved), contents(*first));
+  EXPECT_EQ(moved->filters().kept, 500);
+}
+
+TEST_F(CorpusCache, IsMadeAgainWhenAnythingThatShapesItChanges) {
+  DataOptions o = options(500);
+  open(o);
+  DataOptions shorter = o;
+  shorter.max_src_tokens = 8;
+  EXPECT_FALSE(open(shorter)->from_cache());
+  DataOptions ratio = o;
+  ratio.max_ratio = 2;
+  EXPECT_FALSE(open(ratio)->from_cache());
+  o.train_tgt = {write("train.tgt", sentences(500, 3))};  // same path, other text
+  const auto changed = open(o);
+  EXPECT_FALSE(changed->from_cache());
+  EXPECT_EQ(contents(*changed), expected(sentences(500, 1), sentences(500, 3)));
+  const auto fewer = text::make_vocabulary("w1\nw2\n", "other");
+  tokenizers_ = {.src = fewer, .tgt = fewer, .joint = true};
+  EXPECT_FALSE(open(o)->from_cache());
+}
+
+TEST_F(CorpusCache, RemembersTheHashOfAFileThatHasSettled) {
+  const DataOptions o = options(500);
+  for (const std::string& path : {o.train_src[0], o.train_tgt[0]}) {
+    fs::last_write_time(path, fs::file_time_type::clock::now() - std::chrono::hours(1));
+  }
+  open(o);
+  const auto files = fs::directory_iterator(folder_ / "cache" / "hashes");
+  EXPECT_EQ(std::distance(fs::begin(files), fs::end(files)), 2);
+  EXPECT_TRUE(open(o)->from_cache());
+  write("train.src", sentences(500, 9));  // changed a moment ago: read, not remembered
+  EXPECT_FALSE(open(o)->from_cache());
+}
+
+TEST_F(CorpusCache, KeepsTheTextOfEvaluationPairs) {
+  DataOptions o = options(5);
+  o.valid_src = {write("v.src", "w0 w1\r\n\nw2 \xFF\nw3\nw0 w1 w2 w3 w4\n")};
+  o.valid_tgt = {write("v.tgt", "w5\nw6\nw7\n w8 \nw9\n")};
+  o.max_src_tokens = 4;
+  const auto corpus = open(o, Split::kValid);
+  ASSERT_EQ(corpus->num_pairs(), 4);
+  EXPECT_EQ(corpus->src_text(0), "w0 w1");
+  EXPECT_EQ(corpus->src_text(1), "w2 \xEF\xBF\xBD");
+  EXPECT_EQ(corpus->tgt_text(2), " w8 ");
+  EXPECT_EQ(corpus->tgt_text(3), "w9");
+  EXPECT_EQ(corpus->src(3).size(), 4u);
+  EXPECT_EQ(corpus->src_text(3), "w0 w1 w2 w3 w4");
+  EXPECT_EQ(corpus->filters().empty, 1);
+  EXPECT_EQ(corpus->filters().truncated, 1);
+  EXPECT_EQ(corpus->filters().replaced, 1);
+  EXPECT_TRUE(open(o, Split::kValid)->from_cache());
+  EXPECT_EQ(open(o, Split::kValid)->tgt_text(3), "w9");
+  EXPECT_THROW(open(o)->src_text(0), std::logic_error);
+  EXPECT_THROW(corpus->src(4), std::out_of_range);
+}
+
+TEST_F(CorpusCache, JoinsSeveralFilesAndTsv) {
+  DataOptions o = options(3);
+  o.train_src.push_back(write("b.src", "w1\n"));
+  o.train_tgt.push_back(write("b.tgt", "w2\n"));
+  o.train_tsv = {write("c.tsv", "x\tw3\tw4 w5\n")};
+  o.src_column = 3;
+  o.tgt_column = 2;
+  const auto corpus = open(o);
+  ASSERT_EQ(corpus->num_pairs(), 5);
+  EXPECT_EQ(corpus->src(3), (std::vector<int64_t>{5, text::kEos}));
+  EXPECT_EQ(corpus->src(4), (std::vector<int64_t>{8, 9, text::kEos}));
+  EXPECT_EQ(corpus->tgt(4), (std::vector<int64_t>{7, text::kEos}));
+}
+
+TEST_F(CorpusCache, StoresLargeVocabulariesToo) {
+  std::string words;
+  for (int i = 0; i < 70000; ++i) words += word(i) + "\n";
+  tokenizers_.src = tokenizers_.tgt = text::make_vocabulary(words, "words");
+  DataOptions o = options(1);
+  o.train_src = {write("a", "w69999 w0\n")};
+  o.train_tgt = {write("b", "w65536\n")};
+  const auto corpus = open(o);
+  EXPECT_EQ(corpus->src(0), (std::vector<int64_t>{70003, 4, text::kEos}));
+  EXPECT_EQ(corpus->tgt(0), (std::vector<int64_t>{65540, text::kEos}));
+}
+
+TEST_F(CorpusCache, WeightsRepeatAndThin) {
+  DataOptions o = options(2000);
+  o.train_src.push_back(write("b.src", sentences(2000, 5)));
+  o.train_tgt.push_back(write("b.tgt", sentences(2000, 6)));
+  const auto plain = open(o);
+  o.train_weights = {2, 0.25};
+  const auto weighted = open(o);
+  EXPECT_TRUE(weighted->from_cache());  // the same tokens in another order
+  EXPECT_NEAR(static_cast<double>(weighted->num_pairs()), 4000 + 500, 80);
+  for (int64_t i = 0; i < 4000; ++i) EXPECT_EQ(weighted->src(i), plain->src(i / 2));
+  EXPECT_EQ(open(o, Split::kTrain, 2, 1)->num_pairs(), weighted->num_pairs());
+  const auto other = open(o, Split::kTrain, 2, 99);
+  EXPECT_NE(contents(*other), contents(*weighted));
+  o.train_weights = {1, 1};
+  EXPECT_EQ(contents(*open(o)), contents(*plain));
+  o.train_weights = {1};
+  EXPECT_TRUE(contains(failure(ExitCode::kUsage, [&] { open(o); }), "data.train_weights"));
+}
+
+TEST_F(CorpusCache, NamesBothCountsWhenTheSidesAreUnequal) {
+  DataOptions o = options(1);
+  o.train_src = {write("long.src", sentences(5000, 1))};
+  o.train_tgt = {write("short.tgt", sentences(1234, 2))};
+  for (int turn = 0; turn < 2; ++turn, std::swap(o.train_src, o.train_tgt)) {
+    const std::string said = failure(ExitCode::kBadData, [&] { open(o); });
+    EXPECT_TRUE(contains(said, "long.src has 5,000")) << said;
+    EXPECT_TRUE(contains(said, "short.tgt has 1,234")) << said;
+  }
+  EXPECT_TRUE(leftovers().empty());
+}
+
+TEST_F(CorpusCache, RefusesEmptyCorpora) {
+  DataOptions o = options(1);
+  o.train_src = {write("e.src", "")};
+  o.train_tgt = {write("e.tgt", "")};
+  EXPECT_TRUE(contains(failure(ExitCode::kBadData, [&] { open(o); }), "no lines"));
+  o.train_src = {write("e.src", "\n\n")};
+  o.train_tgt = {write("e.tgt", "w1\nw2\n")};
+  EXPECT_TRUE(contains(failure(ExitCode::kBadData, [&] { open(o); }), "empty 2"));
+  o.train_src.clear();
+  o.train_tgt.clear();
+  EXPECT_TRUE(contains(failure(ExitCode::kUsage, [&] { open(o); }), "data.train_src"));
+  o.train_src = {"a"};
+  EXPECT_TRUE(contains(failure(ExitCode::kUsage, [&] { open(o); }), "0"));
+  EXPECT_TRUE(leftovers().empty());
+}
+
+TEST_F(CorpusCache, ReportsTheFirstBadLineWhateverTheThreads) {
+  DataOptions o = options(1);
+  std::string src = sentences(20000, 1);
+  src += "w1 \xFF\n" + sentences(10, 4) + "w1 \xFF\n" + std::string("w1 \0\n", 5);
+  o.train_src = {write("bad.src", src)};
+  o.train_tgt = {write("bad.tgt", sentences(20013, 2))};
+  o.invalid_utf8 = "error";
+  for (const int64_t threads : {1, 4}) {
+    const std::string said = failure(ExitCode::kBadData, [&] { open(o, Split::kTrain, threads); });
+    EXPECT_TRUE(contains(said, "bad.src:20001: ")) << said;
+  }
+  o.invalid_utf8 = "skip";
+  EXPECT_TRUE(contains(failure(ExitCode::kBadData, [&] { open(o); }), "bad.src:20013:4: a NUL"));
+  EXPECT_TRUE(leftovers().empty());
+}
+
+TEST_F(CorpusCache, IsMadeAgainWhenItsFilesAreDamaged) {
+  const DataOptions o = options(500);
+  const auto before = contents(*open(o));
+  const fs::path folder = open(o)->cache_path();
+  fs::resize_file(folder / "ids.bin", 10);
+  EXPECT_FALSE(open(o)->from_cache());
+  std::fstream meta(folder / "meta.bin", std::ios::in | std::ios::out | std::ios::binary);
+  meta.seekp(20).put('?');
+  meta.close();
+  EXPECT_FALSE(open(o)->from_cache());
+  for (const auto& entry : fs::directory_iterator(folder)) {
+    if (entry.path().extension() == ".head") fs::resize_file(entry.path(), 24);
+  }
+  EXPECT_EQ(contents(*open(o)), before);
+  // Contents that no writer made are found before they become an index.
+  std::ofstream(folder / "ids.bin", std::ios::in | std::ios::binary) << "\xFF\xFF\xFF\xFF";
+  const auto damaged = open(o);
+  EXPECT_TRUE(contains(failure(ExitCode::kBadData, [&] { damaged->src(0); }), "damaged"));
+}
+
+TEST_F(CorpusCache, AKilledBuildLeavesNothingThatIsUsed) {
+  const DataOptions o = options(30000);
+  const auto good = tokenizers_;
+  interrupt(15000, [] { ::raise(SIGKILL); });
+  for (int turn = 0; turn < 2; ++turn) {
+    const int status = in_child([&] { open(o); });
+    ASSERT_TRUE(WIFSIGNALED(status));
+    EXPECT_FALSE(leftovers().empty());  // it did die in the middle
+  }
+  tokenizers_ = good;
+  const auto corpus = open(o);
+  EXPECT_FALSE(corpus->from_cache());
+  EXPECT_EQ(contents(*corpus), expected(sentences(30000, 1), sentences(30000, 2)));
+  EXPECT_TRUE(leftovers().empty());
+}
+
+TEST_F(CorpusCache, AFailedBuildLeavesNothing) {
+  const DataOptions o = options(2000);
+  interrupt(1500, [] { throw std::bad_alloc(); });
+  EXPECT_THROW(open(o), std::bad_alloc);
+  EXPECT_TRUE(leftovers().empty());
+}
+
+TEST_F(CorpusCache, SeveralProcessesMakeItOnce) {
+  const DataOptions o = options(20000);
+  std::vector<pid_t> children;
+  for (int i = 0; i < 4; ++i) {
+    const pid_t child = ::fork();
+    if (child == 0) {
+      int code = 3;
+      try {
+        const auto corpus = open(o);
+        code = corpus->num_pairs() == 20000 ? (corpus->src(7).empty() ? 4 : 0) : 5;
+        std::ofstream(folder_ / ("cached_" + std::to_string(i))) << corpus->from_cache();
+      } catch (...) {
+      }
+      ::_exit(code);
+    }
+    children.push_back(child);
+  }
+  for (const pid_t child : children) {
+    int status = 0;
+    ::waitpid(child, &status, 0);
+    EXPECT_EQ(status, 0);
+  }
+  EXPECT_EQ(contents(*open(o)), expected(sentences(20000, 1), sentences(20000, 2)));
+  EXPECT_TRUE(leftovers().empty());
+}
+
+TEST_F(CorpusCache, NoSpaceIsAnErrorAndLeavesNothing) {
+  const DataOptions o = options(30000);
+  const int status = in_child([&] {
+    ::signal(SIGXFSZ, SIG_IGN);
+    const rlimit small{.rlim_cur = 200'000, .rlim_max = 200'000};
+    ::setrlimit(RLIMIT_FSIZE, &small);
+    try {
+      open(o);
+    } catch (const Error& error) {
+      ::_exit(error.code() == ExitCode::kIo ? 42 : 43);
+    }
+  });
+  ASSERT_TRUE(WIFEXITED(status));
+  EXPECT_EQ(WEXITSTATUS(status), 42);
+  EXPECT_TRUE(leftovers().empty());
+  EXPECT_EQ(open(o)->num_pairs(), 30000);
+}
+
+TEST_F(CorpusCache, SaysWhenItsFolderCannotBeMade) {
+  DataOptions o = options(5);
+  o.cache_dir = o.train_src[0] + "/cache";  // below a file
+  EXPECT_TRUE(contains(failure(ExitCode::kIo, [&] { open(o); }), "cache"));
+}
+
+}  // namespace
+}  // namespace stretto::data

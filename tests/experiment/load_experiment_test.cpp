@@ -1,0 +1,205 @@
+#include "experiment/load_experiment.h"
+
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "config/describe.h"
+#include "experiment/experiment_schema.h"
+#include "experiment/rules.h"
+#include "tests/config/temp_folder.h"
+
+namespace stretto::experiment {
+namespace {
+
+namespace fs = std::filesystem;
+using stretto::testing::TempFolder;
+
+/// A folder with a configuration and the files that it names.
+struct Bench {
+  TempFolder folder;
+  std::string config;
+
+  explicit Bench(const std::string& more = "") {
+    for (const char* name : {"train.src", "train.tgt", "valid.src", "valid.tgt"}) {
+      folder.write(name, "a\n");
+    }
+    config = folder.write("my.toml",
+                          "[data]\n"
+                          "train_src = [\"train.src\"]\ntrain_tgt = [\"train.tgt\"]\n"
+                          "valid_src = [\"valid.src\"]\nvalid_tgt = [\"valid.tgt\"]\n"
+                          "[train]\nmax_steps = 9000\n" +
+                              more);
+  }
+};
+
+std::string message_of(const std::function<void()>& action) {
+  try {
+    action();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ExitCode::kUsage);
+    return error.message();
+  }
+  return "";
+}
+
+TEST(LoadExperiment, GivesOptionsAndAResolvedCopyWithAbsolutePaths) {
+  const Bench bench;
+  const auto loaded = load_experiment(bench.config, {"optim.lr=7e-4"});
+  EXPECT_EQ(loaded.options.optim.lr, 7e-4);
+  EXPECT_EQ(loaded.options.data.train_src.front(), (bench.folder.path() / "train.src").string());
+  EXPECT_NE(loaded.resolved_toml.find("lr = 0.0007  # default 0.0005; peak learning rate"),
+            std::string::npos);
+  EXPECT_EQ(loaded.config_hash.size(), 16u);
+}
+
+TEST(LoadExperiment, TheResolvedCopyReadsBackToTheSameExperimentFromAnywhere) {
+  const Bench bench("[schedule]\nname = \"cosine\"\n");
+  const auto loaded = load_experiment(bench.config, {"data.train_weights=0.25"});
+  const auto again = load_stored_experiment(loaded.resolved_toml, "/elsewhere/config.toml", {});
+  EXPECT_EQ(again.resolved_toml, loaded.resolved_toml);
+  EXPECT_EQ(again.config_hash, loaded.config_hash);
+  EXPECT_TRUE(
+      differences_from(loaded.resolved_toml, "x/config.toml", again.options, false).empty());
+}
+
+TEST(LoadExperiment, AStoredExperimentNeedsNoTrainingDataButTheFilesOfOverrides) {
+  std::string resolved;
+  {
+    const Bench bench;
+    resolved = load_experiment(bench.config, {}).resolved_toml;
+  }
+  EXPECT_EQ(message_of([&] { load_stored_experiment(resolved, "r/config.toml", {}); }), "");
+  const auto message = message_of([&] {
+    load_stored_experiment(resolved, "r/config.toml",
+                           {"data.test_src=/no/a", "data.test_tgt=/no/b"});
+  });
+  EXPECT_NE(message.find("no file /no/a"), std::string::npos) << message;
+}
+
+TEST(LoadExperiment, HashesDependOnFixedKeysOnly) {
+  const Bench bench;
+  const auto hash = [&](const std::vector<std::string>& overrides) {
+    return load_experiment(bench.config, overrides).config_hash;
+  };
+  const auto base = hash({});
+  EXPECT_EQ(hash({"train.max_steps=8000", "train.keep_last=7", "run.threads=3", "report.every=1"}),
+            base);
+  EXPECT_NE(hash({"optim.lr=0.1"}), base);
+  EXPECT_NE(hash({"run.seed=2"}), base);
+}
+
+TEST(LoadExperiment, TheLengthOfARunIsFixedWhereItShapesTheSchedule) {
+  const Bench bench;
+  for (const char* name : {"linear", "cosine", "polynomial"}) {
+    const std::string schedule = std::string("schedule.name=") + name;
+    const auto stored = load_experiment(bench.config, {schedule});
+    const auto longer = load_experiment(bench.config, {schedule, "train.max_steps=10000"});
+    EXPECT_NE(stored.config_hash, longer.config_hash);
+    EXPECT_EQ(differences_from(stored.resolved_toml, "r/config.toml", longer.options, false),
+              (std::vector<std::string>{"train.max_steps: 9000 in the run, 10000 now"}));
+    EXPECT_TRUE(
+        differences_from(stored.resolved_toml, "r/config.toml", longer.options, true).empty());
+    const auto pinned = load_experiment(bench.config, {schedule, "schedule.total_steps=9000"});
+    const auto pinned_longer = load_experiment(
+        bench.config, {schedule, "schedule.total_steps=9000", "train.max_steps=10000"});
+    EXPECT_EQ(pinned.config_hash, pinned_longer.config_hash);
+  }
+}
+
+TEST(LoadExperiment, DifferencesNameKeyAndBothValues) {
+  const Bench bench;
+  const auto stored = load_experiment(bench.config, {});
+  const auto now = load_experiment(bench.config, {"optim.lr=0.001", "optim.name=adamw"});
+  EXPECT_EQ(differences_from(stored.resolved_toml, "r/config.toml", now.options, false),
+            (std::vector<std::string>{"optim.name: \"adam\" in the run, \"adamw\" now",
+                                      "optim.lr: 0.0005 in the run, 0.001 now"}));
+}
+
+TEST(LoadExperiment, TellsTypesRangesRulesAndFilesTogether) {
+  const Bench bench(
+      "[optim]\nbeta1 = 1.5\nlr = \"fast\"\n[model]\nencoder = { num_heads = 7 }\n"
+      "[tokenizer]\nmodel = \"gone.model\"\n");
+  EXPECT_EQ(message_of([&] { load_experiment(bench.config, {}); }),
+            bench.config +
+                ":9:1: `optim.beta1` must be in [0, 1), got 1.5\n"
+                "  decay of the first moment (adam, adamw) (number, default 0.9)\n"
+                "error: " +
+                bench.config +
+                ":10:1: `optim.lr` must be a number, got the string \"fast\"\n"
+                "  peak learning rate (number, default 0.0005)\n"
+                "error: " +
+                bench.config +
+                ":12:13: `model.encoder.num_heads`: 7 heads do not divide "
+                "model.d_model = 512\n"
+                "  choose num_heads so that d_model / num_heads is a whole number\n"
+                "error: " +
+                bench.config + ":14:1: `tokenizer.model`: no file " +
+                (bench.folder.path() / "gone.model").string() +
+                "\n"
+                "  relative paths are relative to the file that states them\n"
+                "4 errors");
+}
+
+TEST(LoadExperiment, ASyntaxErrorIsNotDrownedInRules) {
+  const Bench bench("[optim\n");
+  const auto message = message_of([&] { load_experiment(bench.config, {}); });
+  EXPECT_EQ(message.find("never stop"), std::string::npos) << message;
+  EXPECT_NE(message.find("my.toml:8:7"), std::string::npos) << message;
+}
+
+TEST(LoadExperiment, EveryRecipeIsSoundButForItsFiles) {
+  size_t count = 0;
+  for (const char* folder : {"configs", "examples"}) {
+    for (const auto& entry :
+         fs::recursive_directory_iterator(fs::path(STRETTO_SOURCE_DIR) / folder)) {
+      if (entry.path().extension() != ".toml") continue;
+      // A model alone is a part of recipes.
+      if (entry.path().parent_path().filename() == "models") continue;
+      Experiment options, fallback;
+      std::vector<config::Problem> problems;
+      const auto origins = config::load_file(entry.path(), {}, experiment_schema(options),
+                                             experiment_schema(fallback), problems);
+      check_rules(options, origins, problems);
+      for (const auto& problem : problems) ADD_FAILURE() << problem.place << ": " << problem.what;
+      ++count;
+    }
+  }
+  EXPECT_GE(count, 5u);
+}
+
+TEST(LoadExperiment, TheReferenceInTheManualIsFresh) {
+  Experiment defaults;
+  const std::string fresh = config::reference_markdown(experiment_schema(defaults));
+  const fs::path page = fs::path(STRETTO_SOURCE_DIR) / "docs" / "config.md";
+  EXPECT_EQ(read_file(page), fresh)
+      << "docs/config.md is stale: stretto describe --markdown > docs/config.md";
+}
+
+TEST(LoadExperiment, TheJsonSchemaKnowsEveryKey) {
+  Experiment defaults;
+  const auto schema = experiment_schema(defaults);
+  const auto json = nlohmann::json::parse(config::json_schema(schema));
+  for (const auto& key : schema.keys) {
+    std::string pointer;
+    for (size_t at = 0; at <= key.path.size();) {
+      const size_t dot = std::min(key.path.find('.', at), key.path.size());
+      pointer += "/properties/" + key.path.substr(at, dot - at);
+      at = dot + 1;
+    }
+    EXPECT_TRUE(json.contains(nlohmann::json::json_pointer(pointer))) << key.path;
+  }
+}
+
+TEST(LoadExperiment, EveryDefaultIsInItsOwnRange) {
+  Experiment defaults;
+  for (const auto& key : experiment_schema(defaults).keys) {
+    EXPECT_EQ(config::range_error(key), "") << key.path;
+    EXPECT_FALSE(key.help.empty()) << key.path;
+  }
+}
+
+}  // namespace
+}  // namespace stretto::experiment

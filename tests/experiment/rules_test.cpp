@@ -1,0 +1,287 @@
+#include "experiment/rules.h"
+
+#include <gtest/gtest.h>
+
+#include <functional>
+
+#include "experiment/advice.h"
+#include "tests/config/temp_folder.h"
+
+namespace stretto::experiment {
+namespace {
+
+using Change = std::function<void(Experiment&)>;
+
+/// An experiment that breaks no rule.
+Experiment sound() {
+  Experiment e;
+  e.data.train_src = {"/a.src"};
+  e.data.train_tgt = {"/a.tgt"};
+  e.data.valid_src = {"/v.src"};
+  e.data.valid_tgt = {"/v.tgt"};
+  e.train.max_steps = 20000;
+  return e;
+}
+
+std::vector<config::Problem> problems_of(const Experiment& e, const config::Origins& origins = {}) {
+  std::vector<config::Problem> problems;
+  check_rules(e, origins, problems);
+  return problems;
+}
+
+/// The one problem that a change makes, as "place: what".
+std::string problem_of(const Change& change) {
+  Experiment e = sound();
+  change(e);
+  const auto problems = problems_of(e);
+  if (problems.size() != 1) return std::to_string(problems.size()) + " problems";
+  EXPECT_FALSE(problems[0].hint.empty()) << "a problem without a remedy: " << problems[0].what;
+  return problems[0].place + ": " + problems[0].what;
+}
+
+TEST(Rules, ASoundExperimentBreaksNone) {
+  EXPECT_TRUE(problems_of(sound()).empty());
+}
+
+TEST(Rules, HeadsDivideTheWidthOnBothSides) {
+  EXPECT_EQ(problem_of([](auto& e) { e.model.encoder.num_heads = 7; }),
+            "`model.encoder.num_heads` (default): 7 heads do not divide model.d_model = 512");
+  EXPECT_EQ(problem_of([](auto& e) { e.model.decoder.num_heads = 3; }),
+            "`model.decoder.num_heads` (default): 3 heads do not divide model.d_model = 512");
+}
+
+TEST(Rules, RotaryPositionsNeedAnEvenHeadWidth) {
+  EXPECT_EQ(
+      problem_of([](auto& e) {
+        e.model.positions = "rotary";
+        e.model.d_model = 24;
+        e.model.encoder.num_heads = 8;
+        e.model.decoder.num_heads = 4;
+      }),
+      "`model.encoder.num_heads` (default): rotary positions need an even head width, it is 3");
+}
+
+TEST(Rules, SinusoidsNeedAnEvenWidth) {
+  EXPECT_EQ(problem_of([](auto& e) {
+              e.model.d_model = 25;
+              e.model.encoder.num_heads = e.model.decoder.num_heads = 5;
+            }),
+            "`model.d_model` (default): sinusoidal positions need an even d_model, it is 25");
+}
+
+TEST(Rules, LearnedPositionsReachTheLongestSentence) {
+  EXPECT_EQ(
+      problem_of([](auto& e) {
+        e.model.positions = "learned";
+        e.model.max_positions = 511;
+      }),
+      "`model.max_positions` (default): 511 learned positions, sentences may have 512 tokens");
+}
+
+TEST(Rules, TheWarmUpIsShorterThanTheRun) {
+  EXPECT_EQ(problem_of([](auto& e) { e.train.max_steps = 4000; }),
+            "`schedule.warmup_steps` (default): a warm-up of 4000 updates is not shorter than the "
+            "run (4000)");
+}
+
+TEST(Rules, SchedulesThatEndMustKnowWhere) {
+  for (const char* name : {"linear", "cosine", "polynomial"}) {
+    EXPECT_EQ(problem_of([&](auto& e) {
+                e.schedule.name = name;
+                e.train.max_steps = 0;
+                e.train.max_epochs = 5;
+              }),
+              "`schedule.name` (default): \"" + std::string(name) + "\" must know where it ends");
+  }
+  EXPECT_EQ(problem_of([](auto& e) {
+              e.schedule.name = "linear";
+              e.schedule.total_steps = 3000;
+            }),
+            "`schedule.total_steps` (default): the decay would end, at update 3000, inside the "
+            "warm-up");
+  EXPECT_EQ(problem_of([](auto& e) { e.schedule.min_lr = 0.1; }),
+            "`schedule.min_lr` (default): 0.1 is above optim.lr = 0.0005");
+}
+
+TEST(Rules, ARunNeedsAStopThatCanBeReached) {
+  EXPECT_EQ(problem_of([](auto& e) { e.train.max_steps = 0; }),
+            "`train.max_steps` (default): the run would never stop");
+  EXPECT_EQ(problem_of([](auto& e) { e.train.patience = 20; }),
+            "`train.patience` (default): can never stop the run: 20 validations every 1000 updates "
+            "do not fit into 20000");
+  EXPECT_EQ(problem_of([](auto& e) { e.train.patience = 19; }), "0 problems");
+  EXPECT_EQ(problem_of([](auto& e) {
+              e.train.patience = 1;
+              e.eval.every = INT64_MAX;
+            }),
+            "`train.patience` (default): can never stop the run: 1 validations every "
+            "9223372036854775807 updates do not fit into 20000");
+}
+
+TEST(Rules, AveragedCheckpointsMustBeKept) {
+  config::Origins origins;
+  origins.set("train.keep_last", {.file = "a.toml", .line = 3, .column = 1});
+  Experiment e = sound();
+  e.train.average_last = 5;
+  e.train.keep_last = 2;
+  const auto problems = problems_of(e, origins);
+  ASSERT_EQ(problems.size(), 1u);
+  EXPECT_EQ(problems[0].what, "5 checkpoints are to be averaged, train.keep_last keeps 2");
+  EXPECT_TRUE(problems_of(e).empty()) << "the default of keep_last gives way";
+}
+
+TEST(Rules, BothSidesOfTheDataHaveEquallyManyFiles) {
+  EXPECT_EQ(problem_of([](auto& e) { e.data.train_tgt.push_back("/b"); }),
+            "`data.train_src` (default): 1 source and 2 target files");
+  EXPECT_EQ(problem_of([](auto& e) { e.data.valid_src.clear(); }),
+            "`data.valid_tgt` (default): 0 source and 1 target files");
+  EXPECT_EQ(problem_of([](auto& e) { e.data.test_src = {"/a"}; }),
+            "`data.test_src` (default): 1 source and 0 target files");
+}
+
+TEST(Rules, ThereIsTrainingTextWithOneWeightForEachFile) {
+  EXPECT_EQ(problem_of([](auto& e) {
+              e.data.train_src.clear();
+              e.data.train_tgt.clear();
+            }),
+            "`data.train_src` (default): there is no training text");
+  EXPECT_EQ(problem_of([](auto& e) {
+              e.data.train_tsv = {"/b.tsv"};
+              e.data.train_weights = {1};
+            }),
+            "`data.train_weights` (default): 1 weights for 2 training files");
+  EXPECT_EQ(problem_of([](auto& e) {
+              e.data.train_tsv = {"/b.tsv"};
+              e.data.src_column = 2;
+            }),
+            "`data.tgt_column` (default): both sides are column 2 of the TSV files");
+}
+
+TEST(Rules, ASentenceFitsIntoABatch) {
+  EXPECT_EQ(problem_of([](auto& e) { e.data.max_tokens = 500; }),
+            "`data.max_tokens` (default): 500 is less than the longest sentence that is let in "
+            "(512)");
+  EXPECT_EQ(problem_of([](auto& e) { e.data.max_ratio = 0.5; }),
+            "`data.max_ratio` (default): must be 0 (off) or at least 1, got 0.5");
+}
+
+TEST(Rules, TyingAllEmbeddingsNeedsOneVocabulary) {
+  const std::string expected =
+      "`model.tie_embeddings` (default): \"all\" needs one vocabulary for both sides";
+  EXPECT_EQ(problem_of([](auto& e) { e.tokenizer.joint = false; }), expected);
+  EXPECT_EQ(problem_of([](auto& e) {
+              e.tokenizer.src_model = "/a.model";
+              e.tokenizer.tgt_model = "/b.model";
+            }),
+            expected);
+  EXPECT_EQ(problem_of([](auto& e) {
+              e.tokenizer.type = "vocab";
+              e.tokenizer.src_vocab = "/a";
+              e.tokenizer.tgt_vocab = "/b";
+            }),
+            expected);
+  EXPECT_EQ(problem_of([](auto& e) {
+              e.tokenizer.joint = false;
+              e.model.tie_embeddings = "decoder";
+            }),
+            "0 problems");
+  EXPECT_EQ(problem_of([](auto& e) { e.tokenizer.model = "/a.model"; }), "0 problems");
+}
+
+TEST(Rules, TokenizerFilesDoNotContradictEachOther) {
+  EXPECT_EQ(problem_of([](auto& e) {
+              e.tokenizer.model = e.tokenizer.src_model = e.tokenizer.tgt_model = "/a.model";
+            }),
+            "`tokenizer.model` (default): stands beside src_model or tgt_model");
+  EXPECT_EQ(problem_of([](auto& e) { e.tokenizer.src_model = "/a.model"; }),
+            "`tokenizer.src_model` (default): the other side's model is missing");
+  EXPECT_EQ(problem_of([](auto& e) { e.tokenizer.src_vocab = "/a"; }),
+            "`tokenizer.src_vocab` (default): a vocabulary file beside type = \"sentencepiece\"");
+  EXPECT_EQ(problem_of([](auto& e) { e.tokenizer.type = "vocab"; }),
+            "`tokenizer.type` (default): \"vocab\" needs tokenizer.src_vocab");
+  EXPECT_EQ(problem_of([](auto& e) {
+              e.tokenizer.type = "vocab";
+              e.tokenizer.src_vocab = "/a";
+              e.tokenizer.model = "/a.model";
+            }),
+            "`tokenizer.model` (default): a SentencePiece model beside type = \"vocab\"");
+}
+
+TEST(Rules, PatienceAndBleuNeedWhatTheyLookAt) {
+  EXPECT_EQ(problem_of([](auto& e) {
+              e.data.valid_src.clear();
+              e.data.valid_tgt.clear();
+              e.train.patience = 3;
+            }),
+            "`train.patience` (default): needs validation text");
+  EXPECT_EQ(problem_of([](auto& e) {
+              e.eval.best_metric = "bleu";
+              e.eval.bleu = false;
+            }),
+            "`eval.best_metric` (default): \"bleu\" needs eval.bleu = true");
+}
+
+TEST(Rules, DecodingOptionsFitTogether) {
+  EXPECT_EQ(problem_of([](auto& e) { e.decode.nbest = 6; }),
+            "`decode.nbest` (default): 6 hypotheses from a beam of 5");
+  EXPECT_EQ(problem_of([](auto& e) { e.decode.alignment_layer = 6; }),
+            "`decode.alignment_layer` (default): there is no layer 6 in a decoder of 6");
+  EXPECT_EQ(problem_of([](auto& e) {
+              e.decode.max_len_a = 0;
+              e.decode.max_len_b = 3;
+              e.decode.min_len = 4;
+            }),
+            "`decode.min_len` (default): outputs must have at least 4 and at most 3 tokens");
+}
+
+TEST(Rules, ARuleIsSilentAboutAKeyThatHasAProblemAlready) {
+  Experiment e = sound();
+  e.model.d_model = 7;
+  e.train.max_steps = 0;
+  std::vector<config::Problem> problems{
+      {"a.toml:1:1", "`model.d_model` is wrong", "", "model.d_model"}};
+  check_rules(e, {}, problems);
+  ASSERT_EQ(problems.size(), 2u);
+  EXPECT_EQ(problems[1].what, "the run would never stop");
+}
+
+TEST(Rules, FilesThatAreNamedMustExistAndArchivesForTheirMembers) {
+  const stretto::testing::TempFolder folder;
+  Experiment e = sound();
+  e.data.train_src = {folder.write("a.src", ""), folder.write("x.zip", "") + ":member"};
+  e.data.train_tgt = {folder.write("a.tgt", ""), (folder.path() / "y.zip").string() + ":member"};
+  e.data.valid_src = e.data.valid_tgt = {};
+  e.data.cache_dir = "/not/yet/there";
+  std::vector<config::Problem> problems;
+  check_files(e, {}, problems);
+  ASSERT_EQ(problems.size(), 1u);
+  EXPECT_EQ(problems[0].place, "`data.train_tgt` (default)");
+  EXPECT_EQ(problems[0].what, "no file " + (folder.path() / "y.zip").string());
+}
+
+TEST(Advice, NotesWhatIsAllowedButSeldomMeant) {
+  const auto notes = [](const Change& change) {
+    Experiment e = sound();
+    change(e);
+    std::string places;
+    for (const auto& note : advise(e, {})) {
+      EXPECT_FALSE(note.hint.empty());
+      places += note.place + " ";
+    }
+    return places;
+  };
+  EXPECT_EQ(notes([](auto&) {}), "");
+  EXPECT_EQ(notes([](auto& e) { e.data.valid_src.clear(); }), "`data.valid_src` (default) ");
+  EXPECT_EQ(notes([](auto& e) { e.eval.every = 30000; }), "`eval.every` (default) ");
+  EXPECT_EQ(notes([](auto& e) { e.optim.lr = 0.1; }), "`optim.lr` (default) ");
+  EXPECT_EQ(notes([](auto& e) { e.optim.weight_decay = 0.1; }), "`optim.weight_decay` (default) ");
+  EXPECT_EQ(notes([](auto& e) { e.train.save_every = 50000; }), "`train.save_every` (default) ");
+  EXPECT_EQ(notes([](auto& e) {
+              e.schedule.name = "cosine";
+              e.schedule.total_steps = 10000;
+            }),
+            "`schedule.total_steps` (default) ");
+}
+
+}  // namespace
+}  // namespace stretto::experiment

@@ -1,0 +1,89 @@
+// Fuzz target: the text reader, its decompressors, and the filters of pairs. Bytes may be anything;
+// every outcome but lines or an Error is a bug.
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "data/lines.h"
+#include "data/pair_filter.h"
+#include "text/tokenizer.h"
+
+namespace {
+
+using namespace stretto;
+
+/// Gives the input in pieces of odd sizes, so that lines straddle them.
+class Memory final : public data::ByteStream {
+ public:
+  explicit Memory(std::string_view bytes) : rest_(bytes) {}
+  size_t read(char* buffer, size_t capacity) override {
+    const size_t size = std::min({capacity, rest_.size(), size_t{13} + rest_.size() % 61});
+    std::memcpy(buffer, rest_.data(), size);
+    rest_.remove_prefix(size);
+    return size;
+  }
+
+ private:
+  std::string_view rest_;
+};
+
+std::unique_ptr<data::ByteStream> open(std::string_view bytes, int packing) {
+  auto memory = std::make_unique<Memory>(bytes);
+  if (packing == 1) return data::make_gunzip(std::move(memory), "fuzz.gz");
+  if (packing == 2) return data::make_unzstd(std::move(memory), "fuzz.zst");
+  return memory;
+}
+
+void require(bool fact) {
+  if (!fact) std::abort();
+}
+
+void read_pairs(std::string_view bytes, int packing, const data::PairRules& rules) {
+  static const auto vocabulary = text::make_vocabulary("a 9\nb 8\n\xC3\xA9 7\n", "fuzz");
+  const text::TokenizerPair tokenizers{.src = vocabulary, .tgt = vocabulary, .joint = true};
+  data::LineReader reader(open(bytes, packing), "fuzz");
+  data::EncodedPair pair;
+  data::FilterCounts counts;
+  int64_t lines = 0;
+  for (std::string_view line; reader.next(line); ++lines) {
+    require(line.find('\n') == std::string_view::npos && line.size() <= data::kMaxLineBytes);
+    require(reader.line_number() == lines + 1);
+    std::string_view src, tgt;
+    if (!data::tsv_column(line, 1, src) || !data::tsv_column(line, 2, tgt)) tgt = src;
+    const data::PairPlace place{.src_name = "fuzz", .tgt_name = "fuzz", .line = lines + 1};
+    if (!data::encode_pair(rules, tokenizers, src, tgt, place, pair, counts)) continue;
+    require(is_valid_utf8(pair.src_text) && is_valid_utf8(pair.tgt_text));
+    require(static_cast<int64_t>(pair.src.size()) <= rules.max_src_tokens);
+    require(pair.src.size() > 1 && pair.src.back() == text::kEos);
+  }
+  require(counts.kept + counts.empty + counts.too_long + counts.ratio + counts.invalid_utf8 ==
+          lines);
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  if (size == 0) return 0;
+  const uint8_t choice = data[0];
+  const std::string_view bytes(reinterpret_cast<const char*>(data) + 1, size - 1);
+  const stretto::data::PairRules rules{
+      .max_src_tokens = 4,
+      .max_tgt_tokens = 4,
+      .max_ratio = (choice & 4) != 0 ? 1.5 : 0.0,
+      .invalid_utf8 = static_cast<stretto::data::InvalidUtf8>((choice >> 3) % 3),
+      .too_long = static_cast<stretto::data::TooLong>((choice >> 5) % 3)};
+  try {
+    read_pairs(bytes, (choice & 3) % 3, rules);
+  } catch (const stretto::Error&) {
+  }
+  return 0;
+}

@@ -1,0 +1,54 @@
+// Fuzz target: SentencePiece models, their normalisation tables, and vocabulary files. Whatever
+// loads must also encode and decode; everything else is an Error.
+
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/error.h"
+#include "text/sentencepiece_check.h"
+#include "text/tokenizer.h"
+
+namespace {
+
+using namespace stretto;
+
+void use(const text::Tokenizer& tokenizer) {
+  for (const std::string_view line :
+       {std::string_view("the cat  sees \xC3\xA9t\xC3\xA9 \xEF\xAC\x81 \xF0\x9F\x98\x80"),
+        std::string_view("\xFF\xC0\x80 a\tb"), std::string_view()}) {
+    std::vector<int64_t> ids;
+    tokenizer.encode(line, ids);
+    for (const int64_t id : ids) {
+      if (id < 0 || id >= tokenizer.size()) std::abort();
+      tokenizer.piece(id);
+    }
+    tokenizer.decode(ids);
+  }
+  tokenizer.decode({-1, 0, 1, 2, 3, 4, tokenizer.size() - 1, tokenizer.size()});
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  if (size == 0) return 0;
+  const std::string bytes(reinterpret_cast<const char*>(data) + 1, size - 1);
+  try {
+    switch (data[0] % 3) {
+      case 0:
+        use(*text::make_sentencepiece(bytes, "fuzz.model"));
+        break;
+      case 1:
+        text::check_charsmap(bytes, "fuzz.model");
+        break;
+      default:
+        use(*text::make_vocabulary(bytes, "fuzz.vocab"));
+    }
+  } catch (const Error&) {
+  }
+  return 0;
+}

@@ -1,0 +1,157 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "kernels/kernels.h"
+#include "kernels/reference.h"
+#include "tests/kernels/gradcheck.h"
+
+/// Every differentiable operator of kernels.h as a case: the public form, the reference, inputs of
+/// odd sizes that leave remainders in every loop. Tests run the whole list.
+namespace stretto::kernels::cases {
+
+struct Case {
+  std::string name;
+  testing::Function run, reference;
+  testing::Inputs inputs;
+};
+
+inline Dropout third(int64_t rows) {
+  return {
+      .p = 0.3, .key = 0x123456789abcdefull, .row_keys = at::arange(rows, at::kLong) * 7919 - 3};
+}
+
+inline Offsets lengths(const std::vector<int>& bounds) {
+  return {.values = at::tensor(bounds, at::kInt), .max_length = 40};
+}
+
+/// Both forms of one call.
+template <class Call>
+Case make(const std::string& name, const Call& call, testing::Inputs inputs) {
+  return {name, [call](const testing::Inputs& in) { return call(in, std::false_type()); },
+          [call](const testing::Inputs& in) { return call(in, std::true_type()); },
+          std::move(inputs)};
+}
+
+inline std::vector<Case> rows() {
+  using testing::noise;
+  std::vector<Case> all;
+  all.push_back(make("dropout",
+                     [](const auto& x, auto plain) {
+                       return plain ? reference::dropout(x[0], third(5)) : dropout(x[0], third(5));
+                     },
+                     {noise({5, 19})}));
+  all.push_back(make("dropout_add",
+                     [](const auto& x, auto plain) {
+                       return plain ? reference::dropout_add(x[0], x[1], third(5))
+                                    : dropout_add(x[0], x[1], third(5));
+                     },
+                     {noise({5, 19}), noise({5, 19}, 8)}));
+  for (const Activation activation : {Activation::kRelu, Activation::kGelu})
+    for (const Dropout& drop : {Dropout{}, third(5)})
+      all.push_back(
+          make(activation == Activation::kRelu ? "bias_relu_dropout" : "bias_gelu_dropout",
+               [=](const auto& x, auto plain) {
+                 return plain ? reference::bias_activation_dropout(x[0], x[1], activation, drop)
+                              : bias_activation_dropout(x[0], x[1], activation, drop);
+               },
+               {noise({5, 33}) * 2, noise({33}, 8)}));
+  all.push_back(make("swiglu_dropout",
+                     [](const auto& x, auto plain) {
+                       return plain ? reference::swiglu_dropout(x[0], third(4))
+                                    : swiglu_dropout(x[0], third(4));
+                     },
+                     {noise({4, 38}) * 3}));
+  const at::Tensor positions = at::tensor({0, 1, 2, 0, 9}, at::kLong);
+  all.push_back(make("rotary",
+                     [=](const auto& x, auto plain) {
+                       return plain ? reference::rotary(x[0], positions, 2, 12, 2)
+                                    : rotary(x[0], positions, 2, 12, 2);
+                     },
+                     {noise({5, 36})}));
+  const at::Tensor ids = at::tensor({3, 1, 3, 0, 3}, at::kLong);
+  all.push_back(make("embed",
+                     [=](const auto& x, auto plain) {
+                       return plain ? reference::embed(x[0], ids, 2.5, x[1])
+                                    : embed(x[0], ids, 2.5, x[1]);
+                     },
+                     {noise({6, 21}), noise({5, 21}, 8)}));
+  return all;
+}
+
+inline std::vector<Case> attention(const std::vector<int>& queries, const std::vector<int>& keys,
+                                   int64_t width) {
+  using testing::noise;
+  std::vector<Case> all;
+  const int64_t rows = queries.back();
+  for (const bool causal : {false, true})
+    for (const Dropout& drop : {Dropout{}, third(rows)}) {
+      const SelfAttention options{
+          .offsets = lengths(queries), .num_heads = 2, .causal = causal, .dropout = drop};
+      all.push_back(make(causal ? "causal self_attention" : "self_attention",
+                         [=](const auto& x, auto plain) {
+                           return plain ? reference::self_attention(x[0], options)
+                                        : self_attention(x[0], options);
+                         },
+                         {noise({rows, 3 * width})}));
+    }
+  const CrossAttention options{.query_offsets = lengths(queries),
+                               .key_offsets = lengths(keys),
+                               .num_heads = 2,
+                               .dropout = third(rows)};
+  all.push_back(make("cross_attention",
+                     [=](const auto& x, auto plain) {
+                       return plain ? reference::cross_attention(x[0], x[1], options)
+                                    : cross_attention(x[0], x[1], options);
+                     },
+                     {noise({rows, width}), noise({keys.back(), 2 * width}, 8)}));
+  return all;
+}
+
+/// Products of N tokens, D to O columns, and the loss over O classes and three rounding rows.
+inline std::vector<Case> products(int64_t n, int64_t d, int64_t o) {
+  using testing::noise;
+  std::vector<Case> all;
+  const double shrink = 1.0 / std::sqrt(static_cast<double>(d));
+  all.push_back(make("linear",
+                     [](const auto& x, auto plain) {
+                       return plain ? at::linear(x[0], x[1], x[2])
+                                    : kernels::linear(x[0], x[1], x[2]);
+                     },
+                     {noise({n, d}), noise({o, d}, 8) * shrink, noise({o}, 9)}));
+  all.push_back(make("linear without bias",
+                     [](const auto& x, auto plain) {
+                       return plain ? at::linear(x[0], x[1]) : kernels::linear(x[0], x[1]);
+                     },
+                     {noise({n, d}), noise({o, d}, 8) * shrink}));
+  const at::Tensor targets = at::arange(n, at::kLong) * 5 % o;
+  for (const double smoothing : {0.0, 0.1})
+    all.push_back(make(
+        "linear_cross_entropy",
+        [=](const auto& x, auto plain) {
+          return plain ? reference::linear_cross_entropy(x[0], x[1], targets, smoothing, o).loss_sum
+                       : linear_cross_entropy(x[0], x[1], targets, smoothing, o).loss_sum;
+        },
+        {noise({n, d}), noise({o + 3, d}, 8) * shrink}));
+  return all;
+}
+
+/// Small enough for finite differences.
+inline std::vector<Case> small() {
+  std::vector<Case> all = rows();
+  for (const auto& more : {attention({0, 1, 1, 5}, {0, 2, 3, 6}, 8), products(5, 6, 7)})
+    all.insert(all.end(), more.begin(), more.end());
+  return all;
+}
+
+/// Large enough for blocks, tiles and threads.
+inline std::vector<Case> large() {
+  std::vector<Case> all = rows();
+  for (const auto& more : {attention({0, 1, 1, 18, 58}, {0, 17, 20, 26, 59}, 40),
+                           attention({0, 36}, {0, 33}, 64), products(613, 301, 75)})
+    all.insert(all.end(), more.begin(), more.end());
+  return all;
+}
+
+}  // namespace stretto::kernels::cases

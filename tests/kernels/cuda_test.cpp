@@ -1,0 +1,232 @@
+// The operators on a GPU, in every type they take, against the reference in fp64 on the CPU.
+#include "kernels/cuda/cuda.h"
+
+#include <ATen/ATen.h>
+#include <gtest/gtest.h>
+#include <torch/csrc/autograd/autograd.h>
+
+#include <functional>
+#include <vector>
+
+#include "kernels/reference.h"
+
+namespace stretto::kernels {
+namespace {
+
+const at::Device kDevice = at::kCUDA;
+
+using Inputs = std::vector<at::Tensor>;
+using Function = std::function<at::Tensor(const Inputs&)>;
+
+class CudaKernels : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (!cuda::available()) GTEST_SKIP() << "no CUDA build, or no GPU that the driver offers";
+  }
+};
+
+struct Precision {
+  at::ScalarType type;
+  double relative, absolute;
+};
+
+// Rounding of results and of what matrix products put in between; sums are fp32 everywhere.
+const std::vector<Precision> kPrecisions = {
+    {at::kFloat, 1e-4, 2e-5}, {at::kHalf, 4e-3, 4e-3}, {at::kBFloat16, 3e-2, 3e-2}};
+
+at::Tensor noise(at::IntArrayRef shape) {
+  return at::randn(shape, at::detail::createCPUGenerator(7), at::kFloat);
+}
+
+Dropout third(int64_t rows, at::Device device) {
+  return {.p = 0.3,
+          .key = 0x123456789abcdefull,
+          .row_keys = (at::arange(rows, at::kLong) * 7919 - 3).to(device)};
+}
+
+Offsets bounds(const std::vector<int>& values, at::Device device) {
+  return {.values = at::tensor(values, at::kInt).to(device), .max_length = 40};
+}
+
+void expect_close(const at::Tensor& got, const at::Tensor& want, const Precision& precision,
+                  const std::string& what) {
+  const at::Tensor wide = got.to(at::kCPU, at::kDouble);
+  EXPECT_TRUE(at::allclose(wide, want, precision.relative, precision.absolute))
+      << what << " in " << toString(precision.type) << ": off by "
+      << (wide - want).abs().max().item<double>();
+}
+
+/// Value and gradients on the GPU against `reference` in fp64; `on_gpu` is told its device.
+void expect_equal(const std::function<at::Tensor(const Inputs&, at::Device)>& on_gpu,
+                  const Function& reference, const Inputs& inputs) {
+  for (const Precision& precision : kPrecisions) {
+    Inputs narrow, wide;
+    for (const at::Tensor& x : inputs) {
+      narrow.push_back(x.to(kDevice, precision.type, false, true).requires_grad_(true));
+      wide.push_back(narrow.back().detach().to(at::kCPU, at::kDouble).requires_grad_(true));
+    }
+    const at::Tensor got = on_gpu(narrow, kDevice), want = reference(wide);
+    expect_close(got.detach(), want.detach(), precision, "value");
+    const at::Tensor slope = noise(want.sizes()).to(got.scalar_type());
+    const auto got_slopes = torch::autograd::grad({got}, narrow, {slope.to(kDevice)});
+    const auto want_slopes = torch::autograd::grad({want}, wide, {slope.to(at::kDouble)});
+    for (size_t i = 0; i < inputs.size(); ++i)
+      expect_close(got_slopes[i], want_slopes[i], precision, "gradient " + std::to_string(i));
+  }
+}
+
+TEST_F(CudaKernels, DropoutEqualsTheReference) {
+  for (const int64_t width : {19, 64})
+    expect_equal([](const Inputs& in, at::Device on) { return dropout(in[0], third(5, on)); },
+                 [](const Inputs& in) { return reference::dropout(in[0], third(5, at::kCPU)); },
+                 {noise({5, width})});
+}
+
+TEST_F(CudaKernels, DropoutAddEqualsTheReference) {
+  for (const int64_t width : {19, 64})
+    expect_equal(
+        [](const Inputs& in, at::Device on) { return dropout_add(in[0], in[1], third(5, on)); },
+        [](const Inputs& in) { return reference::dropout_add(in[0], in[1], third(5, at::kCPU)); },
+        {noise({5, width}), noise({5, width})});
+}
+
+TEST_F(CudaKernels, BiasActivationDropoutEqualsTheReference) {
+  for (const Activation activation : {Activation::kRelu, Activation::kGelu})
+    for (const int64_t width : {33, 64})
+      expect_equal(
+          [&](const Inputs& in, at::Device on) {
+            return bias_activation_dropout(in[0], in[1], activation, third(5, on));
+          },
+          [&](const Inputs& in) {
+            return reference::bias_activation_dropout(in[0], in[1], activation, third(5, at::kCPU));
+          },
+          {noise({5, width}), noise({width})});
+}
+
+TEST_F(CudaKernels, SwigluEqualsTheReference) {
+  for (const int64_t width : {34, 128})
+    expect_equal(
+        [](const Inputs& in, at::Device on) { return swiglu_dropout(in[0], third(4, on)); },
+        [](const Inputs& in) { return reference::swiglu_dropout(in[0], third(4, at::kCPU)); },
+        {noise({4, width})});
+}
+
+TEST_F(CudaKernels, SelfAttentionEqualsTheReference) {
+  for (const bool causal : {false, true})
+    for (const bool drop : {false, true})
+      for (const int64_t d_model : {32, 20}) {
+        const auto options = [&](at::Device on) {
+          return SelfAttention{.offsets = bounds({0, 1, 1, 18, 58}, on),
+                               .num_heads = 2,
+                               .causal = causal,
+                               .dropout = drop ? third(58, on) : Dropout{}};
+        };
+        expect_equal(
+            [&](const Inputs& in, at::Device on) { return self_attention(in[0], options(on)); },
+            [&](const Inputs& in) { return reference::self_attention(in[0], options(at::kCPU)); },
+            {noise({58, 3 * d_model})});
+      }
+}
+
+TEST_F(CudaKernels, CrossAttentionEqualsTheReference) {
+  for (const bool drop : {false, true}) {
+    const auto options = [&](at::Device on) {
+      return CrossAttention{.query_offsets = bounds({0, 1, 36}, on),
+                            .key_offsets = bounds({0, 17, 26}, on),
+                            .num_heads = 2,
+                            .dropout = drop ? third(36, on) : Dropout{}};
+    };
+    expect_equal(
+        [&](const Inputs& in, at::Device on) { return cross_attention(in[0], in[1], options(on)); },
+        [&](const Inputs& in) {
+          return reference::cross_attention(in[0], in[1], options(at::kCPU));
+        },
+        {noise({36, 32}), noise({26, 64})});
+  }
+}
+
+TEST_F(CudaKernels, EmbeddingEqualsTheReferenceAndItsGradientRepeats) {
+  const at::Tensor ids = at::arange(70, at::kLong).square() % 13;
+  for (const int64_t width : {8, 21}) {
+    expect_equal(
+        [&](const Inputs& in, at::Device on) { return embed(in[0], ids.to(on), 3.0, in[1]); },
+        [&](const Inputs& in) { return reference::embed(in[0], ids, 3.0, in[1]); },
+        {noise({17, width}) * 0.3, noise({70, width})});
+    const at::Tensor table = noise({17, width}).to(kDevice).requires_grad_(true);
+    const auto slope = [&] {
+      const at::Tensor out = embed(table, ids.to(kDevice), 3.0, {});
+      return torch::autograd::grad({out}, {table}, {noise({70, width}).to(kDevice)})[0];
+    };
+    EXPECT_TRUE(at::equal(slope(), slope()));
+  }
+}
+
+TEST_F(CudaKernels, LinearCrossEntropyEqualsTheReference) {
+  const at::Tensor targets = at::arange(9, at::kLong) * 37;
+  for (const double smoothing : {0.0, 0.3})
+    expect_equal(
+        [&](const Inputs& in, at::Device on) {
+          return linear_cross_entropy(in[0], in[1], targets.to(on), smoothing, 301).loss_sum;
+        },
+        [&](const Inputs& in) {
+          return reference::linear_cross_entropy(in[0], in[1], targets, smoothing, 301).loss_sum;
+        },
+        {noise({9, 16}) * 0.5, noise({304, 16})});
+}
+
+TEST_F(CudaKernels, ATargetOutsideTheClassesGivesNaNAndNoFault) {
+  const at::Tensor targets = at::tensor(std::vector<int64_t>{1, 99}, at::kLong).to(kDevice);
+  const at::Tensor x = noise({2, 8}).to(kDevice), weight = noise({5, 8}).to(kDevice);
+  EXPECT_TRUE(linear_cross_entropy(x, weight, targets, 0.1, 5).nll_sum.isnan().item<bool>());
+}
+
+TEST_F(CudaKernels, AdamStepEqualsTheReference) {
+  for (const bool decoupled : {false, true}) {
+    const AdamStep step{1e-2, 0.9, 0.98, 1e-9, 0.01, 0.5, 3, decoupled};
+    at::Tensor p = noise({1003}).to(kDevice), m = p * 0.1, v = p * p;
+    const at::Tensor g = p.flip(0);
+    at::Tensor wp = p.to(at::kCPU, at::kDouble), wm = m.to(at::kCPU, at::kDouble),
+               wv = v.to(at::kCPU, at::kDouble);
+    const at::Tensor wide_g = g.to(at::kCPU, at::kDouble);
+    adam_step(p, g, m, v, step);
+    reference::adam_step(wp, wide_g, wm, wv, step);
+    expect_close(p, wp, {at::kFloat, 1e-5, 1e-6}, "parameters");
+    expect_close(m, wm, {at::kFloat, 1e-5, 1e-6}, "first moment");
+    expect_close(v, wv, {at::kFloat, 1e-5, 1e-6}, "second moment");
+  }
+}
+
+TEST_F(CudaKernels, SumOfSquaresIsInDoubleAndRepeats) {
+  for (const int64_t n : {0, 1, 70001}) {
+    const at::Tensor flat = noise({n}).to(kDevice);
+    const double want = flat.to(at::kCPU, at::kDouble).square().sum().item<double>();
+    EXPECT_NEAR(sum_of_squares(flat), want, 1e-12 * want);
+    EXPECT_EQ(sum_of_squares(flat), sum_of_squares(flat));
+  }
+}
+
+TEST_F(CudaKernels, DecodingFollowsTheLineage) {
+  constexpr int64_t kLanes = 3, kSteps = 7, kModel = 24, kHeads = 2;
+  for (const Precision& precision : kPrecisions) {
+    const auto in_type = [&](const at::Tensor& x) { return x.to(precision.type); };
+    at::Tensor k_cache = in_type(noise({kSteps + 1, kLanes, kModel}));
+    at::Tensor v_cache = in_type(noise({kSteps + 1, kLanes, kModel}) * 0.5 + 1);
+    at::Tensor k_gpu = k_cache.to(kDevice, precision.type, false, true);
+    at::Tensor v_gpu = v_cache.to(kDevice, precision.type, false, true);
+    at::Tensor k_wide = k_cache.to(at::kDouble), v_wide = v_cache.to(at::kDouble);
+    const at::Tensor lineage = (at::arange(kLanes * 9, at::kInt).view({kLanes, 9}) * 5) % kLanes;
+    const at::Tensor q = in_type(noise({kLanes, kModel}) * 2), k = in_type(q * 0.3 + 0.1);
+    const at::Tensor v = in_type(q.flip(0));
+    const auto wide = [](const at::Tensor& x) { return x.to(at::kDouble); };
+    const at::Tensor got = decode_self_attention(q.to(kDevice), k.to(kDevice), v.to(kDevice), k_gpu,
+                                                 v_gpu, lineage.to(kDevice), kSteps, kHeads);
+    const at::Tensor want = reference::decode_self_attention(wide(q), wide(k), wide(v), k_wide,
+                                                             v_wide, lineage, kSteps, kHeads);
+    expect_close(got, want, precision, "output");
+    expect_close(k_gpu, k_wide, {precision.type, 0, 0}, "cache of keys");
+    expect_close(v_gpu, v_wide, {precision.type, 0, 0}, "cache of values");
+  }
+}
+
+}  // namespace
+}  // namespace stretto::kernels

@@ -1,0 +1,70 @@
+#pragma once
+
+#include <ATen/ATen.h>
+#include <gtest/gtest.h>
+#include <torch/csrc/autograd/autograd.h>
+
+#include <functional>
+#include <vector>
+
+/// Gradients against finite differences and against another implementation, for tests of operators.
+namespace stretto::testing {
+
+using Inputs = std::vector<at::Tensor>;
+using Function = std::function<at::Tensor(const Inputs&)>;
+
+/// Normal numbers that are the same in every run; `seed` tells tensors of one shape apart.
+inline at::Tensor noise(at::IntArrayRef shape, uint64_t seed = 7) {
+  return at::randn(shape, at::detail::createCPUGenerator(seed), at::kFloat);
+}
+
+/// Compares autograd of `function` with central differences of every element of every input, in
+/// double: fine for a few hundred numbers.
+inline void expect_gradients(const Function& function, const Inputs& inputs) {
+  constexpr double kStep = 1e-6, kTolerance = 1e-6;
+  Inputs wide;
+  for (const at::Tensor& x : inputs)
+    wide.push_back(x.to(at::kDouble).contiguous().requires_grad_(true));
+  const at::Tensor out = function(wide);
+  ASSERT_EQ(out.scalar_type(), at::kDouble) << "the operator left double precision";
+  const at::Tensor slope = noise(out.sizes(), 11).to(at::kDouble);
+  const auto gradients = torch::autograd::grad({out}, wide, {slope});
+  const at::NoGradGuard no_grad;
+  for (size_t i = 0; i < wide.size(); ++i) {
+    double* x = wide[i].data_ptr<double>();
+    const at::Tensor got = gradients[i].contiguous();
+    for (int64_t j = 0; j < wide[i].numel(); ++j) {
+      const double value = x[j];
+      const auto along = [&](double step) {
+        x[j] = value + step;
+        const double sum = (function(wide) * slope).sum().item<double>();
+        x[j] = value;
+        return sum;
+      };
+      const double want = (along(kStep) - along(-kStep)) / (2 * kStep);
+      const double have = got.data_ptr<double>()[j];
+      ASSERT_NEAR(have, want, kTolerance * std::max(1.0, std::abs(want)))
+          << "element " << j << " of input " << i;
+    }
+  }
+}
+
+/// Value and gradients of `fused` in fp32 against `reference` in fp64.
+inline void expect_equal(const Function& fused, const Function& reference, const Inputs& inputs) {
+  Inputs narrow, wide;
+  for (const at::Tensor& x : inputs) {
+    narrow.push_back(x.clone().requires_grad_(true));
+    wide.push_back(x.to(at::kDouble).requires_grad_(true));
+  }
+  const at::Tensor got = fused(narrow), want = reference(wide);
+  EXPECT_TRUE(at::allclose(got.to(at::kDouble), want, 1e-4, 1e-5));
+  const at::Tensor slope = noise(want.sizes(), 5);
+  const auto got_slopes = torch::autograd::grad({got}, narrow, {slope});
+  const auto want_slopes = torch::autograd::grad({want}, wide, {slope.to(at::kDouble)});
+  for (size_t i = 0; i < inputs.size(); ++i)
+    EXPECT_TRUE(at::allclose(got_slopes[i].to(at::kDouble), want_slopes[i], 1e-4, 3e-5))
+        << "gradient " << i << " is off by "
+        << (got_slopes[i] - want_slopes[i]).abs().max().item<double>();
+}
+
+}  // namespace stretto::testing

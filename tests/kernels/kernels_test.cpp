@@ -1,0 +1,180 @@
+#include "kernels/kernels.h"
+
+#include <ATen/ATen.h>
+#include <ATen/Parallel.h>
+#include <gtest/gtest.h>
+#include <torch/csrc/autograd/autograd.h>
+
+#include "kernels/cpu/table.h"
+#include "tests/kernels/cases.h"
+
+namespace stretto::kernels {
+namespace {
+
+using cases::third;
+using testing::expect_equal;
+using testing::Inputs;
+using testing::noise;
+
+/// The value, then the gradients.
+Inputs results(const cases::Case& one) {
+  Inputs inputs;
+  for (const at::Tensor& x : one.inputs) inputs.push_back(x.clone().requires_grad_(true));
+  const at::Tensor out = one.run(inputs);
+  Inputs all = torch::autograd::grad({out}, inputs, {noise(out.sizes(), 3)});
+  all.insert(all.begin(), out.detach());
+  return all;
+}
+
+class Threads {
+ public:
+  explicit Threads(int count) : before_(at::get_num_threads()) { at::set_num_threads(count); }
+  ~Threads() { at::set_num_threads(before_); }
+
+ private:
+  int before_;
+};
+
+TEST(Kernels, GradientsInDoubleEqualFiniteDifferences) {
+  const Threads one_thread(1);  // thousands of tiny calls
+  for (const cases::Case& one : cases::small()) {
+    SCOPED_TRACE(one.name);
+    testing::expect_gradients(one.run, one.inputs);
+  }
+}
+
+TEST(Kernels, EveryLevelOfThisMachineEqualsTheReference) {
+  for (const cpu::Table* level : cpu::levels()) {
+    const cpu::LevelGuard guard(*level);
+    for (const cases::Case& one : cases::large()) {
+      SCOPED_TRACE(one.name + " at level " + level->name);
+      expect_equal(one.run, one.reference, one.inputs);
+    }
+  }
+}
+
+TEST(Kernels, OneThreadAndManyGiveTheSameBits) {
+  for (const cases::Case& one : cases::large()) {
+    SCOPED_TRACE(one.name);
+    const Inputs alone = [&] {
+      const Threads threads(1);
+      return results(one);
+    }();
+    const Threads threads(3);
+    const Inputs shared = results(one);
+    for (size_t i = 0; i < alone.size(); ++i) EXPECT_TRUE(at::equal(alone[i], shared[i])) << i;
+  }
+}
+
+TEST(Kernels, PackedSequencesEqualEachSequenceAlone) {
+  const at::Tensor qkv = noise({40, 48}), kv = noise({40, 32}, 8);
+  const Dropout drop = third(40);
+  const auto attend = [&](int begin, int end) {
+    Dropout own = drop;
+    own.row_keys = drop.row_keys.slice(0, begin, end);
+    const Offsets whole = cases::lengths({0, end - begin});
+    return at::cat({self_attention(qkv.slice(0, begin, end), {whole, 2, true, own}),
+                    cross_attention(qkv.slice(0, begin, end).slice(1, 0, 16),
+                                    kv.slice(0, begin, end), {whole, whole, 2, own})},
+                   1);
+  };
+  const Offsets offsets = cases::lengths({0, 7, 8, 40});
+  const at::Tensor together =
+      at::cat({self_attention(qkv, {offsets, 2, true, drop}),
+               cross_attention(qkv.slice(1, 0, 16), kv, {offsets, offsets, 2, drop})},
+              1);
+  EXPECT_TRUE(at::equal(together, at::cat({attend(0, 7), attend(7, 8), attend(8, 40)})));
+}
+
+TEST(Kernels, PackedAttentionEqualsPaddedAttentionWithAMask) {
+  const at::Tensor qkv = noise({12, 24});
+  const at::Tensor got = self_attention(qkv, {cases::lengths({0, 5, 12}), 2, false, {}});
+  at::Tensor padded = at::zeros({2, 7, 24});
+  padded[0].slice(0, 0, 5).copy_(qkv.slice(0, 0, 5));
+  padded[1].copy_(qkv.slice(0, 5, 12));
+  at::Tensor seen = at::ones({2, 1, 1, 7}, at::kBool);
+  seen[0].slice(2, 5, 7).fill_(false);
+  std::vector<at::Tensor> parts;
+  for (const at::Tensor& part : padded.chunk(3, 2))
+    parts.push_back(part.reshape({2, 7, 2, 4}).transpose(1, 2));
+  const at::Tensor want = at::scaled_dot_product_attention(parts[0], parts[1], parts[2], seen)
+                              .transpose(1, 2)
+                              .reshape({2, 7, 8});
+  EXPECT_TRUE(at::allclose(got.slice(0, 0, 5), want[0].slice(0, 0, 5), 1e-4, 1e-5));
+  EXPECT_TRUE(at::allclose(got.slice(0, 5, 12), want[1], 1e-4, 1e-5));
+}
+
+TEST(Kernels, LongSequencesEqualTheReference) {
+  const std::vector<int> bounds{0, 1100};
+  for (const cases::Case& one : cases::attention(bounds, bounds, 16)) {
+    SCOPED_TRACE(one.name);
+    expect_equal(one.run, one.reference, one.inputs);
+  }
+}
+
+TEST(Kernels, DropoutOfTwoHalvesEqualsDropoutOfTheWhole) {
+  const at::Tensor x = noise({6, 37});
+  const Dropout all = third(6);
+  Dropout first = all, second = all;
+  first.row_keys = all.row_keys.slice(0, 0, 3);
+  second.row_keys = all.row_keys.slice(0, 3, 6);
+  EXPECT_TRUE(at::equal(dropout(x, all), at::cat({dropout(x.slice(0, 0, 3), first),
+                                                  dropout(x.slice(0, 3, 6), second)})));
+}
+
+TEST(Kernels, DropoutKeepsTheStatedShare) {
+  const at::Tensor kept = dropout(at::ones({400, 512}), third(400)) > 0;
+  EXPECT_NEAR(kept.to(at::kDouble).mean().item<double>(), 0.7, 0.005);
+}
+
+TEST(Kernels, ExtremeActivationsStayFinite) {
+  const at::Tensor x = at::tensor({-1e30, -200.0, -90.0, 0.0, 90.0, 200.0}, at::kFloat)
+                           .reshape({1, 6})
+                           .requires_grad_(true);
+  const at::Tensor gelu = bias_activation_dropout(x, at::zeros({6}), Activation::kGelu, {});
+  const at::Tensor gated = swiglu_dropout(at::cat({x, at::ones({1, 6})}, 1), {});
+  for (const at::Tensor& y : {gelu, gated}) {
+    const auto slopes = torch::autograd::grad({y.sum()}, {x});
+    EXPECT_TRUE(at::isfinite(y).all().item<bool>());
+    EXPECT_TRUE(at::isfinite(slopes[0].slice(1, 1)).all().item<bool>()) << slopes[0];
+  }
+}
+
+TEST(Kernels, CrossEntropyOfHandComputedLogits) {
+  // Two classes with logits 0 and log 3: p = 1/4, 3/4; smoothing 0.2 gives e = 0.2 / 1.
+  const at::Tensor weight = at::tensor({0.0, std::log(3.0)}, at::kFloat).reshape({2, 1});
+  const CrossEntropy got =
+      linear_cross_entropy(at::ones({1, 1}), weight, at::tensor({1}, at::kLong), 0.2, 2);
+  const double right = -std::log(0.75), wrong = -std::log(0.25);
+  EXPECT_NEAR(got.nll_sum.item<double>(), right, 1e-6);
+  EXPECT_NEAR(got.loss_sum.item<double>(), 0.6 * right + 0.2 * (right + wrong), 1e-6);
+}
+
+TEST(Kernels, RoundingRowsOfTheTableGetNoGradient) {
+  const at::Tensor x = noise({9, 8}), weight = noise({16, 8}, 8).requires_grad_(true);
+  const at::Tensor targets = at::arange(9, at::kLong);
+  linear_cross_entropy(x, weight, targets, 0.1, 11).loss_sum.backward();
+  EXPECT_EQ(weight.grad().slice(0, 11).abs().max().item<float>(), 0.0f);
+}
+
+TEST(Kernels, CrossEntropyScalesWithTheGradientThatComesBack) {
+  const at::Tensor x = noise({9, 8}).requires_grad_(true), weight = noise({16, 8}, 8);
+  const at::Tensor targets = at::arange(9, at::kLong);
+  const auto slope = [&](double scale) {
+    const at::Tensor loss = linear_cross_entropy(x, weight, targets, 0.1, 16).loss_sum;
+    return torch::autograd::grad({loss * scale}, {x})[0];
+  };
+  EXPECT_TRUE(at::allclose(slope(1.0) * 0.25, slope(0.25)));
+}
+
+TEST(Kernels, DoubleStaysDouble) {
+  const at::Tensor x = noise({5, 6}).to(at::kDouble), weight = noise({7, 6}, 8).to(at::kDouble);
+  EXPECT_EQ(kernels::linear(x, weight).scalar_type(), at::kDouble);
+  EXPECT_EQ(embed(weight, at::tensor({6, 0}, at::kLong), 2, {}).scalar_type(), at::kDouble);
+  EXPECT_EQ(
+      linear_cross_entropy(x, weight, at::arange(5, at::kLong), 0.1, 7).loss_sum.scalar_type(),
+      at::kDouble);
+}
+
+}  // namespace
+}  // namespace stretto::kernels

@@ -1,0 +1,164 @@
+// The operators without a gradient: the optimizer's buffers, decoding, attention weights; and what
+// every operator refuses.
+#include <ATen/ATen.h>
+#include <ATen/Parallel.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "kernels/cpu/table.h"
+#include "kernels/gemm.h"
+#include "tests/kernels/cases.h"
+
+namespace stretto::kernels {
+namespace {
+
+using testing::noise;
+
+TEST(KernelsState, AdamStepEqualsTheReferenceAtEveryLevel) {
+  for (const cpu::Table* level : cpu::levels())
+    for (const bool decoupled : {false, true}) {
+      const cpu::LevelGuard guard(*level);
+      const AdamStep step{1e-2, 0.9, 0.98, 1e-9, 0.01, 0.5, 3, decoupled};
+      at::Tensor p = noise({1003}), m = p * 0.1, v = p * p;
+      at::Tensor wp = p.to(at::kDouble), wm = m.to(at::kDouble), wv = v.to(at::kDouble);
+      const at::Tensor g = p.flip(0);
+      adam_step(p, g, m, v, step);
+      reference::adam_step(wp, g.to(at::kDouble), wm, wv, step);
+      EXPECT_TRUE(at::allclose(p.to(at::kDouble), wp, 1e-5, 1e-6)) << level->name;
+      EXPECT_TRUE(at::allclose(m.to(at::kDouble), wm, 1e-5, 1e-6)) << level->name;
+      EXPECT_TRUE(at::allclose(v.to(at::kDouble), wv, 1e-5, 1e-6)) << level->name;
+    }
+}
+
+TEST(KernelsState, SumOfSquaresIsExactToDoubleAndEqualForAnyThreads) {
+  const at::Tensor x = noise({300'007});
+  const double want = x.to(at::kDouble).square().sum().item<double>();
+  const int before = at::get_num_threads();
+  at::set_num_threads(1);
+  const double alone = sum_of_squares(x);
+  at::set_num_threads(3);
+  const double shared = sum_of_squares(x);
+  at::set_num_threads(before);
+  EXPECT_EQ(alone, shared);
+  EXPECT_NEAR(alone, want, 1e-12 * want);
+  EXPECT_EQ(sum_of_squares(at::empty({0})), 0.0);
+  EXPECT_NEAR(sum_of_squares(at::tensor({3.0, 4.0}, at::kDouble)), 25.0, 0);
+}
+
+TEST(KernelsState, SumOfSquaresIsNotFiniteWhenANumberIsNot) {
+  at::Tensor x = noise({70'000});
+  x[69'999] = NAN;
+  EXPECT_TRUE(std::isnan(sum_of_squares(x)));
+}
+
+TEST(KernelsState, DecodingStepByStepEqualsCausalAttention) {
+  constexpr int64_t kSteps = 5, kLanes = 3, kWidth = 20, kHeads = 2;
+  for (const cpu::Table* level : cpu::levels())
+    for (const auto type : {at::kFloat, at::kDouble}) {
+      const cpu::LevelGuard guard(*level);
+      const at::Tensor qkv = noise({kLanes, kSteps, 3 * kWidth}).to(type);
+      at::Tensor keys = at::zeros({kSteps + 2, kLanes, kWidth}, type), values = keys.clone();
+      at::Tensor lineage = at::arange(kLanes, at::kInt).unsqueeze(1).repeat({1, kSteps + 2});
+      for (int64_t t = 0; t < kSteps; ++t) {
+        const auto parts = qkv.select(1, t).chunk(3, 1);
+        const at::Tensor got =
+            decode_self_attention(parts[0], parts[1], parts[2], keys, values, lineage, t, kHeads);
+        for (int64_t lane = 0; lane < kLanes; ++lane) {
+          const at::Tensor want = reference::self_attention(
+              qkv[lane].slice(0, 0, t + 1),
+              {cases::lengths({0, static_cast<int>(t) + 1}), kHeads, true, {}});
+          EXPECT_TRUE(at::allclose(got[lane], want[t], 1e-4, 1e-5)) << level->name << t << lane;
+        }
+      }
+    }
+}
+
+TEST(KernelsState, DecodingFollowsTheLineageOfBeamsThatMoved) {
+  const at::Tensor q = noise({3, 8}), k = noise({3, 8}, 8), v = noise({3, 8}, 9);
+  at::Tensor keys = noise({4, 3, 8}, 10), values = noise({4, 3, 8}, 11);
+  at::Tensor other_keys = keys.clone(), other_values = values.clone();
+  const at::Tensor lineage =
+      at::tensor({2, 0, 0, 0, 1, 1, 0, 0, 2, 0, 0, 0}, at::kInt).view({3, 4});
+  const at::Tensor got = decode_self_attention(q, k, v, keys, values, lineage, 2, 2);
+  const at::Tensor want =
+      reference::decode_self_attention(q, k, v, other_keys, other_values, lineage, 2, 2);
+  EXPECT_TRUE(at::allclose(got, want, 1e-4, 1e-5));
+  EXPECT_TRUE(at::equal(keys, other_keys));
+  EXPECT_TRUE(at::equal(values[2], v));
+}
+
+TEST(KernelsState, CrossAttentionWeightsEqualTheReference) {
+  const at::Tensor q = noise({36, 40}), kv = noise({29, 80}, 8);
+  for (const cpu::Table* level : cpu::levels()) {
+    const cpu::LevelGuard guard(*level);
+    const CrossAttention options{.query_offsets = cases::lengths({0, 3, 36}),
+                                 .key_offsets = cases::lengths({0, 20, 29}),
+                                 .num_heads = 4,
+                                 .dropout = {}};
+    const at::Tensor got = cross_attention_weights(q, kv, options);
+    const at::Tensor want =
+        reference::cross_attention_weights(q.to(at::kDouble), kv.to(at::kDouble), options);
+    EXPECT_TRUE(at::allclose(got.to(at::kDouble), want, 1e-4, 1e-6)) << level->name;
+    EXPECT_TRUE(at::allclose(got.slice(0, 0, 60).view({3, 20}).sum(1), at::ones({3})));
+  }
+}
+
+TEST(KernelsState, OurProductEqualsDoubleForEveryOrientationAndSize) {
+  for (const cpu::Table* level : cpu::levels())
+    for (const int64_t rows : {1, 11, 26, 400})
+      for (const int64_t depth : {1, 256, 515})
+        for (const int64_t columns : {1, 33, 545}) {
+          const cpu::LevelGuard guard(*level);
+          const at::Tensor a = noise({rows, depth}), b = noise({depth, columns}, 8);
+          const at::Tensor at = a.t().contiguous(), bt = b.t().contiguous();
+          const at::Tensor bias = noise({columns}, 9);
+          const at::Tensor want = at::mm(a.to(at::kDouble), b.to(at::kDouble));
+          for (const gemm::Operand& left : {gemm::Operand{a}, gemm::Operand{at, true}})
+            for (const gemm::Operand& right : {gemm::Operand{b}, gemm::Operand{bt, true}}) {
+              at::Tensor out = at::full({rows, columns}, 2.0);
+              gemm::multiply(left, gemm::Packed(right), bias, true, out);
+              EXPECT_TRUE(
+                  at::allclose(out.to(at::kDouble), want + 2 + bias.to(at::kDouble), 1e-4, 1e-4))
+                  << level->name << ' ' << rows << ' ' << depth << ' ' << columns;
+            }
+        }
+}
+
+TEST(KernelsState, TargetsOutsideTheClassesAreRefused) {
+  const at::Tensor x = noise({2, 8}), weight = noise({16, 8}, 8);
+  for (const auto type : {at::kFloat, at::kDouble})
+    for (const int64_t wrong : {-1, 11, 15})
+      EXPECT_THROW(linear_cross_entropy(x.to(type), weight.to(type),
+                                        at::tensor({int64_t{3}, wrong}, at::kLong), 0.1, 11),
+                   c10::Error)
+          << wrong;
+  EXPECT_NO_THROW(linear_cross_entropy(x, weight, at::tensor({3, 10}, at::kLong), 0.1, 11));
+}
+
+TEST(KernelsState, IdsOutsideTheTableAreRefused) {
+  const at::Tensor table = noise({4, 8});
+  EXPECT_THROW(embed(table, at::tensor({0, 4}, at::kLong), 1, {}), c10::Error);
+  EXPECT_THROW(embed(table, at::tensor({-1}, at::kLong), 1, {}), c10::Error);
+}
+
+TEST(KernelsState, ShapesThatDoNotFitAreRefused) {
+  const at::Tensor x = noise({4, 10});
+  EXPECT_THROW(self_attention(x, {cases::lengths({0, 4}), 2, false, {}}), c10::Error);
+  EXPECT_THROW(swiglu_dropout(noise({4, 9}), {}), c10::Error);
+  EXPECT_THROW(dropout(x, cases::third(3)), c10::Error);
+  EXPECT_THROW(dropout(x, {.p = 1.0, .key = 1, .row_keys = at::arange(4, at::kLong)}), c10::Error);
+  EXPECT_THROW(rotary(x, at::arange(3, at::kLong), 1, 10, 1), c10::Error);
+  EXPECT_THROW(kernels::linear(x, noise({3, 9})), c10::Error);
+}
+
+TEST(KernelsState, EmptyBatchesGiveEmptyResults) {
+  const at::Tensor none = at::empty({0, 16});
+  EXPECT_EQ(kernels::linear(none, noise({8, 16})).sizes(), at::IntArrayRef({0, 8}));
+  EXPECT_EQ(embed(noise({4, 16}), at::empty({0}, at::kLong), 1, {}).size(0), 0);
+  EXPECT_EQ(rotary(none, at::empty({0}, at::kLong), 2, 16, 1).size(0), 0);
+  EXPECT_EQ(self_attention(at::empty({0, 48}), {cases::lengths({0}), 2, false, {}}).size(0), 0);
+}
+
+}  // namespace
+}  // namespace stretto::kernels

@@ -1,0 +1,46 @@
+#include <gtest/gtest.h>
+#include <torch/torch.h>
+
+#include <cmath>
+
+#include "base/error.h"
+#include "losses/registry.h"
+
+namespace stretto::losses {
+namespace {
+
+/// One token whose logits give p = (1/2, 1/4, 1/4); a fourth row only rounds the table up.
+kernels::CrossEntropy loss_of_target_one(double label_smoothing) {
+  const at::Tensor x = torch::ones({1, 1}, torch::kDouble);
+  const at::Tensor weight = torch::tensor({{std::log(2.0)}, {0.0}, {0.0}, {5.0}}, torch::kDouble);
+  CrossEntropyOptions options;
+  options.label_smoothing = label_smoothing;
+  return make_loss(options)(x, weight, torch::tensor({1}, torch::kLong), 3);
+}
+
+TEST(CrossEntropyLoss, HasTheValueComputedByHand) {
+  const double ln2 = std::log(2.0);
+  // e = 0.1 / 2; (1 - 0.1 - 0.05) * 2 ln 2 + 0.05 * (1 + 2 + 2) ln 2 = 1.95 ln 2
+  EXPECT_NEAR(loss_of_target_one(0.1).loss_sum.item<double>(), 1.95 * ln2, 1e-9);
+  EXPECT_NEAR(loss_of_target_one(0.1).nll_sum.item<double>(), 2 * ln2, 1e-9);
+}
+
+TEST(CrossEntropyLoss, WithoutSmoothingIsTheNegativeLogLikelihood) {
+  const auto sums = loss_of_target_one(0.0);
+  EXPECT_NEAR(sums.loss_sum.item<double>(), sums.nll_sum.item<double>(), 1e-12);
+}
+
+TEST(LossRegistry, NamesWhatItKnows) {
+  CrossEntropyOptions options;
+  options.name = "hinge";
+  try {
+    make_loss(options);
+    FAIL() << "an unknown loss was accepted";
+  } catch (const Error& error) {
+    EXPECT_NE(error.message().find("hinge"), std::string::npos);
+    EXPECT_NE(error.advice().find("cross_entropy"), std::string::npos);
+  }
+}
+
+}  // namespace
+}  // namespace stretto::losses

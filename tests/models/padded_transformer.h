@@ -1,0 +1,186 @@
+#pragma once
+
+#include <torch/torch.h>
+
+#include <cmath>
+#include <limits>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "data/batch.h"
+#include "models/transformer_options.h"
+
+/// A second Transformer, as plain and slow as can be: padded rectangles [B, T, D], masks, ATen
+/// only. It reads the parameters of the model under test by name.
+namespace stretto::models::testing {
+
+class PaddedTransformer {
+ public:
+  PaddedTransformer(const TransformerOptions& options, torch::nn::Module& model,
+                    int64_t num_classes)
+      : options_(options), num_classes_(num_classes) {
+    for (const auto& item : model.named_parameters()) parameters_[item.key()] = item.value();
+  }
+
+  /// Log probabilities [B, Tt, num_classes], teacher-forced.
+  at::Tensor log_probs(const data::Batch& batch) {
+    const at::Tensor src = padded(batch.src, false), tgt = padded(batch.tgt, true);
+    const at::Tensor src_mask = (src == 0).unsqueeze(1).unsqueeze(1);  // [B, 1, 1, Ts]
+    at::Tensor memory = embed("encoder", src);
+    for (int64_t i = 0; i < options_.encoder.num_layers; ++i) {
+      const std::string layer = "encoder.layers." + std::to_string(i) + ".";
+      const int64_t heads = options_.encoder.num_heads;
+      memory = residual(memory, layer + "self_residual", [&](const at::Tensor& h) {
+        return self(h, layer + "self_attention", heads, src_mask);
+      });
+      memory = residual(memory, layer + "ffn_residual",
+                        [&](const at::Tensor& h) { return ffn(h, layer + "ffn"); });
+    }
+    memory = finish(memory, "encoder");
+
+    const at::Tensor future = torch::ones({tgt.size(1), tgt.size(1)}, torch::kBool).triu(1);
+    at::Tensor x = embed("decoder", tgt);
+    for (int64_t i = 0; i < options_.decoder.num_layers; ++i) {
+      const std::string layer = "decoder.layers." + std::to_string(i) + ".";
+      const int64_t heads = options_.decoder.num_heads;
+      x = residual(x, layer + "self_residual", [&](const at::Tensor& h) {
+        return self(h, layer + "self_attention", heads, future);
+      });
+      x = residual(x, layer + "cross_residual", [&](const at::Tensor& h) {
+        const std::string name = layer + "cross_attention.";
+        const auto kv = linear(memory, name + "kv").chunk(2, -1);
+        return linear(attend(linear(h, name + "q"), kv[0], kv[1], heads, src_mask), name + "out");
+      });
+      x = residual(x, layer + "ffn_residual",
+                   [&](const at::Tensor& h) { return ffn(h, layer + "ffn"); });
+    }
+    const at::Tensor logits = torch::matmul(finish(x, "decoder"), output().t());
+    return torch::log_softmax(logits.narrow(-1, 0, num_classes_), -1);
+  }
+
+  /// Label-smoothed loss summed over the real target tokens, fairseq's form.
+  at::Tensor loss(const data::Batch& batch, double smoothing) {
+    const at::Tensor all = log_probs(batch);
+    at::Tensor sum = torch::zeros({}, all.options());
+    const double e = smoothing / static_cast<double>(num_classes_ - 1);
+    for (int64_t i = 0; i < batch.num_sequences(); ++i) {
+      for (int64_t t = 0; t < batch.tgt.length(i); ++t) {
+        const at::Tensor row = all[i][t];
+        sum = sum - (1 - smoothing - e) * row[batch.tgt.ids[batch.tgt.offsets[i] + t]];
+        sum = sum - e * row.sum();
+      }
+    }
+    return sum;
+  }
+
+ private:
+  static at::Tensor padded(const data::PackedTokens& tokens, bool shift) {
+    at::Tensor ids = torch::zeros({tokens.num_sequences(), tokens.max_length()}, torch::kLong);
+    for (int64_t i = 0; i < tokens.num_sequences(); ++i) {
+      for (int64_t t = 0; t < tokens.length(i); ++t) {
+        const int64_t at = tokens.offsets[i] + t - (shift ? 1 : 0);
+        ids[i][t] = shift && t == 0 ? int64_t{2} : tokens.ids[at];
+      }
+    }
+    return ids;
+  }
+
+  at::Tensor table(const std::string& stack) {
+    return options_.tie_embeddings == "all" ? parameters_.at("embedding.weight")
+                                            : parameters_.at(stack + ".embedding.weight");
+  }
+  at::Tensor output() {
+    return options_.tie_embeddings == "none" ? parameters_.at("output.weight") : table("decoder");
+  }
+
+  at::Tensor embed(const std::string& stack, const at::Tensor& ids) {
+    const int64_t d = options_.d_model, length = ids.size(1);
+    at::Tensor x = table(stack).index({ids}) * std::sqrt(static_cast<double>(d));
+    if (options_.positions == "learned") {
+      x = x + parameters_.at(stack + ".positions.weight").narrow(0, 0, length);
+    } else if (options_.positions == "sinusoidal") {
+      at::Tensor rows = torch::zeros({length, d}, torch::kDouble);
+      for (int64_t t = 0; t < length; ++t) {
+        for (int64_t j = 0; j < d / 2; ++j) {
+          const double w = std::exp(-std::log(10000.0) * double(j) / (double(d) / 2 - 1));
+          rows[t][j] = std::sin(double(t + 2) * w);
+          rows[t][d / 2 + j] = std::cos(double(t + 2) * w);
+        }
+      }
+      x = x + rows.to(x.scalar_type());
+    }
+    return x;
+  }
+
+  at::Tensor linear(const at::Tensor& x, const std::string& name) {
+    const auto bias = parameters_.find(name + ".bias");
+    const at::Tensor y = torch::matmul(x, parameters_.at(name + ".weight").t());
+    return bias == parameters_.end() ? y : y + bias->second;
+  }
+
+  at::Tensor norm(const at::Tensor& x, const std::string& name) {
+    return torch::layer_norm(x, {options_.d_model}, parameters_.at(name + ".weight"),
+                             parameters_.at(name + ".bias"));
+  }
+  at::Tensor finish(const at::Tensor& x, const std::string& stack) {
+    return options_.norm == "pre" ? norm(x, stack + ".final_norm") : x;
+  }
+
+  template <class Part>
+  at::Tensor residual(const at::Tensor& x, const std::string& name, Part part) {
+    if (options_.norm == "pre") return x + part(norm(x, name + ".norm"));
+    return norm(x + part(x), name + ".norm");
+  }
+
+  at::Tensor ffn(const at::Tensor& x, const std::string& name) {
+    const at::Tensor inner = linear(x, name + ".up");
+    if (options_.activation == "swiglu") {
+      const auto parts = inner.chunk(2, -1);
+      return linear(torch::silu(parts[0]) * parts[1], name + ".down");
+    }
+    return linear(options_.activation == "gelu" ? torch::gelu(inner) : torch::relu(inner),
+                  name + ".down");
+  }
+
+  at::Tensor self(const at::Tensor& x, const std::string& name, int64_t heads,
+                  const at::Tensor& mask) {
+    auto qkv = linear(x, name + ".qkv").chunk(3, -1);
+    if (options_.positions == "rotary") {
+      qkv[0] = rotated(qkv[0], heads);
+      qkv[1] = rotated(qkv[1], heads);
+    }
+    return linear(attend(qkv[0], qkv[1], qkv[2], heads, mask), name + ".out");
+  }
+
+  static at::Tensor rotated(const at::Tensor& x, int64_t heads) {
+    const int64_t width = x.size(2) / heads, half = width / 2;
+    const at::Tensor w = torch::exp(torch::arange(half, torch::kDouble) *
+                                    (-2.0 * std::log(10000.0) / double(width)));
+    const at::Tensor angle =
+        torch::outer(torch::arange(x.size(1), torch::kDouble), w).to(x.scalar_type()).unsqueeze(1);
+    const auto parts = x.view({x.size(0), x.size(1), heads, width}).chunk(2, -1);
+    return torch::cat({parts[0] * angle.cos() - parts[1] * angle.sin(),
+                       parts[1] * angle.cos() + parts[0] * angle.sin()},
+                      -1)
+        .reshape(x.sizes());
+  }
+
+  static at::Tensor attend(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
+                           int64_t heads, const at::Tensor& mask) {
+    const auto split = [&](const at::Tensor& x) {
+      return x.reshape({x.size(0), x.size(1), heads, x.size(2) / heads}).transpose(1, 2);
+    };
+    const double scale = 1 / std::sqrt(static_cast<double>(q.size(2) / heads));
+    const at::Tensor scores = torch::matmul(split(q), split(k).transpose(2, 3)) * scale;
+    const at::Tensor weights =
+        torch::softmax(scores.masked_fill(mask, -std::numeric_limits<double>::infinity()), -1);
+    return torch::matmul(weights, split(v)).transpose(1, 2).reshape(q.sizes());
+  }
+
+  TransformerOptions options_;
+  int64_t num_classes_;
+  std::map<std::string, at::Tensor> parameters_;
+};
+
+}  // namespace stretto::models::testing

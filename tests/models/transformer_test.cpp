@@ -1,0 +1,318 @@
+#include "models/transformer.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "decoding/search.h"
+#include "losses/registry.h"
+#include "tests/models/padded_transformer.h"
+
+namespace stretto::models {
+namespace {
+
+constexpr int64_t kRows = 24, kClasses = 21;
+
+TransformerOptions tiny() {
+  TransformerOptions options;
+  options.d_model = 16;
+  options.encoder = {.num_layers = 2, .num_heads = 4, .ffn_dim = 28};
+  options.decoder = {.num_layers = 2, .num_heads = 2, .ffn_dim = 20};
+  options.max_positions = 40;
+  return options;
+}
+
+struct Variant {
+  std::string norm, activation, positions, tie_embeddings;
+};
+
+/// Each value of each option at least twice.
+const std::vector<Variant> kVariants{
+    {"post", "relu", "sinusoidal", "all"},   {"pre", "relu", "sinusoidal", "decoder"},
+    {"post", "gelu", "learned", "none"},     {"pre", "swiglu", "learned", "all"},
+    {"post", "swiglu", "rotary", "decoder"}, {"pre", "gelu", "rotary", "none"},
+};
+
+TransformerOptions tiny(const Variant& variant) {
+  TransformerOptions options = tiny();
+  options.norm = variant.norm;
+  options.activation = variant.activation;
+  options.positions = variant.positions;
+  options.tie_embeddings = variant.tie_embeddings;
+  return options;
+}
+
+std::shared_ptr<Seq2SeqModel> make(const TransformerOptions& options,
+                                   at::ScalarType dtype = at::kDouble) {
+  auto model = make_model(
+      options, {.src_rows = kRows, .tgt_rows = kRows, .num_tgt_classes = kClasses, .seed = 3},
+      losses::make_loss({}));
+  model->to(dtype);
+  return model;
+}
+
+void append(data::PackedTokens& tokens, const std::vector<int64_t>& ids) {
+  tokens.ids.insert(tokens.ids.end(), ids.begin(), ids.end());
+  tokens.offsets.push_back(static_cast<int32_t>(tokens.ids.size()));
+}
+
+data::Batch batch_a() {
+  data::Batch batch{.sample_ids = {17, 4, 99}, .src = {}, .tgt = {}};
+  append(batch.src, {5, 9, 14, 7, 3});
+  append(batch.src, {8, 3});
+  append(batch.src, {20, 11, 6, 3});
+  append(batch.tgt, {10, 4, 3});
+  append(batch.tgt, {13, 12, 5, 18, 19, 3});
+  append(batch.tgt, {3});
+  return batch;
+}
+
+data::Batch batch_b() {
+  data::Batch batch{.sample_ids = {1000, 2}, .src = {}, .tgt = {}};
+  append(batch.src, {4, 4, 15, 3});
+  append(batch.src, {16, 3});
+  append(batch.tgt, {6, 7, 8, 9, 3});
+  append(batch.tgt, {20, 3});
+  return batch;
+}
+
+std::vector<at::Tensor> gradients(Seq2SeqModel& model) {
+  std::vector<at::Tensor> all;
+  for (at::Tensor& parameter : model.parameters()) {
+    const at::Tensor& grad = parameter.grad();
+    all.push_back(grad.defined() ? grad.flatten().clone() : torch::zeros_like(parameter).flatten());
+    parameter.mutable_grad() = at::Tensor();
+  }
+  return all;
+}
+
+double relative_difference(const std::vector<at::Tensor>& a, const std::vector<at::Tensor>& b) {
+  const at::Tensor x = torch::cat(a), y = torch::cat(b);
+  return (x - y).norm().item<double>() / y.norm().item<double>();
+}
+
+TEST(Transformer, PackedLossAndGradientsEqualPaddedOnes) {
+  for (const Variant& variant : kVariants) {
+    const TransformerOptions options = tiny(variant);
+    for (const auto dtype : {at::kDouble, at::kFloat}) {
+      SCOPED_TRACE(variant.norm + " " + variant.activation + " " + variant.positions);
+      const auto model = make(options, dtype);
+      const at::Tensor packed = model->loss(batch_a(), {}).loss_sum;
+      packed.backward();
+      const auto packed_gradients = gradients(*model);
+      testing::PaddedTransformer reference(options, *model, kClasses);
+      const at::Tensor padded = reference.loss(batch_a(), 0.1);
+      padded.backward();
+      EXPECT_NEAR(packed.item<double>() / padded.item<double>(), 1, 1e-5);
+      EXPECT_LT(relative_difference(packed_gradients, gradients(*model)), 1e-5);
+    }
+  }
+}
+
+TEST(Transformer, EveryParameterGetsAGradient) {
+  for (const Variant& variant : kVariants) {
+    const auto model = make(tiny(variant));
+    model->loss(batch_a(), {}).loss_sum.backward();
+    for (const auto& item : model->named_parameters()) {
+      ASSERT_TRUE(item.value().grad().defined()) << item.key();
+      EXPECT_GT(item.value().grad().abs().sum().item<double>(), 0) << item.key();
+    }
+  }
+}
+
+int64_t count_parameters(int64_t d, int64_t heads, int64_t ffn, const std::string& norm) {
+  TransformerOptions options;
+  options.d_model = d;
+  options.encoder = options.decoder = {.num_layers = 6, .num_heads = heads, .ffn_dim = ffn};
+  options.norm = norm;
+  return num_parameters(*make_model(
+      options,
+      {.src_rows = 32768, .tgt_rows = 32768, .num_tgt_classes = 32768, .device = at::kMeta},
+      nullptr));
+}
+
+TEST(Transformer, HasThePublishedNumbersOfParameters) {
+  EXPECT_EQ(count_parameters(512, 8, 2048, "post"), 60'915'712);
+  EXPECT_EQ(count_parameters(1024, 16, 4096, "post"), 209'911'808);
+  EXPECT_EQ(count_parameters(512, 8, 2048, "pre"), 60'917'760);
+  EXPECT_EQ(count_parameters(1024, 16, 4096, "pre"), 209'915'904);
+}
+
+TEST(Transformer, TiedTablesHaveOneName) {
+  const auto names = [](const char* tie) {
+    TransformerOptions options = tiny();
+    options.tie_embeddings = tie;
+    std::string found;
+    for (const auto& item : make(options)->named_parameters()) {
+      if (item.value().size(0) == kRows) found += item.key() + " ";
+    }
+    return found;
+  };
+  EXPECT_EQ(names("all"), "embedding.weight ");
+  EXPECT_EQ(names("decoder"), "encoder.embedding.weight decoder.embedding.weight ");
+  EXPECT_EQ(names("none"), "encoder.embedding.weight decoder.embedding.weight output.weight ");
+}
+
+TEST(Transformer, FirstWeightsDependOnSeedAndNameAlone) {
+  TransformerOptions deep = tiny();
+  deep.decoder.num_layers = 3;
+  const auto a = make(tiny())->named_parameters(), b = make(deep)->named_parameters();
+  const std::string name = "decoder.layers.1.cross_attention.kv.weight";
+  EXPECT_TRUE(at::equal(a[name], b[name]));
+  EXPECT_FALSE(at::equal(a[name], b["decoder.layers.0.cross_attention.kv.weight"]));
+  EXPECT_EQ(a["embedding.weight"][0].abs().sum().item<double>(), 0);
+  // The name that keys the random numbers is the parameter's own.
+  const at::Tensor drawn = nn::Init(3, at::kCPU)
+                               .child("decoder.layers.1.cross_attention.kv")
+                               .xavier_uniform("weight", 32, 16, 2, std::sqrt(0.5));
+  EXPECT_TRUE(at::equal(a[name], drawn.to(at::kDouble)));
+}
+
+TransformerOptions dropping() {
+  TransformerOptions options = tiny();
+  options.dropout = 0.3;
+  options.attention_dropout = 0.2;
+  options.activation_dropout = 0.1;
+  return options;
+}
+
+TEST(Transformer, DropoutDoesNotDependOnTheCutIntoMicroBatches) {
+  for (const auto dtype : {at::kDouble, at::kFloat}) {
+    const auto model = make(dropping(), dtype);
+    const ForwardContext context{.training = true, .dropout_key = 12345};
+    const LossOutput whole = model->loss(data::concatenate({batch_a(), batch_b()}), context);
+    whole.loss_sum.backward();
+    const auto whole_gradients = gradients(*model);
+    double parts = 0;
+    for (const data::Batch& batch : {batch_a(), batch_b()}) {
+      const LossOutput part = model->loss(batch, context);
+      part.loss_sum.backward();  // accumulates
+      parts += part.loss_sum.item<double>();
+    }
+    EXPECT_NEAR(parts / whole.loss_sum.item<double>(), 1, 1e-6);
+    EXPECT_LT(relative_difference(gradients(*model), whole_gradients), 1e-6);
+    EXPECT_EQ(whole.target_tokens, 17);
+  }
+}
+
+TEST(Transformer, DropoutChangesWithItsKeyAndIsOffOutsideTraining) {
+  const auto model = make(dropping());
+  const auto loss = [&](const ForwardContext& context) {
+    return model->loss(batch_a(), context).loss_sum.item<double>();
+  };
+  const double plain = loss({.training = false, .dropout_key = 1});
+  EXPECT_EQ(plain, loss({.training = false, .dropout_key = 2}));
+  EXPECT_EQ(loss({.training = true, .dropout_key = 1}), loss({.training = true, .dropout_key = 1}));
+  EXPECT_NE(loss({.training = true, .dropout_key = 1}), loss({.training = true, .dropout_key = 2}));
+  EXPECT_NE(plain, loss({.training = true, .dropout_key = 1}));
+}
+
+TEST(Transformer, StepsHaveTheLogProbsOfTeacherForcing) {
+  for (const Variant& variant : kVariants) {
+    SCOPED_TRACE(variant.norm + " " + variant.activation + " " + variant.positions);
+    const auto model = make(tiny(variant), at::kFloat);
+    const data::Batch batch = batch_a();
+    const at::Tensor expected =
+        testing::PaddedTransformer(tiny(variant), *model, kClasses).log_probs(batch);
+    // Two lanes a source; the second of each is fed the first token, then follows the first lane.
+    const auto steps = model->start(batch.src, 2);
+    std::vector<int64_t> alive{0, 1, 2};
+    for (int64_t t = 0; !alive.empty(); ++t) {
+      std::vector<int64_t> tokens, parents, next;
+      for (const int64_t i : alive) {
+        const int64_t token = t == 0 ? 2 : batch.tgt.ids[batch.tgt.offsets[i] + t - 1];
+        tokens.insert(tokens.end(), {token, t == 0 ? 2 : (token + 1) % kClasses});
+      }
+      const at::Tensor rows = steps->step(at::tensor(tokens));
+      for (size_t k = 0; k < alive.size(); ++k) {
+        EXPECT_LT((rows[2 * k] - expected[alive[k]][t]).abs().max().item<double>(), 1e-5)
+            << "source " << alive[k] << ", step " << t;
+        if (t + 1 == batch.tgt.length(alive[k])) continue;
+        next.push_back(alive[k]);
+        const auto first = static_cast<int64_t>(2 * k);
+        parents.insert(parents.end(), {first, first});
+      }
+      alive = next;
+      if (!alive.empty()) steps->reorder(parents);
+    }
+  }
+}
+
+TEST(Transformer, LanesThatSwapPlacesKeepTheirHistories) {
+  const auto model = make(tiny(), at::kFloat);
+  data::PackedTokens src;
+  append(src, {5, 6, 3});
+  const auto swapped = model->start(src, 2), straight = model->start(src, 2);
+  for (int64_t t = 0; t < 70; ++t) {  // over two chunks of the cache
+    const at::Tensor tokens = at::tensor({4 + t % 7, 5 + t % 11});
+    const bool odd = t % 2 == 1;
+    const at::Tensor a = straight->step(tokens), b = swapped->step(odd ? tokens.flip(0) : tokens);
+    EXPECT_LT((a - (odd ? b.flip(0) : b)).abs().max().item<double>(), 1e-5) << "step " << t;
+    swapped->reorder({1, 0});
+  }
+}
+
+TEST(Transformer, BatchedBeamSearchEqualsOneByOne) {
+  const auto model = make(tiny(), at::kFloat);
+  const data::PackedTokens all = batch_a().src;
+  decoding::DecodeOptions options;
+  options.beam_size = options.nbest = 3;
+  std::vector<int64_t> lengths;
+  for (int64_t i = 0; i < all.num_sequences(); ++i) lengths.push_back(all.length(i));
+  const auto steps = model->start(all, 3);
+  const auto together = decoding::search(*steps, {.src_lengths = lengths}, options);
+  for (int64_t i = 0; i < all.num_sequences(); ++i) {
+    data::PackedTokens one;
+    append(one, {all.ids.begin() + all.offsets[i], all.ids.begin() + all.offsets[i + 1]});
+    const auto single = model->start(one, 3);
+    const auto alone = decoding::search(*single, {.src_lengths = {lengths[i]}}, options)[0];
+    ASSERT_EQ(alone.size(), together[i].size());
+    for (size_t k = 0; k < alone.size(); ++k) {
+      EXPECT_EQ(alone[k].ids, together[i][k].ids);
+      EXPECT_NEAR(alone[k].score, together[i][k].score, 1e-5);
+    }
+  }
+}
+
+TEST(Transformer, AlignmentsAreDistributionsOverTheSource) {
+  const auto model = make(tiny());
+  const auto last = model->alignments(batch_a(), -1);
+  ASSERT_EQ(last.size(), 3u);
+  EXPECT_EQ(last[1].sizes(), (std::vector<int64_t>{6, 2}));
+  for (const at::Tensor& block : last) {
+    EXPECT_TRUE(at::allclose(block.sum(1), torch::ones({block.size(0)}, block.options())));
+  }
+  EXPECT_TRUE(at::equal(last[0], model->alignments(batch_a(), 1)[0]));
+  EXPECT_FALSE(at::equal(last[0], model->alignments(batch_a(), 0)[0]));
+  EXPECT_THROW(model->alignments(batch_a(), 2), c10::Error);
+}
+
+TEST(ModelRegistry, RefusesContradictionsWithTheirNames) {
+  const auto message = [](const TransformerOptions& options, int64_t src_rows) -> std::string {
+    try {
+      make_model(options, {.src_rows = src_rows, .tgt_rows = 8, .num_tgt_classes = 8}, nullptr);
+    } catch (const Error& error) {
+      return error.what();
+    }
+    return "";
+  };
+  TransformerOptions options = tiny();
+  EXPECT_NE(message(options, 16).find("tie_embeddings"), std::string::npos);
+  options.decoder.num_heads = 3;
+  EXPECT_NE(message(options, 8).find("model.decoder.num_heads"), std::string::npos);
+  options.name = "perceptron";
+  EXPECT_NE(message(options, 8).find("perceptron"), std::string::npos);
+}
+
+TEST(LearnedPositions, RefuseLongerSequences) {
+  TransformerOptions options = tiny();
+  options.positions = "learned";
+  options.max_positions = 4;
+  EXPECT_THROW(make(options)->loss(batch_a(), {}), Error);
+}
+
+}  // namespace
+}  // namespace stretto::models

@@ -1,0 +1,70 @@
+#include <gtest/gtest.h>
+#include <torch/torch.h>
+
+#include <cmath>
+
+#include "nn/embedding.h"
+#include "nn/feed_forward.h"
+#include "nn/linear.h"
+
+namespace stretto::nn {
+namespace {
+
+TEST(Init, XavierStaysInsideItsBoundForEachMergedPart) {
+  const at::Tensor weight = Init(1, at::kCPU).xavier_uniform("weight", 300, 50, 3, std::sqrt(0.5));
+  const double bound = std::sqrt(0.5) * std::sqrt(6.0 / (50 + 100));
+  EXPECT_LE(weight.abs().max().item<double>(), bound);
+  EXPECT_GT(weight.abs().max().item<double>(), 0.99 * bound);
+  EXPECT_NEAR(weight.std().item<double>(), bound / std::sqrt(3.0), 0.02 * bound);
+  EXPECT_NEAR(weight.mean().item<double>(), 0, 0.02 * bound);
+}
+
+TEST(Init, NormalHasTheDeviationAsked) {
+  const at::Tensor table = Init(1, at::kCPU).normal("weight", 400, 64, 0.125);
+  EXPECT_NEAR(table.std().item<double>(), 0.125, 0.002);
+  EXPECT_NEAR(table.mean().item<double>(), 0, 0.002);
+}
+
+TEST(Init, IsAFunctionOfSeedAndName) {
+  const Init one(1, at::kCPU), two(2, at::kCPU);
+  const at::Tensor a = one.child("encoder").normal("weight", 4, 4, 1);
+  EXPECT_TRUE(at::equal(a, one.normal("encoder.weight", 4, 4, 1)));
+  EXPECT_FALSE(at::equal(a, one.child("decoder").normal("weight", 4, 4, 1)));
+  EXPECT_FALSE(at::equal(a, two.child("encoder").normal("weight", 4, 4, 1)));
+}
+
+TEST(Sinusoids, AreFairseqsTableFromItsFirstPosition) {
+  Sinusoids sinusoids(8);
+  const at::Tensor like = torch::empty({1}, torch::kDouble);
+  const at::Tensor rows = sinusoids.rows(torch::tensor({0, 5}, torch::kLong), 6, like);
+  for (int64_t j = 0; j < 4; ++j) {
+    const double w = std::pow(10000.0, -double(j) / 3);
+    EXPECT_NEAR(rows[0][j].item<double>(), std::sin(2 * w), 1e-12);
+    EXPECT_NEAR(rows[1][4 + j].item<double>(), std::cos(7 * w), 1e-12);
+  }
+}
+
+TEST(Sinusoids, GrowWithTheLongestSequence) {
+  Sinusoids sinusoids(8);
+  const at::Tensor like = torch::empty({1});
+  const at::Tensor short_one = sinusoids.rows(torch::tensor({3}, torch::kLong), 4, like);
+  const at::Tensor long_one = sinusoids.rows(torch::tensor({3, 999}, torch::kLong), 1000, like);
+  EXPECT_TRUE(at::equal(short_one[0], long_one[0]));
+}
+
+TEST(Embedding, ScalesByTheRootOfItsWidthAndStartsPadAtZero) {
+  Embedding embedding(Init(1, at::kCPU), 6, 16, 0);
+  const at::Tensor out = embedding->forward(torch::tensor({5, 0}, torch::kLong), {});
+  EXPECT_TRUE(at::allclose(out[0], embedding->weight[5] * 4));
+  EXPECT_EQ(out[1].abs().sum().item<double>(), 0);
+}
+
+TEST(FeedForward, OfSwigluHasThreeMatricesAndNoBias) {
+  FeedForward gated(Init(1, at::kCPU), 8, 12, "swiglu"), plain(Init(1, at::kCPU), 8, 12, "relu");
+  EXPECT_EQ(gated->parameters().size(), 2u);  // gate and up are merged
+  EXPECT_EQ(gated->up->weight.sizes(), (std::vector<int64_t>{24, 8}));
+  EXPECT_EQ(plain->parameters().size(), 4u);
+}
+
+}  // namespace
+}  // namespace stretto::nn

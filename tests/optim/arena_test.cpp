@@ -1,0 +1,98 @@
+#include "optim/arena.h"
+
+#include <gtest/gtest.h>
+#include <torch/torch.h>
+
+#include "base/hash.h"
+#include "optim/optimizer.h"
+
+namespace stretto::optim {
+namespace {
+
+struct TwoLayers : torch::nn::Module {
+  torch::nn::Linear first{nullptr}, second{nullptr};
+  TwoLayers() {
+    torch::manual_seed(3);
+    first = register_module("first", torch::nn::Linear(6, 5));
+    second = register_module("second", torch::nn::Linear(5, 6));
+  }
+  torch::Tensor forward(const torch::Tensor& x) { return second(torch::relu(first(x))); }
+};
+
+struct Tied : torch::nn::Module {
+  torch::Tensor shared;
+  Tied() {
+    shared = register_parameter("a", torch::ones({4, 4}));
+    register_parameter("b", shared);
+  }
+};
+
+TEST(Arena, ParametersKeepTheirValuesAndBecomeViews) {
+  TwoLayers model;
+  const auto before = model.first->weight.detach().clone();
+  Arena arena(model);
+  EXPECT_TRUE(torch::equal(model.first->weight, before));
+  arena.params().zero_();
+  EXPECT_EQ(model.first->weight.abs().sum().item<float>(), 0.0F);
+}
+
+TEST(Arena, BackwardAccumulatesInPlaceAndKeepsTheViews) {
+  TwoLayers model, plain;
+  Arena arena(model);
+  const auto x = torch::randn({3, 6});
+  for (int i = 0; i < 2; ++i) {
+    model.forward(x).square().sum().backward();
+    plain.forward(x).square().sum().backward();
+  }
+  for (const auto& slot : arena.slots()) {
+    const auto expected = plain.named_parameters()[slot.name].grad();
+    EXPECT_TRUE(torch::allclose(Arena::view(arena.grads(), slot), expected)) << slot.name;
+    EXPECT_EQ(model.named_parameters()[slot.name].grad().data_ptr(),
+              Arena::view(arena.grads(), slot).data_ptr())
+        << slot.name;
+  }
+  arena.zero_grads();
+  EXPECT_EQ(model.second->bias.grad().abs().sum().item<float>(), 0.0F);
+}
+
+TEST(Arena, OffsetsAreAlignedAndMatricesComeFirst) {
+  TwoLayers model;
+  const Arena arena(model);
+  for (const auto& slot : arena.slots()) {
+    EXPECT_EQ(slot.offset * 4 % 64, 0) << slot.name;
+    EXPECT_EQ(slot.shape.size() >= 2, slot.offset < arena.decay_size()) << slot.name;
+  }
+  EXPECT_EQ(arena.num_parameters(), 6 * 5 + 5 + 5 * 6 + 6);
+}
+
+TEST(Arena, ATiedParameterAppearsOnce) {
+  Tied model;
+  const Arena arena(model);
+  ASSERT_EQ(arena.slots().size(), 1U);
+  EXPECT_EQ(arena.num_parameters(), 16);
+}
+
+TEST(Arena, WeightsHashIsOfRawParametersSortedByName) {
+  TwoLayers model;
+  Xxh3Stream expected;
+  for (const char* name : {"first.bias", "first.weight", "second.bias", "second.weight"}) {
+    const auto tensor = model.named_parameters()[name].detach().contiguous();
+    expected.update(tensor.data_ptr(), tensor.nbytes());
+  }
+  const Arena arena(model);
+  EXPECT_EQ(arena.weights_hash(), expected.digest());
+}
+
+TEST(Arena, TheNormIgnoresTheGaps) {
+  TwoLayers model;
+  Arena arena(model);
+  model.forward(torch::ones({2, 6})).sum().backward();
+  double sum = 0;
+  for (const auto& parameter : model.parameters()) {
+    sum += parameter.grad().square().sum().item<double>();
+  }
+  EXPECT_NEAR(gradient_norm(arena.grads(), 0.5), std::sqrt(sum) * 0.5, 1e-5);
+}
+
+}  // namespace
+}  // namespace stretto::optim

@@ -1,0 +1,214 @@
+#include "report/html_report.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cmath>
+#include <limits>
+
+#include "base/file.h"
+#include "report/html_text.h"
+
+namespace stretto::report {
+namespace {
+
+/// The page is written as XML, so one pass with a stack proves that every element is closed in
+/// order, every attribute quoted, and no bare `<` or `&` is left. @return "" or what is wrong.
+std::string markup_error(std::string_view page) {
+  std::vector<std::string> open;
+  for (size_t at = 0; at < page.size(); ++at) {
+    if (page[at] == '&') {
+      const size_t end = page.find(';', at);
+      if (end == std::string_view::npos || end - at > 6) return "bare & at " + std::to_string(at);
+    }
+    if (page[at] != '<') continue;
+    if (page.substr(at).starts_with("<!DOCTYPE html>")) continue;
+    if (page.substr(at).starts_with("<style>")) {
+      at = page.find("</style>", at) + 7;
+      continue;
+    }
+    const bool closing = page[at + 1] == '/';
+    size_t end = at + 1;
+    for (bool quoted = false; end < page.size() && (quoted || page[end] != '>'); ++end) {
+      if (page[end] == '"') quoted = !quoted;
+      if (page[end] == '<') return "< within a tag at " + std::to_string(at);
+    }
+    const size_t begin = at + (closing ? 2 : 1);
+    const std::string name(page.substr(begin, page.find_first_of(" />", begin) - begin));
+    if (closing) {
+      if (open.empty() || open.back() != name) return "unexpected </" + name + ">";
+      open.pop_back();
+    } else if (page[end - 1] != '/') {
+      open.push_back(name);
+    }
+    at = end;
+  }
+  return open.empty() ? "" : "<" + open.back() + "> is not closed";
+}
+
+size_t count(const std::string& text, std::string_view part) {
+  size_t found = 0;
+  for (size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++found;
+  return found;
+}
+
+ReportContent content_with(int64_t updates, int64_t valid_every) {
+  ReportContent content{.title = "A run", .status = "running", .max_steps = updates};
+  for (int64_t step = 1; step <= updates; ++step) {
+    const double t = static_cast<double>(step);
+    MetricsEvent event{.step = step, .epoch = 1 + step / 1000, .event = "train"};
+    event.loss = 2 + 7 * std::exp(-t / 500) + 0.2 * std::sin(t * 12.9898);
+    event.nll = *event.loss - 0.3;
+    event.lr = 1e-3 / std::sqrt(t);
+    event.grad_norm = 1 + 0.5 * std::sin(t * 78.233);
+    event.tokens_per_second = 4000 + 100 * std::sin(t);
+    event.seconds = t * 0.5;
+    content.events.push_back(event);
+    if (step % valid_every != 0) continue;
+    MetricsEvent valid{.step = step, .epoch = event.epoch, .event = "valid"};
+    valid.loss = *event.loss + 0.1;
+    valid.nll = *event.nll + 0.1;
+    valid.bleu = 30 * (1 - std::exp(-t / 1000));
+    content.events.push_back(valid);
+  }
+  return content;
+}
+
+TEST(HtmlReport, IsWellFormedFromTheFirstMomentOn) {
+  EXPECT_EQ(markup_error(render_html({})), "");
+  EXPECT_EQ(markup_error(render_html(content_with(1, 1))), "");
+  EXPECT_EQ(markup_error(render_html(content_with(2, 2))), "");
+  EXPECT_EQ(markup_error(render_html(content_with(500, 50))), "");
+}
+
+TEST(HtmlReport, LoadsNothingAndRunsNoScript) {
+  const std::string page = render_html(content_with(100, 10));
+  EXPECT_NE(page.find("default-src 'none'; img-src data:; style-src 'unsafe-inline'"),
+            std::string::npos);
+  EXPECT_EQ(page.find("<script"), std::string::npos);
+  EXPECT_EQ(page.find("http:"), std::string::npos);
+  EXPECT_EQ(page.find("https:"), std::string::npos);
+  EXPECT_EQ(page.find("url("), std::string::npos);
+}
+
+TEST(HtmlReport, EscapesHostileData) {
+  const std::string hostile =
+      "</style></script><script>alert(1)</script><img src=x "
+      "onerror=\"alert('2')\">&amp;\xff\x1b\xe2\x80\xae";
+  ReportContent content = content_with(20, 5);
+  content.title = content.status = content.config_toml = hostile;
+  content.machine = {{hostile, hostile}};
+  content.facts = {{hostile, hostile}};
+  content.samples = {{hostile, hostile, hostile, {hostile, "a"}, {hostile}, {{0.5f, 0.5f}}}};
+  const std::string page = render_html(content);
+  EXPECT_EQ(markup_error(page), "");
+  EXPECT_EQ(page.find("<script"), std::string::npos);
+  EXPECT_EQ(page.find("<img"), std::string::npos);
+  EXPECT_EQ(count(page, "</style>"), 1u);
+  EXPECT_EQ(page.find('\xff'), std::string::npos);
+  EXPECT_EQ(page.find('\x1b'), std::string::npos);
+  EXPECT_EQ(page.find("\xe2\x80\xae"), std::string::npos);  // right-to-left override
+  EXPECT_NE(page.find("&lt;script&gt;alert(1)"), std::string::npos);
+}
+
+TEST(HtmlReport, StaysUnderOneMegabyteForAHundredThousandEvents) {
+  ReportContent content = content_with(100'000, 100);
+  const std::vector<std::string> pieces(60, "\u2581piece");
+  const std::vector<std::vector<float>> attention(60, std::vector<float>(60, 1.0f / 60));
+  const std::string sentence(100'000, 'x');
+  content.samples.assign(4, {sentence, sentence, sentence, pieces, pieces, attention});
+  const std::string page = render_html(content);
+  EXPECT_LT(page.size(), 1'000'000u);
+  EXPECT_EQ(markup_error(page), "");
+}
+
+TEST(HtmlReport, SurvivesNumbersThatNoAxisCanHold) {
+  ReportContent content = content_with(30, 10);
+  const double huge = std::numeric_limits<double>::max();
+  const double values[] = {huge, -huge, std::nan(""), INFINITY, 5e-324, 0, -1e99, 1e99, 1e-99};
+  for (size_t i = 0; i < std::size(values); ++i) {
+    content.events[i].loss = content.events[i].nll = content.events[i].ppl = values[i];
+    content.events[i].lr = content.events[i].grad_norm = values[i];
+    content.events[i].tokens_per_second = content.events[i].seconds = values[i];
+  }
+  const std::string page = render_html(content);
+  EXPECT_EQ(markup_error(page), "");
+  EXPECT_EQ(page.find("Mnan"), std::string::npos);
+  EXPECT_EQ(page.find("Lnan"), std::string::npos);
+  EXPECT_EQ(page.find(" nan"), std::string::npos);
+}
+
+TEST(HtmlReport, ReloadsItselfOnlyWhileTraining) {
+  ReportContent content = content_with(5, 5);
+  EXPECT_EQ(render_html(content).find("http-equiv=\"refresh\""), std::string::npos);
+  content.refresh_seconds = 20;
+  EXPECT_NE(render_html(content).find("<meta http-equiv=\"refresh\" content=\"20\"/>"),
+            std::string::npos);
+}
+
+TEST(HtmlReport, ShowsTheBestValidationAndTheKeyNumbers) {
+  ReportContent content = content_with(4, 2);
+  content.events[2].nll = 1.25;  // the validation of step 2
+  content.events[2].loss = 1.5;
+  content.events[2].bleu = 21.04;
+  const std::string page = render_html(content);
+  EXPECT_NE(page.find("best 1.500 at step 2"), std::string::npos);
+  EXPECT_NE(page.find("best 21.0 at step 2"), std::string::npos);
+  EXPECT_NE(page.find("<tr class=\"best\" title=\"lowest loss\"><td>2</td>"), std::string::npos);
+  EXPECT_NE(page.find("<td>3.49</td>"), std::string::npos);  // exp(1.25)
+}
+
+TEST(HtmlReport, CountsSkippedUpdatesAndKeepsThemOutOfTheCurves) {
+  ReportContent content = content_with(10, 5);
+  content.events[3].skipped = true;
+  content.events[3].loss = 12345;
+  const std::string page = render_html(content);
+  EXPECT_NE(page.find("1 update skipped"), std::string::npos);
+  EXPECT_EQ(page.find("12,345"), std::string::npos);
+}
+
+TEST(HtmlReport, DrawsACellForEachPairOfPieces) {
+  ReportContent content;
+  content.samples = {{"a b", "x y", "x z", {"a", "b"}, {"x", "y"}, {{0.9f, 0.1f}, {0.25f, 0.75f}}}};
+  const std::string page = render_html(content);
+  EXPECT_EQ(count(page, " ← "), 4u);
+  EXPECT_NE(page.find("x ← a 90%"), std::string::npos);
+  EXPECT_NE(page.find("y ← b 75%"), std::string::npos);
+  content.samples[0].attention.pop_back();  // rows that do not fit: no picture, but the text
+  const std::string without = render_html(content);
+  EXPECT_EQ(without.find("class=\"heat\""), std::string::npos);
+  EXPECT_NE(without.find("x z"), std::string::npos);
+}
+
+TEST(HtmlReport, ReplacesTheFileWhole) {
+  const auto path = std::filesystem::temp_directory_path() /
+                    ("stretto_report_" + std::to_string(::getpid()) + ".html");
+  const ReportContent content = content_with(3, 3);
+  write_html_report(path, {});
+  write_html_report(path, content);
+  EXPECT_EQ(read_file(path), render_html(content));
+  std::filesystem::remove(path);
+}
+
+TEST(HtmlText, EscapesEveryCharacterThatMarkupKnows) {
+  EXPECT_EQ(escape_html("<a href=\"x\">'&'</a>"),
+            "&lt;a href=&quot;x&quot;&gt;&#39;&amp;&#39;&lt;/a&gt;");
+  EXPECT_EQ(escape_html("żółw 日本 \u0085\r"), "żółw 日本 \uFFFD\uFFFD");
+  EXPECT_EQ(escape_html("日本語", 2), "日…");
+}
+
+TEST(HtmlText, TellsTheWordsOfATomlFileApart) {
+  EXPECT_EQ(highlight_toml("[run] # c\nseed = 1\n\"a b\" = 'x#y'\n"),
+            "<span class=\"s\">[run] </span><span class=\"c\"># c</span>\n"
+            "<span class=\"k\">seed</span> = <span class=\"n\">1</span>\n"
+            "<span class=\"k\">&quot;a b&quot;</span> = <span class=\"v\">&#39;x#y&#39;</span>\n");
+  EXPECT_EQ(highlight_toml("a = [\n  \"b\", # d\n  2]\ne = true"),
+            "<span class=\"k\">a</span> = [\n  <span class=\"v\">&quot;b&quot;</span>, "
+            "<span class=\"c\"># d</span>\n  <span class=\"n\">2</span>]\n"
+            "<span class=\"k\">e</span> = <span class=\"n\">true</span>");
+  EXPECT_EQ(highlight_toml("a = \"\"\"x\n[y]"),  // an open string must not hang or throw
+            "<span class=\"k\">a</span> = <span class=\"v\">&quot;&quot;&quot;x\n[y]</span>");
+}
+
+}  // namespace
+}  // namespace stretto::report

@@ -1,0 +1,195 @@
+#include "report/metrics_log.h"
+
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <cmath>
+#include <csignal>
+#include <fstream>
+#include <limits>
+
+#include "base/error.h"
+#include "base/file.h"
+
+namespace stretto::report {
+namespace {
+
+namespace fs = std::filesystem;
+
+class MetricsLogTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    const auto* info = testing::UnitTest::GetInstance()->current_test_info();
+    directory_ = fs::temp_directory_path() /
+                 ("stretto_metrics_" + std::to_string(::getpid()) + "_" + info->name());
+    fs::create_directories(directory_);
+    path_ = directory_ / "metrics.jsonl";
+  }
+  void TearDown() override { fs::remove_all(directory_); }
+
+  void put(const std::string& text) { std::ofstream(path_, std::ios::binary) << text; }
+  std::string content() { return read_file(path_); }
+  std::string resumed(const std::string& text, int64_t step) {
+    put(text);
+    { const MetricsLog log(path_, step); }
+    return content();
+  }
+
+  fs::path directory_, path_;
+};
+
+const char* const kStep1 = R"({"step":1,"epoch":1,"event":"train","loss":9.5})"
+                           "\n";
+const char* const kStep2 = R"({"step":2,"epoch":1,"event":"train","loss":9.25})"
+                           "\n";
+const char* const kValid2 = R"({"step":2,"epoch":1,"event":"valid","loss":9})"
+                            "\n";
+const char* const kStep3 = R"({"step":3,"epoch":1,"event":"train","loss":8.5})"
+                           "\n";
+const char* const kEnd2 = R"({"step":2,"epoch":1,"event":"end","reason":"stopped"})"
+                          "\n";
+
+TEST_F(MetricsLogTest, WritesKeysInAFixedOrder) {
+  MetricsEvent event{.step = 7, .epoch = 2, .event = "train"};
+  event.reason = "r";
+  event.weights_hash = "00000000000000ff";
+  event.batch_hash = "0123456789abcdef";
+  event.skipped = true;
+  event.bleu = 12.5;
+  event.seconds = 3;
+  event.peak_memory_bytes = 1 << 20;
+  event.loss_scale = 1;
+  event.tokens_per_second = 3900.5;
+  event.source_tokens = 90;
+  event.target_tokens = 100;
+  event.grad_norm = 0.5;
+  event.lr = 5e-4;
+  event.ppl = 8.25;
+  event.nll = 2.11;
+  event.loss = 2.5;
+  EXPECT_EQ(event.to_json(),
+            R"({"step":7,"epoch":2,"event":"train","loss":2.5,"nll":2.11,"ppl":8.25,"lr":5e-04,)"
+            R"("grad_norm":0.5,"target_tokens":100,"source_tokens":90,"tokens_per_second":3900.5,)"
+            R"("loss_scale":1,"peak_memory_bytes":1048576,"seconds":3,"bleu":12.5,"skipped":true,)"
+            R"("batch_hash":"0123456789abcdef","weights_hash":"00000000000000ff","reason":"r"})");
+}
+
+TEST_F(MetricsLogTest, LeavesOutWhatIsAbsentAndWritesNullForWhatIsNotFinite) {
+  MetricsEvent event{.step = 1, .epoch = 1, .event = "valid"};
+  event.loss = std::numeric_limits<double>::quiet_NaN();
+  event.nll = -std::numeric_limits<double>::infinity();
+  EXPECT_EQ(event.to_json(), R"({"step":1,"epoch":1,"event":"valid","loss":null,"nll":null})");
+}
+
+TEST_F(MetricsLogTest, ReadsBackTheSameDoubles) {
+  MetricsLog log(path_, std::nullopt);
+  const std::vector<double> losses = {0.1 + 0.2, 1.0 / 3, 9.123456789012345, 5e-324, 1.7e308, -0.0};
+  for (const double loss : losses) {
+    MetricsEvent event{.step = 1, .epoch = 1, .event = "train"};
+    event.loss = loss;
+    log.write(event);
+  }
+  const auto events = read_metrics(path_);
+  ASSERT_EQ(events.size(), losses.size());
+  for (size_t i = 0; i < losses.size(); ++i) EXPECT_EQ(*events[i].loss, losses[i]);
+  EXPECT_TRUE(std::signbit(*events.back().loss));
+}
+
+TEST_F(MetricsLogTest, EscapesAHostileReasonAndKeepsOneLine) {
+  MetricsLog log(path_, std::nullopt);
+  MetricsEvent event{.step = 1, .epoch = 1, .event = "end"};
+  event.reason = "a\"b\\\nline\x1b[2J\xff";
+  log.write(event);
+  const std::string text = content();
+  EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 1);
+  EXPECT_EQ(*read_metrics(path_)[0].reason, "a\"b\\\nline\x1b[2J\uFFFD");
+}
+
+TEST_F(MetricsLogTest, ResumeCutsOffLaterStepsAndKeepsTheStepItself) {
+  EXPECT_EQ(resumed(std::string(kStep1) + kStep2 + kValid2 + kStep3, 2),
+            std::string(kStep1) + kStep2 + kValid2);
+}
+
+TEST_F(MetricsLogTest, ResumeDropsTheEndEvent) {
+  EXPECT_EQ(resumed(std::string(kStep1) + kStep2 + kEnd2, 2), std::string(kStep1) + kStep2);
+}
+
+TEST_F(MetricsLogTest, ResumeDropsATornLastLine) {
+  EXPECT_EQ(resumed(std::string(kStep1) + kStep2 + R"({"step":2,"epo)", 2),
+            std::string(kStep1) + kStep2);
+  EXPECT_EQ(resumed(std::string(kStep1) + std::string(20, '\0') + "\n", 2), kStep1);
+}
+
+TEST_F(MetricsLogTest, ResumeKeepsTheBytesOfLinesThatStay) {
+  const std::string odd = R"({ "step": 1, "epoch": 1, "event": "train", "later_key": 3 })"
+                          "\n";
+  EXPECT_EQ(resumed(odd + kStep3, 1), odd);
+}
+
+TEST_F(MetricsLogTest, ResumeFromTheBeginningLeavesNothingBehind) {
+  EXPECT_EQ(resumed(std::string(kStep1) + kStep2, 0), "");
+  fs::remove(path_);
+  { const MetricsLog log(path_, 0); }  // no file yet
+  EXPECT_EQ(content(), "");
+}
+
+TEST_F(MetricsLogTest, AppendsAfterAResume) {
+  put(std::string(kStep1) + kStep2);
+  MetricsLog log(path_, 1);
+  log.write({.step = 2, .epoch = 1, .event = "valid"});
+  EXPECT_EQ(content(), std::string(kStep1) + R"({"step":2,"epoch":1,"event":"valid"})"
+                                             "\n");
+}
+
+TEST_F(MetricsLogTest, ReadingNamesTheLineThatIsBroken) {
+  for (const char* broken : {"not json", "[1]", R"({"step":"x","event":"train"})", R"({"step":1})",
+                             R"({"step":1,"event":"train","x":{"y":1}})"}) {
+    put(std::string(kStep1) + broken + "\n" + kStep2);
+    try {
+      read_metrics(path_);
+      FAIL() << broken;
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), ExitCode::kBadData);
+      EXPECT_NE(std::string(error.what()).find("metrics.jsonl:2:"), std::string::npos)
+          << error.what();
+    }
+  }
+}
+
+TEST_F(MetricsLogTest, ReadingLeavesATornLastLineOut) {
+  put(std::string(kStep1) + R"({"step":2)");
+  EXPECT_EQ(read_metrics(path_).size(), 1u);
+}
+
+TEST_F(MetricsLogTest, AFullDiskIsAnInputOutputError) {
+  if (!fs::exists("/dev/full")) GTEST_SKIP() << "needs /dev/full";
+  MetricsLog log("/dev/full", std::nullopt);
+  try {
+    log.write({.step = 1, .epoch = 1, .event = "train"});
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ExitCode::kIo);
+  }
+}
+
+TEST_F(MetricsLogTest, APartOfALineIsTakenBack) {
+  MetricsLog log(path_, std::nullopt);
+  const MetricsEvent event{.step = 1, .epoch = 1, .event = "train"};
+  log.write(event);
+  const std::string before = content();
+  rlimit old{};
+  ::getrlimit(RLIMIT_FSIZE, &old);
+  const auto old_handler = std::signal(SIGXFSZ, SIG_IGN);
+  const rlimit small{before.size() + 10, old.rlim_max};  // room for ten bytes of the next line
+  ::setrlimit(RLIMIT_FSIZE, &small);
+  EXPECT_THROW(log.write(event), Error);
+  ::setrlimit(RLIMIT_FSIZE, &old);
+  std::signal(SIGXFSZ, old_handler);
+  EXPECT_EQ(content(), before);
+  log.write(event);
+  EXPECT_EQ(read_metrics(path_).size(), 2u);
+}
+
+}  // namespace
+}  // namespace stretto::report

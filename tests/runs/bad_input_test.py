@@ -1,0 +1,195 @@
+#!/usr/bin/env python3
+"""What bad input gets: one paragraph with place and remedy, the right exit code, nothing half-written.
+
+    tests/runs/bad_input_test.py build/release/stretto [TEST...]
+"""
+import os
+import subprocess
+import time
+
+from harness import Lab, check, main
+
+
+def expect(result, code, *words):
+    check(result.returncode == code, f"exit code {result.returncode}, expected {code}: {result.stderr}")
+    for word in words:
+        check(word in result.stderr, f"`{word}` is not in the message: {result.stderr}")
+    check("terminate called" not in result.stderr and "Exception raised from" not in result.stderr,
+          f"a raw exception reached the user: {result.stderr}")
+
+
+def refused(stretto, edit, code, *words, overrides=()):
+    """Training of an edited lab must fail so, and leave no checkpoint behind."""
+    with Lab(stretto) as lab:
+        edit(lab)
+        expect(lab.train("run", *overrides), code, *words)
+        check(not list(lab.root.glob("run/checkpoints/step_*")), "a checkpoint was written")
+        check(not list(lab.root.glob("cache/**/.tmp*")), "half a cache was left behind")
+
+
+def replace(old, new):
+    def edit(lab):
+        text = lab.config.read_text()
+        check(old in text, f"the test is stale: no {old}")
+        lab.config.write_text(text.replace(old, new))
+    return edit
+
+
+def a_mistyped_key_is_named_with_line_and_suggestion(stretto):
+    refused(stretto, replace("warmup_steps", "warmup_step"), 2, "tiny.toml:", "schedule.warmup_step",
+            "did you mean", "warmup_steps")
+
+
+def all_errors_come_at_once(stretto):
+    def edit(lab):
+        replace("warmup_steps = 10", "warmup_steps = -1")(lab)
+        replace("lr = 2e-3", "lr = \"fast\"")(lab)
+        replace("num_heads = 2", "num_heads = 3")(lab)
+    refused(stretto, edit, 2, "schedule.warmup_steps", "optim.lr")
+
+
+def heads_must_divide_the_width(stretto):
+    refused(stretto, replace("num_heads = 2", "num_heads = 3"), 2, "num_heads", "d_model", "32")
+
+
+def a_mistyped_override_is_refused(stretto):
+    refused(stretto, lambda lab: None, 2, "optim.lrr", "optim.lr", overrides=("optim.lrr=1",))
+
+
+def a_missing_file_is_named(stretto):
+    refused(stretto, lambda lab: (lab.root / "train.src").unlink(), 2, "train.src", "train_src")
+
+
+def unequal_line_counts_are_told_with_both(stretto):
+    def edit(lab):
+        with open(lab.root / "train.tgt", "a") as file:
+            file.write("one more\n")
+    refused(stretto, edit, 65, "train.src", "train.tgt", "400", "401")
+
+
+def an_empty_corpus_is_refused(stretto):
+    def edit(lab):
+        for side in ("src", "tgt"):
+            (lab.root / f"train.{side}").write_text("")
+    refused(stretto, edit, 65, "train")
+
+
+def a_line_of_two_megabytes_is_refused_with_its_place(stretto):
+    def edit(lab):
+        path = lab.root / "train.src"
+        lines = path.read_text().splitlines()
+        lines[6] = "x" * 2_000_000
+        path.write_text("\n".join(lines) + "\n")
+    refused(stretto, edit, 65, "train.src:7")
+
+
+def a_nul_byte_is_refused_with_its_place(stretto):
+    def edit(lab):
+        path = lab.root / "train.tgt"
+        lines = path.read_bytes().split(b"\n")
+        lines[4] = b"a\0b"
+        path.write_bytes(b"\n".join(lines))
+    refused(stretto, edit, 65, "train.tgt:5")
+
+
+def invalid_utf8_is_skipped_counted_or_refused_as_asked(stretto):
+    def edit(lab):
+        path = lab.root / "train.src"
+        lines = path.read_bytes().split(b"\n")
+        lines[9] = b"a \xff\xfe b"
+        path.write_bytes(b"\n".join(lines))
+    with Lab(stretto) as lab:
+        edit(lab)
+        result = lab.train("run", "train.max_steps=12")
+        expect(result, 0)
+        check("UTF-8" in result.stderr, f"the skipped pair is not reported: {result.stderr}")
+    refused(stretto, edit, 65, "train.src:10", "UTF-8", overrides=('data.invalid_utf8="error"',))
+
+
+def a_vocabulary_larger_than_the_text_allows_is_refused(stretto):
+    refused(stretto, replace("vocab_size = 80", "vocab_size = 30000"), 2, "vocab_size")
+
+
+def another_config_in_the_same_folder_is_refused_with_a_diff(stretto):
+    with Lab(stretto) as lab:
+        expect(lab.train("run", "train.max_steps=12"), 0)
+        before = lab.essence("run")
+        result = lab.train("run", "train.max_steps=12", "optim.lr=0.5")
+        expect(result, 2, "optim.lr", "0.002", "0.5")
+        check(lab.essence("run") == before, "the run was changed")
+
+
+def free_keys_may_change(stretto):
+    with Lab(stretto) as lab:
+        expect(lab.train("run", "train.max_steps=12"), 0)
+        expect(lab.train("run", "train.max_steps=15", "train.keep_last=3", "run.threads=2"), 0)
+        check(lab.events("run")[-1]["step"] == 15, "the run did not go on")
+
+
+def a_checkpoint_of_another_architecture_is_refused(stretto):
+    with Lab(stretto) as lab:
+        expect(lab.train("small", "train.max_steps=12"), 0)
+        result = lab.train("wide", "model.d_model=64", f"train.init_from={lab.root}/small")
+        expect(result, 65, "does not fit", "[")
+
+
+def a_vocabulary_that_does_not_fit_the_checkpoint_is_refused(stretto):
+    with Lab(stretto) as lab:
+        expect(lab.train("small", "train.max_steps=12"), 0)
+        result = lab.train("more", "tokenizer.vocab_size=90", f"train.init_from={lab.root}/small")
+        expect(result, 65, "embedding", "vocabulary")
+
+
+def two_runs_in_one_folder_are_refused_with_the_holder(stretto):
+    with Lab(stretto) as lab:
+        first = subprocess.Popen(lab.command("run", "train.max_steps=100000"),
+                                 stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        try:
+            deadline = time.monotonic() + 60
+            while not (lab.root / "run" / "metrics.jsonl").exists():
+                check(time.monotonic() < deadline, "training never started")
+                time.sleep(0.05)
+            expect(lab.train("run"), 2, str(first.pid))
+        finally:
+            first.kill()
+            first.wait()
+
+
+def eval_and_infer_of_a_folder_that_is_no_run_say_so(stretto):
+    with Lab(stretto) as lab:
+        expect(lab.run([stretto, "eval", str(lab.root / "nothing")]), 2, "nothing")
+        expect(lab.run([stretto, "infer", str(lab.root)], input=""), 2, str(lab.root))
+
+
+def a_folder_without_write_permission_is_74(stretto):
+    with Lab(stretto) as lab:
+        locked = lab.root / "locked"
+        locked.mkdir()
+        if os.geteuid() == 0:  # root writes everywhere; /proc takes no folders even from root
+            result = lab.run([stretto, "train", str(lab.config), "--run", "/proc/stretto_run"])
+        else:
+            locked.chmod(0o500)
+            result = lab.run([stretto, "train", str(lab.config), "--run", str(locked / "run")])
+        expect(result, 74, "cannot create")
+
+
+def a_full_disk_before_the_first_step_is_74(stretto):
+    with Lab(stretto) as lab:
+        result = lab.train("run", env={"STRETTO_FAILPOINT": "metrics.write:enospc:1+"})
+        expect(result, 74, "metrics.jsonl")
+
+
+def infer_keeps_line_for_line(stretto):
+    with Lab(stretto) as lab:
+        expect(lab.train("run", "train.max_steps=12"), 0)
+        source = "the red house\n\nxyzzy \u4f60\u597d\nthe dog sees a cat\n"
+        result = lab.run([stretto, "infer", str(lab.root / "run")], input=source)
+        expect(result, 0)
+        check(result.stdout.count("\n") == 4, f"{result.stdout!r}")
+        check(result.stdout.split("\n")[1] == "", "an empty line must stay empty")
+
+
+if __name__ == "__main__":
+    main({name: value for name, value in list(globals().items())
+          if callable(value) and getattr(value, "__module__", "") == "__main__"
+          and name not in ("expect", "refused", "replace")})

@@ -1,0 +1,146 @@
+"""What the tests that drive the built `stretto` share: a tiny experiment, runs, and what they must agree in."""
+import json
+import os
+import pathlib
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+# Fields of metrics.jsonl that depend on the clock or the machine, not on the experiment.
+TIMING = {"seconds", "tokens_per_second", "peak_memory_bytes"}
+
+WORDS_SRC = "the a red blue big small house dog cat sees has wants two three old new good man woman".split()
+WORDS_TGT = "die ein rot blau gross klein haus hund katze sieht hat will zwei drei alt neu gut mann frau".split()
+
+CONFIG = """
+[run]
+seed = 3
+threads = 1
+device = "cpu"
+[data]
+train_src = ["train.src"]
+train_tgt = ["train.tgt"]
+valid_src = ["valid.src"]
+valid_tgt = ["valid.tgt"]
+max_tokens = 200
+max_src_tokens = 50
+max_tgt_tokens = 50
+cache_dir = "cache"
+[tokenizer]
+vocab_size = 80
+[model]
+d_model = 32
+encoder = { num_layers = 1, num_heads = 2, ffn_dim = 64 }
+decoder = { num_layers = 1, num_heads = 2, ffn_dim = 64 }
+norm = "pre"
+[optim]
+lr = 2e-3
+clip_norm = 1.0
+[schedule]
+warmup_steps = 10
+[train]
+max_steps = 60
+update_freq = 2
+save_every = 7
+keep_last = 2
+[eval]
+every = 20
+bleu = false
+[report]
+every = 1
+tensorboard = false
+html = false
+"""
+
+
+class Failure(Exception):
+    pass
+
+
+def check(condition, message):
+    if not condition:
+        raise Failure(message)
+
+
+class Lab:
+    """A temporary folder with a tiny corpus and configuration."""
+
+    def __init__(self, stretto, config=CONFIG):
+        self.stretto = str(pathlib.Path(stretto).resolve())
+        self.root = pathlib.Path(tempfile.mkdtemp(prefix="stretto_runs_"))
+        generator = random.Random(1)
+        for name, count in (("train", 400), ("valid", 20)):
+            src, tgt = [], []
+            for _ in range(count):
+                picks = [generator.randrange(len(WORDS_SRC)) for _ in range(generator.randint(2, 9))]
+                src.append(" ".join(WORDS_SRC[i] for i in picks))
+                tgt.append(" ".join(WORDS_TGT[i] for i in picks))
+            (self.root / f"{name}.src").write_text("\n".join(src) + "\n")
+            (self.root / f"{name}.tgt").write_text("\n".join(tgt) + "\n")
+        self.config = self.root / "tiny.toml"
+        self.config.write_text(config)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        shutil.rmtree(self.root, ignore_errors=True)
+
+    def command(self, run, *overrides):
+        return [self.stretto, "train", str(self.config), "--run", str(self.root / run), *overrides]
+
+    def train(self, run, *overrides, env=None, timeout=120):
+        return self.run(self.command(run, *overrides), env=env, timeout=timeout)
+
+    def run(self, command, env=None, timeout=120, input=None):
+        return subprocess.run(command, env={**os.environ, **(env or {})}, timeout=timeout, input=input,
+                              stdin=None if input is not None else subprocess.DEVNULL,
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+    def events(self, run):
+        text = (self.root / run / "metrics.jsonl").read_text()
+        return [json.loads(line) for line in text.splitlines()]
+
+    def essence(self, run):
+        """The lines of metrics.jsonl without what the clock says."""
+        return [{k: v for k, v in event.items() if k not in TIMING} for event in self.events(run)]
+
+    def train_and_kill(self, run, seconds, signal_number=signal.SIGKILL):
+        """Starts training and sends a signal after so many seconds; the exit code."""
+        process = subprocess.Popen(self.command(run), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+                                   stdin=subprocess.DEVNULL)
+        try:
+            process.wait(timeout=seconds)
+        except subprocess.TimeoutExpired:
+            process.send_signal(signal_number)
+        process.stderr.read()
+        return process.wait(timeout=60)
+
+
+def compare(lab, reference, run, what):
+    want, got = lab.essence(reference), lab.essence(run)
+    check(got[-1]["weights_hash"] == want[-1]["weights_hash"], f"{what}: other final weights")
+    check(len(got) == len(want), f"{what}: {len(got)} lines of metrics, {len(want)} expected")
+    for line, (a, b) in enumerate(zip(want, got), 1):
+        check(a == b, f"{what}: metrics.jsonl:{line} is\n  {b}\nexpected\n  {a}")
+
+
+def main(tests):
+    """Runs the test functions named on the command line, or all: PROGRAM STRETTO [TEST…]."""
+    if len(sys.argv) < 2:
+        sys.exit(f"usage: {sys.argv[0]} PATH/TO/stretto [TEST...]")
+    chosen = sys.argv[2:] or list(tests)
+    failed = 0
+    for name in chosen:
+        start = time.monotonic()
+        try:
+            tests[name](sys.argv[1])
+            print(f"ok      {name} ({time.monotonic() - start:.1f} s)", flush=True)
+        except (Failure, subprocess.TimeoutExpired) as error:
+            failed += 1
+            print(f"FAILED  {name}: {error}", flush=True)
+    sys.exit(1 if failed else 0)

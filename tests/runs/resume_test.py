@@ -1,0 +1,128 @@
+#!/usr/bin/env python3
+"""Runs that cannot be lost: killed at any moment and resumed, a run ends as an undisturbed one does.
+
+    tests/runs/resume_test.py build/release/stretto [TEST...]
+"""
+import os
+import random
+import signal
+import subprocess
+import time
+
+from harness import Lab, check, compare, main
+
+TRIALS = int(os.environ.get("STRETTO_KILL_TRIALS", "30"))
+MAX_FAILPOINTS = 400
+
+
+def undisturbed(lab):
+    start = time.monotonic()
+    result = lab.train("reference")
+    check(result.returncode == 0, f"the undisturbed run failed: {result.stderr}")
+    return time.monotonic() - start
+
+
+def the_same_command_twice_changes_nothing(stretto):
+    with Lab(stretto) as lab:
+        undisturbed(lab)
+        before = lab.essence("reference")
+        result = lab.train("reference")
+        check(result.returncode == 0, result.stderr)
+        check(lab.essence("reference") == before, "a finished run was changed by running it again")
+
+
+def killed_at_random_moments(stretto):
+    with Lab(stretto) as lab:
+        seconds = undisturbed(lab)
+        seed = int(os.environ.get("STRETTO_KILL_SEED", "20261121"))
+        generator = random.Random(seed)
+        for trial in range(TRIALS):
+            run = f"trial{trial}"
+            kills = 0
+            while lab.train_and_kill(run, generator.uniform(0.05, seconds)) == -signal.SIGKILL:
+                kills += 1
+                if kills == 5:
+                    break
+            result = lab.train(run)
+            check(result.returncode == 0, f"seed {seed} trial {trial}: {result.stderr}")
+            compare(lab, "reference", run, f"seed {seed}, trial {trial}, {kills} kills")
+
+
+def killed_inside_every_checkpoint_call(stretto):
+    """One run per failpoint pass: SIGKILL before the n-th system call of saving and pruning."""
+    with Lab(stretto) as lab:
+        lab.config.write_text(lab.config.read_text().replace("max_steps = 60", "max_steps = 16")
+                              .replace("save_every = 7", "save_every = 5"))
+        undisturbed(lab)
+        survived = False
+        step = int(os.environ.get("STRETTO_FAILPOINT_STRIDE", "4"))
+        for n in range(1, MAX_FAILPOINTS, step):
+            run = f"point{n}"
+            first = lab.train(run, env={"STRETTO_FAILPOINT": f"*:kill:{n}"})
+            if first.returncode == 0:
+                survived = True
+                break
+            check(first.returncode == -signal.SIGKILL, f"failpoint {n}: {first.stderr}")
+            again = lab.train(run)
+            check(again.returncode == 0, f"failpoint {n}: {again.stderr}")
+            compare(lab, "reference", run, f"failpoint {n}")
+        check(survived, "the failpoints never ran out")
+
+
+def a_signal_saves_and_leaves(stretto):
+    with Lab(stretto) as lab:
+        lab.config.write_text(lab.config.read_text().replace("max_steps = 60", "max_steps = 400"))
+        undisturbed(lab)
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGUSR1):
+            run = f"signal{int(number)}"
+            process = subprocess.Popen(lab.command(run), stdout=subprocess.DEVNULL,
+                                       stderr=subprocess.PIPE, text=True)
+            deadline = time.monotonic() + 60
+            while not (lab.root / run / "metrics.jsonl").exists() or not lab.events(run):
+                check(time.monotonic() < deadline, "training never started")
+                time.sleep(0.02)
+            process.send_signal(number)
+            stderr = process.stderr.read()
+            check(process.wait(timeout=60) == 75, f"signal {number}: exit code {process.returncode}: {stderr}")
+            check("step" in stderr and "goes on" in stderr, f"signal {number} said: {stderr}")
+            result = lab.train(run)
+            check(result.returncode == 0, result.stderr)
+            compare(lab, "reference", run, f"signal {number}")
+
+
+def a_failing_disk_leaves_the_earlier_checkpoint_and_ends_with_74(stretto):
+    with Lab(stretto) as lab:
+        undisturbed(lab)
+        once = lab.train("once", env={"STRETTO_FAILPOINT": "checkpoint.write:enospc:2"})
+        check(once.returncode == 0, f"one failed save must not end a run: {once.stderr}")
+        check("could not be saved" in once.stderr, once.stderr)
+        compare(lab, "reference", "once", "one failed save")
+        ever = lab.train("ever", env={"STRETTO_FAILPOINT": "checkpoint.write:enospc:3+"})
+        check(ever.returncode == 74, f"exit code {ever.returncode}: {ever.stderr}")
+        after = lab.train("ever")
+        check(after.returncode == 0, after.stderr)
+        compare(lab, "reference", "ever", "after a disk that was full")
+
+
+def broken_checkpoints_are_named_and_the_one_before_is_taken(stretto):
+    with Lab(stretto) as lab:
+        undisturbed(lab)
+        result = lab.train("run", "train.max_steps=30")
+        check(result.returncode == 0, result.stderr)
+        folder = lab.root / "run" / "checkpoints"
+        newest = sorted(p for p in folder.iterdir() if p.name.startswith("step_"))[-1]
+        model = newest / "model.safetensors"
+        data = bytearray(model.read_bytes())
+        data[len(data) // 2] ^= 4
+        model.write_bytes(bytes(data))
+        result = lab.train("run")
+        check(result.returncode == 0, result.stderr)
+        check(newest.name in result.stderr, f"the broken checkpoint is not named: {result.stderr}")
+        compare(lab, "reference", "run", "a flipped bit")
+
+
+if __name__ == "__main__":
+    main({f.__name__: f for f in (the_same_command_twice_changes_nothing, killed_at_random_moments,
+                                  killed_inside_every_checkpoint_call, a_signal_saves_and_leaves,
+                                  a_failing_disk_leaves_the_earlier_checkpoint_and_ends_with_74,
+                                  broken_checkpoints_are_named_and_the_one_before_is_taken)})

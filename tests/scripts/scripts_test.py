@@ -1,0 +1,192 @@
+"""Tests of ./dev and of the tools, without network, root or a build: python3 scripts_test.py"""
+
+import hashlib
+import http.server
+import importlib.util
+import os
+import pathlib
+import shutil
+import subprocess
+import tempfile
+import threading
+import unittest
+import unittest.mock
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+
+
+def load(name):
+    spec = importlib.util.spec_from_file_location(name, ROOT / "tools" / f"{name}.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+class InTemporaryFolder(unittest.TestCase):
+    def setUp(self):
+        self.folder = pathlib.Path(tempfile.mkdtemp())
+        self.addCleanup(shutil.rmtree, self.folder)
+
+    def write(self, path, text):
+        (self.folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (self.folder / path).write_text(text, encoding="utf-8")
+        return self.folder / path
+
+
+class Layers(InTemporaryFolder):
+    def offences(self, path, text):
+        self.write(path, text)
+        return load("check_layers").offences(self.folder)
+
+    def test_lower_levels_and_the_own_room_are_allowed(self):
+        self.assertEqual(self.offences("src/nn/a.h", '#include "base/error.h"\n#include "nn/b.h"\n'), [])
+
+    def test_a_higher_level_is_refused_with_its_place(self):
+        found = self.offences("src/nn/a.h", '\n#include "train/trainer.h"\n')
+        self.assertEqual(len(found), 1)
+        self.assertTrue(found[0].startswith("src/nn/a.h:2: nn (level 3) includes train"))
+
+    def test_strangers_on_one_level_are_refused(self):
+        self.assertEqual(len(self.offences("src/nn/a.h", '#include "optim/adam.h"\n')), 1)
+
+    def test_libtorch_is_refused_where_no_tensor_is_needed(self):
+        self.assertEqual(len(self.offences("src/text/a.h", "#include <ATen/core/Tensor.h>\n")), 1)
+        self.assertEqual(len(self.offences("src/nn/b_options.h", "#include <torch/torch.h>\n")), 2)
+
+    def test_a_room_without_a_level_is_refused(self):
+        self.assertIn("no level", self.offences("src/cellar/a.h", "")[0])
+
+
+class Downloads(unittest.TestCase):
+    def test_reads_html_and_json_pages_and_relative_links(self):
+        find = load("find_download").find
+        base = "http://index.example/simple/pkg/"
+        page = '<a href="../../files/a-1%2Bcpu.whl#sha256=0">a</a>'
+        self.assertEqual(find(base, "a-1+cpu.whl", page), "http://index.example/files/a-1%2Bcpu.whl")
+        page = '{"files": [{"url": "http://files.example/b.whl"}]}'
+        self.assertEqual(find(base, "b.whl", page), "http://files.example/b.whl")
+
+    def test_a_file_that_is_not_listed_is_an_error_with_advice(self):
+        with self.assertRaisesRegex(SystemExit, "does not list c.whl"):
+            load("find_download").find("http://index.example/", "c.whl", "<a href='d.whl'>d</a>")
+
+
+class Docs(InTemporaryFolder):
+    def test_finds_untagged_and_unclosed_blocks(self):
+        docs = load("check_docs")
+        path = self.write("a.md", "```bash run\ntrue\n```\n```bash\nls\n```\n```toml\nx\n```\n```bash run\n")
+        problems = [bool(docs.problem(language, tag)) for _, language, tag, _ in docs.blocks(path)]
+        self.assertEqual(problems, [False, True, False, True])
+        self.assertTrue(docs.problem("bash", "skip:"))
+        self.assertFalse(docs.problem("bash", "skip: needs a GPU"))
+
+    def test_finds_links_that_lead_nowhere(self):
+        path = self.write("a.md", "[x](b.md) [y](a.md#top) [z](https://example.org)")
+        self.assertEqual(load("check_docs").broken_links(path), ["b.md"])
+
+    def test_the_manual_has_no_untagged_block(self):
+        docs = load("check_docs")
+        for path in [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").glob("*.md")]:
+            for line, language, tag, _ in docs.blocks(path):
+                self.assertEqual(docs.problem(language, tag), "", f"{path}:{line}")
+
+
+class RangeHandler(http.server.BaseHTTPRequestHandler):
+    """A package index of one file that can be read from the middle."""
+
+    content = bytes(range(256)) * 64
+    asked = []
+    broken = False
+
+    def do_GET(self):
+        self.asked.append((self.path, self.headers.get("Range")))
+        if self.broken and not self.path.endswith("/"):
+            body, status = b"", 403
+        elif self.path.endswith("/"):
+            body, status = b'<a href="/files/thing.whl">thing</a>', 200
+        else:
+            start = int((self.headers.get("Range") or "bytes=0-")[6:].split("-")[0])
+            body, status = self.content[start:], 206 if start else 200
+        self.send_response(status)
+        if status == 206:
+            size = len(self.content)
+            self.send_header("Content-Range", f"bytes {size - len(body)}-{size - 1}/{size}")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_):
+        pass
+
+
+class Dev(InTemporaryFolder):
+    def dev(self, *arguments, **environment):
+        return subprocess.run([str(ROOT / "dev"), *arguments], capture_output=True, text=True,
+                              check=False, env={**os.environ, **environment})
+
+    def download(self, sha):
+        """Calls the function `download` of ./dev, with the test's own index."""
+        server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), RangeHandler)
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        self.addCleanup(server.server_close)
+        self.addCleanup(server.shutdown)
+        RangeHandler.asked.clear()
+        script = (ROOT / "dev").read_text(encoding="utf-8").split("\ncommand=${1:---help}")[0]
+        script = script.replace('cd "$(dirname "${BASH_SOURCE[0]}")"', f"cd '{ROOT}'")
+        environment = {key: value for key, value in os.environ.items() if "proxy" not in key.lower()}
+        environment.update(STRETTO_CACHE=str(self.folder), NO_PROXY="127.0.0.1",
+                           PIP_INDEX_URL=f"http://127.0.0.1:{server.server_port}/simple")
+        return subprocess.run(["bash", "-c", f"{script}\ndownload thing thing.whl {sha}\n"],
+                              capture_output=True, text=True, check=False, env=environment)
+
+    def test_help_is_shown_and_an_unknown_command_refused(self):
+        self.assertIn("quickstart", self.dev("--help").stdout)
+        self.assertIn("quickstart", self.dev("test", "--help").stdout)
+        self.assertEqual(self.dev("tset").returncode, 2)
+
+    def test_a_download_that_broke_off_goes_on_and_a_finished_one_is_kept(self):
+        sha = hashlib.sha256(RangeHandler.content).hexdigest()
+        part = self.folder / "downloads" / "thing.whl.part"
+        part.parent.mkdir()
+        part.write_bytes(RangeHandler.content[:5000])
+        first = self.download(sha)
+        self.assertEqual(first.returncode, 0, first.stderr)
+        self.assertIn(("/files/thing.whl", "bytes=5000-"), RangeHandler.asked)
+        self.assertEqual((part.parent / "thing.whl").read_bytes(), RangeHandler.content)
+        self.assertEqual(self.download(sha).returncode, 0)
+        self.assertEqual(RangeHandler.asked, [])
+
+    def test_a_part_that_is_already_whole_is_not_asked_for_again(self):
+        part = self.folder / "downloads" / "thing.whl.part"
+        part.parent.mkdir()
+        part.write_bytes(RangeHandler.content)
+        self.assertEqual(self.download(hashlib.sha256(RangeHandler.content).hexdigest()).returncode, 0)
+        self.assertNotIn("/files/thing.whl", [path for path, _ in RangeHandler.asked])
+
+    def test_a_server_in_trouble_does_not_cost_the_part(self):
+        part = self.folder / "downloads" / "thing.whl.part"
+        part.parent.mkdir()
+        part.write_bytes(b"x" * 10)
+        with unittest.mock.patch.object(RangeHandler, "broken", True):
+            answer = self.download(hashlib.sha256(RangeHandler.content).hexdigest())
+        self.assertEqual(answer.returncode, 74, answer.stderr)
+        self.assertEqual(part.read_bytes(), b"x" * 10)
+
+    def test_a_file_with_another_hash_is_refused_and_deleted(self):
+        answer = self.download("0" * 64)
+        self.assertEqual(answer.returncode, 65, answer.stderr)
+        self.assertFalse((self.folder / "downloads" / "thing.whl.part").exists())
+        self.assertFalse((self.folder / "downloads" / "thing.whl").exists())
+
+    def test_an_existing_libtorch_that_is_none_is_named(self):
+        script = (ROOT / "dev").read_text(encoding="utf-8").split("\ncommand=${1:---help}")[0]
+        answer = subprocess.run(
+            ["bash", "-c", f"cd '{self.folder}'; {script}\nsetup_libraries\n"], capture_output=True,
+            text=True, check=False, cwd=self.folder,
+            env={**os.environ, "STRETTO_LIBTORCH": "/nowhere", "STRETTO_CACHE": str(self.folder)})
+        self.assertEqual(answer.returncode, 2)
+        self.assertIn("/nowhere", answer.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,190 @@
+#include "store/checkpoint.h"
+
+#include <gtest/gtest.h>
+
+#include <stdexcept>
+
+#include "base/error.h"
+#include "base/hash.h"
+#include "store/manifest.h"
+#include "tests/store/checkpoint_fixture.h"
+
+namespace stretto::store {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::CheckpointTest;
+using testing::is_checkpoint;
+using testing::TinyCheckpoint;
+
+class Checkpoint : public CheckpointTest {};
+
+TEST_F(Checkpoint, ComesBackByteForByte) {
+  const auto folder = save(123);
+  EXPECT_EQ(folder, dir_ / "checkpoints/step_00000123");
+  EXPECT_TRUE(is_checkpoint(CheckpointStore::load(folder), 123));
+  const auto newest = store().load_newest(true);
+  ASSERT_TRUE(newest);
+  EXPECT_EQ(newest->directory, folder);
+  EXPECT_EQ(files_in(dir_ / "checkpoints").size(), 1u);
+}
+
+TEST_F(Checkpoint, TheManifestHoldsWhatOtherToolsCanCheck) {
+  const auto folder = save(5);
+  const auto manifest = Manifest::from_json(bytes_of(folder / "manifest.json"), "m");
+  ASSERT_EQ(manifest.files.size(), 3u);
+  for (const auto& file : manifest.files) {
+    EXPECT_EQ(file.size, fs::file_size(folder / file.name));
+    EXPECT_EQ(file.sha256, sha256_hex(bytes_of(folder / file.name)));
+  }
+  EXPECT_EQ(manifest.files[0].tensors.size(), 2u);
+}
+
+TEST_F(Checkpoint, NoneAtAllIsNoError) {
+  EXPECT_FALSE(store().load_newest(true));
+  EXPECT_TRUE(store().steps().empty());
+  store().remove_stale();
+  store().prune({});
+}
+
+TEST_F(Checkpoint, StepsAreThoseThatLookComplete) {
+  for (const int64_t step : {30, 4, 100000000}) save(step);
+  fs::create_directories(dir_ / "checkpoints/step_00000099");
+  fs::create_directories(dir_ / "checkpoints/step_7");
+  fs::create_directories(dir_ / "checkpoints/step_-0000001");
+  fs::create_directories(dir_ / "checkpoints/step_0000001x");
+  store().save(TinyCheckpoint(31).content, "averaged");
+  EXPECT_EQ(store().steps(), (std::vector<int64_t>{4, 30, 100000000}));
+}
+
+TEST_F(Checkpoint, ANamedOneIsKeptApart) {
+  const auto folder = store().save(TinyCheckpoint(31).content, "averaged");
+  EXPECT_EQ(folder.filename(), "averaged");
+  EXPECT_TRUE(is_checkpoint(CheckpointStore::load(folder), 31));
+  EXPECT_FALSE(store().load_newest(true));
+  for (const char* bad : {"../x", "a/b", ".hidden", "step_00000001", "a b"}) {
+    EXPECT_THROW(store().save(TinyCheckpoint(1).content, bad), std::invalid_argument) << bad;
+  }
+}
+
+TEST_F(Checkpoint, SavingAStepAgainReplacesIt) {
+  save(7);
+  TinyCheckpoint other(7);
+  other.content.state_json = "{\"again\":true}";
+  store().save(other.content);
+  EXPECT_EQ(store().load_newest(true)->state_json, "{\"again\":true}");
+  EXPECT_EQ(files_in(dir_ / "checkpoints").size(), 1u);
+}
+
+TEST_F(Checkpoint, ReplacesAlsoWhereNamesCannotBeSwapped) {
+  save(7);
+  TinyCheckpoint other(7);
+  other.content.state_json = "{\"again\":true}";
+  set_failpoints("checkpoint.exchange:einval");
+  store().save(other.content);
+  EXPECT_EQ(store().load_newest(true)->state_json, "{\"again\":true}");
+  EXPECT_EQ(files_in(dir_ / "checkpoints").size(), 1u);
+}
+
+TEST_F(Checkpoint, PruneKeepsWhatItIsTold) {
+  for (int64_t step = 1; step <= 5; ++step) save(step);
+  store().prune({2, 5});
+  EXPECT_EQ(store().steps(), (std::vector<int64_t>{2, 5}));
+  EXPECT_EQ(files_in(dir_ / "checkpoints").size(), 2u);
+}
+
+TEST_F(Checkpoint, StaleFoldersAreIgnoredAndRemoved) {
+  save(3);
+  for (const char* name : {".tmp-step_00000009-1-0", ".trash-step_00000001-1-0/sub"}) {
+    fs::create_directories(dir_ / "checkpoints" / name);
+    overwrite(dir_ / "checkpoints" / name / "model.safetensors", "half");
+  }
+  EXPECT_EQ(store().load_newest(true)->step, 3);
+  store().remove_stale();
+  EXPECT_EQ(files_in(dir_ / "checkpoints").size(), 1u);
+  EXPECT_EQ(store().load_newest(true)->step, 3);
+}
+
+TEST_F(Checkpoint, RemovingStaleFoldersNeverFollowsLinks) {
+  save(3);
+  fs::create_directories(dir_ / "precious");
+  overwrite(dir_ / "precious/file", "data");
+  fs::create_directories(dir_ / "checkpoints/.tmp-x");
+  fs::create_directory_symlink(dir_ / "precious", dir_ / "checkpoints/.tmp-x/link");
+  fs::create_directory_symlink(dir_ / "precious", dir_ / "checkpoints/.trash-link");
+  store().remove_stale();
+  EXPECT_EQ(bytes_of(dir_ / "precious/file"), "data");
+  EXPECT_EQ(files_in(dir_ / "checkpoints").size(), 1u);
+}
+
+TEST_F(Checkpoint, ABrokenOneIsNamedMovedAsideAndThePreviousTaken) {
+  save(1);
+  const auto folder = save(2);
+  std::string bytes = bytes_of(folder / "model.safetensors");
+  bytes.back() ^= 1;
+  overwrite(folder / "model.safetensors", bytes);
+  EXPECT_TRUE(is_checkpoint(*store().load_newest(false), 1));
+  EXPECT_TRUE(fs::exists(folder)) << "without quarantine nothing is touched";
+  EXPECT_TRUE(is_checkpoint(*store().load_newest(true), 1));
+  EXPECT_FALSE(fs::exists(folder));
+  EXPECT_EQ(count("bad-step_00000002"), 1u);
+  const std::string log = ::testing::internal::GetCapturedStderr();
+  ::testing::internal::CaptureStderr();
+  EXPECT_NE(log.find("step_00000002"), std::string::npos) << log;
+  EXPECT_NE(log.find("model.safetensors"), std::string::npos) << log;
+  EXPECT_NE(log.find("the checksum of `b` is wrong"), std::string::npos) << log;
+}
+
+TEST_F(Checkpoint, WhenNoneIsValidTheRunDoesNotSilentlyBeginAgain) {
+  overwrite(save(1) / "state.json", "{}");
+  for (int attempt = 0; attempt < 2; ++attempt) {
+    try {
+      store().load_newest(true);
+      ADD_FAILURE();
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), ExitCode::kBadData);
+    }
+  }
+}
+
+TEST_F(Checkpoint, OneOfALaterStrettoIsRefusedWithBothVersionsAndLeftAlone) {
+  save(1);
+  const auto folder = save(2);
+  Manifest manifest = Manifest::from_json(bytes_of(folder / "manifest.json"), "m");
+  manifest.format_version = kFormatVersion + 41;
+  overwrite(folder / "manifest.json", manifest.to_json());
+  try {
+    store().load_newest(true);
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ExitCode::kBadData);
+    const std::string text = error.what();
+    EXPECT_NE(text.find("format " + std::to_string(kFormatVersion + 41)), std::string::npos);
+    EXPECT_NE(text.find("up to " + std::to_string(kFormatVersion)), std::string::npos);
+  }
+  EXPECT_TRUE(fs::exists(folder));
+}
+
+TEST_F(Checkpoint, AnAbsentTensorFileIsNamed) {
+  TinyCheckpoint tiny(1);
+  tiny.content.files.pop_back();
+  const auto loaded = CheckpointStore::load(store().save(tiny.content));
+  EXPECT_NO_THROW(loaded.file("model"));
+  EXPECT_THROW(loaded.file("optimizer"), Error);
+}
+
+TEST_F(Checkpoint, ARunThatCannotFitOnTheDiskIsRefusedWithTheNumbers) {
+  EXPECT_NO_THROW(store().require_space(1 << 20, 2));
+  try {
+    store().require_space(uint64_t{1} << 58, 3);
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ExitCode::kIo);
+    EXPECT_NE(std::string(error.what()).find("4 checkpoints of 256 PiB need 1.0 EiB"),
+              std::string::npos)
+        << error.what();
+  }
+}
+
+}  // namespace
+}  // namespace stretto::store

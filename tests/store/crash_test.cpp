@@ -1,0 +1,161 @@
+// The process is killed, or a system call fails, at every step of a save and prune cycle.
+#include <gtest/gtest.h>
+
+#include <optional>
+#include <set>
+
+#include "base/error.h"
+#include "tests/store/checkpoint_fixture.h"
+
+namespace stretto::store {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::CheckpointTest;
+using testing::is_checkpoint;
+using testing::TinyCheckpoint;
+
+class Crash : public CheckpointTest {
+ protected:
+  // What training does at a checkpoint: keeps the newest two.
+  void cycle(int64_t step) const {
+    store().save(TinyCheckpoint(step).content);
+    auto steps = store().steps();
+    if (steps.size() > 2) steps.erase(steps.begin(), steps.end() - 2);
+    store().prune(steps);
+  }
+  // What training does at its start.
+  LoadedCheckpoint recover() const {
+    store().remove_stale();
+    auto loaded = store().load_newest(true);
+    if (!loaded) throw std::runtime_error("no checkpoint");
+    return std::move(*loaded);
+  }
+  void start_afresh() const {
+    fs::remove_all(dir_ / "checkpoints");
+    for (int64_t step = 1; step <= 3; ++step) cycle(step);
+  }
+  void expect_step_3_or_4(const std::string& where) const {
+    std::optional<LoadedCheckpoint> loaded;
+    ASSERT_NO_THROW(loaded = recover()) << where;
+    EXPECT_TRUE(loaded->step == 3 || loaded->step == 4) << where;
+    EXPECT_TRUE(is_checkpoint(*loaded, loaded->step)) << where;
+    EXPECT_EQ(count(".") + count("bad-"), 0u) << where;
+  }
+};
+
+TEST_F(Crash, AKillAnywhereLeavesTheOldOrTheNewCheckpoint) {
+  int n = 1;
+  std::set<int64_t> found;
+  for (;; ++n) {
+    start_afresh();
+    const std::string rule = "*:kill:" + std::to_string(n);
+    if (!killed(rule, [&] { cycle(4); })) break;
+    // Before any cleaning, as eval and infer see it.
+    const auto seen = store().load_newest(false);
+    ASSERT_TRUE(seen) << rule;
+    found.insert(seen->step);
+    expect_step_3_or_4(rule);
+  }
+  EXPECT_GT(n, 25) << "so many failpoints must be passed";
+  EXPECT_EQ(found, (std::set<int64_t>{3, 4}));
+  EXPECT_TRUE(is_checkpoint(recover(), 4));
+}
+
+TEST_F(Crash, AKillWhileTheSameStepIsSavedAgainLosesNothing) {
+  for (const char* extra : {"", ";checkpoint.exchange:einval"}) {
+    for (int n = 1;; ++n) {
+      start_afresh();
+      const std::string rule = "*:kill:" + std::to_string(n) + extra;
+      if (!killed(rule, [&] { cycle(3); })) break;
+      ASSERT_LT(n, 200);
+      EXPECT_TRUE(is_checkpoint(recover(), 3)) << rule;
+    }
+    EXPECT_EQ(store().steps(), (std::vector<int64_t>{2, 3}));
+  }
+}
+
+// Up to five kills, each during the recovery from the one before.
+TEST_F(Crash, KillsDuringRecoveryLoseNothing) {
+  for (const int first : {5, 12, 17, 20, 22, 24, 26, 28}) {
+    start_afresh();
+    if (first % 3 == 0) overwrite(dir_ / "checkpoints/step_00000003/state.json", "broken");
+    killed("*:kill:" + std::to_string(first), [&] { cycle(4); });
+    for (int depth = 0; depth < 5; ++depth) {
+      killed("*:kill:" + std::to_string(1 + depth % 3), [&] { recover(); });
+    }
+    std::optional<LoadedCheckpoint> loaded;
+    ASSERT_NO_THROW(loaded = recover()) << first;
+    EXPECT_GE(loaded->step, first % 3 == 0 ? 2 : 3);
+    EXPECT_TRUE(is_checkpoint(*loaded, loaded->step));
+    EXPECT_EQ(count("."), 0u);
+  }
+}
+
+TEST_F(Crash, AFailingSystemCallLeavesThePreviousCheckpointWhole) {
+  for (const std::string fault : {"enospc", "eio"}) {
+    for (const std::string repeat : {"", "+"}) {
+      for (int n = 1;; ++n) {
+        start_afresh();
+        set_failpoints("*:" + fault + ":" + std::to_string(n) + repeat);
+        bool saved = true;
+        try {
+          store().save(TinyCheckpoint(4).content);
+        } catch (const Error& error) {
+          saved = false;
+          EXPECT_EQ(error.code(), ExitCode::kIo);
+        }
+        const bool done = failpoint_passes() < static_cast<uint64_t>(n);
+        set_failpoints("");
+        EXPECT_TRUE(is_checkpoint(CheckpointStore::load(store().path_of(3)), 3));
+        EXPECT_EQ(count(".tmp-"), 0u) << "a failed save cleans up: " << fault << " " << n;
+        expect_step_3_or_4(fault + " " + std::to_string(n) + repeat);
+        EXPECT_EQ(saved, done) << fault << " " << n << repeat;
+        if (done) break;
+        ASSERT_LT(n, 200);
+      }
+    }
+  }
+}
+
+TEST_F(Crash, AFailingPruneLosesNoCheckpointThatIsKept) {
+  for (int n = 1;; ++n) {
+    start_afresh();
+    store().save(TinyCheckpoint(4).content);
+    set_failpoints("*:eio:" + std::to_string(n));
+    bool done = true;
+    try {
+      store().prune({3, 4});
+    } catch (const Error& error) {
+      done = false;
+      EXPECT_EQ(error.code(), ExitCode::kIo);
+    }
+    set_failpoints("");
+    EXPECT_TRUE(is_checkpoint(CheckpointStore::load(store().path_of(3)), 3));
+    expect_step_3_or_4("eio " + std::to_string(n));
+    if (done) break;
+    ASSERT_LT(n, 100);
+  }
+}
+
+TEST_F(Crash, OutOfMemoryInTheMiddleLeavesNothingBehind) {
+  start_afresh();
+  set_failpoints("checkpoint.write:throw:2");
+  EXPECT_THROW(store().save(TinyCheckpoint(4).content), std::bad_alloc);
+  set_failpoints("");
+  EXPECT_EQ(count("."), 0u);
+  EXPECT_TRUE(is_checkpoint(recover(), 3));
+}
+
+TEST_F(Crash, ShortAndInterruptedWritesChangeNothing) {
+  set_failpoints("checkpoint.write:short:1+");
+  cycle(1);
+  set_failpoints("checkpoint.write:eintr:2;checkpoint.open:eintr:1");
+  cycle(2);
+  set_failpoints("");
+  EXPECT_TRUE(is_checkpoint(CheckpointStore::load(store().path_of(1)), 1));
+  EXPECT_TRUE(is_checkpoint(CheckpointStore::load(store().path_of(2)), 2));
+}
+
+}  // namespace
+}  // namespace stretto::store

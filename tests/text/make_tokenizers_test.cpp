@@ -1,0 +1,141 @@
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "text/tokenizer.h"
+
+namespace stretto::text {
+namespace {
+
+class Lines final : public LineSource {
+ public:
+  explicit Lines(std::vector<std::string> lines) : lines_(std::move(lines)) {}
+  bool next(std::string& line) override {
+    if (at_ == lines_.size()) return false;
+    line = lines_[at_++];
+    return true;
+  }
+
+ private:
+  std::vector<std::string> lines_;
+  size_t at_ = 0;
+};
+
+std::vector<std::string> english() {
+  std::vector<std::string> lines;
+  for (int i = 0; i < 400; ++i) lines.push_back("we count " + std::to_string(i) + " small birds");
+  return lines;
+}
+std::vector<std::string> french() {
+  std::vector<std::string> lines;
+  for (int i = 0; i < 400; ++i) lines.push_back("nous comptons " + std::to_string(i) + " oiseaux");
+  return lines;
+}
+
+TokenizerPair trained(const TokenizerOptions& options, uint64_t seed = 1) {
+  Lines src(english()), tgt(french());
+  return make_tokenizers(options, seed, &src, &tgt);
+}
+
+class MakeTokenizers : public testing::Test {
+ protected:
+  void SetUp() override {
+    folder_ = std::filesystem::temp_directory_path() /
+              ("stretto_tokenizers_" + std::to_string(::getpid()));
+    std::filesystem::create_directories(folder_);
+  }
+  void TearDown() override { std::filesystem::remove_all(folder_); }
+  std::string write(const std::string& name, const std::string& bytes) const {
+    std::ofstream(folder_ / name, std::ios::binary) << bytes;
+    return (folder_ / name).string();
+  }
+  std::filesystem::path folder_;
+};
+
+TEST_F(MakeTokenizers, TrainsOneModelOnBothSides) {
+  const TokenizerPair pair = trained({.vocab_size = 90});
+  EXPECT_TRUE(pair.joint);
+  EXPECT_EQ(pair.src, pair.tgt);
+  EXPECT_EQ(pair.src->size(), 90);
+  ASSERT_TRUE(pair.assets.contains("tokenizer.model"));
+  std::vector<int64_t> ids;
+  pair.src->encode("nous comptons small birds", ids);
+  for (const int64_t id : ids) EXPECT_NE(id, kUnk);
+}
+
+TEST_F(MakeTokenizers, TrainsOneModelForEachSide) {
+  const TokenizerPair pair = trained({.joint = false, .vocab_size = 60});
+  EXPECT_FALSE(pair.joint);
+  EXPECT_TRUE(pair.assets.contains("src.model"));
+  EXPECT_TRUE(pair.assets.contains("tgt.model"));
+  EXPECT_NE(pair.src->fingerprint(), pair.tgt->fingerprint());
+}
+
+TEST_F(MakeTokenizers, ARunFolderGivesTheSameTokenizersBack) {
+  for (const bool joint : {true, false}) {
+    const TokenizerOptions options{.joint = joint, .vocab_size = 60};
+    const TokenizerPair pair = trained(options), again = load_tokenizers(options, pair.assets);
+    EXPECT_EQ(pair.src->fingerprint(), again.src->fingerprint());
+    EXPECT_EQ(pair.tgt->fingerprint(), again.tgt->fingerprint());
+    EXPECT_EQ(pair.joint, again.joint);
+  }
+}
+
+TEST_F(MakeTokenizers, TheSeedDrawsTheTrainingLines) {
+  const TokenizerOptions options{.vocab_size = 60, .max_training_lines = 150};
+  EXPECT_EQ(trained(options, 1).assets, trained(options, 1).assets);
+  EXPECT_NE(trained(options, 1).assets, trained(options, 2).assets);
+}
+
+TEST_F(MakeTokenizers, LoadsModels) {
+  const std::string bytes = trained({.vocab_size = 60}).assets.at("tokenizer.model");
+  const std::string path = write("m.model", bytes);
+  EXPECT_TRUE(make_tokenizers({.model = path}, 1, nullptr, nullptr).joint);
+  const auto two = make_tokenizers({.src_model = path, .tgt_model = path}, 1, nullptr, nullptr);
+  EXPECT_TRUE(two.joint);  // the same model twice
+}
+
+TEST_F(MakeTokenizers, LoadsVocabularies) {
+  const std::string src = write("dict.en.txt", "a 3\nb 2\n"), tgt = write("dict.fr.txt", "c 3\n");
+  const TokenizerOptions both{.type = "vocab", .src_vocab = src, .tgt_vocab = tgt};
+  const TokenizerPair pair = make_tokenizers(both, 1, nullptr, nullptr);
+  EXPECT_FALSE(pair.joint);
+  EXPECT_EQ(pair.src->size(), 6);
+  EXPECT_EQ(pair.tgt->size(), 5);
+  EXPECT_EQ(load_tokenizers(both, pair.assets).tgt->size(), 5);
+
+  const TokenizerOptions one{.type = "vocab", .src_vocab = src};
+  const TokenizerPair shared = make_tokenizers(one, 1, nullptr, nullptr);
+  EXPECT_TRUE(shared.joint);
+  EXPECT_TRUE(load_tokenizers(one, shared.assets).joint);
+}
+
+TEST_F(MakeTokenizers, SaysWhatIsMissing) {
+  const auto code = [](const TokenizerOptions& options) {
+    try {
+      make_tokenizers(options, 1, nullptr, nullptr);
+    } catch (const Error& error) {
+      EXPECT_FALSE(error.advice().empty()) << error.what();
+      return error.code();
+    }
+    return ExitCode::kOk;
+  };
+  EXPECT_EQ(code({}), ExitCode::kUsage);
+  EXPECT_EQ(code({.type = "vocab"}), ExitCode::kUsage);
+  EXPECT_EQ(code({.model = "/no/such/file.model"}), ExitCode::kUsage);
+  EXPECT_EQ(code({.src_model = write("a.model", "x")}), ExitCode::kUsage);
+  EXPECT_EQ(code({.model = write("b.model", "not a model at all")}), ExitCode::kBadData);
+  try {
+    load_tokenizers({}, {});
+    ADD_FAILURE();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ExitCode::kUsage);
+  }
+}
+
+}  // namespace
+}  // namespace stretto::text

@@ -1,0 +1,81 @@
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "text/tokenizer.h"
+
+namespace stretto::text {
+namespace {
+
+std::vector<int64_t> ids_of(const Tokenizer& tokenizer, const std::string& line) {
+  std::vector<int64_t> ids;
+  tokenizer.encode(line, ids);
+  return ids;
+}
+
+std::string failure_of(const std::string& file) {
+  try {
+    make_vocabulary(file, "dict.txt");
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ExitCode::kBadData);
+    return error.message();
+  }
+  ADD_FAILURE() << "nothing was thrown";
+  return "";
+}
+
+TEST(Vocabulary, ReadsFairseqsDictionary) {
+  const auto vocabulary = make_vocabulary("the 120\n, 80\nhou@@ 7\nse 7\n", "dict.txt");
+  EXPECT_EQ(vocabulary->size(), 8);
+  EXPECT_EQ(ids_of(*vocabulary, "the hou@@ se , dog"), (std::vector<int64_t>{4, 6, 7, 5, kUnk}));
+  EXPECT_EQ(vocabulary->decode({kBos, 4, 6, 7, kUnk, kEos}), "the hou@@ se <unk>");
+}
+
+TEST(Vocabulary, ReadsPlainListsScoresAndWindowsLineEnds) {
+  const auto vocabulary = make_vocabulary("\xEF\xBB\xBFone\r\ntwo\t-3.5\r\n7\r\n\n8 1", "v");
+  EXPECT_EQ(vocabulary->size(), 8);
+  EXPECT_EQ(ids_of(*vocabulary, "one two 7 8"), (std::vector<int64_t>{4, 5, 6, 7}));
+}
+
+TEST(Vocabulary, RecognisesSpecialsThatTheFileLists) {
+  const auto vocabulary = make_vocabulary("<s>\n<pad>\n</s>\n<unk>\nyes\nno\n", "v");
+  EXPECT_EQ(vocabulary->size(), 6);
+  EXPECT_EQ(ids_of(*vocabulary, "no yes"), (std::vector<int64_t>{5, 4}));
+  EXPECT_EQ(ids_of(*vocabulary, "<s> yes </s>"), (std::vector<int64_t>{kUnk, 4, kUnk}));
+}
+
+TEST(Vocabulary, OverwritingLinesGetANewIdAsInFairseq) {
+  const auto vocabulary =
+      make_vocabulary("a 5\nb 4\na 3 #fairseq:overwrite\n<s> 2 #fairseq:overwrite\n", "dict.txt");
+  EXPECT_EQ(vocabulary->size(), 8);
+  EXPECT_EQ(ids_of(*vocabulary, "a b <s>"), (std::vector<int64_t>{6, 5, 7}));
+  EXPECT_EQ(vocabulary->piece(4), "a");
+}
+
+TEST(Vocabulary, NamesTheLineOfARepeatedToken) {
+  const std::string said = failure_of("a 5\nb 4\na 3\n");
+  EXPECT_NE(said.find("dict.txt:3"), std::string::npos) << said;
+  EXPECT_NE(said.find("#fairseq:overwrite"), std::string::npos) << said;
+}
+
+TEST(Vocabulary, RefusesWhatIsNotAVocabulary) {
+  EXPECT_NE(failure_of("").find("no tokens"), std::string::npos);
+  EXPECT_NE(failure_of("<s>\n<pad>\n").find("no tokens"), std::string::npos);
+  EXPECT_NE(failure_of("good\na whole sentence\n").find("dict.txt:2"), std::string::npos);
+  EXPECT_NE(failure_of("good\nb\xFF\xFE"
+                       "d\n")
+                .find("UTF-8"),
+            std::string::npos);
+  EXPECT_NE(failure_of(std::string("go\0od\n", 6)).find("UTF-8"), std::string::npos);
+}
+
+TEST(Vocabulary, SplitsAtAnyAsciiSpace) {
+  const auto vocabulary = make_vocabulary("a\nb\n", "v");
+  EXPECT_EQ(ids_of(*vocabulary, "  a\tb  a\r"), (std::vector<int64_t>{4, 5, 4}));
+  EXPECT_TRUE(ids_of(*vocabulary, " \t ").empty());
+}
+
+}  // namespace
+}  // namespace stretto::text

@@ -1,0 +1,279 @@
+#include "train/trainer.h"
+
+#include <gtest/gtest.h>
+#include <torch/torch.h>
+
+#include <cmath>
+#include <filesystem>
+#include <limits>
+
+#include "base/random.h"
+#include "report/metrics_log.h"
+#include "train/average.h"
+
+namespace stretto::train {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// Eight micro-batches an epoch; batch i holds samples 2i and 2i+1, one target token each.
+class ToySource : public data::BatchSource {
+ public:
+  int64_t num_batches() const override { return 8; }
+  data::Batch load(int64_t epoch, int64_t index) const override {
+    const auto order = static_cast<int64_t>(
+        Permutation(8, mix64(11, static_cast<uint64_t>(epoch)))(static_cast<uint64_t>(index)));
+    data::Batch batch;
+    batch.sample_ids = {2 * order, 2 * order + 1};
+    for (auto* side : {&batch.src, &batch.tgt}) {
+      side->ids = batch.sample_ids;
+      side->offsets = {0, 1, 2};
+    }
+    return batch;
+  }
+};
+
+/// Least squares on made-up inputs that depend on the sample id alone.
+class ToyTask : public Task {
+ public:
+  ToyTask() {
+    torch::manual_seed(5);
+    net_ = torch::nn::Linear(4, 3);
+  }
+  torch::nn::Module& model() override { return *net_; }
+  const data::BatchSource& train_batches() override { return source_; }
+  MicroLoss loss(const data::Batch& batch, const StepContext& context) override {
+    std::vector<torch::Tensor> losses;
+    for (const int64_t id : batch.sample_ids) {
+      auto x = torch::zeros({4}), y = torch::zeros({3});
+      RandomStream random(static_cast<uint64_t>(id) + 100);
+      for (int i = 0; i < 4; ++i) x[i] = random.uniform();
+      for (int i = 0; i < 3; ++i) y[i] = random.uniform();
+      losses.push_back((net_(x) - y).square().sum());
+    }
+    auto sum = torch::stack(losses).sum();
+    if (context.update == nan_at) sum = sum * std::numeric_limits<float>::quiet_NaN();
+    return {.loss_sum = sum,
+            .nll_sum = sum.item<double>(),
+            .target_tokens = batch.tgt.num_tokens(),
+            .source_tokens = batch.src.num_tokens()};
+  }
+  bool can_validate() const override { return true; }
+  ValidationResult validate(bool) override {
+    const size_t i = std::min(validations++, nlls.size() - 1);
+    return {.loss = nlls[i], .nll = nlls[i], .target_tokens = 10};
+  }
+  std::map<std::string, std::string> assets() const override { return {}; }
+
+  int64_t nan_at = -1;
+  std::vector<double> nlls{3.0, 2.0, 2.5, 1.0, 1.5, 1.6, 1.7};
+  size_t validations = 0;
+
+ private:
+  torch::nn::Linear net_{nullptr};
+  ToySource source_;
+};
+
+class TrainerTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    root_ = fs::temp_directory_path() /
+            ("stretto_trainer_" + std::to_string(::getpid()) + "_" +
+             ::testing::UnitTest::GetInstance()->current_test_info()->name());
+    fs::remove_all(root_);
+  }
+  void TearDown() override { fs::remove_all(root_); }
+
+  TrainerSetup setup(const std::string& name) {
+    const fs::path run = root_ / name;
+    fs::create_directories(run);
+    TrainerSetup setup;
+    setup.train.max_steps = 12;
+    setup.train.save_every = 4;
+    setup.eval.every = 100;
+    setup.optim.lr = 0.05;
+    setup.schedule = {.name = "constant", .warmup_steps = 2, .warmup_init_lr = 0};
+    setup.report = {.every = 1, .tensorboard = false, .html = false};
+    setup.run_directory = run;
+    setup.identity = {.run_id = "test", .config_hash = "hash"};
+    return setup;
+  }
+  static std::vector<report::MetricsEvent> events(const TrainerSetup& setup,
+                                                  const std::string& kind) {
+    std::vector<report::MetricsEvent> found;
+    for (const auto& event : report::read_metrics(setup.run_directory / "metrics.jsonl")) {
+      if (event.event == kind) found.push_back(event);
+    }
+    return found;
+  }
+  static std::string final_hash(const TrainerSetup& setup) {
+    return events(setup, "end").back().weights_hash.value();
+  }
+
+  fs::path root_;
+};
+
+TEST_F(TrainerTest, ARunThatIsCutInPiecesEndsWithTheSameWeightsAndMetrics) {
+  auto whole = setup("whole");
+  ToyTask undisturbed;
+  ASSERT_EQ(Trainer(undisturbed, whole).run(), ExitCode::kOk);
+
+  auto pieces = setup("pieces");
+  for (const int64_t steps : {3, 4, 7, 12}) {
+    ToyTask task;
+    auto piece = pieces;
+    piece.train.max_steps = steps;
+    piece.eval.every = 100;
+    ASSERT_EQ(Trainer(task, piece).run(), ExitCode::kOk);
+  }
+  EXPECT_EQ(final_hash(pieces), final_hash(whole));
+  const auto expected = events(whole, "train"), got = events(pieces, "train");
+  ASSERT_EQ(got.size(), expected.size());
+  for (size_t i = 0; i < got.size(); ++i) {
+    EXPECT_EQ(got[i].step, expected[i].step);
+    EXPECT_EQ(got[i].loss, expected[i].loss) << "step " << expected[i].step;
+    EXPECT_EQ(got[i].batch_hash, expected[i].batch_hash);
+    EXPECT_EQ(got[i].grad_norm, expected[i].grad_norm);
+  }
+}
+
+TEST_F(TrainerTest, ARunThatDiedBeforeItsFirstCheckpointStartsAfresh) {
+  auto run = setup("run");
+  {
+    report::MetricsLog log(run.run_directory / "metrics.jsonl", std::nullopt);
+    log.write({.step = 1, .epoch = 1, .event = "train"});
+  }
+  ToyTask task;
+  ASSERT_EQ(Trainer(task, run).run(), ExitCode::kOk);
+  EXPECT_EQ(events(run, "train").size(), 12U);
+}
+
+TEST_F(TrainerTest, AnUpdateNeverCrossesAnEpoch) {
+  auto run = setup("run");
+  run.train.update_freq = 3;  // 8 micro-batches: 3 + 3 + 2
+  run.train.max_steps = 0;
+  run.train.max_epochs = 2;
+  ToyTask task;
+  ASSERT_EQ(Trainer(task, run).run(), ExitCode::kOk);
+  const auto train = events(run, "train");
+  ASSERT_EQ(train.size(), 6U);
+  const std::vector<int64_t> tokens{6, 6, 4, 6, 6, 4}, epochs{1, 1, 1, 2, 2, 2};
+  for (size_t i = 0; i < train.size(); ++i) {
+    EXPECT_EQ(train[i].target_tokens, tokens[i]);
+    EXPECT_EQ(train[i].epoch, epochs[i]);
+  }
+}
+
+TEST_F(TrainerTest, LossIsNormalisedByTheTokensOfTheWholeUpdate) {
+  auto run = setup("run");
+  run.train.update_freq = 8;
+  run.train.max_steps = 1;
+  ToyTask task, twin;
+  const auto whole = [&] {
+    double sum = 0;
+    for (int64_t i = 0; i < 8; ++i) {
+      sum += twin.loss(twin.train_batches().load(0, i), {}).loss_sum.item<double>();
+    }
+    return sum / 16;
+  }();
+  ASSERT_EQ(Trainer(task, run).run(), ExitCode::kOk);
+  EXPECT_NEAR(events(run, "train").front().loss.value(), whole, 1e-9);
+}
+
+TEST_F(TrainerTest, PatienceStopsAfterValidationsWithoutImprovement) {
+  auto run = setup("run");
+  run.train.max_steps = 1000;
+  run.train.patience = 2;
+  run.eval.every = 2;
+  ToyTask task;
+  ASSERT_EQ(Trainer(task, run).run(), ExitCode::kOk);
+  // 3.0, 2.0, 2.5 (one bad), 1.0 (best, at step 8), 1.5, 1.6 -> stop at step 12.
+  const auto end = events(run, "end").front();
+  EXPECT_EQ(end.step, 12);
+  EXPECT_NE(end.reason.value().find("patience"), std::string::npos);
+  EXPECT_EQ(find_checkpoint(run.run_directory, "").filename(), "step_00000008");
+  EXPECT_EQ(find_checkpoint(run.run_directory, "last").filename(), "step_00000012");
+}
+
+TEST_F(TrainerTest, ANonFiniteLossSkipsTheUpdateAndSaysSo) {
+  auto run = setup("run");
+  ToyTask task, healthy;
+  task.nan_at = 4;
+  ASSERT_EQ(Trainer(task, run).run(), ExitCode::kOk);
+  const auto train = events(run, "train");
+  ASSERT_EQ(train.size(), 12U);
+  for (const auto& event : train) {
+    EXPECT_EQ(event.skipped.value_or(false), event.step == 5) << event.step;
+  }
+  for (const auto& parameter : task.model().parameters()) {
+    EXPECT_TRUE(torch::isfinite(parameter).all().item<bool>());
+  }
+}
+
+TEST_F(TrainerTest, TheMeanOfTheLastCheckpointsIsWritten) {
+  auto run = setup("run");
+  run.train.average_last = 2;
+  run.train.keep_last = 2;
+  ToyTask task;
+  ASSERT_EQ(Trainer(task, run).run(), ExitCode::kOk);
+  const auto load = [&](const std::string& name) {
+    ToyTask fresh;
+    optim::Arena arena(fresh.model());
+    const auto checkpoint = store::CheckpointStore::load(find_checkpoint(run.run_directory, name));
+    load_weights(checkpoint.file("model"), name, arena);
+    return arena.params().clone();
+  };
+  const auto mean = (load("8") + load("12")) / 2;
+  EXPECT_TRUE(torch::allclose(load("averaged"), mean, 1e-6, 1e-7));
+}
+
+TEST_F(TrainerTest, AnotherArchitectureIsRefusedWithTheTensorsNamed) {
+  auto run = setup("run");
+  ToyTask task;
+  ASSERT_EQ(Trainer(task, run).run(), ExitCode::kOk);
+  torch::nn::Linear other(5, 3);
+  optim::Arena arena(*other);
+  const auto checkpoint = store::CheckpointStore::load(find_checkpoint(run.run_directory, "last"));
+  try {
+    load_weights(checkpoint.file("model"), "here", arena);
+    FAIL() << "expected an error";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ExitCode::kBadData);
+    EXPECT_NE(std::string(error.what()).find("`weight` is [3, 4], the model wants [3, 5]"),
+              std::string::npos)
+        << error.what();
+  }
+}
+
+TEST(Retention, KeepsTheNewestTheBestAndTheMultiples) {
+  TrainState state;
+  state.quality = {{100, -3.0}, {200, -1.0}, {300, -2.0}, {400, -1.5}, {500, -1.0}};
+  const std::vector<int64_t> steps{100, 200, 300, 400, 500};
+  const auto keep = [&](TrainOptions options) {
+    return Checkpointer::steps_to_keep(steps, state, options);
+  };
+  using Steps = std::vector<int64_t>;
+  EXPECT_EQ(keep({.keep_last = 1, .keep_best = 1}), (Steps{200, 500}));
+  EXPECT_EQ(keep({.keep_last = 2, .keep_best = 0}), (Steps{400, 500}));
+  EXPECT_EQ(keep({.keep_last = 1, .keep_best = 2}), (Steps{200, 500}));
+  EXPECT_EQ(keep({.keep_last = 1, .keep_best = 0, .keep_every = 300}), (Steps{300, 500}));
+  EXPECT_EQ(keep({.keep_last = 1, .keep_best = 0, .average_last = 3}), (Steps{300, 400, 500}));
+}
+
+TEST(TrainState, SurvivesJson) {
+  const TrainState state{.step = 7,
+                         .epoch = 2,
+                         .batch_index = 5,
+                         .validated_step = 6,
+                         .bad_validations = 1,
+                         .skipped_updates = 3,
+                         .skipped_in_a_row = 2,
+                         .seconds = 0.1,
+                         .quality = {{3, -1.25}, {6, -0.1}}};
+  const auto read = TrainState::from_json(state.to_json(), "here");
+  EXPECT_EQ(read.to_json(), state.to_json());
+  EXPECT_EQ(read.best_step(), 6);
+}
+
+}  // namespace
+}  // namespace stretto::train

@@ -1,0 +1,69 @@
+#!/usr/bin/env python3
+"""Checks who includes whom in src/: a file may include its own room or rooms of a lower level.
+
+Rooms on one level are strangers. Rooms in TORCH_FREE, and every *_options.h, include no libtorch
+header, so that the command line starts fast and sanitizers and fuzzers build without it.
+Prints each offence as FILE:LINE and leaves with 1 if there is any.
+"""
+
+import pathlib
+import re
+import sys
+
+LEVELS = {
+    "base": 0,
+    "config": 1,
+    "dist": 2, "kernels": 2,
+    "text": 3, "audio": 3, "image": 3, "nn": 3, "optim": 3, "metrics": 3, "decoding": 3,
+    "store": 3, "report": 3,
+    "data": 4, "losses": 4, "compress": 4,
+    "models": 5,
+    "train": 6,
+    "experiment": 7,
+    "tasks": 8,
+    "plan": 9,
+    "cli": 10,
+}
+TORCH_FREE = {"base", "config", "text", "metrics", "store", "report", "data", "experiment", "cli"}
+TORCH = re.compile(r'^\s*#\s*include\s*[<"]((?:torch|ATen|c10)/[^>"]*|engine_pch\.h)[>"]')
+OWN = re.compile(r'^\s*#\s*include\s*"(?:src/)?([a-z_0-9]+)/')
+
+
+def offences(root: pathlib.Path) -> list[str]:
+    found = []
+    files = [p for p in sorted((root / "src").rglob("*")) if p.suffix in {".h", ".cpp", ".cu", ".cuh"}]
+    for path in files:
+        parts = path.relative_to(root / "src").parts
+        if len(parts) == 1:
+            continue  # the precompiled header
+        room = parts[0]
+        if room not in LEVELS:
+            found.append(f"{path.relative_to(root)}:1: room {room} has no level in tools/check_layers.py")
+            continue
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+            place = f"{path.relative_to(root)}:{number}"
+            torch_free = room in TORCH_FREE or path.name.endswith("_options.h")
+            if torch_free and (match := TORCH.match(line)):
+                found.append(f"{place}: {room} does not need libtorch, but includes {match[1]}")
+            if not (match := OWN.match(line)):
+                continue
+            other = match[1]
+            if other not in LEVELS:
+                if other not in {"torch", "c10"}:
+                    found.append(f"{place}: includes unknown room {other}")
+            elif other != room and LEVELS[other] >= LEVELS[room]:
+                found.append(f"{place}: {room} (level {LEVELS[room]}) includes {other} "
+                             f"(level {LEVELS[other]}); only lower levels are allowed")
+    return found
+
+
+def main() -> int:
+    root = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else __file__).resolve()
+    root = root if root.is_dir() else root.parent.parent
+    found = offences(root)
+    print("\n".join(found) if found else "layers: every include points down")
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
