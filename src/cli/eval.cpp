@@ -23,13 +23,14 @@ int run(const Options& options) {
       throw Error(ExitCode::kUsage, "no file " + path, "check --src and --tgt");
     }
   }
-  return engine().eval({.experiment = load_run(options.run, options.overrides),
-                        .run_directory = options.run,
-                        .checkpoint = options.checkpoint,
-                        .src = options.src,
-                        .tgt = options.tgt,
-                        .hypotheses = options.hypotheses,
-                        .json = options.json});
+  const experiment::EvalRequest request{.experiment = load_run(options.run, options.overrides),
+                                        .run_directory = options.run,
+                                        .checkpoint = options.checkpoint,
+                                        .src = options.src,
+                                        .tgt = options.tgt,
+                                        .hypotheses = options.hypotheses,
+                                        .json = options.json};
+  return engine().eval(request);
 }
 
 }  // namespace

@@ -24,14 +24,15 @@ int run(const Options& options) {
       throw Error(ExitCode::kUsage, "no file " + file, "without files, stdin is translated");
     }
   }
-  return engine().infer({.experiment = load_run(options.run, overrides),
-                         .run_directory = options.run,
-                         .checkpoints = options.checkpoint,
-                         .files = files,
-                         .prefix_file = options.prefix,
-                         .json = options.json,
-                         .scores = options.scores,
-                         .alignments = options.alignments});
+  const experiment::InferRequest request{.experiment = load_run(options.run, overrides),
+                                         .run_directory = options.run,
+                                         .checkpoints = options.checkpoint,
+                                         .files = files,
+                                         .prefix_file = options.prefix,
+                                         .json = options.json,
+                                         .scores = options.scores,
+                                         .alignments = options.alignments};
+  return engine().infer(request);
 }
 
 }  // namespace

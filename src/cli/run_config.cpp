@@ -38,7 +38,7 @@ experiment::LoadedExperiment load_run(const fs::path& run_directory,
   for (const auto& key : experiment::experiment_schema(loaded.options).keys) {
     if (!loaded.origins.overridden(key.path) || may_change(key)) continue;
     problems.push_back({loaded.origins.of(key.path),
-                        "is fixed: the run was trained with another value",
+                        "fixed, since the run was trained with another value",
                         "decode.*, eval.*, run.threads and run.device may be changed here"});
   }
   config::throw_problems(problems);

@@ -8,8 +8,9 @@
 /// Fused operators with their backward. Every function here is differentiable by autograd, checks
 /// its shapes (TORCH_CHECK, a c10::Error), and takes fp32 and fp64 on CPU (fp32, fp16, bf16 on
 /// CUDA). On CPU fp32 calls a kernel of `kernels/cpu` chosen by the processor's features at start
-/// and gives the same bits for any number of threads (`linear` where our own product is taken);
-/// a plain ATen reference of the same name stands in `kernels/reference.h`.
+/// and gives the same bits for any number of threads (layer_norm, and products that go to libtorch,
+/// are as libtorch has them); a plain ATen reference of the same name stands in
+/// `kernels/reference.h`.
 ///
 /// Shape letters: N tokens of all sequences, D model width, F inner width, H heads, V vocabulary.
 namespace stretto::kernels {

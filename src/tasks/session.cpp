@@ -2,6 +2,8 @@
 
 #include <torch/torch.h>
 
+#include <malloc.h>
+
 #include "base/error.h"
 #include "base/log.h"
 #include "base/system_info.h"
@@ -10,11 +12,25 @@
 #include "train/checkpointer.h"
 
 namespace stretto::tasks {
+namespace {
+
+// Tensors of a step are freed and asked for again. Left to itself glibc gives large ones back to the system each
+// time and takes the page faults anew.
+void keep_freed_memory() {
+#if defined(__GLIBC__)
+  constexpr int kOneGibibyte = 1 << 30;
+  mallopt(M_MMAP_THRESHOLD, kOneGibibyte);
+  mallopt(M_TRIM_THRESHOLD, kOneGibibyte);
+#endif
+}
+
+}  // namespace
 
 at::Device prepare_process(const experiment::Experiment& experiment) {
   const int threads = experiment.run.threads > 0 ? static_cast<int>(experiment.run.threads)
                                                  : usable_cores();
   at::set_num_threads(threads);
+  keep_freed_memory();
   // Denormal numbers make a processor many times slower and mean nothing in training.
   at::globalContext().setFlushDenormal(true);
   const bool has_cuda = torch::cuda::is_available();

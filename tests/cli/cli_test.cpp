@@ -275,7 +275,7 @@ TEST(DescribeCommand, KnowsSectionsKeysAndComponents) {
   const auto both = program.run({"describe", "optim.lr", "nothing_at_all"});
   EXPECT_EQ(both.code, 2);
   EXPECT_EQ(both.out, "") << "all names or none";
-  EXPECT_NO_THROW((void)nlohmann::json::parse(program.run({"schema"}).out));
+  EXPECT_TRUE(nlohmann::json::accept(program.run({"schema"}).out));
   EXPECT_EQ(program.run({"describe", "--schema"}).out, program.run({"schema"}).out);
 }
 
