@@ -223,7 +223,7 @@ constexpr auto kAdjectives = std::to_array<Adjective>({
     {"good", "bon", "bonne", "bons", "bonnes", "", true, kFood | kDrink | kText | kPerson},
     {"bad", "mauvais", "mauvaise", "mauvais", "mauvaises", "", true, kFood | kDrink | kText},
     {"young", "jeune", "jeune", "jeunes", "jeunes", "", true, kLiving},
-    {"red", "rouge", "rouge", "rouges", "rouges", "", false, kClothing | kThing | kVehicle},
+    {"red", "rouge", "rouge", "rouges", "rouges", "", false, kClothing | kFood | kThing | kVehicle},
     {"green", "vert", "verte", "verts", "vertes", "", false, kClothing | kThing | kVehicle},
     {"white", "blanc", "blanche", "blancs", "blanches", "", false, kClothing | kAnimal | kThing},
     {"black", "noir", "noire", "noirs", "noires", "", false, kClothing | kAnimal | kVehicle},

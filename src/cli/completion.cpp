@@ -201,7 +201,9 @@ std::string zsh_script() {
       "    _files\n"
       "  fi\n"
       "}\n"
-      "compdef _stretto stretto\n";
+      // Found on fpath the file itself is the function; sourced, it has to be made known.
+      "if [[ $funcstack[1] == _stretto ]]; then _stretto \"$@\"; else compdef _stretto stretto; "
+      "fi\n";
   return out;
 }
 

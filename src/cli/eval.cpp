@@ -40,7 +40,7 @@ std::function<int()> declare_eval(CLI::App& app) {
   app.add_option("RUN", options->run, "run folder")->required()->type_name("");
   app.add_option("key=value", options->overrides, "for instance decode.beam_size=8")->type_name("");
   app.add_option("--checkpoint", options->checkpoint,
-                 "best, last, a step or a name; default best, else last")
+                 "best, last, a step, a name, or several with commas: an ensemble; default best")
       ->type_name("NAME");
   app.add_option("--src", options->src, "source text; default data.test_src, else data.valid_src")
       ->type_name("FILE");

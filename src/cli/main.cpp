@@ -113,6 +113,16 @@ std::string first_line(const std::string& text) {
   return text.substr(0, text.find('\n'));
 }
 
+constexpr const char* kOutOfMemory =
+    "out of memory\n  halve data.max_tokens and double train.update_freq: the batch of an update "
+    "stays the same";
+
+// libtorch has a type of its own for it, which this side of the door does not know.
+bool is_out_of_memory(const std::string& what) {
+  return what.find("out of memory") != std::string::npos ||
+         what.find("can't allocate memory") != std::string::npos;
+}
+
 int fail(ExitCode code, const std::string& message) {
   log::error(message);
   return static_cast<int>(code);
@@ -139,10 +149,9 @@ int main(int argc, char** argv) {
   } catch (const Error& error) {
     return fail(error.code(), error.message());
   } catch (const std::bad_alloc&) {
-    return fail(ExitCode::kOutOfMemory,
-                "out of memory\n  halve data.max_tokens and double train.update_freq: the batch of "
-                "an update stays the same");
+    return fail(ExitCode::kOutOfMemory, kOutOfMemory);
   } catch (const std::exception& error) {
+    if (is_out_of_memory(error.what())) return fail(ExitCode::kOutOfMemory, kOutOfMemory);
     return fail(ExitCode::kNumeric, first_line(error.what()) +
                                         "\n  this should not happen: run it again with "
                                         "STRETTO_TRACE=1 and report what it prints");

@@ -2,7 +2,6 @@
 
 #include "base/error.h"
 #include "base/file.h"
-#include "base/text.h"
 #include "experiment/experiment_schema.h"
 
 namespace stretto::cli {
@@ -43,26 +42,6 @@ experiment::LoadedExperiment load_run(const fs::path& run_directory,
   }
   config::throw_problems(problems);
   return loaded;
-}
-
-void require_same_experiment(const fs::path& run_directory, const experiment::LoadedExperiment& now,
-                             bool extend) {
-  const fs::path path = run_directory / "config.toml";
-  if (!fs::exists(path) || !fs::exists(run_directory / "run.json")) return;
-  const auto lines =
-      experiment::differences_from(read_file(path), path.string(), now.options, extend);
-  if (lines.empty()) return;
-  std::string advice = "train into another folder with --run, or give the old values";
-  const bool only_length = lines.size() == 1 && lines.front().starts_with("train.max_steps:");
-  if (only_length) {
-    advice =
-        "the schedule ends at train.max_steps, so another value changes every update; --extend "
-        "goes on all the same, set schedule.total_steps to keep the curve";
-  }
-  throw Error(
-      ExitCode::kUsage,
-      run_directory.string() + " holds a run of another configuration:\n  " + join(lines, "\n  "),
-      advice);
 }
 
 }  // namespace stretto::cli

@@ -18,11 +18,4 @@ experiment::LoadedExperiment load_run(const std::filesystem::path& run_directory
 /// Throws Error(kUsage) when `run_directory` is no run folder.
 void require_run(const std::filesystem::path& run_directory);
 
-/// Refuses to go on with the run in this folder when `now` is another experiment, with the keys
-/// that differ; does nothing when the folder holds no run.
-///
-/// @param extend  train.max_steps may differ although it shapes the schedule
-void require_same_experiment(const std::filesystem::path& run_directory,
-                             const experiment::LoadedExperiment& now, bool extend);
-
 }  // namespace stretto::cli

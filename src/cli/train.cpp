@@ -1,7 +1,7 @@
 #include "base/log.h"
 #include "cli/command.h"
 #include "cli/engine.h"
-#include "cli/run_config.h"
+#include "experiment/same_experiment.h"
 
 namespace stretto::cli {
 namespace {
@@ -24,7 +24,7 @@ int run(const Options& options) {
   if (request.run_directory.empty()) {
     request.run_directory = (fs::path("runs") / fs::path(options.config).stem()).string();
   }
-  require_same_experiment(request.run_directory, request.experiment, options.extend);
+  experiment::require_same_experiment(request.run_directory, request.experiment, options.extend);
   return engine().train(request);
 }
 

@@ -292,7 +292,8 @@ void throw_problems(const std::vector<Problem>& problems) {
     if (!problem.hint.empty()) text += "\n  " + problem.hint;
   }
   if (problems.size() > 1) text += "\n" + std::to_string(problems.size()) + " errors";
-  if (problems.size() > kMaxShown) text += ", the first " + std::to_string(kMaxShown) + " are above";
+  if (problems.size() > kMaxShown)
+    text += ", the first " + std::to_string(kMaxShown) + " are above";
   throw Error(ExitCode::kUsage, text);
 }
 

@@ -40,7 +40,8 @@ struct DataOptions {
         field(&O::train_tsv, "train_tsv", "training text with both sides in one file", any(), path),
         field(&O::train_weights, "train_weights",
               "how often an epoch sees each training file, src/tgt pairs first, then TSV files; "
-              "empty = 1 each; 0.5 takes every second pair, drawn anew by seed",
+              "empty = 1 each; 0.5 takes every second pair, drawn by run.seed, the same in every "
+              "epoch",
               greater(0)),
         field(&O::valid_src, "valid_src", "source side of the validation text", any(), path),
         field(&O::valid_tgt, "valid_tgt", "target side of the validation text", any(), path),
@@ -69,7 +70,9 @@ struct DataOptions {
               "longest target sentence, end-of-sentence included", between(1, 100000),
               {.unit = "tokens"}),
         field(&O::max_ratio, "max_ratio",
-              "skip pairs whose token counts differ by more than this factor; 0 = keep all",
+              "skip pairs whose token counts, end-of-sentence included, differ by more than this "
+              "factor; "
+              "0 = keep all",
               at_least(0)),
         field(&O::invalid_utf8, "invalid_utf8", "what to do with a line that is not UTF-8",
               one_of({"skip", "replace", "error"})),

@@ -2,8 +2,8 @@
 
 #include "experiment/engine_api.h"
 
-/// The commands that need libtorch, as the engine library offers them; each returns an exit code and throws
-/// Error for what a user can act on.
+/// The commands that need libtorch, as the engine library offers them; each returns an exit code
+/// and throws Error for what a user can act on.
 namespace stretto::tasks {
 
 int run_train(const experiment::TrainRequest& request);

@@ -1,6 +1,5 @@
-#include <torch/torch.h>
-
 #include <ATen/Version.h>
+#include <torch/torch.h>
 
 #include "experiment/engine_api.h"
 #include "tasks/commands.h"

@@ -24,7 +24,8 @@ Chosen choose_text(const experiment::EvalRequest& request) {
   Chosen chosen{request.experiment.options.data, "test"};
   auto& data = chosen.data;
   if (request.src.empty() != request.tgt.empty()) {
-    throw Error(ExitCode::kUsage, "--src and --tgt go together", "give both, or none for the config's");
+    throw Error(ExitCode::kUsage, "--src and --tgt go together",
+                "give both, or none for the config's");
   }
   if (!request.src.empty()) {
     data.test_src = {request.src};
@@ -45,12 +46,9 @@ Chosen choose_text(const experiment::EvalRequest& request) {
 }
 
 void print_json(const CorpusScore& score, const std::string& checkpoint, const std::string& set) {
-  nlohmann::ordered_json json{{"set", set},
-                              {"checkpoint", checkpoint},
-                              {"loss", score.loss},
-                              {"nll", score.nll},
-                              {"ppl", std::exp(score.nll)},
-                              {"target_tokens", score.target_tokens}};
+  nlohmann::ordered_json json{
+      {"set", set},       {"checkpoint", checkpoint},   {"loss", score.loss},
+      {"nll", score.nll}, {"ppl", std::exp(score.nll)}, {"target_tokens", score.target_tokens}};
   if (score.bleu >= 0) {
     json["bleu"] = score.bleu;
     json["signature"] = score.bleu_signature;
@@ -65,17 +63,14 @@ int run_eval(const experiment::EvalRequest& request) {
   const auto chosen = choose_text(request);
   const auto& experiment = request.experiment.options;
   auto run = load_run(experiment, folder, request.checkpoint);
-  if (run.models.size() != 1) {
-    throw Error(ExitCode::kUsage, "eval takes one checkpoint",
-                "`stretto infer --checkpoint A,B` translates with an ensemble; `stretto score` scores it");
-  }
-  const std::string checkpoint = run.checkpoints.front().filename().string();
+  std::vector<std::string> names;
+  for (const auto& path : run.checkpoints) names.push_back(path.filename().string());
+  const std::string checkpoint = join(names, ",");
   log::info("checkpoint " + checkpoint + ", " + chosen.name + " text");
-  const auto corpus =
-      data::open_corpus(chosen.data, data::Split::kTest, run.tokenizers,
-                        static_cast<uint64_t>(experiment.run.seed), usable_cores());
+  const auto corpus = data::open_corpus(chosen.data, data::Split::kTest, run.tokenizers,
+                                        static_cast<uint64_t>(experiment.run.seed), usable_cores());
   const auto score =
-      score_corpus({run.tokenizers, run.models.front()}, corpus, experiment.decode,
+      score_corpus(run.tokenizers, run.models, corpus, experiment.decode,
                    {.max_tokens = experiment.eval.max_tokens, .translate = experiment.eval.bleu});
   if (!request.hypotheses.empty()) {
     write_file_atomic(request.hypotheses, join(score.hypotheses, "\n") + "\n");
@@ -97,12 +92,13 @@ int run_eval(const experiment::EvalRequest& request) {
 int run_average(const experiment::AverageRequest& request) {
   const auto folder = train::RunFolder::open(request.run_directory);
   const train::RunIdentity identity{folder.run_id(), ""};
-  const auto path =
-      request.checkpoints.empty()
-          ? train::average_last_checkpoints(folder.directory(), request.last, identity, request.name)
-          : train::average_checkpoints(folder.directory(),
-                                       train::find_checkpoints(folder.directory(), request.checkpoints),
-                                       identity, request.name);
+  const auto path = request.checkpoints.empty()
+                        ? train::average_last_checkpoints(folder.directory(), request.last,
+                                                          identity, request.name)
+                        : train::average_checkpoints(
+                              folder.directory(),
+                              train::find_checkpoints(folder.directory(), request.checkpoints),
+                              identity, request.name);
   std::cout << path.string() << std::endl;
   return 0;
 }

@@ -97,7 +97,8 @@ class Session {
     for (size_t i = 0; i < lines.size(); ++i) {
       auto& line = lines[i];
       if (!is_valid_utf8(line.text)) {
-        log::warn("line " + std::to_string(first_ + i + 1) + " is not UTF-8; its translation is empty");
+        log::warn("line " + std::to_string(first_ + i + 1) +
+                  " is not UTF-8; its translation is empty");
         continue;
       }
       line.src.clear();
@@ -105,9 +106,8 @@ class Session {
       if (line.src.empty()) continue;
       shorten(line, first_ + i + 1);
       line.src.push_back(text::kEos);
-      TranslationRequest request{.src = line.src,
-                                 .prefix = {},
-                                 .sentence_id = static_cast<int64_t>(first_ + i)};
+      TranslationRequest request{
+          .src = line.src, .prefix = {}, .sentence_id = static_cast<int64_t>(first_ + i)};
       if (!line.prefix.empty()) run_.tokenizers.tgt->encode(line.prefix, request.prefix);
       requests.push_back(std::move(request));
       places.push_back(i);

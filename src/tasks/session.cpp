@@ -1,8 +1,7 @@
 #include "tasks/session.h"
 
-#include <torch/torch.h>
-
 #include <malloc.h>
+#include <torch/torch.h>
 
 #include "base/error.h"
 #include "base/log.h"
@@ -14,8 +13,8 @@
 namespace stretto::tasks {
 namespace {
 
-// Tensors of a step are freed and asked for again. Left to itself glibc gives large ones back to the system each
-// time and takes the page faults anew.
+// Tensors of a step are freed and asked for again. Left to itself glibc gives large ones back to
+// the system each time and takes the page faults anew.
 void keep_freed_memory() {
 #if defined(__GLIBC__)
   constexpr int kOneGibibyte = 1 << 30;
@@ -27,16 +26,17 @@ void keep_freed_memory() {
 }  // namespace
 
 at::Device prepare_process(const experiment::Experiment& experiment) {
-  const int threads = experiment.run.threads > 0 ? static_cast<int>(experiment.run.threads)
-                                                 : usable_cores();
+  const int threads =
+      experiment.run.threads > 0 ? static_cast<int>(experiment.run.threads) : usable_cores();
   at::set_num_threads(threads);
   keep_freed_memory();
   // Denormal numbers make a processor many times slower and mean nothing in training.
   at::globalContext().setFlushDenormal(true);
   const bool has_cuda = torch::cuda::is_available();
   if (experiment.run.device == "cuda" && !has_cuda) {
-    throw Error(ExitCode::kUsage, "run.device: \"cuda\", but this process sees no CUDA device",
-                "use run.device=auto, or build with ./dev build --preset cuda on a machine with a GPU");
+    throw Error(
+        ExitCode::kUsage, "run.device: \"cuda\", but this process sees no CUDA device",
+        "use run.device=auto, or build with ./dev build --preset cuda on a machine with a GPU");
   }
   const bool use_cuda = has_cuda && experiment.run.device != "cpu";
   return use_cuda ? at::Device(at::kCUDA) : at::Device(at::kCPU);

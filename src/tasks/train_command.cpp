@@ -4,6 +4,7 @@
 #include "base/log.h"
 #include "base/system_info.h"
 #include "base/text.h"
+#include "experiment/same_experiment.h"
 #include "tasks/commands.h"
 #include "tasks/session.h"
 #include "train/trainer.h"
@@ -12,20 +13,6 @@ namespace stretto::tasks {
 namespace {
 
 using Facts = std::vector<std::pair<std::string, std::string>>;
-
-// A folder with another experiment in it is left alone.
-void require_same_experiment(const train::RunFolder& folder, const experiment::TrainRequest& request) {
-  const std::string stored = folder.stored_config();
-  if (stored.empty()) return;
-  const std::string where = (folder.directory() / "config.toml").string();
-  const auto lines = experiment::differences_from(stored, where, request.experiment.options,
-                                                  request.extend);
-  if (lines.empty()) return;
-  throw Error(ExitCode::kUsage,
-              folder.directory().string() + " holds a run of another configuration:\n    " +
-                  join(lines, "\n    "),
-              "train into another --run folder, or undo the change");
-}
 
 text::TokenizerPair tokenizers_of_run(train::RunFolder& folder,
                                       const experiment::Experiment& experiment) {
@@ -66,7 +53,7 @@ void log_facts(const Facts& facts) {
 int run_train(const experiment::TrainRequest& request) {
   const auto& experiment = request.experiment.options;
   auto folder = train::RunFolder::open_for_training(request.run_directory);
-  require_same_experiment(folder, request);
+  experiment::require_same_experiment(folder.directory(), request.experiment, request.extend);
   const bool goes_on = folder.has_run();
   folder.write_config(request.experiment.resolved_toml, request.experiment.config_hash);
   log::open_file(folder.directory() / "log.txt");
@@ -82,8 +69,8 @@ int run_train(const experiment::TrainRequest& request) {
   const auto facts = task.facts();
   log_facts(facts);
 
-  const std::string title = experiment.run.name.empty() ? folder.directory().filename().string()
-                                                        : experiment.run.name;
+  const std::string title =
+      experiment.run.name.empty() ? folder.directory().filename().string() : experiment.run.name;
   train::Trainer trainer(task, {.run = experiment.run,
                                 .train = experiment.train,
                                 .eval = experiment.eval,

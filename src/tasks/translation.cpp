@@ -16,7 +16,9 @@
 namespace stretto::tasks {
 namespace {
 
-int64_t rounded_up(int64_t n, int64_t multiple) { return (n + multiple - 1) / multiple * multiple; }
+int64_t rounded_up(int64_t n, int64_t multiple) {
+  return (n + multiple - 1) / multiple * multiple;
+}
 
 int64_t num_threads(const experiment::Experiment& experiment) {
   return experiment.run.threads > 0 ? experiment.run.threads : usable_cores();
@@ -61,7 +63,8 @@ TranslationModel make_translation_model(const experiment::Experiment& experiment
   return {std::move(tokenizers), std::move(model)};
 }
 
-CorpusScore score_corpus(const TranslationModel& model,
+CorpusScore score_corpus(const text::TokenizerPair& tokenizers,
+                         const std::vector<std::shared_ptr<models::Seq2SeqModel>>& models,
                          const std::shared_ptr<const data::Corpus>& corpus,
                          const decoding::DecodeOptions& decode, const CorpusScoreOptions& options) {
   torch::NoGradGuard no_grad;
@@ -69,13 +72,18 @@ CorpusScore score_corpus(const TranslationModel& model,
   double loss_sum = 0, nll_sum = 0;
   const auto batches = data::make_eval_batches(corpus, options.max_tokens);
   for (int64_t i = 0; i < batches->num_batches(); ++i) {
-    const auto output = model.model->loss(batches->load(0, i), {.training = false});
-    loss_sum += output.loss_sum.item<double>();
-    nll_sum += output.nll_sum.item<double>();
-    score.target_tokens += output.target_tokens;
+    const data::Batch batch = batches->load(0, i);
+    for (const auto& model : models) {
+      const auto output = model->loss(batch, {.training = false});
+      loss_sum += output.loss_sum.item<double>();
+      nll_sum += output.nll_sum.item<double>();
+    }
+    score.target_tokens += batch.tgt.num_tokens();
   }
-  score.loss = loss_sum / static_cast<double>(score.target_tokens);
-  score.nll = nll_sum / static_cast<double>(score.target_tokens);
+  const double terms =
+      static_cast<double>(score.target_tokens) * static_cast<double>(models.size());
+  score.loss = loss_sum / terms;
+  score.nll = nll_sum / terms;
   if (!options.translate) return score;
 
   const int64_t count = options.num_translated > 0
@@ -87,9 +95,9 @@ CorpusScore score_corpus(const TranslationModel& model,
     requests.push_back({.src = corpus->src(i), .prefix = {}, .sentence_id = i});
     references.push_back(corpus->tgt_text(i));
   }
-  Translator translator({model.model}, decode);
+  Translator translator(models, decode);
   for (const auto& hypotheses : translator.translate(requests)) {
-    score.hypotheses.push_back(model.tokenizers.tgt->decode(hypotheses.front().ids));
+    score.hypotheses.push_back(tokenizers.tgt->decode(hypotheses.front().ids));
   }
   const auto bleu = metrics::compute({.metric = "bleu"}, score.hypotheses,
                                      std::vector<std::vector<std::string>>{references});
@@ -102,7 +110,8 @@ TranslationTask::TranslationTask(const experiment::Experiment& experiment, Trans
     : experiment_(experiment), model_(std::move(model)) {
   const auto seed = static_cast<uint64_t>(experiment_.run.seed);
   const int64_t threads = num_threads(experiment_);
-  train_ = data::open_corpus(experiment_.data, data::Split::kTrain, model_.tokenizers, seed, threads);
+  train_ =
+      data::open_corpus(experiment_.data, data::Split::kTrain, model_.tokenizers, seed, threads);
   if (!experiment_.data.valid_src.empty() || !experiment_.data.valid_tsv.empty()) {
     valid_ =
         data::open_corpus(experiment_.data, data::Split::kValid, model_.tokenizers, seed, threads);
@@ -110,7 +119,8 @@ TranslationTask::TranslationTask(const experiment::Experiment& experiment, Trans
   batches_ = data::make_train_batches(train_, experiment_.data, seed);
 }
 
-train::MicroLoss TranslationTask::loss(const data::Batch& batch, const train::StepContext& context) {
+train::MicroLoss TranslationTask::loss(const data::Batch& batch,
+                                       const train::StepContext& context) {
   const auto output = model_.model->loss(
       batch, {.training = true,
               .dropout_key = mix64(context.seed, static_cast<uint64_t>(context.update))});
@@ -122,22 +132,23 @@ train::MicroLoss TranslationTask::loss(const data::Batch& batch, const train::St
 
 train::ValidationResult TranslationTask::validate(bool with_translations) {
   const auto start = std::chrono::steady_clock::now();
-  const auto score = score_corpus(model_, valid_, experiment_.decode,
+  const auto score = score_corpus(model_.tokenizers, {model_.model}, valid_, experiment_.decode,
                                   {.max_tokens = experiment_.eval.max_tokens,
                                    .translate = with_translations,
                                    .num_translated = experiment_.eval.bleu_sentences});
-  return {.loss = score.loss,
-          .nll = score.nll,
-          .target_tokens = score.target_tokens,
-          .bleu = score.bleu,
-          .seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count(),
-          .samples = samples(score.hypotheses)};
+  return {
+      .loss = score.loss,
+      .nll = score.nll,
+      .target_tokens = score.target_tokens,
+      .bleu = score.bleu,
+      .seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count(),
+      .samples = samples(score.hypotheses)};
 }
 
 std::vector<train::SampleTranslation> TranslationTask::samples(
     const std::vector<std::string>& hypotheses) const {
-  const auto count = std::min<size_t>(hypotheses.size(),
-                                      static_cast<size_t>(experiment_.report.samples));
+  const auto count =
+      std::min<size_t>(hypotheses.size(), static_cast<size_t>(experiment_.report.samples));
   std::vector<train::SampleTranslation> shown(count);
   data::Batch batch;
   for (size_t i = 0; i < count; ++i) {

@@ -41,7 +41,11 @@ struct CorpusScoreOptions {
   bool translate = false;
   int64_t num_translated = 0;  ///< 0 = all
 };
-CorpusScore score_corpus(const TranslationModel& model, const std::shared_ptr<const data::Corpus>& corpus,
+/// @param models  one, or several that translate together as an ensemble; loss and nll are then the
+///                means of theirs
+CorpusScore score_corpus(const text::TokenizerPair& tokenizers,
+                         const std::vector<std::shared_ptr<models::Seq2SeqModel>>& models,
+                         const std::shared_ptr<const data::Corpus>& corpus,
                          const decoding::DecodeOptions& decode, const CorpusScoreOptions& options);
 
 /// Machine translation: sentence pairs, an encoder-decoder, cross entropy, BLEU.

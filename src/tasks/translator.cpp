@@ -10,8 +10,8 @@ namespace stretto::tasks {
 namespace {
 
 std::unique_ptr<decoding::StepModel> start_all(
-    const std::vector<std::shared_ptr<models::Seq2SeqModel>>& models,
-    const data::PackedTokens& src, int64_t lanes) {
+    const std::vector<std::shared_ptr<models::Seq2SeqModel>>& models, const data::PackedTokens& src,
+    int64_t lanes) {
   if (models.size() == 1) return models.front()->start(src, lanes);
   std::vector<std::unique_ptr<decoding::StepModel>> members;
   for (const auto& model : models) members.push_back(model->start(src, lanes));
@@ -40,9 +40,12 @@ std::vector<std::vector<decoding::Hypothesis>> Translator::translate(
   for (size_t begin = 0; begin < order.size();) {
     size_t end = begin, tokens = 0;
     data::PackedTokens src;
-    decoding::SearchInput input{
-        .src_lengths = {}, .sentence_ids = {}, .prefixes = {}, .pad = text::kPad, .bos = text::kBos,
-        .eos = text::kEos};
+    decoding::SearchInput input{.src_lengths = {},
+                                .sentence_ids = {},
+                                .prefixes = {},
+                                .pad = text::kPad,
+                                .bos = text::kBos,
+                                .eos = text::kEos};
     while (end < order.size()) {
       const auto& request = requests[order[end]];
       tokens += request.src.size() * static_cast<size_t>(options_.beam_size);

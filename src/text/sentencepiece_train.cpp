@@ -44,14 +44,14 @@ int64_t number_after(const std::string& message, const std::string& marker) {
   const int64_t largest = number_after(message, "value <= ");
   if (largest > 0) {
     throw Error(
-        ExitCode::kBadData,
+        ExitCode::kUsage,
         "tokenizer.vocab_size: the training text is too small for " + size +
             " pieces; the largest possible size is " + std::to_string(largest),
         "set tokenizer.vocab_size=" + std::to_string(largest) + " or less, or train on more text");
   }
   const int64_t smallest = number_after(message, "required_chars. " + size + " vs ");
   if (smallest > 0) {
-    throw Error(ExitCode::kBadData,
+    throw Error(ExitCode::kUsage,
                 "tokenizer.vocab_size: " + size + " pieces cannot hold the " +
                     std::to_string(smallest) + " characters and specials of the training text",
                 "set tokenizer.vocab_size=" + std::to_string(smallest) +

@@ -35,6 +35,7 @@ class Lab : public Program {
     words.insert(words.end(), overrides.begin(), overrides.end());
     folder.write("run/config.toml", run(words).out);
     folder.write("run/run.json", "{\"run_id\": \"0\"}");
+    folder.write("run/checkpoints/step_00000001/manifest.json", "{}");
   }
 
   std::string config;
@@ -199,7 +200,7 @@ TEST(EvalCommand, RefusesOverridesOfWhatWasTrained) {
   EXPECT_EQ(outcome.code, 2);
   EXPECT_EQ(
       outcome.err,
-      "error: command line, `model.d_model=256`: `model.d_model` is fixed: the run was trained "
+      "error: command line, `model.d_model=256`: `model.d_model`: fixed, since the run was trained "
       "with another value\n"
       "  decode.*, eval.*, run.threads and run.device may be changed here\n");
   EXPECT_EQ(lab.run({"infer", "run", "no_such_file.txt"}).err,

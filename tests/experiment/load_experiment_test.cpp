@@ -9,6 +9,7 @@
 #include "config/describe.h"
 #include "experiment/experiment_schema.h"
 #include "experiment/rules.h"
+#include "experiment/same_experiment.h"
 #include "tests/config/temp_folder.h"
 
 namespace stretto::experiment {
@@ -116,6 +117,28 @@ TEST(LoadExperiment, DifferencesNameKeyAndBothValues) {
   EXPECT_EQ(differences_from(stored.resolved_toml, "r/config.toml", now.options, false),
             (std::vector<std::string>{"optim.name: \"adam\" in the run, \"adamw\" now",
                                       "optim.lr: 0.0005 in the run, 0.001 now"}));
+}
+
+TEST(SameExperiment, ARunThatLearnedNothingMayBeBegunAnew) {
+  const Bench bench;
+  const auto before = load_experiment(bench.config, {});
+  const auto now = load_experiment(bench.config, {"tokenizer.vocab_size=700"});
+  const auto run = bench.folder.path() / "run";
+  const auto refusal = [&] {
+    return message_of([&] { require_same_experiment(run, now, false); });
+  };
+  EXPECT_EQ(refusal(), "") << "there is no run";
+  bench.folder.write("run/config.toml", before.resolved_toml);
+  EXPECT_EQ(refusal(), "") << "it has learned nothing";
+  bench.folder.write("run/tokenizer/joint.model", "");
+  EXPECT_EQ(refusal(), run.string() +
+                           " holds a run of another configuration:\n"
+                           "  tokenizer.vocab_size: 8000 in the run, 700 now\n"
+                           "  train into another folder with --run, or give the old values");
+  EXPECT_EQ(message_of([&] { require_same_experiment(run, before, false); }), "");
+  std::filesystem::remove_all(run / "tokenizer");
+  bench.folder.write("run/checkpoints/step_00000001/model.safetensors", "");
+  EXPECT_NE(refusal(), "");
 }
 
 TEST(LoadExperiment, TellsTypesRangesRulesAndFilesTogether) {

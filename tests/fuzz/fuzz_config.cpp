@@ -1,6 +1,6 @@
-// Fuzz target: a configuration file and overrides, from bytes to rules. A NUL byte ends the file; what
-// follows are overrides, separated by NUL bytes. Every outcome but an experiment or an Error is a bug,
-// and a resolved copy must read back to itself.
+// Fuzz target: a configuration file and overrides, from bytes to rules. A NUL byte ends the file;
+// what follows are overrides, separated by NUL bytes. Every outcome but an experiment or an Error
+// is a bug, and a resolved copy must read back to itself.
 
 #include <cstddef>
 #include <cstdint>
@@ -20,8 +20,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::vector<std::string> overrides(parts.begin() + (parts.empty() ? 0 : 1), parts.end());
   const std::string text = parts.empty() ? "" : parts.front();
   try {
-    const auto loaded =
-        experiment::load_stored_experiment(text, "/nowhere/config.toml", overrides);
+    const auto loaded = experiment::load_stored_experiment(text, "/nowhere/config.toml", overrides);
     const auto again =
         experiment::load_stored_experiment(loaded.resolved_toml, "/elsewhere/config.toml", {});
     if (again.resolved_toml != loaded.resolved_toml || again.config_hash != loaded.config_hash) {
