@@ -28,8 +28,9 @@ const experiment::EngineApi& engine() {
       throw Error(ExitCode::kUsage, "libstretto_engine.so is not beside the program",
                   "this build has no libtorch; build it with `./dev build`");
     }
-    // OpenMP's threads wait for each other by spinning, by default for milliseconds. On a machine that does
-    // anything else besides that is many times slower; a short spin costs nothing on a quiet one.
+    // OpenMP's threads wait for each other by spinning, by default for milliseconds. On a machine
+    // that does anything else besides that is many times slower; a short spin costs nothing on a
+    // quiet one.
     ::setenv("GOMP_SPINCOUNT", "10000", /*overwrite=*/0);
     void* const library = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
     const void* const symbol =

@@ -18,8 +18,8 @@ class StepModel {
   /// @return        fp32 [lanes, vocab] natural-log probabilities of the next token
   virtual at::Tensor step(const at::Tensor& tokens) = 0;
 
-  /// From now on lane i continues what lane parents[i] was. `parents` may be shorter than the present
-  /// number of lanes: finished sources leave. A lane's parent belongs to the same source.
+  /// From now on lane i continues what lane parents[i] was. `parents` may be shorter than the
+  /// present number of lanes: finished sources leave. A lane's parent belongs to the same source.
   virtual void reorder(const std::vector<int64_t>& parents) = 0;
 
   virtual int64_t vocab_size() const = 0;

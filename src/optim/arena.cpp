@@ -10,7 +10,9 @@ namespace {
 
 constexpr int64_t kAlignment = 16;  // elements; 64 bytes in fp32, one cache line
 
-int64_t aligned(int64_t n) { return (n + kAlignment - 1) / kAlignment * kAlignment; }
+int64_t aligned(int64_t n) {
+  return (n + kAlignment - 1) / kAlignment * kAlignment;
+}
 
 struct Named {
   std::string name;

@@ -8,13 +8,14 @@
 
 namespace stretto::optim {
 
-/// All parameters of a model in one flat buffer, all gradients in a second one with the same offsets.
+/// All parameters of a model in one flat buffer, all gradients in a second one with the same
+/// offsets.
 ///
 /// Each parameter becomes a view of the first and its `.grad()` a view of the second, so autograd
 /// accumulates in place, zeroing is one call, an optimizer step is one pass, and a slice of the
-/// buffer can be sent or saved without a copy. Matrices come first and vectors (biases, norms) last,
-/// so that weight decay acts on a prefix. Offsets are multiples of 16 elements (64 bytes in fp32); the
-/// gaps stay zero.
+/// buffer can be sent or saved without a copy. Matrices come first and vectors (biases, norms)
+/// last, so that weight decay acts on a prefix. Offsets are multiples of 16 elements (64 bytes in
+/// fp32); the gaps stay zero.
 ///
 /// Tied parameters appear once. The arena must outlive use of the model's gradients.
 class Arena {
@@ -30,8 +31,8 @@ class Arena {
   /// Moves the model's parameters (all of one dtype, on one device) into the arena.
   explicit Arena(torch::nn::Module& model);
 
-  torch::Tensor& params() { return params_; }      ///< [size()]
-  torch::Tensor& grads() { return grads_; }        ///< [size()]
+  torch::Tensor& params() { return params_; }  ///< [size()]
+  torch::Tensor& grads() { return grads_; }    ///< [size()]
   const torch::Tensor& params() const { return params_; }
   const std::vector<Slot>& slots() const { return slots_; }
 

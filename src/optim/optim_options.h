@@ -25,7 +25,8 @@ struct OptimOptions {
     using O = OptimOptions;
     return std::tuple{
         field(&O::name, "name",
-              "adam adds weight decay to the gradient, adamw takes it off the weight, sgd has momentum",
+              "adam adds weight decay to the gradient, adamw takes it off the weight, sgd has "
+              "momentum",
               one_of({"adam", "adamw", "sgd"})),
         field(&O::lr, "lr", "peak learning rate", greater(0)),
         field(&O::beta1, "beta1", "decay of the first moment (adam, adamw)", fraction()),

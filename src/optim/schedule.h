@@ -8,8 +8,8 @@ namespace stretto::optim {
 
 /// Learning rate of the update that follows `step` finished ones: a pure function.
 ///
-/// While step < warmup_steps: warmup_init_lr + (peak - warmup_init_lr) step / warmup_steps. Then, with
-/// w = warmup_steps and x = (step - w) / (total_steps - w) held in [0, 1]:
+/// While step < warmup_steps: warmup_init_lr + (peak - warmup_init_lr) step / warmup_steps. Then,
+/// with w = warmup_steps and x = (step - w) / (total_steps - w) held in [0, 1]:
 ///
 ///     constant       peak
 ///     inverse_sqrt   peak sqrt(max(w, 1) / max(step, 1))     (fairseq; Vaswani 2017, section 5.3)

@@ -4,8 +4,8 @@
 
 namespace stretto::optim {
 
-/// Stochastic gradient descent with momentum as torch.optim.SGD has it (velocity without the learning
-/// rate inside, no dampening):
+/// Stochastic gradient descent with momentum as torch.optim.SGD has it (velocity without the
+/// learning rate inside, no dampening):
 ///
 ///     g = gradient * grad_scale + weight_decay p       (weight decay on matrices only)
 ///     u = momentum u + g

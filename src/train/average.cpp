@@ -14,7 +14,9 @@ namespace fs = std::filesystem;
 
 namespace {
 
-bool is_checkpoint(const fs::path& directory) { return fs::exists(directory / "manifest.json"); }
+bool is_checkpoint(const fs::path& directory) {
+  return fs::exists(directory / "manifest.json");
+}
 
 // Names that a user may give, for the message when the one given is not there.
 std::vector<std::string> selectable(const fs::path& run_directory) {
@@ -33,11 +35,11 @@ std::vector<std::string> selectable(const fs::path& run_directory) {
 
 [[noreturn]] void throw_no_checkpoint(const fs::path& run_directory, const std::string& selector) {
   const auto names = selectable(run_directory);
-  throw Error(ExitCode::kUsage,
-              run_directory.string() + ": no checkpoint" +
-                  (selector.empty() ? "" : " `" + selector + "`"),
-              names.empty() ? "train first: stretto train CONFIG --run " + run_directory.string()
-                            : "there are: best, last, " + join(names, ", "));
+  throw Error(
+      ExitCode::kUsage,
+      run_directory.string() + ": no checkpoint" + (selector.empty() ? "" : " `" + selector + "`"),
+      names.empty() ? "train first: stretto train CONFIG --run " + run_directory.string()
+                    : "there are: best, last, " + join(names, ", "));
 }
 
 // The best by the newest readable state, when that checkpoint is still there.
@@ -88,8 +90,8 @@ fs::path find_checkpoint(const fs::path& run_directory, const std::string& selec
   const auto [end, error] =
       std::from_chars(selector.data(), selector.data() + selector.size(), step);
   const bool is_number = error == std::errc() && end == selector.data() + selector.size();
-  const fs::path path =
-      is_number ? store.path_of(step) : run_directory / "checkpoints" / fs::path(selector).filename();
+  const fs::path path = is_number ? store.path_of(step)
+                                  : run_directory / "checkpoints" / fs::path(selector).filename();
   if (!is_checkpoint(path)) throw_no_checkpoint(run_directory, selector);
   return path;
 }
@@ -128,7 +130,9 @@ fs::path average_checkpoints(const fs::path& run_directory, const std::vector<fs
   std::vector<store::TensorView> views;
   for (size_t i = 0; i < sums.size(); ++i) {
     const auto& tensor = first.tensors()[i];
-    views.push_back({tensor.name, store::DType::kF32, tensor.shape,
+    views.push_back({tensor.name,
+                     store::DType::kF32,
+                     tensor.shape,
                      {static_cast<const char*>(sums[i].const_data_ptr()), sums[i].nbytes()}});
   }
   const auto& newest = *std::max_element(
@@ -161,11 +165,12 @@ fs::path average_last_checkpoints(const fs::path& run_directory, int64_t count,
 
 void initialise_from(const fs::path& run_or_checkpoint, optim::Arena& arena) {
   if (!fs::exists(run_or_checkpoint)) {
-    throw Error(ExitCode::kUsage, "train.init_from: " + run_or_checkpoint.string() + " does not exist",
+    throw Error(ExitCode::kUsage,
+                "train.init_from: " + run_or_checkpoint.string() + " does not exist",
                 "give a run folder or one of its checkpoints");
   }
-  const fs::path path = is_checkpoint(run_or_checkpoint) ? run_or_checkpoint
-                                                         : find_checkpoint(run_or_checkpoint, "");
+  const fs::path path =
+      is_checkpoint(run_or_checkpoint) ? run_or_checkpoint : find_checkpoint(run_or_checkpoint, "");
   const auto loaded = store::CheckpointStore::load(path);
   load_weights(loaded.file("model"), path.string() + "/model.safetensors", arena);
   log::info("weights from " + path.string());

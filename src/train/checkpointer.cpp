@@ -86,9 +86,10 @@ std::vector<store::TensorView> weight_views(const optim::Arena& arena, const tor
   host = buffer.cpu();  // no copy when it is on the CPU already
   std::vector<store::TensorView> views;
   for (const auto& slot : arena.slots()) {
-    const char* begin =
-        reinterpret_cast<const char*>(host.const_data_ptr<float>() + slot.offset);
-    views.push_back({prefix + slot.name, store::DType::kF32, slot.shape,
+    const char* begin = reinterpret_cast<const char*>(host.const_data_ptr<float>() + slot.offset);
+    views.push_back({prefix + slot.name,
+                     store::DType::kF32,
+                     slot.shape,
                      {begin, static_cast<size_t>(slot.numel) * sizeof(float)}});
   }
   return views;

@@ -25,11 +25,12 @@ class Checkpointer {
   Checkpointer(std::filesystem::path run_directory, RunIdentity identity, TrainOptions options);
 
   /// Restores the newest valid checkpoint, moving broken ones aside; nullopt when there is none.
-  /// Throws Error(kBadData) when checkpoints exist but none is valid, or when one belongs to another
-  /// architecture.
+  /// Throws Error(kBadData) when checkpoints exist but none is valid, or when one belongs to
+  /// another architecture.
   std::optional<TrainState> restore(optim::Arena& arena, optim::Optimizer& optimizer);
 
-  /// Saves and prunes. A failure (Error(kIo)) is reported and counted; the third in a row is thrown.
+  /// Saves and prunes. A failure (Error(kIo)) is reported and counted; the third in a row is
+  /// thrown.
   /// @return true when the checkpoint is durable
   bool save(const optim::Arena& arena, optim::Optimizer& optimizer, const TrainState& state);
 

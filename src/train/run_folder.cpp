@@ -58,7 +58,8 @@ RunFolder RunFolder::open(const fs::path& directory) {
   }
   RunFolder folder(directory);
   if (!folder.has_run() || folder.stored_config().empty()) {
-    throw Error(ExitCode::kUsage, directory.string() + " is not a run: config.toml or run.json is missing",
+    throw Error(ExitCode::kUsage,
+                directory.string() + " is not a run: config.toml or run.json is missing",
                 "give the folder that `stretto train` wrote");
   }
   return folder;

@@ -9,14 +9,14 @@
 
 namespace stretto::train {
 
-/// A run is a folder: `config.toml` (resolved), `run.json` (identity), `tokenizer/`, `checkpoints/`,
-/// `metrics.jsonl`, `tensorboard/`, `report.html`, `log.txt`. Nothing else is needed to go on, evaluate or
-/// translate.
+/// A run is a folder: `config.toml` (resolved), `run.json` (identity), `tokenizer/`,
+/// `checkpoints/`, `metrics.jsonl`, `tensorboard/`, `report.html`, `log.txt`. Nothing else is
+/// needed to go on, evaluate or translate.
 class RunFolder {
  public:
   /// Opens the folder for training and locks it; creates it when it is not there.
-  /// Throws Error(kUsage) when another process trains in it (naming that process) or when the path is no
-  /// folder, Error(kIo) when it cannot be written.
+  /// Throws Error(kUsage) when another process trains in it (naming that process) or when the path
+  /// is no folder, Error(kIo) when it cannot be written.
   static RunFolder open_for_training(const std::filesystem::path& directory);
 
   /// For reading: eval, infer, average. Throws Error(kUsage) when it is not a run.
@@ -29,7 +29,8 @@ class RunFolder {
   /// config.toml as it stands there; empty when there is none.
   std::string stored_config() const;
 
-  /// Writes config.toml (free keys may have changed) and, for a new run, run.json with a new identity.
+  /// Writes config.toml (free keys may have changed) and, for a new run, run.json with a new
+  /// identity.
   void write_config(const std::string& resolved_toml, const std::string& config_hash);
 
   /// The tokenizer's files: name -> bytes; empty when there are none yet.

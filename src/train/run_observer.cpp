@@ -24,10 +24,9 @@ RunObserver::RunObserver(const fs::path& run_directory, report::ReportOptions op
   content_.events = report::read_metrics(run_directory / "metrics.jsonl");
   if (options_.tensorboard) {
     picture("TensorBoard events", [&] {
-      tensorboard_ = std::make_unique<report::TensorBoardWriter>(
-          run_directory_ / "tensorboard", resume_step);
-      tensorboard_->text("config", resume_step,
-                         "```toml\n" + description.config_toml + "\n```");
+      tensorboard_ =
+          std::make_unique<report::TensorBoardWriter>(run_directory_ / "tensorboard", resume_step);
+      tensorboard_->text("config", resume_step, "```toml\n" + description.config_toml + "\n```");
     });
   }
 }
@@ -73,8 +72,7 @@ void RunObserver::samples(const std::vector<SampleTranslation>& samples) {
   content_.samples.clear();
   for (const auto& sample : samples) {
     content_.samples.push_back({sample.source, sample.hypothesis, sample.reference,
-                                sample.source_pieces, sample.hypothesis_pieces,
-                                sample.attention});
+                                sample.source_pieces, sample.hypothesis_pieces, sample.attention});
   }
 }
 

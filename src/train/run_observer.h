@@ -31,7 +31,8 @@ struct RunDescription {
 /// metrics.jsonl must be written (a failure is thrown); the pictures may fail, which is said once.
 class RunObserver {
  public:
-  /// @param resume_step  step of the restored checkpoint, 0 for a fresh run: what an earlier process
+  /// @param resume_step  step of the restored checkpoint, 0 for a fresh run: what an earlier
+  /// process
   ///                     wrote of later steps is cut away
   RunObserver(const std::filesystem::path& run_directory, report::ReportOptions options,
               RunDescription description, int64_t resume_step);

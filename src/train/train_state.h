@@ -6,8 +6,8 @@
 
 namespace stretto::train {
 
-/// Everything that a run carries from one update to the next beside tensors; state.json of a checkpoint.
-/// Randomness is no state: it is a function of (seed, counters).
+/// Everything that a run carries from one update to the next beside tensors; state.json of a
+/// checkpoint. Randomness is no state: it is a function of (seed, counters).
 struct TrainState {
   int64_t step = 0;         ///< finished updates
   int64_t epoch = 0;        ///< of the next micro-batch, from 0

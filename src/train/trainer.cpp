@@ -47,8 +47,8 @@ Trainer::Trainer(Task& task, TrainerSetup setup)
   } else if (!setup_.train.init_from.empty()) {
     initialise_from(setup_.train.init_from, arena_);
   }
-  observer_ = std::make_unique<RunObserver>(setup_.run_directory, setup_.report,
-                                            setup_.description, state_.step);
+  observer_ = std::make_unique<RunObserver>(setup_.run_directory, setup_.report, setup_.description,
+                                            state_.step);
   batches_ = std::make_unique<data::Prefetcher>(
       task_.train_batches(), data::Prefetcher::Position{state_.epoch, state_.batch_index},
       setup_.prefetch, /*threads=*/1);
@@ -84,8 +84,7 @@ Trainer::UpdateResult Trainer::update() {
     if (batches_->position().epoch != first.epoch) break;  // an update never crosses an epoch
     const data::Batch batch = batches_->next();
     hash.update(batch.sample_ids.data(), batch.sample_ids.size() * sizeof(int64_t));
-    const MicroLoss loss =
-        task_.loss(batch, {static_cast<uint64_t>(setup_.run.seed), state_.step});
+    const MicroLoss loss = task_.loss(batch, {static_cast<uint64_t>(setup_.run.seed), state_.step});
     loss.loss_sum.backward();
     result.loss_sum += loss.loss_sum.item<double>();
     result.nll_sum += loss.nll_sum;
@@ -95,8 +94,7 @@ Trainer::UpdateResult Trainer::update() {
   result.batch_hash = hash.digest();
   const double per_token = 1.0 / static_cast<double>(result.target_tokens);
   result.grad_norm = optim::gradient_norm(arena_.grads(), per_token);
-  result.lr =
-      optim::learning_rate(setup_.schedule, setup_.optim.lr, schedule_steps(), state_.step);
+  result.lr = optim::learning_rate(setup_.schedule, setup_.optim.lr, schedule_steps(), state_.step);
   result.skipped = !std::isfinite(result.grad_norm) || !std::isfinite(result.loss_sum);
   if (!result.skipped) {
     const double clip = optim::clip_factor(result.grad_norm, setup_.optim.clip_norm);
@@ -122,8 +120,7 @@ void Trainer::record(const UpdateResult& result) {
   session_updates_ += 1;
   const double tokens = static_cast<double>(result.target_tokens);
   const double nll = result.nll_sum / tokens;
-  const double rate =
-      static_cast<double>(window_tokens_) / std::max(window_seconds_, kMicrosecond);
+  const double rate = static_cast<double>(window_tokens_) / std::max(window_seconds_, kMicrosecond);
   const auto batches = static_cast<double>(task_.train_batches().num_batches());
   observer_->progress({.step = state_.step,
                        .max_steps = setup_.train.max_steps,
@@ -158,7 +155,8 @@ void Trainer::record(const UpdateResult& result) {
   }
   if (state_.skipped_in_a_row >= kSkipsBeforeStop) {
     throw Error(ExitCode::kNumeric,
-                "step " + std::to_string(state_.step) + ": the loss or a gradient was not finite in " +
+                "step " + std::to_string(state_.step) +
+                    ": the loss or a gradient was not finite in " +
                     std::to_string(kSkipsBeforeStop) + " updates in a row; training stops",
                 "go on from the last checkpoint with a lower optim.lr, a longer "
                 "schedule.warmup_steps, or optim.clip_norm = 1.0");
@@ -173,7 +171,8 @@ double Trainer::eta_seconds() const {
     if (left < 0 || seconds < left) left = std::max(0.0, seconds);
   };
   const auto& train = setup_.train;
-  if (train.max_steps > 0) consider(per_update * static_cast<double>(train.max_steps - state_.step));
+  if (train.max_steps > 0)
+    consider(per_update * static_cast<double>(train.max_steps - state_.step));
   if (train.max_hours > 0) consider(train.max_hours * 3600 - state_.seconds);
   if (train.max_epochs > 0) {
     const int64_t batches = task_.train_batches().num_batches();

@@ -37,10 +37,11 @@ struct TrainerSetup {
 
 /// The training loop: micro-batches, updates, validation, checkpoints, stops.
 ///
-/// It names no model and no loss. An update sums the gradients of `train.update_freq` micro-batches,
-/// divides by their true number of target tokens, clips, and steps; the last update of an epoch may
-/// have fewer micro-batches, since an update never crosses an epoch. With the same configuration on a CPU the
-/// weights after any sequence of kills and resumes equal those of an undisturbed run bit for bit.
+/// It names no model and no loss. An update sums the gradients of `train.update_freq`
+/// micro-batches, divides by their true number of target tokens, clips, and steps; the last update
+/// of an epoch may have fewer micro-batches, since an update never crosses an epoch. With the same
+/// configuration on a CPU the weights after any sequence of kills and resumes equal those of an
+/// undisturbed run bit for bit.
 class Trainer {
  public:
   Trainer(Task& task, TrainerSetup setup);
@@ -75,9 +76,9 @@ class Trainer {
   std::unique_ptr<data::Prefetcher> batches_;
   StopSignals signals_;
   int64_t saved_step_ = 0;
-  double window_seconds_ = 0;     // training time since the last `train` event
-  int64_t window_tokens_ = 0;     // target tokens since then
-  double session_seconds_ = 0;    // training time of this process
+  double window_seconds_ = 0;   // training time since the last `train` event
+  int64_t window_tokens_ = 0;   // target tokens since then
+  double session_seconds_ = 0;  // training time of this process
   int64_t session_updates_ = 0;
 };
 

@@ -129,8 +129,7 @@ TEST(Sgd, NesterovLooksAhead) {
 TEST(Sgd, NesterovEqualsTorchOptim) {
   Toy ours, theirs;
   Arena arena(ours);
-  const auto optimizer =
-      make_optimizer({.name = "sgd", .momentum = 0.9, .nesterov = true}, arena);
+  const auto optimizer = make_optimizer({.name = "sgd", .momentum = 0.9, .nesterov = true}, arena);
   torch::optim::SGD reference(theirs.parameters(),
                               torch::optim::SGDOptions(0.1).momentum(0.9).nesterov(true));
   for (int step = 1; step <= 5; ++step) {

@@ -12,7 +12,7 @@ import time
 from harness import Lab, check, compare, main
 
 TRIALS = int(os.environ.get("STRETTO_KILL_TRIALS", "30"))
-MAX_FAILPOINTS = 400
+MAX_FAILPOINTS = 3000
 
 
 def undisturbed(lab):
@@ -55,7 +55,7 @@ def killed_inside_every_checkpoint_call(stretto):
                               .replace("save_every = 7", "save_every = 5"))
         undisturbed(lab)
         survived = False
-        step = int(os.environ.get("STRETTO_FAILPOINT_STRIDE", "4"))
+        step = int(os.environ.get("STRETTO_FAILPOINT_STRIDE", "7"))
         for n in range(1, MAX_FAILPOINTS, step):
             run = f"point{n}"
             first = lab.train(run, env={"STRETTO_FAILPOINT": f"*:kill:{n}"})

@@ -54,8 +54,7 @@ TEST_F(RunFolderTest, ASecondTrainerIsRefusedAndToldWhoIsThere) {
   const auto first = RunFolder::open_for_training(root_ / "run");
   const auto error = caught([&] { RunFolder::open_for_training(root_ / "run"); });
   EXPECT_EQ(error.code(), ExitCode::kUsage);
-  EXPECT_NE(error.message().find(std::to_string(::getpid())), std::string::npos)
-      << error.message();
+  EXPECT_NE(error.message().find(std::to_string(::getpid())), std::string::npos) << error.message();
 }
 
 TEST_F(RunFolderTest, AFolderThatIsNoRunIsRefused) {
