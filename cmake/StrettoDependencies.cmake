@@ -22,8 +22,9 @@ target_include_directories(stretto_sentencepiece SYSTEM INTERFACE ${STRETTO_DEPS
 target_link_libraries(stretto_sentencepiece INTERFACE
   ${STRETTO_DEPS}/sentencepiece/lib/libsentencepiece_train.a
   ${STRETTO_DEPS}/sentencepiece/lib/libsentencepiece.a)
+# One option for each: mold 1.10 never ends on a list with a colon.
 target_link_options(stretto_sentencepiece INTERFACE
-  -Wl,--exclude-libs,libsentencepiece.a:libsentencepiece_train.a)
+  "LINKER:--exclude-libs,libsentencepiece.a" "LINKER:--exclude-libs,libsentencepiece_train.a")
 
 if(STRETTO_ENGINE)
   set(STRETTO_LIBTORCH "$ENV{STRETTO_LIBTORCH}" CACHE PATH "An existing libtorch (folder with include/ and lib/)")

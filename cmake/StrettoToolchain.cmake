@@ -10,6 +10,11 @@ if(STRETTO_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
   set(CMAKE_C_COMPILER_LAUNCHER ${stretto_launcher})
 endif()
 
+find_program(STRETTO_MOLD mold)
+if(STRETTO_MOLD AND NOT STRETTO_SANITIZE AND NOT STRETTO_CUDA)
+  add_link_options(-fuse-ld=mold)
+endif()
+
 add_library(stretto_warnings INTERFACE)
 target_compile_options(stretto_warnings INTERFACE
   $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wno-missing-field-initializers -Wno-unused-parameter>)
