@@ -11,7 +11,7 @@ import time
 
 from harness import Lab, check, compare, main
 
-TRIALS = int(os.environ.get("STRETTO_KILL_TRIALS", "30"))
+TRIALS = int(os.environ.get("STRETTO_KILL_TRIALS", "60"))
 MAX_FAILPOINTS = 3000
 
 
