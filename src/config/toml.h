@@ -2,6 +2,8 @@
 // malformed files that it otherwise reports as errors.
 #pragma once
 
+#include <cstdint>
+
 #define TOML_EXCEPTIONS 0
 #define TOML_HEADER_ONLY 1
 #define TOML_ASSERT(condition) static_cast<void>(0)
@@ -9,7 +11,6 @@
 
 // toml++ 3.3 calls the end of its tables of Unicode white space unreachable, but a letter such as é
 // outside a string comes there. It is no white space: the answer is false.
-#include <cstdint>
 #include <toml++/impl/preprocessor.h>
 #pragma push_macro("TOML_UNREACHABLE")
 #undef TOML_UNREACHABLE
