@@ -2,8 +2,9 @@
 /// small translation model: N = 3600 tokens in sequences of 8 to 25, D = 256, F = 1024, H = 4,
 /// V = 8000, dropout 0.1, fp32 on the CPU.
 ///
-///     ./dev bench [--threads=T] [OPTION of Google Benchmark ...]
-///     ./dev bench --threads=2 --benchmark_filter=attention --benchmark_repetitions=5
+///     cmake --preset release -DSTRETTO_BENCHMARKS=ON
+///     cmake --build build/release --target kernels_bench
+///     build/release/kernels_bench --threads=2 --benchmark_filter=attention
 ///
 /// A name is kernel/shape/phase/library. "forward" records the graph, as in training; "backward"
 /// is the backward pass of a graph made a moment before, which is not timed. The column Time is

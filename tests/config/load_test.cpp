@@ -64,6 +64,14 @@ TEST(ConfigLoad, FillsEveryTypeOfKey) {
   EXPECT_EQ(result.house.kitchen.moisture, 0.5);
 }
 
+TEST(ConfigLoad, ALetterWithAnAccentOutsideAStringIsAnErrorWithItsPlace) {
+  for (const std::string text : {"\u00e9 = 1\n", "[\u0434]\n", "[floor]\na = 1 \u00e9\n"}) {
+    const Result result = read_text(text);
+    ASSERT_FALSE(result.problems.empty()) << text;
+    EXPECT_NE(result.message().find("a.toml:"), std::string::npos) << result.message();
+  }
+}
+
 TEST(ConfigLoad, TakesAnIntegerForANumberButNeverANumberForAnInteger) {
   EXPECT_EQ(read_text("[oven]\nheat = 200\n").house.oven.heat, 200);
   EXPECT_EQ(read_text("[oven]\nminutes = 1e3\n").message(),
