@@ -49,3 +49,5 @@ if(STRETTO_ENGINE)
     include(StrettoCuda)
   endif()
 endif()
+
+include(StrettoMpi)

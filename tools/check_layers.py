@@ -24,7 +24,8 @@ LEVELS = {
     "plan": 9,
     "cli": 10,
 }
-TORCH_FREE = {"base", "config", "text", "metrics", "store", "report", "data", "experiment", "cli"}
+TORCH_FREE = {"base", "config", "text", "metrics", "store", "report", "data", "experiment", "plan",
+              "cli", "dist"}
 TORCH = re.compile(r'^\s*#\s*include\s*[<"]((?:torch|ATen|c10)/[^>"]*|engine_pch\.h)[>"]')
 OWN = re.compile(r'^\s*#\s*include\s*"(?:src/)?([a-z_0-9]+)/')
 

@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <mutex>
 #include <string>
+#include <utility>
 
 #include "base/file.h"
 #include "base/system_info.h"
@@ -19,6 +20,7 @@ namespace {
 struct Logger {
   std::mutex mutex;
   ScreenHooks hooks;
+  std::string prefix;
   bool quiet = false;
   int fd = -1;
   bool file_failed = false;
@@ -53,9 +55,9 @@ std::string safe_lines(std::string_view prefix, std::string_view message) {
 }
 
 void emit(std::string_view prefix, std::string_view message, bool on_screen) {
-  const std::string text = safe_lines(prefix, message);
   Logger& log = logger();
   const std::lock_guard lock(log.mutex);
+  const std::string text = safe_lines(log.prefix + std::string(prefix), message);
   if (on_screen || !log.quiet) {
     if (log.hooks.clear != nullptr) log.hooks.clear(log.hooks.context);
     std::fwrite(text.data(), 1, text.size(), stderr);
@@ -101,6 +103,11 @@ void close_file() {
 void set_screen_hooks(ScreenHooks hooks) {
   const std::lock_guard lock(logger().mutex);
   logger().hooks = hooks;
+}
+
+void set_prefix(std::string prefix) {
+  const std::lock_guard lock(logger().mutex);
+  logger().prefix = std::move(prefix);
 }
 
 void set_quiet(bool quiet) {

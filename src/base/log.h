@@ -1,6 +1,7 @@
 #pragma once
 
 #include <filesystem>
+#include <string>
 #include <string_view>
 
 namespace stretto::log {
@@ -24,6 +25,9 @@ struct ScreenHooks {
   void* context = nullptr;
 };
 void set_screen_hooks(ScreenHooks hooks);
+
+/// Stands before every line: "rank 3: ".
+void set_prefix(std::string prefix);
 
 /// Suppresses info lines on the screen (not in the file); warnings and errors stay.
 void set_quiet(bool quiet);

@@ -50,6 +50,8 @@ std::function<int()> declare_describe(CLI::App& app);
 std::function<int()> declare_doctor(CLI::App& app);
 std::function<int()> declare_eval(CLI::App& app);
 std::function<int()> declare_infer(CLI::App& app);
+std::function<int()> declare_replay(CLI::App& app);
+std::function<int()> declare_plan(CLI::App& app);
 std::function<int()> declare_report(CLI::App& app);
 std::function<int()> declare_schema(CLI::App& app);
 std::function<int()> declare_score(CLI::App& app);

@@ -10,6 +10,8 @@
 #include "base/log.h"
 #include "cli/command.h"
 #include "cli/version.h"
+#include "dist/make_group.h"
+#include "dist/rank_report.h"
 
 namespace stretto::cli {
 namespace {
@@ -18,7 +20,8 @@ constexpr std::array kCommands{
     Command{"train", "train a model, or go on with a run",
             "  stretto train my.toml\n"
             "  stretto train my.toml --run runs/big model.d_model=512 optim.lr=7e-4\n"
-            "  stretto train my.toml --run runs/big train.max_steps=50000   # go on for longer",
+            "  stretto train my.toml --run runs/big train.max_steps=50000   # go on for longer\n"
+            "  stretto train my.toml --processes 4 --restarts 3",
             &declare_train},
     Command{"eval", "score a run: loss, perplexity, BLEU",
             "  stretto eval runs/my\n"
@@ -43,12 +46,24 @@ constexpr std::array kCommands{
             "  stretto average runs/my --last 5\n"
             "  stretto average runs/my --checkpoints 8000,9000,10000 --name late",
             &declare_average},
+    Command{"replay", "run an update that was not finite again, every tensor watched",
+            "  stretto replay runs/my/forensics/step_00000123.json\n"
+            "  stretto replay runs/my/forensics/step_00000123.json --json run.device=cpu",
+            &declare_replay},
     Command{"report", "write report.html of a run anew", "  stretto report runs/my",
             &declare_report},
     Command{"check", "say what is wrong with a configuration, without training",
             "  stretto check my.toml\n"
-            "  stretto check my.toml model.d_model=512 --resolved",
+            "  stretto check my.toml model.d_model=512 --resolved\n"
+            "  stretto check my.toml --processes 8 --json",
             &declare_check},
+    Command{"plan", "what an update will cost on more processes",
+            "  stretto plan --scaling my.toml --world-size 64\n"
+            "  stretto plan --scaling my.toml --run runs/my --world-size 16 --per-host 8 "
+            "--link-gbit 25\n"
+            "  stretto plan --scaling --compute-ms 120 --gradient-mb 240 --link-gbit 1 "
+            "--world-size 2 --json",
+            &declare_plan},
     Command{"describe", "explain a section, a key or a component",
             "  stretto describe\n"
             "  stretto describe optim\n"
@@ -123,9 +138,11 @@ bool is_out_of_memory(const std::string& what) {
          what.find("can't allocate memory") != std::string::npos;
 }
 
+// A process of a job says how it ends, to the launcher that started it and to the other processes.
 int fail(ExitCode code, const std::string& message) {
+  dist::report_end(static_cast<int>(code), message);
   log::error(message);
-  return static_cast<int>(code);
+  return dist::leave(static_cast<int>(code), message);
 }
 
 }  // namespace
@@ -145,7 +162,8 @@ int main(int argc, char** argv) {
     if (!std::cout) {
       throw Error(ExitCode::kIo, "cannot write to stdout", "is the disk full, or the pipe closed?");
     }
-    return code;
+    dist::report_end(code, "");
+    return dist::leave(code);
   } catch (const Error& error) {
     return fail(error.code(), error.message());
   } catch (const std::bad_alloc&) {

@@ -1,6 +1,9 @@
 #include "base/log.h"
 #include "cli/command.h"
 #include "cli/engine.h"
+#include "cli/launch.h"
+#include "dist/launch.h"
+#include "dist/rank_report.h"
 #include "experiment/same_experiment.h"
 
 namespace stretto::cli {
@@ -13,7 +16,18 @@ struct Options {
   std::vector<std::string> overrides;
   std::string run;
   bool extend = false, quiet = false;
+  int processes = 0;  // 0: not asked for
+  int restarts = 0;
 };
+
+std::vector<std::string> words_of(const Options& options, const std::string& run_directory) {
+  std::vector<std::string> words{"train", options.config};
+  words.insert(words.end(), options.overrides.begin(), options.overrides.end());
+  words.insert(words.end(), {"--run", run_directory});
+  if (options.extend) words.push_back("--extend");
+  if (options.quiet) words.push_back("--quiet");
+  return words;
+}
 
 int run(const Options& options) {
   log::set_quiet(options.quiet);
@@ -25,6 +39,16 @@ int run(const Options& options) {
     request.run_directory = (fs::path("runs") / fs::path(options.config).stem()).string();
   }
   experiment::require_same_experiment(request.run_directory, request.experiment, options.extend);
+  // Whatever can be refused has been, once, before there are several processes to refuse it.
+  if (options.processes > 1 || options.restarts > 0) {
+    return launch({.words = words_of(options, request.run_directory),
+                   .processes = std::max(1, options.processes),
+                   .restarts = options.restarts});
+  }
+  dist::report_start();
+  const int rank = dist::detect_launch().rank;
+  log::set_quiet(options.quiet || rank > 0);
+  if (rank > 0) log::set_prefix("rank " + std::to_string(rank) + ": ");
   return engine().train(request);
 }
 
@@ -40,6 +64,14 @@ std::function<int()> declare_train(CLI::App& app) {
   app.add_flag("--extend", options->extend,
                "accept another train.max_steps where it bends the schedule");
   app.add_flag("--quiet", options->quiet, "only warnings and errors on the screen");
+  app.add_option("--processes", options->processes,
+                 "train with so many processes on this machine, started with mpirun")
+      ->type_name("N")
+      ->check(whole_number(1, 4096));
+  app.add_option("--restarts", options->restarts,
+                 "start again so often, from the last checkpoint, after a process was lost")
+      ->type_name("K")
+      ->check(whole_number(0, 1'000'000));
   return [options] { return run(*options); };
 }
 

@@ -11,13 +11,42 @@ namespace stretto::dist {
 /// `[dist]`: processes that train one model together.
 struct DistOptions {
   std::string backend = "auto";
+  std::string strategy = "all_reduce";
+  int64_t bucket_bytes = 4'194'304;
+  bool overlap = true;
+  std::string compress = "none";
+  bool deterministic = false;
+  double timeout_seconds = 60;
+  int64_t check_every = 100;
 
   static auto fields() {
     using namespace config;
     using O = DistOptions;
     return std::tuple{
-        field(&O::backend, "backend", "how processes talk; one process needs none",
-              one_of({"auto", "single"}), {.change = Change::kFree}),
+        field(
+            &O::backend, "backend",
+            "how processes talk; auto: MPI for a job started by mpirun or srun, NCCL between GPUs",
+            one_of({"auto", "single", "mpi", "nccl"}), {.change = Change::kFree}),
+        field(&O::strategy, "strategy",
+              "all_reduce: every process steps; sharded: each steps its slice and keeps only that "
+              "slice's optimizer state; parameter_server: process 0 steps",
+              one_of({"all_reduce", "sharded", "parameter_server"}), {.change = Change::kFree}),
+        field(&O::bucket_bytes, "bucket_bytes",
+              "gradients are sent in pieces of about this size as they become ready",
+              at_least(4096), {.unit = "bytes", .change = Change::kFree}),
+        field(&O::overlap, "overlap", "send gradients while backward still runs", any(),
+              {.change = Change::kFree}),
+        field(&O::compress, "compress", "gradients are sent in this type",
+              one_of({"none", "bf16", "fp16"}), {.change = Change::kFree}),
+        field(&O::deterministic, "deterministic",
+              "sum gradients in the order of micro-batches, so that any number of processes gives "
+              "the same bits; slower"),
+        field(&O::timeout_seconds, "timeout_seconds",
+              "a process that is not heard of for so long is lost, and all others leave",
+              at_least(1), {.unit = "seconds", .change = Change::kFree}),
+        field(&O::check_every, "check_every",
+              "updates between comparisons of the weights of all processes; 0 = never", at_least(0),
+              {.unit = "updates", .change = Change::kFree}),
     };
   }
 };

@@ -1,0 +1,32 @@
+#include "cli/launch.h"
+
+#include <filesystem>
+
+#include "base/error.h"
+#include "dist/launch.h"
+#include "dist/local_job.h"
+#include "dist/plugin.h"
+
+namespace stretto::cli {
+
+int launch(const LaunchRequest& request) {
+  const auto already = dist::detect_launch();
+  if (already.kind != dist::Launch::Kind::kSingle) {
+    throw Error(ExitCode::kUsage,
+                "--processes starts processes of its own, but this one was started with others (" +
+                    already.evidence + ")",
+                "leave out --processes: mpirun, srun or torchrun decide how many there are");
+  }
+  if (!dist::has_mpi()) {
+    throw Error(ExitCode::kUsage, "this build knows no MPI, which several processes need",
+                "Debian, Ubuntu: apt-get install libopenmpi-dev openmpi-bin, then `./dev build`");
+  }
+  std::error_code ignored;
+  const auto program = std::filesystem::read_symlink("/proc/self/exe", ignored).string();
+  dist::LocalJob job{
+      .command = {program}, .processes = request.processes, .restarts = request.restarts};
+  job.command.insert(job.command.end(), request.words.begin(), request.words.end());
+  return dist::run_local_job(job);
+}
+
+}  // namespace stretto::cli

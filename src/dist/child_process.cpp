@@ -1,0 +1,113 @@
+#include "dist/child_process.h"
+
+#include <fcntl.h>
+#include <sys/prctl.h>
+#include <sys/uio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <thread>
+
+#include "base/error.h"
+#include "base/text.h"
+
+namespace stretto::dist {
+namespace {
+
+constexpr int kCannotStart = 127;
+
+// Between fork and exec only what is safe there: no allocation, no locks.
+[[noreturn]] void become(char* const* words) {
+  ::setpgid(0, 0);
+  ::prctl(PR_SET_PDEATHSIG, SIGTERM);
+  sigset_t none;
+  ::sigemptyset(&none);
+  ::sigprocmask(SIG_SETMASK, &none, nullptr);
+  const int nothing = ::open("/dev/null", O_RDONLY);
+  if (nothing >= 0) ::dup2(nothing, STDIN_FILENO);
+  ::execv(words[0], words);
+  ::_exit(kCannotStart);
+}
+
+}  // namespace
+
+ChildProcess::ChildProcess(const std::vector<std::string>& words) {
+  std::vector<char*> pointers;
+  for (const auto& word : words) pointers.push_back(const_cast<char*>(word.c_str()));
+  pointers.push_back(nullptr);
+  pid_ = ::fork();
+  if (pid_ == 0) become(pointers.data());
+  if (pid_ < 0) {
+    throw Error(ExitCode::kIo, "cannot start " + words.front() + ": " + std::strerror(errno), "");
+  }
+}
+
+ChildProcess::~ChildProcess() {
+  if (pid_ <= 0 || poll()) return;
+  send(SIGKILL);
+  ::waitpid(pid_, nullptr, 0);
+}
+
+ChildProcess::ChildProcess(ChildProcess&& other) noexcept : pid_(other.pid_), code_(other.code_) {
+  other.pid_ = -1;
+}
+
+ChildProcess& ChildProcess::operator=(ChildProcess&& other) noexcept {
+  std::swap(pid_, other.pid_);
+  std::swap(code_, other.code_);
+  return *this;
+}
+
+std::optional<int> ChildProcess::poll() {
+  if (code_ || pid_ <= 0) return code_;
+  int status = 0;
+  if (::waitpid(pid_, &status, WNOHANG) != pid_) return std::nullopt;
+  code_ = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+  return code_;
+}
+
+bool ChildProcess::wait_for(std::chrono::milliseconds time) {
+  const auto deadline = std::chrono::steady_clock::now() + time;
+  while (!poll()) {
+    if (std::chrono::steady_clock::now() > deadline) return false;
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  }
+  return true;
+}
+
+void ChildProcess::send(int signal) const {
+  if (pid_ > 0 && !code_) ::kill(pid_, signal);
+}
+
+std::string find_program(const std::string& name) {
+  const char* path = std::getenv("PATH");
+  for (const auto& folder : split(path == nullptr ? "/usr/bin:/bin" : path, ':')) {
+    const auto candidate = (std::filesystem::path(folder.empty() ? "." : folder) / name).string();
+    if (::access(candidate.c_str(), X_OK) == 0 && !std::filesystem::is_directory(candidate)) {
+      return candidate;
+    }
+  }
+  return {};
+}
+
+bool can_read_other_processes() {
+  static volatile int64_t value = 1234;
+  const pid_t child = ::fork();
+  if (child == 0) {
+    while (true) ::pause();
+  }
+  if (child < 0) return false;
+  int64_t copy = 0;
+  const iovec here{.iov_base = &copy, .iov_len = sizeof copy};
+  const iovec there{.iov_base = const_cast<int64_t*>(&value), .iov_len = sizeof value};
+  const bool read = ::process_vm_readv(child, &here, 1, &there, 1, 0) == sizeof copy;
+  ::kill(child, SIGKILL);
+  ::waitpid(child, nullptr, 0);
+  return read && copy == value;
+}
+
+}  // namespace stretto::dist

@@ -1,0 +1,40 @@
+#pragma once
+
+#include <sys/types.h>
+
+#include <chrono>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace stretto::dist {
+
+/// A program that runs as a child, in a process group of its own (a Ctrl-C on the terminal does not
+/// reach it), with nothing to read, and that is asked to end when this process dies.
+class ChildProcess {
+ public:
+  ChildProcess() = default;
+  /// @param words  path of the program and its words. Throws Error(kIo) when it cannot be started.
+  explicit ChildProcess(const std::vector<std::string>& words);
+  ~ChildProcess();  ///< kills what still runs
+  ChildProcess(ChildProcess&& other) noexcept;
+  ChildProcess& operator=(ChildProcess&& other) noexcept;
+
+  /// Its exit code once it has ended, 128 + signal when it was killed.
+  std::optional<int> poll();
+  bool wait_for(std::chrono::milliseconds time);  ///< false when it still runs after that
+  void send(int signal) const;
+
+ private:
+  pid_t pid_ = -1;
+  std::optional<int> code_;
+};
+
+/// Path of a program in $PATH; empty when there is none.
+std::string find_program(const std::string& name);
+
+/// Whether one process may read another's memory directly, which Open MPI's shared memory makes
+/// use of; containers may forbid it, and then every message would complain.
+bool can_read_other_processes();
+
+}  // namespace stretto::dist

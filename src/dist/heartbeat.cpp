@@ -1,0 +1,342 @@
+#include "dist/heartbeat.h"
+
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+#include <mutex>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <thread>
+
+#include "base/error.h"
+#include "base/json.h"
+#include "base/system_info.h"
+#include "base/text.h"
+#include "dist/cores.h"
+#include "dist/heartbeat_frame.h"
+#include "dist/socket.h"
+
+namespace stretto::dist {
+namespace {
+
+using Kind = HeartbeatFrame::Kind;
+using std::chrono::milliseconds;
+
+constexpr milliseconds kHelloLimit{5000};
+constexpr milliseconds kAnswerLimit{20000};  // to a hello; rank 0's machine may be busy
+constexpr size_t kMaxStrangers = 64;         // connections that have not said hello yet
+constexpr size_t kMaxWaiting = 16384;  // bytes that wait for a link; a beat more would tell nothing
+
+/// One connection; rank -1 until it has said hello.
+struct Link {
+  Socket socket;
+  int rank = -1;
+  Clock::time_point opened = Clock::now();
+  std::string in, out;
+};
+
+/// What a rank tells all others before the connections are made.
+struct Introduction {
+  Peer peer;
+  std::string place;  ///< processes of the same place reach each other over loopback
+};
+
+std::vector<Introduction> introduce(const ProcessGroup& group) {
+  const nlohmann::json mine{{"host", host_name()}, {"pid", ::getpid()}, {"place", network_place()}};
+  std::vector<Introduction> all;
+  for (const auto& text : group.all_gather_bytes(mine.dump())) {
+    const auto json = parse_json(text, "introduction of a rank", 65536);
+    all.push_back({{json.at("host").get<std::string>(), json.at("pid").get<int64_t>()},
+                   json.at("place").get<std::string>()});
+  }
+  return all;
+}
+
+}  // namespace
+
+struct Heartbeat::Impl {
+  int rank = 0, size = 1;
+  Clock::duration timeout{}, interval{};
+  std::shared_ptr<PeerWatch> watch;
+  std::string token;
+  Socket listener;
+  std::vector<Link> links;
+  std::vector<Clock::time_point> heard;  ///< by rank
+  std::vector<bool> gone;                ///< by rank: not judged any more; itself included
+  Socket wake;                           ///< eventfd that ends the loop
+  std::mutex mutex;
+  std::optional<HeartbeatFrame> farewell;
+  std::thread thread;
+
+  void listen(const ProcessGroup& group, const std::vector<Introduction>& all);
+  Link connect(const nlohmann::json& invitation) const;
+  void loop();
+  void read(Link& link);
+  void take_hello(Link& link);
+  void take(Link& link, const HeartbeatFrame& frame);
+  void mark_lost(int lost_rank, const std::string& how);
+  void mark_left(const HeartbeatFrame& frame);
+  void tell_others(const HeartbeatFrame& frame, int but_rank);
+  void flush(Link& link);
+  void judge(Clock::time_point now);
+  void accept_all();
+  void say_farewell();
+  void stop();
+};
+
+void Heartbeat::Impl::listen(const ProcessGroup& group, const std::vector<Introduction>& all) {
+  const bool one_place = std::all_of(all.begin(), all.end(),
+                                     [&](const auto& one) { return one.place == all[0].place; });
+  nlohmann::json invitation;
+  if (rank == 0) {
+    listener = listen_on(one_place ? "127.0.0.1" : "0.0.0.0", 0);
+    auto addresses = one_place ? std::vector<std::string>{"127.0.0.1"} : own_addresses();
+    if (!one_place) addresses.push_back(host_name());
+    token = random_hex(32);
+    invitation = {{"port", port_of(listener)}, {"token", token}, {"addresses", addresses}};
+  }
+  const auto received = group.all_gather_bytes(rank == 0 ? invitation.dump() : "");
+  if (rank == 0) return;
+  invitation = parse_json(received[0], "heartbeat of rank 0", 1 << 20);
+  token = invitation.at("token").get<std::string>();
+  links.push_back(connect(invitation));
+}
+
+Link Heartbeat::Impl::connect(const nlohmann::json& invitation) const {
+  const int port = invitation.at("port").get<int>();
+  HeartbeatHello hello{.rank = rank};
+  std::copy_n(token.begin(), std::min(token.size(), hello.token.size()), hello.token.begin());
+  std::string tried;
+  // An address of rank 0 may mean another machine here (bridges of containers do), so at first each
+  // gets a second only.
+  for (const milliseconds patience : {milliseconds(1000), kHelloLimit}) {
+    for (const std::string address : invitation.at("addresses")) {
+      Link link{.socket = connect_to(address, port, Clock::now() + patience), .rank = 0};
+      const auto deadline = Clock::now() + kAnswerLimit;
+      HeartbeatFrame first;  // rank 0 answers a right hello with a beat
+      if (link.socket && send_all(link.socket, hello.bytes(), deadline) &&
+          receive_all(link.socket, reinterpret_cast<char*>(&first), sizeof first, deadline)) {
+        return link;
+      }
+      if (patience == kHelloLimit) tried += " " + address + ":" + std::to_string(port);
+    }
+  }
+  throw Error(ExitCode::kPeerLost,
+              "rank " + std::to_string(rank) + " cannot reach the heartbeat of rank 0 at" + tried,
+              "let TCP connections between the hosts of the job pass the firewall");
+}
+
+void Heartbeat::Impl::flush(Link& link) {
+  while (!link.out.empty()) {
+    const ssize_t count =
+        ::send(link.socket.fd(), link.out.data(), link.out.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+    if (count <= 0) return;  // full, or closed: then reading shows it
+    link.out.erase(0, static_cast<size_t>(count));
+  }
+}
+
+void Heartbeat::Impl::tell_others(const HeartbeatFrame& frame, int but_rank) {
+  for (auto& link : links) {
+    if (link.rank < 0 || link.rank == but_rank || link.out.size() > kMaxWaiting) continue;
+    link.out += frame.bytes();
+    flush(link);
+  }
+}
+
+void Heartbeat::Impl::mark_lost(int lost_rank, const std::string& how) {
+  if (gone[static_cast<size_t>(lost_rank)]) return;
+  gone[static_cast<size_t>(lost_rank)] = true;
+  watch->lost(lost_rank, how);
+  if (rank != 0) return;
+  HeartbeatFrame frame{.kind = static_cast<uint32_t>(Kind::kLost), .rank = lost_rank};
+  frame.set_text(how);
+  tell_others(frame, lost_rank);
+}
+
+void Heartbeat::Impl::mark_left(const HeartbeatFrame& frame) {
+  const auto who = static_cast<size_t>(frame.rank);
+  if (gone[who]) return;
+  gone[who] = true;
+  const auto code = static_cast<ExitCode>(frame.exit_code);
+  if (code == ExitCode::kOk || code == ExitCode::kInterrupted) {
+    watch->left(frame.rank, timeout);
+  } else {
+    const std::string why = frame.words();
+    watch->lost(frame.rank, "it left with exit code " + std::to_string(frame.exit_code) +
+                                (why.empty() ? "" : ": " + why));
+  }
+  if (rank == 0) tell_others(frame, frame.rank);
+}
+
+void Heartbeat::Impl::take(Link& link, const HeartbeatFrame& frame) {
+  heard[static_cast<size_t>(link.rank)] = Clock::now();
+  const bool known = frame.rank >= 0 && frame.rank < size && frame.rank != rank;
+  // Only rank 0 may speak of others.
+  if (!known || (rank == 0 && frame.rank != link.rank)) return;
+  if (frame.kind == static_cast<uint32_t>(Kind::kGoodbye)) mark_left(frame);
+  if (frame.kind == static_cast<uint32_t>(Kind::kLost) && rank != 0) {
+    mark_lost(frame.rank, frame.words());
+  }
+}
+
+void Heartbeat::Impl::take_hello(Link& link) {
+  HeartbeatHello hello;
+  std::memcpy(&hello, link.in.data(), sizeof hello);
+  link.in.erase(0, sizeof hello);
+  const bool right = hello.magic == HeartbeatHello::kMagic && hello.rank > 0 && hello.rank < size &&
+                     same_secret({hello.token.data(), hello.token.size()}, token) &&
+                     std::none_of(links.begin(), links.end(),
+                                  [&](const Link& one) { return one.rank == hello.rank; });
+  if (!right) {
+    link.socket.close();
+    return;
+  }
+  link.rank = hello.rank;
+  heard[static_cast<size_t>(link.rank)] = Clock::now();
+  link.out += HeartbeatFrame{}.bytes();
+  flush(link);
+}
+
+void Heartbeat::Impl::read(Link& link) {
+  std::array<char, 4096> bytes;
+  while (link.socket) {
+    const ssize_t count = ::recv(link.socket.fd(), bytes.data(), bytes.size(), MSG_DONTWAIT);
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return;
+    if (count <= 0) {
+      link.socket.close();
+      if (link.rank >= 0) mark_lost(link.rank, "its process has ended");
+      return;
+    }
+    link.in.append(bytes.data(), static_cast<size_t>(count));
+    if (link.rank < 0 && link.in.size() >= sizeof(HeartbeatHello)) take_hello(link);
+    while (link.rank >= 0 && link.in.size() >= sizeof(HeartbeatFrame)) {
+      HeartbeatFrame frame;
+      std::memcpy(&frame, link.in.data(), sizeof frame);
+      link.in.erase(0, sizeof frame);
+      take(link, frame);
+    }
+  }
+}
+
+void Heartbeat::Impl::accept_all() {
+  while (Socket socket = accept_from(listener)) {
+    const auto strangers =
+        std::count_if(links.begin(), links.end(), [](const Link& link) { return link.rank < 0; });
+    if (static_cast<size_t>(strangers) < kMaxStrangers)
+      links.push_back({.socket = std::move(socket)});
+  }
+}
+
+void Heartbeat::Impl::judge(Clock::time_point now) {
+  for (auto& link : links) {
+    if (link.rank < 0 && now - link.opened > kHelloLimit) link.socket.close();
+  }
+  std::erase_if(links, [](const Link& link) { return !link.socket; });
+  const double seconds = std::chrono::duration<double>(timeout).count();
+  for (int other = 0; other < size; ++other) {
+    const auto i = static_cast<size_t>(other);
+    if (gone[i] || (rank != 0 && other != 0) || now - heard[i] < timeout) continue;
+    mark_lost(other, "it was not heard of for " + fixed(seconds, seconds < 10 ? 1 : 0) +
+                         " s (stopped, or its link is down)");
+  }
+}
+
+void Heartbeat::Impl::say_farewell() {
+  const std::lock_guard lock(mutex);
+  if (!farewell) return;
+  const auto deadline = Clock::now() + milliseconds(300);
+  for (auto& link : links) {
+    if (link.rank < 0 || !link.socket) continue;
+    send_all(link.socket, link.out + std::string(farewell->bytes()), deadline);
+  }
+}
+
+void Heartbeat::Impl::loop() {
+  auto next_beat = Clock::now();
+  while (true) {
+    std::vector<pollfd> ready{{.fd = wake.fd(), .events = POLLIN, .revents = 0},
+                              {.fd = listener.fd(), .events = POLLIN, .revents = 0}};
+    for (const auto& link : links) {
+      ready.push_back({.fd = link.socket.fd(), .events = POLLIN, .revents = 0});
+    }
+    const auto wait = std::chrono::ceil<milliseconds>(next_beat - Clock::now()).count();
+    ::poll(ready.data(), ready.size(), static_cast<int>(std::clamp<int64_t>(wait, 0, 2000)));
+    if (ready[0].revents != 0) break;
+    for (size_t i = 0; i < links.size(); ++i) {
+      if (ready[i + 2].revents != 0) read(links[i]);
+    }
+    if (ready[1].revents != 0) accept_all();
+    const auto now = Clock::now();
+    if (now >= next_beat) {
+      tell_others(HeartbeatFrame{}, -1);
+      next_beat = now + interval;
+    }
+    judge(now);
+  }
+  say_farewell();
+}
+
+void Heartbeat::Impl::stop() {
+  if (!thread.joinable()) return;
+  const uint64_t one = 1;
+  [[maybe_unused]] const auto written = ::write(wake.fd(), &one, sizeof one);
+  thread.join();
+  links.clear();
+}
+
+Heartbeat::Heartbeat(const ProcessGroup& group, double timeout_seconds,
+                     std::shared_ptr<PeerWatch> watch)
+    : impl_(std::make_unique<Impl>()) {
+  Impl& my = *impl_;
+  my.rank = group.rank();
+  my.size = group.size();
+  my.timeout =
+      std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(timeout_seconds));
+  my.interval = std::min<Clock::duration>(my.timeout / 10, std::chrono::seconds(2));
+  my.watch = std::move(watch);
+  const auto all = introduce(group);
+  std::vector<Peer> peers;
+  for (const auto& one : all) peers.push_back(one.peer);
+  my.watch->set_peers(std::move(peers));
+  my.wake = Socket(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  my.heard.assign(static_cast<size_t>(my.size), Clock::now());
+  my.gone.assign(static_cast<size_t>(my.size), false);
+  my.gone[static_cast<size_t>(my.rank)] = true;
+  my.listen(group, all);
+  my.heard.assign(static_cast<size_t>(my.size), Clock::now());
+  // Signals are for the thread that trains.
+  sigset_t all_signals, before;
+  ::sigfillset(&all_signals);
+  ::pthread_sigmask(SIG_SETMASK, &all_signals, &before);
+  my.thread = std::thread([&my] { my.loop(); });
+  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+}
+
+Heartbeat::~Heartbeat() {
+  impl_->stop();
+}
+
+const PeerWatch& Heartbeat::watch() const {
+  return *impl_->watch;
+}
+
+void Heartbeat::say_goodbye(int exit_code, const std::string& why) {
+  HeartbeatFrame frame{
+      .kind = static_cast<uint32_t>(Kind::kGoodbye), .rank = impl_->rank, .exit_code = exit_code};
+  frame.set_text(why.substr(0, why.find('\n')));
+  {
+    const std::lock_guard lock(impl_->mutex);
+    impl_->farewell = frame;
+  }
+  impl_->stop();
+}
+
+}  // namespace stretto::dist

@@ -1,0 +1,40 @@
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "dist/peer_watch.h"
+#include "dist/process_group.h"
+
+namespace stretto::dist {
+
+/// Notices processes that died or hang, on a thread and on TCP connections of its own, since MPI
+/// never notices a stopped rank.
+///
+/// Rank 0 listens (on 127.0.0.1 when all ranks are on one host), every other rank connects with a
+/// random token of this job. Both sides send a beat every timeout / 10 (at most 2 s). A connection
+/// that ends without a farewell means that the process has ended; `timeout` without a beat that it
+/// is stopped or out of reach. Rank 0 tells all others; what it finds stands in `watch()`. A
+/// training thread that computes for long is no concern here: the thread beats for the process.
+///
+/// On the wire: hello (magic, rank, token), then frames of fixed length; a connection that does not
+/// say a right hello within 5 s is dropped.
+class Heartbeat {
+ public:
+  /// Collective over `group`. Throws Error(kPeerLost) when rank 0 cannot be reached.
+  Heartbeat(const ProcessGroup& group, double timeout_seconds, std::shared_ptr<PeerWatch> watch);
+  ~Heartbeat();  ///< ends the thread without a farewell
+  Heartbeat(const Heartbeat&) = delete;
+  Heartbeat& operator=(const Heartbeat&) = delete;
+
+  const PeerWatch& watch() const;
+  /// Tells the others that this process ends and why, and ends the thread. With a code that is
+  /// neither 0 nor 75 (saved after a signal) they count this rank as lost at once.
+  void say_goodbye(int exit_code, const std::string& why);
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace stretto::dist

@@ -1,0 +1,44 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <cstring>
+#include <string>
+#include <string_view>
+
+namespace stretto::dist {
+
+/// What the heartbeat's connections carry after the hello: messages of one fixed length.
+struct HeartbeatFrame {
+  enum class Kind : uint32_t { kBeat = 1, kGoodbye, kLost };
+  static constexpr size_t kTextBytes = 240;
+
+  uint32_t kind = static_cast<uint32_t>(Kind::kBeat);
+  int32_t rank = 0;       ///< goodbye: who leaves; lost: who is lost
+  int32_t exit_code = 0;  ///< goodbye
+  uint32_t text_bytes = 0;
+  std::array<char, kTextBytes> text{};
+
+  void set_text(std::string_view words) {
+    text_bytes = static_cast<uint32_t>(words.size() < kTextBytes ? words.size() : kTextBytes);
+    std::memcpy(text.data(), words.data(), text_bytes);
+  }
+  std::string words() const {
+    return {text.data(), text_bytes < kTextBytes ? text_bytes : kTextBytes};
+  }
+  std::string_view bytes() const { return {reinterpret_cast<const char*>(this), sizeof *this}; }
+};
+static_assert(sizeof(HeartbeatFrame) == 256);
+
+/// The first thing said on a connection to rank 0.
+struct HeartbeatHello {
+  static constexpr uint32_t kMagic = 0x53545248;
+  uint32_t magic = kMagic;
+  int32_t rank = 0;
+  std::array<char, 64> token{};
+
+  std::string_view bytes() const { return {reinterpret_cast<const char*>(this), sizeof *this}; }
+};
+static_assert(sizeof(HeartbeatHello) == 72);
+
+}  // namespace stretto::dist

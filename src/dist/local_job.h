@@ -1,0 +1,37 @@
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+namespace stretto::dist {
+
+/// Several processes of one program on this machine, started by mpirun.
+struct LocalJob {
+  std::vector<std::string> command;  ///< program and words of each process
+  int processes = 2;
+  int restarts = 0;  ///< times to start again after a process was lost or killed
+};
+
+/// What the words of mpirun depend on besides the job.
+struct MpirunFacts {
+  std::string mpirun;            ///< path
+  std::filesystem::path folder;  ///< of the job, for reports and output of ranks
+  bool root = false;
+  bool reads_other_memory = true;  ///< whether processes may copy from each other directly
+};
+
+/// The command line that works on one machine: more processes than cores are let through, root
+/// too, shared memory only, no process bound to a core. Failed ranks do not take the others down
+/// before those have said what they saw: that is for `run_local_job`.
+std::vector<std::string> mpirun_words(const LocalJob& job, const MpirunFacts& facts);
+
+/// Runs the job to its end and returns its exit code (`job_exit_code`). Prints every rank's failure
+/// once, root cause first. SIGINT, SIGTERM and SIGUSR1 go on to all ranks, which save and leave
+/// with 75. A rank that does not leave within 10 s of the others' failure is ended by force. After
+/// 69, or when a rank was killed, the job is started again up to `restarts` times.
+///
+/// Throws Error(kUsage) with a remedy when there is no mpirun.
+int run_local_job(const LocalJob& job);
+
+}  // namespace stretto::dist

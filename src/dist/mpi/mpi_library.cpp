@@ -1,0 +1,36 @@
+// libstretto_mpi.so: what the program opens when it was started by mpirun or srun.
+
+#include "base/error.h"
+#include "dist/mpi/mpi_transport.h"
+#include "dist/plugin.h"
+
+namespace stretto::dist {
+namespace {
+
+std::shared_ptr<Transport> open(std::shared_ptr<PeerWatch> watch, int64_t piece_elements) {
+  int provided = MPI_THREAD_SINGLE, initialized = 0;
+  MPI_Initialized(&initialized);
+  if (initialized != 0) {
+    MPI_Query_thread(&provided);
+  } else if (MPI_Init_thread(nullptr, nullptr, MPI_THREAD_MULTIPLE, &provided) != MPI_SUCCESS) {
+    throw Error(ExitCode::kUsage, "MPI cannot be started",
+                "start with the mpirun of the MPI that Stretto was built with");
+  }
+  if (provided < MPI_THREAD_MULTIPLE) {
+    throw Error(ExitCode::kUsage, "this MPI does not let several threads communicate",
+                "install an MPI with MPI_THREAD_MULTIPLE, such as Open MPI 4");
+  }
+  return std::make_shared<MpiTransport>(MPI_COMM_WORLD, std::move(watch), piece_elements);
+}
+
+void finish() {
+  int finalized = 0;
+  MPI_Finalized(&finalized);
+  if (finalized == 0) MPI_Finalize();
+}
+
+}  // namespace
+}  // namespace stretto::dist
+
+extern "C" __attribute__((visibility("default"))) const stretto::dist::MpiApi stretto_mpi;
+const stretto::dist::MpiApi stretto_mpi{&stretto::dist::open, &stretto::dist::finish};

@@ -1,0 +1,81 @@
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <mutex>
+#include <string>
+#include <vector>
+
+namespace stretto::dist {
+
+using Clock = std::chrono::steady_clock;
+
+/// Who one process of the group is.
+struct Peer {
+  std::string host;
+  int64_t pid = 0;
+};
+
+/// What is known about the other processes: the heartbeat writes it, every wait of a collective
+/// looks at it. Safe from any thread.
+class PeerWatch {
+ public:
+  /// How long a collective still goes on after the news: the peer may have done its part before.
+  static constexpr std::chrono::milliseconds kGrace{500};
+
+  /// Who the ranks are; before it, messages name the rank alone.
+  void set_peers(std::vector<Peer> peers);
+  /// "rank 2 (host a, pid 4711)"
+  std::string name_of(int rank) const;
+
+  /// Rank `rank` is lost; only the first such news counts. @param how  "its process has ended"
+  void lost(int rank, const std::string& how);
+  /// Rank `rank` ended in order; whoever still waits for it after `patience` is told so.
+  void left(int rank, Clock::duration patience);
+
+  bool alarmed() const { return alarmed_.load(std::memory_order_acquire); }
+  /// Throws Error(kPeerLost) that names rank, host and pid once the news is older than kGrace.
+  void check() const;
+
+ private:
+  void alarm(int rank, const std::string& how, Clock::time_point throw_from);
+
+  std::atomic<bool> alarmed_ = false;
+  mutable std::mutex mutex_;
+  std::vector<Peer> peers_;
+  std::string text_;
+  Clock::time_point throw_from_{};
+  bool certain_ = false;  ///< a loss replaces the news of an orderly end
+};
+
+/// Waits for done() without spinning: asks, sleeps 20 µs growing to 200 µs, asks again. A look that
+/// itself took a while has moved data, and is followed by another at once. Throws as `watch.check`.
+template <class Done>
+void wait_until(const PeerWatch& watch, Done&& done);
+
+/// The sleeps of one wait.
+class Pauses {
+ public:
+  void begin_look() { began_ = Clock::now(); }
+  /// Sleeps after a look that found nothing.
+  void pause();
+
+ private:
+  static constexpr std::chrono::microseconds kFirst{20}, kLongest{200}, kWorked{15};
+  Clock::time_point began_{};
+  std::chrono::microseconds next_ = kFirst;
+};
+
+template <class Done>
+void wait_until(const PeerWatch& watch, Done&& done) {
+  Pauses pauses;
+  while (true) {
+    pauses.begin_look();
+    if (done()) return;
+    if (watch.alarmed()) watch.check();
+    pauses.pause();
+  }
+}
+
+}  // namespace stretto::dist

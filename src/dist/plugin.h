@@ -1,0 +1,44 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+
+#include "dist/peer_watch.h"
+#include "dist/process_group.h"
+
+/// Backends live in libraries of their own, opened when a job needs one, so that the program runs
+/// and starts as fast on machines without MPI or NCCL.
+namespace stretto::dist {
+
+/// Elements that go into one call of MPI, whose counts are ints.
+inline constexpr int64_t kPieceElements = (int64_t{1} << 30) - 1;
+
+/// What libstretto_mpi.so exports as `stretto_mpi`.
+struct MpiApi {
+  /// Starts MPI and makes a channel over all processes. Once per process.
+  /// Throws Error(kUsage) when MPI cannot be started or lacks MPI_THREAD_MULTIPLE.
+  std::shared_ptr<Transport> (*open)(std::shared_ptr<PeerWatch> watch, int64_t piece_elements);
+  /// Ends MPI; every rank must come here, or it waits for ever.
+  void (*finish)();
+};
+inline constexpr const char* kMpiSymbol = "stretto_mpi";
+
+/// What libstretto_nccl.so exports as `stretto_nccl`.
+struct NcclApi {
+  /// A channel between the GPUs of all processes of `bootstrap`, which only carries NCCL's id.
+  /// Throws Error(kUsage) when this host has too few GPUs.
+  std::shared_ptr<Transport> (*open)(const ProcessGroup& bootstrap, int local_rank,
+                                     std::shared_ptr<PeerWatch> watch);
+};
+inline constexpr const char* kNcclSymbol = "stretto_nccl";
+
+/// The table of a backend's library beside the program (or in ../lib).
+/// Throws Error(kUsage) with the loader's reason and the remedy when it cannot be opened.
+const MpiApi& mpi_api();
+const NcclApi& nccl_api();
+/// Whether the library is there at all.
+bool has_mpi();
+bool has_nccl();
+
+}  // namespace stretto::dist

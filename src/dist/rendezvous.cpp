@@ -1,0 +1,207 @@
+#include "dist/rendezvous.h"
+
+#include <array>
+#include <cstdlib>
+#include <cstring>
+#include <stdexcept>
+#include <thread>
+
+#include "base/error.h"
+#include "base/hash.h"
+#include "dist/agreement.h"
+#include "dist/socket.h"
+
+namespace stretto::dist {
+namespace {
+
+constexpr std::chrono::seconds kHelloLimit{5};
+constexpr int64_t kMaxBytes = int64_t{1} << 26;  // of one rank in one gathering
+
+/// The first thing said on a connection. The token goes as its hash: the length stays fixed.
+struct Hello {
+  static constexpr uint32_t kMagic = 0x53545256;
+  uint32_t magic = kMagic;
+  int32_t rank = 0;
+  int32_t size = 1;
+  std::array<char, 64> token{};
+
+  std::string_view bytes() const { return {reinterpret_cast<const char*>(this), sizeof *this}; }
+};
+static_assert(sizeof(Hello) == 76);
+
+[[noreturn]] void not_offered(const char* what) {
+  throw std::logic_error(std::string("[rendezvous] ") + what + " is not what this group is for");
+}
+
+class TcpGroup : public Transport {
+ public:
+  explicit TcpGroup(const RendezvousPlace& place) : place_(place) {
+    links_.resize(static_cast<size_t>(place.size));
+    place_.rank == 0 ? listen() : connect();
+  }
+
+  int rank() const override { return place_.rank; }
+  int size() const override { return place_.size; }
+  const char* name() const override { return "rendezvous"; }
+  std::vector<std::string> all_gather_bytes(const std::string& mine) override;
+  void barrier() override { all_gather_bytes(""); }
+
+  void all_reduce(Buffer) override { not_offered("all_reduce"); }
+  void reduce(Buffer, int) override { not_offered("reduce"); }
+  void broadcast(Buffer, int) override { not_offered("broadcast"); }
+  void reduce_scatter(Buffer, std::span<const int64_t>) override { not_offered("reduce_scatter"); }
+  void all_gather(Buffer, std::span<const int64_t>) override { not_offered("all_gather"); }
+  void exchange(Buffer, Buffer, std::span<const int64_t>) override { not_offered("exchange"); }
+  std::shared_ptr<Transport> duplicate() override { not_offered("duplicate"); }
+
+ private:
+  Clock::time_point deadline() const {
+    return Clock::now() + std::chrono::duration_cast<Clock::duration>(
+                              std::chrono::duration<double>(place_.wait_seconds));
+  }
+  Hello hello() const;
+  void listen();
+  void connect();
+  void welcome(Socket socket);
+  void send_text(int to, const std::string& text) const;
+  std::string receive_text(int from) const;
+  [[noreturn]] void fail(int other, const std::string& how) const;
+
+  RendezvousPlace place_;
+  std::vector<Socket> links_;  ///< by rank; other ranks than 0 have one to 0
+};
+
+Hello TcpGroup::hello() const {
+  Hello hello{.rank = place_.rank, .size = place_.size};
+  const std::string hash = sha256_hex("stretto rendezvous " + place_.token);
+  std::copy_n(hash.begin(), hello.token.size(), hello.token.begin());
+  return hello;
+}
+
+void TcpGroup::fail(int other, const std::string& how) const {
+  throw Error(ExitCode::kPeerLost,
+              "rendezvous at " + place_.address + " port " + std::to_string(place_.port) +
+                  ": rank " + std::to_string(other) + " " + how,
+              "are all processes started, with the same WORLD_SIZE, MASTER_ADDR, MASTER_PORT and "
+              "STRETTO_RENDEZVOUS_TOKEN?");
+}
+
+void TcpGroup::listen() {
+  const Socket listener = listen_on(place_.address, place_.port);
+  const auto limit = deadline();
+  while (true) {
+    std::vector<int> missing;
+    for (int other = 1; other < size(); ++other) {
+      if (!links_[static_cast<size_t>(other)]) missing.push_back(other);
+    }
+    if (missing.empty()) return;
+    if (Clock::now() > limit) fail(missing.front(), "did not come; missing: " + rank_list(missing));
+    if (Socket socket = accept_from(listener)) {
+      welcome(std::move(socket));
+    } else {
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    }
+  }
+}
+
+void TcpGroup::welcome(Socket socket) {
+  const auto limit = Clock::now() + kHelloLimit;
+  Hello theirs;
+  if (!receive_all(socket, reinterpret_cast<char*>(&theirs), sizeof theirs, limit)) return;
+  const Hello mine = hello();
+  if (theirs.magic != Hello::kMagic || theirs.size != size() || theirs.rank < 1 ||
+      theirs.rank >= size() ||
+      !same_secret({theirs.token.data(), theirs.token.size()},
+                   {mine.token.data(), mine.token.size()}) ||
+      links_[static_cast<size_t>(theirs.rank)]) {
+    return;
+  }
+  if (send_all(socket, mine.bytes(), limit)) {
+    links_[static_cast<size_t>(theirs.rank)] = std::move(socket);
+  }
+}
+
+void TcpGroup::connect() {
+  const auto limit = deadline();
+  const Hello mine = hello();
+  while (Clock::now() < limit) {
+    Socket socket = connect_to(place_.address, place_.port, limit);
+    Hello theirs;
+    if (socket && send_all(socket, mine.bytes(), limit) &&
+        receive_all(socket, reinterpret_cast<char*>(&theirs), sizeof theirs, limit)) {
+      if (theirs.magic == Hello::kMagic && theirs.rank == 0 && theirs.token == mine.token) {
+        links_[0] = std::move(socket);
+        return;
+      }
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(200));
+  }
+  fail(0, "cannot be reached, or refused the token");
+}
+
+void TcpGroup::send_text(int to, const std::string& text) const {
+  const auto bytes = static_cast<uint64_t>(text.size());
+  std::string frame(sizeof bytes, '\0');
+  std::memcpy(frame.data(), &bytes, sizeof bytes);
+  if (!send_all(links_[static_cast<size_t>(to)], frame + text, deadline())) {
+    fail(to, "closed its connection");
+  }
+}
+
+std::string TcpGroup::receive_text(int from) const {
+  const Socket& link = links_[static_cast<size_t>(from)];
+  uint64_t bytes = 0;
+  if (!receive_all(link, reinterpret_cast<char*>(&bytes), sizeof bytes, deadline())) {
+    fail(from, "closed its connection");
+  }
+  if (bytes > static_cast<uint64_t>(kMaxBytes)) fail(from, "sent a frame that is too long");
+  std::string text(bytes, '\0');
+  if (!receive_all(link, text.data(), text.size(), deadline())) {
+    fail(from, "closed its connection");
+  }
+  return text;
+}
+
+std::vector<std::string> TcpGroup::all_gather_bytes(const std::string& mine) {
+  if (static_cast<int64_t>(mine.size()) > kMaxBytes) {
+    throw std::invalid_argument("[rendezvous] at most 64 MiB for each rank");
+  }
+  std::vector<std::string> all(static_cast<size_t>(size()));
+  all[static_cast<size_t>(rank())] = mine;
+  if (rank() != 0) {
+    send_text(0, mine);
+    for (auto& text : all) text = receive_text(0);
+    return all;
+  }
+  for (int other = 1; other < size(); ++other)
+    all[static_cast<size_t>(other)] = receive_text(other);
+  for (int other = 1; other < size(); ++other) {
+    for (const auto& text : all) send_text(other, text);
+  }
+  return all;
+}
+
+}  // namespace
+
+RendezvousPlace rendezvous_place(const Launch& launch) {
+  const char* token = std::getenv("STRETTO_RENDEZVOUS_TOKEN");
+  return {.rank = launch.rank,
+          .size = launch.size,
+          .address = launch.master_address,
+          .port = launch.master_port,
+          .token = token == nullptr ? "" : token};
+}
+
+std::shared_ptr<Transport> meet(const RendezvousPlace& place) {
+  if (place.token.empty() && !is_loopback(place.address)) {
+    throw Error(
+        ExitCode::kUnsafe,
+        "the rendezvous at " + place.address +
+            " can be reached from other machines, and no token protects it",
+        "set the same secret in STRETTO_RENDEZVOUS_TOKEN of all processes, for instance the "
+        "output of `openssl rand -hex 32`");
+  }
+  return std::make_shared<TcpGroup>(place);
+}
+
+}  // namespace stretto::dist

@@ -1,0 +1,222 @@
+#include "dist/socket.h"
+
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <ifaddrs.h>
+#include <net/if.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <memory>
+#include <thread>
+
+#include "base/error.h"
+
+namespace stretto::dist {
+namespace {
+
+using Addresses = std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)>;
+
+Addresses resolve(const std::string& address, int port, int flags) {
+  addrinfo hints{};
+  hints.ai_socktype = SOCK_STREAM;
+  hints.ai_flags = flags | AI_NUMERICSERV;
+  addrinfo* found = nullptr;
+  const int error = ::getaddrinfo(address.c_str(), std::to_string(port).c_str(), &hints, &found);
+  if (error != 0) found = nullptr;
+  return {found, &::freeaddrinfo};
+}
+
+Socket open_socket(const addrinfo& address) {
+  Socket socket(::socket(address.ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+  const int on = 1;
+  if (socket) ::setsockopt(socket.fd(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+  return socket;
+}
+
+int milliseconds_until(Clock::time_point deadline) {
+  const auto left =
+      std::chrono::duration_cast<std::chrono::milliseconds>(deadline - Clock::now()).count();
+  return left < 0 ? 0 : static_cast<int>(std::min<int64_t>(left + 1, 60'000));
+}
+
+// False when the time is over; errors and hang-ups count as ready, the next call then shows them.
+bool wait_for(const Socket& socket, short events, Clock::time_point deadline) {
+  while (true) {
+    pollfd ready{.fd = socket.fd(), .events = events, .revents = 0};
+    const int count = ::poll(&ready, 1, milliseconds_until(deadline));
+    if (count > 0) return true;
+    if (count < 0 && errno != EINTR) return false;
+    if (Clock::now() >= deadline) return false;
+  }
+}
+
+bool try_again() {
+  return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR;
+}
+
+Socket connect_once(const addrinfo& address, Clock::time_point deadline) {
+  Socket socket = open_socket(address);
+  if (!socket) return {};
+  if (::connect(socket.fd(), address.ai_addr, address.ai_addrlen) == 0) return socket;
+  if (errno != EINPROGRESS || !wait_for(socket, POLLOUT, deadline)) return {};
+  int error = 0;
+  socklen_t size = sizeof error;
+  ::getsockopt(socket.fd(), SOL_SOCKET, SO_ERROR, &error, &size);
+  return error == 0 ? std::move(socket) : Socket();
+}
+
+}  // namespace
+
+Socket& Socket::operator=(Socket&& other) noexcept {
+  if (this != &other) {
+    close();
+    fd_ = other.fd_;
+    other.fd_ = -1;
+  }
+  return *this;
+}
+
+void Socket::close() {
+  if (fd_ >= 0) ::close(fd_);
+  fd_ = -1;
+}
+
+Socket listen_on(const std::string& address, int port) {
+  int error = EADDRNOTAVAIL;
+  const auto found = resolve(address, port, AI_PASSIVE);
+  for (const addrinfo* one = found.get(); one != nullptr; one = one->ai_next) {
+    Socket socket = open_socket(*one);
+    if (!socket) continue;
+    const int on = 1;
+    // A port whose last owner just ended may be taken again at once.
+    ::setsockopt(socket.fd(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+    if (::bind(socket.fd(), one->ai_addr, one->ai_addrlen) == 0 &&
+        ::listen(socket.fd(), 128) == 0) {
+      return socket;
+    }
+    error = errno;
+  }
+  throw Error(
+      ExitCode::kIo,
+      "cannot listen on " + address + " port " + std::to_string(port) + ": " + std::strerror(error),
+      error == EADDRINUSE ? "another program has this port: choose another one" : "");
+}
+
+int port_of(const Socket& socket) {
+  sockaddr_storage address{};
+  socklen_t size = sizeof address;
+  ::getsockname(socket.fd(), reinterpret_cast<sockaddr*>(&address), &size);
+  return address.ss_family == AF_INET6
+             ? ntohs(reinterpret_cast<const sockaddr_in6*>(&address)->sin6_port)
+             : ntohs(reinterpret_cast<const sockaddr_in*>(&address)->sin_port);
+}
+
+Socket accept_from(const Socket& listener) {
+  Socket socket(::accept4(listener.fd(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
+  const int on = 1;
+  if (socket) ::setsockopt(socket.fd(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+  return socket;
+}
+
+Socket connect_to(const std::string& address, int port, Clock::time_point deadline) {
+  do {
+    const auto found = resolve(address, port, 0);
+    for (const addrinfo* one = found.get(); one != nullptr; one = one->ai_next) {
+      if (Socket socket = connect_once(*one, deadline)) return socket;
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  } while (Clock::now() < deadline);
+  return {};
+}
+
+bool send_all(const Socket& socket, std::string_view bytes, Clock::time_point deadline) {
+  while (!bytes.empty()) {
+    const ssize_t count = ::send(socket.fd(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
+    if (count > 0) {
+      bytes.remove_prefix(static_cast<size_t>(count));
+    } else if (count == 0 || !try_again() || !wait_for(socket, POLLOUT, deadline)) {
+      return false;
+    }
+  }
+  return true;
+}
+
+bool receive_all(const Socket& socket, char* bytes, size_t size, Clock::time_point deadline) {
+  while (size > 0) {
+    const ssize_t count = ::recv(socket.fd(), bytes, size, 0);
+    if (count > 0) {
+      bytes += count;
+      size -= static_cast<size_t>(count);
+    } else if (count == 0 || !try_again() || !wait_for(socket, POLLIN, deadline)) {
+      return false;
+    }
+  }
+  return true;
+}
+
+bool is_loopback(const std::string& address) {
+  const auto found = resolve(address, 0, 0);
+  if (!found) return false;
+  for (const addrinfo* one = found.get(); one != nullptr; one = one->ai_next) {
+    if (one->ai_family == AF_INET) {
+      const auto* v4 = reinterpret_cast<const sockaddr_in*>(one->ai_addr);
+      if ((ntohl(v4->sin_addr.s_addr) >> 24) != 127) return false;
+    } else if (one->ai_family == AF_INET6) {
+      const auto* v6 = reinterpret_cast<const sockaddr_in6*>(one->ai_addr);
+      if (!IN6_IS_ADDR_LOOPBACK(&v6->sin6_addr)) return false;
+    }
+  }
+  return true;
+}
+
+std::vector<std::string> own_addresses() {
+  ifaddrs* first = nullptr;
+  if (::getifaddrs(&first) != 0) return {};
+  const std::unique_ptr<ifaddrs, decltype(&::freeifaddrs)> owner(first, &::freeifaddrs);
+  std::vector<std::string> addresses;
+  for (const ifaddrs* one = first; one != nullptr; one = one->ifa_next) {
+    if (one->ifa_addr == nullptr || (one->ifa_flags & IFF_UP) == 0 ||
+        (one->ifa_flags & IFF_LOOPBACK) != 0 || one->ifa_addr->sa_family != AF_INET) {
+      continue;
+    }
+    std::array<char, NI_MAXHOST> text{};
+    if (::getnameinfo(one->ifa_addr, sizeof(sockaddr_in), text.data(), text.size(), nullptr, 0,
+                      NI_NUMERICHOST) == 0) {
+      addresses.emplace_back(text.data());
+    }
+  }
+  return addresses;
+}
+
+std::string random_hex(size_t bytes) {
+  std::string out;
+  while (out.size() < 2 * bytes) {
+    unsigned char byte = 0;
+    if (::getrandom(&byte, 1, 0) != 1) continue;
+    constexpr const char* kDigits = "0123456789abcdef";
+    out += kDigits[byte >> 4];
+    out += kDigits[byte & 15];
+  }
+  return out;
+}
+
+bool same_secret(std::string_view a, std::string_view b) {
+  unsigned difference = a.size() == b.size() ? 0 : 1;
+  for (size_t i = 0; i < a.size(); ++i) {
+    const char other = b.empty() ? '\0' : b[i % b.size()];
+    difference |= static_cast<unsigned>(static_cast<unsigned char>(a[i])) ^
+                  static_cast<unsigned>(static_cast<unsigned char>(other));
+  }
+  return difference == 0;
+}
+
+}  // namespace stretto::dist

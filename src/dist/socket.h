@@ -1,0 +1,54 @@
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "dist/peer_watch.h"
+
+namespace stretto::dist {
+
+/// A TCP socket, closed at the end of its life. Sockets are non-blocking and close on exec.
+class Socket {
+ public:
+  Socket() = default;
+  explicit Socket(int fd) : fd_(fd) {}
+  ~Socket() { close(); }
+  Socket(Socket&& other) noexcept : fd_(other.fd_) { other.fd_ = -1; }
+  Socket& operator=(Socket&& other) noexcept;
+
+  explicit operator bool() const { return fd_ >= 0; }
+  int fd() const { return fd_; }
+  void close();
+
+ private:
+  int fd_ = -1;
+};
+
+/// Listens on an address (numeric or a name); port 0 = one that the system picks.
+/// Throws Error(kIo) with the system's reason.
+Socket listen_on(const std::string& address, int port);
+/// The port of a listening socket.
+int port_of(const Socket& socket);
+/// The next connection that waits, an empty socket when none does.
+Socket accept_from(const Socket& listener);
+/// Connects before the deadline, trying again while nobody listens. Empty when the time is over.
+Socket connect_to(const std::string& address, int port, Clock::time_point deadline);
+
+/// All bytes before the deadline; false when the other side closed or the time is over.
+bool send_all(const Socket& socket, std::string_view bytes, Clock::time_point deadline);
+bool receive_all(const Socket& socket, char* bytes, size_t size, Clock::time_point deadline);
+
+/// True when an address or name means this machine's loopback alone.
+bool is_loopback(const std::string& address);
+/// Numeric addresses under which other machines may reach this one; loopback is not among them.
+std::vector<std::string> own_addresses();
+
+/// Bytes from the system's random source, as hexadecimal digits (two for each byte).
+std::string random_hex(size_t bytes);
+/// Compares in a time that depends on the lengths alone.
+bool same_secret(std::string_view a, std::string_view b);
+
+}  // namespace stretto::dist

@@ -1,0 +1,213 @@
+#!/usr/bin/env python3
+"""Ranks that are killed, stopped or fail: everybody else leaves with 69 and says whose fault it was.
+
+    faults_test.py build/release/fault_loop [TEST...]      leaves with 77 where there is no mpirun
+"""
+import os
+import pathlib
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+
+class Failure(Exception):
+    pass
+
+
+def check(condition, message):
+    if not condition:
+        raise Failure(message)
+
+
+class Job:
+    """fault_loop, started by its own launcher or by mpirun, with the pids of its ranks."""
+
+    def __init__(self, program, processes, *words, launcher=True, timeout=60):
+        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="stretto_faults_"))
+        self.note = self.folder / "note"
+        self.words = [*words, "--note", str(self.note), "--timeout", str(timeout)]
+        command = [program, "--launch", str(processes), *self.words]
+        if not launcher:
+            here = pathlib.Path(__file__).parent
+            command = [str(here / "mpirun.sh"), str(processes), program, *self.words]
+        self.processes = processes
+        self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                        stderr=subprocess.PIPE, text=True)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        if self.process.poll() is None:
+            self.process.kill()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def pids(self):
+        """By rank, once the group stands."""
+        end = time.monotonic() + 30
+        while time.monotonic() < end:
+            lines = self.note.read_text().splitlines() if self.note.exists() else []
+            if len(lines) == self.processes:
+                return {int(line.split()[0]): int(line.split()[1]) for line in lines}
+            if self.process.poll() is not None:
+                raise Failure(f"ended early: {self.process.stderr.read()}")
+            time.sleep(0.02)
+        raise Failure("the group never stood")
+
+    def end(self, timeout=60):
+        """(exit code, stderr, seconds)"""
+        begin = time.monotonic()
+        _, err = self.process.communicate(timeout=timeout)
+        return self.process.returncode, err, time.monotonic() - begin
+
+
+def gone(pids, seconds=5):
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        if not any(pathlib.Path(f"/proc/{pid}").exists() for pid in pids):
+            return True
+        time.sleep(0.05)
+    return False
+
+
+def a_job_that_ends_well_says_so(program):
+    with Job(program, 3) as job:
+        code, err, _ = job.end()
+        check(code == 0, f"exit code {code}: {err}")
+        check("all rounds done" in err, err)
+        check("error" not in err and "warning" not in err, err)
+
+
+def a_killed_rank_is_named_and_all_leave(program):
+    for victim in (1, 0):
+        with Job(program, 3, "--rounds", "100000") as job:
+            pids = job.pids()
+            time.sleep(0.3)
+            os.kill(pids[victim], signal.SIGKILL)
+            code, err, seconds = job.end()
+            check(code == 69, f"exit code {code}: {err}")
+            check(seconds < 8, f"took {seconds:.1f} s")
+            check(f"rank {victim} (host" in err and f"pid {pids[victim]}) died without a word" in err, err)
+            others = ", ".join(str(rank) for rank in range(3) if rank != victim)
+            check(f"ranks {others} left with exit code 69" in err, err)
+            check(f"rank {victim} (host" in err and "is lost: its process has ended" in err, err)
+            check(err.count("is lost") == 1, f"said more than once: {err}")
+            check(err.index("died without a word") < err.index("is lost"), f"root cause is not first: {err}")
+            check(gone(pids.values()), "processes are left behind")
+
+
+def a_stopped_rank_is_named_within_the_timeout(program):
+    for victim in (2, 0):
+        with Job(program, 3, "--rounds", "100000", timeout=2) as job:
+            pids = job.pids()
+            time.sleep(0.3)
+            os.kill(pids[victim], signal.SIGSTOP)
+            code, err, seconds = job.end()
+            check(code == 69, f"exit code {code}: {err}")
+            check(f"rank {victim} (host" in err and f"pid {pids[victim]}) is lost: it was not heard of" in err, err)
+            check(seconds < 2 + 1 + 10 + 5, f"took {seconds:.1f} s")
+            check(gone(pids.values()), "processes are left behind")
+
+
+def a_stopped_rank_ends_the_others_of_a_plain_mpirun(program):
+    with Job(program, 3, "--rounds", "100000", launcher=False, timeout=2) as job:
+        pids = job.pids()
+        os.kill(pids[1], signal.SIGSTOP)
+        begin = time.monotonic()
+        check(gone([pids[0], pids[2]], 8), "ranks 0 and 2 did not leave")
+        check(time.monotonic() - begin > 1.5, "left before the timeout")
+        code, err, _ = job.end()
+        check(code == 69, f"exit code {code}: {err}")
+        check(f"rank 1 (host" in err and "is lost: it was not heard of" in err, err)
+
+
+def a_busy_rank_is_not_taken_for_a_lost_one(program):
+    with Job(program, 2, "--rounds", "2", "--milliseconds", "3500", timeout=1) as job:
+        code, err, _ = job.end()
+        check(code == 0, f"exit code {code}: {err}")
+
+
+def the_root_cause_stands_first_and_gives_the_code(program):
+    for rank in (0, 2):
+        with Job(program, 4, "--fail", str(rank), "70") as job:
+            code, err, seconds = job.end()
+            check(code == 70, f"exit code {code}: {err}")
+            check(err.index("told to fail in round 5") < err.index("left with exit code 69"), err)
+            check(f"rank {rank} (host" in err, err)
+            check(seconds < 12, f"took {seconds:.1f} s")
+            if rank == 0:
+                check("last lines of its output" in err and "| round 0" in err, err)
+
+
+def a_lost_job_starts_again_until_it_ends_well(program):
+    with Job(program, 2) as job:
+        once = str(job.folder / "once")
+        job.process.kill()
+        again = subprocess.run([program, "--launch", "2", "--restarts", "2", *job.words, "--fail", "1", "9",
+                                "--once", once], capture_output=True, text=True, timeout=60)
+        check(again.returncode == 0, f"exit code {again.returncode}: {again.stderr}")
+        check("restart 1 of 2" in again.stderr and "restart 2" not in again.stderr, again.stderr)
+        never = subprocess.run([program, "--launch", "2", "--restarts", "1", *job.words, "--fail", "1", "9"],
+                               capture_output=True, text=True, timeout=60)
+        check(never.returncode == 69, f"exit code {never.returncode}: {never.stderr}")
+        check("restart 1 of 1" in never.stderr, never.stderr)
+
+
+def other_failures_are_not_tried_again(program):
+    with Job(program, 2, "--restarts", "3", "--fail", "1", "70") as job:
+        code, err, _ = job.end()
+        check(code == 70 and "restart" not in err, f"exit code {code}: {err}")
+
+
+def signals_reach_the_ranks_which_save(program):
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGUSR1):
+        with Job(program, 3, "--rounds", "100000") as job:
+            pids = job.pids()
+            time.sleep(0.2)
+            job.process.send_signal(number)
+            code, err, seconds = job.end()
+            check(code == 75, f"{number.name}: exit code {code}: {err}")
+            check(seconds < 8 and gone(pids.values()), f"{number.name}: took {seconds:.1f} s")
+
+
+def no_mpirun_is_one_line_with_the_remedy(program):
+    result = subprocess.run([program, "--launch", "2"], env={**os.environ, "PATH": "/nonexistent"},
+                            capture_output=True, text=True, timeout=30)
+    check(result.returncode == 2, f"exit code {result.returncode}")
+    check("apt-get install openmpi-bin" in result.stderr, result.stderr)
+
+
+TESTS = [a_job_that_ends_well_says_so, a_killed_rank_is_named_and_all_leave,
+         a_stopped_rank_is_named_within_the_timeout, a_stopped_rank_ends_the_others_of_a_plain_mpirun,
+         a_busy_rank_is_not_taken_for_a_lost_one, the_root_cause_stands_first_and_gives_the_code,
+         a_lost_job_starts_again_until_it_ends_well, other_failures_are_not_tried_again,
+         signals_reach_the_ranks_which_save, no_mpirun_is_one_line_with_the_remedy]
+
+
+def main():
+    if len(sys.argv) < 2:
+        sys.exit(f"usage: {sys.argv[0]} PATH/TO/fault_loop [TEST...]")
+    if shutil.which("mpirun") is None:
+        print("skipped: there is no mpirun")
+        sys.exit(77)
+    program = str(pathlib.Path(sys.argv[1]).resolve())
+    os.environ["ASAN_OPTIONS"] = "detect_leaks=0:" + os.environ.get("ASAN_OPTIONS", "")
+    failed = 0
+    for test in TESTS:
+        if sys.argv[2:] and test.__name__ not in sys.argv[2:]:
+            continue
+        begin = time.monotonic()
+        try:
+            test(program)
+            print(f"ok      {test.__name__} ({time.monotonic() - begin:.1f} s)", flush=True)
+        except (Failure, subprocess.TimeoutExpired, ValueError) as error:
+            failed += 1
+            print(f"FAILED  {test.__name__}: {error}", flush=True)
+    sys.exit(1 if failed else 0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,120 @@
+#include "dist/rank_report.h"
+
+#include <gtest/gtest.h>
+
+#include <fstream>
+
+#include "dist/local_job.h"
+#include "tests/base/temp_dir.h"
+
+namespace stretto::dist {
+namespace {
+
+RankReport left(int rank, int code, double ended, const std::string& message) {
+  return {.rank = rank,
+          .host = "h",
+          .pid = 100 + rank,
+          .exit_code = code,
+          .ended = ended,
+          .message = message};
+}
+
+RankReport died(int rank, double ended) {
+  return {.rank = rank, .host = "h", .pid = 100 + rank, .ended = ended};
+}
+
+std::vector<int> order(const std::vector<RankReport>& reports) {
+  std::vector<int> ranks;
+  for (const auto& report : failures_in_order(reports)) ranks.push_back(report.rank);
+  return ranks;
+}
+
+TEST(RankReport, RootCauseIsTheEarliestThatIsNotALostPeer) {
+  RankReport stopped = died(3, 40);
+  stopped.ended_by_force = true;
+  struct Row {
+    const char* what;
+    std::vector<RankReport> reports;
+    std::vector<int> order;
+    int code;
+  };
+  const Row rows[] = {
+      {"all well", {left(0, 0, 1, ""), left(1, 0, 2, "")}, {}, 0},
+      {"saved", {left(0, 75, 1, ""), left(1, 75, 2, "")}, {}, 75},
+      {"diverged on all", {left(0, 70, 5, "b"), left(1, 70, 4, "a")}, {1, 0}, 70},
+      {"out of memory",
+       {left(0, 69, 1, "lost"), left(1, 71, 3, "oom"), left(2, 69, 2, "lost")},
+       {1, 0, 2},
+       71},
+      {"killed", {left(0, 69, 1, "lost"), died(1, 3), left(2, 69, 2, "lost")}, {1, 0, 2}, 69},
+      {"stopped", {left(0, 69, 30, "lost"), stopped}, {3, 0}, 69},
+      {"an error, and one that was busy then",
+       {left(0, 69, 8, "lost"), stopped, left(1, 70, 7, "nan")},
+       {1, 3, 0},
+       70},
+      {"later ranks ended well", {left(0, 0, 9, ""), died(1, 3)}, {1}, 69},
+  };
+  for (const auto& row : rows) {
+    EXPECT_EQ(order(row.reports), row.order) << row.what;
+    EXPECT_EQ(job_exit_code(row.reports), row.code) << row.what;
+    EXPECT_EQ(failures_text(row.reports).empty(), row.order.empty()) << row.what;
+  }
+}
+
+TEST(RankReport, EachFailureIsToldOnceWithItsLastLines) {
+  auto root = left(1, 70, 3, "the loss is not finite\n  lower optim.lr");
+  root.last_lines = {"step 10", "step 11"};
+  auto follower = left(0, 69, 4, "rank 1 is lost");
+  follower.last_lines = {"noise"};
+  auto other = follower;
+  other.rank = 2;
+  EXPECT_EQ(failures_text({follower, root, other}),
+            "rank 1 (host h, pid 101) left with exit code 70:\n"
+            "  the loss is not finite\n"
+            "    lower optim.lr\n"
+            "  last lines of its output:\n"
+            "    | step 10\n"
+            "    | step 11\n"
+            "ranks 0, 2 left with exit code 69:\n"
+            "  rank 1 is lost");
+  EXPECT_NE(failures_text({died(1, 3)}).find("rank 1 (host h, pid 101) died without a word"),
+            std::string::npos);
+}
+
+TEST(RankReport, ComesBackFromItsFile) {
+  const testing::TempDir folder;
+  write_rank_report(folder.path(), died(2, 0));
+  write_rank_report(folder.path(), left(0, 70, 12.5, "what\n\"quoted\""));
+  write_rank_report(folder.path(), left(2, 69, 13, "lost"));  // replaces the first
+  std::ofstream(folder / "rank.1.json") << "{broken";
+  const auto reports = read_rank_reports(folder.path());
+  ASSERT_EQ(reports.size(), 2u);
+  EXPECT_EQ(reports[0].exit_code, 70);
+  EXPECT_EQ(reports[0].message, "what\n\"quoted\"");
+  EXPECT_EQ(reports[0].ended, 12.5);
+  EXPECT_EQ(reports[1].rank, 2);
+  EXPECT_EQ(reports[1].exit_code, 69);
+  EXPECT_EQ(reports[1].pid, 102);
+}
+
+TEST(LocalJob, MpirunGetsWhatMakesItWorkOnOneMachine) {
+  const LocalJob job{.command = {"/bin/stretto", "train", "a b.toml"}, .processes = 4};
+  const auto has = [](const std::vector<std::string>& words, const std::string& word) {
+    return std::find(words.begin(), words.end(), word) != words.end();
+  };
+  const auto words = mpirun_words(job, {.mpirun = "/bin/mpirun", .folder = "/f"});
+  EXPECT_EQ(words.front(), "/bin/mpirun");
+  EXPECT_EQ((std::vector<std::string>{words.end() - 3, words.end()}), job.command);
+  for (const char* word : {"4", "--oversubscribe", "none", "self,vader", "STRETTO_JOB_FOLDER=/f"}) {
+    EXPECT_TRUE(has(words, word)) << word;
+  }
+  EXPECT_FALSE(has(words, "--allow-run-as-root"));
+  EXPECT_FALSE(has(words, "btl_vader_single_copy_mechanism"));
+  const auto root =
+      mpirun_words(job, {.mpirun = "m", .folder = "/f", .root = true, .reads_other_memory = false});
+  EXPECT_TRUE(has(root, "--allow-run-as-root"));
+  EXPECT_TRUE(has(root, "btl_vader_single_copy_mechanism"));
+}
+
+}  // namespace
+}  // namespace stretto::dist
