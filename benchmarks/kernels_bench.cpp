@@ -27,6 +27,8 @@
 #include <string_view>
 #include <vector>
 
+#include "kernels/compute.h"
+#include "kernels/gemm.h"
 #include "kernels/kernels.h"
 
 namespace stretto::kernels {
@@ -195,6 +197,45 @@ void add_linear(int64_t inputs, int64_t outputs) {
   pair("/forward", Phase::kForward, Differentiated::kWeight);
   pair("/dX", Phase::kBackward, Differentiated::kInput);
   pair("/dW", Phase::kBackward, Differentiated::kWeight);
+}
+
+/// A product alone, without autograd, in each arithmetic: y, dX and dW have the same FLOP.
+void add_product(int64_t rows, int64_t inputs, int64_t outputs) {
+  using gemm::Operand;
+  struct Which {
+    const char* name;
+    std::function<Tensor(const Tensor& x, const Tensor& w, const Tensor& dy, Compute)> call;
+  };
+  const std::vector<Which> all{
+      {"y",
+       [](auto& x, auto& w, auto&, auto c) {
+         return gemm::product({x}, {w, true}, {}, c);
+       }},
+      {"dX", [](auto&, auto& w, auto& dy, auto c) { return gemm::product({dy}, {w}, {}, c); }},
+      {"dW", [](auto& x, auto&, auto& dy, auto c) {
+         return gemm::product({dy, true}, {x}, {}, c);
+       }}};
+  for (const Which& which : all)
+    for (const auto& [name, compute] :
+         {std::pair{"fp32", Compute::kFp32}, std::pair{"bf16", Compute::kBf16},
+          std::pair{"fp16", Compute::kFp16}}) {
+      const auto run = [=](benchmark::State& state) {
+        const Tensor x = noise({rows, inputs}, 1), w = noise({outputs, inputs}, 2);
+        const Tensor dy = noise({rows, outputs}, 3);
+        const auto call = [&] { benchmark::DoNotOptimize(which.call(x, w, dy, compute)); };
+        call();
+        for (auto _ : state) state.SetIterationTime(seconds_of(call));
+        state.counters["FLOP/s"] =
+            benchmark::Counter(2.0 * static_cast<double>(rows * inputs * outputs),
+                               benchmark::Counter::kIsIterationInvariantRate);
+      };
+      const std::string shape =
+          std::to_string(rows) + "rows_" + std::to_string(inputs) + "to" + std::to_string(outputs);
+      benchmark::RegisterBenchmark(("product/" + shape + "/" + which.name + "/" + name).c_str(),
+                                   run)
+          ->UseManualTime()
+          ->Unit(benchmark::kMillisecond);
+    }
 }
 
 /// Both phases at once: ours makes the gradients in its forward pass.
@@ -455,6 +496,13 @@ void add_all() {
   add_linear(kModel, 3 * kModel);
   add_linear(kModel, kInner);
   add_linear(kInner, kModel);
+  for (const int64_t rows : {2048, 4096}) {
+    add_product(rows, 256, 256);
+    add_product(rows, 256, 1024);
+    add_product(rows, 512, 512);
+    add_product(rows, 512, 2048);
+    add_product(rows, 256, 8000);
+  }
   add_self_attention("encoder", false, 0);
   add_self_attention("encoder_dropout", false, kDropout);
   add_self_attention("decoder", true, 0);

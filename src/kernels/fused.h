@@ -34,5 +34,6 @@ CrossEntropy linear_cross_entropy(const at::Tensor& x, const at::Tensor& weight,
 void adam_step(at::Tensor& params, const at::Tensor& grads, at::Tensor& exp_avg,
                at::Tensor& exp_avg_sq, const AdamStep& step);
 double sum_of_squares(const at::Tensor& flat);
+std::vector<double> sum_of_squares_blocks(const at::Tensor& flat);
 
 }  // namespace stretto::kernels::fused

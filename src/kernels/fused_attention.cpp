@@ -7,6 +7,7 @@
 
 #include "kernels/fused.h"
 #include "kernels/fused_common.h"
+#include "kernels/rounding.h"
 
 namespace stretto::kernels::fused {
 namespace {
@@ -20,6 +21,7 @@ struct Problem {
   bool causal;
   at::Tensor query_offsets, key_offsets, row_keys;
   cpu::Drop drop;
+  Compute compute = Compute::kFp32;  // of the weights; q and kv are already rounded
 
   int64_t items() const { return (query_offsets.size(0) - 1) * heads; }
   int64_t sequence(int64_t item) const { return item / heads; }
@@ -50,7 +52,8 @@ struct Problem {
             .causal = causal,
             .first_element = head * kHeadStride,
             .drop = own,
-            .log_sum = log_sums == nullptr ? nullptr : log_sums + head * q.size(0) + rows[i]};
+            .log_sum = log_sums == nullptr ? nullptr : log_sums + head * q.size(0) + rows[i],
+            .compute = compute};
   }
 };
 
@@ -79,10 +82,13 @@ struct AttentionNode : torch::autograd::Function<AttentionNode> {
                             const at::Tensor& key_offsets, int64_t heads, bool causal,
                             const Dropout& dropout) {
     const bool merged = !kv.has_value();
-    const at::Tensor queries = q.contiguous(), keys = merged ? queries : kv->contiguous();
+    const Compute compute = ComputeScope::current();
+    const at::Tensor queries = rounded(q.contiguous(), compute);
+    const at::Tensor keys = merged ? queries : rounded(kv->contiguous(), compute);
     const int64_t d_model = merged ? q.size(1) / 3 : q.size(1);
-    const Problem problem = problem_of(queries, keys, d_model, merged, query_offsets, key_offsets,
-                                       heads, causal, dropout);
+    Problem problem = problem_of(queries, keys, d_model, merged, query_offsets, key_offsets, heads,
+                                 causal, dropout);
+    problem.compute = compute;
     at::Tensor out = at::zeros({q.size(0), d_model}, q.options());
     at::Tensor log_sums = at::empty({heads, q.size(0)}, q.options());
     float *to = out.data_ptr<float>(), *sums = log_sums.data_ptr<float>();
@@ -91,7 +97,9 @@ struct AttentionNode : torch::autograd::Function<AttentionNode> {
         cpu::table().attention(problem.at(i, sums),
                                to + problem.query_row(i) * d_model + problem.column(i), d_model);
     });
+    round_(out, compute);
     keep(ctx, dropout);
+    keep(ctx, compute);
     ctx->saved_data["heads"] = heads;
     ctx->saved_data["causal"] = causal;
     ctx->saved_data["merged"] = merged;
@@ -101,11 +109,14 @@ struct AttentionNode : torch::autograd::Function<AttentionNode> {
 
   static variable_list backward(AutogradContext* ctx, const variable_list& grads) {
     const auto saved = ctx->get_saved_variables();
-    const at::Tensor &q = saved[0], &kv = saved[1], &out = saved[2], dout = grads[0].contiguous();
+    const Compute compute = kept_compute(ctx);
+    const at::Tensor &q = saved[0], &kv = saved[1], &out = saved[2];
+    const at::Tensor dout = rounded(grads[0].contiguous(), compute);
     const bool merged = ctx->saved_data["merged"].toBool();
-    const Problem problem =
+    Problem problem =
         problem_of(q, kv, out.size(1), merged, saved[4], saved[5], ctx->saved_data["heads"].toInt(),
                    ctx->saved_data["causal"].toBool(), kept(ctx));
+    problem.compute = compute;
     at::Tensor dq = at::zeros_like(q), dkv = merged ? dq : at::zeros_like(kv);
     float *to_q = dq.data_ptr<float>(), *to_kv = dkv.data_ptr<float>();
     const float *value = out.const_data_ptr<float>(), *slope = dout.const_data_ptr<float>();
@@ -124,6 +135,8 @@ struct AttentionNode : torch::autograd::Function<AttentionNode> {
                                          .dv = keys + problem.v_column});
       }
     });
+    round_(dq, compute);
+    if (!merged) round_(dkv, compute);
     return {dq, merged ? at::Tensor() : dkv, {}, {}, {}, {}, {}};
   }
 };
@@ -145,7 +158,9 @@ at::Tensor cross_attention(const at::Tensor& q, const at::Tensor& kv,
 
 at::Tensor cross_attention_weights(const at::Tensor& q, const at::Tensor& kv,
                                    const CrossAttention& options) {
-  const at::Tensor queries = q.contiguous(), keys = kv.contiguous();
+  const Compute compute = ComputeScope::current();
+  const at::Tensor queries = rounded(q.contiguous(), compute);
+  const at::Tensor keys = rounded(kv.contiguous(), compute);
   const int64_t heads = options.num_heads;
   const Problem problem = problem_of(queries, keys, q.size(1), false, options.query_offsets.values,
                                      options.key_offsets.values, heads, false, Dropout{});
@@ -170,9 +185,14 @@ at::Tensor decode_self_attention(const at::Tensor& q, const at::Tensor& k_new,
                                  const at::Tensor& v_new, at::Tensor& k_cache, at::Tensor& v_cache,
                                  const at::Tensor& lineage, int64_t t, int64_t num_heads) {
   const int64_t lanes = q.size(0), width = q.size(1);
-  k_cache.select(0, t).slice(0, 0, lanes).copy_(k_new);
-  v_cache.select(0, t).slice(0, 0, lanes).copy_(v_new);
-  const at::Tensor queries = q.contiguous(), table = lineage.contiguous();
+  const Compute compute = ComputeScope::current();
+  k_cache.select(0, t)
+      .slice(0, 0, lanes)
+      .copy_(is_half(compute) ? rounded(k_new.to(at::kFloat), compute) : k_new);
+  v_cache.select(0, t)
+      .slice(0, 0, lanes)
+      .copy_(is_half(compute) ? rounded(v_new.to(at::kFloat), compute) : v_new);
+  const at::Tensor queries = rounded(q.contiguous(), compute), table = lineage.contiguous();
   at::Tensor out = at::empty_like(queries);
   const int32_t* slots = table.const_data_ptr<int32_t>();
   const float *from = queries.const_data_ptr<float>(), *keys = k_cache.const_data_ptr<float>();
@@ -188,9 +208,11 @@ at::Tensor decode_self_attention(const at::Tensor& q, const at::Tensor& k_new,
                            .lanes = k_cache.size(1),
                            .t = t,
                            .heads = num_heads,
-                           .width = width / num_heads},
+                           .width = width / num_heads,
+                           .compute = compute},
                           to + lane * width);
   });
+  round_(out, compute);
   return out;
 }
 

@@ -5,10 +5,12 @@
 
 #include <cmath>
 
+#include "kernels/compute.h"
 #include "kernels/cpu/table.h"
 #include "kernels/kernels.h"
 
-/// What the nodes of fused_*.cpp share: dropout between forward and backward.
+/// What the nodes of fused_*.cpp share: dropout, and the arithmetic of products, between forward
+/// and backward.
 namespace stretto::kernels::fused {
 
 using torch::autograd::AutogradContext;
@@ -37,6 +39,15 @@ inline void keep(AutogradContext* ctx, const Dropout& dropout) {
 inline Dropout kept(AutogradContext* ctx) {
   return {ctx->saved_data["p"].toDouble(), static_cast<uint64_t>(ctx->saved_data["key"].toInt()),
           ctx->saved_data["row_keys"].toTensor()};
+}
+
+/// Backward may run when the scope has ended, and on another thread.
+inline void keep(AutogradContext* ctx, Compute compute) {
+  ctx->saved_data["compute"] = static_cast<int64_t>(compute);
+}
+
+inline Compute kept_compute(AutogradContext* ctx) {
+  return static_cast<Compute>(ctx->saved_data["compute"].toInt());
 }
 
 }  // namespace stretto::kernels::fused

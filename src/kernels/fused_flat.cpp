@@ -31,8 +31,8 @@ void adam_step(at::Tensor& params, const at::Tensor& grads, at::Tensor& exp_avg,
   });
 }
 
-double sum_of_squares(const at::Tensor& flat) {
-  constexpr int64_t kBlock = int64_t{1} << 16;
+std::vector<double> sum_of_squares_blocks(const at::Tensor& flat) {
+  constexpr int64_t kBlock = kSumOfSquaresBlock;
   const int64_t blocks = (flat.numel() + kBlock - 1) / kBlock;
   std::vector<double> sums(static_cast<size_t>(blocks));
   const float* from = flat.const_data_ptr<float>();
@@ -41,6 +41,11 @@ double sum_of_squares(const at::Tensor& flat) {
       sums[static_cast<size_t>(i)] = cpu::table().sum_of_squares(
           from + i * kBlock, std::min(kBlock, flat.numel() - i * kBlock));
   });
+  return sums;
+}
+
+double sum_of_squares(const at::Tensor& flat) {
+  const std::vector<double> sums = sum_of_squares_blocks(flat);
   return std::accumulate(sums.begin(), sums.end(), 0.0);
 }
 

@@ -10,37 +10,25 @@
 namespace stretto::kernels::fused {
 namespace {
 
-using gemm::Operand;
-using gemm::Packed;
-
-/// a b for 2-D tensors, by whichever library the rule chooses.
-at::Tensor product(const Operand& a, const Operand& b, const at::Tensor& bias = {}) {
-  const auto plain = [](const Operand& x) { return x.transposed ? x.matrix.t() : x.matrix; };
-  if (!gemm::is_better(a.rows(), a.columns(), b.columns()))
-    return bias.defined() ? at::addmm(bias, plain(a), plain(b)) : at::mm(plain(a), plain(b));
-  at::Tensor out = at::empty({a.rows(), b.columns()}, a.matrix.options());
-  gemm::multiply(a, Packed(b), bias, false, out);
-  return out;
-}
-
-at::Tensor project(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias) {
-  return product({x}, {weight, true}, bias);
-}
+using gemm::product;
 
 struct LinearNode : torch::autograd::Function<LinearNode> {
   static at::Tensor forward(AutogradContext* ctx, const at::Tensor& x, const at::Tensor& weight,
                             const std::optional<at::Tensor>& bias) {
     const at::Tensor rows = x.contiguous(), table = weight.contiguous();
+    const Compute compute = ComputeScope::current();
     ctx->saved_data["biased"] = bias.has_value();
+    keep(ctx, compute);
     ctx->save_for_backward({rows, table});
-    return project(rows, table, bias ? bias->contiguous() : at::Tensor());
+    return product({rows}, {table, true}, bias ? bias->contiguous() : at::Tensor(), compute);
   }
   static variable_list backward(AutogradContext* ctx, const variable_list& grads) {
     const auto saved = ctx->get_saved_variables();
     const at::Tensor &x = saved[0], &weight = saved[1], dy = grads[0].contiguous();
+    const Compute compute = kept_compute(ctx);
     at::Tensor dx, dweight, dbias;
-    if (ctx->needs_input_grad(0)) dx = product({dy}, {weight});
-    if (ctx->needs_input_grad(1)) dweight = product({dy, true}, {x});
+    if (ctx->needs_input_grad(0)) dx = product({dy}, {weight}, {}, compute);
+    if (ctx->needs_input_grad(1)) dweight = product({dy, true}, {x}, {}, compute);
     if (ctx->saved_data["biased"].toBool() && ctx->needs_input_grad(2))
       dbias = gemm::column_sums(dy);
     return {dx, dweight, dbias};
@@ -51,7 +39,8 @@ struct LinearNode : torch::autograd::Function<LinearNode> {
 
 at::Tensor linear(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias) {
   if (!at::GradMode::is_enabled())
-    return project(x.contiguous(), weight.contiguous(), bias.defined() ? bias.contiguous() : bias);
+    return product({x.contiguous()}, {weight.contiguous(), true},
+                   bias.defined() ? bias.contiguous() : bias, ComputeScope::current());
   return LinearNode::apply(x, weight,
                            bias.defined() ? std::optional<at::Tensor>(bias) : std::nullopt);
 }

@@ -8,11 +8,15 @@
 #include "kernels/fused.h"
 #include "kernels/fused_common.h"
 #include "kernels/gemm.h"
+#include "kernels/rounding.h"
 
 namespace stretto::kernels::fused {
 namespace {
 
 constexpr int64_t kLossRows = 512;  // rows of logits at a time: few enough for the last cache
+/// The logits' slopes lie in [-1, 1]. Times this they stay finite in binary16 and vanish only below
+/// 2^-39, whatever the loss is scaled by.
+constexpr float kSlopeScale = 32768;
 
 using gemm::Operand;
 using gemm::Packed;
@@ -40,30 +44,34 @@ cpu::LossSums rows_of_loss(at::Tensor& logits, const at::Tensor& targets, float 
 /// The three products of a block of rows with the classes; the packed tables are kept over blocks.
 class Projection {
  public:
-  Projection(const at::Tensor& classes, int64_t rows, bool backward) : classes_(classes) {
+  Projection(const at::Tensor& classes, int64_t rows, bool backward)
+      : classes_(classes), compute_(ComputeScope::current()) {
     if (!gemm::is_better(rows, classes.size(1), classes.size(0))) return;
-    columns_.emplace(Operand{classes, true});
-    if (backward) rows_.emplace(Operand{classes});
+    columns_.emplace(Operand{classes, true}, compute_);
+    if (backward) rows_.emplace(Operand{classes}, compute_);
   }
   void logits(const at::Tensor& x, at::Tensor& out) const {
-    if (columns_)
-      gemm::multiply({x}, *columns_, {}, false, out);
-    else
-      at::mm_out(out, x, classes_.t());
+    if (columns_) return gemm::multiply({x}, *columns_, {}, false, out);
+    gemm::multiply_by_libtorch({x}, {classes_, true}, false, compute_, out);
+    round_(out, compute_);
   }
-  void gradients(const at::Tensor& slopes, const at::Tensor& x, at::Tensor& dx,
+  /// Adds to dweight, and to dx, which must be zero, in half precision: their products are rounded
+  /// when the scale of the loss is known.
+  void gradients(at::Tensor& slopes, const at::Tensor& x, at::Tensor& dx,
                  at::Tensor& dweight) const {
+    if (compute_ == Compute::kFp16) slopes.mul_(kSlopeScale);
     if (rows_) {
-      gemm::multiply({slopes}, *rows_, {}, false, dx);
-      gemm::multiply({slopes, true}, Packed({x}), {}, true, dweight);
+      gemm::multiply({slopes}, *rows_, {}, is_half(compute_), dx);
+      gemm::multiply({slopes, true}, Packed({x}, compute_), {}, true, dweight);
     } else {
-      at::mm_out(dx, slopes, classes_);
-      dweight.addmm_(slopes.t(), x);
+      gemm::multiply_by_libtorch({slopes}, {classes_}, false, compute_, dx);
+      gemm::multiply_by_libtorch({slopes, true}, {x}, true, compute_, dweight);
     }
   }
 
  private:
   at::Tensor classes_;
+  Compute compute_;
   std::optional<Packed> columns_, rows_;
 };
 
@@ -79,7 +87,7 @@ struct LossNode : torch::autograd::Function<LossNode> {
     const Projection projection(classes, x.size(0), want_gradient);
     at::Tensor dx, dweight;
     if (want_gradient) {
-      dx = at::empty_like(x);
+      dx = is_half(ComputeScope::current()) ? at::zeros_like(x) : at::empty_like(x);
       dweight = at::zeros_like(weight);
     }
     const at::Tensor buffer = at::empty({std::min(kLossRows, x.size(0)), num_classes}, x.options());
@@ -98,6 +106,7 @@ struct LossNode : torch::autograd::Function<LossNode> {
       at::Tensor dx_block = dx.slice(0, begin, end), dw = dweight.slice(0, 0, num_classes);
       projection.gradients(logits, rows, dx_block, dw);
     }
+    keep(ctx, ComputeScope::current());
     ctx->saved_data["dx"] = dx;
     ctx->saved_data["dweight"] = dweight;
     const at::Tensor nll = at::scalar_tensor(sums.nll, x.options());
@@ -105,10 +114,14 @@ struct LossNode : torch::autograd::Function<LossNode> {
     return {at::scalar_tensor(extra * sums.nll + each * sums.all, x.options()), nll};
   }
   static variable_list backward(AutogradContext* ctx, const variable_list& grads) {
+    const Compute compute = kept_compute(ctx);
     // The usual factor is one: a mean is taken over the gradients, not over the loss.
     const auto scaled = [&](const char* name) {
-      const at::Tensor slope = ctx->saved_data[name].toTensor();
-      return grads[0].item<float>() == 1.0f ? slope : slope * grads[0];
+      at::Tensor slope = ctx->saved_data[name].toTensor();
+      const float scale = grads[0].item<float>();
+      const float factor = compute == Compute::kFp16 ? scale / kSlopeScale : scale;
+      if (factor != 1.0f) slope = slope * factor;
+      return rounded(slope, compute);
     };
     return {scaled("dx"), scaled("dweight"), {}, {}, {}, {}};
   }

@@ -4,8 +4,11 @@
 
 #include <cstdint>
 
+#include "kernels/compute.h"
+
 /// Matrix products of fp32 matrices on the CPU by our own kernel (kernels/cpu/product.inc), with
-/// threads. Results do not depend on the number of threads.
+/// threads, in fp32 or with operands and result rounded to a half type (compute.h). Results do not
+/// depend on the number of threads.
 namespace stretto::kernels::gemm {
 
 /// A matrix or, with `transposed`, its transpose; the tensor is dense, rows of any distance.
@@ -17,26 +20,43 @@ struct Operand {
   int64_t columns() const { return matrix.size(transposed ? 0 : 1); }
 };
 
-/// The right factor [K, N] of products, laid out for the kernel; worth keeping when used twice.
+/// The right factor [K, N] of products, rounded as `compute` says and laid out for the kernel;
+/// worth keeping when used twice. With kBf16 it holds pairs of bfloat16 where the processor
+/// multiplies those.
 class Packed {
  public:
-  explicit Packed(const Operand& b);
+  explicit Packed(const Operand& b, Compute compute = Compute::kFp32);
 
   int64_t depth() const { return depth_; }
   int64_t columns() const { return columns_; }
+  Compute compute() const { return compute_; }
+  bool holds_pairs() const { return pairs_; }
   const float* block(int64_t depth_begin, int64_t column) const;
 
  private:
+  /// Numbers, or words of two, that a column has up to depth `depth`.
+  int64_t words(int64_t depth) const { return pairs_ ? (depth + 1) / 2 : depth; }
+
   int64_t depth_, columns_, padded_;
+  Compute compute_;
+  bool pairs_;
   at::Tensor values_;
 };
 
-/// out [M, N] (+)= a [M, K] b [K, N] + bias [N] (may be undefined).
+/// out [M, N] (+)= a [M, K] b [K, N] + bias [N] (may be undefined), in the arithmetic of b. In half
+/// precision out is rounded unless it is added to: whoever adds products rounds their sum.
 void multiply(const Operand& a, const Packed& b, const at::Tensor& bias, bool add, at::Tensor& out);
 
 /// Whether our kernel is taken for a product of this size: a rule on the processor and the size
 /// alone, so that a resumed run takes the same path. README.md has the figures behind it.
 bool is_better(int64_t rows, int64_t depth, int64_t columns);
+
+/// a b + bias [N] (may be undefined) by our product or libtorch's, rounded in half precision.
+at::Tensor product(const Operand& a, const Operand& b, const at::Tensor& bias, Compute compute);
+
+/// out [M, N] = a b, or out += a b with `add`, by libtorch: operands rounded, the result not.
+void multiply_by_libtorch(const Operand& a, const Operand& b, bool add, Compute compute,
+                          at::Tensor& out);
 
 /// x [N, D] -> the sums of its columns [D], in the order of the rows.
 at::Tensor column_sums(const at::Tensor& x);

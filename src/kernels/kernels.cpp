@@ -2,6 +2,7 @@
 
 #include <ATen/ATen.h>
 
+#include "kernels/cast.h"
 #include "kernels/cuda/cuda.h"
 #include "kernels/fused.h"
 #include "kernels/reference.h"
@@ -19,6 +20,11 @@ bool is_fused(const at::Tensor& x) {
 
 bool is_cuda_float(const at::Tensor& x) {
   return cuda::takes(x) && x.scalar_type() == at::kFloat;
+}
+
+/// What products of fp32 rows on a GPU are cast to; kFp32: nothing.
+Compute cuda_compute(const at::Tensor& x) {
+  return is_cuda_float(x) ? ComputeScope::current() : Compute::kFp32;
 }
 
 void check_rows(const at::Tensor& x, const char* name) {
@@ -113,6 +119,8 @@ at::Tensor linear(const at::Tensor& x, const at::Tensor& weight, const at::Tenso
                      weight.size(1) == x.size(1) &&
                      (!bias.defined() || (is_fused(bias) && bias.numel() == weight.size(0)));
   if (fused) return fused::linear(x, weight, bias);
+  const Compute compute = x.dim() == 2 ? cuda_compute(x) : Compute::kFp32;
+  if (compute != Compute::kFp32) return cast::linear(x, weight, bias, compute);
   return bias.defined() ? at::linear(x, weight, bias) : at::linear(x, weight);
 }
 
@@ -123,6 +131,9 @@ at::Tensor self_attention(const at::Tensor& qkv, const SelfAttention& options) {
   check_heads(qkv.size(1) / 3, options.num_heads, "self_attention");
   check_dropout(options.dropout, qkv.size(0), "self_attention");
   if (is_fused(qkv)) return fused::self_attention(qkv, options);
+  if (const Compute compute = cuda_compute(qkv); is_half(compute))
+    return cast::in_half(
+        compute, [&](const at::Tensor& x) { return cuda::self_attention(x, options); }, qkv);
   return cuda::takes(qkv) ? cuda::self_attention(qkv, options)
                           : reference::self_attention(qkv, options);
 }
@@ -132,6 +143,13 @@ at::Tensor cross_attention(const at::Tensor& q, const at::Tensor& kv,
   check_cross(q, kv, options);
   check_dropout(options.dropout, q.size(0), "cross_attention");
   if (is_fused(q) && is_fused(kv)) return fused::cross_attention(q, kv, options);
+  if (const Compute compute = cuda_compute(q); is_half(compute))
+    return cast::in_half(
+        compute,
+        [&](const at::Tensor& x, const at::Tensor& y) {
+          return cuda::cross_attention(x, y, options);
+        },
+        q, kv);
   return cuda::takes(q, kv) ? cuda::cross_attention(q, kv, options)
                             : reference::cross_attention(q, kv, options);
 }
@@ -228,6 +246,13 @@ double sum_of_squares(const at::Tensor& flat) {
   if (is_fused(flat) && flat.is_contiguous()) return fused::sum_of_squares(flat);
   return flat.is_contiguous() && cuda::takes(flat) ? cuda::sum_of_squares(flat)
                                                    : reference::sum_of_squares(flat);
+}
+
+std::vector<double> sum_of_squares_blocks(const at::Tensor& flat) {
+  TORCH_CHECK(flat.dim() == 1, "[kernels] sum_of_squares_blocks: need a flat buffer");
+  if (is_fused(flat) && flat.is_contiguous()) return fused::sum_of_squares_blocks(flat);
+  return flat.is_contiguous() && cuda::takes(flat) ? cuda::sum_of_squares_blocks(flat)
+                                                   : reference::sum_of_squares_blocks(flat);
 }
 
 }  // namespace stretto::kernels

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <tuple>
+#include <vector>
 
 /// Fused operators with their backward. Every function here is differentiable by autograd, checks
 /// its shapes (TORCH_CHECK, a c10::Error), and takes fp32 and fp64 on CPU (fp32, fp16, bf16 on
@@ -132,5 +133,11 @@ void adam_step(at::Tensor& params, const at::Tensor& grads, at::Tensor& exp_avg,
 
 /// Sum of squares of a flat buffer in double, in fixed blocks: the same for any number of threads.
 double sum_of_squares(const at::Tensor& flat);
+
+/// The sums over fixed blocks from which a sum of squares of a flat buffer is made, in order. A
+/// buffer cut at multiples of kSumOfSquaresBlock elements gives the same numbers piece by piece, so
+/// that processes that hold slices agree to the bit on a norm.
+constexpr int64_t kSumOfSquaresBlock = int64_t{1} << 16;
+std::vector<double> sum_of_squares_blocks(const at::Tensor& flat);
 
 }  // namespace stretto::kernels

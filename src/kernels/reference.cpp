@@ -228,4 +228,12 @@ double sum_of_squares(const at::Tensor& flat) {
   return sum;
 }
 
+std::vector<double> sum_of_squares_blocks(const at::Tensor& flat) {
+  std::vector<double> sums;
+  for (int64_t begin = 0; begin < flat.numel(); begin += kSumOfSquaresBlock)
+    sums.push_back(
+        sum_of_squares(flat.slice(0, begin, std::min(begin + kSumOfSquaresBlock, flat.numel()))));
+  return sums;
+}
+
 }  // namespace stretto::kernels::reference

@@ -39,5 +39,6 @@ at::Tensor decode_self_attention(const at::Tensor& q, const at::Tensor& k_new,
 void adam_step(at::Tensor& params, const at::Tensor& grads, at::Tensor& exp_avg,
                at::Tensor& exp_avg_sq, const AdamStep& step);
 double sum_of_squares(const at::Tensor& flat);
+std::vector<double> sum_of_squares_blocks(const at::Tensor& flat);
 
 }  // namespace stretto::kernels::reference

@@ -14,7 +14,9 @@ constexpr int64_t kTileRows = 4;  // rows of a product kept in registers
 // Each file uses what stands before it.
 // clang-format off
 #include "kernels/cpu/common.inc"
+#include "kernels/cpu/half.inc"
 #include "kernels/cpu/loops.inc"
+#include "kernels/cpu/steps.inc"
 #include "kernels/cpu/attention.inc"
 #include "kernels/cpu/product.inc"
 #include "kernels/cpu/entries.inc"

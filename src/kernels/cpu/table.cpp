@@ -10,6 +10,18 @@ std::atomic<const Table*>& in_use() {
   return level;
 }
 
+/// The loops of AVX-512 as they are, with one more product.
+const Table& avx512_with_bf16() {
+  static const Table with_bf16 = [] {
+    Table table = avx512::kTable;
+    table.name = "avx512_bf16";
+    table.pack_bf16 = avx512_bf16::pack;
+    table.product_bf16 = avx512_bf16::product;
+    return table;
+  }();
+  return with_bf16;
+}
+
 }  // namespace
 
 const std::vector<const Table*>& levels() {
@@ -17,8 +29,10 @@ const std::vector<const Table*>& levels() {
     std::vector<const Table*> tables;
     const bool has_avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
     if (has_avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-        __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq"))
+        __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq")) {
+      if (__builtin_cpu_supports("avx512bf16")) tables.push_back(&avx512_with_bf16());
       tables.push_back(&avx512::kTable);
+    }
     if (has_avx2) tables.push_back(&avx2::kTable);
     tables.push_back(&portable::kTable);
     return tables;

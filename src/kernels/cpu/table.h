@@ -3,6 +3,9 @@
 #include <cstdint>
 #include <vector>
 
+#include "kernels/compute.h"
+#include "kernels/cpu/steps.h"
+
 /// Loops of the fused kernels on raw fp32 pointers. The same sources (*.inc) are compiled once per
 /// processor level; `table()` is the best one this machine runs. No libtorch, no allocation except
 /// per-call scratch, no threads: the caller splits the work, and no result depends on the split.
@@ -14,11 +17,6 @@ struct Drop {
   const int64_t* row_keys;  ///< null: no dropout
   uint32_t threshold;
   float scale;
-};
-
-struct AdamScalars {
-  float beta1, beta2, grad_scale, coupled_decay, shrink, step_size, inverse_root_correction,
-      epsilon;
 };
 
 /// Rows [begin, end) of `width` columns.
@@ -36,6 +34,7 @@ struct AttentionItem {
   int64_t first_element;  ///< head * 2^20
   Drop drop;              ///< row_keys at the first query
   float* log_sum;         ///< [queries], written by forward, read by backward
+  Compute compute;        ///< weights and their slopes are rounded before their products
 };
 
 struct AttentionGradient {
@@ -50,6 +49,7 @@ struct DecodeItem {
   const float *k_cache, *v_cache;  ///< [T, L, heads * width]
   const int32_t* slots;            ///< [t]: the lane that holds step s of this history
   int64_t lane, lanes, t, heads, width;
+  Compute compute;  ///< weights are rounded before the product with the values
 };
 
 /// Rotation of `blocks` head-wide blocks of each row by the angles of its position.
@@ -77,15 +77,24 @@ struct MatrixView {
   int64_t row, column;
 };
 
+/// Panels [begin, end) of B [depth, columns], depth <= kProductDepth, zeroes past the columns.
+struct PackItem {
+  MatrixView b;
+  int64_t depth, columns, begin, end;
+  Compute compute;  ///< what B is rounded to
+  float* out;       ///< panels of `panel` columns; of pairs (see pack_bf16) half as many words
+};
+
 /// C [rows, columns] (+)= A [rows, depth] times a packed B, plus a bias for each column.
 struct ProductItem {
   MatrixView a;
-  const float* b;  ///< `pack` of one depth block: panels of `panel` columns
+  const float* b;  ///< one depth block, packed
   int64_t rows, columns, depth;
   float* c;
   int64_t c_row;
   const float* bias;  ///< null: none
   bool add;           ///< to what C holds
+  Compute compute;    ///< what A is rounded to; C is not rounded
 };
 
 /// The rows of A of one item, at most; the depth of one block of B.
@@ -132,12 +141,18 @@ struct Table {
   /// out [queries, keys] += share * softmax weights, without dropout.
   void (*attention_weights)(const AttentionItem& item, float share, float* out);
   void (*decode)(const DecodeItem& item, float* out);
+  /// to[i] = from[i] rounded to a half type; kFp32 and kTf32 copy. In place is fine.
+  void (*round)(const float* from, float* to, int64_t count, Compute compute);
   int64_t panel;  ///< columns of a panel of B
-  /// Panels [begin, end) of B [depth, columns], depth <= kProductDepth, zeroes past the columns.
-  void (*pack)(const MatrixView& b, int64_t depth, int64_t columns, int64_t begin, int64_t end,
-               float* out);
+  void (*pack)(const PackItem& item);
   /// rows <= kProductRows, depth <= kProductDepth.
   void (*product)(const ProductItem& item);
+  /// The same on pairs of bfloat16, or null where the processor has no such product: a word of the
+  /// packed B holds rows 2 k (low half) and 2 k + 1 of a column, zero past an odd depth. Sums are
+  /// fp32, but a pair is added with a rounding of its own and denormals count as zero.
+  void (*pack_bf16)(const PackItem& item);
+  void (*product_bf16)(const ProductItem& item);
+  Steps steps;  ///< of the optimizers
 };
 
 /// Every level this processor runs, best first; the portable one is always there.
@@ -170,5 +185,9 @@ extern const Table kTable;
 namespace avx512 {
 extern const Table kTable;
 }
+namespace avx512_bf16 {
+void pack(const PackItem& item);
+void product(const ProductItem& item);
+}  // namespace avx512_bf16
 
 }  // namespace stretto::kernels::cpu

@@ -13,6 +13,9 @@ namespace stretto::kernels::cuda {
 /// Is this a CUDA build, on a machine with a GPU that the driver offers?
 bool available();
 
+/// Does this GPU multiply bf16 in tensor cores (compute capability 8.0 and newer)?
+bool has_fast_bf16(at::Device device);
+
 /// Is `x` on a GPU, in a type that the kernels read?
 bool takes(const at::Tensor& x);
 
@@ -38,8 +41,9 @@ at::Tensor cross_attention(const at::Tensor& q, const at::Tensor& kv,
 at::Tensor embed(const at::Tensor& table, const at::Tensor& ids, double scale,
                  const at::Tensor& position);
 
-/// Sums are returned in fp32, whatever the type of x: a loss summed over thousands of tokens has no
-/// digits left in bf16.
+/// The arithmetic of its products is ComputeScope::current() for fp32 tensors: in half precision
+/// the logits are rounded, softmax and loss fp32 (compute.h). Sums are returned in fp32, whatever
+/// the type of x: a loss summed over thousands of tokens has no digits left in bf16.
 CrossEntropy linear_cross_entropy(const at::Tensor& x, const at::Tensor& weight,
                                   const at::Tensor& targets, double smoothing, int64_t num_classes);
 
@@ -56,5 +60,6 @@ void adam_step(at::Tensor& params, const at::Tensor& grads, at::Tensor& exp_avg,
 
 /// Waits for the GPU: the result is a number on the host.
 double sum_of_squares(const at::Tensor& flat);
+std::vector<double> sum_of_squares_blocks(const at::Tensor& flat);
 
 }  // namespace stretto::kernels::cuda

@@ -1,6 +1,7 @@
 // Availability, the flat buffers of the arena, and the output loss.
 #include <algorithm>
 
+#include "kernels/cast.h"
 #include "kernels/cuda/bridge.h"
 #include "kernels/cuda/cuda.h"
 
@@ -13,11 +14,53 @@ using torch::autograd::variable_list;
 
 constexpr int64_t kLogits = int64_t{1} << 26;  // at a time: 256 MB of fp32
 
+/// The logits' slopes lie in [-1, 1]; see kernels/fused_loss.cpp.
+constexpr double kSlopeScale = 32768;
+
+/// The products of the loss: in the type of x, or of fp32 rows in a half type with fp32 sums.
+class Projection {
+ public:
+  Projection(const at::Tensor& x, const at::Tensor& classes)
+      : compute_(x.scalar_type() == at::kFloat ? ComputeScope::current() : Compute::kFp32),
+        tf32_(compute_ == Compute::kTf32),
+        x_(is_half(compute_) ? x.to(half_type(compute_)) : x),
+        classes_(is_half(compute_) ? classes.to(half_type(compute_)) : classes) {}
+
+  Compute compute() const { return compute_; }
+
+  /// Of rows [begin, end); rounded to the half type, in fp32 for what follows.
+  at::Tensor logits(int64_t begin, int64_t end) const {
+    const at::Tensor all = at::mm(x_.slice(0, begin, end), classes_.t());
+    return is_half(compute_) ? all.to(at::kFloat) : all;
+  }
+  void gradients(const at::Tensor& slopes, int64_t begin, int64_t end, at::Tensor& dx,
+                 at::Tensor& dweight) const {
+    const at::Tensor rows = x_.slice(0, begin, end);
+    if (is_half(compute_)) {
+      const at::Tensor narrow =
+          (compute_ == Compute::kFp16 ? slopes * kSlopeScale : slopes).to(half_type(compute_));
+      dx.copy_(at::mm(narrow, classes_, at::kFloat));
+      dweight.add_(at::mm(narrow.t(), rows, at::kFloat));
+      return;
+    }
+    at::mm_out(dx, slopes, classes_);
+    if (rows.scalar_type() == at::kFloat)
+      dweight.addmm_(slopes.t(), rows);
+    else
+      dweight.add_(at::mm(slopes.t(), rows));
+  }
+
+ private:
+  Compute compute_;
+  cast::Tf32Guard tf32_;
+  at::Tensor x_, classes_;
+};
+
 struct LossNode : Function<LossNode> {
   static variable_list forward(AutogradContext* ctx, const at::Tensor& x, const at::Tensor& weight,
                                const at::Tensor& targets, double smoothing, int64_t num_classes,
                                bool want_gradient) {
-    const at::Tensor classes = weight.slice(0, 0, num_classes);
+    const Projection projection(x, weight.slice(0, 0, num_classes));
     const double each = smoothing / static_cast<double>(num_classes - 1);
     const LossScalars scalars{static_cast<float>(each), static_cast<float>(1 - smoothing - each)};
     at::Tensor loss = at::empty({x.size(0)}, x.options().dtype(at::kDouble));
@@ -30,8 +73,7 @@ struct LossNode : Function<LossNode> {
     const int64_t step = std::max<int64_t>(kLogits / num_classes, 64);
     for (int64_t begin = 0; begin < x.size(0); begin += step) {
       const int64_t end = std::min(begin + step, x.size(0));
-      const at::Tensor rows = x.slice(0, begin, end);
-      at::Tensor logits = at::mm(rows, classes.t());
+      at::Tensor logits = projection.logits(begin, end);
       on_stream(x, [&](cudaStream_t stream) {
         loss_rows(rows_of(logits, stream), logits.data_ptr(),
                   targets.const_data_ptr<int64_t>() + begin, loss.data_ptr<double>() + begin,
@@ -39,12 +81,9 @@ struct LossNode : Function<LossNode> {
       });
       if (!want_gradient) continue;
       at::Tensor dx_block = dx.slice(0, begin, end), dw = dweight.slice(0, 0, num_classes);
-      at::mm_out(dx_block, logits, classes);
-      if (x.scalar_type() == at::kFloat)
-        dw.addmm_(logits.t(), rows);
-      else
-        dw.add_(at::mm(logits.t(), rows));
+      projection.gradients(logits, begin, end, dx_block, dw);
     }
+    ctx->saved_data["compute"] = static_cast<int64_t>(projection.compute());
     ctx->saved_data["dx"] = dx;
     ctx->saved_data["dweight"] = dweight.defined() ? dweight.to(weight.scalar_type()) : dweight;
     const at::Tensor nll_sum = nll.sum().to(at::kFloat);
@@ -52,13 +91,16 @@ struct LossNode : Function<LossNode> {
     return {loss.sum().to(at::kFloat), nll_sum};
   }
   static variable_list backward(AutogradContext* ctx, const variable_list& grads) {
-    // A scalar tensor does not widen the type of what it multiplies.
-    return {ctx->saved_data["dx"].toTensor() * grads[0],
-            ctx->saved_data["dweight"].toTensor() * grads[0],
-            {},
-            {},
-            {},
-            {}};
+    const auto compute = static_cast<Compute>(ctx->saved_data["compute"].toInt());
+    // Rounded at the scale that the loss came back with. A scalar tensor does not widen the type of
+    // what it multiplies.
+    const auto scaled = [&](const char* name) {
+      const at::Tensor slope = ctx->saved_data[name].toTensor();
+      if (!is_half(compute)) return slope * grads[0];
+      const at::Tensor factor = compute == Compute::kFp16 ? grads[0] / kSlopeScale : grads[0];
+      return (slope * factor).to(half_type(compute)).to(at::kFloat);
+    };
+    return {scaled("dx"), scaled("dweight"), {}, {}, {}, {}};
   }
 };
 
@@ -66,6 +108,10 @@ struct LossNode : Function<LossNode> {
 
 bool available() {
   return c10::cuda::device_count() > 0;
+}
+
+bool has_fast_bf16(at::Device device) {
+  return available() && at::cuda::getDeviceProperties(device.index())->major >= 8;
 }
 
 bool takes(const at::Tensor& x) {
@@ -102,7 +148,10 @@ void adam_step(at::Tensor& params, const at::Tensor& grads, at::Tensor& exp_avg,
   });
 }
 
-double sum_of_squares(const at::Tensor& flat) {
+namespace {
+
+// The sum of each block, then their total.
+at::Tensor block_sums(const at::Tensor& flat) {
   const at::Tensor values = flat.contiguous();
   const int64_t blocks = (values.numel() + kSumBlock - 1) / kSumBlock;
   at::Tensor sums = at::empty({blocks + 1}, values.options().dtype(at::kDouble));
@@ -111,7 +160,21 @@ double sum_of_squares(const at::Tensor& flat) {
     sum_of_squares(values.const_data_ptr(), values.numel(), type_of(values), partial,
                    partial + blocks, stream);
   });
-  return sums[blocks].item<double>();
+  return sums;
+}
+
+}  // namespace
+
+double sum_of_squares(const at::Tensor& flat) {
+  const at::Tensor sums = block_sums(flat);
+  return sums[sums.numel() - 1].item<double>();
+}
+
+std::vector<double> sum_of_squares_blocks(const at::Tensor& flat) {
+  static_assert(kSumOfSquaresBlock % kSumBlock == 0);
+  const at::Tensor sums = block_sums(flat).cpu();
+  const double* first = sums.const_data_ptr<double>();
+  return {first, first + sums.numel() - 1};
 }
 
 }  // namespace stretto::kernels::cuda

@@ -4,6 +4,8 @@
 
 #include <cstdint>
 
+#include "kernels/step_numbers.h"
+
 /// The kernels as functions on raw device pointers, defined in the .cu files, which see no libtorch
 /// header. They launch on `stream` and return at once; the caller holds the device and asks
 /// cudaGetLastError(). Matrices are dense, row after row, in the one type that `Type` names;
@@ -48,11 +50,6 @@ void gelu_backward(const Rows& rows, const void* dy, const void* x, const void* 
 void swiglu(const Rows& rows, const void* gate_up, void* out, const Drop& drop);
 void swiglu_backward(const Rows& rows, const void* dy, const void* gate_up, void* dgate_up,
                      const Drop& drop);
-
-struct AdamScalars {
-  float beta1, beta2, grad_scale, coupled_decay, shrink, step_size, inverse_root_correction,
-      epsilon;
-};
 
 /// One Adam step on n fp32 values, in place.
 void adam(float* params, const float* grads, float* m, float* v, int64_t n,

@@ -1,6 +1,7 @@
 // The CUDA kernels of a build without CUDA.
 #include "base/error.h"
 #include "kernels/cuda/cuda.h"
+#include "kernels/cuda/optimizer_steps.h"
 
 namespace stretto::kernels::cuda {
 namespace {
@@ -13,6 +14,10 @@ namespace {
 }  // namespace
 
 bool available() {
+  return false;
+}
+
+bool has_fast_bf16(at::Device) {
   return false;
 }
 
@@ -69,6 +74,49 @@ void adam_step(at::Tensor&, const at::Tensor&, at::Tensor&, at::Tensor&, const A
 }
 
 double sum_of_squares(const at::Tensor&) {
+  refuse();
+}
+
+std::vector<double> sum_of_squares_blocks(const at::Tensor&) {
+  refuse();
+}
+
+bool takes_steps(const at::Tensor&) {
+  return false;
+}
+
+void adam_runs(at::Tensor&, const at::Tensor&, at::Tensor&, at::Tensor&,
+               std::span<const Run<AdamScalars>>) {
+  refuse();
+}
+
+void momentum_runs(at::Tensor&, const at::Tensor&, at::Tensor&,
+                   std::span<const Run<MomentumScalars>>) {
+  refuse();
+}
+
+void adagrad_runs(at::Tensor&, const at::Tensor&, at::Tensor&,
+                  std::span<const Run<AdagradScalars>>) {
+  refuse();
+}
+
+void rmsprop_runs(at::Tensor&, const at::Tensor&, at::Tensor&, at::Tensor&,
+                  std::span<const Run<RmspropScalars>>) {
+  refuse();
+}
+
+std::vector<SquareSums> lamb_moments(const at::Tensor&, const at::Tensor&, at::Tensor&, at::Tensor&,
+                                     std::span<const Run<LambScalars>>) {
+  refuse();
+}
+
+void lamb_apply(at::Tensor&, const at::Tensor&, const at::Tensor&,
+                std::span<const Run<LambScalars>>) {
+  refuse();
+}
+
+std::vector<SquareSums> squares_of_runs(const at::Tensor&, const at::Tensor&,
+                                        std::span<const Run<NormScalars>>) {
   refuse();
 }
 

@@ -1,0 +1,119 @@
+#include "kernels/optimizer_reference.h"
+
+#include <ATen/ATen.h>
+
+namespace stretto::kernels::reference {
+namespace {
+
+template <class Numbers>
+at::Tensor part(const at::Tensor& flat, const Run<Numbers>& run) {
+  return flat.narrow(0, run.begin, run.end - run.begin);
+}
+
+at::Tensor direction(const at::Tensor& p, const at::Tensor& g, double grad, double decay) {
+  return g * grad + p * decay;
+}
+
+double squares(const at::Tensor& x) {
+  return x.to(at::kDouble).square().sum().item<double>();
+}
+
+void moments(const at::Tensor& g, at::Tensor m, at::Tensor v, double beta1, double beta2) {
+  m.mul_(beta1).add_(g, 1 - beta1);
+  v.mul_(beta2).addcmul_(g, g, 1 - beta2);
+}
+
+at::Tensor lamb_update(const at::Tensor& p, const at::Tensor& m, const at::Tensor& v,
+                       const LambScalars& s) {
+  return m * s.inverse_correction / (v.sqrt() * s.inverse_root_correction + s.epsilon) +
+         p * s.decay;
+}
+
+}  // namespace
+
+void adam_runs(at::Tensor& params, const at::Tensor& grads, at::Tensor& exp_avg,
+               at::Tensor& exp_avg_sq, std::span<const Run<AdamScalars>> runs) {
+  const at::NoGradGuard no_grad;
+  for (const auto& run : runs) {
+    const AdamScalars& s = run.numbers;
+    at::Tensor p = part(params, run), m = part(exp_avg, run), v = part(exp_avg_sq, run);
+    moments(direction(p, part(grads, run), s.grad_scale, s.coupled_decay), m, v, s.beta1, s.beta2);
+    p.mul_(s.shrink).addcdiv_(m, v.sqrt().mul_(s.inverse_root_correction).add_(s.epsilon),
+                              -s.step_size);
+  }
+}
+
+void momentum_runs(at::Tensor& params, const at::Tensor& grads, at::Tensor& velocity,
+                   std::span<const Run<MomentumScalars>> runs) {
+  const at::NoGradGuard no_grad;
+  for (const auto& run : runs) {
+    const MomentumScalars& s = run.numbers;
+    at::Tensor p = part(params, run), u = part(velocity, run);
+    const at::Tensor d = direction(p, part(grads, run), s.grad, s.decay);
+    u.mul_(s.carry).add_(d, s.gain);
+    p.sub_(d * s.ahead + u * s.look);
+  }
+}
+
+void adagrad_runs(at::Tensor& params, const at::Tensor& grads, at::Tensor& sum,
+                  std::span<const Run<AdagradScalars>> runs) {
+  const at::NoGradGuard no_grad;
+  for (const auto& run : runs) {
+    const AdagradScalars& s = run.numbers;
+    at::Tensor p = part(params, run), total = part(sum, run);
+    const at::Tensor d = direction(p, part(grads, run), s.grad, s.decay);
+    total.addcmul_(d, d);
+    p.addcdiv_(d, total.sqrt().add_(s.epsilon), -s.rate);
+  }
+}
+
+void rmsprop_runs(at::Tensor& params, const at::Tensor& grads, at::Tensor& square_avg,
+                  at::Tensor& velocity, std::span<const Run<RmspropScalars>> runs) {
+  const at::NoGradGuard no_grad;
+  for (const auto& run : runs) {
+    const RmspropScalars& s = run.numbers;
+    at::Tensor p = part(params, run), v = part(square_avg, run), u = part(velocity, run);
+    const at::Tensor d = direction(p, part(grads, run), s.grad, s.decay);
+    v.mul_(s.alpha).addcmul_(d, d, 1.0 - s.alpha);
+    u.mul_(s.momentum).addcdiv_(d, v.sqrt().add_(s.epsilon));
+    p.sub_(u, s.rate);
+  }
+}
+
+std::vector<SquareSums> lamb_moments(const at::Tensor& params, const at::Tensor& grads,
+                                     at::Tensor& exp_avg, at::Tensor& exp_avg_sq,
+                                     std::span<const Run<LambScalars>> runs) {
+  const at::NoGradGuard no_grad;
+  std::vector<SquareSums> sums;
+  for (const auto& run : runs) {
+    const LambScalars& s = run.numbers;
+    const at::Tensor p = part(params, run), m = part(exp_avg, run), v = part(exp_avg_sq, run);
+    moments(part(grads, run) * s.grad, m, v, s.beta1, s.beta2);
+    sums.push_back({squares(p), squares(lamb_update(p, m, v, s))});
+  }
+  return sums;
+}
+
+void lamb_apply(at::Tensor& params, const at::Tensor& exp_avg, const at::Tensor& exp_avg_sq,
+                std::span<const Run<LambScalars>> runs) {
+  const at::NoGradGuard no_grad;
+  for (const auto& run : runs) {
+    at::Tensor p = part(params, run);
+    p.sub_(lamb_update(p, part(exp_avg, run), part(exp_avg_sq, run), run.numbers),
+           run.numbers.rate);
+  }
+}
+
+std::vector<SquareSums> squares_of_runs(const at::Tensor& params, const at::Tensor& grads,
+                                        std::span<const Run<NormScalars>> runs) {
+  const at::NoGradGuard no_grad;
+  std::vector<SquareSums> sums;
+  for (const auto& run : runs) {
+    const at::Tensor p = part(params, run);
+    sums.push_back(
+        {squares(p), squares(direction(p, part(grads, run), run.numbers.grad, run.numbers.decay))});
+  }
+  return sums;
+}
+
+}  // namespace stretto::kernels::reference

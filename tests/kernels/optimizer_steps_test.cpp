@@ -1,0 +1,207 @@
+// The flat optimizer steps: every processor level against the plain reference, and on CUDA.
+#include "kernels/optimizer_steps.h"
+
+#include <ATen/ATen.h>
+#include <gtest/gtest.h>
+
+#include <functional>
+
+#include "kernels/adafactor.h"
+#include "kernels/cpu/table.h"
+#include "kernels/cuda/cuda.h"
+#include "kernels/optimizer_reference.h"
+#include "tests/kernels/cases.h"
+
+namespace stretto::kernels {
+namespace {
+
+using testing::noise;
+using Tensors = std::vector<at::Tensor>;
+
+constexpr int64_t kCount = 70'001;  // more than two blocks, and a tail
+
+/// Parameters, gradients and two positive states.
+Tensors buffers() {
+  return {noise({kCount}), noise({kCount}, 2), noise({kCount}, 3).abs(), noise({kCount}, 4).abs()};
+}
+
+/// Two stretches, one of them short, and elements between and after that must stay.
+template <class Numbers>
+std::vector<kernels::Run<Numbers>> two_runs(const Numbers& first, const Numbers& second) {
+  return {{3, 66'000, first}, {66'005, 66'010, second}};
+}
+
+const auto kAdam = two_runs<AdamScalars>({0.9f, 0.98f, 0.5f, 0.1f, 1, 0.1f, 2, 1e-8f},
+                                         {0.8f, 0.98f, 0.5f, 0, 0.9f, 0.2f, 3, 1e-6f});
+const auto kMomentum =
+    two_runs<MomentumScalars>({0.5f, 0.1f, 0.9f, 1, 0.02f, 0.1f}, {0.25f, 0, 0.8f, 0.5f, 0, 0.3f});
+const auto kAdagrad = two_runs<AdagradScalars>({0.5f, 0.1f, 0.1f, 1e-8f}, {0.25f, 0, 0.3f, 1e-6f});
+const auto kRmsprop = two_runs<RmspropScalars>({0.5f, 0.1f, 0.99f, 1e-8f, 0.9f, 0.1f},
+                                               {0.25f, 0, 0.9f, 1e-6f, 0, 0.3f});
+const auto kLamb = two_runs<LambScalars>({0.9f, 0.98f, 0.5f, 3, 2, 1e-6f, 0.1f, 0.02f},
+                                         {0.8f, 0.9f, 0.5f, 2, 3, 1e-6f, 0, 0.1f});
+const auto kNorms = two_runs<NormScalars>({0.5f, 0.1f}, {0.25f, 0});
+
+/// A step on four buffers; what it returns in numbers.
+struct Case {
+  const char* name;
+  std::function<std::vector<SquareSums>(Tensors&)> call, reference;
+};
+
+const std::vector<Case> kCases{
+    {"adam",
+     [](Tensors& b) {
+       adam_runs(b[0], b[1], b[2], b[3], kAdam);
+       return std::vector<SquareSums>{};
+     },
+     [](Tensors& b) {
+       reference::adam_runs(b[0], b[1], b[2], b[3], kAdam);
+       return std::vector<SquareSums>{};
+     }},
+    {"momentum",
+     [](Tensors& b) {
+       momentum_runs(b[0], b[1], b[2], kMomentum);
+       return std::vector<SquareSums>{};
+     },
+     [](Tensors& b) {
+       reference::momentum_runs(b[0], b[1], b[2], kMomentum);
+       return std::vector<SquareSums>{};
+     }},
+    {"adagrad",
+     [](Tensors& b) {
+       adagrad_runs(b[0], b[1], b[2], kAdagrad);
+       return std::vector<SquareSums>{};
+     },
+     [](Tensors& b) {
+       reference::adagrad_runs(b[0], b[1], b[2], kAdagrad);
+       return std::vector<SquareSums>{};
+     }},
+    {"rmsprop",
+     [](Tensors& b) {
+       rmsprop_runs(b[0], b[1], b[2], b[3], kRmsprop);
+       return std::vector<SquareSums>{};
+     },
+     [](Tensors& b) {
+       reference::rmsprop_runs(b[0], b[1], b[2], b[3], kRmsprop);
+       return std::vector<SquareSums>{};
+     }},
+    {"lamb",
+     [](Tensors& b) {
+       auto sums = lamb_moments(b[0], b[1], b[2], b[3], kLamb);
+       lamb_apply(b[0], b[2], b[3], kLamb);
+       return sums;
+     },
+     [](Tensors& b) {
+       auto sums = reference::lamb_moments(b[0], b[1], b[2], b[3], kLamb);
+       reference::lamb_apply(b[0], b[2], b[3], kLamb);
+       return sums;
+     }},
+    {"squares", [](Tensors& b) { return squares_of_runs(b[0], b[1], kNorms); },
+     [](Tensors& b) { return reference::squares_of_runs(b[0], b[1], kNorms); }},
+};
+
+void expect_reference(const Case& one, const at::Device& device, const std::string& where) {
+  Tensors got, want;
+  for (const at::Tensor& buffer : buffers()) {
+    got.push_back(buffer.to(device));
+    want.push_back(buffer.to(at::kDouble));
+  }
+  const auto sums = one.call(got), expected = one.reference(want);
+  for (size_t i = 0; i < got.size(); ++i)
+    EXPECT_TRUE(at::allclose(got[i].cpu().to(at::kDouble), want[i], 2e-5, 2e-6))
+        << one.name << ", " << where << ", buffer " << i;
+  ASSERT_EQ(sums.size(), expected.size());
+  for (size_t i = 0; i < sums.size(); ++i) {
+    EXPECT_NEAR(sums[i].weight, expected[i].weight, 1e-9 * expected[i].weight) << one.name;
+    EXPECT_NEAR(sums[i].update, expected[i].update, 1e-5 * expected[i].update) << one.name;
+  }
+}
+
+TEST(OptimizerSteps, EqualTheReferenceAtEveryLevel) {
+  for (const cpu::Table* level : cpu::levels()) {
+    const cpu::LevelGuard guard(*level);
+    for (const Case& one : kCases) expect_reference(one, at::kCPU, level->name);
+  }
+}
+
+TEST(OptimizerSteps, EqualTheReferenceOnCuda) {
+  if (!cuda::available()) GTEST_SKIP() << "no GPU, or a build without CUDA";
+  for (const Case& one : kCases) expect_reference(one, at::Device(at::kCUDA, 0), "CUDA");
+}
+
+TEST(OptimizerSteps, ElementsOutsideTheRunsStay) {
+  for (const Case& one : kCases) {
+    Tensors got = buffers();
+    const Tensors before = buffers();
+    one.call(got);
+    for (size_t i = 0; i < got.size(); ++i)
+      for (const auto& [begin, end] :
+           {std::pair<int64_t, int64_t>{0, 3}, {66'000, 66'005}, {66'010, kCount}})
+        EXPECT_TRUE(at::equal(got[i].slice(0, begin, end), before[i].slice(0, begin, end)))
+            << one.name;
+  }
+}
+
+TEST(OptimizerSteps, AdamRunsHaveTheBitsOfAdamStep) {
+  const AdamStep step{1e-2, 0.9, 0.98, 1e-9, 0, 0.5, 1, false};
+  Tensors one = buffers(), other = buffers();
+  adam_step(one[0], one[1], one[2], one[3], step);
+  const double correction2 = 1 - 0.98;
+  const std::vector<kernels::Run<AdamScalars>> runs{
+      {0,
+       kCount,
+       {0.9f, 0.98f, 0.5f, 0, 1, static_cast<float>(1e-2 / (1 - 0.9)),
+        static_cast<float>(1 / std::sqrt(correction2)), 1e-9f}}};
+  adam_runs(other[0], other[1], other[2], other[3], runs);
+  for (size_t i = 0; i < one.size(); ++i) EXPECT_TRUE(at::equal(one[i], other[i])) << i;
+}
+
+TEST(OptimizerSteps, SumsHaveTheSameBitsForAnyThreads) {
+  const int before = at::get_num_threads();
+  const Tensors b = buffers();
+  std::vector<SquareSums> alone, shared;
+  at::set_num_threads(1);
+  alone = squares_of_runs(b[0], b[1], kNorms);
+  at::set_num_threads(3);
+  shared = squares_of_runs(b[0], b[1], kNorms);
+  at::set_num_threads(before);
+  EXPECT_EQ(alone[0].weight, shared[0].weight);
+  EXPECT_EQ(alone[0].update, shared[0].update);
+}
+
+TEST(OptimizerSteps, BuffersThatDoNotFitAreRefused) {
+  at::Tensor p = noise({8}), u = noise({8}), shorter = noise({7});
+  const std::vector<kernels::Run<MomentumScalars>> fits{{0, 8, {}}}, outside{{0, 9, {}}};
+  EXPECT_THROW(momentum_runs(p, shorter, u, fits), c10::Error);
+  EXPECT_THROW(momentum_runs(p, u, u, outside), c10::Error);
+  EXPECT_NO_THROW(momentum_runs(p, noise({8}), u, fits));
+}
+
+TEST(AdafactorStep, EqualsTheReferenceAtEveryLevel) {
+  const AdafactorStep step{.grad_scale = 0.5, .lr = 0.05, .weight_decay = 0.1, .number = 3};
+  const std::vector<std::vector<int64_t>> shapes{{130, 33}, {1, 5}, {3, 70, 9}, {1500}, {}};
+  for (const cpu::Table* level : cpu::levels())
+    for (const auto& shape : shapes) {
+      const cpu::LevelGuard guard(*level);
+      at::Tensor p = noise(shape), g = noise(shape, 2);
+      const bool factored = shape.size() >= 2;
+      at::Tensor rows = factored ? p.square().mean(-1) : at::zeros({0});
+      at::Tensor columns = factored ? p.square().mean(-2) : p.square();
+      at::Tensor wp = p.to(at::kDouble), wr = rows.to(at::kDouble), wc = columns.to(at::kDouble);
+      adafactor_step(p, g, rows, columns, step);
+      reference::adafactor_step(wp, g.to(at::kDouble), wr, wc, step);
+      EXPECT_TRUE(at::allclose(p.to(at::kDouble), wp, 1e-5, 1e-6)) << level->name << p.sizes();
+      EXPECT_TRUE(at::allclose(rows.to(at::kDouble), wr, 1e-5, 1e-7)) << level->name << p.sizes();
+      EXPECT_TRUE(at::allclose(columns.to(at::kDouble), wc, 1e-5, 1e-7))
+          << level->name << p.sizes();
+    }
+}
+
+TEST(AdafactorStep, MomentsOfAnotherShapeAreRefused) {
+  const at::Tensor p = noise({4, 6});
+  EXPECT_THROW(adafactor_step(p, p, at::zeros({6}), at::zeros({4}), {}), c10::Error);
+  EXPECT_THROW(adafactor_step(p, p.t(), at::zeros({4}), at::zeros({6}), {}), c10::Error);
+}
+
+}  // namespace
+}  // namespace stretto::kernels
