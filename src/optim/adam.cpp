@@ -1,39 +1,38 @@
 #include "optim/adam.h"
 
-#include "kernels/kernels.h"
+#include <cmath>
+
+#include "kernels/optimizer_steps.h"
 
 namespace stretto::optim {
 
-Adam::Adam(const OptimOptions& options, const Arena& arena)
+Adam::Adam(const OptimOptions& options, const Arena& arena, Slice slice)
     : options_(options),
-      exp_avg_(torch::zeros_like(arena.params())),
-      exp_avg_sq_(torch::zeros_like(arena.params())) {}
+      layout_(options, arena, slice),
+      exp_avg_(layout_.zeros(arena)),
+      exp_avg_sq_(layout_.zeros(arena)) {}
 
 void Adam::step(Arena& arena, const UpdateStep& update) {
-  torch::NoGradGuard no_grad;
-  const auto update_range = [&](int64_t begin, int64_t end, double weight_decay) {
-    if (begin == end) return;
-    const auto part = [&](torch::Tensor& buffer) { return buffer.narrow(0, begin, end - begin); };
-    auto params = part(arena.params()), m = part(exp_avg_), v = part(exp_avg_sq_);
-    kernels::adam_step(params, part(arena.grads()), m, v,
-                       {.lr = update.lr,
-                        .beta1 = options_.beta1,
-                        .beta2 = options_.beta2,
-                        .epsilon = options_.epsilon,
-                        .weight_decay = weight_decay,
-                        .grad_scale = update.grad_scale,
-                        .step = update.number,
-                        .decoupled = options_.name == "adamw"});
-  };
-  if (options_.weight_decay == 0) {
-    update_range(0, arena.size(), 0);
-  } else {
-    update_range(0, arena.decay_size(), options_.weight_decay);
-    update_range(arena.decay_size(), arena.size(), 0);
-  }
+  const bool decoupled = options_.name == "adamw";
+  const double correction1 = 1 - std::pow(options_.beta1, static_cast<double>(update.number));
+  const double correction2 = 1 - std::pow(options_.beta2, static_cast<double>(update.number));
+  const auto runs = layout_.runs<kernels::AdamScalars>([&](const GroupSettings& group) {
+    const double lr = update.lr * group.lr_scale, decay = group.weight_decay;
+    return kernels::AdamScalars{
+        .beta1 = static_cast<float>(options_.beta1),
+        .beta2 = static_cast<float>(options_.beta2),
+        .grad_scale = static_cast<float>(update.grad_scale),
+        .coupled_decay = decoupled ? 0.0f : static_cast<float>(decay),
+        .shrink = decoupled ? static_cast<float>(1 - lr * decay) : 1.0f,
+        .step_size = static_cast<float>(lr / correction1),
+        .inverse_root_correction = static_cast<float>(1 / std::sqrt(correction2)),
+        .epsilon = static_cast<float>(options_.epsilon)};
+  });
+  torch::Tensor params = layout_.part_of(arena.params());
+  kernels::adam_runs(params, layout_.part_of(arena.grads()), exp_avg_, exp_avg_sq_, runs);
 }
 
-std::vector<std::pair<std::string, torch::Tensor>> Adam::state() {
+std::vector<StatePiece> Adam::state() {
   return {{"exp_avg", exp_avg_}, {"exp_avg_sq", exp_avg_sq_}};
 }
 

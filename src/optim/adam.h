@@ -1,5 +1,6 @@
 #pragma once
 
+#include "optim/groups.h"
 #include "optim/optimizer.h"
 
 namespace stretto::optim {
@@ -11,16 +12,15 @@ namespace stretto::optim {
 ///     m = beta1 m + (1 - beta1) g             v = beta2 v + (1 - beta2) g^2
 ///     p = p (1 - lr weight_decay)             (for `adamw`)
 ///     p = p - lr m / (1 - beta1^t) / (sqrt(v / (1 - beta2^t)) + epsilon)
-///
-/// Weight decay acts on matrices only, never on biases and norms.
 class Adam : public Optimizer {
  public:
-  Adam(const OptimOptions& options, const Arena& arena);
+  Adam(const OptimOptions& options, const Arena& arena, Slice slice);
   void step(Arena& arena, const UpdateStep& update) override;
-  std::vector<std::pair<std::string, torch::Tensor>> state() override;
+  std::vector<StatePiece> state() override;
 
  private:
   const OptimOptions options_;
+  const Layout layout_;
   torch::Tensor exp_avg_, exp_avg_sq_;
 };
 

@@ -58,6 +58,7 @@ Arena::Arena(torch::nn::Module& model) {
     place.copy_(parameter);
     parameter.set_data(place);
     parameter.mutable_grad() = view(grads_, slots_[i]);
+    parameters_.push_back(parameter);
   }
 }
 

@@ -14,8 +14,8 @@ namespace stretto::optim {
 /// Each parameter becomes a view of the first and its `.grad()` a view of the second, so autograd
 /// accumulates in place, zeroing is one call, an optimizer step is one pass, and a slice of the
 /// buffer can be sent or saved without a copy. Matrices come first and vectors (biases, norms)
-/// last, so that weight decay acts on a prefix. Offsets are multiples of 16 elements (64 bytes in
-/// fp32); the gaps stay zero.
+/// last, so that the default no-decay group is one stretch. Offsets are multiples of 16 elements
+/// (64 bytes in fp32); the gaps stay zero.
 ///
 /// Tied parameters appear once. The arena must outlive use of the model's gradients.
 class Arena {
@@ -36,6 +36,9 @@ class Arena {
   const torch::Tensor& params() const { return params_; }
   const std::vector<Slot>& slots() const { return slots_; }
 
+  /// The parameter of the model that lies in slots()[slot].
+  const torch::Tensor& parameter(size_t slot) const { return parameters_[slot]; }
+
   int64_t size() const { return params_.numel(); }            ///< elements, gaps included
   int64_t decay_size() const { return decay_size_; }          ///< elements of the matrices' prefix
   int64_t num_parameters() const { return num_parameters_; }  ///< elements, gaps left out
@@ -54,6 +57,7 @@ class Arena {
   torch::Tensor params_, grads_;
   int64_t decay_size_ = 0;
   int64_t num_parameters_ = 0;
+  std::vector<torch::Tensor> parameters_;  // one for each slot
 };
 
 }  // namespace stretto::optim

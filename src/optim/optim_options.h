@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <string>
 #include <tuple>
+#include <vector>
 
 #include "config/field.h"
 
@@ -12,6 +13,8 @@ namespace stretto::optim {
 struct OptimOptions {
   std::string name = "adam";
   double lr = 5e-4;
+  int64_t reference_batch = 0;
+  std::string lr_scaling = "none";
   double beta1 = 0.9;
   double beta2 = 0.98;
   double epsilon = 1e-8;
@@ -19,24 +22,65 @@ struct OptimOptions {
   double momentum = 0.9;
   bool nesterov = false;
   double clip_norm = 0;
+  std::string momentum_form = "rate_outside";
+  std::string radam_start = "momentum";
+  double trust_coefficient = 0.001;
+  std::string larc_mode = "clip";
+  bool grad_averaging = false;
+  std::vector<std::string> no_decay;
+  std::vector<std::string> groups;
 
   static auto fields() {
     using namespace config;
     using O = OptimOptions;
     return std::tuple{
         field(&O::name, "name",
-              "adam adds weight decay to the gradient, adamw takes it off the weight, sgd has "
-              "momentum",
-              one_of({"adam", "adamw", "sgd"})),
-        field(&O::lr, "lr", "peak learning rate", greater(0)),
-        field(&O::beta1, "beta1", "decay of the first moment (adam, adamw)", fraction()),
-        field(&O::beta2, "beta2", "decay of the second moment (adam, adamw)", fraction()),
-        field(&O::epsilon, "epsilon", "added to the root of the second moment", greater(0)),
-        field(&O::weight_decay, "weight_decay", "not on biases and norms", at_least(0)),
-        field(&O::momentum, "momentum", "of sgd", fraction()),
-        field(&O::nesterov, "nesterov", "look-ahead form of sgd's momentum"),
+              "adam adds weight decay to the gradient, adamw takes it off the weight (so do radam, "
+              "lamb, adafactor); lars, larc and novograd are sgd with a rate for each tensor",
+              one_of({"adam", "adamw", "radam", "lamb", "sgd", "lars", "larc", "novograd",
+                      "adagrad", "rmsprop", "adafactor"})),
+        field(&O::lr, "lr", "peak learning rate; with lr_scaling: at a batch of reference_batch",
+              greater(0)),
+        field(&O::reference_batch, "reference_batch",
+              "batch that lr was chosen for, counted as data.max_tokens * train.update_freq",
+              at_least(0), {.unit = "tokens"}),
+        field(&O::lr_scaling, "lr_scaling",
+              "lr for another batch: in proportion (linear), to the root of it (sqrt), or as it is",
+              one_of({"none", "linear", "sqrt"})),
+        field(&O::beta1, "beta1",
+              "decay of the first moment (adam, adamw, radam, lamb; novograd, usually 0.95)",
+              fraction()),
+        field(&O::beta2, "beta2",
+              "decay of the second moment (adam, adamw, radam, lamb, novograd, rmsprop)",
+              fraction()),
+        field(&O::epsilon, "epsilon", "keeps the divisor above zero", greater(0)),
+        field(&O::weight_decay, "weight_decay", "see no_decay for where it does not act",
+              at_least(0)),
+        field(&O::momentum, "momentum", "of sgd, lars, larc and rmsprop", fraction()),
+        field(&O::nesterov, "nesterov", "look-ahead form of the momentum of sgd, lars and larc"),
         field(&O::clip_norm, "clip_norm",
               "gradients are scaled down to this global norm; 0 = never", at_least(0)),
+        field(&O::momentum_form, "momentum_form",
+              "rate_outside: velocity sums gradients; rate_inside: it sums steps, and is corrected "
+              "whenever the rate changes (sgd, lars, larc); both train alike",
+              one_of({"rate_outside", "rate_inside"})),
+        field(&O::radam_start, "radam_start",
+              "what radam does in its first updates, before the variance can be trusted",
+              one_of({"momentum", "none"})),
+        field(&O::trust_coefficient, "trust_coefficient",
+              "of lars and larc: step of a tensor as a share of its norm", greater(0)),
+        field(&O::larc_mode, "larc_mode",
+              "clip: never a larger step than plain sgd; scale: always in proportion to the norm",
+              one_of({"clip", "scale"})),
+        field(&O::grad_averaging, "grad_averaging",
+              "novograd: a new gradient weighs 1 - beta1 in the velocity instead of 1"),
+        field(
+            &O::no_decay, "no_decay",
+            "name patterns of tensors without weight decay (* and ? as in a shell); empty = all of "
+            "one dimension (biases, norms); \"none\" alone = no tensor"),
+        field(&O::groups, "groups",
+              "\"PATTERN lr_scale=X weight_decay=Y\": settings of matching tensors, first match "
+              "wins"),
     };
   }
 };
@@ -49,22 +93,73 @@ struct ScheduleOptions {
   double min_lr = 0;
   int64_t total_steps = 0;
   double power = 1.0;
+  std::string warmup = "gradual";
+  int64_t begin_steps = 0;
+  std::vector<double> boundaries;
+  std::vector<double> multipliers;
+  int64_t decay_steps = 1000;
+  double decay_rate = 0.1;
+  bool staircase = false;
+  int64_t period_steps = 5000;
+  double period_growth = 1;
+  double period_shrink = 0.1;
+  int64_t d_model = 512;
+  double max_lr = 0;
+  int64_t hold_steps = 0;
+  double final_scale = 0.01;
+  int64_t patience = 0;
+  double threshold = 1e-4;
 
   static auto fields() {
     using namespace config;
     using O = ScheduleOptions;
     return std::tuple{
-        field(&O::name, "name", "shape after the warm-up",
-              one_of({"constant", "inverse_sqrt", "linear", "cosine", "polynomial"})),
-        field(&O::warmup_steps, "warmup_steps", "linear rise from warmup_init_lr to optim.lr",
-              at_least(0), {.unit = "updates"}),
+        field(
+            &O::name, "name", "shape after the warm-up; fixed and constant are one",
+            one_of({"constant", "fixed", "piecewise", "step", "exponential", "polynomial", "linear",
+                    "cosine", "cosine_restarts", "inverse_sqrt", "noam", "tri_stage", "plateau"})),
+        field(&O::warmup_steps, "warmup_steps", "rise from warmup_init_lr to optim.lr", at_least(0),
+              {.unit = "updates"}),
         field(&O::warmup_init_lr, "warmup_init_lr", "learning rate of update 0", at_least(0)),
         field(&O::min_lr, "min_lr", "floor, and the end of linear, cosine and polynomial",
               at_least(0)),
         field(&O::total_steps, "total_steps",
-              "update at which linear, cosine and polynomial end; 0 = train.max_steps", at_least(0),
-              {.unit = "updates"}),
+              "update at which linear, cosine, polynomial and tri_stage end; 0 = train.max_steps",
+              at_least(0), {.unit = "updates"}),
         field(&O::power, "power", "of polynomial", greater(0)),
+        field(&O::warmup, "warmup",
+              "gradual: a line, update by update; constant: warmup_init_lr until it ends",
+              one_of({"gradual", "constant"})),
+        field(&O::begin_steps, "begin_steps",
+              "the decay begins here if that is later than the warm-up's end", at_least(0),
+              {.unit = "updates"}),
+        field(&O::boundaries, "boundaries", "of piecewise, ascending: where the rate changes",
+              at_least(0), {.unit = "updates"}),
+        field(&O::multipliers, "multipliers",
+              "of piecewise, one for each boundary: times optim.lr from there on", at_least(0)),
+        field(&O::decay_steps, "decay_steps", "of step and exponential", at_least(1),
+              {.unit = "updates"}),
+        field(&O::decay_rate, "decay_rate",
+              "of step, exponential (per decay_steps) and plateau (per reduction)", greater(0)),
+        field(&O::staircase, "staircase", "exponential in steps instead of a curve"),
+        field(&O::period_steps, "period_steps", "of cosine_restarts: its first period", at_least(1),
+              {.unit = "updates"}),
+        field(&O::period_growth, "period_growth",
+              "of cosine_restarts: each period is so many times longer", at_least(1)),
+        field(&O::period_shrink, "period_shrink",
+              "of cosine_restarts: each period's rates are so many times the last one's",
+              greater(0)),
+        field(&O::d_model, "d_model", "of noam: the model's width", at_least(1)),
+        field(&O::max_lr, "max_lr", "of noam: never above; 0 = no limit", at_least(0)),
+        field(&O::hold_steps, "hold_steps", "of tri_stage: at the peak, before the decay",
+              at_least(0), {.unit = "updates"}),
+        field(&O::final_scale, "final_scale", "of tri_stage: last rate as a share of optim.lr",
+              greater(0)),
+        field(&O::patience, "patience",
+              "of plateau: validations without progress that are forgiven before a reduction",
+              at_least(0)),
+        field(&O::threshold, "threshold",
+              "of plateau: progress is a validation loss this share below the best", at_least(0)),
     };
   }
 };

@@ -1,7 +1,9 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -11,24 +13,47 @@
 
 namespace stretto::optim {
 
+/// Elements [begin, end) of the arena: all of it, or the part that one process steps.
+struct Slice {
+  int64_t begin = 0, end = 0;
+  int64_t size() const { return end - begin; }
+};
+
+/// Adds numbers over the processes that step slices of one arena; empty = there is one process.
+using SumOverRanks = std::function<void(std::span<double>)>;
+
 /// What one update is told.
 struct UpdateStep {
   double lr = 0;
-  double grad_scale = 1;  ///< gradients are multiplied by this first: 1 / tokens, clipping
-  int64_t number = 1;     ///< 1 for the first update; bias correction needs it
+  double grad_scale =
+      1;               ///< gradients are multiplied by this first: 1 / tokens, unscaling, clipping
+  int64_t number = 1;  ///< 1 for the first update; bias correction needs it
+  SumOverRanks sum_over_ranks = {};  ///< for layer-wise norms when only a slice is stepped
 };
 
-/// An update rule over the whole arena. Its state is flat buffers with the arena's offsets.
+/// One piece of an optimizer's state.
+struct StatePiece {
+  std::string name;
+  torch::Tensor values;  ///< fp32; flat: [slice.size()], else [any]
+  bool flat = true;      ///< true: the slice's elements of a buffer with the arena's offsets
+};
+
+/// An update rule over the arena or a slice of it.
 class Optimizer {
  public:
   virtual ~Optimizer() = default;
+  /// Steps the slice that the optimizer was made for; other elements stay.
   virtual void step(Arena& arena, const UpdateStep& update) = 0;
-  /// Name and buffer of each piece of state, each of arena.size() elements.
-  virtual std::vector<std::pair<std::string, torch::Tensor>> state() = 0;
+  /// The state as it stands; the tensors are the optimizer's own and may be written to.
+  virtual std::vector<StatePiece> state() = 0;
 };
 
-/// By `options.name`; an unknown name throws Error(kUsage) that lists the known ones.
+/// By `options.name`, for the whole arena or a slice; an unknown name throws Error(kUsage) that
+/// lists the known ones. Per-tensor state (novograd) and factored state (adafactor) is not cut:
+/// adafactor refuses a slice that is not the whole arena with Error(kUsage).
 std::unique_ptr<Optimizer> make_optimizer(const OptimOptions& options, const Arena& arena);
+std::unique_ptr<Optimizer> make_optimizer(const OptimOptions& options, const Arena& arena,
+                                          Slice slice);
 
 /// Euclidean norm of the gradients times `grad_scale`; not finite when any gradient is not.
 double gradient_norm(const torch::Tensor& grads, double grad_scale);

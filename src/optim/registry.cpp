@@ -4,36 +4,56 @@
 
 #include "base/error.h"
 #include "kernels/kernels.h"
+#include "optim/adafactor.h"
+#include "optim/adagrad.h"
 #include "optim/adam.h"
+#include "optim/lamb.h"
+#include "optim/lars.h"
+#include "optim/novograd.h"
 #include "optim/optimizer.h"
+#include "optim/radam.h"
+#include "optim/rmsprop.h"
 #include "optim/sgd.h"
 
 namespace stretto::optim {
 namespace {
 
-using MakeOptimizer = std::unique_ptr<Optimizer> (*)(const OptimOptions&, const Arena&);
+using MakeOptimizer = std::unique_ptr<Optimizer> (*)(const OptimOptions&, const Arena&, Slice);
 
 template <class T>
-std::unique_ptr<Optimizer> make(const OptimOptions& options, const Arena& arena) {
-  return std::make_unique<T>(options, arena);
+std::unique_ptr<Optimizer> make(const OptimOptions& options, const Arena& arena, Slice slice) {
+  return std::make_unique<T>(options, arena, slice);
 }
 
-constexpr std::array<std::pair<std::string_view, MakeOptimizer>, 3> kOptimizers{{
+constexpr std::array<std::pair<std::string_view, MakeOptimizer>, 11> kOptimizers{{
     {"adam", &make<Adam>},
     {"adamw", &make<Adam>},
+    {"radam", &make<Radam>},
+    {"lamb", &make<Lamb>},
     {"sgd", &make<Sgd>},
+    {"lars", &make<Lars>},
+    {"larc", &make<Lars>},
+    {"novograd", &make<Novograd>},
+    {"adagrad", &make<Adagrad>},
+    {"rmsprop", &make<Rmsprop>},
+    {"adafactor", &make<Adafactor>},
 }};
 
 }  // namespace
 
-std::unique_ptr<Optimizer> make_optimizer(const OptimOptions& options, const Arena& arena) {
+std::unique_ptr<Optimizer> make_optimizer(const OptimOptions& options, const Arena& arena,
+                                          Slice slice) {
   std::string known;
   for (const auto& [name, create] : kOptimizers) {
-    if (name == options.name) return create(options, arena);
+    if (name == options.name) return create(options, arena, slice);
     known += (known.empty() ? "" : ", ") + std::string(name);
   }
   throw Error(ExitCode::kUsage, "optim.name: unknown optimizer `" + options.name + "`",
               "known: " + known);
+}
+
+std::unique_ptr<Optimizer> make_optimizer(const OptimOptions& options, const Arena& arena) {
+  return make_optimizer(options, arena, {0, arena.size()});
 }
 
 double gradient_norm(const torch::Tensor& grads, double grad_scale) {

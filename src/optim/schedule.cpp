@@ -14,57 +14,159 @@ namespace {
 struct Point {
   const ScheduleOptions& options;
   double peak;
-  double step;
-  double progress;  // of the decay, 0..1
+  const ScheduleAt& at;
+  double since;     // updates since the decay began
+  double progress;  // of a decay that ends, 0..1
 };
 
+double as_double(int64_t value) {
+  return static_cast<double>(value);
+}
 double mix(const Point& p, double share) {
   return p.options.min_lr + (p.peak - p.options.min_lr) * share;
+}
+double half_cosine(double x) {
+  return (1 + std::cos(std::numbers::pi * x)) / 2;
 }
 double constant(const Point& p) {
   return p.peak;
 }
 double inverse_sqrt(const Point& p) {
-  const double warmup = std::max<double>(1.0, static_cast<double>(p.options.warmup_steps));
-  return p.peak * std::sqrt(warmup / std::max(1.0, p.step));
+  const double warmup = std::max(1.0, as_double(p.options.warmup_steps));
+  return p.peak * std::sqrt(warmup / std::max(1.0, as_double(p.at.step)));
 }
 double linear(const Point& p) {
   return mix(p, 1 - p.progress);
 }
 double cosine(const Point& p) {
-  return mix(p, (1 + std::cos(std::numbers::pi * p.progress)) / 2);
+  return mix(p, half_cosine(p.progress));
 }
 double polynomial(const Point& p) {
   return mix(p, std::pow(1 - p.progress, p.options.power));
 }
+double periods(const Point& p) {
+  return p.since / as_double(p.options.decay_steps);
+}
+double step(const Point& p) {
+  return p.peak * std::pow(p.options.decay_rate, std::floor(periods(p)));
+}
+double exponential(const Point& p) {
+  return p.options.staircase ? step(p) : p.peak * std::pow(p.options.decay_rate, periods(p));
+}
+double plateau(const Point& p) {
+  return p.peak * std::pow(p.options.decay_rate, as_double(p.at.reductions));
+}
 
-using Shape = double (*)(const Point&);
-constexpr std::array<std::pair<std::string_view, Shape>, 5> kSchedules{{
+double piecewise(const Point& p) {
+  const auto& boundaries = p.options.boundaries;
+  if (boundaries.size() != p.options.multipliers.size()) {
+    throw Error(ExitCode::kUsage,
+                "schedule.multipliers: " + std::to_string(p.options.multipliers.size()) +
+                    " numbers for " + std::to_string(boundaries.size()) + " boundaries",
+                "give one multiplier for each entry of schedule.boundaries");
+  }
+  double multiplier = 1;
+  for (size_t i = 0; i < boundaries.size() && boundaries[i] <= as_double(p.at.step); ++i) {
+    multiplier = p.options.multipliers[i];
+  }
+  return p.peak * multiplier;
+}
+
+double tri_stage(const Point& p) {
+  const int64_t begin =
+      std::max(p.options.warmup_steps, p.options.begin_steps) + p.options.hold_steps;
+  const double span = as_double(std::max<int64_t>(1, p.at.total_steps - begin));
+  const double share = std::clamp(as_double(p.at.step - begin) / span, 0.0, 1.0);
+  return p.peak * std::pow(p.options.final_scale, share);
+}
+
+// Counted period by period: the closed form with logarithms is off by one at some restarts.
+double cosine_restarts(const Point& p) {
+  const ScheduleOptions& o = p.options;
+  double period = as_double(o.period_steps), left = p.since, scale = 1;
+  if (o.period_growth == 1) {
+    const double done = std::floor(left / period);
+    left -= done * period;
+    scale = std::pow(o.period_shrink, done);
+  } else {
+    for (; left >= period; period *= o.period_growth, scale *= o.period_shrink) left -= period;
+  }
+  return scale * mix(p, half_cosine(left / period));
+}
+
+double noam(const Point& p) {
+  const double now = as_double(p.at.step) + 1;
+  const double warmup = std::max(1.0, as_double(p.options.warmup_steps));
+  const double rate = p.peak / std::sqrt(as_double(p.options.d_model)) *
+                      std::min(now * std::pow(warmup, -1.5), 1 / std::sqrt(now));
+  return p.options.max_lr > 0 ? std::min(rate, p.options.max_lr) : rate;
+}
+
+struct Shape {
+  std::string_view name;
+  double (*rate)(const Point&);
+  bool own_warmup = false;
+  bool own_floor = false;
+};
+
+constexpr std::array<Shape, 13> kSchedules{{
     {"constant", &constant},
-    {"inverse_sqrt", &inverse_sqrt},
+    {"fixed", &constant},
+    {"piecewise", &piecewise},
+    {"step", &step},
+    {"exponential", &exponential},
+    {"polynomial", &polynomial},
     {"linear", &linear},
     {"cosine", &cosine},
-    {"polynomial", &polynomial},
+    {"cosine_restarts", &cosine_restarts, false, true},
+    {"inverse_sqrt", &inverse_sqrt},
+    {"noam", &noam, true},
+    {"tri_stage", &tri_stage},
+    {"plateau", &plateau},
 }};
+
+const Shape& shape_named(const std::string& name) {
+  std::string known;
+  for (const auto& shape : kSchedules) {
+    if (shape.name == name) return shape;
+    known += (known.empty() ? "" : ", ") + std::string(shape.name);
+  }
+  throw Error(ExitCode::kUsage, "schedule.name: unknown schedule `" + name + "`",
+              "known: " + known);
+}
+
+double warming_up(const ScheduleOptions& schedule, double peak, int64_t step) {
+  if (schedule.warmup == "constant") return schedule.warmup_init_lr;
+  return schedule.warmup_init_lr +
+         (peak - schedule.warmup_init_lr) * as_double(step) / as_double(schedule.warmup_steps);
+}
 
 }  // namespace
 
-double learning_rate(const ScheduleOptions& schedule, double peak, int64_t total_steps,
-                     int64_t step) {
-  const int64_t warmup = schedule.warmup_steps;
-  if (step < warmup) {
-    return schedule.warmup_init_lr + (peak - schedule.warmup_init_lr) * static_cast<double>(step) /
-                                         static_cast<double>(warmup);
+double learning_rate(const ScheduleOptions& schedule, double peak, const ScheduleAt& at) {
+  const Shape& shape = shape_named(schedule.name);
+  if (at.step < schedule.warmup_steps && !shape.own_warmup) {
+    return warming_up(schedule, peak, at.step);
   }
-  const double span = static_cast<double>(std::max<int64_t>(1, total_steps - warmup));
-  const double progress = std::clamp(static_cast<double>(step - warmup) / span, 0.0, 1.0);
-  for (const auto& [name, shape] : kSchedules) {
-    if (name == schedule.name) {
-      return std::max(schedule.min_lr,
-                      shape({schedule, peak, static_cast<double>(step), progress}));
-    }
+  const int64_t begin = std::max(schedule.warmup_steps, schedule.begin_steps);
+  const double since = as_double(std::max<int64_t>(0, at.step - begin));
+  const double span = as_double(std::max<int64_t>(1, at.total_steps - begin));
+  const double rate = shape.rate({schedule, peak, at, since, std::clamp(since / span, 0.0, 1.0)});
+  return shape.own_floor ? rate : std::max(schedule.min_lr, rate);
+}
+
+Plateau after_validation(const ScheduleOptions& schedule, Plateau plateau, double loss) {
+  const bool first = std::isinf(plateau.best) && std::isfinite(loss);
+  if (first || loss < plateau.best - schedule.threshold * std::abs(plateau.best)) {
+    plateau.best = loss;
+    plateau.without_progress = 0;
+    return plateau;
   }
-  throw Error(ExitCode::kUsage, "schedule.name: unknown schedule `" + schedule.name + "`");
+  if (++plateau.without_progress > schedule.patience) {
+    plateau.without_progress = 0;
+    ++plateau.reductions;
+  }
+  return plateau;
 }
 
 }  // namespace stretto::optim

@@ -1,24 +1,24 @@
 #pragma once
 
+#include "optim/groups.h"
 #include "optim/optimizer.h"
+#include "optim/velocity.h"
 
 namespace stretto::optim {
 
-/// Stochastic gradient descent with momentum as torch.optim.SGD has it (velocity without the
-/// learning rate inside, no dampening):
+/// Stochastic gradient descent with momentum (velocity.h), no dampening, as torch.optim.SGD has it
+/// when momentum_form is rate_outside. The direction is
 ///
-///     g = gradient * grad_scale + weight_decay p       (weight decay on matrices only)
-///     u = momentum u + g
-///     p = p - lr u            or, Nesterov,   p = p - lr (g + momentum u)
+///     d = gradient * grad_scale + weight_decay p
 class Sgd : public Optimizer {
  public:
-  Sgd(const OptimOptions& options, const Arena& arena);
+  Sgd(const OptimOptions& options, const Arena& arena, Slice slice);
   void step(Arena& arena, const UpdateStep& update) override;
-  std::vector<std::pair<std::string, torch::Tensor>> state() override;
+  std::vector<StatePiece> state() override { return velocity_.state(); }
 
  private:
-  const OptimOptions options_;
-  torch::Tensor velocity_;
+  const Layout layout_;
+  Velocity velocity_;
 };
 
 }  // namespace stretto::optim

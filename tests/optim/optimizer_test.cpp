@@ -1,147 +1,272 @@
+// What all optimizers have in common, and torch.optim's own numbers.
 #include "optim/optimizer.h"
 
-#include <gtest/gtest.h>
-#include <torch/torch.h>
-
-#include <cmath>
-#include <vector>
+#include <array>
+#include <cstring>
 
 #include "base/error.h"
-#include "base/random.h"
-#include "optim/adam.h"
-#include "optim/sgd.h"
+#include "optim/adafactor.h"
+#include "tests/optim/toy.h"
 
 namespace stretto::optim {
 namespace {
 
-/// A matrix (decayed), a vector (not decayed) and odd sizes.
-struct Toy : torch::nn::Module {
+using testing::Toy;
+
+const std::vector<std::string> kNames{"adam", "adamw",    "radam",   "lamb",    "sgd",      "lars",
+                                      "larc", "novograd", "adagrad", "rmsprop", "adafactor"};
+
+OptimOptions options_of(const std::string& name) {
+  return {.name = name, .weight_decay = 0.1, .momentum_form = "rate_inside"};
+}
+
+// --- torch.optim -------------------------------------------------------------------------------
+
+struct TorchValues {
+  const char* name;
+  int step;
+  std::array<double, 9> weights;
+};
+constexpr TorchValues kTorchValues[] = {
+#include "tests/optim/torch_values.inc"
+};
+
+/// The model of torch_values.py.
+struct Small : torch::nn::Module {
   torch::Tensor matrix, vector;
-  Toy() {
-    RandomStream random(7);
-    matrix = torch::empty({5, 3});
-    vector = torch::empty({7});
-    for (auto* tensor : {&matrix, &vector}) {
-      for (int64_t i = 0; i < tensor->numel(); ++i) {
-        tensor->data_ptr<float>()[i] = static_cast<float>(random.normal());
+  Small() {
+    const auto values = torch::arange(9, torch::kDouble).cos().to(torch::kFloat);
+    matrix = register_parameter("matrix", values.slice(0, 0, 6).view({2, 3}).clone());
+    vector = register_parameter("vector", values.slice(0, 6).clone());
+  }
+  void fill_gradients(int step) {
+    const auto slopes =
+        (torch::arange(9, torch::kDouble) * 1.3 + 0.7 * step).sin().to(torch::kFloat);
+    matrix.mutable_grad().copy_(slopes.slice(0, 0, 6).view({2, 3}));
+    vector.mutable_grad().copy_(slopes.slice(0, 6));
+  }
+};
+
+TEST(TorchOptim, StoredValuesOfTenStepsAreReached) {
+  for (const TorchValues& expected : kTorchValues) {
+    const bool nesterov = std::strcmp(expected.name, "sgd_nesterov") == 0;
+    Small small;
+    Arena arena(small);
+    const auto optimizer = make_optimizer({.name = nesterov ? "sgd" : expected.name,
+                                           .beta2 = 0.98,
+                                           .weight_decay = 0.1,
+                                           .nesterov = nesterov},
+                                          arena);
+    for (int step = 1; step <= expected.step; ++step) {
+      small.fill_gradients(step);
+      optimizer->step(arena, {.lr = 0.01 * step, .number = step});
+    }
+    const auto got = torch::cat({small.matrix.flatten(), small.vector});
+    for (int i = 0; i < 9; ++i) {
+      const double want = expected.weights[static_cast<size_t>(i)];
+      EXPECT_NEAR(got[i].item<double>(), want, 2e-6 * (1 + std::abs(want)))
+          << expected.name << ", step " << expected.step << ", element " << i;
+    }
+  }
+}
+
+// --- slices ------------------------------------------------------------------------------------
+
+/// Steps an arena in slices as so many processes would, one after another: a first pass collects
+/// what all have to add, weights and states are put back, and a second pass gets the sums.
+struct Sliced {
+  Toy toy;
+  Arena arena{toy};
+  std::vector<std::unique_ptr<Optimizer>> optimizers;
+
+  Sliced(const OptimOptions& options, const std::vector<int64_t>& begins) {
+    for (size_t i = 0; i + 1 < begins.size(); ++i) {
+      optimizers.push_back(make_optimizer(options, arena, {begins[i], begins[i + 1]}));
+    }
+  }
+
+  void step(int number) {
+    toy.fill_gradients(number);
+    std::vector<double> totals;
+    const auto before = arena.params().clone();
+    std::vector<std::vector<torch::Tensor>> states;
+    for (const bool collecting : {true, false}) {
+      for (size_t i = 0; i < optimizers.size(); ++i) {
+        auto pieces = optimizers[i]->state();
+        if (collecting) {
+          auto& saved = states.emplace_back();
+          for (const auto& piece : pieces) saved.push_back(piece.values.clone());
+        } else {
+          for (size_t p = 0; p < pieces.size(); ++p) pieces[p].values.copy_(states[i][p]);
+        }
+        optimizers[i]->step(arena, {.lr = testing::rate_at(number),
+                                    .grad_scale = testing::kGradScale,
+                                    .number = number,
+                                    .sum_over_ranks = [&](std::span<double> values) {
+                                      totals.resize(values.size());
+                                      for (size_t v = 0; v < values.size(); ++v) {
+                                        if (collecting)
+                                          totals[v] += values[v];
+                                        else
+                                          values[v] = totals[v];
+                                      }
+                                    }});
+      }
+      if (collecting) arena.params().copy_(before);
+    }
+  }
+};
+
+TEST(Optimizer, SlicesGiveTheSameAsTheWhole) {
+  for (const auto& name : kNames) {
+    if (name == "adafactor") continue;
+    Toy toy;
+    Arena arena(toy);
+    const auto whole = make_optimizer(options_of(name), arena);
+    // The cuts lie inside the long matrix, in a gap, and at the end: the last slice is empty.
+    const int64_t gap = arena.slots()[0].offset + arena.slots()[0].numel;
+    Sliced sliced(options_of(name), {0, gap, 1000, arena.size(), arena.size()});
+    for (int step = 1; step <= testing::kSteps; ++step) {
+      toy.fill_gradients(step);
+      whole->step(
+          arena, {.lr = testing::rate_at(step), .grad_scale = testing::kGradScale, .number = step});
+      sliced.step(step);
+      ASSERT_TRUE(torch::allclose(arena.params(), sliced.arena.params(), 1e-6, 1e-7))
+          << name << ", step " << step;
+    }
+  }
+}
+
+TEST(Optimizer, AFlatStateIsTheSlicesPartOfTheWhole) {
+  for (const auto& name : kNames) {
+    if (name == "adafactor") continue;
+    Toy toy;
+    Arena arena(toy);
+    for (const auto& piece : make_optimizer(options_of(name), arena, {16, 1000})->state()) {
+      if (!piece.flat) continue;
+      EXPECT_EQ(piece.values.sizes(), torch::IntArrayRef({984})) << name;
+    }
+  }
+}
+
+TEST(Optimizer, ElementsOutsideTheSliceStay) {
+  for (const auto& name : kNames) {
+    if (name == "adafactor") continue;
+    Toy toy;
+    Arena arena(toy);
+    const auto before = arena.params().clone();
+    toy.fill_gradients(1);
+    make_optimizer(options_of(name), arena, {16, 1000})
+        ->step(arena, {.lr = 0.1, .sum_over_ranks = [](std::span<double>) {}});
+    EXPECT_TRUE(torch::equal(arena.params().slice(0, 0, 16), before.slice(0, 0, 16))) << name;
+    EXPECT_TRUE(torch::equal(arena.params().slice(0, 1000), before.slice(0, 1000))) << name;
+    EXPECT_FALSE(torch::equal(arena.params().slice(0, 16, 1000), before.slice(0, 16, 1000)))
+        << name;
+  }
+}
+
+TEST(Optimizer, LayerWiseRulesRefuseASliceWithoutASum) {
+  for (const std::string name : {"lars", "larc", "lamb", "novograd"}) {
+    Toy toy;
+    Arena arena(toy);
+    const auto optimizer = make_optimizer(options_of(name), arena, {16, 1000});
+    EXPECT_THROW(optimizer->step(arena, {.lr = 0.1}), c10::Error) << name;
+  }
+}
+
+TEST(Adafactor, RefusesASlice) {
+  Toy toy;
+  const Arena arena(toy);
+  EXPECT_THROW(make_optimizer({.name = "adafactor"}, arena, {0, 16}), Error);
+}
+
+// --- save and restore --------------------------------------------------------------------------
+
+TEST(Optimizer, ARestoredStateGoesOnWithTheSameBits) {
+  for (const auto& name : kNames) {
+    Toy first, second;
+    Arena going_on(first), resumed(second);
+    const auto optimizer = make_optimizer(options_of(name), going_on);
+    const auto restored = make_optimizer(options_of(name), resumed);
+    const auto step = [&](Toy& toy, Arena& arena, Optimizer& one, int number) {
+      toy.fill_gradients(number);
+      one.step(arena, {.lr = testing::rate_at(number), .number = number});
+    };
+    for (int number = 1; number <= 6; ++number) step(first, going_on, *optimizer, number);
+    resumed.params().copy_(going_on.params());
+    auto from = optimizer->state(), to = restored->state();
+    ASSERT_EQ(from.size(), to.size()) << name;
+    for (size_t i = 0; i < from.size(); ++i) {
+      EXPECT_EQ(from[i].name, to[i].name);
+      EXPECT_EQ(from[i].values.scalar_type(), torch::kFloat) << name;
+      to[i].values.copy_(from[i].values);
+    }
+    for (int number = 7; number <= testing::kSteps; ++number) {
+      step(first, going_on, *optimizer, number);
+      step(second, resumed, *restored, number);
+    }
+    EXPECT_TRUE(torch::equal(going_on.params(), resumed.params())) << name;
+  }
+}
+
+TEST(Optimizer, ThreadsDoNotChangeBits) {
+  const int before = torch::get_num_threads();
+  for (const auto& name : kNames) {
+    std::vector<torch::Tensor> results;
+    for (const int threads : {1, 3}) {
+      torch::set_num_threads(threads);
+      Toy toy;
+      Arena arena(toy);
+      const auto optimizer = make_optimizer(options_of(name), arena);
+      for (int step = 1; step <= 4; ++step) {
+        toy.fill_gradients(step);
+        optimizer->step(arena, {.lr = testing::rate_at(step), .number = step});
+      }
+      results.push_back(arena.params().clone());
+    }
+    EXPECT_TRUE(torch::equal(results[0], results[1])) << name;
+  }
+  torch::set_num_threads(before);
+}
+
+// --- what is special ---------------------------------------------------------------------------
+
+/// y = x * gamma with gamma zero at first, as the last normalisation of a residual block has it.
+TEST(Optimizer, TensorsThatBeginAtZeroLearnWithLayerWiseRates) {
+  for (const std::string name : {"lars", "larc", "lamb"}) {
+    for (const std::string mode : {"clip", "scale"}) {
+      for (const bool matrix : {false, true}) {
+        struct ZeroGamma : torch::nn::Module {
+          torch::Tensor gamma;
+        } model;
+        const auto x = torch::linspace(-1, 1, 12).view({3, 4});
+        const auto target = x * 2;
+        model.gamma = model.register_parameter(
+            "gamma", torch::zeros(matrix ? torch::IntArrayRef{1, 4} : torch::IntArrayRef{4}));
+        Arena arena(model);
+        const auto optimizer = make_optimizer({.name = name, .larc_mode = mode}, arena);
+        const auto loss = [&] { return (x * model.gamma - target).square().mean(); };
+        const double first = loss().item<double>();
+        for (int step = 1; step <= 60; ++step) {
+          arena.zero_grads();
+          loss().backward();
+          optimizer->step(arena, {.lr = 0.02, .number = step});
+        }
+        // A matrix leaves zero in the first step and then moves in proportion to its norm.
+        EXPECT_LT(loss().item<double>(), first * (matrix ? 0.99 : 0.5))
+            << name << ", " << mode << ", " << (matrix ? "matrix" : "vector");
       }
     }
-    matrix = register_parameter("matrix", matrix);
-    vector = register_parameter("vector", vector);
-  }
-};
-
-/// The slow reference: one parameter element at a time, in double.
-struct Scalar {
-  double p = 0, m = 0, v = 0;
-};
-
-std::vector<Scalar> elements(const torch::Tensor& tensor) {
-  std::vector<Scalar> all;
-  const auto flat = tensor.detach().flatten();
-  for (int64_t i = 0; i < flat.numel(); ++i) all.push_back({flat[i].item<double>(), 0, 0});
-  return all;
-}
-
-void fill_gradient(torch::Tensor grad, int step) {
-  auto flat = grad.view({-1});
-  for (int64_t i = 0; i < flat.numel(); ++i) {
-    flat[i] = std::sin(0.7 * static_cast<double>(step) + 1.3 * static_cast<double>(i));
   }
 }
 
-template <class Rule>
-void expect_ten_steps(const OptimOptions& options, Rule rule) {
+TEST(Novograd, ATensorWithoutGradientStays) {
   Toy toy;
   Arena arena(toy);
-  const auto optimizer = make_optimizer(options, arena);
-  auto matrix = elements(toy.matrix), vector = elements(toy.vector);
-  for (int step = 1; step <= 10; ++step) {
-    fill_gradient(toy.matrix.grad(), step);
-    fill_gradient(toy.vector.grad(), step);
-    const double lr = 0.01 * step, scale = 0.5;
-    const auto apply = [&](std::vector<Scalar>& reference, const torch::Tensor& grad,
-                           double decay) {
-      const auto flat = grad.flatten();
-      for (size_t i = 0; i < reference.size(); ++i) {
-        rule(reference[i], flat[static_cast<int64_t>(i)].template item<double>() * scale, lr, decay,
-             step);
-      }
-    };
-    apply(matrix, toy.matrix.grad(), options.weight_decay);
-    apply(vector, toy.vector.grad(), 0.0);
-    optimizer->step(arena, {.lr = lr, .grad_scale = scale, .number = step});
-    for (size_t i = 0; i < matrix.size(); ++i) {
-      EXPECT_NEAR(toy.matrix.view({-1})[static_cast<int64_t>(i)].item<double>(), matrix[i].p, 2e-5)
-          << options.name << " step " << step << " element " << i;
-    }
-    for (size_t i = 0; i < vector.size(); ++i) {
-      EXPECT_NEAR(toy.vector[static_cast<int64_t>(i)].item<double>(), vector[i].p, 2e-5)
-          << options.name << " step " << step << " element " << i;
-    }
-  }
-}
-
-auto adam_rule(const OptimOptions& o, bool decoupled) {
-  return [o, decoupled](Scalar& s, double g, double lr, double decay, int step) {
-    if (decoupled) s.p -= lr * decay * s.p;
-    if (!decoupled) g += decay * s.p;
-    s.m = o.beta1 * s.m + (1 - o.beta1) * g;
-    s.v = o.beta2 * s.v + (1 - o.beta2) * g * g;
-    const double m = s.m / (1 - std::pow(o.beta1, step));
-    const double v = s.v / (1 - std::pow(o.beta2, step));
-    s.p -= lr * m / (std::sqrt(v) + o.epsilon);
-  };
-}
-
-TEST(Adam, TenStepsEqualTheScalarReference) {
-  const OptimOptions options{.name = "adam", .weight_decay = 0};
-  expect_ten_steps(options, adam_rule(options, false));
-}
-
-TEST(Adam, AddsWeightDecayToTheGradientOfMatricesOnly) {
-  const OptimOptions options{.name = "adam", .weight_decay = 0.1};
-  expect_ten_steps(options, adam_rule(options, false));
-}
-
-TEST(AdamW, TakesWeightDecayOffTheWeight) {
-  const OptimOptions options{.name = "adamw", .weight_decay = 0.1};
-  expect_ten_steps(options, adam_rule(options, true));
-}
-
-TEST(Sgd, TenStepsWithMomentumEqualTheScalarReference) {
-  const OptimOptions options{.name = "sgd", .weight_decay = 0.05, .momentum = 0.9};
-  expect_ten_steps(options, [&](Scalar& s, double g, double lr, double decay, int) {
-    g += decay * s.p;
-    s.m = options.momentum * s.m + g;
-    s.p -= lr * s.m;
-  });
-}
-
-TEST(Sgd, NesterovLooksAhead) {
-  const OptimOptions options{.name = "sgd", .momentum = 0.8, .nesterov = true};
-  expect_ten_steps(options, [&](Scalar& s, double g, double lr, double, int) {
-    s.m = options.momentum * s.m + g;
-    s.p -= lr * (g + options.momentum * s.m);
-  });
-}
-
-TEST(Sgd, NesterovEqualsTorchOptim) {
-  Toy ours, theirs;
-  Arena arena(ours);
-  const auto optimizer = make_optimizer({.name = "sgd", .momentum = 0.9, .nesterov = true}, arena);
-  torch::optim::SGD reference(theirs.parameters(),
-                              torch::optim::SGDOptions(0.1).momentum(0.9).nesterov(true));
-  for (int step = 1; step <= 5; ++step) {
-    fill_gradient(ours.matrix.grad(), step);
-    fill_gradient(ours.vector.grad(), step);
-    theirs.matrix.mutable_grad() = ours.matrix.grad().clone();
-    theirs.vector.mutable_grad() = ours.vector.grad().clone();
-    optimizer->step(arena, {.lr = 0.1, .number = step});
-    reference.step();
-  }
-  EXPECT_TRUE(torch::allclose(ours.matrix, theirs.matrix, 1e-6, 1e-6));
-  EXPECT_TRUE(torch::allclose(ours.vector, theirs.vector, 1e-6, 1e-6));
+  const auto before = arena.params().clone();
+  const auto optimizer = make_optimizer({.name = "novograd"}, arena);
+  optimizer->step(arena, {.lr = 0.1, .number = 1});
+  EXPECT_TRUE(torch::equal(arena.params(), before));
 }
 
 TEST(Optimizer, AnUnknownNameListsTheKnownOnes) {
@@ -152,8 +277,18 @@ TEST(Optimizer, AnUnknownNameListsTheKnownOnes) {
     FAIL() << "expected an error";
   } catch (const Error& error) {
     EXPECT_EQ(error.code(), ExitCode::kUsage);
-    EXPECT_NE(error.message().find("adam, adamw, sgd"), std::string::npos) << error.message();
+    EXPECT_NE(error.message().find("adam, adamw, radam"), std::string::npos) << error.message();
   }
+}
+
+TEST(Optimizer, EveryNameOfTheOptionsIsKnown) {
+  Toy toy;
+  const Arena arena(toy);
+  const auto fields = OptimOptions::fields();
+  for (const auto& name : std::get<0>(fields).range.choices) {
+    EXPECT_NO_THROW(make_optimizer({.name = name}, arena)) << name;
+  }
+  EXPECT_EQ(std::get<0>(fields).range.choices, kNames);
 }
 
 TEST(Clipping, BringsANormDownAndNeverUp) {

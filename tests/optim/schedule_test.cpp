@@ -5,6 +5,8 @@
 #include <cmath>
 #include <vector>
 
+#include "base/error.h"
+
 namespace stretto::optim {
 namespace {
 
@@ -59,6 +61,166 @@ TEST(Schedule, ConstantStaysAtThePeakAfterWarmUp) {
 TEST(Schedule, AFloorHoldsForInverseSquareRootToo) {
   expect_table({.name = "inverse_sqrt", .warmup_steps = 1, .warmup_init_lr = 0, .min_lr = 0.3}, 1.0,
                0, {{1, 1.0}, {4, 0.5}, {100, 0.3}});
+}
+
+TEST(Schedule, FixedIsAnotherNameOfConstant) {
+  expect_table({.name = "fixed", .warmup_steps = 2, .warmup_init_lr = 0}, 0.5, 0,
+               {{0, 0.0}, {1, 0.25}, {2, 0.5}, {1000, 0.5}});
+}
+
+TEST(Schedule, ConstantWarmUpJumpsToThePeak) {
+  expect_table({.name = "constant", .warmup_steps = 5, .warmup_init_lr = 0.1, .warmup = "constant"},
+               0.8, 0, {{0, 0.1}, {4, 0.1}, {5, 0.8}, {6, 0.8}});
+}
+
+TEST(Schedule, WarmUpStandsBeforeEveryShapeButNoam) {
+  for (const char* name : {"constant", "piecewise", "step", "exponential", "polynomial", "linear",
+                           "cosine", "cosine_restarts", "inverse_sqrt", "tri_stage", "plateau"}) {
+    expect_table({.name = name, .warmup_steps = 10, .warmup_init_lr = 0.1}, 1.1, 100,
+                 {{0, 0.1}, {3, 0.4}, {9, 1.0}, {10, 1.1}});
+  }
+}
+
+TEST(Schedule, PiecewiseMultipliesTheFirstRateAtEachBoundary) {
+  expect_table(
+      {.name = "piecewise",
+       .warmup_steps = 0,
+       .boundaries = {30, 60, 80},
+       .multipliers = {0.1, 0.01, 0.001}},
+      3.2, 0,
+      {{0, 3.2}, {29, 3.2}, {30, 0.32}, {59, 0.32}, {60, 0.032}, {80, 0.0032}, {900, 0.0032}});
+}
+
+TEST(Schedule, PiecewiseListsOfDifferentLengthsAreRefused) {
+  EXPECT_THROW(learning_rate({.name = "piecewise", .warmup_steps = 0, .boundaries = {3}}, 1, 0, 5),
+               Error);
+}
+
+TEST(Schedule, StepDropsOncePerPeriodAfterTheWarmUp) {
+  expect_table({.name = "step", .warmup_steps = 10, .decay_steps = 20, .decay_rate = 0.5}, 1.0, 0,
+               {{10, 1.0}, {29, 1.0}, {30, 0.5}, {49, 0.5}, {50, 0.25}});
+}
+
+TEST(Schedule, ExponentialFallsByItsRatePerPeriodFromItsBeginning) {
+  const ScheduleOptions smooth{.name = "exponential",
+                               .warmup_steps = 10,
+                               .warmup_init_lr = 1,
+                               .min_lr = 0.05,
+                               .begin_steps = 100,
+                               .decay_steps = 20,
+                               .decay_rate = 0.25};
+  expect_table(smooth, 1.0, 0,
+               {{50, 1.0}, {100, 1.0}, {110, 0.5}, {120, 0.25}, {140, 0.0625}, {200, 0.05}});
+  ScheduleOptions stairs = smooth;
+  stairs.staircase = true;
+  expect_table(stairs, 1.0, 0, {{100, 1.0}, {119, 1.0}, {120, 0.25}, {139, 0.25}, {140, 0.0625}});
+}
+
+TEST(Schedule, BeginStepsDelaysADecayThatEnds) {
+  expect_table({.name = "linear", .warmup_steps = 0, .begin_steps = 50}, 1.0, 100,
+               {{0, 1.0}, {50, 1.0}, {75, 0.5}, {100, 0.0}});
+}
+
+TEST(Schedule, CosineRestartsWithLongerPeriodsAndLowerPeaks) {
+  expect_table({.name = "cosine_restarts",
+                .warmup_steps = 10,
+                .warmup_init_lr = 0,
+                .min_lr = 0.2,
+                .period_steps = 100,
+                .period_growth = 2,
+                .period_shrink = 0.5},
+               1.0, 0,
+               {{5, 0.5},       // warm-up
+                {10, 1.0},      // first period: 100 updates
+                {60, 0.6},      // half way between 1 and 0.2
+                {110, 0.5},     // second: 200 updates, 0.5 to 0.1
+                {210, 0.3},     // its middle
+                {310, 0.25},    // third: 400 updates, 0.25 to 0.05
+                {510, 0.15}});  // its middle
+}
+
+TEST(Schedule, CosineRestartsOfEqualPeriods) {
+  expect_table({.name = "cosine_restarts",
+                .warmup_steps = 0,
+                .period_steps = 10,
+                .period_growth = 1,
+                .period_shrink = 0.1},
+               1.0, 0, {{0, 1.0}, {5, 0.5}, {10, 0.1}, {15, 0.05}, {20, 0.01}, {35, 0.0005}});
+}
+
+TEST(Schedule, NoamRisesAndFallsWithTheRootOfTheStep) {
+  const ScheduleOptions noam{.name = "noam", .warmup_steps = 16, .d_model = 64};
+  expect_table(noam, 2.0, 0,
+               {{0, 2.0 / 8 / 64}, {7, 2.0 / 8 * 8 / 64}, {15, 2.0 / 8 / 4}, {63, 2.0 / 8 / 8}});
+  ScheduleOptions capped = noam;
+  capped.max_lr = 0.05;
+  expect_table(capped, 2.0, 0, {{0, 2.0 / 8 / 64}, {15, 0.05}, {63, 2.0 / 8 / 8}});
+}
+
+TEST(Schedule, TriStageHoldsThePeakAndThenFallsExponentially) {
+  expect_table({.name = "tri_stage",
+                .warmup_steps = 10,
+                .warmup_init_lr = 0.01,
+                .hold_steps = 40,
+                .final_scale = 0.01},
+               1.0, 150,
+               {{0, 0.01}, {5, 0.505}, {10, 1.0}, {50, 1.0}, {100, 0.1}, {150, 0.01}, {400, 0.01}});
+}
+
+TEST(Schedule, PlateauFallsWithEachReduction) {
+  const ScheduleOptions plateau{
+      .name = "plateau", .warmup_steps = 4, .warmup_init_lr = 0, .min_lr = 1e-3};
+  const double expected[] = {1.0, 0.1, 0.01, 1e-3, 1e-3};
+  for (int64_t reductions = 0; reductions < 5; ++reductions) {
+    EXPECT_NEAR(learning_rate(plateau, 1.0, {.step = 100, .reductions = reductions}),
+                expected[reductions], 1e-12);
+  }
+  EXPECT_NEAR(learning_rate(plateau, 1.0, {.step = 1, .reductions = 3}), 0.25, 1e-12);
+}
+
+TEST(Plateau, CountsValidationsWithoutProgress) {
+  const ScheduleOptions schedule{.name = "plateau", .patience = 1, .threshold = 0.01};
+  struct Validation {
+    double loss;
+    int64_t reductions;
+  };
+  Plateau plateau;
+  for (const auto& [loss, reductions] :
+       std::vector<Validation>{{std::nan(""), 0},
+                               {5.0, 0},
+                               {4.0, 0},
+                               {3.99, 0},  // less than 1 %: forgiven
+                               {3.98, 1},  // not a second time
+                               {3.97, 1},
+                               {3.90, 1},  // progress
+                               {4.10, 1},
+                               {std::nan(""), 2},
+                               {4.00, 2},
+                               {4.00, 3}}) {
+    plateau = after_validation(schedule, plateau, loss);
+    EXPECT_EQ(plateau.reductions, reductions) << loss;
+  }
+  EXPECT_EQ(plateau.best, 3.90);
+}
+
+TEST(Plateau, NegativeLossesCanMakeProgress) {
+  Plateau plateau;
+  for (const double loss : {-1.0, -2.0, -3.0}) plateau = after_validation({}, plateau, loss);
+  EXPECT_EQ(plateau.reductions, 0);
+  EXPECT_EQ(plateau.best, -3.0);
+}
+
+TEST(Schedule, EveryNameOfTheOptionsIsKnownAndAnUnknownOneListsThem) {
+  const auto fields = ScheduleOptions::fields();
+  for (const auto& name : std::get<0>(fields).range.choices) {
+    EXPECT_GT(learning_rate({.name = name}, 1.0, 10000, 5000), 0) << name;
+  }
+  try {
+    learning_rate({.name = "noom"}, 1, 0, 0);
+    FAIL() << "expected an error";
+  } catch (const Error& error) {
+    EXPECT_NE(error.message().find("cosine_restarts"), std::string::npos) << error.message();
+  }
 }
 
 }  // namespace

@@ -1,0 +1,209 @@
+#include "optim/loss_scaler.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+#include <string_view>
+
+#include "base/error.h"
+#include "base/text.h"
+
+namespace stretto::optim {
+namespace {
+
+constexpr double kNoLimit = std::numeric_limits<double>::infinity();
+
+using State = std::map<std::string, double>;
+
+double at(const State& state, const std::string& name) {
+  const auto found = state.find(name);
+  if (found != state.end()) return found->second;
+  throw Error(ExitCode::kBadData, "the saved state of the loss scaler has no `" + name + "`",
+              "it was written with another train.loss_scale.name; keep that, or start a new run");
+}
+
+/// @param scale  at which it happened
+[[noreturn]] void stop_at_minimum(double scale, double least) {
+  throw Error(ExitCode::kNumeric,
+              "a gradient overflowed at the loss scale " + shortest(scale) +
+                  ", and no smaller one is allowed (smallest: " + shortest(least) +
+                  "): the loss is probably exploding",
+              "lower optim.lr or lengthen schedule.warmup_steps, set optim.clip_norm = 1.0, take "
+              "larger batches (train.update_freq, data.max_tokens), or train with "
+              "train.precision = \"mixed_bf16\" or \"fp32\", which have a wider range");
+}
+
+/// One scale for ever; 1 for "none".
+class StaticScaler : public LossScaler {
+ public:
+  explicit StaticScaler(double scale) : scale_(scale) {}
+  double scale() const override { return scale_; }
+  void update(const ScaledStep&) override {}
+  State state() const override { return {{"scale", scale_}}; }
+  void restore(const State& state) override { scale_ = at(state, "scale"); }
+
+ private:
+  double scale_;
+};
+
+/// "backoff" (OpenSeq2Seq) and "fairseq": divided by `factor` on overflow, multiplied by it
+/// whenever `window` attempts have passed since the last one. They differ in constants and in the
+/// floor: the one stays at its smallest scale for as long as nothing overflows there, the other
+/// never takes it.
+class DynamicScaler : public LossScaler {
+ public:
+  struct Limits {
+    double init, least, most, factor;
+    int64_t window;
+    bool floor_is_allowed;
+  };
+
+  explicit DynamicScaler(const Limits& limits) : limits_(limits), scale_(limits.init) {}
+
+  double scale() const override { return scale_; }
+
+  void update(const ScaledStep& step) override {
+    const double least = limits_.least;
+    if (step.overflow) {
+      const double smaller = scale_ / limits_.factor;
+      if (limits_.floor_is_allowed ? scale_ <= least : smaller <= least)
+        stop_at_minimum(scale_, least);
+      scale_ = std::max(smaller, least);
+      last_overflow_ = iteration_;
+    } else if ((iteration_ - last_overflow_) % limits_.window == 0) {
+      scale_ = std::min(scale_ * limits_.factor, limits_.most);
+    }
+    ++iteration_;
+  }
+
+  State state() const override {
+    return {{"scale", scale_},
+            {"iteration", static_cast<double>(iteration_)},
+            {"last_overflow", static_cast<double>(last_overflow_)}};
+  }
+  void restore(const State& state) override {
+    scale_ = at(state, "scale");
+    iteration_ = static_cast<int64_t>(at(state, "iteration"));
+    last_overflow_ = static_cast<int64_t>(at(state, "last_overflow"));
+  }
+
+ private:
+  Limits limits_;
+  double scale_;
+  int64_t iteration_ = 0;
+  int64_t last_overflow_ = -1;  // so that the first growth comes after `window` attempts
+};
+
+/// "logmax" (OpenSeq2Seq): x = log2 of the largest gradient, taken as normally distributed; the
+/// scale is the largest at which one update in a thousand overflows,
+///
+///     scale = 2^(16 - (m + 3.09 sigma)),   m = mean of x (decay 0.99),
+///     sigma^2 = mean of x^2 - (mean of x)^2 (decay 0.999), all corrected by 1 - decay^t,
+///
+/// since binary16 ends just under 2^16. An overflow counts as x = 16; upstream feeds 2^16 into this
+/// average of logarithms, which keeps the scale at its minimum for long. A gradient that is zero
+/// everywhere has no logarithm and says nothing: the averages stay.
+class LogMaxScaler : public LossScaler {
+ public:
+  LogMaxScaler(double init, double least, double most) : least_(least), most_(most), scale_(init) {}
+
+  double scale() const override { return scale_; }
+  bool wants_max_abs() const override { return true; }
+
+  void update(const ScaledStep& step) override {
+    const bool overflow = step.overflow || !std::isfinite(step.max_abs);
+    if (overflow && scale_ <= least_) stop_at_minimum(scale_, least_);
+    if (!overflow && step.max_abs <= 0) return;
+    const double x = overflow ? kLogMax : std::log2(step.max_abs);
+    count_ += 1;
+    mean_ = kBeta1 * mean_ + (1 - kBeta1) * x;
+    slow_mean_ = kBeta2 * slow_mean_ + (1 - kBeta2) * x;
+    slow_square_ = kBeta2 * slow_square_ + (1 - kBeta2) * x * x;
+    const double fast = 1 - std::pow(kBeta1, count_), slow = 1 - std::pow(kBeta2, count_);
+    const double m = mean_ / fast, s = slow_mean_ / slow, q = slow_square_ / slow;
+    const double cutoff = m + kDeviations * std::sqrt(std::max(0.0, q - s * s));
+    scale_ = std::clamp(std::exp2(kLogMax - cutoff), least_, most_);
+  }
+
+  State state() const override {
+    return {{"scale", scale_},
+            {"count", count_},
+            {"mean", mean_},
+            {"slow_mean", slow_mean_},
+            {"slow_square", slow_square_}};
+  }
+  void restore(const State& state) override {
+    scale_ = at(state, "scale");
+    count_ = at(state, "count");
+    mean_ = at(state, "mean");
+    slow_mean_ = at(state, "slow_mean");
+    slow_square_ = at(state, "slow_square");
+  }
+
+ private:
+  static constexpr double kLogMax = 16, kBeta1 = 0.99, kBeta2 = 0.999;
+  static constexpr double kDeviations = 3.09;  // one side of a normal distribution: 1 in 1000
+
+  double least_, most_, scale_;
+  double count_ = 0, mean_ = 0, slow_mean_ = 0, slow_square_ = 0;
+};
+
+/// The constants of a method where an option is 0.
+struct Defaults {
+  std::string_view name;
+  double init, least, most;
+  int64_t window;
+};
+
+constexpr int64_t kFairseqWindow = int64_t{1} << 14;
+
+constexpr std::array<Defaults, 5> kMethods{{
+    {"none", 1, 1, 1, 0},
+    {"static", 128, 0, kNoLimit, 0},
+    {"backoff", 16384, 1, 16384, 2000},
+    {"fairseq", 128, 1e-4, kNoLimit, kFairseqWindow},
+    {"logmax", 1, 1, 16384, 0},
+}};
+
+const Defaults& method_of(const std::string& name) {
+  std::string known;
+  for (const Defaults& method : kMethods) {
+    if (method.name == name) return method;
+    known += (known.empty() ? "" : ", ") + std::string(method.name);
+  }
+  throw Error(ExitCode::kUsage, "train.loss_scale.name: unknown method `" + name + "`",
+              "known: " + known);
+}
+
+double or_default(double value, double otherwise) {
+  return value > 0 ? value : otherwise;
+}
+
+}  // namespace
+
+std::unique_ptr<LossScaler> make_loss_scaler(const LossScaleOptions& options, int64_t update_freq) {
+  const Defaults& method = method_of(options.name);
+  if (method.name == "none") return std::make_unique<StaticScaler>(1.0);
+  const double least = or_default(options.min, method.least);
+  const double most = or_default(options.max, method.most);
+  if (least > most)
+    throw Error(ExitCode::kUsage,
+                "train.loss_scale: min " + shortest(least) + " is above max " + shortest(most),
+                "set train.loss_scale.min below train.loss_scale.max");
+  const double init = std::clamp(or_default(options.init, method.init), least, most);
+  if (method.name == "static") return std::make_unique<StaticScaler>(init);
+  if (method.name == "logmax") return std::make_unique<LogMaxScaler>(init, least, most);
+  const bool fairseq = method.name == "fairseq";
+  const int64_t shared = fairseq ? std::max<int64_t>(update_freq, 1) : 1;
+  const int64_t window =
+      options.window > 0 ? options.window : std::max<int64_t>(method.window / shared, 1);
+  return std::make_unique<DynamicScaler>(DynamicScaler::Limits{.init = init,
+                                                               .least = least,
+                                                               .most = most,
+                                                               .factor = options.factor,
+                                                               .window = window,
+                                                               .floor_is_allowed = !fairseq});
+}
+
+}  // namespace stretto::optim

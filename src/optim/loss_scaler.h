@@ -1,0 +1,41 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+
+#include "optim/precision_options.h"
+
+namespace stretto::optim {
+
+/// What a scaler learns from one attempt at an update.
+struct ScaledStep {
+  bool overflow = false;  ///< a gradient was not finite
+  /// Largest |gradient| divided by scale() and by nothing else (not by tokens), since that is what
+  /// backward holds in half precision; only logmax looks at it.
+  double max_abs = 0;
+};
+
+/// Keeps small gradients out of half precision's underflow: the loss is multiplied by `scale()`
+/// before backward, the gradients divided by it in the update. All ranks feed it the same values.
+class LossScaler {
+ public:
+  virtual ~LossScaler() = default;
+  virtual double scale() const = 0;
+  /// Whether update() wants `max_abs`, which costs a pass over the gradients.
+  virtual bool wants_max_abs() const { return false; }
+  /// After every attempt, skipped or not. Throws Error(kNumeric) that says what to try when a
+  /// gradient overflows at the smallest scale.
+  virtual void update(const ScaledStep& step) = 0;
+  /// Everything that a resumed run needs, by name.
+  virtual std::map<std::string, double> state() const = 0;
+  virtual void restore(const std::map<std::string, double>& state) = 0;
+};
+
+/// By `options.name` ("none" = scale 1 for ever, "static", "backoff", "fairseq", "logmax").
+///
+/// @param update_freq  micro-batches per update over all processes: fairseq's window is 2^14 / it
+std::unique_ptr<LossScaler> make_loss_scaler(const LossScaleOptions& options, int64_t update_freq);
+
+}  // namespace stretto::optim

@@ -1,0 +1,37 @@
+#pragma once
+
+#include <c10/core/Device.h>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "kernels/compute.h"
+#include "optim/loss_scaler.h"
+
+namespace stretto::optim {
+
+/// What `train.precision` means on a device.
+///
+/// The masters are the parameters themselves: they, gradients and optimizer state stay fp32 in the
+/// arena whatever the precision, and products round their operands on the way (while packing them
+/// on a CPU, by a cast on a GPU). So no second copy of the weights exists, a checkpoint does not
+/// depend on the precision, and weight decay and the update act on fp32 numbers without the loss
+/// scale.
+struct Precision {
+  kernels::Compute compute = kernels::Compute::kFp32;
+  std::string name;  ///< "fp32", "tf32", "mixed_bf16" or "mixed_fp16": what was chosen
+  std::string why;   ///< one sentence for the user's log
+};
+
+/// `option` is "auto", "fp32", "tf32", "mixed_bf16" or "mixed_fp16"; anything else throws
+/// Error(kUsage) that lists them. "auto" takes mixed_bf16 where the hardware is fast at it (a CPU
+/// by kernels::has_fast_bf16(), a GPU from compute capability 8.0) and fp32 elsewhere; "tf32" on a
+/// CPU is fp32.
+Precision choose_precision(const std::string& option, c10::Device device);
+
+/// make_loss_scaler() with "auto" resolved: fairseq for mixed_fp16, none for the others.
+std::unique_ptr<LossScaler> loss_scaler_for(const Precision& precision, LossScaleOptions options,
+                                            int64_t update_freq);
+
+}  // namespace stretto::optim

@@ -1,0 +1,45 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <tuple>
+
+#include "config/field.h"
+
+namespace stretto::optim {
+
+/// `[train.loss_scale]`: what the loss is multiplied by before backward, in half precision.
+struct LossScaleOptions {
+  std::string name = "auto";
+  double init = 0;
+  double min = 0;
+  double max = 0;
+  double factor = 2;
+  int64_t window = 0;
+
+  static auto fields() {
+    using namespace config;
+    using O = LossScaleOptions;
+    return std::tuple{
+        field(&O::name, "name",
+              "auto: fairseq for mixed_fp16, none else; static: init for ever; backoff "
+              "(OpenSeq2Seq): halve on overflow, double after window good updates; fairseq: the "
+              "same with fairseq's constants; logmax: from the distribution of largest gradients",
+              one_of({"auto", "none", "static", "backoff", "fairseq", "logmax"})),
+        field(&O::init, "init",
+              "first scale; 0 = of the method: static and fairseq 128, backoff 16384, logmax 1",
+              at_least(0)),
+        field(&O::min, "min", "smallest scale; 0 = of the method: fairseq 1e-4, the others 1",
+              at_least(0)),
+        field(&O::max, "max",
+              "largest scale; 0 = of the method: backoff and logmax 16384, else none", at_least(0)),
+        field(&O::factor, "factor", "of growth and shrinking (backoff, fairseq)", greater(1)),
+        field(&O::window, "window",
+              "good updates until the scale grows; 0 = of the method: backoff 2000, fairseq 2^14 / "
+              "train.update_freq",
+              at_least(0), {.unit = "updates"}),
+    };
+  }
+};
+
+}  // namespace stretto::optim

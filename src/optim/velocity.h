@@ -1,0 +1,40 @@
+#pragma once
+
+#include "kernels/step_numbers.h"
+#include "optim/groups.h"
+#include "optim/optimizer.h"
+
+namespace stretto::optim {
+
+/// The momentum of sgd, lars and larc, in the form that optim.momentum_form names. With a direction
+/// d (the gradient, decayed and scaled by whoever asks):
+///
+///     rate_outside   u = momentum u + d                        p = p - lr u
+///                    Nesterov:                                 p = p - lr (d + momentum u)
+///     rate_inside    u = momentum (lr / lr_before) u + lr d    p = p - u
+///                    Nesterov:                                 p = p - (lr d + momentum u)
+///
+/// The factor lr / lr_before is momentum correction (Goyal et al. 2017, arXiv:1706.02677, section
+/// 2.1): it acts whenever the rate changes, in warm-up too, and makes the second form equal to the
+/// first. It is 1 while the velocity is still zero: in the first update, and after a rate of 0.
+class Velocity {
+ public:
+  Velocity(const OptimOptions& options, const Layout& layout, const Arena& arena);
+
+  /// Begins an update; remembers its rate.
+  void set_rate(double lr);
+  /// Numbers of a run with d = grad g + decay p, whose rate is lr_scale times that of the update.
+  kernels::MomentumScalars numbers(double grad, double decay, double lr_scale) const;
+
+  torch::Tensor& values() { return velocity_; }
+  /// "velocity", and with rate_inside "last_rate": the rate as the sum of two fp32 numbers.
+  std::vector<StatePiece> state();
+
+ private:
+  const double momentum_;
+  const bool nesterov_, inside_;
+  double lr_ = 0, correction_ = 1;
+  torch::Tensor velocity_, last_rate_;
+};
+
+}  // namespace stretto::optim

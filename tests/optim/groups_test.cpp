@@ -1,0 +1,182 @@
+#include "optim/groups.h"
+
+#include <gtest/gtest.h>
+#include <torch/torch.h>
+
+#include "base/error.h"
+
+namespace stretto::optim {
+namespace {
+
+struct Part2 : torch::nn::Module {
+  explicit Part2(int64_t width) {
+    register_parameter("weight", torch::ones({width, 3}));
+    register_parameter("bias", torch::ones({width}));
+  }
+};
+
+/// decoder.embedding.{weight,bias}, decoder.output.{weight,bias}, encoder.{weight,bias}
+struct Model : torch::nn::Module {
+  Model() {
+    struct Decoder : torch::nn::Module {
+      Decoder() {
+        register_module("embedding", std::make_shared<Part2>(5));
+        register_module("output", std::make_shared<Part2>(4));
+      }
+    };
+    register_module("decoder", std::make_shared<Decoder>());
+    register_module("encoder", std::make_shared<Part2>(2));
+  }
+};
+
+GroupSettings settings_of(const OptimOptions& options, const std::string& name) {
+  Model model;
+  const Arena arena(model);
+  const auto settings = group_settings(options, arena);
+  for (size_t i = 0; i < settings.size(); ++i) {
+    if (arena.slots()[i].name == name) return settings[i];
+  }
+  ADD_FAILURE() << name;
+  return {};
+}
+
+std::string message_of(const OptimOptions& options) {
+  Model model;
+  const Arena arena(model);
+  try {
+    make_optimizer(options, arena);
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ExitCode::kUsage);
+    return error.message();
+  }
+  return "";
+}
+
+TEST(Glob, StarsStandForAnyCharactersAndQuestionMarksForOne) {
+  struct Case {
+    const char *pattern, *name;
+    bool expected;
+  };
+  for (const Case& c : {Case{"*", "", true},
+                        {"*", "a.b", true},
+                        {"a.*", "a.b.c", true},
+                        {"a.*", "a", false},
+                        {"*.bias", "x.y.bias", true},
+                        {"*.bias", "x.bias.y", false},
+                        {"*a*b*", "xxaxxbxx", true},
+                        {"*a*b*", "xxbxxaxx", false},
+                        {"*aab", "aaab", true},
+                        {"layer.?.weight", "layer.3.weight", true},
+                        {"layer.?.weight", "layer.12.weight", false},
+                        {"", "", true},
+                        {"", "a", false},
+                        {"a**", "a", true}}) {
+    EXPECT_EQ(matches(c.pattern, c.name), c.expected) << c.pattern << " and " << c.name;
+  }
+}
+
+TEST(Groups, BiasesAndNormsDoNotDecayByDefault) {
+  const OptimOptions options{.weight_decay = 0.1};
+  EXPECT_EQ(settings_of(options, "encoder.weight").weight_decay, 0.1);
+  EXPECT_FALSE(settings_of(options, "encoder.weight").exempt);
+  EXPECT_EQ(settings_of(options, "encoder.bias").weight_decay, 0);
+  EXPECT_TRUE(settings_of(options, "encoder.bias").exempt);
+}
+
+TEST(Groups, PatternsOfNoDecayReplaceTheDefault) {
+  const OptimOptions options{.weight_decay = 0.1, .no_decay = {"encoder.*", "*.embedding.weight"}};
+  EXPECT_EQ(settings_of(options, "encoder.weight").weight_decay, 0);
+  EXPECT_EQ(settings_of(options, "decoder.embedding.weight").weight_decay, 0);
+  EXPECT_EQ(settings_of(options, "decoder.output.weight").weight_decay, 0.1);
+  EXPECT_EQ(settings_of(options, "decoder.output.bias").weight_decay, 0.1);
+}
+
+TEST(Groups, NoneMakesEveryTensorDecay) {
+  const OptimOptions options{.weight_decay = 0.1, .no_decay = {"none"}};
+  EXPECT_EQ(settings_of(options, "encoder.bias").weight_decay, 0.1);
+}
+
+TEST(Groups, TheFirstMatchCountsAndStandsAboveNoDecay) {
+  const OptimOptions options{.weight_decay = 0.1,
+                             .groups = {"decoder.embedding.* lr_scale=0.1 weight_decay=0",
+                                        "decoder.*.bias weight_decay=0.5", "decoder.* lr_scale=2"}};
+  EXPECT_EQ(settings_of(options, "decoder.embedding.weight"),
+            (GroupSettings{.lr_scale = 0.1, .weight_decay = 0, .exempt = true}));
+  EXPECT_EQ(settings_of(options, "decoder.embedding.bias").lr_scale, 0.1);
+  EXPECT_EQ(settings_of(options, "decoder.output.bias"),
+            (GroupSettings{.lr_scale = 1, .weight_decay = 0.5, .exempt = false}));
+  EXPECT_EQ(settings_of(options, "decoder.output.weight"),
+            (GroupSettings{.lr_scale = 2, .weight_decay = 0.1, .exempt = false}));
+  EXPECT_EQ(settings_of(options, "encoder.weight").lr_scale, 1);
+}
+
+TEST(Groups, StepsUseTheRateAndDecayOfTheGroup) {
+  // Not larc, whose clipped ratio undoes the rate.
+  for (const std::string name : {"sgd", "adam", "adamw", "lamb", "adagrad", "rmsprop", "radam",
+                                 "novograd", "lars", "adafactor"}) {
+    Model model, plain;
+    Arena arena(model), reference(plain);
+    const auto scaled = make_optimizer({.name = name, .groups = {"encoder.* lr_scale=0.5"}}, arena);
+    const auto whole = make_optimizer({.name = name}, reference);
+    arena.grads().fill_(0.1);
+    reference.grads().fill_(0.1);
+    scaled->step(arena, {.lr = 0.02, .number = 1});
+    whole->step(reference, {.lr = 0.02, .number = 1});
+    for (const auto& slot : arena.slots()) {
+      const auto moved = [&](const Arena& one) {
+        return 1 - Arena::view(one.params(), slot).flatten()[0].item<double>();
+      };
+      const double share = slot.name.starts_with("encoder.") ? 0.5 : 1;
+      EXPECT_NEAR(moved(arena), share * moved(reference), 1e-6) << name << ", " << slot.name;
+      EXPECT_GT(moved(reference), 0) << name << ", " << slot.name;
+    }
+  }
+}
+
+TEST(Groups, EqualNeighboursAreOneStretch) {
+  Model model;
+  const Arena arena(model);
+  const Layout plain({.weight_decay = 0.1}, arena, {0, arena.size()});
+  EXPECT_EQ(plain.stretches().size(), 2U);  // matrices, then vectors
+  EXPECT_EQ(plain.stretches().back().end, arena.size());
+  EXPECT_EQ(plain.tensors().size(), 6U);
+  const Layout cut({.weight_decay = 0.1, .groups = {"decoder.output.weight lr_scale=2"}}, arena,
+                   {0, arena.size()});
+  EXPECT_EQ(cut.stretches().size(), 4U);
+}
+
+TEST(Groups, ASliceSeesTheTensorsInIt) {
+  Model model;
+  const Arena arena(model);
+  const auto& second = arena.slots()[1];
+  const Layout layout({}, arena, {second.offset + 2, second.offset + 5});
+  ASSERT_EQ(layout.tensors().size(), 1U);
+  EXPECT_EQ(layout.tensors()[0].slot, 1U);
+  EXPECT_EQ(layout.tensors()[0].begin, 0);
+  EXPECT_EQ(layout.tensors()[0].end, 3);
+  EXPECT_FALSE(layout.is_whole());
+}
+
+TEST(Groups, APatternThatMatchesNothingListsNearNames) {
+  const auto message = message_of({.groups = {"decoder.embeding.* lr_scale=0.1"}});
+  EXPECT_NE(message.find("optim.groups: `decoder.embeding.*` matches no parameter"),
+            std::string::npos)
+      << message;
+  EXPECT_NE(message.find("decoder.embedding.weight"), std::string::npos) << message;
+  const auto other = message_of({.no_decay = {"encoder.weigth"}});
+  EXPECT_NE(other.find("optim.no_decay: `encoder.weigth`"), std::string::npos) << other;
+  EXPECT_NE(other.find("near it: encoder.weight,"), std::string::npos) << other;
+}
+
+TEST(Groups, EntriesThatCannotBeReadAreNamed) {
+  for (const std::string entry :
+       {"", "decoder.*", "decoder.* lr=2", "decoder.* lr_scale", "decoder.* lr_scale=fast",
+        "decoder.* lr_scale=-1", "decoder.* weight_decay=", "decoder.* lr_scale=1x"}) {
+    const auto message = message_of({.groups = {entry}});
+    EXPECT_NE(message.find("optim.groups"), std::string::npos) << entry;
+    EXPECT_NE(message.find("`" + entry + "`"), std::string::npos) << message;
+  }
+}
+
+}  // namespace
+}  // namespace stretto::optim

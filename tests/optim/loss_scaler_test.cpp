@@ -1,0 +1,235 @@
+#include "optim/loss_scaler.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+
+namespace stretto::optim {
+namespace {
+
+LossScaleOptions named(const std::string& name) {
+  LossScaleOptions options;
+  options.name = name;
+  return options;
+}
+
+constexpr ScaledStep kGood{.overflow = false, .max_abs = 1};
+constexpr ScaledStep kOverflow{.overflow = true,
+                               .max_abs = std::numeric_limits<double>::infinity()};
+
+/// One letter an attempt: '.' good, 'o' overflow.
+void feed(LossScaler& scaler, const std::string& steps) {
+  for (const char step : steps) scaler.update(step == 'o' ? kOverflow : kGood);
+}
+
+struct Row {
+  std::string steps;  ///< attempts before the scale is looked at
+  double scale;
+};
+
+void expect_table(const LossScaleOptions& options, int64_t update_freq,
+                  const std::vector<Row>& table) {
+  const auto scaler = make_loss_scaler(options, update_freq);
+  std::string sofar;
+  for (const Row& row : table) {
+    feed(*scaler, row.steps);
+    sofar += row.steps;
+    EXPECT_EQ(scaler->scale(), row.scale) << options.name << " after " << sofar;
+  }
+}
+
+TEST(LossScaler, NoneAndStaticNeverChange) {
+  expect_table(named("none"), 1, {{"", 1}, {"..o.", 1}, {"oooo", 1}});
+  expect_table(named("static"), 1, {{"", 128}, {"..o.", 128}, {"oooo", 128}});
+  LossScaleOptions options = named("static");
+  options.init = 1000;
+  expect_table(options, 1, {{"", 1000}, {"o.", 1000}});
+}
+
+TEST(LossScaler, BackoffFollowsTheTable) {
+  LossScaleOptions options = named("backoff");
+  options.window = 4;
+  options.init = 256;
+  options.max = 1024;
+  expect_table(options, 1,
+               {{"", 256},
+                {"...", 256},
+                {".", 512},  // four attempts since the start
+                {"...", 512},
+                {"o", 256},  // instead of growing
+                {"...", 256},
+                {".", 512},  // four since the overflow
+                {"....", 1024},
+                {"....", 1024},  // not above max
+                {"oo", 256},
+                {"..o", 128},
+                {"....", 256}});
+}
+
+TEST(LossScaler, FairseqFollowsTheTable) {
+  LossScaleOptions options = named("fairseq");
+  options.window = 3;
+  expect_table(options, 1,
+               {{"", 128},
+                {"..", 128},
+                {".", 256},
+                {"...", 512},
+                {"o", 256},
+                {"..", 256},
+                {".", 512},
+                {"..o", 256},
+                {"o", 128},
+                {"...", 256}});
+}
+
+TEST(LossScaler, DefaultsAreTheConstantsOfTheOriginals) {
+  EXPECT_EQ(make_loss_scaler(named("backoff"), 1)->scale(), 16384);
+  EXPECT_EQ(make_loss_scaler(named("fairseq"), 1)->scale(), 128);
+  EXPECT_EQ(make_loss_scaler(named("logmax"), 1)->scale(), 1);
+  const std::string window(2000, '.');
+  expect_table(named("backoff"), 16,
+               {{"o", 8192}, {window.substr(1), 8192}, {".", 16384}, {window, 16384}});
+}
+
+TEST(LossScaler, TheWindowOfFairseqIsSharedByTheMicroBatchesOfAnUpdate) {
+  const std::string window((1 << 14) / 16, '.');
+  expect_table(named("fairseq"), 16, {{window.substr(1), 128}, {".", 256}, {window, 512}});
+  expect_table(named("fairseq"), 1 << 20, {{".", 256}, {".", 512}});  // at least one update
+}
+
+TEST(LossScaler, TheFactorIsOfGrowthAndShrinking) {
+  LossScaleOptions options = named("fairseq");
+  options.factor = 4;
+  options.window = 2;
+  expect_table(options, 1, {{"..", 512}, {"o", 128}, {"o", 32}});
+}
+
+void expect_stop(LossScaler& scaler) {
+  try {
+    scaler.update(kOverflow);
+    ADD_FAILURE() << "went on at scale " << scaler.scale();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ExitCode::kNumeric);
+    EXPECT_NE(error.advice().find("optim.lr"), std::string::npos) << error.advice();
+  }
+}
+
+TEST(LossScaler, AnOverflowAtTheSmallestScaleStops) {
+  const auto backoff = make_loss_scaler(named("backoff"), 1);
+  feed(*backoff, std::string(14, 'o'));
+  EXPECT_EQ(backoff->scale(), 1);
+  feed(*backoff, "...");  // fine while nothing overflows
+  expect_stop(*backoff);
+}
+
+TEST(LossScaler, FairseqStopsBeforeItsSmallestScale) {
+  const auto fairseq = make_loss_scaler(named("fairseq"), 1);
+  feed(*fairseq, std::string(20, 'o'));
+  EXPECT_EQ(fairseq->scale(), 128 / std::exp2(20.0));  // 1.2e-4; the next would be below 1e-4
+  expect_stop(*fairseq);
+}
+
+TEST(LossScaler, LogMaxStopsAtTheSmallestScale) {
+  const auto logmax = make_loss_scaler(named("logmax"), 1);
+  logmax->update({.max_abs = std::exp2(20.0)});
+  EXPECT_EQ(logmax->scale(), 1);
+  expect_stop(*logmax);
+}
+
+/// The formula of the header with plain sums instead of running averages.
+double logmax_scale(const std::vector<double>& logs) {
+  double m = 0, s = 0, q = 0, m_weight = 0, s_weight = 0;
+  for (size_t i = 0; i < logs.size(); ++i) {
+    const double age = static_cast<double>(logs.size() - 1 - i);
+    m += std::pow(0.99, age) * logs[i];
+    m_weight += std::pow(0.99, age);
+    s += std::pow(0.999, age) * logs[i];
+    q += std::pow(0.999, age) * logs[i] * logs[i];
+    s_weight += std::pow(0.999, age);
+  }
+  s /= s_weight;
+  const double sigma = std::sqrt(std::max(0.0, q / s_weight - s * s));
+  return std::clamp(std::exp2(16 - (m / m_weight + 3.09 * sigma)), 1.0, 16384.0);
+}
+
+TEST(LossScaler, LogMaxFollowsItsFormula) {
+  const auto scaler = make_loss_scaler(named("logmax"), 1);
+  EXPECT_TRUE(scaler->wants_max_abs());
+  std::vector<double> logs;
+  for (const double x : {5.0, 5.0, 7.0, 4.0, 6.5, 6.0, 16.0, 5.0, 5.5, -3.0, -2.0}) {
+    logs.push_back(x);
+    // 16 stands for what was not finite.
+    scaler->update(x == 16.0 ? kOverflow : ScaledStep{.max_abs = std::exp2(x)});
+    EXPECT_NEAR(scaler->scale(), logmax_scale(logs), 1e-9 * scaler->scale()) << logs.size();
+  }
+}
+
+TEST(LossScaler, LogMaxTableOverSteps) {
+  const auto scaler = make_loss_scaler(named("logmax"), 1);
+  scaler->update({.max_abs = 16});  // 2^4, no spread yet: 2^(16 - 4)
+  EXPECT_DOUBLE_EQ(scaler->scale(), 4096);
+  scaler->update({.max_abs = 16});
+  EXPECT_NEAR(scaler->scale(), 4096, 1e-6 * 4096);
+  scaler->update({.max_abs = 0});  // says nothing
+  EXPECT_NEAR(scaler->scale(), 4096, 1e-6 * 4096);
+  scaler->update(kOverflow);  // mean 8.02, sigma 5.66 of (4, 4, 16): the cutoff is above 16
+  EXPECT_EQ(scaler->scale(), 1);
+  for (int i = 0; i < 400; ++i) scaler->update({.max_abs = 16});
+  EXPECT_GT(scaler->scale(), 500);  // one overflow is forgotten
+  EXPECT_LT(scaler->scale(), 4096);
+}
+
+TEST(LossScaler, LogMaxSurvivesGradientsThatAreZeroFromTheStart) {
+  const auto scaler = make_loss_scaler(named("logmax"), 1);
+  for (int i = 0; i < 3; ++i) scaler->update({.max_abs = 0});
+  EXPECT_EQ(scaler->scale(), 1);
+  scaler->update({.max_abs = 4});
+  EXPECT_DOUBLE_EQ(scaler->scale(), 16384);
+}
+
+TEST(LossScaler, ARestoredScalerGoesOnAsTheOneThatWasSaved) {
+  const std::string steps = "...o..o.........o....";
+  for (const char* name : {"none", "static", "backoff", "fairseq", "logmax"}) {
+    LossScaleOptions options = named(name);
+    options.window = 3;
+    for (size_t cut = 0; cut <= steps.size(); ++cut) {
+      const auto whole = make_loss_scaler(options, 1), second = make_loss_scaler(options, 1);
+      const auto update = [&](LossScaler& scaler, size_t i) {
+        scaler.update(steps[i] == 'o' && scaler.scale() > 1
+                          ? kOverflow
+                          : ScaledStep{.max_abs = 0.01 * static_cast<double>(i * i % 7 + 1)});
+      };
+      for (size_t i = 0; i < cut; ++i) update(*whole, i);
+      second->restore(whole->state());
+      EXPECT_EQ(second->state(), whole->state());
+      for (size_t i = cut; i < steps.size(); ++i) {
+        update(*whole, i);
+        update(*second, i);
+        ASSERT_EQ(second->scale(), whole->scale()) << name << " cut at " << cut << ", step " << i;
+      }
+      EXPECT_EQ(second->state(), whole->state());
+    }
+  }
+}
+
+TEST(LossScaler, AStateOfAnotherMethodIsRefused) {
+  const auto state = make_loss_scaler(named("static"), 1)->state();
+  for (const char* name : {"fairseq", "logmax"})
+    EXPECT_THROW(make_loss_scaler(named(name), 1)->restore(state), Error) << name;
+}
+
+TEST(LossScaler, WrongOptionsAreRefused) {
+  EXPECT_THROW(make_loss_scaler(named("dynamic"), 1), Error);
+  LossScaleOptions options = named("backoff");
+  options.min = 64;
+  options.max = 32;
+  EXPECT_THROW(make_loss_scaler(options, 1), Error);
+}
+
+}  // namespace
+}  // namespace stretto::optim

@@ -1,0 +1,65 @@
+#include "optim/precision.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+
+namespace stretto::optim {
+namespace {
+
+using kernels::Compute;
+
+TEST(Precision, NamesOnACpu) {
+  struct Row {
+    std::string option, name;
+    Compute compute;
+  };
+  const bool fast = kernels::has_fast_bf16();
+  for (const auto& [option, name, compute] :
+       {Row{"fp32", "fp32", Compute::kFp32}, Row{"tf32", "fp32", Compute::kFp32},
+        Row{"mixed_bf16", "mixed_bf16", Compute::kBf16},
+        Row{"mixed_fp16", "mixed_fp16", Compute::kFp16},
+        Row{"auto", fast ? "mixed_bf16" : "fp32", fast ? Compute::kBf16 : Compute::kFp32}}) {
+    const Precision got = choose_precision(option, c10::kCPU);
+    EXPECT_EQ(got.name, name) << option;
+    EXPECT_EQ(got.compute, compute) << option;
+    EXPECT_FALSE(got.why.empty()) << option;
+  }
+}
+
+TEST(Precision, SaysWhatAUserMustKnow) {
+  EXPECT_NE(choose_precision("tf32", c10::kCPU).why.find("on a CPU it is fp32"), std::string::npos);
+  EXPECT_NE(choose_precision("mixed_fp16", c10::kCPU).why.find("not faster"), std::string::npos);
+  const std::string automatic = choose_precision("auto", c10::kCPU).why;
+  EXPECT_NE(automatic.find(kernels::has_fast_bf16() ? "AVX512_BF16" : "not faster"),
+            std::string::npos)
+      << automatic;
+}
+
+TEST(Precision, AnUnknownNameListsTheKnown) {
+  try {
+    choose_precision("fp8", c10::kCPU);
+    ADD_FAILURE();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ExitCode::kUsage);
+    EXPECT_NE(error.advice().find("mixed_bf16"), std::string::npos);
+  }
+}
+
+TEST(Precision, AutomaticLossScaling) {
+  const auto scale_of = [](const std::string& precision, const std::string& name) {
+    LossScaleOptions options;
+    options.name = name;
+    return loss_scaler_for(choose_precision(precision, c10::kCPU), options, 1)->scale();
+  };
+  EXPECT_EQ(scale_of("mixed_fp16", "auto"), 128);  // fairseq
+  for (const char* precision : {"fp32", "tf32", "mixed_bf16"})
+    EXPECT_EQ(scale_of(precision, "auto"), 1) << precision;
+  EXPECT_EQ(scale_of("mixed_bf16", "backoff"), 16384);  // who asks gets it
+}
+
+}  // namespace
+}  // namespace stretto::optim
