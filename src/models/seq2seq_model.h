@@ -3,6 +3,7 @@
 #include <torch/nn/module.h>
 
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <vector>
 
@@ -35,6 +36,9 @@ class Seq2SeqModel : public torch::nn::Module {
   /// @param lanes_per_src  beam size
   virtual std::unique_ptr<decoding::StepModel> start(const data::PackedTokens& src,
                                                      int64_t lanes_per_src) = 0;
+
+  /// Longest output, in tokens with end-of-sentence, that the model has positions for.
+  virtual int64_t max_target_length() const { return std::numeric_limits<int64_t>::max(); }
 
   /// Mean over heads of the cross-attention of one decoder layer (-1 = last), teacher-forced:
   /// for each pair a [target length, source length] matrix.

@@ -152,12 +152,13 @@ at::Tensor DecoderImpl::forward(const nn::PackedRows& tgt, const at::Tensor& mem
       const at::Tensor q = layer.cross_attention->q->forward(h);
       const at::Tensor kv = layer.cross_attention->kv->forward(memory);
       if (observe) observe(static_cast<int64_t>(i), q, kv);
-      return layer.cross_attention->out->forward(
+      const at::Tensor attended =
           kernels::cross_attention(q, kv,
                                    {.query_offsets = tgt.offsets,
                                     .key_offsets = src.offsets,
                                     .num_heads = options.decoder.num_heads,
-                                    .dropout = drops.at(p, LayerDropout::kCrossWeights)}));
+                                    .dropout = drops.at(p, LayerDropout::kCrossWeights)});
+      return layer.cross_attention->out->forward(nn::watch(*layer.cross_attention, attended));
     };
     x = layer.forward(x, {.self = self, .cross = cross}, drops);
   }
@@ -206,6 +207,11 @@ std::unique_ptr<decoding::StepModel> Transformer::start(const data::PackedTokens
                                                         int64_t lanes_per_src) {
   auto self = std::dynamic_pointer_cast<Transformer>(shared_from_this());
   return std::make_unique<TransformerStepModel>(std::move(self), src, lanes_per_src);
+}
+
+int64_t Transformer::max_target_length() const {
+  return options_.positions == "learned" ? options_.max_positions
+                                         : Seq2SeqModel::max_target_length();
 }
 
 std::vector<torch::Tensor> Transformer::alignments(const data::Batch& batch, int64_t layer) {

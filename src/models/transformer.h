@@ -11,6 +11,7 @@
 #include "nn/embedding.h"
 #include "nn/feed_forward.h"
 #include "nn/norm.h"
+#include "nn/watch.h"
 
 /// The encoder-decoder Transformer of "Attention Is All You Need" (Vaswani et al. 2017,
 /// arXiv:1706.03762), with fairseq's choices (Ott et al. 2018, arXiv:1806.00187).
@@ -37,7 +38,9 @@ class ResidualImpl : public torch::nn::Module {
 
   template <class Part>
   at::Tensor forward(const at::Tensor& x, const kernels::Dropout& dropout, Part part) const {
-    if (pre_norm_) return kernels::dropout_add(part(norm->forward(x)), x, dropout);
+    if (pre_norm_) {
+      return nn::watch(*this, kernels::dropout_add(part(norm->forward(x)), x, dropout));
+    }
     return norm->forward(kernels::dropout_add(part(x), x, dropout));
   }
 
@@ -136,6 +139,7 @@ class Transformer : public Seq2SeqModel {
   LossOutput loss(const data::Batch& batch, const ForwardContext& context) override;
   std::unique_ptr<decoding::StepModel> start(const data::PackedTokens& src,
                                              int64_t lanes_per_src) override;
+  int64_t max_target_length() const override;  ///< model.max_positions where they are learned
   std::vector<torch::Tensor> alignments(const data::Batch& batch, int64_t layer) override;
 
   const TransformerOptions& options() const { return options_; }

@@ -2,6 +2,8 @@
 
 #include <numbers>
 
+#include "nn/watch.h"
+
 namespace stretto::nn {
 namespace {
 
@@ -26,11 +28,12 @@ at::Tensor SelfAttentionImpl::project(const at::Tensor& x, const at::Tensor& pos
 
 at::Tensor SelfAttentionImpl::forward(const at::Tensor& x, const PackedRows& rows, bool causal,
                                       const kernels::Dropout& dropout) const {
-  return out->forward(
+  const at::Tensor attended =
       kernels::self_attention(project(x, rows.positions), {.offsets = rows.offsets,
                                                            .num_heads = options.num_heads,
                                                            .causal = causal,
-                                                           .dropout = dropout}));
+                                                           .dropout = dropout});
+  return out->forward(watch(*this, attended));
 }
 
 CrossAttentionImpl::CrossAttentionImpl(const Init& init, const AttentionOptions& options) {
@@ -44,7 +47,9 @@ CrossAttentionImpl::CrossAttentionImpl(const Init& init, const AttentionOptions&
 
 at::Tensor CrossAttentionImpl::forward(const at::Tensor& x, const at::Tensor& memory,
                                        const kernels::CrossAttention& attention) const {
-  return out->forward(kernels::cross_attention(q->forward(x), kv->forward(memory), attention));
+  const at::Tensor attended =
+      kernels::cross_attention(q->forward(x), kv->forward(memory), attention);
+  return out->forward(watch(*this, attended));
 }
 
 }  // namespace stretto::nn

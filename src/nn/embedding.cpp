@@ -11,6 +11,7 @@
 
 #include "base/error.h"
 #include "kernels/kernels.h"
+#include "nn/watch.h"
 
 namespace stretto::nn {
 namespace {
@@ -36,7 +37,8 @@ EmbeddingImpl::EmbeddingImpl(const Init& init, int64_t rows, int64_t d_model, in
 }
 
 at::Tensor EmbeddingImpl::forward(const at::Tensor& ids, const at::Tensor& position) const {
-  return kernels::embed(weight, ids, std::sqrt(static_cast<double>(weight.size(1))), position);
+  const double scale = std::sqrt(static_cast<double>(weight.size(1)));
+  return watch(*this, kernels::embed(weight, ids, scale, position));
 }
 
 at::Tensor Sinusoids::rows(const at::Tensor& positions, int64_t length, const at::Tensor& like) {
@@ -69,7 +71,7 @@ at::Tensor PositionsImpl::forward(const at::Tensor& positions, int64_t length,
                     std::to_string(weight.size(0)) + " learned positions of the model",
                 "filter or cut longer lines, or train with a larger model.max_positions");
   }
-  return kernels::embed(weight, positions, 1.0, {});
+  return watch(*this, kernels::embed(weight, positions, 1.0, {}));
 }
 
 }  // namespace stretto::nn

@@ -1,5 +1,7 @@
 #include "nn/feed_forward.h"
 
+#include "nn/watch.h"
+
 namespace stretto::nn {
 
 FeedForwardImpl::FeedForwardImpl(const Init& init, int64_t d_model, int64_t ffn_dim,
@@ -15,11 +17,11 @@ FeedForwardImpl::FeedForwardImpl(const Init& init, int64_t d_model, int64_t ffn_
 
 at::Tensor FeedForwardImpl::forward(const at::Tensor& x, const kernels::Dropout& dropout) const {
   // The bias of `up` joins the activation in one pass over [N, F].
-  const at::Tensor inner = kernels::linear(x, up->weight);
+  const at::Tensor inner = watch(*up, kernels::linear(x, up->weight));
   const at::Tensor active =
       gated_ ? kernels::swiglu_dropout(inner, dropout)
              : kernels::bias_activation_dropout(inner, up->bias, activation_, dropout);
-  return down->forward(active);
+  return down->forward(watch(*this, active));
 }
 
 }  // namespace stretto::nn

@@ -1,6 +1,7 @@
 #include "nn/linear.h"
 
 #include "kernels/kernels.h"
+#include "nn/watch.h"
 
 namespace stretto::nn {
 
@@ -11,7 +12,7 @@ LinearImpl::LinearImpl(const Init& init, int64_t in, int64_t out, const LinearOp
 }
 
 at::Tensor LinearImpl::forward(const at::Tensor& x) const {
-  return kernels::linear(x, weight, bias);
+  return watch(*this, kernels::linear(x, weight, bias));
 }
 
 }  // namespace stretto::nn

@@ -1,6 +1,7 @@
 #include "nn/norm.h"
 
 #include "kernels/kernels.h"
+#include "nn/watch.h"
 
 namespace stretto::nn {
 
@@ -10,7 +11,7 @@ LayerNormImpl::LayerNormImpl(const Init& init, int64_t d_model) {
 }
 
 at::Tensor LayerNormImpl::forward(const at::Tensor& x) const {
-  return kernels::layer_norm(x, weight, bias);
+  return watch(*this, kernels::layer_norm(x, weight, bias));
 }
 
 }  // namespace stretto::nn

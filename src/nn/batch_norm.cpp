@@ -1,0 +1,189 @@
+#include "nn/batch_norm.h"
+
+#include <ATen/ATen.h>
+#include <torch/csrc/autograd/custom_function.h>
+#include <torch/custom_class.h>
+
+#include <tuple>
+#include <vector>
+
+#include "base/error.h"
+#include "nn/watch.h"
+
+namespace stretto::nn {
+namespace {
+
+using torch::autograd::AutogradContext;
+using torch::autograd::variable_list;
+
+/// All dimensions but the channels'.
+std::vector<int64_t> other_dims(const at::Tensor& x) {
+  std::vector<int64_t> dims = {0};
+  for (int64_t dim = 2; dim < x.dim(); ++dim) dims.push_back(dim);
+  return dims;
+}
+
+/// [C] as [1, C, 1…], to stand beside x.
+at::Tensor beside(const at::Tensor& per_channel, const at::Tensor& x) {
+  std::vector<int64_t> shape(static_cast<size_t>(x.dim()), 1);
+  shape[1] = x.size(1);
+  return per_channel.view(shape);
+}
+
+/// Values of one channel in this process's batch.
+int64_t values_per_channel(const at::Tensor& x) {
+  return x.size(1) == 0 ? 0 : x.numel() / x.size(1);
+}
+
+void require_variance(double values) {
+  if (values > 1) return;
+  throw Error(ExitCode::kBadData,
+              "batch norm: a batch with a single value in each channel has no variance",
+              "make micro-batches larger (data.max_tokens), or synchronise the statistics over "
+              "processes");
+}
+
+/// Sums over ranks of a flat tensor, in double.
+at::Tensor summed(const at::Tensor& values, const SumOverRanks& sum) {
+  at::Tensor numbers = values.to(at::kCPU, at::kDouble).contiguous().clone();
+  sum({numbers.data_ptr<double>(), static_cast<size_t>(numbers.numel())});
+  return numbers;
+}
+
+struct Statistics {
+  at::Tensor mean, var;  ///< [C], double, on the CPU; the variance biased
+  double count = 0;      ///< values per channel
+};
+
+/// Each rank's mean and variance are taken in the dtype of x by the library's stable algorithm;
+/// only their combination is a difference of squares, and that is in double.
+Statistics statistics_over_ranks(const at::Tensor& x, const SumOverRanks& sum) {
+  const int64_t channels = x.size(1), local = values_per_channel(x);
+  const auto wide = at::TensorOptions().dtype(at::kDouble);
+  at::Tensor sums = at::zeros({channels}, wide), squares = at::zeros({channels}, wide);
+  if (local > 0) {
+    const auto [var, mean] = at::var_mean(x, other_dims(x), /*correction=*/0);
+    const at::Tensor centre = mean.to(at::kCPU, at::kDouble);
+    sums = centre * local;
+    squares = (var.to(at::kCPU, at::kDouble) + centre * centre) * local;
+  }
+  const at::Tensor count = at::full({1}, static_cast<double>(local), wide);
+  const at::Tensor all = summed(at::cat({sums, squares, count}), sum);
+  Statistics result;
+  result.count = all[2 * channels].item<double>();
+  require_variance(result.count);
+  result.mean = all.narrow(0, 0, channels) / result.count;
+  const at::Tensor mean_square = all.narrow(0, channels, channels) / result.count;
+  result.var = (mean_square - result.mean * result.mean).clamp_min(0);
+  return result;
+}
+
+/// So that a function can wait in an autograd context.
+struct KeptFunction : torch::CustomClassHolder {
+  explicit KeptFunction(SumOverRanks sum) : sum_over_ranks(std::move(sum)) {}
+  SumOverRanks sum_over_ranks;
+};
+
+/// y = (x - mean) * scale * gamma + beta with scale = 1 / sqrt(var + epsilon), and the gradient of
+/// x through mean and var too, which are functions of every rank's x:
+///
+///     dx = gamma * scale * (dy - sum(dy) / n - xhat * sum(dy * xhat) / n)     sums over ranks
+///
+/// The gradients of gamma and beta are this rank's part; the gradient reducer adds them up.
+struct SynchronisedNode : torch::autograd::Function<SynchronisedNode> {
+  static at::Tensor forward(AutogradContext* ctx, const at::Tensor& x, const at::Tensor& weight,
+                            const at::Tensor& bias, const Statistics& statistics, double epsilon,
+                            const SumOverRanks& sum) {
+    const at::Tensor mean = statistics.mean.to(x.device(), x.scalar_type());
+    const at::Tensor scale = (statistics.var + epsilon).rsqrt().to(x.device(), x.scalar_type());
+    ctx->save_for_backward({x, weight, mean, scale});
+    ctx->saved_data["count"] = statistics.count;
+    ctx->saved_data["sum"] = c10::IValue::make_capsule(c10::make_intrusive<KeptFunction>(sum));
+    return (x - beside(mean, x)) * beside(scale * weight, x) + beside(bias, x);
+  }
+  static variable_list backward(AutogradContext* ctx, const variable_list& grads) {
+    const auto saved = ctx->get_saved_variables();
+    const at::Tensor &x = saved[0], &weight = saved[1], &mean = saved[2], &scale = saved[3];
+    const at::Tensor& dy = grads[0];
+    const at::Tensor normal = (x - beside(mean, x)) * beside(scale, x);
+    const at::Tensor dbias = dy.sum(other_dims(x)), dweight = (dy * normal).sum(other_dims(x));
+    const auto kept = ctx->saved_data["sum"].toCapsule();
+    const auto& sum = static_cast<const KeptFunction&>(*kept).sum_over_ranks;
+    const at::Tensor means =
+        (summed(at::cat({dbias, dweight}), sum) / ctx->saved_data["count"].toDouble())
+            .to(x.device(), x.scalar_type());
+    const at::Tensor mean_dy = beside(means.narrow(0, 0, x.size(1)), x);
+    const at::Tensor mean_dy_normal = beside(means.narrow(0, x.size(1), x.size(1)), x);
+    const at::Tensor dx = (dy - mean_dy - normal * mean_dy_normal) * beside(scale * weight, x);
+    return {dx, dweight, dbias, {}, {}, {}};
+  }
+};
+
+}  // namespace
+
+BatchNormImpl::BatchNormImpl(const Init& init, int64_t channels, const BatchNormOptions& options)
+    : options_(options) {
+  weight = register_parameter("weight", init.constant(channels, options.zero_gamma ? 0.0 : 1.0));
+  bias = register_parameter("bias", init.constant(channels, 0.0));
+  running_mean = register_buffer("running_mean", init.constant(channels, 0.0));
+  running_var = register_buffer("running_var", init.constant(channels, 1.0));
+}
+
+at::Tensor BatchNormImpl::forward(const at::Tensor& x) {
+  TORCH_CHECK(x.dim() >= 2 && x.size(1) == weight.size(0), "[batch_norm] x must be [N, ",
+              weight.size(0), "] or [N, ", weight.size(0), ", T...], got ", x.sizes());
+  // A mean over thousands of values does not fit into eight bits of mantissa.
+  const bool narrow = x.scalar_type() == at::kHalf || x.scalar_type() == at::kBFloat16;
+  const at::Tensor wide = narrow ? x.to(at::kFloat) : x;
+  const at::Tensor y = is_training() && sum_over_ranks_ ? normalise_over_ranks(wide)
+                                                        : normalise(wide, is_training());
+  return watch(*this, narrow ? y.to(x.scalar_type()) : y);
+}
+
+at::Tensor BatchNormImpl::normalise(const at::Tensor& x, bool training) {
+  const int64_t values = values_per_channel(x);
+  const bool from_batch = training && values > 0;  // without rows there is nothing to learn from
+  if (from_batch) require_variance(static_cast<double>(values));
+  const auto dtype = x.scalar_type();
+  const at::Tensor mean = running_mean.to(dtype), var = running_var.to(dtype);
+  const at::Tensor y =
+      at::batch_norm(x, weight.to(dtype), bias.to(dtype), mean, var, from_batch, options_.momentum,
+                     options_.epsilon, at::globalContext().userEnabledCuDNN());
+  if (from_batch && !mean.is_same(running_mean)) {
+    running_mean.copy_(mean);
+    running_var.copy_(var);
+  }
+  return y;
+}
+
+at::Tensor BatchNormImpl::normalise_over_ranks(const at::Tensor& x) {
+  Statistics statistics;
+  {
+    const at::NoGradGuard no_grad;
+    statistics = statistics_over_ranks(x, sum_over_ranks_);
+    const double n = statistics.count;
+    const auto move = [&](at::Tensor& running, const at::Tensor& batch) {
+      running.mul_(1 - options_.momentum)
+          .add_(batch.to(running.device(), running.scalar_type()), options_.momentum);
+    };
+    move(running_mean, statistics.mean);
+    move(running_var, statistics.var * (n / (n - 1)));
+  }
+  return SynchronisedNode::apply(x, weight.to(x.scalar_type()), bias.to(x.scalar_type()),
+                                 statistics, options_.epsilon, sum_over_ranks_);
+}
+
+int64_t synchronise_batch_norms(torch::nn::Module& model, const SumOverRanks& sum) {
+  int64_t found = 0;
+  const auto visit = [&](torch::nn::Module& module) {
+    auto* norm = module.as<BatchNormImpl>();
+    if (norm == nullptr) return;
+    norm->synchronise(sum);
+    ++found;
+  };
+  visit(model);  // by itself, as it need not be owned by a shared_ptr
+  for (const auto& module : model.modules(/*include_self=*/false)) visit(*module);
+  return found;
+}
+
+}  // namespace stretto::nn

@@ -1,0 +1,67 @@
+#include "nn/watch.h"
+
+#include <c10/util/Exception.h>
+
+#include <mutex>
+#include <unordered_map>
+
+namespace stretto::nn {
+
+struct WatchScope::State {
+  Watcher watcher;
+  std::unordered_map<const torch::nn::Module*, std::string> paths;
+  std::mutex mutex;  // backward on CUDA runs on other threads
+
+  std::string path_of(const torch::nn::Module& module) const {
+    const auto found = paths.find(&module);
+    return found != paths.end() ? found->second : module.name();
+  }
+  void tell(const std::string& module, bool backward, const at::Tensor& values) {
+    const std::scoped_lock lock(mutex);
+    watcher({module, backward, values});
+  }
+};
+
+namespace {
+
+thread_local const std::shared_ptr<WatchScope::State>* watching = nullptr;
+
+// Out of line, so that what nobody watches stays a test of a pointer.
+void tell(const torch::nn::Module& module, const at::Tensor& output) {
+  const auto& state = *watching;
+  const std::string path = state->path_of(module);
+  state->tell(path, false, output);
+  if (!output.requires_grad()) return;
+  // The recorded graph may outlive the scope; then its hooks find nobody.
+  const std::weak_ptr<WatchScope::State> weak = state;
+  output.register_hook([weak, path](const at::Tensor& gradient) {
+    if (const auto alive = weak.lock(); alive && gradient.defined()) {
+      alive->tell(path, true, gradient);
+    }
+  });
+}
+
+}  // namespace
+
+WatchScope::WatchScope(torch::nn::Module& model, Watcher watcher)
+    : state_(std::make_shared<State>()) {
+  TORCH_CHECK(watching == nullptr, "[watch] a WatchScope is open on this thread already");
+  state_->watcher = std::move(watcher);
+  // Without the model itself, which need not be owned by a shared_ptr.
+  state_->paths[&model] = "model";
+  for (const auto& item : model.named_modules("", /*include_self=*/false)) {
+    state_->paths.emplace(item.value().get(), item.key());
+  }
+  watching = &state_;
+}
+
+WatchScope::~WatchScope() {
+  watching = nullptr;
+}
+
+at::Tensor watch(const torch::nn::Module& module, at::Tensor output) {
+  if (watching != nullptr && output.defined()) tell(module, output);
+  return output;
+}
+
+}  // namespace stretto::nn
