@@ -18,6 +18,15 @@ void append(const PackedTokens& part, PackedTokens& whole) {
   }
 }
 
+PackedTokens cut(const PackedTokens& whole, int64_t begin, int64_t end) {
+  const auto first = static_cast<size_t>(begin), last = static_cast<size_t>(end);
+  const int32_t base = whole.offsets[first];
+  PackedTokens piece;
+  piece.ids.assign(whole.ids.begin() + base, whole.ids.begin() + whole.offsets[last]);
+  for (size_t i = first + 1; i <= last; ++i) piece.offsets.push_back(whole.offsets[i] - base);
+  return piece;
+}
+
 }  // namespace
 
 int64_t PackedTokens::max_length() const {
@@ -34,6 +43,12 @@ Batch concatenate(const std::vector<Batch>& parts) {
     append(part.tgt, whole.tgt);
   }
   return whole;
+}
+
+Batch part(const Batch& batch, int64_t begin, int64_t end) {
+  return {.sample_ids = {batch.sample_ids.begin() + begin, batch.sample_ids.begin() + end},
+          .src = cut(batch.src, begin, end),
+          .tgt = cut(batch.tgt, begin, end)};
 }
 
 }  // namespace stretto::data

@@ -32,4 +32,7 @@ struct Batch {
 /// Micro-batches one after the other as one batch; what accumulation must be equal to.
 Batch concatenate(const std::vector<Batch>& parts);
 
+/// Sequences [begin, end) of a batch.
+Batch part(const Batch& batch, int64_t begin, int64_t end);
+
 }  // namespace stretto::data

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "data/batch.h"
 
@@ -15,6 +16,10 @@ class BatchSource {
   virtual int64_t num_batches() const = 0;
   /// @param index in [0, num_batches())
   virtual Batch load(int64_t epoch, int64_t index) const = 0;
+  /// `load(epoch, index).sample_ids`, without the tokens where that is cheaper.
+  virtual std::vector<int64_t> sample_ids(int64_t epoch, int64_t index) const {
+    return load(epoch, index).sample_ids;
+  }
 };
 
 }  // namespace stretto::data

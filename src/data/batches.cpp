@@ -73,6 +73,21 @@ class LengthBatches final : public BatchSource {
   int64_t num_batches() const override { return static_cast<int64_t>(starts_.size()) - 1; }
 
   Batch load(int64_t epoch, int64_t index) const override {
+    Batch batch;
+    visit(epoch, index, [&](int64_t sample) { corpus_->append(sample, batch); });
+    return batch;
+  }
+
+  std::vector<int64_t> sample_ids(int64_t epoch, int64_t index) const override {
+    std::vector<int64_t> ids;
+    visit(epoch, index, [&](int64_t sample) { ids.push_back(sample); });
+    return ids;
+  }
+
+ private:
+  /// The samples of a batch in their order.
+  template <class Take>
+  void visit(int64_t epoch, int64_t index, const Take& take) const {
     if (index < 0 || index >= num_batches()) {
       throw std::out_of_range("batch " + std::to_string(index) + " of " +
                               std::to_string(num_batches()));
@@ -82,18 +97,15 @@ class LengthBatches final : public BatchSource {
     if (shuffle_ == Shuffle::kEachEpoch) {
       cut = Permutation(static_cast<uint64_t>(num_batches()), key)(cut);
     }
-    Batch batch;
     const auto runs = corpus_->order().runs();
     size_t run = run_at(starts_[cut]);
     for (uint64_t position = starts_[cut]; position < starts_[cut + 1]; ++position) {
       while (runs[run + 1].begin <= position) ++run;
       const uint64_t place = shuffled(position, run, key);
-      corpus_->append(static_cast<int64_t>(corpus_->order().sample_at(place)), batch);
+      take(static_cast<int64_t>(corpus_->order().sample_at(place)));
     }
-    return batch;
   }
 
- private:
   size_t run_at(uint64_t position) const {
     const auto runs = corpus_->order().runs();
     const auto after =

@@ -164,21 +164,15 @@ void remove_stale(const fs::path& root, const std::string& prefix) {
 }
 
 std::string describe(const CorpusMeta& meta, const fs::path& folder) {
-  const FilterCounts& f = meta.filters;
-  std::string text =
-      "tokenised " + with_thousands(f.kept) + " pairs, " +
-      human_bytes(meta.num_ids * meta.id_bytes + meta.num_pairs * 12 + meta.text_bytes) + " in " +
-      folder.string();
-  const std::pair<const char*, int64_t> notes[] = {{"empty", f.empty},
-                                                   {"too long", f.too_long},
-                                                   {"ratio", f.ratio},
-                                                   {"invalid UTF-8", f.invalid_utf8}};
-  for (const auto& [name, count] : notes) {
-    if (count > 0) text += std::string("; left out as ") + name + ": " + with_thousands(count);
-  }
-  if (f.truncated > 0) text += "; truncated: " + with_thousands(f.truncated);
-  if (f.replaced > 0) text += "; repaired UTF-8: " + with_thousands(f.replaced);
-  return text;
+  return "tokenised " + with_thousands(meta.filters.kept) + " pairs, " +
+         human_bytes(meta.num_ids * meta.id_bytes + meta.num_pairs * 12 + meta.text_bytes) +
+         " in " + folder.string();
+}
+
+/// Says what was left out or changed, and where to look at it; of a cached corpus too.
+void log_filters(const CorpusPlan& plan, const CorpusMeta& meta, const std::string& name) {
+  const auto kinds = describe_filters(plan, meta.filters);
+  if (!kinds.empty()) log::info(name + " pairs that the filters found: " + join(kinds, "; "));
 }
 
 /// Builds beside the final place and renames; on failure nothing stays behind.
@@ -246,6 +240,7 @@ std::shared_ptr<const Corpus> open_corpus(const DataOptions& options, Split spli
     throw Error(ExitCode::kIo, folder.string() + ": the token cache vanished while it was opened",
                 "is another program removing files there? Set data.cache_dir to another folder");
   }
+  log_filters(plan, *meta, keys_of(options, split).name);
   return std::make_shared<MappedCorpus>(
       MappedCorpus::Parts{.folder = folder,
                           .meta = std::move(*meta),

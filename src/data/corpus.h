@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <filesystem>
 #include <memory>
@@ -8,16 +9,28 @@
 
 #include "data/batch_source.h"
 #include "data/data_options.h"
+#include "data/share.h"
 #include "text/tokenizer.h"
 
 namespace stretto::data {
 
 enum class Split { kTrain, kValid, kTest };
 
-/// Pairs that were left out, and why.
+/// Where a line stands that was left out or changed.
+struct FilteredLine {
+  int64_t input = 0;  ///< pairs of files in the order of the lists, then TSV files
+  int64_t line = 0;   ///< from 1; 0 = no line
+  bool target = false;
+};
+/// The first lines of one kind, in the order of the corpus.
+using FirstLines = std::array<FilteredLine, 3>;
+
+/// Pairs that were left out or changed, why, and the first of each kind.
 struct FilterCounts {
   int64_t kept = 0, empty = 0, too_long = 0, ratio = 0, invalid_utf8 = 0, truncated = 0,
           replaced = 0;
+  FirstLines first_empty{}, first_too_long{}, first_ratio{}, first_invalid_utf8{},
+      first_truncated{}, first_replaced{};
 };
 
 /// A tokenised, memory-mapped parallel corpus with its length order; see `BatchSource`.
@@ -68,18 +81,18 @@ std::unique_ptr<BatchSource> make_eval_batches(std::shared_ptr<const Corpus> cor
                                                int64_t max_tokens);
 
 /// Walks a BatchSource in the order of training from any position, `depth` batches ahead on
-/// threads. The order of what next() returns does not depend on threads.
+/// threads; of several processes each walks its share. The order of what next() returns does not
+/// depend on threads.
 class Prefetcher {
  public:
-  struct Position {
-    int64_t epoch = 0;
-    int64_t index = 0;  ///< next batch inside the epoch
-  };
-  Prefetcher(const BatchSource& source, Position start, int64_t depth, int64_t threads);
+  using Position = data::Position;
+  /// @param start  with a share: the beginning of an update
+  Prefetcher(const BatchSource& source, Position start, int64_t depth, int64_t threads,
+             Share share = {});
   ~Prefetcher();
   Prefetcher(const Prefetcher&) = delete;
   Prefetcher& operator=(const Prefetcher&) = delete;
-  /// Rethrows what loading threw.
+  /// Rethrows what loading threw. Throws std::logic_error when nothing falls to this process.
   Batch next();
   Position position() const;  ///< of the batch that next() gives next
 

@@ -86,7 +86,10 @@ class ChunkEncoder {
 
   void operator()(Chunk& chunk) const {
     const ParallelInput& input = plan_.inputs[chunk.input];
-    PairPlace place{.src_name = input.src, .tgt_name = input.tgt, .line = chunk.first_line};
+    PairPlace place{.src_name = input.src,
+                    .tgt_name = input.tgt,
+                    .line = chunk.first_line,
+                    .input = static_cast<int64_t>(chunk.input)};
     const std::string_view lines = chunk.lines;
     EncodedPair pair;
     size_t begin = 0;
@@ -159,7 +162,7 @@ class CorpusWriter {
                   "train on a part of it: data.train_src and data.train_tgt take lists of files");
     }
     meta_.segment_ends[chunk.input] = meta_.num_pairs;
-    add_counts(chunk.counts);
+    add_counts(chunk.counts, meta_.filters);
     report(chunk);
   }
 
@@ -192,17 +195,6 @@ class CorpusWriter {
       meta_.text_bytes += length;
       text_ends_->append(&meta_.text_bytes, sizeof meta_.text_bytes);
     }
-  }
-
-  void add_counts(const FilterCounts& counts) {
-    FilterCounts& all = meta_.filters;
-    all.kept += counts.kept;
-    all.empty += counts.empty;
-    all.too_long += counts.too_long;
-    all.ratio += counts.ratio;
-    all.invalid_utf8 += counts.invalid_utf8;
-    all.truncated += counts.truncated;
-    all.replaced += counts.replaced;
   }
 
   void report(const Chunk& chunk) {
@@ -253,17 +245,33 @@ void read_input(const CorpusPlan& plan, size_t index, ChunkPipeline& pipeline) {
     throw Error(ExitCode::kBadData, "empty corpus: there are no lines in " + join(names, ", "),
                 "look at the paths and at the files");
   }
+  const auto kinds = describe_filters(plan, counts);
   throw Error(ExitCode::kBadData,
               "empty corpus: none of the " + with_thousands(dropped) + " pairs in " +
-                  join(names, ", ") + " is left after the filters (empty " +
-                  with_thousands(counts.empty) + ", too long " + with_thousands(counts.too_long) +
-                  ", ratio " + with_thousands(counts.ratio) + ", invalid UTF-8 " +
-                  with_thousands(counts.invalid_utf8) + ")",
+                  join(names, ", ") + " is left after the filters (" + join(kinds, "; ") + ")",
               "look at data.max_src_tokens, data.max_tgt_tokens, data.max_ratio and "
               "data.invalid_utf8");
 }
 
 }  // namespace
+
+std::vector<std::string> describe_filters(const CorpusPlan& plan, const FilterCounts& counts) {
+  std::vector<std::string> texts;
+  for (const FilterKind& kind : filter_kinds()) {
+    const int64_t count = counts.*kind.count;
+    if (count == 0) continue;
+    std::vector<std::string> places;
+    for (const FilteredLine& place : counts.*kind.first) {
+      if (place.line == 0 || static_cast<size_t>(place.input) >= plan.inputs.size()) continue;
+      const ParallelInput& input = plan.inputs[static_cast<size_t>(place.input)];
+      places.push_back((place.target ? input.tgt : input.src) + ":" + std::to_string(place.line));
+    }
+    if (count > static_cast<int64_t>(places.size())) places.push_back("…");
+    texts.push_back(std::string(kind.name) + " " + with_thousands(count) + ": " +
+                    join(places, ", "));
+  }
+  return texts;
+}
 
 CorpusMeta build_corpus(const CorpusPlan& plan, const text::TokenizerPair& tokenizers,
                         const std::filesystem::path& folder) {

@@ -25,6 +25,10 @@ struct CorpusPlan {
   int64_t threads = 1;
 };
 
+/// What the filters did, a text for each kind that occurred:
+/// "too long 1,204: a.en:17, a.fr:60, b.en:2, …". A corpus from the cache names today's files.
+std::vector<std::string> describe_filters(const CorpusPlan& plan, const FilterCounts& counts);
+
 /// Reads, filters and tokenises all inputs into the files of a cached corpus in `folder`.
 ///
 /// One thread reads chunks of lines, `threads` others tokenise them, and results are written in the

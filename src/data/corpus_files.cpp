@@ -7,12 +7,14 @@
 #include <bit>
 #include <cerrno>
 #include <cstring>
+#include <tuple>
 #include <utility>
 
 #include "base/error.h"
 #include "base/failpoint.h"
 #include "base/file.h"
 #include "base/hash.h"
+#include "data/pair_filter.h"
 
 namespace stretto::data {
 namespace {
@@ -22,7 +24,14 @@ static_assert(std::endian::native == std::endian::little, "the cache is little-e
 constexpr uint64_t kMagic = 0x3150524F43525453;  // "STRCORP1"
 constexpr size_t kBufferBytes = size_t{1} << 20;
 constexpr size_t kMaxMetaBytes = size_t{64} << 20;
-constexpr size_t kFixedWords = 17;
+constexpr size_t kCountWords = 10;  // where the counts begin
+constexpr size_t kWordsOfLine = 3;
+
+// Words before the list of segments: head, `kept`, then for each kind its count and first lines.
+size_t fixed_words() {
+  const size_t of_kind = 1 + kWordsOfLine * std::tuple_size_v<FirstLines>;
+  return kCountWords + 1 + filter_kinds().size() * of_kind;
+}
 
 bool has_size(const std::filesystem::path& file, uint64_t size) {
   std::error_code failure;
@@ -48,13 +57,17 @@ std::optional<std::vector<uint64_t>> unseal_words(std::string_view bytes) {
 }
 
 std::string encode_meta(const CorpusMeta& meta) {
-  const FilterCounts& f = meta.filters;
   std::vector<uint64_t> words{kMagic,        kCorpusVersion, meta.key,     meta.id_bytes,
                               meta.has_text, meta.num_pairs, meta.num_ids, meta.text_bytes,
                               meta.max_src,  meta.max_tgt};
-  for (const int64_t count :
-       {f.kept, f.empty, f.too_long, f.ratio, f.invalid_utf8, f.truncated, f.replaced}) {
-    words.push_back(static_cast<uint64_t>(count));
+  words.push_back(static_cast<uint64_t>(meta.filters.kept));
+  for (const FilterKind& kind : filter_kinds()) {
+    words.push_back(static_cast<uint64_t>(meta.filters.*kind.count));
+    for (const FilteredLine& line : meta.filters.*kind.first) {
+      words.push_back(static_cast<uint64_t>(line.input));
+      words.push_back(static_cast<uint64_t>(line.line));
+      words.push_back(line.target ? 1 : 0);
+    }
   }
   words.insert(words.end(), meta.segment_ends.begin(), meta.segment_ends.end());
   return seal_words(std::move(words));
@@ -62,7 +75,7 @@ std::string encode_meta(const CorpusMeta& meta) {
 
 std::optional<CorpusMeta> decode_meta(std::string_view bytes) {
   const auto words = unseal_words(bytes);
-  if (!words || words->size() < kFixedWords) return std::nullopt;
+  if (!words || words->size() < fixed_words()) return std::nullopt;
   const std::vector<uint64_t>& w = *words;
   if (w[0] != kMagic || w[1] != kCorpusVersion || (w[3] != 2 && w[3] != 4)) return std::nullopt;
   CorpusMeta meta{.key = w[2],
@@ -73,12 +86,18 @@ std::optional<CorpusMeta> decode_meta(std::string_view bytes) {
                   .text_bytes = w[7],
                   .max_src = w[8],
                   .max_tgt = w[9]};
-  int64_t* const counts[] = {&meta.filters.kept,         &meta.filters.empty,
-                             &meta.filters.too_long,     &meta.filters.ratio,
-                             &meta.filters.invalid_utf8, &meta.filters.truncated,
-                             &meta.filters.replaced};
-  for (size_t i = 0; i < 7; ++i) *counts[i] = static_cast<int64_t>(w[10 + i]);
-  meta.segment_ends.assign(w.begin() + kFixedWords, w.end());
+  size_t at = kCountWords;
+  meta.filters.kept = static_cast<int64_t>(w[at++]);
+  for (const FilterKind& kind : filter_kinds()) {
+    meta.filters.*kind.count = static_cast<int64_t>(w[at++]);
+    for (FilteredLine& line : meta.filters.*kind.first) {
+      line = {.input = static_cast<int64_t>(w[at]),
+              .line = static_cast<int64_t>(w[at + 1]),
+              .target = w[at + 2] != 0};
+      at += kWordsOfLine;
+    }
+  }
+  meta.segment_ends.assign(w.begin() + static_cast<std::ptrdiff_t>(at), w.end());
   return meta;
 }
 

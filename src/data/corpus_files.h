@@ -29,7 +29,7 @@ inline constexpr const char* kTextEndsFile = "text_ends.bin";
 inline constexpr const char* kMetaFile = "meta.bin";
 
 /// Part of the key: a change of format or of the rules makes new caches.
-inline constexpr uint64_t kCorpusVersion = 1;
+inline constexpr uint64_t kCorpusVersion = 2;
 
 /// Head of a cached corpus. A corpus is valid when its head has the magic number, the version, the
 /// key and its own checksum, and every file has the size that follows from it.

@@ -1,6 +1,7 @@
 #include "data/pair_filter.h"
 
 #include <algorithm>
+#include <array>
 
 #include "base/error.h"
 #include "base/text.h"
@@ -8,8 +9,31 @@
 namespace stretto::data {
 namespace {
 
+constexpr std::array<FilterKind, 6> kKinds{{
+    {"empty", true, &FilterCounts::empty, &FilterCounts::first_empty},
+    {"too long", true, &FilterCounts::too_long, &FilterCounts::first_too_long},
+    {"ratio", true, &FilterCounts::ratio, &FilterCounts::first_ratio},
+    {"invalid UTF-8", true, &FilterCounts::invalid_utf8, &FilterCounts::first_invalid_utf8},
+    {"truncated", false, &FilterCounts::truncated, &FilterCounts::first_truncated},
+    {"repaired UTF-8", false, &FilterCounts::replaced, &FilterCounts::first_replaced},
+}};
+
 std::string place_text(std::string_view name, int64_t line) {
   return std::string(name) + ":" + std::to_string(line);
+}
+
+void add_first(const FirstLines& more, FirstLines& all) {
+  auto free = std::find_if(all.begin(), all.end(), [](const auto& l) { return l.line == 0; });
+  for (const FilteredLine& line : more) {
+    if (line.line == 0 || free == all.end()) return;
+    *free++ = line;
+  }
+}
+
+/// Counts one pair, and lists it while there is room.
+void note(int64_t& count, FirstLines& first, const PairPlace& place, bool target) {
+  ++count;
+  add_first({FilteredLine{place.input, place.line, target}}, first);
 }
 
 /// Range of the second byte after `lead`, and how many bytes follow; 0 = never a lead.
@@ -28,6 +52,12 @@ Lead lead_of(unsigned char byte) {
   if (byte >= 0xF1 && byte <= 0xF3) return {.following = 3};
   return {};
 }
+
+/// What a rule did to the two sides of a pair.
+struct Touched {
+  bool src = false, tgt = false;
+  bool any() const { return src || tgt; }
+};
 
 /// Makes one side well-formed. @return false when the pair is to be skipped
 bool repair(InvalidUtf8 rule, std::string_view text, std::string_view name, int64_t line,
@@ -86,13 +116,27 @@ PairRules rules_for(const DataOptions& options, Split split) {
   return rules;
 }
 
+std::span<const FilterKind> filter_kinds() {
+  return kKinds;
+}
+
+void add_counts(const FilterCounts& more, FilterCounts& all) {
+  all.kept += more.kept;
+  for (const FilterKind& kind : kKinds) {
+    all.*kind.count += more.*kind.count;
+    add_first(more.*kind.first, all.*kind.first);
+  }
+}
+
 bool encode_pair(const PairRules& rules, const text::TokenizerPair& tokenizers,
                  std::string_view src, std::string_view tgt, const PairPlace& place,
                  EncodedPair& out, FilterCounts& counts) {
-  bool replaced = false, truncated = false;
-  if (!repair(rules.invalid_utf8, src, place.src_name, place.line, out.src_text, replaced) ||
-      !repair(rules.invalid_utf8, tgt, place.tgt_name, place.line, out.tgt_text, replaced)) {
-    ++counts.invalid_utf8;
+  Touched replaced, truncated;
+  const bool src_text =
+      repair(rules.invalid_utf8, src, place.src_name, place.line, out.src_text, replaced.src);
+  if (!src_text ||
+      !repair(rules.invalid_utf8, tgt, place.tgt_name, place.line, out.tgt_text, replaced.tgt)) {
+    note(counts.invalid_utf8, counts.first_invalid_utf8, place, src_text);
     return false;
   }
   out.src.clear();
@@ -100,26 +144,26 @@ bool encode_pair(const PairRules& rules, const text::TokenizerPair& tokenizers,
   tokenizers.src->encode(out.src_text, out.src);
   tokenizers.tgt->encode(out.tgt_text, out.tgt);
   if (out.src.empty() || out.tgt.empty()) {
-    ++counts.empty;
+    note(counts.empty, counts.first_empty, place, !out.src.empty());
     return false;
   }
-  if (!finish_side(rules.too_long, rules.max_src_tokens, "max_src_tokens", place.src_name,
-                   place.line, out.src, truncated) ||
-      !finish_side(rules.too_long, rules.max_tgt_tokens, "max_tgt_tokens", place.tgt_name,
-                   place.line, out.tgt, truncated)) {
-    ++counts.too_long;
+  const bool src_fits = finish_side(rules.too_long, rules.max_src_tokens, "max_src_tokens",
+                                    place.src_name, place.line, out.src, truncated.src);
+  if (!src_fits || !finish_side(rules.too_long, rules.max_tgt_tokens, "max_tgt_tokens",
+                                place.tgt_name, place.line, out.tgt, truncated.tgt)) {
+    note(counts.too_long, counts.first_too_long, place, src_fits);
     return false;
   }
   const size_t shorter = std::min(out.src.size(), out.tgt.size());
   const size_t longer = std::max(out.src.size(), out.tgt.size());
   if (rules.max_ratio > 0 &&
       static_cast<double>(longer) > rules.max_ratio * static_cast<double>(shorter)) {
-    ++counts.ratio;
+    note(counts.ratio, counts.first_ratio, place, out.tgt.size() > out.src.size());
     return false;
   }
   ++counts.kept;
-  if (replaced) ++counts.replaced;
-  if (truncated) ++counts.truncated;
+  if (replaced.any()) note(counts.replaced, counts.first_replaced, place, !replaced.src);
+  if (truncated.any()) note(counts.truncated, counts.first_truncated, place, !truncated.src);
   return true;
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -31,12 +32,25 @@ PairRules rules_for(const DataOptions& options, Split split);
 struct PairPlace {
   std::string_view src_name, tgt_name;
   int64_t line = 0;
+  int64_t input = 0;
 };
 
 struct EncodedPair {
   std::string src_text, tgt_text;  ///< as they were tokenised
   std::vector<int64_t> src, tgt;   ///< with end-of-sentence
 };
+
+/// One kind of thing that the filters do, as messages and the cache list it.
+struct FilterKind {
+  const char* name;  ///< "too long"
+  bool left_out;     ///< else the pair was kept, changed
+  int64_t FilterCounts::*count;
+  FirstLines FilterCounts::*first;
+};
+std::span<const FilterKind> filter_kinds();
+
+/// Adds the counts of lines that come later in the corpus.
+void add_counts(const FilterCounts& more, FilterCounts& all);
 
 /// Applies the rules in this order: UTF-8, empty, length, ratio; a pair is counted once, under
 /// `kept` or the first rule that it broke. A side is empty when it has no text or no tokens.

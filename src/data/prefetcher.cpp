@@ -21,19 +21,25 @@ struct Prefetcher::Impl {
     bool ready = false;
   };
 
-  Impl(const BatchSource& source, Position start, int64_t depth)
+  Impl(const BatchSource& source, Position start, int64_t depth, const Share& share)
       : source_(source),
         num_batches_(source.num_batches()),
         start_(start),
+        share_(share),
         ring_(static_cast<size_t>(std::max<int64_t>(depth, 1))) {
     if (num_batches_ < 1 || start.epoch < 0 || start.index < 0 || start.index > num_batches_) {
       throw std::invalid_argument("prefetcher: no such position in this source");
     }
+    if (start.index % share.update_freq != 0 && start.index != num_batches_) {
+      throw std::invalid_argument("prefetcher: this position does not begin an update");
+    }
+    if (start.index == num_batches_) start_ = {.epoch = start.epoch + 1, .index = 0};
   }
 
+  bool idle() const { return share_.of_epoch(num_batches_) == 0; }
+
   Position position_of(uint64_t number) const {
-    const auto index = start_.index + static_cast<int64_t>(number);
-    return {.epoch = start_.epoch + index / num_batches_, .index = index % num_batches_};
+    return share_.at(start_, static_cast<int64_t>(number), num_batches_);
   }
 
   void run() {
@@ -61,6 +67,7 @@ struct Prefetcher::Impl {
   }
 
   Batch next() {
+    if (idle()) throw std::logic_error("prefetcher: no micro-batch falls to this process");
     std::unique_lock lock(mutex_);
     Place& place = ring_[consumed_ % ring_.size()];
     ready_.wait(lock, [&] { return place.ready; });
@@ -83,7 +90,8 @@ struct Prefetcher::Impl {
 
   const BatchSource& source_;
   const int64_t num_batches_;
-  const Position start_;
+  Position start_;
+  const Share share_;
   mutable std::mutex mutex_;
   std::condition_variable room_, ready_;
   std::vector<Place> ring_;
@@ -92,8 +100,10 @@ struct Prefetcher::Impl {
   std::vector<std::jthread> threads_;
 };
 
-Prefetcher::Prefetcher(const BatchSource& source, Position start, int64_t depth, int64_t threads)
-    : impl_(std::make_unique<Impl>(source, start, depth)) {
+Prefetcher::Prefetcher(const BatchSource& source, Position start, int64_t depth, int64_t threads,
+                       Share share)
+    : impl_(std::make_unique<Impl>(source, start, depth, share)) {
+  if (impl_->idle()) return;
   threads = std::clamp<int64_t>(threads, 1, static_cast<int64_t>(impl_->ring_.size()));
   try {
     for (int64_t i = 0; i < threads; ++i) {

@@ -45,6 +45,16 @@ std::string train(const TokenizerOptions& options, const std::vector<std::string
                                      .num_threads = std::min<int64_t>(cores, 16)});
 }
 
+/// One of two models; messages say whose text it is.
+std::string train_side(const TokenizerOptions& options, const std::vector<std::string>& lines,
+                       const std::string& side) {
+  try {
+    return train(options, lines);
+  } catch (const Error& error) {
+    throw Error(error.code(), std::string(error.what()) + " (" + side + " side)", error.advice());
+  }
+}
+
 /// What make_tokenizers() found or made, by the names under which a run folder keeps it.
 using Assets = std::map<std::string, std::string>;
 
@@ -94,10 +104,10 @@ Assets train_models(const TokenizerOptions& options, uint64_t seed, LineSource* 
     sample_lines(*train_tgt, options.max_training_lines, mix64(seed, 2), lines);
     return {{kJointModel, train(options, lines)}};
   }
-  Assets assets{{kSrcModel, train(options, lines)}};
+  Assets assets{{kSrcModel, train_side(options, lines, "source")}};
   lines.clear();
   sample_lines(*train_tgt, options.max_training_lines, mix64(seed, 2), lines);
-  assets[kTgtModel] = train(options, lines);
+  assets[kTgtModel] = train_side(options, lines, "target");
   return assets;
 }
 

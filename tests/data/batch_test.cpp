@@ -24,5 +24,18 @@ TEST(Batch, OfNothingIsEmpty) {
   EXPECT_EQ(whole.src.max_length(), 0);
 }
 
+TEST(Batch, PartsPutTogetherAreTheWhole) {
+  const Batch whole{.sample_ids = {7, 3, 5},
+                    .src = {{1, 2, 3, 4, 5}, {0, 1, 3, 5}},
+                    .tgt = {{9, 8, 6, 6, 6}, {0, 1, 2, 5}}};
+  const Batch first = part(whole, 0, 1), rest = part(whole, 1, 3);
+  EXPECT_EQ(first.src.ids, (std::vector<int64_t>{1}));
+  EXPECT_EQ(rest.tgt.offsets, (std::vector<int32_t>{0, 1, 4}));
+  const Batch again = concatenate({first, rest});
+  EXPECT_EQ(again.sample_ids, whole.sample_ids);
+  EXPECT_EQ(again.src.ids, whole.src.ids);
+  EXPECT_EQ(again.tgt.offsets, whole.tgt.offsets);
+}
+
 }  // namespace
 }  // namespace stretto::data

@@ -246,13 +246,50 @@ TEST_F(CorpusCache, RefusesEmptyCorpora) {
   EXPECT_TRUE(contains(failure(ExitCode::kBadData, [&] { open(o); }), "no lines"));
   o.train_src = {write("e.src", "\n\n")};
   o.train_tgt = {write("e.tgt", "w1\nw2\n")};
-  EXPECT_TRUE(contains(failure(ExitCode::kBadData, [&] { open(o); }), "empty 2"));
+  const std::string said = failure(ExitCode::kBadData, [&] { open(o); });
+  EXPECT_TRUE(contains(said, "(empty 2: " + o.train_src[0] + ":1, " + o.train_src[0] + ":2)"))
+      << said;
   o.train_src.clear();
   o.train_tgt.clear();
   EXPECT_TRUE(contains(failure(ExitCode::kUsage, [&] { open(o); }), "data.train_src"));
   o.train_src = {"a"};
   EXPECT_TRUE(contains(failure(ExitCode::kUsage, [&] { open(o); }), "0"));
   EXPECT_TRUE(leftovers().empty());
+}
+
+TEST_F(CorpusCache, SaysWhichLinesTheFiltersFoundAlsoFromTheCache) {
+  DataOptions o = options(1);
+  std::string src = sentences(9000, 1), tgt = sentences(9000, 2);
+  src += "\n\nw1\nw1 \xFF\n\n\n";  // lines 9001 to 9006
+  tgt += "w1\nw1\n\nw1\nw1\nw1\n";
+  o.train_src.push_back(write("b.src", src));
+  o.train_tgt.push_back(write("b.tgt", tgt));
+  const std::string b = (folder_ / "b").string();
+  for (const int64_t threads : {1, 3}) {
+    o.cache_dir = (folder_ / ("cache" + std::to_string(threads))).string();
+    for (const bool cached : {false, true}) {
+      testing::internal::CaptureStderr();
+      const auto corpus = open(o, Split::kTrain, threads);
+      const std::string said = testing::internal::GetCapturedStderr();
+      EXPECT_EQ(corpus->from_cache(), cached);
+      EXPECT_EQ(corpus->filters().empty, 5);
+      EXPECT_TRUE(contains(said, "empty 5: " + b + ".src:9001, " + b + ".src:9002, " + b +
+                                     ".tgt:9003, …; invalid UTF-8 1: " + b + ".src:9004\n"))
+          << said;
+    }
+  }
+  // The cache knows contents; the names are today's.
+  fs::rename(b + ".src", folder_ / "moved.src");
+  o.train_src.back() = (folder_ / "moved.src").string();
+  testing::internal::CaptureStderr();
+  EXPECT_TRUE(open(o)->from_cache());
+  EXPECT_TRUE(contains(testing::internal::GetCapturedStderr(), "moved.src:9004"));
+}
+
+TEST_F(CorpusCache, SaysNothingOfFiltersThatFoundNothing) {
+  testing::internal::CaptureStderr();
+  open(options(50));
+  EXPECT_FALSE(contains(testing::internal::GetCapturedStderr(), "filters"));
 }
 
 TEST_F(CorpusCache, ReportsTheFirstBadLineWhateverTheThreads) {

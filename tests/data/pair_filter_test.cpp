@@ -67,6 +67,58 @@ TEST_F(PairFilter, TreatsInvalidUtf8AsTold) {
                        "a.fr:7: this line is not valid UTF-8"));
 }
 
+TEST_F(PairFilter, ListsTheFirstLinesOfEachKindWithTheSideAtFault) {
+  rules_.max_ratio = 1.5;
+  rules_.max_src_tokens = rules_.max_tgt_tokens = 5;
+  PairPlace place{.src_name = "a", .tgt_name = "b", .line = 0, .input = 2};
+  FilterCounts counts;
+  for (int turn = 0; turn < 4; ++turn) {
+    for (const auto& [src, tgt] :
+         std::initializer_list<std::pair<const char*, const char*>>{{"", "w0"},
+                                                                    {"w0", " "},
+                                                                    {"w0", "\xFF"},
+                                                                    {"w0", "w0 w1 w2 w3 w4"},
+                                                                    {"w0", "w0 w1 w2"}}) {
+      ++place.line;
+      EXPECT_FALSE(encode_pair(rules_, tokenizers_, src, tgt, place, pair_, counts));
+    }
+  }
+  using Lines = std::vector<std::pair<int64_t, bool>>;
+  const auto listed = [&](const FirstLines& lines) {
+    Lines found;
+    for (const FilteredLine& line : lines) {
+      EXPECT_EQ(line.input, 2);
+      found.emplace_back(line.line, line.target);
+    }
+    return found;
+  };
+  EXPECT_EQ(counts.empty, 8);
+  EXPECT_EQ(listed(counts.first_empty), (Lines{{1, false}, {2, true}, {6, false}}));
+  EXPECT_EQ(listed(counts.first_invalid_utf8), (Lines{{3, true}, {8, true}, {13, true}}));
+  EXPECT_EQ(listed(counts.first_too_long), (Lines{{4, true}, {9, true}, {14, true}}));
+  EXPECT_EQ(listed(counts.first_ratio), (Lines{{5, true}, {10, true}, {15, true}}));
+  EXPECT_EQ(counts.first_truncated[0].line, 0);
+}
+
+TEST_F(PairFilter, CountsOfLaterLinesComeBehind) {
+  FilterCounts all, more;
+  all.empty = 2;
+  all.first_empty = {FilteredLine{.line = 4}, FilteredLine{.line = 9}};
+  more.kept = 7;
+  more.empty = 5;
+  more.first_empty = {FilteredLine{.line = 11}, FilteredLine{.line = 12}, FilteredLine{.line = 13}};
+  more.replaced = 1;
+  more.first_replaced = {FilteredLine{.input = 1, .line = 15, .target = true}};
+  add_counts(more, all);
+  EXPECT_EQ(all.kept, 7);
+  EXPECT_EQ(all.empty, 7);
+  EXPECT_EQ(all.first_empty[1].line, 9);
+  EXPECT_EQ(all.first_empty[2].line, 11);
+  EXPECT_EQ(all.replaced, 1);
+  EXPECT_TRUE(all.first_replaced[0].target);
+  EXPECT_EQ(all.first_replaced[1].line, 0);
+}
+
 TEST_F(PairFilter, ReplacesMaximalIllFormedParts) {
   const std::string r = "\xEF\xBF\xBD";
   EXPECT_EQ(replace_invalid_utf8("a\xF0\x9F\x98\x80z"), "a\xF0\x9F\x98\x80z");

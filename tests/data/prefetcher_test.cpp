@@ -85,5 +85,28 @@ TEST(Prefetcher, RefusesAPlaceOutsideTheSource) {
   EXPECT_THROW(Prefetcher(empty, {}, 2, 1), std::invalid_argument);
 }
 
+TEST(Prefetcher, SharesOfSeveralProcessesTogetherAreTheWholeOrder) {
+  const Counting source(13);
+  for (const int64_t size : {2, 3}) {
+    for (int64_t rank = 0; rank < size; ++rank) {
+      const Share share{.update_freq = 4, .rank = rank, .size = size};
+      Prefetcher prefetcher(source, {.epoch = 1, .index = 8}, 3, 2, share);
+      for (int64_t epoch = 1; epoch < 4; ++epoch) {
+        for (int64_t index = epoch == 1 ? 8 : 0; index < 13; ++index) {
+          if (index % 4 % size != rank) continue;
+          EXPECT_EQ(prefetcher.next().sample_ids, (std::vector<int64_t>{epoch, index}));
+        }
+      }
+    }
+  }
+}
+
+TEST(Prefetcher, WithoutAShareOfItsOwnLoadsNothing) {
+  const Counting source(5);
+  Prefetcher prefetcher(source, {}, 3, 1, {.update_freq = 2, .rank = 2, .size = 3});
+  EXPECT_THROW(prefetcher.next(), std::logic_error);
+  EXPECT_EQ(source.loaded, 0);
+}
+
 }  // namespace
 }  // namespace stretto::data
