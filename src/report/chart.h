@@ -10,7 +10,8 @@ namespace stretto::report {
 enum class LineStyle {
   kRawAndSmooth,  ///< a faint line through all points and a strong, smoothed one
   kLine,
-  kDots,  ///< a line with a dot at each point: for few points
+  kDots,   ///< a line with a dot at each point: for few points
+  kSteps,  ///< a value holds until the next point
 };
 
 /// One curve. Points whose y is not finite (or not positive on a logarithmic axis) are left out.
@@ -19,6 +20,7 @@ struct Series {
   const char* css = "ink1";  ///< colour class of page_style.h: ink1, ink2, …
   LineStyle style = LineStyle::kLine;
   std::vector<Point> points;  ///< x ascending
+  double band = 0;            ///< > 1: the area from y / band to y * band of the line is shaded
 };
 
 struct Chart {
@@ -27,6 +29,8 @@ struct Chart {
   bool logarithmic = false;
   bool from_zero = false;  ///< the y axis starts at zero
   std::vector<Series> series;
+  double last_step = 0;  ///< the x axis reaches from 0 to here, or to the last point
+  std::string note;      ///< a sentence under the picture
 };
 
 /// A `<figure>` with an inline SVG of fixed proportions that scales with its column. Each curve has

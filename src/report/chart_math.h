@@ -17,7 +17,16 @@ std::vector<double> nice_ticks(double low, double high, int max_ticks);
 /// ten over many decades, and the ticks of a linear axis within less than a factor of three.
 std::vector<double> nice_log_ticks(double low, double high, int max_ticks);
 
-/// A number as a label: "0.0005", "2.5", "1,200", "40k", "3M", "2e-5".
+/// Ticks for an axis that may begin lower than its data: those of nice_ticks or nice_log_ticks,
+/// with one more in front when the first would leave the foot of the axis without a label.
+std::vector<double> axis_ticks(double low, double high, int max_ticks, bool logarithmic);
+
+/// The labels of one axis, all in one format: the same unit (none, k, M, G or one power of ten) and
+/// the same number of decimals; over decades each tick has its own unit or decimals, but all are
+/// plain or all scientific. Zero is "0".
+std::vector<std::string> tick_labels(const std::vector<double>& ticks);
+
+/// A lone number as a label: "0.0005", "2.5", "1,200", "40k", "3M", "2e-5".
 std::string tick_label(double value);
 
 /// At most `max_points` of a curve, keeping first and last, and from each stretch between the least

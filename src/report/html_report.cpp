@@ -2,14 +2,15 @@
 
 #include <algorithm>
 #include <cmath>
-#include <functional>
 
 #include "base/file.h"
 #include "base/text.h"
-#include "report/chart.h"
+#include "report/chart_math.h"
+#include "report/curves.h"
 #include "report/heat_map.h"
 #include "report/html_text.h"
 #include "report/page_style.h"
+#include "report/report_charts.h"
 
 namespace stretto::report {
 namespace {
@@ -18,75 +19,6 @@ constexpr size_t kMaxTitle = 200, kMaxSentence = 1500, kMaxCell = 600, kMaxConfi
 constexpr size_t kMaxValidations = 200, kMaxRows = 200, kMaxSamples = 50;
 
 using Events = std::vector<MetricsEvent>;
-using Value = std::function<std::optional<double>(const MetricsEvent&)>;
-
-/// "ppl" is exp(nll) where an event has only that.
-std::optional<double> perplexity(const MetricsEvent& event) {
-  if (event.ppl) return event.ppl;
-  return event.nll ? std::optional(std::exp(*event.nll)) : std::nullopt;
-}
-
-bool is_skipped(const MetricsEvent& event) {
-  return event.skipped.value_or(false);
-}
-
-std::vector<Point> points_of(const Events& events, const char* kind, const Value& value) {
-  std::vector<Point> points;
-  for (const MetricsEvent& event : events) {
-    if (event.event != kind || is_skipped(event)) continue;
-    const auto y = value(event);
-    if (y && std::isfinite(*y)) points.push_back({static_cast<double>(event.step), *y});
-  }
-  return points;
-}
-
-/// The curves that both the charts and the key numbers are made from.
-struct Curves {
-  std::vector<Point> train_loss, valid_loss, train_ppl, valid_ppl, lr, rate, grad_norm, bleu;
-
-  explicit Curves(const Events& events)
-      : train_loss(points_of(events, "train", [](const auto& e) { return e.loss; })),
-        valid_loss(points_of(events, "valid", [](const auto& e) { return e.loss; })),
-        train_ppl(points_of(events, "train", perplexity)),
-        valid_ppl(points_of(events, "valid", perplexity)),
-        lr(points_of(events, "train", [](const auto& e) { return e.lr; })),
-        rate(points_of(events, "train", [](const auto& e) { return e.tokens_per_second; })),
-        grad_norm(points_of(events, "train", [](const auto& e) { return e.grad_norm; })),
-        bleu(points_of(events, "valid", [](const auto& e) { return e.bleu; })) {}
-};
-
-bool lower(const Point& a, const Point& b) {
-  return a.y < b.y;
-}
-
-/// The last value of a noisy curve: the mean of its last tenth, at most 20 points.
-double recent(const std::vector<Point>& points) {
-  const size_t count = std::clamp<size_t>(points.size() / 10, 1, 20);
-  double sum = 0;
-  for (size_t i = points.size() - count; i < points.size(); ++i) sum += points[i].y;
-  return sum / static_cast<double>(count);
-}
-
-double median(const std::vector<Point>& points) {
-  std::vector<double> values;
-  for (const Point& point : points) values.push_back(point.y);
-  return quantile(std::move(values), 0.5);
-}
-
-std::string short_number(double value) {
-  if (std::abs(value) >= 1000 || (value != 0 && std::abs(value) < 0.01)) return tick_label(value);
-  return fixed(value, std::abs(value) < 10 ? 3 : std::abs(value) < 100 ? 2 : 1);
-}
-
-std::string at_step(const Point& point) {
-  return "step " + with_thousands(std::llround(point.x));
-}
-
-std::string best_low(const std::vector<Point>& points) {
-  if (points.empty()) return "";
-  const Point best = *std::min_element(points.begin(), points.end(), lower);
-  return "best " + short_number(best.y) + " at " + at_step(best);
-}
 
 // ---- header -----------------------------------------------------------------------------------
 
@@ -95,25 +27,18 @@ std::string tile(const char* label, const std::string& value, const std::string&
          escape_html(note) + "</small></dd></div>";
 }
 
-int64_t last_step(const Events& events) {
-  int64_t step = 0;
-  for (const MetricsEvent& event : events) step = std::max(step, event.step);
-  return step;
-}
-
 std::string elapsed(const Events& events) {
   double seconds = -1;
   for (const MetricsEvent& event : events) seconds = std::max(seconds, event.seconds.value_or(-1));
   return seconds < 0 ? "–" : human_duration(seconds);
 }
 
-std::string skipped_note(const Events& events) {
-  const auto count = std::count_if(events.begin(), events.end(), is_skipped);
-  return count == 0 ? ""
-                    : with_thousands(count) + (count == 1 ? " update" : " updates") + " skipped";
+std::string skipped_note(int64_t count) {
+  if (count == 0) return "";
+  return with_thousands(count) + (count == 1 ? " update" : " updates") + " skipped";
 }
 
-std::string render_tiles(const ReportContent& content, const Curves& curves, int64_t step) {
+std::string render_tiles(const ReportContent& content, const Curves& curves) {
   const bool has_valid = !curves.valid_loss.empty();
   const auto& loss = has_valid ? curves.valid_loss : curves.train_loss;
   const auto& ppl = has_valid ? curves.valid_ppl : curves.train_ppl;
@@ -125,8 +50,7 @@ std::string render_tiles(const ReportContent& content, const Curves& curves, int
   std::string bleu = "–", bleu_note = "not measured yet";
   if (!curves.bleu.empty()) {
     bleu = fixed(curves.bleu.back().y, 1);
-    const Point best = *std::max_element(curves.bleu.begin(), curves.bleu.end(), lower);
-    bleu_note = "best " + fixed(best.y, 1) + " at " + at_step(best);
+    bleu_note = best_high(curves.bleu);
   }
   const std::string rate =
       curves.rate.empty() ? "–" : with_thousands(std::llround(median(curves.rate)));
@@ -134,9 +58,9 @@ std::string render_tiles(const ReportContent& content, const Curves& curves, int
          tile("Loss", last(loss), kind + (has_valid ? best_low(curves.valid_loss) : "")) +
          tile("Perplexity", last(ppl), kind + (has_valid ? best_low(curves.valid_ppl) : "")) +
          tile("BLEU", bleu, bleu_note) + tile("Tokens/s", rate, "real target tokens, median") +
-         tile("Step", with_thousands(step),
+         tile("Step", with_thousands(curves.last_step),
               content.max_steps > 0 ? "of " + with_thousands(content.max_steps) : "") +
-         tile("Elapsed", elapsed(content.events), skipped_note(content.events)) + "</dl>\n";
+         tile("Elapsed", elapsed(content.events), skipped_note(curves.skipped)) + "</dl>\n";
 }
 
 const char* status_class(const std::string& status) {
@@ -145,76 +69,20 @@ const char* status_class(const std::string& status) {
 }
 
 std::string render_header(const ReportContent& content, const Curves& curves) {
-  const int64_t step = last_step(content.events);
   std::string out =
       "<header><p class=\"over\">Stretto training report</p><div class=\"head\"><h1>" +
       escape_html(content.title, kMaxTitle) + "</h1><span class=\"pill " +
       status_class(content.status) + "\"><i></i>" + escape_html(content.status, kMaxTitle) +
       "</span></div>\n";
   if (content.max_steps > 0) {
-    const double share = static_cast<double>(step) / static_cast<double>(content.max_steps);
+    const double share =
+        static_cast<double>(curves.last_step) / static_cast<double>(content.max_steps);
     const std::string percent = fixed(100 * std::clamp(share, 0.0, 1.0), 1);
     out += "<div class=\"bar\" role=\"progressbar\" aria-valuenow=\"" + percent +
            "\" aria-valuemin=\"0\" aria-valuemax=\"100\" title=\"" + percent +
            "% of the updates\"><i style=\"width:" + percent + "%\"></i></div>\n";
   }
-  return out + render_tiles(content, curves, step) + "</header>\n";
-}
-
-// ---- curves -----------------------------------------------------------------------------------
-
-Series train_series(const std::vector<Point>& points) {
-  return {"training", "ink1", LineStyle::kRawAndSmooth, points};
-}
-Series valid_series(const std::vector<Point>& points) {
-  return {"validation", "ink2", LineStyle::kDots, points};
-}
-
-std::string last_value(const std::vector<Point>& points) {
-  return points.empty() ? "" : "now " + short_number(recent(points));
-}
-
-std::string render_charts(const Curves& curves) {
-  const bool has_valid = !curves.valid_loss.empty();
-  const Point* peak = nullptr;
-  if (!curves.lr.empty()) peak = &*std::max_element(curves.lr.begin(), curves.lr.end(), lower);
-  std::string out = "<section class=\"charts\" aria-label=\"curves\">\n";
-  out += render_chart({"Loss",
-                       has_valid ? best_low(curves.valid_loss) : last_value(curves.train_loss),
-                       false,
-                       false,
-                       {train_series(curves.train_loss), valid_series(curves.valid_loss)}});
-  out += render_chart({"Perplexity",
-                       has_valid ? best_low(curves.valid_ppl) : last_value(curves.train_ppl),
-                       true,
-                       false,
-                       {train_series(curves.train_ppl), valid_series(curves.valid_ppl)}});
-  if (!curves.bleu.empty()) {
-    const Point best = *std::max_element(curves.bleu.begin(), curves.bleu.end(), lower);
-    out += render_chart({"BLEU",
-                         "best " + fixed(best.y, 1) + " at " + at_step(best),
-                         false,
-                         true,
-                         {{"BLEU", "ink2", LineStyle::kDots, curves.bleu}}});
-  }
-  out += render_chart(
-      {"Tokens per second",
-       curves.rate.empty() ? "" : "median " + with_thousands(std::llround(median(curves.rate))),
-       false,
-       true,
-       {{"tokens/s", "ink3", LineStyle::kRawAndSmooth, curves.rate}}});
-  out +=
-      render_chart({"Learning rate",
-                    peak == nullptr ? "" : "peak " + tick_label(peak->y) + " at " + at_step(*peak),
-                    false,
-                    true,
-                    {{"learning rate", "ink1", LineStyle::kLine, curves.lr}}});
-  out += render_chart({"Gradient norm",
-                       last_value(curves.grad_norm),
-                       false,
-                       false,
-                       {{"gradient norm", "ink1", LineStyle::kRawAndSmooth, curves.grad_norm}}});
-  return out + "</section>\n";
+  return out + render_tiles(content, curves) + "</header>\n";
 }
 
 // ---- samples and tables -----------------------------------------------------------------------
@@ -298,6 +166,30 @@ std::string render_validations(const Events& events) {
   return out + "</section>\n";
 }
 
+/// What happened on the way, the newest first.
+std::string render_notes(const Events& events) {
+  std::vector<const MetricsEvent*> notes;
+  for (const MetricsEvent& event : events) {
+    if (event.note && !event.note->empty()) notes.push_back(&event);
+  }
+  if (notes.empty()) return "";
+  std::string out =
+      "<section><h2>What happened</h2><div class=\"card table\"><table class=\"notes\">";
+  const size_t shown = std::min(notes.size(), kMaxRows);
+  for (size_t i = 0; i < shown; ++i) {
+    const MetricsEvent& event = *notes[notes.size() - 1 - i];
+    out += "<tr><th scope=\"row\">step " + with_thousands(event.step) + "</th><td>" +
+           escape_html(*event.note, kMaxCell) + "</td></tr>";
+  }
+  out += "</table></div>";
+  if (shown < notes.size()) {
+    out += "<p class=\"note\">The last " + std::to_string(shown) + " of " +
+           with_thousands(static_cast<int64_t>(notes.size())) +
+           "; metrics.jsonl has all of them.</p>";
+  }
+  return out + "</section>\n";
+}
+
 std::string render_config(const std::string& toml) {
   if (toml.empty()) return "";
   const bool cut = toml.size() > kMaxConfigBytes;
@@ -335,8 +227,9 @@ std::string render_head(const ReportContent& content) {
 std::string render_html(const ReportContent& content) {
   const Curves curves(content.events);
   return render_head(content) + "<body>\n<main>\n" + render_header(content, curves) +
-         render_charts(curves) + render_samples(content.samples) + render_tables(content) +
-         render_validations(content.events) + render_config(content.config_toml) +
+         render_charts(curves) + render_notes(content.events) + render_samples(content.samples) +
+         render_tables(content) + render_validations(content.events) +
+         render_config(content.config_toml) +
          "<footer>Written by Stretto into the run folder. Everything on this page is in this one "
          "file; "
          "the numbers behind the curves are in metrics.jsonl beside "

@@ -117,6 +117,11 @@ MetricsEvent parse_event(std::string_view line) {
   get(object, "batch_hash", &event.batch_hash);
   get(object, "weights_hash", &event.weights_hash);
   get(object, "reason", &event.reason);
+  get(object, "noise_scale", &event.noise_scale);
+  get(object, "comm_seconds", &event.comm_seconds);
+  get(object, "comm_wait_seconds", &event.comm_wait_seconds);
+  get(object, "processes", &event.processes);
+  get(object, "note", &event.note);
   return event;
 }
 
@@ -180,6 +185,11 @@ std::string MetricsEvent::to_json() const {
   out.add("batch_hash", batch_hash);
   out.add("weights_hash", weights_hash);
   out.add("reason", reason);
+  out.add("noise_scale", noise_scale);
+  out.add("comm_seconds", comm_seconds);
+  out.add("comm_wait_seconds", comm_wait_seconds);
+  out.add("processes", processes);
+  out.add("note", note);
   return out.take();
 }
 

@@ -20,6 +20,13 @@ struct MetricsEvent {
   std::optional<int64_t> target_tokens, source_tokens, peak_memory_bytes;
   std::optional<bool> skipped;
   std::optional<std::string> batch_hash, weights_hash, reason;
+  /// `noise_scale` is in target tokens. `comm_seconds` is how long this update's gradients and
+  /// parameters were on their way between processes, `comm_wait_seconds` the part of it that
+  /// training stood and waited; the difference was hidden behind backward.
+  std::optional<double> noise_scale, comm_seconds, comm_wait_seconds;
+  std::optional<int64_t> processes;
+  std::optional<std::string>
+      note;  ///< what happened: a spike, a rollback, a micro-batch cut in two
 
   /// One JSON object, keys in a fixed order; numbers in the shortest form that reads back to the
   /// same double (so a loss has all its digits); non-finite numbers become null.

@@ -54,6 +54,7 @@ font-variant-numeric:tabular-nums;fill:var(--soft)}
 .grid{stroke:var(--grid);fill:none}.axis{stroke:var(--edge);fill:none}
 .raw,.line{fill:none;stroke:var(--c);stroke-linejoin:round;stroke-linecap:round}
 .raw{stroke-width:1;opacity:.26}.line{stroke-width:1.9}
+.band{fill:var(--c);opacity:.13}
 .dot{fill:var(--c);stroke:var(--card);stroke-width:1.2}
 .hover rect{fill:transparent}
 .hover path{stroke:var(--faint);stroke-dasharray:2 3}
@@ -76,6 +77,8 @@ font-family:ui-serif,"Iowan Old Style","Palatino Linotype",Charter,Georgia,"Libe
 .a6{fill-opacity:.58}.a7{fill-opacity:.69}.a8{fill-opacity:.8}.a9{fill-opacity:.9}
 .heat rect:hover{stroke:var(--ink);stroke-width:1.2}
 .note{font-size:12.5px;color:var(--faint);margin:8px 0 0}
+figure .note{margin:8px 4px 5px 2px;line-height:1.4}
+.notes th{width:1%;white-space:nowrap}
 .pair{display:grid;grid-template-columns:repeat(2,minmax(0,1fr));gap:18px;align-items:start}
 .pair h2{margin-bottom:16px}
 table{width:100%;border-collapse:collapse;font-size:14px}

@@ -130,6 +130,8 @@ TEST(HtmlReport, SurvivesNumbersThatNoAxisCanHold) {
     content.events[i].loss = content.events[i].nll = content.events[i].ppl = values[i];
     content.events[i].lr = content.events[i].grad_norm = values[i];
     content.events[i].tokens_per_second = content.events[i].seconds = values[i];
+    content.events[i].noise_scale = content.events[i].loss_scale = values[i];
+    content.events[i].comm_seconds = content.events[i].comm_wait_seconds = values[i];
   }
   const std::string page = render_html(content);
   EXPECT_EQ(markup_error(page), "");
@@ -165,6 +167,113 @@ TEST(HtmlReport, CountsSkippedUpdatesAndKeepsThemOutOfTheCurves) {
   const std::string page = render_html(content);
   EXPECT_NE(page.find("1 update skipped"), std::string::npos);
   EXPECT_EQ(page.find("12,345"), std::string::npos);
+}
+
+TEST(HtmlReport, CallsTheHighestRateTheHighestThatWasLogged) {
+  ReportContent content;
+  for (const int64_t step : {100, 200, 300}) {  // the schedule's peak, at 150, is not in the file
+    MetricsEvent event{.step = step, .epoch = 1, .event = "train"};
+    event.lr = step == 200 ? 7e-4 : 4e-4;
+    content.events.push_back(event);
+  }
+  const std::string page = render_html(content);
+  EXPECT_NE(page.find("highest logged 7e-4 at step 200"), std::string::npos);
+  EXPECT_EQ(page.find("peak"), std::string::npos);
+}
+
+/// The figure with a title, from <h3> on.
+std::string figure(const std::string& page, const std::string& title) {
+  const size_t begin = page.find("<h3>" + title);
+  if (begin == std::string::npos) return "";
+  return page.substr(begin, page.find("</figure>", begin) - begin);
+}
+
+TEST(HtmlReport, AllChartsBeginAtStepZero) {
+  const std::string page = render_html(content_with(700, 200));
+  for (const char* title : {"Loss", "Perplexity", "BLEU", "Tokens per second", "Learning rate"}) {
+    const std::string chart = figure(page, title);
+    const size_t first = chart.find("text-anchor=\"middle\"");
+    ASSERT_NE(first, std::string::npos) << title;
+    EXPECT_TRUE(chart.substr(chart.find('>', first)).starts_with(">0</text>")) << title;
+  }
+}
+
+TEST(HtmlReport, ChartsOfScaleAreThereOnlyWithTheirData) {
+  ReportContent content = content_with(40, 20);
+  for (MetricsEvent& event : content.events) event.loss_scale = 1;
+  std::string page = render_html(content);
+  for (const char* title : {"Noise scale, tokens", "Loss scale", "Communication"})
+    EXPECT_EQ(figure(page, title), "") << title;
+  EXPECT_EQ(page.find("What happened"), std::string::npos);
+  content.events[5].processes = 1;
+  content.events[5].comm_seconds = 0;
+  EXPECT_EQ(figure(render_html(content), "Communication"), "") << "of one process";
+}
+
+TEST(HtmlReport, SaysWhereTheBatchStandsAgainstTheNoiseScale) {
+  struct Case {
+    int64_t batch;
+    const char* summary;
+  };
+  const Case cases[] = {{3'000, "about 12k; batch below the band"},
+                        {6'200, "about 12k; batch in the band"},
+                        {24'000, "about 12k; batch in the band"},
+                        {50'000, "about 12k; batch above the band"}};
+  for (const Case& c : cases) {
+    ReportContent content = content_with(40, 20);
+    for (MetricsEvent& event : content.events) {
+      event.noise_scale = 12'345;
+      event.target_tokens = c.batch;
+    }
+    const std::string chart = figure(render_html(content), "Noise scale, tokens");
+    EXPECT_NE(chart.find(c.summary), std::string::npos) << chart.substr(0, 600);
+    EXPECT_NE(chart.find("class=\"band ink1\""), std::string::npos);
+    EXPECT_NE(chart.find("class=\"line ink2\""), std::string::npos) << "the batch is a line";
+    EXPECT_NE(chart.find("hardly help"), std::string::npos);
+    EXPECT_EQ(markup_error(render_html(content)), "");
+  }
+}
+
+TEST(HtmlReport, DrawsTheLossScaleWhenItChangesSkippedUpdatesToo) {
+  ReportContent content = content_with(40, 20);
+  double scale = 65536;
+  for (MetricsEvent& event : content.events) {
+    event.loss_scale = scale;
+    if (event.step == 7) {
+      event.skipped = true;
+      scale /= 2;
+    }
+  }
+  const std::string chart = figure(render_html(content), "Loss scale");
+  EXPECT_NE(chart.find("now 32,768; 1 update skipped"), std::string::npos) << chart.substr(0, 300);
+  EXPECT_EQ(count(chart.substr(chart.find("class=\"line")), "V"), 39u + count(chart, "<g class"))
+      << "all forty updates are steps of the curve";
+}
+
+TEST(HtmlReport, ShowsHowMuchCommunicationIsHidden) {
+  ReportContent content = content_with(40, 20);
+  for (MetricsEvent& event : content.events) {
+    if (event.event != "train") continue;
+    event.processes = 4;
+    event.comm_seconds = 0.25;
+    event.comm_wait_seconds = 0.025;
+  }
+  const std::string chart = figure(render_html(content), "Communication, ms");
+  EXPECT_NE(chart.find("4 processes; 90% hidden"), std::string::npos) << chart.substr(0, 300);
+  EXPECT_NE(chart.find("under way 250.0"), std::string::npos);
+  EXPECT_NE(chart.find("waited for 25.000"), std::string::npos);
+}
+
+TEST(HtmlReport, TellsWhatHappenedNewestFirst) {
+  ReportContent content = content_with(10, 5);
+  content.events[2].note = "loss spike: z = 7.1 <b>";
+  content.events[7].note = "micro-batch 3 cut in two: out of memory";
+  const std::string page = render_html(content);
+  EXPECT_EQ(markup_error(page), "");
+  const size_t spike = page.find("loss spike: z = 7.1 &lt;b&gt;");
+  const size_t split = page.find("micro-batch 3 cut in two: out of memory");
+  ASSERT_NE(spike, std::string::npos);
+  EXPECT_LT(split, spike);
 }
 
 TEST(HtmlReport, DrawsACellForEachPairOfPieces) {

@@ -52,6 +52,11 @@ const char* const kEnd2 = R"({"step":2,"epoch":1,"event":"end","reason":"stopped
 
 TEST_F(MetricsLogTest, WritesKeysInAFixedOrder) {
   MetricsEvent event{.step = 7, .epoch = 2, .event = "train"};
+  event.note = "n";
+  event.processes = 4;
+  event.comm_wait_seconds = 0.125;
+  event.comm_seconds = 0.25;
+  event.noise_scale = 12000.5;
   event.reason = "r";
   event.weights_hash = "00000000000000ff";
   event.batch_hash = "0123456789abcdef";
@@ -72,7 +77,23 @@ TEST_F(MetricsLogTest, WritesKeysInAFixedOrder) {
             R"({"step":7,"epoch":2,"event":"train","loss":2.5,"nll":2.11,"ppl":8.25,"lr":5e-04,)"
             R"("grad_norm":0.5,"target_tokens":100,"source_tokens":90,"tokens_per_second":3900.5,)"
             R"("loss_scale":1,"peak_memory_bytes":1048576,"seconds":3,"bleu":12.5,"skipped":true,)"
-            R"("batch_hash":"0123456789abcdef","weights_hash":"00000000000000ff","reason":"r"})");
+            R"("batch_hash":"0123456789abcdef","weights_hash":"00000000000000ff","reason":"r",)"
+            R"("noise_scale":12000.5,"comm_seconds":0.25,"comm_wait_seconds":0.125,"processes":4,)"
+            R"("note":"n"})");
+}
+
+TEST_F(MetricsLogTest, ReadsEveryFieldBack) {
+  const std::string line =
+      R"({"step":7,"epoch":2,"event":"train","loss":2.5,"nll":2.11,"ppl":8.25,"lr":5e-04,)"
+      R"("grad_norm":0.5,"target_tokens":100,"source_tokens":90,"tokens_per_second":3900.5,)"
+      R"("loss_scale":1,"peak_memory_bytes":1048576,"seconds":3,"bleu":12.5,"skipped":true,)"
+      R"("batch_hash":"0123456789abcdef","weights_hash":"00000000000000ff","reason":"r",)"
+      R"("noise_scale":12000.5,"comm_seconds":0.25,"comm_wait_seconds":0.125,"processes":4,)"
+      R"("note":"n"})";
+  put(line + "\n");
+  const auto events = read_metrics(path_);
+  ASSERT_EQ(events.size(), 1u);
+  EXPECT_EQ(events[0].to_json(), line);
 }
 
 TEST_F(MetricsLogTest, LeavesOutWhatIsAbsentAndWritesNullForWhatIsNotFinite) {
