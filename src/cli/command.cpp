@@ -15,6 +15,11 @@ namespace {
 // A word that no option took: a mistyped option, or one positional too many.
 [[noreturn]] void refuse_extra(const std::string& command, CLI::App& app, const std::string& word) {
   const std::string help = "`" + command + " --help` lists the options";
+  if (is_override(word)) {
+    throw Error(ExitCode::kUsage,
+                command + " takes no key=value, but there is `" + printable(word) + "`",
+                "train, check, eval and infer take keys of the configuration; " + help);
+  }
   if (!word.starts_with("-")) {
     throw Error(ExitCode::kUsage, command + ": unexpected `" + printable(word) + "`", help);
   }

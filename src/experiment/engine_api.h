@@ -46,6 +46,14 @@ struct AverageRequest {
   std::string name = "averaged";
 };
 
+/// `stretto replay`
+struct ReplayRequest {
+  LoadedExperiment experiment;  ///< of the run to which the report belongs
+  std::string run_directory;
+  std::string file;  ///< RUN/forensics/step_00000123.json
+  bool json = false;
+};
+
 /// What the engine library exports as `stretto_engine`. Each returns an exit code; failures are
 /// Error objects thrown through the door (both sides link the same libstretto_core).
 struct EngineApi {
@@ -53,6 +61,7 @@ struct EngineApi {
   int (*eval)(const EvalRequest&);
   int (*infer)(const InferRequest&);
   int (*average)(const AverageRequest&);
+  int (*replay)(const ReplayRequest&);
   const char* (*describe)();  ///< "libtorch 2.11.0, AVX512, CUDA not built in"
 };
 inline constexpr const char* kEngineSymbol = "stretto_engine";

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <functional>
 #include <initializer_list>
 #include <set>
 
@@ -114,7 +115,75 @@ void check_ties(Check& c) {
 
 bool schedule_ends(const Experiment& e) {
   const auto& name = e.schedule.name;
-  return name == "linear" || name == "cosine" || name == "polynomial";
+  return name == "linear" || name == "cosine" || name == "polynomial" || name == "tri_stage";
+}
+
+void check_noam(Check& c) {
+  const auto& s = c.e.schedule;
+  if (s.name != "noam") return;
+  if (s.d_model != c.e.model.d_model) {
+    c.wrong({"schedule.d_model", "model.d_model", "schedule.name"},
+            number(s.d_model) + " is not model.d_model = " + number(c.e.model.d_model),
+            "noam divides by the root of the model's width: set both to the same");
+  }
+  if (s.warmup_steps < 1) {
+    c.wrong({"schedule.warmup_steps", "schedule.name"}, "noam needs a warm-up", "4000 is usual");
+  }
+}
+
+void check_piecewise(Check& c) {
+  const auto& s = c.e.schedule;
+  if (s.name != "piecewise") return;
+  if (s.boundaries.empty() || s.boundaries.size() != s.multipliers.size()) {
+    c.wrong({"schedule.boundaries", "schedule.multipliers", "schedule.name"},
+            count(s.boundaries.size()) + " boundaries and " + count(s.multipliers.size()) +
+                " multipliers",
+            "piecewise needs one multiplier of optim.lr for each boundary");
+  } else if (!std::is_sorted(s.boundaries.begin(), s.boundaries.end(), std::less_equal<>())) {
+    c.wrong({"schedule.boundaries"}, "the boundaries do not ascend", "sort them");
+  }
+}
+
+void check_optimizer(Check& c) {
+  const auto& o = c.e.optim;
+  if (o.lr_scaling != "none" && o.reference_batch == 0) {
+    c.wrong({"optim.lr_scaling", "optim.reference_batch"},
+            "\"" + o.lr_scaling + "\" needs optim.reference_batch",
+            "set it to the batch in tokens (data.max_tokens * train.update_freq) that optim.lr was "
+            "chosen for");
+  }
+  const auto& d = c.e.dist;
+  if (o.name == "adafactor" && d.strategy == "sharded") {
+    c.wrong({"dist.strategy", "optim.name"}, "adafactor's factored state cannot be cut into slices",
+            "use dist.strategy = \"all_reduce\": its state is small");
+  }
+  if (!d.deterministic) return;
+  if (d.compress != "none") {
+    c.wrong({"dist.compress", "dist.deterministic"},
+            "\"" + d.compress + "\" rounds what dist.deterministic = true sums exactly",
+            "use dist.compress = \"none\"");
+  }
+  const bool layer_wise =
+      o.name == "lamb" || o.name == "lars" || o.name == "larc" || o.name == "novograd";
+  if (layer_wise && d.strategy == "sharded") {
+    c.wrong({"dist.strategy", "optim.name", "dist.deterministic"},
+            "the norms of " + o.name + " over slices are not the same bits as over whole tensors",
+            "use dist.strategy = \"all_reduce\", or dist.deterministic = false");
+  }
+}
+
+void check_loss_scale(Check& c) {
+  const auto& l = c.e.train.loss_scale;
+  if (l.max > 0 && l.min > l.max) {
+    c.wrong({"train.loss_scale.min", "train.loss_scale.max"},
+            config::number_text(l.min) +
+                " is above train.loss_scale.max = " + config::number_text(l.max),
+            "lower it");
+  } else if (l.init > 0 && (l.init < l.min || (l.max > 0 && l.init > l.max))) {
+    c.wrong({"train.loss_scale.init", "train.loss_scale.min", "train.loss_scale.max"},
+            config::number_text(l.init) + " is outside of train.loss_scale.min and max",
+            "choose it between them");
+  }
 }
 
 void check_schedule(Check& c) {
@@ -126,6 +195,12 @@ void check_schedule(Check& c) {
       c.wrong({"schedule.name", "schedule.total_steps", "train.max_steps"},
               "\"" + s.name + "\" must know where it ends",
               "set schedule.total_steps or train.max_steps");
+    } else if (total <= std::max(s.warmup_steps, s.begin_steps) + s.hold_steps &&
+               s.hold_steps + s.begin_steps > 0) {
+      c.wrong({"schedule.begin_steps", "schedule.hold_steps", "schedule.total_steps",
+               "train.max_steps"},
+              "the decay would begin after its end, update " + number(total),
+              "lower schedule.begin_steps or schedule.hold_steps");
     } else if (s.total_steps > 0 && total <= s.warmup_steps) {
       c.wrong({"schedule.total_steps", "schedule.warmup_steps"},
               "the decay would end, at update " + number(total) + ", inside the warm-up",
@@ -230,6 +305,11 @@ void check_validation(Check& c) {
     c.wrong({"train.patience", "data.valid_src", "data.valid_tsv"}, "needs validation text",
             "set data.valid_src and data.valid_tgt, or data.valid_tsv");
   }
+  if (!validates && c.e.schedule.name == "plateau") {
+    c.wrong({"schedule.name", "data.valid_src", "data.valid_tsv"},
+            "\"plateau\" needs validation text",
+            "set data.valid_src and data.valid_tgt, or data.valid_tsv");
+  }
   if (c.e.eval.best_metric == "bleu" && !c.e.eval.bleu) {
     c.wrong({"eval.best_metric", "eval.bleu"}, "\"bleu\" needs eval.bleu = true",
             "set eval.bleu = true, or eval.best_metric = \"nll\"");
@@ -285,6 +365,10 @@ void check_rules(const Experiment& options, const config::Origins& origins,
   check_tokenizer_files(check);
   check_ties(check);
   check_schedule(check);
+  check_piecewise(check);
+  check_noam(check);
+  check_optimizer(check);
+  check_loss_scale(check);
   check_stops(check);
   check_sources(check);
   check_lengths(check);

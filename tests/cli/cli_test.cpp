@@ -10,9 +10,9 @@ namespace {
 using stretto::testing::Outcome;
 using stretto::testing::Program;
 
-constexpr const char* kCommands[] = {"train",     "eval",     "infer",  "score",
-                                     "tokenizer", "average",  "report", "check",
-                                     "schema",    "describe", "doctor", "completion"};
+constexpr const char* kCommands[] = {"train",   "eval",       "infer", "score",  "tokenizer",
+                                     "average", "report",     "check", "schema", "describe",
+                                     "doctor",  "completion", "plan",  "replay"};
 
 bool has(const std::string& text, const std::string& part) {
   return text.find(part) != std::string::npos;
@@ -117,7 +117,13 @@ TEST(CommandLine, WrongWordsAreNamedWithWhatWasMeant) {
       {{"average", "/tmp"},
        "error: stretto average: give either --last N or --checkpoints A,B,C\n"
        "  `stretto average RUN --last 5` is usual\n"},
+      {{"average", "/tmp", "--last", "2", "train.keep_last=5"},
+       "error: stretto average takes no key=value, but there is `train.keep_last=5`\n"
+       "  train, check, eval and infer take keys of the configuration; `stretto average --help` "
+       "lists the options\n"},
       {{"train", "/no/config.toml"}, "error: no configuration file /no/config.toml\n"},
+      {{"replay", "/no/x.json"},
+       "error: no report /no/x.json\n  training writes them to RUN/forensics/step_….json\n"},
   };
   const Program program;
   for (const auto& [words, message] : all) {
@@ -142,7 +148,8 @@ TEST(CheckCommand, TellsAllErrorsOrNone) {
   EXPECT_EQ(wrong.code, 2);
   EXPECT_EQ(wrong.err,
             "error: command line, `optim.beta1=1.5`: `optim.beta1` must be in [0, 1), got 1.5\n"
-            "  decay of the first moment (adam, adamw) (number, default 0.9)\n"
+            "  decay of the first moment (adam, adamw, radam, lamb; novograd, usually 0.95) "
+            "(number, default 0.9)\n"
             "error: command line, `optim.lrr=1`: unknown key `optim.lrr`\n"
             "  did you mean `optim.lr`? (number, default 0.0005)\n"
             "error: command line, `train.patience=x`: `train.patience` must be an integer, got the "
@@ -156,7 +163,8 @@ TEST(CheckCommand, NotesWhatIsSeldomMeantWithoutFailing) {
   const Lab lab;
   const auto outcome = lab.run({"check", "my.toml", "optim.lr=0.5"});
   EXPECT_EQ(outcome.code, 0);
-  EXPECT_TRUE(has(outcome.out, "note: command line, `optim.lr=0.5`: `optim.lr`: a peak of 0.5"));
+  EXPECT_TRUE(
+      has(outcome.out, "note SC004: command line, `optim.lr=0.5`: `optim.lr`: a peak of 0.5"));
   EXPECT_TRUE(has(outcome.out, "my.toml: no errors, 1 note\n"));
   const auto json =
       nlohmann::json::parse(lab.run({"check", "my.toml", "optim.lr=0.5", "--json"}).out);
@@ -310,10 +318,12 @@ std::string offered(const Program& program, const std::string& line) {
 TEST(CompletionCommand, BashOffersCommandsOptionsKeysAndValues) {
   const Program program;
   EXPECT_EQ(offered(program, "stretto tr"), "train\n");
-  EXPECT_EQ(offered(program, "stretto train --"), "--help --run --extend --quiet\n");
+  EXPECT_EQ(offered(program, "stretto train --"),
+            "--help --run --extend --quiet --processes --restarts\n");
   EXPECT_EQ(offered(program, "stretto train my.toml schedule.w"),
-            "schedule.warmup_steps= schedule.warmup_init_lr=\n");
-  EXPECT_EQ(offered(program, "stretto train my.toml optim.name=a"), "adam adamw\n");
+            "schedule.warmup_steps= schedule.warmup_init_lr= schedule.warmup=\n");
+  EXPECT_EQ(offered(program, "stretto train my.toml optim.name=a"),
+            "adam adamw adagrad adafactor\n");
   EXPECT_EQ(offered(program, "stretto infer run decode.m"),
             "decode.method= decode.max_len_a= decode.max_len_b= decode.min_len= "
             "decode.max_tokens=\n");

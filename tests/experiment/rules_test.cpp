@@ -4,7 +4,6 @@
 
 #include <functional>
 
-#include "experiment/advice.h"
 #include "tests/config/temp_folder.h"
 
 namespace stretto::experiment {
@@ -101,6 +100,66 @@ TEST(Rules, SchedulesThatEndMustKnowWhere) {
             "warm-up");
   EXPECT_EQ(problem_of([](auto& e) { e.schedule.min_lr = 0.1; }),
             "`schedule.min_lr` (default): 0.1 is above optim.lr = 0.0005");
+}
+
+TEST(Rules, PiecewiseNeedsAMultiplierForEachBoundary) {
+  EXPECT_EQ(problem_of([](auto& e) {
+              e.schedule.name = "piecewise";
+              e.schedule.boundaries = {1000, 2000};
+              e.schedule.multipliers = {0.1};
+            }),
+            "`schedule.boundaries` (default): 2 boundaries and 1 multipliers");
+  EXPECT_EQ(problem_of([](auto& e) {
+              e.schedule.name = "piecewise";
+              e.schedule.boundaries = {2000, 1000};
+              e.schedule.multipliers = {0.1, 0.01};
+            }),
+            "`schedule.boundaries` (default): the boundaries do not ascend");
+}
+
+TEST(Rules, NoamKnowsTheWidthOfTheModel) {
+  EXPECT_EQ(problem_of([](auto& e) {
+              e.schedule.name = "noam";
+              e.schedule.d_model = 256;
+            }),
+            "`schedule.d_model` (default): 256 is not model.d_model = 512");
+}
+
+TEST(Rules, ScalingTheRateNeedsTheBatchThatItWasChosenFor) {
+  EXPECT_EQ(problem_of([](auto& e) { e.optim.lr_scaling = "linear"; }),
+            "`optim.lr_scaling` (default): \"linear\" needs optim.reference_batch");
+}
+
+TEST(Rules, WhatCannotBeCutOrSummedExactlyIsRefused) {
+  EXPECT_NE(problem_of([](auto& e) {
+              e.optim.name = "adafactor";
+              e.dist.strategy = "sharded";
+            }).find("cannot be cut"),
+            std::string::npos);
+  EXPECT_NE(problem_of([](auto& e) {
+              e.dist.deterministic = true;
+              e.dist.compress = "bf16";
+            }).find("rounds what"),
+            std::string::npos);
+  EXPECT_NE(problem_of([](auto& e) {
+              e.dist.deterministic = true;
+              e.dist.strategy = "sharded";
+              e.optim.name = "lamb";
+            }).find("norms of lamb"),
+            std::string::npos);
+}
+
+TEST(Rules, TheLossScaleLiesBetweenItsBounds) {
+  EXPECT_NE(problem_of([](auto& e) {
+              e.train.loss_scale.min = 8;
+              e.train.loss_scale.max = 4;
+            }).find("above train.loss_scale.max"),
+            std::string::npos);
+  EXPECT_NE(problem_of([](auto& e) {
+              e.train.loss_scale.init = 2;
+              e.train.loss_scale.min = 8;
+            }).find("outside"),
+            std::string::npos);
 }
 
 TEST(Rules, ARunNeedsAStopThatCanBeReached) {
@@ -257,30 +316,6 @@ TEST(Rules, FilesThatAreNamedMustExistAndArchivesForTheirMembers) {
   ASSERT_EQ(problems.size(), 1u);
   EXPECT_EQ(problems[0].place, "`data.train_tgt` (default)");
   EXPECT_EQ(problems[0].what, "no file " + (folder.path() / "y.zip").string());
-}
-
-TEST(Advice, NotesWhatIsAllowedButSeldomMeant) {
-  const auto notes = [](const Change& change) {
-    Experiment e = sound();
-    change(e);
-    std::string places;
-    for (const auto& note : advise(e, {})) {
-      EXPECT_FALSE(note.hint.empty());
-      places += note.place + " ";
-    }
-    return places;
-  };
-  EXPECT_EQ(notes([](auto&) {}), "");
-  EXPECT_EQ(notes([](auto& e) { e.data.valid_src.clear(); }), "`data.valid_src` (default) ");
-  EXPECT_EQ(notes([](auto& e) { e.eval.every = 30000; }), "`eval.every` (default) ");
-  EXPECT_EQ(notes([](auto& e) { e.optim.lr = 0.1; }), "`optim.lr` (default) ");
-  EXPECT_EQ(notes([](auto& e) { e.optim.weight_decay = 0.1; }), "`optim.weight_decay` (default) ");
-  EXPECT_EQ(notes([](auto& e) { e.train.save_every = 50000; }), "`train.save_every` (default) ");
-  EXPECT_EQ(notes([](auto& e) {
-              e.schedule.name = "cosine";
-              e.schedule.total_steps = 10000;
-            }),
-            "`schedule.total_steps` (default) ");
 }
 
 }  // namespace

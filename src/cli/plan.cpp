@@ -1,0 +1,199 @@
+#include <cmath>
+#include <iostream>
+#include <nlohmann/json.hpp>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "cli/command.h"
+#include "cli/plan_inputs.h"
+#include "plan/published.h"
+
+namespace stretto::cli {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json as_json(const plan::Prediction& p) {
+  Json json{{"processes", p.processes},
+            {"compute_seconds", p.compute_seconds},
+            {"communication_seconds", p.communication_seconds},
+            {"exposed_seconds", p.exposed_seconds},
+            {"step_seconds", p.step_seconds},
+            {"limit_seconds", p.limit_seconds},
+            {"speedup", p.speedup},
+            {"efficiency", p.efficiency}};
+  if (p.tokens_per_second > 0) json["tokens_per_second"] = p.tokens_per_second;
+  return json;
+}
+
+Json inputs_json(const PlanInputs& plan) {
+  const auto& s = plan.setup;
+  Json json{{"compute_seconds", s.compute_seconds},
+            {"compute_source", plan.compute_source},
+            {"optimizer_seconds", s.optimizer_seconds},
+            {"tokens_per_micro_batch", s.tokens},
+            {"micro_batches", s.micro_batches},
+            {"weak", s.weak},
+            {"gradient_bytes", s.gradient_bytes},
+            {"bucket_bytes", s.bucket_bytes},
+            {"late_share", s.late_share},
+            {"overlap", s.overlap},
+            {"per_host", s.per_host},
+            {"host_bytes_per_second", s.within.bytes_per_second},
+            {"host_latency_seconds", s.within.latency_seconds},
+            {"link_bytes_per_second", s.between.bytes_per_second},
+            {"link_latency_seconds", s.between.latency_seconds},
+            {"backward_share", s.backward_share},
+            {"jitter", s.jitter},
+            {"contention", s.contention},
+            {"overlap_cost", s.overlap_cost}};
+  if (plan.parameters > 0) json["parameters"] = plan.parameters;
+  return json;
+}
+
+void print_json(const PlanInputs& plan, const std::vector<plan::Prediction>& sizes) {
+  Json json{{"world_size", sizes.back().processes}};
+  const Json last = as_json(sizes.back());
+  for (const auto& [name, value] : last.items()) {
+    if (name != "processes") json[name] = value;
+  }
+  json["inputs"] = inputs_json(plan);
+  json["assumed"] = plan.assumed;
+  json["sizes"] = Json::array();
+  for (const auto& size : sizes) json["sizes"].push_back(as_json(size));
+  std::cout << json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) << "\n";
+}
+
+std::string cell(const std::string& text, size_t width) {
+  return text.size() < width ? std::string(width - text.size(), ' ') + text : text;
+}
+
+std::string milliseconds(double seconds) {
+  const double ms = seconds * 1e3;
+  return fixed(ms, ms < 10 ? 2 : ms < 1000 ? 1 : 0);
+}
+
+void print_text(const PlanInputs& plan, const std::vector<plan::Prediction>& sizes) {
+  const auto& s = plan.setup;
+  if (plan.parameters > 0) {
+    std::cout << with_thousands(plan.parameters) << " parameters; ";
+  }
+  std::cout << human_bytes(static_cast<uint64_t>(s.gradient_bytes)) << " of gradients an update\n"
+            << milliseconds(s.compute_seconds) << " ms a micro-batch, " << plan.compute_source
+            << "\n"
+            << with_thousands(s.micro_batches)
+            << (s.micro_batches == 1 ? " micro-batch" : " micro-batches") << " an update"
+            << (s.weak ? " and process" : "") << "\n";
+  for (const auto& line : plan.assumed) std::cout << "assumed: " << line << "\n";
+  if (!s.weak && sizes.back().processes > s.micro_batches) {
+    std::cout << "more processes than micro-batches stand idle: raise train.update_freq, or see "
+                 "--weak\n";
+  }
+  std::cout << "\nprocesses  compute ms    comm. ms  exposed ms     step ms    tokens/s  speed-up  "
+               "efficiency\n";
+  for (const auto& p : sizes) {
+    std::cout << cell(with_thousands(p.processes), 9) << cell(milliseconds(p.compute_seconds), 12)
+              << cell(milliseconds(p.communication_seconds), 12)
+              << cell(milliseconds(p.exposed_seconds), 12) << cell(milliseconds(p.step_seconds), 12)
+              << cell(p.tokens_per_second > 0 ? with_thousands(std::llround(p.tokens_per_second))
+                                              : "-",
+                      12)
+              << cell(fixed(p.speedup, 2), 10) << cell(fixed(100 * p.efficiency, 1) + " %", 12)
+              << "\n";
+  }
+}
+
+int run(const PlanOptions& options) {
+  if (options.published) {
+    std::cout << plan::published_table();
+    return 0;
+  }
+  if (!options.scaling) {
+    throw Error(ExitCode::kUsage, "plan: say what to plan",
+                "`stretto plan --scaling CONFIG --world-size N`, or --published");
+  }
+  if (options.world_size == 0) {
+    throw Error(ExitCode::kUsage, "plan --scaling: --world-size is missing",
+                "give the largest number of processes that you think of");
+  }
+  const PlanInputs plan = plan_inputs(options);
+  const auto sizes = plan::predict_up_to(plan.setup, options.world_size);
+  options.json ? print_json(plan, sizes) : print_text(plan, sizes);
+  return 0;
+}
+
+void add_number(CLI::App& app, const char* name, double& value, const char* help,
+                const char* type = "X") {
+  app.add_option(name, value, help)->check(number_between(0, 1e15))->type_name(type);
+}
+
+void add_share(CLI::App& app, const char* name, double& value, const char* help) {
+  app.add_option(name, value, help)->check(number_between(0, 1))->type_name("X");
+}
+
+void add_work(CLI::App& app, PlanOptions& o) {
+  app.add_option("--run", o.run, "take tokens/s from this run of one process")->type_name("RUN");
+  add_number(app, "--compute-ms", o.compute_ms, "forward and backward of one micro-batch");
+  add_number(app, "--optimizer-ms", o.optimizer_ms, "one step of the optimizer");
+  add_number(app, "--gflops", o.gflops, "operations a second of a process; default 50");
+  add_number(app, "--tokens", o.tokens, "target tokens of a micro-batch");
+  app.add_option("--micro-batches", o.micro_batches, "of an update; default train.update_freq")
+      ->check(whole_number(1, 1'000'000'000))
+      ->type_name("N");
+  app.add_flag("--weak", o.weak, "each process has that many: the batch grows with processes");
+  app.add_option("--vocab-rows", o.vocab_rows, "rows of the embedding tables")
+      ->check(whole_number(1, 100'000'000))
+      ->type_name("N");
+  add_share(app, "--backward-share", o.backward_share, "of a micro-batch's time; default 2/3");
+  add_number(app, "--jitter", o.jitter, "deviation over mean of a micro-batch's time; default 0");
+  add_number(app, "--contention", o.contention,
+             "slowdown by each other process of the host; default 0");
+}
+
+void add_network(CLI::App& app, PlanOptions& o) {
+  add_number(app, "--gradient-mb", o.gradient_mb, "gradients as sent, 10^6 bytes");
+  app.add_option("--bucket-mb", o.bucket_mb, "10^6 bytes; default dist.bucket_bytes")
+      ->check(number_between(1e-3, 1e9))
+      ->type_name("X");
+  add_share(app, "--late-share", o.late_share, "of the gradients, ready only after backward");
+  app.add_flag("--no-overlap", o.no_overlap, "send after backward");
+  add_number(app, "--overlap-cost", o.overlap_cost,
+             "compute lost per second of hidden communication; default 0");
+  app.add_option("--strategy", o.strategy, "all_reduce, sharded or parameter_server")
+      ->check(one_of({"all_reduce", "sharded", "parameter_server"}))
+      ->type_name("NAME");
+  app.add_option("--compress", o.compress, "none, bf16 or fp16")
+      ->check(one_of({"none", "bf16", "fp16"}))
+      ->type_name("NAME");
+  app.add_option("--algorithm", o.algorithm, "ring or halving_doubling; default ring")
+      ->check(one_of({"ring", "halving_doubling"}))
+      ->type_name("NAME");
+  app.add_option("--per-host", o.per_host, "processes of a host; 1 with a link, else 8")
+      ->check(whole_number(1, 1'000'000))
+      ->type_name("N");
+  add_number(app, "--link-gbit", o.link_gbit, "speed between hosts, as measured; default 10");
+  add_number(app, "--latency-us", o.latency_us, "of a message between hosts; default 50");
+  add_number(app, "--host-gbit", o.host_gbit, "speed within a host; default 40");
+  add_number(app, "--host-latency-us", o.host_latency_us, "within a host; default 5");
+}
+
+}  // namespace
+
+std::function<int()> declare_plan(CLI::App& app) {
+  auto options = std::make_shared<PlanOptions>();
+  app.add_option("CONFIG", options->config, "configuration file")->type_name("");
+  app.add_option("key=value", options->overrides, "keys that replace those of the file")
+      ->type_name("");
+  app.add_flag("--scaling", options->scaling, "time of an update on 1 to N processes");
+  app.add_option("--world-size", options->world_size, "largest number of processes")
+      ->check(whole_number(1, 1'000'000))
+      ->type_name("N");
+  add_work(app, *options);
+  add_network(app, *options);
+  app.add_flag("--published", options->published,
+               "print what the model says about figures that others measured");
+  app.add_flag("--json", options->json, "one JSON object on stdout");
+  return [options] { return run(*options); };
+}
+
+}  // namespace stretto::cli

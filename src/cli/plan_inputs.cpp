@@ -1,0 +1,213 @@
+#include "cli/plan_inputs.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <numeric>
+#include <optional>
+#include <utility>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "cli/run_config.h"
+#include "experiment/lint.h"
+#include "plan/model_size.h"
+#include "report/metrics_log.h"
+
+namespace stretto::cli {
+namespace {
+
+using experiment::Experiment;
+
+// What stands in for numbers that nobody gave. Each that is used is printed.
+constexpr double kGflops = 50;          // a process on one core with AVX2
+constexpr double kFill = 0.9;           // real target tokens of data.max_tokens
+constexpr double kOptimizerBytes = 28;  // read and written per weight by Adam
+constexpr double kMemoryBytes = 10e9;   // a second, for the optimizer
+constexpr int64_t kPerHost = 8;
+constexpr plan::Link kLink{.bytes_per_second = 1.25e9, .latency_seconds = 50e-6};
+constexpr plan::Link kHostLink{.bytes_per_second = 5e9, .latency_seconds = 5e-6};
+
+bool given(double value) {
+  return !std::isnan(value);
+}
+
+double value_or(PlanInputs& plan, double wanted, double otherwise, const std::string& what) {
+  if (given(wanted)) return wanted;
+  plan.assumed.push_back(what);
+  return otherwise;
+}
+
+/// What a run of one process measured.
+struct Measured {
+  double tokens = 0;   ///< target tokens of an update
+  double seconds = 0;  ///< of an update
+};
+
+double median(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  const size_t half = values.size() / 2;
+  return values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2;
+}
+
+Measured measure(const std::string& run) {
+  std::vector<double> tokens, rates;
+  bool first = true;  // it warms caches up
+  for (const auto& event : report::read_metrics(std::filesystem::path(run) / "metrics.jsonl")) {
+    if (event.event != "train" || !event.tokens_per_second || !event.target_tokens) continue;
+    if (!std::exchange(first, false)) {
+      tokens.push_back(static_cast<double>(*event.target_tokens));
+      rates.push_back(*event.tokens_per_second);
+    }
+  }
+  if (rates.empty() || median(rates) <= 0) {
+    throw Error(ExitCode::kUsage, run + " has measured nothing yet",
+                "metrics.jsonl needs two `train` events; see report.every");
+  }
+  const double mean = std::accumulate(tokens.begin(), tokens.end(), 0.0) / double(tokens.size());
+  return {.tokens = mean, .seconds = mean / median(rates)};
+}
+
+std::optional<Experiment> experiment_of(const PlanOptions& options) {
+  if (!options.config.empty()) {
+    auto inspection = experiment::inspect(options.config, options.overrides);
+    config::throw_problems(inspection.problems);  // its data need not be here
+    return std::move(inspection.options);
+  }
+  if (options.run.empty()) return std::nullopt;
+  return load_run(options.run, {}).options;
+}
+
+void plan_compute(const PlanOptions& options, const std::optional<Experiment>& e, double flops,
+                  PlanInputs& plan) {
+  auto& setup = plan.setup;
+  if (given(options.compute_ms)) {
+    setup.compute_seconds = options.compute_ms / 1e3;
+    plan.compute_source = "given";
+  } else if (!options.run.empty()) {
+    const Measured measured = measure(options.run);
+    const double batches = double(load_run(options.run, {}).options.train.update_freq);
+    setup.compute_seconds = measured.seconds / batches;
+    if (!given(options.tokens)) setup.tokens = measured.tokens / batches;
+    plan.compute_source = "measured by " + options.run + ", optimizer included";
+  } else if (e) {
+    const double gflops = value_or(
+        plan, options.gflops, kGflops,
+        "a process computes " + shortest(kGflops) + " GFLOP/s (--gflops, --compute-ms or --run)");
+    setup.compute_seconds = flops * setup.tokens / (gflops * 1e9);
+    plan.compute_source = "estimated from operations";
+    if (!given(options.optimizer_ms)) {
+      setup.optimizer_seconds = double(plan.parameters) * kOptimizerBytes / kMemoryBytes;
+      plan.assumed.push_back("the optimizer moves " + shortest(kOptimizerBytes) +
+                             " bytes a weight at 10 GB/s (--optimizer-ms)");
+    }
+  }
+}
+
+void plan_model(const PlanOptions& options, const Experiment& e, PlanInputs& plan) {
+  auto& setup = plan.setup;
+  int64_t rows = options.vocab_rows;
+  if (rows == 0) {
+    const int64_t multiple = e.tokenizer.vocab_multiple;
+    rows = (e.tokenizer.vocab_size + multiple - 1) / multiple * multiple;
+    const auto& t = e.tokenizer;
+    if (!t.model.empty() || !t.src_model.empty() || !t.src_vocab.empty()) {
+      plan.assumed.push_back("the vocabulary has " + with_thousands(rows) +
+                             " rows, as tokenizer.vocab_size says (--vocab-rows)");
+    }
+  }
+  const auto size = plan::model_size(e.model, {.src = rows, .tgt = rows});
+  plan.parameters = size.parameters;
+  setup.late_share = size.late_share();
+  setup.parameter_bytes = 4 * double(size.parameters);
+  const std::string& compress = options.compress.empty() ? e.dist.compress : options.compress;
+  setup.gradient_bytes = setup.parameter_bytes / (compress == "none" ? 1 : 2);
+  setup.bucket_bytes = double(e.dist.bucket_bytes);
+  setup.micro_batches = e.train.update_freq;
+  setup.overlap = e.dist.overlap;
+  const bool measured = !options.run.empty() && !given(options.compute_ms);
+  if (!measured || given(options.tokens)) {
+    setup.tokens = value_or(plan, options.tokens, kFill * double(e.data.max_tokens),
+                            shortest(kFill) + " of data.max_tokens are target tokens (--tokens)");
+  }
+  plan_compute(options, e, plan::training_flops_per_token(e.model, {.src = rows, .tgt = rows}),
+               plan);
+}
+
+// A link as given, with a line for each half of it that was not.
+plan::Link link_of(PlanInputs& plan, bool far, double gbit, double microseconds) {
+  const plan::Link& otherwise = far ? kLink : kHostLink;
+  const std::string between = far ? "between hosts " : "within a host ";
+  const double usual_gbit = otherwise.bytes_per_second * 8 / 1e9;
+  const double usual_microseconds = otherwise.latency_seconds * 1e6;
+  gbit = value_or(
+      plan, gbit, usual_gbit,
+      between + shortest(usual_gbit) + " Gbit/s (" + (far ? "--link-gbit)" : "--host-gbit)"));
+  microseconds = value_or(plan, microseconds, usual_microseconds,
+                          between + fixed(usual_microseconds, 0) + " µs a message (" +
+                              (far ? "--latency-us)" : "--host-latency-us)"));
+  return {.bytes_per_second = gbit * 1e9 / 8, .latency_seconds = microseconds / 1e6};
+}
+
+void plan_links(const PlanOptions& options, PlanInputs& plan) {
+  auto& setup = plan.setup;
+  const bool link_given = given(options.link_gbit) || given(options.latency_us);
+  // A link that is described joins hosts of one process, unless hosts have more.
+  setup.per_host = options.per_host > 0 ? options.per_host : link_given ? 1 : kPerHost;
+  if (options.per_host == 0 && !link_given && options.world_size > kPerHost) {
+    plan.assumed.push_back(std::to_string(kPerHost) + " processes on a host (--per-host)");
+  }
+  if (options.world_size > setup.per_host) {
+    setup.between = link_of(plan, true, options.link_gbit, options.latency_us);
+  }
+  if (setup.per_host > 1 && options.world_size > 1) {
+    setup.within = link_of(plan, false, options.host_gbit, options.host_latency_us);
+  }
+}
+
+plan::Strategy strategy_of(const std::string& name) {
+  if (name == "sharded") return plan::Strategy::kSharded;
+  if (name == "parameter_server") return plan::Strategy::kParameterServer;
+  return plan::Strategy::kAllReduce;
+}
+
+}  // namespace
+
+PlanInputs plan_inputs(const PlanOptions& options) {
+  const auto e = experiment_of(options);
+  if (!e && (!given(options.compute_ms) || !given(options.gradient_mb))) {
+    throw Error(ExitCode::kUsage, "plan --scaling: nothing says how long a micro-batch takes",
+                "name a CONFIG or --run RUN, or give both --compute-ms and --gradient-mb");
+  }
+  PlanInputs plan;
+  auto& setup = plan.setup;
+  setup.weak = options.weak || !e;
+  if (e) {
+    plan_model(options, *e, plan);
+  } else {
+    setup.tokens = given(options.tokens) ? options.tokens : 0;
+    plan_compute(options, e, 0, plan);
+  }
+  setup.strategy = strategy_of(!options.strategy.empty() ? options.strategy
+                               : e                       ? e->dist.strategy
+                                                         : "all_reduce");
+  if (given(options.gradient_mb)) {
+    setup.gradient_bytes = options.gradient_mb * 1e6;
+    if (!e) setup.parameter_bytes = setup.gradient_bytes;
+  }
+  if (given(options.bucket_mb)) setup.bucket_bytes = options.bucket_mb * 1e6;
+  if (given(options.late_share)) setup.late_share = options.late_share;
+  if (given(options.optimizer_ms)) setup.optimizer_seconds = options.optimizer_ms / 1e3;
+  if (options.micro_batches > 0) setup.micro_batches = options.micro_batches;
+  if (options.no_overlap) setup.overlap = false;
+  if (options.algorithm == "halving_doubling") {
+    setup.algorithm = plan::Algorithm::kHalvingDoubling;
+  }
+  setup.backward_share = options.backward_share;
+  setup.jitter = options.jitter;
+  setup.contention = options.contention;
+  setup.overlap_cost = options.overlap_cost;
+  plan_links(options, plan);
+  return plan;
+}
+
+}  // namespace stretto::cli

@@ -1,0 +1,42 @@
+#include "base/error.h"
+#include "cli/command.h"
+#include "cli/engine.h"
+#include "cli/run_config.h"
+
+namespace stretto::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Options {
+  std::string file;
+  std::vector<std::string> overrides;
+  bool json = false;
+};
+
+int run(const Options& options) {
+  if (!fs::is_regular_file(options.file)) {
+    throw Error(ExitCode::kUsage, "no report " + options.file,
+                "training writes them to RUN/forensics/step_….json");
+  }
+  // RUN/forensics/step_….json
+  const fs::path run = fs::absolute(options.file).lexically_normal().parent_path().parent_path();
+  return engine().replay({.experiment = load_run(run, options.overrides),
+                          .run_directory = run.string(),
+                          .file = options.file,
+                          .json = options.json});
+}
+
+}  // namespace
+
+std::function<int()> declare_replay(CLI::App& app) {
+  auto options = std::make_shared<Options>();
+  app.add_option("FILE", options->file, "report of a non-finite update, RUN/forensics/step_….json")
+      ->required()
+      ->type_name("");
+  app.add_option("key=value", options->overrides, "for instance run.device=cpu")->type_name("");
+  app.add_flag("--json", options->json, "one JSON object on stdout");
+  return [options] { return run(*options); };
+}
+
+}  // namespace stretto::cli

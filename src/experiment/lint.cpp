@@ -1,0 +1,177 @@
+#include "experiment/lint.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "base/text.h"
+#include "experiment/experiment_schema.h"
+#include "experiment/lint_rules.h"
+#include "experiment/rules.h"
+
+namespace stretto::experiment {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Rule {
+  const char* code;
+  LintRule look;
+  const char* source;
+};
+
+constexpr const char* kGoyalRule = "Goyal et al. 2017, arXiv:1706.02677, section 2.1";
+constexpr const char* kGoyalWarmup = "Goyal et al. 2017, arXiv:1706.02677, section 2.2";
+constexpr const char* kGoyalLimit = "Goyal et al. 2017, arXiv:1706.02677, section 5";
+constexpr const char* kMixed = "Micikevicius et al. 2018, arXiv:1710.03740, section 3";
+constexpr const char* kDecoupled = "Loshchilov and Hutter 2019, arXiv:1711.05101";
+
+// LB large batches, MP mixed precision, DP processes, EV validation, SC schedule, CK checkpoints.
+constexpr std::array kRules{
+    Rule{"LB001", &rules::linear_scaling_without_warmup, kGoyalWarmup},
+    Rule{"LB002", &rules::short_warmup, kGoyalWarmup},
+    Rule{"LB003", &rules::scaled_too_far, kGoyalLimit},
+    Rule{"LB004", &rules::high_rate_without_reference, kGoyalRule},
+    Rule{"LB005", &rules::linear_scaling_of_adaptive, "Malladi et al. 2022, arXiv:2205.10287"},
+    Rule{"LB006", &rules::sqrt_scaling_of_sgd, kGoyalRule},
+    Rule{"LB007", &rules::constant_warmup, kGoyalWarmup},
+    Rule{"LB008", &rules::coupled_decay, kDecoupled},
+    Rule{"LB009", &rules::decay_of_vectors, "Goyal et al. 2017, arXiv:1706.02677, section 5.1"},
+    Rule{"LB010", &rules::few_updates_per_epoch, "McCandlish et al. 2018, arXiv:1812.06162"},
+    Rule{"LB011", &rules::accumulation_without_warmup, "Liu et al. 2020, arXiv:1908.03265 (RAdam)"},
+    Rule{"LB012", &rules::long_second_moment, "Kingma and Ba 2015, arXiv:1412.6980, section 3"},
+    Rule{"LB013", &rules::average_spans_warmup, ""},
+    Rule{"LB014", &rules::larc_with_clipping, "OpenSeq2Seq, whose LARC excludes max_grad_norm"},
+    Rule{"LB015", &rules::mostly_warmup, ""},
+    Rule{"MP001", &rules::half_without_loss_scale, kMixed},
+    Rule{"MP002", &rules::static_scale_too_large, kMixed},
+    Rule{"MP003", &rules::scale_without_half, kMixed},
+    Rule{"DP001", &rules::half_precision_wire, kMixed},
+    Rule{"DP002", &rules::tiny_buckets, "Li et al. 2020, arXiv:2006.15704, section 3.2"},
+    Rule{"DP003", &rules::idle_processes, ""},
+    Rule{"EV001", &rules::no_validation, ""},
+    Rule{"EV002", &rules::validates_only_at_the_end, ""},
+    Rule{"EV003", &rules::noisy_best, ""},
+    Rule{"EV004", &rules::validates_all_the_time, ""},
+    Rule{"SC001", &rules::schedule_ends_early, ""},
+    Rule{"SC002", &rules::schedule_never_ends, ""},
+    Rule{"SC003", &rules::steep_start, "Vaswani et al. 2017, arXiv:1706.03762, section 5.3"},
+    Rule{"SC004", &rules::high_rate, ""},
+    Rule{"SC005", &rules::heavy_smoothing, "Szegedy et al. 2016, arXiv:1512.00567, section 7"},
+    Rule{"CK001", &rules::saves_only_at_the_end, ""},
+    Rule{"CK002", &rules::too_few_to_average, ""},
+};
+
+// Origins tell the place and the key in one: "my.toml:14:1: `optim.lr`".
+std::string place_of(const config::Origins& origins, const std::string& key) {
+  if (!origins.given(key)) return "default";
+  const std::string text = origins.of(key), tail = ": `" + key + "`";
+  return text.ends_with(tail) ? text.substr(0, text.size() - tail.size()) : text;
+}
+
+// FILE.zip:MEMBER names a member; what can be measured is the archive.
+int64_t plain_bytes(const std::string& path) {
+  const size_t member = path.find(".zip:");
+  const std::string file = member == std::string::npos ? path : path.substr(0, member + 4);
+  std::error_code failed;
+  const auto size = fs::file_size(file, failed);
+  if (failed) return -1;
+  const auto extension = fs::path(file).extension();
+  // Text shrinks to about a third.
+  const bool packed = extension == ".gz" || extension == ".zst" || extension == ".zip";
+  return static_cast<int64_t>(size) * (packed ? 3 : 1);
+}
+
+int64_t sum_of(const std::vector<std::string>& paths, bool& missing) {
+  int64_t sum = 0;
+  for (const auto& path : paths) {
+    const int64_t bytes = plain_bytes(path);
+    if (bytes < 0) missing = true;
+    sum += std::max<int64_t>(bytes, 0);
+  }
+  return sum;
+}
+
+}  // namespace
+
+std::string tokens_text(double tokens) {
+  return with_thousands(std::llround(tokens));
+}
+
+Subject::Subject(const Experiment& options, const LintContext& lint_context)
+    : e(options),
+      context(lint_context),
+      batch_tokens(static_cast<double>(options.data.max_tokens) *
+                   static_cast<double>(options.train.update_freq)),
+      reference(static_cast<double>(options.optim.reference_batch)),
+      scaling(reference > 0 ? options.optim.lr_scaling : "none"),
+      peak_lr(options.optim.lr) {
+  if (scaling == "none") return;
+  ratio = batch_tokens / reference;
+  peak_lr *= scaling == "sqrt" ? std::sqrt(ratio) : ratio;
+}
+
+bool Subject::large() const {
+  return batch_tokens >= kLargeBatch;
+}
+
+bool Subject::adaptive() const {
+  static constexpr std::array kNames{"adam",    "adamw",   "radam",    "lamb",
+                                     "adagrad", "rmsprop", "adafactor"};
+  return std::find(kNames.begin(), kNames.end(), e.optim.name) != kNames.end();
+}
+
+std::vector<Finding> lint(const Experiment& options, const config::Origins& origins,
+                          const LintContext& context) {
+  const Subject subject(options, context);
+  std::vector<Finding> findings;
+  for (const Rule& rule : kRules) {
+    Remarks remarks;
+    rule.look(subject, remarks);
+    for (auto& remark : remarks) {
+      findings.push_back({.code = rule.code,
+                          .key = remark.key,
+                          .place = place_of(origins, remark.key),
+                          .reason = std::move(remark.reason),
+                          .source = rule.source,
+                          .fix = std::move(remark.fix)});
+    }
+  }
+  return findings;
+}
+
+std::vector<std::string> lint_codes() {
+  std::vector<std::string> codes;
+  for (const Rule& rule : kRules) codes.push_back(rule.code);
+  return codes;
+}
+
+int64_t training_bytes(const data::DataOptions& data) {
+  bool missing = false;
+  const int64_t src = sum_of(data.train_src, missing), tgt = sum_of(data.train_tgt, missing);
+  // Both sides lie in one TSV file.
+  const int64_t both = sum_of(data.train_tsv, missing);
+  return missing ? 0 : std::max(src, tgt) + both / 2;
+}
+
+Inspection inspect(const std::filesystem::path& path, const std::vector<std::string>& overrides,
+                   int64_t processes) {
+  Inspection found;
+  Experiment fallback;
+  auto& options = found.options;
+  const auto schema = experiment_schema(options), defaults = experiment_schema(fallback);
+  found.origins = config::load_file(path, overrides, schema, defaults, found.problems);
+  if (!readable(found.problems)) return found;
+  check_rules(options, found.origins, found.problems);
+  // It skips the keys of the problems that it is given.
+  auto all = found.problems;
+  check_files(options, found.origins, all);
+  found.missing.assign(all.begin() + static_cast<std::ptrdiff_t>(found.problems.size()), all.end());
+  if (found.problems.empty()) {
+    found.findings = lint(options, found.origins,
+                          {.processes = processes, .training_bytes = training_bytes(options.data)});
+  }
+  return found;
+}
+
+}  // namespace stretto::experiment

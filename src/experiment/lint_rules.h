@@ -1,0 +1,84 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "experiment/lint.h"
+
+/// Inside of the linter: what a rule sees, and the rules by family. A rule is a function that adds
+/// a finding or does nothing; lint.cpp lists them with their codes and sources.
+namespace stretto::experiment {
+
+/// What all rules read, worked out once.
+struct Subject {
+  const Experiment& e;
+  const LintContext& context;
+  double batch_tokens = 0;  ///< bound of target tokens in an update, over all processes
+  double reference = 0;     ///< optim.reference_batch in tokens; 0 = the rate is not scaled
+  std::string scaling;      ///< optim.lr_scaling; "none" without a reference
+  double peak_lr = 0;       ///< after scaling
+  double ratio = 1;         ///< batch_tokens / reference; 1 without one
+
+  Subject(const Experiment& options, const LintContext& context);
+
+  bool large() const;     ///< a batch at which the papers saw trouble without a warm-up
+  bool adaptive() const;  ///< steps divided by a second moment: adam, adamw, …
+  bool rate_is_peak() const { return e.schedule.name != "noam"; }
+};
+
+/// What one rule has to say; the table adds the code and source.
+struct Remark {
+  std::string key, reason, fix;
+};
+using Remarks = std::vector<Remark>;
+using LintRule = void (*)(const Subject&, Remarks&);
+
+/// Target tokens in an update from which a batch counts as large: four times the 25,000 of Vaswani
+/// et al. 2017 and of the baseline of Ott et al. 2018.
+inline constexpr double kLargeBatch = 100'000;
+
+/// "25,000"
+std::string tokens_text(double tokens);
+
+namespace rules {
+
+// lint_batch.cpp: batch, rate, warm-up, decay
+void linear_scaling_without_warmup(const Subject&, Remarks&);
+void short_warmup(const Subject&, Remarks&);
+void scaled_too_far(const Subject&, Remarks&);
+void high_rate_without_reference(const Subject&, Remarks&);
+void linear_scaling_of_adaptive(const Subject&, Remarks&);
+void sqrt_scaling_of_sgd(const Subject&, Remarks&);
+void constant_warmup(const Subject&, Remarks&);
+void coupled_decay(const Subject&, Remarks&);
+void decay_of_vectors(const Subject&, Remarks&);
+void few_updates_per_epoch(const Subject&, Remarks&);
+void accumulation_without_warmup(const Subject&, Remarks&);
+void long_second_moment(const Subject&, Remarks&);
+void average_spans_warmup(const Subject&, Remarks&);
+void larc_with_clipping(const Subject&, Remarks&);
+void mostly_warmup(const Subject&, Remarks&);
+
+// lint_machine.cpp: precision, processes
+void half_without_loss_scale(const Subject&, Remarks&);
+void static_scale_too_large(const Subject&, Remarks&);
+void scale_without_half(const Subject&, Remarks&);
+void half_precision_wire(const Subject&, Remarks&);
+void tiny_buckets(const Subject&, Remarks&);
+void idle_processes(const Subject&, Remarks&);
+
+// lint_run.cpp: validation, schedule, saving
+void no_validation(const Subject&, Remarks&);
+void validates_only_at_the_end(const Subject&, Remarks&);
+void noisy_best(const Subject&, Remarks&);
+void validates_all_the_time(const Subject&, Remarks&);
+void schedule_ends_early(const Subject&, Remarks&);
+void schedule_never_ends(const Subject&, Remarks&);
+void steep_start(const Subject&, Remarks&);
+void high_rate(const Subject&, Remarks&);
+void heavy_smoothing(const Subject&, Remarks&);
+void saves_only_at_the_end(const Subject&, Remarks&);
+void too_few_to_average(const Subject&, Remarks&);
+
+}  // namespace rules
+}  // namespace stretto::experiment

@@ -1,0 +1,115 @@
+#include <algorithm>
+#include <array>
+
+#include "base/text.h"
+#include "config/schema.h"
+#include "experiment/lint_rules.h"
+
+namespace stretto::experiment::rules {
+namespace {
+
+bool validates(const Subject& s) {
+  return !s.e.data.valid_src.empty() || !s.e.data.valid_tsv.empty();
+}
+
+bool has_end(const Subject& s) {
+  static constexpr std::array kNames{"linear", "cosine", "polynomial", "tri_stage"};
+  return std::find(kNames.begin(), kNames.end(), s.e.schedule.name) != kNames.end() &&
+         s.e.schedule.total_steps > 0 && s.e.train.max_steps > 0;
+}
+
+}  // namespace
+
+void no_validation(const Subject& s, Remarks& out) {
+  if (validates(s)) return;
+  out.push_back({"data.valid_src", "there is no validation text",
+                 "without it nobody sees over-fitting, and `best` is never known"});
+}
+
+void validates_only_at_the_end(const Subject& s, Remarks& out) {
+  if (!validates(s) || s.e.train.max_steps == 0 || s.e.eval.every <= s.e.train.max_steps) return;
+  out.push_back(
+      {"eval.every",
+       "validates only at the end: the run has " + with_thousands(s.e.train.max_steps) + " updates",
+       "lower it to see how training goes"});
+}
+
+void noisy_best(const Subject& s, Remarks& out) {
+  const auto& eval = s.e.eval;
+  if (!validates(s) || s.e.train.keep_best == 0 || eval.best_metric != "bleu") return;
+  if (eval.bleu_sentences == 0 || eval.bleu_sentences >= 500) return;
+  out.push_back({"eval.bleu_sentences",
+                 "`best` is chosen by the BLEU of " + with_thousands(eval.bleu_sentences) +
+                     " sentences, which is mostly noise",
+                 "raise it to 500 or more, or use eval.best_metric = \"nll\""});
+}
+
+void validates_all_the_time(const Subject& s, Remarks& out) {
+  const int64_t run = s.e.train.max_steps;
+  if (!validates(s) || s.e.eval.every >= 20 || (run > 0 && run <= 1000)) return;
+  out.push_back({"eval.every",
+                 "a long run that validates every " + with_thousands(s.e.eval.every) +
+                     " updates may spend more time on validating than on training",
+                 "some hundreds to thousands of updates are usual"});
+}
+
+void schedule_ends_early(const Subject& s, Remarks& out) {
+  const auto& schedule = s.e.schedule;
+  if (!has_end(s) || s.e.train.max_steps <= schedule.total_steps) return;
+  const bool tri = schedule.name == "tri_stage";
+  const double rest = tri ? schedule.final_scale * s.peak_lr : schedule.min_lr;
+  out.push_back({"schedule.total_steps",
+                 "the schedule ends " + with_thousands(s.e.train.max_steps - schedule.total_steps) +
+                     " updates before the run",
+                 "the rest is trained at a rate of " + config::number_text(rest)});
+}
+
+void schedule_never_ends(const Subject& s, Remarks& out) {
+  const int64_t total = s.e.schedule.total_steps, run = s.e.train.max_steps;
+  if (!has_end(s) || total <= run || total - run <= run / 100) return;
+  out.push_back({"schedule.total_steps",
+                 "the run stops " + with_thousands(total - run) +
+                     " updates before the schedule ends, at a rate that is still high",
+                 "0 = train.max_steps; a larger batch needs fewer updates of both"});
+}
+
+void steep_start(const Subject& s, Remarks& out) {
+  if (s.e.schedule.name != "inverse_sqrt" || s.e.schedule.warmup_steps > 0) return;
+  out.push_back({"schedule.warmup_steps", "inverse_sqrt without a warm-up starts at its steepest",
+                 "some hundreds to thousands of updates are usual"});
+}
+
+void high_rate(const Subject& s, Remarks& out) {
+  static constexpr std::array kNames{"adam", "adamw", "radam"};
+  const std::string& name = s.e.optim.name;
+  if (std::find(kNames.begin(), kNames.end(), name) == kNames.end()) return;
+  if (!s.rate_is_peak() || s.peak_lr <= 0.01) return;
+  out.push_back({"optim.lr", "a peak of " + config::number_text(s.peak_lr) + " is high for " + name,
+                 "values between 1e-4 and 3e-3 are usual"});
+}
+
+void heavy_smoothing(const Subject& s, Remarks& out) {
+  if (s.e.loss.label_smoothing <= 0.3) return;
+  out.push_back({"loss.label_smoothing",
+                 config::number_text(s.e.loss.label_smoothing) +
+                     " of the probability goes to all other entries of the vocabulary",
+                 "0.1 is usual"});
+}
+
+void saves_only_at_the_end(const Subject& s, Remarks& out) {
+  const auto& t = s.e.train;
+  if (t.max_steps <= 5000 || t.save_every <= t.max_steps) return;
+  out.push_back({"train.save_every", "saves only at the end of a long run",
+                 "what a crash costs is what was trained since the last checkpoint"});
+}
+
+void too_few_to_average(const Subject& s, Remarks& out) {
+  const auto& t = s.e.train;
+  if (t.average_last < 2 || t.max_steps == 0) return;
+  if (t.save_every < (t.max_steps - 1) / (t.average_last - 1) + 1) return;
+  out.push_back({"train.average_last",
+                 "the run has fewer than " + with_thousands(t.average_last) + " checkpoints",
+                 "lower train.save_every"});
+}
+
+}  // namespace stretto::experiment::rules

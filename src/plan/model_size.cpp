@@ -1,0 +1,56 @@
+#include "plan/model_size.h"
+
+#include <utility>
+
+namespace stretto::plan {
+namespace {
+
+bool gated(const models::TransformerOptions& model) {
+  return model.activation == "swiglu";
+}
+
+int64_t attention(int64_t d) {
+  return 4 * d * d + 4 * d;
+}
+
+int64_t feed_forward_weights(const models::TransformerOptions& model, int64_t f) {
+  return (gated(model) ? 3 : 2) * model.d_model * f;
+}
+
+int64_t feed_forward(const models::TransformerOptions& model, int64_t f) {
+  return feed_forward_weights(model, f) + (gated(model) ? 0 : f + model.d_model);
+}
+
+}  // namespace
+
+ModelSize model_size(const models::TransformerOptions& model, const TableRows& rows) {
+  const int64_t d = model.d_model;
+  const auto& [encoder, decoder] = std::pair(model.encoder, model.decoder);
+  int64_t count =
+      encoder.num_layers * (attention(d) + feed_forward(model, encoder.ffn_dim) + 4 * d);
+  count += decoder.num_layers * (2 * attention(d) + feed_forward(model, decoder.ffn_dim) + 6 * d);
+  if (model.norm == "pre") count += 4 * d;
+  if (model.positions == "learned") count += 2 * model.max_positions * d;
+  count += rows.src * d;
+  if (model.tie_embeddings != "all") count += rows.tgt * d;
+  if (model.tie_embeddings == "none") count += rows.tgt * d;
+  return {.parameters = count, .late_parameters = rows.src * d};
+}
+
+double training_flops_per_token(const models::TransformerOptions& model, const TableRows& rows,
+                                const Lengths& lengths) {
+  const double d = double(model.d_model), src_per_tgt = lengths.src / lengths.tgt;
+  const double encoder_layers = double(model.encoder.num_layers);
+  const double decoder_layers = double(model.decoder.num_layers);
+  const double per_source =
+      encoder_layers * (4 * d * d + double(feed_forward_weights(model, model.encoder.ffn_dim))) +
+      decoder_layers * 2 * d * d;  // keys and values of cross attention
+  const double per_target =
+      decoder_layers * (6 * d * d + double(feed_forward_weights(model, model.decoder.ffn_dim))) +
+      double(rows.tgt) * d;
+  const double seen =
+      encoder_layers * src_per_tgt * lengths.src + decoder_layers * (lengths.tgt + lengths.src);
+  return 6 * (src_per_tgt * per_source + per_target) + 12 * d * seen;
+}
+
+}  // namespace stretto::plan

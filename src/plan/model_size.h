@@ -1,0 +1,43 @@
+#pragma once
+
+#include <cstdint>
+
+#include "models/transformer_options.h"
+
+namespace stretto::plan {
+
+/// Rows of the embedding tables, already rounded up to tokenizer.vocab_multiple.
+struct TableRows {
+  int64_t src = 0, tgt = 0;
+};
+
+/// What a model weighs and costs, in closed form.
+///
+/// d width, f inner width of the feed-forward part, E and D layers, V rows:
+///
+///     attention      4 d^2 + 4 d               projections with biases
+///     feed-forward   2 d f + f + d             swiglu: 3 d f, no biases
+///     layer norm     2 d                       2 in an encoder layer, 3 in a decoder layer,
+///                                              1 more for each stack with model.norm = "pre"
+///     tables         V d                       tied: all 1, decoder 2, none 3
+///     learned        model.max_positions d     for each stack
+struct ModelSize {
+  int64_t parameters = 0;
+  int64_t late_parameters = 0;  ///< ready only when backward ends: the table the encoder reads
+
+  double late_share() const { return double(late_parameters) / double(parameters); }
+};
+ModelSize model_size(const models::TransformerOptions& model, const TableRows& rows);
+
+/// Mean lengths of the sentences that a model trains on, in tokens.
+struct Lengths {
+  double src = 30, tgt = 30;
+};
+
+/// Floating-point operations of forward and backward for one target token, its share of the source
+/// included: six for each weight that a token meets (a multiplication and an addition, once forward
+/// and twice backward), and 12 d n for attention over n tokens, in each layer.
+double training_flops_per_token(const models::TransformerOptions& model, const TableRows& rows,
+                                const Lengths& lengths = {});
+
+}  // namespace stretto::plan
