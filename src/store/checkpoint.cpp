@@ -30,12 +30,8 @@ constexpr std::string_view kManifest = "manifest.json";
 constexpr std::string_view kState = "state.json";
 constexpr std::string_view kTensorSuffix = ".safetensors";
 constexpr size_t kMaxSmallFileBytes = size_t{1} << 30;
-
-std::string step_name(int64_t step) {
-  char name[32];
-  std::snprintf(name, sizeof name, "step_%08lld", static_cast<long long>(step));
-  return name;
-}
+constexpr uint64_t kRoomForTheRest = uint64_t{64} << 10;  // blocks, folder, heads; the run's logs
+constexpr uint64_t kHeaderBytesOfTensor = 256;            // in a header and in the manifest
 
 std::optional<int64_t> step_of(const std::string& name) {
   if (!name.starts_with(kStepPrefix)) return std::nullopt;
@@ -121,6 +117,24 @@ ManifestFile write_small(const fs::path& path, std::string_view bytes) {
           .tensors = {}};
 }
 
+// So that a checkpoint which does not fit fails before it has taken the space that logs and metrics
+// need while it is written.
+void require_room(const fs::path& parent, const CheckpointContent& content) {
+  uint64_t needed = kRoomForTheRest + content.state_json.size();
+  for (const auto& [stem, tensors] : content.files) {
+    for (const auto& tensor : tensors) {
+      needed += tensor.bytes.size() + 2 * tensor.name.size() + kHeaderBytesOfTensor;
+    }
+  }
+  std::error_code error;
+  const fs::space_info space = fs::space(parent, error);
+  if (error || space.capacity == 0 || space.available >= needed) return;
+  throw Error(ExitCode::kIo,
+              "no room for a checkpoint in " + parent.string() + ": it takes " +
+                  human_bytes(needed) + ", the disk has " + human_bytes(space.available) + " free",
+              "the disk is full: free some space");
+}
+
 // The manifest is last, so that a folder with one has everything.
 void write_files(const fs::path& staging, const CheckpointContent& content) {
   Manifest manifest{.step = content.step,
@@ -197,6 +211,12 @@ std::string load_state(const fs::path& path, const ManifestFile& expected) {
 
 }  // namespace
 
+std::string step_name(int64_t step) {
+  char name[32];
+  std::snprintf(name, sizeof name, "step_%08lld", static_cast<long long>(step));
+  return name;
+}
+
 const SafetensorsFile& LoadedCheckpoint::file(std::string_view stem) const {
   for (const auto& [name, file] : files) {
     if (name == stem) return file;
@@ -220,6 +240,7 @@ fs::path CheckpointStore::save(const CheckpointContent& content, const std::stri
   const fs::path staging = aside(directory_, kStagingPrefix, target.filename().string());
   fs::path replaced;
   try {
+    require_room(directory_, content);
     make_folder(staging);
     write_files(staging, content);
     if (fs::exists(fs::symlink_status(target))) {
@@ -319,19 +340,23 @@ void CheckpointStore::prune(const std::vector<int64_t>& keep) {
   remove_stale();
 }
 
-void CheckpointStore::require_space(uint64_t checkpoint_bytes, int num_checkpoints) const {
+void CheckpointStore::require_space(uint64_t checkpoint_bytes, int64_t num_checkpoints) const {
   std::error_code error;
   fs::path place = directory_;
   while (!fs::exists(place, error) && place.has_relative_path()) place = place.parent_path();
   const fs::space_info space = fs::space(place.empty() ? fs::path(".") : place, error);
   if (error) return;  // a file system that does not tell
-  const uint64_t needed = checkpoint_bytes * (static_cast<uint64_t>(num_checkpoints) + 1);
+  const int64_t there = std::min(static_cast<int64_t>(steps().size()), num_checkpoints);
+  const int64_t wanted = num_checkpoints - there + 1;
+  const uint64_t needed = checkpoint_bytes * static_cast<uint64_t>(wanted);
   if (space.available >= needed) return;
   throw Error(ExitCode::kIo,
-              directory_.string() + ": " + std::to_string(num_checkpoints + 1) +
-                  " checkpoints of " + human_bytes(checkpoint_bytes) + " need " +
+              directory_.string() + ": " + std::to_string(wanted) + (there > 0 ? " more" : "") +
+                  (wanted == 1 ? " checkpoint of " : " checkpoints of ") +
+                  human_bytes(checkpoint_bytes) + (wanted == 1 ? " needs " : " need ") +
                   human_bytes(needed) + ", the disk has " + human_bytes(space.available) + " free",
-              "free some space, use another disk for the run, or keep fewer checkpoints");
+              "free some space, give another --run folder, or lower train.keep_last and "
+              "train.keep_best");
 }
 
 void CheckpointStore::remove_stale() {

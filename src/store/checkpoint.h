@@ -32,6 +32,9 @@ struct LoadedCheckpoint {
   const SafetensorsFile& file(std::string_view stem) const;  ///< throws Error(kBadData) when absent
 };
 
+/// "step_00000123", the folder of a step's checkpoint.
+std::string step_name(int64_t step);
+
 /// Keeps the checkpoints of one run: `RUN/checkpoints/step_00000123/{model,optimizer}.safetensors,
 /// state.json, manifest.json`.
 ///
@@ -48,7 +51,8 @@ class CheckpointStore {
   explicit CheckpointStore(std::filesystem::path run_directory);
 
   /// Durable when it returns. Throws Error(kIo) and leaves every earlier checkpoint whole; one of
-  /// the same name is replaced.
+  /// the same name is replaced. One that the disk has no room for is refused before it is begun, so
+  /// that it does not fill the disk for everybody else.
   /// @param name  "" for `step_00000123`, else a named one such as "averaged": letters, digits,
   /// `-`,
   ///              `_` and `.`, else std::invalid_argument
@@ -71,11 +75,14 @@ class CheckpointStore {
 
   /// Removes all steps but those in `keep`; removes stale `.tmp-…` and `.trash-…` folders too.
   void prune(const std::vector<int64_t>& keep);
+
   /// Refuses a run that must fail later: throws Error(kIo) with the numbers when the disk has less
   /// free space than `num_checkpoints` + 1 checkpoints need (one more while it is being written).
-  void require_space(uint64_t checkpoint_bytes, int num_checkpoints) const;
+  /// Those that are there already take no more. The folder need not be there yet.
+  void require_space(uint64_t checkpoint_bytes, int64_t num_checkpoints) const;
 
-  /// Removes what a killed process left behind. For the owner of the run's lock only.
+  /// Removes what a killed process left behind. For the owner of the run's lock only, and not while
+  /// save() runs.
   void remove_stale();
 
  private:

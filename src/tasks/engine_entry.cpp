@@ -22,5 +22,6 @@ extern "C" const stretto::experiment::EngineApi stretto_engine{
     .eval = &stretto::tasks::run_eval,
     .infer = &stretto::tasks::run_infer,
     .average = &stretto::tasks::run_average,
+    .replay = &stretto::tasks::run_replay,
     .describe = &stretto::tasks::describe_engine,
 };

@@ -5,7 +5,6 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/log.h"
-#include "base/system_info.h"
 #include "base/text.h"
 #include "tasks/commands.h"
 #include "tasks/session.h"
@@ -62,16 +61,20 @@ int run_eval(const experiment::EvalRequest& request) {
   const auto folder = train::RunFolder::open(request.run_directory);
   const auto chosen = choose_text(request);
   const auto& experiment = request.experiment.options;
-  auto run = load_run(experiment, folder, request.checkpoint);
+  const auto group = join_processes(experiment);
+  auto run = load_run(experiment, folder, request.checkpoint, group);
   std::vector<std::string> names;
   for (const auto& path : run.checkpoints) names.push_back(path.filename().string());
   const std::string checkpoint = join(names, ",");
-  log::info("checkpoint " + checkpoint + ", " + chosen.name + " text");
-  const auto corpus = data::open_corpus(chosen.data, data::Split::kTest, run.tokenizers,
-                                        static_cast<uint64_t>(experiment.run.seed), usable_cores());
-  const auto score =
-      score_corpus(run.tokenizers, run.models, corpus, experiment.decode,
-                   {.max_tokens = experiment.eval.max_tokens, .translate = experiment.eval.bleu});
+  if (group.is_root()) log::info("checkpoint " + checkpoint + ", " + chosen.name + " text");
+  const auto corpus =
+      data::open_corpus(chosen.data, data::Split::kTest, run.tokenizers,
+                        static_cast<uint64_t>(experiment.run.seed), num_threads(experiment));
+  const auto score = score_corpus(run.tokenizers, run.models, corpus, experiment.decode,
+                                  {.max_tokens = experiment.eval.max_tokens,
+                                   .translate = experiment.eval.bleu,
+                                   .group = group});
+  if (!group.is_root()) return 0;  // all have the same result, one says it
   if (!request.hypotheses.empty()) {
     write_file_atomic(request.hypotheses, join(score.hypotheses, "\n") + "\n");
   }

@@ -6,6 +6,9 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/system_info.h"
+#include "dist/cores.h"
+#include "dist/launch.h"
+#include "dist/make_group.h"
 #include "optim/arena.h"
 #include "train/average.h"
 #include "train/checkpointer.h"
@@ -25,10 +28,19 @@ void keep_freed_memory() {
 
 }  // namespace
 
-at::Device prepare_process(const experiment::Experiment& experiment) {
-  const int threads =
-      experiment.run.threads > 0 ? static_cast<int>(experiment.run.threads) : usable_cores();
-  at::set_num_threads(threads);
+int64_t num_threads(const experiment::Experiment& experiment) {
+  return experiment.run.threads > 0 ? experiment.run.threads : usable_cores();
+}
+
+dist::ProcessGroup join_processes(const experiment::Experiment& experiment) {
+  const bool on_gpu = experiment.run.device != "cpu" && torch::cuda::is_available();
+  return dist::make_process_group(experiment.dist,
+                                  on_gpu ? dist::DeviceKind::kCuda : dist::DeviceKind::kCpu);
+}
+
+at::Device prepare_process(const experiment::Experiment& experiment,
+                           const dist::ProcessGroup& group) {
+  at::set_num_threads(static_cast<int>(dist::threads_for(group, experiment.run.threads)));
   keep_freed_memory();
   // Denormal numbers make a processor many times slower and mean nothing in training.
   at::globalContext().setFlushDenormal(true);
@@ -38,12 +50,21 @@ at::Device prepare_process(const experiment::Experiment& experiment) {
         ExitCode::kUsage, "run.device: \"cuda\", but this process sees no CUDA device",
         "use run.device=auto, or build with ./dev build --preset cuda on a machine with a GPU");
   }
-  const bool use_cuda = has_cuda && experiment.run.device != "cpu";
-  return use_cuda ? at::Device(at::kCUDA) : at::Device(at::kCPU);
+  if (!has_cuda || experiment.run.device == "cpu") return at::kCPU;
+  if (group.size() == 1) return at::kCUDA;
+  const int index = dist::detect_launch().local_rank;
+  if (index >= static_cast<int>(torch::cuda::device_count())) {
+    throw Error(ExitCode::kUsage,
+                "process " + std::to_string(index) +
+                    " of this machine has no GPU of its own: it has " +
+                    std::to_string(torch::cuda::device_count()),
+                "start as many processes as there are GPUs, or use run.device=cpu");
+  }
+  return {at::kCUDA, static_cast<at::DeviceIndex>(index)};
 }
 
 LoadedRun load_run(const experiment::Experiment& experiment, const train::RunFolder& folder,
-                   const std::string& checkpoints) {
+                   const std::string& checkpoints, const dist::ProcessGroup& group) {
   const auto assets = folder.read_assets();
   if (assets.empty()) {
     throw Error(ExitCode::kUsage, folder.directory().string() + " has no tokenizer yet",
@@ -51,7 +72,7 @@ LoadedRun load_run(const experiment::Experiment& experiment, const train::RunFol
   }
   LoadedRun run;
   run.tokenizers = text::load_tokenizers(experiment.tokenizer, assets);
-  const at::Device device = prepare_process(experiment);
+  const at::Device device = prepare_process(experiment, group);
   run.checkpoints = train::find_checkpoints(folder.directory(), checkpoints);
   for (const auto& path : run.checkpoints) {
     auto model = make_translation_model(experiment, run.tokenizers, device).model;

@@ -1,18 +1,30 @@
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <memory>
 #include <vector>
 
+#include "dist/process_group.h"
 #include "experiment/load_experiment.h"
 #include "tasks/translation.h"
 #include "train/run_folder.h"
 
 namespace stretto::tasks {
 
-/// Threads and device of this process as an experiment asks for them; says what it chose.
-/// Throws Error(kUsage) when `run.device = "cuda"` and there is no such device.
-at::Device prepare_process(const experiment::Experiment& experiment);
+/// Threads that a process of this experiment works with: `run.threads`, else one for each core that
+/// it may use. The result of no computation depends on it.
+int64_t num_threads(const experiment::Experiment& experiment);
+
+/// The processes that this one was started with by mpirun, srun or torchrun; usually one.
+/// Collective. Errors are those of dist::make_process_group.
+dist::ProcessGroup join_processes(const experiment::Experiment& experiment);
+
+/// Threads and device of this process as an experiment asks for them. Of several processes on one
+/// machine each gets its share of the cores that they share, and a GPU of its own while there are
+/// enough. Throws Error(kUsage) when `run.device = "cuda"` and there is no such device.
+at::Device prepare_process(const experiment::Experiment& experiment,
+                           const dist::ProcessGroup& group = {});
 
 /// Models of a run for reading: tokenizers from the run folder and one network for each checkpoint.
 struct LoadedRun {
@@ -24,6 +36,6 @@ struct LoadedRun {
 /// @param checkpoints  names or steps with commas; empty = best, else last
 /// Throws Error(kUsage) when the run has none, Error(kBadData) when one is broken or does not fit.
 LoadedRun load_run(const experiment::Experiment& experiment, const train::RunFolder& folder,
-                   const std::string& checkpoints);
+                   const std::string& checkpoints, const dist::ProcessGroup& group = {});
 
 }  // namespace stretto::tasks

@@ -1,10 +1,17 @@
 #include <torch/torch.h>
 
+#include <cstring>
+#include <map>
+#include <optional>
+
 #include "base/error.h"
 #include "base/log.h"
 #include "base/system_info.h"
 #include "base/text.h"
+#include "dist/agreement.h"
 #include "experiment/same_experiment.h"
+#include "optim/precision.h"
+#include "store/checkpoint.h"
 #include "tasks/commands.h"
 #include "tasks/session.h"
 #include "train/trainer.h"
@@ -14,14 +21,57 @@ namespace {
 
 using Facts = std::vector<std::pair<std::string, std::string>>;
 
-text::TokenizerPair tokenizers_of_run(train::RunFolder& folder,
-                                      const experiment::Experiment& experiment) {
-  if (const auto assets = folder.read_assets(); !assets.empty()) {
-    return text::load_tokenizers(experiment.tokenizer, assets);
+using Assets = std::map<std::string, std::string>;
+
+// Name and bytes of each file, with their lengths before them.
+std::string packed(const Assets& assets) {
+  std::string bytes;
+  const auto add = [&](const std::string& text) {
+    const uint64_t size = text.size();
+    bytes.append(reinterpret_cast<const char*>(&size), sizeof(size));
+    bytes += text;
+  };
+  for (const auto& [name, content] : assets) {
+    add(name);
+    add(content);
   }
-  auto tokenizers = make_experiment_tokenizers(experiment);
-  folder.write_assets(tokenizers.assets);
-  return tokenizers;
+  return bytes;
+}
+
+Assets unpacked(const std::string& bytes) {
+  Assets assets;
+  size_t at = 0;
+  const auto take = [&] {
+    uint64_t size = 0;
+    std::memcpy(&size, bytes.data() + at, sizeof(size));
+    std::string text = bytes.substr(at + sizeof(size), size);
+    at += sizeof(size) + size;
+    return text;
+  };
+  while (at < bytes.size()) {
+    const std::string name = take();
+    assets[name] = take();
+  }
+  return assets;
+}
+
+// Rank 0 reads or trains the tokenizers; the others get their files from it.
+text::TokenizerPair tokenizers_of_run(train::RunFolder* folder,
+                                      const experiment::Experiment& experiment,
+                                      const dist::ProcessGroup& group) {
+  text::TokenizerPair tokenizers;
+  Assets assets;
+  if (folder != nullptr) {
+    assets = folder->read_assets();
+    if (assets.empty()) {
+      tokenizers = make_experiment_tokenizers(experiment);
+      folder->write_assets(tokenizers.assets);
+      assets = tokenizers.assets;
+    }
+  }
+  if (group.size() > 1) assets = unpacked(group.all_gather_bytes(packed(assets)).front());
+  if (tokenizers.src) return tokenizers;
+  return text::load_tokenizers(experiment.tokenizer, assets);
 }
 
 Facts machine_facts(at::Device device) {
@@ -37,11 +87,16 @@ Facts machine_facts(at::Device device) {
           {"libtorch", TORCH_VERSION}};
 }
 
-// Weights and two moments in each checkpoint that is kept, one more while it is written.
-uint64_t space_needed(const experiment::Experiment& experiment, int64_t parameters) {
-  const auto& train = experiment.train;
-  const int64_t kept = std::max(train.keep_last, train.average_last) + train.keep_best + 1;
-  return static_cast<uint64_t>(kept * parameters) * 3 * sizeof(float);
+// Weights and two moments in each checkpoint that is kept; refuses when they cannot fit.
+void require_space(const std::filesystem::path& directory, const train::TrainOptions& train,
+                   int64_t parameters) {
+  const int64_t kept = std::max(train.keep_last, train.average_last) + train.keep_best;
+  store::CheckpointStore(directory).require_space(
+      static_cast<uint64_t>(parameters) * 3 * sizeof(float), kept);
+}
+
+std::string processes_text(const dist::ProcessGroup& group) {
+  return group.size() == 1 ? "" : std::to_string(group.size()) + " processes of ";
 }
 
 void log_facts(const Facts& facts) {
@@ -52,42 +107,71 @@ void log_facts(const Facts& facts) {
 
 int run_train(const experiment::TrainRequest& request) {
   const auto& experiment = request.experiment.options;
-  auto folder = train::RunFolder::open_for_training(request.run_directory);
-  experiment::require_same_experiment(folder.directory(), request.experiment, request.extend);
-  const bool goes_on = folder.has_run();
-  folder.write_config(request.experiment.resolved_toml, request.experiment.config_hash);
-  log::open_file(folder.directory() / "log.txt");
-  const at::Device device = prepare_process(experiment);
+  const auto group = join_processes(experiment);
+  std::optional<train::RunFolder> folder;
+  bool goes_on = false;
+  if (group.is_root()) {
+    folder = train::RunFolder::open_for_training(request.run_directory);
+    experiment::require_same_experiment(folder->directory(), request.experiment, request.extend);
+    goes_on = folder->has_run();
+    folder->write_config(request.experiment.resolved_toml, request.experiment.config_hash);
+    log::open_file(folder->directory() / "log.txt");
+  }
+  dist::require_agreement(
+      group, {{"configuration", request.experiment.config_hash}, {"libtorch", TORCH_VERSION}});
+  const at::Device device = prepare_process(experiment, group);
+  const auto precision = optim::choose_precision(experiment.train.precision, device);
   log::info((goes_on ? "run " : "new run ") + request.run_directory + " on " + device.str() +
-            " with " + std::to_string(at::get_num_threads()) + " threads");
+            " with " + processes_text(group) + std::to_string(at::get_num_threads()) +
+            " threads, " + precision.name);
+  // Whatever was not asked for in so many words is explained.
+  if (precision.name != experiment.train.precision) log::info("  " + precision.why);
 
-  TranslationTask task(experiment, make_translation_model(
-                                       experiment, tokenizers_of_run(folder, experiment), device));
-  int64_t parameters = 0;
-  for (const auto& parameter : task.model().parameters()) parameters += parameter.numel();
-  folder.require_space(space_needed(experiment, parameters));
+  const auto tokenizers = tokenizers_of_run(folder ? &*folder : nullptr, experiment, group);
+  // Rank 0 first: it makes the token cache that the others on its machine then find.
+  if (!group.is_root()) group.barrier();
+  TranslationTask task(experiment, make_translation_model(experiment, tokenizers, device), group);
+  if (group.is_root()) group.barrier();
   const auto facts = task.facts();
-  log_facts(facts);
-
+  if (folder) {
+    int64_t parameters = 0;
+    for (const auto& parameter : task.model().parameters()) parameters += parameter.numel();
+    require_space(folder->directory(), experiment.train, parameters);
+    log_facts(facts);
+  }
+  const std::filesystem::path directory =
+      folder ? folder->directory() : std::filesystem::path(request.run_directory);
   const std::string title =
-      experiment.run.name.empty() ? folder.directory().filename().string() : experiment.run.name;
-  train::Trainer trainer(task, {.run = experiment.run,
-                                .train = experiment.train,
-                                .eval = experiment.eval,
-                                .optim = experiment.optim,
-                                .schedule = experiment.schedule,
-                                .report = experiment.report,
-                                .prefetch = experiment.data.prefetch,
-                                .run_directory = folder.directory(),
-                                .identity = {folder.run_id(), request.experiment.config_hash},
-                                .description = {.title = title,
-                                                .config_toml = request.experiment.resolved_toml,
-                                                .machine = machine_facts(device),
-                                                .facts = facts,
-                                                .max_steps = experiment.train.max_steps}});
+      experiment.run.name.empty() ? directory.filename().string() : experiment.run.name;
+  auto machine = machine_facts(device);
+  machine.emplace_back("precision", precision.name);
+  if (group.size() > 1) {
+    machine.emplace_back("processes", std::to_string(group.size()) + ", " + group.name() + ", " +
+                                          experiment.dist.strategy);
+  }
+  train::Trainer trainer(
+      task,
+      {.run = experiment.run,
+       .train = experiment.train,
+       .eval = experiment.eval,
+       .optim = experiment.optim,
+       .schedule = experiment.schedule,
+       .dist = experiment.dist,
+       .precision = precision,
+       .report = experiment.report,
+       .prefetch = experiment.data.prefetch,
+       .batch_tokens = experiment.data.max_tokens * experiment.train.update_freq,
+       .run_directory = directory,
+       .identity = {folder ? folder->run_id() : "", request.experiment.config_hash},
+       .description = {.title = title,
+                       .config_toml = request.experiment.resolved_toml,
+                       .machine = machine,
+                       .facts = facts,
+                       .max_steps = experiment.train.max_steps}},
+      group);
   const ExitCode code = trainer.run();
-  if (experiment.report.html) {
-    log::info("report: " + (folder.directory() / "report.html").string());
+  if (folder && experiment.report.html) {
+    log::info("report: " + (folder->directory() / "report.html").string());
   }
   return static_cast<int>(code);
 }

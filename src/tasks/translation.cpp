@@ -1,27 +1,28 @@
 #include "tasks/translation.h"
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cmath>
+#include <cstring>
+#include <span>
 
 #include "base/error.h"
 #include "base/log.h"
 #include "base/random.h"
 #include "base/system_info.h"
 #include "base/text.h"
+#include "dist/numbers.h"
 #include "losses/registry.h"
 #include "metrics/scorers.h"
 #include "models/registry.h"
+#include "tasks/session.h"
 
 namespace stretto::tasks {
 namespace {
 
 int64_t rounded_up(int64_t n, int64_t multiple) {
   return (n + multiple - 1) / multiple * multiple;
-}
-
-int64_t num_threads(const experiment::Experiment& experiment) {
-  return experiment.run.threads > 0 ? experiment.run.threads : usable_cores();
 }
 
 // Lines of one side of the training text, pairs of files first, then TSV columns.
@@ -41,6 +42,63 @@ std::vector<std::string> pieces(const text::Tokenizer& tokenizer, const std::vec
   std::vector<std::string> out;
   for (const int64_t id : ids) out.push_back(tokenizer.piece(id));
   return out;
+}
+
+// Sums of the loss over a corpus. Each batch is one process's; its numbers are added in the order
+// of batches, so that the sum has the same bits for any number of processes.
+CorpusScore corpus_loss(const std::vector<std::shared_ptr<models::Seq2SeqModel>>& models,
+                        const std::shared_ptr<const data::Corpus>& corpus,
+                        const CorpusScoreOptions& options) {
+  const torch::NoGradGuard no_grad;
+  const auto batches = data::make_eval_batches(corpus, options.max_tokens);
+  const auto columns = 1 + 2 * models.size();  // target tokens; loss and nll of each model
+  std::vector<double> table(static_cast<size_t>(batches->num_batches()) * columns);
+  for (int64_t i = options.group.rank(); i < batches->num_batches(); i += options.group.size()) {
+    const data::Batch batch = batches->load(0, i);
+    double* row = table.data() + static_cast<size_t>(i) * columns;
+    *row++ = static_cast<double>(batch.tgt.num_tokens());
+    for (const auto& model : models) {
+      const auto output = model->loss(batch, {.training = false});
+      *row++ = output.loss_sum.item<double>();
+      *row++ = output.nll_sum.item<double>();
+    }
+  }
+  dist::sum_numbers(options.group, table);  // of zeros and one number: exact
+  CorpusScore score;
+  double loss_sum = 0, nll_sum = 0;
+  for (size_t at = 0; at < table.size(); at += columns) {
+    score.target_tokens += static_cast<int64_t>(table[at]);
+    for (size_t m = 0; m < models.size(); ++m) {
+      loss_sum += table[at + 1 + 2 * m];
+      nll_sum += table[at + 2 + 2 * m];
+    }
+  }
+  const double terms =
+      static_cast<double>(score.target_tokens) * static_cast<double>(models.size());
+  score.loss = loss_sum / terms;
+  score.nll = nll_sum / terms;
+  return score;
+}
+
+// Each process has made some of the texts, the others are empty; afterwards all have all.
+void share_texts(const dist::ProcessGroup& group, std::vector<std::string>& texts) {
+  if (group.size() == 1) return;
+  std::string mine;
+  for (size_t i = 0; i < texts.size(); ++i) {
+    if (texts[i].empty()) continue;
+    const std::array<uint64_t, 2> head{i, texts[i].size()};
+    mine.append(reinterpret_cast<const char*>(head.data()), sizeof(head));
+    mine += texts[i];
+  }
+  for (const auto& bytes : group.all_gather_bytes(mine)) {
+    for (size_t at = 0; at < bytes.size();) {
+      std::array<uint64_t, 2> head{};
+      std::memcpy(head.data(), bytes.data() + at, sizeof(head));
+      at += sizeof(head);
+      texts.at(head[0]) = bytes.substr(at, head[1]);
+      at += head[1];
+    }
+  }
 }
 
 }  // namespace
@@ -67,25 +125,8 @@ CorpusScore score_corpus(const text::TokenizerPair& tokenizers,
                          const std::vector<std::shared_ptr<models::Seq2SeqModel>>& models,
                          const std::shared_ptr<const data::Corpus>& corpus,
                          const decoding::DecodeOptions& decode, const CorpusScoreOptions& options) {
-  torch::NoGradGuard no_grad;
-  CorpusScore score;
-  double loss_sum = 0, nll_sum = 0;
-  const auto batches = data::make_eval_batches(corpus, options.max_tokens);
-  for (int64_t i = 0; i < batches->num_batches(); ++i) {
-    const data::Batch batch = batches->load(0, i);
-    for (const auto& model : models) {
-      const auto output = model->loss(batch, {.training = false});
-      loss_sum += output.loss_sum.item<double>();
-      nll_sum += output.nll_sum.item<double>();
-    }
-    score.target_tokens += batch.tgt.num_tokens();
-  }
-  const double terms =
-      static_cast<double>(score.target_tokens) * static_cast<double>(models.size());
-  score.loss = loss_sum / terms;
-  score.nll = nll_sum / terms;
+  CorpusScore score = corpus_loss(models, corpus, options);
   if (!options.translate) return score;
-
   const int64_t count = options.num_translated > 0
                             ? std::min(options.num_translated, corpus->num_pairs())
                             : corpus->num_pairs();
@@ -96,9 +137,15 @@ CorpusScore score_corpus(const text::TokenizerPair& tokenizers,
     references.push_back(corpus->tgt_text(i));
   }
   Translator translator(models, decode);
-  for (const auto& hypotheses : translator.translate(requests)) {
-    score.hypotheses.push_back(tokenizers.tgt->decode(hypotheses.front().ids));
+  const auto found =
+      translator.translate(requests, {.rank = options.group.rank(), .size = options.group.size()});
+  score.hypotheses.resize(found.size());
+  for (size_t i = 0; i < found.size(); ++i) {
+    if (!found[i].empty()) {
+      score.hypotheses[i] = tokenizers.tgt->decode(found[i].front().ids);
+    }
   }
+  share_texts(options.group, score.hypotheses);
   const auto bleu = metrics::compute({.metric = "bleu"}, score.hypotheses,
                                      std::vector<std::vector<std::string>>{references});
   score.bleu = bleu.score;
@@ -106,8 +153,9 @@ CorpusScore score_corpus(const text::TokenizerPair& tokenizers,
   return score;
 }
 
-TranslationTask::TranslationTask(const experiment::Experiment& experiment, TranslationModel model)
-    : experiment_(experiment), model_(std::move(model)) {
+TranslationTask::TranslationTask(const experiment::Experiment& experiment, TranslationModel model,
+                                 dist::ProcessGroup group)
+    : experiment_(experiment), model_(std::move(model)), group_(std::move(group)) {
   const auto seed = static_cast<uint64_t>(experiment_.run.seed);
   const int64_t threads = num_threads(experiment_);
   train_ =
@@ -135,7 +183,8 @@ train::ValidationResult TranslationTask::validate(bool with_translations) {
   const auto score = score_corpus(model_.tokenizers, {model_.model}, valid_, experiment_.decode,
                                   {.max_tokens = experiment_.eval.max_tokens,
                                    .translate = with_translations,
-                                   .num_translated = experiment_.eval.bleu_sentences});
+                                   .num_translated = experiment_.eval.bleu_sentences,
+                                   .group = group_});
   return {
       .loss = score.loss,
       .nll = score.nll,
@@ -156,6 +205,8 @@ std::vector<train::SampleTranslation> TranslationTask::samples(
     auto src = valid_->src(sample);
     std::vector<int64_t> hypothesis;
     model_.tokenizers.tgt->encode(hypotheses[i], hypothesis);
+    hypothesis.resize(
+        std::min(hypothesis.size(), static_cast<size_t>(model_.model->max_target_length() - 1)));
     hypothesis.push_back(text::kEos);
     shown[i].source = valid_->src_text(sample);
     shown[i].reference = valid_->tgt_text(sample);

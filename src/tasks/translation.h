@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "data/corpus.h"
+#include "dist/process_group.h"
 #include "experiment/experiment.h"
 #include "models/seq2seq_model.h"
 #include "tasks/translator.h"
@@ -40,6 +41,9 @@ struct CorpusScoreOptions {
   int64_t max_tokens = 4096;
   bool translate = false;
   int64_t num_translated = 0;  ///< 0 = all
+  /// Batches are shared out among these processes; every one gets the whole result, which does not
+  /// depend on their number.
+  dist::ProcessGroup group = {};
 };
 /// @param models  one, or several that translate together as an ensemble; loss and nll are then the
 ///                means of theirs
@@ -51,7 +55,9 @@ CorpusScore score_corpus(const text::TokenizerPair& tokenizers,
 /// Machine translation: sentence pairs, an encoder-decoder, cross entropy, BLEU.
 class TranslationTask : public train::Task {
  public:
-  TranslationTask(const experiment::Experiment& experiment, TranslationModel model);
+  /// @param group  the processes that train together: they share validation
+  TranslationTask(const experiment::Experiment& experiment, TranslationModel model,
+                  dist::ProcessGroup group = {});
 
   torch::nn::Module& model() override { return *model_.model; }
   const data::BatchSource& train_batches() override { return *batches_; }
@@ -68,6 +74,7 @@ class TranslationTask : public train::Task {
 
   const experiment::Experiment experiment_;
   TranslationModel model_;
+  dist::ProcessGroup group_;
   std::shared_ptr<const data::Corpus> train_, valid_;
   std::unique_ptr<data::BatchSource> batches_;
 };

@@ -1,6 +1,7 @@
 #include "tasks/translator.h"
 
 #include <algorithm>
+#include <limits>
 #include <numeric>
 
 #include "decoding/ensemble.h"
@@ -23,11 +24,15 @@ std::unique_ptr<decoding::StepModel> start_all(
 Translator::Translator(std::vector<std::shared_ptr<models::Seq2SeqModel>> models,
                        decoding::DecodeOptions options)
     : models_(std::move(models)), options_(std::move(options)) {
-  for (const auto& model : models_) model->eval();
+  max_length_ = std::numeric_limits<int64_t>::max();
+  for (const auto& model : models_) {
+    model->eval();
+    max_length_ = std::min(max_length_, model->max_target_length());
+  }
 }
 
 std::vector<std::vector<decoding::Hypothesis>> Translator::translate(
-    const std::vector<TranslationRequest>& requests) {
+    const std::vector<TranslationRequest>& requests, const data::Share& share) {
   const torch::NoGradGuard no_grad;
   std::vector<size_t> order(requests.size());
   std::iota(order.begin(), order.end(), size_t{0});
@@ -37,32 +42,42 @@ std::vector<std::vector<decoding::Hypothesis>> Translator::translate(
   });
   std::vector<std::vector<decoding::Hypothesis>> results(requests.size());
   const auto budget = static_cast<size_t>(std::max<int64_t>(1, options_.max_tokens));
-  for (size_t begin = 0; begin < order.size();) {
+  int64_t number = 0;  // of the batch
+  for (size_t begin = 0; begin < order.size(); ++number) {
     size_t end = begin, tokens = 0;
-    data::PackedTokens src;
-    decoding::SearchInput input{.src_lengths = {},
-                                .sentence_ids = {},
-                                .prefixes = {},
-                                .pad = text::kPad,
-                                .bos = text::kBos,
-                                .eos = text::kEos};
-    while (end < order.size()) {
-      const auto& request = requests[order[end]];
-      tokens += request.src.size() * static_cast<size_t>(options_.beam_size);
+    for (; end < order.size(); ++end) {
+      tokens += requests[order[end]].src.size() * static_cast<size_t>(options_.beam_size);
       if (end > begin && tokens > budget) break;
-      src.ids.insert(src.ids.end(), request.src.begin(), request.src.end());
-      src.offsets.push_back(static_cast<int32_t>(src.ids.size()));
-      input.src_lengths.push_back(static_cast<int64_t>(request.src.size()));
-      input.sentence_ids.push_back(request.sentence_id);
-      input.prefixes.push_back(request.prefix);
-      ++end;
     }
-    const auto model = start_all(models_, src, options_.beam_size);
-    auto found = decoding::search(*model, input, options_);
-    for (size_t i = begin; i < end; ++i) results[order[i]] = std::move(found[i - begin]);
+    if (number % share.size == share.rank) {
+      auto found = search_batch(requests, std::span(order).subspan(begin, end - begin));
+      for (size_t i = begin; i < end; ++i) results[order[i]] = std::move(found[i - begin]);
+    }
     begin = end;
   }
   return results;
+}
+
+std::vector<std::vector<decoding::Hypothesis>> Translator::search_batch(
+    const std::vector<TranslationRequest>& requests, std::span<const size_t> numbers) {
+  data::PackedTokens src;
+  decoding::SearchInput input{.src_lengths = {},
+                              .sentence_ids = {},
+                              .prefixes = {},
+                              .max_length = max_length_,
+                              .pad = text::kPad,
+                              .bos = text::kBos,
+                              .eos = text::kEos};
+  for (const size_t number : numbers) {
+    const auto& request = requests[number];
+    src.ids.insert(src.ids.end(), request.src.begin(), request.src.end());
+    src.offsets.push_back(static_cast<int32_t>(src.ids.size()));
+    input.src_lengths.push_back(static_cast<int64_t>(request.src.size()));
+    input.sentence_ids.push_back(request.sentence_id);
+    input.prefixes.push_back(request.prefix);
+  }
+  const auto model = start_all(models_, src, options_.beam_size);
+  return decoding::search(*model, input, options_);
 }
 
 }  // namespace stretto::tasks

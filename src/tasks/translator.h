@@ -2,8 +2,10 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <vector>
 
+#include "data/share.h"
 #include "decoding/decode_options.h"
 #include "decoding/search.h"
 #include "models/seq2seq_model.h"
@@ -20,18 +22,26 @@ struct TranslationRequest {
 /// Translates with one model or an ensemble of several with the same vocabulary.
 ///
 /// Sentences are sorted by length and searched in batches of at most `decode.max_tokens` source
-/// tokens times lanes; results come back in the order of the requests, n-best first.
+/// tokens times lanes; results come back in the order of the requests, n-best first. No output is
+/// longer than each of the models has positions for.
 class Translator {
  public:
   Translator(std::vector<std::shared_ptr<models::Seq2SeqModel>> models,
              decoding::DecodeOptions options);
 
+  /// @param share  of several processes each searches every size-th batch: the batches, and so the
+  ///               results, are those of one process; what falls to others stays empty here
   std::vector<std::vector<decoding::Hypothesis>> translate(
-      const std::vector<TranslationRequest>& requests);
+      const std::vector<TranslationRequest>& requests, const data::Share& share = {});
 
  private:
+  /// Some requests, by their numbers, in one search.
+  std::vector<std::vector<decoding::Hypothesis>> search_batch(
+      const std::vector<TranslationRequest>& requests, std::span<const size_t> numbers);
+
   std::vector<std::shared_ptr<models::Seq2SeqModel>> models_;
   decoding::DecodeOptions options_;
+  int64_t max_length_ = 0;  ///< tokens of an output, end-of-sentence included
 };
 
 }  // namespace stretto::tasks

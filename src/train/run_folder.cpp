@@ -111,15 +111,4 @@ void RunFolder::write_assets(const std::map<std::string, std::string>& assets) {
   fsync_directory(directory_);
 }
 
-void RunFolder::require_space(uint64_t bytes) const {
-  std::error_code error;
-  const auto space = fs::space(directory_, error);
-  if (error || space.available >= bytes) return;
-  throw Error(ExitCode::kIo,
-              directory_.string() + ": the checkpoints of this run need " + human_bytes(bytes) +
-                  ", the disk has " + human_bytes(space.available) + " free",
-              "free some space, give another --run folder, or lower train.keep_last and "
-              "train.keep_best");
-}
-
 }  // namespace stretto::train

@@ -37,9 +37,6 @@ class RunFolder {
   std::map<std::string, std::string> read_assets() const;
   void write_assets(const std::map<std::string, std::string>& assets);
 
-  /// Throws Error(kIo) with numbers when the disk has less than `bytes` free.
-  void require_space(uint64_t bytes) const;
-
  private:
   explicit RunFolder(std::filesystem::path directory);
   std::filesystem::path directory_;

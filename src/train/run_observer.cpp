@@ -59,6 +59,10 @@ void RunObserver::event(const report::MetricsEvent& event) {
       scalar("grad_norm", event.grad_norm);
       scalar("tokens_per_second", event.tokens_per_second);
       scalar("bleu", event.bleu);
+      scalar("loss_scale", event.loss_scale);
+      scalar("noise_scale", event.noise_scale);
+      scalar("comm_seconds", event.comm_seconds);
+      scalar("comm_wait_seconds", event.comm_wait_seconds);
       tensorboard_->flush();
     });
   }

@@ -5,6 +5,8 @@
 #include <tuple>
 
 #include "config/field.h"
+#include "optim/precision_options.h"
+#include "train/forensics_options.h"
 
 namespace stretto::train {
 
@@ -16,7 +18,11 @@ struct TrainOptions {
   int64_t patience = 0;
   int64_t update_freq = 1;
   std::string precision = "fp32";
+  optim::LossScaleOptions loss_scale;
+  bool noise_scale = true;
+  ForensicsOptions forensics;
   int64_t save_every = 1000;
+  bool save_in_background = true;
   int64_t keep_last = 2;
   int64_t keep_best = 1;
   int64_t keep_every = 0;
@@ -41,9 +47,24 @@ struct TrainOptions {
         field(&O::update_freq, "update_freq",
               "micro-batches per update, summed over all processes (gradient accumulation)",
               at_least(1), {.unit = "micro-batches"}),
-        field(&O::precision, "precision", "arithmetic of forward and backward", one_of({"fp32"})),
+        field(&O::precision, "precision",
+              "arithmetic of matrix products; weights, norms, softmax and losses stay fp32. auto: "
+              "mixed_bf16 where the hardware is fast at it, else fp32; tf32 is fp32 on a CPU",
+              one_of({"auto", "fp32", "tf32", "mixed_bf16", "mixed_fp16"})),
+        field(&O::loss_scale, "loss_scale",
+              "what the loss is multiplied by before backward, in half precision"),
+        field(
+            &O::noise_scale, "noise_scale",
+            "measure the gradient noise scale, which says how large a batch is worth while; needs "
+            "two micro-batches an update",
+            any(), {.change = Change::kFree}),
+        field(&O::forensics, "forensics",
+              "what happens when a loss or gradient is not finite, or far from the usual"),
         field(&O::save_every, "save_every", "updates between checkpoints; the end always saves",
               at_least(1), {.unit = "updates", .change = Change::kFree}),
+        field(&O::save_in_background, "save_in_background",
+              "training goes on while a checkpoint is written from a copy in memory", any(),
+              {.change = Change::kFree}),
         field(&O::keep_last, "keep_last", "newest checkpoints that are kept", at_least(1),
               {.unit = "checkpoints", .change = Change::kFree}),
         field(&O::keep_best, "keep_best", "best checkpoints by eval.best_metric that are kept",

@@ -27,6 +27,7 @@ std::string TrainState::to_json() const {
   auto list = nlohmann::ordered_json::array();
   for (const auto& [at, value] : quality) list.push_back({{"step", at}, {"value", value}});
   json["quality"] = list;
+  json["parts"] = parts;
   return json.dump(2) + "\n";
 }
 
@@ -45,6 +46,8 @@ TrainState TrainState::from_json(const std::string& text, const std::string& whe
     for (const auto& entry : json.at("quality")) {
       state.quality[entry.at("step").get<int64_t>()] = entry.at("value").get<double>();
     }
+    // Not in checkpoints of version 0.1.0.
+    if (json.contains("parts")) state.parts = json.at("parts").get<decltype(state.parts)>();
     return state;
   } catch (const nlohmann::json::exception& error) {
     throw Error(ExitCode::kBadData, where + ": not a training state: " + error.what(),

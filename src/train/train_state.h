@@ -19,6 +19,8 @@ struct TrainState {
   double seconds = 0;  ///< of training, over all resumes
   /// Validations so far: step -> quality, where higher is better (-nll or BLEU).
   std::map<int64_t, double> quality;
+  /// What other parts carry: "loss_scaler", "noise_scale", "spikes", … -> name -> value.
+  std::map<std::string, std::map<std::string, double>> parts;
 
   /// Step of the best validation, 0 when there was none; the earlier of two equal ones.
   int64_t best_step() const;

@@ -1,22 +1,27 @@
 #include "train/trainer.h"
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <map>
 
 #include "base/hash.h"
 #include "base/log.h"
 #include "base/system_info.h"
 #include "base/text.h"
 #include "train/average.h"
+#include "train/forensics_report.h"
 
 namespace stretto::train {
+namespace {
 
 using Clock = std::chrono::steady_clock;
 
-namespace {
-
-constexpr int64_t kSkipsBeforeStop = 50;
+constexpr size_t kScalesKept = 100;
 constexpr double kMicrosecond = 1e-6;
+
+/// Reasons to stop that are not the same on every rank by themselves.
+enum Stop : int { kGoOn, kTimeIsUp, kSignal };
 
 double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
@@ -24,143 +29,316 @@ double seconds_since(Clock::time_point start) {
 
 }  // namespace
 
-/// What one update did.
-struct Trainer::UpdateResult {
-  int64_t epoch = 0;  // of its micro-batches, from 1
-  double loss_sum = 0, nll_sum = 0, lr = 0, grad_norm = 0, seconds = 0;
-  int64_t target_tokens = 0, source_tokens = 0;
-  uint64_t batch_hash = 0;
-  bool skipped = false;
-};
+double peak_learning_rate(const optim::OptimOptions& options, int64_t batch_tokens) {
+  if (options.reference_batch <= 0 || options.lr_scaling == "none") return options.lr;
+  const double ratio =
+      static_cast<double>(batch_tokens) / static_cast<double>(options.reference_batch);
+  return options.lr * (options.lr_scaling == "sqrt" ? std::sqrt(ratio) : ratio);
+}
 
-Trainer::Trainer(Task& task, TrainerSetup setup)
+Trainer::Trainer(Task& task, TrainerSetup setup, dist::ProcessGroup group)
     : task_(task),
       setup_(std::move(setup)),
+      group_(std::move(group)),
       arena_(task.model()),
-      optimizer_(optim::make_optimizer(setup_.optim, arena_)),
-      checkpointer_(setup_.run_directory, setup_.identity, setup_.train) {
-  const auto restored = checkpointer_.restore(arena_, *optimizer_);
-  if (restored) {
-    state_ = *restored;
-    saved_step_ = state_.step;
-    log::info("resuming from the checkpoint of step " + with_thousands(state_.step));
-  } else if (!setup_.train.init_from.empty()) {
-    initialise_from(setup_.train.init_from, arena_);
+      updater_(task, arena_, group_,
+               {.run = setup_.run,
+                .train = setup_.train,
+                .optim = setup_.optim,
+                .dist = setup_.dist,
+                .precision = setup_.precision,
+                .prefetch = setup_.prefetch}),
+      checkpointer_(setup_.run_directory, setup_.identity, setup_.train,
+                    {.in_background = setup_.train.save_in_background}),
+      policy_(setup_.train.forensics),
+      spikes_(setup_.train.forensics) {
+  if (restore()) {
+    if (const auto it = state_.parts.find("nonfinite"); it != state_.parts.end()) {
+      policy_.restore(it->second);
+    }
+    if (is_root()) {
+      log::info("resuming from the checkpoint of step " + with_thousands(state_.step));
+    }
   }
-  observer_ = std::make_unique<RunObserver>(setup_.run_directory, setup_.report, setup_.description,
-                                            state_.step);
-  batches_ = std::make_unique<data::Prefetcher>(
-      task_.train_batches(), data::Prefetcher::Position{state_.epoch, state_.batch_index},
-      setup_.prefetch, /*threads=*/1);
+  open_observer();
 }
 
 Trainer::~Trainer() = default;
 
+void Trainer::open_observer() {
+  if (!is_root()) return;
+  observer_.reset();
+  observer_ = std::make_unique<RunObserver>(setup_.run_directory, setup_.report, setup_.description,
+                                            state_.step);
+}
+
+// Rank 0 reads; the others get what it read.
+bool Trainer::restore() {
+  std::string json;
+  std::vector<optim::StatePiece> pieces;
+  if (is_root()) {
+    pieces = updater_.empty_state();
+    if (const auto restored = checkpointer_.restore(arena_, pieces)) {
+      json = restored->to_json();
+    } else if (!setup_.train.init_from.empty()) {
+      initialise_from(setup_.train.init_from, arena_);
+    }
+  }
+  json = group_.all_gather_bytes(json).front();
+  updater_.broadcast_parameters();
+  if (json.empty()) return false;
+  state_ = TrainState::from_json(json, "checkpoint");
+  saved_step_ = state_.step;
+  updater_.scatter_state(pieces);
+  updater_.seek({state_.epoch, state_.batch_index});
+  restore_parts();
+  return true;
+}
+
+// What others carry from update to update goes into state.json under their names.
+void Trainer::keep_parts() {
+  state_.parts["loss_scaler"] = updater_.scaler().state();
+  state_.parts["noise_scale"] = updater_.noise_scale().state();
+  state_.parts["nonfinite"] = policy_.state();
+  state_.parts["spikes"] = spikes_.state();
+  auto& plateau = state_.parts["plateau"];
+  plateau = {{"without_progress", static_cast<double>(plateau_.without_progress)},
+             {"reductions", static_cast<double>(plateau_.reductions)}};
+  if (std::isfinite(plateau_.best)) plateau["best"] = plateau_.best;
+}
+
+void Trainer::restore_parts() {
+  const auto restore_part = [&](const char* name, auto& part) {
+    if (const auto it = state_.parts.find(name); it != state_.parts.end()) part.restore(it->second);
+  };
+  restore_part("loss_scaler", updater_.scaler());
+  restore_part("noise_scale", updater_.noise_scale());
+  restore_part("spikes", spikes_);
+  plateau_ = {};
+  if (const auto it = state_.parts.find("plateau"); it != state_.parts.end()) {
+    const auto value = [&](const char* name, double otherwise) {
+      const auto found = it->second.find(name);
+      return found == it->second.end() ? otherwise : found->second;
+    };
+    plateau_ = {.best = value("best", plateau_.best),
+                .without_progress = static_cast<int64_t>(value("without_progress", 0)),
+                .reductions = static_cast<int64_t>(value("reductions", 0))};
+  }
+}
+
 ExitCode Trainer::run() {
   for (;;) {
-    if (signals_.requested() && !stop_reason()) return leave_interrupted();
+    if (interrupted() && !stop_reason()) return leave_interrupted();
     if (validation_due()) validate();
     if (save_due()) save();
     if (const auto reason = stop_reason()) return finish(*reason);
-    if (signals_.requested()) return leave_interrupted();
-    record(update());
+    if (interrupted()) return leave_interrupted();
+    const Recorded done = update();
+    record(done);
+    checkpointer_.poll();
+    if (!done.update.finite) after_failed_update(done);
+    check_replicas();
   }
 }
 
-int64_t Trainer::schedule_steps() const {
-  return setup_.schedule.total_steps > 0 ? setup_.schedule.total_steps : setup_.train.max_steps;
+// Asked during an update, when all ranks tell each other.
+int Trainer::local_stop() const {
+  if (signals_.requested()) return kSignal;
+  const double hours = setup_.train.max_hours;
+  return hours > 0 && is_root() && state_.seconds >= hours * 3600 ? kTimeIsUp : kGoOn;
 }
 
-// One update: forward and backward of its micro-batches, then the step.
-Trainer::UpdateResult Trainer::update() {
+bool Trainer::interrupted() const {
+  // One process need not ask anybody, and so sees a signal that came between updates at once.
+  return agreed_stop_ == kSignal || (group_.size() == 1 && signals_.requested());
+}
+
+double Trainer::learning_rate() const {
+  const int64_t end =
+      setup_.schedule.total_steps > 0 ? setup_.schedule.total_steps : setup_.train.max_steps;
+  return optim::learning_rate(
+      setup_.schedule, peak_learning_rate(setup_.optim, setup_.batch_tokens),
+      {.step = state_.step, .total_steps = end, .reductions = plateau_.reductions});
+}
+
+Trainer::Recorded Trainer::update() {
   const auto start = Clock::now();
-  UpdateResult result;
-  const auto first = batches_->position();
-  result.epoch = first.epoch + 1;
-  Xxh3Stream hash;
-  task_.model().train();
-  arena_.zero_grads();
-  for (int64_t i = 0; i < setup_.train.update_freq; ++i) {
-    if (batches_->position().epoch != first.epoch) break;  // an update never crosses an epoch
-    const data::Batch batch = batches_->next();
-    hash.update(batch.sample_ids.data(), batch.sample_ids.size() * sizeof(int64_t));
-    const MicroLoss loss = task_.loss(batch, {static_cast<uint64_t>(setup_.run.seed), state_.step});
-    loss.loss_sum.backward();
-    result.loss_sum += loss.loss_sum.item<double>();
-    result.nll_sum += loss.nll_sum;
-    result.target_tokens += loss.target_tokens;
-    result.source_tokens += loss.source_tokens;
+  Recorded done;
+  done.update = updater_.gradients(state_.step, [this] { return local_stop(); });
+  done.lr = learning_rate() * policy_.lr_factor();
+  done.skipped = !done.update.finite;
+  if (done.update.finite) {
+    policy_.succeeded();
+    const double loss = done.update.loss_sum / static_cast<double>(done.update.target_tokens);
+    const auto spike = spikes_.look(state_.step + 1, loss, done.update.grad_norm);
+    done.skipped = spike.skip;
+    done.note = spike.text;
   }
-  result.batch_hash = hash.digest();
-  const double per_token = 1.0 / static_cast<double>(result.target_tokens);
-  result.grad_norm = optim::gradient_norm(arena_.grads(), per_token);
-  result.lr = optim::learning_rate(setup_.schedule, setup_.optim.lr, schedule_steps(), state_.step);
-  result.skipped = !std::isfinite(result.grad_norm) || !std::isfinite(result.loss_sum);
-  if (!result.skipped) {
-    const double clip = optim::clip_factor(result.grad_norm, setup_.optim.clip_norm);
-    optimizer_->step(arena_, {.lr = result.lr,
-                              .grad_scale = per_token * clip,
-                              .number = state_.step - state_.skipped_updates + 1});
+  if (done.update.split > 0) {
+    done.note += (done.note.empty() ? "" : "; ") +
+                 std::string("done again with micro-batches split ") +
+                 std::to_string(done.update.split) + " times for lack of memory";
   }
-  const auto next = batches_->position();
+  if (!done.skipped) {
+    const double clip = optim::clip_factor(done.update.grad_norm, setup_.optim.clip_norm);
+    updater_.step(done.update, done.lr, clip, state_.step - state_.skipped_updates + 1);
+  }
+  updater_.scaled(done.update);
+  loss_scales_.push_back(done.update.loss_scale);
+  if (loss_scales_.size() > kScalesKept) loss_scales_.erase(loss_scales_.begin());
+  agreed_stop_ = std::max(agreed_stop_, done.update.stop);
+  const auto next = updater_.position();
   state_.step += 1;
   state_.epoch = next.epoch;
   state_.batch_index = next.index;
-  state_.skipped_updates += result.skipped ? 1 : 0;
-  state_.skipped_in_a_row = result.skipped ? state_.skipped_in_a_row + 1 : 0;
-  result.seconds = seconds_since(start);
-  state_.seconds += result.seconds;
-  return result;
+  state_.skipped_updates += done.skipped ? 1 : 0;
+  state_.skipped_in_a_row = done.skipped ? state_.skipped_in_a_row + 1 : 0;
+  done.update.seconds = seconds_since(start);
+  state_.seconds += done.update.seconds;
+  return done;
 }
 
-void Trainer::record(const UpdateResult& result) {
+void Trainer::record(const Recorded& done) {
+  const UpdateResult& result = done.update;
   window_seconds_ += result.seconds;
   window_tokens_ += result.target_tokens;
   session_seconds_ += result.seconds;
   session_updates_ += 1;
-  const double tokens = static_cast<double>(result.target_tokens);
-  const double nll = result.nll_sum / tokens;
   const double rate = static_cast<double>(window_tokens_) / std::max(window_seconds_, kMicrosecond);
-  const auto batches = static_cast<double>(task_.train_batches().num_batches());
-  observer_->progress({.step = state_.step,
-                       .max_steps = setup_.train.max_steps,
-                       .epoch = result.epoch,
-                       .epoch_fraction = static_cast<double>(state_.batch_index) / batches,
-                       .loss = result.loss_sum / tokens,
-                       .ppl = std::exp(nll),
-                       .lr = result.lr,
-                       .grad_norm = result.grad_norm,
-                       .tokens_per_second = rate,
-                       .padding_percent = 0,
-                       .eta_seconds = eta_seconds(),
-                       .memory_bytes = static_cast<int64_t>(peak_rss_bytes())});
-  if (result.skipped || state_.step % setup_.report.every == 0) {
-    report::MetricsEvent event{.step = state_.step, .epoch = result.epoch, .event = "train"};
-    event.loss = result.loss_sum / tokens;
-    event.nll = nll;
-    event.ppl = std::exp(nll);
-    event.lr = result.lr;
-    event.grad_norm = result.grad_norm;
-    event.target_tokens = result.target_tokens;
-    event.source_tokens = result.source_tokens;
-    event.tokens_per_second = rate;
-    event.loss_scale = 1.0;
-    event.peak_memory_bytes = static_cast<int64_t>(peak_rss_bytes());
-    event.seconds = state_.seconds;
-    event.batch_hash = hex64(result.batch_hash);
-    if (result.skipped) event.skipped = true;
-    observer_->event(event);
+  const bool event_due =
+      done.skipped || !done.note.empty() || state_.step % setup_.report.every == 0;
+  if (observer_) {
+    const double tokens = static_cast<double>(result.target_tokens);
+    const auto batches = static_cast<double>(task_.train_batches().num_batches());
+    observer_->progress({.step = state_.step,
+                         .max_steps = setup_.train.max_steps,
+                         .epoch = result.epoch,
+                         .epoch_fraction = static_cast<double>(state_.batch_index) / batches,
+                         .loss = result.loss_sum / tokens,
+                         .ppl = std::exp(result.nll_sum / tokens),
+                         .lr = done.lr,
+                         .grad_norm = result.grad_norm,
+                         .tokens_per_second = rate,
+                         .padding_percent = 0,
+                         .eta_seconds = eta_seconds(),
+                         .memory_bytes = static_cast<int64_t>(peak_rss_bytes())});
+    if (event_due) record_event(done, rate);
+  }
+  if (is_root() && !done.note.empty())
+    log::warn("step " + with_thousands(state_.step) + ": " + done.note);
+  if (event_due) {
     window_seconds_ = 0;
     window_tokens_ = 0;
   }
-  if (state_.skipped_in_a_row >= kSkipsBeforeStop) {
-    throw Error(ExitCode::kNumeric,
-                "step " + std::to_string(state_.step) +
-                    ": the loss or a gradient was not finite in " +
-                    std::to_string(kSkipsBeforeStop) + " updates in a row; training stops",
-                "go on from the last checkpoint with a lower optim.lr, a longer "
-                "schedule.warmup_steps, or optim.clip_norm = 1.0");
+}
+
+void Trainer::record_event(const Recorded& done, double tokens_per_second) {
+  const UpdateResult& result = done.update;
+  const double tokens = static_cast<double>(result.target_tokens);
+  report::MetricsEvent event{.step = state_.step, .epoch = result.epoch, .event = "train"};
+  event.loss = result.loss_sum / tokens;
+  event.nll = result.nll_sum / tokens;
+  event.ppl = std::exp(*event.nll);
+  event.lr = done.lr;
+  event.grad_norm = result.grad_norm;
+  event.target_tokens = result.target_tokens;
+  event.source_tokens = result.source_tokens;
+  event.tokens_per_second = tokens_per_second;
+  event.loss_scale = result.loss_scale;
+  event.peak_memory_bytes = static_cast<int64_t>(peak_rss_bytes());
+  event.seconds = state_.seconds;
+  event.batch_hash = hex64(result.batch_hash);
+  if (done.skipped) event.skipped = true;
+  event.noise_scale = updater_.noise_scale().value();
+  if (group_.size() > 1) {
+    event.processes = group_.size();
+    event.comm_seconds = result.reduction.send_seconds;
+    event.comm_wait_seconds = result.reduction.wait_seconds;
   }
+  if (!done.note.empty()) event.note = done.note;
+  observer_->event(event);
+}
+
+void Trainer::after_failed_update(const Recorded& done) {
+  const auto decision = policy_.failed(
+      {.loss_finite = std::isfinite(done.update.loss_sum), .scaled = done.update.loss_scale != 1});
+  const std::string report = decision.examine ? examine_update(done) : "";
+  switch (decision.action) {
+    case NonfiniteDecision::Action::kSkip:
+      return;
+    case NonfiniteDecision::Action::kStop:
+      throw policy_.stop_error(state_.step, report);
+    case NonfiniteDecision::Action::kRollback:
+      roll_back(report);
+  }
+}
+
+// Every rank looks at its own micro-batches; only those that find something write a report.
+std::string Trainer::examine_update(const Recorded& done) {
+  activity("looking for what is not finite");
+  const StepContext context{static_cast<uint64_t>(setup_.run.seed), state_.step - 1};
+  const auto found = examine(task_, arena_, updater_.batches(), context, done.update.loss_scale,
+                             setup_.precision.compute);
+  activity("");
+  if (!found.found() && group_.size() > 1) return "";  // it was another rank's
+  const int64_t saved = saved_step_;
+  const UpdateRecord record{.run_id = setup_.identity.run_id,
+                            .config_hash = setup_.identity.config_hash,
+                            .step = state_.step,
+                            .rank = group_.rank(),
+                            .world_size = group_.size(),
+                            .positions = updater_.positions(),
+                            .lr = done.lr,
+                            .checkpoint = saved > 0 ? store::step_name(saved) : "",
+                            .loss_scales = loss_scales_,
+                            .device = arena_.params().device().str()};
+  log::warn(report_to_text(found, record));
+  try {
+    const auto path = write_report(setup_.run_directory, found, record, arena_).string();
+    log::warn("report: " + path + "; `stretto replay " + path + "` runs this update again");
+    return path;
+  } catch (const Error& error) {
+    log::warn("the report could not be written: " + error.message());
+    return "";
+  }
+}
+
+// Counters and data order go back with the checkpoint; the policy remembers.
+void Trainer::roll_back(const std::string& report) {
+  const int64_t failed_step = state_.step;
+  if (is_root()) checkpointer_.wait();
+  if (!restore()) throw policy_.stop_error(failed_step, report);
+  if (is_root()) {
+    log::warn("step " + with_thousands(failed_step) + ": back to the checkpoint of step " +
+              with_thousands(state_.step) + ", learning rate times " +
+              shortest(policy_.lr_factor()));
+  }
+  open_observer();
+}
+
+// All ranks hold the same weights, unless memory, a cable or a program failed silently.
+void Trainer::check_replicas() {
+  const int64_t every = setup_.dist.check_every;
+  if (group_.size() == 1 || every == 0 || state_.step % every != 0) return;
+  const auto hashes = group_.all_gather_bytes(hex64(arena_.weights_hash()));
+  std::map<std::string, int64_t> votes;
+  for (const auto& hash : hashes) votes[hash] += 1;
+  if (votes.size() == 1) return;
+  const auto common = std::max_element(votes.begin(), votes.end(),
+                                       [](auto& a, auto& b) { return a.second < b.second; });
+  std::vector<std::string> odd;
+  for (size_t r = 0; r < hashes.size(); ++r) {
+    if (hashes[r] != common->first) odd.push_back(std::to_string(r));
+  }
+  throw Error(ExitCode::kNumeric,
+              "step " + std::to_string(state_.step) + ": the weights of rank " + join(odd, ", ") +
+                  " differ from those of the other processes",
+              "memory or a network card of that machine may be faulty: leave it out, and go on "
+              "from the last checkpoint");
+}
+
+void Trainer::activity(const std::string& what) {
+  if (observer_) observer_->activity(what);
 }
 
 double Trainer::eta_seconds() const {
@@ -188,7 +366,7 @@ bool Trainer::validation_due() const {
 }
 
 void Trainer::validate() {
-  observer_->activity("validating");
+  activity("validating");
   task_.model().eval();
   const ValidationResult result = task_.validate(setup_.eval.bleu);
   report::MetricsEvent event{.step = state_.step, .epoch = state_.epoch + 1, .event = "valid"};
@@ -203,9 +381,11 @@ void Trainer::validate() {
   const bool improved = state_.best_step() == state_.step || best_before == 0;
   state_.bad_validations = improved ? 0 : state_.bad_validations + 1;
   state_.validated_step = state_.step;
+  plateau_ = optim::after_validation(setup_.schedule, plateau_, result.loss);
+  if (!observer_) return;
   observer_->samples(result.samples);
   observer_->event(event);
-  observer_->activity("");
+  activity("");
   log::info("step " + with_thousands(state_.step) + ": valid loss " + fixed(result.loss, 4) +
             ", nll " + fixed(result.nll, 4) + ", ppl " + fixed(std::exp(result.nll), 2) +
             (result.bleu >= 0 ? ", BLEU " + fixed(result.bleu, 1) : "") +
@@ -220,19 +400,21 @@ bool Trainer::save_due() const {
 }
 
 void Trainer::save() {
-  observer_->activity("saving");
-  checkpointer_.save(arena_, *optimizer_, state_);
+  activity("saving");
+  keep_parts();
+  const auto pieces = updater_.gather_state();
+  if (is_root()) checkpointer_.save(arena_, pieces, state_);
   saved_step_ = state_.step;  // also after a failure: the next try is at the next interval
-  observer_->activity("");
+  activity("");
 }
 
 std::optional<std::string> Trainer::stop_reason() const {
   const auto& train = setup_.train;
   if (train.max_steps > 0 && state_.step >= train.max_steps) return "train.max_steps reached";
   if (train.max_epochs > 0 && state_.epoch >= train.max_epochs) return "train.max_epochs reached";
-  if (train.max_hours > 0 && state_.seconds >= train.max_hours * 3600) {
-    return "train.max_hours reached";
-  }
+  const bool time_is_up =
+      group_.size() == 1 ? local_stop() == kTimeIsUp : agreed_stop_ == kTimeIsUp;
+  if (time_is_up) return "train.max_hours reached";
   if (train.patience > 0 && state_.bad_validations >= train.patience) {
     return "no better validation in " + std::to_string(train.patience) + " (train.patience)";
   }
@@ -241,6 +423,8 @@ std::optional<std::string> Trainer::stop_reason() const {
 
 ExitCode Trainer::leave_interrupted() {
   if (saved_step_ != state_.step && state_.step > 0) save();
+  if (!is_root()) return ExitCode::kInterrupted;
+  checkpointer_.wait();
   const bool failed = checkpointer_.last_save_failed();
   observer_->finish("stopped by a signal at step " + with_thousands(state_.step));
   log::info((failed ? "stopped at step " : "saved and stopped at step ") +
@@ -251,6 +435,8 @@ ExitCode Trainer::leave_interrupted() {
 ExitCode Trainer::finish(const std::string& reason) {
   if (task_.can_validate() && state_.step > 0 && state_.validated_step != state_.step) validate();
   if (saved_step_ != state_.step && state_.step > 0) save();
+  if (!is_root()) return ExitCode::kOk;
+  checkpointer_.wait();
   if (setup_.train.average_last > 0 && !checkpointer_.last_save_failed()) average();
   report::MetricsEvent event{.step = state_.step, .epoch = state_.epoch + 1, .event = "end"};
   event.seconds = state_.seconds;
@@ -260,7 +446,18 @@ ExitCode Trainer::finish(const std::string& reason) {
   observer_->event(event);
   observer_->finish("finished: " + reason);
   log::info("finished at step " + with_thousands(state_.step) + ": " + reason);
+  log_costs();
   return checkpointer_.last_save_failed() ? ExitCode::kIo : ExitCode::kOk;
+}
+
+// What saving took from training, in the log for whoever asks.
+void Trainer::log_costs() const {
+  const auto& saving = checkpointer_.stats();
+  if (saving.saves == 0) return;
+  log::info("  " + with_thousands(saving.saves) + " checkpoints: training waited " +
+            fixed(saving.stall_seconds * 1e3, 0) + " ms in all, " +
+            fixed(saving.longest_stall_ms, 1) + " ms at the longest; written beside it in " +
+            fixed(saving.write_seconds, 1) + " s");
 }
 
 void Trainer::average() {

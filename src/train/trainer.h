@@ -6,18 +6,18 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "base/error.h"
 #include "base/signals.h"
-#include "data/corpus.h"
 #include "optim/arena.h"
-#include "optim/optimizer.h"
 #include "optim/schedule.h"
 #include "train/checkpointer.h"
+#include "train/nonfinite_policy.h"
 #include "train/run_observer.h"
-#include "train/run_options.h"
+#include "train/spikes.h"
 #include "train/task.h"
-#include "train/train_options.h"
+#include "train/updater.h"
 
 namespace stretto::train {
 
@@ -28,23 +28,29 @@ struct TrainerSetup {
   EvalOptions eval;
   optim::OptimOptions optim;
   optim::ScheduleOptions schedule;
+  dist::DistOptions dist;
+  optim::Precision precision;
   report::ReportOptions report;
   int64_t prefetch = 8;
+  int64_t batch_tokens = 0;  ///< of an update, for optim.lr_scaling: data.max_tokens * update_freq
   std::filesystem::path run_directory;
   RunIdentity identity;
   RunDescription description;
 };
 
-/// The training loop: micro-batches, updates, validation, checkpoints, stops.
+/// The training loop: updates, validation, checkpoints, stops.
 ///
 /// It names no model and no loss. An update sums the gradients of `train.update_freq`
 /// micro-batches, divides by their true number of target tokens, clips, and steps; the last update
 /// of an epoch may have fewer micro-batches, since an update never crosses an epoch. With the same
 /// configuration on a CPU the weights after any sequence of kills and resumes equal those of an
 /// undisturbed run bit for bit.
+///
+/// With several processes all of them run the same loop and take the same decisions; rank 0 alone
+/// reads and writes the run folder.
 class Trainer {
  public:
-  Trainer(Task& task, TrainerSetup setup);
+  Trainer(Task& task, TrainerSetup setup, dist::ProcessGroup group = {});
   ~Trainer();
 
   /// Trains until a stop condition, a signal or an error.
@@ -52,34 +58,64 @@ class Trainer {
   ExitCode run();
 
  private:
-  struct UpdateResult;
-  UpdateResult update();
-  void record(const UpdateResult& result);
+  /// One update as it is recorded.
+  struct Recorded {
+    UpdateResult update;
+    double lr = 0;
+    bool skipped = false;
+    std::string note;
+  };
+
+  bool restore();
+  void keep_parts();
+  void restore_parts();
+  void open_observer();
+  Recorded update();
+  void record(const Recorded& done);
+  void record_event(const Recorded& done, double tokens_per_second);
+  void after_failed_update(const Recorded& done);
+  std::string examine_update(const Recorded& done);
+  void roll_back(const std::string& report);
+  void check_replicas();
+  int local_stop() const;
+  bool interrupted() const;
   void validate();
   bool validation_due() const;
   bool save_due() const;
   void save();
   void average();
+  void log_costs() const;
   std::optional<std::string> stop_reason() const;
   ExitCode leave_interrupted();
   ExitCode finish(const std::string& reason);
-  int64_t schedule_steps() const;
+  double learning_rate() const;
   double eta_seconds() const;
+  bool is_root() const { return group_.is_root(); }
+  void activity(const std::string& what);
 
   Task& task_;
   TrainerSetup setup_;
+  dist::ProcessGroup group_;
   optim::Arena arena_;
-  std::unique_ptr<optim::Optimizer> optimizer_;
+  Updater updater_;
   Checkpointer checkpointer_;
   TrainState state_;
-  std::unique_ptr<RunObserver> observer_;
-  std::unique_ptr<data::Prefetcher> batches_;
+  std::unique_ptr<RunObserver> observer_;  // rank 0 only
+  NonfinitePolicy policy_;
+  SpikeDetector spikes_;
+  optim::Plateau plateau_;
+  std::vector<double> loss_scales_;  // of the last updates, oldest first
   StopSignals signals_;
+  int agreed_stop_ = 0;  // of all ranks
   int64_t saved_step_ = 0;
   double window_seconds_ = 0;   // training time since the last `train` event
   int64_t window_tokens_ = 0;   // target tokens since then
   double session_seconds_ = 0;  // training time of this process
   int64_t session_updates_ = 0;
 };
+
+/// Peak learning rate: `optim.lr` scaled from `optim.reference_batch` to the batch of this run by
+/// `optim.lr_scaling` (Goyal et al. 2017, arXiv:1706.02677, section 2.1).
+double peak_learning_rate(const optim::OptimOptions& options, int64_t batch_tokens);
 
 }  // namespace stretto::train

@@ -183,7 +183,36 @@ TEST_F(Checkpoint, ARunThatCannotFitOnTheDiskIsRefusedWithTheNumbers) {
     EXPECT_NE(std::string(error.what()).find("4 checkpoints of 256 PiB need 1.0 EiB"),
               std::string::npos)
         << error.what();
+    EXPECT_NE(std::string(error.what()).find(" free"), std::string::npos) << error.what();
+    EXPECT_NE(error.advice().find("train.keep_last"), std::string::npos) << error.advice();
   }
+}
+
+TEST_F(Checkpoint, CheckpointsThatAreThereNeedNoMoreSpace) {
+  const auto complaint = [&](uint64_t bytes, int64_t count) -> std::string {
+    try {
+      store().require_space(bytes, count);
+    } catch (const Error& error) {
+      return error.what();
+    }
+    return "";
+  };
+  const uint64_t available = fs::space(dir_.path()).available;
+  save(1);
+  save(2);
+  // Three in all and one being written: two of them are there, so that two more must fit.
+  EXPECT_EQ(complaint(available / 4, 3), "");
+  const std::string two = complaint(available / 2 + available / 4, 3);
+  EXPECT_NE(two.find(": 2 more checkpoints of "), std::string::npos) << two;
+  // More than are kept: one must fit while it is written, whatever is there.
+  const std::string one = complaint(2 * available, 1);
+  EXPECT_NE(one.find(": 1 more checkpoint of "), std::string::npos) << one;
+}
+
+TEST_F(Checkpoint, SpaceIsLookedForBeforeTheFolderIsThere) {
+  const CheckpointStore fresh(dir_ / "not/yet");
+  EXPECT_NO_THROW(fresh.require_space(1, 1));
+  EXPECT_THROW(fresh.require_space(uint64_t{1} << 58, 1), Error);
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <limits>
 
+#include "base/failpoint.h"
 #include "base/random.h"
 #include "report/metrics_log.h"
 #include "train/average.h"
@@ -52,7 +53,10 @@ class ToyTask : public Task {
       losses.push_back((net_(x) - y).square().sum());
     }
     auto sum = torch::stack(losses).sum();
-    if (context.update == nan_at) sum = sum * std::numeric_limits<float>::quiet_NaN();
+    if (context.update == nan_at && nan_times-- > 0) {
+      sum = sum * std::numeric_limits<float>::quiet_NaN();
+    }
+    if (context.update == spike_at) sum = sum * 1e4;
     return {.loss_sum = sum,
             .nll_sum = sum.item<double>(),
             .target_tokens = batch.tgt.num_tokens(),
@@ -65,7 +69,8 @@ class ToyTask : public Task {
   }
   std::map<std::string, std::string> assets() const override { return {}; }
 
-  int64_t nan_at = -1;
+  int64_t nan_at = -1, spike_at = -1;
+  int nan_times = 1000;  // how often update `nan_at` goes wrong
   std::vector<double> nlls{3.0, 2.0, 2.5, 1.0, 1.5, 1.6, 1.7};
   size_t validations = 0;
 
@@ -210,6 +215,135 @@ TEST_F(TrainerTest, ANonFiniteLossSkipsTheUpdateAndSaysSo) {
   }
 }
 
+TEST_F(TrainerTest, AReportOfTheNonFiniteUpdateLiesInTheRun) {
+  auto run = setup("run");
+  ToyTask task;
+  task.nan_at = 4;
+  ASSERT_EQ(Trainer(task, run).run(), ExitCode::kOk);
+  EXPECT_TRUE(fs::exists(run.run_directory / "forensics" / "step_00000005.json"));
+  EXPECT_TRUE(fs::exists(run.run_directory / "forensics" / "step_00000005.safetensors"));
+}
+
+TEST_F(TrainerTest, StopEndsTheRunWithTheNumericCode) {
+  auto run = setup("run");
+  run.train.forensics.policy = "stop";
+  run.train.forensics.stop_after = 1;
+  ToyTask task;
+  task.nan_at = 4;
+  try {
+    Trainer(task, run).run();
+    FAIL() << "expected an error";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ExitCode::kNumeric);
+    EXPECT_NE(std::string(error.what()).find("step 5"), std::string::npos) << error.what();
+  }
+}
+
+TEST_F(TrainerTest, ARollbackGoesOnFromTheCheckpointWithASmallerRate) {
+  auto run = setup("run");
+  run.train.forensics.policy = "rollback";
+  run.train.forensics.stop_after = 1;
+  ToyTask task;
+  task.nan_at = 6;
+  task.nan_times = 2;  // once in training, once when it is examined
+  ASSERT_EQ(Trainer(task, run).run(), ExitCode::kOk);
+  const auto train = events(run, "train");
+  ASSERT_EQ(train.size(), 12U);  // those after the checkpoint of step 4 were written anew
+  for (size_t i = 0; i < train.size(); ++i) {
+    EXPECT_EQ(train[i].step, static_cast<int64_t>(i) + 1);
+    EXPECT_FALSE(train[i].skipped.value_or(false));
+  }
+  EXPECT_DOUBLE_EQ(train[3].lr.value(), 0.05);   // before the checkpoint
+  EXPECT_DOUBLE_EQ(train[4].lr.value(), 0.025);  // after it
+  EXPECT_DOUBLE_EQ(train[11].lr.value(), 0.025);
+}
+
+TEST_F(TrainerTest, ASpikeOfTheGradientIsNotedAndLeftOutOnRequest) {
+  for (const char* policy : {"report", "skip"}) {
+    auto run = setup(policy);
+    run.train.max_steps = 40;
+    run.train.forensics.spike_policy = policy;
+    ToyTask task;
+    task.spike_at = 30;
+    ASSERT_EQ(Trainer(task, run).run(), ExitCode::kOk);
+    const auto train = events(run, "train");
+    ASSERT_EQ(train.size(), 40U);
+    EXPECT_TRUE(train[30].note.has_value());
+    EXPECT_EQ(train[30].skipped.value_or(false), std::string(policy) == "skip");
+  }
+}
+
+TEST_F(TrainerTest, NoMemoryForAMicroBatchSplitsItAndMakesTheSameUpdate) {
+  auto whole = setup("whole"), split = setup("split");
+  for (auto* run : {&whole, &split}) run->train.update_freq = 2;
+  ToyTask undisturbed, short_of_memory;
+  ASSERT_EQ(Trainer(undisturbed, whole).run(), ExitCode::kOk);
+  set_failpoints("micro_batch:throw:4");  // the second of the second update
+  ASSERT_EQ(Trainer(short_of_memory, split).run(), ExitCode::kOk);
+  set_failpoints("");
+  const auto want = events(whole, "train"), got = events(split, "train");
+  ASSERT_EQ(got.size(), want.size());
+  for (size_t i = 0; i < got.size(); ++i) {
+    EXPECT_NEAR(*got[i].loss, *want[i].loss, 1e-6 * *want[i].loss) << i;
+    EXPECT_NEAR(*got[i].grad_norm, *want[i].grad_norm, 1e-5 * *want[i].grad_norm) << i;
+    EXPECT_EQ(got[i].batch_hash, want[i].batch_hash);
+    EXPECT_EQ(got[i].target_tokens, want[i].target_tokens);
+    EXPECT_EQ(got[i].note.has_value(), i == 1);
+  }
+}
+
+TEST_F(TrainerTest, NoMemoryForASingleSentenceEndsTheRun) {
+  auto run = setup("run");
+  ToyTask task;
+  set_failpoints("micro_batch:throw:3+");
+  try {
+    Trainer(task, run).run();
+    FAIL() << "expected an error";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ExitCode::kOutOfMemory);
+    EXPECT_NE(error.advice().find("data.max_tokens"), std::string::npos);
+  }
+  set_failpoints("");
+}
+
+TEST_F(TrainerTest, TheNoiseScaleIsMeasuredWhenAnUpdateHasSeveralMicroBatches) {
+  auto one = setup("one"), four = setup("four");
+  one.train.max_steps = four.train.max_steps = 40;
+  four.train.update_freq = 4;
+  ToyTask first, second;
+  ASSERT_EQ(Trainer(first, one).run(), ExitCode::kOk);
+  ASSERT_EQ(Trainer(second, four).run(), ExitCode::kOk);
+  EXPECT_FALSE(events(one, "train").back().noise_scale.has_value());
+  EXPECT_TRUE(events(four, "train").back().noise_scale.has_value());
+}
+
+TEST_F(TrainerTest, PlateauShrinksTheRateWhenValidationBringsNothing) {
+  auto run = setup("run");
+  run.train.max_steps = 14;
+  run.eval.every = 2;
+  run.schedule = {.name = "plateau", .warmup_steps = 0, .decay_rate = 0.5};
+  ToyTask task;
+  ASSERT_EQ(Trainer(task, run).run(), ExitCode::kOk);
+  // Validations after steps 2, 4, …: 3.0, 2.0, 2.5 (one reduction), 1.0, 1.5, 1.6 (two more).
+  const auto train = events(run, "train");
+  const std::vector<double> factor{1, 1, 1, 1, 1, 1, .5, .5, .5, .5, .25, .25, .125, .125};
+  for (size_t i = 0; i < factor.size(); ++i) {
+    EXPECT_DOUBLE_EQ(train[i].lr.value(), 0.05 * factor[i]) << "step " << i + 1;
+  }
+}
+
+TEST(PeakLearningRate, FollowsTheBatchAsAsked) {
+  optim::OptimOptions options{.lr = 1e-3};
+  EXPECT_DOUBLE_EQ(peak_learning_rate(options, 4096), 1e-3);
+  options.reference_batch = 1024;
+  EXPECT_DOUBLE_EQ(peak_learning_rate(options, 4096), 1e-3);
+  options.lr_scaling = "linear";
+  EXPECT_DOUBLE_EQ(peak_learning_rate(options, 4096), 4e-3);
+  EXPECT_DOUBLE_EQ(peak_learning_rate(options, 512), 0.5e-3);
+  options.lr_scaling = "sqrt";
+  EXPECT_DOUBLE_EQ(peak_learning_rate(options, 4096), 2e-3);
+}
+
 TEST_F(TrainerTest, TheMeanOfTheLastCheckpointsIsWritten) {
   auto run = setup("run");
   run.train.average_last = 2;
@@ -269,7 +403,8 @@ TEST(TrainState, SurvivesJson) {
                          .skipped_updates = 3,
                          .skipped_in_a_row = 2,
                          .seconds = 0.1,
-                         .quality = {{3, -1.25}, {6, -0.1}}};
+                         .quality = {{3, -1.25}, {6, -0.1}},
+                         .parts = {{"loss_scaler", {{"scale", 128}, {"good", 7}}}}};
   const auto read = TrainState::from_json(state.to_json(), "here");
   EXPECT_EQ(read.to_json(), state.to_json());
   EXPECT_EQ(read.best_step(), 6);

@@ -1,0 +1,166 @@
+#include "train/checkpoint_tensors.h"
+
+#include <torch/torch.h>
+
+#include <set>
+
+#include "base/error.h"
+#include "base/text.h"
+
+namespace stretto::train {
+namespace {
+
+constexpr size_t kMaxListed = 5;
+
+std::string shape_text(const std::vector<int64_t>& shape) {
+  std::string text = "[";
+  for (size_t i = 0; i < shape.size(); ++i) {
+    text += (i > 0 ? ", " : "") + std::to_string(shape[i]);
+  }
+  return text + "]";
+}
+
+void copy_into(const store::TensorView& source, at::Tensor target) {
+  const torch::NoGradGuard no_grad;
+  // from_blob wants a mutable pointer; the copy only reads.
+  const auto stored = torch::from_blob(const_cast<char*>(source.bytes.data()),
+                                       at::IntArrayRef(source.shape), at::kFloat);
+  target.copy_(stored);
+}
+
+// What is wrong with a stored tensor; empty when it can be taken.
+std::string mismatch(const store::SafetensorsFile& file, const std::string& stored_name,
+                     const std::string& name, const std::vector<int64_t>& shape) {
+  const auto* found = file.find(stored_name);
+  if (found == nullptr) return "`" + name + "` is missing";
+  if (found->shape != shape) {
+    return "`" + name + "` is " + shape_text(found->shape) + ", the model wants " +
+           shape_text(shape);
+  }
+  if (found->dtype == store::DType::kF32) return "";
+  return "`" + name + "` is " + std::string(name_of(found->dtype)) + ", expected F32";
+}
+
+void require_fit(std::vector<std::string> wrong, const std::string& where) {
+  if (wrong.empty()) return;
+  const size_t count = wrong.size();
+  if (count > kMaxListed) {
+    wrong.resize(kMaxListed);
+    wrong.push_back("and " + std::to_string(count - kMaxListed) + " more");
+  }
+  throw Error(ExitCode::kBadData,
+              where + ": the checkpoint does not fit this model: " + join(wrong, "; "),
+              "the checkpoint has another architecture or vocabulary: use the configuration it "
+              "was trained with, or another --run folder");
+}
+
+void load_buffer(const store::SafetensorsFile& file, const std::string& where,
+                 const std::string& prefix, const optim::Arena& arena, const at::Tensor& buffer) {
+  std::vector<std::string> wrong;
+  std::set<std::string> wanted;
+  for (const auto& slot : arena.slots()) {
+    wanted.insert(prefix + slot.name);
+    auto problem = mismatch(file, prefix + slot.name, slot.name, slot.shape);
+    if (!problem.empty()) wrong.push_back(std::move(problem));
+  }
+  for (const auto& tensor : file.tensors()) {
+    if (tensor.name.starts_with(prefix) && !wanted.contains(tensor.name)) {
+      wrong.push_back("`" + tensor.name + "` is not in the model");
+    }
+  }
+  require_fit(std::move(wrong), where);
+  for (const auto& slot : arena.slots()) {
+    copy_into(*file.find(prefix + slot.name), optim::Arena::view(buffer, slot));
+  }
+}
+
+void require_whole(const optim::StatePiece& piece, const optim::Arena& arena) {
+  TORCH_CHECK(!piece.flat || piece.values.numel() == arena.size(), "[checkpoint] state `",
+              piece.name, "` has ", piece.values.numel(), " elements, the arena ", arena.size(),
+              "; a checkpoint takes the state of the whole arena, not of a slice");
+}
+
+// `source` as it stands now, in `host`.
+void copy_to_host(const at::Tensor& source, Snapshot::Bytes bytes, at::Tensor& host) {
+  if (bytes == Snapshot::Bytes::kBorrowed) {
+    host = source.detach().cpu().contiguous();  // itself where nothing is to be done
+    return;
+  }
+  if (!host.defined() || host.sizes() != source.sizes()) {
+    host = at::empty(source.sizes(), at::dtype(source.scalar_type()));
+  }
+  host.copy_(source);  // one pass over flat memory, on all threads
+}
+
+store::TensorView view_of(const std::string& name, const at::Tensor& host, int64_t offset,
+                          std::vector<int64_t> shape, int64_t numel) {
+  const char* begin = reinterpret_cast<const char*>(host.const_data_ptr<float>() + offset);
+  return {name,
+          store::DType::kF32,
+          std::move(shape),
+          {begin, static_cast<size_t>(numel) * sizeof(float)}};
+}
+
+void add_slots(const std::vector<optim::Arena::Slot>& slots, const at::Tensor& host,
+               const std::string& prefix, std::vector<store::TensorView>& views) {
+  for (const auto& slot : slots) {
+    views.push_back(view_of(prefix + slot.name, host, slot.offset, slot.shape, slot.numel));
+  }
+}
+
+}  // namespace
+
+void load_weights(const store::SafetensorsFile& file, const std::string& where,
+                  optim::Arena& arena) {
+  load_buffer(file, where, "", arena, arena.params());
+}
+
+void load_optimizer_state(const store::SafetensorsFile& file, const std::string& where,
+                          const optim::Arena& arena, const std::vector<optim::StatePiece>& state) {
+  for (const auto& piece : state) {
+    require_whole(piece, arena);
+    if (piece.flat) {
+      load_buffer(file, where, piece.name + "/", arena, piece.values);
+      continue;
+    }
+    const auto problem = mismatch(file, piece.name, piece.name, {piece.values.numel()});
+    if (!problem.empty()) require_fit({problem}, where);
+    copy_into(*file.find(piece.name), piece.values.view({-1}));
+  }
+}
+
+void Snapshot::take(const optim::Arena& arena, const std::vector<optim::StatePiece>& state,
+                    Bytes bytes) {
+  const torch::NoGradGuard no_grad;
+  for (const auto& piece : state) require_whole(piece, arena);
+  slots_ = arena.slots();
+  // Bytes that were borrowed must not be written to.
+  if (bytes == Bytes::kBorrowed || !owns_bytes_) {
+    params_ = at::Tensor();
+    state_.clear();
+  }
+  owns_bytes_ = bytes == Bytes::kOwn;
+  copy_to_host(arena.params(), bytes, params_);
+  state_.resize(state.size());
+  for (size_t i = 0; i < state.size(); ++i) {
+    state_[i].name = state[i].name;
+    state_[i].flat = state[i].flat;
+    copy_to_host(state[i].values, bytes, state_[i].values);
+  }
+}
+
+std::vector<std::pair<std::string, std::vector<store::TensorView>>> Snapshot::files() const {
+  std::vector<store::TensorView> model, optimizer;
+  add_slots(slots_, params_, "", model);
+  for (const auto& piece : state_) {
+    if (piece.flat) {
+      add_slots(slots_, piece.values, piece.name + "/", optimizer);
+    } else {
+      const int64_t numel = piece.values.numel();
+      optimizer.push_back(view_of(piece.name, piece.values, 0, {numel}, numel));
+    }
+  }
+  return {{"model", std::move(model)}, {"optimizer", std::move(optimizer)}};
+}
+
+}  // namespace stretto::train

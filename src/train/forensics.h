@@ -1,0 +1,89 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "data/batch.h"
+#include "kernels/compute.h"
+#include "optim/arena.h"
+#include "train/task.h"
+
+/// What made the loss or a gradient of an update infinite or NaN: the update runs again with every
+/// tensor looked at.
+namespace stretto::train {
+
+/// What a tensor is to the model.
+enum class TensorKind : uint8_t {
+  kNone,            ///< nothing was non-finite
+  kOutput,          ///< the output of a module, or the loss (name "loss")
+  kOutputGradient,  ///< in backward: the gradient of a module's output, so what follows it made it
+  kParameterGradient,  ///< of one parameter, where gradients of all outputs were finite
+  kSum,                ///< of a parameter over micro-batches that are finite one by one
+};
+
+/// The first tensor that was not finite, in the order in which they come to be.
+struct FirstNonfinite {
+  TensorKind kind = TensorKind::kNone;
+  std::string name;         ///< path of the module or name of the parameter
+  std::string last_finite;  ///< the tensor before it, "" when there was none
+
+  bool operator==(const FirstNonfinite&) const = default;
+};
+
+struct NonfiniteWeight {
+  std::string name;
+  int64_t count = 0;  ///< elements that are not finite
+
+  bool operator==(const NonfiniteWeight&) const = default;
+};
+
+/// The gradient of one parameter as backward left it: times the loss scale, not divided by tokens.
+struct GradientPeak {
+  std::string name;
+  double max_abs = 0;         ///< over its finite elements
+  int64_t num_nonfinite = 0;  ///< other elements
+
+  bool operator==(const GradientPeak&) const = default;
+};
+
+struct MicroBatchFinding {
+  std::vector<int64_t> sample_ids;
+  double loss_sum = 0;  ///< unscaled; may be NaN or infinite
+  bool finite = true;   ///< loss and all gradients, of this micro-batch alone
+};
+
+/// What `examine` found.
+struct NonfiniteReport {
+  // What was run again.
+  StepContext context;
+  double loss_scale = 1;
+  kernels::Compute compute = kernels::Compute::kFp32;
+
+  FirstNonfinite first;                  ///< kNone: this time all was finite
+  std::vector<NonfiniteWeight> weights;  ///< that were not finite before the update began
+  std::vector<GradientPeak> gradients;   ///< largest 10, non-finite ones first
+  std::vector<MicroBatchFinding> micro_batches;
+  int64_t micro_batch = -1;  ///< the first that is not finite alone; -1 = none
+  /// Of that micro-batch: those that are not finite as a batch of one sentence. Empty when none is,
+  /// or when a weight is at fault, since then no sentence is, or where BatchNorm ties sentences
+  /// together.
+  std::vector<int64_t> samples;
+
+  bool found() const { return first.kind != TensorKind::kNone; }
+};
+
+/// Runs forward and backward of an update's micro-batches again and looks at every tensor.
+///
+/// Costs two to three times the update, and is meant for the rare one that failed. It sums no
+/// gradients over processes: each rank examines its own micro-batches, alone or all at once (with
+/// synchronised BatchNorm all, and equally many). Weights, optimizer and the
+/// model's buffers are as before afterwards; arena.grads() is zero.
+///
+/// @param context     of the update, so that dropout masks are the same
+/// @param loss_scale  the loss is multiplied by it before backward
+NonfiniteReport examine(Task& task, optim::Arena& arena,
+                        const std::vector<data::Batch>& micro_batches, const StepContext& context,
+                        double loss_scale, kernels::Compute compute);
+
+}  // namespace stretto::train

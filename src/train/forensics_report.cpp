@@ -1,0 +1,242 @@
+#include "train/forensics_report.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <iterator>
+#include <limits>
+#include <nlohmann/json.hpp>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "base/json.h"
+#include "store/safetensors.h"
+#include "train/checkpoint_tensors.h"
+
+namespace stretto::train {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::ordered_json;
+
+namespace {
+
+constexpr const char* kFormat = "stretto forensics";
+constexpr int64_t kVersion = 1;
+constexpr size_t kMaxReportBytes = size_t{64} << 20;
+constexpr size_t kLossScalesKept = 100;
+
+template <class Value>
+struct Named {
+  Value value;
+  const char* name;
+};
+
+constexpr Named<TensorKind> kKinds[] = {{TensorKind::kNone, "none"},
+                                        {TensorKind::kOutput, "output"},
+                                        {TensorKind::kOutputGradient, "output_gradient"},
+                                        {TensorKind::kParameterGradient, "parameter_gradient"},
+                                        {TensorKind::kSum, "sum_of_gradients"}};
+constexpr Named<kernels::Compute> kComputes[] = {{kernels::Compute::kFp32, "fp32"},
+                                                 {kernels::Compute::kTf32, "tf32"},
+                                                 {kernels::Compute::kBf16, "bf16"},
+                                                 {kernels::Compute::kFp16, "fp16"}};
+
+template <class Value, size_t kCount>
+const char* name_in(const Named<Value> (&table)[kCount], Value value) {
+  for (const auto& entry : table) {
+    if (entry.value == value) return entry.name;
+  }
+  return "unknown";
+}
+
+template <class Value, size_t kCount>
+Value value_in(const Named<Value> (&table)[kCount], const std::string& name,
+               const std::string& where) {
+  for (const auto& entry : table) {
+    if (name == entry.name) return entry.value;
+  }
+  throw Error(ExitCode::kBadData, where + ": unknown value `" + name + "`",
+              "the report was written by a later version or is damaged");
+}
+
+// JSON has no infinity and no NaN: nlohmann writes null for both.
+double number_or_nan(const nlohmann::json& json) {
+  return json.is_null() ? std::numeric_limits<double>::quiet_NaN() : json.get<double>();
+}
+
+Json micro_batches_json(const NonfiniteReport& report, const UpdateRecord& record) {
+  TORCH_CHECK(record.positions.size() == report.micro_batches.size(), "[forensics] ",
+              record.positions.size(), " positions of ", report.micro_batches.size(),
+              " micro-batches");
+  Json list = Json::array();
+  for (size_t i = 0; i < report.micro_batches.size(); ++i) {
+    const auto& found = report.micro_batches[i];
+    Json entry{{"epoch", record.positions[i].epoch}, {"index", record.positions[i].index}};
+    entry["finite"] = found.finite;
+    entry["loss_sum"] = found.loss_sum;
+    entry["sample_ids"] = found.sample_ids;
+    list.push_back(std::move(entry));
+  }
+  return list;
+}
+
+NonfiniteReport parse_findings(const nlohmann::json& json, const std::string& where) {
+  NonfiniteReport report;
+  report.context = {.seed = json.at("seed").get<uint64_t>(),
+                    .update = json.at("step").get<int64_t>() - 1};
+  report.loss_scale = json.at("loss_scale").get<double>();
+  report.compute = value_in(kComputes, json.at("precision").get<std::string>(), where);
+  const auto& first = json.at("first");
+  report.first = {.kind = value_in(kKinds, first.at("kind").get<std::string>(), where),
+                  .name = first.at("name").get<std::string>(),
+                  .last_finite = first.at("last_finite").get<std::string>()};
+  for (const auto& entry : json.at("nonfinite_weights")) {
+    report.weights.push_back(
+        {.name = entry.at("name").get<std::string>(), .count = entry.at("count").get<int64_t>()});
+  }
+  for (const auto& entry : json.at("largest_gradients")) {
+    report.gradients.push_back({.name = entry.at("name").get<std::string>(),
+                                .max_abs = entry.at("max_abs").get<double>(),
+                                .num_nonfinite = entry.at("num_nonfinite").get<int64_t>()});
+  }
+  for (const auto& entry : json.at("micro_batches")) {
+    report.micro_batches.push_back(
+        {.sample_ids = entry.at("sample_ids").get<std::vector<int64_t>>(),
+         .loss_sum = number_or_nan(entry.at("loss_sum")),
+         .finite = entry.at("finite").get<bool>()});
+  }
+  report.micro_batch = json.at("micro_batch").get<int64_t>();
+  report.samples = json.at("samples").get<std::vector<int64_t>>();
+  return report;
+}
+
+UpdateRecord parse_record(const nlohmann::json& json) {
+  UpdateRecord record{.run_id = json.at("run_id").get<std::string>(),
+                      .config_hash = json.at("config_hash").get<std::string>(),
+                      .step = json.at("step").get<int64_t>(),
+                      .rank = json.at("rank").get<int64_t>(),
+                      .world_size = json.at("world_size").get<int64_t>(),
+                      .positions = {},
+                      .lr = json.at("lr").get<double>(),
+                      .checkpoint = json.at("checkpoint").get<std::string>(),
+                      .loss_scales = json.at("loss_scales").get<std::vector<double>>(),
+                      .device = json.at("device").get<std::string>()};
+  for (const auto& entry : json.at("micro_batches")) {
+    record.positions.push_back(
+        {.epoch = entry.at("epoch").get<int64_t>(), .index = entry.at("index").get<int64_t>()});
+  }
+  return record;
+}
+
+std::string stem_of(const UpdateRecord& record) {
+  char text[64];
+  std::snprintf(text, sizeof text, "step_%08lld", static_cast<long long>(record.step));
+  return text + (record.rank > 0 ? ".rank" + std::to_string(record.rank) : std::string());
+}
+
+void write_weights(const fs::path& path, const optim::Arena& arena) {
+  Snapshot snapshot;
+  snapshot.take(arena, {}, Snapshot::Bytes::kBorrowed);
+  const fs::path unfinished = path.parent_path() / (".tmp-" + path.filename().string());
+  std::error_code failure;
+  fs::remove(unfinished, failure);
+  try {
+    for (const auto& [stem, tensors] : snapshot.files()) {
+      if (stem == "model") store::write_safetensors(unfinished, tensors, {{"format", "pt"}});
+    }
+    fs::rename(unfinished, path, failure);
+    if (failure) throw_io_error("rename to", path, failure.value());
+  } catch (const Error&) {
+    fs::remove(unfinished, failure);
+    throw;
+  }
+  fsync_directory(path.parent_path());
+}
+
+}  // namespace
+
+std::string compute_name(kernels::Compute compute) {
+  return name_in(kComputes, compute);
+}
+
+std::string report_to_json(const NonfiniteReport& report, const UpdateRecord& record,
+                           const std::string& weights) {
+  Json json{{"format", kFormat},
+            {"version", kVersion},
+            {"run_id", record.run_id},
+            {"config_hash", record.config_hash},
+            {"step", record.step},
+            {"seed", report.context.seed},
+            {"rank", record.rank},
+            {"world_size", record.world_size},
+            {"device", record.device},
+            {"precision", compute_name(report.compute)},
+            {"loss_scale", report.loss_scale},
+            {"loss_scales", record.loss_scales},
+            {"lr", record.lr},
+            {"checkpoint", record.checkpoint},
+            {"weights", weights}};
+  // Only the newest of a longer history.
+  const auto& scales = record.loss_scales;
+  if (scales.size() > kLossScalesKept) {
+    json["loss_scales"] = std::vector<double>(scales.end() - kLossScalesKept, scales.end());
+  }
+  json["first"] = {{"kind", name_in(kKinds, report.first.kind)},
+                   {"name", report.first.name},
+                   {"last_finite", report.first.last_finite}};
+  json["micro_batch"] = report.micro_batch;
+  json["samples"] = report.samples;
+  json["nonfinite_weights"] = Json::array();
+  for (const auto& weight : report.weights) {
+    json["nonfinite_weights"].push_back({{"name", weight.name}, {"count", weight.count}});
+  }
+  json["largest_gradients"] = Json::array();
+  for (const auto& peak : report.gradients) {
+    json["largest_gradients"].push_back(
+        {{"name", peak.name}, {"max_abs", peak.max_abs}, {"num_nonfinite", peak.num_nonfinite}});
+  }
+  json["micro_batches"] = micro_batches_json(report, record);
+  return json.dump(2) + "\n";
+}
+
+fs::path write_report(const fs::path& run_directory, const NonfiniteReport& report,
+                      const UpdateRecord& record, const optim::Arena& arena) {
+  const fs::path folder = run_directory / "forensics";
+  std::error_code failure;
+  fs::create_directories(folder, failure);
+  if (failure) throw_io_error("create", folder, failure.value());
+  const std::string stem = stem_of(record);
+  const fs::path file = folder / (stem + ".json");
+  // The report of another try at this step must not stand beside these weights.
+  fs::remove(file, failure);
+  if (failure) throw_io_error("remove", file, failure.value());
+  write_weights(folder / (stem + ".safetensors"), arena);
+  write_file_atomic(file, report_to_json(report, record, stem + ".safetensors"));
+  return file;
+}
+
+SavedReport read_report(const fs::path& file) {
+  const std::string where = file.string();
+  const auto json = parse_json(read_file(file, kMaxReportBytes), where, kMaxReportBytes);
+  const bool is_report =
+      json.is_object() && json.contains("format") && json.at("format") == kFormat;
+  if (!is_report) {
+    throw Error(ExitCode::kBadData, where + ": not a report of a non-finite update",
+                "`stretto train` writes them to RUN/forensics/step_….json");
+  }
+  try {
+    if (json.at("version").get<int64_t>() > kVersion) {
+      throw Error(ExitCode::kBadData, where + ": written by a later version of Stretto",
+                  "use that version");
+    }
+    const auto weights = fs::path(json.at("weights").get<std::string>()).filename();
+    return {.report = parse_findings(json, where),
+            .record = parse_record(json),
+            .weights = file.parent_path() / weights};
+  } catch (const nlohmann::json::exception& error) {
+    throw Error(ExitCode::kBadData, where + ": a damaged report: " + error.what(),
+                "take another one of the run's forensics folder");
+  }
+}
+
+}  // namespace stretto::train

@@ -1,0 +1,64 @@
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "data/share.h"
+#include "train/forensics.h"
+
+/// What `examine` found as a file, RUN/forensics/step_00000123.json, with the weights of that
+/// moment beside it (step_00000123.safetensors). `stretto replay` runs the update again from these
+/// two, the run's config.toml and the training text.
+namespace stretto::train {
+
+/// What the trainer knows about the update beside what `examine` found.
+struct UpdateRecord {
+  std::string run_id, config_hash;
+  int64_t step = 0;  ///< as metrics.jsonl counts: StepContext::update + 1
+  int64_t rank = 0, world_size = 1;
+  /// Of each examined micro-batch, epochs from 0; parts of one that was split for lack of memory
+  /// have the same position.
+  std::vector<data::Position> positions;
+  double lr = 0;
+  std::string checkpoint;           ///< name of the newest one, "step_00000100"; "" = none
+  std::vector<double> loss_scales;  ///< of the last updates, oldest first; at most 100
+  std::string device;               ///< "cpu", "cuda:0"
+
+  bool operator==(const UpdateRecord&) const = default;
+};
+
+/// A report that was read back.
+struct SavedReport {
+  NonfiniteReport report;
+  UpdateRecord record;
+  std::filesystem::path weights;  ///< the safetensors file beside it
+};
+
+/// Writes weights and report; the JSON comes last, so that where it is, all is. Those of another
+/// rank than 0 are called step_00000123.rank2.json. One of the same name is replaced.
+///
+/// @param arena  its parameters must be those that the update began with
+/// @return path of the JSON file
+/// Throws Error(kIo); training need not end for that.
+std::filesystem::path write_report(const std::filesystem::path& run_directory,
+                                   const NonfiniteReport& report, const UpdateRecord& record,
+                                   const optim::Arena& arena);
+
+/// Throws Error(kUsage) when there is no such file, Error(kBadData) when it is no report.
+SavedReport read_report(const std::filesystem::path& file);
+
+/// The report as JSON text; `weights` is the name of the safetensors file.
+std::string report_to_json(const NonfiniteReport& report, const UpdateRecord& record,
+                           const std::string& weights);
+
+/// A paragraph for people: what was first, in which sentences, and what to try.
+std::string report_to_text(const NonfiniteReport& report, const UpdateRecord& record);
+
+/// "the output of encoder.layers.0.ffn.up", "the gradient of the parameter …", …
+std::string place_text(const FirstNonfinite& first);
+
+/// "fp32", "tf32", "bf16", "fp16".
+std::string compute_name(kernels::Compute compute);
+
+}  // namespace stretto::train

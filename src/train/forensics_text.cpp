@@ -1,0 +1,138 @@
+#include <algorithm>
+#include <cmath>
+
+#include "base/text.h"
+#include "train/forensics_report.h"
+
+namespace stretto::train {
+namespace {
+
+constexpr size_t kSamplesShown = 8, kGradientsInText = 3, kWeightsShown = 3;
+
+std::string list_of(const std::vector<int64_t>& ids) {
+  std::vector<std::string> shown;
+  for (size_t i = 0; i < std::min(ids.size(), kSamplesShown); ++i) {
+    shown.push_back(std::to_string(ids[i]));
+  }
+  std::string text = join(shown, ", ");
+  if (ids.size() > kSamplesShown) {
+    text += " and " + std::to_string(ids.size() - kSamplesShown) + " more";
+  }
+  return text;
+}
+
+std::string power_of_two(double value) {
+  if (value <= 0) return "0";
+  return shortest(static_cast<double>(static_cast<float>(value))) + " (2^" +
+         std::to_string(static_cast<int>(std::floor(std::log2(value)))) + ")";
+}
+
+std::string batch_sentence(const NonfiniteReport& report, const UpdateRecord& record) {
+  if (report.micro_batch < 0) return "";
+  const auto at = static_cast<size_t>(report.micro_batch);
+  std::string text = "\n  micro-batch " + std::to_string(at + 1) + " of " +
+                     std::to_string(report.micro_batches.size());
+  if (at < record.positions.size()) {
+    text += " (epoch " + std::to_string(record.positions[at].epoch + 1) + ", index " +
+            std::to_string(record.positions[at].index) + ")";
+  }
+  const auto& all = report.micro_batches[at].sample_ids;
+  if (!report.samples.empty()) {
+    return text + ": of its " + std::to_string(all.size()) + " sentences " +
+           std::to_string(report.samples.size()) + " alone " +
+           (report.samples.size() == 1 ? "makes" : "make") + " it so, sample " +
+           list_of(report.samples);
+  }
+  return text + ", samples " + list_of(all) +
+         (report.weights.empty() ? ": no single sentence makes it so" : "");
+}
+
+std::string gradient_sentence(const NonfiniteReport& report) {
+  std::vector<std::string> parts;
+  for (size_t i = 0; i < std::min(report.gradients.size(), kGradientsInText); ++i) {
+    const auto& peak = report.gradients[i];
+    parts.push_back(peak.name + " " +
+                    (peak.num_nonfinite > 0 ? with_thousands(peak.num_nonfinite) + " not finite"
+                                            : power_of_two(peak.max_abs)));
+  }
+  return parts.empty() ? "" : "\n  gradients: " + join(parts, ", ");
+}
+
+std::string weight_sentence(const NonfiniteReport& report) {
+  std::vector<std::string> parts;
+  for (size_t i = 0; i < std::min(report.weights.size(), kWeightsShown); ++i) {
+    parts.push_back(report.weights[i].name + " (" + with_thousands(report.weights[i].count) + ")");
+  }
+  if (report.weights.size() > kWeightsShown) {
+    parts.push_back("and " + std::to_string(report.weights.size() - kWeightsShown) + " more");
+  }
+  return parts.empty() ? "" : "\n  weights that are not finite themselves: " + join(parts, ", ");
+}
+
+std::string advice(const NonfiniteReport& report, const UpdateRecord& record) {
+  if (!report.found()) {
+    return "run again, every value was finite: doubt the machine (memory, overclocking) before the "
+           "model";
+  }
+  if (!report.weights.empty()) {
+    return "the weights are spoilt: go back to " +
+           (record.checkpoint.empty() ? std::string("the start") : record.checkpoint) +
+           " with a lower optim.lr or optim.clip_norm = 1.0 (train.forensics.policy = \"rollback\" "
+           "does it by itself)";
+  }
+  const bool in_forward = report.first.kind == TensorKind::kOutput;
+  if (report.compute == kernels::Compute::kFp16 && !in_forward) {
+    return "fp16 ends at 65504 and the loss scale is " + shortest(report.loss_scale) +
+           ": the scaler lowers it; if this goes on, train.precision = \"mixed_bf16\"";
+  }
+  if (kernels::is_half(report.compute) && in_forward) {
+    return "try train.precision = \"fp32\", or \"mixed_bf16\" where fp16 overflows";
+  }
+  const bool few =
+      !report.samples.empty() && report.micro_batch >= 0 &&
+      report.samples.size() * 2 <=
+          report.micro_batches[static_cast<size_t>(report.micro_batch)].sample_ids.size();
+  if (few) {
+    return "look at these sentences, which `stretto replay` prints (data.max_ratio and "
+           "data.max_src_tokens leave out the odd ones); a lower optim.lr or optim.clip_norm = 1.0 "
+           "makes the model calmer";
+  }
+  return "try a lower optim.lr, a longer schedule.warmup_steps, optim.clip_norm = 1.0, or "
+         "model.norm = \"pre\"";
+}
+
+}  // namespace
+
+std::string place_text(const FirstNonfinite& first) {
+  switch (first.kind) {
+    case TensorKind::kNone:
+      return "nothing";
+    case TensorKind::kOutput:
+      return first.name == "loss" ? "the loss" : "the output of " + first.name + " (forward)";
+    case TensorKind::kOutputGradient:
+      return "the gradient of the output of " + first.name + " (backward)";
+    case TensorKind::kParameterGradient:
+      return "the gradient of " + first.name + " (backward)";
+    case TensorKind::kSum:
+      return "the sum over micro-batches of the gradient of " + first.name;
+  }
+  return "";
+}
+
+std::string report_to_text(const NonfiniteReport& report, const UpdateRecord& record) {
+  std::string text = "step " + with_thousands(record.step) + ": ";
+  if (report.found()) {
+    text += "first not finite was " + place_text(report.first);
+    if (!report.first.last_finite.empty()) {
+      text += "; the last finite tensor before it was that of " + report.first.last_finite;
+    }
+  } else {
+    text += "the loss or a gradient was not finite";
+  }
+  text += " (" + compute_name(report.compute) + ", loss scale " + shortest(report.loss_scale) +
+          ", lr " + shortest(record.lr) + ")";
+  return text + weight_sentence(report) + batch_sentence(report, record) +
+         gradient_sentence(report) + "\n  " + advice(report, record);
+}
+
+}  // namespace stretto::train

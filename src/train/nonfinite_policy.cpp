@@ -1,0 +1,80 @@
+#include "train/nonfinite_policy.h"
+
+#include <cmath>
+
+#include "base/text.h"
+
+namespace stretto::train {
+
+NonfiniteDecision NonfinitePolicy::failed(const FailedUpdate& update) {
+  using Action = NonfiniteDecision::Action;
+  ++skips_in_a_row_;
+  NonfiniteDecision decision;
+  const bool skips = options_.policy == "skip";
+  if (skips_in_a_row_ >= (skips ? kSkipsBeforeStop : options_.stop_after)) {
+    const bool rolls_back = options_.policy == "rollback" && rollbacks_ < options_.max_rollbacks;
+    decision.action = rolls_back ? Action::kRollback : Action::kStop;
+  }
+  // The loss scale acts on gradients alone, so a loss that is not finite is never its routine.
+  const bool routine = update.scaled && update.loss_finite && skips_in_a_row_ <= kRoutineOverflows;
+  const bool last_chance = decision.action != Action::kSkip;
+  decision.examine = !examined_ && reports_ < options_.max_reports && (!routine || last_chance);
+  if (decision.examine) {
+    examined_ = true;
+    ++reports_;
+  }
+  if (decision.action == Action::kRollback) {
+    ++rollbacks_;
+    skips_in_a_row_ = 0;
+    examined_ = false;
+  }
+  return decision;
+}
+
+void NonfinitePolicy::succeeded() {
+  skips_in_a_row_ = 0;
+  examined_ = false;
+}
+
+double NonfinitePolicy::lr_factor() const {
+  return std::pow(options_.rollback_lr_factor, static_cast<double>(rollbacks_));
+}
+
+Error NonfinitePolicy::stop_error(int64_t step, const std::string& report) const {
+  std::string what = "step " + with_thousands(step) + ": the loss or a gradient was not finite";
+  if (skips_in_a_row_ > 1) what += " in " + std::to_string(skips_in_a_row_) + " updates in a row";
+  if (rollbacks_ > 0) {
+    what += ", after " + std::to_string(rollbacks_) +
+            (rollbacks_ == 1 ? " rollback" : " rollbacks") + " (learning rate times " +
+            shortest(lr_factor()) + ")";
+  }
+  what += "; training stops";
+  std::string advice =
+      "go on from the last checkpoint with a lower optim.lr, a longer schedule.warmup_steps, or "
+      "optim.clip_norm = 1.0";
+  if (options_.policy != "rollback") {
+    advice += "; train.forensics.policy = \"rollback\" tries that by itself";
+  }
+  if (!report.empty()) advice += "; `stretto replay " + report + "` runs the update again";
+  return {ExitCode::kNumeric, what, advice};
+}
+
+std::map<std::string, double> NonfinitePolicy::state() const {
+  return {{"skips_in_a_row", static_cast<double>(skips_in_a_row_)},
+          {"rollbacks", static_cast<double>(rollbacks_)},
+          {"reports", static_cast<double>(reports_)},
+          {"examined", examined_ ? 1.0 : 0.0}};
+}
+
+void NonfinitePolicy::restore(const std::map<std::string, double>& state) {
+  const auto value = [&](const char* name) {
+    const auto found = state.find(name);
+    return found == state.end() ? 0.0 : found->second;
+  };
+  skips_in_a_row_ = static_cast<int64_t>(value("skips_in_a_row"));
+  rollbacks_ = static_cast<int64_t>(value("rollbacks"));
+  reports_ = static_cast<int64_t>(value("reports"));
+  examined_ = value("examined") > 0;
+}
+
+}  // namespace stretto::train

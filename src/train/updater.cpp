@@ -1,0 +1,347 @@
+#include "train/updater.h"
+
+#include <torch/torch.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <new>
+
+#include "base/error.h"
+#include "base/failpoint.h"
+#include "base/hash.h"
+#include "base/log.h"
+#include "dist/numbers.h"
+#include "kernels/compute.h"
+#include "kernels/kernels.h"
+
+namespace stretto::train {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr int64_t kMostSplits = 8;
+
+/// What each rank tells the others of one attempt: kHead numbers and kEach for every micro-batch.
+enum Head : int64_t { kFailedPart, kCanSplit, kStop, kSmallTokens, kSmallNorm, kHead };
+enum Each : int64_t { kLoss, kNll, kTarget, kSource, kEach };
+
+bool is_out_of_memory(const std::exception& error) {
+  if (dynamic_cast<const std::bad_alloc*>(&error) != nullptr) return true;
+  if (dynamic_cast<const c10::OutOfMemoryError*>(&error) != nullptr) return true;
+  // The CPU allocator has no type of its own.
+  const std::string_view what = error.what();
+  return what.find("can't allocate memory") != std::string_view::npos ||
+         what.find("not enough memory") != std::string_view::npos;
+}
+
+dist::Buffer floats(torch::Tensor& tensor) {
+  return {.data = tensor.data_ptr(), .count = tensor.numel(), .element = dist::Element::kF32};
+}
+
+}  // namespace
+
+struct Updater::Micro {
+  double loss = 0, nll = 0;
+  int64_t target = 0, source = 0;
+};
+
+/// One attempt on this rank.
+struct Updater::Outcome {
+  std::vector<Micro> micros;  // of this rank, in order
+  int64_t failed_part = -1;   // the part for which there was no memory
+  double small_tokens = 0, small_norm_sq = 0;
+};
+
+Updater::Updater(Task& task, optim::Arena& arena, dist::ProcessGroup group, UpdaterSetup setup)
+    : task_(task),
+      arena_(arena),
+      group_(std::move(group)),
+      setup_(std::move(setup)),
+      share_{.update_freq = setup_.train.update_freq, .rank = group_.rank(), .size = group_.size()},
+      reducer_(arena_, group_, setup_.dist),
+      optimizer_(optim::make_optimizer(setup_.optim, arena_, reducer_.owned())),
+      scaler_(optim::loss_scaler_for(setup_.precision, setup_.train.loss_scale,
+                                     setup_.train.update_freq)) {
+  seek({});
+}
+
+Updater::~Updater() = default;
+
+void Updater::seek(data::Position position) {
+  position_ = position;
+  prefetcher_ = std::make_unique<data::Prefetcher>(task_.train_batches(), position, setup_.prefetch,
+                                                   /*threads=*/1, share_);
+}
+
+// This rank's micro-batches of the update of `count` that begins at position_.
+void Updater::load(int64_t count) {
+  batches_.clear();
+  micro_of_part_.clear();
+  const int64_t mine = share_.of_update(count);
+  for (int64_t i = 0; i < mine; ++i) {
+    batches_.push_back(prefetcher_->next());
+    micro_of_part_.push_back(i);
+  }
+}
+
+std::vector<data::Position> Updater::positions() const {
+  std::vector<data::Position> places;
+  for (const int64_t micro : micro_of_part_) {
+    places.push_back({first_.epoch, first_.index + share_.rank + micro * share_.size});
+  }
+  return places;
+}
+
+uint64_t Updater::batch_hash(int64_t count) const {
+  Xxh3Stream hash;
+  const auto add = [&](const std::vector<int64_t>& ids) {
+    hash.update(ids.data(), ids.size() * sizeof(int64_t));
+  };
+  for (int64_t j = 0; j < count; ++j) {
+    const bool mine = j % share_.size == share_.rank;
+    if (mine) {
+      add(batches_[static_cast<size_t>(j / share_.size)].sample_ids);
+    } else {
+      add(task_.train_batches().sample_ids(position_.epoch, position_.index + j));
+    }
+  }
+  return hash.digest();
+}
+
+void Updater::run_micro_batch(const data::Batch& batch, int64_t update, Micro& micro) {
+  failpoint("micro_batch");
+  const kernels::ComputeScope scope(setup_.precision.compute);
+  const MicroLoss loss = task_.loss(batch, {static_cast<uint64_t>(setup_.run.seed), update});
+  const double scale = scaler_->scale();
+  if (scale == 1) {
+    loss.loss_sum.backward();
+  } else {
+    loss.loss_sum.backward(torch::full_like(loss.loss_sum, scale));
+  }
+  micro.loss += loss.loss_sum.item<double>();
+  micro.nll += loss.nll_sum;
+  micro.target += loss.target_tokens;
+  micro.source += loss.source_tokens;
+}
+
+Updater::Outcome Updater::attempt(int64_t update) {
+  Outcome outcome;
+  const auto parts = static_cast<int64_t>(batches_.size());
+  outcome.micros.resize(parts == 0 ? 0 : static_cast<size_t>(micro_of_part_.back() + 1));
+  reducer_.begin(parts);
+  int64_t part = 0;
+  try {
+    for (; part < parts; ++part) {
+      const auto at = static_cast<size_t>(part);
+      reducer_.before_backward(part);
+      run_micro_batch(batches_[at], update,
+                      outcome.micros[static_cast<size_t>(micro_of_part_[at])]);
+      // The first micro-batch alone is the small batch of the noise scale; it costs one pass.
+      if (part == 0 && parts > 1 && setup_.train.noise_scale && group_.is_root()) {
+        const double unscale = 1.0 / scaler_->scale();
+        outcome.small_tokens = static_cast<double>(outcome.micros[0].target);
+        outcome.small_norm_sq = kernels::sum_of_squares(arena_.grads()) * unscale * unscale /
+                                (outcome.small_tokens * outcome.small_tokens);
+      }
+      reducer_.after_backward(part);
+    }
+  } catch (const std::exception& error) {
+    if (!is_out_of_memory(error)) throw;
+    outcome.failed_part = part;
+    log::warn("update " + std::to_string(update + 1) + ": no memory for a micro-batch of " +
+              std::to_string(batches_[static_cast<size_t>(part)].num_sequences()) + " sentences");
+    reducer_.abandon();
+    return outcome;
+  }
+  reducer_.finish();
+  return outcome;
+}
+
+// All ranks' reports, one after the other.
+std::vector<double> Updater::exchange(const Outcome& outcome, int64_t count, int stop) {
+  const int64_t width =
+      kHead +
+      kEach *
+          data::Share{.update_freq = share_.update_freq, .rank = 0, .size = share_.size}.of_update(
+              count);
+  std::vector<double> table(static_cast<size_t>(width * share_.size));
+  double* const mine = table.data() + width * share_.rank;
+  mine[kFailedPart] = static_cast<double>(outcome.failed_part);
+  if (outcome.failed_part >= 0) {
+    mine[kCanSplit] =
+        batches_[static_cast<size_t>(outcome.failed_part)].num_sequences() > 1 ? 1 : 0;
+  }
+  mine[kStop] = stop;
+  mine[kSmallTokens] = outcome.small_tokens;
+  mine[kSmallNorm] = outcome.small_norm_sq;
+  double* each = mine + kHead;
+  for (const Micro& micro : outcome.micros) {
+    each[kLoss] = micro.loss;
+    each[kNll] = micro.nll;
+    each[kTarget] = static_cast<double>(micro.target);
+    each[kSource] = static_cast<double>(micro.source);
+    each += kEach;
+  }
+  dist::gather_numbers(group_, table);
+  return table;
+}
+
+UpdateResult Updater::gradients(int64_t update, const std::function<int()>& stop) {
+  const auto start = Clock::now();
+  UpdateResult result;
+  const int64_t num_batches = task_.train_batches().num_batches();
+  const int64_t count = std::min(share_.update_freq, num_batches - position_.index);
+  first_ = position_;
+  result.epoch = position_.epoch + 1;
+  result.micro_batches = count;
+  result.loss_scale = scaler_->scale();
+  load(count);
+  result.batch_hash = batch_hash(count);
+  task_.model().train();
+
+  std::vector<double> table;
+  for (;; ++result.split) {
+    const Outcome outcome = attempt(update);
+    table = exchange(outcome, count, stop());
+    const auto width = static_cast<int64_t>(table.size()) / share_.size;
+    bool failed = false, hopeless = false;
+    for (int64_t r = 0; r < share_.size; ++r) {
+      const double* row = table.data() + r * width;
+      failed = failed || row[kFailedPart] >= 0;
+      hopeless = hopeless || (row[kFailedPart] >= 0 && row[kCanSplit] == 0);
+      result.stop = std::max(result.stop, static_cast<int>(row[kStop]));
+    }
+    if (!failed) break;
+    if (hopeless || result.split >= kMostSplits) {
+      throw Error(ExitCode::kOutOfMemory,
+                  "update " + std::to_string(update + 1) +
+                      ": there is no memory for a micro-batch, split " +
+                      std::to_string(result.split) + " times",
+                  "lower data.max_tokens (raise train.update_freq by the same factor to keep the "
+                  "batch), or data.max_src_tokens and data.max_tgt_tokens");
+    }
+    if (outcome.failed_part >= 0) {
+      const auto at = static_cast<size_t>(outcome.failed_part);
+      const data::Batch whole = std::move(batches_[at]);
+      const int64_t half = whole.num_sequences() / 2, micro = micro_of_part_[at];
+      batches_[at] = data::part(whole, 0, half);
+      batches_.insert(batches_.begin() + outcome.failed_part + 1,
+                      data::part(whole, half, whole.num_sequences()));
+      micro_of_part_.insert(micro_of_part_.begin() + outcome.failed_part + 1, micro);
+    }
+  }
+
+  const auto width = static_cast<int64_t>(table.size()) / share_.size;
+  for (int64_t j = 0; j < count; ++j) {  // in the order of micro-batches, whoever had them
+    const double* each = table.data() + j % share_.size * width + kHead + j / share_.size * kEach;
+    result.loss_sum += each[kLoss];
+    result.nll_sum += each[kNll];
+    result.target_tokens += static_cast<int64_t>(each[kTarget]);
+    result.source_tokens += static_cast<int64_t>(each[kSource]);
+  }
+  const auto tokens = static_cast<double>(result.target_tokens);
+  const double sum_sq = reducer_.sum_of_squares();
+  result.grad_norm = std::sqrt(sum_sq) / (tokens * result.loss_scale);
+  result.finite = std::isfinite(result.grad_norm) && std::isfinite(result.loss_sum);
+  if (result.finite && table[kSmallTokens] > 0) {
+    noise_.add({.small_batch = table[kSmallTokens],
+                .small_norm_sq = table[kSmallNorm],
+                .big_batch = tokens,
+                .big_norm_sq = result.grad_norm * result.grad_norm});
+  }
+  result.reduction = reducer_.stats();
+  position_.index += count;
+  if (position_.index == num_batches) position_ = {.epoch = position_.epoch + 1, .index = 0};
+  result.seconds = std::chrono::duration<double>(Clock::now() - start).count();
+  return result;
+}
+
+void Updater::step(const UpdateResult& result, double lr, double clip, int64_t number) {
+  const auto owned = reducer_.owned();
+  // A rank with an empty slice steps too: layer-wise optimizers sum over ranks.
+  if (setup_.dist.strategy != "parameter_server" || group_.is_root()) {
+    optimizer_->step(
+        arena_,
+        {.lr = lr,
+         .grad_scale = clip / (static_cast<double>(result.target_tokens) * result.loss_scale),
+         .number = number,
+         .sum_over_ranks = owned.size() == arena_.size() ? optim::SumOverRanks{}
+                                                         : [this](std::span<double> values) {
+                                                             dist::sum_numbers(group_, values);
+                                                           }});
+  }
+  reducer_.publish();
+}
+
+double Updater::largest_gradient(double unscale) {
+  const auto owned = reducer_.owned();
+  double largest = 0;
+  if (owned.size() > 0) {
+    largest =
+        arena_.grads().narrow(0, owned.begin, owned.size()).abs().max().item<double>() * unscale;
+  }
+  std::vector<double> all(static_cast<size_t>(share_.size));
+  all[static_cast<size_t>(share_.rank)] = largest;
+  dist::gather_numbers(group_, all);
+  return *std::max_element(all.begin(), all.end());
+}
+
+void Updater::scaled(const UpdateResult& result) {
+  optim::ScaledStep step{.overflow = !result.finite};
+  if (result.finite && scaler_->wants_max_abs()) {
+    step.max_abs = largest_gradient(1.0 / result.loss_scale);
+  }
+  scaler_->update(step);
+}
+
+std::vector<optim::StatePiece> Updater::empty_state() {
+  std::vector<optim::StatePiece> pieces;
+  for (const auto& piece : optimizer_->state()) {
+    pieces.push_back({.name = piece.name,
+                      .values = piece.flat ? torch::zeros({arena_.size()}, torch::kFloat32)
+                                           : torch::zeros_like(piece.values, torch::kCPU),
+                      .flat = piece.flat});
+  }
+  return pieces;
+}
+
+std::vector<optim::StatePiece> Updater::gather_state() {
+  auto mine = optimizer_->state();
+  const auto owned = reducer_.owned();
+  if (setup_.dist.strategy != "sharded" || share_.size == 1) {
+    return group_.is_root() ? mine : std::vector<optim::StatePiece>{};
+  }
+  std::vector<optim::StatePiece> pieces;
+  for (auto& piece : mine) {
+    if (!piece.flat) {  // the same on every rank
+      if (group_.is_root()) pieces.push_back(piece);
+      continue;
+    }
+    auto whole = torch::zeros({arena_.size()}, piece.values.options());
+    whole.narrow(0, owned.begin, owned.size()).copy_(piece.values);
+    group_.all_gather(floats(whole), reducer_.slice_begins());
+    if (group_.is_root()) pieces.push_back({piece.name, whole, true});
+  }
+  return pieces;
+}
+
+void Updater::scatter_state(const std::vector<optim::StatePiece>& pieces) {
+  torch::NoGradGuard no_grad;
+  const auto owned = reducer_.owned();
+  size_t next = 0;
+  for (auto& piece : optimizer_->state()) {
+    auto whole = piece.flat ? torch::zeros({arena_.size()}, piece.values.options())
+                            : torch::zeros_like(piece.values);
+    if (group_.is_root()) whole.copy_(pieces.at(next).values);
+    ++next;
+    group_.broadcast(floats(whole));
+    piece.values.copy_(piece.flat ? whole.narrow(0, owned.begin, owned.size()) : whole);
+  }
+}
+
+void Updater::broadcast_parameters() {
+  group_.broadcast(floats(arena_.params()));
+}
+
+}  // namespace stretto::train

@@ -1,0 +1,119 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "data/corpus.h"
+#include "dist/dist_options.h"
+#include "dist/process_group.h"
+#include "optim/arena.h"
+#include "optim/loss_scaler.h"
+#include "optim/noise_scale.h"
+#include "optim/optimizer.h"
+#include "optim/precision.h"
+#include "train/gradient_reducer.h"
+#include "train/run_options.h"
+#include "train/task.h"
+#include "train/train_options.h"
+#include "train/train_state.h"
+
+namespace stretto::train {
+
+/// What an update is made with.
+struct UpdaterSetup {
+  RunOptions run;
+  TrainOptions train;
+  optim::OptimOptions optim;
+  dist::DistOptions dist;
+  optim::Precision precision;
+  int64_t prefetch = 8;
+};
+
+/// What one update did; the same on every rank but for the times of communication.
+struct UpdateResult {
+  int64_t epoch = 0;  ///< of its micro-batches, from 1
+  double loss_sum = 0, nll_sum = 0;
+  double grad_norm = 0;  ///< of the mean over target tokens, before clipping; not scaled
+  double loss_scale = 1;
+  double seconds = 0;
+  int64_t target_tokens = 0, source_tokens = 0;
+  int64_t micro_batches = 0;  ///< of all ranks
+  uint64_t batch_hash = 0;
+  bool finite = true;  ///< false: loss or gradient was not, nothing may be stepped
+  int stop = 0;        ///< the largest of all ranks' reasons to stop
+  int64_t split = 0;   ///< how often micro-batches were split for lack of memory
+  ReductionStats reduction;
+};
+
+/// Forward and backward of one update on all ranks, and the step.
+///
+/// Micro-batch j of an update is that of rank j % size. Whatever ranks decide (skip, redo, stop) is
+/// decided from numbers that all of them have. When a rank runs out of memory it still joins the
+/// collectives; then all drop their gradients and do the update again with that micro-batch split
+/// in two. Masks of dropout depend on samples, so that the update is the same.
+class Updater {
+ public:
+  Updater(Task& task, optim::Arena& arena, dist::ProcessGroup group, UpdaterSetup setup);
+  ~Updater();
+
+  /// Goes on from this place; begins an update.
+  void seek(data::Position position);
+  data::Position position() const { return position_; }
+
+  /// Gradients of the next update, summed over its micro-batches and ranks; moves the position.
+  /// Throws Error(kOutOfMemory) on all ranks when a single sentence does not fit.
+  ///
+  /// @param stop  asked once, after backward: this rank's reason to stop, 0 = none
+  UpdateResult gradients(int64_t update, const std::function<int()>& stop);
+
+  /// Steps with the gradients of the last `gradients()`, which must have been finite.
+  void step(const UpdateResult& result, double lr, double clip, int64_t number);
+
+  /// Tells the loss scaler how the update went. Throws Error(kNumeric) when it cannot go on.
+  void scaled(const UpdateResult& result);
+
+  /// The optimizer's state with flat pieces of the whole arena's size, on rank 0; elsewhere empty.
+  /// Collective.
+  std::vector<optim::StatePiece> gather_state();
+  /// The other way round: cuts what rank 0 has. Collective. `pieces` only matter on rank 0.
+  void scatter_state(const std::vector<optim::StatePiece>& pieces);
+  /// Shapes of gather_state() for reading a checkpoint into; every rank may call it.
+  std::vector<optim::StatePiece> empty_state();
+  /// Rank 0's parameters to all. Collective.
+  void broadcast_parameters();
+
+  optim::LossScaler& scaler() { return *scaler_; }
+  optim::NoiseScale& noise_scale() { return noise_; }
+  /// The last update's micro-batches of this rank, for a closer look at what went wrong.
+  const std::vector<data::Batch>& batches() const { return batches_; }
+  std::vector<data::Position> positions() const;  ///< of each; parts of a split one have the same
+
+ private:
+  struct Micro;
+  struct Outcome;
+  void load(int64_t count);
+  uint64_t batch_hash(int64_t count) const;
+  Outcome attempt(int64_t update);
+  void run_micro_batch(const data::Batch& batch, int64_t update, Micro& micro);
+  std::vector<double> exchange(const Outcome& outcome, int64_t count, int stop);
+  double largest_gradient(double unscale);
+
+  Task& task_;
+  optim::Arena& arena_;
+  dist::ProcessGroup group_;
+  UpdaterSetup setup_;
+  data::Share share_;
+  GradientReducer reducer_;
+  std::unique_ptr<optim::Optimizer> optimizer_;
+  std::unique_ptr<optim::LossScaler> scaler_;
+  optim::NoiseScale noise_;
+  std::unique_ptr<data::Prefetcher> prefetcher_;
+  data::Position position_;
+  data::Position first_;                // of the last update's micro-batches
+  std::vector<data::Batch> batches_;    // of this rank in this update
+  std::vector<int64_t> micro_of_part_;  // which of them each part belongs to, after splits
+};
+
+}  // namespace stretto::train

@@ -1,0 +1,235 @@
+#include <gtest/gtest.h>
+#include <torch/torch.h>
+
+#include <algorithm>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "base/error.h"
+#include "tasks/commands.h"
+#include "tasks/session.h"
+#include "tests/config/temp_folder.h"
+#include "train/forensics_report.h"
+
+namespace stretto::tasks {
+namespace {
+
+constexpr int64_t kStep = 5;
+
+/// 60 pairs; each has a word of its own.
+std::string corpus_text(const std::string& verb) {
+  std::string text;
+  for (int i = 0; i < 60; ++i) {
+    const std::string word = std::string(1, static_cast<char>('a' + i % 26)) +
+                             static_cast<char>('a' + i / 26) + static_cast<char>('q' + i % 7);
+    text += "the " + word + " " + verb + " the house";
+    if (i % 3 == 0) text += " and " + word;
+    text += "\n";
+  }
+  return text;
+}
+
+/// A run folder as training leaves it, with a report of an update that never happened.
+class ReplayCommand : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    auto& e = experiment_;
+    e.run = {.seed = 3, .threads = 1, .device = "cpu"};
+    e.data.train_src = {folder_.write("train.src", corpus_text("sees"))};
+    e.data.train_tgt = {folder_.write("train.tgt", corpus_text("sieht"))};
+    e.data.max_tokens = 160;
+    e.data.cache_dir = (folder_.path() / "cache").string();
+    e.tokenizer.vocab_size = 160;
+    e.model.d_model = 16;
+    e.model.encoder = e.model.decoder = {.num_layers = 1, .num_heads = 2, .ffn_dim = 24};
+    e.model.norm = "pre";
+    e.model.tie_embeddings = "decoder";
+    auto run = train::RunFolder::open_for_training(folder_.path() / "run");
+    run.write_config("[run]\nseed = 3\n", "hash");
+    auto tokenizers = make_experiment_tokenizers(e);
+    run.write_assets(tokenizers.assets);
+    run_id_ = run.run_id();
+    task_ = std::make_unique<TranslationTask>(
+        e, make_translation_model(e, std::move(tokenizers), at::kCPU));
+    arena_ = std::make_unique<optim::Arena>(task_->model());
+  }
+
+  torch::Tensor weight(const std::string& name) {
+    for (const auto& slot : arena_->slots()) {
+      if (slot.name == name) return optim::Arena::view(arena_->params(), slot);
+    }
+    throw std::logic_error("no weight " + name);
+  }
+
+  /// A source token that only one sentence has.
+  struct Rare {
+    int64_t token = 0, sample = 0;
+    data::Position position;
+  };
+  Rare rare_token() {
+    std::map<int64_t, std::set<int64_t>> samples;
+    std::map<int64_t, Rare> last;
+    const auto& batches = task_->train_batches();
+    for (int64_t index = 0; index < batches.num_batches(); ++index) {
+      const auto batch = batches.load(0, index);
+      for (int64_t i = 0; i < batch.num_sequences(); ++i) {
+        for (int32_t at = batch.src.offsets[i]; at < batch.src.offsets[i + 1]; ++at) {
+          samples[batch.src.ids[at]].insert(batch.sample_ids[i]);
+          last[batch.src.ids[at]] = {batch.src.ids[at], batch.sample_ids[i], {0, index}};
+        }
+      }
+    }
+    for (const auto& [token, where] : samples) {
+      if (where.size() == 1) return last.at(token);
+    }
+    throw std::logic_error("each token occurs in several sentences");
+  }
+
+  data::Batch load(data::Position at) { return task_->train_batches().load(at.epoch, at.index); }
+
+  /// What training would write after an update of these micro-batches.
+  std::string write(const std::vector<data::Position>& positions,
+                    kernels::Compute compute = kernels::Compute::kFp32) {
+    std::vector<data::Batch> batches;
+    for (const auto& at : positions) batches.push_back(load(at));
+    return write(positions, batches, compute);
+  }
+
+  std::string write(const std::vector<data::Position>& positions,
+                    const std::vector<data::Batch>& batches, kernels::Compute compute) {
+    const auto report = train::examine(*task_, *arena_, batches, {.seed = 3, .update = kStep - 1},
+                                       /*loss_scale=*/8, compute);
+    return train::write_report(folder_.path() / "run", report,
+                               {.run_id = run_id_,
+                                .config_hash = "hash",
+                                .step = kStep,
+                                .positions = positions,
+                                .lr = 1e-3,
+                                .checkpoint = {},
+                                .loss_scales = {8},
+                                .device = "cpu"},
+                               *arena_)
+        .string();
+  }
+
+  struct Outcome {
+    int code = -1;
+    std::string out;
+    nlohmann::json json() const { return nlohmann::json::parse(out); }
+  };
+  Outcome replay(const std::string& file, bool json) {
+    ::testing::internal::CaptureStdout();
+    Outcome outcome;
+    try {
+      outcome.code = run_replay({.experiment = {.options = experiment_},
+                                 .run_directory = (folder_.path() / "run").string(),
+                                 .file = file,
+                                 .json = json});
+    } catch (...) {
+      ::testing::internal::GetCapturedStdout();
+      throw;
+    }
+    outcome.out = ::testing::internal::GetCapturedStdout();
+    return outcome;
+  }
+
+  stretto::testing::TempFolder folder_;
+  experiment::Experiment experiment_;
+  std::string run_id_;
+  std::unique_ptr<TranslationTask> task_;
+  std::unique_ptr<optim::Arena> arena_;
+};
+
+TEST_F(ReplayCommand, ReproducesAnOverflowWithItsModuleSampleAndSentence) {
+  const Rare rare = rare_token();
+  weight("encoder.embedding.weight")[rare.token].fill_(2e38F);
+  const int64_t other = rare.position.index == 0 ? 1 : 0;
+  const auto file = write({{.epoch = 0, .index = other}, rare.position});
+  const auto outcome = replay(file, /*json=*/true);
+  EXPECT_EQ(outcome.code, 0);
+  const auto json = outcome.json();
+  EXPECT_TRUE(json.at("reproduced").get<bool>());
+  EXPECT_TRUE(json.at("same_tensor").get<bool>());
+  EXPECT_EQ(json.at("step").get<int64_t>(), kStep);
+  ASSERT_EQ(json.at("trials").size(), 1U);  // it ran in fp32 already
+  const auto& trial = json.at("trials").at(0);
+  EXPECT_EQ(trial.at("first").at("name"), "encoder.embedding");
+  EXPECT_EQ(trial.at("micro_batch").get<int64_t>(), 1);
+  EXPECT_EQ(trial.at("samples").get<std::vector<int64_t>>(), (std::vector<int64_t>{rare.sample}));
+  ASSERT_EQ(json.at("sentences").size(), 1U);
+  EXPECT_TRUE(json.at("sentences").at(0).at("source").get<std::string>().starts_with("the "));
+  EXPECT_NE(json.at("sentences").at(0).at("target").get<std::string>().find(" sieht the house"),
+            std::string::npos);
+
+  const auto text = replay(file, /*json=*/false);
+  EXPECT_EQ(text.code, 0);
+  EXPECT_NE(text.out.find("\nas recorded: not finite, first the output of encoder.embedding"),
+            std::string::npos)
+      << text.out;
+  EXPECT_NE(text.out.find("\nsample " + std::to_string(rare.sample) + ": the "), std::string::npos);
+  EXPECT_TRUE(text.out.ends_with("\nreproduced\n")) << text.out;
+}
+
+TEST_F(ReplayCommand, TakesThePartsOfAMicroBatchThatWasSplit) {
+  const Rare rare = rare_token();
+  weight("encoder.embedding.weight")[rare.token].fill_(2e38F);
+  const auto whole = load(rare.position);
+  const int64_t middle = whole.num_sequences() / 2;
+  const std::vector<data::Batch> halves{data::part(whole, 0, middle),
+                                        data::part(whole, middle, whole.num_sequences())};
+  const auto file = write({rare.position, rare.position}, halves, kernels::Compute::kFp32);
+  const auto json = replay(file, /*json=*/true).json();
+  EXPECT_TRUE(json.at("same_tensor").get<bool>());
+  const auto& ids = halves[0].sample_ids;
+  const bool in_first = std::find(ids.begin(), ids.end(), rare.sample) != ids.end();
+  EXPECT_EQ(json.at("trials").at(0).at("micro_batch").get<int64_t>(), in_first ? 0 : 1);
+}
+
+TEST_F(ReplayCommand, SaysThatTheValuesAreFiniteNow) {
+  const auto file = write({{.epoch = 2, .index = 0}});
+  const auto outcome = replay(file, /*json=*/false);
+  EXPECT_EQ(outcome.code, 1);
+  EXPECT_TRUE(outcome.out.ends_with("not reproduced: the values are finite now\n")) << outcome.out;
+  EXPECT_FALSE(replay(file, /*json=*/true).json().at("reproduced").get<bool>());
+}
+
+TEST_F(ReplayCommand, SaysWhenHalfPrecisionAloneOverflows) {
+  // Finite in fp16, products are not. Half of the columns: a normalised row sums to zero.
+  weight("encoder.layers.0.ffn.up.weight").slice(1, 0, 8).fill_(4e4F);
+  const auto file = write({{.epoch = 0, .index = 0}}, kernels::Compute::kFp16);
+  const auto outcome = replay(file, /*json=*/true);
+  EXPECT_EQ(outcome.code, 0);
+  const auto trials = outcome.json().at("trials");
+  ASSERT_EQ(trials.size(), 3U);
+  EXPECT_EQ(trials[0].at("first").at("name"), "encoder.layers.0.ffn.up");
+  EXPECT_EQ(trials[0].at("precision"), "fp16");
+  EXPECT_EQ(trials[0].at("loss_scale").get<double>(), 8);
+  EXPECT_EQ(trials[1].at("loss_scale").get<double>(), 1);
+  EXPECT_FALSE(trials[1].at("finite").get<bool>());
+  EXPECT_EQ(trials[2].at("precision"), "fp32");
+  EXPECT_TRUE(trials[2].at("finite").get<bool>());
+}
+
+TEST_F(ReplayCommand, ReportsOfAnotherRunOrOtherTextAreRefused) {
+  const auto refused = [&](const std::string& file, const std::string& reason) {
+    try {
+      replay(file, /*json=*/true);
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), ExitCode::kBadData);
+      EXPECT_NE(std::string(error.what()).find(reason), std::string::npos) << error.what();
+      return true;
+    }
+    return false;
+  };
+  const auto file = write({{.epoch = 0, .index = 0}});
+  experiment_.data.max_tokens = 200;
+  EXPECT_TRUE(refused(file, "holds other sentences"));
+  experiment_.data.max_tokens = 160;
+  EXPECT_EQ(replay(file, true).code, 1);
+  run_id_ = "another";
+  EXPECT_TRUE(refused(write({{.epoch = 0, .index = 0}}), "another run"));
+}
+
+}  // namespace
+}  // namespace stretto::tasks

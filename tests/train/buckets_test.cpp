@@ -1,0 +1,132 @@
+#include "train/buckets.h"
+
+#include <gtest/gtest.h>
+
+#include <numeric>
+#include <stdexcept>
+#include <string>
+
+#include "train/communication_thread.h"
+
+namespace stretto::train {
+namespace {
+
+// Places of tensors of these sizes, one after the other.
+std::vector<Range> extents(const std::vector<int64_t>& sizes) {
+  std::vector<Range> places;
+  int64_t begin = 0;
+  for (const int64_t size : sizes) {
+    places.push_back({begin, begin + size});
+    begin += size;
+  }
+  return places;
+}
+
+std::vector<std::vector<Range>> ranges(const std::vector<Bucket>& buckets) {
+  std::vector<std::vector<Range>> all;
+  for (const Bucket& bucket : buckets) all.push_back(bucket.ranges);
+  return all;
+}
+
+using Ranges = std::vector<std::vector<Range>>;
+
+TEST(Buckets, NeighboursThatBecomeReadyTogetherAreOneRange) {
+  const auto places = extents({10, 20, 30, 40});
+  const auto buckets = plan_buckets(places, std::vector<size_t>{3, 2, 1, 0}, 70);
+  EXPECT_EQ(ranges(buckets), (Ranges{{{30, 100}}, {{0, 30}}}));
+  EXPECT_EQ(buckets[0].tensors, (std::vector<size_t>{3, 2}));
+  EXPECT_EQ(buckets[1].tensors, (std::vector<size_t>{1, 0}));
+}
+
+TEST(Buckets, TensorsFarApartAreSeveralRangesInTheOrderOfTheArena) {
+  const auto buckets = plan_buckets(extents({10, 20, 30, 40}), std::vector<size_t>{3, 0, 2, 1}, 60);
+  EXPECT_EQ(ranges(buckets), (Ranges{{{0, 10}, {60, 100}}, {{10, 60}}}));
+  EXPECT_EQ(buckets[0].size(), 50);
+}
+
+TEST(Buckets, ATensorThatDoesNotFitOpensTheNextBucket) {
+  const auto buckets = plan_buckets(extents({50, 50, 50}), std::vector<size_t>{0, 1, 2}, 99);
+  EXPECT_EQ(ranges(buckets), (Ranges{{{0, 50}}, {{50, 100}}, {{100, 150}}}));
+}
+
+TEST(Buckets, ALargeTensorGoesInPiecesAndItsRestMeetsTheNextTensor) {
+  const auto places = extents({10, 250});
+  const auto down = plan_buckets(places, std::vector<size_t>{1, 0}, 100);
+  EXPECT_EQ(ranges(down), (Ranges{{{160, 260}}, {{60, 160}}, {{0, 60}}}));
+  EXPECT_EQ(down[2].tensors, (std::vector<size_t>{1, 0}));
+  const auto up = plan_buckets(places, std::vector<size_t>{0, 1}, 100);
+  EXPECT_EQ(ranges(up), (Ranges{{{0, 10}}, {{10, 110}}, {{110, 210}}, {{210, 260}}}));
+}
+
+TEST(Buckets, EachElementIsInOneBucketForAnySize) {
+  const auto places = extents({64, 1000, 16, 0, 48, 333, 16, 2048});
+  const std::vector<size_t> order{5, 0, 7, 2, 6, 3, 1, 4};
+  for (const int64_t most : {1, 16, 100, 1000, 5000}) {
+    std::vector<int> times(static_cast<size_t>(places.back().end));
+    for (const Bucket& bucket : plan_buckets(places, order, most)) {
+      EXPECT_LE(bucket.size(), most);
+      EXPECT_GT(bucket.size(), 0);
+      for (const Range& range : bucket.ranges) {
+        for (int64_t i = range.begin; i < range.end; ++i) ++times[static_cast<size_t>(i)];
+      }
+    }
+    EXPECT_EQ(times, std::vector<int>(times.size(), 1)) << most;
+  }
+}
+
+TEST(Buckets, SlicesAreCutToTheElementsOfABucket) {
+  const Bucket bucket{{{10, 30}, {50, 90}}, {}};
+  EXPECT_EQ(cut_by_slices(bucket, std::vector<int64_t>{0, 20, 40, 60, 100}),
+            (std::vector<int64_t>{0, 10, 20, 30, 60}));
+  EXPECT_EQ(cut_by_slices(bucket, std::vector<int64_t>{0, 5, 95, 100}),
+            (std::vector<int64_t>{0, 0, 60, 60}));
+}
+
+TEST(Buckets, SlicesAreEqualAndMultiplesOfTheBlock) {
+  EXPECT_EQ(equal_slices(100, 4, 10), (std::vector<int64_t>{0, 30, 60, 90, 100}));
+  EXPECT_EQ(equal_slices(80, 2, 10), (std::vector<int64_t>{0, 40, 80}));
+  EXPECT_EQ(equal_slices(15, 3, 10), (std::vector<int64_t>{0, 10, 15, 15}));
+  EXPECT_EQ(equal_slices(7, 1, 10), (std::vector<int64_t>{0, 7}));
+}
+
+TEST(CommunicationThread, JobsRunInOrderOnAnotherThread) {
+  CommunicationThread thread;
+  std::vector<int> done;
+  std::thread::id where;
+  for (int i = 0; i < 100; ++i) {
+    thread.submit([&, i] {
+      where = std::this_thread::get_id();
+      done.push_back(i);
+    });
+  }
+  thread.wait();
+  std::vector<int> expected(100);
+  std::iota(expected.begin(), expected.end(), 0);
+  EXPECT_EQ(done, expected);
+  EXPECT_NE(where, std::this_thread::get_id());
+}
+
+TEST(CommunicationThread, WaitRethrowsTheFirstFailureOnceAndLaterJobsAreDropped) {
+  CommunicationThread thread;
+  bool ran = false;
+  thread.submit([] { throw std::runtime_error("first"); });
+  thread.submit([&] { ran = true; });
+  try {
+    thread.wait();
+    FAIL() << "nothing was thrown";
+  } catch (const std::runtime_error& error) {
+    EXPECT_EQ(std::string(error.what()), "first");
+  }
+  EXPECT_FALSE(ran);
+  thread.submit([&] { ran = true; });
+  thread.wait();
+  EXPECT_TRUE(ran);
+}
+
+TEST(CommunicationThread, WaitWithoutJobsReturns) {
+  CommunicationThread thread;
+  thread.wait();
+}
+
+}  // namespace
+}  // namespace stretto::train

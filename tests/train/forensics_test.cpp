@@ -1,0 +1,408 @@
+#include "train/forensics.h"
+
+#include <gtest/gtest.h>
+#include <torch/torch.h>
+
+#include <cmath>
+#include <filesystem>
+#include <limits>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "losses/registry.h"
+#include "models/registry.h"
+#include "nn/batch_norm.h"
+#include "nn/watch.h"
+#include "store/safetensors.h"
+#include "train/forensics_report.h"
+
+namespace stretto::train {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr float kInf = std::numeric_limits<float>::infinity();
+
+void append(data::PackedTokens& tokens, const std::vector<int64_t>& ids) {
+  tokens.ids.insert(tokens.ids.end(), ids.begin(), ids.end());
+  tokens.offsets.push_back(static_cast<int32_t>(tokens.ids.size()));
+}
+
+/// Sample i: one pair with a token that no other has, 4 + i, on both sides.
+data::Batch batch_of(const std::vector<int64_t>& samples) {
+  data::Batch batch{.sample_ids = samples, .src = {}, .tgt = {}};
+  for (const int64_t sample : samples) {
+    append(batch.src, {4 + sample, 20, 3});
+    append(batch.tgt, {21, 4 + sample, 3});
+  }
+  return batch;
+}
+
+class NoBatches : public data::BatchSource {
+ public:
+  int64_t num_batches() const override { return 0; }
+  data::Batch load(int64_t, int64_t) const override { return {}; }
+};
+
+/// What both tasks here do not need.
+class BareTask : public Task {
+ public:
+  const data::BatchSource& train_batches() override { return batches_; }
+  bool can_validate() const override { return false; }
+  ValidationResult validate(bool) override { return {}; }
+  std::map<std::string, std::string> assets() const override { return {}; }
+
+ private:
+  NoBatches batches_;
+};
+
+/// A Transformer of two layers a side.
+class TransformerTask : public BareTask {
+ public:
+  TransformerTask() {
+    models::TransformerOptions options;
+    options.d_model = 16;
+    options.encoder = options.decoder = {.num_layers = 2, .num_heads = 2, .ffn_dim = 24};
+    options.norm = "pre";
+    options.tie_embeddings = "decoder";
+    model_ = models::make_model(options,
+                                {.src_rows = 24, .tgt_rows = 24, .num_tgt_classes = 24, .seed = 3},
+                                losses::make_loss({}));
+  }
+  torch::nn::Module& model() override { return *model_; }
+  MicroLoss loss(const data::Batch& batch, const StepContext& context) override {
+    const auto output = model_->loss(
+        batch, {.training = true, .dropout_key = static_cast<uint64_t>(context.update)});
+    return {.loss_sum = output.loss_sum, .nll_sum = 0, .target_tokens = output.target_tokens};
+  }
+
+ private:
+  std::shared_ptr<models::Seq2SeqModel> model_;
+};
+
+torch::Tensor weight(optim::Arena& arena, const std::string& name) {
+  for (const auto& slot : arena.slots()) {
+    if (slot.name == name) return optim::Arena::view(arena.params(), slot);
+  }
+  throw std::logic_error("no weight " + name);
+}
+
+NonfiniteReport look(Task& task, optim::Arena& arena, const std::vector<data::Batch>& batches,
+                     double scale = 1) {
+  return examine(task, arena, batches, {.seed = 1, .update = 6}, scale, kernels::Compute::kFp32);
+}
+
+TEST(Forensics, AFiniteUpdateLeavesNoTrace) {
+  TransformerTask task;
+  optim::Arena arena(task.model());
+  const auto before = arena.params().clone();
+  arena.grads().fill_(7);
+  const auto report = look(task, arena, {batch_of({1, 2}), batch_of({3})});
+  EXPECT_FALSE(report.found());
+  EXPECT_EQ(report.first, FirstNonfinite());
+  EXPECT_TRUE(report.weights.empty() && report.samples.empty());
+  EXPECT_EQ(report.micro_batch, -1);
+  ASSERT_EQ(report.micro_batches.size(), 2U);
+  EXPECT_TRUE(report.micro_batches[0].finite && report.micro_batches[1].finite);
+  EXPECT_EQ(report.gradients.size(), 10U);
+  EXPECT_GT(report.gradients[0].max_abs, report.gradients[9].max_abs);
+  EXPECT_TRUE(at::equal(arena.params(), before));
+  EXPECT_EQ(arena.grads().abs().max().item<double>(), 0);
+}
+
+TEST(Forensics, AnInfiniteWeightIsNamedWithTheModuleThatItSpoilsFirst) {
+  struct Case {
+    const char* weight;
+    const char* module;
+    const char* last_finite;
+  };
+  const std::vector<Case> cases{
+      {"encoder.layers.1.ffn.up.weight", "encoder.layers.1.ffn.up",
+       "encoder.layers.1.ffn_residual.norm"},
+      {"decoder.layers.0.cross_attention.q.weight", "decoder.layers.0.cross_attention.q",
+       "decoder.layers.0.cross_residual.norm"},
+      {"decoder.final_norm.bias", "decoder.final_norm", "decoder.layers.1.ffn_residual"},
+  };
+  for (const auto& c : cases) {
+    SCOPED_TRACE(c.weight);
+    TransformerTask task;
+    optim::Arena arena(task.model());
+    weight(arena, c.weight).view({-1})[5] = kInf;
+    const auto report = look(task, arena, {batch_of({1, 2}), batch_of({3})});
+    EXPECT_EQ(report.first, (FirstNonfinite{TensorKind::kOutput, c.module, c.last_finite}));
+    EXPECT_EQ(report.weights, (std::vector<NonfiniteWeight>{{c.weight, 1}}));
+    EXPECT_EQ(report.micro_batch, 0);
+    EXPECT_TRUE(report.samples.empty());  // no sentence is to blame
+    EXPECT_FALSE(report.micro_batches[1].finite);
+    EXPECT_FALSE(std::isfinite(report.micro_batches[0].loss_sum));
+    EXPECT_GT(report.gradients[0].num_nonfinite, 0);
+    EXPECT_EQ(arena.grads().abs().max().item<double>(), 0);
+  }
+}
+
+TEST(Forensics, TheSentenceThatOverflowsIsFound) {
+  TransformerTask task;
+  optim::Arena arena(task.model());
+  // Finite, but too large for fp32 after the multiplication by sqrt(16).
+  weight(arena, "encoder.embedding.weight")[4 + 9].fill_(2e38F);
+  const auto report =
+      look(task, arena, {batch_of({1, 2}), batch_of({3, 9, 4}), batch_of({5}), batch_of({9})});
+  EXPECT_EQ(report.first, (FirstNonfinite{TensorKind::kOutput, "encoder.embedding", ""}));
+  EXPECT_TRUE(report.weights.empty());
+  EXPECT_EQ(report.micro_batch, 1);
+  EXPECT_EQ(report.samples, (std::vector<int64_t>{9}));
+  std::vector<bool> finite;
+  for (const auto& batch : report.micro_batches) finite.push_back(batch.finite);
+  EXPECT_EQ(finite, (std::vector<bool>{true, false, true, false}));
+}
+
+TEST(Forensics, ALossScaleThatIsTooLargeIsABackwardProblem) {
+  TransformerTask task;
+  optim::Arena arena(task.model());
+  const std::vector<data::Batch> batches{batch_of({1, 2, 3})};
+  EXPECT_FALSE(look(task, arena, batches, 128).found());
+  const auto report = look(task, arena, batches, 3e38);
+  ASSERT_TRUE(report.found());
+  EXPECT_NE(report.first.kind, TensorKind::kOutput);
+  EXPECT_TRUE(std::isfinite(report.micro_batches[0].loss_sum));
+  EXPECT_EQ(report.loss_scale, 3e38);
+}
+
+/// y = w2 * sqrt(relu(w1 * x)): the root's slope is infinite where relu gives zero.
+struct RootsImpl : torch::nn::Module {
+  RootsImpl() {
+    first = register_module("first", torch::nn::Linear(1, 1));
+    second = register_module("second", torch::nn::Linear(1, 1));
+    calls = register_buffer("calls", torch::zeros({1}));
+    torch::NoGradGuard no_grad;
+    for (auto& parameter : parameters()) parameter.fill_(1);
+    first->bias.zero_();
+  }
+  torch::Tensor forward(const torch::Tensor& x) {
+    calls.add_(1);
+    const auto inner = nn::watch(*first, first->forward(x).clamp_min(0));
+    return nn::watch(*second, second->forward(inner.sqrt()));
+  }
+
+  torch::nn::Linear first{nullptr}, second{nullptr};
+  torch::Tensor calls;  // as running statistics
+};
+TORCH_MODULE(Roots);
+
+class RootsTask : public BareTask {
+ public:
+  torch::nn::Module& model() override { return *net; }
+  MicroLoss loss(const data::Batch& batch, const StepContext&) override {
+    const auto x =
+        torch::tensor(std::vector<float>(batch.sample_ids.begin(), batch.sample_ids.end()))
+            .view({-1, 1});
+    return {.loss_sum = net(x).sum() * factor, .target_tokens = batch.tgt.num_tokens()};
+  }
+  Roots net;
+  double factor = 1;
+};
+
+TEST(Forensics, AnInfiniteSlopeIsNamedInBackwardWithItsSample) {
+  RootsTask task;
+  optim::Arena arena(task.model());
+  const auto report = look(task, arena, {batch_of({4, 9}), batch_of({1, 0, 4})});
+  // The gradient of `first`'s output is what the root behind it made of a finite one.
+  EXPECT_EQ(report.first.kind, TensorKind::kOutputGradient);
+  EXPECT_EQ(report.first.name, "first");
+  EXPECT_TRUE(report.first.last_finite.starts_with("second")) << report.first.last_finite;
+  EXPECT_EQ(report.micro_batch, 1);
+  EXPECT_EQ(report.samples, (std::vector<int64_t>{0}));
+  EXPECT_TRUE(std::isfinite(report.micro_batches[1].loss_sum));
+}
+
+/// With a last layer of zeros the loss is 0 whatever `factor` is; its weight's gradient is not.
+void silence(optim::Arena& arena) {
+  weight(arena, "second.weight").zero_();
+  weight(arena, "second.bias").zero_();
+}
+
+TEST(Forensics, AParameterGradientIsNamedWhenThoseOfAllOutputsAreFinite) {
+  RootsTask task;
+  optim::Arena arena(task.model());
+  silence(arena);
+  const int64_t large = int64_t{1} << 62;  // its root is 2^31
+  task.factor = 1e20;
+  EXPECT_FALSE(look(task, arena, {batch_of({large, 4})}).found());
+  task.factor = 1e30;
+  const auto report = look(task, arena, {batch_of({large, 4})});
+  EXPECT_EQ(report.first.kind, TensorKind::kParameterGradient);
+  EXPECT_EQ(report.first.name, "second.weight");
+  EXPECT_EQ(report.samples, (std::vector<int64_t>{large}));
+  EXPECT_EQ(report.gradients[0].name, "second.weight");
+  EXPECT_EQ(report.gradients[0].num_nonfinite, 1);
+}
+
+TEST(Forensics, MicroBatchesThatOverflowOnlyTogetherAreToldApart) {
+  RootsTask task;
+  optim::Arena arena(task.model());
+  silence(arena);
+  task.factor = 2e38;
+  EXPECT_FALSE(look(task, arena, {batch_of({1})}).found());
+  const auto report = look(task, arena, {batch_of({1}), batch_of({1})});
+  EXPECT_EQ(report.first.kind, TensorKind::kSum);
+  EXPECT_TRUE(report.first.name.starts_with("second.")) << report.first.name;
+  EXPECT_EQ(report.micro_batch, -1);
+  EXPECT_TRUE(report.samples.empty());
+  EXPECT_TRUE(report.micro_batches[0].finite && report.micro_batches[1].finite);
+}
+
+TEST(Forensics, BuffersOfTheModelStayAsTheyWere) {
+  RootsTask task;
+  optim::Arena arena(task.model());
+  look(task, arena, {batch_of({4}), batch_of({0})});
+  EXPECT_EQ(task.net->calls.item<double>(), 0);
+}
+
+class NormedTask : public BareTask {
+ public:
+  torch::nn::Module& model() override { return *net_; }
+  MicroLoss loss(const data::Batch& batch, const StepContext&) override {
+    const auto ids = torch::tensor(batch.sample_ids, torch::kInt64).to(torch::kFloat32);
+    return {.loss_sum = net_(ids.view({-1, 1}).log()).square().sum(), .target_tokens = 1};
+  }
+
+ private:
+  nn::BatchNorm net_{nn::Init(1, at::kCPU), 1};
+};
+
+TEST(Forensics, SentencesThatBatchNormTiesTogetherAreNotTriedAlone) {
+  NormedTask task;
+  optim::Arena arena(task.model());
+  const auto report = look(task, arena, {batch_of({4, 9}), batch_of({1, 0, 4})});  // log(0)
+  EXPECT_EQ(report.first.kind, TensorKind::kOutput);
+  EXPECT_EQ(report.first.name, "model");
+  EXPECT_EQ(report.micro_batch, 1);
+  EXPECT_TRUE(report.samples.empty());
+  for (const auto& buffer : task.model().buffers()) {
+    EXPECT_TRUE(torch::isfinite(buffer).all().item<bool>());
+  }
+}
+
+class ForensicsReport : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    run_ = fs::temp_directory_path() /
+           ("stretto_forensics_" + std::to_string(::getpid()) + "_" +
+            ::testing::UnitTest::GetInstance()->current_test_info()->name());
+    fs::remove_all(run_);
+    fs::create_directories(run_);
+    record_ = {.run_id = "abc",
+               .config_hash = "0123",
+               .step = 7,
+               .positions = {{.epoch = 1, .index = 5}, {.epoch = 1, .index = 6}},
+               .lr = 5e-4,
+               .checkpoint = "step_00000005",
+               .loss_scales = {128, 64},
+               .device = "cpu"};
+  }
+  void TearDown() override { fs::remove_all(run_); }
+
+  fs::path run_;
+  UpdateRecord record_;
+};
+
+TEST_F(ForensicsReport, SurvivesTheFileWithTheWeightsBesideIt) {
+  TransformerTask task;
+  optim::Arena arena(task.model());
+  weight(arena, "encoder.embedding.weight")[4 + 9].fill_(2e38F);
+  weight(arena, "decoder.final_norm.bias")[0] = kInf;
+  const auto report = look(task, arena, {batch_of({1, 2}), batch_of({3, 9})}, 64);
+  const auto file = write_report(run_, report, record_, arena);
+  EXPECT_EQ(file, run_ / "forensics" / "step_00000007.json");
+
+  const auto saved = read_report(file);
+  EXPECT_EQ(saved.record, record_);
+  EXPECT_EQ(saved.report.first, report.first);
+  EXPECT_EQ(saved.report.weights, report.weights);
+  EXPECT_EQ(saved.report.gradients, report.gradients);
+  EXPECT_EQ(saved.report.samples, report.samples);
+  EXPECT_EQ(saved.report.context.seed, 1U);
+  EXPECT_EQ(saved.report.context.update, 6);
+  EXPECT_EQ(report_to_json(saved.report, saved.record, "x"), report_to_json(report, record_, "x"));
+  EXPECT_EQ(saved.weights, run_ / "forensics" / "step_00000007.safetensors");
+  const store::SafetensorsFile weights(saved.weights);
+  ASSERT_EQ(weights.tensors().size(), arena.slots().size());
+  for (const auto& slot : arena.slots()) {
+    const auto own = optim::Arena::view(arena.params(), slot).contiguous();
+    EXPECT_EQ(weights.find(slot.name)->bytes,
+              std::string_view(static_cast<const char*>(own.const_data_ptr()), own.nbytes()))
+        << slot.name;
+  }
+  // Once more at the same step, as after a resume: the new one replaces the old, nothing is left.
+  write_report(run_, report, record_, arena);
+  const fs::directory_iterator files(run_ / "forensics");
+  EXPECT_EQ(std::distance(begin(files), end(files)), 2);
+}
+
+TEST_F(ForensicsReport, OtherRanksHaveNamesOfTheirOwn) {
+  RootsTask task;
+  optim::Arena arena(task.model());
+  record_.rank = 2;
+  record_.world_size = 3;
+  const auto report = look(task, arena, {batch_of({4}), batch_of({0})});
+  const auto file = write_report(run_, report, record_, arena);
+  EXPECT_EQ(file.filename(), "step_00000007.rank2.json");
+  EXPECT_EQ(read_report(file).weights.filename(), "step_00000007.rank2.safetensors");
+}
+
+TEST_F(ForensicsReport, OnlyTheLastHundredLossScalesAreKept) {
+  for (int i = 0; i < 150; ++i) record_.loss_scales.push_back(i);
+  RootsTask task;
+  optim::Arena arena(task.model());
+  const auto report = look(task, arena, {batch_of({4}), batch_of({0})});
+  const auto scales = read_report(write_report(run_, report, record_, arena)).record.loss_scales;
+  ASSERT_EQ(scales.size(), 100U);
+  EXPECT_EQ(scales.front(), 50);
+  EXPECT_EQ(scales.back(), 149);
+}
+
+TEST_F(ForensicsReport, FilesThatAreNoReportsAreRefused) {
+  const auto refused = [&](const std::string& text) {
+    write_file_atomic(run_ / "x.json", text);
+    try {
+      read_report(run_ / "x.json");
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), ExitCode::kBadData) << error.what();
+      EXPECT_NE(std::string(error.what()).find("x.json"), std::string::npos) << error.what();
+      return true;
+    }
+    return false;
+  };
+  EXPECT_TRUE(refused("{"));
+  EXPECT_TRUE(refused("[]"));
+  EXPECT_TRUE(refused("{\"step\": 1}"));
+  EXPECT_TRUE(refused("{\"format\": \"stretto forensics\", \"version\": 2}"));
+  EXPECT_TRUE(refused("{\"format\": \"stretto forensics\", \"version\": 1, \"step\": 1}"));
+  EXPECT_THROW(read_report(run_ / "none.json"), Error);
+}
+
+TEST_F(ForensicsReport, TheParagraphNamesModuleSamplesAndRemedy) {
+  TransformerTask task;
+  optim::Arena arena(task.model());
+  const auto calm = report_to_text(look(task, arena, {batch_of({1}), batch_of({2})}), record_);
+  EXPECT_NE(calm.find("doubt the machine"), std::string::npos) << calm;
+
+  weight(arena, "encoder.embedding.weight")[4 + 9].fill_(2e38F);
+  const auto one = report_to_text(look(task, arena, {batch_of({1}), batch_of({3, 9, 4})}), record_);
+  EXPECT_NE(one.find("step 7: first not finite was the output of encoder.embedding (forward)"),
+            std::string::npos)
+      << one;
+  EXPECT_NE(one.find("micro-batch 2 of 2 (epoch 2, index 6): of its 3 sentences 1 alone makes it "
+                     "so, sample 9\n"),
+            std::string::npos)
+      << one;
+
+  weight(arena, "decoder.final_norm.bias")[0] = kInf;
+  const auto spoilt = report_to_text(look(task, arena, {batch_of({1}), batch_of({2})}), record_);
+  EXPECT_NE(spoilt.find("not finite themselves: decoder.final_norm.bias (1)"), std::string::npos)
+      << spoilt;
+  EXPECT_NE(spoilt.find("go back to step_00000005"), std::string::npos) << spoilt;
+}
+
+}  // namespace
+}  // namespace stretto::train

@@ -1,0 +1,157 @@
+#include "train/spikes.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+#include <vector>
+
+namespace stretto::train {
+namespace {
+
+constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+constexpr double kInf = std::numeric_limits<double>::infinity();
+
+/// Alternates around 10 with a deviation of 1.
+double calm(int step) {
+  return step % 2 == 0 ? 9 : 11;
+}
+
+ForensicsOptions with(double zscore, const char* policy) {
+  ForensicsOptions options;
+  options.spike_zscore = zscore;
+  options.spike_policy = policy;
+  return options;
+}
+
+TEST(MovingMoments, AreThePlainOnesInsideTheWindow) {
+  MovingMoments moments;
+  for (const double value : {2.0, 4.0, 9.0}) moments.add(value, 100);
+  EXPECT_NEAR(moments.mean, 5, 1e-12);
+  EXPECT_NEAR(moments.variance, 26.0 / 3, 1e-12);
+  EXPECT_EQ(moments.count, 3);
+}
+
+TEST(MovingMoments, ForgetExponentiallyBeyondIt) {
+  MovingMoments moments{.mean = 1, .variance = 0, .count = 4};
+  moments.add(3, 4);  // a quarter of the way, and var = 3/4 * (0 + 1/4 * 2^2)
+  EXPECT_NEAR(moments.mean, 1.5, 1e-12);
+  EXPECT_NEAR(moments.variance, 0.75, 1e-12);
+}
+
+struct Row {
+  int step;
+  double value;
+  bool spike;
+};
+
+TEST(SpikeSeries, TableOverSteps) {
+  SpikeSeries series;
+  // Twenty values without verdict, even for one that will be a spike later.
+  for (int step = 1; step <= 19; ++step) EXPECT_FALSE(series.add(calm(step), 6)) << step;
+  EXPECT_EQ(series.zscore(100), 0);
+  EXPECT_FALSE(series.add(calm(20), 6));
+  // Mean 10, deviation 1: z is the distance from 10.
+  EXPECT_NEAR(series.zscore(16), 6, 1e-9);
+  EXPECT_NEAR(series.zscore(4), -6, 1e-9);
+  const std::vector<Row> rows{
+      {21, 16.5, true},   // 6.5 deviations
+      {22, 15.9, false},  // below the threshold; enters the averages
+      {23, 3.0, false},   // a fall is no spike
+      {24, kNan, false},  // is for forensics, not for this
+      {25, kInf, false},
+  };
+  for (const Row& row : rows) EXPECT_EQ(series.add(row.value, 6), row.spike) << row.step;
+  EXPECT_NEAR(series.mean(), (20 * 10 + 15.9 + 3) / 22, 1e-9);
+}
+
+TEST(SpikeSeries, ASpikeDoesNotHideTheNextOne) {
+  SpikeSeries series;
+  for (int step = 1; step <= 40; ++step) series.add(calm(step), 6);
+  for (int step = 0; step < 5; ++step) EXPECT_TRUE(series.add(1000, 6));
+  EXPECT_NEAR(series.mean(), 10, 1e-9);
+  EXPECT_FALSE(series.add(calm(0), 6));
+  EXPECT_TRUE(series.add(20, 6));
+}
+
+TEST(SpikeSeries, TenInARowAreANewLevel) {
+  SpikeSeries series;
+  for (int step = 1; step <= 40; ++step) series.add(calm(step), 6);
+  for (int step = 1; step <= 9; ++step) EXPECT_TRUE(series.add(50 + calm(step), 6)) << step;
+  // A value of the old level interrupts the row, and it begins anew.
+  EXPECT_FALSE(series.add(10, 6));
+  for (int step = 1; step <= 10; ++step) EXPECT_TRUE(series.add(50 + calm(step), 6)) << step;
+  EXPECT_NEAR(series.mean(), 60, 1e-9);
+  // Ten values of it are known: no verdict until there are twenty.
+  EXPECT_EQ(series.zscore(1000), 0);
+  for (int step = 1; step <= 10; ++step) EXPECT_FALSE(series.add(50 + calm(step), 6)) << step;
+  EXPECT_TRUE(series.add(70, 6));
+}
+
+TEST(SpikeSeries, ASeriesThatHardlyMovesHasAFloorOfOnePercent) {
+  SpikeSeries series;
+  for (int step = 0; step < 30; ++step) series.add(2.0, 6);
+  EXPECT_NEAR(series.zscore(2.1), 0.1 / 0.02, 1e-9);
+  SpikeSeries zeros;
+  for (int step = 0; step < 30; ++step) zeros.add(0.0, 6);
+  EXPECT_EQ(zeros.zscore(1), 0);  // no scale to measure with
+}
+
+TEST(SpikeDetector, OnlyAGradientSpikeIsSkippedAndOnlyWhenAsked) {
+  for (const char* policy : {"report", "skip"}) {
+    SpikeDetector detector(with(6, policy));
+    for (int step = 1; step <= 30; ++step) {
+      EXPECT_EQ(detector.look(step, calm(step), calm(step)).text, "");
+    }
+    const auto loss = detector.look(31, 30, 10);
+    EXPECT_TRUE(loss.loss);
+    EXPECT_FALSE(loss.grad_norm);
+    EXPECT_FALSE(loss.skip);
+    EXPECT_NEAR(loss.loss_zscore, 20, 1e-9);
+    EXPECT_EQ(loss.text, "step 31: loss 30.0000 stands 20.0 deviations above its mean 10.0000");
+    const auto both = detector.look(1032, 30, 40);
+    EXPECT_TRUE(both.loss && both.grad_norm);
+    EXPECT_EQ(both.skip, std::string(policy) == "skip");
+    EXPECT_EQ(both.text.substr(0, 11), "step 1,032:");
+    EXPECT_NE(both.text.find(", gradient norm 40.0000 stands"), std::string::npos) << both.text;
+    EXPECT_EQ(both.text.ends_with("left out"), both.skip) << both.text;
+  }
+}
+
+TEST(SpikeDetector, ThresholdZeroIsOff) {
+  SpikeDetector detector(with(0, "skip"));
+  for (int step = 1; step <= 30; ++step) detector.look(step, 1, 1);
+  const auto verdict = detector.look(31, 1e9, 1e9);
+  EXPECT_FALSE(verdict.loss || verdict.grad_norm || verdict.skip);
+}
+
+TEST(SpikeDetector, AnUpdateThatIsNotFiniteLeavesNoTrace) {
+  SpikeDetector detector(with(6, "skip"));
+  for (int step = 1; step <= 30; ++step) detector.look(step, calm(step), calm(step));
+  const auto before = detector.state();
+  EXPECT_FALSE(detector.look(31, kNan, 1000).skip);
+  EXPECT_FALSE(detector.look(32, 1000, kInf).loss);
+  EXPECT_EQ(detector.state(), before);
+}
+
+TEST(SpikeDetector, ARestoredOneDecidesAsTheOneThatWentOn) {
+  const auto value = [](int step) { return step >= 60 && step < 75 ? 40.0 : calm(step); };
+  SpikeDetector whole(with(6, "skip"));
+  for (int cut : {5, 25, 64, 72}) {
+    SpikeDetector first(with(6, "skip")), second(with(6, "skip")), reference(with(6, "skip"));
+    for (int step = 1; step <= cut; ++step) {
+      first.look(step, value(step), value(step));
+      reference.look(step, value(step), value(step));
+    }
+    second.restore(first.state());
+    for (int step = cut + 1; step <= 110; ++step) {
+      const auto want = reference.look(step, value(step), value(step));
+      const auto got = second.look(step, value(step), value(step));
+      EXPECT_EQ(got.grad_norm_zscore, want.grad_norm_zscore) << cut << " " << step;
+      EXPECT_EQ(got.skip, want.skip) << cut << " " << step;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace stretto::train
