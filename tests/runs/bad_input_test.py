@@ -4,6 +4,7 @@
     tests/runs/bad_input_test.py build/release/stretto [TEST...]
 """
 import os
+import re
 import subprocess
 import time
 
@@ -106,8 +107,55 @@ def invalid_utf8_is_skipped_counted_or_refused_as_asked(stretto):
     refused(stretto, edit, 65, "train.src:10", "UTF-8", overrides=('data.invalid_utf8="error"',))
 
 
-def a_vocabulary_larger_than_the_text_allows_is_refused(stretto):
-    refused(stretto, replace("vocab_size = 80", "vocab_size = 30000"), 2, "vocab_size")
+def a_vocabulary_larger_than_the_text_allows_is_refused_and_the_remedy_works(stretto):
+    for algorithm in ("bpe", "unigram"):
+        with Lab(stretto) as lab:
+            overrides = ("train.max_steps=12", f"tokenizer.algorithm={algorithm}")
+            result = lab.train("run", *overrides, "tokenizer.vocab_size=30000")
+            expect(result, 2, "tokenizer.vocab_size", "30000 pieces")
+            check(not list(lab.root.glob("run/checkpoints/step_*")), "a checkpoint was written")
+            remedy = re.search(r"set (tokenizer.vocab_size=\d+) or less", result.stderr)
+            check(remedy, f"no remedy: {result.stderr}")
+            expect(lab.train("run", *overrides, remedy[1]), 0)
+
+
+def a_vocabulary_too_small_for_the_characters_is_refused(stretto):
+    refused(stretto, replace("vocab_size = 80", "vocab_size = 18"), 2, "tokenizer.vocab_size", "18 pieces",
+            "set tokenizer.vocab_size=")
+
+
+def of_two_vocabularies_the_side_that_is_too_small_is_named(stretto):
+    def edit(lab):
+        path = lab.root / "train.tgt"
+        path.write_text("ja nein ja\n" * len(path.read_text().splitlines()))
+    refused(stretto, edit, 2, "tokenizer.vocab_size", "target side",
+            overrides=("tokenizer.joint=false", "model.tie_embeddings=decoder"))
+
+
+def filtered_pairs_are_listed_by_file_and_line(stretto):
+    def edit(lab):
+        path = lab.root / "train.tgt"
+        lines = path.read_text().splitlines()
+        for number in (7, 30, 31, 200, 390):
+            lines[number - 1] = "" if number < 300 else "rot " * 60
+        path.write_text("\n".join(lines) + "\n")
+    with Lab(stretto) as lab:
+        edit(lab)
+        for run in ("first", "cached"):
+            result = lab.train(run, "train.max_steps=12")
+            expect(result, 0, "empty 4", "train.tgt:7", "train.tgt:30", "train.tgt:31", "too long 1", "train.tgt:390")
+            check("train.tgt:200" not in result.stderr, f"more than the first few: {result.stderr}")
+
+
+def when_the_filters_leave_nothing_the_first_lines_are_named(stretto):
+    refused(stretto, replace("max_tgt_tokens = 50", "max_tgt_tokens = 1"), 65, "too long 400", "train.tgt:1",
+            "data.max_tgt_tokens")
+
+
+def average_takes_no_overrides_and_says_so(stretto):
+    with Lab(stretto) as lab:
+        expect(lab.run([stretto, "average", str(lab.root), "train.average_last=3"]), 2,
+               "stretto average takes no key=value", "train.average_last=3", "--help")
 
 
 def another_config_in_the_same_folder_is_refused_with_a_diff(stretto):

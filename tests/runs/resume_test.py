@@ -22,6 +22,12 @@ def undisturbed(lab):
     return time.monotonic() - start
 
 
+def edit(lab, old, new):
+    text = lab.config.read_text()
+    check(old in text, f"the test is stale: no {old}")
+    lab.config.write_text(text.replace(old, new))
+
+
 def the_same_command_twice_changes_nothing(stretto):
     with Lab(stretto) as lab:
         undisturbed(lab)
@@ -48,11 +54,58 @@ def killed_at_random_moments(stretto):
             compare(lab, "reference", run, f"seed {seed}, trial {trial}, {kills} kills")
 
 
+def killed_while_a_checkpoint_is_always_on_its_way(stretto):
+    """A save begins after every update, so that each kill meets a writer at work."""
+    with Lab(stretto) as lab:
+        edit(lab, "save_every = 7", "save_every = 1")
+        seconds = undisturbed(lab)
+        seed = int(os.environ.get("STRETTO_KILL_SEED", "20261121")) + 1
+        generator = random.Random(seed)
+        for trial in range(max(1, TRIALS // 4)):
+            run = f"trial{trial}"
+            kills = 0
+            while lab.train_and_kill(run, generator.uniform(0.3, seconds)) == -signal.SIGKILL:
+                kills += 1
+                if kills == 5:
+                    break
+            result = lab.train(run)
+            check(result.returncode == 0, f"seed {seed} trial {trial}: {result.stderr}")
+            compare(lab, "reference", run, f"seed {seed}, trial {trial}, {kills} kills")
+
+
+def killed_in_the_writer_at_each_kind_of_call(stretto):
+    """At the first and a later pass of each failpoint: with no checkpoint yet, and with some."""
+    names = "mkdir open write fsync close fsync_folder rename unlink rmdir".split()
+    with Lab(stretto) as lab:
+        undisturbed(lab)
+        for name in names:
+            for n in (1, 7):
+                run = f"{name}{n}"
+                first = lab.train(run, env={"STRETTO_FAILPOINT": f"checkpoint.{name}:kill:{n}"})
+                check(first.returncode == -signal.SIGKILL, f"checkpoint.{name} {n}: {first.returncode} {first.stderr}")
+                again = lab.train(run)
+                check(again.returncode == 0, f"checkpoint.{name} {n}: {again.stderr}")
+                compare(lab, "reference", run, f"checkpoint.{name}, pass {n}")
+
+
+def saving_in_the_background_changes_nothing_but_the_wait(stretto):
+    with Lab(stretto) as lab:
+        undisturbed(lab)
+        result = lab.train("waiting", "train.save_in_background=false")
+        check(result.returncode == 0, result.stderr)
+        compare(lab, "reference", "waiting", "without a writer thread")
+        for name in ("model.safetensors", "optimizer.safetensors"):
+            files = [next((lab.root / run / "checkpoints").glob("step_00000060")) / name
+                     for run in ("reference", "waiting")]
+            tensors = [file.read_bytes().split(b"}", 1)[1] for file in files]  # behind the run's identity
+            check(tensors[0] == tensors[1], f"{name} differs")
+
+
 def killed_inside_every_checkpoint_call(stretto):
     """One run per failpoint pass: SIGKILL before the n-th system call of saving and pruning."""
     with Lab(stretto) as lab:
-        lab.config.write_text(lab.config.read_text().replace("max_steps = 60", "max_steps = 16")
-                              .replace("save_every = 7", "save_every = 5"))
+        edit(lab, "max_steps = 60", "max_steps = 16")
+        edit(lab, "save_every = 7", "save_every = 5")
         undisturbed(lab)
         survived = False
         step = int(os.environ.get("STRETTO_FAILPOINT_STRIDE", "7"))
@@ -71,7 +124,7 @@ def killed_inside_every_checkpoint_call(stretto):
 
 def a_signal_saves_and_leaves(stretto):
     with Lab(stretto) as lab:
-        lab.config.write_text(lab.config.read_text().replace("max_steps = 60", "max_steps = 400"))
+        edit(lab, "max_steps = 60", "max_steps = 400")
         undisturbed(lab)
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGUSR1):
             run = f"signal{int(number)}"
@@ -123,6 +176,9 @@ def broken_checkpoints_are_named_and_the_one_before_is_taken(stretto):
 
 if __name__ == "__main__":
     main({f.__name__: f for f in (the_same_command_twice_changes_nothing, killed_at_random_moments,
+                                  killed_while_a_checkpoint_is_always_on_its_way,
+                                  killed_in_the_writer_at_each_kind_of_call,
+                                  saving_in_the_background_changes_nothing_but_the_wait,
                                   killed_inside_every_checkpoint_call, a_signal_saves_and_leaves,
                                   a_failing_disk_leaves_the_earlier_checkpoint_and_ends_with_74,
                                   broken_checkpoints_are_named_and_the_one_before_is_taken)})

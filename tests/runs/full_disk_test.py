@@ -1,0 +1,193 @@
+#!/usr/bin/env python3
+"""A disk that is really full: a small file system in memory, filled while a run trains on it.
+
+    tests/runs/full_disk_test.py build/release/stretto [TEST...]
+
+It needs a mount namespace of its own, as root or with user namespaces; ends with 77 where it gets none.
+"""
+import hashlib
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import time
+
+from harness import Lab, check, compare, main
+
+SKIPPED = 77
+# No validation but the last, so that a checkpoint is due at each interval and at no other time.
+COMMON = ("train.max_steps=400", "eval.every=100000")
+
+
+class Disk:
+    """A file system of so many bytes and files below the lab's folder, and something to fill it with."""
+
+    def __init__(self, lab, options):
+        self.folder = lab.root / "disk"
+        self.filler = self.folder / "filler"
+        self.folder.mkdir()
+        subprocess.run(["mount", "-t", "tmpfs", "-o", options, "disk", str(self.folder)], check=True)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        subprocess.run(["umount", "--lazy", str(self.folder)], check=True)
+
+    def fill(self, leave_bytes):
+        free = os.statvfs(self.folder)
+        size = free.f_bavail * free.f_frsize - leave_bytes
+        with open(self.filler, "wb") as file:
+            os.posix_fallocate(file.fileno(), 0, size)
+
+    def fill_with_files(self):
+        self.filler.mkdir()
+        for number in range(os.statvfs(self.folder).f_ffree):
+            (self.filler / str(number)).touch()
+
+    def free(self):
+        if self.filler.is_dir():
+            for file in self.filler.iterdir():
+                file.unlink()
+            self.filler.rmdir()
+        else:
+            self.filler.unlink()
+
+
+class Run:
+    """A training process whose messages can be read while it runs."""
+
+    def __init__(self, lab, *overrides):
+        self.folder = lab.root / "disk" / "run"
+        self.log = lab.root / "stderr.txt"
+        with open(self.log, "wb") as log:
+            self.process = subprocess.Popen(lab.command("disk/run", *overrides), stdin=subprocess.DEVNULL,
+                                            stdout=subprocess.DEVNULL, stderr=log)
+
+    def wait_for(self, condition, what):
+        deadline = time.monotonic() + 60
+        while not condition():
+            check(self.process.poll() is None and time.monotonic() < deadline,
+                  f"the run never came to {what}: {self.said()}")
+            time.sleep(0.005)
+
+    def said(self):
+        return self.log.read_text(errors="replace")
+
+    def checkpoints(self):
+        return sorted(path.parent for path in self.folder.glob("checkpoints/step_*/manifest.json"))
+
+    def end(self):
+        return self.process.wait(timeout=120)
+
+
+def require_whole(checkpoint):
+    """What the manifest says of each file is so."""
+    manifest = json.loads((checkpoint / "manifest.json").read_text())
+    for file in manifest["files"]:
+        data = (checkpoint / file["name"]).read_bytes()
+        check(hashlib.sha256(data).hexdigest() == file["sha256"], f"{checkpoint}/{file['name']} is damaged")
+
+
+def undisturbed(lab, *overrides):
+    result = lab.train("reference", *overrides)
+    check(result.returncode == 0, f"the undisturbed run failed: {result.stderr}")
+
+
+def a_run_that_cannot_fit_is_refused_with_the_numbers(stretto):
+    with Lab(stretto) as lab, Disk(lab, "size=1m"):
+        result = lab.train("disk/run")
+        check(result.returncode == 74, f"exit code {result.returncode}: {result.stderr}")
+        for words in ("checkpoints of", "need", "free", "train.keep_last"):
+            check(words in result.stderr, f"`{words}` is not in the message: {result.stderr}")
+        check(not list(lab.root.glob("disk/run/checkpoints/step_*")), "a checkpoint was written")
+
+
+def goes_on_after(stretto, options, fill):
+    """The disk is full for one interval: that save fails, the one before stays, the run ends well."""
+    overrides = (*COMMON, "train.save_every=40")
+    with Lab(stretto) as lab, Disk(lab, options) as disk:
+        undisturbed(lab, *overrides)
+        run = Run(lab, *overrides)
+        run.wait_for(run.checkpoints, "its first checkpoint")
+        fill(disk)
+        before = run.checkpoints()[-1]
+        run.wait_for(lambda: "could not be saved" in run.said(), "the failing save")
+        require_whole(before)
+        disk.free()
+        code = run.end()
+        check(code == 0, f"exit code {code}: {run.said()}")
+        check("training goes on" in run.said(), run.said())
+        check(not list(run.folder.glob("checkpoints/.tmp-*")), "half a checkpoint was left behind")
+        compare(lab, "reference", "disk/run", "after a disk that was full")
+
+
+def a_full_disk_costs_a_checkpoint_and_not_the_run(stretto):
+    goes_on_after(stretto, "size=16m", lambda disk: disk.fill(150_000))
+
+
+def a_disk_without_room_for_more_files_neither(stretto):
+    goes_on_after(stretto, "size=16m,nr_inodes=200", lambda disk: disk.fill_with_files())
+
+
+def when_the_last_save_fails_the_exit_code_is_74(stretto):
+    overrides = (*COMMON, "train.save_every=300")
+    with Lab(stretto) as lab, Disk(lab, "size=16m") as disk:
+        undisturbed(lab, *overrides)
+        run = Run(lab, *overrides)
+        run.wait_for(run.checkpoints, "its first checkpoint")
+        disk.fill(150_000)
+        code = run.end()
+        check(code == 74, f"exit code {code}: {run.said()}")
+        check("could not be saved" in run.said(), run.said())
+        check([path.name for path in run.checkpoints()] == ["step_00000300"], f"{run.checkpoints()}")
+        require_whole(run.checkpoints()[-1])
+        disk.free()
+        after = lab.train("disk/run", *overrides)
+        check(after.returncode == 0, after.stderr)
+        compare(lab, "reference", "disk/run", "after a last save that failed")
+
+
+def a_disk_full_to_the_last_byte_stops_the_run_and_nothing_is_lost(stretto):
+    overrides = (*COMMON, "train.save_every=40")
+    with Lab(stretto) as lab, Disk(lab, "size=16m") as disk:
+        undisturbed(lab, *overrides)
+        run = Run(lab, *overrides)
+        run.wait_for(run.checkpoints, "its first checkpoint")
+        disk.fill(0)
+        code = run.end()
+        check(code == 74, f"exit code {code}: {run.said()}")
+        check("No space left on device" in run.said() or "no room" in run.said(), run.said())
+        require_whole(run.checkpoints()[-1])
+        disk.free()
+        after = lab.train("disk/run", *overrides)
+        check(after.returncode == 0, after.stderr)
+        compare(lab, "reference", "disk/run", "after a disk that was full to the last byte")
+
+
+def in_a_namespace_of_its_own():
+    """Starts this program again where its mounts are its own; ends with 77 where that cannot be had."""
+    ways = [["unshare", "--mount"], ["unshare", "--mount", "--user", "--map-root-user"]]
+    probe = ["sh", "-c", "mount -t tmpfs -o size=64k probe /tmp"]
+    for way in ways:
+        try:
+            result = subprocess.run([*way, *probe], capture_output=True, text=True)
+        except FileNotFoundError:
+            print("skipped: there is no `unshare` (package util-linux)")
+            sys.exit(SKIPPED)
+        if result.returncode == 0:
+            os.environ["STRETTO_OWN_MOUNTS"] = "1"
+            os.execvp("unshare", [*way, sys.executable, str(pathlib.Path(__file__).resolve()), *sys.argv[1:]])
+    print(f"skipped: a file system can be mounted neither as this user nor in a user namespace: {result.stderr.strip()}")
+    sys.exit(SKIPPED)
+
+
+if __name__ == "__main__":
+    if "STRETTO_OWN_MOUNTS" not in os.environ:
+        in_a_namespace_of_its_own()
+    main({f.__name__: f for f in (a_run_that_cannot_fit_is_refused_with_the_numbers,
+                                  a_full_disk_costs_a_checkpoint_and_not_the_run,
+                                  a_disk_without_room_for_more_files_neither,
+                                  when_the_last_save_fails_the_exit_code_is_74,
+                                  a_disk_full_to_the_last_byte_stops_the_run_and_nothing_is_lost)})

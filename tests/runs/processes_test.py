@@ -1,0 +1,220 @@
+#!/usr/bin/env python3
+"""One configuration, any number of processes: the same order, the same losses, and runs that cannot be lost.
+
+    tests/runs/processes_test.py build/release/stretto [TEST...]
+"""
+import os
+import pathlib
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+
+from harness import TIMING, Lab, check, compare, main
+
+MPIRUN = ["mpirun", "--oversubscribe", "--bind-to", "none", "--mca", "btl", "self,vader"]
+if os.geteuid() == 0:
+    MPIRUN.append("--allow-run-as-root")
+# The noise scale is estimated from rank 0's first micro-batch, when it has a second one.
+TIMING |= {"comm_seconds", "comm_wait_seconds", "processes", "noise_scale"}
+
+FOUR = ("train.update_freq=4", "data.max_tokens=60")  # four micro-batches an update, for up to four processes
+
+
+def train(lab, run, processes, *overrides, env=None, timeout=300, options=()):
+    command = lab.command(run, *overrides)
+    command += ["--processes", str(processes), *options]
+    return lab.run(command, env=env, timeout=timeout)
+
+
+def succeed(result, what):
+    check(result.returncode == 0, f"{what}: exit code {result.returncode}: {result.stderr[-3000:]}")
+
+
+def of(lab, run, event, *names):
+    return [tuple(e.get(name) for name in names) for e in lab.events(run) if e["event"] == event]
+
+
+def close(a, b, tolerance):
+    return abs(a - b) <= tolerance * max(abs(a), abs(b))
+
+
+def same_losses(lab, reference, run, what, updates=20):
+    want, got = of(lab, reference, "train", "batch_hash", "loss"), of(lab, run, "train", "batch_hash", "loss")
+    check([h for h, _ in got] == [h for h, _ in want], f"{what}: other batches")
+    for step, ((_, a), (_, b)) in enumerate(zip(want[:updates], got), 1):
+        check(close(a, b, 1e-5), f"{what}: loss of step {step} is {b}, expected {a}")
+
+
+def order_and_losses_do_not_depend_on_the_number(stretto):
+    with Lab(stretto) as lab:
+        succeed(lab.train("reference", *FOUR), "one process")
+        for processes in (2, 3, 4):
+            run = f"run{processes}"
+            succeed(train(lab, run, processes, *FOUR), f"{processes} processes")
+            same_losses(lab, "reference", run, f"{processes} processes")
+
+
+def every_strategy_follows_one_process(stretto):
+    with Lab(stretto) as lab:
+        succeed(lab.train("reference", *FOUR), "one process")
+        for name, overrides in {
+            "sharded": ("dist.strategy=sharded",),
+            "server": ("dist.strategy=parameter_server",),
+            "plain": ("dist.overlap=false", "dist.bucket_bytes=4096"),
+        }.items():
+            succeed(train(lab, name, 3, *FOUR, *overrides), name)
+            same_losses(lab, "reference", name, name)
+        succeed(train(lab, "bf16", 2, *FOUR, "dist.compress=bf16"), "compressed")
+        want, got = of(lab, "reference", "train", "loss")[-1][0], of(lab, "bf16", "train", "loss")[-1][0]
+        check(close(want, got, 0.05), f"compressed: last loss {got}, expected about {want}")
+
+
+def deterministic_runs_are_equal_bit_for_bit(stretto):
+    with Lab(stretto) as lab:
+        exact = (*FOUR, "dist.deterministic=true", "eval.bleu=true", "train.max_steps=30", "schedule.warmup_steps=5")
+        succeed(lab.train("reference", *exact), "one process")
+        for processes, strategy in ((2, "all_reduce"), (3, "sharded"), (4, "all_reduce"), (2, "parameter_server")):
+            run = f"{strategy}{processes}"
+            succeed(train(lab, run, processes, *exact, f"dist.strategy={strategy}"), run)
+            compare(lab, "reference", run, run)
+
+
+def a_run_goes_on_with_another_number(stretto):
+    with Lab(stretto) as lab:
+        exact = (*FOUR, "dist.deterministic=true")
+        succeed(lab.train("reference", *exact), "one process")
+        for processes, steps in ((2, 14), (3, 27), (1, 41), (4, 60)):
+            result = train(lab, "run", processes, *exact, f"train.max_steps={steps}")
+            succeed(result, f"{processes} processes to step {steps}")
+        want, got = of(lab, "reference", "train", "batch_hash", "loss"), of(lab, "run", "train", "batch_hash", "loss")
+        check(got == want, "the pieces' batches or losses differ from the whole run's")
+        check(of(lab, "run", "end", "weights_hash") == of(lab, "reference", "end", "weights_hash"), "other weights")
+
+
+def mpirun(lab, run, processes, *overrides, on_rank=None, env=None):
+    """A command for mpirun itself; `on_rank` = (rank, shell commands that only this rank runs first)."""
+    rank, first = on_rank or (-1, "")
+    script = f'if [ "$OMPI_COMM_WORLD_RANK" = {rank} ]; then {first}; fi; exec "$@"'
+    return [*MPIRUN, "-n", str(processes), "sh", "-c", script, "sh", *lab.command(run, *overrides)]
+
+
+def out_of_memory_on_one_rank_splits_its_micro_batch(stretto):
+    with Lab(stretto) as lab:
+        succeed(lab.train("reference", *FOUR), "one process")
+        succeed(lab.run(mpirun(lab, "run", 2, *FOUR, on_rank=(1, "export STRETTO_FAILPOINT=micro_batch:throw:8"))),
+                "no memory on rank 1")
+        same_losses(lab, "reference", "run", "no memory on rank 1")
+        single = lab.train("single", *FOUR, env={"STRETTO_FAILPOINT": "micro_batch:throw:8"})
+        succeed(single, "no memory in one process")
+        same_losses(lab, "reference", "single", "no memory in one process")
+        check("no memory" in single.stderr, "nothing was said about the memory")
+        hopeless = lab.train("hopeless", *FOUR, env={"STRETTO_FAILPOINT": "micro_batch:throw:8+"})
+        check(hopeless.returncode == 71, f"no memory for ever: exit code {hopeless.returncode}: {hopeless.stderr}")
+        both = lab.run(mpirun(lab, "both", 2, *FOUR, on_rank=(1, "export STRETTO_FAILPOINT=micro_batch:throw:8+")))
+        check(both.returncode != 0 and "data.max_tokens" in both.stderr, f"no memory for ever on rank 1: {both.stderr}")
+
+
+def ranks_of(process):
+    """Process ids of the ranks below a launcher, by rank."""
+    found = {}
+    for path in pathlib.Path("/proc").glob("[0-9]*"):
+        try:
+            environ = (path / "environ").read_bytes().split(b"\0")
+            parents = path
+            while True:
+                parent = int((parents / "stat").read_text().rsplit(")", 1)[1].split()[1])
+                if parent == process.pid:
+                    break
+                if parent <= 1:
+                    raise LookupError
+                parents = pathlib.Path(f"/proc/{parent}")
+            if (path / "comm").read_text().strip() != "stretto":
+                continue
+            rank = [e for e in environ if e.startswith(b"OMPI_COMM_WORLD_RANK=")]
+            if rank:
+                found[int(rank[0].split(b"=")[1])] = int(path.name)
+        except (OSError, LookupError, IndexError, ValueError):
+            continue
+    return found
+
+
+def long_run(lab, run, processes, *overrides, options=()):
+    process = subprocess.Popen([*lab.command(run, "train.max_steps=100000", "dist.timeout_seconds=3", *FOUR, *overrides),
+                                "--processes", str(processes), *options],
+                               stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, text=True)
+    metrics = lab.root / run / "metrics.jsonl"
+    deadline = time.monotonic() + 120
+    while not metrics.exists() or metrics.read_text().count('"train"') < 10:
+        check(time.monotonic() < deadline and process.poll() is None, "the run never came to step 10")
+        time.sleep(0.1)
+    return process, ranks_of(process)
+
+
+def ends_with(process, code, seconds, what):
+    start = time.monotonic()
+    try:
+        _, stderr = process.communicate(timeout=seconds)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        raise
+    check(process.returncode == code, f"{what}: exit code {process.returncode}, expected {code}: {stderr[-3000:]}")
+    return stderr, time.monotonic() - start
+
+
+def lost_ranks_are_named_and_all_leave(stretto):
+    with Lab(stretto) as lab:
+        for name, number in (("killed", signal.SIGKILL), ("stopped", signal.SIGSTOP)):
+            process, ranks = long_run(lab, name, 3)
+            check(sorted(ranks) == [0, 1, 2], f"ranks found: {ranks}")
+            os.kill(ranks[1], number)
+            stderr, seconds = ends_with(process, 69, 30, name)
+            check(re.search(r"rank 1\b", stderr), f"{name}: rank 1 is not named: {stderr}")
+            check(seconds < 15, f"{name}: it took {seconds:.1f} s")
+            again = lab.train(name, *FOUR, "train.max_steps=100000", "train.max_hours=0.00001", timeout=60)
+            succeed(again, f"{name}: the last checkpoint is resumed from")
+
+
+def a_signal_to_one_rank_stops_all_saved(stretto):
+    with Lab(stretto) as lab:
+        process, ranks = long_run(lab, "run", 2)
+        os.kill(ranks[1], signal.SIGUSR1)
+        ends_with(process, 75, 30, "SIGUSR1 to rank 1")
+        last = sorted((lab.root / "run" / "checkpoints").glob("step_*"))[-1]
+        steps = of(lab, "run", "train", "step")
+        check(int(last.name[5:]) == steps[-1][0], f"saved {last.name}, the last step was {steps[-1]}")
+
+
+def the_launcher_forwards_signals_and_exit_codes(stretto):
+    with Lab(stretto) as lab:
+        process, _ = long_run(lab, "run", 2)
+        process.send_signal(signal.SIGTERM)
+        ends_with(process, 75, 30, "SIGTERM to the launcher")
+        bad = train(lab, "bad", 2, "model.d_model=33")
+        check(bad.returncode == 2, f"a bad configuration: exit code {bad.returncode}")
+
+
+def a_restarted_run_ends_as_an_undisturbed_one(stretto):
+    with Lab(stretto) as lab:
+        exact = (*FOUR, "dist.deterministic=true")
+        succeed(lab.train("reference", *exact), "one process")
+        # Both ranks kill themselves at their 70th micro-batch: step 35 of 60, the checkpoint is that of step 35 or 28.
+        result = train(lab, "run", 2, *exact, options=("--restarts", "3"),
+                       env={"STRETTO_FAILPOINT": "micro_batch:kill:70"})
+        succeed(result, "with restarts")
+        compare(lab, "reference", "run", "restarted")
+        without = train(lab, "without", 2, *exact, env={"STRETTO_FAILPOINT": "micro_batch:kill:70"})
+        check(without.returncode != 0, "a killed run ended well")
+
+
+if __name__ == "__main__":
+    if shutil.which("mpirun") is None:
+        sys.exit(77)
+    main({f.__name__: f for f in (
+        order_and_losses_do_not_depend_on_the_number, every_strategy_follows_one_process,
+        deterministic_runs_are_equal_bit_for_bit, a_run_goes_on_with_another_number,
+        out_of_memory_on_one_rank_splits_its_micro_batch, lost_ranks_are_named_and_all_leave,
+        a_signal_to_one_rank_stops_all_saved, the_launcher_forwards_signals_and_exit_codes,
+        a_restarted_run_ends_as_an_undisturbed_one)})
