@@ -89,7 +89,7 @@ std::function<int()> declare_check(CLI::App& app) {
       ->check(whole_number(1, 1'000'000))
       ->type_name("N");
   app.add_flag("--resolved,--print", options->resolved, "print every key with its value instead");
-  app.add_flag("--strict", options->strict, "leave with 2 when there is a note");
+  app.add_flag("--strict", options->strict, "leave with 2 when there is a finding");
   app.add_flag("--json", options->json, "one JSON object on stdout");
   return [options] { return run(*options); };
 }
