@@ -153,7 +153,7 @@ void check_optimizer(Check& c) {
             "chosen for");
   }
   const auto& d = c.e.dist;
-  if (o.name == "adafactor" && d.strategy == "sharded") {
+  if (o.name == "adafactor" && d.strategy != "all_reduce") {
     c.wrong({"dist.strategy", "optim.name"}, "adafactor's factored state cannot be cut into slices",
             "use dist.strategy = \"all_reduce\": its state is small");
   }

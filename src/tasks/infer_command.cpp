@@ -6,6 +6,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/text.h"
+#include "dist/launch.h"
 #include "tasks/commands.h"
 #include "tasks/session.h"
 
@@ -204,6 +205,10 @@ class Session {
 }  // namespace
 
 int run_infer(const experiment::InferRequest& request) {
+  if (dist::detect_launch().kind != dist::Launch::Kind::kSingle) {
+    throw Error(ExitCode::kUsage, "stretto infer is one process, and was started as several",
+                "start it once for each part of the text");
+  }
   const auto folder = train::RunFolder::open(request.run_directory);
   Session session(request, load_run(request.experiment.options, folder, request.checkpoints));
   session.run();

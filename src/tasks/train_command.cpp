@@ -132,6 +132,12 @@ int run_train(const experiment::TrainRequest& request) {
   if (!group.is_root()) group.barrier();
   TranslationTask task(experiment, make_translation_model(experiment, tokenizers, device), group);
   if (group.is_root()) group.barrier();
+  if (group.is_root() && experiment.train.update_freq < group.size()) {
+    log::warn("train.update_freq = " + std::to_string(experiment.train.update_freq) + " leaves " +
+              std::to_string(group.size() - experiment.train.update_freq) + " of " +
+              std::to_string(group.size()) +
+              " processes without work: an update has so many micro-batches, whoever makes them");
+  }
   const auto facts = task.facts();
   if (folder) {
     int64_t parameters = 0;
@@ -139,6 +145,7 @@ int run_train(const experiment::TrainRequest& request) {
     require_space(folder->directory(), experiment.train, parameters);
     log_facts(facts);
   }
+  const std::string run_id = group.all_gather_bytes(folder ? folder->run_id() : "").front();
   const std::filesystem::path directory =
       folder ? folder->directory() : std::filesystem::path(request.run_directory);
   const std::string title =
@@ -149,26 +156,25 @@ int run_train(const experiment::TrainRequest& request) {
     machine.emplace_back("processes", std::to_string(group.size()) + ", " + group.name() + ", " +
                                           experiment.dist.strategy);
   }
-  train::Trainer trainer(
-      task,
-      {.run = experiment.run,
-       .train = experiment.train,
-       .eval = experiment.eval,
-       .optim = experiment.optim,
-       .schedule = experiment.schedule,
-       .dist = experiment.dist,
-       .precision = precision,
-       .report = experiment.report,
-       .prefetch = experiment.data.prefetch,
-       .batch_tokens = experiment.data.max_tokens * experiment.train.update_freq,
-       .run_directory = directory,
-       .identity = {folder ? folder->run_id() : "", request.experiment.config_hash},
-       .description = {.title = title,
-                       .config_toml = request.experiment.resolved_toml,
-                       .machine = machine,
-                       .facts = facts,
-                       .max_steps = experiment.train.max_steps}},
-      group);
+  train::Trainer trainer(task,
+                         {.run = experiment.run,
+                          .train = experiment.train,
+                          .eval = experiment.eval,
+                          .optim = experiment.optim,
+                          .schedule = experiment.schedule,
+                          .dist = experiment.dist,
+                          .precision = precision,
+                          .report = experiment.report,
+                          .prefetch = experiment.data.prefetch,
+                          .batch_tokens = experiment.data.max_tokens * experiment.train.update_freq,
+                          .run_directory = directory,
+                          .identity = {run_id, request.experiment.config_hash},
+                          .description = {.title = title,
+                                          .config_toml = request.experiment.resolved_toml,
+                                          .machine = machine,
+                                          .facts = facts,
+                                          .max_steps = experiment.train.max_steps}},
+                         group);
   const ExitCode code = trainer.run();
   if (folder && experiment.report.html) {
     log::info("report: " + (folder->directory() / "report.html").string());

@@ -1,5 +1,7 @@
 #include "train/communication_thread.h"
 
+#include <omp.h>
+
 #include <utility>
 
 namespace stretto::train {
@@ -33,6 +35,7 @@ void CommunicationThread::wait() {
 }
 
 void CommunicationThread::run() {
+  omp_set_num_threads(1);  // of this thread's loops: the other cores compute
   std::unique_lock lock(mutex_);
   for (;;) {
     job_came_.wait(lock, [this] { return leave_ || !jobs_.empty(); });

@@ -98,7 +98,9 @@ struct GradientReducer::Impl {
   int64_t micro_batches_ = 0;
   std::optional<Readiness> readiness_;  // agreed on by all ranks
   std::optional<Readiness> candidate_;  // what this rank saw in its first micro-batch
-  ReductionStats stats_;                // what the thread writes is read after it was waited for
+  bool measures_local_ = false;
+  double local_sum_ = 0;  // of squares; as stats_
+  ReductionStats stats_;  // what the thread writes is read after it was waited for
 
   // Destroyed first: the hooks, then the thread, which work on what stands above.
   CommunicationThread thread_;
@@ -165,6 +167,7 @@ void GradientReducer::Impl::plan(const std::vector<size_t>& order) {
 void GradientReducer::Impl::begin(int64_t micro_batches) {
   micro_batches_ = micro_batches;
   stats_ = {};
+  local_sum_ = 0;
   arena_.zero_grads();
   if (ordered_) return ordered_->begin(micro_batches);
   missing_.clear();
@@ -214,6 +217,11 @@ void GradientReducer::Impl::hand_over_rest() {
 
 void GradientReducer::Impl::send(size_t bucket, const std::shared_ptr<c10::Event>& ready) {
   const auto start = Clock::now();
+  if (measures_local_ && arena_.grads().is_cpu()) {
+    for (const Range& range : buckets_[bucket].ranges) {
+      local_sum_ += kernels::sum_of_squares(arena_.grads().narrow(0, range.begin, range.size()));
+    }
+  }
   stats_.bytes += sender_->send(buckets_[bucket], ready);
   stats_.buckets += 1;
   stats_.send_seconds += seconds_since(start);
@@ -323,6 +331,14 @@ void GradientReducer::publish() {
   } else if (impl_->strategy_ == Strategy::kParameterServer) {
     impl_->group_.broadcast(params, /*root=*/0);
   }
+}
+
+void GradientReducer::measure_local(bool wanted) {
+  impl_->measures_local_ = wanted;
+}
+
+double GradientReducer::local_sum_of_squares() const {
+  return impl_->local_sum_;
 }
 
 const std::vector<int64_t>& GradientReducer::slice_begins() const {

@@ -63,6 +63,13 @@ class GradientReducer {
   double sum_of_squares();
   void publish();
 
+  /// Asks for local_sum_of_squares() from the next update on. It costs a pass over the gradient on
+  /// the thread that sends.
+  void measure_local(bool wanted);
+  /// Sum of squares of this rank's gradient as it was before it met the others', after finish();
+  /// 0 when nothing was sent (one process, dist.deterministic) or the gradients are on a GPU.
+  double local_sum_of_squares() const;
+
   /// begins[r] .. begins[r + 1] is rank r's slice; multiples of kernels::sum_of_squares' blocks.
   const std::vector<int64_t>& slice_begins() const;
   ReductionStats stats() const;

@@ -44,6 +44,7 @@ TrainState TrainState::from_json(const std::string& text, const std::string& whe
     state.skipped_in_a_row = json.at("skipped_in_a_row").get<int64_t>();
     state.seconds = json.at("seconds").get<double>();
     for (const auto& entry : json.at("quality")) {
+      if (entry.at("value").is_null()) continue;  // was not a number
       state.quality[entry.at("step").get<int64_t>()] = entry.at("value").get<double>();
     }
     // Not in checkpoints of version 0.1.0.

@@ -1,6 +1,7 @@
 #include "train/trainer.h"
 
 #include <algorithm>
+#include <bit>
 #include <chrono>
 #include <cmath>
 #include <map>
@@ -9,6 +10,8 @@
 #include "base/log.h"
 #include "base/system_info.h"
 #include "base/text.h"
+#include "dist/agreement.h"
+#include "dist/numbers.h"
 #include "train/average.h"
 #include "train/forensics_report.h"
 
@@ -127,6 +130,10 @@ void Trainer::restore_parts() {
 }
 
 ExitCode Trainer::run() {
+  std::vector<double> stops(static_cast<size_t>(group_.size()));
+  stops[static_cast<size_t>(group_.rank())] = local_stop();
+  dist::gather_numbers(group_, stops);
+  agreed_stop_ = static_cast<int>(*std::max_element(stops.begin(), stops.end()));
   for (;;) {
     if (interrupted() && !stop_reason()) return leave_interrupted();
     if (validation_due()) validate();
@@ -137,7 +144,7 @@ ExitCode Trainer::run() {
     record(done);
     checkpointer_.poll();
     if (!done.update.finite) after_failed_update(done);
-    check_replicas();
+    check_replicas(done.update.grad_norm);
   }
 }
 
@@ -183,7 +190,12 @@ Trainer::Recorded Trainer::update() {
     const double clip = optim::clip_factor(done.update.grad_norm, setup_.optim.clip_norm);
     updater_.step(done.update, done.lr, clip, state_.step - state_.skipped_updates + 1);
   }
-  updater_.scaled(done.update);
+  try {
+    updater_.scaled(done.update);
+  } catch (const Error& error) {  // first it is recorded and looked at
+    if (error.code() != ExitCode::kNumeric) throw;
+    done.scale_at_its_end = error;
+  }
   loss_scales_.push_back(done.update.loss_scale);
   if (loss_scales_.size() > kScalesKept) loss_scales_.erase(loss_scales_.begin());
   agreed_stop_ = std::max(agreed_stop_, done.update.stop);
@@ -262,7 +274,13 @@ void Trainer::record_event(const Recorded& done, double tokens_per_second) {
 void Trainer::after_failed_update(const Recorded& done) {
   const auto decision = policy_.failed(
       {.loss_finite = std::isfinite(done.update.loss_sum), .scaled = done.update.loss_scale != 1});
-  const std::string report = decision.examine ? examine_update(done) : "";
+  const bool examined = decision.examine || done.scale_at_its_end;
+  const std::string report = examined ? examine_update(done) : "";
+  if (done.scale_at_its_end) {
+    const Error& error = *done.scale_at_its_end;
+    throw Error(error.code(), error.what() + (report.empty() ? "" : "; report: " + report),
+                error.advice());
+  }
   switch (decision.action) {
     case NonfiniteDecision::Action::kSkip:
       return;
@@ -308,6 +326,7 @@ void Trainer::roll_back(const std::string& report) {
   const int64_t failed_step = state_.step;
   if (is_root()) checkpointer_.wait();
   if (!restore()) throw policy_.stop_error(failed_step, report);
+  save_soon_ = true;  // with the smaller rate, lest a kill forgets it
   if (is_root()) {
     log::warn("step " + with_thousands(failed_step) + ": back to the checkpoint of step " +
               with_thousands(state_.step) + ", learning rate times " +
@@ -317,22 +336,26 @@ void Trainer::roll_back(const std::string& report) {
 }
 
 // All ranks hold the same weights, unless memory, a cable or a program failed silently.
-void Trainer::check_replicas() {
+void Trainer::check_replicas(double grad_norm) {
   const int64_t every = setup_.dist.check_every;
   if (group_.size() == 1 || every == 0 || state_.step % every != 0) return;
-  const auto hashes = group_.all_gather_bytes(hex64(arena_.weights_hash()));
-  std::map<std::string, int64_t> votes;
-  for (const auto& hash : hashes) votes[hash] += 1;
+  const auto bits = std::bit_cast<uint64_t>(grad_norm);
+  const auto seen = group_.all_gather_bytes(hex64(bits) + hex64(arena_.weights_hash()));
+  std::map<std::string, size_t> votes;
+  for (const auto& value : seen) votes[value] += 1;
   if (votes.size() == 1) return;
   const auto common = std::max_element(votes.begin(), votes.end(),
                                        [](auto& a, auto& b) { return a.second < b.second; });
-  std::vector<std::string> odd;
-  for (size_t r = 0; r < hashes.size(); ++r) {
-    if (hashes[r] != common->first) odd.push_back(std::to_string(r));
+  const bool majority = 2 * common->second > seen.size();
+  std::vector<int> odd;
+  for (size_t r = 0; r < seen.size(); ++r) {
+    if (!majority || seen[r] != common->first) odd.push_back(static_cast<int>(r));
   }
+  const std::string ranks = dist::rank_list(odd);
   throw Error(ExitCode::kNumeric,
-              "step " + std::to_string(state_.step) + ": the weights of rank " + join(odd, ", ") +
-                  " differ from those of the other processes",
+              "step " + std::to_string(state_.step) + ": gradient norm or weights of " +
+                  (majority ? "rank " + ranks + " differ from those of the other processes"
+                            : "ranks " + ranks + " differ, and there is no majority"),
               "memory or a network card of that machine may be faulty: leave it out, and go on "
               "from the last checkpoint");
 }
@@ -376,9 +399,9 @@ void Trainer::validate() {
   event.target_tokens = result.target_tokens;
   event.seconds = state_.seconds;
   if (result.bleu >= 0) event.bleu = result.bleu;
-  const int64_t best_before = state_.best_step();
-  state_.quality[state_.step] = setup_.eval.best_metric == "bleu" ? result.bleu : -result.nll;
-  const bool improved = state_.best_step() == state_.step || best_before == 0;
+  const double quality = setup_.eval.best_metric == "bleu" ? result.bleu : -result.nll;
+  if (std::isfinite(quality)) state_.quality[state_.step] = quality;  // JSON knows no NaN
+  const bool improved = state_.best_step() == state_.step;
   state_.bad_validations = improved ? 0 : state_.bad_validations + 1;
   state_.validated_step = state_.step;
   plateau_ = optim::after_validation(setup_.schedule, plateau_, result.loss);
@@ -394,6 +417,9 @@ void Trainer::validate() {
 
 bool Trainer::save_due() const {
   if (state_.step == 0 || saved_step_ == state_.step) return false;
+  // Weights that give no finite loss are nothing to go back to.
+  if (state_.skipped_in_a_row > 0) return false;
+  if (save_soon_) return true;
   const bool new_best = setup_.train.keep_best > 0 && state_.validated_step == state_.step &&
                         state_.best_step() == state_.step;
   return new_best || state_.step % setup_.train.save_every == 0;
@@ -404,6 +430,7 @@ void Trainer::save() {
   keep_parts();
   const auto pieces = updater_.gather_state();
   if (is_root()) checkpointer_.save(arena_, pieces, state_);
+  save_soon_ = false;
   saved_step_ = state_.step;  // also after a failure: the next try is at the next interval
   activity("");
 }

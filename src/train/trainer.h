@@ -64,6 +64,7 @@ class Trainer {
     double lr = 0;
     bool skipped = false;
     std::string note;
+    std::optional<Error> scale_at_its_end;  ///< the loss scaler cannot go on
   };
 
   bool restore();
@@ -76,7 +77,7 @@ class Trainer {
   void after_failed_update(const Recorded& done);
   std::string examine_update(const Recorded& done);
   void roll_back(const std::string& report);
-  void check_replicas();
+  void check_replicas(double grad_norm);
   int local_stop() const;
   bool interrupted() const;
   void validate();
@@ -107,6 +108,7 @@ class Trainer {
   std::vector<double> loss_scales_;  // of the last updates, oldest first
   StopSignals signals_;
   int agreed_stop_ = 0;  // of all ranks
+  bool save_soon_ = false;
   int64_t saved_step_ = 0;
   double window_seconds_ = 0;   // training time since the last `train` event
   int64_t window_tokens_ = 0;   // target tokens since then

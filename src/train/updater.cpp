@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <cstring>
 #include <new>
+#include <optional>
 
 #include "base/error.h"
 #include "base/failpoint.h"
@@ -23,7 +25,7 @@ using Clock = std::chrono::steady_clock;
 constexpr int64_t kMostSplits = 8;
 
 /// What each rank tells the others of one attempt: kHead numbers and kEach for every micro-batch.
-enum Head : int64_t { kFailedPart, kCanSplit, kStop, kSmallTokens, kSmallNorm, kHead };
+enum Head : int64_t { kFailedPart, kCanSplit, kStop, kLate, kSmallTokens, kSmallNorm, kHead };
 enum Each : int64_t { kLoss, kNll, kTarget, kSource, kEach };
 
 bool is_out_of_memory(const std::exception& error) {
@@ -50,6 +52,7 @@ struct Updater::Micro {
 struct Updater::Outcome {
   std::vector<Micro> micros;  // of this rank, in order
   int64_t failed_part = -1;   // the part for which there was no memory
+  std::optional<Error> late;  // a gradient changed after it had been sent
   double small_tokens = 0, small_norm_sq = 0;
 };
 
@@ -63,6 +66,7 @@ Updater::Updater(Task& task, optim::Arena& arena, dist::ProcessGroup group, Upda
       optimizer_(optim::make_optimizer(setup_.optim, arena_, reducer_.owned())),
       scaler_(optim::loss_scaler_for(setup_.precision, setup_.train.loss_scale,
                                      setup_.train.update_freq)) {
+  reducer_.measure_local(setup_.train.noise_scale && group_.is_root());
   seek({});
 }
 
@@ -125,7 +129,7 @@ void Updater::run_micro_batch(const data::Batch& batch, int64_t update, Micro& m
   micro.source += loss.source_tokens;
 }
 
-Updater::Outcome Updater::attempt(int64_t update) {
+Updater::Outcome Updater::attempt(int64_t update, int64_t count) {
   Outcome outcome;
   const auto parts = static_cast<int64_t>(batches_.size());
   outcome.micros.resize(parts == 0 ? 0 : static_cast<size_t>(micro_of_part_.back() + 1));
@@ -137,8 +141,10 @@ Updater::Outcome Updater::attempt(int64_t update) {
       reducer_.before_backward(part);
       run_micro_batch(batches_[at], update,
                       outcome.micros[static_cast<size_t>(micro_of_part_[at])]);
-      // The first micro-batch alone is the small batch of the noise scale; it costs one pass.
-      if (part == 0 && parts > 1 && setup_.train.noise_scale && group_.is_root()) {
+      // The first micro-batch alone is the small batch of the noise scale; it costs one pass. When
+      // it is this rank's only one the reducer measures it, unless it keeps micro-batches apart.
+      const bool alone = parts > 1 || setup_.dist.deterministic;
+      if (part == 0 && count > 1 && alone && setup_.train.noise_scale && group_.is_root()) {
         const double unscale = 1.0 / scaler_->scale();
         outcome.small_tokens = static_cast<double>(outcome.micros[0].target);
         outcome.small_norm_sq = kernels::sum_of_squares(arena_.grads()) * unscale * unscale /
@@ -154,7 +160,19 @@ Updater::Outcome Updater::attempt(int64_t update) {
     reducer_.abandon();
     return outcome;
   }
-  reducer_.finish();
+  try {
+    reducer_.finish();
+  } catch (const Error& error) {  // its collectives are done; all ranks are to hear of it
+    if (error.code() != ExitCode::kUsage) throw;
+    outcome.late = error;
+  }
+  // Of several processes with one micro-batch each, rank 0's is the small batch.
+  if (parts == 1 && reducer_.local_sum_of_squares() > 0) {
+    const auto tokens = static_cast<double>(outcome.micros[0].target);
+    const double unscale = 1.0 / (scaler_->scale() * tokens);
+    outcome.small_tokens = tokens;
+    outcome.small_norm_sq = reducer_.local_sum_of_squares() * unscale * unscale;
+  }
   return outcome;
 }
 
@@ -173,6 +191,7 @@ std::vector<double> Updater::exchange(const Outcome& outcome, int64_t count, int
         batches_[static_cast<size_t>(outcome.failed_part)].num_sequences() > 1 ? 1 : 0;
   }
   mine[kStop] = stop;
+  mine[kLate] = outcome.late ? 1 : 0;
   mine[kSmallTokens] = outcome.small_tokens;
   mine[kSmallNorm] = outcome.small_norm_sq;
   double* each = mine + kHead;
@@ -202,14 +221,21 @@ UpdateResult Updater::gradients(int64_t update, const std::function<int()>& stop
 
   std::vector<double> table;
   for (;; ++result.split) {
-    const Outcome outcome = attempt(update);
+    const Outcome outcome = attempt(update, count);
     table = exchange(outcome, count, stop());
     const auto width = static_cast<int64_t>(table.size()) / share_.size;
     bool failed = false, hopeless = false;
+    if (outcome.late) throw Error(*outcome.late);
     for (int64_t r = 0; r < share_.size; ++r) {
       const double* row = table.data() + r * width;
       failed = failed || row[kFailedPart] >= 0;
       hopeless = hopeless || (row[kFailedPart] >= 0 && row[kCanSplit] == 0);
+      if (row[kLate] != 0) {
+        throw Error(ExitCode::kUsage,
+                    "dist.overlap: a gradient of rank " + std::to_string(r) +
+                        " changed after it had been sent",
+                    "set dist.overlap = false for this model");
+      }
       result.stop = std::max(result.stop, static_cast<int>(row[kStop]));
     }
     if (!failed) break;
@@ -244,7 +270,7 @@ UpdateResult Updater::gradients(int64_t update, const std::function<int()>& stop
   const double sum_sq = reducer_.sum_of_squares();
   result.grad_norm = std::sqrt(sum_sq) / (tokens * result.loss_scale);
   result.finite = std::isfinite(result.grad_norm) && std::isfinite(result.loss_sum);
-  if (result.finite && table[kSmallTokens] > 0) {
+  if (result.finite && table[kSmallTokens] > 0 && table[kSmallTokens] < tokens) {
     noise_.add({.small_batch = table[kSmallTokens],
                 .small_norm_sq = table[kSmallNorm],
                 .big_batch = tokens,
@@ -258,18 +284,17 @@ UpdateResult Updater::gradients(int64_t update, const std::function<int()>& stop
 }
 
 void Updater::step(const UpdateResult& result, double lr, double clip, int64_t number) {
-  const auto owned = reducer_.owned();
-  // A rank with an empty slice steps too: layer-wise optimizers sum over ranks.
+  // Slices are stepped by all ranks, empty ones too: layer-wise optimizers sum over ranks.
+  optim::SumOverRanks sum_over_ranks;
+  if (setup_.dist.strategy == "sharded" && share_.size > 1) {
+    sum_over_ranks = [this](std::span<double> values) { dist::sum_numbers(group_, values); };
+  }
   if (setup_.dist.strategy != "parameter_server" || group_.is_root()) {
-    optimizer_->step(
-        arena_,
-        {.lr = lr,
-         .grad_scale = clip / (static_cast<double>(result.target_tokens) * result.loss_scale),
-         .number = number,
-         .sum_over_ranks = owned.size() == arena_.size() ? optim::SumOverRanks{}
-                                                         : [this](std::span<double> values) {
-                                                             dist::sum_numbers(group_, values);
-                                                           }});
+    optimizer_->step(arena_, {.lr = lr,
+                              .grad_scale = clip / (static_cast<double>(result.target_tokens) *
+                                                    result.loss_scale),
+                              .number = number,
+                              .sum_over_ranks = sum_over_ranks});
   }
   reducer_.publish();
 }
@@ -278,8 +303,8 @@ double Updater::largest_gradient(double unscale) {
   const auto owned = reducer_.owned();
   double largest = 0;
   if (owned.size() > 0) {
-    largest =
-        arena_.grads().narrow(0, owned.begin, owned.size()).abs().max().item<double>() * unscale;
+    const auto [low, high] = at::aminmax(arena_.grads().narrow(0, owned.begin, owned.size()));
+    largest = std::max(-low.item<double>(), high.item<double>()) * unscale;
   }
   std::vector<double> all(static_cast<size_t>(share_.size));
   all[static_cast<size_t>(share_.rank)] = largest;
@@ -332,11 +357,22 @@ void Updater::scatter_state(const std::vector<optim::StatePiece>& pieces) {
   size_t next = 0;
   for (auto& piece : optimizer_->state()) {
     auto whole = piece.flat ? torch::zeros({arena_.size()}, piece.values.options())
-                            : torch::zeros_like(piece.values);
+                            : torch::zeros_like(piece.values, torch::kCPU);
     if (group_.is_root()) whole.copy_(pieces.at(next).values);
     ++next;
-    group_.broadcast(floats(whole));
-    piece.values.copy_(piece.flat ? whole.narrow(0, owned.begin, owned.size()) : whole);
+    if (piece.flat) {
+      group_.broadcast(floats(whole));
+      piece.values.copy_(whole.narrow(0, owned.begin, owned.size()));
+      continue;
+    }
+    // A few numbers in host memory, which not every group can broadcast.
+    const auto* begin = reinterpret_cast<const char*>(whole.const_data_ptr<float>());
+    const std::string mine = group_.is_root() ? std::string(begin, whole.nbytes()) : "";
+    const auto bytes = group_.all_gather_bytes(mine).front();
+    TORCH_CHECK(bytes.size() == whole.nbytes(), "[updater] state `", piece.name, "` has ",
+                bytes.size(), " bytes, expected ", whole.nbytes());
+    std::memcpy(whole.data_ptr<float>(), bytes.data(), bytes.size());
+    piece.values.copy_(whole);
   }
 }
 

@@ -95,7 +95,7 @@ class Updater {
   struct Outcome;
   void load(int64_t count);
   uint64_t batch_hash(int64_t count) const;
-  Outcome attempt(int64_t update);
+  Outcome attempt(int64_t update, int64_t count);
   void run_micro_batch(const data::Batch& batch, int64_t update, Micro& micro);
   std::vector<double> exchange(const Outcome& outcome, int64_t count, int stop);
   double largest_gradient(double unscale);

@@ -17,8 +17,7 @@ from harness import TIMING, Lab, check, compare, main
 MPIRUN = ["mpirun", "--oversubscribe", "--bind-to", "none", "--mca", "btl", "self,vader"]
 if os.geteuid() == 0:
     MPIRUN.append("--allow-run-as-root")
-# The noise scale is estimated from rank 0's first micro-batch, when it has a second one.
-TIMING |= {"comm_seconds", "comm_wait_seconds", "processes", "noise_scale"}
+TIMING |= {"comm_seconds", "comm_wait_seconds", "processes"}
 
 FOUR = ("train.update_freq=4", "data.max_tokens=60")  # four micro-batches an update, for up to four processes
 
@@ -55,6 +54,16 @@ def order_and_losses_do_not_depend_on_the_number(stretto):
             run = f"run{processes}"
             succeed(train(lab, run, processes, *FOUR), f"{processes} processes")
             same_losses(lab, "reference", run, f"{processes} processes")
+
+
+def the_noise_scale_needs_two_micro_batches_somewhere(stretto):
+    with Lab(stretto) as lab:
+        for run, processes, freq in (("one", 1, 1), ("two", 1, 2), ("both", 2, 2)):
+            succeed(train(lab, run, processes, "data.max_tokens=60", f"train.update_freq={freq}"), run)
+        values = {run: of(lab, run, "train", "noise_scale")[-1][0] for run in ("one", "two", "both")}
+        check(values["one"] is None, f"one micro-batch an update: {values}")
+        check(values["two"] is not None and values["both"] is not None, f"two micro-batches an update: {values}")
+        check(close(values["two"], values["both"], 0.2), f"the same batches on two processes: {values}")
 
 
 def every_strategy_follows_one_process(stretto):
@@ -114,7 +123,7 @@ def out_of_memory_on_one_rank_splits_its_micro_batch(stretto):
         hopeless = lab.train("hopeless", *FOUR, env={"STRETTO_FAILPOINT": "micro_batch:throw:8+"})
         check(hopeless.returncode == 71, f"no memory for ever: exit code {hopeless.returncode}: {hopeless.stderr}")
         both = lab.run(mpirun(lab, "both", 2, *FOUR, on_rank=(1, "export STRETTO_FAILPOINT=micro_batch:throw:8+")))
-        check(both.returncode != 0 and "data.max_tokens" in both.stderr, f"no memory for ever on rank 1: {both.stderr}")
+        check(both.returncode == 71 and "data.max_tokens" in both.stderr, f"no memory for ever on rank 1: {both.stderr}")
 
 
 def ranks_of(process):
@@ -213,7 +222,8 @@ if __name__ == "__main__":
     if shutil.which("mpirun") is None:
         sys.exit(77)
     main({f.__name__: f for f in (
-        order_and_losses_do_not_depend_on_the_number, every_strategy_follows_one_process,
+        order_and_losses_do_not_depend_on_the_number,
+        the_noise_scale_needs_two_micro_batches_somewhere, every_strategy_follows_one_process,
         deterministic_runs_are_equal_bit_for_bit, a_run_goes_on_with_another_number,
         out_of_memory_on_one_rank_splits_its_micro_batch, lost_ranks_are_named_and_all_leave,
         a_signal_to_one_rank_stops_all_saved, the_launcher_forwards_signals_and_exit_codes,

@@ -224,6 +224,50 @@ TEST_F(TrainerTest, AReportOfTheNonFiniteUpdateLiesInTheRun) {
   EXPECT_TRUE(fs::exists(run.run_directory / "forensics" / "step_00000005.safetensors"));
 }
 
+TEST_F(TrainerTest, AValidationThatIsNoNumberIsNeverTheBestAndCanBeResumedFrom) {
+  auto run = setup("run");
+  run.eval.every = 2;
+  run.train.max_steps = 6;
+  ToyTask task;
+  task.nlls = {std::nan(""), 3.0, std::nan("")};
+  ASSERT_EQ(Trainer(task, run).run(), ExitCode::kOk);
+  EXPECT_EQ(find_checkpoint(run.run_directory, "best").filename(), "step_00000004");
+  ToyTask again;
+  again.nlls = {2.0};
+  run.train.max_steps = 8;
+  ASSERT_EQ(Trainer(again, run).run(), ExitCode::kOk);
+  EXPECT_EQ(find_checkpoint(run.run_directory, "best").filename(), "step_00000008");
+}
+
+TEST_F(TrainerTest, AnOverflowAtTheSmallestScaleIsRecordedAndLookedAtBeforeTheRunEnds) {
+  auto run = setup("run");
+  run.train.loss_scale = {.name = "backoff", .init = 1, .min = 1, .max = 2};
+  ToyTask task;
+  task.nan_at = 4;
+  try {
+    Trainer(task, run).run();
+    FAIL() << "expected an error";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ExitCode::kNumeric);
+    EXPECT_NE(std::string(error.what()).find("step_00000005.json"), std::string::npos)
+        << error.what();
+  }
+  EXPECT_EQ(events(run, "train").size(), 5U);
+}
+
+TEST_F(TrainerTest, NoCheckpointIsWrittenBetweenUpdatesThatFail) {
+  auto run = setup("run");
+  run.train.save_every = 1;
+  run.train.keep_last = 100;
+  run.train.max_steps = 8;
+  ToyTask task;
+  task.nan_at = 4;
+  ASSERT_EQ(Trainer(task, run).run(), ExitCode::kOk);
+  EXPECT_TRUE(fs::exists(run.run_directory / "checkpoints" / "step_00000004"));
+  EXPECT_FALSE(fs::exists(run.run_directory / "checkpoints" / "step_00000005"));
+  EXPECT_TRUE(fs::exists(run.run_directory / "checkpoints" / "step_00000006"));
+}
+
 TEST_F(TrainerTest, StopEndsTheRunWithTheNumericCode) {
   auto run = setup("run");
   run.train.forensics.policy = "stop";
