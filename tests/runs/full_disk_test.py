@@ -5,6 +5,7 @@
 
 It needs a mount namespace of its own, as root or with user namespaces; ends with 77 where it gets none.
 """
+import errno
 import hashlib
 import json
 import os
@@ -36,15 +37,29 @@ class Disk:
         subprocess.run(["umount", "--lazy", str(self.folder)], check=True)
 
     def fill(self, leave_bytes):
-        free = os.statvfs(self.folder)
-        size = free.f_bavail * free.f_frsize - leave_bytes
+        """The run writes at the same time: what it takes in between is asked for again."""
         with open(self.filler, "wb") as file:
-            os.posix_fallocate(file.fileno(), 0, size)
+            size = 0
+            for _ in range(1000):
+                free = os.statvfs(self.folder)
+                more = free.f_bavail * free.f_frsize - leave_bytes
+                if more <= 0:
+                    break
+                try:
+                    os.posix_fallocate(file.fileno(), size, more)
+                    size += more
+                except OSError as error:
+                    if error.errno != errno.ENOSPC:
+                        raise
 
     def fill_with_files(self):
         self.filler.mkdir()
-        for number in range(os.statvfs(self.folder).f_ffree):
-            (self.filler / str(number)).touch()
+        try:
+            for number in range(os.statvfs(self.folder).f_ffree):
+                (self.filler / str(number)).touch()
+        except OSError as error:  # the run has taken the last ones
+            if error.errno != errno.ENOSPC:
+                raise
 
     def free(self):
         if self.filler.is_dir():
