@@ -22,7 +22,7 @@ ROWS = [
     ("baseline", 1, []),
     ("accumulation 16", 1, ["train.update_freq=16"]),
     ("+ 2x learning rate", 1, ["train.update_freq=16", "optim.lr=2e-3"]),
-    ("+ larger micro-batches", 1, ["train.update_freq=4", "data.max_tokens=8192", "optim.lr=2e-3"]),
+    ("micro-batches of 4,096", 1, ["data.max_tokens=4096", "optim.lr=1.4e-3"]),
     ("baseline, bf16", 1, ["train.precision=mixed_bf16"]),
     ("2 processes", 2, ["train.update_freq=2", "optim.lr=1.4e-3", "dist.overlap=false"]),
     ("2 processes + overlap", 2, ["train.update_freq=2", "optim.lr=1.4e-3"]),

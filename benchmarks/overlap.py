@@ -9,6 +9,8 @@ rate in Mbit/s by `tc tbf` (no delay is added). Needs root, iproute2 and Open MP
   compute   median step of as many independent processes at once, each with one micro-batch and nothing to send
   sending   median time that the gradients of a step were on their way, without overlap
   limit     max(compute, sending): what perfect overlap would give
+
+With the rate `local` there are no namespaces: processes of one machine, and compute / overlap is the efficiency of scaling.
 """
 import argparse
 import json
@@ -77,6 +79,7 @@ class Bench:
         self.agent.write_text('#!/bin/sh\nhost=$1; shift\nexec ip netns exec "st${host##*.}" sh -c "$*"\n')
         self.agent.chmod(0o755)
         self.number = 0
+        self.local = False  # shared memory instead of namespaces
 
     def overrides(self, update_freq):
         o = self.options
@@ -95,12 +98,18 @@ class Bench:
         """One job over the namespaces; its median step and sending time."""
         n = self.options.processes
         run = self.new_run()
+        if self.local:
+            command = [*self.command(run, [*self.overrides(n), *extra]), "--processes", str(n)]
+            return self.finished(command, run)
         hosts = ",".join(f"{NET}{i}:1" for i in range(1, n + 1))
         root = ["--allow-run-as-root"] if os.geteuid() == 0 else []
         command = ["ip", "netns", "exec", "st1", "mpirun", *root, "--mca", "plm_rsh_agent", str(self.agent),
                    "--host", hosts, "-n", str(n), "--bind-to", "none", "--mca", "btl", "tcp,self",
                    "--mca", "btl_tcp_if_include", f"{NET}0/24", "--mca", "oob_tcp_if_include", f"{NET}0/24",
                    *self.command(run, [*self.overrides(n), *extra])]
+        return self.finished(command, run)
+
+    def finished(self, command, run):
         result = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=1200)
         if result.returncode != 0:
             sys.exit(f"{' '.join(command)}\n{result.stdout}")
@@ -121,7 +130,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--stretto", default="build/release/stretto", type=lambda p: str(pathlib.Path(p).resolve()))
     parser.add_argument("--processes", type=int, default=2)
-    parser.add_argument("--rates", default="1000,200", help="Mbit/s")
+    parser.add_argument("--rates", default="1000,200", help="Mbit/s, or `local`: one machine, shared memory")
     parser.add_argument("--compress", default="none,bf16")
     parser.add_argument("--rounds", type=int, default=2)
     parser.add_argument("--updates", type=int, default=12)
@@ -136,7 +145,9 @@ def main():
         print("| Mbit/s | compress | compute s | sending s | sending / step | no overlap s | overlap s | speed-up | "
               "limit s | limit / overlap |\n|---|---|---|---|---|---|---|---|---|---|", flush=True)
         for rate in options.rates.split(","):
-            spaces.limit(int(rate))
+            bench.local = rate == "local"
+            if not bench.local:
+                spaces.limit(int(rate))
             for compress in options.compress.split(","):
                 alone, without, sending, overlapped = [], [], [], []
                 for _ in range(options.rounds):

@@ -1,6 +1,17 @@
 # A room is a folder of src/ and an object library. stretto_core holds the rooms without libtorch,
 # stretto_engine those with it; the command line links the first and opens the second when needed.
 
+# Files of these rooms are compiled a few at a time: libtorch's headers are what a file costs, and
+# nothing of one file disturbs the next. A name in an unnamed namespace is therefore unique in its room.
+set(stretto_unity_rooms base dist plan nn optim models train tasks)
+function(stretto_join_files name)
+  if(STRETTO_UNITY AND NOT STRETTO_SANITIZE AND name IN_LIST stretto_unity_rooms)
+    set_target_properties(stretto_${name} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 6)
+    # The joint file is a header to the compiler, which then minds members of unnamed types.
+    target_compile_options(stretto_${name} PRIVATE -Wno-subobject-linkage)
+  endif()
+endfunction()
+
 # stretto_core_room(NAME [LIBRARIES…]): all .cpp files of src/NAME.
 function(stretto_core_room name)
   file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/${name}/*.cpp)
@@ -9,6 +20,7 @@ function(stretto_core_room name)
   target_link_libraries(stretto_${name} PUBLIC ${ARGN} PRIVATE stretto_warnings)
   target_sources(stretto_core PRIVATE $<TARGET_OBJECTS:stretto_${name}>)
   target_link_libraries(stretto_core PUBLIC ${ARGN})
+  stretto_join_files(${name})
 endfunction()
 
 # stretto_engine_room(NAME [SOURCES…]): the given files of src/NAME, or all of its .cpp files.
@@ -22,4 +34,5 @@ function(stretto_engine_room name)
   target_link_libraries(stretto_${name} PUBLIC stretto_torch PRIVATE stretto_warnings)
   target_precompile_headers(stretto_${name} REUSE_FROM stretto_pch)
   target_sources(stretto_engine PRIVATE $<TARGET_OBJECTS:stretto_${name}>)
+  stretto_join_files(${name})
 endfunction()

@@ -29,7 +29,7 @@ namespace {
 using Kind = HeartbeatFrame::Kind;
 using std::chrono::milliseconds;
 
-constexpr milliseconds kHelloLimit{5000};
+constexpr milliseconds kGreetingLimit{5000};
 constexpr milliseconds kAnswerLimit{20000};  // to a hello; rank 0's machine may be busy
 constexpr size_t kMaxStrangers = 64;         // connections that have not said hello yet
 constexpr size_t kMaxWaiting = 16384;  // bytes that wait for a link; a beat more would tell nothing
@@ -116,7 +116,7 @@ Link Heartbeat::Impl::connect(const nlohmann::json& invitation) const {
   std::string tried;
   // An address of rank 0 may mean another machine here (bridges of containers do), so at first each
   // gets a second only.
-  for (const milliseconds patience : {milliseconds(1000), kHelloLimit}) {
+  for (const milliseconds patience : {milliseconds(1000), kGreetingLimit}) {
     for (const std::string address : invitation.at("addresses")) {
       Link link{.socket = connect_to(address, port, Clock::now() + patience), .rank = 0};
       const auto deadline = Clock::now() + kAnswerLimit;
@@ -125,7 +125,7 @@ Link Heartbeat::Impl::connect(const nlohmann::json& invitation) const {
           receive_all(link.socket, reinterpret_cast<char*>(&first), sizeof first, deadline)) {
         return link;
       }
-      if (patience == kHelloLimit) tried += " " + address + ":" + std::to_string(port);
+      if (patience == kGreetingLimit) tried += " " + address + ":" + std::to_string(port);
     }
   }
   throw Error(ExitCode::kPeerLost,
@@ -237,7 +237,7 @@ void Heartbeat::Impl::accept_all() {
 
 void Heartbeat::Impl::judge(Clock::time_point now) {
   for (auto& link : links) {
-    if (link.rank < 0 && now - link.opened > kHelloLimit) link.socket.close();
+    if (link.rank < 0 && now - link.opened > kGreetingLimit) link.socket.close();
   }
   std::erase_if(links, [](const Link& link) { return !link.socket; });
   const double seconds = std::chrono::duration<double>(timeout).count();

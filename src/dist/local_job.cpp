@@ -9,6 +9,7 @@
 #include <fstream>
 #include <thread>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "base/signals.h"
@@ -78,10 +79,6 @@ std::vector<std::string> last_lines(const fs::path& path) {
   }
   if (lines.size() > kLastLines) lines.erase(lines.begin(), lines.end() - kLastLines);
   return lines;
-}
-
-double now_seconds() {
-  return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
 }
 
 bool has_reported_end(const fs::path& folder, int rank) {
@@ -157,7 +154,7 @@ void Attempt::look() {
       bad = true;
       const bool known = std::any_of(died_.begin(), died_.end(),
                                      [&](const auto& one) { return one.first == report.rank; });
-      if (!known) died_.emplace_back(report.rank, now_seconds());
+      if (!known) died_.emplace_back(report.rank, unix_seconds());
     }
     if (bad && !failed_at_) failed_at_ = Clock::now();
   }
@@ -179,7 +176,7 @@ std::vector<RankReport> Attempt::final_reports() const {
     if (!has_failed(report)) continue;
     report.last_lines = last_lines(output_of(folder_.path(), report.rank));
     if (report.exit_code) continue;
-    report.ended = now_seconds();
+    report.ended = unix_seconds();
     for (const auto& [rank, time] : died_) {
       if (rank == report.rank) report.ended = time;
     }

@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "base/json.h"
@@ -68,10 +69,6 @@ std::string paragraph(const std::vector<RankReport>& alike) {
     text += "\n  last lines of its output:" + indented(join(first.last_lines, "\n"), "    | ");
   }
   return text;
-}
-
-double now_seconds() {
-  return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
 }
 
 // Before MPI is up the rank is known from the environment alone.
@@ -174,7 +171,7 @@ bool report_end(int exit_code, const std::string& message) {
   if (job_folder().empty()) return false;
   RankReport report = own_report();
   report.exit_code = exit_code;
-  report.ended = now_seconds();
+  report.ended = unix_seconds();
   report.message = message;
   try {
     write_rank_report(job_folder(), report);

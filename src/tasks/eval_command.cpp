@@ -44,7 +44,7 @@ Chosen choose_text(const experiment::EvalRequest& request) {
   return chosen;
 }
 
-void print_json(const CorpusScore& score, const std::string& checkpoint, const std::string& set) {
+void print_score(const CorpusScore& score, const std::string& checkpoint, const std::string& set) {
   nlohmann::ordered_json json{
       {"set", set},       {"checkpoint", checkpoint},   {"loss", score.loss},
       {"nll", score.nll}, {"ppl", std::exp(score.nll)}, {"target_tokens", score.target_tokens}};
@@ -79,7 +79,7 @@ int run_eval(const experiment::EvalRequest& request) {
     write_file_atomic(request.hypotheses, join(score.hypotheses, "\n") + "\n");
   }
   if (request.json) {
-    print_json(score, checkpoint, chosen.name);
+    print_score(score, checkpoint, chosen.name);
   } else {
     std::cout << "loss " << fixed(score.loss, 4) << "  nll " << fixed(score.nll, 4) << "  ppl "
               << fixed(std::exp(score.nll), 2) << "  target tokens "

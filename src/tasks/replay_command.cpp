@@ -118,8 +118,8 @@ void print_text(const train::SavedReport& saved, const std::vector<Trial>& trial
   std::cout.flush();
 }
 
-void print_json(const std::string& file, const train::SavedReport& saved,
-                const std::vector<Trial>& trials, const std::vector<Sentence>& sentences) {
+void print_replay(const std::string& file, const train::SavedReport& saved,
+                  const std::vector<Trial>& trials, const std::vector<Sentence>& sentences) {
   const auto& now = trials.front().report;
   Json json{{"file", file},
             {"step", saved.record.step},
@@ -178,7 +178,7 @@ int run_replay(const experiment::ReplayRequest& request) {
   const auto tokenizers = text::load_tokenizers(experiment.tokenizer, assets);
   const auto sentences = find_sentences(trials.front().report, batches, tokenizers);
   if (request.json) {
-    print_json(request.file, saved, trials, sentences);
+    print_replay(request.file, saved, trials, sentences);
   } else {
     print_text(saved, trials, sentences);
   }

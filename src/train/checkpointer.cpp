@@ -5,6 +5,7 @@
 #include <set>
 #include <utility>
 
+#include "base/clock.h"
 #include "base/log.h"
 
 namespace stretto::train {
@@ -14,10 +15,6 @@ using Clock = std::chrono::steady_clock;
 namespace {
 
 constexpr int kFailuresBeforeStop = 3;
-
-double seconds_since(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
 
 }  // namespace
 

@@ -8,6 +8,7 @@
 #include <string>
 #include <utility>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "kernels/kernels.h"
 #include "train/bucket_sender.h"
@@ -21,10 +22,6 @@ namespace stretto::train {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-
-double seconds_since(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
 
 // Numbers as bytes and back, for all_gather_bytes.
 template <class Number>

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <map>
 
+#include "base/clock.h"
 #include "base/hash.h"
 #include "base/log.h"
 #include "base/system_info.h"
@@ -25,10 +26,6 @@ constexpr double kMicrosecond = 1e-6;
 
 /// Reasons to stop that are not the same on every rank by themselves.
 enum Stop : int { kGoOn, kTimeIsUp, kSignal };
-
-double seconds_since(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
 
 }  // namespace
 

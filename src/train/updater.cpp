@@ -9,6 +9,7 @@
 #include <new>
 #include <optional>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/failpoint.h"
 #include "base/hash.h"
@@ -279,7 +280,7 @@ UpdateResult Updater::gradients(int64_t update, const std::function<int()>& stop
   result.reduction = reducer_.stats();
   position_.index += count;
   if (position_.index == num_batches) position_ = {.epoch = position_.epoch + 1, .index = 0};
-  result.seconds = std::chrono::duration<double>(Clock::now() - start).count();
+  result.seconds = seconds_since(start);
   return result;
 }
 
