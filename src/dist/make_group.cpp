@@ -105,7 +105,7 @@ ProcessGroup make_process_group(const DistOptions& options, DeviceKind device) {
   auto watch = std::make_shared<PeerWatch>();
   if (launch.kind == Launch::Kind::kMpi) {
     next->mpi = &mpi_api();
-    next->group = ProcessGroup(next->mpi->open(watch, kPieceElements));
+    next->group = ProcessGroup(next->mpi->open(watch, MpiSetup{}));
     job() = std::move(next);  // from here on the process must end by `leave`
     require_mpi_size(job()->group, launch);
   } else {

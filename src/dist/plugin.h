@@ -14,11 +14,21 @@ namespace stretto::dist {
 /// Elements that go into one call of MPI, whose counts are ints.
 inline constexpr int64_t kPieceElements = (int64_t{1} << 30) - 1;
 
+/// How a channel over MPI works.
+struct MpiSetup {
+  /// Who adds up an all-reduce: this project's direct exchange or the library.
+  enum class Sums { kAuto, kDirect, kLibrary };
+
+  int64_t piece_elements = kPieceElements;  ///< of one call
+  Sums sums = Sums::kAuto;
+  bool many_hosts = false;  ///< found out by `open`
+};
+
 /// What libstretto_mpi.so exports as `stretto_mpi`.
 struct MpiApi {
   /// Starts MPI and makes a channel over all processes. Once per process.
   /// Throws Error(kUsage) when MPI cannot be started or lacks MPI_THREAD_MULTIPLE.
-  std::shared_ptr<Transport> (*open)(std::shared_ptr<PeerWatch> watch, int64_t piece_elements);
+  std::shared_ptr<Transport> (*open)(std::shared_ptr<PeerWatch> watch, const MpiSetup& setup);
   /// Ends MPI; every rank must come here, or it waits for ever.
   void (*finish)();
 };

@@ -7,7 +7,21 @@
 namespace stretto::dist {
 namespace {
 
-std::shared_ptr<Transport> open(std::shared_ptr<PeerWatch> watch, int64_t piece_elements) {
+// Whether some ranks share no memory with others.
+bool spans_hosts() {
+  MPI_Comm here = MPI_COMM_NULL;
+  int local = 1, all = 1;
+  if (MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &here) !=
+      MPI_SUCCESS) {
+    return false;
+  }
+  MPI_Comm_size(here, &local);
+  MPI_Comm_size(MPI_COMM_WORLD, &all);
+  MPI_Comm_free(&here);
+  return local < all;
+}
+
+std::shared_ptr<Transport> open(std::shared_ptr<PeerWatch> watch, const MpiSetup& setup) {
   int provided = MPI_THREAD_SINGLE, initialized = 0;
   MPI_Initialized(&initialized);
   if (initialized != 0) {
@@ -20,7 +34,9 @@ std::shared_ptr<Transport> open(std::shared_ptr<PeerWatch> watch, int64_t piece_
     throw Error(ExitCode::kUsage, "this MPI does not let several threads communicate",
                 "install an MPI with MPI_THREAD_MULTIPLE, such as Open MPI 4");
   }
-  return std::make_shared<MpiTransport>(MPI_COMM_WORLD, std::move(watch), piece_elements);
+  MpiSetup here = setup;
+  here.many_hosts = spans_hosts();
+  return std::make_shared<MpiTransport>(MPI_COMM_WORLD, std::move(watch), here);
 }
 
 void finish() {

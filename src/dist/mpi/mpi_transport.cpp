@@ -7,13 +7,15 @@
 #include <stdexcept>
 
 #include "base/error.h"
-#include "dist/half.h"
 
 namespace stretto::dist {
 namespace {
 
-// Elements of each part that reduce_scatter has in hand at once: 4 MB of fp32 from each rank.
-constexpr int64_t kScatterPiece = int64_t{1} << 20;
+// Direct sums connect every rank with every other; beyond this many the library's ring has less to
+// do. Measured with 2 to 4.
+constexpr int kMostDirect = 16;
+// Below this the time is that of a few messages, and the library's tree has fewer.
+constexpr int64_t kLeastDirectBytes = int64_t{1} << 16;
 // Counts and displacements of the gathering call are ints.
 constexpr int64_t kMaxGathered = int64_t{1} << 30;
 
@@ -21,35 +23,14 @@ char* at(Buffer data, int64_t element) {
   return static_cast<char*>(data.data) + static_cast<size_t>(element) * size_of(data.element);
 }
 
-template <class T>
-void add_plain(void* sum, const void* add, int64_t count) {
-  auto* to = static_cast<T*>(sum);
-  const auto* from = static_cast<const T*>(add);
-  for (int64_t i = 0; i < count; ++i) to[i] = static_cast<T>(to[i] + from[i]);
-}
-
-void add(void* sum, const void* other, int64_t count, Element element) {
-  switch (element) {
-    case Element::kF32:
-      return add_plain<float>(sum, other, count);
-    case Element::kF64:
-      return add_plain<double>(sum, other, count);
-    case Element::kI64:
-      return add_plain<int64_t>(sum, other, count);
-    case Element::kByte:
-      return add_plain<uint8_t>(sum, other, count);
-    case Element::kBf16:
-      return add_bf16(static_cast<uint16_t*>(sum), static_cast<const uint16_t*>(other), count);
-    case Element::kF16:
-      return add_f16(static_cast<uint16_t*>(sum), static_cast<const uint16_t*>(other), count);
-  }
-}
-
 }  // namespace
 
 MpiTransport::MpiTransport(MPI_Comm communicator, std::shared_ptr<PeerWatch> watch,
-                           int64_t piece_elements)
-    : communicator_(communicator), watch_(std::move(watch)), piece_elements_(piece_elements) {
+                           const MpiSetup& setup)
+    : communicator_(communicator),
+      watch_(std::move(watch)),
+      setup_(setup),
+      direct_sum_(communicator, watch_) {
   check(MPI_Comm_set_errhandler(communicator_, MPI_ERRORS_RETURN), "set_errhandler");
   check(MPI_Comm_rank(communicator_, &rank_), "rank");
   check(MPI_Comm_size(communicator_, &size_), "size");
@@ -60,11 +41,14 @@ void MpiTransport::check(int result, const char* what) const {
   std::array<char, MPI_MAX_ERROR_STRING> text{};
   int length = 0;
   MPI_Error_string(result, text.data(), &length);
+  fail(std::string(text.data(), static_cast<size_t>(length)), what);
+}
+
+void MpiTransport::fail(const std::string& text, const char* what) const {
   // When the network says it first, the heartbeat knows a moment later who it was.
   if (watch_->alarmed()) wait_until(*watch_, [] { return false; });
   throw Error(ExitCode::kPeerLost,
-              "rank " + std::to_string(rank_) + ": MPI failed in " + what + ": " +
-                  std::string(text.data(), static_cast<size_t>(length)),
+              "rank " + std::to_string(rank_) + ": MPI failed in " + what + ": " + text,
               "start again: the run goes on from its last checkpoint");
 }
 
@@ -88,8 +72,8 @@ void MpiTransport::wait_all(std::vector<MPI_Request>& requests, const char* what
 
 template <class Piece>
 void MpiTransport::in_pieces(Buffer data, Piece&& piece) const {
-  for (int64_t first = 0; first < data.count; first += piece_elements_) {
-    piece(at(data, first), static_cast<int>(std::min(piece_elements_, data.count - first)));
+  for (int64_t first = 0; first < data.count; first += setup_.piece_elements) {
+    piece(at(data, first), static_cast<int>(std::min(setup_.piece_elements, data.count - first)));
   }
 }
 
@@ -102,7 +86,27 @@ void MpiTransport::check_begins(Buffer data, std::span<const int64_t> begins,
                               ": begins must be size() + 1 rising offsets inside the buffer");
 }
 
+bool MpiTransport::sums_directly(Buffer data) const {
+  if (setup_.sums != MpiSetup::Sums::kAuto) return setup_.sums == MpiSetup::Sums::kDirect;
+  const auto bytes = data.count * static_cast<int64_t>(size_of(data.element));
+  return setup_.many_hosts && size_ <= kMostDirect && bytes >= kLeastDirectBytes;
+}
+
+void MpiTransport::sum_directly(Buffer data, std::span<const int64_t> begins, bool everywhere,
+                                const char* what) {
+  try {
+    direct_sum_.run(data, begins, everywhere);
+  } catch (const MpiFailure& failure) {
+    fail(failure.what(), what);
+  }
+}
+
 void MpiTransport::all_reduce(Buffer data) {
+  if (sums_directly(data)) {
+    std::vector<int64_t> begins;
+    for (int r = 0; r <= size_; ++r) begins.push_back(data.count * r / size_);
+    return sum_directly(data, begins, /*everywhere=*/true, "all_reduce");
+  }
   in_pieces(data, [&](char* first, int count) {
     MPI_Request request = MPI_REQUEST_NULL;
     check(MPI_Iallreduce(MPI_IN_PLACE, first, count, mpi_type(data.element), mpi_sum(data.element),
@@ -134,53 +138,12 @@ void MpiTransport::broadcast(Buffer data, int root) {
 
 void MpiTransport::reduce_scatter(Buffer data, std::span<const int64_t> begins) {
   check_begins(data, begins, "reduce_scatter");
-  const auto part = [&](int r) {
-    return begins[static_cast<size_t>(r) + 1] - begins[static_cast<size_t>(r)];
-  };
-  int64_t longest = 0;
-  for (int r = 0; r < size_; ++r) longest = std::max(longest, part(r));
-  const int64_t step = std::min(kScatterPiece, piece_elements_);
-  const size_t width = size_of(data.element);
-  std::vector<char> arrived(static_cast<size_t>(size_) *
-                            static_cast<size_t>(std::min(step, part(rank_))) * width);
-  for (int64_t first = 0; first < longest; first += step) {
-    // Elements of this piece in each part; the parts' ends differ.
-    const auto here = [&](int r) { return std::clamp<int64_t>(part(r) - first, 0, step); };
-    const auto mine = static_cast<size_t>(here(rank_));
-    std::vector<MPI_Request> requests;
-    for (int r = 0; r < size_; ++r) {
-      if (r == rank_) continue;
-      MPI_Request request = MPI_REQUEST_NULL;
-      if (mine > 0) {
-        check(MPI_Irecv(arrived.data() + static_cast<size_t>(r) * mine * width,
-                        static_cast<int>(mine), mpi_type(data.element), r, 0, communicator_,
-                        &request),
-              "reduce_scatter");
-        requests.push_back(request);
-      }
-      if (here(r) > 0) {
-        check(MPI_Isend(at(data, begins[static_cast<size_t>(r)] + first), static_cast<int>(here(r)),
-                        mpi_type(data.element), r, 0, communicator_, &request),
-              "reduce_scatter");
-        requests.push_back(request);
-      }
-    }
-    wait_all(requests, "reduce_scatter");
-    if (mine == 0) continue;
-    // Summed in order of rank, so that the result does not depend on who had which part.
-    char* own = at(data, begins[static_cast<size_t>(rank_)] + first);
-    std::memcpy(arrived.data() + static_cast<size_t>(rank_) * mine * width, own, mine * width);
-    std::memcpy(own, arrived.data(), mine * width);
-    for (int r = 1; r < size_; ++r) {
-      add(own, arrived.data() + static_cast<size_t>(r) * mine * width, static_cast<int64_t>(mine),
-          data.element);
-    }
-  }
+  sum_directly(data, begins, /*everywhere=*/false, "reduce_scatter");
 }
 
 void MpiTransport::all_gather(Buffer data, std::span<const int64_t> begins) {
   check_begins(data, begins, "all_gather");
-  if (begins.back() - begins.front() > std::min(kMaxGathered, piece_elements_)) {
+  if (begins.back() - begins.front() > std::min(kMaxGathered, setup_.piece_elements)) {
     for (int r = 0; r < size_; ++r) {
       const int64_t first = begins[static_cast<size_t>(r)];
       broadcast({at(data, first), begins[static_cast<size_t>(r) + 1] - first, data.element}, r);
@@ -261,7 +224,7 @@ std::shared_ptr<Transport> MpiTransport::duplicate() {
   MPI_Comm copy = MPI_COMM_NULL;
   check(MPI_Comm_idup(communicator_, &copy, &request), "duplicate");
   wait(request, "duplicate");
-  return std::make_shared<MpiTransport>(copy, watch_, piece_elements_);
+  return std::make_shared<MpiTransport>(copy, watch_, setup_);
 }
 
 }  // namespace stretto::dist

@@ -4,7 +4,9 @@
 
 #include <memory>
 
+#include "dist/mpi/direct_sum.h"
 #include "dist/peer_watch.h"
+#include "dist/plugin.h"
 #include "dist/process_group.h"
 
 namespace stretto::dist {
@@ -13,19 +15,20 @@ namespace stretto::dist {
 /// done, with short sleeps between (`wait_until`): Open MPI's blocking forms spin on a core, and
 /// never notice a lost peer.
 ///
-/// Buffers of any length: what does not fit an int is cut into pieces of at most `piece_elements`.
-/// Sums of half types are done in fp32 and rounded once per addition.
+/// Buffers of any length: what does not fit an int is cut into pieces of at most
+/// `setup.piece_elements`. Sums of half types are done in fp32 and rounded once per addition.
 class MpiTransport : public Transport {
  public:
-  MpiTransport(MPI_Comm communicator, std::shared_ptr<PeerWatch> watch, int64_t piece_elements);
+  MpiTransport(MPI_Comm communicator, std::shared_ptr<PeerWatch> watch, const MpiSetup& setup);
 
   int rank() const override { return rank_; }
   int size() const override { return size_; }
   const char* name() const override { return "mpi"; }
+  /// By direct exchange where that is faster: between a few hosts, and not for a few bytes.
   void all_reduce(Buffer data) override;
   void reduce(Buffer data, int root) override;
   void broadcast(Buffer data, int root) override;
-  /// By exchange, and sums in order of rank: each rank sends every part once.
+  /// By direct exchange.
   void reduce_scatter(Buffer data, std::span<const int64_t> begins) override;
   void all_gather(Buffer data, std::span<const int64_t> begins) override;
   void exchange(Buffer send, Buffer receive, std::span<const int64_t> begins) override;
@@ -35,6 +38,10 @@ class MpiTransport : public Transport {
 
  private:
   void check(int result, const char* what) const;
+  [[noreturn]] void fail(const std::string& text, const char* what) const;
+  bool sums_directly(Buffer data) const;
+  void sum_directly(Buffer data, std::span<const int64_t> begins, bool everywhere,
+                    const char* what);
   void wait(MPI_Request request, const char* what) const;
   void wait_all(std::vector<MPI_Request>& requests, const char* what) const;
   void check_begins(Buffer data, std::span<const int64_t> begins, const char* what) const;
@@ -46,8 +53,9 @@ class MpiTransport : public Transport {
   // that was told of a loss may not wait for others any more.
   MPI_Comm communicator_;
   std::shared_ptr<PeerWatch> watch_;
-  int64_t piece_elements_;
+  MpiSetup setup_;
   int rank_ = 0, size_ = 1;
+  DirectSum direct_sum_;
 };
 
 /// MPI's name for an element, and the sum over it (our own for half types, as MPI has none).

@@ -134,8 +134,10 @@ std::vector<ProcessGroup> groups() {
   static const std::vector<ProcessGroup> all = [] {
     std::vector<ProcessGroup> made{world()};
     for (const int64_t piece : {1, 3, 1000}) {
-      made.emplace_back(mpi_api().open(std::make_shared<PeerWatch>(), piece));
+      made.emplace_back(mpi_api().open(std::make_shared<PeerWatch>(), {.piece_elements = piece}));
     }
+    made.emplace_back(
+        mpi_api().open(std::make_shared<PeerWatch>(), {.sums = MpiSetup::Sums::kDirect}));
     return made;
   }();
   return all;
@@ -269,15 +271,32 @@ TEST(Mpi, AllGatherBytesKeepsAnyLength) {
 }
 
 TEST(Mpi, SumsHaveTheSameBitsOnEveryRank) {
-  for (const Element element : {Element::kF32, Element::kBf16, Element::kF16}) {
-    for (const int64_t count : {1, 5, 1001, 300007}) {
-      Elements data(element, count);
-      for (int64_t i = 0; i < count; ++i) data.set(i, rough(world().rank(), i));
-      world().all_reduce(data.buffer());
-      const auto all = world().all_gather_bytes({data.bytes().begin(), data.bytes().end()});
-      for (const auto& other : all) EXPECT_EQ(other, all[0]);
+  for (const ProcessGroup& group : {world(), groups().back()}) {
+    for (const Element element : {Element::kF32, Element::kBf16, Element::kF16}) {
+      for (const int64_t count : {1, 5, 1001, 300007}) {
+        Elements data(element, count);
+        for (int64_t i = 0; i < count; ++i) data.set(i, rough(world().rank(), i));
+        group.all_reduce(data.buffer());
+        const auto all = world().all_gather_bytes({data.bytes().begin(), data.bytes().end()});
+        for (const auto& other : all) EXPECT_EQ(other, all[0]);
+      }
     }
   }
+}
+
+// What tells the direct sum apart from the library's: its order is that of the ranks.
+TEST(Mpi, DirectSumsAddInOrderOfRankOverManyPieces) {
+  const int64_t count = 3 * (int64_t{1} << 20) + 77;
+  Elements data(Element::kF32, count);
+  for (int64_t i = 0; i < count; ++i) data.set(i, rough(world().rank(), i));
+  groups().back().all_reduce(data.buffer());
+  int64_t wrong = 0;
+  for (int64_t i = 0; i < count; ++i) {
+    float sum = rough(0, i);
+    for (int rank = 1; rank < world().size(); ++rank) sum += rough(rank, i);
+    wrong += data.get(i) != sum;
+  }
+  EXPECT_EQ(wrong, 0);
 }
 
 TEST(Mpi, HalfTypesAreSummedInFp32) {
