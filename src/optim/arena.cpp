@@ -60,6 +60,13 @@ Arena::Arena(torch::nn::Module& model) {
     parameter.mutable_grad() = view(grads_, slots_[i]);
     parameters_.push_back(parameter);
   }
+  for (const auto& item : model.named_buffers()) {
+    if (!item.value().defined()) continue;
+    TORCH_CHECK(item.value().dtype() == torch::kFloat32 && item.value().is_contiguous(),
+                "[arena] buffer ", item.key(),
+                " is not a dense fp32 tensor; checkpoints hold those");
+    buffers_.push_back({item.key(), item.value()});
+  }
 }
 
 torch::Tensor Arena::view(const torch::Tensor& buffer, const Slot& slot) {

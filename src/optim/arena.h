@@ -28,6 +28,13 @@ class Arena {
     std::vector<int64_t> shape;
   };
 
+  /// A tensor of the model that training moves without a gradient, such as the running statistics
+  /// of a batch norm. It stays where the model has it, but belongs to what is saved.
+  struct Buffer {
+    std::string name;
+    torch::Tensor values;
+  };
+
   /// Moves the model's parameters (all of one dtype, on one device) into the arena.
   explicit Arena(torch::nn::Module& model);
 
@@ -38,6 +45,8 @@ class Arena {
 
   /// The parameter of the model that lies in slots()[slot].
   const torch::Tensor& parameter(size_t slot) const { return parameters_[slot]; }
+
+  const std::vector<Buffer>& buffers() const { return buffers_; }
 
   int64_t size() const { return params_.numel(); }            ///< elements, gaps included
   int64_t decay_size() const { return decay_size_; }          ///< elements of the matrices' prefix
@@ -58,6 +67,7 @@ class Arena {
   int64_t decay_size_ = 0;
   int64_t num_parameters_ = 0;
   std::vector<torch::Tensor> parameters_;  // one for each slot
+  std::vector<Buffer> buffers_;
 };
 
 }  // namespace stretto::optim

@@ -54,24 +54,38 @@ void require_fit(std::vector<std::string> wrong, const std::string& where) {
               "was trained with, or another --run folder");
 }
 
-void load_buffer(const store::SafetensorsFile& file, const std::string& where,
-                 const std::string& prefix, const optim::Arena& arena, const at::Tensor& buffer) {
-  std::vector<std::string> wrong;
-  std::set<std::string> wanted;
+/// A tensor that is to be filled from a file, under its name there.
+struct Target {
+  std::string stored_name, name;
+  at::Tensor values;
+};
+
+std::vector<Target> targets(const std::string& prefix, const optim::Arena& arena,
+                            const at::Tensor& flat) {
+  std::vector<Target> wanted;
   for (const auto& slot : arena.slots()) {
-    wanted.insert(prefix + slot.name);
-    auto problem = mismatch(file, prefix + slot.name, slot.name, slot.shape);
+    wanted.push_back({prefix + slot.name, slot.name, optim::Arena::view(flat, slot)});
+  }
+  return wanted;
+}
+
+// All of `wanted` or, when anything does not fit, nothing.
+void load_all(const store::SafetensorsFile& file, const std::string& where,
+              const std::string& prefix, const std::vector<Target>& wanted) {
+  std::vector<std::string> wrong;
+  std::set<std::string> names;
+  for (const Target& target : wanted) {
+    names.insert(target.stored_name);
+    auto problem = mismatch(file, target.stored_name, target.name, target.values.sizes().vec());
     if (!problem.empty()) wrong.push_back(std::move(problem));
   }
   for (const auto& tensor : file.tensors()) {
-    if (tensor.name.starts_with(prefix) && !wanted.contains(tensor.name)) {
+    if (tensor.name.starts_with(prefix) && !names.contains(tensor.name)) {
       wrong.push_back("`" + tensor.name + "` is not in the model");
     }
   }
   require_fit(std::move(wrong), where);
-  for (const auto& slot : arena.slots()) {
-    copy_into(*file.find(prefix + slot.name), optim::Arena::view(buffer, slot));
-  }
+  for (const Target& target : wanted) copy_into(*file.find(target.stored_name), target.values);
 }
 
 void require_whole(const optim::StatePiece& piece, const optim::Arena& arena) {
@@ -112,7 +126,11 @@ void add_slots(const std::vector<optim::Arena::Slot>& slots, const at::Tensor& h
 
 void load_weights(const store::SafetensorsFile& file, const std::string& where,
                   optim::Arena& arena) {
-  load_buffer(file, where, "", arena, arena.params());
+  auto wanted = targets("", arena, arena.params());
+  for (const auto& buffer : arena.buffers()) {
+    wanted.push_back({buffer.name, buffer.name, buffer.values});
+  }
+  load_all(file, where, "", wanted);
 }
 
 void load_optimizer_state(const store::SafetensorsFile& file, const std::string& where,
@@ -120,7 +138,8 @@ void load_optimizer_state(const store::SafetensorsFile& file, const std::string&
   for (const auto& piece : state) {
     require_whole(piece, arena);
     if (piece.flat) {
-      load_buffer(file, where, piece.name + "/", arena, piece.values);
+      const std::string prefix = piece.name + "/";
+      load_all(file, where, prefix, targets(prefix, arena, piece.values));
       continue;
     }
     const auto problem = mismatch(file, piece.name, piece.name, {piece.values.numel()});
@@ -137,10 +156,16 @@ void Snapshot::take(const optim::Arena& arena, const std::vector<optim::StatePie
   // Bytes that were borrowed must not be written to.
   if (bytes == Bytes::kBorrowed || !owns_bytes_) {
     params_ = at::Tensor();
+    buffers_.clear();
     state_.clear();
   }
   owns_bytes_ = bytes == Bytes::kOwn;
   copy_to_host(arena.params(), bytes, params_);
+  buffers_.resize(arena.buffers().size());
+  for (size_t i = 0; i < buffers_.size(); ++i) {
+    buffers_[i].name = arena.buffers()[i].name;
+    copy_to_host(arena.buffers()[i].values, bytes, buffers_[i].values);
+  }
   state_.resize(state.size());
   for (size_t i = 0; i < state.size(); ++i) {
     state_[i].name = state[i].name;
@@ -152,6 +177,10 @@ void Snapshot::take(const optim::Arena& arena, const std::vector<optim::StatePie
 std::vector<std::pair<std::string, std::vector<store::TensorView>>> Snapshot::files() const {
   std::vector<store::TensorView> model, optimizer;
   add_slots(slots_, params_, "", model);
+  for (const auto& buffer : buffers_) {
+    model.push_back(
+        view_of(buffer.name, buffer.values, 0, buffer.values.sizes().vec(), buffer.values.numel()));
+  }
   for (const auto& piece : state_) {
     if (piece.flat) {
       add_slots(slots_, piece.values, piece.name + "/", optimizer);

@@ -11,11 +11,12 @@
 /// How the tensors of a run stand in a checkpoint, all fp32:
 ///
 ///     model.safetensors        <parameter>           one for each parameter, in its shape
+///                              <buffer>              running statistics, in their shape
 ///     optimizer.safetensors    <piece>/<parameter>   the parameter's part of a flat piece of state
 ///                              <piece>               any other piece of state, as one row
 namespace stretto::train {
 
-/// Copies weights by name from a checkpoint's model file into the arena.
+/// Copies weights and buffers by name from a checkpoint's model file into the arena.
 /// Throws Error(kBadData) that lists missing, unknown and misshapen tensors.
 void load_weights(const store::SafetensorsFile& file, const std::string& where,
                   optim::Arena& arena);
@@ -32,8 +33,8 @@ class Snapshot {
   /// touches new memory) or, where tensors are on the CPU already, looks at the run's.
   enum class Bytes { kOwn, kBorrowed };
 
-  /// The weights and state as they stand. `state` is of the whole arena: a flat piece of another
-  /// size is a c10::Error.
+  /// The weights, buffers and state as they stand. `state` is of the whole arena: a flat piece of
+  /// another size is a c10::Error.
   void take(const optim::Arena& arena, const std::vector<optim::StatePiece>& state, Bytes bytes);
 
   /// The tensors of both files, by stem; valid until the next take().
@@ -42,6 +43,7 @@ class Snapshot {
  private:
   std::vector<optim::Arena::Slot> slots_;
   at::Tensor params_;
+  std::vector<optim::Arena::Buffer> buffers_;
   std::vector<optim::StatePiece> state_;
   bool owns_bytes_ = false;
 };

@@ -379,6 +379,10 @@ void Updater::scatter_state(const std::vector<optim::StatePiece>& pieces) {
 
 void Updater::broadcast_parameters() {
   group_.broadcast(floats(arena_.params()));
+  for (const auto& buffer : arena_.buffers()) {
+    at::Tensor values = buffer.values;
+    group_.broadcast(floats(values));
+  }
 }
 
 }  // namespace stretto::train

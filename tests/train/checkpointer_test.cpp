@@ -12,6 +12,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "tests/base/temp_dir.h"
+#include "train/average.h"
 
 namespace stretto::train {
 namespace {
@@ -140,6 +141,38 @@ TEST_P(CheckpointerTest, PiecesKeepTheNamesThatEarlierRunsGaveThem) {
   EXPECT_EQ(file.tensors().size(), 5U);
   EXPECT_EQ(file.find("m/weight")->shape, (std::vector<int64_t>{3, 5}));
   EXPECT_EQ(file.find("norms")->shape, (std::vector<int64_t>{6}));
+}
+
+/// A model with running statistics.
+struct CountingImpl : torch::nn::Module {
+  CountingImpl()
+      : weight(register_parameter("weight", torch::ones({2, 2}))),
+        mean(register_buffer("mean", torch::zeros({3}))) {}
+  at::Tensor weight, mean;
+};
+TORCH_MODULE(Counting);
+
+TEST_P(CheckpointerTest, RunningStatisticsComeBackAndAreAveraged) {
+  Counting model;
+  optim::Arena arena(*model);
+  StateOnly optimizer(arena);
+  auto saver = checkpointer();
+  for (const int64_t step : {1, 2}) {
+    TrainState state;
+    state.step = step;
+    model->mean.fill_(static_cast<double>(step));
+    saver->save(arena, optimizer, state);
+    saver->wait();
+  }
+  const auto mean = average_last_checkpoints(dir_.path(), 2, {"run-1", "c0ffee"}, "averaged");
+
+  Counting again;
+  optim::Arena other(*again);
+  StateOnly fresh(other);
+  ASSERT_TRUE(checkpointer()->restore(other, fresh));
+  EXPECT_TRUE(again->mean.equal(torch::full({3}, 2.0)));
+  initialise_from(mean, other);
+  EXPECT_TRUE(again->mean.equal(torch::full({3}, 1.5)));
 }
 
 TEST_P(CheckpointerTest, SavesComeOneAfterTheOther) {
