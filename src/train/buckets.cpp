@@ -23,20 +23,6 @@ class Planner {
     put(tensor, extent);
   }
 
-  std::vector<Bucket> finish() {
-    close();
-    return std::move(buckets_);
-  }
-
- private:
-  int64_t room() const { return most_ - open_.size(); }
-
-  void put(size_t tensor, Range range) {
-    if (range.size() == 0) return;
-    open_.tensors.push_back(tensor);
-    open_.ranges.push_back(range);
-  }
-
   void close() {
     if (open_.ranges.empty()) return;
     std::sort(open_.ranges.begin(), open_.ranges.end(),
@@ -54,6 +40,20 @@ class Planner {
     open_ = {};
   }
 
+  std::vector<Bucket> finish() {
+    close();
+    return std::move(buckets_);
+  }
+
+ private:
+  int64_t room() const { return most_ - open_.size(); }
+
+  void put(size_t tensor, Range range) {
+    if (range.size() == 0) return;
+    open_.tensors.push_back(tensor);
+    open_.ranges.push_back(range);
+  }
+
   int64_t most_;
   Bucket open_;
   std::vector<Bucket> buckets_;
@@ -68,13 +68,29 @@ int64_t Bucket::size() const {
 }
 
 std::vector<Bucket> plan_buckets(std::span<const Range> extents, std::span<const size_t> order,
-                                 int64_t most) {
-  Planner planner(std::max<int64_t>(most, 1));
-  for (size_t i = 0; i < order.size(); ++i) {
-    const Range& extent = extents[order[i]];
-    const bool next_is_below = i + 1 < order.size() && extents[order[i + 1]].begin < extent.begin;
-    planner.add(order[i], extent, next_is_below);
+                                 int64_t most, int64_t small) {
+  std::vector<size_t> large, together;
+  for (const size_t tensor : order) {
+    (extents[tensor].size() < small ? together : large).push_back(tensor);
   }
+  Planner planner(std::max<int64_t>(most, 1));
+  const auto add_all = [&](std::span<const size_t> tensors) {
+    for (size_t i = 0; i < tensors.size(); ++i) {
+      const Range& extent = extents[tensors[i]];
+      const bool next_is_below =
+          i + 1 < tensors.size() && extents[tensors[i + 1]].begin < extent.begin;
+      planner.add(tensors[i], extent, next_is_below);
+    }
+  };
+  const std::span<const size_t> all(large);
+  const size_t before = large.size() - (large.empty() || together.empty() ? 0 : 1);
+  add_all(all.first(before));
+  if (!together.empty()) {
+    planner.close();
+    add_all(together);
+    planner.close();
+  }
+  add_all(all.subspan(before));
   return planner.finish();
 }
 

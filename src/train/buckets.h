@@ -28,10 +28,14 @@ struct Bucket {
 /// become ready; what does not fit opens the next one, and a tensor larger than `most` goes in
 /// pieces of `most`. Each element is in exactly one bucket, and the buckets leave as they stand.
 ///
+/// Tensors of fewer than `small` elements (biases, norms) lie far from the matrices between which
+/// they become ready, and would make buckets of several ranges, which have to be copied. They have
+/// buckets of their own, before the last large tensor.
+///
 /// @param extents  place of each tensor
 /// @param order    a permutation of the tensors
 std::vector<Bucket> plan_buckets(std::span<const Range> extents, std::span<const size_t> order,
-                                 int64_t most);
+                                 int64_t most, int64_t small = 0);
 
 /// Where slices begin (begins[r] .. begins[r + 1] of the arena is slice r) among the elements of a
 /// bucket laid end to end: as many entries as `slice_begins`, from 0 to bucket.size().

@@ -23,6 +23,8 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
+constexpr int64_t kSmallTensor = int64_t{1} << 14;  // elements: 64 KiB in fp32
+
 // Numbers as bytes and back, for all_gather_bytes.
 template <class Number>
 std::string as_bytes(const std::vector<Number>& numbers) {
@@ -153,7 +155,7 @@ void GradientReducer::Impl::plan(const std::vector<size_t>& order) {
   const auto element = static_cast<int64_t>(arena_.grads().element_size());
   const int64_t most = options_.bucket_bytes / element / kAlignment * kAlignment;
   order_ = order;
-  buckets_ = plan_buckets(extents_of(arena_), order_, std::max(most, kAlignment));
+  buckets_ = plan_buckets(extents_of(arena_), order_, std::max(most, kAlignment), kSmallTensor);
   buckets_of_slot_.assign(arena_.slots().size(), {});
   for (size_t bucket = 0; bucket < buckets_.size(); ++bucket) {
     for (const size_t slot : buckets_[bucket].tensors) buckets_of_slot_[slot].push_back(bucket);

@@ -62,16 +62,29 @@ TEST(Buckets, EachElementIsInOneBucketForAnySize) {
   const auto places = extents({64, 1000, 16, 0, 48, 333, 16, 2048});
   const std::vector<size_t> order{5, 0, 7, 2, 6, 3, 1, 4};
   for (const int64_t most : {1, 16, 100, 1000, 5000}) {
-    std::vector<int> times(static_cast<size_t>(places.back().end));
-    for (const Bucket& bucket : plan_buckets(places, order, most)) {
-      EXPECT_LE(bucket.size(), most);
-      EXPECT_GT(bucket.size(), 0);
-      for (const Range& range : bucket.ranges) {
-        for (int64_t i = range.begin; i < range.end; ++i) ++times[static_cast<size_t>(i)];
+    for (const int64_t small : {0, 50, 10000}) {
+      std::vector<int> times(static_cast<size_t>(places.back().end));
+      for (const Bucket& bucket : plan_buckets(places, order, most, small)) {
+        EXPECT_LE(bucket.size(), most);
+        EXPECT_GT(bucket.size(), 0);
+        for (const Range& range : bucket.ranges) {
+          for (int64_t i = range.begin; i < range.end; ++i) ++times[static_cast<size_t>(i)];
+        }
       }
+      EXPECT_EQ(times, std::vector<int>(times.size(), 1)) << most << " " << small;
     }
-    EXPECT_EQ(times, std::vector<int>(times.size(), 1)) << most;
   }
+}
+
+TEST(Buckets, SmallTensorsTravelTogetherBeforeTheLastLargeOne) {
+  // Two matrices of each of two layers, and behind them the vectors that belong to them.
+  const auto places = extents({50, 50, 50, 50, 2, 3, 4, 5});
+  const std::vector<size_t> order{7, 3, 6, 2, 5, 1, 4, 0};
+  EXPECT_EQ(ranges(plan_buckets(places, order, 100, 10)),
+            (Ranges{{{100, 200}}, {{50, 100}}, {{200, 214}}, {{0, 50}}}));
+  // Where all are small, nothing changes.
+  EXPECT_EQ(ranges(plan_buckets(places, order, 100, 1000)),
+            ranges(plan_buckets(places, order, 100)));
 }
 
 TEST(Buckets, SlicesAreCutToTheElementsOfABucket) {

@@ -13,6 +13,7 @@ namespace {
 
 constexpr int64_t kPieceBytes = int64_t{1} << 20;  // of all parts together
 constexpr int64_t kOnTheWay = 8;                   // pieces
+constexpr size_t kBlockBytes = size_t{1} << 13;    // of a sum, which stays in the cache
 // Pieces are summed in the order in which they come, so sums need a tag for each piece; a tag may
 // be as large as 32767 with any MPI.
 constexpr int kSummingTag = 0, kSpreadingTag = 16, kSpreadingTags = 16384;
@@ -30,10 +31,6 @@ void add_plain(void* sum, const void* other, int64_t count) {
   auto* to = static_cast<T*>(sum);
   const auto* from = static_cast<const T*>(other);
   for (int64_t i = 0; i < count; ++i) to[i] = static_cast<T>(to[i] + from[i]);
-}
-
-size_t bytes_of(Buffer buffer) {
-  return static_cast<size_t>(buffer.count) * size_of(buffer.element);
 }
 
 }  // namespace
@@ -147,14 +144,28 @@ bool DirectSum::advance(const Call& call, Piece& piece) {
   return true;
 }
 
-// In order of rank, so that the sum does not depend on who had which part.
+// In order of rank, so that the sum does not depend on who had which part; two addends have none.
 void DirectSum::add_up(const Call& call, const Piece& piece) {
   const Buffer own = share(call, piece.number, rank_);
-  if (own.count == 0 || size_ == 1) return;
-  std::memcpy(arrived(call, piece.number, rank_), own.data, bytes_of(own));
-  std::memcpy(own.data, arrived(call, piece.number, 0), bytes_of(own));
-  for (int r = 1; r < size_; ++r) {
-    add(own.data, arrived(call, piece.number, r), own.count, own.element);
+  const size_t width = size_of(own.element);
+  std::array<char, kBlockBytes> kept{};
+  const auto most = static_cast<int64_t>(kept.size() / width);
+  for (int64_t first = 0; first < own.count; first += most) {
+    const int64_t count = std::min(most, own.count - first);
+    const auto offset = static_cast<size_t>(first) * width;
+    char* sum = static_cast<char*>(own.data) + offset;
+    const auto from = [&](int r) { return arrived(call, piece.number, r) + offset; };
+    if (rank_ == 0 || size_ == 2) {
+      for (int r = 0; r < size_; ++r) {
+        if (r != rank_) add(sum, from(r), count, own.element);
+      }
+      continue;
+    }
+    std::memcpy(kept.data(), sum, static_cast<size_t>(count) * width);
+    std::memcpy(sum, from(0), static_cast<size_t>(count) * width);
+    for (int r = 1; r < size_; ++r) {
+      add(sum, r == rank_ ? kept.data() : from(r), count, own.element);
+    }
   }
 }
 
