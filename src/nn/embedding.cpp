@@ -5,9 +5,12 @@
 #include <ATen/ops/outer.h>
 #include <ATen/ops/zeros.h>
 #include <c10/core/InferenceMode.h>
+#include <torch/csrc/autograd/custom_function.h>
+#include <torch/custom_class.h>
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 
 #include "base/error.h"
 #include "kernels/kernels.h"
@@ -28,6 +31,33 @@ at::Tensor sinusoid_table(int64_t length, int64_t d_model) {
                  1);
 }
 
+/// So that it can wait in an autograd context.
+struct KeptRows : torch::CustomClassHolder {
+  explicit KeptRows(std::shared_ptr<RowGradients> to) : rows(std::move(to)) {}
+  std::shared_ptr<RowGradients> rows;
+};
+
+struct RowLookup : torch::autograd::Function<RowLookup> {
+  static at::Tensor forward(torch::autograd::AutogradContext* ctx, const at::Tensor& /*anchor*/,
+                            const at::Tensor& table, const at::Tensor& ids, double scale,
+                            const std::optional<at::Tensor>& position,
+                            const std::shared_ptr<RowGradients>& to) {
+    ctx->save_for_backward({ids});
+    ctx->saved_data["scale"] = scale;
+    ctx->saved_data["rows"] = c10::IValue::make_capsule(c10::make_intrusive<KeptRows>(to));
+    ctx->saved_data["position"] = position && position->requires_grad();
+    return kernels::embed(table, ids, scale, position.value_or(at::Tensor()));
+  }
+  static torch::autograd::variable_list backward(torch::autograd::AutogradContext* ctx,
+                                                 const torch::autograd::variable_list& grads) {
+    const auto kept = ctx->saved_data["rows"].toCapsule();
+    static_cast<const KeptRows&>(*kept).rows->add(ctx->get_saved_variables()[0],
+                                                  grads[0] * ctx->saved_data["scale"].toDouble());
+    const bool position = ctx->saved_data["position"].toBool();
+    return {{}, {}, {}, {}, position ? grads[0] : at::Tensor(), {}};
+  }
+};
+
 }  // namespace
 
 EmbeddingImpl::EmbeddingImpl(const Init& init, int64_t rows, int64_t d_model, int64_t pad) {
@@ -38,7 +68,20 @@ EmbeddingImpl::EmbeddingImpl(const Init& init, int64_t rows, int64_t d_model, in
 
 at::Tensor EmbeddingImpl::forward(const at::Tensor& ids, const at::Tensor& position) const {
   const double scale = std::sqrt(static_cast<double>(weight.size(1)));
-  return watch(*this, kernels::embed(weight, ids, scale, position));
+  const bool apart = rows_ && at::GradMode::is_enabled() && weight.requires_grad();
+  return watch(*this, apart ? looked_up_apart(ids, scale, position)
+                            : kernels::embed(weight, ids, scale, position));
+}
+
+at::Tensor EmbeddingImpl::looked_up_apart(const at::Tensor& ids, double scale,
+                                          const at::Tensor& position) const {
+  rows_->looked_up(ids);
+  // What autograd follows into the lookup, since the table itself is not to be followed.
+  const at::Tensor anchor =
+      at::zeros({}, weight.options().requires_grad(false)).requires_grad_(true);
+  // Autograd takes no undefined tensors, but optional ones.
+  const auto place = position.defined() ? std::optional(position) : std::nullopt;
+  return RowLookup::apply(anchor, weight.detach(), ids, scale, place, rows_);
 }
 
 at::Tensor Sinusoids::rows(const at::Tensor& positions, int64_t length, const at::Tensor& like) {

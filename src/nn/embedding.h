@@ -3,11 +3,25 @@
 #include <torch/nn/module.h>
 #include <torch/nn/pimpl.h>
 
+#include <memory>
 #include <string>
+#include <utility>
 
 #include "nn/init.h"
 
 namespace stretto::nn {
+
+/// Takes the gradient of rows that were looked up, in place of the table's own gradient. A table
+/// that is also the output projection has a gradient from there as soon as backward begins; with
+/// the rows apart that part need not wait for the end of backward.
+class RowGradients {
+ public:
+  virtual ~RowGradients() = default;
+  /// In forward: the gradient of these rows will come. ids int64 [N]
+  virtual void looked_up(const at::Tensor& ids) = 0;
+  /// In backward: d loss / d weight[ids[n]] += rows[n]. rows [N, D]
+  virtual void add(const at::Tensor& ids, const at::Tensor& rows) = 0;
+};
 
 /// A table of token vectors [rows, D], normal with deviation D^-0.5 and a zero row for padding.
 /// Tied embeddings share one module.
@@ -19,7 +33,15 @@ class EmbeddingImpl : public torch::nn::Module {
   /// weight[ids] * sqrt(D) + position; ids int64 [N], position [N, D] or undefined -> [N, D].
   at::Tensor forward(const at::Tensor& ids, const at::Tensor& position) const;
 
+  /// Gradients of looked-up rows go there and no longer to weight.grad(); null ends it.
+  void send_rows_to(std::shared_ptr<RowGradients> rows) { rows_ = std::move(rows); }
+
   at::Tensor weight;
+
+ private:
+  at::Tensor looked_up_apart(const at::Tensor& ids, double scale, const at::Tensor& position) const;
+
+  std::shared_ptr<RowGradients> rows_;
 };
 TORCH_MODULE(Embedding);
 

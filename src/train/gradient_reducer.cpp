@@ -16,6 +16,7 @@
 #include "train/communication_thread.h"
 #include "train/ordered_sum.h"
 #include "train/ready_watch.h"
+#include "train/row_sums.h"
 #include "train/tensor_buffer.h"
 
 namespace stretto::train {
@@ -70,6 +71,7 @@ struct GradientReducer::Impl {
   void before_backward(int64_t i);
   void after_backward(int64_t i);
   void complete();
+  void add_rows();
   void complete_ordered();
   void plan(const std::vector<size_t>& order);
   void on_ready(size_t slot);
@@ -104,6 +106,7 @@ struct GradientReducer::Impl {
   // Destroyed first: the hooks, then the thread, which work on what stands above.
   CommunicationThread thread_;
   std::unique_ptr<ReadyWatch> watch_;  // dist.overlap
+  std::unique_ptr<RowSums> rows_;      // where tables are also output projections
 };
 
 GradientReducer::Impl::Impl(optim::Arena& arena, dist::ProcessGroup group,
@@ -169,6 +172,7 @@ void GradientReducer::Impl::begin(int64_t micro_batches) {
   local_sum_ = 0;
   arena_.zero_grads();
   if (ordered_) return ordered_->begin(micro_batches);
+  if (rows_) rows_->begin();
   missing_.clear();
   for (const Bucket& bucket : buckets_) {
     missing_.push_back(static_cast<int64_t>(bucket.tensors.size()));
@@ -182,6 +186,7 @@ void GradientReducer::Impl::before_backward(int64_t i) {
   if (learns()) {
     if (!candidate_) watch_->start_learning();
   } else if (is_last(i)) {
+    if (rows_) rows_->keep(true);
     watch_->start_reporting(*readiness_);
   }
 }
@@ -195,12 +200,14 @@ void GradientReducer::Impl::after_backward(int64_t i) {
   }
   if (!watch_) return;
   watch_->stop();
+  if (rows_) rows_->keep(false);
   if (learns() && !candidate_) candidate_ = watch_->learned();
   if (is_last(i)) hand_over_rest();
 }
 
 // From the hooks during the last backward.
 void GradientReducer::Impl::on_ready(size_t slot) {
+  if (rows_ && measures_local_) rows_->remember(slot);
   for (const size_t bucket : buckets_of_slot_[slot]) --missing_[bucket];
   while (next_ < buckets_.size() && missing_[next_] == 0) hand_over_next();
 }
@@ -233,12 +240,21 @@ void GradientReducer::Impl::complete() {
     complete_ordered();
   } else if (sender_ && watch_) {
     hand_over_rest();
+    if (rows_) rows_->exchange();
     thread_.wait();
+    if (rows_) add_rows();
     agree_on_order();
   } else if (sender_) {
     while (next_ < buckets_.size()) send(next_++, sender_->mark());
   }
   stats_.wait_seconds = seconds_since(start);
+}
+
+// Behind the buckets, since they bring the sums of the dense parts.
+void GradientReducer::Impl::add_rows() {
+  rows_->apply();
+  stats_.bytes += rows_->bytes();
+  if (measures_local_) local_sum_ += rows_->added_squares();
 }
 
 void GradientReducer::Impl::complete_ordered() {
@@ -262,6 +278,11 @@ void GradientReducer::Impl::agree_on_order() {
   const size_t slots = arena_.slots().size();
   if (numbers.size() != 2 * slots) return;
   const auto middle = numbers.begin() + static_cast<int64_t>(slots);
+  if (rows_ && rows_->leave_tables_without({middle, numbers.end()})) {
+    if (rows_->empty()) rows_.reset();
+    candidate_.reset();  // these tables become ready at another time now
+    return;
+  }
   readiness_ = Readiness{{numbers.begin(), middle}, {middle, numbers.end()}};
   plan(readiness_->order);
 }
@@ -283,6 +304,13 @@ GradientReducer::GradientReducer(optim::Arena& arena, dist::ProcessGroup group,
 
 GradientReducer::~GradientReducer() = default;
 
+void GradientReducer::watch_embeddings(const torch::nn::Module& model) {
+  const bool every_rank_adds = impl_->strategy_ == Strategy::kAllReduce;
+  if (!impl_->watch_ || !every_rank_adds || !impl_->arena_.grads().is_cpu()) return;
+  impl_->rows_ = std::make_unique<RowSums>(impl_->arena_, impl_->group_, model);
+  if (impl_->rows_->empty()) impl_->rows_.reset();
+}
+
 void GradientReducer::begin(int64_t local_micro_batches) {
   impl_->begin(local_micro_batches);
 }
@@ -302,6 +330,7 @@ void GradientReducer::finish() {
 
 void GradientReducer::abandon() {
   if (impl_->watch_) impl_->watch_->stop();
+  if (impl_->rows_) impl_->rows_->keep(false);
   impl_->complete();
   if (impl_->watch_) impl_->watch_->late();  // belongs to the update that is dropped
 }

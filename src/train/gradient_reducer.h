@@ -1,5 +1,7 @@
 #pragma once
 
+#include <torch/nn/module.h>
+
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -46,6 +48,10 @@ class GradientReducer {
   ~GradientReducer();
   GradientReducer(const GradientReducer&) = delete;
   GradientReducer& operator=(const GradientReducer&) = delete;
+
+  /// With dist.overlap on a CPU: what the model looks up in tables that are output projections too
+  /// is summed apart from these tables, which then need not wait for the end of backward.
+  void watch_embeddings(const torch::nn::Module& model);
 
   void begin(int64_t local_micro_batches);
   void before_backward(int64_t i);

@@ -67,6 +67,7 @@ Updater::Updater(Task& task, optim::Arena& arena, dist::ProcessGroup group, Upda
       optimizer_(optim::make_optimizer(setup_.optim, arena_, reducer_.owned())),
       scaler_(optim::loss_scaler_for(setup_.precision, setup_.train.loss_scale,
                                      setup_.train.update_freq)) {
+  reducer_.watch_embeddings(task_.model());
   reducer_.measure_local(setup_.train.noise_scale && group_.is_root());
   seek({});
 }

@@ -1,0 +1,62 @@
+#pragma once
+
+#include <torch/nn/module.h>
+
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "dist/process_group.h"
+#include "nn/embedding.h"
+#include "optim/arena.h"
+
+namespace stretto::train {
+
+/// Gradients of looked-up rows of tables that are output projections too, on a way of their own.
+///
+/// The dense part of such a table's gradient is there when backward begins, that of its lookups
+/// when it ends; summed as one tensor, the largest of all would be sent last, when nothing is left
+/// to hide it. Here the dense part leaves as soon as it is ready, and the few rows of the batch
+/// follow: each process sends those it looked up, and adds those of all, in order of rank.
+///
+/// Rows go straight into the arena until `keep(true)`, afterwards they are kept for `exchange()`.
+class RowSums {
+ public:
+  /// Takes over the lookups of every nn::Embedding of `model` whose table lies in the arena.
+  RowSums(optim::Arena& arena, dist::ProcessGroup group, const torch::nn::Module& model);
+  ~RowSums();
+  RowSums(const RowSums&) = delete;
+  RowSums& operator=(const RowSums&) = delete;
+
+  bool empty() const { return tables_.empty(); }
+  /// Tables that got nothing but rows go back to dense gradients, as their dense part has nothing
+  /// to hide behind. @param times  accumulations by slot. @return whether there were any
+  bool leave_tables_without(std::span<const int64_t> times);
+
+  void begin();
+  void keep(bool wanted);
+  /// The dense gradient of this slot, complete and still this process's own: remembers what
+  /// `added_squares` needs.
+  void remember(size_t slot);
+
+  /// Brings the kept rows of all processes here. Collective.
+  void exchange();
+  /// Adds what exchange() brought to the arena.
+  void apply();
+  /// By how much this process's rows change the sum of squares of its own gradient, for the slots
+  /// that were remembered.
+  double added_squares() const { return added_squares_; }
+  int64_t bytes() const { return bytes_; }  ///< that the last exchange() sent
+
+ private:
+  class Table;
+  std::vector<std::shared_ptr<Table>> tables_;
+  std::vector<std::shared_ptr<nn::EmbeddingImpl>> modules_;  // as tables_
+  optim::Arena& arena_;
+  dist::ProcessGroup group_;
+  double added_squares_ = 0;
+  int64_t bytes_ = 0;
+};
+
+}  // namespace stretto::train
