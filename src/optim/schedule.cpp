@@ -105,7 +105,7 @@ double noam(const Point& p) {
 struct Shape {
   std::string_view name;
   double (*rate)(const Point&);
-  bool own_warmup = false;
+  bool own_warmup = false;  // in place of the gradual one
   bool own_floor = false;
 };
 
@@ -145,7 +145,8 @@ double warming_up(const ScheduleOptions& schedule, double peak, int64_t step) {
 
 double learning_rate(const ScheduleOptions& schedule, double peak, const ScheduleAt& at) {
   const Shape& shape = shape_named(schedule.name);
-  if (at.step < schedule.warmup_steps && !shape.own_warmup) {
+  const bool own_warmup = shape.own_warmup && schedule.warmup == "gradual";
+  if (at.step < schedule.warmup_steps && !own_warmup) {
     return warming_up(schedule, peak, at.step);
   }
   const int64_t begin = std::max(schedule.warmup_steps, schedule.begin_steps);

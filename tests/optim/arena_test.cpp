@@ -3,6 +3,11 @@
 #include <gtest/gtest.h>
 #include <torch/torch.h>
 
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
 #include "base/hash.h"
 #include "optim/optimizer.h"
 
@@ -63,6 +68,36 @@ TEST(Arena, OffsetsAreAlignedAndMatricesComeFirst) {
     EXPECT_EQ(slot.shape.size() >= 2, slot.offset < arena.decay_size()) << slot.name;
   }
   EXPECT_EQ(arena.num_parameters(), 6 * 5 + 5 + 5 * 6 + 6);
+}
+
+/// Tensors of 1 to 17 elements, so that every remainder of a cache line occurs.
+struct OddSizes : torch::nn::Module {
+  OddSizes() {
+    for (int64_t n = 1; n <= 17; ++n) {
+      register_parameter("vector" + std::to_string(n), torch::ones({n}));
+      register_parameter("matrix" + std::to_string(n), torch::ones({1, n}));
+    }
+  }
+};
+
+TEST(Arena, EveryParameterAndGradientBeginsAtACacheLine) {
+  const auto misaligned = [](const torch::Tensor& tensor) {
+    return reinterpret_cast<uintptr_t>(tensor.data_ptr()) % 64;
+  };
+  // Several arenas, since an allocator may be lucky once.
+  std::vector<std::unique_ptr<OddSizes>> models;
+  for (int i = 0; i < 5; ++i) {
+    const auto& model = models.emplace_back(std::make_unique<OddSizes>());
+    Arena arena(*model);
+    EXPECT_EQ(misaligned(arena.params()), 0U);
+    EXPECT_EQ(misaligned(arena.grads()), 0U);
+    ASSERT_EQ(arena.slots().size(), 34U);
+    for (size_t slot = 0; slot < arena.slots().size(); ++slot) {
+      const auto& parameter = arena.parameter(slot);
+      EXPECT_EQ(misaligned(parameter), 0U) << arena.slots()[slot].name;
+      EXPECT_EQ(misaligned(parameter.grad()), 0U) << arena.slots()[slot].name;
+    }
+  }
 }
 
 TEST(Arena, ATiedParameterAppearsOnce) {

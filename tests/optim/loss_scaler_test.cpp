@@ -96,6 +96,65 @@ TEST(LossScaler, DefaultsAreTheConstantsOfTheOriginals) {
                {{"o", 8192}, {window.substr(1), 8192}, {".", 16384}, {window, 16384}});
 }
 
+/// For windows of thousands: so many good attempts, then perhaps an overflow, then the scale.
+struct LongRow {
+  size_t good;
+  bool overflow;
+  double scale;
+};
+
+void expect_long_table(const LossScaleOptions& options, int64_t update_freq,
+                       const std::vector<LongRow>& table) {
+  const auto scaler = make_loss_scaler(options, update_freq);
+  size_t attempts = 0;
+  for (const LongRow& row : table) {
+    for (size_t i = 0; i < row.good; ++i) scaler->update(kGood);
+    if (row.overflow) scaler->update(kOverflow);
+    attempts += row.good + (row.overflow ? 1 : 0);
+    EXPECT_EQ(scaler->scale(), row.scale)
+        << options.name << ", update_freq " << update_freq << ", after " << attempts << " attempts";
+  }
+}
+
+TEST(LossScaler, BackoffWithTheConstantsOfTheOriginal) {
+  // scale_max 2^14 where it starts, factor 2, step_window 2000; update_freq does not enter.
+  for (const int64_t update_freq : {1, 16}) {
+    expect_long_table(named("backoff"), update_freq,
+                      {{0, false, 16384},
+                       {2000, false, 16384},  // not above its maximum
+                       {700, true, 8192},
+                       {0, true, 4096},
+                       {1999, false, 4096},
+                       {1, false, 8192},  // 2000 good ones since the overflow
+                       {1999, false, 8192},
+                       {0, true, 4096},  // in place of growing
+                       {1999, false, 4096},
+                       {1, false, 8192},
+                       {2000, false, 16384},
+                       {2000, false, 16384}});
+  }
+}
+
+TEST(LossScaler, FairseqWithTheConstantsOfTheOriginal) {
+  // init 2^7, factor 2, window 2^14 / update_freq, no maximum.
+  for (const int64_t update_freq : {1, 16}) {
+    const size_t window = update_freq == 1 ? 16384 : 1024;
+    expect_long_table(named("fairseq"), update_freq,
+                      {{0, false, 128},
+                       {window - 1, false, 128},
+                       {1, false, 256},
+                       {window - 1, false, 256},
+                       {1, false, 512},
+                       {window / 2, true, 256},
+                       {window - 1, false, 256},  // the window begins anew at the overflow
+                       {1, false, 512},
+                       {window - 1, true, 256},  // in place of growing
+                       {0, true, 128},
+                       {window, false, 256},
+                       {2 * window, false, 1024}});
+  }
+}
+
 TEST(LossScaler, TheWindowOfFairseqIsSharedByTheMicroBatchesOfAnUpdate) {
   const std::string window((1 << 14) / 16, '.');
   expect_table(named("fairseq"), 16, {{window.substr(1), 128}, {".", 256}, {window, 512}});

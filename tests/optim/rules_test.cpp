@@ -124,7 +124,7 @@ testing::Rule layer_wise(const OptimOptions& o, Ratio ratio) {
                          : ratio(t, weight, norm_of(g), norm_of(d), lr);
     for (size_t i = 0; i < d.size(); ++i) {
       t.m[i] = o.momentum * t.m[i] + r * d[i];
-      t.p[i] -= lr * t.m[i];
+      t.p[i] -= lr * (o.nesterov ? r * d[i] + o.momentum * t.m[i] : t.m[i]);
     }
   };
 }
@@ -158,6 +158,29 @@ TEST(Larc, ScaleModeFollowsTheNorm) {
                layer_wise(options, [](const Reference&, double weight, double, double d, double) {
                  return std::max(0.02 * weight / (d + 1e-7), 1e-7);
                }));
+}
+
+TEST(LarsAndLarc, NesterovLooksAheadAlongTheScaledDirectionInBothForms) {
+  for (const char* form : {"rate_outside", "rate_inside"}) {
+    SCOPED_TRACE(form);
+    OptimOptions options{.name = "lars", .weight_decay = 0.1, .momentum = 0.8, .nesterov = true};
+    options.momentum_form = form;
+    options.trust_coefficient = 0.02;
+    expect_steps(options, layer_wise(options, [](const Reference& t, double weight, double g,
+                                                 double, double) {
+                   return 0.02 * weight / (g + t.decay * weight);
+                 }));
+    options.name = "larc";
+    expect_steps(options, layer_wise(options, [](const Reference&, double weight, double, double d,
+                                                 double lr) {
+                   return std::clamp(0.02 * weight / (lr * (d + 1e-7)), 1e-7, 1.0);
+                 }));
+    options.larc_mode = "scale";
+    expect_steps(options,
+                 layer_wise(options, [](const Reference&, double weight, double, double d, double) {
+                   return std::max(0.02 * weight / (d + 1e-7), 1e-7);
+                 }));
+  }
 }
 
 testing::Rule lamb(const OptimOptions& o) {

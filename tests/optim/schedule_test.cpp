@@ -81,6 +81,46 @@ TEST(Schedule, WarmUpStandsBeforeEveryShapeButNoam) {
   }
 }
 
+TEST(Schedule, AConstantWarmUpStandsBeforeEveryShape) {
+  struct Shape {
+    const char* name;
+    std::vector<Row> after;  // of the warm-up, which ends at update 16
+  };
+  const std::vector<Shape> shapes{
+      {"constant", {{16, 1.0}, {99, 1.0}}},
+      {"fixed", {{16, 1.0}, {99, 1.0}}},
+      {"piecewise", {{16, 1.0}, {36, 0.3}}},
+      {"step", {{16, 1.0}, {35, 1.0}, {36, 0.25}}},
+      {"exponential", {{16, 1.0}, {26, 0.5}, {36, 0.25}}},
+      {"polynomial", {{16, 1.0}, {58, 0.25}, {100, 0.0}}},
+      {"linear", {{16, 1.0}, {58, 0.5}, {100, 0.0}}},
+      {"cosine", {{16, 1.0}, {58, 0.5}, {100, 0.0}}},
+      {"cosine_restarts", {{16, 1.0}, {26, 0.5}, {36, 0.1}}},
+      {"inverse_sqrt", {{16, 1.0}, {64, 0.5}}},
+      {"noam", {{16, 1 / std::sqrt(4.0 * 17)}, {63, 1.0 / 16}}},
+      {"tri_stage", {{16, 1.0}, {26, 1.0}, {63, 0.1}, {100, 0.01}}},
+      {"plateau", {{16, 1.0}, {99, 1.0}}},
+  };
+  const auto fields = ScheduleOptions::fields();
+  EXPECT_EQ(shapes.size(), std::get<0>(fields).range.choices.size());
+  for (const auto& shape : shapes) {
+    ScheduleOptions schedule{.name = shape.name,
+                             .warmup_steps = 16,
+                             .warmup_init_lr = 0.04,
+                             .warmup = "constant",
+                             .boundaries = {36},
+                             .multipliers = {0.3},
+                             .decay_steps = 20,
+                             .decay_rate = 0.25,
+                             .period_steps = 20,
+                             .d_model = 4,
+                             .hold_steps = 10};
+    if (schedule.name == "polynomial") schedule.power = 2;
+    expect_table(schedule, 1.0, 100, {{0, 0.04}, {1, 0.04}, {8, 0.04}, {15, 0.04}});
+    expect_table(schedule, 1.0, 100, shape.after);
+  }
+}
+
 TEST(Schedule, PiecewiseMultipliesTheFirstRateAtEachBoundary) {
   expect_table(
       {.name = "piecewise",
