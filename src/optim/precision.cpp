@@ -13,22 +13,30 @@ Precision automatic(c10::Device device) {
   if (gpu ? kernels::cuda::has_fast_bf16(device) : kernels::has_fast_bf16())
     return {Compute::kBf16, "mixed_bf16",
             gpu ? "auto: this GPU multiplies bf16 in tensor cores"
-                : "auto: this processor multiplies pairs of bf16 (AVX512_BF16)"};
+                : "auto: this processor multiplies pairs of bf16 (AVX512_BF16)",
+            true};
   return {
       Compute::kFp32, "fp32",
       gpu ? "auto: this GPU has no tensor cores for bf16 (they came with compute capability 8.0)"
-          : "auto: bf16 products are not faster than fp32 ones on this processor"};
+          : "auto: bf16 products are not faster than fp32 ones on this processor",
+      true};
+}
+
+bool is_fast(Compute half, c10::Device device) {
+  const bool gpu = device.is_cuda();
+  if (half == Compute::kFp16) return gpu;
+  return gpu ? kernels::cuda::has_fast_bf16(device) : kernels::has_fast_bf16();
 }
 
 /// Where half precision rounds but saves no time, the user should know.
-std::string speed_of(Compute compute, c10::Device device) {
-  const bool gpu = device.is_cuda();
-  if (compute == Compute::kFp16
-          ? gpu
-          : (gpu ? kernels::cuda::has_fast_bf16(device) : kernels::has_fast_bf16()))
-    return "";
-  return "; this " + std::string(gpu ? "GPU" : "processor") +
-         " rounds to it and multiplies in fp32: not faster than fp32";
+Precision mixed(Compute half, const std::string& option, c10::Device device) {
+  const std::string products = std::string("products in ") +
+                               (half == Compute::kBf16 ? "bf16" : "fp16") + ", all else in fp32";
+  if (is_fast(half, device)) return {half, option, products};
+  return {half, option,
+          products + "; this " + (device.is_cuda() ? "GPU" : "processor") +
+              " rounds to it and multiplies in fp32: not faster than fp32",
+          true};
 }
 
 }  // namespace
@@ -39,14 +47,10 @@ Precision choose_precision(const std::string& option, c10::Device device) {
   if (option == "tf32") {
     if (device.is_cuda())
       return {Compute::kTf32, "tf32", "fp32 products round their operands to 10 bits of fraction"};
-    return {Compute::kFp32, "fp32", "tf32 is arithmetic of GPUs; on a CPU it is fp32"};
+    return {Compute::kFp32, "fp32", "tf32 is arithmetic of GPUs; on a CPU it is fp32", true};
   }
-  if (option == "mixed_bf16")
-    return {Compute::kBf16, option,
-            "products in bf16, all else in fp32" + speed_of(Compute::kBf16, device)};
-  if (option == "mixed_fp16")
-    return {Compute::kFp16, option,
-            "products in fp16, all else in fp32" + speed_of(Compute::kFp16, device)};
+  if (option == "mixed_bf16") return mixed(Compute::kBf16, option, device);
+  if (option == "mixed_fp16") return mixed(Compute::kFp16, option, device);
   throw Error(ExitCode::kUsage, "train.precision: unknown precision `" + option + "`",
               "known: auto, fp32, tf32, mixed_bf16, mixed_fp16");
 }

@@ -22,6 +22,9 @@ struct Precision {
   kernels::Compute compute = kernels::Compute::kFp32;
   std::string name;  ///< "fp32", "tf32", "mixed_bf16" or "mixed_fp16": what was chosen
   std::string why;   ///< one sentence for the user's log
+  /// Training says `why` once where it starts: the choice was left to us, or another one than was
+  /// asked for, or its rounding saves no time here.
+  bool remarkable = false;
 };
 
 /// `option` is "auto", "fp32", "tf32", "mixed_bf16" or "mixed_fp16"; anything else throws

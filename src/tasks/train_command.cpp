@@ -124,8 +124,7 @@ int run_train(const experiment::TrainRequest& request) {
   log::info((goes_on ? "run " : "new run ") + request.run_directory + " on " + device.str() +
             " with " + processes_text(group) + std::to_string(at::get_num_threads()) +
             " threads, " + precision.name);
-  // Whatever was not asked for in so many words is explained.
-  if (precision.name != experiment.train.precision) log::info("  " + precision.why);
+  if (precision.remarkable) log::info("  " + precision.why);
 
   const auto tokenizers = tokenizers_of_run(folder ? &*folder : nullptr, experiment, group);
   // Rank 0 first: it makes the token cache that the others on its machine then find.

@@ -39,6 +39,21 @@ TEST(Precision, SaysWhatAUserMustKnow) {
       << automatic;
 }
 
+TEST(Precision, RemarksOnWhatWasNotAskedForAndOnRoundingThatSavesNothing) {
+  const bool fast = kernels::has_fast_bf16();
+  const Precision fp16 = choose_precision("mixed_fp16", c10::kCPU);
+  EXPECT_TRUE(fp16.remarkable);
+  EXPECT_EQ(fp16.why,
+            "products in fp16, all else in fp32; this processor rounds to it and multiplies in "
+            "fp32: not faster than fp32");
+  const Precision bf16 = choose_precision("mixed_bf16", c10::kCPU);
+  EXPECT_EQ(bf16.remarkable, !fast);
+  EXPECT_EQ(bf16.why.find("not faster than fp32") == std::string::npos, fast) << bf16.why;
+  EXPECT_TRUE(choose_precision("auto", c10::kCPU).remarkable);
+  EXPECT_TRUE(choose_precision("tf32", c10::kCPU).remarkable);
+  EXPECT_FALSE(choose_precision("fp32", c10::kCPU).remarkable);
+}
+
 TEST(Precision, AnUnknownNameListsTheKnown) {
   try {
     choose_precision("fp8", c10::kCPU);
