@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "tests/cli/program.h"
@@ -9,6 +10,7 @@ namespace {
 
 using stretto::testing::Outcome;
 using stretto::testing::Program;
+using stretto::testing::shell_quoted;
 
 constexpr const char* kCommands[] = {"train",   "eval",       "infer", "score",  "tokenizer",
                                      "average", "report",     "check", "schema", "describe",
@@ -54,6 +56,52 @@ TEST(CommandLine, EveryCommandHasHelpWithExamplesOnStdout) {
     EXPECT_TRUE(has(help.out, std::string("Examples:\n  "))) << help.out;
     EXPECT_TRUE(has(help.out, std::string("stretto ") + name)) << help.out;
     EXPECT_EQ(program.run({"help", name}).out, help.out);
+  }
+}
+
+/// Names of the shared objects that a command loaded, dlopen included: the dynamic loader's record.
+std::string loaded_by(const Program& program, const std::vector<std::string>& words) {
+  for (const auto& file : std::filesystem::directory_iterator(program.folder.path())) {
+    if (file.path().filename().string().starts_with("loads.")) std::filesystem::remove(file);
+  }
+  std::string line = "LD_DEBUG=files LD_DEBUG_OUTPUT=loads " + shell_quoted(Program::path());
+  for (const auto& word : words) line += " " + shell_quoted(word);
+  EXPECT_EQ(program.shell(line, "the cat sat on the mat\n").code, 0) << line;
+  std::string all;
+  for (const auto& file : std::filesystem::directory_iterator(program.folder.path())) {
+    if (file.path().filename().string().starts_with("loads.")) {
+      all += stretto::testing::text_of(file.path());
+    }
+  }
+  return all;
+}
+
+TEST(CommandLine, NeitherTheEngineNorMpiIsLoadedWhereNoTensorIsNeeded) {
+  const Lab lab;
+  lab.folder.write("ref", "the cat sat on the mat\n");
+  std::vector<std::vector<std::string>> all{{"--help"},
+                                            {"--version"},
+                                            {"help", "train"},
+                                            {"check", "my.toml"},
+                                            {"check", "my.toml", "--json"},
+                                            {"describe", "optim"},
+                                            {"schema"},
+                                            {"score", "--reference", "ref"},
+                                            {"completion", "bash"},
+                                            {"doctor", "--quick"}};
+  for (const char* name : kCommands) all.push_back({name, "--help"});
+  for (const auto& words : all) {
+    const std::string loaded = loaded_by(lab, words);
+    ASSERT_TRUE(has(loaded, "libstretto_core")) << "the loader keeps no record";
+    for (const char* object : {"libtorch", "libstretto_engine", "libc10", "libstretto_mpi"}) {
+      EXPECT_FALSE(has(loaded, object)) << object << " by " << words.front();
+    }
+    if (words.front() == "doctor") continue;  // it looks whether MPI is there
+    EXPECT_FALSE(has(loaded, "libmpi.so")) << words.front();
+  }
+  // The same record shows the engine where it is used.
+  if (std::filesystem::exists(std::string(STRETTO_BINARY_DIR) + "/libstretto_engine.so")) {
+    EXPECT_TRUE(has(loaded_by(lab, {"doctor"}), "libtorch"));
   }
 }
 

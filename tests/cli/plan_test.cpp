@@ -1,7 +1,10 @@
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <nlohmann/json.hpp>
+#include <set>
 
+#include "base/file.h"
 #include "tests/cli/program.h"
 
 namespace stretto {
@@ -47,6 +50,62 @@ TEST(PlanCommand, CountsTheModelAndPredictsUpToTheWorldSize) {
     EXPECT_EQ(plan[name], plan["sizes"][7][name]) << name;
     EXPECT_TRUE(plan[name].is_number()) << name;
   }
+}
+
+std::set<std::string> keys_of(const Json& object) {
+  std::set<std::string> keys;
+  for (const auto& [key, value] : object.items()) keys.insert(key);
+  return keys;
+}
+
+TEST(PlanCommand, TheFieldsAreThoseOfTheManual) {
+  const auto plan = PlanLab().plan({"base.toml", "--world-size", "20"});
+  const std::set<std::string> numbers{
+      "compute_seconds", "communication_seconds", "exposed_seconds", "step_seconds",
+      "limit_seconds",   "tokens_per_second",     "speedup",         "efficiency"};
+  auto whole = numbers, size = numbers;
+  whole.insert({"world_size", "inputs", "assumed", "sizes"});
+  size.insert("processes");
+  EXPECT_EQ(keys_of(plan), whole);
+  for (const auto& one : plan["sizes"]) EXPECT_EQ(keys_of(one), size);
+  EXPECT_EQ(plan["sizes"].size(), 17u);
+  EXPECT_EQ(plan["sizes"].back()["processes"], 20);
+  const std::set<std::string> inputs{"compute_seconds",
+                                     "compute_source",
+                                     "optimizer_seconds",
+                                     "tokens_per_micro_batch",
+                                     "micro_batches",
+                                     "weak",
+                                     "gradient_bytes",
+                                     "bucket_bytes",
+                                     "late_share",
+                                     "overlap",
+                                     "per_host",
+                                     "host_bytes_per_second",
+                                     "host_latency_seconds",
+                                     "link_bytes_per_second",
+                                     "link_latency_seconds",
+                                     "backward_share",
+                                     "jitter",
+                                     "contention",
+                                     "overlap_cost",
+                                     "parameters"};
+  EXPECT_EQ(keys_of(plan["inputs"]), inputs);
+  const auto page = read_file(std::filesystem::path(STRETTO_SOURCE_DIR) / "docs" / "scaling.md");
+  const size_t begin = page.find("## JSON"), end = page.find("\n## ", begin);
+  const auto section = page.substr(begin, end - begin);
+  for (const auto& names : {whole, size, inputs}) {
+    for (const auto& name : names) EXPECT_TRUE(has(section, "`" + name + "`")) << name;
+  }
+}
+
+TEST(PlanCommand, LeavesOutWhatIsNotKnown) {
+  const auto plan = PlanLab().plan(
+      {"--compute-ms", "100", "--gradient-mb", "100", "--world-size", "2", "--link-gbit", "8"});
+  EXPECT_FALSE(plan.contains("tokens_per_second"));
+  EXPECT_FALSE(plan["inputs"].contains("parameters"));
+  EXPECT_EQ(plan["inputs"]["weak"], true);
+  EXPECT_EQ(plan["inputs"]["compute_source"], "given");
 }
 
 TEST(PlanCommand, NeedsNoConfigurationForAMeasuredMicroBatch) {
