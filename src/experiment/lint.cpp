@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <fstream>
 
 #include "base/text.h"
 #include "experiment/experiment_schema.h"
@@ -25,6 +26,14 @@ constexpr const char* kGoyalWarmup = "Goyal et al. 2017, arXiv:1706.02677, secti
 constexpr const char* kGoyalLimit = "Goyal et al. 2017, arXiv:1706.02677, section 5";
 constexpr const char* kMixed = "Micikevicius et al. 2018, arXiv:1710.03740, section 3";
 constexpr const char* kDecoupled = "Loshchilov and Hutter 2019, arXiv:1711.05101";
+// Where no paper is needed, or several are, a section of the manual says why.
+constexpr const char* kAccumulation =
+    "Liu et al. 2020, arXiv:1908.03265 (RAdam); docs/large-batches.md#accumulation-with-adam";
+constexpr const char* kWarmupLength = "docs/large-batches.md#how-long-a-warm-up";
+constexpr const char* kSharing = "docs/large-batches.md#micro-batches-and-processes";
+constexpr const char* kValidation = "docs/large-batches.md#validation";
+constexpr const char* kEnd = "docs/large-batches.md#the-end-of-a-schedule";
+constexpr const char* kAveraging = "Vaswani et al. 2017, arXiv:1706.03762, section 6.1";
 
 // LB large batches, MP mixed precision, DP processes, EV validation, SC schedule, CK checkpoints.
 constexpr std::array kRules{
@@ -38,28 +47,29 @@ constexpr std::array kRules{
     Rule{"LB008", &rules::coupled_decay, kDecoupled},
     Rule{"LB009", &rules::decay_of_vectors, "Goyal et al. 2017, arXiv:1706.02677, section 5.1"},
     Rule{"LB010", &rules::few_updates_per_epoch, "McCandlish et al. 2018, arXiv:1812.06162"},
-    Rule{"LB011", &rules::accumulation_without_warmup, "Liu et al. 2020, arXiv:1908.03265 (RAdam)"},
+    Rule{"LB011", &rules::many_micro_batches, kAccumulation},
     Rule{"LB012", &rules::long_second_moment, "Kingma and Ba 2015, arXiv:1412.6980, section 3"},
-    Rule{"LB013", &rules::average_spans_warmup, ""},
+    Rule{"LB013", &rules::average_spans_warmup, kAveraging},
     Rule{"LB014", &rules::larc_with_clipping, "OpenSeq2Seq, whose LARC excludes max_grad_norm"},
-    Rule{"LB015", &rules::mostly_warmup, ""},
+    Rule{"LB015", &rules::mostly_warmup, kWarmupLength},
     Rule{"MP001", &rules::half_without_loss_scale, kMixed},
     Rule{"MP002", &rules::static_scale_too_large, kMixed},
     Rule{"MP003", &rules::scale_without_half, kMixed},
     Rule{"DP001", &rules::half_precision_wire, kMixed},
     Rule{"DP002", &rules::tiny_buckets, "Li et al. 2020, arXiv:2006.15704, section 3.2"},
-    Rule{"DP003", &rules::idle_processes, ""},
-    Rule{"EV001", &rules::no_validation, ""},
-    Rule{"EV002", &rules::validates_only_at_the_end, ""},
-    Rule{"EV003", &rules::noisy_best, ""},
-    Rule{"EV004", &rules::validates_all_the_time, ""},
-    Rule{"SC001", &rules::schedule_ends_early, ""},
-    Rule{"SC002", &rules::schedule_never_ends, ""},
+    Rule{"DP003", &rules::idle_processes, kSharing},
+    Rule{"EV001", &rules::no_validation, kValidation},
+    Rule{"EV002", &rules::validates_only_at_the_end, kValidation},
+    Rule{"EV003", &rules::noisy_best, "Koehn 2004, aclanthology.org/W04-3250"},
+    Rule{"EV004", &rules::validates_all_the_time, kValidation},
+    Rule{"SC001", &rules::schedule_ends_early, kEnd},
+    Rule{"SC002", &rules::schedule_never_ends,
+         "Hoffmann et al. 2022, arXiv:2203.15556, appendix B"},
     Rule{"SC003", &rules::steep_start, "Vaswani et al. 2017, arXiv:1706.03762, section 5.3"},
-    Rule{"SC004", &rules::high_rate, ""},
+    Rule{"SC004", &rules::high_rate, "Kingma and Ba 2015, arXiv:1412.6980, section 2.1"},
     Rule{"SC005", &rules::heavy_smoothing, "Szegedy et al. 2016, arXiv:1512.00567, section 7"},
-    Rule{"CK001", &rules::saves_only_at_the_end, ""},
-    Rule{"CK002", &rules::too_few_to_average, ""},
+    Rule{"CK001", &rules::saves_only_at_the_end, "Young 1974, Communications of the ACM 17(9)"},
+    Rule{"CK002", &rules::too_few_to_average, "docs/training.md#checkpoints"},
 };
 
 // Origins tell the place and the key in one: "my.toml:14:1: `optim.lr`".
@@ -67,6 +77,13 @@ std::string place_of(const config::Origins& origins, const std::string& key) {
   if (!origins.given(key)) return "default";
   const std::string text = origins.of(key), tail = ": `" + key + "`";
   return text.ends_with(tail) ? text.substr(0, text.size() - tail.size()) : text;
+}
+
+// Of the target's side, where they can be known without opening a SentencePiece model.
+int64_t entries_of(const text::TokenizerOptions& tokenizer, int64_t in_file) {
+  const bool trained = tokenizer.type == "sentencepiece" && tokenizer.model.empty() &&
+                       tokenizer.src_model.empty() && tokenizer.tgt_model.empty();
+  return trained ? tokenizer.vocab_size : in_file;
 }
 
 // FILE.zip:MEMBER names a member; what can be measured is the archive.
@@ -105,10 +122,19 @@ Subject::Subject(const Experiment& options, const LintContext& lint_context)
                    static_cast<double>(options.train.update_freq)),
       reference(static_cast<double>(options.optim.reference_batch)),
       scaling(reference > 0 ? options.optim.lr_scaling : "none"),
-      peak_lr(options.optim.lr) {
+      peak_lr(options.optim.lr),
+      vocabulary(entries_of(options.tokenizer, lint_context.vocabulary)) {
   if (scaling == "none") return;
   ratio = batch_tokens / reference;
   peak_lr *= scaling == "sqrt" ? std::sqrt(ratio) : ratio;
+}
+
+double Subject::rate_after_warmup() const {
+  if (rate_is_peak()) return peak_lr;
+  const auto& s = e.schedule;
+  const double rate =
+      peak_lr / std::sqrt(static_cast<double>(s.d_model) * static_cast<double>(s.warmup_steps + 1));
+  return s.max_lr > 0 ? std::min(rate, s.max_lr) : rate;
 }
 
 bool Subject::large() const {
@@ -154,6 +180,14 @@ int64_t training_bytes(const data::DataOptions& data) {
   return missing ? 0 : std::max(src, tgt) + both / 2;
 }
 
+int64_t vocabulary_entries(const text::TokenizerOptions& tokenizer) {
+  if (tokenizer.type != "vocab") return 0;
+  std::ifstream file(tokenizer.tgt_vocab.empty() ? tokenizer.src_vocab : tokenizer.tgt_vocab);
+  int64_t entries = 0;
+  for (std::string line; std::getline(file, line);) entries += line.empty() ? 0 : 1;
+  return entries;
+}
+
 Inspection inspect(const std::filesystem::path& path, const std::vector<std::string>& overrides,
                    int64_t processes) {
   Inspection found;
@@ -169,7 +203,9 @@ Inspection inspect(const std::filesystem::path& path, const std::vector<std::str
   found.missing.assign(all.begin() + static_cast<std::ptrdiff_t>(found.problems.size()), all.end());
   if (found.problems.empty()) {
     found.findings = lint(options, found.origins,
-                          {.processes = processes, .training_bytes = training_bytes(options.data)});
+                          {.processes = processes,
+                           .training_bytes = training_bytes(options.data),
+                           .vocabulary = vocabulary_entries(options.tokenizer)});
   }
   return found;
 }

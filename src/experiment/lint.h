@@ -17,7 +17,7 @@ struct Finding {
   std::string key;     ///< the key to change
   std::string place;   ///< "my.toml:14:1", "command line, `optim.lr=1`", or "default"
   std::string reason;  ///< what happens, with the numbers of this configuration
-  std::string source;  ///< paper and section; empty for plain sense
+  std::string source;  ///< paper and section, or a section of the manual: docs/PAGE.md#section
   std::string fix;
 };
 
@@ -25,6 +25,7 @@ struct Finding {
 struct LintContext {
   int64_t processes = 0;       ///< that will train together; 0 = not known
   int64_t training_bytes = 0;  ///< of plain text, the longer side; 0 = not known
+  int64_t vocabulary = 0;      ///< entries of the target's vocabulary file; 0 = not known
 };
 
 /// The large-batch linter: linear scaling without a warm-up, decay on norms, fp16 without a loss
@@ -42,6 +43,10 @@ std::vector<std::string> lint_codes();
 /// Size of the training text, as lint() wants it: what is there, the longer side; compressed files
 /// count threefold, a zip member the size of its archive threefold. 0 when a file is missing.
 int64_t training_bytes(const data::DataOptions& data);
+
+/// Lines of the target's vocabulary file, as lint() wants it; 0 with SentencePiece, or when the
+/// file is missing.
+int64_t vocabulary_entries(const text::TokenizerOptions& tokenizer);
 
 /// A configuration as far as it can be read.
 struct Inspection {

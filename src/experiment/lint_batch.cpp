@@ -26,7 +26,10 @@ constexpr int64_t kShortWarmup = 500;
 // The rate of Ott et al. 2018 at 402,000 tokens is half of this.
 constexpr double kHighAdamRate = 2e-3;
 constexpr double kHighSgdRate = 3.2;  // 0.1 at 256 images, times 32
+// Determined, BERT on SQuAD with AdamW: an F1 of 87 with 1 micro-batch an update, 52 with 100; the
+// advice is to stay below 16.
 constexpr int64_t kManyMicroBatches = 16;
+constexpr int64_t kShortRun = 1000;
 constexpr double kFewUpdates = 10;
 constexpr double kBytesPerToken = 4;  // of sub-words, the space before them included
 
@@ -145,7 +148,7 @@ void constant_warmup(const Subject& s, Remarks& out) {
   if (!s.large() && s.ratio < 4) return;
   out.push_back({"schedule.warmup",
                  "a constant warm-up ends in a jump from " + number_text(schedule.warmup_init_lr) +
-                     " to " + number_text(s.peak_lr) +
+                     " to " + number_text(s.rate_after_warmup()) +
                      ", at which the loss of a large batch spikes (25.9 % error against 23.7 % "
                      "with a gradual one)",
                  "schedule.warmup = \"gradual\""});
@@ -200,16 +203,25 @@ void few_updates_per_epoch(const Subject& s, Remarks& out) {
                  "updates"});
 }
 
-void accumulation_without_warmup(const Subject& s, Remarks& out) {
-  if (s.large() || s.e.train.update_freq <= kManyMicroBatches) return;
-  if (!one_of(s.e.optim.name, {"adam", "adamw"}) || s.e.schedule.warmup_steps > 0) return;
-  out.push_back({"train.update_freq",
-                 "a run with " + with_thousands(s.e.train.update_freq) +
-                     " micro-batches an update makes few updates, and without a warm-up the first "
-                     "of " +
-                     s.e.optim.name + " follow a variance known from a few gradients",
-                 "set schedule.warmup_steps, use optim.name = \"radam\", or stay at " +
-                     number_text(kManyMicroBatches) + " or below"});
+void many_micro_batches(const Subject& s, Remarks& out) {
+  const std::string& name = s.e.optim.name;
+  const int64_t run = s.e.train.max_steps, warmup = s.e.schedule.warmup_steps;
+  if (s.e.train.update_freq <= kManyMicroBatches || !one_of(name, {"adam", "adamw"})) return;
+  const std::string many = with_thousands(s.e.train.update_freq) + " micro-batches an update";
+  const std::string stay = "stay at " + number_text(kManyMicroBatches) + " or below";
+  if (run > 0 && run < kShortRun) {
+    out.push_back({"train.update_freq",
+                   many + " leave " + steps(run) + " to the run, and " + name +
+                       " moves a weight by about the rate in each, however large the batch is",
+                   stay + " for more updates, or use optim.name = \"radam\""});
+  } else if (warmup_is_short(s)) {
+    out.push_back({"train.update_freq",
+                   "a run with " + many + " makes few of them, and with a warm-up of " +
+                       steps(warmup) + " the first of " + name +
+                       " follow a variance known from a few gradients",
+                   "lengthen schedule.warmup_steps to " + number_text(kShortWarmup) +
+                       " or a tenth of the run, use optim.name = \"radam\", or " + stay});
+  }
 }
 
 void long_second_moment(const Subject& s, Remarks& out) {

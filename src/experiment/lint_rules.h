@@ -18,12 +18,14 @@ struct Subject {
   std::string scaling;      ///< optim.lr_scaling; "none" without a reference
   double peak_lr = 0;       ///< after scaling
   double ratio = 1;         ///< batch_tokens / reference; 1 without one
+  int64_t vocabulary = 0;   ///< entries on the target's side; 0 = not known
 
   Subject(const Experiment& options, const LintContext& context);
 
   bool large() const;     ///< a batch at which the papers saw trouble without a warm-up
   bool adaptive() const;  ///< steps divided by a second moment: adam, adamw, …
   bool rate_is_peak() const { return e.schedule.name != "noam"; }
+  double rate_after_warmup() const;
 };
 
 /// What one rule has to say; the table adds the code and source.
@@ -53,7 +55,7 @@ void constant_warmup(const Subject&, Remarks&);
 void coupled_decay(const Subject&, Remarks&);
 void decay_of_vectors(const Subject&, Remarks&);
 void few_updates_per_epoch(const Subject&, Remarks&);
-void accumulation_without_warmup(const Subject&, Remarks&);
+void many_micro_batches(const Subject&, Remarks&);
 void long_second_moment(const Subject&, Remarks&);
 void average_spans_warmup(const Subject&, Remarks&);
 void larc_with_clipping(const Subject&, Remarks&);

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <array>
+#include <cmath>
 
 #include "base/text.h"
 #include "config/schema.h"
@@ -16,6 +17,19 @@ bool has_end(const Subject& s) {
   static constexpr std::array kNames{"linear", "cosine", "polynomial", "tri_stage"};
   return std::find(kNames.begin(), kNames.end(), s.e.schedule.name) != kNames.end() &&
          s.e.schedule.total_steps > 0 && s.e.train.max_steps > 0;
+}
+
+// Where the vocabulary is not known; with one of 50,000 entries the rule below says nearly the
+// same.
+constexpr double kHeavySmoothing = 0.3;
+
+// Loss of a model that predicts the smoothed targets exactly: their entropy, with 1 - smoothing for
+// the right entry and an equal share of the rest for each other one.
+double smoothed_floor(double smoothing, int64_t entries) {
+  if (smoothing <= 0) return 0;
+  const double other = smoothing / static_cast<double>(entries - 1);
+  const double right = smoothing < 1 ? (1 - smoothing) * std::log(1 - smoothing) : 0;
+  return -right - smoothing * std::log(other);
 }
 
 }  // namespace
@@ -89,10 +103,21 @@ void high_rate(const Subject& s, Remarks& out) {
 }
 
 void heavy_smoothing(const Subject& s, Remarks& out) {
-  if (s.e.loss.label_smoothing <= 0.3) return;
+  const double smoothing = s.e.loss.label_smoothing;
+  const std::string share = config::number_text(smoothing) + " of the probability goes to all ";
+  if (s.vocabulary < 2) {
+    if (smoothing <= kHeavySmoothing) return;
+    out.push_back(
+        {"loss.label_smoothing", share + "other entries of the vocabulary", "0.1 is usual"});
+    return;
+  }
+  const double floor = smoothed_floor(smoothing, s.vocabulary);
+  const double guessing = std::log(static_cast<double>(s.vocabulary));
+  if (floor <= guessing / 3) return;
   out.push_back({"loss.label_smoothing",
-                 config::number_text(s.e.loss.label_smoothing) +
-                     " of the probability goes to all other entries of the vocabulary",
+                 share + with_thousands(s.vocabulary - 1) +
+                     " other entries of the vocabulary: the loss cannot fall below " +
+                     fixed(floor, 2) + ", and guessing blindly costs " + fixed(guessing, 2),
                  "0.1 is usual"});
 }
 

@@ -3,6 +3,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cctype>
+#include <fstream>
+#include <regex>
 #include <set>
 
 #include "base/file.h"
@@ -109,6 +112,7 @@ TEST(Lint, EachBadConfigurationRaisesItsCodeAtItsKey) {
       EXPECT_EQ(finding.key, bad.key);
       EXPECT_FALSE(finding.reason.empty());
       EXPECT_FALSE(finding.fix.empty());
+      EXPECT_FALSE(finding.source.empty());
     }
     EXPECT_TRUE(found);
   }
@@ -145,6 +149,144 @@ TEST(Lint, ASoundConfigurationRaisesNothing) {
                     << finding.key << ": " << finding.reason;
     }
   }
+}
+
+/// As a page's anchor: "How long a warm-up" is how-long-a-warm-up.
+std::string anchor_of(const std::string& heading) {
+  std::string anchor;
+  for (const char c : heading.substr(heading.find_first_not_of("# "))) {
+    if (std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '-') {
+      anchor += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    } else if (c == ' ') {
+      anchor += '-';
+    }
+  }
+  return anchor;
+}
+
+/// Does the page have that section, with a paragraph under its heading?
+bool explains(const fs::path& page, const std::string& anchor) {
+  std::ifstream text(page);
+  for (std::string line; std::getline(text, line);) {
+    if (!line.starts_with("#") || anchor_of(line) != anchor) continue;
+    while (std::getline(text, line) && line.empty()) {
+    }
+    return !line.empty() && !line.starts_with("#");
+  }
+  return false;
+}
+
+TEST(Lint, SourcesInTheManualAreThere) {
+  const std::regex place("docs/([a-z-]+\\.md)#([a-z-]+)");
+  size_t found = 0;
+  for (const auto& bad : bad_configs()) {
+    for (const auto& finding : lint_of(bad.overrides, bad.context)) {
+      std::smatch match;
+      if (!std::regex_search(finding.source, match, place)) {
+        EXPECT_EQ(finding.source.find("docs/"), std::string::npos) << finding.source;
+        // Else it is somebody's paper, with its year, or another program's practice.
+        EXPECT_TRUE(std::regex_search(finding.source, std::regex("(19|20)[0-9]{2}|OpenSeq2Seq")))
+            << finding.code << ": " << finding.source;
+        continue;
+      }
+      ++found;
+      EXPECT_TRUE(explains(fs::path(STRETTO_SOURCE_DIR) / "docs" / match[1].str(), match[2].str()))
+          << finding.code << ": " << finding.source;
+    }
+  }
+  EXPECT_GE(found, 8u);
+  EXPECT_FALSE(
+      explains(fs::path(STRETTO_SOURCE_DIR) / "docs" / "large-batches.md", "no-such-section"));
+}
+
+TEST(Lint, ManyMicroBatchesWithAdamWantAWarmUpAndARunOfSomeLength) {
+  struct Row {
+    std::vector<std::string> overrides;
+    bool noted;
+  };
+  const std::string many = "train.update_freq=20", very_many = "train.update_freq=128";
+  for (const auto& [overrides, noted] : std::vector<Row>{
+           {{many}, false},
+           {{"train.update_freq=16", "schedule.warmup_steps=0"}, false},
+           {{"train.update_freq=17", "schedule.warmup_steps=0"}, true},
+           {{many, "schedule.warmup_steps=100"}, true},  // neither 500 updates nor a tenth
+           {{many, "schedule.warmup_steps=500"}, false},
+           {{many, "schedule.warmup_steps=250", "train.max_steps=2000"}, false},
+           {{many, "schedule.warmup_steps=300", "train.max_steps=900"}, true},  // a short run
+           {{"train.update_freq=8", "schedule.warmup_steps=300", "train.max_steps=900"}, false},
+           {{very_many, "schedule.warmup_steps=100"}, true},  // a large batch as well
+           {{very_many}, false},                              // Ott et al. 2018
+           {{many, "optim.name=adamw", "schedule.warmup_steps=100"}, true},
+           {{many, "optim.name=radam", "schedule.warmup_steps=100"}, false},
+           {{many, "optim.name=lamb", "schedule.warmup_steps=100"}, false},
+           {{"data.max_tokens=1024", many, "schedule.warmup_steps=0", "schedule.name=constant",
+             "data.max_src_tokens=100", "data.max_tgt_tokens=100"},
+            true},
+       }) {
+    const auto codes = codes_of(lint_of(overrides));
+    EXPECT_EQ(std::count(codes.begin(), codes.end(), "LB011"), noted ? 1 : 0)
+        << ::testing::PrintToString(overrides) << ::testing::PrintToString(codes);
+  }
+}
+
+TEST(Lint, SmoothingIsJudgedByTheVocabulary) {
+  const auto noted = [](const std::vector<std::string>& overrides, int64_t in_file = 0) {
+    const auto codes = codes_of(lint_of(overrides, {.vocabulary = in_file}));
+    return std::count(codes.begin(), codes.end(), "SC005") == 1;
+  };
+  const std::string tiny = "tokenizer.vocab_size=16", large = "tokenizer.vocab_size=32768";
+  EXPECT_FALSE(noted({tiny, "loss.label_smoothing=0.1"}));
+  EXPECT_FALSE(noted({tiny, "loss.label_smoothing=0.17"}));
+  EXPECT_TRUE(noted({tiny, "loss.label_smoothing=0.18"}));
+  EXPECT_FALSE(noted({large, "loss.label_smoothing=0.27"}));
+  EXPECT_TRUE(noted({large, "loss.label_smoothing=0.28"}));
+  EXPECT_FALSE(noted({large, "loss.label_smoothing=0"}));
+  // A vocabulary file has what it has; tokenizer.vocab_size does not count beside it.
+  const std::vector<std::string> file{"tokenizer.type=vocab", "tokenizer.src_vocab=v", large};
+  const auto with = [&](const char* smoothing) {
+    auto words = file;
+    words.push_back(smoothing);
+    return words;
+  };
+  EXPECT_TRUE(noted(with("loss.label_smoothing=0.2"), 16));
+  EXPECT_FALSE(noted(with("loss.label_smoothing=0.2"), 30000));
+  // Not known: the plain limit.
+  EXPECT_FALSE(noted(with("loss.label_smoothing=0.3")));
+  EXPECT_TRUE(noted(with("loss.label_smoothing=0.31")));
+  EXPECT_TRUE(noted({"tokenizer.model=m", tiny, "loss.label_smoothing=0.31"}));
+  EXPECT_FALSE(noted({"tokenizer.model=m", tiny, "loss.label_smoothing=0.2"}));
+}
+
+TEST(Lint, HeavySmoothingSaysWhatTheLossCannotFallBelow) {
+  // 1 of 4 entries to the other three: 0.75 ln(4/3) + 0.25 ln 12 = 0.837; ln 4 = 1.386
+  const auto found =
+      lint_of({"tokenizer.type=vocab", "tokenizer.src_vocab=v", "loss.label_smoothing=0.25"},
+              {.vocabulary = 4});
+  ASSERT_EQ(codes_of(found), std::vector<std::string>{"SC005"});
+  EXPECT_NE(found[0].reason.find("all 3 other entries"), std::string::npos) << found[0].reason;
+  EXPECT_NE(found[0].reason.find("below 0.84"), std::string::npos) << found[0].reason;
+  EXPECT_NE(found[0].reason.find("costs 1.39"), std::string::npos) << found[0].reason;
+}
+
+TEST(Lint, TheVocabularyFileOfTheTargetIsCounted) {
+  const stretto::testing::TempFolder folder;
+  text::TokenizerOptions tokenizer{.type = "vocab"};
+  tokenizer.src_vocab = folder.write("src", "a\nb\nc\n");
+  EXPECT_EQ(vocabulary_entries(tokenizer), 3);
+  tokenizer.tgt_vocab = folder.write("tgt", "x 7\ny 3\n\nz 1\nw 1\nv 1");
+  EXPECT_EQ(vocabulary_entries(tokenizer), 5);
+  tokenizer.tgt_vocab = "/no/such/file";
+  EXPECT_EQ(vocabulary_entries(tokenizer), 0);
+  tokenizer.type = "sentencepiece";
+  EXPECT_EQ(vocabulary_entries(tokenizer), 0);
+}
+
+TEST(Lint, AConstantWarmUpOfNoamNamesTheRateThatItJumpsTo) {
+  const auto found = lint_of({"train.update_freq=32", "schedule.name=noam", "optim.lr=2",
+                              "schedule.warmup=constant", "schedule.warmup_steps=4095"});
+  ASSERT_EQ(codes_of(found), std::vector<std::string>{"LB007"});
+  // 2 / sqrt(512 * 4096)
+  EXPECT_NE(found[0].reason.find(" to 0.00138"), std::string::npos) << found[0].reason;
 }
 
 TEST(Lint, ProcessesThatShareEvenlyOrNearlySoRaiseNothing) {
@@ -201,6 +343,15 @@ TEST(Inspect, LintsAConfigurationWhoseDataIsMissing) {
   EXPECT_EQ(found.findings[0].place, std::string(path) + ":9:1");
 }
 
+TEST(Inspect, TellsTheLinterHowManyEntriesTheVocabularyFileHas) {
+  const stretto::testing::TempFolder folder;
+  folder.write("few.txt", "a\nb\nc\nd\ne\nf\n");
+  const auto path = folder.write("my.toml", std::string(kSound) +
+                                                "[tokenizer]\ntype = \"vocab\"\nsrc_vocab = "
+                                                "\"few.txt\"\n[loss]\nlabel_smoothing = 0.2\n");
+  EXPECT_EQ(codes_of(inspect(path, {}).findings), std::vector<std::string>{"SC005"});
+}
+
 TEST(Inspect, DoesNotJudgeWhatIsBroken) {
   const stretto::testing::TempFolder folder;
   const auto path = folder.write("my.toml", std::string(kSound) + "[optim]\nlr = 0.5\n");
@@ -232,7 +383,10 @@ TEST(Inspect, TheShippedRecipesRaiseNothing) {
 TEST(Lint, TheManualExplainsEveryCode) {
   const auto page = read_file(fs::path(STRETTO_SOURCE_DIR) / "docs" / "large-batches.md");
   for (const auto& code : lint_codes()) {
-    EXPECT_NE(page.find("| " + code + " |"), std::string::npos) << code;
+    const size_t row = page.find("| " + code + " |");
+    ASSERT_NE(row, std::string::npos) << code;
+    const auto line = page.substr(row, page.find('\n', row) - row);
+    EXPECT_FALSE(line.ends_with("| |")) << code << " has no source";
   }
 }
 
