@@ -5,11 +5,15 @@
 ///     cmake --build build/release --target optimizer_bench
 ///     build/release/optimizer_bench --elements=60000000 --threads=2
 ///
-/// Options: --elements=N (numbers in the model), --threads=T, --rounds=R (the best counts),
-/// --names=adam,sgd (default: all), --json (one line for each rule). The model is made of matrices
-/// [256, 1024] and vectors [1024], in turn. The bandwidth is the better of STREAM's triad
-/// a = b + s c, whose stores first fetch what they overwrite, and of a = a + s b, which as an
-/// optimizer does updates in place; both count 12 bytes an element.
+/// Options: --elements=N (numbers in the model), --threads=T, --rounds=R, --names=adam,sgd
+/// (default: all), --device=cuda, --json (one line for each rule, with the figures of every round).
+/// The model is made of matrices [256, 1024] and vectors [1024], in turn. The bandwidth is the
+/// better of STREAM's triad a = b + s c, whose stores first fetch what they overwrite, and of a = a
+/// + s b, which as an optimizer does updates in place; both count 12 bytes an element. Each rule
+/// and the bandwidth take turns; medians over rounds are printed, with the least and the most.
+///
+/// "norm" is no rule: it is the sum of squares of all gradients, by which an update is clipped and
+/// by which values that are not finite are found.
 
 #include <torch/torch.h>
 
@@ -17,13 +21,13 @@
 #include <charconv>
 #include <chrono>
 #include <cstdio>
-#include <limits>
 #include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/text.h"
+#include "kernels/kernels.h"
 #include "optim/optimizer.h"
 
 namespace stretto::optim {
@@ -32,7 +36,9 @@ namespace {
 struct Settings {
   int64_t elements = 8'000'000, threads = 1, rounds = 7;
   std::vector<std::string> names;
-  bool json = false;
+  bool cuda = false, json = false;
+
+  at::Device device() const { return cuda ? at::Device(at::kCUDA, 0) : at::Device(at::kCPU); }
 };
 
 /// A rule and the bytes that one element costs it: fp32 numbers read and written.
@@ -50,108 +56,163 @@ constexpr Cost kCosts[] = {
     {"novograd", 28},                                  // the same
     {"lamb", 40},       // a reduction as adam without writing p, then p, m, v read, p written
     {"adafactor", 24},  // g three times, p read twice and written
+    {"norm", 4},        // g
 };
 
 struct Model : torch::nn::Module {
-  explicit Model(int64_t elements) {
+  Model(int64_t elements, at::Device device) {
     torch::manual_seed(1);
     for (int64_t i = 0; elements > 0; ++i) {
       const bool matrix = i % 2 == 0;
       auto values = matrix ? torch::randn({256, 1024}) : torch::randn({1024});
       elements -= values.numel();
-      register_parameter("tensor" + std::to_string(i), values * 0.02);
+      register_parameter("tensor" + std::to_string(i), values.mul_(0.02).to(device));
     }
   }
 };
 
 template <class Work>
-double seconds_of(const Work& work) {
+double seconds_of(at::Device device, const Work& work) {
+  // Work on a GPU is only handed over: what came before has to end before the clock starts.
+  if (device.is_cuda()) torch::cuda::synchronize();
   const auto start = std::chrono::steady_clock::now();
   work();
+  if (device.is_cuda()) torch::cuda::synchronize();
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
 /// Buffers of the triad: far larger than any cache.
 class Triad {
  public:
+  explicit Triad(at::Device device) : device_(device) {}
+
   double bytes_per_second() {
-    const double bytes = 12.0 * kElements;
-    const double fetching = seconds_of([&] { at::add_out(a_, b_, c_, 0.5); });
-    return bytes / std::min(fetching, seconds_of([&] { a_.add_(b_, 0.5); }));
+    const double fetching = seconds_of(device_, [&] { at::add_out(a_, b_, c_, 0.5); });
+    const double in_place = seconds_of(device_, [&] { a_.add_(b_, 0.5); });
+    return 12.0 * kElements / std::min(fetching, in_place);
   }
 
  private:
   static constexpr int64_t kElements = 60'000'000;
-  torch::Tensor a_ = torch::ones({kElements}), b_ = torch::ones({kElements}),
-                c_ = torch::ones({kElements});
+  at::Device device_;
+  torch::Tensor a_ = torch::ones({kElements}, device_), b_ = torch::ones({kElements}, device_),
+                c_ = torch::ones({kElements}, device_);
+};
+
+/// What the rounds of one rule measured.
+struct Result {
+  Cost cost;
+  int64_t elements = 0;
+  std::vector<double> seconds = {}, bandwidth = {};
+
+  int64_t bytes() const { return cost.bytes * elements; }
+  /// Bytes a second of each round, and their share of the bandwidth of that round.
+  std::vector<double> rates() const {
+    std::vector<double> all;
+    for (const double s : seconds) all.push_back(static_cast<double>(bytes()) / s);
+    return all;
+  }
+  std::vector<double> shares() const {
+    std::vector<double> all = rates();
+    for (size_t i = 0; i < all.size(); ++i) all[i] /= bandwidth[i];
+    return all;
+  }
 };
 
 /// One rule on an arena of its own.
 struct Subject {
-  Cost cost;
   Model model;
   Arena arena;
-  std::unique_ptr<Optimizer> optimizer;
+  std::unique_ptr<Optimizer> optimizer;  // none for the norm
   int64_t number = 0;
-  double best = std::numeric_limits<double>::infinity();
+  double sum_of_squares = 0;
 
-  Subject(const Cost& what, int64_t elements)
-      : cost(what),
-        model(elements),
-        arena(model),
-        optimizer(make_optimizer({.name = what.name, .weight_decay = 0.01}, arena)) {
+  Subject(std::string_view rule, const Settings& settings)
+      : model(settings.elements, settings.device()), arena(model) {
+    if (rule != "norm")
+      optimizer = make_optimizer({.name = std::string(rule), .weight_decay = 0.01}, arena);
     arena.grads().copy_(torch::randn_like(arena.grads()) * 0.01);
     step();  // touches all pages
   }
-  void step() { optimizer->step(arena, {.lr = 1e-4, .grad_scale = 0.5, .number = ++number}); }
-};
 
-void print_results(const Settings& settings, const std::vector<std::unique_ptr<Subject>>& subjects,
-                   double bandwidth) {
-  if (!settings.json) {
-    std::printf("memory bandwidth %.1f GB/s, %lld threads\n", bandwidth / 1e9,
-                static_cast<long long>(settings.threads));
-    std::printf("%-10s %10s %10s %10s\n", "rule", "ms", "GB/s", "share");
-  }
-  for (const auto& subject : subjects) {
-    const double bytes = static_cast<double>(subject->cost.bytes * subject->arena.num_parameters());
-    const double rate = bytes / subject->best;
-    if (settings.json) {
-      std::printf(
-          "{\"rule\": \"%s\", \"elements\": %lld, \"threads\": %lld, \"seconds\": %.9f, "
-          "\"bytes_per_second\": %.6g, \"bandwidth\": %.6g}\n",
-          subject->cost.name, static_cast<long long>(subject->arena.num_parameters()),
-          static_cast<long long>(settings.threads), subject->best, rate, bandwidth);
+  void step() {
+    if (optimizer == nullptr) {
+      sum_of_squares = kernels::sum_of_squares(arena.grads());
     } else {
-      std::printf("%-10s %10.3f %10.1f %9.0f%%\n", subject->cost.name, subject->best * 1e3,
-                  rate / 1e9, 100 * rate / bandwidth);
+      optimizer->step(arena, {.lr = 1e-4, .grad_scale = 0.5, .number = ++number});
     }
   }
+};
+
+double median(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  const size_t n = values.size();
+  return (values[(n - 1) / 2] + values[n / 2]) / 2;
+}
+
+/// "12.3 (11.8 - 14.0)": the median, the least and the most.
+std::string spread(const std::vector<double>& values, double unit, int decimals) {
+  const auto [least, most] = std::minmax_element(values.begin(), values.end());
+  return fixed(median(values) / unit, decimals) + " (" + fixed(*least / unit, decimals) + " - " +
+         fixed(*most / unit, decimals) + ")";
+}
+
+std::string json_list(const std::vector<double>& values) {
+  std::string text;
+  for (const double value : values) text += (text.empty() ? "[" : ", ") + fixed(value, 9);
+  return text + "]";
+}
+
+void print_table(const Settings& settings, const std::vector<Result>& results) {
+  std::vector<double> bandwidth;
+  for (const Result& r : results)
+    bandwidth.insert(bandwidth.end(), r.bandwidth.begin(), r.bandwidth.end());
+  std::printf("memory bandwidth %s GB/s, %lld numbers, %lld threads, %s, %lld rounds\n",
+              spread(bandwidth, 1e9, 1).c_str(), static_cast<long long>(settings.elements),
+              static_cast<long long>(settings.threads), settings.cuda ? "GPU" : "CPU",
+              static_cast<long long>(settings.rounds));
+  std::printf("%-10s %-26s %-26s %s\n", "rule", "ms", "GB/s", "% of the bandwidth");
+  for (const Result& r : results)
+    std::printf("%-10s %-26s %-26s %s\n", r.cost.name, spread(r.seconds, 1e-3, 3).c_str(),
+                spread(r.rates(), 1e9, 1).c_str(), spread(r.shares(), 1e-2, 0).c_str());
+}
+
+void print_json(const Settings& settings, const Result& r) {
+  std::printf(
+      "{\"rule\": \"%s\", \"elements\": %lld, \"threads\": %lld, \"bytes\": %lld, "
+      "\"seconds\": %s, \"bandwidth\": %s}\n",
+      r.cost.name, static_cast<long long>(r.elements), static_cast<long long>(settings.threads),
+      static_cast<long long>(r.bytes()), json_list(r.seconds).c_str(),
+      json_list(r.bandwidth).c_str());
 }
 
 void run(const Settings& settings) {
   at::set_num_threads(static_cast<int>(settings.threads));
   const torch::NoGradGuard no_grad;
-  Triad triad;
-  double bandwidth = 0;
-  std::vector<std::unique_ptr<Subject>> done;
+  Triad triad(settings.device());
+  triad.bytes_per_second();  // touches all pages
+  std::vector<Result> results;
   for (const Cost& cost : kCosts) {
     const auto& names = settings.names;
     if (!names.empty() && std::find(names.begin(), names.end(), cost.name) == names.end()) continue;
-    auto subject = std::make_unique<Subject>(cost, settings.elements);
+    Subject subject(cost.name, settings);
+    Result result{cost, subject.arena.num_parameters()};
     for (int64_t round = 0; round < settings.rounds; ++round) {
-      bandwidth = std::max(bandwidth, triad.bytes_per_second());
-      subject->step();  // the triad has emptied the caches; torch's steps follow one another too
-      subject->best = std::min(subject->best, seconds_of([&] { subject->step(); }));
+      result.bandwidth.push_back(triad.bytes_per_second());
+      subject.step();  // the triad has emptied the caches; torch's steps follow one another too
+      result.seconds.push_back(seconds_of(settings.device(), [&] { subject.step(); }));
     }
-    done.push_back(std::move(subject));
+    if (settings.json) print_json(settings, result);
+    results.push_back(std::move(result));
   }
-  print_results(settings, done, bandwidth);
+  if (!settings.json) print_table(settings, results);
 }
 
 /// "--name=value" into a setting; false if it is none.
 bool take(std::string_view argument, Settings& settings) {
   if (argument == "--json") return settings.json = true;
+  if (argument == "--device=cuda") return settings.cuda = true;
+  if (argument == "--device=cpu") return true;
   const size_t equals = argument.find('=');
   if (equals == std::string_view::npos) return false;
   const std::string_view key = argument.substr(0, equals), value = argument.substr(equals + 1);
@@ -181,7 +242,7 @@ int main(int argc, char** argv) {
     std::fprintf(
         stderr,
         "error: cannot use %s\n  optimizer_bench [--elements=N] [--threads=T] [--rounds=R] "
-        "[--names=adam,sgd] [--json]\n",
+        "[--names=adam,sgd] [--device=cuda] [--json]\n",
         argv[i]);
     return 2;
   }

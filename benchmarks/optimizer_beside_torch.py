@@ -1,17 +1,19 @@
 #!/usr/bin/env python3
-"""Optimizer steps of Stretto beside torch.optim (foreach, fused), interleaved, at one model size.
+"""Optimizer steps of Stretto beside the machine's memory bandwidth and torch.optim (foreach, fused).
 
     python benchmarks/optimizer_beside_torch.py --bench build/release/optimizer_bench --threads 2
 
 needs torch in this Python. Each round steps torch's variants and then starts optimizer_bench for
-the same rule, number of elements and threads; the best step of all rounds counts. The model is that
-of optimizer_bench.cpp: matrices [256, 1024] and vectors [1024] in turn. Prints milliseconds, the
-share of the memory bandwidth that optimizer_bench measured in the same rounds, and how many times
-longer torch takes.
+the same rule, number of elements and threads; a round's figure is the median of its steps, and the
+table gives the median of the rounds with the least and the most. The bandwidth is the better of a
+triad and an update in place, measured by optimizer_bench before each of its steps; the share is that
+of the same moment. Ratios are torch's time over Stretto's, round by round. The model is that of
+optimizer_bench.cpp: matrices [256, 1024] and vectors [1024] in turn.
 """
 
 import argparse
 import json
+import statistics
 import subprocess
 import time
 
@@ -42,58 +44,69 @@ def parameters(elements: int) -> list[torch.Tensor]:
     return made
 
 
-def best_torch_step(rule: str, variant: str, elements: int, steps: int) -> float:
+def torch_step(rule: str, variant: str, elements: int, steps: int) -> float:
     make, options, _ = RULES[rule]
     optimizer = make(parameters(elements), **options, **{variant: True})
     optimizer.step()  # makes the state
-    best = float("inf")
+    seconds = []
     for _ in range(steps):
         start = time.perf_counter()
         optimizer.step()
-        best = min(best, time.perf_counter() - start)
-    return best
+        seconds.append(time.perf_counter() - start)
+    return statistics.median(seconds)
 
 
-def stretto_step(arguments: argparse.Namespace, rule: str, elements: int) -> dict:
+def stretto_step(arguments: argparse.Namespace, rule: str, elements: int) -> tuple[float, float, float]:
+    """Seconds, bytes a second and bandwidth, each the median of one start of optimizer_bench."""
     command = [arguments.bench, f"--elements={elements}", f"--threads={arguments.threads}",
                f"--rounds={arguments.steps}", f"--names={rule}", "--json"]
-    return json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+    line = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+    seconds = statistics.median(line["seconds"])
+    return seconds, line["bytes"] / seconds, statistics.median(line["bandwidth"])
+
+
+def spread(values: list[float], unit: float = 1, decimals: int = 2) -> str:
+    least, middle, most = (f"{f(values) / unit:.{decimals}f}" for f in (min, statistics.median, max))
+    return f"{middle} ({least} – {most})"
 
 
 def compare(arguments: argparse.Namespace, rule: str, elements: int) -> str:
     variants = RULES[rule][2]
-    torch_best = dict.fromkeys(variants, float("inf"))
-    ours, rate, bandwidth = float("inf"), 0.0, 0.0
+    theirs: dict[str, list[float]] = {variant: [] for variant in variants}
+    ours, rates, bandwidths = [], [], []
     for _ in range(arguments.rounds):
         for variant in variants:
-            torch_best[variant] = min(
-                torch_best[variant], best_torch_step(rule, variant, elements, arguments.steps))
-        line = stretto_step(arguments, rule, elements)
-        ours = min(ours, line["seconds"])
-        rate = max(rate, line["bytes_per_second"])
-        bandwidth = max(bandwidth, line["bandwidth"])
-    theirs = [f"{torch_best[v] * 1e3:.2f} ({torch_best[v] / ours:.2f}x)" if v in torch_best else "-"
-              for v in ("foreach", "fused")]
-    cells = [rule, f"{elements:,}", f"{ours * 1e3:.2f}", f"{rate / 1e9:.1f}",
-             f"{100 * rate / bandwidth:.0f} %", *theirs]
+            theirs[variant].append(torch_step(rule, variant, elements, arguments.steps))
+        for values, value in zip((ours, rates, bandwidths), stretto_step(arguments, rule, elements)):
+            values.append(value)
+    shares = [rate / bandwidth for rate, bandwidth in zip(rates, bandwidths)]
+    columns = []
+    for variant in ("foreach", "fused"):
+        if variant in theirs:
+            ratio = statistics.median(t / o for t, o in zip(theirs[variant], ours))
+            columns.append(f"{spread(theirs[variant], 1e-3)}, {ratio:.2f}x")
+        else:
+            columns.append("-")
+    cells = [rule, f"{elements:,}", spread(ours, 1e-3), spread(rates, 1e9, 1), spread(bandwidths, 1e9, 1),
+             f"{spread(shares, 0.01, 0)} %", *columns]
     return "| " + " | ".join(cells) + " |"
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--bench", required=True, help="the program optimizer_bench")
-    parser.add_argument("--elements", type=int, nargs="+", default=[60_000_000, 8_000_000])
+    parser.add_argument("--elements", type=int, nargs="+", default=[8_000_000, 60_000_000])
     parser.add_argument("--rules", nargs="+", choices=RULES, default=list(RULES))
     parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--rounds", type=int, default=3, help="of all programs in turn")
+    parser.add_argument("--rounds", type=int, default=5, help="of all programs in turn")
     parser.add_argument("--steps", type=int, default=5, help="of each program in a round")
     arguments = parser.parse_args()
     torch.set_num_threads(arguments.threads)
     torch.manual_seed(1)
-    print(f"torch {torch.__version__}, {arguments.threads} threads; milliseconds, best of "
-          f"{arguments.rounds} x {arguments.steps}")
-    print("| rule | elements | Stretto | GB/s | of bandwidth | foreach | fused |")
-    print("|---|---|---|---|---|---|---|")
+    print(f"torch {torch.__version__}, {arguments.threads} threads; milliseconds and GB/s: median of "
+          f"{arguments.rounds} rounds (least – most), each the median of {arguments.steps} steps\n")
+    print("| rule | elements | Stretto ms | GB/s | bandwidth GB/s | of bandwidth | foreach ms | fused ms |")
+    print("|---|---|---|---|---|---|---|---|")
     for elements in arguments.elements:
         for rule in arguments.rules:
             print(compare(arguments, rule, elements), flush=True)

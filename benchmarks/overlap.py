@@ -1,16 +1,27 @@
 #!/usr/bin/env python3
-"""Step time with and without overlap of communication and backward, over links of a stated speed.
+"""Step time with and without overlap of communication and backward, over links of a stated speed or on one machine.
 
-    sudo benchmarks/overlap.py --stretto build/release/stretto --processes 2 --rates 1000,200 [--rounds 2] CONFIG [key=value …]
+    sudo benchmarks/overlap.py --stretto build/release/stretto --processes 2 --rates 1000,200 [--rounds 3] CONFIG [key=value …]
+    benchmarks/overlap.py --stretto build/release/stretto --processes 2 --rates local [--rounds 5] CONFIG [key=value …]
 
-Each process lives in a network namespace of its own; the namespaces are joined by a bridge, and every end is held to the
-rate in Mbit/s by `tc tbf` (no delay is added). Needs root, iproute2 and Open MPI; removes what it made. Per rate and compression:
+Rates in Mbit/s: each process lives in a network namespace of its own; the namespaces are joined by a bridge, and every end is held
+to the rate by `tc tbf` (no delay is added). Needs root, iproute2 and Open MPI; removes what it made. Per rate and compression:
 
-  compute   median step of as many independent processes at once, each with one micro-batch and nothing to send
-  sending   median time that the gradients of a step were on their way, without overlap
+  compute   step of as many independent processes at once, each with one micro-batch and nothing to send
+  sending   time that the gradients of a step were on their way, without overlap
+  waited    the part of it that training waited for after backward
   limit     max(compute, sending): what perfect overlap would give
 
-With the rate `local` there are no namespaces: processes of one machine, and compute / overlap is the efficiency of scaling.
+The rate `local` is this machine without namespaces: processes of one thread that share its memory.
+
+  alone       step of one process of one thread while nothing else runs
+  efficiency  compute over the step of the processes together: what talking costs
+  plain ratio target tokens a second of the processes together over those of one process alone: what a user gets, shared caches,
+              memory and clock included
+
+Figures are medians of the updates, then medians over rounds, in which all take turns, with (least – most). Losses of all updates are
+compared: overlap must not change them, and the processes must follow one process with the same batches (1e-5 in the first 20 updates,
+without compression).
 """
 import argparse
 import json
@@ -63,13 +74,25 @@ class Namespaces:
         sh("ip", "link", "del", "stbr", check=False)
 
 
-def steps(run, skip):
-    """Seconds of each update after the first `skip`, and the time of communication that each states."""
-    events = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
-    train = [e for e in events if e["event"] == "train"]
-    seconds = [b["seconds"] - a["seconds"] for a, b in zip(train, train[1:])][skip - 1:]
-    sending = [e.get("comm_seconds", 0.0) for e in train][skip:]
-    return statistics.median(seconds), statistics.median(sending), train[-1]["loss"]
+class Measured:
+    """What a run's metrics.jsonl says: seconds of each update after the first `skip`, of sending and of waiting, all losses."""
+
+    def __init__(self, run, skip):
+        events = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
+        train = [e for e in events if e["event"] == "train"]
+        counted = train[skip:]
+        self.step = statistics.median([b["seconds"] - a["seconds"] for a, b in zip(train, train[1:])][skip - 1:])
+        self.sending = statistics.median(e.get("comm_seconds", 0.0) for e in counted)
+        self.waited = statistics.median(e.get("comm_wait_seconds", 0.0) for e in counted)
+        self.losses = [e["loss"] for e in train]
+        self.hashes = [e["batch_hash"] for e in train]
+
+
+def largest_difference(one, other, updates=None):
+    """The largest relative difference of two loss curves; they must be of the same batches."""
+    if one.hashes != other.hashes:
+        sys.exit("the runs saw other batches")
+    return max(abs(a - b) / abs(a) for a, b in zip(one.losses[:updates], other.losses[:updates]))
 
 
 class Bench:
@@ -95,7 +118,7 @@ class Bench:
         return self.folder / f"run{self.number}"
 
     def together(self, *extra):
-        """One job over the namespaces; its median step and sending time."""
+        """One job of all processes."""
         n = self.options.processes
         run = self.new_run()
         if self.local:
@@ -113,17 +136,84 @@ class Bench:
         result = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=1200)
         if result.returncode != 0:
             sys.exit(f"{' '.join(command)}\n{result.stdout}")
-        return steps(run, self.options.skip)
+        return Measured(run, self.options.skip)
 
-    def alone(self):
-        """As many processes at once that know nothing of each other; the median of their steps."""
+    def one(self, update_freq=1):
+        """One process while nothing else runs."""
+        run = self.new_run()
+        return self.finished(self.command(run, self.overrides(update_freq)), run)
+
+    def independent(self):
+        """The median step of as many processes at once that know nothing of each other."""
         runs = [self.new_run() for _ in range(self.options.processes)]
         jobs = [subprocess.Popen(self.command(run, self.overrides(1)), stdout=subprocess.DEVNULL,
                                  stderr=subprocess.DEVNULL) for run in runs]
         for job in jobs:
             if job.wait() != 0:
                 sys.exit("a process by itself failed")
-        return statistics.mean(steps(run, self.options.skip)[0] for run in runs)
+        return statistics.mean(Measured(run, self.options.skip).step for run in runs)
+
+
+class Rounds:
+    """Rounds of one compression: independent processes, processes together without and with overlap, in turn."""
+
+    def __init__(self, bench, compress, reference):
+        self.alone, self.compute, self.without, self.overlapped = [], [], [], []
+        self.overlap_changes, self.from_one, self.from_one_early = 0.0, 0.0, 0.0
+        for _ in range(bench.options.rounds):
+            if bench.local:
+                self.alone.append(bench.one().step)
+            self.compute.append(bench.independent())
+            self.without.append(bench.together(f"dist.compress={compress}", "dist.overlap=false"))
+            self.overlapped.append(bench.together(f"dist.compress={compress}"))
+            self.compare(reference, compress)
+
+    def compare(self, reference, compress):
+        without, overlapped = self.without[-1], self.overlapped[-1]
+        self.overlap_changes = max(self.overlap_changes, largest_difference(without, overlapped))
+        for run in (without, overlapped):
+            self.from_one = max(self.from_one, largest_difference(reference, run))
+            self.from_one_early = max(self.from_one_early, largest_difference(reference, run, 20))
+        if compress == "none" and max(self.overlap_changes, self.from_one_early) > 1e-5:
+            sys.exit(f"losses differ: {self.overlap_changes:.1e} by overlap, {self.from_one_early:.1e} from one process")
+
+    def of(self, runs, name):
+        return [getattr(run, name) for run in runs]
+
+
+def spread(values, decimals=3):
+    return f"{statistics.median(values):.{decimals}f} ({min(values):.{decimals}f} – {max(values):.{decimals}f})"
+
+
+NETWORK_HEAD = """
+| Mbit/s | compress | compute s | sending s | sending / step | no overlap s | overlap s | waited s, no overlap | waited s, overlap \
+| speed-up | limit s | limit / overlap | losses: largest difference from one process |
+|---|---|---|---|---|---|---|---|---|---|---|---|---|"""
+
+
+def network_row(rate, compress, rounds):
+    without, over = rounds.of(rounds.without, "step"), rounds.of(rounds.overlapped, "step")
+    sending = rounds.of(rounds.without, "sending")
+    limits = [max(c, s) for c, s in zip(rounds.compute, sending)]
+    return " | ".join([f"| {rate}", compress, spread(rounds.compute), spread(sending),
+                       f"{statistics.median(s / w for s, w in zip(sending, without)):.0%}", spread(without), spread(over),
+                       spread(rounds.of(rounds.without, "waited")), spread(rounds.of(rounds.overlapped, "waited")),
+                       spread([w / o for w, o in zip(without, over)], 2), spread(limits),
+                       spread([limit / o for limit, o in zip(limits, over)], 2), f"{rounds.from_one:.1e} |"])
+
+
+LOCAL_HEAD = """
+| compress | alone s | compute s | no overlap s | overlap s | efficiency, no overlap | efficiency, overlap | plain ratio, overlap \
+| losses: largest difference from one process |
+|---|---|---|---|---|---|---|---|---|"""
+
+
+def local_row(processes, compress, rounds):
+    without, over = rounds.of(rounds.without, "step"), rounds.of(rounds.overlapped, "step")
+    efficiency = lambda steps: spread([c / s for c, s in zip(rounds.compute, steps)], 2)
+    return " | ".join([f"| {compress}", spread(rounds.alone), spread(rounds.compute), spread(without), spread(over),
+                       efficiency(without), efficiency(over),
+                       spread([processes * a / o for a, o in zip(rounds.alone, over)], 2), f"{rounds.from_one:.1e} |"])
 
 
 def main():
@@ -132,39 +222,34 @@ def main():
     parser.add_argument("--processes", type=int, default=2)
     parser.add_argument("--rates", default="1000,200", help="Mbit/s, or `local`: one machine, shared memory")
     parser.add_argument("--compress", default="none,bf16")
-    parser.add_argument("--rounds", type=int, default=2)
+    parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--updates", type=int, default=12)
     parser.add_argument("--skip", type=int, default=3, help="first updates that are not counted")
     parser.add_argument("config", type=lambda p: str(pathlib.Path(p).resolve()))
     parser.add_argument("override", nargs="*")
     options = parser.parse_args()
+    rates, compressions = options.rates.split(","), options.compress.split(",")
     folder = pathlib.Path(tempfile.mkdtemp(prefix="stretto_overlap_"))
-    spaces = Namespaces(options.processes)
+    spaces = Namespaces(options.processes) if any(rate != "local" for rate in rates) else None
     try:
         bench = Bench(options, folder)
-        print("| Mbit/s | compress | compute s | sending s | sending / step | no overlap s | overlap s | speed-up | "
-              "limit s | limit / overlap |\n|---|---|---|---|---|---|---|---|---|---|", flush=True)
-        for rate in options.rates.split(","):
+        reference = bench.one(options.processes)  # the same batches in one process
+        head = None
+        for rate in rates:
             bench.local = rate == "local"
             if not bench.local:
                 spaces.limit(int(rate))
-            for compress in options.compress.split(","):
-                alone, without, sending, overlapped = [], [], [], []
-                for _ in range(options.rounds):
-                    alone.append(bench.alone())
-                    step, comm, loss = bench.together(f"dist.compress={compress}", "dist.overlap=false")
-                    without.append(step)
-                    sending.append(comm)
-                    step, _, other = bench.together(f"dist.compress={compress}")
-                    overlapped.append(step)
-                    if abs(loss - other) > 2e-3 * abs(loss):
-                        sys.exit(f"overlap changes the loss: {other}, without it {loss}")
-                compute, send, plain, over = map(statistics.median, (alone, sending, without, overlapped))
-                limit = max(compute, send)
-                print(f"| {rate} | {compress} | {compute:.3f} | {send:.3f} | {send / plain:.0%} | {plain:.3f} | {over:.3f} | "
-                      f"{plain / over:.2f} | {limit:.3f} | {limit / over:.0%} |", flush=True)
+            wanted = LOCAL_HEAD if bench.local else NETWORK_HEAD
+            if wanted != head:
+                head = wanted
+                print(head, flush=True)
+            for compress in compressions:
+                rounds = Rounds(bench, compress, reference)
+                print(local_row(options.processes, compress, rounds) if bench.local else network_row(rate, compress, rounds),
+                      flush=True)
     finally:
-        spaces.remove()
+        if spaces:
+            spaces.remove()
         shutil.rmtree(folder, ignore_errors=True)
 
 

@@ -1,0 +1,278 @@
+#!/usr/bin/env python3
+"""What a machine with a GPU can tell us; benchmarks/gpu/run.sh starts it.
+
+Parts, in the order in which they run (--only takes some of them; time is spent on them in this order):
+
+  kernels     the kernels' and optimizer steps' tests on the GPU
+  sanitizer   these under compute-sanitizer (memcheck, racecheck, synccheck), all other tests of the engine beside
+  speed       {fp32, mixed_bf16, tf32, mixed_fp16} x {base, big}: target tokens/s, all losses, peak GPU memory, load
+  resume      a run stopped and resumed against the same run at once, and against itself, to the bit
+  nccl        every collective of the NCCL backend, with one process
+  oom         a run whose allocator gets too little memory
+  optimizer   bytes a second of every optimizer's step and of the gradient's norm beside the GPU's bandwidth
+  peers       torch.nn.Transformer on the same text, in turn with Stretto
+  runs        training as users meet it, on the GPU: the smoke recipes against their stored curves, resuming after signals and kills
+  attention   tests of attention under memcheck (slow: libtorch's kernels are in it)
+  core        tests of what has no libtorch
+  more        dropout of attention weights, larger micro-batches
+
+Writes into --out as results come: summary.md, results.json, losses.csv (all losses of all trainings) and log.txt. A step ends when its
+own time or the whole budget is up; a step without time left is named. --dry-run prints what would run. --device cpu with --tiny tries
+the script itself where there is no GPU.
+"""
+import argparse
+import datetime
+import os
+import pathlib
+import platform
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+
+from session import Session
+from trainings import ROOT, Trainings, make_text
+
+PROGRAMS = ("stretto", "engine_tests", "phrasebook")  # needed
+MORE_PROGRAMS = ("core_tests", "optimizer_bench", "nccl_check")
+ON_GPU = "CudaKernels.*:*OnCuda*"
+ATTENTION = "*SelfAttention*:*CrossAttention*"
+# These know the folder in which they were built.
+WHERE_BUILT = "*Command*.*:CommandLine.*:Inspect.*:Lint.*:LoadExperiment.*:SameExperiment.*:PublishedCases.*"
+
+
+def give_up(what, advice):
+    print(f"error: {what}\n  {advice}", file=sys.stderr)
+    sys.exit(2)
+
+
+def library_path(build):
+    """Folders of libraries that the programs look in first, or "" where the build finds its own."""
+    folders = []
+    torch = os.environ.get("STRETTO_LIBTORCH")
+    if not torch:
+        needs = subprocess.run(["ldd", build / "engine_tests"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True).stdout
+        if re.search(r"lib(torch|c10)\S* => not found", needs):
+            found = subprocess.run([sys.executable, "-c", "import importlib.util as u; print(u.find_spec('torch').submodule_search_locations[0])"],
+                                   stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+            torch = found.stdout.strip()
+    if torch:
+        folders.append(pathlib.Path(torch) / "lib")
+        folders += sorted(pathlib.Path(torch).parent.glob("nvidia/*/lib"))
+    if (build / "lib").is_dir():
+        folders.append(build / "lib")
+    return ":".join(map(str, folders))
+
+
+def make_programs(build, work, device):
+    """Small scripts that start each program with its libraries; `train_on_device` is stretto with run.device."""
+    path = library_path(build)
+    (work / "bin").mkdir()
+    made = {}
+
+    def script(name, line):
+        file = work / "bin" / name
+        libraries = f'export LD_LIBRARY_PATH="{path}${{LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}}"\n' if path else ""
+        file.write_text(f"#!/bin/sh\n{libraries}{line}\n")
+        file.chmod(0o755)
+        made[name] = file
+
+    for name in (*PROGRAMS, *MORE_PROGRAMS):
+        if os.access(build / name, os.X_OK):
+            script(name, f'exec "{build / name}" "$@"')
+    stretto = f'exec "{build / "stretto"}" "$@"'
+    script("train_on_device", f'if [ "$1" = train ]; then {stretto} run.device={device}; fi\n{stretto}')
+    return made
+
+
+def smi(query):
+    """What nvidia-smi says of the first GPU, "" where there is none."""
+    try:
+        line = subprocess.run(["nvidia-smi", "-i", "0", f"--query-gpu={query}", "--format=csv,noheader,nounits"],
+                              stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    except FileNotFoundError:
+        return ""
+    return line.stdout.splitlines()[0] if line.returncode == 0 and line.stdout.strip() else ""
+
+
+class Everything:
+    def __init__(self, session, programs, work, options):
+        self.session, self.programs, self.work, self.options = session, programs, work, options
+        self.trainings = Trainings(session, programs, work, options)
+        self.beside_sanitizer = []
+
+    def tests(self, name, limit, tests, run=None, must_run=True):
+        """A program of tests; on a GPU none may have skipped itself for lack of one."""
+        done = self.session.run(name, limit, [*(run or []), self.programs["engine_tests"], f"--gtest_filter={tests}"], note=False)
+        if not done:
+            return
+        ran = re.search(r"\[==========\] (\d+) tests? from", done.output)
+        passed, skipped = (re.search(rf"\[\s+{word}\s+\] (\d+) test", done.output) for word in ("PASSED", "SKIPPED"))
+        counts = ", ".join(f"{m[1]} {word}" for m, word in ((ran, "ran"), (passed, "passed"), (skipped, "skipped")) if m)
+        problem = ""
+        if not ran or ran[1] == "0":
+            problem = "no test ran"
+        elif must_run and skipped and self.session.has_gpu:
+            problem = "the GPU was not found"
+        elif not done.passed:
+            problem = f"exit {done.status}"
+        if done.passed or problem != f"exit {done.status}":
+            self.session.note(name, (f"FAILED: {problem}; " if problem else "passed: ") + counts, done.seconds, fail=bool(problem))
+
+    # --- the parts -------------------------------------------------------------------------------------
+
+    def kernels(self):
+        self.tests("tests on the GPU", 90, ON_GPU)
+
+    def sanitize(self, tool, limit, tests, name=""):
+        label = f"compute-sanitizer {tool}{name}"
+        if not self.session.dry_run and not shutil.which("compute-sanitizer"):
+            self.session.note(label, "not run: it is not installed", fail=True)
+            return
+        self.tests(label, limit, tests, ["compute-sanitizer", "--tool", tool, "--error-exitcode", "1", "--print-limit", "20"])
+
+    def sanitizer(self):
+        own = f"{ON_GPU}-{ATTENTION}"
+        self.session.together([
+            lambda: self.sanitize("memcheck", 150, own), lambda: self.sanitize("racecheck", 150, own),
+            lambda: self.sanitize("synccheck", 150, own), lambda: self.tests("tests of the engine", 150, f"*-{ON_GPU}", must_run=False)])
+
+    def attention(self):
+        attention = "CudaKernels.SelfAttention*:CudaKernels.CrossAttention*"
+        self.session.together([lambda: self.sanitize("memcheck", 150, attention, ", attention"),
+                               lambda: self.sanitize("racecheck", 150, attention, ", attention")])
+
+    def speed(self):
+        self.trainings.all_speeds()
+
+    def resume(self):
+        self.trainings.resume()
+
+    def more(self):
+        self.trainings.more_speeds()
+
+    def oom(self):
+        self.trainings.out_of_memory()
+
+    def peers(self):
+        self.trainings.peers()
+
+    def needs(self, program, name):
+        if self.session.dry_run or program in self.programs:
+            return True
+        self.session.note(name, f"not run: the build has no {program}", fail=True)
+        return False
+
+    def nccl(self):
+        if self.needs("nccl_check", "NCCL"):
+            self.session.run("NCCL, one process", 60, [self.programs.get("nccl_check", "nccl_check")])
+
+    def optimizer(self):
+        if not self.needs("optimizer_bench", "optimizer steps"):
+            return
+        for elements in (1_000_000,) if self.options.tiny else (8_000_000, 60_000_000, 210_000_000):
+            done = self.session.run(f"optimizer steps, {elements:,} numbers", 45, [
+                self.programs.get("optimizer_bench", "optimizer_bench"), f"--elements={elements}", "--rounds=9", f"--device={self.options.device}"])
+            if not (done and done.passed):
+                continue
+            first, _, *rules = done.output.splitlines()
+            head = ("numbers", "rule", "ms: median (least - most)", "GB/s", "% of the bandwidth")
+            self.session.row("Optimizer steps", head, [f"{elements:,}", first.split(",")[0], "", "", ""])
+            for rule in rules:
+                self.session.row("Optimizer steps", head, [f"{elements:,}", *re.split(r"\s{2,}", rule.strip())])
+
+    def core(self):
+        if self.needs("core_tests", "tests without libtorch"):
+            built_here = f"CMAKE_HOME_DIRECTORY:INTERNAL={ROOT}\n" in self.cache_text()
+            self.session.run("tests without libtorch" + ("" if built_here else " (but those that need the folder of the build)"), 120, [
+                self.programs.get("core_tests", "core_tests"), "--gtest_brief=1", f"--gtest_filter=*{'' if built_here else f'-{WHERE_BUILT}'}"])
+
+    def cache_text(self):
+        cache = self.options.build / "CMakeCache.txt"
+        return cache.read_text() if cache.exists() else ""
+
+    def runs(self):
+        """Tests that drive the program, with run.device set for every training in them."""
+        program = self.programs["train_on_device"]
+        wanted = [("smoke", []), ("resume", ["the_same_command_twice_changes_nothing", "a_signal_saves_and_leaves",
+                                             "saving_in_the_background_changes_nothing_but_the_wait",
+                                             "broken_checkpoints_are_named_and_the_one_before_is_taken"]),
+                  ("resume", ["killed_at_random_moments"])]
+
+        def job(name, tests):
+            label = f"runs.{name}" + (", killed" if "killed_at_random_moments" in tests else "")
+            return lambda: self.session.run(label, 200, [sys.executable, ROOT / f"tests/runs/{name}_test.py", program, *tests])
+
+        if not (ROOT / "build/phrasebook").exists() and not self.session.dry_run:  # where the smoke recipes look
+            subprocess.run([self.programs["phrasebook"], ROOT / "build/phrasebook"], check=True, stdout=subprocess.DEVNULL)
+        self.session.together([job(name, tests) for name, tests in wanted])
+
+
+PARTS = ("kernels", "sanitizer", "speed", "resume", "nccl", "oom", "optimizer", "peers", "runs", "attention", "core", "more")
+
+
+def parse():
+    parser = argparse.ArgumentParser(prog="benchmarks/gpu/run.sh", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--build", type=lambda p: pathlib.Path(p).resolve(), default=ROOT / "build/release", help=argparse.SUPPRESS)
+    parser.add_argument("--out", type=lambda p: pathlib.Path(p).resolve(), required=True, help=argparse.SUPPRESS)
+    parser.add_argument("--seconds", type=float, default=540, help="budget of the whole")
+    parser.add_argument("--only", help=f"some of {', '.join(PARTS)}")
+    parser.add_argument("--device", choices=("cuda", "cpu"), default="cuda")
+    parser.add_argument("--tiny", action="store_true", help="models of one small layer and few updates: tries the script")
+    parser.add_argument("--dry-run", action="store_true")
+    options = parser.parse_args()
+    options.parts = options.only.split(",") if options.only else list(PARTS)
+    for part in options.parts:
+        if part not in PARTS:
+            give_up(f"--only: there is no part {part}", f"parts: {', '.join(PARTS)}")
+    return options
+
+
+def check_programs(options, programs):
+    for name in PROGRAMS:
+        if name not in programs:
+            give_up(f"there is no {options.build / name}", f"cmake --build {options.build} --target {' '.join((*PROGRAMS, *MORE_PROGRAMS))}")
+    version = subprocess.run([programs["engine_tests"], "--gtest_list_tests"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    if version.returncode != 0:
+        give_up("the programs do not start on this machine: " + version.stdout.strip()[-300:],
+                "STRETTO_LIBTORCH=/path/to/torch names another libtorch; benchmarks/gpu/pack.sh takes other libraries along")
+
+
+def main():
+    options = parse()
+    has_gpu = options.device == "cuda"
+    if has_gpu and not options.dry_run and not smi("name"):
+        give_up("nvidia-smi lists no GPU", "run this on a machine with one; --dry-run says what would run")
+    options.gpu_memory = float(smi("memory.total") or 0) if has_gpu and not options.dry_run else 0
+    work = pathlib.Path(tempfile.mkdtemp(prefix="stretto_gpu_"))
+    session = Session(options.out, options.seconds, options.dry_run, has_gpu)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    try:
+        programs = make_programs(options.build, work, options.device)
+        if options.dry_run:
+            for name in (*PROGRAMS, *MORE_PROGRAMS):
+                programs.setdefault(name, name)
+        else:
+            check_programs(options, programs)
+        everything = Everything(session, programs, work, options)
+        session.head = [f"# GPU results, {datetime.date.today()}", "",
+                        (smi("name,driver_version,memory.total") if has_gpu else "no GPU: the script was tried") +
+                        f"; {os.cpu_count()} cores, {platform.platform()}; parts: {', '.join(options.parts)}"]
+        if not options.dry_run:
+            session.note("text", make_text(work, programs["phrasebook"]))
+        for part in options.parts:
+            getattr(everything, part)()
+        if options.dry_run:
+            print(f"\nat most {session.planned:.0f} s if every step took all its time; the budget is {options.seconds:.0f} s")
+    finally:
+        session.end_all()
+        shutil.rmtree(work, ignore_errors=True)
+    if not options.dry_run:
+        print((options.out / "summary.md").read_text())
+    return 1 if session.failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,270 @@
+"""Trainings of base and big on a GPU: speed, losses and memory of each precision, resuming, lack of memory, a peer.
+
+The text is the phrasebook's, which needs no network: sentences of several seeds, joined to lines of one to six, so that lengths are those
+of real text (about 30 tokens). The vocabulary has 32,768 rows, as the published models; the phrasebook uses some thousand of them, and
+the others cost what they cost anybody: products, softmax and update. Losses say whether precisions agree, not how well a model translates.
+"""
+import json
+import pathlib
+import random
+import shutil
+import subprocess
+import sys
+from collections import Counter
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+SEEDS = 4  # phrasebooks of 30,000 pairs
+ROWS = 32_768
+PRECISIONS = ("mixed_bf16", "fp32", "tf32", "mixed_fp16")
+TINY = ["model.d_model=64", "model.encoder.num_layers=1", "model.decoder.num_layers=1", "model.encoder.num_heads=4",
+        "model.decoder.num_heads=4", "model.encoder.ffn_dim=128", "model.decoder.ffn_dim=128", "data.max_tokens=512"]
+
+CONFIG = """include = "{root}/configs/models/transformer_{model}.toml"
+[data]
+train_src = ["train.en"]
+train_tgt = ["train.fr"]
+max_tokens = 8192
+cache_dir = "cache"
+[tokenizer]
+type = "vocab"
+src_vocab = "vocabulary.txt"
+[loss]
+label_smoothing = 0.1
+[optim]
+name = "adam"
+lr = 5e-4
+beta2 = 0.98
+[schedule]
+name = "inverse_sqrt"
+warmup_steps = 20
+[train]
+save_every = 1000000
+noise_scale = false
+[eval]
+every = 1000000
+bleu = false
+[report]
+every = 1
+html = false
+tensorboard = false
+"""
+
+
+def make_text(folder, phrasebook):
+    """train.en, train.fr, vocabulary.txt and a configuration for each model."""
+    generator = random.Random(1)
+    sides = {"en": [], "fr": []}
+    for seed in range(1, SEEDS + 1):
+        subprocess.run([phrasebook, folder / f"book{seed}", str(seed)], check=True, stdout=subprocess.DEVNULL)
+        pairs = list(zip(*((folder / f"book{seed}/train.{side}").read_text().splitlines() for side in ("en", "fr"))))
+        at = 0
+        while at < len(pairs):
+            count = generator.randint(1, 6)
+            for side, lines in zip(("en", "fr"), zip(*pairs[at:at + count])):
+                sides[side].append(" ".join(lines))
+            at += count
+        shutil.rmtree(folder / f"book{seed}")
+    words = Counter()
+    for side, lines in sides.items():
+        (folder / f"train.{side}").write_text("\n".join(lines) + "\n")
+        words.update(word for line in lines for word in line.split())
+    tokens = [word for word, _ in words.most_common(ROWS - 4)]  # four specials come before them
+    tokens += [f"unused{i}" for i in range(ROWS - 4 - len(tokens))]
+    (folder / "vocabulary.txt").write_text("\n".join(tokens) + "\n")
+    for model in ("base", "big"):
+        (folder / f"{model}.toml").write_text(CONFIG.format(root=ROOT, model=model))
+    return (f"{len(sides['en']):,} lines, {sum(len(line.split()) + 1 for line in sides['fr']):,} target tokens, "
+            f"{len(words):,} words in {ROWS:,} rows")
+
+
+class Trainings:
+    def __init__(self, session, programs, work, options):
+        self.session, self.programs, self.work, self.options = session, programs, work, options
+        self.number = 0
+        self.fp32_losses = {}
+        self.losses = session.out / "losses.csv"
+        if not session.dry_run:
+            self.losses.write_text("run,update,loss,nll,target_tokens,seconds,loss_scale,skipped\n")
+
+    def command(self, run, model, updates, *overrides):
+        small = TINY if self.options.tiny else []
+        if self.options.tiny or updates in range(21):  # a warm-up must be shorter than its run
+            small = [*small, "schedule.warmup_steps=1"]
+        return [self.programs["stretto"], "train", self.work / f"{model}.toml", "--run", run, "--quiet",
+                f"run.device={self.options.device}", f"train.max_steps={updates}", *small, *overrides]
+
+    def new_run(self):
+        self.number += 1
+        return self.work / f"run{self.number}"
+
+    @staticmethod
+    def events(run, kind="train"):
+        try:
+            lines = (run / "metrics.jsonl").read_text().splitlines(keepends=True)
+        except FileNotFoundError:
+            return []
+        return [e for e in (json.loads(line) for line in lines if line.endswith("\n")) if e["event"] == kind]
+
+    def keep_losses(self, name, events):
+        with open(self.losses, "a", encoding="utf-8") as file:
+            for e in events:
+                file.write(f"{name},{e['step']},{e.get('loss', '')},{e.get('nll', '')},{e.get('target_tokens', '')},{e['seconds']:.4f},"
+                           f"{e.get('loss_scale', '')},{int(e.get('skipped', False))}\n")
+
+    # --- speed, losses, memory ---------------------------------------------------------------------
+
+    HEAD = ("model", "precision", "updates", "target tokens/s", "ms an update", "GPU memory MiB", "GPU busy %", "first loss", "last loss",
+            "from fp32, largest in the last third")
+
+    def speed(self, model, precision, updates, limit, *overrides, name=None):
+        name = name or f"{model} {precision}"
+        run = self.new_run()
+        done = self.session.run(f"train {name}", limit, self.command(run, model, updates, f"train.precision={precision}", *overrides),
+                                watch=True)
+        if not done:
+            return
+        events = self.events(run)
+        self.keep_losses(name, events)
+        warm = len(events) // 3  # the first third warms up
+        if len(events) - warm >= 2:
+            seconds = events[-1]["seconds"] - events[warm]["seconds"]
+            tokens = sum(e["target_tokens"] for e in events[warm + 1:])
+            losses = [e.get("loss") for e in events]
+            apart = self.apart(name, model, precision, losses, bool(overrides))
+            self.session.row("Speed, losses and memory", self.HEAD, [
+                name.replace(f" {precision}", ""), precision, len(events), f"{tokens / seconds:,.0f}",
+                f"{1e3 * seconds / (len(events) - 1 - warm):.1f}", "" if done.peak is None else f"{done.peak:,.0f}",
+                "" if done.load is None else f"{done.load:.0f}", f"{losses[0]:.4f}", f"{losses[-1]:.4f}", apart])
+        self.checkpoint_row(name, run)
+        shutil.rmtree(run, ignore_errors=True)
+
+    def apart(self, name, model, precision, losses, other):
+        """How far losses are from those of fp32; the curve of fp32 may come later, then its row has no figure."""
+        if other:
+            return ""
+        if precision == "fp32":
+            self.fp32_losses[model] = losses
+        want = self.fp32_losses.get(model)
+        if not want or precision == "fp32":
+            return ""
+        last = range(2 * min(len(want), len(losses)) // 3, min(len(want), len(losses)))
+        return f"{max((abs(losses[i] - want[i]) / want[i] for i in last), default=0):.3%}"
+
+    def checkpoint_row(self, name, run):
+        try:
+            lines = [line for line in (run / "log.txt").read_text().splitlines() if "training waited" in line]
+        except FileNotFoundError:
+            return
+        if lines:
+            self.session.row("Checkpoints from the GPU's memory", ("run", "log"), [name, lines[-1].split("  ", 1)[-1].strip()])
+
+    def all_speeds(self):
+        base, big = (6, 4) if self.options.tiny else (120, 60)
+        for precision in ("fp32", "mixed_bf16", "tf32", "mixed_fp16"):
+            self.speed("base", precision, base, 60)
+        for precision in ("fp32", "mixed_bf16", "tf32", "mixed_fp16"):
+            self.speed("big", precision, big, 75)
+
+    def more_speeds(self):
+        updates = 4 if self.options.tiny else 40
+        if not self.options.tiny:
+            self.speed("base", "mixed_bf16", updates, 40, "data.max_tokens=32768", name="base, 32,768 tokens mixed_bf16")
+        self.speed("base", "mixed_bf16", updates, 40, "model.attention_dropout=0.1", name="base, dropout of attention mixed_bf16")
+
+    # --- resuming ------------------------------------------------------------------------------------
+
+    def resume(self):
+        for precision in ("fp32", "mixed_bf16"):
+            self.resume_in(precision)
+
+    def resume_in(self, precision):
+        """12 updates at once, the same again, and stopped after 6: weights and losses to the bit."""
+        half, whole = (2, 4) if self.options.tiny else (6, 12)
+        runs = [self.new_run() for _ in range(3)]
+        plan = [("at once", runs[0], whole), ("again", runs[1], whole), ("the first half", runs[2], half), ("the second half", runs[2], whole)]
+        for what, run, updates in plan:
+            done = self.session.run(f"resume in {precision}, {what}", 40,
+                                    self.command(run, "base", updates, f"train.precision={precision}"), note=False)
+            if not self.session.dry_run and not (done and done.passed):
+                return
+        if self.session.dry_run:
+            return
+        repeats, resumed = (self.difference(runs[0], other) for other in runs[1:])
+        self.session.row("Bits", ("precision", "the same command again", "stopped and resumed"), [precision, repeats, resumed])
+        lost = resumed != "equal" and repeats == "equal"  # else the arithmetic itself does not repeat
+        self.session.note(f"resume in {precision}", f"FAILED: resumed {resumed}" if lost else f"again: {repeats}; resumed: {resumed}", fail=lost)
+        for run in runs:
+            shutil.rmtree(run, ignore_errors=True)
+
+    def difference(self, one, other):
+        a, b = self.events(one), self.events(other)
+        if [e["batch_hash"] for e in a] != [e["batch_hash"] for e in b]:
+            return "sees other batches"
+        if self.events(one, "end")[-1]["weights_hash"] == self.events(other, "end")[-1]["weights_hash"]:
+            return "equal"
+        first = next((x["step"] for x, y in zip(a, b) if x["loss"] != y["loss"]), None)
+        if first is None:
+            return "other weights, equal losses"
+        return f"differs from update {first} on, in the loss by {max(abs(x['loss'] - y['loss']) / x['loss'] for x, y in zip(a, b)):.1e}"
+
+    # --- lack of memory --------------------------------------------------------------------------------
+
+    def out_of_memory(self):
+        """The allocator is held to a share of what the run took: micro-batches must be split, and losses stay."""
+        updates, name = 4, "out of GPU memory"
+        free, short = self.new_run(), self.new_run()
+        done = self.session.run(f"{name}: with enough", 40, self.command(free, "base", updates, "train.precision=fp32"), watch=True, note=False)
+        if self.session.dry_run:
+            self.session.run(f"{name}: with less", 60, self.command(short, "base", updates, "train.precision=fp32"),
+                             env={"PYTORCH_ALLOC_CONF": "per_process_memory_fraction:X"})
+            return
+        if not (done and done.passed):
+            return
+        total = self.options.gpu_memory
+        if not done.peak or not total:
+            self.session.note(name, "not run: the GPU's memory is not known")
+            return
+        enough = done.peak
+        fraction = f"per_process_memory_fraction:{0.6 * enough / total:.5f}"
+        done = self.session.run(f"{name}: with less", 60, self.command(short, "base", updates, "train.precision=fp32"),
+                                env={"PYTORCH_ALLOC_CONF": fraction, "PYTORCH_CUDA_ALLOC_CONF": fraction}, watch=True, note=False)
+        if not (done and done.passed):
+            return
+        if done.peak > 0.9 * enough:
+            self.session.note(name, f"not run: the allocator did not keep to {fraction}")
+            return
+        a, b = self.events(free), self.events(short)
+        apart = max(abs(x["loss"] - y["loss"]) / x["loss"] for x, y in zip(a, b))
+        split = sum("split" in e.get("note", "") for e in b)
+        verdict = f"{split} of {updates} updates done again with split micro-batches, losses within {apart:.1e}"
+        bad = split == 0 or apart > 1e-4
+        self.session.note(name, ("FAILED: " if bad else "passed: ") + verdict, done.seconds, fail=bad)
+        for run in (free, short):
+            shutil.rmtree(run, ignore_errors=True)
+
+    # --- a peer ------------------------------------------------------------------------------------------
+
+    def peers(self):
+        """torch.nn.Transformer on the same text, in turn with Stretto, if this machine's Python has torch."""
+        has_torch = subprocess.run([sys.executable, "-c", "import torch"], stderr=subprocess.DEVNULL).returncode == 0
+        if not has_torch and not self.session.dry_run:
+            self.session.note("beside torch", "not run: this Python has no torch")
+            return
+        updates, warm = (4, 2) if self.options.tiny else (25, 10)
+        # Three rows of two rounds each, the most telling first.
+        for model, precision in (("base", "mixed_bf16"), ("big", "mixed_bf16"), ("base", "fp32")):
+            ours = " ".join(map(str, self.command("{RUN}", model, "{U}", f"train.precision={precision}")))
+            follow = f"{sys.executable} {ROOT}/benchmarks/follow_metrics.py {{RUN}} -- {ours}"
+            small = " --tiny" if self.options.tiny else ""
+            torch = (f"{sys.executable} {ROOT}/benchmarks/gpu/torch_peer.py --text {self.work} --model {model} --precision {precision} "
+                     f"--device {self.options.device} --updates {{U}}{small}")
+            done = self.session.run(f"beside torch: {model} {precision}", 90, [
+                sys.executable, ROOT / "benchmarks/beside_peers.py", "--rounds", "2", "--warm", warm, "--updates", updates,
+                "--tool", f"stretto={follow}", "--tool", f"torch={torch}"])
+            if not (done and done.passed):
+                continue
+            for line in done.output.splitlines():
+                cells = [cell.strip() for cell in line.strip("|").split("|")]
+                if cells[0] in ("stretto", "torch"):
+                    self.session.row("Beside torch.nn.Transformer", ("model", "precision", "trainer", "target tokens/s: median (min – max)",
+                                                                      "ratio", "tokens an update"), [model, precision, *cells[:4]])
