@@ -157,9 +157,9 @@ std::string spread(const std::vector<double>& values, double unit, int decimals)
          fixed(*most / unit, decimals) + ")";
 }
 
-std::string json_list(const std::vector<double>& values) {
+std::string json_list(const std::vector<double>& values, int decimals) {
   std::string text;
-  for (const double value : values) text += (text.empty() ? "[" : ", ") + fixed(value, 9);
+  for (const double value : values) text += (text.empty() ? "[" : ", ") + fixed(value, decimals);
   return text + "]";
 }
 
@@ -182,8 +182,8 @@ void print_json(const Settings& settings, const Result& r) {
       "{\"rule\": \"%s\", \"elements\": %lld, \"threads\": %lld, \"bytes\": %lld, "
       "\"seconds\": %s, \"bandwidth\": %s}\n",
       r.cost.name, static_cast<long long>(r.elements), static_cast<long long>(settings.threads),
-      static_cast<long long>(r.bytes()), json_list(r.seconds).c_str(),
-      json_list(r.bandwidth).c_str());
+      static_cast<long long>(r.bytes()), json_list(r.seconds, 9).c_str(),
+      json_list(r.bandwidth, 0).c_str());
 }
 
 void run(const Settings& settings) {
@@ -244,6 +244,13 @@ int main(int argc, char** argv) {
         "error: cannot use %s\n  optimizer_bench [--elements=N] [--threads=T] [--rounds=R] "
         "[--names=adam,sgd] [--device=cuda] [--json]\n",
         argv[i]);
+    return 2;
+  }
+  if (settings.cuda && !torch::cuda::is_available()) {
+    std::fprintf(
+        stderr,
+        "error: --device=cuda, but this process sees no GPU\n  build with the CUDA preset, "
+        "on a machine with one\n");
     return 2;
   }
   stretto::optim::run(settings);

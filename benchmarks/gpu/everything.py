@@ -10,6 +10,7 @@ Parts, in the order in which they run (--only takes some of them; time is spent 
   nccl        every collective of the NCCL backend, with one process
   oom         a run whose allocator gets too little memory
   optimizer   bytes a second of every optimizer's step and of the gradient's norm beside the GPU's bandwidth
+  operators   the own kernels, forward and backward, beside the bandwidth and libtorch's operators
   peers       torch.nn.Transformer on the same text, in turn with Stretto
   runs        training as users meet it, on the GPU: the smoke recipes against their stored curves, resuming after signals and kills
   attention   tests of attention under memcheck (slow: libtorch's kernels are in it)
@@ -30,13 +31,14 @@ import shutil
 import signal
 import subprocess
 import sys
+import tarfile
 import tempfile
 
 from session import Session
 from trainings import ROOT, Trainings, make_text
 
 PROGRAMS = ("stretto", "engine_tests", "phrasebook")  # needed
-MORE_PROGRAMS = ("core_tests", "optimizer_bench", "nccl_check")
+MORE_PROGRAMS = ("core_tests", "optimizer_bench", "operators_bench", "nccl_check")
 ON_GPU = "CudaKernels.*:*OnCuda*"
 ATTENTION = "*SelfAttention*:*CrossAttention*"
 # These know the folder in which they were built.
@@ -183,6 +185,18 @@ class Everything:
             for rule in rules:
                 self.session.row("Optimizer steps", head, [f"{elements:,}", *re.split(r"\s{2,}", rule.strip())])
 
+    def operators(self):
+        if not self.needs("operators_bench", "operators"):
+            return
+        done = self.session.run("operators", 60, [self.programs.get("operators_bench", "operators_bench"), f"--device={self.options.device}",
+                                                  *(["--tokens=256", "--rounds=1"] if self.options.tiny else [])])
+        lines = done.output.splitlines() if done else []
+        for line in lines[2:]:  # as far as it came
+            cells = re.split(r"\s{2,}", line.strip())
+            if len(cells) == 8:
+                self.session.row(f"Operators: {lines[0]}", ("operator", "type", "phase", "ms", "GB/s", "% of the bandwidth", "libtorch ms",
+                                                            "libtorch / own"), cells)
+
     def core(self):
         if self.needs("core_tests", "tests without libtorch"):
             built_here = f"CMAKE_HOME_DIRECTORY:INTERNAL={ROOT}\n" in self.cache_text()
@@ -210,7 +224,7 @@ class Everything:
         self.session.together([job(name, tests) for name, tests in wanted])
 
 
-PARTS = ("kernels", "sanitizer", "speed", "resume", "nccl", "oom", "optimizer", "peers", "runs", "attention", "core", "more")
+PARTS = ("kernels", "sanitizer", "speed", "resume", "nccl", "oom", "optimizer", "operators", "peers", "runs", "attention", "core", "more")
 
 
 def parse():
@@ -250,6 +264,10 @@ def main():
     session = Session(options.out, options.seconds, options.dry_run, has_gpu)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     try:
+        if options.build.is_file():  # what pack.sh made
+            with tarfile.open(options.build) as archive:
+                archive.extractall(work / "build", filter="data")
+            options.build = work / "build"
         programs = make_programs(options.build, work, options.device)
         if options.dry_run:
             for name in (*PROGRAMS, *MORE_PROGRAMS):

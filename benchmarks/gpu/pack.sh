@@ -2,16 +2,18 @@
 # A build that runs on another machine, for benchmarks/gpu/run.sh there: the programs, and of the libraries
 # they need those that are neither libtorch's nor the C and C++ runtime's.
 #
-#   benchmarks/gpu/pack.sh build/cuda packed      # then carry `packed` and this checkout
+#   benchmarks/gpu/pack.sh build/cuda packed.tar.gz      # then take along packed.tar.gz and this checkout
+#   OUT=results benchmarks/gpu/run.sh packed.tar.gz      # there
 set -euo pipefail
-[[ $# -eq 2 && -d $1 ]] || {
-  echo "usage: benchmarks/gpu/pack.sh BUILD FOLDER" >&2
+[[ $# -eq 2 && -d $1 && $2 == *.tar.gz ]] || {
+  echo "usage: benchmarks/gpu/pack.sh BUILD FILE.tar.gz" >&2
   exit 2
 }
-build=$1 folder=$2
-mkdir -p "$folder/lib"
-programs=(stretto engine_tests core_tests phrasebook optimizer_bench nccl_check)
-for program in "${programs[@]}"; do
+build=$1 archive=$2
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+mkdir "$folder/lib"
+for program in stretto engine_tests core_tests phrasebook optimizer_bench operators_bench nccl_check; do
   if [[ -x $build/$program ]]; then
     cp "$build/$program" "$folder/"
   else
@@ -19,15 +21,18 @@ for program in "${programs[@]}"; do
   fi
 done
 cp "$build"/libstretto_*.so "$folder/"
-strip --strip-debug "$folder"/*.so "$folder"/lib/*.so* 2>/dev/null || true
 for file in "$folder"/*; do
   [[ -f $file ]] || continue
-  ldd "$file" 2>/dev/null | awk '$2 == "=>" && $3 ~ /^\// {print $3}'
+  ldd "$file" | awk '$2 == "=>" && $3 ~ /^\// {print $3}'
 done | sort -u | while read -r library; do
   case ${library##*/} in
-    libstretto_* | libtorch* | libc10* | libcu* | libnv* | libnccl* | libgomp* | libcaffe2*) ;;
+    libstretto_* | libtorch* | libc10* | libcu* | libnv* | libnccl* | libgomp* | libcaffe2* | libshm*) ;;
     libc.so* | libm.so* | libdl.so* | librt.so* | libpthread.so* | libstdc++* | libgcc_s* | ld-linux*) ;;
     *) cp -L "$library" "$folder/lib/" ;;
   esac
 done
-du -sh "$folder"
+for file in "$folder"/*; do
+  [[ ! -f $file ]] || strip --strip-debug "$file"
+done
+tar -C "$folder" -czf "$archive" .
+du -h "$archive"

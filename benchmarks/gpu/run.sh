@@ -3,13 +3,13 @@
 # checks of the kernels, speed, losses and memory of each precision, resuming, NCCL, peers.
 #
 #   cmake --preset cuda -DSTRETTO_BENCHMARKS=ON
-#   cmake --build build/cuda --target stretto engine_tests core_tests phrasebook optimizer_bench nccl_check
+#   cmake --build build/cuda --target stretto engine_tests core_tests phrasebook optimizer_bench operators_bench nccl_check
 #   OUT=results benchmarks/gpu/run.sh build/cuda
 #
 # run.sh [BUILD] [--seconds N] [--only PART,PART…] [--dry-run] [--tiny] [--device cpu]; --help says more.
-# A build made on another machine: benchmarks/gpu/pack.sh BUILD FOLDER takes along what it needs, and FOLDER
-# is the BUILD here. libtorch is looked for where the build had it, in STRETTO_LIBTORCH=/path/to/torch, and
-# in this machine's python3. Nothing is downloaded.
+# BUILD may be the archive that benchmarks/gpu/pack.sh makes of a build on another machine. libtorch is
+# looked for where the build had it, in STRETTO_LIBTORCH=/path/to/torch, and in this machine's python3.
+# Relative paths start at the checkout. Nothing is downloaded.
 # Leaves with 0 if every step passed, 1 if one failed or had no time, 2 if it cannot start.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
