@@ -44,8 +44,8 @@ struct ForensicsOptions {
               "spike; 0 = off",
               at_least(0)),
         field(&O::spike_policy, "spike_policy",
-              "report: a spike is a line in the log; skip: an update with a spike of the gradient "
-              "norm is left out as well",
+              "report: a spike is a line in the log; skip: an update with a spike of the loss or "
+              "of the gradient norm is left out as well",
               one_of({"report", "skip"})),
     };
   }

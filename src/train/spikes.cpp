@@ -88,7 +88,7 @@ SpikeVerdict SpikeDetector::look(int64_t step, double loss, double grad_norm) {
                        .grad_norm_zscore = grad_norm_.zscore(grad_norm)};
   verdict.loss = loss_.add(loss, threshold_);
   verdict.grad_norm = grad_norm_.add(grad_norm, threshold_);
-  verdict.skip = skip_ && verdict.grad_norm;
+  verdict.skip = skip_ && (verdict.loss || verdict.grad_norm);
   if (!verdict.loss && !verdict.grad_norm) return verdict;
   verdict.text = "step " + with_thousands(step) + ": ";
   if (verdict.loss) verdict.text += sentence("loss", loss, verdict.loss_zscore, loss_mean);

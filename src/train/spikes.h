@@ -53,7 +53,9 @@ struct SpikeVerdict {
 };
 
 /// Watches loss (per token) and gradient norm (before clipping) of a run for spikes:
-/// `train.forensics.spike_zscore` and `spike_policy`. All ranks feed it the same values.
+/// `train.forensics.spike_zscore` and `spike_policy`. All ranks feed it the same values. Either
+/// spike is enough to leave the update out: both numbers are known before the step. At most ten
+/// updates in a row are left out for one series, since those are its new level.
 class SpikeDetector {
  public:
   explicit SpikeDetector(const ForensicsOptions& options);

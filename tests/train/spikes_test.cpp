@@ -1,10 +1,15 @@
 #include "train/spikes.h"
 
 #include <gtest/gtest.h>
+#include <torch/torch.h>
+#include <unistd.h>
 
 #include <cmath>
+#include <filesystem>
 #include <limits>
 #include <vector>
+
+#include "train/trainer.h"
 
 namespace stretto::train {
 namespace {
@@ -97,24 +102,54 @@ TEST(SpikeSeries, ASeriesThatHardlyMovesHasAFloorOfOnePercent) {
   EXPECT_EQ(zeros.zscore(1), 0);  // no scale to measure with
 }
 
-TEST(SpikeDetector, OnlyAGradientSpikeIsSkippedAndOnlyWhenAsked) {
+struct UpdateRow {
+  int step;
+  double loss, grad_norm;
+  bool loss_spike, norm_spike;
+};
+
+TEST(SpikeDetector, EitherSpikeLeavesTheUpdateOutAndOnlyWhenAsked) {
+  const std::vector<UpdateRow> rows{
+      {31, 30, 10, true, false},    // the loss alone
+      {32, 10, 30, false, true},    // the gradient norm alone
+      {33, 11, 9, false, false},    // neither
+      {1034, 30, 40, true, true},   // both
+      {1035, 17, 10, true, false},  // just above the threshold
+      {1036, 2, 1, false, false},   // falls are none
+  };
   for (const char* policy : {"report", "skip"}) {
     SpikeDetector detector(with(6, policy));
     for (int step = 1; step <= 30; ++step) {
       EXPECT_EQ(detector.look(step, calm(step), calm(step)).text, "");
     }
-    const auto loss = detector.look(31, 30, 10);
-    EXPECT_TRUE(loss.loss);
-    EXPECT_FALSE(loss.grad_norm);
-    EXPECT_FALSE(loss.skip);
-    EXPECT_NEAR(loss.loss_zscore, 20, 1e-9);
-    EXPECT_EQ(loss.text, "step 31: loss 30.0000 stands 20.0 deviations above its mean 10.0000");
-    const auto both = detector.look(1032, 30, 40);
-    EXPECT_TRUE(both.loss && both.grad_norm);
-    EXPECT_EQ(both.skip, std::string(policy) == "skip");
-    EXPECT_EQ(both.text.substr(0, 11), "step 1,032:");
-    EXPECT_NE(both.text.find(", gradient norm 40.0000 stands"), std::string::npos) << both.text;
-    EXPECT_EQ(both.text.ends_with("left out"), both.skip) << both.text;
+    for (const auto& row : rows) {
+      SCOPED_TRACE(std::string(policy) + " " + std::to_string(row.step));
+      const auto verdict = detector.look(row.step, row.loss, row.grad_norm);
+      EXPECT_EQ(verdict.loss, row.loss_spike);
+      EXPECT_EQ(verdict.grad_norm, row.norm_spike);
+      EXPECT_EQ(verdict.skip, std::string(policy) == "skip" && (row.loss_spike || row.norm_spike));
+      EXPECT_EQ(verdict.text.empty(), !row.loss_spike && !row.norm_spike);
+      EXPECT_EQ(verdict.text.ends_with("; the update is left out"), verdict.skip) << verdict.text;
+    }
+  }
+}
+
+TEST(SpikeDetector, TheLineNamesWhatSpiked) {
+  SpikeDetector detector(with(6, "report"));
+  for (int step = 1; step <= 30; ++step) detector.look(step, calm(step), calm(step));
+  const auto loss = detector.look(31, 30, 10);
+  EXPECT_NEAR(loss.loss_zscore, 20, 1e-9);
+  EXPECT_EQ(loss.text, "step 31: loss 30.0000 stands 20.0 deviations above its mean 10.0000");
+  const auto both = detector.look(1032, 30, 40);
+  EXPECT_EQ(both.text.substr(0, 11), "step 1,032:");
+  EXPECT_NE(both.text.find(", gradient norm 40.0000 stands"), std::string::npos) << both.text;
+}
+
+TEST(SpikeDetector, ALossThatMovedForGoodCostsTenUpdates) {
+  SpikeDetector detector(with(6, "skip"));
+  for (int step = 1; step <= 30; ++step) detector.look(step, calm(step), calm(step));
+  for (int step = 31; step <= 60; ++step) {
+    EXPECT_EQ(detector.look(step, 50 + calm(step), calm(step)).skip, step <= 40) << step;
   }
 }
 
@@ -135,22 +170,87 @@ TEST(SpikeDetector, AnUpdateThatIsNotFiniteLeavesNoTrace) {
 }
 
 TEST(SpikeDetector, ARestoredOneDecidesAsTheOneThatWentOn) {
-  const auto value = [](int step) { return step >= 60 && step < 75 ? 40.0 : calm(step); };
+  const auto loss = [](int step) { return step >= 60 && step < 75 ? 40.0 : calm(step); };
+  const auto norm = [](int step) { return step >= 58 && step < 66 ? 40.0 : calm(step); };
   SpikeDetector whole(with(6, "skip"));
   for (int cut : {5, 25, 64, 72}) {
     SpikeDetector first(with(6, "skip")), second(with(6, "skip")), reference(with(6, "skip"));
     for (int step = 1; step <= cut; ++step) {
-      first.look(step, value(step), value(step));
-      reference.look(step, value(step), value(step));
+      first.look(step, loss(step), norm(step));
+      reference.look(step, loss(step), norm(step));
     }
     second.restore(first.state());
     for (int step = cut + 1; step <= 110; ++step) {
-      const auto want = reference.look(step, value(step), value(step));
-      const auto got = second.look(step, value(step), value(step));
+      const auto want = reference.look(step, loss(step), norm(step));
+      const auto got = second.look(step, loss(step), norm(step));
+      EXPECT_EQ(got.loss_zscore, want.loss_zscore) << cut << " " << step;
       EXPECT_EQ(got.grad_norm_zscore, want.grad_norm_zscore) << cut << " " << step;
       EXPECT_EQ(got.skip, want.skip) << cut << " " << step;
     }
   }
+}
+
+/// One sentence a batch, and one weight; an offset of the loss leaves the gradient as it is.
+class OffsetTask : public Task {
+ public:
+  torch::nn::Module& model() override { return *net_; }
+  const data::BatchSource& train_batches() override { return source_; }
+  MicroLoss loss(const data::Batch&, const StepContext& context) override {
+    const auto distance = net_->weight - 3;
+    const double offset = context.update == spike_at ? 1e4 : 5;
+    return {.loss_sum = distance.square().sum() + offset, .target_tokens = 1};
+  }
+  bool can_validate() const override { return false; }
+  ValidationResult validate(bool) override { return {}; }
+  std::map<std::string, std::string> assets() const override { return {}; }
+
+  int64_t spike_at = -1;
+
+ private:
+  class Source : public data::BatchSource {
+   public:
+    int64_t num_batches() const override { return 4; }
+    data::Batch load(int64_t, int64_t index) const override {
+      data::Batch batch{.sample_ids = {index}, .src = {}, .tgt = {}};
+      for (auto* side : {&batch.src, &batch.tgt}) {
+        side->ids = {3};
+        side->offsets = {0, 1};
+      }
+      return batch;
+    }
+  };
+  struct Net : torch::nn::Module {
+    torch::Tensor weight = register_parameter("weight", torch::ones({1}));
+  };
+  std::shared_ptr<Net> net_ = std::make_shared<Net>();
+  Source source_;
+};
+
+// Weights after `steps` updates, the 31st of which has a spike of the loss alone.
+double weight_after(int64_t steps, const char* policy) {
+  const auto run = std::filesystem::temp_directory_path() /
+                   ("stretto_spikes_" + std::to_string(::getpid()) + policy);
+  std::filesystem::create_directories(run);
+  OffsetTask task;
+  task.spike_at = 30;
+  TrainerSetup setup;
+  setup.train.max_steps = steps;
+  setup.train.forensics = with(6, policy);
+  setup.optim.lr = 1e-3;
+  setup.schedule = {.name = "constant", .warmup_steps = 0};
+  setup.report = {.every = 1, .tensorboard = false, .html = false};
+  setup.run_directory = run;
+  setup.identity = {.run_id = "test", .config_hash = "hash"};
+  EXPECT_EQ(Trainer(task, setup).run(), ExitCode::kOk);
+  std::filesystem::remove_all(run);
+  return task.model().parameters()[0].item<double>();
+}
+
+TEST(SpikesInTraining, ASpikeOfTheLossAloneLeavesTheWeightsOnRequest) {
+  const double before = weight_after(30, "skip");
+  EXPECT_EQ(weight_after(31, "skip"), before);
+  EXPECT_NE(weight_after(32, "skip"), before);
+  EXPECT_NE(weight_after(31, "report"), before);
 }
 
 }  // namespace
