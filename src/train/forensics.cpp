@@ -3,8 +3,12 @@
 #include <torch/autograd.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cmath>
+#include <map>
+#include <span>
 
+#include "base/text.h"
 #include "nn/batch_norm.h"
 #include "nn/watch.h"
 
@@ -128,6 +132,7 @@ class Examiner {
     dog_ = Watchdog();
     const nn::WatchScope scope(task_.model(), [&](const nn::Watched& seen) {
       const auto kind = seen.backward ? TensorKind::kOutputGradient : TensorKind::kOutput;
+      if (!seen.backward) forward_.emplace(layer_of(seen.module + "."), forward_.size());
       dog_.see(kind, seen.module, seen.values);
     });
     const kernels::ComputeScope arithmetic(report_.compute);
@@ -191,22 +196,74 @@ class Examiner {
       const torch::Tensor sizes = torch::nan_to_num(values.abs(), 0.0, 0.0, 0.0);
       list.push_back({slot.name, sizes.max().item<double>(), count_nonfinite(values)});
     }
-    std::stable_sort(list.begin(), list.end(), [](const auto& a, const auto& b) {
-      if ((a.num_nonfinite > 0) != (b.num_nonfinite > 0)) return a.num_nonfinite > 0;
-      return a.max_abs > b.max_abs;
-    });
+    report_.layers = by_layer(list);
+    std::stable_sort(list.begin(), list.end(), larger_peak);
     if (list.size() > kGradientsShown) list.resize(kGradientsShown);
+  }
+
+  // A tied parameter is its first owner's, as in the arena.
+  std::vector<GradientPeak> by_layer(const std::vector<GradientPeak>& parameters) {
+    std::map<std::string, const GradientPeak*> peaks;
+    for (const auto& peak : parameters) peaks.emplace(peak.name, &peak);
+    std::vector<GradientPeak> layers;
+    std::map<std::string, size_t> places;
+    for (const auto& item : task_.model().named_parameters()) {
+      const auto found = peaks.find(item.key());
+      if (found == peaks.end()) continue;
+      const std::string layer = layer_of(item.key());
+      const auto [place, is_new] = places.emplace(layer, layers.size());
+      if (is_new) layers.push_back({.name = layer});
+      GradientPeak& sum = layers[place->second];
+      sum.max_abs = std::max(sum.max_abs, found->second->max_abs);
+      sum.num_nonfinite += found->second->num_nonfinite;
+    }
+    return in_forward_order(std::move(layers));
+  }
+
+  // Modules are registered in another order than they compute in. What told nothing in forward
+  // stays behind the layer that was registered before it.
+  std::vector<GradientPeak> in_forward_order(std::vector<GradientPeak> layers) const {
+    std::map<std::string, size_t> places;
+    size_t place = 0;
+    for (const auto& layer : layers) {
+      if (const auto told = forward_.find(layer.name); told != forward_.end()) place = told->second;
+      places.emplace(layer.name, place);
+    }
+    std::stable_sort(layers.begin(), layers.end(), [&](const auto& a, const auto& b) {
+      return places.at(a.name) < places.at(b.name);
+    });
+    return layers;
   }
 
   Task& task_;
   optim::Arena& arena_;
   NonfiniteReport& report_;
   KeptBuffers kept_;
+  std::map<std::string, size_t> forward_;  // layers by their first output
   Watchdog dog_;
   ParameterHooks hooks_;
 };
 
 }  // namespace
+
+bool larger_peak(const GradientPeak& a, const GradientPeak& b) {
+  if ((a.num_nonfinite > 0) != (b.num_nonfinite > 0)) return a.num_nonfinite > 0;
+  return a.max_abs > b.max_abs;
+}
+
+std::string layer_of(const std::string& parameter) {
+  const std::vector<std::string> parts = split(parameter, '.');
+  const auto is_index = [](const std::string& part) {
+    return !part.empty() && std::all_of(part.begin(), part.end(), [](unsigned char character) {
+      return std::isdigit(character) != 0;
+    });
+  };
+  auto end = parts.end() - 1;  // without the parameter's own name
+  const auto index = std::find_if(parts.begin(), end, is_index);
+  if (index != end) end = index + 1;
+  return end == parts.begin() ? "model"
+                              : join(std::span<const std::string>(parts.begin(), end), ".");
+}
 
 NonfiniteReport examine(Task& task, optim::Arena& arena,
                         const std::vector<data::Batch>& micro_batches, const StepContext& context,

@@ -38,14 +38,18 @@ struct NonfiniteWeight {
   bool operator==(const NonfiniteWeight&) const = default;
 };
 
-/// The gradient of one parameter as backward left it: times the loss scale, not divided by tokens.
+/// The gradient of one parameter, or of all parameters of one layer, as backward left it: times the
+/// loss scale, not divided by tokens.
 struct GradientPeak {
-  std::string name;
+  std::string name;           ///< of the parameter, or path of the layer
   double max_abs = 0;         ///< over its finite elements
   int64_t num_nonfinite = 0;  ///< other elements
 
   bool operator==(const GradientPeak&) const = default;
 };
+
+/// Those with elements that are not finite come first.
+bool larger_peak(const GradientPeak& a, const GradientPeak& b);
 
 struct MicroBatchFinding {
   std::vector<int64_t> sample_ids;
@@ -62,7 +66,8 @@ struct NonfiniteReport {
 
   FirstNonfinite first;                  ///< kNone: this time all was finite
   std::vector<NonfiniteWeight> weights;  ///< that were not finite before the update began
-  std::vector<GradientPeak> gradients;   ///< largest 10, non-finite ones first
+  std::vector<GradientPeak> gradients;   ///< largest 10 by parameter, non-finite ones first
+  std::vector<GradientPeak> layers;      ///< one for each layer_of(), in the order of forward
   std::vector<MicroBatchFinding> micro_batches;
   int64_t micro_batch = -1;  ///< the first that is not finite alone; -1 = none
   /// Of that micro-batch: those that are not finite as a batch of one sentence. Empty when none is,
@@ -72,6 +77,11 @@ struct NonfiniteReport {
 
   bool found() const { return first.kind != TensorKind::kNone; }
 };
+
+/// The layer that a parameter belongs to: the module that owns it, but the whole member of a stack.
+/// "encoder.layers.3" of "encoder.layers.3.ffn.up.weight", "decoder.final_norm" of
+/// "decoder.final_norm.bias", "model" of a parameter of the model itself.
+std::string layer_of(const std::string& parameter);
 
 /// Runs forward and backward of an update's micro-batches again and looks at every tensor.
 ///

@@ -80,6 +80,25 @@ Json micro_batches_json(const NonfiniteReport& report, const UpdateRecord& recor
   return list;
 }
 
+Json peaks_json(const std::vector<GradientPeak>& peaks) {
+  Json list = Json::array();
+  for (const auto& peak : peaks) {
+    list.push_back(
+        {{"name", peak.name}, {"max_abs", peak.max_abs}, {"num_nonfinite", peak.num_nonfinite}});
+  }
+  return list;
+}
+
+std::vector<GradientPeak> parse_peaks(const nlohmann::json& list) {
+  std::vector<GradientPeak> peaks;
+  for (const auto& entry : list) {
+    peaks.push_back({.name = entry.at("name").get<std::string>(),
+                     .max_abs = entry.at("max_abs").get<double>(),
+                     .num_nonfinite = entry.at("num_nonfinite").get<int64_t>()});
+  }
+  return peaks;
+}
+
 NonfiniteReport parse_findings(const nlohmann::json& json, const std::string& where) {
   NonfiniteReport report;
   report.context = {.seed = json.at("seed").get<uint64_t>(),
@@ -94,10 +113,10 @@ NonfiniteReport parse_findings(const nlohmann::json& json, const std::string& wh
     report.weights.push_back(
         {.name = entry.at("name").get<std::string>(), .count = entry.at("count").get<int64_t>()});
   }
-  for (const auto& entry : json.at("largest_gradients")) {
-    report.gradients.push_back({.name = entry.at("name").get<std::string>(),
-                                .max_abs = entry.at("max_abs").get<double>(),
-                                .num_nonfinite = entry.at("num_nonfinite").get<int64_t>()});
+  report.gradients = parse_peaks(json.at("largest_gradients"));
+  // Reports of earlier versions have none.
+  if (const auto layers = json.find("layer_gradients"); layers != json.end()) {
+    report.layers = parse_peaks(*layers);
   }
   for (const auto& entry : json.at("micro_batches")) {
     report.micro_batches.push_back(
@@ -190,11 +209,8 @@ std::string report_to_json(const NonfiniteReport& report, const UpdateRecord& re
   for (const auto& weight : report.weights) {
     json["nonfinite_weights"].push_back({{"name", weight.name}, {"count", weight.count}});
   }
-  json["largest_gradients"] = Json::array();
-  for (const auto& peak : report.gradients) {
-    json["largest_gradients"].push_back(
-        {{"name", peak.name}, {"max_abs", peak.max_abs}, {"num_nonfinite", peak.num_nonfinite}});
-  }
+  json["largest_gradients"] = peaks_json(report.gradients);
+  json["layer_gradients"] = peaks_json(report.layers);
   json["micro_batches"] = micro_batches_json(report, record);
   return json.dump(2) + "\n";
 }

@@ -47,15 +47,26 @@ std::string batch_sentence(const NonfiniteReport& report, const UpdateRecord& re
          (report.weights.empty() ? ": no single sentence makes it so" : "");
 }
 
-std::string gradient_sentence(const NonfiniteReport& report) {
+std::string peak_list(const std::vector<GradientPeak>& peaks) {
   std::vector<std::string> parts;
-  for (size_t i = 0; i < std::min(report.gradients.size(), kGradientsInText); ++i) {
-    const auto& peak = report.gradients[i];
-    parts.push_back(peak.name + " " +
-                    (peak.num_nonfinite > 0 ? with_thousands(peak.num_nonfinite) + " not finite"
-                                            : power_of_two(peak.max_abs)));
+  for (size_t i = 0; i < std::min(peaks.size(), kGradientsInText); ++i) {
+    parts.push_back(peaks[i].name + " " +
+                    (peaks[i].num_nonfinite > 0
+                         ? with_thousands(peaks[i].num_nonfinite) + " not finite"
+                         : power_of_two(peaks[i].max_abs)));
   }
-  return parts.empty() ? "" : "\n  gradients: " + join(parts, ", ");
+  return join(parts, ", ");
+}
+
+std::string gradient_sentence(const NonfiniteReport& report) {
+  std::string text;
+  if (!report.gradients.empty()) text += "\n  gradients: " + peak_list(report.gradients);
+  if (!report.layers.empty()) {
+    auto layers = report.layers;
+    std::stable_sort(layers.begin(), layers.end(), larger_peak);
+    text += "\n  by layer: " + peak_list(layers);
+  }
+  return text;
 }
 
 std::string weight_sentence(const NonfiniteReport& report) {

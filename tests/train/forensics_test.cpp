@@ -6,6 +6,8 @@
 #include <cmath>
 #include <filesystem>
 #include <limits>
+#include <map>
+#include <nlohmann/json.hpp>
 
 #include "base/error.h"
 #include "base/file.h"
@@ -283,6 +285,70 @@ TEST(Forensics, SentencesThatBatchNormTiesTogetherAreNotTriedAlone) {
   }
 }
 
+TEST(Forensics, ALayerIsTheModuleThatOwnsTheParameterOrTheMemberOfAStack) {
+  const std::vector<std::pair<std::string, std::string>> rows{
+      {"encoder.layers.3.ffn.up.weight", "encoder.layers.3"},
+      {"encoder.layers.12.self_attention.k.bias", "encoder.layers.12"},
+      {"encoder.layers.0.experts.7.weight", "encoder.layers.0"},  // the outer stack
+      {"encoder.embedding.weight", "encoder.embedding"},
+      {"decoder.final_norm.bias", "decoder.final_norm"},
+      {"decoder.layer2.weight", "decoder.layer2"},  // a name with a digit is no index
+      {"0.weight", "0"},
+      {"convolutions.4", "convolutions"},  // a list of parameters has no layers
+      {"weight", "model"},
+  };
+  for (const auto& [parameter, layer] : rows) EXPECT_EQ(layer_of(parameter), layer) << parameter;
+}
+
+TEST(Forensics, TheLargestGradientOfEveryLayerIsKeptInTheOrderOfForward) {
+  TransformerTask task;
+  optim::Arena arena(task.model());
+  const auto report = look(task, arena, {batch_of({1, 2}), batch_of({3})}, 4);
+  std::vector<std::string> names;
+  for (const auto& layer : report.layers) names.push_back(layer.name);
+  EXPECT_EQ(names,
+            (std::vector<std::string>{"encoder.embedding", "encoder.layers.0", "encoder.layers.1",
+                                      "encoder.final_norm", "decoder.embedding", "decoder.layers.0",
+                                      "decoder.layers.1", "decoder.final_norm"}));
+  // Autograd alone: the truth.
+  std::map<std::string, double> largest;
+  for (const auto& ids : {std::vector<int64_t>{1, 2}, std::vector<int64_t>{3}}) {
+    (task.loss(batch_of(ids), {.seed = 1, .update = 6}).loss_sum * 4).backward();
+  }
+  for (const auto& parameter : task.model().named_parameters()) {
+    double& value = largest[layer_of(parameter.key())];
+    value = std::max(value, parameter.value().grad().abs().max().item<double>());
+  }
+  for (const auto& layer : report.layers) {
+    EXPECT_NEAR(layer.max_abs, largest.at(layer.name), 1e-5 * largest.at(layer.name)) << layer.name;
+    EXPECT_GT(layer.max_abs, 0) << layer.name;
+    EXPECT_EQ(layer.num_nonfinite, 0) << layer.name;
+  }
+}
+
+TEST(Forensics, ElementsThatAreNotFiniteAreCountedByLayer) {
+  TransformerTask task;
+  optim::Arena arena(task.model());
+  weight(arena, "decoder.layers.1.ffn.down.weight").fill_(kInf);
+  const auto report = look(task, arena, {batch_of({1, 2})});
+  ASSERT_TRUE(report.found());
+  ASSERT_EQ(report.layers.size(), 8U);
+  int64_t all = 0, first_layer = 0;
+  for (const auto& parameter : task.model().named_parameters()) {
+    const int64_t numel = parameter.value().numel();
+    all += numel;
+    if (parameter.key().starts_with("decoder.layers.1.")) first_layer += numel;
+  }
+  int64_t counted = 0;
+  for (const auto& layer : report.layers) counted += layer.num_nonfinite;
+  const auto& spoilt = report.layers[6];
+  EXPECT_EQ(spoilt.name, "decoder.layers.1");
+  EXPECT_GT(spoilt.num_nonfinite, 0);
+  EXPECT_LE(spoilt.num_nonfinite, first_layer);
+  EXPECT_GT(counted, spoilt.num_nonfinite);  // what lies before it in the model too
+  EXPECT_LE(counted, all);
+}
+
 class ForensicsReport : public ::testing::Test {
  protected:
   void SetUp() override {
@@ -320,6 +386,8 @@ TEST_F(ForensicsReport, SurvivesTheFileWithTheWeightsBesideIt) {
   EXPECT_EQ(saved.report.first, report.first);
   EXPECT_EQ(saved.report.weights, report.weights);
   EXPECT_EQ(saved.report.gradients, report.gradients);
+  EXPECT_EQ(saved.report.layers, report.layers);
+  EXPECT_EQ(saved.report.layers.size(), 8U);
   EXPECT_EQ(saved.report.samples, report.samples);
   EXPECT_EQ(saved.report.context.seed, 1U);
   EXPECT_EQ(saved.report.context.update, 6);
@@ -379,6 +447,41 @@ TEST_F(ForensicsReport, FilesThatAreNoReportsAreRefused) {
   EXPECT_TRUE(refused("{\"format\": \"stretto forensics\", \"version\": 2}"));
   EXPECT_TRUE(refused("{\"format\": \"stretto forensics\", \"version\": 1, \"step\": 1}"));
   EXPECT_THROW(read_report(run_ / "none.json"), Error);
+}
+
+// As earlier versions wrote it: without `layer_gradients`.
+TEST_F(ForensicsReport, OneWithoutLayersIsStillRead) {
+  TransformerTask task;
+  optim::Arena arena(task.model());
+  weight(arena, "encoder.embedding.weight")[4 + 9].fill_(2e38F);
+  const auto report = look(task, arena, {batch_of({1, 2}), batch_of({3, 9})}, 64);
+  const auto file = write_report(run_, report, record_, arena);
+  auto json = nlohmann::ordered_json::parse(read_file(file, 1 << 20));
+  ASSERT_EQ(json.erase("layer_gradients"), 1U);
+  EXPECT_EQ(json.at("version"), 1);
+  write_file_atomic(file, json.dump());
+  const auto saved = read_report(file);
+  EXPECT_TRUE(saved.report.layers.empty());
+  EXPECT_EQ(saved.report.gradients, report.gradients);
+  EXPECT_EQ(saved.report.first, report.first);
+  EXPECT_EQ(report_to_text(saved.report, saved.record).find("by layer"), std::string::npos);
+  // The same bytes but for the layers.
+  json["layer_gradients"] = nlohmann::ordered_json::array();
+  EXPECT_EQ(nlohmann::json::parse(report_to_json(saved.report, saved.record, json.at("weights"))),
+            nlohmann::json::parse(json.dump()));
+}
+
+TEST_F(ForensicsReport, TheParagraphShowsTheLargestLayers) {
+  NonfiniteReport report{.first = {TensorKind::kSum, "a.layers.1.up.weight", ""},
+                         .layers = {{"a.embedding", 0.5, 0},
+                                    {"a.layers.0", 4, 0},
+                                    {"a.layers.1", 0.25, 12},
+                                    {"a.layers.2", 3, 0}}};
+  const auto text = report_to_text(report, record_);
+  EXPECT_NE(text.find("\n  by layer: a.layers.1 12 not finite, a.layers.0 4 (2^2), "
+                      "a.layers.2 3 (2^1)\n"),
+            std::string::npos)
+      << text;
 }
 
 TEST_F(ForensicsReport, TheParagraphNamesModuleSamplesAndRemedy) {
