@@ -35,12 +35,13 @@ struct NamedAction {
   Action action;
   int errno_value;
 };
-constexpr std::array<NamedAction, 7> kActions{{
+constexpr std::array<NamedAction, 8> kActions{{
     {"kill", Action::kKill, 0},
     {"enospc", Action::kErrno, ENOSPC},
     {"eio", Action::kErrno, EIO},
     {"eintr", Action::kErrno, EINTR},
     {"einval", Action::kErrno, EINVAL},
+    {"enomem", Action::kErrno, ENOMEM},
     {"short", Action::kShortWrite, 0},
     {"throw", Action::kThrow, 0},
 }};
@@ -48,7 +49,7 @@ constexpr std::array<NamedAction, 7> kActions{{
 [[noreturn]] void reject(std::string_view text) {
   throw Error(ExitCode::kUsage, "STRETTO_FAILPOINT: cannot understand \"" + printable(text) + "\"",
               "it is for tests: name:action[:n|:n+], action one of kill, enospc, eio, eintr, "
-              "einval, short, throw; unset it for real runs");
+              "einval, enomem, short, throw; unset it for real runs");
 }
 
 Rule parse_rule(const std::string& text) {
@@ -136,6 +137,11 @@ int failpoint(std::string_view name) {
 
 int failpoint(std::string_view name, size_t& size) {
   return pass(name, &size);
+}
+
+bool failpoints_armed() {
+  global_rules().read_environment();
+  return global_rules().armed.load(std::memory_order_relaxed);
 }
 
 void set_failpoints(std::string_view spec) {

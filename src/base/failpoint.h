@@ -8,9 +8,9 @@ namespace stretto {
 
 /// A named place where a test can make the process fail. Does nothing unless the environment has
 /// STRETTO_FAILPOINT="name:action[:n][;…]", read once. Actions, on the n-th pass (default 1; `n+`
-/// means that pass and all after it): `kill` (SIGKILL to this process), `enospc`, `eio`, `eintr`
-/// and `einval` (the caller sees that errno), `short` (a write takes half of what it was given),
-/// `throw` (std::bad_alloc). The name `*` stands for every failpoint, counted together.
+/// means that pass and all after it): `kill` (SIGKILL to this process), `enospc`, `eio`, `eintr`,
+/// `einval` and `enomem` (the caller sees that errno), `short` (a write takes half of what it was
+/// given), `throw` (std::bad_alloc). The name `*` stands for every failpoint, counted together.
 ///
 /// @return 0, or the errno that the caller must treat as the result of its system call.
 /// Throws Error(kUsage) when STRETTO_FAILPOINT cannot be understood.
@@ -18,6 +18,9 @@ int failpoint(std::string_view name);
 
 /// The same before a write of `size` bytes, which `short` makes smaller (never 0 unless it was 0).
 int failpoint(std::string_view name, size_t& size);
+
+/// Whether there are rules at all, for places where even a failpoint that does nothing costs time.
+bool failpoints_armed();
 
 /// Replaces the rules, as if the environment variable had been `spec`; "" removes them. For tests.
 void set_failpoints(std::string_view spec);

@@ -6,7 +6,6 @@
 #include <chrono>
 #include <cmath>
 #include <cstring>
-#include <new>
 #include <optional>
 
 #include "base/clock.h"
@@ -23,20 +22,11 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr int64_t kMostSplits = 8;
+constexpr int64_t kMostSplits = 8;  // of an update, for each of its micro-batches
 
 /// What each rank tells the others of one attempt: kHead numbers and kEach for every micro-batch.
 enum Head : int64_t { kFailedPart, kCanSplit, kStop, kLate, kSmallTokens, kSmallNorm, kHead };
 enum Each : int64_t { kLoss, kNll, kTarget, kSource, kEach };
-
-bool is_out_of_memory(const std::exception& error) {
-  if (dynamic_cast<const std::bad_alloc*>(&error) != nullptr) return true;
-  if (dynamic_cast<const c10::OutOfMemoryError*>(&error) != nullptr) return true;
-  // The CPU allocator has no type of its own.
-  const std::string_view what = error.what();
-  return what.find("can't allocate memory") != std::string_view::npos ||
-         what.find("not enough memory") != std::string_view::npos;
-}
 
 dist::Buffer floats(torch::Tensor& tensor) {
   return {.data = tensor.data_ptr(), .count = tensor.numel(), .element = dist::Element::kF32};
@@ -63,6 +53,7 @@ Updater::Updater(Task& task, optim::Arena& arena, dist::ProcessGroup group, Upda
       group_(std::move(group)),
       setup_(std::move(setup)),
       share_{.update_freq = setup_.train.update_freq, .rank = group_.rank(), .size = group_.size()},
+      backward_failpoint_(arena_),
       reducer_(arena_, group_, setup_.dist),
       optimizer_(optim::make_optimizer(setup_.optim, arena_, reducer_.owned())),
       scaler_(optim::loss_scaler_for(setup_.precision, setup_.train.loss_scale,
@@ -157,9 +148,9 @@ Updater::Outcome Updater::attempt(int64_t update, int64_t count) {
   } catch (const std::exception& error) {
     if (!is_out_of_memory(error)) throw;
     outcome.failed_part = part;
+    reducer_.abandon();  // before the line below, which needs memory too: the others wait
     log::warn("update " + std::to_string(update + 1) + ": no memory for a micro-batch of " +
               std::to_string(batches_[static_cast<size_t>(part)].num_sequences()) + " sentences");
-    reducer_.abandon();
     return outcome;
   }
   try {
@@ -241,7 +232,7 @@ UpdateResult Updater::gradients(int64_t update, const std::function<int()>& stop
       result.stop = std::max(result.stop, static_cast<int>(row[kStop]));
     }
     if (!failed) break;
-    if (hopeless || result.split >= kMostSplits) {
+    if (hopeless || result.split >= kMostSplits * count) {
       throw Error(ExitCode::kOutOfMemory,
                   "update " + std::to_string(update + 1) +
                       ": there is no memory for a micro-batch, split " +

@@ -14,6 +14,7 @@
 #include "optim/optimizer.h"
 #include "optim/precision.h"
 #include "train/gradient_reducer.h"
+#include "train/out_of_memory.h"
 #include "train/run_options.h"
 #include "train/task.h"
 #include "train/train_options.h"
@@ -84,6 +85,8 @@ class Updater {
   /// Rank 0's parameters to all. Collective.
   void broadcast_parameters();
 
+  /// Where in the arena the sum over ranks stands after gradients(); see GradientReducer.
+  optim::Slice owned() const { return reducer_.owned(); }
   optim::LossScaler& scaler() { return *scaler_; }
   optim::NoiseScale& noise_scale() { return noise_; }
   /// The last update's micro-batches of this rank, for a closer look at what went wrong.
@@ -105,6 +108,7 @@ class Updater {
   dist::ProcessGroup group_;
   UpdaterSetup setup_;
   data::Share share_;
+  BackwardFailpoint backward_failpoint_;
   GradientReducer reducer_;
   std::unique_ptr<optim::Optimizer> optimizer_;
   std::unique_ptr<optim::LossScaler> scaler_;

@@ -33,6 +33,16 @@ TEST_F(Failpoint, FailsAtTheNamedPassOnly) {
   EXPECT_EQ(failpoint_passes(), 4u);
 }
 
+TEST_F(Failpoint, IsArmedWhileThereAreRules) {
+  set_failpoints("");
+  EXPECT_FALSE(failpoints_armed());
+  set_failpoints("a:enomem:2");
+  EXPECT_TRUE(failpoints_armed());
+  EXPECT_EQ(failpoint("a"), 0);
+  EXPECT_EQ(failpoint("a"), ENOMEM);
+  EXPECT_EQ(failpoint_passes(), 2u);  // asking is no pass
+}
+
 TEST_F(Failpoint, FailsForEverWithAPlus) {
   set_failpoints("a:eio:2+; b:eintr");
   EXPECT_EQ(failpoint("a"), 0);
