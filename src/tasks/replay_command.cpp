@@ -137,7 +137,8 @@ void print_replay(const std::string& file, const train::SavedReport& saved,
                               {"first", found.at("first")},
                               {"micro_batch", found.at("micro_batch")},
                               {"samples", found.at("samples")},
-                              {"largest_gradients", found.at("largest_gradients")}});
+                              {"largest_gradients", found.at("largest_gradients")},
+                              {"layer_gradients", found.at("layer_gradients")}});
   }
   for (const auto& sentence : sentences) {
     json["sentences"].push_back(
