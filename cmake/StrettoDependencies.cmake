@@ -1,6 +1,11 @@
 # Everything Stretto stands on. `./dev setup` installs it; a missing piece says so in one line.
 
 set(STRETTO_DEPS ${CMAKE_SOURCE_DIR}/.deps CACHE PATH "Where ./dev setup puts libtorch and sentencepiece")
+set(STRETTO_LIBTORCH "" CACHE PATH "An existing libtorch (folder with include/ and lib/); empty: that of STRETTO_DEPS")
+# The variable of the environment is what was said last, so that it wins over an earlier configuration.
+if(NOT "$ENV{STRETTO_LIBTORCH}" STREQUAL "")
+  set_property(CACHE STRETTO_LIBTORCH PROPERTY VALUE "$ENV{STRETTO_LIBTORCH}")
+endif()
 
 find_package(Threads REQUIRED)
 find_package(ZLIB REQUIRED)
@@ -27,7 +32,6 @@ target_link_options(stretto_sentencepiece INTERFACE
   "LINKER:--exclude-libs,libsentencepiece.a" "LINKER:--exclude-libs,libsentencepiece_train.a")
 
 if(STRETTO_ENGINE)
-  set(STRETTO_LIBTORCH "$ENV{STRETTO_LIBTORCH}" CACHE PATH "An existing libtorch (folder with include/ and lib/)")
   set(libtorch ${STRETTO_LIBTORCH})
   if(NOT libtorch)
     set(libtorch ${STRETTO_DEPS}/torch/torch)

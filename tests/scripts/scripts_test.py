@@ -5,6 +5,7 @@ import http.server
 import importlib.util
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import tempfile
@@ -178,14 +179,112 @@ class Dev(InTemporaryFolder):
         self.assertFalse((self.folder / "downloads" / "thing.whl.part").exists())
         self.assertFalse((self.folder / "downloads" / "thing.whl").exists())
 
+
+class Machine(InTemporaryFolder):
+    """./dev in a folder of its own on a machine made up: programs that only note how they are called."""
+
+    def setUp(self):
+        super().setUp()
+        for path in ("dev", "tools/find_download.py"):
+            (self.folder / path).parent.mkdir(exist_ok=True)
+            shutil.copy(ROOT / path, self.folder / path)
+        text = (self.folder / "dev").read_text(encoding="utf-8")
+        for name in ("torch_sha", "spm_sha"):  # both are unpacked already
+            sha = re.search(rf"^{name}=(\w+)$", text, re.M)[1]
+            self.write(f".deps/.stamps/{'torch' if name == 'torch_sha' else 'sentencepiece'}-{sha}", "")
+        self.calls = self.folder / "calls.txt"
+        self.stub("dpkg-query", 'for last in "$@"; do :; done; '
+                                '[ "$last" = "$MISSING" ] && exit 1; printf installed')
+        self.stub("python3", "exit 0")
+        self.stub("curl", "exit 7")
+        self.stub("cmake", 'while [ $# -gt 0 ]; do [ "$1" = -B ] && mkdir -p "$2" && : >"$2/build.ninja"; shift; done')
+        self.stub("id", "echo 1000")
+        self.stub("apt-get", "exit 0")
+        self.stub("sudo", "exit 1")
+        self.stub("nvcc", "exit 1")
+
+    def stub(self, name, script):
+        path = self.write(f"bin/{name}", f'#!/bin/sh\necho "{name} $*" >>"{self.calls}"\n{script}\n')
+        path.chmod(0o755)
+
+    def dev(self, *arguments, **environment):
+        """Runs ./dev; the calls of the made-up programs that it led to."""
+        self.calls.write_text("")
+        inherited = {key: value for key, value in os.environ.items() if not key.startswith("STRETTO_")}
+        self.answer = subprocess.run(
+            [str(self.folder / "dev"), *arguments], capture_output=True, text=True, check=False,
+            stdin=subprocess.DEVNULL,
+            env={**inherited, "PATH": f"{self.folder}/bin:{os.environ['PATH']}", "MISSING": "",
+                 "STRETTO_CACHE": str(self.folder / "cache"), **environment})
+        return self.calls.read_text().splitlines()
+
+    def configured_with(self, *arguments, **environment):
+        """STRETTO_LIBTORCH of each configuration that `./dev build` made."""
+        calls = self.dev("build", "--preset", "release", "stretto", *arguments, **environment)
+        self.assertEqual(self.answer.returncode, 0, self.answer.stderr)
+        self.assertEqual([call for call in calls if call.startswith("curl")], [])
+        self.assertIn("cmake --build build/release --target stretto", calls)
+        return [re.search("-DSTRETTO_LIBTORCH=(.*)", call)[1] for call in calls if "--preset" in call]
+
+    def test_an_existing_libtorch_is_configured_and_a_change_of_it_too(self):
+        for name in ("one", "other"):
+            self.write(f"{name}/lib/libtorch_cpu.so", "")
+        one, other = (str(self.folder / name) for name in ("one", "other"))
+        self.assertEqual(self.configured_with(STRETTO_LIBTORCH=one), [one])
+        self.assertEqual(self.configured_with(STRETTO_LIBTORCH=one), [], "nothing twice")
+        self.assertEqual(self.configured_with(STRETTO_LIBTORCH=other), [other])
+        self.assertEqual(self.configured_with(STRETTO_LIBTORCH="one"), [one], "a relative path")
+        self.assertEqual(self.configured_with(), [""])
+        self.assertEqual(self.configured_with(), [], "nothing twice")
+
+    def test_a_build_configured_by_hand_is_configured_once_more(self):
+        self.write("build/release/build.ninja", "")
+        self.assertEqual(self.configured_with(), [""])
+
+    def test_without_root_and_sudo_the_exact_line_to_run_is_printed(self):
+        calls = self.dev("setup", MISSING="mold")
+        self.assertEqual(self.answer.returncode, 2, self.answer.stderr)
+        self.assertIn("\n  run as root: apt-get update && apt-get install -y --no-install-recommends mold\n",
+                      self.answer.stderr)
+        self.assertEqual([call for call in calls if call.startswith("apt-get")], [])
+
+    def test_sudo_that_asks_for_nothing_is_used(self):
+        self.stub("sudo", '[ "$1" = -n ] && exit 0; exec "$@"')
+        calls = self.dev("setup", MISSING="mold")
+        self.assertEqual(self.answer.returncode, 0, self.answer.stderr)
+        self.assertIn("system packages to install: mold", self.answer.stderr)
+        self.assertIn("sudo apt-get update -q", calls)
+        self.assertIn("apt-get install -y -q --no-install-recommends mold", calls)
+
+    def test_where_nothing_is_missing_no_one_is_asked_for_rights(self):
+        calls = self.dev("setup")
+        self.assertEqual(self.answer.returncode, 0, self.answer.stderr)
+        self.assertEqual([call for call in calls if call.startswith(("sudo", "apt-get"))], [])
+
+    def test_the_sample_data_are_written_once(self):
+        self.stub("cmake", 'mkdir -p build/release; : >build/release/build.ninja; cp -n bin/phrasebook build/release/')
+        self.stub("phrasebook", 'mkdir -p "$1"; sleep 0.02; : >"$1/train.fr"')
+        written = "phrasebook build/phrasebook"
+        self.assertIn(written, self.dev("build", "--preset", "release"))
+        self.assertNotIn(written, self.dev("build", "--preset", "release"))
+        self.assertIn("there already", self.answer.stderr)
+
+    def test_the_test_totals_are_the_last_line_and_count_what_was_skipped(self):
+        self.write("build/phrasebook/train.fr", "")
+        self.stub("cmake", 'mkdir -p build/release; : >build/release/build.ninja')
+        summary = ("80% tests passed, 2 tests failed out of 10\n\nThe following tests did not run:\n"
+                   "\t  3 - runs.full_disk (Skipped)\n\nThe following tests FAILED:\n"
+                   "\t  4 - a (Failed)\n\t  5 - b (Timeout)\n")
+        self.write("summary", summary)
+        self.stub("ctest", 'while [ "$1" != --output-log ]; do shift; done; tee "$2" <summary; exit 8')
+        self.dev("test")
+        self.assertEqual(self.answer.returncode, 8, self.answer.stderr)
+        self.assertEqual(self.answer.stdout.splitlines()[-1], "7 passed, 2 failed, 1 skipped")
+
     def test_an_existing_libtorch_that_is_none_is_named(self):
-        script = (ROOT / "dev").read_text(encoding="utf-8").split("\ncommand=${1:---help}")[0]
-        answer = subprocess.run(
-            ["bash", "-c", f"cd '{self.folder}'; {script}\nsetup_libraries\n"], capture_output=True,
-            text=True, check=False, cwd=self.folder,
-            env={**os.environ, "STRETTO_LIBTORCH": "/nowhere", "STRETTO_CACHE": str(self.folder)})
-        self.assertEqual(answer.returncode, 2)
-        self.assertIn("/nowhere", answer.stderr)
+        self.dev("build", "--preset", "release", "stretto", STRETTO_LIBTORCH="/nowhere")
+        self.assertEqual(self.answer.returncode, 2)
+        self.assertIn("no lib/libtorch_cpu.so in /nowhere\n  give the folder", self.answer.stderr)
 
 
 if __name__ == "__main__":
