@@ -47,7 +47,8 @@ class Descriptor {
     }
     if (S_ISDIR(status_.st_mode)) {
       ::close(fd_);
-      throw Error(ExitCode::kUsage, quoted(path) + ": is a folder, a file is needed");
+      throw Error(ExitCode::kUsage, quoted(path) + ": is a folder, a file is needed",
+                  "give the path of a file in it");
     }
   }
   ~Descriptor() { ::close(fd_); }
@@ -87,13 +88,13 @@ std::string advice_for(int errno_value) {
       return "the disk or the network file system reports a fault: see the kernel log (dmesg)";
     case ENOENT:
     case ENOTDIR:
-      return "its folder does not exist";
+      return "its folder does not exist: create it, or give another path";
     case EEXIST:
-      return "something of that name is already there";
+      return "something of that name is already there: move it away, or give another path";
     case ENAMETOOLONG:
       return "use a shorter path";
     default:
-      return "";
+      return "look at the path and its folder (ls -ld), and at the kernel log (dmesg)";
   }
 }
 
@@ -173,7 +174,8 @@ void throw_io_error(std::string_view action, const fs::path& path, int errno_val
 MappedFile::MappedFile(const fs::path& path) {
   const Descriptor file(path);
   if (!file.is_regular()) {
-    throw Error(ExitCode::kUsage, quoted(path) + ": is not a regular file");
+    throw Error(ExitCode::kUsage, quoted(path) + ": is not a regular file",
+                "give a plain file, not a pipe or a device");
   }
   if (file.size() == 0) return;  // mmap refuses a length of 0
   void* data = ::mmap(nullptr, file.size(), PROT_READ, MAP_PRIVATE, file.fd(), 0);

@@ -86,26 +86,33 @@ class Guard : public nlohmann::json_sax<Json> {
   std::string reason_;
 };
 
+constexpr const char* kRemedy =
+    "it is damaged or was changed by another program: put back a whole copy of it";
+
 template <typename Json>
 Json parse(std::string_view bytes, std::string_view where, size_t max_bytes) {
   if (max_bytes > 0 && bytes.size() > max_bytes) {
-    throw Error(ExitCode::kBadData, std::string(where) + ": JSON of " + human_bytes(bytes.size()) +
-                                        ", at most " + human_bytes(max_bytes) + " is expected");
+    throw Error(ExitCode::kBadData,
+                std::string(where) + ": JSON of " + human_bytes(bytes.size()) + ", at most " +
+                    human_bytes(max_bytes) + " is expected",
+                kRemedy);
   }
   // The library takes a zero byte for the end and ignores what follows.
   if (const size_t zero = bytes.find('\0'); zero != std::string_view::npos) {
-    throw Error(ExitCode::kBadData, place(bytes, where, zero) + ": a zero byte is not JSON");
+    throw Error(ExitCode::kBadData, place(bytes, where, zero) + ": a zero byte is not JSON",
+                kRemedy);
   }
   Guard<Json> guard;
   if (!Json::sax_parse(bytes.begin(), bytes.end(), &guard)) {
     const std::string at =
         guard.offset() == SIZE_MAX ? std::string(where) : place(bytes, where, guard.offset());
-    throw Error(ExitCode::kBadData, at + ": " + guard.reason());
+    throw Error(ExitCode::kBadData, at + ": " + guard.reason(), kRemedy);
   }
   try {
     return Json::parse(bytes.begin(), bytes.end());
   } catch (const nlohmann::json::exception& fault) {
-    throw Error(ExitCode::kBadData, std::string(where) + ": " + printable(fault.what(), 300));
+    throw Error(ExitCode::kBadData, std::string(where) + ": " + printable(fault.what(), 300),
+                kRemedy);
   }
 }
 

@@ -138,7 +138,8 @@ class Reader {
     }
     const std::string words = trim(text.substr(equals + 1));
     if (!is_valid_utf8(text) || toml_nesting(words) > 16) {
-      return problem(place, "is no TOML value", "", path);
+      return problem(place, "is no TOML value",
+                     "values are UTF-8 text, a few brackets deep at the most", path);
     }
     const Key* key = schema_.find(path);
     // A string needs no quotes: whatever stands there is the string.
@@ -150,7 +151,8 @@ class Reader {
     const auto* node = result && result.table().size() == 1 ? result.table().get("v") : nullptr;
     if (node != nullptr) return entry(path, *node, fs::current_path(), place);
     if (words.starts_with("[") || words.starts_with("{") || quoted) {
-      return problem(place, "is no TOML value: " + reason(result), "", path);
+      return problem(place, "is no TOML value: " + reason(result),
+                     "a list is written key='[\"a\", \"b\"]', a text key='\"a b\"'", path);
     }
     entry(path, toml::value<std::string>(words), fs::current_path(), place);
   }
@@ -220,7 +222,9 @@ class Reader {
     if (const auto wrong = range_error(key); !wrong.empty()) {
       problem(place, "`" + key.path + "` " + wrong, range_hint(key), key.path);
     }
-    if (has_nul(key)) problem(place, "`" + key.path + "` has a NUL character", "", key.path);
+    if (has_nul(key))
+      problem(place, "`" + key.path + "` has a NUL character",
+              "remove it: no path and no name has one", key.path);
     if (key.meta.is_path) make_absolute(key, base);
   }
 

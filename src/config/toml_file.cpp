@@ -44,7 +44,8 @@ class FileReader {
   void file(const fs::path& path, const std::string& shown, const std::string& from) {
     if (++num_files_ > kMaxFiles) {
       if (num_files_ == kMaxFiles + 1) {
-        problem(from, "more than " + std::to_string(kMaxFiles) + " files are included", "");
+        problem(from, "more than " + std::to_string(kMaxFiles) + " files are included",
+                "include fewer: does one include itself by another path?");
       }
       return;
     }
@@ -57,7 +58,8 @@ class FileReader {
     }
     if (!fs::is_regular_file(path, ignored)) {
       problem(from, "no configuration file " + printable(shown, 4096),
-              from.empty() ? "" : "`include` is relative to the file that states it");
+              from.empty() ? "give the path of a .toml file: the recipes are in configs/"
+                           : "`include` is relative to the file that states it");
       return;
     }
     std::string bytes;
@@ -75,18 +77,21 @@ class FileReader {
 
   void text(std::string_view text, const std::string& shown, const fs::path& base) {
     if (text.size() > kMaxFileBytes) {
-      return problem(shown, "larger than " + human_bytes(kMaxFileBytes), "");
+      return problem(shown, "larger than " + human_bytes(kMaxFileBytes),
+                     "is it a configuration, and not its data?");
     }
     if (!is_valid_utf8(text)) return problem(shown, "not UTF-8", "TOML files are UTF-8 text");
     if (toml_nesting(text) > kMaxNesting) {
-      return problem(shown, "nested deeper than " + std::to_string(kMaxNesting) + " tables", "");
+      return problem(shown, "nested deeper than " + std::to_string(kMaxNesting) + " tables",
+                     "a configuration has sections, and tables in them");
     }
     toml::parse_result result = toml::parse(text, shown);
     if (!result) {
       const auto& error = result.error();
       const auto& begin = error.source().begin;
       return problem(shown + ":" + std::to_string(begin.line) + ":" + std::to_string(begin.column),
-                     printable(error.description(), 1000), "the file is not valid TOML");
+                     printable(error.description(), 1000),
+                     "correct it there: the file is not valid TOML");
     }
     toml::table table = std::move(result).table();
     include(table, shown, base);
@@ -105,7 +110,8 @@ class FileReader {
           shown + ":" + std::to_string(begin.line) + ":" + std::to_string(begin.column);
       const auto* name = item.as_string();
       if (name == nullptr || name->get().empty() || name->get().find('\0') != std::string::npos) {
-        return problem(place, "`include` must be a file name or a list of file names", "");
+        return problem(place, "`include` must be a file name or a list of file names",
+                       "for instance include = \"base.toml\"");
       }
       const fs::path relative(name->get());
       const fs::path beside = (fs::path(shown).parent_path() / relative).lexically_normal();

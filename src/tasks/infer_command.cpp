@@ -48,7 +48,8 @@ class Input {
     if (!file_) {
       file_ = std::make_unique<std::ifstream>(files_[position_]);
       if (!*file_) {
-        throw Error(ExitCode::kUsage, files_[position_] + " does not exist or cannot be read");
+        throw Error(ExitCode::kUsage, files_[position_] + " does not exist or cannot be read",
+                    "give files that can be read; without files, stdin is translated");
       }
     }
     return file_.get();
@@ -74,7 +75,8 @@ class Session {
         translator_(run_.models, request.experiment.options.decode) {
     if (!request.prefix_file.empty()) prefixes_ = std::ifstream(request.prefix_file);
     if (!request.prefix_file.empty() && !prefixes_) {
-      throw Error(ExitCode::kUsage, "--prefix: " + request.prefix_file + " cannot be read");
+      throw Error(ExitCode::kUsage, "--prefix: " + request.prefix_file + " cannot be read",
+                  "give a file with a prefix for each line of the source");
     }
   }
 

@@ -35,7 +35,9 @@ class SentencePieceTokenizer final : public Tokenizer {
     const auto status = processor_.Encode(line, &model_ids);
     if (!status.ok()) {
       throw Error(ExitCode::kBadData,
-                  "SentencePiece cannot split a line: " + printable(status.message(), 300));
+                  "SentencePiece cannot split a line: " + printable(status.message(), 300),
+                  "`stretto tokenizer encode MODEL < TEXT` tries the model alone; another copy of "
+                  "it may be whole");
     }
     ids.reserve(ids.size() + model_ids.size());
     for (const int id : model_ids) ids.push_back(to_ours_[static_cast<size_t>(id)]);
@@ -53,7 +55,9 @@ class SentencePieceTokenizer final : public Tokenizer {
     const auto status = processor_.Decode(model_ids, &text);
     if (!status.ok()) {
       throw Error(ExitCode::kBadData,
-                  "SentencePiece cannot join pieces: " + printable(status.message(), 300));
+                  "SentencePiece cannot join pieces: " + printable(status.message(), 300),
+                  "`stretto tokenizer decode MODEL < PIECES` tries the model alone; another copy "
+                  "of it may be whole");
     }
     return text;
   }

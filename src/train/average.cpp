@@ -108,7 +108,9 @@ std::vector<fs::path> find_checkpoints(const fs::path& run_directory,
 
 fs::path average_checkpoints(const fs::path& run_directory, const std::vector<fs::path>& paths,
                              const RunIdentity& identity, const std::string& name) {
-  if (paths.empty()) throw Error(ExitCode::kUsage, "no checkpoints to average");
+  if (paths.empty())
+    throw Error(ExitCode::kUsage, "no checkpoints to average",
+                "train first, or name checkpoints with --checkpoints");
   std::vector<store::LoadedCheckpoint> loaded;
   for (const auto& path : paths) loaded.push_back(store::CheckpointStore::load(path));
   const auto& first = loaded.front().file("model");

@@ -10,7 +10,7 @@
 namespace stretto::train {
 namespace {
 
-constexpr size_t kMaxListed = 5;
+constexpr size_t kMaxListed = 3;
 
 std::string shape_text(const std::vector<int64_t>& shape) {
   std::string text = "[";

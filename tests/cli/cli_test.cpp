@@ -169,7 +169,9 @@ TEST(CommandLine, WrongWordsAreNamedWithWhatWasMeant) {
        "error: stretto average takes no key=value, but there is `train.keep_last=5`\n"
        "  train, check, eval and infer take keys of the configuration; `stretto average --help` "
        "lists the options\n"},
-      {{"train", "/no/config.toml"}, "error: no configuration file /no/config.toml\n"},
+      {{"train", "/no/config.toml"},
+       "error: no configuration file /no/config.toml\n"
+       "  give the path of a .toml file: the recipes are in configs/\n"},
       {{"replay", "/no/x.json"},
        "error: no report /no/x.json\n  training writes them to RUN/forensics/step_….json\n"},
   };
@@ -344,6 +346,20 @@ TEST(DoctorCommand, SpeaksJson) {
   EXPECT_TRUE(json["advice"].is_array());
 }
 
+TEST(DoctorCommand, OpensTheEngineUnlessToldNotTo) {
+  const Program program;
+  const auto outcome = program.run({"doctor", "--json"});
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  const auto json = nlohmann::json::parse(outcome.out);
+  if (json["engine"] == "") GTEST_SKIP() << "this build has no engine";
+  EXPECT_EQ(json["engine_error"], "");
+  EXPECT_TRUE(json["engine_text"].get<std::string>().starts_with("libtorch 2."))
+      << json["engine_text"];
+  const auto text = program.run({"doctor"});
+  EXPECT_EQ(text.code, 0) << text.err;
+  EXPECT_TRUE(has(text.out, "\n  engine     libtorch 2.")) << text.out;
+}
+
 // What bash offers for a line, by running its script with the variables that bash would set.
 std::string offered(const Program& program, const std::string& line) {
   const std::string script = "source <(" + stretto::testing::shell_quoted(Program::path()) +
@@ -377,6 +393,25 @@ TEST(CompletionCommand, BashOffersCommandsOptionsKeysAndValues) {
             "decode.max_tokens=\n");
   EXPECT_EQ(offered(program, "stretto tokenizer en"), "encode\n");
 }
+
+class CompletionIn : public ::testing::TestWithParam<const char*> {};
+
+TEST_P(CompletionIn, TheShellReadsItsScript) {
+  const std::string shell = GetParam();
+  const Program program;
+  if (program.shell("command -v " + shell).code != 0) {
+    GTEST_SKIP() << "there is no " << shell << " here";
+  }
+  program.folder.write("script", program.run({"completion", shell}).out);
+  const auto read = program.shell(shell + " -n script");
+  EXPECT_EQ(read.code, 0) << read.err;
+  EXPECT_EQ(read.err, "");
+  program.folder.write("script", "if (\n");
+  EXPECT_NE(program.shell(shell + " -n script").code, 0) << shell << " -n finds nothing wrong";
+}
+
+INSTANTIATE_TEST_SUITE_P(Shells, CompletionIn, ::testing::Values("bash", "zsh", "fish"),
+                         [](const auto& shell) { return std::string(shell.param); });
 
 TEST(CompletionCommand, ZshAndFishNameEveryCommandOptionAndKey) {
   const Program program;

@@ -132,7 +132,7 @@ TEST(ConfigLoad, PlacesASyntaxErrorAndStillReadsTheOverrides) {
   const auto result = read_text("[oven]\nheat = = 3\n", {"oven.minutes=0"});
   ASSERT_EQ(result.problems.size(), 2u);
   EXPECT_EQ(result.problems[0].place, "a.toml:2:8");
-  EXPECT_EQ(result.problems[0].hint, "the file is not valid TOML");
+  EXPECT_EQ(result.problems[0].hint, "correct it there: the file is not valid TOML");
 }
 
 TEST(ConfigLoad, OverridesAreTomlAndStringsNeedNoQuotes) {
@@ -227,7 +227,9 @@ TEST(ConfigLoad, AMissingFileIsNamedWithTheIncludeThatWantsIt) {
   EXPECT_EQ(message, path + ":2:11: no configuration file " +
                          (folder.path() / "gone.toml").string() +
                          "\n  `include` is relative to the file that states it");
-  EXPECT_EQ(read_path("/nowhere/x.toml").message(), "no configuration file /nowhere/x.toml");
+  EXPECT_EQ(read_path("/nowhere/x.toml").message(),
+            "no configuration file /nowhere/x.toml\n"
+            "  give the path of a .toml file: the recipes are in configs/");
   EXPECT_EQ(read_path(folder.path()).problems.size(), 1u);
 }
 

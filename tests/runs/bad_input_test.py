@@ -11,12 +11,31 @@ import time
 from harness import Lab, check, main
 
 
+def paragraphs(message):
+    """The errors of a message, each with its lines; what follows the last but for their count is one more."""
+    found = []
+    for line in message.splitlines():
+        if line.startswith("error: "):
+            found.append([line])
+        elif found and not re.fullmatch(r"\d+ errors(, the first \d+ are above)?", line):
+            found[-1].append(line)
+    return found
+
+
 def expect(result, code, *words):
+    """The exit code, these words in the message, and of an error: one paragraph, its last line the remedy."""
     check(result.returncode == code, f"exit code {result.returncode}, expected {code}: {result.stderr}")
     for word in words:
         check(word in result.stderr, f"`{word}` is not in the message: {result.stderr}")
     check("terminate called" not in result.stderr and "Exception raised from" not in result.stderr,
           f"a raw exception reached the user: {result.stderr}")
+    errors = paragraphs(result.stderr)
+    check(bool(errors) == (code != 0), f"exit code {code} and {len(errors)} errors: {result.stderr}")
+    for lines in errors:
+        check(all(line.startswith("  ") for line in lines[1:]), f"more than one paragraph: {result.stderr}")
+        check(len(lines) > 1 and len(lines[-1].split()) > 2, f"no remedy: {result.stderr}")
+        rows = sum(-(-len(line) // 100) for line in lines)
+        check(rows <= 7, f"an error of {rows} rows of 100 columns: {result.stderr}")
 
 
 def refused(stretto, edit, code, *words, overrides=()):
@@ -46,19 +65,23 @@ def all_errors_come_at_once(stretto):
         replace("warmup_steps = 10", "warmup_steps = -1")(lab)
         replace("lr = 2e-3", "lr = \"fast\"")(lab)
         replace("num_heads = 2", "num_heads = 3")(lab)
-    refused(stretto, edit, 2, "schedule.warmup_steps", "optim.lr")
+    refused(stretto, edit, 2, "tiny.toml:26:1: `schedule.warmup_steps` must be >= 0, got -1",
+            "`optim.lr` must be a number", "`model.encoder.num_heads`", "`model.decoder.num_heads`", "4 errors")
 
 
 def heads_must_divide_the_width(stretto):
-    refused(stretto, replace("num_heads = 2", "num_heads = 3"), 2, "num_heads", "d_model", "32")
+    refused(stretto, replace("num_heads = 2", "num_heads = 3"), 2, "tiny.toml:", "`model.encoder.num_heads`: 3 heads",
+            "model.d_model = 32", "choose num_heads")
 
 
 def a_mistyped_override_is_refused(stretto):
-    refused(stretto, lambda lab: None, 2, "optim.lrr", "optim.lr", overrides=("optim.lrr=1",))
+    refused(stretto, lambda lab: None, 2, "command line, `optim.lrr=1`: unknown key", "did you mean `optim.lr`?",
+            overrides=("optim.lrr=1",))
 
 
 def a_missing_file_is_named(stretto):
-    refused(stretto, lambda lab: (lab.root / "train.src").unlink(), 2, "train.src", "train_src")
+    refused(stretto, lambda lab: (lab.root / "train.src").unlink(), 2, "tiny.toml:7:1: `data.train_src`: no file", "train.src",
+            "relative paths are relative to the file")
 
 
 def unequal_line_counts_are_told_with_both(stretto):
@@ -72,7 +95,7 @@ def an_empty_corpus_is_refused(stretto):
     def edit(lab):
         for side in ("src", "tgt"):
             (lab.root / f"train.{side}").write_text("")
-    refused(stretto, edit, 65, "train")
+    refused(stretto, edit, 65, "there is no text", "data.train_src and data.train_tgt")
 
 
 def a_line_of_two_megabytes_is_refused_with_its_place(stretto):
@@ -81,7 +104,7 @@ def a_line_of_two_megabytes_is_refused_with_its_place(stretto):
         lines = path.read_text().splitlines()
         lines[6] = "x" * 2_000_000
         path.write_text("\n".join(lines) + "\n")
-    refused(stretto, edit, 65, "train.src:7")
+    refused(stretto, edit, 65, "train.src:7: this line has 2,000,000 bytes", "at most 999,999", "split this line")
 
 
 def a_nul_byte_is_refused_with_its_place(stretto):
@@ -90,7 +113,7 @@ def a_nul_byte_is_refused_with_its_place(stretto):
         lines = path.read_bytes().split(b"\n")
         lines[4] = b"a\0b"
         path.write_bytes(b"\n".join(lines))
-    refused(stretto, edit, 65, "train.tgt:5")
+    refused(stretto, edit, 65, "train.tgt:5:2: a NUL byte", "iconv", "tr -d")
 
 
 def invalid_utf8_is_skipped_counted_or_refused_as_asked(stretto):
@@ -178,14 +201,15 @@ def a_checkpoint_of_another_architecture_is_refused(stretto):
     with Lab(stretto) as lab:
         expect(lab.train("small", "train.max_steps=12"), 0)
         result = lab.train("wide", "model.d_model=64", f"train.init_from={lab.root}/small")
-        expect(result, 65, "does not fit", "[")
+        expect(result, 65, "model.safetensors: the checkpoint does not fit this model: `embedding.weight` is [80, 32]",
+               "the model wants [80, 64]", "more", "another architecture")
 
 
 def a_vocabulary_that_does_not_fit_the_checkpoint_is_refused(stretto):
     with Lab(stretto) as lab:
         expect(lab.train("small", "train.max_steps=12"), 0)
         result = lab.train("more", "tokenizer.vocab_size=90", f"train.init_from={lab.root}/small")
-        expect(result, 65, "embedding", "vocabulary")
+        expect(result, 65, "`embedding.weight` is [80, 32], the model wants [96, 32]", "another architecture or vocabulary")
 
 
 def two_runs_in_one_folder_are_refused_with_the_holder(stretto):
@@ -197,7 +221,8 @@ def two_runs_in_one_folder_are_refused_with_the_holder(stretto):
             while not (lab.root / "run" / "metrics.jsonl").exists():
                 check(time.monotonic() < deadline, "training never started")
                 time.sleep(0.05)
-            expect(lab.train("run"), 2, str(first.pid))
+            expect(lab.train("run"), 2, "is in use by stretto train", f"process {first.pid} on ", "since 20",
+                   "use another folder")
         finally:
             first.kill()
             first.wait()
@@ -205,8 +230,9 @@ def two_runs_in_one_folder_are_refused_with_the_holder(stretto):
 
 def eval_and_infer_of_a_folder_that_is_no_run_say_so(stretto):
     with Lab(stretto) as lab:
-        expect(lab.run([stretto, "eval", str(lab.root / "nothing")]), 2, "nothing")
-        expect(lab.run([stretto, "infer", str(lab.root)], input=""), 2, str(lab.root))
+        expect(lab.run([stretto, "eval", str(lab.root / "nothing")]), 2, f"no run folder at {lab.root}/nothing",
+               "stretto train CONFIG --run")
+        expect(lab.run([stretto, "infer", str(lab.root)], input=""), 2, f"{lab.root} is not a run", "run.json is missing")
 
 
 def a_folder_without_write_permission_is_74(stretto):
@@ -218,13 +244,13 @@ def a_folder_without_write_permission_is_74(stretto):
         else:
             locked.chmod(0o500)
             result = lab.run([stretto, "train", str(lab.config), "--run", str(locked / "run")])
-        expect(result, 74, "cannot create")
+        expect(result, 74, "cannot create", "run")
 
 
 def a_full_disk_before_the_first_step_is_74(stretto):
     with Lab(stretto) as lab:
         result = lab.train("run", env={"STRETTO_FAILPOINT": "metrics.write:enospc:1+"})
-        expect(result, 74, "metrics.jsonl")
+        expect(result, 74, "run/metrics.jsonl: No space left on device", "free some space")
 
 
 def infer_keeps_line_for_line(stretto):
@@ -240,4 +266,4 @@ def infer_keeps_line_for_line(stretto):
 if __name__ == "__main__":
     main({name: value for name, value in list(globals().items())
           if callable(value) and getattr(value, "__module__", "") == "__main__"
-          and name not in ("expect", "refused", "replace")})
+          and name not in ("paragraphs", "expect", "refused", "replace")})
