@@ -3,6 +3,8 @@
 
     tests/runs/full_disk_test.py build/release/stretto [TEST...]
 
+And one that becomes read-only, before a run and while it trains.
+
 It needs a mount namespace of its own, as root or with user namespaces; ends with 77 where it gets none.
 """
 import errno
@@ -10,6 +12,7 @@ import hashlib
 import json
 import os
 import pathlib
+import signal
 import subprocess
 import sys
 import time
@@ -60,6 +63,9 @@ class Disk:
         except OSError as error:  # the run has taken the last ones
             if error.errno != errno.ENOSPC:
                 raise
+
+    def remount(self, how):
+        subprocess.run(["mount", "-o", f"remount,{how}", str(self.folder)], check=True)
 
     def free(self):
         if self.filler.is_dir():
@@ -181,6 +187,53 @@ def a_disk_full_to_the_last_byte_stops_the_run_and_nothing_is_lost(stretto):
         compare(lab, "reference", "disk/run", "after a disk that was full to the last byte")
 
 
+def a_disk_that_is_read_only_refuses_to_train_and_is_still_read(stretto):
+    overrides = (*COMMON, "train.save_every=40")
+    with Lab(stretto) as lab, Disk(lab, "size=16m") as disk:
+        undisturbed(lab, *overrides)
+        half = Run(lab, *overrides)
+        half.wait_for(half.checkpoints, "its first checkpoint")
+        half.process.send_signal(signal.SIGTERM)
+        check(half.end() == 75, half.said())
+        disk.remount("ro")
+        for run in ("disk/run", "disk/new"):
+            refused = lab.train(run, *overrides)
+            check(refused.returncode == 74, f"{run}: exit code {refused.returncode}: {refused.stderr}")
+            check("Read-only file system" in refused.stderr, f"{run}: {refused.stderr}")
+        run = str(lab.root / "disk/run")
+        for command, text in (["eval", run, "--json"], None), (["infer", run], "the red house\n"):
+            result = lab.run([lab.stretto, *command], input=text)
+            check(result.returncode == 0 and result.stdout, f"{command[0]} of a read-only run: {result.stderr}")
+        disk.remount("rw")
+        after = lab.train("disk/run", *overrides)
+        check(after.returncode == 0, after.stderr)
+        compare(lab, "reference", "disk/run", "after a disk that was read-only")
+
+
+def checkpoints_that_become_read_only_cost_a_checkpoint_and_not_the_run(stretto):
+    """The folder becomes a mount of its own: a whole file system with open files cannot be made read-only."""
+    overrides = (*COMMON, "train.save_every=40")
+    with Lab(stretto) as lab, Disk(lab, "size=16m"):
+        undisturbed(lab, *overrides)
+        run = Run(lab, *overrides)
+        run.wait_for(run.checkpoints, "its first checkpoint")
+        folder = str(run.folder / "checkpoints")
+        subprocess.run(["mount", "--bind", folder, folder], check=True)
+        try:
+            run.wait_for(lambda: subprocess.run(["mount", "-o", "remount,bind,ro", folder],
+                                                stderr=subprocess.DEVNULL).returncode == 0, "a moment without a writer")
+            before = run.checkpoints()[-1]
+            run.wait_for(lambda: "could not be saved" in run.said(), "the failing save")
+            require_whole(before)
+        finally:
+            subprocess.run(["umount", "--lazy", folder], check=True)
+        code = run.end()
+        check(code == 0, f"exit code {code}: {run.said()}")
+        check("Read-only file system" in run.said(), run.said())
+        check(not list(run.folder.glob("checkpoints/.tmp-*")), "half a checkpoint was left behind")
+        compare(lab, "reference", "disk/run", "after checkpoints that were read-only")
+
+
 def in_a_namespace_of_its_own():
     """Starts this program again where its mounts are its own; ends with 77 where that cannot be had."""
     ways = [["unshare", "--mount"], ["unshare", "--mount", "--user", "--map-root-user"]]
@@ -205,4 +258,6 @@ if __name__ == "__main__":
                                   a_full_disk_costs_a_checkpoint_and_not_the_run,
                                   a_disk_without_room_for_more_files_neither,
                                   when_the_last_save_fails_the_exit_code_is_74,
-                                  a_disk_full_to_the_last_byte_stops_the_run_and_nothing_is_lost)})
+                                  a_disk_full_to_the_last_byte_stops_the_run_and_nothing_is_lost,
+                                  a_disk_that_is_read_only_refuses_to_train_and_is_still_read,
+                                  checkpoints_that_become_read_only_cost_a_checkpoint_and_not_the_run)})

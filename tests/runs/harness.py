@@ -109,9 +109,9 @@ class Lab:
         """The lines of metrics.jsonl without what the clock says."""
         return [{k: v for k, v in event.items() if k not in TIMING} for event in self.events(run)]
 
-    def train_and_kill(self, run, seconds, signal_number=signal.SIGKILL):
+    def train_and_kill(self, run, seconds, *overrides, signal_number=signal.SIGKILL):
         """Starts training and sends a signal after so many seconds; the exit code."""
-        process = subprocess.Popen(self.command(run), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+        process = subprocess.Popen(self.command(run, *overrides), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
                                    stdin=subprocess.DEVNULL)
         try:
             process.wait(timeout=seconds)

@@ -3,6 +3,8 @@
 
     tests/runs/resume_test.py build/release/stretto [TEST...]
 """
+import contextlib
+import json
 import os
 import random
 import signal
@@ -13,6 +15,7 @@ from harness import Lab, check, compare, main
 
 TRIALS = int(os.environ.get("STRETTO_KILL_TRIALS", "60"))
 MAX_FAILPOINTS = 3000
+INTERVAL = 7  # train.save_every of the lab
 
 
 def undisturbed(lab):
@@ -37,40 +40,55 @@ def the_same_command_twice_changes_nothing(stretto):
         check(lab.essence("reference") == before, "a finished run was changed by running it again")
 
 
+def lost_updates(lab, run):
+    """What a kill has cost: the updates in the metrics beyond the newest checkpoint."""
+    made = 0
+    metrics = lab.root / run / "metrics.jsonl"
+    for line in metrics.read_text().splitlines() if metrics.exists() else []:
+        with contextlib.suppress(json.JSONDecodeError):  # the last line may be torn
+            made = max(made, json.loads(line)["step"])
+    saved = [int(path.parent.name[5:]) for path in lab.root.glob(f"{run}/checkpoints/step_*/manifest.json")]
+    return made - max(saved, default=0)
+
+
+def killed_again_and_again(lab, run, generator, span, most_lost, *overrides):
+    """Up to five kills, each in a run that goes on after the one before, and then the end; the updates lost."""
+    lost = []
+    while lab.train_and_kill(run, generator.uniform(*span), *overrides) == -signal.SIGKILL:
+        lost.append(lost_updates(lab, run))
+        check(lost[-1] <= most_lost, f"{run}: kill {len(lost)} cost {lost[-1]} updates, more than {most_lost}")
+        if len(lost) == 5:
+            break
+    result = lab.train(run, *overrides)
+    check(result.returncode == 0, f"{run}: {result.stderr}")
+    compare(lab, "reference", run, f"{run}, {len(lost)} kills")
+    return lost
+
+
 def killed_at_random_moments(stretto):
+    """Without a writer beside training a kill costs one interval at the most. With it, the save of one interval may
+    still be on its way when the next is due, which waits for it: two."""
+    seed = int(os.environ.get("STRETTO_KILL_SEED", "20261121"))
+    generator = random.Random(seed)
     with Lab(stretto) as lab:
         seconds = undisturbed(lab)
-        seed = int(os.environ.get("STRETTO_KILL_SEED", "20261121"))
-        generator = random.Random(seed)
-        for trial in range(TRIALS):
-            run = f"trial{trial}"
-            kills = 0
-            while lab.train_and_kill(run, generator.uniform(0.05, seconds)) == -signal.SIGKILL:
-                kills += 1
-                if kills == 5:
-                    break
-            result = lab.train(run)
-            check(result.returncode == 0, f"seed {seed} trial {trial}: {result.stderr}")
-            compare(lab, "reference", run, f"seed {seed}, trial {trial}, {kills} kills")
+        for background, most_lost in (("false", INTERVAL), ("true", 2 * INTERVAL)):
+            lost = []
+            for trial in range((TRIALS + 1) // 2):
+                lost += killed_again_and_again(lab, f"seed{seed}_{background}_{trial}", generator, (0.05, seconds),
+                                               most_lost, f"train.save_in_background={background}")
+            check(max(lost) > 0, "no kill met a run at work")
 
 
 def killed_while_a_checkpoint_is_always_on_its_way(stretto):
     """A save begins after every update, so that each kill meets a writer at work."""
+    seed = int(os.environ.get("STRETTO_KILL_SEED", "20261121")) + 1
+    generator = random.Random(seed)
     with Lab(stretto) as lab:
         edit(lab, "save_every = 7", "save_every = 1")
         seconds = undisturbed(lab)
-        seed = int(os.environ.get("STRETTO_KILL_SEED", "20261121")) + 1
-        generator = random.Random(seed)
         for trial in range(max(1, TRIALS // 4)):
-            run = f"trial{trial}"
-            kills = 0
-            while lab.train_and_kill(run, generator.uniform(0.3, seconds)) == -signal.SIGKILL:
-                kills += 1
-                if kills == 5:
-                    break
-            result = lab.train(run)
-            check(result.returncode == 0, f"seed {seed} trial {trial}: {result.stderr}")
-            compare(lab, "reference", run, f"seed {seed}, trial {trial}, {kills} kills")
+            killed_again_and_again(lab, f"seed{seed}_{trial}", generator, (0.3, seconds), 2)
 
 
 def killed_in_the_writer_at_each_kind_of_call(stretto):

@@ -75,21 +75,35 @@ TEST_F(Crash, AKillWhileTheSameStepIsSavedAgainLosesNothing) {
   }
 }
 
-// Up to five kills, each during the recovery from the one before.
+// A kill at each point of the cycle, with a sound newest checkpoint and with a broken one; then up
+// to five more, each during the recovery from the one before, at its first, second or third step.
 TEST_F(Crash, KillsDuringRecoveryLoseNothing) {
-  for (const int first : {5, 12, 17, 20, 22, 24, 26, 28}) {
-    start_afresh();
-    if (first % 3 == 0) overwrite(dir_ / "checkpoints/step_00000003/state.json", "broken");
-    killed("*:kill:" + std::to_string(first), [&] { cycle(4); });
-    for (int depth = 0; depth < 5; ++depth) {
-      killed("*:kill:" + std::to_string(1 + depth % 3), [&] { recover(); });
+  int in_recovery = 0, deepest = 0;
+  std::set<int64_t> found;
+  for (const bool broken : {false, true}) {
+    for (int first = 1;; ++first) {
+      start_afresh();
+      if (broken) overwrite(dir_ / "checkpoints/step_00000003/state.json", "broken");
+      if (!killed("*:kill:" + std::to_string(first), [&] { cycle(4); })) break;
+      ASSERT_LT(first, 200);
+      int deep = 0;
+      for (int depth = 0; depth < 5; ++depth) {
+        const int at = 1 + (first + depth) % 3;
+        deep += killed("*:kill:" + std::to_string(at), [&] { recover(); }) ? 1 : 0;
+      }
+      in_recovery += deep;
+      deepest = std::max(deepest, deep);
+      std::optional<LoadedCheckpoint> loaded;
+      ASSERT_NO_THROW(loaded = recover()) << first;
+      EXPECT_GE(loaded->step, broken ? 2 : 3) << first;
+      EXPECT_TRUE(is_checkpoint(*loaded, loaded->step)) << first;
+      EXPECT_EQ(count("."), 0u) << first;
+      found.insert(loaded->step);
     }
-    std::optional<LoadedCheckpoint> loaded;
-    ASSERT_NO_THROW(loaded = recover()) << first;
-    EXPECT_GE(loaded->step, first % 3 == 0 ? 2 : 3);
-    EXPECT_TRUE(is_checkpoint(*loaded, loaded->step));
-    EXPECT_EQ(count("."), 0u);
   }
+  EXPECT_GE(in_recovery, 20) << "so many kills must have met a recovery at work";
+  EXPECT_GE(deepest, 3);
+  EXPECT_EQ(found, (std::set<int64_t>{2, 3, 4}));
 }
 
 TEST_F(Crash, AFailingSystemCallLeavesThePreviousCheckpointWhole) {
