@@ -1,12 +1,15 @@
 #!/usr/bin/env python3
-"""Checks the command blocks of README.md and docs/*.md, and runs those that can be run.
+"""Checks the command blocks of the documentation, and runs those that can be run.
 
-    check_docs.py            every ```bash block carries a tag, every relative link has a target
+    check_docs.py            every block names its language, every ```bash block carries a tag,
+                             every relative link has a target
     check_docs.py --run      also runs the blocks tagged `run`, in order, file by file
-    check_docs.py --full     also those tagged `run-full`
+    check_docs.py --full     also those tagged `run-full`, which take minutes: outside CI
 
-A block begins with ```bash run, ```bash run-full or ```bash skip: REASON. Blocks run in the root
-of the checkout with build/release first in PATH, under `set -euo pipefail`; a non-zero exit fails.
+A block begins with ```bash run, ```bash run-full or ```bash skip: REASON; what is no command is
+```text, ```toml or the like. Blocks run in the root of the checkout with build/release first in PATH,
+without a terminal, under `set -euo pipefail`; a non-zero exit fails. Of the quickstart what it
+promises is checked too.
 """
 
 import os
@@ -15,9 +18,15 @@ import re
 import subprocess
 import sys
 
-FENCE = re.compile(r"^```(\S*)[ \t]*(.*)$")
+FENCE = re.compile(r"^ {0,3}```(\S*)[ \t]*(.*)$")
 LINK = re.compile(r"\[[^\]]*\]\(([^)#\s]+)(?:#[^)]*)?\)")
 SHELLS = {"bash", "sh", "shell", "console"}
+LEAST_BLEU = 90  # of the quickstart
+
+
+def documents(root: pathlib.Path) -> list[pathlib.Path]:
+    return [root / "README.md", root / "CONTRIBUTING.md", *sorted((root / "docs").glob("*.md")),
+            *sorted((root / "examples").glob("*/README.md"))]
 
 
 def blocks(path: pathlib.Path) -> list[tuple[int, str, str, str]]:
@@ -27,7 +36,7 @@ def blocks(path: pathlib.Path) -> list[tuple[int, str, str, str]]:
         match = FENCE.match(line)
         if start is None and match:
             start, language, tag, text = number, match[1], match[2].strip(), []
-        elif start is not None and line.startswith("```"):
+        elif start is not None and line.lstrip(" ").startswith("```"):
             found.append((start, language, tag, "\n".join(text)))
             start = None
         elif start is not None:
@@ -40,28 +49,53 @@ def blocks(path: pathlib.Path) -> list[tuple[int, str, str, str]]:
 def problem(language: str, tag: str) -> str:
     if language == "unclosed":
         return "block is never closed"
+    if not language:
+        return "a block without a language: ```bash run for commands, ```text for what they print"
     if language not in SHELLS or tag in {"run", "run-full"} or re.match(r"skip: \S", tag):
         return ""
     return f"```{language} needs a tag: run, run-full or skip: REASON" + (f", got {tag!r}" if tag else "")
 
 
 def broken_links(path: pathlib.Path) -> list[str]:
-    text = re.sub(r"```.*?```", "", path.read_text(encoding="utf-8"), flags=re.S)
+    text = re.sub(r"^ {0,3}```.*?^ {0,3}```", "", path.read_text(encoding="utf-8"), flags=re.S | re.M)
     return [target for target in LINK.findall(text)
             if "://" not in target and not (path.parent / target).exists()]
 
 
-def run_block(root: pathlib.Path, text: str) -> int:
+def quickstart_problem(output: str) -> str:
+    """What a quickstart's output lacks of what it promises; empty when nothing."""
+    scores = re.findall(r"^(?=.*BLEU).*$", output, flags=re.M)
+    last = re.fullmatch(r"BLEU (\d+\.\d)", scores[-1]) if scores else None
+    if last is None:
+        return "the last line with BLEU is not `BLEU <number with one decimal>`"
+    if float(last[1]) < LEAST_BLEU:
+        return f"BLEU {last[1]}, at least {LEAST_BLEU} is promised"
+    report = re.search(r"^report: (/.*/report\.html)$", output, flags=re.M)
+    if report is None or not pathlib.Path(report[1]).is_file():
+        return "no path of a report.html that is there"
+    return ""
+
+
+def run_block(root: pathlib.Path, text: str) -> str:
+    """Runs a block and shows its output; what was wrong with it, or nothing."""
     environment = dict(os.environ, PATH=f"{root}/build/release:{os.environ['PATH']}")
-    return subprocess.run(["bash", "-euo", "pipefail", "-c", text], cwd=root, env=environment,
-                          stdin=subprocess.DEVNULL, check=False).returncode
+    output = ""
+    with subprocess.Popen(["bash", "-euo", "pipefail", "-c", text], cwd=root, env=environment,
+                          stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT, encoding="utf-8", errors="replace") as block:
+        for line in block.stdout:
+            print(line, end="", flush=True)
+            output += line
+    if block.returncode:
+        return f"block left with {block.returncode}"
+    return quickstart_problem(output) if "./dev quickstart" in text else ""
 
 
 def main() -> int:
     root = pathlib.Path(__file__).resolve().parent.parent
     wanted = {"--run": {"run"}, "--full": {"run", "run-full"}}.get(" ".join(sys.argv[1:]), set())
     passed = failed = 0
-    for path in [root / "README.md", root / "CONTRIBUTING.md", *sorted((root / "docs").glob("*.md"))]:
+    for path in documents(root):
         name = path.relative_to(root)
         for target in broken_links(path):
             print(f"{name}: link to {target}, which does not exist")
@@ -72,11 +106,11 @@ def main() -> int:
                 failed += 1
             elif tag in wanted:
                 print(f"== {name}:{line}\n{text}", flush=True)
-                code = run_block(root, text)
-                passed += code == 0
-                failed += code != 0
-                if code:
-                    print(f"{name}:{line}: block left with {code}")
+                trouble = run_block(root, text)
+                passed += not trouble
+                failed += bool(trouble)
+                if trouble:
+                    print(f"{name}:{line}: {trouble}")
     print(f"docs: {passed} blocks ran, {failed} problems")
     return 1 if failed else 0
 
