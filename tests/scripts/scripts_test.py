@@ -1,8 +1,10 @@
 """Tests of ./dev and of the tools, without network, root or a build: python3 scripts_test.py"""
 
+import contextlib
 import hashlib
 import http.server
 import importlib.util
+import io
 import os
 import pathlib
 import re
@@ -75,9 +77,10 @@ class Downloads(unittest.TestCase):
 class Docs(InTemporaryFolder):
     def test_finds_untagged_and_unclosed_blocks(self):
         docs = load("check_docs")
-        path = self.write("a.md", "```bash run\ntrue\n```\n```bash\nls\n```\n```toml\nx\n```\n```bash run\n")
+        path = self.write("a.md", "```bash run\ntrue\n```\n```bash\nls\n```\n```toml\nx\n```\n"
+                                  "```\nls\n```\n  ```sh\n  ls\n  ```\n```bash run\n")
         problems = [bool(docs.problem(language, tag)) for _, language, tag, _ in docs.blocks(path)]
-        self.assertEqual(problems, [False, True, False, True])
+        self.assertEqual(problems, [False, True, False, True, True, True])
         self.assertTrue(docs.problem("bash", "skip:"))
         self.assertFalse(docs.problem("bash", "skip: needs a GPU"))
 
@@ -85,9 +88,27 @@ class Docs(InTemporaryFolder):
         path = self.write("a.md", "[x](b.md) [y](a.md#top) [z](https://example.org)")
         self.assertEqual(load("check_docs").broken_links(path), ["b.md"])
 
+    def test_a_block_that_fails_is_told_with_its_exit_code(self):
+        docs = load("check_docs")
+        with contextlib.redirect_stdout(io.StringIO()) as shown:
+            self.assertEqual(docs.run_block(self.folder, "echo one; cat; echo two"), "")
+            self.assertEqual(docs.run_block(self.folder, "false | true; echo three"), "block left with 1")
+        self.assertEqual(shown.getvalue(), "one\ntwo\n")
+
+    def test_a_quickstart_must_do_what_it_promises(self):
+        problem = load("check_docs").quickstart_problem
+        report = f"report: {self.write('runs/quickstart/report.html', '')}\n"
+        self.assertEqual(problem("valid BLEU 12.25\nBLEU 98.7\n" + report), "")
+        self.assertIn("BLEU 89.9", problem("BLEU 89.9\n" + report))
+        for output in ("BLEU 98.7\nBLEU of the test 98.7\n" + report, "BLEU 98.72\n" + report, report):
+            self.assertIn("one decimal", problem(output))
+        for end in ("", "report: /nowhere/report.html\n"):
+            self.assertIn("report.html", problem("BLEU 98.7\n" + end))
+
     def test_the_manual_has_no_untagged_block(self):
         docs = load("check_docs")
-        for path in [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").glob("*.md")]:
+        self.assertIn(ROOT / "examples/phrasebook/README.md", docs.documents(ROOT))
+        for path in docs.documents(ROOT):
             for line, language, tag, _ in docs.blocks(path):
                 self.assertEqual(docs.problem(language, tag), "", f"{path}:{line}")
 
@@ -285,6 +306,28 @@ class Machine(InTemporaryFolder):
         self.dev("build", "--preset", "release", "stretto", STRETTO_LIBTORCH="/nowhere")
         self.assertEqual(self.answer.returncode, 2)
         self.assertIn("no lib/libtorch_cpu.so in /nowhere\n  give the folder", self.answer.stderr)
+
+
+class ContinuousIntegration(InTemporaryFolder):
+    def counted(self, *outputs):
+        """What .ci/run has counted after these outputs of ctest: passed, failed, skipped."""
+        text = (ROOT / ".ci" / "run").read_text(encoding="utf-8").split("\n./dev setup --ci")[0]
+        text = re.sub(r"^cd .*$", f"cd '{self.folder}' || exit 1", text, flags=re.M)
+        for number, (output, status) in enumerate(outputs):
+            path = self.write(f"{number}.txt", output)
+            text += f"\nsuite 'suite {number}' sh -c 'cat {path}; exit {status}'"
+        text += '\necho "$passed $failed $skipped"\n'
+        answer = subprocess.run(["bash", "-c", text], capture_output=True, text=True, check=True)
+        return [int(number) for number in answer.stdout.splitlines()[-1].split()]
+
+    def test_skipped_tests_are_not_counted_as_passed(self):
+        some = ("90% tests passed, 1 tests failed out of 10\n\nThe following tests did not run:\n"
+                "\t  3 - a (Skipped)\n\t 12 - b (Skipped)\n\nThe following tests FAILED:\n\t  4 - c (Failed)\n", 8)
+        self.assertEqual(self.counted(some, ("100% tests passed, 0 tests failed out of 5\n", 0)), [12, 1, 2])
+
+    def test_a_suite_without_totals_or_with_a_bad_end_is_a_failure(self):
+        self.assertEqual(self.counted(("Segmentation fault\n", 0)), [0, 1, 0])
+        self.assertEqual(self.counted(("100% tests passed, 0 tests failed out of 5\n", 1)), [5, 1, 0])
 
 
 if __name__ == "__main__":
