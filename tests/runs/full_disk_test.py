@@ -65,7 +65,7 @@ class Disk:
                 raise
 
     def remount(self, how):
-        subprocess.run(["mount", "-o", f"remount,{how}", str(self.folder)], check=True)
+        subprocess.run(["mount", "-o", f"remount,bind,{how}", str(self.folder)], check=True)
 
     def free(self):
         if self.filler.is_dir():
