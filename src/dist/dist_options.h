@@ -12,7 +12,7 @@ namespace stretto::dist {
 struct DistOptions {
   std::string backend = "auto";
   std::string strategy = "all_reduce";
-  int64_t bucket_bytes = 4'194'304;
+  int64_t bucket_bytes = 2'097'152;
   bool overlap = true;
   std::string compress = "none";
   bool deterministic = false;

@@ -54,7 +54,7 @@ struct Setup {
   // what is sent
   double gradient_bytes = 0;   ///< as they are sent, compressed or not
   double parameter_bytes = 0;  ///< fp32; only of sharded and parameter_server
-  double bucket_bytes = 4'194'304;
+  double bucket_bytes = 2'097'152;
   /// Share of the gradient that is ready only when backward ends: a tied embedding, to which both
   /// ends of the model add. The rest becomes ready evenly over backward.
   double late_share = 0;

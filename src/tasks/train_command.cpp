@@ -1,6 +1,7 @@
 #include <torch/torch.h>
 
 #include <cstring>
+#include <filesystem>
 #include <map>
 #include <optional>
 
@@ -125,6 +126,12 @@ int run_train(const experiment::TrainRequest& request) {
             " with " + processes_text(group) + std::to_string(at::get_num_threads()) +
             " threads, " + precision.name);
   if (precision.remarkable) log::info("  " + precision.why);
+  if (device.is_cpu() && experiment.run.device == "auto" && group.is_root() &&
+      std::filesystem::exists("/dev/nvidia0")) {
+    log::warn(
+        "training runs on the CPU, though this machine has an NVIDIA GPU: this build has no CUDA, "
+        "or CUDA cannot start; `stretto doctor` says more, run.device=cpu silences this");
+  }
 
   const auto tokenizers = tokenizers_of_run(folder ? &*folder : nullptr, experiment, group);
   // Rank 0 first: it makes the token cache that the others on its machine then find.
