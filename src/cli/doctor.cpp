@@ -2,9 +2,9 @@
 #include <nlohmann/json.hpp>
 
 #include "base/text.h"
+#include "base/version.h"
 #include "cli/command.h"
 #include "cli/machine.h"
-#include "cli/version.h"
 
 namespace stretto::cli {
 namespace {

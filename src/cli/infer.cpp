@@ -2,6 +2,7 @@
 #include "cli/command.h"
 #include "cli/engine.h"
 #include "cli/run_config.h"
+#include "data/byte_stream.h"
 
 namespace stretto::cli {
 namespace {
@@ -10,7 +11,7 @@ struct Options {
   std::string run, checkpoint, prefix;
   std::vector<std::string> words;
   int64_t nbest = 0, beam = 0;
-  bool sample = false, json = false, scores = false, alignments = false;
+  bool sample = false, json = false, scores = false, alignments = false, stats = false;
 };
 
 int run(const Options& options) {
@@ -20,7 +21,7 @@ int run(const Options& options) {
   if (options.sample) overrides.emplace_back("decode.method=sample");
   for (const auto& word : options.words) (is_override(word) ? overrides : files).push_back(word);
   for (const auto& file : files) {
-    if (!std::filesystem::exists(file) && file.find(".zip:") == std::string::npos) {
+    if (file != "-" && !std::filesystem::exists(data::parse_input_path(file).file)) {
       throw Error(ExitCode::kUsage, "no file " + file, "without files, stdin is translated");
     }
   }
@@ -31,7 +32,8 @@ int run(const Options& options) {
                                          .prefix_file = options.prefix,
                                          .json = options.json,
                                          .scores = options.scores,
-                                         .alignments = options.alignments};
+                                         .alignments = options.alignments,
+                                         .stats = options.stats};
   return engine().infer(request);
 }
 
@@ -40,8 +42,10 @@ int run(const Options& options) {
 std::function<int()> declare_infer(CLI::App& app) {
   auto options = std::make_shared<Options>();
   app.add_option("RUN", options->run, "run folder")->required()->type_name("");
-  app.add_option("FILE-or-key=value", options->words,
-                 "text to translate; default stdin; and key=value")
+  app.add_option(
+         "FILE-or-key=value", options->words,
+         "text to translate, plain, .gz, .zst or FILE.zip:MEMBER; default stdin, which is - "
+         "too; and key=value")
       ->type_name("");
   app.add_option("--checkpoint", options->checkpoint,
                  "best, last, a step, a name, or several with commas: an ensemble")
@@ -58,6 +62,8 @@ std::function<int()> declare_infer(CLI::App& app) {
   app.add_option("--prefix", options->prefix, "text that each output starts with, line for line")
       ->type_name("FILE");
   app.add_flag("--json", options->json, "one JSON object a line");
+  app.add_flag("--stats", options->stats,
+               "say at the end how many lines, batches and tokens it were");
   return [options] { return run(*options); };
 }
 

@@ -8,8 +8,8 @@
 
 #include "base/error.h"
 #include "base/log.h"
+#include "base/version.h"
 #include "cli/command.h"
-#include "cli/version.h"
 #include "dist/make_group.h"
 #include "dist/rank_report.h"
 

@@ -33,9 +33,10 @@ struct InferRequest {
   LoadedExperiment experiment;
   std::string run_directory;
   std::string checkpoints;         ///< several with commas: an ensemble
-  std::vector<std::string> files;  ///< empty = stdin
+  std::vector<std::string> files;  ///< as data::open_bytes() takes them, "-" = stdin; empty = stdin
   std::string prefix_file;
   bool json = false, scores = false, alignments = false;
+  bool stats = false;  ///< at the end lines, batches, tokens and time on stderr
 };
 
 /// `stretto average`

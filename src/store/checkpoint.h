@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "store/manifest.h"
 #include "store/safetensors.h"
 
 namespace stretto::store {
@@ -15,6 +16,7 @@ struct CheckpointContent {
   int64_t step = 0;
   std::string run_id;
   std::string config_hash;
+  Origin origin = {};
   /// File stem -> tensors: "model" and "optimizer".
   std::vector<std::pair<std::string, std::vector<TensorView>>> files;
   std::string state_json;  ///< counters, best so far, scheduler, data position
@@ -26,6 +28,7 @@ struct LoadedCheckpoint {
   int64_t step = 0;
   std::string run_id;
   std::string config_hash;
+  Origin origin;
   std::string state_json;
   std::vector<std::pair<std::string, SafetensorsFile>> files;
 
@@ -39,8 +42,8 @@ std::string step_name(int64_t step);
 /// state.json, manifest.json`.
 ///
 /// Protocol: all files are written and fsynced in `.tmp-…/`, then manifest.json (format version,
-/// run id, step, SHA-256 and size per file, XXH3-64 per tensor, SHA-256 of itself), the folder is
-/// fsynced, renamed, and the parent fsynced; only then are older ones pruned (renamed to
+/// run id, step, origin, SHA-256 and size per file, XXH3-64 per tensor, SHA-256 of itself), the
+/// folder is fsynced, renamed, and the parent fsynced; only then are older ones pruned (renamed to
 /// `.trash-…`, then unlinked). There is no mutable `latest`: the newest valid folder wins.
 /// Failpoints `checkpoint.<stage>` stand before each system call of it.
 ///

@@ -37,11 +37,27 @@ nlohmann::ordered_json to_object(const Manifest& manifest) {
     }
     files.push_back(entry);
   }
-  return {{"format_version", manifest.format_version},
-          {"step", manifest.step},
-          {"run_id", manifest.run_id},
-          {"config_hash", manifest.config_hash},
-          {"files", files}};
+  nlohmann::ordered_json json{{"format_version", manifest.format_version},
+                              {"step", manifest.step},
+                              {"run_id", manifest.run_id},
+                              {"config_hash", manifest.config_hash}};
+  const Origin& origin = manifest.origin;
+  if (origin.world_size != 0) json["world_size"] = origin.world_size;
+  if (!origin.stretto.empty()) json["stretto"] = origin.stretto;
+  if (!origin.libtorch.empty()) json["libtorch"] = origin.libtorch;
+  if (!origin.tokenizer.empty()) json["tokenizer_sha256"] = origin.tokenizer;
+  json["files"] = files;
+  return json;
+}
+
+// Each key is one that early checkpoints lack.
+Origin parse_origin(const nlohmann::json& json) {
+  Origin origin;
+  origin.world_size = json.value("world_size", origin.world_size);
+  origin.stretto = json.value("stretto", origin.stretto);
+  origin.libtorch = json.value("libtorch", origin.libtorch);
+  origin.tokenizer = json.value("tokenizer_sha256", origin.tokenizer);
+  return origin;
 }
 
 ManifestFile parse_file(const nlohmann::json& json, std::string_view where) {
@@ -93,6 +109,8 @@ Manifest Manifest::from_json(std::string_view bytes, std::string_view where) {
     manifest.step = json.at("step").get<int64_t>();
     manifest.run_id = json.at("run_id").get<std::string>();
     manifest.config_hash = json.at("config_hash").get<std::string>();
+    manifest.origin = parse_origin(json);
+    if (manifest.origin.world_size < 0) malformed(where, "world_size is below 0");
     std::set<std::string> names;
     for (const auto& entry : json.at("files")) {
       manifest.files.push_back(parse_file(entry, where));

@@ -11,8 +11,10 @@
 
 namespace stretto::store {
 
-/// Version of the checkpoint format. All versions keep `format_version` and the checksum at the
-/// end, so that a newer manifest can be told from a damaged one and is refused with both numbers.
+/// Version of the checkpoint format: raised when an older program would misread what is written,
+/// not for keys that it may leave unread. All versions keep `format_version` and the checksum at
+/// the end, so that a newer manifest can be told from a damaged one and is refused with both
+/// numbers.
 inline constexpr int64_t kFormatVersion = 1;
 
 /// What a file of a checkpoint must be.
@@ -30,11 +32,24 @@ class NewerFormat : public Error {
   using Error::Error;
 };
 
+/// What a checkpoint was written by, and with which tokenizers; for people, and for those who go on
+/// from it. Empty or 0 in checkpoints that do not say it, as the first ones did not.
+struct Origin {
+  int64_t world_size = 0;  ///< processes that trained
+  std::string stretto;     ///< version of the program
+  std::string libtorch;    ///< and of its libtorch
+  /// File of `RUN/tokenizer/` -> SHA-256, as sha256sum prints it.
+  std::map<std::string, std::string> tokenizer;
+
+  bool operator==(const Origin&) const = default;
+};
+
 /// manifest.json: the last file that is written, so that a folder with it is complete.
 struct Manifest {
   int64_t format_version = kFormatVersion;
   int64_t step = 0;
   std::string run_id, config_hash;
+  Origin origin;
   std::vector<ManifestFile> files;
 
   /// JSON whose last key is the SHA-256 of all before it.

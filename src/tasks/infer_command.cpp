@@ -1,14 +1,16 @@
-#include <fstream>
+#include <chrono>
 #include <iostream>
 #include <nlohmann/json.hpp>
+#include <optional>
 
+#include "base/clock.h"
 #include "base/error.h"
-#include "base/file.h"
 #include "base/log.h"
 #include "base/text.h"
 #include "dist/launch.h"
 #include "tasks/commands.h"
 #include "tasks/session.h"
+#include "tasks/text_input.h"
 
 namespace stretto::tasks {
 namespace {
@@ -16,53 +18,15 @@ namespace {
 // Lines that are translated together: enough to fill batches of similar length, few enough that
 // output streams.
 constexpr size_t kBufferLines = 256;
+constexpr size_t kBufferBytes = size_t{1} << 20;
 
-/// Where the sentences come from: stdin or files, one after the other.
-class Input {
- public:
-  explicit Input(std::vector<std::string> files) : files_(std::move(files)) {}
-
-  bool next(std::string& line) {
-    for (;;) {
-      std::istream* stream = current();
-      if (stream == nullptr) return false;
-      if (std::getline(*stream, line)) {
-        if (line.ends_with('\r')) line.pop_back();
-        return true;
-      }
-      if (files_.empty()) return false;
-      file_.reset();
-      if (++position_ == files_.size()) return false;
-    }
-  }
-
-  /// True when a reader waits for an answer to each line.
-  bool interactive() const { return files_.empty(); }
-  /// Whether more input is there already, so that reading on would not wait.
-  bool more_at_hand() const { return !files_.empty() || std::cin.rdbuf()->in_avail() > 0; }
-
- private:
-  std::istream* current() {
-    if (files_.empty()) return &std::cin;
-    if (position_ == files_.size()) return nullptr;
-    if (!file_) {
-      file_ = std::make_unique<std::ifstream>(files_[position_]);
-      if (!*file_) {
-        throw Error(ExitCode::kUsage, files_[position_] + " does not exist or cannot be read",
-                    "give files that can be read; without files, stdin is translated");
-      }
-    }
-    return file_.get();
-  }
-
-  std::vector<std::string> files_;
-  size_t position_ = 0;
-  std::unique_ptr<std::ifstream> file_;
-};
+// Of the lines that cannot be translated as they are; the rest is counted.
+constexpr int64_t kWarningsShown = 10;
 
 /// One line on its way through the model.
 struct Line {
-  std::string text, prefix;
+  InputLine input;
+  std::string prefix;
   std::vector<int64_t> src;
 };
 
@@ -73,44 +37,67 @@ class Session {
       : request_(request),
         run_(std::move(run)),
         translator_(run_.models, request.experiment.options.decode) {
-    if (!request.prefix_file.empty()) prefixes_ = std::ifstream(request.prefix_file);
-    if (!request.prefix_file.empty() && !prefixes_) {
-      throw Error(ExitCode::kUsage, "--prefix: " + request.prefix_file + " cannot be read",
-                  "give a file with a prefix for each line of the source");
-    }
+    if (!request.prefix_file.empty()) prefixes_.emplace(std::vector{request.prefix_file});
   }
 
-  void run() {
-    Input input(request_.files);
+  void run(TextInput& input) {
+    const auto start = std::chrono::steady_clock::now();
     std::vector<Line> lines;
     Line line;
-    while (input.next(line.text)) {
-      line.prefix.clear();
-      if (prefixes_.is_open()) std::getline(prefixes_, line.prefix);
+    size_t bytes = 0;
+    while (input.next(line.input)) {
+      read_prefix(line);
+      bytes += line.input.text.size();
       lines.push_back(line);
-      if (lines.size() == kBufferLines || !input.more_at_hand()) flush(lines);
+      if (lines.size() == kBufferLines || bytes >= kBufferBytes || !input.ready()) {
+        flush(lines);
+        bytes = 0;
+      }
     }
     flush(lines);
+    if (warnings_ > kWarningsShown) {
+      log::warn(with_thousands(warnings_) + " lines in all could not be translated as they are");
+    }
+    if (request_.stats) {
+      const double seconds = seconds_since(start);
+      log::info(with_thousands(first_) + " lines in " + with_thousands(translator_.num_batches()) +
+                " batches, " + with_thousands(target_tokens_) + " target tokens, " +
+                fixed(seconds, 2) + " s");
+    }
   }
 
  private:
+  // Lines beyond the last prefix have none.
+  void read_prefix(Line& line) {
+    line.prefix.clear();
+    InputLine prefix;
+    if (!prefixes_ || !prefixes_->next(prefix)) return;
+    line.prefix = prefix.text;
+    if (!prefix.problem.empty() && line.input.problem.empty()) {
+      line.input.problem = "its prefix, " + prefix.place + ": " + prefix.problem;
+    }
+  }
+
+  void warn_about(const Line& line, const std::string& what) {
+    if (++warnings_ <= kWarningsShown) log::warn(line.input.place + ": " + what);
+  }
+
   void flush(std::vector<Line>& lines) {
     std::vector<TranslationRequest> requests;
     std::vector<size_t> places;  // of the lines that hold something
     for (size_t i = 0; i < lines.size(); ++i) {
       auto& line = lines[i];
-      if (!is_valid_utf8(line.text)) {
-        log::warn("line " + std::to_string(first_ + i + 1) +
-                  " is not UTF-8; its translation is empty");
+      line.src.clear();
+      if (!line.input.problem.empty()) {
+        warn_about(line, line.input.problem + "; its translation is empty");
         continue;
       }
-      line.src.clear();
-      run_.tokenizers.src->encode(line.text, line.src);
+      run_.tokenizers.src->encode(line.input.text, line.src);
       if (line.src.empty()) continue;
-      shorten(line, first_ + i + 1);
+      shorten(line);
       line.src.push_back(text::kEos);
       TranslationRequest request{
-          .src = line.src, .prefix = {}, .sentence_id = static_cast<int64_t>(first_ + i)};
+          .src = line.src, .prefix = {}, .sentence_id = first_ + static_cast<int64_t>(i)};
       if (!line.prefix.empty()) run_.tokenizers.tgt->encode(line.prefix, request.prefix);
       requests.push_back(std::move(request));
       places.push_back(i);
@@ -122,37 +109,47 @@ class Session {
       print(lines[i], translated ? results[next] : std::vector<decoding::Hypothesis>{});
       next += translated ? 1 : 0;
     }
-    std::cout.flush();
-    first_ += lines.size();
+    if (!std::cout.flush()) {
+      throw Error(ExitCode::kIo, "cannot write to stdout", "is the disk full, or the pipe closed?");
+    }
+    first_ += static_cast<int64_t>(lines.size());
     lines.clear();
   }
 
-  void shorten(Line& line, size_t number) const {
+  void shorten(Line& line) {
     const auto longest = static_cast<size_t>(request_.experiment.options.data.max_src_tokens) - 1;
     if (line.src.size() <= longest) return;
-    log::warn("line " + std::to_string(number) + " has " + std::to_string(line.src.size()) +
-              " tokens and is cut to " + std::to_string(longest) + " (data.max_src_tokens)");
+    warn_about(line, std::to_string(line.src.size()) + " tokens, cut to " +
+                         std::to_string(longest) + " (data.max_src_tokens)");
     line.src.resize(longest);
   }
 
+  // `decode.nbest` lines for each line of input, empty ones where there are no more hypotheses: a
+  // reader who counts never falls out of step.
   void print(const Line& line, const std::vector<decoding::Hypothesis>& hypotheses) {
+    for (const auto& hypothesis : hypotheses) {
+      target_tokens_ += static_cast<int64_t>(hypothesis.ids.size()) + 1;
+    }
     if (request_.json) {
       print_json(line, hypotheses);
       return;
     }
     const auto nbest = static_cast<size_t>(request_.experiment.options.decode.nbest);
-    if (hypotheses.empty()) std::cout << "\n";
-    for (size_t i = 0; i < hypotheses.size() && i < nbest; ++i) {
-      const auto& hypothesis = hypotheses[i];
-      if (request_.scores) std::cout << fixed(hypothesis.score, 4) << "\t";
-      std::cout << run_.tokenizers.tgt->decode(hypothesis.ids);
-      if (request_.alignments) std::cout << "\t" << alignment_text(line, hypothesis);
+    for (size_t i = 0; i < nbest; ++i) {
+      if (i < hypotheses.size()) print_text(line, hypotheses[i]);
       std::cout << "\n";
     }
   }
 
+  void print_text(const Line& line, const decoding::Hypothesis& hypothesis) {
+    if (request_.scores) std::cout << fixed(hypothesis.score, 4) << "\t";
+    std::cout << run_.tokenizers.tgt->decode(hypothesis.ids);
+    if (request_.alignments) std::cout << "\t" << alignment_text(line, hypothesis);
+  }
+
   void print_json(const Line& line, const std::vector<decoding::Hypothesis>& hypotheses) {
-    nlohmann::ordered_json json{{"source", line.text}};
+    nlohmann::ordered_json json{{"source", line.input.text}};
+    if (!line.input.problem.empty()) json["problem"] = line.input.problem;
     auto list = nlohmann::ordered_json::array();
     for (const auto& hypothesis : hypotheses) {
       nlohmann::ordered_json entry{{"text", run_.tokenizers.tgt->decode(hypothesis.ids)},
@@ -200,8 +197,10 @@ class Session {
   const experiment::InferRequest& request_;
   LoadedRun run_;
   Translator translator_;
-  std::ifstream prefixes_;
-  size_t first_ = 0;  // lines already done
+  std::optional<TextInput> prefixes_;
+  int64_t first_ = 0;  // lines already done
+  int64_t warnings_ = 0;
+  int64_t target_tokens_ = 0;
 };
 
 }  // namespace
@@ -212,8 +211,9 @@ int run_infer(const experiment::InferRequest& request) {
                 "start it once for each part of the text");
   }
   const auto folder = train::RunFolder::open(request.run_directory);
+  TextInput input(request.files);  // a missing file is told before models are loaded
   Session session(request, load_run(request.experiment.options, folder, request.checkpoints));
-  session.run();
+  session.run(input);
   return 0;
 }
 

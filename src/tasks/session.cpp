@@ -12,6 +12,7 @@
 #include "optim/arena.h"
 #include "train/average.h"
 #include "train/checkpointer.h"
+#include "train/origin.h"
 
 namespace stretto::tasks {
 namespace {
@@ -73,14 +74,16 @@ LoadedRun load_run(const experiment::Experiment& experiment, const train::RunFol
   LoadedRun run;
   run.tokenizers = text::load_tokenizers(experiment.tokenizer, assets);
   const at::Device device = prepare_process(experiment, group);
-  run.checkpoints = train::find_checkpoints(folder.directory(), checkpoints);
-  for (const auto& path : run.checkpoints) {
+  const auto hashes = train::tokenizer_hashes(run.tokenizers.assets);
+  for (const auto& checkpoint : train::open_checkpoints(folder.directory(), checkpoints)) {
+    train::require_same_tokenizer(checkpoint, hashes, folder.directory() / "tokenizer");
     auto model = make_translation_model(experiment, run.tokenizers, device).model;
-    const auto checkpoint = store::CheckpointStore::load(path);
     optim::Arena arena(*model);
-    train::load_weights(checkpoint.file("model"), path.string() + "/model.safetensors", arena);
+    train::load_weights(checkpoint.file("model"),
+                        checkpoint.directory.string() + "/model.safetensors", arena);
     model->eval();
     run.models.push_back(std::move(model));
+    run.checkpoints.push_back(checkpoint.directory);
   }
   return run;
 }

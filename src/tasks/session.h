@@ -34,7 +34,8 @@ struct LoadedRun {
 };
 
 /// @param checkpoints  names or steps with commas; empty = best, else last
-/// Throws Error(kUsage) when the run has none, Error(kBadData) when one is broken or does not fit.
+/// Writes nothing. Throws Error(kUsage) when the run has none, Error(kBadData) when one that was
+/// named is damaged, none is whole, or one does not fit the run's model or tokenizer.
 LoadedRun load_run(const experiment::Experiment& experiment, const train::RunFolder& folder,
                    const std::string& checkpoints, const dist::ProcessGroup& group = {});
 

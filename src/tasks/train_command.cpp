@@ -15,6 +15,7 @@
 #include "store/checkpoint.h"
 #include "tasks/commands.h"
 #include "tasks/session.h"
+#include "train/origin.h"
 #include "train/trainer.h"
 
 namespace stretto::tasks {
@@ -174,7 +175,10 @@ int run_train(const experiment::TrainRequest& request) {
                           .prefetch = experiment.data.prefetch,
                           .batch_tokens = experiment.data.max_tokens * experiment.train.update_freq,
                           .run_directory = directory,
-                          .identity = {run_id, request.experiment.config_hash},
+                          .identity = {.run_id = run_id,
+                                       .config_hash = request.experiment.config_hash,
+                                       .world_size = group.size(),
+                                       .tokenizer = train::tokenizer_hashes(tokenizers.assets)},
                           .description = {.title = title,
                                           .config_toml = request.experiment.resolved_toml,
                                           .machine = machine,

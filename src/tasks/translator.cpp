@@ -60,6 +60,7 @@ std::vector<std::vector<decoding::Hypothesis>> Translator::translate(
 
 std::vector<std::vector<decoding::Hypothesis>> Translator::search_batch(
     const std::vector<TranslationRequest>& requests, std::span<const size_t> numbers) {
+  ++num_batches_;
   data::PackedTokens src;
   decoding::SearchInput input{.src_lengths = {},
                               .sentence_ids = {},

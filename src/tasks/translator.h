@@ -34,6 +34,9 @@ class Translator {
   std::vector<std::vector<decoding::Hypothesis>> translate(
       const std::vector<TranslationRequest>& requests, const data::Share& share = {});
 
+  /// Searched so far, of all calls.
+  int64_t num_batches() const { return num_batches_; }
+
  private:
   /// Some requests, by their numbers, in one search.
   std::vector<std::vector<decoding::Hypothesis>> search_batch(
@@ -41,6 +44,7 @@ class Translator {
 
   std::vector<std::shared_ptr<models::Seq2SeqModel>> models_;
   decoding::DecodeOptions options_;
+  int64_t num_batches_ = 0;
   int64_t max_length_ = 0;  ///< tokens of an output, end-of-sentence included
 };
 

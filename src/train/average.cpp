@@ -7,6 +7,8 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/text.h"
+#include "store/manifest.h"
+#include "train/origin.h"
 
 namespace stretto::train {
 
@@ -42,58 +44,103 @@ std::vector<std::string> selectable(const fs::path& run_directory) {
                     : "there are: best, last, " + join(names, ", "));
 }
 
-// The best by the newest readable state, when that checkpoint is still there.
-std::optional<fs::path> best_checkpoint(const store::CheckpointStore& store) {
+using Loaded = store::LoadedCheckpoint;
+
+// nullopt when it is damaged, and then the reason in `broken`.
+std::optional<Loaded> load_if_whole(const fs::path& path, std::vector<std::string>& broken) {
+  try {
+    return store::CheckpointStore::load(path);
+  } catch (const store::NewerFormat&) {
+    throw;  // whole: an older one must not take its place without a word
+  } catch (const Error& error) {
+    if (error.code() != ExitCode::kBadData) throw;
+    broken.emplace_back(error.what());
+    log::warn("checkpoint " + path.string() + " is damaged and is left out: " + error.what());
+    return std::nullopt;
+  }
+}
+
+// The newest that verifies.
+std::optional<Loaded> newest_checkpoint(const store::CheckpointStore& store,
+                                        std::vector<std::string>& broken) {
   auto steps = store.steps();
   std::reverse(steps.begin(), steps.end());
   for (const int64_t step : steps) {
-    try {
-      const auto newest = store::CheckpointStore::load(store.path_of(step));
-      const auto state = TrainState::from_json(newest.state_json, newest.directory.string());
-      const int64_t best = state.best_step();
-      if (best > 0 && is_checkpoint(store.path_of(best))) return store.path_of(best);
-      return std::nullopt;
-    } catch (const Error& error) {
-      if (error.code() != ExitCode::kBadData) throw;
-      log::warn(error.message());
-    }
+    if (auto loaded = load_if_whole(store.path_of(step), broken)) return loaded;
   }
   return std::nullopt;
 }
 
-std::optional<fs::path> last_checkpoint(const store::CheckpointStore& store) {
-  auto steps = store.steps();
-  std::reverse(steps.begin(), steps.end());
-  for (const int64_t step : steps) {
-    try {
-      return store::CheckpointStore::load(store.path_of(step)).directory;
-    } catch (const Error& error) {
-      if (error.code() != ExitCode::kBadData) throw;
-      log::warn(error.message());
-    }
-  }
-  return std::nullopt;
+Loaded require_newest(const fs::path& run_directory, std::vector<std::string>& broken) {
+  auto newest = newest_checkpoint(store::CheckpointStore(run_directory), broken);
+  if (newest) return *std::move(newest);
+  if (broken.empty()) throw_no_checkpoint(run_directory, "");
+  throw Error(ExitCode::kBadData,
+              run_directory.string() + ": none of its " + std::to_string(broken.size()) +
+                  " checkpoints is valid; the newest: " + broken.front(),
+              "restore the folder from a copy, or train again");
+}
+
+// The best one that a state tells of, while it is still there.
+std::optional<fs::path> best_known_to(const Loaded& newest, const fs::path& run_directory) {
+  const auto state = TrainState::from_json(newest.state_json, newest.directory.string());
+  const fs::path path = store::CheckpointStore(run_directory).path_of(state.best_step());
+  if (state.best_step() == 0 || !is_checkpoint(path)) return std::nullopt;
+  return path;
 }
 
 }  // namespace
 
 fs::path find_checkpoint(const fs::path& run_directory, const std::string& selector) {
-  const store::CheckpointStore store(run_directory);
-  if (selector.empty() || selector == "best" || selector == "last") {
-    std::optional<fs::path> found;
-    if (selector != "last") found = best_checkpoint(store);
-    if (!found && selector != "best") found = last_checkpoint(store);
-    if (!found) throw_no_checkpoint(run_directory, selector);
-    return *found;
+  if (selector.empty() || selector == "last") {
+    return open_checkpoint(run_directory, selector).directory;
+  }
+  if (selector == "best") {
+    std::vector<std::string> broken;
+    const auto best = best_known_to(require_newest(run_directory, broken), run_directory);
+    if (!best) throw_no_checkpoint(run_directory, selector);
+    return *best;
   }
   int64_t step = 0;
   const auto [end, error] =
       std::from_chars(selector.data(), selector.data() + selector.size(), step);
   const bool is_number = error == std::errc() && end == selector.data() + selector.size();
-  const fs::path path = is_number ? store.path_of(step)
+  const fs::path path = is_number ? store::CheckpointStore(run_directory).path_of(step)
                                   : run_directory / "checkpoints" / fs::path(selector).filename();
   if (!is_checkpoint(path)) throw_no_checkpoint(run_directory, selector);
   return path;
+}
+
+Loaded open_checkpoint(const fs::path& run_directory, const std::string& selector) {
+  if (selector.empty() || selector == "last") {
+    std::vector<std::string> broken;
+    auto chosen = require_newest(run_directory, broken);
+    const auto best = selector.empty() ? best_known_to(chosen, run_directory) : std::nullopt;
+    if (best && *best != chosen.directory) {
+      if (auto loaded = load_if_whole(*best, broken)) chosen = *std::move(loaded);
+    }
+    if (!broken.empty()) log::warn("taken in its place: " + chosen.directory.string());
+    return chosen;
+  }
+  const fs::path path = find_checkpoint(run_directory, selector);
+  try {
+    return store::CheckpointStore::load(path);
+  } catch (const store::NewerFormat&) {
+    throw;
+  } catch (const Error& error) {  // somebody wanted this one and no other
+    if (error.code() != ExitCode::kBadData) throw;
+    throw Error(error.code(), error.what(),
+                "the checkpoint is damaged; name another one, or none: then the best or the last "
+                "one that is whole is taken");
+  }
+}
+
+std::vector<Loaded> open_checkpoints(const fs::path& run_directory, const std::string& selectors) {
+  std::vector<Loaded> opened;
+  for (const auto& selector : split(selectors, ',')) {
+    opened.push_back(open_checkpoint(run_directory, trim(selector)));
+  }
+  return opened;
 }
 
 std::vector<fs::path> find_checkpoints(const fs::path& run_directory,
@@ -139,10 +186,17 @@ fs::path average_checkpoints(const fs::path& run_directory, const std::vector<fs
   }
   const auto& newest = *std::max_element(
       loaded.begin(), loaded.end(), [](const auto& a, const auto& b) { return a.step < b.step; });
+  for (const auto& checkpoint : loaded) {
+    require_same_tokenizer(checkpoint, newest.origin.tokenizer, newest.directory);
+  }
+  store::Origin origin = origin_of(identity);
+  origin.world_size = newest.origin.world_size;
+  origin.tokenizer = newest.origin.tokenizer;
   store::CheckpointStore store(run_directory);
   return store.save({.step = newest.step,
                      .run_id = identity.run_id,
                      .config_hash = identity.config_hash,
+                     .origin = origin,
                      .files = {{"model", std::move(views)}},
                      .state_json = newest.state_json},
                     name);
@@ -165,17 +219,23 @@ fs::path average_last_checkpoints(const fs::path& run_directory, int64_t count,
   return average_checkpoints(run_directory, paths, identity, name);
 }
 
-void initialise_from(const fs::path& run_or_checkpoint, optim::Arena& arena) {
+void initialise_from(const fs::path& run_or_checkpoint, optim::Arena& arena,
+                     const std::map<std::string, std::string>& tokenizer) {
   if (!fs::exists(run_or_checkpoint)) {
     throw Error(ExitCode::kUsage,
                 "train.init_from: " + run_or_checkpoint.string() + " does not exist",
                 "give a run folder or one of its checkpoints");
   }
-  const fs::path path =
-      is_checkpoint(run_or_checkpoint) ? run_or_checkpoint : find_checkpoint(run_or_checkpoint, "");
-  const auto loaded = store::CheckpointStore::load(path);
-  load_weights(loaded.file("model"), path.string() + "/model.safetensors", arena);
-  log::info("weights from " + path.string());
+  const auto loaded = is_checkpoint(run_or_checkpoint)
+                          ? store::CheckpointStore::load(run_or_checkpoint)
+                          : open_checkpoint(run_or_checkpoint, "");
+  const std::string path = loaded.directory.string();
+  load_weights(loaded.file("model"), path + "/model.safetensors", arena);
+  log::info("weights from " + path);
+  const std::string difference = tokenizer_difference(loaded, tokenizer);
+  if (difference.empty()) return;
+  log::warn("train.init_from: " + path + " was trained with another tokenizer (" + difference +
+            "), so its embeddings stand for other pieces; set tokenizer.model to that run's");
 }
 
 }  // namespace stretto::train

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -25,7 +26,9 @@ std::filesystem::path average_last_checkpoints(const std::filesystem::path& run_
                                                const std::string& name);
 
 /// Folder of a checkpoint that a user named: "best", "last", a step, or a name such as "averaged";
-/// empty = best, else last. Never writes. Throws Error(kUsage) that lists what there is.
+/// empty = best, else last. "last" is the newest that verifies; one that is damaged is named with a
+/// warning. Nothing is written or renamed. Throws Error(kUsage) that lists what there is,
+/// Error(kBadData) when there are checkpoints but none is whole.
 std::filesystem::path find_checkpoint(const std::filesystem::path& run_directory,
                                       const std::string& selector);
 
@@ -33,7 +36,18 @@ std::filesystem::path find_checkpoint(const std::filesystem::path& run_directory
 std::vector<std::filesystem::path> find_checkpoints(const std::filesystem::path& run_directory,
                                                     const std::string& selectors);
 
+/// The same, opened and verified. When none was named and the best is damaged, the last takes its
+/// place with a warning; one that was named and is damaged is Error(kBadData). One of a later
+/// Stretto is never passed over: store::NewerFormat.
+store::LoadedCheckpoint open_checkpoint(const std::filesystem::path& run_directory,
+                                        const std::string& selector);
+std::vector<store::LoadedCheckpoint> open_checkpoints(const std::filesystem::path& run_directory,
+                                                      const std::string& selectors);
+
 /// Weights of another run (its best checkpoint) or of one checkpoint folder, for fine-tuning.
-void initialise_from(const std::filesystem::path& run_or_checkpoint, optim::Arena& arena);
+/// @param tokenizer  hashes of the new run's; a warning when the weights learnt another one, since
+///                   their embeddings then stand for other pieces
+void initialise_from(const std::filesystem::path& run_or_checkpoint, optim::Arena& arena,
+                     const std::map<std::string, std::string>& tokenizer = {});
 
 }  // namespace stretto::train

@@ -1,5 +1,7 @@
 #include "train/checkpointer.h"
 
+#include <torch/version.h>
+
 #include <algorithm>
 #include <chrono>
 #include <set>
@@ -7,6 +9,9 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/text.h"
+#include "base/version.h"
+#include "train/origin.h"
 
 namespace stretto::train {
 
@@ -15,6 +20,18 @@ using Clock = std::chrono::steady_clock;
 namespace {
 
 constexpr int kFailuresBeforeStop = 3;
+
+// Going on is bit-exact only with what wrote the checkpoint.
+void tell_other_versions(const store::LoadedCheckpoint& loaded) {
+  const auto& origin = loaded.origin;
+  const auto tell = [&](const char* what, const std::string& then, const std::string& now) {
+    if (then.empty() || then == now) return;
+    log::info(loaded.directory.string() + " was written with " + what + " " + printable(then) +
+              ", this is " + now + ": what follows may differ in the last bits");
+  };
+  tell("stretto", origin.stretto, stretto::kVersion);
+  tell("libtorch", origin.libtorch, TORCH_VERSION);
+}
 
 }  // namespace
 
@@ -47,6 +64,8 @@ std::optional<TrainState> Checkpointer::restore(optim::Arena& arena,
   auto loaded = store_.load_newest(/*quarantine=*/true);
   if (!loaded) return std::nullopt;
   const std::string where = loaded->directory.string();
+  require_same_tokenizer(*loaded, identity_.tokenizer, run_directory_ / "tokenizer");
+  tell_other_versions(*loaded);
   load_weights(loaded->file("model"), where + "/model.safetensors", arena);
   load_optimizer_state(loaded->file("optimizer"), where + "/optimizer.safetensors", arena, state);
   return TrainState::from_json(loaded->state_json, where + "/state.json");
@@ -79,6 +98,7 @@ Checkpointer::Written Checkpointer::write(const TrainState& state) {
     store_.save({.step = state.step,
                  .run_id = identity_.run_id,
                  .config_hash = identity_.config_hash,
+                 .origin = origin_of(identity_),
                  .files = snapshot_.files(),
                  .state_json = state.to_json()});
   } catch (const Error& error) {

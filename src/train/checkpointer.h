@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <future>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -21,6 +22,8 @@ namespace stretto::train {
 struct RunIdentity {
   std::string run_id;
   std::string config_hash;
+  int64_t world_size = 1;
+  std::map<std::string, std::string> tokenizer = {};  ///< see tokenizer_hashes(); empty = unknown
 };
 
 struct SaveOptions {
@@ -59,7 +62,7 @@ class Checkpointer {
 
   /// Restores the newest valid checkpoint, moving broken ones aside; nullopt when there is none.
   /// Waits for a save that is on its way. Throws Error(kBadData) when checkpoints exist but none is
-  /// valid, or when one belongs to another architecture.
+  /// valid, or when one belongs to another architecture or was trained with another tokenizer.
   /// @param state  tensors to be filled; flat pieces have the whole arena's size
   std::optional<TrainState> restore(optim::Arena& arena,
                                     const std::vector<optim::StatePiece>& state);

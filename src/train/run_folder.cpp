@@ -8,6 +8,7 @@
 #include "base/json.h"
 #include "base/system_info.h"
 #include "base/text.h"
+#include "base/version.h"
 
 namespace stretto::train {
 
@@ -77,7 +78,7 @@ void RunFolder::write_config(const std::string& resolved_toml, const std::string
                                           {"config_hash", config_hash},
                                           {"created", utc_now()},
                                           {"host", host_name()},
-                                          {"stretto", "0.1.0"}};
+                                          {"stretto", stretto::kVersion}};
     write_file_atomic(directory_ / "run.json", identity.dump(2) + "\n");
   }
   if (stored_config() != resolved_toml) {

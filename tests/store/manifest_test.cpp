@@ -11,6 +11,10 @@ Manifest sample() {
   return {.step = 12,
           .run_id = "run",
           .config_hash = "hash",
+          .origin = {.world_size = 4,
+                     .stretto = "1.2.3",
+                     .libtorch = "2.11.0",
+                     .tokenizer = {{"joint.model", "dd"}, {"other", "ee"}}},
           .files = {{.name = "model.safetensors",
                      .size = 100,
                      .sha256 = "aa",
@@ -40,6 +44,7 @@ TEST(Manifest, ComesBack) {
   EXPECT_EQ(manifest.step, 12);
   EXPECT_EQ(manifest.run_id, "run");
   EXPECT_EQ(manifest.config_hash, "hash");
+  EXPECT_EQ(manifest.origin, sample().origin);
   ASSERT_EQ(manifest.files.size(), 2u);
   EXPECT_EQ(manifest.files[0].name, "model.safetensors");
   EXPECT_EQ(manifest.files[0].size, 100u);
@@ -62,6 +67,24 @@ TEST(Manifest, NoByteCanChange) {
   }
   EXPECT_NE(refusal(good + " "), "");
   EXPECT_NE(refusal(" " + good), "");
+}
+
+TEST(Manifest, SaysWhatItWasWrittenByInKeysThatPeopleFind) {
+  const std::string json = sample().to_json();
+  for (const char* line : {R"("world_size": 4,)", R"("stretto": "1.2.3",)",
+                           R"("libtorch": "2.11.0",)", R"("joint.model": "dd",)"}) {
+    EXPECT_NE(json.find(line), std::string::npos) << line << " is not in " << json;
+  }
+}
+
+TEST(Manifest, EarlyOnesWithoutOriginAreRead) {
+  Manifest early = sample();
+  early.origin = {};
+  const std::string json = early.to_json();
+  for (const char* key : {"world_size", "stretto", "libtorch", "tokenizer"}) {
+    EXPECT_EQ(json.find(key), std::string::npos) << key;
+  }
+  EXPECT_EQ(Manifest::from_json(json, "m").origin, Origin{});
 }
 
 TEST(Manifest, ANewerFormatIsToldFromADamagedOne) {
@@ -91,6 +114,11 @@ TEST(Manifest, WhatToJsonCouldNotWriteIsRefused) {
         std::string(R"({"format_version": "1", "files": [])"),
         std::string(R"({"format_version": 0, "files": [])")}) {
     EXPECT_NE(refusal(sealed(body)), "") << body;
+  }
+  for (const char* key :
+       {R"("world_size": -1)", R"("world_size": "4")", R"("stretto": 1)", R"("libtorch": [])",
+        R"("tokenizer_sha256": "dd")", R"("tokenizer_sha256": {"a": 1})"}) {
+    EXPECT_NE(refusal(sealed(head + ", " + key + R"(, "files": [])")), "") << key;
   }
   const std::string file = R"({"name": "a", "size": 1, "sha256": ""})";
   EXPECT_NE(refusal(sealed(head + ", \"files\": [" + file + "," + file + "]")).find("twice"),

@@ -11,6 +11,7 @@
 #include "base/failpoint.h"
 #include "base/file.h"
 #include "base/log.h"
+#include "base/version.h"
 #include "tests/base/temp_dir.h"
 #include "train/average.h"
 
@@ -173,6 +174,41 @@ TEST_P(CheckpointerTest, RunningStatisticsComeBackAndAreAveraged) {
   EXPECT_TRUE(again->mean.equal(torch::full({3}, 2.0)));
   initialise_from(mean, other);
   EXPECT_TRUE(again->mean.equal(torch::full({3}, 1.5)));
+}
+
+TEST_P(CheckpointerTest, SaysWhatItWasWrittenByAndRefusesAnotherTokenizer) {
+  const auto with = [&](const std::string& hash) {
+    return Checkpointer(dir_.path(),
+                        {.run_id = "run-1",
+                         .config_hash = "c0ffee",
+                         .world_size = 3,
+                         .tokenizer = {{"joint.model", hash}}},
+                        {.keep_last = 9}, {.in_background = GetParam()});
+  };
+  Lab lab;
+  auto saver = with("aaaa");
+  save(saver, lab, 7);
+  saver.wait();
+  const auto origin = store::CheckpointStore::load(dir_ / "checkpoints/step_00000007").origin;
+  EXPECT_EQ(origin.world_size, 3);
+  EXPECT_EQ(origin.stretto, stretto::kVersion);
+  EXPECT_EQ(origin.libtorch, TORCH_VERSION);
+  EXPECT_TRUE(with("aaaa").restore(lab.arena, lab.optimizer));
+  try {
+    with("bbbb").restore(lab.arena, lab.optimizer);
+    ADD_FAILURE() << "another tokenizer was accepted";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ExitCode::kBadData);
+    for (const char* word : {"joint.model", "aaaa", "bbbb", "step_00000007"}) {
+      EXPECT_NE(std::string(error.what()).find(word), std::string::npos) << error.what();
+    }
+  }
+  EXPECT_EQ(steps(), Steps{7}) << "the checkpoint is whole and stays where it is";
+  initialise_from(dir_.path(), lab.arena, {{"joint.model", "aaaa"}});
+  EXPECT_EQ(log().find("another tokenizer"), std::string::npos) << log();
+  initialise_from(dir_.path(), lab.arena, {{"joint.model", "bbbb"}});
+  EXPECT_NE(log().find("joint.model: SHA-256 bbbb, trained with SHA-256 aaaa"), std::string::npos)
+      << log();
 }
 
 TEST_P(CheckpointerTest, SavesComeOneAfterTheOther) {

@@ -1,7 +1,7 @@
 #pragma once
 
-namespace stretto::cli {
+namespace stretto {
 
 inline constexpr const char* kVersion = "0.1.0";
 
-}  // namespace stretto::cli
+}  // namespace stretto

@@ -1,0 +1,409 @@
+#!/usr/bin/env python3
+"""What a trained run is for: translating streams and files, scoring, ensembles, going on from its weights.
+
+    tests/runs/infer_test.py build/release/stretto [TEST...]
+"""
+import atexit
+import functools
+import gzip
+import hashlib
+import json
+import math
+import os
+import pathlib
+import re
+import select
+import shutil
+import subprocess
+import tempfile
+import zipfile
+
+from harness import Lab, check, main
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+PHRASEBOOK = ROOT / "build/phrasebook"
+ANSWER_SECONDS = 60  # far above what an answer takes: only a reader who waits for more comes to it
+
+
+@functools.cache
+def trained(stretto):
+    """The folder of the smoke recipe's run: checkpoints 50, 100, 150 (the best: validated alone) and 200."""
+    folder = pathlib.Path(tempfile.mkdtemp(prefix="stretto_infer_"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    os.environ["STRETTO_CACHE"] = str(folder / "cache")
+    result = call(stretto, "train", ROOT / "configs/smoke/translation.toml", "--run", folder / "run", *OVERRIDES)
+    check(result.returncode == 0, f"the smoke recipe failed: {result.stderr}")
+    return folder / "run"
+
+
+OVERRIDES = ("train.save_every=50", "train.keep_last=4", "eval.every=150", "eval.bleu=false")
+
+
+class copy_of_the_run:
+    """A copy that a test may damage."""
+
+    def __init__(self, stretto):
+        self.run = trained(stretto)
+
+    def __enter__(self):
+        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="stretto_infer_copy_"))
+        return shutil.copytree(self.run, self.folder / "run")
+
+    def __exit__(self, *_):
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def call(stretto, *words, data=b"", stdin=None):
+    """Runs a command; its stdin is a file that is open, or a pipe with these bytes."""
+    given = {"stdin": stdin} if stdin else {"input": data}
+    result = subprocess.run([stretto, *map(str, words)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=300,
+                            **given)
+    result.stdout, result.stderr = result.stdout.decode(), result.stderr.decode()
+    return result
+
+
+def succeed(result):
+    check(result.returncode == 0, f"exit code {result.returncode}: {result.stderr}")
+    return result.stdout
+
+
+def fail(result, code, *words):
+    check(result.returncode == code, f"exit code {result.returncode}, expected {code}: {result.stderr}")
+    for word in words:
+        check(word in result.stderr, f"`{word}` is not in the message: {result.stderr}")
+
+
+def infer(stretto, *words, data=b""):
+    return succeed(call(stretto, "infer", trained(stretto), *words, data=data))
+
+
+def source(count):
+    """So many lines of the held-out text, as bytes."""
+    return b"".join((PHRASEBOOK / "test.en").read_bytes().splitlines(keepends=True)[:count])
+
+
+def objects(text):
+    return [json.loads(line) for line in text.splitlines()]
+
+
+def stats(result):
+    found = re.search(r"([\d,]+) lines in ([\d,]+) batches", result.stderr)
+    check(found, f"no figures: {result.stderr}")
+    return tuple(int(number.replace(",", "")) for number in found.groups())
+
+
+# --- streams and files
+
+def a_stream_is_answered_line_by_line_while_it_stays_open(stretto):
+    lines = source(4).splitlines(keepends=True)
+    process = subprocess.Popen([stretto, "infer", str(trained(stretto))], stdin=subprocess.PIPE,
+                               stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    try:
+        answers = b""
+        # The third comes with half of the fourth, which must not keep its answer waiting.
+        for sent in (lines[0], lines[1], lines[2] + lines[3][:3]):
+            process.stdin.write(sent)
+            process.stdin.flush()
+            check(select.select([process.stdout], [], [], ANSWER_SECONDS)[0], f"no answer to {sent!r}")
+            answers += process.stdout.readline()
+        rest, _ = process.communicate(lines[3][3:], timeout=ANSWER_SECONDS)
+        check(process.returncode == 0, f"exit code {process.returncode}")
+    finally:
+        process.kill()
+    check((answers + rest).decode() == infer(stretto, data=source(4)), "other translations than of the whole text")
+
+
+def a_file_through_stdin_is_decoded_in_batches_as_a_file_is(stretto):
+    text = source(300)
+    with tempfile.NamedTemporaryFile() as file:
+        file.write(text)
+        file.flush()
+        named = call(stretto, "infer", trained(stretto), file.name, "--stats")
+        with open(file.name, "rb") as stdin:
+            redirected = call(stretto, "infer", trained(stretto), "--stats", stdin=stdin)
+    piped = call(stretto, "infer", trained(stretto), "--stats", data=text)
+    for result in (named, redirected, piped):
+        succeed(result)
+        check(result.stdout == named.stdout, "stdin and file differ")
+    lines, batches = stats(named)
+    check(lines == 300 and batches < 60, f"{lines} lines in {batches} batches")
+    check(stats(redirected) == (lines, batches), f"from stdin: {stats(redirected)}, from the file: {(lines, batches)}")
+    # What had not arrived when the first lines were there makes a batch or two more.
+    check(stats(piped)[1] < 100, f"through a pipe: {stats(piped)}")
+
+
+def compressed_files_archives_and_pipes_are_read(stretto):
+    text = source(3)
+    expected = infer(stretto, data=text)
+    check(expected.count("\n") == 3, f"{expected}")
+    with tempfile.TemporaryDirectory() as folder:
+        folder = pathlib.Path(folder)
+        (folder / "text.gz").write_bytes(gzip.compress(text))
+        # A frame with one block that is stored as it is: magic, 1-byte size, block header, bytes.
+        check(len(text) < 256, "the test's text does not fit its frame")
+        (folder / "text.zst").write_bytes(b"\x28\xb5\x2f\xfd\x20" + bytes([len(text)]) +
+                                          (len(text) << 3 | 1).to_bytes(3, "little") + text)
+        with zipfile.ZipFile(folder / "archive.zip", "w", zipfile.ZIP_DEFLATED) as archive:
+            archive.writestr("folder/text.en", text)
+        os.mkfifo(folder / "pipe")
+        writer = subprocess.Popen(["sh", "-c", 'gunzip -c "$1" > "$2"', "sh", folder / "text.gz", folder / "pipe"])
+        inputs = ("text.gz", "text.zst", "archive.zip:folder/text.en", "pipe")
+        for name in inputs:
+            check(infer(stretto, folder / name) == expected, f"{name} is translated otherwise")
+        writer.wait()
+        check(infer(stretto, folder / "text.gz", "-", folder / "text.zst", data=text) == 3 * expected,
+              "several inputs, stdin among them")
+        fail(call(stretto, "infer", trained(stretto), folder / "archive.zip:text.fr"), 2, "text.fr", "folder/text.en")
+        (folder / "text.gz").write_bytes(gzip.compress(text)[:-9])
+        fail(call(stretto, "infer", trained(stretto), folder / "text.gz"), 65, "text.gz", "too early")
+
+
+def a_bad_line_is_named_and_its_translation_is_an_empty_line(stretto):
+    good = source(2).splitlines()
+    lines = [good[0], b"a \xff b", b"a\0b", b"x" * 1_200_000, good[1], b""]
+    result = call(stretto, "infer", trained(stretto), data=b"\n".join(lines) + b"\n")
+    out = succeed(result).split("\n")
+    check(len(out) == 7 and out[1:4] == ["", "", ""] and out[0] and out[4], f"{out}")
+    for words in ("stdin:2: not UTF-8", "stdin:3: a NUL byte", "stdin:4: 1,200,000 bytes"):
+        check(words in result.stderr, f"`{words}` is not in: {result.stderr}")
+    check("stdin:6" not in result.stderr, f"an empty line is nothing to warn of: {result.stderr}")
+    told = objects(infer(stretto, "--json", data=b"\n".join(lines[:3]) + b"\n"))
+    check([line.get("problem") for line in told] == [None, "not UTF-8", "a NUL byte"], f"{told}")
+    check(told[1]["hypotheses"] == [], f"{told[1]}")
+
+
+def many_bad_lines_are_counted_rather_than_listed(stretto):
+    result = call(stretto, "infer", trained(stretto), data=b"\xff\n" * 1200)
+    check(succeed(result) == "\n" * 1200, "not line for line")
+    check(result.stderr.count("not UTF-8") == 10 and "1,200 lines" in result.stderr, result.stderr)
+
+
+# --- options
+
+def nbest_gives_so_many_lines_for_each_line_the_best_first(stretto):
+    text = source(3) + b"\n"
+    best = infer(stretto, "--beam", "4", data=text).splitlines()
+    lines = infer(stretto, "--beam", "4", "--nbest", "3", "--scores", data=text).splitlines()
+    check(len(lines) == 12, f"{len(lines)} lines")
+    check(lines[9:] == ["", "", ""], "an empty line has empty hypotheses")
+    for i in range(3):
+        scores, texts = zip(*(line.split("\t") for line in lines[3 * i:3 * i + 3]))
+        check(sorted(map(float, scores), reverse=True) == list(map(float, scores)), f"scores {scores}")
+        check(texts[0] == best[i] and len(set(texts)) == 3, f"{texts} for {best[i]}")
+
+
+def sampling_is_a_function_of_the_seed_and_the_line(stretto):
+    text = source(40)
+    drawn = infer(stretto, "--sample", data=text)
+    check(infer(stretto, "--sample", data=text) == drawn, "the same command gave other samples")
+    check(infer(stretto, "--sample", "decode.max_tokens=1", data=text) == drawn, "the batches show in the samples")
+    check(infer(stretto, "--sample", "decode.seed=2", data=text) != drawn, "another seed gave the same samples")
+    check(infer(stretto, data=text) != drawn, "these are no samples")
+
+
+def a_prefix_is_what_each_output_starts_with_line_for_line(stretto):
+    text, free = source(3), infer(stretto, data=source(3)).splitlines()
+    with tempfile.NamedTemporaryFile() as file:
+        file.write(b"demain nous\n\nne\xff\n")
+        file.flush()
+        result = call(stretto, "infer", trained(stretto), "--prefix", file.name, data=text)
+        out = succeed(result).splitlines()
+    check(not free[0].startswith("demain nous"), "the test's prefix is what comes by itself")
+    check(out[0].startswith("demain nous"), f"{out[0]}")
+    check(out[1] == free[1], "an empty prefix changes nothing")
+    check(out[2] == "" and "stdin:3: its prefix" in result.stderr, f"{out[2]} {result.stderr}")
+
+
+def json_and_alignments_say_the_same_as_the_text(stretto):
+    text = source(3)
+    plain = infer(stretto, "--alignments", data=text).splitlines()
+    for line, told in zip(plain, objects(infer(stretto, "--alignments", "--json", data=text))):
+        best = told["hypotheses"][0]
+        words, pairs = line.split("\t")
+        check(best["text"] == words, f"{best['text']} and {words}")
+        check(" ".join(f"{a}-{b}" for a, b in best["alignment"]) == pairs, f"{best['alignment']} and {pairs}")
+        check(len(best["token_log_probs"]) == len(best["pieces"]) + 1, "one for each piece and the end")
+        check(abs(sum(best["token_log_probs"]) - best["log_prob"]) < 1e-3, "log_prob is their sum")
+
+
+# --- which checkpoint
+
+def evaluate(stretto, *words):
+    text = succeed(call(stretto, "eval", trained(stretto), "--json", *words))
+    check(text.count("\n") == 1, f"one line is expected: {text}")
+    return json.loads(text)
+
+
+def eval_json_is_one_object_that_score_agrees_with(stretto):
+    with tempfile.TemporaryDirectory() as folder:
+        hypotheses = pathlib.Path(folder) / "hypotheses"
+        told = evaluate(stretto, "eval.bleu=true", "--hypotheses", hypotheses)
+        scored = json.loads(succeed(call(stretto, "score", "--metric", "bleu", "--reference", PHRASEBOOK / "test.fr",
+                                         "--json", data=hypotheses.read_bytes())))
+    for key in ("set", "checkpoint", "loss", "nll", "ppl", "target_tokens", "bleu", "signature"):
+        check(key in told, f"no {key} in {told}")
+    check(told["checkpoint"] == "step_00000150", f"the best is not taken: {told}")
+    check(abs(told["ppl"] - math.exp(told["nll"])) < 1e-6 * told["ppl"], f"ppl is not exp(nll): {told}")
+    check(abs(told["bleu"] - scored["bleu"]) < 1e-9, f"{told['bleu']} and {scored['bleu']}")
+    check(told["signature"] == scored["signature"], f"{told['signature']} and {scored['signature']}")
+
+
+def checkpoints_have_names(stretto):
+    with copy_of_the_run(stretto) as run:
+        succeed(call(stretto, "average", run, "--last", "2"))
+        text = source(20)
+        said = {name: succeed(call(stretto, "infer", run, "--checkpoint", name, "--scores", data=text))
+                for name in ("best", "150", "step_00000150", "last", "200", "averaged")}
+        check(said["best"] == said["150"] == said["step_00000150"], "three names of one checkpoint")
+        check(said["last"] == said["200"], "two names of the last")
+        check(len(set(said.values())) == 3, "three checkpoints")
+        check(succeed(call(stretto, "infer", run, "--scores", data=text)) == said["best"], "best without a name")
+        fail(call(stretto, "infer", run, "--checkpoint", "7", data=b""), 2, "`7`", "averaged", "step_00000200")
+
+
+def several_checkpoints_are_an_ensemble(stretto):
+    nll = {name: evaluate(stretto, "--checkpoint", name)["nll"] for name in ("50", "100", "50,100")}
+    check(nll["50,100"] < (nll["50"] + nll["100"]) / 2, f"the mean of two is no better than they are apart: {nll}")
+    text = source(20)
+    alone = infer(stretto, "--checkpoint", "100", "--scores", data=text)
+    check(infer(stretto, "--checkpoint", "100,100", "--scores", data=text) == alone, "twice the same is not the same")
+    both = infer(stretto, "--checkpoint", "50,100", "--scores", data=text)
+    check(both != alone and both.count("\n") == 20, "the second member does not show")
+    check(infer(stretto, "--checkpoint", "100,50", "--scores", data=text) == both, "members have no order")
+
+
+# --- damage
+
+def damage(run, step):
+    path = run / f"checkpoints/step_{step:08d}/model.safetensors"
+    content = bytearray(path.read_bytes())
+    content[-1] ^= 1
+    path.write_bytes(content)
+
+
+def listing(run):
+    """Everything under checkpoints: name, when it was written, content."""
+    found = {}
+    for path in sorted((run / "checkpoints").rglob("*")):
+        content = hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else "folder"
+        found[str(path.relative_to(run))] = (path.stat().st_mtime_ns, path.stat().st_ino, content)
+    return found
+
+
+def a_damaged_best_gives_way_to_the_last_unless_it_was_named(stretto):
+    with copy_of_the_run(stretto) as run:
+        damage(run, 150)
+        told = call(stretto, "eval", run, "--json")
+        check(json.loads(succeed(told))["checkpoint"] == "step_00000200", f"{told.stdout}")
+        check("step_00000150" in told.stderr and "model.safetensors" in told.stderr, f"no warning: {told.stderr}")
+        last = infer(stretto, "--checkpoint", "200", data=source(5))
+        check(succeed(call(stretto, "infer", run, data=source(5))) == last, "another checkpoint than the last")
+        for name in ("best", "150", "100,150"):
+            for command in (("eval", run), ("infer", run)):
+                fail(call(stretto, *command, "--checkpoint", name, data=source(1)), 65, "step_00000150", "damaged")
+        for step in (50, 100, 200):
+            damage(run, step)
+        fail(call(stretto, "eval", run), 65, "none of its 4 checkpoints")
+
+
+def eval_and_infer_never_touch_the_checkpoints(stretto):
+    with copy_of_the_run(stretto) as run:
+        (run / "checkpoints/.tmp-step_00000250-1-0").mkdir()  # as a killed process leaves it
+        for broken in ((), (150,), (200,)):
+            for step in broken:
+                damage(run, step)
+            before = listing(run)
+            for words in ((), ("--checkpoint", "last"), ("--checkpoint", "best"), ("--checkpoint", "50,200")):
+                call(stretto, "eval", run, *words)
+                call(stretto, "infer", run, *words, data=source(2))
+            check(listing(run) == before, f"changed, with {broken} damaged")
+
+
+# --- tokenizers
+
+def swap_tokenizer(stretto, run):
+    """Puts another model of the same size into the run; the SHA-256 of both."""
+    [path] = (run / "tokenizer").iterdir()
+    before = path.read_bytes()
+    other = run.parent / "other.model"
+    succeed(call(stretto, "tokenizer", "train", "--vocab-size", "600", "--output", other, PHRASEBOOK / "train.fr",
+                 PHRASEBOOK / "valid.en"))
+    check(other.read_bytes() != before, "the other tokenizer is the same one")
+    path.write_bytes(other.read_bytes())
+    return hashlib.sha256(before).hexdigest(), hashlib.sha256(other.read_bytes()).hexdigest()
+
+
+def a_manifest_says_what_wrote_it_and_with_which_tokenizer(stretto):
+    run = trained(stretto)
+    manifest = json.loads((run / "checkpoints/step_00000200/manifest.json").read_text())
+    version = succeed(call(stretto, "--version")).split()[1]
+    check(manifest["world_size"] == 1 and manifest["stretto"] == version and manifest["libtorch"], f"{manifest}")
+    [path] = (run / "tokenizer").iterdir()
+    expected = {path.name: hashlib.sha256(path.read_bytes()).hexdigest()}
+    check(manifest["tokenizer_sha256"] == expected, f"{manifest['tokenizer_sha256']}, expected {expected}")
+
+
+def another_tokenizer_in_the_run_folder_is_refused_with_both_hashes(stretto):
+    with copy_of_the_run(stretto) as run:
+        trained_with, there = swap_tokenizer(stretto, run)
+        before = listing(run)
+        config = ROOT / "configs/smoke/translation.toml"
+        for words in (("eval", run), ("infer", run),
+                      ("train", config, "--run", run, *OVERRIDES, "train.max_steps=210")):
+            fail(call(stretto, *words, data=source(1)), 65, "tokenizer", trained_with, there)
+        check(listing(run) == before, "checkpoints were touched: they are whole")
+
+
+def checkpoints_of_earlier_versions_are_taken_as_they_are(stretto):
+    with copy_of_the_run(stretto) as run:
+        for path in (run / "checkpoints").glob("step_*/manifest.json"):
+            manifest = json.loads(path.read_text())
+            for key in ("world_size", "stretto", "libtorch", "tokenizer_sha256", "manifest_sha256"):
+                check(key in manifest, f"the test is stale: no {key}")
+                del manifest[key]
+            body = json.dumps(manifest, indent=2)[:-2]
+            checksum = hashlib.sha256(body.encode()).hexdigest()
+            path.write_text(f'{body},\n  "manifest_sha256": "{checksum}"\n}}\n')
+        check(succeed(call(stretto, "infer", run, data=source(3))) == infer(stretto, data=source(3)), "other text")
+        result = call(stretto, "train", ROOT / "configs/smoke/translation.toml", "--run", run, *OVERRIDES,
+                      "train.max_steps=203")
+        succeed(result)
+        check("resuming from the checkpoint of step 200" in result.stderr, result.stderr)
+
+
+# --- going on
+
+def first_loss(lab, run):
+    return next(event["loss"] for event in lab.events(run) if event["event"] == "train")
+
+
+def init_from_begins_where_the_other_run_ended(stretto):
+    with Lab(stretto) as lab:
+        for run, overrides in (("first", ()), ("fresh", ("train.max_steps=2", "run.seed=4")),
+                               ("tuned", ("train.max_steps=2", "run.seed=4", f"train.init_from={lab.root}/first"))):
+            check(lab.train(run, *overrides).returncode == 0, f"{run} failed")
+        fresh, tuned = first_loss(lab, "fresh"), first_loss(lab, "tuned")
+        check(tuned < 0.8 * fresh, f"first loss {tuned} with the weights of another run, {fresh} without")
+
+
+def extend_goes_on_where_the_schedule_would_have_ended(stretto):
+    shaped = ("schedule.name=linear",)
+    with Lab(stretto) as lab:
+        check(lab.train("run", *shaped).returncode == 0, "training failed")
+        before = lab.essence("run")
+        fail(lab.train("run", *shaped, "train.max_steps=80"), 2, "train.max_steps", "60", "80", "--extend")
+        check(lab.essence("run") == before, "the run was changed although it was refused")
+        result = lab.train("run", *shaped, "train.max_steps=80", "--extend")
+        check(result.returncode == 0, result.stderr)
+        events = lab.events("run")
+        rates = [event["lr"] for event in events if event["event"] == "train"]
+        check(events[-1]["step"] == 80 and len(rates) == 80, f"{len(rates)} updates, end at {events[-1]['step']}")
+        check(rates[59] < rates[60], "the schedule does not reach on to the new end")
+        check(lab.essence("run")[:60] == before[:60], "what was there was changed")
+
+
+if __name__ == "__main__":
+    helpers = {"call", "succeed", "fail", "infer", "source", "objects", "stats", "evaluate", "damage", "listing",
+               "swap_tokenizer", "first_loss", "trained", "copy_of_the_run"}
+    main({name: value for name, value in list(globals().items())
+          if callable(value) and getattr(value, "__module__", "") == "__main__" and name not in helpers})
