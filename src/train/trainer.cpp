@@ -13,7 +13,9 @@
 #include "base/text.h"
 #include "dist/agreement.h"
 #include "dist/numbers.h"
+#include "kernels/kernels.h"
 #include "train/average.h"
+#include "train/buckets.h"
 #include "train/forensics_report.h"
 
 namespace stretto::train {
@@ -52,6 +54,7 @@ Trainer::Trainer(Task& task, TrainerSetup setup, dist::ProcessGroup group)
                     {.in_background = setup_.train.save_in_background}),
       policy_(setup_.train.forensics),
       spikes_(setup_.train.forensics) {
+  if (setup_.handle_signals) signals_.emplace();
   if (restore()) {
     if (const auto it = state_.parts.find("nonfinite"); it != state_.parts.end()) {
       policy_.restore(it->second);
@@ -147,14 +150,14 @@ ExitCode Trainer::run() {
 
 // Asked during an update, when all ranks tell each other.
 int Trainer::local_stop() const {
-  if (signals_.requested()) return kSignal;
+  if (signals_ && signals_->requested()) return kSignal;
   const double hours = setup_.train.max_hours;
   return hours > 0 && is_root() && state_.seconds >= hours * 3600 ? kTimeIsUp : kGoOn;
 }
 
 bool Trainer::interrupted() const {
   // One process need not ask anybody, and so sees a signal that came between updates at once.
-  return agreed_stop_ == kSignal || (group_.size() == 1 && signals_.requested());
+  return agreed_stop_ == kSignal || (group_.size() == 1 && signals_ && signals_->requested());
 }
 
 double Trainer::learning_rate() const {
@@ -288,15 +291,62 @@ void Trainer::after_failed_update(const Recorded& done) {
   }
 }
 
-// Every rank looks at its own micro-batches; only those that find something write a report.
+// Every rank looks at its own micro-batches, and those that find something write a report. When
+// none does, rank 0 writes it: the sum over processes is to blame, or something that did not come
+// again.
 std::string Trainer::examine_update(const Recorded& done) {
   activity("looking for what is not finite");
+  const std::string sum = overflowed_sum();  // now, since examine() clears the gradients
   const StepContext context{static_cast<uint64_t>(setup_.run.seed), state_.step - 1};
-  const auto found = examine(task_, arena_, updater_.batches(), context, done.update.loss_scale,
-                             setup_.precision.compute);
+  auto found = examine(task_, arena_, updater_.batches(), context, done.update.loss_scale,
+                       setup_.precision.compute);
   activity("");
-  if (!found.found() && group_.size() > 1) return "";  // it was another rank's
-  const int64_t saved = saved_step_;
+  if (group_.size() == 1) return write_findings(found, done);
+  // Of each rank: whether it found something, and which sum that it holds is not finite.
+  const auto said = group_.all_gather_bytes((found.found() ? "+" : "-") + sum);
+  const auto has_found = [](const std::string& word) { return word.front() == '+'; };
+  const bool nobody = std::none_of(said.begin(), said.end(), has_found);
+  if (nobody && std::isfinite(done.update.loss_sum)) {
+    const auto named = std::find_if(said.begin(), said.end(), [](auto& w) { return w.size() > 1; });
+    if (named != said.end()) found.first = {TensorKind::kSum, named->substr(1), {}};
+  }
+  const bool writes = has_found(said[static_cast<size_t>(group_.rank())]) || (nobody && is_root());
+  const std::string mine = writes ? write_findings(found, done) : "";
+  if (writes && nobody && found.found()) {
+    log::warn("step " + with_thousands(state_.step) + ": on each process alone all was finite" +
+              (setup_.dist.compress == "fp16" ? "; dist.compress = \"bf16\" keeps the range of fp32"
+                                              : ""));
+  }
+  for (const auto& path : group_.all_gather_bytes(mine)) {
+    if (mine.empty() && !path.empty()) return path;
+  }
+  return mine;
+}
+
+// The first parameter whose gradient, summed over processes, is not finite, as far as this rank has
+// that sum: the rest of its arena is unspecified.
+std::string Trainer::overflowed_sum() {
+  if (group_.size() == 1) return "";
+  int64_t begin = 0, end = arena_.size();
+  if (setup_.dist.strategy == "parameter_server" && !is_root()) return "";
+  if (setup_.dist.strategy == "sharded") {
+    const auto begins = equal_slices(end, group_.size(), kernels::kSumOfSquaresBlock);
+    begin = begins[static_cast<size_t>(group_.rank())];
+    end = begins[static_cast<size_t>(group_.rank()) + 1];
+  }
+  for (const auto& slot : arena_.slots()) {
+    const int64_t from = std::max(begin, slot.offset), to = std::min(end, slot.offset + slot.numel);
+    if (from >= to || at::isfinite(arena_.grads().narrow(0, from, to - from)).all().item<bool>()) {
+      continue;
+    }
+    const auto& type = setup_.dist.compress;
+    return slot.name + " over " + std::to_string(group_.size()) + " processes" +
+           (type == "none" ? "" : ", sent as " + type + " (dist.compress)");
+  }
+  return "";
+}
+
+std::string Trainer::write_findings(const NonfiniteReport& found, const Recorded& done) {
   const UpdateRecord record{.run_id = setup_.identity.run_id,
                             .config_hash = setup_.identity.config_hash,
                             .step = state_.step,
@@ -304,7 +354,7 @@ std::string Trainer::examine_update(const Recorded& done) {
                             .world_size = group_.size(),
                             .positions = updater_.positions(),
                             .lr = done.lr,
-                            .checkpoint = saved > 0 ? store::step_name(saved) : "",
+                            .checkpoint = saved_step_ > 0 ? store::step_name(saved_step_) : "",
                             .loss_scales = loss_scales_,
                             .device = arena_.params().device().str()};
   log::warn(report_to_text(found, record));

@@ -13,6 +13,7 @@
 #include "optim/arena.h"
 #include "optim/schedule.h"
 #include "train/checkpointer.h"
+#include "train/forensics.h"
 #include "train/nonfinite_policy.h"
 #include "train/run_observer.h"
 #include "train/spikes.h"
@@ -36,6 +37,8 @@ struct TrainerSetup {
   std::filesystem::path run_directory;
   RunIdentity identity;
   RunDescription description;
+  /// False where the caller handles signals, or where several trainers share a process.
+  bool handle_signals = true;
 };
 
 /// The training loop: updates, validation, checkpoints, stops.
@@ -47,7 +50,9 @@ struct TrainerSetup {
 /// undisturbed run bit for bit.
 ///
 /// With several processes all of them run the same loop and take the same decisions; rank 0 alone
-/// reads and writes the run folder.
+/// reads and writes the run folder, but for reports of what was not finite, which come from the
+/// ranks that find something. Every dist.check_every updates gradient norms and weights are
+/// compared; run() throws Error(kNumeric) that names the rank which differs.
 class Trainer {
  public:
   Trainer(Task& task, TrainerSetup setup, dist::ProcessGroup group = {});
@@ -76,6 +81,8 @@ class Trainer {
   void record_event(const Recorded& done, double tokens_per_second);
   void after_failed_update(const Recorded& done);
   std::string examine_update(const Recorded& done);
+  std::string overflowed_sum();
+  std::string write_findings(const NonfiniteReport& found, const Recorded& done);
   void roll_back(const std::string& report);
   void check_replicas(double grad_norm);
   int local_stop() const;
@@ -106,7 +113,7 @@ class Trainer {
   SpikeDetector spikes_;
   optim::Plateau plateau_;
   std::vector<double> loss_scales_;  // of the last updates, oldest first
-  StopSignals signals_;
+  std::optional<StopSignals> signals_;
   int agreed_stop_ = 0;  // of all ranks
   bool save_soon_ = false;
   int64_t saved_step_ = 0;

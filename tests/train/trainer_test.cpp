@@ -5,79 +5,18 @@
 
 #include <cmath>
 #include <filesystem>
-#include <limits>
+#include <set>
 
 #include "base/failpoint.h"
-#include "base/random.h"
 #include "report/metrics_log.h"
+#include "tests/train/toy_task.h"
 #include "train/average.h"
 
 namespace stretto::train {
 namespace {
 
 namespace fs = std::filesystem;
-
-/// Eight micro-batches an epoch; batch i holds samples 2i and 2i+1, one target token each.
-class ToySource : public data::BatchSource {
- public:
-  int64_t num_batches() const override { return 8; }
-  data::Batch load(int64_t epoch, int64_t index) const override {
-    const auto order = static_cast<int64_t>(
-        Permutation(8, mix64(11, static_cast<uint64_t>(epoch)))(static_cast<uint64_t>(index)));
-    data::Batch batch;
-    batch.sample_ids = {2 * order, 2 * order + 1};
-    for (auto* side : {&batch.src, &batch.tgt}) {
-      side->ids = batch.sample_ids;
-      side->offsets = {0, 1, 2};
-    }
-    return batch;
-  }
-};
-
-/// Least squares on made-up inputs that depend on the sample id alone.
-class ToyTask : public Task {
- public:
-  ToyTask() {
-    torch::manual_seed(5);
-    net_ = torch::nn::Linear(4, 3);
-  }
-  torch::nn::Module& model() override { return *net_; }
-  const data::BatchSource& train_batches() override { return source_; }
-  MicroLoss loss(const data::Batch& batch, const StepContext& context) override {
-    std::vector<torch::Tensor> losses;
-    for (const int64_t id : batch.sample_ids) {
-      auto x = torch::zeros({4}), y = torch::zeros({3});
-      RandomStream random(static_cast<uint64_t>(id) + 100);
-      for (int i = 0; i < 4; ++i) x[i] = random.uniform();
-      for (int i = 0; i < 3; ++i) y[i] = random.uniform();
-      losses.push_back((net_(x) - y).square().sum());
-    }
-    auto sum = torch::stack(losses).sum();
-    if (context.update == nan_at && nan_times-- > 0) {
-      sum = sum * std::numeric_limits<float>::quiet_NaN();
-    }
-    if (context.update == spike_at) sum = sum * 1e4;
-    return {.loss_sum = sum,
-            .nll_sum = sum.item<double>(),
-            .target_tokens = batch.tgt.num_tokens(),
-            .source_tokens = batch.src.num_tokens()};
-  }
-  bool can_validate() const override { return true; }
-  ValidationResult validate(bool) override {
-    const size_t i = std::min(validations++, nlls.size() - 1);
-    return {.loss = nlls[i], .nll = nlls[i], .target_tokens = 10};
-  }
-  std::map<std::string, std::string> assets() const override { return {}; }
-
-  int64_t nan_at = -1, spike_at = -1;
-  int nan_times = 1000;  // how often update `nan_at` goes wrong
-  std::vector<double> nlls{3.0, 2.0, 2.5, 1.0, 1.5, 1.6, 1.7};
-  size_t validations = 0;
-
- private:
-  torch::nn::Linear net_{nullptr};
-  ToySource source_;
-};
+using test::events, test::final_hash, test::ToyTask;
 
 class TrainerTest : public ::testing::Test {
  protected:
@@ -89,31 +28,7 @@ class TrainerTest : public ::testing::Test {
   }
   void TearDown() override { fs::remove_all(root_); }
 
-  TrainerSetup setup(const std::string& name) {
-    const fs::path run = root_ / name;
-    fs::create_directories(run);
-    TrainerSetup setup;
-    setup.train.max_steps = 12;
-    setup.train.save_every = 4;
-    setup.eval.every = 100;
-    setup.optim.lr = 0.05;
-    setup.schedule = {.name = "constant", .warmup_steps = 2, .warmup_init_lr = 0};
-    setup.report = {.every = 1, .tensorboard = false, .html = false};
-    setup.run_directory = run;
-    setup.identity = {.run_id = "test", .config_hash = "hash"};
-    return setup;
-  }
-  static std::vector<report::MetricsEvent> events(const TrainerSetup& setup,
-                                                  const std::string& kind) {
-    std::vector<report::MetricsEvent> found;
-    for (const auto& event : report::read_metrics(setup.run_directory / "metrics.jsonl")) {
-      if (event.event == kind) found.push_back(event);
-    }
-    return found;
-  }
-  static std::string final_hash(const TrainerSetup& setup) {
-    return events(setup, "end").back().weights_hash.value();
-  }
+  TrainerSetup setup(const std::string& name) { return test::toy_setup(root_ / name); }
 
   fs::path root_;
 };
@@ -139,6 +54,37 @@ TEST_F(TrainerTest, ARunThatIsCutInPiecesEndsWithTheSameWeightsAndMetrics) {
     EXPECT_EQ(got[i].loss, expected[i].loss) << "step " << expected[i].step;
     EXPECT_EQ(got[i].batch_hash, expected[i].batch_hash);
     EXPECT_EQ(got[i].grad_norm, expected[i].grad_norm);
+  }
+}
+
+// A factor of 3 rounds, so that even the weights depend on the scale.
+TEST_F(TrainerTest, ARunThatIsCutInPiecesGoesOnWithTheLossScale) {
+  for (const char* name : {"backoff", "fairseq", "logmax"}) {
+    auto whole = setup(std::string("whole_") + name), pieces = setup(std::string("pieces_") + name);
+    for (auto* run : {&whole, &pieces}) {
+      run->train.max_steps = 24;
+      run->train.loss_scale = {
+          .name = name, .init = 50, .min = 1, .max = 1e6, .factor = 3, .window = 3};
+    }
+    ToyTask undisturbed;
+    undisturbed.nan_at = 10;
+    ASSERT_EQ(Trainer(undisturbed, whole).run(), ExitCode::kOk);
+    for (const int64_t steps : {4, 5, 11, 13, 24}) {  // 11: right after the overflow
+      ToyTask task;
+      task.nan_at = 10;
+      pieces.train.max_steps = steps;
+      ASSERT_EQ(Trainer(task, pieces).run(), ExitCode::kOk);
+    }
+    const auto expected = events(whole, "train"), got = events(pieces, "train");
+    ASSERT_EQ(got.size(), expected.size());
+    std::set<double> scales;
+    for (size_t i = 0; i < got.size(); ++i) {
+      EXPECT_EQ(got[i].loss_scale, expected[i].loss_scale) << name << ", step " << i + 1;
+      EXPECT_EQ(got[i].skipped, expected[i].skipped) << name << ", step " << i + 1;
+      scales.insert(expected[i].loss_scale.value());
+    }
+    EXPECT_GE(scales.size(), 3U) << name << ": the scale hardly moved";
+    EXPECT_EQ(final_hash(pieces), final_hash(whole)) << name;
   }
 }
 

@@ -1,0 +1,110 @@
+#pragma once
+
+#include <torch/torch.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <limits>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "base/random.h"
+#include "report/metrics_log.h"
+#include "train/trainer.h"
+
+/// A task that needs no data, and runs of it, for tests of the training loop.
+namespace stretto::train::test {
+
+/// Eight micro-batches an epoch; batch i holds samples 2i and 2i+1, one target token each.
+class ToySource : public data::BatchSource {
+ public:
+  int64_t num_batches() const override { return 8; }
+  data::Batch load(int64_t epoch, int64_t index) const override {
+    const auto order = static_cast<int64_t>(
+        Permutation(8, mix64(11, static_cast<uint64_t>(epoch)))(static_cast<uint64_t>(index)));
+    data::Batch batch;
+    batch.sample_ids = {2 * order, 2 * order + 1};
+    for (auto* side : {&batch.src, &batch.tgt}) {
+      side->ids = batch.sample_ids;
+      side->offsets = {0, 1, 2};
+    }
+    return batch;
+  }
+};
+
+/// Least squares on made-up inputs that depend on the sample id alone.
+class ToyTask : public Task {
+ public:
+  ToyTask() {
+    torch::manual_seed(5);
+    net_ = torch::nn::Linear(4, 3);
+  }
+  torch::nn::Module& model() override { return *net_; }
+  const data::BatchSource& train_batches() override { return source_; }
+  MicroLoss loss(const data::Batch& batch, const StepContext& context) override {
+    std::vector<torch::Tensor> losses;
+    for (const int64_t id : batch.sample_ids) {
+      auto x = torch::zeros({4}), y = torch::zeros({3});
+      RandomStream random(static_cast<uint64_t>(id) + 100);
+      for (int i = 0; i < 4; ++i) x[i] = random.uniform();
+      for (int i = 0; i < 3; ++i) y[i] = random.uniform();
+      losses.push_back((net_(x) - y).square().sum());
+    }
+    auto sum = torch::stack(losses).sum();
+    if (context.update == nan_at && nan_times-- > 0) {
+      sum = sum * std::numeric_limits<float>::quiet_NaN();
+    }
+    if (context.update == spike_at) sum = sum * 1e4;
+    return {.loss_sum = sum,
+            .nll_sum = sum.item<double>(),
+            .target_tokens = batch.tgt.num_tokens(),
+            .source_tokens = batch.src.num_tokens()};
+  }
+  bool can_validate() const override { return true; }
+  ValidationResult validate(bool) override {
+    const size_t i = std::min(validations++, nlls.size() - 1);
+    return {.loss = nlls[i], .nll = nlls[i], .target_tokens = 10};
+  }
+  std::map<std::string, std::string> assets() const override { return {}; }
+
+  int64_t nan_at = -1, spike_at = -1;
+  int nan_times = 1000;  // how often update `nan_at` goes wrong
+  std::vector<double> nlls{3.0, 2.0, 2.5, 1.0, 1.5, 1.6, 1.7};
+  size_t validations = 0;
+
+ private:
+  torch::nn::Linear net_{nullptr};
+  ToySource source_;
+};
+
+/// Twelve updates, a checkpoint after every fourth, each update in the metrics.
+inline TrainerSetup toy_setup(const std::filesystem::path& run) {
+  std::filesystem::create_directories(run);
+  TrainerSetup setup;
+  setup.train.max_steps = 12;
+  setup.train.save_every = 4;
+  setup.eval.every = 100;
+  setup.optim.lr = 0.05;
+  setup.schedule = {.name = "constant", .warmup_steps = 2, .warmup_init_lr = 0};
+  setup.report = {.every = 1, .tensorboard = false, .html = false};
+  setup.run_directory = run;
+  setup.identity = {.run_id = "test", .config_hash = "hash"};
+  return setup;
+}
+
+/// Lines of the run's metrics.jsonl: kind "train", "valid" or "end".
+inline std::vector<report::MetricsEvent> events(const TrainerSetup& setup,
+                                                const std::string& kind) {
+  std::vector<report::MetricsEvent> found;
+  for (const auto& event : report::read_metrics(setup.run_directory / "metrics.jsonl")) {
+    if (event.event == kind) found.push_back(event);
+  }
+  return found;
+}
+
+inline std::string final_hash(const TrainerSetup& setup) {
+  return events(setup, "end").back().weights_hash.value();
+}
+
+}  // namespace stretto::train::test

@@ -1,0 +1,197 @@
+#include <gtest/gtest.h>
+#include <torch/torch.h>
+
+#include <filesystem>
+#include <optional>
+
+#include "tests/train/thread_group.h"
+#include "tests/train/toy_task.h"
+#include "train/forensics_report.h"
+#include "train/trainer.h"
+
+namespace stretto::train {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// A rank whose machine or gradient goes wrong in one update.
+class RankTask : public test::ToyTask {
+ public:
+  MicroLoss loss(const data::Batch& batch, const StepContext& context) override {
+    const torch::Tensor weight = model().parameters().front();
+    if (context.update == drift_at) {
+      const torch::NoGradGuard no_grad;
+      weight[0][0] += 1e-3;
+    }
+    MicroLoss result = ToyTask::loss(batch, context);
+    if (context.update == pull_at) {  // the loss stays, the gradient grows
+      result.loss_sum = result.loss_sum + pull * (weight - weight.detach()).sum();
+    }
+    return result;
+  }
+
+  int64_t drift_at = -1, pull_at = -1;
+  double pull = 0;
+};
+
+// Ranks are threads; each trainer has its own task, and rank 0 writes the run folder.
+class TrainerRanksTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    at::set_num_threads(1);
+    root_ =
+        fs::temp_directory_path() / ("stretto_ranks_" + std::to_string(::getpid()) + "_" +
+                                     testing::UnitTest::GetInstance()->current_test_info()->name());
+    fs::remove_all(root_);
+  }
+  void TearDown() override {
+    at::set_num_threads(threads_before_);
+    fs::remove_all(root_);
+  }
+
+  /// One micro-batch a rank in each update.
+  TrainerSetup setup(const std::string& name, int ranks) {
+    auto setup = test::toy_setup(root_ / name);
+    setup.train.update_freq = ranks;
+    setup.handle_signals = false;
+    return setup;
+  }
+
+  /// What each rank threw. The tasks are made here: their weights come from one generator.
+  static std::vector<std::optional<Error>> run(const TrainerSetup& setup,
+                                               std::vector<RankTask>& tasks) {
+    std::vector<std::optional<Error>> errors(tasks.size());
+    stretto::test::run_ranks(static_cast<int>(tasks.size()), [&](const dist::ProcessGroup& group) {
+      const auto rank = static_cast<size_t>(group.rank());
+      try {
+        EXPECT_EQ(Trainer(tasks[rank], setup, group).run(), ExitCode::kOk);
+      } catch (const Error& error) {
+        errors[rank] = error;
+      }
+    });
+    return errors;
+  }
+
+  fs::path report(const std::string& run, const std::string& name) const {
+    return root_ / run / "forensics" / name;
+  }
+
+  fs::path root_;
+
+ private:
+  int threads_before_ = at::get_num_threads();
+};
+
+TEST_F(TrainerRanksTest, ReplicasThatAgreeTrainToTheEnd) {
+  auto checked = setup("run", 3);
+  checked.dist.check_every = 1;
+  std::vector<RankTask> tasks(3);
+  for (const auto& error : run(checked, tasks)) EXPECT_FALSE(error) << error->what();
+  EXPECT_EQ(test::events(checked, "train").size(), 12U);
+}
+
+TEST_F(TrainerRanksTest, TheRankWhoseWeightsDifferIsNamedOnAllRanks) {
+  for (const size_t odd : {0, 1, 2}) {
+    auto checked = setup("odd" + std::to_string(odd), 3);
+    checked.dist.check_every = 1;
+    std::vector<RankTask> tasks(3);
+    tasks[odd].drift_at = 4;
+    for (const auto& error : run(checked, tasks)) {
+      ASSERT_TRUE(error);
+      EXPECT_EQ(error->code(), ExitCode::kNumeric);
+      EXPECT_NE(error->message().find("step 5: gradient norm or weights of rank " +
+                                      std::to_string(odd) + " differ"),
+                std::string::npos)
+          << error->message();
+    }
+  }
+}
+
+TEST_F(TrainerRanksTest, TwoRanksThatDifferHaveNoMajority) {
+  auto checked = setup("run", 2);
+  checked.dist.check_every = 1;
+  std::vector<RankTask> tasks(2);
+  tasks[1].drift_at = 4;
+  for (const auto& error : run(checked, tasks)) {
+    ASSERT_TRUE(error);
+    EXPECT_EQ(error->code(), ExitCode::kNumeric);
+    EXPECT_NE(error->message().find("there is no majority"), std::string::npos) << error->message();
+  }
+}
+
+TEST_F(TrainerRanksTest, ReplicasAreComparedOnlyEverySoManyUpdates) {
+  for (const int64_t every : {4, 0}) {
+    auto checked = setup("every" + std::to_string(every), 3);
+    checked.dist.check_every = every;
+    std::vector<RankTask> tasks(3);
+    tasks[1].drift_at = 4;
+    for (const auto& error : run(checked, tasks)) {
+      ASSERT_EQ(error.has_value(), every > 0);
+      if (!error) continue;
+      EXPECT_TRUE(error->message().starts_with("step 8:")) << error->message();
+    }
+  }
+}
+
+struct Sum {
+  const char *name, *strategy, *compress;
+  double pull;
+};
+
+TEST_F(TrainerRanksTest, ASumThatAloneIsNotFiniteIsReportedByRank0) {
+  for (const Sum& sum :
+       {Sum{"all_reduce", "all_reduce", "none", 2e38}, Sum{"sharded", "sharded", "none", 2e38},
+        Sum{"server", "parameter_server", "none", 2e38}, Sum{"wire", "all_reduce", "fp16", 1e6}}) {
+    auto stopping = setup(sum.name, 2);
+    stopping.dist.strategy = sum.strategy;
+    stopping.dist.compress = sum.compress;
+    stopping.train.forensics = {.policy = "stop", .stop_after = 1};
+    std::vector<RankTask> tasks(2);
+    for (auto& task : tasks) {
+      task.pull_at = 4;
+      task.pull = sum.pull;
+    }
+    for (const auto& error : run(stopping, tasks)) {
+      ASSERT_TRUE(error) << sum.name;
+      EXPECT_EQ(error->code(), ExitCode::kNumeric);
+      EXPECT_NE(error->advice().find("step_00000005.json"), std::string::npos) << error->advice();
+    }
+    EXPECT_FALSE(fs::exists(report(sum.name, "step_00000005.rank1.json")));
+    ASSERT_TRUE(fs::exists(report(sum.name, "step_00000005.json"))) << sum.name;
+    const auto first = read_report(report(sum.name, "step_00000005.json")).report.first;
+    EXPECT_EQ(first.kind, TensorKind::kSum);
+    EXPECT_TRUE(first.name.starts_with("weight over 2 processes")) << first.name;
+    EXPECT_EQ(first.name.ends_with("sent as fp16 (dist.compress)"),
+              std::string(sum.compress) == "fp16")
+        << first.name;
+  }
+}
+
+TEST_F(TrainerRanksTest, ARankThatFindsSomethingWritesTheReportAndAllRanksNameIt) {
+  auto stopping = setup("run", 3);
+  stopping.train.forensics = {.policy = "stop", .stop_after = 1};
+  std::vector<RankTask> tasks(3);
+  tasks[1].nan_at = 4;
+  for (const auto& error : run(stopping, tasks)) {
+    ASSERT_TRUE(error);
+    EXPECT_NE(error->advice().find("step_00000005.rank1.json"), std::string::npos)
+        << error->advice();
+  }
+  EXPECT_TRUE(fs::exists(report("run", "step_00000005.rank1.json")));
+  EXPECT_FALSE(fs::exists(report("run", "step_00000005.json")));
+  EXPECT_FALSE(fs::exists(report("run", "step_00000005.rank2.json")));
+}
+
+TEST_F(TrainerRanksTest, WhatDoesNotComeAgainIsReportedByRank0AsSuch) {
+  const auto skipping = setup("run", 2);
+  std::vector<RankTask> tasks(2);
+  tasks[1].nan_at = 4;
+  tasks[1].nan_times = 1;
+  for (const auto& error : run(skipping, tasks)) EXPECT_FALSE(error) << error->what();
+  ASSERT_TRUE(fs::exists(report("run", "step_00000005.json")));
+  EXPECT_FALSE(read_report(report("run", "step_00000005.json")).report.found());
+  EXPECT_FALSE(fs::exists(report("run", "step_00000005.rank1.json")));
+}
+
+}  // namespace
+}  // namespace stretto::train
