@@ -3,6 +3,8 @@
 
     tests/runs/processes_test.py build/release/stretto [TEST...]
 """
+import json
+import math
 import os
 import pathlib
 import re
@@ -20,6 +22,9 @@ if os.geteuid() == 0:
 TIMING |= {"comm_seconds", "comm_wait_seconds", "processes"}
 
 FOUR = ("train.update_freq=4", "data.max_tokens=60")  # four micro-batches an update, for up to four processes
+
+# Enough parameters for three slices: dist.strategy = "sharded" cuts at multiples of 65,536.
+WIDE = ("model.d_model=64", "model.encoder.ffn_dim=512", "model.decoder.ffn_dim=512")
 
 
 def train(lab, run, processes, *overrides, env=None, timeout=300, options=()):
@@ -81,6 +86,65 @@ def every_strategy_follows_one_process(stretto):
         check(close(want, got, 0.05), f"compressed: last loss {got}, expected about {want}")
 
 
+def compressed_gradients_follow_the_uncompressed(stretto):
+    with Lab(stretto) as lab:
+        short = (*FOUR, *WIDE, "train.max_steps=6", "schedule.warmup_steps=3", "eval.every=100", "train.save_every=100")
+        succeed(lab.train("reference", *short), "one process")
+        want = of(lab, "reference", "train", "batch_hash", "loss", "grad_norm")
+        for strategy in ("all_reduce", "sharded", "parameter_server"):
+            for compress, tolerance in (("bf16", 1e-3), ("fp16", 1e-4)):
+                for processes in (2, 3):
+                    run = f"{strategy}_{compress}_{processes}"
+                    succeed(train(lab, run, processes, *short, f"dist.strategy={strategy}", f"dist.compress={compress}"), run)
+                    got = of(lab, run, "train", "batch_hash", "loss", "grad_norm")
+                    check(len(got) == 6, f"{run}: {len(got)} updates")
+                    for step, ((batches, *exact), (other_batches, *rounded)) in enumerate(zip(want, got), 1):
+                        check(batches == other_batches, f"{run}: other batches in step {step}")
+                        check(all(close(a, b, tolerance) for a, b in zip(exact, rounded)),
+                              f"{run}: loss and gradient norm of step {step} are {rounded}, expected about {exact}")
+                    # Other orders of fp32 sums make a tenth of this.
+                    check(not all(close(a[2], b[2], 1e-6) for a, b in zip(want, got)), f"{run}: nothing was rounded")
+
+
+def an_overflow_is_skipped_by_all_together(stretto):
+    with Lab(stretto) as lab:
+        # Far too large at first, and too large again whenever three updates went well.
+        half = (*FOUR, "train.precision=mixed_fp16", "train.max_steps=40", "train.loss_scale.init=1e8",
+                "train.loss_scale.window=3", "schedule.warmup_steps=5")
+        succeed(lab.train("reference", *half), "one process")
+        succeed(train(lab, "run", 2, *half), "2 processes")
+        names = ("step", "batch_hash", "skipped", "loss_scale")
+        want, got = of(lab, "reference", "train", *names), of(lab, "run", "train", *names)
+        for a, b in zip(want, got):
+            check(a == b, f"{names} of two processes are {b}, of one {a}")
+        skipped = [step for step, _, skips, _ in want if skips]
+        check(len(got) == len(want) == 40 and 5 < len(skipped) < 30 and skipped[-1] > 20,
+              f"the test is stale: skipped were {skipped}")
+        losses = [of(lab, run, "train", "loss")[-1][0] for run in ("reference", "run")]
+        check(close(*losses, 1e-3), f"last losses of one and of two processes: {losses}")
+        reports = [sorted(p.name for p in (lab.root / run / "forensics").glob("*.json")) for run in ("reference", "run")]
+        check(all(reports), f"reports of one and of two processes: {reports}")
+
+
+def a_rollback_is_made_by_all_together(stretto):
+    with Lab(stretto) as lab:
+        # The rate of update 11 spoils the weights, the next update shows it; a rollback makes that rate a small one.
+        explosive = (*FOUR, "dist.deterministic=true", "optim.name=sgd", "optim.momentum=0.9", "optim.lr=1e-2",
+                     "schedule.name=piecewise", "schedule.warmup_steps=0", "schedule.boundaries=[10]",
+                     "schedule.multipliers=[1e30]",
+                     "train.forensics.policy=rollback", "train.forensics.stop_after=1",
+                     "train.forensics.rollback_lr_factor=1e-30", "train.max_steps=24")
+        one = lab.train("reference", *explosive)
+        succeed(one, "one process")
+        check("back to the checkpoint of step 7" in one.stderr, f"the test is stale, no rollback: {one.stderr}")
+        for processes, strategy in ((2, "all_reduce"), (3, "sharded")):
+            run = f"run{processes}"
+            result = train(lab, run, processes, *explosive, f"dist.strategy={strategy}")
+            succeed(result, run)
+            check("back to the checkpoint of step 7" in result.stderr, f"{run}: no rollback: {result.stderr}")
+            compare(lab, "reference", run, run)
+
+
 def deterministic_runs_are_equal_bit_for_bit(stretto):
     with Lab(stretto) as lab:
         exact = (*FOUR, "dist.deterministic=true", "eval.bleu=true", "train.max_steps=30", "schedule.warmup_steps=5")
@@ -101,6 +165,40 @@ def a_run_goes_on_with_another_number(stretto):
         want, got = of(lab, "reference", "train", "batch_hash", "loss"), of(lab, "run", "train", "batch_hash", "loss")
         check(got == want, "the pieces' batches or losses differ from the whole run's")
         check(of(lab, "run", "end", "weights_hash") == of(lab, "reference", "end", "weights_hash"), "other weights")
+
+
+def a_run_goes_on_with_another_strategy(stretto):
+    with Lab(stretto) as lab:
+        exact = (*FOUR, *WIDE, "dist.deterministic=true", "optim.name=adam", "train.max_steps=30", "schedule.warmup_steps=4")
+        succeed(lab.train("reference", *exact), "one process")
+        # Each saves what the next one cuts in another way.
+        for processes, strategy, steps in ((2, "sharded", 5), (3, "parameter_server", 10), (3, "sharded", 15),
+                                           (1, "sharded", 19), (2, "parameter_server", 23), (2, "all_reduce", 26),
+                                           (3, "sharded", 30)):
+            result = train(lab, "run", processes, *exact, f"dist.strategy={strategy}", f"train.max_steps={steps}")
+            succeed(result, f"{strategy} on {processes} processes to step {steps}")
+        want, got = of(lab, "reference", "train", "batch_hash", "loss"), of(lab, "run", "train", "batch_hash", "loss")
+        check(got == want, "the pieces' batches or losses differ from the whole run's")
+        check(of(lab, "run", "end", "weights_hash") == of(lab, "reference", "end", "weights_hash"), "other weights")
+
+
+def evaluation_does_not_depend_on_the_number(stretto):
+    with Lab(stretto) as lab:
+        succeed(lab.train("run", "train.max_steps=30"), "training")
+        evaluate = [lab.stretto, "eval", str(lab.root / "run"), "--json", "eval.bleu=true", "eval.max_tokens=50"]
+        scores, translations = {}, {}
+        for processes in (1, 2, 3):
+            output = lab.root / f"hypotheses{processes}"
+            start = [*MPIRUN, "-n", str(processes)] if processes > 1 else []
+            result = lab.run([*start, *evaluate, "--hypotheses", str(output)])
+            succeed(result, f"{processes} processes")
+            scores[processes], translations[processes] = json.loads(result.stdout), output.read_text()
+        check(scores[1]["bleu"] >= 0 and math.isfinite(scores[1]["nll"]), f"one process: {scores[1]}")
+        for processes in (2, 3):
+            check(scores[processes] == scores[1], f"{processes} processes: {scores[processes]}, one: {scores[1]}")
+            check(translations[processes] == translations[1], f"{processes} processes translate in another way")
+        infer = lab.run([*MPIRUN, "-n", "2", lab.stretto, "infer", str(lab.root / "run")], input="the red house\n")
+        check(infer.returncode == 2 and "is one process" in infer.stderr, f"infer: {infer.returncode} {infer.stderr}")
 
 
 def mpirun(lab, run, processes, *overrides, on_rank=None, env=None):
@@ -224,7 +322,9 @@ if __name__ == "__main__":
     main({f.__name__: f for f in (
         order_and_losses_do_not_depend_on_the_number,
         the_noise_scale_needs_two_micro_batches_somewhere, every_strategy_follows_one_process,
-        deterministic_runs_are_equal_bit_for_bit, a_run_goes_on_with_another_number,
+        compressed_gradients_follow_the_uncompressed, an_overflow_is_skipped_by_all_together,
+        a_rollback_is_made_by_all_together, deterministic_runs_are_equal_bit_for_bit,
+        a_run_goes_on_with_another_number, a_run_goes_on_with_another_strategy, evaluation_does_not_depend_on_the_number,
         out_of_memory_on_one_rank_splits_its_micro_batch, lost_ranks_are_named_and_all_leave,
         a_signal_to_one_rank_stops_all_saved, the_launcher_forwards_signals_and_exit_codes,
         a_restarted_run_ends_as_an_undisturbed_one)})
