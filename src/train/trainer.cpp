@@ -84,7 +84,7 @@ bool Trainer::restore() {
     if (const auto restored = checkpointer_.restore(arena_, pieces)) {
       json = restored->to_json();
     } else if (!setup_.train.init_from.empty()) {
-      initialise_from(setup_.train.init_from, arena_);
+      initialise_from(setup_.train.init_from, arena_, setup_.identity.tokenizer);
     }
   }
   json = group_.all_gather_bytes(json).front();
@@ -327,15 +327,10 @@ std::string Trainer::examine_update(const Recorded& done) {
 // that sum: the rest of its arena is unspecified.
 std::string Trainer::overflowed_sum() {
   if (group_.size() == 1) return "";
-  int64_t begin = 0, end = arena_.size();
-  if (setup_.dist.strategy == "parameter_server" && !is_root()) return "";
-  if (setup_.dist.strategy == "sharded") {
-    const auto begins = equal_slices(end, group_.size(), kernels::kSumOfSquaresBlock);
-    begin = begins[static_cast<size_t>(group_.rank())];
-    end = begins[static_cast<size_t>(group_.rank()) + 1];
-  }
+  const optim::Slice owned = updater_.owned();
   for (const auto& slot : arena_.slots()) {
-    const int64_t from = std::max(begin, slot.offset), to = std::min(end, slot.offset + slot.numel);
+    const int64_t from = std::max(owned.begin, slot.offset);
+    const int64_t to = std::min(owned.end, slot.offset + slot.numel);
     if (from >= to || at::isfinite(arena_.grads().narrow(0, from, to - from)).all().item<bool>()) {
       continue;
     }
