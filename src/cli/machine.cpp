@@ -142,15 +142,13 @@ std::vector<Precision> precisions(const Machine& machine) {
                   compute >= 8 ? "tensor cores" : "needs a GPU of compute capability 8 or later"});
   if (compute >= 8) {
     list.push_back({"bf16", "fast", "tensor cores"});
-  } else if (machine.cpu.amx_bf16) {
-    list.push_back({"bf16", "fast", "AMX"});
   } else if (machine.cpu.avx512_bf16) {
     list.push_back({"bf16", "fast", "AVX512-BF16"});
   } else {
-    list.push_back({"bf16", "slow", "no AVX512-BF16, AMX or GPU: many times slower than fp32"});
+    list.push_back({"bf16", "works", "no AVX512-BF16 and no GPU: rounded, not faster than fp32"});
   }
-  list.push_back({"fp16", compute >= 7 ? "fast" : "no",
-                  compute >= 7 ? "tensor cores" : "needs a GPU of compute capability 7 or later"});
+  list.push_back({"fp16", compute >= 7 ? "fast" : "works",
+                  compute >= 7 ? "tensor cores" : "rounded, not faster than fp32 without a GPU"});
   return list;
 }
 

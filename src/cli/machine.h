@@ -34,7 +34,7 @@ Machine look_at_machine(bool with_engine);
 
 struct Precision {
   std::string name;     ///< as train.precision has it
-  std::string verdict;  ///< "fast", "works", "slow", "no"
+  std::string verdict;  ///< "fast", "works", "no"
   std::string why;
 };
 

@@ -50,16 +50,11 @@ BucketSender::BucketSender(at::Tensor grads, dist::ProcessGroup channel, Setup s
   }
 }
 
-void BucketSender::reserve(std::span<const Bucket> buckets) {
-  int64_t most = 0;
-  for (const Bucket& bucket : buckets) {
-    if (compresses() || bucket.ranges.size() > 1) most = std::max(most, bucket.size());
-  }
-  if (staging_.defined() && staging_.numel() >= most) return;
-  staging_ = at::empty({most}, grads_.options().dtype(wire_type_));
-  if (compresses()) {
-    scratch_ = at::empty({grads_.is_cpu() ? std::min(kHostStep, most) : most}, grads_.options());
-  }
+void BucketSender::reserve(int64_t elements) {
+  staging_ = at::empty({elements}, grads_.options().dtype(wire_type_));
+  if (!compresses()) return;
+  const int64_t step = grads_.is_cpu() ? std::min(kHostStep, elements) : elements;
+  scratch_ = at::empty({step}, grads_.options());
 }
 
 std::shared_ptr<c10::Event> BucketSender::mark() const {

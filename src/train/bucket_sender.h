@@ -40,8 +40,8 @@ class BucketSender {
 
   BucketSender(at::Tensor grads, dist::ProcessGroup channel, Setup setup);
 
-  /// Takes the memory that these buckets need, so that sending them asks for none.
-  void reserve(std::span<const Bucket> buckets);
+  /// Takes the memory that buckets of so many elements need, so that sending them asks for none.
+  void reserve(int64_t elements);
 
   /// A mark behind the work that computes gradients on the caller's stream; null on the CPU.
   std::shared_ptr<c10::Event> mark() const;

@@ -24,6 +24,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
+constexpr int64_t kAlignment = 16;                  // elements, as the arena's
 constexpr int64_t kSmallTensor = int64_t{1} << 14;  // elements: 64 KiB in fp32
 
 // Numbers as bytes and back, for all_gather_bytes.
@@ -74,6 +75,7 @@ struct GradientReducer::Impl {
   void add_rows();
   void complete_ordered();
   void plan(const std::vector<size_t>& order);
+  int64_t most_elements() const;
   void on_ready(size_t slot);
   void hand_over_next();
   void hand_over_rest();
@@ -134,6 +136,7 @@ GradientReducer::Impl::Impl(optim::Arena& arena, dist::ProcessGroup group,
   sender_ = std::make_unique<BucketSender>(
       arena_.grads(), channel_,
       BucketSender::Setup{strategy_, options_.compress, slice_begins_, {kept.begin, kept.end}});
+  sender_->reserve(std::min(most_elements(), arena_.size()));  // before others wait for this rank
   plan(order_);
   if (options_.overlap) {
     watch_ = std::make_unique<ReadyWatch>(arena_, [this](size_t slot) { on_ready(slot); });
@@ -154,16 +157,19 @@ optim::Slice GradientReducer::Impl::owned() const {
 }
 
 void GradientReducer::Impl::plan(const std::vector<size_t>& order) {
-  constexpr int64_t kAlignment = 16;  // elements, as the arena's
-  const auto element = static_cast<int64_t>(arena_.grads().element_size());
-  const int64_t most = options_.bucket_bytes / element / kAlignment * kAlignment;
   order_ = order;
-  buckets_ = plan_buckets(extents_of(arena_), order_, std::max(most, kAlignment), kSmallTensor);
+  buckets_ = plan_buckets(extents_of(arena_), order_, most_elements(), kSmallTensor);
   buckets_of_slot_.assign(arena_.slots().size(), {});
   for (size_t bucket = 0; bucket < buckets_.size(); ++bucket) {
     for (const size_t slot : buckets_[bucket].tensors) buckets_of_slot_[slot].push_back(bucket);
   }
-  sender_->reserve(buckets_);
+}
+
+// Of a bucket.
+int64_t GradientReducer::Impl::most_elements() const {
+  const auto element = static_cast<int64_t>(arena_.grads().element_size());
+  const int64_t most = options_.bucket_bytes / element / kAlignment * kAlignment;
+  return std::max(most, kAlignment);
 }
 
 void GradientReducer::Impl::begin(int64_t micro_batches) {
@@ -200,7 +206,10 @@ void GradientReducer::Impl::after_backward(int64_t i) {
   }
   if (!watch_) return;
   watch_->stop();
-  if (rows_) rows_->keep(false);
+  if (rows_) {
+    rows_->keep(false);
+    if (is_last(i)) rows_->prepare();
+  }
   if (learns() && !candidate_) candidate_ = watch_->learned();
   if (is_last(i)) hand_over_rest();
 }

@@ -4,7 +4,6 @@
 
 #include <memory>
 #include <span>
-#include <string>
 #include <vector>
 
 #include "dist/process_group.h"
@@ -20,7 +19,8 @@ namespace stretto::train {
 /// to hide it. Here the dense part leaves as soon as it is ready, and the few rows of the batch
 /// follow: each process sends those it looked up, and adds those of all, in order of rank.
 ///
-/// Rows go straight into the arena until `keep(true)`, afterwards they are kept for `exchange()`.
+/// Rows go straight into the arena until `keep(true)`; afterwards they are kept for the exchange.
+/// What may lack memory stands before it (`prepare`): other processes wait in the exchange.
 class RowSums {
  public:
   /// Takes over the lookups of every nn::Embedding of `model` whose table lies in the arena.
@@ -34,20 +34,25 @@ class RowSums {
   /// to hide behind. @param times  accumulations by slot. @return whether there were any
   bool leave_tables_without(std::span<const int64_t> times);
 
+  /// A new update; what an earlier one kept is forgotten.
   void begin();
   void keep(bool wanted);
   /// The dense gradient of this slot, complete and still this process's own: remembers what
   /// `added_squares` needs.
   void remember(size_t slot);
+  /// Sums the kept rows of each id.
+  void prepare();
 
-  /// Brings the kept rows of all processes here. Collective.
+  /// Brings the prepared rows of all processes here, as far as there is room for them. Collective.
   void exchange();
-  /// Adds what exchange() brought to the arena.
+  /// Adds the rows of all processes to the arena, and brings those that there was no room for.
+  /// Collective.
   void apply();
+
   /// By how much this process's rows change the sum of squares of its own gradient, for the slots
   /// that were remembered.
   double added_squares() const { return added_squares_; }
-  int64_t bytes() const { return bytes_; }  ///< that the last exchange() sent
+  int64_t bytes() const { return bytes_; }  ///< of this process's rows and ids in the last exchange
 
  private:
   class Table;

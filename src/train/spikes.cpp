@@ -79,7 +79,7 @@ void SpikeSeries::restore(const std::string& prefix, const std::map<std::string,
 SpikeDetector::SpikeDetector(const ForensicsOptions& options)
     : threshold_(options.spike_zscore), skip_(options.spike_policy == "skip") {}
 
-SpikeVerdict SpikeDetector::look(int64_t step, double loss, double grad_norm) {
+SpikeVerdict SpikeDetector::look(double loss, double grad_norm) {
   if (threshold_ <= 0) return {};
   // A loss that is not finite spoils the whole update: its norm says nothing about the series.
   if (!std::isfinite(loss) || !std::isfinite(grad_norm)) return {};
@@ -90,7 +90,6 @@ SpikeVerdict SpikeDetector::look(int64_t step, double loss, double grad_norm) {
   verdict.grad_norm = grad_norm_.add(grad_norm, threshold_);
   verdict.skip = skip_ && (verdict.loss || verdict.grad_norm);
   if (!verdict.loss && !verdict.grad_norm) return verdict;
-  verdict.text = "step " + with_thousands(step) + ": ";
   if (verdict.loss) verdict.text += sentence("loss", loss, verdict.loss_zscore, loss_mean);
   if (verdict.loss && verdict.grad_norm) verdict.text += ", ";
   if (verdict.grad_norm) {

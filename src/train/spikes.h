@@ -61,8 +61,7 @@ class SpikeDetector {
   explicit SpikeDetector(const ForensicsOptions& options);
 
   /// Once per update, after the gradient norm is known and before the weights change.
-  /// @param step  as metrics.jsonl counts it, for the text
-  SpikeVerdict look(int64_t step, double loss, double grad_norm);
+  SpikeVerdict look(double loss, double grad_norm);
 
   /// Everything that a resumed run needs, by name.
   std::map<std::string, double> state() const;

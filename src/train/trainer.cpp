@@ -13,9 +13,7 @@
 #include "base/text.h"
 #include "dist/agreement.h"
 #include "dist/numbers.h"
-#include "kernels/kernels.h"
 #include "train/average.h"
-#include "train/buckets.h"
 #include "train/forensics_report.h"
 
 namespace stretto::train {
@@ -177,7 +175,7 @@ Trainer::Recorded Trainer::update() {
   if (done.update.finite) {
     policy_.succeeded();
     const double loss = done.update.loss_sum / static_cast<double>(done.update.target_tokens);
-    const auto spike = spikes_.look(state_.step + 1, loss, done.update.grad_norm);
+    const auto spike = spikes_.look(loss, done.update.grad_norm);
     done.skipped = spike.skip;
     done.note = spike.text;
   }

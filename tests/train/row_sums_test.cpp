@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 #include <torch/torch.h>
 
+#include <cmath>
+
 #include "kernels/kernels.h"
 #include "nn/embedding.h"
 #include "tests/train/thread_group.h"
@@ -168,6 +170,37 @@ TEST_F(RowSumsTest, AnUpdateThatBrokeOffLeavesNothingBehind) {
     }
     rank.reduce(4);
     EXPECT_LT(difference(rank.arena.grads(), expected), 1e-6);
+  });
+}
+
+// The first update has less room than rows, the second has enough.
+TEST_F(RowSumsTest, RowsWithoutRoomComeInTurns) {
+  constexpr int64_t kMany = 300;
+  const auto ids = torch::arange(kMany, torch::kLong) * 2;
+  const auto rows = torch::arange(kMany * kWidth, torch::kFloat).view({kMany, kWidth});
+  run_ranks(3, [&](const dist::ProcessGroup& group) {
+    Translator model(true);
+    optim::Arena arena(*model);
+    RowSums sums(arena, group, *model);
+    for (int update = 0; update < 2; ++update) {
+      arena.zero_grads();
+      sums.begin();
+      sums.keep(true);
+      const int64_t mine = kMany - 100 * group.rank();  // they differ
+      const auto place = torch::zeros({mine, kWidth});
+      model->table->forward(ids.narrow(0, 0, mine), place).backward(rows.narrow(0, 0, mine));
+      sums.keep(false);
+      sums.prepare();
+      sums.exchange();
+      sums.apply();
+      const auto grad = model->table->weight.grad();
+      for (const int64_t row : {0, 99, 100, 199, 200, 299}) {
+        const double times = row < 100 ? 3 : row < 200 ? 2 : 1;
+        const auto expected = rows[row] * (times * std::sqrt(double{kWidth}));
+        EXPECT_TRUE(torch::allclose(grad[2 * row], expected)) << row;
+        EXPECT_EQ(grad[2 * row + 1].abs().sum().item<float>(), 0);
+      }
+    }
   });
 }
 

@@ -16,6 +16,7 @@
 #include "models/registry.h"
 #include "tests/train/refusing_allocator.h"
 #include "tests/train/thread_group.h"
+#include "train/row_sums.h"
 
 namespace stretto::train {
 namespace {
@@ -126,18 +127,27 @@ class ShortTask : public Task {
 };
 
 /// What the backward of a batch asks an allocator for.
-test::Refusal asked_for(const data::Batch& batch, const StepContext& context) {
+test::Refusal asked_for(const data::Batch& batch, const StepContext& context,
+                        bool rows_apart = false) {
   const auto before = refusal();
   ShortTask task;
   optim::Arena arena(task.model());
+  std::unique_ptr<RowSums> rows;
+  if (rows_apart) {
+    rows = std::make_unique<RowSums>(arena, dist::ProcessGroup(), task.model());
+    rows->begin();
+  }
   const auto loss = task.loss(batch, context);
   loss.loss_sum.backward();
   return std::exchange(refusal(), before);
 }
 
 int64_t ShortTask::nth(const data::Batch& batch, const StepContext& context, double where) {
-  const auto last = static_cast<double>(asked_for(batch, context).seen - 1);
-  return 1 + static_cast<int64_t>(where * last);
+  // Looked-up rows that are summed apart ask for other memory than a dense gradient.
+  const auto last = std::min(asked_for(batch, context, /*rows_apart=*/false).seen,
+                             asked_for(batch, context, /*rows_apart=*/true).seen) -
+                    1;
+  return 1 + static_cast<int64_t>(where * static_cast<double>(last));
 }
 
 /// What one update left on one rank.
