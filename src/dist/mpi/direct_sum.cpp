@@ -11,9 +11,10 @@
 namespace stretto::dist {
 namespace {
 
-constexpr int64_t kPieceBytes = int64_t{1} << 20;  // of all parts together
-constexpr int64_t kOnTheWay = 8;                   // pieces
-constexpr size_t kBlockBytes = size_t{1} << 13;    // of a sum, which stays in the cache
+// Of each part in a piece: small enough that a slow line is not idle for long at the end of a sum.
+constexpr int64_t kShareBytes = int64_t{1} << 17;
+constexpr int64_t kOnTheWay = 8;                 // pieces
+constexpr size_t kBlockBytes = size_t{1} << 13;  // of a sum, which stays in the cache
 // Pieces are summed in the order in which they come, so sums need a tag for each piece; a tag may
 // be as large as 32767 with any MPI.
 constexpr int kSummingTag = 0, kSpreadingTag = 16, kSpreadingTags = 16384;
@@ -64,7 +65,7 @@ void DirectSum::run(Buffer data, std::span<const int64_t> begins, bool everywher
     longest = std::max(longest, begins[r + 1] - begins[r]);
   }
   const auto width = static_cast<int64_t>(size_of(data.element));
-  const int64_t most = std::max<int64_t>(1, kPieceBytes / width / size_);
+  const int64_t most = kShareBytes / width;
   const Call call{data, begins, everywhere, std::min(most, std::max<int64_t>(1, longest))};
   const int64_t pieces = (longest + call.step - 1) / call.step;
   const auto needed = static_cast<size_t>(std::min(pieces, kOnTheWay) * size_ * call.step * width);
