@@ -16,6 +16,7 @@ struct DistOptions {
   bool overlap = true;
   std::string compress = "none";
   bool deterministic = false;
+  std::string batch_norm = "worker";
   double timeout_seconds = 60;
   int64_t check_every = 100;
 
@@ -41,6 +42,10 @@ struct DistOptions {
         field(&O::deterministic, "deterministic",
               "sum gradients in the order of micro-batches, so that any number of processes gives "
               "the same bits; slower"),
+        field(&O::batch_norm, "batch_norm",
+              "whose rows a batch norm takes mean and variance of: worker: one micro-batch's, "
+              "whoever has it; all: those of all processes' micro-batches together",
+              one_of({"worker", "all"})),
         field(&O::timeout_seconds, "timeout_seconds",
               "a process that is not heard of for so long is lost, and all others leave",
               at_least(1), {.unit = "seconds", .change = Change::kFree}),

@@ -35,7 +35,8 @@ constexpr const char* kValidation = "docs/large-batches.md#validation";
 constexpr const char* kEnd = "docs/large-batches.md#the-end-of-a-schedule";
 constexpr const char* kAveraging = "Vaswani et al. 2017, arXiv:1706.03762, section 6.1";
 
-// LB large batches, MP mixed precision, DP processes, EV validation, SC schedule, CK checkpoints.
+// LB large batches, BN batch norm, MP mixed precision, DP processes, EV validation, SC schedule, CK
+// checkpoints.
 constexpr std::array kRules{
     Rule{"LB001", &rules::linear_scaling_without_warmup, kGoyalWarmup},
     Rule{"LB002", &rules::short_warmup, kGoyalWarmup},
@@ -52,6 +53,10 @@ constexpr std::array kRules{
     Rule{"LB013", &rules::average_spans_warmup, kAveraging},
     Rule{"LB014", &rules::larc_with_clipping, "OpenSeq2Seq, whose LARC excludes max_grad_norm"},
     Rule{"LB015", &rules::mostly_warmup, kWarmupLength},
+    Rule{"BN001", &rules::few_rows_to_normalise, "Wu and He 2018, arXiv:1803.08494"},
+    Rule{"BN002", &rules::scaling_of_synchronised,
+         "Goyal et al. 2017, arXiv:1706.02677, section 2.3"},
+    Rule{"BN003", &rules::nothing_to_synchronise, "docs/large-batches.md#batch-norm"},
     Rule{"MP001", &rules::half_without_loss_scale, kMixed},
     Rule{"MP002", &rules::static_scale_too_large, kMixed},
     Rule{"MP003", &rules::scale_without_half, kMixed},

@@ -61,6 +61,11 @@ void average_spans_warmup(const Subject&, Remarks&);
 void larc_with_clipping(const Subject&, Remarks&);
 void mostly_warmup(const Subject&, Remarks&);
 
+// lint_batch_norm.cpp
+void few_rows_to_normalise(const Subject&, Remarks&);
+void scaling_of_synchronised(const Subject&, Remarks&);
+void nothing_to_synchronise(const Subject&, Remarks&);
+
 // lint_machine.cpp: precision, processes
 void half_without_loss_scale(const Subject&, Remarks&);
 void static_scale_too_large(const Subject&, Remarks&);

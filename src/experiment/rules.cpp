@@ -70,6 +70,17 @@ void check_heads(Check& c) {
   }
 }
 
+// After the sum a gain of 0 leaves nothing of a layer's input; before a part it shuts a relu for
+// good.
+void check_zero_gamma(Check& c) {
+  const auto& model = c.e.model;
+  if (!model.zero_gamma || model.norm == "res_post") return;
+  c.wrong({"model.zero_gamma", "model.norm"},
+          "a gain that starts at 0 has to stand at the end of each part, but model.norm is \"" +
+              model.norm + "\"",
+          "set model.norm = \"res_post\", or leave zero_gamma out");
+}
+
 void check_tokenizer_files(Check& c) {
   const auto& t = c.e.tokenizer;
   if (t.type == "vocab") {
@@ -362,6 +373,7 @@ void check_rules(const Experiment& options, const config::Origins& origins,
                  std::vector<config::Problem>& problems) {
   Check check(options, origins, problems);
   check_heads(check);
+  check_zero_gamma(check);
   check_tokenizer_files(check);
   check_ties(check);
   check_schedule(check);

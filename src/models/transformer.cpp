@@ -2,6 +2,7 @@
 
 #include "models/packed.h"
 #include "models/transformer_decoding.h"
+#include "nn/batch_norm.h"
 #include "text/tokenizer.h"
 
 namespace stretto::models {
@@ -42,9 +43,20 @@ std::vector<Layer> make_layers(torch::nn::Module& parent, const nn::Init& init,
 
 }  // namespace
 
+std::shared_ptr<nn::NormImpl> make_norm(const nn::Init& init, const TransformerOptions& options,
+                                        bool zero_gamma) {
+  if (options.norm_layer == "batch_norm") {
+    const nn::BatchNormOptions batch{.momentum = 0.05, .epsilon = 1e-4, .zero_gamma = zero_gamma};
+    return std::make_shared<nn::BatchNormImpl>(init, options.d_model, batch);
+  }
+  return std::make_shared<nn::LayerNormImpl>(init, options.d_model, zero_gamma);
+}
+
 ResidualImpl::ResidualImpl(const nn::Init& init, const TransformerOptions& options)
-    : pre_norm_(options.norm == "pre") {
-  norm = register_module("norm", nn::LayerNorm(init.child("norm"), options.d_model));
+    : place_(options.norm == "pre"        ? Place::kPre
+             : options.norm == "res_post" ? Place::kResPost
+                                          : Place::kPost) {
+  norm = register_module("norm", make_norm(init.child("norm"), options, options.zero_gamma));
 }
 
 EncoderLayerImpl::EncoderLayerImpl(const nn::Init& init, const TransformerOptions& options) {
@@ -100,9 +112,8 @@ StackImpl::StackImpl(const nn::Init& init, const TransformerOptions& options, in
                                                                   options.d_model, text::kPad));
   positions = register_module("positions", nn::Positions(init.child("positions"), options.positions,
                                                          options.d_model, options.max_positions));
-  if (options.norm == "pre") {
-    final_norm =
-        register_module("final_norm", nn::LayerNorm(init.child("final_norm"), options.d_model));
+  if (options.norm != "post") {
+    final_norm = register_module("final_norm", make_norm(init.child("final_norm"), options, false));
   }
 }
 

@@ -30,24 +30,38 @@ struct LayerDropout {
   kernels::Dropout at(double p, Place place) const { return source.at(p, first_site + place); }
 };
 
-/// Residual connection around one part of a layer (section 5.4 and, before or after, the norm):
+/// The norm that `model.norm_layer` names. Batch norm has the constants of OpenSeq2Seq's
+/// Transformer (momentum 0.95 in its convention, epsilon 1e-4); in training it sees every token of
+/// the micro-batch, later ones of a decoder's sequences too.
+std::shared_ptr<nn::NormImpl> make_norm(const nn::Init& init, const TransformerOptions& options,
+                                        bool zero_gamma);
+
+/// Residual connection around one part of a layer (section 5.4, and where the norm stands):
 ///     post: norm(x + dropout(part(x)))        pre: x + dropout(part(norm(x)))
+///     res_post: x + dropout(norm(part(x)))    (Liu et al. 2022, arXiv:2111.09883, section 3.2)
+/// With `zero_gamma` a res_post part is the identity at first.
 class ResidualImpl : public torch::nn::Module {
  public:
   ResidualImpl(const nn::Init& init, const TransformerOptions& options);
 
   template <class Part>
   at::Tensor forward(const at::Tensor& x, const kernels::Dropout& dropout, Part part) const {
-    if (pre_norm_) {
-      return nn::watch(*this, kernels::dropout_add(part(norm->forward(x)), x, dropout));
+    switch (place_) {
+      case Place::kPre:
+        return nn::watch(*this, kernels::dropout_add(part(norm->forward(x)), x, dropout));
+      case Place::kResPost:
+        return nn::watch(*this, kernels::dropout_add(norm->forward(part(x)), x, dropout));
+      case Place::kPost:
+        break;
     }
     return norm->forward(kernels::dropout_add(part(x), x, dropout));
   }
 
-  nn::LayerNorm norm{nullptr};
+  nn::Norm norm{nullptr};
 
  private:
-  bool pre_norm_;
+  enum class Place : uint8_t { kPost, kPre, kResPost };
+  Place place_;
 };
 TORCH_MODULE(Residual);
 
@@ -83,7 +97,8 @@ class DecoderLayerImpl : public torch::nn::Module {
 };
 TORCH_MODULE(DecoderLayer);
 
-/// A stack's shell: embedding and positions below its layers, a last norm above them when pre-norm.
+/// A stack's shell: embedding and positions below its layers, a last norm above them unless
+/// post-norm.
 class StackImpl : public torch::nn::Module {
  public:
   /// @param shared  the embedding of another stack to use too; null = one's own of `rows` rows
@@ -93,12 +108,12 @@ class StackImpl : public torch::nn::Module {
   /// dropout(embedding * sqrt(D) + position); ids and positions int64 [N] -> [N, D].
   at::Tensor embed(const at::Tensor& ids, const at::Tensor& positions, int64_t max_length,
                    const kernels::Dropout& dropout);
-  /// The last norm of a pre-norm stack; x itself otherwise.
+  /// The last norm of a stack whose layers do not end in one; x itself otherwise.
   at::Tensor finish(const at::Tensor& x) const;
 
   nn::Embedding embedding{nullptr};
   nn::Positions positions{nullptr};
-  nn::LayerNorm final_norm{nullptr};
+  nn::Norm final_norm{nullptr};
 };
 
 class EncoderImpl : public StackImpl {

@@ -31,6 +31,8 @@ struct TransformerOptions {
   int64_t d_model = 512;
   StackOptions encoder, decoder;
   std::string norm = "post";
+  std::string norm_layer = "layer_norm";
+  bool zero_gamma = false;
   std::string activation = "relu";
   std::string positions = "sinusoidal";
   int64_t max_positions = 1024;
@@ -47,8 +49,18 @@ struct TransformerOptions {
         field(&O::d_model, "d_model", "width of the residual stream", between(2, 65536)),
         field(&O::encoder, "encoder", "the encoder's stack"),
         field(&O::decoder, "decoder", "the decoder's stack"),
-        field(&O::norm, "norm", "layer norm after (Vaswani 2017) or before each part",
-              one_of({"post", "pre"})),
+        field(&O::norm, "norm",
+              "where each part is normalised: after the residual sum (Vaswani 2017), before the "
+              "part, or its output before the sum (Swin v2)",
+              one_of({"post", "pre", "res_post"})),
+        field(&O::norm_layer, "norm_layer",
+              "over the width of each token, or each channel over all tokens of a micro-batch (see "
+              "dist.batch_norm)",
+              one_of({"layer_norm", "batch_norm"})),
+        field(&O::zero_gamma, "zero_gamma",
+              "norms start with a gain of 0, so that each part adds nothing at first; for norm = "
+              "\"res_post\"",
+              any()),
         field(&O::activation, "activation", "of the feed-forward part; swiglu has a third matrix",
               one_of({"relu", "gelu", "swiglu"})),
         field(&O::positions, "positions", "how a token knows its place",

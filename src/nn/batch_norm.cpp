@@ -122,68 +122,81 @@ struct SynchronisedNode : torch::autograd::Function<SynchronisedNode> {
 }  // namespace
 
 BatchNormImpl::BatchNormImpl(const Init& init, int64_t channels, const BatchNormOptions& options)
-    : options_(options) {
-  weight = register_parameter("weight", init.constant(channels, options.zero_gamma ? 0.0 : 1.0));
-  bias = register_parameter("bias", init.constant(channels, 0.0));
+    : NormImpl(init, channels, options.zero_gamma), options_(options) {
   running_mean = register_buffer("running_mean", init.constant(channels, 0.0));
   running_var = register_buffer("running_var", init.constant(channels, 1.0));
 }
 
-at::Tensor BatchNormImpl::forward(const at::Tensor& x) {
+at::Tensor BatchNormImpl::forward(const at::Tensor& x) const {
   TORCH_CHECK(x.dim() >= 2 && x.size(1) == weight.size(0), "[batch_norm] x must be [N, ",
               weight.size(0), "] or [N, ", weight.size(0), ", T...], got ", x.sizes());
   // A mean over thousands of values does not fit into eight bits of mantissa.
   const bool narrow = x.scalar_type() == at::kHalf || x.scalar_type() == at::kBFloat16;
   const at::Tensor wide = narrow ? x.to(at::kFloat) : x;
-  const at::Tensor y = is_training() && sum_over_ranks_ ? normalise_over_ranks(wide)
-                                                        : normalise(wide, is_training());
+  at::Tensor y;
+  if (is_training() && sum_over_ranks_) {
+    y = normalise_over_ranks(wide);
+  } else if (is_training() && x.numel() > 0) {  // without rows there is nothing to learn from
+    y = normalise_by_batch(wide);
+  } else {
+    y = normalise_by_running(wide);
+  }
   return watch(*this, narrow ? y.to(x.scalar_type()) : y);
 }
 
-at::Tensor BatchNormImpl::normalise(const at::Tensor& x, bool training) {
-  const int64_t values = values_per_channel(x);
-  const bool from_batch = training && values > 0;  // without rows there is nothing to learn from
-  if (from_batch) require_variance(static_cast<double>(values));
+at::Tensor BatchNormImpl::normalise_by_running(const at::Tensor& x) const {
   const auto dtype = x.scalar_type();
-  const at::Tensor mean = running_mean.to(dtype), var = running_var.to(dtype);
-  const at::Tensor y =
-      at::batch_norm(x, weight.to(dtype), bias.to(dtype), mean, var, from_batch, options_.momentum,
-                     options_.epsilon, at::globalContext().userEnabledCuDNN());
-  if (from_batch && !mean.is_same(running_mean)) {
-    running_mean.copy_(mean);
-    running_var.copy_(var);
-  }
+  return at::batch_norm(x, weight.to(dtype), bias.to(dtype), running_mean.to(dtype),
+                        running_var.to(dtype), /*training=*/false, options_.momentum,
+                        options_.epsilon, at::globalContext().userEnabledCuDNN());
+}
+
+at::Tensor BatchNormImpl::normalise_by_batch(const at::Tensor& x) const {
+  require_variance(static_cast<double>(values_per_channel(x)));
+  const auto dtype = x.scalar_type();
+  // With a momentum of 1 libtorch's "running" statistics are the batch's.
+  const BatchMoments moments{.mean = at::zeros(weight.sizes(), x.options()),
+                             .var = at::ones(weight.sizes(), x.options())};
+  const at::Tensor y = at::batch_norm(x, weight.to(dtype), bias.to(dtype), moments.mean,
+                                      moments.var, /*training=*/true, /*momentum=*/1,
+                                      options_.epsilon, at::globalContext().userEnabledCuDNN());
+  keep(moments);
   return y;
 }
 
-at::Tensor BatchNormImpl::normalise_over_ranks(const at::Tensor& x) {
+at::Tensor BatchNormImpl::normalise_over_ranks(const at::Tensor& x) const {
   Statistics statistics;
   {
     const at::NoGradGuard no_grad;
     statistics = statistics_over_ranks(x, sum_over_ranks_);
     const double n = statistics.count;
-    const auto move = [&](at::Tensor& running, const at::Tensor& batch) {
-      running.mul_(1 - options_.momentum)
-          .add_(batch.to(running.device(), running.scalar_type()), options_.momentum);
-    };
-    move(running_mean, statistics.mean);
-    move(running_var, statistics.var * (n / (n - 1)));
+    keep(
+        {.mean = statistics.mean.to(running_mean.device(), running_mean.scalar_type()),
+         .var =
+             (statistics.var * (n / (n - 1))).to(running_var.device(), running_var.scalar_type())});
   }
   return SynchronisedNode::apply(x, weight.to(x.scalar_type()), bias.to(x.scalar_type()),
                                  statistics, options_.epsilon, sum_over_ranks_);
 }
 
-int64_t synchronise_batch_norms(torch::nn::Module& model, const SumOverRanks& sum) {
-  int64_t found = 0;
+void BatchNormImpl::keep(const BatchMoments& moments) const {
+  if (take_moments_) return take_moments_(moments);
+  const auto move = [&](const at::Tensor& running, const at::Tensor& batch) {
+    running.mul_(1 - options_.momentum).add_(batch.to(running.scalar_type()), options_.momentum);
+  };
+  const at::NoGradGuard no_grad;
+  move(running_mean, moments.mean);
+  move(running_var, moments.var);
+}
+
+std::vector<BatchNormImpl*> batch_norms(torch::nn::Module& model) {
+  std::vector<BatchNormImpl*> norms;
   const auto visit = [&](torch::nn::Module& module) {
-    auto* norm = module.as<BatchNormImpl>();
-    if (norm == nullptr) return;
-    norm->synchronise(sum);
-    ++found;
+    if (auto* norm = module.as<BatchNormImpl>()) norms.push_back(norm);
   };
   visit(model);  // by itself, as it need not be owned by a shared_ptr
   for (const auto& module : model.modules(/*include_self=*/false)) visit(*module);
-  return found;
+  return norms;
 }
 
 }  // namespace stretto::nn

@@ -5,10 +5,13 @@
 
 namespace stretto::nn {
 
-LayerNormImpl::LayerNormImpl(const Init& init, int64_t d_model) {
-  weight = register_parameter("weight", init.constant(d_model, 1.0));
-  bias = register_parameter("bias", init.constant(d_model, 0.0));
+NormImpl::NormImpl(const Init& init, int64_t channels, bool zero_gamma) {
+  weight = register_parameter("weight", init.constant(channels, zero_gamma ? 0.0 : 1.0));
+  bias = register_parameter("bias", init.constant(channels, 0.0));
 }
+
+LayerNormImpl::LayerNormImpl(const Init& init, int64_t d_model, bool zero_gamma)
+    : NormImpl(init, d_model, zero_gamma) {}
 
 at::Tensor LayerNormImpl::forward(const at::Tensor& x) const {
   return watch(*this, kernels::layer_norm(x, weight, bias));

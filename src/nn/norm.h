@@ -7,14 +7,26 @@
 
 namespace stretto::nn {
 
-/// Layer normalisation (Ba et al. 2016, arXiv:1607.06450): (x - mean) / sqrt(var + 1e-5) * weight +
-/// bias over the last dimension; x [N, D], weight [D] starts at one, bias [D] at zero.
-class LayerNormImpl : public torch::nn::Module {
+/// What a model normalises rows by; x [N, D] -> [N, D].
+class NormImpl : public torch::nn::Module {
  public:
-  LayerNormImpl(const Init& init, int64_t d_model);
-  at::Tensor forward(const at::Tensor& x) const;
+  virtual at::Tensor forward(const at::Tensor& x) const = 0;
 
-  at::Tensor weight, bias;
+  at::Tensor weight, bias;  ///< gamma and beta, [D]
+
+ protected:
+  /// gamma starts at one, or at zero: for the last norm of a residual block, which is then the
+  /// identity at first (Goyal et al. 2017, arXiv:1706.02677, section 5.1). beta starts at zero.
+  NormImpl(const Init& init, int64_t channels, bool zero_gamma);
+};
+TORCH_MODULE(Norm);
+
+/// Layer normalisation (Ba et al. 2016, arXiv:1607.06450): (x - mean) / sqrt(var + 1e-5) * weight +
+/// bias over the last dimension; x [N, D].
+class LayerNormImpl : public NormImpl {
+ public:
+  LayerNormImpl(const Init& init, int64_t d_model, bool zero_gamma = false);
+  at::Tensor forward(const at::Tensor& x) const override;
 };
 TORCH_MODULE(LayerNorm);
 

@@ -29,7 +29,7 @@ ModelSize model_size(const models::TransformerOptions& model, const TableRows& r
   int64_t count =
       encoder.num_layers * (attention(d) + feed_forward(model, encoder.ffn_dim) + 4 * d);
   count += decoder.num_layers * (2 * attention(d) + feed_forward(model, decoder.ffn_dim) + 6 * d);
-  if (model.norm == "pre") count += 4 * d;
+  if (model.norm != "post") count += 4 * d;
   if (model.positions == "learned") count += 2 * model.max_positions * d;
   count += rows.src * d;
   if (model.tie_embeddings != "all") count += rows.tgt * d;

@@ -18,7 +18,7 @@ struct TableRows {
 ///     attention      4 d^2 + 4 d               projections with biases
 ///     feed-forward   2 d f + f + d             swiglu: 3 d f, no biases
 ///     layer norm     2 d                       2 in an encoder layer, 3 in a decoder layer,
-///                                              1 more for each stack with model.norm = "pre"
+///                                              1 more for each stack unless model.norm = "post"
 ///     tables         V d                       tied: all 1, decoder 2, none 3
 ///     learned        model.max_positions d     for each stack
 struct ModelSize {

@@ -87,12 +87,8 @@ class KeptBuffers {
 };
 
 // A sentence alone would be normalised by statistics of its own: another computation.
-bool has_batch_norm(const torch::nn::Module& model) {
-  if (model.as<nn::BatchNormImpl>() != nullptr) return true;
-  for (const auto& module : model.modules(/*include_self=*/false)) {
-    if (module->as<nn::BatchNormImpl>() != nullptr) return true;
-  }
-  return false;
+bool has_batch_norm(torch::nn::Module& model) {
+  return !nn::batch_norms(model).empty();
 }
 
 class Examiner {

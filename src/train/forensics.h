@@ -86,9 +86,9 @@ std::string layer_of(const std::string& parameter);
 /// Runs forward and backward of an update's micro-batches again and looks at every tensor.
 ///
 /// Costs two to three times the update, and is meant for the rare one that failed. It sums no
-/// gradients over processes: each rank examines its own micro-batches, alone or all at once (with
-/// synchronised BatchNorm all, and equally many). Weights, optimizer and the
-/// model's buffers are as before afterwards; arena.grads() is zero.
+/// gradients over processes: each rank examines its own micro-batches, alone or all at once, and a
+/// synchronised BatchNorm must not be synchronised meanwhile. Weights, optimizer and the model's
+/// buffers are as before afterwards; arena.grads() is zero.
 ///
 /// @param context     of the update, so that dropout masks are the same
 /// @param loss_scale  the loss is multiplied by it before backward

@@ -55,6 +55,9 @@ Updater::Updater(Task& task, optim::Arena& arena, dist::ProcessGroup group, Upda
       share_{.update_freq = setup_.train.update_freq, .rank = group_.rank(), .size = group_.size()},
       backward_failpoint_(arena_),
       reducer_(arena_, group_, setup_.dist),
+      statistics_(
+          task_.model(), group_,
+          {.synchronised = setup_.dist.batch_norm == "all", .ordered = setup_.dist.deterministic}),
       optimizer_(optim::make_optimizer(setup_.optim, arena_, reducer_.owned())),
       scaler_(optim::loss_scaler_for(setup_.precision, setup_.train.loss_scale,
                                      setup_.train.update_freq)) {
@@ -127,11 +130,13 @@ Updater::Outcome Updater::attempt(int64_t update, int64_t count) {
   const auto parts = static_cast<int64_t>(batches_.size());
   outcome.micros.resize(parts == 0 ? 0 : static_cast<size_t>(micro_of_part_.back() + 1));
   reducer_.begin(parts);
+  statistics_.begin(count);
   int64_t part = 0;
   try {
     for (; part < parts; ++part) {
       const auto at = static_cast<size_t>(part);
       reducer_.before_backward(part);
+      statistics_.before_micro_batch(part);
       run_micro_batch(batches_[at], update,
                       outcome.micros[static_cast<size_t>(micro_of_part_[at])]);
       // The first micro-batch alone is the small batch of the noise scale; it costs one pass. When
@@ -147,12 +152,15 @@ Updater::Outcome Updater::attempt(int64_t update, int64_t count) {
     }
   } catch (const std::exception& error) {
     if (!is_out_of_memory(error)) throw;
+    // The others wait for numbers of this very micro-batch, which never come.
+    if (statistics_.is_synchronised()) throw no_memory(update, /*split=*/0);
     outcome.failed_part = part;
     reducer_.abandon();  // before the line below, which needs memory too: the others wait
     log::warn("update " + std::to_string(update + 1) + ": no memory for a micro-batch of " +
               std::to_string(batches_[static_cast<size_t>(part)].num_sequences()) + " sentences");
     return outcome;
   }
+  statistics_.end();
   try {
     reducer_.finish();
   } catch (const Error& error) {  // its collectives are done; all ranks are to hear of it
@@ -199,6 +207,18 @@ std::vector<double> Updater::exchange(const Outcome& outcome, int64_t count, int
   return table;
 }
 
+Error Updater::no_memory(int64_t update, int64_t split) const {
+  const bool batch_norms = !statistics_.empty();
+  const std::string how = batch_norms ? ", which is not split, since batch norm would make another "
+                                        "update of it"
+                                      : ", split " + std::to_string(split) + " times";
+  return {
+      ExitCode::kOutOfMemory,
+      "update " + std::to_string(update + 1) + ": there is no memory for a micro-batch" + how,
+      "lower data.max_tokens (raise train.update_freq by the same factor to keep the batch), or "
+      "data.max_src_tokens and data.max_tgt_tokens"};
+}
+
 UpdateResult Updater::gradients(int64_t update, const std::function<int()>& stop) {
   const auto start = Clock::now();
   UpdateResult result;
@@ -232,13 +252,8 @@ UpdateResult Updater::gradients(int64_t update, const std::function<int()>& stop
       result.stop = std::max(result.stop, static_cast<int>(row[kStop]));
     }
     if (!failed) break;
-    if (hopeless || result.split >= kMostSplits * count) {
-      throw Error(ExitCode::kOutOfMemory,
-                  "update " + std::to_string(update + 1) +
-                      ": there is no memory for a micro-batch, split " +
-                      std::to_string(result.split) + " times",
-                  "lower data.max_tokens (raise train.update_freq by the same factor to keep the "
-                  "batch), or data.max_src_tokens and data.max_tgt_tokens");
+    if (hopeless || result.split >= kMostSplits * count || !statistics_.empty()) {
+      throw no_memory(update, result.split);
     }
     if (outcome.failed_part >= 0) {
       const auto at = static_cast<size_t>(outcome.failed_part);
@@ -277,6 +292,7 @@ UpdateResult Updater::gradients(int64_t update, const std::function<int()>& stop
 }
 
 void Updater::step(const UpdateResult& result, double lr, double clip, int64_t number) {
+  statistics_.move();
   // Slices are stepped by all ranks, empty ones too: layer-wise optimizers sum over ranks.
   optim::SumOverRanks sum_over_ranks;
   if (setup_.dist.strategy == "sharded" && share_.size > 1) {

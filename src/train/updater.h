@@ -5,6 +5,7 @@
 #include <memory>
 #include <vector>
 
+#include "base/error.h"
 #include "data/corpus.h"
 #include "dist/dist_options.h"
 #include "dist/process_group.h"
@@ -16,6 +17,7 @@
 #include "train/gradient_reducer.h"
 #include "train/out_of_memory.h"
 #include "train/run_options.h"
+#include "train/running_statistics.h"
 #include "train/task.h"
 #include "train/train_options.h"
 #include "train/train_state.h"
@@ -53,7 +55,8 @@ struct UpdateResult {
 /// Micro-batch j of an update is that of rank j % size. Whatever ranks decide (skip, redo, stop) is
 /// decided from numbers that all of them have. When a rank runs out of memory it still joins the
 /// collectives; then all drop their gradients and do the update again with that micro-batch split
-/// in two. Masks of dropout depend on samples, so that the update is the same.
+/// in two. Masks of dropout depend on samples, so that the update is the same. A model with batch
+/// norms would make another update of it, and stops instead.
 class Updater {
  public:
   Updater(Task& task, optim::Arena& arena, dist::ProcessGroup group, UpdaterSetup setup);
@@ -64,12 +67,14 @@ class Updater {
   data::Position position() const { return position_; }
 
   /// Gradients of the next update, summed over its micro-batches and ranks; moves the position.
-  /// Throws Error(kOutOfMemory) on all ranks when a single sentence does not fit.
+  /// Throws Error(kOutOfMemory) on all ranks when a single sentence does not fit, or a micro-batch
+  /// of a model with batch norms; on this rank alone when batch norms are synchronised.
   ///
   /// @param stop  asked once, after backward: this rank's reason to stop, 0 = none
   UpdateResult gradients(int64_t update, const std::function<int()>& stop);
 
-  /// Steps with the gradients of the last `gradients()`, which must have been finite.
+  /// Steps with the gradients of the last `gradients()`, which must have been finite, and moves the
+  /// running statistics of batch norms.
   void step(const UpdateResult& result, double lr, double clip, int64_t number);
 
   /// Tells the loss scaler how the update went. Throws Error(kNumeric) when it cannot go on.
@@ -96,6 +101,7 @@ class Updater {
  private:
   struct Micro;
   struct Outcome;
+  Error no_memory(int64_t update, int64_t split) const;
   void load(int64_t count);
   uint64_t batch_hash(int64_t count) const;
   Outcome attempt(int64_t update, int64_t count);
@@ -110,6 +116,7 @@ class Updater {
   data::Share share_;
   BackwardFailpoint backward_failpoint_;
   GradientReducer reducer_;
+  RunningStatistics statistics_;
   std::unique_ptr<optim::Optimizer> optimizer_;
   std::unique_ptr<optim::LossScaler> scaler_;
   optim::NoiseScale noise_;

@@ -76,6 +76,15 @@ const std::vector<BadConfig>& bad_configs() {
       {"LB013", "train.average_last", {"train.average_last=5", "train.save_every=1500"}},
       {"LB014", "optim.clip_norm", {"optim.name=larc", "optim.clip_norm=1"}},
       {"LB015", "schedule.warmup_steps", {"schedule.warmup_steps=8000"}},
+      {"BN001",
+       "data.max_tokens",
+       {"model.norm_layer=batch_norm", "data.max_tokens=300", "data.max_src_tokens=300",
+        "data.max_tgt_tokens=300"}},
+      {"BN002",
+       "dist.batch_norm",
+       {"model.norm_layer=batch_norm", "dist.batch_norm=all", "optim.reference_batch=1000",
+        "optim.lr_scaling=linear"}},
+      {"BN003", "dist.batch_norm", {"dist.batch_norm=all"}},
       {"MP001",
        "train.loss_scale.name",
        {"train.precision=mixed_fp16", "train.loss_scale.name=none"}},
@@ -142,6 +151,8 @@ TEST(Lint, ASoundConfigurationRaisesNothing) {
       {"train.precision=mixed_bf16", "dist.compress=bf16"},
       {"schedule.name=noam", "optim.lr=2"},
       {"schedule.name=cosine", "train.average_last=5"},
+      {"model.norm_layer=batch_norm"},
+      {"model.norm_layer=batch_norm", "dist.batch_norm=all"},
   };
   for (const auto& overrides : sound) {
     for (const auto& finding : lint_of(overrides)) {

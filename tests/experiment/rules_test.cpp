@@ -49,6 +49,23 @@ TEST(Rules, HeadsDivideTheWidthOnBothSides) {
             "`model.decoder.num_heads` (default): 3 heads do not divide model.d_model = 512");
 }
 
+TEST(Rules, ZeroGammaStandsAtTheEndOfAPartAlone) {
+  const auto problem = [](const std::string& norm) {
+    return problem_of([&](auto& e) {
+      e.model.zero_gamma = true;
+      e.model.norm = norm;
+    });
+  };
+  for (const std::string norm : {"post", "pre"}) {
+    EXPECT_EQ(
+        problem(norm),
+        "`model.zero_gamma` (default): a gain that starts at 0 has to stand at the end of each "
+        "part, but model.norm is \"" +
+            norm + "\"");
+  }
+  EXPECT_EQ(problem("res_post"), "0 problems");
+}
+
 TEST(Rules, RotaryPositionsNeedAnEvenHeadWidth) {
   EXPECT_EQ(
       problem_of([](auto& e) {

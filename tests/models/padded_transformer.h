@@ -19,13 +19,15 @@ class PaddedTransformer {
  public:
   PaddedTransformer(const TransformerOptions& options, torch::nn::Module& model,
                     int64_t num_classes)
-      : options_(options), num_classes_(num_classes) {
+      : options_(options), num_classes_(num_classes), training_(model.is_training()) {
     for (const auto& item : model.named_parameters()) parameters_[item.key()] = item.value();
+    for (const auto& item : model.named_buffers()) parameters_[item.key()] = item.value();
   }
 
   /// Log probabilities [B, Tt, num_classes], teacher-forced.
   at::Tensor log_probs(const data::Batch& batch) {
     const at::Tensor src = padded(batch.src, false), tgt = padded(batch.tgt, true);
+    real_ = {{"encoder", src != 0}, {"decoder", tgt != 0}};
     const at::Tensor src_mask = (src == 0).unsqueeze(1).unsqueeze(1);  // [B, 1, 1, Ts]
     at::Tensor memory = embed("encoder", src);
     for (int64_t i = 0; i < options_.encoder.num_layers; ++i) {
@@ -119,17 +121,31 @@ class PaddedTransformer {
     return bias == parameters_.end() ? y : y + bias->second;
   }
 
+  /// Statistics of each channel over the real tokens.
+  at::Tensor batch_norm(const at::Tensor& x, const std::string& name) {
+    at::Tensor mean = parameters_.at(name + ".running_mean");
+    at::Tensor var = parameters_.at(name + ".running_var");
+    if (training_) {
+      const at::Tensor rows = x.index({real_.at(name.substr(0, name.find('.')))});
+      mean = rows.mean(0);
+      var = (rows - mean).square().mean(0);
+    }
+    return (x - mean) / torch::sqrt(var + 1e-4) * parameters_.at(name + ".weight") +
+           parameters_.at(name + ".bias");
+  }
   at::Tensor norm(const at::Tensor& x, const std::string& name) {
+    if (options_.norm_layer == "batch_norm") return batch_norm(x, name);
     return torch::layer_norm(x, {options_.d_model}, parameters_.at(name + ".weight"),
                              parameters_.at(name + ".bias"));
   }
   at::Tensor finish(const at::Tensor& x, const std::string& stack) {
-    return options_.norm == "pre" ? norm(x, stack + ".final_norm") : x;
+    return options_.norm == "post" ? x : norm(x, stack + ".final_norm");
   }
 
   template <class Part>
   at::Tensor residual(const at::Tensor& x, const std::string& name, Part part) {
     if (options_.norm == "pre") return x + part(norm(x, name + ".norm"));
+    if (options_.norm == "res_post") return x + norm(part(x), name + ".norm");
     return norm(x + part(x), name + ".norm");
   }
 
@@ -180,6 +196,8 @@ class PaddedTransformer {
 
   TransformerOptions options_;
   int64_t num_classes_;
+  bool training_;
+  std::map<std::string, at::Tensor> real_;  // [B, T] of each stack: not padding
   std::map<std::string, at::Tensor> parameters_;
 };
 

@@ -26,19 +26,29 @@ TransformerOptions tiny() {
 }
 
 struct Variant {
-  std::string norm, activation, positions, tie_embeddings;
+  std::string norm, activation, positions, tie_embeddings, norm_layer = "layer_norm";
+
+  std::string text() const { return norm + " " + norm_layer + " " + activation + " " + positions; }
 };
 
 /// Each value of each option at least twice.
 const std::vector<Variant> kVariants{
-    {"post", "relu", "sinusoidal", "all"},   {"pre", "relu", "sinusoidal", "decoder"},
-    {"post", "gelu", "learned", "none"},     {"pre", "swiglu", "learned", "all"},
-    {"post", "swiglu", "rotary", "decoder"}, {"pre", "gelu", "rotary", "none"},
+    {"post", "relu", "sinusoidal", "all"},
+    {"pre", "relu", "sinusoidal", "decoder"},
+    {"post", "gelu", "learned", "none"},
+    {"pre", "swiglu", "learned", "all"},
+    {"post", "swiglu", "rotary", "decoder"},
+    {"pre", "gelu", "rotary", "none"},
+    {"res_post", "relu", "rotary", "all"},
+    {"res_post", "gelu", "learned", "none", "batch_norm"},
+    {"post", "relu", "sinusoidal", "all", "batch_norm"},
+    {"pre", "swiglu", "rotary", "decoder", "batch_norm"},
 };
 
 TransformerOptions tiny(const Variant& variant) {
   TransformerOptions options = tiny();
   options.norm = variant.norm;
+  options.norm_layer = variant.norm_layer;
   options.activation = variant.activation;
   options.positions = variant.positions;
   options.tie_embeddings = variant.tie_embeddings;
@@ -98,7 +108,7 @@ TEST(Transformer, PackedLossAndGradientsEqualPaddedOnes) {
   for (const Variant& variant : kVariants) {
     const TransformerOptions options = tiny(variant);
     for (const auto dtype : {at::kDouble, at::kFloat}) {
-      SCOPED_TRACE(variant.norm + " " + variant.activation + " " + variant.positions);
+      SCOPED_TRACE(variant.text());
       const auto model = make(options, dtype);
       const at::Tensor packed = model->loss(batch_a(), {}).loss_sum;
       packed.backward();
@@ -116,7 +126,12 @@ TEST(Transformer, EveryParameterGetsAGradient) {
   for (const Variant& variant : kVariants) {
     const auto model = make(tiny(variant));
     model->loss(batch_a(), {}).loss_sum.backward();
+    // A constant that a batch norm takes away with the mean.
+    const bool no_biases = variant.norm == "res_post" && variant.norm_layer == "batch_norm";
     for (const auto& item : model->named_parameters()) {
+      if (no_biases && (item.key().ends_with("out.bias") || item.key().ends_with("down.bias"))) {
+        continue;
+      }
       ASSERT_TRUE(item.value().grad().defined()) << item.key();
       EXPECT_GT(item.value().grad().abs().sum().item<double>(), 0) << item.key();
     }
@@ -139,6 +154,39 @@ TEST(Transformer, HasThePublishedNumbersOfParameters) {
   EXPECT_EQ(count_parameters(1024, 16, 4096, "post"), 209'911'808);
   EXPECT_EQ(count_parameters(512, 8, 2048, "pre"), 60'917'760);
   EXPECT_EQ(count_parameters(1024, 16, 4096, "pre"), 209'915'904);
+}
+
+TEST(Transformer, PartsWithZeroGammaAddNothingAtFirstAndLearn) {
+  for (const std::string norm_layer : {"layer_norm", "batch_norm"}) {
+    TransformerOptions options = tiny();
+    options.norm = "res_post";
+    options.norm_layer = norm_layer;
+    options.zero_gamma = true;
+    const auto model = make(options);
+    // Without its parts a Transformer is its embeddings and last norms.
+    const double first = model->loss(batch_a(), {}).loss_sum.item<double>();
+    options.encoder.num_layers = options.decoder.num_layers = 1;
+    EXPECT_NEAR(make(options)->loss(batch_a(), {}).loss_sum.item<double>(), first, 1e-10);
+    // Gains of the decoder learn first, then its parts and with them the encoder's gains.
+    constexpr int kUpdates = 4;
+    for (int update = 0; update < kUpdates; ++update) {
+      model->zero_grad();
+      model->loss(batch_a(), {}).loss_sum.backward();
+      for (const auto& item : model->named_parameters()) {
+        const bool is_part = item.key().find("layers.") != std::string::npos &&
+                             item.key().find("residual") == std::string::npos;
+        const double gradient = item.value().grad().abs().max().item<double>();
+        if (update == 0 && is_part) {
+          EXPECT_EQ(gradient, 0) << item.key();
+        }
+        if (update == kUpdates - 1 && item.key().ends_with("weight")) {
+          EXPECT_GT(gradient, 1e-9) << item.key();
+        }
+        const torch::NoGradGuard no_grad;
+        item.value().sub_(item.value().grad(), 0.01);
+      }
+    }
+  }
 }
 
 TEST(Transformer, TiedTablesHaveOneName) {
@@ -212,9 +260,11 @@ TEST(Transformer, DropoutChangesWithItsKeyAndIsOffOutsideTraining) {
 
 TEST(Transformer, StepsHaveTheLogProbsOfTeacherForcing) {
   for (const Variant& variant : kVariants) {
-    SCOPED_TRACE(variant.norm + " " + variant.activation + " " + variant.positions);
+    SCOPED_TRACE(variant.text());
     const auto model = make(tiny(variant), at::kFloat);
     const data::Batch batch = batch_a();
+    model->loss(batch_b(), {});  // moves running statistics away from 0 and 1
+    model->eval();
     const at::Tensor expected =
         testing::PaddedTransformer(tiny(variant), *model, kClasses).log_probs(batch);
     // Two lanes a source; the second of each is fed the first token, then follows the first lane.

@@ -263,10 +263,36 @@ TEST(BatchNorm, ParametersAreVectorsAndStatisticsAreBuffers) {
   EXPECT_EQ(block.norm->buffers().size(), 2u);
 }
 
-TEST(BatchNorm, EveryNormOfAModelIsSynchronisedAtOnce) {
+TEST(BatchNorm, HandsItsMomentsToWhoeverAskedAndLeavesTheRunningOnes) {
+  for (const bool synchronised : {false, true}) {
+    BatchNorm norm = double_norm(3), twin = double_norm(3);
+    std::vector<BatchMoments> moments;
+    norm->hand_moments_to([&](const BatchMoments& seen) { moments.push_back(seen); });
+    if (synchronised) norm->synchronise([](std::span<double>) {});
+    const at::Tensor x = noise({7, 3}).to(at::kDouble);
+    expect_close(norm->forward(x), twin->forward(x));
+    ASSERT_EQ(moments.size(), 1U);
+    expect_close(moments[0].mean, x.mean(0));
+    expect_close(moments[0].var, x.var(0));
+    EXPECT_FALSE(moments[0].mean.requires_grad());
+    EXPECT_EQ(norm->running_mean.abs().max().item<double>(), 0);
+    EXPECT_TRUE(at::equal(norm->running_var, at::ones({3}, at::kDouble)));
+    norm->hand_moments_to({});
+    norm->forward(x);
+    expect_close(norm->running_mean, twin->running_mean);
+    expect_close(norm->running_var, twin->running_var);
+  }
+}
+
+TEST(BatchNorm, EveryNormOfAModelIsFound) {
   ResidualBlock block;
   int calls = 0;
-  EXPECT_EQ(synchronise_batch_norms(block, [&](std::span<double>) { ++calls; }), 1);
+  const auto found = batch_norms(block);
+  ASSERT_EQ(found.size(), 1U);
+  EXPECT_EQ(found[0], block.norm.get());
+  EXPECT_EQ(batch_norms(*block.norm).size(), 1U) << "itself included";
+  EXPECT_TRUE(batch_norms(*block.linear).empty());
+  found[0]->synchronise([&](std::span<double>) { ++calls; });
   block.forward(noise({4, 6}));
   EXPECT_EQ(calls, 1);
   block.eval();

@@ -21,6 +21,8 @@ TEST(ModelSize, IsThePublishedOneOfBaseAndBig) {
   base.norm = big.norm = "pre";
   EXPECT_EQ(model_size(base, kRows).parameters, 60'917'760);
   EXPECT_EQ(model_size(big, kRows).parameters, 209'915'904);
+  base.norm = "res_post";  // each stack ends in a norm here too
+  EXPECT_EQ(model_size(base, kRows).parameters, 60'917'760);
 }
 
 TEST(ModelSize, CountsTablesPositionsAndGates) {
