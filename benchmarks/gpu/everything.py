@@ -266,7 +266,8 @@ def main():
     try:
         if options.build.is_file():  # what pack.sh made
             with tarfile.open(options.build) as archive:
-                archive.extractall(work / "build", filter="data")
+                archive.extraction_filter = getattr(tarfile, "data_filter", None)  # Python before 3.11.4 has none
+                archive.extractall(work / "build")
             options.build = work / "build"
         programs = make_programs(options.build, work, options.device)
         if options.dry_run:

@@ -5,6 +5,7 @@ of real text (about 30 tokens). The vocabulary has 32,768 rows, as the published
 the others cost what they cost anybody: products, softmax and update. Losses say whether precisions agree, not how well a model translates.
 """
 import json
+import math
 import pathlib
 import random
 import shutil
@@ -15,7 +16,7 @@ from collections import Counter
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 SEEDS = 4  # phrasebooks of 30,000 pairs
 ROWS = 32_768
-PRECISIONS = ("mixed_bf16", "fp32", "tf32", "mixed_fp16")
+PRECISIONS = ("fp32", "mixed_bf16", "tf32", "mixed_fp16")  # fp32 first: the others are compared with it
 TINY = ["model.d_model=64", "model.encoder.num_layers=1", "model.decoder.num_layers=1", "model.encoder.num_heads=4",
         "model.decoder.num_heads=4", "model.encoder.ffn_dim=128", "model.decoder.ffn_dim=128", "data.max_tokens=512"]
 
@@ -99,11 +100,13 @@ class Trainings:
 
     @staticmethod
     def events(run, kind="train"):
+        """Events of a run, also of one that was stopped; a figure that was not finite, which is null there, is NaN here."""
         try:
             lines = (run / "metrics.jsonl").read_text().splitlines(keepends=True)
         except FileNotFoundError:
             return []
-        return [e for e in (json.loads(line) for line in lines if line.endswith("\n")) if e["event"] == kind]
+        events = [json.loads(line) for line in lines if line.endswith("\n")]
+        return [{key: math.nan if value is None else value for key, value in e.items()} for e in events if e["event"] == kind]
 
     def keep_losses(self, name, events):
         with open(self.losses, "a", encoding="utf-8") as file:
@@ -139,7 +142,7 @@ class Trainings:
         shutil.rmtree(run, ignore_errors=True)
 
     def apart(self, name, model, precision, losses, other):
-        """How far losses are from those of fp32; the curve of fp32 may come later, then its row has no figure."""
+        """How far losses are from those of the same training in fp32, if that has run."""
         if other:
             return ""
         if precision == "fp32":
@@ -160,10 +163,9 @@ class Trainings:
 
     def all_speeds(self):
         base, big = (6, 4) if self.options.tiny else (120, 60)
-        for precision in ("fp32", "mixed_bf16", "tf32", "mixed_fp16"):
-            self.speed("base", precision, base, 60)
-        for precision in ("fp32", "mixed_bf16", "tf32", "mixed_fp16"):
-            self.speed("big", precision, big, 75)
+        for model, updates, limit in (("base", base, 60), ("big", big, 75)):
+            for precision in PRECISIONS:
+                self.speed(model, precision, updates, limit)
 
     def more_speeds(self):
         updates = 4 if self.options.tiny else 40
