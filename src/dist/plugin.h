@@ -21,7 +21,6 @@ struct MpiSetup {
 
   int64_t piece_elements = kPieceElements;  ///< of one call
   Sums sums = Sums::kAuto;
-  bool many_hosts = false;  ///< found out by `open`
 };
 
 /// What libstretto_mpi.so exports as `stretto_mpi`.

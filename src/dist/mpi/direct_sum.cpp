@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
-#include <string>
 
 #include "dist/half.h"
 #include "dist/mpi/mpi_transport.h"
@@ -20,11 +19,7 @@ constexpr size_t kBlockBytes = size_t{1} << 13;  // of a sum, which stays in the
 constexpr int kSummingTag = 0, kSpreadingTag = 16, kSpreadingTags = 16384;
 
 void check(int result) {
-  if (result == MPI_SUCCESS) return;
-  std::array<char, MPI_MAX_ERROR_STRING> text{};
-  int length = 0;
-  MPI_Error_string(result, text.data(), &length);
-  throw MpiFailure(std::string(text.data(), static_cast<size_t>(length)));
+  if (result != MPI_SUCCESS) throw MpiFailure(mpi_error(result));
 }
 
 template <class T>
@@ -34,8 +29,7 @@ void add_plain(void* sum, const void* other, int64_t count) {
   for (int64_t i = 0; i < count; ++i) to[i] = static_cast<T>(to[i] + from[i]);
 }
 
-}  // namespace
-
+// sum[i] += other[i]; half types in fp32, rounded once.
 void add(void* sum, const void* other, int64_t count, Element element) {
   switch (element) {
     case Element::kF32:
@@ -52,6 +46,8 @@ void add(void* sum, const void* other, int64_t count, Element element) {
       return add_f16(static_cast<uint16_t*>(sum), static_cast<const uint16_t*>(other), count);
   }
 }
+
+}  // namespace
 
 DirectSum::DirectSum(MPI_Comm communicator, std::shared_ptr<PeerWatch> watch)
     : communicator_(communicator), watch_(std::move(watch)) {

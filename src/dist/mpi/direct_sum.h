@@ -68,7 +68,4 @@ class DirectSum {
   std::vector<char> arrivals_;  // of the pieces on their way
 };
 
-/// sum[i] += other[i]; half types in fp32, rounded once.
-void add(void* sum, const void* other, int64_t count, Element element);
-
 }  // namespace stretto::dist

@@ -34,9 +34,7 @@ std::shared_ptr<Transport> open(std::shared_ptr<PeerWatch> watch, const MpiSetup
     throw Error(ExitCode::kUsage, "this MPI does not let several threads communicate",
                 "install an MPI with MPI_THREAD_MULTIPLE, such as Open MPI 4");
   }
-  MpiSetup here = setup;
-  here.many_hosts = spans_hosts();
-  return std::make_shared<MpiTransport>(MPI_COMM_WORLD, std::move(watch), here);
+  return std::make_shared<MpiTransport>(MPI_COMM_WORLD, std::move(watch), setup, spans_hosts());
 }
 
 void finish() {

@@ -1,7 +1,6 @@
 #include "dist/mpi/mpi_transport.h"
 
 #include <algorithm>
-#include <array>
 #include <cstring>
 #include <numeric>
 #include <stdexcept>
@@ -26,10 +25,11 @@ char* at(Buffer data, int64_t element) {
 }  // namespace
 
 MpiTransport::MpiTransport(MPI_Comm communicator, std::shared_ptr<PeerWatch> watch,
-                           const MpiSetup& setup)
+                           const MpiSetup& setup, bool many_hosts)
     : communicator_(communicator),
       watch_(std::move(watch)),
       setup_(setup),
+      many_hosts_(many_hosts),
       direct_sum_(communicator, watch_) {
   check(MPI_Comm_set_errhandler(communicator_, MPI_ERRORS_RETURN), "set_errhandler");
   check(MPI_Comm_rank(communicator_, &rank_), "rank");
@@ -37,11 +37,7 @@ MpiTransport::MpiTransport(MPI_Comm communicator, std::shared_ptr<PeerWatch> wat
 }
 
 void MpiTransport::check(int result, const char* what) const {
-  if (result == MPI_SUCCESS) return;
-  std::array<char, MPI_MAX_ERROR_STRING> text{};
-  int length = 0;
-  MPI_Error_string(result, text.data(), &length);
-  fail(std::string(text.data(), static_cast<size_t>(length)), what);
+  if (result != MPI_SUCCESS) fail(mpi_error(result), what);
 }
 
 void MpiTransport::fail(const std::string& text, const char* what) const {
@@ -89,7 +85,7 @@ void MpiTransport::check_begins(Buffer data, std::span<const int64_t> begins,
 bool MpiTransport::sums_directly(Buffer data) const {
   if (setup_.sums != MpiSetup::Sums::kAuto) return setup_.sums == MpiSetup::Sums::kDirect;
   const auto bytes = data.count * static_cast<int64_t>(size_of(data.element));
-  return setup_.many_hosts && size_ <= kMostDirect && bytes >= kLeastDirectBytes;
+  return many_hosts_ && size_ <= kMostDirect && bytes >= kLeastDirectBytes;
 }
 
 void MpiTransport::sum_directly(Buffer data, std::span<const int64_t> begins, bool everywhere,
@@ -224,7 +220,7 @@ std::shared_ptr<Transport> MpiTransport::duplicate() {
   MPI_Comm copy = MPI_COMM_NULL;
   check(MPI_Comm_idup(communicator_, &copy, &request), "duplicate");
   wait(request, "duplicate");
-  return std::make_shared<MpiTransport>(copy, watch_, setup_);
+  return std::make_shared<MpiTransport>(copy, watch_, setup_, many_hosts_);
 }
 
 }  // namespace stretto::dist

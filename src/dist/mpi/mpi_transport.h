@@ -3,6 +3,7 @@
 #include <mpi.h>
 
 #include <memory>
+#include <string>
 
 #include "dist/mpi/direct_sum.h"
 #include "dist/peer_watch.h"
@@ -19,7 +20,9 @@ namespace stretto::dist {
 /// `setup.piece_elements`. Sums of half types are done in fp32 and rounded once per addition.
 class MpiTransport : public Transport {
  public:
-  MpiTransport(MPI_Comm communicator, std::shared_ptr<PeerWatch> watch, const MpiSetup& setup);
+  /// `many_hosts`: some ranks share no memory with others, which decides what MpiSetup leaves open.
+  MpiTransport(MPI_Comm communicator, std::shared_ptr<PeerWatch> watch, const MpiSetup& setup,
+               bool many_hosts);
 
   int rank() const override { return rank_; }
   int size() const override { return size_; }
@@ -54,6 +57,7 @@ class MpiTransport : public Transport {
   MPI_Comm communicator_;
   std::shared_ptr<PeerWatch> watch_;
   MpiSetup setup_;
+  bool many_hosts_;
   int rank_ = 0, size_ = 1;
   DirectSum direct_sum_;
 };
@@ -61,5 +65,7 @@ class MpiTransport : public Transport {
 /// MPI's name for an element, and the sum over it (our own for half types, as MPI has none).
 MPI_Datatype mpi_type(Element element);
 MPI_Op mpi_sum(Element element);
+/// MPI's words for what a call returned.
+std::string mpi_error(int code);
 
 }  // namespace stretto::dist

@@ -1,3 +1,4 @@
+#include <array>
 #include <stdexcept>
 
 #include "dist/half.h"
@@ -46,6 +47,13 @@ MPI_Op mpi_sum(Element element) {
   static const MPI_Op bf16 = make_op(&sum_bf16), f16 = make_op(&sum_f16);
   if (element == Element::kBf16) return bf16;
   return element == Element::kF16 ? f16 : MPI_SUM;
+}
+
+std::string mpi_error(int code) {
+  std::array<char, MPI_MAX_ERROR_STRING> text{};
+  int length = 0;
+  MPI_Error_string(code, text.data(), &length);
+  return {text.data(), static_cast<size_t>(length)};
 }
 
 }  // namespace stretto::dist
