@@ -105,6 +105,7 @@ class Elements {
 
 constexpr Element kSummed[] = {Element::kF32, Element::kF64, Element::kBf16, Element::kF16,
                                Element::kI64};
+constexpr Element kBytes[] = {Element::kByte}, kHalf[] = {Element::kBf16};
 constexpr int64_t kCounts[] = {0, 1, 2, 3, 7, 1001, 65537};
 
 Elements filled(Element element, int64_t count) {
@@ -143,67 +144,68 @@ std::vector<ProcessGroup> groups() {
   return all;
 }
 
-// Counts that small pieces get through quickly.
-bool too_many_pieces(size_t group, int64_t count) {
-  return (group == 1 || group == 2) && count > 1001;
+struct Case {
+  ProcessGroup group;
+  Element element;
+  int64_t count;
+  std::string name;
+};
+
+// Every group with every count, but for those that small pieces do not get through quickly.
+std::vector<Case> cases(std::span<const Element> elements) {
+  std::vector<Case> all;
+  const auto every = groups();
+  for (size_t g = 0; g < every.size(); ++g) {
+    for (const Element element : elements) {
+      for (const int64_t count : kCounts) {
+        if ((g == 1 || g == 2) && count > 1001) continue;
+        all.push_back({every[g], element, count,
+                       "group " + std::to_string(g) + ", element type " +
+                           std::to_string(static_cast<int>(element)) + ", " +
+                           std::to_string(count) + " elements"});
+      }
+    }
+  }
+  return all;
 }
 
 TEST(Mpi, AllReduceSumsEveryTypeAndCount) {
-  for (size_t g = 0; g < groups().size(); ++g) {
-    for (const Element element : kSummed) {
-      for (const int64_t count : kCounts) {
-        if (too_many_pieces(g, count)) continue;
-        Elements data = filled(element, count);
-        groups()[g].all_reduce(data.buffer());
-        EXPECT_EQ(mismatches(data, 0, count), 0)
-            << g << " " << static_cast<int>(element) << " " << count;
-      }
-    }
+  for (const auto& [group, element, count, name] : cases(kSummed)) {
+    Elements data = filled(element, count);
+    group.all_reduce(data.buffer());
+    EXPECT_EQ(mismatches(data, 0, count), 0) << name;
   }
 }
 
 TEST(Mpi, ReduceSumsOnEachRoot) {
-  for (size_t g = 0; g < groups().size(); ++g) {
-    for (const Element element : kSummed) {
-      for (const int64_t count : kCounts) {
-        if (too_many_pieces(g, count)) continue;
-        for (int root = 0; root < world().size(); ++root) {
-          Elements data = filled(element, count);
-          groups()[g].reduce(data.buffer(), root);
-          const int wrong = world().rank() == root ? mismatches(data, 0, count) : 0;
-          EXPECT_EQ(wrong, 0) << g << " " << count;
-        }
-      }
+  for (const auto& [group, element, count, name] : cases(kSummed)) {
+    for (int root = 0; root < world().size(); ++root) {
+      Elements data = filled(element, count);
+      group.reduce(data.buffer(), root);
+      const int wrong = world().rank() == root ? mismatches(data, 0, count) : 0;
+      EXPECT_EQ(wrong, 0) << name;
     }
   }
 }
 
 TEST(Mpi, BroadcastGivesTheRootsBytes) {
-  for (size_t g = 0; g < groups().size(); ++g) {
-    for (const int64_t count : kCounts) {
-      if (too_many_pieces(g, count)) continue;
-      for (int root = 0; root < world().size(); ++root) {
-        Elements data = filled(Element::kByte, count), expected(Element::kByte, count);
-        for (int64_t i = 0; i < count; ++i) expected.set(i, value(root, i));
-        groups()[g].broadcast(data.buffer(), root);
-        EXPECT_EQ(data.bytes(), expected.bytes());
-      }
+  for (const auto& [group, element, count, name] : cases(kBytes)) {
+    for (int root = 0; root < world().size(); ++root) {
+      Elements data = filled(element, count), expected(element, count);
+      for (int64_t i = 0; i < count; ++i) expected.set(i, value(root, i));
+      group.broadcast(data.buffer(), root);
+      EXPECT_EQ(data.bytes(), expected.bytes()) << name;
     }
   }
 }
 
 TEST(Mpi, ReduceScatterSumsUnevenAndEmptyParts) {
   const auto rank = static_cast<size_t>(world().rank());
-  for (size_t g = 0; g < groups().size(); ++g) {
-    for (const Element element : kSummed) {
-      for (const int64_t count : kCounts) {
-        if (too_many_pieces(g, count)) continue;
-        const auto begins = uneven(count, world().size());
-        Elements data = filled(element, count);
-        groups()[g].reduce_scatter(data.buffer(), begins);
-        EXPECT_EQ(mismatches(data, begins[rank], begins[rank + 1]), 0) << g << " " << count;
-      }
-    }
+  for (const auto& [group, element, count, name] : cases(kSummed)) {
+    const auto begins = uneven(count, world().size());
+    Elements data = filled(element, count);
+    group.reduce_scatter(data.buffer(), begins);
+    EXPECT_EQ(mismatches(data, begins[rank], begins[rank + 1]), 0) << name;
   }
 }
 
@@ -218,41 +220,33 @@ TEST(Mpi, ReduceScatterGoesBeyondWhatItHasInHand) {
 
 TEST(Mpi, AllGatherBringsUnevenAndEmptyParts) {
   const auto rank = static_cast<size_t>(world().rank());
-  for (size_t g = 0; g < groups().size(); ++g) {
-    for (const int64_t count : kCounts) {
-      if (too_many_pieces(g, count)) continue;
-      const auto begins = uneven(count, world().size());
-      Elements data(Element::kBf16, count), expected(Element::kBf16, count);
-      for (int64_t i = 0; i < count; ++i) {
-        data.set(i, i >= begins[rank] && i < begins[rank + 1] ? value(5, i) : 99.0f);
-        expected.set(i, value(5, i));
-      }
-      groups()[g].all_gather(data.buffer(), begins);
-      EXPECT_EQ(data.bytes(), expected.bytes()) << g << " " << count;
+  for (const auto& [group, element, count, name] : cases(kHalf)) {
+    const auto begins = uneven(count, world().size());
+    Elements data(element, count), expected(element, count);
+    for (int64_t i = 0; i < count; ++i) {
+      data.set(i, i >= begins[rank] && i < begins[rank + 1] ? value(5, i) : 99.0f);
+      expected.set(i, value(5, i));
     }
+    group.all_gather(data.buffer(), begins);
+    EXPECT_EQ(data.bytes(), expected.bytes()) << name;
   }
 }
 
 TEST(Mpi, ExchangeDeliversEachPartInOrderOfRank) {
   const int size = world().size(), rank = world().rank();
-  for (size_t g = 0; g < groups().size(); ++g) {
-    for (const Element element : kSummed) {
-      for (const int64_t count : kCounts) {
-        if (too_many_pieces(g, count)) continue;
-        const auto begins = uneven(count, size);
-        const int64_t first = begins[static_cast<size_t>(rank)];
-        const int64_t mine = begins[static_cast<size_t>(rank) + 1] - first;
-        Elements send = filled(element, count), receive(element, mine * size);
-        groups()[g].exchange(send.buffer(), receive.buffer(), begins);
-        int wrong = 0;
-        for (int from = 0; from < size; ++from) {
-          for (int64_t i = 0; i < mine; ++i) {
-            wrong += receive.get(from * mine + i) != value(from, first + i);
-          }
-        }
-        EXPECT_EQ(wrong, 0) << g << " " << count;
+  for (const auto& [group, element, count, name] : cases(kSummed)) {
+    const auto begins = uneven(count, size);
+    const int64_t first = begins[static_cast<size_t>(rank)];
+    const int64_t mine = begins[static_cast<size_t>(rank) + 1] - first;
+    Elements send = filled(element, count), receive(element, mine * size);
+    group.exchange(send.buffer(), receive.buffer(), begins);
+    int wrong = 0;
+    for (int from = 0; from < size; ++from) {
+      for (int64_t i = 0; i < mine; ++i) {
+        wrong += receive.get(from * mine + i) != value(from, first + i);
       }
     }
+    EXPECT_EQ(wrong, 0) << name;
   }
 }
 
