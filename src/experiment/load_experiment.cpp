@@ -17,46 +17,46 @@ std::vector<std::string> fixed_as_well(const Experiment& options) {
   return {};
 }
 
-void complete(LoadedExperiment& loaded) {
+enum class Files { kAll, kOverriddenOnly };
+
+// What `read(schema, defaults, problems)` gives as origins, checked by every rule; throws all
+// problems together.
+template <class Read>
+LoadedExperiment load(const Read& read, Files files) {
+  LoadedExperiment loaded;
   Experiment fallback;
   const auto schema = experiment_schema(loaded.options), defaults = experiment_schema(fallback);
+  std::vector<config::Problem> problems;
+  loaded.origins = read(schema, defaults, problems);
+  if (readable(problems)) {
+    check_rules(loaded.options, loaded.origins, problems);
+    check_files(loaded.options, loaded.origins, problems, files == Files::kOverriddenOnly);
+  }
+  config::throw_problems(problems);
   loaded.resolved_toml = config::to_toml(schema, &defaults);
   loaded.config_hash = hex64(config::fixed_hash(schema, fixed_as_well(loaded.options)));
+  return loaded;
 }
 
 }  // namespace
 
 LoadedExperiment load_experiment(const std::filesystem::path& path,
                                  const std::vector<std::string>& overrides) {
-  LoadedExperiment loaded;
-  Experiment fallback;
-  const auto schema = experiment_schema(loaded.options), defaults = experiment_schema(fallback);
-  std::vector<config::Problem> problems;
-  loaded.origins = config::load_file(path, overrides, schema, defaults, problems);
-  if (readable(problems)) {
-    check_rules(loaded.options, loaded.origins, problems);
-    check_files(loaded.options, loaded.origins, problems);
-  }
-  config::throw_problems(problems);
-  complete(loaded);
-  return loaded;
+  return load(
+      [&](const auto& schema, const auto& defaults, auto& problems) {
+        return config::load_file(path, overrides, schema, defaults, problems);
+      },
+      Files::kAll);
 }
 
 LoadedExperiment load_stored_experiment(const std::string& toml, const std::string& where,
                                         const std::vector<std::string>& overrides) {
-  LoadedExperiment loaded;
-  Experiment fallback;
-  const auto schema = experiment_schema(loaded.options), defaults = experiment_schema(fallback);
-  std::vector<config::Problem> problems;
-  loaded.origins = config::load_text(toml, where, std::filesystem::path(where).parent_path(),
-                                     overrides, schema, defaults, problems);
-  if (readable(problems)) {
-    check_rules(loaded.options, loaded.origins, problems);
-    check_files(loaded.options, loaded.origins, problems, /*only_overridden=*/true);
-  }
-  config::throw_problems(problems);
-  complete(loaded);
-  return loaded;
+  return load(
+      [&](const auto& schema, const auto& defaults, auto& problems) {
+        return config::load_text(toml, where, std::filesystem::path(where).parent_path(), overrides,
+                                 schema, defaults, problems);
+      },
+      Files::kOverriddenOnly);
 }
 
 std::vector<std::string> differences_from(const std::string& stored_toml, const std::string& where,

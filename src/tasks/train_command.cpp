@@ -11,6 +11,7 @@
 #include "base/text.h"
 #include "dist/agreement.h"
 #include "experiment/same_experiment.h"
+#include "models/registry.h"
 #include "optim/precision.h"
 #include "store/checkpoint.h"
 #include "tasks/commands.h"
@@ -76,25 +77,62 @@ text::TokenizerPair tokenizers_of_run(train::RunFolder* folder,
   return text::load_tokenizers(experiment.tokenizer, assets);
 }
 
-Facts machine_facts(at::Device device) {
+Facts machine_facts(at::Device device, const optim::Precision& precision,
+                    const dist::ProcessGroup& group, const std::string& strategy) {
   const CpuInfo cpu = cpu_info();
-  return {{"processor", cpu.model},
-          {"cores", std::to_string(cpu.cores)},
-          {"threads", std::to_string(at::get_num_threads())},
-          {"features", join(cpu.features(), ", ")},
-          {"memory", human_bytes(total_memory_bytes())},
-          {"system", system_name()},
-          {"host", host_name()},
-          {"device", device.str()},
-          {"libtorch", TORCH_VERSION}};
+  Facts facts{{"processor", cpu.model},
+              {"cores", std::to_string(cpu.cores)},
+              {"threads", std::to_string(at::get_num_threads())},
+              {"features", join(cpu.features(), ", ")},
+              {"memory", human_bytes(total_memory_bytes())},
+              {"system", system_name()},
+              {"host", host_name()},
+              {"device", device.str()},
+              {"libtorch", TORCH_VERSION},
+              {"precision", precision.name}};
+  if (group.size() > 1) {
+    facts.emplace_back("processes",
+                       std::to_string(group.size()) + ", " + group.name() + ", " + strategy);
+  }
+  return facts;
 }
 
 // Weights and two moments in each checkpoint that is kept; refuses when they cannot fit.
 void require_space(const std::filesystem::path& directory, const train::TrainOptions& train,
-                   int64_t parameters) {
+                   const torch::nn::Module& model) {
   const int64_t kept = std::max(train.keep_last, train.average_last) + train.keep_best;
   store::CheckpointStore(directory).require_space(
-      static_cast<uint64_t>(parameters) * 3 * sizeof(float), kept);
+      static_cast<uint64_t>(models::num_parameters(model)) * 3 * sizeof(float), kept);
+}
+
+// The run's folder, on rank 0 alone, and whether it had this run in it before.
+struct Place {
+  std::optional<train::RunFolder> folder;
+  bool goes_on = false;
+};
+
+Place open_place(const experiment::TrainRequest& request, const dist::ProcessGroup& group) {
+  if (!group.is_root()) return {};
+  auto folder = train::RunFolder::open_for_training(request.run_directory);
+  experiment::require_same_experiment(folder.directory(), request.experiment, request.extend);
+  const bool goes_on = folder.has_run();
+  folder.write_config(request.experiment.resolved_toml, request.experiment.config_hash);
+  log::open_file(folder.directory() / "log.txt");
+  return {std::move(folder), goes_on};
+}
+
+void warn_of_an_idle_gpu(const std::string& wanted, at::Device device) {
+  if (!device.is_cpu() || wanted != "auto" || !std::filesystem::exists("/dev/nvidia0")) return;
+  log::warn(
+      "training runs on the CPU, though this machine has an NVIDIA GPU: this build has no CUDA, "
+      "or CUDA cannot start; `stretto doctor` says more, run.device=cpu silences this");
+}
+
+void warn_of_idle_processes(int64_t update_freq, int64_t processes) {
+  if (update_freq >= processes) return;
+  log::warn("train.update_freq = " + std::to_string(update_freq) + " leaves " +
+            std::to_string(processes - update_freq) + " of " + std::to_string(processes) +
+            " processes without work: an update has so many micro-batches, whoever makes them");
 }
 
 std::string processes_text(const dist::ProcessGroup& group) {
@@ -105,20 +143,30 @@ void log_facts(const Facts& facts) {
   for (const auto& [label, value] : facts) log::info("  " + label + ": " + value);
 }
 
+// What the configuration says; the run itself is the caller's.
+train::TrainerSetup trainer_setup(const experiment::Experiment& experiment,
+                                  const optim::Precision& precision) {
+  return {.run = experiment.run,
+          .train = experiment.train,
+          .eval = experiment.eval,
+          .optim = experiment.optim,
+          .schedule = experiment.schedule,
+          .dist = experiment.dist,
+          .precision = precision,
+          .report = experiment.report,
+          .prefetch = experiment.data.prefetch,
+          .batch_tokens = experiment.data.max_tokens * experiment.train.update_freq,
+          .run_directory = {},
+          .identity = {},
+          .description = {}};
+}
+
 }  // namespace
 
 int run_train(const experiment::TrainRequest& request) {
   const auto& experiment = request.experiment.options;
   const auto group = join_processes(experiment);
-  std::optional<train::RunFolder> folder;
-  bool goes_on = false;
-  if (group.is_root()) {
-    folder = train::RunFolder::open_for_training(request.run_directory);
-    experiment::require_same_experiment(folder->directory(), request.experiment, request.extend);
-    goes_on = folder->has_run();
-    folder->write_config(request.experiment.resolved_toml, request.experiment.config_hash);
-    log::open_file(folder->directory() / "log.txt");
-  }
+  auto [folder, goes_on] = open_place(request, group);
   dist::require_agreement(
       group, {{"configuration", request.experiment.config_hash}, {"libtorch", TORCH_VERSION}});
   const at::Device device = prepare_process(experiment, group);
@@ -127,67 +175,37 @@ int run_train(const experiment::TrainRequest& request) {
             " with " + processes_text(group) + std::to_string(at::get_num_threads()) +
             " threads, " + precision.name);
   if (precision.remarkable) log::info("  " + precision.why);
-  if (device.is_cpu() && experiment.run.device == "auto" && group.is_root() &&
-      std::filesystem::exists("/dev/nvidia0")) {
-    log::warn(
-        "training runs on the CPU, though this machine has an NVIDIA GPU: this build has no CUDA, "
-        "or CUDA cannot start; `stretto doctor` says more, run.device=cpu silences this");
-  }
+  if (group.is_root()) warn_of_an_idle_gpu(experiment.run.device, device);
 
   const auto tokenizers = tokenizers_of_run(folder ? &*folder : nullptr, experiment, group);
   // Rank 0 first: it makes the token cache that the others on its machine then find.
   if (!group.is_root()) group.barrier();
   TranslationTask task(experiment, make_translation_model(experiment, tokenizers, device), group);
   if (group.is_root()) group.barrier();
-  if (group.is_root() && experiment.train.update_freq < group.size()) {
-    log::warn("train.update_freq = " + std::to_string(experiment.train.update_freq) + " leaves " +
-              std::to_string(group.size() - experiment.train.update_freq) + " of " +
-              std::to_string(group.size()) +
-              " processes without work: an update has so many micro-batches, whoever makes them");
-  }
+  if (group.is_root()) warn_of_idle_processes(experiment.train.update_freq, group.size());
   const auto facts = task.facts();
   if (folder) {
-    int64_t parameters = 0;
-    for (const auto& parameter : task.model().parameters()) parameters += parameter.numel();
-    require_space(folder->directory(), experiment.train, parameters);
+    require_space(folder->directory(), experiment.train, task.model());
     log_facts(facts);
   }
-  const std::string run_id = group.all_gather_bytes(folder ? folder->run_id() : "").front();
+
   const std::filesystem::path directory =
       folder ? folder->directory() : std::filesystem::path(request.run_directory);
-  const std::string title =
-      experiment.run.name.empty() ? directory.filename().string() : experiment.run.name;
-  auto machine = machine_facts(device);
-  machine.emplace_back("precision", precision.name);
-  if (group.size() > 1) {
-    machine.emplace_back("processes", std::to_string(group.size()) + ", " + group.name() + ", " +
-                                          experiment.dist.strategy);
-  }
-  train::Trainer trainer(task,
-                         {.run = experiment.run,
-                          .train = experiment.train,
-                          .eval = experiment.eval,
-                          .optim = experiment.optim,
-                          .schedule = experiment.schedule,
-                          .dist = experiment.dist,
-                          .precision = precision,
-                          .report = experiment.report,
-                          .prefetch = experiment.data.prefetch,
-                          .batch_tokens = experiment.data.max_tokens * experiment.train.update_freq,
-                          .run_directory = directory,
-                          .identity = {.run_id = run_id,
-                                       .config_hash = request.experiment.config_hash,
-                                       .world_size = group.size(),
-                                       .tokenizer = train::tokenizer_hashes(tokenizers.assets)},
-                          .description = {.title = title,
-                                          .config_toml = request.experiment.resolved_toml,
-                                          .machine = machine,
-                                          .facts = facts,
-                                          .max_steps = experiment.train.max_steps}},
-                         group);
-  const ExitCode code = trainer.run();
+  const std::string& name = experiment.run.name;
+  auto setup = trainer_setup(experiment, precision);
+  setup.run_directory = directory;
+  setup.identity = {.run_id = group.all_gather_bytes(folder ? folder->run_id() : "").front(),
+                    .config_hash = request.experiment.config_hash,
+                    .world_size = group.size(),
+                    .tokenizer = train::tokenizer_hashes(tokenizers.assets)};
+  setup.description = {.title = name.empty() ? directory.filename().string() : name,
+                       .config_toml = request.experiment.resolved_toml,
+                       .machine = machine_facts(device, precision, group, experiment.dist.strategy),
+                       .facts = facts,
+                       .max_steps = experiment.train.max_steps};
+  const ExitCode code = train::Trainer(task, std::move(setup), group).run();
   if (folder && experiment.report.html) {
-    log::info("report: " + (folder->directory() / "report.html").string());
+    log::info("report: " + (directory / "report.html").string());
   }
   return static_cast<int>(code);
 }
