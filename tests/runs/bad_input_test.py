@@ -55,6 +55,15 @@ def replace(old, new):
     return edit
 
 
+def with_line(name, number, text):
+    def edit(lab):
+        path = lab.root / name
+        lines = path.read_bytes().split(b"\n")
+        lines[number - 1] = text
+        path.write_bytes(b"\n".join(lines))
+    return edit
+
+
 def a_mistyped_key_is_named_with_line_and_suggestion(stretto):
     refused(stretto, replace("warmup_steps", "warmup_step"), 2, "tiny.toml:", "schedule.warmup_step",
             "did you mean", "warmup_steps")
@@ -99,29 +108,16 @@ def an_empty_corpus_is_refused(stretto):
 
 
 def a_line_of_two_megabytes_is_refused_with_its_place(stretto):
-    def edit(lab):
-        path = lab.root / "train.src"
-        lines = path.read_text().splitlines()
-        lines[6] = "x" * 2_000_000
-        path.write_text("\n".join(lines) + "\n")
-    refused(stretto, edit, 65, "train.src:7: this line has 2,000,000 bytes", "at most 999,999", "split this line")
+    refused(stretto, with_line("train.src", 7, b"x" * 2_000_000), 65,
+            "train.src:7: this line has 2,000,000 bytes", "at most 999,999", "split this line")
 
 
 def a_nul_byte_is_refused_with_its_place(stretto):
-    def edit(lab):
-        path = lab.root / "train.tgt"
-        lines = path.read_bytes().split(b"\n")
-        lines[4] = b"a\0b"
-        path.write_bytes(b"\n".join(lines))
-    refused(stretto, edit, 65, "train.tgt:5:2: a NUL byte", "iconv", "tr -d")
+    refused(stretto, with_line("train.tgt", 5, b"a\0b"), 65, "train.tgt:5:2: a NUL byte", "iconv", "tr -d")
 
 
 def invalid_utf8_is_skipped_counted_or_refused_as_asked(stretto):
-    def edit(lab):
-        path = lab.root / "train.src"
-        lines = path.read_bytes().split(b"\n")
-        lines[9] = b"a \xff\xfe b"
-        path.write_bytes(b"\n".join(lines))
+    edit = with_line("train.src", 10, b"a \xff\xfe b")
     with Lab(stretto) as lab:
         edit(lab)
         result = lab.train("run", "train.max_steps=12")
@@ -156,14 +152,9 @@ def of_two_vocabularies_the_side_that_is_too_small_is_named(stretto):
 
 
 def filtered_pairs_are_listed_by_file_and_line(stretto):
-    def edit(lab):
-        path = lab.root / "train.tgt"
-        lines = path.read_text().splitlines()
-        for number in (7, 30, 31, 200, 390):
-            lines[number - 1] = "" if number < 300 else "rot " * 60
-        path.write_text("\n".join(lines) + "\n")
     with Lab(stretto) as lab:
-        edit(lab)
+        for number in (7, 30, 31, 200, 390):
+            with_line("train.tgt", number, b"" if number < 300 else b"rot " * 60)(lab)
         for run in ("first", "cached"):
             result = lab.train(run, "train.max_steps=12")
             expect(result, 0, "empty 4", "train.tgt:7", "train.tgt:30", "train.tgt:31", "too long 1", "train.tgt:390")
@@ -266,4 +257,4 @@ def infer_keeps_line_for_line(stretto):
 if __name__ == "__main__":
     main({name: value for name, value in list(globals().items())
           if callable(value) and getattr(value, "__module__", "") == "__main__"
-          and name not in ("paragraphs", "expect", "refused", "replace")})
+          and name not in ("paragraphs", "expect", "refused", "replace", "with_line")})

@@ -111,9 +111,34 @@ def require_whole(checkpoint):
         check(hashlib.sha256(data).hexdigest() == file["sha256"], f"{checkpoint}/{file['name']} is damaged")
 
 
-def undisturbed(lab, *overrides):
+def saved_once(lab, *overrides):
+    """A run that has written its first checkpoint, after another one that nothing disturbs."""
     result = lab.train("reference", *overrides)
     check(result.returncode == 0, f"the undisturbed run failed: {result.stderr}")
+    run = Run(lab, *overrides)
+    run.wait_for(run.checkpoints, "its first checkpoint")
+    return run
+
+
+def misses_a_save(run):
+    """The next save fails, and the checkpoint before it stays whole."""
+    before = run.checkpoints()[-1]
+    run.wait_for(lambda: "could not be saved" in run.said(), "the failing save")
+    require_whole(before)
+
+
+def ends_as_undisturbed(lab, run, said, what):
+    code = run.end()
+    check(code == 0, f"exit code {code}: {run.said()}")
+    check(said in run.said(), run.said())
+    check(not list(run.folder.glob("checkpoints/.tmp-*")), "half a checkpoint was left behind")
+    compare(lab, "reference", "disk/run", what)
+
+
+def goes_on_as_undisturbed(lab, what, *overrides):
+    result = lab.train("disk/run", *overrides)
+    check(result.returncode == 0, result.stderr)
+    compare(lab, "reference", "disk/run", what)
 
 
 def a_run_that_cannot_fit_is_refused_with_the_numbers(stretto):
@@ -129,19 +154,11 @@ def goes_on_after(stretto, options, fill):
     """The disk is full for one interval: that save fails, the one before stays, the run ends well."""
     overrides = (*COMMON, "train.save_every=40")
     with Lab(stretto) as lab, Disk(lab, options) as disk:
-        undisturbed(lab, *overrides)
-        run = Run(lab, *overrides)
-        run.wait_for(run.checkpoints, "its first checkpoint")
+        run = saved_once(lab, *overrides)
         fill(disk)
-        before = run.checkpoints()[-1]
-        run.wait_for(lambda: "could not be saved" in run.said(), "the failing save")
-        require_whole(before)
+        misses_a_save(run)
         disk.free()
-        code = run.end()
-        check(code == 0, f"exit code {code}: {run.said()}")
-        check("training goes on" in run.said(), run.said())
-        check(not list(run.folder.glob("checkpoints/.tmp-*")), "half a checkpoint was left behind")
-        compare(lab, "reference", "disk/run", "after a disk that was full")
+        ends_as_undisturbed(lab, run, "training goes on", "after a disk that was full")
 
 
 def a_full_disk_costs_a_checkpoint_and_not_the_run(stretto):
@@ -155,9 +172,7 @@ def a_disk_without_room_for_more_files_neither(stretto):
 def when_the_last_save_fails_the_exit_code_is_74(stretto):
     overrides = (*COMMON, "train.save_every=300")
     with Lab(stretto) as lab, Disk(lab, "size=16m") as disk:
-        undisturbed(lab, *overrides)
-        run = Run(lab, *overrides)
-        run.wait_for(run.checkpoints, "its first checkpoint")
+        run = saved_once(lab, *overrides)
         disk.fill(150_000)
         code = run.end()
         check(code == 74, f"exit code {code}: {run.said()}")
@@ -165,34 +180,26 @@ def when_the_last_save_fails_the_exit_code_is_74(stretto):
         check([path.name for path in run.checkpoints()] == ["step_00000300"], f"{run.checkpoints()}")
         require_whole(run.checkpoints()[-1])
         disk.free()
-        after = lab.train("disk/run", *overrides)
-        check(after.returncode == 0, after.stderr)
-        compare(lab, "reference", "disk/run", "after a last save that failed")
+        goes_on_as_undisturbed(lab, "after a last save that failed", *overrides)
 
 
 def a_disk_full_to_the_last_byte_stops_the_run_and_nothing_is_lost(stretto):
     overrides = (*COMMON, "train.save_every=40")
     with Lab(stretto) as lab, Disk(lab, "size=16m") as disk:
-        undisturbed(lab, *overrides)
-        run = Run(lab, *overrides)
-        run.wait_for(run.checkpoints, "its first checkpoint")
+        run = saved_once(lab, *overrides)
         disk.fill(0)
         code = run.end()
         check(code == 74, f"exit code {code}: {run.said()}")
         check("No space left on device" in run.said() or "no room" in run.said(), run.said())
         require_whole(run.checkpoints()[-1])
         disk.free()
-        after = lab.train("disk/run", *overrides)
-        check(after.returncode == 0, after.stderr)
-        compare(lab, "reference", "disk/run", "after a disk that was full to the last byte")
+        goes_on_as_undisturbed(lab, "after a disk that was full to the last byte", *overrides)
 
 
 def a_disk_that_is_read_only_refuses_to_train_and_is_still_read(stretto):
     overrides = (*COMMON, "train.save_every=40")
     with Lab(stretto) as lab, Disk(lab, "size=16m") as disk:
-        undisturbed(lab, *overrides)
-        half = Run(lab, *overrides)
-        half.wait_for(half.checkpoints, "its first checkpoint")
+        half = saved_once(lab, *overrides)
         half.process.send_signal(signal.SIGTERM)
         check(half.end() == 75, half.said())
         disk.remount("ro")
@@ -205,33 +212,23 @@ def a_disk_that_is_read_only_refuses_to_train_and_is_still_read(stretto):
             result = lab.run([lab.stretto, *command], input=text)
             check(result.returncode == 0 and result.stdout, f"{command[0]} of a read-only run: {result.stderr}")
         disk.remount("rw")
-        after = lab.train("disk/run", *overrides)
-        check(after.returncode == 0, after.stderr)
-        compare(lab, "reference", "disk/run", "after a disk that was read-only")
+        goes_on_as_undisturbed(lab, "after a disk that was read-only", *overrides)
 
 
 def checkpoints_that_become_read_only_cost_a_checkpoint_and_not_the_run(stretto):
     """The folder becomes a mount of its own: a whole file system with open files cannot be made read-only."""
     overrides = (*COMMON, "train.save_every=40")
     with Lab(stretto) as lab, Disk(lab, "size=16m"):
-        undisturbed(lab, *overrides)
-        run = Run(lab, *overrides)
-        run.wait_for(run.checkpoints, "its first checkpoint")
+        run = saved_once(lab, *overrides)
         folder = str(run.folder / "checkpoints")
         subprocess.run(["mount", "--bind", folder, folder], check=True)
         try:
             run.wait_for(lambda: subprocess.run(["mount", "-o", "remount,bind,ro", folder],
                                                 stderr=subprocess.DEVNULL).returncode == 0, "a moment without a writer")
-            before = run.checkpoints()[-1]
-            run.wait_for(lambda: "could not be saved" in run.said(), "the failing save")
-            require_whole(before)
+            misses_a_save(run)
         finally:
             subprocess.run(["umount", "--lazy", folder], check=True)
-        code = run.end()
-        check(code == 0, f"exit code {code}: {run.said()}")
-        check("Read-only file system" in run.said(), run.said())
-        check(not list(run.folder.glob("checkpoints/.tmp-*")), "half a checkpoint was left behind")
-        compare(lab, "reference", "disk/run", "after checkpoints that were read-only")
+        ends_as_undisturbed(lab, run, "Read-only file system", "after checkpoints that were read-only")
 
 
 def in_a_namespace_of_its_own():

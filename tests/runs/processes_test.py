@@ -155,31 +155,29 @@ def deterministic_runs_are_equal_bit_for_bit(stretto):
             compare(lab, "reference", run, run)
 
 
+def in_pieces(lab, exact, pieces):
+    """A run in pieces of (processes, the step at which they end, overrides) is the whole run of one process."""
+    succeed(lab.train("reference", *exact), "one process")
+    for processes, steps, *overrides in pieces:
+        result = train(lab, "run", processes, *exact, *overrides, f"train.max_steps={steps}")
+        succeed(result, f"{processes} processes {' '.join(overrides)} to step {steps}")
+    want, got = of(lab, "reference", "train", "batch_hash", "loss"), of(lab, "run", "train", "batch_hash", "loss")
+    check(got == want, "the pieces' batches or losses differ from the whole run's")
+    check(of(lab, "run", "end", "weights_hash") == of(lab, "reference", "end", "weights_hash"), "other weights")
+
+
 def a_run_goes_on_with_another_number(stretto):
     with Lab(stretto) as lab:
-        exact = (*FOUR, "dist.deterministic=true")
-        succeed(lab.train("reference", *exact), "one process")
-        for processes, steps in ((2, 14), (3, 27), (1, 41), (4, 60)):
-            result = train(lab, "run", processes, *exact, f"train.max_steps={steps}")
-            succeed(result, f"{processes} processes to step {steps}")
-        want, got = of(lab, "reference", "train", "batch_hash", "loss"), of(lab, "run", "train", "batch_hash", "loss")
-        check(got == want, "the pieces' batches or losses differ from the whole run's")
-        check(of(lab, "run", "end", "weights_hash") == of(lab, "reference", "end", "weights_hash"), "other weights")
+        in_pieces(lab, (*FOUR, "dist.deterministic=true"), ((2, 14), (3, 27), (1, 41), (4, 60)))
 
 
 def a_run_goes_on_with_another_strategy(stretto):
     with Lab(stretto) as lab:
         exact = (*FOUR, *WIDE, "dist.deterministic=true", "optim.name=adam", "train.max_steps=30", "schedule.warmup_steps=4")
-        succeed(lab.train("reference", *exact), "one process")
+        sharded, server, plain = (f"dist.strategy={name}" for name in ("sharded", "parameter_server", "all_reduce"))
         # Each saves what the next one cuts in another way.
-        for processes, strategy, steps in ((2, "sharded", 5), (3, "parameter_server", 10), (3, "sharded", 15),
-                                           (1, "sharded", 19), (2, "parameter_server", 23), (2, "all_reduce", 26),
-                                           (3, "sharded", 30)):
-            result = train(lab, "run", processes, *exact, f"dist.strategy={strategy}", f"train.max_steps={steps}")
-            succeed(result, f"{strategy} on {processes} processes to step {steps}")
-        want, got = of(lab, "reference", "train", "batch_hash", "loss"), of(lab, "run", "train", "batch_hash", "loss")
-        check(got == want, "the pieces' batches or losses differ from the whole run's")
-        check(of(lab, "run", "end", "weights_hash") == of(lab, "reference", "end", "weights_hash"), "other weights")
+        in_pieces(lab, exact, ((2, 5, sharded), (3, 10, server), (3, 15, sharded), (1, 19, sharded), (2, 23, server),
+                               (2, 26, plain), (3, 30, sharded)))
 
 
 def evaluation_does_not_depend_on_the_number(stretto):
