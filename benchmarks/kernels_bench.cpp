@@ -17,8 +17,6 @@
 #include <torch/torch.h>
 
 #include <algorithm>
-#include <charconv>
-#include <chrono>
 #include <cmath>
 #include <cstdio>
 #include <functional>
@@ -27,6 +25,7 @@
 #include <string_view>
 #include <vector>
 
+#include "benchmarks/bench.h"
 #include "kernels/compute.h"
 #include "kernels/gemm.h"
 #include "kernels/kernels.h"
@@ -121,10 +120,9 @@ using Make = std::function<Subject()>;
 
 enum class Phase { kForward, kBackward, kBoth };
 
-double seconds_of(const std::function<void()>& work) {
-  const auto begin = std::chrono::steady_clock::now();
-  work();
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+template <class Work>
+double seconds_of(const Work& work) {
+  return benchmarks::seconds_of(at::kCPU, work);
 }
 
 void measure(benchmark::State& state, const Make& make, Phase phase) {
@@ -518,18 +516,16 @@ void add_all() {
 }
 
 /// Takes --threads=T out of the arguments; 1 without it, 0 if T is no number above 0.
-int take_threads(int& argc, char** argv) {
-  constexpr std::string_view kOption = "--threads=";
-  int threads = 1, kept = 0;
+int64_t take_threads(int& argc, char** argv) {
+  int64_t threads = 1;
+  int kept = 0;
   for (int i = 0; i < argc; ++i) {
     const std::string_view argument = argv[i];
-    if (!argument.starts_with(kOption)) {
+    if (!benchmarks::value_of(argument, "--threads")) {
       argv[kept++] = argv[i];
-      continue;
+    } else if (!benchmarks::take_number(argument, "--threads", threads)) {
+      threads = 0;
     }
-    const std::string_view value = argument.substr(kOption.size());
-    const auto [end, error] = std::from_chars(value.begin(), value.end(), threads);
-    if (error != std::errc() || end != value.end() || threads < 1) threads = 0;
   }
   argc = kept;
   return threads;
@@ -539,12 +535,12 @@ int take_threads(int& argc, char** argv) {
 }  // namespace stretto::kernels
 
 int main(int argc, char** argv) {
-  const int threads = stretto::kernels::take_threads(argc, argv);
+  const int64_t threads = stretto::kernels::take_threads(argc, argv);
   if (threads == 0) {
     std::fputs("error: --threads needs a whole number above 0, for instance --threads=2\n", stderr);
     return 2;
   }
-  at::set_num_threads(threads);
+  at::set_num_threads(static_cast<int>(threads));
   torch::manual_seed(1);  // libtorch's dropout
   benchmark::AddCustomContext("threads", std::to_string(threads));
   benchmark::Initialize(&argc, argv);

@@ -18,8 +18,6 @@
 #include <torch/torch.h>
 
 #include <algorithm>
-#include <charconv>
-#include <chrono>
 #include <cstdio>
 #include <memory>
 #include <string>
@@ -27,19 +25,14 @@
 #include <vector>
 
 #include "base/text.h"
+#include "benchmarks/bench.h"
 #include "kernels/kernels.h"
 #include "optim/optimizer.h"
 
 namespace stretto::optim {
 namespace {
 
-struct Settings {
-  int64_t elements = 8'000'000, threads = 1, rounds = 7;
-  std::vector<std::string> names;
-  bool cuda = false, json = false;
-
-  at::Device device() const { return cuda ? at::Device(at::kCUDA, 0) : at::Device(at::kCPU); }
-};
+using benchmarks::median, benchmarks::seconds_of;
 
 /// A rule and the bytes that one element costs it: fp32 numbers read and written.
 struct Cost {
@@ -59,6 +52,26 @@ constexpr Cost kCosts[] = {
     {"norm", 4},        // g
 };
 
+struct Settings : benchmarks::CommonSettings {
+  int64_t elements = 8'000'000, threads = 1;
+  std::vector<std::string> names;
+  bool json = false;
+
+  bool take(std::string_view argument) {
+    if (argument == "--json") return json = true;
+    if (const auto value = benchmarks::value_of(argument, "--names")) {
+      names = split(*value, ',');
+      return std::all_of(names.begin(), names.end(), [](const std::string& name) {
+        return std::any_of(std::begin(kCosts), std::end(kCosts),
+                           [&](const Cost& cost) { return name == cost.name; });
+      });
+    }
+    return CommonSettings::take(argument) ||
+           benchmarks::take_number(argument, "--elements", elements) ||
+           benchmarks::take_number(argument, "--threads", threads);
+  }
+};
+
 struct Model : torch::nn::Module {
   Model(int64_t elements, at::Device device) {
     torch::manual_seed(1);
@@ -70,16 +83,6 @@ struct Model : torch::nn::Module {
     }
   }
 };
-
-template <class Work>
-double seconds_of(at::Device device, const Work& work) {
-  // Work on a GPU is only handed over: what came before has to end before the clock starts.
-  if (device.is_cuda()) torch::cuda::synchronize();
-  const auto start = std::chrono::steady_clock::now();
-  work();
-  if (device.is_cuda()) torch::cuda::synchronize();
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-}
 
 /// Buffers of the triad: far larger than any cache.
 class Triad {
@@ -144,12 +147,6 @@ struct Subject {
   }
 };
 
-double median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  const size_t n = values.size();
-  return (values[(n - 1) / 2] + values[n / 2]) / 2;
-}
-
 /// "12.3 (11.8 - 14.0)": the median, the least and the most.
 std::string spread(const std::vector<double>& values, double unit, int decimals) {
   const auto [least, most] = std::minmax_element(values.begin(), values.end());
@@ -208,50 +205,13 @@ void run(const Settings& settings) {
   if (!settings.json) print_table(settings, results);
 }
 
-/// "--name=value" into a setting; false if it is none.
-bool take(std::string_view argument, Settings& settings) {
-  if (argument == "--json") return settings.json = true;
-  if (argument == "--device=cuda") return settings.cuda = true;
-  if (argument == "--device=cpu") return true;
-  const size_t equals = argument.find('=');
-  if (equals == std::string_view::npos) return false;
-  const std::string_view key = argument.substr(0, equals), value = argument.substr(equals + 1);
-  if (key == "--names") {
-    settings.names = split(value, ',');
-    return std::all_of(settings.names.begin(), settings.names.end(), [](const std::string& name) {
-      return std::any_of(std::begin(kCosts), std::end(kCosts),
-                         [&](const Cost& cost) { return name == cost.name; });
-    });
-  }
-  int64_t* number = key == "--elements"  ? &settings.elements
-                    : key == "--threads" ? &settings.threads
-                    : key == "--rounds"  ? &settings.rounds
-                                         : nullptr;
-  if (number == nullptr) return false;
-  const auto [end, error] = std::from_chars(value.begin(), value.end(), *number);
-  return error == std::errc() && end == value.end() && *number >= 1;
-}
-
 }  // namespace
 }  // namespace stretto::optim
 
 int main(int argc, char** argv) {
-  stretto::optim::Settings settings;
-  for (int i = 1; i < argc; ++i) {
-    if (stretto::optim::take(argv[i], settings)) continue;
-    std::fprintf(
-        stderr,
-        "error: cannot use %s\n  optimizer_bench [--elements=N] [--threads=T] [--rounds=R] "
-        "[--names=adam,sgd] [--device=cuda] [--json]\n",
-        argv[i]);
-    return 2;
-  }
-  if (settings.cuda && !torch::cuda::is_available()) {
-    std::fprintf(
-        stderr,
-        "error: --device=cuda, but this process sees no GPU\n  build with the CUDA preset, "
-        "on a machine with one\n");
-    return 2;
-  }
-  stretto::optim::run(settings);
+  using namespace stretto;
+  optim::run(benchmarks::read_settings<optim::Settings>(
+      argc, argv,
+      "optimizer_bench [--elements=N] [--threads=T] [--rounds=R] [--names=adam,sgd] "
+      "[--device=cuda] [--json]"));
 }

@@ -13,6 +13,7 @@
 #include <chrono>
 #include <cstdio>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "base/error.h"
@@ -23,8 +24,12 @@
 namespace stretto::dist {
 namespace {
 
+constexpr const char* kBug = "this is a bug of src/dist/nccl, or of NCCL";
+
 void check(cudaError_t result) {
-  if (result != cudaSuccess) throw Error(ExitCode::kUsage, cudaGetErrorString(result), "see above");
+  if (result == cudaSuccess) return;
+  throw Error(ExitCode::kUsage, std::string("CUDA: ") + cudaGetErrorString(result),
+              "look with nvidia-smi whether a GPU is there and has memory left");
 }
 
 /// Numbers in the memory of the GPU.
@@ -134,7 +139,7 @@ class Check {
     throw Error(ExitCode::kBadData,
                 std::string(what) + " of " + std::to_string(count_) + " numbers: wrong at " +
                     std::to_string(at.first - got.begin()),
-                "this is a bug of src/dist/nccl, or of NCCL");
+                kBug);
   }
 
   const ProcessGroup& group_;
@@ -167,7 +172,7 @@ void run() {
   const auto words = group.all_gather_bytes("rank " + std::to_string(group.rank()));
   for (int r = 0; r < group.size(); ++r) {
     if (words[static_cast<size_t>(r)] != "rank " + std::to_string(r))
-      throw Error(ExitCode::kBadData, "all_gather_bytes: wrong at rank " + std::to_string(r), "");
+      throw Error(ExitCode::kBadData, "all_gather_bytes: wrong at rank " + std::to_string(r), kBug);
   }
   group.barrier();
   const double rate = gigabytes_a_second(group, 60'000'000);

@@ -12,9 +12,6 @@
 
 #include <torch/torch.h>
 
-#include <algorithm>
-#include <charconv>
-#include <chrono>
 #include <cstdio>
 #include <functional>
 #include <string>
@@ -22,22 +19,26 @@
 #include <vector>
 
 #include "base/text.h"
+#include "benchmarks/bench.h"
 #include "kernels/kernels.h"
 
 namespace stretto::kernels {
 namespace {
 
 using at::Tensor;
+using benchmarks::median, benchmarks::seconds_of;
 using Tensors = std::vector<Tensor>;
 
 constexpr int64_t kModel = 512, kInner = 2048, kHeads = 8, kVocab = 32'768, kLength = 32;
 constexpr double kDrop = 0.1, kSmoothing = 0.1;
 constexpr size_t kCalls = 10;
 
-struct Settings {
-  int64_t tokens = 65'536, rounds = 7;
-  bool cuda = false;
-  at::Device device() const { return cuda ? at::Device(at::kCUDA, 0) : at::Device(at::kCPU); }
+struct Settings : benchmarks::CommonSettings {
+  int64_t tokens = 65'536;
+
+  bool take(std::string_view argument) {
+    return CommonSettings::take(argument) || benchmarks::take_number(argument, "--tokens", tokens);
+  }
 };
 
 /// One operator and what libtorch has in its place; bytes are per call, 0 for those of arithmetic.
@@ -48,37 +49,21 @@ struct Case {
   double forward_bytes = 0, backward_bytes = 0;
 };
 
-class Clock {
- public:
-  explicit Clock(const Settings& settings) : settings_(settings) {}
-
-  /// Of one call; `work` is told which of the ten it is.
-  double seconds(const std::function<void(size_t)>& work) const {
-    synchronize();
-    const auto start = std::chrono::steady_clock::now();
+/// Of one call; `work` is told which of the ten it is.
+template <class Work>
+double seconds_of_call(at::Device device, const Work& work) {
+  const auto all = [&] {
     for (size_t i = 0; i < kCalls; ++i) work(i);
-    synchronize();
-    const std::chrono::duration<double> all = std::chrono::steady_clock::now() - start;
-    return all.count() / static_cast<double>(kCalls);
-  }
-
- private:
-  void synchronize() const {
-    if (settings_.cuda) torch::cuda::synchronize();
-  }
-  const Settings& settings_;
-};
-
-double median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  return values[values.size() / 2];
+  };
+  return seconds_of(device, all) / static_cast<double>(kCalls);
 }
 
-double bandwidth(const Settings& settings, const Clock& clock) {
-  const Tensor a = torch::ones({60'000'000}, settings.device()), b = torch::ones_like(a);
+double bandwidth(const Settings& settings) {
+  const at::Device device = settings.device();
+  const Tensor a = torch::ones({60'000'000}, device), b = torch::ones_like(a);
   std::vector<double> rates;
   for (int64_t round = 0; round <= settings.rounds; ++round)
-    rates.push_back(12.0 * 60e6 / clock.seconds([&](size_t) { a.add_(b, 0.5); }));
+    rates.push_back(12.0 * 60e6 / seconds_of_call(device, [&](size_t) { a.add_(b, 0.5); }));
   return median(rates);
 }
 
@@ -220,17 +205,17 @@ void print(const Line& line, std::vector<double> ours, std::vector<double> their
   std::fflush(stdout);
 }
 
-void measure(const Settings& settings, const Clock& clock, const Case& one, const char* type,
-             double limit) {
+void measure(const Settings& settings, const Case& one, const char* type, double limit) {
+  const at::Device device = settings.device();
   std::vector<double> times[2][2];  // phase, whose
   const std::function<Tensor()>* both[] = {&one.ours, &one.libtorch};
   for (int64_t round = -1; round < settings.rounds; ++round) {  // the first makes ready
     for (int whose = 0; whose < 2; ++whose) {
       Tensors outs(kCalls);
-      const double forward = clock.seconds([&](size_t i) { outs[i] = (*both[whose])(); });
+      const double forward = seconds_of_call(device, [&](size_t i) { outs[i] = (*both[whose])(); });
       const Tensor gradient = torch::ones_like(outs[0]);
-      const double backward = clock.seconds(
-          [&](size_t i) { torch::autograd::grad({outs[i]}, one.inputs, {gradient}); });
+      const double backward = seconds_of_call(
+          device, [&](size_t i) { torch::autograd::grad({outs[i]}, one.inputs, {gradient}); });
       if (round < 0) continue;
       times[0][whose].push_back(forward);
       times[1][whose].push_back(backward);
@@ -241,8 +226,7 @@ void measure(const Settings& settings, const Clock& clock, const Case& one, cons
 }
 
 void run(const Settings& settings) {
-  const Clock clock(settings);
-  const double limit = bandwidth(settings, clock);
+  const double limit = bandwidth(settings);
   std::printf("memory bandwidth %.1f GB/s, %lld tokens\n", limit / 1e9,
               static_cast<long long>(settings.tokens));
   std::printf("%-36s  %-8s  %-8s  %9s  %7s  %5s  %9s  %6s\n", "operator", "type", "phase", "ms",
@@ -252,43 +236,15 @@ void run(const Settings& settings) {
   for (const auto& [type, name] : types) {
     if (type != at::kFloat && !settings.cuda) continue;
     const Operators operators(settings, type);
-    for (const Case& one : operators.all()) measure(settings, clock, one, name, limit);
+    for (const Case& one : operators.all()) measure(settings, one, name, limit);
   }
-}
-
-bool take(std::string_view argument, Settings& settings) {
-  if (argument == "--device=cuda") return settings.cuda = true;
-  if (argument == "--device=cpu") return true;
-  const size_t equals = argument.find('=');
-  if (equals == std::string_view::npos) return false;
-  const std::string_view key = argument.substr(0, equals), value = argument.substr(equals + 1);
-  int64_t* number = key == "--tokens"   ? &settings.tokens
-                    : key == "--rounds" ? &settings.rounds
-                                        : nullptr;
-  if (number == nullptr) return false;
-  const auto [end, error] = std::from_chars(value.begin(), value.end(), *number);
-  return error == std::errc() && end == value.end() && *number >= 1;
 }
 
 }  // namespace
 }  // namespace stretto::kernels
 
 int main(int argc, char** argv) {
-  stretto::kernels::Settings settings;
-  for (int i = 1; i < argc; ++i) {
-    if (stretto::kernels::take(argv[i], settings)) continue;
-    std::fprintf(stderr,
-                 "error: cannot use %s\n  operators_bench [--device=cuda] [--tokens=N] "
-                 "[--rounds=R]\n",
-                 argv[i]);
-    return 2;
-  }
-  if (settings.cuda && !torch::cuda::is_available()) {
-    std::fprintf(
-        stderr,
-        "error: --device=cuda, but this process sees no GPU\n  build with the CUDA preset, "
-        "on a machine with one\n");
-    return 2;
-  }
-  stretto::kernels::run(settings);
+  using namespace stretto;
+  kernels::run(benchmarks::read_settings<kernels::Settings>(
+      argc, argv, "operators_bench [--device=cuda] [--tokens=N] [--rounds=R]"));
 }
