@@ -12,6 +12,7 @@
 #include "experiment/experiment_schema.h"
 #include "experiment/rules.h"
 #include "tests/config/temp_folder.h"
+#include "tests/experiment/recipes.h"
 
 namespace stretto::experiment {
 namespace {
@@ -372,23 +373,15 @@ TEST(Inspect, DoesNotJudgeWhatIsBroken) {
 }
 
 TEST(Inspect, TheShippedRecipesRaiseNothing) {
-  size_t count = 0;
-  for (const char* folder : {"configs", "examples"}) {
-    for (const auto& entry :
-         fs::recursive_directory_iterator(fs::path(STRETTO_SOURCE_DIR) / folder)) {
-      if (entry.path().extension() != ".toml") continue;
-      // A model alone is a part of recipes.
-      if (entry.path().parent_path().filename() == "models") continue;
-      const auto found = inspect(entry.path(), {});
-      for (const auto& problem : found.problems) ADD_FAILURE() << problem.place << problem.what;
-      for (const auto& finding : found.findings) {
-        ADD_FAILURE() << entry.path() << ": " << finding.code << " " << finding.key << ": "
-                      << finding.reason;
-      }
-      ++count;
+  const auto recipes = stretto::testing::shipped_recipes(STRETTO_SOURCE_DIR);
+  EXPECT_GE(recipes.size(), 5u);
+  for (const auto& path : recipes) {
+    const auto found = inspect(path, {});
+    for (const auto& problem : found.problems) ADD_FAILURE() << problem.place << problem.what;
+    for (const auto& finding : found.findings) {
+      ADD_FAILURE() << path << ": " << finding.code << " " << finding.key << ": " << finding.reason;
     }
   }
-  EXPECT_GE(count, 5u);
 }
 
 TEST(Lint, TheManualExplainsEveryCode) {

@@ -11,6 +11,7 @@
 #include "experiment/rules.h"
 #include "experiment/same_experiment.h"
 #include "tests/config/temp_folder.h"
+#include "tests/experiment/recipes.h"
 
 namespace stretto::experiment {
 namespace {
@@ -177,23 +178,16 @@ TEST(LoadExperiment, ASyntaxErrorIsNotDrownedInRules) {
 }
 
 TEST(LoadExperiment, EveryRecipeIsSoundButForItsFiles) {
-  size_t count = 0;
-  for (const char* folder : {"configs", "examples"}) {
-    for (const auto& entry :
-         fs::recursive_directory_iterator(fs::path(STRETTO_SOURCE_DIR) / folder)) {
-      if (entry.path().extension() != ".toml") continue;
-      // A model alone is a part of recipes.
-      if (entry.path().parent_path().filename() == "models") continue;
-      Experiment options, fallback;
-      std::vector<config::Problem> problems;
-      const auto origins = config::load_file(entry.path(), {}, experiment_schema(options),
-                                             experiment_schema(fallback), problems);
-      check_rules(options, origins, problems);
-      for (const auto& problem : problems) ADD_FAILURE() << problem.place << ": " << problem.what;
-      ++count;
-    }
+  const auto recipes = stretto::testing::shipped_recipes(STRETTO_SOURCE_DIR);
+  EXPECT_GE(recipes.size(), 5u);
+  for (const auto& path : recipes) {
+    Experiment options, fallback;
+    std::vector<config::Problem> problems;
+    const auto origins = config::load_file(path, {}, experiment_schema(options),
+                                           experiment_schema(fallback), problems);
+    check_rules(options, origins, problems);
+    for (const auto& problem : problems) ADD_FAILURE() << problem.place << ": " << problem.what;
   }
-  EXPECT_GE(count, 5u);
 }
 
 TEST(LoadExperiment, TheReferenceInTheManualIsFresh) {

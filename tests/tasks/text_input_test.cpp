@@ -49,6 +49,11 @@ class TextInputTest : public ::testing::Test {
     std::ofstream(dir_ / name, std::ios::binary) << bytes;
     return (dir_ / name).string();
   }
+  static constexpr const char* kEnd = "\n";  // as no line reads
+  static std::string next(TextInput& input) {
+    InputLine line;
+    return input.next(line) ? line.text : kEnd;
+  }
   static Texts all(TextInput& input) {
     Texts texts;
     InputLine line;
@@ -140,59 +145,50 @@ TEST_F(TextInputTest, EveryMissingFileIsToldBeforeTheFirstLine) {
 TEST_F(TextInputTest, WithoutMoreInputAPipeIsNotReadyAndItsLinesCanBeAnswered) {
   Pipe pipe(dir_ / "pipe");
   TextInput input({pipe.path()});
-  InputLine line;
   pipe.send("one\n");
-  ASSERT_TRUE(input.next(line));
-  EXPECT_EQ(line.text, "one");
+  EXPECT_EQ(next(input), "one");
   EXPECT_FALSE(input.ready());
   pipe.send("two\nthr");
   EXPECT_TRUE(input.ready());
-  ASSERT_TRUE(input.next(line));
-  EXPECT_EQ(line.text, "two");
+  EXPECT_EQ(next(input), "two");
   EXPECT_FALSE(input.ready()) << "half a line must not keep the answer to `two` waiting";
   pipe.send("ee\n");
   EXPECT_TRUE(input.ready());
-  ASSERT_TRUE(input.next(line));
-  EXPECT_EQ(line.text, "three");
+  EXPECT_EQ(next(input), "three");
 }
 
 TEST_F(TextInputTest, WhatHasArrivedIsReady) {
   Pipe pipe(dir_ / "pipe");
   TextInput input({pipe.path()});
   for (int i = 0; i < 100; ++i) pipe.send("line " + std::to_string(i) + "\n");
-  InputLine line;
   for (int i = 0; i < 99; ++i) {
-    ASSERT_TRUE(input.next(line));
+    ASSERT_EQ(next(input), "line " + std::to_string(i));
     ASSERT_TRUE(input.ready()) << i;
   }
-  ASSERT_TRUE(input.next(line));
-  EXPECT_EQ(line.text, "line 99");
+  EXPECT_EQ(next(input), "line 99");
   EXPECT_FALSE(input.ready());
 }
 
 TEST_F(TextInputTest, TheEndOfAPipeIsReady) {
   Pipe pipe(dir_ / "pipe");
   TextInput input({pipe.path()});
-  InputLine line;
   pipe.send("one\nlast");
-  ASSERT_TRUE(input.next(line));
+  EXPECT_EQ(next(input), "one");
   EXPECT_FALSE(input.ready());
   pipe.close();
   EXPECT_TRUE(input.ready());
-  ASSERT_TRUE(input.next(line));
-  EXPECT_EQ(line.text, "last");
+  EXPECT_EQ(next(input), "last");
   EXPECT_TRUE(input.ready());
-  EXPECT_FALSE(input.next(line));
+  EXPECT_EQ(next(input), kEnd);
 }
 
 TEST_F(TextInputTest, AFileIsAlwaysReadyButAPipeBehindItIsNotOpenedBeforeItsTime) {
   Pipe pipe(dir_ / "pipe");
   pipe.close();  // to open it now would wait for a writer
   TextInput input({write("a", "1\n2\n"), pipe.path()});
-  InputLine line;
-  ASSERT_TRUE(input.next(line));
+  EXPECT_EQ(next(input), "1");
   EXPECT_TRUE(input.ready());
-  ASSERT_TRUE(input.next(line));
+  EXPECT_EQ(next(input), "2");
   EXPECT_FALSE(input.ready());
 }
 

@@ -9,6 +9,7 @@
 #include "base/hash.h"
 #include "base/random.h"
 #include "report/metrics_log.h"
+#include "tests/train/bare_task.h"
 #include "tests/train/thread_group.h"
 #include "train/trainer.h"
 #include "train/updater.h"
@@ -38,7 +39,7 @@ class WideIds : public data::BatchSource {
   }
 };
 
-class OneWeight : public Task {
+class OneWeight : public test::BareTask {
  public:
   torch::nn::Module& model() override { return *net_; }
   const data::BatchSource& train_batches() override { return source_; }
@@ -49,9 +50,6 @@ class OneWeight : public Task {
             .target_tokens = batch.tgt.num_tokens(),
             .source_tokens = batch.src.num_tokens()};
   }
-  bool can_validate() const override { return false; }
-  ValidationResult validate(bool) override { return {}; }
-  std::map<std::string, std::string> assets() const override { return {}; }
 
  private:
   torch::nn::Linear net_{torch::nn::LinearOptions(1, 1).bias(false)};

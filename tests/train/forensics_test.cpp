@@ -11,17 +11,17 @@
 
 #include "base/error.h"
 #include "base/file.h"
-#include "losses/registry.h"
-#include "models/registry.h"
 #include "nn/batch_norm.h"
 #include "nn/watch.h"
 #include "store/safetensors.h"
+#include "tests/train/bare_task.h"
 #include "train/forensics_report.h"
 
 namespace stretto::train {
 namespace {
 
 namespace fs = std::filesystem;
+using test::BareTask;
 
 constexpr float kInf = std::numeric_limits<float>::infinity();
 
@@ -40,37 +40,8 @@ data::Batch batch_of(const std::vector<int64_t>& samples) {
   return batch;
 }
 
-class NoBatches : public data::BatchSource {
- public:
-  int64_t num_batches() const override { return 0; }
-  data::Batch load(int64_t, int64_t) const override { return {}; }
-};
-
-/// What both tasks here do not need.
-class BareTask : public Task {
- public:
-  const data::BatchSource& train_batches() override { return batches_; }
-  bool can_validate() const override { return false; }
-  ValidationResult validate(bool) override { return {}; }
-  std::map<std::string, std::string> assets() const override { return {}; }
-
- private:
-  NoBatches batches_;
-};
-
-/// A Transformer of two layers a side.
 class TransformerTask : public BareTask {
  public:
-  TransformerTask() {
-    models::TransformerOptions options;
-    options.d_model = 16;
-    options.encoder = options.decoder = {.num_layers = 2, .num_heads = 2, .ffn_dim = 24};
-    options.norm = "pre";
-    options.tie_embeddings = "decoder";
-    model_ = models::make_model(options,
-                                {.src_rows = 24, .tgt_rows = 24, .num_tgt_classes = 24, .seed = 3},
-                                losses::make_loss({}));
-  }
   torch::nn::Module& model() override { return *model_; }
   MicroLoss loss(const data::Batch& batch, const StepContext& context) override {
     const auto output = model_->loss(
@@ -79,7 +50,7 @@ class TransformerTask : public BareTask {
   }
 
  private:
-  std::shared_ptr<models::Seq2SeqModel> model_;
+  std::shared_ptr<models::Seq2SeqModel> model_ = test::small_transformer(2, 24);
 };
 
 torch::Tensor weight(optim::Arena& arena, const std::string& name) {

@@ -9,6 +9,7 @@
 #include <limits>
 #include <vector>
 
+#include "tests/train/bare_task.h"
 #include "train/trainer.h"
 
 namespace stretto::train {
@@ -191,7 +192,7 @@ TEST(SpikeDetector, ARestoredOneDecidesAsTheOneThatWentOn) {
 }
 
 /// One sentence a batch, and one weight; an offset of the loss leaves the gradient as it is.
-class OffsetTask : public Task {
+class OffsetTask : public test::BareTask {
  public:
   torch::nn::Module& model() override { return *net_; }
   const data::BatchSource& train_batches() override { return source_; }
@@ -200,9 +201,6 @@ class OffsetTask : public Task {
     const double offset = context.update == spike_at ? 1e4 : 5;
     return {.loss_sum = distance.square().sum() + offset, .target_tokens = 1};
   }
-  bool can_validate() const override { return false; }
-  ValidationResult validate(bool) override { return {}; }
-  std::map<std::string, std::string> assets() const override { return {}; }
 
   int64_t spike_at = -1;
 

@@ -6,14 +6,12 @@
 #include <atomic>
 #include <functional>
 #include <limits>
-#include <map>
 #include <stdexcept>
 
 #include "base/error.h"
 #include "base/failpoint.h"
 #include "base/random.h"
-#include "losses/registry.h"
-#include "models/registry.h"
+#include "tests/train/bare_task.h"
 #include "tests/train/refusing_allocator.h"
 #include "tests/train/thread_group.h"
 #include "train/row_sums.h"
@@ -63,28 +61,11 @@ struct Shortage {
   int64_t fits = kSentences - 1;  ///< parts of it with so many sentences find memory
 };
 
-/// A small Transformer with dropout.
-class ShortTask : public Task {
+/// A small Transformer that may lack memory.
+class ShortTask : public test::BareTask {
  public:
-  ShortTask() {
-    models::TransformerOptions options;
-    options.d_model = 16;
-    options.encoder = options.decoder = {.num_layers = 1, .num_heads = 2, .ffn_dim = 24};
-    options.norm = "pre";
-    options.tie_embeddings = "decoder";
-    options.dropout = 0.1;
-    model_ = models::make_model(options,
-                                {.src_rows = kVocabulary,
-                                 .tgt_rows = kVocabulary,
-                                 .num_tgt_classes = kVocabulary,
-                                 .seed = 3},
-                                losses::make_loss({}));
-  }
   torch::nn::Module& model() override { return *model_; }
   const data::BatchSource& train_batches() override { return source_; }
-  bool can_validate() const override { return false; }
-  ValidationResult validate(bool) override { return {}; }
-  std::map<std::string, std::string> assets() const override { return {}; }
 
   MicroLoss loss(const data::Batch& batch, const StepContext& context) override {
     refusal() = {};
@@ -122,7 +103,7 @@ class ShortTask : public Task {
   }
   static int64_t nth(const data::Batch& batch, const StepContext& context, double where);
 
-  std::shared_ptr<models::Seq2SeqModel> model_;
+  std::shared_ptr<models::Seq2SeqModel> model_ = test::small_transformer(1, kVocabulary);
   PairSource source_;
 };
 

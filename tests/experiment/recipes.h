@@ -1,0 +1,22 @@
+#pragma once
+
+#include <filesystem>
+#include <vector>
+
+namespace stretto::testing {
+
+/// The configurations that come with Stretto and can be run; `source` is the folder of its sources.
+inline std::vector<std::filesystem::path> shipped_recipes(const std::filesystem::path& source) {
+  std::vector<std::filesystem::path> recipes;
+  for (const char* folder : {"configs", "examples"}) {
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(source / folder)) {
+      const auto& path = entry.path();
+      // A model alone is a part of recipes.
+      if (path.extension() != ".toml" || path.parent_path().filename() == "models") continue;
+      recipes.push_back(path);
+    }
+  }
+  return recipes;
+}
+
+}  // namespace stretto::testing
