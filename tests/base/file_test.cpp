@@ -12,6 +12,7 @@
 #include "base/durable_file.h"
 #include "base/error.h"
 #include "base/failpoint.h"
+#include "tests/base/failure.h"
 #include "tests/base/temp_dir.h"
 
 namespace stretto {
@@ -82,14 +83,10 @@ TEST_F(File, AFailedWriteLeavesTheOldFileAndNoTemporary) {
 
 TEST_F(File, AFullDiskIsNamedWithARemedy) {
   set_failpoints("file.write:enospc");
-  try {
-    write_file_atomic(dir_ / "f", "new");
-    FAIL();
-  } catch (const Error& error) {
-    EXPECT_EQ(error.code(), ExitCode::kIo);
-    EXPECT_NE(std::string(error.what()).find("No space left on device"), std::string::npos);
-    EXPECT_NE(error.advice().find("free some space"), std::string::npos);
-  }
+  const Error error =
+      testing::failure(ExitCode::kIo, [&] { write_file_atomic(dir_ / "f", "new"); });
+  EXPECT_NE(std::string(error.what()).find("No space left on device"), std::string::npos);
+  EXPECT_NE(error.advice().find("free some space"), std::string::npos);
 }
 
 TEST_F(File, AFsyncThatFailsOnceIsAFailure) {
@@ -138,15 +135,11 @@ TEST_F(File, AMapMovesWithoutBeingUnmapped) {
 
 TEST_F(File, ALockIsRefusedWithTheNameOfItsHolder) {
   const auto held = std::make_unique<FileLock>(FileLock::try_now(dir_ / ".lock", "stretto train"));
-  try {
-    FileLock::try_now(dir_ / ".lock", "stretto train");
-    FAIL();
-  } catch (const Error& error) {
-    EXPECT_EQ(error.code(), ExitCode::kUsage);
-    const std::string text = error.what();
-    EXPECT_NE(text.find("stretto train (process " + std::to_string(::getpid())), std::string::npos)
-        << text;
-  }
+  const Error error = testing::failure(ExitCode::kUsage,
+                                       [&] { FileLock::try_now(dir_ / ".lock", "stretto train"); });
+  const std::string text = error.what();
+  EXPECT_NE(text.find("stretto train (process " + std::to_string(::getpid())), std::string::npos)
+      << text;
 }
 
 TEST_F(File, ALockIsFreeAgainAfterItsHolderWentOrWasKilled) {

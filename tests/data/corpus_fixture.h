@@ -13,15 +13,16 @@
 #include "base/error.h"
 #include "base/random.h"
 #include "data/corpus.h"
+#include "tests/base/failure.h"
 #include "text/tokenizer.h"
 
 namespace stretto::data {
 
 /// A folder of its own for each test, and corpora of made-up sentences over forty words.
-class CorpusFixture : public testing::Test {
+class CorpusFixture : public ::testing::Test {
  protected:
   void SetUp() override {
-    const auto* test = testing::UnitTest::GetInstance()->current_test_info();
+    const auto* test = ::testing::UnitTest::GetInstance()->current_test_info();
     folder_ = std::filesystem::temp_directory_path() /
               ("stretto_" + std::string(test->test_suite_name()) + "_" + test->name() + "_" +
                std::to_string(::getpid()));
@@ -73,15 +74,7 @@ class CorpusFixture : public testing::Test {
 
   /// Message of the Error that `call` throws, after a look at its code and advice.
   static std::string failure(ExitCode code, const std::function<void()>& call) {
-    try {
-      call();
-    } catch (const Error& error) {
-      EXPECT_EQ(error.code(), code) << error.what();
-      EXPECT_FALSE(error.advice().empty()) << error.what();
-      return error.message();
-    }
-    ADD_FAILURE() << "nothing was thrown";
-    return "";
+    return testing::failure(code, call).message();
   }
 
   std::filesystem::path folder_;

@@ -268,9 +268,9 @@ TEST_F(CorpusCache, SaysWhichLinesTheFiltersFoundAlsoFromTheCache) {
   for (const int64_t threads : {1, 3}) {
     o.cache_dir = (folder_ / ("cache" + std::to_string(threads))).string();
     for (const bool cached : {false, true}) {
-      testing::internal::CaptureStderr();
+      ::testing::internal::CaptureStderr();
       const auto corpus = open(o, Split::kTrain, threads);
-      const std::string said = testing::internal::GetCapturedStderr();
+      const std::string said = ::testing::internal::GetCapturedStderr();
       EXPECT_EQ(corpus->from_cache(), cached);
       EXPECT_EQ(corpus->filters().empty, 5);
       EXPECT_TRUE(contains(said, "empty 5: " + b + ".src:9001, " + b + ".src:9002, " + b +
@@ -281,15 +281,15 @@ TEST_F(CorpusCache, SaysWhichLinesTheFiltersFoundAlsoFromTheCache) {
   // The cache knows contents; the names are today's.
   fs::rename(b + ".src", folder_ / "moved.src");
   o.train_src.back() = (folder_ / "moved.src").string();
-  testing::internal::CaptureStderr();
+  ::testing::internal::CaptureStderr();
   EXPECT_TRUE(open(o)->from_cache());
-  EXPECT_TRUE(contains(testing::internal::GetCapturedStderr(), "moved.src:9004"));
+  EXPECT_TRUE(contains(::testing::internal::GetCapturedStderr(), "moved.src:9004"));
 }
 
 TEST_F(CorpusCache, SaysNothingOfFiltersThatFoundNothing) {
-  testing::internal::CaptureStderr();
+  ::testing::internal::CaptureStderr();
   open(options(50));
-  EXPECT_FALSE(contains(testing::internal::GetCapturedStderr(), "filters"));
+  EXPECT_FALSE(contains(::testing::internal::GetCapturedStderr(), "filters"));
 }
 
 TEST_F(CorpusCache, ReportsTheFirstBadLineWhateverTheThreads) {

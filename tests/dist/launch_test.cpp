@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "dist/make_group.h"
+#include "tests/base/failure.h"
 
 namespace stretto::dist {
 namespace {
@@ -211,14 +212,11 @@ TEST(DistBackend, FollowsFromOptionsLaunchAndDevice) {
 TEST(DistBackend, RanksWithoutMpiOnACpuAreSentToMpirun) {
   const Launch launch{
       .kind = Kind::kRendezvous, .rank = 1, .size = 4, .evidence = "RANK=1 WORLD_SIZE=4"};
-  try {
-    choose_backend({}, launch, DeviceKind::kCpu);
-    FAIL();
-  } catch (const Error& error) {
-    EXPECT_NE(error.message().find("RANK=1 WORLD_SIZE=4 says that this is rank 1 of 4"),
-              std::string::npos);
-    EXPECT_NE(error.advice().find("mpirun -np"), std::string::npos);
-  }
+  const Error error =
+      testing::failure(ExitCode::kUsage, [&] { choose_backend({}, launch, DeviceKind::kCpu); });
+  EXPECT_NE(error.message().find("RANK=1 WORLD_SIZE=4 says that this is rank 1 of 4"),
+            std::string::npos);
+  EXPECT_NE(error.advice().find("mpirun -np"), std::string::npos);
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include "dist/agreement.h"
 #include "dist/heartbeat.h"
 #include "dist/socket.h"
+#include "tests/base/failure.h"
 
 namespace stretto::dist {
 namespace {
@@ -69,12 +70,7 @@ TEST(Rendezvous, StrangersAreSentAwayAndTheRanksStillMeet) {
   auto wrong = place(1, 2, port);
   wrong.token = "guess";
   wrong.wait_seconds = 0.5;
-  try {
-    meet(wrong);
-    ADD_FAILURE() << "let in with a wrong token";
-  } catch (const Error& error) {
-    EXPECT_EQ(error.code(), ExitCode::kPeerLost);
-  }
+  testing::failure(ExitCode::kPeerLost, [&] { meet(wrong); });
   const ProcessGroup group(meet(place(1, 2, port)));
   EXPECT_EQ(group.all_gather_bytes("1"), (std::vector<std::string>{"0", "1"}));
   root.join();
@@ -83,38 +79,23 @@ TEST(Rendezvous, StrangersAreSentAwayAndTheRanksStillMeet) {
 TEST(Rendezvous, RanksThatDoNotComeAreNamed) {
   auto root = place(0, 3, free_port());
   root.wait_seconds = 0.2;
-  try {
-    meet(root);
-    FAIL();
-  } catch (const Error& error) {
-    EXPECT_EQ(error.code(), ExitCode::kPeerLost);
-    EXPECT_NE(std::string(error.what()).find("missing: 1, 2"), std::string::npos) << error.what();
-  }
+  const Error error = testing::failure(ExitCode::kPeerLost, [&] { meet(root); });
+  EXPECT_NE(std::string(error.what()).find("missing: 1, 2"), std::string::npos) << error.what();
 }
 
 TEST(Rendezvous, BeyondLoopbackNeedsAToken) {
   for (const char* address : {"0.0.0.0", "192.0.2.1"}) {
     auto open = place(0, 2, 1);
     open.address = address;
-    try {
-      meet(open);
-      FAIL() << address;
-    } catch (const Error& error) {
-      EXPECT_EQ(error.code(), ExitCode::kUnsafe);
-      EXPECT_NE(error.advice().find("STRETTO_RENDEZVOUS_TOKEN"), std::string::npos);
-    }
+    SCOPED_TRACE(address);
+    const Error error = testing::failure(ExitCode::kUnsafe, [&] { meet(open); });
+    EXPECT_NE(error.advice().find("STRETTO_RENDEZVOUS_TOKEN"), std::string::npos);
   }
 }
 
 TEST(Rendezvous, ATakenPortIsSaid) {
   const Socket taken = listen_on("127.0.0.1", 0);
-  try {
-    meet(place(0, 2, port_of(taken)));
-    FAIL();
-  } catch (const Error& error) {
-    EXPECT_EQ(error.code(), ExitCode::kIo);
-    EXPECT_FALSE(error.advice().empty());
-  }
+  testing::failure(ExitCode::kIo, [&] { meet(place(0, 2, port_of(taken))); });
 }
 
 TEST(Secrets, AreComparedWhole) {

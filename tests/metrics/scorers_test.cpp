@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
+#include "tests/base/failure.h"
 
 namespace stretto::metrics {
 namespace {
@@ -129,14 +130,12 @@ TEST(Ter, IgnoresCaseUnlessTold) {
 
 TEST(Scorers, RefuseDifferentCountsAndNothingToScore) {
   for (const auto& name : metric_names()) {
-    try {
+    SCOPED_TRACE(name);
+    const Error error = testing::failure(ExitCode::kBadData, [&] {
       score_of(name, {"a", "b"}, {{"a", "b"}, {"a"}});
-      FAIL() << name;
-    } catch (const Error& error) {
-      EXPECT_EQ(error.code(), ExitCode::kBadData);
-      EXPECT_NE(std::string(error.what()).find("reference set 2 has 1 segments"), std::string::npos)
-          << error.what();
-    }
+    });
+    EXPECT_NE(std::string(error.what()).find("reference set 2 has 1 segments"), std::string::npos)
+        << error.what();
     EXPECT_THROW(score_of(name, {}, {{}}), Error);
     EXPECT_THROW(score_of(name, {"a"}, {}), Error);
   }

@@ -2,7 +2,6 @@
 
 #include <gtest/gtest.h>
 #include <sys/resource.h>
-#include <unistd.h>
 
 #include <cmath>
 #include <csignal>
@@ -11,23 +10,16 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "tests/base/failure.h"
+#include "tests/base/temp_dir.h"
 
 namespace stretto::report {
 namespace {
 
 namespace fs = std::filesystem;
 
-class MetricsLogTest : public testing::Test {
+class MetricsLogTest : public ::testing::Test {
  protected:
-  void SetUp() override {
-    const auto* info = testing::UnitTest::GetInstance()->current_test_info();
-    directory_ = fs::temp_directory_path() /
-                 ("stretto_metrics_" + std::to_string(::getpid()) + "_" + info->name());
-    fs::create_directories(directory_);
-    path_ = directory_ / "metrics.jsonl";
-  }
-  void TearDown() override { fs::remove_all(directory_); }
-
   void put(const std::string& text) { std::ofstream(path_, std::ios::binary) << text; }
   std::string content() { return read_file(path_); }
   std::string resumed(const std::string& text, int64_t step) {
@@ -36,7 +28,8 @@ class MetricsLogTest : public testing::Test {
     return content();
   }
 
-  fs::path directory_, path_;
+  testing::TempDir directory_;
+  const fs::path path_ = directory_ / "metrics.jsonl";
 };
 
 const char* const kStep1 = R"({"step":1,"epoch":1,"event":"train","loss":9.5})"
@@ -166,15 +159,11 @@ TEST_F(MetricsLogTest, AppendsAfterAResume) {
 TEST_F(MetricsLogTest, ReadingNamesTheLineThatIsBroken) {
   for (const char* broken : {"not json", "[1]", R"({"step":"x","event":"train"})", R"({"step":1})",
                              R"({"step":1,"event":"train","x":{"y":1}})"}) {
+    SCOPED_TRACE(broken);
     put(std::string(kStep1) + broken + "\n" + kStep2);
-    try {
-      read_metrics(path_);
-      FAIL() << broken;
-    } catch (const Error& error) {
-      EXPECT_EQ(error.code(), ExitCode::kBadData);
-      EXPECT_NE(std::string(error.what()).find("metrics.jsonl:2:"), std::string::npos)
-          << error.what();
-    }
+    const Error error = testing::failure(ExitCode::kBadData, [&] { read_metrics(path_); });
+    EXPECT_NE(std::string(error.what()).find("metrics.jsonl:2:"), std::string::npos)
+        << error.what();
   }
 }
 
@@ -186,12 +175,7 @@ TEST_F(MetricsLogTest, ReadingLeavesATornLastLineOut) {
 TEST_F(MetricsLogTest, AFullDiskIsAnInputOutputError) {
   if (!fs::exists("/dev/full")) GTEST_SKIP() << "needs /dev/full";
   MetricsLog log("/dev/full", std::nullopt);
-  try {
-    log.write({.step = 1, .epoch = 1, .event = "train"});
-    FAIL();
-  } catch (const Error& error) {
-    EXPECT_EQ(error.code(), ExitCode::kIo);
-  }
+  testing::failure(ExitCode::kIo, [&] { log.write({.step = 1, .epoch = 1, .event = "train"}); });
 }
 
 TEST_F(MetricsLogTest, APartOfALineIsTakenBack) {

@@ -1,7 +1,6 @@
 #include "report/tensorboard.h"
 
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <bit>
@@ -11,6 +10,8 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "report/crc32c.h"
+#include "tests/base/failure.h"
+#include "tests/base/temp_dir.h"
 
 namespace stretto::report {
 namespace {
@@ -116,16 +117,8 @@ std::optional<WireField> find(std::string_view message, std::vector<int> path) {
   return found;
 }
 
-class TensorBoardWriterTest : public testing::Test {
+class TensorBoardWriterTest : public ::testing::Test {
  protected:
-  void SetUp() override {
-    const auto* info = testing::UnitTest::GetInstance()->current_test_info();
-    directory_ = fs::temp_directory_path() /
-                 ("stretto_tb_" + std::to_string(::getpid()) + "_" + info->name());
-    fs::remove_all(directory_);
-  }
-  void TearDown() override { fs::remove_all(directory_); }
-
   std::vector<fs::path> files() {
     std::vector<fs::path> paths;
     for (const auto& entry : fs::directory_iterator(directory_)) paths.push_back(entry.path());
@@ -133,7 +126,8 @@ class TensorBoardWriterTest : public testing::Test {
     return paths;
   }
 
-  fs::path directory_;
+  testing::TempDir root_;
+  const fs::path directory_ = root_ / "events";
 };
 
 TEST_F(TensorBoardWriterTest, WritesTheVersionThenTheSessionThenScalars) {
@@ -183,12 +177,7 @@ TEST_F(TensorBoardWriterTest, AResumeWithinTheSameSecondSortsAfterTheFirstSessio
 }
 
 TEST_F(TensorBoardWriterTest, AFolderThatCannotBeMadeIsAnInputOutputError) {
-  try {
-    const TensorBoardWriter writer("/dev/null/events", 0);
-    FAIL();
-  } catch (const Error& error) {
-    EXPECT_EQ(error.code(), ExitCode::kIo);
-  }
+  testing::failure(ExitCode::kIo, [&] { const TensorBoardWriter writer("/dev/null/events", 0); });
 }
 
 }  // namespace

@@ -7,12 +7,14 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "store/manifest.h"
+#include "tests/base/failure.h"
 #include "tests/store/checkpoint_fixture.h"
 
 namespace stretto::store {
 namespace {
 
 namespace fs = std::filesystem;
+using stretto::testing::failure;
 using testing::CheckpointTest;
 using testing::is_checkpoint;
 using testing::TinyCheckpoint;
@@ -138,12 +140,7 @@ TEST_F(Checkpoint, ABrokenOneIsNamedMovedAsideAndThePreviousTaken) {
 TEST_F(Checkpoint, WhenNoneIsValidTheRunDoesNotSilentlyBeginAgain) {
   overwrite(save(1) / "state.json", "{}");
   for (int attempt = 0; attempt < 2; ++attempt) {
-    try {
-      store().load_newest(true);
-      ADD_FAILURE();
-    } catch (const Error& error) {
-      EXPECT_EQ(error.code(), ExitCode::kBadData);
-    }
+    failure(ExitCode::kBadData, [&] { store().load_newest(true); });
   }
 }
 
@@ -153,15 +150,10 @@ TEST_F(Checkpoint, OneOfALaterStrettoIsRefusedWithBothVersionsAndLeftAlone) {
   Manifest manifest = Manifest::from_json(bytes_of(folder / "manifest.json"), "m");
   manifest.format_version = kFormatVersion + 41;
   overwrite(folder / "manifest.json", manifest.to_json());
-  try {
-    store().load_newest(true);
-    FAIL();
-  } catch (const Error& error) {
-    EXPECT_EQ(error.code(), ExitCode::kBadData);
-    const std::string text = error.what();
-    EXPECT_NE(text.find("format " + std::to_string(kFormatVersion + 41)), std::string::npos);
-    EXPECT_NE(text.find("up to " + std::to_string(kFormatVersion)), std::string::npos);
-  }
+  const Error error = failure(ExitCode::kBadData, [&] { store().load_newest(true); });
+  const std::string text = error.what();
+  EXPECT_NE(text.find("format " + std::to_string(kFormatVersion + 41)), std::string::npos);
+  EXPECT_NE(text.find("up to " + std::to_string(kFormatVersion)), std::string::npos);
   EXPECT_TRUE(fs::exists(folder));
 }
 
@@ -175,17 +167,12 @@ TEST_F(Checkpoint, AnAbsentTensorFileIsNamed) {
 
 TEST_F(Checkpoint, ARunThatCannotFitOnTheDiskIsRefusedWithTheNumbers) {
   EXPECT_NO_THROW(store().require_space(1 << 20, 2));
-  try {
-    store().require_space(uint64_t{1} << 58, 3);
-    FAIL();
-  } catch (const Error& error) {
-    EXPECT_EQ(error.code(), ExitCode::kIo);
-    EXPECT_NE(std::string(error.what()).find("4 checkpoints of 256 PiB need 1.0 EiB"),
-              std::string::npos)
-        << error.what();
-    EXPECT_NE(std::string(error.what()).find(" free"), std::string::npos) << error.what();
-    EXPECT_NE(error.advice().find("train.keep_last"), std::string::npos) << error.advice();
-  }
+  const Error error = failure(ExitCode::kIo, [&] { store().require_space(uint64_t{1} << 58, 3); });
+  EXPECT_NE(std::string(error.what()).find("4 checkpoints of 256 PiB need 1.0 EiB"),
+            std::string::npos)
+      << error.what();
+  EXPECT_NE(std::string(error.what()).find(" free"), std::string::npos) << error.what();
+  EXPECT_NE(error.advice().find("train.keep_last"), std::string::npos) << error.advice();
 }
 
 TEST_F(Checkpoint, CheckpointsThatAreThereNeedNoMoreSpace) {

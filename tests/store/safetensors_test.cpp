@@ -6,6 +6,7 @@
 #include <stdexcept>
 
 #include "base/error.h"
+#include "tests/base/failure.h"
 #include "tests/base/temp_dir.h"
 
 namespace stretto::store {
@@ -125,12 +126,7 @@ TEST(Safetensors, MistakesOfTheCallerAreRefusedBeforeAnythingIsWritten) {
 }
 
 TEST(Safetensors, AnAbsentFileIsAUsageError) {
-  try {
-    SafetensorsFile file("/nonexistent.safetensors");
-    FAIL();
-  } catch (const Error& error) {
-    EXPECT_EQ(error.code(), ExitCode::kUsage);
-  }
+  testing::failure(ExitCode::kUsage, [&] { SafetensorsFile file("/nonexistent.safetensors"); });
 }
 
 // One test for each error kind of the reference implementation.

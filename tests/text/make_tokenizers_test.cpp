@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "tests/base/failure.h"
 #include "text/tokenizer.h"
 
 namespace stretto::text {
@@ -41,7 +42,7 @@ TokenizerPair trained(const TokenizerOptions& options, uint64_t seed = 1) {
   return make_tokenizers(options, seed, &src, &tgt);
 }
 
-class MakeTokenizers : public testing::Test {
+class MakeTokenizers : public ::testing::Test {
  protected:
   void SetUp() override {
     folder_ = std::filesystem::temp_directory_path() /
@@ -129,12 +130,7 @@ TEST_F(MakeTokenizers, SaysWhatIsMissing) {
   EXPECT_EQ(code({.model = "/no/such/file.model"}), ExitCode::kUsage);
   EXPECT_EQ(code({.src_model = write("a.model", "x")}), ExitCode::kUsage);
   EXPECT_EQ(code({.model = write("b.model", "not a model at all")}), ExitCode::kBadData);
-  try {
-    load_tokenizers({}, {});
-    ADD_FAILURE();
-  } catch (const Error& error) {
-    EXPECT_EQ(error.code(), ExitCode::kUsage);
-  }
+  testing::failure(ExitCode::kUsage, [&] { load_tokenizers({}, {}); });
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "tests/base/failure.h"
 #include "text/sentencepiece_check.h"
 #include "text/tokenizer.h"
 
@@ -35,15 +36,7 @@ std::string trained(const std::string& algorithm, int64_t threads = 2, int64_t s
 
 template <class Call>
 std::string message_of(Call call, ExitCode code = ExitCode::kBadData) {
-  try {
-    call();
-  } catch (const Error& error) {
-    EXPECT_EQ(error.code(), code);
-    EXPECT_FALSE(error.advice().empty());
-    return error.message();
-  }
-  ADD_FAILURE() << "nothing was thrown";
-  return "";
+  return testing::failure(code, call).message();
 }
 
 // ---- A writer of protobuf messages, to make models that the trainer never would.

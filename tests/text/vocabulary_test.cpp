@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "tests/base/failure.h"
 #include "text/tokenizer.h"
 
 namespace stretto::text {
@@ -16,14 +17,7 @@ std::vector<int64_t> ids_of(const Tokenizer& tokenizer, const std::string& line)
 }
 
 std::string failure_of(const std::string& file) {
-  try {
-    make_vocabulary(file, "dict.txt");
-  } catch (const Error& error) {
-    EXPECT_EQ(error.code(), ExitCode::kBadData);
-    return error.message();
-  }
-  ADD_FAILURE() << "nothing was thrown";
-  return "";
+  return testing::failure(ExitCode::kBadData, [&] { make_vocabulary(file, "dict.txt"); }).message();
 }
 
 TEST(Vocabulary, ReadsFairseqsDictionary) {

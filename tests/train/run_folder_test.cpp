@@ -6,6 +6,7 @@
 #include <filesystem>
 
 #include "base/error.h"
+#include "tests/base/failure.h"
 
 namespace stretto::train {
 namespace {
@@ -21,17 +22,6 @@ class RunFolderTest : public ::testing::Test {
   void TearDown() override { fs::remove_all(root_); }
   fs::path root_;
 };
-
-template <class Action>
-Error caught(Action action) {
-  try {
-    action();
-  } catch (const Error& error) {
-    return error;
-  }
-  ADD_FAILURE() << "expected an error";
-  return Error(ExitCode::kOk, "");
-}
 
 TEST_F(RunFolderTest, KeepsItsIdentityAndConfig) {
   std::string id;
@@ -52,15 +42,15 @@ TEST_F(RunFolderTest, KeepsItsIdentityAndConfig) {
 
 TEST_F(RunFolderTest, ASecondTrainerIsRefusedAndToldWhoIsThere) {
   const auto first = RunFolder::open_for_training(root_ / "run");
-  const auto error = caught([&] { RunFolder::open_for_training(root_ / "run"); });
-  EXPECT_EQ(error.code(), ExitCode::kUsage);
+  const Error error =
+      testing::failure(ExitCode::kUsage, [&] { RunFolder::open_for_training(root_ / "run"); });
   EXPECT_NE(error.message().find(std::to_string(::getpid())), std::string::npos) << error.message();
 }
 
 TEST_F(RunFolderTest, AFolderThatIsNoRunIsRefused) {
   fs::create_directories(root_ / "empty");
-  EXPECT_EQ(caught([&] { RunFolder::open(root_ / "empty"); }).code(), ExitCode::kUsage);
-  EXPECT_EQ(caught([&] { RunFolder::open(root_ / "nothing"); }).code(), ExitCode::kUsage);
+  testing::failure(ExitCode::kUsage, [&] { RunFolder::open(root_ / "empty"); });
+  testing::failure(ExitCode::kUsage, [&] { RunFolder::open(root_ / "nothing"); });
 }
 
 TEST_F(RunFolderTest, AssetsComeBackAsTheyWere) {

@@ -9,6 +9,7 @@
 
 #include "base/failpoint.h"
 #include "report/metrics_log.h"
+#include "tests/base/failure.h"
 #include "tests/train/toy_task.h"
 #include "train/average.h"
 
@@ -190,14 +191,9 @@ TEST_F(TrainerTest, AnOverflowAtTheSmallestScaleIsRecordedAndLookedAtBeforeTheRu
   run.train.loss_scale = {.name = "backoff", .init = 1, .min = 1, .max = 2};
   ToyTask task;
   task.nan_at = 4;
-  try {
-    Trainer(task, run).run();
-    FAIL() << "expected an error";
-  } catch (const Error& error) {
-    EXPECT_EQ(error.code(), ExitCode::kNumeric);
-    EXPECT_NE(std::string(error.what()).find("step_00000005.json"), std::string::npos)
-        << error.what();
-  }
+  const Error error = testing::failure(ExitCode::kNumeric, [&] { Trainer(task, run).run(); });
+  EXPECT_NE(std::string(error.what()).find("step_00000005.json"), std::string::npos)
+      << error.what();
   EXPECT_EQ(events(run, "train").size(), 5U);
 }
 
@@ -220,13 +216,8 @@ TEST_F(TrainerTest, StopEndsTheRunWithTheNumericCode) {
   run.train.forensics.stop_after = 1;
   ToyTask task;
   task.nan_at = 4;
-  try {
-    Trainer(task, run).run();
-    FAIL() << "expected an error";
-  } catch (const Error& error) {
-    EXPECT_EQ(error.code(), ExitCode::kNumeric);
-    EXPECT_NE(std::string(error.what()).find("step 5"), std::string::npos) << error.what();
-  }
+  const Error error = testing::failure(ExitCode::kNumeric, [&] { Trainer(task, run).run(); });
+  EXPECT_NE(std::string(error.what()).find("step 5"), std::string::npos) << error.what();
 }
 
 TEST_F(TrainerTest, ARollbackGoesOnFromTheCheckpointWithASmallerRate) {
@@ -286,13 +277,8 @@ TEST_F(TrainerTest, NoMemoryForASingleSentenceEndsTheRun) {
   auto run = setup("run");
   ToyTask task;
   set_failpoints("micro_batch:throw:3+");
-  try {
-    Trainer(task, run).run();
-    FAIL() << "expected an error";
-  } catch (const Error& error) {
-    EXPECT_EQ(error.code(), ExitCode::kOutOfMemory);
-    EXPECT_NE(error.advice().find("data.max_tokens"), std::string::npos);
-  }
+  const Error error = testing::failure(ExitCode::kOutOfMemory, [&] { Trainer(task, run).run(); });
+  EXPECT_NE(error.advice().find("data.max_tokens"), std::string::npos);
   set_failpoints("");
 }
 
@@ -358,15 +344,11 @@ TEST_F(TrainerTest, AnotherArchitectureIsRefusedWithTheTensorsNamed) {
   torch::nn::Linear other(5, 3);
   optim::Arena arena(*other);
   const auto checkpoint = store::CheckpointStore::load(find_checkpoint(run.run_directory, "last"));
-  try {
-    load_weights(checkpoint.file("model"), "here", arena);
-    FAIL() << "expected an error";
-  } catch (const Error& error) {
-    EXPECT_EQ(error.code(), ExitCode::kBadData);
-    EXPECT_NE(std::string(error.what()).find("`weight` is [3, 4], the model wants [3, 5]"),
-              std::string::npos)
-        << error.what();
-  }
+  const Error error = testing::failure(
+      ExitCode::kBadData, [&] { load_weights(checkpoint.file("model"), "here", arena); });
+  EXPECT_NE(std::string(error.what()).find("`weight` is [3, 4], the model wants [3, 5]"),
+            std::string::npos)
+      << error.what();
 }
 
 TEST(Retention, KeepsTheNewestTheBestAndTheMultiples) {
