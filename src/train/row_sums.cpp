@@ -96,19 +96,19 @@ class RowSums::Table : public nn::RowGradients {
 
   void exchange(const dist::ProcessGroup& group) {
     // With the ids go the rows that fit here at once: all bring as many as the smallest room takes.
-    std::string mine(sizeof(int64_t) * (1 + ids_.size()), '\0');
     const int64_t room = room_.size(0) / group.size();
-    std::memcpy(mine.data(), &room, sizeof room);
-    std::memcpy(mine.data() + sizeof room, ids_.data(), mine.size() - sizeof room);
+    std::vector<int64_t> numbers{room};
+    numbers.insert(numbers.end(), ids_.begin(), ids_.end());
+    const std::string mine(reinterpret_cast<const char*>(numbers.data()),
+                           numbers.size() * sizeof(int64_t));
     all_ids_.clear();
     at_once_ = room;
     longest_ = 0;
     for (const std::string& bytes : group.all_gather_bytes(mine)) {
-      int64_t there = 0;
-      std::memcpy(&there, bytes.data(), sizeof there);
-      at_once_ = std::min(at_once_, there);
-      all_ids_.emplace_back((bytes.size() - sizeof there) / sizeof(int64_t));
-      std::memcpy(all_ids_.back().data(), bytes.data() + sizeof there, bytes.size() - sizeof there);
+      std::vector<int64_t> theirs(bytes.size() / sizeof(int64_t));
+      std::memcpy(theirs.data(), bytes.data(), bytes.size());
+      at_once_ = std::min(at_once_, theirs.front());
+      all_ids_.emplace_back(theirs.begin() + 1, theirs.end());
       longest_ = std::max(longest_, static_cast<int64_t>(all_ids_.back().size()));
     }
     wanted_ = std::max(wanted_, longest_ + longest_ / 4);
