@@ -4,6 +4,7 @@ import os
 import pathlib
 import signal
 import subprocess
+import sys
 import threading
 import time
 
@@ -55,6 +56,11 @@ class Outcome:
         self.name, self.status, self.seconds, self.output = name, status, seconds, output
         self.peak, self.load = peak, load
         self.passed = status == 0
+
+
+def has_torch():
+    """Does this machine's Python have torch?"""
+    return subprocess.run([sys.executable, "-c", "import torch"], stderr=subprocess.DEVNULL).returncode == 0
 
 
 class Session:

@@ -13,6 +13,8 @@ import subprocess
 import sys
 from collections import Counter
 
+from session import has_torch
+
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 SEEDS = 4  # phrasebooks of 30,000 pairs
 ROWS = 32_768
@@ -116,8 +118,8 @@ class Trainings:
 
     # --- speed, losses, memory ---------------------------------------------------------------------
 
-    HEAD = ("model", "precision", "updates", "target tokens/s", "ms an update", "GPU memory MiB", "GPU busy %", "first loss", "last loss",
-            "from fp32, largest in the last third")
+    HEAD = ("model", "precision", "updates", "target tokens/s", "ms an update", "tensors' peak MiB", "GPU memory MiB", "GPU busy %",
+            "first loss", "last loss", "from fp32, largest in the last third")
 
     def speed(self, model, precision, updates, limit, *overrides, name=None):
         name = name or f"{model} {precision}"
@@ -136,10 +138,20 @@ class Trainings:
             apart = self.apart(name, model, precision, losses, bool(overrides))
             self.session.row("Speed, losses and memory", self.HEAD, [
                 name.replace(f" {precision}", ""), precision, len(events), f"{tokens / seconds:,.0f}",
-                f"{1e3 * seconds / (len(events) - 1 - warm):.1f}", "" if done.peak is None else f"{done.peak:,.0f}",
+                f"{1e3 * seconds / (len(events) - 1 - warm):.1f}", self.tensors_peak(events), "" if done.peak is None else f"{done.peak:,.0f}",
                 "" if done.load is None else f"{done.load:.0f}", f"{losses[0]:.4f}", f"{losses[-1]:.4f}", apart])
         self.checkpoint_row(name, run)
         shutil.rmtree(run, ignore_errors=True)
+
+    @staticmethod
+    def peak_mib(events):
+        """What tensors held on the GPU at most, None on a CPU. nvidia-smi also counts the driver's part and blocks kept for reuse."""
+        peaks = [e["peak_device_memory_bytes"] for e in events if "peak_device_memory_bytes" in e]
+        return max(peaks) / 2**20 if peaks else None
+
+    def tensors_peak(self, events):
+        peak = self.peak_mib(events)
+        return "" if peak is None else f"{peak:,.0f}"
 
     def apart(self, name, model, precision, losses, other):
         """How far losses are from those of the same training in fp32, if that has run."""
@@ -215,24 +227,23 @@ class Trainings:
         """The allocator is held to a share of what the run took: micro-batches must be split, and losses stay."""
         updates, name = 4, "out of GPU memory"
         free, short = self.new_run(), self.new_run()
-        done = self.session.run(f"{name}: with enough", 40, self.command(free, "base", updates, "train.precision=fp32"), watch=True, note=False)
+        done = self.session.run(f"{name}: with enough", 40, self.command(free, "base", updates, "train.precision=fp32"), note=False)
         if self.session.dry_run:
             self.session.run(f"{name}: with less", 60, self.command(short, "base", updates, "train.precision=fp32"),
                              env={"PYTORCH_ALLOC_CONF": "per_process_memory_fraction:X"})
             return
         if not (done and done.passed):
             return
-        total = self.options.gpu_memory
-        if not done.peak or not total:
+        total, enough = self.options.gpu_memory, self.peak_mib(self.events(free))
+        if not enough or not total:
             self.session.note(name, "not run: the GPU's memory is not known")
             return
-        enough = done.peak
-        fraction = f"per_process_memory_fraction:{0.6 * enough / total:.5f}"
+        fraction = f"per_process_memory_fraction:{0.7 * enough / total:.5f}"
         done = self.session.run(f"{name}: with less", 60, self.command(short, "base", updates, "train.precision=fp32"),
-                                env={"PYTORCH_ALLOC_CONF": fraction, "PYTORCH_CUDA_ALLOC_CONF": fraction}, watch=True, note=False)
+                                env={"PYTORCH_ALLOC_CONF": fraction, "PYTORCH_CUDA_ALLOC_CONF": fraction}, note=False)
         if not (done and done.passed):
             return
-        if done.peak > 0.9 * enough:
+        if self.peak_mib(self.events(short)) > 0.9 * enough:
             self.session.note(name, f"not run: the allocator did not keep to {fraction}")
             return
         a, b = self.events(free), self.events(short)
@@ -248,8 +259,7 @@ class Trainings:
 
     def peers(self):
         """torch.nn.Transformer on the same text, in turn with Stretto, if this machine's Python has torch."""
-        has_torch = subprocess.run([sys.executable, "-c", "import torch"], stderr=subprocess.DEVNULL).returncode == 0
-        if not has_torch and not self.session.dry_run:
+        if not self.session.dry_run and not has_torch():
             self.session.note("beside torch", "not run: this Python has no torch")
             return
         updates, warm = (4, 2) if self.options.tiny else (25, 10)

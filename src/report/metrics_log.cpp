@@ -111,6 +111,7 @@ MetricsEvent parse_event(std::string_view line) {
   get(object, "tokens_per_second", &event.tokens_per_second);
   get(object, "loss_scale", &event.loss_scale);
   get(object, "peak_memory_bytes", &event.peak_memory_bytes);
+  get(object, "peak_device_memory_bytes", &event.peak_device_memory_bytes);
   get(object, "seconds", &event.seconds);
   get(object, "bleu", &event.bleu);
   get(object, "skipped", &event.skipped);
@@ -179,6 +180,7 @@ std::string MetricsEvent::to_json() const {
   out.add("tokens_per_second", tokens_per_second);
   out.add("loss_scale", loss_scale);
   out.add("peak_memory_bytes", peak_memory_bytes);
+  out.add("peak_device_memory_bytes", peak_device_memory_bytes);
   out.add("seconds", seconds);
   out.add("bleu", bleu);
   out.add("skipped", skipped);

@@ -17,7 +17,9 @@ struct MetricsEvent {
   /// `seconds` is the time that the whole run has trained so far, all its sessions together;
   /// `tokens_per_second` counts real target tokens.
   std::optional<double> loss, nll, ppl, lr, grad_norm, tokens_per_second, loss_scale, seconds, bleu;
-  std::optional<int64_t> target_tokens, source_tokens, peak_memory_bytes;
+  std::optional<int64_t> target_tokens, source_tokens;
+  /// Of this process: resident memory of the host, and on a GPU what tensors held there.
+  std::optional<int64_t> peak_memory_bytes, peak_device_memory_bytes;
   std::optional<bool> skipped;
   std::optional<std::string> batch_hash, weights_hash, reason;
   /// `noise_scale` is in target tokens. `comm_seconds` is how long this update's gradients and

@@ -13,6 +13,7 @@
 #include "base/text.h"
 #include "dist/agreement.h"
 #include "dist/numbers.h"
+#include "kernels/cuda/cuda.h"
 #include "train/average.h"
 #include "train/forensics_report.h"
 
@@ -256,6 +257,7 @@ void Trainer::record_event(const Recorded& done, double tokens_per_second) {
   event.tokens_per_second = tokens_per_second;
   event.loss_scale = result.loss_scale;
   event.peak_memory_bytes = static_cast<int64_t>(peak_rss_bytes());
+  event.peak_device_memory_bytes = kernels::cuda::peak_memory_bytes(arena_.params().device());
   event.seconds = state_.seconds;
   event.batch_hash = hex64(result.batch_hash);
   if (done.skipped) event.skipped = true;
@@ -508,6 +510,7 @@ ExitCode Trainer::finish(const std::string& reason) {
   report::MetricsEvent event{.step = state_.step, .epoch = state_.epoch + 1, .event = "end"};
   event.seconds = state_.seconds;
   event.peak_memory_bytes = static_cast<int64_t>(peak_rss_bytes());
+  event.peak_device_memory_bytes = kernels::cuda::peak_memory_bytes(arena_.params().device());
   event.weights_hash = hex64(arena_.weights_hash());
   event.reason = reason;
   observer_->event(event);

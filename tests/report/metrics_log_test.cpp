@@ -56,6 +56,7 @@ TEST_F(MetricsLogTest, WritesKeysInAFixedOrder) {
   event.skipped = true;
   event.bleu = 12.5;
   event.seconds = 3;
+  event.peak_device_memory_bytes = 1 << 21;
   event.peak_memory_bytes = 1 << 20;
   event.loss_scale = 1;
   event.tokens_per_second = 3900.5;
@@ -69,7 +70,8 @@ TEST_F(MetricsLogTest, WritesKeysInAFixedOrder) {
   EXPECT_EQ(event.to_json(),
             R"({"step":7,"epoch":2,"event":"train","loss":2.5,"nll":2.11,"ppl":8.25,"lr":5e-04,)"
             R"("grad_norm":0.5,"target_tokens":100,"source_tokens":90,"tokens_per_second":3900.5,)"
-            R"("loss_scale":1,"peak_memory_bytes":1048576,"seconds":3,"bleu":12.5,"skipped":true,)"
+            R"("loss_scale":1,"peak_memory_bytes":1048576,"peak_device_memory_bytes":2097152,)"
+            R"("seconds":3,"bleu":12.5,"skipped":true,)"
             R"("batch_hash":"0123456789abcdef","weights_hash":"00000000000000ff","reason":"r",)"
             R"("noise_scale":12000.5,"comm_seconds":0.25,"comm_wait_seconds":0.125,"processes":4,)"
             R"("note":"n"})");
@@ -79,7 +81,8 @@ TEST_F(MetricsLogTest, ReadsEveryFieldBack) {
   const std::string line =
       R"({"step":7,"epoch":2,"event":"train","loss":2.5,"nll":2.11,"ppl":8.25,"lr":5e-04,)"
       R"("grad_norm":0.5,"target_tokens":100,"source_tokens":90,"tokens_per_second":3900.5,)"
-      R"("loss_scale":1,"peak_memory_bytes":1048576,"seconds":3,"bleu":12.5,"skipped":true,)"
+      R"("loss_scale":1,"peak_memory_bytes":1048576,"peak_device_memory_bytes":2097152,)"
+      R"("seconds":3,"bleu":12.5,"skipped":true,)"
       R"("batch_hash":"0123456789abcdef","weights_hash":"00000000000000ff","reason":"r",)"
       R"("noise_scale":12000.5,"comm_seconds":0.25,"comm_wait_seconds":0.125,"processes":4,)"
       R"("note":"n"})";

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <optional>
+
 #include "kernels/kernels.h"
 
 /// The operators of kernels.h on a GPU: fp32, fp16 and bf16, shapes already checked by kernels.h.
@@ -15,6 +17,11 @@ bool available();
 
 /// Does this GPU multiply bf16 in tensor cores (compute capability 8.0 and newer)?
 bool has_fast_bf16(at::Device device);
+
+/// The most bytes that tensors held at once on this GPU since the process began, by libtorch's
+/// allocator: without its unused blocks, NCCL's buffers and what the driver takes. Unset where
+/// `device` is no GPU.
+std::optional<int64_t> peak_memory_bytes(at::Device device);
 
 /// Is `x` on a GPU, in a type that the kernels read?
 bool takes(const at::Tensor& x);

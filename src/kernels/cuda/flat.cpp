@@ -1,4 +1,6 @@
-// Availability, the flat buffers of the arena, and the output loss.
+// Availability, memory, the flat buffers of the arena, and the output loss.
+#include <c10/cuda/CUDACachingAllocator.h>
+
 #include <algorithm>
 
 #include "kernels/cast.h"
@@ -112,6 +114,13 @@ bool available() {
 
 bool has_fast_bf16(at::Device device) {
   return available() && at::cuda::getDeviceProperties(device.index())->major >= 8;
+}
+
+std::optional<int64_t> peak_memory_bytes(at::Device device) {
+  if (!device.is_cuda()) return std::nullopt;
+  const auto stats = c10::cuda::CUDACachingAllocator::getDeviceStats(device.index());
+  return stats.allocated_bytes[static_cast<size_t>(c10::CachingAllocator::StatType::AGGREGATE)]
+      .peak;
 }
 
 bool takes(const at::Tensor& x) {

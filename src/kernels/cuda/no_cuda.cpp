@@ -21,6 +21,10 @@ bool has_fast_bf16(at::Device) {
   return false;
 }
 
+std::optional<int64_t> peak_memory_bytes(at::Device) {
+  return std::nullopt;
+}
+
 bool takes(const at::Tensor&) {
   return false;
 }
