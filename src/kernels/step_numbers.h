@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 
 /// Numbers of the flat optimizer steps, shared by the loops of every processor level and by CUDA:
 /// no libtorch. `optimizer_steps.h` has the formulas.
@@ -44,6 +45,11 @@ struct FactoredScalars {
   float grad, row, floor;
   float shrink, rate;  ///< p = shrink p - rate update
 };
+
+/// The constants of torch.optim.Adafactor: exponent of the moving mean, the least root mean square
+/// of weights, the largest one of an update, and epsilon of gradients, as a magnitude.
+constexpr double kAdafactorDecay = -0.8, kAdafactorMinRms = 1e-3, kAdafactorMaxUpdateRms = 1.0;
+constexpr double kAdafactorEpsilon = std::numeric_limits<float>::epsilon();
 
 struct NormScalars {
   float grad, decay;  ///< the update is grad g + decay p

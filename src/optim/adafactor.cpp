@@ -1,43 +1,54 @@
 #include "optim/adafactor.h"
 
 #include "base/error.h"
-#include "kernels/adafactor.h"
 
 namespace stretto::optim {
+namespace {
 
-Adafactor::Adafactor(const OptimOptions& options, const Arena& arena, Slice slice)
-    : layout_(options, arena, slice) {
-  if (!layout_.is_whole()) {
+/// A slot that has elements as matrices of its last two dimensions; begins of moments are 0.
+kernels::AdafactorTensor matrices_of(const Arena::Slot& slot, const GroupSettings& group) {
+  kernels::AdafactorTensor tensor{.begin = slot.offset,
+                                  .columns = slot.numel,
+                                  .factored = slot.shape.size() >= 2,
+                                  .lr_scale = group.lr_scale,
+                                  .weight_decay = group.weight_decay};
+  if (!tensor.factored) return tensor;
+  tensor.columns = slot.shape.back();
+  tensor.rows = slot.shape[slot.shape.size() - 2];
+  tensor.matrices = slot.numel / (tensor.rows * tensor.columns);
+  return tensor;
+}
+
+std::vector<kernels::AdafactorTensor> tensors_of(const OptimOptions& options, const Arena& arena,
+                                                 Slice slice) {
+  const Layout layout(options, arena, slice);
+  if (!layout.is_whole()) {
     throw Error(ExitCode::kUsage, "optim.name: adafactor cannot step a slice of the parameters",
                 "set dist.strategy = \"all_reduce\", or use another optimizer");
   }
-  row_begins_ = column_begins_ = {0};
-  for (const auto& slot : arena.slots()) {
-    const bool factored = slot.shape.size() >= 2;
-    const int64_t width = factored ? std::max<int64_t>(1, slot.shape.back()) : 1;
-    const int64_t height = factored ? std::max<int64_t>(1, slot.shape[slot.shape.size() - 2]) : 1;
-    row_begins_.push_back(row_begins_.back() + (factored ? slot.numel / width : 0));
-    column_begins_.push_back(column_begins_.back() + slot.numel / height);
+  std::vector<kernels::AdafactorTensor> tensors;
+  int64_t rows = 0, columns = 0;
+  for (const Part& part : layout.tensors()) {
+    kernels::AdafactorTensor& tensor =
+        tensors.emplace_back(matrices_of(arena.slots()[part.slot], layout.settings(part)));
+    tensor.row_moments = rows;
+    tensor.column_moments = columns;
+    rows = tensor.row_moments_end();
+    columns = tensor.column_moments_end();
   }
-  rows_ = torch::zeros({row_begins_.back()}, arena.params().options());
-  columns_ = torch::zeros({column_begins_.back()}, arena.params().options());
+  return tensors;
 }
 
+}  // namespace
+
+Adafactor::Adafactor(const OptimOptions& options, const Arena& arena, Slice slice)
+    : tensors_(tensors_of(options, arena, slice)),
+      rows_(torch::zeros({tensors_.num_row_moments()}, arena.params().options())),
+      columns_(torch::zeros({tensors_.num_column_moments()}, arena.params().options())) {}
+
 void Adafactor::step(Arena& arena, const UpdateStep& update) {
-  const auto range = [](const torch::Tensor& buffer, const std::vector<int64_t>& begins, size_t i) {
-    return buffer.narrow(0, begins[i], begins[i + 1] - begins[i]);
-  };
-  for (const Part& part : layout_.tensors()) {
-    const auto& slot = arena.slots()[part.slot];
-    const GroupSettings& group = layout_.settings(part);
-    kernels::adafactor_step(Arena::view(arena.params(), slot), Arena::view(arena.grads(), slot),
-                            range(rows_, row_begins_, part.slot),
-                            range(columns_, column_begins_, part.slot),
-                            {.grad_scale = update.grad_scale,
-                             .lr = update.lr * group.lr_scale,
-                             .weight_decay = group.weight_decay,
-                             .number = update.number});
-  }
+  tensors_.step(arena.params(), arena.grads(), rows_, columns_,
+                {.grad_scale = update.grad_scale, .lr = update.lr, .number = update.number});
 }
 
 std::vector<StatePiece> Adafactor::state() {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "kernels/adafactor.h"
 #include "optim/groups.h"
 #include "optim/optimizer.h"
 
@@ -16,8 +17,9 @@ namespace stretto::optim {
 ///     p = p (1 - lr weight_decay)
 ///     p = p - min(lr, 1 / sqrt(t)) max(0.001, rms(p)) d
 ///
-/// Tensors of more than two dimensions are matrices of their last two. The state is not cut: the
-/// constructor refuses a slice that is not the whole arena with Error(kUsage).
+/// One call of kernels/adafactor.h steps all tensors. Tensors of more than two dimensions are
+/// matrices of their last two. The state is not cut: the constructor refuses a slice that is not
+/// the whole arena with Error(kUsage).
 class Adafactor : public Optimizer {
  public:
   Adafactor(const OptimOptions& options, const Arena& arena, Slice slice);
@@ -25,9 +27,8 @@ class Adafactor : public Optimizer {
   std::vector<StatePiece> state() override;
 
  private:
-  const Layout layout_;
-  std::vector<int64_t> row_begins_, column_begins_;  // of each slot in the buffers below, and ends
-  torch::Tensor rows_, columns_;
+  kernels::AdafactorTensors tensors_;
+  torch::Tensor rows_, columns_;  // one tensor's after another's
 };
 
 }  // namespace stretto::optim

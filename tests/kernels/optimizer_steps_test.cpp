@@ -6,7 +6,6 @@
 
 #include <functional>
 
-#include "kernels/adafactor.h"
 #include "kernels/cpu/table.h"
 #include "kernels/cuda/cuda.h"
 #include "kernels/optimizer_reference.h"
@@ -175,32 +174,6 @@ TEST(OptimizerSteps, BuffersThatDoNotFitAreRefused) {
   EXPECT_THROW(momentum_runs(p, shorter, u, fits), c10::Error);
   EXPECT_THROW(momentum_runs(p, u, u, outside), c10::Error);
   EXPECT_NO_THROW(momentum_runs(p, noise({8}), u, fits));
-}
-
-TEST(AdafactorStep, EqualsTheReferenceAtEveryLevel) {
-  const AdafactorStep step{.grad_scale = 0.5, .lr = 0.05, .weight_decay = 0.1, .number = 3};
-  const std::vector<std::vector<int64_t>> shapes{{130, 33}, {1, 5}, {3, 70, 9}, {1500}, {}};
-  for (const cpu::Table* level : cpu::levels())
-    for (const auto& shape : shapes) {
-      const cpu::LevelGuard guard(*level);
-      at::Tensor p = noise(shape), g = noise(shape, 2);
-      const bool factored = shape.size() >= 2;
-      at::Tensor rows = factored ? p.square().mean(-1) : at::zeros({0});
-      at::Tensor columns = factored ? p.square().mean(-2) : p.square();
-      at::Tensor wp = p.to(at::kDouble), wr = rows.to(at::kDouble), wc = columns.to(at::kDouble);
-      adafactor_step(p, g, rows, columns, step);
-      reference::adafactor_step(wp, g.to(at::kDouble), wr, wc, step);
-      EXPECT_TRUE(at::allclose(p.to(at::kDouble), wp, 1e-5, 1e-6)) << level->name << p.sizes();
-      EXPECT_TRUE(at::allclose(rows.to(at::kDouble), wr, 1e-5, 1e-7)) << level->name << p.sizes();
-      EXPECT_TRUE(at::allclose(columns.to(at::kDouble), wc, 1e-5, 1e-7))
-          << level->name << p.sizes();
-    }
-}
-
-TEST(AdafactorStep, MomentsOfAnotherShapeAreRefused) {
-  const at::Tensor p = noise({4, 6});
-  EXPECT_THROW(adafactor_step(p, p, at::zeros({6}), at::zeros({4}), {}), c10::Error);
-  EXPECT_THROW(adafactor_step(p, p.t(), at::zeros({4}), at::zeros({6}), {}), c10::Error);
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "base/error.h"
+#include "kernels/cuda/cuda.h"
 #include "optim/adafactor.h"
 #include "tests/optim/toy.h"
 
@@ -227,6 +228,28 @@ TEST(Optimizer, ThreadsDoNotChangeBits) {
     EXPECT_TRUE(torch::equal(results[0], results[1])) << name;
   }
   torch::set_num_threads(before);
+}
+
+TEST(Optimizer, TwelveStepsOnCudaEqualThoseOnACpu) {
+  if (!kernels::cuda::available()) GTEST_SKIP() << "no GPU, or a build without CUDA";
+  for (const auto& name : kNames) {
+    Toy here, there;
+    there.to(torch::kCUDA);
+    Arena arena(here), on_gpu(there);
+    const auto optimizer = make_optimizer(options_of(name), arena);
+    const auto other = make_optimizer(options_of(name), on_gpu);
+    for (int number = 1; number <= testing::kSteps; ++number) {
+      here.fill_gradients(number);
+      on_gpu.grads().copy_(arena.grads());
+      const UpdateStep update{
+          .lr = testing::rate_at(number), .grad_scale = testing::kGradScale, .number = number};
+      optimizer->step(arena, update);
+      other->step(on_gpu, update);
+      ASSERT_TRUE(torch::allclose(on_gpu.params().cpu(), arena.params(), 1e-4, 1e-5))
+          << name << ", step " << number;
+      ASSERT_EQ(testing::sum_of_gaps(on_gpu, on_gpu.params()), 0) << name << ", step " << number;
+    }
+  }
 }
 
 // --- what is special ---------------------------------------------------------------------------

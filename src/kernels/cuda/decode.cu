@@ -6,12 +6,6 @@
 namespace stretto::kernels::cuda {
 namespace {
 
-__device__ float warp_sum(float value) {
-  for (int offset = kWarp / 2; offset > 0; offset /= 2)
-    value += __shfl_xor_sync(0xFFFFFFFFu, value, offset);
-  return value;
-}
-
 /// Turns scores [count] into probabilities, all threads of the block together.
 __device__ void softmax(float* scores, int64_t count) {
   float top = -std::numeric_limits<float>::infinity(), sum = 0;

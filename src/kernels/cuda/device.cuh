@@ -117,6 +117,13 @@ __device__ inline void mask_of(const Drop& drop, int64_t row, int64_t group,
   }
 }
 
+/// Sum over a warp, the same bits in each of its lanes.
+__device__ inline float warp_sum(float value) {
+  for (int offset = kWarp / 2; offset > 0; offset /= 2)
+    value += __shfl_xor_sync(0xFFFFFFFFu, value, offset);
+  return value;
+}
+
 /// Sum over the kThreads threads of a block, the same bits in each of them.
 template <class T>
 __device__ T block_sum(T value) {

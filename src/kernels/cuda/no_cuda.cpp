@@ -1,5 +1,6 @@
 // The CUDA kernels of a build without CUDA.
 #include "base/error.h"
+#include "kernels/cuda/adafactor.h"
 #include "kernels/cuda/cuda.h"
 #include "kernels/cuda/optimizer_steps.h"
 
@@ -121,6 +122,15 @@ void lamb_apply(at::Tensor&, const at::Tensor&, const at::Tensor&,
 
 std::vector<SquareSums> squares_of_runs(const at::Tensor&, const at::Tensor&,
                                         std::span<const Run<NormScalars>>) {
+  refuse();
+}
+
+AdafactorTable::AdafactorTable(const AdafactorPlan&, at::Device) {
+  refuse();
+}
+
+void AdafactorTable::step(at::Tensor&, const at::Tensor&, at::Tensor&, at::Tensor&,
+                          const AdafactorStep&) const {
   refuse();
 }
 
