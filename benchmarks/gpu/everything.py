@@ -5,11 +5,11 @@ Parts, in the order in which they run (--only takes some of them; time is spent 
 
   kernels     the kernels' and optimizer steps' tests on the GPU
   sanitizer   these under compute-sanitizer (memcheck, racecheck, synccheck), all other tests of the engine beside
-  speed       {fp32, mixed_bf16, tf32, mixed_fp16} x {base, big}: target tokens/s, all losses, peak GPU memory, load
+  speed       {fp32, mixed_bf16, tf32, mixed_fp16} x {base, big}: target tokens/s, all losses, peak memory of tensors and of the GPU, load
   resume      a run stopped and resumed against the same run at once, and against itself, to the bit
   nccl        every collective of the NCCL backend, with one process
   oom         a run whose allocator gets too little memory
-  optimizer   bytes a second of every optimizer's step and of the gradient's norm beside the GPU's bandwidth
+  optimizer   bytes a second of every optimizer's step and of the gradient's norm beside the GPU's bandwidth; some beside torch.optim
   operators   the own kernels, forward and backward, beside the bandwidth and libtorch's operators
   peers       torch.nn.Transformer on the same text, in turn with Stretto
   runs        training as users meet it, on the GPU: the smoke recipes against their stored curves, resuming after signals and kills
@@ -34,7 +34,7 @@ import sys
 import tarfile
 import tempfile
 
-from session import Session
+from session import Session, has_torch
 from trainings import ROOT, Trainings, make_text
 
 PROGRAMS = ("stretto", "engine_tests", "phrasebook")  # needed
@@ -184,6 +184,22 @@ class Everything:
             self.session.row("Optimizer steps", head, [f"{elements:,}", first.split(",")[0], "", "", ""])
             for rule in rules:
                 self.session.row("Optimizer steps", head, [f"{elements:,}", *re.split(r"\s{2,}", rule.strip())])
+        self.optimizer_beside_torch()
+
+    def optimizer_beside_torch(self):
+        """The rules that torch.optim has with one kernel for all tensors (adam) and with many (adafactor)."""
+        name = "optimizer steps beside torch.optim"
+        if not self.session.dry_run and not has_torch():
+            self.session.note(name, "not run: this Python has no torch")
+            return
+        done = self.session.run(name, 90, [
+            sys.executable, ROOT / "benchmarks/optimizer_beside_torch.py", "--bench", self.programs.get("optimizer_bench", "optimizer_bench"),
+            f"--device={self.options.device}", "--elements", "1000000" if self.options.tiny else "60000000",
+            "--rules", "adafactor", "adam", "adamw", "--rounds", "3", "--steps", "5"])
+        rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in (done.output.splitlines() if done else [])
+                if line.startswith("| ")]
+        for cells in rows[1:]:  # as far as it came
+            self.session.row("Optimizer steps beside torch.optim", rows[0], cells)
 
     def operators(self):
         if not self.needs("operators_bench", "operators"):
