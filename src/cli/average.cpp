@@ -26,7 +26,7 @@ int run(const experiment::AverageRequest& request) {
 std::function<int()> declare_average(CLI::App& app) {
   auto request = std::make_shared<experiment::AverageRequest>();
   app.add_option("RUN", request->run_directory, "run folder")->required()->type_name("");
-  app.add_option("--last", request->last, "mean of the newest N checkpoints")
+  app.add_option("--last", request->last, "mean of the newest N checkpoints that are whole")
       ->check(whole_number(1, INT64_MAX))
       ->type_name("N");
   app.add_option("--checkpoints", request->checkpoints, "mean of these, separated by commas")

@@ -71,14 +71,19 @@ std::optional<Loaded> newest_checkpoint(const store::CheckpointStore& store,
   return std::nullopt;
 }
 
-Loaded require_newest(const fs::path& run_directory, std::vector<std::string>& broken) {
-  auto newest = newest_checkpoint(store::CheckpointStore(run_directory), broken);
-  if (newest) return *std::move(newest);
+[[noreturn]] void throw_none_whole(const fs::path& run_directory,
+                                   const std::vector<std::string>& broken) {
   if (broken.empty()) throw_no_checkpoint(run_directory, "");
   throw Error(ExitCode::kBadData,
               run_directory.string() + ": none of its " + std::to_string(broken.size()) +
                   " checkpoints is valid; the newest: " + broken.front(),
               "restore the folder from a copy, or train again");
+}
+
+Loaded require_newest(const fs::path& run_directory, std::vector<std::string>& broken) {
+  auto newest = newest_checkpoint(store::CheckpointStore(run_directory), broken);
+  if (!newest) throw_none_whole(run_directory, broken);
+  return *std::move(newest);
 }
 
 // The best one that a state tells of, while it is still there.
@@ -87,6 +92,51 @@ std::optional<fs::path> best_known_to(const Loaded& newest, const fs::path& run_
   const fs::path path = store::CheckpointStore(run_directory).path_of(state.best_step());
   if (state.best_step() == 0 || !is_checkpoint(path)) return std::nullopt;
   return path;
+}
+
+// The mean of these, in their order, as the checkpoint `name`.
+fs::path write_average(const fs::path& run_directory, const std::vector<Loaded>& loaded,
+                       const RunIdentity& identity, const std::string& name) {
+  const auto& first = loaded.front().file("model");
+  std::vector<torch::Tensor> sums;
+  for (const auto& tensor : first.tensors()) {
+    torch::Tensor sum = torch::zeros(torch::IntArrayRef(tensor.shape), torch::kFloat32);
+    for (const auto& checkpoint : loaded) {
+      const auto* part = checkpoint.file("model").find(tensor.name);
+      if (part == nullptr || part->shape != tensor.shape || part->dtype != store::DType::kF32) {
+        throw Error(ExitCode::kBadData,
+                    checkpoint.directory.string() + ": `" + tensor.name + "` does not match " +
+                        loaded.front().directory.string(),
+                    "only checkpoints of one architecture can be averaged");
+      }
+      sum.add_(torch::from_blob(const_cast<char*>(part->bytes.data()), sum.sizes()));
+    }
+    sums.push_back(sum.div_(static_cast<double>(loaded.size())));
+  }
+  std::vector<store::TensorView> views;
+  for (size_t i = 0; i < sums.size(); ++i) {
+    const auto& tensor = first.tensors()[i];
+    views.push_back({tensor.name,
+                     store::DType::kF32,
+                     tensor.shape,
+                     {static_cast<const char*>(sums[i].const_data_ptr()), sums[i].nbytes()}});
+  }
+  const auto& newest = *std::max_element(
+      loaded.begin(), loaded.end(), [](const auto& a, const auto& b) { return a.step < b.step; });
+  for (const auto& checkpoint : loaded) {
+    require_same_tokenizer(checkpoint, newest.origin.tokenizer, newest.directory);
+  }
+  store::Origin origin = origin_of(identity);
+  origin.world_size = newest.origin.world_size;
+  origin.tokenizer = newest.origin.tokenizer;
+  store::CheckpointStore store(run_directory);
+  return store.save({.step = newest.step,
+                     .run_id = identity.run_id,
+                     .config_hash = identity.config_hash,
+                     .origin = origin,
+                     .files = {{"model", std::move(views)}},
+                     .state_json = newest.state_json},
+                    name);
 }
 
 }  // namespace
@@ -158,65 +208,35 @@ fs::path average_checkpoints(const fs::path& run_directory, const std::vector<fs
   if (paths.empty())
     throw Error(ExitCode::kUsage, "no checkpoints to average",
                 "train first, or name checkpoints with --checkpoints");
-  std::vector<store::LoadedCheckpoint> loaded;
+  std::vector<Loaded> loaded;
   for (const auto& path : paths) loaded.push_back(store::CheckpointStore::load(path));
-  const auto& first = loaded.front().file("model");
-  std::vector<torch::Tensor> sums;
-  for (const auto& tensor : first.tensors()) {
-    torch::Tensor sum = torch::zeros(torch::IntArrayRef(tensor.shape), torch::kFloat32);
-    for (const auto& checkpoint : loaded) {
-      const auto* part = checkpoint.file("model").find(tensor.name);
-      if (part == nullptr || part->shape != tensor.shape || part->dtype != store::DType::kF32) {
-        throw Error(ExitCode::kBadData,
-                    checkpoint.directory.string() + ": `" + tensor.name + "` does not match " +
-                        loaded.front().directory.string(),
-                    "only checkpoints of one architecture can be averaged");
-      }
-      sum.add_(torch::from_blob(const_cast<char*>(part->bytes.data()), sum.sizes()));
-    }
-    sums.push_back(sum.div_(static_cast<double>(loaded.size())));
-  }
-  std::vector<store::TensorView> views;
-  for (size_t i = 0; i < sums.size(); ++i) {
-    const auto& tensor = first.tensors()[i];
-    views.push_back({tensor.name,
-                     store::DType::kF32,
-                     tensor.shape,
-                     {static_cast<const char*>(sums[i].const_data_ptr()), sums[i].nbytes()}});
-  }
-  const auto& newest = *std::max_element(
-      loaded.begin(), loaded.end(), [](const auto& a, const auto& b) { return a.step < b.step; });
-  for (const auto& checkpoint : loaded) {
-    require_same_tokenizer(checkpoint, newest.origin.tokenizer, newest.directory);
-  }
-  store::Origin origin = origin_of(identity);
-  origin.world_size = newest.origin.world_size;
-  origin.tokenizer = newest.origin.tokenizer;
-  store::CheckpointStore store(run_directory);
-  return store.save({.step = newest.step,
-                     .run_id = identity.run_id,
-                     .config_hash = identity.config_hash,
-                     .origin = origin,
-                     .files = {{"model", std::move(views)}},
-                     .state_json = newest.state_json},
-                    name);
+  return write_average(run_directory, loaded, identity, name);
 }
 
 fs::path average_last_checkpoints(const fs::path& run_directory, int64_t count,
                                   const RunIdentity& identity, const std::string& name) {
   const store::CheckpointStore store(run_directory);
-  auto steps = store.steps();
-  if (steps.empty()) throw_no_checkpoint(run_directory, "");
-  if (static_cast<int64_t>(steps.size()) < count) {
-    log::warn("only " + std::to_string(steps.size()) + " checkpoints are there to average, " +
+  const auto steps = store.steps();
+  std::vector<Loaded> loaded;  // newest first
+  std::vector<std::string> broken;
+  for (auto step = steps.rbegin(); step != steps.rend(); ++step) {
+    if (static_cast<int64_t>(loaded.size()) == count) break;
+    auto whole = load_if_whole(store.path_of(*step), broken);
+    if (whole) loaded.push_back(*std::move(whole));
+  }
+  if (loaded.empty()) throw_none_whole(run_directory, broken);
+  if (static_cast<int64_t>(loaded.size()) < count) {
+    log::warn("only " + std::to_string(loaded.size()) + " checkpoints are there to average, " +
               std::to_string(count) + " were asked for (train.keep_last keeps more)");
   }
-  std::vector<fs::path> paths;
-  const size_t taken = std::min(steps.size(), static_cast<size_t>(count));
-  for (size_t i = steps.size() - taken; i < steps.size(); ++i) {
-    paths.push_back(store.path_of(steps[i]));
+  std::reverse(loaded.begin(), loaded.end());
+  if (!broken.empty()) {
+    std::vector<std::string> names;
+    for (const auto& one : loaded) names.push_back(one.directory.filename().string());
+    log::warn("averaged without " + std::string(broken.size() == 1 ? "it" : "them") + ": " +
+              join(names, ", "));
   }
-  return average_checkpoints(run_directory, paths, identity, name);
+  return write_average(run_directory, loaded, identity, name);
 }
 
 void initialise_from(const fs::path& run_or_checkpoint, optim::Arena& arena,

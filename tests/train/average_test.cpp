@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 #include <torch/version.h>
 
+#include <cstring>
+
 #include "base/error.h"
 #include "base/hash.h"
 #include "store/manifest.h"
@@ -131,6 +133,48 @@ TEST_F(OpenCheckpoint, AnAverageKeepsTheTokenizerAndRefusesToMixTwo) {
   const auto strange = store().save(other.content);
   EXPECT_THROW(average_checkpoints(dir_.path(), {paths[0], strange}, {"run-1", ""}, "mixed"),
                Error);
+}
+
+TEST_F(OpenCheckpoint, AnAverageOfTheLastTakesAnOlderOneInPlaceOfADamagedOne) {
+  damage(20);
+  const auto mean = average_last_checkpoints(dir_.path(), 2, {"run-1", ""}, "averaged");
+  const auto loaded = store::CheckpointStore::load(mean);
+  EXPECT_EQ(loaded.step, 30);
+  float first = 0;  // step + 0 in each
+  std::memcpy(&first, loaded.file("model").find("w")->bytes.data(), sizeof first);
+  EXPECT_EQ(first, 20.0F);  // of 10 and 30
+  const std::string said = log();
+  EXPECT_NE(said.find("step_00000020 is damaged and is left out"), std::string::npos) << said;
+  EXPECT_NE(said.find("averaged without it: step_00000010, step_00000030\n"), std::string::npos)
+      << said;
+  EXPECT_EQ(said.find("only"), std::string::npos) << said;
+}
+
+TEST_F(OpenCheckpoint, AnAverageOfTheLastIsOfFewerWhenNoOtherIsWhole) {
+  damage(30);
+  const auto mean = average_last_checkpoints(dir_.path(), 3, {"run-1", ""}, "averaged");
+  EXPECT_EQ(store::CheckpointStore::load(mean).step, 20);
+  const std::string said = log();
+  EXPECT_NE(said.find("step_00000030 is damaged"), std::string::npos) << said;
+  EXPECT_NE(said.find("only 2 checkpoints are there to average, 3 were asked for"),
+            std::string::npos)
+      << said;
+}
+
+TEST_F(OpenCheckpoint, AnAverageFailsWhenNoneIsWholeOrADamagedOneWasNamed) {
+  damage(30);
+  const std::vector<fs::path> named{store().path_of(20), store().path_of(30)};
+  EXPECT_THROW(average_checkpoints(dir_.path(), named, {"run-1", ""}, "averaged"), Error);
+  for (const int64_t step : {10, 20}) damage(step);
+  try {
+    average_last_checkpoints(dir_.path(), 2, {"run-1", ""}, "averaged");
+    ADD_FAILURE() << "averaged nothing";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ExitCode::kBadData);
+    EXPECT_NE(std::string(error.what()).find("none of its 3 checkpoints"), std::string::npos)
+        << error.what();
+  }
+  EXPECT_FALSE(fs::exists(dir_.path() / "checkpoints" / "averaged"));
 }
 
 TEST(TokenizerHashes, AreThoseOfSha256sum) {
