@@ -140,6 +140,11 @@ UpdateRecord parse_record(const nlohmann::json& json) {
                       .checkpoint = json.at("checkpoint").get<std::string>(),
                       .loss_scales = json.at("loss_scales").get<std::vector<double>>(),
                       .device = json.at("device").get<std::string>()};
+  // Reports of earlier versions have neither.
+  if (const auto tokenizer = json.find("tokenizer"); tokenizer != json.end()) {
+    record.tokenizer = tokenizer->get<std::map<std::string, std::string>>();
+  }
+  record.weights_hash = json.value("weights_hash", "");
   for (const auto& entry : json.at("micro_batches")) {
     record.positions.push_back(
         {.epoch = entry.at("epoch").get<int64_t>(), .index = entry.at("index").get<int64_t>()});
@@ -147,10 +152,23 @@ UpdateRecord parse_record(const nlohmann::json& json) {
   return record;
 }
 
-std::string stem_of(const UpdateRecord& record) {
+std::string stem_of(int64_t step) {
   char text[64];
-  std::snprintf(text, sizeof text, "step_%08lld", static_cast<long long>(record.step));
-  return text + (record.rank > 0 ? ".rank" + std::to_string(record.rank) : std::string());
+  std::snprintf(text, sizeof text, "step_%08lld", static_cast<long long>(step));
+  return text;
+}
+
+// Everything about one step: step_00000123.json, .rank2.json, .safetensors.
+std::vector<fs::path> files_of(const fs::path& folder, const std::string& stem) {
+  std::vector<fs::path> files;
+  std::error_code failure;
+  for (fs::directory_iterator entry(folder, failure), end; !failure && entry != end;
+       entry.increment(failure)) {
+    if (entry->path().filename().string().starts_with(stem + ".")) files.push_back(entry->path());
+  }
+  if (failure) throw_io_error("read", folder, failure.value());
+  std::sort(files.begin(), files.end());
+  return files;
 }
 
 void write_weights(const fs::path& path, const optim::Arena& arena) {
@@ -178,6 +196,10 @@ std::string compute_name(kernels::Compute compute) {
   return name_in(kComputes, compute);
 }
 
+std::string weights_name(int64_t step) {
+  return stem_of(step) + ".safetensors";
+}
+
 std::string report_to_json(const NonfiniteReport& report, const UpdateRecord& record,
                            const std::string& weights) {
   Json json{{"format", kFormat},
@@ -194,7 +216,9 @@ std::string report_to_json(const NonfiniteReport& report, const UpdateRecord& re
             {"loss_scales", record.loss_scales},
             {"lr", record.lr},
             {"checkpoint", record.checkpoint},
-            {"weights", weights}};
+            {"weights", weights},
+            {"weights_hash", record.weights_hash},
+            {"tokenizer", record.tokenizer}};
   // Only the newest of a longer history.
   const auto& scales = record.loss_scales;
   if (scales.size() > kLossScalesKept) {
@@ -215,20 +239,42 @@ std::string report_to_json(const NonfiniteReport& report, const UpdateRecord& re
   return json.dump(2) + "\n";
 }
 
-fs::path write_report(const fs::path& run_directory, const NonfiniteReport& report,
-                      const UpdateRecord& record, const optim::Arena& arena) {
+std::vector<fs::path> write_reports(const fs::path& run_directory, int64_t step,
+                                    const std::vector<RankReport>& reports,
+                                    const optim::Arena& arena) {
   const fs::path folder = run_directory / "forensics";
   std::error_code failure;
   fs::create_directories(folder, failure);
   if (failure) throw_io_error("create", folder, failure.value());
-  const std::string stem = stem_of(record);
-  const fs::path file = folder / (stem + ".json");
-  // The report of another try at this step must not stand beside these weights.
-  fs::remove(file, failure);
-  if (failure) throw_io_error("remove", file, failure.value());
-  write_weights(folder / (stem + ".safetensors"), arena);
-  write_file_atomic(file, report_to_json(report, record, stem + ".safetensors"));
-  return file;
+  // The reports of another try at this step must not stand beside these weights.
+  for (const auto& file : files_of(folder, stem_of(step))) {
+    fs::remove(file, failure);
+    if (failure) throw_io_error("remove", file, failure.value());
+  }
+  write_weights(folder / weights_name(step), arena);
+  std::vector<fs::path> files;
+  for (const auto& report : reports) {
+    const std::string rank = report.rank > 0 ? ".rank" + std::to_string(report.rank) : "";
+    files.push_back(folder / (stem_of(step) + rank + ".json"));
+    write_file_atomic(files.back(), report.json);
+  }
+  return files;
+}
+
+fs::path write_report(const fs::path& run_directory, const NonfiniteReport& report,
+                      const UpdateRecord& record, const optim::Arena& arena) {
+  return write_reports(run_directory, record.step,
+                       {{record.rank, report_to_json(report, record, weights_name(record.step))}},
+                       arena)
+      .front();
+}
+
+std::vector<fs::path> reports_beside(const fs::path& file) {
+  const std::string name = file.filename().string();
+  const fs::path folder = file.parent_path().empty() ? fs::path(".") : file.parent_path();
+  auto files = files_of(folder, name.substr(0, name.find('.')));
+  std::erase_if(files, [](const fs::path& path) { return path.extension() != ".json"; });
+  return files;
 }
 
 SavedReport read_report(const fs::path& file) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <filesystem>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -24,6 +25,9 @@ struct UpdateRecord {
   std::string checkpoint;           ///< name of the newest one, "step_00000100"; "" = none
   std::vector<double> loss_scales;  ///< of the last updates, oldest first; at most 100
   std::string device;               ///< "cpu", "cuda:0"
+  /// SHA-256 of the tokenizer's files, as in a checkpoint's manifest; empty = not known.
+  std::map<std::string, std::string> tokenizer = {};
+  std::string weights_hash = {};  ///< XXH3-64 of this rank's weights, in hex; "" = not known
 
   bool operator==(const UpdateRecord&) const = default;
 };
@@ -35,15 +39,31 @@ struct SavedReport {
   std::filesystem::path weights;  ///< the safetensors file beside it
 };
 
-/// Writes weights and report; the JSON comes last, so that where it is, all is. Those of another
-/// rank than 0 are called step_00000123.rank2.json. One of the same name is replaced.
+/// One rank's report as text.
+struct RankReport {
+  int64_t rank = 0;
+  std::string json;
+};
+
+/// Writes the reports of one step and, once, the weights that they share (weights_name()); each
+/// JSON comes after the weights, so that where it is, all is. That of another rank than 0 is called
+/// step_00000123.rank2.json. Those that another try at this step left are removed.
 ///
 /// @param arena  its parameters must be those that the update began with
-/// @return path of the JSON file
+/// @return paths of the JSON files, in the order of `reports`
 /// Throws Error(kIo); training need not end for that.
+std::vector<std::filesystem::path> write_reports(const std::filesystem::path& run_directory,
+                                                 int64_t step,
+                                                 const std::vector<RankReport>& reports,
+                                                 const optim::Arena& arena);
+
+/// The same for one rank.
 std::filesystem::path write_report(const std::filesystem::path& run_directory,
                                    const NonfiniteReport& report, const UpdateRecord& record,
                                    const optim::Arena& arena);
+
+/// The reports of one update, of all ranks that wrote one, sorted by name; `file` is one of them.
+std::vector<std::filesystem::path> reports_beside(const std::filesystem::path& file);
 
 /// Throws Error(kUsage) when there is no such file, Error(kBadData) when it is no report.
 SavedReport read_report(const std::filesystem::path& file);
@@ -51,6 +71,9 @@ SavedReport read_report(const std::filesystem::path& file);
 /// The report as JSON text; `weights` is the name of the safetensors file.
 std::string report_to_json(const NonfiniteReport& report, const UpdateRecord& record,
                            const std::string& weights);
+
+/// "step_00000123.safetensors", which the reports of all ranks on one step share.
+std::string weights_name(int64_t step);
 
 /// A paragraph for people: what was first, in which sentences, and what to try.
 std::string report_to_text(const NonfiniteReport& report, const UpdateRecord& record);

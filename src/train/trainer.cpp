@@ -15,7 +15,7 @@
 #include "dist/numbers.h"
 #include "kernels/cuda/cuda.h"
 #include "train/average.h"
-#include "train/forensics_report.h"
+#include "train/rank_reports.h"
 
 namespace stretto::train {
 namespace {
@@ -291,36 +291,23 @@ void Trainer::after_failed_update(const Recorded& done) {
   }
 }
 
-// Every rank looks at its own micro-batches, and those that find something write a report. When
-// none does, rank 0 writes it: the sum over processes is to blame, or something that did not come
-// again.
+// Every rank looks at its own micro-batches; rank 0 writes what they found.
 std::string Trainer::examine_update(const Recorded& done) {
   activity("looking for what is not finite");
-  const std::string sum = overflowed_sum();  // now, since examine() clears the gradients
-  const StepContext context{static_cast<uint64_t>(setup_.run.seed), state_.step - 1};
-  auto found = examine(task_, arena_, updater_.batches(), context, done.update.loss_scale,
-                       setup_.precision.compute);
+  RankFindings mine{.found = {},
+                    .record = record_of(done),
+                    .overflowed_sum = {},
+                    .loss_finite = std::isfinite(done.update.loss_sum),
+                    .half_sums = setup_.dist.compress == "fp16"};
+  mine.found = examine_or_warn([&] {
+    mine.overflowed_sum = overflowed_sum();  // now, since examine() clears the gradients
+    mine.record.weights_hash = hex64(arena_.weights_hash());
+    const StepContext context{static_cast<uint64_t>(setup_.run.seed), state_.step - 1};
+    return examine(task_, arena_, updater_.batches(), context, done.update.loss_scale,
+                   setup_.precision.compute);
+  });
   activity("");
-  if (group_.size() == 1) return write_findings(found, done);
-  // Of each rank: whether it found something, and which sum that it holds is not finite.
-  const auto said = group_.all_gather_bytes((found.found() ? "+" : "-") + sum);
-  const auto has_found = [](const std::string& word) { return word.front() == '+'; };
-  const bool nobody = std::none_of(said.begin(), said.end(), has_found);
-  if (nobody && std::isfinite(done.update.loss_sum)) {
-    const auto named = std::find_if(said.begin(), said.end(), [](auto& w) { return w.size() > 1; });
-    if (named != said.end()) found.first = {TensorKind::kSum, named->substr(1), {}};
-  }
-  const bool writes = has_found(said[static_cast<size_t>(group_.rank())]) || (nobody && is_root());
-  const std::string mine = writes ? write_findings(found, done) : "";
-  if (writes && nobody && found.found()) {
-    log::warn("step " + with_thousands(state_.step) + ": on each process alone all was finite" +
-              (setup_.dist.compress == "fp16" ? "; dist.compress = \"bf16\" keeps the range of fp32"
-                                              : ""));
-  }
-  for (const auto& path : group_.all_gather_bytes(mine)) {
-    if (mine.empty() && !path.empty()) return path;
-  }
-  return mine;
+  return gather_reports(group_, setup_.run_directory, std::move(mine), arena_);
 }
 
 // The first parameter whose gradient, summed over processes, is not finite, as far as this rank has
@@ -341,26 +328,18 @@ std::string Trainer::overflowed_sum() {
   return "";
 }
 
-std::string Trainer::write_findings(const NonfiniteReport& found, const Recorded& done) {
-  const UpdateRecord record{.run_id = setup_.identity.run_id,
-                            .config_hash = setup_.identity.config_hash,
-                            .step = state_.step,
-                            .rank = group_.rank(),
-                            .world_size = group_.size(),
-                            .positions = updater_.positions(),
-                            .lr = done.lr,
-                            .checkpoint = saved_step_ > 0 ? store::step_name(saved_step_) : "",
-                            .loss_scales = loss_scales_,
-                            .device = arena_.params().device().str()};
-  log::warn(report_to_text(found, record));
-  try {
-    const auto path = write_report(setup_.run_directory, found, record, arena_).string();
-    log::warn("report: " + path + "; `stretto replay " + path + "` runs this update again");
-    return path;
-  } catch (const Error& error) {
-    log::warn("the report could not be written: " + error.message());
-    return "";
-  }
+UpdateRecord Trainer::record_of(const Recorded& done) {
+  return {.run_id = setup_.identity.run_id,
+          .config_hash = setup_.identity.config_hash,
+          .step = state_.step,
+          .rank = group_.rank(),
+          .world_size = group_.size(),
+          .positions = updater_.positions(),
+          .lr = done.lr,
+          .checkpoint = saved_step_ > 0 ? store::step_name(saved_step_) : "",
+          .loss_scales = loss_scales_,
+          .device = arena_.params().device().str(),
+          .tokenizer = setup_.identity.tokenizer};
 }
 
 // Counters and data order go back with the checkpoint; the policy remembers.

@@ -13,7 +13,7 @@
 #include "optim/arena.h"
 #include "optim/schedule.h"
 #include "train/checkpointer.h"
-#include "train/forensics.h"
+#include "train/forensics_report.h"
 #include "train/nonfinite_policy.h"
 #include "train/run_observer.h"
 #include "train/spikes.h"
@@ -82,7 +82,7 @@ class Trainer {
   void after_failed_update(const Recorded& done);
   std::string examine_update(const Recorded& done);
   std::string overflowed_sum();
-  std::string write_findings(const NonfiniteReport& found, const Recorded& done);
+  UpdateRecord record_of(const Recorded& done);
   void roll_back(const std::string& report);
   void check_replicas(double grad_norm);
   int local_stop() const;

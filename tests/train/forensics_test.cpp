@@ -378,7 +378,7 @@ TEST_F(ForensicsReport, SurvivesTheFileWithTheWeightsBesideIt) {
   EXPECT_EQ(std::distance(begin(files), end(files)), 2);
 }
 
-TEST_F(ForensicsReport, OtherRanksHaveNamesOfTheirOwn) {
+TEST_F(ForensicsReport, OtherRanksHaveNamesOfTheirOwnAndShareTheWeights) {
   RootsTask task;
   optim::Arena arena(task.model());
   record_.rank = 2;
@@ -386,7 +386,7 @@ TEST_F(ForensicsReport, OtherRanksHaveNamesOfTheirOwn) {
   const auto report = look(task, arena, {batch_of({4}), batch_of({0})});
   const auto file = write_report(run_, report, record_, arena);
   EXPECT_EQ(file.filename(), "step_00000007.rank2.json");
-  EXPECT_EQ(read_report(file).weights.filename(), "step_00000007.rank2.safetensors");
+  EXPECT_EQ(read_report(file).weights.filename(), "step_00000007.safetensors");
 }
 
 TEST_F(ForensicsReport, OnlyTheLastHundredLossScalesAreKept) {

@@ -2,6 +2,7 @@
 #include <torch/torch.h>
 
 #include <filesystem>
+#include <new>
 #include <optional>
 
 #include "tests/train/thread_group.h"
@@ -23,6 +24,7 @@ class RankTask : public test::ToyTask {
       const torch::NoGradGuard no_grad;
       weight[0][0] += 1e-3;
     }
+    if (context.update == no_memory_at && calls_then++ > 0) throw std::bad_alloc();
     MicroLoss result = ToyTask::loss(batch, context);
     if (context.update == pull_at) {  // the loss stays, the gradient grows
       result.loss_sum = result.loss_sum + pull * (weight - weight.detach()).sum();
@@ -31,6 +33,8 @@ class RankTask : public test::ToyTask {
   }
 
   int64_t drift_at = -1, pull_at = -1;
+  int64_t no_memory_at = -1;  // when this update's micro-batch runs again
+  int calls_then = 0;
   double pull = 0;
 };
 
@@ -57,14 +61,17 @@ class TrainerRanksTest : public testing::Test {
     return setup;
   }
 
-  /// What each rank threw. The tasks are made here: their weights come from one generator.
-  static std::vector<std::optional<Error>> run(const TrainerSetup& setup,
-                                               std::vector<RankTask>& tasks) {
+  /// What each rank threw. The tasks are made by the caller: their weights come from one generator.
+  /// Other ranks than 0 are on hosts that do not see the run folder.
+  std::vector<std::optional<Error>> run(const TrainerSetup& setup,
+                                        std::vector<RankTask>& tasks) const {
     std::vector<std::optional<Error>> errors(tasks.size());
     stretto::test::run_ranks(static_cast<int>(tasks.size()), [&](const dist::ProcessGroup& group) {
       const auto rank = static_cast<size_t>(group.rank());
+      auto own = setup;
+      if (rank > 0) own.run_directory = root_ / ("host" + std::to_string(rank));
       try {
-        EXPECT_EQ(Trainer(tasks[rank], setup, group).run(), ExitCode::kOk);
+        EXPECT_EQ(Trainer(tasks[rank], own, group).run(), ExitCode::kOk);
       } catch (const Error& error) {
         errors[rank] = error;
       }
@@ -167,7 +174,7 @@ TEST_F(TrainerRanksTest, ASumThatAloneIsNotFiniteIsReportedByRank0) {
   }
 }
 
-TEST_F(TrainerRanksTest, ARankThatFindsSomethingWritesTheReportAndAllRanksNameIt) {
+TEST_F(TrainerRanksTest, Rank0WritesTheReportOfTheRankThatFoundSomethingAndAllNameIt) {
   auto stopping = setup("run", 3);
   stopping.train.forensics = {.policy = "stop", .stop_after = 1};
   std::vector<RankTask> tasks(3);
@@ -180,6 +187,64 @@ TEST_F(TrainerRanksTest, ARankThatFindsSomethingWritesTheReportAndAllRanksNameIt
   EXPECT_TRUE(fs::exists(report("run", "step_00000005.rank1.json")));
   EXPECT_FALSE(fs::exists(report("run", "step_00000005.json")));
   EXPECT_FALSE(fs::exists(report("run", "step_00000005.rank2.json")));
+  EXPECT_FALSE(fs::exists(root_ / "host1"));
+  const auto saved = read_report(report("run", "step_00000005.rank1.json"));
+  EXPECT_EQ(saved.record.rank, 1);
+  EXPECT_EQ(saved.record.world_size, 3);
+  EXPECT_EQ(saved.report.first.name, "loss");
+  EXPECT_EQ(saved.record.positions, (std::vector<data::Position>{{1, 4}}));  // 8 an epoch: 3, 3, 2
+  EXPECT_TRUE(fs::exists(saved.weights));
+}
+
+TEST_F(TrainerRanksTest, AllThatFindSomethingHaveAReportAndShareTheWeights) {
+  auto stopping = setup("run", 3);
+  stopping.train.forensics = {.policy = "stop", .stop_after = 1};
+  stopping.identity.tokenizer = {{"joint.model", "abcd"}};
+  std::vector<RankTask> tasks(3);
+  for (const size_t rank : {0, 2}) tasks[rank].nan_at = 4;
+  for (const auto& error : run(stopping, tasks)) {
+    ASSERT_TRUE(error);
+    EXPECT_NE(error->advice().find("step_00000005.json"), std::string::npos) << error->advice();
+  }
+  std::vector<std::string> names;
+  for (const auto& path : reports_beside(report("run", "step_00000005.json"))) {
+    names.push_back(path.filename().string());
+    EXPECT_EQ(read_report(path).weights.filename(), "step_00000005.safetensors");
+    EXPECT_EQ(read_report(path).record.tokenizer, stopping.identity.tokenizer);
+  }
+  EXPECT_EQ(names, (std::vector<std::string>{"step_00000005.json", "step_00000005.rank2.json"}));
+  const fs::directory_iterator files(root_ / "run" / "forensics");
+  EXPECT_EQ(std::distance(begin(files), end(files)), 3);
+}
+
+TEST_F(TrainerRanksTest, ARankWithoutMemoryToLookIsSkippedAndNobodyWaitsForIt) {
+  for (const size_t poor : {0, 1, 2}) {
+    const std::string name = "poor" + std::to_string(poor);
+    auto skipping = setup(name, 3);
+    std::vector<RankTask> tasks(3);
+    tasks[1].nan_at = 4;
+    tasks[poor].no_memory_at = 4;
+    testing::internal::CaptureStderr();
+    const auto errors = run(skipping, tasks);
+    const std::string said = testing::internal::GetCapturedStderr();
+    for (const auto& error : errors) EXPECT_FALSE(error) << error->what();
+    EXPECT_EQ(test::events(skipping, "train").size(), 12U);
+    EXPECT_NE(said.find("could not be looked for: out of memory"), std::string::npos) << said;
+    // Rank 1 would have found it; that the others found nothing proves nothing.
+    EXPECT_EQ(fs::exists(report(name, "step_00000005.rank1.json")), poor != 1);
+    EXPECT_FALSE(fs::exists(report(name, "step_00000005.json")));
+  }
+}
+
+TEST_F(TrainerRanksTest, AReportOfARankWithOtherWeightsSaysSo) {
+  const auto skipping = setup("run", 2);
+  std::vector<RankTask> tasks(2);
+  tasks[1].nan_at = tasks[1].drift_at = 4;
+  testing::internal::CaptureStderr();
+  const auto errors = run(skipping, tasks);
+  const std::string said = testing::internal::GetCapturedStderr();
+  for (const auto& error : errors) EXPECT_FALSE(error) << error->what();
+  EXPECT_NE(said.find("rank 1 has other weights than rank 0"), std::string::npos) << said;
 }
 
 TEST_F(TrainerRanksTest, WhatDoesNotComeAgainIsReportedByRank0AsSuch) {
