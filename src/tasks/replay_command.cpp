@@ -1,14 +1,18 @@
 #include <algorithm>
+#include <filesystem>
 #include <iostream>
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
+#include "base/hash.h"
 #include "base/log.h"
 #include "base/text.h"
 #include "tasks/commands.h"
 #include "tasks/session.h"
 #include "train/checkpoint_tensors.h"
 #include "train/forensics_report.h"
+#include "train/origin.h"
 
 namespace stretto::tasks {
 namespace {
@@ -16,7 +20,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr int kFiniteNow = 1;
-constexpr size_t kSentencesShown = 8;
+constexpr size_t kSentencesShown = 8, kReportsShown = 8;
 
 /// One way in which the update was run again.
 struct Trial {
@@ -29,6 +33,47 @@ struct Sentence {
   int64_t sample = 0;
   std::string source, target;
 };
+
+// Names of the reports that other ranks made of the same update.
+std::vector<std::string> other_reports(const std::filesystem::path& file) {
+  std::vector<std::string> names;
+  for (const auto& path : train::reports_beside(file)) {
+    if (path.filename() != file.filename()) names.push_back(path.filename().string());
+  }
+  return names;
+}
+
+// A replay is one process: of several ranks it runs one.
+std::string rank_sentence(const train::SavedReport& saved, std::vector<std::string> others) {
+  const auto& record = saved.record;
+  if (record.world_size == 1) return "";
+  std::string text = "rank " + std::to_string(record.rank) + " of " +
+                     std::to_string(record.world_size) +
+                     " processes: its micro-batches run again, those of the others do not";
+  if (saved.report.first.kind == train::TensorKind::kSum) {
+    text += ", and nothing is summed over processes";
+  }
+  if (others.empty()) return text + "; no other rank wrote a report of this update\n";
+  const size_t count = others.size();
+  others.resize(std::min(count, kReportsShown));
+  text += "; other ranks' reports beside it: " + join(others, ", ");
+  if (count > kReportsShown) text += " and " + std::to_string(count - kReportsShown) + " more";
+  return text + "\n";
+}
+
+// Sentences get other numbers with another tokenizer, and weights mean nothing with them.
+void require_tokenizer_of(const train::SavedReport& saved, const std::string& file,
+                          const std::map<std::string, std::string>& assets,
+                          const std::filesystem::path& folder) {
+  const auto difference =
+      train::tokenizer_difference(saved.record.tokenizer, train::tokenizer_hashes(assets));
+  if (difference.empty()) return;
+  throw Error(
+      ExitCode::kBadData,
+      file + " was made with another tokenizer than there is: " + (folder / difference).string(),
+      "put the tokenizer of this run back, from a copy of the run folder; sha256sum shows "
+      "whether it is the right one");
+}
 
 // A micro-batch as it was, or the part of it that was left when memory ran out.
 data::Batch load_batch(const data::BatchSource& source, data::Position at,
@@ -98,10 +143,10 @@ std::string outcome(const Trial& trial) {
                               : "finite";
 }
 
-void print_text(const train::SavedReport& saved, const std::vector<Trial>& trials,
-                const std::vector<Sentence>& sentences) {
+void print_text(const train::SavedReport& saved, const std::vector<std::string>& others,
+                const std::vector<Trial>& trials, const std::vector<Sentence>& sentences) {
   const auto& now = trials.front().report;
-  std::cout << train::report_to_text(now, saved.record) << "\n\n";
+  std::cout << train::report_to_text(now, saved.record) << "\n\n" << rank_sentence(saved, others);
   for (const auto& trial : trials) std::cout << trial.name << ": " << outcome(trial) << "\n";
   for (const auto& sentence : sentences) {
     std::cout << "sample " << sentence.sample << ": " << printable(sentence.source, 1000) << " -> "
@@ -123,6 +168,9 @@ void print_replay(const std::string& file, const train::SavedReport& saved,
   const auto& now = trials.front().report;
   Json json{{"file", file},
             {"step", saved.record.step},
+            {"rank", saved.record.rank},
+            {"world_size", saved.record.world_size},
+            {"other_reports", other_reports(file)},
             {"reproduced", now.found()},
             {"same_tensor", same_place(now.first, saved.report.first)},
             {"trials", Json::array()},
@@ -159,12 +207,19 @@ int run_replay(const experiment::ReplayRequest& request) {
                 "leave reports in the forensics folder of their run");
   }
   const auto assets = folder.read_assets();
+  require_tokenizer_of(saved, request.file, assets, folder.directory() / "tokenizer");
   const at::Device device = prepare_process(experiment);
   TranslationTask task(
       experiment, make_translation_model(
                       experiment, text::load_tokenizers(experiment.tokenizer, assets), device));
   optim::Arena arena(task.model());
   train::load_weights(store::SafetensorsFile(saved.weights), saved.weights.string(), arena);
+  const auto& hash = saved.record.weights_hash;
+  if (!hash.empty() && hash != hex64(arena.weights_hash())) {
+    log::warn("rank " + std::to_string(saved.record.rank) +
+              " had other weights than those beside " +
+              "the report, which are rank 0's: its memory or its network card may be faulty");
+  }
   std::vector<data::Batch> batches;
   for (size_t i = 0; i < saved.record.positions.size(); ++i) {
     batches.push_back(load_batch(task.train_batches(), saved.record.positions[i],
@@ -181,7 +236,7 @@ int run_replay(const experiment::ReplayRequest& request) {
   if (request.json) {
     print_replay(request.file, saved, trials, sentences);
   } else {
-    print_text(saved, trials, sentences);
+    print_text(saved, other_reports(request.file), trials, sentences);
   }
   return trials.front().report.found() ? 0 : kFiniteNow;
 }

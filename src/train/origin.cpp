@@ -43,13 +43,17 @@ store::Origin origin_of(const RunIdentity& identity) {
           .tokenizer = identity.tokenizer};
 }
 
-std::string tokenizer_difference(const store::LoadedCheckpoint& checkpoint,
+std::string tokenizer_difference(const std::map<std::string, std::string>& trained_with,
                                  const std::map<std::string, std::string>& hashes) {
-  const auto& trained_with = checkpoint.origin.tokenizer;
   if (trained_with.empty() || hashes.empty()) return "";
   const std::string name = first_difference(trained_with, hashes);
   if (name.empty()) return "";
   return name + ": " + described(hashes, name) + ", trained with " + described(trained_with, name);
+}
+
+std::string tokenizer_difference(const store::LoadedCheckpoint& checkpoint,
+                                 const std::map<std::string, std::string>& hashes) {
+  return tokenizer_difference(checkpoint.origin.tokenizer, hashes);
 }
 
 void require_same_tokenizer(const store::LoadedCheckpoint& checkpoint,

@@ -17,9 +17,11 @@ std::map<std::string, std::string> tokenizer_hashes(
 /// What a checkpoint that this program writes for a run says of where it comes from.
 store::Origin origin_of(const RunIdentity& identity);
 
-/// The first file of a tokenizer that is not the one that a checkpoint was trained with, and both
+/// The first file of a tokenizer that is not the one that something was trained with, and both
 /// hashes: "joint.model: SHA-256 ab…, trained with SHA-256 cd…". Empty when all are the same, or
 /// one side does not know its files.
+std::string tokenizer_difference(const std::map<std::string, std::string>& trained_with,
+                                 const std::map<std::string, std::string>& hashes);
 std::string tokenizer_difference(const store::LoadedCheckpoint& checkpoint,
                                  const std::map<std::string, std::string>& hashes);
 

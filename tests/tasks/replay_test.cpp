@@ -7,10 +7,13 @@
 #include <set>
 
 #include "base/error.h"
+#include "base/file.h"
+#include "base/hash.h"
 #include "tasks/commands.h"
 #include "tasks/session.h"
 #include "tests/config/temp_folder.h"
 #include "train/forensics_report.h"
+#include "train/origin.h"
 
 namespace stretto::tasks {
 namespace {
@@ -104,11 +107,15 @@ class ReplayCommand : public ::testing::Test {
                                {.run_id = run_id_,
                                 .config_hash = "hash",
                                 .step = kStep,
+                                .rank = rank_,
+                                .world_size = world_size_,
                                 .positions = positions,
                                 .lr = 1e-3,
                                 .checkpoint = {},
                                 .loss_scales = {8},
-                                .device = "cpu"},
+                                .device = "cpu",
+                                .tokenizer = tokenizer_,
+                                .weights_hash = weights_hash_},
                                *arena_)
         .string();
   }
@@ -134,9 +141,22 @@ class ReplayCommand : public ::testing::Test {
     return outcome;
   }
 
+  bool refused(const std::string& file, const std::string& reason) {
+    try {
+      replay(file, /*json=*/true);
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), ExitCode::kBadData);
+      EXPECT_NE(std::string(error.what()).find(reason), std::string::npos) << error.what();
+      return true;
+    }
+    return false;
+  }
+
   stretto::testing::TempFolder folder_;
   experiment::Experiment experiment_;
-  std::string run_id_;
+  std::string run_id_, weights_hash_;
+  int64_t rank_ = 0, world_size_ = 1;
+  std::map<std::string, std::string> tokenizer_;
   std::unique_ptr<TranslationTask> task_;
   std::unique_ptr<optim::Arena> arena_;
 };
@@ -212,16 +232,6 @@ TEST_F(ReplayCommand, SaysWhenHalfPrecisionAloneOverflows) {
 }
 
 TEST_F(ReplayCommand, ReportsOfAnotherRunOrOtherTextAreRefused) {
-  const auto refused = [&](const std::string& file, const std::string& reason) {
-    try {
-      replay(file, /*json=*/true);
-    } catch (const Error& error) {
-      EXPECT_EQ(error.code(), ExitCode::kBadData);
-      EXPECT_NE(std::string(error.what()).find(reason), std::string::npos) << error.what();
-      return true;
-    }
-    return false;
-  };
   const auto file = write({{.epoch = 0, .index = 0}});
   experiment_.data.max_tokens = 200;
   EXPECT_TRUE(refused(file, "holds other sentences"));
@@ -229,6 +239,51 @@ TEST_F(ReplayCommand, ReportsOfAnotherRunOrOtherTextAreRefused) {
   EXPECT_EQ(replay(file, true).code, 1);
   run_id_ = "another";
   EXPECT_TRUE(refused(write({{.epoch = 0, .index = 0}}), "another run"));
+}
+
+TEST_F(ReplayCommand, AReportMadeWithAnotherTokenizerIsRefused) {
+  tokenizer_ = train::tokenizer_hashes(task_->assets());
+  ASSERT_FALSE(tokenizer_.empty());
+  EXPECT_EQ(replay(write({{.epoch = 0, .index = 0}}), /*json=*/true).code, 1);
+  const std::string name = tokenizer_.begin()->first;
+  tokenizer_[name] = "1234";
+  const auto file = write({{.epoch = 0, .index = 0}});
+  EXPECT_TRUE(refused(file, "made with another tokenizer"));
+  EXPECT_TRUE(refused(file, (folder_.path() / "run" / "tokenizer" / name).string()));
+  EXPECT_TRUE(refused(file, "trained with SHA-256 1234"));
+}
+
+TEST_F(ReplayCommand, SaysThatItIsOneOfSeveralRanks) {
+  EXPECT_EQ(replay(write({{.epoch = 0, .index = 0}}), false).out.find("rank 0 of"),
+            std::string::npos);
+  rank_ = 2;
+  world_size_ = 4;
+  const auto file = write({{.epoch = 0, .index = 0}});
+  const auto alone = replay(file, /*json=*/false);
+  EXPECT_NE(alone.out.find("\nrank 2 of 4 processes: its micro-batches run again, those of the "
+                           "others do not; no other rank wrote a report of this update\n"),
+            std::string::npos)
+      << alone.out;
+  stretto::write_file_atomic(folder_.path() / "run/forensics/step_00000005.rank3.json", "{}");
+  EXPECT_NE(
+      replay(file, false).out.find("other ranks' reports beside it: step_00000005.rank3.json"),
+      std::string::npos);
+  const auto json = replay(file, /*json=*/true).json();
+  EXPECT_EQ(json.at("rank"), 2);
+  EXPECT_EQ(json.at("world_size"), 4);
+  EXPECT_EQ(json.at("other_reports"), nlohmann::json({"step_00000005.rank3.json"}));
+}
+
+TEST_F(ReplayCommand, SaysWhenTheRankHadOtherWeights) {
+  const auto warned = [&] {
+    ::testing::internal::CaptureStderr();
+    replay(write({{.epoch = 0, .index = 0}}), /*json=*/true);
+    return ::testing::internal::GetCapturedStderr().find("had other weights") != std::string::npos;
+  };
+  weights_hash_ = hex64(arena_->weights_hash());
+  EXPECT_FALSE(warned());
+  weights_hash_ = hex64(arena_->weights_hash() + 1);
+  EXPECT_TRUE(warned());
 }
 
 }  // namespace
