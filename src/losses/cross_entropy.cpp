@@ -1,5 +1,7 @@
 #include "losses/cross_entropy.h"
 
+#include <ATen/ATen.h>
+
 namespace stretto::losses {
 
 nn::OutputLoss cross_entropy(const CrossEntropyOptions& options) {
@@ -7,6 +9,16 @@ nn::OutputLoss cross_entropy(const CrossEntropyOptions& options) {
   return [smoothing](const at::Tensor& x, const at::Tensor& weight, const at::Tensor& targets,
                      int64_t num_classes) {
     return kernels::linear_cross_entropy(x, weight, targets, smoothing, num_classes);
+  };
+}
+
+DistributionLoss cross_entropy_of_distributions(const CrossEntropyOptions& options) {
+  const double smoothing = options.label_smoothing;
+  return [smoothing](const at::Tensor& log_probs, const at::Tensor& targets) {
+    const double each = smoothing / static_cast<double>(log_probs.size(1) - 1);
+    const at::Tensor nll_sum = -log_probs.gather(1, targets.unsqueeze(1)).sum(at::kDouble);
+    const at::Tensor all_sum = -log_probs.sum(at::kDouble);
+    return kernels::CrossEntropy{(1 - smoothing - each) * nll_sum + each * all_sum, nll_sum};
   };
 }
 

@@ -1,9 +1,16 @@
 #pragma once
 
+#include <functional>
+
 #include "losses/cross_entropy_options.h"
 #include "nn/output_loss.h"
 
 namespace stretto::losses {
+
+/// Where several models predict together there is no one output matrix, but a distribution:
+/// (log_probs fp32 [N, V] natural log, targets int64 [N]) -> sums over the N tokens, no gradient.
+using DistributionLoss =
+    std::function<kernels::CrossEntropy(const at::Tensor& log_probs, const at::Tensor& targets)>;
 
 /// Label-smoothed cross entropy (Szegedy et al. 2016, section 7) in fairseq's form, summed over the
 /// target tokens, natural log:
@@ -13,5 +20,8 @@ namespace stretto::losses {
 ///
 /// V counts the real vocabulary, not the rows that round the table up.
 nn::OutputLoss cross_entropy(const CrossEntropyOptions& options);
+
+/// The same of distributions over the V entries.
+DistributionLoss cross_entropy_of_distributions(const CrossEntropyOptions& options);
 
 }  // namespace stretto::losses

@@ -3,30 +3,40 @@
 #include <array>
 #include <string>
 #include <string_view>
-#include <utility>
 
 #include "base/error.h"
-#include "losses/cross_entropy.h"
 
 namespace stretto::losses {
 namespace {
 
-using MakeLoss = nn::OutputLoss (*)(const CrossEntropyOptions&);
+struct Loss {
+  std::string_view name;
+  nn::OutputLoss (*make)(const CrossEntropyOptions&);
+  DistributionLoss (*make_of_distributions)(const CrossEntropyOptions&);
+};
 
-constexpr std::array<std::pair<std::string_view, MakeLoss>, 1> kLosses{{
-    {"cross_entropy", &cross_entropy},
+constexpr std::array<Loss, 1> kLosses{{
+    {"cross_entropy", &cross_entropy, &cross_entropy_of_distributions},
 }};
+
+const Loss& loss_called(const CrossEntropyOptions& options) {
+  std::string known;
+  for (const auto& loss : kLosses) {
+    if (loss.name == options.name) return loss;
+    known += (known.empty() ? "" : ", ") + std::string(loss.name);
+  }
+  throw Error(ExitCode::kUsage, "loss.name: unknown loss `" + options.name + "`",
+              "known: " + known);
+}
 
 }  // namespace
 
 nn::OutputLoss make_loss(const CrossEntropyOptions& options) {
-  std::string known;
-  for (const auto& [name, make] : kLosses) {
-    if (name == options.name) return make(options);
-    known += (known.empty() ? "" : ", ") + std::string(name);
-  }
-  throw Error(ExitCode::kUsage, "loss.name: unknown loss `" + options.name + "`",
-              "known: " + known);
+  return loss_called(options).make(options);
+}
+
+DistributionLoss make_distribution_loss(const CrossEntropyOptions& options) {
+  return loss_called(options).make_of_distributions(options);
 }
 
 }  // namespace stretto::losses

@@ -73,6 +73,7 @@ int run_eval(const experiment::EvalRequest& request) {
   const auto score = score_corpus(run.tokenizers, run.models, corpus, experiment.decode,
                                   {.max_tokens = experiment.eval.max_tokens,
                                    .translate = experiment.eval.bleu,
+                                   .loss = experiment.loss,
                                    .group = group});
   if (!group.is_root()) return 0;  // all have the same result, one says it
   if (!request.hypotheses.empty()) {

@@ -16,6 +16,7 @@
 #include "losses/registry.h"
 #include "metrics/scorers.h"
 #include "models/registry.h"
+#include "tasks/ensemble_loss.h"
 #include "tasks/session.h"
 
 namespace stretto::tasks {
@@ -44,39 +45,39 @@ std::vector<std::string> pieces(const text::Tokenizer& tokenizer, const std::vec
   return out;
 }
 
+BatchLoss batch_loss(const std::vector<std::shared_ptr<models::Seq2SeqModel>>& models,
+                     const data::Batch& batch, const losses::CrossEntropyOptions& loss) {
+  if (models.size() > 1) return ensemble_loss(models, batch, loss);
+  const auto output = models.front()->loss(batch, {.training = false});
+  return {output.loss_sum.item<double>(), output.nll_sum.item<double>()};
+}
+
 // Sums of the loss over a corpus. Each batch is one process's; its numbers are added in the order
 // of batches, so that the sum has the same bits for any number of processes.
 CorpusScore corpus_loss(const std::vector<std::shared_ptr<models::Seq2SeqModel>>& models,
                         const std::shared_ptr<const data::Corpus>& corpus,
                         const CorpusScoreOptions& options) {
   const torch::NoGradGuard no_grad;
+  constexpr size_t kColumns = 3;  // target tokens, loss, nll
   const auto batches = data::make_eval_batches(corpus, options.max_tokens);
-  const auto columns = 1 + 2 * models.size();  // target tokens; loss and nll of each model
-  std::vector<double> table(static_cast<size_t>(batches->num_batches()) * columns);
+  std::vector<double> table(static_cast<size_t>(batches->num_batches()) * kColumns);
   for (int64_t i = options.group.rank(); i < batches->num_batches(); i += options.group.size()) {
     const data::Batch batch = batches->load(0, i);
-    double* row = table.data() + static_cast<size_t>(i) * columns;
-    *row++ = static_cast<double>(batch.tgt.num_tokens());
-    for (const auto& model : models) {
-      const auto output = model->loss(batch, {.training = false});
-      *row++ = output.loss_sum.item<double>();
-      *row++ = output.nll_sum.item<double>();
-    }
+    const BatchLoss sums = batch_loss(models, batch, options.loss);
+    double* row = table.data() + static_cast<size_t>(i) * kColumns;
+    row[0] = static_cast<double>(batch.tgt.num_tokens());
+    row[1] = sums.loss_sum;
+    row[2] = sums.nll_sum;
   }
   dist::sum_numbers(options.group, table);  // of zeros and one number: exact
   CorpusScore score;
-  double loss_sum = 0, nll_sum = 0;
-  for (size_t at = 0; at < table.size(); at += columns) {
+  for (size_t at = 0; at < table.size(); at += kColumns) {
     score.target_tokens += static_cast<int64_t>(table[at]);
-    for (size_t m = 0; m < models.size(); ++m) {
-      loss_sum += table[at + 1 + 2 * m];
-      nll_sum += table[at + 2 + 2 * m];
-    }
+    score.loss += table[at + 1];
+    score.nll += table[at + 2];
   }
-  const double terms =
-      static_cast<double>(score.target_tokens) * static_cast<double>(models.size());
-  score.loss = loss_sum / terms;
-  score.nll = nll_sum / terms;
+  score.loss /= static_cast<double>(score.target_tokens);
+  score.nll /= static_cast<double>(score.target_tokens);
   return score;
 }
 

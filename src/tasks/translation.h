@@ -40,13 +40,14 @@ struct CorpusScore {
 struct CorpusScoreOptions {
   int64_t max_tokens = 4096;
   bool translate = false;
-  int64_t num_translated = 0;  ///< 0 = all
+  int64_t num_translated = 0;             ///< 0 = all
+  losses::CrossEntropyOptions loss = {};  ///< as the models were made with; used for an ensemble
   /// Batches are shared out among these processes; every one gets the whole result, which does not
   /// depend on their number.
   dist::ProcessGroup group = {};
 };
-/// @param models  one, or several that translate together as an ensemble; loss and nll are then the
-///                means of theirs
+/// @param models  one, or several that predict together as an ensemble: loss and nll are then those
+///                of the mean of their probabilities (tasks/ensemble_loss.h)
 CorpusScore score_corpus(const text::TokenizerPair& tokenizers,
                          const std::vector<std::shared_ptr<models::Seq2SeqModel>>& models,
                          const std::shared_ptr<const data::Corpus>& corpus,

@@ -4,23 +4,10 @@
 #include <limits>
 #include <numeric>
 
-#include "decoding/ensemble.h"
+#include "tasks/ensemble_loss.h"
 #include "text/tokenizer.h"
 
 namespace stretto::tasks {
-namespace {
-
-std::unique_ptr<decoding::StepModel> start_all(
-    const std::vector<std::shared_ptr<models::Seq2SeqModel>>& models, const data::PackedTokens& src,
-    int64_t lanes) {
-  if (models.size() == 1) return models.front()->start(src, lanes);
-  std::vector<std::unique_ptr<decoding::StepModel>> members;
-  for (const auto& model : models) members.push_back(model->start(src, lanes));
-  return std::make_unique<decoding::EnsembleStepModel>(std::move(members));
-}
-
-}  // namespace
-
 Translator::Translator(std::vector<std::shared_ptr<models::Seq2SeqModel>> models,
                        decoding::DecodeOptions options)
     : models_(std::move(models)), options_(std::move(options)) {
@@ -77,7 +64,7 @@ std::vector<std::vector<decoding::Hypothesis>> Translator::search_batch(
     input.sentence_ids.push_back(request.sentence_id);
     input.prefixes.push_back(request.prefix);
   }
-  const auto model = start_all(models_, src, options_.beam_size);
+  const auto model = start_together(models_, src, options_.beam_size);
   return decoding::search(*model, input, options_);
 }
 

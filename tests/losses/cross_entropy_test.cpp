@@ -31,6 +31,17 @@ TEST(CrossEntropyLoss, WithoutSmoothingIsTheNegativeLogLikelihood) {
   EXPECT_NEAR(sums.loss_sum.item<double>(), sums.nll_sum.item<double>(), 1e-12);
 }
 
+TEST(CrossEntropyLoss, OfDistributionsIsTheSameLoss) {
+  CrossEntropyOptions options;
+  options.label_smoothing = 0.1;
+  const at::Tensor log_probs = torch::log(torch::tensor({{0.5, 0.25, 0.25}, {0.25, 0.25, 0.5}}));
+  const auto sums = make_distribution_loss(options)(log_probs, torch::tensor({1, 2}, torch::kLong));
+  const double ln2 = std::log(2.0);
+  // The row above, and (1 - 0.1 - 0.05) ln 2 + 0.05 * (2 + 2 + 1) ln 2 = 1.1 ln 2
+  EXPECT_NEAR(sums.loss_sum.item<double>(), (1.95 + 1.1) * ln2, 1e-6);
+  EXPECT_NEAR(sums.nll_sum.item<double>(), 3 * ln2, 1e-6);
+}
+
 TEST(LossRegistry, NamesWhatItKnows) {
   CrossEntropyOptions options;
   options.name = "hinge";
