@@ -26,6 +26,22 @@ Json as_json(const plan::Prediction& p) {
   return json;
 }
 
+std::string strategy_name(plan::Strategy strategy) {
+  switch (strategy) {
+    case plan::Strategy::kSharded:
+      return "sharded";
+    case plan::Strategy::kParameterServer:
+      return "parameter_server";
+    case plan::Strategy::kAllReduce:
+      break;
+  }
+  return "all_reduce";
+}
+
+std::string algorithm_name(plan::Algorithm algorithm) {
+  return algorithm == plan::Algorithm::kRing ? "ring" : "halving_doubling";
+}
+
 Json inputs_json(const PlanInputs& plan) {
   const auto& s = plan.setup;
   Json json{{"compute_seconds", s.compute_seconds},
@@ -36,7 +52,11 @@ Json inputs_json(const PlanInputs& plan) {
             {"weak", s.weak},
             {"gradient_bytes", s.gradient_bytes},
             {"bucket_bytes", s.bucket_bytes},
+            {"first_share", s.first_share},
             {"late_share", s.late_share},
+            {"row_bytes", s.row_bytes},
+            {"strategy", strategy_name(s.strategy)},
+            {"algorithm", algorithm_name(s.algorithm)},
             {"overlap", s.overlap},
             {"per_host", s.per_host},
             {"host_bytes_per_second", s.within.bytes_per_second},
@@ -48,6 +68,8 @@ Json inputs_json(const PlanInputs& plan) {
             {"contention", s.contention},
             {"overlap_cost", s.overlap_cost}};
   if (plan.parameters > 0) json["parameters"] = plan.parameters;
+  if (!plan.compress.empty()) json["compress"] = plan.compress;
+  if (!plan.device.empty()) json["device"] = plan.device;
   return json;
 }
 
@@ -83,7 +105,13 @@ void print_text(const PlanInputs& plan, const std::vector<plan::Prediction>& siz
             << "\n"
             << with_thousands(s.micro_batches)
             << (s.micro_batches == 1 ? " micro-batch" : " micro-batches") << " an update"
-            << (s.weak ? " and process" : "") << "\n";
+            << (s.weak ? " and process" : "") << "\n"
+            << strategy_name(s.strategy);
+  if (s.strategy != plan::Strategy::kParameterServer) {
+    std::cout << (s.algorithm == plan::Algorithm::kRing ? " as a ring"
+                                                        : " by halving and doubling");
+  }
+  std::cout << (s.overlap ? ", while backward runs" : ", after backward") << "\n";
   for (const auto& line : plan.assumed) std::cout << "assumed: " << line << "\n";
   if (!s.weak && sizes.back().processes > s.micro_batches) {
     std::cout << "more processes than micro-batches stand idle: raise train.update_freq, or see "
@@ -155,7 +183,12 @@ void add_network(CLI::App& app, PlanOptions& o) {
   app.add_option("--bucket-mb", o.bucket_mb, "10^6 bytes; default dist.bucket_bytes")
       ->check(number_between(1e-3, 1e9))
       ->type_name("X");
+  add_share(app, "--first-share", o.first_share, "of the gradients, ready when backward begins");
   add_share(app, "--late-share", o.late_share, "of the gradients, ready only after backward");
+  add_number(app, "--row-mb", o.row_mb, "looked-up rows of a process, sent last, 10^6 bytes");
+  app.add_option("--device", o.device, "cpu or cuda; default run.device, auto = cpu")
+      ->check(one_of({"cpu", "cuda"}))
+      ->type_name("NAME");
   app.add_flag("--no-overlap", o.no_overlap, "send after backward");
   add_number(app, "--overlap-cost", o.overlap_cost,
              "compute lost per second of hidden communication; default 0");

@@ -1,6 +1,7 @@
 #include "cli/plan_inputs.h"
 
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <numeric>
 #include <optional>
@@ -103,6 +104,34 @@ void plan_compute(const PlanOptions& options, const std::optional<Experiment>& e
   }
 }
 
+// When the gradients of tables are ready, and what of them is sent apart.
+void plan_tables(const PlanOptions& options, const Experiment& e, const plan::TableRows& rows,
+                 PlanInputs& plan) {
+  auto& setup = plan.setup;
+  plan.device = options.device.empty() ? e.run.device : options.device;
+  const bool may_be_apart = setup.overlap && !options.no_overlap &&
+                            setup.strategy == plan::Strategy::kAllReduce &&
+                            e.model.tie_embeddings != "none";
+  if (plan.device == "auto") {
+    plan.device = "cpu";
+    if (may_be_apart && options.world_size > 1) {
+      plan.assumed.emplace_back("processes compute on CPUs (--device)");
+    }
+  }
+  const bool apart = may_be_apart && plan.device == "cpu";
+  const auto tables = plan::table_gradients(e.model, rows, apart);
+  setup.first_share = double(tables.first_parameters) / double(plan.parameters);
+  setup.late_share = double(tables.late_parameters) / double(plan.parameters);
+  if (!apart) return;
+  const double lookups = tables.lookups * setup.tokens;
+  const double different = std::round(plan::different_rows(lookups, rows.tgt));
+  setup.row_bytes = different * (4 * double(e.model.d_model) + 8);  // and the row's number
+  if (options.world_size > 1 && !given(options.row_mb)) {
+    plan.assumed.push_back("a micro-batch looks up " + with_thousands(int64_t(different)) +
+                           " different rows of the tied table (--row-mb)");
+  }
+}
+
 void plan_model(const PlanOptions& options, const Experiment& e, PlanInputs& plan) {
   auto& setup = plan.setup;
   int64_t rows = options.vocab_rows;
@@ -117,13 +146,12 @@ void plan_model(const PlanOptions& options, const Experiment& e, PlanInputs& pla
   }
   const auto size = plan::model_size(e.model, {.src = rows, .tgt = rows});
   plan.parameters = size.parameters;
-  setup.late_share = size.late_share();
   setup.parameter_bytes = 4 * double(size.parameters);
-  const std::string& compress = options.compress.empty() ? e.dist.compress : options.compress;
-  setup.gradient_bytes = setup.parameter_bytes / (compress == "none" ? 1 : 2);
+  plan.compress = options.compress.empty() ? e.dist.compress : options.compress;
+  setup.gradient_bytes = setup.parameter_bytes / (plan.compress == "none" ? 1 : 2);
   setup.bucket_bytes = double(e.dist.bucket_bytes);
   setup.micro_batches = e.train.update_freq;
-  setup.overlap = e.dist.overlap;
+  setup.overlap = e.dist.overlap && !e.dist.deterministic;
   const bool measured = !options.run.empty() && !given(options.compute_ms);
   if (!measured || given(options.tokens)) {
     setup.tokens = value_or(plan, options.tokens, kFill * double(e.data.max_tokens),
@@ -131,6 +159,7 @@ void plan_model(const PlanOptions& options, const Experiment& e, PlanInputs& pla
   }
   plan_compute(options, e, plan::training_flops_per_token(e.model, {.src = rows, .tgt = rows}),
                plan);
+  plan_tables(options, e, {.src = rows, .tgt = rows}, plan);
 }
 
 // A link as given, with a line for each half of it that was not.
@@ -170,6 +199,21 @@ plan::Strategy strategy_of(const std::string& name) {
   return plan::Strategy::kAllReduce;
 }
 
+// What was given replaces what the configuration says; what it leaves no room for becomes less.
+void plan_shares(const PlanOptions& options, plan::Setup& setup) {
+  if (given(options.row_mb)) setup.row_bytes = options.row_mb * 1e6;
+  if (given(options.first_share)) {
+    setup.first_share = options.first_share;
+    setup.late_share = std::min(setup.late_share, 1 - setup.first_share);
+  }
+  if (given(options.late_share)) setup.late_share = options.late_share;
+  if (given(options.first_share) && setup.first_share + setup.late_share > 1) {
+    throw Error(ExitCode::kUsage, "plan --scaling: --first-share and --late-share are more than 1",
+                "what is ready first and what is ready last are parts of one gradient");
+  }
+  setup.first_share = std::min(setup.first_share, 1 - setup.late_share);
+}
+
 }  // namespace
 
 PlanInputs plan_inputs(const PlanOptions& options) {
@@ -181,21 +225,23 @@ PlanInputs plan_inputs(const PlanOptions& options) {
   PlanInputs plan;
   auto& setup = plan.setup;
   setup.weak = options.weak || !e;
+  setup.strategy = strategy_of(!options.strategy.empty() ? options.strategy
+                               : e                       ? e->dist.strategy
+                                                         : "all_reduce");
   if (e) {
     plan_model(options, *e, plan);
   } else {
     setup.tokens = given(options.tokens) ? options.tokens : 0;
+    plan.compress = options.compress;
+    plan.device = options.device;
     plan_compute(options, e, 0, plan);
   }
-  setup.strategy = strategy_of(!options.strategy.empty() ? options.strategy
-                               : e                       ? e->dist.strategy
-                                                         : "all_reduce");
   if (given(options.gradient_mb)) {
     setup.gradient_bytes = options.gradient_mb * 1e6;
     if (!e) setup.parameter_bytes = setup.gradient_bytes;
   }
   if (given(options.bucket_mb)) setup.bucket_bytes = options.bucket_mb * 1e6;
-  if (given(options.late_share)) setup.late_share = options.late_share;
+  plan_shares(options, setup);
   if (given(options.optimizer_ms)) setup.optimizer_seconds = options.optimizer_ms / 1e3;
   if (options.micro_batches > 0) setup.micro_batches = options.micro_batches;
   if (options.no_overlap) setup.overlap = false;

@@ -11,12 +11,12 @@ namespace stretto::cli {
 
 /// What the words after `stretto plan` said; NaN = not given.
 struct PlanOptions {
-  std::string config, run, strategy, compress, algorithm = "ring";
+  std::string config, run, strategy, compress, device, algorithm = "ring";
   std::vector<std::string> overrides;
   int64_t world_size = 0, per_host = 0, micro_batches = 0, vocab_rows = 0;
   double compute_ms = NAN, optimizer_ms = NAN, gflops = NAN, tokens = NAN, gradient_mb = NAN,
          bucket_mb = NAN, link_gbit = NAN, latency_us = NAN, host_gbit = NAN, host_latency_us = NAN,
-         late_share = NAN;
+         first_share = NAN, late_share = NAN, row_mb = NAN;
   double backward_share = 2.0 / 3, jitter = 0, contention = 0, overlap_cost = 0;
   bool scaling = false, weak = false, no_overlap = false, published = false, json = false;
 };
@@ -26,6 +26,7 @@ struct PlanInputs {
   plan::Setup setup;
   int64_t parameters = 0;
   std::string compute_source;
+  std::string device, compress;  ///< "" = not known, without a configuration
   std::vector<std::string> assumed;
 };
 

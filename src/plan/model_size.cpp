@@ -1,5 +1,8 @@
 #include "plan/model_size.h"
 
+#include <algorithm>
+#include <cmath>
+#include <string>
 #include <utility>
 
 namespace stretto::plan {
@@ -34,7 +37,24 @@ ModelSize model_size(const models::TransformerOptions& model, const TableRows& r
   count += rows.src * d;
   if (model.tie_embeddings != "all") count += rows.tgt * d;
   if (model.tie_embeddings == "none") count += rows.tgt * d;
-  return {.parameters = count, .late_parameters = rows.src * d};
+  return {.parameters = count};
+}
+
+TableGradients table_gradients(const models::TransformerOptions& model, const TableRows& rows,
+                               bool rows_apart) {
+  const std::string& tie = model.tie_embeddings;
+  const int64_t output = rows.tgt * model.d_model, encoder = rows.src * model.d_model;
+  if (tie == "none") return {.first_parameters = output, .late_parameters = encoder};
+  // A table that is looked up only stays one tensor.
+  if (!rows_apart) return {.late_parameters = encoder};
+  if (tie == "decoder") {
+    return {.first_parameters = output, .late_parameters = encoder, .lookups = 1};
+  }
+  return {.first_parameters = output, .lookups = 2};  // as many source tokens
+}
+
+double different_rows(double lookups, int64_t rows) {
+  return std::min({4 * std::pow(lookups, 0.7), lookups, double(rows)});
 }
 
 double training_flops_per_token(const models::TransformerOptions& model, const TableRows& rows,

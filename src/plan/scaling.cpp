@@ -88,10 +88,16 @@ double parameter_seconds(const Setup& setup, int64_t processes) {
   return 0;
 }
 
-// Buckets of equal size leave one after the other, each not before it is ready. Those of the early
-// part are ready at equal distances during backward, those of the late part at its end. The last
-// one is through at the largest of "ready(j), then buckets j..last", which is linear in j on each
-// part: only its ends count.
+// Each process brings its own rows, and gets those of all.
+double row_seconds(const Setup& setup, int64_t processes) {
+  if (setup.row_bytes == 0) return 0;
+  return half_seconds(setup, double(processes) * setup.row_bytes, processes);
+}
+
+// Buckets of equal size leave one after the other, each not before it is ready. Those of the first
+// part are ready when backward begins, those of the late part at its end, and those between them at
+// equal distances. The last one is through at the largest of "ready(j), then buckets j..last",
+// which is linear in j on each part: only its ends count.
 struct Buckets {
   double count = 0, seconds = 0;  ///< of one
 
@@ -102,12 +108,14 @@ struct Buckets {
   double total() const { return count * seconds; }
 
   /// Seconds from the end of a backward of `backward` seconds to the end of the last bucket.
-  double after_backward(double backward, double late_share) const {
-    const double early = std::floor(count * (1 - late_share));
+  double after_backward(double backward, const Setup& setup) const {
+    const double first = std::floor(count * setup.first_share);
+    const double early = std::floor(count * (1 - setup.late_share));
     double end = (count - early) * seconds;
-    if (early < 1) return end;
-    const double first_ready = backward / early - backward;
-    end = std::max(end, first_ready + count * seconds);
+    if (first >= 1) end = std::max(end, count * seconds - backward);
+    if (early - first < 1) return end;
+    const double next_ready = backward / (early - first) - backward;
+    end = std::max(end, next_ready + (count - first) * seconds);
     return std::max(end, (count - early + 1) * seconds);
   }
 };
@@ -129,12 +137,14 @@ void check(const Setup& s, int64_t processes) {
   require(s.per_host >= 0, "processes of a host must not be negative");
   for (const double value :
        {s.compute_seconds, s.optimizer_seconds, s.tokens, s.jitter, s.contention, s.gradient_bytes,
-        s.parameter_bytes, s.overlap_cost, s.within.bytes_per_second, s.within.latency_seconds,
-        s.between.bytes_per_second, s.between.latency_seconds}) {
+        s.parameter_bytes, s.row_bytes, s.overlap_cost, s.within.bytes_per_second,
+        s.within.latency_seconds, s.between.bytes_per_second, s.between.latency_seconds}) {
     require(amount(value), "times, sizes and speeds must be finite and not negative");
   }
   require(s.bucket_bytes > 0, "bucket_bytes must be above 0");
-  require(share(s.backward_share) && share(s.late_share), "shares must be in [0, 1]");
+  require(share(s.backward_share) && share(s.first_share) && share(s.late_share),
+          "shares must be in [0, 1]");
+  require(s.first_share + s.late_share <= 1 + 1e-9, "more than all is first or late");
 }
 
 // Rational approximation of the normal quantile (Acklam), relative error below 1.2e-9; p in (0, 1).
@@ -194,7 +204,10 @@ Prediction predict(const Setup& s, int64_t processes) {
   if (processes > 1 && s.gradient_bytes > 0) {
     const Buckets buckets(s, processes);
     sent = buckets.total();
-    waited = s.overlap ? buckets.after_backward(s.backward_share * one, s.late_share) : sent;
+    waited = s.overlap ? buckets.after_backward(s.backward_share * one, s) : sent;
+    const double rows = row_seconds(s, processes);
+    sent += rows;
+    waited += rows;
   }
   result.communication_seconds = sent + returned;
   result.exposed_seconds = waited + returned;

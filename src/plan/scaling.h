@@ -55,9 +55,13 @@ struct Setup {
   double gradient_bytes = 0;   ///< as they are sent, compressed or not
   double parameter_bytes = 0;  ///< fp32; only of sharded and parameter_server
   double bucket_bytes = 2'097'152;
-  /// Share of the gradient that is ready only when backward ends: a tied embedding, to which both
-  /// ends of the model add. The rest becomes ready evenly over backward.
-  double late_share = 0;
+  /// Shares of the gradient that are ready as soon as backward begins, an output projection, and
+  /// only when it ends, a table that the encoder reads. The rest becomes ready evenly over
+  /// backward.
+  double first_share = 0, late_share = 0;
+  /// What each process brings of looked-up rows, sent by all to all behind the buckets: on a CPU,
+  /// of a tied table whose dense gradient has left first (train/row_sums.h).
+  double row_bytes = 0;
   bool overlap = true;
   /// Compute lost per second of communication that hides behind it: on a CPU, cores and memory
   /// bandwidth that sending and adding take.
@@ -92,7 +96,7 @@ double expected_largest(int64_t n);
 
 /// Predicts an update on `processes` processes. Micro-batches that do not divide evenly make some
 /// processes wait. Throws std::invalid_argument when processes < 1, a time or size is negative or
-/// not finite, or a share is outside [0, 1].
+/// not finite, or shares are outside [0, 1] or together above 1.
 Prediction predict(const Setup& setup, int64_t processes);
 
 /// predict() for 1, 2, 3, 4 and so on up to 16, then powers of two and the numbers half-way between

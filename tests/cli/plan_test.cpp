@@ -1,10 +1,12 @@
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <set>
 
 #include "base/file.h"
+#include "base/text.h"
 #include "tests/cli/program.h"
 
 namespace stretto {
@@ -78,7 +80,13 @@ TEST(PlanCommand, TheFieldsAreThoseOfTheManual) {
                                      "weak",
                                      "gradient_bytes",
                                      "bucket_bytes",
+                                     "first_share",
                                      "late_share",
+                                     "row_bytes",
+                                     "strategy",
+                                     "algorithm",
+                                     "compress",
+                                     "device",
                                      "overlap",
                                      "per_host",
                                      "host_bytes_per_second",
@@ -103,7 +111,9 @@ TEST(PlanCommand, LeavesOutWhatIsNotKnown) {
   const auto plan = PlanLab().plan(
       {"--compute-ms", "100", "--gradient-mb", "100", "--world-size", "2", "--link-gbit", "8"});
   EXPECT_FALSE(plan.contains("tokens_per_second"));
-  EXPECT_FALSE(plan["inputs"].contains("parameters"));
+  for (const char* name : {"parameters", "compress", "device"}) {
+    EXPECT_FALSE(plan["inputs"].contains(name)) << name;
+  }
   EXPECT_EQ(plan["inputs"]["weak"], true);
   EXPECT_EQ(plan["inputs"]["compute_source"], "given");
 }
@@ -129,11 +139,103 @@ TEST(PlanCommand, CompressionAndOverridesChangeWhatIsSent) {
   EXPECT_EQ(plan["inputs"]["micro_batches"], 4);
 }
 
+TEST(PlanCommand, ATiedTableLeavesFirstWhereItsRowsAreSummedApart) {
+  const PlanLab lab;
+  const double table = 32768.0 * 512 / 60'915'712;
+  const auto inputs = [&](std::vector<std::string> more) {
+    std::vector<std::string> words{"base.toml", "--world-size", "2",   "--compute-ms",
+                                   "100",       "--tokens",     "1000"};
+    words.insert(words.end(), more.begin(), more.end());
+    return lab.plan(words)["inputs"];
+  };
+  for (const std::vector<std::string>& cpu :
+       {std::vector<std::string>{}, {"--device", "cpu"}, {"run.device=cpu"}}) {
+    const auto apart = inputs(cpu);
+    EXPECT_NEAR(apart["first_share"].get<double>(), table, 1e-9);
+    EXPECT_EQ(apart["late_share"], 0.0);
+    // 4 * 2000^0.7 = 818 rows of 512 numbers and an id
+    EXPECT_EQ(apart["row_bytes"], 818 * (4.0 * 512 + 8));
+    EXPECT_EQ(apart["device"], "cpu");
+  }
+  // Nowhere else.
+  for (const std::vector<std::string>& other : {std::vector<std::string>{"--device", "cuda"},
+                                                {"run.device=cuda"},
+                                                {"--no-overlap"},
+                                                {"dist.overlap=false"},
+                                                {"dist.deterministic=true"},
+                                                {"--strategy", "sharded"},
+                                                {"dist.strategy=parameter_server"}}) {
+    const auto whole = inputs(other);
+    EXPECT_EQ(whole["first_share"], 0.0) << other.back();
+    EXPECT_NEAR(whole["late_share"].get<double>(), table, 1e-9) << other.back();
+    EXPECT_EQ(whole["row_bytes"], 0.0) << other.back();
+  }
+  const auto given = inputs({"--late-share", "0.9", "--row-mb", "3"});
+  EXPECT_NEAR(given["first_share"].get<double>(), 0.1, 1e-9);
+  EXPECT_EQ(given["row_bytes"], 3e6);
+  const auto outcome = lab.run({"plan", "--scaling", "base.toml", "--world-size", "2",
+                                "--first-share", "0.6", "--late-share", "0.6"});
+  EXPECT_EQ(outcome.code, 2);
+  EXPECT_TRUE(has(outcome.err, "are more than 1")) << outcome.err;
+}
+
+std::vector<std::string> cells_of(const std::string& line) {
+  std::vector<std::string> cells;
+  for (const auto& cell : split(line, '|')) cells.emplace_back(trim(cell));
+  return cells;
+}
+
+// docs/scaling.md, "Measured here": | step | compute ms | link | measured | model | error | …
+TEST(PlanCommand, TheManualsTableOfWhatWasMeasuredIsFresh) {
+  const auto source = std::filesystem::path(STRETTO_SOURCE_DIR);
+  const auto config = (source / "configs/translation/multi30k_overlap.toml").string();
+  const auto page = read_file(source / "docs" / "scaling.md");
+  int rows = 0;
+  for (const auto& line : split(page.substr(page.find("## Measured here")), '\n')) {
+    const auto cells = cells_of(line);
+    if (cells.size() != 10 || !cells[4].ends_with(" s")) continue;
+    ++rows;
+    std::vector<std::string> words{config, "--device", "cpu", "--per-host", "1", "--weak"};
+    words.insert(words.end(), {"--world-size", has(line, "four processes") ? "4" : "2"});
+    words.insert(words.end(), {"--compute-ms", cells[2], "--link-gbit", cells[3]});
+    if (has(line, "without overlap")) words.emplace_back("--no-overlap");
+    if (has(line, "bf16")) words.insert(words.end(), {"--compress", "bf16"});
+    const double measured = std::stod(cells[4]);
+    for (const size_t model : {5, 7}) {
+      const double seconds = PlanLab().plan(words)["step_seconds"];
+      EXPECT_EQ(cells[model], fixed(seconds, 3) + " s") << line;
+      EXPECT_EQ(std::stoi(cells[model + 1]), std::lround(100 * (seconds / measured - 1))) << line;
+      words.insert(words.end(), {"--overlap-cost", "0.24"});
+    }
+  }
+  EXPECT_EQ(rows, 7);
+}
+
+TEST(PlanCommand, NamesStrategyAlgorithmAndCompression) {
+  const PlanLab lab;
+  const std::vector<std::string> words{"base.toml", "--world-size", "2", "--compute-ms", "100"};
+  auto inputs = lab.plan(words)["inputs"];
+  EXPECT_EQ(inputs["strategy"], "all_reduce");
+  EXPECT_EQ(inputs["algorithm"], "ring");
+  EXPECT_EQ(inputs["compress"], "none");
+  auto others = words;
+  others.insert(others.begin() + 1, {"dist.strategy=sharded", "dist.compress=bf16"});
+  others.insert(others.end(), {"--algorithm", "halving_doubling"});
+  inputs = lab.plan(others)["inputs"];
+  EXPECT_EQ(inputs["strategy"], "sharded");
+  EXPECT_EQ(inputs["algorithm"], "halving_doubling");
+  EXPECT_EQ(inputs["compress"], "bf16");
+  others.insert(others.end(), {"--strategy", "parameter_server"});
+  EXPECT_EQ(lab.plan(others)["inputs"]["strategy"], "parameter_server");
+}
+
 TEST(PlanCommand, SaysWhatItAssumed) {
   const auto outcome = PlanLab().run({"plan", "--scaling", "base.toml", "--world-size", "16"});
   EXPECT_EQ(outcome.code, 0) << outcome.err;
   for (const char* word : {"60,915,712 parameters", "assumed: a process computes 50 GFLOP/s",
-                           "assumed: 8 processes on a host", "--link-gbit", "efficiency"}) {
+                           "assumed: 8 processes on a host", "--link-gbit", "efficiency",
+                           "assumed: processes compute on CPUs (--device)", "--row-mb",
+                           "\nall_reduce as a ring, while backward runs\n"}) {
     EXPECT_TRUE(has(outcome.out, word)) << word << "\n" << outcome.out;
   }
 }

@@ -43,10 +43,30 @@ TEST(ModelSize, CountsTablesPositionsAndGates) {
   EXPECT_EQ(model_size(tiny, {10, 20}).parameters, layers + 200 + 56 + 2 * (72 - 58));
 }
 
-TEST(ModelSize, TheTableThatTheEncoderReadsIsLate) {
-  const auto big = model_size(paper(1024, 4096), kRows);
-  EXPECT_EQ(big.late_parameters, 32768 * 1024);
-  EXPECT_NEAR(big.late_share(), 0.16, 0.001);
+TEST(TableGradients, AreReadyAsTheReducerSendsThem) {
+  auto model = paper(4, 8);
+  struct Case {
+    const char* tie;
+    bool rows_apart;
+    int64_t first, late;
+    double lookups;
+  };
+  for (const Case& one : {Case{"all", false, 0, 40, 0}, Case{"all", true, 80, 0, 2},
+                          Case{"decoder", false, 0, 40, 0}, Case{"decoder", true, 80, 40, 1},
+                          Case{"none", false, 80, 40, 0}, Case{"none", true, 80, 40, 0}}) {
+    model.tie_embeddings = one.tie;
+    const auto tables = table_gradients(model, {.src = 10, .tgt = 20}, one.rows_apart);
+    EXPECT_EQ(tables.first_parameters, one.first) << one.tie << one.rows_apart;
+    EXPECT_EQ(tables.late_parameters, one.late) << one.tie << one.rows_apart;
+    EXPECT_EQ(tables.lookups, one.lookups) << one.tie << one.rows_apart;
+  }
+}
+
+TEST(DifferentRows, AreFewerThanLookupsAndThanThereAre) {
+  EXPECT_NEAR(different_rows(3815, 8000), 1262, 0.15 * 1262);  // counted in Multi30k
+  EXPECT_EQ(different_rows(10, 8000), 10);
+  EXPECT_EQ(different_rows(1e6, 8000), 8000);
+  EXPECT_EQ(different_rows(0, 8000), 0);
 }
 
 TEST(TrainingFlops, AreSixForEachWeightThatATokenMeetsAndTheAttention) {

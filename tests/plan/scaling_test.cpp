@@ -4,6 +4,8 @@
 
 #include <cmath>
 #include <stdexcept>
+#include <utility>
+#include <vector>
 
 namespace stretto::plan {
 namespace {
@@ -66,24 +68,29 @@ TEST(ScalingModel, WithoutOverlapAllCommunicationIsExposed) {
 // The formula is closed; here the buckets are sent one by one.
 double simulate(const plan::Setup& setup, double bucket_seconds, int64_t count) {
   const double backward = setup.backward_share * setup.compute_seconds;
+  const auto first = static_cast<int64_t>(std::floor(double(count) * setup.first_share));
   const auto early = static_cast<int64_t>(std::floor(double(count) * (1 - setup.late_share)));
   double free_at = 0;
   for (int64_t i = 1; i <= count; ++i) {
-    const double ready = i <= early ? backward * double(i) / double(early) : backward;
+    const double ready = i <= first   ? 0
+                         : i <= early ? backward * double(i - first) / double(early - first)
+                                      : backward;
     free_at = std::max(free_at, ready) + bucket_seconds;
   }
-  return free_at - backward;
+  return std::max(0.0, free_at - backward);
 }
 
 TEST(ScalingModel, BucketsLeaveAsTheyBecomeReady) {
   for (const double gigabytes : {0.2, 0.5, 1.0, 1.6, 2.0, 5.0, 100.0}) {
-    for (const double late : {0.0, 0.16, 0.5, 1.0}) {
+    for (const auto& [first, late] : std::vector<std::pair<double, double>>{
+             {0, 0}, {0, 0.16}, {0, 0.5}, {0, 1}, {0.16, 0}, {0.3, 0.3}, {0.5, 0.5}, {1, 0}}) {
       plan::Setup setup = slow_link();
+      setup.first_share = first;
       setup.late_share = late;
       setup.between.bytes_per_second = gigabytes * 1e9;
       const double bucket = 10e6 / (gigabytes * 1e9);  // two processes: all bytes once
       EXPECT_NEAR(predict(setup, 2).exposed_seconds, simulate(setup, bucket, 10), 1e-9)
-          << gigabytes << " GB/s, late " << late;
+          << gigabytes << " GB/s, first " << first << ", late " << late;
     }
   }
 }
@@ -94,6 +101,25 @@ TEST(ScalingModel, AFastLinkExposesOnlyTheLastBucketAndATiedTableAllOfItself) {
   EXPECT_NEAR(predict(setup, 2).exposed_seconds, 1e-3, 1e-9);
   setup.late_share = 0.3;
   EXPECT_NEAR(predict(setup, 2).exposed_seconds, 4e-3, 1e-9);  // and the last early bucket
+}
+
+TEST(ScalingModel, ATableThatLeavesFirstGivesALineThatIsTheLimitAnEarlierStart) {
+  plan::Setup setup = slow_link();  // 60 ms of backward, ten buckets of 10 ms
+  EXPECT_NEAR(predict(setup, 2).exposed_seconds, 46e-3, 1e-9);  // the first is ready after 6 ms
+  setup.first_share = 0.3;
+  EXPECT_NEAR(predict(setup, 2).exposed_seconds, 40e-3, 1e-9);
+}
+
+TEST(ScalingModel, LookedUpRowsOfAllProcessesFollowTheBuckets) {
+  plan::Setup setup = slow_link();
+  const auto without = predict(setup, 4);
+  setup.row_bytes = 2e6;
+  auto with = predict(setup, 4);
+  EXPECT_NEAR(with.exposed_seconds - without.exposed_seconds, 3 * 2e-3, 1e-9);
+  EXPECT_NEAR(with.communication_seconds - without.communication_seconds, 3 * 2e-3, 1e-9);
+  setup.algorithm = Algorithm::kHalvingDoubling;  // the same bytes
+  EXPECT_NEAR(predict(setup, 4).exposed_seconds, with.exposed_seconds, 1e-9);
+  EXPECT_EQ(predict(setup, 1).communication_seconds, 0);
 }
 
 TEST(ScalingModel, CompressedGradientsTakeHalfTheTime) {
@@ -189,6 +215,12 @@ TEST(ScalingModel, RefusesWhatCannotBe) {
   EXPECT_THROW(predict(slow_link(), 0), std::invalid_argument);
   plan::Setup setup = slow_link();
   setup.late_share = 1.5;
+  EXPECT_THROW(predict(setup, 2), std::invalid_argument);
+  setup = slow_link();
+  setup.first_share = setup.late_share = 0.6;
+  EXPECT_THROW(predict(setup, 2), std::invalid_argument);
+  setup = slow_link();
+  setup.row_bytes = -1;
   EXPECT_THROW(predict(setup, 2), std::invalid_argument);
   setup = slow_link();
   setup.compute_seconds = -1;
