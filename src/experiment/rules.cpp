@@ -1,6 +1,7 @@
 #include "experiment/rules.h"
 
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <functional>
 #include <initializer_list>
@@ -190,10 +191,31 @@ void check_loss_scale(Check& c) {
             config::number_text(l.min) +
                 " is above train.loss_scale.max = " + config::number_text(l.max),
             "lower it");
-  } else if (l.init > 0 && (l.init < l.min || (l.max > 0 && l.init > l.max))) {
-    c.wrong({"train.loss_scale.init", "train.loss_scale.min", "train.loss_scale.max"},
-            config::number_text(l.init) + " is outside of train.loss_scale.min and max",
-            "choose it between them");
+    return;
+  }
+  // An option that is 0 has the method's own bound.
+  const bool fp16 = c.e.train.precision == "mixed_fp16";
+  const std::string name = l.name == "auto" ? (fp16 ? "fairseq" : "none") : l.name;
+  const auto* method = optim::find_loss_scale_method(name);
+  if (method == nullptr) return;
+  const bool scales = name != "none";
+  const double least = l.min > 0 || !scales ? l.min : method->least;
+  const double most = l.max > 0 || !scales ? l.max : method->most;
+  const auto bounds = [&] {
+    return " \"" + name + "\" allows, " + config::number_text(least) +
+           (std::isfinite(most) && most > 0 ? " to " + config::number_text(most) : " or more");
+  };
+  if (scales && least > most) {
+    c.wrong({"train.loss_scale.min", "train.loss_scale.name"},
+            config::number_text(least) + " is above the largest scale of \"" + name + "\", " +
+                config::number_text(most),
+            "lower it, or set train.loss_scale.max");
+  } else if (l.init > 0 && (l.init < least || (most > 0 && l.init > most))) {
+    c.wrong({"train.loss_scale.init", "train.loss_scale.min", "train.loss_scale.max",
+             "train.loss_scale.name"},
+            config::number_text(l.init) + " is outside of what" + bounds(),
+            "choose it between them, or set train.loss_scale.min and train.loss_scale.max around "
+            "it");
   }
 }
 

@@ -1,18 +1,14 @@
 #include "optim/loss_scaler.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
-#include <limits>
-#include <string_view>
+#include <utility>
 
 #include "base/error.h"
 #include "base/text.h"
 
 namespace stretto::optim {
 namespace {
-
-constexpr double kNoLimit = std::numeric_limits<double>::infinity();
 
 using State = std::map<std::string, double>;
 
@@ -37,13 +33,15 @@ double at(const State& state, const std::string& name) {
 /// One scale for ever; 1 for "none".
 class StaticScaler : public LossScaler {
  public:
-  explicit StaticScaler(double scale) : scale_(scale) {}
+  StaticScaler(std::string name, double scale) : name_(std::move(name)), scale_(scale) {}
+  std::string name() const override { return name_; }
   double scale() const override { return scale_; }
   void update(const ScaledStep&) override {}
   State state() const override { return {{"scale", scale_}}; }
   void restore(const State& state) override { scale_ = at(state, "scale"); }
 
  private:
+  std::string name_;
   double scale_;
 };
 
@@ -54,13 +52,15 @@ class StaticScaler : public LossScaler {
 class DynamicScaler : public LossScaler {
  public:
   struct Limits {
+    std::string name;
     double init, least, most, factor;
     int64_t window;
     bool floor_is_allowed;
   };
 
-  explicit DynamicScaler(const Limits& limits) : limits_(limits), scale_(limits.init) {}
+  explicit DynamicScaler(Limits limits) : limits_(std::move(limits)), scale_(limits_.init) {}
 
+  std::string name() const override { return limits_.name; }
   double scale() const override { return scale_; }
 
   void update(const ScaledStep& step) override {
@@ -108,6 +108,7 @@ class LogMaxScaler : public LossScaler {
  public:
   LogMaxScaler(double init, double least, double most) : least_(least), most_(most), scale_(init) {}
 
+  std::string name() const override { return "logmax"; }
   double scale() const override { return scale_; }
   bool wants_max_abs() const override { return true; }
 
@@ -149,27 +150,10 @@ class LogMaxScaler : public LossScaler {
   double count_ = 0, mean_ = 0, slow_mean_ = 0, slow_square_ = 0;
 };
 
-/// The constants of a method where an option is 0.
-struct Defaults {
-  std::string_view name;
-  double init, least, most;
-  int64_t window;
-};
-
-constexpr int64_t kFairseqWindow = int64_t{1} << 14;
-
-constexpr std::array<Defaults, 5> kMethods{{
-    {"none", 1, 1, 1, 0},
-    {"static", 128, 0, kNoLimit, 0},
-    {"backoff", 16384, 1, 16384, 2000},
-    {"fairseq", 128, 1e-4, kNoLimit, kFairseqWindow},
-    {"logmax", 1, 1, 16384, 0},
-}};
-
-const Defaults& method_of(const std::string& name) {
+const LossScaleMethod& method_of(const std::string& name) {
+  if (const auto* method = find_loss_scale_method(name)) return *method;
   std::string known;
-  for (const Defaults& method : kMethods) {
-    if (method.name == name) return method;
+  for (const auto& method : kLossScaleMethods) {
     known += (known.empty() ? "" : ", ") + std::string(method.name);
   }
   throw Error(ExitCode::kUsage, "train.loss_scale.name: unknown method `" + name + "`",
@@ -183,22 +167,28 @@ double or_default(double value, double otherwise) {
 }  // namespace
 
 std::unique_ptr<LossScaler> make_loss_scaler(const LossScaleOptions& options, int64_t update_freq) {
-  const Defaults& method = method_of(options.name);
-  if (method.name == "none") return std::make_unique<StaticScaler>(1.0);
+  const LossScaleMethod& method = method_of(options.name);
+  if (method.name == "none") return std::make_unique<StaticScaler>("none", 1.0);
   const double least = or_default(options.min, method.least);
   const double most = or_default(options.max, method.most);
   if (least > most)
     throw Error(ExitCode::kUsage,
                 "train.loss_scale: min " + shortest(least) + " is above max " + shortest(most),
                 "set train.loss_scale.min below train.loss_scale.max");
+  if (options.init > 0 && (options.init < least || options.init > most))
+    throw Error(ExitCode::kUsage,
+                "train.loss_scale: init " + shortest(options.init) + " is outside of what \"" +
+                    options.name + "\" allows, " + shortest(least) + " to " + shortest(most),
+                "set train.loss_scale.min and train.loss_scale.max around it");
   const double init = std::clamp(or_default(options.init, method.init), least, most);
-  if (method.name == "static") return std::make_unique<StaticScaler>(init);
+  if (method.name == "static") return std::make_unique<StaticScaler>("static", init);
   if (method.name == "logmax") return std::make_unique<LogMaxScaler>(init, least, most);
   const bool fairseq = method.name == "fairseq";
   const int64_t shared = fairseq ? std::max<int64_t>(update_freq, 1) : 1;
   const int64_t window =
       options.window > 0 ? options.window : std::max<int64_t>(method.window / shared, 1);
-  return std::make_unique<DynamicScaler>(DynamicScaler::Limits{.init = init,
+  return std::make_unique<DynamicScaler>(DynamicScaler::Limits{.name = options.name,
+                                                               .init = init,
                                                                .least = least,
                                                                .most = most,
                                                                .factor = options.factor,

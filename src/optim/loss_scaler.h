@@ -12,8 +12,9 @@ namespace stretto::optim {
 /// What a scaler learns from one attempt at an update.
 struct ScaledStep {
   bool overflow = false;  ///< a gradient was not finite
-  /// Largest |gradient| divided by scale() and by nothing else (not by tokens), since that is what
-  /// backward holds in half precision; only logmax looks at it.
+  /// Largest |gradient| of the mean over the update's micro-batches (of all ranks, not over their
+  /// tokens), divided by scale(): an estimate of what the backward of one micro-batch holds in half
+  /// precision, whatever train.update_freq is. Only logmax looks at it.
   double max_abs = 0;
 };
 
@@ -22,6 +23,7 @@ struct ScaledStep {
 class LossScaler {
  public:
   virtual ~LossScaler() = default;
+  virtual std::string name() const = 0;  ///< of the method, "none", "static", …
   virtual double scale() const = 0;
   /// Whether update() wants `max_abs`, which costs a pass over the gradients.
   virtual bool wants_max_abs() const { return false; }
@@ -33,7 +35,8 @@ class LossScaler {
   virtual void restore(const std::map<std::string, double>& state) = 0;
 };
 
-/// By `options.name` ("none" = scale 1 for ever, "static", "backoff", "fairseq", "logmax").
+/// By `options.name` ("none" = scale 1 for ever, "static", "backoff", "fairseq", "logmax"). Throws
+/// Error(kUsage) when that is none of them or `init` lies outside of the bounds.
 ///
 /// @param update_freq  micro-batches per update over all processes: fairseq's window is 2^14 / it
 std::unique_ptr<LossScaler> make_loss_scaler(const LossScaleOptions& options, int64_t update_freq);

@@ -1,12 +1,37 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <string>
+#include <string_view>
 #include <tuple>
 
 #include "config/field.h"
 
 namespace stretto::optim {
+
+/// The constants of a method of loss scaling, where an option is 0.
+struct LossScaleMethod {
+  std::string_view name;
+  double init, least, most;
+  int64_t window;  ///< good updates until the scale grows; of fairseq: micro-batches
+};
+
+inline constexpr LossScaleMethod kLossScaleMethods[] = {
+    {"none", 1, 1, 1, 0},
+    {"static", 128, 0, std::numeric_limits<double>::infinity(), 0},
+    {"backoff", 16384, 1, 16384, 2000},
+    {"fairseq", 128, 1e-4, std::numeric_limits<double>::infinity(), int64_t{1} << 14},
+    {"logmax", 1, 1, 16384, 0},
+};
+
+/// Null when there is none of this name.
+constexpr const LossScaleMethod* find_loss_scale_method(std::string_view name) {
+  for (const auto& method : kLossScaleMethods) {
+    if (method.name == name) return &method;
+  }
+  return nullptr;
+}
 
 /// `[train.loss_scale]`: what the loss is multiplied by before backward, in half precision.
 struct LossScaleOptions {

@@ -179,6 +179,42 @@ TEST(Rules, TheLossScaleLiesBetweenItsBounds) {
             std::string::npos);
 }
 
+// Bounds that are not set are those of the method, which would cut the first scale unseen.
+TEST(Rules, TheFirstLossScaleLiesWithinTheBoundsOfItsMethod) {
+  struct Row {
+    const char* name;
+    double init, min, max;
+    const char* problem;  ///< "" = none
+  };
+  const Row rows[] = {
+      {"backoff", 100000, 0, 0,
+       "`train.loss_scale.init` (default): 100000 is outside of what \"backoff\" allows, 1 to "
+       "16384"},
+      {"backoff", 100000, 0, 131072, ""},
+      {"backoff", 0.5, 0, 0,
+       "`train.loss_scale.init` (default): 0.5 is outside of what \"backoff\" allows, 1 to 16384"},
+      {"backoff", 0, 20000, 0,
+       "`train.loss_scale.min` (default): 20000 is above the largest scale of \"backoff\", 16384"},
+      {"logmax", 65536, 0, 0,
+       "`train.loss_scale.init` (default): 65536 is outside of what \"logmax\" allows, 1 to "
+       "16384"},
+      {"fairseq", 1e9, 0, 0, ""},
+      {"static", 1e9, 0, 0, ""},
+      {"static", 0.25, 0, 0, ""},
+  };
+  for (const Row& row : rows) {
+    SCOPED_TRACE(row.name + std::to_string(row.init));
+    const auto problem = problem_of([&](auto& e) {
+      auto& scale = e.train.loss_scale;
+      scale.name = row.name;
+      scale.init = row.init;
+      scale.min = row.min;
+      scale.max = row.max;
+    });
+    EXPECT_EQ(problem, std::string_view(row.problem).empty() ? "0 problems" : row.problem);
+  }
+}
+
 TEST(Rules, ARunNeedsAStopThatCanBeReached) {
   EXPECT_EQ(problem_of([](auto& e) { e.train.max_steps = 0; }),
             "`train.max_steps` (default): the run would never stop");

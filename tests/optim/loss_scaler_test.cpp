@@ -288,6 +288,18 @@ TEST(LossScaler, WrongOptionsAreRefused) {
   options.min = 64;
   options.max = 32;
   EXPECT_THROW(make_loss_scaler(options, 1), Error);
+  // Not cut to a bound that nobody set.
+  options = named("backoff");
+  options.init = 100000;
+  EXPECT_THROW(make_loss_scaler(options, 1), Error);
+  options.max = 131072;
+  EXPECT_EQ(make_loss_scaler(options, 1)->scale(), 100000);
+}
+
+TEST(LossScaler, EachKnowsItsName) {
+  for (const char* name : {"none", "static", "backoff", "fairseq", "logmax"}) {
+    EXPECT_EQ(make_loss_scaler(named(name), 1)->name(), name);
+  }
 }
 
 }  // namespace
