@@ -20,8 +20,10 @@ double need(const std::map<std::string, double>& state, const char* key) {
 
 }  // namespace
 
-GradientNorms norms_of_parts(std::span<const GradientPart> parts, const GradientPart& whole) {
+GradientNorms norms_of_parts(std::span<const GradientPart> parts, const GradientPart& whole,
+                             double loss_scale) {
   GradientNorms norms;
+  const double unscale = 1 / (loss_scale * loss_scale);
   double tokens = 0, num_parts = 0, weighted = 0;
   for (const GradientPart& part : parts) {
     if (!(part.tokens > 0)) continue;
@@ -31,9 +33,9 @@ GradientNorms norms_of_parts(std::span<const GradientPart> parts, const Gradient
   }
   if (num_parts == 0 || !(whole.tokens > 0)) return norms;
   norms.small_batch = tokens / num_parts;
-  norms.small_norm_sq = weighted / tokens;
+  norms.small_norm_sq = weighted / tokens * unscale;
   norms.big_batch = whole.tokens;
-  norms.big_norm_sq = whole.sum_norm_sq / (whole.tokens * whole.tokens);
+  norms.big_norm_sq = whole.sum_norm_sq / (whole.tokens * whole.tokens) * unscale;
   return norms;
 }
 

@@ -17,14 +17,17 @@ struct GradientNorms {
 /// One part of an update, a micro-batch or a process, before gradients are added up.
 struct GradientPart {
   double tokens = 0;
-  double sum_norm_sq = 0;  ///< |sum of the tokens' gradients|^2, divided by nothing
+  double sum_norm_sq = 0;  ///< |sum of the tokens' gradients|^2, as backward left them
 };
 
 /// The two norms of an update from its parts and from its whole, whose gradients are sums over
 /// tokens. Parts count by their tokens, so that unequal ones leave the estimates unbiased:
 /// small_norm_sq = sum_i b_i |G_i|^2 / sum_i b_i has the expectation of one part with the mean
 /// number of tokens. Some of the parts do, even one; parts without tokens are left out.
-GradientNorms norms_of_parts(std::span<const GradientPart> parts, const GradientPart& whole);
+///
+/// @param loss_scale  by which all gradients were multiplied
+GradientNorms norms_of_parts(std::span<const GradientPart> parts, const GradientPart& whole,
+                             double loss_scale = 1);
 
 /// The simple gradient noise scale B = tr(Sigma) / |G|^2, in tokens (McCandlish et al. 2018,
 /// arXiv:1812.06162, appendix A.1), from norms that accumulation or all-reduce have at hand:

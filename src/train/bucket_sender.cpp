@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "kernels/kernels.h"
 #include "train/tensor_buffer.h"
 
 namespace stretto::train {
@@ -63,6 +64,20 @@ std::shared_ptr<c10::Event> BucketSender::mark() const {
   auto event = std::make_shared<c10::Event>(grads_.device().type());
   event->record(device.getStream(grads_.device()));
   return event;
+}
+
+double BucketSender::sum_of_squares(const Bucket& bucket,
+                                    const std::shared_ptr<c10::Event>& ready) const {
+  std::optional<c10::StreamGuard> on_own_stream;
+  if (stream_) {
+    on_own_stream.emplace(*stream_);
+    if (ready) ready->block(*stream_);
+  }
+  double sum = 0;
+  for (const Range& range : bucket.ranges) {
+    sum += kernels::sum_of_squares(grads_.narrow(0, range.begin, range.size()));
+  }
+  return sum;
 }
 
 int64_t BucketSender::send(const Bucket& bucket, const std::shared_ptr<c10::Event>& ready) {

@@ -15,6 +15,7 @@
 #include "train/buckets.h"
 #include "train/communication_thread.h"
 #include "train/ordered_sum.h"
+#include "train/out_of_memory.h"
 #include "train/ready_watch.h"
 #include "train/row_sums.h"
 #include "train/tensor_buffer.h"
@@ -80,6 +81,7 @@ struct GradientReducer::Impl {
   void hand_over_next();
   void hand_over_rest();
   void send(size_t bucket, const std::shared_ptr<c10::Event>& ready);
+  void measure(size_t bucket, const std::shared_ptr<c10::Event>& ready);
   void agree_on_order();
   void refuse_late_gradients();
 
@@ -102,8 +104,9 @@ struct GradientReducer::Impl {
   std::optional<Readiness> readiness_;  // agreed on by all ranks
   std::optional<Readiness> candidate_;  // what this rank saw in its first micro-batch
   bool measures_local_ = false;
-  double local_sum_ = 0;  // of squares; as stats_
-  ReductionStats stats_;  // what the thread writes is read after it was waited for
+  double local_sum_ = 0;        // of squares; as stats_
+  bool local_is_known_ = true;  // as local_sum_
+  ReductionStats stats_;        // what the thread writes is read after it was waited for
 
   // Destroyed first: the hooks, then the thread, which work on what stands above.
   CommunicationThread thread_;
@@ -176,6 +179,7 @@ void GradientReducer::Impl::begin(int64_t micro_batches) {
   micro_batches_ = micro_batches;
   stats_ = {};
   local_sum_ = 0;
+  local_is_known_ = true;
   arena_.zero_grads();
   if (ordered_) return ordered_->begin(micro_batches);
   if (rows_) rows_->begin();
@@ -232,14 +236,20 @@ void GradientReducer::Impl::hand_over_rest() {
 
 void GradientReducer::Impl::send(size_t bucket, const std::shared_ptr<c10::Event>& ready) {
   const auto start = Clock::now();
-  if (measures_local_ && arena_.grads().is_cpu()) {
-    for (const Range& range : buckets_[bucket].ranges) {
-      local_sum_ += kernels::sum_of_squares(arena_.grads().narrow(0, range.begin, range.size()));
-    }
-  }
+  if (measures_local_) measure(bucket, ready);
   stats_.bytes += sender_->send(buckets_[bucket], ready);
   stats_.buckets += 1;
   stats_.send_seconds += seconds_since(start);
+}
+
+// On a GPU it asks for a little memory. Without it the measure is missing, but the others wait.
+void GradientReducer::Impl::measure(size_t bucket, const std::shared_ptr<c10::Event>& ready) {
+  try {
+    local_sum_ += sender_->sum_of_squares(buckets_[bucket], ready);
+  } catch (const std::exception& error) {
+    if (!is_out_of_memory(error)) throw;
+    local_is_known_ = false;
+  }
 }
 
 // What finish() and abandon() share: all collectives of the update that are left.
@@ -375,7 +385,7 @@ void GradientReducer::measure_local(bool wanted) {
 }
 
 double GradientReducer::local_sum_of_squares() const {
-  return impl_->local_sum_;
+  return impl_->local_is_known_ ? impl_->local_sum_ : 0;
 }
 
 const std::vector<int64_t>& GradientReducer::slice_begins() const {

@@ -73,7 +73,7 @@ class GradientReducer {
   /// the thread that sends.
   void measure_local(bool wanted);
   /// Sum of squares of this rank's gradient as it was before it met the others', after finish();
-  /// 0 when nothing was sent (one process, dist.deterministic) or the gradients are on a GPU.
+  /// 0 when nothing was sent (one process, dist.deterministic) or a GPU had no memory left for it.
   double local_sum_of_squares() const;
 
   /// begins[r] .. begins[r + 1] is rank r's slice; multiples of kernels::sum_of_squares' blocks.

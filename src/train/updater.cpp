@@ -44,7 +44,7 @@ struct Updater::Outcome {
   std::vector<Micro> micros;  // of this rank, in order
   int64_t failed_part = -1;   // the part for which there was no memory
   std::optional<Error> late;  // a gradient changed after it had been sent
-  double small_tokens = 0, small_norm_sq = 0;
+  optim::GradientPart small;  // the small batch of the noise scale; only rank 0 has one
 };
 
 Updater::Updater(Task& task, optim::Arena& arena, dist::ProcessGroup group, UpdaterSetup setup)
@@ -62,7 +62,6 @@ Updater::Updater(Task& task, optim::Arena& arena, dist::ProcessGroup group, Upda
       scaler_(optim::loss_scaler_for(setup_.precision, setup_.train.loss_scale,
                                      setup_.train.update_freq)) {
   reducer_.watch_embeddings(task_.model());
-  reducer_.measure_local(setup_.train.noise_scale && group_.is_root());
   seek({});
 }
 
@@ -129,6 +128,7 @@ Updater::Outcome Updater::attempt(int64_t update, int64_t count) {
   Outcome outcome;
   const auto parts = static_cast<int64_t>(batches_.size());
   outcome.micros.resize(parts == 0 ? 0 : static_cast<size_t>(micro_of_part_.back() + 1));
+  reducer_.measure_local(parts == 1 && setup_.train.noise_scale && group_.is_root());
   reducer_.begin(parts);
   statistics_.begin(count);
   int64_t part = 0;
@@ -143,10 +143,8 @@ Updater::Outcome Updater::attempt(int64_t update, int64_t count) {
       // it is this rank's only one the reducer measures it, unless it keeps micro-batches apart.
       const bool alone = parts > 1 || setup_.dist.deterministic;
       if (part == 0 && count > 1 && alone && setup_.train.noise_scale && group_.is_root()) {
-        const double unscale = 1.0 / scaler_->scale();
-        outcome.small_tokens = static_cast<double>(outcome.micros[0].target);
-        outcome.small_norm_sq = kernels::sum_of_squares(arena_.grads()) * unscale * unscale /
-                                (outcome.small_tokens * outcome.small_tokens);
+        outcome.small = {.tokens = static_cast<double>(outcome.micros[0].target),
+                         .sum_norm_sq = kernels::sum_of_squares(arena_.grads())};
       }
       reducer_.after_backward(part);
     }
@@ -169,10 +167,8 @@ Updater::Outcome Updater::attempt(int64_t update, int64_t count) {
   }
   // Of several processes with one micro-batch each, rank 0's is the small batch.
   if (parts == 1 && reducer_.local_sum_of_squares() > 0) {
-    const auto tokens = static_cast<double>(outcome.micros[0].target);
-    const double unscale = 1.0 / (scaler_->scale() * tokens);
-    outcome.small_tokens = tokens;
-    outcome.small_norm_sq = reducer_.local_sum_of_squares() * unscale * unscale;
+    outcome.small = {.tokens = static_cast<double>(outcome.micros[0].target),
+                     .sum_norm_sq = reducer_.local_sum_of_squares()};
   }
   return outcome;
 }
@@ -193,8 +189,8 @@ std::vector<double> Updater::exchange(const Outcome& outcome, int64_t count, int
   }
   mine[kStop] = stop;
   mine[kLate] = outcome.late ? 1 : 0;
-  mine[kSmallTokens] = outcome.small_tokens;
-  mine[kSmallNorm] = outcome.small_norm_sq;
+  mine[kSmallTokens] = outcome.small.tokens;
+  mine[kSmallNorm] = outcome.small.sum_norm_sq;
   double* each = mine + kHead;
   for (const Micro& micro : outcome.micros) {
     each[kLoss] = micro.loss;
@@ -278,11 +274,11 @@ UpdateResult Updater::gradients(int64_t update, const std::function<int()>& stop
   const double sum_sq = reducer_.sum_of_squares();
   result.grad_norm = std::sqrt(sum_sq) / (tokens * result.loss_scale);
   result.finite = std::isfinite(result.grad_norm) && std::isfinite(result.loss_sum);
-  if (result.finite && table[kSmallTokens] > 0 && table[kSmallTokens] < tokens) {
-    noise_.add({.small_batch = table[kSmallTokens],
-                .small_norm_sq = table[kSmallNorm],
-                .big_batch = tokens,
-                .big_norm_sq = result.grad_norm * result.grad_norm});
+  if (result.finite) {
+    const optim::GradientPart small{.tokens = table[kSmallTokens],
+                                    .sum_norm_sq = table[kSmallNorm]};
+    noise_.add(optim::norms_of_parts({&small, 1}, {.tokens = tokens, .sum_norm_sq = sum_sq},
+                                     result.loss_scale));
   }
   result.reduction = reducer_.stats();
   position_.index += count;
@@ -308,12 +304,13 @@ void Updater::step(const UpdateResult& result, double lr, double clip, int64_t n
   reducer_.publish();
 }
 
-double Updater::largest_gradient(double unscale) {
+// Of the sum over micro-batches, as it stands in the arena.
+double Updater::largest_gradient() {
   const auto owned = reducer_.owned();
   double largest = 0;
   if (owned.size() > 0) {
     const auto [low, high] = at::aminmax(arena_.grads().narrow(0, owned.begin, owned.size()));
-    largest = std::max(-low.item<double>(), high.item<double>()) * unscale;
+    largest = std::max(-low.item<double>(), high.item<double>());
   }
   std::vector<double> all(static_cast<size_t>(share_.size));
   all[static_cast<size_t>(share_.rank)] = largest;
@@ -324,7 +321,8 @@ double Updater::largest_gradient(double unscale) {
 void Updater::scaled(const UpdateResult& result) {
   optim::ScaledStep step{.overflow = !result.finite};
   if (result.finite && scaler_->wants_max_abs()) {
-    step.max_abs = largest_gradient(1.0 / result.loss_scale);
+    step.max_abs =
+        largest_gradient() / (result.loss_scale * static_cast<double>(result.micro_batches));
   }
   scaler_->update(step);
 }
@@ -342,7 +340,6 @@ std::vector<optim::StatePiece> Updater::empty_state() {
 
 std::vector<optim::StatePiece> Updater::gather_state() {
   auto mine = optimizer_->state();
-  const auto owned = reducer_.owned();
   if (setup_.dist.strategy != "sharded" || share_.size == 1) {
     return group_.is_root() ? mine : std::vector<optim::StatePiece>{};
   }
@@ -352,28 +349,74 @@ std::vector<optim::StatePiece> Updater::gather_state() {
       if (group_.is_root()) pieces.push_back(piece);
       continue;
     }
-    auto whole = torch::zeros({arena_.size()}, piece.values.options());
-    whole.narrow(0, owned.begin, owned.size()).copy_(piece.values);
-    group_.all_gather(floats(whole), reducer_.slice_begins());
+    const at::Tensor whole = gather_whole(piece.values);
     if (group_.is_root()) pieces.push_back({piece.name, whole, true});
   }
   return pieces;
 }
 
+// Turn by turn a part of each rank's slice, so that all have something to send. Undefined on other
+// ranks than 0.
+at::Tensor Updater::gather_whole(const at::Tensor& mine) {
+  const auto& slices = reducer_.slice_begins();
+  const auto size = static_cast<size_t>(share_.size), rank = static_cast<size_t>(share_.rank);
+  const int64_t each = std::max<int64_t>(1, setup_.state_chunk / share_.size);
+  int64_t longest = 0;
+  for (size_t r = 0; r < size; ++r) longest = std::max(longest, slices[r + 1] - slices[r]);
+  at::Tensor whole;
+  if (group_.is_root()) whole = at::zeros({arena_.size()}, mine.options());
+  at::Tensor room = at::empty({std::min(each, longest) * share_.size}, mine.options());
+  for (int64_t first = 0; first < longest; first += each) {
+    std::vector<int64_t> begins{0};
+    for (size_t r = 0; r < size; ++r) {
+      const int64_t left = slices[r + 1] - slices[r] - first;
+      begins.push_back(begins.back() + std::clamp<int64_t>(left, 0, each));
+    }
+    const auto part = [&](size_t r) {
+      return room.narrow(0, begins[r], begins[r + 1] - begins[r]);
+    };
+    if (const int64_t count = begins[rank + 1] - begins[rank]; count > 0) {
+      part(rank).copy_(mine.narrow(0, first, count));
+    }
+    at::Tensor sent = room.narrow(0, 0, begins.back());
+    group_.all_gather(floats(sent), begins);
+    for (size_t r = 0; whole.defined() && r < size; ++r) {
+      const int64_t count = begins[r + 1] - begins[r];
+      if (count > 0) whole.narrow(0, slices[r] + first, count).copy_(part(r));
+    }
+  }
+  return whole;
+}
+
+// `whole` only matters on rank 0.
+void Updater::scatter_whole(const at::Tensor& whole, at::Tensor& mine) {
+  const auto owned = reducer_.owned();
+  const int64_t each = std::min(std::max<int64_t>(1, setup_.state_chunk), arena_.size());
+  at::Tensor room = at::empty({each}, mine.options());
+  for (int64_t first = 0; first < arena_.size(); first += each) {
+    const int64_t count = std::min(each, arena_.size() - first);
+    at::Tensor sent = room.narrow(0, 0, count);
+    if (group_.is_root()) sent.copy_(whole.narrow(0, first, count));
+    group_.broadcast(floats(sent));
+    const int64_t from = std::max(first, owned.begin);
+    const int64_t to = std::min(first + count, owned.end);
+    if (from >= to) continue;
+    mine.narrow(0, from - owned.begin, to - from).copy_(sent.narrow(0, from - first, to - from));
+  }
+}
+
 void Updater::scatter_state(const std::vector<optim::StatePiece>& pieces) {
   torch::NoGradGuard no_grad;
-  const auto owned = reducer_.owned();
   size_t next = 0;
   for (auto& piece : optimizer_->state()) {
-    auto whole = piece.flat ? torch::zeros({arena_.size()}, piece.values.options())
-                            : torch::zeros_like(piece.values, torch::kCPU);
-    if (group_.is_root()) whole.copy_(pieces.at(next).values);
+    const at::Tensor given = group_.is_root() ? pieces.at(next).values : at::Tensor();
     ++next;
     if (piece.flat) {
-      group_.broadcast(floats(whole));
-      piece.values.copy_(whole.narrow(0, owned.begin, owned.size()));
+      scatter_whole(given, piece.values);
       continue;
     }
+    auto whole = torch::zeros_like(piece.values, torch::kCPU);
+    if (given.defined()) whole.copy_(given);
     // A few numbers in host memory, which not every group can broadcast.
     const auto* begin = reinterpret_cast<const char*>(whole.const_data_ptr<float>());
     const std::string mine = group_.is_root() ? std::string(begin, whole.nbytes()) : "";

@@ -32,6 +32,8 @@ struct UpdaterSetup {
   dist::DistOptions dist;
   optim::Precision precision;
   int64_t prefetch = 8;
+  /// Elements of the optimizer's state that gather_state() and scatter_state() send at once.
+  int64_t state_chunk = int64_t{1} << 22;
 };
 
 /// What one update did; the same on every rank but for the times of communication.
@@ -81,9 +83,10 @@ class Updater {
   void scaled(const UpdateResult& result);
 
   /// The optimizer's state with flat pieces of the whole arena's size, on rank 0; elsewhere empty.
-  /// Collective.
+  /// Collective; no other rank needs more room than UpdaterSetup::state_chunk elements.
   std::vector<optim::StatePiece> gather_state();
-  /// The other way round: cuts what rank 0 has. Collective. `pieces` only matter on rank 0.
+  /// The other way round: cuts what rank 0 has. Collective, with the same room. `pieces` only
+  /// matter on rank 0.
   void scatter_state(const std::vector<optim::StatePiece>& pieces);
   /// Shapes of gather_state() for reading a checkpoint into; every rank may call it.
   std::vector<optim::StatePiece> empty_state();
@@ -107,7 +110,9 @@ class Updater {
   Outcome attempt(int64_t update, int64_t count);
   void run_micro_batch(const data::Batch& batch, int64_t update, Micro& micro);
   std::vector<double> exchange(const Outcome& outcome, int64_t count, int stop);
-  double largest_gradient(double unscale);
+  at::Tensor gather_whole(const at::Tensor& mine);
+  void scatter_whole(const at::Tensor& whole, at::Tensor& mine);
+  double largest_gradient();
 
   Task& task_;
   optim::Arena& arena_;
