@@ -3,6 +3,7 @@
 #include "models/packed.h"
 #include "models/transformer_decoding.h"
 #include "nn/batch_norm.h"
+#include "nn/watch.h"
 #include "text/tokenizer.h"
 
 namespace stretto::models {
@@ -209,7 +210,9 @@ LossOutput Transformer::loss(const data::Batch& batch, const ForwardContext& con
       encoder->forward(src, options_, {context.training, context.dropout_key, src.row_keys});
   const at::Tensor x = decoder->forward(tgt, memory, src, options_,
                                         {context.training, context.dropout_key, tgt.row_keys});
-  const kernels::CrossEntropy sums = loss_(x, output_weight(), targets, num_classes_);
+  // Named as if it were never tied, since a tied table's gradient also holds that of its lookups.
+  const at::Tensor weight = nn::watch_use("output.weight", output_weight());
+  const kernels::CrossEntropy sums = loss_(x, weight, targets, num_classes_);
   return {
       .loss_sum = sums.loss_sum, .nll_sum = sums.nll_sum, .target_tokens = batch.tgt.num_tokens()};
 }

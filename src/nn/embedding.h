@@ -35,6 +35,7 @@ class EmbeddingImpl : public torch::nn::Module {
 
   /// Gradients of looked-up rows go there and no longer to weight.grad(); null ends it.
   void send_rows_to(std::shared_ptr<RowGradients> rows) { rows_ = std::move(rows); }
+  const std::shared_ptr<RowGradients>& rows_to() const { return rows_; }
 
   at::Tensor weight;
 

@@ -16,9 +16,9 @@ struct WatchScope::State {
     const auto found = paths.find(&module);
     return found != paths.end() ? found->second : module.name();
   }
-  void tell(const std::string& module, bool backward, const at::Tensor& values) {
+  void tell(const Watched& watched) {
     const std::scoped_lock lock(mutex);
-    watcher({module, backward, values});
+    watcher(watched);
   }
 };
 
@@ -26,19 +26,22 @@ namespace {
 
 thread_local const std::shared_ptr<WatchScope::State>* watching = nullptr;
 
+void tell_gradient(const std::string& name, bool parameter, const at::Tensor& of) {
+  // The recorded graph may outlive the scope; then its hooks find nobody.
+  const std::weak_ptr<WatchScope::State> weak = *watching;
+  of.register_hook([weak, name, parameter](const at::Tensor& gradient) {
+    if (const auto alive = weak.lock(); alive && gradient.defined()) {
+      alive->tell({name, true, gradient, parameter});
+    }
+  });
+}
+
 // Out of line, so that what nobody watches stays a test of a pointer.
 void tell(const torch::nn::Module& module, const at::Tensor& output) {
   const auto& state = *watching;
   const std::string path = state->path_of(module);
-  state->tell(path, false, output);
-  if (!output.requires_grad()) return;
-  // The recorded graph may outlive the scope; then its hooks find nobody.
-  const std::weak_ptr<WatchScope::State> weak = state;
-  output.register_hook([weak, path](const at::Tensor& gradient) {
-    if (const auto alive = weak.lock(); alive && gradient.defined()) {
-      alive->tell(path, true, gradient);
-    }
-  });
+  state->tell({path, false, output});
+  if (output.requires_grad()) tell_gradient(path, /*parameter=*/false, output);
 }
 
 }  // namespace
@@ -62,6 +65,16 @@ WatchScope::~WatchScope() {
 at::Tensor watch(const torch::nn::Module& module, at::Tensor output) {
   if (watching != nullptr && output.defined()) tell(module, output);
   return output;
+}
+
+at::Tensor watch_use(const std::string& name, const at::Tensor& parameter) {
+  if (watching == nullptr || !at::GradMode::is_enabled() || !parameter.requires_grad()) {
+    return parameter;
+  }
+  // A hook of the parameter itself would wait for the sum over all of its uses.
+  const at::Tensor use = parameter.view_as(parameter);
+  tell_gradient(name, /*parameter=*/true, use);
+  return use;
 }
 
 }  // namespace stretto::nn

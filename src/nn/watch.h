@@ -14,6 +14,7 @@ struct Watched {
   std::string module;  ///< path in the model, such as `encoder.layers.2.ffn.up`; `model` = all
   bool backward;       ///< the gradient of the module's output, else the output
   const at::Tensor& values;
+  bool parameter = false;  ///< the gradient of a parameter from one use of it, named by `module`
 };
 using Watcher = std::function<void(const Watched&)>;
 
@@ -41,5 +42,10 @@ class WatchScope {
 /// A module's output on its way out; may be undefined. Costs one load of a pointer while nobody
 /// watches.
 at::Tensor watch(const torch::nn::Module& module, at::Tensor output);
+
+/// A parameter on its way into an operator. Autograd knows the gradient of a parameter that has
+/// several uses (tied embeddings) only when the last of them is done; this use's part is told as
+/// soon as it is there. The watcher gets `name`, which is the same however parameters are tied.
+at::Tensor watch_use(const std::string& name, const at::Tensor& parameter);
 
 }  // namespace stretto::nn

@@ -10,6 +10,7 @@
 
 #include "base/text.h"
 #include "nn/batch_norm.h"
+#include "nn/embedding.h"
 #include "nn/watch.h"
 
 namespace stretto::train {
@@ -69,6 +70,30 @@ class ParameterHooks {
   std::vector<std::pair<torch::Tensor, unsigned>> hooks_;
 };
 
+/// For as long as it lives, looked-up rows have no way of their own (train/row_sums.h) on which
+/// their gradients would pass the watchdog by: what it sees does not depend on how many processes
+/// train, and a replay sees the same.
+class DenseLookups {
+ public:
+  explicit DenseLookups(const torch::nn::Module& model) {
+    for (const auto& module : model.modules(/*include_self=*/false)) {
+      auto embedding = std::dynamic_pointer_cast<nn::EmbeddingImpl>(module);
+      if (!embedding || !embedding->rows_to()) continue;
+      kept_.emplace_back(embedding, embedding->rows_to());
+      embedding->send_rows_to(nullptr);
+    }
+  }
+  ~DenseLookups() {
+    for (auto& [embedding, rows] : kept_) embedding->send_rows_to(std::move(rows));
+  }
+  DenseLookups(const DenseLookups&) = delete;
+  DenseLookups& operator=(const DenseLookups&) = delete;
+
+ private:
+  std::vector<std::pair<std::shared_ptr<nn::EmbeddingImpl>, std::shared_ptr<nn::RowGradients>>>
+      kept_;
+};
+
 /// Running statistics and the like, which forward passes in training change.
 class KeptBuffers {
  public:
@@ -98,6 +123,7 @@ class Examiner {
         arena_(arena),
         report_(report),
         kept_(task.model()),
+        dense_(task.model()),
         hooks_(task.model(), dog_) {
     task_.model().train();
   }
@@ -127,7 +153,9 @@ class Examiner {
   Trial attempt(const data::Batch& batch) {
     dog_ = Watchdog();
     const nn::WatchScope scope(task_.model(), [&](const nn::Watched& seen) {
-      const auto kind = seen.backward ? TensorKind::kOutputGradient : TensorKind::kOutput;
+      const auto kind = seen.parameter  ? TensorKind::kParameterGradient
+                        : seen.backward ? TensorKind::kOutputGradient
+                                        : TensorKind::kOutput;
       if (!seen.backward) forward_.emplace(layer_of(seen.module + "."), forward_.size());
       dog_.see(kind, seen.module, seen.values);
     });
@@ -235,6 +263,7 @@ class Examiner {
   optim::Arena& arena_;
   NonfiniteReport& report_;
   KeptBuffers kept_;
+  DenseLookups dense_;
   std::map<std::string, size_t> forward_;  // layers by their first output
   Watchdog dog_;
   ParameterHooks hooks_;

@@ -18,8 +18,10 @@ enum class TensorKind : uint8_t {
   kNone,            ///< nothing was non-finite
   kOutput,          ///< the output of a module, or the loss (name "loss")
   kOutputGradient,  ///< in backward: the gradient of a module's output, so what follows it made it
-  kParameterGradient,  ///< of one parameter, where gradients of all outputs were finite
-  kSum,                ///< of a parameter over micro-batches that are finite one by one
+  kParameterGradient,  ///< of one parameter, or of one use of it ("output.weight", tied or not)
+  /// Of a parameter over micro-batches that are finite one by one; or over processes that are, then
+  /// the name goes on with " over 4 processes" and how it was sent.
+  kSum,
 };
 
 /// The first tensor that was not finite, in the order in which they come to be.
@@ -87,7 +89,8 @@ std::string layer_of(const std::string& parameter);
 ///
 /// Costs two to three times the update, and is meant for the rare one that failed. It sums no
 /// gradients over processes: each rank examines its own micro-batches, alone or all at once, and a
-/// synchronised BatchNorm must not be synchronised meanwhile. Weights, optimizer and the model's
+/// synchronised BatchNorm must not be synchronised meanwhile. What it finds does not depend on the
+/// number of processes. Weights, optimizer and the model's
 /// buffers are as before afterwards; arena.grads() is zero.
 ///
 /// @param context     of the update, so that dropout masks are the same

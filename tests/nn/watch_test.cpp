@@ -52,6 +52,27 @@ TEST(Watch, TellsOutputsInTheOrderOfForwardAndTheirGradientsInThatOfBackward) {
   EXPECT_EQ(seen.order, expected);
 }
 
+TEST(Watch, TellsTheGradientOfEachUseOfAParameterBeforeTheyAreSummed) {
+  Linear linear{Init(1, at::kCPU), 8, 4};
+  const at::Tensor& weight = linear->weight;
+  EXPECT_TRUE(watch_use("nobody", weight).is_same(weight));
+  std::vector<std::string> order;
+  std::vector<double> sums;
+  {
+    const WatchScope scope(*linear, [&](const Watched& watched) {
+      if (!watched.parameter) return;
+      EXPECT_TRUE(watched.backward);
+      order.push_back(watched.module);
+      sums.push_back(watched.values.sum().item<double>());
+    });
+    const at::Tensor first = watch_use("first", weight).sum();
+    (first + 3 * watch_use("second", weight).sum()).backward();
+  }
+  EXPECT_EQ(order, (std::vector<std::string>{"second", "first"}));
+  EXPECT_EQ(sums, (std::vector<double>{3 * 32, 32}));
+  EXPECT_EQ(weight.grad().sum().item<double>(), 4 * 32);
+}
+
 TEST(Watch, GivesTheValuesThemselves) {
   Linear linear{Init(1, at::kCPU), 8, 4};
   at::Tensor output, gradient;

@@ -31,12 +31,13 @@ class BareTask : public train::Task {
 
 /// A Transformer with dropout, of so many layers a side; both vocabularies have `vocabulary`
 /// entries.
-inline std::shared_ptr<models::Seq2SeqModel> small_transformer(int64_t layers, int64_t vocabulary) {
+inline std::shared_ptr<models::Seq2SeqModel> small_transformer(
+    int64_t layers, int64_t vocabulary, const std::string& tie_embeddings = "decoder") {
   models::TransformerOptions options;
   options.d_model = 16;
   options.encoder = options.decoder = {.num_layers = layers, .num_heads = 2, .ffn_dim = 24};
   options.norm = "pre";
-  options.tie_embeddings = "decoder";
+  options.tie_embeddings = tie_embeddings;
   options.dropout = 0.1;
   return models::make_model(
       options,

@@ -12,10 +12,13 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "nn/batch_norm.h"
+#include "nn/embedding.h"
 #include "nn/watch.h"
 #include "store/safetensors.h"
 #include "tests/train/bare_task.h"
+#include "tests/train/thread_group.h"
 #include "train/forensics_report.h"
+#include "train/gradient_reducer.h"
 
 namespace stretto::train {
 namespace {
@@ -42,6 +45,8 @@ data::Batch batch_of(const std::vector<int64_t>& samples) {
 
 class TransformerTask : public BareTask {
  public:
+  explicit TransformerTask(const std::string& tie_embeddings = "decoder")
+      : model_(test::small_transformer(2, 24, tie_embeddings)) {}
   torch::nn::Module& model() override { return *model_; }
   MicroLoss loss(const data::Batch& batch, const StepContext& context) override {
     const auto output = model_->loss(
@@ -50,7 +55,7 @@ class TransformerTask : public BareTask {
   }
 
  private:
-  std::shared_ptr<models::Seq2SeqModel> model_ = test::small_transformer(2, 24);
+  std::shared_ptr<models::Seq2SeqModel> model_;
 };
 
 torch::Tensor weight(optim::Arena& arena, const std::string& name) {
@@ -139,6 +144,69 @@ TEST(Forensics, ALossScaleThatIsTooLargeIsABackwardProblem) {
   EXPECT_NE(report.first.kind, TensorKind::kOutput);
   EXPECT_TRUE(std::isfinite(report.micro_batches[0].loss_sum));
   EXPECT_EQ(report.loss_scale, 3e38);
+}
+
+/// Where only the gradient of the output projection overflows, or it first and then what lies
+/// below.
+struct ProjectionCase {
+  float rows;  ///< of the projection, times what they were
+  double scale;
+};
+
+// Tied, the table's whole gradient is known at the end of backward alone; and with several
+// processes looked-up rows go another way.
+TEST(Forensics, TheOutputProjectionIsNamedHoweverItIsTiedOnAnyNumberOfProcesses) {
+  const FirstNonfinite expected{TensorKind::kParameterGradient, "output.weight", "loss"};
+  for (const ProjectionCase c : {ProjectionCase{0, 1e4}, ProjectionCase{1e-8F, 1e10}}) {
+    for (const char* tie : {"none", "decoder", "all"}) {
+      for (const int processes : {1, 2}) {
+        SCOPED_TRACE(tie + (" " + std::to_string(processes)) + " " + std::to_string(c.rows));
+        test::run_ranks(processes, [&](const dist::ProcessGroup& group) {
+          TransformerTask task(tie);
+          optim::Arena arena(task.model());
+          const std::string table = std::string(tie) == "none"      ? "output.weight"
+                                    : std::string(tie) == "decoder" ? "decoder.embedding.weight"
+                                                                    : "embedding.weight";
+          weight(arena, table).mul_(c.rows);
+          weight(arena, "decoder.final_norm.weight").fill_(1e36F);
+          std::vector<NonfiniteReport> reports{look(task, arena, {batch_of({1, 2})}, c.scale)};
+          {  // as training does; what follows is as a replay does
+            GradientReducer reducer(arena, group, {});
+            reducer.watch_embeddings(task.model());
+            reports.push_back(look(task, arena, {batch_of({1, 2})}, c.scale));
+          }
+          reports.push_back(look(task, arena, {batch_of({1, 2})}, c.scale));
+          for (const auto& report : reports) {
+            EXPECT_EQ(report.first, expected)
+                << report.first.name << ", before it " << report.first.last_finite;
+            EXPECT_TRUE(report.weights.empty());
+          }
+        });
+      }
+    }
+  }
+}
+
+TEST(Forensics, LookedUpRowsGoTheirOwnWayAgainAfterwards) {
+  test::run_ranks(2, [](const dist::ProcessGroup& group) {
+    TransformerTask task("all");
+    optim::Arena arena(task.model());
+    GradientReducer reducer(arena, group, {});
+    reducer.watch_embeddings(task.model());
+    const auto ways = [&] {
+      std::vector<nn::RowGradients*> found;
+      for (const auto& module : task.model().modules(/*include_self=*/false)) {
+        const auto embedding = std::dynamic_pointer_cast<nn::EmbeddingImpl>(module);
+        if (embedding) found.push_back(embedding->rows_to().get());
+      }
+      return found;
+    };
+    const auto before = ways();
+    ASSERT_FALSE(before.empty());
+    EXPECT_NE(before[0], nullptr);
+    look(task, arena, {batch_of({1, 2})});
+    EXPECT_EQ(ways(), before);
+  });
 }
 
 /// y = w2 * sqrt(relu(w1 * x)): the root's slope is infinite where relu gives zero.
