@@ -153,7 +153,12 @@ void print_text(const train::SavedReport& saved, const std::vector<std::string>&
               << printable(sentence.target, 1000) << "\n";
   }
   if (!now.found()) {
-    std::cout << "not reproduced: the values are finite now\n";
+    std::cout << "not reproduced: the values are finite now"
+              << (train::is_sum_over_processes(saved.report.first)
+                      ? "; training saw it in the sum over processes alone, which one process "
+                        "cannot show"
+                      : "")
+              << "\n";
   } else if (same_place(now.first, saved.report.first)) {
     std::cout << "reproduced\n";
   } else {

@@ -140,11 +140,15 @@ UpdateRecord parse_record(const nlohmann::json& json) {
                       .checkpoint = json.at("checkpoint").get<std::string>(),
                       .loss_scales = json.at("loss_scales").get<std::vector<double>>(),
                       .device = json.at("device").get<std::string>()};
-  // Reports of earlier versions have neither.
+  // Reports of earlier versions have none of these.
   if (const auto tokenizer = json.find("tokenizer"); tokenizer != json.end()) {
     record.tokenizer = tokenizer->get<std::map<std::string, std::string>>();
   }
   record.weights_hash = json.value("weights_hash", "");
+  if (const auto scaler = json.find("loss_scaler"); scaler != json.end()) {
+    record.scaler = {.name = scaler->at("name").get<std::string>(),
+                     .next = number_or_nan(scaler->at("next"))};
+  }
   for (const auto& entry : json.at("micro_batches")) {
     record.positions.push_back(
         {.epoch = entry.at("epoch").get<int64_t>(), .index = entry.at("index").get<int64_t>()});
@@ -169,6 +173,14 @@ std::vector<fs::path> files_of(const fs::path& folder, const std::string& stem) 
   if (failure) throw_io_error("read", folder, failure.value());
   std::sort(files.begin(), files.end());
   return files;
+}
+
+// step_00000123, or behind another try at that step, as after a rollback, step_00000123-2.
+std::string free_stem(const fs::path& folder, int64_t step) {
+  for (int64_t number = 1;; ++number) {
+    const std::string stem = stem_of(step) + (number > 1 ? "-" + std::to_string(number) : "");
+    if (files_of(folder, stem).empty()) return stem;
+  }
 }
 
 void write_weights(const fs::path& path, const optim::Arena& arena) {
@@ -214,6 +226,7 @@ std::string report_to_json(const NonfiniteReport& report, const UpdateRecord& re
             {"precision", compute_name(report.compute)},
             {"loss_scale", report.loss_scale},
             {"loss_scales", record.loss_scales},
+            {"loss_scaler", {{"name", record.scaler.name}, {"next", record.scaler.next}}},
             {"lr", record.lr},
             {"checkpoint", record.checkpoint},
             {"weights", weights},
@@ -246,17 +259,16 @@ std::vector<fs::path> write_reports(const fs::path& run_directory, int64_t step,
   std::error_code failure;
   fs::create_directories(folder, failure);
   if (failure) throw_io_error("create", folder, failure.value());
-  // The reports of another try at this step must not stand beside these weights.
-  for (const auto& file : files_of(folder, stem_of(step))) {
-    fs::remove(file, failure);
-    if (failure) throw_io_error("remove", file, failure.value());
-  }
-  write_weights(folder / weights_name(step), arena);
+  const std::string stem = free_stem(folder, step);
+  const std::string weights = stem + ".safetensors";
+  write_weights(folder / weights, arena);
   std::vector<fs::path> files;
   for (const auto& report : reports) {
     const std::string rank = report.rank > 0 ? ".rank" + std::to_string(report.rank) : "";
-    files.push_back(folder / (stem_of(step) + rank + ".json"));
-    write_file_atomic(files.back(), report.json);
+    files.push_back(folder / (stem + rank + ".json"));
+    Json json = Json::parse(report.json);
+    json["weights"] = weights;
+    write_file_atomic(files.back(), json.dump(2) + "\n");
   }
   return files;
 }

@@ -13,6 +13,14 @@
 /// two, the run's config.toml and the training text.
 namespace stretto::train {
 
+/// The loss scaler at the end of an update that failed.
+struct ScalerRecord {
+  std::string name;  ///< of its method, as optim::LossScaler::name(); "" = not known
+  double next = 0;   ///< the scale that it chose for the next update
+
+  bool operator==(const ScalerRecord&) const = default;
+};
+
 /// What the trainer knows about the update beside what `examine` found.
 struct UpdateRecord {
   std::string run_id, config_hash;
@@ -28,6 +36,7 @@ struct UpdateRecord {
   /// SHA-256 of the tokenizer's files, as in a checkpoint's manifest; empty = not known.
   std::map<std::string, std::string> tokenizer = {};
   std::string weights_hash = {};  ///< XXH3-64 of this rank's weights, in hex; "" = not known
+  ScalerRecord scaler = {};
 
   bool operator==(const UpdateRecord&) const = default;
 };
@@ -47,7 +56,8 @@ struct RankReport {
 
 /// Writes the reports of one step and, once, the weights that they share (weights_name()); each
 /// JSON comes after the weights, so that where it is, all is. That of another rank than 0 is called
-/// step_00000123.rank2.json. Those that another try at this step left are removed.
+/// step_00000123.rank2.json. What another try at this step left, as before a rollback, stays: then
+/// these are called step_00000123-2.json, step_00000123-2.rank2.json and so on.
 ///
 /// @param arena  its parameters must be those that the update began with
 /// @return paths of the JSON files, in the order of `reports`
@@ -72,11 +82,20 @@ SavedReport read_report(const std::filesystem::path& file);
 std::string report_to_json(const NonfiniteReport& report, const UpdateRecord& record,
                            const std::string& weights);
 
-/// "step_00000123.safetensors", which the reports of all ranks on one step share.
+/// "step_00000123.safetensors", which the reports of all ranks on one step share; write_reports()
+/// puts another one into them when this name is taken.
 std::string weights_name(int64_t step);
 
 /// A paragraph for people: what was first, in which sentences, and what to try.
 std::string report_to_text(const NonfiniteReport& report, const UpdateRecord& record);
+
+/// What to do about a loss scale at which gradients overflowed. Empty when there is none, or the
+/// scaler has just lowered it.
+std::string loss_scale_advice(const ScalerRecord& scaler, double loss_scale);
+
+/// Whether each process found finite gradients, and only their sum over processes is not: one
+/// process alone cannot show that again.
+bool is_sum_over_processes(const FirstNonfinite& first);
 
 /// "the output of encoder.layers.0.ffn.up", "the gradient of the parameter …", …
 std::string place_text(const FirstNonfinite& first);

@@ -7,6 +7,10 @@
 namespace stretto::train {
 namespace {
 
+// How the name of a sum over processes ends: see TensorKind::kSum.
+constexpr const char* kOver = " over ";
+constexpr const char* kSentAsFp16 = ", sent as fp16 (dist.compress)";
+
 constexpr size_t kSamplesShown = 8, kGradientsInText = 3, kWeightsShown = 3;
 
 std::string list_of(const std::vector<int64_t>& ids) {
@@ -80,10 +84,38 @@ std::string weight_sentence(const NonfiniteReport& report) {
   return parts.empty() ? "" : "\n  weights that are not finite themselves: " + join(parts, ", ");
 }
 
+// A loss scale that is too large, in front of what else may help.
+std::string scale_sentence(const NonfiniteReport& report, const UpdateRecord& record) {
+  if (report.loss_scale <= 1) return "";
+  const std::string advice = loss_scale_advice(record.scaler, report.loss_scale);
+  if (!advice.empty()) return advice;
+  return record.scaler.name.empty() ? "a smaller train.loss_scale.init or .max may help"
+                                    : "the scaler lowers it";
+}
+
+// What each process had was finite.
+std::string advice_on_sum(const NonfiniteReport& report, const UpdateRecord& record) {
+  const std::string scale = scale_sentence(report, record);
+  const std::string scaled =
+      scale.empty() ? "" : "; loss scale " + shortest(report.loss_scale) + ": " + scale;
+  if (report.first.name.ends_with(kSentAsFp16)) {
+    return "each process's gradients were finite, but fp16 ends at 65504: try dist.compress = "
+           "\"bf16\", which has the range of fp32, or \"none\"" +
+           scaled;
+  }
+  return std::string("each ") +
+         (is_sum_over_processes(report.first) ? "process's" : "micro-batch's") +
+         " gradients were finite, their sum left the range of fp32" + scaled +
+         "; try a lower optim.lr or a longer schedule.warmup_steps";
+}
+
 std::string advice(const NonfiniteReport& report, const UpdateRecord& record) {
   if (!report.found()) {
-    return "run again, every value was finite: doubt the machine (memory, overclocking) before the "
-           "model";
+    return record.world_size > 1
+               ? "run again by each process alone, every value was finite: the sum over processes, "
+                 "which one process cannot show, or the machine (memory, overclocking)"
+               : "run again, every value was finite: doubt the machine (memory, overclocking) "
+                 "before the model";
   }
   if (!report.weights.empty()) {
     return "the weights are spoilt: go back to " +
@@ -91,10 +123,13 @@ std::string advice(const NonfiniteReport& report, const UpdateRecord& record) {
            " with a lower optim.lr or optim.clip_norm = 1.0 (train.forensics.policy = \"rollback\" "
            "does it by itself)";
   }
+  if (report.first.kind == TensorKind::kSum) return advice_on_sum(report, record);
   const bool in_forward = report.first.kind == TensorKind::kOutput;
+  const std::string scale = in_forward ? "" : scale_sentence(report, record);
   if (report.compute == kernels::Compute::kFp16 && !in_forward) {
-    return "fp16 ends at 65504 and the loss scale is " + shortest(report.loss_scale) +
-           ": the scaler lowers it; if this goes on, train.precision = \"mixed_bf16\"";
+    return "fp16 ends at 65504 and the loss scale is " + shortest(report.loss_scale) + ": " +
+           (scale.empty() ? "try a lower optim.lr, or train.precision = \"mixed_bf16\""
+                          : scale + "; if this goes on, train.precision = \"mixed_bf16\"");
   }
   if (kernels::is_half(report.compute) && in_forward) {
     return "try train.precision = \"fp32\", or \"mixed_bf16\" where fp16 overflows";
@@ -108,11 +143,29 @@ std::string advice(const NonfiniteReport& report, const UpdateRecord& record) {
            "data.max_src_tokens leave out the odd ones); a lower optim.lr or optim.clip_norm = 1.0 "
            "makes the model calmer";
   }
-  return "try a lower optim.lr, a longer schedule.warmup_steps, optim.clip_norm = 1.0, or "
-         "model.norm = \"pre\"";
+  const std::string calmer =
+      "try a lower optim.lr, a longer schedule.warmup_steps, optim.clip_norm = 1.0, or "
+      "model.norm = \"pre\"";
+  if (scale.empty()) return calmer;
+  return calmer + "; loss scale " + shortest(report.loss_scale) + ": " + scale +
+         "; outside of fp16 train.loss_scale.name = \"none\" will do";
 }
 
 }  // namespace
+
+std::string loss_scale_advice(const ScalerRecord& scaler, double loss_scale) {
+  if (loss_scale <= 1) return "";
+  if (scaler.name == "static") {
+    return "lower train.loss_scale.init, " + shortest(loss_scale) +
+           ", or use train.loss_scale.name = \"fairseq\", which finds the scale by itself";
+  }
+  if (scaler.name.empty() || scaler.next < loss_scale) return "";
+  return "the scaler may go no lower (train.loss_scale.min)";
+}
+
+bool is_sum_over_processes(const FirstNonfinite& first) {
+  return first.kind == TensorKind::kSum && first.name.find(kOver) != std::string::npos;
+}
 
 std::string place_text(const FirstNonfinite& first) {
   switch (first.kind) {
@@ -125,7 +178,9 @@ std::string place_text(const FirstNonfinite& first) {
     case TensorKind::kParameterGradient:
       return "the gradient of " + first.name + " (backward)";
     case TensorKind::kSum:
-      return "the sum over micro-batches of the gradient of " + first.name;
+      return (is_sum_over_processes(first) ? "the sum of the gradient of "
+                                           : "the sum over micro-batches of the gradient of ") +
+             first.name;
   }
   return "";
 }

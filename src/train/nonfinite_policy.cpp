@@ -40,7 +40,8 @@ double NonfinitePolicy::lr_factor() const {
   return std::pow(options_.rollback_lr_factor, static_cast<double>(rollbacks_));
 }
 
-Error NonfinitePolicy::stop_error(int64_t step, const std::string& report) const {
+Error NonfinitePolicy::stop_error(int64_t step, const std::string& report,
+                                  const std::string& scale_advice) const {
   std::string what = "step " + with_thousands(step) + ": the loss or a gradient was not finite";
   if (skips_in_a_row_ > 1) what += " in " + std::to_string(skips_in_a_row_) + " updates in a row";
   if (rollbacks_ > 0) {
@@ -50,6 +51,7 @@ Error NonfinitePolicy::stop_error(int64_t step, const std::string& report) const
   }
   what += "; training stops";
   std::string advice =
+      (scale_advice.empty() ? "" : scale_advice + "; or ") +
       "go on from the last checkpoint with a lower optim.lr, a longer schedule.warmup_steps, or "
       "optim.clip_norm = 1.0";
   if (options_.policy != "rollback") {

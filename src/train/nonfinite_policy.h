@@ -52,8 +52,10 @@ class NonfinitePolicy {
 
   /// Error(kNumeric) for Action::kStop, or for a rollback that finds no checkpoint.
   /// @param step    of the last update, as metrics.jsonl counts it
-  /// @param report  path of the newest report; empty = none
-  Error stop_error(int64_t step, const std::string& report) const;
+  /// @param report        path of the newest report; empty = none
+  /// @param scale_advice  what to do about the loss scale (loss_scale_advice()); empty = nothing
+  Error stop_error(int64_t step, const std::string& report,
+                   const std::string& scale_advice = {}) const;
 
   /// Everything that a resumed run needs, by name.
   std::map<std::string, double> state() const;

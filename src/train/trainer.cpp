@@ -272,8 +272,9 @@ void Trainer::record_event(const Recorded& done, double tokens_per_second) {
 }
 
 void Trainer::after_failed_update(const Recorded& done) {
-  const auto decision = policy_.failed(
-      {.loss_finite = std::isfinite(done.update.loss_sum), .scaled = done.update.loss_scale != 1});
+  const bool scaler_reacts = done.update.loss_scale != 1 && updater_.scaler().name() != "static";
+  const auto decision =
+      policy_.failed({.loss_finite = std::isfinite(done.update.loss_sum), .scaled = scaler_reacts});
   const bool examined = decision.examine || done.scale_at_its_end;
   const std::string report = examined ? examine_update(done) : "";
   if (done.scale_at_its_end) {
@@ -285,10 +286,17 @@ void Trainer::after_failed_update(const Recorded& done) {
     case NonfiniteDecision::Action::kSkip:
       return;
     case NonfiniteDecision::Action::kStop:
-      throw policy_.stop_error(state_.step, report);
+      throw policy_.stop_error(state_.step, report, advice_on_scale(done));
     case NonfiniteDecision::Action::kRollback:
       roll_back(report);
   }
+}
+
+// The loss scale acts on gradients alone.
+std::string Trainer::advice_on_scale(const Recorded& done) {
+  if (!std::isfinite(done.update.loss_sum)) return "";
+  const auto& scaler = updater_.scaler();
+  return loss_scale_advice({scaler.name(), scaler.scale()}, done.update.loss_scale);
 }
 
 // Every rank looks at its own micro-batches; rank 0 writes what they found.
@@ -339,7 +347,8 @@ UpdateRecord Trainer::record_of(const Recorded& done) {
           .checkpoint = saved_step_ > 0 ? store::step_name(saved_step_) : "",
           .loss_scales = loss_scales_,
           .device = arena_.params().device().str(),
-          .tokenizer = setup_.identity.tokenizer};
+          .tokenizer = setup_.identity.tokenizer,
+          .scaler = {updater_.scaler().name(), updater_.scaler().scale()}};
 }
 
 // Counters and data order go back with the checkpoint; the policy remembers.

@@ -80,6 +80,7 @@ class Trainer {
   void record(const Recorded& done);
   void record_event(const Recorded& done, double tokens_per_second);
   void after_failed_update(const Recorded& done);
+  std::string advice_on_scale(const Recorded& done);
   std::string examine_update(const Recorded& done);
   std::string overflowed_sum();
   UpdateRecord record_of(const Recorded& done);

@@ -2,6 +2,7 @@
 #include <torch/torch.h>
 
 #include <algorithm>
+#include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -212,6 +213,22 @@ TEST_F(ReplayCommand, SaysThatTheValuesAreFiniteNow) {
   EXPECT_EQ(outcome.code, 1);
   EXPECT_TRUE(outcome.out.ends_with("not reproduced: the values are finite now\n")) << outcome.out;
   EXPECT_FALSE(replay(file, /*json=*/true).json().at("reproduced").get<bool>());
+}
+
+TEST_F(ReplayCommand, SaysThatOneProcessCannotShowASumOverProcesses) {
+  const auto file = write({{.epoch = 2, .index = 0}});
+  auto json = nlohmann::json::parse(std::ifstream(file));
+  json["world_size"] = 2;
+  json["first"]["kind"] = "sum_of_gradients";
+  json["first"]["name"] = "output.weight over 2 processes";
+  std::ofstream(file) << json.dump();
+  const auto outcome = replay(file, /*json=*/false);
+  EXPECT_EQ(outcome.code, 1);
+  EXPECT_TRUE(outcome.out.ends_with(
+      "\nnot reproduced: the values are finite now; training saw it in the sum over processes "
+      "alone, which one process cannot show\n"))
+      << outcome.out;
+  EXPECT_EQ(outcome.out.find("doubt the machine"), std::string::npos) << outcome.out;
 }
 
 TEST_F(ReplayCommand, SaysWhenHalfPrecisionAloneOverflows) {

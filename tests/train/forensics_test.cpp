@@ -440,10 +440,32 @@ TEST_F(ForensicsReport, SurvivesTheFileWithTheWeightsBesideIt) {
               std::string_view(static_cast<const char*>(own.const_data_ptr()), own.nbytes()))
         << slot.name;
   }
-  // Once more at the same step, as after a resume: the new one replaces the old, nothing is left.
-  write_report(run_, report, record_, arena);
-  const fs::directory_iterator files(run_ / "forensics");
-  EXPECT_EQ(std::distance(begin(files), end(files)), 2);
+}
+
+TEST_F(ForensicsReport, AnotherOneOnTheSameStepLeavesTheFirst) {
+  RootsTask task;
+  optim::Arena arena(task.model());
+  const auto report = look(task, arena, {batch_of({4}), batch_of({0})});
+  std::vector<std::string> names;
+  for (const std::vector<int64_t>& ranks : {std::vector<int64_t>{0}, {0, 2}, {2}}) {
+    record_.lr += 1;
+    std::vector<RankReport> reports;
+    for (const int64_t rank : ranks) {
+      reports.push_back({rank, report_to_json(report, record_, weights_name(record_.step))});
+    }
+    const auto files = write_reports(run_, record_.step, reports, arena);
+    for (const auto& file : files) {
+      names.push_back(file.stem().string());
+      EXPECT_EQ(read_report(file).record, record_);
+      EXPECT_TRUE(fs::exists(read_report(file).weights));
+      EXPECT_EQ(reports_beside(file).size(), ranks.size());
+    }
+    names.push_back(read_report(files[0]).weights.filename().string());
+  }
+  EXPECT_EQ(names, (std::vector<std::string>{"step_00000007", "step_00000007.safetensors",
+                                             "step_00000007-2", "step_00000007-2.rank2",
+                                             "step_00000007-2.safetensors", "step_00000007-3.rank2",
+                                             "step_00000007-3.safetensors"}));
 }
 
 TEST_F(ForensicsReport, OtherRanksHaveNamesOfTheirOwnAndShareTheWeights) {

@@ -1,0 +1,142 @@
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "tests/config/temp_folder.h"
+#include "tests/train/toy_task.h"
+#include "train/forensics_report.h"
+
+namespace stretto::train {
+namespace {
+
+/// A gradient that overflowed at this scale, and what the scaler did.
+struct Overflow {
+  const char* scaler;
+  double scale, next;
+  kernels::Compute compute;
+  const char* advised;                  ///< the last line holds it,
+  const char* not_advised = "nothing";  ///< and not this
+};
+
+std::string last_line(const NonfiniteReport& report, const UpdateRecord& record) {
+  const std::string text = report_to_text(report, record);
+  return text.substr(text.rfind('\n') + 1);
+}
+
+TEST(ForensicsText, TheAdviceOnAGradientDependsOnWhatTheLossScalerCanDo) {
+  constexpr auto kFp16 = kernels::Compute::kFp16, kFp32 = kernels::Compute::kFp32;
+  const Overflow rows[] = {
+      {"fairseq", 128, 64, kFp16, "the loss scale is 128: the scaler lowers it"},
+      {"backoff", 16, 8, kFp16, "the scaler lowers it"},
+      {"static", 1e9, 1e9, kFp16,
+       "lower train.loss_scale.init, 1e+09, or use train.loss_scale.name = \"fairseq\"",
+       "the scaler lowers"},
+      {"backoff", 8, 8, kFp16, "the scaler may go no lower (train.loss_scale.min)",
+       "the scaler lowers"},
+      {"backoff", 1, 1, kFp16, "the loss scale is 1: try a lower optim.lr", "scaler"},
+      {"fairseq", 1.220703125e-4, 1.220703125e-4, kFp16, "try a lower optim.lr", "scaler"},
+      {"none", 1, 1, kFp16, "try a lower optim.lr", "train.loss_scale"},
+      {"static", 1e38, 1e38, kFp32, "loss scale 1e+38: lower train.loss_scale.init, 1e+38"},
+      {"none", 1, 1, kFp32, "try a lower optim.lr", "scale"},
+      {"", 64, 0, kFp16, "a smaller train.loss_scale.init", "the scaler lowers"},  // an old report
+  };
+  for (const Overflow& row : rows) {
+    SCOPED_TRACE(row.scaler + (" at " + std::to_string(row.scale)));
+    const NonfiniteReport report{.loss_scale = row.scale,
+                                 .compute = row.compute,
+                                 .first = {TensorKind::kParameterGradient, "a.weight", "loss"}};
+    const auto advice = last_line(report, {.step = 7, .scaler = {row.scaler, row.next}});
+    EXPECT_NE(advice.find(row.advised), std::string::npos) << advice;
+    EXPECT_EQ(advice.find(row.not_advised), std::string::npos) << advice;
+  }
+}
+
+TEST(ForensicsText, AnOutputInForwardHasNothingToDoWithTheLossScale) {
+  const NonfiniteReport report{.loss_scale = 1e9,
+                               .compute = kernels::Compute::kFp16,
+                               .first = {TensorKind::kOutput, "a.up", ""}};
+  const auto advice = last_line(report, {.step = 7, .scaler = {"static", 1e9}});
+  EXPECT_EQ(advice.find("train.loss_scale"), std::string::npos) << advice;
+}
+
+TEST(ForensicsText, ASumOverProcessesIsToldApartAndHasARemedyOfItsOwn) {
+  const FirstNonfinite local{TensorKind::kSum, "a.weight", ""};
+  const FirstNonfinite sent{TensorKind::kSum,
+                            "a.weight over 2 processes, sent as fp16 (dist.compress)", ""};
+  const FirstNonfinite whole{TensorKind::kSum, "a.weight over 2 processes", ""};
+  EXPECT_FALSE(is_sum_over_processes(local));
+  EXPECT_TRUE(is_sum_over_processes(sent) && is_sum_over_processes(whole));
+  EXPECT_EQ(place_text(local), "the sum over micro-batches of the gradient of a.weight");
+  EXPECT_EQ(place_text(whole), "the sum of the gradient of a.weight over 2 processes");
+
+  const UpdateRecord record{.step = 7, .world_size = 2, .scaler = {"static", 1e6}};
+  const auto advice = [&](const FirstNonfinite& first) {
+    return last_line({.loss_scale = 1e6, .compute = kernels::Compute::kFp16, .first = first},
+                     record);
+  };
+  EXPECT_TRUE(advice(sent).find("dist.compress = \"bf16\"") != std::string::npos &&
+              advice(sent).find("loss scale 1e+06: lower train.loss_scale.init") !=
+                  std::string::npos)
+      << advice(sent);
+  EXPECT_EQ(advice(sent).find("optim.lr"), std::string::npos) << advice(sent);
+  EXPECT_NE(advice(whole).find("each process's gradients were finite, their sum left"),
+            std::string::npos)
+      << advice(whole);
+  EXPECT_EQ(advice(whole).find("dist.compress"), std::string::npos) << advice(whole);
+  EXPECT_NE(advice(local).find("each micro-batch's gradients were finite"), std::string::npos)
+      << advice(local);
+}
+
+// Of several processes one alone proves nothing about the machine.
+TEST(ForensicsText, AllFiniteOnOneOfSeveralProcessesLeavesTheSum) {
+  const auto alone = last_line({}, {.step = 7});
+  EXPECT_NE(alone.find("doubt the machine"), std::string::npos) << alone;
+  const auto one_of_two = last_line({}, {.step = 7, .world_size = 2});
+  EXPECT_NE(one_of_two.find("the sum over processes, which one process cannot show"),
+            std::string::npos)
+      << one_of_two;
+}
+
+TEST(ForensicsText, AStaticScaleThatIsTooLargeEndsTheRunWithTheNameOfItsOption) {
+  const stretto::testing::TempFolder folder;
+  auto run = test::toy_setup(folder.path() / "run");
+  run.train.loss_scale = {.name = "static", .init = 3e38};
+  run.train.forensics = {.policy = "stop", .stop_after = 2};
+  test::ToyTask task;
+  try {
+    Trainer(task, run).run();
+    FAIL() << "expected an error";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ExitCode::kNumeric);
+    EXPECT_TRUE(error.advice().starts_with("lower train.loss_scale.init, 3e+38, or use "))
+        << error.advice();
+    EXPECT_NE(error.advice().find("; or go on from the last checkpoint"), std::string::npos)
+        << error.advice();
+  }
+  // No routine of this scaler, so the first overflow is looked at.
+  std::vector<SavedReport> saved;
+  for (const auto& file : std::filesystem::directory_iterator(run.run_directory / "forensics")) {
+    if (file.path().extension() == ".json") saved.push_back(read_report(file.path()));
+  }
+  const auto events = test::events(run, "train");
+  ASSERT_EQ(saved.size(), 1U);
+  EXPECT_EQ(saved[0].record.scaler, (ScalerRecord{"static", 3e38}));
+  EXPECT_EQ(saved[0].record.step, events.back().step - 1);  // of the two in a row
+  // A loss that is not finite has nothing to do with its scale.
+  run = test::toy_setup(folder.path() / "nan");
+  run.train.loss_scale = {.name = "static", .init = 64};
+  run.train.forensics = {.policy = "stop", .stop_after = 1};
+  task.nan_at = 4;
+  try {
+    Trainer(task, run).run();
+    FAIL() << "expected an error";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.advice().find("train.loss_scale"), std::string::npos) << error.advice();
+  }
+}
+
+}  // namespace
+}  // namespace stretto::train
