@@ -5,6 +5,7 @@
 #include "base/text.h"
 #include "config/schema.h"
 #include "experiment/lint_rules.h"
+#include "experiment/rules.h"
 
 namespace stretto::experiment::rules {
 namespace {
@@ -14,9 +15,7 @@ bool validates(const Subject& s) {
 }
 
 bool has_end(const Subject& s) {
-  static constexpr std::array kNames{"linear", "cosine", "polynomial", "tri_stage"};
-  return std::find(kNames.begin(), kNames.end(), s.e.schedule.name) != kNames.end() &&
-         s.e.schedule.total_steps > 0 && s.e.train.max_steps > 0;
+  return schedule_ends(s.e) && s.e.schedule.total_steps > 0 && s.e.train.max_steps > 0;
 }
 
 // Where the vocabulary is not known; with one of 50,000 entries the rule below says nearly the

@@ -8,13 +8,18 @@
 namespace stretto::experiment {
 namespace {
 
-// train.max_steps is free to change, but not when it is what the schedule ends at.
+// Keys that are free to change, but not where they shape the updates of this experiment:
+// train.max_steps when the schedule ends there, eval.every when validations decide over the rate or
+// the end.
 std::vector<std::string> fixed_as_well(const Experiment& options) {
-  const auto& schedule = options.schedule;
-  const bool has_end =
-      schedule.name == "linear" || schedule.name == "cosine" || schedule.name == "polynomial";
-  if (has_end && schedule.total_steps == 0) return {"train.max_steps"};
-  return {};
+  std::vector<std::string> keys;
+  if (schedule_ends(options) && options.schedule.total_steps == 0) {
+    keys.emplace_back("train.max_steps");
+  }
+  if (options.schedule.name == "plateau" || options.train.patience > 0) {
+    keys.emplace_back("eval.every");
+  }
+  return keys;
 }
 
 enum class Files { kAll, kOverriddenOnly };
@@ -63,7 +68,8 @@ std::vector<std::string> differences_from(const std::string& stored_toml, const 
                                           const Experiment& now, bool extend) {
   auto stored = load_stored_experiment(stored_toml, where, {});
   Experiment now_options = now;
-  const auto also = extend ? std::vector<std::string>{} : fixed_as_well(now);
+  auto also = fixed_as_well(now);
+  if (extend) std::erase(also, "train.max_steps");
   return config::differences(experiment_schema(stored.options), experiment_schema(now_options),
                              also);
 }

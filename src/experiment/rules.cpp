@@ -125,11 +125,6 @@ void check_ties(Check& c) {
           "use tie_embeddings = \"decoder\", or a joint tokenizer (tokenizer.joint = true)");
 }
 
-bool schedule_ends(const Experiment& e) {
-  const auto& name = e.schedule.name;
-  return name == "linear" || name == "cosine" || name == "polynomial" || name == "tri_stage";
-}
-
 void check_noam(Check& c) {
   const auto& s = c.e.schedule;
   if (s.name != "noam") return;
@@ -384,6 +379,11 @@ std::vector<std::string> paths_of(const config::Key& key) {
 }
 
 }  // namespace
+
+bool schedule_ends(const Experiment& options) {
+  const auto& name = options.schedule.name;
+  return name == "linear" || name == "cosine" || name == "polynomial" || name == "tri_stage";
+}
 
 bool readable(const std::vector<config::Problem>& problems) {
   // Problems of the reader that belong to no key are those of whole files.

@@ -95,7 +95,7 @@ TEST(LoadExperiment, HashesDependOnFixedKeysOnly) {
 
 TEST(LoadExperiment, TheLengthOfARunIsFixedWhereItShapesTheSchedule) {
   const Bench bench;
-  for (const char* name : {"linear", "cosine", "polynomial"}) {
+  for (const char* name : {"linear", "cosine", "polynomial", "tri_stage"}) {
     const std::string schedule = std::string("schedule.name=") + name;
     const auto stored = load_experiment(bench.config, {schedule});
     const auto longer = load_experiment(bench.config, {schedule, "train.max_steps=10000"});
@@ -108,6 +108,31 @@ TEST(LoadExperiment, TheLengthOfARunIsFixedWhereItShapesTheSchedule) {
     const auto pinned_longer = load_experiment(
         bench.config, {schedule, "schedule.total_steps=9000", "train.max_steps=10000"});
     EXPECT_EQ(pinned.config_hash, pinned_longer.config_hash);
+    EXPECT_TRUE(
+        differences_from(pinned.resolved_toml, "r/config.toml", pinned_longer.options, false)
+            .empty());
+  }
+}
+
+TEST(LoadExperiment, TheIntervalOfValidationIsFixedWhereValidationsShapeTheRun) {
+  const Bench bench;
+  struct Row {
+    std::vector<std::string> overrides;
+    bool fixed;
+  };
+  for (const Row& row : {Row{{}, false}, Row{{"schedule.name=plateau"}, true},
+                         Row{{"train.patience=3"}, true}, Row{{"schedule.name=cosine"}, false}}) {
+    auto other = row.overrides;
+    other.emplace_back("eval.every=500");
+    const auto stored = load_experiment(bench.config, row.overrides);
+    const auto now = load_experiment(bench.config, other);
+    EXPECT_EQ(stored.config_hash != now.config_hash, row.fixed);
+    // Not even to make the run longer.
+    for (const bool extend : {false, true}) {
+      EXPECT_EQ(differences_from(stored.resolved_toml, "r/config.toml", now.options, extend),
+                (row.fixed ? std::vector<std::string>{"eval.every: 1000 in the run, 500 now"}
+                           : std::vector<std::string>{}));
+    }
   }
 }
 

@@ -1,0 +1,35 @@
+#include <gtest/gtest.h>
+
+#include "experiment/experiment_schema.h"
+#include "experiment/rules.h"
+#include "optim/schedule.h"
+
+namespace stretto::experiment {
+namespace {
+
+// What may change when a run goes on, the rules and the linter ask schedule_ends(); the schedules
+// themselves know better.
+TEST(ScheduleEnd, IsKnownOfEachScheduleThatLooksAtIt) {
+  Experiment options;
+  const auto schema = experiment_schema(options);
+  size_t ending = 0;
+  for (const auto& name : schema.find("schedule.name")->range.choices) {
+    options.schedule = {.name = name, .warmup_steps = 10};
+    if (name == "piecewise") {
+      options.schedule.boundaries = {20};
+      options.schedule.multipliers = {0.5};
+    }
+    bool looks_at_its_end = false;
+    for (int64_t step = 0; step < 300; ++step) {
+      looks_at_its_end =
+          looks_at_its_end || optim::learning_rate(options.schedule, 1.0, 100, step) !=
+                                  optim::learning_rate(options.schedule, 1.0, 200, step);
+    }
+    EXPECT_EQ(schedule_ends(options), looks_at_its_end) << name;
+    ending += looks_at_its_end ? 1 : 0;
+  }
+  EXPECT_GE(ending, 4U);
+}
+
+}  // namespace
+}  // namespace stretto::experiment
