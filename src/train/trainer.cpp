@@ -159,12 +159,16 @@ bool Trainer::interrupted() const {
   return agreed_stop_ == kSignal || (group_.size() == 1 && signals_ && signals_->requested());
 }
 
+// An update that was left out moves neither warm-up nor schedule (as in fairseq): while a loss
+// scaler looks for its scale the weights stand still.
 double Trainer::learning_rate() const {
   const int64_t end =
       setup_.schedule.total_steps > 0 ? setup_.schedule.total_steps : setup_.train.max_steps;
-  return optim::learning_rate(
-      setup_.schedule, peak_learning_rate(setup_.optim, setup_.batch_tokens),
-      {.step = state_.step, .total_steps = end, .reductions = plateau_.reductions});
+  return optim::learning_rate(setup_.schedule,
+                              peak_learning_rate(setup_.optim, setup_.batch_tokens),
+                              {.step = state_.step - state_.skipped_updates,
+                               .total_steps = end,
+                               .reductions = plateau_.reductions});
 }
 
 Trainer::Recorded Trainer::update() {
