@@ -36,6 +36,7 @@ class StaticScaler : public LossScaler {
   StaticScaler(std::string name, double scale) : name_(std::move(name)), scale_(scale) {}
   std::string name() const override { return name_; }
   double scale() const override { return scale_; }
+  bool adapts() const override { return false; }
   void update(const ScaledStep&) override {}
   State state() const override { return {{"scale", scale_}}; }
   void restore(const State& state) override { scale_ = at(state, "scale"); }

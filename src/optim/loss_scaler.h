@@ -25,6 +25,8 @@ class LossScaler {
   virtual ~LossScaler() = default;
   virtual std::string name() const = 0;  ///< of the method, "none", "static", …
   virtual double scale() const = 0;
+  /// Whether an overflow makes it look for another scale; false: scale() is one for ever.
+  virtual bool adapts() const { return true; }
   /// Whether update() wants `max_abs`, which costs a pass over the gradients.
   virtual bool wants_max_abs() const { return false; }
   /// After every attempt, skipped or not. Throws Error(kNumeric) that says what to try when a

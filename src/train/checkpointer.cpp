@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <ranges>
 #include <set>
 #include <utility>
 
@@ -11,6 +12,7 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "base/version.h"
+#include "store/folders.h"
 #include "train/origin.h"
 
 namespace stretto::train {
@@ -20,6 +22,7 @@ using Clock = std::chrono::steady_clock;
 namespace {
 
 constexpr int kFailuresBeforeStop = 3;
+constexpr std::string_view kUndonePrefix = "undone-";
 
 // Going on is bit-exact only with what wrote the checkpoint.
 void tell_other_versions(const store::LoadedCheckpoint& loaded) {
@@ -69,6 +72,23 @@ std::optional<TrainState> Checkpointer::restore(optim::Arena& arena,
   load_weights(loaded->file("model"), where + "/model.safetensors", arena);
   load_optimizer_state(loaded->file("optimizer"), where + "/optimizer.safetensors", arena, state);
   return TrainState::from_json(loaded->state_json, where + "/state.json");
+}
+
+std::vector<int64_t> Checkpointer::steps() {
+  wait();
+  return store_.steps();
+}
+
+// Newest first: a kill on the way leaves a run that goes on from one of those that are left.
+void Checkpointer::undo_after(int64_t step) {
+  for (const int64_t newer : steps() | std::views::reverse) {
+    if (newer <= step) break;
+    const auto from = store_.path_of(newer);
+    const auto to = store::aside(from.parent_path(), kUndonePrefix, from.filename().string());
+    store::rename_folder(from, to);
+    store::sync_folder(from.parent_path());
+    log::warn("checkpoint " + from.filename().string() + " is given up and kept as " + to.string());
+  }
 }
 
 void Checkpointer::save(const optim::Arena& arena, optim::Optimizer& optimizer,
@@ -151,6 +171,11 @@ std::vector<int64_t> Checkpointer::steps_to_keep(const std::vector<int64_t>& ste
   const auto newest = static_cast<size_t>(std::max(options.keep_last, options.average_last));
   for (size_t i = steps.size() - std::min(steps.size(), newest); i < steps.size(); ++i) {
     keep.insert(steps[i]);
+  }
+  // Until a finite update has followed the newest, a rollback needs the one before.
+  if (options.forensics.policy == "rollback") {
+    const auto end = std::ranges::upper_bound(steps, state.good_step);
+    if (end != steps.begin()) keep.insert(*std::prev(end));
   }
   std::vector<std::pair<double, int64_t>> ranked;  // best first; of equals the earlier
   for (const int64_t step : steps) {

@@ -69,6 +69,13 @@ class Checkpointer {
   /// The same for an optimizer that steps the whole arena.
   std::optional<TrainState> restore(optim::Arena& arena, optim::Optimizer& optimizer);
 
+  /// Steps of the checkpoints that look complete, ascending. Waits for a save that is on its way.
+  std::vector<int64_t> steps();
+  /// Gives up what came after `step`, so that the next restore() goes back there: newer checkpoints
+  /// are renamed to `undone-step_…`, where nothing looks for them, and named in the log. Waits for
+  /// a save that is on its way. Throws Error(kIo).
+  void undo_after(int64_t step);
+
   /// Begins a save. When it returns, the tensors may change.
   /// @param state  of the whole arena: what sharded optimizers hold is joined before
   void save(const optim::Arena& arena, const std::vector<optim::StatePiece>& state,
@@ -85,7 +92,8 @@ class Checkpointer {
   bool last_save_failed() const { return failures_in_a_row_ > 0; }
   const SaveStats& stats() const { return stats_; }
 
-  /// Steps that stay, given what is there: the newest, the best, the multiples of keep_every.
+  /// Steps that stay, given what is there: the newest, the best, the multiples of keep_every; with
+  /// train.forensics.policy = "rollback" also the newest that a finite update followed.
   static std::vector<int64_t> steps_to_keep(const std::vector<int64_t>& steps,
                                             const TrainState& state, const TrainOptions& options);
 

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <vector>
 
 #include "base/error.h"
 #include "train/forensics_options.h"
@@ -12,7 +13,7 @@ namespace stretto::train {
 /// An update whose loss or gradient was not finite, and which was therefore left out.
 struct FailedUpdate {
   bool loss_finite = false;  ///< only gradients were not
-  bool scaled = false;       ///< a loss scaler can react: an overflow now and then is its routine
+  bool scaled = false;       ///< a loss scaler has reacted: an overflow now and then is its routine
 };
 
 /// What to do after it.
@@ -20,20 +21,30 @@ struct NonfiniteDecision {
   enum class Action {
     kSkip,      ///< go on
     kStop,      ///< throw `NonfinitePolicy::stop_error`
-    kRollback,  ///< restore the last checkpoint, go on with `lr_factor()`; none there: stop
+    kRollback,  ///< restore `rollback_target()`, then `rolled_back()`; no target: stop
   };
   Action action = Action::kSkip;
   bool examine = false;  ///< run it again under the microscope (train/forensics.h) first
 };
 
+/// What a rollback can choose from.
+struct RollbackChoice {
+  std::vector<int64_t> checkpoints;  ///< their steps, ascending
+  int64_t good_step = 0;             ///< of the newest that a finite update followed; 0 = none
+  int64_t failed_step = 0;           ///< the update that could not be made
+};
+
 /// Decides over updates that are not finite: `train.forensics.policy`. Pure: it restores and prints
 /// nothing. All ranks feed it the same values and so agree.
+///
+/// An overflow that a loss scaler answers by another scale says nothing of the run's health, and
+/// does not count for `stop_after`; kSkipsBeforeStop in a row of any kind stop every run.
 ///
 /// After a rollback the data order and all counters go back with the checkpoint, but this object's
 /// state must not: it holds the number of rollbacks and the smaller learning rate.
 class NonfinitePolicy {
  public:
-  /// With policy "skip" so many in a row end the run.
+  /// So many in a row end the run.
   static constexpr int64_t kSkipsBeforeStop = 50;
   /// A loss scaler needs a few overflows in a row to find its scale; the next one is examined.
   static constexpr int64_t kRoutineOverflows = 3;
@@ -47,10 +58,19 @@ class NonfinitePolicy {
 
   /// Of all rollbacks so far; multiplies the learning rate of the schedule.
   double lr_factor() const;
+  /// Step of the checkpoint to go back to, 0 when none will do.
+  ///
+  /// The newest that a finite update followed: of a later one nobody knows whether its weights can
+  /// be trained. But when the run failed again before it had got past its earlier failures, or from
+  /// the checkpoint that it went back to last, one older than that; there being none, the oldest
+  /// again, since its next try has a smaller learning rate.
+  int64_t rollback_target(const RollbackChoice& choice) const;
+  /// After the checkpoint of `to_step` was restored.
+  void rolled_back(int64_t failed_step, int64_t to_step);
   int64_t skips_in_a_row() const { return skips_in_a_row_; }
   int64_t rollbacks() const { return rollbacks_; }
 
-  /// Error(kNumeric) for Action::kStop, or for a rollback that finds no checkpoint.
+  /// Error(kNumeric) for Action::kStop, or for a rollback that finds no target.
   /// @param step    of the last update, as metrics.jsonl counts it
   /// @param report        path of the newest report; empty = none
   /// @param scale_advice  what to do about the loss scale (loss_scale_advice()); empty = nothing
@@ -65,7 +85,9 @@ class NonfinitePolicy {
  private:
   ForensicsOptions options_;
   int64_t skips_in_a_row_ = 0, rollbacks_ = 0, reports_ = 0;
-  bool examined_ = false;  // since the last good update
+  int64_t failures_in_a_row_ = 0;               // skips but for a scaler's routine
+  int64_t furthest_failure_ = 0, back_at_ = 0;  // steps: that rollbacks were for; last target
+  bool examined_ = false;                       // since the last good update
 };
 
 }  // namespace stretto::train

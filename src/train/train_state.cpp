@@ -7,9 +7,10 @@
 
 namespace stretto::train {
 
-int64_t TrainState::best_step() const {
+int64_t TrainState::best_step(int64_t every) const {
   int64_t best = 0;
   for (const auto& [step, value] : quality) {
+    if (step % every != 0) continue;
     if (best == 0 || value > quality.at(best)) best = step;
   }
   return best;
@@ -23,10 +24,12 @@ std::string TrainState::to_json() const {
                               {"bad_validations", bad_validations},
                               {"skipped_updates", skipped_updates},
                               {"skipped_in_a_row", skipped_in_a_row},
+                              {"good_step", good_step},
                               {"seconds", seconds}};
   auto list = nlohmann::ordered_json::array();
   for (const auto& [at, value] : quality) list.push_back({{"step", at}, {"value", value}});
   json["quality"] = list;
+  json["loss_scales"] = loss_scales;
   json["parts"] = parts;
   return json.dump(2) + "\n";
 }
@@ -48,6 +51,8 @@ TrainState TrainState::from_json(const std::string& text, const std::string& whe
       state.quality[entry.at("step").get<int64_t>()] = entry.at("value").get<double>();
     }
     // Not in checkpoints of version 0.1.0.
+    state.good_step = json.value("good_step", int64_t{0});
+    state.loss_scales = json.value("loss_scales", std::vector<double>{});
     if (json.contains("parts")) state.parts = json.at("parts").get<decltype(state.parts)>();
     return state;
   } catch (const nlohmann::json::exception& error) {

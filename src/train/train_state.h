@@ -3,27 +3,31 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <vector>
 
 namespace stretto::train {
 
 /// Everything that a run carries from one update to the next beside tensors; state.json of a
 /// checkpoint. Randomness is no state: it is a function of (seed, counters).
 struct TrainState {
-  int64_t step = 0;         ///< finished updates
+  int64_t step = 0;         ///< updates so far, those that were left out too
   int64_t epoch = 0;        ///< of the next micro-batch, from 0
   int64_t batch_index = 0;  ///< next micro-batch inside the epoch
   int64_t validated_step = 0;
-  int64_t bad_validations = 0;  ///< validations in a row without improvement
+  int64_t bad_validations = 0;  ///< regular validations in a row without improvement
   int64_t skipped_updates = 0;  ///< in all
   int64_t skipped_in_a_row = 0;
-  double seconds = 0;  ///< of training, over all resumes
+  int64_t good_step = 0;  ///< of the newest checkpoint that a finite update followed; 0 = none
+  double seconds = 0;     ///< of training, over all resumes
   /// Validations so far: step -> quality, where higher is better (-nll or BLEU).
   std::map<int64_t, double> quality;
+  std::vector<double> loss_scales;  ///< of the last updates, oldest first
   /// What other parts carry: "loss_scaler", "noise_scale", "spikes", … -> name -> value.
   std::map<std::string, std::map<std::string, double>> parts;
 
   /// Step of the best validation, 0 when there was none; the earlier of two equal ones.
-  int64_t best_step() const;
+  /// @param every  looks only at validations after multiples of so many updates
+  int64_t best_step(int64_t every = 1) const;
 
   std::string to_json() const;
   /// Throws Error(kBadData) naming `where`.

@@ -103,6 +103,7 @@ void Trainer::keep_parts() {
   state_.parts["noise_scale"] = updater_.noise_scale().state();
   state_.parts["nonfinite"] = policy_.state();
   state_.parts["spikes"] = spikes_.state();
+  state_.loss_scales = loss_scales_;
   auto& plateau = state_.parts["plateau"];
   plateau = {{"without_progress", static_cast<double>(plateau_.without_progress)},
              {"reductions", static_cast<double>(plateau_.reductions)}};
@@ -116,6 +117,7 @@ void Trainer::restore_parts() {
   restore_part("loss_scaler", updater_.scaler());
   restore_part("noise_scale", updater_.noise_scale());
   restore_part("spikes", spikes_);
+  loss_scales_ = state_.loss_scales;
   plateau_ = {};
   if (const auto it = state_.parts.find("plateau"); it != state_.parts.end()) {
     const auto value = [&](const char* name, double otherwise) {
@@ -179,6 +181,7 @@ Trainer::Recorded Trainer::update() {
   done.skipped = !done.update.finite;
   if (done.update.finite) {
     policy_.succeeded();
+    state_.good_step = saved_step_;
     const double loss = done.update.loss_sum / static_cast<double>(done.update.target_tokens);
     const auto spike = spikes_.look(loss, done.update.grad_norm);
     done.skipped = spike.skip;
@@ -208,6 +211,7 @@ Trainer::Recorded Trainer::update() {
   state_.batch_index = next.index;
   state_.skipped_updates += done.skipped ? 1 : 0;
   state_.skipped_in_a_row = done.skipped ? state_.skipped_in_a_row + 1 : 0;
+  if (done.skipped && state_.step % setup_.train.save_every == 0) save_soon_ = true;
   done.update.seconds = seconds_since(start);
   state_.seconds += done.update.seconds;
   return done;
@@ -276,9 +280,9 @@ void Trainer::record_event(const Recorded& done, double tokens_per_second) {
 }
 
 void Trainer::after_failed_update(const Recorded& done) {
-  const bool scaler_reacts = done.update.loss_scale != 1 && updater_.scaler().name() != "static";
   const auto decision =
-      policy_.failed({.loss_finite = std::isfinite(done.update.loss_sum), .scaled = scaler_reacts});
+      policy_.failed({.loss_finite = std::isfinite(done.update.loss_sum),
+                      .scaled = updater_.scaler().adapts() && !done.scale_at_its_end});
   const bool examined = decision.examine || done.scale_at_its_end;
   const std::string report = examined ? examine_update(done) : "";
   if (done.scale_at_its_end) {
@@ -355,11 +359,37 @@ UpdateRecord Trainer::record_of(const Recorded& done) {
           .scaler = {updater_.scaler().name(), updater_.scaler().scale()}};
 }
 
-// Counters and data order go back with the checkpoint; the policy remembers.
+// Step of the checkpoint to go back to, 0 = none; those after it are out of the way.
+int64_t Trainer::rollback_target() {
+  std::vector<double> targets(static_cast<size_t>(group_.size()));
+  if (is_root()) {
+    const int64_t target = policy_.rollback_target({.checkpoints = checkpointer_.steps(),
+                                                    .good_step = state_.good_step,
+                                                    .failed_step = state_.step});
+    if (target > 0) checkpointer_.undo_after(target);
+    targets.front() = static_cast<double>(target);
+  }
+  dist::gather_numbers(group_, targets);
+  return static_cast<int64_t>(targets.front());
+}
+
+// Counters and data order go back with the checkpoint; the policy remembers, and the loss scaler
+// keeps what it has learned: the checkpoint's scale would overflow again.
 void Trainer::roll_back(const std::string& report) {
   const int64_t failed_step = state_.step;
-  if (is_root()) checkpointer_.wait();
-  if (!restore()) throw policy_.stop_error(failed_step, report);
+  const auto scale = updater_.scaler().state();
+  const auto scales = loss_scales_;
+  if (rollback_target() == 0 || !restore()) {
+    const Error error = policy_.stop_error(failed_step, report);
+    throw Error(error.code(),
+                error.what() + std::string("; no checkpoint is there that a finite update followed,"
+                                           " and so none to go back to"),
+                error.advice());
+  }
+  updater_.scaler().restore(scale);
+  loss_scales_ = scales;
+  policy_.rolled_back(failed_step, state_.step);
+  state_.good_step = state_.step;
   save_soon_ = true;  // with the smaller rate, lest a kill forgets it
   if (is_root()) {
     log::warn("step " + with_thousands(failed_step) + ": back to the checkpoint of step " +
@@ -436,9 +466,14 @@ void Trainer::validate() {
   const double quality = setup_.eval.best_metric == "bleu" ? result.bleu : -result.nll;
   if (std::isfinite(quality)) state_.quality[state_.step] = quality;  // JSON knows no NaN
   const bool improved = state_.best_step() == state_.step;
-  state_.bad_validations = improved ? 0 : state_.bad_validations + 1;
   state_.validated_step = state_.step;
-  plateau_ = optim::after_validation(setup_.schedule, plateau_, result.loss);
+  // The end of a run validates between intervals too: one that goes on later must not notice, so
+  // plateau and train.patience neither count that validation nor compare others with it.
+  if (const int64_t every = setup_.eval.every; state_.step % every == 0) {
+    const bool progress = state_.best_step(every) == state_.step;
+    state_.bad_validations = progress ? 0 : state_.bad_validations + 1;
+    plateau_ = optim::after_validation(setup_.schedule, plateau_, result.loss);
+  }
   if (!observer_) return;
   observer_->samples(result.samples);
   observer_->event(event);
@@ -451,12 +486,14 @@ void Trainer::validate() {
 
 bool Trainer::save_due() const {
   if (state_.step == 0 || saved_step_ == state_.step) return false;
-  // Weights that give no finite loss are nothing to go back to.
-  if (state_.skipped_in_a_row > 0) return false;
-  if (save_soon_) return true;
+  // At once, also after an update that was left out: the next one makes other weights of those that
+  // were validated, and they have just given a finite loss.
   const bool new_best = setup_.train.keep_best > 0 && state_.validated_step == state_.step &&
                         state_.best_step() == state_.step;
-  return new_best || state_.step % setup_.train.save_every == 0;
+  if (new_best) return true;
+  // Weights that give no finite loss are nothing to go back to; save_soon_ remembers.
+  if (state_.skipped_in_a_row > 0) return false;
+  return save_soon_ || state_.step % setup_.train.save_every == 0;
 }
 
 void Trainer::save() {

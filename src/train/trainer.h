@@ -85,6 +85,7 @@ class Trainer {
   std::string overflowed_sum();
   UpdateRecord record_of(const Recorded& done);
   void roll_back(const std::string& report);
+  int64_t rollback_target();
   void check_replicas(double grad_norm);
   int local_stop() const;
   bool interrupted() const;
@@ -115,8 +116,8 @@ class Trainer {
   optim::Plateau plateau_;
   std::vector<double> loss_scales_;  // of the last updates, oldest first
   std::optional<StopSignals> signals_;
-  int agreed_stop_ = 0;  // of all ranks
-  bool save_soon_ = false;
+  int agreed_stop_ = 0;     // of all ranks
+  bool save_soon_ = false;  // at the next update that is not left out
   int64_t saved_step_ = 0;
   double window_seconds_ = 0;   // training time since the last `train` event
   int64_t window_tokens_ = 0;   // target tokens since then

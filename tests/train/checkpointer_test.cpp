@@ -249,6 +249,31 @@ TEST_P(CheckpointerTest, RestoringWaitsForTheSaveOnItsWay) {
   EXPECT_TRUE(lab.is_at(4));
 }
 
+TEST_P(CheckpointerTest, WhatIsGivenUpIsNamedAndKeptOutOfTheWay) {
+  Lab lab;
+  auto saver = checkpointer();
+  for (int64_t step = 1; step <= 5; ++step) save(*saver, lab, step);
+  EXPECT_EQ(saver->steps(), (Steps{1, 2, 3, 4, 5}));  // the last is on its way until it asks
+  saver->undo_after(3);
+  EXPECT_EQ(saver->steps(), (Steps{1, 2, 3}));
+  EXPECT_EQ(restored_step(), 3);
+  std::map<std::string, int64_t> undone;
+  for (const auto& entry : fs::directory_iterator(dir_ / "checkpoints")) {
+    const std::string name = entry.path().filename().string();
+    if (!name.starts_with("undone-")) continue;
+    undone[name.substr(0, name.rfind('-', name.rfind('-') - 1))] =
+        store::CheckpointStore::load(entry.path()).step;
+    EXPECT_NE(log().find(name), std::string::npos) << log_;
+  }
+  EXPECT_EQ(undone, (std::map<std::string, int64_t>{{"undone-step_00000004", 4},
+                                                    {"undone-step_00000005", 5}}));
+  save(*saver, lab, 4);
+  saver->undo_after(3);  // the same step once more
+  EXPECT_EQ(saver->steps(), (Steps{1, 2, 3}));
+  saver->undo_after(3);
+  EXPECT_EQ(saver->steps(), (Steps{1, 2, 3}));
+}
+
 TEST_P(CheckpointerTest, AFailedSaveIsWarnedOfAndTheOneBeforeStays) {
   Lab lab;
   auto saver = checkpointer();

@@ -12,6 +12,7 @@ using Action = NonfiniteDecision::Action;
 
 constexpr FailedUpdate kPlain{.loss_finite = false, .scaled = false};
 constexpr FailedUpdate kOverflow{.loss_finite = true, .scaled = true};
+constexpr FailedUpdate kGradient{.loss_finite = true, .scaled = false};
 
 ForensicsOptions options(const std::string& policy, int64_t stop_after) {
   ForensicsOptions result;
@@ -21,7 +22,8 @@ ForensicsOptions options(const std::string& policy, int64_t stop_after) {
   return result;
 }
 
-/// One letter for each update: s skip, S stop, R rollback; in upper case X before it: examined.
+/// Plays updates: f failed, o overflowed, anything else was fine. One letter for each of them: s
+/// skip, S stop, R rollback; in upper case X before it: examined.
 std::string play(NonfinitePolicy& policy, const std::string& updates,
                  const FailedUpdate& failure = kPlain) {
   std::string decisions;
@@ -31,7 +33,8 @@ std::string play(NonfinitePolicy& policy, const std::string& updates,
       decisions += '.';
       continue;
     }
-    const auto decision = policy.failed(failure);
+    const auto decision = policy.failed(update == 'o' ? kOverflow : failure);
+    if (decision.action == Action::kRollback) policy.rolled_back(0, 0);
     if (decision.examine) decisions += 'X';
     decisions += decision.action == Action::kSkip   ? 's'
                  : decision.action == Action::kStop ? 'S'
@@ -96,9 +99,55 @@ TEST(NonfinitePolicy, RoutineOverflowsOfALossScalerAreNotExamined) {
   EXPECT_TRUE(policy.failed({.loss_finite = false, .scaled = true}).examine);
 }
 
-TEST(NonfinitePolicy, TheLastChanceIsExaminedEvenIfItLooksLikeRoutine) {
-  NonfinitePolicy policy(options("stop", 2));
-  EXPECT_EQ(play(policy, "ff", kOverflow), "sXS");
+TEST(NonfinitePolicy, OverflowsThatALossScalerAnswersDoNotCountForStopAfter) {
+  struct Row {
+    std::string policy, updates, decisions;
+  };
+  const std::vector<Row> rows{{"stop", "oo.ooo.", "ss.sss."},
+                              {"stop", "oofof", "ssXssS"},  // two that are no overflows
+                              {"rollback", "fo.fo.", "Xss.Xss."},
+                              {"rollback", "oofoofoof", "ssXsssRssXs"}};
+  for (const auto& row : rows) {
+    NonfinitePolicy policy(options(row.policy, 2));
+    EXPECT_EQ(play(policy, row.updates), row.decisions) << row.updates;
+  }
+  // Where no scaler reacts, a gradient that is not finite counts like a loss.
+  NonfinitePolicy unscaled(options("stop", 2));
+  EXPECT_EQ(play(unscaled, "ff", kGradient), "XsS");
+}
+
+TEST(NonfinitePolicy, FiftySkipsInARowStopUnderEachPolicyEvenIfAllAreOverflows) {
+  for (const char* name : {"skip", "stop", "rollback"}) {
+    NonfinitePolicy policy(options(name, 1));
+    EXPECT_EQ(play(policy, std::string(50, 'o')), "sssX" + std::string(46, 's') + "S") << name;
+  }
+}
+
+TEST(NonfinitePolicy, ARollbackGoesToTheLastGoodCheckpointAndFurtherBackEachTimeItFailsAgain) {
+  NonfinitePolicy policy(options("rollback", 1));
+  struct Row {
+    RollbackChoice choice;
+    int64_t target;
+    const char* why;
+  };
+  const std::vector<Row> rows{
+      {{{2, 4, 6, 8}, /*good=*/6, /*failed=*/10}, 6, "nothing finite came after 8"},
+      {{{2, 4, 6, 7, 8}, 8, 10}, 4, "the same update fails again"},
+      {{{2, 4, 5, 6}, 6, 9}, 2, "an earlier one does"},
+      {{{2, 3, 8, 12}, 8, 14}, 8, "it got past 10: another failure"},
+      {{{2, 3, 8}, 8, 30}, 3, "past 14, but from the same checkpoint"},
+      {{{3, 4, 20}, 20, 30}, 3, "none is older: its next try has a smaller rate"},
+      {{{6, 7}, 7, 30}, 6, "3 is gone: the oldest"},
+      {{{6, 7}, 5, 30}, 0, "none is good"},
+      {{{}, 5, 30}, 0, "none is there"}};
+  for (const auto& [choice, target, why] : rows) {
+    EXPECT_EQ(policy.rollback_target(choice), target) << why;
+    NonfinitePolicy resumed(options("rollback", 1));
+    resumed.restore(policy.state());
+    EXPECT_EQ(resumed.rollback_target(choice), target) << why;
+    if (target > 0) policy.rolled_back(choice.failed_step, target);
+  }
+  EXPECT_EQ(policy.rollbacks(), 7);
 }
 
 TEST(NonfinitePolicy, ARestoredOneGoesOnWhereTheOtherWas) {

@@ -366,6 +366,27 @@ TEST(Retention, KeepsTheNewestTheBestAndTheMultiples) {
   EXPECT_EQ(keep({.keep_last = 1, .keep_best = 0, .average_last = 3}), (Steps{300, 400, 500}));
 }
 
+TEST(Retention, KeepsWhatARollbackNeeds) {
+  TrainState state;
+  const std::vector<int64_t> steps{100, 200, 300, 400};
+  using Steps = std::vector<int64_t>;
+  struct Row {
+    int64_t good_step;
+    Steps kept;
+  };
+  for (const char* policy : {"skip", "rollback"}) {
+    for (const Row& row : {Row{0, {400}}, Row{300, {300, 400}}, Row{250, {200, 400}},
+                           Row{100, {100, 400}}, Row{400, {400}}}) {
+      state.good_step = row.good_step;
+      TrainOptions options{.keep_last = 1, .keep_best = 0};
+      options.forensics.policy = policy;
+      EXPECT_EQ(Checkpointer::steps_to_keep(steps, state, options),
+                std::string(policy) == "rollback" ? row.kept : Steps{400})
+          << policy << ", " << row.good_step;
+    }
+  }
+}
+
 TEST(TrainState, SurvivesJson) {
   const TrainState state{.step = 7,
                          .epoch = 2,
@@ -374,12 +395,23 @@ TEST(TrainState, SurvivesJson) {
                          .bad_validations = 1,
                          .skipped_updates = 3,
                          .skipped_in_a_row = 2,
+                         .good_step = 4,
                          .seconds = 0.1,
                          .quality = {{3, -1.25}, {6, -0.1}},
+                         .loss_scales = {128, 64, 0.5},
                          .parts = {{"loss_scaler", {{"scale", 128}, {"good", 7}}}}};
   const auto read = TrainState::from_json(state.to_json(), "here");
   EXPECT_EQ(read.to_json(), state.to_json());
+  EXPECT_EQ(read.good_step, 4);
+  EXPECT_EQ(read.loss_scales, state.loss_scales);
   EXPECT_EQ(read.best_step(), 6);
+}
+
+TEST(TrainState, TheBestMayBeLookedForAmongRegularValidationsOnly) {
+  const TrainState state{.quality = {{4, -3}, {7, -1}, {8, -2}, {12, -2.5}}};
+  EXPECT_EQ(state.best_step(), 7);
+  EXPECT_EQ(state.best_step(4), 8);
+  EXPECT_EQ(state.best_step(5), 0);
 }
 
 }  // namespace

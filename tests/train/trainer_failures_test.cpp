@@ -1,0 +1,374 @@
+#include <gtest/gtest.h>
+#include <torch/torch.h>
+
+#include <filesystem>
+#include <optional>
+#include <set>
+
+#include "tests/base/temp_dir.h"
+#include "tests/train/failing_task.h"
+#include "tests/train/thread_group.h"
+#include "train/average.h"
+#include "train/forensics_report.h"
+#include "train/trainer.h"
+
+// What updates that are left out do to everything that evolves over steps: rates, scales,
+// checkpoints, validations; and where rollbacks lead.
+namespace stretto::train {
+namespace {
+
+namespace fs = std::filesystem;
+using test::events, test::FailingTask, test::final_hash;
+using Steps = std::vector<int64_t>;
+
+constexpr double kPeak = 0.05;  // of toy_setup()
+
+class TrainerFailuresTest : public ::testing::Test {
+ protected:
+  TrainerSetup setup(const std::string& name) const { return test::toy_setup(root_ / name); }
+
+  /// Trains in one go, or in pieces that end at these steps, each with a task of its own.
+  template <class Prepare>
+  static void train(TrainerSetup run, const Prepare& prepare, const Steps& ends = {}) {
+    const Steps once{run.train.max_steps};
+    for (const int64_t end : ends.empty() ? once : ends) {
+      FailingTask task;
+      prepare(task);
+      run.train.max_steps = end;
+      ASSERT_EQ(Trainer(task, run).run(), ExitCode::kOk);
+    }
+  }
+
+  /// What ends the run.
+  static std::optional<Error> error_of(const TrainerSetup& run, FailingTask& task) {
+    try {
+      Trainer(task, run).run();
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), ExitCode::kNumeric);
+      return error;
+    }
+    ADD_FAILURE() << "expected an error";
+    return std::nullopt;
+  }
+
+  static Steps checkpoints(const TrainerSetup& run) {
+    return store::CheckpointStore(run.run_directory).steps();
+  }
+  /// Steps of the checkpoints that were given up.
+  static std::multiset<int64_t> undone(const TrainerSetup& run) {
+    std::multiset<int64_t> found;
+    for (const auto& entry : fs::directory_iterator(run.run_directory / "checkpoints")) {
+      if (!entry.path().filename().string().starts_with("undone-")) continue;
+      found.insert(store::CheckpointStore::load(entry.path()).step);
+    }
+    return found;
+  }
+
+  testing::TempDir root_;
+};
+
+// fairseq skips an update without an increment of num_updates, which its schedules count.
+TEST_F(TrainerFailuresTest, AnUpdateThatIsLeftOutMovesNeitherWarmUpNorSchedule) {
+  struct Row {
+    double share;  // of the peak
+    bool skipped;
+    double scale;
+  };
+  const std::vector<Row> table{{0, true, 512},     {0, true, 256},     {0, true, 128},  // overflows
+                               {0, false, 64},     {0.25, false, 64},  {0.5, false, 64},
+                               {0.75, false, 64},  // warm-up
+                               {1, true, 64},      // NaN
+                               {1, false, 32},     {0.875, false, 32}, {0.75, false, 32},
+                               {0.625, false, 32}, {0.5, false, 32},   {0.375, false, 32}};
+  auto whole = setup("whole"), pieces = setup("pieces");
+  for (auto* run : {&whole, &pieces}) {
+    run->schedule = {.name = "linear", .warmup_steps = 4, .warmup_init_lr = 0, .total_steps = 12};
+    run->train.loss_scale = {.name = "fairseq", .init = 512, .window = 1000};
+    run->train.max_steps = static_cast<int64_t>(table.size());
+  }
+  const auto prepare = [](FailingTask& task) {
+    task.largest_scale = [](int64_t) { return 64; };
+    task.nans[8] = 2;
+  };
+  train(whole, prepare);
+  train(pieces, prepare, {2, 5, 8, 14});  // 8: right behind the NaN
+  for (const auto& run : {whole, pieces}) {
+    const auto updates = events(run, "train");
+    ASSERT_EQ(updates.size(), table.size());
+    for (size_t i = 0; i < table.size(); ++i) {
+      EXPECT_DOUBLE_EQ(updates[i].lr.value(), kPeak * table[i].share) << "step " << i + 1;
+      EXPECT_EQ(updates[i].skipped.value_or(false), table[i].skipped) << "step " << i + 1;
+      EXPECT_EQ(updates[i].loss_scale.value(), table[i].scale) << "step " << i + 1;
+    }
+  }
+  EXPECT_EQ(final_hash(pieces), final_hash(whole));
+}
+
+TEST_F(TrainerFailuresTest, AScalerThatLooksForItsScaleNeitherStopsARunNorSendsItBack) {
+  for (const char* policy : {"stop", "rollback"}) {
+    for (const char* scaler : {"fairseq", "backoff", "logmax"}) {
+      auto run = setup(std::string(policy) + "_" + scaler);
+      run.train.forensics = {.policy = policy, .stop_after = 1};
+      run.train.loss_scale = {
+          .name = scaler, .init = 512, .min = 0.25, .max = 1024, .window = 1000};
+      run.train.save_every = 3;
+      run.train.keep_last = 100;
+      run.train.max_steps = 16;
+      // The second row of overflows begins at checkpoint 9.
+      train(run, [](FailingTask& task) {
+        task.largest_scale = [](int64_t step) { return step < 10 ? 64 : 2; };
+      });
+      const auto updates = events(run, "train");
+      ASSERT_EQ(updates.size(), 16U);
+      int64_t skipped = 0;
+      for (const auto& update : updates) {
+        skipped += update.skipped.value_or(false) ? 1 : 0;
+        EXPECT_LE(update.lr.value(), kPeak);
+      }
+      EXPECT_GE(skipped, 1) << scaler << ": nothing overflowed";
+      EXPECT_DOUBLE_EQ(updates.back().lr.value(), kPeak) << "the rate was made smaller";
+      EXPECT_TRUE(undone(run).empty());
+    }
+  }
+}
+
+TEST_F(TrainerFailuresTest, FiftyOverflowsInARowStopTheRunUnderEachPolicy) {
+  for (const char* policy : {"skip", "stop", "rollback"}) {
+    auto run = setup(policy);
+    run.train.forensics = {.policy = policy, .stop_after = 1, .max_reports = 0};
+    run.train.loss_scale = {.name = "fairseq", .init = 1, .min = 1e-30};
+    run.train.max_steps = 100;
+    FailingTask task;
+    task.largest_scale = [](int64_t) { return 0; };
+    const auto error = error_of(run, task);
+    ASSERT_TRUE(error);
+    EXPECT_NE(std::string(error->what()).find("in 50 updates in a row"), std::string::npos)
+        << error->what();
+    EXPECT_EQ(events(run, "train").size(), 50U);
+  }
+}
+
+TEST_F(TrainerFailuresTest, ARollbackKeepsTheScaleThatWasFoundMeanwhile) {
+  auto run = setup("run");
+  run.train.forensics = {.policy = "rollback", .stop_after = 1};
+  run.train.loss_scale = {.name = "fairseq", .init = 256, .window = 1000};
+  train(run, [](FailingTask& task) {
+    task.largest_scale = [](int64_t step) { return step < 6 ? 1024 : 64; };
+    task.nans[8] = 2;  // in training and when it is examined
+  });
+  // 256 until the checkpoint of step 4; then 6 and 7 overflow, and 8 sends the run back.
+  const std::vector<double> scales{256, 256, 256, 256, 32, 32, 32, 32, 32, 32, 32, 32};
+  const auto updates = events(run, "train");
+  ASSERT_EQ(updates.size(), scales.size());
+  for (size_t i = 0; i < scales.size(); ++i) {
+    EXPECT_EQ(updates[i].loss_scale.value(), scales[i]) << "step " << i + 1;
+    EXPECT_FALSE(updates[i].skipped.value_or(false)) << "step " << i + 1;
+    if (i >= 2) {
+      EXPECT_DOUBLE_EQ(updates[i].lr.value(), i < 4 ? kPeak : kPeak / 2) << "step " << i + 1;
+    }
+  }
+}
+
+TEST_F(TrainerFailuresTest, WeightsThatGaveNoFiniteUpdateAreNotGoneBackTo) {
+  for (const int64_t kept : {1, 5}) {
+    auto run = setup("keep" + std::to_string(kept));
+    // Update 6 ruins the weights, and they are saved; update 7 finds out.
+    run.schedule = {
+        .name = "piecewise", .warmup_steps = 0, .boundaries = {5}, .multipliers = {1e30}};
+    run.train.forensics = {.policy = "rollback", .stop_after = 1, .rollback_lr_factor = 1e-30};
+    run.train.save_every = 1;
+    run.train.keep_last = kept;
+    ::testing::internal::CaptureStderr();
+    train(run, [](FailingTask&) {});
+    const std::string log = ::testing::internal::GetCapturedStderr();
+    EXPECT_NE(log.find("back to the checkpoint of step 5"), std::string::npos) << log;
+    EXPECT_NE(log.find("undone-step_00000006"), std::string::npos) << log;
+    EXPECT_EQ(undone(run), (std::multiset<int64_t>{6}));
+    const auto updates = events(run, "train");
+    ASSERT_EQ(updates.size(), 12U);
+    for (const auto& update : updates) {
+      EXPECT_FALSE(update.skipped.value_or(false)) << update.step;
+      const double factor = update.step <= 5 ? 1 : 1e30 * 1e-30;
+      EXPECT_DOUBLE_EQ(update.lr.value(), kPeak * factor) << update.step;
+    }
+  }
+}
+
+TEST_F(TrainerFailuresTest, AnUpdateThatFailsAgainSendsTheRunFurtherBack) {
+  auto run = setup("run");
+  run.train.forensics = {.policy = "rollback", .stop_after = 1, .max_reports = 0};
+  run.train.save_every = 2;
+  run.train.keep_last = 100;
+  FailingTask task;
+  task.nans[10] = FailingTask::kAlways;
+  ::testing::internal::CaptureStderr();
+  const auto error = error_of(run, task);
+  const std::string log = ::testing::internal::GetCapturedStderr();
+  ASSERT_TRUE(error);
+  EXPECT_NE(std::string(error->what()).find("after 3 rollbacks (learning rate times 0.125)"),
+            std::string::npos)
+      << error->what();
+  size_t from = 0;
+  for (const char* back : {"to the checkpoint of step 8, learning rate times 0.5",
+                           "to the checkpoint of step 6, learning rate times 0.25",
+                           "to the checkpoint of step 4, learning rate times 0.125"}) {
+    from = log.find(back, from);
+    ASSERT_NE(from, std::string::npos) << back << " is missing in\n" << log;
+  }
+  // The step after each rollback is saved, so that a kill does not forget the rate.
+  EXPECT_EQ(undone(run), (std::multiset<int64_t>{8, 9, 6, 7, 8}));
+  EXPECT_EQ(checkpoints(run), (Steps{2, 4, 5, 6, 8}));
+}
+
+TEST_F(TrainerFailuresTest, ARunWithoutAGoodCheckpointStopsAndSaysSo) {
+  auto run = setup("run");
+  run.train.forensics = {.policy = "rollback", .stop_after = 1};
+  FailingTask task;
+  task.nans[5] = FailingTask::kAlways;  // right behind the first checkpoint
+  const auto error = error_of(run, task);
+  ASSERT_TRUE(error);
+  const std::string what = error->what();
+  EXPECT_NE(what.find("no checkpoint"), std::string::npos) << what;
+  EXPECT_EQ(what.find("rollbacks"), std::string::npos) << what;
+  EXPECT_EQ(checkpoints(run), Steps{4});
+}
+
+TEST_F(TrainerFailuresTest, AResumedRunKnowsWhichCheckpointWasGood) {
+  auto run = setup("run");
+  run.train.forensics = {.policy = "rollback", .stop_after = 1};
+  run.train.keep_last = 100;
+  // The second process begins at 8, which nothing finite has followed; 4 was followed by 5.
+  train(run, [](FailingTask& task) { task.nans[9] = 2; }, {8, 12});
+  const auto updates = events(run, "train");
+  ASSERT_EQ(updates.size(), 12U);
+  for (size_t i = 2; i < 12; ++i) {
+    EXPECT_DOUBLE_EQ(updates[i].lr.value(), i < 4 ? kPeak : kPeak / 2) << "step " << i + 1;
+  }
+  EXPECT_EQ(undone(run), (std::multiset<int64_t>{8}));
+}
+
+TEST_F(TrainerFailuresTest, AllRanksGoBackTogether) {
+  auto run = setup("run");
+  run.train.update_freq = 2;
+  run.train.forensics = {.policy = "rollback", .stop_after = 1, .max_reports = 0};
+  run.train.save_every = 2;
+  run.train.keep_last = 100;
+  run.dist.check_every = 1;
+  run.handle_signals = false;
+  const int threads_before = at::get_num_threads();
+  at::set_num_threads(1);
+  std::vector<FailingTask> tasks(2);
+  tasks[1].nans[7] = 2;
+  stretto::test::run_ranks(2, [&](const dist::ProcessGroup& group) {
+    EXPECT_EQ(Trainer(tasks[static_cast<size_t>(group.rank())], run, group).run(), ExitCode::kOk);
+  });
+  at::set_num_threads(threads_before);
+  const auto updates = events(run, "train");
+  ASSERT_EQ(updates.size(), 12U);
+  // Checkpoint 6 had no finite update behind it; from 4 update 7 fails once more, then from 2.
+  const std::vector<double> share{0,    0.5,  0.25, 0.25, 0.25, 0.25,
+                                  0.25, 0.25, 0.25, 0.25, 0.25, 0.25};
+  for (size_t i = 0; i < share.size(); ++i) {
+    EXPECT_DOUBLE_EQ(updates[i].lr.value(), kPeak * share[i]) << "step " << i + 1;
+  }
+}
+
+TEST_F(TrainerFailuresTest, ASaveThatFallsDueOnAFailedUpdateComesAfterTheNextGoodOne) {
+  struct Row {
+    Steps failing, saved;
+  };
+  const std::vector<Row> table{{{}, {4, 8, 12, 14}},
+                               {{8}, {4, 9, 12, 14}},
+                               {{8, 9, 10}, {4, 11, 12, 14}},
+                               {{4, 5, 6, 7, 8, 9}, {10, 12, 14}},
+                               {{3, 4, 8, 12}, {5, 9, 13, 14}},
+                               {{11, 12, 13, 14}, {4, 8, 14}}};  // the end always saves
+  for (size_t row = 0; row < table.size(); ++row) {
+    auto run = setup("row" + std::to_string(row));
+    run.train.max_steps = 14;
+    run.train.keep_last = 100;
+    run.train.forensics.max_reports = 0;
+    train(run, [&](FailingTask& task) {
+      for (const int64_t step : table[row].failing) task.nans[step] = 1;
+    });
+    EXPECT_EQ(checkpoints(run), table[row].saved) << "row " << row;
+  }
+}
+
+TEST_F(TrainerFailuresTest, ANewBestIsSavedAtOnceWithTheWeightsThatWereValidated) {
+  auto run = setup("run"), undisturbed = setup("undisturbed");
+  for (auto* each : {&run, &undisturbed}) {
+    each->eval.every = 4;
+    each->train.save_every = 100;
+    each->train.keep_last = 1;
+    each->train.forensics.max_reports = 0;
+  }
+  run.train.max_steps = 14;
+  undisturbed.train.max_steps = 7;
+  const auto nll_at = [](int64_t step) { return step == 8 ? 1.0 : 2.0; };
+  train(run, [&](FailingTask& task) {
+    task.nll_at = nll_at;
+    task.nans[8] = 1;
+  });
+  train(undisturbed, [&](FailingTask& task) { task.nll_at = nll_at; });
+  EXPECT_EQ(checkpoints(run), (Steps{8, 14}));
+  EXPECT_EQ(find_checkpoint(run.run_directory, "best").filename(), "step_00000008");
+  const auto weights = [](const TrainerSetup& of, const char* name) {
+    FailingTask fresh;
+    optim::Arena arena(fresh.model());
+    const auto checkpoint = store::CheckpointStore::load(find_checkpoint(of.run_directory, name));
+    load_weights(checkpoint.file("model"), name, arena);
+    return arena.params().clone();
+  };
+  EXPECT_TRUE(weights(run, "best").equal(weights(undisturbed, "last")));
+}
+
+// The end of a piece validates too, and better than ever: nobody may take notice later.
+TEST_F(TrainerFailuresTest, TheValidationAtTheEndOfAPieceChangesNothingThatFollows) {
+  const auto prepare = [](FailingTask& task) {
+    task.nll_at = [](int64_t step) {
+      const std::map<int64_t, double> nlls{{4, 3.0}, {8, 2.0}, {12, 1.9}, {16, 2.5}, {20, 2.4}};
+      const auto found = nlls.find(step);
+      return found == nlls.end() ? 1.0 : found->second;
+    };
+  };
+  for (const int64_t patience : {0, 2}) {
+    auto whole = setup("whole" + std::to_string(patience));
+    auto pieces = setup("pieces" + std::to_string(patience));
+    for (auto* run : {&whole, &pieces}) {
+      run->train.max_steps = 24;
+      run->train.patience = patience;
+      run->eval.every = 4;
+      run->schedule = {.name = "plateau", .warmup_steps = 0, .decay_rate = 0.5};
+    }
+    train(whole, prepare);
+    train(pieces, prepare, {7, 9, 15, 24});
+    const auto want = events(whole, "train"), got = events(pieces, "train");
+    // Without progress: 16, 20, and what stands at 24 is the best of all.
+    ASSERT_EQ(want.size(), patience > 0 ? 20U : 24U);
+    ASSERT_EQ(got.size(), want.size());
+    for (size_t i = 0; i < want.size(); ++i) {
+      const double factor = i < 16 ? 1 : i < 20 ? 0.5 : 0.25;
+      EXPECT_DOUBLE_EQ(want[i].lr.value(), kPeak * factor) << "step " << i + 1;
+      EXPECT_EQ(got[i].lr, want[i].lr) << "step " << i + 1;
+    }
+    EXPECT_EQ(final_hash(pieces), final_hash(whole));
+  }
+}
+
+TEST_F(TrainerFailuresTest, AReportAfterAResumeHasTheScalesFromBeforeIt) {
+  auto run = setup("run");
+  run.train.max_steps = 8;
+  run.train.loss_scale = {.name = "fairseq", .init = 256, .window = 1000};
+  train(run,
+        [](FailingTask& task) {
+          task.largest_scale = [](int64_t) { return 64; };
+          task.nans[7] = FailingTask::kAlways;
+        },
+        {4, 6, 8});
+  const auto report = read_report(run.run_directory / "forensics" / "step_00000007.json");
+  EXPECT_EQ(report.record.loss_scales, (std::vector<double>{256, 128, 64, 64, 64, 64, 64}));
+}
+
+}  // namespace
+}  // namespace stretto::train
