@@ -1,5 +1,6 @@
 #include "dist/rendezvous.h"
 
+#include <algorithm>
 #include <array>
 #include <cstdlib>
 #include <cstring>
@@ -80,14 +81,15 @@ Hello TcpGroup::hello() const {
 
 void TcpGroup::fail(int other, const std::string& how) const {
   throw Error(ExitCode::kPeerLost,
-              "rendezvous at " + place_.address + " port " + std::to_string(place_.port) +
+              "rendezvous at " + place_.meeting_address() + " port " + std::to_string(place_.port) +
                   ": rank " + std::to_string(other) + " " + how,
               "are all processes started, with the same WORLD_SIZE, MASTER_ADDR, MASTER_PORT and "
               "STRETTO_RENDEZVOUS_TOKEN?");
 }
 
 void TcpGroup::listen() {
-  const Socket listener = listen_on(place_.address, place_.port);
+  const Socket listener = place_.one_host() ? listen_on(place_.meeting_address(), place_.port)
+                                            : listen_on_all(place_.port);
   const auto limit = deadline();
   while (true) {
     std::vector<int> missing;
@@ -125,7 +127,7 @@ void TcpGroup::connect() {
   const auto limit = deadline();
   const Hello mine = hello();
   while (Clock::now() < limit) {
-    Socket socket = connect_to(place_.address, place_.port, limit);
+    Socket socket = connect_to(place_.meeting_address(), place_.port, limit);
     Hello theirs;
     if (socket && send_all(socket, mine.bytes(), limit) &&
         receive_all(socket, reinterpret_cast<char*>(&theirs), sizeof theirs, limit)) {
@@ -183,23 +185,33 @@ std::vector<std::string> TcpGroup::all_gather_bytes(const std::string& mine) {
 
 }  // namespace
 
+bool RendezvousPlace::one_host() const {
+  return local_size > 0 ? local_size == size : is_loopback(address);
+}
+
+std::string RendezvousPlace::meeting_address() const {
+  return one_host() && !is_loopback(address) ? "127.0.0.1" : address;
+}
+
 RendezvousPlace rendezvous_place(const Launch& launch) {
+  const char* local_size = std::getenv("LOCAL_WORLD_SIZE");
   const char* token = std::getenv("STRETTO_RENDEZVOUS_TOKEN");
   return {.rank = launch.rank,
           .size = launch.size,
           .address = launch.master_address,
           .port = launch.master_port,
-          .token = token == nullptr ? "" : token};
+          .token = token == nullptr ? "" : token,
+          .local_size = local_size == nullptr ? 0 : std::max(0, std::atoi(local_size))};
 }
 
 std::shared_ptr<Transport> meet(const RendezvousPlace& place) {
-  if (place.token.empty() && !is_loopback(place.address)) {
+  if (place.token.empty() && !place.one_host()) {
     throw Error(
         ExitCode::kUnsafe,
         "the rendezvous at " + place.address +
             " can be reached from other machines, and no token protects it",
         "set the same secret in STRETTO_RENDEZVOUS_TOKEN of all processes, for instance the "
-        "output of `openssl rand -hex 32`");
+        "output of `openssl rand -hex 32`; when all are on one machine, MASTER_ADDR=127.0.0.1");
   }
   return std::make_shared<TcpGroup>(place);
 }

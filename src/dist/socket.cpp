@@ -74,6 +74,21 @@ Socket connect_once(const addrinfo& address, Clock::time_point deadline) {
   return error == 0 ? std::move(socket) : Socket();
 }
 
+bool start_listening(const Socket& socket, const addrinfo& address) {
+  const int on = 1;
+  // A port whose last owner just ended may be taken again at once.
+  ::setsockopt(socket.fd(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+  return ::bind(socket.fd(), address.ai_addr, address.ai_addrlen) == 0 &&
+         ::listen(socket.fd(), 128) == 0;
+}
+
+[[noreturn]] void cannot_listen(const std::string& address, int port, int error) {
+  throw Error(
+      ExitCode::kIo,
+      "cannot listen on " + address + " port " + std::to_string(port) + ": " + std::strerror(error),
+      error == EADDRINUSE ? "another program has this port: choose another one" : "");
+}
+
 }  // namespace
 
 Socket& Socket::operator=(Socket&& other) noexcept {
@@ -96,19 +111,27 @@ Socket listen_on(const std::string& address, int port) {
   for (const addrinfo* one = found.get(); one != nullptr; one = one->ai_next) {
     Socket socket = open_socket(*one);
     if (!socket) continue;
-    const int on = 1;
-    // A port whose last owner just ended may be taken again at once.
-    ::setsockopt(socket.fd(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
-    if (::bind(socket.fd(), one->ai_addr, one->ai_addrlen) == 0 &&
-        ::listen(socket.fd(), 128) == 0) {
-      return socket;
-    }
+    if (start_listening(socket, *one)) return socket;
     error = errno;
   }
-  throw Error(
-      ExitCode::kIo,
-      "cannot listen on " + address + " port " + std::to_string(port) + ": " + std::strerror(error),
-      error == EADDRINUSE ? "another program has this port: choose another one" : "");
+  cannot_listen(address, port, error);
+}
+
+Socket listen_on_all(int port) {
+  // One socket for both families where the machine has both.
+  for (const char* address : {"::", "0.0.0.0"}) {
+    const auto found = resolve(address, port, AI_PASSIVE | AI_NUMERICHOST);
+    if (!found) continue;
+    Socket socket = open_socket(*found);
+    if (!socket) continue;
+    const int off = 0;
+    if (found->ai_family == AF_INET6) {
+      ::setsockopt(socket.fd(), IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof off);
+    }
+    if (start_listening(socket, *found)) return socket;
+    if (errno == EADDRINUSE) cannot_listen("all addresses,", port, EADDRINUSE);
+  }
+  cannot_listen("all addresses,", port, errno);
 }
 
 int port_of(const Socket& socket) {
@@ -164,18 +187,11 @@ bool receive_all(const Socket& socket, char* bytes, size_t size, Clock::time_poi
 }
 
 bool is_loopback(const std::string& address) {
-  const auto found = resolve(address, 0, 0);
-  if (!found) return false;
-  for (const addrinfo* one = found.get(); one != nullptr; one = one->ai_next) {
-    if (one->ai_family == AF_INET) {
-      const auto* v4 = reinterpret_cast<const sockaddr_in*>(one->ai_addr);
-      if ((ntohl(v4->sin_addr.s_addr) >> 24) != 127) return false;
-    } else if (one->ai_family == AF_INET6) {
-      const auto* v6 = reinterpret_cast<const sockaddr_in6*>(one->ai_addr);
-      if (!IN6_IS_ADDR_LOOPBACK(&v6->sin6_addr)) return false;
-    }
-  }
-  return true;
+  if (address == "localhost") return true;
+  in_addr v4{};
+  if (::inet_pton(AF_INET, address.c_str(), &v4) == 1) return ntohl(v4.s_addr) >> 24 == 127;
+  in6_addr v6{};
+  return ::inet_pton(AF_INET6, address.c_str(), &v6) == 1 && IN6_IS_ADDR_LOOPBACK(&v6);
 }
 
 std::vector<std::string> own_addresses() {

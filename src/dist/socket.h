@@ -30,6 +30,8 @@ class Socket {
 /// Listens on an address (numeric or a name); port 0 = one that the system picks.
 /// Throws Error(kIo) with the system's reason.
 Socket listen_on(const std::string& address, int port);
+/// The same on all addresses of this machine, IPv6 and IPv4.
+Socket listen_on_all(int port);
 /// The port of a listening socket.
 int port_of(const Socket& socket);
 /// The next connection that waits, an empty socket when none does.
@@ -41,7 +43,8 @@ Socket connect_to(const std::string& address, int port, Clock::time_point deadli
 bool send_all(const Socket& socket, std::string_view bytes, Clock::time_point deadline);
 bool receive_all(const Socket& socket, char* bytes, size_t size, Clock::time_point deadline);
 
-/// True when an address or name means this machine's loopback alone.
+/// True for `localhost` and for numeric addresses of the loopback. Names are not resolved: a host's
+/// own name often means loopback on that host, and something else on all others.
 bool is_loopback(const std::string& address);
 /// Numeric addresses under which other machines may reach this one; loopback is not among them.
 std::vector<std::string> own_addresses();

@@ -83,14 +83,72 @@ TEST(Rendezvous, RanksThatDoNotComeAreNamed) {
   EXPECT_NE(std::string(error.what()).find("missing: 1, 2"), std::string::npos) << error.what();
 }
 
-TEST(Rendezvous, BeyondLoopbackNeedsAToken) {
-  for (const char* address : {"0.0.0.0", "192.0.2.1"}) {
+TEST(Rendezvous, BeyondOneHostNeedsAToken) {
+  struct Case {
+    const char* address;
+    int local_size;
+  };
+  // A name may mean loopback here and another machine elsewhere; a count says it better than both.
+  for (const Case& one : {Case{"0.0.0.0", 0}, Case{"192.0.2.1", 0}, Case{"some-host", 0},
+                          Case{"127.0.0.1", 1}, Case{"localhost", 1}}) {
     auto open = place(0, 2, 1);
-    open.address = address;
-    SCOPED_TRACE(address);
+    open.address = one.address;
+    open.local_size = one.local_size;
+    SCOPED_TRACE(one.address);
     const Error error = testing::failure(ExitCode::kUnsafe, [&] { meet(open); });
     EXPECT_NE(error.advice().find("STRETTO_RENDEZVOUS_TOKEN"), std::string::npos);
   }
+}
+
+/// Runs both ranks; rank 0 has another view of its own address than rank 1.
+void two_ranks_meet(RendezvousPlace root, RendezvousPlace other) {
+  std::thread thread([&] {
+    try {
+      EXPECT_EQ(ProcessGroup(meet(root)).all_gather_bytes("0").size(), 2u);
+    } catch (const std::exception& error) {
+      ADD_FAILURE() << error.what();
+    }
+  });
+  try {
+    EXPECT_EQ(ProcessGroup(meet(other)).all_gather_bytes("1").size(), 2u);
+  } catch (const std::exception& error) {
+    ADD_FAILURE() << error.what();
+  }
+  thread.join();
+}
+
+TEST(Rendezvous, RankZeroNeedsNoAddressOfItsOwnBeyondOneHost) {
+  // A service or NAT that leads to rank 0, and a host whose own name means 127.0.1.1 to itself.
+  for (const char* address : {"192.0.2.1", "127.0.1.1"}) {
+    auto root = place(0, 2, free_port()), other = root;
+    root.token = other.token = "secret";
+    root.local_size = other.local_size = 1;
+    root.wait_seconds = other.wait_seconds = 5;
+    root.address = address;
+    other.rank = 1;
+    two_ranks_meet(root, other);
+  }
+}
+
+TEST(Rendezvous, OneHostStaysOnLoopbackWhateverItsNameMeans) {
+  auto root = place(0, 2, free_port());
+  root.address = "192.0.2.1";
+  root.local_size = 2;
+  root.wait_seconds = 5;
+  EXPECT_EQ(root.meeting_address(), "127.0.0.1");
+  auto other = root;
+  other.rank = 1;
+  std::thread stranger([&] {
+    for (const auto& address : own_addresses()) {
+      EXPECT_FALSE(connect_to(address, root.port, Clock::now() + 100ms)) << address;
+    }
+  });
+  std::thread late([&] {
+    stranger.join();
+    EXPECT_EQ(ProcessGroup(meet(other)).all_gather_bytes("1").size(), 2u);
+  });
+  EXPECT_EQ(ProcessGroup(meet(root)).all_gather_bytes("0").size(), 2u);
+  late.join();
 }
 
 TEST(Rendezvous, ATakenPortIsSaid) {
