@@ -18,6 +18,7 @@ struct DistOptions {
   bool deterministic = false;
   std::string batch_norm = "worker";
   double timeout_seconds = 60;
+  double stall_seconds = 1800;
   int64_t check_every = 100;
 
   static auto fields() {
@@ -49,6 +50,10 @@ struct DistOptions {
         field(&O::timeout_seconds, "timeout_seconds",
               "a process that is not heard of for so long is lost, and all others leave",
               at_least(1), {.unit = "seconds", .change = Change::kFree}),
+        field(&O::stall_seconds, "stall_seconds",
+              "a process that lives but hangs, while others wait for it so long in a collective, "
+              "ends the job; 0 = never",
+              at_least(0), {.unit = "seconds", .change = Change::kFree}),
         field(&O::check_every, "check_every",
               "updates between comparisons of the weights of all processes; 0 = never", at_least(0),
               {.unit = "updates", .change = Change::kFree}),

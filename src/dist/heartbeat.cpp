@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cerrno>
 #include <csignal>
 #include <cstring>
@@ -17,11 +18,14 @@
 
 #include "base/error.h"
 #include "base/json.h"
+#include "base/log.h"
 #include "base/system_info.h"
 #include "base/text.h"
 #include "dist/cores.h"
 #include "dist/heartbeat_frame.h"
+#include "dist/rank_report.h"
 #include "dist/socket.h"
+#include "dist/stall_watch.h"
 
 namespace stretto::dist {
 namespace {
@@ -33,6 +37,8 @@ constexpr milliseconds kGreetingLimit{5000};
 constexpr milliseconds kAnswerLimit{20000};  // to a hello; rank 0's machine may be busy
 constexpr size_t kMaxStrangers = 64;         // connections that have not said hello yet
 constexpr size_t kMaxWaiting = 16384;  // bytes that wait for a link; a beat more would tell nothing
+constexpr milliseconds kLastWords{200};  // for news to reach others before this process ends
+constexpr double kWarnSeconds = 300;     // of a stall, or a sixth of what ends the job
 
 /// One connection; rank -1 until it has said hello.
 struct Link {
@@ -65,6 +71,10 @@ struct Heartbeat::Impl {
   int rank = 0, size = 1;
   Clock::duration timeout{}, interval{};
   std::shared_ptr<PeerWatch> watch;
+  std::shared_ptr<const Activity> activity;
+  std::optional<StallWatch> stalls;              ///< rank 0
+  std::atomic<double> wanted_stall_seconds{-1};  ///< below 0: stalls are not watched
+  bool watching_stalls = false;
   std::string token;
   Socket listener;
   std::vector<Link> links;
@@ -86,6 +96,10 @@ struct Heartbeat::Impl {
   void tell_others(const HeartbeatFrame& frame, int but_rank);
   void flush(Link& link);
   void judge(Clock::time_point now);
+  void judge_stalls(Clock::time_point now);
+  void declare_hung(int hung_rank, const std::string& how);
+  [[noreturn]] void end_this_process(const std::string& how);
+  HeartbeatFrame beat() const;
   void accept_all();
   void say_farewell();
   void stop();
@@ -153,6 +167,7 @@ void Heartbeat::Impl::tell_others(const HeartbeatFrame& frame, int but_rank) {
 void Heartbeat::Impl::mark_lost(int lost_rank, const std::string& how) {
   if (gone[static_cast<size_t>(lost_rank)]) return;
   gone[static_cast<size_t>(lost_rank)] = true;
+  if (stalls) stalls->forget(lost_rank);
   watch->lost(lost_rank, how);
   if (rank != 0) return;
   HeartbeatFrame frame{.kind = static_cast<uint32_t>(Kind::kLost), .rank = lost_rank};
@@ -164,6 +179,7 @@ void Heartbeat::Impl::mark_left(const HeartbeatFrame& frame) {
   const auto who = static_cast<size_t>(frame.rank);
   if (gone[who]) return;
   gone[who] = true;
+  if (stalls) stalls->forget(frame.rank);
   const auto code = static_cast<ExitCode>(frame.exit_code);
   if (code == ExitCode::kOk || code == ExitCode::kInterrupted) {
     watch->left(frame.rank, timeout);
@@ -176,7 +192,16 @@ void Heartbeat::Impl::mark_left(const HeartbeatFrame& frame) {
 }
 
 void Heartbeat::Impl::take(Link& link, const HeartbeatFrame& frame) {
-  heard[static_cast<size_t>(link.rank)] = Clock::now();
+  const auto now = Clock::now();
+  heard[static_cast<size_t>(link.rank)] = now;
+  if (frame.kind == static_cast<uint32_t>(Kind::kBeat)) {
+    const auto states = frame.states();
+    if (stalls && states) stalls->hear(link.rank, *states, now);
+    return;
+  }
+  if (rank != 0 && frame.rank == rank && frame.kind == static_cast<uint32_t>(Kind::kLost)) {
+    end_this_process(frame.words());
+  }
   const bool known = frame.rank >= 0 && frame.rank < size && frame.rank != rank;
   // Only rank 0 may speak of others.
   if (!known || (rank == 0 && frame.rank != link.rank)) return;
@@ -249,6 +274,62 @@ void Heartbeat::Impl::judge(Clock::time_point now) {
   }
 }
 
+void Heartbeat::Impl::judge_stalls(Clock::time_point now) {
+  if (!stalls || !activity) return;
+  stalls->hear(rank, activity->states(), now);
+  const double wanted = wanted_stall_seconds.load();
+  if (wanted >= 0 && !watching_stalls) {
+    watching_stalls = true;
+    const auto duration = [](double seconds) {
+      return std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
+    };
+    // Earlier than a stopped process would be told apart from a hung one.
+    const auto stall = wanted > 0 ? std::max(timeout, duration(wanted)) : Clock::duration::zero();
+    const auto warn_after =
+        duration(wanted > 0 ? std::min(wanted / 6, kWarnSeconds) : kWarnSeconds);
+    stalls->watch_stalls(std::max(timeout, warn_after), stall, now);
+  }
+  const auto finding = stalls->judge(now);
+  if (!finding) return;
+  if (finding->lost) return declare_hung(finding->rank, finding->how);
+  const double limit = wanted_stall_seconds.load();
+  log::warn(watch->name_of(finding->rank) + " may hang: " + finding->how +
+            (limit > 0 ? "; after dist.stall_seconds = " + fixed(limit, limit < 10 ? 1 : 0) +
+                             " all processes end"
+                       : ""));
+}
+
+// Unlike one that is stopped, a process that hangs can still be told, and ends itself.
+void Heartbeat::Impl::declare_hung(int hung_rank, const std::string& how) {
+  HeartbeatFrame frame{.kind = static_cast<uint32_t>(Kind::kLost), .rank = hung_rank};
+  frame.set_text(how);
+  tell_others(frame, -1);
+  if (hung_rank == rank) end_this_process(frame.words());
+  gone[static_cast<size_t>(hung_rank)] = true;
+  stalls->forget(hung_rank);
+  watch->lost(hung_rank, frame.words());
+}
+
+void Heartbeat::Impl::end_this_process(const std::string& how) {
+  // The thread that hangs may hold a lock that saying so would need.
+  std::thread([] {
+    std::this_thread::sleep_for(kGreetingLimit);
+    ::_exit(static_cast<int>(ExitCode::kPeerLost));
+  }).detach();
+  watch->lost(rank, how);
+  const Error error = watch->news();
+  report_end(static_cast<int>(error.code()), error.message());
+  log::error(error.message());
+  std::this_thread::sleep_for(kLastWords);
+  ::_exit(static_cast<int>(error.code()));
+}
+
+HeartbeatFrame Heartbeat::Impl::beat() const {
+  HeartbeatFrame frame;
+  if (activity) frame.set_states(activity->states());
+  return frame;
+}
+
 void Heartbeat::Impl::say_farewell() {
   const std::lock_guard lock(mutex);
   if (!farewell) return;
@@ -276,10 +357,11 @@ void Heartbeat::Impl::loop() {
     if (ready[1].revents != 0) accept_all();
     const auto now = Clock::now();
     if (now >= next_beat) {
-      tell_others(HeartbeatFrame{}, -1);
+      tell_others(beat(), -1);
       next_beat = now + interval;
     }
     judge(now);
+    judge_stalls(now);
   }
   say_farewell();
 }
@@ -293,7 +375,7 @@ void Heartbeat::Impl::stop() {
 }
 
 Heartbeat::Heartbeat(const ProcessGroup& group, double timeout_seconds,
-                     std::shared_ptr<PeerWatch> watch)
+                     std::shared_ptr<PeerWatch> watch, std::shared_ptr<const Activity> activity)
     : impl_(std::make_unique<Impl>()) {
   Impl& my = *impl_;
   my.rank = group.rank();
@@ -302,6 +384,8 @@ Heartbeat::Heartbeat(const ProcessGroup& group, double timeout_seconds,
       std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(timeout_seconds));
   my.interval = std::min<Clock::duration>(my.timeout / 10, std::chrono::seconds(2));
   my.watch = std::move(watch);
+  my.activity = std::move(activity);
+  if (my.rank == 0 && my.activity) my.stalls.emplace(my.size, my.timeout);
   const auto all = introduce(group);
   std::vector<Peer> peers;
   for (const auto& one : all) peers.push_back(one.peer);
@@ -326,6 +410,10 @@ Heartbeat::~Heartbeat() {
 
 const PeerWatch& Heartbeat::watch() const {
   return *impl_->watch;
+}
+
+void Heartbeat::watch_stalls(double stall_seconds) {
+  impl_->wanted_stall_seconds.store(stall_seconds);
 }
 
 void Heartbeat::say_goodbye(int exit_code, const std::string& why) {

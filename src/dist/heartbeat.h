@@ -3,6 +3,7 @@
 #include <memory>
 #include <string>
 
+#include "dist/activity.h"
 #include "dist/peer_watch.h"
 #include "dist/process_group.h"
 
@@ -14,20 +15,28 @@ namespace stretto::dist {
 /// Rank 0 listens (on 127.0.0.1 when all ranks are on one host), every other rank connects with a
 /// random token of this job. Both sides send a beat every timeout / 10 (at most 2 s). A connection
 /// that ends without a farewell means that the process has ended; `timeout` without a beat that it
-/// is stopped or out of reach. Rank 0 tells all others; what it finds stands in `watch()`. A
-/// training thread that computes for long is no concern here: the thread beats for the process.
+/// is stopped or out of reach. Rank 0 tells all others; what it finds stands in `watch()`.
+///
+/// This thread beats for its process whatever the others do, so a beat also carries the process's
+/// `Activity`, from which rank 0 finds threads that hang (`StallWatch`). A process whose own thread
+/// hangs is ended by its heartbeat, with exit code 69 and what the others were told.
 ///
 /// On the wire: hello (magic, rank, token), then frames of fixed length; a connection that does not
 /// say a right hello within 5 s is dropped.
 class Heartbeat {
  public:
   /// Collective over `group`. Throws Error(kPeerLost) when rank 0 cannot be reached.
-  Heartbeat(const ProcessGroup& group, double timeout_seconds, std::shared_ptr<PeerWatch> watch);
+  /// @param activity  of this process; without it threads that hang are not found
+  Heartbeat(const ProcessGroup& group, double timeout_seconds, std::shared_ptr<PeerWatch> watch,
+            std::shared_ptr<const Activity> activity = nullptr);
   ~Heartbeat();  ///< ends the thread without a farewell
   Heartbeat(const Heartbeat&) = delete;
   Heartbeat& operator=(const Heartbeat&) = delete;
 
   const PeerWatch& watch() const;
+  /// From now on a rank that others wait for in a collective while it begins and ends none itself
+  /// is warned of, and lost after `stall_seconds`; 0 = only warned of. Rank 0's word counts.
+  void watch_stalls(double stall_seconds);
   /// Tells the others that this process ends and why, and ends the thread. With a code that is
   /// neither 0 nor 75 (saved after a signal) they count this rank as lost at once.
   void say_goodbye(int exit_code, const std::string& why);

@@ -4,12 +4,17 @@
 
 #include <cstdio>
 #include <iostream>
+#include <optional>
 #include <stdexcept>
 #include <thread>
 
 #include "base/error.h"
 #include "base/log.h"
+#include "base/version.h"
+#include "dist/activity.h"
+#include "dist/agreement.h"
 #include "dist/heartbeat.h"
+#include "dist/join_watch.h"
 #include "dist/plugin.h"
 #include "dist/rank_report.h"
 #include "dist/rendezvous.h"
@@ -103,22 +108,35 @@ ProcessGroup make_process_group(const DistOptions& options, DeviceKind device) {
 
   auto next = std::make_unique<Job>();
   auto watch = std::make_shared<PeerWatch>();
+  auto activity = std::make_shared<Activity>();
+  std::optional<JoinWatch> join_watch;  // a rendezvous has a limit of its own
   if (launch.kind == Launch::Kind::kMpi) {
     next->mpi = &mpi_api();
-    next->group = ProcessGroup(next->mpi->open(watch, MpiSetup{}));
+    join_watch.emplace(launch, options.timeout_seconds);
+    next->group = ProcessGroup(noted(next->mpi->open(watch, MpiSetup{}), activity));
     job() = std::move(next);  // from here on the process must end by `leave`
     require_mpi_size(job()->group, launch);
   } else {
     next->group = ProcessGroup(meet(rendezvous_place(launch)));
     job() = std::move(next);
   }
+  // Others would not understand the words of the heartbeat, or meet in another library.
+  require_agreement(job()->group, {{"program", kVersion},
+                                   {"backend", backend == Backend::kNccl ? "nccl" : "mpi"}});
   if (job()->group.size() > 1) {
-    job()->heartbeat = std::make_unique<Heartbeat>(job()->group, options.timeout_seconds, watch);
+    job()->heartbeat =
+        std::make_unique<Heartbeat>(job()->group, options.timeout_seconds, watch, activity);
   }
+  join_watch.reset();
   if (nccl != nullptr) {
-    job()->group = ProcessGroup(nccl->open(job()->group, launch.local_rank, watch));
+    const auto transport = nccl->open(job()->group, launch.local_rank, watch);
+    job()->group = ProcessGroup(noted(transport, activity));
   }
   return job()->group;
+}
+
+void watch_stalls(const DistOptions& options) {
+  if (job() && job()->heartbeat) job()->heartbeat->watch_stalls(options.stall_seconds);
 }
 
 int leave(int exit_code, const std::string& why) {

@@ -4,8 +4,6 @@
 
 #include <ctime>
 
-#include "base/error.h"
-
 namespace stretto::dist {
 
 void PeerWatch::set_peers(std::vector<Peer> peers) {
@@ -46,9 +44,16 @@ void PeerWatch::left(int rank, Clock::duration patience) {
 }
 
 void PeerWatch::check() const {
+  {
+    const std::lock_guard lock(mutex_);
+    if (text_.empty() || Clock::now() < throw_from_) return;
+  }
+  throw news();
+}
+
+Error PeerWatch::news() const {
   const std::lock_guard lock(mutex_);
-  if (text_.empty() || Clock::now() < throw_from_) return;
-  throw Error(ExitCode::kPeerLost, text_, "start again: the run goes on from its last checkpoint");
+  return {ExitCode::kPeerLost, text_, "start again: the run goes on from its last checkpoint"};
 }
 
 void Pauses::pause() {

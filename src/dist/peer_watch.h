@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "base/error.h"
+
 namespace stretto::dist {
 
 using Clock = std::chrono::steady_clock;
@@ -37,6 +39,8 @@ class PeerWatch {
   bool alarmed() const { return alarmed_.load(std::memory_order_acquire); }
   /// Throws Error(kPeerLost) that names rank, host and pid once the news is older than kGrace.
   void check() const;
+  /// The Error(kPeerLost) that check() throws or will throw; only after the news.
+  Error news() const;
 
  private:
   void alarm(int rank, const std::string& how, Clock::time_point throw_from);

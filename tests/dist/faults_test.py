@@ -5,6 +5,7 @@
 """
 import os
 import pathlib
+import re
 import shutil
 import signal
 import subprocess
@@ -130,6 +131,70 @@ def a_busy_rank_is_not_taken_for_a_lost_one(program):
         check(code == 0, f"exit code {code}: {err}")
 
 
+def a_rank_that_hangs_is_named_and_all_leave(program):
+    for victim in (1, 0):
+        with Job(program, 3, "--hang", str(victim), "1000", "--stall", "3", timeout=1) as job:
+            pids = job.pids()
+            code, err, seconds = job.end()
+            check(code == 69, f"exit code {code}: {err}")
+            others = ", ".join(str(rank) for rank in range(3) if rank != victim)
+            check(f"rank {victim} (host" in err and f"pid {pids[victim]}) may hang: it began and ended" in err, err)
+            check(f"pid {pids[victim]}) is lost: it began and ended no collective for 3" in err, err)
+            check(f"ranks {others} wait for it in collective" in err and "(all_reduce)" in err, err)
+            check(err.count("may hang") == 1, f"warned more than once: {err}")
+            check(3 <= seconds < 9, f"took {seconds:.1f} s")
+            check(gone(pids.values()), "processes are left behind")
+
+
+def a_rank_that_others_wait_for_may_compute_for_long(program):
+    for words in (("--stall", "60"), ("--stall", "0")):
+        with Job(program, 3, "--hang", "1", "4", *words, timeout=1) as job:
+            code, err, _ = job.end()
+            check(code == 0 and "all rounds done" in err and "error" not in err, f"exit code {code}: {err}")
+
+
+def ranks_in_different_collectives_are_named_within_the_timeout(program):
+    for victim in (2, 0):
+        with Job(program, 3, "--stray", str(victim), timeout=2) as job:
+            pids = job.pids()
+            code, err, seconds = job.end()
+            check(code == 69, f"exit code {code}: {err}")
+            others = ", ".join(str(rank) for rank in range(3) if rank != victim)
+            check(re.search(rf"rank {victim} \(host [^)]*pid {pids[victim]}\) is lost: it waits in collective \d+ "
+                            rf"\(exchange\), ranks {others} in collective \d+ \(all_reduce\)", err), err)
+            check(2 <= seconds < 8, f"took {seconds:.1f} s")
+
+
+def rank_one_of(job):
+    """Process id of rank 1 as soon as there is one; nobody has joined anybody by then."""
+    end = time.monotonic() + 30
+    while time.monotonic() < end:
+        for path in pathlib.Path("/proc").glob("[0-9]*"):
+            try:
+                if str(job.note).encode() in (path / "cmdline").read_bytes() and \
+                        b"OMPI_COMM_WORLD_RANK=1\0" in (path / "environ").read_bytes():
+                    return int(path.name)
+            except OSError:
+                continue
+    raise Failure("rank 1 never came")
+
+
+def a_rank_that_stops_before_the_group_stands_is_named(program):
+    os.environ["STRETTO_FAILPOINT"] = "dist.join_floor:einval"
+    try:
+        for wait in (0, 0.1):
+            with Job(program, 3, "--rounds", "100000", timeout=2) as job:
+                pid = rank_one_of(job)
+                time.sleep(wait)
+                os.kill(pid, signal.SIGSTOP)
+                code, err, seconds = job.end(timeout=40)
+                check(code == 69, f"{wait} s: exit code {code}: {err}")
+                check(re.search(rf"rank 1 \((host [^)]*, )?pid {pid}\) is (stopped|lost)", err), f"{wait} s: {err}")
+                check(seconds < 2 + 1 + 10 + 5, f"{wait} s: took {seconds:.1f} s")
+    finally:
+        del os.environ["STRETTO_FAILPOINT"]
+
+
 def the_root_cause_stands_first_and_gives_the_code(program):
     for rank in (0, 2):
         with Job(program, 4, "--fail", str(rank), "70") as job:
@@ -182,7 +247,10 @@ def no_mpirun_is_one_line_with_the_remedy(program):
 
 TESTS = [a_job_that_ends_well_says_so, a_killed_rank_is_named_and_all_leave,
          a_stopped_rank_is_named_within_the_timeout, a_stopped_rank_ends_the_others_of_a_plain_mpirun,
-         a_busy_rank_is_not_taken_for_a_lost_one, the_root_cause_stands_first_and_gives_the_code,
+         a_busy_rank_is_not_taken_for_a_lost_one, a_rank_that_hangs_is_named_and_all_leave,
+         a_rank_that_others_wait_for_may_compute_for_long,
+         ranks_in_different_collectives_are_named_within_the_timeout,
+         a_rank_that_stops_before_the_group_stands_is_named, the_root_cause_stands_first_and_gives_the_code,
          a_lost_job_starts_again_until_it_ends_well, other_failures_are_not_tried_again,
          signals_reach_the_ranks_which_save, no_mpirun_is_one_line_with_the_remedy]
 

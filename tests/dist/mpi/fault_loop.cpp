@@ -3,17 +3,20 @@
 //
 //   fault_loop [--launch N [--restarts K]] [--rounds R] [--milliseconds M] [--timeout S] [--note
 //   FILE]
-//              [--fail RANK CODE] [--once FILE]
+//              [--fail RANK CODE] [--once FILE] [--hang RANK SECONDS] [--stall S] [--stray RANK]
 //
 // Each rank appends "rank pid" to the note once the group stands. --fail makes one rank throw in
 // round 5, with
-// --once only while FILE does not exist. SIGTERM, SIGINT and SIGUSR1 end all ranks with 75.
+// --once only while FILE does not exist. --hang makes one rank sleep in round 5 where no collective
+// is, --stray makes one wait in another collective than all others. SIGTERM, SIGINT and SIGUSR1
+// end all ranks with 75.
 
 #include <unistd.h>
 
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
+#include <numeric>
 #include <string>
 #include <thread>
 
@@ -29,9 +32,9 @@ namespace {
 
 struct Settings {
   int launch = 0, restarts = 0, rounds = 20, milliseconds = 5;
-  double timeout = 60;
+  double timeout = 60, stall = 1800, hanging_seconds = 0;
   std::string note, once;
-  int failing_rank = -1, failing_code = 70;
+  int failing_rank = -1, failing_code = 70, hanging_rank = -1, stray_rank = -1;
 };
 
 Settings parse(int argc, char** argv) {
@@ -44,6 +47,12 @@ Settings parse(int argc, char** argv) {
     if (word == "--rounds") settings.rounds = std::stoi(next());
     if (word == "--milliseconds") settings.milliseconds = std::stoi(next());
     if (word == "--timeout") settings.timeout = std::stod(next());
+    if (word == "--stall") settings.stall = std::stod(next());
+    if (word == "--stray") settings.stray_rank = std::stoi(next());
+    if (word == "--hang") {
+      settings.hanging_rank = std::stoi(next());
+      settings.hanging_seconds = std::stod(next());
+    }
     if (word == "--note") settings.note = next();
     if (word == "--once") settings.once = next();
     if (word == "--fail") {
@@ -80,11 +89,28 @@ void fail_if_told(const Settings& settings, int rank, int round) {
               "do not tell it");
 }
 
+// An operation that no other one can be taken for.
+void exchange_alone(const ProcessGroup& group) {
+  const auto size = static_cast<size_t>(group.size());
+  std::vector<float> out(size), in(size);
+  std::vector<int64_t> begins(size + 1);
+  std::iota(begins.begin(), begins.end(), 0);
+  group.exchange(buffer(std::span(out)), buffer(std::span(in)), begins);
+}
+
+void hang_if_told(const Settings& settings, const ProcessGroup& group, int round) {
+  if (round != 5) return;
+  if (group.rank() == settings.stray_rank) exchange_alone(group);
+  if (group.rank() != settings.hanging_rank) return;
+  std::this_thread::sleep_for(std::chrono::duration<double>(settings.hanging_seconds));
+}
+
 int work(const Settings& settings) {
   report_start();
   const StopSignals signals;
   DistOptions options;
   options.timeout_seconds = settings.timeout;
+  options.stall_seconds = settings.stall;
   const auto group = make_process_group(options, DeviceKind::kCpu);
   log::set_quiet(!group.is_root());
   const auto all = group.all_gather_bytes(std::to_string(::getpid()));
@@ -92,9 +118,11 @@ int work(const Settings& settings) {
     std::ofstream note(settings.note);
     for (size_t rank = 0; rank < all.size(); ++rank) note << rank << " " << all[rank] << "\n";
   }
+  watch_stalls(options);
   std::vector<float> data(100'000, 1.0f);
   for (int round = 0; round < settings.rounds; ++round) {
     fail_if_told(settings, group.rank(), round);
+    hang_if_told(settings, group, round);
     data[0] = signals.requested() ? 1.0f : 0.0f;
     group.all_reduce(buffer(std::span(data)));
     if (data[0] > 0) return static_cast<int>(ExitCode::kInterrupted);
