@@ -4,8 +4,10 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "base/hash.h"
 #include "base/log.h"
 #include "base/text.h"
+#include "dist/agreement.h"
 #include "tasks/commands.h"
 #include "tasks/session.h"
 #include "train/average.h"
@@ -62,14 +64,22 @@ int run_eval(const experiment::EvalRequest& request) {
   const auto chosen = choose_text(request);
   const auto& experiment = request.experiment.options;
   const auto group = join_processes(experiment);
+  require_same_start(experiment, group);
   auto run = load_run(experiment, folder, request.checkpoint, group);
   std::vector<std::string> names;
-  for (const auto& path : run.checkpoints) names.push_back(path.filename().string());
+  std::string manifests;
+  for (const auto& path : run.checkpoints) {
+    names.push_back(path.filename().string());
+    manifests += read_file(path / "manifest.json");
+  }
   const std::string checkpoint = join(names, ",");
   if (group.is_root()) log::info("checkpoint " + checkpoint + ", " + chosen.name + " text");
   const auto corpus =
       data::open_corpus(chosen.data, data::Split::kTest, run.tokenizers,
                         static_cast<uint64_t>(experiment.run.seed), num_threads(experiment));
+  // The manifest has the hash of every file of its checkpoint.
+  dist::require_agreement(group, {{"checkpoint", checkpoint + " " + hex64(xxh3_64(manifests))},
+                                  corpus_fact("text", corpus.get())});
   const auto score = score_corpus(run.tokenizers, run.models, corpus, experiment.decode,
                                   {.max_tokens = experiment.eval.max_tokens,
                                    .translate = experiment.eval.bleu,

@@ -3,12 +3,19 @@
 #include <malloc.h>
 #include <torch/torch.h>
 
+#include <algorithm>
+#include <array>
+#include <string_view>
+
 #include "base/error.h"
 #include "base/log.h"
 #include "base/system_info.h"
+#include "base/text.h"
+#include "base/version.h"
 #include "dist/cores.h"
 #include "dist/launch.h"
 #include "dist/make_group.h"
+#include "experiment/experiment_schema.h"
 #include "optim/arena.h"
 #include "train/average.h"
 #include "train/checkpointer.h"
@@ -37,6 +44,31 @@ dist::ProcessGroup join_processes(const experiment::Experiment& experiment) {
   const bool on_gpu = experiment.run.device != "cpu" && torch::cuda::is_available();
   return dist::make_process_group(experiment.dist,
                                   on_gpu ? dist::DeviceKind::kCuda : dist::DeviceKind::kCpu);
+}
+
+bool may_differ_by_rank(const config::Key& key) {
+  // Threads and the queue of batches are each process's own; names and reports are rank 0's.
+  constexpr std::array<std::string_view, 6> kOwn{"run.threads",        "run.name",
+                                                 "data.prefetch",      "report.html",
+                                                 "report.tensorboard", "report.html_seconds"};
+  return key.meta.is_path || std::find(kOwn.begin(), kOwn.end(), key.path) != kOwn.end();
+}
+
+void require_same_start(const experiment::Experiment& experiment, const dist::ProcessGroup& group) {
+  if (group.size() == 1) return;
+  experiment::Experiment options = experiment;
+  std::vector<dist::Fact> facts{{"program", kVersion}, {"libtorch", TORCH_VERSION}};
+  for (const auto& key : experiment::experiment_schema(options).keys) {
+    if (!may_differ_by_rank(key)) facts.push_back({key.path, config::value_text(key.value)});
+  }
+  dist::require_agreement(group, facts);
+}
+
+dist::Fact corpus_fact(const std::string& name, const data::Corpus* corpus) {
+  if (corpus == nullptr) return {name, "none"};
+  // The cache is named by a hash of all that shapes it; fractions of weights are drawn after it.
+  return {name, corpus->cache_path().filename().string() + " of " +
+                    with_thousands(corpus->num_pairs()) + " pairs"};
 }
 
 at::Device prepare_process(const experiment::Experiment& experiment,

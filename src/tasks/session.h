@@ -3,8 +3,12 @@
 #include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <string>
 #include <vector>
 
+#include "config/schema.h"
+#include "data/corpus.h"
+#include "dist/agreement.h"
 #include "dist/process_group.h"
 #include "experiment/load_experiment.h"
 #include "tasks/translation.h"
@@ -19,6 +23,19 @@ int64_t num_threads(const experiment::Experiment& experiment);
 /// The processes that this one was started with by mpirun, srun or torchrun; usually one.
 /// Collective. Errors are those of dist::make_process_group.
 dist::ProcessGroup join_processes(const experiment::Experiment& experiment);
+
+/// Compares what shapes the common work before there is any: the program, libtorch and every key of
+/// the configuration but those that a machine may have its own way (`may_differ_by_rank`).
+/// Collective. Throws Error(kUsage) on every rank, naming the keys, their values and the ranks.
+void require_same_start(const experiment::Experiment& experiment, const dist::ProcessGroup& group);
+
+/// Whether processes of one run may have different values of a key: paths, since contents are
+/// compared instead, what one process does for itself, and what rank 0 does alone.
+bool may_differ_by_rank(const config::Key& key);
+
+/// A corpus as `dist::require_agreement` compares it: contents, tokenizers and filters as one hash,
+/// and the number of pairs; "none" for null.
+dist::Fact corpus_fact(const std::string& name, const data::Corpus* corpus);
 
 /// Threads and device of this process as an experiment asks for them. Of several processes on one
 /// machine each gets its share of the cores that they share, and a GPU of its own while there are

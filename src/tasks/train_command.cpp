@@ -10,6 +10,7 @@
 #include "base/system_info.h"
 #include "base/text.h"
 #include "dist/agreement.h"
+#include "dist/make_group.h"
 #include "experiment/same_experiment.h"
 #include "models/registry.h"
 #include "optim/precision.h"
@@ -166,9 +167,8 @@ train::TrainerSetup trainer_setup(const experiment::Experiment& experiment,
 int run_train(const experiment::TrainRequest& request) {
   const auto& experiment = request.experiment.options;
   const auto group = join_processes(experiment);
+  require_same_start(experiment, group);
   auto [folder, goes_on] = open_place(request, group);
-  dist::require_agreement(
-      group, {{"configuration", request.experiment.config_hash}, {"libtorch", TORCH_VERSION}});
   const at::Device device = prepare_process(experiment, group);
   const auto precision = optim::choose_precision(experiment.train.precision, device);
   log::info((goes_on ? "run " : "new run ") + request.run_directory + " on " + device.str() +
@@ -182,6 +182,8 @@ int run_train(const experiment::TrainRequest& request) {
   if (!group.is_root()) group.barrier();
   TranslationTask task(experiment, make_translation_model(experiment, tokenizers, device), group);
   if (group.is_root()) group.barrier();
+  dist::require_agreement(group, task.text_facts());
+  dist::watch_stalls(experiment.dist);
   if (group.is_root()) warn_of_idle_processes(experiment.train.update_freq, group.size());
   const auto facts = task.facts();
   if (folder) {
@@ -195,7 +197,8 @@ int run_train(const experiment::TrainRequest& request) {
   auto setup = trainer_setup(experiment, precision);
   setup.run_directory = directory;
   setup.identity = {.run_id = group.all_gather_bytes(folder ? folder->run_id() : "").front(),
-                    .config_hash = request.experiment.config_hash,
+                    // Paths, which may differ, are part of it.
+                    .config_hash = group.all_gather_bytes(request.experiment.config_hash).front(),
                     .world_size = group.size(),
                     .tokenizer = train::tokenizer_hashes(tokenizers.assets)};
   setup.description = {.title = name.empty() ? directory.filename().string() : name,

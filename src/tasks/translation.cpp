@@ -233,6 +233,12 @@ std::vector<train::SampleTranslation> TranslationTask::samples(
   return shown;
 }
 
+std::vector<dist::Fact> TranslationTask::text_facts() const {
+  return {corpus_fact("training text", train_.get()),
+          corpus_fact("validation text", valid_.get()),
+          {"micro-batches an epoch", std::to_string(batches_->num_batches())}};
+}
+
 std::vector<std::pair<std::string, std::string>> TranslationTask::facts() const {
   const auto& filters = train_->filters();
   std::vector<std::pair<std::string, std::string>> facts{

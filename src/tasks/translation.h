@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "data/corpus.h"
+#include "dist/agreement.h"
 #include "dist/process_group.h"
 #include "experiment/experiment.h"
 #include "models/seq2seq_model.h"
@@ -67,6 +68,8 @@ class TranslationTask : public train::Task {
   train::ValidationResult validate(bool with_translations) override;
   std::map<std::string, std::string> assets() const override { return model_.tokenizers.assets; }
 
+  /// Training and validation text, for processes to compare: other text makes other batches.
+  std::vector<dist::Fact> text_facts() const;
   /// Corpus, vocabulary and filters in words, for the report and the log.
   std::vector<std::pair<std::string, std::string>> facts() const;
 

@@ -206,6 +206,65 @@ def mpirun(lab, run, processes, *overrides, on_rank=None, env=None):
     return [*MPIRUN, "-n", str(processes), "sh", "-c", script, "sh", *lab.command(run, *overrides)]
 
 
+def two_commands(lab, one, other):
+    """One job of two processes with a command each, started by mpirun."""
+    start = time.monotonic()
+    result = lab.run([*MPIRUN, "-n", "1", *one, ":", "-n", "1", *other], timeout=60)
+    return result, time.monotonic() - start
+
+
+def refused(result, seconds, what, *words):
+    check(result.returncode == 2, f"{what}: exit code {result.returncode}: {result.stderr[-3000:]}")
+    check("the processes were not started alike" in result.stderr, f"{what}: {result.stderr[-3000:]}")
+    for word in words:
+        check(word in result.stderr, f"{what}: `{word}` is not said: {result.stderr[-3000:]}")
+    check(seconds < 30, f"{what}: it took {seconds:.0f} s")
+
+
+def processes_that_differ_are_refused(stretto):
+    with Lab(stretto) as lab:
+        free = ("dist.timeout_seconds=5",)
+        for key, value, other in (("eval.every", "20", "15"), ("dist.strategy", '"all_reduce"', '"sharded"'),
+                                  ("dist.compress", '"none"', '"fp16"'), ("dist.bucket_bytes", "2097152", "8192"),
+                                  ("train.max_steps", "60", "50"), ("optim.lr", "0.002", "0.001")):
+            result, seconds = two_commands(lab, lab.command("run", *free, f"{key}={value}"),
+                                           lab.command("run", *free, f"{key}={other}"))
+            refused(result, seconds, key, f"{key}: {value} on rank 0; {other} on rank 1")
+        check(not (lab.root / "run" / "metrics.jsonl").exists(), "a refused run has begun")
+        for side, kind in (("train", "training"), ("valid", "validation")):
+            lines = (lab.root / f"{side}.tgt").read_text().splitlines()
+            for name, text in (("other", ["gross katze"] + lines[1:]), ("short", lines[:-1])):
+                (lab.root / f"{side}_{name}.tgt").write_text("\n".join(text) + "\n")
+                source = (lab.root / f"{side}.src").read_text().splitlines()[:len(text)]
+                (lab.root / f"{side}_{name}.src").write_text("\n".join(source) + "\n")
+                theirs = [f'data.{side}_{end}=["{lab.root}/{side}_{name}.{end}"]' for end in ("src", "tgt")]
+                run = f"{side}_{name}"  # its own folder: rank 0 writes the configuration before it reads the text
+                result, seconds = two_commands(lab, lab.command(run, *free), lab.command(run, *free, *theirs))
+                refused(result, seconds, f"{side} {name}", f"{kind} text: ", " on rank 1")
+        # What a machine may have its own way, and the same text under another name.
+        for end in ("src", "tgt"):
+            shutil.copy(lab.root / f"train.{end}", lab.root / f"moved.{end}")
+        moved = [f'data.train_{end}=["{lab.root}/moved.{end}"]' for end in ("src", "tgt")]
+        result, _ = two_commands(lab, lab.command("own", *FOUR), lab.command("own", *FOUR, "run.threads=2", "data.prefetch=3",
+                                                                            f"data.cache_dir={lab.root}/cache2", *moved))
+        succeed(result, "threads, prefetch and paths of their own")
+
+
+def evaluations_that_differ_are_refused(stretto):
+    with Lab(stretto) as lab:
+        succeed(lab.train("run", "train.max_steps=20"), "training")
+        (lab.root / "short.src").write_text("the red house\n")
+        (lab.root / "short.tgt").write_text("die rot haus\n")
+        evaluate = [lab.stretto, "eval", str(lab.root / "run"), "--json"]
+        short = ["--src", str(lab.root / "short.src"), "--tgt", str(lab.root / "short.tgt")]
+        for other, words in (([*evaluate, *short], ("text: ",)),
+                             ([*evaluate, "eval.max_tokens=50"], ("eval.max_tokens: 4096 on rank 0; 50 on rank 1",)),
+                             ([*evaluate, "--checkpoint", "14"], ("checkpoint: ", "step_00000014"))):
+            result, seconds = two_commands(lab, evaluate, other)
+            refused(result, seconds, " ".join(other[3:]), *words)
+            check(result.stdout == "", f"a result was printed: {result.stdout}")
+
+
 def out_of_memory_on_one_rank_splits_its_micro_batch(stretto):
     with Lab(stretto) as lab:
         succeed(lab.train("reference", *FOUR), "one process")
@@ -323,6 +382,7 @@ if __name__ == "__main__":
         compressed_gradients_follow_the_uncompressed, an_overflow_is_skipped_by_all_together,
         a_rollback_is_made_by_all_together, deterministic_runs_are_equal_bit_for_bit,
         a_run_goes_on_with_another_number, a_run_goes_on_with_another_strategy, evaluation_does_not_depend_on_the_number,
+        processes_that_differ_are_refused, evaluations_that_differ_are_refused,
         out_of_memory_on_one_rank_splits_its_micro_batch, lost_ranks_are_named_and_all_leave,
         a_signal_to_one_rank_stops_all_saved, the_launcher_forwards_signals_and_exit_codes,
         a_restarted_run_ends_as_an_undisturbed_one)})
