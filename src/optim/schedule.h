@@ -9,7 +9,7 @@ namespace stretto::optim {
 
 /// What a schedule looks at.
 struct ScheduleAt {
-  int64_t step = 0;         ///< finished updates
+  int64_t step = 0;         ///< finished updates; left-out ones do not count
   int64_t total_steps = 0;  ///< where linear, cosine, polynomial and tri_stage end
   int64_t reductions = 0;   ///< of plateau so far, see Plateau
 };

@@ -26,9 +26,11 @@ struct ForensicsOptions {
             &O::policy, "policy",
             "an update with a non-finite loss or gradient is left out; skip: 50 in a row stop the "
             "run; stop: stop_after in a row do; rollback: stop_after in a row restore the last "
-            "checkpoint with a smaller learning rate",
+            "good checkpoint with a smaller learning rate; 50 in a row always stop the run",
             one_of({"skip", "stop", "rollback"}), {.change = Change::kFree}),
-        field(&O::stop_after, "stop_after", "left-out updates in a row until stop or rollback act",
+        field(&O::stop_after, "stop_after",
+              "left-out updates in a row until stop or rollback act; overflows that the loss "
+              "scaler answers do not count",
               between(1, 50), {.unit = "updates", .change = Change::kFree}),
         field(&O::rollback_lr_factor, "rollback_lr_factor",
               "each rollback multiplies the learning rate of all later updates by it",
