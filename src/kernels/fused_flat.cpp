@@ -15,8 +15,8 @@ void adam_step(at::Tensor& params, const at::Tensor& grads, at::Tensor& exp_avg,
   const double correction1 = 1 - std::pow(step.beta1, static_cast<double>(step.step));
   const double correction2 = 1 - std::pow(step.beta2, static_cast<double>(step.step));
   const cpu::AdamScalars scalars{
-      .beta1 = static_cast<float>(step.beta1),
-      .beta2 = static_cast<float>(step.beta2),
+      .first = moving_average(step.beta1),
+      .second = moving_average(step.beta2),
       .grad_scale = static_cast<float>(step.grad_scale),
       .coupled_decay = step.decoupled ? 0.0f : static_cast<float>(step.weight_decay),
       .shrink = step.decoupled ? static_cast<float>(1 - step.lr * step.weight_decay) : 1.0f,

@@ -18,9 +18,9 @@ double squares(const at::Tensor& x) {
   return x.to(at::kDouble).square().sum().item<double>();
 }
 
-void moments(const at::Tensor& g, at::Tensor m, at::Tensor v, double beta1, double beta2) {
-  m.mul_(beta1).add_(g, 1 - beta1);
-  v.mul_(beta2).addcmul_(g, g, 1 - beta2);
+void average(at::Tensor average, const at::Tensor& x, const MovingAverage& a) {
+  const double gain = a.gain;
+  average.mul_(static_cast<double>(a.keep) + static_cast<double>(a.keep_rest)).add_(x, gain);
 }
 
 at::Tensor lamb_update(const at::Tensor& p, const at::Tensor& m, const at::Tensor& v,
@@ -37,7 +37,9 @@ void adam_runs(at::Tensor& params, const at::Tensor& grads, at::Tensor& exp_avg,
   for (const auto& run : runs) {
     const AdamScalars& s = run.numbers;
     at::Tensor p = part(params, run), m = part(exp_avg, run), v = part(exp_avg_sq, run);
-    moments(direction(p, part(grads, run), s.grad_scale, s.coupled_decay), m, v, s.beta1, s.beta2);
+    const at::Tensor g = direction(p, part(grads, run), s.grad_scale, s.coupled_decay);
+    average(m, g, s.first);
+    average(v, g * g, s.second);
     p.mul_(s.shrink).addcdiv_(m, v.sqrt().mul_(s.inverse_root_correction).add_(s.epsilon),
                               -s.step_size);
   }
@@ -74,7 +76,7 @@ void rmsprop_runs(at::Tensor& params, const at::Tensor& grads, at::Tensor& squar
     const RmspropScalars& s = run.numbers;
     at::Tensor p = part(params, run), v = part(square_avg, run), u = part(velocity, run);
     const at::Tensor d = direction(p, part(grads, run), s.grad, s.decay);
-    v.mul_(s.alpha).addcmul_(d, d, 1.0 - s.alpha);
+    average(v, d * d, s.second);
     u.mul_(s.momentum).addcdiv_(d, v.sqrt().add_(s.epsilon));
     p.sub_(u, s.rate);
   }
@@ -88,7 +90,9 @@ std::vector<SquareSums> lamb_moments(const at::Tensor& params, const at::Tensor&
   for (const auto& run : runs) {
     const LambScalars& s = run.numbers;
     const at::Tensor p = part(params, run), m = part(exp_avg, run), v = part(exp_avg_sq, run);
-    moments(part(grads, run) * s.grad, m, v, s.beta1, s.beta2);
+    const at::Tensor g = part(grads, run) * s.grad;
+    average(m, g, s.first);
+    average(v, g * g, s.second);
     sums.push_back({squares(p), squares(lamb_update(p, m, v, s))});
   }
   return sums;

@@ -51,7 +51,7 @@ void lamb_apply(at::Tensor& params, const at::Tensor& exp_avg, const at::Tensor&
                 std::span<const Run<LambScalars>> runs);
 
 /// The segmented reduction of layer-wise optimizers: for each run the sums of squares of p and of
-/// grad g + decay p, in double.
+/// grad g + decay p, in double. These runs may overlap.
 std::vector<SquareSums> squares_of_runs(const at::Tensor& params, const at::Tensor& grads,
                                         std::span<const Run<NormScalars>> runs);
 

@@ -14,9 +14,22 @@ struct Run {
   Numbers numbers;
 };
 
+/// A moving average with decay beta: a = keep a + (keep_rest a + gain x).
+///
+/// 1 - beta is worked out in double, since of 0.99999 in fp32 it would be off by 1.4e-3; keep_rest
+/// is what fp32 lost of beta, or else the average of a constant would be off by as much.
+struct MovingAverage {
+  float keep, keep_rest, gain;
+};
+
+inline MovingAverage moving_average(double beta) {
+  const float keep = static_cast<float>(beta);
+  return {keep, static_cast<float>(beta - static_cast<double>(keep)), static_cast<float>(1 - beta)};
+}
+
 struct AdamScalars {
-  float beta1, beta2, grad_scale, coupled_decay, shrink, step_size, inverse_root_correction,
-      epsilon;
+  MovingAverage first, second;
+  float grad_scale, coupled_decay, shrink, step_size, inverse_root_correction, epsilon;
 };
 
 struct MomentumScalars {
@@ -30,11 +43,14 @@ struct AdagradScalars {
 };
 
 struct RmspropScalars {
-  float grad, decay, alpha, epsilon, momentum, rate;
+  float grad, decay;
+  MovingAverage second;
+  float epsilon, momentum, rate;
 };
 
 struct LambScalars {
-  float beta1, beta2, grad;
+  MovingAverage first, second;
+  float grad;
   float inverse_correction, inverse_root_correction, epsilon;
   float decay, rate;
 };

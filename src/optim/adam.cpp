@@ -19,8 +19,8 @@ void Adam::step(Arena& arena, const UpdateStep& update) {
   const auto runs = layout_.runs<kernels::AdamScalars>([&](const GroupSettings& group) {
     const double lr = update.lr * group.lr_scale, decay = group.weight_decay;
     return kernels::AdamScalars{
-        .beta1 = static_cast<float>(options_.beta1),
-        .beta2 = static_cast<float>(options_.beta2),
+        .first = kernels::moving_average(options_.beta1),
+        .second = kernels::moving_average(options_.beta2),
         .grad_scale = static_cast<float>(update.grad_scale),
         .coupled_decay = decoupled ? 0.0f : static_cast<float>(decay),
         .shrink = decoupled ? static_cast<float>(1 - lr * decay) : 1.0f,

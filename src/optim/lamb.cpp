@@ -18,8 +18,8 @@ void Lamb::step(Arena& arena, const UpdateStep& update) {
   const double correction2 = 1 - std::pow(options_.beta2, static_cast<double>(update.number));
   auto runs = layout_.tensor_runs<kernels::LambScalars>([&](const Part& part) {
     return kernels::LambScalars{
-        .beta1 = static_cast<float>(options_.beta1),
-        .beta2 = static_cast<float>(options_.beta2),
+        .first = kernels::moving_average(options_.beta1),
+        .second = kernels::moving_average(options_.beta2),
         .grad = static_cast<float>(update.grad_scale),
         .inverse_correction = static_cast<float>(1 / correction1),
         .inverse_root_correction = static_cast<float>(1 / std::sqrt(correction2)),

@@ -33,8 +33,8 @@ void Radam::step(Arena& arena, const UpdateStep& update) {
     const double lr = update.lr * group.lr_scale;
     const double size = waits ? 0 : lr / correction1 * (rectified > 0 ? rectified : 1);
     return kernels::AdamScalars{
-        .beta1 = static_cast<float>(options_.beta1),
-        .beta2 = static_cast<float>(options_.beta2),
+        .first = kernels::moving_average(options_.beta1),
+        .second = kernels::moving_average(options_.beta2),
         .grad_scale = static_cast<float>(update.grad_scale),
         .coupled_decay = 0,
         .shrink = waits ? 1.0f : static_cast<float>(1 - lr * group.weight_decay),

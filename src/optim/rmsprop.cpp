@@ -14,7 +14,7 @@ void Rmsprop::step(Arena& arena, const UpdateStep& update) {
   const auto runs = layout_.runs<kernels::RmspropScalars>([&](const GroupSettings& group) {
     return kernels::RmspropScalars{.grad = static_cast<float>(update.grad_scale),
                                    .decay = static_cast<float>(group.weight_decay),
-                                   .alpha = static_cast<float>(options_.beta2),
+                                   .second = kernels::moving_average(options_.beta2),
                                    .epsilon = static_cast<float>(options_.epsilon),
                                    .momentum = static_cast<float>(options_.momentum),
                                    .rate = static_cast<float>(update.lr * group.lr_scale)};

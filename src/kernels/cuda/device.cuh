@@ -27,6 +27,10 @@ __device__ inline float widen(__nv_bfloat16 x) {
   return __bfloat162float(x);
 }
 
+__device__ inline float averaged(float average, float x, const MovingAverage& a) {
+  return a.keep * average + (a.keep_rest * average + a.gain * x);
+}
+
 template <class T>
 __device__ T narrow(float x);
 template <>

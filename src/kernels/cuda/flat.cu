@@ -10,8 +10,8 @@ __global__ void adam_kernel(float* params, const float* grads, float* m, float* 
   for (int64_t i = int64_t{blockIdx.x} * blockDim.x + threadIdx.x; i < n; i += step) {
     const float p = params[i];
     const float g = grads[i] * s.grad_scale + s.coupled_decay * p;
-    const float first = s.beta1 * m[i] + (1 - s.beta1) * g;
-    const float second = s.beta2 * v[i] + (1 - s.beta2) * g * g;
+    const float first = averaged(m[i], g, s.first);
+    const float second = averaged(v[i], g * g, s.second);
     m[i] = first;
     v[i] = second;
     params[i] = p * s.shrink -

@@ -51,8 +51,8 @@ struct Adam {
   __device__ void operator()(int64_t i, const AdamScalars& s) const {
     const float weight = p[i];
     const float slope = g[i] * s.grad_scale + s.coupled_decay * weight;
-    const float first = s.beta1 * m[i] + (1 - s.beta1) * slope;
-    const float second = s.beta2 * v[i] + (1 - s.beta2) * slope * slope;
+    const float first = averaged(m[i], slope, s.first);
+    const float second = averaged(v[i], slope * slope, s.second);
     m[i] = first;
     v[i] = second;
     p[i] = weight * s.shrink -
@@ -90,7 +90,7 @@ struct Rmsprop {
   float *v, *u;
   __device__ void operator()(int64_t i, const RmspropScalars& s) const {
     const float d = g[i] * s.grad + s.decay * p[i];
-    const float second = s.alpha * v[i] + (1 - s.alpha) * d * d;
+    const float second = averaged(v[i], d * d, s.second);
     const float velocity = s.momentum * u[i] + d / (sqrtf(second) + s.epsilon);
     v[i] = second;
     u[i] = velocity;
@@ -108,8 +108,8 @@ struct LambMoments {
   float *m, *v;
   __device__ float2 operator()(int64_t i, const LambScalars& s) const {
     const float slope = g[i] * s.grad;
-    const float first = s.beta1 * m[i] + (1 - s.beta1) * slope;
-    const float second = s.beta2 * v[i] + (1 - s.beta2) * slope * slope;
+    const float first = averaged(m[i], slope, s.first);
+    const float second = averaged(v[i], slope * slope, s.second);
     m[i] = first;
     v[i] = second;
     return {p[i], lamb_update(p[i], first, second, s)};
