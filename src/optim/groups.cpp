@@ -1,20 +1,12 @@
 #include "optim/groups.h"
 
 #include <algorithm>
-#include <charconv>
-#include <optional>
 
 #include "base/error.h"
 #include "base/text.h"
 
 namespace stretto::optim {
 namespace {
-
-/// An entry of optim.groups.
-struct Group {
-  std::string pattern;
-  std::optional<double> lr_scale, weight_decay;
-};
 
 std::vector<std::string> names_of(const Arena& arena) {
   std::vector<std::string> names;
@@ -55,73 +47,19 @@ void expect_a_match(const std::string& key, const std::string& pattern,
               "names near it: " + near_names(pattern, names));
 }
 
-double number_in(const std::string& entry, const std::string& word, size_t equals) {
-  const char *begin = word.data() + equals + 1, *end = word.data() + word.size();
-  double value = 0;
-  const auto [stop, error] = std::from_chars(begin, end, value);
-  if (error == std::errc() && stop == end && value >= 0 && value < 1e30) return value;
-  throw Error(
-      ExitCode::kUsage,
-      "optim.groups: in " + quoted(entry) + ", " + quoted(word) + " needs a number of at least 0",
-      "write for instance lr_scale=0.1");
-}
-
-Group parse_group(const std::string& entry) {
-  Group group;
-  for (const auto& word : split(entry, ' ')) {
-    if (word.empty()) continue;
-    if (group.pattern.empty()) {
-      group.pattern = word;
-      continue;
-    }
-    const size_t equals = word.find('=');
-    const std::string key = word.substr(0, equals);
-    if (equals == std::string::npos || (key != "lr_scale" && key != "weight_decay")) {
-      throw Error(ExitCode::kUsage,
-                  "optim.groups: in " + quoted(entry) + ", unknown setting " + quoted(word),
-                  "known: lr_scale=NUMBER, weight_decay=NUMBER");
-    }
-    (key == "lr_scale" ? group.lr_scale : group.weight_decay) = number_in(entry, word, equals);
-  }
-  if (group.pattern.empty() || (!group.lr_scale && !group.weight_decay)) {
-    throw Error(ExitCode::kUsage, "optim.groups: " + quoted(entry) + " sets nothing",
-                "write \"PATTERN lr_scale=NUMBER weight_decay=NUMBER\"");
+ParameterGroup parse_group(const std::string& entry) {
+  ParameterGroup group;
+  if (const auto problem = read_group(entry, group)) {
+    throw Error(ExitCode::kUsage, "optim.groups: " + problem->what, problem->hint);
   }
   return group;
 }
 
-bool in_no_decay(const OptimOptions& options, const Arena::Slot& slot) {
-  if (options.no_decay.empty()) return slot.shape.size() <= 1;
-  if (options.no_decay == std::vector<std::string>{"none"}) return false;
-  return std::any_of(options.no_decay.begin(), options.no_decay.end(),
-                     [&](const std::string& pattern) { return matches(pattern, slot.name); });
-}
-
 }  // namespace
-
-bool matches(std::string_view pattern, std::string_view name) {
-  // One star at a time: on a mismatch the last star takes one character more.
-  size_t p = 0, n = 0, star = std::string_view::npos, taken = 0;
-  while (n < name.size()) {
-    if (p < pattern.size() && pattern[p] == '*') {
-      star = p++;
-      taken = n;
-    } else if (p < pattern.size() && (pattern[p] == '?' || pattern[p] == name[n])) {
-      ++p;
-      ++n;
-    } else if (star != std::string_view::npos) {
-      p = star + 1;
-      n = ++taken;
-    } else {
-      return false;
-    }
-  }
-  return pattern.find_first_not_of('*', p) == std::string_view::npos;
-}
 
 std::vector<GroupSettings> group_settings(const OptimOptions& options, const Arena& arena) {
   const auto names = names_of(arena);
-  std::vector<Group> groups;
+  std::vector<ParameterGroup> groups;
   for (const auto& entry : options.groups) {
     groups.push_back(parse_group(entry));
     expect_a_match("optim.groups", groups.back().pattern, names);
@@ -131,22 +69,9 @@ std::vector<GroupSettings> group_settings(const OptimOptions& options, const Are
       expect_a_match("optim.no_decay", pattern, names);
     }
   }
-  std::vector<GroupSettings> settings;
-  for (const auto& slot : arena.slots()) {
-    const bool exempt = in_no_decay(options, slot);
-    GroupSettings& one = settings.emplace_back(
-        GroupSettings{.weight_decay = exempt ? 0 : options.weight_decay, .exempt = exempt});
-    const auto group = std::find_if(groups.begin(), groups.end(), [&](const Group& candidate) {
-      return matches(candidate.pattern, slot.name);
-    });
-    if (group == groups.end()) continue;
-    one.lr_scale = group->lr_scale.value_or(1);
-    if (group->weight_decay) {
-      one.weight_decay = *group->weight_decay;
-      one.exempt = one.weight_decay == 0;
-    }
-  }
-  return settings;
+  std::vector<TensorName> tensors;
+  for (const auto& slot : arena.slots()) tensors.push_back({slot.name, slot.shape.size() <= 1});
+  return settings_of(options, groups, tensors);
 }
 
 Layout::Layout(const OptimOptions& options, const Arena& arena, Slice slice)
@@ -163,12 +88,25 @@ Layout::Layout(const OptimOptions& options, const Arena& arena, Slice slice)
     const int64_t end = std::min(slots[i].offset + slots[i].numel, slice.end) - slice.begin;
     const int64_t stretch_end = std::min(next, slice.end) - slice.begin;
     if (begin < end) tensors_.push_back({begin, end, i});
+    add_blocks(i, slots[i].offset, slots[i].offset + slots[i].numel);
     if (begin >= stretch_end) continue;
     if (!stretches_.empty() && settings_[stretches_.back().slot] == settings_[i]) {
       stretches_.back().end = stretch_end;
     } else {
       stretches_.push_back({begin, stretch_end, i});
     }
+  }
+}
+
+// Counts those outside of the slice too.
+void Layout::add_blocks(size_t slot, int64_t begin, int64_t end) {
+  for (int64_t next = 0; begin < end; begin = next) {
+    next = std::min((begin / kernels::kStepBlock + 1) * kernels::kStepBlock, end);
+    const int64_t from = std::max(begin, slice_.begin), to = std::min(next, slice_.end);
+    if (from < to) {
+      blocks_.push_back({from - slice_.begin, to - slice_.begin, slot, block_slots_.size()});
+    }
+    block_slots_.push_back(slot);
   }
 }
 

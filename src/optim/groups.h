@@ -6,27 +6,12 @@
 #include <vector>
 
 #include "kernels/step_numbers.h"
+#include "optim/group_options.h"
 #include "optim/optimizer.h"
 
 namespace stretto::optim {
 
-/// Does `name` match a pattern in which `*` stands for any characters (dots too, or none) and `?`
-/// for one?
-bool matches(std::string_view pattern, std::string_view name);
-
-/// What may differ from tensor to tensor.
-struct GroupSettings {
-  double lr_scale = 1;
-  double weight_decay = 0;
-  /// Of the no-decay group: layer-wise optimizers leave its rate alone.
-  bool exempt = false;
-
-  bool operator==(const GroupSettings&) const = default;
-};
-
-/// The settings of each slot of an arena, in its order, by `optim.weight_decay`, `optim.no_decay`
-/// and `optim.groups`. Patterns see the parameters' names; in `groups` the first entry that matches
-/// counts, and its weight_decay stands above no_decay.
+/// The settings of each slot of an arena, in its order: settings_of() with the parameters' names.
 ///
 /// Throws Error(kUsage) that names the entry: for one that cannot be read, and for a pattern that
 /// matches no name (the advice lists near names).
@@ -35,11 +20,12 @@ std::vector<GroupSettings> group_settings(const OptimOptions& options, const Are
 /// A part of a slice, counted from the slice's begin.
 struct Part {
   int64_t begin = 0, end = 0;
-  size_t slot = 0;  ///< of Arena::slots(); of merged parts the first
+  size_t slot = 0;   ///< of Arena::slots(); of merged parts the first
+  size_t block = 0;  ///< of blocks(): which it is of those of the whole arena
 };
 
-/// How an optimizer sees its slice of the arena: the tensors in it, and the stretches of equal
-/// settings, which are stepped together.
+/// How an optimizer sees its slice of the arena: the tensors in it, the stretches of equal
+/// settings, which are stepped together, and the blocks whose sums are norms of tensors.
 class Layout {
  public:
   Layout(const OptimOptions& options, const Arena& arena, Slice slice);
@@ -47,9 +33,16 @@ class Layout {
   const Slice& slice() const { return slice_; }
   bool is_whole() const { return whole_; }
   size_t num_slots() const { return settings_.size(); }
+  const std::vector<GroupSettings>& settings() const { return settings_; }  ///< by slot
   const GroupSettings& settings(const Part& part) const { return settings_[part.slot]; }
   const std::vector<Part>& tensors() const { return tensors_; }      ///< one for each slot in it
   const std::vector<Part>& stretches() const { return stretches_; }  ///< gaps included
+
+  /// The tensors in it, cut at multiples of kernels::kStepBlock elements of the arena: slices that
+  /// begin at such multiples have the blocks of the whole arena between them, none of them cut.
+  const std::vector<Part>& blocks() const { return blocks_; }
+  /// The slot of each block of the whole arena, in order.
+  const std::vector<size_t>& block_slots() const { return block_slots_; }
 
   /// The slice's elements of an arena-long buffer; a view.
   torch::Tensor part_of(const torch::Tensor& buffer) const {
@@ -70,18 +63,29 @@ class Layout {
   /// The same for each tensor: numbers_of(part).
   template <class Numbers, class Of>
   std::vector<kernels::Run<Numbers>> tensor_runs(const Of& numbers_of) const {
-    std::vector<kernels::Run<Numbers>> result;
-    for (const Part& part : tensors_) {
-      result.push_back({part.begin, part.end, numbers_of(part)});
-    }
-    return result;
+    return runs_of<Numbers>(tensors_, numbers_of);
+  }
+  /// The same for each block.
+  template <class Numbers, class Of>
+  std::vector<kernels::Run<Numbers>> block_runs(const Of& numbers_of) const {
+    return runs_of<Numbers>(blocks_, numbers_of);
   }
 
  private:
+  template <class Numbers, class Of>
+  static std::vector<kernels::Run<Numbers>> runs_of(const std::vector<Part>& parts,
+                                                    const Of& numbers_of) {
+    std::vector<kernels::Run<Numbers>> result;
+    for (const Part& part : parts) result.push_back({part.begin, part.end, numbers_of(part)});
+    return result;
+  }
+  void add_blocks(size_t slot, int64_t begin, int64_t end);
+
   Slice slice_;
   bool whole_;
   std::vector<GroupSettings> settings_;
-  std::vector<Part> tensors_, stretches_;
+  std::vector<Part> tensors_, stretches_, blocks_;
+  std::vector<size_t> block_slots_;
 };
 
 }  // namespace stretto::optim

@@ -16,7 +16,7 @@ Lamb::Lamb(const OptimOptions& options, const Arena& arena, Slice slice)
 void Lamb::step(Arena& arena, const UpdateStep& update) {
   const double correction1 = 1 - std::pow(options_.beta1, static_cast<double>(update.number));
   const double correction2 = 1 - std::pow(options_.beta2, static_cast<double>(update.number));
-  auto runs = layout_.tensor_runs<kernels::LambScalars>([&](const Part& part) {
+  auto runs = layout_.block_runs<kernels::LambScalars>([&](const Part& part) {
     return kernels::LambScalars{
         .first = kernels::moving_average(options_.beta1),
         .second = kernels::moving_average(options_.beta2),
@@ -33,7 +33,7 @@ void Lamb::step(Arena& arena, const UpdateStep& update) {
       kernels::lamb_moments(params, layout_.part_of(arena.grads()), exp_avg_, exp_avg_sq_, runs),
       update);
   for (size_t i = 0; i < runs.size(); ++i) {
-    const Part& part = layout_.tensors()[i];
+    const Part& part = layout_.blocks()[i];
     const GroupSettings& group = layout_.settings(part);
     const auto& [weight, step] = sums[part.slot];
     const double trust =

@@ -15,8 +15,8 @@ namespace stretto::optim {
 ///            clip    r = min(1, max(eta |p| / (lr (|h| + 1e-7)), 1e-7))
 ///            scale   r = max(eta |p| / (|h| + 1e-7), 1e-7)
 ///
-/// r is 1 where |p| or the gradient's norm is 0, or else a tensor that begins at zero would never
-/// move, and for the no-decay group.
+/// r is 1 where |p| or |g| is 0, or else a tensor that begins at zero would never move, and for the
+/// no-decay group.
 class Lars : public Optimizer {
  public:
   Lars(const OptimOptions& options, const Arena& arena, Slice slice);
@@ -24,10 +24,17 @@ class Lars : public Optimizer {
   std::vector<StatePiece> state() override { return velocity_.state(); }
 
  private:
-  double ratio(const GroupSettings& group, double lr, double weight, double gradient) const;
+  /// Of one tensor: |p|, |g|, and |h| of larc.
+  struct Norms {
+    double weight = 0, gradient = 0, decayed = 0;
+  };
+  std::vector<Norms> norms_of(const torch::Tensor& params, const torch::Tensor& grads,
+                              const UpdateStep& update) const;
+  double ratio(const GroupSettings& group, double lr, const Norms& norms) const;
 
   const OptimOptions options_;
   const Layout layout_;
+  const bool decays_;  ///< |h| is not |g|
   Velocity velocity_;
 };
 

@@ -7,13 +7,16 @@
 
 namespace stretto::optim {
 
-/// Sums of squares of whole tensors, from those of their parts in a slice: one entry for each slot
-/// of the arena, added over the processes with update.sum_over_ranks. A slice that is not the whole
-/// arena needs that function (TORCH_CHECK).
+/// Sums of squares of whole tensors, from those of the blocks in a slice: one entry for each slot
+/// of the arena. The sums of blocks are brought together with update.sum_over_ranks, which a slice
+/// that is not the whole arena needs (TORCH_CHECK), and added in the order of the arena. Where
+/// slices begin at multiples of kernels::kStepBlock, as those of train::GradientReducer do, the
+/// bits are those of one process.
 ///
-/// @param parts  one entry for each of layout.tensors()
+/// @param parts  one entry for each of layout.blocks(), or `lists` such lists, one after another,
+///               of which as many lists of slots come back
 std::vector<kernels::SquareSums> of_whole_tensors(const Layout& layout,
                                                   const std::vector<kernels::SquareSums>& parts,
-                                                  const UpdateStep& update);
+                                                  const UpdateStep& update, size_t lists = 1);
 
 }  // namespace stretto::optim

@@ -16,7 +16,7 @@ Novograd::Novograd(const OptimOptions& options, const Arena& arena, Slice slice)
 void Novograd::step(Arena& arena, const UpdateStep& update) {
   torch::Tensor params = layout_.part_of(arena.params());
   const torch::Tensor grads = layout_.part_of(arena.grads());
-  const auto norm_runs = layout_.tensor_runs<kernels::NormScalars>([&](const Part&) {
+  const auto norm_runs = layout_.block_runs<kernels::NormScalars>([&](const Part&) {
     return kernels::NormScalars{.grad = static_cast<float>(update.grad_scale), .decay = 0};
   });
   const auto sums =

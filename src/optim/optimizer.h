@@ -50,7 +50,7 @@ class Optimizer {
 
 /// By `options.name`, for the whole arena or a slice; an unknown name throws Error(kUsage) that
 /// lists the known ones. Per-tensor state (novograd) and factored state (adafactor) is not cut:
-/// adafactor refuses a slice that is not the whole arena with Error(kUsage).
+/// adafactor refuses a slice that is neither the whole arena nor empty with Error(kUsage).
 std::unique_ptr<Optimizer> make_optimizer(const OptimOptions& options, const Arena& arena);
 std::unique_ptr<Optimizer> make_optimizer(const OptimOptions& options, const Arena& arena,
                                           Slice slice);

@@ -25,6 +25,25 @@ std::unique_ptr<Optimizer> make(const OptimOptions& options, const Arena& arena,
   return std::make_unique<T>(options, arena, slice);
 }
 
+/// Of a process that steps nothing, as all but rank 0 of a parameter server: what is not cut has
+/// the same size on every process, so that it can be handed around.
+class Idle : public Optimizer {
+ public:
+  explicit Idle(std::unique_ptr<Optimizer> whole) : whole_(std::move(whole)) {}
+  void step(Arena&, const UpdateStep&) override {}
+  std::vector<StatePiece> state() override { return whole_->state(); }
+
+ private:
+  std::unique_ptr<Optimizer> whole_;
+};
+
+std::unique_ptr<Optimizer> make_adafactor(const OptimOptions& options, const Arena& arena,
+                                          Slice slice) {
+  if (slice.size() > 0) return std::make_unique<Adafactor>(options, arena, slice);
+  return std::make_unique<Idle>(
+      std::make_unique<Adafactor>(options, arena, Slice{0, arena.size()}));
+}
+
 constexpr std::array<std::pair<std::string_view, MakeOptimizer>, 11> kOptimizers{{
     {"adam", &make<Adam>},
     {"adamw", &make<Adam>},
@@ -36,7 +55,7 @@ constexpr std::array<std::pair<std::string_view, MakeOptimizer>, 11> kOptimizers
     {"novograd", &make<Novograd>},
     {"adagrad", &make<Adagrad>},
     {"rmsprop", &make<Rmsprop>},
-    {"adafactor", &make<Adafactor>},
+    {"adafactor", &make_adafactor},
 }};
 
 }  // namespace

@@ -110,6 +110,33 @@ TEST(Groups, TheFirstMatchCountsAndStandsAboveNoDecay) {
   EXPECT_EQ(settings_of(options, "encoder.weight").lr_scale, 1);
 }
 
+TEST(Groups, DecayOfAGroupLeavesOutNoDecayUnlessThatIsAllThatItMatches) {
+  struct Case {
+    std::vector<std::string> no_decay, groups;
+    const char* name;
+    double weight_decay;
+  };
+  const std::vector<std::string> of_decoder{"decoder.* lr_scale=2 weight_decay=0.5"};
+  for (const Case& c : {
+           Case{{}, of_decoder, "decoder.output.weight", 0.5},
+           {{}, of_decoder, "decoder.output.bias", 0},
+           {{"none"}, of_decoder, "decoder.output.bias", 0.5},
+           {{"*.bias", "*embedding*"}, of_decoder, "decoder.embedding.weight", 0},
+           {{"*embedding*"}, of_decoder, "decoder.output.bias", 0.5},
+           {{"*embedding*"}, {"*.embedding.* weight_decay=0.5"}, "decoder.embedding.weight", 0.5},
+           {{}, {"*.bias weight_decay=0.5"}, "encoder.bias", 0.5},
+           // What it matches counts, not what another entry left to it.
+           {{}, {"*.weight lr_scale=2", "decoder.* weight_decay=0.5"}, "decoder.output.bias", 0},
+           {{}, {"decoder.* weight_decay=0"}, "decoder.output.weight", 0},
+       }) {
+    const auto got =
+        settings_of({.weight_decay = 0.1, .no_decay = c.no_decay, .groups = c.groups}, c.name);
+    EXPECT_EQ(got.weight_decay, c.weight_decay) << c.groups.back() << ", " << c.name;
+    EXPECT_EQ(got.exempt, c.weight_decay == 0) << c.groups.back() << ", " << c.name;
+  }
+  EXPECT_EQ(settings_of({.groups = of_decoder}, "decoder.output.bias").lr_scale, 2);
+}
+
 TEST(Groups, StepsUseTheRateAndDecayOfTheGroup) {
   // Not larc, whose clipped ratio undoes the rate.
   for (const std::string name : {"sgd", "adam", "adamw", "lamb", "adagrad", "rmsprop", "radam",
@@ -143,6 +170,38 @@ TEST(Groups, EqualNeighboursAreOneStretch) {
   const Layout cut({.weight_decay = 0.1, .groups = {"decoder.output.weight lr_scale=2"}}, arena,
                    {0, arena.size()});
   EXPECT_EQ(cut.stretches().size(), 4U);
+}
+
+TEST(Groups, BlocksAreThoseOfTheArenaHoweverItIsSliced) {
+  struct Long : torch::nn::Module {
+    Long() {
+      register_parameter("a", torch::ones({3, kernels::kStepBlock}));
+      register_parameter("b", torch::ones({5, 7}));
+      register_parameter("c", torch::ones({2, kernels::kStepBlock}));
+      register_parameter("d", torch::ones({9}));
+    }
+  } model;
+  const Arena arena(model);
+  const Layout whole({}, arena, {0, arena.size()});
+  // c begins inside a block, so that it has parts of three.
+  EXPECT_EQ(whole.block_slots(), (std::vector<size_t>{0, 0, 0, 1, 2, 2, 2, 3}));
+  ASSERT_EQ(whole.blocks().size(), 8U);
+  size_t next = 0;
+  for (const auto& [begin, end] : {std::pair<int64_t, int64_t>{0, 2 * kernels::kStepBlock},
+                                   {2 * kernels::kStepBlock, 4 * kernels::kStepBlock},
+                                   {4 * kernels::kStepBlock, arena.size()},
+                                   {arena.size(), arena.size()}}) {
+    const Layout layout({}, arena, {begin, end});
+    EXPECT_EQ(layout.block_slots(), whole.block_slots());
+    for (const Part& part : layout.blocks()) {
+      const Part& same = whole.blocks().at(next++);
+      EXPECT_EQ(part.begin + begin, same.begin);
+      EXPECT_EQ(part.end + begin, same.end);
+      EXPECT_EQ(part.slot, same.slot);
+      EXPECT_EQ(part.block, same.block);
+    }
+  }
+  EXPECT_EQ(next, 8U);
 }
 
 TEST(Groups, ASliceSeesTheTensorsInIt) {

@@ -181,6 +181,23 @@ TEST(Adafactor, RefusesASlice) {
   EXPECT_THROW(make_optimizer({.name = "adafactor"}, arena, {0, 16}), Error);
 }
 
+TEST(Adafactor, StepsNothingWhereNothingIsOwnedAndHasStateOfTheSameSize) {
+  Toy toy;
+  Arena arena(toy);
+  toy.fill_gradients(1);
+  const auto before = arena.params().clone();
+  const auto idle = make_optimizer({.name = "adafactor"}, arena, {0, 0});
+  const auto whole = make_optimizer({.name = "adafactor"}, arena);
+  idle->step(arena, {.lr = 0.1});
+  EXPECT_TRUE(torch::equal(arena.params(), before));
+  const auto state = idle->state(), expected = whole->state();
+  ASSERT_EQ(state.size(), expected.size());
+  for (size_t i = 0; i < state.size(); ++i) {
+    EXPECT_EQ(state[i].name, expected[i].name);
+    EXPECT_EQ(state[i].values.sizes(), expected[i].values.sizes());
+  }
+}
+
 // --- save and restore --------------------------------------------------------------------------
 
 TEST(Optimizer, ARestoredStateGoesOnWithTheSameBits) {
@@ -279,6 +296,28 @@ TEST(Optimizer, TensorsThatBeginAtZeroLearnWithLayerWiseRates) {
         EXPECT_LT(loss().item<double>(), first * (matrix ? 0.99 : 0.5))
             << name << ", " << mode << ", " << (matrix ? "matrix" : "vector");
       }
+    }
+  }
+}
+
+// Decay alone: the ratio is 1, whatever |p| is, as torch.optim.SGD would decay.
+TEST(Larc, TheRatioOfATensorWithoutGradientIsOne) {
+  for (const std::string mode : {"clip", "scale"}) {
+    Toy toy;
+    Arena arena(toy);
+    const auto before = arena.params().clone();
+    const auto optimizer = make_optimizer({.name = "larc",
+                                           .weight_decay = 0.1,
+                                           .momentum = 0,
+                                           .trust_coefficient = 0.001,
+                                           .larc_mode = mode},
+                                          arena);
+    optimizer->step(arena, {.lr = 0.5, .number = 1});
+    for (const auto& slot : arena.slots()) {
+      const double kept = slot.shape.size() > 1 ? 1 - 0.5 * 0.1 : 1;
+      EXPECT_TRUE(torch::allclose(Arena::view(arena.params(), slot),
+                                  Arena::view(before, slot) * kept, 1e-6, 1e-7))
+          << mode << ", " << slot.name;
     }
   }
 }

@@ -1,0 +1,142 @@
+#pragma once
+
+#include <algorithm>
+#include <charconv>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/text.h"
+#include "optim/optim_options.h"
+
+/// What `optim.no_decay` and `optim.groups` say of tensors by their names. No libtorch: `stretto
+/// check` reads them by the same functions as training.
+namespace stretto::optim {
+
+/// Does `name` match a pattern in which `*` stands for any characters (dots too, or none) and `?`
+/// for one?
+inline bool matches(std::string_view pattern, std::string_view name) {
+  // One star at a time: on a mismatch the last star takes one character more.
+  size_t p = 0, n = 0, star = std::string_view::npos, taken = 0;
+  while (n < name.size()) {
+    if (p < pattern.size() && pattern[p] == '*') {
+      star = p++;
+      taken = n;
+    } else if (p < pattern.size() && (pattern[p] == '?' || pattern[p] == name[n])) {
+      ++p;
+      ++n;
+    } else if (star != std::string_view::npos) {
+      p = star + 1;
+      n = ++taken;
+    } else {
+      return false;
+    }
+  }
+  return pattern.find_first_not_of('*', p) == std::string_view::npos;
+}
+
+/// An entry of optim.groups: "PATTERN lr_scale=X weight_decay=Y".
+struct ParameterGroup {
+  std::string pattern;
+  std::optional<double> lr_scale, weight_decay;
+};
+
+/// Why an entry cannot be read.
+struct GroupProblem {
+  std::string what, hint;
+};
+
+/// Reads an entry into `group`; what is wrong with it, or nothing.
+inline std::optional<GroupProblem> read_group(const std::string& entry, ParameterGroup& group) {
+  const auto quoted = [](const std::string& text) { return "`" + printable(text) + "`"; };
+  static const std::vector<std::string> kSettings{"lr_scale", "weight_decay"};
+  group = {};
+  for (const auto& word : split(entry, ' ')) {
+    if (word.empty()) continue;
+    if (group.pattern.empty()) {
+      group.pattern = word;
+      continue;
+    }
+    const size_t equals = word.find('=');
+    const std::string key = word.substr(0, equals);
+    if (equals == std::string::npos || (key != "lr_scale" && key != "weight_decay")) {
+      const std::string near = closest(key, kSettings);
+      return GroupProblem{"in " + quoted(entry) + ", unknown setting " + quoted(word),
+                          (near.empty() ? "" : "did you mean " + near + "? ") +
+                              "known: lr_scale=NUMBER, weight_decay=NUMBER"};
+    }
+    const char *begin = word.data() + equals + 1, *end = word.data() + word.size();
+    double value = 0;
+    const auto [stop, error] = std::from_chars(begin, end, value);
+    if (error != std::errc() || stop != end || !(value >= 0 && value < 1e30)) {
+      return GroupProblem{
+          "in " + quoted(entry) + ", " + quoted(word) + " needs a number of at least 0",
+          "write for instance lr_scale=0.1"};
+    }
+    (key == "lr_scale" ? group.lr_scale : group.weight_decay) = value;
+  }
+  if (!group.pattern.empty() && (group.lr_scale || group.weight_decay)) return std::nullopt;
+  return GroupProblem{quoted(entry) + " sets nothing",
+                      "write \"PATTERN lr_scale=NUMBER weight_decay=NUMBER\""};
+}
+
+/// A tensor as patterns see it.
+struct TensorName {
+  std::string name;
+  bool is_vector = false;  ///< of at most one dimension: biases, gains of norms
+};
+
+/// What may differ from tensor to tensor.
+struct GroupSettings {
+  double lr_scale = 1;
+  double weight_decay = 0;
+  /// Of the no-decay group: layer-wise optimizers leave its rate alone.
+  bool exempt = false;
+
+  bool operator==(const GroupSettings&) const = default;
+};
+
+inline bool in_no_decay(const OptimOptions& options, const TensorName& tensor) {
+  if (options.no_decay.empty()) return tensor.is_vector;
+  if (options.no_decay == std::vector<std::string>{"none"}) return false;
+  return std::any_of(options.no_decay.begin(), options.no_decay.end(),
+                     [&](const std::string& pattern) { return matches(pattern, tensor.name); });
+}
+
+/// The settings of each tensor, by `optim.weight_decay`, `optim.no_decay` and `groups`, of which
+/// the first that matches counts.
+///
+/// The weight_decay of a group stands above optim.weight_decay, but it reaches the tensors of
+/// optim.no_decay only when its pattern matches nothing else: "encoder.* weight_decay=0.1" means
+/// the encoder's matrices, "*norm* weight_decay=0.1" does say that norms shall decay.
+inline std::vector<GroupSettings> settings_of(const OptimOptions& options,
+                                              std::span<const ParameterGroup> groups,
+                                              std::span<const TensorName> tensors) {
+  std::vector<GroupSettings> settings;
+  for (const TensorName& tensor : tensors) {
+    const bool exempt = in_no_decay(options, tensor);
+    settings.push_back({.weight_decay = exempt ? 0 : options.weight_decay, .exempt = exempt});
+  }
+  std::vector<bool> taken(tensors.size());
+  for (const ParameterGroup& group : groups) {
+    std::vector<size_t> matched;
+    for (size_t i = 0; i < tensors.size(); ++i) {
+      if (matches(group.pattern, tensors[i].name)) matched.push_back(i);
+    }
+    const bool names_the_exempt = std::all_of(
+        matched.begin(), matched.end(), [&](size_t i) { return in_no_decay(options, tensors[i]); });
+    for (const size_t i : matched) {
+      if (taken[i]) continue;
+      taken[i] = true;
+      settings[i].lr_scale = group.lr_scale.value_or(1);
+      if (!group.weight_decay || (settings[i].exempt && !names_the_exempt)) continue;
+      settings[i].weight_decay = *group.weight_decay;
+      settings[i].exempt = *group.weight_decay == 0;
+    }
+  }
+  return settings;
+}
+
+}  // namespace stretto::optim

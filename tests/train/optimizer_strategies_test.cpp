@@ -1,0 +1,192 @@
+// Optimizers that look at whole tensors, with every way in which processes share a step.
+#include <gtest/gtest.h>
+#include <torch/torch.h>
+
+#include <algorithm>
+#include <map>
+
+#include "base/random.h"
+#include "tests/train/thread_group.h"
+#include "train/updater.h"
+
+namespace stretto::train {
+namespace {
+
+using test::run_ranks;
+
+/// Eight micro-batches an epoch; batch i holds samples 2i and 2i+1, one target token each.
+class Numbered : public data::BatchSource {
+ public:
+  int64_t num_batches() const override { return 8; }
+  data::Batch load(int64_t, int64_t index) const override {
+    data::Batch batch;
+    batch.sample_ids = {2 * index, 2 * index + 1};
+    for (auto* side : {&batch.src, &batch.tgt}) {
+      side->ids = batch.sample_ids;
+      side->offsets = {0, 1, 2};
+    }
+    return batch;
+  }
+};
+
+/// Least squares behind a layer of tanh: 320,000 weights, which are five blocks of a norm for one
+/// to four processes to share, with borders inside of both matrices.
+class TwoLayers : public Task {
+ public:
+  TwoLayers() {
+    net_ = torch::nn::Sequential(torch::nn::Linear(500, 400), torch::nn::Tanh(),
+                                 torch::nn::Linear(400, 301));
+    // Not torch's generator, which the ranks, as threads, share.
+    const torch::NoGradGuard no_grad;
+    RandomStream random(1);
+    for (torch::Tensor& parameter : net_->parameters()) fill(parameter, random, 0.05);
+  }
+  torch::nn::Module& model() override { return *net_; }
+  const data::BatchSource& train_batches() override { return source_; }
+  bool can_validate() const override { return false; }
+  ValidationResult validate(bool) override { return {}; }
+  std::map<std::string, std::string> assets() const override { return {}; }
+  MicroLoss loss(const data::Batch& batch, const StepContext&) override {
+    torch::Tensor x = torch::empty({2, 500}), y = torch::empty({2, 301});
+    for (int64_t row = 0; row < 2; ++row) {
+      RandomStream random(static_cast<uint64_t>(batch.sample_ids[static_cast<size_t>(row)]));
+      for (torch::Tensor side : {x[row], y[row]}) fill(side, random, 1);
+    }
+    const auto sum = (net_->forward(x) - y).square().sum();
+    return {.loss_sum = sum, .nll_sum = sum.item<double>(), .target_tokens = 2, .source_tokens = 2};
+  }
+
+ private:
+  static void fill(torch::Tensor& tensor, RandomStream& random, double scale) {
+    std::generate_n(tensor.data_ptr<float>(), tensor.numel(),
+                    [&] { return static_cast<float>(scale * random.normal()); });
+  }
+
+  torch::nn::Sequential net_;
+  Numbered source_;
+};
+
+struct Rank {
+  TwoLayers task;
+  optim::Arena arena;
+  Updater updater;
+
+  Rank(const dist::ProcessGroup& group, const std::string& optimizer, const dist::DistOptions& dist)
+      : arena(task.model()), updater(task, arena, group, setup(optimizer, dist)) {
+    at::set_num_threads(1);
+  }
+
+  void update(int64_t number) {
+    const auto result = updater.gradients(number, [] { return 0; });
+    updater.step(result, 0.02, optim::clip_factor(result.grad_norm, 1.0), number + 1);
+  }
+
+ private:
+  static UpdaterSetup setup(const std::string& optimizer, const dist::DistOptions& dist) {
+    UpdaterSetup setup;
+    setup.train.update_freq = 4;
+    setup.optim = {.name = optimizer, .weight_decay = 0.1, .trust_coefficient = 0.02};
+    setup.dist = dist;
+    setup.precision = {.compute = kernels::Compute::kFp32, .name = "fp32", .why = ""};
+    return setup;
+  }
+};
+
+struct Outcome {
+  torch::Tensor grads, params;  // of the last update, summed over ranks; of rank 0
+};
+
+Outcome train(int ranks, const std::string& optimizer, const dist::DistOptions& dist,
+              int64_t updates) {
+  Outcome outcome;
+  std::vector<torch::Tensor> grads(static_cast<size_t>(ranks)), params = grads;
+  run_ranks(ranks, [&](const dist::ProcessGroup& group) {
+    Rank rank(group, optimizer, dist);
+    for (int64_t number = 0; number < updates; ++number) rank.update(number);
+    const auto mine = static_cast<size_t>(group.rank());
+    const auto owned = rank.updater.owned();
+    grads[mine] = rank.arena.grads().narrow(0, owned.begin, owned.size()).clone();
+    params[mine] = rank.arena.params().clone();
+  });
+  for (const auto& one : params) EXPECT_TRUE(torch::equal(one, params[0])) << optimizer;
+  outcome.params = params[0];
+  outcome.grads = dist.strategy == "sharded" ? torch::cat(grads) : grads[0];
+  return outcome;
+}
+
+double difference(const torch::Tensor& a, const torch::Tensor& b) {
+  const auto x = a.to(torch::kDouble), y = b.to(torch::kDouble);
+  return ((x - y).norm() / y.norm()).item<double>();
+}
+
+const std::vector<std::string> kStrategies{"all_reduce", "sharded", "parameter_server"};
+
+class OptimizerStrategiesTest : public testing::Test {
+ protected:
+  void SetUp() override { at::set_num_threads(1); }
+  void TearDown() override { at::set_num_threads(threads_before_); }
+
+ private:
+  int threads_before_ = at::get_num_threads();
+};
+
+TEST_F(OptimizerStrategiesTest, LayerWiseRulesHaveTheBitsOfOneProcessWhoeverHasWhichSlice) {
+  for (const std::string name : {"lamb", "lars", "larc", "novograd"}) {
+    const auto one = train(1, name, {.deterministic = true}, 5);
+    for (const auto& strategy : kStrategies) {
+      for (int ranks = 1; ranks <= 4; ++ranks) {
+        const auto got = train(ranks, name, {.strategy = strategy, .deterministic = true}, 5);
+        EXPECT_TRUE(torch::equal(got.params, one.params))
+            << name << ", " << strategy << ", " << ranks << " ranks";
+      }
+    }
+  }
+}
+
+TEST_F(OptimizerStrategiesTest, WholeTensorRulesGiveGradientsAndWeightsOfOneProcess) {
+  for (const std::string name : {"lamb", "lars", "larc", "novograd", "adafactor"}) {
+    const auto one = train(1, name, {}, 10);
+    for (const auto& strategy : kStrategies) {
+      if (name == "adafactor" && strategy == "sharded") continue;  // refused
+      for (int ranks = 1; ranks <= 4; ++ranks) {
+        const auto got = train(ranks, name, {.strategy = strategy, .bucket_bytes = 65536}, 10);
+        EXPECT_LE(difference(got.grads, one.grads), 1e-6)
+            << name << ", " << strategy << ", " << ranks << " ranks";
+        EXPECT_LE(difference(got.params, one.params), 1e-6)
+            << name << ", " << strategy << ", " << ranks << " ranks";
+      }
+    }
+  }
+}
+
+// The state of rank 0 is what is saved; the other ranks of a parameter server have none to step.
+TEST_F(OptimizerStrategiesTest, AdafactorGoesOnFromItsStateOnAnotherNumberOfProcesses) {
+  const dist::DistOptions server{.strategy = "parameter_server", .deterministic = true};
+  const auto whole = train(1, "adafactor", server, 4);
+  torch::Tensor params;
+  std::vector<optim::StatePiece> state;
+  run_ranks(3, [&](const dist::ProcessGroup& group) {
+    Rank rank(group, "adafactor", server);
+    for (int64_t number = 0; number < 2; ++number) rank.update(number);
+    const auto pieces = rank.updater.gather_state();
+    if (!group.is_root()) return;
+    params = rank.arena.params().clone();
+    for (const auto& piece : pieces)
+      state.push_back({piece.name, piece.values.clone(), piece.flat});
+  });
+  ASSERT_EQ(state.size(), 2U);
+  run_ranks(2, [&](const dist::ProcessGroup& group) {
+    Rank rank(group, "adafactor", server);
+    {
+      const torch::NoGradGuard no_grad;
+      rank.arena.params().copy_(params);
+    }
+    rank.updater.scatter_state(group.is_root() ? state : std::vector<optim::StatePiece>{});
+    rank.updater.seek({.epoch = 1, .index = 0});
+    for (int64_t number = 2; number < 4; ++number) rank.update(number);
+    EXPECT_TRUE(torch::equal(rank.arena.params(), whole.params));
+  });
+}
+
+}  // namespace
+}  // namespace stretto::train
