@@ -114,7 +114,24 @@ int64_t sum_of(const std::vector<std::string>& paths, bool& missing) {
   return sum;
 }
 
+RunLength length_of(const Experiment& e, const LintContext& context, double batch_tokens) {
+  const RunLength steps{e.train.max_steps, e.train.max_steps};
+  if (e.train.max_epochs == 0 || context.training_bytes <= 0) return steps;
+  const double epoch = static_cast<double>(context.training_bytes) / kBytesPerToken / batch_tokens;
+  const double updates = std::max(1.0, epoch) * static_cast<double>(e.train.max_epochs);
+  constexpr double kMost = 1e15;  // fits, doubled too
+  const auto guess = std::max<int64_t>(2, std::llround(std::min(updates, kMost)));
+  // Where the two are near each other nobody knows which comes first.
+  if (steps.known() && steps.at_most <= 2 * guess) return steps;
+  return {guess / 2, 2 * guess};
+}
+
 }  // namespace
+
+std::string RunLength::text() const {
+  if (!guessed()) return with_thousands(at_most) + " updates";
+  return "about " + with_thousands(at_most / 2) + " updates (guessed from the size of the text)";
+}
 
 std::string tokens_text(double tokens) {
   return with_thousands(std::llround(tokens));
@@ -128,7 +145,8 @@ Subject::Subject(const Experiment& options, const LintContext& lint_context)
       reference(static_cast<double>(options.optim.reference_batch)),
       scaling(reference > 0 ? options.optim.lr_scaling : "none"),
       peak_lr(options.optim.lr),
-      vocabulary(entries_of(options.tokenizer, lint_context.vocabulary)) {
+      vocabulary(entries_of(options.tokenizer, lint_context.vocabulary)),
+      run(length_of(options, lint_context, batch_tokens)) {
   if (scaling == "none") return;
   ratio = batch_tokens / reference;
   peak_lr *= scaling == "sqrt" ? std::sqrt(ratio) : ratio;

@@ -1,11 +1,5 @@
-#include <fnmatch.h>
-
 #include <algorithm>
-#include <array>
 #include <cmath>
-#include <cstdlib>
-#include <span>
-#include <string_view>
 
 #include "base/text.h"
 #include "config/schema.h"
@@ -31,7 +25,6 @@ constexpr double kHighSgdRate = 3.2;  // 0.1 at 256 images, times 32
 constexpr int64_t kManyMicroBatches = 16;
 constexpr int64_t kShortRun = 1000;
 constexpr double kFewUpdates = 10;
-constexpr double kBytesPerToken = 4;  // of sub-words, the space before them included
 
 bool one_of(const std::string& name, std::initializer_list<const char*> names) {
   return std::find(names.begin(), names.end(), name) != names.end();
@@ -49,28 +42,6 @@ bool warmup_is_short(const Subject& s) {
   const int64_t warmup = s.e.schedule.warmup_steps, run = s.e.train.max_steps;
   if (warmup >= kShortWarmup) return false;
   return run == 0 || warmup < run / 10;
-}
-
-// Names as the engine gives them, one of each kind that has one dimension.
-constexpr std::array kVectorNames{
-    "encoder.layers.0.self_attention.qkv.bias", "decoder.layers.0.ffn.up.bias",
-    "encoder.layers.0.self_residual.norm.weight", "decoder.final_norm.bias"};
-
-bool matches_any(const std::string& pattern, std::span<const char* const> names) {
-  return std::any_of(names.begin(), names.end(),
-                     [&](const char* name) { return ::fnmatch(pattern.c_str(), name, 0) == 0; });
-}
-
-// "PATTERN lr_scale=X weight_decay=Y": does it bring decay to a bias or norm, and nothing else?
-bool decays_vectors(const std::string& group) {
-  const auto words = split(group, ' ');
-  for (const auto& word : words) {
-    constexpr std::string_view kKey = "weight_decay=";
-    if (!word.starts_with(kKey) || std::atof(word.c_str() + kKey.size()) <= 0) continue;
-    constexpr std::array kMatrix{"encoder.layers.0.self_attention.qkv.weight"};
-    return matches_any(words.front(), kVectorNames) && !matches_any(words.front(), kMatrix);
-  }
-  return false;
 }
 
 }  // namespace
@@ -119,8 +90,8 @@ void high_rate_without_reference(const Subject& s, Remarks& out) {
                      tokens_text(s.batch_tokens) +
                      " tokens: a rate scaled by hand does not follow when train.update_freq or "
                      "data.max_tokens changes",
-                 "give the rate of a small batch, with optim.reference_batch = its target tokens "
-                 "and optim.lr_scaling"});
+                 "give the rate of a small batch, with optim.reference_batch = its "
+                 "data.max_tokens * train.update_freq, and optim.lr_scaling"});
 }
 
 void linear_scaling_of_adaptive(const Subject& s, Remarks& out) {
@@ -161,31 +132,6 @@ void coupled_decay(const Subject& s, Remarks& out) {
                  name + " adds it to the gradient, which its scaling undoes: weights with large "
                         "gradients hardly decay",
                  "optim.name = \"adamw\" takes it off the weight"});
-}
-
-void decay_of_vectors(const Subject& s, Remarks& out) {
-  const auto& o = s.e.optim;
-  if (o.weight_decay > 0 && !o.no_decay.empty()) {
-    for (const char* name : kVectorNames) {
-      const std::array one{name};
-      const bool spared = std::any_of(o.no_decay.begin(), o.no_decay.end(),
-                                      [&](const auto& p) { return matches_any(p, one); });
-      if (spared) continue;
-      out.push_back(
-          {"optim.no_decay",
-           "weight decay acts on biases or norms (no pattern matches `" + std::string(name) +
-               "`), which it pulls to a scale of zero",
-           "leave it empty: then no tensor of one dimension decays; or add \"*.bias\" and "
-           "\"*norm.*\""});
-      break;
-    }
-  }
-  for (const auto& group : o.groups) {
-    if (!decays_vectors(group)) continue;
-    out.push_back({"optim.groups",
-                   "`" + printable(group) + "` brings weight decay to biases or norms",
-                   "drop weight_decay from that group"});
-  }
 }
 
 void few_updates_per_epoch(const Subject& s, Remarks& out) {
@@ -262,10 +208,10 @@ void larc_with_clipping(const Subject& s, Remarks& out) {
 }
 
 void mostly_warmup(const Subject& s, Remarks& out) {
-  const int64_t warmup = s.e.schedule.warmup_steps, run = s.e.train.max_steps;
-  if (run == 0 || warmup <= run / 4 * 3) return;
+  const int64_t warmup = s.e.schedule.warmup_steps;
+  if (!s.run.known() || warmup <= s.run.at_most / 4 * 3) return;
   out.push_back({"schedule.warmup_steps",
-                 "most of the run is warm-up: " + steps(warmup) + " of " + with_thousands(run),
+                 "most of the run is warm-up: " + with_thousands(warmup) + " of " + s.run.text(),
                  "a tenth of the run is usual; a larger batch needs fewer updates of both"});
 }
 

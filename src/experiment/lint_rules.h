@@ -4,10 +4,24 @@
 #include <vector>
 
 #include "experiment/lint.h"
+#include "optim/group_options.h"
 
 /// Inside of the linter: what a rule sees, and the rules by family. A rule is a function that adds
 /// a finding or does nothing; lint.cpp lists them with their codes and sources.
 namespace stretto::experiment {
+
+/// Bytes of plain text to a target token, about: of sub-words, the space before them included.
+inline constexpr double kBytesPerToken = 4;
+
+/// Updates of a run: train.max_steps, or what train.max_epochs leaves of them by the size of the
+/// text. That guess may be off twofold, hence two bounds; both are 0 when neither is known.
+struct RunLength {
+  int64_t at_least = 0, at_most = 0;
+
+  bool known() const { return at_most > 0; }
+  bool guessed() const { return at_least != at_most; }
+  std::string text() const;  ///< "9,000 updates", or "about 30 updates (guessed …)"
+};
 
 /// What all rules read, worked out once.
 struct Subject {
@@ -19,6 +33,7 @@ struct Subject {
   double peak_lr = 0;       ///< after scaling
   double ratio = 1;         ///< batch_tokens / reference; 1 without one
   int64_t vocabulary = 0;   ///< entries on the target's side; 0 = not known
+  RunLength run;
 
   Subject(const Experiment& options, const LintContext& context);
 
@@ -39,6 +54,10 @@ using LintRule = void (*)(const Subject&, Remarks&);
 /// et al. 2017 and of the baseline of Ott et al. 2018.
 inline constexpr double kLargeBatch = 100'000;
 
+/// The parameters of the Transformer that these options make, by the names that patterns of
+/// `optim.groups` and `optim.no_decay` see.
+std::vector<optim::TensorName> tensors_of(const models::TransformerOptions& model);
+
 /// "25,000"
 std::string tokens_text(double tokens);
 
@@ -53,13 +72,15 @@ void linear_scaling_of_adaptive(const Subject&, Remarks&);
 void sqrt_scaling_of_sgd(const Subject&, Remarks&);
 void constant_warmup(const Subject&, Remarks&);
 void coupled_decay(const Subject&, Remarks&);
-void decay_of_vectors(const Subject&, Remarks&);
 void few_updates_per_epoch(const Subject&, Remarks&);
 void many_micro_batches(const Subject&, Remarks&);
 void long_second_moment(const Subject&, Remarks&);
 void average_spans_warmup(const Subject&, Remarks&);
 void larc_with_clipping(const Subject&, Remarks&);
 void mostly_warmup(const Subject&, Remarks&);
+
+// lint_decay.cpp
+void decay_of_vectors(const Subject&, Remarks&);
 
 // lint_batch_norm.cpp
 void few_rows_to_normalise(const Subject&, Remarks&);

@@ -14,8 +14,11 @@ bool validates(const Subject& s) {
   return !s.e.data.valid_src.empty() || !s.e.data.valid_tsv.empty();
 }
 
-bool has_end(const Subject& s) {
-  return schedule_ends(s.e) && s.e.schedule.total_steps > 0 && s.e.train.max_steps > 0;
+// The update at which the schedule ends; 0 when it has no end, or where the run is not known.
+int64_t end_of(const Subject& s) {
+  const auto& schedule = s.e.schedule;
+  if (!schedule_ends(s.e) || !s.run.known()) return 0;
+  return schedule.total_steps > 0 ? schedule.total_steps : s.e.train.max_steps;
 }
 
 // Where the vocabulary is not known; with one of 50,000 entries the rule below says nearly the
@@ -68,22 +71,29 @@ void validates_all_the_time(const Subject& s, Remarks& out) {
 
 void schedule_ends_early(const Subject& s, Remarks& out) {
   const auto& schedule = s.e.schedule;
-  if (!has_end(s) || s.e.train.max_steps <= schedule.total_steps) return;
+  const int64_t end = end_of(s);
+  if (end == 0 || s.run.at_least <= end) return;
   const bool tri = schedule.name == "tri_stage";
   const double rest = tri ? schedule.final_scale * s.peak_lr : schedule.min_lr;
-  out.push_back({"schedule.total_steps",
-                 "the schedule ends " + with_thousands(s.e.train.max_steps - schedule.total_steps) +
-                     " updates before the run",
+  const std::string where =
+      s.run.guessed() ? "at update " + with_thousands(end) + ", and the run has " + s.run.text()
+                      : with_thousands(s.run.at_least - end) + " updates before the run";
+  out.push_back({"schedule.total_steps", "the schedule ends " + where,
                  "the rest is trained at a rate of " + config::number_text(rest)});
 }
 
 void schedule_never_ends(const Subject& s, Remarks& out) {
-  const int64_t total = s.e.schedule.total_steps, run = s.e.train.max_steps;
-  if (!has_end(s) || total <= run || total - run <= run / 100) return;
-  out.push_back({"schedule.total_steps",
-                 "the run stops " + with_thousands(total - run) +
-                     " updates before the schedule ends, at a rate that is still high",
-                 "0 = train.max_steps; a larger batch needs fewer updates of both"});
+  const int64_t end = end_of(s), run = s.run.at_most;
+  if (end <= run || end - run <= run / 100) return;
+  const std::string where =
+      s.run.guessed()
+          ? "after " + s.run.text() + ", before the schedule ends at " + with_thousands(end)
+          : with_thousands(end - run) + " updates before the schedule ends";
+  out.push_back(
+      {"schedule.total_steps", "the run stops " + where + ", at a rate that is still high",
+       s.run.guessed() ? "lower it, or give the run train.max_steps and set this to 0, "
+                         "which follows them"
+                       : "0 = train.max_steps; a larger batch needs fewer updates of both"});
 }
 
 void steep_start(const Subject& s, Remarks& out) {

@@ -9,6 +9,7 @@
 
 #include "base/text.h"
 #include "experiment/experiment_schema.h"
+#include "optim/group_options.h"
 
 namespace stretto::experiment {
 namespace {
@@ -159,23 +160,23 @@ void check_optimizer(Check& c) {
             "set it to the batch in tokens (data.max_tokens * train.update_freq) that optim.lr was "
             "chosen for");
   }
-  const auto& d = c.e.dist;
-  if (o.name == "adafactor" && d.strategy != "all_reduce") {
-    c.wrong({"dist.strategy", "optim.name"}, "adafactor's factored state cannot be cut into slices",
-            "use dist.strategy = \"all_reduce\": its state is small");
+  for (const std::string& entry : o.groups) {
+    optim::ParameterGroup group;
+    if (const auto problem = optim::read_group(entry, group)) {
+      c.wrong({"optim.groups"}, problem->what, problem->hint);
+    }
   }
-  if (!d.deterministic) return;
-  if (d.compress != "none") {
+  const auto& d = c.e.dist;
+  if (o.name == "adafactor" && d.strategy == "sharded") {
+    c.wrong({"dist.strategy", "optim.name"},
+            "adafactor needs the rows and columns of whole matrices, which slices cut",
+            "use dist.strategy = \"all_reduce\" or \"parameter_server\"; its state is small: one "
+            "number for each row and column");
+  }
+  if (d.deterministic && d.compress != "none") {
     c.wrong({"dist.compress", "dist.deterministic"},
             "\"" + d.compress + "\" rounds what dist.deterministic = true sums exactly",
             "use dist.compress = \"none\"");
-  }
-  const bool layer_wise =
-      o.name == "lamb" || o.name == "lars" || o.name == "larc" || o.name == "novograd";
-  if (layer_wise && d.strategy == "sharded") {
-    c.wrong({"dist.strategy", "optim.name", "dist.deterministic"},
-            "the norms of " + o.name + " over slices are not the same bits as over whole tensors",
-            "use dist.strategy = \"all_reduce\", or dist.deterministic = false");
   }
 }
 
@@ -240,6 +241,16 @@ void check_schedule(Check& c) {
             "a warm-up of " + number(s.warmup_steps) + " updates is not shorter than the run (" +
                 number(max_steps) + ")",
             "lower schedule.warmup_steps or raise train.max_steps");
+  }
+  if (s.warmup == "constant" && s.warmup_steps > 0 && !c.origins.given("schedule.warmup_init_lr")) {
+    c.wrong({"schedule.warmup", "schedule.warmup_init_lr", "schedule.warmup_steps"},
+            "a constant warm-up trains at schedule.warmup_init_lr, whose default of " +
+                config::number_text(s.warmup_init_lr) + " is for a line that leaves it at once",
+            "set schedule.warmup_init_lr to the rate of a small batch" +
+                (c.e.optim.lr_scaling == "none"
+                     ? std::string(", for instance a tenth of optim.lr")
+                     : ": optim.lr = " + config::number_text(c.e.optim.lr) +
+                           " is that of optim.reference_batch (Goyal et al. 2017, section 2.2)"));
   }
   if (s.min_lr > c.e.optim.lr) {
     c.wrong(

@@ -80,7 +80,8 @@ struct OptimOptions {
             "one dimension (biases, norms); \"none\" alone = no tensor"),
         field(&O::groups, "groups",
               "\"PATTERN lr_scale=X weight_decay=Y\": settings of matching tensors, first match "
-              "wins"),
+              "wins; weight_decay leaves out what no_decay names, unless PATTERN matches nothing "
+              "else"),
     };
   }
 };
@@ -120,7 +121,8 @@ struct ScheduleOptions {
                     "cosine", "cosine_restarts", "inverse_sqrt", "noam", "tri_stage", "plateau"})),
         field(&O::warmup_steps, "warmup_steps", "rise from warmup_init_lr to optim.lr", at_least(0),
               {.unit = "updates"}),
-        field(&O::warmup_init_lr, "warmup_init_lr", "learning rate of update 0", at_least(0)),
+        field(&O::warmup_init_lr, "warmup_init_lr",
+              "learning rate of update 0; a constant warm-up wants one of its own", at_least(0)),
         field(&O::min_lr, "min_lr", "floor, and the end of linear, cosine and polynomial",
               at_least(0)),
         field(&O::total_steps, "total_steps",

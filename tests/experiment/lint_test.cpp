@@ -64,7 +64,9 @@ const std::vector<BadConfig>& bad_configs() {
       {"LB006",
        "optim.lr_scaling",
        {"optim.name=sgd", "optim.reference_batch=1000", "optim.lr_scaling=sqrt"}},
-      {"LB007", "schedule.warmup", {"train.update_freq=32", "schedule.warmup=constant"}},
+      {"LB007",
+       "schedule.warmup",
+       {"train.update_freq=32", "schedule.warmup=constant", "schedule.warmup_init_lr=1e-4"}},
       {"LB008", "optim.weight_decay", {"optim.weight_decay=0.1"}},
       {"LB009",
        "optim.no_decay",
@@ -295,7 +297,8 @@ TEST(Lint, TheVocabularyFileOfTheTargetIsCounted) {
 
 TEST(Lint, AConstantWarmUpOfNoamNamesTheRateThatItJumpsTo) {
   const auto found = lint_of({"train.update_freq=32", "schedule.name=noam", "optim.lr=2",
-                              "schedule.warmup=constant", "schedule.warmup_steps=4095"});
+                              "schedule.warmup=constant", "schedule.warmup_init_lr=1e-4",
+                              "schedule.warmup_steps=4095"});
   ASSERT_EQ(codes_of(found), std::vector<std::string>{"LB007"});
   // 2 / sqrt(512 * 4096)
   EXPECT_NE(found[0].reason.find(" to 0.00138"), std::string::npos) << found[0].reason;
@@ -321,7 +324,53 @@ TEST(Lint, DecayIsJudgedByThePatterns) {
   EXPECT_FALSE(decays("optim.no_decay=[\"*\"]"));
   EXPECT_TRUE(decays("optim.groups=[\"*norm* weight_decay=0.1\"]"));
   EXPECT_FALSE(decays("optim.groups=[\"*norm* lr_scale=0.1\"]"));
-  EXPECT_FALSE(decays("optim.groups=[\"encoder.* weight_decay=0.2\"]"));  // matrices as well
+  // What leaves norms alone when matrices match as well.
+  EXPECT_FALSE(decays("optim.groups=[\"encoder.* weight_decay=0.2\"]"));
+  EXPECT_FALSE(decays("optim.groups=[\"decoder.* weight_decay=0.2\"]"));
+  EXPECT_FALSE(decays("optim.groups=[\"* lr_scale=2 weight_decay=0.2\"]"));
+  EXPECT_TRUE(decays("optim.groups=[\"decoder.layers.?.*residual* weight_decay=0.2\"]"));
+  EXPECT_TRUE(decays("optim.groups=[\"encoder.layers.5.ffn.up.bias weight_decay=0.2\"]"));
+  EXPECT_FALSE(decays("optim.groups=[\"*.bias lr_scale=2\", \"*.bias weight_decay=0.2\"]"));
+}
+
+TEST(Lint, AGroupIsJudgedByPatternsOfNoDecayToo) {
+  // Biases are left out, and the gains that it matches are not.
+  const auto found = lint_of({"optim.name=adamw", "optim.no_decay=[\"*.bias\"]",
+                              "optim.groups=[\"*norm* weight_decay=0.1\"]"});
+  ASSERT_EQ(codes_of(found), std::vector<std::string>{"LB009"});
+  EXPECT_EQ(found[0].key, "optim.groups");
+  EXPECT_NE(found[0].reason.find("self_residual.norm.weight`"), std::string::npos)
+      << found[0].reason;
+}
+
+TEST(Lint, ARunOfEpochsIsAsLongAsItsTextLets) {
+  // 4096 tokens an update: 1.6 MB are about 100 updates an epoch.
+  const LintContext text{.training_bytes = 1'638'400};
+  const std::vector<std::string> epochs{"train.max_steps=0", "train.max_epochs=3",
+                                        "eval.every=100"};
+  const auto codes = [&](std::vector<std::string> more, const LintContext& context) {
+    more.insert(more.begin(), epochs.begin(), epochs.end());
+    return codes_of(lint_of(more, context));
+  };
+  using Codes = std::vector<std::string>;
+  EXPECT_EQ(codes({}, text), Codes{"LB015"});                      // 4,000 updates of warm-up
+  EXPECT_EQ(codes({}, {}), Codes{});                               // nobody knows
+  EXPECT_EQ(codes({"schedule.warmup_steps=400"}, text), Codes{});  // the guess may be off twofold
+  EXPECT_EQ(codes({"schedule.warmup_steps=460"}, text), Codes{"LB015"});
+  const std::string warmup = "schedule.warmup_steps=30", linear = "schedule.name=linear";
+  EXPECT_EQ(codes({warmup, linear, "schedule.total_steps=100000"}, text), Codes{"SC002"});
+  EXPECT_EQ(codes({warmup, linear, "schedule.total_steps=100000"}, {}), Codes{});
+  EXPECT_EQ(codes({warmup, linear, "schedule.total_steps=500"}, text), Codes{});
+  EXPECT_EQ(codes({warmup, linear, "schedule.total_steps=200"}, text), Codes{});
+  EXPECT_EQ(codes({warmup, linear, "schedule.total_steps=100"}, text), Codes{"SC001"});
+  // The epochs end what train.max_steps would let go on, and the schedule with it.
+  EXPECT_EQ(codes({warmup, linear, "train.max_steps=9000"}, text), Codes{"SC002"});
+  EXPECT_EQ(codes({warmup, linear, "train.max_steps=500"}, text), Codes{});
+  const auto found = lint_of({"train.max_steps=0", "train.max_epochs=3"}, text);
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(found[0].reason,
+            "most of the run is warm-up: 4,000 of about 300 updates (guessed from the size of the "
+            "text)");
 }
 
 TEST(Lint, AFindingTellsWhereTheValueStands) {

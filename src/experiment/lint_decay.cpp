@@ -1,0 +1,95 @@
+#include "base/text.h"
+#include "experiment/lint_rules.h"
+
+namespace stretto::experiment {
+namespace {
+
+/// Collects names below a prefix.
+class Names {
+ public:
+  Names(std::vector<optim::TensorName>& all, std::string prefix)
+      : all_(all), prefix_(std::move(prefix)) {}
+
+  void add_table(const std::string& name) { all_.push_back({prefix_ + name + ".weight"}); }
+  void add_linear(const std::string& name) {
+    add_table(name);
+    all_.push_back({prefix_ + name + ".bias", true});
+  }
+  void add_norm(const std::string& name) {
+    for (const char* part : {".weight", ".bias"}) all_.push_back({prefix_ + name + part, true});
+  }
+
+ private:
+  std::vector<optim::TensorName>& all_;
+  std::string prefix_;
+};
+
+void add_stack(std::vector<optim::TensorName>& all, const std::string& stack, int64_t num_layers,
+               const models::TransformerOptions& model) {
+  const bool decodes = stack == "decoder.";
+  Names whole(all, stack);
+  if (model.tie_embeddings != "all") whole.add_table("embedding");
+  if (model.positions == "learned") whole.add_table("positions");
+  if (model.norm != "post") whole.add_norm("final_norm");
+  for (int64_t i = 0; i < num_layers; ++i) {
+    Names layer(all, stack + "layers." + std::to_string(i) + ".");
+    for (const char* part : {"self_attention.qkv", "self_attention.out", "ffn.up", "ffn.down"}) {
+      layer.add_linear(part);
+    }
+    layer.add_norm("self_residual.norm");
+    layer.add_norm("ffn_residual.norm");
+    if (!decodes) continue;
+    for (const char* part : {"q", "kv", "out"}) {
+      layer.add_linear(std::string("cross_attention.") + part);
+    }
+    layer.add_norm("cross_residual.norm");
+  }
+}
+
+}  // namespace
+
+std::vector<optim::TensorName> tensors_of(const models::TransformerOptions& model) {
+  std::vector<optim::TensorName> all;
+  Names top(all, "");
+  if (model.tie_embeddings == "all") top.add_table("embedding");
+  if (model.tie_embeddings == "none") top.add_table("output");
+  add_stack(all, "encoder.", model.encoder.num_layers, model);
+  add_stack(all, "decoder.", model.decoder.num_layers, model);
+  return all;
+}
+
+namespace rules {
+
+void decay_of_vectors(const Subject& s, Remarks& out) {
+  const auto& o = s.e.optim;
+  std::vector<optim::ParameterGroup> groups(o.groups.size());
+  for (size_t i = 0; i < groups.size(); ++i) {
+    if (optim::read_group(o.groups[i], groups[i])) return;  // an error, which check_rules() tells
+  }
+  const auto tensors = tensors_of(s.e.model);
+  const auto settings = optim::settings_of(o, groups, tensors);
+  std::vector<bool> said(groups.size() + 1);  // of the groups, then of optim.no_decay
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    if (!tensors[i].is_vector || settings[i].weight_decay == 0) continue;
+    size_t by = 0;
+    while (by < groups.size() && !optim::matches(groups[by].pattern, tensors[i].name)) ++by;
+    if (by < groups.size() && !groups[by].weight_decay) by = groups.size();
+    if (said[by]) continue;
+    said[by] = true;
+    if (by < groups.size()) {
+      out.push_back({"optim.groups",
+                     "`" + printable(o.groups[by]) + "` brings weight decay to biases or norms (`" +
+                         tensors[i].name + "`)",
+                     "drop weight_decay from that group"});
+      continue;
+    }
+    out.push_back({"optim.no_decay",
+                   "weight decay acts on biases or norms (no pattern matches `" + tensors[i].name +
+                       "`), which it pulls to a scale of zero",
+                   "leave it empty: then no tensor of one dimension decays; or add \"*.bias\" and "
+                   "\"*norm.*\""});
+  }
+}
+
+}  // namespace rules
+}  // namespace stretto::experiment
