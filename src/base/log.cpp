@@ -5,16 +5,20 @@
 
 #include <cerrno>
 #include <cstdio>
+#include <deque>
 #include <mutex>
 #include <string>
 #include <utility>
 
 #include "base/file.h"
+#include "base/log_history.h"
 #include "base/system_info.h"
 #include "base/text.h"
 
 namespace stretto::log {
 namespace {
+
+constexpr size_t kMostWithheld = 8;
 
 // The screen and the log file are one for the process, and so is this.
 struct Logger {
@@ -22,6 +26,7 @@ struct Logger {
   ScreenHooks hooks;
   std::string prefix;
   bool quiet = false;
+  std::deque<std::string> withheld;
   int fd = -1;
   bool file_failed = false;
 };
@@ -62,6 +67,9 @@ void emit(std::string_view prefix, std::string_view message, bool on_screen) {
     if (log.hooks.clear != nullptr) log.hooks.clear(log.hooks.context);
     std::fwrite(text.data(), 1, text.size(), stderr);
     if (log.hooks.redraw != nullptr) log.hooks.redraw(log.hooks.context);
+  } else {
+    for (auto& line : split(trim(text), '\n')) log.withheld.push_back(std::move(line));
+    while (log.withheld.size() > kMostWithheld) log.withheld.pop_front();
   }
   if (log.fd >= 0 && !write_all(log.fd, utc_now() + " " + text) && !log.file_failed) {
     // A full disk must not end a training run, nor flood the screen.
@@ -113,6 +121,11 @@ void set_prefix(std::string prefix) {
 void set_quiet(bool quiet) {
   const std::lock_guard lock(logger().mutex);
   logger().quiet = quiet;
+}
+
+std::vector<std::string> withheld_lines() {
+  const std::lock_guard lock(logger().mutex);
+  return {logger().withheld.begin(), logger().withheld.end()};
 }
 
 }  // namespace stretto::log

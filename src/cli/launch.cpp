@@ -23,8 +23,10 @@ int launch(const LaunchRequest& request) {
   }
   std::error_code ignored;
   const auto program = std::filesystem::read_symlink("/proc/self/exe", ignored).string();
-  dist::LocalJob job{
-      .command = {program}, .processes = request.processes, .restarts = request.restarts};
+  dist::LocalJob job{.command = {program},
+                     .processes = request.processes,
+                     .restarts = request.restarts,
+                     .timeout_seconds = request.timeout_seconds};
   job.command.insert(job.command.end(), request.words.begin(), request.words.end());
   return dist::run_local_job(job);
 }

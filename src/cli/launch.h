@@ -10,6 +10,7 @@ struct LaunchRequest {
   std::vector<std::string> words;  ///< "train", config, keys and options, without --processes
   int processes = 1;
   int restarts = 0;
+  double timeout_seconds = 60;  ///< dist.timeout_seconds
 };
 
 /// Starts the processes with mpirun on this machine and waits for them; their exit code.

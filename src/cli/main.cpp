@@ -7,9 +7,9 @@
 #include <typeinfo>
 
 #include "base/error.h"
-#include "base/log.h"
 #include "base/version.h"
 #include "cli/command.h"
+#include "dist/failure.h"
 #include "dist/make_group.h"
 #include "dist/rank_report.h"
 
@@ -139,10 +139,13 @@ bool is_out_of_memory(const std::string& what) {
 }
 
 // A process of a job says how it ends, to the launcher that started it and to the other processes.
+int fail(const dist::Failure& failure) {
+  dist::tell_failure(failure);
+  return dist::leave(failure.exit_code, failure.message);
+}
+
 int fail(ExitCode code, const std::string& message) {
-  dist::report_end(static_cast<int>(code), message);
-  log::error(message);
-  return dist::leave(static_cast<int>(code), message);
+  return fail({.exit_code = static_cast<int>(code), .message = message, .lost_rank = {}});
 }
 
 }  // namespace
@@ -157,6 +160,8 @@ int main(int argc, char** argv) {
   using namespace stretto;
   using namespace stretto::cli;
   try {
+    // First thing: who starts this process with others must know of it before anything can end it.
+    dist::report_start();
     const int code = dispatch({argv + 1, argv + argc});
     std::cout.flush();
     if (!std::cout) {
@@ -165,7 +170,7 @@ int main(int argc, char** argv) {
     dist::report_end(code, "");
     return dist::leave(code);
   } catch (const Error& error) {
-    return fail(error.code(), error.message());
+    return fail(dist::failure_of(error));
   } catch (const std::bad_alloc&) {
     return fail(ExitCode::kOutOfMemory, kOutOfMemory);
   } catch (const std::exception& error) {

@@ -3,7 +3,6 @@
 #include "cli/engine.h"
 #include "cli/launch.h"
 #include "dist/launch.h"
-#include "dist/rank_report.h"
 #include "experiment/same_experiment.h"
 
 namespace stretto::cli {
@@ -43,9 +42,9 @@ int run(const Options& options) {
   if (options.processes > 1 || options.restarts > 0) {
     return launch({.words = words_of(options, request.run_directory),
                    .processes = std::max(1, options.processes),
-                   .restarts = options.restarts});
+                   .restarts = options.restarts,
+                   .timeout_seconds = request.experiment.options.dist.timeout_seconds});
   }
-  dist::report_start();
   const int rank = dist::detect_launch().rank;
   log::set_quiet(options.quiet || rank > 0);
   if (rank > 0) log::set_prefix("rank " + std::to_string(rank) + ": ");

@@ -1,11 +1,14 @@
 #include "dist/child_process.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/prctl.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cerrno>
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
@@ -21,7 +24,7 @@ namespace {
 constexpr int kCannotStart = 127;
 
 // Between fork and exec only what is safe there: no allocation, no locks.
-[[noreturn]] void become(char* const* words) {
+[[noreturn]] void become(char* const* words, int stderr_fd) {
   ::setpgid(0, 0);
   ::prctl(PR_SET_PDEATHSIG, SIGTERM);
   sigset_t none;
@@ -29,35 +32,52 @@ constexpr int kCannotStart = 127;
   ::sigprocmask(SIG_SETMASK, &none, nullptr);
   const int nothing = ::open("/dev/null", O_RDONLY);
   if (nothing >= 0) ::dup2(nothing, STDIN_FILENO);
+  if (stderr_fd >= 0) ::dup2(stderr_fd, STDERR_FILENO);
   ::execv(words[0], words);
   ::_exit(kCannotStart);
 }
 
 }  // namespace
 
-ChildProcess::ChildProcess(const std::vector<std::string>& words) {
+ChildProcess::ChildProcess(const std::vector<std::string>& words, Stderr stderr_to) {
   std::vector<char*> pointers;
   for (const auto& word : words) pointers.push_back(const_cast<char*>(word.c_str()));
   pointers.push_back(nullptr);
+  int ends[2] = {-1, -1};
+  if (stderr_to == Stderr::kPiped && ::pipe2(ends, O_CLOEXEC) != 0) {
+    throw Error(ExitCode::kIo, std::string("cannot make a pipe: ") + std::strerror(errno), "");
+  }
   pid_ = ::fork();
-  if (pid_ == 0) become(pointers.data());
+  if (pid_ == 0) become(pointers.data(), ends[1]);
+  if (ends[1] >= 0) ::close(ends[1]);
+  stderr_ = ends[0];
   if (pid_ < 0) {
+    close_stderr();
     throw Error(ExitCode::kIo, "cannot start " + words.front() + ": " + std::strerror(errno), "");
   }
 }
 
+void ChildProcess::close_stderr() {
+  if (stderr_ >= 0) ::close(stderr_);
+  stderr_ = -1;
+}
+
 ChildProcess::~ChildProcess() {
+  close_stderr();
   if (pid_ <= 0 || poll()) return;
   send(SIGKILL);
   ::waitpid(pid_, nullptr, 0);
 }
 
-ChildProcess::ChildProcess(ChildProcess&& other) noexcept : pid_(other.pid_), code_(other.code_) {
+ChildProcess::ChildProcess(ChildProcess&& other) noexcept
+    : pid_(other.pid_), stderr_(other.stderr_), code_(other.code_) {
   other.pid_ = -1;
+  other.stderr_ = -1;
 }
 
 ChildProcess& ChildProcess::operator=(ChildProcess&& other) noexcept {
   std::swap(pid_, other.pid_);
+  std::swap(stderr_, other.stderr_);
   std::swap(code_, other.code_);
   return *this;
 }
@@ -77,6 +97,17 @@ bool ChildProcess::wait_for(std::chrono::milliseconds time) {
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
   }
   return true;
+}
+
+std::string ChildProcess::read_stderr(std::chrono::milliseconds wait) {
+  std::string text(65536, '\0');
+  pollfd ready{.fd = stderr_, .events = POLLIN, .revents = 0};  // -1: a sleep
+  if (::poll(&ready, 1, static_cast<int>(wait.count())) <= 0) return {};
+  const ssize_t count = ::read(stderr_, text.data(), text.size());
+  if (count < 0 && errno == EINTR) return {};
+  if (count <= 0) close_stderr();
+  text.resize(static_cast<size_t>(std::max<ssize_t>(count, 0)));
+  return text;
 }
 
 void ChildProcess::send(int signal) const {

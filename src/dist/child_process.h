@@ -14,8 +14,11 @@ namespace stretto::dist {
 class ChildProcess {
  public:
   ChildProcess() = default;
-  /// @param words  path of the program and its words. Throws Error(kIo) when it cannot be started.
-  explicit ChildProcess(const std::vector<std::string>& words);
+  enum class Stderr { kShared, kPiped };
+  /// @param words      path of the program and its words
+  /// @param stderr_to  this process's stderr, or a pipe for `read_stderr`
+  /// Throws Error(kIo) when it cannot be started.
+  explicit ChildProcess(const std::vector<std::string>& words, Stderr stderr_to = Stderr::kShared);
   ~ChildProcess();  ///< kills what still runs
   ChildProcess(ChildProcess&& other) noexcept;
   ChildProcess& operator=(ChildProcess&& other) noexcept;
@@ -24,9 +27,16 @@ class ChildProcess {
   std::optional<int> poll();
   bool wait_for(std::chrono::milliseconds time);  ///< false when it still runs after that
   void send(int signal) const;
+  pid_t pid() const { return pid_; }
+  /// What has come from its stderr, after waiting for anything at most so long; empty when nothing
+  /// came. After the end of the stream it only waits.
+  std::string read_stderr(std::chrono::milliseconds wait);
 
  private:
+  void close_stderr();
+
   pid_t pid_ = -1;
+  int stderr_ = -1;
   std::optional<int> code_;
 };
 

@@ -1,5 +1,6 @@
 #include "dist/launch.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cstdlib>
 #include <initializer_list>
@@ -146,6 +147,18 @@ Launch detect_launch(const Environment& environment) {
 
 Launch detect_launch() {
   return detect_launch([](const char* name) -> const char* { return std::getenv(name); });
+}
+
+double join_seconds(double timeout_seconds, const Environment& environment) {
+  constexpr double kLeast = 60;
+  constexpr int kMost = 86'400;
+  if (const auto wish = Reader(environment).number("STRETTO_JOIN_SECONDS", 1, kMost)) return *wish;
+  return std::max(timeout_seconds, kLeast);
+}
+
+double join_seconds(double timeout_seconds) {
+  return join_seconds(timeout_seconds,
+                      [](const char* name) -> const char* { return std::getenv(name); });
 }
 
 }  // namespace stretto::dist

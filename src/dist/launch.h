@@ -30,4 +30,10 @@ using Environment = std::function<const char*(const char* name)>;
 Launch detect_launch(const Environment& environment);
 Launch detect_launch();  ///< of this process
 
+/// Seconds that the processes of a job have to find each other: `timeout_seconds`, at least 60, for
+/// programs are slow to load from a shared disk; STRETTO_JOIN_SECONDS instead where it is set.
+/// Throws Error(kUsage) when that is no number.
+double join_seconds(double timeout_seconds, const Environment& environment);
+double join_seconds(double timeout_seconds);  ///< of this process
+
 }  // namespace stretto::dist

@@ -10,7 +10,8 @@ namespace stretto::dist {
 struct LocalJob {
   std::vector<std::string> command;  ///< program and words of each process
   int processes = 2;
-  int restarts = 0;  ///< times to start again after a process was lost or killed
+  int restarts = 0;             ///< times to start again after a process was lost or killed
+  double timeout_seconds = 60;  ///< dist.timeout_seconds, for `join_seconds`
 };
 
 /// What the words of mpirun depend on besides the job.
@@ -28,10 +29,11 @@ std::vector<std::string> mpirun_words(const LocalJob& job, const MpirunFacts& fa
 
 /// Runs the job to its end and returns its exit code (`job_exit_code`). Prints every rank's failure
 /// once, root cause first. SIGINT, SIGTERM and SIGUSR1 go on to all ranks, which save and leave
-/// with 75. A rank that does not leave within 10 s of the others' failure is ended by force. After
-/// 69, or when a rank was killed, the job is started again up to `restarts` times.
+/// with 75. A rank that does not leave within 10 s of the others' failure is ended by force, see
+/// `JobAttempt`. After 69, or when a rank was killed, the job is started again up to `restarts`
+/// times, when nothing of it lives any more.
 ///
-/// Throws Error(kUsage) with a remedy when there is no mpirun.
+/// Throws Error(kUsage) with a remedy when there is no mpirun, Error(kIo) when TMPDIR is no folder.
 int run_local_job(const LocalJob& job);
 
 }  // namespace stretto::dist

@@ -13,6 +13,7 @@
 #include "base/version.h"
 #include "dist/activity.h"
 #include "dist/agreement.h"
+#include "dist/failure.h"
 #include "dist/heartbeat.h"
 #include "dist/join_watch.h"
 #include "dist/plugin.h"
@@ -132,6 +133,7 @@ ProcessGroup make_process_group(const DistOptions& options, DeviceKind device) {
     const auto transport = nccl->open(job()->group, launch.local_rank, watch);
     job()->group = ProcessGroup(noted(transport, activity));
   }
+  report_joined();
   return job()->group;
 }
 
@@ -146,8 +148,7 @@ int leave(int exit_code, const std::string& why) {
   try {
     job()->group.barrier();
   } catch (const Error& error) {
-    report_end(static_cast<int>(error.code()), error.message());
-    log::error(error.message());
+    tell_failure(failure_of(error));
     end_now(static_cast<int>(error.code()), error.what());
   }
   if (job()->heartbeat) job()->heartbeat->say_goodbye(exit_code, why);

@@ -24,6 +24,7 @@ std::string PeerWatch::name_of(int rank) const {
 void PeerWatch::alarm(int rank, const std::string& how, Clock::time_point throw_from) {
   const std::string text = name_of(rank) + " is lost: " + how;
   const std::lock_guard lock(mutex_);
+  lost_rank_ = rank;
   text_ = text;
   throw_from_ = throw_from;
   alarmed_.store(true, std::memory_order_release);
@@ -51,9 +52,9 @@ void PeerWatch::check() const {
   throw news();
 }
 
-Error PeerWatch::news() const {
+PeerLost PeerWatch::news() const {
   const std::lock_guard lock(mutex_);
-  return {ExitCode::kPeerLost, text_, "start again: the run goes on from its last checkpoint"};
+  return {lost_rank_, text_, kStartAgain};
 }
 
 void Pauses::pause() {

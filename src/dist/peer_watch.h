@@ -19,6 +19,22 @@ struct Peer {
   int64_t pid = 0;
 };
 
+/// What to do about a lost process: an evaluation has no checkpoint to go on from.
+inline constexpr const char* kStartAgain =
+    "start again: training goes on from its last checkpoint, all else begins anew";
+
+/// Another process of the group is lost: Error(kPeerLost) with its rank. All that are left throw
+/// it.
+class PeerLost : public Error {
+ public:
+  PeerLost(int rank, const std::string& what, std::string advice)
+      : Error(ExitCode::kPeerLost, what, std::move(advice)), rank_(rank) {}
+  int rank() const { return rank_; }
+
+ private:
+  int rank_;
+};
+
 /// What is known about the other processes: the heartbeat writes it, every wait of a collective
 /// looks at it. Safe from any thread.
 class PeerWatch {
@@ -37,10 +53,10 @@ class PeerWatch {
   void left(int rank, Clock::duration patience);
 
   bool alarmed() const { return alarmed_.load(std::memory_order_acquire); }
-  /// Throws Error(kPeerLost) that names rank, host and pid once the news is older than kGrace.
+  /// Throws PeerLost that names rank, host and pid once the news is older than kGrace.
   void check() const;
-  /// The Error(kPeerLost) that check() throws or will throw; only after the news.
-  Error news() const;
+  /// The PeerLost that check() throws or will throw; only after the news.
+  PeerLost news() const;
 
  private:
   void alarm(int rank, const std::string& how, Clock::time_point throw_from);
@@ -48,6 +64,7 @@ class PeerWatch {
   std::atomic<bool> alarmed_ = false;
   mutable std::mutex mutex_;
   std::vector<Peer> peers_;
+  int lost_rank_ = 0;
   std::string text_;
   Clock::time_point throw_from_{};
   bool certain_ = false;  ///< a loss replaces the news of an orderly end

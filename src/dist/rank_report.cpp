@@ -30,14 +30,27 @@ bool only_says_another_is_lost(const RankReport& report) {
   return report.exit_code == kPeerLostCode;
 }
 
-// 0: failed or died by itself; 1: hung; 2: lost another.
+// 0: failed or died by itself; 1: hung; 2: lost another; 3: waited for it.
 int weight(const RankReport& report) {
   if (only_says_another_is_lost(report)) return 2;
-  return report.ended_by_force ? 1 : 0;
+  if (report.forced == Forced::kWaited) return 3;
+  return report.forced == Forced::kNo ? 0 : 1;
 }
 
-std::string ending(const RankReport& report) {
-  if (report.ended_by_force) return "did not leave when the others did, and was ended by force";
+std::string ending(const RankReport& report, bool several) {
+  const std::string was = several ? "were" : "was", they = several ? "they" : "it";
+  switch (report.forced) {
+    case Forced::kHung:
+      return "did not leave when the others did, and " + was + " ended by force";
+    case Forced::kNeverJoined:
+      return "did not come to the others in time, and " + was + " ended by force";
+    case Forced::kWaited:
+      return "still waited for all to come, and " + was + " ended by force";
+    case Forced::kOrphaned:
+      return was + " ended by force, since the mpirun that " + they + " ran under had died";
+    case Forced::kNo:
+      break;
+  }
   if (!report.exit_code) return "died without a word (killed, or out of memory?)";
   return "left with exit code " + std::to_string(*report.exit_code);
 }
@@ -49,8 +62,8 @@ std::string indented(const std::string& text, const std::string& by) {
 }
 
 bool says_the_same(const RankReport& a, const RankReport& b) {
-  return a.exit_code == b.exit_code && a.message == b.message &&
-         a.ended_by_force == b.ended_by_force && a.exit_code.has_value();
+  return a.exit_code == b.exit_code && a.message == b.message && a.forced == b.forced &&
+         (a.exit_code.has_value() || a.forced != Forced::kNo);
 }
 
 std::string paragraph(const std::vector<RankReport>& alike) {
@@ -60,9 +73,13 @@ std::string paragraph(const std::vector<RankReport>& alike) {
   const RankReport& first = alike.front();
   std::string text = alike.size() == 1 ? "rank " : "ranks ";
   text += rank_list(ranks);
-  text += alike.size() == 1 ? " (host " + first.host + ", pid " + std::to_string(first.pid) + ") "
-                            : " ";
-  text += ending(first);
+  if (alike.size() == 1) {
+    text += " (host " + first.host;
+    if (first.pid > 0) text += ", pid " + std::to_string(first.pid);
+    text += ")";
+  }
+  text += " ";
+  text += ending(first, alike.size() > 1);
   if (!first.message.empty()) text += ":" + indented(first.message, "  ");
   // Who only lost another has nothing of his own to tell.
   if (alike.size() == 1 && !only_says_another_is_lost(first) && !first.last_lines.empty()) {
@@ -85,11 +102,9 @@ RankReport own_report() {
 }  // namespace
 
 void write_rank_report(const fs::path& folder, const RankReport& report) {
-  nlohmann::ordered_json json{{"rank", report.rank},
-                              {"host", report.host},
-                              {"pid", report.pid},
-                              {"ended", report.ended},
-                              {"message", report.message}};
+  nlohmann::ordered_json json{{"rank", report.rank},   {"host", report.host},
+                              {"pid", report.pid},     {"joined", report.joined},
+                              {"ended", report.ended}, {"message", report.message}};
   if (report.exit_code) json["exit_code"] = *report.exit_code;
   write_file_atomic(folder / ("rank." + std::to_string(report.rank) + ".json"),
                     json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
@@ -107,7 +122,8 @@ std::vector<RankReport> read_rank_reports(const fs::path& folder) {
                         .host = json.at("host").get<std::string>(),
                         .pid = json.at("pid").get<int64_t>(),
                         .ended = json.at("ended").get<double>(),
-                        .message = json.at("message").get<std::string>()};
+                        .message = json.at("message").get<std::string>(),
+                        .joined = json.at("joined").get<bool>()};
       if (json.contains("exit_code")) report.exit_code = json.at("exit_code").get<int>();
       reports.push_back(std::move(report));
     } catch (const std::exception&) {
@@ -149,8 +165,9 @@ std::string failures_text(const std::vector<RankReport>& reports) {
 int job_exit_code(const std::vector<RankReport>& reports) {
   const auto failures = failures_in_order(reports);
   if (!failures.empty()) {
-    return failures.front().ended_by_force ? kPeerLostCode
-                                           : failures.front().exit_code.value_or(kPeerLostCode);
+    return failures.front().forced != Forced::kNo
+               ? kPeerLostCode
+               : failures.front().exit_code.value_or(kPeerLostCode);
   }
   const bool interrupted = std::any_of(reports.begin(), reports.end(), [](const auto& report) {
     return report.exit_code == kInterruptedCode;
@@ -165,6 +182,13 @@ fs::path job_folder() {
 
 void report_start() {
   if (!job_folder().empty()) write_rank_report(job_folder(), own_report());
+}
+
+void report_joined() {
+  if (job_folder().empty()) return;
+  RankReport report = own_report();
+  report.joined = true;
+  write_rank_report(job_folder(), report);
 }
 
 bool report_end(int exit_code, const std::string& message) {

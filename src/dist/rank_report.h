@@ -8,6 +8,15 @@
 
 namespace stretto::dist {
 
+/// Why the launcher had to end a rank.
+enum class Forced {
+  kNo,           ///< it ended by itself
+  kHung,         ///< it did not leave with the others
+  kNeverJoined,  ///< it did not come when the others had
+  kWaited,       ///< it waited for one that would never come
+  kOrphaned,     ///< the mpirun that it ran under had died
+};
+
 /// What one rank of a job that the launcher started tells it, in a small file of its own.
 struct RankReport {
   int rank = 0;
@@ -16,7 +25,8 @@ struct RankReport {
   std::optional<int> exit_code;  ///< empty while it runs, and when it was killed
   double ended = 0;              ///< seconds since 1970, 0 = unknown
   std::string message;           ///< of its error; empty = none
-  bool ended_by_force = false;   ///< the launcher had to, since it did not leave with the others
+  bool joined = false;           ///< the group of all ranks stands
+  Forced forced = Forced::kNo;
   std::vector<std::string> last_lines;  ///< of its output
 };
 
@@ -29,22 +39,25 @@ std::vector<RankReport> read_rank_reports(const std::filesystem::path& folder);
 bool has_failed(const RankReport& report);
 
 /// Failures, root cause first: ranks that failed or died by themselves in order of time, then those
-/// that hung, last those that only say that another one is lost (69).
+/// that hung or never came, those that only say that another one is lost (69), last those that
+/// waited for it.
 std::vector<RankReport> failures_in_order(std::vector<RankReport> reports);
 
 /// The failures for people: rank, host, code, message and last lines of each, once; ranks that say
 /// the same share a paragraph. Empty when there is none.
 std::string failures_text(const std::vector<RankReport>& reports);
 
-/// Exit code of the whole job: that of the root cause; 69 when it was killed or hung; 75 when any
-/// rank was interrupted and none failed; else 0.
+/// Exit code of the whole job: that of the root cause; 69 when it was killed or ended by force; 75
+/// when any rank was interrupted and none failed; else 0.
 int job_exit_code(const std::vector<RankReport>& reports);
 
 /// The folder that the launcher made for this job, from STRETTO_JOB_FOLDER; empty outside of one.
 std::filesystem::path job_folder();
 
-/// For a rank of a launched job: tells the launcher that it is there. No effect elsewhere.
+/// For a rank of a launched job: tells the launcher that it is there, first thing, and that the
+/// group of all ranks stands. No effect elsewhere. Throw Error(kIo).
 void report_start();
+void report_joined();
 /// Tells it how this rank ends; an error's message stands there once, so that from here on this
 /// process's stderr goes nowhere. True when there is a launcher to tell.
 bool report_end(int exit_code, const std::string& message);

@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "base/log_history.h"
 #include "base/text.h"
 #include "tests/base/temp_dir.h"
 
@@ -84,6 +85,15 @@ TEST_F(Log, LinesOfSeveralThreadsNeverMix) {
     const std::string text = line.substr(line.find(' ') + 1);
     EXPECT_EQ(text, std::string(100, text[0]));
   }
+}
+
+TEST_F(Log, RemembersTheLastLinesThatItSuppressed) {
+  log::set_quiet(true);
+  for (int i = 0; i < 20; ++i) log::info("line " + std::to_string(i) + "\n  more");
+  const auto lines = log::withheld_lines();
+  ASSERT_EQ(lines.size(), 8u);
+  EXPECT_EQ(lines.front(), "line 16");
+  EXPECT_EQ(lines.back(), "  more");
 }
 
 TEST_F(Log, AppendsToAnExistingFileAndRefusesAnImpossibleOne) {

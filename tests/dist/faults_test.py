@@ -65,10 +65,17 @@ class Job:
         return self.process.returncode, err, time.monotonic() - begin
 
 
+def alive(pid):
+    try:
+        return pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] not in "ZX"
+    except OSError:
+        return False
+
+
 def gone(pids, seconds=5):
     end = time.monotonic() + seconds
     while time.monotonic() < end:
-        if not any(pathlib.Path(f"/proc/{pid}").exists() for pid in pids):
+        if not any(alive(pid) for pid in pids):
             return True
         time.sleep(0.05)
     return False
@@ -227,6 +234,120 @@ def other_failures_are_not_tried_again(program):
         check(code == 70 and "restart" not in err, f"exit code {code}: {err}")
 
 
+def parent_of(pid):
+    return int(pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[1])
+
+
+def a_killed_mpirun_ends_its_ranks(program):
+    with Job(program, 3, "--rounds", "100000") as job:
+        pids = job.pids()
+        os.kill(parent_of(pids[0]), signal.SIGKILL)
+        code, err, seconds = job.end()
+        check(code == 69, f"exit code {code}: {err}")
+        check("ranks 0-2 were ended by force, since the mpirun that they ran under had died" in err, err)
+        check("died without a word" not in err, err)
+        check(gone(pids.values(), 0.5), "ranks train on though the job has ended")
+        check(seconds < 5, f"took {seconds:.1f} s")
+
+
+def a_restart_waits_until_the_ranks_of_a_killed_mpirun_are_gone(program):
+    with Job(program, 2, "--restarts", "1", "--rounds", "600") as job:
+        first = job.pids()
+        job.note.unlink()
+        os.kill(parent_of(first[0]), signal.SIGKILL)
+        again = job.pids()
+        check(gone(first.values(), 0.1), "old and new ranks run at once")
+        check(set(again.values()).isdisjoint(first.values()), f"the same ranks: {again}")
+        code, err, _ = job.end()
+        check(code == 0 and "restart 1 of 1" in err, f"exit code {code}: {err}")
+
+
+def what_mpirun_says_of_itself_is_left_out(program):
+    with Job(program, 3, "--rounds", "100000") as job:
+        pids = job.pids()
+        os.kill(pids[2], signal.SIGKILL)
+        _, err, _ = job.end()
+        check("PMIX ERROR" not in err, err)
+        check("round 0" in err and "rank 2 (host" in err, err)
+    with Job(program, 2, "--rounds", "100000") as job:
+        job.pids()
+        job.process.send_signal(signal.SIGINT)
+        _, err, _ = job.end()
+        check("PMIX ERROR" not in err, err)
+
+
+def seconds_on_a_core(pid):
+    fields = pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def who_waits_in_a_collective_sleeps(program):
+    with Job(program, 3, "--rounds", "100000") as job:
+        pids = job.pids()
+        os.kill(pids[1], signal.SIGSTOP)
+        time.sleep(0.3)
+        before = {rank: seconds_on_a_core(pids[rank]) for rank in (0, 2)}
+        time.sleep(2)
+        used = {rank: seconds_on_a_core(pids[rank]) - before[rank] for rank in (0, 2)}
+        os.kill(pids[1], signal.SIGCONT)
+        # Spinning takes what the machine has to give: 2 s, or its share of busy cores.
+        check(all(seconds < 0.5 for seconds in used.values()), f"seconds of computing in 2 s of waiting: {used}")
+        job.process.send_signal(signal.SIGTERM)
+        code, err, _ = job.end()
+        check(code == 75, f"exit code {code}: {err}")
+
+
+def a_loss_is_told_once_under_a_plain_mpirun(program):
+    for victim in (1, 0):
+        with Job(program, 4, "--rounds", "100000", launcher=False, timeout=2) as job:
+            pids = job.pids()
+            os.kill(pids[victim], signal.SIGSTOP)  # mpirun never notices a stopped rank
+            check(gone([pid for rank, pid in pids.items() if rank != victim], 8), "the others did not leave")
+            code, err, _ = job.end()
+            check(code == 69, f"victim {victim}: exit code {code}: {err}")
+            check(err.count("is lost") == 1, f"victim {victim}: told {err.count('is lost')} times: {err}")
+            check(re.search(rf"^rank {0 if victim else "[1-3]"} \(host [^)]+\): error: rank {victim} \(host", err, re.M), err)
+
+
+def a_rank_names_itself_and_its_host_under_a_plain_mpirun(program):
+    for rank in (0, 2):
+        with Job(program, 3, "--fail", str(rank), "70", launcher=False) as job:
+            code, err, _ = job.end()
+            check(code == 70, f"exit code {code}: {err}")
+            check(re.search(rf"^rank {rank} \(host [^)]+\): error: told to fail in round 5$", err, re.M), err)
+            check(err.count("error: told to fail") == 1, err)
+
+
+def a_killed_launcher_leaves_nothing_for_long(program):
+    with tempfile.TemporaryDirectory() as place:
+        folders = lambda: sorted(pathlib.Path(place).glob("stretto_job_*"))
+        os.environ["TMPDIR"] = place
+        try:
+            with Job(program, 2, "--rounds", "100000") as job:
+                pids = job.pids()
+                left = folders()
+                check(len(left) == 1, f"folders: {left}")
+                job.process.kill()
+                job.process.communicate(timeout=10)
+                check(gone(pids.values(), 10), "ranks outlive the launcher")
+                check(left[0].exists(), "the test expects a killed launcher to leave its folder")
+                os.utime(left[0] / "launcher", (1_000_000, 1_000_000))
+            with Job(program, 2) as job:
+                job.pids()
+                check(not left[0].exists() and len(folders()) == 1, f"folders: {folders()}")
+                code, err, _ = job.end()
+                check(code == 0 and not folders(), f"exit code {code}: {err} {folders()}")
+        finally:
+            del os.environ["TMPDIR"]
+
+
+def a_missing_tmpdir_is_one_line_with_the_remedy(program):
+    result = subprocess.run([program, "--launch", "2"], env={**os.environ, "TMPDIR": "/nonexistent/here"},
+                            capture_output=True, text=True, timeout=30)
+    check(result.returncode == 74, f"exit code {result.returncode}: {result.stderr}")
+    check("TMPDIR=/nonexistent/here is not a folder" in result.stderr, result.stderr)
+
+
 def signals_reach_the_ranks_which_save(program):
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGUSR1):
         with Job(program, 3, "--rounds", "100000") as job:
@@ -252,6 +373,10 @@ TESTS = [a_job_that_ends_well_says_so, a_killed_rank_is_named_and_all_leave,
          ranks_in_different_collectives_are_named_within_the_timeout,
          a_rank_that_stops_before_the_group_stands_is_named, the_root_cause_stands_first_and_gives_the_code,
          a_lost_job_starts_again_until_it_ends_well, other_failures_are_not_tried_again,
+         a_killed_mpirun_ends_its_ranks, a_restart_waits_until_the_ranks_of_a_killed_mpirun_are_gone,
+         what_mpirun_says_of_itself_is_left_out, who_waits_in_a_collective_sleeps,
+         a_loss_is_told_once_under_a_plain_mpirun, a_rank_names_itself_and_its_host_under_a_plain_mpirun,
+         a_killed_launcher_leaves_nothing_for_long, a_missing_tmpdir_is_one_line_with_the_remedy,
          signals_reach_the_ranks_which_save, no_mpirun_is_one_line_with_the_remedy]
 
 

@@ -168,6 +168,19 @@ TEST(DistLaunch, WhatIsMissingOrWrongIsNamed) {
   EXPECT_NE(refusal({{"STRETTO_LAUNCHER", "mpi"}}).find("not set"), std::string::npos);
 }
 
+TEST(DistLaunch, ProcessesHaveAMinuteToFindEachOtherOrAsLongAsTheyAreTold) {
+  const auto with = [](const char* wish) {
+    return Environment([wish](const char* name) {
+      return std::string(name) == "STRETTO_JOIN_SECONDS" ? wish : nullptr;
+    });
+  };
+  EXPECT_EQ(join_seconds(5, with(nullptr)), 60);
+  EXPECT_EQ(join_seconds(300, with(nullptr)), 300);
+  EXPECT_EQ(join_seconds(300, with("3")), 3);
+  EXPECT_THROW(join_seconds(300, with("soon")), Error);
+  EXPECT_THROW(join_seconds(300, with("0")), Error);
+}
+
 TEST(DistBackend, FollowsFromOptionsLaunchAndDevice) {
   const Launch alone, mpi{.kind = Kind::kMpi, .size = 2}, mpi_of_one{.kind = Kind::kMpi},
       meeting{.kind = Kind::kRendezvous, .rank = 1, .size = 4, .evidence = "RANK=1 WORLD_SIZE=4"};

@@ -31,7 +31,10 @@ std::vector<int> order(const std::vector<RankReport>& reports) {
 
 TEST(RankReport, RootCauseIsTheEarliestThatIsNotALostPeer) {
   RankReport stopped = died(3, 40);
-  stopped.ended_by_force = true;
+  stopped.forced = Forced::kHung;
+  RankReport late = died(4, 60), waiting = died(0, 50);
+  late.forced = Forced::kNeverJoined;
+  waiting.forced = Forced::kWaited;
   struct Row {
     const char* what;
     std::vector<RankReport> reports;
@@ -52,6 +55,7 @@ TEST(RankReport, RootCauseIsTheEarliestThatIsNotALostPeer) {
        {left(0, 69, 8, "lost"), stopped, left(1, 70, 7, "nan")},
        {1, 3, 0},
        70},
+      {"one that never came", {waiting, left(1, 69, 8, "lost"), late}, {4, 1, 0}, 69},
       {"later ranks ended well", {left(0, 0, 9, ""), died(1, 3)}, {1}, 69},
   };
   for (const auto& row : rows) {
@@ -81,14 +85,30 @@ TEST(RankReport, EachFailureIsToldOnceWithItsLastLines) {
             std::string::npos);
 }
 
+TEST(RankReport, RanksThatWereEndedAlikeShareAParagraph) {
+  std::vector<RankReport> all{died(0, 5), died(1, 5), died(2, 5)};
+  for (auto& report : all) report.forced = Forced::kOrphaned;
+  EXPECT_EQ(failures_text(all),
+            "ranks 0-2 were ended by force, since the mpirun that they ran under had died");
+  RankReport unseen = died(1, 3);
+  unseen.pid = 0;
+  EXPECT_EQ(failures_text({unseen}),
+            "rank 1 (host h) died without a word (killed, or out of memory?)");
+}
+
 TEST(RankReport, ComesBackFromItsFile) {
   const testing::TempDir folder;
   write_rank_report(folder.path(), died(2, 0));
+  RankReport joined = died(3, 0);
+  joined.joined = true;
+  write_rank_report(folder.path(), joined);
   write_rank_report(folder.path(), left(0, 70, 12.5, "what\n\"quoted\""));
   write_rank_report(folder.path(), left(2, 69, 13, "lost"));  // replaces the first
   std::ofstream(folder / "rank.1.json") << "{broken";
   const auto reports = read_rank_reports(folder.path());
-  ASSERT_EQ(reports.size(), 2u);
+  ASSERT_EQ(reports.size(), 3u);
+  EXPECT_FALSE(reports[0].joined);
+  EXPECT_TRUE(reports[2].joined);
   EXPECT_EQ(reports[0].exit_code, 70);
   EXPECT_EQ(reports[0].message, "what\n\"quoted\"");
   EXPECT_EQ(reports[0].ended, 12.5);

@@ -45,7 +45,7 @@ void MpiTransport::fail(const std::string& text, const char* what) const {
   if (watch_->alarmed()) wait_until(*watch_, [] { return false; });
   throw Error(ExitCode::kPeerLost,
               "rank " + std::to_string(rank_) + ": MPI failed in " + what + ": " + text,
-              "start again: the run goes on from its last checkpoint");
+              kStartAgain);
 }
 
 void MpiTransport::wait(MPI_Request request, const char* what) const {

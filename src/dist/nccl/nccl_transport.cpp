@@ -102,7 +102,7 @@ void NcclTransport::check(ncclResult_t result, const char* what) const {
   throw Error(ExitCode::kPeerLost,
               "rank " + std::to_string(rank_) + ": NCCL failed in " + what + ": " +
                   ncclGetErrorString(result),
-              "start again: the run goes on from its last checkpoint; NCCL_DEBUG=INFO says more");
+              std::string(kStartAgain) + "; NCCL_DEBUG=INFO says more");
 }
 
 void NcclTransport::wait(const char* what) {

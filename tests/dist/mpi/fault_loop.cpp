@@ -23,6 +23,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/signals.h"
+#include "dist/failure.h"
 #include "dist/local_job.h"
 #include "dist/make_group.h"
 #include "dist/rank_report.h"
@@ -146,8 +147,7 @@ int main(int argc, char** argv) {
     dist::report_end(code, "");
     return dist::leave(code);
   } catch (const Error& error) {
-    dist::report_end(static_cast<int>(error.code()), error.message());
-    log::error(error.message());
+    dist::tell_failure(dist::failure_of(error));
     return dist::leave(static_cast<int>(error.code()), error.message());
   }
 }

@@ -1,0 +1,69 @@
+#pragma once
+
+#include <chrono>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/signals.h"
+#include "dist/child_process.h"
+#include "dist/job_folder.h"
+#include "dist/local_job.h"
+#include "dist/noise_filter.h"
+#include "dist/rank_report.h"
+
+namespace stretto::dist {
+
+/// One start of a job on this machine, from mpirun's start to the end of the last of its ranks.
+///
+/// A rank is known by its report, or, before it could write one, by its process. One that died is
+/// noticed by its process too, so that the others, which may wait for it in MPI's own start and for
+/// ever, are ended 3 s later; once the group stands they notice themselves and have 10 s to leave.
+/// When the group does not stand within `join_seconds`, those that did not come are named.
+class JobAttempt {
+ public:
+  JobAttempt(const LocalJob& job, const std::string& mpirun, const StopSignals& signals);
+
+  /// Waits for the end; one report for each rank once anything has begun.
+  std::vector<RankReport> run();
+  int mpirun_code() const { return code_; }
+  bool was_stopped() const { return forwarded_; }
+  /// What mpirun said about itself, which is not shown.
+  const std::string& withheld() const { return noise_.withheld(); }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  void pass_on(std::chrono::milliseconds wait);
+  bool mpirun_ends_within(std::chrono::milliseconds time);
+  std::map<int, int64_t> living_ranks() const;
+  void forward_signal();
+  void look();
+  void look_for_silent(const std::vector<RankReport>& reports);
+  void give_up_joining(const std::vector<RankReport>& reports);
+  void note_death(int rank);
+  void end_by_force();
+  void end_orphans();
+  std::vector<RankReport> final_reports() const;
+
+  const StopSignals& signals_;
+  const int processes_;
+  const Clock::duration join_limit_;
+  const Clock::time_point began_ = Clock::now();
+  JobFolder folder_;
+  ChildProcess mpirun_;
+  NoiseFilter noise_;
+  int code_ = 0;
+  bool forwarded_ = false, ended_mpirun_ = false;
+  bool all_joined_ = false;
+  std::optional<Clock::time_point> failed_at_;    ///< when the first failure was seen
+  Clock::time_point next_search_{};               ///< for processes without a report
+  std::map<int, int64_t> seen_;                   ///< pids of ranks found before their reports
+  std::map<int, Clock::time_point> absent_from_;  ///< ranks with neither process nor report
+  std::map<int, double> died_;                    ///< times of deaths without a report
+  std::vector<int> never_joined_;
+  std::map<int, Forced> forced_;
+};
+
+}  // namespace stretto::dist
