@@ -306,7 +306,8 @@ def a_loss_is_told_once_under_a_plain_mpirun(program):
             code, err, _ = job.end()
             check(code == 69, f"victim {victim}: exit code {code}: {err}")
             check(err.count("is lost") == 1, f"victim {victim}: told {err.count('is lost')} times: {err}")
-            check(re.search(rf"^rank {0 if victim else "[1-3]"} \(host [^)]+\): error: rank {victim} \(host", err, re.M), err)
+            teller = "0" if victim else "[1-3]"
+            check(re.search(rf"^rank {teller} \(host [^)]+\): error: rank {victim} \(host", err, re.M), err)
 
 
 def a_rank_names_itself_and_its_host_under_a_plain_mpirun(program):

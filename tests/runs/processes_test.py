@@ -14,7 +14,7 @@ import subprocess
 import sys
 import time
 
-from harness import TIMING, Lab, check, compare, main
+from harness import TIMING, Failure, Lab, check, compare, main
 
 MPIRUN = ["mpirun", "--oversubscribe", "--bind-to", "none", "--mca", "btl", "self,vader"]
 if os.geteuid() == 0:
@@ -201,7 +201,7 @@ def evaluation_does_not_depend_on_the_number(stretto):
 
 def mpirun(lab, run, processes, *overrides, on_rank=None, env=None):
     """A command for mpirun itself; `on_rank` = (rank, shell commands that only this rank runs first)."""
-    rank, first = on_rank or (-1, "")
+    rank, first = on_rank or (-1, ":")
     script = f'if [ "$OMPI_COMM_WORLD_RANK" = {rank} ]; then {first}; fi; exec "$@"'
     return [*MPIRUN, "-n", str(processes), "sh", "-c", script, "sh", *lab.command(run, *overrides)]
 
@@ -305,14 +305,23 @@ def ranks_of(process):
     return found
 
 
-def long_run(lab, run, processes, *overrides, options=()):
-    process = subprocess.Popen([*lab.command(run, "train.max_steps=100000", "dist.timeout_seconds=3", *FOUR, *overrides),
-                                "--processes", str(processes), *options],
+def alive(pid):
+    try:
+        return pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] not in "ZX"
+    except OSError:
+        return False
+
+
+def long_run(lab, run, processes, *overrides, options=(), starter=None):
+    words = ("train.max_steps=100000", "dist.timeout_seconds=3", *FOUR, *overrides)
+    command = [*lab.command(run, *words), "--processes", str(processes), *options]
+    process = subprocess.Popen(starter(lab, run, processes, *words) if starter else command,
                                stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, text=True)
     metrics = lab.root / run / "metrics.jsonl"
     deadline = time.monotonic() + 120
     while not metrics.exists() or metrics.read_text().count('"train"') < 10:
-        check(time.monotonic() < deadline and process.poll() is None, "the run never came to step 10")
+        check(process.poll() is None, f"the run ended before step 10: {process.stderr.read() if process.poll() else ''}")
+        check(time.monotonic() < deadline, "the run never came to step 10")
         time.sleep(0.1)
     return process, ranks_of(process)
 
@@ -328,17 +337,104 @@ def ends_with(process, code, seconds, what):
     return stderr, time.monotonic() - start
 
 
+LOSSES = [(f"{what}_{rank}", number, rank)
+          for what, number in (("killed", signal.SIGKILL), ("stopped", signal.SIGSTOP)) for rank in (0, 1)]
+
+
 def lost_ranks_are_named_and_all_leave(stretto):
     with Lab(stretto) as lab:
-        for name, number in (("killed", signal.SIGKILL), ("stopped", signal.SIGSTOP)):
+        for name, number, rank in LOSSES:
             process, ranks = long_run(lab, name, 3)
             check(sorted(ranks) == [0, 1, 2], f"ranks found: {ranks}")
-            os.kill(ranks[1], number)
+            os.kill(ranks[rank], number)
             stderr, seconds = ends_with(process, 69, 30, name)
-            check(re.search(r"rank 1\b", stderr), f"{name}: rank 1 is not named: {stderr}")
+            check(re.search(rf"error: rank {rank} \(host", stderr), f"{name}: it is not the root cause: {stderr}")
             check(seconds < 15, f"{name}: it took {seconds:.1f} s")
+            check(not any(alive(pid) for pid in ranks.values()), f"{name}: ranks are left behind")
             again = lab.train(name, *FOUR, "train.max_steps=100000", "train.max_hours=0.00001", timeout=60)
             succeed(again, f"{name}: the last checkpoint is resumed from")
+
+
+def lost_ranks_of_a_plain_mpirun_are_named_once(stretto):
+    with Lab(stretto) as lab:
+        for name, number, rank in LOSSES:
+            process, ranks = long_run(lab, name, 3, starter=mpirun)
+            os.kill(ranks[rank], number)
+            # mpirun's own code for a rank that a signal ended; of a stopped one it never hears.
+            stderr, seconds = ends_with(process, 137 if number == signal.SIGKILL else 69, 30, name)
+            count = len(re.findall(rf"error: rank {rank} \(host .* is lost", stderr))
+            check(count == 1, f"{name}: told {count} times: {stderr}")
+            check(seconds < 15, f"{name}: it took {seconds:.1f} s")
+
+
+def rank_at_start(process, rank):
+    """Process id of a rank as soon as there is one."""
+    deadline = time.monotonic() + 20
+    while time.monotonic() < deadline:
+        found = ranks_of(process).get(rank)
+        if found:
+            return found
+        check(process.poll() is None, "ended before its ranks began")
+    raise Failure("no ranks came")
+
+
+def starting(lab, run, *overrides, starter=None, env=None):
+    command = lab.command(run, "--quiet", "dist.timeout_seconds=2", *FOUR, *overrides)
+    command = [*MPIRUN, "-n", "3", *command] if starter == mpirun else [*command, "--processes", "3"]
+    return subprocess.Popen(command, env={**os.environ, **(env or {})}, stdout=subprocess.DEVNULL,
+                            stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, text=True)
+
+
+def a_rank_lost_while_starting_ends_the_job(stretto):
+    with Lab(stretto) as lab:
+        for name, number, rank in LOSSES:
+            for delay in (0, 0.12):
+                what = f"{name} after {delay} s"
+                process = starting(lab, f"{name}_{delay}", env={"STRETTO_JOIN_SECONDS": "5"})
+                victim = rank_at_start(process, rank)
+                time.sleep(delay)
+                os.kill(victim, number)
+                stderr, seconds = ends_with(process, 69, 30, what)
+                check(re.search(rf"error: rank {rank} \(host", stderr), f"{what}: it is not the root cause: {stderr}")
+                check(seconds < 20 and not alive(victim), f"{what}: it took {seconds:.1f} s")
+
+
+def a_rank_killed_while_starting_a_plain_mpirun_ends_it(stretto):
+    with Lab(stretto) as lab:
+        for rank, delay in ((0, 0), (1, 0), (1, 0.1)):
+            process = starting(lab, f"run_{rank}_{delay}", starter=mpirun)
+            victim = rank_at_start(process, rank)
+            time.sleep(delay)
+            os.kill(victim, signal.SIGKILL)
+            ends_with(process, 137, 20, f"rank {rank} after {delay} s")
+
+
+def a_rank_lost_while_starting_is_restarted(stretto):
+    with Lab(stretto) as lab:
+        process = subprocess.Popen([*lab.command("run", *FOUR), "--processes", "2", "--restarts", "1"],
+                                   stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, text=True)
+        os.kill(rank_at_start(process, 1), signal.SIGKILL)
+        stderr, _ = ends_with(process, 0, 60, "restart")
+        check("restart 1 of 1" in stderr, stderr)
+
+
+def a_killed_mpirun_takes_its_ranks_along(stretto):
+    with Lab(stretto) as lab:
+        process, ranks = long_run(lab, "run", 3)
+        parent = int(pathlib.Path(f"/proc/{ranks[0]}/stat").read_text().rsplit(")", 1)[1].split()[1])
+        os.kill(parent, signal.SIGKILL)
+        stderr, seconds = ends_with(process, 69, 20, "mpirun killed")
+        check("since the mpirun that they ran under had died" in stderr, stderr)
+        check(not any(alive(pid) for pid in ranks.values()), "ranks train on")
+        check(seconds < 8, f"it took {seconds:.1f} s")
+
+
+def errors_that_all_ranks_have_are_told_once(stretto):
+    with Lab(stretto) as lab:
+        result = lab.run([*MPIRUN, "-n", "3", lab.stretto, "eval", str(lab.root / "nosuch")])
+        check(result.returncode == 2, f"exit code {result.returncode}: {result.stderr}")
+        check(result.stderr.count("no run folder") == 1, result.stderr)
+        check(re.search(r"^rank \d \(host [^)]+\): error: no run folder", result.stderr, re.M), result.stderr)
 
 
 def a_signal_to_one_rank_stops_all_saved(stretto):
@@ -384,5 +480,8 @@ if __name__ == "__main__":
         a_run_goes_on_with_another_number, a_run_goes_on_with_another_strategy, evaluation_does_not_depend_on_the_number,
         processes_that_differ_are_refused, evaluations_that_differ_are_refused,
         out_of_memory_on_one_rank_splits_its_micro_batch, lost_ranks_are_named_and_all_leave,
+        lost_ranks_of_a_plain_mpirun_are_named_once, a_rank_lost_while_starting_ends_the_job,
+        a_rank_killed_while_starting_a_plain_mpirun_ends_it, a_rank_lost_while_starting_is_restarted,
+        a_killed_mpirun_takes_its_ranks_along, errors_that_all_ranks_have_are_told_once,
         a_signal_to_one_rank_stops_all_saved, the_launcher_forwards_signals_and_exit_codes,
         a_restarted_run_ends_as_an_undisturbed_one)})
