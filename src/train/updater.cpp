@@ -67,6 +67,14 @@ Updater::Updater(Task& task, optim::Arena& arena, dist::ProcessGroup group, Upda
 
 Updater::~Updater() = default;
 
+int64_t Updater::state_bytes() const {
+  int64_t bytes = 0;
+  for (const auto& piece : optimizer_->state()) {
+    bytes += piece.values.numel() * piece.values.element_size();
+  }
+  return bytes;
+}
+
 void Updater::seek(data::Position position) {
   position_ = position;
   prefetcher_ = std::make_unique<data::Prefetcher>(task_.train_batches(), position, setup_.prefetch,

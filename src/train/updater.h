@@ -88,6 +88,8 @@ class Updater {
   /// The other way round: cuts what rank 0 has. Collective, with the same room. `pieces` only
   /// matter on rank 0.
   void scatter_state(const std::vector<optim::StatePiece>& pieces);
+  /// Of the optimizer's state on this rank: with `sharded` its slice alone.
+  int64_t state_bytes() const;
   /// Shapes of gather_state() for reading a checkpoint into; every rank may call it.
   std::vector<optim::StatePiece> empty_state();
   /// Rank 0's parameters to all. Collective.
