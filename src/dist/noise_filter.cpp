@@ -13,7 +13,13 @@ NoiseFilter::Mark NoiseFilter::mark() const {
   const auto in_host = [](unsigned char c) { return std::isalnum(c) || c == '.' || c == '-'; };
   while (i < held_.size() && in_host(static_cast<unsigned char>(held_[i]))) ++i;
   if (i > kLongestHost) return Mark::kNone;
-  const std::string tail = ":" + pid_ + "]";
+  // Open MPI fills up to five digits: [node7:00047].
+  if (i < held_.size() && held_[i] == ':') {
+    for (++i; i < held_.size() && held_[i] == '0';) ++i;
+  } else if (i < held_.size()) {
+    return Mark::kNone;
+  }
+  const std::string tail = pid_ + "]";
   const size_t length = std::min(tail.size(), held_.size() - i);
   if (held_.compare(i, length, tail, 0, length) != 0) return Mark::kNone;
   return length == tail.size() ? Mark::kWhole : Mark::kBegun;

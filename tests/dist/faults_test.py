@@ -265,6 +265,7 @@ def a_restart_waits_until_the_ranks_of_a_killed_mpirun_are_gone(program):
 def what_mpirun_says_of_itself_is_left_out(program):
     with Job(program, 3, "--rounds", "100000") as job:
         pids = job.pids()
+        time.sleep(0.3)
         os.kill(pids[2], signal.SIGKILL)
         _, err, _ = job.end()
         check("PMIX ERROR" not in err, err)

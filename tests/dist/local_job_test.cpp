@@ -42,6 +42,7 @@ TEST(NoiseFilter, TakesOutTheLauncherAndNothingElse) {
   };
   const Row rows[] = {
       {"alone", noise, ""},
+      {"with zeros", "[n:00047] x\n[n:00471] y\n[n:0047 z\n", "[n:00471] y\n[n:0047 z\n"},
       {"between lines", "step 1\n" + noise + noise + "step 2\n", "step 1\nstep 2\n"},
       {"in a progress line", "\rstep 1" + noise + "\rstep 2", "\rstep 1\rstep 2"},
       {"a rank's", "[node-7.lan:48] PMIX ERROR\n", "[node-7.lan:48] PMIX ERROR\n"},
