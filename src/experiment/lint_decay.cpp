@@ -33,8 +33,9 @@ void add_stack(std::vector<optim::TensorName>& all, const std::string& stack, in
   if (model.norm != "post") whole.add_norm("final_norm");
   for (int64_t i = 0; i < num_layers; ++i) {
     Names layer(all, stack + "layers." + std::to_string(i) + ".");
-    for (const char* part : {"self_attention.qkv", "self_attention.out", "ffn.up", "ffn.down"}) {
-      layer.add_linear(part);
+    for (const char* part : {"self_attention.qkv", "self_attention.out"}) layer.add_linear(part);
+    for (const char* part : {"ffn.up", "ffn.down"}) {
+      model.activation == "swiglu" ? layer.add_table(part) : layer.add_linear(part);
     }
     layer.add_norm("self_residual.norm");
     layer.add_norm("ffn_residual.norm");
