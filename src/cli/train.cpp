@@ -37,7 +37,10 @@ int run(const Options& options) {
   if (request.run_directory.empty()) {
     request.run_directory = (fs::path("runs") / fs::path(options.config).stem()).string();
   }
-  experiment::require_same_experiment(request.run_directory, request.experiment, options.extend);
+  const int rank = dist::detect_launch().rank;
+  if (rank == 0) {  // the others may have paths of their own
+    experiment::require_same_experiment(request.run_directory, request.experiment, options.extend);
+  }
   // Whatever can be refused has been, once, before there are several processes to refuse it.
   if (options.processes > 1 || options.restarts > 0) {
     return launch({.words = words_of(options, request.run_directory),
@@ -45,7 +48,6 @@ int run(const Options& options) {
                    .restarts = options.restarts,
                    .timeout_seconds = request.experiment.options.dist.timeout_seconds});
   }
-  const int rank = dist::detect_launch().rank;
   log::set_quiet(options.quiet || rank > 0);
   if (rank > 0) log::set_prefix("rank " + std::to_string(rank) + ": ");
   return engine().train(request);
