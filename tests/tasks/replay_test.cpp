@@ -281,9 +281,10 @@ TEST_F(ReplayCommand, SaysThatItIsOneOfSeveralRanks) {
                            "others do not; no other rank wrote a report of this update\n"),
             std::string::npos)
       << alone.out;
-  const std::string name = file.filename().string();
+  const std::filesystem::path path(file);
+  const std::string name = path.filename().string();
   const std::string other = name.substr(0, name.find('.')) + ".rank3.json";
-  stretto::write_file_atomic(file.parent_path() / other, "{}");
+  stretto::write_file_atomic(path.parent_path() / other, "{}");
   EXPECT_NE(replay(file, false).out.find("other ranks' reports beside it: " + other),
             std::string::npos);
   const auto json = replay(file, /*json=*/true).json();
