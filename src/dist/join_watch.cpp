@@ -6,8 +6,6 @@
 #include <charconv>
 #include <csignal>
 #include <cstdlib>
-#include <fstream>
-#include <iterator>
 #include <map>
 #include <optional>
 #include <vector>
@@ -18,33 +16,13 @@
 #include "base/system_info.h"
 #include "base/text.h"
 #include "dist/agreement.h"
+#include "dist/other_process.h"
 #include "dist/rank_report.h"
 
 namespace stretto::dist {
 namespace {
 
 namespace fs = std::filesystem;
-
-std::string bytes_of(const fs::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-}
-
-// One variable of a process, empty when it has none or is not ours to look at.
-std::string variable_of(const std::string& environment, const std::string& name) {
-  const std::string all = '\0' + environment, start = '\0' + name + '=';
-  const size_t at = all.find(start);
-  if (at == std::string::npos) return "";
-  const size_t begin = at + start.size();
-  return all.substr(begin, all.find('\0', begin) - begin);
-}
-
-// /proc/PID/stat is "PID (name) STATE …", and the name may hold anything.
-bool is_stopped(const std::string& stat) {
-  const size_t at = stat.rfind(')');
-  return at != std::string::npos && at + 2 < stat.size() &&
-         (stat[at + 2] == 'T' || stat[at + 2] == 't');
-}
 
 std::optional<int> whole(const std::string& text) {
   int value = 0;
@@ -61,16 +39,16 @@ struct Seen {
 
 std::map<int, Seen> seen_ranks(const fs::path& proc, const std::string& job) {
   std::map<int, Seen> seen;
-  std::error_code failure;
-  for (const auto& entry : fs::directory_iterator(proc, failure)) {
-    const std::string pid = entry.path().filename().string();
-    if (!whole(pid)) continue;
-    const std::string environment = bytes_of(entry.path() / "environ");
-    if (variable_of(environment, "PMIX_NAMESPACE") != job) continue;
-    const auto rank = whole(variable_of(environment, "PMIX_RANK"));
+  for (const auto& folder : process_folders(proc)) {
+    const OtherEnvironment environment(folder);
+    const char* its_job = environment.get("PMIX_NAMESPACE");
+    const char* its_rank = environment.get("PMIX_RANK");
+    if (its_job == nullptr || its_rank == nullptr || its_job != job) continue;
+    const auto rank = whole(its_rank);
     if (!rank) continue;
-    const bool stopped = is_stopped(bytes_of(entry.path() / "stat"));
-    if (seen.count(*rank) == 0 || stopped) seen[*rank] = {pid, stopped};
+    const OtherProcess process(folder);
+    const bool stopped = process.is_stopped();
+    if (seen.count(*rank) == 0 || stopped) seen[*rank] = {process.pid(), stopped};
   }
   return seen;
 }

@@ -11,7 +11,6 @@
 #include "base/log.h"
 #include "base/system_info.h"
 #include "base/text.h"
-#include "base/version.h"
 #include "dist/cores.h"
 #include "dist/launch.h"
 #include "dist/make_group.h"
@@ -57,7 +56,7 @@ bool may_differ_by_rank(const config::Key& key) {
 void require_same_start(const experiment::Experiment& experiment, const dist::ProcessGroup& group) {
   if (group.size() == 1) return;
   experiment::Experiment options = experiment;
-  std::vector<dist::Fact> facts{{"program", kVersion}, {"libtorch", TORCH_VERSION}};
+  std::vector<dist::Fact> facts{{"libtorch", TORCH_VERSION}};
   for (const auto& key : experiment::experiment_schema(options).keys) {
     if (!may_differ_by_rank(key)) facts.push_back({key.path, config::value_text(key.value)});
   }

@@ -24,9 +24,10 @@ int64_t num_threads(const experiment::Experiment& experiment);
 /// Collective. Errors are those of dist::make_process_group.
 dist::ProcessGroup join_processes(const experiment::Experiment& experiment);
 
-/// Compares what shapes the common work before there is any: the program, libtorch and every key of
-/// the configuration but those that a machine may have its own way (`may_differ_by_rank`).
-/// Collective. Throws Error(kUsage) on every rank, naming the keys, their values and the ranks.
+/// Compares what shapes the common work before there is any: libtorch and every key of the
+/// configuration but those that a machine may have its own way (`may_differ_by_rank`). The
+/// program's version was compared when the processes joined. Collective. Throws Error(kUsage) on
+/// every rank, naming the keys, their values and the ranks.
 void require_same_start(const experiment::Experiment& experiment, const dist::ProcessGroup& group);
 
 /// Whether processes of one run may have different values of a key: paths, since contents are
