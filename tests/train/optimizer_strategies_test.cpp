@@ -7,26 +7,19 @@
 
 #include "base/random.h"
 #include "tests/train/thread_group.h"
+#include "tests/train/toy_task.h"
 #include "train/updater.h"
 
 namespace stretto::train {
 namespace {
 
-using test::run_ranks;
+using stretto::test::run_ranks;
 
 /// Eight micro-batches an epoch; batch i holds samples 2i and 2i+1, one target token each.
 class Numbered : public data::BatchSource {
  public:
   int64_t num_batches() const override { return 8; }
-  data::Batch load(int64_t, int64_t index) const override {
-    data::Batch batch;
-    batch.sample_ids = {2 * index, 2 * index + 1};
-    for (auto* side : {&batch.src, &batch.tgt}) {
-      side->ids = batch.sample_ids;
-      side->offsets = {0, 1, 2};
-    }
-    return batch;
-  }
+  data::Batch load(int64_t, int64_t index) const override { return test::toy_batch(index); }
 };
 
 /// Least squares behind a layer of tanh: 320,000 weights, which are five blocks of a norm for one

@@ -16,20 +16,25 @@
 /// A task that needs no data, and runs of it, for tests of the training loop.
 namespace stretto::train::test {
 
-/// Eight micro-batches an epoch; batch i holds samples 2i and 2i+1, one target token each.
+/// Samples 2 number and 2 number + 1, one target token each.
+inline data::Batch toy_batch(int64_t number) {
+  data::Batch batch;
+  batch.sample_ids = {2 * number, 2 * number + 1};
+  for (auto* side : {&batch.src, &batch.tgt}) {
+    side->ids = batch.sample_ids;
+    side->offsets = {0, 1, 2};
+  }
+  return batch;
+}
+
+/// Eight micro-batches an epoch, in an order of its own.
 class ToySource : public data::BatchSource {
  public:
   int64_t num_batches() const override { return 8; }
   data::Batch load(int64_t epoch, int64_t index) const override {
     const auto order = static_cast<int64_t>(
         Permutation(8, mix64(11, static_cast<uint64_t>(epoch)))(static_cast<uint64_t>(index)));
-    data::Batch batch;
-    batch.sample_ids = {2 * order, 2 * order + 1};
-    for (auto* side : {&batch.src, &batch.tgt}) {
-      side->ids = batch.sample_ids;
-      side->offsets = {0, 1, 2};
-    }
-    return batch;
+    return toy_batch(order);
   }
 };
 
