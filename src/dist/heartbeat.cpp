@@ -22,8 +22,8 @@
 #include "base/system_info.h"
 #include "base/text.h"
 #include "dist/cores.h"
+#include "dist/failure.h"
 #include "dist/heartbeat_frame.h"
-#include "dist/rank_report.h"
 #include "dist/socket.h"
 #include "dist/stall_watch.h"
 
@@ -72,7 +72,7 @@ struct Heartbeat::Impl {
   Clock::duration timeout{}, interval{};
   std::shared_ptr<PeerWatch> watch;
   std::shared_ptr<const Activity> activity;
-  std::optional<StallWatch> stalls;              ///< rank 0
+  std::optional<StallWatch> stalls;              ///< rank 0, as long as all are there
   std::atomic<double> wanted_stall_seconds{-1};  ///< below 0: stalls are not watched
   bool watching_stalls = false;
   std::string token;
@@ -167,7 +167,7 @@ void Heartbeat::Impl::tell_others(const HeartbeatFrame& frame, int but_rank) {
 void Heartbeat::Impl::mark_lost(int lost_rank, const std::string& how) {
   if (gone[static_cast<size_t>(lost_rank)]) return;
   gone[static_cast<size_t>(lost_rank)] = true;
-  if (stalls) stalls->forget(lost_rank);
+  stalls.reset();
   watch->lost(lost_rank, how);
   if (rank != 0) return;
   HeartbeatFrame frame{.kind = static_cast<uint32_t>(Kind::kLost), .rank = lost_rank};
@@ -179,11 +179,12 @@ void Heartbeat::Impl::mark_left(const HeartbeatFrame& frame) {
   const auto who = static_cast<size_t>(frame.rank);
   if (gone[who]) return;
   gone[who] = true;
-  if (stalls) stalls->forget(frame.rank);
   const auto code = static_cast<ExitCode>(frame.exit_code);
   if (code == ExitCode::kOk || code == ExitCode::kInterrupted) {
+    if (stalls) stalls->forget(frame.rank);
     watch->left(frame.rank, timeout);
   } else {
+    stalls.reset();
     const std::string why = frame.words();
     watch->lost(frame.rank, "it left with exit code " + std::to_string(frame.exit_code) +
                                 (why.empty() ? "" : ": " + why));
@@ -306,7 +307,7 @@ void Heartbeat::Impl::declare_hung(int hung_rank, const std::string& how) {
   tell_others(frame, -1);
   if (hung_rank == rank) end_this_process(frame.words());
   gone[static_cast<size_t>(hung_rank)] = true;
-  stalls->forget(hung_rank);
+  stalls.reset();
   watch->lost(hung_rank, frame.words());
 }
 
@@ -316,12 +317,9 @@ void Heartbeat::Impl::end_this_process(const std::string& how) {
     std::this_thread::sleep_for(kGreetingLimit);
     ::_exit(static_cast<int>(ExitCode::kPeerLost));
   }).detach();
-  watch->lost(rank, how);
-  const Error error = watch->news();
-  report_end(static_cast<int>(error.code()), error.message());
-  log::error(error.message());
+  tell_failure(failure_of(PeerLost(rank, watch->name_of(rank) + " is lost: " + how, kStartAgain)));
   std::this_thread::sleep_for(kLastWords);
-  ::_exit(static_cast<int>(error.code()));
+  ::_exit(static_cast<int>(ExitCode::kPeerLost));
 }
 
 HeartbeatFrame Heartbeat::Impl::beat() const {

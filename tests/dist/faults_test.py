@@ -311,6 +311,28 @@ def a_loss_is_told_once_under_a_plain_mpirun(program):
             check(re.search(rf"^rank {teller} \(host [^)]+\): error: rank {victim} \(host", err, re.M), err)
 
 
+def what_follows_a_loss_is_no_loss_of_its_own(program):
+    # Rank 1 is in no collective and the others in different ones, so that only its loss ends the wait.
+    with Job(program, 3, "--hang", "1", "1000", "--stray", "2", launcher=False, timeout=2) as job:
+        pids = job.pids()
+        time.sleep(3)
+        os.kill(pids[1], signal.SIGSTOP)
+        check(gone([pids[0], pids[2]], 8), "the others did not leave")
+        code, err, _ = job.end()
+        check(code == 69, f"exit code {code}: {err}")
+        check(err.count("is lost") == 1 and "is lost: it was not heard of" in err, err)
+
+
+def a_rank_that_hangs_is_told_once_under_a_plain_mpirun(program):
+    for victim in (1, 0):
+        with Job(program, 3, "--hang", str(victim), "1000", "--stall", "2", launcher=False, timeout=1) as job:
+            pids = job.pids()
+            code, err, _ = job.end()
+            check(code == 69, f"exit code {code}: {err}")
+            check(err.count("is lost") == 1, err)
+            check(f"pid {pids[victim]}) is lost: it began and ended no collective" in err, err)
+
+
 def a_rank_names_itself_and_its_host_under_a_plain_mpirun(program):
     for rank in (0, 2):
         with Job(program, 3, "--fail", str(rank), "70", launcher=False) as job:
@@ -377,7 +399,8 @@ TESTS = [a_job_that_ends_well_says_so, a_killed_rank_is_named_and_all_leave,
          a_lost_job_starts_again_until_it_ends_well, other_failures_are_not_tried_again,
          a_killed_mpirun_ends_its_ranks, a_restart_waits_until_the_ranks_of_a_killed_mpirun_are_gone,
          what_mpirun_says_of_itself_is_left_out, who_waits_in_a_collective_sleeps,
-         a_loss_is_told_once_under_a_plain_mpirun, a_rank_names_itself_and_its_host_under_a_plain_mpirun,
+         a_loss_is_told_once_under_a_plain_mpirun, what_follows_a_loss_is_no_loss_of_its_own,
+         a_rank_that_hangs_is_told_once_under_a_plain_mpirun, a_rank_names_itself_and_its_host_under_a_plain_mpirun,
          a_killed_launcher_leaves_nothing_for_long, a_missing_tmpdir_is_one_line_with_the_remedy,
          signals_reach_the_ranks_which_save, no_mpirun_is_one_line_with_the_remedy]
 
