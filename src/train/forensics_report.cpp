@@ -253,7 +253,7 @@ std::string report_to_json(const NonfiniteReport& report, const UpdateRecord& re
 }
 
 std::vector<fs::path> write_reports(const fs::path& run_directory, int64_t step,
-                                    const std::vector<RankReport>& reports,
+                                    const std::vector<ReportText>& reports,
                                     const optim::Arena& arena) {
   const fs::path folder = run_directory / "forensics";
   std::error_code failure;

@@ -49,7 +49,7 @@ struct SavedReport {
 };
 
 /// One rank's report as text.
-struct RankReport {
+struct ReportText {
   int64_t rank = 0;
   std::string json;
 };
@@ -64,7 +64,7 @@ struct RankReport {
 /// Throws Error(kIo); training need not end for that.
 std::vector<std::filesystem::path> write_reports(const std::filesystem::path& run_directory,
                                                  int64_t step,
-                                                 const std::vector<RankReport>& reports,
+                                                 const std::vector<ReportText>& reports,
                                                  const optim::Arena& arena);
 
 /// The same for one rank.

@@ -78,7 +78,7 @@ void warn_of_other_weights(const std::vector<Word>& words) {
 
 // Never throws: the other ranks wait for the path.
 std::string write_or_warn(const fs::path& run_directory, int64_t step,
-                          const std::vector<RankReport>& reports, const optim::Arena& arena) {
+                          const std::vector<ReportText>& reports, const optim::Arena& arena) {
   try {
     const auto paths = write_reports(run_directory, step, reports, arena);
     for (const auto& path : paths) {
@@ -128,7 +128,7 @@ std::string gather_reports(const dist::ProcessGroup& group, const fs::path& run_
   }
   std::string path;
   if (group.is_root()) {
-    std::vector<RankReport> reports;
+    std::vector<ReportText> reports;
     if (nobody) reports.push_back({0, text_of(mine)});
     for (size_t rank = 0; rank < words.size(); ++rank) {
       if (words[rank].found) reports.push_back({static_cast<int64_t>(rank), words[rank].report});

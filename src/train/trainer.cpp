@@ -1,29 +1,23 @@
 #include "train/trainer.h"
 
 #include <algorithm>
-#include <bit>
 #include <chrono>
 #include <cmath>
-#include <map>
 
 #include "base/clock.h"
 #include "base/hash.h"
 #include "base/log.h"
 #include "base/system_info.h"
 #include "base/text.h"
-#include "dist/agreement.h"
 #include "dist/numbers.h"
 #include "kernels/cuda/cuda.h"
 #include "train/average.h"
-#include "train/rank_reports.h"
+#include "train/replicas.h"
 
 namespace stretto::train {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-
-constexpr size_t kScalesKept = 100;
-constexpr double kMicrosecond = 1e-6;
 
 /// Reasons to stop that are not the same on every rank by themselves.
 enum Stop : int { kGoOn, kTimeIsUp, kSignal };
@@ -51,6 +45,12 @@ Trainer::Trainer(Task& task, TrainerSetup setup, dist::ProcessGroup group)
                 .prefetch = setup_.prefetch}),
       checkpointer_(setup_.run_directory, setup_.identity, setup_.train,
                     {.in_background = setup_.train.save_in_background}),
+      forensics_(task, arena_, updater_, group_,
+                 {.run_directory = setup_.run_directory,
+                  .identity = setup_.identity,
+                  .seed = static_cast<uint64_t>(setup_.run.seed),
+                  .compute = setup_.precision.compute,
+                  .compress = setup_.dist.compress}),
       policy_(setup_.train.forensics),
       spikes_(setup_.train.forensics) {
   if (setup_.handle_signals) signals_.emplace();
@@ -103,7 +103,7 @@ void Trainer::keep_parts() {
   state_.parts["noise_scale"] = updater_.noise_scale().state();
   state_.parts["nonfinite"] = policy_.state();
   state_.parts["spikes"] = spikes_.state();
-  state_.loss_scales = loss_scales_;
+  state_.loss_scales = forensics_.loss_scales();
   auto& plateau = state_.parts["plateau"];
   plateau = {{"without_progress", static_cast<double>(plateau_.without_progress)},
              {"reductions", static_cast<double>(plateau_.reductions)}};
@@ -117,7 +117,7 @@ void Trainer::restore_parts() {
   restore_part("loss_scaler", updater_.scaler());
   restore_part("noise_scale", updater_.noise_scale());
   restore_part("spikes", spikes_);
-  loss_scales_ = state_.loss_scales;
+  forensics_.restore(state_.loss_scales);
   plateau_ = {};
   if (const auto it = state_.parts.find("plateau"); it != state_.parts.end()) {
     const auto value = [&](const char* name, double otherwise) {
@@ -202,8 +202,7 @@ Trainer::Recorded Trainer::update() {
     if (error.code() != ExitCode::kNumeric) throw;
     done.scale_at_its_end = error;
   }
-  loss_scales_.push_back(done.update.loss_scale);
-  if (loss_scales_.size() > kScalesKept) loss_scales_.erase(loss_scales_.begin());
+  forensics_.note_scale(done.update.loss_scale);
   agreed_stop_ = std::max(agreed_stop_, done.update.stop);
   const auto next = updater_.position();
   state_.step += 1;
@@ -219,11 +218,7 @@ Trainer::Recorded Trainer::update() {
 
 void Trainer::record(const Recorded& done) {
   const UpdateResult& result = done.update;
-  window_seconds_ += result.seconds;
-  window_tokens_ += result.target_tokens;
-  session_seconds_ += result.seconds;
-  session_updates_ += 1;
-  const double rate = static_cast<double>(window_tokens_) / std::max(window_seconds_, kMicrosecond);
+  pace_.add(result.seconds, result.target_tokens);
   const bool event_due =
       done.skipped || !done.note.empty() || state_.step % setup_.report.every == 0;
   if (observer_) {
@@ -237,21 +232,18 @@ void Trainer::record(const Recorded& done) {
                          .ppl = std::exp(result.nll_sum / tokens),
                          .lr = done.lr,
                          .grad_norm = result.grad_norm,
-                         .tokens_per_second = rate,
+                         .tokens_per_second = pace_.tokens_per_second(),
                          .padding_percent = 0,
                          .eta_seconds = eta_seconds(),
                          .memory_bytes = static_cast<int64_t>(peak_rss_bytes())});
-    if (event_due) record_event(done, rate);
+    if (event_due) record_event(done);
   }
   if (is_root() && !done.note.empty())
     log::warn("step " + with_thousands(state_.step) + ": " + done.note);
-  if (event_due) {
-    window_seconds_ = 0;
-    window_tokens_ = 0;
-  }
+  if (event_due) pace_.begin_window();
 }
 
-void Trainer::record_event(const Recorded& done, double tokens_per_second) {
+void Trainer::record_event(const Recorded& done) {
   const UpdateResult& result = done.update;
   const double tokens = static_cast<double>(result.target_tokens);
   report::MetricsEvent event{.step = state_.step, .epoch = result.epoch, .event = "train"};
@@ -262,7 +254,7 @@ void Trainer::record_event(const Recorded& done, double tokens_per_second) {
   event.grad_norm = result.grad_norm;
   event.target_tokens = result.target_tokens;
   event.source_tokens = result.source_tokens;
-  event.tokens_per_second = tokens_per_second;
+  event.tokens_per_second = pace_.tokens_per_second();
   event.loss_scale = result.loss_scale;
   event.peak_memory_bytes = static_cast<int64_t>(peak_rss_bytes());
   event.peak_device_memory_bytes = kernels::cuda::peak_memory_bytes(arena_.params().device());
@@ -283,8 +275,7 @@ void Trainer::after_failed_update(const Recorded& done) {
   const auto decision =
       policy_.failed({.loss_finite = std::isfinite(done.update.loss_sum),
                       .scaled = updater_.scaler().adapts() && !done.scale_at_its_end});
-  const bool examined = decision.examine || done.scale_at_its_end;
-  const std::string report = examined ? examine_update(done) : "";
+  const std::string report = decision.examine || done.scale_at_its_end ? examine(done) : "";
   if (done.scale_at_its_end) {
     const Error& error = *done.scale_at_its_end;
     throw Error(error.code(), error.what() + (report.empty() ? "" : "; report: " + report),
@@ -294,69 +285,21 @@ void Trainer::after_failed_update(const Recorded& done) {
     case NonfiniteDecision::Action::kSkip:
       return;
     case NonfiniteDecision::Action::kStop:
-      throw policy_.stop_error(state_.step, report, advice_on_scale(done));
+      throw policy_.stop_error(state_.step, report, forensics_.advice_on_scale(done.update));
     case NonfiniteDecision::Action::kRollback:
       roll_back(report);
   }
 }
 
-// The loss scale acts on gradients alone.
-std::string Trainer::advice_on_scale(const Recorded& done) {
-  if (!std::isfinite(done.update.loss_sum)) return "";
-  const auto& scaler = updater_.scaler();
-  return loss_scale_advice({scaler.name(), scaler.scale()}, done.update.loss_scale);
-}
-
-// Every rank looks at its own micro-batches; rank 0 writes what they found.
-std::string Trainer::examine_update(const Recorded& done) {
+std::string Trainer::examine(const Recorded& done) {
   activity("looking for what is not finite");
-  RankFindings mine{.found = {},
-                    .record = record_of(done),
-                    .overflowed_sum = {},
-                    .loss_finite = std::isfinite(done.update.loss_sum),
-                    .half_sums = setup_.dist.compress == "fp16"};
-  mine.found = examine_or_warn([&] {
-    mine.overflowed_sum = overflowed_sum();  // now, since examine() clears the gradients
-    mine.record.weights_hash = hex64(arena_.weights_hash());
-    const StepContext context{static_cast<uint64_t>(setup_.run.seed), state_.step - 1};
-    return examine(task_, arena_, updater_.batches(), context, done.update.loss_scale,
-                   setup_.precision.compute);
-  });
+  const std::string report =
+      forensics_.examine({.update = done.update,
+                          .step = state_.step,
+                          .lr = done.lr,
+                          .checkpoint = saved_step_ > 0 ? store::step_name(saved_step_) : ""});
   activity("");
-  return gather_reports(group_, setup_.run_directory, std::move(mine), arena_);
-}
-
-// The first parameter whose gradient, summed over processes, is not finite, as far as this rank has
-// that sum: the rest of its arena is unspecified.
-std::string Trainer::overflowed_sum() {
-  if (group_.size() == 1) return "";
-  const optim::Slice owned = updater_.owned();
-  for (const auto& slot : arena_.slots()) {
-    const int64_t from = std::max(owned.begin, slot.offset);
-    const int64_t to = std::min(owned.end, slot.offset + slot.numel);
-    if (from >= to || at::isfinite(arena_.grads().narrow(0, from, to - from)).all().item<bool>()) {
-      continue;
-    }
-    const auto& type = setup_.dist.compress;
-    return slot.name + " over " + std::to_string(group_.size()) + " processes" +
-           (type == "none" ? "" : ", sent as " + type + " (dist.compress)");
-  }
-  return "";
-}
-
-UpdateRecord Trainer::record_of(const Recorded& done) {
-  return {.run_id = setup_.identity.run_id,
-          .config_hash = setup_.identity.config_hash,
-          .step = state_.step,
-          .rank = group_.rank(),
-          .world_size = group_.size(),
-          .positions = updater_.positions(),
-          .lr = done.lr,
-          .checkpoint = saved_step_ > 0 ? store::step_name(saved_step_) : "",
-          .loss_scales = loss_scales_,
-          .device = arena_.params().device().str(),
-          .tokenizer = setup_.identity.tokenizer,
-          .scaler = {updater_.scaler().name(), updater_.scaler().scale()}};
+  return report;
 }
 
 // Step of the checkpoint to go back to, 0 = none; those after it are out of the way.
@@ -378,7 +321,7 @@ int64_t Trainer::rollback_target() {
 void Trainer::roll_back(const std::string& report) {
   const int64_t failed_step = state_.step;
   const auto scale = updater_.scaler().state();
-  const auto scales = loss_scales_;
+  const auto scales = forensics_.loss_scales();
   if (rollback_target() == 0 || !restore()) {
     const Error error = policy_.stop_error(failed_step, report);
     throw Error(error.code(),
@@ -387,7 +330,7 @@ void Trainer::roll_back(const std::string& report) {
                 error.advice());
   }
   updater_.scaler().restore(scale);
-  loss_scales_ = scales;
+  forensics_.restore(scales);
   policy_.rolled_back(failed_step, state_.step);
   state_.good_step = state_.step;
   save_soon_ = true;  // with the smaller rate, lest a kill forgets it
@@ -399,29 +342,11 @@ void Trainer::roll_back(const std::string& report) {
   open_observer();
 }
 
-// All ranks hold the same weights, unless memory, a cable or a program failed silently.
 void Trainer::check_replicas(double grad_norm) {
   const int64_t every = setup_.dist.check_every;
   if (group_.size() == 1 || every == 0 || state_.step % every != 0) return;
-  const auto bits = std::bit_cast<uint64_t>(grad_norm);
-  const auto seen = group_.all_gather_bytes(hex64(bits) + hex64(arena_.weights_hash()));
-  std::map<std::string, size_t> votes;
-  for (const auto& value : seen) votes[value] += 1;
-  if (votes.size() == 1) return;
-  const auto common = std::max_element(votes.begin(), votes.end(),
-                                       [](auto& a, auto& b) { return a.second < b.second; });
-  const bool majority = 2 * common->second > seen.size();
-  std::vector<int> odd;
-  for (size_t r = 0; r < seen.size(); ++r) {
-    if (!majority || seen[r] != common->first) odd.push_back(static_cast<int>(r));
-  }
-  const std::string ranks = dist::rank_list(odd);
-  throw Error(ExitCode::kNumeric,
-              "step " + std::to_string(state_.step) + ": gradient norm or weights of " +
-                  (majority ? "rank " + ranks + " differ from those of the other processes"
-                            : "ranks " + ranks + " differ, and there is no majority"),
-              "memory or a network card of that machine may be faulty: leave it out, and go on "
-              "from the last checkpoint");
+  require_equal_replicas(
+      group_, {.step = state_.step, .grad_norm = grad_norm, .weights = arena_.weights_hash()});
 }
 
 void Trainer::activity(const std::string& what) {
@@ -429,8 +354,8 @@ void Trainer::activity(const std::string& what) {
 }
 
 double Trainer::eta_seconds() const {
-  if (session_updates_ == 0) return -1;
-  const double per_update = session_seconds_ / static_cast<double>(session_updates_);
+  const double per_update = pace_.seconds_per_update();
+  if (per_update < 0) return -1;
   double left = -1;
   const auto consider = [&](double seconds) {
     if (left < 0 || seconds < left) left = std::max(0.0, seconds);

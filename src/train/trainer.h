@@ -13,11 +13,12 @@
 #include "optim/arena.h"
 #include "optim/schedule.h"
 #include "train/checkpointer.h"
-#include "train/forensics_report.h"
 #include "train/nonfinite_policy.h"
+#include "train/pace.h"
 #include "train/run_observer.h"
 #include "train/spikes.h"
 #include "train/task.h"
+#include "train/update_forensics.h"
 #include "train/updater.h"
 
 namespace stretto::train {
@@ -78,12 +79,9 @@ class Trainer {
   void open_observer();
   Recorded update();
   void record(const Recorded& done);
-  void record_event(const Recorded& done, double tokens_per_second);
+  void record_event(const Recorded& done);
   void after_failed_update(const Recorded& done);
-  std::string advice_on_scale(const Recorded& done);
-  std::string examine_update(const Recorded& done);
-  std::string overflowed_sum();
-  UpdateRecord record_of(const Recorded& done);
+  std::string examine(const Recorded& done);
   void roll_back(const std::string& report);
   int64_t rollback_target();
   void check_replicas(double grad_norm);
@@ -111,18 +109,15 @@ class Trainer {
   Checkpointer checkpointer_;
   TrainState state_;
   std::unique_ptr<RunObserver> observer_;  // rank 0 only
+  UpdateForensics forensics_;
   NonfinitePolicy policy_;
   SpikeDetector spikes_;
   optim::Plateau plateau_;
-  std::vector<double> loss_scales_;  // of the last updates, oldest first
   std::optional<StopSignals> signals_;
   int agreed_stop_ = 0;     // of all ranks
   bool save_soon_ = false;  // at the next update that is not left out
   int64_t saved_step_ = 0;
-  double window_seconds_ = 0;   // training time since the last `train` event
-  int64_t window_tokens_ = 0;   // target tokens since then
-  double session_seconds_ = 0;  // training time of this process
-  int64_t session_updates_ = 0;
+  Pace pace_;
 };
 
 /// Peak learning rate: `optim.lr` scaled from `optim.reference_batch` to the batch of this run by

@@ -449,7 +449,7 @@ TEST_F(ForensicsReport, AnotherOneOnTheSameStepLeavesTheFirst) {
   std::vector<std::string> names;
   for (const std::vector<int64_t>& ranks : {std::vector<int64_t>{0}, {0, 2}, {2}}) {
     record_.lr += 1;
-    std::vector<RankReport> reports;
+    std::vector<ReportText> reports;
     for (const int64_t rank : ranks) {
       reports.push_back({rank, report_to_json(report, record_, weights_name(record_.step))});
     }

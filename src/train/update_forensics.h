@@ -1,0 +1,69 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "dist/process_group.h"
+#include "kernels/compute.h"
+#include "optim/arena.h"
+#include "train/checkpointer.h"
+#include "train/forensics_report.h"
+#include "train/task.h"
+#include "train/updater.h"
+
+namespace stretto::train {
+
+/// Where and under what names an update is examined.
+struct UpdateForensicsSetup {
+  std::filesystem::path run_directory;
+  RunIdentity identity;
+  uint64_t seed = 0;
+  kernels::Compute compute = kernels::Compute::kFp32;
+  std::string compress;  ///< dist.compress
+};
+
+/// An update that was not finite, as the training loop knows it.
+struct FailedAttempt {
+  const UpdateResult& update;
+  int64_t step = 0;        ///< as metrics.jsonl counts it
+  double lr = 0;           ///< that it would have been made with
+  std::string checkpoint;  ///< name of the newest one; "" = none
+};
+
+/// What a training loop does to explain an update that was not finite: it remembers the loss
+/// scales, has every rank examine its micro-batches (train/forensics.h), adds what it knows, and
+/// has rank 0 write the reports (train/rank_reports.h).
+class UpdateForensics {
+ public:
+  /// The references must outlive it.
+  UpdateForensics(Task& task, optim::Arena& arena, Updater& updater, dist::ProcessGroup group,
+                  UpdateForensicsSetup setup);
+
+  /// After each update, finite or not.
+  void note_scale(double loss_scale);
+  /// Of the last updates, oldest first; at most 100.
+  const std::vector<double>& loss_scales() const { return loss_scales_; }
+  void restore(std::vector<double> loss_scales) { loss_scales_ = std::move(loss_scales); }
+
+  /// Collective, before the arena's gradients are cleared or the weights change.
+  /// @return path of the lowest rank's report, the same on all ranks; "" when none was written
+  std::string examine(const FailedAttempt& failed);
+
+  /// What to do about the loss scale of an update whose loss was finite; empty = nothing.
+  std::string advice_on_scale(const UpdateResult& update) const;
+
+ private:
+  std::string overflowed_sum() const;
+  UpdateRecord record_of(const FailedAttempt& failed) const;
+
+  Task& task_;
+  optim::Arena& arena_;
+  Updater& updater_;
+  dist::ProcessGroup group_;
+  UpdateForensicsSetup setup_;
+  std::vector<double> loss_scales_;
+};
+
+}  // namespace stretto::train
