@@ -113,9 +113,9 @@ void print_text(const PlanInputs& plan, const std::vector<plan::Prediction>& siz
   }
   std::cout << (s.overlap ? ", while backward runs" : ", after backward") << "\n";
   for (const auto& line : plan.assumed) std::cout << "assumed: " << line << "\n";
-  if (!s.weak && sizes.back().processes > s.micro_batches) {
-    std::cout << "more processes than micro-batches stand idle: raise train.update_freq, or see "
-                 "--weak\n";
+  if (!s.weak && !s.cut && sizes.back().processes > s.micro_batches) {
+    std::cout << "more processes than micro-batches stand idle, since with batch norm or "
+                 "dist.deterministic none is cut: raise train.update_freq, or see --weak\n";
   }
   std::cout << "\nprocesses  compute ms    comm. ms  exposed ms     step ms    tokens/s  speed-up  "
                "efficiency\n";

@@ -151,6 +151,7 @@ void plan_model(const PlanOptions& options, const Experiment& e, PlanInputs& pla
   setup.gradient_bytes = setup.parameter_bytes / (plan.compress == "none" ? 1 : 2);
   setup.bucket_bytes = double(e.dist.bucket_bytes);
   setup.micro_batches = e.train.update_freq;
+  setup.cut = experiment::may_cut_micro_batches(e);
   setup.overlap = e.dist.overlap && !e.dist.deterministic;
   const bool measured = !options.run.empty() && !given(options.compute_ms);
   if (!measured || given(options.tokens)) {

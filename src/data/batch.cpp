@@ -1,6 +1,7 @@
 #include "data/batch.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <limits>
 #include <stdexcept>
 
@@ -49,6 +50,27 @@ Batch part(const Batch& batch, int64_t begin, int64_t end) {
   return {.sample_ids = {batch.sample_ids.begin() + begin, batch.sample_ids.begin() + end},
           .src = cut(batch.src, begin, end),
           .tgt = cut(batch.tgt, begin, end)};
+}
+
+Batch even_part(const Batch& batch, int64_t number, int64_t parts) {
+  const int64_t sequences = batch.num_sequences();
+  const auto tokens_before = [&](int64_t i) {
+    const auto at = static_cast<size_t>(i);
+    return int64_t{batch.src.offsets[at]} + batch.tgt.offsets[at];
+  };
+  const int64_t total = tokens_before(sequences);
+  // The boundary that comes nearest to an even cut, but with a sequence for each part if possible.
+  const auto boundary = [&](int64_t before) {
+    if (sequences < parts) return std::min(before, sequences);
+    int64_t at = before;
+    const int64_t last = sequences - (parts - before);
+    const auto distance = [&](int64_t i) {
+      return std::abs(tokens_before(i) * parts - total * before);
+    };
+    while (at < last && distance(at + 1) < distance(at)) ++at;
+    return at;
+  };
+  return part(batch, boundary(number), boundary(number + 1));
 }
 
 }  // namespace stretto::data

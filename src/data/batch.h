@@ -35,4 +35,8 @@ Batch concatenate(const std::vector<Batch>& parts);
 /// Sequences [begin, end) of a batch.
 Batch part(const Batch& batch, int64_t begin, int64_t end);
 
+/// One of `parts` stretches of neighbouring sequences that together are the batch, with about
+/// equally many tokens of both sides. Empty only where there are fewer sequences than parts.
+Batch even_part(const Batch& batch, int64_t number, int64_t parts);
+
 }  // namespace stretto::data

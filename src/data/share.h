@@ -11,28 +11,48 @@ struct Position {
   bool operator==(const Position&) const = default;
 };
 
+/// A micro-batch of an update, or one of the parts that several processes make of it.
+struct Piece {
+  int64_t micro = 0;  ///< number of the micro-batch in its update
+  int64_t part = 0, parts = 1;
+  bool is_whole() const { return parts == 1; }
+  bool operator==(const Piece&) const = default;
+};
+
 /// The micro-batches that fall to one of several processes.
 ///
 /// An epoch of n micro-batches is cut into updates of `update_freq`; the last may have fewer, since
-/// an update never crosses an epoch. Micro-batch j of an update is that of rank j % size. The
-/// default is one process, to which all fall.
+/// an update never crosses an epoch. Micro-batch j of an update is that of rank j % size, as long
+/// as there is one for every rank. What is left over, r < size micro-batches, falls to ranks 0 to
+/// r - 1; with `cut` each is shared by size / r ranks instead, so that a process more makes an
+/// update shorter, down to a part of one micro-batch. The default is one process, to which all
+/// fall.
 struct Share {
   int64_t update_freq = 1;
   int64_t rank = 0;
   int64_t size = 1;
+  bool cut = false;
 
-  /// Micro-batches of this rank among the first `count` of an update.
-  int64_t of_update(int64_t count) const {
-    return count > rank ? (count - rank - 1) / size + 1 : 0;
-  }
-  /// Micro-batches of this rank in an epoch of `num_batches`.
+  /// Pieces of this rank among the first `count` micro-batches of an update. Rank 0 has the most.
+  int64_t of_update(int64_t count) const;
+  /// The `turn`-th of them.
+  Piece piece(int64_t turn, int64_t count) const;
+  /// Pieces of this rank in an epoch of `num_batches`.
   int64_t of_epoch(int64_t num_batches) const {
     return num_batches / update_freq * of_update(update_freq) +
            of_update(num_batches % update_freq);
   }
-  /// This rank's `number`-th micro-batch (from 0) at or after `start`, which begins an update.
+  /// Where this rank's `number`-th piece (from 0) at or after `start`, which begins an update, is.
   /// Needs of_epoch(num_batches) > 0.
   Position at(Position start, int64_t number, int64_t num_batches) const;
+
+ private:
+  /// Ranks that share a micro-batch which is left over.
+  int64_t sharers(int64_t count) const;
 };
+
+/// How long an update of `count` micro-batches takes on `size` processes: in micro-batches, of the
+/// process that has the most.
+double rounds_of_update(int64_t count, int64_t size, bool cut);
 
 }  // namespace stretto::data

@@ -54,4 +54,10 @@ struct Experiment {
   }
 };
 
+/// Whether processes may share a micro-batch (data::Share::cut). Its parts make the same update but
+/// for rounding, and with batch norm another one.
+inline bool may_cut_micro_batches(const Experiment& experiment) {
+  return !experiment.dist.deterministic && experiment.model.norm_layer != "batch_norm";
+}
+
 }  // namespace stretto::experiment

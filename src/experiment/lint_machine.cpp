@@ -1,5 +1,6 @@
 #include "base/text.h"
 #include "config/schema.h"
+#include "data/share.h"
 #include "experiment/lint_rules.h"
 
 namespace stretto::experiment::rules {
@@ -65,14 +66,18 @@ void tiny_buckets(const Subject& s, Remarks& out) {
 void idle_processes(const Subject& s, Remarks& out) {
   const int64_t processes = s.context.processes, work = s.e.train.update_freq;
   if (processes < 2) return;
-  const int64_t rounds = (work + processes - 1) / processes;
-  const double idle = 1 - static_cast<double>(work) /
-                              (static_cast<double>(rounds) * static_cast<double>(processes));
+  const bool cut = may_cut_micro_batches(s.e);
+  const double idle =
+      1 - static_cast<double>(work) /
+              (data::rounds_of_update(work, processes, cut) * static_cast<double>(processes));
   if (idle <= kIdleShare) return;
   out.push_back({"train.update_freq",
                  with_thousands(processes) + " processes cannot share " + with_thousands(work) +
                      (work == 1 ? " micro-batch" : " micro-batches") + " evenly: they stand idle " +
-                     fixed(100 * idle, 0) + " % of the time",
+                     fixed(100 * idle, 0) + " % of the time" +
+                     (cut                      ? ""
+                      : s.e.dist.deterministic ? " (dist.deterministic cuts no micro-batch)"
+                                               : " (with batch norm no micro-batch is cut)"),
                  "make it a multiple of the number of processes (and lower data.max_tokens in "
                  "proportion to keep the batch)"});
 }

@@ -5,6 +5,8 @@
 #include <stdexcept>
 #include <string>
 
+#include "data/share.h"
+
 namespace stretto::plan {
 namespace {
 
@@ -191,20 +193,23 @@ double all_reduce_seconds(const Setup& setup, double bytes, int64_t processes) {
 Prediction predict(const Setup& s, int64_t processes) {
   check(s, processes);
   const Layout layout(s, processes);
-  const int64_t rounds = s.weak ? s.micro_batches : (s.micro_batches + processes - 1) / processes;
-  const double slowest = 1 + s.jitter / std::sqrt(double(rounds)) * expected_largest(processes);
+  const double rounds =
+      s.weak ? double(s.micro_batches) : data::rounds_of_update(s.micro_batches, processes, s.cut);
+  const double last = rounds - std::ceil(rounds) + 1;  // behind whose backward gradients hide
+  const double slowest =
+      1 + s.jitter / std::sqrt(std::max(1.0, rounds)) * expected_largest(processes);
   const double one = s.compute_seconds * (1 + s.contention * double(layout.per_host - 1)) * slowest;
   const bool shares_step = s.strategy == Strategy::kSharded;
   const double optimizer = s.optimizer_seconds / (shares_step ? double(processes) : 1.0);
 
   Prediction result{.processes = processes};
-  result.compute_seconds = double(rounds) * one + optimizer;
+  result.compute_seconds = rounds * one + optimizer;
   const double returned = parameter_seconds(s, processes);
   double sent = 0, waited = 0;
   if (processes > 1 && s.gradient_bytes > 0) {
     const Buckets buckets(s, processes);
     sent = buckets.total();
-    waited = s.overlap ? buckets.after_backward(s.backward_share * one, s) : sent;
+    waited = s.overlap ? buckets.after_backward(s.backward_share * one * last, s) : sent;
     const double rows = row_seconds(s, processes);
     sent += rows;
     waited += rows;

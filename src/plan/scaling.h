@@ -49,6 +49,7 @@ struct Setup {
 
   // the batch
   int64_t micro_batches = 1;  ///< of an update; over all processes, unless `weak`
+  bool cut = true;            ///< those left over are shared, as data::Share does
   bool weak = false;          ///< each process has `micro_batches`: the batch grows with processes
 
   // what is sent
@@ -94,9 +95,9 @@ double all_reduce_seconds(const Setup& setup, double bytes, int64_t processes);
 /// Expected largest of n standard normal numbers, by Blom's approximation: 0 for one, 0.56 for two.
 double expected_largest(int64_t n);
 
-/// Predicts an update on `processes` processes. Micro-batches that do not divide evenly make some
-/// processes wait. Throws std::invalid_argument when processes < 1, a time or size is negative or
-/// not finite, or shares are outside [0, 1] or together above 1.
+/// Predicts an update on `processes` processes. Micro-batches that do not divide evenly, cut or
+/// not, make some processes wait. Throws std::invalid_argument when processes < 1, a time or size
+/// is negative or not finite, or shares are outside [0, 1] or together above 1.
 Prediction predict(const Setup& setup, int64_t processes);
 
 /// predict() for 1, 2, 3, 4 and so on up to 16, then powers of two and the numbers half-way between

@@ -131,11 +131,18 @@ void warn_of_an_idle_gpu(const std::string& wanted, at::Device device) {
       "or CUDA cannot start; `stretto doctor` says more, run.device=cpu silences this");
 }
 
-void warn_of_idle_processes(int64_t update_freq, int64_t processes) {
-  if (update_freq >= processes) return;
-  log::warn("train.update_freq = " + std::to_string(update_freq) + " leaves " +
-            std::to_string(processes - update_freq) + " of " + std::to_string(processes) +
-            " processes without work: an update has so many micro-batches, whoever makes them");
+// Of an update with fewer micro-batches than there are processes.
+void tell_of_sharing(const experiment::Experiment& experiment, int64_t processes) {
+  const int64_t count = experiment.train.update_freq;
+  if (count >= processes) return;
+  const std::string fact = "train.update_freq = " + std::to_string(count);
+  if (experiment::may_cut_micro_batches(experiment) && processes / count > 1) {
+    log::info("  each micro-batch is shared by " + std::to_string(processes / count) +
+              " processes (" + fact + ")");
+  } else {
+    log::warn(fact + " leaves " + std::to_string(processes - count) + " of " +
+              std::to_string(processes) + " processes without work");
+  }
 }
 
 std::string processes_text(const dist::ProcessGroup& group) {
@@ -186,7 +193,7 @@ int run_train(const experiment::TrainRequest& request) {
   if (group.is_root()) group.barrier();
   dist::require_agreement(group, task.text_facts());
   dist::watch_stalls(experiment.dist);
-  if (group.is_root()) warn_of_idle_processes(experiment.train.update_freq, group.size());
+  if (group.is_root()) tell_of_sharing(experiment, group.size());
   const auto facts = task.facts();
   if (folder) {
     require_space(folder->directory(), experiment.train, task.model());

@@ -16,6 +16,7 @@
 #include "dist/numbers.h"
 #include "kernels/compute.h"
 #include "kernels/kernels.h"
+#include "nn/batch_norm.h"
 
 namespace stretto::train {
 namespace {
@@ -30,6 +31,12 @@ enum Each : int64_t { kLoss, kNll, kTarget, kSource, kEach };
 
 dist::Buffer floats(torch::Tensor& tensor) {
   return {.data = tensor.data_ptr(), .count = tensor.numel(), .element = dist::Element::kF32};
+}
+
+// Parts of a micro-batch make the same update but for rounding: not the same bits, and not with
+// batch norms, whose statistics are those of a whole one.
+bool may_cut(const UpdaterSetup& setup, torch::nn::Module& model) {
+  return !setup.dist.deterministic && nn::batch_norms(model).empty();
 }
 
 }  // namespace
@@ -52,7 +59,10 @@ Updater::Updater(Task& task, optim::Arena& arena, dist::ProcessGroup group, Upda
       arena_(arena),
       group_(std::move(group)),
       setup_(std::move(setup)),
-      share_{.update_freq = setup_.train.update_freq, .rank = group_.rank(), .size = group_.size()},
+      share_{.update_freq = setup_.train.update_freq,
+             .rank = group_.rank(),
+             .size = group_.size(),
+             .cut = may_cut(setup_, task_.model())},
       backward_failpoint_(arena_),
       reducer_(arena_, group_, setup_.dist),
       statistics_(
@@ -81,36 +91,47 @@ void Updater::seek(data::Position position) {
                                                    /*threads=*/1, share_);
 }
 
+data::Share Updater::share_of(int64_t rank) const {
+  data::Share share = share_;
+  share.rank = rank;
+  return share;
+}
+
 // This rank's micro-batches of the update of `count` that begins at position_.
 void Updater::load(int64_t count) {
   batches_.clear();
-  micro_of_part_.clear();
-  const int64_t mine = share_.of_update(count);
-  for (int64_t i = 0; i < mine; ++i) {
-    batches_.push_back(prefetcher_->next());
-    micro_of_part_.push_back(i);
+  pieces_.clear();
+  for (int64_t turn = 0; turn < share_.of_update(count); ++turn) {
+    const data::Piece piece = share_.piece(turn, count);
+    data::Batch batch = prefetcher_->next();
+    if (!piece.is_whole()) batch = data::even_part(batch, piece.part, piece.parts);
+    if (batch.num_sequences() == 0) continue;
+    batches_.push_back(std::move(batch));
+    pieces_.push_back(piece);
   }
 }
 
 std::vector<data::Position> Updater::positions() const {
   std::vector<data::Position> places;
-  for (const int64_t micro : micro_of_part_) {
-    places.push_back({first_.epoch, first_.index + share_.rank + micro * share_.size});
-  }
+  for (const auto& piece : pieces_) places.push_back({first_.epoch, first_.index + piece.micro});
   return places;
 }
 
 uint64_t Updater::batch_hash(int64_t count) const {
+  std::vector<const data::Batch*> here(static_cast<size_t>(count));
+  for (size_t i = 0; i < pieces_.size(); ++i) {
+    if (pieces_[i].is_whole()) here[static_cast<size_t>(pieces_[i].micro)] = &batches_[i];
+  }
   Xxh3Stream hash;
   const auto add = [&](const std::vector<int64_t>& ids) {
     hash.update(ids.data(), ids.size() * sizeof(int64_t));
   };
-  for (int64_t j = 0; j < count; ++j) {
-    const bool mine = j % share_.size == share_.rank;
-    if (mine) {
-      add(batches_[static_cast<size_t>(j / share_.size)].sample_ids);
+  for (int64_t micro = 0; micro < count; ++micro) {
+    const data::Batch* batch = here[static_cast<size_t>(micro)];
+    if (batch != nullptr) {
+      add(batch->sample_ids);
     } else {
-      add(task_.train_batches().sample_ids(position_.epoch, position_.index + j));
+      add(task_.train_batches().sample_ids(position_.epoch, position_.index + micro));
     }
   }
   return hash.digest();
@@ -135,8 +156,10 @@ void Updater::run_micro_batch(const data::Batch& batch, int64_t update, Micro& m
 Updater::Outcome Updater::attempt(int64_t update, int64_t count) {
   Outcome outcome;
   const auto parts = static_cast<int64_t>(batches_.size());
-  outcome.micros.resize(parts == 0 ? 0 : static_cast<size_t>(micro_of_part_.back() + 1));
-  reducer_.measure_local(parts == 1 && setup_.train.noise_scale && group_.is_root());
+  outcome.micros.resize(static_cast<size_t>(share_.of_update(count)));
+  const bool measures = setup_.train.noise_scale && group_.is_root() && !pieces_.empty() &&
+                        pieces_.front().is_whole();
+  reducer_.measure_local(parts == 1 && measures);
   reducer_.begin(parts);
   statistics_.begin(count);
   int64_t part = 0;
@@ -145,12 +168,12 @@ Updater::Outcome Updater::attempt(int64_t update, int64_t count) {
       const auto at = static_cast<size_t>(part);
       reducer_.before_backward(part);
       statistics_.before_micro_batch(part);
-      run_micro_batch(batches_[at], update,
-                      outcome.micros[static_cast<size_t>(micro_of_part_[at])]);
+      const int64_t turn = pieces_[at].micro / share_.size;
+      run_micro_batch(batches_[at], update, outcome.micros[static_cast<size_t>(turn)]);
       // The first micro-batch alone is the small batch of the noise scale; it costs one pass. When
       // it is this rank's only one the reducer measures it, unless it keeps micro-batches apart.
       const bool alone = parts > 1 || setup_.dist.deterministic;
-      if (part == 0 && count > 1 && alone && setup_.train.noise_scale && group_.is_root()) {
+      if (part == 0 && count > 1 && alone && measures) {
         outcome.small = {.tokens = static_cast<double>(outcome.micros[0].target),
                          .sum_norm_sq = kernels::sum_of_squares(arena_.grads())};
       }
@@ -183,11 +206,7 @@ Updater::Outcome Updater::attempt(int64_t update, int64_t count) {
 
 // All ranks' reports, one after the other.
 std::vector<double> Updater::exchange(const Outcome& outcome, int64_t count, int stop) {
-  const int64_t width =
-      kHead +
-      kEach *
-          data::Share{.update_freq = share_.update_freq, .rank = 0, .size = share_.size}.of_update(
-              count);
+  const int64_t width = kHead + kEach * share_of(0).of_update(count);
   std::vector<double> table(static_cast<size_t>(width * share_.size));
   double* const mine = table.data() + width * share_.rank;
   mine[kFailedPart] = static_cast<double>(outcome.failed_part);
@@ -209,6 +228,24 @@ std::vector<double> Updater::exchange(const Outcome& outcome, int64_t count, int
   }
   dist::gather_numbers(group_, table);
   return table;
+}
+
+// The micro-batches of the update from all ranks' reports, whoever had them.
+std::vector<Updater::Micro> Updater::in_order(const std::vector<double>& table,
+                                              int64_t count) const {
+  std::vector<Micro> micros(static_cast<size_t>(count));
+  const auto width = static_cast<int64_t>(table.size()) / share_.size;
+  for (data::Share share = share_of(0); share.rank < share.size; ++share.rank) {
+    const double* each = table.data() + width * share.rank + kHead;
+    for (int64_t turn = 0; turn < share.of_update(count); ++turn, each += kEach) {
+      Micro& micro = micros[static_cast<size_t>(share.piece(turn, count).micro)];
+      micro.loss += each[kLoss];
+      micro.nll += each[kNll];
+      micro.target += static_cast<int64_t>(each[kTarget]);
+      micro.source += static_cast<int64_t>(each[kSource]);
+    }
+  }
+  return micros;
 }
 
 Error Updater::no_memory(int64_t update, int64_t split) const {
@@ -262,21 +299,20 @@ UpdateResult Updater::gradients(int64_t update, const std::function<int()>& stop
     if (outcome.failed_part >= 0) {
       const auto at = static_cast<size_t>(outcome.failed_part);
       const data::Batch whole = std::move(batches_[at]);
-      const int64_t half = whole.num_sequences() / 2, micro = micro_of_part_[at];
+      const int64_t half = whole.num_sequences() / 2;
       batches_[at] = data::part(whole, 0, half);
       batches_.insert(batches_.begin() + outcome.failed_part + 1,
                       data::part(whole, half, whole.num_sequences()));
-      micro_of_part_.insert(micro_of_part_.begin() + outcome.failed_part + 1, micro);
+      const data::Piece piece = pieces_[at];
+      pieces_.insert(pieces_.begin() + outcome.failed_part + 1, piece);
     }
   }
 
-  const auto width = static_cast<int64_t>(table.size()) / share_.size;
-  for (int64_t j = 0; j < count; ++j) {  // in the order of micro-batches, whoever had them
-    const double* each = table.data() + j % share_.size * width + kHead + j / share_.size * kEach;
-    result.loss_sum += each[kLoss];
-    result.nll_sum += each[kNll];
-    result.target_tokens += static_cast<int64_t>(each[kTarget]);
-    result.source_tokens += static_cast<int64_t>(each[kSource]);
+  for (const Micro& micro : in_order(table, count)) {
+    result.loss_sum += micro.loss;
+    result.nll_sum += micro.nll;
+    result.target_tokens += micro.target;
+    result.source_tokens += micro.source;
   }
   const auto tokens = static_cast<double>(result.target_tokens);
   const double sum_sq = reducer_.sum_of_squares();

@@ -54,11 +54,11 @@ struct UpdateResult {
 
 /// Forward and backward of one update on all ranks, and the step.
 ///
-/// Micro-batch j of an update is that of rank j % size. Whatever ranks decide (skip, redo, stop) is
-/// decided from numbers that all of them have. When a rank runs out of memory it still joins the
-/// collectives; then all drop their gradients and do the update again with that micro-batch split
-/// in two. Masks of dropout depend on samples, so that the update is the same. A model with batch
-/// norms would make another update of it, and stops instead.
+/// data::Share says which micro-batches, or parts of them, a rank has. Whatever ranks decide (skip,
+/// redo, stop) is decided from numbers that all of them have. When a rank runs out of memory it
+/// still joins the collectives; then all drop their gradients and do the update again with that
+/// micro-batch split in two. Masks of dropout depend on samples, so that the update is the same. A
+/// model with batch norms would make another update of it, and stops instead.
 class Updater {
  public:
   Updater(Task& task, optim::Arena& arena, dist::ProcessGroup group, UpdaterSetup setup);
@@ -107,11 +107,13 @@ class Updater {
   struct Micro;
   struct Outcome;
   Error no_memory(int64_t update, int64_t split) const;
+  data::Share share_of(int64_t rank) const;
   void load(int64_t count);
   uint64_t batch_hash(int64_t count) const;
   Outcome attempt(int64_t update, int64_t count);
   void run_micro_batch(const data::Batch& batch, int64_t update, Micro& micro);
   std::vector<double> exchange(const Outcome& outcome, int64_t count, int stop);
+  std::vector<Micro> in_order(const std::vector<double>& table, int64_t count) const;
   at::Tensor gather_whole(const at::Tensor& mine);
   void scatter_whole(const at::Tensor& whole, at::Tensor& mine);
   double largest_gradient();
@@ -129,9 +131,9 @@ class Updater {
   optim::NoiseScale noise_;
   std::unique_ptr<data::Prefetcher> prefetcher_;
   data::Position position_;
-  data::Position first_;                // of the last update's micro-batches
-  std::vector<data::Batch> batches_;    // of this rank in this update
-  std::vector<int64_t> micro_of_part_;  // which of them each part belongs to, after splits
+  data::Position first_;              // of the last update's micro-batches
+  std::vector<data::Batch> batches_;  // of this rank in this update
+  std::vector<data::Piece> pieces_;   // what each of them is; parts after a split are alike
 };
 
 }  // namespace stretto::train

@@ -317,7 +317,7 @@ TEST(CheckCommand, StrictLeavesWithAnErrorAndProcessesAddTheirNotes) {
   // The file is far too short for its batch: LB010.
   auto strict = words, uneven = words;
   strict.push_back("--strict");
-  uneven.insert(uneven.end(), {"--processes", "3", "--json"});
+  uneven.insert(uneven.end(), {"train.update_freq=2", "--processes", "3", "--json"});
   EXPECT_EQ(lab.run(words).code, 0);
   EXPECT_EQ(lab.run(strict).code, 2);
   const auto json = Json::parse(lab.run(uneven).out);

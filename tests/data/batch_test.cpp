@@ -37,5 +37,57 @@ TEST(Batch, PartsPutTogetherAreTheWhole) {
   EXPECT_EQ(again.tgt.offsets, whole.tgt.offsets);
 }
 
+/// Sentence i has lengths[i] tokens on both sides together.
+Batch of_lengths(const std::vector<int64_t>& lengths) {
+  Batch batch;
+  for (size_t i = 0; i < lengths.size(); ++i) {
+    batch.sample_ids.push_back(static_cast<int64_t>(i));
+    for (int64_t token = 0; token < lengths[i]; ++token) {
+      (token % 2 == 0 ? batch.src : batch.tgt).ids.push_back(token);
+    }
+    batch.src.offsets.push_back(static_cast<int32_t>(batch.src.ids.size()));
+    batch.tgt.offsets.push_back(static_cast<int32_t>(batch.tgt.ids.size()));
+  }
+  return batch;
+}
+
+std::vector<std::vector<int64_t>> samples_of_parts(const Batch& batch, int64_t parts) {
+  std::vector<std::vector<int64_t>> samples;
+  for (int64_t number = 0; number < parts; ++number) {
+    samples.push_back(even_part(batch, number, parts).sample_ids);
+  }
+  return samples;
+}
+
+TEST(Batch, EvenPartsHaveAboutEquallyManyTokens) {
+  using Samples = std::vector<std::vector<int64_t>>;
+  EXPECT_EQ(samples_of_parts(of_lengths({4, 4, 4, 4}), 2), (Samples{{0, 1}, {2, 3}}));
+  EXPECT_EQ(samples_of_parts(of_lengths({12, 4, 4, 4}), 2), (Samples{{0}, {1, 2, 3}}));
+  EXPECT_EQ(samples_of_parts(of_lengths({2, 2, 2, 30}), 2), (Samples{{0, 1, 2}, {3}}));
+  EXPECT_EQ(samples_of_parts(of_lengths({5, 5, 5, 5, 5, 5, 5}), 3),
+            (Samples{{0, 1}, {2, 3, 4}, {5, 6}}));
+  EXPECT_EQ(samples_of_parts(of_lengths({90, 2, 2}), 3), (Samples{{0}, {1}, {2}}))
+      << "none is empty as long as there are sentences";
+}
+
+TEST(Batch, FewerSentencesThanPartsLeaveTheLastOnesEmpty) {
+  using Samples = std::vector<std::vector<int64_t>>;
+  EXPECT_EQ(samples_of_parts(of_lengths({4}), 3), (Samples{{0}, {}, {}}));
+  EXPECT_EQ(samples_of_parts(of_lengths({4, 9}), 3), (Samples{{0}, {1}, {}}));
+}
+
+TEST(Batch, EvenPartsPutTogetherAreTheWhole) {
+  const Batch whole = of_lengths({3, 9, 2, 2, 14, 6, 5, 5, 8, 2});
+  for (int64_t parts = 1; parts < 14; ++parts) {
+    std::vector<Batch> all;
+    for (int64_t number = 0; number < parts; ++number)
+      all.push_back(even_part(whole, number, parts));
+    const Batch again = concatenate(all);
+    EXPECT_EQ(again.sample_ids, whole.sample_ids) << parts;
+    EXPECT_EQ(again.src.ids, whole.src.ids) << parts;
+    EXPECT_EQ(again.tgt.offsets, whole.tgt.offsets) << parts;
+  }
+}
+
 }  // namespace
 }  // namespace stretto::data

@@ -2,28 +2,78 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cstdlib>
 #include <vector>
 
 namespace stretto::data {
 namespace {
 
+// Who has what of an update, by dealing it out: a whole micro-batch to each as long as there are
+// enough; what is left over goes round in turns of equal parts, or once.
+std::vector<std::vector<Piece>> dealt(int64_t count, int64_t size, bool cut) {
+  std::vector<std::vector<Piece>> ranks(static_cast<size_t>(size));
+  int64_t micro = 0;
+  for (; count - micro >= size; micro += size) {
+    for (int64_t rank = 0; rank < size; ++rank)
+      ranks[static_cast<size_t>(rank)].push_back({.micro = micro + rank});
+  }
+  const int64_t left_over = count - micro;
+  int64_t parts = 1;
+  while (cut && (parts + 1) * left_over <= size && left_over > 0) ++parts;
+  for (size_t rank = 0; micro < count; ++micro) {
+    for (int64_t part = 0; part < parts; ++part)
+      ranks[rank++].push_back({.micro = micro, .part = part, .parts = parts});
+  }
+  return ranks;
+}
+
 // What Share::at says in closed form, by walking.
 std::vector<Position> walk(const Share& share, Position start, int64_t num_batches, size_t count) {
   std::vector<Position> found;
   for (Position at = start; found.size() < count;) {
-    const int64_t in_update = at.index % share.update_freq;
-    if (in_update % share.size == share.rank) found.push_back(at);
-    if (++at.index == num_batches) at = {.epoch = at.epoch + 1, .index = 0};
+    const int64_t micro_batches = std::min(share.update_freq, num_batches - at.index);
+    const auto ranks = dealt(micro_batches, share.size, share.cut);
+    for (const Piece& piece : ranks[static_cast<size_t>(share.rank)])
+      found.push_back({.epoch = at.epoch, .index = at.index + piece.micro});
+    at.index += micro_batches;
+    if (at.index == num_batches) at = {.epoch = at.epoch + 1, .index = 0};
   }
   return found;
+}
+
+TEST(Share, DealsOutAnUpdate) {
+  for (const bool cut : {false, true}) {
+    for (int64_t count = 0; count < 10; ++count) {
+      for (int64_t size = 1; size < 12; ++size) {
+        const auto ranks = dealt(count, size, cut);
+        double most = 0;
+        for (int64_t rank = 0; rank < size; ++rank) {
+          const Share share{.update_freq = 10, .rank = rank, .size = size, .cut = cut};
+          const auto& expected = ranks[static_cast<size_t>(rank)];
+          ASSERT_EQ(share.of_update(count), static_cast<int64_t>(expected.size()))
+              << count << " micro-batches, rank " << rank << " of " << size;
+          double work = 0;
+          for (size_t turn = 0; turn < expected.size(); ++turn) {
+            EXPECT_EQ(share.piece(static_cast<int64_t>(turn), count), expected[turn]);
+            work += 1.0 / static_cast<double>(expected[turn].parts);
+          }
+          most = std::max(most, work);
+        }
+        EXPECT_DOUBLE_EQ(rounds_of_update(count, size, cut), most);
+      }
+    }
+  }
 }
 
 TEST(Share, AgreesWithWalkingThroughTheUpdates) {
   for (const int64_t num_batches : {1, 5, 6, 13}) {
     for (const int64_t update_freq : {1, 2, 3, 4, 20}) {
-      for (const int64_t size : {1, 2, 3, 4}) {
+      for (const int64_t ranks : {1, 2, 3, 4, -2, -3, -4, -7}) {  // below zero: with cuts
+        const int64_t size = std::abs(ranks);
         for (int64_t rank = 0; rank < size; ++rank) {
-          const Share share{.update_freq = update_freq, .rank = rank, .size = size};
+          const Share share{
+              .update_freq = update_freq, .rank = rank, .size = size, .cut = ranks < 0};
           if (share.of_epoch(num_batches) == 0) continue;
           for (int64_t index = 0; index < num_batches; index += update_freq) {
             const Position start{.epoch = 2, .index = index};

@@ -98,7 +98,7 @@ const std::vector<BadConfig>& bad_configs() {
       {"MP003", "train.loss_scale.name", {"train.loss_scale.name=backoff"}},
       {"DP001", "dist.compress", {"dist.compress=fp16"}},
       {"DP002", "dist.bucket_bytes", {"dist.bucket_bytes=4096"}},
-      {"DP003", "train.update_freq", {"train.update_freq=4"}, {.processes = 3}},
+      {"DP003", "train.update_freq", {"train.update_freq=2"}, {.processes = 3}},
       {"EV001", "data.valid_src", {"data.valid_src=[]", "data.valid_tgt=[]"}},
       {"EV002", "eval.every", {"eval.every=10000"}},
       {"EV003", "eval.bleu_sentences", {"eval.best_metric=bleu", "eval.bleu_sentences=100"}},
@@ -309,9 +309,20 @@ TEST(Lint, ProcessesThatShareEvenlyOrNearlySoRaiseNothing) {
     return codes_of(lint_of({update_freq}, {.processes = processes}));
   };
   EXPECT_EQ(idle("train.update_freq=8", 4), std::vector<std::string>{});
-  EXPECT_EQ(idle("train.update_freq=1", 2), std::vector<std::string>{"DP003"});
+  EXPECT_EQ(idle("train.update_freq=1", 2), std::vector<std::string>{});         // cut in two
   EXPECT_EQ(idle("train.update_freq=8", 3), std::vector<std::string>{"DP003"});  // 8 of 9
+  EXPECT_EQ(idle("train.update_freq=2", 5), std::vector<std::string>{"DP003"});  // 4 halves
   EXPECT_EQ(idle("train.update_freq=200", 3), std::vector<std::string>{});       // 200 of 201
+}
+
+TEST(Lint, WhereNoMicroBatchIsCutProcessesStandIdle) {
+  const auto found = lint_of({"train.update_freq=1", "dist.deterministic=true"}, {.processes = 2});
+  ASSERT_EQ(codes_of(found), std::vector<std::string>{"DP003"});
+  EXPECT_NE(found[0].reason.find("50 % of the time (dist.deterministic"), std::string::npos)
+      << found[0].reason;
+  const auto norms =
+      codes_of(lint_of({"train.update_freq=1", "model.norm_layer=batch_norm"}, {.processes = 2}));
+  EXPECT_EQ(std::count(norms.begin(), norms.end(), "DP003"), 1);
 }
 
 TEST(Lint, DecayIsJudgedByThePatterns) {

@@ -138,15 +138,28 @@ TEST(ScalingModel, AccumulationSendsOnceForAllMicroBatches) {
   EXPECT_NEAR(predict(setup, 2).efficiency, 0.8, 1e-12);  // 0.4 s of work, 0.1 s of sending
 }
 
-TEST(ScalingModel, MicroBatchesThatDoNotDivideLeaveProcessesIdle) {
+TEST(ScalingModel, MicroBatchesThatDoNotDivideAreCutOrLeaveProcessesIdle) {
   plan::Setup setup = slow_link();
   setup.gradient_bytes = 0;
   setup.weak = false;
   setup.micro_batches = 4;
-  const double efficiency[] = {1, 1, 4 / 6.0, 1, 4 / 5.0};
-  for (int64_t p = 1; p <= 5; ++p) {
-    EXPECT_NEAR(predict(setup, p).efficiency, efficiency[p - 1], 1e-12) << p;
+  const double cut[] = {1, 1, 1, 1, 4 / 5.0, 4 / 6.0, 4 / 7.0, 1};
+  const double whole[] = {1, 1, 4 / 6.0, 1, 4 / 5.0, 4 / 6.0, 4 / 7.0, 4 / 8.0};
+  for (int64_t p = 1; p <= 8; ++p) {
+    setup.cut = true;
+    EXPECT_NEAR(predict(setup, p).efficiency, cut[p - 1], 1e-12) << p;
+    setup.cut = false;
+    EXPECT_NEAR(predict(setup, p).efficiency, whole[p - 1], 1e-12) << p;
   }
+}
+
+TEST(ScalingModel, BehindAPartOfAMicroBatchLessIsHidden) {
+  plan::Setup setup = slow_link();  // 60 ms of backward, 100 ms of sending in 10 ms buckets
+  setup.weak = false;
+  setup.micro_batches = 1;
+  const auto two = predict(setup, 2);
+  EXPECT_NEAR(two.compute_seconds, 0.05, 1e-12);
+  EXPECT_NEAR(two.exposed_seconds, 0.1 - 0.03 + 0.003, 1e-9);  // the first is ready after 3 ms
 }
 
 TEST(ScalingModel, ShardedDividesTheStepAndSendsParametersAfterIt) {

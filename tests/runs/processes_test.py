@@ -61,6 +61,31 @@ def order_and_losses_do_not_depend_on_the_number(stretto):
             same_losses(lab, "reference", run, f"{processes} processes")
 
 
+def processes_that_outnumber_micro_batches_share_them(stretto):
+    with Lab(stretto) as lab:
+        for freq, sizes in ((1, (2, 3)), (3, (2,))):
+            batch = (f"train.update_freq={freq}", f"data.max_tokens={240 // freq}")
+            succeed(lab.train(f"reference{freq}", *batch), "one process")
+            for processes in sizes:
+                run = f"run{freq}_{processes}"
+                result = train(lab, run, processes, *batch)
+                succeed(result, run)
+                same_losses(lab, f"reference{freq}", run, run)
+                shares = f"each micro-batch is shared by {processes} processes" in result.stderr
+                check(shares == (freq < processes), f"{run}: {result.stderr[-2000:]}")
+                check("without work" not in result.stderr, f"{run}: {result.stderr[-2000:]}")
+
+
+def no_micro_batch_is_shared_where_bits_must_be_the_same(stretto):
+    with Lab(stretto) as lab:
+        exact = ("train.update_freq=1", "data.max_tokens=240", "dist.deterministic=true")
+        succeed(lab.train("one", *exact), "one process")
+        result = train(lab, "two", 2, *exact)
+        succeed(result, "two processes")
+        compare(lab, "one", "two", "two processes")
+        check("train.update_freq = 1 leaves 1 of 2 processes without work" in result.stderr, result.stderr[-2000:])
+
+
 def the_noise_scale_needs_two_micro_batches_somewhere(stretto):
     with Lab(stretto) as lab:
         for run, processes, freq in (("one", 1, 1), ("two", 1, 2), ("both", 2, 2)):
@@ -473,7 +498,8 @@ if __name__ == "__main__":
     if shutil.which("mpirun") is None:
         sys.exit(77)
     main({f.__name__: f for f in (
-        order_and_losses_do_not_depend_on_the_number,
+        order_and_losses_do_not_depend_on_the_number, processes_that_outnumber_micro_batches_share_them,
+        no_micro_batch_is_shared_where_bits_must_be_the_same,
         the_noise_scale_needs_two_micro_batches_somewhere, every_strategy_follows_one_process,
         compressed_gradients_follow_the_uncompressed, an_overflow_is_skipped_by_all_together,
         a_rollback_is_made_by_all_together, deterministic_runs_are_equal_bit_for_bit,

@@ -178,6 +178,7 @@ struct Job {
   int size = 1;
   dist::DistOptions dist;
   int64_t updates = 1;
+  int64_t update_freq = kMicroBatches;
   std::vector<Shortage> shortages;
   int64_t nth_allocation = 0;
 };
@@ -185,7 +186,7 @@ struct Job {
 std::vector<Steps> run(const Job& job) {
   std::vector<Steps> ranks(static_cast<size_t>(job.size));
   run_ranks(job.size, [&](const dist::ProcessGroup& group) {
-    Rank rank(group, job.dist);
+    Rank rank(group, job.dist, job.update_freq);
     rank.task.shortages = job.shortages;
     rank.task.nth_allocation = job.nth_allocation;
     for (int64_t update = 0; update < job.updates; ++update) {
@@ -329,6 +330,55 @@ TEST_F(UpdaterTest, NoMemoryInAMicroBatchGivesTheSameUpdateOnAllRanks) {
 }
 
 // Whatever is half done when memory runs out, nothing of it is left in the redone update.
+TEST_F(UpdaterTest, ProcessesThatOutnumberMicroBatchesShareThem) {
+  // Whole ones and halves, halves alone, thirds and one rank without work, a part for each
+  // sentence, and more parts than there are sentences.
+  const std::vector<std::pair<int64_t, int>> cases{{3, 2}, {1, 2}, {2, 5}, {1, 3}, {1, 4}, {1, 6}};
+  for (const auto& [update_freq, size] : cases) {
+    const auto single = run({.size = 1, .updates = 3, .update_freq = update_freq});
+    for (const auto& strategy : kStrategies) {
+      for (const auto& way : ways(strategy)) {
+        if (way.deterministic) continue;
+        const Job job{.size = size, .dist = way, .updates = 3, .update_freq = update_freq};
+        SCOPED_TRACE(text(job) + " update_freq " + std::to_string(update_freq));
+        expect_same(run(job), single, job);
+      }
+    }
+  }
+}
+
+TEST_F(UpdaterTest, RanksThatShareAMicroBatchHaveWorkUnlessBitsMustBeTheSame) {
+  for (const bool deterministic : {false, true}) {
+    std::vector<size_t> sentences(3);
+    run_ranks(3, [&](const dist::ProcessGroup& group) {
+      Rank rank(group, {.deterministic = deterministic}, /*update_freq=*/1);
+      rank.update(0);
+      for (const auto& batch : rank.updater.batches())
+        sentences[static_cast<size_t>(group.rank())] += batch.sample_ids.size();
+      for (const auto& at : rank.updater.positions())
+        EXPECT_EQ(at, (data::Position{.epoch = 0, .index = 0}));
+    });
+    EXPECT_EQ(sentences,
+              deterministic ? (std::vector<size_t>{4, 0, 0}) : (std::vector<size_t>{1, 2, 1}));
+  }
+}
+
+TEST_F(UpdaterTest, APartOfAMicroBatchMayLackMemory) {
+  const auto single = run({.size = 1, .updates = 2, .update_freq = 1});
+  for (const auto& strategy : kStrategies) {
+    // Whichever half holds more sentences than fit is cut again.
+    Job job{.size = 2,
+            .dist = {.strategy = strategy, .bucket_bytes = 4096},
+            .updates = 2,
+            .update_freq = 1};
+    job.shortages = {{.update = 1, .micro = 1, .where = -1, .fits = 1}};
+    SCOPED_TRACE(text(job));
+    const auto ranks = run(job);
+    expect_same(ranks, single, job);
+    EXPECT_GT(ranks[0][1].result.split, 0);
+  }
+}
+
 TEST_F(UpdaterTest, AnyAllocationOfABackwardMayFail) {
   const auto batch = PairSource().load(0, 5);
   const int64_t count = asked_for(batch, {.seed = 5, .update = 0}).seen;
