@@ -13,7 +13,9 @@
 /// and the bandwidth take turns; medians over rounds are printed, with the least and the most.
 ///
 /// "norm" is no rule: it is the sum of squares of all gradients, by which an update is clipped and
-/// by which values that are not finite are found.
+/// by which values that are not finite are found. It only reads, so its bandwidth is that of
+/// reading: the better of a sum and of a product of two vectors by libtorch. "norm+adam" is the
+/// whole optimizer step of an update: the reduction and the pass.
 
 #include <torch/torch.h>
 
@@ -50,7 +52,15 @@ constexpr Cost kCosts[] = {
     {"lamb", 40},       // a reduction as adam without writing p, then p, m, v read, p written
     {"adafactor", 24},  // g three times, p read twice and written
     {"norm", 4},        // g
+    {"norm+adam", 32},  // both, one after the other
 };
+
+constexpr bool has_norm(std::string_view rule) {
+  return rule.starts_with("norm");
+}
+constexpr bool has_rule(std::string_view rule) {
+  return rule != "norm";
+}
 
 struct Settings : benchmarks::CommonSettings {
   int64_t elements = 8'000'000, threads = 1;
@@ -89,17 +99,25 @@ class Triad {
  public:
   explicit Triad(at::Device device) : device_(device) {}
 
-  double bytes_per_second() {
+  double bytes_per_second(std::string_view rule) { return has_rule(rule) ? updating() : reading(); }
+
+ private:
+  double reading() {
+    const double one = seconds_of(device_, [&] { at::sum_out(sum_, a_, {0}); });
+    const double two = seconds_of(device_, [&] { at::dot_out(sum_, a_, b_); });
+    return std::max(4.0 * kElements / one, 8.0 * kElements / two);
+  }
+  double updating() {
     const double fetching = seconds_of(device_, [&] { at::add_out(a_, b_, c_, 0.5); });
     const double in_place = seconds_of(device_, [&] { a_.add_(b_, 0.5); });
     return 12.0 * kElements / std::min(fetching, in_place);
   }
 
- private:
   static constexpr int64_t kElements = 60'000'000;
   at::Device device_;
   torch::Tensor a_ = torch::ones({kElements}, device_), b_ = torch::ones({kElements}, device_),
                 c_ = torch::ones({kElements}, device_);
+  torch::Tensor sum_ = torch::zeros({}, device_);
 };
 
 /// What the rounds of one rule measured.
@@ -127,23 +145,24 @@ struct Subject {
   Model model;
   Arena arena;
   std::unique_ptr<Optimizer> optimizer;  // none for the norm
+  bool reads_norm = false;
   int64_t number = 0;
   double sum_of_squares = 0;
 
   Subject(std::string_view rule, const Settings& settings)
       : model(settings.elements, settings.device()), arena(model) {
-    if (rule != "norm")
-      optimizer = make_optimizer({.name = std::string(rule), .weight_decay = 0.01}, arena);
+    reads_norm = has_norm(rule);
+    if (has_rule(rule)) {
+      const std::string_view name = rule.substr(reads_norm ? std::string_view("norm+").size() : 0);
+      optimizer = make_optimizer({.name = std::string(name), .weight_decay = 0.01}, arena);
+    }
     arena.grads().copy_(torch::randn_like(arena.grads()) * 0.01);
     step();  // touches all pages
   }
 
   void step() {
-    if (optimizer == nullptr) {
-      sum_of_squares = kernels::sum_of_squares(arena.grads());
-    } else {
-      optimizer->step(arena, {.lr = 1e-4, .grad_scale = 0.5, .number = ++number});
-    }
+    if (reads_norm) sum_of_squares = kernels::sum_of_squares(arena.grads());
+    if (optimizer) optimizer->step(arena, {.lr = 1e-4, .grad_scale = 0.5, .number = ++number});
   }
 };
 
@@ -187,7 +206,7 @@ void run(const Settings& settings) {
   at::set_num_threads(static_cast<int>(settings.threads));
   const torch::NoGradGuard no_grad;
   Triad triad(settings.device());
-  triad.bytes_per_second();  // touches all pages
+  triad.bytes_per_second("");  // touches all pages
   std::vector<Result> results;
   for (const Cost& cost : kCosts) {
     const auto& names = settings.names;
@@ -195,7 +214,7 @@ void run(const Settings& settings) {
     Subject subject(cost.name, settings);
     Result result{cost, subject.arena.num_parameters()};
     for (int64_t round = 0; round < settings.rounds; ++round) {
-      result.bandwidth.push_back(triad.bytes_per_second());
+      result.bandwidth.push_back(triad.bytes_per_second(cost.name));
       subject.step();  // the triad has emptied the caches; torch's steps follow one another too
       result.seconds.push_back(seconds_of(settings.device(), [&] { subject.step(); }));
     }

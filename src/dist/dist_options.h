@@ -41,8 +41,9 @@ struct DistOptions {
         field(&O::compress, "compress", "gradients are sent in this type",
               one_of({"none", "bf16", "fp16"}), {.change = Change::kFree}),
         field(&O::deterministic, "deterministic",
-              "sum gradients in the order of micro-batches, so that any number of processes gives "
-              "the same bits; slower"),
+              "sum gradients in the order of micro-batches, so that any number of processes, and "
+              "on a "
+              "CPU of threads, gives the same bits; slower"),
         field(&O::batch_norm, "batch_norm",
               "whose rows a batch norm takes mean and variance of: worker: one micro-batch's, "
               "whoever has it; all: those of all processes' micro-batches together",
@@ -54,9 +55,11 @@ struct DistOptions {
               "a process that lives but hangs, while others wait for it so long in a collective, "
               "ends the job; 0 = never",
               at_least(0), {.unit = "seconds", .change = Change::kFree}),
-        field(&O::check_every, "check_every",
-              "updates between comparisons of the weights of all processes; 0 = never", at_least(0),
-              {.unit = "updates", .change = Change::kFree}),
+        field(
+            &O::check_every, "check_every",
+            "updates between comparisons of the weights of all processes, which are also compared "
+            "before each checkpoint; 0 = never",
+            at_least(0), {.unit = "updates", .change = Change::kFree}),
     };
   }
 };

@@ -12,6 +12,8 @@ at::Tensor dropout_add(const at::Tensor& x, const at::Tensor& residual, const Dr
 at::Tensor bias_relu_dropout(const at::Tensor& x, const at::Tensor& bias, const Dropout& dropout);
 at::Tensor bias_gelu_dropout(const at::Tensor& x, const at::Tensor& bias, const Dropout& dropout);
 at::Tensor swiglu_dropout(const at::Tensor& gate_up, const Dropout& dropout);
+at::Tensor layer_norm(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias,
+                      double epsilon);
 at::Tensor linear(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias);
 at::Tensor embed(const at::Tensor& table, const at::Tensor& ids, double scale,
                  const at::Tensor& position);

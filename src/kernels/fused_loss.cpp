@@ -46,7 +46,7 @@ class Projection {
  public:
   Projection(const at::Tensor& classes, int64_t rows, bool backward)
       : classes_(classes), compute_(ComputeScope::current()) {
-    if (!gemm::is_better(rows, classes.size(1), classes.size(0))) return;
+    if (!gemm::is_taken(rows, classes.size(1), classes.size(0))) return;
     columns_.emplace(Operand{classes, true}, compute_);
     if (backward) rows_.emplace(Operand{classes}, compute_);
   }

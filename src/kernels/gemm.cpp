@@ -6,6 +6,7 @@
 #include <ATen/ops/mm.h>
 
 #include <algorithm>
+#include <atomic>
 
 #include "kernels/cpu/table.h"
 #include "kernels/rounding.h"
@@ -16,6 +17,11 @@ namespace {
 constexpr int64_t kColumns = 1024;      // of B in one item, for which a block of A is copied once
 constexpr int64_t kRowUnit = 12;        // a multiple of every level's tile
 constexpr int64_t kItemsPerThread = 4;  // so that uneven items cost little
+
+std::atomic<bool>& taken_always() {
+  static std::atomic<bool> always = false;
+  return always;
+}
 
 int64_t divide_up(int64_t a, int64_t b) {
   return (a + b - 1) / b;
@@ -117,7 +123,7 @@ void multiply(const Operand& a, const Packed& b, const at::Tensor& bias, bool ad
 }
 
 at::Tensor product(const Operand& a, const Operand& b, const at::Tensor& bias, Compute compute) {
-  if (is_better(a.rows(), a.columns(), b.columns())) {
+  if (is_taken(a.rows(), a.columns(), b.columns())) {
     at::Tensor out = at::empty({a.rows(), b.columns()}, a.matrix.options());
     multiply(a, Packed(b, compute), bias, false, out);
     return out;
@@ -138,8 +144,13 @@ void multiply_by_libtorch(const Operand& a, const Operand& b, bool add, Compute 
     at::mm_out(out, left, right);
 }
 
-bool is_better(int64_t rows, int64_t depth, int64_t columns) {
+void take_always(bool always) {
+  taken_always().store(always);
+}
+
+bool is_taken(int64_t rows, int64_t depth, int64_t columns) {
   constexpr int64_t kRows = 48, kDepth = 32, kWidth = 32;
+  if (taken_always().load(std::memory_order_relaxed)) return true;
   return cpu::has_fast_product() && rows >= kRows && depth >= kDepth && columns >= kWidth;
 }
 

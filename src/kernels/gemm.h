@@ -49,7 +49,11 @@ void multiply(const Operand& a, const Packed& b, const at::Tensor& bias, bool ad
 
 /// Whether our kernel is taken for a product of this size: a rule on the processor and the size
 /// alone, so that a resumed run takes the same path. README.md has the figures behind it.
-bool is_better(int64_t rows, int64_t depth, int64_t columns);
+bool is_taken(int64_t rows, int64_t depth, int64_t columns);
+
+/// From now on our kernel is taken for every size (or by the rule again): libtorch's product is
+/// faster for few rows and on some processors, but its bits depend on the number of threads.
+void take_always(bool always);
 
 /// a b + bias [N] (may be undefined) by our product or libtorch's, rounded in half precision.
 at::Tensor product(const Operand& a, const Operand& b, const at::Tensor& bias, Compute compute);

@@ -111,6 +111,12 @@ at::Tensor swiglu_dropout(const at::Tensor& gate_up, const Dropout& dropout) {
 
 at::Tensor layer_norm(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias,
                       double epsilon) {
+  check_rows(x, "layer_norm");
+  TORCH_CHECK(weight.dim() == 1 && weight.size(0) == x.size(1) && bias.sizes() == weight.sizes(),
+              "[kernels] layer_norm: weight and bias must be [", x.size(1), "], got ",
+              weight.sizes(), " and ", bias.sizes());
+  if (is_fused(x) && is_fused(weight) && is_fused(bias))
+    return fused::layer_norm(x, weight, bias, epsilon);
   return at::layer_norm(x, {x.size(-1)}, weight, bias, epsilon);
 }
 

@@ -9,9 +9,8 @@
 /// Fused operators with their backward. Every function here is differentiable by autograd, checks
 /// its shapes (TORCH_CHECK, a c10::Error), and takes fp32 and fp64 on CPU (fp32, fp16, bf16 on
 /// CUDA). On CPU fp32 calls a kernel of `kernels/cpu` chosen by the processor's features at start
-/// and gives the same bits for any number of threads (layer_norm, and products that go to libtorch,
-/// are as libtorch has them); a plain ATen reference of the same name stands in
-/// `kernels/reference.h`.
+/// and gives the same bits for any number of threads (but products that go to libtorch are as
+/// libtorch has them); a plain ATen reference of the same name stands in `kernels/reference.h`.
 ///
 /// Shape letters: N tokens of all sequences, D model width, F inner width, H heads, V vocabulary.
 namespace stretto::kernels {
@@ -56,7 +55,7 @@ at::Tensor layer_norm(const at::Tensor& x, const at::Tensor& weight, const at::T
                       double epsilon = 1e-5);
 
 /// x [N, I] times weight [O, I] transposed plus bias [O] (may be undefined) -> [N, O], by our own
-/// product or libtorch's, chosen by processor and shape (gemm::is_better), never by a measurement.
+/// product or libtorch's, chosen by processor and shape (gemm::is_taken), never by a measurement.
 at::Tensor linear(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias = {});
 
 struct SelfAttention {

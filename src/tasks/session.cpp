@@ -15,6 +15,7 @@
 #include "dist/launch.h"
 #include "dist/make_group.h"
 #include "experiment/experiment_schema.h"
+#include "kernels/gemm.h"
 #include "optim/arena.h"
 #include "train/average.h"
 #include "train/checkpointer.h"
@@ -73,6 +74,7 @@ dist::Fact corpus_fact(const std::string& name, const data::Corpus* corpus) {
 at::Device prepare_process(const experiment::Experiment& experiment,
                            const dist::ProcessGroup& group) {
   at::set_num_threads(static_cast<int>(dist::threads_for(group, experiment.run.threads)));
+  kernels::gemm::take_always(experiment.dist.deterministic);  // for any number of threads
   keep_freed_memory();
   // Denormal numbers make a processor many times slower and mean nothing in training.
   at::globalContext().setFlushDenormal(true);

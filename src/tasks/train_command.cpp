@@ -137,8 +137,10 @@ void tell_of_sharing(const experiment::Experiment& experiment, int64_t processes
   if (count >= processes) return;
   const std::string fact = "train.update_freq = " + std::to_string(count);
   if (experiment::may_cut_micro_batches(experiment) && processes / count > 1) {
-    log::info("  each micro-batch is shared by " + std::to_string(processes / count) +
-              " processes (" + fact + ")");
+    log::info(
+        "  each micro-batch is shared by " + std::to_string(processes / count) + " processes (" +
+        fact + ")" +
+        (experiment.train.noise_scale && count > 1 ? "; parts do not give the noise scale" : ""));
   } else {
     log::warn(fact + " leaves " + std::to_string(processes - count) + " of " +
               std::to_string(processes) + " processes without work");

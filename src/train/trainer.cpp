@@ -90,7 +90,7 @@ bool Trainer::restore() {
   updater_.broadcast_parameters();
   if (json.empty()) return false;
   state_ = TrainState::from_json(json, "checkpoint");
-  saved_step_ = state_.step;
+  saved_step_ = compared_step_ = state_.step;
   updater_.scatter_state(pieces);
   updater_.seek({state_.epoch, state_.batch_index});
   restore_parts();
@@ -145,7 +145,9 @@ ExitCode Trainer::run() {
     record(done);
     checkpointer_.poll();
     if (!done.update.finite) after_failed_update(done);
-    check_replicas(done.update.grad_norm);
+    grad_norm_ = done.update.grad_norm;
+    const int64_t every = setup_.dist.check_every;
+    if (every > 0 && state_.step % every == 0) check_replicas();
   }
 }
 
@@ -342,11 +344,12 @@ void Trainer::roll_back(const std::string& report) {
   open_observer();
 }
 
-void Trainer::check_replicas(double grad_norm) {
-  const int64_t every = setup_.dist.check_every;
-  if (group_.size() == 1 || every == 0 || state_.step % every != 0) return;
+// Also before each checkpoint, so that those which are there come from ranks that agreed.
+void Trainer::check_replicas() {
+  if (group_.size() == 1 || setup_.dist.check_every == 0 || compared_step_ == state_.step) return;
+  compared_step_ = state_.step;
   require_equal_replicas(
-      group_, {.step = state_.step, .grad_norm = grad_norm, .weights = arena_.weights_hash()});
+      group_, {.step = state_.step, .grad_norm = grad_norm_, .weights = arena_.weights_hash()});
 }
 
 void Trainer::activity(const std::string& what) {
@@ -423,6 +426,7 @@ bool Trainer::save_due() const {
 
 void Trainer::save() {
   activity("saving");
+  check_replicas();
   keep_parts();
   const auto pieces = updater_.gather_state();
   if (is_root()) checkpointer_.save(arena_, pieces, state_);

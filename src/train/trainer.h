@@ -52,8 +52,8 @@ struct TrainerSetup {
 ///
 /// With several processes all of them run the same loop and take the same decisions; rank 0 alone
 /// reads and writes the run folder, but for reports of what was not finite, which come from the
-/// ranks that find something. Every dist.check_every updates gradient norms and weights are
-/// compared; run() throws Error(kNumeric) that names the rank which differs.
+/// ranks that find something. Every dist.check_every updates, and before each checkpoint, gradient
+/// norms and weights are compared; run() throws Error(kNumeric) that names the rank which differs.
 class Trainer {
  public:
   Trainer(Task& task, TrainerSetup setup, dist::ProcessGroup group = {});
@@ -84,7 +84,7 @@ class Trainer {
   std::string examine(const Recorded& done);
   void roll_back(const std::string& report);
   int64_t rollback_target();
-  void check_replicas(double grad_norm);
+  void check_replicas();
   int local_stop() const;
   bool interrupted() const;
   void validate();
@@ -116,7 +116,8 @@ class Trainer {
   std::optional<StopSignals> signals_;
   int agreed_stop_ = 0;     // of all ranks
   bool save_soon_ = false;  // at the next update that is not left out
-  int64_t saved_step_ = 0;
+  int64_t saved_step_ = 0, compared_step_ = 0;
+  double grad_norm_ = 0;  // of the last update
   Pace pace_;
 };
 

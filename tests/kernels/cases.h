@@ -109,7 +109,8 @@ inline std::vector<Case> attention(const std::vector<int>& queries, const std::v
   return all;
 }
 
-/// Products of N tokens, D to O columns, and the loss over O classes and three rounding rows.
+/// Products of N tokens, D to O columns, their norms, and the loss over O classes and three
+/// rounding rows.
 inline std::vector<Case> products(int64_t n, int64_t d, int64_t o) {
   using testing::noise;
   std::vector<Case> all;
@@ -125,6 +126,12 @@ inline std::vector<Case> products(int64_t n, int64_t d, int64_t o) {
                        return plain ? at::linear(x[0], x[1]) : kernels::linear(x[0], x[1]);
                      },
                      {noise({n, d}), noise({o, d}, 8) * shrink}));
+  all.push_back(make("layer_norm",
+                     [=](const auto& x, auto plain) {
+                       return plain ? at::layer_norm(x[0], {d}, x[1], x[2])
+                                    : kernels::layer_norm(x[0], x[1], x[2]);
+                     },
+                     {noise({n, d}) * 2 + 0.5, noise({d}, 8) + 1, noise({d}, 9)}));
   const at::Tensor targets = at::arange(n, at::kLong) * 5 % o;
   for (const double smoothing : {0.0, 0.1})
     all.push_back(make(

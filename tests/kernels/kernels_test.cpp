@@ -5,7 +5,11 @@
 #include <gtest/gtest.h>
 #include <torch/csrc/autograd/autograd.h>
 
+#include <array>
+#include <string>
+
 #include "kernels/cpu/table.h"
+#include "kernels/gemm.h"
 #include "tests/kernels/cases.h"
 
 namespace stretto::kernels {
@@ -63,6 +67,34 @@ TEST(Kernels, OneThreadAndManyGiveTheSameBits) {
     const Threads threads(3);
     const Inputs shared = results(one);
     for (size_t i = 0; i < alone.size(); ++i) EXPECT_TRUE(at::equal(alone[i], shared[i])) << i;
+  }
+}
+
+/// Our own product for every size, as dist.deterministic wants it.
+class OwnProducts {
+ public:
+  OwnProducts() { gemm::take_always(true); }
+  ~OwnProducts() { gemm::take_always(false); }
+};
+
+TEST(Kernels, OurOwnProductIsRightForFewRowsTooAndWithoutThreadsInItsBits) {
+  const OwnProducts own;
+  for (const auto& [n, d, o] : {std::array{1, 1, 1}, std::array{5, 6, 7}, std::array{3, 40, 1},
+                                std::array{5, 2048, 512}, std::array{47, 3, 90}}) {
+    for (const cases::Case& one : cases::products(n, d, o)) {
+      SCOPED_TRACE(one.name + " " + std::to_string(n) + " " + std::to_string(d) + " " +
+                   std::to_string(o));
+      expect_equal(one.run, one.reference, one.inputs);
+      const Inputs alone = [&] {
+        const Threads threads(1);
+        return results(one);
+      }();
+      for (const int count : {2, 3, 8}) {
+        const Threads threads(count);
+        const Inputs shared = results(one);
+        for (size_t i = 0; i < alone.size(); ++i) EXPECT_TRUE(at::equal(alone[i], shared[i])) << i;
+      }
+    }
   }
 }
 

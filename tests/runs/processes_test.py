@@ -191,6 +191,16 @@ def in_pieces(lab, exact, pieces):
     check(of(lab, "run", "end", "weights_hash") == of(lab, "reference", "end", "weights_hash"), "other weights")
 
 
+def deterministic_runs_do_not_depend_on_threads(stretto):
+    with Lab(stretto) as lab:
+        exact = (*FOUR, "dist.deterministic=true", "train.max_steps=20")
+        succeed(lab.train("one", *exact), "one thread")
+        succeed(lab.train("three", *exact, "run.threads=3"), "three threads")
+        compare(lab, "one", "three", "three threads")
+        succeed(train(lab, "two", 2, *exact, "run.threads=2"), "two processes of two threads")
+        compare(lab, "one", "two", "two processes of two threads")
+
+
 def a_run_goes_on_with_another_number(stretto):
     with Lab(stretto) as lab:
         in_pieces(lab, (*FOUR, "dist.deterministic=true"), ((2, 14), (3, 27), (1, 41), (4, 60)))
@@ -503,6 +513,7 @@ if __name__ == "__main__":
         the_noise_scale_needs_two_micro_batches_somewhere, every_strategy_follows_one_process,
         compressed_gradients_follow_the_uncompressed, an_overflow_is_skipped_by_all_together,
         a_rollback_is_made_by_all_together, deterministic_runs_are_equal_bit_for_bit,
+        deterministic_runs_do_not_depend_on_threads,
         a_run_goes_on_with_another_number, a_run_goes_on_with_another_strategy, evaluation_does_not_depend_on_the_number,
         processes_that_differ_are_refused, evaluations_that_differ_are_refused,
         out_of_memory_on_one_rank_splits_its_micro_batch, lost_ranks_are_named_and_all_leave,

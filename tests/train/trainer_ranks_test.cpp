@@ -140,6 +140,21 @@ TEST_F(TrainerRanksTest, ReplicasAreComparedOnlyEverySoManyUpdates) {
   }
 }
 
+TEST_F(TrainerRanksTest, ReplicasAreComparedBeforeEachCheckpoint) {
+  auto checked = setup("saves", 3);
+  checked.dist.check_every = 100;
+  checked.train.save_every = 3;
+  std::vector<RankTask> tasks(3);
+  tasks[0].drift_at = 4;  // the rank that writes
+  for (const auto& error : run(checked, tasks)) {
+    ASSERT_TRUE(error);
+    EXPECT_TRUE(error->message().starts_with("step 6: gradient norm or weights of rank 0 differ"))
+        << error->message();
+  }
+  EXPECT_TRUE(fs::exists(checked.run_directory / "checkpoints" / "step_00000003"));
+  EXPECT_FALSE(fs::exists(checked.run_directory / "checkpoints" / "step_00000006"));
+}
+
 struct Sum {
   const char *name, *strategy, *compress;
   double pull;

@@ -60,6 +60,14 @@ struct Rotation {
   float direction;  ///< 1 forward, -1 backward (the inverse rotation)
 };
 
+/// Backward of a layer norm, all but the number of rows: x, dy, dx [rows, width], mean and
+/// inverse_deviation [rows], weight [width].
+struct NormSlopes {
+  const float *x, *dy, *mean, *inverse_deviation, *weight;
+  float* dx;               ///< null: not wanted
+  float *dweight, *dbias;  ///< [width]: what the rows bring is added
+};
+
 /// Cross entropy of one row of logits; see kernels.h for the formula.
 struct LossRow {
   int64_t classes, target;
@@ -130,6 +138,7 @@ struct Table {
   /// out[j] = sum over r < count of x[r * stride + j], columns [begin, end).
   void (*column_sums)(const float* x, int64_t count, int64_t stride, int64_t begin, int64_t end,
                       float* out);
+  void (*layer_norm_backward)(const NormSlopes& slopes, const Rows& rows);
   void (*rotate)(const float* x, float* out, const Rows& rows, const Rotation& rotation);
   void (*adam)(float* params, const float* grads, float* m, float* v, int64_t begin, int64_t end,
                const AdamScalars& scalars);
