@@ -1,4 +1,4 @@
-/// Each fused kernel of src/kernels/kernels.h beside libtorch's own operators, at the sizes of a
+/// Each fused kernel of src/kernels beside libtorch's own operators, at the sizes of a
 /// small translation model: N = 3600 tokens in sequences of 8 to 25, D = 256, F = 1024, H = 4,
 /// V = 8000, dropout 0.1, fp32 on the CPU.
 ///
@@ -29,6 +29,7 @@
 #include "kernels/compute.h"
 #include "kernels/gemm.h"
 #include "kernels/kernels.h"
+#include "kernels/optimizer_steps.h"
 
 namespace stretto::kernels {
 namespace {
@@ -401,15 +402,20 @@ using Step = std::function<void()>;
 
 Step stretto_adam() {
   return [state = AdamState()]() mutable {
-    adam_step(state.params, state.grads, state.exp_avg, state.exp_avg_sq,
-              {.lr = kRate,
-               .beta1 = kBeta1,
-               .beta2 = kBeta2,
-               .epsilon = kEpsilon,
-               .weight_decay = 0,
-               .grad_scale = 1,
-               .step = ++state.step,
-               .decoupled = false});
+    const auto step = static_cast<double>(++state.step);
+    const std::vector<Run<AdamScalars>> all{
+        {.begin = 0,
+         .end = kParameters,
+         .numbers = {.first = moving_average(kBeta1),
+                     .second = moving_average(kBeta2),
+                     .grad_scale = 1,
+                     .coupled_decay = 0,
+                     .shrink = 1,
+                     .step_size = static_cast<float>(kRate / (1 - std::pow(kBeta1, step))),
+                     .inverse_root_correction =
+                         static_cast<float>(1 / std::sqrt(1 - std::pow(kBeta2, step))),
+                     .epsilon = static_cast<float>(kEpsilon)}}};
+    adam_runs(state.params, state.grads, state.exp_avg, state.exp_avg_sq, all);
   };
 }
 
@@ -481,10 +487,10 @@ void add_flat(const std::string& name, int64_t bytes_per_number,
 void add_flat_kernels() {
   // Parameter and two moments are read and written, the gradient is read: seven fp32 numbers.
   constexpr int64_t kAdamBytes = 28;
-  add_flat("adam_step/10M/stretto", kAdamBytes, stretto_adam);
-  add_flat("adam_step/10M/libtorch", kAdamBytes, libtorch_adam);
-  add_flat("adam_step/10M/libtorch_foreach", kAdamBytes, libtorch_foreach_adam);
-  add_flat("adam_step/10M/libtorch_fused", kAdamBytes, libtorch_fused_adam);
+  add_flat("adam/10M/stretto", kAdamBytes, stretto_adam);
+  add_flat("adam/10M/libtorch", kAdamBytes, libtorch_adam);
+  add_flat("adam/10M/libtorch_foreach", kAdamBytes, libtorch_foreach_adam);
+  add_flat("adam/10M/libtorch_fused", kAdamBytes, libtorch_fused_adam);
   add_flat("sum_of_squares/10M/stretto", 4, stretto_sum_of_squares);
   add_flat("sum_of_squares/10M/libtorch", 4, libtorch_norm);
 }

@@ -33,8 +33,6 @@ at::Tensor decode_self_attention(const at::Tensor& q, const at::Tensor& k_new,
 CrossEntropy linear_cross_entropy(const at::Tensor& x, const at::Tensor& weight,
                                   const at::Tensor& targets, double smoothing, int64_t num_classes);
 
-void adam_step(at::Tensor& params, const at::Tensor& grads, at::Tensor& exp_avg,
-               at::Tensor& exp_avg_sq, const AdamStep& step);
 double sum_of_squares(const at::Tensor& flat);
 std::vector<double> sum_of_squares_blocks(const at::Tensor& flat);
 

@@ -231,22 +231,6 @@ at::Tensor decode_self_attention(const at::Tensor& q, const at::Tensor& k_new,
   return reference::decode_self_attention(q, k_new, v_new, k_cache, v_cache, lineage, t, num_heads);
 }
 
-void adam_step(at::Tensor& params, const at::Tensor& grads, at::Tensor& exp_avg,
-               at::Tensor& exp_avg_sq, const AdamStep& step) {
-  TORCH_CHECK(params.numel() == grads.numel() && params.numel() == exp_avg.numel() &&
-                  params.numel() == exp_avg_sq.numel(),
-              "[kernels] adam_step: buffers of different sizes");
-  const bool flat = params.is_contiguous() && grads.is_contiguous() && exp_avg.is_contiguous() &&
-                    exp_avg_sq.is_contiguous();
-  if (flat && is_fused(params) && is_fused(grads) && is_fused(exp_avg) && is_fused(exp_avg_sq))
-    fused::adam_step(params, grads, exp_avg, exp_avg_sq, step);
-  else if (flat && is_cuda_float(params) && is_cuda_float(grads) && is_cuda_float(exp_avg) &&
-           is_cuda_float(exp_avg_sq))
-    cuda::adam_step(params, grads, exp_avg, exp_avg_sq, step);
-  else
-    reference::adam_step(params, grads, exp_avg, exp_avg_sq, step);
-}
-
 double sum_of_squares(const at::Tensor& flat) {
   TORCH_CHECK(flat.dim() == 1, "[kernels] sum_of_squares: need a flat buffer");
   if (is_fused(flat) && flat.is_contiguous()) return fused::sum_of_squares(flat);

@@ -120,16 +120,6 @@ at::Tensor decode_self_attention(const at::Tensor& q, const at::Tensor& k_new,
                                  const at::Tensor& v_new, at::Tensor& k_cache, at::Tensor& v_cache,
                                  const at::Tensor& lineage, int64_t t, int64_t num_heads);
 
-/// Flat Adam / AdamW step over fp32 buffers of n elements; see optim/adam.h for the formula.
-struct AdamStep {
-  double lr, beta1, beta2, epsilon, weight_decay;
-  double grad_scale;  ///< gradients are multiplied by this first (1 / tokens, clipping)
-  int64_t step;       ///< 1 for the first update
-  bool decoupled;     ///< AdamW
-};
-void adam_step(at::Tensor& params, const at::Tensor& grads, at::Tensor& exp_avg,
-               at::Tensor& exp_avg_sq, const AdamStep& step);
-
 /// Sum of squares of a flat buffer in double, in fixed blocks: the same for any number of threads.
 double sum_of_squares(const at::Tensor& flat);
 

@@ -199,22 +199,6 @@ at::Tensor decode_self_attention(const at::Tensor& q, const at::Tensor& k_new,
   return at::matmul(at::softmax(scores, -1), history(v_cache)).reshape({lanes, q.size(1)});
 }
 
-void adam_step(at::Tensor& params, const at::Tensor& grads, at::Tensor& exp_avg,
-               at::Tensor& exp_avg_sq, const AdamStep& step) {
-  const at::NoGradGuard no_grad;
-  at::Tensor g = grads * step.grad_scale;
-  if (step.decoupled)
-    params.mul_(1 - step.lr * step.weight_decay);
-  else if (step.weight_decay != 0)
-    g = g + params * step.weight_decay;
-  exp_avg.mul_(step.beta1).add_(g, 1 - step.beta1);
-  exp_avg_sq.mul_(step.beta2).addcmul_(g, g, 1 - step.beta2);
-  const double correction1 = 1 - std::pow(step.beta1, static_cast<double>(step.step));
-  const double correction2 = 1 - std::pow(step.beta2, static_cast<double>(step.step));
-  const at::Tensor denominator = exp_avg_sq.sqrt().div_(std::sqrt(correction2)).add_(step.epsilon);
-  params.addcdiv_(exp_avg, denominator, -step.lr / correction1);
-}
-
 double sum_of_squares(const at::Tensor& flat) {
   // Chunks bound the memory of the widened copy and fix the order of summation.
   constexpr int64_t kBlock = int64_t{1} << 20;

@@ -36,8 +36,6 @@ CrossEntropy linear_cross_entropy(const at::Tensor& x, const at::Tensor& weight,
 at::Tensor decode_self_attention(const at::Tensor& q, const at::Tensor& k_new,
                                  const at::Tensor& v_new, at::Tensor& k_cache, at::Tensor& v_cache,
                                  const at::Tensor& lineage, int64_t t, int64_t num_heads);
-void adam_step(at::Tensor& params, const at::Tensor& grads, at::Tensor& exp_avg,
-               at::Tensor& exp_avg_sq, const AdamStep& step);
 double sum_of_squares(const at::Tensor& flat);
 std::vector<double> sum_of_squares_blocks(const at::Tensor& flat);
 

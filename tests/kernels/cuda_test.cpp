@@ -180,22 +180,6 @@ TEST_F(CudaKernels, ATargetOutsideTheClassesGivesNaNAndNoFault) {
   EXPECT_TRUE(linear_cross_entropy(x, weight, targets, 0.1, 5).nll_sum.isnan().item<bool>());
 }
 
-TEST_F(CudaKernels, AdamStepEqualsTheReference) {
-  for (const bool decoupled : {false, true}) {
-    const AdamStep step{1e-2, 0.9, 0.98, 1e-9, 0.01, 0.5, 3, decoupled};
-    at::Tensor p = noise({1003}).to(kDevice), m = p * 0.1, v = p * p;
-    const at::Tensor g = p.flip(0);
-    at::Tensor wp = p.to(at::kCPU, at::kDouble), wm = m.to(at::kCPU, at::kDouble),
-               wv = v.to(at::kCPU, at::kDouble);
-    const at::Tensor wide_g = g.to(at::kCPU, at::kDouble);
-    adam_step(p, g, m, v, step);
-    reference::adam_step(wp, wide_g, wm, wv, step);
-    expect_close(p, wp, {at::kFloat, 1e-5, 1e-6}, "parameters");
-    expect_close(m, wm, {at::kFloat, 1e-5, 1e-6}, "first moment");
-    expect_close(v, wv, {at::kFloat, 1e-5, 1e-6}, "second moment");
-  }
-}
-
 TEST_F(CudaKernels, SumOfSquaresIsInDoubleAndRepeats) {
   for (const int64_t n : {0, 1, 70001}) {
     const at::Tensor flat = noise({n}).to(kDevice);

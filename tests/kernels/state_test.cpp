@@ -15,22 +15,6 @@ namespace {
 
 using testing::noise;
 
-TEST(KernelsState, AdamStepEqualsTheReferenceAtEveryLevel) {
-  for (const cpu::Table* level : cpu::levels())
-    for (const bool decoupled : {false, true}) {
-      const cpu::LevelGuard guard(*level);
-      const AdamStep step{1e-2, 0.9, 0.98, 1e-9, 0.01, 0.5, 3, decoupled};
-      at::Tensor p = noise({1003}), m = p * 0.1, v = p * p;
-      at::Tensor wp = p.to(at::kDouble), wm = m.to(at::kDouble), wv = v.to(at::kDouble);
-      const at::Tensor g = p.flip(0);
-      adam_step(p, g, m, v, step);
-      reference::adam_step(wp, g.to(at::kDouble), wm, wv, step);
-      EXPECT_TRUE(at::allclose(p.to(at::kDouble), wp, 1e-5, 1e-6)) << level->name;
-      EXPECT_TRUE(at::allclose(m.to(at::kDouble), wm, 1e-5, 1e-6)) << level->name;
-      EXPECT_TRUE(at::allclose(v.to(at::kDouble), wv, 1e-5, 1e-6)) << level->name;
-    }
-}
-
 TEST(KernelsState, SumOfSquaresIsExactToDoubleAndEqualForAnyThreads) {
   const at::Tensor x = noise({300'007});
   const double want = x.to(at::kDouble).square().sum().item<double>();

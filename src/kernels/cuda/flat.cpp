@@ -138,25 +138,6 @@ CrossEntropy linear_cross_entropy(const at::Tensor& x, const at::Tensor& weight,
   return {sums[0], sums[1].detach()};
 }
 
-void adam_step(at::Tensor& params, const at::Tensor& grads, at::Tensor& exp_avg,
-               at::Tensor& exp_avg_sq, const AdamStep& step) {
-  const double correction1 = 1 - std::pow(step.beta1, static_cast<double>(step.step));
-  const double correction2 = 1 - std::pow(step.beta2, static_cast<double>(step.step));
-  const AdamScalars scalars{
-      moving_average(step.beta1),
-      moving_average(step.beta2),
-      static_cast<float>(step.grad_scale),
-      step.decoupled ? 0.0f : static_cast<float>(step.weight_decay),
-      step.decoupled ? static_cast<float>(1 - step.lr * step.weight_decay) : 1.0f,
-      static_cast<float>(step.lr / correction1),
-      static_cast<float>(1 / std::sqrt(correction2)),
-      static_cast<float>(step.epsilon)};
-  on_stream(params, [&](cudaStream_t stream) {
-    adam(params.data_ptr<float>(), grads.const_data_ptr<float>(), exp_avg.data_ptr<float>(),
-         exp_avg_sq.data_ptr<float>(), params.numel(), scalars, stream);
-  });
-}
-
 namespace {
 
 // The sum of each block, then their total.

@@ -1,23 +1,8 @@
-// Kernels on the flat buffers of the parameter arena: the optimizer step and the gradient norm.
+// The gradient norm: sums of squares over the flat buffers of the parameter arena.
 #include "kernels/cuda/device.cuh"
 
 namespace stretto::kernels::cuda {
 namespace {
-
-__global__ void adam_kernel(float* params, const float* grads, float* m, float* v, int64_t n,
-                            AdamScalars s) {
-  const int64_t step = int64_t{gridDim.x} * blockDim.x;
-  for (int64_t i = int64_t{blockIdx.x} * blockDim.x + threadIdx.x; i < n; i += step) {
-    const float p = params[i];
-    const float g = grads[i] * s.grad_scale + s.coupled_decay * p;
-    const float first = averaged(m[i], g, s.first);
-    const float second = averaged(v[i], g * g, s.second);
-    m[i] = first;
-    v[i] = second;
-    params[i] = p * s.shrink -
-                s.step_size * first / (sqrtf(second) * s.inverse_root_correction + s.epsilon);
-  }
-}
 
 template <class T>
 __global__ void partial_squares(const T* values, int64_t n, double* partial) {
@@ -40,12 +25,6 @@ __global__ void total_of(const double* partial, int64_t count, double* total) {
 }
 
 }  // namespace
-
-void adam(float* params, const float* grads, float* m, float* v, int64_t n,
-          const AdamScalars& scalars, cudaStream_t stream) {
-  if (n == 0) return;
-  adam_kernel<<<blocks_for(n), kThreads, 0, stream>>>(params, grads, m, v, n, scalars);
-}
 
 void sum_of_squares(const void* values, int64_t n, Type type, double* partial, double* total,
                     cudaStream_t stream) {

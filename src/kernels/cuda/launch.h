@@ -4,8 +4,6 @@
 
 #include <cstdint>
 
-#include "kernels/step_numbers.h"
-
 /// The kernels as functions on raw device pointers, defined in the .cu files, which see no libtorch
 /// header. They launch on `stream` and return at once; the caller holds the device and asks
 /// cudaGetLastError(). Matrices are dense, row after row, in the one type that `Type` names;
@@ -50,10 +48,6 @@ void gelu_backward(const Rows& rows, const void* dy, const void* x, const void* 
 void swiglu(const Rows& rows, const void* gate_up, void* out, const Drop& drop);
 void swiglu_backward(const Rows& rows, const void* dy, const void* gate_up, void* dgate_up,
                      const Drop& drop);
-
-/// One Adam step on n fp32 values, in place.
-void adam(float* params, const float* grads, float* m, float* v, int64_t n,
-          const AdamScalars& scalars, cudaStream_t stream);
 
 /// Values that one block adds up: the partial sums, and so the result, depend on nothing else.
 constexpr int64_t kSumBlock = int64_t{1} << 15;

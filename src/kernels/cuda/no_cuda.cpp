@@ -74,10 +74,6 @@ at::Tensor decode_self_attention(const at::Tensor&, const at::Tensor&, const at:
   refuse();
 }
 
-void adam_step(at::Tensor&, const at::Tensor&, at::Tensor&, at::Tensor&, const AdamStep&) {
-  refuse();
-}
-
 double sum_of_squares(const at::Tensor&) {
   refuse();
 }
