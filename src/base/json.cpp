@@ -25,15 +25,8 @@ std::string place(std::string_view bytes, std::string_view where, size_t offset)
 
 // Walks over the text once without building anything. The library alone would take the last of two
 // equal keys and recurse without limit when a deep value is copied or freed.
-template <typename Json>
-class Guard : public nlohmann::json_sax<Json> {
+class Guard : public nlohmann::json_sax<nlohmann::json> {
  public:
-  using number_integer_t = typename Json::number_integer_t;
-  using number_unsigned_t = typename Json::number_unsigned_t;
-  using number_float_t = typename Json::number_float_t;
-  using string_t = typename Json::string_t;
-  using binary_t = typename Json::binary_t;
-
   bool null() override { return true; }
   bool boolean(bool) override { return true; }
   bool number_integer(number_integer_t) override { return true; }
@@ -52,7 +45,7 @@ class Guard : public nlohmann::json_sax<Json> {
     return false;
   }
 
-  bool parse_error(size_t position, const std::string& token,
+  bool parse_error(size_t position, const std::string&,
                    const nlohmann::detail::exception& fault) override {
     offset_ = position == 0 ? 0 : position - 1;
     reason_ = describe(fault.what());
@@ -89,8 +82,9 @@ class Guard : public nlohmann::json_sax<Json> {
 constexpr const char* kRemedy =
     "it is damaged or was changed by another program: put back a whole copy of it";
 
-template <typename Json>
-Json parse(std::string_view bytes, std::string_view where, size_t max_bytes) {
+}  // namespace
+
+nlohmann::json parse_json(std::string_view bytes, std::string_view where, size_t max_bytes) {
   if (max_bytes > 0 && bytes.size() > max_bytes) {
     throw Error(ExitCode::kBadData,
                 std::string(where) + ": JSON of " + human_bytes(bytes.size()) + ", at most " +
@@ -102,29 +96,18 @@ Json parse(std::string_view bytes, std::string_view where, size_t max_bytes) {
     throw Error(ExitCode::kBadData, place(bytes, where, zero) + ": a zero byte is not JSON",
                 kRemedy);
   }
-  Guard<Json> guard;
-  if (!Json::sax_parse(bytes.begin(), bytes.end(), &guard)) {
+  Guard guard;
+  if (!nlohmann::json::sax_parse(bytes.begin(), bytes.end(), &guard)) {
     const std::string at =
         guard.offset() == SIZE_MAX ? std::string(where) : place(bytes, where, guard.offset());
     throw Error(ExitCode::kBadData, at + ": " + guard.reason(), kRemedy);
   }
   try {
-    return Json::parse(bytes.begin(), bytes.end());
+    return nlohmann::json::parse(bytes.begin(), bytes.end());
   } catch (const nlohmann::json::exception& fault) {
     throw Error(ExitCode::kBadData, std::string(where) + ": " + printable(fault.what(), 300),
                 kRemedy);
   }
-}
-
-}  // namespace
-
-nlohmann::json parse_json(std::string_view bytes, std::string_view where, size_t max_bytes) {
-  return parse<nlohmann::json>(bytes, where, max_bytes);
-}
-
-nlohmann::ordered_json parse_ordered_json(std::string_view bytes, std::string_view where,
-                                          size_t max_bytes) {
-  return parse<nlohmann::ordered_json>(bytes, where, max_bytes);
 }
 
 }  // namespace stretto

@@ -13,8 +13,4 @@ namespace stretto {
 /// Throws Error(kBadData) as "<where>:<line>:<column>: <reason>".
 nlohmann::json parse_json(std::string_view bytes, std::string_view where, size_t max_bytes);
 
-/// As parse_json, but members keep the order in which they stand in the text.
-nlohmann::ordered_json parse_ordered_json(std::string_view bytes, std::string_view where,
-                                          size_t max_bytes);
-
 }  // namespace stretto

@@ -61,8 +61,5 @@ const NcclApi& nccl_api() {
 bool has_mpi() {
   return !find_beside_program(kMpiLibrary).empty();
 }
-bool has_nccl() {
-  return !find_beside_program(kNcclLibrary).empty();
-}
 
 }  // namespace stretto::dist

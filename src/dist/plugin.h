@@ -46,8 +46,7 @@ inline constexpr const char* kNcclSymbol = "stretto_nccl";
 /// Throws Error(kUsage) with the loader's reason and the remedy when it cannot be opened.
 const MpiApi& mpi_api();
 const NcclApi& nccl_api();
-/// Whether the library is there at all.
+/// Whether MPI's library is there at all.
 bool has_mpi();
-bool has_nccl();
 
 }  // namespace stretto::dist

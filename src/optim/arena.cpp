@@ -47,7 +47,6 @@ Arena::Arena(torch::nn::Module& model) {
     slots_.push_back({name, offset, tensor.numel(), tensor.sizes().vec()});
     offset = aligned(offset + tensor.numel());
     num_parameters_ += tensor.numel();
-    if (tensor.dim() >= 2) decay_size_ = offset;
   }
   torch::NoGradGuard no_grad;
   params_ = torch::zeros({offset}, parameters.front().tensor.options().requires_grad(false));

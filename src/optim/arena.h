@@ -49,7 +49,6 @@ class Arena {
   const std::vector<Buffer>& buffers() const { return buffers_; }
 
   int64_t size() const { return params_.numel(); }            ///< elements, gaps included
-  int64_t decay_size() const { return decay_size_; }          ///< elements of the matrices' prefix
   int64_t num_parameters() const { return num_parameters_; }  ///< elements, gaps left out
 
   void zero_grads() { grads_.zero_(); }
@@ -64,7 +63,6 @@ class Arena {
  private:
   std::vector<Slot> slots_;
   torch::Tensor params_, grads_;
-  int64_t decay_size_ = 0;
   int64_t num_parameters_ = 0;
   std::vector<torch::Tensor> parameters_;  // one for each slot
   std::vector<Buffer> buffers_;

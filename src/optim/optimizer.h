@@ -55,9 +55,6 @@ std::unique_ptr<Optimizer> make_optimizer(const OptimOptions& options, const Are
 std::unique_ptr<Optimizer> make_optimizer(const OptimOptions& options, const Arena& arena,
                                           Slice slice);
 
-/// Euclidean norm of the gradients times `grad_scale`; not finite when any gradient is not.
-double gradient_norm(const torch::Tensor& grads, double grad_scale);
-
 /// Factor that brings a norm under `clip_norm`: min(1, clip_norm / (norm + 1e-6)); 1 when clip_norm
 /// is 0.
 double clip_factor(double norm, double clip_norm);

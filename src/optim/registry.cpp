@@ -1,9 +1,8 @@
+#include <algorithm>
 #include <array>
-#include <cmath>
 #include <string_view>
 
 #include "base/error.h"
-#include "kernels/kernels.h"
 #include "optim/adafactor.h"
 #include "optim/adagrad.h"
 #include "optim/adam.h"
@@ -73,10 +72,6 @@ std::unique_ptr<Optimizer> make_optimizer(const OptimOptions& options, const Are
 
 std::unique_ptr<Optimizer> make_optimizer(const OptimOptions& options, const Arena& arena) {
   return make_optimizer(options, arena, {0, arena.size()});
-}
-
-double gradient_norm(const torch::Tensor& grads, double grad_scale) {
-  return std::sqrt(kernels::sum_of_squares(grads)) * grad_scale;
 }
 
 double clip_factor(double norm, double clip_norm) {

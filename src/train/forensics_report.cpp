@@ -273,14 +273,6 @@ std::vector<fs::path> write_reports(const fs::path& run_directory, int64_t step,
   return files;
 }
 
-fs::path write_report(const fs::path& run_directory, const NonfiniteReport& report,
-                      const UpdateRecord& record, const optim::Arena& arena) {
-  return write_reports(run_directory, record.step,
-                       {{record.rank, report_to_json(report, record, weights_name(record.step))}},
-                       arena)
-      .front();
-}
-
 std::vector<fs::path> reports_beside(const fs::path& file) {
   const std::string name = file.filename().string();
   const fs::path folder = file.parent_path().empty() ? fs::path(".") : file.parent_path();

@@ -67,11 +67,6 @@ std::vector<std::filesystem::path> write_reports(const std::filesystem::path& ru
                                                  const std::vector<ReportText>& reports,
                                                  const optim::Arena& arena);
 
-/// The same for one rank.
-std::filesystem::path write_report(const std::filesystem::path& run_directory,
-                                   const NonfiniteReport& report, const UpdateRecord& record,
-                                   const optim::Arena& arena);
-
 /// The reports of one update, of all ranks that wrote one, sorted by name; `file` is one of them.
 std::vector<std::filesystem::path> reports_beside(const std::filesystem::path& file);
 

@@ -30,10 +30,6 @@ TEST(Json, ReadsWhatIsSound) {
   EXPECT_EQ(json["b"]["a"], 1);
 }
 
-TEST(Json, OrderedJsonKeepsTheOrderOfTheText) {
-  EXPECT_EQ(parse_ordered_json(R"({"z":1,"a":2})", "f", 0).dump(), R"({"z":1,"a":2})");
-}
-
 TEST(Json, NestingIsBounded) {
   EXPECT_EQ(message_of(nested(64)), "");
   EXPECT_NE(message_of(nested(65)).find("deeper than 64"), std::string::npos);

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/random.h"
+#include "kernels/kernels.h"
 #include "losses/registry.h"
 #include "models/registry.h"
 #include "models/transformer_options.h"
@@ -109,7 +110,7 @@ class Training {
     }();
     (loss.loss_sum * scale).backward();
     grad_scale_ = 1 / (scale * static_cast<double>(loss.target_tokens));
-    return optim::gradient_norm(arena_.grads(), grad_scale_);
+    return std::sqrt(kernels::sum_of_squares(arena_.grads())) * grad_scale_;
   }
 
   double validate() {

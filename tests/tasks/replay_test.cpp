@@ -104,21 +104,21 @@ class ReplayCommand : public ::testing::Test {
                     const std::vector<data::Batch>& batches, kernels::Compute compute) {
     const auto report = train::examine(*task_, *arena_, batches, {.seed = 3, .update = kStep - 1},
                                        /*loss_scale=*/8, compute);
-    return train::write_report(folder_.path() / "run", report,
-                               {.run_id = run_id_,
-                                .config_hash = "hash",
-                                .step = kStep,
-                                .rank = rank_,
-                                .world_size = world_size_,
-                                .positions = positions,
-                                .lr = 1e-3,
-                                .checkpoint = {},
-                                .loss_scales = {8},
-                                .device = "cpu",
-                                .tokenizer = tokenizer_,
-                                .weights_hash = weights_hash_},
-                               *arena_)
-        .string();
+    const train::UpdateRecord record{.run_id = run_id_,
+                                     .config_hash = "hash",
+                                     .step = kStep,
+                                     .rank = rank_,
+                                     .world_size = world_size_,
+                                     .positions = positions,
+                                     .lr = 1e-3,
+                                     .checkpoint = {},
+                                     .loss_scales = {8},
+                                     .device = "cpu",
+                                     .tokenizer = tokenizer_,
+                                     .weights_hash = weights_hash_};
+    const train::ReportText text{rank_,
+                                 train::report_to_json(report, record, train::weights_name(kStep))};
+    return train::write_reports(folder_.path() / "run", kStep, {text}, *arena_).front().string();
   }
 
   struct Outcome {

@@ -407,6 +407,13 @@ class ForensicsReport : public ::testing::Test {
   }
   void TearDown() override { fs::remove_all(run_); }
 
+  /// The report of one rank alone.
+  fs::path write(const NonfiniteReport& report, const optim::Arena& arena) const {
+    const ReportText text{record_.rank,
+                          report_to_json(report, record_, weights_name(record_.step))};
+    return write_reports(run_, record_.step, {text}, arena).front();
+  }
+
   fs::path run_;
   UpdateRecord record_;
 };
@@ -417,7 +424,7 @@ TEST_F(ForensicsReport, SurvivesTheFileWithTheWeightsBesideIt) {
   weight(arena, "encoder.embedding.weight")[4 + 9].fill_(2e38F);
   weight(arena, "decoder.final_norm.bias")[0] = kInf;
   const auto report = look(task, arena, {batch_of({1, 2}), batch_of({3, 9})}, 64);
-  const auto file = write_report(run_, report, record_, arena);
+  const auto file = write(report, arena);
   EXPECT_EQ(file, run_ / "forensics" / "step_00000007.json");
 
   const auto saved = read_report(file);
@@ -474,7 +481,7 @@ TEST_F(ForensicsReport, OtherRanksHaveNamesOfTheirOwnAndShareTheWeights) {
   record_.rank = 2;
   record_.world_size = 3;
   const auto report = look(task, arena, {batch_of({4}), batch_of({0})});
-  const auto file = write_report(run_, report, record_, arena);
+  const auto file = write(report, arena);
   EXPECT_EQ(file.filename(), "step_00000007.rank2.json");
   EXPECT_EQ(read_report(file).weights.filename(), "step_00000007.safetensors");
 }
@@ -484,7 +491,7 @@ TEST_F(ForensicsReport, OnlyTheLastHundredLossScalesAreKept) {
   RootsTask task;
   optim::Arena arena(task.model());
   const auto report = look(task, arena, {batch_of({4}), batch_of({0})});
-  const auto scales = read_report(write_report(run_, report, record_, arena)).record.loss_scales;
+  const auto scales = read_report(write(report, arena)).record.loss_scales;
   ASSERT_EQ(scales.size(), 100U);
   EXPECT_EQ(scales.front(), 50);
   EXPECT_EQ(scales.back(), 149);
@@ -516,7 +523,7 @@ TEST_F(ForensicsReport, OneWithoutLayersIsStillRead) {
   optim::Arena arena(task.model());
   weight(arena, "encoder.embedding.weight")[4 + 9].fill_(2e38F);
   const auto report = look(task, arena, {batch_of({1, 2}), batch_of({3, 9})}, 64);
-  const auto file = write_report(run_, report, record_, arena);
+  const auto file = write(report, arena);
   auto json = nlohmann::ordered_json::parse(read_file(file, 1 << 20));
   ASSERT_EQ(json.erase("layer_gradients"), 1U);
   EXPECT_EQ(json.at("version"), 1);
