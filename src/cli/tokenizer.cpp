@@ -5,8 +5,6 @@
 
 #include "base/error.h"
 #include "base/file.h"
-#include "base/random.h"
-#include "base/system_info.h"
 #include "base/text.h"
 #include "cli/command.h"
 #include "cli/input.h"
@@ -19,38 +17,33 @@ namespace fs = std::filesystem;
 
 struct TrainOptions {
   text::SentencePieceTraining training;
+  text::TrainingSample sample;
   std::vector<std::string> files;
   std::string output;
-  int64_t max_lines = 2000000;
-  int64_t seed = 1;
 };
 
-// At most `count` lines, each equally likely to stay (reservoir sampling, Vitter 1985, algorithm
-// R).
-std::vector<std::string> sample_lines(const TrainOptions& options) {
-  std::vector<std::string> lines;
-  RandomStream random(static_cast<uint64_t>(options.seed));
-  const auto capacity = static_cast<size_t>(options.max_lines);
-  size_t seen = 0;
-  for (const auto& file : options.files) {
-    auto reader = open_lines(file);
-    std::string_view line;
-    while (reader.next(line)) {
-      if (line.empty() || !is_valid_utf8(line)) continue;
-      ++seen;
-      if (lines.size() < capacity) {
-        lines.emplace_back(line);
-      } else if (const uint64_t at = random.below(seen); at < capacity) {
-        lines[at] = line;
-      }
-    }
+/// The lines of one FILE.
+class FileLines final : public text::LineSource {
+ public:
+  explicit FileLines(const std::string& path) : reader_(open_lines(path)) {}
+  bool next(std::string& line) override {
+    std::string_view view;
+    if (!reader_.next(view)) return false;
+    line.assign(view);
+    return true;
   }
-  return lines;
-}
 
-int train(TrainOptions options) {
-  options.training.num_threads = usable_cores();
-  const auto lines = sample_lines(options);
+ private:
+  data::LineReader reader_;
+};
+
+int train(const TrainOptions& options) {
+  std::vector<std::string> lines;
+  uint64_t number = 0;
+  for (const auto& path : options.files) {
+    FileLines file(path);
+    text::sample_lines(file, ++number, options.sample, lines);
+  }
   if (lines.empty()) {
     throw Error(ExitCode::kBadData, "no text to train a tokenizer on", "the files have no lines");
   }
@@ -165,10 +158,11 @@ void declare_train_part(CLI::App& app, const Action& action) {
                    "share of characters that get a piece; default 1")
       ->check(number_between(0.9, 1))
       ->type_name("X");
-  part->add_option("--max-lines", options->max_lines, "lines drawn at random; default 2000000")
+  part->add_option("--max-lines", options->sample.max_lines,
+                   "lines of each FILE, drawn at random; default 2000000")
       ->check(whole_number(1, INT64_MAX))
       ->type_name("N");
-  part->add_option("--seed", options->seed, "of that draw; default 1")
+  part->add_option("--seed", options->sample.seed, "of that draw; default 1")
       ->check(whole_number(0, INT64_MAX))
       ->type_name("N");
   part->callback([options, action] { *action = [options] { return train(*options); }; });

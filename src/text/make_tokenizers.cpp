@@ -1,11 +1,7 @@
-#include <algorithm>
-#include <thread>
 #include <utility>
 
 #include "base/error.h"
 #include "base/file.h"
-#include "base/random.h"
-#include "base/text.h"
 #include "text/tokenizer.h"
 
 namespace stretto::text {
@@ -19,30 +15,10 @@ constexpr const char* kTgtModel = "tgt.model";
 constexpr const char* kSrcVocab = "src.vocab";
 constexpr const char* kTgtVocab = "tgt.vocab";
 
-/// Up to `limit` lines drawn by seed, each line with the same chance (Vitter's algorithm R), so
-/// that memory is bounded by the sample. Lines that are not UTF-8 or hold nothing do not count.
-void sample_lines(LineSource& source, int64_t limit, uint64_t key, std::vector<std::string>& out) {
-  RandomStream random(key);
-  const size_t first = out.size();
-  uint64_t seen = 0;
-  std::string line;
-  while (source.next(line)) {
-    if (trim(line).empty() || !is_valid_utf8(line)) continue;
-    ++seen;
-    if (seen <= static_cast<uint64_t>(limit)) {
-      out.push_back(line);
-    } else if (const uint64_t slot = random.below(seen); slot < static_cast<uint64_t>(limit)) {
-      out[first + slot] = line;
-    }
-  }
-}
-
 std::string train(const TokenizerOptions& options, const std::vector<std::string>& lines) {
-  const int64_t cores = std::max<int64_t>(1, std::thread::hardware_concurrency());
   return train_sentencepiece(lines, {.algorithm = options.algorithm,
                                      .vocab_size = options.vocab_size,
-                                     .character_coverage = options.character_coverage,
-                                     .num_threads = std::min<int64_t>(cores, 16)});
+                                     .character_coverage = options.character_coverage});
 }
 
 /// One of two models; messages say whose text it is.
@@ -98,15 +74,16 @@ Assets train_models(const TokenizerOptions& options, uint64_t seed, LineSource* 
     throw Error(ExitCode::kUsage, "tokenizer: no model is given and there is no training text",
                 "set tokenizer.model, or data.train_src and data.train_tgt to train one");
   }
+  const TrainingSample sample{.max_lines = options.max_training_lines, .seed = seed};
   std::vector<std::string> lines;
-  sample_lines(*train_src, options.max_training_lines, mix64(seed, 1), lines);
+  sample_lines(*train_src, 1, sample, lines);
   if (options.joint) {
-    sample_lines(*train_tgt, options.max_training_lines, mix64(seed, 2), lines);
+    sample_lines(*train_tgt, 2, sample, lines);
     return {{kJointModel, train(options, lines)}};
   }
   Assets assets{{kSrcModel, train_side(options, lines, "source")}};
   lines.clear();
-  sample_lines(*train_tgt, options.max_training_lines, mix64(seed, 2), lines);
+  sample_lines(*train_tgt, 2, sample, lines);
   assets[kTgtModel] = train_side(options, lines, "target");
   return assets;
 }

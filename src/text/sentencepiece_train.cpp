@@ -1,10 +1,13 @@
 #include <sentencepiece_trainer.h>
 
+#include <algorithm>
 #include <cctype>
 #include <exception>
 #include <unordered_map>
 
 #include "base/error.h"
+#include "base/random.h"
+#include "base/system_info.h"
 #include "base/text.h"
 #include "text/tokenizer.h"
 
@@ -62,7 +65,34 @@ int64_t number_after(const std::string& message, const std::string& marker) {
               "look at data.train_src and data.train_tgt, or load a model with tokenizer.model");
 }
 
+// More threads have next to nothing to do.
+constexpr int64_t kMostThreads = 16;
+
+int64_t threads_of(const SentencePieceTraining& options) {
+  if (options.algorithm == "unigram") return kUnigramThreads;
+  if (options.num_threads > 0) return options.num_threads;
+  return std::min<int64_t>(usable_cores(), kMostThreads);
+}
+
 }  // namespace
+
+void sample_lines(LineSource& source, uint64_t number, const TrainingSample& sample,
+                  std::vector<std::string>& lines) {
+  RandomStream random(mix64(sample.seed, number));
+  const auto limit = static_cast<uint64_t>(sample.max_lines);
+  const size_t first = lines.size();
+  uint64_t seen = 0;
+  std::string line;
+  while (source.next(line)) {
+    if (trim(line).empty() || !is_valid_utf8(line)) continue;
+    ++seen;
+    if (seen <= limit) {
+      lines.push_back(line);
+    } else if (const uint64_t slot = random.below(seen); slot < limit) {
+      lines[first + slot] = line;
+    }
+  }
+}
 
 std::string train_sentencepiece(const std::vector<std::string>& lines,
                                 const SentencePieceTraining& options) {
@@ -70,7 +100,6 @@ std::string train_sentencepiece(const std::vector<std::string>& lines,
     throw Error(ExitCode::kBadData, "there is no text to train a SentencePiece model on",
                 "look at data.train_src and data.train_tgt: they hold no usable line");
   }
-  const bool unigram = options.algorithm == "unigram";
   const std::unordered_map<std::string, std::string> arguments{
       {"model_type", options.algorithm},
       {"vocab_size", std::to_string(options.vocab_size)},
@@ -79,7 +108,7 @@ std::string train_sentencepiece(const std::vector<std::string>& lines,
       {"unk_id", std::to_string(kUnk)},
       {"bos_id", std::to_string(kBos)},
       {"eos_id", std::to_string(kEos)},
-      {"num_threads", std::to_string(unigram ? kUnigramThreads : options.num_threads)},
+      {"num_threads", std::to_string(threads_of(options))},
       {"minloglevel", "2"},
   };
   std::string model;

@@ -64,12 +64,29 @@ std::shared_ptr<const Tokenizer> make_sentencepiece(std::string model_bytes,
 std::shared_ptr<const Tokenizer> make_vocabulary(std::string_view file_bytes,
                                                  std::string_view where);
 
+/// How the lines are drawn that train a model: of each source up to `max_lines`, by `seed`.
+struct TrainingSample {
+  int64_t max_lines = 2000000;
+  uint64_t seed = 1;
+};
+
+/// Appends to `lines` what is drawn of one source: each line has the same chance (reservoir
+/// sampling, Vitter 1985, algorithm R), and memory is bounded by the sample. Lines that are not
+/// UTF-8, or hold nothing but white space, do not count.
+///
+/// @param number  of the source, from 1: each has a draw of its own. A run's source side is 1, its
+///                target side 2, a joint model is trained on the lines of 1, then those of 2
+void sample_lines(LineSource& source, uint64_t number, const TrainingSample& sample,
+                  std::vector<std::string>& lines);
+
 /// Trains a SentencePiece model; the result is the same for any number of threads.
 struct SentencePieceTraining {
   std::string algorithm = "bpe";
   int64_t vocab_size = 8000;
   double character_coverage = 1.0;
-  int64_t num_threads = 2;  ///< bpe; unigram always uses 8, because its float sums depend on it
+  /// Of bpe; 0 = the cores that this process may use, at most 16. unigram always uses 8, because
+  /// its float sums depend on it.
+  int64_t num_threads = 0;
 };
 std::string train_sentencepiece(const std::vector<std::string>& lines,
                                 const SentencePieceTraining& options);

@@ -3,7 +3,9 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "data/corpus.h"
 #include "tests/cli/program.h"
+#include "text/tokenizer.h"
 
 namespace stretto {
 namespace {
@@ -309,6 +311,40 @@ TEST(TokenizerCommand, TrainsEncodesAndDecodes) {
   const auto bad = program.run({"tokenizer", "decode", "--ids", "my.model"}, "5 9999\n");
   EXPECT_EQ(bad.code, 65);
   EXPECT_TRUE(has(bad.err, "stdin:1: `9999` is not an id below 80")) << bad.err;
+}
+
+// Both sides, white space between the lines, and more lines than are drawn.
+TEST(TokenizerCommand, TrainsTheModelThatARunTrainsOnThisText) {
+  const Program program;
+  std::string src, tgt;
+  for (int i = 0; i < 300; ++i) {
+    src += "the red house number " + std::to_string(i * 7919) + " stands here\n" +
+           (i % 3 == 0   ? "\n"
+            : i % 3 == 1 ? "  \t\n"
+                         : "");
+    tgt +=
+        "la maison rouge " + std::to_string(i * 104729) + " est ici\n" + (i % 5 == 0 ? " \n" : "");
+  }
+  const std::string src_path = program.folder.write("a.src", src);
+  const std::string tgt_path = program.folder.write("a.tgt", tgt);
+  const auto command = [&](std::vector<std::string> files) {
+    std::vector<std::string> words{"tokenizer",   "train",        "--vocab-size", "80",
+                                   "--max-lines", "100",          "--seed",       "5",
+                                   "--output",    "trained.model"};
+    words.insert(words.end(), files.begin(), files.end());
+    const auto outcome = program.run(words);
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    return stretto::testing::text_of(program.folder.path() / "trained.model");
+  };
+  const auto of_run = [&](bool joint, const std::string& asset) {
+    const auto lines_src = data::open_lines({src_path}), lines_tgt = data::open_lines({tgt_path});
+    return text::make_tokenizers({.joint = joint, .vocab_size = 80, .max_training_lines = 100},
+                                 /*seed=*/5, lines_src.get(), lines_tgt.get())
+        .assets.at(asset);
+  };
+  EXPECT_EQ(command({"a.src", "a.tgt"}), of_run(true, "tokenizer.model"));
+  EXPECT_EQ(command({"a.src"}), of_run(false, "src.model"));
+  EXPECT_NE(command({"a.tgt", "a.src"}), of_run(true, "tokenizer.model")) << "sides are in order";
 }
 
 TEST(ReportCommand, RendersThePageFromTheMetricsAlone) {
