@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <mutex>
 #include <new>
+#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
@@ -19,7 +20,7 @@
 namespace stretto {
 namespace {
 
-enum class Action { kKill, kErrno, kShortWrite, kThrow };
+enum class Action { kKill, kErrno, kShortWrite, kThrow, kBug };
 
 struct Rule {
   std::string name;
@@ -35,7 +36,7 @@ struct NamedAction {
   Action action;
   int errno_value;
 };
-constexpr std::array<NamedAction, 8> kActions{{
+constexpr std::array<NamedAction, 9> kActions{{
     {"kill", Action::kKill, 0},
     {"enospc", Action::kErrno, ENOSPC},
     {"eio", Action::kErrno, EIO},
@@ -44,12 +45,13 @@ constexpr std::array<NamedAction, 8> kActions{{
     {"enomem", Action::kErrno, ENOMEM},
     {"short", Action::kShortWrite, 0},
     {"throw", Action::kThrow, 0},
+    {"bug", Action::kBug, 0},
 }};
 
 [[noreturn]] void reject(std::string_view text) {
   throw Error(ExitCode::kUsage, "STRETTO_FAILPOINT: cannot understand \"" + printable(text) + "\"",
               "it is for tests: name:action[:n|:n+], action one of kill, enospc, eio, eintr, "
-              "einval, enomem, short, throw; unset it for real runs");
+              "einval, enomem, short, throw, bug; unset it for real runs");
 }
 
 Rule parse_rule(const std::string& text) {
@@ -124,6 +126,8 @@ int pass(std::string_view name, size_t* size) {
         break;
       case Action::kThrow:
         throw std::bad_alloc();
+      case Action::kBug:
+        throw std::logic_error("failpoint " + std::string(name));
     }
   }
   return 0;

@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstdlib>
+#include <filesystem>
 #include <iostream>
 #include <new>
 #include <typeinfo>
@@ -128,15 +129,10 @@ std::string first_line(const std::string& text) {
   return text.substr(0, text.find('\n'));
 }
 
+// Of a command that needs no tensors; the engine has advice of its own (tasks/engine_entry.h).
 constexpr const char* kOutOfMemory =
-    "out of memory\n  halve data.max_tokens and double train.update_freq: the batch of an update "
-    "stays the same";
-
-// libtorch has a type of its own for it, which this side of the door does not know.
-bool is_out_of_memory(const std::string& what) {
-  return what.find("out of memory") != std::string::npos ||
-         what.find("can't allocate memory") != std::string::npos;
-}
+    "out of memory\n  stop what else takes the memory of this machine, or give it less text at a "
+    "time";
 
 // A process of a job says how it ends, to the launcher that started it and to the other processes.
 int fail(const dist::Failure& failure) {
@@ -173,10 +169,14 @@ int main(int argc, char** argv) {
     return fail(dist::failure_of(error));
   } catch (const std::bad_alloc&) {
     return fail(ExitCode::kOutOfMemory, kOutOfMemory);
+  } catch (const std::filesystem::filesystem_error& error) {
+    return fail(ExitCode::kIo, std::string(error.what()) +
+                                   "\n  look at this path, who may read and write it, and what "
+                                   "room is left");
   } catch (const std::exception& error) {
-    if (is_out_of_memory(error.what())) return fail(ExitCode::kOutOfMemory, kOutOfMemory);
-    return fail(ExitCode::kNumeric, first_line(error.what()) +
-                                        "\n  this should not happen: run it again with "
-                                        "STRETTO_TRACE=1 and report what it prints");
+    return fail(ExitCode::kInternal,
+                first_line(error.what()) +
+                    "\n  nobody foresaw this: it is a bug in Stretto. Report it with the command, "
+                    "what `stretto doctor` prints, and what this prints with STRETTO_TRACE=1");
   }
 }

@@ -1,8 +1,11 @@
+#include "tasks/engine_entry.h"
+
 #include <ATen/Version.h>
 #include <torch/torch.h>
 
-#include "experiment/engine_api.h"
+#include "base/error.h"
 #include "tasks/commands.h"
+#include "train/out_of_memory.h"
 
 namespace stretto::tasks {
 namespace {
@@ -14,14 +17,60 @@ const char* describe_engine() {
   return text.c_str();
 }
 
+// How much was asked for, and on which device, without the stack that libtorch prints below it.
+std::string reason_of(const std::exception& error) {
+  const auto* told = dynamic_cast<const c10::Error*>(&error);
+  if (told == nullptr) return "out of memory";
+  const std::string text = told->what_without_backtrace();
+  return "out of memory: " + text.substr(0, text.find('\n'));
+}
+
+int train(const experiment::TrainRequest& request) {
+  return with_memory_advice(
+      "halve data.max_tokens and double train.update_freq: the batch of an update stays the same; "
+      "where validation was at work, halve eval.max_tokens and decode.max_tokens",
+      [&] { return run_train(request); });
+}
+
+int eval(const experiment::EvalRequest& request) {
+  return with_memory_advice("halve eval.max_tokens and decode.max_tokens",
+                            [&] { return run_eval(request); });
+}
+
+int infer(const experiment::InferRequest& request) {
+  return with_memory_advice("halve decode.max_tokens", [&] { return run_infer(request); });
+}
+
+int average(const experiment::AverageRequest& request) {
+  return with_memory_advice("stop what else takes the memory of this machine",
+                            [&] { return run_average(request); });
+}
+
+int replay(const experiment::ReplayRequest& request) {
+  return with_memory_advice(
+      "stop what else takes this memory; of a GPU's there is less than the machine's, which "
+      "run.device=cpu takes",
+      [&] { return run_replay(request); });
+}
+
 }  // namespace
+
+int with_memory_advice(const std::string& advice, const std::function<int()>& command) {
+  try {
+    return command();
+  } catch (const std::exception& error) {
+    if (!train::is_out_of_memory(error)) throw;
+    throw Error(ExitCode::kOutOfMemory, reason_of(error), advice);
+  }
+}
+
 }  // namespace stretto::tasks
 
-extern "C" const stretto::experiment::EngineApi stretto_engine{
-    .train = &stretto::tasks::run_train,
-    .eval = &stretto::tasks::run_eval,
-    .infer = &stretto::tasks::run_infer,
-    .average = &stretto::tasks::run_average,
-    .replay = &stretto::tasks::run_replay,
+const stretto::experiment::EngineApi stretto_engine{
+    .train = &stretto::tasks::train,
+    .eval = &stretto::tasks::eval,
+    .infer = &stretto::tasks::infer,
+    .average = &stretto::tasks::average,
+    .replay = &stretto::tasks::replay,
     .describe = &stretto::tasks::describe_engine,
 };

@@ -74,6 +74,11 @@ TEST_F(Failpoint, ThrowsOutOfMemory) {
   EXPECT_THROW(failpoint("a"), std::bad_alloc);
 }
 
+TEST_F(Failpoint, ThrowsWhatNobodyForesees) {
+  set_failpoints("a:bug");
+  EXPECT_THROW(failpoint("a"), std::logic_error);
+}
+
 TEST_F(Failpoint, KillsTheProcess) {
   const pid_t child = ::fork();
   if (child == 0) {

@@ -192,6 +192,28 @@ TEST(CommandLine, ControlCharactersOfAWordNeverReachTheTerminal) {
   EXPECT_FALSE(has(outcome.err, "\x1b"));
 }
 
+TEST(CommandLine, WhatNobodyForesawIsABugAndNotTheNumbers) {
+  const Lab lab;
+  const auto check = shell_quoted(Program::path()) + " check my.toml";
+  const auto bug = lab.shell("STRETTO_FAILPOINT=file.read:bug " + check);
+  EXPECT_EQ(bug.code, 73) << bug.err;
+  EXPECT_TRUE(has(bug.err, "failpoint file.read\n")) << bug.err;
+  EXPECT_TRUE(has(bug.err, "a bug in Stretto")) << bug.err;
+  EXPECT_TRUE(has(bug.err, "STRETTO_TRACE=1")) << bug.err;
+  EXPECT_FALSE(has(bug.err, "optim.lr")) << bug.err;
+}
+
+TEST(CommandLine, WithoutMemoryOrFilesTheCodeSaysSo) {
+  const Lab lab;
+  const auto check = shell_quoted(Program::path()) + " check my.toml";
+  const auto memory = lab.shell("STRETTO_FAILPOINT=file.read:throw " + check);
+  EXPECT_EQ(memory.code, 71) << memory.err;
+  EXPECT_TRUE(has(memory.err, "error: out of memory\n")) << memory.err;
+  const auto path = lab.run({"tokenizer", "encode", std::string(300, 'a')});
+  EXPECT_EQ(path.code, 74) << path.err;
+  EXPECT_FALSE(has(path.err, "bug")) << path.err;
+}
+
 TEST(CheckCommand, TellsAllErrorsOrNone) {
   const Lab lab;
   EXPECT_EQ(lab.run({"check", lab.config}).out, lab.config + ": no errors\n");

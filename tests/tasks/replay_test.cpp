@@ -11,8 +11,10 @@
 #include "base/file.h"
 #include "base/hash.h"
 #include "tasks/commands.h"
+#include "tasks/engine_entry.h"
 #include "tasks/session.h"
 #include "tests/config/temp_folder.h"
+#include "tests/train/refusing_allocator.h"
 #include "train/forensics_report.h"
 #include "train/origin.h"
 
@@ -213,6 +215,26 @@ TEST_F(ReplayCommand, SaysThatTheValuesAreFiniteNow) {
   EXPECT_EQ(outcome.code, 1);
   EXPECT_TRUE(outcome.out.ends_with("not reproduced: the values are finite now\n")) << outcome.out;
   EXPECT_FALSE(replay(file, /*json=*/true).json().at("reproduced").get<bool>());
+}
+
+// The allocator's own exception, which says "DefaultCPUAllocator: …": the command line sees none of
+// libtorch's types.
+TEST_F(ReplayCommand, LeavesTheEngineWithAdviceWhereThereIsNoMemory) {
+  const auto file = write({{.epoch = 2, .index = 0}});
+  const test::RefusingScope scope;
+  test::refusal().above = 4096;
+  try {
+    stretto_engine.replay({.experiment = {.options = experiment_},
+                           .run_directory = (folder_.path() / "run").string(),
+                           .file = file,
+                           .json = true});
+    ADD_FAILURE() << "nothing was thrown";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ExitCode::kOutOfMemory) << error.what();
+    EXPECT_TRUE(std::string(error.what()).starts_with("out of memory: ")) << error.what();
+    EXPECT_EQ(std::string(error.what()).find('\n'), std::string::npos) << error.what();
+    EXPECT_NE(error.advice().find("run.device=cpu"), std::string::npos) << error.advice();
+  }
 }
 
 TEST_F(ReplayCommand, SaysThatOneProcessCannotShowASumOverProcesses) {
