@@ -36,7 +36,8 @@ constexpr std::array kCommands{
             &declare_infer},
     Command{"score", "BLEU, chrF, chrF++ or TER of text, as sacreBLEU has them",
             "  stretto score --metric bleu --reference test.de < output.txt\n"
-            "  stretto score --metric chrf++ --reference a.de b.de --json < output.txt",
+            "  stretto score --metric chrf++ --reference a.de b.de --json < output.txt\n"
+            "  stretto score --reference test.de --bootstrap 1000 --against other.txt < output.txt",
             &declare_score},
     Command{"tokenizer", "train a sub-word model, split text, join it again",
             "  stretto tokenizer train --vocab-size 8000 --output my.model a.txt b.txt.gz\n"

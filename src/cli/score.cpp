@@ -1,8 +1,13 @@
 #include <iostream>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <span>
 
 #include "base/error.h"
+#include "base/text.h"
 #include "cli/command.h"
 #include "cli/input.h"
+#include "metrics/bootstrap.h"
 #include "metrics/scorers.h"
 
 namespace stretto::cli {
@@ -11,16 +16,83 @@ namespace {
 struct Options {
   metrics::ScoreOptions score;
   std::vector<std::string> references;
-  std::string hypotheses;
+  std::string hypotheses, against;
+  int resamples = 0;  ///< 0 = no bootstrap
+  uint64_t seed = metrics::BootstrapOptions{}.seed;
   bool json = false;
 };
+
+using Json = nlohmann::ordered_json;
+
+/// What resampling says: of the scored text and, with --against, of the other one and of their
+/// difference.
+struct Resampled {
+  metrics::Interval system;
+  std::optional<metrics::BootstrapResult> pair;
+};
+
+Resampled resample(const Options& options, std::span<const std::string> hypotheses,
+                   std::span<const std::vector<std::string>> references) {
+  const metrics::BootstrapOptions bootstrap{.resamples = options.resamples, .seed = options.seed};
+  if (options.against.empty()) {
+    return {metrics::bootstrap_interval(options.score, hypotheses, references, bootstrap), {}};
+  }
+  const auto pair = metrics::paired_bootstrap(options.score, hypotheses,
+                                              read_lines(options.against), references, bootstrap);
+  return {pair.system, pair};
+}
+
+Json json_of(const metrics::Interval& interval) {
+  return {{"score", interval.score},
+          {"mean", interval.mean},
+          {"low", interval.low},
+          {"high", interval.high}};
+}
+
+Json json_of(const Options& options, const Resampled& resampled) {
+  Json json{{"resamples", options.resamples},
+            {"seed", options.seed},
+            {"system", json_of(resampled.system)}};
+  if (!resampled.pair) return json;
+  json["against"] = json_of(resampled.pair->baseline);
+  json["difference"] = json_of(resampled.pair->difference);
+  json["p_value"] = resampled.pair->p_value;
+  json["win_rate"] = resampled.pair->win_rate;
+  json["significant"] = resampled.pair->significant;
+  return json;
+}
+
+/// Below the score: its interval, then the other text's score, the difference and its p-value.
+std::string text_of(const Options& options, const Resampled& resampled) {
+  const auto number = [&](double value) { return fixed(value, options.score.decimals); };
+  const auto interval = [&](const metrics::Interval& it) {
+    return "95 % interval " + number(it.low) + " to " + number(it.high);
+  };
+  std::string text = interval(resampled.system) + " (" + with_thousands(options.resamples) +
+                     " resamples, seed " + std::to_string(options.seed) + ")\n";
+  if (!resampled.pair) return text;
+  const auto& difference = resampled.pair->difference;
+  text += options.against + ": " + number(resampled.pair->baseline.score) + ", " +
+          interval(resampled.pair->baseline) + "\n";
+  text += "difference " + number(difference.score) + ", " + interval(difference) +
+          ", p = " + fixed(resampled.pair->p_value, 4) + " (paired, two-sided)\n";
+  return text;
+}
 
 int run(const Options& options) {
   std::vector<std::vector<std::string>> references;
   for (const auto& path : options.references) references.push_back(read_lines(path));
   const auto hypotheses = read_lines(options.hypotheses);
   const auto score = metrics::compute(options.score, hypotheses, references);
-  std::cout << (options.json ? metrics::to_json(score, options.score) : score.text) << "\n";
+  std::optional<Resampled> resampled;
+  if (options.resamples > 0) resampled = resample(options, hypotheses, references);
+  if (options.json) {
+    auto json = Json::parse(metrics::to_json(score, options.score));
+    if (resampled) json["bootstrap"] = json_of(options, *resampled);
+    std::cout << json.dump() << "\n";
+  } else {
+    std::cout << score.text << "\n" << (resampled ? text_of(options, *resampled) : "");
+  }
   return 0;
 }
 
@@ -44,6 +116,19 @@ std::function<int()> declare_score(CLI::App& app) {
   app.add_flag("--ter-case-sensitive", options->score.ter_case_sensitive, "TER: heed case");
   app.add_option("--width", options->score.decimals, "digits after the point; default 2")
       ->check(whole_number(0, 12))
+      ->type_name("N");
+  auto* bootstrap =
+      app.add_option("--bootstrap", options->resamples,
+                     "draw the segments anew so many times: the score's 95 % interval")
+          ->check(whole_number(2, 1000000))
+          ->type_name("N");
+  app.add_option("--against", options->against,
+                 "another system's hypotheses: their score, the difference and its p-value")
+      ->needs(bootstrap)
+      ->type_name("FILE");
+  app.add_option("--seed", options->seed, "of --bootstrap; default 12345")
+      ->check(whole_number(0, INT64_MAX))
+      ->needs(bootstrap)
       ->type_name("N");
   app.add_flag("--json", options->json, "one JSON object on stdout");
   return [options] { return run(*options); };

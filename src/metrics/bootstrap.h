@@ -29,7 +29,9 @@ struct BootstrapResult {
   Interval baseline;
   Interval difference;  ///< system minus baseline, resampled together
   /// Chance of a difference at least this large between equal systems, two-sided: with d* the
-  /// resampled differences, (1 + #{ |d* - mean d*| >= |d| }) / (1 + resamples).
+  /// resampled differences, (1 + #{ |d* - mean d*| >= |d| }) / (1 + resamples). sacreBLEU's
+  /// --paired-bs counts |d*| - mean |d*| > |d| instead: about half of it for systems that differ,
+  /// and 1 / (1 + resamples), as if they differed for certain, for two that are the same.
   double p_value = 1;
   /// Share of resamples in which the system's score is above the baseline's (for TER: below).
   double win_rate = 0;

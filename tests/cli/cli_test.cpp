@@ -313,6 +313,51 @@ TEST(ScoreCommand, ScoresStdinAgainstFilesAndSpeaksJson) {
   EXPECT_EQ(program.run({"score", "--reference", "ref"}, "one line\n").code, 65);
 }
 
+TEST(ScoreCommand, ResamplesSegmentsForIntervalsAndAComparison) {
+  const Program program;
+  std::string reference, good, bad;
+  for (int i = 0; i < 60; ++i) {
+    const std::string line = "the red house number " + std::to_string(i) + " stands beside it";
+    reference += line + "\n";
+    good += (i % 9 == 0 ? "the red house is here" : line) + "\n";
+    bad += (i % 2 == 0 ? "the red house is here" : line) + "\n";
+  }
+  program.folder.write("ref", reference);
+  program.folder.write("bad", bad);
+  const std::vector<std::string> plain{"score", "--reference", "ref"};
+  const auto with = [&](std::vector<std::string> more) {
+    std::vector<std::string> words = plain;
+    words.insert(words.end(), more.begin(), more.end());
+    return program.run(words, good);
+  };
+  const auto json = nlohmann::json::parse(
+      with({"--bootstrap", "200", "--against", "bad", "--seed", "3", "--json"}).out);
+  const auto& found = json["bootstrap"];
+  EXPECT_EQ(found["resamples"], 200);
+  EXPECT_EQ(found["seed"], 3);
+  EXPECT_EQ(found["system"]["score"], json["score"]);
+  EXPECT_LT(found["system"]["low"], json["score"]);
+  EXPECT_GT(found["system"]["high"], json["score"]);
+  EXPECT_EQ(found["against"]["score"],
+            nlohmann::json::parse(
+                program.run({"score", "--reference", "ref", "--json"}, bad).out)["score"]);
+  EXPECT_GT(found["difference"]["low"], 0);
+  EXPECT_LT(found["p_value"], 0.02);
+  EXPECT_EQ(found["significant"], true);
+
+  const auto text = with({"--bootstrap", "200"});
+  EXPECT_EQ(text.code, 0) << text.err;
+  EXPECT_TRUE(text.out.starts_with(program.run(plain, good).out)) << text.out;
+  EXPECT_TRUE(has(text.out, "\n95 % interval ")) << text.out;
+  EXPECT_TRUE(has(text.out, "(200 resamples, seed 12345)\n")) << text.out;
+  const auto paired = with({"--bootstrap", "200", "--against", "ref"});
+  EXPECT_TRUE(has(paired.out, "\nref: 100.00, 95 % interval 100.00 to 100.00\n")) << paired.out;
+  EXPECT_TRUE(has(paired.out, " (paired, two-sided)\n")) << paired.out;
+  EXPECT_EQ(with({"--against", "bad"}).code, 2);
+  EXPECT_EQ(with({"--bootstrap", "1"}).code, 2);
+  EXPECT_EQ(with({"--bootstrap", "9", "--against", "gone"}).code, 2);
+}
+
 TEST(TokenizerCommand, TrainsEncodesAndDecodes) {
   const Program program;
   std::string text;

@@ -6,7 +6,8 @@
 Each corpus has 1 to 40 segments and 1 to 3 reference sets, drawn to be awkward: empty lines,
 numbers with separators, XML entities, CJK, emoji, combining marks, odd white space, Greek capitals,
 repeated words and shuffled blocks (for TER's shifts). Scores must agree to 4 decimals, and signatures
-but for the version.
+but for the version. Of a larger corpus, the intervals of --bootstrap must agree with those that sacreBLEU draws with numpy, and
+the p-value with the two-sided one of sacreBLEU's scores on numpy's draws, within what chance does to both.
 Exits 0 when all agree, 1 with the first difference, 77 (skipped) when the package is not installed.
 """
 import argparse
@@ -18,7 +19,9 @@ import sys
 import tempfile
 
 try:
+    import numpy
     from sacrebleu.metrics import BLEU, CHRF, TER
+    from sacrebleu.significance import estimate_ci
 except ImportError:
     print("sacrebleu is not installed: skipped")
     sys.exit(77)
@@ -82,6 +85,33 @@ def write_lines(path, lines):
     return str(path)
 
 
+def resampled_agrees(binary, folder, rng):
+    """Both draw 2,000 times, with other random numbers."""
+    draws, size = 2000, 300
+    reference = [" ".join(rng.choice(WORDS) for _ in range(rng.randint(4, 20))) for _ in range(size)]
+    systems = [[disturbed(rng, line) if rng.random() < share else line for line in reference] for share in (0.6, 0.65)]
+    files = [write_lines(folder / name, lines) for name, lines in zip(("ref", "system", "other"), [reference, *systems])]
+    for options, scorer in ((["--metric", "bleu"], BLEU()), (["--metric", "ter"], TER())):
+        command = [binary, "score", *options, "--reference", files[0], "--hypotheses", files[1], "--against", files[2],
+                   "--bootstrap", str(draws), "--json"]
+        ours = json.loads(subprocess.run(command, stdout=subprocess.PIPE, check=True).stdout)["bootstrap"]
+        statistics = [numpy.array(scorer._extract_corpus_statistics(lines, [reference])) for lines in systems]
+        chosen = numpy.random.default_rng(12345).integers(0, size, (draws, size))
+        scores = [numpy.array([scorer._compute_score_from_stats(each[row].sum(0)).score for row in chosen])
+                  for each in statistics]
+        differences = scores[0] - scores[1]
+        pairs = [(ours["system"], scores[0]), (ours["against"], scores[1]), (ours["difference"], differences)]
+        for interval, theirs in pairs:
+            mean, half = estimate_ci(theirs)
+            if abs(interval["mean"] - mean) > 0.15 * half or not 0.9 < (interval["high"] - interval["low"]) / 2 / half < 1.1:
+                return f"{options}: {interval} against {mean} +- {half}"
+        real = abs(ours["system"]["score"] - ours["against"]["score"])
+        p_value = (1 + (abs(differences - differences.mean()) >= real).sum()) / (1 + draws)
+        if abs(ours["p_value"] - p_value) > 0.06:
+            return f"{options}: p = {ours['p_value']} against {p_value}"
+    return ""
+
+
 def without_version(signature):
     return signature.rsplit("|version:", 1)[0]
 
@@ -113,6 +143,9 @@ def main():
                     print(json.dumps({"hypotheses": hypotheses, "references": references}))
                     sys.exit(1)
                 compared += 1
+        if wrong := resampled_agrees(arguments.binary, folder, rng):
+            print(wrong)
+            sys.exit(1)
     print(f"{compared} scores of {arguments.corpora} corpora agree")
 
 
