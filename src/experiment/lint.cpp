@@ -36,7 +36,7 @@ constexpr const char* kEnd = "docs/large-batches.md#the-end-of-a-schedule";
 constexpr const char* kAveraging = "Vaswani et al. 2017, arXiv:1706.03762, section 6.1";
 
 // LB large batches, BN batch norm, MP mixed precision, DP processes, EV validation, SC schedule, CK
-// checkpoints.
+// checkpoints, CF the configuration itself.
 constexpr std::array kRules{
     Rule{"LB001", &rules::linear_scaling_without_warmup, kGoyalWarmup},
     Rule{"LB002", &rules::short_warmup, kGoyalWarmup},
@@ -75,6 +75,7 @@ constexpr std::array kRules{
     Rule{"SC005", &rules::heavy_smoothing, "Szegedy et al. 2016, arXiv:1512.00567, section 7"},
     Rule{"CK001", &rules::saves_only_at_the_end, "Young 1974, Communications of the ACM 17(9)"},
     Rule{"CK002", &rules::too_few_to_average, "docs/training.md#checkpoints"},
+    Rule{"CF001", &rules::unread_keys, "docs/large-batches.md#keys-that-nothing-reads"},
 };
 
 // Origins tell the place and the key in one: "my.toml:14:1: `optim.lr`".

@@ -108,5 +108,8 @@ void heavy_smoothing(const Subject&, Remarks&);
 void saves_only_at_the_end(const Subject&, Remarks&);
 void too_few_to_average(const Subject&, Remarks&);
 
+// lint_unread.cpp
+void unread_keys(const Subject&, Remarks&);
+
 }  // namespace rules
 }  // namespace stretto::experiment

@@ -9,8 +9,10 @@
 #include <set>
 
 #include "base/file.h"
+#include "base/text.h"
 #include "experiment/experiment_schema.h"
 #include "experiment/rules.h"
+#include "optim/option_readers.h"
 #include "tests/config/temp_folder.h"
 #include "tests/experiment/recipes.h"
 
@@ -110,6 +112,7 @@ const std::vector<BadConfig>& bad_configs() {
       {"SC005", "loss.label_smoothing", {"loss.label_smoothing=0.5"}},
       {"CK001", "train.save_every", {"train.save_every=10000"}},
       {"CK002", "train.average_last", {"train.average_last=3", "train.save_every=5000"}},
+      {"CF001", "optim.nesterov", {"optim.nesterov=true"}},
   };
   return list;
 }
@@ -156,6 +159,12 @@ TEST(Lint, ASoundConfigurationRaisesNothing) {
       {"schedule.name=cosine", "train.average_last=5"},
       {"model.norm_layer=batch_norm"},
       {"model.norm_layer=batch_norm", "dist.batch_norm=all"},
+      {"dist.bucket_bytes=1048576"},
+      {"optim.nesterov=false", "optim.momentum=0.9"},  // not read, and as they are by default
+      {"optim.name=rmsprop", "optim.momentum=0.5"},
+      {"train.precision=mixed_fp16", "train.loss_scale.init=64"},  // auto is fairseq
+      {"schedule.name=noam", "optim.lr=2", "schedule.warmup_init_lr=1e-5",
+       "schedule.warmup=constant"},
   };
   for (const auto& overrides : sound) {
     for (const auto& finding : lint_of(overrides)) {
@@ -323,6 +332,83 @@ TEST(Lint, WhereNoMicroBatchIsCutProcessesStandIdle) {
   const auto norms =
       codes_of(lint_of({"train.update_freq=1", "model.norm_layer=batch_norm"}, {.processes = 2}));
   EXPECT_EQ(std::count(norms.begin(), norms.end(), "DP003"), 1);
+}
+
+TEST(Lint, EveryKeyThatNothingReadsIsNamed) {
+  const auto unread = [](const std::vector<std::string>& overrides) {
+    std::vector<std::string> keys;
+    for (const auto& finding : lint_of(overrides)) {
+      if (finding.code == "CF001") keys.push_back(finding.key);
+    }
+    return keys;
+  };
+  using Keys = std::vector<std::string>;
+  EXPECT_EQ(unread({"optim.name=adam", "optim.nesterov=true", "optim.momentum=0.5",
+                    "optim.larc_mode=scale", "optim.trust_coefficient=0.1",
+                    "optim.grad_averaging=true", "schedule.hold_steps=10", "schedule.power=3",
+                    "schedule.staircase=true", "schedule.period_steps=3"}),
+            (Keys{"optim.momentum", "optim.nesterov", "optim.trust_coefficient", "optim.larc_mode",
+                  "optim.grad_averaging", "schedule.power", "schedule.staircase",
+                  "schedule.period_steps", "schedule.hold_steps"}));
+  EXPECT_EQ(unread({"optim.name=sgd", "optim.lr=0.1", "optim.beta1=0.5"}), Keys{"optim.beta1"});
+  EXPECT_EQ(unread({"optim.reference_batch=1000"}), Keys{"optim.reference_batch"});
+  EXPECT_EQ(unread({"schedule.name=constant", "schedule.min_lr=1e-6"}), Keys{"schedule.min_lr"});
+  EXPECT_EQ(unread({"schedule.name=noam", "optim.lr=2", "schedule.warmup_init_lr=1e-5"}),
+            Keys{"schedule.warmup_init_lr"});
+  EXPECT_EQ(unread({"train.loss_scale.window=100"}), Keys{"train.loss_scale.window"});
+  EXPECT_EQ(unread({"train.precision=mixed_fp16", "train.loss_scale.name=logmax",
+                    "train.loss_scale.factor=4", "train.loss_scale.min=2"}),
+            Keys{"train.loss_scale.factor"});
+}
+
+TEST(Lint, AnUnreadKeyIsToldWhereItWouldCount) {
+  const auto found = lint_of({"optim.trust_coefficient=0.1", "optim.epsilon=1e-6"});
+  ASSERT_EQ(codes_of(found), std::vector<std::string>{"CF001"});
+  EXPECT_EQ(found[0].place, "command line, `optim.trust_coefficient=0.1`");
+  EXPECT_EQ(found[0].reason, "nothing reads it with optim.name = adam");
+  EXPECT_EQ(found[0].fix, "leave it out; it counts with optim.name = lars or larc");
+  const auto noam = lint_of({"schedule.name=noam", "optim.lr=2", "schedule.warmup_init_lr=1e-5"});
+  ASSERT_EQ(codes_of(noam), std::vector<std::string>{"CF001"});
+  EXPECT_EQ(noam[0].reason,
+            "nothing reads it with schedule.name = noam and schedule.warmup = gradual");
+  EXPECT_EQ(noam[0].fix,
+            "leave it out; it counts with schedule.name = any but noam, or with schedule.warmup = "
+            "constant");
+}
+
+TEST(Lint, AnAutomaticLossScaleIsNamedWithWhatItIs) {
+  const auto found = lint_of({"train.loss_scale.init=64"});
+  ASSERT_EQ(codes_of(found), std::vector<std::string>{"CF001"});
+  EXPECT_EQ(found[0].reason,
+            "nothing reads it with train.loss_scale.name = auto, which without fp16 is none");
+  EXPECT_EQ(found[0].fix,
+            "leave it out; it counts with train.loss_scale.name = static, backoff, fairseq or "
+            "logmax");
+}
+
+TEST(OptionReaders, TheTableHasEveryKeyAndOnlyNamesThatThereAre) {
+  Experiment options;
+  const auto schema = experiment_schema(options);
+  std::set<std::string> listed, wanted;
+  for (const auto& row : optim::kOptionReaders) {
+    listed.insert(std::string(row.key));
+    if (row.chooser.empty()) continue;
+    const auto* chooser = schema.find(std::string(row.chooser));
+    ASSERT_NE(chooser, nullptr) << row.chooser;
+    const auto& choices = chooser->range.choices;
+    const auto names = split(std::string(row.names), ' ');
+    EXPECT_EQ(std::set<std::string>(names.begin(), names.end()).size(), names.size()) << row.key;
+    for (const auto& name : names) {
+      EXPECT_EQ(std::count(choices.begin(), choices.end(), name), 1)
+          << row.key << ": " << row.chooser << " is never `" << name << "`";
+    }
+  }
+  for (const auto& key : schema.keys) {
+    for (const char* section : {"optim.", "schedule.", "train.loss_scale."}) {
+      if (key.path.starts_with(section)) wanted.insert(key.path);
+    }
+  }
+  EXPECT_EQ(listed, wanted);
 }
 
 TEST(Lint, DecayIsJudgedByThePatterns) {

@@ -1,0 +1,213 @@
+// The table is held against what is computed: each key is changed under each name, and what comes
+// out differs if and only if the table says that the key is read.
+#include "optim/option_readers.h"
+
+#include <cmath>
+#include <functional>
+#include <map>
+#include <set>
+
+#include "base/error.h"
+#include "config/schema.h"
+#include "optim/loss_scaler.h"
+#include "optim/schedule.h"
+#include "tests/optim/toy.h"
+
+namespace stretto::optim {
+namespace {
+
+using testing::Numbers;
+
+template <class Options>
+struct Change {
+  std::string key;
+  std::function<void(Options&)> apply;
+};
+template <class Options>
+using Changes = std::vector<Change<Options>>;
+
+template <class Options>
+config::Key key_named(Options& options, const std::string& key) {
+  return *config::schema_of(options).find(key);
+}
+
+template <class Options>
+std::vector<std::string> names_of() {
+  Options options;
+  return key_named(options, "name").range.choices;
+}
+
+/// Values of the choosers that stand in `options`, by their paths.
+template <class Options>
+bool is_read(const std::string& section, const std::string& key, Options options) {
+  const auto schema = config::schema_of(options);
+  bool known = false, read = false;
+  for (const auto& row : kOptionReaders) {
+    if (row.key != section + "." + key) continue;
+    known = true;
+    if (row.chooser.empty()) {
+      read = true;
+    } else {
+      const auto* chooser = schema.find(std::string(row.chooser.substr(section.size() + 1)));
+      read = read || has_word(row.names, **std::get_if<std::string*>(&chooser->value));
+    }
+  }
+  EXPECT_TRUE(known) << section << "." << key;
+  return read;
+}
+
+/// Every key of the section is either changed here or named in `elsewhere`.
+template <class Options>
+void expect_every_key(const Changes<Options>& changes, std::set<std::string> elsewhere) {
+  Options options;
+  std::set<std::string> all;
+  for (const auto& key : config::schema_of(options).keys) all.insert(key.path);
+  for (const auto& change : changes) elsewhere.insert(change.key);
+  EXPECT_EQ(elsewhere, all);
+}
+
+/// @param outcome  what training sees of the options, as numbers
+template <class Options>
+void expect_the_table(const std::string& section, const Options& base,
+                      const Changes<Options>& changes,
+                      const std::function<Numbers(const Options&)>& outcome) {
+  for (const auto& name : names_of<Options>()) {
+    if (name == "auto") continue;  // one of the others
+    Options options = base;
+    options.name = name;
+    const Numbers before = outcome(options);
+    for (const auto& change : changes) {
+      Options changed = options;
+      change.apply(changed);
+      EXPECT_EQ(outcome(changed) != before, is_read(section, change.key, options))
+          << section << "." << change.key << " of " << name;
+    }
+  }
+}
+
+/// Weights and state after some updates.
+Numbers stepped(const OptimOptions& options) {
+  testing::Toy toy;
+  Arena arena(toy);
+  const auto optimizer = make_optimizer(options, arena);
+  for (int step = 1; step <= 8; ++step) {
+    toy.fill_gradients(step);
+    optimizer->step(arena, {.lr = testing::rate_at(step), .number = step});
+  }
+  Numbers all = testing::numbers_of(arena.params());
+  for (const auto& piece : optimizer->state()) {
+    const Numbers more = testing::numbers_of(piece.values);
+    all.insert(all.end(), more.begin(), more.end());
+  }
+  return all;
+}
+
+TEST(OptionReaders, AnOptimizerReadsTheKeysThatTheTableSays) {
+  using O = OptimOptions;
+  const Changes<O> changes{
+      {"beta1", [](O& o) { o.beta1 = 0.5; }},
+      {"beta2", [](O& o) { o.beta2 = 0.5; }},
+      {"epsilon", [](O& o) { o.epsilon = 0.1; }},
+      {"weight_decay", [](O& o) { o.weight_decay = 0.3; }},
+      {"momentum", [](O& o) { o.momentum = 0.5; }},
+      {"nesterov", [](O& o) { o.nesterov = true; }},
+      {"momentum_form", [](O& o) { o.momentum_form = "rate_inside"; }},
+      {"radam_start", [](O& o) { o.radam_start = "none"; }},
+      {"trust_coefficient", [](O& o) { o.trust_coefficient = 1e-4; }},
+      {"larc_mode", [](O& o) { o.larc_mode = "scale"; }},
+      {"grad_averaging", [](O& o) { o.grad_averaging = true; }},
+      {"no_decay", [](O& o) { o.no_decay = {"none"}; }},
+      {"groups", [](O& o) { o.groups = {"large lr_scale=0.5"}; }},
+  };
+  // The trainer reads these, whatever the optimizer.
+  expect_every_key(changes, {"name", "lr", "reference_batch", "lr_scaling", "clip_norm"});
+  for (const char* key : {"lr", "lr_scaling", "clip_norm"}) {
+    EXPECT_TRUE(is_read("optim", key, OptimOptions{})) << key;
+  }
+  EXPECT_FALSE(is_read("optim", "reference_batch", OptimOptions{}));
+  EXPECT_TRUE(is_read("optim", "reference_batch", OptimOptions{.lr_scaling = "sqrt"}));
+  expect_the_table<O>("optim", {.weight_decay = 0.1}, changes, stepped);
+}
+
+/// The rates of 400 updates, with a validation after every 20th whose loss falls and then stays.
+Numbers rates(const ScheduleOptions& schedule) {
+  Numbers all;
+  Plateau plateau;
+  for (int64_t step = 0; step < 400; ++step) {
+    if (step % 20 == 0) {
+      const double loss = 5 * std::pow(0.9, std::min<double>(static_cast<double>(step) / 20, 6));
+      plateau = after_validation(schedule, plateau, loss);
+    }
+    const int64_t total = schedule.total_steps > 0 ? schedule.total_steps : 300;
+    all.push_back(learning_rate(
+        schedule, 1e-3, {.step = step, .total_steps = total, .reductions = plateau.reductions}));
+  }
+  return all;
+}
+
+TEST(OptionReaders, AScheduleReadsTheKeysThatTheTableSays) {
+  using O = ScheduleOptions;
+  const Changes<O> changes{
+      {"warmup_steps", [](O& o) { o.warmup_steps = 60; }},
+      {"warmup_init_lr", [](O& o) { o.warmup_init_lr = 1e-5; }},
+      {"min_lr", [](O& o) { o.min_lr = 9e-4; }},
+      {"total_steps", [](O& o) { o.total_steps = 250; }},
+      {"power", [](O& o) { o.power = 2; }},
+      {"warmup", [](O& o) { o.warmup = "constant"; }},
+      {"begin_steps", [](O& o) { o.begin_steps = 80; }},
+      {"boundaries", [](O& o) { o.boundaries = {150}; }},
+      {"multipliers", [](O& o) { o.multipliers = {0.3}; }},
+      {"decay_steps", [](O& o) { o.decay_steps = 70; }},
+      {"decay_rate", [](O& o) { o.decay_rate = 0.5; }},
+      {"staircase", [](O& o) { o.staircase = true; }},
+      {"period_steps", [](O& o) { o.period_steps = 90; }},
+      {"period_growth", [](O& o) { o.period_growth = 2; }},
+      {"period_shrink", [](O& o) { o.period_shrink = 0.5; }},
+      {"d_model", [](O& o) { o.d_model = 256; }},
+      {"max_lr", [](O& o) { o.max_lr = 1e-6; }},
+      {"hold_steps", [](O& o) { o.hold_steps = 40; }},
+      {"final_scale", [](O& o) { o.final_scale = 0.1; }},
+      {"patience", [](O& o) { o.patience = 3; }},
+      {"threshold", [](O& o) { o.threshold = 0.5; }},
+  };
+  expect_every_key(changes, {"name"});
+  ScheduleOptions base;
+  base.warmup_steps = 50;
+  base.boundaries = {100};
+  base.multipliers = {0.5};
+  base.decay_steps = 60;
+  base.period_steps = 80;
+  expect_the_table<O>("schedule", base, changes, rates);
+  base.warmup = "constant";  // also of noam
+  const Changes<O> start{{"warmup_init_lr", [](O& o) { o.warmup_init_lr = 1e-5; }}};
+  expect_the_table<O>("schedule", base, start, rates);
+}
+
+/// The scales of an update with overflows and of many without; ends where the scaler gives up.
+Numbers scales(const LossScaleOptions& options) {
+  const auto scaler = make_loss_scaler(options, 1);
+  Numbers all{scaler->scale()};
+  for (int step = 0; step < 40; ++step) {
+    try {
+      scaler->update({.overflow = step == 1 || step == 3, .max_abs = 1});
+    } catch (const Error&) {
+      return all;
+    }
+    all.push_back(scaler->scale());
+  }
+  return all;
+}
+
+TEST(OptionReaders, ALossScalingReadsTheKeysThatTheTableSays) {
+  using O = LossScaleOptions;
+  const Changes<O> changes{
+      {"init", [](O& o) { o.init = 64; }},    {"min", [](O& o) { o.min = 8192; }},
+      {"max", [](O& o) { o.max = 32; }},      {"factor", [](O& o) { o.factor = 4; }},
+      {"window", [](O& o) { o.window = 5; }},
+  };
+  expect_every_key(changes, {"name"});
+  expect_the_table<O>("train.loss_scale", {}, changes, scales);
+}
+
+}  // namespace
+}  // namespace stretto::optim
