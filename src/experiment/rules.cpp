@@ -220,12 +220,13 @@ void check_schedule(Check& c) {
   const int64_t max_steps = c.e.train.max_steps;
   if (schedule_ends(c.e)) {
     const int64_t total = s.total_steps > 0 ? s.total_steps : max_steps;
+    const int64_t hold = s.name == "tri_stage" ? s.hold_steps : 0;
     if (total == 0) {
       c.wrong({"schedule.name", "schedule.total_steps", "train.max_steps"},
               "\"" + s.name + "\" must know where it ends",
               "set schedule.total_steps or train.max_steps");
-    } else if (total <= std::max(s.warmup_steps, s.begin_steps) + s.hold_steps &&
-               s.hold_steps + s.begin_steps > 0) {
+    } else if (total <= std::max(s.warmup_steps, s.begin_steps) + hold &&
+               hold + s.begin_steps > 0) {
       c.wrong({"schedule.begin_steps", "schedule.hold_steps", "schedule.total_steps",
                "train.max_steps"},
               "the decay would begin after its end, update " + number(total),

@@ -387,6 +387,18 @@ TEST(Rules, DecodingOptionsFitTogether) {
             "`decode.min_len` (default): outputs must have at least 4 and at most 3 tokens");
 }
 
+TEST(Rules, OnlyTriStageHolds) {
+  const auto problem = [](const char* name) {
+    return problem_of([&](auto& e) {
+      e.schedule.name = name;
+      e.schedule.hold_steps = 20000;
+    });
+  };
+  EXPECT_EQ(problem("tri_stage"),
+            "`schedule.begin_steps` (default): the decay would begin after its end, update 20000");
+  EXPECT_EQ(problem("cosine"), "0 problems");
+}
+
 TEST(Rules, ARuleIsSilentAboutAKeyThatHasAProblemAlready) {
   Experiment e = sound();
   e.model.d_model = 7;
