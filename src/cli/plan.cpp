@@ -17,6 +17,8 @@ Json as_json(const plan::Prediction& p) {
   Json json{{"processes", p.processes},
             {"compute_seconds", p.compute_seconds},
             {"communication_seconds", p.communication_seconds},
+            {"buckets", p.buckets},
+            {"latency_seconds", p.latency_seconds},
             {"exposed_seconds", p.exposed_seconds},
             {"step_seconds", p.step_seconds},
             {"limit_seconds", p.limit_seconds},
@@ -129,6 +131,12 @@ void print_text(const PlanInputs& plan, const std::vector<plan::Prediction>& siz
               << cell(fixed(p.speedup, 2), 10) << cell(fixed(100 * p.efficiency, 1) + " %", 12)
               << "\n";
   }
+  if (const auto& most = sizes.back(); plan::mostly_latency(most)) {
+    std::cout << "\non " << with_thousands(most.processes)
+              << " processes most of the communication is latency of "
+              << with_thousands(most.buckets)
+              << " buckets: a larger dist.bucket_bytes would help (--bucket-mb)\n";
+  }
 }
 
 int run(const PlanOptions& options) {
@@ -180,7 +188,7 @@ void add_work(CLI::App& app, PlanOptions& o) {
 
 void add_network(CLI::App& app, PlanOptions& o) {
   add_number(app, "--gradient-mb", o.gradient_mb, "gradients as sent, 10^6 bytes");
-  app.add_option("--bucket-mb", o.bucket_mb, "10^6 bytes; default dist.bucket_bytes")
+  app.add_option("--bucket-mb", o.bucket_mb, "10^6 bytes; default dist.bucket_bytes, by --device")
       ->check(number_between(1e-3, 1e9))
       ->type_name("X");
   add_share(app, "--first-share", o.first_share, "of the gradients, ready when backward begins");

@@ -104,21 +104,32 @@ void plan_compute(const PlanOptions& options, const std::optional<Experiment>& e
   }
 }
 
+// On a CPU the rows of a tied table may be summed apart: see TableGradients.
+bool rows_may_be_apart(const PlanOptions& options, const Experiment& e, const plan::Setup& setup) {
+  return setup.overlap && !options.no_overlap && setup.strategy == plan::Strategy::kAllReduce &&
+         e.model.tie_embeddings != "none";
+}
+
+// Where processes compute, and with that the size of automatic buckets.
+void plan_device(const PlanOptions& options, const Experiment& e, PlanInputs& plan) {
+  plan.device = options.device.empty() ? e.run.device : options.device;
+  const bool nccl = e.dist.backend == "nccl";
+  if (plan.device == "auto") {
+    plan.device = nccl ? "cuda" : "cpu";
+    const bool automatic = e.dist.bucket_bytes == 0 && !given(options.bucket_mb);
+    const bool counts = automatic || rows_may_be_apart(options, e, plan.setup);
+    if (!nccl && counts && options.world_size > 1) {
+      plan.assumed.emplace_back("processes compute on CPUs (--device)");
+    }
+  }
+  plan.setup.bucket_bytes = double(dist::bucket_bytes_of(e.dist, plan.device == "cuda"));
+}
+
 // When the gradients of tables are ready, and what of them is sent apart.
 void plan_tables(const PlanOptions& options, const Experiment& e, const plan::TableRows& rows,
                  PlanInputs& plan) {
   auto& setup = plan.setup;
-  plan.device = options.device.empty() ? e.run.device : options.device;
-  const bool may_be_apart = setup.overlap && !options.no_overlap &&
-                            setup.strategy == plan::Strategy::kAllReduce &&
-                            e.model.tie_embeddings != "none";
-  if (plan.device == "auto") {
-    plan.device = "cpu";
-    if (may_be_apart && options.world_size > 1) {
-      plan.assumed.emplace_back("processes compute on CPUs (--device)");
-    }
-  }
-  const bool apart = may_be_apart && plan.device == "cpu";
+  const bool apart = plan.device == "cpu" && rows_may_be_apart(options, e, setup);
   const auto tables = plan::table_gradients(e.model, rows, apart);
   setup.first_share = double(tables.first_parameters) / double(plan.parameters);
   setup.late_share = double(tables.late_parameters) / double(plan.parameters);
@@ -149,7 +160,6 @@ void plan_model(const PlanOptions& options, const Experiment& e, PlanInputs& pla
   setup.parameter_bytes = 4 * double(size.parameters);
   plan.compress = options.compress.empty() ? e.dist.compress : options.compress;
   setup.gradient_bytes = setup.parameter_bytes / (plan.compress == "none" ? 1 : 2);
-  setup.bucket_bytes = double(e.dist.bucket_bytes);
   setup.micro_batches = e.train.update_freq;
   setup.cut = experiment::may_cut_micro_batches(e);
   setup.overlap = e.dist.overlap && !e.dist.deterministic;
@@ -160,7 +170,20 @@ void plan_model(const PlanOptions& options, const Experiment& e, PlanInputs& pla
   }
   plan_compute(options, e, plan::training_flops_per_token(e.model, {.src = rows, .tgt = rows}),
                plan);
+  plan_device(options, e, plan);
   plan_tables(options, e, {.src = rows, .tgt = rows}, plan);
+}
+
+// Without a configuration, what the options say.
+void plan_given(const PlanOptions& options, PlanInputs& plan) {
+  plan.setup.tokens = given(options.tokens) ? options.tokens : 0;
+  plan.compress = options.compress;
+  plan.device = options.device;
+  plan.setup.bucket_bytes = double(dist::bucket_bytes_of({}, plan.device == "cuda"));
+  if (plan.device.empty() && !given(options.bucket_mb) && options.world_size > 1) {
+    plan.assumed.emplace_back("buckets of 2 MiB, as between CPUs (--device, --bucket-mb)");
+  }
+  plan_compute(options, std::nullopt, 0, plan);
 }
 
 // A link as given, with a line for each half of it that was not.
@@ -232,10 +255,7 @@ PlanInputs plan_inputs(const PlanOptions& options) {
   if (e) {
     plan_model(options, *e, plan);
   } else {
-    setup.tokens = given(options.tokens) ? options.tokens : 0;
-    plan.compress = options.compress;
-    plan.device = options.device;
-    plan_compute(options, e, 0, plan);
+    plan_given(options, plan);
   }
   if (given(options.gradient_mb)) {
     setup.gradient_bytes = options.gradient_mb * 1e6;

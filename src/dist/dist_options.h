@@ -12,7 +12,7 @@ namespace stretto::dist {
 struct DistOptions {
   std::string backend = "auto";
   std::string strategy = "all_reduce";
-  int64_t bucket_bytes = 2'097'152;
+  int64_t bucket_bytes = 0;
   bool overlap = true;
   std::string compress = "none";
   bool deterministic = false;
@@ -33,9 +33,11 @@ struct DistOptions {
               "all_reduce: every process steps; sharded: each steps its slice and keeps only that "
               "slice's optimizer state; parameter_server: process 0 steps",
               one_of({"all_reduce", "sharded", "parameter_server"}), {.change = Change::kFree}),
-        field(&O::bucket_bytes, "bucket_bytes",
-              "gradients are sent in pieces of about this size as they become ready",
-              at_least(4096), {.unit = "bytes", .change = Change::kFree}),
+        field(
+            &O::bucket_bytes, "bucket_bytes",
+            "gradients are sent in pieces of about this size as they become ready; 0 = 2 MiB over "
+            "MPI, 25 MiB over NCCL",
+            at_least(0), {.unit = "bytes", .change = Change::kFree}),
         field(&O::overlap, "overlap", "send gradients while backward still runs", any(),
               {.change = Change::kFree}),
         field(&O::compress, "compress", "gradients are sent in this type",
@@ -63,5 +65,22 @@ struct DistOptions {
     };
   }
 };
+
+/// What `dist.bucket_bytes` = 0 means. Between processors the first bucket is to leave early, and
+/// 2 MiB were the fastest over 1 Gbit/s (benchmarks/scale_epyc-zen5_2026-11-21.md). Between many
+/// GPUs a ring passes each bucket on so often that its latency decides: the 25 MiB of PyTorch's
+/// DistributedDataParallel (Li et al. 2020, arXiv:2006.15704).
+inline constexpr int64_t kMpiBucketBytes = 2 << 20, kNcclBucketBytes = 25 << 20;
+
+/// Least bytes of a bucket that is given.
+inline constexpr int64_t kLeastBucketBytes = 4096;
+
+/// Bytes of a bucket; what trains, plans and checks asks here.
+///
+/// @param nccl  whether NCCL carries them, which is between GPUs
+constexpr int64_t bucket_bytes_of(const DistOptions& options, bool nccl) {
+  if (options.bucket_bytes > 0) return options.bucket_bytes;
+  return nccl ? kNcclBucketBytes : kMpiBucketBytes;
+}
 
 }  // namespace stretto::dist

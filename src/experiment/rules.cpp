@@ -180,6 +180,15 @@ void check_optimizer(Check& c) {
   }
 }
 
+void check_buckets(Check& c) {
+  const int64_t bytes = c.e.dist.bucket_bytes;
+  if (bytes == 0 || bytes >= dist::kLeastBucketBytes) return;
+  c.wrong({"dist.bucket_bytes"},
+          "must be 0 (automatic) or at least " + number(dist::kLeastBucketBytes) + ", got " +
+              number(bytes),
+          "0 is 2 MiB over MPI and 25 MiB over NCCL");
+}
+
 void check_loss_scale(Check& c) {
   const auto& l = c.e.train.loss_scale;
   if (l.max > 0 && l.min > l.max) {
@@ -414,6 +423,7 @@ void check_rules(const Experiment& options, const config::Origins& origins,
   check_piecewise(check);
   check_noam(check);
   check_optimizer(check);
+  check_buckets(check);
   check_loss_scale(check);
   check_stops(check);
   check_sources(check);

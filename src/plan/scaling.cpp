@@ -209,6 +209,8 @@ Prediction predict(const Setup& s, int64_t processes) {
   if (processes > 1 && s.gradient_bytes > 0) {
     const Buckets buckets(s, processes);
     sent = buckets.total();
+    result.buckets = int64_t(buckets.count);
+    result.latency_seconds = buckets.count * gradient_seconds(s, 0, processes);
     waited = s.overlap ? buckets.after_backward(s.backward_share * one * last, s) : sent;
     const double rows = row_seconds(s, processes);
     sent += rows;
@@ -226,6 +228,11 @@ Prediction predict(const Setup& s, int64_t processes) {
     result.efficiency = result.speedup / double(processes);
   }
   return result;
+}
+
+bool mostly_latency(const Prediction& prediction) {
+  return prediction.buckets > 1 &&
+         prediction.latency_seconds > prediction.communication_seconds / 2;
 }
 
 std::vector<Prediction> predict_up_to(const Setup& setup, int64_t world_size) {

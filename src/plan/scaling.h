@@ -80,7 +80,9 @@ struct Prediction {
   int64_t processes = 1;
   double compute_seconds = 0;        ///< of the slowest process, optimizer included
   double communication_seconds = 0;  ///< as if nothing else ran
-  double exposed_seconds = 0;        ///< part of it that compute waits for
+  int64_t buckets = 0;               ///< of gradients
+  double latency_seconds = 0;  ///< part of communication that buckets without bytes would take
+  double exposed_seconds = 0;  ///< part of it that compute waits for
   double step_seconds = 0;
   /// max(compute, communication): what an overlap without seams would reach.
   double limit_seconds = 0;
@@ -99,6 +101,10 @@ double expected_largest(int64_t n);
 /// not, make some processes wait. Throws std::invalid_argument when processes < 1, a time or size
 /// is negative or not finite, or shares are outside [0, 1] or together above 1.
 Prediction predict(const Setup& setup, int64_t processes);
+
+/// Whether most of the communication is the latency of several buckets, so that fewer and larger
+/// ones would be faster.
+bool mostly_latency(const Prediction& prediction);
 
 /// predict() for 1, 2, 3, 4 and so on up to 16, then powers of two and the numbers half-way between
 /// them, and `world_size` itself.

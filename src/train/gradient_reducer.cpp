@@ -171,7 +171,8 @@ void GradientReducer::Impl::plan(const std::vector<size_t>& order) {
 // Of a bucket.
 int64_t GradientReducer::Impl::most_elements() const {
   const auto element = static_cast<int64_t>(arena_.grads().element_size());
-  const int64_t most = options_.bucket_bytes / element / kAlignment * kAlignment;
+  const int64_t bytes = dist::bucket_bytes_of(options_, group_.on_device());
+  const int64_t most = bytes / element / kAlignment * kAlignment;
   return std::max(most, kAlignment);
 }
 

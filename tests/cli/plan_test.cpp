@@ -62,9 +62,11 @@ std::set<std::string> keys_of(const Json& object) {
 
 TEST(PlanCommand, TheFieldsAreThoseOfTheManual) {
   const auto plan = PlanLab().plan({"base.toml", "--world-size", "20"});
-  const std::set<std::string> numbers{
-      "compute_seconds", "communication_seconds", "exposed_seconds", "step_seconds",
-      "limit_seconds",   "tokens_per_second",     "speedup",         "efficiency"};
+  const std::set<std::string> numbers{"compute_seconds", "communication_seconds",
+                                      "exposed_seconds", "step_seconds",
+                                      "limit_seconds",   "tokens_per_second",
+                                      "speedup",         "efficiency",
+                                      "latency_seconds", "buckets"};
   auto whole = numbers, size = numbers;
   whole.insert({"world_size", "inputs", "assumed", "sizes"});
   size.insert("processes");
@@ -120,7 +122,8 @@ TEST(PlanCommand, LeavesOutWhatIsNotKnown) {
 
 TEST(PlanCommand, NeedsNoConfigurationForAMeasuredMicroBatch) {
   const auto plan = PlanLab().plan({"--compute-ms", "100", "--gradient-mb", "100", "--link-gbit",
-                                    "8", "--latency-us", "0", "--world-size", "2", "--no-overlap"});
+                                    "8", "--latency-us", "0", "--world-size", "2", "--no-overlap",
+                                    "--bucket-mb", "2"});
   EXPECT_TRUE(plan["assumed"].empty()) << plan["assumed"];
   EXPECT_NEAR(plan["communication_seconds"].get<double>(), 0.1, 1e-12);
   EXPECT_NEAR(plan["step_seconds"].get<double>(), 0.2, 1e-12);
@@ -137,6 +140,58 @@ TEST(PlanCommand, CompressionAndOverridesChangeWhatIsSent) {
   const auto plan = lab.plan(overridden);
   EXPECT_EQ(plan["inputs"]["gradient_bytes"], 2.0 * 60'915'712);
   EXPECT_EQ(plan["inputs"]["micro_batches"], 4);
+}
+
+TEST(PlanCommand, AutomaticBucketsAreThoseOfWhatCarriesThem) {
+  const PlanLab lab;
+  const auto bytes = [&](std::vector<std::string> more) {
+    std::vector<std::string> words{"base.toml", "--world-size", "2", "--compute-ms", "100"};
+    words.insert(words.end(), more.begin(), more.end());
+    return lab.plan(words)["inputs"]["bucket_bytes"].get<double>();
+  };
+  const double mpi = 2 * 1024 * 1024, nccl = 25 * 1024 * 1024;
+  EXPECT_EQ(bytes({}), mpi);
+  EXPECT_EQ(bytes({"--device", "cpu"}), mpi);
+  EXPECT_EQ(bytes({"--device", "cuda"}), nccl);
+  EXPECT_EQ(bytes({"run.device=cuda"}), nccl);
+  EXPECT_EQ(bytes({"dist.backend=nccl"}), nccl);
+  EXPECT_EQ(bytes({"--device", "cuda", "dist.bucket_bytes=8192"}), 8192);
+  EXPECT_EQ(bytes({"--device", "cuda", "--bucket-mb", "1"}), 1e6);
+  const std::vector<std::string> bare{"--compute-ms", "100",          "--gradient-mb",
+                                      "100",          "--world-size", "2"};
+  auto gpu = bare;
+  gpu.insert(gpu.end(), {"--device", "cuda"});
+  const auto unknown = lab.plan(bare);
+  EXPECT_EQ(unknown["inputs"]["bucket_bytes"], mpi);
+  EXPECT_TRUE(has(unknown["assumed"].dump(), "buckets of 2 MiB")) << unknown["assumed"];
+  EXPECT_EQ(lab.plan(gpu)["inputs"]["bucket_bytes"], nccl);
+  EXPECT_FALSE(has(lab.plan(gpu)["assumed"].dump(), "buckets of"));
+}
+
+TEST(PlanCommand, SaysWhenMostIsLatencyOfBuckets) {
+  const PlanLab lab;
+  std::vector<std::string> words{
+      "plan",       "--scaling", "base.toml",   "--world-size", "64",           "--device", "cuda",
+      "--per-host", "8",         "--link-gbit", "60",           "--latency-us", "5"};
+  const std::string line = "on 64 processes most of the communication is latency of ";
+  EXPECT_FALSE(has(lab.run(words).out, line));
+  words.insert(words.end(), {"--bucket-mb", "1"});
+  const auto out = lab.run(words).out;
+  // 4 * 60,915,712 bytes
+  EXPECT_TRUE(has(out, line + "244 buckets: a larger dist.bucket_bytes would help")) << out;
+}
+
+TEST(PlanCommand, TheManualsSpeedUpsByBucketsAreFresh) {
+  const auto source = std::filesystem::path(STRETTO_SOURCE_DIR);
+  const auto page = read_file(source / "docs" / "scaling.md");
+  const auto config = (source / "configs/translation/wmt16_en_de_big.toml").string();
+  for (const char* buckets : {"dist.bucket_bytes=0", "dist.bucket_bytes=2097152"}) {
+    const auto plan =
+        PlanLab().plan({config, buckets, "--device", "cuda", "--world-size", "128", "--compute-ms",
+                        "120", "--per-host", "8", "--link-gbit", "60", "--latency-us", "5"});
+    const std::string said = "speed-up of " + fixed(plan["speedup"].get<double>(), 1);
+    EXPECT_TRUE(has(page, said)) << buckets << ": " << said;
+  }
 }
 
 TEST(PlanCommand, ATiedTableLeavesFirstWhereItsRowsAreSummedApart) {

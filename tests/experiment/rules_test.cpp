@@ -387,6 +387,16 @@ TEST(Rules, DecodingOptionsFitTogether) {
             "`decode.min_len` (default): outputs must have at least 4 and at most 3 tokens");
 }
 
+TEST(Rules, BucketsAreAutomaticOrOfSomeSize) {
+  const auto problem = [](int64_t bytes) {
+    return problem_of([&](auto& e) { e.dist.bucket_bytes = bytes; });
+  };
+  EXPECT_EQ(problem(0), "0 problems");
+  EXPECT_EQ(problem(4096), "0 problems");
+  EXPECT_EQ(problem(4095),
+            "`dist.bucket_bytes` (default): must be 0 (automatic) or at least 4096, got 4095");
+}
+
 TEST(Rules, OnlyTriStageHolds) {
   const auto problem = [](const char* name) {
     return problem_of([&](auto& e) {

@@ -215,6 +215,26 @@ TEST(ScalingModel, TheLargestOfNormalNumbersIsThatOfTheTables) {
   EXPECT_NEAR(expected_largest(100), 2.5076, 0.01);
 }
 
+TEST(ScalingModel, SmallBucketsOverManyProcessesAreMostlyLatency) {
+  plan::Setup setup = slow_link();
+  setup.between.latency_seconds = 1e-3;
+  // Ten buckets of 2 * 7 * 1 ms, and 2 * 7 / 8 * 100 ms for the bytes.
+  const auto eight = predict(setup, 8);
+  EXPECT_EQ(eight.buckets, 10);
+  EXPECT_NEAR(eight.latency_seconds, 0.14, 1e-12);
+  EXPECT_NEAR(eight.communication_seconds, 0.14 + 0.175, 1e-12);
+  EXPECT_FALSE(mostly_latency(eight));
+  EXPECT_TRUE(mostly_latency(predict(setup, 16)));  // 0.3 s and 0.1875 s
+  setup.algorithm = Algorithm::kHalvingDoubling;
+  EXPECT_NEAR(predict(setup, 16).latency_seconds, 0.08, 1e-12);
+  EXPECT_FALSE(mostly_latency(predict(setup, 16)));
+  setup.algorithm = Algorithm::kRing;
+  setup.bucket_bytes = 100e6;  // one cannot become fewer
+  setup.gradient_bytes = 1e6;
+  EXPECT_FALSE(mostly_latency(predict(setup, 16)));
+  EXPECT_EQ(predict(setup, 1).buckets, 0);
+}
+
 TEST(ScalingModel, ListsEverySmallNumberOfProcessesAndTheOneAskedFor) {
   std::vector<int64_t> sizes;
   for (const auto& one : predict_up_to(slow_link(), 100)) sizes.push_back(one.processes);

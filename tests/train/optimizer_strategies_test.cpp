@@ -40,13 +40,17 @@ class TwoLayers : public Task {
   ValidationResult validate(bool) override { return {}; }
   std::map<std::string, std::string> assets() const override { return {}; }
   MicroLoss loss(const data::Batch& batch, const StepContext&) override {
-    torch::Tensor x = torch::empty({2, 500}), y = torch::empty({2, 301});
-    for (int64_t row = 0; row < 2; ++row) {
+    const auto rows = static_cast<int64_t>(batch.sample_ids.size());
+    torch::Tensor x = torch::empty({rows, 500}), y = torch::empty({rows, 301});
+    for (int64_t row = 0; row < rows; ++row) {
       RandomStream random(static_cast<uint64_t>(batch.sample_ids[static_cast<size_t>(row)]));
       for (torch::Tensor side : {x[row], y[row]}) fill(side, random, 1);
     }
     const auto sum = (net_->forward(x) - y).square().sum();
-    return {.loss_sum = sum, .nll_sum = sum.item<double>(), .target_tokens = 2, .source_tokens = 2};
+    return {.loss_sum = sum,
+            .nll_sum = sum.item<double>(),
+            .target_tokens = rows,
+            .source_tokens = rows};
   }
 
  private:
