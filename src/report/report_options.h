@@ -27,7 +27,9 @@ struct ReportOptions {
         field(&O::html, "html", "write report.html", any(), free),
         field(&O::html_seconds, "html_seconds", "least time between two writings of report.html",
               at_least(0), {.unit = "seconds", .change = Change::kFree}),
-        field(&O::samples, "samples", "validation sentences shown with translation and attention",
+        field(&O::samples, "samples",
+              "validation sentences shown with translation and attention, as they are decoded for "
+              "BLEU (eval.bleu)",
               between(0, 50), {.unit = "sentences", .change = Change::kFree}),
     };
   }
