@@ -63,7 +63,7 @@ std::function<int()> declare_infer(CLI::App& app) {
       ->type_name("FILE");
   app.add_flag("--json", options->json, "one JSON object a line");
   app.add_flag("--stats", options->stats,
-               "say at the end how many lines, batches and tokens it were");
+               "say at the end how many lines, batches and tokens there were");
   return [options] { return run(*options); };
 }
 
