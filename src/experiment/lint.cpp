@@ -145,12 +145,10 @@ Subject::Subject(const Experiment& options, const LintContext& lint_context)
                    static_cast<double>(options.train.update_freq)),
       reference(static_cast<double>(options.optim.reference_batch)),
       scaling(reference > 0 ? options.optim.lr_scaling : "none"),
-      peak_lr(options.optim.lr),
+      peak_lr(optim::peak_learning_rate(options.optim, batch_tokens)),
       vocabulary(entries_of(options.tokenizer, lint_context.vocabulary)),
       run(length_of(options, lint_context, batch_tokens)) {
-  if (scaling == "none") return;
-  ratio = batch_tokens / reference;
-  peak_lr *= scaling == "sqrt" ? std::sqrt(ratio) : ratio;
+  if (scaling != "none") ratio = batch_tokens / reference;
 }
 
 double Subject::rate_after_warmup() const {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 #include <string>
 #include <tuple>
@@ -85,6 +86,14 @@ struct OptimOptions {
     };
   }
 };
+
+/// The peak learning rate: `lr` scaled from `reference_batch` to a batch of `batch_tokens` as
+/// `lr_scaling` says (Goyal et al. 2017, arXiv:1706.02677, section 2.1).
+inline double peak_learning_rate(const OptimOptions& options, double batch_tokens) {
+  if (options.reference_batch <= 0 || options.lr_scaling == "none") return options.lr;
+  const double ratio = batch_tokens / static_cast<double>(options.reference_batch);
+  return options.lr * (options.lr_scaling == "sqrt" ? std::sqrt(ratio) : ratio);
+}
 
 /// `[schedule]`: learning rate as a function of the update.
 struct ScheduleOptions {

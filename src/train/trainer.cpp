@@ -24,13 +24,6 @@ enum Stop : int { kGoOn, kTimeIsUp, kSignal };
 
 }  // namespace
 
-double peak_learning_rate(const optim::OptimOptions& options, int64_t batch_tokens) {
-  if (options.reference_batch <= 0 || options.lr_scaling == "none") return options.lr;
-  const double ratio =
-      static_cast<double>(batch_tokens) / static_cast<double>(options.reference_batch);
-  return options.lr * (options.lr_scaling == "sqrt" ? std::sqrt(ratio) : ratio);
-}
-
 Trainer::Trainer(Task& task, TrainerSetup setup, dist::ProcessGroup group)
     : task_(task),
       setup_(std::move(setup)),
@@ -168,8 +161,9 @@ bool Trainer::interrupted() const {
 double Trainer::learning_rate() const {
   const int64_t end =
       setup_.schedule.total_steps > 0 ? setup_.schedule.total_steps : setup_.train.max_steps;
+  const auto batch_tokens = static_cast<double>(setup_.batch_tokens);
   return optim::learning_rate(setup_.schedule,
-                              peak_learning_rate(setup_.optim, setup_.batch_tokens),
+                              optim::peak_learning_rate(setup_.optim, batch_tokens),
                               {.step = state_.step - state_.skipped_updates,
                                .total_steps = end,
                                .reductions = plateau_.reductions});

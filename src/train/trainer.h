@@ -121,8 +121,4 @@ class Trainer {
   Pace pace_;
 };
 
-/// Peak learning rate: `optim.lr` scaled from `optim.reference_batch` to the batch of this run by
-/// `optim.lr_scaling` (Goyal et al. 2017, arXiv:1706.02677, section 2.1).
-double peak_learning_rate(const optim::OptimOptions& options, int64_t batch_tokens);
-
 }  // namespace stretto::train

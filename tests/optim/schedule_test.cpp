@@ -263,5 +263,17 @@ TEST(Schedule, EveryNameOfTheOptionsIsKnownAndAnUnknownOneListsThem) {
   }
 }
 
+TEST(PeakLearningRate, FollowsTheBatchAsAsked) {
+  OptimOptions options{.lr = 1e-3};
+  EXPECT_DOUBLE_EQ(peak_learning_rate(options, 4096), 1e-3);
+  options.reference_batch = 1024;
+  EXPECT_DOUBLE_EQ(peak_learning_rate(options, 4096), 1e-3);
+  options.lr_scaling = "linear";
+  EXPECT_DOUBLE_EQ(peak_learning_rate(options, 4096), 4e-3);
+  EXPECT_DOUBLE_EQ(peak_learning_rate(options, 512), 0.5e-3);
+  options.lr_scaling = "sqrt";
+  EXPECT_DOUBLE_EQ(peak_learning_rate(options, 4096), 2e-3);
+}
+
 }  // namespace
 }  // namespace stretto::optim

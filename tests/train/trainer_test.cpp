@@ -308,18 +308,6 @@ TEST_F(TrainerTest, PlateauShrinksTheRateWhenValidationBringsNothing) {
   }
 }
 
-TEST(PeakLearningRate, FollowsTheBatchAsAsked) {
-  optim::OptimOptions options{.lr = 1e-3};
-  EXPECT_DOUBLE_EQ(peak_learning_rate(options, 4096), 1e-3);
-  options.reference_batch = 1024;
-  EXPECT_DOUBLE_EQ(peak_learning_rate(options, 4096), 1e-3);
-  options.lr_scaling = "linear";
-  EXPECT_DOUBLE_EQ(peak_learning_rate(options, 4096), 4e-3);
-  EXPECT_DOUBLE_EQ(peak_learning_rate(options, 512), 0.5e-3);
-  options.lr_scaling = "sqrt";
-  EXPECT_DOUBLE_EQ(peak_learning_rate(options, 4096), 2e-3);
-}
-
 TEST_F(TrainerTest, TheMeanOfTheLastCheckpointsIsWritten) {
   auto run = setup("run");
   run.train.average_last = 2;
