@@ -13,8 +13,7 @@ struct ProgressState {
   double epoch_fraction = 0;  ///< 0..1
   double loss = 0, ppl = 0, lr = 0, grad_norm = 0;
   double tokens_per_second = 0;  ///< real target tokens
-  double padding_percent = 0;
-  double eta_seconds = -1;  ///< negative = unknown
+  double eta_seconds = -1;       ///< negative = unknown
   int64_t memory_bytes = 0;
 };
 
@@ -41,7 +40,7 @@ class Progress {
 };
 
 /// The text of the line for a given width in columns; never wider. What does not fit is left out,
-/// the least important first: epoch fraction, memory, padding, gradient norm, epoch, learning rate,
+/// the least important first: epoch fraction, memory, gradient norm, epoch, learning rate,
 /// perplexity, tokens/s, ETA. Nothing is shown for what is unknown (0 memory, negative ETA, …).
 std::string format_progress(const ProgressState& state, int columns,
                             const std::string& activity = "");

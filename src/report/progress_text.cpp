@@ -45,11 +45,6 @@ std::string compact(double value, int decimals) {
   return fixed(value, size >= 100 ? std::min(decimals, 1) : decimals);
 }
 
-std::string percent(double value) {
-  const bool whole = value == std::floor(value) || value >= 10;
-  return fixed(value, whole ? 0 : 1) + "%";
-}
-
 std::string step_text(const ProgressState& state) {
   std::string text = "step " + with_thousands(state.step);
   if (state.max_steps <= 0) return text;
@@ -68,7 +63,7 @@ std::vector<Field> fields_of(const ProgressState& state, const std::string& acti
     fields.push_back({7, epoch});
     if (has_fraction) {
       fields.push_back(
-          {11, epoch + " (" + fixed(std::floor(100 * state.epoch_fraction), 0) + "%)"});
+          {10, epoch + " (" + fixed(std::floor(100 * state.epoch_fraction), 0) + "%)"});
     }
   }
   fields.push_back({2, "loss " + compact(state.loss, 3)});
@@ -78,9 +73,8 @@ std::vector<Field> fields_of(const ProgressState& state, const std::string& acti
   if (state.tokens_per_second > 0) {
     fields.push_back({4, with_thousands(std::llround(state.tokens_per_second)) + " tok/s"});
   }
-  fields.push_back({9, "pad " + percent(state.padding_percent)});
   if (state.memory_bytes > 0) {
-    fields.push_back({10, human_bytes(static_cast<uint64_t>(state.memory_bytes))});
+    fields.push_back({9, human_bytes(static_cast<uint64_t>(state.memory_bytes))});
   }
   if (state.eta_seconds >= 0 && std::isfinite(state.eta_seconds)) {
     fields.push_back({3, "ETA " + human_duration(state.eta_seconds)});
@@ -94,7 +88,7 @@ std::string join_fields(const std::vector<Field>& fields, int max_rank) {
   for (size_t i = 0; i < fields.size(); ++i) {
     if (fields[i].rank > max_rank) continue;
     const bool long_form_follows =
-        fields[i].rank == 7 && max_rank >= 11 && i + 1 < fields.size() && fields[i + 1].rank == 11;
+        fields[i].rank == 7 && max_rank >= 10 && i + 1 < fields.size() && fields[i + 1].rank == 10;
     if (!long_form_follows) parts.push_back(fields[i].text);
   }
   return join(parts, kSeparator);
@@ -106,7 +100,7 @@ std::string format_progress(const ProgressState& state, int columns, const std::
   if (columns <= 0) return "";
   const std::vector<Field> fields = fields_of(state, activity);
   std::string line;
-  for (int max_rank = 11; max_rank >= 0; --max_rank) {
+  for (int max_rank = 10; max_rank >= 0; --max_rank) {
     line = join_fields(fields, max_rank);
     if (count_code_points(line) <= static_cast<size_t>(columns)) return line;
   }

@@ -229,7 +229,6 @@ void Trainer::record(const Recorded& done) {
                          .lr = done.lr,
                          .grad_norm = result.grad_norm,
                          .tokens_per_second = pace_.tokens_per_second(),
-                         .padding_percent = 0,
                          .eta_seconds = eta_seconds(),
                          .memory_bytes = static_cast<int64_t>(peak_rss_bytes())});
     if (event_due) record_event(done);
