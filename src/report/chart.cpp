@@ -152,8 +152,6 @@ std::string render_heading(const Chart& chart) {
 
 std::string render_chart(const Chart& chart) {
   const std::vector<Curve> curves = curves_of(chart);
-  const std::string note =
-      chart.note.empty() ? "" : "<p class=\"note\">" + escape_html(chart.note) + "</p>";
   std::string out = "<figure class=\"card\">" + render_heading(chart);
   if (curves.empty()) return out + "<p class=\"none\">Nothing measured yet</p></figure>\n";
   const Scale scale(chart, curves);
@@ -168,7 +166,7 @@ std::string render_chart(const Chart& chart) {
   const std::string height = number(kChartHeight - kChartBottom - kChartTop + 8);
   out += "<svg x=\"" + x + "\" y=\"" + y + "\" width=\"" + width + "\" height=\"" + height +
          "\" viewBox=\"" + x + " " + y + " " + width + " " + height + "\">" + plot + "</svg>";
-  return out + render_hover(curves, scale) + "</svg>" + note + "</figure>\n";
+  return out + render_hover(curves, scale) + "</svg></figure>\n";
 }
 
 }  // namespace stretto::report

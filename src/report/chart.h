@@ -30,7 +30,6 @@ struct Chart {
   bool from_zero = false;  ///< the y axis starts at zero
   std::vector<Series> series;
   double last_step = 0;  ///< the x axis reaches from 0 to here, or to the last point
-  std::string note;      ///< a sentence under the picture
 };
 
 /// A `<figure>` with an inline SVG of fixed proportions that scales with its column. Each curve has

@@ -42,7 +42,8 @@ font-size:13px;font-weight:600;color:var(--tone);border:1px solid currentColor;m
 color:var(--faint);white-space:normal}
 .card{background:var(--card);border:1px solid var(--edge);border-radius:12px;box-shadow:var(--shadow)}
 .charts{display:grid;grid-template-columns:repeat(2,minmax(0,1fr));gap:18px;margin-top:18px}
-figure{margin:0;padding:15px 14px 10px 16px;min-width:0}
+figure{margin:0;padding:15px 14px 10px 16px;min-width:0;display:flex;flex-direction:column}
+figure>svg{margin-top:auto}
 figcaption{display:flex;flex-wrap:wrap;align-items:center;gap:2px 14px;margin:0 4px 8px 2px}
 figcaption b{margin-left:auto;font-weight:400;font-size:13px;color:var(--soft)}
 .key{display:inline-flex;align-items:center;gap:6px;font-size:12.5px;color:var(--soft)}
@@ -77,7 +78,7 @@ font-family:ui-serif,"Iowan Old Style","Palatino Linotype",Charter,Georgia,"Libe
 .a6{fill-opacity:.58}.a7{fill-opacity:.69}.a8{fill-opacity:.8}.a9{fill-opacity:.9}
 .heat rect:hover{stroke:var(--ink);stroke-width:1.2}
 .note{font-size:12.5px;color:var(--faint);margin:8px 0 0}
-figure .note{margin:8px 4px 5px 2px;line-height:1.4}
+.charts+.note{margin:12px 2px 0}
 .notes th{width:1%;white-space:nowrap}
 .pair{display:grid;grid-template-columns:repeat(2,minmax(0,1fr));gap:18px;align-items:start}
 .pair h2{margin-bottom:16px}

@@ -101,12 +101,14 @@ Chart noise_chart(const Curves& curves) {
   return {.title = "Noise scale, tokens",
           .summary = noise_summary(curves),
           .logarithmic = true,
-          .series = {scale, {"batch", "ink2", LineStyle::kRawAndSmooth, curves.batch_tokens}},
-          .note =
-              "Shaded: half to twice the gradient noise scale. A batch below the band wastes "
-              "little, and a larger one would save updates. Above it, more tokens in an update "
-              "hardly help."};
+          .series = {scale, {"batch", "ink2", LineStyle::kRawAndSmooth, curves.batch_tokens}}};
 }
+
+/// Under all charts: in its card it would leave the one beside it with an empty space.
+constexpr const char* kNoiseNote =
+    "<p class=\"note\">Noise scale, shaded: half to twice the gradient noise scale. A batch below "
+    "the band wastes little, and a larger one would save updates. Above it, more tokens in an "
+    "update hardly help.</p>\n";
 
 Chart loss_scale_chart(const Curves& curves) {
   const double now = curves.loss_scale.back().y;
@@ -157,7 +159,8 @@ std::string render_charts(const Curves& curves) {
     chart.last_step = static_cast<double>(curves.last_step);
     out += render_chart(chart);
   }
-  return out + "</section>\n";
+  out += "</section>\n";
+  return curves.noise_scale.empty() ? out : out + kNoiseNote;
 }
 
 }  // namespace stretto::report

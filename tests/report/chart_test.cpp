@@ -126,14 +126,5 @@ TEST(Chart, ABandIsShadedAndInsideThePicture) {
   EXPECT_NEAR(scale.y(50) - scale.y(100), scale.y(100) - scale.y(200), 1e-9);
 }
 
-TEST(Chart, ANoteIsEscapedText) {
-  const std::string with = render_chart(
-      {.title = "t", .series = {{.name = "a", .points = {{1, 1}}}}, .note = "a <b> & c"});
-  EXPECT_NE(with.find("<p class=\"note\">a &lt;b&gt; &amp; c</p></figure>"), std::string::npos);
-  EXPECT_EQ(
-      render_chart({.title = "t", .series = {{.name = "a", .points = {{1, 1}}}}}).find("note"),
-      std::string::npos);
-}
-
 }  // namespace
 }  // namespace stretto::report

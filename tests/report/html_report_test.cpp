@@ -229,9 +229,20 @@ TEST(HtmlReport, SaysWhereTheBatchStandsAgainstTheNoiseScale) {
     EXPECT_NE(chart.find(c.summary), std::string::npos) << chart.substr(0, 600);
     EXPECT_NE(chart.find("class=\"band ink1\""), std::string::npos);
     EXPECT_NE(chart.find("class=\"line ink2\""), std::string::npos) << "the batch is a line";
-    EXPECT_NE(chart.find("hardly help"), std::string::npos);
     EXPECT_EQ(markup_error(render_html(content)), "");
   }
+}
+
+TEST(HtmlReport, SaysUnderTheChartsWhatTheShadedBandIs) {
+  ReportContent content = content_with(40, 20);
+  EXPECT_EQ(render_html(content).find("hardly help"), std::string::npos);
+  for (MetricsEvent& event : content.events) event.noise_scale = 12'345;
+  const std::string page = render_html(content);
+  const size_t note = page.find("hardly help");
+  ASSERT_NE(note, std::string::npos);
+  // A text in one card alone would make its neighbour as tall, with nothing in it.
+  EXPECT_GT(note, page.rfind("</figure>"));
+  EXPECT_EQ(figure(page, "Noise scale, tokens").find("class=\"note\""), std::string::npos);
 }
 
 TEST(HtmlReport, DrawsTheLossScaleWhenItChangesSkippedUpdatesToo) {
