@@ -80,6 +80,12 @@ double recent(const std::vector<Point>& points) {
   return sum / static_cast<double>(count);
 }
 
+double sum(const std::vector<Point>& points) {
+  double sum = 0;
+  for (const Point& point : points) sum += point.y;
+  return sum;
+}
+
 double median(const std::vector<Point>& points) {
   std::vector<double> values;
   for (const Point& point : points) values.push_back(point.y);

@@ -31,6 +31,7 @@ std::optional<double> perplexity(const MetricsEvent& event);
 bool lower(const Point& a, const Point& b);
 /// The last value of a noisy curve: the mean of its last tenth, at most 20 points. Not of none.
 double recent(const std::vector<Point>& points);
+double sum(const std::vector<Point>& points);
 double median(const std::vector<Point>& points);
 
 std::string short_number(double value);

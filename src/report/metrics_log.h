@@ -24,7 +24,7 @@ struct MetricsEvent {
   std::optional<std::string> batch_hash, weights_hash, reason;
   /// `noise_scale` is in target tokens. `comm_seconds` is how long this update's gradients and
   /// parameters were on their way between processes, `comm_wait_seconds` the part of it that
-  /// training stood and waited; the difference was hidden behind backward.
+  /// training stood for, so never more; the difference was hidden behind backward.
   std::optional<double> noise_scale, comm_seconds, comm_wait_seconds;
   std::optional<int64_t> processes;
   std::optional<std::string>

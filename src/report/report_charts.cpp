@@ -124,12 +124,17 @@ Chart loss_scale_chart(const Curves& curves) {
           .series = {{"loss scale", "ink1", LineStyle::kSteps, curves.loss_scale}}};
 }
 
+/// Of the whole run: long updates count by their length.
+std::string hidden_text(const Curves& curves) {
+  const double hidden = 1 - sum(curves.comm_wait) / sum(curves.comm);
+  return std::isfinite(hidden) && !curves.comm_wait.empty() ? percent(hidden) + " hidden" : "";
+}
+
 Chart communication_chart(const Curves& curves) {
-  std::string summary;
-  if (curves.processes > 1) summary = with_thousands(curves.processes) + " processes";
-  if (!curves.comm_wait.empty() && median(curves.comm) > 0) {
-    summary += (summary.empty() ? "" : "; ") +
-               percent(1 - median(curves.comm_wait) / median(curves.comm)) + " hidden";
+  std::string summary = hidden_text(curves);
+  if (curves.processes > 1) {
+    const std::string processes = with_thousands(curves.processes) + " processes";
+    summary = summary.empty() ? processes : processes + "; " + summary;
   }
   return {.title = "Communication, ms",
           .summary = summary,

@@ -57,6 +57,11 @@ std::vector<size_t> reverse_order(size_t count) {
   return order;
 }
 
+// When a bucket was under way.
+struct Sending {
+  Clock::time_point begin, end;
+};
+
 }  // namespace
 
 /// One update passes through: idle -> (micro-batches) -> last backward, in which tensors become
@@ -72,7 +77,10 @@ struct GradientReducer::Impl {
   void begin(int64_t micro_batches);
   void before_backward(int64_t i);
   void after_backward(int64_t i);
+  void publish();
   void complete();
+  void complete_now();
+  double sent_before(Clock::time_point moment) const;
   void add_rows();
   void complete_ordered();
   void plan(const std::vector<size_t>& order);
@@ -84,6 +92,14 @@ struct GradientReducer::Impl {
   void measure(size_t bucket, const std::shared_ptr<c10::Event>& ready);
   void agree_on_order();
   void refuse_late_gradients();
+
+  // Communication on the training thread. One process has nobody to wait for.
+  template <class Body>
+  void stand_for(Body body) {
+    const auto start = Clock::now();
+    body();
+    if (!alone()) stats_.wait_seconds += seconds_since(start);
+  }
 
   optim::Arena& arena_;
   dist::ProcessGroup group_;    // of the training thread
@@ -97,8 +113,9 @@ struct GradientReducer::Impl {
   std::vector<size_t> order_;
   std::vector<Bucket> buckets_;
   std::vector<std::vector<size_t>> buckets_of_slot_;
-  std::vector<int64_t> missing_;  // by bucket: tensors that are not ready
-  size_t next_ = 0;               // first bucket that was not handed over
+  std::vector<int64_t> missing_;   // by bucket: tensors that are not ready
+  std::vector<Sending> sendings_;  // by bucket
+  size_t next_ = 0;                // first bucket that was not handed over
 
   int64_t micro_batches_ = 0;
   std::optional<Readiness> readiness_;  // agreed on by all ranks
@@ -106,7 +123,7 @@ struct GradientReducer::Impl {
   bool measures_local_ = false;
   double local_sum_ = 0;        // of squares; as stats_
   bool local_is_known_ = true;  // as local_sum_
-  ReductionStats stats_;        // what the thread writes is read after it was waited for
+  ReductionStats stats_;        // what the thread writes, sendings_ too, is read after waiting
 
   // Destroyed first: the hooks, then the thread, which work on what stands above.
   CommunicationThread thread_;
@@ -188,6 +205,7 @@ void GradientReducer::Impl::begin(int64_t micro_batches) {
   for (const Bucket& bucket : buckets_) {
     missing_.push_back(static_cast<int64_t>(bucket.tensors.size()));
   }
+  sendings_.assign(buckets_.size(), {});
   next_ = 0;
 }
 
@@ -203,12 +221,7 @@ void GradientReducer::Impl::before_backward(int64_t i) {
 }
 
 void GradientReducer::Impl::after_backward(int64_t i) {
-  if (ordered_) {
-    const auto start = Clock::now();
-    ordered_->add_round();
-    stats_.send_seconds += seconds_since(start);
-    return;
-  }
+  if (ordered_) return stand_for([&] { ordered_->add_round(); });
   if (!watch_) return;
   watch_->stop();
   if (rows_) {
@@ -236,11 +249,20 @@ void GradientReducer::Impl::hand_over_rest() {
 }
 
 void GradientReducer::Impl::send(size_t bucket, const std::shared_ptr<c10::Event>& ready) {
-  const auto start = Clock::now();
+  sendings_[bucket].begin = sendings_[bucket].end = Clock::now();
   if (measures_local_) measure(bucket, ready);
   stats_.bytes += sender_->send(buckets_[bucket], ready);
   stats_.buckets += 1;
-  stats_.send_seconds += seconds_since(start);
+  sendings_[bucket].end = Clock::now();
+}
+
+// Seconds that buckets were under way before this moment.
+double GradientReducer::Impl::sent_before(Clock::time_point moment) const {
+  Clock::duration sum{};
+  for (const Sending& sending : sendings_) {
+    if (sending.begin < moment) sum += std::min(sending.end, moment) - sending.begin;
+  }
+  return std::chrono::duration<double>(sum).count();
 }
 
 // On a GPU it asks for a little memory. Without it the measure is missing, but the others wait.
@@ -253,9 +275,15 @@ void GradientReducer::Impl::measure(size_t bucket, const std::shared_ptr<c10::Ev
   }
 }
 
-// What finish() and abandon() share: all collectives of the update that are left.
+// What finish() and abandon() share. From here on the training thread stands, whoever sends.
 void GradientReducer::Impl::complete() {
   const auto start = Clock::now();
+  stand_for([&] { complete_now(); });
+  stats_.hidden_seconds = sent_before(start);
+}
+
+// All collectives of the update that are left.
+void GradientReducer::Impl::complete_now() {
   if (ordered_) {
     complete_ordered();
   } else if (sender_ && watch_) {
@@ -267,7 +295,6 @@ void GradientReducer::Impl::complete() {
   } else if (sender_) {
     while (next_ < buckets_.size()) send(next_++, sender_->mark());
   }
-  stats_.wait_seconds = seconds_since(start);
 }
 
 // Behind the buckets, since they bring the sums of the dense parts.
@@ -278,10 +305,8 @@ void GradientReducer::Impl::add_rows() {
 }
 
 void GradientReducer::Impl::complete_ordered() {
-  const auto start = Clock::now();
   while (ordered_->has_rounds()) ordered_->add_round();
   ordered_->finish(strategy_ != Strategy::kSharded);
-  stats_.send_seconds += seconds_since(start);
   stats_.bytes = ordered_->bytes();
 }
 
@@ -305,6 +330,18 @@ void GradientReducer::Impl::agree_on_order() {
   }
   readiness_ = Readiness{{numbers.begin(), middle}, {middle, numbers.end()}};
   plan(readiness_->order);
+}
+
+void GradientReducer::Impl::publish() {
+  if (alone() || strategy_ == Strategy::kAllReduce) return;
+  const dist::Buffer params = buffer_of(arena_.params());
+  stand_for([&] {
+    if (strategy_ == Strategy::kSharded) {
+      group_.all_gather(params, slice_begins_);
+    } else {
+      group_.broadcast(params, /*root=*/0);
+    }
+  });
 }
 
 // Every rank meets this in the same update, after its collectives, so that none is left waiting.
@@ -372,13 +409,7 @@ double GradientReducer::sum_of_squares() {
 }
 
 void GradientReducer::publish() {
-  if (impl_->alone()) return;
-  const dist::Buffer params = buffer_of(impl_->arena_.params());
-  if (impl_->strategy_ == Strategy::kSharded) {
-    impl_->group_.all_gather(params, impl_->slice_begins_);
-  } else if (impl_->strategy_ == Strategy::kParameterServer) {
-    impl_->group_.broadcast(params, /*root=*/0);
-  }
+  impl_->publish();
 }
 
 void GradientReducer::measure_local(bool wanted) {

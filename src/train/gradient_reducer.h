@@ -14,12 +14,16 @@
 
 namespace stretto::train {
 
-/// What the last reduction cost, for the log and the benchmarks.
+/// What communication cost since begin(): gradients, and parameters once publish() has brought
+/// them.
 struct ReductionStats {
-  double send_seconds = 0;  ///< communication thread busy
-  double wait_seconds = 0;  ///< training thread waited for it after backward
+  double hidden_seconds = 0;  ///< something was sent while backward went on
+  double wait_seconds = 0;    ///< the training thread sent it itself, or waited until it was there
   int64_t buckets = 0;
-  int64_t bytes = 0;  ///< handed to the process group
+  int64_t bytes = 0;  ///< of gradients, handed to the process group
+
+  /// That gradients or parameters were under way: never less than training waited.
+  double seconds() const { return hidden_seconds + wait_seconds; }
 };
 
 /// Brings the gradients of all processes together: `dist.strategy`.

@@ -259,8 +259,8 @@ void Trainer::record_event(const Recorded& done) {
   event.noise_scale = updater_.noise_scale().value();
   if (group_.size() > 1) {
     event.processes = group_.size();
-    event.comm_seconds = result.reduction.send_seconds;
-    event.comm_wait_seconds = result.reduction.wait_seconds;
+    event.comm_seconds = updater_.communication().seconds();
+    event.comm_wait_seconds = updater_.communication().wait_seconds;
   }
   if (!done.note.empty()) event.note = done.note;
   observer_->event(event);

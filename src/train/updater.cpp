@@ -324,7 +324,6 @@ UpdateResult Updater::gradients(int64_t update, const std::function<int()>& stop
     noise_.add(optim::norms_of_parts({&small, 1}, {.tokens = tokens, .sum_norm_sq = sum_sq},
                                      result.loss_scale));
   }
-  result.reduction = reducer_.stats();
   position_.index += count;
   if (position_.index == num_batches) position_ = {.epoch = position_.epoch + 1, .index = 0};
   result.seconds = seconds_since(start);

@@ -36,7 +36,7 @@ struct UpdaterSetup {
   int64_t state_chunk = int64_t{1} << 22;
 };
 
-/// What one update did; the same on every rank but for the times of communication.
+/// What one update did; the same on every rank but for `seconds`.
 struct UpdateResult {
   int64_t epoch = 0;  ///< of its micro-batches, from 1
   double loss_sum = 0, nll_sum = 0;
@@ -49,7 +49,6 @@ struct UpdateResult {
   bool finite = true;  ///< false: loss or gradient was not, nothing may be stepped
   int stop = 0;        ///< the largest of all ranks' reasons to stop
   int64_t split = 0;   ///< how often micro-batches were split for lack of memory
-  ReductionStats reduction;
 };
 
 /// Forward and backward of one update on all ranks, and the step.
@@ -81,6 +80,10 @@ class Updater {
 
   /// Tells the loss scaler how the update went. Throws Error(kNumeric) when it cannot go on.
   void scaled(const UpdateResult& result);
+
+  /// What communication cost this rank since the update began, or began again for lack of memory;
+  /// after step() the way of the parameters too.
+  ReductionStats communication() const { return reducer_.stats(); }
 
   /// The optimizer's state with flat pieces of the whole arena's size, on rank 0; elsewhere empty.
   /// Collective; no other rank needs more room than UpdaterSetup::state_chunk elements.

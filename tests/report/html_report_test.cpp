@@ -275,6 +275,29 @@ TEST(HtmlReport, ShowsHowMuchCommunicationIsHidden) {
   EXPECT_NE(chart.find("waited for 25.000"), std::string::npos);
 }
 
+TEST(HtmlReport, WhatIsHiddenIsCountedOverAllUpdates) {
+  struct Case {
+    const char* what;
+    double comm, wait, last_comm, last_wait;  // of 39 updates, and of the last
+    const char* summary;
+  };
+  const Case cases[] = {{"one long wait weighs as much as it took", 0.5, 0, 19.5, 19.5, "50%"},
+                        {"as long as it waited", 0.25, 0.25, 0.25, 0.25, "0%"},
+                        {"waited longer, as older versions counted", 0.1, 0.2, 0.1, 0.2, "0%"}};
+  for (const Case& c : cases) {
+    ReportContent content = content_with(40, 20);
+    for (MetricsEvent& event : content.events) {
+      if (event.event != "train") continue;
+      event.processes = 2;
+      event.comm_seconds = event.step < 40 ? c.comm : c.last_comm;
+      event.comm_wait_seconds = event.step < 40 ? c.wait : c.last_wait;
+    }
+    const std::string chart = figure(render_html(content), "Communication, ms");
+    EXPECT_NE(chart.find(std::string("2 processes; ") + c.summary + " hidden"), std::string::npos)
+        << c.what << ": " << chart.substr(0, 300);
+  }
+}
+
 TEST(HtmlReport, TellsWhatHappenedNewestFirst) {
   ReportContent content = content_with(10, 5);
   content.events[2].note = "loss spike: z = 7.1 <b>";

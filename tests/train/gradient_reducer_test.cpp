@@ -403,12 +403,75 @@ TEST_F(GradientReducerTest, StatsCountBucketsBytesAndTime) {
     rank.reduce(2);
     EXPECT_EQ(rank.reducer.stats().buckets, 2);  // matrices and vectors
     EXPECT_EQ(rank.reducer.stats().bytes, rank.arena.size() * 4);
-    EXPECT_GT(rank.reducer.stats().send_seconds, 0);
-    EXPECT_GE(rank.reducer.stats().wait_seconds, rank.reducer.stats().send_seconds);
+    EXPECT_GT(rank.reducer.stats().seconds(), 0);
   });
-  Rank alone({}, options("all_reduce"));
-  alone.reduce(2);
-  EXPECT_EQ(alone.reducer.stats().bytes, 0);
+  for (const auto& choice : {options("all_reduce"), deterministic("all_reduce")}) {
+    Rank alone({}, choice);
+    alone.reduce(2);
+    alone.step(2);
+    EXPECT_EQ(alone.reducer.stats().bytes, 0);
+    EXPECT_EQ(alone.reducer.stats().seconds(), 0);
+  }
+}
+
+TEST_F(GradientReducerTest, NothingIsHiddenWhereTheTrainingThreadSends) {
+  for (const auto& strategy : kStrategies) {
+    for (const auto& choice : {options(strategy, false), deterministic(strategy)}) {
+      run_ranks(2, [&](const dist::ProcessGroup& group) {
+        Rank rank(group, choice);
+        for (int update = 0; update < 3; ++update) {
+          rank.accumulate(6);
+          // Rounds of dist.deterministic go between micro-batches, and count.
+          EXPECT_EQ(rank.reducer.stats().wait_seconds > 0, choice.deterministic);
+          rank.reducer.finish();
+          rank.step(6);
+          EXPECT_GT(rank.reducer.stats().wait_seconds, 0);
+          EXPECT_EQ(rank.reducer.stats().seconds(), rank.reducer.stats().wait_seconds) << strategy;
+        }
+      });
+    }
+  }
+}
+
+TEST_F(GradientReducerTest, WhatLeavesDuringBackwardIsHiddenAndTheRestIsWaitedFor) {
+  const auto channel = std::make_shared<test::ThreadChannel>(2);
+  run_ranks(channel, [&](const dist::ProcessGroup& group) {
+    Rank rank(group, options("all_reduce"));
+    rank.reduce(2);
+    group.barrier();
+    const int64_t before = channel->next->gradient_collectives;
+    group.barrier();
+    rank.reducer.begin(1);
+    // Backward goes on only when a bucket of each rank is on its way.
+    rank.model.before_embedding = [&] {
+      EXPECT_TRUE(
+          comes_true([&] { return channel->next->gradient_collectives >= before + 2; }, 5000));
+    };
+    rank.micro_batch(0);
+    rank.reducer.finish();
+    const auto stats = rank.reducer.stats();
+    EXPECT_GT(stats.hidden_seconds, 0);
+    EXPECT_GT(stats.wait_seconds, 0);
+    EXPECT_EQ(stats.seconds(), stats.hidden_seconds + stats.wait_seconds);
+  });
+}
+
+TEST_F(GradientReducerTest, TheWayOfTheParametersIsWaitedFor) {
+  for (const auto& strategy : kStrategies) {
+    run_ranks(2, [&](const dist::ProcessGroup& group) {
+      Rank rank(group, options(strategy));
+      rank.reduce(2);
+      const auto gradients = rank.reducer.stats();
+      rank.step(2);
+      const auto all = rank.reducer.stats();
+      EXPECT_EQ(all.wait_seconds > gradients.wait_seconds, strategy != "all_reduce") << strategy;
+      EXPECT_EQ(all.hidden_seconds, gradients.hidden_seconds) << strategy;
+      rank.reducer.begin(1);
+      EXPECT_EQ(rank.reducer.stats().seconds(), 0) << "an update counts its own";
+      rank.micro_batch(0);
+      rank.reducer.finish();
+    });
+  }
 }
 
 TEST_F(GradientReducerTest, ARankWithoutMicroBatchesJoinsWithZeros) {

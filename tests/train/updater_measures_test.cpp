@@ -276,6 +276,34 @@ TEST(UpdaterMeasures, LogmaxDoesNotDependOnTheNumberOfMicroBatches) {
   }
 }
 
+TEST(UpdaterMeasures, CommunicationIsThatOfGradientsAndAfterTheStepOfParametersToo) {
+  for (const std::string strategy : {"all_reduce", "sharded", "parameter_server"}) {
+    for (const bool deterministic : {false, true}) {
+      const Way way{.ranks = 2,
+                    .micro_batches = 4,
+                    .strategy = strategy,
+                    .overlap = false,
+                    .deterministic = deterministic};
+      SCOPED_TRACE(way.text());
+      run_ranks(way.ranks, [&](const dist::ProcessGroup& group) {
+        at::set_num_threads(1);
+        QuadraticTask task;
+        optim::Arena arena(task.model());
+        Updater updater(task, arena, group, way.setup());
+        for (int64_t update = 0; update < 2; ++update) {
+          const auto result = updater.gradients(update, [] { return 0; });
+          const double gradients = updater.communication().wait_seconds;
+          EXPECT_GT(gradients, 0);
+          updater.step(result, 1e-3, 1, update + 1);
+          const auto all = updater.communication();
+          EXPECT_EQ(all.wait_seconds > gradients, strategy != "all_reduce");
+          EXPECT_EQ(all.seconds(), all.wait_seconds) << "nothing is sent beside training";
+        }
+      });
+    }
+  }
+}
+
 /// Several slices of several blocks each, no two tensors of one size.
 class WideTask : public QuadraticTask {
  public:
