@@ -16,8 +16,10 @@
 #include "optim/precision.h"
 #include "train/gradient_reducer.h"
 #include "train/out_of_memory.h"
+#include "train/outcomes.h"
 #include "train/run_options.h"
 #include "train/running_statistics.h"
+#include "train/sharded_state.h"
 #include "train/task.h"
 #include "train/train_options.h"
 #include "train/train_state.h"
@@ -107,18 +109,19 @@ class Updater {
   std::vector<data::Position> positions() const;  ///< of each; parts of a split one have the same
 
  private:
-  struct Micro;
-  struct Outcome;
-  Error no_memory(int64_t update, int64_t split) const;
-  data::Share share_of(int64_t rank) const;
+  struct Attempt;
   void load(int64_t count);
   uint64_t batch_hash(int64_t count) const;
-  Outcome attempt(int64_t update, int64_t count);
-  void run_micro_batch(const data::Batch& batch, int64_t update, Micro& micro);
-  std::vector<double> exchange(const Outcome& outcome, int64_t count, int stop);
-  std::vector<Micro> in_order(const std::vector<double>& table, int64_t count) const;
-  at::Tensor gather_whole(const at::Tensor& mine);
-  void scatter_whole(const at::Tensor& whole, at::Tensor& mine);
+  Outcomes attempts(int64_t update, const std::function<int()>& stop, UpdateResult& result);
+  Attempt attempt(int64_t update, int64_t count);
+  void run_part(int64_t part, int64_t update, int64_t count, Outcome& outcome);
+  MicroSums run_micro_batch(const data::Batch& batch, int64_t update);
+  void give_up(int64_t part, int64_t update, Outcome& outcome);
+  void finish(Attempt& made);
+  void split(int64_t part);
+  void sum_up(const Outcomes& outcomes, UpdateResult& result);
+  bool measures_small_batch() const;
+  Error no_memory(int64_t update, int64_t split) const;
   double largest_gradient();
 
   Task& task_;
@@ -130,6 +133,7 @@ class Updater {
   GradientReducer reducer_;
   RunningStatistics statistics_;
   std::unique_ptr<optim::Optimizer> optimizer_;
+  ShardedState state_;
   std::unique_ptr<optim::LossScaler> scaler_;
   optim::NoiseScale noise_;
   std::unique_ptr<data::Prefetcher> prefetcher_;

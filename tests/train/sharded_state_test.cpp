@@ -1,5 +1,9 @@
+#include "train/sharded_state.h"
+
 #include <gtest/gtest.h>
 #include <torch/torch.h>
+
+#include <cmath>
 
 #include "tests/train/thread_group.h"
 #include "tests/train/toy_task.h"
@@ -7,6 +11,8 @@
 
 namespace stretto::train {
 namespace {
+
+using stretto::test::run_ranks;
 
 constexpr int64_t kFloatBytes = 4, kSliceUnit = 65'536;  // sharded cuts at multiples of it
 
@@ -23,7 +29,7 @@ class WideTask : public test::ToyTask {
 std::vector<int64_t> state_bytes(const std::string& optimizer, const std::string& strategy,
                                  int ranks) {
   std::vector<int64_t> bytes(static_cast<size_t>(ranks));
-  stretto::test::run_ranks(ranks, [&](const dist::ProcessGroup& group) {
+  run_ranks(ranks, [&](const dist::ProcessGroup& group) {
     WideTask task;
     optim::Arena arena(task.model());
     UpdaterSetup setup;
@@ -64,6 +70,83 @@ TEST(ShardedState, OnlyTheParameterServerHasAny) {
   EXPECT_GT(bytes[0], 0);
   EXPECT_EQ(bytes[1], 0);
   EXPECT_EQ(bytes[2], 0);
+}
+
+/// Rank r of three owns begins[r] .. begins[r + 1]; the last one nothing.
+const std::vector<int64_t> kBegins{0, 7, 10, 10};
+
+ShardedState::Setup sliced(int64_t rank, int64_t chunk) {
+  const auto r = static_cast<size_t>(rank);
+  return {.sliced = true,
+          .slice_begins = kBegins,
+          .owned = {kBegins[r], kBegins[r + 1]},
+          .chunk = chunk};
+}
+
+/// A flat piece whose elements are their places in the arena, and two numbers that all ranks have.
+std::vector<optim::StatePiece> pieces_of(optim::Slice owned) {
+  return {{"moment", torch::arange(owned.begin, owned.end, torch::kFloat32), true},
+          {"norms", torch::tensor({2.5F, -1.0F}), false}};
+}
+
+TEST(ShardedState, SlicesComeTogetherOnRankZeroInTurnsOfAnyLength) {
+  for (const int64_t chunk : {1, 2, 3, 5, 7, 9, 30, 1000}) {
+    run_ranks(3, [&](const dist::ProcessGroup& group) {
+      const auto setup = sliced(group.rank(), chunk);
+      const ShardedState state(group, setup);
+      const auto whole = state.gather(pieces_of(setup.owned));
+      if (!group.is_root()) {
+        EXPECT_TRUE(whole.empty());
+        return;
+      }
+      ASSERT_EQ(whole.size(), 2U);
+      EXPECT_EQ(whole[0].name, "moment");
+      EXPECT_TRUE(torch::equal(whole[0].values, torch::arange(10, torch::kFloat32))) << chunk;
+      EXPECT_EQ(whole[1].name, "norms");
+      EXPECT_FALSE(whole[1].flat);
+      EXPECT_TRUE(torch::equal(whole[1].values, torch::tensor({2.5F, -1.0F})));
+    });
+  }
+}
+
+TEST(ShardedState, EachRankGetsItsSliceBack) {
+  for (const int64_t chunk : {1, 3, 4, 7, 10, 1000}) {
+    run_ranks(3, [&](const dist::ProcessGroup& group) {
+      const auto setup = sliced(group.rank(), chunk);
+      const ShardedState state(group, setup);
+      const auto want = pieces_of(setup.owned);
+      const auto mine = pieces_of(setup.owned);
+      for (auto& piece : mine) piece.values.fill_(NAN);
+      state.scatter(group.is_root() ? pieces_of({0, 10}) : std::vector<optim::StatePiece>{}, mine);
+      for (size_t i = 0; i < mine.size(); ++i) {
+        EXPECT_TRUE(torch::equal(mine[i].values, want[i].values)) << mine[i].name << ", " << chunk;
+      }
+    });
+  }
+}
+
+TEST(ShardedState, StateThatIsNotSlicedIsWholeOnRankZeroAlready) {
+  run_ranks(3, [&](const dist::ProcessGroup& group) {
+    const auto setup =
+        ShardedState::Setup{.sliced = false, .slice_begins = kBegins, .owned = {0, 10}, .chunk = 4};
+    const ShardedState state(group, setup);
+    const auto mine = pieces_of(setup.owned);
+    const auto whole = state.gather(mine);
+    ASSERT_EQ(whole.size(), group.is_root() ? 2U : 0U);
+    if (group.is_root()) {
+      EXPECT_TRUE(whole[0].values.is_same(mine[0].values));
+    }
+  });
+}
+
+TEST(ShardedState, EmptyStateHasTheShapesOfAllRanksTogether) {
+  const ShardedState state({}, sliced(1, 4));
+  const auto empty = state.empty(pieces_of({7, 10}));
+  ASSERT_EQ(empty.size(), 2U);
+  EXPECT_TRUE(torch::equal(empty[0].values, torch::zeros({10})));
+  EXPECT_TRUE(empty[0].flat);
+  EXPECT_TRUE(torch::equal(empty[1].values, torch::zeros({2})));
+  EXPECT_EQ(empty[1].name, "norms");
 }
 
 }  // namespace

@@ -1,0 +1,129 @@
+#include "train/outcomes.h"
+
+#include <algorithm>
+
+#include "dist/numbers.h"
+
+namespace stretto::train {
+namespace {
+
+// Numbers one after the other, as write() puts them and read() takes them.
+class Row {
+ public:
+  explicit Row(std::span<double> numbers) : numbers_(numbers) {}
+
+  template <class Number>
+  void write(Number number) {
+    take() = static_cast<double>(number);
+  }
+  template <class Number>
+  void read(Number& number) {
+    number = static_cast<Number>(take());
+  }
+
+ private:
+  double& take() { return numbers_[next_++]; }
+
+  std::span<double> numbers_;
+  size_t next_ = 0;
+};
+
+constexpr size_t kHead = 6, kEach = 4;  // numbers of an outcome, and of each micro-batch in it
+
+void encode(const Outcome& outcome, Row row) {
+  row.write(outcome.failed_part);
+  row.write(outcome.can_split);
+  row.write(outcome.late);
+  row.write(outcome.stop);
+  row.write(outcome.small.tokens);
+  row.write(outcome.small.sum_norm_sq);
+  for (const MicroSums& micro : outcome.micros) {
+    row.write(micro.loss);
+    row.write(micro.nll);
+    row.write(micro.target_tokens);
+    row.write(micro.source_tokens);
+  }
+}
+
+Outcome decode(Row row, size_t turns) {
+  Outcome outcome;
+  row.read(outcome.failed_part);
+  row.read(outcome.can_split);
+  row.read(outcome.late);
+  row.read(outcome.stop);
+  row.read(outcome.small.tokens);
+  row.read(outcome.small.sum_norm_sq);
+  outcome.micros.resize(turns);
+  for (MicroSums& micro : outcome.micros) {
+    row.read(micro.loss);
+    row.read(micro.nll);
+    row.read(micro.target_tokens);
+    row.read(micro.source_tokens);
+  }
+  return outcome;
+}
+
+data::Share of_rank(data::Share share, int64_t rank) {
+  share.rank = rank;
+  return share;
+}
+
+}  // namespace
+
+MicroSums& MicroSums::operator+=(const MicroSums& other) {
+  loss += other.loss;
+  nll += other.nll;
+  target_tokens += other.target_tokens;
+  source_tokens += other.source_tokens;
+  return *this;
+}
+
+Outcomes Outcomes::exchange(const dist::ProcessGroup& group, const data::Share& share,
+                            int64_t count, const Outcome& mine) {
+  const auto size = static_cast<size_t>(share.size);
+  // As wide for all as for rank 0, which has the most.
+  const size_t width = kHead + kEach * static_cast<size_t>(of_rank(share, 0).of_update(count));
+  std::vector<double> table(width * size);
+  const auto row = [&](size_t rank) { return std::span(table).subspan(rank * width, width); };
+  encode(mine, Row(row(static_cast<size_t>(share.rank))));
+  dist::gather_numbers(group, table);
+  Outcomes all(share, count);
+  for (size_t rank = 0; rank < size; ++rank) {
+    const int64_t turns = of_rank(share, static_cast<int64_t>(rank)).of_update(count);
+    all.by_rank_.push_back(decode(Row(row(rank)), static_cast<size_t>(turns)));
+  }
+  return all;
+}
+
+bool Outcomes::any_failed() const {
+  return std::ranges::any_of(by_rank_, [](const Outcome& one) { return one.failed_part >= 0; });
+}
+
+bool Outcomes::is_hopeless() const {
+  return std::ranges::any_of(
+      by_rank_, [](const Outcome& one) { return one.failed_part >= 0 && !one.can_split; });
+}
+
+std::optional<int64_t> Outcomes::late_rank() const {
+  const auto found = std::ranges::find_if(by_rank_, &Outcome::late);
+  if (found == by_rank_.end()) return std::nullopt;
+  return found - by_rank_.begin();
+}
+
+int Outcomes::stop() const {
+  return std::ranges::max_element(by_rank_, {}, &Outcome::stop)->stop;
+}
+
+std::vector<MicroSums> Outcomes::in_order() const {
+  std::vector<MicroSums> micros(static_cast<size_t>(count_));
+  for (size_t rank = 0; rank < by_rank_.size(); ++rank) {
+    const data::Share share = of_rank(share_, static_cast<int64_t>(rank));
+    for (size_t turn = 0; turn < by_rank_[rank].micros.size(); ++turn) {
+      const auto piece = share.piece(static_cast<int64_t>(turn), count_);
+      micros[static_cast<size_t>(piece.micro)] += by_rank_[rank].micros[turn];
+    }
+  }
+  return micros;
+}
+
+}  // namespace stretto::train
