@@ -6,6 +6,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/text.h"
@@ -88,19 +89,57 @@ struct TensorName {
   bool is_vector = false;  ///< of at most one dimension: biases, gains of norms
 };
 
+/// Up to four names near to a pattern: `decoder.embedding.*` is near to `decoder.embed.weight`.
+/// Spelling finds one, the longest common beginning the others.
+inline std::string names_near(const std::string& pattern, std::span<const TensorName> tensors) {
+  constexpr size_t kMost = 4;
+  std::vector<std::string> names;
+  for (const TensorName& tensor : tensors) names.push_back(tensor.name);
+  std::vector<std::pair<size_t, std::string>> ranked;
+  for (const auto& name : names) {
+    const auto mismatch = std::mismatch(pattern.begin(), pattern.end(), name.begin(), name.end());
+    ranked.emplace_back(static_cast<size_t>(mismatch.first - pattern.begin()), name);
+  }
+  std::stable_sort(ranked.begin(), ranked.end(),
+                   [](const auto& a, const auto& b) { return a.first > b.first; });
+  std::vector<std::string> shown;
+  const std::string similar = closest(pattern, names);
+  if (!similar.empty()) shown.push_back(similar);
+  for (const auto& [common, name] : ranked) {
+    if (shown.size() < kMost && name != similar) shown.push_back(name);
+  }
+  return join(shown, ", ");
+}
+
+/// Tells of a pattern that matches none of these tensors; nothing when it matches one.
+inline std::optional<GroupProblem> matches_nothing(const std::string& pattern,
+                                                   std::span<const TensorName> tensors) {
+  for (const TensorName& tensor : tensors) {
+    if (matches(pattern, tensor.name)) return std::nullopt;
+  }
+  return GroupProblem{"`" + printable(pattern) + "` matches no parameter",
+                      "names near it: " + names_near(pattern, tensors)};
+}
+
 /// What may differ from tensor to tensor.
 struct GroupSettings {
   double lr_scale = 1;
   double weight_decay = 0;
-  /// Of the no-decay group: layer-wise optimizers leave its rate alone.
+  /// Of optim.no_decay, and not given a decay by a group: layer-wise optimizers leave its rate
+  /// alone. A decay of 0 by itself exempts nothing.
   bool exempt = false;
 
   bool operator==(const GroupSettings&) const = default;
 };
 
+/// "none" alone: optim.no_decay has no tensor.
+inline bool spares_none(const OptimOptions& options) {
+  return options.no_decay == std::vector<std::string>{"none"};
+}
+
 inline bool in_no_decay(const OptimOptions& options, const TensorName& tensor) {
   if (options.no_decay.empty()) return tensor.is_vector;
-  if (options.no_decay == std::vector<std::string>{"none"}) return false;
+  if (spares_none(options)) return false;
   return std::any_of(options.no_decay.begin(), options.no_decay.end(),
                      [&](const std::string& pattern) { return matches(pattern, tensor.name); });
 }
@@ -110,7 +149,9 @@ inline bool in_no_decay(const OptimOptions& options, const TensorName& tensor) {
 ///
 /// The weight_decay of a group stands above optim.weight_decay, but it reaches the tensors of
 /// optim.no_decay only when its pattern matches nothing else: "encoder.* weight_decay=0.1" means
-/// the encoder's matrices, "*norm* weight_decay=0.1" does say that norms shall decay.
+/// the encoder's matrices, "*norm* weight_decay=0.1" does say that norms shall decay, and then
+/// layer-wise optimizers scale their rate too. "encoder.* weight_decay=0" only spares the matrices
+/// the decay: their rate is scaled as before.
 inline std::vector<GroupSettings> settings_of(const OptimOptions& options,
                                               std::span<const ParameterGroup> groups,
                                               std::span<const TensorName> tensors) {
@@ -133,7 +174,7 @@ inline std::vector<GroupSettings> settings_of(const OptimOptions& options,
       settings[i].lr_scale = group.lr_scale.value_or(1);
       if (!group.weight_decay || (settings[i].exempt && !names_the_exempt)) continue;
       settings[i].weight_decay = *group.weight_decay;
-      settings[i].exempt = *group.weight_decay == 0;
+      if (*group.weight_decay > 0) settings[i].exempt = false;
     }
   }
   return settings;

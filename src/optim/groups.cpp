@@ -3,48 +3,21 @@
 #include <algorithm>
 
 #include "base/error.h"
-#include "base/text.h"
 
 namespace stretto::optim {
 namespace {
 
-std::vector<std::string> names_of(const Arena& arena) {
-  std::vector<std::string> names;
-  for (const auto& slot : arena.slots()) names.push_back(slot.name);
-  return names;
-}
-
-std::string quoted(const std::string& text) {
-  return "`" + printable(text) + "`";
-}
-
-/// `decoder.embedding.*` is near to `decoder.embed.weight`: the part before the first star finds
-/// names with the longest common beginning, and spelling finds the rest.
-std::string near_names(const std::string& pattern, const std::vector<std::string>& names) {
-  constexpr size_t kMost = 4;
-  std::vector<std::pair<size_t, std::string>> ranked;
-  for (const auto& name : names) {
-    const auto mismatch = std::mismatch(pattern.begin(), pattern.end(), name.begin(), name.end());
-    ranked.emplace_back(static_cast<size_t>(mismatch.first - pattern.begin()), name);
-  }
-  std::stable_sort(ranked.begin(), ranked.end(),
-                   [](const auto& a, const auto& b) { return a.first > b.first; });
-  std::vector<std::string> shown;
-  const std::string similar = closest(pattern, names);
-  if (!similar.empty()) shown.push_back(similar);
-  for (const auto& [common, name] : ranked) {
-    if (shown.size() < kMost && name != similar) shown.push_back(name);
-  }
-  return join(shown, ", ");
+std::vector<TensorName> names_of(const Arena& arena) {
+  std::vector<TensorName> tensors;
+  for (const auto& slot : arena.slots()) tensors.push_back({slot.name, slot.shape.size() <= 1});
+  return tensors;
 }
 
 void expect_a_match(const std::string& key, const std::string& pattern,
-                    const std::vector<std::string>& names) {
-  const bool found = std::any_of(names.begin(), names.end(),
-                                 [&](const std::string& name) { return matches(pattern, name); });
-  if (found) return;
-  throw Error(ExitCode::kUsage, key + ": " + quoted(pattern) + " matches no parameter",
-              "names near it: " + near_names(pattern, names));
+                    const std::vector<TensorName>& tensors) {
+  if (const auto problem = matches_nothing(pattern, tensors)) {
+    throw Error(ExitCode::kUsage, key + ": " + problem->what, problem->hint);
+  }
 }
 
 ParameterGroup parse_group(const std::string& entry) {
@@ -58,19 +31,17 @@ ParameterGroup parse_group(const std::string& entry) {
 }  // namespace
 
 std::vector<GroupSettings> group_settings(const OptimOptions& options, const Arena& arena) {
-  const auto names = names_of(arena);
+  const auto tensors = names_of(arena);
   std::vector<ParameterGroup> groups;
   for (const auto& entry : options.groups) {
     groups.push_back(parse_group(entry));
-    expect_a_match("optim.groups", groups.back().pattern, names);
+    expect_a_match("optim.groups", groups.back().pattern, tensors);
   }
-  if (options.no_decay != std::vector<std::string>{"none"}) {
+  if (!spares_none(options)) {
     for (const auto& pattern : options.no_decay) {
-      expect_a_match("optim.no_decay", pattern, names);
+      expect_a_match("optim.no_decay", pattern, tensors);
     }
   }
-  std::vector<TensorName> tensors;
-  for (const auto& slot : arena.slots()) tensors.push_back({slot.name, slot.shape.size() <= 1});
   return settings_of(options, groups, tensors);
 }
 

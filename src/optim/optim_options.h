@@ -82,7 +82,8 @@ struct OptimOptions {
         field(&O::groups, "groups",
               "\"PATTERN lr_scale=X weight_decay=Y\": settings of matching tensors, first match "
               "wins; weight_decay leaves out what no_decay names, unless PATTERN matches nothing "
-              "else"),
+              "else; lars, larc and lamb spare the rate of what no_decay names, not of a group "
+              "with weight_decay=0"),
     };
   }
 };
@@ -132,8 +133,8 @@ struct ScheduleOptions {
               {.unit = "updates"}),
         field(&O::warmup_init_lr, "warmup_init_lr",
               "learning rate of update 0; a constant warm-up wants one of its own", at_least(0)),
-        field(&O::min_lr, "min_lr", "floor, and the end of linear, cosine and polynomial",
-              at_least(0)),
+        field(&O::min_lr, "min_lr",
+              "floor after the warm-up, and the end of linear, cosine and polynomial", at_least(0)),
         field(&O::total_steps, "total_steps",
               "update at which linear, cosine, polynomial and tri_stage end; 0 = train.max_steps",
               at_least(0), {.unit = "updates"}),

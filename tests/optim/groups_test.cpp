@@ -101,7 +101,7 @@ TEST(Groups, TheFirstMatchCountsAndStandsAboveNoDecay) {
                              .groups = {"decoder.embedding.* lr_scale=0.1 weight_decay=0",
                                         "decoder.*.bias weight_decay=0.5", "decoder.* lr_scale=2"}};
   EXPECT_EQ(settings_of(options, "decoder.embedding.weight"),
-            (GroupSettings{.lr_scale = 0.1, .weight_decay = 0, .exempt = true}));
+            (GroupSettings{.lr_scale = 0.1, .weight_decay = 0, .exempt = false}));
   EXPECT_EQ(settings_of(options, "decoder.embedding.bias").lr_scale, 0.1);
   EXPECT_EQ(settings_of(options, "decoder.output.bias"),
             (GroupSettings{.lr_scale = 1, .weight_decay = 0.5, .exempt = false}));
@@ -132,9 +132,54 @@ TEST(Groups, DecayOfAGroupLeavesOutNoDecayUnlessThatIsAllThatItMatches) {
     const auto got =
         settings_of({.weight_decay = 0.1, .no_decay = c.no_decay, .groups = c.groups}, c.name);
     EXPECT_EQ(got.weight_decay, c.weight_decay) << c.groups.back() << ", " << c.name;
-    EXPECT_EQ(got.exempt, c.weight_decay == 0) << c.groups.back() << ", " << c.name;
   }
   EXPECT_EQ(settings_of({.groups = of_decoder}, "decoder.output.bias").lr_scale, 2);
+}
+
+// Of optim.no_decay and nothing else: a decay of 0 says nothing of the rate.
+TEST(Groups, ExemptAreTensorsOfNoDecayThatNoGroupGivesADecay) {
+  struct Case {
+    std::vector<std::string> no_decay, groups;
+    double weight_decay;  // optim.weight_decay
+    const char* name;
+    bool exempt;
+  };
+  for (const Case& c : {
+           Case{{}, {}, 0.1, "encoder.bias", true},
+           {{}, {}, 0.1, "encoder.weight", false},
+           {{}, {}, 0, "encoder.weight", false},
+           {{"none"}, {}, 0, "encoder.bias", false},
+           {{"encoder.weight"}, {}, 0.1, "encoder.weight", true},
+           {{}, {"encoder.* weight_decay=0"}, 0.1, "encoder.weight", false},
+           {{}, {"encoder.* weight_decay=0"}, 0.1, "encoder.bias", true},
+           {{}, {"encoder.* weight_decay=0.5"}, 0.1, "encoder.bias", true},
+           {{}, {"*.bias lr_scale=2"}, 0.1, "encoder.bias", true},
+           {{}, {"*.bias weight_decay=0"}, 0.1, "encoder.bias", true},
+           {{}, {"*.bias weight_decay=0.5"}, 0.1, "encoder.bias", false},
+           {{"none"}, {"*.bias weight_decay=0"}, 0.1, "encoder.bias", false},
+       }) {
+    const auto got = settings_of(
+        {.weight_decay = c.weight_decay, .no_decay = c.no_decay, .groups = c.groups}, c.name);
+    EXPECT_EQ(got.exempt, c.exempt)
+        << (c.groups.empty() ? "no group" : c.groups.back()) << ", " << c.name;
+  }
+}
+
+TEST(Groups, AGroupWithoutDecayIsScaledByLayerAsBefore) {
+  for (const std::string name : {"lars", "larc", "lamb"}) {
+    Model model, plain;
+    Arena arena(model), reference(plain);
+    const OptimOptions options{.name = name, .weight_decay = 0};
+    OptimOptions grouped = options;
+    grouped.groups = {"encoder.* weight_decay=0"};
+    const auto one = make_optimizer(grouped, arena);
+    const auto other = make_optimizer(options, reference);
+    arena.grads().fill_(0.1);
+    reference.grads().fill_(0.1);
+    one->step(arena, {.lr = 3, .number = 1});
+    other->step(reference, {.lr = 3, .number = 1});
+    EXPECT_TRUE(torch::equal(arena.params(), reference.params())) << name;
+  }
 }
 
 TEST(Groups, StepsUseTheRateAndDecayOfTheGroup) {
