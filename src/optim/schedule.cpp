@@ -145,15 +145,15 @@ double warming_up(const ScheduleOptions& schedule, double peak, int64_t step) {
 
 double learning_rate(const ScheduleOptions& schedule, double peak, const ScheduleAt& at) {
   const Shape& shape = shape_named(schedule.name);
-  const bool own_warmup = shape.own_warmup && schedule.warmup == "gradual";
-  if (at.step < schedule.warmup_steps && !own_warmup) {
+  const bool warms_up = at.step < schedule.warmup_steps;
+  if (warms_up && !(shape.own_warmup && schedule.warmup == "gradual")) {
     return warming_up(schedule, peak, at.step);
   }
   const int64_t begin = std::max(schedule.warmup_steps, schedule.begin_steps);
   const double since = as_double(std::max<int64_t>(0, at.step - begin));
   const double span = as_double(std::max<int64_t>(1, at.total_steps - begin));
   const double rate = shape.rate({schedule, peak, at, since, std::clamp(since / span, 0.0, 1.0)});
-  return shape.own_floor ? rate : std::max(schedule.min_lr, rate);
+  return warms_up || shape.own_floor ? rate : std::max(schedule.min_lr, rate);
 }
 
 Plateau after_validation(const ScheduleOptions& schedule, Plateau plateau, double loss) {

@@ -35,9 +35,10 @@ struct ScheduleAt {
 ///     cosine_restarts   cosine from peak to min_lr over each period; period i has period_steps
 ///                       period_growth^i updates and both ends times period_shrink^i (fairseq)
 ///
-/// never below min_lr (but cosine_restarts, whose floor shrinks). `noam` has its own gradual
-/// warm-up (Vaswani 2017, section 5.3): peak d_model^-0.5 min((step + 1) w^-1.5, (step + 1)^-0.5),
-/// at most max_lr if that is not 0; after a constant one it stands on the same curve.
+/// never below min_lr (but cosine_restarts, whose floor shrinks); a warm-up has no floor. `noam`
+/// has its own gradual warm-up (Vaswani 2017, section 5.3): peak d_model^-0.5 min((step + 1)
+/// w^-1.5, (step + 1)^-0.5), at most max_lr if that is not 0; after a constant one it stands on the
+/// same curve.
 ///
 /// Throws Error(kUsage) for an unknown name and for piecewise lists of different lengths.
 double learning_rate(const ScheduleOptions& schedule, double peak, const ScheduleAt& at);

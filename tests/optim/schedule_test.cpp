@@ -197,6 +197,22 @@ TEST(Schedule, NoamRisesAndFallsWithTheRootOfTheStep) {
   expect_table(capped, 2.0, 0, {{0, 2.0 / 8 / 64}, {15, 0.05}, {63, 2.0 / 8 / 8}});
 }
 
+TEST(Schedule, NoWarmUpHasAFloor) {
+  const auto fields = ScheduleOptions::fields();
+  for (const auto& name : std::get<0>(fields).range.choices) {
+    ScheduleOptions schedule{
+        .name = name, .warmup_steps = 16, .warmup_init_lr = 0.01, .min_lr = 0.1, .d_model = 4};
+    const double expected = name == "noam" ? 0.5 * 3 / 64 : 0.01 + 0.99 * 2 / 16;
+    expect_table(schedule, 1.0, 100, {{2, expected}});
+    EXPECT_LT(learning_rate(schedule, 1.0, 100, 0), schedule.min_lr) << name;
+    schedule.warmup = "constant";
+    expect_table(schedule, 1.0, 100, {{15, 0.01}});
+  }
+  // 1 / sqrt(4 * 1000) is below it, long after the warm-up.
+  expect_table({.name = "noam", .warmup_steps = 16, .min_lr = 0.1, .d_model = 4}, 1.0, 0,
+               {{24, 0.1}, {999, 0.1}});
+}
+
 TEST(Schedule, TriStageHoldsThePeakAndThenFallsExponentially) {
   expect_table({.name = "tri_stage",
                 .warmup_steps = 10,
