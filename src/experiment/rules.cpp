@@ -9,6 +9,7 @@
 
 #include "base/text.h"
 #include "experiment/experiment_schema.h"
+#include "experiment/lint_rules.h"
 #include "optim/group_options.h"
 
 namespace stretto::experiment {
@@ -152,6 +153,29 @@ void check_piecewise(Check& c) {
   }
 }
 
+// Training would refuse such a pattern too, but only once tokenizer, corpus and model are made.
+void check_patterns(Check& c) {
+  const auto& o = c.e.optim;
+  const auto tensors = tensors_of(c.e.model);
+  const auto expect_a_match = [&](const char* key, const std::string& pattern) {
+    if (const auto problem = optim::matches_nothing(pattern, tensors)) {
+      c.wrong({key, "model.encoder.num_layers", "model.decoder.num_layers", "model.norm",
+               "model.activation", "model.positions", "model.tie_embeddings"},
+              problem->what, problem->hint);
+    }
+  };
+  for (const std::string& entry : o.groups) {
+    optim::ParameterGroup group;
+    if (const auto problem = optim::read_group(entry, group)) {
+      c.wrong({"optim.groups"}, problem->what, problem->hint);
+    } else {
+      expect_a_match("optim.groups", group.pattern);
+    }
+  }
+  if (optim::spares_none(o)) return;
+  for (const std::string& pattern : o.no_decay) expect_a_match("optim.no_decay", pattern);
+}
+
 void check_optimizer(Check& c) {
   const auto& o = c.e.optim;
   if (o.lr_scaling != "none" && o.reference_batch == 0) {
@@ -159,12 +183,6 @@ void check_optimizer(Check& c) {
             "\"" + o.lr_scaling + "\" needs optim.reference_batch",
             "set it to the batch in tokens (data.max_tokens * train.update_freq) that optim.lr was "
             "chosen for");
-  }
-  for (const std::string& entry : o.groups) {
-    optim::ParameterGroup group;
-    if (const auto problem = optim::read_group(entry, group)) {
-      c.wrong({"optim.groups"}, problem->what, problem->hint);
-    }
   }
   const auto& d = c.e.dist;
   if (o.name == "adafactor" && d.strategy == "sharded") {
@@ -224,28 +242,57 @@ void check_loss_scale(Check& c) {
   }
 }
 
+// Where the schedule decays to an end, its parts follow each other.
+void check_end(Check& c) {
+  const auto& s = c.e.schedule;
+  const int64_t total = s.total_steps > 0 ? s.total_steps : c.e.train.max_steps;
+  const int64_t hold = s.name == "tri_stage" ? s.hold_steps : 0;
+  if (total == 0) {
+    c.wrong({"schedule.name", "schedule.total_steps", "train.max_steps"},
+            "\"" + s.name + "\" must know where it ends",
+            "set schedule.total_steps or train.max_steps");
+  } else if (total <= s.warmup_steps) {
+    if (s.total_steps == 0) return;  // the warm-up is not shorter than the run, see below
+    c.wrong({"schedule.total_steps", "schedule.warmup_steps"},
+            "the decay would end, at update " + number(total) + ", inside the warm-up",
+            "raise it above schedule.warmup_steps = " + number(s.warmup_steps));
+  } else if (total <= std::max(s.warmup_steps, s.begin_steps) + hold) {
+    // The one that moves the decay furthest: the other may not even have been given.
+    const bool held = hold >= s.begin_steps;
+    c.wrong({held ? "schedule.hold_steps" : "schedule.begin_steps",
+             held ? "schedule.begin_steps" : "schedule.hold_steps", "schedule.total_steps",
+             "train.max_steps", "schedule.warmup_steps"},
+            "the decay would begin after its end, update " + number(total), "lower it");
+  }
+}
+
+// The floor is compared with the highest rate that the run really has.
+void check_floor(Check& c) {
+  const auto& s = c.e.schedule;
+  const LintContext nothing_more;
+  const Subject subject(c.e, nothing_more);
+  const double peak = subject.rate_after_warmup();
+  if (s.min_lr <= peak) return;
+  std::string what = config::number_text(s.min_lr) + " is above ";
+  if (!subject.rate_is_peak()) {
+    what += "the highest rate of noam, " + config::number_text(peak);
+  } else if (subject.scaling == "none") {
+    what += "optim.lr = " + config::number_text(peak);
+  } else {
+    what += "the peak, " + config::number_text(peak) +
+            ": optim.lr scaled from optim.reference_batch to data.max_tokens * train.update_freq";
+  }
+  c.wrong({"schedule.min_lr", "optim.lr", "optim.lr_scaling", "optim.reference_batch",
+           "data.max_tokens", "train.update_freq", "schedule.name", "schedule.d_model",
+           "schedule.warmup_steps", "schedule.max_lr"},
+          what, "the floor must not be above the peak");
+}
+
 void check_schedule(Check& c) {
   const auto& s = c.e.schedule;
   const int64_t max_steps = c.e.train.max_steps;
-  if (schedule_ends(c.e)) {
-    const int64_t total = s.total_steps > 0 ? s.total_steps : max_steps;
-    const int64_t hold = s.name == "tri_stage" ? s.hold_steps : 0;
-    if (total == 0) {
-      c.wrong({"schedule.name", "schedule.total_steps", "train.max_steps"},
-              "\"" + s.name + "\" must know where it ends",
-              "set schedule.total_steps or train.max_steps");
-    } else if (total <= std::max(s.warmup_steps, s.begin_steps) + hold &&
-               hold + s.begin_steps > 0) {
-      c.wrong({"schedule.begin_steps", "schedule.hold_steps", "schedule.total_steps",
-               "train.max_steps"},
-              "the decay would begin after its end, update " + number(total),
-              "lower schedule.begin_steps or schedule.hold_steps");
-    } else if (s.total_steps > 0 && total <= s.warmup_steps) {
-      c.wrong({"schedule.total_steps", "schedule.warmup_steps"},
-              "the decay would end, at update " + number(total) + ", inside the warm-up",
-              "raise it above schedule.warmup_steps = " + number(s.warmup_steps));
-    }
-  }
+  if (schedule_ends(c.e)) check_end(c);
+  check_floor(c);
   if (max_steps > 0 && s.warmup_steps >= max_steps) {
     c.wrong({"schedule.warmup_steps", "train.max_steps"},
             "a warm-up of " + number(s.warmup_steps) + " updates is not shorter than the run (" +
@@ -261,12 +308,6 @@ void check_schedule(Check& c) {
                      ? std::string(", for instance a tenth of optim.lr")
                      : ": optim.lr = " + config::number_text(c.e.optim.lr) +
                            " is that of optim.reference_batch (Goyal et al. 2017, section 2.2)"));
-  }
-  if (s.min_lr > c.e.optim.lr) {
-    c.wrong(
-        {"schedule.min_lr", "optim.lr"},
-        config::number_text(s.min_lr) + " is above optim.lr = " + config::number_text(c.e.optim.lr),
-        "the floor must not be above the peak");
   }
 }
 
@@ -424,6 +465,7 @@ void check_rules(const Experiment& options, const config::Origins& origins,
   check_noam(check);
   check_optimizer(check);
   check_buckets(check);
+  check_patterns(check);
   check_loss_scale(check);
   check_stops(check);
   check_sources(check);

@@ -115,8 +115,65 @@ TEST(Rules, SchedulesThatEndMustKnowWhere) {
             }),
             "`schedule.total_steps` (default): the decay would end, at update 3000, inside the "
             "warm-up");
-  EXPECT_EQ(problem_of([](auto& e) { e.schedule.min_lr = 0.1; }),
-            "`schedule.min_lr` (default): 0.1 is above optim.lr = 0.0005");
+}
+
+TEST(Rules, TheDecayBeginsBeforeItsEnd) {
+  const auto problem = [](int64_t begin, int64_t hold, const char* name = "tri_stage") {
+    return problem_of([&](auto& e) {
+      e.schedule.name = name;
+      e.schedule.begin_steps = begin;
+      e.schedule.hold_steps = hold;
+    });
+  };
+  const std::string after = " (default): the decay would begin after its end, update 20000";
+  EXPECT_EQ(problem(0, 16000), "`schedule.hold_steps`" + after);
+  EXPECT_EQ(problem(20000, 0), "`schedule.begin_steps`" + after);
+  EXPECT_EQ(problem(5000, 15000), "`schedule.hold_steps`" + after);
+  EXPECT_EQ(problem(15000, 5000), "`schedule.begin_steps`" + after);
+  EXPECT_EQ(problem(0, 15999), "0 problems");
+  EXPECT_EQ(problem(19999, 0), "0 problems");
+  EXPECT_EQ(problem(0, 16000, "cosine"), "0 problems") << "cosine holds nothing";
+}
+
+TEST(Rules, TheFloorIsBelowTheHighestRateOfTheRun) {
+  struct Row {
+    std::function<void(Experiment&)> edit;
+    const char* problem;
+  };
+  const auto scaled = [](Experiment& e, int64_t reference, double min_lr) {
+    e.optim.lr = 1e-3;
+    e.optim.lr_scaling = "linear";
+    e.optim.reference_batch = reference;
+    e.data.max_tokens = 2000;
+    e.schedule.min_lr = min_lr;
+  };
+  const auto noam = [](Experiment& e, double min_lr, double max_lr = 0) {
+    e.schedule.name = "noam";
+    e.optim.lr = 1;
+    e.schedule.warmup_steps = 4999;
+    e.schedule.min_lr = min_lr;
+    e.schedule.max_lr = max_lr;
+  };
+  for (const Row& row : std::vector<Row>{
+           {[](auto& e) { e.schedule.min_lr = 0.1; }, "0.1 is above optim.lr = 0.0005"},
+           {[](auto& e) { e.schedule.min_lr = 0.0005; }, ""},
+           {[&](auto& e) { scaled(e, 100, 2e-3); }, ""},
+           {[&](auto& e) { scaled(e, 100, 0.03); },
+            "0.03 is above the peak, 0.02: optim.lr scaled from optim.reference_batch to "
+            "data.max_tokens * train.update_freq"},
+           {[&](auto& e) { scaled(e, 100'000, 5e-4); },
+            "0.0005 is above the peak, 2e-5: optim.lr scaled from optim.reference_batch to "
+            "data.max_tokens * train.update_freq"},
+           // 1 / sqrt(512 * 5000) = 0.000625
+           {[&](auto& e) { noam(e, 0.5); }, "0.5 is above the highest rate of noam, 0.000625"},
+           {[&](auto& e) { noam(e, 6e-4); }, ""},
+           {[&](auto& e) { noam(e, 6e-4, 5e-4); },
+            "0.0006 is above the highest rate of noam, 0.0005"},
+       }) {
+    EXPECT_EQ(problem_of(row.edit),
+              *row.problem == '\0' ? std::string("0 problems")
+                                   : std::string("`schedule.min_lr` (default): ") + row.problem);
+  }
 }
 
 TEST(Rules, PiecewiseNeedsAMultiplierForEachBoundary) {
@@ -162,6 +219,33 @@ TEST(Rules, GroupsCanBeRead) {
   e.optim.groups = {"* lr_scal=1"};
   EXPECT_EQ(problems_of(e).at(0).hint,
             "did you mean lr_scale? known: lr_scale=NUMBER, weight_decay=NUMBER");
+}
+
+TEST(Rules, PatternsMatchTensorsOfTheModel) {
+  const auto group = [](const char* entry) {
+    return problem_of([&](auto& e) { e.optim.groups = {"*.bias lr_scale=2", entry}; });
+  };
+  EXPECT_EQ(group("decoder.layers.5.* lr_scale=0.5"), "0 problems");
+  EXPECT_EQ(group("encodr.* lr_scale=0.5"),
+            "`optim.groups` (default): `encodr.*` matches no parameter");
+  EXPECT_EQ(group("decoder.layers.6.* lr_scale=0.5"),
+            "`optim.groups` (default): `decoder.layers.6.*` matches no parameter");
+  const auto spared = [](std::vector<std::string> patterns) {
+    return problem_of([&](auto& e) { e.optim.no_decay = patterns; });
+  };
+  EXPECT_EQ(spared({"*.bias", "*norm*"}), "0 problems");
+  EXPECT_EQ(spared({"none"}), "0 problems");
+  EXPECT_EQ(spared({"*.bias", "*.bais"}),
+            "`optim.no_decay` (default): `*.bais` matches no parameter");
+  Experiment e = sound();
+  e.optim.groups = {"encodr.* lr_scale=0.5"};
+  EXPECT_TRUE(problems_of(e).at(0).hint.starts_with("names near it: encoder."))
+      << problems_of(e)[0].hint;
+  // Which names there are is not known then.
+  std::vector<config::Problem> problems{
+      {"a.toml:1:1", "`model.encoder.num_layers` is wrong", "", "model.encoder.num_layers"}};
+  check_rules(e, {}, problems);
+  EXPECT_EQ(problems.size(), 1u);
 }
 
 TEST(Rules, AConstantWarmUpNamesItsRate) {

@@ -83,6 +83,16 @@ def heads_must_divide_the_width(stretto):
             "model.d_model = 32", "choose num_heads")
 
 
+def a_pattern_that_matches_no_tensor_is_named_before_anything_is_made(stretto):
+    edit = replace("clip_norm = 1.0", 'clip_norm = 1.0\ngroups = ["encodr.* lr_scale=0.5"]\nno_decay = ["*.bais"]')
+    refused(stretto, edit, 2, "tiny.toml:25:1: `optim.groups`: `encodr.*` matches no parameter", "names near it: encoder.",
+            "tiny.toml:26:1: `optim.no_decay`: `*.bais` matches no parameter", "2 errors")
+    with Lab(stretto) as lab:
+        edit(lab)
+        lab.train("run")
+        check(not (lab.root / "run").exists(), "a run folder was made for a configuration that is refused")
+
+
 def a_mistyped_override_is_refused(stretto):
     refused(stretto, lambda lab: None, 2, "command line, `optim.lrr=1`: unknown key", "did you mean `optim.lr`?",
             overrides=("optim.lrr=1",))
