@@ -1,8 +1,11 @@
 #include "experiment/same_experiment.h"
 
+#include <algorithm>
+
 #include "base/error.h"
 #include "base/file.h"
 #include "base/text.h"
+#include "report/metrics_log.h"
 
 namespace stretto::experiment {
 
@@ -10,24 +13,60 @@ namespace fs = std::filesystem;
 
 namespace {
 
-bool has_learned(const fs::path& run_directory) {
+bool has_checkpoint(const fs::path& run_directory) {
   std::error_code error;
-  if (fs::exists(run_directory / "tokenizer", error)) return true;
   for (const auto& entry : fs::directory_iterator(run_directory / "checkpoints", error)) {
-    if (entry.path().filename().string().starts_with("step_")) return true;
+    // What a killed process left half written or half removed begins with a dot.
+    if (!entry.path().filename().string().starts_with(".")) return true;
   }
-  return false;
+  return error && error != std::errc::no_such_file_or_directory;  // what cannot be seen is spared
+}
+
+bool has_recorded_update(const fs::path& run_directory) {
+  const fs::path path = run_directory / "metrics.jsonl";
+  std::error_code error;
+  if (!fs::exists(path, error)) return static_cast<bool>(error);
+  try {
+    const auto events = report::read_metrics(path);
+    return std::any_of(events.begin(), events.end(), [](const auto& e) { return e.step > 0; });
+  } catch (const Error&) {
+    return true;  // damaged: who knows what it held
+  }
+}
+
+// The text that a tokenizer is trained on is read as [data] says, and drawn from by the seed.
+bool shapes_tokenizer(const std::string& key) {
+  return key.starts_with("tokenizer.") || key.starts_with("data.") || key == "run.seed";
+}
+
+// A configuration that is refused now (by a rule of today, say) is certainly another one.
+Standing standing_of_untrained(const fs::path& config, const LoadedExperiment& now) {
+  try {
+    Standing standing;
+    for (const auto& line :
+         differences_from(read_file(config), config.string(), now.options, false)) {
+      standing.anew = true;
+      if (shapes_tokenizer(line.substr(0, line.find(':')))) standing.keeps_tokenizer = false;
+    }
+    return standing;
+  } catch (const Error& error) {
+    if (error.code() != ExitCode::kUsage) throw;
+    return {.anew = true, .keeps_tokenizer = false};
+  }
 }
 
 }  // namespace
 
-void require_same_experiment(const fs::path& run_directory, const LoadedExperiment& now,
-                             bool extend) {
+Standing require_same_experiment(const fs::path& run_directory, const LoadedExperiment& now,
+                                 bool extend) {
   const fs::path path = run_directory / "config.toml";
   std::error_code error;
-  if (!fs::exists(path, error) || !has_learned(run_directory)) return;
+  if (!fs::exists(path, error)) return {};
+  if (!has_checkpoint(run_directory) && !has_recorded_update(run_directory)) {
+    return standing_of_untrained(path, now);
+  }
   const auto lines = differences_from(read_file(path), path.string(), now.options, extend);
-  if (lines.empty()) return;
+  if (lines.empty()) return {};
   std::string advice = "train into another folder with --run, or give the old values";
   const bool only_length = lines.size() == 1 && lines.front().starts_with("train.max_steps:");
   if (only_length) {

@@ -6,13 +6,24 @@
 
 namespace stretto::experiment {
 
+/// How a run folder stands to the experiment that is to be trained in it.
+struct Standing {
+  /// The folder holds another configuration of which nothing was trained: the new one takes its
+  /// place, as another run.
+  bool anew = false;
+  /// The tokenizer that is there, if any, may be used: nothing that shapes one has changed.
+  bool keeps_tokenizer = true;
+};
+
 /// Refuses to go on with the run in a folder when `now` is another experiment: Error(kUsage) with
-/// the keys that differ. Does nothing when the folder holds no run, or one that failed before it
-/// had a tokenizer or a checkpoint (a vocabulary too large for its text, say), which may be begun
-/// anew.
+/// the keys that differ.
+///
+/// What was trained is a checkpoint (those moved aside and averages count) or an update in
+/// metrics.jsonl. A folder without either holds at most a tokenizer and what a log says: it failed
+/// before its first update (a vocabulary too large for its text, say) and may be begun anew.
 ///
 /// @param extend  train.max_steps may differ although it shapes the schedule
-void require_same_experiment(const std::filesystem::path& run_directory,
-                             const LoadedExperiment& now, bool extend);
+Standing require_same_experiment(const std::filesystem::path& run_directory,
+                                 const LoadedExperiment& now, bool extend);
 
 }  // namespace stretto::experiment

@@ -117,10 +117,15 @@ struct Place {
 Place open_place(const experiment::TrainRequest& request, const dist::ProcessGroup& group) {
   if (!group.is_root()) return {};
   auto folder = train::RunFolder::open_for_training(request.run_directory);
-  experiment::require_same_experiment(folder.directory(), request.experiment, request.extend);
+  const auto standing =
+      experiment::require_same_experiment(folder.directory(), request.experiment, request.extend);
+  if (standing.anew) folder.begin_anew(standing.keeps_tokenizer);
   const bool goes_on = folder.has_run();
   folder.write_config(request.experiment.resolved_toml, request.experiment.config_hash);
   log::open_file(folder.directory() / "log.txt");
+  if (standing.anew) {
+    log::info("another configuration that was here made no update: this one takes its place");
+  }
   return {std::move(folder), goes_on};
 }
 

@@ -71,7 +71,33 @@ std::string RunFolder::stored_config() const {
   return fs::exists(path) ? read_file(path) : "";
 }
 
+// Tokenizer first and config.toml last: a process that is killed in between leaves nothing that
+// belongs to another configuration than the one that is stored.
+void RunFolder::begin_anew(bool keep_tokenizer) {
+  const auto remove = [](const fs::path& path) {
+    std::error_code error;
+    fs::remove_all(path, error);
+    if (error) throw_io_error("cannot remove", path, error.value());
+  };
+  if (!keep_tokenizer && fs::exists(directory_ / "tokenizer")) {
+    // A folder that is there is complete.
+    remove(directory_ / ".tmp-tokenizer");
+    std::error_code error;
+    fs::rename(directory_ / "tokenizer", directory_ / ".tmp-tokenizer", error);
+    if (error) throw_io_error("cannot remove", directory_ / "tokenizer", error.value());
+    remove(directory_ / ".tmp-tokenizer");
+  }
+  for (const char* name : {"tensorboard", "report.html", "metrics.jsonl", "run.json"}) {
+    remove(directory_ / name);
+  }
+  run_id_.clear();
+  fsync_directory(directory_);
+}
+
 void RunFolder::write_config(const std::string& resolved_toml, const std::string& config_hash) {
+  if (stored_config() != resolved_toml) {
+    write_file_atomic(directory_ / "config.toml", resolved_toml);
+  }
   if (!has_run()) {
     run_id_ = new_run_id();
     const nlohmann::ordered_json identity{{"run_id", run_id_},
@@ -80,9 +106,6 @@ void RunFolder::write_config(const std::string& resolved_toml, const std::string
                                           {"host", host_name()},
                                           {"stretto", stretto::kVersion}};
     write_file_atomic(directory_ / "run.json", identity.dump(2) + "\n");
-  }
-  if (stored_config() != resolved_toml) {
-    write_file_atomic(directory_ / "config.toml", resolved_toml);
   }
 }
 

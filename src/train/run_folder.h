@@ -29,6 +29,11 @@ class RunFolder {
   /// config.toml as it stands there; empty when there is none.
   std::string stored_config() const;
 
+  /// Forgets a run that was never trained (experiment/same_experiment.h judges that): its identity,
+  /// its pictures and metrics, and its tokenizer unless another configuration may use that. The log
+  /// stays. config.toml is left for write_config(), which makes another run of the folder.
+  void begin_anew(bool keep_tokenizer);
+
   /// Writes config.toml (free keys may have changed) and, for a new run, run.json with a new
   /// identity.
   void write_config(const std::string& resolved_toml, const std::string& config_hash);

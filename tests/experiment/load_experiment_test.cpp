@@ -145,26 +145,84 @@ TEST(LoadExperiment, DifferencesNameKeyAndBothValues) {
                                       "optim.lr: 0.0005 in the run, 0.001 now"}));
 }
 
-TEST(SameExperiment, ARunThatLearnedNothingMayBeBegunAnew) {
-  const Bench bench;
-  const auto before = load_experiment(bench.config, {});
-  const auto now = load_experiment(bench.config, {"tokenizer.vocab_size=700"});
-  const auto run = bench.folder.path() / "run";
-  const auto refusal = [&] {
-    return message_of([&] { require_same_experiment(run, now, false); });
-  };
-  EXPECT_EQ(refusal(), "") << "there is no run";
-  bench.folder.write("run/config.toml", before.resolved_toml);
-  EXPECT_EQ(refusal(), "") << "it has learned nothing";
+/// A run folder of a configuration, and how it stands to another one.
+struct RunBench : Bench {
+  fs::path run = folder.path() / "run";
+  LoadedExperiment before = load_experiment(config, {});
+
+  RunBench() { folder.write("run/config.toml", before.resolved_toml); }
+  Standing standing(const std::vector<std::string>& overrides) const {
+    return require_same_experiment(run, load_experiment(config, overrides), false);
+  }
+  std::string refusal(const std::vector<std::string>& overrides) const {
+    return message_of([&] { standing(overrides); });
+  }
+};
+
+TEST(SameExperiment, ARunThatTrainedNothingMayBeBegunAnew) {
+  const RunBench bench;
+  EXPECT_FALSE(bench.standing({}).anew);
+  EXPECT_FALSE(bench.standing({"run.threads=1"}).anew) << "that key is free";
+  EXPECT_TRUE(bench.standing({"optim.lr=0.25"}).anew);
   bench.folder.write("run/tokenizer/joint.model", "");
-  EXPECT_EQ(refusal(), run.string() +
-                           " holds a run of another configuration:\n"
-                           "  tokenizer.vocab_size: 8000 in the run, 700 now\n"
-                           "  train into another folder with --run, or give the old values");
-  EXPECT_EQ(message_of([&] { require_same_experiment(run, before, false); }), "");
-  std::filesystem::remove_all(run / "tokenizer");
-  bench.folder.write("run/checkpoints/step_00000001/model.safetensors", "");
-  EXPECT_NE(refusal(), "");
+  bench.folder.write("run/checkpoints/.tmp-step_00000001/model.safetensors", "");
+  bench.folder.write("run/metrics.jsonl", "");
+  EXPECT_TRUE(bench.standing({"optim.lr=0.25"}).anew);
+  bench.folder.write("run/metrics.jsonl", "{\"step\":0,\"epoch\":0,\"event\":\"end\"}\n");
+  EXPECT_TRUE(bench.standing({"optim.lr=0.25"}).anew);
+  std::filesystem::remove(bench.run / "config.toml");
+  EXPECT_FALSE(bench.standing({"optim.lr=0.25"}).anew) << "there is no run";
+}
+
+TEST(SameExperiment, ATokenizerIsUsedAgainOnlyForTheSettingsAndTextThatMadeIt) {
+  const RunBench bench;
+  bench.folder.write("other.src", "b\n");
+  struct Row {
+    std::vector<std::string> overrides;
+    bool keeps;
+  };
+  for (const Row& row : std::vector<Row>{
+           {{"optim.lr=0.25", "model.dropout=0"}, true},
+           {{"tokenizer.vocab_size=700"}, false},
+           {{"optim.lr=0.25", "tokenizer.algorithm=unigram"}, false},
+           {{"run.seed=7"}, false},
+           {{"data.train_src=" + (bench.folder.path() / "other.src").string()}, false},
+       }) {
+    const Standing standing = bench.standing(row.overrides);
+    EXPECT_TRUE(standing.anew) << row.overrides.back();
+    EXPECT_EQ(standing.keeps_tokenizer, row.keeps) << row.overrides.back();
+  }
+  EXPECT_TRUE(bench.standing({}).keeps_tokenizer);
+}
+
+// A folder that an older program spoilt, or whose keys are gone, blocks nobody either.
+TEST(SameExperiment, AStoredConfigurationThatIsRefusedNowIsAnotherOne) {
+  const RunBench bench;
+  bench.folder.write("run/config.toml", "[optim]\ngroups = [\"encodr.* lr_scale=0.5\"]\n");
+  const Standing standing = bench.standing({});
+  EXPECT_TRUE(standing.anew);
+  EXPECT_FALSE(standing.keeps_tokenizer);
+}
+
+TEST(SameExperiment, WhatWasTrainedBelongsToItsConfiguration) {
+  for (const auto& [file, text] : std::vector<std::pair<std::string, std::string>>{
+           {"run/checkpoints/step_00000001/model.safetensors", ""},
+           {"run/checkpoints/bad-step_00000001/model.safetensors", ""},
+           {"run/checkpoints/undone-step_00000001/model.safetensors", ""},
+           {"run/checkpoints/averaged/model.safetensors", ""},
+           {"run/metrics.jsonl", "{\"step\":100,\"epoch\":1,\"event\":\"train\"}\n"},
+           {"run/metrics.jsonl", "what is this?\n"},
+       }) {
+    const RunBench bench;
+    bench.folder.write(file, text);
+    EXPECT_EQ(bench.refusal({"tokenizer.vocab_size=700"}),
+              bench.run.string() +
+                  " holds a run of another configuration:\n"
+                  "  tokenizer.vocab_size: 8000 in the run, 700 now\n"
+                  "  train into another folder with --run, or give the old values")
+        << file;
+    EXPECT_FALSE(bench.standing({}).anew) << file;
+  }
 }
 
 TEST(LoadExperiment, TellsTypesRangesRulesAndFilesTogether) {

@@ -192,6 +192,45 @@ def broken_checkpoints_are_named_and_the_one_before_is_taken(stretto):
         compare(lab, "reference", "run", "a flipped bit")
 
 
+def a_folder_whose_configuration_trained_nothing_takes_the_next(stretto):
+    """It failed once its tokenizer was there; what comes then is a run as in a new folder, with a tokenizer of its own
+    where that is shaped by what has changed."""
+    broken = ("data.max_src_tokens=1", "data.max_tgt_tokens=1")
+    with Lab(stretto) as lab:
+        for name, overrides in (("same", ()), ("vocabulary", ("tokenizer.vocab_size=70",)), ("rate", ("optim.lr=1e-3",))):
+            result = lab.train(f"fresh_{name}", *overrides)
+            check(result.returncode == 0, result.stderr)
+            run = f"again_{name}"
+            failed = lab.train(run, *broken)
+            check(failed.returncode != 0, "the test is stale: no pair of one piece on each side was expected")
+            check((lab.root / run / "tokenizer").is_dir(), f"the test is stale: it failed early: {failed.stderr}")
+            failed_id = json.loads((lab.root / run / "run.json").read_text())["run_id"]
+            result = lab.train(run, *overrides)
+            check(result.returncode == 0, result.stderr)
+            check("takes its place" in result.stderr and "new run" in result.stderr, result.stderr)
+            compare(lab, f"fresh_{name}", run, f"after a configuration that cannot train, {name}")
+            identity, fresh = (json.loads((lab.root / r / "run.json").read_text()) for r in (run, f"fresh_{name}"))
+            check(identity["config_hash"] == fresh["config_hash"], "run.json tells of another configuration")
+            check(identity["run_id"] != failed_id, "two configurations have one run id")
+            for path in (lab.root / f"fresh_{name}" / "tokenizer").iterdir():
+                check((lab.root / run / "tokenizer" / path.name).read_bytes() == path.read_bytes(), f"other {path.name}")
+
+
+def updates_without_a_checkpoint_belong_to_their_configuration(stretto):
+    with Lab(stretto) as lab:
+        undisturbed(lab)
+        killed = lab.train("run", env={"STRETTO_FAILPOINT": "checkpoint.mkdir:kill:1"})
+        check(killed.returncode == -signal.SIGKILL, f"{killed.returncode} {killed.stderr}")
+        before = (lab.root / "run" / "metrics.jsonl").read_bytes()
+        check(len(before.splitlines()) == INTERVAL, "the test is stale: not killed in the first save")
+        other = lab.train("run", "optim.lr=1e-3")
+        check(other.returncode == 2 and "holds a run of another configuration" in other.stderr, other.stderr)
+        check((lab.root / "run" / "metrics.jsonl").read_bytes() == before, "metrics of a refused run were touched")
+        result = lab.train("run")
+        check(result.returncode == 0, result.stderr)
+        compare(lab, "reference", "run", "killed in the first save")
+
+
 if __name__ == "__main__":
     main({f.__name__: f for f in (the_same_command_twice_changes_nothing, killed_at_random_moments,
                                   killed_while_a_checkpoint_is_always_on_its_way,
@@ -199,4 +238,6 @@ if __name__ == "__main__":
                                   saving_in_the_background_changes_nothing_but_the_wait,
                                   killed_inside_every_checkpoint_call, a_signal_saves_and_leaves,
                                   a_failing_disk_leaves_the_earlier_checkpoint_and_ends_with_74,
-                                  broken_checkpoints_are_named_and_the_one_before_is_taken)})
+                                  broken_checkpoints_are_named_and_the_one_before_is_taken,
+                                  a_folder_whose_configuration_trained_nothing_takes_the_next,
+                                  updates_without_a_checkpoint_belong_to_their_configuration)})

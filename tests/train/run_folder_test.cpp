@@ -40,6 +40,37 @@ TEST_F(RunFolderTest, KeepsItsIdentityAndConfig) {
   EXPECT_EQ(RunFolder::open(root_ / "run").run_id(), id);
 }
 
+TEST_F(RunFolderTest, ARunBegunAnewIsAnotherRun) {
+  auto folder = RunFolder::open_for_training(root_ / "run");
+  const std::map<std::string, std::string> assets{{"tokenizer.model", "a"}}, others{{"b", "b"}};
+  folder.write_config("a = 1\n", "hash 1");
+  folder.write_assets(assets);
+  const std::string id = folder.run_id();
+  fs::create_directories(root_ / "run" / "tensorboard");
+  for (const char* name : {"metrics.jsonl", "report.html", "log.txt", "tensorboard/events"}) {
+    write_file_atomic(root_ / "run" / name, "x");
+  }
+  folder.begin_anew(/*keep_tokenizer=*/true);
+  EXPECT_FALSE(folder.has_run());
+  EXPECT_EQ(folder.stored_config(), "a = 1\n") << "until there is another one";
+  EXPECT_EQ(folder.read_assets(), assets);
+  for (const char* name : {"metrics.jsonl", "report.html", "tensorboard", "run.json"}) {
+    EXPECT_FALSE(fs::exists(root_ / "run" / name)) << name;
+  }
+  EXPECT_EQ(read_file(root_ / "run" / "log.txt"), "x") << "what happened is not forgotten";
+
+  folder.write_config("a = 2\n", "hash 2");
+  EXPECT_NE(folder.run_id(), id);
+  EXPECT_EQ(RunFolder::open(root_ / "run").run_id(), folder.run_id());
+  EXPECT_NE(read_file(root_ / "run" / "run.json").find("hash 2"), std::string::npos);
+  EXPECT_EQ(folder.stored_config(), "a = 2\n");
+
+  folder.begin_anew(/*keep_tokenizer=*/false);
+  EXPECT_TRUE(folder.read_assets().empty());
+  folder.write_assets(others);
+  EXPECT_EQ(folder.read_assets(), others);
+}
+
 TEST_F(RunFolderTest, ASecondTrainerIsRefusedAndToldWhoIsThere) {
   const auto first = RunFolder::open_for_training(root_ / "run");
   const Error error =
