@@ -5,10 +5,26 @@
 #include <cstdlib>
 
 #include "base/error.h"
+#include "experiment/build_id.h"
 
 namespace stretto::cli {
 
 namespace fs = std::filesystem;
+
+namespace {
+
+// After a build of some targets only, or an installation over another one.
+void require_one_build(uint64_t engine_id, const fs::path& path) {
+  const uint64_t program = experiment::program_build_id();
+  const bool core_fits = experiment::core_build_id() == program;
+  if (core_fits && engine_id == program) return;
+  throw Error(ExitCode::kUsage,
+              std::string(core_fits ? path.string() : "libstretto_core.so") +
+                  " is of another build than the program: they would misread each other",
+              "`./dev build` builds all of them; of an installation, copy all files anew");
+}
+
+}  // namespace
 
 fs::path engine_path() {
   std::error_code ignored;
@@ -39,7 +55,9 @@ const experiment::EngineApi& engine() {
       throw Error(ExitCode::kUsage, "cannot open " + path.string() + ": " + ::dlerror(),
                   "`stretto doctor` says whether libtorch was found; `./dev build` builds anew");
     }
-    return static_cast<const experiment::EngineApi*>(symbol);
+    const auto* const table = static_cast<const experiment::EngineApi*>(symbol);
+    require_one_build(table->build_id, path);
+    return table;
   }();
   return *api;
 }

@@ -57,7 +57,12 @@ struct ReplayRequest {
 
 /// What the engine library exports as `stretto_engine`. Each returns an exit code; failures are
 /// Error objects thrown through the door (both sides link the same libstretto_core).
+///
+/// Requests are handed over as they lie in memory, so that both sides have to be of one build.
 struct EngineApi {
+  /// A hash of all headers that the engine was built from, to be compared before any call. It
+  /// stands first: there an engine of any build has bytes that can be read.
+  uint64_t build_id;
   int (*train)(const TrainRequest&);
   int (*eval)(const EvalRequest&);
   int (*infer)(const InferRequest&);

@@ -4,6 +4,7 @@
 #include <torch/torch.h>
 
 #include "base/error.h"
+#include "experiment/build_id.h"
 #include "tasks/commands.h"
 #include "train/out_of_memory.h"
 
@@ -67,6 +68,7 @@ int with_memory_advice(const std::string& advice, const std::function<int()>& co
 }  // namespace stretto::tasks
 
 const stretto::experiment::EngineApi stretto_engine{
+    .build_id = stretto::experiment::engine_build_id(),
     .train = &stretto::tasks::train,
     .eval = &stretto::tasks::eval,
     .infer = &stretto::tasks::infer,
