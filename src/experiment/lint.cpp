@@ -75,6 +75,8 @@ constexpr std::array kRules{
     Rule{"SC005", &rules::heavy_smoothing, "Szegedy et al. 2016, arXiv:1512.00567, section 7"},
     Rule{"CK001", &rules::saves_only_at_the_end, "Young 1974, Communications of the ACM 17(9)"},
     Rule{"CK002", &rules::too_few_to_average, "docs/training.md#checkpoints"},
+    Rule{"CK003", &rules::nothing_to_roll_back_to,
+         "docs/when-numbers-explode.md#what-happens-next"},
     Rule{"CF001", &rules::unread_keys, "docs/large-batches.md#keys-that-nothing-reads"},
 };
 

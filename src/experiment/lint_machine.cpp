@@ -32,7 +32,7 @@ void static_scale_too_large(const Subject& s, Remarks& out) {
   if (scale.init <= kLargeScale) return;
   out.push_back({"train.loss_scale.init",
                  "at a fixed scale of " + number_text(scale.init) + " a gradient above " +
-                     fixed(kLargestHalf / scale.init, 2) +
+                     number_text(kLargestHalf / scale.init) +
                      " overflows fp16, and nothing lowers the scale",
                  "128 to 8192 are usual; \"fairseq\" and \"backoff\" find the scale themselves"});
 }

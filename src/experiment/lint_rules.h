@@ -107,6 +107,7 @@ void high_rate(const Subject&, Remarks&);
 void heavy_smoothing(const Subject&, Remarks&);
 void saves_only_at_the_end(const Subject&, Remarks&);
 void too_few_to_average(const Subject&, Remarks&);
+void nothing_to_roll_back_to(const Subject&, Remarks&);
 
 // lint_unread.cpp
 void unread_keys(const Subject&, Remarks&);

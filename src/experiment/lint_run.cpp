@@ -146,4 +146,23 @@ void too_few_to_average(const Subject& s, Remarks& out) {
                  "lower train.save_every"});
 }
 
+// A rollback needs a checkpoint that a finite update followed, and then so many failures.
+void nothing_to_roll_back_to(const Subject& s, Remarks& out) {
+  const auto& t = s.e.train;
+  if (t.forensics.policy != "rollback" || !s.run.known()) return;
+  const int64_t failures = t.forensics.stop_after;
+  const auto in_time = [&](int64_t step) { return s.run.at_most - step > failures; };
+  if (in_time(t.save_every)) return;
+  // A new best is saved where it is found, but nobody knows whether there will be another.
+  const bool only_best = validates(s) && t.keep_best > 0 && in_time(s.e.eval.every);
+  out.push_back(
+      {"train.save_every",
+       std::string("a rollback has ") + (only_best ? "only the best of validation" : "nothing") +
+           " to go back to: the run has " + s.run.text() +
+           ", its first regular checkpoint is due at update " + with_thousands(t.save_every) +
+           ", and the policy acts after " + with_thousands(failures) +
+           (failures == 1 ? " failed update" : " failed updates in a row"),
+       "save more often, or lower train.forensics.stop_after"});
+}
+
 }  // namespace stretto::experiment::rules

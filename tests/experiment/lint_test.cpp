@@ -113,6 +113,9 @@ const std::vector<BadConfig>& bad_configs() {
       {"CK001", "train.save_every", {"train.save_every=10000"}},
       {"CK002", "train.average_last", {"train.average_last=3", "train.save_every=5000"}},
       {"CF001", "optim.nesterov", {"optim.nesterov=true"}},
+      {"CK003",
+       "train.save_every",
+       {"train.forensics.policy=rollback", "train.save_every=9000", "eval.every=9000"}},
   };
   return list;
 }
@@ -409,6 +412,44 @@ TEST(OptionReaders, TheTableHasEveryKeyAndOnlyNamesThatThereAre) {
     }
   }
   EXPECT_EQ(listed, wanted);
+}
+
+// One finite update has to follow the checkpoint before those that fail.
+TEST(Lint, ARollbackNeedsACheckpointAndTheFailuresAfterIt) {
+  struct Row {
+    std::vector<std::string> overrides;
+    const char* has;  // "" = not noted
+  };
+  for (auto [overrides, has] : std::vector<Row>{
+           {{}, ""},
+           {{"train.save_every=6000"}, "only the best of validation"},
+           {{"train.save_every=6000", "train.keep_best=0"}, "nothing"},
+           {{"train.save_every=6000", "eval.every=5000"}, "nothing"},
+           {{"train.save_every=4949"}, ""},
+           {{"train.save_every=4950", "eval.every=4950"}, "nothing"},
+           {{"train.save_every=4950", "eval.every=4949"}, "only the best of validation"},
+           {{"train.save_every=4998", "train.forensics.stop_after=1"}, ""},
+           {{"train.save_every=4999", "train.forensics.stop_after=1"},
+            "only the best of validation"},
+       }) {
+    overrides.insert(overrides.end(), {"train.forensics.policy=rollback", "train.max_steps=5000",
+                                       "schedule.warmup_steps=500"});
+    std::string reason;
+    for (const auto& finding : lint_of(overrides)) {
+      if (finding.code == "CK003") reason = finding.reason;
+    }
+    const std::string text = std::string("a rollback has ") + has + " to go back to";
+    EXPECT_TRUE(*has == '\0' ? reason.empty() : reason.starts_with(text))
+        << overrides.front() << ": " << reason;
+  }
+}
+
+TEST(Lint, AFixedScaleNamesTheGradientThatOverflows) {
+  const auto found = lint_of(
+      {"train.precision=mixed_fp16", "train.loss_scale.name=static", "train.loss_scale.init=1e9"});
+  ASSERT_EQ(codes_of(found), std::vector<std::string>{"MP002"});
+  EXPECT_NE(found[0].reason.find("a gradient above 6.5504e-5 overflows"), std::string::npos)
+      << found[0].reason;
 }
 
 TEST(Lint, DecayIsJudgedByThePatterns) {
