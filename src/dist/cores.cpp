@@ -3,8 +3,10 @@
 #include <sched.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <limits>
 
 #include "base/system_info.h"
 
@@ -26,6 +28,12 @@ std::string cpu_mask() {
   return mask;
 }
 
+int64_t openmp_limit() {
+  const char* wish = std::getenv("OMP_NUM_THREADS");
+  const int number = wish == nullptr ? 0 : std::atoi(wish);  // of a list, the outermost level
+  return number > 0 ? number : std::numeric_limits<int64_t>::max();
+}
+
 bool overlap(const std::string& a, const std::string& b) {
   for (size_t i = 0; i < std::min(a.size(), b.size()); ++i) {
     if (a[i] == '1' && b[i] == '1') return true;
@@ -43,7 +51,8 @@ int64_t threads_for(const ProcessGroup& group, int64_t configured) {
     const size_t cut = std::min<size_t>(CPU_SETSIZE, text.size());
     if (text.substr(cut) == here && overlap(text.substr(0, cut), mask)) ++sharers;
   }
-  return std::max<int64_t>(1, usable_cores() / std::max<int64_t>(1, sharers));
+  const int64_t share = usable_cores() / std::max<int64_t>(1, sharers);
+  return std::max<int64_t>(1, std::min(share, openmp_limit()));
 }
 
 std::string network_place() {

@@ -9,7 +9,8 @@ namespace stretto::dist {
 
 /// Compute threads for this process: `configured` when it is not 0, else this process's fair share
 /// of the cores that it may use. Processes of one host whose CPU masks overlap share cores; those
-/// that the launcher bound to cores of their own do not. At least 1. Collective when the group has
+/// that the launcher bound to cores of their own do not. OMP_NUM_THREADS, where it is set, is an
+/// upper limit of the share. At least 1. Collective when the group has
 /// more than one process and `configured` is 0, which must be so on all or none of them.
 int64_t threads_for(const ProcessGroup& group, int64_t configured);
 

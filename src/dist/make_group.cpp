@@ -36,8 +36,8 @@ std::unique_ptr<Job>& job() {
 }
 
 std::string ranks_text(const Launch& launch) {
-  return launch.evidence + " says that this is rank " + std::to_string(launch.rank) + " of " +
-         std::to_string(launch.size);
+  return launch.evidence + " says that this is one of " + std::to_string(launch.size) +
+         " processes";
 }
 
 void require_mpi_size(const ProcessGroup& group, const Launch& launch) {

@@ -2,9 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <map>
 
 #include "base/error.h"
+#include "dist/cores.h"
 #include "dist/make_group.h"
 #include "tests/base/failure.h"
 
@@ -227,9 +229,44 @@ TEST(DistBackend, RanksWithoutMpiOnACpuAreSentToMpirun) {
       .kind = Kind::kRendezvous, .rank = 1, .size = 4, .evidence = "RANK=1 WORLD_SIZE=4"};
   const Error error =
       testing::failure(ExitCode::kUsage, [&] { choose_backend({}, launch, DeviceKind::kCpu); });
-  EXPECT_NE(error.message().find("RANK=1 WORLD_SIZE=4 says that this is rank 1 of 4"),
+  EXPECT_NE(error.message().find("RANK=1 WORLD_SIZE=4 says that this is one of 4 processes"),
             std::string::npos);
   EXPECT_NE(error.advice().find("mpirun -np"), std::string::npos);
+}
+
+TEST(DistBackend, RanksThatAreToldToBeSingleAllSayTheSame) {
+  const auto said = [](int rank) {
+    DistOptions options;
+    options.backend = "single";
+    const Launch launch{
+        .kind = Kind::kMpi, .rank = rank, .size = 2, .evidence = "OMPI_COMM_WORLD_SIZE=2"};
+    return testing::failure(ExitCode::kUsage,
+                            [&] { choose_backend(options, launch, DeviceKind::kCpu); })
+        .message();
+  };
+  EXPECT_EQ(said(0), said(1)) << "so that it can be told once";
+}
+
+TEST(Cores, TheLimitOfOpenMpIsHeeded) {
+  const char* before = std::getenv("OMP_NUM_THREADS");
+  const std::string kept = before == nullptr ? "" : before;
+  ::unsetenv("OMP_NUM_THREADS");
+  const int64_t all = threads_for({}, 0);
+  struct Row {
+    const char* value;
+    int64_t expected;
+  };
+  const Row rows[] = {{"1", 1}, {"1,2", 1}, {"99999", all}, {"0", all}, {"many", all}, {"", all}};
+  for (const auto& row : rows) {
+    ::setenv("OMP_NUM_THREADS", row.value, 1);
+    EXPECT_EQ(threads_for({}, 0), row.expected) << row.value;
+    EXPECT_EQ(threads_for({}, 3), 3) << "run.threads decides";
+  }
+  if (before == nullptr) {
+    ::unsetenv("OMP_NUM_THREADS");
+  } else {
+    ::setenv("OMP_NUM_THREADS", kept.c_str(), 1);
+  }
 }
 
 }  // namespace
