@@ -26,10 +26,12 @@ constexpr int kCannotStart = 127;
 // Between fork and exec only what is safe there: no allocation, no locks.
 [[noreturn]] void become(char* const* words, int stderr_fd) {
   ::setpgid(0, 0);
-  ::prctl(PR_SET_PDEATHSIG, SIGTERM);
-  sigset_t none;
-  ::sigemptyset(&none);
-  ::sigprocmask(SIG_SETMASK, &none, nullptr);
+  ::signal(SIGHUP, SIG_DFL);  // nohup ignores it
+  ::prctl(PR_SET_PDEATHSIG, SIGHUP);
+  sigset_t blocked;
+  ::sigemptyset(&blocked);
+  ::sigaddset(&blocked, SIGTERM);
+  ::sigprocmask(SIG_SETMASK, &blocked, nullptr);
   const int nothing = ::open("/dev/null", O_RDONLY);
   if (nothing >= 0) ::dup2(nothing, STDIN_FILENO);
   if (stderr_fd >= 0) ::dup2(stderr_fd, STDERR_FILENO);

@@ -10,7 +10,9 @@
 namespace stretto::dist {
 
 /// A program that runs as a child, in a process group of its own (a Ctrl-C on the terminal does not
-/// reach it), with nothing to read, and that is asked to end when this process dies.
+/// reach it), with nothing to read, and that gets SIGHUP when this process dies. SIGTERM is blocked
+/// in it: a service manager that ends a whole job sends that to every process of it, and mpirun
+/// would kill the ranks while they save.
 class ChildProcess {
  public:
   ChildProcess() = default;

@@ -55,6 +55,15 @@ std::optional<bool> is_first_of_host(const Launch& launch, const std::string& wh
   return true;
 }
 
+// Whether a loss is that of a rank which left with an error of its own, in the words of the
+// heartbeat. One that only lost another may have left the telling to this process.
+bool has_told_itself(const std::string& loss) {
+  const std::string words = " is lost: it left with exit code ";
+  const size_t at = loss.find(words);
+  return at != std::string::npos &&
+         std::atoi(loss.c_str() + at + words.size()) != static_cast<int>(ExitCode::kPeerLost);
+}
+
 // Variables that make no launch are an error of their own, which has been or will be told.
 Launch own_launch() {
   try {
@@ -71,6 +80,7 @@ bool is_mine_to_tell(const Launch& launch, const Failure& failure, const Environ
   if (!failure.lost_rank) {
     return is_first_of_host(launch, failure.message, environment).value_or(true);
   }
+  if (failure.told) return false;
   const bool lowest = launch.rank == (*failure.lost_rank == 0 ? 1 : 0);
   if (!all_on_one_host(launch, environment)) return lowest;
   // The lowest may be lost too; and one loss is followed by others.
@@ -80,12 +90,15 @@ bool is_mine_to_tell(const Launch& launch, const Failure& failure, const Environ
 Failure failure_of(const Error& error) {
   Failure failure{
       .exit_code = static_cast<int>(error.code()), .message = error.message(), .lost_rank = {}};
-  if (const auto* loss = dynamic_cast<const PeerLost*>(&error)) failure.lost_rank = loss->rank();
+  if (const auto* loss = dynamic_cast<const PeerLost*>(&error)) {
+    failure.lost_rank = loss->rank();
+    failure.told = has_told_itself(loss->what());
+  }
   return failure;
 }
 
 void tell_failure(const Failure& failure) {
-  if (report_end(failure.exit_code, failure.message)) return;
+  if (report_end(failure.exit_code, failure.message, failure.lost_rank)) return;
   const Launch launch = own_launch();
   if (!is_mine_to_tell(launch, failure, own_variable)) return;
   std::string text = failure.message;

@@ -13,6 +13,7 @@ struct Failure {
   int exit_code = 0;
   std::string message;
   std::optional<int> lost_rank;  ///< of a loss that others see too; empty for an error of its own
+  bool told = false;             ///< the lost one had an error of its own, and has told it
 };
 
 /// Of an error that was caught.
@@ -24,8 +25,8 @@ Failure failure_of(const Error& error);
 ///
 /// What several ranks have alike is told once: the same message on one host (the first that leaves
 /// a mark in PMIX_SERVER_TMPDIR, which mpirun and srun remove when they end, tells it; others wait
-/// 0.1 s for the host's first); a lost rank by the lowest that is left. Where that cannot be known
-/// each tells its own.
+/// 0.1 s for the host's first); a lost rank by the lowest that is left, and by nobody when it has
+/// told its own error. Where that cannot be known each tells its own.
 void tell_failure(const Failure& failure);
 
 /// Whether the process of this launch is the one to tell it, as described above.

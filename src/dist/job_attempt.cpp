@@ -28,6 +28,8 @@ constexpr auto kPatienceToJoin = 3s;  // for ranks that cannot
 constexpr auto kGone = 300ms;         // a process has ended, and its report would be there by now
 constexpr auto kNeverStarted = 3s;    // mpirun starts the ranks one after the other
 constexpr auto kLastBreath = 5s;      // until a killed process is gone
+constexpr int kLooks = 3;             // a debugger may halt a process for a moment
+constexpr int kEndMpirun = SIGHUP;    // SIGTERM does not reach it, see ChildProcess
 
 // mpirun keeps each rank's stderr in FOLDER/out/JOB/rank.R/stderr, with as many zeros before R as
 // it likes.
@@ -98,7 +100,8 @@ std::vector<RankReport> JobAttempt::run() {
     if (signals_.requested() && !forwarded_) forward_signal();
     look();
     const auto patience = all_joined_ ? Clock::duration(kPatience) : kPatienceToJoin;
-    const bool over = failed_at_ && Clock::now() - *failed_at_ > patience;
+    const bool over =
+        failed_at_ && (Clock::now() - *failed_at_ > patience || only_stopped_are_left());
     if (over || !never_joined_.empty()) end_by_force();
   }
   end_orphans();
@@ -145,11 +148,12 @@ std::map<int, int64_t> JobAttempt::living_ranks() const {
 // Not to mpirun, which would kill them. Ranks are processes of this machine.
 void JobAttempt::forward_signal() {
   forwarded_ = true;
+  forwarded_at_ = unix_seconds();
   const auto living = living_ranks();
   for (const auto& [rank, pid] : living) ::kill(static_cast<pid_t>(pid), signals_.which());
   if (living.empty() && read_rank_reports(folder_.path()).empty()) {
     ended_mpirun_ = true;
-    mpirun_.send(SIGTERM);  // nothing has begun
+    mpirun_.send(kEndMpirun);  // nothing has begun
   }
 }
 
@@ -210,17 +214,29 @@ void JobAttempt::give_up_joining(const std::vector<RankReport>& reports) {
   failed_at_ = Clock::now();
 }
 
+bool JobAttempt::only_stopped_are_left() {
+  if (Clock::now() < next_look_) return false;
+  next_look_ = Clock::now() + kSearchInterval;
+  const auto living = living_ranks();
+  const bool stopped =
+      !living.empty() && std::all_of(living.begin(), living.end(),
+                                     [](const auto& one) { return is_stopped(one.second); });
+  looks_at_stopped_ = stopped ? looks_at_stopped_ + 1 : 0;
+  return looks_at_stopped_ >= kLooks;
+}
+
 void JobAttempt::end_by_force() {
   for (const auto& [rank, pid] : living_ranks()) {
     const bool never =
         std::find(never_joined_.begin(), never_joined_.end(), rank) != never_joined_.end();
     const Forced waited = all_joined_ ? Forced::kHung : Forced::kWaited;
-    forced_.try_emplace(rank, never ? Forced::kNeverJoined : waited);
+    const Forced late = is_stopped(pid) ? Forced::kStopped : waited;
+    forced_.try_emplace(rank, never ? Forced::kNeverJoined : late);
     seen_.try_emplace(rank, pid);
     ::kill(static_cast<pid_t>(pid), SIGKILL);  // works on stopped processes too
   }
   ended_mpirun_ = true;
-  if (!mpirun_ends_within(3s)) mpirun_.send(SIGTERM);
+  if (!mpirun_ends_within(3s)) mpirun_.send(kEndMpirun);
   if (!mpirun_ends_within(3s)) mpirun_.send(SIGKILL);
 }
 
@@ -257,8 +273,11 @@ std::vector<RankReport> JobAttempt::final_reports() const {
     if (report.exit_code) continue;
     const auto death = died_.find(report.rank);
     report.ended = death == died_.end() ? unix_seconds() : death->second;
+    report.joined = report.joined || processes_ == 1;
     if (const auto forced = forced_.find(report.rank); forced != forced_.end()) {
       report.forced = forced->second;
+    } else if (forwarded_ && report.ended >= forwarded_at_) {
+      report.forced = Forced::kUnsaved;
     }
     if (report.forced == Forced::kNeverJoined) {
       const double seconds = std::chrono::duration<double>(join_limit_).count();

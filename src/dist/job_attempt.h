@@ -20,6 +20,7 @@ namespace stretto::dist {
 /// A rank is known by its report, or, before it could write one, by its process. One that died is
 /// noticed by its process too, so that the others, which may wait for it in MPI's own start and for
 /// ever, are ended 3 s later; once the group stands they notice themselves and have 10 s to leave.
+/// When all that are left are stopped, they are ended at once.
 /// When the group does not stand within `join_seconds`, those that did not come are named.
 class JobAttempt {
  public:
@@ -43,6 +44,7 @@ class JobAttempt {
   void look_for_silent(const std::vector<RankReport>& reports);
   void give_up_joining(const std::vector<RankReport>& reports);
   void note_death(int rank);
+  bool only_stopped_are_left();
   void end_by_force();
   void end_orphans();
   std::vector<RankReport> final_reports() const;
@@ -56,9 +58,12 @@ class JobAttempt {
   NoiseFilter noise_;
   int code_ = 0;
   bool forwarded_ = false, ended_mpirun_ = false;
+  double forwarded_at_ = 0;  ///< seconds since 1970
   bool all_joined_ = false;
   std::optional<Clock::time_point> failed_at_;    ///< when the first failure was seen
   Clock::time_point next_search_{};               ///< for processes without a report
+  Clock::time_point next_look_{};                 ///< whether the living are stopped
+  int looks_at_stopped_ = 0;                      ///< in a row
   std::map<int, int64_t> seen_;                   ///< pids of ranks found before their reports
   std::map<int, Clock::time_point> absent_from_;  ///< ranks with neither process nor report
   std::map<int, double> died_;                    ///< times of deaths without a report

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <optional>
 
 #include "base/error.h"
 #include "base/log.h"
@@ -13,16 +14,35 @@
 namespace stretto::dist {
 namespace {
 
-int outcome(const JobAttempt& attempt, const std::vector<RankReport>& reports,
-            const LocalJob& job) {
-  if (attempt.was_stopped()) {
-    // A rank that was still starting up had nothing to save.
-    const bool only_stopped = std::all_of(reports.begin(), reports.end(), [](const auto& report) {
-      return !report.exit_code || !has_failed(report);
-    });
-    if (only_stopped) return static_cast<int>(ExitCode::kInterrupted);
+// After a signal that the ranks were told of: the exit code where that explains how each ended.
+std::optional<int> outcome_of_signal(int signal, const std::vector<RankReport>& reports,
+                                     const LocalJob& job) {
+  constexpr int kKilled = 128;
+  const auto all = [&](auto&& ended_so) {
+    return std::all_of(reports.begin(), reports.end(), ended_so);
+  };
+  const auto well = [](const RankReport& report) { return !has_failed(report); };
+  if (!reports.empty() && all(well)) return job_exit_code(reports);
+  // Nobody had anything to save while the group did not stand.
+  const auto had_to = [&](const RankReport& report) {
+    return well(report) || (!report.exit_code && (!report.joined || !job.saved));
+  };
+  if (!all(had_to)) return std::nullopt;
+  if (!job.saved) {
+    log::warn("stopped by a signal");
+    return kKilled + signal;
   }
-  const std::string text = failures_text(reports);
+  log::warn("stopped by a signal while the processes started up; " + job.saved());
+  return static_cast<int>(ExitCode::kInterrupted);
+}
+
+int outcome(const JobAttempt& attempt, const std::vector<RankReport>& reports, const LocalJob& job,
+            int signal) {
+  if (attempt.was_stopped()) {
+    if (const auto code = outcome_of_signal(signal, reports, job)) return *code;
+  }
+  std::string text = failures_text(reports);
+  if (attempt.was_stopped() && !text.empty() && job.saved) text += "\n" + job.saved();
   if (!text.empty()) {
     log::error(text);
     return job_exit_code(reports);
@@ -66,7 +86,7 @@ int run_local_job(const LocalJob& job) {
   for (int restart = 0;; ++restart) {
     JobAttempt attempt(job, mpirun, signals);
     const auto reports = attempt.run();
-    const int code = outcome(attempt, reports, job);
+    const int code = outcome(attempt, reports, job, signals.which());
     if (code != static_cast<int>(ExitCode::kPeerLost) || signals.requested()) return code;
     if (restart == job.restarts) return code;
     log::warn("a process was lost; restart " + std::to_string(restart + 1) + " of " +

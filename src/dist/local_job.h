@@ -1,6 +1,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -12,6 +13,9 @@ struct LocalJob {
   int processes = 2;
   int restarts = 0;             ///< times to start again after a process was lost or killed
   double timeout_seconds = 60;  ///< dist.timeout_seconds, for `join_seconds`
+  /// What there is to go on from, as a sentence, for when the job was stopped before it had saved.
+  /// Empty for a job that saves nothing.
+  std::function<std::string()> saved = {};
 };
 
 /// What the words of mpirun depend on besides the job.
@@ -29,9 +33,10 @@ std::vector<std::string> mpirun_words(const LocalJob& job, const MpirunFacts& fa
 
 /// Runs the job to its end and returns its exit code (`job_exit_code`). Prints every rank's failure
 /// once, root cause first. SIGINT, SIGTERM and SIGUSR1 go on to all ranks, which save and leave
-/// with 75. A rank that does not leave within 10 s of the others' failure is ended by force, see
-/// `JobAttempt`. After 69, or when a rank was killed, the job is started again up to `restarts`
-/// times, when nothing of it lives any more.
+/// with 75; a rank that ends without having said so has failed (69), unless the group did not stand
+/// yet. A job that saves nothing leaves with 128 + the signal. A rank that does not leave within
+/// 10 s of the others' failure is ended by force, see `JobAttempt`. After 69, or when a rank was
+/// killed, the job is started again up to `restarts` times, when nothing of it lives any more.
 ///
 /// Throws Error(kUsage) with a remedy when there is no mpirun, Error(kIo) when TMPDIR is no folder.
 int run_local_job(const LocalJob& job);

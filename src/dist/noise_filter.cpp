@@ -5,10 +5,19 @@
 #include <utility>
 
 namespace stretto::dist {
+namespace {
+
+constexpr std::string_view kEventLibrary = "[warn] Epoll ";
+
+}  // namespace
 
 // Of the bracket that what is held begins with.
 NoiseFilter::Mark NoiseFilter::mark() const {
   constexpr size_t kLongestHost = 255;
+  const size_t common = std::min(held_.size(), kEventLibrary.size());
+  if (held_.compare(0, common, kEventLibrary, 0, common) == 0) {
+    return common == kEventLibrary.size() ? Mark::kWhole : Mark::kBegun;
+  }
   size_t i = 1;
   const auto in_host = [](unsigned char c) { return std::isalnum(c) || c == '.' || c == '-'; };
   while (i < held_.size() && in_host(static_cast<unsigned char>(held_[i]))) ++i;

@@ -9,8 +9,9 @@ namespace stretto::dist {
 
 /// Takes what a launcher says of its own inner life out of a stream that carries its ranks' words
 /// too: from "[HOST:PID]" with the launcher's own PID to the end of that line. Open MPI's mpirun
-/// begins so ("[node7:4711] PMIX ERROR: BAD-PARAM in file …") whenever a rank fails. Everything
-/// else passes, at once and with progress lines that have no end yet.
+/// begins so ("[node7:4711] PMIX ERROR: BAD-PARAM in file …") whenever a rank fails. What its event
+/// library says goes too ("[warn] Epoll MOD(1) on fd 25 failed…", when a signal ends it).
+/// Everything else passes, at once and with progress lines that have no end yet.
 class NoiseFilter {
  public:
   explicit NoiseFilter(pid_t pid) : pid_(std::to_string(pid)) {}

@@ -42,12 +42,17 @@ std::string ending(const RankReport& report, bool several) {
   switch (report.forced) {
     case Forced::kHung:
       return "did not leave when the others did, and " + was + " ended by force";
+    case Forced::kStopped:
+      return (several ? "are" : "is") + std::string(" stopped (SIGSTOP, or a debugger?), and ") +
+             was + " ended by force";
     case Forced::kNeverJoined:
       return "did not come to the others in time, and " + was + " ended by force";
     case Forced::kWaited:
       return "still waited for all to come, and " + was + " ended by force";
     case Forced::kOrphaned:
       return was + " ended by force, since the mpirun that " + they + " ran under had died";
+    case Forced::kUnsaved:
+      return "ended after the signal, without having saved";
     case Forced::kNo:
       break;
   }
@@ -88,6 +93,16 @@ std::string paragraph(const std::vector<RankReport>& alike) {
   return text;
 }
 
+// The rank with an error of its own, told where `all` are told, that made this one leave.
+std::optional<int> cause_of(const RankReport& report, const std::vector<RankReport>& all) {
+  if (!only_says_another_is_lost(report) || !report.lost_rank) return std::nullopt;
+  const bool told = std::any_of(all.begin(), all.end(), [&](const RankReport& other) {
+    return other.rank == *report.lost_rank && other.exit_code && has_failed(other) &&
+           !only_says_another_is_lost(other);
+  });
+  return told ? report.lost_rank : std::nullopt;
+}
+
 // Before MPI is up the rank is known from the environment alone.
 RankReport own_report() {
   int rank = 0;
@@ -106,6 +121,7 @@ void write_rank_report(const fs::path& folder, const RankReport& report) {
                               {"pid", report.pid},     {"joined", report.joined},
                               {"ended", report.ended}, {"message", report.message}};
   if (report.exit_code) json["exit_code"] = *report.exit_code;
+  if (report.lost_rank) json["lost_rank"] = *report.lost_rank;
   write_file_atomic(folder / ("rank." + std::to_string(report.rank) + ".json"),
                     json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
 }
@@ -125,6 +141,7 @@ std::vector<RankReport> read_rank_reports(const fs::path& folder) {
                         .message = json.at("message").get<std::string>(),
                         .joined = json.at("joined").get<bool>()};
       if (json.contains("exit_code")) report.exit_code = json.at("exit_code").get<int>();
+      if (json.contains("lost_rank")) report.lost_rank = json.at("lost_rank").get<int>();
       reports.push_back(std::move(report));
     } catch (const std::exception&) {
       continue;  // what a dying process left behind must not hide what the others say
@@ -150,6 +167,10 @@ std::vector<RankReport> failures_in_order(std::vector<RankReport> reports) {
 
 std::string failures_text(const std::vector<RankReport>& reports) {
   auto rest = failures_in_order(reports);
+  for (auto& report : rest) {
+    const auto cause = cause_of(report, reports);
+    if (cause) report.message = "because rank " + std::to_string(*cause) + " had failed";
+  }
   std::vector<std::string> paragraphs;
   while (!rest.empty()) {
     std::vector<RankReport> alike{rest.front()}, others;
@@ -191,12 +212,13 @@ void report_joined() {
   write_rank_report(job_folder(), report);
 }
 
-bool report_end(int exit_code, const std::string& message) {
+bool report_end(int exit_code, const std::string& message, std::optional<int> lost_rank) {
   if (job_folder().empty()) return false;
   RankReport report = own_report();
   report.exit_code = exit_code;
   report.ended = unix_seconds();
   report.message = message;
+  report.lost_rank = lost_rank;
   try {
     write_rank_report(job_folder(), report);
   } catch (const Error&) {

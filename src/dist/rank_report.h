@@ -8,13 +8,15 @@
 
 namespace stretto::dist {
 
-/// Why the launcher had to end a rank.
+/// Why a rank ended that has not said so itself; mostly the launcher had to do it.
 enum class Forced {
   kNo,           ///< it ended by itself
   kHung,         ///< it did not leave with the others
+  kStopped,      ///< it could not leave with the others: it was stopped (SIGSTOP, a debugger)
   kNeverJoined,  ///< it did not come when the others had
   kWaited,       ///< it waited for one that would never come
   kOrphaned,     ///< the mpirun that it ran under had died
+  kUnsaved,      ///< it ended by itself, but after a signal and without saying that it had saved
 };
 
 /// What one rank of a job that the launcher started tells it, in a small file of its own.
@@ -25,6 +27,7 @@ struct RankReport {
   std::optional<int> exit_code;  ///< empty while it runs, and when it was killed
   double ended = 0;              ///< seconds since 1970, 0 = unknown
   std::string message;           ///< of its error; empty = none
+  std::optional<int> lost_rank;  ///< whose loss is its error
   bool joined = false;           ///< the group of all ranks stands
   Forced forced = Forced::kNo;
   std::vector<std::string> last_lines;  ///< of its output
@@ -44,7 +47,8 @@ bool has_failed(const RankReport& report);
 std::vector<RankReport> failures_in_order(std::vector<RankReport> reports);
 
 /// The failures for people: rank, host, code, message and last lines of each, once; ranks that say
-/// the same share a paragraph. Empty when there is none.
+/// the same share a paragraph. Of those that left because of another's error, which stands there
+/// too, only that. Empty when there is none.
 std::string failures_text(const std::vector<RankReport>& reports);
 
 /// Exit code of the whole job: that of the root cause; 69 when it was killed or ended by force; 75
@@ -60,6 +64,7 @@ void report_start();
 void report_joined();
 /// Tells it how this rank ends; an error's message stands there once, so that from here on this
 /// process's stderr goes nowhere. True when there is a launcher to tell.
-bool report_end(int exit_code, const std::string& message);
+/// @param lost_rank  when the error is another's loss
+bool report_end(int exit_code, const std::string& message, std::optional<int> lost_rank = {});
 
 }  // namespace stretto::dist

@@ -81,6 +81,20 @@ TEST(Failure, OnOneHostALossIsToldThoughTheLowestIsLostToo) {
   EXPECT_FALSE(is_mine_to_tell(rank_of(3, 4, 3), loss(2, "what followed"), variables));
 }
 
+TEST(Failure, OfARankThatHasToldItsOwnErrorTheOthersSayNothing) {
+  const auto told = [](const std::string& how) {
+    PeerWatch watch;
+    watch.lost(0, how);
+    return failure_of(watch.news()).told;
+  };
+  EXPECT_TRUE(told("it left with exit code 2: x/.lock is in use"));
+  EXPECT_FALSE(told("it left with exit code 69: rank 1 is lost")) << "it may have been no teller";
+  EXPECT_FALSE(told("its process has ended"));
+  Failure loss_of_a_teller = loss(0, "rank 0 is lost");
+  loss_of_a_teller.told = true;
+  EXPECT_FALSE(is_mine_to_tell(rank_of(1, 2, 1), loss_of_a_teller, environment({})));
+}
+
 TEST(Failure, KnowsALostPeerFromAnErrorOfItsOwn) {
   PeerWatch watch;
   watch.set_peers({{"a", 1}, {"b", 2}});

@@ -116,7 +116,8 @@ def a_stopped_rank_is_named_within_the_timeout(program):
             code, err, seconds = job.end()
             check(code == 69, f"exit code {code}: {err}")
             check(f"rank {victim} (host" in err and f"pid {pids[victim]}) is lost: it was not heard of" in err, err)
-            check(seconds < 2 + 1 + 10 + 5, f"took {seconds:.1f} s")
+            check(f"pid {pids[victim]}) is stopped (SIGSTOP, or a debugger?), and was ended by force" in err, err)
+            check(seconds < 2 + 1 + 5, f"took {seconds:.1f} s")
             check(gone(pids.values()), "processes are left behind")
 
 
@@ -383,6 +384,32 @@ def signals_reach_the_ranks_which_save(program):
             check(seconds < 8 and gone(pids.values()), f"{number.name}: took {seconds:.1f} s")
 
 
+def a_signal_to_all_processes_of_a_job_lets_the_ranks_save(program):
+    with Job(program, 2, "--rounds", "100000", "--milliseconds", "2500") as job:
+        pids = job.pids()
+        time.sleep(0.5)
+        for pid in (job.process.pid, parent_of(pids[0]), *pids.values()):  # as a service manager does
+            os.kill(pid, signal.SIGTERM)
+        code, err, _ = job.end()
+        check(code == 75, f"exit code {code}: {err}")
+        check("[warn]" not in err and "PMIX" not in err and "error" not in err, err)
+        check(gone(pids.values()), "processes are left behind")
+
+
+def a_job_that_saves_nothing_ends_with_the_signal(program):
+    with Job(program, 2, "--rounds", "100000") as job:
+        pids = job.pids()
+        for pid in pids.values():
+            os.kill(pid, signal.SIGSTOP)
+        job.process.send_signal(signal.SIGTERM)
+        time.sleep(0.5)
+        for pid in pids.values():
+            os.kill(pid, signal.SIGKILL)
+        code, err, _ = job.end()
+        check(code == 128 + signal.SIGTERM and "stopped by a signal" in err and "error" not in err,
+              f"exit code {code}: {err}")
+
+
 def no_mpirun_is_one_line_with_the_remedy(program):
     result = subprocess.run([program, "--launch", "2"], env={**os.environ, "PATH": "/nonexistent"},
                             capture_output=True, text=True, timeout=30)
@@ -402,7 +429,8 @@ TESTS = [a_job_that_ends_well_says_so, a_killed_rank_is_named_and_all_leave,
          a_loss_is_told_once_under_a_plain_mpirun, what_follows_a_loss_is_no_loss_of_its_own,
          a_rank_that_hangs_is_told_once_under_a_plain_mpirun, a_rank_names_itself_and_its_host_under_a_plain_mpirun,
          a_killed_launcher_leaves_nothing_for_long, a_missing_tmpdir_is_one_line_with_the_remedy,
-         signals_reach_the_ranks_which_save, no_mpirun_is_one_line_with_the_remedy]
+         signals_reach_the_ranks_which_save, a_signal_to_all_processes_of_a_job_lets_the_ranks_save,
+         a_job_that_saves_nothing_ends_with_the_signal, no_mpirun_is_one_line_with_the_remedy]
 
 
 def main():

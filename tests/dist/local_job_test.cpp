@@ -48,6 +48,10 @@ TEST(NoiseFilter, TakesOutTheLauncherAndNothingElse) {
       {"a rank's", "[node-7.lan:48] PMIX ERROR\n", "[node-7.lan:48] PMIX ERROR\n"},
       {"a number that begins so", "[node-7.lan:471] x\n", "[node-7.lan:471] x\n"},
       {"brackets", "[###  ] [[a:47 [:4\n", "[###  ] [[a:47 [:4\n"},
+      {"its event library",
+       "step 1\n[warn] Epoll MOD(1) on fd 25 failed. Old events were 6\nstep 2\n",
+       "step 1\nstep 2\n"},
+      {"another warning", "[warn] epoll\n[warn\n[warn] E", "[warn] epoll\n[warn\n[warn] E"},
       {"an open end", "50 % [node-7:4", "50 % [node-7:4"},
   };
   for (const auto& row : rows) {

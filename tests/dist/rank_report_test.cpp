@@ -85,11 +85,40 @@ TEST(RankReport, EachFailureIsToldOnceWithItsLastLines) {
             std::string::npos);
 }
 
+TEST(RankReport, WhoLeftBecauseOfAnErrorThatIsToldSaysOnlyThat) {
+  auto root = left(0, 2, 3, "run/.lock is in use\n  use another folder");
+  auto follower = left(1, 69, 4, "rank 0 is lost: it left with exit code 2: …\n  start again");
+  follower.lost_rank = 0;
+  auto other = left(2, 69, 5, "rank 0 (host h) is lost: it left with exit code 2\n  start again");
+  other.lost_rank = 0;
+  EXPECT_EQ(failures_text({root, follower, other}),
+            "rank 0 (host h, pid 100) left with exit code 2:\n"
+            "  run/.lock is in use\n"
+            "    use another folder\n"
+            "ranks 1-2 left with exit code 69:\n"
+            "  because rank 0 had failed");
+  // A rank that was killed says nothing itself, and of two that blame each other both are heard.
+  EXPECT_NE(failures_text({died(0, 3), follower}).find("rank 0 is lost"), std::string::npos);
+  auto blamed = left(0, 69, 3, "rank 1 is lost");
+  blamed.lost_rank = 1;
+  const auto both = failures_text({blamed, follower});
+  EXPECT_NE(both.find("rank 1 is lost"), std::string::npos);
+  EXPECT_NE(both.find("rank 0 is lost"), std::string::npos);
+}
+
 TEST(RankReport, RanksThatWereEndedAlikeShareAParagraph) {
   std::vector<RankReport> all{died(0, 5), died(1, 5), died(2, 5)};
   for (auto& report : all) report.forced = Forced::kOrphaned;
   EXPECT_EQ(failures_text(all),
             "ranks 0-2 were ended by force, since the mpirun that they ran under had died");
+  for (auto& report : all) report.forced = Forced::kUnsaved;
+  EXPECT_EQ(failures_text(all), "ranks 0-2 ended after the signal, without having saved");
+  EXPECT_EQ(job_exit_code(all), 69);
+  auto stopped = died(1, 5);
+  stopped.forced = Forced::kStopped;
+  EXPECT_EQ(
+      failures_text({stopped}),
+      "rank 1 (host h, pid 101) is stopped (SIGSTOP, or a debugger?), and was ended by force");
   RankReport unseen = died(1, 3);
   unseen.pid = 0;
   EXPECT_EQ(failures_text({unseen}),
@@ -103,7 +132,9 @@ TEST(RankReport, ComesBackFromItsFile) {
   joined.joined = true;
   write_rank_report(folder.path(), joined);
   write_rank_report(folder.path(), left(0, 70, 12.5, "what\n\"quoted\""));
-  write_rank_report(folder.path(), left(2, 69, 13, "lost"));  // replaces the first
+  auto lost = left(2, 69, 13, "lost");
+  lost.lost_rank = 0;
+  write_rank_report(folder.path(), lost);  // replaces the first
   std::ofstream(folder / "rank.1.json") << "{broken";
   const auto reports = read_rank_reports(folder.path());
   ASSERT_EQ(reports.size(), 3u);
@@ -115,6 +146,8 @@ TEST(RankReport, ComesBackFromItsFile) {
   EXPECT_EQ(reports[1].rank, 2);
   EXPECT_EQ(reports[1].exit_code, 69);
   EXPECT_EQ(reports[1].pid, 102);
+  EXPECT_EQ(reports[1].lost_rank, 0);
+  EXPECT_FALSE(reports[0].lost_rank);
 }
 
 TEST(LocalJob, MpirunGetsWhatMakesItWorkOnOneMachine) {
