@@ -17,6 +17,12 @@ int launch(const LaunchRequest& request) {
                     already.evidence + ")",
                 "leave out --processes: mpirun, srun or torchrun decide how many there are");
   }
+  if (request.processes > 1 && request.dist.backend == "single") {
+    throw Error(
+        ExitCode::kUsage,
+        "--processes " + std::to_string(request.processes) + ", but dist.backend is \"single\"",
+        "leave one of them out");
+  }
   if (!dist::has_mpi()) {
     throw Error(ExitCode::kUsage, "this build knows no MPI, which several processes need",
                 "Debian, Ubuntu: apt-get install libopenmpi-dev openmpi-bin, then `./dev build`");
@@ -26,7 +32,8 @@ int launch(const LaunchRequest& request) {
   dist::LocalJob job{.command = {program},
                      .processes = request.processes,
                      .restarts = request.restarts,
-                     .timeout_seconds = request.timeout_seconds};
+                     .timeout_seconds = request.dist.timeout_seconds,
+                     .saved = request.saved};
   job.command.insert(job.command.end(), request.words.begin(), request.words.end());
   return dist::run_local_job(job);
 }

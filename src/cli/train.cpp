@@ -1,9 +1,13 @@
+#include "base/error.h"
+#include "base/file.h"
 #include "base/log.h"
+#include "base/text.h"
 #include "cli/command.h"
 #include "cli/engine.h"
 #include "cli/launch.h"
 #include "dist/launch.h"
 #include "experiment/same_experiment.h"
+#include "store/checkpoint.h"
 
 namespace stretto::cli {
 namespace {
@@ -28,6 +32,25 @@ std::vector<std::string> words_of(const Options& options, const std::string& run
   return words;
 }
 
+// What rank 0 will ask for too; here nobody is there yet whom a refusal would surprise.
+void require_free_folder(const fs::path& run_directory) {
+  if (fs::exists(run_directory) && !fs::is_directory(run_directory)) {
+    throw Error(ExitCode::kUsage, run_directory.string() + " is not a folder",
+                "give another --run folder");
+  }
+  std::error_code error;
+  fs::create_directories(run_directory, error);
+  if (error) throw_io_error("cannot create run folder", run_directory, error.value());
+  FileLock::try_now(run_directory / ".lock", "stretto train");  // and let go again
+}
+
+std::string what_is_saved(const std::string& run_directory) {
+  const auto steps = store::CheckpointStore(run_directory).steps();
+  if (steps.empty()) return "nothing was saved: the same command begins anew";
+  return "the last checkpoint is that of step " + with_thousands(steps.back()) +
+         ": the same command goes on from there";
+}
+
 int run(const Options& options) {
   log::set_quiet(options.quiet);
   experiment::TrainRequest request{
@@ -43,10 +66,12 @@ int run(const Options& options) {
   }
   // Whatever can be refused has been, once, before there are several processes to refuse it.
   if (options.processes > 1 || options.restarts > 0) {
+    require_free_folder(request.run_directory);
     return launch({.words = words_of(options, request.run_directory),
                    .processes = std::max(1, options.processes),
                    .restarts = options.restarts,
-                   .timeout_seconds = request.experiment.options.dist.timeout_seconds});
+                   .dist = request.experiment.options.dist,
+                   .saved = [&] { return what_is_saved(request.run_directory); }});
   }
   log::set_quiet(options.quiet || rank > 0);
   if (rank > 0) log::set_prefix("rank " + std::to_string(rank) + ": ");
