@@ -1,7 +1,10 @@
 #include "base/error.h"
+#include "base/log.h"
 #include "cli/command.h"
 #include "cli/engine.h"
+#include "cli/launch.h"
 #include "cli/run_config.h"
+#include "dist/launch.h"
 
 namespace stretto::cli {
 namespace {
@@ -10,7 +13,30 @@ struct Options {
   std::string run, checkpoint, src, tgt, hypotheses;
   std::vector<std::string> overrides;
   bool json = false;
+  int processes = 0;  // 0: not asked for
 };
+
+std::vector<std::string> words_of(const Options& options) {
+  std::vector<std::string> words{"eval", options.run};
+  words.insert(words.end(), options.overrides.begin(), options.overrides.end());
+  const auto add = [&](const char* name, const std::string& value) {
+    if (!value.empty()) words.insert(words.end(), {name, value});
+  };
+  add("--checkpoint", options.checkpoint);
+  add("--src", options.src);
+  add("--tgt", options.tgt);
+  add("--hypotheses", options.hypotheses);
+  if (options.json) words.push_back("--json");
+  return words;
+}
+
+// Hours of decoding later it would be too late to say so.
+void require_folder_of(const std::filesystem::path& output) {
+  const auto folder = output.parent_path();
+  if (folder.empty() || std::filesystem::is_directory(folder)) return;
+  throw Error(ExitCode::kIo, "cannot write " + output.string() + ": no folder " + folder.string(),
+              "make it, or give another file to --hypotheses");
+}
 
 int run(const Options& options) {
   if (options.src.empty() != options.tgt.empty()) {
@@ -23,6 +49,7 @@ int run(const Options& options) {
       throw Error(ExitCode::kUsage, "no file " + path, "check --src and --tgt");
     }
   }
+  require_folder_of(options.hypotheses);
   const experiment::EvalRequest request{.experiment = load_run(options.run, options.overrides),
                                         .run_directory = options.run,
                                         .checkpoint = options.checkpoint,
@@ -30,6 +57,14 @@ int run(const Options& options) {
                                         .tgt = options.tgt,
                                         .hypotheses = options.hypotheses,
                                         .json = options.json};
+  if (options.processes > 1) {
+    return launch({.words = words_of(options),
+                   .processes = options.processes,
+                   .dist = request.experiment.options.dist});
+  }
+  const int rank = dist::detect_launch().rank;
+  log::set_quiet(rank > 0);
+  if (rank > 0) log::set_prefix("rank " + std::to_string(rank) + ": ");
   return engine().eval(request);
 }
 
@@ -48,6 +83,10 @@ std::function<int()> declare_eval(CLI::App& app) {
   app.add_option("--hypotheses", options->hypotheses, "write the translations to this file")
       ->type_name("FILE");
   app.add_flag("--json", options->json, "one JSON object on stdout");
+  app.add_option("--processes", options->processes,
+                 "cut the text over so many processes on this machine, started with mpirun")
+      ->type_name("N")
+      ->check(whole_number(1, 4096));
   return [options] { return run(*options); };
 }
 

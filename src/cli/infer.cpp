@@ -3,6 +3,7 @@
 #include "cli/engine.h"
 #include "cli/run_config.h"
 #include "data/byte_stream.h"
+#include "dist/launch.h"
 
 namespace stretto::cli {
 namespace {
@@ -14,7 +15,17 @@ struct Options {
   bool sample = false, json = false, scores = false, alignments = false, stats = false;
 };
 
+// Lines are translated as they come, which one process alone can see.
+void require_one_process() {
+  if (dist::detect_launch().kind == dist::Launch::Kind::kSingle) return;
+  throw Error(ExitCode::kUsage, "stretto infer is one process, and was started as several",
+              "cut the text (`split -n l/4 input.txt part.`) and start it once for each part, with "
+              "run.threads=1; `stretto eval RUN --processes N --hypotheses FILE` cuts a text that "
+              "has references by itself");
+}
+
 int run(const Options& options) {
+  require_one_process();
   std::vector<std::string> overrides, files;
   if (options.beam > 0) overrides.push_back("decode.beam_size=" + std::to_string(options.beam));
   if (options.nbest > 0) overrides.push_back("decode.nbest=" + std::to_string(options.nbest));

@@ -27,7 +27,8 @@ constexpr std::array kCommands{
     Command{"eval", "score a run: loss, perplexity, BLEU",
             "  stretto eval runs/my\n"
             "  stretto eval runs/my --checkpoint averaged --json\n"
-            "  stretto eval runs/my --src test.en --tgt test.de decode.beam_size=8",
+            "  stretto eval runs/my --src test.en --tgt test.de decode.beam_size=8\n"
+            "  stretto eval runs/my --processes 4 --hypotheses output.txt",
             &declare_eval},
     Command{"infer", "translate lines from stdin or files",
             "  stretto infer runs/my < input.txt > output.txt\n"

@@ -222,8 +222,9 @@ def evaluation_does_not_depend_on_the_number(stretto):
         scores, translations = {}, {}
         for processes in (1, 2, 3):
             output = lab.root / f"hypotheses{processes}"
-            start = [*MPIRUN, "-n", str(processes)] if processes > 1 else []
-            result = lab.run([*start, *evaluate, "--hypotheses", str(output)])
+            # Two by the launcher of its own, three by mpirun.
+            start, words = {1: ([], []), 2: ([], ["--processes", "2"]), 3: ([*MPIRUN, "-n", "3"], [])}[processes]
+            result = lab.run([*start, *evaluate, "--hypotheses", str(output), *words])
             succeed(result, f"{processes} processes")
             scores[processes], translations[processes] = json.loads(result.stdout), output.read_text()
         check(scores[1]["bleu"] >= 0 and math.isfinite(scores[1]["nll"]), f"one process: {scores[1]}")
@@ -231,7 +232,8 @@ def evaluation_does_not_depend_on_the_number(stretto):
             check(scores[processes] == scores[1], f"{processes} processes: {scores[processes]}, one: {scores[1]}")
             check(translations[processes] == translations[1], f"{processes} processes translate in another way")
         infer = lab.run([*MPIRUN, "-n", "2", lab.stretto, "infer", str(lab.root / "run")], input="the red house\n")
-        check(infer.returncode == 2 and "is one process" in infer.stderr, f"infer: {infer.returncode} {infer.stderr}")
+        check(infer.returncode == 2 and infer.stderr.count("is one process") == 1 and "stretto eval" in infer.stderr,
+              f"infer: {infer.returncode} {infer.stderr}")
 
 
 def mpirun(lab, run, processes, *overrides, on_rank=None, env=None):
@@ -472,6 +474,32 @@ def errors_that_all_ranks_have_are_told_once(stretto):
         check(re.search(r"^rank \d \(host [^)]+\): error: no run folder", result.stderr, re.M), result.stderr)
 
 
+def a_refused_start_is_told_once_and_without_wrong_advice(stretto):
+    with Lab(stretto) as lab:
+        process, _ = long_run(lab, "run", 2)
+        inside_a_file = lab.command("tiny.toml/run", *FOUR)
+        evaluate = [lab.stretto, "eval", str(lab.root / "run")]
+        plain = [*MPIRUN, "-n", "2"]
+        for command, code, words in (
+            ([*lab.command("run", *FOUR), "--processes", "2"], 2, ".lock is in use by"),
+            ([*plain, *lab.command("run", *FOUR)], 2, ".lock is in use by"),
+            ([*inside_a_file, "--processes", "2"], 74, "cannot create run folder"),
+            ([*plain, *inside_a_file], 74, "cannot create run folder"),
+            ([*evaluate, "--processes", "2", "--hypotheses", "/nonexistent/here"], 74, "no folder /nonexistent"),
+            ([*plain, *evaluate, "--hypotheses", "/nonexistent/here"], 74, "no folder /nonexistent"),
+            ([*lab.command("other", "dist.backend=single"), "--processes", "2"], 2, 'dist.backend is "single"'),
+            ([*plain, *lab.command("other", "dist.backend=single")], 2, 'dist.backend is "single"'),
+        ):
+            result = lab.run(command)
+            what = f"{' '.join(command)}: exit code {result.returncode}: {result.stderr}"
+            check(result.returncode == code, what)
+            check(result.stderr.count(words) == 1 and result.stderr.count("error:") == 1, what)
+            check("start again" not in result.stderr and "is lost" not in result.stderr, what)
+            check(command[0] == "mpirun" or "rank" not in result.stderr, what)
+        process.send_signal(signal.SIGTERM)
+        ends_with(process, 75, 30, "the run that has the folder")
+
+
 def a_signal_to_one_rank_stops_all_saved(stretto):
     with Lab(stretto) as lab:
         process, ranks = long_run(lab, "run", 2)
@@ -489,6 +517,47 @@ def the_launcher_forwards_signals_and_exit_codes(stretto):
         ends_with(process, 75, 30, "SIGTERM to the launcher")
         bad = train(lab, "bad", 2, "model.d_model=33")
         check(bad.returncode == 2, f"a bad configuration: exit code {bad.returncode}")
+
+
+def ranks_that_are_killed_after_the_signal_have_failed(stretto):
+    with Lab(stretto) as lab:
+        for run, every, said in (("saved", 7, "the last checkpoint is that of step "),
+                                 ("unsaved", 100000, "nothing was saved: the same command begins anew")):
+            process, ranks = long_run(lab, run, 2, f"train.save_every={every}", f"eval.every={every}")
+            for pid in ranks.values():
+                os.kill(pid, signal.SIGSTOP)  # so that none of them can save
+            process.send_signal(signal.SIGTERM)
+            time.sleep(0.5)
+            for pid in ranks.values():
+                os.kill(pid, signal.SIGKILL)
+            stderr, _ = ends_with(process, 69, 30, run)
+            check("ranks 0-1 ended after the signal, without having saved" in stderr and said in stderr, f"{run}: {stderr}")
+            check((lab.root / run / "checkpoints" / "step_00000007").exists() == (run == "saved"), f"{run}: checkpoints")
+
+
+def a_signal_while_processes_start_is_no_failure_and_says_what_is_saved(stretto):
+    with Lab(stretto) as lab:
+        process = starting(lab, "run")
+        rank_at_start(process, 1)
+        process.send_signal(signal.SIGTERM)
+        stderr, _ = ends_with(process, 75, 30, "SIGTERM while starting")
+        check("stopped by a signal while the processes started up; nothing was saved" in stderr, stderr)
+
+
+def a_signal_in_the_last_validation_changes_nothing(stretto):
+    with Lab(stretto) as lab:
+        command = lab.command("run", *FOUR, "train.max_steps=10", "schedule.warmup_steps=2", "train.save_every=100",
+                              "eval.every=100", "eval.bleu=true", "decode.beam_size=40")
+        process = subprocess.Popen([*command, "--processes", "2"], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+                                   stdin=subprocess.DEVNULL, text=True)
+        metrics = lab.root / "run" / "metrics.jsonl"
+        deadline = time.monotonic() + 120
+        while not metrics.exists() or metrics.read_text().count('"train"') < 10:
+            check(process.poll() is None and time.monotonic() < deadline, "the run never came to step 10")
+            time.sleep(0.01)
+        process.send_signal(signal.SIGTERM)
+        stderr, _ = ends_with(process, 0, 60, "SIGTERM in the last validation")
+        check("finished at step 10" in stderr, stderr)
 
 
 def a_restarted_run_ends_as_an_undisturbed_one(stretto):
@@ -520,5 +589,9 @@ if __name__ == "__main__":
         lost_ranks_of_a_plain_mpirun_are_named_once, a_rank_lost_while_starting_ends_the_job,
         a_rank_killed_while_starting_a_plain_mpirun_ends_it, a_rank_lost_while_starting_is_restarted,
         a_killed_mpirun_takes_its_ranks_along, errors_that_all_ranks_have_are_told_once,
+        a_refused_start_is_told_once_and_without_wrong_advice,
+        ranks_that_are_killed_after_the_signal_have_failed,
+        a_signal_while_processes_start_is_no_failure_and_says_what_is_saved,
+        a_signal_in_the_last_validation_changes_nothing,
         a_signal_to_one_rank_stops_all_saved, the_launcher_forwards_signals_and_exit_codes,
         a_restarted_run_ends_as_an_undisturbed_one)})
