@@ -95,7 +95,7 @@ TEST(RankReport, WhoLeftBecauseOfAnErrorThatIsToldSaysOnlyThat) {
             "rank 0 (host h, pid 100) left with exit code 2:\n"
             "  run/.lock is in use\n"
             "    use another folder\n"
-            "ranks 1-2 left with exit code 69:\n"
+            "ranks 1, 2 left with exit code 69:\n"
             "  because rank 0 had failed");
   // A rank that was killed says nothing itself, and of two that blame each other both are heard.
   EXPECT_NE(failures_text({died(0, 3), follower}).find("rank 0 is lost"), std::string::npos);

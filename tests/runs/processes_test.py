@@ -496,8 +496,8 @@ def a_refused_start_is_told_once_and_without_wrong_advice(stretto):
             check(result.stderr.count(words) == 1 and result.stderr.count("error:") == 1, what)
             check("start again" not in result.stderr and "is lost" not in result.stderr, what)
             check(command[0] == "mpirun" or "rank" not in result.stderr, what)
-        process.send_signal(signal.SIGTERM)
-        ends_with(process, 75, 30, "the run that has the folder")
+        process.kill()  # its ranks go with it
+        process.communicate(timeout=30)
 
 
 def a_signal_to_one_rank_stops_all_saved(stretto):
@@ -531,8 +531,9 @@ def ranks_that_are_killed_after_the_signal_have_failed(stretto):
             for pid in ranks.values():
                 os.kill(pid, signal.SIGKILL)
             stderr, _ = ends_with(process, 69, 30, run)
-            check("ranks 0-1 ended after the signal, without having saved" in stderr and said in stderr, f"{run}: {stderr}")
-            check((lab.root / run / "checkpoints" / "step_00000007").exists() == (run == "saved"), f"{run}: checkpoints")
+            check("ranks 0, 1 ended after the signal, without having saved" in stderr and said in stderr, f"{run}: {stderr}")
+            steps = list((lab.root / run / "checkpoints").glob("step_*"))
+            check(bool(steps) == (run == "saved"), f"{run}: {steps}")
 
 
 def a_signal_while_processes_start_is_no_failure_and_says_what_is_saved(stretto):

@@ -126,7 +126,10 @@ int work(const Settings& settings) {
     hang_if_told(settings, group, round);
     data[0] = signals.requested() ? 1.0f : 0.0f;
     group.all_reduce(buffer(std::span(data)));
-    if (data[0] > 0) return static_cast<int>(ExitCode::kInterrupted);
+    if (data[0] > 0) {
+      log::info("stopped in round " + std::to_string(round));
+      return static_cast<int>(ExitCode::kInterrupted);
+    }
     data.assign(data.size(), 1.0f);
     if (round % 5 == 0) log::info("round " + std::to_string(round));
     std::this_thread::sleep_for(std::chrono::milliseconds(settings.milliseconds));
