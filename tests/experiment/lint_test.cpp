@@ -112,10 +112,10 @@ const std::vector<BadConfig>& bad_configs() {
       {"SC005", "loss.label_smoothing", {"loss.label_smoothing=0.5"}},
       {"CK001", "train.save_every", {"train.save_every=10000"}},
       {"CK002", "train.average_last", {"train.average_last=3", "train.save_every=5000"}},
-      {"CF001", "optim.nesterov", {"optim.nesterov=true"}},
       {"CK003",
        "train.save_every",
        {"train.forensics.policy=rollback", "train.save_every=9000", "eval.every=9000"}},
+      {"CF001", "optim.nesterov", {"optim.nesterov=true"}},
   };
   return list;
 }

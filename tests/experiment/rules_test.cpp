@@ -489,7 +489,7 @@ TEST(Rules, OnlyTriStageHolds) {
     });
   };
   EXPECT_EQ(problem("tri_stage"),
-            "`schedule.begin_steps` (default): the decay would begin after its end, update 20000");
+            "`schedule.hold_steps` (default): the decay would begin after its end, update 20000");
   EXPECT_EQ(problem("cosine"), "0 problems");
 }
 
