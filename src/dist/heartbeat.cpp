@@ -2,6 +2,7 @@
 
 #include <poll.h>
 #include <sys/eventfd.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -35,7 +36,10 @@ using std::chrono::milliseconds;
 
 constexpr milliseconds kGreetingLimit{5000};
 constexpr milliseconds kAnswerLimit{20000};  // to a hello; rank 0's machine may be busy
-constexpr size_t kMaxStrangers = 64;         // connections that have not said hello yet
+constexpr milliseconds kFirstPause{50}, kLongestPause{1000};  // between attempts to connect
+constexpr size_t kMaxStrangers = 64;  // connections without a hello, beside one of each rank
+constexpr size_t kAcceptsAtOnce = 32;
+constexpr milliseconds kUnheeded{3000};  // news that no thread has asked for
 constexpr size_t kMaxWaiting = 16384;  // bytes that wait for a link; a beat more would tell nothing
 constexpr milliseconds kLastWords{200};  // for news to reach others before this process ends
 constexpr double kWarnSeconds = 300;     // of a stall, or a sixth of what ends the job
@@ -44,6 +48,7 @@ constexpr double kWarnSeconds = 300;     // of a stall, or a sixth of what ends 
 struct Link {
   Socket socket;
   int rank = -1;
+  bool settled = false;  ///< a frame came: before it the other side may still give up and try again
   Clock::time_point opened = Clock::now();
   std::string in, out;
 };
@@ -65,6 +70,16 @@ std::vector<Introduction> introduce(const ProcessGroup& group) {
   return all;
 }
 
+// Many systems let a process have 1024 open files until it asks for more; rank 0 has a connection
+// to each of the others.
+void make_room_for(int connections) {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  limit.rlim_cur = std::clamp<rlim_t>(static_cast<rlim_t>(connections) + 512, limit.rlim_cur,
+                                      std::max(limit.rlim_cur, limit.rlim_max));
+  ::setrlimit(RLIMIT_NOFILE, &limit);
+}
+
 }  // namespace
 
 struct Heartbeat::Impl {
@@ -78,9 +93,11 @@ struct Heartbeat::Impl {
   std::string token;
   Socket listener;
   std::vector<Link> links;
-  std::vector<Clock::time_point> heard;  ///< by rank
-  std::vector<bool> gone;                ///< by rank: not judged any more; itself included
-  Socket wake;                           ///< eventfd that ends the loop
+  std::vector<Clock::time_point> heard;      ///< by rank
+  std::vector<bool> gone;                    ///< by rank: not judged any more; itself included
+  std::optional<Clock::time_point> news_at;  ///< of a loss that nobody was warned of
+  int news_of = -1;                          ///< the rank that was lost first
+  Socket wake;                               ///< eventfd that ends the loop
   std::mutex mutex;
   std::optional<HeartbeatFrame> farewell;
   std::thread thread;
@@ -93,14 +110,17 @@ struct Heartbeat::Impl {
   void take(Link& link, const HeartbeatFrame& frame);
   void mark_lost(int lost_rank, const std::string& how);
   void mark_left(const HeartbeatFrame& frame);
+  void note_loss(int lost_rank, const std::string& how);
+  void warn_unheeded(Clock::time_point now);
   void tell_others(const HeartbeatFrame& frame, int but_rank);
   void flush(Link& link);
+  void forgive(Clock::duration gap, Clock::time_point now);
   void judge(Clock::time_point now);
   void judge_stalls(Clock::time_point now);
   void declare_hung(int hung_rank, const std::string& how);
   [[noreturn]] void end_this_process(const std::string& how);
   HeartbeatFrame beat() const;
-  void accept_all();
+  void accept_some();
   void say_farewell();
   void stop();
 };
@@ -110,8 +130,9 @@ void Heartbeat::Impl::listen(const ProcessGroup& group, const std::vector<Introd
                                      [&](const auto& one) { return one.place == all[0].place; });
   nlohmann::json invitation;
   if (rank == 0) {
-    listener = listen_on(one_place ? "127.0.0.1" : "0.0.0.0", 0);
-    auto addresses = one_place ? std::vector<std::string>{"127.0.0.1"} : own_addresses();
+    make_room_for(size);
+    listener = one_place ? listen_on_loopback(0) : listen_on_all(0);
+    auto addresses = one_place ? std::vector{address_of(listener)} : own_addresses();
     if (!one_place) addresses.push_back(host_name());
     token = random_hex(32);
     invitation = {{"port", port_of(listener)}, {"token", token}, {"addresses", addresses}};
@@ -127,23 +148,38 @@ Link Heartbeat::Impl::connect(const nlohmann::json& invitation) const {
   const int port = invitation.at("port").get<int>();
   HeartbeatHello hello{.rank = rank};
   std::copy_n(token.begin(), std::min(token.size(), hello.token.size()), hello.token.begin());
-  std::string tried;
+  const auto give_up = Clock::now() + kAnswerLimit;
   // An address of rank 0 may mean another machine here (bridges of containers do), so at first each
-  // gets a second only.
-  for (const milliseconds patience : {milliseconds(1000), kGreetingLimit}) {
+  // gets a second only. Rank 0 may also have sent this one away, while strangers or too many ranks
+  // were at its door.
+  auto patience = milliseconds(1000);
+  std::string silent, tried;
+  for (auto pause = kFirstPause;; pause = std::min(2 * pause, kLongestPause)) {
+    silent.clear();
+    tried.clear();
     for (const std::string address : invitation.at("addresses")) {
       Link link{.socket = connect_to(address, port, Clock::now() + patience), .rank = 0};
-      const auto deadline = Clock::now() + kAnswerLimit;
+      const auto deadline = Clock::now() + kGreetingLimit + patience;
       HeartbeatFrame first;  // rank 0 answers a right hello with a beat
       if (link.socket && send_all(link.socket, hello.bytes(), deadline) &&
-          receive_all(link.socket, reinterpret_cast<char*>(&first), sizeof first, deadline)) {
+          receive_all(link.socket, reinterpret_cast<char*>(&first), sizeof first, deadline) &&
+          send_all(link.socket, HeartbeatFrame{}.bytes(), deadline)) {
+        link.settled = true;
         return link;
       }
-      if (patience == kGreetingLimit) tried += " " + address + ":" + std::to_string(port);
+      (link.socket ? silent : tried) += " " + address + ":" + std::to_string(port);
     }
+    if (Clock::now() > give_up) break;
+    std::this_thread::sleep_for(pause);
+    patience = std::min(2 * patience, kGreetingLimit);
   }
-  throw Error(ExitCode::kPeerLost,
-              "rank " + std::to_string(rank) + " cannot reach the heartbeat of rank 0 at" + tried,
+  const std::string who = "rank " + std::to_string(rank);
+  if (!silent.empty()) {
+    throw Error(ExitCode::kPeerLost,
+                who + " gets no answer from the heartbeat of rank 0 at" + silent,
+                "is rank 0 stopped, or its machine overloaded? Or another program listens there");
+  }
+  throw Error(ExitCode::kPeerLost, who + " cannot reach the heartbeat of rank 0 at" + tried,
               "let TCP connections between the hosts of the job pass the firewall");
 }
 
@@ -167,8 +203,7 @@ void Heartbeat::Impl::tell_others(const HeartbeatFrame& frame, int but_rank) {
 void Heartbeat::Impl::mark_lost(int lost_rank, const std::string& how) {
   if (gone[static_cast<size_t>(lost_rank)]) return;
   gone[static_cast<size_t>(lost_rank)] = true;
-  stalls.reset();
-  watch->lost(lost_rank, how);
+  note_loss(lost_rank, how);
   if (rank != 0) return;
   HeartbeatFrame frame{.kind = static_cast<uint32_t>(Kind::kLost), .rank = lost_rank};
   frame.set_text(how);
@@ -184,16 +219,33 @@ void Heartbeat::Impl::mark_left(const HeartbeatFrame& frame) {
     if (stalls) stalls->forget(frame.rank);
     watch->left(frame.rank, timeout);
   } else {
-    stalls.reset();
     const std::string why = frame.words();
-    watch->lost(frame.rank, "it left with exit code " + std::to_string(frame.exit_code) +
-                                (why.empty() ? "" : ": " + why));
+    note_loss(frame.rank, "it left with exit code " + std::to_string(frame.exit_code) +
+                              (why.empty() ? "" : ": " + why));
   }
   if (rank == 0) tell_others(frame, frame.rank);
 }
 
+void Heartbeat::Impl::note_loss(int lost_rank, const std::string& how) {
+  stalls.reset();
+  watch->lost(lost_rank, how);
+  if (news_of >= 0) return;
+  news_of = lost_rank;
+  news_at = Clock::now();
+}
+
+// The thread that computes will hear of it, but that may take long.
+void Heartbeat::Impl::warn_unheeded(Clock::time_point now) {
+  if (!news_at || now - *news_at < kUnheeded) return;
+  news_at.reset();
+  if (watch->heeded() || rank != (news_of == 0 ? 1 : 0)) return;
+  log::warn(std::string(watch->news().what()) + "; rank " + std::to_string(rank) +
+            " still computes, and leaves as soon as it can");
+}
+
 void Heartbeat::Impl::take(Link& link, const HeartbeatFrame& frame) {
   const auto now = Clock::now();
+  link.settled = true;
   heard[static_cast<size_t>(link.rank)] = now;
   if (frame.kind == static_cast<uint32_t>(Kind::kBeat)) {
     const auto states = frame.states();
@@ -217,13 +269,15 @@ void Heartbeat::Impl::take_hello(Link& link) {
   std::memcpy(&hello, link.in.data(), sizeof hello);
   link.in.erase(0, sizeof hello);
   const bool right = hello.magic == HeartbeatHello::kMagic && hello.rank > 0 && hello.rank < size &&
-                     same_secret({hello.token.data(), hello.token.size()}, token) &&
-                     std::none_of(links.begin(), links.end(),
-                                  [&](const Link& one) { return one.rank == hello.rank; });
-  if (!right) {
+                     same_secret({hello.token.data(), hello.token.size()}, token);
+  const auto before = std::find_if(links.begin(), links.end(), [&](const Link& one) {
+    return one.socket && one.rank == hello.rank;
+  });
+  if (!right || (before != links.end() && before->settled)) {
     link.socket.close();
     return;
   }
+  if (before != links.end()) before->socket.close();  // an attempt that the rank has given up
   link.rank = hello.rank;
   heard[static_cast<size_t>(link.rank)] = Clock::now();
   link.out += HeartbeatFrame{}.bytes();
@@ -238,7 +292,7 @@ void Heartbeat::Impl::read(Link& link) {
     if (count < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return;
     if (count <= 0) {
       link.socket.close();
-      if (link.rank >= 0) mark_lost(link.rank, "its process has ended");
+      if (link.settled) mark_lost(link.rank, "its process has ended");
       return;
     }
     link.in.append(bytes.data(), static_cast<size_t>(count));
@@ -252,13 +306,23 @@ void Heartbeat::Impl::read(Link& link) {
   }
 }
 
-void Heartbeat::Impl::accept_all() {
-  while (Socket socket = accept_from(listener)) {
-    const auto strangers =
-        std::count_if(links.begin(), links.end(), [](const Link& link) { return link.rank < 0; });
-    if (static_cast<size_t>(strangers) < kMaxStrangers)
-      links.push_back({.socket = std::move(socket)});
+// Not all at once: those of a large job come together, and are no strangers once their hello is
+// read.
+void Heartbeat::Impl::accept_some() {
+  auto strangers = static_cast<size_t>(
+      std::count_if(links.begin(), links.end(), [](const Link& link) { return link.rank < 0; }));
+  for (size_t i = 0; i < kAcceptsAtOnce; ++i) {
+    Socket socket = accept_from(listener);
+    if (!socket) return;
+    if (strangers >= kMaxStrangers + static_cast<size_t>(size)) continue;
+    links.push_back({.socket = std::move(socket)});
+    ++strangers;
   }
+}
+
+void Heartbeat::Impl::forgive(Clock::duration gap, Clock::time_point now) {
+  heard.assign(heard.size(), now);
+  if (stalls) stalls->pause(gap);
 }
 
 void Heartbeat::Impl::judge(Clock::time_point now) {
@@ -307,8 +371,7 @@ void Heartbeat::Impl::declare_hung(int hung_rank, const std::string& how) {
   tell_others(frame, -1);
   if (hung_rank == rank) end_this_process(frame.words());
   gone[static_cast<size_t>(hung_rank)] = true;
-  stalls.reset();
-  watch->lost(hung_rank, frame.words());
+  note_loss(hung_rank, frame.words());
 }
 
 void Heartbeat::Impl::end_this_process(const std::string& how) {
@@ -339,7 +402,7 @@ void Heartbeat::Impl::say_farewell() {
 }
 
 void Heartbeat::Impl::loop() {
-  auto next_beat = Clock::now();
+  auto next_beat = Clock::now(), last = next_beat;
   while (true) {
     std::vector<pollfd> ready{{.fd = wake.fd(), .events = POLLIN, .revents = 0},
                               {.fd = listener.fd(), .events = POLLIN, .revents = 0}};
@@ -352,14 +415,18 @@ void Heartbeat::Impl::loop() {
     for (size_t i = 0; i < links.size(); ++i) {
       if (ready[i + 2].revents != 0) read(links[i]);
     }
-    if (ready[1].revents != 0) accept_all();
+    if (ready[1].revents != 0) accept_some();
     const auto now = Clock::now();
+    // A pass takes an interval, a tenth of the timeout or less.
+    if (now - last > timeout / 4) forgive(now - last, now);
+    last = now;
     if (now >= next_beat) {
       tell_others(beat(), -1);
       next_beat = now + interval;
     }
     judge(now);
     judge_stalls(now);
+    warn_unheeded(now);
   }
   say_farewell();
 }

@@ -3,6 +3,7 @@
 #include <sys/prctl.h>
 
 #include <ctime>
+#include <thread>
 
 namespace stretto::dist {
 
@@ -27,6 +28,7 @@ void PeerWatch::alarm(int rank, const std::string& how, Clock::time_point throw_
   lost_rank_ = rank;
   text_ = text;
   throw_from_ = throw_from;
+  heeded_.store(false, std::memory_order_relaxed);
   alarmed_.store(true, std::memory_order_release);
 }
 
@@ -47,9 +49,17 @@ void PeerWatch::left(int rank, Clock::duration patience) {
 void PeerWatch::check() const {
   {
     const std::lock_guard lock(mutex_);
-    if (text_.empty() || Clock::now() < throw_from_) return;
+    if (text_.empty()) return;
+    heeded_.store(true, std::memory_order_relaxed);
+    if (Clock::now() < throw_from_) return;
   }
   throw news();
+}
+
+void PeerWatch::wait_for_news() const {
+  const auto end = Clock::now() + 2 * kGrace;
+  for (; Clock::now() < end; std::this_thread::sleep_for(std::chrono::milliseconds(5))) check();
+  if (alarmed()) throw news();
 }
 
 PeerLost PeerWatch::news() const {

@@ -55,6 +55,10 @@ class PeerWatch {
   bool alarmed() const { return alarmed_.load(std::memory_order_acquire); }
   /// Throws PeerLost that names rank, host and pid once the news is older than kGrace.
   void check() const;
+  /// True when check() was called after the news: the process knows, or soon will.
+  bool heeded() const { return heeded_.load(std::memory_order_relaxed); }
+  /// For a collective that failed: waits up to 2 kGrace for the news of who it was, and throws it.
+  void wait_for_news() const;
   /// The PeerLost that check() throws or will throw; only after the news.
   PeerLost news() const;
 
@@ -62,6 +66,7 @@ class PeerWatch {
   void alarm(int rank, const std::string& how, Clock::time_point throw_from);
 
   std::atomic<bool> alarmed_ = false;
+  mutable std::atomic<bool> heeded_ = false;
   mutable std::mutex mutex_;
   std::vector<Peer> peers_;
   int lost_rank_ = 0;

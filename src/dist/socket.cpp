@@ -79,7 +79,22 @@ bool start_listening(const Socket& socket, const addrinfo& address) {
   // A port whose last owner just ended may be taken again at once.
   ::setsockopt(socket.fd(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
   return ::bind(socket.fd(), address.ai_addr, address.ai_addrlen) == 0 &&
-         ::listen(socket.fd(), 128) == 0;
+         ::listen(socket.fd(), SOMAXCONN) == 0;
+}
+
+// Empty when it is none of IPv4 or IPv6.
+std::string numeric(const sockaddr* address, socklen_t size) {
+  std::array<char, NI_MAXHOST> text{};
+  const int error =
+      ::getnameinfo(address, size, text.data(), text.size(), nullptr, 0, NI_NUMERICHOST);
+  return error == 0 ? text.data() : "";
+}
+
+// Others may reach it, whatever link they are on.
+bool is_wide(const sockaddr& address) {
+  if (address.sa_family == AF_INET) return true;
+  if (address.sa_family != AF_INET6) return false;
+  return !IN6_IS_ADDR_LINKLOCAL(&reinterpret_cast<const sockaddr_in6&>(address).sin6_addr);
 }
 
 [[noreturn]] void cannot_listen(const std::string& address, int port, int error) {
@@ -132,6 +147,21 @@ Socket listen_on_all(int port) {
     if (errno == EADDRINUSE) cannot_listen("all addresses,", port, EADDRINUSE);
   }
   cannot_listen("all addresses,", port, errno);
+}
+
+Socket listen_on_loopback(int port) {
+  try {
+    return listen_on("127.0.0.1", port);
+  } catch (const Error&) {
+    return listen_on("::1", port);
+  }
+}
+
+std::string address_of(const Socket& socket) {
+  sockaddr_storage address{};
+  socklen_t size = sizeof address;
+  ::getsockname(socket.fd(), reinterpret_cast<sockaddr*>(&address), &size);
+  return numeric(reinterpret_cast<const sockaddr*>(&address), size);
 }
 
 int port_of(const Socket& socket) {
@@ -201,14 +231,12 @@ std::vector<std::string> own_addresses() {
   std::vector<std::string> addresses;
   for (const ifaddrs* one = first; one != nullptr; one = one->ifa_next) {
     if (one->ifa_addr == nullptr || (one->ifa_flags & IFF_UP) == 0 ||
-        (one->ifa_flags & IFF_LOOPBACK) != 0 || one->ifa_addr->sa_family != AF_INET) {
+        (one->ifa_flags & IFF_LOOPBACK) != 0 || !is_wide(*one->ifa_addr)) {
       continue;
     }
-    std::array<char, NI_MAXHOST> text{};
-    if (::getnameinfo(one->ifa_addr, sizeof(sockaddr_in), text.data(), text.size(), nullptr, 0,
-                      NI_NUMERICHOST) == 0) {
-      addresses.emplace_back(text.data());
-    }
+    const bool v6 = one->ifa_addr->sa_family == AF_INET6;
+    const auto text = numeric(one->ifa_addr, v6 ? sizeof(sockaddr_in6) : sizeof(sockaddr_in));
+    if (!text.empty()) addresses.push_back(text);
   }
   return addresses;
 }

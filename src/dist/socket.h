@@ -32,6 +32,10 @@ class Socket {
 Socket listen_on(const std::string& address, int port);
 /// The same on all addresses of this machine, IPv6 and IPv4.
 Socket listen_on_all(int port);
+/// The same on a loopback address, IPv4 where there is one, else IPv6.
+Socket listen_on_loopback(int port);
+/// The numeric address that a socket is bound to.
+std::string address_of(const Socket& socket);
 /// The port of a listening socket.
 int port_of(const Socket& socket);
 /// The next connection that waits, an empty socket when none does.
@@ -46,7 +50,8 @@ bool receive_all(const Socket& socket, char* bytes, size_t size, Clock::time_poi
 /// True for `localhost` and for numeric addresses of the loopback. Names are not resolved: a host's
 /// own name often means loopback on that host, and something else on all others.
 bool is_loopback(const std::string& address);
-/// Numeric addresses under which other machines may reach this one; loopback is not among them.
+/// Numeric addresses, IPv4 and IPv6, under which other machines may reach this one: none of the
+/// loopback, and none that means something on one link only.
 std::vector<std::string> own_addresses();
 
 /// Bytes from the system's random source, as hexadecimal digits (two for each byte).

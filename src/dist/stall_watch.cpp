@@ -50,6 +50,14 @@ void StallWatch::hear(int rank, const Activity::States& states, Clock::time_poin
   one.known = true;
 }
 
+void StallWatch::pause(Clock::duration gap) {
+  for (Rank& one : ranks_) {
+    for (auto& since : one.since) since += gap;
+    one.moved += gap;
+  }
+  if (watching_since_) *watching_since_ += gap;
+}
+
 void StallWatch::forget(int rank) {
   ranks_[static_cast<size_t>(rank)].forgotten = true;
 }

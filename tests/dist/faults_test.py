@@ -133,6 +133,34 @@ def a_stopped_rank_ends_the_others_of_a_plain_mpirun(program):
         check(f"rank 1 (host" in err and "is lost: it was not heard of" in err, err)
 
 
+def a_loss_that_nobody_asks_about_is_told_at_once(program):
+    with Job(program, 2, "--hang", "0", "1000", launcher=False, timeout=1) as job:
+        pids = job.pids()
+        time.sleep(1)
+        os.kill(pids[1], signal.SIGSTOP)
+        time.sleep(10)
+        check(alive(pids[0]), "the test is stale: rank 0 does not hang")
+        for pid in pids.values():
+            os.kill(pid, signal.SIGKILL)
+        _, err, _ = job.end()
+        told = f"pid {pids[1]}) is lost: it was not heard of for 1.0 s (stopped, or its link is down); rank 0 still computes"
+        check(err.count(told) == 1, err)
+
+
+def a_job_that_is_paused_as_a_whole_goes_on(program):
+    with Job(program, 3, "--rounds", "800", timeout=2) as job:
+        pids = job.pids()
+        time.sleep(0.3)
+        for pid in pids.values():
+            os.kill(pid, signal.SIGSTOP)
+        time.sleep(4)
+        for pid in pids.values():
+            os.kill(pid, signal.SIGCONT)
+        code, err, seconds = job.end()
+        check(code == 0 and "all rounds done" in err and "lost" not in err, f"exit code {code}: {err}")
+        check(seconds > 1, "the test is stale: the job ended too early to notice")
+
+
 def a_busy_rank_is_not_taken_for_a_lost_one(program):
     with Job(program, 2, "--rounds", "2", "--milliseconds", "3500", timeout=1) as job:
         code, err, _ = job.end()
@@ -419,6 +447,7 @@ def no_mpirun_is_one_line_with_the_remedy(program):
 
 TESTS = [a_job_that_ends_well_says_so, a_killed_rank_is_named_and_all_leave,
          a_stopped_rank_is_named_within_the_timeout, a_stopped_rank_ends_the_others_of_a_plain_mpirun,
+         a_loss_that_nobody_asks_about_is_told_at_once, a_job_that_is_paused_as_a_whole_goes_on,
          a_busy_rank_is_not_taken_for_a_lost_one, a_rank_that_hangs_is_named_and_all_leave,
          a_rank_that_others_wait_for_may_compute_for_long,
          ranks_in_different_collectives_are_named_within_the_timeout,

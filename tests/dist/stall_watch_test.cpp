@@ -78,6 +78,19 @@ TEST(StallWatch, ARankThatOthersWaitForIsWarnedOfOnceAndThenLost) {
             "collective 7 (all_reduce)");
 }
 
+TEST(StallWatch, TimeInWhichNobodyCouldBeHeardDoesNotCount) {
+  auto strays = watch_of(2), stalled = watch_of(2);
+  strays.hear(0, on_channel(0, 7, true), kStart);
+  strays.hear(1, on_channel(0, 6, true), kStart);
+  stalled.hear(0, on_channel(0, 7, true), kStart);
+  stalled.hear(1, on_channel(0, 6, false), kStart);
+  for (auto* watch : {&strays, &stalled}) watch->pause(10h);
+  EXPECT_FALSE(strays.judge(kStart + 10h + kTimeout - 1s));
+  EXPECT_TRUE(strays.judge(kStart + 10h + kTimeout));
+  EXPECT_FALSE(stalled.judge(kStart + 10h + kWarnAfter - 1s));
+  EXPECT_TRUE(stalled.judge(kStart + 10h + kWarnAfter));
+}
+
 TEST(StallWatch, ARankThatMovesOnAnotherChannelIsNotStalled) {
   auto watch = watch_of(2);
   watch.hear(0, on_channel(0, 7, true), kStart);

@@ -98,7 +98,7 @@ void NcclTransport::use_device() const {
 
 void NcclTransport::check(ncclResult_t result, const char* what) const {
   if (result == ncclSuccess || result == ncclInProgress) return;
-  if (watch_->alarmed()) wait_until(*watch_, [] { return false; });
+  watch_->wait_for_news();
   throw Error(ExitCode::kPeerLost,
               "rank " + std::to_string(rank_) + ": NCCL failed in " + what + ": " +
                   ncclGetErrorString(result),
