@@ -66,6 +66,7 @@ class NotedTransport : public Transport {
     const auto note = noting(Collective::kDuplicate);
     return noted(inner_->duplicate(), activity_);
   }
+  void check_peers() const override { inner_->check_peers(); }
 
  private:
   Noted noting(Collective what) { return {*activity_, channel_, what}; }

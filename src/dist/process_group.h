@@ -44,6 +44,7 @@ class Transport {
   virtual std::vector<std::string> all_gather_bytes(const std::string& mine) = 0;
   virtual void barrier() = 0;
   virtual std::shared_ptr<Transport> duplicate() = 0;
+  virtual void check_peers() const {}
 };
 
 /// The processes that train one model together, as a value: copies share one connection, and the
@@ -51,7 +52,8 @@ class Transport {
 ///
 /// All ranks call the same operations in the same order. An operation returns when its result is
 /// there; while it waits it sleeps between looks, and never spins on a core that computes. When a
-/// peer is lost it throws Error(kPeerLost) that names the rank, instead of waiting for ever.
+/// peer is lost it throws Error(kPeerLost) that names the rank, instead of waiting for ever;
+/// who computes meanwhile hears of it by `check_peers()`.
 /// One channel serves one thread at a time; `duplicate()` makes another over the same processes.
 class ProcessGroup {
  public:
@@ -94,6 +96,11 @@ class ProcessGroup {
   }
   void barrier() const {
     if (transport_) transport_->barrier();
+  }
+  /// For work that takes long between two collectives: throws Error(kPeerLost) when a peer is lost.
+  /// Asks nobody, and costs next to nothing.
+  void check_peers() const {
+    if (transport_) transport_->check_peers();
   }
   /// A second channel over the same processes, for another thread. Collective.
   ProcessGroup duplicate() const {

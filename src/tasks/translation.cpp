@@ -62,6 +62,7 @@ CorpusScore corpus_loss(const std::vector<std::shared_ptr<models::Seq2SeqModel>>
   const auto batches = data::make_eval_batches(corpus, options.max_tokens);
   std::vector<double> table(static_cast<size_t>(batches->num_batches()) * kColumns);
   for (int64_t i = options.group.rank(); i < batches->num_batches(); i += options.group.size()) {
+    options.group.check_peers();
     const data::Batch batch = batches->load(0, i);
     const BatchLoss sums = batch_loss(models, batch, options.loss);
     double* row = table.data() + static_cast<size_t>(i) * kColumns;
@@ -139,7 +140,8 @@ CorpusScore score_corpus(const text::TokenizerPair& tokenizers,
   }
   Translator translator(models, decode);
   const auto found =
-      translator.translate(requests, {.rank = options.group.rank(), .size = options.group.size()});
+      translator.translate(requests, {.rank = options.group.rank(), .size = options.group.size()},
+                           [&] { options.group.check_peers(); });
   score.hypotheses.resize(found.size());
   for (size_t i = 0; i < found.size(); ++i) {
     if (!found[i].empty()) {

@@ -8,6 +8,28 @@
 #include "text/tokenizer.h"
 
 namespace stretto::tasks {
+namespace {
+
+/// A step model that calls a function before each step.
+class Accompanied : public decoding::StepModel {
+ public:
+  Accompanied(decoding::StepModel& inner, const std::function<void()>& before_step)
+      : inner_(inner), before_step_(before_step) {}
+
+  at::Tensor step(const at::Tensor& tokens) override {
+    if (before_step_) before_step_();
+    return inner_.step(tokens);
+  }
+  void reorder(const std::vector<int64_t>& parents) override { inner_.reorder(parents); }
+  int64_t vocab_size() const override { return inner_.vocab_size(); }
+
+ private:
+  decoding::StepModel& inner_;
+  const std::function<void()>& before_step_;
+};
+
+}  // namespace
+
 Translator::Translator(std::vector<std::shared_ptr<models::Seq2SeqModel>> models,
                        decoding::DecodeOptions options)
     : models_(std::move(models)), options_(std::move(options)) {
@@ -19,7 +41,8 @@ Translator::Translator(std::vector<std::shared_ptr<models::Seq2SeqModel>> models
 }
 
 std::vector<std::vector<decoding::Hypothesis>> Translator::translate(
-    const std::vector<TranslationRequest>& requests, const data::Share& share) {
+    const std::vector<TranslationRequest>& requests, const data::Share& share,
+    const std::function<void()>& before_step) {
   const torch::NoGradGuard no_grad;
   std::vector<size_t> order(requests.size());
   std::iota(order.begin(), order.end(), size_t{0});
@@ -37,7 +60,8 @@ std::vector<std::vector<decoding::Hypothesis>> Translator::translate(
       if (end > begin && tokens > budget) break;
     }
     if (number % share.size == share.rank) {
-      auto found = search_batch(requests, std::span(order).subspan(begin, end - begin));
+      auto found =
+          search_batch(requests, std::span(order).subspan(begin, end - begin), before_step);
       for (size_t i = begin; i < end; ++i) results[order[i]] = std::move(found[i - begin]);
     }
     begin = end;
@@ -46,7 +70,8 @@ std::vector<std::vector<decoding::Hypothesis>> Translator::translate(
 }
 
 std::vector<std::vector<decoding::Hypothesis>> Translator::search_batch(
-    const std::vector<TranslationRequest>& requests, std::span<const size_t> numbers) {
+    const std::vector<TranslationRequest>& requests, std::span<const size_t> numbers,
+    const std::function<void()>& before_step) {
   ++num_batches_;
   data::PackedTokens src;
   decoding::SearchInput input{.src_lengths = {},
@@ -65,7 +90,8 @@ std::vector<std::vector<decoding::Hypothesis>> Translator::search_batch(
     input.prefixes.push_back(request.prefix);
   }
   const auto model = start_together(models_, src, options_.beam_size);
-  return decoding::search(*model, input, options_);
+  Accompanied accompanied(*model, before_step);
+  return decoding::search(accompanied, input, options_);
 }
 
 }  // namespace stretto::tasks

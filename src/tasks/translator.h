@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <vector>
@@ -31,8 +32,10 @@ class Translator {
 
   /// @param share  of several processes each searches every size-th batch: the batches, and so the
   ///               results, are those of one process; what falls to others stays empty here
+  /// @param before_step  called before each step of each search; what it throws ends the work
   std::vector<std::vector<decoding::Hypothesis>> translate(
-      const std::vector<TranslationRequest>& requests, const data::Share& share = {});
+      const std::vector<TranslationRequest>& requests, const data::Share& share = {},
+      const std::function<void()>& before_step = {});
 
   /// Searched so far, of all calls.
   int64_t num_batches() const { return num_batches_; }
@@ -40,7 +43,8 @@ class Translator {
  private:
   /// Some requests, by their numbers, in one search.
   std::vector<std::vector<decoding::Hypothesis>> search_batch(
-      const std::vector<TranslationRequest>& requests, std::span<const size_t> numbers);
+      const std::vector<TranslationRequest>& requests, std::span<const size_t> numbers,
+      const std::function<void()>& before_step);
 
   std::vector<std::shared_ptr<models::Seq2SeqModel>> models_;
   decoding::DecodeOptions options_;

@@ -23,8 +23,8 @@ struct RunOptions {
               {.change = Change::kFree}),
         field(&O::seed, "seed", "root of every random stream: weights, order of data, dropout",
               between(0, 9007199254740992.0)),
-        field(&O::threads, "threads", "CPU threads; 0 = one per core", between(0, 4096),
-              {.unit = "threads", .change = Change::kFree}),
+        field(&O::threads, "threads", "CPU threads; 0 = one per core, at most OMP_NUM_THREADS",
+              between(0, 4096), {.unit = "threads", .change = Change::kFree}),
         field(&O::device, "device", "auto takes a GPU where there is one",
               one_of({"auto", "cpu", "cuda"}), {.change = Change::kFree}),
     };

@@ -145,6 +145,7 @@ bool Updater::measures_small_batch() const {
 
 void Updater::run_part(int64_t part, int64_t update, int64_t count, Outcome& outcome) {
   const auto at = static_cast<size_t>(part);
+  group_.check_peers();
   reducer_.before_backward(part);
   statistics_.before_micro_batch(part);
   const int64_t turn = pieces_[at].micro / share_.size;

@@ -133,6 +133,19 @@ def a_stopped_rank_ends_the_others_of_a_plain_mpirun(program):
         check(f"rank 1 (host" in err and "is lost: it was not heard of" in err, err)
 
 
+def a_rank_that_stops_while_the_others_compute_is_named(program):
+    for victim, launcher in ((1, True), (0, False)):
+        with Job(program, 3, "--milliseconds", "60000", launcher=launcher, timeout=2) as job:
+            pids = job.pids()
+            time.sleep(0.5)
+            os.kill(pids[victim], signal.SIGSTOP)
+            check(gone([pid for rank, pid in pids.items() if rank != victim], 15), "the others compute on")
+            code, err, _ = job.end()
+            check(code == 69, f"exit code {code}: {err}")
+            check(f"rank {victim} (host" in err and f"pid {pids[victim]}) is lost: it was not heard of" in err, err)
+            check(err.count("is lost") == 1, err)
+
+
 def a_loss_that_nobody_asks_about_is_told_at_once(program):
     with Job(program, 2, "--hang", "0", "1000", launcher=False, timeout=1) as job:
         pids = job.pids()
@@ -447,7 +460,8 @@ def no_mpirun_is_one_line_with_the_remedy(program):
 
 TESTS = [a_job_that_ends_well_says_so, a_killed_rank_is_named_and_all_leave,
          a_stopped_rank_is_named_within_the_timeout, a_stopped_rank_ends_the_others_of_a_plain_mpirun,
-         a_loss_that_nobody_asks_about_is_told_at_once, a_job_that_is_paused_as_a_whole_goes_on,
+         a_rank_that_stops_while_the_others_compute_is_named, a_loss_that_nobody_asks_about_is_told_at_once,
+         a_job_that_is_paused_as_a_whole_goes_on,
          a_busy_rank_is_not_taken_for_a_lost_one, a_rank_that_hangs_is_named_and_all_leave,
          a_rank_that_others_wait_for_may_compute_for_long,
          ranks_in_different_collectives_are_named_within_the_timeout,

@@ -392,6 +392,22 @@ def lost_ranks_are_named_and_all_leave(stretto):
             succeed(again, f"{name}: the last checkpoint is resumed from")
 
 
+def a_rank_that_stops_while_all_validate_is_named(stretto):
+    with Lab(stretto) as lab:
+        for side in ("src", "tgt"):  # minutes of decoding
+            (lab.root / f"valid.{side}").write_text((lab.root / f"valid.{side}").read_text() * 1000)
+        for name, number, rank in LOSSES[2:]:
+            process, ranks = long_run(lab, name, 2, "eval.every=10", "eval.bleu=true", "eval.bleu_sentences=20000",
+                                      "decode.beam_size=24")
+            time.sleep(3)
+            check(process.poll() is None and not of(lab, name, "valid", "step"), "the test is stale: it does not validate")
+            os.kill(ranks[rank], number)
+            stderr, seconds = ends_with(process, 69, 60, name)
+            check(re.search(rf"error: rank {rank} \(host", stderr), f"{name}: it is not the root cause: {stderr}")
+            check("is lost: it was not heard of" in stderr, f"{name}: {stderr}")
+            check(seconds < 40, f"{name}: it took {seconds:.1f} s")
+
+
 def lost_ranks_of_a_plain_mpirun_are_named_once(stretto):
     with Lab(stretto) as lab:
         for name, number, rank in LOSSES:
@@ -587,6 +603,7 @@ if __name__ == "__main__":
         a_run_goes_on_with_another_number, a_run_goes_on_with_another_strategy, evaluation_does_not_depend_on_the_number,
         processes_that_differ_are_refused, evaluations_that_differ_are_refused,
         out_of_memory_on_one_rank_splits_its_micro_batch, lost_ranks_are_named_and_all_leave,
+        a_rank_that_stops_while_all_validate_is_named,
         lost_ranks_of_a_plain_mpirun_are_named_once, a_rank_lost_while_starting_ends_the_job,
         a_rank_killed_while_starting_a_plain_mpirun_ends_it, a_rank_lost_while_starting_is_restarted,
         a_killed_mpirun_takes_its_ranks_along, errors_that_all_ranks_have_are_told_once,

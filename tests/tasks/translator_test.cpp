@@ -4,6 +4,7 @@
 #include <torch/torch.h>
 
 #include <limits>
+#include <stdexcept>
 
 #include "losses/registry.h"
 #include "models/registry.h"
@@ -63,6 +64,21 @@ TEST(Translator, OutputsStopWhereLearnedPositionsEnd) {
     ASSERT_FALSE(hypotheses.empty());
     EXPECT_EQ(hypotheses.front().length, kPositions);
   }
+}
+
+TEST(Translator, WhatIsThrownBeforeAStepEndsTheWork) {
+  auto options = long_outputs();
+  options.max_tokens = 1;  // a search for each sentence
+  Translator translator({untrained("learned", kPositions)}, options);
+  int64_t steps = 0;
+  translator.translate(requests(3), {}, [&] { ++steps; });
+  EXPECT_EQ(steps, 3 * kPositions);
+  steps = 0;
+  const auto stop_in_the_second = [&] {
+    if (++steps == kPositions + 4) throw std::runtime_error("enough");
+  };
+  EXPECT_THROW(translator.translate(requests(3), {}, stop_in_the_second), std::runtime_error);
+  EXPECT_EQ(steps, kPositions + 4);
 }
 
 TEST(Translator, AForcedPrefixStopsThereToo) {

@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "base/failpoint.h"
 #include "base/random.h"
+#include "dist/peer_watch.h"
 #include "tests/train/bare_task.h"
 #include "tests/train/refusing_allocator.h"
 #include "tests/train/thread_group.h"
@@ -294,6 +295,27 @@ class UpdaterTest : public testing::Test {
  private:
   int threads_before_ = at::get_num_threads();
 };
+
+/// A group of one that loses a peer when it is asked for the `nth` time.
+class LosingTransport : public test::ThreadTransport {
+ public:
+  explicit LosingTransport(int nth)
+      : ThreadTransport(0, std::make_shared<test::ThreadChannel>(1)), left_(nth) {}
+  void check_peers() const override {
+    if (--left_ == 0) throw dist::PeerLost(1, "rank 1 is lost", "");
+  }
+
+ private:
+  mutable int left_;
+};
+
+TEST_F(UpdaterTest, ALostPeerEndsTheUpdateBeforeTheNextMicroBatch) {
+  Rank rank(dist::ProcessGroup(std::make_shared<LosingTransport>(4)), {});
+  int losses = 0;
+  rank.task.before_loss = [&] { ++losses; };
+  EXPECT_THROW(rank.updater.gradients(0, [] { return 0; }), dist::PeerLost);
+  EXPECT_EQ(losses, 3);
+}
 
 TEST_F(UpdaterTest, NoMemoryInAMicroBatchGivesTheSameUpdateOnAllRanks) {
   const std::vector<std::vector<Shortage>> cases{

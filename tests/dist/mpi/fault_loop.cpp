@@ -5,7 +5,8 @@
 //   FILE]
 //              [--fail RANK CODE] [--once FILE] [--hang RANK SECONDS] [--stall S] [--stray RANK]
 //
-// Each rank appends "rank pid" to the note once the group stands. --fail makes one rank throw in
+// A round ends with --milliseconds of work that looks up now and then, as training does. Each rank
+// appends "rank pid" to the note once the group stands. --fail makes one rank throw in
 // round 5, with
 // --once only while FILE does not exist. --hang makes one rank sleep in round 5 where no collective
 // is, --stray makes one wait in another collective than all others. SIGTERM, SIGINT and SIGUSR1
@@ -13,6 +14,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
@@ -26,6 +28,7 @@
 #include "dist/failure.h"
 #include "dist/local_job.h"
 #include "dist/make_group.h"
+#include "dist/peer_watch.h"
 #include "dist/rank_report.h"
 
 namespace stretto::dist {
@@ -106,6 +109,14 @@ void hang_if_told(const Settings& settings, const ProcessGroup& group, int round
   std::this_thread::sleep_for(std::chrono::duration<double>(settings.hanging_seconds));
 }
 
+void compute(const ProcessGroup& group, int milliseconds) {
+  const auto end = Clock::now() + std::chrono::milliseconds(milliseconds);
+  do {
+    group.check_peers();
+    std::this_thread::sleep_for(std::chrono::milliseconds(std::min(milliseconds, 10)));
+  } while (Clock::now() < end);
+}
+
 int work(const Settings& settings) {
   report_start();
   const StopSignals signals;
@@ -132,7 +143,7 @@ int work(const Settings& settings) {
     }
     data.assign(data.size(), 1.0f);
     if (round % 5 == 0) log::info("round " + std::to_string(round));
-    std::this_thread::sleep_for(std::chrono::milliseconds(settings.milliseconds));
+    compute(group, settings.milliseconds);
   }
   log::info("all rounds done");
   return 0;
