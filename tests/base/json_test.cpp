@@ -4,19 +4,14 @@
 
 #include <string>
 
-#include "base/error.h"
+#include "tests/base/failure.h"
 
 namespace stretto {
 namespace {
 
 std::string message_of(std::string_view bytes, size_t max_bytes = 0) {
-  try {
-    parse_json(bytes, "f.json", max_bytes);
-  } catch (const Error& error) {
-    EXPECT_EQ(error.code(), ExitCode::kBadData);
-    return error.what();
-  }
-  return "";
+  return testing::failure(ExitCode::kBadData, [&] { parse_json(bytes, "f.json", max_bytes); })
+      .what();
 }
 
 std::string nested(int depth) {
@@ -31,7 +26,7 @@ TEST(Json, ReadsWhatIsSound) {
 }
 
 TEST(Json, NestingIsBounded) {
-  EXPECT_EQ(message_of(nested(64)), "");
+  EXPECT_NO_THROW(parse_json(nested(64), "f.json", 0));
   EXPECT_NE(message_of(nested(65)).find("deeper than 64"), std::string::npos);
   EXPECT_NE(message_of(std::string(1000000, '[')).find("deeper than 64"), std::string::npos);
 }
@@ -41,7 +36,7 @@ TEST(Json, AKeyTwiceInOneObjectIsRefused) {
   EXPECT_NE(message_of(R"([{"a":{"x":1,"x":2}}])").find("\"x\" stands twice"), std::string::npos);
   // Written differently, still the same key.
   EXPECT_NE(message_of(R"({"a":1,"\u0061":2})").find("stands twice"), std::string::npos);
-  EXPECT_EQ(message_of(R"([{"a":1},{"a":2}])"), "");
+  EXPECT_NO_THROW(parse_json(R"([{"a":1},{"a":2}])", "f.json", 0));
 }
 
 TEST(Json, ErrorsNameLineAndColumn) {
@@ -52,14 +47,14 @@ TEST(Json, ErrorsNameLineAndColumn) {
 TEST(Json, WhatIsNotJsonIsRefused) {
   for (const char* bad : {"{", "[1,]", "{\"a\":1} x", "\"\xff\"", "\"\xc0\x80\"", "nul", "1e999999",
                           "'a'", "{\"a\" 1}", "\"a\nb\"", "NaN"}) {
-    EXPECT_NE(message_of(bad), "") << bad;
+    EXPECT_TRUE(message_of(bad).starts_with("f.json")) << bad;
   }
   EXPECT_NE(message_of(std::string_view("[1]\0x", 5)).find("f.json:1:4: a zero byte"),
             std::string::npos);
 }
 
 TEST(Json, SizeIsBounded) {
-  EXPECT_EQ(message_of("[1]", 3), "");
+  EXPECT_NO_THROW(parse_json("[1]", "f.json", 3));
   EXPECT_NE(message_of("[1] ", 3).find("at most"), std::string::npos);
 }
 

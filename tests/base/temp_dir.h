@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <filesystem>
+#include <fstream>
 #include <stdexcept>
 #include <string>
 
@@ -15,7 +16,7 @@ class TempDir {
   TempDir() {
     std::string name = (parent() / "stretto-test-XXXXXX").string();
     if (::mkdtemp(name.data()) == nullptr) throw std::runtime_error("mkdtemp failed");
-    path_ = name;
+    path_ = std::filesystem::canonical(name);
   }
   ~TempDir() {
     std::error_code ignored;
@@ -26,6 +27,14 @@ class TempDir {
 
   const std::filesystem::path& path() const { return path_; }
   std::filesystem::path operator/(const std::string& name) const { return path_ / name; }
+
+  /// A file with this text, and the folders on its way -> its path.
+  std::string write(const std::string& name, const std::string& text) const {
+    const auto file = path_ / name;
+    std::filesystem::create_directories(file.parent_path());
+    std::ofstream(file, std::ios::binary) << text;
+    return file.string();
+  }
 
  private:
   // A file system in memory, where fsync costs nothing, unless TMPDIR asks for another place.

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "tests/config/temp_folder.h"
+#include "tests/base/temp_dir.h"
 
 namespace stretto::testing {
 
@@ -51,7 +51,7 @@ class Program {
             text_of(err)};
   }
 
-  TempFolder folder;
+  TempDir folder;
 };
 
 }  // namespace stretto::testing

@@ -4,14 +4,14 @@
 
 #include "base/error.h"
 #include "config/toml_file.h"
+#include "tests/base/temp_dir.h"
 #include "tests/config/sample_options.h"
-#include "tests/config/temp_folder.h"
 
 namespace stretto::config {
 namespace {
 
 using stretto::testing::House;
-using stretto::testing::TempFolder;
+using stretto::testing::TempDir;
 
 /// What came of reading a configuration.
 struct Result {
@@ -184,7 +184,7 @@ TEST(ConfigLoad, PathsAreRelativeToTheFileThatStatesThem) {
 }
 
 TEST(ConfigLoad, IncludedFilesComeFirstAndKeepTheirOwnPaths) {
-  const TempFolder folder;
+  const TempDir folder;
   folder.write("base/one.toml", "[oven]\nheat = 100\nminutes = 10\nrecipe = \"r.txt\"\n");
   folder.write("two.toml", "[oven]\nminutes = 11\n");
   const auto path = folder.write(
@@ -200,7 +200,7 @@ TEST(ConfigLoad, IncludedFilesComeFirstAndKeepTheirOwnPaths) {
 }
 
 TEST(ConfigLoad, AnIncludeThatGoesRoundIsAnError) {
-  const TempFolder folder;
+  const TempDir folder;
   const auto path = folder.write("a.toml", "include = \"b.toml\"\n");
   folder.write("b.toml", "include = \"./a.toml\"\n");
   const auto message = read_path(path).message();
@@ -209,7 +209,7 @@ TEST(ConfigLoad, AnIncludeThatGoesRoundIsAnError) {
 }
 
 TEST(ConfigLoad, IncludesThatDoubleAtEachLevelAreBounded) {
-  const TempFolder folder;
+  const TempDir folder;
   for (int i = 0; i < 12; ++i) {
     const std::string next = std::to_string(i + 1) + ".toml";
     folder.write(std::to_string(i) + ".toml", "include = [\"" + next + "\", \"" + next + "\"]\n");
@@ -221,7 +221,7 @@ TEST(ConfigLoad, IncludesThatDoubleAtEachLevelAreBounded) {
 }
 
 TEST(ConfigLoad, AMissingFileIsNamedWithTheIncludeThatWantsIt) {
-  const TempFolder folder;
+  const TempDir folder;
   const auto path = folder.write("a.toml", "\ninclude = \"gone.toml\"\n");
   const auto message = read_path(path).message();
   EXPECT_EQ(message, path + ":2:11: no configuration file " +

@@ -13,14 +13,8 @@ import sys
 import tempfile
 import time
 
-
-class Failure(Exception):
-    pass
-
-
-def check(condition, message):
-    if not condition:
-        raise Failure(message)
+sys.path.append(str(pathlib.Path(__file__).resolve().parent.parent / "runs"))
+from harness import Failure, check, main  # noqa: E402
 
 
 class Job:
@@ -476,27 +470,9 @@ TESTS = [a_job_that_ends_well_says_so, a_killed_rank_is_named_and_all_leave,
          a_job_that_saves_nothing_ends_with_the_signal, no_mpirun_is_one_line_with_the_remedy]
 
 
-def main():
-    if len(sys.argv) < 2:
-        sys.exit(f"usage: {sys.argv[0]} PATH/TO/fault_loop [TEST...]")
+if __name__ == "__main__":
     if shutil.which("mpirun") is None:
         print("skipped: there is no mpirun")
         sys.exit(77)
-    program = str(pathlib.Path(sys.argv[1]).resolve())
     os.environ["ASAN_OPTIONS"] = "detect_leaks=0:" + os.environ.get("ASAN_OPTIONS", "")
-    failed = 0
-    for test in TESTS:
-        if sys.argv[2:] and test.__name__ not in sys.argv[2:]:
-            continue
-        begin = time.monotonic()
-        try:
-            test(program)
-            print(f"ok      {test.__name__} ({time.monotonic() - begin:.1f} s)", flush=True)
-        except (Failure, subprocess.TimeoutExpired, ValueError) as error:
-            failed += 1
-            print(f"FAILED  {test.__name__}: {error}", flush=True)
-    sys.exit(1 if failed else 0)
-
-
-if __name__ == "__main__":
-    main()
+    main({test.__name__: test for test in TESTS})

@@ -2,24 +2,28 @@
 
 #include <gtest/gtest.h>
 
-#include <array>
+#include <chrono>
 #include <condition_variable>
-#include <fstream>
 #include <functional>
+#include <memory>
 #include <mutex>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
+#include <string>
 #include <thread>
+#include <vector>
 
 #include "base/error.h"
-#include "base/text.h"
+#include "dist/activity.h"
 #include "dist/heartbeat_frame.h"
 #include "dist/socket.h"
+#include "tests/dist/ranks.h"
 
 namespace stretto::dist {
 namespace {
 
 using namespace std::chrono_literals;
+using testing::on_ranks, testing::verdict;
 
 /// Changes what this rank gathers; called with the number of the gathering, from 0. A heartbeat
 /// gathers introductions, then the invitation of rank 0.
@@ -202,60 +206,75 @@ TEST(HeartbeatConnections, BothFamiliesOfAddressesLeadToRankZero) {
   }
 }
 
-// Lines of if_inet6: address, index, length of the prefix, scope (00 = global), flags, name.
-bool has_global_ipv6() {
-  std::ifstream interfaces("/proc/net/if_inet6");
-  std::array<std::string, 6> words;
-  while (interfaces >> words[0] >> words[1] >> words[2] >> words[3] >> words[4] >> words[5]) {
-    if (words[3] == "00" && words[5] != "lo") return true;
-  }
-  return false;
-}
-
-TEST(Addresses, OwnOnesAreOfBothFamilies) {
-  bool found = false;
-  for (const auto& address : own_addresses()) {
-    found = found || address.find(':') != std::string::npos;
-    EXPECT_FALSE(is_loopback(address)) << address;
-    EXPECT_EQ(address.find("fe80:"), std::string::npos) << address;
-  }
-  EXPECT_EQ(found, has_global_ipv6());
-}
-
-TEST(Addresses, LoopbackIsThatOfTheListener) {
-  const Socket listener = listen_on_loopback(0);
-  EXPECT_TRUE(is_loopback(address_of(listener))) << address_of(listener);
-  EXPECT_TRUE(connect_to(address_of(listener), port_of(listener), Clock::now() + 5s));
-}
-
-TEST(PeerNews, AFailedCollectiveWaitsForTheNews) {
-  PeerWatch watch;
-  std::thread thread([&] {
-    std::this_thread::sleep_for(100ms);
-    watch.lost(3, "gone");
+TEST(Heartbeat, SaysNothingWhileAllLiveAndAfterAllLeft) {
+  on_ranks(3, [](const ProcessGroup& group) {
+    auto watch = std::make_shared<PeerWatch>();
+    Heartbeat heartbeat(group, 1.5, watch);
+    EXPECT_EQ(verdict(*watch, 2000ms), "");
+    group.barrier();
+    heartbeat.say_goodbye(0, "");
+    EXPECT_EQ(verdict(*watch, 100ms), "");
   });
-  try {
-    watch.wait_for_news();
-    ADD_FAILURE() << "no news";
-  } catch (const PeerLost& loss) {
-    EXPECT_EQ(loss.rank(), 3);
-  }
-  thread.join();
-  PeerWatch silent;
-  EXPECT_NO_THROW(silent.wait_for_news());
-  PeerWatch patient;  // nobody needs to wait any longer for one that has left
-  patient.left(2, 1h);
-  EXPECT_THROW(patient.wait_for_news(), PeerLost);
 }
 
-TEST(PeerNews, KnowsWhetherTheNewsWereHeeded) {
-  PeerWatch watch;
-  watch.check();
-  EXPECT_FALSE(watch.heeded());
-  watch.lost(1, "gone");
-  EXPECT_FALSE(watch.heeded());
-  watch.check();
-  EXPECT_TRUE(watch.heeded());
+TEST(Heartbeat, ARankThatEndsWithoutAFarewellIsLostToAll) {
+  on_ranks(3, [](const ProcessGroup& group) {
+    auto watch = std::make_shared<PeerWatch>();
+    auto heartbeat = std::make_unique<Heartbeat>(group, 30, watch);
+    group.barrier();
+    if (group.rank() == 2) {
+      heartbeat.reset();
+      return;
+    }
+    const std::string text = verdict(*watch, 5000ms);
+    EXPECT_NE(text.find("rank 2 (host "), std::string::npos) << text;
+    EXPECT_NE(text.find("its process has ended"), std::string::npos) << text;
+  });
+}
+
+TEST(Heartbeat, AFarewellWithAFailureNamesItsReason) {
+  on_ranks(3, [](const ProcessGroup& group) {
+    auto watch = std::make_shared<PeerWatch>();
+    Heartbeat heartbeat(group, 30, watch);
+    group.barrier();
+    if (group.rank() == 1) {
+      heartbeat.say_goodbye(70, "the loss is not finite\nadvice");
+      return;
+    }
+    const std::string text = verdict(*watch, 5000ms);
+    EXPECT_NE(text.find("rank 1"), std::string::npos) << text;
+    EXPECT_NE(text.find("left with exit code 70: the loss is not finite"), std::string::npos)
+        << text;
+    EXPECT_EQ(text.find("advice"), std::string::npos);
+  });
+}
+
+// A rank that is taken for hung ends its process, which here is this test.
+TEST(Heartbeat, WhatFollowsALossIsNoLossOfItsOwn) {
+  for (const bool farewell : {false, true}) {
+    on_ranks(3, [=](const ProcessGroup& group) {
+      auto watch = std::make_shared<PeerWatch>();
+      auto activity = std::make_shared<Activity>();
+      Heartbeat heartbeat(group, 1.5, watch, activity);
+      heartbeat.watch_stalls(1.5);
+      // Ranks 0 and 2 wait in their second collective, and rank 1 is still to come.
+      activity->enter(0, Collective::kAllReduce);
+      activity->leave(0);
+      if (group.rank() != 1) activity->enter(0, Collective::kAllReduce);
+      group.barrier();
+      if (group.rank() == 2) {
+        std::this_thread::sleep_for(400ms);  // for a few beats
+        if (farewell) heartbeat.say_goodbye(74, "no space left");
+        return;
+      }
+      const std::string text = verdict(*watch, 5000ms);
+      EXPECT_NE(text.find("rank 2 (host "), std::string::npos) << text;
+      if (group.rank() == 1) activity->enter(0, Collective::kBarrier);
+      std::this_thread::sleep_for(2500ms);
+      EXPECT_EQ(verdict(*watch, 100ms), text);
+      heartbeat.say_goodbye(69, text);
+    });
+  }
 }
 
 }  // namespace

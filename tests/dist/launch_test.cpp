@@ -2,12 +2,8 @@
 
 #include <gtest/gtest.h>
 
-#include <cstdlib>
 #include <map>
 
-#include "base/error.h"
-#include "dist/cores.h"
-#include "dist/make_group.h"
 #include "tests/base/failure.h"
 
 namespace stretto::dist {
@@ -24,14 +20,7 @@ Launch detect(const Variables& variables) {
 }
 
 std::string refusal(const Variables& variables) {
-  try {
-    detect(variables);
-  } catch (const Error& error) {
-    EXPECT_EQ(error.code(), ExitCode::kUsage);
-    EXPECT_FALSE(error.advice().empty());
-    return error.what();
-  }
-  return "";
+  return testing::failure(ExitCode::kUsage, [&] { detect(variables); }).what();
 }
 
 TEST(DistLaunch, IsFoundFromWhatEachLauncherSets) {
@@ -181,92 +170,6 @@ TEST(DistLaunch, ProcessesHaveAMinuteToFindEachOtherOrAsLongAsTheyAreTold) {
   EXPECT_EQ(join_seconds(300, with("3")), 3);
   EXPECT_THROW(join_seconds(300, with("soon")), Error);
   EXPECT_THROW(join_seconds(300, with("0")), Error);
-}
-
-TEST(DistBackend, FollowsFromOptionsLaunchAndDevice) {
-  const Launch alone, mpi{.kind = Kind::kMpi, .size = 2}, mpi_of_one{.kind = Kind::kMpi},
-      meeting{.kind = Kind::kRendezvous, .rank = 1, .size = 4, .evidence = "RANK=1 WORLD_SIZE=4"};
-  struct Row {
-    const char* backend;
-    const Launch& launch;
-    DeviceKind device;
-    int expected;  // a Backend, or -1: refused
-  };
-  constexpr int kSingle = static_cast<int>(Backend::kSingle),
-                kMpi = static_cast<int>(Backend::kMpi), kNccl = static_cast<int>(Backend::kNccl);
-  const Row rows[] = {
-      {"auto", alone, DeviceKind::kCpu, kSingle},
-      {"mpi", alone, DeviceKind::kCpu, kSingle},
-      {"auto", mpi, DeviceKind::kCpu, kMpi},
-      {"auto", mpi, DeviceKind::kCuda, kNccl},
-      {"auto", mpi_of_one, DeviceKind::kCpu, kSingle},
-      {"mpi", mpi_of_one, DeviceKind::kCpu, kMpi},
-      {"mpi", mpi, DeviceKind::kCuda, -1},
-      {"nccl", mpi, DeviceKind::kCpu, -1},
-      {"nccl", mpi, DeviceKind::kCuda, kNccl},
-      {"single", mpi, DeviceKind::kCpu, -1},
-      {"single", mpi_of_one, DeviceKind::kCpu, kSingle},
-      {"auto", meeting, DeviceKind::kCuda, kNccl},
-      {"auto", meeting, DeviceKind::kCpu, -1},
-      {"mpi", meeting, DeviceKind::kCpu, -1},
-  };
-  for (const auto& row : rows) {
-    DistOptions options;
-    options.backend = row.backend;
-    int got = -1;
-    try {
-      got = static_cast<int>(choose_backend(options, row.launch, row.device));
-    } catch (const Error& error) {
-      EXPECT_EQ(error.code(), ExitCode::kUsage);
-      EXPECT_FALSE(error.advice().empty());
-    }
-    EXPECT_EQ(got, row.expected) << row.backend << " " << row.launch.size;
-  }
-}
-
-TEST(DistBackend, RanksWithoutMpiOnACpuAreSentToMpirun) {
-  const Launch launch{
-      .kind = Kind::kRendezvous, .rank = 1, .size = 4, .evidence = "RANK=1 WORLD_SIZE=4"};
-  const Error error =
-      testing::failure(ExitCode::kUsage, [&] { choose_backend({}, launch, DeviceKind::kCpu); });
-  EXPECT_NE(error.message().find("RANK=1 WORLD_SIZE=4 says that this is one of 4 processes"),
-            std::string::npos);
-  EXPECT_NE(error.advice().find("mpirun -np"), std::string::npos);
-}
-
-TEST(DistBackend, RanksThatAreToldToBeSingleAllSayTheSame) {
-  const auto said = [](int rank) {
-    DistOptions options;
-    options.backend = "single";
-    const Launch launch{
-        .kind = Kind::kMpi, .rank = rank, .size = 2, .evidence = "OMPI_COMM_WORLD_SIZE=2"};
-    return testing::failure(ExitCode::kUsage,
-                            [&] { choose_backend(options, launch, DeviceKind::kCpu); })
-        .message();
-  };
-  EXPECT_EQ(said(0), said(1)) << "so that it can be told once";
-}
-
-TEST(Cores, TheLimitOfOpenMpIsHeeded) {
-  const char* before = std::getenv("OMP_NUM_THREADS");
-  const std::string kept = before == nullptr ? "" : before;
-  ::unsetenv("OMP_NUM_THREADS");
-  const int64_t all = threads_for({}, 0);
-  struct Row {
-    const char* value;
-    int64_t expected;
-  };
-  const Row rows[] = {{"1", 1}, {"1,2", 1}, {"99999", all}, {"0", all}, {"many", all}, {"", all}};
-  for (const auto& row : rows) {
-    ::setenv("OMP_NUM_THREADS", row.value, 1);
-    EXPECT_EQ(threads_for({}, 0), row.expected) << row.value;
-    EXPECT_EQ(threads_for({}, 3), 3) << "run.threads decides";
-  }
-  if (before == nullptr) {
-    ::unsetenv("OMP_NUM_THREADS");
-  } else {
-    ::setenv("OMP_NUM_THREADS", kept.c_str(), 1);
-  }
 }
 
 }  // namespace

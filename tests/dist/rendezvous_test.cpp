@@ -7,40 +7,15 @@
 
 #include "base/error.h"
 #include "dist/agreement.h"
-#include "dist/heartbeat.h"
 #include "dist/socket.h"
 #include "tests/base/failure.h"
+#include "tests/dist/ranks.h"
 
 namespace stretto::dist {
 namespace {
 
 using namespace std::chrono_literals;
-
-// A port that nobody has at this moment.
-int free_port() {
-  return port_of(listen_on("127.0.0.1", 0));
-}
-
-RendezvousPlace place(int rank, int size, int port) {
-  return {.rank = rank, .size = size, .address = "127.0.0.1", .port = port, .wait_seconds = 20};
-}
-
-/// Runs body(group) for each rank of a rendezvous, on a thread of its own.
-template <class Body>
-void on_ranks(int size, Body body) {
-  const int port = free_port();
-  std::vector<std::thread> threads;
-  for (int rank = 0; rank < size; ++rank) {
-    threads.emplace_back([=] {
-      try {
-        body(ProcessGroup(meet(place(rank, size, port))));
-      } catch (const std::exception& error) {
-        ADD_FAILURE() << rank << ": " << error.what();
-      }
-    });
-  }
-  for (auto& thread : threads) thread.join();
-}
+using testing::free_port, testing::on_ranks, testing::place;
 
 TEST(Rendezvous, GathersBytesOfAnyLength) {
   on_ranks(4, [](const ProcessGroup& group) {
@@ -154,96 +129,6 @@ TEST(Rendezvous, OneHostStaysOnLoopbackWhateverItsNameMeans) {
 TEST(Rendezvous, ATakenPortIsSaid) {
   const Socket taken = listen_on("127.0.0.1", 0);
   testing::failure(ExitCode::kIo, [&] { meet(place(0, 2, port_of(taken))); });
-}
-
-TEST(Secrets, AreComparedWhole) {
-  EXPECT_TRUE(same_secret("abc", "abc"));
-  EXPECT_FALSE(same_secret("abc", "abd"));
-  EXPECT_FALSE(same_secret("abc", "ab"));
-  EXPECT_FALSE(same_secret("abab", "ab"));
-  EXPECT_FALSE(same_secret("", "a"));
-  EXPECT_NE(random_hex(32), random_hex(32));
-  EXPECT_EQ(random_hex(32).size(), 64u);
-}
-
-// What a watch says in the end; empty when it says nothing for `time`.
-std::string verdict(const PeerWatch& watch, std::chrono::milliseconds time) {
-  const auto end = Clock::now() + time;
-  while (Clock::now() < end) {
-    try {
-      watch.check();
-    } catch (const Error& error) {
-      EXPECT_EQ(error.code(), ExitCode::kPeerLost);
-      return error.what();
-    }
-    std::this_thread::sleep_for(5ms);
-  }
-  return "";
-}
-
-TEST(Heartbeat, SaysNothingWhileAllLiveAndAfterAllLeft) {
-  on_ranks(3, [](const ProcessGroup& group) {
-    auto watch = std::make_shared<PeerWatch>();
-    Heartbeat heartbeat(group, 1.5, watch);
-    EXPECT_EQ(verdict(*watch, 2000ms), "");
-    group.barrier();
-    heartbeat.say_goodbye(0, "");
-    EXPECT_EQ(verdict(*watch, 100ms), "");
-  });
-}
-
-TEST(Heartbeat, ARankThatEndsWithoutAFarewellIsLostToAll) {
-  on_ranks(3, [](const ProcessGroup& group) {
-    auto watch = std::make_shared<PeerWatch>();
-    auto heartbeat = std::make_unique<Heartbeat>(group, 30, watch);
-    group.barrier();
-    if (group.rank() == 2) {
-      heartbeat.reset();
-      return;
-    }
-    const std::string text = verdict(*watch, 5000ms);
-    EXPECT_NE(text.find("rank 2 (host "), std::string::npos) << text;
-    EXPECT_NE(text.find("its process has ended"), std::string::npos) << text;
-  });
-}
-
-TEST(Heartbeat, AFarewellWithAFailureNamesItsReason) {
-  on_ranks(3, [](const ProcessGroup& group) {
-    auto watch = std::make_shared<PeerWatch>();
-    Heartbeat heartbeat(group, 30, watch);
-    group.barrier();
-    if (group.rank() == 1) {
-      heartbeat.say_goodbye(70, "the loss is not finite\nadvice");
-      return;
-    }
-    const std::string text = verdict(*watch, 5000ms);
-    EXPECT_NE(text.find("rank 1"), std::string::npos) << text;
-    EXPECT_NE(text.find("left with exit code 70: the loss is not finite"), std::string::npos)
-        << text;
-    EXPECT_EQ(text.find("advice"), std::string::npos);
-  });
-}
-
-TEST(PeerWatch, TheFirstLossCountsAndWaitsForTheGrace) {
-  PeerWatch watch;
-  watch.set_peers({{"a", 1}, {"b", 2}});
-  watch.left(0, 10s);
-  EXPECT_NO_THROW(watch.check());  // patience
-  watch.lost(1, "gone");
-  watch.lost(0, "later");
-  EXPECT_TRUE(watch.alarmed());
-  EXPECT_NO_THROW(watch.check());  // grace
-  EXPECT_EQ(verdict(watch, 3000ms), "rank 1 (host b, pid 2) is lost: gone");
-}
-
-TEST(PeerWatch, AWaitEndsWithTheLoss) {
-  PeerWatch watch;
-  std::thread thread([&] {
-    std::this_thread::sleep_for(20ms);
-    watch.lost(3, "gone");
-  });
-  EXPECT_THROW(wait_until(watch, [] { return false; }), Error);
-  thread.join();
 }
 
 }  // namespace

@@ -13,7 +13,7 @@
 #include "experiment/experiment_schema.h"
 #include "experiment/rules.h"
 #include "optim/option_readers.h"
-#include "tests/config/temp_folder.h"
+#include "tests/base/temp_dir.h"
 #include "tests/experiment/recipes.h"
 
 namespace stretto::experiment {
@@ -295,7 +295,7 @@ TEST(Lint, HeavySmoothingSaysWhatTheLossCannotFallBelow) {
 }
 
 TEST(Lint, TheVocabularyFileOfTheTargetIsCounted) {
-  const stretto::testing::TempFolder folder;
+  const stretto::testing::TempDir folder;
   text::TokenizerOptions tokenizer{.type = "vocab"};
   tokenizer.src_vocab = folder.write("src", "a\nb\nc\n");
   EXPECT_EQ(vocabulary_entries(tokenizer), 3);
@@ -521,7 +521,7 @@ TEST(Lint, AFindingTellsWhereTheValueStands) {
 }
 
 TEST(Lint, TheTrainingTextIsMeasuredOnDiskAndGuessedWhenCompressed) {
-  const stretto::testing::TempFolder folder;
+  const stretto::testing::TempDir folder;
   data::DataOptions data;
   data.train_src = {folder.write("a.en", std::string(1000, 'x'))};
   data.train_tgt = {folder.write("a.de", std::string(1200, 'x'))};
@@ -533,7 +533,7 @@ TEST(Lint, TheTrainingTextIsMeasuredOnDiskAndGuessedWhenCompressed) {
 }
 
 TEST(Inspect, LintsAConfigurationWhoseDataIsMissing) {
-  const stretto::testing::TempFolder folder;
+  const stretto::testing::TempDir folder;
   const auto path = folder.write("my.toml", std::string(kSound) + "[optim]\nlr = 0.5\n");
   const auto found = inspect(path, {});
   EXPECT_TRUE(found.problems.empty());
@@ -543,7 +543,7 @@ TEST(Inspect, LintsAConfigurationWhoseDataIsMissing) {
 }
 
 TEST(Inspect, TellsTheLinterHowManyEntriesTheVocabularyFileHas) {
-  const stretto::testing::TempFolder folder;
+  const stretto::testing::TempDir folder;
   folder.write("few.txt", "a\nb\nc\nd\ne\nf\n");
   const auto path = folder.write("my.toml", std::string(kSound) +
                                                 "[tokenizer]\ntype = \"vocab\"\nsrc_vocab = "
@@ -552,7 +552,7 @@ TEST(Inspect, TellsTheLinterHowManyEntriesTheVocabularyFileHas) {
 }
 
 TEST(Inspect, DoesNotJudgeWhatIsBroken) {
-  const stretto::testing::TempFolder folder;
+  const stretto::testing::TempDir folder;
   const auto path = folder.write("my.toml", std::string(kSound) + "[optim]\nlr = 0.5\n");
   const auto found = inspect(path, {"model.d_model=7"});
   EXPECT_FALSE(found.problems.empty());

@@ -4,7 +4,7 @@
 
 #include <functional>
 
-#include "tests/config/temp_folder.h"
+#include "tests/base/temp_dir.h"
 
 namespace stretto::experiment {
 namespace {
@@ -505,7 +505,7 @@ TEST(Rules, ARuleIsSilentAboutAKeyThatHasAProblemAlready) {
 }
 
 TEST(Rules, FilesThatAreNamedMustExistAndArchivesForTheirMembers) {
-  const stretto::testing::TempFolder folder;
+  const stretto::testing::TempDir folder;
   Experiment e = sound();
   e.data.train_src = {folder.write("a.src", ""), folder.write("x.zip", "") + ":member"};
   e.data.train_tgt = {folder.write("a.tgt", ""), (folder.path() / "y.zip").string() + ":member"};

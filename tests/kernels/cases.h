@@ -17,13 +17,14 @@ struct Case {
   testing::Inputs inputs;
 };
 
-inline Dropout third(int64_t rows) {
-  return {
-      .p = 0.3, .key = 0x123456789abcdefull, .row_keys = at::arange(rows, at::kLong) * 7919 - 3};
+inline Dropout third(int64_t rows, at::Device device = at::kCPU) {
+  return {.p = 0.3,
+          .key = 0x123456789abcdefull,
+          .row_keys = (at::arange(rows, at::kLong) * 7919 - 3).to(device)};
 }
 
-inline Offsets lengths(const std::vector<int>& bounds) {
-  return {.values = at::tensor(bounds, at::kInt), .max_length = 40};
+inline Offsets lengths(const std::vector<int>& bounds, at::Device device = at::kCPU) {
+  return {.values = at::tensor(bounds, at::kInt).to(device), .max_length = 40};
 }
 
 /// Both forms of one call.

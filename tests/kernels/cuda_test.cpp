@@ -8,71 +8,35 @@
 #include <functional>
 #include <vector>
 
-#include "kernels/reference.h"
+#include "tests/kernels/cases.h"
 
 namespace stretto::kernels {
 namespace {
 
 const at::Device kDevice = at::kCUDA;
 
-using Inputs = std::vector<at::Tensor>;
-using Function = std::function<at::Tensor(const Inputs&)>;
+using cases::lengths, cases::third;
+using testing::expect_close;
+using testing::Function, testing::Inputs, testing::Precision, testing::noise;
 
-class CudaKernels : public testing::Test {
+class CudaKernels : public ::testing::Test {
  protected:
   void SetUp() override {
     if (!cuda::available()) GTEST_SKIP() << "no CUDA build, or no GPU that the driver offers";
   }
 };
 
-struct Precision {
-  at::ScalarType type;
-  double relative, absolute;
-};
-
 // Rounding of results and of what matrix products put in between; sums are fp32 everywhere.
-const std::vector<Precision> kPrecisions = {
-    {at::kFloat, 1e-4, 2e-5}, {at::kHalf, 4e-3, 4e-3}, {at::kBFloat16, 3e-2, 3e-2}};
-
-at::Tensor noise(at::IntArrayRef shape) {
-  return at::randn(shape, at::detail::createCPUGenerator(7), at::kFloat);
-}
-
-Dropout third(int64_t rows, at::Device device) {
-  return {.p = 0.3,
-          .key = 0x123456789abcdefull,
-          .row_keys = (at::arange(rows, at::kLong) * 7919 - 3).to(device)};
-}
-
-Offsets bounds(const std::vector<int>& values, at::Device device) {
-  return {.values = at::tensor(values, at::kInt).to(device), .max_length = 40};
-}
-
-void expect_close(const at::Tensor& got, const at::Tensor& want, const Precision& precision,
-                  const std::string& what) {
-  const at::Tensor wide = got.to(at::kCPU, at::kDouble);
-  EXPECT_TRUE(at::allclose(wide, want, precision.relative, precision.absolute))
-      << what << " in " << toString(precision.type) << ": off by "
-      << (wide - want).abs().max().item<double>();
-}
+const std::vector<Precision> kPrecisions = {{at::kFloat, 1e-4, 2e-5, 2e-5, kDevice},
+                                            {at::kHalf, 4e-3, 4e-3, 4e-3, kDevice},
+                                            {at::kBFloat16, 3e-2, 3e-2, 3e-2, kDevice}};
 
 /// Value and gradients on the GPU against `reference` in fp64; `on_gpu` is told its device.
 void expect_equal(const std::function<at::Tensor(const Inputs&, at::Device)>& on_gpu,
                   const Function& reference, const Inputs& inputs) {
-  for (const Precision& precision : kPrecisions) {
-    Inputs narrow, wide;
-    for (const at::Tensor& x : inputs) {
-      narrow.push_back(x.to(kDevice, precision.type, false, true).requires_grad_(true));
-      wide.push_back(narrow.back().detach().to(at::kCPU, at::kDouble).requires_grad_(true));
-    }
-    const at::Tensor got = on_gpu(narrow, kDevice), want = reference(wide);
-    expect_close(got.detach(), want.detach(), precision, "value");
-    const at::Tensor slope = noise(want.sizes()).to(got.scalar_type());
-    const auto got_slopes = torch::autograd::grad({got}, narrow, {slope.to(kDevice)});
-    const auto want_slopes = torch::autograd::grad({want}, wide, {slope.to(at::kDouble)});
-    for (size_t i = 0; i < inputs.size(); ++i)
-      expect_close(got_slopes[i], want_slopes[i], precision, "gradient " + std::to_string(i));
-  }
+  const auto fused = [&](const Inputs& in) { return on_gpu(in, kDevice); };
+  for (const Precision& precision : kPrecisions)
+    testing::expect_equal(fused, reference, inputs, precision);
 }
 
 TEST_F(CudaKernels, DropoutEqualsTheReference) {
@@ -116,7 +80,7 @@ TEST_F(CudaKernels, SelfAttentionEqualsTheReference) {
     for (const bool drop : {false, true})
       for (const int64_t d_model : {32, 20}) {
         const auto options = [&](at::Device on) {
-          return SelfAttention{.offsets = bounds({0, 1, 1, 18, 58}, on),
+          return SelfAttention{.offsets = lengths({0, 1, 1, 18, 58}, on),
                                .num_heads = 2,
                                .causal = causal,
                                .dropout = drop ? third(58, on) : Dropout{}};
@@ -131,8 +95,8 @@ TEST_F(CudaKernels, SelfAttentionEqualsTheReference) {
 TEST_F(CudaKernels, CrossAttentionEqualsTheReference) {
   for (const bool drop : {false, true}) {
     const auto options = [&](at::Device on) {
-      return CrossAttention{.query_offsets = bounds({0, 1, 36}, on),
-                            .key_offsets = bounds({0, 17, 26}, on),
+      return CrossAttention{.query_offsets = lengths({0, 1, 36}, on),
+                            .key_offsets = lengths({0, 17, 26}, on),
                             .num_heads = 2,
                             .dropout = drop ? third(36, on) : Dropout{}};
     };

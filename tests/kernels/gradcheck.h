@@ -5,6 +5,7 @@
 #include <torch/csrc/autograd/autograd.h>
 
 #include <functional>
+#include <string>
 #include <vector>
 
 /// Gradients against finite differences and against another implementation, for tests of operators.
@@ -49,22 +50,39 @@ inline void expect_gradients(const Function& function, const Inputs& inputs) {
   }
 }
 
-/// Value and gradients of `fused` in fp32 against `reference` in fp64.
-inline void expect_equal(const Function& fused, const Function& reference, const Inputs& inputs) {
+/// In what an operator computes, and how far from the reference it may be.
+struct Precision {
+  at::ScalarType type = at::kFloat;
+  double relative = 1e-4, absolute = 1e-5, absolute_of_gradients = 3e-5;
+  at::Device device = at::kCPU;
+};
+
+inline void expect_close(const at::Tensor& got, const at::Tensor& want, const Precision& precision,
+                         const std::string& what) {
+  const at::Tensor wide = got.to(at::kCPU, at::kDouble);
+  EXPECT_TRUE(at::allclose(wide, want, precision.relative, precision.absolute))
+      << what << " in " << toString(precision.type) << ": off by "
+      << (wide - want).abs().max().item<double>();
+}
+
+/// Value and gradients of `fused` against `reference` in fp64 on the CPU, of the same inputs.
+inline void expect_equal(const Function& fused, const Function& reference, const Inputs& inputs,
+                         const Precision& precision = {}) {
   Inputs narrow, wide;
   for (const at::Tensor& x : inputs) {
-    narrow.push_back(x.clone().requires_grad_(true));
-    wide.push_back(x.to(at::kDouble).requires_grad_(true));
+    narrow.push_back(x.to(precision.device, precision.type, false, true).requires_grad_(true));
+    wide.push_back(
+        narrow.back().detach().to(at::kCPU, at::kDouble, false, true).requires_grad_(true));
   }
   const at::Tensor got = fused(narrow), want = reference(wide);
-  EXPECT_TRUE(at::allclose(got.to(at::kDouble), want, 1e-4, 1e-5));
-  const at::Tensor slope = noise(want.sizes(), 5);
-  const auto got_slopes = torch::autograd::grad({got}, narrow, {slope});
+  expect_close(got.detach(), want.detach(), precision, "value");
+  const at::Tensor slope = noise(want.sizes(), 5).to(got.scalar_type());
+  const auto got_slopes = torch::autograd::grad({got}, narrow, {slope.to(precision.device)});
   const auto want_slopes = torch::autograd::grad({want}, wide, {slope.to(at::kDouble)});
+  Precision of_gradients = precision;
+  of_gradients.absolute = precision.absolute_of_gradients;
   for (size_t i = 0; i < inputs.size(); ++i)
-    EXPECT_TRUE(at::allclose(got_slopes[i].to(at::kDouble), want_slopes[i], 1e-4, 3e-5))
-        << "gradient " << i << " is off by "
-        << (got_slopes[i] - want_slopes[i]).abs().max().item<double>();
+    expect_close(got_slopes[i], want_slopes[i], of_gradients, "gradient " + std::to_string(i));
 }
 
 }  // namespace stretto::testing

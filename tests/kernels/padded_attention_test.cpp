@@ -7,20 +7,19 @@
 #include <vector>
 
 #include "kernels/reference.h"
+#include "tests/kernels/cases.h"
 
 namespace stretto::kernels {
 namespace {
 
-at::Tensor noise(at::IntArrayRef shape) {
-  return at::randn(shape, at::detail::createCPUGenerator(11), at::kDouble).requires_grad_(true);
-}
+using cases::third;
+using testing::Inputs, testing::noise;
+
+// Both compute in double.
+const testing::Precision kExact{at::kDouble, 1e-9, 1e-11, 1e-11};
 
 Offsets bounds(const std::vector<int>& values, int64_t longest) {
   return {.values = at::tensor(values, at::kInt), .max_length = longest};
-}
-
-Dropout third(int64_t rows) {
-  return {.p = 0.3, .key = 0x51ed2705u, .row_keys = at::arange(rows, at::kLong) * 104729 + 5};
 }
 
 /// The dropout rule applied to rows of weights, head by head, as a GPU kernel does it.
@@ -35,41 +34,41 @@ cuda::DropWeights by_reference(const Dropout& dropout) {
   };
 }
 
-void expect_equal(const at::Tensor& got, const at::Tensor& want,
-                  const std::vector<at::Tensor>& in) {
-  EXPECT_TRUE(at::allclose(got, want, 1e-9, 1e-11));
-  const at::Tensor slope = at::sin(at::arange(want.numel(), at::kDouble)).view(want.sizes());
-  const auto got_slopes = torch::autograd::grad({got}, in, {slope});
-  const auto want_slopes = torch::autograd::grad({want}, in, {slope});
-  for (size_t i = 0; i < in.size(); ++i)
-    EXPECT_TRUE(at::allclose(got_slopes[i], want_slopes[i], 1e-9, 1e-11)) << "gradient " << i;
-}
-
 TEST(PaddedAttention, SelfAttentionEqualsTheReferenceWithAnEmptySequence) {
   for (const bool causal : {false, true})
     for (const bool drop : {false, true}) {
-      const at::Tensor qkv = noise({24, 36});
       const Offsets offsets = bounds({0, 1, 1, 18, 24}, 17);
       const Dropout dropout = drop ? third(24) : Dropout{};
-      const auto parts = qkv.chunk(3, 1);
-      expect_equal(
-          cuda::padded_attention(parts[0], parts[1], parts[2],
-                                 {offsets, offsets, 3, causal, dropout}, by_reference(dropout)),
-          reference::self_attention(qkv, {offsets, 3, causal, dropout}), {qkv});
+      testing::expect_equal(
+          [&](const Inputs& in) {
+            const auto parts = in[0].chunk(3, 1);
+            return cuda::padded_attention(parts[0], parts[1], parts[2],
+                                          {offsets, offsets, 3, causal, dropout},
+                                          by_reference(dropout));
+          },
+          [&](const Inputs& in) {
+            return reference::self_attention(in[0], {offsets, 3, causal, dropout});
+          },
+          {noise({24, 36})}, kExact);
     }
 }
 
 TEST(PaddedAttention, CrossAttentionEqualsTheReference) {
-  const at::Tensor q = noise({9, 8}), kv = noise({20, 16});
   const Offsets queries = bounds({0, 2, 9}, 0), keys = bounds({0, 13, 20}, 0);  // longest unknown
-  const auto parts = kv.chunk(2, 1);
-  expect_equal(cuda::padded_attention(q, parts[0], parts[1], {queries, keys, 2, false, third(9)},
-                                      by_reference(third(9))),
-               reference::cross_attention(q, kv, {queries, keys, 2, third(9)}), {q, kv});
+  testing::expect_equal(
+      [&](const Inputs& in) {
+        const auto parts = in[1].chunk(2, 1);
+        return cuda::padded_attention(in[0], parts[0], parts[1],
+                                      {queries, keys, 2, false, third(9)}, by_reference(third(9)));
+      },
+      [&](const Inputs& in) {
+        return reference::cross_attention(in[0], in[1], {queries, keys, 2, third(9)});
+      },
+      {noise({9, 8}), noise({20, 16}, 8)}, kExact);
 }
 
 TEST(PaddedAttention, TooLongALongestChangesNothing) {
-  const at::Tensor q = noise({6, 8});
+  const at::Tensor q = noise({6, 8}).to(at::kDouble);
   const Offsets exact = bounds({0, 4, 6}, 4), wide = bounds({0, 4, 6}, 11);
   EXPECT_TRUE(at::allclose(cuda::padded_attention(q, q, q, {exact, exact, 2, true, {}}, {}),
                            cuda::padded_attention(q, q, q, {wide, wide, 2, true, {}}, {})));

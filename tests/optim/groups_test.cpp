@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 #include <torch/torch.h>
 
-#include "base/error.h"
+#include "tests/base/failure.h"
 
 namespace stretto::optim {
 namespace {
@@ -43,13 +43,7 @@ GroupSettings settings_of(const OptimOptions& options, const std::string& name) 
 std::string message_of(const OptimOptions& options) {
   Model model;
   const Arena arena(model);
-  try {
-    make_optimizer(options, arena);
-  } catch (const Error& error) {
-    EXPECT_EQ(error.code(), ExitCode::kUsage);
-    return error.message();
-  }
-  return "";
+  return testing::failure(ExitCode::kUsage, [&] { make_optimizer(options, arena); }).message();
 }
 
 TEST(Glob, StarsStandForAnyCharactersAndQuestionMarksForOne) {

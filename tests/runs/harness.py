@@ -130,17 +130,18 @@ def compare(lab, reference, run, what):
 
 
 def main(tests):
-    """Runs the test functions named on the command line, or all: PROGRAM STRETTO [TEST…]."""
+    """Runs the test functions named on the command line, or all: TEST_FILE PROGRAM [TEST…]."""
     if len(sys.argv) < 2:
-        sys.exit(f"usage: {sys.argv[0]} PATH/TO/stretto [TEST...]")
+        sys.exit(f"usage: {sys.argv[0]} PATH/TO/PROGRAM [TEST...]")
+    program = str(pathlib.Path(sys.argv[1]).resolve())
     chosen = sys.argv[2:] or list(tests)
     failed = 0
     for name in chosen:
         start = time.monotonic()
         try:
-            tests[name](sys.argv[1])
+            tests[name](program)
             print(f"ok      {name} ({time.monotonic() - start:.1f} s)", flush=True)
-        except (Failure, subprocess.TimeoutExpired) as error:
+        except (Failure, subprocess.TimeoutExpired, ValueError) as error:
             failed += 1
             print(f"FAILED  {name}: {error}", flush=True)
     sys.exit(1 if failed else 0)

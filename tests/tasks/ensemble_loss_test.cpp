@@ -9,7 +9,7 @@
 #include "losses/registry.h"
 #include "models/registry.h"
 #include "tasks/translation.h"
-#include "tests/config/temp_folder.h"
+#include "tests/base/temp_dir.h"
 #include "tests/train/thread_group.h"
 #include "text/tokenizer.h"
 
@@ -117,7 +117,7 @@ TEST(EnsembleLoss, OfOneModelTwiceIsItsOwn) {
 }
 
 TEST(EnsembleLoss, OfACorpusIsTheSameForAnyNumberOfProcesses) {
-  stretto::testing::TempFolder folder;
+  stretto::testing::TempDir folder;
   std::string src, tgt;
   for (int i = 0; i < 24; ++i) {
     src += "the " + std::string(1 + i % 3, 'a') + " sees " + std::string(1 + i % 5, 'b') + "\n";

@@ -13,7 +13,7 @@
 #include "tasks/commands.h"
 #include "tasks/engine_entry.h"
 #include "tasks/session.h"
-#include "tests/config/temp_folder.h"
+#include "tests/base/temp_dir.h"
 #include "tests/train/refusing_allocator.h"
 #include "train/forensics_report.h"
 #include "train/origin.h"
@@ -155,7 +155,7 @@ class ReplayCommand : public ::testing::Test {
     return false;
   }
 
-  stretto::testing::TempFolder folder_;
+  stretto::testing::TempDir folder_;
   experiment::Experiment experiment_;
   std::string run_id_, weights_hash_;
   int64_t rank_ = 0, world_size_ = 1;

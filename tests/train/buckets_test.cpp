@@ -2,11 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include <numeric>
-#include <stdexcept>
-#include <string>
-
-#include "train/communication_thread.h"
+#include <vector>
 
 namespace stretto::train {
 namespace {
@@ -100,45 +96,6 @@ TEST(Buckets, SlicesAreEqualAndMultiplesOfTheBlock) {
   EXPECT_EQ(equal_slices(80, 2, 10), (std::vector<int64_t>{0, 40, 80}));
   EXPECT_EQ(equal_slices(15, 3, 10), (std::vector<int64_t>{0, 10, 15, 15}));
   EXPECT_EQ(equal_slices(7, 1, 10), (std::vector<int64_t>{0, 7}));
-}
-
-TEST(CommunicationThread, JobsRunInOrderOnAnotherThread) {
-  CommunicationThread thread;
-  std::vector<int> done;
-  std::thread::id where;
-  for (int i = 0; i < 100; ++i) {
-    thread.submit([&, i] {
-      where = std::this_thread::get_id();
-      done.push_back(i);
-    });
-  }
-  thread.wait();
-  std::vector<int> expected(100);
-  std::iota(expected.begin(), expected.end(), 0);
-  EXPECT_EQ(done, expected);
-  EXPECT_NE(where, std::this_thread::get_id());
-}
-
-TEST(CommunicationThread, WaitRethrowsTheFirstFailureOnceAndLaterJobsAreDropped) {
-  CommunicationThread thread;
-  bool ran = false;
-  thread.submit([] { throw std::runtime_error("first"); });
-  thread.submit([&] { ran = true; });
-  try {
-    thread.wait();
-    FAIL() << "nothing was thrown";
-  } catch (const std::runtime_error& error) {
-    EXPECT_EQ(std::string(error.what()), "first");
-  }
-  EXPECT_FALSE(ran);
-  thread.submit([&] { ran = true; });
-  thread.wait();
-  EXPECT_TRUE(ran);
-}
-
-TEST(CommunicationThread, WaitWithoutJobsReturns) {
-  CommunicationThread thread;
-  thread.wait();
 }
 
 }  // namespace

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "base/error.h"
-#include "tests/config/temp_folder.h"
+#include "tests/base/temp_dir.h"
 #include "tests/train/toy_task.h"
 #include "train/forensics_report.h"
 
@@ -102,7 +102,7 @@ TEST(ForensicsText, AllFiniteOnOneOfSeveralProcessesLeavesTheSum) {
 }
 
 TEST(ForensicsText, AStaticScaleThatIsTooLargeEndsTheRunWithTheNameOfItsOption) {
-  const stretto::testing::TempFolder folder;
+  const stretto::testing::TempDir folder;
   auto run = test::toy_setup(folder.path() / "run");
   run.train.loss_scale = {.name = "static", .init = 3e38};
   run.train.forensics = {.policy = "stop", .stop_after = 2};

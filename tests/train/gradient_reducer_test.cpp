@@ -12,12 +12,14 @@
 #include "base/error.h"
 #include "kernels/kernels.h"
 #include "tests/base/failure.h"
+#include "tests/train/difference.h"
 #include "tests/train/thread_group.h"
 
 namespace stretto::train {
 namespace {
 
 using dist::DistOptions;
+using test::difference;
 using test::run_ranks;
 
 constexpr int64_t kVocabSize = 3500, kWidth = 64, kInner = 128, kTokens = 12;
@@ -146,11 +148,6 @@ torch::Tensor whole(const std::string& strategy, const Tensors& owned) {
     for (const auto& other : owned) EXPECT_TRUE(torch::equal(owned[0], other));
   }
   return owned[0];
-}
-
-double difference(const torch::Tensor& a, const torch::Tensor& b) {
-  const auto x = a.to(torch::kDouble), y = b.to(torch::kDouble);
-  return ((x - y).norm() / y.norm()).item<double>();
 }
 
 // Autograd alone: the truth.

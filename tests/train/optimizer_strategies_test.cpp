@@ -6,6 +6,7 @@
 #include <map>
 
 #include "base/random.h"
+#include "tests/train/difference.h"
 #include "tests/train/thread_group.h"
 #include "tests/train/toy_task.h"
 #include "train/updater.h"
@@ -13,7 +14,7 @@
 namespace stretto::train {
 namespace {
 
-using stretto::test::run_ranks;
+using stretto::test::difference, stretto::test::run_ranks;
 
 /// Eight micro-batches an epoch; batch i holds samples 2i and 2i+1, one target token each.
 class Numbered : public data::BatchSource {
@@ -109,11 +110,6 @@ Outcome train(int ranks, const std::string& optimizer, const dist::DistOptions& 
   outcome.params = params[0];
   outcome.grads = dist.strategy == "sharded" ? torch::cat(grads) : grads[0];
   return outcome;
-}
-
-double difference(const torch::Tensor& a, const torch::Tensor& b) {
-  const auto x = a.to(torch::kDouble), y = b.to(torch::kDouble);
-  return ((x - y).norm() / y.norm()).item<double>();
 }
 
 const std::vector<std::string> kStrategies{"all_reduce", "sharded", "parameter_server"};

@@ -7,13 +7,14 @@
 
 #include "kernels/kernels.h"
 #include "nn/embedding.h"
+#include "tests/train/difference.h"
 #include "tests/train/thread_group.h"
 #include "train/gradient_reducer.h"
 
 namespace stretto::train {
 namespace {
 
-using test::run_ranks;
+using test::difference, test::run_ranks;
 
 constexpr int64_t kRows = 900, kWidth = 32, kTokens = 14;
 
@@ -88,10 +89,6 @@ at::Tensor plain_gradient(bool tied, int64_t begin, int64_t end) {
   optim::Arena arena(*model);
   for (int64_t j = begin; j < end; ++j) model->loss(j).backward();
   return arena.grads().clone();
-}
-
-double difference(const at::Tensor& a, const at::Tensor& b) {
-  return ((a - b).to(at::kDouble).norm() / b.to(at::kDouble).norm()).item<double>();
 }
 
 class RowSumsTest : public testing::Test {

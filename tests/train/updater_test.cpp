@@ -13,6 +13,7 @@
 #include "base/random.h"
 #include "dist/peer_watch.h"
 #include "tests/train/bare_task.h"
+#include "tests/train/difference.h"
 #include "tests/train/refusing_allocator.h"
 #include "tests/train/thread_group.h"
 #include "train/row_sums.h"
@@ -20,6 +21,7 @@
 namespace stretto::train {
 namespace {
 
+using test::difference;
 using test::refusal;
 using test::run_ranks;
 
@@ -204,11 +206,6 @@ torch::Tensor gradient(const std::vector<Steps>& ranks, size_t update,
   std::vector<torch::Tensor> slices;
   for (const auto& steps : ranks) slices.push_back(steps[update].grads);
   return torch::cat(slices);
-}
-
-double difference(const torch::Tensor& a, const torch::Tensor& b) {
-  const auto x = a.to(torch::kDouble), y = b.to(torch::kDouble);
-  return ((x - y).norm() / y.norm()).item<double>();
 }
 
 /// Weights without key biases: their true gradient is zero, and Adam steps by its rounding.
