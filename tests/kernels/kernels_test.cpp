@@ -79,7 +79,7 @@ class OwnProducts {
 
 TEST(Kernels, OurOwnProductIsRightForFewRowsTooAndWithoutThreadsInItsBits) {
   const OwnProducts own;
-  for (const auto& [n, d, o] : {std::array{1, 1, 1}, std::array{5, 6, 7}, std::array{3, 40, 1},
+  for (const auto& [n, d, o] : {std::array{1, 1, 2}, std::array{5, 6, 7}, std::array{3, 40, 2},
                                 std::array{5, 2048, 512}, std::array{47, 3, 90}}) {
     for (const cases::Case& one : cases::products(n, d, o)) {
       SCOPED_TRACE(one.name + " " + std::to_string(n) + " " + std::to_string(d) + " " +
