@@ -15,14 +15,21 @@ double schedule(int step) {
 }
 constexpr int kUpdates = 40;
 
-torch::Tensor trained(OptimOptions options, const std::string& form) {
+/// @param resumed  after this update another optimizer goes on with what the first one saves
+torch::Tensor trained(OptimOptions options, const std::string& form,
+                      double (*rate)(int) = &schedule, int resumed = 0) {
   options.momentum_form = form;
   Toy toy;
   Arena arena(toy);
-  const auto optimizer = make_optimizer(options, arena);
+  auto optimizer = make_optimizer(options, arena);
   for (int step = 1; step <= kUpdates; ++step) {
     toy.fill_gradients(step);
-    optimizer->step(arena, {.lr = schedule(step), .grad_scale = 0.1, .number = step});
+    optimizer->step(arena, {.lr = rate(step), .grad_scale = 0.1, .number = step});
+    if (step != resumed) continue;
+    auto next = make_optimizer(options, arena);
+    const auto saved = optimizer->state();
+    for (size_t i = 0; i < saved.size(); ++i) next->state()[i].values.copy_(saved[i].values);
+    optimizer = std::move(next);
   }
   return arena.params().clone();
 }
@@ -74,18 +81,67 @@ TEST(MomentumForm, WithoutCorrectionTheResultIsAnother) {
   EXPECT_GT(std::abs(model.p.item<double>() - plain_p), 1e-3);
 }
 
-TEST(MomentumForm, TheFactorIsOneWhileTheVelocityIsZero) {
-  // A warm-up from a rate of 0: no division by it, and the second update has only its own step.
+TEST(MomentumForm, ARateOfZeroGathersGradientsInBothForms) {
+  // p with d = 1 and momentum 0.9, worked out with the first form: u = 1, 1.9, 2.71, ...
+  struct Row {
+    double rate, plain, nesterov;
+  };
+  const Row table[] = {{0, 0, 0},  // a warm-up from a rate of 0
+                       {0.1, -0.19, -0.271},
+                       {0, -0.19, -0.271},
+                       {0, -0.19, -0.271},
+                       {1e-30, -0.19, -0.271},  // as good as 0
+                       {0.2, -1.127118, -1.3144062},
+                       {0.1, -1.6488211, -1.8839390}};
   struct One : torch::nn::Module {
     torch::Tensor p = register_parameter("p", torch::zeros({1}));
-  } model;
-  Arena arena(model);
-  const auto optimizer = make_optimizer({.name = "sgd", .momentum_form = "rate_inside"}, arena);
-  const double rates[] = {0, 0.1, 0.2}, expected[] = {0, -0.1, -0.1 - (0.9 * 2 * 0.1 + 0.2)};
-  for (int i = 0; i < 3; ++i) {
-    model.p.mutable_grad().fill_(1);
-    optimizer->step(arena, {.lr = rates[i], .number = i + 1});
-    EXPECT_NEAR(model.p.item<double>(), expected[i], 1e-6) << i;
+  };
+  for (const std::string form : {"rate_outside", "rate_inside"}) {
+    for (const bool nesterov : {false, true}) {
+      One model;
+      Arena arena(model);
+      const auto optimizer =
+          make_optimizer({.name = "sgd", .nesterov = nesterov, .momentum_form = form}, arena);
+      int step = 0;
+      for (const auto& [rate, plain, with_nesterov] : table) {
+        model.p.mutable_grad().fill_(1);
+        optimizer->step(arena, {.lr = rate, .number = ++step});
+        EXPECT_NEAR(model.p.item<double>(), nesterov ? with_nesterov : plain, 2e-6)
+            << form << (nesterov ? ", Nesterov" : "") << " after update " << step;
+      }
+    }
+  }
+}
+
+/// Zeros where it begins, within, and before it ends.
+double with_zeros(int step) {
+  const bool zero = step <= 3 || (step > 12 && step <= 16) || step == 25;
+  return zero ? 0 : schedule(step);
+}
+
+TEST(MomentumForm, BothFormsAreEqualOverAScheduleWithZeros) {
+  const OptimOptions table[] = {
+      {.name = "sgd", .weight_decay = 0.01},
+      {.name = "sgd", .weight_decay = 0.01, .nesterov = true},
+      {.name = "sgd", .nesterov = true, .groups = {"large lr_scale=0.25", "cube lr_scale=0"}},
+      {.name = "lars", .weight_decay = 0.01},
+      {.name = "larc", .weight_decay = 0.01}};
+  for (const auto& options : table) {
+    const auto outside = trained(options, "rate_outside", &with_zeros);
+    EXPECT_LT(distance(outside, trained(options, "rate_inside", &with_zeros)), 1e-6)
+        << options.name << (options.nesterov ? ", Nesterov" : "");
+  }
+}
+
+// The unit of the velocity is in the checkpoint.
+TEST(MomentumForm, AResumeAmongRatesOfZeroChangesNoBit) {
+  for (const bool nesterov : {false, true}) {
+    const OptimOptions options{.name = "sgd", .weight_decay = 0.01, .nesterov = nesterov};
+    const auto whole = trained(options, "rate_inside", &with_zeros);
+    for (const int resumed : {1, 3, 14, 16, 25, 30}) {
+      EXPECT_TRUE(trained(options, "rate_inside", &with_zeros, resumed).equal(whole))
+          << "after update " << resumed;
+    }
   }
 }
 
