@@ -222,8 +222,9 @@ void check_loss_scale(Check& c) {
   const auto* method = optim::find_loss_scale_method(name);
   if (method == nullptr) return;
   const bool scales = name != "none";
-  const double least = l.min > 0 || !scales ? l.min : method->least;
-  const double most = l.max > 0 || !scales ? l.max : method->most;
+  const auto range = scales ? optim::loss_scale_bounds(l, *method)
+                            : optim::LossScaleBounds{.least = l.min, .most = l.max};
+  const double least = range.least, most = range.most;
   const auto bounds = [&] {
     return " \"" + name + "\" allows, " + config::number_text(least) +
            (std::isfinite(most) && most > 0 ? " to " + config::number_text(most) : " or more");

@@ -5,11 +5,12 @@
 #include <utility>
 
 #include "base/error.h"
-#include "base/text.h"
+#include "config/schema.h"
 
 namespace stretto::optim {
 namespace {
 
+using config::number_text;
 using State = std::map<std::string, double>;
 
 double at(const State& state, const std::string& name) {
@@ -19,15 +20,19 @@ double at(const State& state, const std::string& name) {
               "it was written with another train.loss_scale.name; keep that, or start a new run");
 }
 
+/// The smallest scale, and whether it is that of train.loss_scale.min.
+struct Floor {
+  double least;
+  bool is_set;
+};
+
 /// @param scale  at which it happened
-[[noreturn]] void stop_at_minimum(double scale, double least) {
+[[noreturn]] void stop_at_floor(double scale, const Floor& floor) {
   throw Error(ExitCode::kNumeric,
-              "a gradient overflowed at the loss scale " + shortest(scale) +
-                  ", and no smaller one is allowed (smallest: " + shortest(least) +
-                  "): the loss is probably exploding",
-              "lower optim.lr or lengthen schedule.warmup_steps, set optim.clip_norm = 1.0, take "
-              "larger batches (train.update_freq, data.max_tokens), or train with "
-              "train.precision = \"mixed_bf16\" or \"fp32\", which have a wider range");
+              "a gradient overflowed at the loss scale " + number_text(scale) +
+                  ", and no smaller one is allowed (smallest: " + number_text(floor.least) + ")" +
+                  (floor.is_set ? "" : ": the loss is probably exploding"),
+              floor.is_set ? "lower train.loss_scale.min, " + number_text(floor.least) : "");
 }
 
 /// One scale for ever; 1 for "none".
@@ -54,7 +59,8 @@ class DynamicScaler : public LossScaler {
  public:
   struct Limits {
     std::string name;
-    double init, least, most, factor;
+    double init, most, factor;
+    Floor floor;
     int64_t window;
     bool floor_is_allowed;
   };
@@ -65,11 +71,10 @@ class DynamicScaler : public LossScaler {
   double scale() const override { return scale_; }
 
   void update(const ScaledStep& step) override {
-    const double least = limits_.least;
     if (step.overflow) {
-      const double smaller = scale_ / limits_.factor;
+      const double least = limits_.floor.least, smaller = scale_ / limits_.factor;
       if (limits_.floor_is_allowed ? scale_ <= least : smaller <= least)
-        stop_at_minimum(scale_, least);
+        stop_at_floor(scale_, limits_.floor);
       scale_ = std::max(smaller, least);
       last_overflow_ = iteration_;
     } else if ((iteration_ - last_overflow_) % limits_.window == 0) {
@@ -103,11 +108,13 @@ class DynamicScaler : public LossScaler {
 ///     sigma^2 = mean of x^2 - (mean of x)^2 (decay 0.999), all corrected by 1 - decay^t,
 ///
 /// since binary16 ends just under 2^16. An overflow counts as x = 16; upstream feeds 2^16 into this
-/// average of logarithms, which keeps the scale at its minimum for long. A gradient that is zero
-/// everywhere has no logarithm and says nothing: the averages stay.
+/// average of logarithms, which keeps the scale at its minimum for long. At scales of 1 and less,
+/// which upstream has not, it says that x is above 16 - log2 scale, and counts as one more than
+/// that: 16 would keep the scale, or raise it. A gradient that is zero everywhere has no logarithm
+/// and says nothing: the averages stay.
 class LogMaxScaler : public LossScaler {
  public:
-  LogMaxScaler(double init, double least, double most) : least_(least), most_(most), scale_(init) {}
+  LogMaxScaler(double init, Floor floor, double most) : floor_(floor), most_(most), scale_(init) {}
 
   std::string name() const override { return "logmax"; }
   double scale() const override { return scale_; }
@@ -115,9 +122,9 @@ class LogMaxScaler : public LossScaler {
 
   void update(const ScaledStep& step) override {
     const bool overflow = step.overflow || !std::isfinite(step.max_abs);
-    if (overflow && scale_ <= least_) stop_at_minimum(scale_, least_);
+    if (overflow && scale_ <= floor_.least) stop_at_floor(scale_, floor_);
     if (!overflow && step.max_abs <= 0) return;
-    const double x = overflow ? kLogMax : std::log2(step.max_abs);
+    const double x = overflow ? overflowed() : std::log2(step.max_abs);
     count_ += 1;
     mean_ = kBeta1 * mean_ + (1 - kBeta1) * x;
     slow_mean_ = kBeta2 * slow_mean_ + (1 - kBeta2) * x;
@@ -125,7 +132,7 @@ class LogMaxScaler : public LossScaler {
     const double fast = 1 - std::pow(kBeta1, count_), slow = 1 - std::pow(kBeta2, count_);
     const double m = mean_ / fast, s = slow_mean_ / slow, q = slow_square_ / slow;
     const double cutoff = m + kDeviations * std::sqrt(std::max(0.0, q - s * s));
-    scale_ = std::clamp(std::exp2(kLogMax - cutoff), least_, most_);
+    scale_ = std::clamp(std::exp2(kLogMax - cutoff), floor_.least, most_);
   }
 
   State state() const override {
@@ -147,7 +154,10 @@ class LogMaxScaler : public LossScaler {
   static constexpr double kLogMax = 16, kBeta1 = 0.99, kBeta2 = 0.999;
   static constexpr double kDeviations = 3.09;  // one side of a normal distribution: 1 in 1000
 
-  double least_, most_, scale_;
+  double overflowed() const { return scale_ > 1 ? kLogMax : kLogMax - std::log2(scale_) + 1; }
+
+  Floor floor_;
+  double most_, scale_;
   double count_ = 0, mean_ = 0, slow_mean_ = 0, slow_square_ = 0;
 };
 
@@ -161,38 +171,35 @@ const LossScaleMethod& method_of(const std::string& name) {
               "known: " + known);
 }
 
-double or_default(double value, double otherwise) {
-  return value > 0 ? value : otherwise;
-}
-
 }  // namespace
 
 std::unique_ptr<LossScaler> make_loss_scaler(const LossScaleOptions& options, int64_t update_freq) {
   const LossScaleMethod& method = method_of(options.name);
   if (method.name == "none") return std::make_unique<StaticScaler>("none", 1.0);
-  const double least = or_default(options.min, method.least);
-  const double most = or_default(options.max, method.most);
+  const auto [least, most] = loss_scale_bounds(options, method);
   if (least > most)
-    throw Error(ExitCode::kUsage,
-                "train.loss_scale: min " + shortest(least) + " is above max " + shortest(most),
-                "set train.loss_scale.min below train.loss_scale.max");
+    throw Error(
+        ExitCode::kUsage,
+        "train.loss_scale: min " + number_text(least) + " is above max " + number_text(most),
+        "set train.loss_scale.min below train.loss_scale.max");
   if (options.init > 0 && (options.init < least || options.init > most))
     throw Error(ExitCode::kUsage,
-                "train.loss_scale: init " + shortest(options.init) + " is outside of what \"" +
-                    options.name + "\" allows, " + shortest(least) + " to " + shortest(most),
+                "train.loss_scale: init " + number_text(options.init) + " is outside of what \"" +
+                    options.name + "\" allows, " + number_text(least) + " to " + number_text(most),
                 "set train.loss_scale.min and train.loss_scale.max around it");
-  const double init = std::clamp(or_default(options.init, method.init), least, most);
+  const double init = std::clamp(options.init > 0 ? options.init : method.init, least, most);
+  const Floor floor{.least = least, .is_set = options.min == least};
   if (method.name == "static") return std::make_unique<StaticScaler>("static", init);
-  if (method.name == "logmax") return std::make_unique<LogMaxScaler>(init, least, most);
+  if (method.name == "logmax") return std::make_unique<LogMaxScaler>(init, floor, most);
   const bool fairseq = method.name == "fairseq";
   const int64_t shared = fairseq ? std::max<int64_t>(update_freq, 1) : 1;
   const int64_t window =
       options.window > 0 ? options.window : std::max<int64_t>(method.window / shared, 1);
   return std::make_unique<DynamicScaler>(DynamicScaler::Limits{.name = options.name,
                                                                .init = init,
-                                                               .least = least,
                                                                .most = most,
                                                                .factor = options.factor,
+                                                               .floor = floor,
                                                                .window = window,
                                                                .floor_is_allowed = !fairseq});
 }

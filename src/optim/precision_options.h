@@ -1,7 +1,7 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
-#include <limits>
 #include <string>
 #include <string_view>
 #include <tuple>
@@ -10,7 +10,15 @@
 
 namespace stretto::optim {
 
+/// No scale leaves this range: the scaled loss, and what its gradients are multiplied by in the
+/// update, are fp32 numbers.
+inline constexpr double kLeastLossScale = 0x1p-126, kLargestLossScale = 0x1p127;
+
 /// The constants of a method of loss scaling, where an option is 0.
+///
+/// OpenSeq2Seq keeps the scales of backoff and logmax at 1 or above, which is meant for a mean
+/// loss. What is scaled here is the sum over the tokens of a micro-batch, as in fairseq, thousands
+/// of times larger: so all methods may go down as far as fairseq's.
 struct LossScaleMethod {
   std::string_view name;
   double init, least, most;
@@ -19,10 +27,10 @@ struct LossScaleMethod {
 
 inline constexpr LossScaleMethod kLossScaleMethods[] = {
     {"none", 1, 1, 1, 0},
-    {"static", 128, 0, std::numeric_limits<double>::infinity(), 0},
-    {"backoff", 16384, 1, 16384, 2000},
-    {"fairseq", 128, 1e-4, std::numeric_limits<double>::infinity(), int64_t{1} << 14},
-    {"logmax", 1, 1, 16384, 0},
+    {"static", 128, kLeastLossScale, kLargestLossScale, 0},
+    {"backoff", 16384, 1e-4, 16384, 2000},
+    {"fairseq", 128, 1e-4, kLargestLossScale, int64_t{1} << 14},
+    {"logmax", 1, 1e-4, 16384, 0},
 };
 
 /// Null when there is none of this name.
@@ -54,10 +62,11 @@ struct LossScaleOptions {
         field(&O::init, "init",
               "first scale; 0 = of the method: static and fairseq 128, backoff 16384, logmax 1",
               at_least(0)),
-        field(&O::min, "min", "smallest scale; 0 = of the method: fairseq 1e-4, the others 1",
-              at_least(0)),
-        field(&O::max, "max",
-              "largest scale; 0 = of the method: backoff and logmax 16384, else none", at_least(0)),
+        field(&O::min, "min", "smallest scale; 0 = 1e-4, with static none", at_least(0)),
+        field(
+            &O::max, "max",
+            "largest scale, at most 2^127; 0 = of the method: backoff and logmax 16384, else 2^127",
+            at_least(0)),
         field(&O::factor, "factor", "of growth and shrinking (backoff, fairseq)", greater(1)),
         field(&O::window, "window",
               "good updates until the scale grows; 0 = of the method: backoff 2000, fairseq 2^14 / "
@@ -66,5 +75,16 @@ struct LossScaleOptions {
     };
   }
 };
+
+/// Between what a scale may move, its first one included.
+struct LossScaleBounds {
+  double least, most;
+};
+
+constexpr LossScaleBounds loss_scale_bounds(const LossScaleOptions& options,
+                                            const LossScaleMethod& method) {
+  return {std::max(options.min > 0 ? options.min : method.least, kLeastLossScale),
+          std::min(options.max > 0 ? options.max : method.most, kLargestLossScale)};
+}
 
 }  // namespace stretto::optim

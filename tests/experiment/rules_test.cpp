@@ -313,19 +313,29 @@ TEST(Rules, TheFirstLossScaleLiesWithinTheBoundsOfItsMethod) {
   };
   const Row rows[] = {
       {"backoff", 100000, 0, 0,
-       "`train.loss_scale.init` (default): 100000 is outside of what \"backoff\" allows, 1 to "
-       "16384"},
+       "`train.loss_scale.init` (default): 100000 is outside of what \"backoff\" allows, "
+       "0.0001 to 16384"},
       {"backoff", 100000, 0, 131072, ""},
-      {"backoff", 0.5, 0, 0,
+      {"backoff", 0.5, 0, 0, ""},
+      {"backoff", 0.5, 1, 0,
        "`train.loss_scale.init` (default): 0.5 is outside of what \"backoff\" allows, 1 to 16384"},
       {"backoff", 0, 20000, 0,
        "`train.loss_scale.min` (default): 20000 is above the largest scale of \"backoff\", 16384"},
       {"logmax", 65536, 0, 0,
-       "`train.loss_scale.init` (default): 65536 is outside of what \"logmax\" allows, 1 to "
-       "16384"},
+       "`train.loss_scale.init` (default): 65536 is outside of what \"logmax\" allows, "
+       "0.0001 to 16384"},
       {"fairseq", 1e9, 0, 0, ""},
       {"static", 1e9, 0, 0, ""},
       {"static", 0.25, 0, 0, ""},
+      // Multiplied in fp32.
+      {"static", 1e38, 0, 0, ""},
+      {"static", 1e39, 0, 0,
+       "`train.loss_scale.init` (default): 1e39 is outside of what \"static\" allows, "
+       "1.1754943508222875e-38 to 1.7014118346046923e38"},
+      {"fairseq", 1e300, 0, 1e300,
+       "`train.loss_scale.init` (default): 1e300 is outside of what \"fairseq\" allows, 0.0001 to "
+       "1.7014118346046923e38"},
+      {"fairseq", 128, 0, 1e300, ""},
   };
   for (const Row& row : rows) {
     SCOPED_TRACE(row.name + std::to_string(row.init));

@@ -168,22 +168,71 @@ TEST(LossScaler, TheFactorIsOfGrowthAndShrinking) {
   expect_table(options, 1, {{"..", 512}, {"o", 128}, {"o", 32}});
 }
 
-void expect_stop(LossScaler& scaler) {
+/// @param advice  names the option that set the smallest scale, if one did
+void expect_stop(LossScaler& scaler, const std::string& advice = "") {
   try {
     scaler.update(kOverflow);
     ADD_FAILURE() << "went on at scale " << scaler.scale();
   } catch (const Error& error) {
     EXPECT_EQ(error.code(), ExitCode::kNumeric);
-    EXPECT_NE(error.advice().find("optim.lr"), std::string::npos) << error.advice();
+    EXPECT_EQ(error.advice(), advice);
+    const bool blames_the_loss =
+        std::string(error.what()).ends_with("the loss is probably exploding");
+    EXPECT_EQ(blames_the_loss, advice.empty()) << error.what();
   }
 }
 
 TEST(LossScaler, AnOverflowAtTheSmallestScaleStops) {
   const auto backoff = make_loss_scaler(named("backoff"), 1);
+  feed(*backoff, std::string(27, 'o'));
+  EXPECT_EQ(backoff->scale(), std::exp2(-13.0));
+  feed(*backoff, "o...");  // the floor itself is fine while nothing overflows
+  EXPECT_EQ(backoff->scale(), 1e-4);
+  expect_stop(*backoff);
+}
+
+// Of a healthy model whose scale must be small because its micro-batches are large.
+TEST(LossScaler, BackoffSettlesWhereOpenSeq2SeqWouldStop) {
+  const auto backoff = make_loss_scaler(named("backoff"), 1);
   feed(*backoff, std::string(14, 'o'));
   EXPECT_EQ(backoff->scale(), 1);
-  feed(*backoff, "...");  // fine while nothing overflows
-  expect_stop(*backoff);
+  feed(*backoff, "oo" + std::string(1999, '.'));
+  EXPECT_EQ(backoff->scale(), 0.25);
+  feed(*backoff, ".");
+  EXPECT_EQ(backoff->scale(), 0.5);
+}
+
+TEST(LossScaler, AStopAtASmallestScaleThatWasSetNamesItsOption) {
+  LossScaleOptions options = named("fairseq");
+  options.init = 1048576;
+  options.min = 500000;
+  const auto fairseq = make_loss_scaler(options, 1);
+  feed(*fairseq, "o");
+  expect_stop(*fairseq, "lower train.loss_scale.min, 500000");
+  for (const char* name : {"backoff", "logmax"}) {
+    options = named(name);
+    options.init = options.min = 8;
+    expect_stop(*make_loss_scaler(options, 1), "lower train.loss_scale.min, 8");
+  }
+}
+
+TEST(LossScaler, NoScaleLeavesFp32) {
+  LossScaleOptions options = named("fairseq");
+  options.init = 1e36;
+  options.factor = 1000;
+  options.window = 1;
+  expect_table(options, 1, {{"", 1e36}, {".", 0x1p127}, {"..", 0x1p127}, {"o", 0x1p127 / 1000}});
+  options.max = 1e300;
+  expect_table(options, 1, {{"..", 0x1p127}});
+  for (const char* name : {"static", "fairseq", "backoff"}) {
+    for (const double init : {1e39, 1e300, 1e-40}) {
+      LossScaleOptions outside = named(name);
+      outside.init = init;
+      outside.min = 1e-45;
+      outside.max = 1e300;
+      EXPECT_THROW(make_loss_scaler(outside, 1), Error) << name << " " << init;
+    }
+  }
 }
 
 TEST(LossScaler, FairseqStopsBeforeItsSmallestScale) {
@@ -196,8 +245,26 @@ TEST(LossScaler, FairseqStopsBeforeItsSmallestScale) {
 TEST(LossScaler, LogMaxStopsAtTheSmallestScale) {
   const auto logmax = make_loss_scaler(named("logmax"), 1);
   logmax->update({.max_abs = std::exp2(20.0)});
-  EXPECT_EQ(logmax->scale(), 1);
+  EXPECT_EQ(logmax->scale(), 0.0625);
+  logmax->update({.max_abs = std::exp2(60.0)});
+  EXPECT_EQ(logmax->scale(), 1e-4);
   expect_stop(*logmax);
+}
+
+// 16 says nothing new at a scale of 1, nor below: each overflow there must lower it.
+TEST(LossScaler, LogMaxFallsWithEachOverflowBelowOne) {
+  const auto scaler = make_loss_scaler(named("logmax"), 1);
+  scaler->update(kOverflow);  // x = 17
+  EXPECT_EQ(scaler->scale(), 0.5);
+  for (double before = 0.5; before > 0.01; before = scaler->scale()) {
+    scaler->update(kOverflow);
+    EXPECT_LT(scaler->scale(), before / 2);
+  }
+  for (int i = 0; i < 3; ++i) scaler->update({.max_abs = std::exp2(20.0)});
+  const double found = scaler->scale();
+  EXPECT_LT(found, 1);
+  scaler->update(kOverflow);
+  EXPECT_LT(scaler->scale(), found);
 }
 
 /// The formula of the header with plain sums instead of running averages.
@@ -213,7 +280,7 @@ double logmax_scale(const std::vector<double>& logs) {
   }
   s /= s_weight;
   const double sigma = std::sqrt(std::max(0.0, q / s_weight - s * s));
-  return std::clamp(std::exp2(16 - (m / m_weight + 3.09 * sigma)), 1.0, 16384.0);
+  return std::clamp(std::exp2(16 - (m / m_weight + 3.09 * sigma)), 1e-4, 16384.0);
 }
 
 TEST(LossScaler, LogMaxFollowsItsFormula) {
@@ -236,8 +303,8 @@ TEST(LossScaler, LogMaxTableOverSteps) {
   EXPECT_NEAR(scaler->scale(), 4096, 1e-6 * 4096);
   scaler->update({.max_abs = 0});  // says nothing
   EXPECT_NEAR(scaler->scale(), 4096, 1e-6 * 4096);
-  scaler->update(kOverflow);  // mean 8.02, sigma 5.66 of (4, 4, 16): the cutoff is above 16
-  EXPECT_EQ(scaler->scale(), 1);
+  scaler->update(kOverflow);  // mean 8.04, sigma 5.66 of (4, 4, 16): the cutoff is 25.5
+  EXPECT_NEAR(scaler->scale(), std::exp2(-9.53), 1e-5);
   for (int i = 0; i < 400; ++i) scaler->update({.max_abs = 16});
   EXPECT_GT(scaler->scale(), 500);  // one overflow is forgotten
   EXPECT_LT(scaler->scale(), 4096);
