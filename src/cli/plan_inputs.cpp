@@ -55,6 +55,13 @@ Measured measure(const std::string& run) {
   bool first = true;  // it warms caches up
   for (const auto& event : report::read_metrics(std::filesystem::path(run) / "metrics.jsonl")) {
     if (event.event != "train" || !event.tokens_per_second || !event.target_tokens) continue;
+    if (event.processes.value_or(1) > 1) {
+      throw Error(ExitCode::kUsage,
+                  run + " was trained by " + std::to_string(*event.processes) +
+                      " processes; the model starts from the compute of one alone",
+                  "train a few updates with one process, with the threads that each will have, or "
+                  "give --compute-ms and --tokens");
+    }
     if (!std::exchange(first, false)) {
       tokens.push_back(static_cast<double>(*event.target_tokens));
       rates.push_back(*event.tokens_per_second);

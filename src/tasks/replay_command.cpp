@@ -143,10 +143,36 @@ std::string outcome(const Trial& trial) {
                               : "finite";
 }
 
-void print_text(const train::SavedReport& saved, const std::vector<std::string>& others,
+// What the configuration has in force, and the checkpoint of the report if it is still there.
+train::Circumstances circumstances(const experiment::ReplayRequest& request,
+                                   const train::SavedReport& saved) {
+  const auto& experiment = request.experiment.options;
+  const auto checkpoint =
+      std::filesystem::path(request.run_directory) / "checkpoints" / saved.record.checkpoint;
+  std::error_code error;
+  const bool is_there =
+      !saved.record.checkpoint.empty() && std::filesystem::exists(checkpoint, error);
+  return {.clip_norm = experiment.optim.clip_norm,
+          .pre_norm = experiment.model.norm == "pre",
+          .rolls_back = experiment.train.forensics.policy == "rollback",
+          .checkpoint = is_there ? checkpoint : std::filesystem::path()};
+}
+
+// Precision is not to blame for what fp32 does not mend.
+const train::NonfiniteReport* in_fp32_too(const std::vector<Trial>& trials) {
+  const auto& last = trials.back().report;
+  const bool is_another = trials.size() > 1 && last.compute == kernels::Compute::kFp32;
+  return is_another && last.found() ? &last : nullptr;
+}
+
+void print_text(const experiment::ReplayRequest& request, const train::SavedReport& saved,
                 const std::vector<Trial>& trials, const std::vector<Sentence>& sentences) {
   const auto& now = trials.front().report;
-  std::cout << train::report_to_text(now, saved.record) << "\n\n" << rank_sentence(saved, others);
+  std::cout << train::report_to_text(
+                   now, saved.record,
+                   {.run = circumstances(request, saved), .in_fp32 = in_fp32_too(trials)})
+            << "\n\n"
+            << rank_sentence(saved, other_reports(request.file));
   for (const auto& trial : trials) std::cout << trial.name << ": " << outcome(trial) << "\n";
   for (const auto& sentence : sentences) {
     std::cout << "sample " << sentence.sample << ": " << printable(sentence.source, 1000) << " -> "
@@ -241,7 +267,7 @@ int run_replay(const experiment::ReplayRequest& request) {
   if (request.json) {
     print_replay(request.file, saved, trials, sentences);
   } else {
-    print_text(saved, other_reports(request.file), trials, sentences);
+    print_text(request, saved, trials, sentences);
   }
   return trials.front().report.found() ? 0 : kFiniteNow;
 }

@@ -7,6 +7,7 @@
 
 #include "data/share.h"
 #include "train/forensics.h"
+#include "train/remedies.h"
 
 /// What `examine` found as a file, RUN/forensics/step_00000123.json, with the weights of that
 /// moment beside it (step_00000123.safetensors). `stretto replay` runs the update again from these
@@ -30,7 +31,7 @@ struct UpdateRecord {
   /// have the same position.
   std::vector<data::Position> positions;
   double lr = 0;
-  std::string checkpoint;           ///< name of the newest one, "step_00000100"; "" = none
+  std::string checkpoint;  ///< "step_00000100", the newest that a finite update followed; "" = none
   std::vector<double> loss_scales;  ///< of the last updates, oldest first; at most 100
   std::string device;               ///< "cpu", "cuda:0"
   /// SHA-256 of the tokenizer's files, as in a checkpoint's manifest; empty = not known.
@@ -81,8 +82,17 @@ std::string report_to_json(const NonfiniteReport& report, const UpdateRecord& re
 /// puts another one into them when this name is taken.
 std::string weights_name(int64_t step);
 
+/// What report_to_text() may know beside the report.
+struct ReportAdvice {
+  Circumstances run = {};
+  /// The same update in fp32 where it was not finite either: what to try is then about that, since
+  /// precision and loss scale are not to blame.
+  const NonfiniteReport* in_fp32 = nullptr;
+};
+
 /// A paragraph for people: what was first, in which sentences, and what to try.
-std::string report_to_text(const NonfiniteReport& report, const UpdateRecord& record);
+std::string report_to_text(const NonfiniteReport& report, const UpdateRecord& record,
+                           const ReportAdvice& known = {});
 
 /// What to do about a loss scale at which gradients overflowed. Empty when there is none, or the
 /// scaler has just lowered it.

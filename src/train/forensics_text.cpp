@@ -109,7 +109,33 @@ std::string advice_on_sum(const NonfiniteReport& report, const UpdateRecord& rec
          "; try a lower optim.lr or a longer schedule.warmup_steps";
 }
 
-std::string advice(const NonfiniteReport& report, const UpdateRecord& record) {
+// A checkpoint that has them too would be no place to go back to: the run knows which has not.
+std::string advice_on_weights(const Circumstances& run) {
+  const std::string spoilt = "the weights are spoilt: ";
+  if (run.rolls_back && !run.checkpoint.empty()) {
+    return spoilt +
+           "train.forensics.policy = \"rollback\" goes back to a checkpoint where they "
+           "were not, with a smaller learning rate";
+  }
+  return spoilt + "try " + calmer_values(run) + "; " + place_of_other_values(run) +
+         rollback_instead(run);
+}
+
+std::string advice_on_sentences(const Circumstances& run) {
+  return "look at these sentences, which `stretto replay` prints (data.max_ratio and "
+         "data.max_src_tokens leave out the odd ones); a lower optim.lr " +
+         std::string(may_clip(run) ? "or optim.clip_norm = 1.0 " : "") + "makes the model calmer";
+}
+
+// At most half of the micro-batch.
+bool few_sentences(const NonfiniteReport& report) {
+  return !report.samples.empty() && report.micro_batch >= 0 &&
+         report.samples.size() * 2 <=
+             report.micro_batches[static_cast<size_t>(report.micro_batch)].sample_ids.size();
+}
+
+std::string advice(const NonfiniteReport& report, const UpdateRecord& record,
+                   const Circumstances& run) {
   if (!report.found()) {
     return record.world_size > 1
                ? "run again by each process alone, every value was finite: the sum over processes, "
@@ -117,35 +143,22 @@ std::string advice(const NonfiniteReport& report, const UpdateRecord& record) {
                : "run again, every value was finite: doubt the machine (memory, overclocking) "
                  "before the model";
   }
-  if (!report.weights.empty()) {
-    return "the weights are spoilt: go back to " +
-           (record.checkpoint.empty() ? std::string("the start") : record.checkpoint) +
-           " with a lower optim.lr or optim.clip_norm = 1.0 (train.forensics.policy = \"rollback\" "
-           "does it by itself)";
-  }
+  if (!report.weights.empty()) return advice_on_weights(run);
   if (report.first.kind == TensorKind::kSum) return advice_on_sum(report, record);
   const bool in_forward = report.first.kind == TensorKind::kOutput;
   const std::string scale = in_forward ? "" : scale_sentence(report, record);
-  if (report.compute == kernels::Compute::kFp16 && !in_forward) {
+  if (report.compute == kernels::Compute::kFp16) {
+    if (in_forward) {
+      return "fp16 ends at 65504: try train.precision = \"mixed_bf16\", which has the range of "
+             "fp32, or \"fp32\"";
+    }
     return "fp16 ends at 65504 and the loss scale is " + shortest(report.loss_scale) + ": " +
            (scale.empty() ? "try a lower optim.lr, or train.precision = \"mixed_bf16\""
                           : scale + "; if this goes on, train.precision = \"mixed_bf16\"");
   }
-  if (kernels::is_half(report.compute) && in_forward) {
-    return "try train.precision = \"fp32\", or \"mixed_bf16\" where fp16 overflows";
-  }
-  const bool few =
-      !report.samples.empty() && report.micro_batch >= 0 &&
-      report.samples.size() * 2 <=
-          report.micro_batches[static_cast<size_t>(report.micro_batch)].sample_ids.size();
-  if (few) {
-    return "look at these sentences, which `stretto replay` prints (data.max_ratio and "
-           "data.max_src_tokens leave out the odd ones); a lower optim.lr or optim.clip_norm = 1.0 "
-           "makes the model calmer";
-  }
+  if (few_sentences(report)) return advice_on_sentences(run);
   const std::string calmer =
-      "try a lower optim.lr, a longer schedule.warmup_steps, optim.clip_norm = 1.0, or "
-      "model.norm = \"pre\"";
+      "try " + calmer_values(run) + (run.pre_norm ? "" : ", or model.norm = \"pre\"");
   if (scale.empty()) return calmer;
   return calmer + "; loss scale " + shortest(report.loss_scale) + ": " + scale +
          "; outside of fp16 train.loss_scale.name = \"none\" will do";
@@ -160,7 +173,7 @@ std::string loss_scale_advice(const ScalerRecord& scaler, double loss_scale) {
            ", or use train.loss_scale.name = \"fairseq\", which finds the scale by itself";
   }
   if (scaler.name.empty() || scaler.next < loss_scale) return "";
-  return "the scaler may go no lower (train.loss_scale.min)";
+  return "lower train.loss_scale.min, below which the scaler may not go";
 }
 
 bool is_sum_over_processes(const FirstNonfinite& first) {
@@ -185,7 +198,8 @@ std::string place_text(const FirstNonfinite& first) {
   return "";
 }
 
-std::string report_to_text(const NonfiniteReport& report, const UpdateRecord& record) {
+std::string report_to_text(const NonfiniteReport& report, const UpdateRecord& record,
+                           const ReportAdvice& known) {
   std::string text = "step " + with_thousands(record.step) + ": ";
   if (report.found()) {
     text += "first not finite was " + place_text(report.first);
@@ -197,8 +211,12 @@ std::string report_to_text(const NonfiniteReport& report, const UpdateRecord& re
   }
   text += " (" + compute_name(report.compute) + ", loss scale " + shortest(report.loss_scale) +
           ", lr " + shortest(record.lr) + ")";
-  return text + weight_sentence(report) + batch_sentence(report, record) +
-         gradient_sentence(report) + "\n  " + advice(report, record);
+  text += weight_sentence(report) + batch_sentence(report, record) + gradient_sentence(report);
+  if (known.in_fp32 != nullptr && report.found()) {
+    return text +
+           "\n  in fp32 it is not finite either: " + advice(*known.in_fp32, record, known.run);
+  }
+  return text + "\n  " + advice(report, record, known.run);
 }
 
 }  // namespace stretto::train

@@ -20,7 +20,7 @@ NonfiniteDecision NonfinitePolicy::failed(const FailedUpdate& update) {
   } else if (skips_in_a_row_ >= kSkipsBeforeStop) {
     decision.action = Action::kStop;
   }
-  const bool routine = overflow && skips_in_a_row_ <= kRoutineOverflows;
+  const bool routine = overflow && (!scale_found_ || skips_in_a_row_ <= kRoutineOverflows);
   const bool last_chance = decision.action != Action::kSkip;
   decision.examine = !examined_ && reports_ < options_.max_reports && (!routine || last_chance);
   if (decision.examine) {
@@ -31,6 +31,11 @@ NonfiniteDecision NonfinitePolicy::failed(const FailedUpdate& update) {
 }
 
 void NonfinitePolicy::succeeded() {
+  begin_again();
+  scale_found_ = true;
+}
+
+void NonfinitePolicy::begin_again() {
   skips_in_a_row_ = 0;
   failures_in_a_row_ = 0;
   examined_ = false;
@@ -51,16 +56,16 @@ void NonfinitePolicy::rolled_back(int64_t failed_step, int64_t to_step) {
   ++rollbacks_;
   furthest_failure_ = std::max(furthest_failure_, failed_step);
   back_at_ = to_step;
-  succeeded();
+  begin_again();
 }
 
 double NonfinitePolicy::lr_factor() const {
   return std::pow(options_.rollback_lr_factor, static_cast<double>(rollbacks_));
 }
 
-Error NonfinitePolicy::stop_error(int64_t step, const std::string& report,
-                                  const std::string& scale_advice) const {
-  std::string what = "step " + with_thousands(step) + ": the loss or a gradient was not finite";
+Error NonfinitePolicy::stop_error(const NumericStop& stop) const {
+  std::string what =
+      "step " + with_thousands(stop.step) + ": the loss or a gradient was not finite";
   if (skips_in_a_row_ > 1) what += " in " + std::to_string(skips_in_a_row_) + " updates in a row";
   if (rollbacks_ > 0) {
     what += ", after " + std::to_string(rollbacks_) +
@@ -68,15 +73,23 @@ Error NonfinitePolicy::stop_error(int64_t step, const std::string& report,
             shortest(lr_factor()) + ")";
   }
   what += "; training stops";
-  std::string advice =
-      (scale_advice.empty() ? "" : scale_advice + "; or ") +
-      "go on from the last checkpoint with a lower optim.lr, a longer schedule.warmup_steps, or "
-      "optim.clip_norm = 1.0";
-  if (options_.policy != "rollback") {
-    advice += "; train.forensics.policy = \"rollback\" tries that by itself";
-  }
-  if (!report.empty()) advice += "; `stretto replay " + report + "` runs the update again";
-  return {ExitCode::kNumeric, what, advice};
+  // Overflows that a scaler answers do not send a run back.
+  return {ExitCode::kNumeric, what, advice(stop, failures_in_a_row_ >= options_.stop_after)};
+}
+
+Error NonfinitePolicy::stop_error(const Error& of_scaler, const NumericStop& stop) const {
+  return {of_scaler.code(), of_scaler.what(), advice(stop, /*rollback_helps=*/false)};
+}
+
+std::string NonfinitePolicy::advice(const NumericStop& stop, bool rollback_helps) const {
+  Circumstances run = stop.run;
+  run.rolls_back = options_.policy == "rollback";
+  std::string advice = stop.scale.empty() ? "" : stop.scale + "; or ";
+  advice += "try " + calmer_values(run) + "; " + place_of_other_values(run);
+  if (rollback_helps) advice += rollback_instead(run);
+  if (!stop.report.empty())
+    advice += "; `stretto replay " + stop.report + "` runs the update again";
+  return advice;
 }
 
 std::map<std::string, double> NonfinitePolicy::state() const {
@@ -86,7 +99,8 @@ std::map<std::string, double> NonfinitePolicy::state() const {
           {"back_at", static_cast<double>(back_at_)},
           {"rollbacks", static_cast<double>(rollbacks_)},
           {"reports", static_cast<double>(reports_)},
-          {"examined", examined_ ? 1.0 : 0.0}};
+          {"examined", examined_ ? 1.0 : 0.0},
+          {"scale_found", scale_found_ ? 1.0 : 0.0}};
 }
 
 void NonfinitePolicy::restore(const std::map<std::string, double>& state) {
@@ -101,6 +115,7 @@ void NonfinitePolicy::restore(const std::map<std::string, double>& state) {
   rollbacks_ = static_cast<int64_t>(value("rollbacks"));
   reports_ = static_cast<int64_t>(value("reports"));
   examined_ = value("examined") > 0;
+  scale_found_ = value("scale_found") > 0;
 }
 
 }  // namespace stretto::train

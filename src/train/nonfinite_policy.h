@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "train/forensics_options.h"
+#include "train/remedies.h"
 
 namespace stretto::train {
 
@@ -34,11 +35,20 @@ struct RollbackChoice {
   int64_t failed_step = 0;           ///< the update that could not be made
 };
 
+/// What the error that ends a run shall say.
+struct NumericStop {
+  int64_t step = 0;         ///< of the last update, as metrics.jsonl counts it
+  std::string report = {};  ///< path of the newest one; empty = none
+  std::string scale = {};   ///< what to do about the loss scale or precision; empty = nothing
+  Circumstances run = {};   ///< its rolls_back is not asked
+};
+
 /// Decides over updates that are not finite: `train.forensics.policy`. Pure: it restores and prints
 /// nothing. All ranks feed it the same values and so agree.
 ///
 /// An overflow that a loss scaler answers by another scale says nothing of the run's health, and
-/// does not count for `stop_after`; kSkipsBeforeStop in a row of any kind stop every run.
+/// does not count for `stop_after`; kSkipsBeforeStop in a row of any kind stop every run. Nor is it
+/// worth a report, while the scaler looks for its first scale, or a few times in a row later.
 ///
 /// After a rollback the data order and all counters go back with the checkpoint, but this object's
 /// state must not: it holds the number of rollbacks and the smaller learning rate.
@@ -46,7 +56,9 @@ class NonfinitePolicy {
  public:
   /// So many in a row end the run.
   static constexpr int64_t kSkipsBeforeStop = 50;
-  /// A loss scaler needs a few overflows in a row to find its scale; the next one is examined.
+  /// A loss scaler that has found a scale may need a few overflows in a row to find the next one;
+  /// one more is examined. Until then, and so before the first finite update, it needs as many as
+  /// there are halvings from its first scale.
   static constexpr int64_t kRoutineOverflows = 3;
 
   explicit NonfinitePolicy(const ForensicsOptions& options) : options_(options) {}
@@ -71,11 +83,9 @@ class NonfinitePolicy {
   int64_t rollbacks() const { return rollbacks_; }
 
   /// Error(kNumeric) for Action::kStop, or for a rollback that finds no target.
-  /// @param step    of the last update, as metrics.jsonl counts it
-  /// @param report        path of the newest report; empty = none
-  /// @param scale_advice  what to do about the loss scale (loss_scale_advice()); empty = nothing
-  Error stop_error(int64_t step, const std::string& report,
-                   const std::string& scale_advice = {}) const;
+  Error stop_error(const NumericStop& stop) const;
+  /// What a loss scaler's own stop becomes, which ends the run under each policy.
+  Error stop_error(const Error& of_scaler, const NumericStop& stop) const;
 
   /// Everything that a resumed run needs, by name.
   std::map<std::string, double> state() const;
@@ -83,11 +93,15 @@ class NonfinitePolicy {
   void restore(const std::map<std::string, double>& state);
 
  private:
+  void begin_again();
+  std::string advice(const NumericStop& stop, bool rollback_helps) const;
+
   ForensicsOptions options_;
   int64_t skips_in_a_row_ = 0, rollbacks_ = 0, reports_ = 0;
   int64_t failures_in_a_row_ = 0;               // skips but for a scaler's routine
   int64_t furthest_failure_ = 0, back_at_ = 0;  // steps: that rollbacks were for; last target
   bool examined_ = false;                       // since the last good update
+  bool scale_found_ = false;                    // there was a good update
 };
 
 }  // namespace stretto::train

@@ -124,7 +124,7 @@ std::string gather_reports(const dist::ProcessGroup& group, const fs::path& run_
   }
   const bool is_root_alone = nobody && group.is_root();
   if (is_root_alone || words[static_cast<size_t>(group.rank())].found) {
-    log::warn(report_to_text(*mine.found, mine.record));
+    log::warn(report_to_text(*mine.found, mine.record, {.run = mine.run}));
   }
   std::string path;
   if (group.is_root()) {

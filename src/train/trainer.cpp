@@ -43,7 +43,10 @@ Trainer::Trainer(Task& task, TrainerSetup setup, dist::ProcessGroup group)
                   .identity = setup_.identity,
                   .seed = static_cast<uint64_t>(setup_.run.seed),
                   .compute = setup_.precision.compute,
-                  .compress = setup_.dist.compress}),
+                  .compress = setup_.dist.compress,
+                  .clip_norm = setup_.optim.clip_norm,
+                  .pre_norm = setup_.pre_norm,
+                  .rolls_back = setup_.train.forensics.policy == "rollback"}),
       policy_(setup_.train.forensics),
       spikes_(setup_.train.forensics) {
   if (setup_.handle_signals) signals_.emplace();
@@ -271,16 +274,21 @@ void Trainer::after_failed_update(const Recorded& done) {
       policy_.failed({.loss_finite = std::isfinite(done.update.loss_sum),
                       .scaled = updater_.scaler().adapts() && !done.scale_at_its_end});
   const std::string report = decision.examine || done.scale_at_its_end ? examine(done) : "";
+  NumericStop stop{.step = state_.step, .report = report};
+  if (done.scale_at_its_end || decision.action == NonfiniteDecision::Action::kStop) {
+    stop.run = forensics_.circumstances(state_.good_step);
+  }
   if (done.scale_at_its_end) {
     const Error& error = *done.scale_at_its_end;
-    throw Error(error.code(), error.what() + (report.empty() ? "" : "; report: " + report),
-                error.advice());
+    stop.scale = forensics_.advice_on_scale(done.update, error.advice());
+    throw policy_.stop_error(error, stop);
   }
   switch (decision.action) {
     case NonfiniteDecision::Action::kSkip:
       return;
     case NonfiniteDecision::Action::kStop:
-      throw policy_.stop_error(state_.step, report, forensics_.advice_on_scale(done.update));
+      stop.scale = forensics_.advice_on_scale(done.update);
+      throw policy_.stop_error(stop);
     case NonfiniteDecision::Action::kRollback:
       roll_back(report);
   }
@@ -288,11 +296,8 @@ void Trainer::after_failed_update(const Recorded& done) {
 
 std::string Trainer::examine(const Recorded& done) {
   activity("looking for what is not finite");
-  const std::string report =
-      forensics_.examine({.update = done.update,
-                          .step = state_.step,
-                          .lr = done.lr,
-                          .checkpoint = saved_step_ > 0 ? store::step_name(saved_step_) : ""});
+  const std::string report = forensics_.examine(
+      {.update = done.update, .step = state_.step, .lr = done.lr, .good_step = state_.good_step});
   activity("");
   return report;
 }
@@ -318,7 +323,8 @@ void Trainer::roll_back(const std::string& report) {
   const auto scale = updater_.scaler().state();
   const auto scales = forensics_.loss_scales();
   if (rollback_target() == 0 || !restore()) {
-    const Error error = policy_.stop_error(failed_step, report);
+    const Error error = policy_.stop_error(
+        {.step = failed_step, .report = report, .run = forensics_.circumstances(state_.good_step)});
     throw Error(error.code(),
                 error.what() + std::string("; no checkpoint is there that a finite update followed,"
                                            " and so none to go back to"),

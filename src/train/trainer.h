@@ -35,6 +35,7 @@ struct TrainerSetup {
   report::ReportOptions report;
   int64_t prefetch = 8;
   int64_t batch_tokens = 0;  ///< of an update, for optim.lr_scaling: data.max_tokens * update_freq
+  bool pre_norm = false;     ///< model.norm = "pre", which advice then need not name
   std::filesystem::path run_directory;
   RunIdentity identity;
   RunDescription description;

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/hash.h"
+#include "store/checkpoint.h"
 #include "train/forensics.h"
 #include "train/rank_reports.h"
 
@@ -32,6 +33,7 @@ std::string UpdateForensics::examine(const FailedAttempt& failed) {
   RankFindings mine{.found = {},
                     .record = record_of(failed),
                     .overflowed_sum = {},
+                    .run = circumstances(failed.good_step),
                     .loss_finite = std::isfinite(failed.update.loss_sum),
                     .half_sums = setup_.compress == "fp16"};
   mine.found = examine_or_warn([&] {
@@ -45,10 +47,25 @@ std::string UpdateForensics::examine(const FailedAttempt& failed) {
 }
 
 // The loss scale acts on gradients alone.
-std::string UpdateForensics::advice_on_scale(const UpdateResult& update) const {
+std::string UpdateForensics::advice_on_scale(const UpdateResult& update,
+                                             const std::string& scaler_says) const {
   if (!std::isfinite(update.loss_sum)) return "";
   const auto& scaler = updater_.scaler();
-  return loss_scale_advice({scaler.name(), scaler.scale()}, update.loss_scale);
+  std::string advice = scaler_says.empty()
+                           ? loss_scale_advice({scaler.name(), scaler.scale()}, update.loss_scale)
+                           : scaler_says;
+  if (setup_.compute == kernels::Compute::kFp16) {
+    advice += std::string(advice.empty() ? "" : "; or ") +
+              "use train.precision = \"mixed_bf16\", which has the range of fp32, or \"fp32\"";
+  }
+  return advice;
+}
+
+Circumstances UpdateForensics::circumstances(int64_t good_step) const {
+  return {.clip_norm = setup_.clip_norm,
+          .pre_norm = setup_.pre_norm,
+          .rolls_back = setup_.rolls_back,
+          .checkpoint = newest_checkpoint(setup_.run_directory, good_step)};
 }
 
 // The first parameter whose gradient, summed over processes, is not finite, as far as this rank has
@@ -77,7 +94,7 @@ UpdateRecord UpdateForensics::record_of(const FailedAttempt& failed) const {
           .world_size = group_.size(),
           .positions = updater_.positions(),
           .lr = failed.lr,
-          .checkpoint = failed.checkpoint,
+          .checkpoint = failed.good_step > 0 ? store::step_name(failed.good_step) : "",
           .loss_scales = loss_scales_,
           .device = arena_.params().device().str(),
           .tokenizer = setup_.identity.tokenizer,

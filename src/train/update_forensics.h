@@ -21,15 +21,17 @@ struct UpdateForensicsSetup {
   RunIdentity identity;
   uint64_t seed = 0;
   kernels::Compute compute = kernels::Compute::kFp32;
-  std::string compress;  ///< dist.compress
+  std::string compress;                       ///< dist.compress
+  double clip_norm = 0;                       ///< optim.clip_norm
+  bool pre_norm = false, rolls_back = false;  ///< see Circumstances
 };
 
 /// An update that was not finite, as the training loop knows it.
 struct FailedAttempt {
   const UpdateResult& update;
-  int64_t step = 0;        ///< as metrics.jsonl counts it
-  double lr = 0;           ///< that it would have been made with
-  std::string checkpoint;  ///< name of the newest one; "" = none
+  int64_t step = 0;       ///< as metrics.jsonl counts it
+  double lr = 0;          ///< that it would have been made with
+  int64_t good_step = 0;  ///< of the newest checkpoint that a finite update followed; 0 = none
 };
 
 /// What a training loop does to explain an update that was not finite: it remembers the loss
@@ -51,8 +53,15 @@ class UpdateForensics {
   /// @return path of the lowest rank's report, the same on all ranks; "" when none was written
   std::string examine(const FailedAttempt& failed);
 
-  /// What to do about the loss scale of an update whose loss was finite; empty = nothing.
-  std::string advice_on_scale(const UpdateResult& update) const;
+  /// What to do about the loss scale, or the precision, of an update whose loss was finite; empty =
+  /// nothing.
+  /// @param scaler_says  its own advice, which then stands in front; empty = it has none
+  std::string advice_on_scale(const UpdateResult& update,
+                              const std::string& scaler_says = {}) const;
+
+  /// As advice must know them, now.
+  /// @param good_step  see FailedAttempt
+  Circumstances circumstances(int64_t good_step) const;
 
  private:
   std::string overflowed_sum() const;

@@ -320,6 +320,12 @@ TEST(PlanCommand, TakesTheThroughputOfARun) {
   const auto early = lab.run({"plan", "--scaling", "--run", "run", "--world-size", "2"});
   EXPECT_EQ(early.code, 2);
   EXPECT_TRUE(has(early.err, "has measured nothing yet")) << early.err;
+  std::string shared = event(1, 4000, 10) + event(2, 4000, 1000);
+  shared.insert(shared.rfind('}'), ",\"processes\":4");
+  lab.folder.write("run/metrics.jsonl", shared);
+  const auto several = lab.run({"plan", "--scaling", "--run", "run", "--world-size", "2"});
+  EXPECT_EQ(several.code, 2);
+  EXPECT_TRUE(has(several.err, "was trained by 4 processes")) << several.err;
 }
 
 TEST(PlanCommand, SaysWhatIsMissing) {

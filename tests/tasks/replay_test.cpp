@@ -2,7 +2,9 @@
 #include <torch/torch.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <fstream>
+#include <limits>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -268,6 +270,30 @@ TEST_F(ReplayCommand, SaysWhenHalfPrecisionAloneOverflows) {
   EXPECT_FALSE(trials[1].at("finite").get<bool>());
   EXPECT_EQ(trials[2].at("precision"), "fp32");
   EXPECT_TRUE(trials[2].at("finite").get<bool>());
+}
+
+TEST_F(ReplayCommand, DoesNotBlameHalfPrecisionForWhatFp32DoesNotMend) {
+  weight("encoder.embedding.weight")[rare_token().token].fill_(2e38F);
+  const auto file = write({rare_token().position}, kernels::Compute::kFp16);
+  experiment_.optim.clip_norm = 1;
+  const auto ill = replay(file, /*json=*/false).out;
+  EXPECT_NE(ill.find("\n  in fp32 it is not finite either: "), std::string::npos) << ill;
+  EXPECT_EQ(ill.find("train.precision"), std::string::npos) << ill;
+  EXPECT_EQ(ill.find("clip_norm"), std::string::npos) << ill;
+}
+
+TEST_F(ReplayCommand, NamesTheCheckpointOfTheReportWhileItIsThere) {
+  weight("decoder.final_norm.bias")[0] = std::numeric_limits<float>::infinity();
+  const auto file = write({{.epoch = 0, .index = 0}});
+  auto json = nlohmann::json::parse(std::ifstream(file));
+  json["checkpoint"] = "step_00000004";
+  std::ofstream(file) << json.dump();
+  EXPECT_NE(replay(file, /*json=*/false).out.find("a new run (--run NEW)"), std::string::npos);
+  const auto checkpoint = folder_.path() / "run" / "checkpoints" / "step_00000004";
+  std::filesystem::create_directories(checkpoint);
+  const auto text = replay(file, /*json=*/false).out;
+  EXPECT_NE(text.find("(--run NEW train.init_from=" + checkpoint.string() + ")"), std::string::npos)
+      << text;
 }
 
 TEST_F(ReplayCommand, ReportsOfAnotherRunOrOtherTextAreRefused) {

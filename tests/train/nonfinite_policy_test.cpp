@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -81,7 +82,8 @@ TEST(NonfinitePolicy, RollbackHalvesTheLearningRateAndStopsWhenItsTriesAreUsedUp
     EXPECT_EQ(play(policy, row.updates), row.decisions);
     EXPECT_EQ(policy.lr_factor(), row.lr_factor) << row.updates;
   }
-  const Error error = policy.stop_error(1234, "runs/a/forensics/step_00001234.json");
+  const Error error =
+      policy.stop_error({.step = 1234, .report = "runs/a/forensics/step_00001234.json"});
   EXPECT_EQ(error.code(), ExitCode::kNumeric);
   EXPECT_NE(std::string(error.what()).find("step 1,234"), std::string::npos) << error.what();
   EXPECT_NE(std::string(error.what()).find("after 2 rollbacks (learning rate times 0.25)"),
@@ -97,6 +99,75 @@ TEST(NonfinitePolicy, RoutineOverflowsOfALossScalerAreNotExamined) {
   EXPECT_EQ(play(policy, "f.ff.fff.ffffff.", kOverflow), "s.ss.sss.sssXsss.");
   // A loss that is not finite has nothing to do with its scale.
   EXPECT_TRUE(policy.failed({.loss_finite = false, .scaled = true}).examine);
+}
+
+// With large micro-batches backoff is twelve halvings away from its scale.
+TEST(NonfinitePolicy, OverflowsBeforeTheFirstGoodUpdateAreRoutineHoweverMany) {
+  NonfinitePolicy policy(options("skip", 1));
+  EXPECT_EQ(play(policy, "oooooooooooo.oooo."), "ssssssssssss.sssXs.");
+  NonfinitePolicy ill(options("skip", 1)), unscaled(options("skip", 1));
+  EXPECT_EQ(play(ill, "oooof"), "ssssXs");  // but not what is none of the scaler's
+  EXPECT_EQ(play(unscaled, "ff", kGradient), "Xss");
+  // A resume on the way: still looking; one behind it: found.
+  for (const bool found : {false, true}) {
+    NonfinitePolicy first(options("skip", 1)), second(options("skip", 1));
+    play(first, found ? "o." : "oo");
+    second.restore(first.state());
+    EXPECT_EQ(play(second, "ooooo"), found ? "sssXss" : "sssss");
+  }
+}
+
+// What a run folder refuses is no advice.
+TEST(NonfinitePolicy, TheAdviceOfAStopCanBeFollowed) {
+  const std::filesystem::path saved = "runs/a/checkpoints/step_00000100";
+  const std::string from = "give others to a new run (--run NEW train.init_from=" + saved.string(),
+                    anew = "give others to a new run (--run NEW)",
+                    back = "or resume this run with train.forensics.policy=rollback",
+                    clip = "optim.clip_norm = 1.0";
+  struct Row {
+    std::string policy, updates;
+    Circumstances run;
+    std::vector<std::string> advised, not_advised;
+  };
+  const std::string fails(50, 'f'), overflows(50, 'o');
+  const std::vector<Row> rows{
+      {"skip", fails, {}, {clip, anew}, {back, "checkpoint", "init_from"}},
+      {"skip", fails, {.checkpoint = saved}, {clip, from, back}, {}},
+      {"stop", "ff", {.clip_norm = 1, .checkpoint = saved}, {from, back}, {clip}},
+      {"stop", "ff", {.clip_norm = 25, .checkpoint = saved}, {clip, from, back}, {}},
+      {"rollback", "ffffff", {.checkpoint = saved}, {from}, {back}},
+      // A rollback does not answer what a scaler does.
+      {"skip", overflows, {.checkpoint = saved}, {from}, {back}},
+  };
+  for (const Row& row : rows) {
+    NonfinitePolicy policy(options(row.policy, row.policy == "skip" ? 50 : 2));
+    EXPECT_TRUE(play(policy, row.updates).ends_with("S")) << row.policy << " " << row.updates;
+    const auto advice = policy.stop_error({.step = 100, .run = row.run}).advice();
+    for (const auto& text : row.advised) {
+      EXPECT_NE(advice.find(text), std::string::npos) << text << " is missing in: " << advice;
+    }
+    for (const auto& text : row.not_advised) {
+      EXPECT_EQ(advice.find(text), std::string::npos) << text << " is in: " << advice;
+    }
+  }
+}
+
+TEST(NonfinitePolicy, AScalersOwnStopKeepsItsReasonAndNamesNoRollback) {
+  NonfinitePolicy policy(options("stop", 1));
+  play(policy, "f");
+  const Error error = policy.stop_error(
+      {ExitCode::kNumeric, "no smaller scale"},
+      {.step = 7,
+       .report = "r.json",
+       .scale = "lower train.loss_scale.min, 8",
+       .run = {.clip_norm = 1, .checkpoint = "runs/a/checkpoints/step_00000004"}});
+  EXPECT_EQ(error.code(), ExitCode::kNumeric);
+  EXPECT_EQ(std::string(error.what()), "no smaller scale");
+  EXPECT_EQ(error.advice(),
+            "lower train.loss_scale.min, 8; or try a lower optim.lr or a longer "
+            "schedule.warmup_steps; this run's folder keeps its values: give others to a new run "
+            "(--run NEW train.init_from=runs/a/checkpoints/step_00000004); `stretto replay r.json` "
+            "runs the update again");
 }
 
 TEST(NonfinitePolicy, OverflowsThatALossScalerAnswersDoNotCountForStopAfter) {
@@ -119,7 +190,10 @@ TEST(NonfinitePolicy, OverflowsThatALossScalerAnswersDoNotCountForStopAfter) {
 TEST(NonfinitePolicy, FiftySkipsInARowStopUnderEachPolicyEvenIfAllAreOverflows) {
   for (const char* name : {"skip", "stop", "rollback"}) {
     NonfinitePolicy policy(options(name, 1));
-    EXPECT_EQ(play(policy, std::string(50, 'o')), "sssX" + std::string(46, 's') + "S") << name;
+    EXPECT_EQ(play(policy, std::string(50, 'o')), std::string(49, 's') + "XS") << name;
+    NonfinitePolicy later(options(name, 1));
+    EXPECT_EQ(play(later, "." + std::string(50, 'o')), ".sssX" + std::string(46, 's') + "S")
+        << name;
   }
 }
 

@@ -148,6 +148,132 @@ TEST_F(TrainerFailuresTest, FiftyOverflowsInARowStopTheRunUnderEachPolicy) {
   }
 }
 
+// Twelve halvings to the scale of a large micro-batch, and thirty from a first scale that is far
+// off: no warning, no report, and none of train.forensics.max_reports is used up.
+TEST_F(TrainerFailuresTest, AScalerThatLooksForItsFirstScaleWritesNoReport) {
+  struct Row {
+    optim::LossScaleOptions scaler;
+    double largest;
+    int64_t overflows;
+  };
+  const Row rows[] = {{{.name = "backoff"}, 4, 12},
+                      {{.name = "backoff"}, 0.25, 16},
+                      {{.name = "fairseq", .init = 0x1p30}, 1, 30}};
+  for (const auto& [scaler, largest, overflows] : rows) {
+    auto run = setup(scaler.name + std::to_string(overflows));
+    run.train.loss_scale = scaler;
+    run.train.max_steps = overflows + 8;
+    run.train.forensics.max_reports = 1;
+    ::testing::internal::CaptureStderr();
+    train(run, [limit = largest, step = overflows + 5](FailingTask& task) {
+      task.largest_scale = [limit](int64_t) { return limit; };
+      task.nans[step] = 2;
+    });
+    const std::string log = ::testing::internal::GetCapturedStderr();
+    const auto updates = events(run, "train");
+    for (int64_t i = 0; i < overflows; ++i) {
+      EXPECT_TRUE(updates[static_cast<size_t>(i)].skipped.value_or(false)) << i;
+    }
+    EXPECT_EQ(updates.back().loss_scale.value(), largest / 2) << "halved once more by the NaN";
+    const auto first = log.find("first not finite");
+    EXPECT_NE(first, std::string::npos) << "of the NaN";
+    EXPECT_EQ(log.find("first not finite", first + 1), std::string::npos) << log;
+    EXPECT_TRUE(
+        fs::exists(run.run_directory / "forensics" / (store::step_name(overflows + 5) + ".json")));
+  }
+}
+
+// What the error says is then done.
+TEST_F(TrainerFailuresTest, TheAdviceOfAStopNamesACheckpointThatIsThereAndCanBeFollowed) {
+  struct Row {
+    int64_t fails, keep_last, good;
+    const char* why;
+  };
+  const Row rows[] = {{3, 2, 0, "nothing is saved"},
+                      {5, 2, 0, "nothing finite followed the first"},
+                      {9, 2, 4, "nothing finite followed the second"},
+                      {9, 1, 0, "the good one is gone"},
+                      {11, 2, 8, "it is the last"}};
+  for (const Row& row : rows) {
+    SCOPED_TRACE(row.why);
+    auto run = setup("fails" + std::to_string(row.fails) + "_" + std::to_string(row.keep_last));
+    run.train.keep_last = row.keep_last;
+    run.train.keep_best = 0;
+    run.train.save_in_background = false;
+    run.train.forensics = {.policy = "stop", .stop_after = 1, .max_reports = 0};
+    FailingTask failing;
+    failing.nans[row.fails] = FailingTask::kAlways;
+    const auto error = error_of(run, failing);
+    ASSERT_TRUE(error);
+    const std::string advice = error->advice();
+    if (row.good == 0) {
+      EXPECT_NE(advice.find("a new run (--run NEW)"), std::string::npos) << advice;
+      EXPECT_EQ(advice.find("rollback"), std::string::npos) << advice;
+      continue;
+    }
+    const fs::path checkpoint = run.run_directory / "checkpoints" / store::step_name(row.good);
+    EXPECT_NE(advice.find("(--run NEW train.init_from=" + checkpoint.string() + ")"),
+              std::string::npos)
+        << advice;
+    EXPECT_NE(advice.find("or resume this run with train.forensics.policy=rollback"),
+              std::string::npos)
+        << advice;
+    auto anew = setup(run.run_directory.filename().string() + "_new");
+    anew.train.init_from = checkpoint.string();
+    anew.optim.lr = run.optim.lr / 2;
+    train(anew, [](FailingTask&) {});
+    auto back = run;
+    back.train.forensics.policy = "rollback";
+    train(back, [&](FailingTask& task) { task.nans[row.fails] = 1; });
+    EXPECT_DOUBLE_EQ(events(back, "train").back().lr.value(), kPeak / 2);
+  }
+}
+
+TEST_F(TrainerFailuresTest, TheStopOfALossScalerNamesWhatSetItsFloorAndFp16sRemedies) {
+  struct Row {
+    const char* precision;
+    kernels::Compute compute;
+    optim::LossScaleOptions scaler;
+    std::string advice;  ///< begins like this
+  };
+  const std::string other = "use train.precision = \"mixed_bf16\"";
+  const Row rows[] = {
+      {"fp32",
+       kernels::Compute::kFp32,
+       {.name = "backoff", .init = 8, .min = 8},
+       "lower train.loss_scale.min, 8; or try a lower optim.lr"},
+      {"mixed_fp16",
+       kernels::Compute::kFp16,
+       {.name = "fairseq", .init = 8, .min = 5},
+       "lower train.loss_scale.min, 5; or " + other},
+      {"mixed_fp16", kernels::Compute::kFp16, {.name = "fairseq", .init = 2e-4}, other},
+      {"mixed_bf16",
+       kernels::Compute::kBf16,
+       {.name = "fairseq", .init = 2e-4},
+       "try a lower optim.lr, optim.clip_norm = 1.0 or a longer"}};
+  for (const Row& row : rows) {
+    auto run = setup(row.precision + std::to_string(row.scaler.init));
+    run.precision = {.compute = row.compute, .name = row.precision, .why = ""};
+    run.train.loss_scale = row.scaler;
+    run.train.forensics.max_reports = 0;
+    FailingTask task;
+    task.largest_scale = [](int64_t) { return 0; };
+    const auto error = error_of(run, task);
+    ASSERT_TRUE(error);
+    EXPECT_TRUE(error->advice().starts_with(row.advice)) << error->advice();
+  }
+}
+
+TEST_F(TrainerFailuresTest, AScaleThatGrowsStaysInTheRangeOfFp32) {
+  auto run = setup("run");
+  run.train.loss_scale = {.name = "fairseq", .init = 1e36, .factor = 1000, .window = 1};
+  run.train.forensics.max_reports = 0;
+  train(run, [](FailingTask&) {});
+  const auto updates = events(run, "train");
+  ASSERT_EQ(updates.size(), 12U);
+  EXPECT_EQ(updates[1].loss_scale.value(), optim::kLargestLossScale);
+}
+
 TEST_F(TrainerFailuresTest, ARollbackKeepsTheScaleThatWasFoundMeanwhile) {
   auto run = setup("run");
   run.train.forensics = {.policy = "rollback", .stop_after = 1};
