@@ -192,8 +192,7 @@ TEST_F(TrainerTest, AnOverflowAtTheSmallestScaleIsRecordedAndLookedAtBeforeTheRu
   ToyTask task;
   task.nan_at = 4;
   const Error error = testing::failure(ExitCode::kNumeric, [&] { Trainer(task, run).run(); });
-  EXPECT_NE(std::string(error.what()).find("step_00000005.json"), std::string::npos)
-      << error.what();
+  EXPECT_NE(error.message().find("step_00000005.json"), std::string::npos) << error.what();
   EXPECT_EQ(events(run, "train").size(), 5U);
 }
 
