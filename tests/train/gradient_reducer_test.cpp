@@ -269,6 +269,32 @@ TEST_F(GradientReducerTest, SumOfSquaresHasTheSameBitsForAnyStrategy) {
   }
 }
 
+// Each of two ranks has many of the blocks that a sum is made of.
+TEST_F(GradientReducerTest, SumOfSquaresAddsTheBlocksOfASliceOneByOne) {
+  constexpr int64_t kBlocks = 40, kSize = kBlocks * kernels::kSumOfSquaresBlock;
+  const auto values = torch::sin(torch::arange(kSize, torch::kFloat) * 0.37);
+  const double expected = kernels::sum_of_squares(values);
+  const auto half = [&](int64_t begin) {
+    return kernels::sum_of_squares(values.narrow(0, begin, kSize / 2));
+  };
+  EXPECT_NE(half(0) + half(kSize / 2), expected) << "sums of slices would do";
+  for (const auto& strategy : kStrategies) {
+    const auto sums = on_ranks<double>(2, [&](const dist::ProcessGroup& group) {
+      torch::nn::Module model;
+      model.register_parameter("w", torch::zeros({kSize}));
+      optim::Arena arena(model);
+      GradientReducer reducer(arena, group, options(strategy));
+      const auto slice = reducer.owned();
+      arena.grads().fill_(NAN);
+      arena.grads()
+          .narrow(0, slice.begin, slice.size())
+          .copy_(values.narrow(0, slice.begin, slice.size()));
+      return reducer.sum_of_squares();
+    });
+    for (const double sum : sums) EXPECT_EQ(sum, expected) << strategy;
+  }
+}
+
 TEST_F(GradientReducerTest, OneInfiniteGradientMakesTheSumInfiniteOnAllRanks) {
   for (const auto& strategy : kStrategies) {
     const auto sums = on_ranks<double>(3, [&](const dist::ProcessGroup& group) {

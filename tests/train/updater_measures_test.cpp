@@ -238,6 +238,18 @@ TEST(UpdaterMeasures, TheNoiseScaleConvergesToThatOfAQuadraticWithKnownCovarianc
   }
 }
 
+TEST(UpdaterMeasures, APartOfAMicroBatchIsNoSmallBatch) {
+  const Way way{.ranks = 4, .micro_batches = 2};  // two ranks share each
+  run_ranks(way.ranks, [&](const dist::ProcessGroup& group) {
+    at::set_num_threads(1);
+    QuadraticTask task;
+    optim::Arena arena(task.model());
+    Updater updater(task, arena, group, way.setup());
+    for (int64_t update = 0; update < 3; ++update) updater.gradients(update, [] { return 0; });
+    EXPECT_EQ(updater.noise_scale().count(), 0);
+  });
+}
+
 // The largest gradient is that of a mean: an update of many equal micro-batches is like one.
 TEST(UpdaterMeasures, LogmaxDoesNotDependOnTheNumberOfMicroBatches) {
   const std::vector<double> factors{64, 80, 40, 64, 256, 100, 64, 70};
