@@ -1,65 +1,44 @@
 #include "train/outcomes.h"
 
 #include <algorithm>
+#include <type_traits>
 
 #include "dist/numbers.h"
 
 namespace stretto::train {
 namespace {
 
-// Numbers one after the other, as write() puts them and read() takes them.
-class Row {
- public:
-  explicit Row(std::span<double> numbers) : numbers_(numbers) {}
-
-  template <class Number>
-  void write(Number number) {
-    take() = static_cast<double>(number);
-  }
-  template <class Number>
-  void read(Number& number) {
-    number = static_cast<Number>(take());
-  }
-
- private:
-  double& take() { return numbers_[next_++]; }
-
-  std::span<double> numbers_;
-  size_t next_ = 0;
-};
-
 constexpr size_t kHead = 6, kEach = 4;  // numbers of an outcome, and of each micro-batch in it
 
-void encode(const Outcome& outcome, Row row) {
-  row.write(outcome.failed_part);
-  row.write(outcome.can_split);
-  row.write(outcome.late);
-  row.write(outcome.stop);
-  row.write(outcome.small.tokens);
-  row.write(outcome.small.sum_norm_sq);
-  for (const MicroSums& micro : outcome.micros) {
-    row.write(micro.loss);
-    row.write(micro.nll);
-    row.write(micro.target_tokens);
-    row.write(micro.source_tokens);
+// Every number of an outcome, in the order in which they are sent.
+template <class AnyOutcome, class Visit>
+void for_numbers(AnyOutcome& outcome, const Visit& visit) {
+  visit(outcome.failed_part);
+  visit(outcome.can_split);
+  visit(outcome.late);
+  visit(outcome.stop);
+  visit(outcome.small.tokens);
+  visit(outcome.small.sum_norm_sq);
+  for (auto& micro : outcome.micros) {
+    visit(micro.loss);
+    visit(micro.nll);
+    visit(micro.target_tokens);
+    visit(micro.source_tokens);
   }
 }
 
-Outcome decode(Row row, size_t turns) {
+void encode(const Outcome& outcome, std::span<double> row) {
+  size_t next = 0;
+  for_numbers(outcome, [&](auto number) { row[next++] = static_cast<double>(number); });
+}
+
+Outcome decode(std::span<const double> row, size_t turns) {
   Outcome outcome;
-  row.read(outcome.failed_part);
-  row.read(outcome.can_split);
-  row.read(outcome.late);
-  row.read(outcome.stop);
-  row.read(outcome.small.tokens);
-  row.read(outcome.small.sum_norm_sq);
   outcome.micros.resize(turns);
-  for (MicroSums& micro : outcome.micros) {
-    row.read(micro.loss);
-    row.read(micro.nll);
-    row.read(micro.target_tokens);
-    row.read(micro.source_tokens);
-  }
+  size_t next = 0;
+  for_numbers(outcome, [&](auto& number) {
+    number = static_cast<std::remove_reference_t<decltype(number)>>(row[next++]);
+  });
   return outcome;
 }
 
@@ -85,12 +64,12 @@ Outcomes Outcomes::exchange(const dist::ProcessGroup& group, const data::Share& 
   const size_t width = kHead + kEach * static_cast<size_t>(of_rank(share, 0).of_update(count));
   std::vector<double> table(width * size);
   const auto row = [&](size_t rank) { return std::span(table).subspan(rank * width, width); };
-  encode(mine, Row(row(static_cast<size_t>(share.rank))));
+  encode(mine, row(static_cast<size_t>(share.rank)));
   dist::gather_numbers(group, table);
   Outcomes all(share, count);
   for (size_t rank = 0; rank < size; ++rank) {
     const int64_t turns = of_rank(share, static_cast<int64_t>(rank)).of_update(count);
-    all.by_rank_.push_back(decode(Row(row(rank)), static_cast<size_t>(turns)));
+    all.by_rank_.push_back(decode(row(rank), static_cast<size_t>(turns)));
   }
   return all;
 }
