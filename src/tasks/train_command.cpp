@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "base/system_info.h"
 #include "base/text.h"
+#include "data/share.h"
 #include "dist/agreement.h"
 #include "dist/make_group.h"
 #include "experiment/same_experiment.h"
@@ -141,10 +142,13 @@ void tell_of_sharing(const experiment::Experiment& experiment, int64_t processes
   const int64_t count = experiment.train.update_freq;
   if (count >= processes) return;
   const std::string fact = "train.update_freq = " + std::to_string(count);
-  if (experiment::may_cut_micro_batches(experiment) && processes / count > 1) {
+  const data::Share first{.update_freq = count,
+                          .size = processes,
+                          .cut = experiment::may_cut_micro_batches(experiment)};
+  if (const auto piece = first.piece(/*turn=*/0, count); !piece.is_whole()) {
     log::info(
-        "  each micro-batch is shared by " + std::to_string(processes / count) + " processes (" +
-        fact + ")" +
+        "  each micro-batch is shared by " + std::to_string(piece.parts) + " processes (" + fact +
+        ")" +
         (experiment.train.noise_scale && count > 1 ? "; parts do not give the noise scale" : ""));
   } else {
     log::warn(fact + " leaves " + std::to_string(processes - count) + " of " +
