@@ -1,5 +1,4 @@
 #include "base/error.h"
-#include "base/log.h"
 #include "cli/command.h"
 #include "cli/engine.h"
 #include "cli/launch.h"
@@ -62,9 +61,7 @@ int run(const Options& options) {
                    .processes = options.processes,
                    .dist = request.experiment.options.dist});
   }
-  const int rank = dist::detect_launch().rank;
-  log::set_quiet(rank > 0);
-  if (rank > 0) log::set_prefix("rank " + std::to_string(rank) + ": ");
+  speak_as(dist::detect_launch().rank, /*quiet=*/false);
   return engine().eval(request);
 }
 

@@ -3,6 +3,7 @@
 #include <filesystem>
 
 #include "base/error.h"
+#include "base/log.h"
 #include "dist/launch.h"
 #include "dist/local_job.h"
 #include "dist/plugin.h"
@@ -36,6 +37,11 @@ int launch(const LaunchRequest& request) {
                      .saved = request.saved};
   job.command.insert(job.command.end(), request.words.begin(), request.words.end());
   return dist::run_local_job(job);
+}
+
+void speak_as(int rank, bool quiet) {
+  log::set_quiet(quiet || rank > 0);
+  if (rank > 0) log::set_prefix("rank " + std::to_string(rank) + ": ");
 }
 
 }  // namespace stretto::cli

@@ -22,4 +22,7 @@ struct LaunchRequest {
 /// only, and when mpirun is missing.
 int launch(const LaunchRequest& request);
 
+/// How a process of a job logs: rank 0 as ever, others only warnings and errors, with their rank.
+void speak_as(int rank, bool quiet);
+
 }  // namespace stretto::cli

@@ -73,8 +73,7 @@ int run(const Options& options) {
                    .dist = request.experiment.options.dist,
                    .saved = [&] { return what_is_saved(request.run_directory); }});
   }
-  log::set_quiet(options.quiet || rank > 0);
-  if (rank > 0) log::set_prefix("rank " + std::to_string(rank) + ": ");
+  speak_as(rank, options.quiet);
   return engine().train(request);
 }
 

@@ -47,9 +47,9 @@ void PeerWatch::left(int rank, Clock::duration patience) {
 }
 
 void PeerWatch::check() const {
+  if (!alarmed()) return;
   {
     const std::lock_guard lock(mutex_);
-    if (text_.empty()) return;
     heeded_.store(true, std::memory_order_relaxed);
     if (Clock::now() < throw_from_) return;
   }

@@ -53,7 +53,8 @@ class PeerWatch {
   void left(int rank, Clock::duration patience);
 
   bool alarmed() const { return alarmed_.load(std::memory_order_acquire); }
-  /// Throws PeerLost that names rank, host and pid once the news is older than kGrace.
+  /// Throws PeerLost that names rank, host and pid once the news is older than kGrace. Cheap before
+  /// there is any.
   void check() const;
   /// True when check() was called after the news: the process knows, or soon will.
   bool heeded() const { return heeded_.load(std::memory_order_relaxed); }
@@ -99,7 +100,7 @@ void wait_until(const PeerWatch& watch, Done&& done) {
   while (true) {
     pauses.begin_look();
     if (done()) return;
-    if (watch.alarmed()) watch.check();
+    watch.check();
     pauses.pause();
   }
 }

@@ -36,9 +36,7 @@ class NcclTransport : public Transport {
   std::vector<std::string> all_gather_bytes(const std::string& mine) override;
   void barrier() override;
   std::shared_ptr<Transport> duplicate() override;
-  void check_peers() const override {
-    if (watch_->alarmed()) watch_->check();
-  }
+  void check_peers() const override { watch_->check(); }
 
  private:
   void check(ncclResult_t result, const char* what) const;
