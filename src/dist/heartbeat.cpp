@@ -2,7 +2,6 @@
 
 #include <poll.h>
 #include <sys/eventfd.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -25,6 +24,7 @@
 #include "dist/cores.h"
 #include "dist/failure.h"
 #include "dist/heartbeat_frame.h"
+#include "dist/silence_watch.h"
 #include "dist/socket.h"
 #include "dist/stall_watch.h"
 
@@ -70,16 +70,6 @@ std::vector<Introduction> introduce(const ProcessGroup& group) {
   return all;
 }
 
-// Many systems let a process have 1024 open files until it asks for more; rank 0 has a connection
-// to each of the others.
-void make_room_for(int connections) {
-  rlimit limit{};
-  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
-  limit.rlim_cur = std::clamp<rlim_t>(static_cast<rlim_t>(connections) + 512, limit.rlim_cur,
-                                      std::max(limit.rlim_cur, limit.rlim_max));
-  ::setrlimit(RLIMIT_NOFILE, &limit);
-}
-
 }  // namespace
 
 struct Heartbeat::Impl {
@@ -93,8 +83,7 @@ struct Heartbeat::Impl {
   std::string token;
   Socket listener;
   std::vector<Link> links;
-  std::vector<Clock::time_point> heard;      ///< by rank
-  std::vector<bool> gone;                    ///< by rank: not judged any more; itself included
+  std::optional<SilenceWatch> silence;       ///< of all but this rank
   std::optional<Clock::time_point> news_at;  ///< of a loss that nobody was warned of
   int news_of = -1;                          ///< the rank that was lost first
   Socket wake;                               ///< eventfd that ends the loop
@@ -114,7 +103,6 @@ struct Heartbeat::Impl {
   void warn_unheeded(Clock::time_point now);
   void tell_others(const HeartbeatFrame& frame, int but_rank);
   void flush(Link& link);
-  void forgive(Clock::duration gap, Clock::time_point now);
   void judge(Clock::time_point now);
   void judge_stalls(Clock::time_point now);
   void declare_hung(int hung_rank, const std::string& how);
@@ -130,7 +118,7 @@ void Heartbeat::Impl::listen(const ProcessGroup& group, const std::vector<Introd
                                      [&](const auto& one) { return one.place == all[0].place; });
   nlohmann::json invitation;
   if (rank == 0) {
-    make_room_for(size);
+    make_room_for(static_cast<size_t>(size));
     listener = one_place ? listen_on_loopback(0) : listen_on_all(0);
     auto addresses = one_place ? std::vector{address_of(listener)} : own_addresses();
     if (!one_place) addresses.push_back(host_name());
@@ -201,8 +189,8 @@ void Heartbeat::Impl::tell_others(const HeartbeatFrame& frame, int but_rank) {
 }
 
 void Heartbeat::Impl::mark_lost(int lost_rank, const std::string& how) {
-  if (gone[static_cast<size_t>(lost_rank)]) return;
-  gone[static_cast<size_t>(lost_rank)] = true;
+  if (silence->forgotten(lost_rank)) return;
+  silence->forget(lost_rank);
   note_loss(lost_rank, how);
   if (rank != 0) return;
   HeartbeatFrame frame{.kind = static_cast<uint32_t>(Kind::kLost), .rank = lost_rank};
@@ -211,9 +199,8 @@ void Heartbeat::Impl::mark_lost(int lost_rank, const std::string& how) {
 }
 
 void Heartbeat::Impl::mark_left(const HeartbeatFrame& frame) {
-  const auto who = static_cast<size_t>(frame.rank);
-  if (gone[who]) return;
-  gone[who] = true;
+  if (silence->forgotten(frame.rank)) return;
+  silence->forget(frame.rank);
   const auto code = static_cast<ExitCode>(frame.exit_code);
   if (code == ExitCode::kOk || code == ExitCode::kInterrupted) {
     if (stalls) stalls->forget(frame.rank);
@@ -246,7 +233,7 @@ void Heartbeat::Impl::warn_unheeded(Clock::time_point now) {
 void Heartbeat::Impl::take(Link& link, const HeartbeatFrame& frame) {
   const auto now = Clock::now();
   link.settled = true;
-  heard[static_cast<size_t>(link.rank)] = now;
+  silence->hear(link.rank, now);
   if (frame.kind == static_cast<uint32_t>(Kind::kBeat)) {
     const auto states = frame.states();
     if (stalls && states) stalls->hear(link.rank, *states, now);
@@ -279,7 +266,7 @@ void Heartbeat::Impl::take_hello(Link& link) {
   }
   if (before != links.end()) before->socket.close();  // an attempt that the rank has given up
   link.rank = hello.rank;
-  heard[static_cast<size_t>(link.rank)] = Clock::now();
+  silence->hear(link.rank, Clock::now());
   link.out += HeartbeatFrame{}.bytes();
   flush(link);
 }
@@ -320,22 +307,16 @@ void Heartbeat::Impl::accept_some() {
   }
 }
 
-void Heartbeat::Impl::forgive(Clock::duration gap, Clock::time_point now) {
-  heard.assign(heard.size(), now);
-  if (stalls) stalls->pause(gap);
-}
-
 void Heartbeat::Impl::judge(Clock::time_point now) {
   for (auto& link : links) {
     if (link.rank < 0 && now - link.opened > kGreetingLimit) link.socket.close();
   }
   std::erase_if(links, [](const Link& link) { return !link.socket; });
-  const double seconds = std::chrono::duration<double>(timeout).count();
-  for (int other = 0; other < size; ++other) {
-    const auto i = static_cast<size_t>(other);
-    if (gone[i] || (rank != 0 && other != 0) || now - heard[i] < timeout) continue;
-    mark_lost(other, "it was not heard of for " + fixed(seconds, seconds < 10 ? 1 : 0) +
-                         " s (stopped, or its link is down)");
+  for (const auto& one : silence->judge(now)) {
+    if (rank != 0 && one.rank != 0) continue;  // of the others rank 0 tells
+    const double seconds = std::chrono::duration<double>(one.time).count();
+    mark_lost(one.rank, "it was not heard of for " + fixed(seconds, seconds < 10 ? 1 : 0) +
+                            " s (stopped, or its link is down)");
   }
 }
 
@@ -370,7 +351,7 @@ void Heartbeat::Impl::declare_hung(int hung_rank, const std::string& how) {
   frame.set_text(how);
   tell_others(frame, -1);
   if (hung_rank == rank) end_this_process(frame.words());
-  gone[static_cast<size_t>(hung_rank)] = true;
+  silence->forget(hung_rank);
   note_loss(hung_rank, frame.words());
 }
 
@@ -402,7 +383,7 @@ void Heartbeat::Impl::say_farewell() {
 }
 
 void Heartbeat::Impl::loop() {
-  auto next_beat = Clock::now(), last = next_beat;
+  auto next_beat = Clock::now();
   while (true) {
     std::vector<pollfd> ready{{.fd = wake.fd(), .events = POLLIN, .revents = 0},
                               {.fd = listener.fd(), .events = POLLIN, .revents = 0}};
@@ -417,9 +398,7 @@ void Heartbeat::Impl::loop() {
     }
     if (ready[1].revents != 0) accept_some();
     const auto now = Clock::now();
-    // A pass takes an interval, a tenth of the timeout or less.
-    if (now - last > timeout / 4) forgive(now - last, now);
-    last = now;
+    if (const auto gap = silence->pass(now); gap && stalls) stalls->pause(*gap);
     if (now >= next_beat) {
       tell_others(beat(), -1);
       next_beat = now + interval;
@@ -447,7 +426,7 @@ Heartbeat::Heartbeat(const ProcessGroup& group, double timeout_seconds,
   my.size = group.size();
   my.timeout =
       std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(timeout_seconds));
-  my.interval = std::min<Clock::duration>(my.timeout / 10, std::chrono::seconds(2));
+  my.interval = SilenceWatch::interval_of(my.timeout);
   my.watch = std::move(watch);
   my.activity = std::move(activity);
   if (my.rank == 0 && my.activity) my.stalls.emplace(my.size, my.timeout);
@@ -456,11 +435,9 @@ Heartbeat::Heartbeat(const ProcessGroup& group, double timeout_seconds,
   for (const auto& one : all) peers.push_back(one.peer);
   my.watch->set_peers(std::move(peers));
   my.wake = Socket(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-  my.heard.assign(static_cast<size_t>(my.size), Clock::now());
-  my.gone.assign(static_cast<size_t>(my.size), false);
-  my.gone[static_cast<size_t>(my.rank)] = true;
   my.listen(group, all);
-  my.heard.assign(static_cast<size_t>(my.size), Clock::now());
+  my.silence.emplace(my.size, my.timeout, Clock::now());
+  my.silence->forget(my.rank);
   // Signals are for the thread that trains.
   sigset_t all_signals, before;
   ::sigfillset(&all_signals);

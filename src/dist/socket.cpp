@@ -9,9 +9,11 @@
 #include <netinet/tcp.h>
 #include <poll.h>
 #include <sys/random.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstring>
@@ -239,6 +241,14 @@ std::vector<std::string> own_addresses() {
     if (!text.empty()) addresses.push_back(text);
   }
   return addresses;
+}
+
+void make_room_for(size_t connections) {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  limit.rlim_cur = std::clamp<rlim_t>(static_cast<rlim_t>(connections) + 512, limit.rlim_cur,
+                                      std::max(limit.rlim_cur, limit.rlim_max));
+  ::setrlimit(RLIMIT_NOFILE, &limit);
 }
 
 std::string random_hex(size_t bytes) {

@@ -54,6 +54,10 @@ bool is_loopback(const std::string& address);
 /// loopback, and none that means something on one link only.
 std::vector<std::string> own_addresses();
 
+/// Lets this process have so many connections beside its files: many systems allow 1024 open files
+/// until a process asks for more.
+void make_room_for(size_t connections);
+
 /// Bytes from the system's random source, as hexadecimal digits (two for each byte).
 std::string random_hex(size_t bytes);
 /// Compares in a time that depends on the lengths alone.

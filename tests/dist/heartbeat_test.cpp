@@ -175,6 +175,47 @@ TEST(HeartbeatConnections, AnAttemptThatARankGaveUpIsNoLoss) {
   EXPECT_EQ(heard, std::vector<std::string>(2));
 }
 
+// Who says a right hello, one beat, and then nothing more.
+Socket silent_rank(const std::string& words) {
+  const auto invitation = nlohmann::json::parse(words);
+  const auto token = invitation.at("token").get<std::string>();
+  HeartbeatHello hello{.rank = 1};
+  std::copy(token.begin(), token.end(), hello.token.begin());
+  const auto soon = Clock::now() + 5s;
+  Socket socket = connect_to("127.0.0.1", port_in(words), soon);
+  HeartbeatFrame answer;
+  EXPECT_TRUE(send_all(socket, hello.bytes(), soon));
+  EXPECT_TRUE(receive_all(socket, reinterpret_cast<char*>(&answer), sizeof answer, soon));
+  EXPECT_TRUE(send_all(socket, HeartbeatFrame{}.bytes(), soon));
+  return socket;
+}
+
+// However slow this machine is: rank 0 counts only the time in which it could hear, and looks ten
+// times in a timeout.
+TEST(HeartbeatConnections, ASilentRankIsLostAfterTheTimeoutAndNotAfterTwice) {
+  constexpr double kTimeout = 1;
+  Room room(2);
+  std::string how;
+  std::thread root([&] {
+    const ProcessGroup group(std::make_shared<RoomTransport>(room, 0, Edit{}));
+    auto watch = std::make_shared<PeerWatch>();
+    Heartbeat heartbeat(group, kTimeout, watch);
+    how = verdict(*watch, 60s);
+    group.barrier();
+  });
+  RoomTransport other(room, 1, Edit{});
+  other.all_gather_bytes(R"({"host": "here", "pid": 1, "place": "elsewhere"})");
+  const Socket silent = silent_rank(other.all_gather_bytes("")[0]);
+  other.barrier();
+  root.join();
+  const std::string words = "is lost: it was not heard of for ";
+  const size_t at = how.find(words);
+  ASSERT_NE(at, std::string::npos) << how;
+  const double seconds = std::stod(how.substr(at + words.size()));
+  EXPECT_GE(seconds, kTimeout) << how;
+  EXPECT_LT(seconds, 1.5 * kTimeout) << how;
+}
+
 bool has_address(const std::string& address) {
   try {
     listen_on(address, 0);

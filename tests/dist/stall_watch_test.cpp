@@ -91,6 +91,33 @@ TEST(StallWatch, TimeInWhichNobodyCouldBeHeardDoesNotCount) {
   EXPECT_TRUE(stalled.judge(kStart + 10h + kWarnAfter));
 }
 
+// Each case has another begin of the time that counts, which must move with the pause.
+TEST(StallWatch, APauseMovesWhicheverTimeCounts) {
+  constexpr auto kPause = 10h, kLater = 1h;
+  struct Case {
+    const char* what;
+    Clock::duration rank_moved, other_came, watched;
+  };
+  for (const Case& one :
+       {Case{"the rank's last move", kLater, 0s, 0s}, Case{"the wait of the other", 0s, kLater, 0s},
+        Case{"the begin of the watch", 0s, 0s, kLater}}) {
+    StallWatch watch(2, kTimeout);
+    watch.hear(1, on_channel(0, 6, false), kStart + one.rank_moved);
+    watch.hear(0, on_channel(0, 7, true), kStart + one.other_came);
+    watch.watch_stalls(kWarnAfter, kStall, kStart + one.watched);
+    watch.pause(kPause);
+    const auto counts_from = kStart + kLater + kPause;
+    EXPECT_FALSE(watch.judge(counts_from + kWarnAfter - 1s)) << one.what;
+    const auto warning = watch.judge(counts_from + kWarnAfter);
+    ASSERT_TRUE(warning) << one.what;
+    EXPECT_FALSE(warning->lost);
+    EXPECT_FALSE(watch.judge(counts_from + kStall - 1s)) << one.what;
+    const auto loss = watch.judge(counts_from + kStall);
+    ASSERT_TRUE(loss) << one.what;
+    EXPECT_TRUE(loss->lost);
+  }
+}
+
 TEST(StallWatch, ARankThatMovesOnAnotherChannelIsNotStalled) {
   auto watch = watch_of(2);
   watch.hear(0, on_channel(0, 7, true), kStart);
