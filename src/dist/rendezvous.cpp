@@ -1,9 +1,14 @@
 #include "dist/rendezvous.h"
 
+#include <poll.h>
+#include <sys/socket.h>
+
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <deque>
 #include <stdexcept>
 #include <thread>
 
@@ -16,6 +21,8 @@ namespace stretto::dist {
 namespace {
 
 constexpr std::chrono::seconds kHelloLimit{5};
+constexpr std::chrono::milliseconds kLook{100};
+constexpr size_t kMostStrangers = 256, kMostAtOnce = 64;
 constexpr int64_t kMaxBytes = int64_t{1} << 26;  // of one rank in one gathering
 
 /// The first thing said on a connection. The token goes as its hash: the length stays fixed.
@@ -29,6 +36,23 @@ struct Hello {
   std::string_view bytes() const { return {reinterpret_cast<const char*>(this), sizeof *this}; }
 };
 static_assert(sizeof(Hello) == 76);
+
+/// One who connected and has not said a hello yet.
+struct Stranger {
+  Socket socket;
+  Clock::time_point came = Clock::now();
+  Hello hello{};
+  size_t heard = 0;  ///< bytes of it
+};
+
+// Returns when somebody has come or spoken, or after a while.
+void wait_for_words(const Socket& listener, const std::deque<Stranger>& strangers) {
+  std::vector<pollfd> ready{{.fd = listener.fd(), .events = POLLIN, .revents = 0}};
+  for (const auto& one : strangers) {
+    ready.push_back({.fd = one.socket.fd(), .events = POLLIN, .revents = 0});
+  }
+  ::poll(ready.data(), ready.size(), static_cast<int>(kLook.count()));
+}
 
 [[noreturn]] void not_offered(const char* what) {
   throw std::logic_error(std::string("[rendezvous] ") + what + " is not what this group is for");
@@ -61,9 +85,12 @@ class TcpGroup : public Transport {
                               std::chrono::duration<double>(place_.wait_seconds));
   }
   Hello hello() const;
+  std::vector<int> missing() const;
   void listen();
+  void admit(const Socket& listener, std::deque<Stranger>& strangers);
+  void hear(Stranger& stranger);
+  bool is_expected(const Hello& theirs) const;
   void connect();
-  void welcome(Socket socket);
   void send_text(int to, const std::string& text) const;
   std::string receive_text(int from) const;
   [[noreturn]] void fail(int other, const std::string& how) const;
@@ -87,40 +114,72 @@ void TcpGroup::fail(int other, const std::string& how) const {
               "STRETTO_RENDEZVOUS_TOKEN?");
 }
 
+std::vector<int> TcpGroup::missing() const {
+  std::vector<int> ranks;
+  for (int other = 1; other < size(); ++other) {
+    if (!links_[static_cast<size_t>(other)]) ranks.push_back(other);
+  }
+  return ranks;
+}
+
+// All who come are heard side by side: one who says nothing keeps nobody waiting.
 void TcpGroup::listen() {
+  make_room_for(links_.size() + kMostStrangers);
   const Socket listener = place_.one_host() ? listen_on(place_.meeting_address(), place_.port)
                                             : listen_on_all(place_.port);
   const auto limit = deadline();
+  std::deque<Stranger> strangers;  // in the order in which they came
   while (true) {
-    std::vector<int> missing;
-    for (int other = 1; other < size(); ++other) {
-      if (!links_[static_cast<size_t>(other)]) missing.push_back(other);
-    }
-    if (missing.empty()) return;
-    if (Clock::now() > limit) fail(missing.front(), "did not come; missing: " + rank_list(missing));
-    if (Socket socket = accept_from(listener)) {
-      welcome(std::move(socket));
-    } else {
-      std::this_thread::sleep_for(std::chrono::milliseconds(5));
-    }
+    const auto absent = missing();
+    if (absent.empty()) return;
+    if (Clock::now() > limit) fail(absent.front(), "did not come; missing: " + rank_list(absent));
+    wait_for_words(listener, strangers);
+    for (Stranger& stranger : strangers) hear(stranger);
+    admit(listener, strangers);
+    std::erase_if(strangers, [](const Stranger& one) {
+      return !one.socket || Clock::now() - one.came > kHelloLimit;
+    });
   }
 }
 
-void TcpGroup::welcome(Socket socket) {
-  const auto limit = Clock::now() + kHelloLimit;
-  Hello theirs;
-  if (!receive_all(socket, reinterpret_cast<char*>(&theirs), sizeof theirs, limit)) return;
+void TcpGroup::admit(const Socket& listener, std::deque<Stranger>& strangers) {
+  for (size_t i = 0; i < kMostAtOnce; ++i) {
+    Socket socket = accept_from(listener);
+    if (!socket) return;
+    // A rank speaks at once, so that whoever has been silent for longest is most likely none.
+    if (strangers.size() == kMostStrangers) strangers.pop_front();
+    strangers.push_back({.socket = std::move(socket)});
+  }
+}
+
+// Takes what has come of a hello; closes the connection of one who says something else.
+void TcpGroup::hear(Stranger& stranger) {
+  auto* const bytes = reinterpret_cast<char*>(&stranger.hello);
+  while (stranger.heard < sizeof stranger.hello) {
+    const ssize_t count = ::recv(stranger.socket.fd(), bytes + stranger.heard,
+                                 sizeof stranger.hello - stranger.heard, 0);
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return;
+    if (count <= 0) return stranger.socket.close();
+    stranger.heard += static_cast<size_t>(count);
+  }
+  if (is_expected(stranger.hello)) {
+    const Hello mine = hello();
+    // It fits the empty buffer of a new connection, or the other side plays tricks.
+    if (send_all(stranger.socket, mine.bytes(), Clock::now())) {
+      links_[static_cast<size_t>(stranger.hello.rank)] = std::move(stranger.socket);
+    }
+  }
+  stranger.socket.close();
+}
+
+bool TcpGroup::is_expected(const Hello& theirs) const {
   const Hello mine = hello();
-  if (theirs.magic != Hello::kMagic || theirs.size != size() || theirs.rank < 1 ||
-      theirs.rank >= size() ||
-      !same_secret({theirs.token.data(), theirs.token.size()},
-                   {mine.token.data(), mine.token.size()}) ||
-      links_[static_cast<size_t>(theirs.rank)]) {
-    return;
-  }
-  if (send_all(socket, mine.bytes(), limit)) {
-    links_[static_cast<size_t>(theirs.rank)] = std::move(socket);
-  }
+  return theirs.magic == Hello::kMagic && theirs.size == size() && theirs.rank > 0 &&
+         theirs.rank < size() &&
+         same_secret({theirs.token.data(), theirs.token.size()},
+                     {mine.token.data(), mine.token.size()}) &&
+         !links_[static_cast<size_t>(theirs.rank)];
 }
 
 void TcpGroup::connect() {

@@ -31,6 +31,8 @@ RendezvousPlace rendezvous_place(const Launch& launch);
 /// up. Rank 0 listens, on loopback when all are on one host, else on all addresses: what
 /// MASTER_ADDR means may be no address of its own (a service, NAT) or one that others cannot reach.
 /// Each rank says a hello of fixed length with the token, within 5 s of connecting, or is dropped.
+/// Any number may come at once, and all are heard side by side; beyond 256 that have not spoken the
+/// one that has been silent for longest is dropped. A rank that is dropped comes again.
 ///
 /// Throws Error(kUnsafe) for more than one host without a token, Error(kIo) when the
 /// port is taken, Error(kPeerLost) naming the ranks that did not come in time.

@@ -51,6 +51,61 @@ TEST(Rendezvous, StrangersAreSentAwayAndTheRanksStillMeet) {
   root.join();
 }
 
+// One after the other, 5 s each, they would take more than twice what rank 0 waits for the ranks.
+TEST(Rendezvous, SilentStrangersKeepNobodyWaiting) {
+  const int port = free_port(), count = 80;
+  std::thread root([&] {
+    try {
+      auto place_of_root = place(0, 3, port);
+      place_of_root.wait_seconds = 60;
+      EXPECT_EQ(ProcessGroup(meet(place_of_root)).all_gather_bytes("0").size(), 3u);
+    } catch (const std::exception& error) {
+      ADD_FAILURE() << error.what();
+    }
+  });
+  std::vector<Socket> strangers;
+  for (int i = 0; i < count; ++i) {
+    strangers.push_back(connect_to("127.0.0.1", port, Clock::now() + 10s));
+    ASSERT_TRUE(strangers.back());
+    if (i % 2 == 1) send_all(strangers.back(), "half a hello", Clock::now() + 1s);
+  }
+  std::vector<std::thread> others;
+  for (int rank : {1, 2}) {
+    others.emplace_back([=] {
+      auto mine = place(rank, 3, port);
+      mine.wait_seconds = 60;
+      try {
+        EXPECT_EQ(ProcessGroup(meet(mine)).all_gather_bytes("").size(), 3u);
+      } catch (const std::exception& error) {
+        ADD_FAILURE() << error.what();
+      }
+    });
+  }
+  for (auto& thread : others) thread.join();
+  root.join();
+}
+
+TEST(Rendezvous, MoreStrangersThanItKeepsDoNotShutARankOut) {
+  const int port = free_port();
+  std::thread root([&] {
+    try {
+      EXPECT_EQ(ProcessGroup(meet(place(0, 2, port))).all_gather_bytes("0").size(), 2u);
+    } catch (const std::exception& error) {
+      ADD_FAILURE() << error.what();
+    }
+  });
+  std::vector<Socket> strangers;
+  for (int i = 0; i < 400; ++i) {
+    strangers.push_back(connect_to("127.0.0.1", port, Clock::now() + 10s));
+  }
+  try {
+    EXPECT_EQ(ProcessGroup(meet(place(1, 2, port))).all_gather_bytes("1").size(), 2u);
+  } catch (const std::exception& error) {
+    ADD_FAILURE() << error.what();
+  }
+  root.join();
+}
+
 TEST(Rendezvous, RanksThatDoNotComeAreNamed) {
   auto root = place(0, 3, free_port());
   root.wait_seconds = 0.2;
