@@ -16,7 +16,7 @@ enum class ExitCode : int {
   kOutOfMemory = 71,  ///< no memory left
   kInternal = 73,     ///< what nobody foresaw: a bug in Stretto
   kIo = 74,           ///< permission, disk, no space
-  kInterrupted = 75,  ///< saved after SIGINT, SIGTERM or SIGUSR1; can be resumed
+  kInterrupted = 75,  ///< saved after SIGINT, SIGTERM, SIGUSR1 or SIGHUP; can be resumed
   kUnsafe = 78,       ///< refused unsafe setting
   kKilled = 130,      ///< second SIGINT
 };

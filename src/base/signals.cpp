@@ -11,7 +11,7 @@
 namespace stretto {
 namespace {
 
-constexpr std::array kSignals = {SIGINT, SIGTERM, SIGUSR1};
+constexpr std::array kSignals = {SIGINT, SIGTERM, SIGUSR1, SIGHUP};
 
 // A handler has no argument of its own, so what it writes must be reachable from everywhere.
 std::atomic<bool> installed = false;
@@ -40,7 +40,9 @@ StopSignals::StopSignals() {
   action.sa_flags = SA_RESTART;
   sigemptyset(&action.sa_mask);
   for (size_t i = 0; i < kSignals.size(); ++i) {
-    ::sigaction(kSignals[i], &action, &previous_[i]);
+    ::sigaction(kSignals[i], nullptr, &previous_[i]);
+    const bool nohup = kSignals[i] == SIGHUP && previous_[i].sa_handler == SIG_IGN;
+    if (!nohup) ::sigaction(kSignals[i], &action, nullptr);
   }
 }
 
@@ -53,6 +55,19 @@ StopSignals::~StopSignals() {
 
 int StopSignals::which() const {
   return first_signal.load(std::memory_order_relaxed);
+}
+
+bool ignores_hangup() {
+  struct sigaction now {};
+  return ::sigaction(SIGHUP, nullptr, &now) == 0 && now.sa_handler == SIG_IGN;
+}
+
+void ignore_hangup() {
+  ::signal(SIGHUP, SIG_IGN);
+}
+
+void ignore_broken_pipes() {
+  ::signal(SIGPIPE, SIG_IGN);
 }
 
 }  // namespace stretto

@@ -5,8 +5,9 @@
 
 namespace stretto {
 
-/// While it lives, SIGINT, SIGTERM and SIGUSR1 only set a flag, so that the loop can finish its
-/// step, save and leave. A second SIGINT ends the process at once with exit code 130.
+/// While it lives, SIGINT, SIGTERM, SIGUSR1 and SIGHUP (the terminal was closed) only set a flag,
+/// so that the loop can finish its step, save and leave. A second SIGINT ends the process at once
+/// with exit code 130. A SIGHUP that was ignored before (`nohup`) stays ignored.
 ///
 ///     StopSignals stop;
 ///     while (!stop.requested()) train_step();
@@ -25,7 +26,15 @@ class StopSignals {
   int which() const;
 
  private:
-  std::array<struct sigaction, 3> previous_{};
+  std::array<struct sigaction, 4> previous_{};
 };
+
+/// Whether this process ignores SIGHUP, as `nohup` has it.
+bool ignores_hangup();
+void ignore_hangup();
+
+/// From here on writing to a pipe that nobody reads any more is an error (EPIPE) and not the end of
+/// this process: for commands that have more to do than to print.
+void ignore_broken_pipes();
 
 }  // namespace stretto

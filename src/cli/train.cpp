@@ -1,6 +1,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/log.h"
+#include "base/signals.h"
 #include "base/text.h"
 #include "cli/command.h"
 #include "cli/engine.h"
@@ -52,6 +53,7 @@ std::string what_is_saved(const std::string& run_directory) {
 }
 
 int run(const Options& options) {
+  ignore_broken_pipes();  // who reads the screen may leave; log.txt has the words
   log::set_quiet(options.quiet);
   experiment::TrainRequest request{
       .experiment = experiment::load_experiment(options.config, options.overrides),
@@ -67,6 +69,8 @@ int run(const Options& options) {
   // Whatever can be refused has been, once, before there are several processes to refuse it.
   if (options.processes > 1 || options.restarts > 0) {
     require_free_folder(request.run_directory);
+    // What ranks die of is told here, maybe to a screen that is gone.
+    log::open_file(fs::path(request.run_directory) / "log.txt");
     return launch({.words = words_of(options, request.run_directory),
                    .processes = std::max(1, options.processes),
                    .restarts = options.restarts,

@@ -4,6 +4,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <functional>
 #include <stdexcept>
 
@@ -22,7 +23,7 @@ int status_of(const std::function<void()>& body) {
 }
 
 TEST(StopSignals, RemembersTheFirstSignalOfEachKind) {
-  for (const int signal : {SIGINT, SIGTERM, SIGUSR1}) {
+  for (const int signal : {SIGINT, SIGTERM, SIGUSR1, SIGHUP}) {
     StopSignals stop;
     EXPECT_FALSE(stop.requested());
     ::raise(signal);
@@ -61,6 +62,36 @@ TEST(StopSignals, RestoresTheHandlersThatWereThere) {
   });
   ASSERT_TRUE(WIFEXITED(status));
   EXPECT_EQ(WEXITSTATUS(status), 7);
+}
+
+TEST(StopSignals, AHangupThatWasIgnoredStaysIgnored) {
+  const int status = status_of([] {
+    ::signal(SIGHUP, SIG_IGN);  // as nohup does
+    const StopSignals stop;
+    ::raise(SIGHUP);
+    if (stop.requested() || !ignores_hangup()) ::_exit(1);
+    ::raise(SIGTERM);
+    if (stop.which() != SIGTERM) ::_exit(2);
+  });
+  ASSERT_TRUE(WIFEXITED(status));
+  EXPECT_EQ(WEXITSTATUS(status), 0);
+}
+
+TEST(BrokenPipes, AreNoEndOfTheProcessOnceTheyAreIgnored) {
+  const auto write_to_nobody = [] {
+    int ends[2];
+    if (::pipe(ends) != 0) ::_exit(1);
+    ::close(ends[0]);
+    if (::write(ends[1], "x", 1) != -1 || errno != EPIPE) ::_exit(2);
+  };
+  const int ended = status_of(write_to_nobody);
+  EXPECT_TRUE(WIFSIGNALED(ended) && WTERMSIG(ended) == SIGPIPE);
+  const int status = status_of([&] {
+    ignore_broken_pipes();
+    write_to_nobody();
+  });
+  ASSERT_TRUE(WIFEXITED(status));
+  EXPECT_EQ(WEXITSTATUS(status), 0);
 }
 
 TEST(StopSignals, ThereIsOneAtATime) {
