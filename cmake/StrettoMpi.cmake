@@ -29,10 +29,25 @@ function(stretto_backend name)
   add_dependencies(stretto stretto_${name})
 endfunction()
 
+# What mpirun of a job on one machine is started with (src/dist/guard). It lives in a program that is not
+# ours: no sanitizer, no library of ours, only its two functions to be seen.
+function(stretto_mpirun_guard)
+  add_library(stretto_mpirun_guard MODULE ${CMAKE_SOURCE_DIR}/src/dist/guard/mpirun_guard.cpp)
+  target_link_libraries(stretto_mpirun_guard PRIVATE stretto_warnings)
+  set_target_properties(stretto_mpirun_guard PROPERTIES CXX_VISIBILITY_PRESET hidden)
+  target_link_options(stretto_mpirun_guard PRIVATE LINKER:--as-needed)
+  if(STRETTO_SANITIZE)
+    target_compile_options(stretto_mpirun_guard PRIVATE -fno-sanitize=all)
+    target_link_options(stretto_mpirun_guard PRIVATE -fno-sanitize=all)
+  endif()
+  add_dependencies(stretto stretto_mpirun_guard)
+endfunction()
+
 # Called once the rooms are there.
 function(stretto_backends)
   if(MPI_C_FOUND)
     stretto_backend(mpi)
+    stretto_mpirun_guard()
     # Its C++ bindings, gone from the standard, would warn.
     target_compile_definitions(stretto_mpi PRIVATE OMPI_SKIP_MPICXX MPICH_SKIP_MPICXX)
     target_link_libraries(stretto_mpi PRIVATE MPI::MPI_C)

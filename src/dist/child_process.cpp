@@ -24,33 +24,56 @@ namespace {
 constexpr int kCannotStart = 127;
 
 // Between fork and exec only what is safe there: no allocation, no locks.
-[[noreturn]] void become(char* const* words, int stderr_fd) {
+[[noreturn]] void become(char* const* words, char* const* variables, int stderr_fd) {
   ::setpgid(0, 0);
-  ::signal(SIGHUP, SIG_DFL);  // nohup ignores it
-  ::prctl(PR_SET_PDEATHSIG, SIGHUP);
+  ::signal(SIGINT, SIG_DFL);   // a shell without jobs ignores it for what it starts with &
+  ::signal(SIGPIPE, SIG_DFL);  // the launcher ignores it
+  ::prctl(PR_SET_PDEATHSIG, ChildProcess::kEnd);
   sigset_t blocked;
   ::sigemptyset(&blocked);
   ::sigaddset(&blocked, SIGTERM);
+  ::sigaddset(&blocked, SIGHUP);
   ::sigprocmask(SIG_SETMASK, &blocked, nullptr);
   const int nothing = ::open("/dev/null", O_RDONLY);
   if (nothing >= 0) ::dup2(nothing, STDIN_FILENO);
   if (stderr_fd >= 0) ::dup2(stderr_fd, STDERR_FILENO);
-  ::execv(words[0], words);
+  ::execve(words[0], words, variables);
   ::_exit(kCannotStart);
+}
+
+std::vector<char*> pointers_to(const std::vector<std::string>& words) {
+  std::vector<char*> pointers;
+  for (const auto& word : words) pointers.push_back(const_cast<char*>(word.c_str()));
+  pointers.push_back(nullptr);
+  return pointers;
+}
+
+// This process's variables, but for those that `other` has another value for.
+std::vector<std::string> variables_with(const std::vector<std::string>& other) {
+  std::vector<std::string> all = other;
+  for (char** one = environ; *one != nullptr; ++one) {
+    const std::string variable = *one;
+    const std::string name = variable.substr(0, variable.find('=') + 1);
+    const bool replaced = std::any_of(other.begin(), other.end(),
+                                      [&](const auto& entry) { return entry.starts_with(name); });
+    if (!replaced) all.push_back(variable);
+  }
+  return all;
 }
 
 }  // namespace
 
-ChildProcess::ChildProcess(const std::vector<std::string>& words, Stderr stderr_to) {
-  std::vector<char*> pointers;
-  for (const auto& word : words) pointers.push_back(const_cast<char*>(word.c_str()));
-  pointers.push_back(nullptr);
+ChildProcess::ChildProcess(const std::vector<std::string>& words, Stderr stderr_to,
+                           const std::vector<std::string>& variables) {
+  const auto pointers = pointers_to(words);
+  const auto all_variables = variables_with(variables);
+  const auto variable_pointers = pointers_to(all_variables);
   int ends[2] = {-1, -1};
   if (stderr_to == Stderr::kPiped && ::pipe2(ends, O_CLOEXEC) != 0) {
     throw Error(ExitCode::kIo, std::string("cannot make a pipe: ") + std::strerror(errno), "");
   }
   pid_ = ::fork();
-  if (pid_ == 0) become(pointers.data(), ends[1]);
+  if (pid_ == 0) become(pointers.data(), variable_pointers.data(), ends[1]);
   if (ends[1] >= 0) ::close(ends[1]);
   stderr_ = ends[0];
   if (pid_ < 0) {

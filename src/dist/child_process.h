@@ -3,6 +3,7 @@
 #include <sys/types.h>
 
 #include <chrono>
+#include <csignal>
 #include <optional>
 #include <string>
 #include <vector>
@@ -10,17 +11,22 @@
 namespace stretto::dist {
 
 /// A program that runs as a child, in a process group of its own (a Ctrl-C on the terminal does not
-/// reach it), with nothing to read, and that gets SIGHUP when this process dies. SIGTERM is blocked
-/// in it: a service manager that ends a whole job sends that to every process of it, and mpirun
-/// would kill the ranks while they save.
+/// reach it), with nothing to read, and that gets SIGINT when this process dies. SIGTERM and SIGHUP
+/// are blocked in it: a service manager that ends a whole job sends them to every process of it,
+/// and mpirun would kill the ranks while they save. SIGINT and SIGPIPE are never ignored in it.
 class ChildProcess {
  public:
+  /// What it takes to end one.
+  static constexpr int kEnd = SIGINT;
+
   ChildProcess() = default;
   enum class Stderr { kShared, kPiped };
   /// @param words      path of the program and its words
   /// @param stderr_to  this process's stderr, or a pipe for `read_stderr`
+  /// @param variables  "NAME=value", in the place of this process's own
   /// Throws Error(kIo) when it cannot be started.
-  explicit ChildProcess(const std::vector<std::string>& words, Stderr stderr_to = Stderr::kShared);
+  explicit ChildProcess(const std::vector<std::string>& words, Stderr stderr_to = Stderr::kShared,
+                        const std::vector<std::string>& variables = {});
   ~ChildProcess();  ///< kills what still runs
   ChildProcess(ChildProcess&& other) noexcept;
   ChildProcess& operator=(ChildProcess&& other) noexcept;

@@ -29,7 +29,9 @@ constexpr auto kGone = 300ms;         // a process has ended, and its report wou
 constexpr auto kNeverStarted = 3s;    // mpirun starts the ranks one after the other
 constexpr auto kLastBreath = 5s;      // until a killed process is gone
 constexpr int kLooks = 3;             // a debugger may halt a process for a moment
-constexpr int kEndMpirun = SIGHUP;    // SIGTERM does not reach it, see ChildProcess
+constexpr auto kMpirunAwake = 10s;    // for mpirun, when its ranks have ended
+constexpr auto kMpirunStopped = 1s;   // the same, when it is stopped
+constexpr auto kMpirunEnds = 3s;      // after it was asked to end
 
 // mpirun keeps each rank's stderr in FOLDER/out/JOB/rank.R/stderr, with as many zeros before R as
 // it likes.
@@ -75,18 +77,27 @@ bool has_reported_end(const fs::path& folder, int rank) {
   return report != nullptr && report->exit_code;
 }
 
+ChildProcess start_mpirun(const LocalJob& job, MpirunFacts facts, const JobFolder& folder,
+                          const JobFolder* shared) {
+  const char* preloaded = std::getenv("LD_PRELOAD");
+  facts.folder = folder.path();
+  facts.shared = shared == nullptr ? fs::path() : shared->path();
+  facts.preloaded = preloaded == nullptr ? "" : preloaded;
+  facts.root = ::geteuid() == 0;
+  facts.reads_other_memory = can_read_other_processes();
+  facts.ignores_hangup = ignores_hangup();
+  return ChildProcess(mpirun_words(job, facts), ChildProcess::Stderr::kPiped,
+                      mpirun_variables(facts));
+}
+
 }  // namespace
 
-JobAttempt::JobAttempt(const LocalJob& job, const std::string& mpirun, const StopSignals& signals)
+JobAttempt::JobAttempt(const LocalJob& job, MpirunFacts facts, const StopSignals& signals)
     : signals_(signals),
       processes_(job.processes),
       join_limit_(std::chrono::duration_cast<Clock::duration>(
           std::chrono::duration<double>(join_seconds(job.timeout_seconds)))),
-      mpirun_(mpirun_words(job, {.mpirun = mpirun,
-                                 .folder = folder_.path(),
-                                 .root = ::geteuid() == 0,
-                                 .reads_other_memory = can_read_other_processes()}),
-              ChildProcess::Stderr::kPiped),
+      mpirun_(start_mpirun(job, std::move(facts), folder_, shared_.get())),
       noise_(mpirun_.pid()),
       all_joined_(job.processes == 1) {}  // one process has nobody to join
 
@@ -97,12 +108,17 @@ std::vector<RankReport> JobAttempt::run() {
       code_ = *code;
       break;
     }
-    if (signals_.requested() && !forwarded_) forward_signal();
+    if (signals_.requested()) forward_signal();
     look();
     const auto patience = all_joined_ ? Clock::duration(kPatience) : kPatienceToJoin;
     const bool over =
         failed_at_ && (Clock::now() - *failed_at_ > patience || only_stopped_are_left());
-    if (over || !never_joined_.empty()) end_by_force();
+    if (over || !never_joined_.empty()) {
+      end_by_force();
+    } else if (outlives_its_ranks()) {
+      mpirun_.send(SIGCONT);
+      if (!mpirun_ends_within(kMpirunEnds)) end_by_force();
+    }
   }
   end_orphans();
   pass_on(0ms);
@@ -145,16 +161,28 @@ std::map<int, int64_t> JobAttempt::living_ranks() const {
   return living;
 }
 
-// Not to mpirun, which would kill them. Ranks are processes of this machine.
+// Not to mpirun, which would kill them. Ranks are processes of this machine, and mpirun starts them
+// one after the other: some may come later.
 void JobAttempt::forward_signal() {
+  const bool first = !forwarded_;
+  const auto now = Clock::now();
+  if (!first && (now < next_forward_ || told_.size() >= static_cast<size_t>(processes_))) return;
+  next_forward_ = now + kSearchInterval;
+  const auto living = living_ranks();
+  for (const auto& [rank, pid] : living) {
+    if (told_.insert(pid).second) ::kill(static_cast<pid_t>(pid), signals_.which());
+  }
+  if (!first) return;
   forwarded_ = true;
   forwarded_at_ = unix_seconds();
-  const auto living = living_ranks();
-  for (const auto& [rank, pid] : living) ::kill(static_cast<pid_t>(pid), signals_.which());
-  if (living.empty() && read_rank_reports(folder_.path()).empty()) {
-    ended_mpirun_ = true;
-    mpirun_.send(kEndMpirun);  // nothing has begun
-  }
+  if (living.empty() && read_rank_reports(folder_.path()).empty()) end_mpirun();  // nothing began
+}
+
+void JobAttempt::end_mpirun() {
+  ended_mpirun_ = true;
+  mpirun_.send(SIGCONT);  // a stopped process hears nothing else
+  mpirun_.send(ChildProcess::kEnd);
+  if (!mpirun_ends_within(kMpirunEnds)) mpirun_.send(SIGKILL);
 }
 
 void JobAttempt::note_death(int rank) {
@@ -225,6 +253,21 @@ bool JobAttempt::only_stopped_are_left() {
   return looks_at_stopped_ >= kLooks;
 }
 
+// Whatever mpirun waits for: with the last report all that the job had to do is done.
+bool JobAttempt::outlives_its_ranks() {
+  const auto now = Clock::now();
+  if (now < next_look_at_end_) return false;
+  next_look_at_end_ = now + kSearchInterval;
+  const auto reports = read_rank_reports(folder_.path());
+  const bool ended =
+      reports.size() == static_cast<size_t>(processes_) &&
+      std::all_of(reports.begin(), reports.end(), [](const auto& one) { return one.exit_code; });
+  if (!ended) return false;
+  if (!all_ended_) all_ended_ = now;
+  const auto patience = is_stopped(mpirun_.pid()) ? Clock::duration(kMpirunStopped) : kMpirunAwake;
+  return now - *all_ended_ > patience;
+}
+
 void JobAttempt::end_by_force() {
   for (const auto& [rank, pid] : living_ranks()) {
     const bool never =
@@ -236,8 +279,8 @@ void JobAttempt::end_by_force() {
     ::kill(static_cast<pid_t>(pid), SIGKILL);  // works on stopped processes too
   }
   ended_mpirun_ = true;
-  if (!mpirun_ends_within(3s)) mpirun_.send(kEndMpirun);
-  if (!mpirun_ends_within(3s)) mpirun_.send(SIGKILL);
+  mpirun_.send(SIGCONT);
+  if (!mpirun_ends_within(kMpirunEnds)) end_mpirun();
 }
 
 // Ranks outlive an mpirun that was killed, and for some seconds train on: beside the ones that a

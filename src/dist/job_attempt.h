@@ -2,7 +2,9 @@
 
 #include <chrono>
 #include <map>
+#include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -22,9 +24,12 @@ namespace stretto::dist {
 /// ever, are ended 3 s later; once the group stands they notice themselves and have 10 s to leave.
 /// When all that are left are stopped, they are ended at once.
 /// When the group does not stand within `join_seconds`, those that did not come are named.
+/// When all ranks have said how they end, mpirun has 10 s to end too, a stopped one 1 s: then it is
+/// woken up, and 3 s later ended by force.
 class JobAttempt {
  public:
-  JobAttempt(const LocalJob& job, const std::string& mpirun, const StopSignals& signals);
+  /// @param facts  of mpirun: its path, and its guard; the rest is this object's to fill in
+  JobAttempt(const LocalJob& job, MpirunFacts facts, const StopSignals& signals);
 
   /// Waits for the end; one report for each rank once anything has begun.
   std::vector<RankReport> run();
@@ -45,6 +50,8 @@ class JobAttempt {
   void give_up_joining(const std::vector<RankReport>& reports);
   void note_death(int rank);
   bool only_stopped_are_left();
+  bool outlives_its_ranks();
+  void end_mpirun();
   void end_by_force();
   void end_orphans();
   std::vector<RankReport> final_reports() const;
@@ -54,16 +61,21 @@ class JobAttempt {
   const Clock::duration join_limit_;
   const Clock::time_point began_ = Clock::now();
   JobFolder folder_;
+  std::unique_ptr<JobFolder> shared_ = shared_memory_folder();
   ChildProcess mpirun_;
   NoiseFilter noise_;
   int code_ = 0;
   bool forwarded_ = false, ended_mpirun_ = false;
-  double forwarded_at_ = 0;  ///< seconds since 1970
+  double forwarded_at_ = 0;           ///< seconds since 1970
+  std::set<int64_t> told_;            ///< pids that the signal went to
+  Clock::time_point next_forward_{};  ///< to ranks that came later
   bool all_joined_ = false;
   std::optional<Clock::time_point> failed_at_;    ///< when the first failure was seen
   Clock::time_point next_search_{};               ///< for processes without a report
   Clock::time_point next_look_{};                 ///< whether the living are stopped
   int looks_at_stopped_ = 0;                      ///< in a row
+  std::optional<Clock::time_point> all_ended_;    ///< when all ranks had said how they end
+  Clock::time_point next_look_at_end_{};          ///< whether they have
   std::map<int, int64_t> seen_;                   ///< pids of ranks found before their reports
   std::map<int, Clock::time_point> absent_from_;  ///< ranks with neither process nor report
   std::map<int, double> died_;                    ///< times of deaths without a report

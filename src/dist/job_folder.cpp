@@ -18,6 +18,7 @@ namespace fs = std::filesystem;
 
 constexpr const char* kPrefix = "stretto_job_";
 constexpr const char* kLockName = "launcher";
+constexpr const char* kSharedMemory = "/dev/shm";
 // Between making its lock and holding it a launcher of now looks like one that has ended.
 constexpr time_t kYoungest = 60;
 
@@ -61,8 +62,9 @@ void remove_stale_job_folders(const fs::path& place) {
   }
 }
 
-JobFolder::JobFolder() {
-  const fs::path place = temporary_folder();
+JobFolder::JobFolder() : JobFolder(temporary_folder()) {}
+
+JobFolder::JobFolder(const fs::path& place) {
   remove_stale_job_folders(place);
   std::string name = (place / (std::string(kPrefix) + "XXXXXX")).string();
   if (::mkdtemp(name.data()) == nullptr) {
@@ -79,6 +81,14 @@ JobFolder::~JobFolder() {
   std::error_code ignored;
   fs::remove_all(path_, ignored);
   if (lock_ >= 0) ::close(lock_);
+}
+
+std::unique_ptr<JobFolder> shared_memory_folder() {
+  try {
+    return std::make_unique<JobFolder>(kSharedMemory);
+  } catch (const Error&) {
+    return nullptr;
+  }
 }
 
 }  // namespace stretto::dist

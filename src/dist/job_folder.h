@@ -1,16 +1,20 @@
 #pragma once
 
 #include <filesystem>
+#include <memory>
 
 namespace stretto::dist {
 
-/// A folder in TMPDIR in which the ranks of one job leave their reports and their output. It is
-/// removed with the object; one whose launcher was killed is removed when the next job of the same
-/// user starts.
+/// A folder for what belongs to one job: in TMPDIR the reports and the output of its ranks and what
+/// mpirun keeps on disk, in /dev/shm the memory that the ranks share. It is removed with the
+/// object, whatever became of mpirun; one whose launcher was killed is removed when the next job of
+/// the same user starts.
 class JobFolder {
  public:
-  /// Throws Error(kIo) when TMPDIR is no folder or cannot be written to.
+  /// In TMPDIR. Throws Error(kIo) when that is no folder or cannot be written to.
   JobFolder();
+  /// In `place`. Throws Error(kIo) when it cannot be written to.
+  explicit JobFolder(const std::filesystem::path& place);
   ~JobFolder();
   JobFolder(const JobFolder&) = delete;
   JobFolder& operator=(const JobFolder&) = delete;
@@ -23,5 +27,8 @@ class JobFolder {
 
 /// Removes the folders in `place` that `JobFolder` made for this user and whose launcher has ended.
 void remove_stale_job_folders(const std::filesystem::path& place);
+
+/// A folder in /dev/shm; null where there is none to write to.
+std::unique_ptr<JobFolder> shared_memory_folder();
 
 }  // namespace stretto::dist

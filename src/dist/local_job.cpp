@@ -9,15 +9,17 @@
 #include "base/signals.h"
 #include "dist/child_process.h"
 #include "dist/job_attempt.h"
+#include "dist/plugin.h"
 #include "dist/rank_report.h"
 
 namespace stretto::dist {
 namespace {
 
+constexpr int kKilled = 128;  // an exit code is this and the signal
+
 // After a signal that the ranks were told of: the exit code where that explains how each ended.
 std::optional<int> outcome_of_signal(int signal, const std::vector<RankReport>& reports,
                                      const LocalJob& job) {
-  constexpr int kKilled = 128;
   const auto all = [&](auto&& ended_so) {
     return std::all_of(reports.begin(), reports.end(), ended_so);
   };
@@ -36,6 +38,21 @@ std::optional<int> outcome_of_signal(int signal, const std::vector<RankReport>& 
   return static_cast<int>(ExitCode::kInterrupted);
 }
 
+[[noreturn]] void refuse_mpirun(const JobAttempt& attempt, const LocalJob& job) {
+  const int code = attempt.mpirun_code();
+  std::fwrite(attempt.withheld().data(), 1, attempt.withheld().size(), stderr);
+  if (code > kKilled) {
+    throw Error(
+        ExitCode::kPeerLost,
+        "signal " + std::to_string(code - kKilled) + " ended mpirun before any process had started",
+        "start again");
+  }
+  throw Error(
+      ExitCode::kUsage,
+      "mpirun left with exit code " + std::to_string(code) + " before any process had started",
+      "try `mpirun -np " + std::to_string(job.processes) + " hostname`");
+}
+
 int outcome(const JobAttempt& attempt, const std::vector<RankReport>& reports, const LocalJob& job,
             int signal) {
   if (attempt.was_stopped()) {
@@ -47,14 +64,19 @@ int outcome(const JobAttempt& attempt, const std::vector<RankReport>& reports, c
     log::error(text);
     return job_exit_code(reports);
   }
-  if (reports.empty() && attempt.mpirun_code() != 0) {
-    std::fwrite(attempt.withheld().data(), 1, attempt.withheld().size(), stderr);
-    throw Error(ExitCode::kUsage,
-                "mpirun left with exit code " + std::to_string(attempt.mpirun_code()) +
-                    " before any process had started",
-                "try `mpirun -np " + std::to_string(job.processes) + " hostname`");
-  }
+  if (reports.empty() && attempt.mpirun_code() != 0) refuse_mpirun(attempt, job);
   return job_exit_code(reports);
+}
+
+// LD_PRELOAD is a list with blanks and colons between.
+std::filesystem::path usable_guard() {
+  const auto guard = mpirun_guard();
+  const bool fits = guard.string().find_first_of(" :") == std::string::npos;
+  if (!guard.empty() && fits) return guard;
+  log::warn("mpirun listens on all addresses of this machine: " +
+            (guard.empty() ? "libstretto_mpirun_guard.so is not beside the program"
+                           : guard.string() + " has a blank or a colon in its path"));
+  return {};
 }
 
 }  // namespace
@@ -65,15 +87,29 @@ std::vector<std::string> mpirun_words(const LocalJob& job, const MpirunFacts& fa
   const auto add = [&](std::initializer_list<std::string> more) {
     words.insert(words.end(), more);
   };
+  add({"--host", "localhost:" + std::to_string(job.processes)});
   add({"--oversubscribe", "--bind-to", "none", "--quiet"});
   add({"--mca", "pml", "ob1", "--mca", "btl", "self,vader"});
   if (!facts.reads_other_memory) add({"--mca", "btl_vader_single_copy_mechanism", "none"});
+  add({"--mca", "orte_tmpdir_base", facts.folder.string()});
+  if (!facts.shared.empty()) {
+    add({"--mca", "btl_vader_backing_directory", facts.shared.string()});
+    add({"--mca", "osc_sm_backing_directory", facts.shared.string()});
+  }
   // Without it the first rank that fails takes the others down before they have spoken.
   add({"--enable-recovery"});
   add({"--output-filename", (facts.folder / "out").string()});
   add({"-x", "STRETTO_JOB_FOLDER=" + facts.folder.string()});
+  if (facts.ignores_hangup) add({"-x", std::string(kNohupVariable) + "=1"});
+  if (!facts.guard.empty()) add({"-x", "LD_PRELOAD=" + facts.preloaded});
   words.insert(words.end(), job.command.begin(), job.command.end());
   return words;
+}
+
+std::vector<std::string> mpirun_variables(const MpirunFacts& facts) {
+  if (facts.guard.empty()) return {};
+  const std::string more = facts.preloaded.empty() ? "" : ":" + facts.preloaded;
+  return {"LD_PRELOAD=" + facts.guard.string() + more};
 }
 
 int run_local_job(const LocalJob& job) {
@@ -82,9 +118,10 @@ int run_local_job(const LocalJob& job) {
     throw Error(ExitCode::kUsage, "several processes need mpirun, which is not installed",
                 "Debian, Ubuntu: apt-get install openmpi-bin; or leave out --processes");
   }
+  const std::filesystem::path guard = usable_guard();
   const StopSignals signals;
   for (int restart = 0;; ++restart) {
-    JobAttempt attempt(job, mpirun, signals);
+    JobAttempt attempt(job, {.mpirun = mpirun, .guard = guard}, signals);
     const auto reports = attempt.run();
     const int code = outcome(attempt, reports, job, signals.which());
     if (code != static_cast<int>(ExitCode::kPeerLost) || signals.requested()) return code;

@@ -13,6 +13,7 @@ namespace fs = std::filesystem;
 
 constexpr const char* kMpiLibrary = "libstretto_mpi.so";
 constexpr const char* kNcclLibrary = "libstretto_nccl.so";
+constexpr const char* kMpirunGuard = "libstretto_mpirun_guard.so";
 constexpr const char* kMpiRemedy =
     "install MPI (Debian, Ubuntu: apt-get install libopenmpi-dev openmpi-bin) and build again with "
     "`./dev build`";
@@ -60,6 +61,10 @@ const NcclApi& nccl_api() {
 
 bool has_mpi() {
   return !find_beside_program(kMpiLibrary).empty();
+}
+
+fs::path mpirun_guard() {
+  return find_beside_program(kMpirunGuard);
 }
 
 }  // namespace stretto::dist

@@ -35,8 +35,9 @@ inline constexpr const char* kMpiSymbol = "stretto_mpi";
 
 /// What libstretto_nccl.so exports as `stretto_nccl`.
 struct NcclApi {
-  /// A channel between the GPUs of all processes of `bootstrap`, which only carries NCCL's id.
-  /// Throws Error(kUsage) when this host has too few GPUs.
+  /// A channel between the GPUs of all processes of `bootstrap`, which only carries words. Each
+  /// takes one of those that it sees (`choose_devices`); the channel's device() tells which. Throws
+  /// Error(kUsage) when this host has too few GPUs.
   std::shared_ptr<Transport> (*open)(const ProcessGroup& bootstrap, int local_rank,
                                      std::shared_ptr<PeerWatch> watch);
 };
@@ -48,5 +49,8 @@ const MpiApi& mpi_api();
 const NcclApi& nccl_api();
 /// Whether MPI's library is there at all.
 bool has_mpi();
+/// The library that keeps strangers away from the mpirun of a job on one machine, beside the
+/// program (or in ../lib); empty when it is not there.
+std::filesystem::path mpirun_guard();
 
 }  // namespace stretto::dist

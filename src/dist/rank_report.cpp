@@ -13,6 +13,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/json.h"
+#include "base/signals.h"
 #include "base/system_info.h"
 #include "base/text.h"
 #include "dist/agreement.h"
@@ -202,7 +203,9 @@ fs::path job_folder() {
 }
 
 void report_start() {
-  if (!job_folder().empty()) write_rank_report(job_folder(), own_report());
+  if (job_folder().empty()) return;
+  if (std::getenv(kNohupVariable) != nullptr) ignore_hangup();
+  write_rank_report(job_folder(), own_report());
 }
 
 void report_joined() {

@@ -55,11 +55,15 @@ std::string failures_text(const std::vector<RankReport>& reports);
 /// when any rank was interrupted and none failed; else 0.
 int job_exit_code(const std::vector<RankReport>& reports);
 
+/// Set for ranks whose launcher ignores SIGHUP.
+inline constexpr const char* kNohupVariable = "STRETTO_NOHUP";
+
 /// The folder that the launcher made for this job, from STRETTO_JOB_FOLDER; empty outside of one.
 std::filesystem::path job_folder();
 
 /// For a rank of a launched job: tells the launcher that it is there, first thing, and that the
-/// group of all ranks stands. No effect elsewhere. Throw Error(kIo).
+/// group of all ranks stands. No effect elsewhere. Throw Error(kIo). From the start on a rank
+/// ignores SIGHUP if its launcher does.
 void report_start();
 void report_joined();
 /// Tells it how this rank ends; an error's message stands there once, so that from here on this

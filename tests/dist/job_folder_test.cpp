@@ -67,5 +67,32 @@ TEST(JobFolder, TheNextJobRemovesWhatDeadLaunchersLeftAndNothingElse) {
   EXPECT_FALSE(fs::exists(path));
 }
 
+TEST(JobFolder, SharedMemoryHasOneToo) {
+  const auto folder = shared_memory_folder();
+  if (!folder) GTEST_SKIP() << "there is no /dev/shm to write to";
+  const fs::path path = folder->path();
+  EXPECT_EQ(path.parent_path(), "/dev/shm");
+  std::ofstream(path / "vader_segment") << "memory";
+  struct stat found {};
+  ASSERT_EQ(::stat(path.c_str(), &found), 0);
+  EXPECT_EQ(found.st_mode & 077, 0u) << "others may look into it";
+}
+
+TEST(JobFolder, TheNextJobRemovesWhatAKilledOneSharedToo) {
+  const testing::TempDir place;
+  fs::create_directories(place / "stretto_job_stale0" / "ompi.here.0");
+  std::ofstream(place / "stretto_job_stale0" / "vader_segment.here.0.1") << "memory";
+  std::ofstream(place / "stretto_job_stale0" / "launcher") << "";
+  age(place / "stretto_job_stale0" / "launcher");
+  std::ofstream(place / "vader_segment.here.0.2") << "of another mpirun";
+  {
+    const JobFolder next(place.path());
+    EXPECT_FALSE(fs::exists(place / "stretto_job_stale0"));
+    std::ofstream(next.path() / "vader_segment.here.0.3") << "memory";
+  }
+  EXPECT_TRUE(fs::exists(place / "vader_segment.here.0.2"));
+  EXPECT_EQ(std::distance(fs::directory_iterator(place.path()), {}), 1);
+}
+
 }  // namespace
 }  // namespace stretto::dist

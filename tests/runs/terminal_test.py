@@ -1,0 +1,138 @@
+#!/usr/bin/env python3
+"""Training whose terminal is closed, or whose words nobody reads any more.
+
+    tests/runs/terminal_test.py build/release/stretto [TEST...]
+"""
+import os
+import pathlib
+import pty
+import signal
+import subprocess
+import time
+
+from harness import TIMING, Lab, check, compare, main
+
+TIMING |= {"comm_seconds", "comm_wait_seconds", "processes"}
+KINDS = [(), ("--processes", "2")] if any((pathlib.Path(p) / "mpirun").exists() for p in os.environ["PATH"].split(":")) else [()]
+LONG = ("train.max_steps=100000", "train.update_freq=4", "data.max_tokens=60")
+
+
+def with_hangup(disposition):
+    """What a child does before it becomes the program: this process may itself run under nohup."""
+    return lambda: signal.signal(signal.SIGHUP, disposition)
+
+
+def start(lab, run, *words, kind=(), hangup=signal.SIG_DFL, **options):
+    options.setdefault("stderr", subprocess.DEVNULL)
+    return subprocess.Popen([*lab.command(run, *words), *kind], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                            preexec_fn=with_hangup(hangup), **options)
+
+
+def wait_for_steps(lab, run, process, count=10):
+    metrics = lab.root / run / "metrics.jsonl"
+    deadline = time.monotonic() + 120
+    while not metrics.exists() or metrics.read_text().count('"train"') < count:
+        check(process.poll() is None, f"{run}: ended with {process.poll()} before step {count}")
+        check(time.monotonic() < deadline, f"{run}: never came to step {count}")
+        time.sleep(0.05)
+
+
+def log_of(lab, run):
+    return (lab.root / run / "log.txt").read_text()
+
+
+def saved_where_it_stopped(lab, run):
+    last = sorted((lab.root / run / "checkpoints").glob("step_*"))[-1]
+    return int(last.name[5:]) == [e["step"] for e in lab.events(run) if e["event"] == "train"][-1]
+
+
+def a_hangup_saves_and_leaves(stretto):
+    with Lab(stretto) as lab:
+        for kind in KINDS:
+            run = f"run{len(kind)}"
+            process = start(lab, run, *LONG, kind=kind)
+            wait_for_steps(lab, run, process)
+            process.send_signal(signal.SIGHUP)
+            code = process.wait(timeout=60)
+            check(code == 75, f"{kind}: exit code {code}")
+            check(saved_where_it_stopped(lab, run), f"{kind}: the last update was not saved")
+            check("saved and stopped" in log_of(lab, run), f"{kind}: {log_of(lab, run)[-2000:]}")
+
+
+def under_nohup_a_hangup_changes_nothing(stretto):
+    with Lab(stretto) as lab:
+        for kind in KINDS:
+            run = f"run{len(kind)}"
+            process = start(lab, run, kind=kind, hangup=signal.SIG_IGN)
+            wait_for_steps(lab, run, process, count=3)
+            process.send_signal(signal.SIGHUP)
+            code = process.wait(timeout=120)
+            check(code == 0, f"{kind}: exit code {code}: {log_of(lab, run)[-2000:]}")
+
+
+def a_terminal_that_is_closed_saves_and_leaves(stretto):
+    with Lab(stretto) as lab:
+        for kind in KINDS:
+            run = f"run{len(kind)}"
+            pid, screen = pty.fork()  # the child leads a session of its own on this terminal
+            if pid == 0:
+                signal.signal(signal.SIGHUP, signal.SIG_DFL)
+                os.execv(lab.stretto, [*lab.command(run, *LONG), *kind])
+            metrics, deadline = lab.root / run / "metrics.jsonl", time.monotonic() + 120
+            os.set_blocking(screen, False)
+            while not metrics.exists() or metrics.read_text().count('"train"') < 10:
+                check(time.monotonic() < deadline, f"{kind}: never came to step 10")
+                try:
+                    os.read(screen, 65536)
+                except BlockingIOError:
+                    time.sleep(0.05)
+            os.close(screen)
+            _, status = os.waitpid(pid, 0)
+            check(os.waitstatus_to_exitcode(status) == 75, f"{kind}: exit code {os.waitstatus_to_exitcode(status)}")
+            check(saved_where_it_stopped(lab, run), f"{kind}: the last update was not saved")
+
+
+def a_reader_of_the_screen_may_leave(stretto):
+    with Lab(stretto) as lab:
+        for kind in KINDS:
+            exact = ("dist.deterministic=true", "train.update_freq=2")
+            reference, run = f"reference{len(kind)}", f"run{len(kind)}"
+            process = start(lab, reference, *exact, kind=kind)
+            check(process.wait(timeout=120) == 0, f"{kind}: undisturbed")
+            process = start(lab, run, *exact, kind=kind, stderr=subprocess.PIPE)
+            process.stderr.readline()
+            process.stderr.close()
+            code = process.wait(timeout=120)
+            check(code == 0, f"{kind}: exit code {code}: {log_of(lab, run)[-2000:]}")
+            compare(lab, reference, run, str(kind))
+            check("finished at step 60" in log_of(lab, run), f"{kind}: {log_of(lab, run)[-2000:]}")
+
+
+def what_ranks_die_of_stands_in_the_log(stretto):
+    if len(KINDS) == 1:
+        return
+    with Lab(stretto) as lab:
+        process = start(lab, "run", *LONG, kind=("--processes", "2"), stderr=subprocess.PIPE)
+        process.stderr.readline()
+        process.stderr.close()
+        wait_for_steps(lab, "run", process)
+        victim = next(int(path.name) for path in pathlib.Path("/proc").glob("[0-9]*") if is_rank(path, lab, 1))
+        os.kill(victim, signal.SIGKILL)
+        code = process.wait(timeout=60)
+        check(code == 69, f"exit code {code}")
+        check(f"error: rank 1 (host" in log_of(lab, "run") and f"pid {victim}) died without a word" in log_of(lab, "run"),
+              log_of(lab, "run")[-2000:])
+
+
+def is_rank(path, lab, rank):
+    try:
+        return str(lab.root).encode() in (path / "cmdline").read_bytes() and \
+            f"OMPI_COMM_WORLD_RANK={rank}\0".encode() in (path / "environ").read_bytes()
+    except OSError:
+        return False
+
+
+if __name__ == "__main__":
+    main({test.__name__: test for test in (a_hangup_saves_and_leaves, under_nohup_a_hangup_changes_nothing,
+                                           a_terminal_that_is_closed_saves_and_leaves, a_reader_of_the_screen_may_leave,
+                                           what_ranks_die_of_stands_in_the_log)})
