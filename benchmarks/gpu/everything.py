@@ -7,7 +7,9 @@ Parts, in the order in which they run (--only takes some of them; time is spent 
   sanitizer   these under compute-sanitizer (memcheck, racecheck, synccheck), all other tests of the engine beside
   speed       {fp32, mixed_bf16, tf32, mixed_fp16} x {base, big}: target tokens/s, all losses, peak memory of tensors and of the GPU, load
   resume      a run stopped and resumed against the same run at once, and against itself, to the bit
-  nccl        every collective of the NCCL backend, with one process
+  nccl        every collective of the NCCL backend, with one process: right, beside a busy default stream (is overlap real?), and with
+              no memory left (does a failed allocation still report?); with several GPUs also between them, and training with and
+              without dist.overlap
   oom         a run whose allocator gets too little memory
   optimizer   bytes a second of every optimizer's step and of the gradient's norm beside the GPU's bandwidth; some beside torch.optim
   operators   the own kernels, forward and backward, beside the bandwidth and libtorch's operators
@@ -39,6 +41,7 @@ from trainings import ROOT, Trainings, make_text
 
 PROGRAMS = ("stretto", "engine_tests", "phrasebook")  # needed
 MORE_PROGRAMS = ("core_tests", "optimizer_bench", "operators_bench", "nccl_check")
+NCCL_QUESTIONS = ("collectives", "all_reduce of 240 MB", "overlap", "late buffer", "words without memory")  # of nccl_check
 ON_GPU = "CudaKernels.*:*OnCuda*"
 ATTENTION = "*SelfAttention*:*CrossAttention*"
 # These know the folder in which they were built.
@@ -97,6 +100,14 @@ def smi(query):
     except FileNotFoundError:
         return ""
     return line.stdout.splitlines()[0] if line.returncode == 0 and line.stdout.strip() else ""
+
+
+def count_gpus():
+    try:
+        listed = subprocess.run(["nvidia-smi", "-L"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True).stdout
+    except FileNotFoundError:
+        return 0
+    return sum(line.startswith("GPU ") for line in listed.splitlines())
 
 
 class Everything:
@@ -168,8 +179,25 @@ class Everything:
         return False
 
     def nccl(self):
-        if self.needs("nccl_check", "NCCL"):
-            self.session.run("NCCL, one process", 60, [self.programs.get("nccl_check", "nccl_check")])
+        """Collectives; is overlap real; do words arrive when the memory is gone. Between GPUs where there are several."""
+        if not self.needs("nccl_check", "NCCL"):
+            return
+        check = self.programs.get("nccl_check", "nccl_check")
+        gpus = 2 if self.session.dry_run else count_gpus()
+        self.nccl_answers("one process", [check])
+        if gpus < 2:
+            self.session.note("NCCL between GPUs, and overlap there", "not run: there is one GPU")
+            return
+        root = ["--allow-run-as-root"] if os.geteuid() == 0 else []
+        self.nccl_answers(f"{gpus} processes", ["mpirun", *root, "-np", str(gpus), "--bind-to", "none", check])
+        self.trainings.overlap(gpus)
+
+    def nccl_answers(self, who, command):
+        done = self.session.run(f"NCCL, {who}", 90, command)
+        for line in done.output.splitlines() if done else []:
+            question, colon, answer = line.partition(": ")
+            if colon and question in NCCL_QUESTIONS:
+                self.session.row("NCCL", ("processes", "question", "answer"), [who, question, answer])
 
     def optimizer(self):
         if not self.needs("optimizer_bench", "optimizer steps"):

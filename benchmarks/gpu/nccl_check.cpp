@@ -1,11 +1,14 @@
-/// Every collective of the NCCL backend on GPUs, against plain sums, and how fast it sums.
+/// Every collective of the NCCL backend on GPUs, against plain sums, how fast it sums, and what
+/// only a GPU can tell: whether a sum goes on beside a default stream that is busy, waits for a
+/// buffer that is filled late, and whether words still arrive when the GPU has no memory left.
 ///
 ///     nccl_check                                   one process, one GPU
 ///     torchrun --nproc-per-node 8 --no-python nccl_check
 ///     mpirun -np 8 --bind-to none nccl_check
 ///
 /// A run of one process trains without a backend, so that this is where a machine with one GPU
-/// meets NCCL. Leaves with 0 if every result was right; the first wrong one is named.
+/// meets NCCL. Prints a line for each question, `question: answer`. Leaves with 0 if every result
+/// was right; the first wrong one is named.
 
 #include <cuda_runtime_api.h>
 
@@ -14,6 +17,7 @@
 #include <cstdio>
 #include <memory>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "base/error.h"
@@ -157,6 +161,118 @@ double gigabytes_a_second(const ProcessGroup& group, int64_t count) {
   return static_cast<double>(count) * sizeof(float) * kTimes / seconds.count() / 1e9;
 }
 
+using Seconds = std::chrono::duration<double>;
+using WallClock = std::chrono::steady_clock;
+
+// Keeps the default stream busy for as long as it runs; queued there, it returns at once.
+constexpr std::chrono::milliseconds kBusy{400};
+void CUDART_CB be_busy(void*) {
+  std::this_thread::sleep_for(kBusy);
+}
+
+void print(const ProcessGroup& group, const char* question, const std::string& answer) {
+  if (group.is_root()) std::printf("%s: %s\n", question, answer.c_str());
+  std::fflush(stdout);
+}
+
+// What `dist.overlap` stands on: gradients that are ready are summed while backward still computes.
+void check_overlap(const ProcessGroup& group) {
+  const OnGpu data(std::vector<float>(1'000'000, 1.0f));
+  cudaStream_t idle = nullptr;
+  check(cudaStreamCreateWithFlags(&idle, cudaStreamNonBlocking));
+  Buffer buffer = data.buffer();
+  buffer.stream = idle;
+  check(cudaDeviceSynchronize());
+  group.all_reduce(buffer);  // whatever NCCL does once
+  group.barrier();
+  check(cudaLaunchHostFunc(nullptr, be_busy, nullptr));
+  const auto begin = WallClock::now();
+  group.all_reduce(buffer);
+  const Seconds took = WallClock::now() - begin;
+  const bool still_busy = cudaStreamQuery(nullptr) == cudaErrorNotReady;
+  check(cudaDeviceSynchronize());
+  check(cudaStreamDestroy(idle));
+  if (!still_busy) {
+    throw Error(ExitCode::kBadData, "a sum waited for the default stream: overlap hides nothing",
+                kBug);
+  }
+  print(group, "overlap",
+        "4 MB were summed in " + std::to_string(took.count() * 1e3) +
+            " ms while the default stream was busy");
+}
+
+// The other side of it: a buffer that the default stream fills late is waited for.
+void check_late_buffer(const ProcessGroup& group) {
+  constexpr int64_t kCount = 1'000'000;
+  const std::vector<float> mine = values(group.rank(), kCount);
+  float* pinned = nullptr;
+  check(cudaHostAlloc(reinterpret_cast<void**>(&pinned), mine.size() * sizeof(float), 0));
+  std::copy(mine.begin(), mine.end(), pinned);
+  const OnGpu data(std::vector<float>(mine.size(), 1000.0f));
+  check(cudaDeviceSynchronize());
+  check(cudaLaunchHostFunc(nullptr, be_busy, nullptr));
+  check(cudaMemcpyAsync(data.buffer().data, pinned, mine.size() * sizeof(float),
+                        cudaMemcpyHostToDevice, nullptr));
+  group.all_reduce(data.buffer());
+  const bool right = data.values() == sums(group.size(), kCount);
+  check(cudaFreeHost(pinned));
+  if (!right) {
+    throw Error(ExitCode::kBadData, "a sum did not wait for the stream that filled its buffer",
+                kBug);
+  }
+  print(group, "late buffer", "the sum waited for the stream that filled it");
+}
+
+/// All memory of the GPU that it gives away.
+class AllMemory {
+ public:
+  AllMemory() {
+    for (size_t bytes = size_t{1} << 36; bytes >= (size_t{1} << 20);) {
+      void* piece = nullptr;
+      if (cudaMalloc(&piece, bytes) == cudaSuccess) {
+        pieces_.push_back(piece);
+        bytes_ += bytes;
+      } else {
+        cudaGetLastError();  // it is what is wanted
+        bytes /= 2;
+      }
+    }
+  }
+  ~AllMemory() {
+    for (void* piece : pieces_) cudaFree(piece);
+  }
+  AllMemory(const AllMemory&) = delete;
+  AllMemory& operator=(const AllMemory&) = delete;
+  size_t mebibytes() const { return bytes_ >> 20; }
+
+ private:
+  std::vector<void*> pieces_;
+  size_t bytes_ = 0;
+};
+
+// A rank whose allocation has failed must still tell the others.
+void check_words_without_memory(const ProcessGroup& group) {
+  group.barrier();
+  const AllMemory taken;
+  void* more = nullptr;
+  const bool refused = cudaMalloc(&more, size_t{64} << 20) == cudaErrorMemoryAllocation;
+  cudaGetLastError();
+  if (!refused) cudaFree(more);
+  for (const size_t length : {0, 10, 4096, 5'000'000}) {
+    const auto all =
+        group.all_gather_bytes(std::string(length, static_cast<char>('a' + group.rank() % 26)));
+    for (int r = 0; r < group.size(); ++r) {
+      if (all[static_cast<size_t>(r)] == std::string(length, static_cast<char>('a' + r % 26)))
+        continue;
+      throw Error(ExitCode::kBadData, "words without memory: wrong at rank " + std::to_string(r),
+                  kBug);
+    }
+  }
+  print(group, "words without memory",
+        "up to 5 MB arrived with " + std::to_string(taken.mebibytes()) + " MiB taken" +
+            (refused ? ", when 64 MiB more were refused" : "; but 64 MiB more were to be had"));
+}
+
 ProcessGroup join() {
   if (detect_launch().size > 1) return make_process_group({.backend = "nccl"}, DeviceKind::kCuda);
   return ProcessGroup(nccl_api().open(ProcessGroup(), 0, std::make_shared<PeerWatch>()));
@@ -175,10 +291,13 @@ void run() {
       throw Error(ExitCode::kBadData, "all_gather_bytes: wrong at rank " + std::to_string(r), kBug);
   }
   group.barrier();
-  const double rate = gigabytes_a_second(group, 60'000'000);
-  if (group.is_root())
-    std::printf("%s, %d processes: every collective is right; all_reduce of 240 MB: %.1f GB/s\n",
-                group.name(), group.size(), rate);
+  print(group, "collectives",
+        "every one is right, " + std::to_string(group.size()) + " processes, " + group.name());
+  print(group, "all_reduce of 240 MB",
+        std::to_string(gigabytes_a_second(group, 60'000'000)) + " GB/s");
+  check_overlap(group);
+  check_late_buffer(group);
+  check_words_without_memory(group);
 }
 
 }  // namespace

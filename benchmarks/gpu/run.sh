@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Everything that a machine with a GPU can tell us, in one call that stops by itself: tests, memory
-# checks of the kernels, speed, losses and memory of each precision, resuming, NCCL, peers.
+# checks of the kernels, speed, losses and memory of each precision, resuming, NCCL (is overlap real, does a
+# failed allocation still report), peers.
 #
 #   cmake --preset cuda -DSTRETTO_BENCHMARKS=ON
 #   cmake --build build/cuda --target stretto engine_tests core_tests phrasebook optimizer_bench operators_bench nccl_check

@@ -185,6 +185,26 @@ class Trainings:
             self.speed("base", "mixed_bf16", updates, 40, "data.max_tokens=32768", name="base, 32,768 tokens mixed_bf16")
         self.speed("base", "mixed_bf16", updates, 40, "model.attention_dropout=0.1", name="base, dropout of attention mixed_bf16")
 
+    # --- several GPUs --------------------------------------------------------------------------------
+
+    def overlap(self, gpus):
+        """What dist.overlap hides of the time in which gradients travel."""
+        updates = 4 if self.options.tiny else 40
+        for wanted in ("true", "false"):
+            run = self.new_run()
+            done = self.session.run(f"train on {gpus} GPUs, dist.overlap={wanted}", 60, [
+                *self.command(run, "base", updates, "train.precision=mixed_bf16", f"dist.overlap={wanted}", f"train.update_freq={gpus}"),
+                "--processes", str(gpus)])
+            events = self.events(run) if done else []
+            warm = len(events) // 3
+            if len(events) - warm >= 2:
+                steady = events[warm + 1:]
+                each = (events[-1]["seconds"] - events[warm]["seconds"]) / len(steady)
+                sent, waited = (1e3 * sum(e[key] for e in steady) / len(steady) for key in ("comm_seconds", "comm_wait_seconds"))
+                self.session.row("Overlap", ("GPUs", "dist.overlap", "ms an update", "ms under way", "ms waited for", "hidden"), [
+                    gpus, wanted, f"{1e3 * each:.1f}", f"{sent:.1f}", f"{waited:.1f}", f"{1 - waited / sent:.0%}" if sent else ""])
+            shutil.rmtree(run, ignore_errors=True)
+
     # --- resuming ------------------------------------------------------------------------------------
 
     def resume(self):

@@ -30,6 +30,7 @@ class NotedTransport : public Transport {
   int size() const override { return inner_->size(); }
   const char* name() const override { return inner_->name(); }
   bool on_device() const override { return inner_->on_device(); }
+  int device() const override { return inner_->device(); }
   void all_reduce(Buffer data) override {
     const auto note = noting(Collective::kAllReduce);
     inner_->all_reduce(data);

@@ -13,12 +13,6 @@
 namespace stretto::dist {
 namespace {
 
-std::string boot_id() {
-  std::string id;
-  std::getline(std::ifstream("/proc/sys/kernel/random/boot_id"), id);
-  return id.empty() ? host_name() : id;
-}
-
 std::string cpu_mask() {
   cpu_set_t set;
   CPU_ZERO(&set);
@@ -45,7 +39,7 @@ bool overlap(const std::string& a, const std::string& b) {
 
 int64_t threads_for(const ProcessGroup& group, int64_t configured) {
   if (configured > 0) return configured;
-  const std::string mask = cpu_mask(), here = boot_id() + " " + host_name();
+  const std::string mask = cpu_mask(), here = machine_id() + " " + host_name();
   int64_t sharers = 0;
   for (const auto& text : group.all_gather_bytes(mask + here)) {
     const size_t cut = std::min<size_t>(CPU_SETSIZE, text.size());
@@ -55,10 +49,16 @@ int64_t threads_for(const ProcessGroup& group, int64_t configured) {
   return std::max<int64_t>(1, std::min(share, openmp_limit()));
 }
 
+std::string machine_id() {
+  std::string id;
+  std::getline(std::ifstream("/proc/sys/kernel/random/boot_id"), id);
+  return id.empty() ? host_name() : id;
+}
+
 std::string network_place() {
   std::error_code ignored;
   const auto network = std::filesystem::read_symlink("/proc/self/ns/net", ignored);
-  return boot_id() + " " + network.string();
+  return machine_id() + " " + network.string();
 }
 
 }  // namespace stretto::dist

@@ -14,6 +14,9 @@ namespace stretto::dist {
 /// more than one process and `configured` is 0, which must be so on all or none of them.
 int64_t threads_for(const ProcessGroup& group, int64_t configured);
 
+/// Names the booted machine; its processes may be in containers with names of their own.
+std::string machine_id();
+
 /// Names what processes must share to reach each other over loopback: the booted machine and its
 /// network namespace.
 std::string network_place();

@@ -21,6 +21,9 @@ struct Buffer {
   void* data = nullptr;
   int64_t count = 0;
   Element element = Element::kF32;
+  /// Device memory: the cudaStream_t on which the last work on it was queued; null = the default
+  /// stream. The collective waits for what that stream was given before, and for nothing else.
+  void* stream = nullptr;
 };
 Buffer buffer(std::span<float> values);
 Buffer buffer(std::span<double> values);
@@ -35,6 +38,7 @@ class Transport {
   virtual int size() const = 0;
   virtual const char* name() const = 0;
   virtual bool on_device() const { return false; }
+  virtual int device() const { return -1; }
   virtual void all_reduce(Buffer data) = 0;
   virtual void reduce(Buffer data, int root) = 0;
   virtual void broadcast(Buffer data, int root) = 0;
@@ -51,10 +55,11 @@ class Transport {
 /// default is a group of one, for which every operation is done at once.
 ///
 /// All ranks call the same operations in the same order. An operation returns when its result is
-/// there; while it waits it sleeps between looks, and never spins on a core that computes. When a
-/// peer is lost it throws Error(kPeerLost) that names the rank, instead of waiting for ever;
-/// who computes meanwhile hears of it by `check_peers()`.
-/// One channel serves one thread at a time; `duplicate()` makes another over the same processes.
+/// there, for work on any stream that is queued afterwards; while it waits it sleeps between looks,
+/// and never spins on a core that computes. When a peer is lost it throws Error(kPeerLost) that
+/// names the rank, instead of waiting for ever; who computes meanwhile hears of it by
+/// `check_peers()`. One channel serves one thread at a time; `duplicate()` makes another over the
+/// same processes.
 class ProcessGroup {
  public:
   ProcessGroup() = default;
@@ -66,6 +71,8 @@ class ProcessGroup {
   const char* name() const { return transport_ ? transport_->name() : "single"; }
   /// True when buffers are device memory (NCCL).
   bool on_device() const { return transport_ && transport_->on_device(); }
+  /// Index of the GPU whose memory that is, among those that this process sees; -1 for none.
+  int device() const { return transport_ ? transport_->device() : -1; }
 
   /// Sum over ranks, in place; every rank gets the same bits.
   void all_reduce(Buffer data) const {

@@ -12,7 +12,6 @@
 #include "base/system_info.h"
 #include "base/text.h"
 #include "dist/cores.h"
-#include "dist/launch.h"
 #include "dist/make_group.h"
 #include "experiment/experiment_schema.h"
 #include "kernels/gemm.h"
@@ -71,6 +70,11 @@ dist::Fact corpus_fact(const std::string& name, const data::Corpus* corpus) {
                     with_thousands(corpus->num_pairs()) + " pairs"};
 }
 
+at::Device gpu_of(const dist::ProcessGroup& group) {
+  if (!group.on_device()) return at::kCUDA;
+  return {at::kCUDA, static_cast<at::DeviceIndex>(group.device())};
+}
+
 at::Device prepare_process(const experiment::Experiment& experiment,
                            const dist::ProcessGroup& group) {
   at::set_num_threads(static_cast<int>(dist::threads_for(group, experiment.run.threads)));
@@ -78,6 +82,10 @@ at::Device prepare_process(const experiment::Experiment& experiment,
   keep_freed_memory();
   // Denormal numbers make a processor many times slower and mean nothing in training.
   at::globalContext().setFlushDenormal(true);
+  // cuBLAS may else cut a product of half types along what is summed, round each part's sum to half
+  // and add these: an error that no scale makes smaller.
+  at::globalContext().setAllowFP16ReductionCuBLAS(false);
+  at::globalContext().setAllowBF16ReductionCuBLAS(false);
   const bool has_cuda = torch::cuda::is_available();
   if (experiment.run.device == "cuda" && !has_cuda) {
     throw Error(
@@ -85,16 +93,7 @@ at::Device prepare_process(const experiment::Experiment& experiment,
         "use run.device=auto, or build with ./dev build --preset cuda on a machine with a GPU");
   }
   if (!has_cuda || experiment.run.device == "cpu") return at::kCPU;
-  if (group.size() == 1) return at::kCUDA;
-  const int index = dist::detect_launch().local_rank;
-  if (index >= static_cast<int>(torch::cuda::device_count())) {
-    throw Error(ExitCode::kUsage,
-                "process " + std::to_string(index) +
-                    " of this machine has no GPU of its own: it has " +
-                    std::to_string(torch::cuda::device_count()),
-                "start as many processes as there are GPUs, or use run.device=cpu");
-  }
-  return {at::kCUDA, static_cast<at::DeviceIndex>(index)};
+  return gpu_of(group);
 }
 
 LoadedRun load_run(const experiment::Experiment& experiment, const train::RunFolder& folder,

@@ -38,9 +38,14 @@ bool may_differ_by_rank(const config::Key& key);
 /// and the number of pairs; "none" for null.
 dist::Fact corpus_fact(const std::string& name, const data::Corpus* corpus);
 
+/// The GPU on which a process of this group trains: that of the group's collectives, and of one
+/// process the first that it sees.
+at::Device gpu_of(const dist::ProcessGroup& group);
+
 /// Threads and device of this process as an experiment asks for them. Of several processes on one
-/// machine each gets its share of the cores that they share, and a GPU of its own while there are
-/// enough. Throws Error(kUsage) when `run.device = "cuda"` and there is no such device.
+/// machine each gets its share of the cores that they share, and the GPU that it has joined the
+/// group with. Products in half types are added up in fp32 from here on. Throws Error(kUsage) when
+/// `run.device = "cuda"` and there is no such device.
 at::Device prepare_process(const experiment::Experiment& experiment,
                            const dist::ProcessGroup& group = {});
 

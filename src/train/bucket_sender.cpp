@@ -93,7 +93,6 @@ int64_t BucketSender::transfer(const Bucket& bucket) {
   at::Tensor wire = staged ? staging_.narrow(0, 0, bucket.size())
                            : grads_.narrow(0, bucket.ranges[0].begin, bucket.size());
   if (staged) gather(bucket, wire);
-  if (stream_) stream_->synchronize();  // the group knows nothing of our stream
   collect(bucket, wire);
   if (staged) spread(bucket, wire);
   if (stream_) stream_->synchronize();

@@ -28,7 +28,9 @@ Strategy strategy_named(const std::string& name);
 /// they are rounded, so that their sum is a mean and cannot leave the range of the half type when
 /// the gradients do not, and are multiplied back after it.
 ///
-/// On a GPU the staging runs on a stream of its own, which waits for the gradients.
+/// On a GPU the staging runs on a stream of its own, which waits for the gradients of the bucket;
+/// the collective waits for that stream alone, so that it goes on beside what backward still
+/// computes.
 class BucketSender {
  public:
   struct Setup {

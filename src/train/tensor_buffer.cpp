@@ -1,5 +1,7 @@
 #include "train/tensor_buffer.h"
 
+#include <c10/core/impl/VirtualGuardImpl.h>
+
 namespace stretto::train {
 namespace {
 
@@ -22,11 +24,17 @@ dist::Element element_of(at::ScalarType type) {
   }
 }
 
+void* current_stream(const at::Device& device) {
+  if (device.is_cpu()) return nullptr;
+  return c10::impl::VirtualGuardImpl(device.type()).getStream(device).native_handle();
+}
+
 }  // namespace
 
 dist::Buffer buffer_of(const at::Tensor& tensor) {
   TORCH_CHECK(tensor.is_contiguous(), "[train] only contiguous tensors can be sent");
-  return {tensor.data_ptr(), tensor.numel(), element_of(tensor.scalar_type())};
+  return {tensor.data_ptr(), tensor.numel(), element_of(tensor.scalar_type()),
+          current_stream(tensor.device())};
 }
 
 }  // namespace stretto::train

@@ -3,25 +3,37 @@
 #include <cstring>
 
 #include "base/error.h"
+#include "base/system_info.h"
+#include "dist/cores.h"
+#include "dist/device_choice.h"
 #include "dist/nccl/nccl_transport.h"
 #include "dist/plugin.h"
 
 namespace stretto::dist {
 namespace {
 
-int device_of(int local_rank) {
+// NCCL too tells GPUs apart by their place on the bus.
+std::string bus_id(int device) {
+  char id[32] = "";
+  check_cuda(cudaDeviceGetPCIBusId(id, sizeof id, device), "find a GPU on the bus");
+  return id;
+}
+
+// A process that sees none says so, and all of them refuse the job together.
+VisibleDevices visible_devices(int local_rank) {
   int count = 0;
-  check_cuda(cudaGetDeviceCount(&count), "count the GPUs");
-  if (local_rank < count) return local_rank;
-  throw Error(ExitCode::kUsage,
-              "this host has " + std::to_string(count) + " GPUs, and process " +
-                  std::to_string(local_rank) + " of it has none",
-              "start at most one process for each GPU");
+  const cudaError_t counted = cudaGetDeviceCount(&count);
+  if (counted == cudaErrorNoDevice) count = 0;
+  if (counted != cudaErrorNoDevice) check_cuda(counted, "count the GPUs");
+  VisibleDevices mine{
+      .machine = machine_id(), .host = host_name(), .local_rank = local_rank, .ids = {}};
+  for (int device = 0; device < count; ++device) mine.ids.push_back(bus_id(device));
+  return mine;
 }
 
 std::shared_ptr<Transport> open(const ProcessGroup& bootstrap, int local_rank,
                                 std::shared_ptr<PeerWatch> watch) {
-  const int device = device_of(local_rank);
+  const int device = choose_device(bootstrap, visible_devices(local_rank));
   check_cuda(cudaSetDevice(device), "choose a GPU");
   NcclMeeting meeting{.rank = bootstrap.rank(), .size = bootstrap.size()};
   if (bootstrap.is_root() && ncclGetUniqueId(&meeting.id) != ncclSuccess) {
@@ -30,8 +42,9 @@ std::shared_ptr<Transport> open(const ProcessGroup& bootstrap, int local_rank,
   auto& id = meeting.id.internal;
   const auto ids = bootstrap.all_gather_bytes({id, id + sizeof id});
   std::memcpy(id, ids[0].data(), sizeof id);
-  const ncclComm_t communicator = connect_gpus(meeting, *watch);
-  return std::make_shared<NcclTransport>(communicator, device, std::move(watch));
+  auto transport = std::make_shared<NcclTransport>(connect_gpus(meeting, *watch), device, watch);
+  transport->rehearse();
+  return transport;
 }
 
 }  // namespace

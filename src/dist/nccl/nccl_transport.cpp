@@ -1,11 +1,10 @@
 #include "dist/nccl/nccl_transport.h"
 
-#include <algorithm>
 #include <cstring>
-#include <numeric>
 #include <stdexcept>
 
 #include "base/error.h"
+#include "dist/byte_rounds.h"
 
 namespace stretto::dist {
 namespace {
@@ -31,21 +30,6 @@ ncclDataType_t nccl_type(Element element) {
 char* at(Buffer data, int64_t element) {
   return static_cast<char*>(data.data) + static_cast<size_t>(element) * size_of(data.element);
 }
-
-/// Device memory for the length of a call.
-class DeviceBytes {
- public:
-  explicit DeviceBytes(size_t size) {
-    check_cuda(cudaMalloc(&data_, std::max<size_t>(size, 1)), "allocate");
-  }
-  ~DeviceBytes() { cudaFree(data_); }
-  DeviceBytes(const DeviceBytes&) = delete;
-  DeviceBytes& operator=(const DeviceBytes&) = delete;
-  char* data() const { return static_cast<char*>(data_); }
-
- private:
-  void* data_ = nullptr;
-};
 
 }  // namespace
 
@@ -75,21 +59,49 @@ ncclComm_t connect_gpus(const NcclMeeting& meeting, const PeerWatch& watch) {
               "NCCL_DEBUG=INFO says more");
 }
 
+// Streams and events belong to the device that is the thread's when they are made.
+CudaStream::CudaStream() {
+  check_cuda(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "make a stream");
+}
+
+CudaStream::~CudaStream() {
+  cudaStreamDestroy(stream_);
+}
+
+CudaEvent::CudaEvent() {
+  check_cuda(cudaEventCreateWithFlags(&event_, cudaEventDisableTiming), "make an event");
+}
+
+CudaEvent::~CudaEvent() {
+  cudaEventDestroy(event_);
+}
+
+MirroredBytes::MirroredBytes(size_t size) : size_(size) {
+  check_cuda(cudaMalloc(&device_, size), "allocate");
+  if (const cudaError_t result = cudaHostAlloc(&host_, size, cudaHostAllocPortable);
+      result != cudaSuccess) {
+    cudaFree(device_);
+    check_cuda(result, "pin host memory");
+  }
+}
+
+MirroredBytes::~MirroredBytes() {
+  cudaFreeHost(host_);
+  cudaFree(device_);
+}
+
 NcclTransport::NcclTransport(ncclComm_t communicator, int device, std::shared_ptr<PeerWatch> watch)
     : communicator_(communicator), device_(device), watch_(std::move(watch)) {
   use_device();
   check(ncclCommUserRank(communicator_, &rank_), "rank");
   check(ncclCommCount(communicator_, &size_), "size");
-  // A blocking stream: it waits for the default stream, on which the buffers were filled.
-  check_cuda(cudaStreamCreate(&stream_), "make a stream");
-  check_cuda(cudaEventCreateWithFlags(&done_, cudaEventDisableTiming), "make an event");
+  slots_ =
+      std::make_unique<MirroredBytes>(ByteRounds::capacity_for(size_) * static_cast<size_t>(size_));
 }
 
 NcclTransport::~NcclTransport() {
   // Aborting never waits for others, who may be gone.
   ncclCommAbort(communicator_);
-  if (done_ != nullptr) cudaEventDestroy(done_);
-  if (stream_ != nullptr) cudaStreamDestroy(stream_);
 }
 
 void NcclTransport::use_device() const {
@@ -105,57 +117,74 @@ void NcclTransport::check(ncclResult_t result, const char* what) const {
               std::string(kStartAgain) + "; NCCL_DEBUG=INFO says more");
 }
 
+ncclResult_t NcclTransport::state(const char* what) const {
+  ncclResult_t now = ncclSuccess;
+  check(ncclCommGetAsyncError(communicator_, &now), what);
+  check(now, what);
+  return now;
+}
+
+void NcclTransport::settle(const char* what) const {
+  wait_until(*watch_, [&] { return state(what) == ncclSuccess; });
+}
+
+// Once the host has seen the end, whatever it queues on any stream comes after it.
 void NcclTransport::wait(const char* what) {
-  const auto state = [&] {
-    ncclResult_t now = ncclSuccess;
-    check(ncclCommGetAsyncError(communicator_, &now), what);
-    check(now, what);
-    return now;
-  };
-  // A communicator that does not block may still be handing the work to the stream.
-  wait_until(*watch_, [&] { return state() == ncclSuccess; });
-  check_cuda(cudaEventRecord(done_, stream_), "record an event");
+  settle(what);
+  check_cuda(cudaEventRecord(done_.get(), stream_.get()), "record an event");
   wait_until(*watch_, [&] {
-    state();
-    const cudaError_t ready = cudaEventQuery(done_);
+    state(what);
+    const cudaError_t ready = cudaEventQuery(done_.get());
     if (ready == cudaErrorNotReady) return false;
     check_cuda(ready, what);
     return true;
   });
 }
 
-void NcclTransport::all_reduce(Buffer data) {
+// Whoever filled the buffer may still be at it, on a stream that this channel's does not wait for.
+void NcclTransport::follow(Buffer data) const {
+  check_cuda(cudaEventRecord(filled_.get(), static_cast<cudaStream_t>(data.stream)),
+             "record an event");
+  check_cuda(cudaStreamWaitEvent(stream_.get(), filled_.get(), 0), "wait for an event");
+}
+
+void NcclTransport::begin(Buffer data) const {
   use_device();
+  follow(data);
+}
+
+void NcclTransport::all_reduce(Buffer data) {
+  begin(data);
   check(ncclAllReduce(data.data, data.data, static_cast<size_t>(data.count),
-                      nccl_type(data.element), ncclSum, communicator_, stream_),
+                      nccl_type(data.element), ncclSum, communicator_, stream_.get()),
         "all_reduce");
   wait("all_reduce");
 }
 
 void NcclTransport::reduce(Buffer data, int root) {
-  use_device();
+  begin(data);
   check(ncclReduce(data.data, data.data, static_cast<size_t>(data.count), nccl_type(data.element),
-                   ncclSum, root, communicator_, stream_),
+                   ncclSum, root, communicator_, stream_.get()),
         "reduce");
   wait("reduce");
 }
 
 void NcclTransport::broadcast(Buffer data, int root) {
-  use_device();
+  begin(data);
   check(ncclBroadcast(data.data, data.data, static_cast<size_t>(data.count),
-                      nccl_type(data.element), root, communicator_, stream_),
+                      nccl_type(data.element), root, communicator_, stream_.get()),
         "broadcast");
   wait("broadcast");
 }
 
 void NcclTransport::reduce_scatter(Buffer data, std::span<const int64_t> begins) {
-  use_device();
+  begin(data);
   check(ncclGroupStart(), "reduce_scatter");
   for (int r = 0; r < size_; ++r) {
     const int64_t first = begins[static_cast<size_t>(r)];
     char* part = at(data, first);
     check(ncclReduce(part, part, static_cast<size_t>(begins[static_cast<size_t>(r) + 1] - first),
-                     nccl_type(data.element), ncclSum, r, communicator_, stream_),
+                     nccl_type(data.element), ncclSum, r, communicator_, stream_.get()),
           "reduce_scatter");
   }
   check(ncclGroupEnd(), "reduce_scatter");
@@ -163,13 +192,13 @@ void NcclTransport::reduce_scatter(Buffer data, std::span<const int64_t> begins)
 }
 
 void NcclTransport::all_gather(Buffer data, std::span<const int64_t> begins) {
-  use_device();
+  begin(data);
   check(ncclGroupStart(), "all_gather");
   for (int r = 0; r < size_; ++r) {
     const int64_t first = begins[static_cast<size_t>(r)];
     char* part = at(data, first);
     check(ncclBroadcast(part, part, static_cast<size_t>(begins[static_cast<size_t>(r) + 1] - first),
-                        nccl_type(data.element), r, communicator_, stream_),
+                        nccl_type(data.element), r, communicator_, stream_.get()),
           "all_gather");
   }
   check(ncclGroupEnd(), "all_gather");
@@ -177,54 +206,53 @@ void NcclTransport::all_gather(Buffer data, std::span<const int64_t> begins) {
 }
 
 void NcclTransport::exchange(Buffer send, Buffer receive, std::span<const int64_t> begins) {
-  use_device();
   const auto own = static_cast<size_t>(rank_);
   const int64_t mine = begins[own + 1] - begins[own];
   if (receive.count < mine * size_ || receive.element != send.element) {
     throw std::invalid_argument("[nccl] exchange: receive is too short or of another type");
   }
+  begin(send);
+  if (receive.stream != send.stream) follow(receive);
   const ncclDataType_t type = nccl_type(send.element);
   check(ncclGroupStart(), "exchange");
   for (int r = 0; r < size_; ++r) {
     const int64_t first = begins[static_cast<size_t>(r)];
     check(ncclSend(at(send, first), static_cast<size_t>(begins[static_cast<size_t>(r) + 1] - first),
-                   type, r, communicator_, stream_),
+                   type, r, communicator_, stream_.get()),
           "exchange");
-    check(
-        ncclRecv(at(receive, mine * r), static_cast<size_t>(mine), type, r, communicator_, stream_),
-        "exchange");
+    check(ncclRecv(at(receive, mine * r), static_cast<size_t>(mine), type, r, communicator_,
+                   stream_.get()),
+          "exchange");
   }
   check(ncclGroupEnd(), "exchange");
   wait("exchange");
 }
 
+// One slot of each rank. What copies to and from the host goes in line with the collective.
+void NcclTransport::gather_slots(size_t bytes) {
+  constexpr const char* kWhat = "all_gather_bytes";
+  char *const host = slots_->host().data(), *const device = slots_->device();
+  const size_t own = bytes * static_cast<size_t>(rank_);
+  check_cuda(
+      cudaMemcpyAsync(device + own, host + own, bytes, cudaMemcpyHostToDevice, stream_.get()),
+      "copy to the GPU");
+  check(ncclAllGather(device + own, device, bytes, ncclUint8, communicator_, stream_.get()), kWhat);
+  settle(kWhat);
+  check_cuda(cudaMemcpyAsync(host, device, bytes * static_cast<size_t>(size_),
+                             cudaMemcpyDeviceToHost, stream_.get()),
+             "copy from the GPU");
+  wait(kWhat);
+}
+
 std::vector<std::string> NcclTransport::all_gather_bytes(const std::string& mine) {
   use_device();
-  const auto size = static_cast<size_t>(size_), rank = static_cast<size_t>(rank_);
-  std::vector<int64_t> lengths(size), begins(size + 1);
-  lengths[rank] = static_cast<int64_t>(mine.size());
-  std::iota(begins.begin(), begins.end(), 0);
-  const DeviceBytes counts(size * sizeof(int64_t));
-  const Buffer counts_buffer{counts.data(), size_, Element::kI64};
-  check_cuda(cudaMemcpy(counts.data(), lengths.data(), size * sizeof(int64_t), cudaMemcpyDefault),
-             "copy to the GPU");
-  all_gather(counts_buffer, begins);
-  check_cuda(cudaMemcpy(lengths.data(), counts.data(), size * sizeof(int64_t), cudaMemcpyDefault),
-             "copy from the GPU");
-  begins[0] = 0;
-  std::partial_sum(lengths.begin(), lengths.end(), begins.begin() + 1);
-  std::string all(static_cast<size_t>(begins.back()), '\0');
-  const DeviceBytes bytes(all.size());
-  check_cuda(cudaMemcpy(bytes.data() + begins[rank], mine.data(), mine.size(), cudaMemcpyDefault),
-             "copy to the GPU");
-  all_gather({bytes.data(), begins.back(), Element::kByte}, begins);
-  check_cuda(cudaMemcpy(all.data(), bytes.data(), all.size(), cudaMemcpyDefault),
-             "copy from the GPU");
-  std::vector<std::string> parts;
-  for (size_t r = 0; r < size; ++r) {
-    parts.push_back(all.substr(static_cast<size_t>(begins[r]), static_cast<size_t>(lengths[r])));
-  }
-  return parts;
+  return ByteRounds(rank_, size_, slots_->host(), [this](size_t bytes) { gather_slots(bytes); })
+      .run(mine);
+}
+
+void NcclTransport::rehearse() {
+  all_gather_bytes("");
+  all_gather_bytes(std::string(slots_->host().size() / static_cast<size_t>(size_), '\0'));
 }
 
 void NcclTransport::barrier() {
@@ -238,7 +266,9 @@ std::shared_ptr<Transport> NcclTransport::duplicate() {
   auto& id = meeting.id.internal;
   const auto ids = all_gather_bytes({id, id + sizeof id});
   std::memcpy(id, ids[0].data(), sizeof id);
-  return std::make_shared<NcclTransport>(connect_gpus(meeting, *watch_), device_, watch_);
+  auto copy = std::make_shared<NcclTransport>(connect_gpus(meeting, *watch_), device_, watch_);
+  copy->rehearse();
+  return copy;
 }
 
 }  // namespace stretto::dist
