@@ -10,6 +10,7 @@ import pathlib
 import re
 import shutil
 import subprocess
+import sys
 import tempfile
 import threading
 import unittest
@@ -306,6 +307,44 @@ class Machine(InTemporaryFolder):
         self.dev("build", "--preset", "release", "stretto", STRETTO_LIBTORCH="/nowhere")
         self.assertEqual(self.answer.returncode, 2)
         self.assertIn("no lib/libtorch_cpu.so in /nowhere\n  give the folder", self.answer.stderr)
+
+
+class FollowMetrics(InTemporaryFolder):
+    def follow(self, script):
+        """Follows a shell script that stands in for `stretto train`."""
+        return subprocess.run(
+            [sys.executable, str(ROOT / "benchmarks/follow_metrics.py"), str(self.folder), "--", "sh", "-c", script],
+            capture_output=True, text=True, check=False, cwd=self.folder, timeout=60)
+
+    def test_updates_and_validations_are_printed_as_they_come(self):
+        answer = self.follow("""
+            echo '{"event": "train", "step": 1, "target_tokens": 7, "loss": 2.5}' >>metrics.jsonl
+            printf '{"event": "valid", "step": 1, ' >>metrics.jsonl; sleep 0.1; echo '"nll": 3}' >>metrics.jsonl
+            echo '{"event": "end", "step": 1}' >>metrics.jsonl; echo 'a warning' >&2""")
+        self.assertEqual(answer.returncode, 0, answer.stderr)
+        self.assertEqual(answer.stdout, 'UPD 1 7 2.5000\nVALID {"event": "valid", "step": 1, "nll": 3}\n')
+        self.assertEqual(answer.stderr, "")
+
+    def test_the_error_of_a_command_that_fails_is_shown_with_its_exit_code(self):
+        answer = self.follow("""
+            seq 100; echo 'error: my.toml:3:1: unknown key' >&2; echo '  did you mean' >&2; exit 2""")
+        self.assertEqual(answer.returncode, 2)
+        lines = answer.stderr.splitlines()
+        self.assertEqual(lines[0], "follow_metrics.py: sh left with exit code 2:")
+        self.assertEqual(lines[-2:], ["error: my.toml:3:1: unknown key", "  did you mean"])
+        self.assertEqual(len(lines), 21)
+
+    def test_a_command_that_is_killed_or_cannot_start_is_told_too(self):
+        answer = self.follow("kill -9 $$")
+        self.assertEqual(answer.returncode, 137)
+        self.assertIn("was killed by signal 9", answer.stderr)
+        script = str(ROOT / "benchmarks/follow_metrics.py")
+        answer = subprocess.run([sys.executable, script, "run", "--", "/no/such/program"], capture_output=True,
+                                text=True, check=False)
+        self.assertEqual(answer.returncode, 1)
+        self.assertIn("cannot start /no/such/program: No such file", answer.stderr)
+        answer = subprocess.run([sys.executable, script, "run"], capture_output=True, text=True, check=False)
+        self.assertIn("follow_metrics.py RUN -- ", answer.stderr)
 
 
 class ContinuousIntegration(InTemporaryFolder):
