@@ -309,6 +309,82 @@ class Machine(InTemporaryFolder):
         self.assertIn("no lib/libtorch_cpu.so in /nowhere\n  give the folder", self.answer.stderr)
 
 
+class Slurm(InTemporaryFolder):
+    """examples/slurm/train.sbatch on a cluster made up: srun, scontrol and sbatch only note how they are called."""
+
+    SCRIPT = ROOT / "examples/slurm/train.sbatch"
+
+    def setUp(self):
+        super().setUp()
+        self.calls = self.folder / "calls.txt"
+        self.stub("srun", "exit $SRUN_CODE")
+        self.stub("scontrol", "exit $SCONTROL_CODE")
+        self.stub("sbatch", 'echo "returns $STRETTO_RETURNS" >>"$CALLS"')
+
+    def stub(self, name, script):
+        path = self.write(f"bin/{name}", f'#!/bin/sh\necho "{name} $*" >>"$CALLS"\n{script}\n')
+        path.chmod(0o755)
+
+    def job(self, *arguments, srun=0, scontrol=0, **environment):
+        """Runs the batch script; what it called."""
+        self.calls.write_text("")
+        self.answer = subprocess.run(
+            [str(self.SCRIPT), *arguments], capture_output=True, text=True, check=False, timeout=60,
+            env={**os.environ, "PATH": f"{self.folder}/bin:{os.environ['PATH']}", "CALLS": str(self.calls),
+                 "SLURM_JOB_ID": "4711", "SRUN_CODE": str(srun), "SCONTROL_CODE": str(scontrol), **environment})
+        return self.calls.read_text().splitlines()
+
+    TRAINING = "srun --mpi=pmix --cpus-per-task=4 stretto train my.toml --run runs/a b train.max_steps=5"
+
+    def train(self, **options):
+        return self.job("my.toml", "runs/a b", "train.max_steps=5", SLURM_CPUS_PER_TASK="4", **options)
+
+    def test_its_head_asks_for_the_signal_and_for_the_queue_again(self):
+        head = [line for line in self.SCRIPT.read_text(encoding="utf-8").splitlines() if line.startswith("#SBATCH")]
+        self.assertTrue(any(re.fullmatch(r"#SBATCH --signal=USR1@\d+", line) for line in head), "not to the shell: B:")
+        for option in ("--requeue", "--open-mode=append"):
+            self.assertIn(f"#SBATCH {option}", head)
+        commands = self.SCRIPT.read_text(encoding="utf-8").split("#SBATCH --output")[1]
+        self.assertNotIn("#SBATCH", commands, "Slurm reads no option behind the first command")
+
+    def test_what_ends_by_itself_is_over(self):
+        for code in (0, 2, 70):
+            self.assertEqual(self.train(srun=code), [self.TRAINING])
+            self.assertEqual(self.answer.returncode, code)
+
+    def test_a_run_that_was_saved_before_the_limit_goes_back_into_the_queue(self):
+        self.assertEqual(self.train(srun=75), [self.TRAINING, "scontrol requeue 4711"])
+        self.assertEqual(self.answer.returncode, 0)
+        self.assertIn("runs/a b is saved, job 4711 is queued again", self.answer.stderr)
+
+    def test_where_that_is_forbidden_another_job_takes_over(self):
+        calls = self.train(srun=75, scontrol=1, SLURM_RESTART_COUNT="2", STRETTO_RETURNS="3")
+        self.assertEqual(calls[2:], [f"sbatch --dependency=afterany:4711 {self.SCRIPT} my.toml runs/a b train.max_steps=5",
+                                     "returns 6"])
+        self.assertEqual(self.answer.returncode, 0)
+        self.stub("sbatch", "exit 1")
+        self.train(srun=75, scontrol=1)
+        self.assertEqual(self.answer.returncode, 75)
+
+    def test_it_does_not_return_for_ever(self):
+        self.assertEqual(self.train(srun=75, SLURM_RESTART_COUNT="100"), [self.TRAINING])
+        self.assertEqual(self.answer.returncode, 75)
+        self.assertIn("100 times", self.answer.stderr)
+        self.assertEqual(len(self.train(srun=75, SLURM_RESTART_COUNT="99")), 2)
+
+    def test_a_job_that_was_cancelled_or_preempted_is_not_queued_by_it(self):
+        # scancel sends SIGTERM to the batch shell as well as to the processes.
+        self.stub("srun", "kill -TERM $PPID; exit 75")
+        self.assertEqual(self.train(), [self.TRAINING])
+        self.assertEqual(self.answer.returncode, 75)
+        self.assertIn("cancelled or preempted", self.answer.stderr)
+
+    def test_without_its_arguments_it_says_what_it_wants(self):
+        self.assertEqual(self.job("my.toml"), [])
+        self.assertEqual(self.answer.returncode, 2)
+        self.assertIn("usage: sbatch", self.answer.stderr)
+
+
 class FollowMetrics(InTemporaryFolder):
     def follow(self, script):
         """Follows a shell script that stands in for `stretto train`."""
