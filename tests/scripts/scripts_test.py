@@ -89,6 +89,18 @@ class Docs(InTemporaryFolder):
         path = self.write("a.md", "[x](b.md) [y](a.md#top) [z](https://example.org)")
         self.assertEqual(load("check_docs").broken_links(path), ["b.md"])
 
+    def test_finds_keys_that_the_reference_does_not_know(self):
+        docs = load("check_docs")
+        known = docs.known_keys("## `[train]`\n\n| key | type |\n|---|---|\n| `max_steps` | integer |\n"
+                                "## `[train.loss_scale]`\n\n| `init` | number |\n## `[model]`\n\n| `norm` | string |\n")
+        self.assertEqual(known, {"train.max_steps", "train.loss_scale.init", "model.norm"})
+        path = self.write("a.md", "`train.max_steps` `train.max_steps=5` `train.loss_scale` `train.loss_scale.init = 1`\n"
+                                  "`model.safetensors` `other.key` `stretto train` `Trainer.train` `train.py`\n"
+                                  "`train.steps` and `model.norms = 1`, `train.loss_scale.start`\n"
+                                  "```text\nunknown key `train.step`\n```\n")
+        self.assertEqual(docs.unknown_keys(path, known),
+                         [(3, "train.steps"), (3, "model.norms"), (3, "train.loss_scale.start")])
+
     def test_a_block_that_fails_is_told_with_its_exit_code(self):
         docs = load("check_docs")
         with contextlib.redirect_stdout(io.StringIO()) as shown:
@@ -307,6 +319,130 @@ class Machine(InTemporaryFolder):
         self.dev("build", "--preset", "release", "stretto", STRETTO_LIBTORCH="/nowhere")
         self.assertEqual(self.answer.returncode, 2)
         self.assertIn("no lib/libtorch_cpu.so in /nowhere\n  give the folder", self.answer.stderr)
+
+
+class Mutants(InTemporaryFolder):
+    """tools/mutate.py on a tree of two shell scripts, whose build joins them to a program."""
+
+    LIST = """
+        configure = "mkdir -p out; echo configure >>out/calls"
+        [[program]]
+        folders = ["tests/add"]
+        build = "echo build >>out/calls; sh -n src/add/add.sh && cat src/add/add.sh src/add/sub.sh >out/program"
+        run = "echo {file} >>out/calls; sh {file}"
+    """
+    FAULTS = {
+        "swapped": ("src/add/add.sh", "$1 + $2", "$1 - $2"),
+        "unseen": ("src/add/sub.sh", "$1 - $2", "$2 - $1"),
+        "hangs": ("src/add/add.sh", "echo", "sleep 1000; echo"),
+    }
+
+    def setUp(self):
+        super().setUp()
+        self.tree, self.work = self.folder / "tree", self.folder / "work"
+        self.write("tree/src/add/add.sh", "add() { echo $(($1 + $2)); }\n")
+        self.write("tree/src/add/sub.sh", "sub() { echo $(($1 - $2)); }\n")
+        self.write("tree/tests/add/add_test.sh", ". ./out/program\n[ $(add 2 3) = 5 ] && [ $(sub 3 3) = 0 ]\n")
+        subprocess.run(["git", "init", "-q", str(self.tree)], check=True)
+        self.write_list(self.FAULTS)
+
+    def write_list(self, faults, tests="tests/add/*_test.sh"):
+        entries = "".join(f'[[mutation]]\nname = "{name}"\nfile = "{file}"\nold = "{old}"\nnew = "{new}"\n'
+                          f'why = "of {name}"\ntests = ["{tests}"]\n' for name, (file, old, new) in faults.items())
+        self.list = self.write("list.toml", self.LIST + entries)
+
+    def mutate(self, *arguments, limit="5"):
+        """Runs the tool; LEAST_LIMIT is that of real tests, two minutes."""
+        script = (ROOT / "tools/mutate.py").read_text(encoding="utf-8")
+        tool = self.write("mutate.py", script.replace("LEAST_LIMIT = 120", f"LEAST_LIMIT = {limit}"))
+        self.answer = subprocess.run(
+            [sys.executable, str(tool), "--list", str(self.list), "--tree", str(self.tree), "--work", str(self.work),
+             *arguments], capture_output=True, text=True, check=False, timeout=120)
+        return self.answer
+
+    def calls(self):
+        """What the copy was asked to do since the last look."""
+        path = self.work / "tree/out/calls"
+        lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
+        path.unlink(missing_ok=True)
+        return lines
+
+    def test_what_no_test_notices_is_listed_and_the_tree_stays_as_it_is(self):
+        before = {path: path.read_bytes() for path in self.tree.rglob("*.sh")}
+        answer = self.mutate()
+        self.assertEqual(answer.returncode, 1, answer.stderr)
+        self.assertIn("killed: swapped", answer.stdout)
+        self.assertRegex(answer.stdout, r"killed: hangs \(\d+ s\): it hung")
+        self.assertIn("survived: unseen (src/add/sub.sh:1): of unseen\n  - $1 - $2\n  + $2 - $1\n", answer.stdout)
+        self.assertIn("2 of 3 planted faults were noticed (67 %)", answer.stdout)
+        self.assertEqual({path: path.read_bytes() for path in self.tree.rglob("*.sh")}, before)
+        self.assertEqual((self.work / "tree/src/add/sub.sh").read_bytes(), before[self.tree / "src/add/sub.sh"])
+        self.assertEqual(self.mutate("--aim", "0.6").returncode, 0)
+
+    def test_what_is_known_is_not_tried_again_until_code_or_tests_change(self):
+        self.mutate("swapped")
+        self.assertEqual(self.calls().count("build"), 2, "once without a fault, once with it")
+        self.mutate("unseen", "swapped")
+        self.assertEqual(self.calls().count("build"), 1)
+        self.write("tree/README.md", "words")
+        answer = self.mutate("unseen", "swapped")
+        self.assertEqual(self.calls(), [])
+        self.assertIn("killed: swapped (known)", answer.stdout)
+        self.write("tree/tests/add/more_test.sh", ". ./out/program\n[ $(sub 3 2) = 1 ]\n")
+        answer = self.mutate("unseen", "swapped")
+        self.assertIn("2 of 2 planted faults were noticed", answer.stdout)
+        self.assertEqual(answer.returncode, 0)
+
+    def test_a_list_that_no_longer_fits_is_an_error_before_anything_is_done(self):
+        self.write("tree/src/add/sub.sh", "sub() { echo $(($1 + -$2)); }\n")
+        for arguments in ([], ["--check"], ["swapped"]):
+            answer = self.mutate(*arguments)
+            self.assertEqual(answer.returncode, 2)
+            self.assertIn("unseen: src/add/sub.sh no longer has this text: '$1 - $2'", answer.stderr)
+        self.assertFalse(self.work.exists())
+        wrong = {"twice": ("src/add/add.sh", "d", "u"), "gone": ("src/add/no.sh", "a", "b"),
+                 "nothing": ("src/add/add.sh", "echo", "echo")}
+        self.write_list(wrong, tests="tests/add/no_*")
+        answer = self.mutate("--check")
+        for words in ("twice: src/add/add.sh has this text twice", "gone: src/add/no.sh is not there",
+                      "nothing: `new` is `old`", "nothing: there is no test file tests/add/no_*"):
+            self.assertIn(words, answer.stderr)
+        self.list.write_text("[[mutation]]\nname = 3", encoding="utf-8")
+        self.assertEqual(self.mutate().returncode, 2)
+
+    def test_a_fault_that_a_killed_run_left_in_the_copy_is_undone(self):
+        self.mutate("swapped")
+        self.write("work/tree/src/add/sub.sh", "sub() { echo 7; }\n")
+        self.assertIn("0 of 1", self.mutate("unseen").stdout)
+
+    def test_tests_that_fail_anyway_judge_nothing(self):
+        self.write("tree/tests/add/bad_test.sh", "echo broken; exit 3\n")
+        answer = self.mutate()
+        self.assertEqual(answer.returncode, 65)
+        self.assertIn("fails without a fault: echo tests/add/bad_test.sh", answer.stderr)
+        self.assertIn("broken", answer.stderr)
+
+    def test_a_fault_that_does_not_compile_is_none_and_a_test_that_cannot_run_judges_none(self):
+        self.write_list({"syntax": ("src/add/add.sh", "}", ")"), **self.FAULTS})
+        answer = self.mutate("syntax", "swapped")
+        self.assertEqual(answer.returncode, 2)
+        self.assertIn("does not compile: syntax", answer.stdout)
+        self.write("tree/tests/add/add_test.sh", "exit 77\n")
+        answer = self.mutate("swapped")
+        self.assertIn("skipped: swapped", answer.stdout)
+        self.assertIn("0 of 0 planted", answer.stdout)
+
+    def test_the_suites_of_a_test_file_make_its_filter(self):
+        mutate = load("mutate")
+        self.write("copy/tests/a/x_test.cpp", "TEST(Plain, A) {\nTEST_F(Fixture, B) {\n  // TEST(No, C)\n"
+                                              "TEST_P(Param, D) {\nTYPED_TEST(Typed, E) {\nTEST(Plain, F) {\n")
+        bench = mutate.Bench.__new__(mutate.Bench)
+        bench.copy = self.folder / "copy"
+        bench.programs = [mutate.Program(("tests/a",), "make", "program --gtest_filter={suites}")]
+        [(_, command)] = bench.commands(("tests/a/*_test.cpp",))
+        for suite in ("Plain", "Fixture", "Param", "Typed"):
+            self.assertIn(f"{suite}.*:*/{suite}.*:{suite}/*", command)
+        self.assertNotIn("No.*", command)
 
 
 class Slurm(InTemporaryFolder):
