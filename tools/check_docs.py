@@ -2,7 +2,7 @@
 """Checks the command blocks of the documentation, and runs those that can be run.
 
     check_docs.py            every block names its language, every ```bash block carries a tag,
-                             every relative link has a target
+                             every relative link has a target, every key in `code` is in docs/config.md
     check_docs.py --run      also runs the blocks tagged `run`, in order, file by file
     check_docs.py --full     also those tagged `run-full`, which take minutes: outside CI
 
@@ -20,6 +20,9 @@ import sys
 
 FENCE = re.compile(r"^ {0,3}```(\S*)[ \t]*(.*)$")
 LINK = re.compile(r"\[[^\]]*\]\(([^)#\s]+)(?:#[^)]*)?\)")
+CODE = re.compile(r"`([^`\n]+)`")
+KEY = re.compile(r"[a-z]\w*(?:\.[a-z]\w*)+")
+FILES = {"html", "json", "jsonl", "safetensors", "toml", "txt", "md", "cpp", "h", "py"}  # model.safetensors is no key
 SHELLS = {"bash", "sh", "shell", "console"}
 LEAST_BLEU = 90  # of the quickstart
 
@@ -62,6 +65,34 @@ def broken_links(path: pathlib.Path) -> list[str]:
             if "://" not in target and not (path.parent / target).exists()]
 
 
+def known_keys(reference: str) -> set[str]:
+    """All keys of docs/config.md, which a test holds to what `stretto describe` says."""
+    keys, section = set(), ""
+    for line in reference.splitlines():
+        if head := re.match(r"## `\[([\w.]+)\]`", line):
+            section = head[1]
+        elif section and (row := re.match(r"\| `(\w+)` \|", line)):
+            keys.add(f"{section}.{row[1]}")
+    return keys
+
+
+def unknown_keys(path: pathlib.Path, known: set[str]) -> list[tuple[int, str]]:
+    """(line, key) of each `section.key` or `section.key = value` in prose that names no key, of a known section."""
+    sections = {key.rsplit(".", 1)[0] for key in known}
+    tops = {section.split(".")[0] for section in sections}
+    found, fenced = [], False
+    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+        fenced ^= bool(FENCE.match(line))  # blocks show messages too, wrong keys among them
+        for code in [] if fenced else CODE.findall(line):
+            match = KEY.match(code)
+            if not match or code[match.end():match.end() + 1] not in ("", " ", "="):
+                continue
+            key = match[0]
+            if key.split(".")[0] in tops and key.rsplit(".", 1)[1] not in FILES and key not in known | sections:
+                found.append((number, key))
+    return found
+
+
 def quickstart_problem(output: str) -> str:
     """What a quickstart's output lacks of what it promises; empty when nothing."""
     scores = re.findall(r"^(?=.*BLEU).*$", output, flags=re.M)
@@ -95,8 +126,12 @@ def main() -> int:
     root = pathlib.Path(__file__).resolve().parent.parent
     wanted = {"--run": {"run"}, "--full": {"run", "run-full"}}.get(" ".join(sys.argv[1:]), set())
     passed = failed = 0
+    known = known_keys((root / "docs/config.md").read_text(encoding="utf-8"))
     for path in documents(root):
         name = path.relative_to(root)
+        for line, key in unknown_keys(path, known):
+            print(f"{name}:{line}: there is no key {key}")
+            failed += 1
         for target in broken_links(path):
             print(f"{name}: link to {target}, which does not exist")
             failed += 1

@@ -14,6 +14,7 @@ void Chunk::clear() {
   text.clear();
   text_lens.clear();
   counts = {};
+  src_counts = tgt_counts = {};
   failure = nullptr;
 }
 

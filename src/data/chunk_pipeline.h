@@ -26,6 +26,7 @@ struct Chunk {
   std::string text;                 ///< lines of the kept pairs
   std::vector<uint32_t> text_lens;  ///< [2 · kept]
   FilterCounts counts;
+  TextCounts src_counts, tgt_counts;  ///< of the kept pairs
   std::exception_ptr failure;
 
   void clear();

@@ -33,6 +33,16 @@ struct FilterCounts {
       first_truncated{}, first_replaced{};
 };
 
+/// How well a tokenizer knows one side of the pairs that were kept, each counted once.
+struct TextCounts {
+  int64_t words = 0;    ///< split at white space
+  int64_t pieces = 0;   ///< tokens without end-of-sentence, before weights
+  int64_t unknown = 0;  ///< of the pieces: `<unk>`
+
+  double unknown_rate() const;     ///< in [0, 1]; 0 without pieces
+  double pieces_per_word() const;  ///< 0 without words
+};
+
 /// A tokenised, memory-mapped parallel corpus with its length order; see `BatchSource`.
 ///
 /// Built on first use (in parallel, several processes may want it at once) and kept in the cache
@@ -45,6 +55,8 @@ class Corpus {
   virtual int64_t num_src_tokens() const = 0;
   virtual int64_t num_tgt_tokens() const = 0;
   virtual const FilterCounts& filters() const = 0;
+  virtual const TextCounts& src_counts() const = 0;  ///< kept in the cache
+  virtual const TextCounts& tgt_counts() const = 0;
   virtual uint64_t cache_bytes() const = 0;
   virtual std::filesystem::path cache_path() const = 0;
   virtual bool from_cache() const = 0;

@@ -113,6 +113,8 @@ class ChunkEncoder {
         append_ids<uint32_t>(*side, chunk.ids);
       }
     }
+    count_text(pair.src_text, pair.src, chunk.src_counts);
+    count_text(pair.tgt_text, pair.tgt, chunk.tgt_counts);
     chunk.src_lens.push_back(static_cast<uint32_t>(pair.src.size()));
     chunk.tgt_lens.push_back(static_cast<uint32_t>(pair.tgt.size()));
     if (!plan_.keep_text) return;
@@ -163,6 +165,8 @@ class CorpusWriter {
     }
     meta_.segment_ends[chunk.input] = meta_.num_pairs;
     add_counts(chunk.counts, meta_.filters);
+    add_counts(chunk.src_counts, meta_.src_counts);
+    add_counts(chunk.tgt_counts, meta_.tgt_counts);
     report(chunk);
   }
 

@@ -4,6 +4,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <array>
 #include <bit>
 #include <cerrno>
 #include <cstring>
@@ -26,11 +27,14 @@ constexpr size_t kBufferBytes = size_t{1} << 20;
 constexpr size_t kMaxMetaBytes = size_t{64} << 20;
 constexpr size_t kCountWords = 10;  // where the counts begin
 constexpr size_t kWordsOfLine = 3;
+constexpr std::array<int64_t TextCounts::*, 3> kTextCounts{&TextCounts::words, &TextCounts::pieces,
+                                                           &TextCounts::unknown};
 
-// Words before the list of segments: head, `kept`, then for each kind its count and first lines.
+// Words before the list of segments: head, `kept`, then for each kind its count and first lines,
+// then the counts of both sides' text.
 size_t fixed_words() {
   const size_t of_kind = 1 + kWordsOfLine * std::tuple_size_v<FirstLines>;
-  return kCountWords + 1 + filter_kinds().size() * of_kind;
+  return kCountWords + 1 + filter_kinds().size() * of_kind + 2 * kTextCounts.size();
 }
 
 bool has_size(const std::filesystem::path& file, uint64_t size) {
@@ -69,6 +73,9 @@ std::string encode_meta(const CorpusMeta& meta) {
       words.push_back(line.target ? 1 : 0);
     }
   }
+  for (const TextCounts* side : {&meta.src_counts, &meta.tgt_counts}) {
+    for (const auto count : kTextCounts) words.push_back(static_cast<uint64_t>(side->*count));
+  }
   words.insert(words.end(), meta.segment_ends.begin(), meta.segment_ends.end());
   return seal_words(std::move(words));
 }
@@ -96,6 +103,9 @@ std::optional<CorpusMeta> decode_meta(std::string_view bytes) {
               .target = w[at + 2] != 0};
       at += kWordsOfLine;
     }
+  }
+  for (TextCounts* side : {&meta.src_counts, &meta.tgt_counts}) {
+    for (const auto count : kTextCounts) side->*count = static_cast<int64_t>(w[at++]);
   }
   meta.segment_ends.assign(w.begin() + static_cast<std::ptrdiff_t>(at), w.end());
   return meta;

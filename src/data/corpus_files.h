@@ -29,7 +29,7 @@ inline constexpr const char* kTextEndsFile = "text_ends.bin";
 inline constexpr const char* kMetaFile = "meta.bin";
 
 /// Part of the key: a change of format or of the rules makes new caches.
-inline constexpr uint64_t kCorpusVersion = 2;
+inline constexpr uint64_t kCorpusVersion = 4;
 
 /// Head of a cached corpus. A corpus is valid when its head has the magic number, the version, the
 /// key and its own checksum, and every file has the size that follows from it.
@@ -40,6 +40,7 @@ struct CorpusMeta {
   uint64_t num_pairs = 0, num_ids = 0, text_bytes = 0;
   uint64_t max_src = 0, max_tgt = 0;  ///< longest sequences, in tokens
   FilterCounts filters;
+  TextCounts src_counts, tgt_counts;
   std::vector<uint64_t> segment_ends;  ///< pairs up to and with each input, in order
 };
 std::string encode_meta(const CorpusMeta& meta);

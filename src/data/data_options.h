@@ -26,6 +26,7 @@ struct DataOptions {
   double max_ratio = 0;
   std::string invalid_utf8 = "skip";
   std::string too_long = "skip";
+  double max_unknown = 0.2;
   std::string cache_dir;
   int64_t prefetch = 8;
 
@@ -78,6 +79,10 @@ struct DataOptions {
               one_of({"skip", "replace", "error"})),
         field(&O::too_long, "too_long", "what to do with a training sentence over the bound",
               one_of({"skip", "truncate", "error"})),
+        field(&O::max_unknown, "max_unknown",
+              "training refuses text of which a larger share of one side's tokens is `<unk>`; it "
+              "warns above 0.01",
+              between(0, 1), {.change = Change::kFree}),
         field(&O::cache_dir, "cache_dir",
               "where token caches live; empty = stretto in the user's cache folder", any(),
               free_path),

@@ -29,6 +29,8 @@ class MappedCorpus final : public Corpus {
   int64_t num_src_tokens() const override;
   int64_t num_tgt_tokens() const override;
   const FilterCounts& filters() const override { return parts_.meta.filters; }
+  const TextCounts& src_counts() const override { return parts_.meta.src_counts; }
+  const TextCounts& tgt_counts() const override { return parts_.meta.tgt_counts; }
   uint64_t cache_bytes() const override { return cache_bytes_; }
   std::filesystem::path cache_path() const override { return parts_.folder; }
   bool from_cache() const override { return parts_.from_cache; }

@@ -128,6 +128,31 @@ void add_counts(const FilterCounts& more, FilterCounts& all) {
   }
 }
 
+void count_text(std::string_view text, const std::vector<int64_t>& ids, TextCounts& counts) {
+  bool inside = false;
+  for (const char c : text) {
+    const bool space = c == ' ' || (c >= '\t' && c <= '\r');
+    if (!space && !inside) ++counts.words;
+    inside = !space;
+  }
+  counts.pieces += static_cast<int64_t>(ids.size()) - 1;
+  counts.unknown += std::count(ids.begin(), ids.end(), text::kUnk);
+}
+
+void add_counts(const TextCounts& more, TextCounts& all) {
+  all.words += more.words;
+  all.pieces += more.pieces;
+  all.unknown += more.unknown;
+}
+
+double TextCounts::unknown_rate() const {
+  return pieces > 0 ? static_cast<double>(unknown) / static_cast<double>(pieces) : 0;
+}
+
+double TextCounts::pieces_per_word() const {
+  return words > 0 ? static_cast<double>(pieces) / static_cast<double>(words) : 0;
+}
+
 bool encode_pair(const PairRules& rules, const text::TokenizerPair& tokenizers,
                  std::string_view src, std::string_view tgt, const PairPlace& place,
                  EncodedPair& out, FilterCounts& counts) {

@@ -52,6 +52,10 @@ std::span<const FilterKind> filter_kinds();
 /// Adds the counts of lines that come later in the corpus.
 void add_counts(const FilterCounts& more, FilterCounts& all);
 
+/// Counts one side of a kept pair. @param ids  with end-of-sentence
+void count_text(std::string_view text, const std::vector<int64_t>& ids, TextCounts& counts);
+void add_counts(const TextCounts& more, TextCounts& all);
+
 /// Applies the rules in this order: UTF-8, empty, length, ratio; a pair is counted once, under
 /// `kept` or the first rule that it broke. A side is empty when it has no text or no tokens.
 ///

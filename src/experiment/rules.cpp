@@ -11,6 +11,7 @@
 #include "experiment/experiment_schema.h"
 #include "experiment/lint_rules.h"
 #include "optim/group_options.h"
+#include "text/tokenizer.h"
 
 namespace stretto::experiment {
 namespace {
@@ -84,10 +85,16 @@ void check_zero_gamma(Check& c) {
           "set model.norm = \"res_post\", or leave zero_gamma out");
 }
 
+// The run that train.init_from names brings a tokenizer along, unless the configuration names one.
+bool takes_tokenizer_of_another_run(const Experiment& e) {
+  return !e.train.init_from.empty() && e.train.init_vocabulary == "same" &&
+         !text::names_tokenizer(e.tokenizer);
+}
+
 void check_tokenizer_files(Check& c) {
   const auto& t = c.e.tokenizer;
   if (t.type == "vocab") {
-    if (t.src_vocab.empty()) {
+    if (t.src_vocab.empty() && !takes_tokenizer_of_another_run(c.e)) {
       c.wrong({"tokenizer.type", "tokenizer.src_vocab"}, "\"vocab\" needs tokenizer.src_vocab",
               "name a vocabulary file");
     }
@@ -116,12 +123,19 @@ void check_tokenizer_files(Check& c) {
   }
 }
 
+void check_init(Check& c) {
+  if (c.e.train.init_vocabulary == "same" || !c.e.train.init_from.empty()) return;
+  c.wrong({"train.init_vocabulary", "train.init_from"},
+          "there is no other run whose rows could be matched",
+          "set train.init_from, or leave train.init_vocabulary out");
+}
+
 void check_ties(Check& c) {
   const auto& t = c.e.tokenizer;
   bool joint = t.joint || !t.model.empty();
   if (!t.src_model.empty() && !t.tgt_model.empty()) joint = t.src_model == t.tgt_model;
   if (t.type == "vocab") joint = t.tgt_vocab.empty() || t.tgt_vocab == t.src_vocab;
-  if (c.e.model.tie_embeddings != "all" || joint) return;
+  if (c.e.model.tie_embeddings != "all" || joint || takes_tokenizer_of_another_run(c.e)) return;
   c.wrong({"model.tie_embeddings", "tokenizer.joint", "tokenizer.type"},
           "\"all\" needs one vocabulary for both sides",
           "use tie_embeddings = \"decoder\", or a joint tokenizer (tokenizer.joint = true)");
@@ -460,6 +474,7 @@ void check_rules(const Experiment& options, const config::Origins& origins,
   check_heads(check);
   check_zero_gamma(check);
   check_tokenizer_files(check);
+  check_init(check);
   check_ties(check);
   check_schedule(check);
   check_piecewise(check);

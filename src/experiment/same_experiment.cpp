@@ -34,9 +34,11 @@ bool has_recorded_update(const fs::path& run_directory) {
   }
 }
 
-// The text that a tokenizer is trained on is read as [data] says, and drawn from by the seed.
+// The text that a tokenizer is trained on is read as [data] says, and drawn from by the seed; a
+// run that begins with another one's weights takes its tokenizer.
 bool shapes_tokenizer(const std::string& key) {
-  return key.starts_with("tokenizer.") || key.starts_with("data.") || key == "run.seed";
+  return key.starts_with("tokenizer.") || key.starts_with("data.") || key == "run.seed" ||
+         key.starts_with("train.init_");
 }
 
 // A configuration that is refused now (by a rule of today, say) is certainly another one.

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <limits>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "data/batch.h"
@@ -24,6 +25,12 @@ struct LossOutput {
   int64_t target_tokens = 0;  ///< end-of-sentence included
 };
 
+/// A parameter with one row for each id of a vocabulary: an embedding or an output projection.
+struct VocabularyTable {
+  std::string parameter;  ///< as Arena names it
+  bool of_source = false;
+};
+
 /// An encoder-decoder as training and decoding see it. Single-device code: precision,
 /// distribution and checkpoints stay outside.
 class Seq2SeqModel : public torch::nn::Module {
@@ -36,6 +43,9 @@ class Seq2SeqModel : public torch::nn::Module {
   /// @param lanes_per_src  beam size
   virtual std::unique_ptr<decoding::StepModel> start(const data::PackedTokens& src,
                                                      int64_t lanes_per_src) = 0;
+
+  /// Every table of this kind; one that both sides share counts as the target's.
+  virtual std::vector<VocabularyTable> vocabulary_tables() const { return {}; }
 
   /// Longest output, in tokens with end-of-sentence, that the model has positions for.
   virtual int64_t max_target_length() const { return std::numeric_limits<int64_t>::max(); }

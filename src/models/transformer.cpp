@@ -223,6 +223,14 @@ std::unique_ptr<decoding::StepModel> Transformer::start(const data::PackedTokens
   return std::make_unique<TransformerStepModel>(std::move(self), src, lanes_per_src);
 }
 
+std::vector<VocabularyTable> Transformer::vocabulary_tables() const {
+  if (embedding_) return {{"embedding.weight"}};
+  std::vector<VocabularyTable> tables{{"encoder.embedding.weight", /*of_source=*/true},
+                                      {"decoder.embedding.weight"}};
+  if (output_) tables.push_back({"output.weight"});
+  return tables;
+}
+
 int64_t Transformer::max_target_length() const {
   return options_.positions == "learned" ? options_.max_positions
                                          : Seq2SeqModel::max_target_length();

@@ -154,6 +154,7 @@ class Transformer : public Seq2SeqModel {
   LossOutput loss(const data::Batch& batch, const ForwardContext& context) override;
   std::unique_ptr<decoding::StepModel> start(const data::PackedTokens& src,
                                              int64_t lanes_per_src) override;
+  std::vector<VocabularyTable> vocabulary_tables() const override;
   int64_t max_target_length() const override;  ///< model.max_positions where they are learned
   std::vector<torch::Tensor> alignments(const data::Batch& batch, int64_t layer) override;
 

@@ -17,6 +17,7 @@
 #include "optim/precision.h"
 #include "store/checkpoint.h"
 #include "tasks/commands.h"
+#include "tasks/initial_run.h"
 #include "tasks/session.h"
 #include "train/origin.h"
 #include "train/trainer.h"
@@ -60,23 +61,23 @@ Assets unpacked(const std::string& bytes) {
   return assets;
 }
 
-// Rank 0 reads or trains the tokenizers; the others get their files from it.
+// Rank 0 reads, takes over or trains the tokenizers; the others get their files from it.
 text::TokenizerPair tokenizers_of_run(train::RunFolder* folder,
-                                      const experiment::Experiment& experiment,
+                                      const experiment::LoadedExperiment& experiment,
                                       const dist::ProcessGroup& group) {
   text::TokenizerPair tokenizers;
   Assets assets;
   if (folder != nullptr) {
     assets = folder->read_assets();
     if (assets.empty()) {
-      tokenizers = make_experiment_tokenizers(experiment);
+      tokenizers = first_tokenizers(experiment);
       folder->write_assets(tokenizers.assets);
       assets = tokenizers.assets;
     }
   }
   if (group.size() > 1) assets = unpacked(group.all_gather_bytes(packed(assets)).front());
   if (tokenizers.src) return tokenizers;
-  return text::load_tokenizers(experiment.tokenizer, assets);
+  return text::load_tokenizers(experiment.options.tokenizer, assets);
 }
 
 Facts machine_facts(at::Device device, const optim::Precision& precision,
@@ -198,10 +199,11 @@ int run_train(const experiment::TrainRequest& request) {
   if (precision.remarkable) log::info("  " + precision.why);
   if (group.is_root()) warn_of_an_idle_gpu(experiment.run.device, device);
 
-  const auto tokenizers = tokenizers_of_run(folder ? &*folder : nullptr, experiment, group);
+  const auto tokenizers = tokenizers_of_run(folder ? &*folder : nullptr, request.experiment, group);
   // Rank 0 first: it makes the token cache that the others on its machine then find.
   if (!group.is_root()) group.barrier();
-  TranslationTask task(experiment, make_translation_model(experiment, tokenizers, device), group);
+  const auto built = make_translation_model(experiment, tokenizers, device);
+  TranslationTask task(experiment, built, group);
   if (group.is_root()) group.barrier();
   dist::require_agreement(group, task.text_facts());
   dist::watch_stalls(experiment.dist);
@@ -211,6 +213,7 @@ int run_train(const experiment::TrainRequest& request) {
     require_space(folder->directory(), experiment.train, task.model());
     log_facts(facts);
   }
+  task.require_known_text(group.is_root());
 
   const std::filesystem::path directory =
       folder ? folder->directory() : std::filesystem::path(request.run_directory);
@@ -227,6 +230,11 @@ int run_train(const experiment::TrainRequest& request) {
                        .machine = machine_facts(device, precision, group, experiment.dist.strategy),
                        .facts = facts,
                        .max_steps = experiment.train.max_steps};
+  if (experiment.train.init_vocabulary == "match") {
+    setup.match_tables = [&](const train::InitialRun& run) {
+      return matched_tables(run, tokenizers, *built.model);
+    };
+  }
   const ExitCode code = train::Trainer(task, std::move(setup), group).run();
   if (folder && experiment.report.html) {
     log::info("report: " + (directory / "report.html").string());

@@ -17,6 +17,7 @@
 #include "metrics/scorers.h"
 #include "models/registry.h"
 #include "tasks/ensemble_loss.h"
+#include "tasks/known_text.h"
 #include "tasks/session.h"
 
 namespace stretto::tasks {
@@ -241,6 +242,11 @@ std::vector<dist::Fact> TranslationTask::text_facts() const {
           {"micro-batches an epoch", std::to_string(batches_->num_batches())}};
 }
 
+void TranslationTask::require_known_text(bool warn) const {
+  require_known("training text", *train_, model_.tokenizers, experiment_, warn);
+  if (valid_) require_known("validation text", *valid_, model_.tokenizers, experiment_, warn);
+}
+
 std::vector<std::pair<std::string, std::string>> TranslationTask::facts() const {
   const auto& filters = train_->filters();
   std::vector<std::pair<std::string, std::string>> facts{
@@ -265,7 +271,14 @@ std::vector<std::pair<std::string, std::string>> TranslationTask::facts() const 
   if (filters.replaced > 0) {
     facts.emplace_back("invalid UTF-8 replaced", with_thousands(filters.replaced));
   }
-  if (valid_) facts.emplace_back("validation pairs", with_thousands(valid_->num_pairs()));
+  const auto add_text = [&](const std::string& name, const data::Corpus& corpus) {
+    for (auto& fact : known_text_facts(name, corpus)) facts.push_back(std::move(fact));
+  };
+  add_text("training text", *train_);
+  if (valid_) {
+    facts.emplace_back("validation pairs", with_thousands(valid_->num_pairs()));
+    add_text("validation text", *valid_);
+  }
   return facts;
 }
 

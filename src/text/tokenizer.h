@@ -37,22 +37,29 @@ struct TokenizerPair {
   std::map<std::string, std::string> assets;  ///< file name -> bytes, for the run folder
 };
 
-/// Loads what `options` names, or trains SentencePiece on these files when it names nothing.
-///
-/// @param train_src, train_tgt  training text (paths as in data.train_src), read through data's
-/// readers
-///                              by the caller: here as callbacks that give line after line
-/// Throws Error(kUsage) for missing files, Error(kBadData) for malformed models or vocabularies.
+/// Line after line of one side's training text; the caller reads the files.
 struct LineSource {
   virtual ~LineSource() = default;
   virtual bool next(std::string& line) = 0;
 };
+
+/// Whether `options` names a model or a vocabulary; otherwise one is trained.
+bool names_tokenizer(const TokenizerOptions& options);
+
+/// Loads what `options` names, or trains SentencePiece on this text when it names nothing.
+///
+/// @param train_src, train_tgt  null where there is none; not read when `options` names something
+/// Throws Error(kUsage) for missing files, Error(kBadData) for malformed models or vocabularies.
 TokenizerPair make_tokenizers(const TokenizerOptions& options, uint64_t seed, LineSource* train_src,
                               LineSource* train_tgt);
 
-/// From the assets that a run folder holds.
+/// From the assets that a run folder holds. They, and not `options`, decide between models and
+/// vocabularies: a run that began with another run's weights may have that run's kind.
 TokenizerPair load_tokenizers(const TokenizerOptions& options,
                               const std::map<std::string, std::string>& assets);
+
+/// For each id of `now` the id of the same piece in `before`, or -1. Specials match specials.
+std::vector<int64_t> match_pieces(const Tokenizer& now, const Tokenizer& before);
 
 /// A SentencePiece model from bytes, checked first (piece lengths, counts, charsmap bounds).
 /// Ids are remapped so that pad, unk, bos and eos stand at kPad … kEos whatever the model has.

@@ -239,23 +239,4 @@ fs::path average_last_checkpoints(const fs::path& run_directory, int64_t count,
   return write_average(run_directory, loaded, identity, name);
 }
 
-void initialise_from(const fs::path& run_or_checkpoint, optim::Arena& arena,
-                     const std::map<std::string, std::string>& tokenizer) {
-  if (!fs::exists(run_or_checkpoint)) {
-    throw Error(ExitCode::kUsage,
-                "train.init_from: " + run_or_checkpoint.string() + " does not exist",
-                "give a run folder or one of its checkpoints");
-  }
-  const auto loaded = is_checkpoint(run_or_checkpoint)
-                          ? store::CheckpointStore::load(run_or_checkpoint)
-                          : open_checkpoint(run_or_checkpoint, "");
-  const std::string path = loaded.directory.string();
-  load_weights(loaded.file("model"), path + "/model.safetensors", arena);
-  log::info("weights from " + path);
-  const std::string difference = tokenizer_difference(loaded, tokenizer);
-  if (difference.empty()) return;
-  log::warn("train.init_from: " + path + " was trained with another tokenizer (" + difference +
-            "), so its embeddings stand for other pieces; set tokenizer.model to that run's");
-}
-
 }  // namespace stretto::train

@@ -2,11 +2,9 @@
 
 #include <cstdint>
 #include <filesystem>
-#include <map>
 #include <string>
 #include <vector>
 
-#include "optim/arena.h"
 #include "train/checkpointer.h"
 
 namespace stretto::train {
@@ -47,11 +45,5 @@ store::LoadedCheckpoint open_checkpoint(const std::filesystem::path& run_directo
                                         const std::string& selector);
 std::vector<store::LoadedCheckpoint> open_checkpoints(const std::filesystem::path& run_directory,
                                                       const std::string& selectors);
-
-/// Weights of another run (its best checkpoint) or of one checkpoint folder, for fine-tuning.
-/// @param tokenizer  hashes of the new run's; a warning when the weights learnt another one, since
-///                   their embeddings then stand for other pieces
-void initialise_from(const std::filesystem::path& run_or_checkpoint, optim::Arena& arena,
-                     const std::map<std::string, std::string>& tokenizer = {});
 
 }  // namespace stretto::train

@@ -2,6 +2,7 @@
 
 #include <torch/torch.h>
 
+#include <algorithm>
 #include <set>
 
 #include "base/error.h"
@@ -58,7 +59,33 @@ void require_fit(std::vector<std::string> wrong, const std::string& where) {
 struct Target {
   std::string stored_name, name;
   at::Tensor values;
+  const MatchedTable* matched = nullptr;
 };
+
+// The shape that the file must have: a matched table's rows are the file's own, if they are enough.
+std::vector<int64_t> stored_shape(const store::SafetensorsFile& file, const Target& target) {
+  auto shape = target.values.sizes().vec();
+  const auto* found = file.find(target.stored_name);
+  if (target.matched == nullptr || found == nullptr || found->shape.empty()) return shape;
+  const auto& rows = target.matched->rows;
+  const int64_t last = rows.empty() ? -1 : *std::max_element(rows.begin(), rows.end());
+  shape.front() = std::max(found->shape.front(), last + 1);
+  return shape;
+}
+
+void copy_matched(const store::TensorView& source, const MatchedTable& matched, at::Tensor target) {
+  const torch::NoGradGuard no_grad;
+  std::vector<int64_t> from, to;
+  for (size_t row = 0; row < matched.rows.size(); ++row) {
+    if (matched.rows[row] < 0) continue;
+    from.push_back(matched.rows[row]);
+    to.push_back(static_cast<int64_t>(row));
+  }
+  const auto stored = torch::from_blob(const_cast<char*>(source.bytes.data()),
+                                       at::IntArrayRef(source.shape), at::kFloat);
+  const auto rows = stored.index_select(0, at::tensor(from, at::kLong));
+  target.index_copy_(0, at::tensor(to, at::kLong).to(target.device()), rows.to(target.device()));
+}
 
 std::vector<Target> targets(const std::string& prefix, const optim::Arena& arena,
                             const at::Tensor& flat) {
@@ -76,7 +103,7 @@ void load_all(const store::SafetensorsFile& file, const std::string& where,
   std::set<std::string> names;
   for (const Target& target : wanted) {
     names.insert(target.stored_name);
-    auto problem = mismatch(file, target.stored_name, target.name, target.values.sizes().vec());
+    auto problem = mismatch(file, target.stored_name, target.name, stored_shape(file, target));
     if (!problem.empty()) wrong.push_back(std::move(problem));
   }
   for (const auto& tensor : file.tensors()) {
@@ -85,7 +112,14 @@ void load_all(const store::SafetensorsFile& file, const std::string& where,
     }
   }
   require_fit(std::move(wrong), where);
-  for (const Target& target : wanted) copy_into(*file.find(target.stored_name), target.values);
+  for (const Target& target : wanted) {
+    const auto& stored = *file.find(target.stored_name);
+    if (target.matched != nullptr) {
+      copy_matched(stored, *target.matched, target.values);
+    } else {
+      copy_into(stored, target.values);
+    }
+  }
 }
 
 void require_whole(const optim::StatePiece& piece, const optim::Arena& arena) {
@@ -124,9 +158,14 @@ void add_slots(const std::vector<optim::Arena::Slot>& slots, const at::Tensor& h
 
 }  // namespace
 
-void load_weights(const store::SafetensorsFile& file, const std::string& where,
-                  optim::Arena& arena) {
+void load_weights(const store::SafetensorsFile& file, const std::string& where, optim::Arena& arena,
+                  const std::vector<MatchedTable>& matched) {
   auto wanted = targets("", arena, arena.params());
+  for (Target& target : wanted) {
+    for (const auto& table : matched) {
+      if (table.parameter == target.name) target.matched = &table;
+    }
+  }
   for (const auto& buffer : arena.buffers()) {
     wanted.push_back({buffer.name, buffer.name, buffer.values});
   }

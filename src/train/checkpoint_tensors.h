@@ -16,10 +16,20 @@
 ///                              <piece>               any other piece of state, as one row
 namespace stretto::train {
 
+/// A matrix of which each row is looked up in the file instead of taken at its place.
+struct MatchedTable {
+  std::string parameter;
+  /// For each row of the model's table the row in the file, or -1: it stays as it is, and so do
+  /// rows beyond the end of this list. At least one row is stored.
+  std::vector<int64_t> rows;
+};
+
 /// Copies weights and buffers by name from a checkpoint's model file into the arena.
-/// Throws Error(kBadData) that lists missing, unknown and misshapen tensors.
-void load_weights(const store::SafetensorsFile& file, const std::string& where,
-                  optim::Arena& arena);
+/// @param matched  tables that may have another number of rows in the file
+/// Throws Error(kBadData) that lists missing, unknown and misshapen tensors; then nothing is
+/// copied.
+void load_weights(const store::SafetensorsFile& file, const std::string& where, optim::Arena& arena,
+                  const std::vector<MatchedTable>& matched = {});
 
 /// Copies a checkpoint's optimizer file into the tensors of `state`, whose flat pieces have the
 /// arena's size. Throws as load_weights does.

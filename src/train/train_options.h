@@ -28,6 +28,7 @@ struct TrainOptions {
   int64_t keep_every = 0;
   int64_t average_last = 0;
   std::string init_from;
+  std::string init_vocabulary = "same";
 
   static auto fields() {
     using namespace config;
@@ -75,8 +76,13 @@ struct TrainOptions {
               "at the end write the mean of the last N checkpoints as `averaged`; 0 = off",
               at_least(0), {.unit = "checkpoints", .change = Change::kFree}),
         field(&O::init_from, "init_from",
-              "start from the weights of another run (folder) or of one checkpoint; fine-tuning",
+              "start from the weights of another run (folder) or of one checkpoint, with its "
+              "tokenizer; fine-tuning",
               any(), {.is_path = true}),
+        field(&O::init_vocabulary, "init_vocabulary",
+              "same: the tokenizer is that of init_from; match: it is what [tokenizer] says, and "
+              "rows of embeddings and output are taken over where both have the piece",
+              one_of({"same", "match"})),
     };
   }
 };

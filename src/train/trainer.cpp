@@ -79,7 +79,8 @@ bool Trainer::restore() {
     if (const auto restored = checkpointer_.restore(arena_, pieces)) {
       json = restored->to_json();
     } else if (!setup_.train.init_from.empty()) {
-      initialise_from(setup_.train.init_from, arena_, setup_.identity.tokenizer);
+      initialise_from(setup_.train.init_from, arena_, setup_.identity.tokenizer,
+                      setup_.match_tables);
     }
   }
   json = group_.all_gather_bytes(json).front();

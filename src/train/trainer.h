@@ -13,6 +13,7 @@
 #include "optim/arena.h"
 #include "optim/schedule.h"
 #include "train/checkpointer.h"
+#include "train/initial_weights.h"
 #include "train/nonfinite_policy.h"
 #include "train/pace.h"
 #include "train/run_observer.h"
@@ -39,6 +40,7 @@ struct TrainerSetup {
   std::filesystem::path run_directory;
   RunIdentity identity;
   RunDescription description;
+  MatchTables match_tables = {};  ///< of train.init_vocabulary = "match"; empty: all rows are taken
   /// False where the caller handles signals, or where several trainers share a process.
   bool handle_signals = true;
 };

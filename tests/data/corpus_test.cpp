@@ -286,6 +286,38 @@ TEST_F(CorpusCache, SaysWhichLinesTheFiltersFoundAlsoFromTheCache) {
   EXPECT_TRUE(contains(::testing::internal::GetCapturedStderr(), "moved.src:9004"));
 }
 
+TEST_F(CorpusCache, KnowsWordsPiecesAndUnknownTokensOfKeptPairsWarmToo) {
+  DataOptions o = options(1);
+  // 9,000 pairs fill several chunks; the last two pairs are left out and do not count.
+  std::string src, tgt;
+  for (int i = 0; i < 9000; ++i) {
+    src += "w1 what w2\t nobody  knows\n";
+    tgt += i == 0 ? "w1 unheard w3\n" : "w1 w2 w3\n";
+  }
+  o.train_src = {write("u.src", src + "what\nw1 \xFF what\n")};
+  o.train_tgt = {write("u.tgt", tgt + "\nw1\n")};
+  for (const bool cached : {false, true}) {
+    const auto corpus = open(o, Split::kTrain, 3);
+    EXPECT_EQ(corpus->from_cache(), cached);
+    EXPECT_EQ(corpus->num_pairs(), 9000);
+    EXPECT_EQ(corpus->src_counts().words, 5 * 9000);
+    EXPECT_EQ(corpus->src_counts().pieces, 5 * 9000);
+    EXPECT_EQ(corpus->src_counts().unknown, 3 * 9000);
+    EXPECT_EQ(corpus->tgt_counts().unknown, 1);
+    EXPECT_DOUBLE_EQ(corpus->src_counts().unknown_rate(), 0.6);
+    EXPECT_DOUBLE_EQ(corpus->tgt_counts().pieces_per_word(), 1);
+  }
+}
+
+TEST_F(CorpusCache, CountsEachPairOnceWhateverItsWeight) {
+  DataOptions o = options(100);
+  const auto once = open(o)->src_counts();
+  o.train_weights = {3};
+  const auto weighted = open(o);
+  EXPECT_EQ(weighted->num_pairs(), 300);
+  EXPECT_EQ(weighted->src_counts().pieces, once.pieces);
+}
+
 TEST_F(CorpusCache, SaysNothingOfFiltersThatFoundNothing) {
   ::testing::internal::CaptureStderr();
   open(options(50));

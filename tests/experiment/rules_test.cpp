@@ -435,6 +435,23 @@ TEST(Rules, TyingAllEmbeddingsNeedsOneVocabulary) {
   EXPECT_EQ(problem_of([](auto& e) { e.tokenizer.model = "/a.model"; }), "0 problems");
 }
 
+TEST(Rules, ARunThatBeginsWithAnotherOnesWeightsNeedNameNoTokenizer) {
+  const auto taken_over = [](auto& e) {
+    e.train.init_from = "/run";
+    e.tokenizer.joint = false;
+    e.tokenizer.type = "vocab";
+  };
+  EXPECT_EQ(problem_of(taken_over), "0 problems");
+  EXPECT_EQ(problem_of([&](auto& e) {
+              taken_over(e);
+              e.train.init_vocabulary = "match";
+              e.model.tie_embeddings = "decoder";
+            }),
+            "`tokenizer.type` (default): \"vocab\" needs tokenizer.src_vocab");
+  EXPECT_EQ(problem_of([](auto& e) { e.train.init_vocabulary = "match"; }),
+            "`train.init_vocabulary` (default): there is no other run whose rows could be matched");
+}
+
 TEST(Rules, TokenizerFilesDoNotContradictEachOther) {
   EXPECT_EQ(problem_of([](auto& e) {
               e.tokenizer.model = e.tokenizer.src_model = e.tokenizer.tgt_model = "/a.model";

@@ -202,6 +202,19 @@ TEST(Transformer, TiedTablesHaveOneName) {
   EXPECT_EQ(names("all"), "embedding.weight ");
   EXPECT_EQ(names("decoder"), "encoder.embedding.weight decoder.embedding.weight ");
   EXPECT_EQ(names("none"), "encoder.embedding.weight decoder.embedding.weight output.weight ");
+  const auto tables = [](const char* tie) {
+    TransformerOptions options = tiny();
+    options.tie_embeddings = tie;
+    std::string found;
+    for (const auto& table : make(options)->vocabulary_tables()) {
+      found += table.parameter + (table.of_source ? " of the source " : " ");
+    }
+    return found;
+  };
+  EXPECT_EQ(tables("all"), "embedding.weight ");
+  EXPECT_EQ(tables("decoder"), "encoder.embedding.weight of the source decoder.embedding.weight ");
+  EXPECT_EQ(tables("none"),
+            "encoder.embedding.weight of the source decoder.embedding.weight output.weight ");
 }
 
 TEST(Transformer, FirstWeightsDependOnSeedAndNameAlone) {

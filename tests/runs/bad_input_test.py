@@ -209,7 +209,7 @@ def a_checkpoint_of_another_architecture_is_refused(stretto):
 def a_vocabulary_that_does_not_fit_the_checkpoint_is_refused(stretto):
     with Lab(stretto) as lab:
         expect(lab.train("small", "train.max_steps=12"), 0)
-        result = lab.train("more", "tokenizer.vocab_size=90", f"train.init_from={lab.root}/small")
+        result = lab.train("more", "tokenizer.vocab_multiple=32", f"train.init_from={lab.root}/small")
         expect(result, 65, "`embedding.weight` is [80, 32], the model wants [96, 32]", "another architecture or vocabulary")
 
 

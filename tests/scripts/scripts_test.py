@@ -10,6 +10,7 @@ import pathlib
 import re
 import shutil
 import subprocess
+import sys
 import tempfile
 import threading
 import unittest
@@ -87,6 +88,18 @@ class Docs(InTemporaryFolder):
     def test_finds_links_that_lead_nowhere(self):
         path = self.write("a.md", "[x](b.md) [y](a.md#top) [z](https://example.org)")
         self.assertEqual(load("check_docs").broken_links(path), ["b.md"])
+
+    def test_finds_keys_that_the_reference_does_not_know(self):
+        docs = load("check_docs")
+        known = docs.known_keys("## `[train]`\n\n| key | type |\n|---|---|\n| `max_steps` | integer |\n"
+                                "## `[train.loss_scale]`\n\n| `init` | number |\n## `[model]`\n\n| `norm` | string |\n")
+        self.assertEqual(known, {"train.max_steps", "train.loss_scale.init", "model.norm"})
+        path = self.write("a.md", "`train.max_steps` `train.max_steps=5` `train.loss_scale` `train.loss_scale.init = 1`\n"
+                                  "`model.safetensors` `other.key` `stretto train` `Trainer.train` `train.py`\n"
+                                  "`train.steps` and `model.norms = 1`, `train.loss_scale.start`\n"
+                                  "```text\nunknown key `train.step`\n```\n")
+        self.assertEqual(docs.unknown_keys(path, known),
+                         [(3, "train.steps"), (3, "model.norms"), (3, "train.loss_scale.start")])
 
     def test_a_block_that_fails_is_told_with_its_exit_code(self):
         docs = load("check_docs")
@@ -306,6 +319,244 @@ class Machine(InTemporaryFolder):
         self.dev("build", "--preset", "release", "stretto", STRETTO_LIBTORCH="/nowhere")
         self.assertEqual(self.answer.returncode, 2)
         self.assertIn("no lib/libtorch_cpu.so in /nowhere\n  give the folder", self.answer.stderr)
+
+
+class Mutants(InTemporaryFolder):
+    """tools/mutate.py on a tree of two shell scripts, whose build joins them to a program."""
+
+    LIST = """
+        configure = "mkdir -p out; echo configure >>out/calls"
+        [[program]]
+        folders = ["tests/add"]
+        build = "echo build >>out/calls; sh -n src/add/add.sh && cat src/add/add.sh src/add/sub.sh >out/program"
+        run = "echo {file} >>out/calls; sh {file}"
+    """
+    FAULTS = {
+        "swapped": ("src/add/add.sh", "$1 + $2", "$1 - $2"),
+        "unseen": ("src/add/sub.sh", "$1 - $2", "$2 - $1"),
+        "hangs": ("src/add/add.sh", "echo", "sleep 1000; echo"),
+    }
+
+    def setUp(self):
+        super().setUp()
+        self.tree, self.work = self.folder / "tree", self.folder / "work"
+        self.write("tree/src/add/add.sh", "add() { echo $(($1 + $2)); }\n")
+        self.write("tree/src/add/sub.sh", "sub() { echo $(($1 - $2)); }\n")
+        self.write("tree/tests/add/add_test.sh", ". ./out/program\n[ $(add 2 3) = 5 ] && [ $(sub 3 3) = 0 ]\n")
+        subprocess.run(["git", "init", "-q", str(self.tree)], check=True)
+        self.write_list(self.FAULTS)
+
+    def write_list(self, faults, tests="tests/add/*_test.sh"):
+        entries = "".join(f'[[mutation]]\nname = "{name}"\nfile = "{file}"\nold = "{old}"\nnew = "{new}"\n'
+                          f'why = "of {name}"\ntests = ["{tests}"]\n' for name, (file, old, new) in faults.items())
+        self.list = self.write("list.toml", self.LIST + entries)
+
+    def mutate(self, *arguments, limit="5"):
+        """Runs the tool; LEAST_LIMIT is that of real tests, two minutes."""
+        script = (ROOT / "tools/mutate.py").read_text(encoding="utf-8")
+        tool = self.write("mutate.py", script.replace("LEAST_LIMIT = 120", f"LEAST_LIMIT = {limit}"))
+        self.answer = subprocess.run(
+            [sys.executable, str(tool), "--list", str(self.list), "--tree", str(self.tree), "--work", str(self.work),
+             *arguments], capture_output=True, text=True, check=False, timeout=120)
+        return self.answer
+
+    def calls(self):
+        """What the copy was asked to do since the last look."""
+        path = self.work / "tree/out/calls"
+        lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
+        path.unlink(missing_ok=True)
+        return lines
+
+    def test_what_no_test_notices_is_listed_and_the_tree_stays_as_it_is(self):
+        before = {path: path.read_bytes() for path in self.tree.rglob("*.sh")}
+        answer = self.mutate()
+        self.assertEqual(answer.returncode, 1, answer.stderr)
+        self.assertIn("killed: swapped", answer.stdout)
+        self.assertRegex(answer.stdout, r"killed: hangs \(\d+ s\): it hung")
+        self.assertIn("survived: unseen (src/add/sub.sh:1): of unseen\n  - $1 - $2\n  + $2 - $1\n", answer.stdout)
+        self.assertIn("2 of 3 planted faults were noticed (67 %)", answer.stdout)
+        self.assertEqual({path: path.read_bytes() for path in self.tree.rglob("*.sh")}, before)
+        self.assertEqual((self.work / "tree/src/add/sub.sh").read_bytes(), before[self.tree / "src/add/sub.sh"])
+        self.assertEqual(self.mutate("--aim", "0.6").returncode, 0)
+
+    def test_what_is_known_is_not_tried_again_until_code_or_tests_change(self):
+        self.mutate("swapped")
+        self.assertEqual(self.calls().count("build"), 2, "once without a fault, once with it")
+        self.mutate("unseen", "swapped")
+        self.assertEqual(self.calls().count("build"), 1)
+        self.write("tree/README.md", "words")
+        answer = self.mutate("unseen", "swapped")
+        self.assertEqual(self.calls(), [])
+        self.assertIn("killed: swapped (known)", answer.stdout)
+        self.write("tree/tests/add/more_test.sh", ". ./out/program\n[ $(sub 3 2) = 1 ]\n")
+        answer = self.mutate("unseen", "swapped")
+        self.assertIn("2 of 2 planted faults were noticed", answer.stdout)
+        self.assertEqual(answer.returncode, 0)
+
+    def test_a_list_that_no_longer_fits_is_an_error_before_anything_is_done(self):
+        self.write("tree/src/add/sub.sh", "sub() { echo $(($1 + -$2)); }\n")
+        for arguments in ([], ["--check"], ["swapped"]):
+            answer = self.mutate(*arguments)
+            self.assertEqual(answer.returncode, 2)
+            self.assertIn("unseen: src/add/sub.sh no longer has this text: '$1 - $2'", answer.stderr)
+        self.assertFalse(self.work.exists())
+        wrong = {"twice": ("src/add/add.sh", "d", "u"), "gone": ("src/add/no.sh", "a", "b"),
+                 "nothing": ("src/add/add.sh", "echo", "echo")}
+        self.write_list(wrong, tests="tests/add/no_*")
+        answer = self.mutate("--check")
+        for words in ("twice: src/add/add.sh has this text twice", "gone: src/add/no.sh is not there",
+                      "nothing: `new` is `old`", "nothing: there is no test file tests/add/no_*"):
+            self.assertIn(words, answer.stderr)
+        self.list.write_text("[[mutation]]\nname = 3", encoding="utf-8")
+        self.assertEqual(self.mutate().returncode, 2)
+
+    def test_a_fault_that_a_killed_run_left_in_the_copy_is_undone(self):
+        self.mutate("swapped")
+        self.write("work/tree/src/add/sub.sh", "sub() { echo 7; }\n")
+        self.assertIn("0 of 1", self.mutate("unseen").stdout)
+
+    def test_tests_that_fail_anyway_judge_nothing(self):
+        self.write("tree/tests/add/bad_test.sh", "echo broken; exit 3\n")
+        answer = self.mutate()
+        self.assertEqual(answer.returncode, 65)
+        self.assertIn("fails without a fault: echo tests/add/bad_test.sh", answer.stderr)
+        self.assertIn("broken", answer.stderr)
+
+    def test_a_fault_that_does_not_compile_is_none_and_a_test_that_cannot_run_judges_none(self):
+        self.write_list({"syntax": ("src/add/add.sh", "}", ")"), **self.FAULTS})
+        answer = self.mutate("syntax", "swapped")
+        self.assertEqual(answer.returncode, 2)
+        self.assertIn("does not compile: syntax", answer.stdout)
+        self.write("tree/tests/add/add_test.sh", "exit 77\n")
+        answer = self.mutate("swapped")
+        self.assertIn("skipped: swapped", answer.stdout)
+        self.assertIn("0 of 0 planted", answer.stdout)
+
+    def test_the_suites_of_a_test_file_make_its_filter(self):
+        mutate = load("mutate")
+        self.write("copy/tests/a/x_test.cpp", "TEST(Plain, A) {\nTEST_F(Fixture, B) {\n  // TEST(No, C)\n"
+                                              "TEST_P(Param, D) {\nTYPED_TEST(Typed, E) {\nTEST(Plain, F) {\n")
+        bench = mutate.Bench.__new__(mutate.Bench)
+        bench.copy = self.folder / "copy"
+        bench.programs = [mutate.Program(("tests/a",), "make", "program --gtest_filter={suites}")]
+        [(_, command)] = bench.commands(("tests/a/*_test.cpp",))
+        for suite in ("Plain", "Fixture", "Param", "Typed"):
+            self.assertIn(f"{suite}.*:*/{suite}.*:{suite}/*", command)
+        self.assertNotIn("No.*", command)
+
+
+class Slurm(InTemporaryFolder):
+    """examples/slurm/train.sbatch on a cluster made up: srun, scontrol and sbatch only note how they are called."""
+
+    SCRIPT = ROOT / "examples/slurm/train.sbatch"
+
+    def setUp(self):
+        super().setUp()
+        self.calls = self.folder / "calls.txt"
+        self.stub("srun", "exit $SRUN_CODE")
+        self.stub("scontrol", "exit $SCONTROL_CODE")
+        self.stub("sbatch", 'echo "returns $STRETTO_RETURNS" >>"$CALLS"')
+
+    def stub(self, name, script):
+        path = self.write(f"bin/{name}", f'#!/bin/sh\necho "{name} $*" >>"$CALLS"\n{script}\n')
+        path.chmod(0o755)
+
+    def job(self, *arguments, srun=0, scontrol=0, **environment):
+        """Runs the batch script; what it called."""
+        self.calls.write_text("")
+        self.answer = subprocess.run(
+            [str(self.SCRIPT), *arguments], capture_output=True, text=True, check=False, timeout=60,
+            env={**os.environ, "PATH": f"{self.folder}/bin:{os.environ['PATH']}", "CALLS": str(self.calls),
+                 "SLURM_JOB_ID": "4711", "SRUN_CODE": str(srun), "SCONTROL_CODE": str(scontrol), **environment})
+        return self.calls.read_text().splitlines()
+
+    TRAINING = "srun --mpi=pmix --cpus-per-task=4 stretto train my.toml --run runs/a b train.max_steps=5"
+
+    def train(self, **options):
+        return self.job("my.toml", "runs/a b", "train.max_steps=5", SLURM_CPUS_PER_TASK="4", **options)
+
+    def test_its_head_asks_for_the_signal_and_for_the_queue_again(self):
+        head = [line for line in self.SCRIPT.read_text(encoding="utf-8").splitlines() if line.startswith("#SBATCH")]
+        self.assertTrue(any(re.fullmatch(r"#SBATCH --signal=USR1@\d+", line) for line in head), "not to the shell: B:")
+        for option in ("--requeue", "--open-mode=append"):
+            self.assertIn(f"#SBATCH {option}", head)
+        commands = self.SCRIPT.read_text(encoding="utf-8").split("#SBATCH --output")[1]
+        self.assertNotIn("#SBATCH", commands, "Slurm reads no option behind the first command")
+
+    def test_what_ends_by_itself_is_over(self):
+        for code in (0, 2, 70):
+            self.assertEqual(self.train(srun=code), [self.TRAINING])
+            self.assertEqual(self.answer.returncode, code)
+
+    def test_a_run_that_was_saved_before_the_limit_goes_back_into_the_queue(self):
+        self.assertEqual(self.train(srun=75), [self.TRAINING, "scontrol requeue 4711"])
+        self.assertEqual(self.answer.returncode, 0)
+        self.assertIn("runs/a b is saved, job 4711 is queued again", self.answer.stderr)
+
+    def test_where_that_is_forbidden_another_job_takes_over(self):
+        calls = self.train(srun=75, scontrol=1, SLURM_RESTART_COUNT="2", STRETTO_RETURNS="3")
+        self.assertEqual(calls[2:], [f"sbatch --dependency=afterany:4711 {self.SCRIPT} my.toml runs/a b train.max_steps=5",
+                                     "returns 6"])
+        self.assertEqual(self.answer.returncode, 0)
+        self.stub("sbatch", "exit 1")
+        self.train(srun=75, scontrol=1)
+        self.assertEqual(self.answer.returncode, 75)
+
+    def test_it_does_not_return_for_ever(self):
+        self.assertEqual(self.train(srun=75, SLURM_RESTART_COUNT="100"), [self.TRAINING])
+        self.assertEqual(self.answer.returncode, 75)
+        self.assertIn("100 times", self.answer.stderr)
+        self.assertEqual(len(self.train(srun=75, SLURM_RESTART_COUNT="99")), 2)
+
+    def test_a_job_that_was_cancelled_or_preempted_is_not_queued_by_it(self):
+        # scancel sends SIGTERM to the batch shell as well as to the processes.
+        self.stub("srun", "kill -TERM $PPID; exit 75")
+        self.assertEqual(self.train(), [self.TRAINING])
+        self.assertEqual(self.answer.returncode, 75)
+        self.assertIn("cancelled or preempted", self.answer.stderr)
+
+    def test_without_its_arguments_it_says_what_it_wants(self):
+        self.assertEqual(self.job("my.toml"), [])
+        self.assertEqual(self.answer.returncode, 2)
+        self.assertIn("usage: sbatch", self.answer.stderr)
+
+
+class FollowMetrics(InTemporaryFolder):
+    def follow(self, script):
+        """Follows a shell script that stands in for `stretto train`."""
+        return subprocess.run(
+            [sys.executable, str(ROOT / "benchmarks/follow_metrics.py"), str(self.folder), "--", "sh", "-c", script],
+            capture_output=True, text=True, check=False, cwd=self.folder, timeout=60)
+
+    def test_updates_and_validations_are_printed_as_they_come(self):
+        answer = self.follow("""
+            echo '{"event": "train", "step": 1, "target_tokens": 7, "loss": 2.5}' >>metrics.jsonl
+            printf '{"event": "valid", "step": 1, ' >>metrics.jsonl; sleep 0.1; echo '"nll": 3}' >>metrics.jsonl
+            echo '{"event": "end", "step": 1}' >>metrics.jsonl; echo 'a warning' >&2""")
+        self.assertEqual(answer.returncode, 0, answer.stderr)
+        self.assertEqual(answer.stdout, 'UPD 1 7 2.5000\nVALID {"event": "valid", "step": 1, "nll": 3}\n')
+        self.assertEqual(answer.stderr, "")
+
+    def test_the_error_of_a_command_that_fails_is_shown_with_its_exit_code(self):
+        answer = self.follow("""
+            seq 100; echo 'error: my.toml:3:1: unknown key' >&2; echo '  did you mean' >&2; exit 2""")
+        self.assertEqual(answer.returncode, 2)
+        lines = answer.stderr.splitlines()
+        self.assertEqual(lines[0], "follow_metrics.py: sh left with exit code 2:")
+        self.assertEqual(lines[-2:], ["error: my.toml:3:1: unknown key", "  did you mean"])
+        self.assertEqual(len(lines), 21)
+
+    def test_a_command_that_is_killed_or_cannot_start_is_told_too(self):
+        answer = self.follow("kill -9 $$")
+        self.assertEqual(answer.returncode, 137)
+        self.assertIn("was killed by signal 9", answer.stderr)
+        script = str(ROOT / "benchmarks/follow_metrics.py")
+        answer = subprocess.run([sys.executable, script, "run", "--", "/no/such/program"], capture_output=True,
+                                text=True, check=False)
+        self.assertEqual(answer.returncode, 1)
+        self.assertIn("cannot start /no/such/program: No such file", answer.stderr)
+        answer = subprocess.run([sys.executable, script, "run"], capture_output=True, text=True, check=False)
+        self.assertIn("follow_metrics.py RUN -- ", answer.stderr)
 
 
 class ContinuousIntegration(InTemporaryFolder):

@@ -115,6 +115,24 @@ TEST_F(MakeTokenizers, LoadsVocabularies) {
   EXPECT_TRUE(load_tokenizers(one, shared.assets).joint);
 }
 
+TEST_F(MakeTokenizers, TheFilesOfARunDecideTheirKindAndNotTheConfiguration) {
+  const std::string src = write("dict.en.txt", "a 3\nb 2\n");
+  const TokenizerOptions vocabulary{.type = "vocab", .src_vocab = src};
+  const TokenizerPair words = make_tokenizers(vocabulary, 1, nullptr, nullptr);
+  EXPECT_EQ(load_tokenizers({}, words.assets).src->size(), 6);
+  const TokenizerPair pieces = trained({.vocab_size = 60});
+  EXPECT_EQ(load_tokenizers(vocabulary, pieces.assets).src->size(), 60);
+}
+
+TEST_F(MakeTokenizers, AnyFileThatTheConfigurationNamesCountsAsNamed) {
+  EXPECT_FALSE(names_tokenizer({}));
+  EXPECT_FALSE(names_tokenizer({.joint = false, .vocab_size = 60}));
+  EXPECT_FALSE(names_tokenizer({.type = "vocab"}));
+  EXPECT_TRUE(names_tokenizer({.type = "vocab", .src_vocab = "a"}));
+  EXPECT_TRUE(names_tokenizer({.model = "a"}));
+  EXPECT_TRUE(names_tokenizer({.tgt_model = "a"}));
+}
+
 TEST_F(MakeTokenizers, SaysWhatIsMissing) {
   const auto code = [](const TokenizerOptions& options) {
     try {

@@ -1,0 +1,67 @@
+#include "tasks/known_text.h"
+
+#include "base/error.h"
+#include "base/log.h"
+#include "base/text.h"
+#include "config/schema.h"
+
+namespace stretto::tasks {
+namespace {
+
+// Of a small rate only a true zero is 0.
+std::string percent(double rate) {
+  if (rate > 0 && rate < 0.00005) return "below 0.01 %";
+  return (rate == 0 ? "0" : fixed(100 * rate, rate < 0.1 ? 2 : 1)) + " %";
+}
+
+// What helps depends on where the tokenizers come from.
+std::string remedy(const text::TokenizerPair& tokenizers,
+                   const experiment::Experiment& experiment) {
+  const bool taken_over =
+      !experiment.train.init_from.empty() && experiment.train.init_vocabulary == "same";
+  const bool trained = !taken_over && !text::names_tokenizer(experiment.tokenizer);
+  if (trained) {
+    return "raise tokenizer.character_coverage (1 gives every character a piece), or look for text "
+           "in another script";
+  }
+  const bool vocabulary = tokenizers.assets.contains("src.vocab");
+  return std::string(vocabulary
+                         ? "split the text as the vocabulary is split (sub-words, case, "
+                           "punctuation), or give the vocabulary that belongs to it"
+                         : "give the model that was made for this text, or leave tokenizer.model "
+                           "and train.init_from out to train one") +
+         "; look whether source and target are swapped";
+}
+
+}  // namespace
+
+std::vector<std::pair<std::string, std::string>> known_text_facts(const std::string& name,
+                                                                  const data::Corpus& corpus) {
+  const auto& src = corpus.src_counts();
+  const auto& tgt = corpus.tgt_counts();
+  return {{name + ", unknown tokens",
+           "source " + percent(src.unknown_rate()) + ", target " + percent(tgt.unknown_rate())},
+          {name + ", pieces a word", "source " + fixed(src.pieces_per_word(), 2) + ", target " +
+                                         fixed(tgt.pieces_per_word(), 2)}};
+}
+
+void require_known(const std::string& name, const data::Corpus& corpus,
+                   const text::TokenizerPair& tokenizers, const experiment::Experiment& experiment,
+                   bool warn) {
+  const double most = experiment.data.max_unknown;
+  for (const bool source : {true, false}) {
+    const double rate = (source ? corpus.src_counts() : corpus.tgt_counts()).unknown_rate();
+    if (rate <= kWarnUnknown && rate <= most) continue;
+    const std::string fact = name + ": " + percent(rate) + " of the " +
+                             (source ? "source" : "target") + "'s tokens are `<unk>`";
+    const std::string advice = remedy(tokenizers, experiment);
+    if (rate > most) {
+      throw Error(ExitCode::kBadData,
+                  fact + ", more than data.max_unknown = " + config::number_text(most) + " allows",
+                  advice + "; data.max_unknown = 1 trains all the same");
+    }
+    if (warn) log::warn(fact + ", which the model can neither read nor write: " + advice);
+  }
+}
+
+}  // namespace stretto::tasks

@@ -1,0 +1,77 @@
+#include "train/initial_weights.h"
+
+#include "base/error.h"
+#include "base/log.h"
+#include "train/average.h"
+#include "train/origin.h"
+#include "train/run_folder.h"
+
+namespace stretto::train {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+// RUN of RUN or of RUN/checkpoints/NAME, when that is a run; empty otherwise.
+fs::path run_of(const fs::path& run_or_checkpoint, bool is_checkpoint) {
+  fs::path folder = fs::absolute(run_or_checkpoint).lexically_normal();
+  if (!folder.has_filename()) folder = folder.parent_path();  // a slash at its end
+  if (is_checkpoint) {
+    if (folder.parent_path().filename() != "checkpoints") return {};
+    folder = folder.parent_path().parent_path();
+  }
+  return fs::exists(folder / "run.json") ? folder : fs::path{};
+}
+
+}  // namespace
+
+const fs::path& InitialRun::place() const {
+  return folder.empty() ? checkpoint.directory : folder;
+}
+
+InitialRun open_initial_run(const fs::path& run_or_checkpoint) {
+  if (!fs::exists(run_or_checkpoint)) {
+    throw Error(ExitCode::kUsage,
+                "train.init_from: " + run_or_checkpoint.string() + " does not exist",
+                "give a run folder or one of its checkpoints");
+  }
+  const bool is_checkpoint = fs::exists(run_or_checkpoint / "manifest.json");
+  InitialRun run{.checkpoint = is_checkpoint ? store::CheckpointStore::load(run_or_checkpoint)
+                                             : open_checkpoint(run_or_checkpoint, ""),
+                 .folder = run_of(run_or_checkpoint, is_checkpoint),
+                 .tokenizer = {}};
+  if (run.folder.empty()) return run;
+  run.tokenizer = RunFolder::open(run.folder).read_assets();
+  require_same_tokenizer(run.checkpoint, tokenizer_hashes(run.tokenizer), run.folder / "tokenizer");
+  return run;
+}
+
+std::map<std::string, std::string> tokenizer_of(const InitialRun& run) {
+  if (!run.tokenizer.empty()) return tokenizer_hashes(run.tokenizer);
+  return run.checkpoint.origin.tokenizer;
+}
+
+void require_tokenizer_of(const InitialRun& run,
+                          const std::map<std::string, std::string>& tokenizer) {
+  const std::string difference = tokenizer_difference(tokenizer_of(run), tokenizer);
+  if (difference.empty()) return;
+  throw Error(ExitCode::kUsage,
+              "train.init_from: " + run.place().string() + " was trained with another tokenizer (" +
+                  difference + "), so its rows stand for other pieces",
+              "leave the keys out that name a model or vocabulary, and a new --run folder takes "
+              "that run's; or set train.init_vocabulary = \"match\": pieces that both have keep "
+              "their rows");
+}
+
+void initialise_from(const fs::path& run_or_checkpoint, optim::Arena& arena,
+                     const std::map<std::string, std::string>& tokenizer,
+                     const MatchTables& match) {
+  const InitialRun run = open_initial_run(run_or_checkpoint);
+  if (!match) require_tokenizer_of(run, tokenizer);
+  const std::string path = run.checkpoint.directory.string();
+  load_weights(run.checkpoint.file("model"), path + "/model.safetensors", arena,
+               match ? match(run) : std::vector<MatchedTable>{});
+  log::info("weights from " + path);
+}
+
+}  // namespace stretto::train
