@@ -226,7 +226,8 @@ int run_train(const experiment::TrainRequest& request) {
                        .config_toml = request.experiment.resolved_toml,
                        .machine = machine_facts(device, precision, group, experiment.dist.strategy),
                        .facts = facts,
-                       .max_steps = experiment.train.max_steps};
+                       .max_steps = experiment.train.max_steps,
+                       .smoothing = experiment.loss.smoothing_words()};
   const ExitCode code = train::Trainer(task, std::move(setup), group).run();
   if (folder && experiment.report.html) {
     log::info("report: " + (directory / "report.html").string());
