@@ -17,7 +17,7 @@ Parts, in the order in which they run (--only takes some of them; time is spent 
   runs        training as users meet it, on the GPU: the smoke recipes against their stored curves, resuming after signals and kills
   attention   tests of attention under memcheck (slow: libtorch's kernels are in it)
   core        tests of what has no libtorch
-  more        dropout of attention weights, larger micro-batches
+  more        dropout of attention weights, larger micro-batches, what auto_fp16 chooses
 
 Writes into --out as results come: summary.md, results.json, losses.csv (all losses of all trainings) and log.txt. A step ends when its
 own time or the whole budget is up; a step without time left is named. --dry-run prints what would run. --device cpu with --tiny tries

@@ -184,6 +184,23 @@ class Trainings:
         if not self.options.tiny:
             self.speed("base", "mixed_bf16", updates, 40, "data.max_tokens=32768", name="base, 32,768 tokens mixed_bf16")
         self.speed("base", "mixed_bf16", updates, 40, "model.attention_dropout=0.1", name="base, dropout of attention mixed_bf16")
+        self.chosen_fp16()
+
+    def chosen_fp16(self):
+        """train.precision = "auto_fp16" is mixed_fp16 where the GPU has tensor cores for it (capability 7.0), with fairseq's scale."""
+        run, updates = self.new_run(), 4
+        done = self.session.run("auto_fp16", 40, self.command(run, "base", updates, "train.precision=auto_fp16"), note=False)
+        if not (done and done.passed):
+            return
+        said = [line for line in (run / "log.txt").read_text().splitlines() if "auto_fp16: " in line]
+        events = self.events(run)
+        half = any("tensor cores" in line and "no tensor cores" not in line for line in said)
+        scaled = events[0]["loss_scale"] == (128 if half else 1)
+        made = sum(not e.get("skipped", False) for e in events)  # a skipped update is made up for
+        bad = len(said) != 1 or not scaled or made != updates or (self.options.device == "cuda" and not half)
+        verdict = f"{said[0].split('auto_fp16: ', 1)[1] if said else 'says nothing'}; loss scale {events[0]['loss_scale']:g}, {made} updates"
+        self.session.note("auto_fp16", ("FAILED: " if bad else "passed: ") + verdict, done.seconds, fail=bad)
+        shutil.rmtree(run, ignore_errors=True)
 
     # --- several GPUs --------------------------------------------------------------------------------
 

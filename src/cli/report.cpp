@@ -2,9 +2,11 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "base/log.h"
 #include "cli/command.h"
 #include "cli/run_config.h"
 #include "report/html_report.h"
+#include "report/report_data.h"
 
 namespace stretto::cli {
 namespace {
@@ -16,6 +18,26 @@ std::string status_of(const std::vector<report::MetricsEvent>& events) {
   const auto& last = events.back();
   if (last.event != "end") return "stopped at update " + std::to_string(last.step);
   return last.reason ? "finished: " + *last.reason : "finished";
+}
+
+// One broken line, or a broken file beside the metrics, must not cost the whole page.
+std::vector<report::MetricsEvent> events_of(const fs::path& metrics) {
+  std::vector<report::BrokenLine> broken;
+  auto events = report::read_metrics(metrics, broken);
+  if (events.empty() && !broken.empty()) report::read_metrics(metrics);  // throws: nothing is left
+  report::warn_of_broken_lines(metrics, broken);
+  return events;
+}
+
+void add_data(const fs::path& directory, report::ReportContent& content) {
+  const fs::path path = directory / report::kReportDataFile;
+  try {
+    report::read_report_data(path, content);
+  } catch (const Error& error) {
+    const std::string why =
+        error.code() == ExitCode::kUsage ? "there is no " + path.string() : error.message();
+    log::warn("the page has no samples, no machine and no facts: " + why);
+  }
 }
 
 int run(const fs::path& directory) {
@@ -30,8 +52,10 @@ int run(const fs::path& directory) {
                                              ? fs::absolute(directory).lexically_normal().filename()
                                              : fs::path(options.run.name),
                                 .config_toml = read_file(directory / "config.toml"),
-                                .events = report::read_metrics(metrics),
-                                .max_steps = options.train.max_steps};
+                                .events = events_of(metrics),
+                                .max_steps = options.train.max_steps,
+                                .smoothing = options.loss.smoothing_words()};
+  add_data(directory, content);
   content.status = status_of(content.events);
   const fs::path page = directory / "report.html";
   report::write_html_report(page, content);

@@ -2,6 +2,7 @@
 #include "config/schema.h"
 #include "data/share.h"
 #include "experiment/lint_rules.h"
+#include "optim/precision_options.h"
 
 namespace stretto::experiment::rules {
 namespace {
@@ -17,7 +18,7 @@ constexpr double kIdleShare = 0.01;
 
 void half_without_loss_scale(const Subject& s, Remarks& out) {
   const auto& scale = s.e.train.loss_scale;
-  if (s.e.train.precision != "mixed_fp16") return;
+  if (!optim::may_be_fp16(s.e.train.precision)) return;
   if (scale.name != "none" && !(scale.name == "static" && scale.init == 1)) return;
   out.push_back(
       {"train.loss_scale.name",
@@ -28,7 +29,7 @@ void half_without_loss_scale(const Subject& s, Remarks& out) {
 
 void static_scale_too_large(const Subject& s, Remarks& out) {
   const auto& scale = s.e.train.loss_scale;
-  if (s.e.train.precision != "mixed_fp16" || scale.name != "static") return;
+  if (!optim::may_be_fp16(s.e.train.precision) || scale.name != "static") return;
   if (scale.init <= kLargeScale) return;
   out.push_back({"train.loss_scale.init",
                  "at a fixed scale of " + number_text(scale.init) + " a gradient above " +
@@ -39,7 +40,7 @@ void static_scale_too_large(const Subject& s, Remarks& out) {
 
 void scale_without_half(const Subject& s, Remarks& out) {
   const auto& name = s.e.train.loss_scale.name;
-  if (s.e.train.precision == "mixed_fp16" || name == "auto" || name == "none") return;
+  if (optim::may_be_fp16(s.e.train.precision) || name == "auto" || name == "none") return;
   out.push_back({"train.loss_scale.name",
                  "train.precision = \"" + s.e.train.precision +
                      "\" has the range of fp32: a loss scale only adds work and, when it is not a "
@@ -48,7 +49,7 @@ void scale_without_half(const Subject& s, Remarks& out) {
 }
 
 void half_precision_wire(const Subject& s, Remarks& out) {
-  if (s.e.dist.compress != "fp16" || s.e.train.precision == "mixed_fp16") return;
+  if (s.e.dist.compress != "fp16" || optim::may_be_fp16(s.e.train.precision)) return;
   out.push_back({"dist.compress",
                  "gradients without a loss scale are sent in fp16, where those below 6e-8 become "
                  "zero",

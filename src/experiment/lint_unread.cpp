@@ -4,6 +4,7 @@
 #include "config/schema.h"
 #include "experiment/lint_rules.h"
 #include "optim/option_readers.h"
+#include "optim/precision_options.h"
 
 namespace stretto::experiment::rules {
 namespace {
@@ -31,7 +32,7 @@ struct Choice {
 Choice choice(const Subject& s, const config::Schema& schema, std::string_view chooser) {
   const auto* name = std::get<std::string*>(schema.find(std::string(chooser))->value);
   if (chooser != "train.loss_scale.name" || *name != "auto") return {*name, *name};
-  return {*name, s.e.train.precision == "mixed_fp16" ? "fairseq" : "none"};
+  return {*name, optim::may_be_fp16(s.e.train.precision) ? "fairseq" : "none"};
 }
 
 std::string is(std::string_view chooser, const std::string& value) {

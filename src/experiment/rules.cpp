@@ -12,6 +12,7 @@
 #include "experiment/lint_rules.h"
 #include "optim/group_options.h"
 #include "text/tokenizer.h"
+#include "optim/precision_options.h"
 
 namespace stretto::experiment {
 namespace {
@@ -231,7 +232,7 @@ void check_loss_scale(Check& c) {
     return;
   }
   // An option that is 0 has the method's own bound.
-  const bool fp16 = c.e.train.precision == "mixed_fp16";
+  const bool fp16 = optim::may_be_fp16(c.e.train.precision);
   const std::string name = l.name == "auto" ? (fp16 ? "fairseq" : "none") : l.name;
   const auto* method = optim::find_loss_scale_method(name);
   if (method == nullptr) return;

@@ -3,6 +3,7 @@
 #include <string>
 #include <tuple>
 
+#include "base/text.h"
 #include "config/field.h"
 
 namespace stretto::losses {
@@ -11,6 +12,12 @@ namespace stretto::losses {
 struct CrossEntropyOptions {
   std::string name = "cross_entropy";
   double label_smoothing = 0.1;
+
+  /// What stands in the loss beside the negative log-likelihood: "label smoothing 0.1"; empty =
+  /// nothing, the two are equal.
+  std::string smoothing_words() const {
+    return label_smoothing > 0 ? "label smoothing " + shortest(label_smoothing) : "";
+  }
 
   static auto fields() {
     using namespace config;

@@ -27,10 +27,19 @@ struct Precision {
   bool remarkable = false;
 };
 
-/// `option` is "auto", "fp32", "tf32", "mixed_bf16" or "mixed_fp16"; anything else throws
-/// Error(kUsage) that lists them. "auto" takes mixed_bf16 where the hardware is fast at it (a CPU
-/// by kernels::has_fast_bf16(), a GPU from compute capability 8.0) and fp32 elsewhere; "tf32" on a
-/// CPU is fp32.
+/// What the choice depends on.
+struct Hardware {
+  bool gpu = false;
+  bool fast_bf16 = false;  ///< a CPU by kernels::has_fast_bf16(), a GPU from 8.0
+  bool fast_fp16 = false;  ///< a GPU of compute capability 7.0 or newer
+};
+Hardware hardware_of(c10::Device device);
+
+/// `option` is "auto", "auto_fp16", "fp32", "tf32", "mixed_bf16" or "mixed_fp16"; anything else
+/// throws Error(kUsage) that lists them. "auto" takes mixed_bf16 where the hardware is fast at it
+/// and fp32 elsewhere; "auto_fp16" takes mixed_fp16 on a GPU that is fast at it, as papers of its
+/// time do, and elsewhere what "auto" takes; "tf32" on a CPU is fp32.
+Precision choose_precision(const std::string& option, const Hardware& hardware);
 Precision choose_precision(const std::string& option, c10::Device device);
 
 /// make_loss_scaler() with "auto" resolved: fairseq for mixed_fp16, none for the others.

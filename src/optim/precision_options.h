@@ -41,6 +41,11 @@ constexpr const LossScaleMethod* find_loss_scale_method(std::string_view name) {
   return nullptr;
 }
 
+/// Whether this value of train.precision chooses fp16, here or on another machine.
+constexpr bool may_be_fp16(std::string_view precision) {
+  return precision == "mixed_fp16" || precision == "auto_fp16";
+}
+
 /// `[train.loss_scale]`: what the loss is multiplied by before backward, in half precision.
 struct LossScaleOptions {
   std::string name = "auto";

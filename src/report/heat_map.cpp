@@ -11,7 +11,7 @@
 namespace stretto::report {
 namespace {
 
-constexpr size_t kMaxPieces = 48, kMaxLabel = 16;
+constexpr size_t kMaxLabel = 16;
 constexpr double kCell = 20, kGap = 1;
 constexpr double kCharacterWidth = 7.2;  // of the 12-unit labels
 constexpr int kLevels = 10;
@@ -19,9 +19,12 @@ constexpr float kWorthATitle = 0.05f;  // a row sums to one, so at most 20 cells
 
 bool fits(const ReportSample& sample) {
   const size_t rows = sample.hypothesis_pieces.size(), columns = sample.source_pieces.size();
-  if (rows == 0 || columns == 0 || sample.attention.size() != rows) return false;
+  const auto are = [](size_t given, size_t pieces) {
+    return given == pieces || given == std::min(pieces, kMostDrawnPieces);
+  };
+  if (rows == 0 || columns == 0 || !are(sample.attention.size(), rows)) return false;
   return std::all_of(sample.attention.begin(), sample.attention.end(),
-                     [&](const auto& row) { return row.size() == columns; });
+                     [&](const auto& row) { return are(row.size(), columns); });
 }
 
 std::string label(const std::string& piece) {
@@ -45,8 +48,8 @@ struct Grid {
 };
 
 Grid grid_of(const ReportSample& sample) {
-  const size_t rows = std::min(kMaxPieces, sample.hypothesis_pieces.size());
-  const size_t columns = std::min(kMaxPieces, sample.source_pieces.size());
+  const size_t rows = std::min(kMostDrawnPieces, sample.hypothesis_pieces.size());
+  const size_t columns = std::min(kMostDrawnPieces, sample.source_pieces.size());
   return {rows, columns, label_width(sample.hypothesis_pieces, rows),
           label_width(sample.source_pieces, columns)};
 }

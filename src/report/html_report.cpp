@@ -15,8 +15,7 @@
 namespace stretto::report {
 namespace {
 
-constexpr size_t kMaxTitle = 200, kMaxSentence = 1500, kMaxCell = 600, kMaxConfigBytes = 64 << 10;
-constexpr size_t kMaxValidations = 200, kMaxRows = 200, kMaxSamples = 50;
+constexpr size_t kMaxTitle = 200, kMaxConfigBytes = 64 << 10, kMaxValidations = 200;
 
 using Events = std::vector<MetricsEvent>;
 
@@ -38,6 +37,23 @@ std::string skipped_note(int64_t count) {
   return with_thousands(count) + (count == 1 ? " update" : " updates") + " skipped";
 }
 
+/// Why the loss beside a perplexity is not its logarithm.
+std::string smoothing_note(const std::string& smoothing) {
+  if (smoothing.empty()) return "";
+  return "<p class=\"note\">The loss is what training minimises, with " +
+         escape_html(smoothing, kMaxTitle) +
+         ". NLL and perplexity are without it: perplexity is exp(NLL), not exp(loss).</p>\n";
+}
+
+/// The step that ends the run, as far as is known; 0 = unknown. Each update that is skipped moves
+/// it. A run of an earlier version may have reached train.max_steps with updates that it skipped.
+int64_t last_step_of(const ReportContent& content, const Curves& curves) {
+  if (content.max_steps <= 0) return 0;
+  const bool reached = !content.events.empty() && content.events.back().event == "end" &&
+                       content.events.back().reason.value_or("").starts_with("train.max_steps");
+  return reached ? curves.last_step : content.max_steps + curves.skipped;
+}
+
 std::string render_tiles(const ReportContent& content, const Curves& curves) {
   const bool has_valid = !curves.valid_loss.empty();
   const auto& loss = has_valid ? curves.valid_loss : curves.train_loss;
@@ -54,13 +70,15 @@ std::string render_tiles(const ReportContent& content, const Curves& curves) {
   }
   const std::string rate =
       curves.rate.empty() ? "–" : with_thousands(std::llround(median(curves.rate)));
+  const int64_t last_step = last_step_of(content, curves);
   return "<dl class=\"tiles card\">" +
          tile("Loss", last(loss), kind + (has_valid ? best_low(curves.valid_loss) : "")) +
          tile("Perplexity", last(ppl), kind + (has_valid ? best_low(curves.valid_ppl) : "")) +
          tile("BLEU", bleu, bleu_note) + tile("Tokens/s", rate, "real target tokens, median") +
          tile("Step", with_thousands(curves.last_step),
-              content.max_steps > 0 ? "of " + with_thousands(content.max_steps) : "") +
-         tile("Elapsed", elapsed(content.events), skipped_note(curves.skipped)) + "</dl>\n";
+              last_step > 0 ? "of " + with_thousands(last_step) : "") +
+         tile("Elapsed", elapsed(content.events), skipped_note(curves.skipped)) + "</dl>\n" +
+         smoothing_note(content.smoothing);
 }
 
 const char* status_class(const std::string& status) {
@@ -74,9 +92,8 @@ std::string render_header(const ReportContent& content, const Curves& curves) {
       escape_html(content.title, kMaxTitle) + "</h1><span class=\"pill " +
       status_class(content.status) + "\"><i></i>" + escape_html(content.status, kMaxTitle) +
       "</span></div>\n";
-  if (content.max_steps > 0) {
-    const double share =
-        static_cast<double>(curves.last_step) / static_cast<double>(content.max_steps);
+  if (const int64_t last_step = last_step_of(content, curves); last_step > 0) {
+    const double share = static_cast<double>(curves.last_step) / static_cast<double>(last_step);
     const std::string percent = fixed(100 * std::clamp(share, 0.0, 1.0), 1);
     out += "<div class=\"bar\" role=\"progressbar\" aria-valuenow=\"" + percent +
            "\" aria-valuemin=\"0\" aria-valuemax=\"100\" title=\"" + percent +
@@ -100,9 +117,12 @@ std::string render_sample(const ReportSample& sample) {
   return out + "</article>\n";
 }
 
-std::string render_samples(const std::vector<ReportSample>& samples) {
+std::string render_samples(const ReportContent& content) {
+  const auto& samples = content.samples;
   if (samples.empty()) return "";
-  std::string out = "<section><h2>Sample translations</h2>\n";
+  std::string out = "<section><h2>Sample translations";
+  if (content.samples_step > 0) out += " at step " + with_thousands(content.samples_step);
+  out += "</h2>\n";
   for (size_t i = 0; i < std::min(samples.size(), kMaxSamples); ++i)
     out += render_sample(samples[i]);
   return out + "</section>\n";
@@ -136,7 +156,7 @@ const MetricsEvent* best_of(const std::vector<const MetricsEvent*>& validations)
   return best;
 }
 
-std::string render_validations(const Events& events) {
+std::string render_validations(const Events& events, bool smoothed) {
   std::vector<const MetricsEvent*> validations;
   for (const MetricsEvent& event : events) {
     if (event.event == "valid") validations.push_back(&event);
@@ -145,8 +165,9 @@ std::string render_validations(const Events& events) {
   const MetricsEvent* best = best_of(validations);
   std::string out =
       "<section><h2>Validations</h2><div class=\"card table\"><table class=\"list\"><thead><tr>"
-      "<th>Step</th><th>Epoch</th><th>Loss</th><th>NLL</th><th>Perplexity</th><th>BLEU</th>"
-      "<th>Elapsed</th></tr></thead><tbody>";
+      "<th>Step</th><th>Epoch</th><th>";
+  out += smoothed ? "Smoothed loss" : "Loss";
+  out += "</th><th>NLL</th><th>Perplexity</th><th>BLEU</th><th>Elapsed</th></tr></thead><tbody>";
   // The newest first; the best one stays even when it is old.
   for (size_t i = 0; i < validations.size(); ++i) {
     const MetricsEvent* event = validations[validations.size() - 1 - i];
@@ -227,8 +248,8 @@ std::string render_head(const ReportContent& content) {
 std::string render_html(const ReportContent& content) {
   const Curves curves(content.events);
   return render_head(content) + "<body>\n<main>\n" + render_header(content, curves) +
-         render_charts(curves) + render_notes(content.events) + render_samples(content.samples) +
-         render_tables(content) + render_validations(content.events) +
+         render_charts(curves) + render_notes(content.events) + render_samples(content) +
+         render_tables(content) + render_validations(content.events, !content.smoothing.empty()) +
          render_config(content.config_toml) +
          "<footer>Written by Stretto into the run folder. Everything on this page is in this one "
          "file; "

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <filesystem>
 #include <map>
 #include <string>
@@ -9,11 +11,15 @@
 
 namespace stretto::report {
 
+/// The most that a page shows, in code points, rows and samples.
+inline constexpr size_t kMaxSentence = 1500, kMaxCell = 600, kMaxRows = 200, kMaxSamples = 50;
+
 /// A translation with its attention, as shown in the report.
 struct ReportSample {
   std::string source, hypothesis, reference;
   std::vector<std::string> source_pieces, hypothesis_pieces;
-  std::vector<std::vector<float>> attention;  ///< [hypothesis pieces][source pieces]; may be empty
+  /// [hypothesis pieces][source pieces], or of those alone that are drawn; may be empty
+  std::vector<std::vector<float>> attention;
 };
 
 /// All that report.html shows.
@@ -25,8 +31,10 @@ struct ReportContent {
   std::vector<std::pair<std::string, std::string>>
       facts;  ///< parameters, vocabulary, data, filters
   std::vector<MetricsEvent> events;
+  int64_t samples_step = 0;  ///< at which the samples were translated; 0 = not known
   std::vector<ReportSample> samples;
-  int64_t max_steps = 0;
+  int64_t max_steps = 0;    ///< of updates that were stepped; 0 = unknown
+  std::string smoothing;    ///< of the loss, "label smoothing 0.1"; empty: loss and NLL are one
   int refresh_seconds = 0;  ///< > 0 while training: the page reloads itself
 };
 

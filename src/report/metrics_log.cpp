@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cmath>
 #include <nlohmann/json.hpp>
@@ -10,6 +11,7 @@
 #include "base/error.h"
 #include "base/failpoint.h"
 #include "base/file.h"
+#include "base/log.h"
 #include "base/text.h"
 #include "report/utf8.h"
 
@@ -134,33 +136,60 @@ MetricsEvent parse_event(std::string_view line, const std::filesystem::path& pat
   }
 }
 
-/// The lines that a run which went on from `resume_step` without a break would have written so far.
-/// They are kept byte for byte: reading and writing them anew could only lose something. A line
-/// that is no event (a machine that lost power can leave zeros) is left out.
-std::string cut_back(const std::string& text, int64_t resume_step) {
-  std::string kept;
-  for_each_whole_line(text, [&](std::string_view line, int64_t) {
-    try {
-      const MetricsEvent event = parse_event(line);
-      if (event.step > resume_step || event.event == "end") return;
-    } catch (const std::exception&) {
-      return;
-    }
-    kept.append(line).push_back('\n');
-  });
-  return kept;
+/// Whether a run that went on from `resume` without a break would have written this event so far.
+bool is_known(const MetricsEvent& event, const ResumePoint& resume) {
+  if (event.event == "end" || event.step > resume.step) return false;
+  return event.event != "valid" || event.step < resume.step || resume.validated;
 }
 
-/// One write(2) for the whole line, so that a reader of the file never sees two lines mixed.
+struct CutBack {
+  std::string kept;
+  std::vector<BrokenLine> broken;  ///< a machine that lost power can leave zeros
+};
+
+/// Lines that stay are kept byte for byte: reading and writing them anew could only lose something.
+CutBack cut_back(const std::string& text, const ResumePoint& resume) {
+  CutBack cut;
+  for_each_whole_line(text, [&](std::string_view line, int64_t number) {
+    try {
+      if (!is_known(parse_event(line), resume)) return;
+    } catch (const std::exception& error) {
+      cut.broken.push_back({number, error.what()});
+      return;
+    }
+    cut.kept.append(line).push_back('\n');
+  });
+  return cut;
+}
+
+/// "bad-metrics.jsonl" beside the file, or the next such name that is free.
+std::filesystem::path name_aside(const std::filesystem::path& path) {
+  const std::string stem = "bad-" + path.stem().string(), extension = path.extension().string();
+  std::filesystem::path aside = path.parent_path() / (stem + extension);
+  for (int i = 2; std::filesystem::exists(std::filesystem::symlink_status(aside)); ++i) {
+    aside = path.parent_path() / (stem + "-" + std::to_string(i) + extension);
+  }
+  return aside;
+}
+
+/// One write(2) for the whole line, so that a reader of the file hardly ever sees a part. A signal
+/// or a network file system may cut it short: then the rest follows. On a full disk that fails.
 /// @return 0, or errno.
 int write_whole(int fd, std::string_view line) {
-  if (const int simulated = failpoint("metrics.write")) return simulated;
-  while (true) {
-    const ssize_t written = ::write(fd, line.data(), line.size());
-    if (written == static_cast<ssize_t>(line.size())) return 0;
-    if (written >= 0) return ENOSPC;  // a short write to a regular file means a full disk
-    if (errno != EINTR) return errno;
+  while (!line.empty()) {
+    size_t size = line.size();
+    const int simulated = failpoint("metrics.write", size);
+    const ssize_t written = simulated != 0 ? -1 : ::write(fd, line.data(), size);
+    const int error = simulated != 0 ? simulated : errno;
+    if (written > 0) {
+      line.remove_prefix(static_cast<size_t>(written));
+    } else if (written == 0) {
+      return ENOSPC;  // would be tried for ever
+    } else if (error != EINTR) {
+      return error;
+    }
   }
+  return 0;
 }
 
 }  // namespace
@@ -195,13 +224,9 @@ std::string MetricsEvent::to_json() const {
   return out.take();
 }
 
-MetricsLog::MetricsLog(const std::filesystem::path& path, std::optional<int64_t> resume_step)
+MetricsLog::MetricsLog(const std::filesystem::path& path, const std::optional<ResumePoint>& resume)
     : path_(path) {
-  if (resume_step) {
-    const std::string old = read_if_there(path);
-    const std::string kept = cut_back(old, *resume_step);
-    if (kept != old) write_file_atomic(path, kept);
-  }
+  if (resume) go_on_from(*resume);
   do {
     fd_ = ::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
   } while (fd_ < 0 && errno == EINTR);
@@ -212,10 +237,35 @@ MetricsLog::~MetricsLog() {
   if (fd_ >= 0) ::close(fd_);
 }
 
+void MetricsLog::go_on_from(const ResumePoint& resume) {
+  const std::string old = read_if_there(path_);
+  const CutBack cut = cut_back(old, resume);
+  if (!cut.broken.empty()) {
+    const auto aside = name_aside(path_);
+    write_file_atomic(aside, old);
+    warn_of_broken_lines(path_, cut.broken);
+    log::warn("the file as it was is kept as " + aside.filename().string() + "; training goes on");
+  }
+  if (cut.kept != old) write_file_atomic(path_, cut.kept);
+  count(cut.kept);
+  if (!resume.mark || (resume.mark->bytes == bytes_ && resume.mark->hash == hash_.digest())) return;
+  log::warn(path_.string() + " is not what it was when the checkpoint of step " +
+            with_thousands(resume.step) + " was written (" +
+            with_thousands(static_cast<int64_t>(resume.mark->bytes)) + " bytes then, " +
+            with_thousands(static_cast<int64_t>(bytes_)) +
+            " now): it was damaged or edited; training goes on, curves may be wrong");
+}
+
+void MetricsLog::count(std::string_view bytes) {
+  hash_.update(bytes.data(), bytes.size());
+  bytes_ += bytes.size();
+}
+
 void MetricsLog::write(const MetricsEvent& event) {
   const off_t before = ::lseek(fd_, 0, SEEK_END);
-  const int error = write_whole(fd_, event.to_json() + "\n");
-  if (error == 0) return;
+  const std::string line = event.to_json() + "\n";
+  const int error = write_whole(fd_, line);
+  if (error == 0) return count(line);
   // A part of the line must not be glued to the next event, should the disk have room again.
   if (before >= 0 && ::ftruncate(fd_, before) != 0) {
     // Nothing more can be done here; readers leave a torn last line out.
@@ -230,6 +280,33 @@ std::vector<MetricsEvent> read_metrics(const std::filesystem::path& path) {
     events.push_back(parse_event(line, path, number));
   });
   return events;
+}
+
+std::vector<MetricsEvent> read_metrics(const std::filesystem::path& path,
+                                       std::vector<BrokenLine>& broken) {
+  const std::string text = read_file(path);
+  std::vector<MetricsEvent> events;
+  for_each_whole_line(text, [&](std::string_view line, int64_t number) {
+    try {
+      events.push_back(parse_event(line));
+    } catch (const std::exception& error) {
+      broken.push_back({number, error.what()});
+    }
+  });
+  return events;
+}
+
+void warn_of_broken_lines(const std::filesystem::path& path,
+                          const std::vector<BrokenLine>& broken) {
+  constexpr size_t kNamed = 5;
+  for (size_t i = 0; i < std::min(kNamed, broken.size()); ++i) {
+    log::warn(place(path, broken[i].number) +
+              ": left out, since it is no metrics event: " + printable(broken[i].why));
+  }
+  if (broken.size() > kNamed) {
+    log::warn(path.string() + ": " + with_thousands(static_cast<int64_t>(broken.size() - kNamed)) +
+              " more lines are no metrics events and left out");
+  }
 }
 
 }  // namespace stretto::report

@@ -5,7 +5,10 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
+
+#include "base/hash.h"
 
 namespace stretto::report {
 
@@ -35,26 +38,64 @@ struct MetricsEvent {
   std::string to_json() const;
 };
 
+/// What metrics.jsonl held when a checkpoint was written, so that a later process can tell damage.
+struct MetricsMark {
+  uint64_t bytes = 0;
+  uint64_t hash = 0;  ///< XXH3-64
+};
+
+/// Where a run goes on.
+struct ResumePoint {
+  int64_t step = 0;                 ///< of the checkpoint; 0 = there is none
+  bool validated = false;           ///< the checkpoint knows of a validation after that step
+  std::optional<MetricsMark> mark;  ///< absent in checkpoints of earlier versions
+};
+
 /// Appends events to RUN/metrics.jsonl, a whole line per write.
 class MetricsLog {
  public:
-  /// Opens for appending; after a resume, first cuts the file back to events with
-  /// step <= `resume_step` (and drops an `end` event and a torn last line). Throws Error(kIo).
-  MetricsLog(const std::filesystem::path& path, std::optional<int64_t> resume_step);
+  /// Opens for appending. After a resume, first cuts the file back to what the checkpoint knows:
+  /// later events go, so do an `end` event and a torn last line.
+  ///
+  /// Damage is warned of and never stops a run. A line that is no event is left out and named; the
+  /// file as it was is kept beside it as bad-metrics.jsonl, bad-metrics-2.jsonl and so on. What is
+  /// left is compared with the checkpoint's mark. Throws Error(kIo).
+  MetricsLog(const std::filesystem::path& path, const std::optional<ResumePoint>& resume);
   ~MetricsLog();
   MetricsLog(const MetricsLog&) = delete;
   MetricsLog& operator=(const MetricsLog&) = delete;
 
-  /// One write(2). Throws Error(kIo) when the line cannot be written whole; the part that was is
-  /// taken back.
+  /// One write(2), continued where the system took only a part of the line. Throws Error(kIo) when
+  /// the line cannot be written whole; the part that was is taken back.
   void write(const MetricsEvent& event);
 
+  /// Of what the constructor kept and of what was written since.
+  MetricsMark mark() const { return {bytes_, hash_.digest()}; }
+
  private:
+  void go_on_from(const ResumePoint& resume);
+  void count(std::string_view bytes);
+
   int fd_ = -1;
   std::filesystem::path path_;
+  uint64_t bytes_ = 0;
+  Xxh3Stream hash_;
+};
+
+/// A line that is no event.
+struct BrokenLine {
+  int64_t number = 0;  ///< from 1
+  std::string why;
 };
 
 /// All events of a file; a torn last line is left out. Throws Error(kBadData) with the line number.
 std::vector<MetricsEvent> read_metrics(const std::filesystem::path& path);
+
+/// The same, but lines that are no events are left out and put into `broken`.
+std::vector<MetricsEvent> read_metrics(const std::filesystem::path& path,
+                                       std::vector<BrokenLine>& broken);
+
+/// Warns of the first few, with file and line, and counts the others.
+void warn_of_broken_lines(const std::filesystem::path& path, const std::vector<BrokenLine>& broken);
 
 }  // namespace stretto::report

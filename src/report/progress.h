@@ -8,10 +8,12 @@ namespace stretto::report {
 
 /// What the progress line shows.
 struct ProgressState {
-  int64_t step = 0, max_steps = 0;  ///< max_steps 0 = unknown
+  int64_t step = 0;
+  int64_t last_step = 0;  ///< that ends the run, as far as is known: skips move it; 0 = unknown
   int64_t epoch = 0;
   double epoch_fraction = 0;  ///< 0..1
   double loss = 0, ppl = 0, lr = 0, grad_norm = 0;
+  bool smoothed = false;         ///< the loss is of smoothed labels, the perplexity is not
   double tokens_per_second = 0;  ///< real target tokens
   double eta_seconds = -1;       ///< negative = unknown
   int64_t memory_bytes = 0;

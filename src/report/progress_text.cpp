@@ -47,10 +47,10 @@ std::string compact(double value, int decimals) {
 
 std::string step_text(const ProgressState& state) {
   std::string text = "step " + with_thousands(state.step);
-  if (state.max_steps <= 0) return text;
+  if (state.last_step <= 0) return text;
   const double share =
-      100.0 * static_cast<double>(state.step) / static_cast<double>(state.max_steps);
-  return text + "/" + with_thousands(state.max_steps) + " " + fixed(std::floor(share), 0) + "%";
+      100.0 * static_cast<double>(state.step) / static_cast<double>(state.last_step);
+  return text + "/" + with_thousands(state.last_step) + " " + fixed(std::floor(share), 0) + "%";
 }
 
 std::vector<Field> fields_of(const ProgressState& state, const std::string& activity) {
@@ -66,7 +66,7 @@ std::vector<Field> fields_of(const ProgressState& state, const std::string& acti
           {10, epoch + " (" + fixed(std::floor(100 * state.epoch_fraction), 0) + "%)"});
     }
   }
-  fields.push_back({2, "loss " + compact(state.loss, 3)});
+  fields.push_back({2, (state.smoothed ? "smoothed loss " : "loss ") + compact(state.loss, 3)});
   fields.push_back({5, "ppl " + compact(state.ppl, state.ppl < 10 ? 2 : 1)});
   fields.push_back({6, "lr " + (state.lr == 0 ? "0" : scientific(state.lr))});
   fields.push_back({8, "|g| " + compact(state.grad_norm, 2)});

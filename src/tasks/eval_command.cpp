@@ -92,9 +92,11 @@ int run_eval(const experiment::EvalRequest& request) {
   if (request.json) {
     print_score(score, checkpoint, chosen.name);
   } else {
-    std::cout << "loss " << fixed(score.loss, 4) << "  nll " << fixed(score.nll, 4) << "  ppl "
-              << fixed(std::exp(score.nll), 2) << "  target tokens "
-              << with_thousands(score.target_tokens) << "\n";
+    const std::string smoothing = experiment.loss.smoothing_words();
+    std::cout << "loss " << fixed(score.loss, 4)
+              << (smoothing.empty() ? "" : " (with " + smoothing + ")") << "  nll "
+              << fixed(score.nll, 4) << "  ppl " << fixed(std::exp(score.nll), 2)
+              << " (exp of nll)  target tokens " << with_thousands(score.target_tokens) << "\n";
     if (score.bleu >= 0) {
       std::cout << "BLEU " << fixed(score.bleu, 2) << "  (" << score.bleu_signature << ")\n";
     }

@@ -229,7 +229,8 @@ int run_train(const experiment::TrainRequest& request) {
                        .config_toml = request.experiment.resolved_toml,
                        .machine = machine_facts(device, precision, group, experiment.dist.strategy),
                        .facts = facts,
-                       .max_steps = experiment.train.max_steps};
+                       .max_steps = experiment.train.max_steps,
+                       .smoothing = experiment.loss.smoothing_words()};
   if (experiment.train.init_vocabulary == "match") {
     setup.match_tables = [&](const train::InitialRun& run) {
       return matched_tables(run, tokenizers, *built.model);

@@ -87,7 +87,8 @@ void RunFolder::begin_anew(bool keep_tokenizer) {
     if (error) throw_io_error("cannot remove", directory_ / "tokenizer", error.value());
     remove(directory_ / ".tmp-tokenizer");
   }
-  for (const char* name : {"tensorboard", "report.html", "metrics.jsonl", "run.json"}) {
+  for (const char* name :
+       {"tensorboard", "report.html", "report.json", "metrics.jsonl", "run.json"}) {
     remove(directory_ / name);
   }
   run_id_.clear();

@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "base/log.h"
+#include "report/report_data.h"
 
 namespace stretto::train {
 
@@ -11,22 +12,25 @@ namespace fs = std::filesystem;
 using Clock = std::chrono::steady_clock;
 
 RunObserver::RunObserver(const fs::path& run_directory, report::ReportOptions options,
-                         RunDescription description, int64_t resume_step)
+                         RunDescription description, const report::ResumePoint& resume)
     : run_directory_(run_directory),
       options_(std::move(options)),
-      metrics_(run_directory / "metrics.jsonl", resume_step),
+      metrics_(run_directory / "metrics.jsonl", resume),
       last_html_(Clock::now()) {
   content_.title = description.title;
   content_.config_toml = description.config_toml;
   content_.machine = description.machine;
   content_.facts = description.facts;
   content_.max_steps = description.max_steps;
+  content_.smoothing = description.smoothing;
   content_.events = report::read_metrics(run_directory / "metrics.jsonl");
+  if (resume.step > 0) take_over_samples();
+  write_data();
   if (options_.tensorboard) {
     picture("TensorBoard events", [&] {
       tensorboard_ =
-          std::make_unique<report::TensorBoardWriter>(run_directory_ / "tensorboard", resume_step);
-      tensorboard_->text("config", resume_step, "```toml\n" + description.config_toml + "\n```");
+          std::make_unique<report::TensorBoardWriter>(run_directory_ / "tensorboard", resume.step);
+      tensorboard_->text("config", resume.step, "```toml\n" + description.config_toml + "\n```");
     });
   }
 }
@@ -72,12 +76,35 @@ void RunObserver::event(const report::MetricsEvent& event) {
   }
 }
 
-void RunObserver::samples(const std::vector<SampleTranslation>& samples) {
+// The next validation may be far away. Machine and facts are this process's own.
+void RunObserver::take_over_samples() {
+  const fs::path path = run_directory_ / report::kReportDataFile;
+  std::error_code unknown;
+  if (!fs::exists(path, unknown)) return;
+  try {
+    report::ReportContent before;
+    report::read_report_data(path, before);
+    content_.samples = std::move(before.samples);
+    content_.samples_step = before.samples_step;
+  } catch (const Error& error) {
+    log::warn("the report goes on without the samples so far: " + error.message());
+  }
+}
+
+void RunObserver::samples(int64_t step, const std::vector<SampleTranslation>& samples) {
+  content_.samples_step = step;
   content_.samples.clear();
   for (const auto& sample : samples) {
-    content_.samples.push_back({sample.source, sample.hypothesis, sample.reference,
-                                sample.source_pieces, sample.hypothesis_pieces, sample.attention});
+    content_.samples.push_back(
+        report::trimmed({sample.source, sample.hypothesis, sample.reference, sample.source_pieces,
+                         sample.hypothesis_pieces, sample.attention}));
   }
+  write_data();
+}
+
+void RunObserver::write_data() {
+  picture(report::kReportDataFile,
+          [&] { report::write_report_data(run_directory_ / report::kReportDataFile, content_); });
 }
 
 void RunObserver::finish(const std::string& status) {

@@ -24,29 +24,34 @@ struct RunDescription {
   std::vector<std::pair<std::string, std::string>> machine;
   std::vector<std::pair<std::string, std::string>> facts;
   int64_t max_steps = 0;
+  std::string smoothing;  ///< of the loss, "label smoothing 0.1"; empty: loss and NLL are one
 };
 
-/// All that people watch: the progress line, metrics.jsonl, TensorBoard events, report.html.
+/// All that people watch: the progress line, metrics.jsonl, TensorBoard events, report.html and
+/// what that is made of, report.json.
 ///
-/// metrics.jsonl must be written (a failure is thrown); the pictures may fail, which is said once.
+/// metrics.jsonl must be written (a failure is thrown); the others may fail, which is said once.
 class RunObserver {
  public:
-  /// @param resume_step  step of the restored checkpoint, 0 for a fresh run: what an earlier
-  /// process
-  ///                     wrote of later steps is cut away
+  /// @param resume  the restored checkpoint, {} for a fresh run: what an earlier process wrote of
+  ///                later steps is cut away; its samples are shown until there are others
   RunObserver(const std::filesystem::path& run_directory, report::ReportOptions options,
-              RunDescription description, int64_t resume_step);
+              RunDescription description, const report::ResumePoint& resume);
   ~RunObserver();
 
   /// Every event: to metrics.jsonl, TensorBoard and the report.
   void event(const report::MetricsEvent& event);
-  void samples(const std::vector<SampleTranslation>& samples);
+  void samples(int64_t step, const std::vector<SampleTranslation>& samples);
   void progress(const report::ProgressState& state) { progress_.update(state); }
   void activity(const std::string& what) { progress_.set_activity(what); }
   /// Last page of the report; `status` as it shall stand there.
   void finish(const std::string& status);
+  /// For the next checkpoint.
+  report::MetricsMark metrics_mark() const { return metrics_.mark(); }
 
  private:
+  void take_over_samples();
+  void write_data();
   void write_html(const std::string& status, int refresh_seconds);
   void picture(const char* what, const std::function<void()>& draw);
 

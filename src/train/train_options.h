@@ -34,8 +34,9 @@ struct TrainOptions {
     using namespace config;
     using O = TrainOptions;
     return std::tuple{
-        field(&O::max_steps, "max_steps", "stop after this many updates; 0 = no limit", at_least(0),
-              {.unit = "updates", .change = Change::kFree}),
+        field(&O::max_steps, "max_steps",
+              "stop after this many updates; those that are skipped do not count; 0 = no limit",
+              at_least(0), {.unit = "updates", .change = Change::kFree}),
         field(&O::max_epochs, "max_epochs",
               "stop after this many passes over the data; 0 = no limit", at_least(0),
               {.unit = "epochs", .change = Change::kFree}),
@@ -50,8 +51,9 @@ struct TrainOptions {
               at_least(1), {.unit = "micro-batches"}),
         field(&O::precision, "precision",
               "arithmetic of matrix products; weights, norms, softmax and losses stay fp32. auto: "
-              "mixed_bf16 where the hardware is fast at it, else fp32; tf32 is fp32 on a CPU",
-              one_of({"auto", "fp32", "tf32", "mixed_bf16", "mixed_fp16"})),
+              "mixed_bf16 where the hardware is fast at it, else fp32; auto_fp16: mixed_fp16 on a "
+              "GPU that is fast at it, else as auto; tf32 is fp32 on a CPU",
+              one_of({"auto", "auto_fp16", "fp32", "tf32", "mixed_bf16", "mixed_fp16"})),
         field(&O::loss_scale, "loss_scale",
               "what the loss is multiplied by before backward, in half precision"),
         field(

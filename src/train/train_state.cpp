@@ -1,11 +1,23 @@
 #include "train/train_state.h"
 
+#include <charconv>
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
+#include "base/hash.h"
 #include "base/json.h"
 
 namespace stretto::train {
+namespace {
+
+uint64_t from_hex(const std::string& text) {
+  uint64_t value = 0;
+  const char* end = text.data() + text.size();
+  const auto [last, error] = std::from_chars(text.data(), end, value, 16);
+  return last == end && error == std::errc() ? value : 0;
+}
+
+}  // namespace
 
 int64_t TrainState::best_step(int64_t every) const {
   int64_t best = 0;
@@ -30,6 +42,9 @@ std::string TrainState::to_json() const {
   for (const auto& [at, value] : quality) list.push_back({{"step", at}, {"value", value}});
   json["quality"] = list;
   json["loss_scales"] = loss_scales;
+  // A version whose train.max_steps counts attempts does not write this.
+  if (!counts_attempts) json["stepped_updates"] = stepped();
+  if (metrics) json["metrics"] = {{"bytes", metrics->bytes}, {"xxh3", hex64(metrics->hash)}};
   json["parts"] = parts;
   return json.dump(2) + "\n";
 }
@@ -49,6 +64,12 @@ TrainState TrainState::from_json(const std::string& text, const std::string& whe
     for (const auto& entry : json.at("quality")) {
       if (entry.at("value").is_null()) continue;  // was not a number
       state.quality[entry.at("step").get<int64_t>()] = entry.at("value").get<double>();
+    }
+    state.counts_attempts = !json.contains("stepped_updates");
+    if (json.contains("metrics")) {
+      const auto& mark = json.at("metrics");
+      state.metrics = {mark.at("bytes").get<uint64_t>(),
+                       from_hex(mark.at("xxh3").get<std::string>())};
     }
     // Not in checkpoints of version 0.1.0.
     state.good_step = json.value("good_step", int64_t{0});

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <ranges>
 
 #include "base/clock.h"
 #include "base/hash.h"
@@ -66,8 +67,11 @@ Trainer::~Trainer() = default;
 void Trainer::open_observer() {
   if (!is_root()) return;
   observer_.reset();
-  observer_ = std::make_unique<RunObserver>(setup_.run_directory, setup_.report, setup_.description,
-                                            state_.step);
+  observer_ = std::make_unique<RunObserver>(
+      setup_.run_directory, setup_.report, setup_.description,
+      report::ResumePoint{.step = state_.step,
+                          .validated = state_.step > 0 && state_.validated_step == state_.step,
+                          .mark = state_.metrics});
 }
 
 // Rank 0 reads; the others get what it read.
@@ -101,6 +105,7 @@ void Trainer::keep_parts() {
   state_.parts["nonfinite"] = policy_.state();
   state_.parts["spikes"] = spikes_.state();
   state_.loss_scales = forensics_.loss_scales();
+  if (observer_) state_.metrics = observer_->metrics_mark();
   auto& plateau = state_.parts["plateau"];
   plateau = {{"without_progress", static_cast<double>(plateau_.without_progress)},
              {"reductions", static_cast<double>(plateau_.reductions)}};
@@ -111,7 +116,7 @@ void Trainer::restore_parts() {
   const auto restore_part = [&](const char* name, auto& part) {
     if (const auto it = state_.parts.find(name); it != state_.parts.end()) part.restore(it->second);
   };
-  restore_part("loss_scaler", updater_.scaler());
+  restore_scaler();
   restore_part("noise_scale", updater_.noise_scale());
   restore_part("spikes", spikes_);
   forensics_.restore(state_.loss_scales);
@@ -124,6 +129,22 @@ void Trainer::restore_parts() {
     plateau_ = {.best = value("best", plateau_.best),
                 .without_progress = static_cast<int64_t>(value("without_progress", 0)),
                 .reductions = static_cast<int64_t>(value("reductions", 0))};
+  }
+}
+
+// Where the precision goes by the device (train.precision = "auto_fp16"), a run may go on with
+// another scaler than it began with.
+void Trainer::restore_scaler() {
+  const auto saved = state_.parts.find("loss_scaler");
+  if (saved == state_.parts.end()) return;
+  auto& scaler = updater_.scaler();
+  const auto fresh = scaler.state();
+  if (std::ranges::equal(saved->second | std::views::keys, fresh | std::views::keys)) {
+    return scaler.restore(saved->second);
+  }
+  if (is_root()) {
+    log::info("the loss scale begins anew, at " + shortest(scaler.scale()) +
+              ": the checkpoint was written in another precision");
   }
 }
 
@@ -166,11 +187,9 @@ double Trainer::learning_rate() const {
   const int64_t end =
       setup_.schedule.total_steps > 0 ? setup_.schedule.total_steps : setup_.train.max_steps;
   const auto batch_tokens = static_cast<double>(setup_.batch_tokens);
-  return optim::learning_rate(setup_.schedule,
-                              optim::peak_learning_rate(setup_.optim, batch_tokens),
-                              {.step = state_.step - state_.skipped_updates,
-                               .total_steps = end,
-                               .reductions = plateau_.reductions});
+  return optim::learning_rate(
+      setup_.schedule, optim::peak_learning_rate(setup_.optim, batch_tokens),
+      {.step = state_.stepped(), .total_steps = end, .reductions = plateau_.reductions});
 }
 
 Trainer::Recorded Trainer::update() {
@@ -194,7 +213,7 @@ Trainer::Recorded Trainer::update() {
   }
   if (!done.skipped) {
     const double clip = optim::clip_factor(done.update.grad_norm, setup_.optim.clip_norm);
-    updater_.step(done.update, done.lr, clip, state_.step - state_.skipped_updates + 1);
+    updater_.step(done.update, done.lr, clip, state_.stepped() + 1);
   }
   try {
     updater_.scaled(done.update);
@@ -210,6 +229,7 @@ Trainer::Recorded Trainer::update() {
   state_.batch_index = next.index;
   state_.skipped_updates += done.skipped ? 1 : 0;
   state_.skipped_in_a_row = done.skipped ? state_.skipped_in_a_row + 1 : 0;
+  state_.counts_attempts = false;
   if (done.skipped && state_.step % setup_.train.save_every == 0) save_soon_ = true;
   done.update.seconds = seconds_since(start);
   state_.seconds += done.update.seconds;
@@ -225,13 +245,14 @@ void Trainer::record(const Recorded& done) {
     const double tokens = static_cast<double>(result.target_tokens);
     const auto batches = static_cast<double>(task_.train_batches().num_batches());
     observer_->progress({.step = state_.step,
-                         .max_steps = setup_.train.max_steps,
+                         .last_step = last_step(),
                          .epoch = result.epoch,
                          .epoch_fraction = static_cast<double>(state_.batch_index) / batches,
                          .loss = result.loss_sum / tokens,
                          .ppl = std::exp(result.nll_sum / tokens),
                          .lr = done.lr,
                          .grad_norm = result.grad_norm,
+                         .smoothed = !setup_.description.smoothing.empty(),
                          .tokens_per_second = pace_.tokens_per_second(),
                          .eta_seconds = eta_seconds(),
                          .memory_bytes = static_cast<int64_t>(peak_rss_bytes())});
@@ -356,6 +377,12 @@ void Trainer::activity(const std::string& what) {
   if (observer_) observer_->activity(what);
 }
 
+// That ends the run, as far as is known: each update that is left out moves it.
+int64_t Trainer::last_step() const {
+  const int64_t steps = setup_.train.max_steps;
+  return steps > 0 ? steps + state_.skipped_updates : 0;
+}
+
 double Trainer::eta_seconds() const {
   const double per_update = pace_.seconds_per_update();
   if (per_update < 0) return -1;
@@ -364,8 +391,7 @@ double Trainer::eta_seconds() const {
     if (left < 0 || seconds < left) left = std::max(0.0, seconds);
   };
   const auto& train = setup_.train;
-  if (train.max_steps > 0)
-    consider(per_update * static_cast<double>(train.max_steps - state_.step));
+  if (train.max_steps > 0) consider(per_update * static_cast<double>(last_step() - state_.step));
   if (train.max_hours > 0) consider(train.max_hours * 3600 - state_.seconds);
   if (train.max_epochs > 0) {
     const int64_t batches = task_.train_batches().num_batches();
@@ -375,9 +401,13 @@ double Trainer::eta_seconds() const {
   return left;
 }
 
+// The end of a run validates too, and before it is saved: the last checkpoint then knows of that
+// validation, and a finished run that is started again has nothing left to do.
 bool Trainer::validation_due() const {
-  return task_.can_validate() && state_.step > 0 && state_.step % setup_.eval.every == 0 &&
-         state_.validated_step != state_.step;
+  if (!task_.can_validate() || state_.step == 0 || state_.validated_step == state_.step) {
+    return false;
+  }
+  return state_.step % setup_.eval.every == 0 || stop_reason().has_value();
 }
 
 void Trainer::validate() {
@@ -403,11 +433,13 @@ void Trainer::validate() {
     plateau_ = optim::after_validation(setup_.schedule, plateau_, result.loss);
   }
   if (!observer_) return;
-  observer_->samples(result.samples);
+  if (!result.samples.empty()) observer_->samples(state_.step, result.samples);
   observer_->event(event);
   activity("");
+  const std::string& smoothing = setup_.description.smoothing;
   log::info("step " + with_thousands(state_.step) + ": valid loss " + fixed(result.loss, 4) +
-            ", nll " + fixed(result.nll, 4) + ", ppl " + fixed(std::exp(result.nll), 2) +
+            (smoothing.empty() ? "" : " (with " + smoothing + ")") + ", nll " +
+            fixed(result.nll, 4) + ", ppl " + fixed(std::exp(result.nll), 2) + " (exp of nll)" +
             (result.bleu >= 0 ? ", BLEU " + fixed(result.bleu, 1) : "") +
             (improved ? " (best so far)" : ""));
 }
@@ -437,7 +469,8 @@ void Trainer::save() {
 
 std::optional<std::string> Trainer::stop_reason() const {
   const auto& train = setup_.train;
-  if (train.max_steps > 0 && state_.step >= train.max_steps) return "train.max_steps reached";
+  const int64_t counted = state_.counts_attempts ? state_.step : state_.stepped();
+  if (train.max_steps > 0 && counted >= train.max_steps) return "train.max_steps reached";
   if (train.max_epochs > 0 && state_.epoch >= train.max_epochs) return "train.max_epochs reached";
   const bool time_is_up =
       group_.size() == 1 ? local_stop() == kTimeIsUp : agreed_stop_ == kTimeIsUp;
@@ -460,7 +493,6 @@ ExitCode Trainer::leave_interrupted() {
 }
 
 ExitCode Trainer::finish(const std::string& reason) {
-  if (task_.can_validate() && state_.step > 0 && state_.validated_step != state_.step) validate();
   if (saved_step_ != state_.step && state_.step > 0) save();
   if (!is_root()) return ExitCode::kOk;
   checkpointer_.wait();
@@ -474,8 +506,21 @@ ExitCode Trainer::finish(const std::string& reason) {
   observer_->event(event);
   observer_->finish("finished: " + reason);
   log::info("finished at step " + with_thousands(state_.step) + ": " + reason);
+  tell_of_skips();
   log_costs();
   return checkpointer_.last_save_failed() ? ExitCode::kIo : ExitCode::kOk;
+}
+
+// Why a run has more steps than train.max_steps, or as many although it skipped some.
+void Trainer::tell_of_skips() const {
+  const int64_t skipped = state_.skipped_updates, steps = setup_.train.max_steps;
+  if (skipped == 0) return;
+  std::string words =
+      "  " + with_thousands(skipped) + (skipped == 1 ? " step was skipped" : " steps were skipped");
+  if (state_.counts_attempts && state_.step >= steps && steps > 0) {
+    words += "; they counted towards train.max_steps when this run ended: raise it to go on";
+  }
+  log::info(words);
 }
 
 // What saving took from training, in the log for whoever asks.

@@ -47,6 +47,9 @@ struct TrainerSetup {
 
 /// The training loop: updates, validation, checkpoints, stops.
 ///
+/// A step is an attempt at an update. Intervals, names of checkpoints and dropout count steps;
+/// train.max_steps, warm-up, schedule and optimizer count those that were not skipped.
+///
 /// It names no model and no loss. An update sums the gradients of `train.update_freq`
 /// micro-batches, divides by their true number of target tokens, clips, and steps; the last update
 /// of an epoch may have fewer micro-batches, since an update never crosses an epoch. With the same
@@ -79,6 +82,7 @@ class Trainer {
   bool restore();
   void keep_parts();
   void restore_parts();
+  void restore_scaler();
   void open_observer();
   Recorded update();
   void record(const Recorded& done);
@@ -96,10 +100,12 @@ class Trainer {
   void save();
   void average();
   void log_costs() const;
+  void tell_of_skips() const;
   std::optional<std::string> stop_reason() const;
   ExitCode leave_interrupted();
   ExitCode finish(const std::string& reason);
   double learning_rate() const;
+  int64_t last_step() const;
   double eta_seconds() const;
   bool is_root() const { return group_.is_root(); }
   void activity(const std::string& what);

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "data/corpus.h"
+#include "report/report_data.h"
 #include "tests/cli/program.h"
 #include "text/tokenizer.h"
 
@@ -427,6 +428,53 @@ TEST(ReportCommand, RendersThePageFromTheMetricsAlone) {
   const auto page = stretto::testing::text_of(lab.folder.path() / "run/report.html");
   EXPECT_TRUE(has(page, "A title"));
   EXPECT_TRUE(has(page, "max_steps"));
+}
+
+TEST(ReportCommand, LeavesABrokenLineOutAndNamesIt) {
+  const Lab lab;
+  lab.make_run();
+  const std::string first = "{\"step\":1,\"epoch\":1,\"event\":\"valid\",\"loss\":5.5}\n";
+  lab.folder.write("run/metrics.jsonl",
+                   first + "{\"step\":2,\"ep\xff\n" +
+                       "{\"step\":3,\"epoch\":1,\"event\":\"valid\",\"loss\":4.25}\n");
+  auto outcome = lab.run({"report", "run"});
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_TRUE(has(outcome.err, "run/metrics.jsonl:2: left out")) << outcome.err;
+  const auto page = stretto::testing::text_of(lab.folder.path() / "run/report.html");
+  EXPECT_TRUE(has(page, "best 4.250 at step 3"));
+  EXPECT_TRUE(has(page, "with label smoothing 0.1")) << "the loss stands beside a perplexity";
+  lab.folder.write("run/metrics.jsonl", "nothing\nof this\n");
+  outcome = lab.run({"report", "run"});
+  EXPECT_EQ(outcome.code, 65) << "nothing is left to show";
+  EXPECT_TRUE(has(outcome.err, "run/metrics.jsonl:1")) << outcome.err;
+}
+
+TEST(ReportCommand, ShowsWhatTrainingKeptForThePage) {
+  const Lab lab;
+  lab.make_run();
+  lab.folder.write("run/metrics.jsonl", "{\"step\":2,\"event\":\"train\",\"loss\":5.5}\n");
+  const auto page = [&] {
+    const auto outcome = lab.run({"report", "run"});
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    return outcome.err + stretto::testing::text_of(lab.folder.path() / "run/report.html");
+  };
+  EXPECT_TRUE(has(page(), "no samples, no machine and no facts: there is no run/report.json"));
+  report::ReportContent content;
+  content.machine = {{"processor", "Of another day"}};
+  content.facts = {{"parameters", "4,711"}};
+  content.samples_step = 2;
+  content.samples = {{"ein Haus", "a house", "a home", {}, {}, {}}};
+  const auto path = lab.folder.path() / "run/report.json";
+  report::write_report_data(path, content);
+  const std::string whole = page();
+  for (const char* words : {"Of another day", "4,711", "Sample translations at step 2", "a house"})
+    EXPECT_TRUE(has(whole, words)) << words;
+  EXPECT_FALSE(has(whole, "warning"));
+  lab.folder.write("run/report.json", "{\"format\":1,");
+  const std::string without = page();
+  EXPECT_TRUE(has(without, "warning: the page has no samples")) << without.substr(0, 500);
+  EXPECT_TRUE(has(without, "run/report.json:1:")) << without.substr(0, 500);
+  EXPECT_FALSE(has(without, "Of another day"));
 }
 
 TEST(DescribeCommand, KnowsSectionsKeysAndComponents) {

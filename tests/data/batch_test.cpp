@@ -68,6 +68,7 @@ TEST(Batch, EvenPartsHaveAboutEquallyManyTokens) {
             (Samples{{0, 1}, {2, 3, 4}, {5, 6}}));
   EXPECT_EQ(samples_of_parts(of_lengths({90, 2, 2}), 3), (Samples{{0}, {1}, {2}}))
       << "none is empty as long as there are sentences";
+  EXPECT_EQ(samples_of_parts(of_lengths({2, 2, 90}), 3), (Samples{{0}, {1}, {2}}));
 }
 
 TEST(Batch, FewerSentencesThanPartsLeaveTheLastOnesEmpty) {

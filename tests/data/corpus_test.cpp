@@ -227,6 +227,15 @@ TEST_F(CorpusCache, WeightsRepeatAndThin) {
   EXPECT_TRUE(contains(failure(ExitCode::kUsage, [&] { open(o); }), "data.train_weights"));
 }
 
+// 1.5 is once and every second pair once more; nothing is rounded, up or down.
+TEST_F(CorpusCache, AWeightCountsAsOftenAsItSays) {
+  DataOptions o = options(4000);
+  for (const double weight : {1.5, 0.75, 2.6, 0.1}) {
+    o.train_weights = {weight};
+    EXPECT_NEAR(static_cast<double>(open(o)->num_pairs()), 4000 * weight, 160) << weight;
+  }
+}
+
 TEST_F(CorpusCache, NamesBothCountsWhenTheSidesAreUnequal) {
   DataOptions o = options(1);
   o.train_src = {write("long.src", sentences(5000, 1))};

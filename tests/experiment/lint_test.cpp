@@ -158,6 +158,9 @@ TEST(Lint, ASoundConfigurationRaisesNothing) {
       {"optim.reference_batch=4096", "optim.lr_scaling=linear"},
       {"train.precision=mixed_fp16", "dist.compress=fp16"},
       {"train.precision=mixed_bf16", "dist.compress=bf16"},
+      {"train.precision=auto_fp16", "dist.compress=fp16"},  // fp16 where it matters
+      {"train.precision=auto_fp16", "train.loss_scale.name=fairseq", "train.loss_scale.init=64"},
+      {"train.precision=auto_fp16", "train.loss_scale.init=64"},
       {"schedule.name=noam", "optim.lr=2"},
       {"schedule.name=cosine", "train.average_last=5"},
       {"model.norm_layer=batch_norm"},
@@ -442,6 +445,11 @@ TEST(Lint, ARollbackNeedsACheckpointAndTheFailuresAfterIt) {
     EXPECT_TRUE(*has == '\0' ? reason.empty() : reason.starts_with(text))
         << overrides.front() << ": " << reason;
   }
+}
+
+TEST(Lint, WhatMayBecomeFp16NeedsALossScale) {
+  EXPECT_EQ(codes_of(lint_of({"train.precision=auto_fp16", "train.loss_scale.name=none"})),
+            std::vector<std::string>{"MP001"});
 }
 
 TEST(Lint, AFixedScaleNamesTheGradientThatOverflows) {

@@ -269,6 +269,20 @@ TEST(LoadExperiment, EveryRecipeIsSoundButForItsFiles) {
   }
 }
 
+TEST(LoadExperiment, TheRecipesOfScalingNmtChooseThePapersPrecision) {
+  for (const char* name : {"wmt16_en_de_base.toml", "wmt16_en_de_big.toml"}) {
+    Experiment options, fallback;
+    std::vector<config::Problem> problems;
+    config::load_file(fs::path(STRETTO_SOURCE_DIR) / "configs" / "translation" / name, {},
+                      experiment_schema(options), experiment_schema(fallback), problems);
+    EXPECT_TRUE(problems.empty()) << name;
+    EXPECT_EQ(options.train.precision, "auto_fp16") << name;
+    EXPECT_EQ(options.train.loss_scale.name, "auto") << name << ": fairseq's with fp16";
+    EXPECT_EQ(options.tokenizer.type, "vocab") << name;
+    EXPECT_EQ(options.tokenizer.vocab_size, 32768) << name;
+  }
+}
+
 TEST(LoadExperiment, TheReferenceInTheManualIsFresh) {
   Experiment defaults;
   const std::string fresh = config::reference_markdown(experiment_schema(defaults));

@@ -22,7 +22,8 @@ TEST(Precision, NamesOnACpu) {
        {Row{"fp32", "fp32", Compute::kFp32}, Row{"tf32", "fp32", Compute::kFp32},
         Row{"mixed_bf16", "mixed_bf16", Compute::kBf16},
         Row{"mixed_fp16", "mixed_fp16", Compute::kFp16},
-        Row{"auto", fast ? "mixed_bf16" : "fp32", fast ? Compute::kBf16 : Compute::kFp32}}) {
+        Row{"auto", fast ? "mixed_bf16" : "fp32", fast ? Compute::kBf16 : Compute::kFp32},
+        Row{"auto_fp16", fast ? "mixed_bf16" : "fp32", fast ? Compute::kBf16 : Compute::kFp32}}) {
     const Precision got = choose_precision(option, c10::kCPU);
     EXPECT_EQ(got.name, name) << option;
     EXPECT_EQ(got.compute, compute) << option;
@@ -52,6 +53,34 @@ TEST(Precision, RemarksOnWhatWasNotAskedForAndOnRoundingThatSavesNothing) {
   EXPECT_TRUE(choose_precision("auto", c10::kCPU).remarkable);
   EXPECT_TRUE(choose_precision("tf32", c10::kCPU).remarkable);
   EXPECT_FALSE(choose_precision("fp32", c10::kCPU).remarkable);
+}
+
+TEST(Precision, AutomaticChoicesByTheHardware) {
+  struct Row {
+    const char* what;
+    Hardware hardware;
+    const char *automatic, *automatic_fp16;
+  };
+  const Row rows[] = {
+      {"a GPU of the paper's time", {true, false, true}, "fp32", "mixed_fp16"},
+      {"a GPU of today", {true, true, true}, "mixed_bf16", "mixed_fp16"},
+      {"a GPU without tensor cores", {true, false, false}, "fp32", "fp32"},
+      {"a CPU that multiplies bf16", {false, true, false}, "mixed_bf16", "mixed_bf16"},
+      {"any other CPU", {false, false, false}, "fp32", "fp32"},
+  };
+  for (const Row& row : rows) {
+    SCOPED_TRACE(row.what);
+    EXPECT_EQ(choose_precision("auto", row.hardware).name, row.automatic);
+    const Precision chosen = choose_precision("auto_fp16", row.hardware);
+    EXPECT_EQ(chosen.name, row.automatic_fp16);
+    EXPECT_TRUE(chosen.remarkable);
+    EXPECT_TRUE(chosen.why.starts_with("auto_fp16: ")) << chosen.why;
+    const bool fp16 = chosen.compute == Compute::kFp16;
+    EXPECT_EQ(fp16, chosen.name == "mixed_fp16");
+    const auto scaler = loss_scaler_for(chosen, {}, 128);
+    EXPECT_EQ(scaler->name(), fp16 ? "fairseq" : "none");
+    EXPECT_EQ(scaler->scale(), fp16 ? 128 : 1);
+  }
 }
 
 TEST(Precision, AnUnknownNameListsTheKnown) {

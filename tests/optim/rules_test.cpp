@@ -215,6 +215,12 @@ TEST(Novograd, TwelveStepsEqualTheScalarReference) {
   expect_steps(options, novograd(options));
 }
 
+// As large as here it shows where it stands: under the root.
+TEST(Novograd, EpsilonIsAddedToTheSquare) {
+  const OptimOptions options{.name = "novograd", .beta1 = 0.95, .epsilon = 10};
+  expect_steps(options, novograd(options));
+}
+
 TEST(Novograd, GradientAveragingWeighsNewGradientsLess) {
   const OptimOptions options{
       .name = "novograd", .beta1 = 0.95, .weight_decay = 0.1, .grad_averaging = true};

@@ -122,6 +122,19 @@ TEST(ScalingModel, LookedUpRowsOfAllProcessesFollowTheBuckets) {
   EXPECT_EQ(predict(setup, 1).communication_seconds, 0);
 }
 
+// One process alone would step the optimizer for each of the batches that the others have.
+TEST(ScalingModel, WeakScalingCountsTheOptimizerOfEachProcess) {
+  plan::Setup setup = slow_link();
+  setup.gradient_bytes = 0;
+  setup.optimizer_seconds = 0.05;
+  for (const int64_t p : {1, 2, 8}) {
+    const auto prediction = predict(setup, p);
+    EXPECT_NEAR(prediction.step_seconds, 0.15, 1e-12) << p;
+    EXPECT_NEAR(prediction.speedup, double(p), 1e-12) << p;
+    EXPECT_NEAR(prediction.efficiency, 1, 1e-12) << p;
+  }
+}
+
 TEST(ScalingModel, CompressedGradientsTakeHalfTheTime) {
   plan::Setup setup = slow_link();
   setup.overlap = false;

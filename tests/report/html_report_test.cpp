@@ -160,6 +160,47 @@ TEST(HtmlReport, ShowsTheBestValidationAndTheKeyNumbers) {
   EXPECT_NE(page.find("<td>3.49</td>"), std::string::npos);  // exp(1.25)
 }
 
+TEST(HtmlReport, EachSkippedUpdateMovesTheEndOfTheRun) {
+  ReportContent content = content_with(10, 5);
+  content.max_steps = 16;
+  content.events[3].skipped = content.events[7].skipped = true;
+  const std::string page = render_html(content);
+  EXPECT_NE(page.find("of 18"), std::string::npos);
+  EXPECT_NE(page.find("aria-valuenow=\"55.6\""), std::string::npos);  // 10 of 18
+}
+
+// As an earlier version ended them, when a skipped update counted like others.
+TEST(HtmlReport, ARunThatEndedByTheNumberOfItsStepsIsWhole) {
+  ReportContent content = content_with(10, 5);
+  content.events[3].skipped = true;
+  MetricsEvent end{.step = 10, .epoch = 1, .event = "end"};
+  end.reason = "train.max_steps reached";
+  content.events.push_back(end);
+  const std::string page = render_html(content);
+  EXPECT_NE(page.find("of 10"), std::string::npos);
+  EXPECT_NE(page.find("aria-valuenow=\"100.0\""), std::string::npos);
+}
+
+TEST(HtmlReport, SaysWhyTheLossIsNotTheLogarithmOfThePerplexity) {
+  ReportContent content = content_with(10, 5);
+  EXPECT_EQ(render_html(content).find("exp(NLL)"), std::string::npos) << "they are one";
+  content.smoothing = "label smoothing <0.1>";
+  const std::string page = render_html(content);
+  EXPECT_EQ(markup_error(page), "");
+  EXPECT_NE(page.find("with label smoothing &lt;0.1&gt;. NLL and perplexity are without it"),
+            std::string::npos);
+  EXPECT_NE(page.find("<th>Smoothed loss</th><th>NLL</th>"), std::string::npos);
+}
+
+TEST(HtmlReport, SaysAtWhichStepSamplesWereTranslated) {
+  ReportContent content;
+  content.samples = {{"a", "b", "c", {}, {}, {}}};
+  EXPECT_NE(render_html(content).find("<h2>Sample translations</h2>"), std::string::npos);
+  content.samples_step = 1200;
+  EXPECT_NE(render_html(content).find("<h2>Sample translations at step 1,200</h2>"),
+            std::string::npos);
+}
+
 TEST(HtmlReport, CountsSkippedUpdatesAndKeepsThemOutOfTheCurves) {
   ReportContent content = content_with(10, 5);
   content.events[3].skipped = true;

@@ -9,7 +9,9 @@
 #include <limits>
 
 #include "base/error.h"
+#include "base/failpoint.h"
 #include "base/file.h"
+#include "base/hash.h"
 #include "tests/base/failure.h"
 #include "tests/base/temp_dir.h"
 
@@ -22,10 +24,17 @@ class MetricsLogTest : public ::testing::Test {
  protected:
   void put(const std::string& text) { std::ofstream(path_, std::ios::binary) << text; }
   std::string content() { return read_file(path_); }
-  std::string resumed(const std::string& text, int64_t step) {
+  std::string resumed(const std::string& text, int64_t step, bool validated = true) {
     put(text);
-    { const MetricsLog log(path_, step); }
+    { const MetricsLog log(path_, ResumePoint{.step = step, .validated = validated}); }
     return content();
+  }
+  // What is said when a run goes on from step 2 with a file that holds `text`.
+  std::string said(const std::string& text, const std::optional<MetricsMark>& mark) {
+    put(text);
+    ::testing::internal::CaptureStderr();
+    { const MetricsLog log(path_, ResumePoint{.step = 2, .validated = true, .mark = mark}); }
+    return ::testing::internal::GetCapturedStderr();
   }
 
   testing::TempDir directory_;
@@ -138,6 +147,66 @@ TEST_F(MetricsLogTest, ResumeDropsATornLastLine) {
   EXPECT_EQ(resumed(std::string(kStep1) + std::string(20, '\0') + "\n", 2), kStep1);
 }
 
+// As of a run that was killed between the checkpoint and that validation: it will be made again.
+TEST_F(MetricsLogTest, ResumeDropsAValidationThatTheCheckpointDoesNotKnow) {
+  const std::string valid1 = R"({"step":1,"epoch":1,"event":"valid","loss":9})"
+                             "\n";
+  const std::string before = kStep1 + valid1 + kStep2;
+  EXPECT_EQ(resumed(before + kValid2, 2, /*validated=*/false), before);
+  EXPECT_EQ(resumed(before + kValid2, 2, /*validated=*/true), before + kValid2);
+}
+
+TEST_F(MetricsLogTest, ResumeNamesLinesThatAreNoEventsAndKeepsTheFileAside) {
+  const std::string zeros(20, '\0');
+  const std::string text = std::string(kStep1) + "not json\n" + zeros + "\n" + kStep2;
+  const std::string words = said(text, std::nullopt);
+  for (const char* part : {"metrics.jsonl:2: left out", "metrics.jsonl:3: left out",
+                           "bad-metrics.jsonl", "training goes on"}) {
+    EXPECT_NE(words.find(part), std::string::npos) << part << " is missing in\n" << words;
+  }
+  EXPECT_EQ(content(), std::string(kStep1) + kStep2);
+  EXPECT_EQ(read_file(directory_ / "bad-metrics.jsonl"), text);
+  // Another time the first such file stays.
+  said(kStep1 + std::string("[]\n"), std::nullopt);
+  EXPECT_EQ(read_file(directory_ / "bad-metrics.jsonl"), text);
+  EXPECT_EQ(read_file(directory_ / "bad-metrics-2.jsonl"), kStep1 + std::string("[]\n"));
+}
+
+TEST_F(MetricsLogTest, ResumeOfSoundMetricsSaysNothing) {
+  MetricsLog log(path_, ResumePoint{});
+  log.write({.step = 1, .epoch = 1, .event = "train"});
+  log.write({.step = 2, .epoch = 1, .event = "valid"});
+  const MetricsMark mark = log.mark();
+  const std::string known = content();
+  EXPECT_EQ(mark.bytes, known.size());
+  EXPECT_EQ(mark.hash, xxh3_64(known));
+  // What came after the checkpoint, with a torn end, is no damage.
+  EXPECT_EQ(said(known + kStep3 + kEnd2 + R"({"step":3)", mark), "");
+  EXPECT_EQ(content(), known);
+  EXPECT_EQ(said(known, std::nullopt), "") << "an earlier version left no mark";
+  EXPECT_FALSE(fs::exists(directory_ / "bad-metrics.jsonl"));
+}
+
+TEST_F(MetricsLogTest, ResumeNoticesAFigureThatHasChanged) {
+  const std::string known = std::string(kStep1) + kStep2;
+  const MetricsMark mark{.bytes = known.size(), .hash = xxh3_64(known)};
+  std::string damaged = known;
+  damaged[damaged.find("9.25")] = '1';  // still an event
+  EXPECT_NE(said(damaged, mark).find("damaged or edited"), std::string::npos);
+  EXPECT_EQ(content(), damaged);
+  EXPECT_NE(said(kStep1, mark).find("damaged or edited"), std::string::npos) << "a line is gone";
+  const std::string words = said("", mark);
+  EXPECT_NE(words.find("checkpoint of step 2"), std::string::npos) << words;
+}
+
+TEST_F(MetricsLogTest, TheMarkGoesOnAfterAResume) {
+  put(std::string(kStep1) + kStep2);
+  MetricsLog log(path_, ResumePoint{.step = 1});
+  log.write({.step = 2, .epoch = 1, .event = "valid"});
+  EXPECT_EQ(log.mark().hash, xxh3_64(content()));
+  EXPECT_EQ(log.mark().bytes, content().size());
+}
+
 TEST_F(MetricsLogTest, ResumeKeepsTheBytesOfLinesThatStay) {
   const std::string odd = R"({ "step": 1, "epoch": 1, "event": "train", "later_key": 3 })"
                           "\n";
@@ -147,13 +216,13 @@ TEST_F(MetricsLogTest, ResumeKeepsTheBytesOfLinesThatStay) {
 TEST_F(MetricsLogTest, ResumeFromTheBeginningLeavesNothingBehind) {
   EXPECT_EQ(resumed(std::string(kStep1) + kStep2, 0), "");
   fs::remove(path_);
-  { const MetricsLog log(path_, 0); }  // no file yet
+  { const MetricsLog log(path_, ResumePoint{}); }  // no file yet
   EXPECT_EQ(content(), "");
 }
 
 TEST_F(MetricsLogTest, AppendsAfterAResume) {
   put(std::string(kStep1) + kStep2);
-  MetricsLog log(path_, 1);
+  MetricsLog log(path_, ResumePoint{.step = 1});
   log.write({.step = 2, .epoch = 1, .event = "valid"});
   EXPECT_EQ(content(), std::string(kStep1) + R"({"step":2,"epoch":1,"event":"valid"})"
                                              "\n");
@@ -168,6 +237,55 @@ TEST_F(MetricsLogTest, ReadingNamesTheLineThatIsBroken) {
     EXPECT_NE(std::string(error.what()).find("metrics.jsonl:2:"), std::string::npos)
         << error.what();
   }
+}
+
+TEST_F(MetricsLogTest, ReadingCanLeaveBrokenLinesOutAndTellOfThem) {
+  put(std::string(kStep1) + "not json\n" + kStep2 + "{}\n" + kStep3 + R"({"step":4)");
+  std::vector<BrokenLine> broken;
+  const auto events = read_metrics(path_, broken);
+  ASSERT_EQ(events.size(), 3u);
+  EXPECT_EQ(events[2].step, 3);
+  ASSERT_EQ(broken.size(), 2u);
+  EXPECT_EQ(broken[0].number, 2);
+  EXPECT_EQ(broken[1].number, 4);
+  EXPECT_FALSE(broken[1].why.empty());
+}
+
+TEST_F(MetricsLogTest, OfManyBrokenLinesTheFirstAreNamedAndTheOthersCounted) {
+  std::vector<BrokenLine> broken;
+  for (int64_t line = 1; line <= 12; ++line) broken.push_back({line, "no\x1b[2J event"});
+  ::testing::internal::CaptureStderr();
+  warn_of_broken_lines("metrics.jsonl", broken);
+  const std::string words = ::testing::internal::GetCapturedStderr();
+  EXPECT_NE(words.find("metrics.jsonl:5: left out"), std::string::npos) << words;
+  EXPECT_EQ(words.find("metrics.jsonl:6:"), std::string::npos) << words;
+  EXPECT_NE(words.find("7 more lines"), std::string::npos) << words;
+  EXPECT_EQ(words.find('\x1b'), std::string::npos) << "a terminal would obey";
+}
+
+TEST_F(MetricsLogTest, AWriteThatIsCutShortOrInterruptedIsFinished) {
+  const MetricsEvent event{.step = 1, .epoch = 1, .event = "train"};
+  for (const char* fault :
+       {"metrics.write:short:1", "metrics.write:short:1;metrics.write:short:2",
+        "metrics.write:eintr:1", "metrics.write:short:1;metrics.write:eintr:2"}) {
+    SCOPED_TRACE(fault);
+    put("");
+    MetricsLog log(path_, std::nullopt);
+    set_failpoints(fault);
+    EXPECT_NO_THROW(log.write(event));
+    set_failpoints("");
+    log.write(event);
+    EXPECT_EQ(content(), event.to_json() + "\n" + event.to_json() + "\n");
+  }
+}
+
+TEST_F(MetricsLogTest, AfterAShortWriteAFullDiskTakesThePartBack) {
+  const MetricsEvent event{.step = 1, .epoch = 1, .event = "train"};
+  MetricsLog log(path_, std::nullopt);
+  set_failpoints("metrics.write:short:1;metrics.write:enospc:2");
+  testing::failure(ExitCode::kIo, [&] { log.write(event); });
+  set_failpoints("");
+  EXPECT_EQ(content(), "");
 }
 
 TEST_F(MetricsLogTest, ReadingLeavesATornLastLineOut) {

@@ -17,7 +17,7 @@ namespace {
 
 ProgressState example() {
   return {.step = 1200,
-          .max_steps = 6000,
+          .last_step = 6000,
           .epoch = 3,
           .epoch_fraction = 0.425,
           .loss = 2.1341,
@@ -48,7 +48,7 @@ TEST(ProgressText, IsNeverWiderThanTheTerminal) {
   hostile.loss = std::numeric_limits<double>::quiet_NaN();
   hostile.ppl = 1e300;
   hostile.grad_norm = std::numeric_limits<double>::infinity();
-  hostile.step = hostile.max_steps = std::numeric_limits<int64_t>::max();
+  hostile.step = hostile.last_step = std::numeric_limits<int64_t>::max();
   for (const ProgressState& state : {example(), ProgressState{}, hostile}) {
     for (int columns = -1; columns < 220; ++columns) {
       const std::string line = format_progress(state, columns, "validating");
@@ -61,9 +61,16 @@ TEST(ProgressText, ShowsTheActivityEvenWhenNarrow) {
   EXPECT_EQ(format_progress(example(), 36, "validating"), "step 1,200/6,000 20% · validating");
 }
 
+TEST(ProgressText, SaysThatTheLossIsOfSmoothedLabelsBesideAPerplexityThatIsNot) {
+  ProgressState state = example();
+  state.smoothed = true;
+  EXPECT_NE(format_progress(state, 200).find(" · smoothed loss 2.134 · ppl 8.45 · "),
+            std::string::npos);
+}
+
 TEST(ProgressText, SaysNothingOfWhatIsUnknown) {
   ProgressState state = example();
-  state.max_steps = 0;
+  state.last_step = 0;
   state.eta_seconds = -1;
   state.memory_bytes = 0;
   const std::string line = format_progress(state, 200);

@@ -14,6 +14,7 @@ import pathlib
 import re
 import select
 import shutil
+import signal
 import subprocess
 import tempfile
 import zipfile
@@ -27,12 +28,18 @@ ANSWER_SECONDS = 60  # far above what an answer takes: only a reader who waits f
 
 @functools.cache
 def trained(stretto):
-    """The folder of the smoke recipe's run: checkpoints 50, 100, 150 (the best: validated alone) and 200."""
+    """The folder of the smoke recipe's run: checkpoints 50, 100, 150 (the best: validated alone) and 200.
+
+    It was killed where the next would have been saved: at its end a run validates, and the last would be the best."""
     folder = pathlib.Path(tempfile.mkdtemp(prefix="stretto_infer_"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     os.environ["STRETTO_CACHE"] = str(folder / "cache")
-    result = call(stretto, "train", ROOT / "configs/smoke/translation.toml", "--run", folder / "run", *OVERRIDES)
-    check(result.returncode == 0, f"the smoke recipe failed: {result.stderr}")
+    killed = {"STRETTO_FAILPOINT": "checkpoint.mkdir:kill:9"}  # each save makes two folders
+    result = call(stretto, "train", ROOT / "configs/smoke/translation.toml", "--run", folder / "run", *OVERRIDES,
+                  "train.max_steps=250", env=killed)
+    check(result.returncode == -signal.SIGKILL, f"the smoke recipe left with {result.returncode}: {result.stderr}")
+    saved = sorted(path.name for path in (folder / "run/checkpoints").glob("step_*"))
+    check(saved == [f"step_{step:08}" for step in (50, 100, 150, 200)], f"the test is stale: saved were {saved}")
     return folder / "run"
 
 
@@ -53,11 +60,11 @@ class copy_of_the_run:
         shutil.rmtree(self.folder, ignore_errors=True)
 
 
-def call(stretto, *words, data=b"", stdin=None):
+def call(stretto, *words, data=b"", stdin=None, env=None):
     """Runs a command; its stdin is a file that is open, or a pipe with these bytes."""
     given = {"stdin": stdin} if stdin else {"input": data}
     result = subprocess.run([stretto, *map(str, words)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=300,
-                            **given)
+                            env={**os.environ, **(env or {})}, **given)
     result.stdout, result.stderr = result.stdout.decode(), result.stderr.decode()
     return result
 

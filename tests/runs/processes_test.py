@@ -147,8 +147,8 @@ def an_overflow_is_skipped_by_all_together(stretto):
         for a, b in zip(want, got):
             check(a == b, f"{names} of two processes are {b}, of one {a}")
         skipped = [step for step, _, skips, _ in want if skips]
-        check(len(got) == len(want) == 40 and 5 < len(skipped) < 30 and skipped[-1] > 20,
-              f"the test is stale: skipped were {skipped}")
+        check(len(got) == len(want) == 40 + len(skipped), f"{len(got)} and {len(want)} steps for 40 updates: {skipped}")
+        check(len(skipped) > 5 and skipped[-1] > 20, f"the test is stale: skipped were {skipped}")
         losses = [of(lab, run, "train", "loss")[-1][0] for run in ("reference", "run")]
         check(close(*losses, 1e-3), f"last losses of one and of two processes: {losses}")
         found = reports_of(lab, "reference") + reports_of(lab, "run")

@@ -40,6 +40,98 @@ def the_same_command_twice_changes_nothing(stretto):
         check(lab.essence("reference") == before, "a finished run was changed by running it again")
 
 
+def a_finished_run_has_one_validation_of_its_end(stretto):
+    """Whether the last save was due at the end anyway, or is its own."""
+    with Lab(stretto) as lab:
+        for save_every in (10, 7):
+            run = f"run{save_every}"
+            overrides = ("train.max_steps=20", f"train.save_every={save_every}", "eval.every=100")
+            for time_ in range(3):
+                result = lab.train(run, *overrides)
+                check(result.returncode == 0, result.stderr)
+                events = [event["event"] for event in lab.events(run)]
+                check(events == ["train"] * 20 + ["valid", "end"], f"time {time_}: {events[-5:]}")
+                check("metrics" not in result.stderr, f"an undamaged file was warned of: {result.stderr}")
+
+
+def a_run_with_overflows_ends_where_its_schedule_ends(stretto):
+    overrides = ("train.precision=mixed_fp16", "train.loss_scale.init=1e8", "schedule.name=linear", "train.max_steps=30",
+                 "schedule.warmup_steps=5")
+    with Lab(stretto) as lab:
+        result = lab.train("whole", *overrides)
+        check(result.returncode == 0, result.stderr)
+        updates = [event for event in lab.events("whole") if event["event"] == "train"]
+        skipped = sum(event.get("skipped", False) for event in updates)
+        check(skipped > 3, f"the test is stale: {skipped} were skipped")
+        check(len(updates) == 30 + skipped == lab.events("whole")[-1]["step"], f"{len(updates)} steps, {skipped} skipped")
+        check(updates[-1]["lr"] < updates[-2]["lr"] < 0.15 * 2e-3, f"the last rates are {[e['lr'] for e in updates[-3:]]}")
+        check(f"step {len(updates)}/{len(updates)} 100%" in result.stderr, result.stderr)
+        # The same in two pieces, and once more when it is finished.
+        first = lab.train("pieces", *overrides, env={"STRETTO_FAILPOINT": "checkpoint.mkdir:kill:3"})
+        check(first.returncode == -signal.SIGKILL, f"{first.returncode} {first.stderr}")
+        for _ in range(2):
+            result = lab.train("pieces", *overrides)
+            check(result.returncode == 0, result.stderr)
+            compare(lab, "whole", "pieces", "with overflows")
+
+
+def report_writes_the_page_of_a_run_again(stretto):
+    shown = ("report.html=true", "eval.bleu=true", "report.samples=2", "eval.every=10", "train.max_steps=20")
+    with Lab(stretto) as lab:
+        result = lab.train("run", *shown)
+        check(result.returncode == 0, result.stderr)
+        check("(with label smoothing 0.1), nll" in result.stderr, f"loss beside perplexity without a word: {result.stderr}")
+        page = lab.root / "run/report.html"
+        whole = page.read_text()
+        for words in ("Sample translations at step 20", "<h2>Machine</h2>", "<h2>Model and data</h2>", "finished: "):
+            check(words in whole, f"the test is stale: the page has no {words}")
+        page.unlink()
+
+        def again():
+            result = lab.run([lab.stretto, "report", str(lab.root / "run")])
+            check(result.returncode == 0, result.stderr)
+            return result.stderr, page.read_text()
+        check(again() == ("", whole), "stretto report writes another page than training")
+        # Going on, before there are other samples.
+        result = lab.train("run", *shown, "train.max_steps=21", "eval.bleu=false", "eval.every=1000")
+        check(result.returncode == 0, result.stderr)
+        check("Sample translations at step 20" in page.read_text(), "the samples are lost when a run goes on")
+        # What is damaged is named and left out.
+        metrics = lab.root / "run/metrics.jsonl"
+        lines = metrics.read_text().splitlines(keepends=True)
+        lines[4] = lines[4].replace('"loss"', '"loss')
+        metrics.write_text("".join(lines))
+        stderr, text = again()
+        check("metrics.jsonl:5: left out" in stderr and "Sample translations" in text, stderr)
+        (lab.root / "run/report.json").write_bytes(b"\0" * 100)
+        stderr, text = again()
+        check("report.json:1:" in stderr and "Sample translations" not in text, stderr)
+
+
+def damage_in_the_metrics_is_named_on_a_resume(stretto):
+    with Lab(stretto) as lab:
+        undisturbed(lab)
+        for name, broken in (("line", lambda text: text.replace('{"step":3,', '{"step":,')),
+                             ("digit", lambda text: text.replace('"step":3,"epoch":1', '"step":3,"epoch":7'))):
+            result = lab.train(name, "train.max_steps=30")
+            check(result.returncode == 0, result.stderr)
+            metrics = lab.root / name / "metrics.jsonl"
+            text = metrics.read_text()
+            damaged = broken(text)
+            check(damaged != text, "the test is stale")
+            metrics.write_text(damaged)
+            result = lab.train(name)
+            check(result.returncode == 0, result.stderr)
+            check("metrics.jsonl is not what it was" in result.stderr, f"{name}: {result.stderr}")
+            check(lab.events(name)[-1]["weights_hash"] == lab.events("reference")[-1]["weights_hash"], "other weights")
+            aside = lab.root / name / "bad-metrics.jsonl"
+            if name == "line":
+                check("metrics.jsonl:3: left out" in result.stderr, result.stderr)
+                check(aside.read_text() == damaged, "the damaged file is not kept")
+            else:
+                check(not aside.exists(), "nothing was left out")
+
+
 def lost_updates(lab, run):
     """What a kill has cost: the updates in the metrics beyond the newest checkpoint."""
     made = 0
@@ -232,7 +324,10 @@ def updates_without_a_checkpoint_belong_to_their_configuration(stretto):
 
 
 if __name__ == "__main__":
-    main({f.__name__: f for f in (the_same_command_twice_changes_nothing, killed_at_random_moments,
+    main({f.__name__: f for f in (the_same_command_twice_changes_nothing, a_finished_run_has_one_validation_of_its_end,
+                                  a_run_with_overflows_ends_where_its_schedule_ends,
+                                  report_writes_the_page_of_a_run_again, damage_in_the_metrics_is_named_on_a_resume,
+                                  killed_at_random_moments,
                                   killed_while_a_checkpoint_is_always_on_its_way,
                                   killed_in_the_writer_at_each_kind_of_call,
                                   saving_in_the_background_changes_nothing_but_the_wait,

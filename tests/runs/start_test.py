@@ -36,6 +36,7 @@ def half_precision_that_saves_no_time_is_remarked_on(stretto):
 def what_auto_chose_and_what_tf32_is_are_said(stretto):
     with Lab(stretto) as lab:
         says(lab, "auto", "auto: ")
+        says(lab, "auto_fp16", "auto_fp16: fp16 is for GPUs; auto: ")
         says(lab, "tf32", TF32)
 
 

@@ -11,6 +11,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tarfile
 import tempfile
 import threading
 import unittest
@@ -557,6 +558,62 @@ class FollowMetrics(InTemporaryFolder):
         self.assertIn("cannot start /no/such/program: No such file", answer.stderr)
         answer = subprocess.run([sys.executable, script, "run"], capture_output=True, text=True, check=False)
         self.assertIn("follow_metrics.py RUN -- ", answer.stderr)
+
+
+class Wmt16(InTemporaryFolder):
+    """tools/wmt16_en_de.py on a small archive that looks like the real one."""
+
+    SETS = {"train.tok.clean.bpe.32000": ("train", 3), "newstest2013.tok.bpe.32000": ("newstest2013", 1),
+            "newstest2014.tok.bpe.32000": ("newstest2014", 1)}
+    TEXT = {"./train.tok.clean.bpe.32000.en": "b a\u00a0a \r\n<unk> th@@ e\na b\n", "vocab.bpe.32000": "a\n",
+            "./train.tok.clean.bpe.32000.de": "c a\nth@@ is\n\n", "newstest2013.tok.bpe.32000.en": "rare\n",
+            "newstest2013.tok.bpe.32000.de": "e\n", "newstest2014.tok.bpe.32000.en": "a\n",
+            "newstest2014.tok.bpe.32000.de": "b\n", "newstest2015.tok.bpe.32000.en": "z\n"}
+
+    def prepare(self, rows=9, md5=None, **changed):
+        archive = self.folder / "wmt16_en_de.tar.gz"
+        with tarfile.open(archive, "w:gz") as tar:
+            for name, text in {**self.TEXT, **changed}.items():
+                data = text.encode() if isinstance(text, str) else text
+                member = tarfile.TarInfo(name)
+                member.size = len(data)
+                tar.addfile(member, io.BytesIO(data))
+        tool = load("wmt16_en_de")
+        with contextlib.redirect_stdout(io.StringIO()):
+            tool.prepare(archive, self.folder / "out", self.SETS, md5 or tool.md5_of(archive), rows)
+
+    def written(self):
+        return sorted(path.name for path in (self.folder / "out").iterdir()) if (self.folder / "out").exists() else []
+
+    def test_writes_texts_with_single_spaces_and_the_dictionary_of_both_sides(self):
+        self.prepare()
+        self.assertEqual(self.written(), ["dict.txt", "newstest2013.de", "newstest2013.en", "newstest2014.de",
+                                          "newstest2014.en", "train.de", "train.en"])
+        self.assertEqual((self.folder / "out/train.en").read_bytes(), b"b a a\n<unk> th@@ e\na b\n")
+        self.assertEqual((self.folder / "out/train.de").read_bytes(), b"c a\nth@@ is\n\n")
+        # Nine rows are four specials and the five most frequent pieces; of equals the first in order.
+        self.assertEqual((self.folder / "out/dict.txt").read_text(), "a 4\nb 2\nth@@ 2\nc 1\ne 1\n")
+
+    def test_the_dictionary_of_the_paper_has_32768_rows(self):
+        tool = load("wmt16_en_de")
+        counts = {f"piece{number}": 50_000 - number for number in range(40_000)}
+        entries = tool.dictionary(counts, tool.ROWS)
+        self.assertEqual(len(entries) + len(tool.SPECIALS), 32_768)
+
+    def test_another_archive_is_refused_and_nothing_is_left(self):
+        for words, changed in (("MD5 .*, expected 874a", {"md5": load("wmt16_en_de").MD5}),
+                               ("has 4 sentences, expected 3", {"./train.tok.clean.bpe.32000.de": "a\n" * 4}),
+                               ("utf-8", {"./train.tok.clean.bpe.32000.de": b"\xff\n"})):
+            with self.subTest(words), self.assertRaisesRegex(SystemExit, words):
+                self.prepare(**changed)
+            self.assertEqual(self.written(), [])
+        with self.assertRaisesRegex(SystemExit, "has no newstest2014"), unittest.mock.patch.dict(self.TEXT):
+            del self.TEXT["newstest2014.tok.bpe.32000.de"]
+            self.prepare()
+
+    def test_a_missing_archive_says_where_to_look(self):
+        with self.assertRaisesRegex(SystemExit, "docs/wmt16.md"):
+            load("wmt16_en_de").prepare(self.folder / "none.tar.gz", self.folder / "out")
 
 
 class ContinuousIntegration(InTemporaryFolder):

@@ -615,6 +615,18 @@ TEST_F(GradientReducerTest, AbandonOnOneRankLetsAllEndAndLaterUpdatesAgree) {
   }
 }
 
+TEST_F(GradientReducerTest, ALateGradientOfAnAbandonedUpdateIsForgottenWithIt) {
+  run_ranks(2, [&](const dist::ProcessGroup& group) {
+    Rank rank(group, options("all_reduce"));
+    rank.reduce(2);
+    rank.reducer.begin(1);
+    rank.reducer.before_backward(0);
+    for (int pass = 0; pass < 2; ++pass) rank.model.loss(0).backward();
+    rank.reducer.abandon();
+    EXPECT_NO_THROW(rank.reduce(2));
+  });
+}
+
 // A peer that is lost as soon as gradients are summed.
 class LostPeer : public test::ThreadTransport {
  public:

@@ -224,13 +224,18 @@ class OffsetTask : public test::BareTask {
   Source source_;
 };
 
-// Weights after `steps` updates, the 31st of which has a spike of the loss alone.
-double weight_after(int64_t steps, const char* policy) {
+struct Trained {
+  double weight = 0;
+  size_t attempts = 0;
+};
+
+// After `steps` updates, the 31st of which has a spike of the loss alone unless `calm`.
+Trained trained(int64_t steps, const char* policy, bool calm = false) {
   const auto run = std::filesystem::temp_directory_path() /
                    ("stretto_spikes_" + std::to_string(::getpid()) + policy);
   std::filesystem::create_directories(run);
   OffsetTask task;
-  task.spike_at = 30;
+  task.spike_at = calm ? -1 : 30;
   TrainerSetup setup;
   setup.train.max_steps = steps;
   setup.train.forensics = with(6, policy);
@@ -240,15 +245,18 @@ double weight_after(int64_t steps, const char* policy) {
   setup.run_directory = run;
   setup.identity = {.run_id = "test", .config_hash = "hash"};
   EXPECT_EQ(Trainer(task, setup).run(), ExitCode::kOk);
+  const auto events = report::read_metrics(run / "metrics.jsonl");  // the last one is the end
+  const size_t attempts = events.size() - 1;
   std::filesystem::remove_all(run);
-  return task.model().parameters()[0].item<double>();
+  return {task.model().parameters()[0].item<double>(), attempts};
 }
 
 TEST(SpikesInTraining, ASpikeOfTheLossAloneLeavesTheWeightsOnRequest) {
-  const double before = weight_after(30, "skip");
-  EXPECT_EQ(weight_after(31, "skip"), before);
-  EXPECT_NE(weight_after(32, "skip"), before);
-  EXPECT_NE(weight_after(31, "report"), before);
+  const Trained calm = trained(31, "skip", /*calm=*/true), skip = trained(31, "skip");
+  EXPECT_EQ(skip.attempts, 32U) << "another update makes up for it";
+  EXPECT_EQ(skip.weight, calm.weight);
+  EXPECT_NE(skip.weight, trained(32, "skip").weight);
+  EXPECT_EQ(trained(31, "report").attempts, 31U);
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <torch/torch.h>
 
 #include <algorithm>
+#include <csignal>
 #include <filesystem>
 #include <limits>
 #include <map>
@@ -57,6 +58,7 @@ class ToyTask : public Task {
       losses.push_back((net_(x) - y).square().sum());
     }
     auto sum = torch::stack(losses).sum();
+    if (context.update + 1 == signal_at) std::raise(SIGTERM);
     if (context.update == nan_at && nan_times-- > 0) {
       sum = sum * std::numeric_limits<float>::quiet_NaN();
     }
@@ -69,14 +71,18 @@ class ToyTask : public Task {
   bool can_validate() const override { return true; }
   ValidationResult validate(bool) override {
     const size_t i = std::min(validations++, nlls.size() - 1);
-    return {.loss = nlls[i], .nll = nlls[i], .target_tokens = 10};
+    ValidationResult result{.loss = nlls[i], .nll = nlls[i], .target_tokens = 10};
+    if (!sample.empty()) result.samples = {{sample, "", "", {}, {}, {}}};
+    return result;
   }
   std::map<std::string, std::string> assets() const override { return {}; }
 
   int64_t nan_at = -1, spike_at = -1;
-  int nan_times = 1000;  // how often update `nan_at` goes wrong
+  int64_t signal_at = -1;  // in this step, counted from 1, comes a signal: it is the last
+  int nan_times = 1000;    // how often update `nan_at` goes wrong
   std::vector<double> nlls{3.0, 2.0, 2.5, 1.0, 1.5, 1.6, 1.7};
   size_t validations = 0;
+  std::string sample;  // a source sentence that validations show
 
  private:
   torch::nn::Linear net_{nullptr};

@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 #include <torch/torch.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <optional>
 #include <set>
@@ -27,16 +28,29 @@ class TrainerFailuresTest : public ::testing::Test {
  protected:
   TrainerSetup setup(const std::string& name) const { return test::toy_setup(root_ / name); }
 
-  /// Trains in one go, or in pieces that end at these steps, each with a task of its own.
+  /// Trains in one go, or in pieces that a signal ends in these steps, each with a task of its own.
   template <class Prepare>
-  static void train(TrainerSetup run, const Prepare& prepare, const Steps& ends = {}) {
-    const Steps once{run.train.max_steps};
-    for (const int64_t end : ends.empty() ? once : ends) {
+  static void train(const TrainerSetup& run, const Prepare& prepare, Steps ends = {}) {
+    ends.push_back(-1);
+    for (const int64_t end : ends) {
       FailingTask task;
       prepare(task);
-      run.train.max_steps = end;
-      ASSERT_EQ(Trainer(task, run).run(), ExitCode::kOk);
+      task.signal_at = end;
+      ASSERT_EQ(Trainer(task, run).run(), end < 0 ? ExitCode::kOk : ExitCode::kInterrupted);
     }
+  }
+
+  /// In pieces that are runs of their own, each with its last validation.
+  template <class Prepare>
+  static void train_until(TrainerSetup run, const Prepare& prepare, const Steps& ends) {
+    for (const int64_t end : ends) {
+      run.train.max_steps = end;
+      train(run, prepare);
+    }
+  }
+
+  static int64_t skipped_of(const std::vector<report::MetricsEvent>& updates) {
+    return std::ranges::count_if(updates, [](const auto& e) { return e.skipped.value_or(false); });
   }
 
   /// What ends the run.
@@ -84,14 +98,14 @@ TEST_F(TrainerFailuresTest, AnUpdateThatIsLeftOutMovesNeitherWarmUpNorSchedule) 
   for (auto* run : {&whole, &pieces}) {
     run->schedule = {.name = "linear", .warmup_steps = 4, .warmup_init_lr = 0, .total_steps = 12};
     run->train.loss_scale = {.name = "fairseq", .init = 512, .window = 1000};
-    run->train.max_steps = static_cast<int64_t>(table.size());
+    run->train.max_steps = 10;  // of which the four that are left out are none
   }
   const auto prepare = [](FailingTask& task) {
     task.largest_scale = [](int64_t) { return 64; };
     task.nans[8] = 2;
   };
   train(whole, prepare);
-  train(pieces, prepare, {2, 5, 8, 14});  // 8: right behind the NaN
+  train(pieces, prepare, {2, 5, 8});  // 8: right behind the NaN
   for (const auto& run : {whole, pieces}) {
     const auto updates = events(run, "train");
     ASSERT_EQ(updates.size(), table.size());
@@ -119,16 +133,117 @@ TEST_F(TrainerFailuresTest, AScalerThatLooksForItsScaleNeitherStopsARunNorSendsI
         task.largest_scale = [](int64_t step) { return step < 10 ? 64 : 2; };
       });
       const auto updates = events(run, "train");
-      ASSERT_EQ(updates.size(), 16U);
-      int64_t skipped = 0;
-      for (const auto& update : updates) {
-        skipped += update.skipped.value_or(false) ? 1 : 0;
-        EXPECT_LE(update.lr.value(), kPeak);
-      }
+      const int64_t skipped = skipped_of(updates);
+      EXPECT_EQ(static_cast<int64_t>(updates.size()), 16 + skipped);
+      for (const auto& update : updates) EXPECT_LE(update.lr.value(), kPeak);
       EXPECT_GE(skipped, 1) << scaler << ": nothing overflowed";
       EXPECT_DOUBLE_EQ(updates.back().lr.value(), kPeak) << "the rate was made smaller";
       EXPECT_TRUE(undone(run).empty());
     }
+  }
+}
+
+// Adam divides by 1 - beta^number: its first step has the length of the rate whatever the gradient,
+// and only the first.
+TEST_F(TrainerFailuresTest, TheOptimizerDoesNotCountAnUpdateThatIsLeftOut) {
+  auto run = setup("run");
+  run.optim.name = "adam";
+  run.optim.beta1 = 0.9;
+  run.optim.beta2 = 0.98;
+  run.schedule.warmup_steps = 0;
+  run.train.loss_scale = {.name = "fairseq", .init = 512, .window = 1000};
+  run.train.max_steps = 1;
+  FailingTask task, fresh;
+  task.largest_scale = [](int64_t) { return 64; };
+  ASSERT_EQ(Trainer(task, run).run(), ExitCode::kOk);
+  ASSERT_EQ(events(run, "train").size(), 4U) << "three overflows";
+  const auto after = task.model().parameters(), before = fresh.model().parameters();
+  for (size_t i = 0; i < after.size(); ++i) {
+    const auto moved = (after[i] - before[i]).abs();
+    EXPECT_NEAR(moved.min().item<double>(), kPeak, 1e-3 * kPeak);
+    EXPECT_NEAR(moved.max().item<double>(), kPeak, 1e-3 * kPeak);
+  }
+}
+
+TEST_F(TrainerFailuresTest, ARunEndsWhenItHasMadeItsUpdatesHoweverManyWereLeftOut) {
+  auto run = setup("run");
+  run.schedule = {.name = "linear", .warmup_steps = 2, .warmup_init_lr = 0};  // to max_steps
+  run.train.forensics.max_reports = 0;
+  ::testing::internal::CaptureStderr();
+  train(run, [](FailingTask& task) { task.nans[3] = task.nans[4] = task.nans[12] = 1; });
+  const std::string log = ::testing::internal::GetCapturedStderr();
+  const auto updates = events(run, "train");
+  EXPECT_EQ(updates.size(), 15U);
+  EXPECT_EQ(skipped_of(updates), 3);
+  EXPECT_DOUBLE_EQ(updates.back().lr.value(), kPeak / 10) << "the schedule came to its end";
+  EXPECT_EQ(checkpoints(run).back(), 15) << "names count steps";
+  EXPECT_EQ(events(run, "end").front().step, 15);
+  EXPECT_NE(log.find("finished at step 15"), std::string::npos) << log;
+  EXPECT_NE(log.find("3 steps were skipped"), std::string::npos) << log;
+  EXPECT_NE(log.find("step 15/15 100%"), std::string::npos) << log;
+}
+
+/// What an earlier version, whose train.max_steps counted skipped updates too, left of a run.
+void leave_old_checkpoint(const TrainerSetup& run, int64_t step, int64_t skipped) {
+  FailingTask task;
+  optim::Arena arena(task.model());
+  const auto optimizer = optim::make_optimizer(run.optim, arena);
+  Checkpointer checkpointer(run.run_directory, run.identity, run.train, {.in_background = false});
+  checkpointer.save(arena, *optimizer,
+                    {.step = step,
+                     .epoch = step / 8,
+                     .batch_index = step % 8,
+                     .skipped_updates = skipped,
+                     .counts_attempts = true});
+}
+
+TEST_F(TrainerFailuresTest, ARunThatAnEarlierVersionFinishedStaysFinishedUntilItGetsMoreUpdates) {
+  auto run = setup("run");  // of 12 updates
+  leave_old_checkpoint(run, /*step=*/12, /*skipped=*/3);
+  for (int time = 0; time < 2; ++time) {
+    ::testing::internal::CaptureStderr();
+    train(run, [](FailingTask&) {});
+    const std::string log = ::testing::internal::GetCapturedStderr();
+    EXPECT_NE(log.find("finished at step 12"), std::string::npos) << log;
+    EXPECT_NE(log.find("3 steps were skipped; they counted towards train.max_steps when this run "
+                       "ended: raise it to go on"),
+              std::string::npos)
+        << log;
+    EXPECT_TRUE(events(run, "train").empty());
+    EXPECT_EQ(events(run, "valid").size(), 1U);
+  }
+  run.train.max_steps = 13;
+  train(run, [](FailingTask&) {});
+  EXPECT_EQ(events(run, "train").size(), 4U) << "9 updates were made, and 13 are wanted";
+  EXPECT_EQ(events(run, "end").front().step, 16);
+}
+
+TEST_F(TrainerFailuresTest, ARunThatAnEarlierVersionLeftUnfinishedMakesAllItsUpdates) {
+  auto run = setup("run");
+  leave_old_checkpoint(run, /*step=*/10, /*skipped=*/3);
+  train(run, [](FailingTask&) {});
+  EXPECT_EQ(events(run, "end").front().step, 15);
+}
+
+// train.precision = "auto_fp16" chooses fp16, and with it a scaler, on some machines only.
+TEST_F(TrainerFailuresTest, ARunGoesOnInThePrecisionOfAnotherMachine) {
+  const optim::Precision full{}, half{.compute = kernels::Compute::kFp16, .name = "", .why = ""};
+  for (const bool to_half : {true, false}) {
+    auto run = setup(to_half ? "to_half" : "to_full");
+    run.precision = to_half ? full : half;
+    train_until(run, [](FailingTask&) {}, {5});
+    run.precision = to_half ? half : full;
+    ::testing::internal::CaptureStderr();
+    train(run, [](FailingTask&) {});
+    const std::string log = ::testing::internal::GetCapturedStderr();
+    EXPECT_NE(log.find(to_half ? "the loss scale begins anew, at 128"
+                               : "the loss scale begins anew, at 1"),
+              std::string::npos)
+        << log;
+    const auto updates = events(run, "train");
+    ASSERT_EQ(updates.size(), 12U);
+    EXPECT_EQ(updates[4].loss_scale.value(), to_half ? 1 : 128);
+    EXPECT_EQ(updates[5].loss_scale.value(), to_half ? 128 : 1);
   }
 }
 
@@ -364,7 +479,7 @@ TEST_F(TrainerFailuresTest, AResumedRunKnowsWhichCheckpointWasGood) {
   run.train.forensics = {.policy = "rollback", .stop_after = 1};
   run.train.keep_last = 100;
   // The second process begins at 8, which nothing finite has followed; 4 was followed by 5.
-  train(run, [](FailingTask& task) { task.nans[9] = 2; }, {8, 12});
+  train(run, [](FailingTask& task) { task.nans[9] = 2; }, {8});
   const auto updates = events(run, "train");
   ASSERT_EQ(updates.size(), 12U);
   for (size_t i = 2; i < 12; ++i) {
@@ -402,16 +517,19 @@ TEST_F(TrainerFailuresTest, AllRanksGoBackTogether) {
 TEST_F(TrainerFailuresTest, ASaveThatFallsDueOnAFailedUpdateComesAfterTheNextGoodOne) {
   struct Row {
     Steps failing, saved;
+    int64_t max_epochs = 0;
   };
   const std::vector<Row> table{{{}, {4, 8, 12, 14}},
-                               {{8}, {4, 9, 12, 14}},
-                               {{8, 9, 10}, {4, 11, 12, 14}},
-                               {{4, 5, 6, 7, 8, 9}, {10, 12, 14}},
-                               {{3, 4, 8, 12}, {5, 9, 13, 14}},
-                               {{11, 12, 13, 14}, {4, 8, 14}}};  // the end always saves
+                               {{8}, {4, 9, 12, 15}},
+                               {{8, 9, 10}, {4, 11, 12, 16, 17}},
+                               {{4, 5, 6, 7, 8, 9}, {10, 12, 16, 20}},
+                               {{3, 4, 8, 12}, {5, 9, 13, 16, 18}},
+                               {{11, 12, 13, 14}, {4, 8, 15, 16, 18}},
+                               {{12, 13, 14, 15, 16}, {4, 8, 16}, 2}};  // the end always saves
   for (size_t row = 0; row < table.size(); ++row) {
     auto run = setup("row" + std::to_string(row));
     run.train.max_steps = 14;
+    run.train.max_epochs = table[row].max_epochs;
     run.train.keep_last = 100;
     run.train.forensics.max_reports = 0;
     train(run, [&](FailingTask& task) {
@@ -437,7 +555,7 @@ TEST_F(TrainerFailuresTest, ANewBestIsSavedAtOnceWithTheWeightsThatWereValidated
     task.nans[8] = 1;
   });
   train(undisturbed, [&](FailingTask& task) { task.nll_at = nll_at; });
-  EXPECT_EQ(checkpoints(run), (Steps{8, 14}));
+  EXPECT_EQ(checkpoints(run), (Steps{8, 15}));
   EXPECT_EQ(find_checkpoint(run.run_directory, "best").filename(), "step_00000008");
   const auto weights = [](const TrainerSetup& of, const char* name) {
     FailingTask fresh;
@@ -468,7 +586,7 @@ TEST_F(TrainerFailuresTest, TheValidationAtTheEndOfAPieceChangesNothingThatFollo
       run->schedule = {.name = "plateau", .warmup_steps = 0, .decay_rate = 0.5};
     }
     train(whole, prepare);
-    train(pieces, prepare, {7, 9, 15, 24});
+    train_until(pieces, prepare, {7, 9, 15, 24});
     const auto want = events(whole, "train"), got = events(pieces, "train");
     // Without progress: 16, 20, and what stands at 24 is the best of all.
     ASSERT_EQ(want.size(), patience > 0 ? 20U : 24U);
@@ -491,7 +609,7 @@ TEST_F(TrainerFailuresTest, AReportAfterAResumeHasTheScalesFromBeforeIt) {
           task.largest_scale = [](int64_t) { return 64; };
           task.nans[7] = FailingTask::kAlways;
         },
-        {4, 6, 8});
+        {4, 6});
   const auto report = read_report(run.run_directory / "forensics" / "step_00000007.json");
   EXPECT_EQ(report.record.loss_scales, (std::vector<double>{256, 128, 64, 64, 64, 64, 64}));
 }

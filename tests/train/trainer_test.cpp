@@ -8,6 +8,7 @@
 #include <set>
 
 #include "base/failpoint.h"
+#include "base/file.h"
 #include "report/metrics_log.h"
 #include "tests/base/failure.h"
 #include "tests/train/toy_task.h"
@@ -70,11 +71,11 @@ TEST_F(TrainerTest, ARunThatIsCutInPiecesGoesOnWithTheLossScale) {
     ToyTask undisturbed;
     undisturbed.nan_at = 10;
     ASSERT_EQ(Trainer(undisturbed, whole).run(), ExitCode::kOk);
-    for (const int64_t steps : {4, 5, 11, 13, 24}) {  // 11: right after the overflow
+    for (const int64_t last : {4, 5, 11, 13, -1}) {  // 11: right after the overflow
       ToyTask task;
       task.nan_at = 10;
-      pieces.train.max_steps = steps;
-      ASSERT_EQ(Trainer(task, pieces).run(), ExitCode::kOk);
+      task.signal_at = last;
+      ASSERT_EQ(Trainer(task, pieces).run(), last < 0 ? ExitCode::kOk : ExitCode::kInterrupted);
     }
     const auto expected = events(whole, "train"), got = events(pieces, "train");
     ASSERT_EQ(got.size(), expected.size());
@@ -153,7 +154,7 @@ TEST_F(TrainerTest, ANonFiniteLossSkipsTheUpdateAndSaysSo) {
   task.nan_at = 4;
   ASSERT_EQ(Trainer(task, run).run(), ExitCode::kOk);
   const auto train = events(run, "train");
-  ASSERT_EQ(train.size(), 12U);
+  ASSERT_EQ(train.size(), 13U) << "twelve updates were made";
   for (const auto& event : train) {
     EXPECT_EQ(event.skipped.value_or(false), event.step == 5) << event.step;
   }
@@ -247,7 +248,7 @@ TEST_F(TrainerTest, ASpikeOfTheGradientIsNotedAndLeftOutOnRequest) {
     task.spike_at = 30;
     ASSERT_EQ(Trainer(task, run).run(), ExitCode::kOk);
     const auto train = events(run, "train");
-    ASSERT_EQ(train.size(), 40U);
+    ASSERT_EQ(train.size(), std::string(policy) == "skip" ? 41U : 40U);
     EXPECT_TRUE(train[30].note.has_value());
     EXPECT_EQ(train[30].skipped.value_or(false), std::string(policy) == "skip");
   }
@@ -290,6 +291,133 @@ TEST_F(TrainerTest, TheNoiseScaleIsMeasuredWhenAnUpdateHasSeveralMicroBatches) {
   ASSERT_EQ(Trainer(second, four).run(), ExitCode::kOk);
   EXPECT_FALSE(events(one, "train").back().noise_scale.has_value());
   EXPECT_TRUE(events(four, "train").back().noise_scale.has_value());
+}
+
+TEST_F(TrainerTest, ARunThatIsCutInPiecesGoesOnWithTheNoiseScale) {
+  auto whole = setup("whole"), pieces = setup("pieces");
+  for (auto* run : {&whole, &pieces}) {
+    run->train.max_steps = 40;
+    run->train.update_freq = 4;
+  }
+  ToyTask undisturbed;
+  ASSERT_EQ(Trainer(undisturbed, whole).run(), ExitCode::kOk);
+  for (const int64_t steps : {7, 25, 40}) {
+    ToyTask task;
+    pieces.train.max_steps = steps;
+    ASSERT_EQ(Trainer(task, pieces).run(), ExitCode::kOk);
+  }
+  const auto expected = events(whole, "train"), got = events(pieces, "train");
+  ASSERT_EQ(got.size(), expected.size());
+  size_t known = 0;
+  for (size_t i = 0; i < got.size(); ++i) {
+    EXPECT_EQ(got[i].noise_scale, expected[i].noise_scale) << "step " << i + 1;
+    known += expected[i].noise_scale.has_value() ? 1 : 0;
+  }
+  EXPECT_GT(known, 20U);
+}
+
+TEST_F(TrainerTest, AFinishedRunThatIsStartedAgainValidatesNoMore) {
+  for (const int64_t save_every : {4, 5}) {  // the last save is due at the end, or is its own
+    auto run = setup("save_every_" + std::to_string(save_every));
+    run.train.save_every = save_every;
+    run.report.html = true;
+    for (int time = 0; time < 3; ++time) {
+      ToyTask task;
+      ASSERT_EQ(Trainer(task, run).run(), ExitCode::kOk);
+      EXPECT_EQ(task.validations, time == 0 ? 1U : 0U);
+      EXPECT_EQ(events(run, "valid").size(), 1U);
+      EXPECT_EQ(events(run, "end").size(), 1U);
+    }
+  }
+}
+
+// It was saved in time, and killed before its validation of that step could be saved.
+TEST_F(TrainerTest, AValidationThatNoCheckpointKnowsIsMadeAgainAndStandsThereOnce) {
+  auto run = setup("run");
+  run.eval.every = 4;
+  ToyTask stopped, again;
+  stopped.signal_at = 4;
+  ASSERT_EQ(Trainer(stopped, run).run(), ExitCode::kInterrupted);
+  {
+    report::MetricsLog log(run.run_directory / "metrics.jsonl", std::nullopt);
+    log.write({.step = 4, .epoch = 1, .event = "valid"});
+  }
+  ASSERT_EQ(Trainer(again, run).run(), ExitCode::kOk);
+  const auto valid = events(run, "valid");
+  ASSERT_EQ(valid.size(), 3U);
+  EXPECT_EQ(valid[0].step, 4);
+  EXPECT_EQ(valid[1].step, 8);
+}
+
+TEST_F(TrainerTest, DamageInsideTheMetricsIsNamedAndTrainingGoesOn) {
+  auto run = setup("run");
+  const fs::path metrics = run.run_directory / "metrics.jsonl";
+  const auto train_to = [&](int64_t steps) {
+    run.train.max_steps = steps;
+    ToyTask task;
+    ::testing::internal::CaptureStderr();
+    EXPECT_EQ(Trainer(task, run).run(), ExitCode::kOk);
+    return ::testing::internal::GetCapturedStderr();
+  };
+  const auto has = [](const std::string& log, const char* words) {
+    return log.find(words) != std::string::npos;
+  };
+  EXPECT_FALSE(has(train_to(3), "metrics"));
+  EXPECT_FALSE(has(train_to(6), "metrics")) << "nothing is damaged";
+  std::string text = read_file(metrics);
+  const size_t digit = text.find("\"loss\":") + 8;
+  text[digit] = text[digit] == '1' ? '2' : '1';
+  write_file_atomic(metrics, text);
+  EXPECT_TRUE(has(train_to(7), "metrics.jsonl is not what it was"));
+  EXPECT_FALSE(has(train_to(8), "metrics")) << "it is said once";
+  text = read_file(metrics);
+  text[text.find("\"event\"", text.find('\n')) - 1] = '\n';
+  write_file_atomic(metrics, text);
+  const std::string log = train_to(9);
+  EXPECT_TRUE(has(log, "metrics.jsonl:2: left out")) << log;
+  EXPECT_TRUE(has(log, "metrics.jsonl:3: left out")) << log;
+  EXPECT_TRUE(has(log, "bad-metrics.jsonl")) << log;
+  EXPECT_EQ(read_file(run.run_directory / "bad-metrics.jsonl"), text);
+  EXPECT_EQ(events(run, "train").size(), 8U);
+}
+
+TEST_F(TrainerTest, TheSamplesOfTheReportOutliveAProcess) {
+  auto run = setup("run");
+  run.report.html = true;
+  run.eval.every = 4;
+  const auto page_after = [&](int64_t steps, bool translates) {
+    run.train.max_steps = steps;
+    run.eval.bleu = translates;
+    ToyTask task;
+    if (translates) task.sample = "ein Haus";
+    EXPECT_EQ(Trainer(task, run).run(), ExitCode::kOk);
+    return read_file(run.run_directory / "report.html");
+  };
+  EXPECT_NE(page_after(5, true).find("ein Haus"), std::string::npos);
+  const std::string later = page_after(6, false);
+  EXPECT_NE(later.find("ein Haus"), std::string::npos) << "no other sample was translated";
+  EXPECT_NE(later.find("Sample translations at step 5"), std::string::npos);
+  write_file_atomic(run.run_directory / "report.json", "{");
+  ::testing::internal::CaptureStderr();
+  EXPECT_EQ(page_after(7, false).find("ein Haus"), std::string::npos);
+  const std::string log = ::testing::internal::GetCapturedStderr();
+  EXPECT_NE(log.find("the report goes on without the samples so far"), std::string::npos) << log;
+}
+
+TEST_F(TrainerTest, TheWordsOfAValidationSayWhatIsSmoothed) {
+  for (const char* smoothing : {"", "label smoothing 0.1"}) {
+    auto run = setup(std::string("run") + smoothing);
+    run.description.smoothing = smoothing;
+    ToyTask task;
+    ::testing::internal::CaptureStderr();
+    ASSERT_EQ(Trainer(task, run).run(), ExitCode::kOk);
+    const std::string log = ::testing::internal::GetCapturedStderr();
+    const std::string with = *smoothing == '\0' ? "" : " (with label smoothing 0.1)";
+    EXPECT_NE(log.find("valid loss 3.0000" + with + ", nll 3.0000, ppl 20.09 (exp of nll)"),
+              std::string::npos)
+        << log;
+    EXPECT_EQ(log.find("smoothed loss") != std::string::npos, *smoothing != '\0') << log;
+  }
 }
 
 TEST_F(TrainerTest, PlateauShrinksTheRateWhenValidationBringsNothing) {
@@ -392,6 +520,30 @@ TEST(TrainState, SurvivesJson) {
   EXPECT_EQ(read.good_step, 4);
   EXPECT_EQ(read.loss_scales, state.loss_scales);
   EXPECT_EQ(read.best_step(), 6);
+}
+
+TEST(TrainState, OfEqualValidationsTheEarlierIsTheBest) {
+  TrainState state{.quality = {{4, -2}, {8, -1}, {12, -1}}};
+  EXPECT_EQ(state.best_step(), 8);
+  EXPECT_EQ(state.best_step(4), 8);
+  state.quality[2] = -1;
+  EXPECT_EQ(state.best_step(), 2);
+}
+
+TEST(TrainState, KeepsTheMarkOfTheMetricsAndKnowsAnEarlierVersionByItsSilence) {
+  TrainState state{.step = 7, .skipped_updates = 2};
+  state.metrics = {.bytes = 1234, .hash = 0xfedcba9876543210};
+  auto read = TrainState::from_json(state.to_json(), "here");
+  EXPECT_EQ(read.metrics->bytes, 1234U);
+  EXPECT_EQ(read.metrics->hash, 0xfedcba9876543210);
+  EXPECT_EQ(read.stepped(), 5);
+  EXPECT_FALSE(read.counts_attempts);
+  state.counts_attempts = true;
+  state.metrics.reset();
+  EXPECT_EQ(state.to_json().find("stepped_updates"), std::string::npos);
+  read = TrainState::from_json(state.to_json(), "here");
+  EXPECT_TRUE(read.counts_attempts);
+  EXPECT_FALSE(read.metrics.has_value());
 }
 
 TEST(TrainState, TheBestMayBeLookedForAmongRegularValidationsOnly) {

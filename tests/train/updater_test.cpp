@@ -29,14 +29,15 @@ constexpr int64_t kMicroBatches = 6, kSentences = 4, kVocabulary = 40;
 constexpr double kSame = 1e-6;  // norm of the difference over the norm
 const std::vector<std::string> kStrategies{"all_reduce", "sharded", "parameter_server"};
 
-/// Micro-batch `index` holds samples 4 index … 4 index + 3, of unequal length.
+/// Micro-batch `index` holds n samples from n index on, of unequal length.
 class PairSource : public data::BatchSource {
  public:
+  explicit PairSource(int64_t sentences) : sentences_(sentences) {}
   int64_t num_batches() const override { return 4 * kMicroBatches; }
   data::Batch load(int64_t, int64_t index) const override {
     data::Batch batch;
-    for (int64_t i = 0; i < kSentences; ++i) {
-      const int64_t sample = index * kSentences + i;
+    for (int64_t i = 0; i < sentences_; ++i) {
+      const int64_t sample = index * sentences_ + i;
       batch.sample_ids.push_back(sample);
       append(batch.src, static_cast<uint64_t>(2 * sample));
       append(batch.tgt, static_cast<uint64_t>(2 * sample + 1));
@@ -54,6 +55,8 @@ class PairSource : public data::BatchSource {
     side.ids.push_back(3);
     side.offsets.push_back(static_cast<int32_t>(side.ids.size()));
   }
+
+  int64_t sentences_;
 };
 
 /// What of one micro-batch finds no memory.
@@ -67,6 +70,7 @@ struct Shortage {
 /// A small Transformer that may lack memory.
 class ShortTask : public test::BareTask {
  public:
+  explicit ShortTask(int64_t sentences = kSentences) : sentences_(sentences), source_(sentences) {}
   torch::nn::Module& model() override { return *model_; }
   const data::BatchSource& train_batches() override { return source_; }
 
@@ -95,7 +99,7 @@ class ShortTask : public test::BareTask {
 
  private:
   const Shortage* find(const data::Batch& batch, int64_t update) const {
-    const int64_t micro = batch.sample_ids[0] / kSentences % kMicroBatches;
+    const int64_t micro = batch.sample_ids[0] / sentences_ % kMicroBatches;
     for (const auto& shortage : shortages) {
       if (shortage.update == update && shortage.micro == micro &&
           batch.num_sequences() > shortage.fits) {
@@ -107,6 +111,7 @@ class ShortTask : public test::BareTask {
   static int64_t nth(const data::Batch& batch, const StepContext& context, double where);
 
   std::shared_ptr<models::Seq2SeqModel> model_ = test::small_transformer(1, kVocabulary);
+  int64_t sentences_;
   PairSource source_;
 };
 
@@ -148,8 +153,10 @@ struct Rank {
   Updater updater;
 
   Rank(const dist::ProcessGroup& group, const dist::DistOptions& options,
-       int64_t update_freq = kMicroBatches)
-      : arena(task.model()), updater(task, arena, group, setup(options, update_freq)) {
+       int64_t update_freq = kMicroBatches, int64_t sentences = kSentences)
+      : task(sentences),
+        arena(task.model()),
+        updater(task, arena, group, setup(options, update_freq)) {
     at::set_num_threads(1);
   }
 
@@ -184,12 +191,13 @@ struct Job {
   int64_t update_freq = kMicroBatches;
   std::vector<Shortage> shortages;
   int64_t nth_allocation = 0;
+  int64_t sentences = kSentences;  ///< of a micro-batch
 };
 
 std::vector<Steps> run(const Job& job) {
   std::vector<Steps> ranks(static_cast<size_t>(job.size));
   run_ranks(job.size, [&](const dist::ProcessGroup& group) {
-    Rank rank(group, job.dist, job.update_freq);
+    Rank rank(group, job.dist, job.update_freq, job.sentences);
     rank.task.shortages = job.shortages;
     rank.task.nth_allocation = job.nth_allocation;
     for (int64_t update = 0; update < job.updates; ++update) {
@@ -348,6 +356,18 @@ TEST_F(UpdaterTest, NoMemoryInAMicroBatchGivesTheSameUpdateOnAllRanks) {
   }
 }
 
+TEST_F(UpdaterTest, AMicroBatchWithAnOddNumberOfSentencesIsSplitWithoutLosingOne) {
+  for (const int64_t sentences : {3, 5, 7}) {
+    Job job{.size = 1, .updates = 2, .sentences = sentences};
+    const auto calm = run(job);
+    job.shortages = {{.update = 1, .micro = 2, .where = 0.5, .fits = 1}};
+    SCOPED_TRACE(text(job) + " " + std::to_string(sentences) + " sentences");
+    const auto split = run(job);
+    expect_same(split, calm, job);
+    EXPECT_EQ(split[0][1].result.split, sentences - 1);
+  }
+}
+
 // Whatever is half done when memory runs out, nothing of it is left in the redone update.
 TEST_F(UpdaterTest, ProcessesThatOutnumberMicroBatchesShareThem) {
   // Whole ones and halves, halves alone, thirds and one rank without work, a part for each
@@ -399,7 +419,7 @@ TEST_F(UpdaterTest, APartOfAMicroBatchMayLackMemory) {
 }
 
 TEST_F(UpdaterTest, AnyAllocationOfABackwardMayFail) {
-  const auto batch = PairSource().load(0, 5);
+  const auto batch = PairSource(kSentences).load(0, 5);
   const int64_t count = asked_for(batch, {.seed = 5, .update = 0}).seen;
   ASSERT_GT(count, 30);
   for (const int size : {1, 2}) {
@@ -434,7 +454,7 @@ TEST_F(UpdaterTest, EveryMicroBatchOfAnUpdateMayBeSplit) {
   constexpr int64_t kMany = 2 * kMicroBatches;
   size_t halves = 0, wholes = std::numeric_limits<size_t>::max();
   for (int64_t micro = 0; micro < kMany; ++micro) {
-    const auto batch = PairSource().load(0, micro);
+    const auto batch = PairSource(kSentences).load(0, micro);
     const StepContext context{.seed = 5, .update = 0};
     for (const int64_t begin : {0, 2}) {
       halves = std::max(halves, asked_for(data::part(batch, begin, begin + 2), context).largest);
@@ -510,7 +530,7 @@ TEST_F(UpdaterTest, AFailpointThatIsNotArmedLeavesNoHooks) {
   set_failpoints("");
   { const BackwardFailpoint unarmed(arena); }
   set_failpoints("backward:enomem:1+");
-  task.loss(PairSource().load(0, 0), {}).loss_sum.backward();
+  task.loss(PairSource(kSentences).load(0, 0), {}).loss_sum.backward();
   EXPECT_EQ(failpoint_passes(), 0U);
 }
 

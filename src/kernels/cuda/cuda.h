@@ -18,6 +18,9 @@ bool available();
 /// Does this GPU multiply bf16 in tensor cores (compute capability 8.0 and newer)?
 bool has_fast_bf16(at::Device device);
 
+/// Does this GPU multiply fp16 in tensor cores (compute capability 7.0 and newer)?
+bool has_fast_fp16(at::Device device);
+
 /// The most bytes that tensors held at once on this GPU since the process began, by libtorch's
 /// allocator: without its unused blocks, NCCL's buffers and what the driver takes. Unset where
 /// `device` is no GPU.

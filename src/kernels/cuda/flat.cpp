@@ -116,6 +116,10 @@ bool has_fast_bf16(at::Device device) {
   return available() && at::cuda::getDeviceProperties(device.index())->major >= 8;
 }
 
+bool has_fast_fp16(at::Device device) {
+  return available() && at::cuda::getDeviceProperties(device.index())->major >= 7;
+}
+
 std::optional<int64_t> peak_memory_bytes(at::Device device) {
   if (!device.is_cuda()) return std::nullopt;
   const auto stats = c10::cuda::CUDACachingAllocator::getDeviceStats(device.index());

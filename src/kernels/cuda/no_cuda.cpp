@@ -22,6 +22,10 @@ bool has_fast_bf16(at::Device) {
   return false;
 }
 
+bool has_fast_fp16(at::Device) {
+  return false;
+}
+
 std::optional<int64_t> peak_memory_bytes(at::Device) {
   return std::nullopt;
 }

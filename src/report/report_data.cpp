@@ -1,0 +1,164 @@
+#include "report/report_data.h"
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <stdexcept>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "base/json.h"
+#include "report/heat_map.h"
+#include "report/utf8.h"
+
+namespace stretto::report {
+namespace {
+
+using Rows = std::vector<std::pair<std::string, std::string>>;
+using OrderedJson = nlohmann::ordered_json;
+
+constexpr int64_t kFormat = 1;
+constexpr size_t kMostBytes = size_t{32} << 20;  // far above 50 samples of the longest sentences
+constexpr size_t kMostPieces = 1024, kLongestPiece = 64;
+constexpr double kSteps = 1e6;  // of attention between 0 and 1
+
+std::string cut(const std::string& text, size_t most) {
+  return ellipsis(valid_utf8(text), most);
+}
+
+std::vector<std::string> cut(const std::vector<std::string>& pieces) {
+  std::vector<std::string> kept;
+  for (size_t i = 0; i < std::min(pieces.size(), kMostPieces); ++i) {
+    kept.push_back(cut(pieces[i], kLongestPiece));
+  }
+  return kept;
+}
+
+double in_steps(float weight) {
+  const double value = std::isfinite(weight) ? std::clamp(double{weight}, 0.0, 1.0) : 0.0;
+  return std::round(value * kSteps) / kSteps;
+}
+
+OrderedJson json_of(const Rows& rows) {
+  auto list = OrderedJson::array();
+  for (size_t i = 0; i < std::min(rows.size(), kMaxRows); ++i) {
+    list.push_back({cut(rows[i].first, kMaxCell), cut(rows[i].second, kMaxCell)});
+  }
+  return list;
+}
+
+OrderedJson json_of(const ReportSample& whole) {
+  const ReportSample sample = trimmed(whole);
+  auto attention = OrderedJson::array();
+  for (const auto& row : sample.attention) {
+    auto list = OrderedJson::array();
+    for (const float weight : row) list.push_back(in_steps(weight));
+    attention.push_back(std::move(list));
+  }
+  return {{"source", sample.source},
+          {"hypothesis", sample.hypothesis},
+          {"reference", sample.reference},
+          {"source_pieces", sample.source_pieces},
+          {"hypothesis_pieces", sample.hypothesis_pieces},
+          {"attention", std::move(attention)}};
+}
+
+void require(bool holds, const char* what) {
+  if (!holds) throw std::invalid_argument(what);
+}
+
+Rows rows_of(const nlohmann::json& list) {
+  require(list.is_array() && list.size() <= kMaxRows, "a table is no list, or too long");
+  Rows rows;
+  for (const auto& row : list) {
+    require(row.is_array() && row.size() == 2, "a row of a table is no pair");
+    rows.emplace_back(row[0].get<std::string>(), row[1].get<std::string>());
+  }
+  return rows;
+}
+
+std::vector<std::string> pieces_of(const nlohmann::json& list) {
+  require(list.is_array() && list.size() <= kMostPieces, "pieces are no list, or too many");
+  return list.get<std::vector<std::string>>();
+}
+
+std::vector<std::vector<float>> attention_of(const nlohmann::json& list) {
+  require(list.is_array() && list.size() <= kMostDrawnPieces, "attention has too many rows");
+  std::vector<std::vector<float>> rows;
+  for (const auto& row : list) {
+    require(row.is_array() && row.size() <= kMostDrawnPieces, "attention has too many columns");
+    rows.emplace_back();
+    for (const auto& weight : row) {
+      require(weight.is_number(), "attention is no number");
+      rows.back().push_back(static_cast<float>(in_steps(weight.get<float>())));
+    }
+  }
+  return rows;
+}
+
+ReportSample sample_of(const nlohmann::json& json) {
+  require(json.is_object(), "a sample is no object");
+  return {.source = json.at("source").get<std::string>(),
+          .hypothesis = json.at("hypothesis").get<std::string>(),
+          .reference = json.at("reference").get<std::string>(),
+          .source_pieces = pieces_of(json.at("source_pieces")),
+          .hypothesis_pieces = pieces_of(json.at("hypothesis_pieces")),
+          .attention = attention_of(json.at("attention"))};
+}
+
+}  // namespace
+
+ReportSample trimmed(const ReportSample& sample) {
+  ReportSample kept{.source = cut(sample.source, kMaxSentence),
+                    .hypothesis = cut(sample.hypothesis, kMaxSentence),
+                    .reference = cut(sample.reference, kMaxSentence),
+                    .source_pieces = cut(sample.source_pieces),
+                    .hypothesis_pieces = cut(sample.hypothesis_pieces),
+                    .attention = {}};
+  for (size_t row = 0; row < std::min(sample.attention.size(), kMostDrawnPieces); ++row) {
+    const auto& whole = sample.attention[row];
+    kept.attention.emplace_back();
+    for (size_t i = 0; i < std::min(whole.size(), kMostDrawnPieces); ++i) {
+      kept.attention.back().push_back(static_cast<float>(in_steps(whole[i])));
+    }
+  }
+  return kept;
+}
+
+void write_report_data(const std::filesystem::path& path, const ReportContent& content) {
+  auto samples = OrderedJson::array();
+  for (size_t i = 0; i < std::min(content.samples.size(), kMaxSamples); ++i) {
+    samples.push_back(json_of(content.samples[i]));
+  }
+  const OrderedJson json{{"format", kFormat},
+                         {"machine", json_of(content.machine)},
+                         {"facts", json_of(content.facts)},
+                         {"samples_step", content.samples_step},
+                         {"samples", std::move(samples)}};
+  write_file_atomic(path, json.dump() + "\n");
+}
+
+void read_report_data(const std::filesystem::path& path, ReportContent& content) {
+  const auto json = parse_json(read_file(path, kMostBytes), path.string(), kMostBytes);
+  try {
+    require(json.is_object(), "no object");
+    require(json.at("format") == kFormat, "another format");
+    ReportContent read{.machine = rows_of(json.at("machine")),
+                       .facts = rows_of(json.at("facts")),
+                       .samples_step = json.at("samples_step").get<int64_t>()};
+    const auto& samples = json.at("samples");
+    require(samples.is_array() && samples.size() <= kMaxSamples,
+            "samples are no list, or too many");
+    for (const auto& sample : samples) read.samples.push_back(sample_of(sample));
+    content.machine = std::move(read.machine);
+    content.facts = std::move(read.facts);
+    content.samples = std::move(read.samples);
+    content.samples_step = read.samples_step;
+  } catch (const std::exception& error) {
+    throw Error(ExitCode::kBadData,
+                path.string() + ": not what a report is made of: " + error.what(),
+                "remove it; training writes it anew");
+  }
+}
+
+}  // namespace stretto::report

@@ -1,0 +1,26 @@
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+#include "report/html_report.h"
+
+namespace stretto::report {
+
+/// RUN/report.json: what report.html shows and nothing else in a run folder tells. That is machine,
+/// facts, samples and the step that they were translated at; so the page can be written anew.
+inline constexpr const char* kReportDataFile = "report.json";
+
+/// A sample cut to what the page can show of it: long sentences and pieces end in "…", attention is
+/// kept of the pieces that are drawn, in steps of a millionth.
+ReportSample trimmed(const ReportSample& sample);
+
+/// Replaces the file at once (write_file_atomic), at most a few MiB. Throws Error(kIo).
+void write_report_data(const std::filesystem::path& path, const ReportContent& content);
+
+/// Fills machine, facts, samples and samples_step of `content`. Throws Error(kUsage) when the file
+/// does not exist, Error(kBadData) when it is too large, no JSON, or not what write_report_data()
+/// writes; `content` is then as it was.
+void read_report_data(const std::filesystem::path& path, ReportContent& content);
+
+}  // namespace stretto::report

@@ -1,0 +1,152 @@
+#include "report/report_data.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <fstream>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "tests/base/failure.h"
+#include "tests/base/temp_dir.h"
+
+namespace stretto::report {
+namespace {
+
+namespace fs = std::filesystem;
+
+class ReportDataTest : public ::testing::Test {
+ protected:
+  void put(const std::string& text) { std::ofstream(path_, std::ios::binary) << text; }
+
+  static ReportContent content() {
+    ReportContent content{.title = "A run", .status = "finished"};
+    content.machine = {{"processor", "P <1>"}, {"cores", "2"}};
+    content.facts = {{"parameters", "1,234"}};
+    content.samples_step = 40;
+    content.samples = {
+        {"a b", "x y", "x \"z\"", {"a", "b"}, {"x", "y"}, {{1.0f / 3, 2.0f / 3}, {0.05f, 0.95f}}},
+        {"日本", "", "c", {}, {}, {}}};
+    for (auto& sample : content.samples) sample = trimmed(sample);
+    return content;
+  }
+
+  testing::TempDir directory_;
+  const fs::path path_ = directory_ / kReportDataFile;
+};
+
+TEST_F(ReportDataTest, ThePageOfWhatWasReadIsThePageOfWhatWasWritten) {
+  const ReportContent written = content();
+  write_report_data(path_, written);
+  ReportContent read{.title = written.title, .status = written.status};
+  read_report_data(path_, read);
+  EXPECT_EQ(render_html(read), render_html(written));
+  EXPECT_EQ(read.samples_step, 40);
+  EXPECT_EQ(read.samples[0].attention, written.samples[0].attention);
+  EXPECT_EQ(read.samples[1].source, "日本");
+}
+
+TEST_F(ReportDataTest, WhatIsTooLargeForThePageIsCutAndThePageStaysTheSame) {
+  const std::vector<std::string> some(100, std::string(500, 'p')), many(3000, "\xe2\x96\x81");
+  const std::vector<std::vector<float>> attention(100, std::vector<float>(100, 1.0f / 100));
+  const std::string sentence(100'000, 'x'), broken = "a\xff\x1b";
+  ReportContent whole;
+  whole.samples.assign(60, {sentence, broken, sentence, some, some, attention});
+  whole.samples[1] = {sentence, broken, sentence, many, many, {}};
+  whole.machine.assign(500, {sentence, broken});
+  write_report_data(path_, whole);
+  EXPECT_LT(fs::file_size(path_), size_t{32} << 20) << "and so it can be read";
+  ReportContent read, cut = whole;
+  for (auto& sample : cut.samples) sample = trimmed(sample);
+  read_report_data(path_, read);
+  EXPECT_EQ(render_html(read), render_html(cut));
+}
+
+TEST_F(ReportDataTest, AttentionThatIsNoNumberIsNone) {
+  ReportContent odd;
+  odd.samples = {{"a", "x", "", {"a", "b"}, {"x"}, {{NAN, INFINITY}}}};
+  write_report_data(path_, odd);
+  ReportContent read;
+  read_report_data(path_, read);
+  EXPECT_EQ(read.samples[0].attention, (std::vector<std::vector<float>>{{0, 0}}));
+}
+
+TEST_F(ReportDataTest, AnythingElseIsRefusedAndChangesNothing) {
+  write_report_data(path_, content());
+  const std::string whole = read_file(path_);
+  const auto with = [&](const std::string& from, const std::string& to) {
+    std::string text = whole;
+    const size_t at = text.find(from);
+    EXPECT_NE(at, std::string::npos) << from;
+    return at == std::string::npos ? text : text.replace(at, from.size(), to);
+  };
+  std::string deep;
+  for (int i = 0; i < 100'000; ++i) deep += "[";
+  const std::vector<std::string> bad{
+      "",
+      "[]",
+      "null",
+      deep,
+      "{}",
+      whole.substr(0, whole.size() / 2),
+      with("\"format\":1", "\"format\":2"),
+      with("\"machine\":[", "\"machine\":[1,"),
+      with("[\"cores\",\"2\"]", "[\"cores\"]"),
+      with("[\"cores\",\"2\"]", "[\"cores\",2]"),
+      with("\"samples_step\":40", "\"samples_step\":\"40\""),
+      with("\"source\":\"a b\"", "\"source\":7"),
+      with("[[0.333333,", "[[\"0.3\","),
+      with("\"attention\":[[", "\"attention\":[[[],"),
+      with("\"reference\"", "\"refer\""),
+      with("a b", "a\xff"),
+  };
+  for (const std::string& text : bad) {
+    SCOPED_TRACE(text.substr(0, 200));
+    put(text);
+    ReportContent read{.title = "kept"};
+    read.machine = {{"a", "b"}};
+    const Error error =
+        testing::failure(ExitCode::kBadData, [&] { read_report_data(path_, read); });
+    EXPECT_NE(std::string(error.what()).find("report.json"), std::string::npos) << error.what();
+    EXPECT_EQ(read.machine.size(), 1u);
+    EXPECT_TRUE(read.samples.empty());
+  }
+}
+
+TEST_F(ReportDataTest, MoreThanAPageCanShowIsRefused) {
+  std::string samples;
+  for (int i = 0; i < 51; ++i) {
+    samples += std::string(i == 0 ? "" : ",") +
+               R"({"source":"","hypothesis":"","reference":"","source_pieces":[],)"
+               R"("hypothesis_pieces":[],"attention":[]})";
+  }
+  put(R"({"format":1,"machine":[],"facts":[],"samples_step":0,"samples":[)" + samples + "]}");
+  ReportContent read;
+  testing::failure(ExitCode::kBadData, [&] { read_report_data(path_, read); });
+}
+
+// No flipped bit ends in anything but a refusal or other words on the page.
+TEST_F(ReportDataTest, AFlippedBitIsRefusedOrHarmless) {
+  write_report_data(path_, content());
+  const std::string whole = read_file(path_);
+  for (size_t bit = 0; bit < 8 * whole.size(); bit += 3) {
+    std::string damaged = whole;
+    damaged[bit / 8] = static_cast<char>(damaged[bit / 8] ^ (1 << (bit % 8)));
+    put(damaged);
+    ReportContent read;
+    try {
+      read_report_data(path_, read);
+      EXPECT_LT(render_html(read).size(), size_t{1} << 20);
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), ExitCode::kBadData) << error.what();
+    }
+  }
+}
+
+TEST_F(ReportDataTest, AMissingFileIsToldFromABrokenOne) {
+  ReportContent read;
+  testing::failure(ExitCode::kUsage, [&] { read_report_data(path_, read); });
+}
+
+}  // namespace
+}  // namespace stretto::report
