@@ -22,6 +22,8 @@ struct LossOutput {
   torch::Tensor loss_sum;     ///< scalar with gradient: sum over target tokens, natural log
   torch::Tensor nll_sum;      ///< scalar without gradient
   int64_t target_tokens = 0;  ///< end-of-sentence included
+  /// fp64 [target_tokens], natural log; undefined where a gradient is wanted.
+  torch::Tensor token_nll = {};
 };
 
 /// An encoder-decoder as training and decoding see it. Single-device code: precision,

@@ -99,15 +99,17 @@ std::string place_of(const std::string& asset, const TokenizerOptions* options) 
   return path.empty() ? asset : path;
 }
 
-TokenizerPair build(Assets assets, bool vocabulary, const TokenizerOptions* options) {
+/// @param configured  whether the assets are the files that the options name, for messages
+TokenizerPair build(Assets assets, const TokenizerOptions& options, bool configured) {
+  const bool vocabulary = options.type == "vocab";
   const auto make = [&](const std::string& name) -> std::shared_ptr<const Tokenizer> {
     const auto found = assets.find(name);
     if (found == assets.end()) {
       throw Error(ExitCode::kUsage, "the run folder has no `" + name + "`",
                   "copy the run folder again with its tokenizer files");
     }
-    const std::string where = place_of(name, options);
-    return vocabulary ? make_vocabulary(found->second, where)
+    const std::string where = place_of(name, configured ? &options : nullptr);
+    return vocabulary ? make_vocabulary(found->second, where, options.subwords)
                       : make_sentencepiece(found->second, where);
   };
   TokenizerPair pair;
@@ -130,22 +132,21 @@ TokenizerPair build(Assets assets, bool vocabulary, const TokenizerOptions* opti
 
 TokenizerPair make_tokenizers(const TokenizerOptions& options, uint64_t seed, LineSource* train_src,
                               LineSource* train_tgt) {
-  if (options.type == "vocab") return build(read_vocabularies(options), true, &options);
+  if (options.type == "vocab") return build(read_vocabularies(options), options, true);
   const bool given =
       !options.model.empty() || !options.src_model.empty() || !options.tgt_model.empty();
   return build(given ? read_models(options) : train_models(options, seed, train_src, train_tgt),
-               false, &options);
+               options, true);
 }
 
 TokenizerPair load_tokenizers(const TokenizerOptions& options,
                               const std::map<std::string, std::string>& assets) {
-  const bool vocabulary = options.type == "vocab";
   Assets mine;
   for (const char* name : {kJointModel, kSrcModel, kTgtModel, kSrcVocab, kTgtVocab}) {
     const auto found = assets.find(name);
     if (found != assets.end()) mine.insert(*found);
   }
-  return build(std::move(mine), vocabulary, nullptr);
+  return build(std::move(mine), options, false);
 }
 
 }  // namespace stretto::text

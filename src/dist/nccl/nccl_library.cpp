@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "base/error.h"
+#include "base/text.h"
 #include "dist/nccl/nccl_transport.h"
 #include "dist/plugin.h"
 
@@ -14,7 +15,7 @@ int device_of(int local_rank) {
   check_cuda(cudaGetDeviceCount(&count), "count the GPUs");
   if (local_rank < count) return local_rank;
   throw Error(ExitCode::kUsage,
-              "this host has " + std::to_string(count) + " GPUs, and process " +
+              "this host has " + counted(count, "GPU") + ", and process " +
                   std::to_string(local_rank) + " of it has none",
               "start at most one process for each GPU");
 }
