@@ -50,6 +50,19 @@ void append_escaped(std::string& out, unsigned char byte) {
   out += text.data();
 }
 
+std::string plural_of(std::string_view noun) {
+  constexpr std::string_view kVowels = "aeiou";
+  const std::string whole(noun),
+      stem(noun.substr(0, noun.size() - std::min<size_t>(1, noun.size())));
+  if (noun.ends_with("is")) return whole.substr(0, whole.size() - 2) + "es";
+  if (noun.ends_with('y') && !stem.empty() && kVowels.find(stem.back()) == kVowels.npos) {
+    return stem + "ies";
+  }
+  const bool hisses =
+      noun.ends_with('s') || noun.ends_with('x') || noun.ends_with("ch") || noun.ends_with("sh");
+  return whole + (hisses ? "es" : "s");
+}
+
 template <typename... Args>
 std::string format(const char* pattern, Args... args) {
   std::string text(static_cast<size_t>(std::snprintf(nullptr, 0, pattern, args...)), '\0');
@@ -113,6 +126,12 @@ std::string with_thousands(int64_t value) {
     digits.insert(i, ",");
   }
   return digits;
+}
+
+std::string counted(int64_t count, std::string_view noun, std::string_view plural) {
+  const std::string number = with_thousands(count) + " ";
+  if (count == 1) return number + std::string(noun);
+  return number + (plural.empty() ? plural_of(noun) : std::string(plural));
 }
 
 std::string human_bytes(uint64_t bytes) {

@@ -18,6 +18,9 @@ std::string trim(std::string_view text);
 
 /// "1,234,567"
 std::string with_thousands(int64_t value);
+/// "1 line", "2,000 lines", "0 batches": the number and the noun in the form that goes with it.
+/// Knows the plurals of -y, -is, -s, -x, -ch and -sh; another one is given.
+std::string counted(int64_t count, std::string_view noun, std::string_view plural = "");
 /// "1.2 GiB", "340 KiB", "12 B"
 std::string human_bytes(uint64_t bytes);
 /// "2h 05m", "3m 20s", "4.2s"

@@ -2,6 +2,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
+#include "base/text.h"
 #include "cli/command.h"
 #include "experiment/lint.h"
 #include "experiment/load_experiment.h"
@@ -54,7 +55,7 @@ void print_text(const experiment::Inspection& inspection) {
 
 void print_verdict(const Options& options, size_t findings) {
   std::cout << options.config << ": no errors";
-  if (findings > 0) std::cout << ", " << findings << (findings == 1 ? " note" : " notes");
+  if (findings > 0) std::cout << ", " << counted(findings, "note");
   std::cout << "\n";
 }
 

@@ -9,7 +9,7 @@ namespace stretto::cli {
 namespace {
 
 struct Options {
-  std::string run, checkpoint, src, tgt, hypotheses;
+  std::string run, checkpoint, src, tgt, hypotheses, per_line;
   std::vector<std::string> overrides;
   bool json = false;
   int processes = 0;  // 0: not asked for
@@ -25,16 +25,17 @@ std::vector<std::string> words_of(const Options& options) {
   add("--src", options.src);
   add("--tgt", options.tgt);
   add("--hypotheses", options.hypotheses);
+  add("--per-line", options.per_line);
   if (options.json) words.push_back("--json");
   return words;
 }
 
 // Hours of decoding later it would be too late to say so.
-void require_folder_of(const std::filesystem::path& output) {
+void require_folder_of(const std::filesystem::path& output, const std::string& option) {
   const auto folder = output.parent_path();
   if (folder.empty() || std::filesystem::is_directory(folder)) return;
   throw Error(ExitCode::kIo, "cannot write " + output.string() + ": no folder " + folder.string(),
-              "make it, or give another file to --hypotheses");
+              "make it, or give another file to " + option);
 }
 
 int run(const Options& options) {
@@ -48,13 +49,15 @@ int run(const Options& options) {
       throw Error(ExitCode::kUsage, "no file " + path, "check --src and --tgt");
     }
   }
-  require_folder_of(options.hypotheses);
+  require_folder_of(options.hypotheses, "--hypotheses");
+  require_folder_of(options.per_line, "--per-line");
   const experiment::EvalRequest request{.experiment = load_run(options.run, options.overrides),
                                         .run_directory = options.run,
                                         .checkpoint = options.checkpoint,
                                         .src = options.src,
                                         .tgt = options.tgt,
                                         .hypotheses = options.hypotheses,
+                                        .per_line = options.per_line,
                                         .json = options.json};
   if (options.processes > 1) {
     return launch({.words = words_of(options),
@@ -77,7 +80,13 @@ std::function<int()> declare_eval(CLI::App& app) {
   app.add_option("--src", options->src, "source text; default data.test_src, else data.valid_src")
       ->type_name("FILE");
   app.add_option("--tgt", options->tgt, "its translation, line for line")->type_name("FILE");
-  app.add_option("--hypotheses", options->hypotheses, "write the translations to this file")
+  app.add_option("--hypotheses", options->hypotheses,
+                 "write the translations to this file, line for line; decodes even where eval.bleu "
+                 "is false")
+      ->type_name("FILE");
+  app.add_option("--per-line", options->per_line,
+                 "write the pairs' log-probabilities to this file, a line a pair: sum, mean, "
+                 "target tokens")
       ->type_name("FILE");
   app.add_flag("--json", options->json, "one JSON object on stdout");
   app.add_option("--processes", options->processes,

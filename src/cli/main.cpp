@@ -28,7 +28,8 @@ constexpr std::array kCommands{
             "  stretto eval runs/my\n"
             "  stretto eval runs/my --checkpoint averaged --json\n"
             "  stretto eval runs/my --src test.en --tgt test.de decode.beam_size=8\n"
-            "  stretto eval runs/my --processes 4 --hypotheses output.txt",
+            "  stretto eval runs/my --processes 4 --hypotheses output.txt\n"
+            "  stretto eval runs/my --src a.en --tgt b.de --per-line scores.tsv eval.bleu=false",
             &declare_eval},
     Command{"infer", "translate lines from stdin or files",
             "  stretto infer runs/my < input.txt > output.txt\n"

@@ -100,13 +100,12 @@ std::string milliseconds(double seconds) {
 void print_text(const PlanInputs& plan, const std::vector<plan::Prediction>& sizes) {
   const auto& s = plan.setup;
   if (plan.parameters > 0) {
-    std::cout << with_thousands(plan.parameters) << " parameters; ";
+    std::cout << counted(plan.parameters, "parameter") << "; ";
   }
   std::cout << human_bytes(static_cast<uint64_t>(s.gradient_bytes)) << " of gradients an update\n"
             << milliseconds(s.compute_seconds) << " ms a micro-batch, " << plan.compute_source
             << "\n"
-            << with_thousands(s.micro_batches)
-            << (s.micro_batches == 1 ? " micro-batch" : " micro-batches") << " an update"
+            << counted(s.micro_batches, "micro-batch") << " an update"
             << (s.weak ? " and process" : "") << "\n"
             << strategy_name(s.strategy);
   if (s.strategy != plan::Strategy::kParameterServer) {
@@ -132,10 +131,9 @@ void print_text(const PlanInputs& plan, const std::vector<plan::Prediction>& siz
               << "\n";
   }
   if (const auto& most = sizes.back(); plan::mostly_latency(most)) {
-    std::cout << "\non " << with_thousands(most.processes)
-              << " processes most of the communication is latency of "
-              << with_thousands(most.buckets)
-              << " buckets: a larger dist.bucket_bytes would help (--bucket-mb)\n";
+    std::cout << "\non " << counted(most.processes, "process")
+              << " most of the communication is latency of " << counted(most.buckets, "bucket")
+              << ": a larger dist.bucket_bytes would help (--bucket-mb)\n";
   }
 }
 

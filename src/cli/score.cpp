@@ -1,14 +1,17 @@
+#include <algorithm>
 #include <iostream>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <span>
 
 #include "base/error.h"
+#include "base/log.h"
 #include "base/text.h"
 #include "cli/command.h"
 #include "cli/input.h"
 #include "metrics/bootstrap.h"
 #include "metrics/scorers.h"
+#include "text/subwords.h"
 
 namespace stretto::cli {
 namespace {
@@ -17,7 +20,8 @@ struct Options {
   metrics::ScoreOptions score;
   std::vector<std::string> references;
   std::string hypotheses, against;
-  int resamples = 0;  ///< 0 = no bootstrap
+  std::string subwords;  ///< empty: not given
+  int resamples = 0;     ///< 0 = no bootstrap
   uint64_t seed = metrics::BootstrapOptions{}.seed;
   bool json = false;
 };
@@ -31,14 +35,43 @@ struct Resampled {
   std::optional<metrics::BootstrapResult> pair;
 };
 
+// Scores of pieces are higher than those of words, and look the same.
+void warn_of_pieces(const std::string& name, std::span<const std::string> lines) {
+  constexpr size_t kEnough = 1000;
+  std::vector<std::string> tokens;
+  for (const auto& line : lines.first(std::min(lines.size(), kEnough))) {
+    for (auto& token : split(line, ' ')) tokens.push_back(std::move(token));
+  }
+  const auto found = text::find_subwords(tokens);
+  if (found == text::Subwords::kNone) return;
+  const std::string kind = text::name_of(found);
+  log::warn(name + " look split into sub-words (" + kind +
+            "), and a score of pieces compares with nobody's\n  --subwords " + kind +
+            " joins them first; --subwords none says that this is the text");
+}
+
+/// The lines of a file as they are scored.
+std::vector<std::string> text_of_file(const Options& options, const std::string& path,
+                                      const std::string& name) {
+  auto lines = read_lines(path);
+  if (options.subwords.empty()) {
+    warn_of_pieces(name, lines);
+  } else {
+    const auto subwords = text::subwords_named(options.subwords);
+    for (auto& line : lines) line = text::join_subwords(line, subwords);
+  }
+  return lines;
+}
+
 Resampled resample(const Options& options, std::span<const std::string> hypotheses,
                    std::span<const std::vector<std::string>> references) {
   const metrics::BootstrapOptions bootstrap{.resamples = options.resamples, .seed = options.seed};
   if (options.against.empty()) {
     return {metrics::bootstrap_interval(options.score, hypotheses, references, bootstrap), {}};
   }
-  const auto pair = metrics::paired_bootstrap(options.score, hypotheses,
-                                              read_lines(options.against), references, bootstrap);
+  const auto pair = metrics::paired_bootstrap(
+      options.score, hypotheses, text_of_file(options, options.against, options.against),
+      references, bootstrap);
   return {pair.system, pair};
 }
 
@@ -68,8 +101,8 @@ std::string text_of(const Options& options, const Resampled& resampled) {
   const auto interval = [&](const metrics::Interval& it) {
     return "95 % interval " + number(it.low) + " to " + number(it.high);
   };
-  std::string text = interval(resampled.system) + " (" + with_thousands(options.resamples) +
-                     " resamples, seed " + std::to_string(options.seed) + ")\n";
+  std::string text = interval(resampled.system) + " (" + counted(options.resamples, "resample") +
+                     ", seed " + std::to_string(options.seed) + ")\n";
   if (!resampled.pair) return text;
   const auto& difference = resampled.pair->difference;
   text += options.against + ": " + number(resampled.pair->baseline.score) + ", " +
@@ -81,8 +114,10 @@ std::string text_of(const Options& options, const Resampled& resampled) {
 
 int run(const Options& options) {
   std::vector<std::vector<std::string>> references;
-  for (const auto& path : options.references) references.push_back(read_lines(path));
-  const auto hypotheses = read_lines(options.hypotheses);
+  for (const auto& path : options.references) {
+    references.push_back(text_of_file(options, path, path));
+  }
+  const auto hypotheses = text_of_file(options, options.hypotheses, "the hypotheses");
   const auto score = metrics::compute(options.score, hypotheses, references);
   std::optional<Resampled> resampled;
   if (options.resamples > 0) resampled = resample(options, hypotheses, references);
@@ -112,6 +147,11 @@ std::function<int()> declare_score(CLI::App& app) {
                  "of BLEU: 13a, intl, none or char; default 13a")
       ->check(one_of(metrics::tokenizer_names()))
       ->type_name("NAME");
+  app.add_option("--subwords", options->subwords,
+                 "join sub-words first, on both sides: bpe (hou@@ se), sentencepiece (▁hou se), "
+                 "wordpiece (hou ##se); none: they are the text")
+      ->check(one_of(text::subwords_names()))
+      ->type_name("KIND");
   app.add_flag("--lowercase", options->score.lowercase, "BLEU and chrF: lower-case both sides");
   app.add_flag("--ter-case-sensitive", options->score.ter_case_sensitive, "TER: heed case");
   app.add_option("--width", options->score.decimals, "digits after the point; default 2")

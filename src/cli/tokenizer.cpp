@@ -50,8 +50,8 @@ int train(const TrainOptions& options) {
   const std::string model = text::train_sentencepiece(lines, options.training);
   write_file_atomic(options.output, model);
   const auto tokenizer = text::make_sentencepiece(model, options.output);
-  std::cout << options.output << ": " << tokenizer->size() << " pieces from "
-            << with_thousands(static_cast<int64_t>(lines.size())) << " lines\n";
+  std::cout << options.output << ": " << counted(tokenizer->size(), "piece") << " from "
+            << counted(static_cast<int64_t>(lines.size()), "line") << "\n";
   return 0;
 }
 

@@ -50,8 +50,8 @@ std::vector<ParallelInput> list_inputs(const DataOptions& options, const SplitKe
   const std::string key = "data." + keys.name;
   if (keys.src.size() != keys.tgt.size()) {
     throw Error(ExitCode::kUsage,
-                key + "_src names " + std::to_string(keys.src.size()) + " files and " + key +
-                    "_tgt " + std::to_string(keys.tgt.size()),
+                key + "_src names " + counted(static_cast<int64_t>(keys.src.size()), "file") +
+                    " and " + key + "_tgt " + std::to_string(keys.tgt.size()),
                 "each source file needs its target file, in the same order");
   }
   std::vector<ParallelInput> inputs;
@@ -76,8 +76,9 @@ SampleWeights weights_of(const DataOptions& options, Split split, size_t num_inp
   if (split != Split::kTrain || options.train_weights.empty()) return {};
   if (options.train_weights.size() != num_inputs) {
     throw Error(ExitCode::kUsage,
-                "data.train_weights has " + std::to_string(options.train_weights.size()) +
-                    " numbers for " + std::to_string(num_inputs) + " inputs",
+                "data.train_weights has " +
+                    counted(static_cast<int64_t>(options.train_weights.size()), "number") +
+                    " for " + counted(static_cast<int64_t>(num_inputs), "input"),
                 "give one weight for each src/tgt pair of files, then one for each TSV file");
   }
   return {.weights = options.train_weights, .seed = seed};
@@ -164,7 +165,7 @@ void remove_stale(const fs::path& root, const std::string& prefix) {
 }
 
 std::string describe(const CorpusMeta& meta, const fs::path& folder) {
-  return "tokenised " + with_thousands(meta.filters.kept) + " pairs, " +
+  return "tokenised " + counted(meta.filters.kept, "pair") + ", " +
          human_bytes(meta.num_ids * meta.id_bytes + meta.num_pairs * 12 + meta.text_bytes) +
          " in " + folder.string();
 }

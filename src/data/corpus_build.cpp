@@ -206,7 +206,7 @@ class CorpusWriter {
     const auto now = std::chrono::steady_clock::now();
     if (now - last_report_ < kProgressInterval) return;
     last_report_ = now;
-    log::info("tokenised " + with_thousands(lines_read_) + " pairs of lines");
+    log::info("tokenised " + counted(lines_read_, "pair of lines", "pairs of lines"));
   }
 
   std::filesystem::path folder_;
@@ -251,8 +251,8 @@ void read_input(const CorpusPlan& plan, size_t index, ChunkPipeline& pipeline) {
   }
   const auto kinds = describe_filters(plan, counts);
   throw Error(ExitCode::kBadData,
-              "empty corpus: none of the " + with_thousands(dropped) + " pairs in " +
-                  join(names, ", ") + " is left after the filters (" + join(kinds, "; ") + ")",
+              "empty corpus: none of the " + counted(dropped, "pair") + " in " + join(names, ", ") +
+                  " is left after the filters (" + join(kinds, "; ") + ")",
               "look at data.max_src_tokens, data.max_tgt_tokens, data.max_ratio and "
               "data.invalid_utf8");
 }

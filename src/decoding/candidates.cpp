@@ -12,14 +12,26 @@ namespace {
 
 constexpr float kNever = -std::numeric_limits<float>::infinity();
 
-/// Keeps the best `count` of a row in a heap whose front is the worst of them. Almost every entry
-/// fails the one comparison with the front, so a row costs about as much as reading it.
+constexpr int64_t kBlock = 64;
+
+/// Whether one of so many entries is above `bound`; compilers make vector instructions of it.
+bool any_above(const float* row, float bound) {
+  int found = 0;
+  for (int64_t i = 0; i < kBlock; ++i) found |= static_cast<int>(row[i] > bound);
+  return found != 0;
+}
+
+/// Keeps the best `count` of a row in a heap whose front is the worst of them. Almost every block
+/// of entries has none above the front, so a row costs about as much as reading it.
 std::vector<Candidate> best_of_row(const float* row, int64_t size, int64_t lane, int64_t count) {
   std::vector<Candidate> heap;
   heap.reserve(count + 1);
   float worst = kNever;
   for (int64_t token = 0; token < size; ++token) {
-    if (!(row[token] > worst)) continue;
+    while (token % kBlock == 0 && token + kBlock <= size && !any_above(row + token, worst)) {
+      token += kBlock;
+    }
+    if (token == size || !(row[token] > worst)) continue;
     heap.push_back({lane, token, row[token], row[token]});
     std::push_heap(heap.begin(), heap.end(), better);
     if (static_cast<int64_t>(heap.size()) > count) {

@@ -128,9 +128,14 @@ int64_t Search::forced_token(const Source& source) const {
 void Search::apply_rules(at::Tensor& log_probs) {
   log_probs.select(1, input_.pad).fill_(kNever);
   log_probs.select(1, input_.bos).fill_(kNever);
+  const bool forbids = step_ < options_.min_len || options_.no_repeat_ngram > 0;
   int64_t row = 0;
   for (const Source& source : alive_) {
     const int64_t forced = forced_token(source);
+    if (forced < 0 && !forbids) {  // nothing to look up in many rows
+      row += static_cast<int64_t>(source.lanes.size());
+      continue;
+    }
     for (const Lane& lane : source.lanes) {
       at::Tensor lane_row = log_probs[row++];
       if (forced >= 0) {

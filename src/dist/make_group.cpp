@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "base/log.h"
+#include "base/text.h"
 #include "base/version.h"
 #include "dist/activity.h"
 #include "dist/agreement.h"
@@ -36,15 +37,13 @@ std::unique_ptr<Job>& job() {
 }
 
 std::string ranks_text(const Launch& launch) {
-  return launch.evidence + " says that this is one of " + std::to_string(launch.size) +
-         " processes";
+  return launch.evidence + " says that this is one of " + counted(launch.size, "process");
 }
 
 void require_mpi_size(const ProcessGroup& group, const Launch& launch) {
   if (group.size() == launch.size) return;
   throw Error(ExitCode::kUsage,
-              ranks_text(launch) + ", but MPI sees " + std::to_string(group.size()) +
-                  (group.size() == 1 ? " process" : " processes"),
+              ranks_text(launch) + ", but MPI sees " + counted(group.size(), "process"),
               "start with the mpirun of the MPI that Stretto was built with, or with `srun "
               "--mpi=pmix`");
 }

@@ -25,6 +25,7 @@ struct EvalRequest {
   std::string checkpoint;  ///< "", "best", "last", a step, a name
   std::string src, tgt;    ///< empty = data.test_*, else data.valid_*
   std::string hypotheses;  ///< file to write the translations to; empty = none
+  std::string per_line;    ///< file for the log-probability of each pair; empty = none
   bool json = false;
 };
 

@@ -132,8 +132,8 @@ RunLength length_of(const Experiment& e, const LintContext& context, double batc
 }  // namespace
 
 std::string RunLength::text() const {
-  if (!guessed()) return with_thousands(at_most) + " updates";
-  return "about " + with_thousands(at_most / 2) + " updates (guessed from the size of the text)";
+  if (!guessed()) return counted(at_most, "update");
+  return "about " + counted(at_most / 2, "update") + " (guessed from the size of the text)";
 }
 
 std::string tokens_text(double tokens) {

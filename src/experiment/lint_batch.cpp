@@ -31,7 +31,7 @@ bool one_of(const std::string& name, std::initializer_list<const char*> names) {
 }
 
 std::string steps(int64_t n) {
-  return with_thousands(n) + " updates";
+  return counted(n, "update");
 }
 
 std::string times(double factor) {

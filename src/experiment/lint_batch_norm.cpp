@@ -22,8 +22,8 @@ void few_rows_to_normalise(const Subject& s, Remarks& out) {
   if (sentences >= kFewSentences) return;
   out.push_back({"data.max_tokens",
                  "batch norm takes its mean and variance from one micro-batch, about " +
-                     with_thousands(std::llround(sentences)) +
-                     " sentences here: too few to stand for the others",
+                     counted(std::llround(sentences), "sentence") +
+                     " here: too few to stand for the others",
                  "data.max_tokens = 4096 with train.update_freq lowered in proportion, or "
                  "dist.batch_norm = \"all\" on several processes"});
 }

@@ -74,8 +74,8 @@ void idle_processes(const Subject& s, Remarks& out) {
               (data::rounds_of_update(work, processes, cut) * static_cast<double>(processes));
   if (idle <= kIdleShare) return;
   out.push_back({"train.update_freq",
-                 with_thousands(processes) + " processes cannot share " + with_thousands(work) +
-                     (work == 1 ? " micro-batch" : " micro-batches") + " evenly: they stand idle " +
+                 with_thousands(processes) + " processes cannot share " +
+                     counted(work, "micro-batch") + " evenly: they stand idle " +
                      fixed(100 * idle, 0) + " % of the time" +
                      (cut                      ? ""
                       : s.e.dist.deterministic ? " (dist.deterministic cuts no micro-batch)"

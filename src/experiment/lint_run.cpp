@@ -44,10 +44,9 @@ void no_validation(const Subject& s, Remarks& out) {
 
 void validates_only_at_the_end(const Subject& s, Remarks& out) {
   if (!validates(s) || s.e.train.max_steps == 0 || s.e.eval.every <= s.e.train.max_steps) return;
-  out.push_back(
-      {"eval.every",
-       "validates only at the end: the run has " + with_thousands(s.e.train.max_steps) + " updates",
-       "lower it to see how training goes"});
+  out.push_back({"eval.every",
+                 "validates only at the end: the run has " + counted(s.e.train.max_steps, "update"),
+                 "lower it to see how training goes"});
 }
 
 void noisy_best(const Subject& s, Remarks& out) {
@@ -55,8 +54,8 @@ void noisy_best(const Subject& s, Remarks& out) {
   if (!validates(s) || s.e.train.keep_best == 0 || eval.best_metric != "bleu") return;
   if (eval.bleu_sentences == 0 || eval.bleu_sentences >= 500) return;
   out.push_back({"eval.bleu_sentences",
-                 "`best` is chosen by the BLEU of " + with_thousands(eval.bleu_sentences) +
-                     " sentences, which is mostly noise",
+                 "`best` is chosen by the BLEU of " + counted(eval.bleu_sentences, "sentence") +
+                     ", which is mostly noise",
                  "raise it to 500 or more, or use eval.best_metric = \"nll\""});
 }
 
@@ -77,7 +76,7 @@ void schedule_ends_early(const Subject& s, Remarks& out) {
   const double rest = tri ? schedule.final_scale * s.peak_lr : schedule.min_lr;
   const std::string where =
       s.run.guessed() ? "at update " + with_thousands(end) + ", and the run has " + s.run.text()
-                      : with_thousands(s.run.at_least - end) + " updates before the run";
+                      : counted(s.run.at_least - end, "update") + " before the run";
   out.push_back({"schedule.total_steps", "the schedule ends " + where,
                  "the rest is trained at a rate of " + config::number_text(rest)});
 }
@@ -88,7 +87,7 @@ void schedule_never_ends(const Subject& s, Remarks& out) {
   const std::string where =
       s.run.guessed()
           ? "after " + s.run.text() + ", before the schedule ends at " + with_thousands(end)
-          : with_thousands(end - run) + " updates before the schedule ends";
+          : counted(end - run, "update") + " before the schedule ends";
   out.push_back(
       {"schedule.total_steps", "the run stops " + where + ", at a rate that is still high",
        s.run.guessed() ? "lower it, or give the run train.max_steps and set this to 0, "

@@ -311,7 +311,7 @@ void check_schedule(Check& c) {
   check_floor(c);
   if (max_steps > 0 && s.warmup_steps >= max_steps) {
     c.wrong({"schedule.warmup_steps", "train.max_steps"},
-            "a warm-up of " + number(s.warmup_steps) + " updates is not shorter than the run (" +
+            "a warm-up of " + counted(s.warmup_steps, "update") + " is not shorter than the run (" +
                 number(max_steps) + ")",
             "lower schedule.warmup_steps or raise train.max_steps");
   }
@@ -337,8 +337,8 @@ void check_stops(Check& c) {
   // A division, since the product may overflow.
   if (t.patience > 0 && t.max_steps > 0 && t.patience >= (t.max_steps - 1) / c.e.eval.every + 1) {
     c.wrong({"train.patience", "train.max_steps", "eval.every"},
-            "can never stop the run: " + number(t.patience) + " validations every " +
-                number(c.e.eval.every) + " updates do not fit into " + number(t.max_steps),
+            "can never stop the run: " + counted(t.patience, "validation") + " every " +
+                counted(c.e.eval.every, "update") + " do not fit into " + number(t.max_steps),
             "lower train.patience or eval.every, or drop it");
   }
   if (t.average_last > t.keep_last && c.origins.given("train.keep_last")) {

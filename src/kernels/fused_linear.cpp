@@ -6,6 +6,7 @@
 #include "kernels/fused.h"
 #include "kernels/fused_common.h"
 #include "kernels/gemm.h"
+#include "kernels/packed_weights.h"
 
 namespace stretto::kernels::fused {
 namespace {
@@ -38,9 +39,16 @@ struct LinearNode : torch::autograd::Function<LinearNode> {
 }  // namespace
 
 at::Tensor linear(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias) {
-  if (!at::GradMode::is_enabled())
-    return product({x.contiguous()}, {weight.contiguous(), true},
-                   bias.defined() ? bias.contiguous() : bias, ComputeScope::current());
+  if (!at::GradMode::is_enabled()) {
+    const at::Tensor shift = bias.defined() ? bias.contiguous() : bias;
+    const Compute compute = ComputeScope::current();
+    if (auto* packed = PackedWeightsScope::current(); packed != nullptr && weight.is_contiguous()) {
+      at::Tensor out = at::empty({x.size(0), weight.size(0)}, x.options());
+      gemm::multiply({x.contiguous()}, packed->of(weight, compute), shift, false, out);
+      return out;
+    }
+    return product({x.contiguous()}, {weight.contiguous(), true}, shift, compute);
+  }
   return LinearNode::apply(x, weight,
                            bias.defined() ? std::optional<at::Tensor>(bias) : std::nullopt);
 }

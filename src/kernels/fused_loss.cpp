@@ -21,9 +21,9 @@ constexpr float kSlopeScale = 32768;
 using gemm::Operand;
 using gemm::Packed;
 
-/// Sums and, in place of the logits, their gradients.
-cpu::LossSums rows_of_loss(at::Tensor& logits, const at::Tensor& targets, float each, float extra,
-                           bool gradient) {
+/// The loss of each row and, in place of the logits, its gradient.
+std::vector<cpu::LossSums> rows_of_loss(at::Tensor& logits, const at::Tensor& targets, float each,
+                                        float extra, bool gradient) {
   const int64_t rows = logits.size(0), classes = logits.size(1);
   std::vector<cpu::LossSums> sums(static_cast<size_t>(rows));
   float* from = logits.data_ptr<float>();
@@ -33,12 +33,7 @@ cpu::LossSums rows_of_loss(at::Tensor& logits, const at::Tensor& targets, float 
       sums[static_cast<size_t>(i)] =
           cpu::table().loss_row(from + i * classes, {classes, target[i], each, extra}, gradient);
   });
-  cpu::LossSums total{};
-  for (const cpu::LossSums& row : sums) {
-    total.nll += row.nll;
-    total.all += row.all;
-  }
-  return total;
+  return sums;
 }
 
 /// The three products of a block of rows with the classes; the packed tables are kept over blocks.
@@ -75,43 +70,64 @@ class Projection {
   std::optional<Packed> columns_, rows_;
 };
 
+/// What a batch of rows costs; gradients where they are wanted, else each token's own.
+struct Losses {
+  at::Tensor loss, nll;    ///< scalars
+  at::Tensor dx, dweight;  ///< before the scale that the loss comes back with
+  at::Tensor token_nll;    ///< fp64 [N]
+};
+
+Losses losses_of(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& targets,
+                 double smoothing, int64_t num_classes, bool want_gradient) {
+  // d loss / d logits = p - each everywhere, and 1 - smoothing - each less at the target,
+  // because the weights of all classes sum to one.
+  const double each = smoothing / static_cast<double>(num_classes - 1);
+  const double extra = 1 - smoothing - each;
+  const at::Tensor classes = weight.slice(0, 0, num_classes);
+  const Projection projection(classes, x.size(0), want_gradient);
+  Losses out;
+  if (want_gradient) {
+    out.dx = is_half(ComputeScope::current()) ? at::zeros_like(x) : at::empty_like(x);
+    out.dweight = at::zeros_like(weight);
+  } else {
+    out.token_nll = at::empty({x.size(0)}, at::kDouble);
+  }
+  const at::Tensor buffer = at::empty({std::min(kLossRows, x.size(0)), num_classes}, x.options());
+  cpu::LossSums sums{};
+  for (int64_t begin = 0; begin < x.size(0); begin += kLossRows) {
+    const int64_t end = std::min(begin + kLossRows, x.size(0));
+    const at::Tensor rows = x.slice(0, begin, end);
+    at::Tensor logits = buffer.slice(0, 0, end - begin);
+    projection.logits(rows, logits);
+    cpu::LossSums block{};
+    int64_t token = begin;
+    for (const cpu::LossSums& row :
+         rows_of_loss(logits, targets.slice(0, begin, end), static_cast<float>(each),
+                      static_cast<float>(extra), want_gradient)) {
+      block.nll += row.nll;
+      block.all += row.all;
+      if (!want_gradient) out.token_nll.data_ptr<double>()[token++] = row.nll;
+    }
+    sums.nll += block.nll;
+    sums.all += block.all;
+    if (!want_gradient) continue;
+    at::Tensor dx_block = out.dx.slice(0, begin, end), dw = out.dweight.slice(0, 0, num_classes);
+    projection.gradients(logits, rows, dx_block, dw);
+  }
+  out.loss = at::scalar_tensor(extra * sums.nll + each * sums.all, x.options());
+  out.nll = at::scalar_tensor(sums.nll, x.options());
+  return out;
+}
+
 struct LossNode : torch::autograd::Function<LossNode> {
   static variable_list forward(AutogradContext* ctx, const at::Tensor& x, const at::Tensor& weight,
-                               const at::Tensor& targets, double smoothing, int64_t num_classes,
-                               bool want_gradient) {
-    // d loss / d logits = p - each everywhere, and 1 - smoothing - each less at the target,
-    // because the weights of all classes sum to one.
-    const double each = smoothing / static_cast<double>(num_classes - 1);
-    const double extra = 1 - smoothing - each;
-    const at::Tensor classes = weight.slice(0, 0, num_classes);
-    const Projection projection(classes, x.size(0), want_gradient);
-    at::Tensor dx, dweight;
-    if (want_gradient) {
-      dx = is_half(ComputeScope::current()) ? at::zeros_like(x) : at::empty_like(x);
-      dweight = at::zeros_like(weight);
-    }
-    const at::Tensor buffer = at::empty({std::min(kLossRows, x.size(0)), num_classes}, x.options());
-    cpu::LossSums sums{};
-    for (int64_t begin = 0; begin < x.size(0); begin += kLossRows) {
-      const int64_t end = std::min(begin + kLossRows, x.size(0));
-      const at::Tensor rows = x.slice(0, begin, end);
-      at::Tensor logits = buffer.slice(0, 0, end - begin);
-      projection.logits(rows, logits);
-      const cpu::LossSums block =
-          rows_of_loss(logits, targets.slice(0, begin, end), static_cast<float>(each),
-                       static_cast<float>(extra), want_gradient);
-      sums.nll += block.nll;
-      sums.all += block.all;
-      if (!want_gradient) continue;
-      at::Tensor dx_block = dx.slice(0, begin, end), dw = dweight.slice(0, 0, num_classes);
-      projection.gradients(logits, rows, dx_block, dw);
-    }
+                               const at::Tensor& targets, double smoothing, int64_t num_classes) {
+    const Losses losses = losses_of(x, weight, targets, smoothing, num_classes, true);
     keep(ctx, ComputeScope::current());
-    ctx->saved_data["dx"] = dx;
-    ctx->saved_data["dweight"] = dweight;
-    const at::Tensor nll = at::scalar_tensor(sums.nll, x.options());
-    ctx->mark_non_differentiable({nll});
-    return {at::scalar_tensor(extra * sums.nll + each * sums.all, x.options()), nll};
+    ctx->saved_data["dx"] = losses.dx;
+    ctx->saved_data["dweight"] = losses.dweight;
+    ctx->mark_non_differentiable({losses.nll});
+    return {losses.loss, losses.nll};
   }
   static variable_list backward(AutogradContext* ctx, const variable_list& grads) {
     const Compute compute = kept_compute(ctx);
@@ -123,7 +139,7 @@ struct LossNode : torch::autograd::Function<LossNode> {
       if (factor != 1.0f) slope = slope * factor;
       return rounded(slope, compute);
     };
-    return {scaled("dx"), scaled("dweight"), {}, {}, {}, {}};
+    return {scaled("dx"), scaled("dweight"), {}, {}, {}};
   }
 };
 
@@ -133,8 +149,13 @@ CrossEntropy linear_cross_entropy(const at::Tensor& x, const at::Tensor& weight,
                                   const at::Tensor& targets, double smoothing,
                                   int64_t num_classes) {
   const bool want = at::GradMode::is_enabled() && (x.requires_grad() || weight.requires_grad());
+  if (!want) {
+    const Losses losses = losses_of(x.contiguous(), weight.contiguous(), targets.contiguous(),
+                                    smoothing, num_classes, false);
+    return {losses.loss, losses.nll, losses.token_nll};
+  }
   const auto sums = LossNode::apply(x.contiguous(), weight.contiguous(), targets.contiguous(),
-                                    smoothing, num_classes, want);
+                                    smoothing, num_classes);
   return {sums[0], sums[1].detach()};
 }
 

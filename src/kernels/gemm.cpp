@@ -43,8 +43,10 @@ at::Tensor plain(const Operand& x, Compute compute) {
   return x.transposed ? values.t() : values;
 }
 
-/// Rows of an item. Any choice gives the same result; this one gives each thread a few items.
+/// Rows of an item. Any choice gives the same result; this one gives each thread a few items, and
+/// one thread large ones.
 int64_t rows_of_item(int64_t rows, int64_t column_blocks) {
+  if (at::get_num_threads() == 1 || at::in_parallel_region()) return cpu::kProductRows;
   const int64_t wanted = kItemsPerThread * at::get_num_threads();
   const int64_t fair = divide_up(rows * column_blocks, wanted);
   return std::clamp(divide_up(fair, kRowUnit) * kRowUnit, 2 * kRowUnit, cpu::kProductRows);

@@ -99,6 +99,9 @@ at::Tensor embed(const at::Tensor& table, const at::Tensor& ids, double scale,
 struct CrossEntropy {
   at::Tensor loss_sum;  ///< scalar, differentiable: label-smoothed cross entropy summed over tokens
   at::Tensor nll_sum;   ///< scalar, no gradient: -log p(target) summed over tokens
+  /// fp64 [N]: -log p(target) of each token; undefined where a gradient is wanted, because training
+  /// has no use for it.
+  at::Tensor token_nll = {};
 };
 
 /// Output projection and label-smoothed cross entropy in one, a block of rows at a time, so that
@@ -112,10 +115,10 @@ CrossEntropy linear_cross_entropy(const at::Tensor& x, const at::Tensor& weight,
 
 /// One step of cached self-attention in decoding, no gradient.
 ///
-/// q, k_new, v_new [L, D] for L lanes; k_cache, v_cache [T_max, L, D] hold one slot per lane and
-/// step; `lineage` int32 [L, T_max] tells which lane's slot holds step t of this lane's history
-/// (beams that move only rewrite this table). Writes k_new, v_new to step t and
-/// attends over steps 0..t -> [L, D].
+/// q, k_new, v_new [L, D] for L lanes; k_cache, v_cache [T_max, slots >= L, D] hold one slot per
+/// lane and step; `lineage` int32 [L, T_max] tells which lane's slot holds step t of this lane's
+/// history (beams that move only rewrite this table). Writes k_new, v_new to step t and attends
+/// over steps 0..t -> [L, D].
 at::Tensor decode_self_attention(const at::Tensor& q, const at::Tensor& k_new,
                                  const at::Tensor& v_new, at::Tensor& k_cache, at::Tensor& v_cache,
                                  const at::Tensor& lineage, int64_t t, int64_t num_heads);

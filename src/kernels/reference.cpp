@@ -172,11 +172,13 @@ CrossEntropy linear_cross_entropy(const at::Tensor& x, const at::Tensor& weight,
                                   const at::Tensor& targets, double smoothing,
                                   int64_t num_classes) {
   const at::Tensor log_p = at::log_softmax(at::matmul(x, weight.slice(0, 0, num_classes).t()), -1);
-  const at::Tensor nll = -log_p.gather(1, targets.unsqueeze(1)).sum();
+  const at::Tensor of_tokens = -log_p.gather(1, targets.unsqueeze(1)).squeeze(1);
+  const at::Tensor nll = of_tokens.sum();
   const double each = smoothing / static_cast<double>(num_classes - 1);
   at::Tensor loss = nll * (1 - smoothing - each);
   if (smoothing > 0) loss = loss - each * log_p.sum();
-  return {loss, nll.detach()};
+  if (loss.requires_grad()) return {loss, nll.detach()};
+  return {loss, nll, of_tokens.to(at::kDouble)};
 }
 
 at::Tensor decode_self_attention(const at::Tensor& q, const at::Tensor& k_new,

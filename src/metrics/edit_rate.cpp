@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/text.h"
 
 namespace stretto::metrics {
 namespace {
@@ -235,8 +236,9 @@ int64_t translation_edits(std::span<const uint32_t> hypothesis,
   if (reference.empty()) return static_cast<int64_t>(hypothesis.size());
   if ((hypothesis.size() + 1) > kMaxCells / (reference.size() + 1)) {
     throw Error(ExitCode::kBadData,
-                "a segment is too long for TER: " + std::to_string(hypothesis.size()) +
-                    " words against " + std::to_string(reference.size()),
+                "a segment is too long for TER: " +
+                    counted(static_cast<int64_t>(hypothesis.size()), "word") + " against " +
+                    std::to_string(reference.size()),
                 "segments are lines; look for line ends that were lost");
   }
   BeamDistance distance(reference, hypothesis.size());

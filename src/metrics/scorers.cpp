@@ -23,9 +23,9 @@ void check_counts(std::span<const std::string> hypotheses,
     if (references[r].size() == hypotheses.size()) continue;
     throw Error(ExitCode::kBadData,
                 "reference set " + std::to_string(r + 1) + " has " +
-                    with_thousands(static_cast<int64_t>(references[r].size())) +
-                    " segments, but there are " +
-                    with_thousands(static_cast<int64_t>(hypotheses.size())) + " hypotheses",
+                    counted(static_cast<int64_t>(references[r].size()), "segment") +
+                    ", the system " +
+                    counted(static_cast<int64_t>(hypotheses.size()), "hypothesis"),
                 "both sides need one segment a line in the same order; look for lines that were "
                 "dropped or split");
   }

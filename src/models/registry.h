@@ -17,6 +17,7 @@ struct ModelSetup {
   int64_t tgt_rows = 0;          ///< rows of the target embedding and of the output projection
   int64_t num_tgt_classes = 0;   ///< real target vocabulary, at most tgt_rows; the rest has p = 0
   uint64_t seed = 1;             ///< of the first weights
+  bool draws_weights = true;     ///< false: matrices are unset, since weights are loaded at once
   at::Device device = at::kCPU;  ///< at::kMeta counts parameters without memory
 };
 

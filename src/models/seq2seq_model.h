@@ -23,6 +23,8 @@ struct LossOutput {
   torch::Tensor loss_sum;     ///< scalar with gradient: sum over target tokens, natural log
   torch::Tensor nll_sum;      ///< scalar without gradient
   int64_t target_tokens = 0;  ///< end-of-sentence included
+  /// fp64 [target_tokens], natural log; undefined where a gradient is wanted.
+  torch::Tensor token_nll = {};
 };
 
 /// A parameter with one row for each id of a vocabulary: an embedding or an output projection.

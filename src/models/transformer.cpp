@@ -180,7 +180,8 @@ at::Tensor DecoderImpl::forward(const nn::PackedRows& tgt, const at::Tensor& mem
 Transformer::Transformer(const TransformerOptions& options, const ModelSetup& setup,
                          nn::OutputLoss loss)
     : options_(options), num_classes_(setup.num_tgt_classes), loss_(std::move(loss)) {
-  const nn::Init init(setup.seed, setup.device);
+  const nn::Init init =
+      setup.draws_weights ? nn::Init(setup.seed, setup.device) : nn::Init::unset(setup.device);
   const int64_t d = options_.d_model;
   if (options_.tie_embeddings == "all") {
     embedding_ = register_module(
@@ -213,8 +214,10 @@ LossOutput Transformer::loss(const data::Batch& batch, const ForwardContext& con
   // Named as if it were never tied, since a tied table's gradient also holds that of its lookups.
   const at::Tensor weight = nn::watch_use("output.weight", output_weight());
   const kernels::CrossEntropy sums = loss_(x, weight, targets, num_classes_);
-  return {
-      .loss_sum = sums.loss_sum, .nll_sum = sums.nll_sum, .target_tokens = batch.tgt.num_tokens()};
+  return {.loss_sum = sums.loss_sum,
+          .nll_sum = sums.nll_sum,
+          .target_tokens = batch.tgt.num_tokens(),
+          .token_nll = sums.token_nll};
 }
 
 std::unique_ptr<decoding::StepModel> Transformer::start(const data::PackedTokens& src,

@@ -133,7 +133,8 @@ void TransformerStepModel::reorder(const std::vector<int64_t>& parents) {
   if (parents.size() == old_lanes && sources == lane_sources_) return;
   drop_sources(sources);
   set_sources();
-  if (parents.size() != old_lanes) copy_history();
+  // Slots of lanes that have left cost memory and nothing else, copying costs time.
+  if (static_cast<int64_t>(parents.size()) * 4 <= caches_.front().k.size(1) * 3) copy_history();
 }
 
 void TransformerStepModel::drop_sources(const std::vector<int64_t>& old_sources) {

@@ -14,7 +14,7 @@ namespace stretto::models {
 /// The encoder runs once; keys and values of its output are computed once per layer and shared by
 /// all lanes of a source. Self-attention keys and values are cached: a step costs one row per lane.
 /// Beams that move only rewrite a table of integers (`lineage`); cached rows are copied only when
-/// lanes leave, which keeps the caches as narrow as the lanes that live.
+/// a quarter of the lanes has left, which keeps the caches about as narrow as the lanes that live.
 class TransformerStepModel : public decoding::StepModel {
  public:
   TransformerStepModel(std::shared_ptr<Transformer> model, const data::PackedTokens& src,
@@ -28,7 +28,7 @@ class TransformerStepModel : public decoding::StepModel {
   /// What one decoder layer remembers.
   struct LayerCache {
     at::Tensor cross_kv;  ///< [Ns, 2D]
-    at::Tensor k, v;      ///< [room, L, D]
+    at::Tensor k, v;      ///< [room, slots, D]: at least L slots, more where lanes have left
   };
 
   void encode(const data::PackedTokens& src);

@@ -85,6 +85,7 @@ at::Tensor EmbeddingImpl::looked_up_apart(const at::Tensor& ids, double scale,
 }
 
 at::Tensor Sinusoids::rows(const at::Tensor& positions, int64_t length, const at::Tensor& like) {
+  const std::lock_guard lock(mutex_);
   const bool fits = table_.defined() && table_.size(0) >= length &&
                     table_.scalar_type() == like.scalar_type() && table_.device() == like.device();
   if (!fits) {

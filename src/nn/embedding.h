@@ -4,6 +4,7 @@
 #include <torch/nn/pimpl.h>
 
 #include <memory>
+#include <mutex>
 #include <string>
 #include <utility>
 
@@ -58,6 +59,7 @@ class Sinusoids {
 
  private:
   int64_t d_model_;
+  std::mutex mutex_;  ///< searches on several threads share a model
   at::Tensor table_;  ///< grows with the longest sequence seen
 };
 

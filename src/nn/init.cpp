@@ -12,10 +12,13 @@
 namespace stretto::nn {
 namespace {
 
+at::Tensor unset_matrix(int64_t rows, int64_t cols, at::Device device) {
+  return at::empty({rows, cols}, at::dtype(at::kFloat).device(device));
+}
+
 /// Fills a matrix row by row; `draw` is called with the row's own stream.
 template <class Draw>
 at::Tensor fill_rows(int64_t rows, int64_t cols, uint64_t key, at::Device device, Draw draw) {
-  if (device.is_meta()) return at::empty({rows, cols}, at::dtype(at::kFloat).device(device));
   at::Tensor matrix = at::empty({rows, cols}, at::kFloat);
   float* data = matrix.mutable_data_ptr<float>();
   at::parallel_for(0, rows, 64, [&](int64_t begin, int64_t end) {
@@ -31,6 +34,12 @@ at::Tensor fill_rows(int64_t rows, int64_t cols, uint64_t key, at::Device device
 
 }  // namespace
 
+Init Init::unset(at::Device device) {
+  Init init(0, device);
+  init.draws_ = false;
+  return init;
+}
+
 Init Init::child(const std::string& name) const {
   Init inner = *this;
   inner.path_ = path_.empty() ? name : path_ + "." + name;
@@ -43,6 +52,7 @@ uint64_t Init::key(const std::string& name) const {
 
 at::Tensor Init::xavier_uniform(const std::string& name, int64_t rows, int64_t cols, int64_t parts,
                                 double gain) const {
+  if (!draws()) return unset_matrix(rows, cols, device_);
   const double bound = gain * std::sqrt(6.0 / static_cast<double>(cols + rows / parts));
   return fill_rows(rows, cols, key(name), device_, [bound](RandomStream& stream) {
     return bound * (2.0 * stream.uniform() - 1.0);
@@ -50,6 +60,7 @@ at::Tensor Init::xavier_uniform(const std::string& name, int64_t rows, int64_t c
 }
 
 at::Tensor Init::normal(const std::string& name, int64_t rows, int64_t cols, double stddev) const {
+  if (!draws()) return unset_matrix(rows, cols, device_);
   return fill_rows(rows, cols, key(name), device_,
                    [stddev](RandomStream& stream) { return stddev * stream.normal(); });
 }

@@ -20,6 +20,10 @@ class Init {
  public:
   Init(uint64_t seed, at::Device device) : seed_(seed), device_(device) {}
 
+  /// Matrices are left unset, for a model whose weights are loaded at once: drawing them takes
+  /// longer than reading them.
+  static Init unset(at::Device device);
+
   /// The place called `name` inside this one.
   Init child(const std::string& name) const;
 
@@ -39,9 +43,11 @@ class Init {
 
  private:
   uint64_t key(const std::string& name) const;
+  bool draws() const { return draws_ && !device_.is_meta(); }
 
   uint64_t seed_;
   at::Device device_;
+  bool draws_ = true;
   std::string path_;
 };
 

@@ -36,7 +36,7 @@ std::vector<Named> distinct_parameters(const torch::nn::Module& model) {
 
 }  // namespace
 
-Arena::Arena(torch::nn::Module& model) {
+Arena::Arena(torch::nn::Module& model, Gradients gradients) {
   const auto parameters = distinct_parameters(model);
   TORCH_CHECK(!parameters.empty(), "[arena] the model has no parameters");
   int64_t offset = 0;
@@ -50,13 +50,13 @@ Arena::Arena(torch::nn::Module& model) {
   }
   torch::NoGradGuard no_grad;
   params_ = torch::zeros({offset}, parameters.front().tensor.options().requires_grad(false));
-  grads_ = torch::zeros_like(params_);
+  if (gradients == Gradients::kAllocated) grads_ = torch::zeros_like(params_);
   for (size_t i = 0; i < slots_.size(); ++i) {
     torch::Tensor parameter = parameters[i].tensor;
     torch::Tensor place = view(params_, slots_[i]);
     place.copy_(parameter);
     parameter.set_data(place);
-    parameter.mutable_grad() = view(grads_, slots_[i]);
+    if (grads_.defined()) parameter.mutable_grad() = view(grads_, slots_[i]);
     parameters_.push_back(parameter);
   }
   for (const auto& item : model.named_buffers()) {

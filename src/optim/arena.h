@@ -35,11 +35,14 @@ class Arena {
     torch::Tensor values;
   };
 
+  /// Whether there is a buffer of gradients: a model that only decodes has no use for one.
+  enum class Gradients : uint8_t { kAllocated, kNone };
+
   /// Moves the model's parameters (all of one dtype, on one device) into the arena.
-  explicit Arena(torch::nn::Module& model);
+  explicit Arena(torch::nn::Module& model, Gradients gradients = Gradients::kAllocated);
 
   torch::Tensor& params() { return params_; }  ///< [size()]
-  torch::Tensor& grads() { return grads_; }    ///< [size()]
+  torch::Tensor& grads() { return grads_; }    ///< [size()]; undefined with Gradients::kNone
   const torch::Tensor& params() const { return params_; }
   const std::vector<Slot>& slots() const { return slots_; }
 

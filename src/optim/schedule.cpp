@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "base/error.h"
+#include "base/text.h"
 
 namespace stretto::optim {
 namespace {
@@ -61,8 +62,9 @@ double piecewise(const Point& p) {
   const auto& boundaries = p.options.boundaries;
   if (boundaries.size() != p.options.multipliers.size()) {
     throw Error(ExitCode::kUsage,
-                "schedule.multipliers: " + std::to_string(p.options.multipliers.size()) +
-                    " numbers for " + std::to_string(boundaries.size()) + " boundaries",
+                "schedule.multipliers: " +
+                    counted(static_cast<int64_t>(p.options.multipliers.size()), "number") +
+                    " for " + counted(static_cast<int64_t>(boundaries.size()), "boundary"),
                 "give one multiplier for each entry of schedule.boundaries");
   }
   double multiplier = 1;

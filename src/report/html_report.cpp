@@ -34,7 +34,7 @@ std::string elapsed(const Events& events) {
 
 std::string skipped_note(int64_t count) {
   if (count == 0) return "";
-  return with_thousands(count) + (count == 1 ? " update" : " updates") + " skipped";
+  return counted(count, "update") + " skipped";
 }
 
 /// Why the loss beside a perplexity is not its logarithm.

@@ -1,15 +1,10 @@
 #include "report/progress.h"
 
-#include <sys/ioctl.h>
-#include <unistd.h>
-
-#include <cerrno>
 #include <chrono>
-#include <cstdlib>
 #include <mutex>
-#include <string_view>
 
 #include "base/log.h"
+#include "report/terminal.h"
 
 namespace stretto::report {
 namespace {
@@ -17,53 +12,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr int kPlainColumns = 1000;  // a line in a file is never cut
-constexpr int kFallbackColumns = 80;
 constexpr double kDrawSeconds = 0.1;
-constexpr std::string_view kEraseLine = "\r\x1b[K";
-
-bool environment_is(const char* name, std::string_view value) {
-  const char* text = std::getenv(name);
-  return text != nullptr && text == value;
-}
-
-bool stderr_is_live_terminal() {
-  return ::isatty(STDERR_FILENO) == 1 && !environment_is("TERM", "dumb");
-}
-
-/// no-color.org: any value that is not empty.
-bool colour_wanted() {
-  const char* no_color = std::getenv("NO_COLOR");
-  return no_color == nullptr || no_color[0] == '\0';
-}
-
-/// Asked anew for every drawing, so a resized window needs no signal handler.
-int terminal_columns() {
-  winsize size{};
-  const bool known = ::ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0;
-  // A character in the last column would make some terminals wrap the line.
-  return (known ? size.ws_col : kFallbackColumns) - 1;
-}
-
-void write_stderr(std::string_view bytes) {
-  while (!bytes.empty()) {
-    const ssize_t written = ::write(STDERR_FILENO, bytes.data(), bytes.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written <= 0) return;  // the terminal is gone; training is not
-    bytes.remove_prefix(static_cast<size_t>(written));
-  }
-}
-
-/// Dims the separators, so that the numbers stand out on any background.
-std::string decorated(const std::string& line) {
-  constexpr std::string_view kDot = "·";
-  std::string out;
-  size_t begin = 0;
-  for (size_t dot; (dot = line.find(kDot, begin)) != std::string::npos; begin = dot + kDot.size()) {
-    out += line.substr(begin, dot - begin);
-    out += "\x1b[2m·\x1b[0m";
-  }
-  return out + line.substr(begin);
-}
 
 double seconds_between(Clock::time_point from, Clock::time_point to) {
   return std::chrono::duration<double>(to - from).count();

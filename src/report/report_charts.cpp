@@ -115,8 +115,7 @@ Chart loss_scale_chart(const Curves& curves) {
   std::string summary =
       "now " + (now >= 1 && now < 1e15 ? with_thousands(std::llround(now)) : tick_label(now));
   if (curves.skipped > 0) {
-    summary += "; " + with_thousands(curves.skipped) +
-               (curves.skipped == 1 ? " update" : " updates") + " skipped";
+    summary += "; " + counted(curves.skipped, "update") + " skipped";
   }
   return {.title = "Loss scale",
           .summary = summary,

@@ -325,8 +325,9 @@ std::optional<LoadedCheckpoint> CheckpointStore::load_newest(bool quarantine) {
   }
   if (reasons.empty()) return std::nullopt;
   throw Error(ExitCode::kBadData,
-              directory_.string() + ": none of the " + std::to_string(reasons.size()) +
-                  " checkpoints is valid; the newest: " + reasons.front(),
+              directory_.string() + ": none of the " +
+                  counted(static_cast<int64_t>(reasons.size()), "checkpoint") +
+                  " is valid; the newest: " + reasons.front(),
               quarantine ? "they are renamed to bad-…; remove those to train from the start"
                          : "train again, or restore the folder from a copy");
 }
@@ -353,8 +354,8 @@ void CheckpointStore::require_space(uint64_t checkpoint_bytes, int64_t num_check
   const uint64_t needed = checkpoint_bytes * static_cast<uint64_t>(wanted);
   if (space.available >= needed) return;
   throw Error(ExitCode::kIo,
-              directory_.string() + ": " + std::to_string(wanted) + (there > 0 ? " more" : "") +
-                  (wanted == 1 ? " checkpoint of " : " checkpoints of ") +
+              directory_.string() + ": " +
+                  counted(wanted, there > 0 ? "more checkpoint" : "checkpoint") + " of " +
                   human_bytes(checkpoint_bytes) + (wanted == 1 ? " needs " : " need ") +
                   human_bytes(needed) + ", the disk has " + human_bytes(space.available) + " free",
               "free some space, give another --run folder, or lower train.keep_last and "

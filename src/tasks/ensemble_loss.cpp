@@ -21,6 +21,7 @@ constexpr int64_t kProbabilitiesAtOnce = int64_t{1} << 24;
 BatchLoss forced(decoding::StepModel& model, const data::PackedTokens& tgt,
                  const losses::DistributionLoss& loss) {
   BatchLoss sums;
+  sums.pair_nll.resize(static_cast<size_t>(tgt.num_sequences()));
   std::vector<int64_t> lanes;  // sentences that go on, ascending
   for (int64_t i = 0; i < tgt.num_sequences(); ++i) lanes.push_back(i);
   std::vector<int64_t> before(lanes.size(), text::kBos);
@@ -33,6 +34,10 @@ BatchLoss forced(decoding::StepModel& model, const data::PackedTokens& tgt,
     const auto step = loss(log_probs, at::tensor(targets, at::kLong).to(log_probs.device()));
     sums.loss_sum += step.loss_sum.item<double>();
     sums.nll_sum += step.nll_sum.item<double>();
+    const at::Tensor token_nll = step.token_nll.cpu();
+    for (size_t lane = 0; lane < lanes.size(); ++lane) {
+      sums.pair_nll[static_cast<size_t>(lanes[lane])] += token_nll.const_data_ptr<double>()[lane];
+    }
     std::vector<int64_t> parents, going_on;
     before.clear();
     for (size_t lane = 0; lane < lanes.size(); ++lane) {
@@ -72,8 +77,25 @@ BatchLoss ensemble_loss(const Models& models, const data::Batch& batch,
     const BatchLoss part_sums = forced(*model, part.tgt, of_distributions);
     sums.loss_sum += part_sums.loss_sum;
     sums.nll_sum += part_sums.nll_sum;
+    sums.pair_nll.insert(sums.pair_nll.end(), part_sums.pair_nll.begin(), part_sums.pair_nll.end());
     at_once = std::max<int64_t>(1, kProbabilitiesAtOnce / model->vocab_size());
     begin = end;
+  }
+  return sums;
+}
+
+BatchLoss batch_loss(const Models& models, const data::Batch& batch,
+                     const losses::CrossEntropyOptions& loss) {
+  if (models.size() > 1) return ensemble_loss(models, batch, loss);
+  const at::NoGradGuard no_grad;
+  const auto output = models.front()->loss(batch, {.training = false});
+  BatchLoss sums{output.loss_sum.item<double>(), output.nll_sum.item<double>(), {}};
+  const at::Tensor token_nll = output.token_nll.cpu();
+  const double* token = token_nll.const_data_ptr<double>();
+  for (int64_t i = 0; i < batch.num_sequences(); ++i) {
+    double sum = 0;
+    for (int64_t k = 0; k < batch.tgt.length(i); ++k) sum += *token++;
+    sums.pair_nll.push_back(sum);
   }
   return sums;
 }

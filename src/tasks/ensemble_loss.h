@@ -18,6 +18,7 @@ std::unique_ptr<decoding::StepModel> start_together(
 /// Sums over the target tokens of a batch, natural log.
 struct BatchLoss {
   double loss_sum = 0, nll_sum = 0;
+  std::vector<double> pair_nll;  ///< [sequences]: nll_sum of each pair
 };
 
 /// Loss of what the models predict together: -log((1/M) sum_m p_m(token | the tokens before it)),
@@ -29,5 +30,9 @@ struct BatchLoss {
 /// distributions have room for.
 BatchLoss ensemble_loss(const std::vector<std::shared_ptr<models::Seq2SeqModel>>& models,
                         const data::Batch& batch, const losses::CrossEntropyOptions& loss);
+
+/// The loss of a batch by one model (its own) or by an ensemble; no gradient.
+BatchLoss batch_loss(const std::vector<std::shared_ptr<models::Seq2SeqModel>>& models,
+                     const data::Batch& batch, const losses::CrossEntropyOptions& loss);
 
 }  // namespace stretto::tasks

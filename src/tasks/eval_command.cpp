@@ -9,6 +9,7 @@
 #include "base/text.h"
 #include "dist/agreement.h"
 #include "tasks/commands.h"
+#include "tasks/pair_lines.h"
 #include "tasks/session.h"
 #include "train/average.h"
 
@@ -57,6 +58,27 @@ void print_score(const CorpusScore& score, const std::string& checkpoint, const 
   std::cout << json.dump() << std::endl;
 }
 
+/// What a user asked to have in files; of several processes the root writes.
+void write_files(const experiment::EvalRequest& request, const data::DataOptions& options,
+                 const data::Corpus& corpus, const text::TokenizerPair& tokenizers,
+                 const CorpusScore& score) {
+  const auto write = [&](const std::string& path, const auto& line_of, const std::string& missing) {
+    if (path.empty()) return;
+    write_file_atomic(path, pair_lines(corpus, options, tokenizers, line_of, missing));
+  };
+  const auto translation = [&](int64_t sample) {
+    return score.hypotheses[static_cast<size_t>(sample)];
+  };
+  const auto log_prob = [&](int64_t sample) {
+    const auto tokens = static_cast<int64_t>(corpus.tgt(sample).size());
+    const double sum = -score.pair_nll[static_cast<size_t>(sample)];
+    return fixed(sum, 6) + "\t" + fixed(sum / static_cast<double>(tokens), 6) + "\t" +
+           std::to_string(tokens);
+  };
+  write(request.hypotheses, translation, "");
+  write(request.per_line, log_prob, "nan\tnan\t0");
+}
+
 }  // namespace
 
 int run_eval(const experiment::EvalRequest& request) {
@@ -78,17 +100,23 @@ int run_eval(const experiment::EvalRequest& request) {
       data::open_corpus(chosen.data, data::Split::kTest, run.tokenizers,
                         static_cast<uint64_t>(experiment.run.seed), num_threads(experiment));
   // The manifest has the hash of every file of its checkpoint.
+  const bool translate = experiment.eval.bleu || !request.hypotheses.empty();
+  const bool per_pair = !request.per_line.empty();
   dist::require_agreement(group, {{"checkpoint", checkpoint + " " + hex64(xxh3_64(manifests))},
-                                  corpus_fact("text", corpus.get())});
+                                  corpus_fact("text", corpus.get()),
+                                  {"--hypotheses or eval.bleu", translate ? "yes" : "no"},
+                                  {"--per-line", per_pair ? "yes" : "no"}});
+  const std::string split =
+      split_beforehand(experiment.tokenizer, *run.tokenizers.tgt, corpus.get());
+  if (translate && group.is_root() && !split.empty()) log::info("target text " + split);
   const auto score = score_corpus(run.tokenizers, run.models, corpus, experiment.decode,
                                   {.max_tokens = experiment.eval.max_tokens,
-                                   .translate = experiment.eval.bleu,
+                                   .translate = translate,
+                                   .per_pair = per_pair,
                                    .loss = experiment.loss,
                                    .group = group});
   if (!group.is_root()) return 0;  // all have the same result, one says it
-  if (!request.hypotheses.empty()) {
-    write_file_atomic(request.hypotheses, join(score.hypotheses, "\n") + "\n");
-  }
+  write_files(request, chosen.data, *corpus, run.tokenizers, score);
   if (request.json) {
     print_score(score, checkpoint, chosen.name);
   } else {

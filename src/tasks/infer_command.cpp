@@ -1,3 +1,8 @@
+#include <ATen/Parallel.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
 #include <chrono>
 #include <iostream>
 #include <nlohmann/json.hpp>
@@ -8,16 +13,19 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "dist/launch.h"
+#include "report/terminal.h"
 #include "tasks/commands.h"
+#include "tasks/infer_progress.h"
+#include "tasks/prefix_lines.h"
 #include "tasks/session.h"
 #include "tasks/text_input.h"
 
 namespace stretto::tasks {
 namespace {
 
-// Lines that are translated together: enough to fill batches of similar length, few enough that
-// output streams.
-constexpr size_t kBufferLines = 256;
+// Lines that are translated together: enough to fill batches of similar length for each thread, few
+// enough that output streams.
+constexpr int64_t kLinesPerThread = 256, kMostLines = 4096;
 constexpr size_t kBufferBytes = size_t{1} << 20;
 
 // Of the lines that cannot be translated as they are; the rest is counted.
@@ -30,6 +38,35 @@ struct Line {
   std::vector<int64_t> src;
 };
 
+bool is_file(int descriptor) {
+  struct stat about {};
+  return ::fstat(descriptor, &about) == 0 && S_ISREG(about.st_mode);
+}
+
+/// A prompt for whoever types at a terminal and reads stderr there.
+class Prompt {
+ public:
+  explicit Prompt(TextInput& input)
+      : input_(input), possible_(::isatty(STDIN_FILENO) == 1 && ::isatty(STDERR_FILENO) == 1) {}
+
+  /// Before the next line is read.
+  void show() {
+    if (!possible_ || !input_.waits_for_a_person()) return;
+    if (!shown_) log::info("type a line to translate and press Enter; Ctrl-D ends");
+    shown_ = true;
+    report::write_stderr("> ");
+  }
+  /// When there was none.
+  void leave() const {
+    if (shown_) report::write_stderr("\n");
+  }
+
+ private:
+  TextInput& input_;
+  const bool possible_;
+  bool shown_ = false;
+};
+
 /// Translates line by line and prints.
 class Session {
  public:
@@ -37,45 +74,67 @@ class Session {
       : request_(request),
         run_(std::move(run)),
         translator_(run_.models, request.experiment.options.decode) {
-    if (!request.prefix_file.empty()) prefixes_.emplace(std::vector{request.prefix_file});
+    if (!request.prefix_file.empty()) prefixes_.emplace(request.prefix_file, request.files);
   }
 
   void run(TextInput& input) {
     const auto start = std::chrono::steady_clock::now();
+    start_progress();
+    Prompt prompt(input);
+    const auto together =
+        static_cast<size_t>(std::min(kLinesPerThread * at::get_num_threads(), kMostLines));
     std::vector<Line> lines;
     Line line;
     size_t bytes = 0;
-    while (input.next(line.input)) {
-      read_prefix(line);
+    const auto next = [&] {
+      prompt.show();
+      return input.next(line.input);
+    };
+    while (next()) {
+      if (!read_prefix(line)) {
+        flush(lines);
+        prefixes_->throw_too_few(first_ + 1, input);
+      }
       bytes += line.input.text.size();
       lines.push_back(line);
-      if (lines.size() == kBufferLines || bytes >= kBufferBytes || !input.ready()) {
+      if (lines.size() == together || bytes >= kBufferBytes || !input.ready()) {
         flush(lines);
         bytes = 0;
       }
     }
     flush(lines);
+    progress_.reset();
+    prompt.leave();
+    if (prefixes_) prefixes_->require_end(first_);
     if (warnings_ > kWarningsShown) {
       log::warn(with_thousands(warnings_) + " lines in all could not be translated as they are");
     }
     if (request_.stats) {
       const double seconds = seconds_since(start);
-      log::info(with_thousands(first_) + " lines in " + with_thousands(translator_.num_batches()) +
-                " batches, " + with_thousands(target_tokens_) + " target tokens, " +
-                fixed(seconds, 2) + " s");
+      log::info(counted(first_, "line") + " in " + counted(translator_.num_batches(), "batch") +
+                ", " + counted(target_tokens_, "target token") + ", " + fixed(seconds, 2) + " s");
     }
   }
 
  private:
-  // Lines beyond the last prefix have none.
-  void read_prefix(Line& line) {
-    line.prefix.clear();
+  void start_progress() {
+    const bool named = TextInput::are_files(request_.files);
+    const bool from_file = named || (request_.files.empty() && is_file(STDIN_FILENO));
+    const auto kind = infer_progress_kind(from_file, request_.stats);
+    const bool counts = named && kind != InferProgress::Kind::kNone;
+    progress_.emplace(kind, counts ? *TextInput::count_lines(request_.files) : -1);
+  }
+
+  // @return false when there is no prefix for the line
+  bool read_prefix(Line& line) {
+    if (!prefixes_) return true;
     InputLine prefix;
-    if (!prefixes_ || !prefixes_->next(prefix)) return;
+    if (!prefixes_->next(prefix)) return false;
     line.prefix = prefix.text;
     if (!prefix.problem.empty() && line.input.problem.empty()) {
       line.input.problem = "its prefix, " + prefix.place + ": " + prefix.problem;
     }
+    return true;
   }
 
   void warn_about(const Line& line, const std::string& what) {
@@ -102,7 +161,9 @@ class Session {
       requests.push_back(std::move(request));
       places.push_back(i);
     }
-    const auto results = translator_.translate(requests);
+    const int64_t before = translator_.num_sentences();
+    const auto results = translator_.translate(
+        requests, {}, [&] { progress_->update(first_ + translator_.num_sentences() - before); });
     size_t next = 0;
     for (size_t i = 0; i < lines.size(); ++i) {
       const bool translated = next < places.size() && places[next] == i;
@@ -113,13 +174,14 @@ class Session {
       throw Error(ExitCode::kIo, "cannot write to stdout", "is the disk full, or the pipe closed?");
     }
     first_ += static_cast<int64_t>(lines.size());
+    progress_->update(first_);
     lines.clear();
   }
 
   void shorten(Line& line) {
     const auto longest = static_cast<size_t>(request_.experiment.options.data.max_src_tokens) - 1;
     if (line.src.size() <= longest) return;
-    warn_about(line, std::to_string(line.src.size()) + " tokens, cut to " +
+    warn_about(line, counted(static_cast<int64_t>(line.src.size()), "token") + ", cut to " +
                          std::to_string(longest) + " (data.max_src_tokens)");
     line.src.resize(longest);
   }
@@ -197,7 +259,8 @@ class Session {
   const experiment::InferRequest& request_;
   LoadedRun run_;
   Translator translator_;
-  std::optional<TextInput> prefixes_;
+  std::optional<PrefixLines> prefixes_;
+  std::optional<InferProgress> progress_;
   int64_t first_ = 0;  // lines already done
   int64_t warnings_ = 0;
   int64_t target_tokens_ = 0;

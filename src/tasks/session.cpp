@@ -66,8 +66,8 @@ void require_same_start(const experiment::Experiment& experiment, const dist::Pr
 dist::Fact corpus_fact(const std::string& name, const data::Corpus* corpus) {
   if (corpus == nullptr) return {name, "none"};
   // The cache is named by a hash of all that shapes it; fractions of weights are drawn after it.
-  return {name, corpus->cache_path().filename().string() + " of " +
-                    with_thousands(corpus->num_pairs()) + " pairs"};
+  return {name,
+          corpus->cache_path().filename().string() + " of " + counted(corpus->num_pairs(), "pair")};
 }
 
 at::Device gpu_of(const dist::ProcessGroup& group) {
@@ -109,8 +109,9 @@ LoadedRun load_run(const experiment::Experiment& experiment, const train::RunFol
   const auto hashes = train::tokenizer_hashes(run.tokenizers.assets);
   for (const auto& checkpoint : train::open_checkpoints(folder.directory(), checkpoints)) {
     train::require_same_tokenizer(checkpoint, hashes, folder.directory() / "tokenizer");
-    auto model = make_translation_model(experiment, run.tokenizers, device).model;
-    optim::Arena arena(*model);
+    auto model =
+        make_translation_model(experiment, run.tokenizers, device, FirstWeights::kUnset).model;
+    optim::Arena arena(*model, optim::Arena::Gradients::kNone);
     train::load_weights(checkpoint.file("model"),
                         checkpoint.directory.string() + "/model.safetensors", arena);
     model->eval();

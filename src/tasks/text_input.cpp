@@ -79,6 +79,19 @@ TextInput::TextInput(std::vector<std::string> paths) : paths_(std::move(paths)) 
   }
 }
 
+bool TextInput::are_files(const std::vector<std::string>& paths) {
+  return !paths.empty() && std::none_of(paths.begin(), paths.end(), may_wait);
+}
+
+std::optional<int64_t> TextInput::count_lines(const std::vector<std::string>& paths) {
+  if (!are_files(paths)) return std::nullopt;
+  TextInput input(paths);
+  InputLine line;
+  int64_t lines = 0;
+  while (input.next(line)) ++lines;
+  return lines;
+}
+
 TextInput::Source TextInput::open(const std::string& path) {
   if (path == kStdin) {
     return {std::make_unique<DescriptorStream>(STDIN_FILENO, false, "stdin"), STDIN_FILENO,
@@ -129,6 +142,14 @@ bool TextInput::ready() {
       open_next();
     }
   }
+}
+
+bool TextInput::waits_for_a_person() {
+  if (ready()) return false;
+  const int descriptor = !at_end_                       ? source_.descriptor
+                         : paths_[next_path_] == kStdin ? STDIN_FILENO
+                                                        : -1;
+  return descriptor >= 0 && ::isatty(descriptor) == 1;
 }
 
 void TextInput::read_some() {

@@ -33,6 +33,13 @@ class TextInput {
   /// anything is translated. That one is damaged comes out later, from next().
   explicit TextInput(std::vector<std::string> paths);
 
+  /// Whether there are paths and none of them is stdin or a pipe, which can be read only once.
+  static bool are_files(const std::vector<std::string>& paths);
+
+  /// Lines of these inputs, bad ones too; none unless are_files(). Throws as open_bytes() and its
+  /// streams do.
+  static std::optional<int64_t> count_lines(const std::vector<std::string>& paths);
+
   /// Waits for the next line. @return false at the end of the last input
   bool next(InputLine& line);
 
@@ -40,6 +47,9 @@ class TextInput {
   /// Takes in what has arrived and never waits: a process that sends a line and half of another
   /// gets its answer to the first.
   bool ready();
+
+  /// Whether next() would wait for somebody at a terminal.
+  bool waits_for_a_person();
 
  private:
   /// An input that is open; `descriptor` is -1 where reading never waits.

@@ -153,7 +153,7 @@ void tell_of_sharing(const experiment::Experiment& experiment, int64_t processes
         (experiment.train.noise_scale && count > 1 ? "; parts do not give the noise scale" : ""));
   } else {
     log::warn(fact + " leaves " + std::to_string(processes - count) + " of " +
-              std::to_string(processes) + " processes without work");
+              counted(processes, "process") + " without work");
   }
 }
 
@@ -194,8 +194,8 @@ int run_train(const experiment::TrainRequest& request) {
   const at::Device device = prepare_process(experiment, group);
   const auto precision = optim::choose_precision(experiment.train.precision, device);
   log::info((goes_on ? "run " : "new run ") + request.run_directory + " on " + device.str() +
-            " with " + processes_text(group) + std::to_string(at::get_num_threads()) +
-            " threads, " + precision.name);
+            " with " + processes_text(group) + counted(at::get_num_threads(), "thread") + ", " +
+            precision.name);
   if (precision.remarkable) log::info("  " + precision.why);
   if (group.is_root()) warn_of_an_idle_gpu(experiment.run.device, device);
 

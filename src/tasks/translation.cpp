@@ -40,21 +40,24 @@ class TrainingLines : public text::LineSource {
   std::unique_ptr<text::LineSource> files_, columns_;
 };
 
+// What references are marked with, by the first of them.
+text::Subwords marks_of(const data::Corpus& corpus) {
+  constexpr int64_t kEnough = 1000;
+  std::vector<std::string> tokens;
+  for (int64_t i = 0; i < std::min(kEnough, corpus.num_pairs()); ++i) {
+    for (auto& token : split(corpus.tgt_text(i), ' ')) tokens.push_back(std::move(token));
+  }
+  return text::find_subwords(tokens);
+}
+
 std::vector<std::string> pieces(const text::Tokenizer& tokenizer, const std::vector<int64_t>& ids) {
   std::vector<std::string> out;
   for (const int64_t id : ids) out.push_back(tokenizer.piece(id));
   return out;
 }
 
-BatchLoss batch_loss(const std::vector<std::shared_ptr<models::Seq2SeqModel>>& models,
-                     const data::Batch& batch, const losses::CrossEntropyOptions& loss) {
-  if (models.size() > 1) return ensemble_loss(models, batch, loss);
-  const auto output = models.front()->loss(batch, {.training = false});
-  return {output.loss_sum.item<double>(), output.nll_sum.item<double>()};
-}
-
-// Sums of the loss over a corpus. Each batch is one process's; its numbers are added in the order
-// of batches, so that the sum has the same bits for any number of processes.
+// Sums of the loss over a corpus, and that of each pair. Each batch is one process's; its numbers
+// are added in the order of batches, so that the sum has the same bits for any number of processes.
 CorpusScore corpus_loss(const std::vector<std::shared_ptr<models::Seq2SeqModel>>& models,
                         const std::shared_ptr<const data::Corpus>& corpus,
                         const CorpusScoreOptions& options) {
@@ -62,6 +65,8 @@ CorpusScore corpus_loss(const std::vector<std::shared_ptr<models::Seq2SeqModel>>
   constexpr size_t kColumns = 3;  // target tokens, loss, nll
   const auto batches = data::make_eval_batches(corpus, options.max_tokens);
   std::vector<double> table(static_cast<size_t>(batches->num_batches()) * kColumns);
+  CorpusScore score;
+  score.pair_nll.resize(static_cast<size_t>(corpus->num_pairs()));
   for (int64_t i = options.group.rank(); i < batches->num_batches(); i += options.group.size()) {
     options.group.check_peers();
     const data::Batch batch = batches->load(0, i);
@@ -70,9 +75,12 @@ CorpusScore corpus_loss(const std::vector<std::shared_ptr<models::Seq2SeqModel>>
     row[0] = static_cast<double>(batch.tgt.num_tokens());
     row[1] = sums.loss_sum;
     row[2] = sums.nll_sum;
+    for (size_t k = 0; k < sums.pair_nll.size(); ++k) {
+      score.pair_nll[static_cast<size_t>(batch.sample_ids[k])] = sums.pair_nll[k];
+    }
   }
   dist::sum_numbers(options.group, table);  // of zeros and one number: exact
-  CorpusScore score;
+  if (options.per_pair) dist::sum_numbers(options.group, score.pair_nll);
   for (size_t at = 0; at < table.size(); at += kColumns) {
     score.target_tokens += static_cast<int64_t>(table[at]);
     score.loss += table[at + 1];
@@ -83,23 +91,25 @@ CorpusScore corpus_loss(const std::vector<std::shared_ptr<models::Seq2SeqModel>>
   return score;
 }
 
-// Each process has made some of the texts, the others are empty; afterwards all have all.
-void share_texts(const dist::ProcessGroup& group, std::vector<std::string>& texts) {
+// Each process has found some of the outputs, the others are empty; afterwards all have all.
+void share_outputs(const dist::ProcessGroup& group, std::vector<std::vector<int64_t>>& outputs) {
   if (group.size() == 1) return;
-  std::string mine;
-  for (size_t i = 0; i < texts.size(); ++i) {
-    if (texts[i].empty()) continue;
-    const std::array<uint64_t, 2> head{i, texts[i].size()};
-    mine.append(reinterpret_cast<const char*>(head.data()), sizeof(head));
-    mine += texts[i];
+  std::vector<int64_t> mine;
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    if (outputs[i].empty()) continue;
+    mine.insert(mine.end(), {static_cast<int64_t>(i), static_cast<int64_t>(outputs[i].size())});
+    mine.insert(mine.end(), outputs[i].begin(), outputs[i].end());
   }
-  for (const auto& bytes : group.all_gather_bytes(mine)) {
-    for (size_t at = 0; at < bytes.size();) {
-      std::array<uint64_t, 2> head{};
-      std::memcpy(head.data(), bytes.data() + at, sizeof(head));
-      at += sizeof(head);
-      texts.at(head[0]) = bytes.substr(at, head[1]);
-      at += head[1];
+  const std::string bytes(reinterpret_cast<const char*>(mine.data()),
+                          mine.size() * sizeof(int64_t));
+  for (const auto& theirs : group.all_gather_bytes(bytes)) {
+    std::vector<int64_t> words(theirs.size() / sizeof(int64_t));
+    std::memcpy(words.data(), theirs.data(), words.size() * sizeof(int64_t));
+    for (auto at = words.cbegin(); at != words.cend();) {
+      auto& output = outputs.at(static_cast<size_t>(*at++));
+      const int64_t length = *at++;
+      output.assign(at, at + length);
+      at += length;
     }
   }
 }
@@ -112,13 +122,30 @@ text::TokenizerPair make_experiment_tokenizers(const experiment::Experiment& exp
                                &src, &tgt);
 }
 
+std::string split_beforehand(const text::TokenizerOptions& options,
+                             const text::Tokenizer& tokenizer, const data::Corpus* corpus) {
+  if (options.type != "vocab") {
+    const auto found = corpus == nullptr ? text::Subwords::kNone : marks_of(*corpus);
+    if (found == text::Subwords::kNone) return "";
+    return std::string("looks split into sub-words (") + text::name_of(found) +
+           "): BLEU is that of pieces; tokenizer.type = \"vocab\" joins them";
+  }
+  if (tokenizer.subwords() == text::Subwords::kNone) {
+    return "split at spaces beforehand: BLEU is that of its tokens";
+  }
+  return std::string("split into sub-words (") + text::name_of(tokenizer.subwords()) +
+         "): joined in translations and for BLEU (tokenizer.subwords)";
+}
+
 TranslationModel make_translation_model(const experiment::Experiment& experiment,
-                                        text::TokenizerPair tokenizers, at::Device device) {
+                                        text::TokenizerPair tokenizers, at::Device device,
+                                        FirstWeights weights) {
   const int64_t multiple = experiment.tokenizer.vocab_multiple;
   const models::ModelSetup setup{.src_rows = rounded_up(tokenizers.src->size(), multiple),
                                  .tgt_rows = rounded_up(tokenizers.tgt->size(), multiple),
                                  .num_tgt_classes = tokenizers.tgt->size(),
                                  .seed = static_cast<uint64_t>(experiment.run.seed),
+                                 .draws_weights = weights == FirstWeights::kDrawn,
                                  .device = device};
   auto model = models::make_model(experiment.model, setup, losses::make_loss(experiment.loss));
   return {std::move(tokenizers), std::move(model)};
@@ -137,19 +164,18 @@ CorpusScore score_corpus(const text::TokenizerPair& tokenizers,
   std::vector<std::string> references;
   for (int64_t i = 0; i < count; ++i) {
     requests.push_back({.src = corpus->src(i), .prefix = {}, .sentence_id = i});
-    references.push_back(corpus->tgt_text(i));
+    references.push_back(tokenizers.tgt->readable(corpus->tgt_text(i)));
   }
   Translator translator(models, decode);
   const auto found =
       translator.translate(requests, {.rank = options.group.rank(), .size = options.group.size()},
                            [&] { options.group.check_peers(); });
-  score.hypotheses.resize(found.size());
+  score.outputs.resize(found.size());
   for (size_t i = 0; i < found.size(); ++i) {
-    if (!found[i].empty()) {
-      score.hypotheses[i] = tokenizers.tgt->decode(found[i].front().ids);
-    }
+    if (!found[i].empty()) score.outputs[i] = found[i].front().ids;
   }
-  share_texts(options.group, score.hypotheses);
+  share_outputs(options.group, score.outputs);
+  for (const auto& ids : score.outputs) score.hypotheses.push_back(tokenizers.tgt->decode(ids));
   const auto bleu = metrics::compute({.metric = "bleu"}, score.hypotheses,
                                      std::vector<std::vector<std::string>>{references});
   score.bleu = bleu.score;
@@ -195,26 +221,24 @@ train::ValidationResult TranslationTask::validate(bool with_translations) {
       .target_tokens = score.target_tokens,
       .bleu = score.bleu,
       .seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count(),
-      .samples = samples(score.hypotheses)};
+      .samples = samples(score)};
 }
 
-std::vector<train::SampleTranslation> TranslationTask::samples(
-    const std::vector<std::string>& hypotheses) const {
+std::vector<train::SampleTranslation> TranslationTask::samples(const CorpusScore& score) const {
   const auto count =
-      std::min<size_t>(hypotheses.size(), static_cast<size_t>(experiment_.report.samples));
+      std::min<size_t>(score.outputs.size(), static_cast<size_t>(experiment_.report.samples));
   std::vector<train::SampleTranslation> shown(count);
   data::Batch batch;
   for (size_t i = 0; i < count; ++i) {
     const auto sample = static_cast<int64_t>(i);
     auto src = valid_->src(sample);
-    std::vector<int64_t> hypothesis;
-    model_.tokenizers.tgt->encode(hypotheses[i], hypothesis);
+    std::vector<int64_t> hypothesis = score.outputs[i];
     hypothesis.resize(
         std::min(hypothesis.size(), static_cast<size_t>(model_.model->max_target_length() - 1)));
     hypothesis.push_back(text::kEos);
-    shown[i].source = valid_->src_text(sample);
-    shown[i].reference = valid_->tgt_text(sample);
-    shown[i].hypothesis = hypotheses[i];
+    shown[i].source = model_.tokenizers.src->readable(valid_->src_text(sample));
+    shown[i].reference = model_.tokenizers.tgt->readable(valid_->tgt_text(sample));
+    shown[i].hypothesis = score.hypotheses[i];
     shown[i].source_pieces = pieces(*model_.tokenizers.src, src);
     shown[i].hypothesis_pieces = pieces(*model_.tokenizers.tgt, hypothesis);
     batch.sample_ids.push_back(sample);
@@ -260,6 +284,9 @@ std::vector<std::pair<std::string, std::string>> TranslationTask::facts() const 
                               with_thousands(train_->num_tgt_tokens()) + " target"},
       {"micro-batches an epoch", with_thousands(batches_->num_batches())},
       {"token cache", human_bytes(train_->cache_bytes())}};
+  const std::string split =
+      split_beforehand(experiment_.tokenizer, *model_.tokenizers.tgt, valid_.get());
+  if (!split.empty()) facts.emplace_back("target text", split);
   const auto skipped = [&](const char* why, int64_t count) {
     if (count > 0) facts.emplace_back(std::string("left out: ") + why, with_thousands(count));
   };

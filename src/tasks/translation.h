@@ -23,9 +23,13 @@ struct TranslationModel {
   std::shared_ptr<models::Seq2SeqModel> model;
 };
 
-/// Builds the network that an experiment describes for these tokenizers, with fresh weights.
+/// First weights of a network: drawn, or unset because a checkpoint's are loaded at once.
+enum class FirstWeights : uint8_t { kDrawn, kUnset };
+
+/// Builds the network that an experiment describes for these tokenizers.
 TranslationModel make_translation_model(const experiment::Experiment& experiment,
-                                        text::TokenizerPair tokenizers, at::Device device);
+                                        text::TokenizerPair tokenizers, at::Device device,
+                                        FirstWeights weights = FirstWeights::kDrawn);
 
 /// Trains or loads the tokenizers that an experiment names, reading training text when it must.
 text::TokenizerPair make_experiment_tokenizers(const experiment::Experiment& experiment);
@@ -34,14 +38,18 @@ text::TokenizerPair make_experiment_tokenizers(const experiment::Experiment& exp
 struct CorpusScore {
   double loss = 0, nll = 0;  ///< per target token, natural log
   int64_t target_tokens = 0;
-  double bleu = -1;  ///< 13a, detokenised; -1 when nothing was translated
+  /// 13a, of text as people read it (Tokenizer::readable); -1 when nothing was translated.
+  double bleu = -1;
   std::string bleu_signature;
-  std::vector<std::string> hypotheses;  ///< of the first `num_translated` pairs
+  std::vector<std::vector<int64_t>> outputs;  ///< of the first `num_translated` pairs
+  std::vector<std::string> hypotheses;        ///< their text
+  std::vector<double> pair_nll;  ///< [pairs] in corpus order, summed over target tokens; `per_pair`
 };
 struct CorpusScoreOptions {
   int64_t max_tokens = 4096;
   bool translate = false;
   int64_t num_translated = 0;             ///< 0 = all
+  bool per_pair = false;                  ///< every process gets `pair_nll`, not only its part
   losses::CrossEntropyOptions loss = {};  ///< as the models were made with; used for an ensemble
   /// Batches are shared out among these processes; every one gets the whole result, which does not
   /// depend on their number.
@@ -53,6 +61,13 @@ CorpusScore score_corpus(const text::TokenizerPair& tokenizers,
                          const std::vector<std::shared_ptr<models::Seq2SeqModel>>& models,
                          const std::shared_ptr<const data::Corpus>& corpus,
                          const decoding::DecodeOptions& decode, const CorpusScoreOptions& options);
+
+/// How the target text was split before it came, and what that means for translations and BLEU, in
+/// words; empty for raw text.
+///
+/// @param corpus  validation or test text, whose first references are looked at; may be null
+std::string split_beforehand(const text::TokenizerOptions& options,
+                             const text::Tokenizer& tokenizer, const data::Corpus* corpus);
 
 /// Machine translation: sentence pairs, an encoder-decoder, cross entropy, BLEU.
 class TranslationTask : public train::Task {
@@ -76,7 +91,7 @@ class TranslationTask : public train::Task {
   std::vector<std::pair<std::string, std::string>> facts() const;
 
  private:
-  std::vector<train::SampleTranslation> samples(const std::vector<std::string>& hypotheses) const;
+  std::vector<train::SampleTranslation> samples(const CorpusScore& score) const;
 
   const experiment::Experiment experiment_;
   TranslationModel model_;

@@ -9,6 +9,7 @@
 #include "data/share.h"
 #include "decoding/decode_options.h"
 #include "decoding/search.h"
+#include "kernels/packed_weights.h"
 #include "models/seq2seq_model.h"
 
 namespace stretto::tasks {
@@ -24,7 +25,9 @@ struct TranslationRequest {
 ///
 /// Sentences are sorted by length and searched in batches of at most `decode.max_tokens` source
 /// tokens times lanes; results come back in the order of the requests, n-best first. No output is
-/// longer than each of the models has positions for.
+/// longer than each of the models has positions for. On a CPU each thread searches batches of its
+/// own. The models' weights must not change while this lives: it keeps copies that are laid out for
+/// products.
 class Translator {
  public:
   Translator(std::vector<std::shared_ptr<models::Seq2SeqModel>> models,
@@ -32,23 +35,29 @@ class Translator {
 
   /// @param share  of several processes each searches every size-th batch: the batches, and so the
   ///               results, are those of one process; what falls to others stays empty here
-  /// @param before_step  called before each step of each search; what it throws ends the work
+  /// @param before_step  called before each step of each search, from any thread but never twice at
+  ///                     once; what it throws ends the work
   std::vector<std::vector<decoding::Hypothesis>> translate(
       const std::vector<TranslationRequest>& requests, const data::Share& share = {},
       const std::function<void()>& before_step = {});
 
   /// Searched so far, of all calls.
   int64_t num_batches() const { return num_batches_; }
+  int64_t num_sentences() const { return num_sentences_; }
 
  private:
+  std::vector<std::vector<size_t>> cut_into_batches(const std::vector<TranslationRequest>& requests,
+                                                    const data::Share& share) const;
   /// Some requests, by their numbers, in one search.
   std::vector<std::vector<decoding::Hypothesis>> search_batch(
       const std::vector<TranslationRequest>& requests, std::span<const size_t> numbers,
-      const std::function<void()>& before_step);
+      const std::function<void()>& before_step) const;
 
   std::vector<std::shared_ptr<models::Seq2SeqModel>> models_;
   decoding::DecodeOptions options_;
-  int64_t num_batches_ = 0;
+  std::unique_ptr<kernels::PackedWeights> packed_;
+  bool on_cpu_ = true;
+  int64_t num_batches_ = 0, num_sentences_ = 0;
   int64_t max_length_ = 0;  ///< tokens of an output, end-of-sentence included
 };
 

@@ -99,15 +99,18 @@ std::string place_of(const std::string& asset, const TokenizerOptions* options) 
   return path.empty() ? asset : path;
 }
 
-TokenizerPair build(Assets assets, bool vocabulary, const TokenizerOptions* options) {
+/// @param configured  whether the assets are the files that the options name, for messages
+TokenizerPair build(Assets assets, const TokenizerOptions& options, bool configured) {
+  const bool vocabulary =
+      assets.contains(kSrcVocab) || (assets.empty() && options.type == "vocab");
   const auto make = [&](const std::string& name) -> std::shared_ptr<const Tokenizer> {
     const auto found = assets.find(name);
     if (found == assets.end()) {
       throw Error(ExitCode::kUsage, "the run folder has no `" + name + "`",
                   "copy the run folder again with its tokenizer files");
     }
-    const std::string where = place_of(name, options);
-    return vocabulary ? make_vocabulary(found->second, where)
+    const std::string where = place_of(name, configured ? &options : nullptr);
+    return vocabulary ? make_vocabulary(found->second, where, options.subwords)
                       : make_sentencepiece(found->second, where);
   };
   TokenizerPair pair;
@@ -135,10 +138,10 @@ bool names_tokenizer(const TokenizerOptions& options) {
 
 TokenizerPair make_tokenizers(const TokenizerOptions& options, uint64_t seed, LineSource* train_src,
                               LineSource* train_tgt) {
-  if (options.type == "vocab") return build(read_vocabularies(options), true, &options);
+  if (options.type == "vocab") return build(read_vocabularies(options), options, true);
   return build(names_tokenizer(options) ? read_models(options)
                                         : train_models(options, seed, train_src, train_tgt),
-               false, &options);
+               options, true);
 }
 
 TokenizerPair load_tokenizers(const TokenizerOptions& options,
@@ -148,8 +151,7 @@ TokenizerPair load_tokenizers(const TokenizerOptions& options,
     const auto found = assets.find(name);
     if (found != assets.end()) mine.insert(*found);
   }
-  const bool vocabulary = mine.contains(kSrcVocab) || (mine.empty() && options.type == "vocab");
-  return build(std::move(mine), vocabulary, nullptr);
+  return build(std::move(mine), options, false);
 }
 
 }  // namespace stretto::text

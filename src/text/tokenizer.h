@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "text/subwords.h"
 #include "text/tokenizer_options.h"
 
 namespace stretto::text {
@@ -21,8 +22,13 @@ class Tokenizer {
   virtual ~Tokenizer() = default;
   /// Appends ids without beginning- or end-of-sentence.
   virtual void encode(std::string_view line, std::vector<int64_t>& ids) const = 0;
-  /// Text of the ids; specials are left out, but unknown ones show (" ⁇ ", or "<unk>").
+  /// Text of the ids as people read it; specials are left out, but unknown ones show (" ⁇ ", or
+  /// "<unk>").
   virtual std::string decode(const std::vector<int64_t>& ids) const = 0;
+  /// How the text that encode() takes was split before it came: kNone where it is raw.
+  virtual Subwords subwords() const { return Subwords::kNone; }
+  /// A line as encode() takes it, as people read it.
+  std::string readable(std::string_view line) const { return join_subwords(line, subwords()); }
   virtual std::string piece(int64_t id) const = 0;
   /// Number of ids; rows of an embedding table may be rounded up.
   virtual int64_t size() const = 0;
@@ -68,8 +74,10 @@ std::shared_ptr<const Tokenizer> make_sentencepiece(std::string model_bytes,
 
 /// Tokens split at spaces, ids from a file: one token a line, optionally with a count after a space
 /// (fairseq's dict.txt). Its specials, if it lists them, are recognised; else the four come first.
+/// @param subwords  "auto" = as find_subwords() finds in the tokens, else one of subwords_names()
 std::shared_ptr<const Tokenizer> make_vocabulary(std::string_view file_bytes,
-                                                 std::string_view where);
+                                                 std::string_view where,
+                                                 const std::string& subwords = "auto");
 
 /// How the lines are drawn that train a model: of each source up to `max_lines`, by `seed`.
 struct TrainingSample {

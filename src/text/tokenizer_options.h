@@ -18,6 +18,7 @@ struct TokenizerOptions {
   int64_t max_training_lines = 2000000;
   std::string model, src_model, tgt_model;
   std::string src_vocab, tgt_vocab;
+  std::string subwords = "auto";
   int64_t vocab_multiple = 8;
 
   static auto fields() {
@@ -48,6 +49,12 @@ struct TokenizerOptions {
               "vocabulary of the source, one token a line, or a fairseq dict.txt", any(), path),
         field(&O::tgt_vocab, "tgt_vocab", "vocabulary of the target; empty = src_vocab", any(),
               path),
+        field(&O::subwords, "subwords",
+              "of type vocab: how the text was split into sub-words, which are joined in "
+              "translations and for scores. bpe: `hou@@ se`; sentencepiece: `▁hou se`; wordpiece: "
+              "`hou ##se`; none: tokens stay as they are; auto: as the vocabulary shows",
+              one_of({"auto", "none", "bpe", "sentencepiece", "wordpiece"}),
+              {.change = Change::kFree}),
         field(&O::vocab_multiple, "vocab_multiple",
               "embedding rows are rounded up to a multiple of this", between(1, 1024)),
     };

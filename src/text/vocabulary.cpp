@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <span>
 #include <unordered_map>
 #include <utility>
 
@@ -58,7 +59,8 @@ Entry parse_line(std::string_view line, const std::string& place) {
 
 class Vocabulary final : public Tokenizer {
  public:
-  Vocabulary(std::string_view file, std::string_view where) : fingerprint_(xxh3_64(file)) {
+  Vocabulary(std::string_view file, std::string_view where, const std::string& subwords)
+      : fingerprint_(xxh3_64(file)) {
     for (const char* special : {"<pad>", "<unk>", "<s>", "</s>"}) add(special);
     if (file.starts_with("\xEF\xBB\xBF")) file.remove_prefix(3);
     for (int64_t number = 1; !file.empty(); ++number) {
@@ -70,6 +72,8 @@ class Vocabulary final : public Tokenizer {
       throw Error(ExitCode::kBadData, std::string(where) + ": the vocabulary has no tokens",
                   "give a file with one token a line");
     }
+    subwords_ = subwords == "auto" ? find_subwords(std::span(tokens_).subspan(kEos + 1))
+                                   : subwords_named(subwords);
   }
 
   void encode(std::string_view line, std::vector<int64_t>& ids) const override {
@@ -96,7 +100,7 @@ class Vocabulary final : public Tokenizer {
       if (!text.empty()) text += ' ';
       text += piece(id);
     }
-    return text;
+    return readable(text);
   }
 
   std::string piece(int64_t id) const override {
@@ -104,6 +108,7 @@ class Vocabulary final : public Tokenizer {
   }
   int64_t size() const override { return static_cast<int64_t>(tokens_.size()); }
   uint64_t fingerprint() const override { return fingerprint_; }
+  Subwords subwords() const override { return subwords_; }
 
  private:
   void add(std::string_view token) {
@@ -132,13 +137,15 @@ class Vocabulary final : public Tokenizer {
   std::vector<std::string> tokens_;
   std::unordered_map<std::string, int64_t> ids_;
   uint64_t fingerprint_;
+  Subwords subwords_ = Subwords::kNone;
 };
 
 }  // namespace
 
 std::shared_ptr<const Tokenizer> make_vocabulary(std::string_view file_bytes,
-                                                 std::string_view where) {
-  return std::make_shared<Vocabulary>(file_bytes, where);
+                                                 std::string_view where,
+                                                 const std::string& subwords) {
+  return std::make_shared<Vocabulary>(file_bytes, where, subwords);
 }
 
 }  // namespace stretto::text

@@ -75,8 +75,9 @@ std::optional<Loaded> newest_checkpoint(const store::CheckpointStore& store,
                                    const std::vector<std::string>& broken) {
   if (broken.empty()) throw_no_checkpoint(run_directory, "");
   throw Error(ExitCode::kBadData,
-              run_directory.string() + ": none of its " + std::to_string(broken.size()) +
-                  " checkpoints is valid; the newest: " + broken.front(),
+              run_directory.string() + ": none of its " +
+                  counted(static_cast<int64_t>(broken.size()), "checkpoint") +
+                  " is valid; the newest: " + broken.front(),
               "restore the folder from a copy, or train again");
 }
 
@@ -226,7 +227,8 @@ fs::path average_last_checkpoints(const fs::path& run_directory, int64_t count,
   }
   if (loaded.empty()) throw_none_whole(run_directory, broken);
   if (static_cast<int64_t>(loaded.size()) < count) {
-    log::warn("only " + std::to_string(loaded.size()) + " checkpoints are there to average, " +
+    log::warn("only " + counted(static_cast<int64_t>(loaded.size()), "checkpoint") +
+              (loaded.size() == 1 ? " is" : " are") + " there to average, " +
               std::to_string(count) + " were asked for (train.keep_last keeps more)");
   }
   std::reverse(loaded.begin(), loaded.end());

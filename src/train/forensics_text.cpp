@@ -42,7 +42,7 @@ std::string batch_sentence(const NonfiniteReport& report, const UpdateRecord& re
   }
   const auto& all = report.micro_batches[at].sample_ids;
   if (!report.samples.empty()) {
-    return text + ": of its " + std::to_string(all.size()) + " sentences " +
+    return text + ": of its " + counted(static_cast<int64_t>(all.size()), "sentence") + " " +
            std::to_string(report.samples.size()) + " alone " +
            (report.samples.size() == 1 ? "makes" : "make") + " it so, sample " +
            list_of(report.samples);

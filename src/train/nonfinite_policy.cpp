@@ -68,8 +68,7 @@ Error NonfinitePolicy::stop_error(const NumericStop& stop) const {
       "step " + with_thousands(stop.step) + ": the loss or a gradient was not finite";
   if (skips_in_a_row_ > 1) what += " in " + std::to_string(skips_in_a_row_) + " updates in a row";
   if (rollbacks_ > 0) {
-    what += ", after " + std::to_string(rollbacks_) +
-            (rollbacks_ == 1 ? " rollback" : " rollbacks") + " (learning rate times " +
+    what += ", after " + counted(rollbacks_, "rollback") + " (learning rate times " +
             shortest(lr_factor()) + ")";
   }
   what += "; training stops";

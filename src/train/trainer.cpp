@@ -209,7 +209,7 @@ Trainer::Recorded Trainer::update() {
   if (done.update.split > 0) {
     done.note += (done.note.empty() ? "" : "; ") +
                  std::string("done again with micro-batches split ") +
-                 std::to_string(done.update.split) + " times for lack of memory";
+                 counted(done.update.split, "time") + " for lack of memory";
   }
   if (!done.skipped) {
     const double clip = optim::clip_factor(done.update.grad_norm, setup_.optim.clip_norm);
@@ -527,7 +527,7 @@ void Trainer::tell_of_skips() const {
 void Trainer::log_costs() const {
   const auto& saving = checkpointer_.stats();
   if (saving.saves == 0) return;
-  log::info("  " + with_thousands(saving.saves) + " checkpoints: training waited " +
+  log::info("  " + counted(saving.saves, "checkpoint") + ": training waited " +
             fixed(saving.stall_seconds * 1e3, 0) + " ms in all, " +
             fixed(saving.longest_stall_ms, 1) + " ms at the longest; written beside it in " +
             fixed(saving.write_seconds, 1) + " s");

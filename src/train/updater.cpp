@@ -12,6 +12,7 @@
 #include "base/failpoint.h"
 #include "base/hash.h"
 #include "base/log.h"
+#include "base/text.h"
 #include "dist/numbers.h"
 #include "kernels/compute.h"
 #include "kernels/kernels.h"
@@ -188,7 +189,7 @@ void Updater::give_up(int64_t part, int64_t update, Outcome& outcome) {
   outcome.can_split = sentences > 1;
   reducer_.abandon();  // before the line below, which needs memory too: the others wait
   log::warn("update " + std::to_string(update + 1) + ": no memory for a micro-batch of " +
-            std::to_string(sentences) + " sentences");
+            counted(sentences, "sentence"));
 }
 
 void Updater::finish(Attempt& made) {
@@ -210,7 +211,7 @@ Error Updater::no_memory(int64_t update, int64_t split) const {
   const bool batch_norms = !statistics_.empty();
   const std::string how = batch_norms ? ", which is not split, since batch norm would make another "
                                         "update of it"
-                                      : ", split " + std::to_string(split) + " times";
+                                      : ", split " + counted(split, "time");
   return {
       ExitCode::kOutOfMemory,
       "update " + std::to_string(update + 1) + ": there is no memory for a micro-batch" + how,

@@ -57,6 +57,18 @@ TEST(Text, NumbersAreWrittenForPeople) {
   EXPECT_EQ(fixed(-2.5, 3), "-2.500");
 }
 
+TEST(Text, CountedNounsHaveTheFormOfTheirNumber) {
+  EXPECT_EQ(counted(1, "checkpoint"), "1 checkpoint");
+  EXPECT_EQ(counted(0, "checkpoint"), "0 checkpoints");
+  EXPECT_EQ(counted(1234, "line"), "1,234 lines");
+  EXPECT_EQ(counted(2, "micro-batch"), "2 micro-batches");
+  EXPECT_EQ(counted(2, "process"), "2 processes");
+  EXPECT_EQ(counted(2, "entry"), "2 entries");
+  EXPECT_EQ(counted(2, "key"), "2 keys");
+  EXPECT_EQ(counted(2, "hypothesis"), "2 hypotheses");
+  EXPECT_EQ(counted(3, "pair of lines", "pairs of lines"), "3 pairs of lines");
+}
+
 TEST(Text, ShortestReadsBackToTheSameNumber) {
   EXPECT_EQ(shortest(0.1), "0.1");
   EXPECT_EQ(shortest(1.0), "1");

@@ -314,6 +314,52 @@ TEST(ScoreCommand, ScoresStdinAgainstFilesAndSpeaksJson) {
   EXPECT_EQ(program.run({"score", "--reference", "ref"}, "one line\n").code, 65);
 }
 
+TEST(ScoreCommand, JoinsSubwordsOnBothSidesOrSaysThatItScoresPieces) {
+  const Program program;
+  const std::string words = "the housekeeper reads old newspapers here\n";
+  program.folder.write("words", words);
+  const std::vector<std::array<std::string, 3>> kinds{
+      {"bpe", "the house@@ keep@@ er reads old news@@ papers here\n",
+       "the hou@@ se@@ keeper reads older news@@ pap@@ ers here\n"},
+      {"sentencepiece", "▁the ▁house keep er ▁reads ▁old ▁news papers ▁here\n",
+       "▁the ▁hou se keeper ▁reads ▁older ▁news pap ers ▁here\n"},
+      {"wordpiece", "the house ##keep ##er reads old news ##papers here\n",
+       "the hou ##se ##keeper reads older news ##pap ##ers here\n"}};
+  const std::string other = "the housekeeper reads older newspapers here\n";
+  for (const auto& [kind, reference, output] : kinds) {
+    program.folder.write("pieces", reference);
+    for (const char* metric : {"bleu", "chrf", "chrf++", "ter"}) {
+      const auto score = [&](const std::string& file, const std::string& text,
+                             std::vector<std::string> more) {
+        std::vector<std::string> all{"score", "--metric", metric, "--reference", file};
+        all.insert(all.end(), more.begin(), more.end());
+        return program.run(all, text);
+      };
+      const auto plain = score("words", other, {}),
+                 joined = score("pieces", output, {"--subwords", kind});
+      EXPECT_EQ(joined.out, plain.out) << kind << " " << metric;
+      EXPECT_EQ(joined.err + plain.err, "") << kind;
+      const auto of_pieces = score("pieces", output, {});
+      EXPECT_NE(of_pieces.out, plain.out) << kind << " " << metric;
+      EXPECT_TRUE(has(of_pieces.err, "warning: pieces look split into sub-words (" + kind))
+          << of_pieces.err;
+      EXPECT_TRUE(has(of_pieces.err, "the hypotheses look split")) << of_pieces.err;
+      EXPECT_EQ(score("pieces", output, {"--subwords", "none"}).err, "");
+    }
+  }
+  program.folder.write("pieces", kinds[0][1]);
+  program.folder.write("against", kinds[0][2]);
+  const auto json =
+      nlohmann::json::parse(program
+                                .run({"score", "--reference", "pieces", "--bootstrap", "2",
+                                      "--against", "against", "--subwords", "bpe", "--json"},
+                                     kinds[0][1])
+                                .out);
+  EXPECT_EQ(json["bootstrap"]["against"]["score"],
+            nlohmann::json::parse(
+                program.run({"score", "--reference", "words", "--json"}, other).out)["score"]);
+}
+
 TEST(ScoreCommand, ResamplesSegmentsForIntervalsAndAComparison) {
   const Program program;
   std::string reference, good, bad;

@@ -91,6 +91,35 @@ std::vector<Whole> exhaustive(int64_t name, int64_t vocab, int64_t max_len,
   return all;
 }
 
+/// A language of a few sentences: probabilities of the next token by what stands before it.
+class TableModel : public StepModel {
+ public:
+  using Table = std::map<std::vector<int64_t>, std::map<int64_t, double>>;
+  TableModel(Table table, int64_t lanes, int64_t vocab)
+      : table_(std::move(table)), lanes_(static_cast<size_t>(lanes)), vocab_(vocab) {}
+
+  at::Tensor step(const at::Tensor& tokens) override {
+    at::Tensor rows = at::full({tokens.size(0), vocab_}, std::log(1e-9));
+    for (int64_t i = 0; i < tokens.size(0); ++i) {
+      auto& history = lanes_[static_cast<size_t>(i)];
+      if (const int64_t token = tokens[i].item<int64_t>(); token != kBos) history.push_back(token);
+      for (const auto& [next, probability] : table_[history]) rows[i][next] = std::log(probability);
+    }
+    return rows;
+  }
+  void reorder(const std::vector<int64_t>& parents) override {
+    std::vector<std::vector<int64_t>> lanes;
+    for (const int64_t parent : parents) lanes.push_back(lanes_.at(static_cast<size_t>(parent)));
+    lanes_ = lanes;
+  }
+  int64_t vocab_size() const override { return vocab_; }
+
+ private:
+  Table table_;
+  std::vector<std::vector<int64_t>> lanes_;
+  int64_t vocab_;
+};
+
 DecodeOptions bounded(int64_t beam_size, int64_t max_len) {
   DecodeOptions options;
   options.beam_size = beam_size;
@@ -132,6 +161,44 @@ TEST(BeamSearch, EqualsExhaustiveSearchWhenTheBeamHoldsAll) {
       }
     }
   }
+}
+
+std::vector<std::vector<int64_t>> ids_of(const std::vector<Hypothesis>& hypotheses) {
+  std::vector<std::vector<int64_t>> ids;
+  for (const Hypothesis& hypothesis : hypotheses) ids.push_back(hypothesis.ids);
+  return ids;
+}
+
+constexpr int64_t kA = 4, kB = 5, kC = 6;
+
+TEST(BeamSearch, AnEndThatRanksBelowTheBeamIsNotTaken) {
+  // Of `a`, the end ranks third among the continuations of a beam of two: `a b` and `a c` go on,
+  // and are the only ones that may finish.
+  TableModel model({{{}, {{kA, 1}}},
+                    {{kA}, {{kB, 0.45}, {kC, 0.35}, {kEos, 0.2}}},
+                    {{kA, kB}, {{kEos, 1}}},
+                    {{kA, kC}, {{kEos, 1}}}},
+                   2, 7);
+  DecodeOptions options = bounded(2, 5);
+  options.length_penalty_type = "none";
+  const auto found = search(model, {.src_lengths = {4}}, options)[0];
+  EXPECT_EQ(ids_of(found), (std::vector<std::vector<int64_t>>{{kA, kB}, {kA, kC}}));
+}
+
+TEST(BeamSearch, NoMoreHypothesesFinishThanTheBeamHolds) {
+  // `a` ends first (0.28). In the next step three more end: `b a` (0.26) and `c a` (0.24) fill the
+  // beam of three, and `a a` (0.22) comes too late, though its score per token is above that of
+  // `a`.
+  TableModel model({{{}, {{kA, 0.5}, {kB, 0.26}, {kC, 0.24}}},
+                    {{kA}, {{kEos, 0.56}, {kA, 0.44}}},
+                    {{kB}, {{kA, 1}}},
+                    {{kC}, {{kA, 1}}},
+                    {{kA, kA}, {{kEos, 1}}},
+                    {{kB, kA}, {{kEos, 1}}},
+                    {{kC, kA}, {{kEos, 1}}}},
+                   3, 7);
+  const auto found = search(model, {.src_lengths = {4}}, bounded(3, 5))[0];
+  EXPECT_EQ(ids_of(found), (std::vector<std::vector<int64_t>>{{kB, kA}, {kC, kA}, {kA}}));
 }
 
 TEST(BeamSearch, OneLaneIsGreedy) {
@@ -274,6 +341,16 @@ TEST(Sampling, FollowsTheDistribution) {
   options.top_p = 1;
   options.temperature = 0.5;  // squares: 25 : 9 : 4
   EXPECT_NEAR(frequencies(options)[0], 25.0 / 38, 0.01);
+}
+
+TEST(Sampling, TopPKeepsTheShortestListThatReachesIt) {
+  // Four equal tokens: two of them have exactly half of the mass, and a third is not asked for.
+  const std::vector<float> row(4, std::log(0.25f));
+  DecodeOptions options;
+  options.top_p = 0.5;
+  for (const double uniform : {0.0, 0.3, 0.49, 0.51, 0.7, 0.999}) {
+    EXPECT_EQ(draw(row, uniform, options), uniform < 0.5 ? 0 : 1) << uniform;
+  }
 }
 
 TEST(Sampling, IsReproducibleAndIndependentOfTheBatch) {

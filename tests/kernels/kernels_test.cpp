@@ -182,6 +182,20 @@ TEST(Kernels, CrossEntropyOfHandComputedLogits) {
   EXPECT_NEAR(got.loss_sum.item<double>(), 0.6 * right + 0.2 * (right + wrong), 1e-6);
 }
 
+TEST(Kernels, CrossEntropyOfEachTokenWhereNoGradientIsWanted) {
+  // Two blocks of rows, and rounding rows of the table.
+  const at::Tensor x = noise({700, 8}), weight = noise({16, 8}, 8);
+  const at::Tensor targets = at::arange(700, at::kLong) % 11;
+  const CrossEntropy got = linear_cross_entropy(x, weight, targets, 0.1, 11);
+  const CrossEntropy plain = reference::linear_cross_entropy(x, weight, targets, 0.1, 11);
+  ASSERT_EQ(got.token_nll.scalar_type(), at::kDouble);
+  EXPECT_TRUE(at::allclose(got.token_nll, plain.token_nll, 1e-5, 1e-6));
+  const double sum = got.nll_sum.item<double>();
+  EXPECT_NEAR(got.token_nll.sum().item<double>(), sum, 1e-6 * sum);
+  const at::Tensor trained = weight.clone().requires_grad_(true);
+  EXPECT_FALSE(linear_cross_entropy(x, trained, targets, 0.1, 11).token_nll.defined());
+}
+
 TEST(Kernels, RoundingRowsOfTheTableGetNoGradient) {
   const at::Tensor x = noise({9, 8}), weight = noise({16, 8}, 8).requires_grad_(true);
   const at::Tensor targets = at::arange(9, at::kLong);

@@ -61,6 +61,16 @@ TEST(PairedBootstrap, SeesThatOneSystemIsBetter) {
   }
 }
 
+// No number of resamples proves that chance cannot do it: the observed difference counts too.
+TEST(PairedBootstrap, PIsNeverZero) {
+  for (const int resamples : {99, 1000}) {
+    const BootstrapResult result =
+        paired_bootstrap({}, noisy(0, 1), noisy(0.6, 3), kReferences, {.resamples = resamples});
+    ASSERT_EQ(result.win_rate, 1);
+    EXPECT_DOUBLE_EQ(result.p_value, 1.0 / (1 + resamples));
+  }
+}
+
 TEST(PairedBootstrap, FindsNothingBetweenEqualSystems) {
   const Lines system = noisy(0.2, 2);
   const BootstrapResult same = paired_bootstrap({}, system, system, kReferences);

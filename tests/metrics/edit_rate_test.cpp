@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <numeric>
 #include <string>
 #include <vector>
 
@@ -31,6 +32,33 @@ TEST(TranslationEdits, CountsMovingABlockOnce) {
   EXPECT_EQ(edits("bcdefga", "abcdefg"), 1);
   EXPECT_EQ(edits("defabcx", "abcdefy"), 2) << "one shift, one substitution";
   EXPECT_EQ(edits("cbafed", "abcdef"), 4) << "greedy, as tercom finds it";
+}
+
+/// `moved` words that stand before `others` words of the hypothesis, and behind them in the
+/// reference; or the other way round. All words differ.
+int64_t edits_of_moving(uint32_t moved, uint32_t others, bool to_the_end) {
+  std::vector<uint32_t> block(moved), rest(others);
+  std::iota(block.begin(), block.end(), 1);
+  std::iota(rest.begin(), rest.end(), 1000);
+  std::vector<uint32_t> front = block, back = rest;
+  front.insert(front.end(), rest.begin(), rest.end());
+  back.insert(back.end(), block.begin(), block.end());
+  return to_the_end ? translation_edits(front, back) : translation_edits(back, front);
+}
+
+// The limits are tercom's: with another one scores are no longer those that papers quote.
+TEST(TranslationEdits, AWordMovesByAtMostFiftyPositions) {
+  for (const bool to_the_end : {true, false}) {
+    EXPECT_EQ(edits_of_moving(1, 50, to_the_end), 1) << "one shift";
+    EXPECT_EQ(edits_of_moving(1, 51, to_the_end), 2) << "a deletion and an insertion";
+  }
+}
+
+TEST(TranslationEdits, ABlockOfAtMostTenWordsMovesAtOnce) {
+  for (const bool to_the_end : {true, false}) {
+    EXPECT_EQ(edits_of_moving(10, 20, to_the_end), 1) << "one shift";
+    EXPECT_EQ(edits_of_moving(11, 20, to_the_end), 2) << "two shifts";
+  }
 }
 
 TEST(TranslationEdits, ReachesTheEndOfAMuchLongerSide) {

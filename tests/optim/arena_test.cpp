@@ -42,6 +42,15 @@ TEST(Arena, ParametersKeepTheirValuesAndBecomeViews) {
   EXPECT_EQ(model.first->weight.abs().sum().item<float>(), 0.0F);
 }
 
+TEST(Arena, OfAModelThatOnlyDecodesHasNoGradients) {
+  TwoLayers model;
+  const Arena arena(model, Arena::Gradients::kNone);
+  EXPECT_FALSE(model.first->weight.grad().defined());
+  EXPECT_EQ(arena.params().numel(), arena.size());
+  EXPECT_EQ(arena.parameter(0).data_ptr(),
+            Arena::view(arena.params(), arena.slots()[0]).data_ptr());
+}
+
 TEST(Arena, BackwardAccumulatesInPlaceAndKeepsTheViews) {
   TwoLayers model, plain;
   Arena arena(model);

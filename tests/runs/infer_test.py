@@ -11,12 +11,14 @@ import json
 import math
 import os
 import pathlib
+import pty
 import re
 import select
 import shutil
 import signal
 import subprocess
 import tempfile
+import termios
 import zipfile
 
 from harness import Lab, check, main
@@ -221,6 +223,21 @@ def a_prefix_is_what_each_output_starts_with_line_for_line(stretto):
     check(out[2] == "" and "stdin:3: its prefix" in result.stderr, f"{out[2]} {result.stderr}")
 
 
+def a_prefix_file_of_another_number_of_lines_is_refused_with_both(stretto):
+    with tempfile.TemporaryDirectory() as folder:
+        folder = pathlib.Path(folder)
+        (folder / "input").write_bytes(source(4))
+        for count in (1, 3, 5):
+            (folder / "prefixes").write_text("\n" * count)
+            words = ("infer", trained(stretto), "--prefix", folder / "prefixes")
+            lines = f"{count} line" + ("s" if count > 1 else "")
+            before = call(stretto, *words, folder / "input")
+            fail(before, 65, "prefixes has " + lines, "the input 4")
+            check(before.stdout == "", f"some were translated: {before.stdout}")
+            with open(folder / "input", "rb") as stdin:
+                fail(call(stretto, *words, stdin=stdin), 65, "prefixes has " + lines, "the input ", "4")
+
+
 def json_and_alignments_say_the_same_as_the_text(stretto):
     text = source(3)
     plain = infer(stretto, "--alignments", data=text).splitlines()
@@ -253,6 +270,188 @@ def eval_json_is_one_object_that_score_agrees_with(stretto):
     check(abs(told["ppl"] - math.exp(told["nll"])) < 1e-6 * told["ppl"], f"ppl is not exp(nll): {told}")
     check(abs(told["bleu"] - scored["bleu"]) < 1e-9, f"{told['bleu']} and {scored['bleu']}")
     check(told["signature"] == scored["signature"], f"{told['signature']} and {scored['signature']}")
+
+
+def eval_decodes_for_hypotheses_whatever_the_run_says(stretto):
+    check("eval.bleu=false" in OVERRIDES, "the test's run translates by itself")
+    with tempfile.TemporaryDirectory() as folder:
+        hypotheses, asked = pathlib.Path(folder) / "hypotheses", pathlib.Path(folder) / "asked"
+        told = evaluate(stretto, "--hypotheses", hypotheses)
+        evaluate(stretto, "eval.bleu=true", "--hypotheses", asked)
+        text = hypotheses.read_text()
+        check(text == asked.read_text(), "other translations than with eval.bleu=true")
+    check(text.count("\n") == len(source(10 ** 6).splitlines()) and text.strip(), f"{len(text)} bytes were written")
+    check("bleu" in told, f"{told}")
+    check("bleu" not in evaluate(stretto), "eval.bleu = false is for nothing")
+
+
+def per_line(text):
+    """Sum, mean and tokens of each line."""
+    return [(float(total), float(mean), int(tokens)) for total, mean, tokens in
+            (line.split("\t") for line in text.splitlines())]
+
+
+def agree(told, lines):
+    """Whether a file of --per-line is what eval --json says of the whole."""
+    tokens = sum(count for _, _, count in lines)
+    total = sum(log_prob for log_prob, _, count in lines if count)
+    check(tokens == told["target_tokens"], f"{tokens} tokens, {told['target_tokens']} expected")
+    check(abs(-total / tokens - told["nll"]) < 2e-6 * told["nll"], f"{-total / tokens} and {told['nll']}")
+    for log_prob, mean, count in lines:
+        check(count == 0 or abs(log_prob / count - mean) < 1e-5, f"{log_prob} of {count} tokens, mean {mean}")
+
+
+def per_line_scores_each_pair_in_the_order_of_the_text(stretto):
+    sources = source(6).decode().splitlines()
+    targets = (PHRASEBOOK / "test.fr").read_text().splitlines()[:6]
+    sources[2], targets[4] = "", "x"  # one pair that is left out, and a bad translation
+    with tempfile.TemporaryDirectory() as folder:
+        folder = pathlib.Path(folder)
+        (folder / "src").write_text("\n".join(sources) + "\n")
+        (folder / "tgt").write_text("\n".join(targets) + "\n")
+        words = ("--src", folder / "src", "--tgt", folder / "tgt", "--per-line", folder / "scores")
+        for checkpoint in ("150", "50,150"):
+            told = evaluate(stretto, *words, "--checkpoint", checkpoint, "--hypotheses", folder / "hypotheses")
+            lines = per_line((folder / "scores").read_text())
+            check(len(lines) == 6, f"{len(lines)} lines")
+            agree(told, lines)
+            check(math.isnan(lines[2][0]) and math.isnan(lines[2][1]) and lines[2][2] == 0, f"{lines[2]}")
+            check(min(lines, key=lambda line: 0 if math.isnan(line[1]) else line[1]) == lines[4], f"{lines}")
+            hypotheses = (folder / "hypotheses").read_text().split("\n")
+            check(len(hypotheses) == 7 and hypotheses[2] == "" and all(hypotheses[i] for i in (0, 1, 3, 5)),
+                  f"translations out of step: {hypotheses}")
+        fail(call(stretto, "eval", trained(stretto), "--per-line", folder / "gone/scores"), 74, "--per-line")
+        told = evaluate(stretto, "--per-line", folder / "whole")
+        agree(told, per_line((folder / "whole").read_text()))
+
+
+def per_line_is_right_for_a_run_in_half_precision(stretto):
+    with Lab(stretto) as lab:
+        succeed(lab.train("run", "train.precision=mixed_bf16", "train.max_steps=8", "schedule.warmup_steps=4"))
+        told = json.loads(succeed(call(stretto, "eval", lab.root / "run", "--json", "--per-line", lab.root / "scores")))
+        lines = per_line((lab.root / "scores").read_text())
+        check(len(lines) == 20, f"{len(lines)} lines")
+        agree(told, lines)
+
+
+# --- text that was split beforehand
+
+def split_beforehand(line, kind):
+    pieces = []
+    for word in line.split():
+        head, tail = word[:2], word[2:]
+        if kind == "sentencepiece":
+            pieces += ["▁" + head] + ([tail] if tail else [])
+        elif not tail:
+            pieces.append(head)
+        else:
+            pieces += [head + "@@", tail] if kind == "bpe" else [head, "##" + tail]
+    return " ".join(pieces)
+
+
+def what_was_split_beforehand_comes_out_and_is_scored_as_words(stretto):
+    for kind in ("bpe", "sentencepiece", "wordpiece"):
+        with Lab(stretto) as lab:
+            plain = (lab.root / "valid.tgt").read_text()
+            vocabulary = set()
+            for name in ("train.src", "train.tgt", "valid.src", "valid.tgt"):
+                lines = [split_beforehand(line, kind) for line in (lab.root / name).read_text().splitlines()]
+                (lab.root / name).write_text("\n".join(lines) + "\n")
+                vocabulary.update(piece for line in lines for piece in line.split())
+            (lab.root / "words").write_text("\n".join(sorted(vocabulary)) + "\n")
+            (lab.root / "reference").write_text(plain)
+            result = lab.train("run", "tokenizer.type=vocab", f"tokenizer.src_vocab={lab.root}/words")
+            check(result.returncode == 0, result.stderr)
+            check(f"sub-words ({kind})" in result.stderr, f"training does not say so: {result.stderr}")
+            told = json.loads(succeed(call(stretto, "eval", lab.root / "run", "--json", "--hypotheses",
+                                           lab.root / "hypotheses")))
+            text = (lab.root / "hypotheses").read_text()
+            check(text.strip() and not any(mark in text for mark in ("@@", "▁", "##")), f"{kind}: {text}")
+            scored = json.loads(succeed(call(stretto, "score", "--reference", lab.root / "reference", "--json",
+                                             data=text.encode())))
+            check(abs(scored["bleu"] - told["bleu"]) < 1e-9 and told["signature"] == scored["signature"],
+                  f"{kind}: {told} and {scored}")
+            inferred = succeed(call(stretto, "infer", lab.root / "run", lab.root / "valid.src"))
+            check(inferred == text, f"{kind}: infer prints\n{inferred}eval\n{text}")
+            pieces = succeed(call(stretto, "infer", lab.root / "run", lab.root / "valid.src",
+                                  "tokenizer.subwords=none"))
+            check(pieces.count("\n") == 20 and any(mark in pieces for mark in ("@@", "▁", "##")), f"{kind}: {pieces}")
+
+
+# --- at a terminal
+
+class terminal:
+    """A program whose stderr (and stdin, where nothing else is given) is a terminal."""
+
+    def __init__(self, command, stdin=None):
+        self.ours, theirs = pty.openpty()
+        attributes = termios.tcgetattr(theirs)
+        attributes[3] &= ~termios.ECHO
+        termios.tcsetattr(theirs, termios.TCSANOW, attributes)
+        self.process = subprocess.Popen(list(map(str, command)), stdin=theirs if stdin is None else stdin,
+                                        stdout=subprocess.PIPE, stderr=theirs, env={**os.environ, "TERM": "xterm"})
+        os.close(theirs)
+        self.said = b""
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.process.kill()
+        self.process.wait()
+        self.process.stdout.close()
+        os.close(self.ours)
+
+    def read(self):
+        """More of what came to the screen; False at the end."""
+        check(select.select([self.ours], [], [], ANSWER_SECONDS)[0], f"nothing after {self.said!r}")
+        try:
+            more = os.read(self.ours, 4096)
+        except OSError:  # the other side is closed
+            return False
+        self.said += more
+        return bool(more)
+
+    def wait_for(self, words, count=1):
+        while self.said.count(words) < count:
+            check(self.read(), f"ended without {words!r}: {self.said!r}")
+
+    def rest(self):
+        while self.read():
+            pass
+        return self.process.wait(timeout=ANSWER_SECONDS)
+
+
+def a_person_at_a_terminal_is_prompted(stretto):
+    expected = infer(stretto, data=source(2)).splitlines(keepends=True)
+    with terminal([stretto, "infer", trained(stretto)]) as screen:
+        for number, line in enumerate(source(2).splitlines(keepends=True)):
+            screen.wait_for(b"> ", number + 1)
+            os.write(screen.ours, line)
+            check(select.select([screen.process.stdout], [], [], ANSWER_SECONDS)[0], "no answer")
+            check(screen.process.stdout.readline().decode() == expected[number], "another translation")
+        screen.wait_for(b"> ", 3)
+        os.write(screen.ours, b"\x04")
+        check(screen.rest() == 0, f"{screen.said!r}")
+        check(screen.said.count(b"> ") == 3 and screen.said.count(b"Ctrl-D") == 1, f"{screen.said!r}")
+        check(screen.said.endswith(b"> \r\n"), f"the shell's prompt comes behind ours: {screen.said!r}")
+    with terminal([stretto, "infer", trained(stretto)], stdin=subprocess.PIPE) as screen:
+        screen.process.stdin.close()
+        check(screen.rest() == 0 and screen.said == b"", f"a prompt for a pipe: {screen.said!r}")
+
+
+def progress_of_a_file_shows_on_a_terminal_and_nowhere_else(stretto):
+    with tempfile.NamedTemporaryFile() as file:
+        file.write(source(300))
+        file.flush()
+        with terminal([stretto, "infer", trained(stretto), file.name], stdin=subprocess.DEVNULL) as screen:
+            out = screen.process.stdout.read().decode()
+            check(screen.rest() == 0, f"{screen.said!r}")
+        text = re.sub(rb"\x1b\[[0-9]*[mK]", b"", screen.said).decode()
+        check(re.search(r"\d+ of 300 lines \d+%", text), text)
+        check(re.search(r"300 of 300 lines 100% · [\d.]+ lines/s\r\n$", text), text)
+        quiet = call(stretto, "infer", trained(stretto), file.name)
+        check(quiet.stderr == "" and quiet.stdout == out, f"elsewhere: {quiet.stderr}")
 
 
 def checkpoints_have_names(stretto):
@@ -415,6 +614,7 @@ def extend_goes_on_where_the_schedule_would_have_ended(stretto):
 
 if __name__ == "__main__":
     helpers = {"call", "succeed", "fail", "infer", "source", "objects", "stats", "evaluate", "damage", "listing",
-               "swap_tokenizer", "first_loss", "trained", "copy_of_the_run"}
+               "swap_tokenizer", "first_loss", "trained", "copy_of_the_run", "per_line", "agree", "split_beforehand",
+               "terminal"}
     main({name: value for name, value in list(globals().items())
           if callable(value) and getattr(value, "__module__", "") == "__main__" and name not in helpers})

@@ -225,18 +225,22 @@ def evaluation_does_not_depend_on_the_number(stretto):
     with Lab(stretto) as lab:
         succeed(lab.train("run", "train.max_steps=30"), "training")
         evaluate = [lab.stretto, "eval", str(lab.root / "run"), "--json", "eval.bleu=true", "eval.max_tokens=50"]
-        scores, translations = {}, {}
+        scores, translations, log_probs = {}, {}, {}
         for processes in (1, 2, 3):
             output = lab.root / f"hypotheses{processes}"
             # Two by the launcher of its own, three by mpirun.
             start, words = {1: ([], []), 2: ([], ["--processes", "2"]), 3: ([*MPIRUN, "-n", "3"], [])}[processes]
-            result = lab.run([*start, *evaluate, "--hypotheses", str(output), *words])
+            pairs = lab.root / f"pairs{processes}"
+            result = lab.run([*start, *evaluate, "--hypotheses", str(output), "--per-line", str(pairs), *words])
             succeed(result, f"{processes} processes")
             scores[processes], translations[processes] = json.loads(result.stdout), output.read_text()
+            log_probs[processes] = pairs.read_text()
         check(scores[1]["bleu"] >= 0 and math.isfinite(scores[1]["nll"]), f"one process: {scores[1]}")
         for processes in (2, 3):
             check(scores[processes] == scores[1], f"{processes} processes: {scores[processes]}, one: {scores[1]}")
             check(translations[processes] == translations[1], f"{processes} processes translate in another way")
+            check(log_probs[processes] == log_probs[1] and log_probs[1].count("\n") == 20,
+                  f"{processes} processes score the pairs in another way: {log_probs}")
         infer = lab.run([*MPIRUN, "-n", "2", lab.stretto, "infer", str(lab.root / "run")], input="the red house\n")
         check(infer.returncode == 2 and infer.stderr.count("is one process") == 1 and "stretto eval" in infer.stderr,
               f"infer: {infer.returncode} {infer.stderr}")
@@ -301,6 +305,7 @@ def evaluations_that_differ_are_refused(stretto):
         evaluate = [lab.stretto, "eval", str(lab.root / "run"), "--json"]
         short = ["--src", str(lab.root / "short.src"), "--tgt", str(lab.root / "short.tgt")]
         for other, words in (([*evaluate, *short], ("text: ",)),
+                             ([*evaluate, "--per-line", str(lab.root / "pairs")], ("--per-line: no on rank 0",)),
                              ([*evaluate, "eval.max_tokens=50"], ("eval.max_tokens: 4096 on rank 0; 50 on rank 1",)),
                              ([*evaluate, "--checkpoint", "14"], ("checkpoint: ", "step_00000014"))):
             result, seconds = two_commands(lab, evaluate, other)

@@ -1,5 +1,6 @@
 #include "tasks/translator.h"
 
+#include <ATen/Parallel.h>
 #include <gtest/gtest.h>
 #include <torch/torch.h>
 
@@ -66,7 +67,73 @@ TEST(Translator, OutputsStopWhereLearnedPositionsEnd) {
   }
 }
 
+/// So many threads while it lives.
+class Threads {
+ public:
+  explicit Threads(int count) : before_(at::get_num_threads()) { at::set_num_threads(count); }
+  ~Threads() { at::set_num_threads(before_); }
+  Threads(const Threads&) = delete;
+  Threads& operator=(const Threads&) = delete;
+
+ private:
+  int before_;
+};
+
+TEST(Translator, ThreadsWithBatchesOfTheirOwnFindWhatOneFinds) {
+  auto options = long_outputs();
+  options.max_tokens = 24;  // a few sentences a batch
+  const std::vector<std::shared_ptr<models::Seq2SeqModel>> models{
+      untrained("sinusoidal", kPositions), untrained("sinusoidal", kPositions, 6)};
+  const auto all = requests(17);
+  const auto search = [&](int threads) {
+    const Threads scope(threads);
+    Translator translator(models, options);
+    int inside = 0;
+    const auto results = translator.translate(all, {}, [&] {
+      EXPECT_EQ(++inside, 1) << "called by two threads at once";
+      --inside;
+    });
+    EXPECT_EQ(translator.num_sentences(), 17);
+    EXPECT_GT(translator.num_batches(), 3);
+    return results;
+  };
+  const auto one = search(1);
+  for (const int threads : {2, 3, 40}) {
+    const auto several = search(threads);
+    ASSERT_EQ(several.size(), one.size());
+    for (size_t i = 0; i < one.size(); ++i) {
+      ASSERT_EQ(several[i].size(), one[i].size());
+      EXPECT_EQ(several[i].front().ids, one[i].front().ids);
+      EXPECT_EQ(several[i].front().token_log_probs, one[i].front().token_log_probs);
+    }
+  }
+}
+
+TEST(Translator, WhatOneThreadThrowsEndsTheWorkOfAll) {
+  auto options = long_outputs();
+  options.max_tokens = 1;
+  const Threads scope(3);
+  Translator translator({untrained("learned", kPositions)}, options);
+  int64_t steps = 0;
+  const auto stop_early = [&] {
+    if (++steps == 4) throw std::runtime_error("enough");
+  };
+  const auto all = requests(200);
+  EXPECT_THROW(
+      {
+        try {
+          translator.translate(all, {}, stop_early);
+        } catch (const std::runtime_error& error) {
+          EXPECT_STREQ(error.what(), "enough");
+          throw;
+        }
+      },
+      std::runtime_error);
+  EXPECT_EQ(steps, 4) << "others went on";
+}
+
 TEST(Translator, WhatIsThrownBeforeAStepEndsTheWork) {
+  const Threads scope(1);
   auto options = long_outputs();
   options.max_tokens = 1;  // a search for each sentence
   Translator translator({untrained("learned", kPositions)}, options);

@@ -24,7 +24,31 @@ TEST(Vocabulary, ReadsFairseqsDictionary) {
   const auto vocabulary = make_vocabulary("the 120\n, 80\nhou@@ 7\nse 7\n", "dict.txt");
   EXPECT_EQ(vocabulary->size(), 8);
   EXPECT_EQ(ids_of(*vocabulary, "the hou@@ se , dog"), (std::vector<int64_t>{4, 6, 7, 5, kUnk}));
-  EXPECT_EQ(vocabulary->decode({kBos, 4, 6, 7, kUnk, kEos}), "the hou@@ se <unk>");
+  EXPECT_EQ(vocabulary->decode({kBos, 4, 6, 7, kUnk, kEos}), "the house <unk>");
+}
+
+TEST(Vocabulary, JoinsTheSubwordsThatItsTokensShow) {
+  const std::vector<std::pair<Subwords, std::string>> files{
+      {Subwords::kBpe, "the\nhou@@\nse\n"},
+      {Subwords::kSentencePiece, "▁the\n▁hou\nse\n"},
+      {Subwords::kWordPiece, "the\nhou\n##se\n"},
+      {Subwords::kNone, "the\nhou\nse\n"}};
+  for (const auto& [subwords, file] : files) {
+    const auto vocabulary = make_vocabulary(file, "v");
+    const bool joined = subwords != Subwords::kNone;
+    EXPECT_EQ(vocabulary->subwords(), subwords);
+    EXPECT_EQ(vocabulary->decode({4, 5, 6}), joined ? "the house" : "the hou se");
+    EXPECT_EQ(vocabulary->readable(vocabulary->piece(5) + " " + vocabulary->piece(6)),
+              joined ? "house" : "hou se");
+  }
+}
+
+TEST(Vocabulary, TheConfigurationKnowsBetterWhatIsJoined) {
+  const std::string file = "the\nhou@@\nse\n";
+  EXPECT_EQ(make_vocabulary(file, "v", "none")->decode({4, 5, 6}), "the hou@@ se");
+  EXPECT_EQ(make_vocabulary("a\n##b\n", "v", "bpe")->decode({4, 5}), "a ##b");
+  const auto as_found = make_vocabulary(file, "v"), as_told = make_vocabulary(file, "v", "none");
+  EXPECT_EQ(as_found->fingerprint(), as_told->fingerprint()) << "ids are the same";
 }
 
 TEST(Vocabulary, ReadsPlainListsScoresAndWindowsLineEnds) {

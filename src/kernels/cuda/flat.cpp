@@ -58,39 +58,55 @@ class Projection {
   at::Tensor x_, classes_;
 };
 
+/// What a batch of rows costs; gradients where they are wanted, in fp32.
+struct Losses {
+  at::Tensor loss, nll;  ///< fp64 [N], of each token
+  at::Tensor dx, dweight;
+  Compute compute;
+};
+
+Losses losses_of(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& targets,
+                 double smoothing, int64_t num_classes, bool want_gradient) {
+  const Projection projection(x, weight.slice(0, 0, num_classes));
+  const double each = smoothing / static_cast<double>(num_classes - 1);
+  const LossScalars scalars{static_cast<float>(each), static_cast<float>(1 - smoothing - each)};
+  Losses out{.loss = at::empty({x.size(0)}, x.options().dtype(at::kDouble)),
+             .nll = {},
+             .dx = {},
+             .dweight = {},
+             .compute = projection.compute()};
+  out.nll = at::empty_like(out.loss);
+  if (want_gradient) {
+    out.dx = at::empty_like(x);
+    // Blocks are added in fp32: a sum of bf16 sums would lose what later blocks bring.
+    out.dweight = at::zeros(weight.sizes(), weight.options().dtype(at::kFloat));
+  }
+  const int64_t step = std::max<int64_t>(kLogits / num_classes, 64);
+  for (int64_t begin = 0; begin < x.size(0); begin += step) {
+    const int64_t end = std::min(begin + step, x.size(0));
+    at::Tensor logits = projection.logits(begin, end);
+    on_stream(x, [&](cudaStream_t stream) {
+      loss_rows(rows_of(logits, stream), logits.data_ptr(),
+                targets.const_data_ptr<int64_t>() + begin, out.loss.data_ptr<double>() + begin,
+                out.nll.data_ptr<double>() + begin, scalars, want_gradient);
+    });
+    if (!want_gradient) continue;
+    at::Tensor dx_block = out.dx.slice(0, begin, end), dw = out.dweight.slice(0, 0, num_classes);
+    projection.gradients(logits, begin, end, dx_block, dw);
+  }
+  return out;
+}
+
 struct LossNode : Function<LossNode> {
   static variable_list forward(AutogradContext* ctx, const at::Tensor& x, const at::Tensor& weight,
-                               const at::Tensor& targets, double smoothing, int64_t num_classes,
-                               bool want_gradient) {
-    const Projection projection(x, weight.slice(0, 0, num_classes));
-    const double each = smoothing / static_cast<double>(num_classes - 1);
-    const LossScalars scalars{static_cast<float>(each), static_cast<float>(1 - smoothing - each)};
-    at::Tensor loss = at::empty({x.size(0)}, x.options().dtype(at::kDouble));
-    at::Tensor nll = at::empty_like(loss), dx, dweight;
-    if (want_gradient) {
-      dx = at::empty_like(x);
-      // Blocks are added in fp32: a sum of bf16 sums would lose what later blocks bring.
-      dweight = at::zeros(weight.sizes(), weight.options().dtype(at::kFloat));
-    }
-    const int64_t step = std::max<int64_t>(kLogits / num_classes, 64);
-    for (int64_t begin = 0; begin < x.size(0); begin += step) {
-      const int64_t end = std::min(begin + step, x.size(0));
-      at::Tensor logits = projection.logits(begin, end);
-      on_stream(x, [&](cudaStream_t stream) {
-        loss_rows(rows_of(logits, stream), logits.data_ptr(),
-                  targets.const_data_ptr<int64_t>() + begin, loss.data_ptr<double>() + begin,
-                  nll.data_ptr<double>() + begin, scalars, want_gradient);
-      });
-      if (!want_gradient) continue;
-      at::Tensor dx_block = dx.slice(0, begin, end), dw = dweight.slice(0, 0, num_classes);
-      projection.gradients(logits, begin, end, dx_block, dw);
-    }
-    ctx->saved_data["compute"] = static_cast<int64_t>(projection.compute());
-    ctx->saved_data["dx"] = dx;
-    ctx->saved_data["dweight"] = dweight.defined() ? dweight.to(weight.scalar_type()) : dweight;
-    const at::Tensor nll_sum = nll.sum().to(at::kFloat);
+                               const at::Tensor& targets, double smoothing, int64_t num_classes) {
+    const Losses losses = losses_of(x, weight, targets, smoothing, num_classes, true);
+    ctx->saved_data["compute"] = static_cast<int64_t>(losses.compute);
+    ctx->saved_data["dx"] = losses.dx;
+    ctx->saved_data["dweight"] = losses.dweight.to(weight.scalar_type());
+    const at::Tensor nll_sum = losses.nll.sum().to(at::kFloat);
     ctx->mark_non_differentiable({nll_sum});
-    return {loss.sum().to(at::kFloat), nll_sum};
+    return {losses.loss.sum().to(at::kFloat), nll_sum};
   }
   static variable_list backward(AutogradContext* ctx, const variable_list& grads) {
     const auto compute = static_cast<Compute>(ctx->saved_data["compute"].toInt());
@@ -102,7 +118,7 @@ struct LossNode : Function<LossNode> {
       const at::Tensor factor = compute == Compute::kFp16 ? grads[0] / kSlopeScale : grads[0];
       return (slope * factor).to(half_type(compute)).to(at::kFloat);
     };
-    return {scaled("dx"), scaled("dweight"), {}, {}, {}, {}};
+    return {scaled("dx"), scaled("dweight"), {}, {}, {}};
   }
 };
 
@@ -136,9 +152,14 @@ CrossEntropy linear_cross_entropy(const at::Tensor& x, const at::Tensor& weight,
                                   const at::Tensor& targets, double smoothing,
                                   int64_t num_classes) {
   const bool want = at::GradMode::is_enabled() && (x.requires_grad() || weight.requires_grad());
+  const at::Tensor ids = targets.to(x.device(), at::kLong).contiguous();
+  if (!want) {
+    const Losses losses =
+        losses_of(x.contiguous(), weight.contiguous(), ids, smoothing, num_classes, false);
+    return {losses.loss.sum().to(at::kFloat), losses.nll.sum().to(at::kFloat), losses.nll};
+  }
   const auto sums =
-      LossNode::apply(x.contiguous(), weight.contiguous(),
-                      targets.to(x.device(), at::kLong).contiguous(), smoothing, num_classes, want);
+      LossNode::apply(x.contiguous(), weight.contiguous(), ids, smoothing, num_classes);
   return {sums[0], sums[1].detach()};
 }
 

@@ -1,0 +1,34 @@
+#include "kernels/packed_weights.h"
+
+namespace stretto::kernels {
+namespace {
+
+thread_local PackedWeights* packed_in_use = nullptr;
+
+}  // namespace
+
+const gemm::Packed& PackedWeights::of(const at::Tensor& weight, Compute compute) {
+  const Key key{weight.const_data_ptr(), weight.size(0), weight.size(1), compute};
+  const std::lock_guard lock(mutex_);
+  Entry& entry = entries_[key];
+  if (!entry.packed) {
+    entry.weight = weight;
+    entry.packed = std::make_unique<gemm::Packed>(gemm::Operand{weight, true}, compute);
+  }
+  return *entry.packed;
+}
+
+PackedWeightsScope::PackedWeightsScope(PackedWeights& weights) : before_(packed_in_use) {
+  packed_in_use = &weights;
+}
+
+PackedWeightsScope::~PackedWeightsScope() {
+  packed_in_use = before_;
+}
+
+PackedWeights* PackedWeightsScope::current() {
+  constexpr int64_t kManyRows = 1024;
+  return gemm::is_taken(kManyRows, kManyRows, kManyRows) ? packed_in_use : nullptr;
+}
+
+}  // namespace stretto::kernels

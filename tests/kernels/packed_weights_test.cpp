@@ -1,0 +1,76 @@
+#include "kernels/packed_weights.h"
+
+#include <ATen/ATen.h>
+#include <gtest/gtest.h>
+
+#include <thread>
+
+#include "kernels/kernels.h"
+#include "tests/kernels/gradcheck.h"
+
+namespace stretto::kernels {
+namespace {
+
+using testing::noise;
+
+/// Our own product for every size while it lives, whatever the processor.
+struct OwnProducts {
+  OwnProducts() { gemm::take_always(true); }
+  ~OwnProducts() { gemm::take_always(false); }
+};
+
+TEST(PackedWeights, GiveTheBitsOfWeightsLaidOutAnew) {
+  const OwnProducts own;
+  const at::NoGradGuard no_grad;
+  const at::Tensor weight = noise({75, 301}, 8), bias = noise({75}, 9);
+  PackedWeights weights;
+  for (const Compute compute : {Compute::kFp32, Compute::kBf16, Compute::kFp16}) {
+    const ComputeScope arithmetic(compute);
+    for (const int64_t rows : {1, 5, 47, 48, 200}) {
+      const at::Tensor x = noise({rows, 301});
+      for (const at::Tensor& shift : {bias, at::Tensor()}) {
+        const at::Tensor anew = kernels::linear(x, weight, shift);
+        const PackedWeightsScope scope(weights);
+        EXPECT_TRUE(at::equal(kernels::linear(x, weight, shift), anew)) << rows << " rows";
+      }
+    }
+  }
+}
+
+TEST(PackedWeights, ARowDoesNotDependOnTheRowsBesideIt) {
+  const OwnProducts own;
+  const at::NoGradGuard no_grad;
+  const at::Tensor x = noise({130, 64}), weight = noise({90, 64}, 8);
+  PackedWeights weights;
+  const PackedWeightsScope scope(weights);
+  const at::Tensor all = kernels::linear(x, weight);
+  for (const int64_t row : {0, 11, 129}) {
+    EXPECT_TRUE(at::equal(kernels::linear(x.slice(0, row, row + 1), weight)[0], all[row]));
+  }
+}
+
+TEST(PackedWeights, ArePutDownOnceForEachWeightAndArithmetic) {
+  const at::Tensor weight = noise({40, 32}, 8);
+  PackedWeights weights;
+  const gemm::Packed& first = weights.of(weight, Compute::kFp32);
+  EXPECT_EQ(&weights.of(weight, Compute::kFp32), &first);
+  EXPECT_NE(&weights.of(weight, Compute::kBf16), &first);
+  EXPECT_EQ(weights.of(weight.narrow(0, 0, 33), Compute::kFp32).columns(), 33);
+  EXPECT_EQ(weights.of(weight, Compute::kFp32).columns(), 40);
+}
+
+TEST(PackedWeights, AreOfOneThreadAndOnlyWithinTheScope) {
+  const OwnProducts own;
+  EXPECT_EQ(PackedWeightsScope::current(), nullptr);
+  PackedWeights outer, inner;
+  const PackedWeightsScope scope(outer);
+  {
+    const PackedWeightsScope nested(inner);
+    EXPECT_EQ(PackedWeightsScope::current(), &inner);
+  }
+  EXPECT_EQ(PackedWeightsScope::current(), &outer);
+  std::thread([] { EXPECT_EQ(PackedWeightsScope::current(), nullptr); }).join();
+}
+
+}  // namespace
+}  // namespace stretto::kernels
