@@ -1,9 +1,9 @@
 #include <iostream>
 
 #include "base/error.h"
-#include "base/file.h"
 #include "cli/command.h"
 #include "cli/run_config.h"
+#include "experiment/run_config.h"
 #include "report/html_report.h"
 
 namespace stretto::cli {
@@ -29,7 +29,7 @@ int run(const fs::path& directory) {
   report::ReportContent content{.title = options.run.name.empty()
                                              ? fs::absolute(directory).lexically_normal().filename()
                                              : fs::path(options.run.name),
-                                .config_toml = read_file(directory / "config.toml"),
+                                .config_toml = experiment::read_run_config(directory),
                                 .events = report::read_metrics(metrics),
                                 .max_steps = options.train.max_steps};
   content.status = status_of(content.events);

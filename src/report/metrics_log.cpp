@@ -18,6 +18,9 @@ namespace {
 
 using Json = nlohmann::json;
 
+// Of some hundred bytes for each event: ten million events.
+constexpr size_t kMaxLogBytes = size_t{4} << 30;
+
 /// Builds one JSON object with the keys in the order of the calls.
 class ObjectWriter {
  public:
@@ -51,7 +54,7 @@ class ObjectWriter {
 /// The whole file, or nothing when there is none yet.
 std::string read_if_there(const std::filesystem::path& path) {
   std::error_code ignored;
-  return std::filesystem::exists(path, ignored) ? read_file(path) : std::string();
+  return std::filesystem::exists(path, ignored) ? read_file(path, kMaxLogBytes) : std::string();
 }
 
 /// Calls `each(line, number)` for every line that ends with a newline; what follows is a torn line.
@@ -202,10 +205,7 @@ MetricsLog::MetricsLog(const std::filesystem::path& path, std::optional<int64_t>
     const std::string kept = cut_back(old, *resume_step);
     if (kept != old) write_file_atomic(path, kept);
   }
-  do {
-    fd_ = ::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
-  } while (fd_ < 0 && errno == EINTR);
-  if (fd_ < 0) throw_io_error("cannot open", path, errno);
+  fd_ = open_own_file(path, O_WRONLY | O_APPEND).release();
 }
 
 MetricsLog::~MetricsLog() {
@@ -224,7 +224,7 @@ void MetricsLog::write(const MetricsEvent& event) {
 }
 
 std::vector<MetricsEvent> read_metrics(const std::filesystem::path& path) {
-  const std::string text = read_file(path);
+  const std::string text = read_file(path, kMaxLogBytes);
   std::vector<MetricsEvent> events;
   for_each_whole_line(text, [&](std::string_view line, int64_t number) {
     events.push_back(parse_event(line, path, number));
