@@ -5,12 +5,15 @@
 #include <string>
 #include <string_view>
 
+#include "base/descriptor.h"
+
 namespace stretto {
 
 /// A new file that is on the disk, not only in the system's cache, once `close` has returned.
 ///
-/// Interrupted and short writes go on where they stopped. A failed fsync is final: the system may
-/// have dropped the pages, so that a second fsync would report success for bytes that are lost.
+/// Interrupted and short writes go on where they stopped, and interrupted calls are repeated. Any
+/// other failed fsync is final: the system may have dropped the pages, so that a second fsync would
+/// report success for bytes that are lost.
 ///
 ///     DurableFile file(path, "checkpoint.model");  // passes failpoints checkpoint.model.open, …
 ///     file.write(bytes);
@@ -30,12 +33,17 @@ class DurableFile {
   void close();
   uint64_t size() const { return size_; }  ///< bytes written so far
 
+  /// Locks the file (flock) for as long as the returned descriptor, or this object, is open: the
+  /// sign that its process lives. Where a file system knows no locks it is not locked.
+  /// @return no descriptor when somebody else has the lock or has removed the file
+  Descriptor claim() const;
+
  private:
   [[noreturn]] void fail(std::string_view action, int errno_value) const;
 
   std::filesystem::path path_;
   std::string failpoints_;
-  int fd_ = -1;
+  Descriptor file_;
   uint64_t size_ = 0;
 };
 

@@ -9,13 +9,14 @@
 #include <atomic>
 #include <cerrno>
 #include <cstdlib>
-#include <cstring>
+#include <memory>
 #include <system_error>
 #include <utility>
 
 #include "base/durable_file.h"
 #include "base/error.h"
 #include "base/failpoint.h"
+#include "base/stray_files.h"
 #include "base/text.h"
 
 namespace stretto {
@@ -27,43 +28,7 @@ std::string quoted(const fs::path& path) {
   return printable(path.native(), 4096);
 }
 
-// A descriptor for reading that closes itself.
-class Descriptor {
- public:
-  explicit Descriptor(const fs::path& path) {
-    do {
-      fd_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-    } while (fd_ < 0 && errno == EINTR);
-    if (fd_ < 0 && (errno == ENOENT || errno == ENOTDIR)) {
-      throw Error(ExitCode::kUsage, quoted(path) + ": no such file",
-                  "check the spelling; relative paths start at " +
-                      quoted(fs::current_path(ignored_error_)));
-    }
-    if (fd_ < 0) throw_io_error("cannot open", path, errno);
-    if (::fstat(fd_, &status_) != 0) {
-      const int reason = errno;
-      ::close(fd_);
-      throw_io_error("cannot stat", path, reason);
-    }
-    if (S_ISDIR(status_.st_mode)) {
-      ::close(fd_);
-      throw Error(ExitCode::kUsage, quoted(path) + ": is a folder, a file is needed",
-                  "give the path of a file in it");
-    }
-  }
-  ~Descriptor() { ::close(fd_); }
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-
-  int fd() const { return fd_; }
-  bool is_regular() const { return S_ISREG(status_.st_mode); }
-  size_t size() const { return static_cast<size_t>(status_.st_size); }
-
- private:
-  int fd_ = -1;
-  struct stat status_ {};
-  std::error_code ignored_error_;
-};
+constexpr size_t kFirstReadBytes = size_t{64} << 10;
 
 [[noreturn]] void throw_too_large(const fs::path& path, size_t max_bytes) {
   throw Error(ExitCode::kBadData, quoted(path) + ": larger than " + human_bytes(max_bytes),
@@ -98,70 +63,130 @@ std::string advice_for(int errno_value) {
   }
 }
 
+/// The file that is written beside `path` and renamed to it; removed unless keep() was called.
+///
+/// A lock on it, held until the end of this object, tells that its process lives. The second
+/// descriptor keeps it: the lock must outlast the close() that makes the file durable, for between
+/// that and the rename somebody who tidies up would find a file that nobody holds.
+class TemporaryFile {
+ public:
+  explicit TemporaryFile(const fs::path& path) {
+    constexpr int kTries = 8;  // a file system that counts no links must not keep us here
+    for (int i = 0; i < kTries && !claim_; ++i) create(path);
+  }
+  ~TemporaryFile() {
+    if (!kept_) ::unlink(path_.c_str());
+  }
+  TemporaryFile(const TemporaryFile&) = delete;
+  TemporaryFile& operator=(const TemporaryFile&) = delete;
+
+  DurableFile& file() { return *file_; }
+  const fs::path& path() const { return path_; }
+  void keep() { kept_ = true; }
+
+ private:
+  void create(const fs::path& path) {
+    static std::atomic<uint64_t> counter = 0;
+    path_ = path;
+    path_ += temporary_suffix(::getpid(), counter++);
+    // A process with this number may have been killed here earlier.
+    ::unlink(path_.c_str());
+    try {
+      file_ = std::make_unique<DurableFile>(path_, "file");
+      claim_ = file_->claim();
+    } catch (...) {
+      ::unlink(path_.c_str());
+      throw;
+    }
+  }
+
+  fs::path path_;
+  std::unique_ptr<DurableFile> file_;
+  Descriptor claim_;
+  bool kept_ = false;
+};
+
 }  // namespace
 
 std::string read_file(const fs::path& path, size_t max_bytes) {
-  const Descriptor file(path);
-  if (max_bytes > 0 && file.is_regular() && file.size() > max_bytes) {
-    throw_too_large(path, max_bytes);
-  }
-  // Read to the end, not to the size: pipes and /proc have none, and a file may be growing. One
-  // byte more than the size lets the second read see the end.
-  std::string bytes(file.is_regular() ? file.size() + 1 : 65536, '\0');
+  size_t size = 0;
+  const Descriptor file = open_to_read(path, &size);
+  if (size > max_bytes) throw_too_large(path, max_bytes);
+  // Read to the end, not to the size: files in /proc have none, and a file may be growing. One byte
+  // more than the size lets the second read see the end.
+  std::string bytes(size == 0 ? kFirstReadBytes : size + 1, '\0');
   size_t used = 0;
   while (true) {
     if (used == bytes.size()) bytes.resize(bytes.size() * 2);
-    ssize_t count = -1;
-    if (const int fault = failpoint("file.read")) {
-      errno = fault;
-    } else {
-      count = ::read(file.fd(), bytes.data() + used, bytes.size() - used);
-    }
-    if (count < 0 && errno == EINTR) continue;
+    const ssize_t count = retried([&]() -> ssize_t {
+      if (const int fault = failpoint("file.read")) {
+        errno = fault;
+        return -1;
+      }
+      return ::read(file.get(), bytes.data() + used, bytes.size() - used);
+    });
     if (count < 0) throw_io_error("cannot read", path, errno);
     if (count == 0) break;
     used += static_cast<size_t>(count);
-    if (max_bytes > 0 && used > max_bytes) throw_too_large(path, max_bytes);
+    if (used > max_bytes) throw_too_large(path, max_bytes);
   }
   bytes.resize(used);
   return bytes;
 }
 
 void write_file_atomic(const fs::path& path, std::string_view bytes) {
-  static std::atomic<uint64_t> counter = 0;
-  fs::path temporary = path;
-  temporary += ".tmp-" + std::to_string(::getpid()) + "-" + std::to_string(counter++);
-  // A process with this number may have been killed here earlier.
-  ::unlink(temporary.c_str());
-  try {
-    DurableFile file(temporary, "file");
-    file.write(bytes);
-    file.close();
-    if (const int fault = failpoint("file.rename")) throw_io_error("cannot write", path, fault);
-    if (::rename(temporary.c_str(), path.c_str()) != 0) {
-      throw_io_error("cannot write", path, errno);
+  const std::string own = path.filename().string();
+  remove_stray_files(path.parent_path(), [&](const std::string& name) { return name == own; });
+  TemporaryFile temporary(path);
+  temporary.file().write(bytes);
+  temporary.file().close();
+  const int renamed = retried([&] {
+    if (const int fault = failpoint("file.rename")) {
+      errno = fault;
+      return -1;
     }
-  } catch (...) {
-    ::unlink(temporary.c_str());
-    throw;
-  }
+    return ::rename(temporary.path().c_str(), path.c_str());
+  });
+  if (renamed != 0) throw_io_error("cannot write", path, errno);
+  temporary.keep();
   fsync_directory(path.parent_path());
 }
 
 void fsync_directory(const fs::path& directory) {
   const fs::path target = directory.empty() ? fs::path(".") : directory;
-  if (const int fault = failpoint("file.fsync_directory")) {
-    throw_io_error("cannot fsync", target, fault);
-  }
-  int fd = -1;
-  do {
-    fd = ::open(target.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  } while (fd < 0 && errno == EINTR);
-  if (fd < 0) throw_io_error("cannot open", target, errno);
-  const int reason = ::fsync(fd) == 0 ? 0 : errno;
-  ::close(fd);
+  const Descriptor folder(
+      retried([&] { return ::open(target.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC); }));
+  if (!folder) throw_io_error("cannot open", target, errno);
+  const int synced = retried([&] {
+    if (const int fault = failpoint("file.fsync_directory")) {
+      errno = fault;
+      return -1;
+    }
+    return ::fsync(folder.get());
+  });
   // Some network file systems cannot fsync a folder and say so with EINVAL: nothing more to do.
-  if (reason != 0 && reason != EINVAL) throw_io_error("cannot fsync", target, reason);
+  if (synced != 0 && errno != EINVAL) throw_io_error("cannot fsync", target, errno);
+}
+
+void rename_path(const fs::path& from, const fs::path& to) {
+  if (retried([&] { return ::rename(from.c_str(), to.c_str()); }) != 0) {
+    throw_io_error("cannot rename", from, errno);
+  }
+}
+
+bool make_directories(const fs::path& path) {
+  const fs::path folder = path.has_filename() ? path : path.parent_path();  // "a/b/" is "a/b"
+  if (retried([&] { return ::mkdir(folder.c_str(), 0777); }) == 0) return true;
+  const int reason = errno;
+  std::error_code ignored;
+  if (fs::is_directory(folder, ignored)) return false;
+  if (reason != ENOENT || !folder.has_parent_path() || folder.parent_path() == folder) {
+    throw_io_error("cannot create", folder, reason);
+  }
+  make_directories(folder.parent_path());
+  if (retried([&] { return ::mkdir(folder.c_str(), 0777); }) == 0) return true;
+  if (errno != EEXIST) throw_io_error("cannot create", folder, errno);
+  return false;
 }
 
 void throw_io_error(std::string_view action, const fs::path& path, int errno_value) {
@@ -172,16 +197,13 @@ void throw_io_error(std::string_view action, const fs::path& path, int errno_val
 }
 
 MappedFile::MappedFile(const fs::path& path) {
-  const Descriptor file(path);
-  if (!file.is_regular()) {
-    throw Error(ExitCode::kUsage, quoted(path) + ": is not a regular file",
-                "give a plain file, not a pipe or a device");
-  }
-  if (file.size() == 0) return;  // mmap refuses a length of 0
-  void* data = ::mmap(nullptr, file.size(), PROT_READ, MAP_PRIVATE, file.fd(), 0);
+  size_t size = 0;
+  const Descriptor file = open_to_read(path, &size);
+  if (size == 0) return;  // mmap refuses a length of 0
+  void* data = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file.get(), 0);
   if (data == MAP_FAILED) throw_io_error("cannot map", path, errno);
   data_ = data;
-  size_ = file.size();
+  size_ = size;
 }
 
 MappedFile::~MappedFile() {

@@ -5,19 +5,38 @@
 #include <string>
 #include <string_view>
 
+#include "base/descriptor.h"
+
 namespace stretto {
 
-/// Whole file as bytes. Throws Error(kUsage) when it does not exist, Error(kIo) when it cannot be
-/// read, Error(kBadData) when it is larger than `max_bytes` (0 = no limit).
-std::string read_file(const std::filesystem::path& path, size_t max_bytes = 0);
+/// Of a file that is read whole and whose kind says nothing of its size.
+inline constexpr size_t kMaxWholeFileBytes = size_t{1} << 30;
+/// Of `config.toml`, `run.json` and files like these, which people write or read.
+inline constexpr size_t kMaxSmallTextBytes = size_t{1} << 20;
+
+/// Whole file as bytes. Throws Error(kUsage) when it does not exist or is no regular file (a pipe
+/// would keep the reader waiting, a device has no end), Error(kIo) when it cannot be read,
+/// Error(kBadData) when it is larger than `max_bytes`.
+std::string read_file(const std::filesystem::path& path, size_t max_bytes = kMaxWholeFileBytes);
 
 /// Replaces `path` with `bytes` so that a reader, or a machine that loses power, sees the old file
-/// or the new one, never a part: written beside it, fsynced, renamed, folder fsynced.
-/// Throws Error(kIo) with the system's reason and leaves no temporary file behind.
+/// or the new one, never a part: written beside it as `<name>.tmp-<pid>-<n>`, fsynced, renamed,
+/// folder fsynced. A symbolic link at `path` is replaced, not followed.
+///
+/// Throws Error(kIo) with the system's reason and leaves no temporary file behind. Those of
+/// processes that were killed while they wrote the same file are removed first
+/// (base/stray_files.h).
 void write_file_atomic(const std::filesystem::path& path, std::string_view bytes);
 
 /// fsync of a folder, which makes a rename inside it durable. Throws Error(kIo).
 void fsync_directory(const std::filesystem::path& directory);
+
+/// rename(2), repeated when a signal interrupts it. Throws Error(kIo).
+void rename_path(const std::filesystem::path& from, const std::filesystem::path& to);
+
+/// Makes a folder and those above it, as `mkdir -p` does.
+/// @return true when it was not there before. Throws Error(kIo).
+bool make_directories(const std::filesystem::path& path);
 
 /// Turns errno into Error(kIo, "<action> <path>: <strerror>") with a remedy for ENOSPC, EDQUOT,
 /// EACCES, EROFS and EMFILE.
@@ -28,7 +47,7 @@ void fsync_directory(const std::filesystem::path& directory);
 class MappedFile {
  public:
   MappedFile() = default;
-  explicit MappedFile(const std::filesystem::path& path);  ///< throws as read_file does
+  explicit MappedFile(const std::filesystem::path& path);  ///< throws as open_to_read() does
   ~MappedFile();
   MappedFile(MappedFile&& other) noexcept;
   MappedFile& operator=(MappedFile&& other) noexcept;
@@ -42,21 +61,24 @@ class MappedFile {
 };
 
 /// An advisory lock on a file (flock), held until destruction; the file tells who holds it
-/// (host, pid, command) and stays behind unlocked.
+/// (host, pid, command) and stays behind unlocked. The file is opened by open_own_file().
 class FileLock {
  public:
   /// Waits for the lock. Throws Error(kIo) when the file cannot be created.
   static FileLock wait(const std::filesystem::path& path);
+  /// Whether another process has the lock now. A file that is not there is held by nobody.
+  static bool is_held(const std::filesystem::path& path);
   /// Throws Error(kUsage) at once, naming the holder, when another process has the lock.
   static FileLock try_now(const std::filesystem::path& path, std::string_view purpose);
 
   ~FileLock();
-  FileLock(FileLock&& other) noexcept;
+  FileLock(FileLock&& other) noexcept = default;
   FileLock& operator=(FileLock&& other) noexcept;
 
  private:
-  explicit FileLock(int fd) : fd_(fd) {}
-  int fd_ = -1;
+  explicit FileLock(Descriptor file) : file_(std::move(file)) {}
+  void release();
+  Descriptor file_;
 };
 
 /// The user's cache folder: $STRETTO_CACHE, else $XDG_CACHE_HOME/stretto, else ~/.cache/stretto.

@@ -92,12 +92,11 @@ void error(std::string_view message) {
 }
 
 void open_file(const std::filesystem::path& path) {
-  const int fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
-  if (fd < 0) throw_io_error("cannot open the log", path, errno);
+  Descriptor file = open_own_file(path, O_WRONLY | O_APPEND);
   Logger& log = logger();
   const std::lock_guard lock(log.mutex);
   if (log.fd >= 0) ::close(log.fd);
-  log.fd = fd;
+  log.fd = file.release();
   log.file_failed = false;
 }
 

@@ -13,7 +13,8 @@ void info(std::string_view message);
 void warn(std::string_view message);   ///< prefixed "warning: "
 void error(std::string_view message);  ///< prefixed "error: "
 
-/// Appends every later line, with a UTC time stamp, to this file. Throws Error(kIo).
+/// Appends every later line, with a UTC time stamp, to this file, which
+/// open_own_file() opens (base/descriptor.h). Throws as that does.
 void open_file(const std::filesystem::path& path);
 /// Ends what `open_file` began; harmless when no file is open.
 void close_file();

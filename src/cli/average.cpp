@@ -29,7 +29,8 @@ std::function<int()> declare_average(CLI::App& app) {
   app.add_option("--last", request->last, "mean of the newest N checkpoints that are whole")
       ->check(whole_number(1, INT64_MAX))
       ->type_name("N");
-  app.add_option("--checkpoints", request->checkpoints, "mean of these, separated by commas")
+  app.add_option("--checkpoints", request->checkpoints,
+                 "mean of these (names, steps or paths), separated by commas")
       ->type_name("A,B,C");
   app.add_option("--name", request->name, "name of the new checkpoint; default averaged")
       ->type_name("NAME");

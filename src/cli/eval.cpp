@@ -74,8 +74,9 @@ std::function<int()> declare_eval(CLI::App& app) {
   auto options = std::make_shared<Options>();
   app.add_option("RUN", options->run, "run folder")->required()->type_name("");
   app.add_option("key=value", options->overrides, "for instance decode.beam_size=8")->type_name("");
-  app.add_option("--checkpoint", options->checkpoint,
-                 "best, last, a step, a name, or several with commas: an ensemble; default best")
+  app.add_option(
+         "--checkpoint", options->checkpoint,
+         "best, last, a step, a name, a path, or several with commas: an ensemble; default best")
       ->type_name("NAME");
   app.add_option("--src", options->src, "source text; default data.test_src, else data.valid_src")
       ->type_name("FILE");

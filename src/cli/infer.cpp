@@ -59,7 +59,7 @@ std::function<int()> declare_infer(CLI::App& app) {
          "too; and key=value")
       ->type_name("");
   app.add_option("--checkpoint", options->checkpoint,
-                 "best, last, a step, a name, or several with commas: an ensemble")
+                 "best, last, a step, a name, a path, or several with commas: an ensemble")
       ->type_name("NAME");
   app.add_option("--beam", options->beam, "decode.beam_size")
       ->check(whole_number(1, 1000))

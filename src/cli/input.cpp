@@ -4,10 +4,15 @@
 
 #include <cerrno>
 
+#include "base/error.h"
 #include "base/file.h"
+#include "base/text.h"
 
 namespace stretto::cli {
 namespace {
+
+constexpr size_t kMaxHeldLines = size_t{1} << 24;
+constexpr uint64_t kMaxHeldBytes = uint64_t{4} << 30;
 
 class StdinStream : public data::ByteStream {
  public:
@@ -33,7 +38,18 @@ std::vector<std::string> read_lines(const std::string& path) {
   auto reader = open_lines(path);
   std::vector<std::string> lines;
   std::string_view line;
-  while (reader.next(line)) lines.emplace_back(line);
+  uint64_t bytes = 0;
+  while (reader.next(line)) {
+    bytes += line.size();
+    if (lines.size() == kMaxHeldLines || bytes > kMaxHeldBytes) {
+      throw Error(ExitCode::kBadData,
+                  reader.name() + ": more than " +
+                      with_thousands(static_cast<int64_t>(kMaxHeldLines)) + " lines or " +
+                      human_bytes(kMaxHeldBytes) + ", which are all held in memory",
+                  "give a part of it: head -n 1000000");
+    }
+    lines.emplace_back(line);
+  }
   return lines;
 }
 

@@ -12,7 +12,8 @@ namespace stretto::cli {
 /// of 1 MB.
 data::LineReader open_lines(const std::string& path);
 
-/// All lines of such a text.
+/// All lines of such a text. Throws Error(kBadData) too when they are more than memory should hold:
+/// 16,777,216 lines, or 4 GiB.
 std::vector<std::string> read_lines(const std::string& path);
 
 }  // namespace stretto::cli

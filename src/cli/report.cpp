@@ -1,10 +1,10 @@
 #include <iostream>
 
 #include "base/error.h"
-#include "base/file.h"
 #include "base/log.h"
 #include "cli/command.h"
 #include "cli/run_config.h"
+#include "experiment/run_config.h"
 #include "report/html_report.h"
 #include "report/report_data.h"
 
@@ -51,7 +51,7 @@ int run(const fs::path& directory) {
   report::ReportContent content{.title = options.run.name.empty()
                                              ? fs::absolute(directory).lexically_normal().filename()
                                              : fs::path(options.run.name),
-                                .config_toml = read_file(directory / "config.toml"),
+                                .config_toml = experiment::read_run_config(directory),
                                 .events = events_of(metrics),
                                 .max_steps = options.train.max_steps,
                                 .smoothing = options.loss.smoothing_words()};

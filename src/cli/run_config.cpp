@@ -1,8 +1,8 @@
 #include "cli/run_config.h"
 
 #include "base/error.h"
-#include "base/file.h"
 #include "experiment/experiment_schema.h"
+#include "experiment/run_config.h"
 
 namespace stretto::cli {
 
@@ -32,7 +32,8 @@ experiment::LoadedExperiment load_run(const fs::path& run_directory,
                                       const std::vector<std::string>& overrides) {
   require_run(run_directory);
   const fs::path path = run_directory / "config.toml";
-  auto loaded = experiment::load_stored_experiment(read_file(path), path.string(), overrides);
+  auto loaded = experiment::load_stored_experiment(experiment::read_run_config(run_directory),
+                                                   path.string(), overrides);
   std::vector<config::Problem> problems;
   for (const auto& key : experiment::experiment_schema(loaded.options).keys) {
     if (!loaded.origins.overridden(key.path) || may_change(key)) continue;

@@ -56,7 +56,14 @@ class FileReader {
               "remove one `include`");
       return;
     }
-    if (!fs::is_regular_file(path, ignored)) {
+    const auto type = fs::status(path, ignored).type();
+    if (type == fs::file_type::fifo || type == fs::file_type::character ||
+        type == fs::file_type::socket) {
+      problem(from, printable(shown, 4096) + " is no regular file",
+              "write the configuration into a file: each process reads it, and each resume");
+      return;
+    }
+    if (type != fs::file_type::regular) {
       problem(from, "no configuration file " + printable(shown, 4096),
               from.empty() ? "give the path of a .toml file: the recipes are in configs/"
                            : "`include` is relative to the file that states it");

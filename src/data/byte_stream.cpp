@@ -19,8 +19,9 @@ namespace stretto::data {
 namespace {
 
 constexpr size_t kInputBytes = size_t{128} << 10;
-constexpr uint64_t kFreeExpansion = uint64_t{1} << 30;
+constexpr uint64_t kFreeExpansion = uint64_t{64} << 20;
 constexpr uint64_t kMaxRatio = 200;
+constexpr uint64_t kCostOfLine = 32;  // of a std::string, and no more for short text
 
 [[noreturn]] void throw_damaged(const std::string& name, const std::string& what) {
   throw Error(ExitCode::kBadData, name + ": " + what,
@@ -31,35 +32,30 @@ constexpr uint64_t kMaxRatio = 200;
 class PlainFile final : public ByteStream {
  public:
   explicit PlainFile(std::filesystem::path path) : path_(std::move(path)) {
-    fd_ = ::open(path_.c_str(), O_RDONLY | O_CLOEXEC);
-    if (fd_ < 0 && (errno == ENOENT || errno == ENOTDIR)) {
+    // A pipe must not keep anybody waiting for its writer.
+    file_.reset(retried([&] { return ::open(path_.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC); }));
+    if (!file_ && (errno == ENOENT || errno == ENOTDIR)) {
       throw Error(ExitCode::kUsage, path_.string() + ": no such file",
                   "paths in a config are relative to the config file; look for a slip in the name");
     }
-    if (fd_ < 0) throw_io_error("cannot open", path_, errno);
+    if (!file_ && errno != ENXIO) throw_io_error("cannot open", path_, errno);  // ENXIO: a socket
     struct stat info {};
-    if (::fstat(fd_, &info) != 0 || !S_ISREG(info.st_mode)) {
-      ::close(fd_);
+    if (!file_ || ::fstat(file_.get(), &info) != 0 || !S_ISREG(info.st_mode)) {
       throw Error(ExitCode::kUsage, path_.string() + ": not a regular file",
-                  "training reads its text more than once: give a file, not a folder or a pipe");
+                  "text is read more than once: give a file, not a folder or a pipe");
     }
-    ::posix_fadvise(fd_, 0, 0, POSIX_FADV_SEQUENTIAL);
+    ::posix_fadvise(file_.get(), 0, 0, POSIX_FADV_SEQUENTIAL);
   }
-  ~PlainFile() override { ::close(fd_); }
-  PlainFile(const PlainFile&) = delete;
-  PlainFile& operator=(const PlainFile&) = delete;
 
   size_t read(char* buffer, size_t capacity) override {
-    for (;;) {
-      const ssize_t got = ::read(fd_, buffer, capacity);
-      if (got >= 0) return static_cast<size_t>(got);
-      if (errno != EINTR) throw_io_error("cannot read", path_, errno);
-    }
+    const ssize_t got = retried([&] { return ::read(file_.get(), buffer, capacity); });
+    if (got < 0) throw_io_error("cannot read", path_, errno);
+    return static_cast<size_t>(got);
   }
 
  private:
   std::filesystem::path path_;
-  int fd_ = -1;
+  Descriptor file_;
 };
 
 /// The part that the two decompressors share: a refilled buffer of compressed bytes.
@@ -90,7 +86,7 @@ class Refill {
 class Gunzip final : public ByteStream {
  public:
   Gunzip(std::unique_ptr<ByteStream> source, std::string name)
-      : input_(std::move(source)), name_(std::move(name)) {
+      : input_(std::move(source)), name_(std::move(name)), guard_(name_) {
     if (inflateInit2(&stream_, 15 + 16) != Z_OK) throw std::bad_alloc();
   }
   ~Gunzip() override { inflateEnd(&stream_); }
@@ -136,8 +132,7 @@ class Gunzip final : public ByteStream {
     } else if (result != Z_OK && result != Z_BUF_ERROR) {
       throw_damaged(name_, "the gzip data are damaged");
     }
-    bytes_out_ += got;
-    check_expansion(input_.total(), bytes_out_, name_);
+    guard_.take(buffer, got, input_.total());
     return got;
   }
 
@@ -145,13 +140,16 @@ class Gunzip final : public ByteStream {
   std::string name_;
   z_stream stream_{};
   bool in_member_ = false, any_member_ = false, finished_ = false;
-  uint64_t bytes_out_ = 0;
+  ExpansionGuard guard_;
 };
 
 class Unzstd final : public ByteStream {
  public:
   Unzstd(std::unique_ptr<ByteStream> source, std::string name)
-      : input_(std::move(source)), name_(std::move(name)), stream_(ZSTD_createDStream()) {
+      : input_(std::move(source)),
+        name_(std::move(name)),
+        stream_(ZSTD_createDStream()),
+        guard_(name_) {
     if (stream_ == nullptr) throw std::bad_alloc();
   }
 
@@ -173,8 +171,7 @@ class Unzstd final : public ByteStream {
         throw_damaged(name_, "the zstd data end too early");
       }
     }
-    bytes_out_ += out.pos;
-    check_expansion(input_.total(), bytes_out_, name_);
+    guard_.take(buffer, out.pos, input_.total());
     return out.pos;
   }
 
@@ -186,17 +183,20 @@ class Unzstd final : public ByteStream {
   std::string name_;
   std::unique_ptr<ZSTD_DStream, Free> stream_;
   bool at_frame_end_ = false;
-  uint64_t bytes_out_ = 0;
+  ExpansionGuard guard_;
 };
 
 }  // namespace
 
-void check_expansion(uint64_t bytes_in, uint64_t bytes_out, const std::string& name) {
-  if (bytes_out <= kFreeExpansion || (bytes_out - kFreeExpansion) / kMaxRatio <= bytes_in) return;
-  throw Error(
-      ExitCode::kBadData,
-      name + ": expands more than " + std::to_string(kMaxRatio) + "-fold, which no text does",
-      "if this file is really meant, decompress it yourself and name the plain file");
+void ExpansionGuard::take(const char* data, size_t size, uint64_t bytes_in) {
+  const auto lines = static_cast<uint64_t>(std::count(data, data + size, '\n'));
+  cost_ += size + lines * kCostOfLine;
+  if (cost_ <= kFreeExpansion || (cost_ - kFreeExpansion) / kMaxRatio <= bytes_in) return;
+  throw Error(ExitCode::kBadData,
+              name_ + ": expands more than " + std::to_string(kMaxRatio) +
+                  "-fold (each line counts as " + std::to_string(kCostOfLine) +
+                  " bytes more), which no text does",
+              "if this file is really meant, decompress it yourself and name the plain file");
 }
 
 InputPath parse_input_path(const std::string& path) {

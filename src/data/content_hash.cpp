@@ -7,8 +7,9 @@
 #include <cerrno>
 #include <chrono>
 #include <exception>
-#include <fstream>
+#include <optional>
 #include <sstream>
+#include <string>
 #include <thread>
 
 #include "base/error.h"
@@ -21,10 +22,11 @@ namespace {
 
 constexpr size_t kReadBytes = size_t{1} << 20;
 constexpr uint64_t kSettledNs = 2'000'000'000;
+constexpr size_t kMaxMemoryBytes = size_t{64} << 10;  // a path has a few thousand at most
 
 std::string stamp_text(const FileStamp& stamp) {
   std::ostringstream text;
-  text << "1 " << stamp.size << ' ' << stamp.mtime_ns << ' ' << stamp.inode << ' ' << stamp.device;
+  text << "2 " << stamp.size << ' ' << stamp.mtime_ns << ' ' << stamp.inode << ' ' << stamp.device;
   return text.str();
 }
 
@@ -43,22 +45,42 @@ uint64_t now_ns() {
   return static_cast<uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(since).count());
 }
 
+/// What is remembered of one file: stamp, hash, path, and a checksum of these three lines.
+std::string memory_text(const std::string& stamp, const std::string& hash,
+                        const std::string& path) {
+  const std::string lines = stamp + "\n" + hash + "\n" + path + "\n";
+  return lines + hex64(xxh3_64(lines)) + "\n";
+}
+
+/// The hash that is remembered, or nothing: then the file is read again.
+std::optional<uint64_t> remembered_hash(const std::filesystem::path& memory,
+                                        const std::string& stamp, const std::string& path) {
+  std::error_code failure;
+  if (!std::filesystem::is_regular_file(memory, failure)) return std::nullopt;
+  std::string text;
+  try {
+    text = read_file(memory, kMaxMemoryBytes);
+  } catch (const Error&) {
+    return std::nullopt;
+  }
+  constexpr size_t kHexDigits = 16;
+  if (!text.starts_with(stamp + "\n") || text.size() < stamp.size() + 1 + kHexDigits) {
+    return std::nullopt;
+  }
+  const std::string hash = text.substr(stamp.size() + 1, kHexDigits);
+  if (text != memory_text(stamp, hash, path)) return std::nullopt;
+  return std::stoull(hash, nullptr, 16);
+}
+
 uint64_t content_hash(const std::filesystem::path& path, const std::filesystem::path& memory_dir) {
   const FileStamp stamp = file_stamp(path);
   const std::string absolute = std::filesystem::absolute(path).lexically_normal().string();
   const std::filesystem::path memory = memory_dir / hex64(xxh3_64(absolute));
   const std::string expected = stamp_text(stamp);
-  std::ifstream remembered(memory);
-  std::string known_stamp, known_hash, known_path;
-  if (std::getline(remembered, known_stamp) && std::getline(remembered, known_hash) &&
-      std::getline(remembered, known_path) && known_stamp == expected && known_path == absolute &&
-      known_hash.size() == 16 &&
-      known_hash.find_first_not_of("0123456789abcdef") == std::string::npos) {
-    return std::stoull(known_hash, nullptr, 16);
-  }
+  if (const auto known = remembered_hash(memory, expected, absolute)) return *known;
   const uint64_t hash = hash_bytes(path);
   if (file_stamp(path) == stamp && stamp.mtime_ns + kSettledNs < now_ns()) {
-    write_file_atomic(memory, expected + "\n" + hex64(hash) + "\n" + absolute + "\n");
+    write_file_atomic(memory, memory_text(expected, hex64(hash), absolute));
   }
   return hash;
 }

@@ -16,9 +16,9 @@ struct FileStamp {
 FileStamp file_stamp(const std::filesystem::path& path);
 
 /// XXH3-64 of each file's bytes, several files at once. What was hashed before is remembered in
-/// `memory_dir`, one small file per path, by size, time, inode and device, so that a second start
-/// does not read a large corpus again; a file changed within the last two seconds is not
-/// remembered, because a second change could leave its stamp as it is.
+/// `memory_dir`, one small file per path under a checksum, by size, time, inode and device, so that
+/// a second start does not read a large corpus again; a file changed within the last two seconds is
+/// not remembered, because a second change could leave its stamp as it is.
 std::vector<uint64_t> content_hashes(const std::vector<std::filesystem::path>& files,
                                      const std::filesystem::path& memory_dir, int64_t threads);
 

@@ -1,6 +1,7 @@
 #include "data/corpus_build.h"
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <limits>
 #include <memory>
@@ -175,12 +176,12 @@ class CorpusWriter {
     for (size_t i = 1; i < meta_.segment_ends.size(); ++i) {
       meta_.segment_ends[i] = std::max(meta_.segment_ends[i], meta_.segment_ends[i - 1]);
     }
-    ids_.finish();
-    starts_.finish();
-    src_lens_.finish();
-    if (text_ != nullptr) {
-      text_->finish();
-      text_ends_->finish();
+    const std::array<FileWriter*, kSummedFiles.size()> writers{&ids_, &starts_, &src_lens_,
+                                                               text_.get(), text_ends_.get()};
+    for (size_t i = 0; i < writers.size(); ++i) {
+      if (writers[i] == nullptr) continue;
+      writers[i]->finish();
+      meta_.sums[i] = writers[i]->sums();
     }
     FileWriter meta_file(folder_ / kMetaFile);
     const std::string bytes = encode_meta(meta_);

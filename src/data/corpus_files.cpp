@@ -4,6 +4,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cerrno>
@@ -24,7 +25,7 @@ static_assert(std::endian::native == std::endian::little, "the cache is little-e
 
 constexpr uint64_t kMagic = 0x3150524F43525453;  // "STRCORP1"
 constexpr size_t kBufferBytes = size_t{1} << 20;
-constexpr size_t kMaxMetaBytes = size_t{64} << 20;
+constexpr size_t kMaxMetaBytes = size_t{1} << 30;
 constexpr size_t kCountWords = 10;  // where the counts begin
 constexpr size_t kWordsOfLine = 3;
 constexpr std::array<int64_t TextCounts::*, 3> kTextCounts{&TextCounts::words, &TextCounts::pieces,
@@ -43,7 +44,38 @@ bool has_size(const std::filesystem::path& file, uint64_t size) {
   return !failure && actual == size;
 }
 
+/// Bytes of each of kSummedFiles.
+std::array<uint64_t, kSummedFiles.size()> sizes_of(const CorpusMeta& meta) {
+  const uint64_t text = meta.has_text != 0 ? 1 : 0;
+  return {meta.num_ids * meta.id_bytes, (meta.num_pairs + 1) * 8, meta.num_pairs * 4,
+          meta.text_bytes * text, meta.num_pairs * 16 * text};
+}
+
+bool has_file(const CorpusMeta& meta, const char* name) {
+  return meta.has_text != 0 || (name != kTextFile && name != kTextEndsFile);
+}
+
+void append_list(std::vector<uint64_t>& words, const std::vector<uint64_t>& list) {
+  words.push_back(list.size());
+  words.insert(words.end(), list.begin(), list.end());
+}
+
+bool take_list(const std::vector<uint64_t>& words, size_t& at, std::vector<uint64_t>& list) {
+  if (at >= words.size() || words[at] > words.size() - at - 1) return false;
+  const auto begin = words.begin() + static_cast<std::ptrdiff_t>(at) + 1;
+  list.assign(begin, begin + static_cast<std::ptrdiff_t>(words[at]));
+  at += 1 + list.size();
+  return true;
+}
+
 }  // namespace
+
+bool is_readable_whole(const std::filesystem::path& path, uint64_t max_bytes) {
+  std::error_code failure;
+  if (!std::filesystem::is_regular_file(path, failure)) return false;
+  const auto size = std::filesystem::file_size(path, failure);
+  return !failure && size <= max_bytes;
+}
 
 std::string seal_words(std::vector<uint64_t> words) {
   words.push_back(xxh3_64(words.data(), words.size() * sizeof(uint64_t)));
@@ -76,7 +108,8 @@ std::string encode_meta(const CorpusMeta& meta) {
   for (const TextCounts* side : {&meta.src_counts, &meta.tgt_counts}) {
     for (const auto count : kTextCounts) words.push_back(static_cast<uint64_t>(side->*count));
   }
-  words.insert(words.end(), meta.segment_ends.begin(), meta.segment_ends.end());
+  append_list(words, meta.segment_ends);
+  for (const auto& sums : meta.sums) append_list(words, sums);
   return seal_words(std::move(words));
 }
 
@@ -107,34 +140,46 @@ std::optional<CorpusMeta> decode_meta(std::string_view bytes) {
   for (TextCounts* side : {&meta.src_counts, &meta.tgt_counts}) {
     for (const auto count : kTextCounts) side->*count = static_cast<int64_t>(w[at++]);
   }
-  meta.segment_ends.assign(w.begin() + static_cast<std::ptrdiff_t>(at), w.end());
+  bool whole = take_list(w, at, meta.segment_ends);
+  for (auto& sums : meta.sums) whole = whole && take_list(w, at, sums);
+  if (!whole || at != w.size()) return std::nullopt;
   return meta;
 }
 
-std::optional<CorpusMeta> find_corpus(const std::filesystem::path& folder, uint64_t key) {
+std::optional<CorpusMeta> find_corpus(const std::filesystem::path& folder, uint64_t key,
+                                      std::string& damaged) {
   std::error_code failure;
-  if (!std::filesystem::is_regular_file(folder / kMetaFile, failure)) return std::nullopt;
-  const auto meta = decode_meta(read_file(folder / kMetaFile, kMaxMetaBytes));
-  if (!meta || meta->key != key) return std::nullopt;
-  const uint64_t pairs = meta->num_pairs;
-  bool valid = has_size(folder / kIdsFile, meta->num_ids * meta->id_bytes) &&
-               has_size(folder / kStartsFile, (pairs + 1) * 8) &&
-               has_size(folder / kSrcLensFile, pairs * 4);
-  if (meta->has_text != 0) {
-    valid = valid && has_size(folder / kTextFile, meta->text_bytes) &&
-            has_size(folder / kTextEndsFile, pairs * 16);
+  if (!std::filesystem::exists(folder, failure)) return std::nullopt;
+  std::optional<CorpusMeta> meta;
+  if (is_readable_whole(folder / kMetaFile, kMaxMetaBytes)) {
+    meta = decode_meta(read_file(folder / kMetaFile, kMaxMetaBytes));
   }
-  return valid ? meta : std::nullopt;
+  if (!meta || meta->key != key) {
+    damaged = kMetaFile;
+    return std::nullopt;
+  }
+  const auto sizes = sizes_of(*meta);
+  for (size_t i = 0; i < kSummedFiles.size(); ++i) {
+    const char* const name = kSummedFiles[i];
+    if (!has_file(*meta, name) || has_size(folder / name, sizes[i])) continue;
+    damaged = name;
+    return std::nullopt;
+  }
+  return meta;
 }
 
-FileWriter::FileWriter(std::filesystem::path path) : path_(std::move(path)) {
-  fd_ = ::open(path_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
-  if (fd_ < 0) throw_io_error("cannot create", path_, errno);
+CheckedFile open_checked(const std::filesystem::path& folder, const CorpusMeta& meta,
+                         const char* name) {
+  const auto found = std::find(kSummedFiles.begin(), kSummedFiles.end(), name);
+  return {folder / name, meta.sums[static_cast<size_t>(found - kSummedFiles.begin())]};
+}
+
+FileWriter::FileWriter(std::filesystem::path path)
+    : path_(std::move(path)), file_(retried([&] {
+        return ::open(path_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+      })) {
+  if (!file_) throw_io_error("cannot create", path_, errno);
   buffer_.reserve(kBufferBytes);
-}
-
-FileWriter::~FileWriter() {
-  if (fd_ >= 0) ::close(fd_);
 }
 
 void FileWriter::append(const void* data, size_t size) {
@@ -145,9 +190,10 @@ void FileWriter::append(const void* data, size_t size) {
 
 void FileWriter::flush() {
   if (const int failed = failpoint("corpus.write")) throw_io_error("cannot write", path_, failed);
+  sums_.update(buffer_.data(), buffer_.size());
   for (size_t done = 0; done < buffer_.size();) {
-    const ssize_t wrote = ::write(fd_, buffer_.data() + done, buffer_.size() - done);
-    if (wrote < 0 && errno == EINTR) continue;
+    const ssize_t wrote =
+        retried([&] { return ::write(file_.get(), buffer_.data() + done, buffer_.size() - done); });
     if (wrote < 0) throw_io_error("cannot write", path_, errno);
     done += static_cast<size_t>(wrote);
   }
@@ -156,37 +202,41 @@ void FileWriter::flush() {
 
 void FileWriter::finish() {
   flush();
-  if (::fsync(fd_) != 0) throw_io_error("cannot write", path_, errno);
-  const int closed = ::close(std::exchange(fd_, -1));
-  if (closed != 0) throw_io_error("cannot write", path_, errno);
+  if (retried([&] { return ::fsync(file_.get()); }) != 0) {
+    throw_io_error("cannot write", path_, errno);
+  }
+  const int closed = ::close(file_.release());
+  if (closed != 0 && errno != EINTR) throw_io_error("cannot write", path_, errno);
 }
 
 WritableMap::WritableMap(std::filesystem::path path, size_t size)
     : path_(std::move(path)), size_(size) {
-  fd_ = ::open(path_.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
-  if (fd_ < 0) throw_io_error("cannot create", path_, errno);
+  ::unlink(path_.c_str());  // a link is not followed, and what a killed process left is in no use
+  file_.reset(
+      retried([&] { return ::open(path_.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0644); }));
+  if (!file_) throw_io_error("cannot create", path_, errno);
   if (size == 0) return;
-  const int failed = ::posix_fallocate(fd_, 0, static_cast<off_t>(size));
-  void* mapped = MAP_FAILED;
-  if (failed == 0) mapped = ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd_, 0);
-  if (mapped == MAP_FAILED) {
-    const int reason = failed != 0 ? failed : errno;
-    ::close(fd_);
-    throw_io_error("cannot make room for", path_, reason);
-  }
+  int failed = 0;
+  do {  // it returns its error
+    failed = ::posix_fallocate(file_.get(), 0, static_cast<off_t>(size));
+  } while (failed == EINTR);
+  if (failed != 0) throw_io_error("cannot make room for", path_, failed);
+  void* mapped = ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, file_.get(), 0);
+  if (mapped == MAP_FAILED) throw_io_error("cannot make room for", path_, errno);
   data_ = mapped;
 }
 
 WritableMap::~WritableMap() {
   if (data_ != nullptr) ::munmap(data_, size_);
-  ::close(fd_);
 }
 
 void WritableMap::finish() {
-  if (data_ != nullptr && ::msync(data_, size_, MS_SYNC) != 0) {
+  if (data_ != nullptr && retried([&] { return ::msync(data_, size_, MS_SYNC); }) != 0) {
     throw_io_error("cannot write", path_, errno);
   }
-  if (::fsync(fd_) != 0) throw_io_error("cannot write", path_, errno);
+  if (retried([&] { return ::fsync(file_.get()); }) != 0) {
+    throw_io_error("cannot write", path_, errno);
+  }
 }
 
 }  // namespace stretto::data

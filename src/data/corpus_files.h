@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <filesystem>
 #include <optional>
@@ -7,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "data/checked_file.h"
 #include "data/corpus.h"
 
 namespace stretto::data {
@@ -21,6 +23,9 @@ namespace stretto::data {
 ///     text_ends.bin   uint64 [2 · pairs]      end of each line in text.bin
 ///     meta.bin        `CorpusMeta`, written last
 ///     order-….bin     see data/corpus_order.h
+///
+/// meta.bin has a checksum of itself and of each block of the others, so that every byte is
+/// verified before it is used (data/checked_file.h).
 inline constexpr const char* kIdsFile = "ids.bin";
 inline constexpr const char* kStartsFile = "starts.bin";
 inline constexpr const char* kSrcLensFile = "src_lens.bin";
@@ -31,8 +36,14 @@ inline constexpr const char* kMetaFile = "meta.bin";
 /// Part of the key: a change of format or of the rules makes new caches.
 inline constexpr uint64_t kCorpusVersion = 4;
 
+/// The files whose blocks have checksums in the head, in the order in which they stand there.
+inline constexpr std::array<const char*, 5> kSummedFiles{kIdsFile, kStartsFile, kSrcLensFile,
+                                                         kTextFile, kTextEndsFile};
+using FileSums = std::array<std::vector<uint64_t>, kSummedFiles.size()>;
+
 /// Head of a cached corpus. A corpus is valid when its head has the magic number, the version, the
-/// key and its own checksum, and every file has the size that follows from it.
+/// key and its own checksum, and every file has the size that follows from it and blocks with the
+/// checksums in it.
 struct CorpusMeta {
   uint64_t key = 0;
   uint64_t id_bytes = 2;
@@ -42,12 +53,22 @@ struct CorpusMeta {
   FilterCounts filters;
   TextCounts src_counts, tgt_counts;
   std::vector<uint64_t> segment_ends;  ///< pairs up to and with each input, in order
+  FileSums sums;                       ///< as kSummedFiles; empty for files that are not kept
 };
 std::string encode_meta(const CorpusMeta& meta);
 std::optional<CorpusMeta> decode_meta(std::string_view bytes);
 
 /// Reads the head in `folder` and looks at the sizes; nothing when there is no valid corpus.
-std::optional<CorpusMeta> find_corpus(const std::filesystem::path& folder, uint64_t key);
+/// @param damaged  the file for which there is none although there was a corpus; else left alone
+std::optional<CorpusMeta> find_corpus(const std::filesystem::path& folder, uint64_t key,
+                                      std::string& damaged);
+
+/// Opens one of kSummedFiles, which a corpus with this head has.
+CheckedFile open_checked(const std::filesystem::path& folder, const CorpusMeta& meta,
+                         const char* name);
+
+/// Whether a head can be there: a regular file of no more bytes.
+bool is_readable_whole(const std::filesystem::path& path, uint64_t max_bytes);
 
 /// 64-bit words with a checksum as the last one, the form of every head in the cache.
 std::string seal_words(std::vector<uint64_t> words);
@@ -58,22 +79,22 @@ std::optional<std::vector<uint64_t>> unseal_words(std::string_view bytes);
 /// Everything throws Error(kIo) with the system's reason; the destructor closes and is silent.
 class FileWriter {
  public:
-  explicit FileWriter(std::filesystem::path path);
-  ~FileWriter();
-  FileWriter(const FileWriter&) = delete;
-  FileWriter& operator=(const FileWriter&) = delete;
+  explicit FileWriter(std::filesystem::path path);  ///< which must not exist
   void append(const void* data, size_t size);
-  void finish();  ///< writes what is left, fsync, close
+  void finish();                                           ///< writes what is left, fsync, close
+  std::vector<uint64_t> sums() { return sums_.finish(); }  ///< of the blocks, once, at the end
 
  private:
   void flush();
   std::filesystem::path path_;
   std::string buffer_;
-  int fd_ = -1;
+  BlockSums sums_;
+  Descriptor file_;
 };
 
-/// A new file of a fixed size, mapped for writing in any order. Its blocks are allocated first, so
-/// that a full disk is an Error(kIo) here and not a signal later.
+/// A new file of a fixed size, mapped for writing in any order. What stands at its path is
+/// replaced. Its blocks are allocated first, so that a full disk is an Error(kIo) here and not a
+/// signal later.
 class WritableMap {
  public:
   WritableMap(std::filesystem::path path, size_t size);
@@ -85,7 +106,7 @@ class WritableMap {
 
  private:
   std::filesystem::path path_;
-  int fd_ = -1;
+  Descriptor file_;
   void* data_ = nullptr;
   size_t size_ = 0;
 };

@@ -14,7 +14,7 @@ namespace stretto::data {
 namespace {
 
 constexpr uint64_t kMagic = 0x3144524F43525453;  // "STRCORD1"
-constexpr size_t kFixedWords = 7;
+constexpr size_t kFixedWords = 8;                // the last is the number of runs
 constexpr size_t kMaxHeadBytes = size_t{8} << 30;
 constexpr uint64_t kWeightStream = 0x77656967687473;  // keeps this draw apart from others
 constexpr uint64_t kMaxSamples = std::numeric_limits<uint32_t>::max();
@@ -26,11 +26,25 @@ std::filesystem::path head_path(const std::filesystem::path& folder, uint64_t ke
   return folder / ("order-" + hex64(key) + ".head");
 }
 
+/// A renaming replaces a file, and nothing else.
+void clear_for_file(const std::filesystem::path& path) {
+  std::error_code failure;
+  if (std::filesystem::is_directory(std::filesystem::symlink_status(path, failure))) {
+    std::filesystem::remove_all(path, failure);
+  }
+}
+
 /// Lengths of all pairs, straight from the mapped files.
 class PairLengths {
  public:
-  explicit PairLengths(const std::filesystem::path& folder)
-      : starts_(folder / kStartsFile), src_lens_(folder / kSrcLensFile) {}
+  PairLengths(const std::filesystem::path& folder, const CorpusMeta& meta)
+      : starts_(open_checked(folder, meta, kStartsFile)),
+        src_lens_(open_checked(folder, meta, kSrcLensFile)) {}
+  /// To be called first. @return the name of the file that is damaged, "" for none
+  std::string damaged(int64_t threads) const {
+    if (!starts_.is_whole(threads)) return kStartsFile;
+    return src_lens_.is_whole(threads) ? "" : kSrcLensFile;
+  }
   uint32_t src(uint64_t pair) const { return array<uint32_t>(src_lens_)[pair]; }
   uint32_t tgt(uint64_t pair) const {
     const uint64_t* starts = array<uint64_t>(starts_);
@@ -39,10 +53,10 @@ class PairLengths {
 
  private:
   template <class T>
-  static const T* array(const MappedFile& file) {
-    return reinterpret_cast<const T*>(file.bytes().data());
+  static const T* array(const CheckedFile& file) {
+    return reinterpret_cast<const T*>(file.unchecked().data());
   }
-  MappedFile starts_, src_lens_;
+  CheckedFile starts_, src_lens_;
 };
 
 /// Calls visit(pair) once for every sample, in the order of sample ids.
@@ -107,48 +121,64 @@ uint64_t SampleWeights::key() const {
 }
 
 std::optional<CorpusOrder> CorpusOrder::find(const std::filesystem::path& folder,
-                                             const CorpusMeta& meta, uint64_t weights_key) {
+                                             const CorpusMeta& meta, uint64_t weights_key,
+                                             int64_t threads, std::string& damaged) {
   std::error_code failure;
-  const auto head = head_path(folder, weights_key);
-  if (!std::filesystem::is_regular_file(head, failure)) return std::nullopt;
-  const auto words = unseal_words(read_file(head, kMaxHeadBytes));
-  if (!words || words->size() < kFixedWords || (words->size() - kFixedWords) % 2 != 0) {
+  const auto head = head_path(folder, weights_key), data = data_path(folder, weights_key);
+  // The head is written last: without one there may be the data of a process that was killed.
+  if (!std::filesystem::exists(head, failure)) return std::nullopt;
+  auto order = read_head(head, meta);
+  if (!order) {
+    damaged = head.filename().string();
     return std::nullopt;
   }
+  const uint64_t bytes = order->num_samples_ * sizeof(uint32_t) * (order->has_pairs_ ? 2 : 1);
+  const bool has_size =
+      std::filesystem::file_size(data, failure) == bytes && !failure;  // of a regular file alone
+  if (has_size) order->file_.emplace(data, std::move(order->sums_));
+  if (has_size && order->file_->is_whole(threads)) return order;
+  damaged = data.filename().string();
+  return std::nullopt;
+}
+
+std::optional<CorpusOrder> CorpusOrder::read_head(const std::filesystem::path& path,
+                                                  const CorpusMeta& meta) {
+  if (!is_readable_whole(path, kMaxHeadBytes)) return std::nullopt;
+  const auto words = unseal_words(read_file(path, kMaxHeadBytes));
+  if (!words || words->size() < kFixedWords) return std::nullopt;
   const std::vector<uint64_t>& w = *words;
   if (w[0] != kMagic || w[1] != kCorpusVersion || w[2] != meta.key) return std::nullopt;
+  const size_t runs_end = kFixedWords + 2 * w[7];
+  if (w[7] > w.size() || runs_end > w.size()) return std::nullopt;
   CorpusOrder order;
   order.num_samples_ = w[3];
   order.src_tokens_ = w[4];
   order.tgt_tokens_ = w[5];
   order.has_pairs_ = w[6] != 0;
-  for (size_t i = kFixedWords; i < w.size(); i += 2) {
+  for (size_t i = kFixedWords; i < runs_end; i += 2) {
     order.runs_.push_back({.tgt_len = static_cast<uint32_t>(w[i] >> 32),
                            .src_len = static_cast<uint32_t>(w[i]),
                            .begin = w[i + 1]});
   }
-  const uint64_t bytes = order.num_samples_ * sizeof(uint32_t) * (order.has_pairs_ ? 2 : 1);
-  const auto data = data_path(folder, weights_key);
-  if (std::filesystem::file_size(data, failure) != bytes || failure) return std::nullopt;
-  order.file_ = MappedFile(data);
+  order.sums_.assign(w.begin() + static_cast<std::ptrdiff_t>(runs_end), w.end());
   return order;
 }
 
-void CorpusOrder::build(const std::filesystem::path& folder, const CorpusMeta& meta,
-                        const SampleWeights& weights) {
+bool CorpusOrder::build(const std::filesystem::path& folder, const CorpusMeta& meta,
+                        const SampleWeights& weights, int64_t threads, std::string& damaged) {
   const uint64_t key = weights.key();
   const auto data = data_path(folder, key), head = head_path(folder, key);
   const auto tmp = folder / ".tmp-order", scratch = folder / ".tmp-sort";
-  const PairLengths lengths(folder);
+  const PairLengths lengths(folder, meta);
+  if (const std::string broken = lengths.damaged(threads); !broken.empty()) {
+    damaged = broken;
+    return false;
+  }
   const Totals totals = count_samples(meta, weights, lengths);
   const uint64_t n = totals.samples;
-  std::vector<uint64_t> words{kMagic,
-                              kCorpusVersion,
-                              meta.key,
-                              n,
-                              totals.src_tokens,
-                              totals.tgt_tokens,
-                              key != 0 ? 1u : 0u};
+  std::vector<uint64_t> words{
+      kMagic, kCorpusVersion, meta.key, n, totals.src_tokens, totals.tgt_tokens, key != 0 ? 1u : 0u,
+      0};
   {
     const WritableMap by_src(scratch, 2 * n * sizeof(uint32_t));
     WritableMap out(tmp, n * sizeof(uint32_t) * (key != 0 ? 2 : 1));
@@ -171,11 +201,17 @@ void CorpusOrder::build(const std::filesystem::path& folder, const CorpusMeta& m
       last = shape;
     }
     words.insert(words.end(), {0, n});
+    words[kFixedWords - 1] = (words.size() - kFixedWords) / 2;
+    BlockSums sums;
+    sums.update(out.data(), n * sizeof(uint32_t) * (key != 0 ? 2 : 1));
+    for (const uint64_t sum : sums.finish()) words.push_back(sum);
     out.finish();
   }
   std::filesystem::remove(scratch);
-  std::filesystem::rename(tmp, data);
+  for (const auto& place : {data, head}) clear_for_file(place);
+  rename_path(tmp, data);
   write_file_atomic(head, seal_words(std::move(words)));  // makes the data valid
+  return true;
 }
 
 }  // namespace stretto::data

@@ -8,17 +8,15 @@
 namespace stretto::data {
 namespace {
 
-template <class T>
-const T* array(const MappedFile& file) {
-  return reinterpret_cast<const T*>(file.bytes().data());
-}
-
 uint64_t folder_bytes(const std::filesystem::path& folder) {
   uint64_t bytes = 0;
-  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
-    std::error_code vanished;  // another process may be renaming an order
-    const auto size = entry.file_size(vanished);
-    if (!vanished) bytes += size;
+  std::error_code vanished;  // another process may be renaming an order
+  std::filesystem::directory_iterator entry(folder, vanished);
+  for (const std::filesystem::directory_iterator end; !vanished && entry != end;
+       entry.increment(vanished)) {
+    std::error_code unknown;
+    const auto size = entry->file_size(unknown);
+    if (!unknown) bytes += size;
   }
   return bytes;
 }
@@ -35,15 +33,66 @@ bool copy_ids(const Id* from, uint64_t count, int64_t vocab_size, std::vector<in
 
 }  // namespace
 
-MappedCorpus::MappedCorpus(Parts parts)
-    : parts_(std::move(parts)),
-      ids_(parts_.folder / kIdsFile),
-      starts_(parts_.folder / kStartsFile),
-      src_lens_(parts_.folder / kSrcLensFile) {
-  if (parts_.meta.has_text != 0) {
-    text_ = MappedFile(parts_.folder / kTextFile);
-    text_ends_ = MappedFile(parts_.folder / kTextEndsFile);
+// The stamp first: should another build take the place of this one now, its maps have an older
+// stamp than the folder, which costs one look more.
+CorpusMaps::CorpusMaps(const std::filesystem::path& folder, const CorpusMeta& meta)
+    : meta_(meta),
+      stamp_(file_stamp(folder / kMetaFile)),
+      ids_(open_checked(folder, meta, kIdsFile)),
+      starts_(open_checked(folder, meta, kStartsFile)),
+      src_lens_(open_checked(folder, meta, kSrcLensFile)) {
+  if (meta.has_text == 0) return;
+  text_.emplace(open_checked(folder, meta, kTextFile));
+  text_ends_.emplace(open_checked(folder, meta, kTextEndsFile));
+}
+
+const char* CorpusMaps::find(uint64_t pair, int side, Span& span) const {
+  const uint64_t* starts = starts_.elements<uint64_t>(pair, 2);
+  if (starts == nullptr) return kStartsFile;
+  const uint32_t* length = src_lens_.elements<uint32_t>(pair, 1);
+  if (length == nullptr) return kSrcLensFile;
+  const uint64_t middle = starts[0] + *length;
+  // With right checksums it is so; but nothing is read outside of the file on the word of a hash.
+  if (starts[0] >= middle || middle >= starts[1] || starts[1] > meta_.num_ids) return kStartsFile;
+  span = side == 0 ? Span{starts[0], middle} : Span{middle, starts[1]};
+  return nullptr;
+}
+
+const char* CorpusMaps::append_ids(uint64_t pair, int side, int64_t vocab_size,
+                                   std::vector<int64_t>& out) const {
+  Span span;
+  if (const char* damaged = find(pair, side, span)) return damaged;
+  const uint64_t count = span.end - span.begin;
+  const size_t before = out.size();
+  bool whole = false;
+  if (meta_.id_bytes == 2) {
+    const auto* ids = ids_.elements<uint16_t>(span.begin, count);
+    whole = ids != nullptr && copy_ids(ids, count, vocab_size, out);
+  } else {
+    const auto* ids = ids_.elements<uint32_t>(span.begin, count);
+    whole = ids != nullptr && copy_ids(ids, count, vocab_size, out);
   }
+  // An id outside the vocabulary would be read as a row outside the embedding table.
+  if (!whole) out.resize(before);
+  return whole ? nullptr : kIdsFile;
+}
+
+const char* CorpusMaps::read_text(uint64_t pair, int side, std::string& out) const {
+  const uint64_t line = 2 * pair + static_cast<uint64_t>(side);
+  const uint64_t* ends =
+      text_ends_->elements<uint64_t>(line == 0 ? 0 : line - 1, line == 0 ? 1 : 2);
+  if (ends == nullptr) return kTextEndsFile;
+  const uint64_t begin = line == 0 ? 0 : ends[0], end = line == 0 ? ends[0] : ends[1];
+  if (begin > end) return kTextEndsFile;
+  const char* text = text_->bytes(begin, end - begin);
+  if (text == nullptr) return kTextFile;
+  out.assign(text, end - begin);
+  return nullptr;
+}
+
+MappedCorpus::MappedCorpus(Parts parts) : parts_(std::move(parts)) {
+  all_maps_.push_back(std::make_unique<const CorpusMaps>(parts_.folder, parts_.meta));
+  maps_ = all_maps_.back().get();
   cache_bytes_ = folder_bytes(parts_.folder);
 }
 
@@ -57,69 +106,67 @@ int64_t MappedCorpus::num_tgt_tokens() const {
   return static_cast<int64_t>(order().tgt_tokens());
 }
 
-void MappedCorpus::throw_damaged() const {
-  throw Error(ExitCode::kBadData, parts_.folder.string() + ": this token cache is damaged",
-              "remove the folder; it is made again from the text");
+template <class Use>
+void MappedCorpus::read(const Use& use) const {
+  while (true) {
+    const CorpusMaps* const maps = maps_.load(std::memory_order_acquire);
+    const char* const damaged = use(*maps);
+    if (damaged == nullptr) return;
+    const std::lock_guard lock(replacing_);
+    if (maps_ != maps) continue;  // another thread has met it too
+    all_maps_.push_back(parts_.source->replace(*maps, damaged));
+    maps_.store(all_maps_.back().get(), std::memory_order_release);
+  }
 }
 
-MappedCorpus::Span MappedCorpus::find(int64_t sample) const {
+uint64_t MappedCorpus::pair_of(int64_t sample) const {
   if (sample < 0 || sample >= num_pairs()) {
     throw std::out_of_range("corpus: sample " + std::to_string(sample) + " of " +
                             std::to_string(num_pairs()));
   }
-  const uint64_t pair = order().pair_of(static_cast<uint64_t>(sample));
-  if (pair >= parts_.meta.num_pairs) throw_damaged();
-  const Span span{.begin = array<uint64_t>(starts_)[pair],
-                  .middle = array<uint64_t>(starts_)[pair] + array<uint32_t>(src_lens_)[pair],
-                  .end = array<uint64_t>(starts_)[pair + 1]};
-  if (span.begin >= span.middle || span.middle >= span.end || span.end > parts_.meta.num_ids) {
-    throw_damaged();
-  }
-  return span;
+  return order().pair_of(static_cast<uint64_t>(sample));
 }
 
-void MappedCorpus::read(uint64_t begin, uint64_t end, int64_t vocab_size,
-                        std::vector<int64_t>& out) const {
-  const bool fits = parts_.meta.id_bytes == 2
-                        ? copy_ids(array<uint16_t>(ids_) + begin, end - begin, vocab_size, out)
-                        : copy_ids(array<uint32_t>(ids_) + begin, end - begin, vocab_size, out);
-  // An id outside the vocabulary would be read as a row outside the embedding table.
-  if (!fits) throw_damaged();
+std::vector<int64_t> MappedCorpus::ids(int64_t sample, int side) const {
+  const uint64_t pair = pair_of(sample);
+  std::vector<int64_t> found;
+  read([&](const CorpusMaps& maps) {
+    return maps.append_ids(pair, side, side == 0 ? parts_.src_vocab_size : parts_.tgt_vocab_size,
+                           found);
+  });
+  return found;
 }
 
 std::vector<int64_t> MappedCorpus::src(int64_t sample) const {
-  const Span span = find(sample);
-  std::vector<int64_t> ids;
-  read(span.begin, span.middle, parts_.src_vocab_size, ids);
-  return ids;
+  return ids(sample, 0);
 }
-
 std::vector<int64_t> MappedCorpus::tgt(int64_t sample) const {
-  const Span span = find(sample);
-  std::vector<int64_t> ids;
-  read(span.middle, span.end, parts_.tgt_vocab_size, ids);
-  return ids;
+  return ids(sample, 1);
 }
 
 void MappedCorpus::append(int64_t sample, Batch& batch) const {
-  const Span span = find(sample);
-  read(span.begin, span.middle, parts_.src_vocab_size, batch.src.ids);
-  read(span.middle, span.end, parts_.tgt_vocab_size, batch.tgt.ids);
+  const uint64_t pair = pair_of(sample);
+  read([&](const CorpusMaps& maps) {
+    const size_t before = batch.src.ids.size();
+    const char* damaged = maps.append_ids(pair, 0, parts_.src_vocab_size, batch.src.ids);
+    if (damaged != nullptr) return damaged;
+    damaged = maps.append_ids(pair, 1, parts_.tgt_vocab_size, batch.tgt.ids);
+    if (damaged != nullptr) batch.src.ids.resize(before);
+    return damaged;
+  });
   batch.sample_ids.push_back(sample);
   batch.src.offsets.push_back(static_cast<int32_t>(batch.src.ids.size()));
   batch.tgt.offsets.push_back(static_cast<int32_t>(batch.tgt.ids.size()));
 }
 
-std::string MappedCorpus::text(int64_t sample, uint64_t side) const {
+std::string MappedCorpus::text(int64_t sample, int side) const {
   if (parts_.meta.has_text == 0) {
     throw std::logic_error("corpus: the text of a training corpus is not kept");
   }
-  find(sample);
-  const uint64_t line = 2 * order().pair_of(static_cast<uint64_t>(sample)) + side;
-  const uint64_t* ends = array<uint64_t>(text_ends_);
-  const uint64_t begin = line == 0 ? 0 : ends[line - 1];
-  if (begin > ends[line] || ends[line] > text_.size()) throw_damaged();
-  return std::string(text_.bytes().substr(begin, ends[line] - begin));
+  const uint64_t pair = pair_of(sample);
+  std::string line;
+  read([&](const CorpusMaps& maps) { return maps.read_text(pair, side, line); });
+  return line;
 }
 
 std::string MappedCorpus::src_text(int64_t sample) const {

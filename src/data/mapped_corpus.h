@@ -1,19 +1,66 @@
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <filesystem>
+#include <memory>
+#include <mutex>
+#include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
-#include "base/file.h"
+#include "data/checked_file.h"
+#include "data/content_hash.h"
 #include "data/corpus.h"
 #include "data/corpus_files.h"
 #include "data/corpus_order.h"
 
 namespace stretto::data {
 
+/// The files of one cached corpus, mapped. Everything that is read is verified first, block by
+/// block; what is damaged is told by its name, and never read.
+class CorpusMaps {
+ public:
+  CorpusMaps(const std::filesystem::path& folder, const CorpusMeta& meta);
+
+  /// Appends the ids of a side of a pair (0 = source, 1 = target) to `out`.
+  /// @return nullptr, or the name of the file that is damaged; then `out` is as it was
+  const char* append_ids(uint64_t pair, int side, int64_t vocab_size,
+                         std::vector<int64_t>& out) const;
+  /// The line of a side of a pair, of a corpus that keeps its text.
+  const char* read_text(uint64_t pair, int side, std::string& out) const;
+
+  const CorpusMeta& meta() const { return meta_; }
+  /// Of the head: another one when another build stands in the folder.
+  const FileStamp& stamp() const { return stamp_; }
+
+ private:
+  struct Span {
+    uint64_t begin = 0, end = 0;
+  };
+  const char* find(uint64_t pair, int side, Span& span) const;
+
+  CorpusMeta meta_;
+  FileStamp stamp_;
+  CheckedFile ids_, starts_, src_lens_;
+  std::optional<CheckedFile> text_, text_ends_;
+};
+
+/// Where a corpus comes from, for when its files turn out to be damaged.
+class CorpusSource {
+ public:
+  virtual ~CorpusSource() = default;
+  /// Maps of the same corpus without the damage; throws Error when there can be none.
+  /// @param file  what is damaged
+  virtual std::unique_ptr<const CorpusMaps> replace(const CorpusMaps& damaged,
+                                                    const std::string& file) = 0;
+};
+
 /// A cached corpus and an order of its samples, both mapped: memory does not grow with the corpus.
+///
+/// Damage is found where it is read first, in the middle of an epoch perhaps. Then the thread that
+/// found it has the corpus made again, the others that meet the damage wait, and all go on with the
+/// new maps: the same ids at the same places.
 class MappedCorpus final : public Corpus {
  public:
   struct Parts {
@@ -22,6 +69,7 @@ class MappedCorpus final : public Corpus {
     CorpusOrder order;
     bool from_cache = false;
     int64_t src_vocab_size = 0, tgt_vocab_size = 0;
+    std::shared_ptr<CorpusSource> source;
   };
   explicit MappedCorpus(Parts parts);
 
@@ -41,21 +89,23 @@ class MappedCorpus final : public Corpus {
   std::string src_text(int64_t sample) const override;
 
   const CorpusOrder& order() const { return parts_.order; }
-  /// Appends the sample to a batch; throws Error(kBadData) when the cache is damaged.
+  /// Appends the sample to a batch.
   void append(int64_t sample, Batch& batch) const;
 
  private:
-  struct Span {
-    uint64_t begin = 0, middle = 0, end = 0;
-  };
-  Span find(int64_t sample) const;
-  void read(uint64_t begin, uint64_t end, int64_t vocab_size, std::vector<int64_t>& out) const;
-  std::string text(int64_t sample, uint64_t side) const;
-  [[noreturn]] void throw_damaged() const;
+  /// Calls use(maps) until it finds no damage; it returns the name of the file with some, or
+  /// nullptr.
+  template <class Use>
+  void read(const Use& use) const;
+  std::vector<int64_t> ids(int64_t sample, int side) const;
+  std::string text(int64_t sample, int side) const;
+  uint64_t pair_of(int64_t sample) const;
 
   Parts parts_;
-  MappedFile ids_, starts_, src_lens_, text_, text_ends_;
   uint64_t cache_bytes_ = 0;
+  mutable std::mutex replacing_;
+  mutable std::vector<std::unique_ptr<const CorpusMaps>> all_maps_;  ///< some thread may read any
+  mutable std::atomic<const CorpusMaps*> maps_ = nullptr;            ///< the newest
 };
 
 }  // namespace stretto::data

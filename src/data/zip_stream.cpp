@@ -19,7 +19,7 @@ constexpr size_t kMaxSuggestions = 1000;
 class ZipMember final : public ByteStream {
  public:
   ZipMember(const std::filesystem::path& archive, const std::string& member)
-      : name_(archive.string() + ":" + member), archive_(archive_read_new()) {
+      : name_(archive.string() + ":" + member), archive_(archive_read_new()), guard_(name_) {
     if (archive_ == nullptr) throw std::bad_alloc();
     // Zip alone: libarchive knows dozens of formats, and each is a surface for hostile files.
     if (archive_read_support_format_zip_seekable(archive_.get()) != ARCHIVE_OK ||
@@ -32,8 +32,7 @@ class ZipMember final : public ByteStream {
   size_t read(char* buffer, size_t capacity) override {
     const la_ssize_t got = archive_read_data(archive_.get(), buffer, capacity);
     if (got < 0) throw_damaged();
-    bytes_out_ += static_cast<uint64_t>(got);
-    check_expansion(compressed_bytes_, bytes_out_, name_);
+    guard_.take(buffer, static_cast<size_t>(got), compressed_bytes_);
     return static_cast<size_t>(got);
   }
 
@@ -92,7 +91,7 @@ class ZipMember final : public ByteStream {
   std::string name_;
   std::unique_ptr<archive, Free> archive_;
   uint64_t compressed_bytes_ = 0;
-  uint64_t bytes_out_ = 0;
+  ExpansionGuard guard_;
 };
 
 }  // namespace

@@ -22,7 +22,7 @@ struct TrainRequest {
 struct EvalRequest {
   LoadedExperiment experiment;
   std::string run_directory;
-  std::string checkpoint;  ///< "", "best", "last", a step, a name
+  std::string checkpoint;  ///< as train/choose_checkpoint.h reads it; several with commas
   std::string src, tgt;    ///< empty = data.test_*, else data.valid_*
   std::string hypotheses;  ///< file to write the translations to; empty = none
   std::string per_line;    ///< file for the log-probability of each pair; empty = none
@@ -33,7 +33,7 @@ struct EvalRequest {
 struct InferRequest {
   LoadedExperiment experiment;
   std::string run_directory;
-  std::string checkpoints;         ///< several with commas: an ensemble
+  std::string checkpoints;         ///< the same; several are an ensemble
   std::vector<std::string> files;  ///< as data::open_bytes() takes them, "-" = stdin; empty = stdin
   std::string prefix_file;
   bool json = false, scores = false, alignments = false;

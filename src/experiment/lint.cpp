@@ -206,7 +206,10 @@ int64_t training_bytes(const data::DataOptions& data) {
 
 int64_t vocabulary_entries(const text::TokenizerOptions& tokenizer) {
   if (tokenizer.type != "vocab") return 0;
-  std::ifstream file(tokenizer.tgt_vocab.empty() ? tokenizer.src_vocab : tokenizer.tgt_vocab);
+  const auto& path = tokenizer.tgt_vocab.empty() ? tokenizer.src_vocab : tokenizer.tgt_vocab;
+  std::error_code ignored;
+  if (!std::filesystem::is_regular_file(path, ignored)) return 0;  // a pipe would keep us waiting
+  std::ifstream file(path);
   int64_t entries = 0;
   for (std::string line; std::getline(file, line);) entries += line.empty() ? 0 : 1;
   return entries;

@@ -28,6 +28,10 @@ LoadedExperiment load_experiment(const std::filesystem::path& path,
 LoadedExperiment load_stored_experiment(const std::string& toml, const std::string& where,
                                         const std::vector<std::string>& overrides);
 
+/// The hash of a configuration as `config_hash` is, over the fixed keys that its text states: of a
+/// file in which a release wrote every key that it knew, what that release called its hash.
+std::string stated_config_hash(const std::string& toml, const std::string& where);
+
 /// Lines that say how the fixed keys of a stored configuration differ from `now`; empty = same
 /// experiment.
 std::vector<std::string> differences_from(const std::string& stored_toml, const std::string& where,

@@ -5,7 +5,9 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/text.h"
+#include "experiment/run_config.h"
 #include "report/metrics_log.h"
+#include "store/run_record.h"
 
 namespace stretto::experiment {
 
@@ -45,8 +47,8 @@ bool shapes_tokenizer(const std::string& key) {
 Standing standing_of_untrained(const fs::path& config, const LoadedExperiment& now) {
   try {
     Standing standing;
-    for (const auto& line :
-         differences_from(read_file(config), config.string(), now.options, false)) {
+    const auto stored = store::unseal_config(read_file(config, kMaxSmallTextBytes));
+    for (const auto& line : differences_from(stored.toml, config.string(), now.options, false)) {
       standing.anew = true;
       if (shapes_tokenizer(line.substr(0, line.find(':')))) standing.keeps_tokenizer = false;
     }
@@ -67,7 +69,8 @@ Standing require_same_experiment(const fs::path& run_directory, const LoadedExpe
   if (!has_checkpoint(run_directory) && !has_recorded_update(run_directory)) {
     return standing_of_untrained(path, now);
   }
-  const auto lines = differences_from(read_file(path), path.string(), now.options, extend);
+  const std::string stored = read_run_config(run_directory, extend ? Extend::kYes : Extend::kNo);
+  const auto lines = differences_from(stored, path.string(), now.options, extend);
   if (lines.empty()) return {};
   std::string advice = "train into another folder with --run, or give the old values";
   const bool only_length = lines.size() == 1 && lines.front().starts_with("train.max_steps:");

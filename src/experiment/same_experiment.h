@@ -22,6 +22,8 @@ struct Standing {
 /// metrics.jsonl. A folder without either holds at most a tokenizer and what a log says: it failed
 /// before its first update (a vocabulary too large for its text, say) and may be begun anew.
 ///
+/// Throws Error(kBadData) when the stored configuration is not that of the run
+/// (experiment/run_config.h).
 /// @param extend  train.max_steps may differ although it shapes the schedule
 Standing require_same_experiment(const std::filesystem::path& run_directory,
                                  const LoadedExperiment& now, bool extend);

@@ -20,6 +20,9 @@ namespace {
 
 using Json = nlohmann::json;
 
+// Of some hundred bytes for each event: ten million events.
+constexpr size_t kMaxLogBytes = size_t{4} << 30;
+
 /// Builds one JSON object with the keys in the order of the calls.
 class ObjectWriter {
  public:
@@ -53,7 +56,7 @@ class ObjectWriter {
 /// The whole file, or nothing when there is none yet.
 std::string read_if_there(const std::filesystem::path& path) {
   std::error_code ignored;
-  return std::filesystem::exists(path, ignored) ? read_file(path) : std::string();
+  return std::filesystem::exists(path, ignored) ? read_file(path, kMaxLogBytes) : std::string();
 }
 
 /// Calls `each(line, number)` for every line that ends with a newline; what follows is a torn line.
@@ -227,10 +230,7 @@ std::string MetricsEvent::to_json() const {
 MetricsLog::MetricsLog(const std::filesystem::path& path, const std::optional<ResumePoint>& resume)
     : path_(path) {
   if (resume) go_on_from(*resume);
-  do {
-    fd_ = ::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
-  } while (fd_ < 0 && errno == EINTR);
-  if (fd_ < 0) throw_io_error("cannot open", path, errno);
+  fd_ = open_own_file(path, O_WRONLY | O_APPEND).release();
 }
 
 MetricsLog::~MetricsLog() {
@@ -274,7 +274,7 @@ void MetricsLog::write(const MetricsEvent& event) {
 }
 
 std::vector<MetricsEvent> read_metrics(const std::filesystem::path& path) {
-  const std::string text = read_file(path);
+  const std::string text = read_file(path, kMaxLogBytes);
   std::vector<MetricsEvent> events;
   for_each_whole_line(text, [&](std::string_view line, int64_t number) {
     events.push_back(parse_event(line, path, number));
@@ -284,7 +284,7 @@ std::vector<MetricsEvent> read_metrics(const std::filesystem::path& path) {
 
 std::vector<MetricsEvent> read_metrics(const std::filesystem::path& path,
                                        std::vector<BrokenLine>& broken) {
-  const std::string text = read_file(path);
+  const std::string text = read_file(path, kMaxLogBytes);
   std::vector<MetricsEvent> events;
   for_each_whole_line(text, [&](std::string_view line, int64_t number) {
     try {

@@ -153,7 +153,9 @@ struct TensorBoardWriter::Impl {
     if (fd >= 0) ::close(fd);
     path = directory / (std::string(kPrefix) + std::to_string(seconds_for_name(directory)) + "." +
                         host_name() + "." + std::to_string(::getpid()));
-    fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, 0666);
+    fd = retried([&] {
+      return ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, 0666);
+    });
     if (fd < 0) return errno;
     const Message version = Message().fixed64(event::kWallTime, wall_time());
     return write_all(fd,
@@ -190,9 +192,7 @@ struct TensorBoardWriter::Impl {
 TensorBoardWriter::TensorBoardWriter(const std::filesystem::path& directory, int64_t resume_step)
     : impl_(std::make_unique<Impl>()) {
   impl_->directory = directory;
-  std::error_code error;
-  std::filesystem::create_directories(directory, error);
-  if (error) throw_io_error("cannot create", directory, error.value());
+  make_directories(directory);
   if (const int code = impl_->open()) {
     const std::filesystem::path path = impl_->path;
     if (impl_->fd >= 0) ::close(impl_->fd);

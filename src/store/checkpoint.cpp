@@ -26,7 +26,7 @@ constexpr std::string_view kStepPrefix = "step_";
 constexpr std::string_view kStagingPrefix = ".tmp-";
 constexpr std::string_view kTrashPrefix = ".trash-";
 constexpr std::string_view kQuarantinePrefix = "bad-";
-constexpr std::string_view kManifest = "manifest.json";
+constexpr std::string_view kBesideLock = ".lock-average";
 constexpr std::string_view kState = "state.json";
 constexpr std::string_view kTensorSuffix = ".safetensors";
 constexpr size_t kMaxSmallFileBytes = size_t{1} << 30;
@@ -55,14 +55,13 @@ std::vector<std::string> names_in(const fs::path& directory) {
   return names;
 }
 
-// Folders of steps, whole or not, ascending.
-std::vector<int64_t> step_folders(const fs::path& directory) {
-  std::vector<int64_t> found;
-  for (const std::string& name : names_in(directory)) {
-    if (const auto step = step_of(name)) found.push_back(*step);
+// What is written beside training has a name of its own: steps are saved, and any checkpoint is
+// removed, by who trains.
+bool is_of_another_writer(const std::string& name) {
+  for (const std::string_view prefix : {kStagingPrefix, kReplacedPrefix}) {
+    if (name.starts_with(prefix)) return !name.substr(prefix.size()).starts_with(kStepPrefix);
   }
-  std::sort(found.begin(), found.end());
-  return found;
+  return false;
 }
 
 void check_name(const std::string& name) {
@@ -149,7 +148,7 @@ void write_files(const fs::path& staging, const CheckpointContent& content) {
     manifest.files.push_back(write_tensors(path, tensors, identity));
   }
   manifest.files.push_back(write_small(staging / kState, content.state_json));
-  write_small(staging / kManifest, manifest.to_json());
+  write_small(staging / kManifestName, manifest.to_json());
   sync_folder(staging);
 }
 
@@ -160,7 +159,9 @@ void write_files(const fs::path& staging, const CheckpointContent& content) {
 
 void verify_size(const fs::path& path, const ManifestFile& expected) {
   std::error_code error;
-  if (!fs::is_regular_file(fs::symlink_status(path, error))) damaged(path, "is missing");
+  const auto status = fs::symlink_status(path, error);
+  if (!fs::exists(status)) damaged(path, "is missing");
+  if (!fs::is_regular_file(status)) damaged(path, "is no file");
   const uint64_t size = fs::file_size(path, error);
   if (error) throw_io_error("cannot read", path, error.value());
   if (size != expected.size) {
@@ -228,7 +229,7 @@ const SafetensorsFile& LoadedCheckpoint::file(std::string_view stem) const {
 }
 
 CheckpointStore::CheckpointStore(fs::path run_directory)
-    : directory_(std::move(run_directory) / "checkpoints") {}
+    : directory_(run_directory / "checkpoints"), beside_(run_directory / kBesideLock) {}
 
 fs::path CheckpointStore::path_of(int64_t step) const {
   return directory_ / step_name(step);
@@ -236,6 +237,7 @@ fs::path CheckpointStore::path_of(int64_t step) const {
 
 fs::path CheckpointStore::save(const CheckpointContent& content, const std::string& name) {
   check_name(name);
+  refuse_link();
   if (make_folder(directory_)) sync_folder(directory_.parent_path());
   const fs::path target = directory_ / (name.empty() ? step_name(content.step) : name);
   const fs::path staging = aside(directory_, kStagingPrefix, target.filename().string());
@@ -265,17 +267,23 @@ fs::path CheckpointStore::save(const CheckpointContent& content, const std::stri
   return target;
 }
 
+std::vector<int64_t> CheckpointStore::step_folders() const {
+  std::vector<int64_t> found;
+  for (const std::string& name : names_in(directory_)) {
+    if (const auto step = step_of(name)) found.push_back(*step);
+  }
+  std::sort(found.begin(), found.end());
+  return found;
+}
+
 std::vector<int64_t> CheckpointStore::steps() const {
-  std::vector<int64_t> found = step_folders(directory_);
-  std::erase_if(found, [&](int64_t step) { return !fs::exists(path_of(step) / kManifest); });
+  std::vector<int64_t> found = step_folders();
+  std::erase_if(found, [&](int64_t step) { return !fs::exists(path_of(step) / kManifestName); });
   return found;
 }
 
 LoadedCheckpoint CheckpointStore::load(const fs::path& directory) {
-  const fs::path manifest_path = directory / kManifest;
-  if (!fs::exists(manifest_path)) damaged(manifest_path, "is missing");
-  const auto manifest =
-      Manifest::from_json(read_file(manifest_path, kMaxSmallFileBytes), manifest_path.string());
+  const auto manifest = Manifest::read(directory);
   LoadedCheckpoint loaded{.directory = directory,
                           .step = manifest.step,
                           .run_id = manifest.run_id,
@@ -284,7 +292,7 @@ LoadedCheckpoint CheckpointStore::load(const fs::path& directory) {
                           .state_json = "",
                           .files = {}};
   if (const auto step = step_of(directory.filename().string()); step && *step != manifest.step) {
-    damaged(manifest_path, "is of step " + std::to_string(manifest.step));
+    damaged(directory / kManifestName, "is of step " + std::to_string(manifest.step));
   }
   for (const auto& expected : manifest.files) {
     const fs::path path = directory / expected.name;
@@ -299,7 +307,7 @@ LoadedCheckpoint CheckpointStore::load(const fs::path& directory) {
 }
 
 std::optional<LoadedCheckpoint> CheckpointStore::load_newest(bool quarantine) {
-  auto candidates = step_folders(directory_);
+  auto candidates = step_folders();
   std::reverse(candidates.begin(), candidates.end());
   std::vector<std::string> reasons;
   for (const int64_t step : candidates) {
@@ -333,6 +341,7 @@ std::optional<LoadedCheckpoint> CheckpointStore::load_newest(bool quarantine) {
 }
 
 void CheckpointStore::prune(const std::vector<int64_t>& keep) {
+  refuse_link();
   bool renamed = false;
   for (const int64_t step : steps()) {
     if (std::find(keep.begin(), keep.end(), step) != keep.end()) continue;
@@ -363,12 +372,32 @@ void CheckpointStore::require_space(uint64_t checkpoint_bytes, int64_t num_check
 }
 
 void CheckpointStore::remove_stale() {
-  restore_replaced(directory_);
-  for (const std::string& name : names_in(directory_)) {
+  refuse_link();
+  // First the names, then the look at the lock: who takes it afterwards has none of them.
+  auto names = names_in(directory_);
+  if (FileLock::is_held(beside_)) std::erase_if(names, is_of_another_writer);
+  restore_replaced(directory_, names);
+  for (const std::string& name : names) {
     if (name.starts_with(kStagingPrefix) || name.starts_with(kTrashPrefix)) {
       remove_folder(directory_ / name);
     }
   }
+}
+
+FileLock CheckpointStore::save_beside_training() const {
+  return FileLock::wait(beside_);
+}
+
+// Pruning removes folders: behind a link they may be those of another run.
+void CheckpointStore::refuse_link() const {
+  std::error_code error;
+  if (!fs::is_symlink(fs::symlink_status(directory_, error))) return;
+  throw Error(ExitCode::kUsage,
+              directory_.string() +
+                  ": is a symbolic link, and checkpoints are written to and removed "
+                  "from a folder of their own only",
+              "put the folder itself there; where the disk is too small, let the run folder be the "
+              "link");
 }
 
 }  // namespace stretto::store

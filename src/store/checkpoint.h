@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "base/file.h"
 #include "store/manifest.h"
 #include "store/safetensors.h"
 
@@ -55,7 +56,8 @@ class CheckpointStore {
 
   /// Durable when it returns. Throws Error(kIo) and leaves every earlier checkpoint whole; one of
   /// the same name is replaced. One that the disk has no room for is refused before it is begun, so
-  /// that it does not fill the disk for everybody else.
+  /// that it does not fill the disk for everybody else. Throws Error(kUsage) when a link stands in
+  /// the place of RUN/checkpoints.
   /// @param name  "" for `step_00000123`, else a named one such as "averaged": letters, digits,
   /// `-`,
   ///              `_` and `.`, else std::invalid_argument
@@ -63,6 +65,9 @@ class CheckpointStore {
 
   /// Steps of the checkpoints that look complete (a manifest is there), ascending.
   std::vector<int64_t> steps() const;
+  /// Steps that have a folder, whatever is in it, ascending: saving and pruning rename whole
+  /// folders, so that one without a manifest is damaged and not on its way.
+  std::vector<int64_t> step_folders() const;
   std::filesystem::path path_of(int64_t step) const;
 
   /// Opens and verifies one: manifest, sizes, headers, every hash, run id and step of all files.
@@ -84,12 +89,20 @@ class CheckpointStore {
   /// Those that are there already take no more. The folder need not be there yet.
   void require_space(uint64_t checkpoint_bytes, int64_t num_checkpoints) const;
 
-  /// Removes what a killed process left behind. For the owner of the run's lock only, and not while
-  /// save() runs.
+  /// Removes what a killed process left behind, and leaves what belongs to another process that
+  /// holds save_beside_training(). For the owner of the run's lock only, and not while save() runs.
   void remove_stale();
 
+  /// For who saves without the run's lock, as `stretto average` does: held meanwhile, it keeps
+  /// training from tidying up the folder that is being written. Waits for another holder.
+  /// Throws Error(kIo).
+  FileLock save_beside_training() const;
+
  private:
+  void refuse_link() const;
+
   std::filesystem::path directory_;  ///< RUN/checkpoints
+  std::filesystem::path beside_;     ///< lock of save_beside_training()
 };
 
 }  // namespace stretto::store

@@ -17,10 +17,20 @@ namespace fs = std::filesystem;
 
 namespace {
 
-constexpr std::string_view kReplacedPrefix = ".old-";
+// The result of `call`, behind the failpoint of its stage.
+template <class Call>
+int tried(std::string_view stage, Call call) {
+  return retried([&] {
+    if (const int fault = failpoint(stage)) {
+      errno = fault;
+      return -1;
+    }
+    return call();
+  });
+}
 
 void check(std::string_view stage, std::string_view action, const fs::path& path) {
-  if (const int fault = failpoint(stage)) throw_io_error(action, path, fault);
+  if (tried(stage, [] { return 0; }) != 0) throw_io_error(action, path, errno);
 }
 
 std::vector<fs::path> entries_of(const fs::path& path) {
@@ -37,8 +47,9 @@ std::vector<fs::path> entries_of(const fs::path& path) {
 
 // 0, or the errno of swapping two names at once.
 int swap_names(const fs::path& a, const fs::path& b) {
-  if (const int fault = failpoint("checkpoint.exchange")) return fault;
-  const int result = ::renameat2(AT_FDCWD, a.c_str(), AT_FDCWD, b.c_str(), RENAME_EXCHANGE);
+  const int result = tried("checkpoint.exchange", [&] {
+    return ::renameat2(AT_FDCWD, a.c_str(), AT_FDCWD, b.c_str(), RENAME_EXCHANGE);
+  });
   return result == 0 ? 0 : errno;
 }
 
@@ -46,15 +57,13 @@ int swap_names(const fs::path& a, const fs::path& b) {
 
 bool make_folder(const fs::path& path) {
   check("checkpoint.mkdir", "cannot create", path);
-  std::error_code error;
-  const bool created = fs::create_directories(path, error);
-  if (error) throw_io_error("cannot create", path, error.value());
-  return created;
+  return make_directories(path);
 }
 
 void rename_folder(const fs::path& from, const fs::path& to) {
-  check("checkpoint.rename", "cannot rename", from);
-  if (::rename(from.c_str(), to.c_str()) != 0) throw_io_error("cannot rename", from, errno);
+  const int renamed =
+      tried("checkpoint.rename", [&] { return ::rename(from.c_str(), to.c_str()); });
+  if (renamed != 0) throw_io_error("cannot rename", from, errno);
 }
 
 fs::path replace_folder(const fs::path& fresh, const fs::path& target) {
@@ -74,10 +83,11 @@ fs::path replace_folder(const fs::path& fresh, const fs::path& target) {
   return old;
 }
 
-void restore_replaced(const fs::path& parent) {
-  for (const fs::path& path : entries_of(parent)) {
-    std::string name = path.filename().string();
+void restore_replaced(const fs::path& parent, const std::vector<std::string>& names) {
+  for (std::string name : names) {
     if (!name.starts_with(kReplacedPrefix)) continue;
+    const fs::path path = parent / name;
+    if (!fs::exists(fs::symlink_status(path))) continue;  // its process was done meanwhile
     name = name.substr(kReplacedPrefix.size());
     for (int part = 0; part < 2; ++part) name.resize(std::min(name.rfind('-'), name.size()));
     if (fs::exists(parent / name)) {
@@ -102,7 +112,9 @@ void remove_folder(const fs::path& path) {
   } else {
     check("checkpoint.unlink", "cannot remove", path);
   }
-  fs::remove(path, error);
+  do {
+    fs::remove(path, error);
+  } while (error == std::errc::interrupted);
   if (error) throw_io_error("cannot remove", path, error.value());
 }
 

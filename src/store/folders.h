@@ -3,11 +3,13 @@
 #include <filesystem>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace stretto::store {
 
 /// Folder operations of the checkpoint protocol. All throw Error(kIo); each system call that
-/// changes something has a failpoint `checkpoint.<stage>` before it.
+/// changes something has a failpoint `checkpoint.<stage>` before it, and is repeated when a signal
+/// interrupts it.
 
 /// Creates a folder, and those above it; an existing one is fine.
 /// @return true when it was created
@@ -22,8 +24,12 @@ void rename_folder(const std::filesystem::path& from, const std::filesystem::pat
 std::filesystem::path replace_folder(const std::filesystem::path& fresh,
                                      const std::filesystem::path& target);
 
+/// What replace_folder() sets aside is called `.old-…`.
+inline constexpr std::string_view kReplacedPrefix = ".old-";
+
 /// Finishes or undoes every replace_folder() that a crash cut short in `parent`.
-void restore_replaced(const std::filesystem::path& parent);
+/// @param names  of what is in `parent`; those that replace_folder() never gave are left alone
+void restore_replaced(const std::filesystem::path& parent, const std::vector<std::string>& names);
 
 void sync_folder(const std::filesystem::path& path);
 

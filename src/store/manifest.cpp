@@ -5,6 +5,7 @@
 #include <set>
 
 #include "base/error.h"
+#include "base/file.h"
 #include "base/hash.h"
 #include "base/json.h"
 #include "base/text.h"
@@ -121,6 +122,18 @@ Manifest Manifest::from_json(std::string_view bytes, std::string_view where) {
   } catch (const nlohmann::json::exception& error) {
     malformed(where, printable(error.what(), 300));
   }
+}
+
+Manifest Manifest::read(const std::filesystem::path& checkpoint) {
+  const std::filesystem::path path = checkpoint / kManifestName;
+  std::error_code error;
+  const auto status = std::filesystem::symlink_status(path, error);
+  if (!std::filesystem::is_regular_file(status)) {
+    const bool missing = status.type() == std::filesystem::file_type::not_found;
+    throw Error(ExitCode::kBadData, path.string() + (missing ? ": is missing" : ": is no file"),
+                "the checkpoint is damaged; an older one is used when there is one");
+  }
+  return from_json(read_file(path, kMaxManifestBytes), path.string());
 }
 
 }  // namespace stretto::store

@@ -17,6 +17,8 @@ namespace stretto::store {
 /// numbers.
 inline constexpr int64_t kFormatVersion = 1;
 
+inline constexpr std::string_view kManifestName = "manifest.json";
+
 /// What a file of a checkpoint must be.
 struct ManifestFile {
   std::string name;                            ///< letters, digits, `.`, `_`, `-`: never a path
@@ -57,6 +59,9 @@ struct Manifest {
   /// Throws Error(kBadData) for anything that to_json() could not have written, NewerFormat
   /// (kBadData too) for a newer format.
   static Manifest from_json(std::string_view bytes, std::string_view where);
+  /// That of a checkpoint's folder. Throws Error(kBadData) when it is missing, no regular file, or
+  /// as from_json() does; Error(kIo) when it cannot be read.
+  static Manifest read(const std::filesystem::path& checkpoint);
 };
 
 }  // namespace stretto::store

@@ -8,7 +8,10 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "dist/agreement.h"
+#include "experiment/run_config.h"
+#include "store/manifest.h"
 #include "tasks/commands.h"
+#include "tasks/described_by.h"
 #include "tasks/pair_lines.h"
 #include "tasks/session.h"
 #include "train/average.h"
@@ -79,6 +82,19 @@ void write_files(const experiment::EvalRequest& request, const data::DataOptions
   write(request.per_line, log_prob, "nan\tnan\t0");
 }
 
+// Weights of other runs may be among them.
+void require_one_model(const std::vector<std::filesystem::path>& checkpoints,
+                       const train::RunFolder& folder) {
+  const auto own =
+      experiment::load_stored_experiment(experiment::read_run_config(folder.directory()),
+                                         (folder.directory() / "config.toml").string(), {})
+          .options;
+  for (const auto& path : checkpoints) {
+    const auto checkpoint = store::CheckpointStore::load(path);
+    require_same_model(checkpoint, described_by(checkpoint, folder, own), own);
+  }
+}
+
 }  // namespace
 
 int run_eval(const experiment::EvalRequest& request) {
@@ -91,8 +107,8 @@ int run_eval(const experiment::EvalRequest& request) {
   std::vector<std::string> names;
   std::string manifests;
   for (const auto& path : run.checkpoints) {
-    names.push_back(path.filename().string());
-    manifests += read_file(path / "manifest.json");
+    names.push_back(name_of(path, folder));
+    manifests += read_file(path / store::kManifestName);
   }
   const std::string checkpoint = join(names, ",");
   if (group.is_root()) log::info("checkpoint " + checkpoint + ", " + chosen.name + " text");
@@ -136,13 +152,15 @@ int run_eval(const experiment::EvalRequest& request) {
 int run_average(const experiment::AverageRequest& request) {
   const auto folder = train::RunFolder::open(request.run_directory);
   const train::RunIdentity identity{folder.run_id(), ""};
-  const auto path = request.checkpoints.empty()
-                        ? train::average_last_checkpoints(folder.directory(), request.last,
-                                                          identity, request.name)
-                        : train::average_checkpoints(
-                              folder.directory(),
-                              train::find_checkpoints(folder.directory(), request.checkpoints),
-                              identity, request.name);
+  std::filesystem::path path;
+  if (request.checkpoints.empty()) {
+    path =
+        train::average_last_checkpoints(folder.directory(), request.last, identity, request.name);
+  } else {
+    const auto chosen = train::find_checkpoints(folder.directory(), request.checkpoints);
+    require_one_model(chosen, folder);
+    path = train::average_checkpoints(folder.directory(), chosen, identity, request.name);
+  }
   std::cout << path.string() << std::endl;
   return 0;
 }

@@ -16,8 +16,9 @@
 #include "experiment/experiment_schema.h"
 #include "kernels/gemm.h"
 #include "optim/arena.h"
-#include "train/average.h"
+#include "tasks/described_by.h"
 #include "train/checkpointer.h"
+#include "train/choose_checkpoint.h"
 #include "train/origin.h"
 
 namespace stretto::tasks {
@@ -108,9 +109,10 @@ LoadedRun load_run(const experiment::Experiment& experiment, const train::RunFol
   const at::Device device = prepare_process(experiment, group);
   const auto hashes = train::tokenizer_hashes(run.tokenizers.assets);
   for (const auto& checkpoint : train::open_checkpoints(folder.directory(), checkpoints)) {
+    const auto described = described_by(checkpoint, folder, experiment);
     train::require_same_tokenizer(checkpoint, hashes, folder.directory() / "tokenizer");
     auto model =
-        make_translation_model(experiment, run.tokenizers, device, FirstWeights::kUnset).model;
+        make_translation_model(described, run.tokenizers, device, FirstWeights::kUnset).model;
     optim::Arena arena(*model, optim::Arena::Gradients::kNone);
     train::load_weights(checkpoint.file("model"),
                         checkpoint.directory.string() + "/model.safetensors", arena);

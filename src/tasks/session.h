@@ -49,16 +49,18 @@ at::Device gpu_of(const dist::ProcessGroup& group);
 at::Device prepare_process(const experiment::Experiment& experiment,
                            const dist::ProcessGroup& group = {});
 
-/// Models of a run for reading: tokenizers from the run folder and one network for each checkpoint.
+/// Models of a run for reading: tokenizers from the run folder and one network for each checkpoint,
+/// which may be another run's (tasks/described_by.h).
 struct LoadedRun {
   text::TokenizerPair tokenizers;
   std::vector<std::shared_ptr<models::Seq2SeqModel>> models;
   std::vector<std::filesystem::path> checkpoints;
 };
 
-/// @param checkpoints  names or steps with commas; empty = best, else last
+/// @param checkpoints  names, steps or paths with commas (train/choose_checkpoint.h); empty = best,
+///                     else last
 /// Writes nothing. Throws Error(kUsage) when the run has none, Error(kBadData) when one that was
-/// named is damaged, none is whole, or one does not fit the run's model or tokenizer.
+/// named is damaged, none is whole, or one does not fit its model or the run's tokenizer.
 LoadedRun load_run(const experiment::Experiment& experiment, const train::RunFolder& folder,
                    const std::string& checkpoints, const dist::ProcessGroup& group = {});
 

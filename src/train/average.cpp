@@ -1,13 +1,10 @@
 #include "train/average.h"
 
 #include <algorithm>
-#include <charconv>
-#include <cstring>
 
 #include "base/error.h"
 #include "base/log.h"
 #include "base/text.h"
-#include "store/manifest.h"
 #include "train/origin.h"
 
 namespace stretto::train {
@@ -16,84 +13,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-bool is_checkpoint(const fs::path& directory) {
-  return fs::exists(directory / "manifest.json");
-}
-
-// Names that a user may give, for the message when the one given is not there.
-std::vector<std::string> selectable(const fs::path& run_directory) {
-  std::vector<std::string> names;
-  const fs::path parent = run_directory / "checkpoints";
-  if (!fs::is_directory(parent)) return names;
-  for (const auto& entry : fs::directory_iterator(parent)) {
-    const std::string name = entry.path().filename().string();
-    if (!name.starts_with('.') && !name.starts_with("bad-") && is_checkpoint(entry.path())) {
-      names.push_back(name);
-    }
-  }
-  std::sort(names.begin(), names.end());
-  return names;
-}
-
-[[noreturn]] void throw_no_checkpoint(const fs::path& run_directory, const std::string& selector) {
-  const auto names = selectable(run_directory);
-  throw Error(
-      ExitCode::kUsage,
-      run_directory.string() + ": no checkpoint" + (selector.empty() ? "" : " `" + selector + "`"),
-      names.empty() ? "train first: stretto train CONFIG --run " + run_directory.string()
-                    : "there are: best, last, " + join(names, ", "));
-}
-
 using Loaded = store::LoadedCheckpoint;
-
-// nullopt when it is damaged, and then the reason in `broken`.
-std::optional<Loaded> load_if_whole(const fs::path& path, std::vector<std::string>& broken) {
-  try {
-    return store::CheckpointStore::load(path);
-  } catch (const store::NewerFormat&) {
-    throw;  // whole: an older one must not take its place without a word
-  } catch (const Error& error) {
-    if (error.code() != ExitCode::kBadData) throw;
-    broken.emplace_back(error.what());
-    log::warn("checkpoint " + path.string() + " is damaged and is left out: " + error.what());
-    return std::nullopt;
-  }
-}
-
-// The newest that verifies.
-std::optional<Loaded> newest_checkpoint(const store::CheckpointStore& store,
-                                        std::vector<std::string>& broken) {
-  auto steps = store.steps();
-  std::reverse(steps.begin(), steps.end());
-  for (const int64_t step : steps) {
-    if (auto loaded = load_if_whole(store.path_of(step), broken)) return loaded;
-  }
-  return std::nullopt;
-}
-
-[[noreturn]] void throw_none_whole(const fs::path& run_directory,
-                                   const std::vector<std::string>& broken) {
-  if (broken.empty()) throw_no_checkpoint(run_directory, "");
-  throw Error(ExitCode::kBadData,
-              run_directory.string() + ": none of its " +
-                  counted(static_cast<int64_t>(broken.size()), "checkpoint") +
-                  " is valid; the newest: " + broken.front(),
-              "restore the folder from a copy, or train again");
-}
-
-Loaded require_newest(const fs::path& run_directory, std::vector<std::string>& broken) {
-  auto newest = newest_checkpoint(store::CheckpointStore(run_directory), broken);
-  if (!newest) throw_none_whole(run_directory, broken);
-  return *std::move(newest);
-}
-
-// The best one that a state tells of, while it is still there.
-std::optional<fs::path> best_known_to(const Loaded& newest, const fs::path& run_directory) {
-  const auto state = TrainState::from_json(newest.state_json, newest.directory.string());
-  const fs::path path = store::CheckpointStore(run_directory).path_of(state.best_step());
-  if (state.best_step() == 0 || !is_checkpoint(path)) return std::nullopt;
-  return path;
-}
 
 // The mean of these, in their order, as the checkpoint `name`.
 fs::path write_average(const fs::path& run_directory, const std::vector<Loaded>& loaded,
@@ -131,6 +51,7 @@ fs::path write_average(const fs::path& run_directory, const std::vector<Loaded>&
   origin.world_size = newest.origin.world_size;
   origin.tokenizer = newest.origin.tokenizer;
   store::CheckpointStore store(run_directory);
+  const FileLock beside = store.save_beside_training();
   return store.save({.step = newest.step,
                      .run_id = identity.run_id,
                      .config_hash = identity.config_hash,
@@ -142,90 +63,24 @@ fs::path write_average(const fs::path& run_directory, const std::vector<Loaded>&
 
 }  // namespace
 
-fs::path find_checkpoint(const fs::path& run_directory, const std::string& selector) {
-  if (selector.empty() || selector == "last") {
-    return open_checkpoint(run_directory, selector).directory;
-  }
-  if (selector == "best") {
-    std::vector<std::string> broken;
-    const auto best = best_known_to(require_newest(run_directory, broken), run_directory);
-    if (!best) throw_no_checkpoint(run_directory, selector);
-    return *best;
-  }
-  int64_t step = 0;
-  const auto [end, error] =
-      std::from_chars(selector.data(), selector.data() + selector.size(), step);
-  const bool is_number = error == std::errc() && end == selector.data() + selector.size();
-  const fs::path path = is_number ? store::CheckpointStore(run_directory).path_of(step)
-                                  : run_directory / "checkpoints" / fs::path(selector).filename();
-  if (!is_checkpoint(path)) throw_no_checkpoint(run_directory, selector);
-  return path;
-}
-
-Loaded open_checkpoint(const fs::path& run_directory, const std::string& selector) {
-  if (selector.empty() || selector == "last") {
-    std::vector<std::string> broken;
-    auto chosen = require_newest(run_directory, broken);
-    const auto best = selector.empty() ? best_known_to(chosen, run_directory) : std::nullopt;
-    if (best && *best != chosen.directory) {
-      if (auto loaded = load_if_whole(*best, broken)) chosen = *std::move(loaded);
-    }
-    if (!broken.empty()) log::warn("taken in its place: " + chosen.directory.string());
-    return chosen;
-  }
-  const fs::path path = find_checkpoint(run_directory, selector);
-  try {
-    return store::CheckpointStore::load(path);
-  } catch (const store::NewerFormat&) {
-    throw;
-  } catch (const Error& error) {  // somebody wanted this one and no other
-    if (error.code() != ExitCode::kBadData) throw;
-    throw Error(error.code(), error.what(),
-                "the checkpoint is damaged; name another one, or none: then the best or the last "
-                "one that is whole is taken");
-  }
-}
-
-std::vector<Loaded> open_checkpoints(const fs::path& run_directory, const std::string& selectors) {
-  std::vector<Loaded> opened;
-  for (const auto& selector : split(selectors, ',')) {
-    opened.push_back(open_checkpoint(run_directory, trim(selector)));
-  }
-  return opened;
-}
-
-std::vector<fs::path> find_checkpoints(const fs::path& run_directory,
-                                       const std::string& selectors) {
-  std::vector<fs::path> found;
-  for (const auto& selector : split(selectors, ',')) {
-    found.push_back(find_checkpoint(run_directory, trim(selector)));
-  }
-  if (found.empty()) found.push_back(find_checkpoint(run_directory, ""));
-  return found;
-}
-
 fs::path average_checkpoints(const fs::path& run_directory, const std::vector<fs::path>& paths,
                              const RunIdentity& identity, const std::string& name) {
   if (paths.empty())
     throw Error(ExitCode::kUsage, "no checkpoints to average",
                 "train first, or name checkpoints with --checkpoints");
   std::vector<Loaded> loaded;
-  for (const auto& path : paths) loaded.push_back(store::CheckpointStore::load(path));
+  for (const auto& path : paths) {
+    loaded.push_back(store::CheckpointStore::load(path));
+    require_own_run(loaded.back());
+  }
   return write_average(run_directory, loaded, identity, name);
 }
 
 fs::path average_last_checkpoints(const fs::path& run_directory, int64_t count,
                                   const RunIdentity& identity, const std::string& name) {
-  const store::CheckpointStore store(run_directory);
-  const auto steps = store.steps();
-  std::vector<Loaded> loaded;  // newest first
   std::vector<std::string> broken;
-  for (auto step = steps.rbegin(); step != steps.rend(); ++step) {
-    if (static_cast<int64_t>(loaded.size()) == count) break;
-    auto whole = load_if_whole(store.path_of(*step), broken);
-    if (whole) loaded.push_back(*std::move(whole));
-  }
-  if (loaded.empty()) throw_none_whole(run_directory, broken);
+  auto loaded = newest_checkpoints(run_directory, count, broken);
+  if (loaded.empty()) throw_no_whole_checkpoint(run_directory, broken);
   if (static_cast<int64_t>(loaded.size()) < count) {
     log::warn("only " + counted(static_cast<int64_t>(loaded.size()), "checkpoint") +
               (loaded.size() == 1 ? " is" : " are") + " there to average, " +

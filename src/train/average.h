@@ -6,11 +6,13 @@
 #include <vector>
 
 #include "train/checkpointer.h"
+#include "train/choose_checkpoint.h"
 
 namespace stretto::train {
 
 /// Mean of the weights of several checkpoints, summed in fp32 in the order given (fairseq's way),
-/// written as the checkpoint `RUN/checkpoints/<name>` with a model file only.
+/// written as the checkpoint `RUN/checkpoints/<name>` with a model file only. Another process may
+/// train in the folder meanwhile.
 ///
 /// Throws Error(kUsage) for an empty list, Error(kBadData) when tensors do not match or one of the
 /// checkpoints is damaged: somebody wanted these and no others.
@@ -26,24 +28,5 @@ std::filesystem::path average_checkpoints(const std::filesystem::path& run_direc
 std::filesystem::path average_last_checkpoints(const std::filesystem::path& run_directory,
                                                int64_t count, const RunIdentity& identity,
                                                const std::string& name);
-
-/// Folder of a checkpoint that a user named: "best", "last", a step, or a name such as "averaged";
-/// empty = best, else last. "last" is the newest that verifies; one that is damaged is named with a
-/// warning. Nothing is written or renamed. Throws Error(kUsage) that lists what there is,
-/// Error(kBadData) when there are checkpoints but none is whole.
-std::filesystem::path find_checkpoint(const std::filesystem::path& run_directory,
-                                      const std::string& selector);
-
-/// Several, separated by commas: an ensemble.
-std::vector<std::filesystem::path> find_checkpoints(const std::filesystem::path& run_directory,
-                                                    const std::string& selectors);
-
-/// The same, opened and verified. When none was named and the best is damaged, the last takes its
-/// place with a warning; one that was named and is damaged is Error(kBadData). One of a later
-/// Stretto is never passed over: store::NewerFormat.
-store::LoadedCheckpoint open_checkpoint(const std::filesystem::path& run_directory,
-                                        const std::string& selector);
-std::vector<store::LoadedCheckpoint> open_checkpoints(const std::filesystem::path& run_directory,
-                                                      const std::string& selectors);
 
 }  // namespace stretto::train

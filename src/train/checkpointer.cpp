@@ -13,6 +13,7 @@
 #include "base/text.h"
 #include "base/version.h"
 #include "store/folders.h"
+#include "train/choose_checkpoint.h"
 #include "train/origin.h"
 
 namespace stretto::train {
@@ -67,6 +68,7 @@ std::optional<TrainState> Checkpointer::restore(optim::Arena& arena,
   auto loaded = store_.load_newest(/*quarantine=*/true);
   if (!loaded) return std::nullopt;
   const std::string where = loaded->directory.string();
+  require_own_run(*loaded);
   require_same_tokenizer(*loaded, identity_.tokenizer, run_directory_ / "tokenizer");
   tell_other_versions(*loaded);
   load_weights(loaded->file("model"), where + "/model.safetensors", arena);

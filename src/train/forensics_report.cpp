@@ -193,8 +193,7 @@ void write_weights(const fs::path& path, const optim::Arena& arena) {
     for (const auto& [stem, tensors] : snapshot.files()) {
       if (stem == "model") store::write_safetensors(unfinished, tensors, {{"format", "pt"}});
     }
-    fs::rename(unfinished, path, failure);
-    if (failure) throw_io_error("rename to", path, failure.value());
+    rename_path(unfinished, path);
   } catch (const Error&) {
     fs::remove(unfinished, failure);
     throw;
@@ -256,9 +255,7 @@ std::vector<fs::path> write_reports(const fs::path& run_directory, int64_t step,
                                     const std::vector<ReportText>& reports,
                                     const optim::Arena& arena) {
   const fs::path folder = run_directory / "forensics";
-  std::error_code failure;
-  fs::create_directories(folder, failure);
-  if (failure) throw_io_error("create", folder, failure.value());
+  make_directories(folder);
   const std::string stem = free_stem(folder, step);
   const std::string weights = stem + ".safetensors";
   write_weights(folder / weights, arena);

@@ -2,28 +2,13 @@
 
 #include "base/error.h"
 #include "base/log.h"
-#include "train/average.h"
+#include "train/choose_checkpoint.h"
 #include "train/origin.h"
 #include "train/run_folder.h"
 
 namespace stretto::train {
 
 namespace fs = std::filesystem;
-
-namespace {
-
-// RUN of RUN or of RUN/checkpoints/NAME, when that is a run; empty otherwise.
-fs::path run_of(const fs::path& run_or_checkpoint, bool is_checkpoint) {
-  fs::path folder = fs::absolute(run_or_checkpoint).lexically_normal();
-  if (!folder.has_filename()) folder = folder.parent_path();  // a slash at its end
-  if (is_checkpoint) {
-    if (folder.parent_path().filename() != "checkpoints") return {};
-    folder = folder.parent_path().parent_path();
-  }
-  return fs::exists(folder / "run.json") ? folder : fs::path{};
-}
-
-}  // namespace
 
 const fs::path& InitialRun::place() const {
   return folder.empty() ? checkpoint.directory : folder;
@@ -35,11 +20,12 @@ InitialRun open_initial_run(const fs::path& run_or_checkpoint) {
                 "train.init_from: " + run_or_checkpoint.string() + " does not exist",
                 "give a run folder or one of its checkpoints");
   }
-  const bool is_checkpoint = fs::exists(run_or_checkpoint / "manifest.json");
-  InitialRun run{.checkpoint = is_checkpoint ? store::CheckpointStore::load(run_or_checkpoint)
-                                             : open_checkpoint(run_or_checkpoint, ""),
-                 .folder = run_of(run_or_checkpoint, is_checkpoint),
+  InitialRun run{.checkpoint = is_checkpoint(run_or_checkpoint)
+                                   ? store::CheckpointStore::load(run_or_checkpoint)
+                                   : open_checkpoint(run_or_checkpoint, ""),
+                 .folder = {},
                  .tokenizer = {}};
+  run.folder = run_of(run.checkpoint.directory);
   if (run.folder.empty()) return run;
   run.tokenizer = RunFolder::open(run.folder).read_assets();
   require_same_tokenizer(run.checkpoint, tokenizer_hashes(run.tokenizer), run.folder / "tokenizer");

@@ -106,6 +106,27 @@ TEST_F(File, InterruptedAndShortWritesGoOn) {
   EXPECT_EQ(read_file(dir_ / "f"), "again");
 }
 
+TEST_F(File, EveryInterruptedCallIsMadeAgain) {
+  for (const char* stage : {"open", "write", "fsync", "rename", "fsync_directory"}) {
+    set_failpoints("file." + std::string(stage) + ":eintr");
+    EXPECT_NO_THROW(write_file_atomic(dir_ / "f", stage)) << stage;
+    set_failpoints("");
+    EXPECT_EQ(read_file(dir_ / "f"), stage);
+  }
+  EXPECT_EQ(count_entries(dir_.path()), 1u);
+}
+
+TEST_F(File, FoldersAreMadeWithThoseAboveThem) {
+  EXPECT_TRUE(make_directories(dir_ / "a/b/c"));
+  EXPECT_FALSE(make_directories(dir_ / "a/b/c"));
+  EXPECT_TRUE(make_directories(dir_ / "a/d/"));
+  EXPECT_TRUE(fs::is_directory(dir_ / "a/d"));
+  write_file_atomic(dir_ / "f", "");
+  EXPECT_EQ(code_of([&] { make_directories(dir_ / "f"); }), ExitCode::kIo);
+  EXPECT_EQ(code_of([&] { make_directories(dir_ / "f/g"); }), ExitCode::kIo);
+  EXPECT_EQ(code_of([&] { rename_path(dir_ / "none", dir_ / "g"); }), ExitCode::kIo);
+}
+
 TEST_F(File, EveryErrnoThatAUserCanMendHasAdvice) {
   for (const int value : {ENOSPC, EDQUOT, EACCES, EROFS, EMFILE}) {
     try {

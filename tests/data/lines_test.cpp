@@ -2,6 +2,8 @@
 
 #include <archive.h>
 #include <archive_entry.h>
+#include <sys/stat.h>
+#include <unistd.h>
 #include <zlib.h>
 #include <zstd.h>
 
@@ -9,6 +11,8 @@
 
 namespace stretto::data {
 namespace {
+
+namespace fs = std::filesystem;
 
 class LineFiles : public CorpusFixture {
  protected:
@@ -107,10 +111,42 @@ TEST_F(LineFiles, ThatAreDamagedOrCutOffAreErrors) {
 }
 
 TEST_F(LineFiles, ThatExpandBeyondReasonAreErrors) {
-  EXPECT_NO_THROW(check_expansion(1000, (uint64_t{1} << 30) + 200'000, "f"));
-  const std::string said = failure(
-      ExitCode::kBadData, [] { check_expansion(1000, (uint64_t{1} << 30) + 201'000, "f.gz"); });
+  const std::string text(size_t{1} << 20, 'x');
+  ExpansionGuard guard("f.gz");
+  for (int i = 0; i < 64; ++i) guard.take(text.data(), text.size(), 1000);  // 64 MiB are free
+  EXPECT_NO_THROW(guard.take(text.data(), 200'000, 1000));
+  const std::string said =
+      failure(ExitCode::kBadData, [&] { guard.take(text.data(), 1000, 1000); });
   EXPECT_TRUE(contains(said, "f.gz")) << said;
+}
+
+TEST_F(LineFiles, AreExpandedLinesNotBytesAlone) {
+  // A few kilobytes of an archive, tens of megabytes of text, and gigabytes once each line is held.
+  const std::string lines(size_t{24} << 20, '\n');
+  for (const std::string& path : {write("a.gz", gzip(lines)), write("a.zst", zstd(lines)),
+                                  zip("a.zip", {{"it.txt", lines}}) + ":it.txt"}) {
+    EXPECT_LT(fs::file_size(parse_input_path(path).file), size_t{64} << 10);
+    LineReader reader(path);
+    std::string_view line;
+    EXPECT_TRUE(contains(failure(ExitCode::kBadData,
+                                 [&] {
+                                   while (reader.next(line)) {
+                                   }
+                                 }),
+                         path));
+    EXPECT_LT(reader.line_number(), 4'000'000);
+  }
+  EXPECT_EQ(all(write("short.gz", gzip(std::string(1'000'000, '\n')))).size(), 1'000'000u);
+}
+
+TEST_F(LineFiles, MustBeRegularFilesAndNobodyWaitsForAPipe) {
+  ::alarm(120);
+  const fs::path pipe = folder_ / "pipe";
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  for (const fs::path& path : {pipe, fs::path("/dev/zero"), folder_}) {
+    EXPECT_TRUE(contains(failure(ExitCode::kUsage, [&] { all(path); }), "not a regular file"));
+  }
+  ::alarm(0);
 }
 
 TEST_F(LineFiles, NamesAMissingZipMember) {

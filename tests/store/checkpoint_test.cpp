@@ -1,7 +1,10 @@
 #include "store/checkpoint.h"
 
 #include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
+#include <csignal>
 #include <stdexcept>
 
 #include "base/error.h"
@@ -107,6 +110,49 @@ TEST_F(Checkpoint, StaleFoldersAreIgnoredAndRemoved) {
   EXPECT_EQ(store().load_newest(true)->step, 3);
 }
 
+TEST_F(Checkpoint, WhatAnotherProcessIsWritingBesideTrainingIsNotStale) {
+  save(3);
+  int ready[2];
+  ASSERT_EQ(::pipe(ready), 0);
+  const pid_t child = ::fork();
+  if (child == 0) {  // as `stretto average` that is killed on its way
+    const FileLock beside = store().save_beside_training();
+    fs::create_directories(dir_ / "checkpoints/.tmp-averaged-1-0");
+    fs::create_directories(dir_ / "checkpoints/.old-averaged-1-0");
+    [[maybe_unused]] const ssize_t told = ::write(ready[1], "x", 1);
+    for (;;) ::pause();
+  }
+  char byte = 0;
+  ASSERT_EQ(::read(ready[0], &byte, 1), 1);
+  // What training itself left may go all the same.
+  fs::create_directories(dir_ / "checkpoints/.tmp-step_00000009-1-0");
+  fs::create_directories(dir_ / "checkpoints/.trash-step_00000001-1-0");
+  store().prune({3});
+  EXPECT_EQ(count(".tmp-averaged"), 1u);
+  EXPECT_EQ(count(".old-averaged"), 1u);
+  EXPECT_EQ(count(".tmp-step") + count(".trash-"), 0u);
+  ::kill(child, SIGKILL);
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  store().prune({3});
+  EXPECT_EQ(count("."), 0u) << "its process is gone";
+  ::close(ready[0]);
+  ::close(ready[1]);
+}
+
+TEST_F(Checkpoint, AFolderBehindALinkIsNeitherWrittenToNorTidied) {
+  const auto folder = save(1);
+  fs::rename(dir_ / "checkpoints", dir_ / "elsewhere");
+  fs::create_directories(dir_ / "elsewhere/.tmp-step_00000009-1-0");
+  fs::create_directory_symlink(dir_ / "elsewhere", dir_ / "checkpoints");
+  const Error error = failure(ExitCode::kUsage, [&] { save(2); });
+  EXPECT_NE(std::string(error.what()).find("is a symbolic link"), std::string::npos);
+  failure(ExitCode::kUsage, [&] { store().remove_stale(); });
+  failure(ExitCode::kUsage, [&] { store().prune({}); });
+  EXPECT_TRUE(fs::exists(dir_ / "elsewhere/.tmp-step_00000009-1-0"));
+  EXPECT_EQ(store().load_newest(false)->step, 1) << "it may be read";
+}
+
 TEST_F(Checkpoint, RemovingStaleFoldersNeverFollowsLinks) {
   save(3);
   fs::create_directories(dir_ / "precious");
@@ -135,6 +181,13 @@ TEST_F(Checkpoint, ABrokenOneIsNamedMovedAsideAndThePreviousTaken) {
   EXPECT_NE(log.find("step_00000002"), std::string::npos) << log;
   EXPECT_NE(log.find("model.safetensors"), std::string::npos) << log;
   EXPECT_NE(log.find("the checksum of `b` is wrong"), std::string::npos) << log;
+}
+
+TEST_F(Checkpoint, AFolderWithoutAManifestIsAStepAllTheSame) {
+  save(1);
+  fs::remove(save(2) / "manifest.json");
+  EXPECT_EQ(store().steps(), (std::vector<int64_t>{1}));
+  EXPECT_EQ(store().step_folders(), (std::vector<int64_t>{1, 2}));
 }
 
 TEST_F(Checkpoint, WhenNoneIsValidTheRunDoesNotSilentlyBeginAgain) {

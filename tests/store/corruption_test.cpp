@@ -1,5 +1,7 @@
 // Truncated, flipped and mixed files.
 #include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <set>
 
@@ -85,6 +87,18 @@ TEST_F(Corruption, EveryBitFlipIsDetected) {
   EXPECT_EQ(refusal(folder), "");
 }
 
+// Same bytes under another shape: no tensor's checksum knows of it.
+TEST_F(Corruption, APermutedShapeIsDetected) {
+  const fs::path folder = save(1), file = folder / "model.safetensors";
+  std::string bytes = bytes_of(file);
+  const size_t shape = bytes.find("[2,3]");
+  ASSERT_NE(shape, std::string::npos) << "the test is stale";
+  bytes.replace(shape, 5, "[3,2]");
+  overwrite(file, bytes);
+  EXPECT_NO_THROW(SafetensorsFile{file}) << "the test is stale: the file is not even well-formed";
+  EXPECT_TRUE(names(refusal(folder), "its header is not the one that was saved"));
+}
+
 TEST_F(Corruption, FilesOfTwoStepsCannotBeMixed) {
   const fs::path first = save(1), second = save(2);
   for (const char* name :
@@ -118,6 +132,26 @@ TEST_F(Corruption, AMissingFileIsNamed) {
     EXPECT_TRUE(is_checkpoint(*store().load_newest(true), 1)) << name;
     EXPECT_FALSE(fs::exists(folder)) << name;
   }
+}
+
+TEST_F(Corruption, WhatIsNoFileIsNamedAndTheOneBeforeTaken) {
+  ::alarm(120);  // who waits for the other side of a pipe has failed
+  for (const char* name :
+       {"model.safetensors", "optimizer.safetensors", "state.json", "manifest.json"}) {
+    for (const bool pipe : {false, true}) {
+      save(1);
+      const fs::path folder = save(2);
+      fs::remove(folder / name);
+      if (pipe) {
+        ASSERT_EQ(::mkfifo((folder / name).c_str(), 0600), 0);
+      } else {
+        fs::create_directories(folder / name);
+      }
+      EXPECT_TRUE(names(refusal(folder), std::string(name) + ": is no file")) << name;
+      EXPECT_TRUE(is_checkpoint(*store().load_newest(true), 1)) << name;
+    }
+  }
+  ::alarm(0);
 }
 
 TEST_F(Corruption, ARenamedStepIsDetected) {

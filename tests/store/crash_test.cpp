@@ -167,8 +167,24 @@ TEST_F(Crash, ShortAndInterruptedWritesChangeNothing) {
   set_failpoints("checkpoint.write:eintr:2;checkpoint.open:eintr:1");
   cycle(2);
   set_failpoints("");
-  EXPECT_TRUE(is_checkpoint(CheckpointStore::load(store().path_of(1)), 1));
-  EXPECT_TRUE(is_checkpoint(CheckpointStore::load(store().path_of(2)), 2));
+  for (const int64_t step : {1, 2}) {
+    EXPECT_TRUE(is_checkpoint(CheckpointStore::load(store().path_of(step)), step));
+  }
+}
+
+TEST_F(Crash, AnInterruptedCallIsMadeAgainWhereverItIs) {
+  start_afresh();
+  int n = 1;
+  for (;; ++n) {
+    set_failpoints("*:eintr:" + std::to_string(n));
+    ASSERT_NO_THROW(cycle(4)) << "call " << n;
+    const bool done = failpoint_passes() < static_cast<uint64_t>(n);
+    set_failpoints("");
+    EXPECT_TRUE(is_checkpoint(CheckpointStore::load(store().path_of(4)), 4)) << "call " << n;
+    if (done) break;
+    ASSERT_LT(n, 200);
+  }
+  EXPECT_GT(n, 25) << "so many calls must be passed";
 }
 
 }  // namespace

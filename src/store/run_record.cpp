@@ -1,0 +1,98 @@
+#include "store/run_record.h"
+
+#include <nlohmann/json.hpp>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "base/hash.h"
+#include "base/json.h"
+#include "base/text.h"
+
+namespace stretto::store {
+namespace {
+
+namespace fs = std::filesystem;
+using RecordJson = nlohmann::ordered_json;
+
+constexpr std::string_view kSealBegin = "# Written by Stretto for run ";
+constexpr std::string_view kSealBeginEnd = "; the last line is a checksum.\n";
+constexpr std::string_view kSealEnd = "# checksum ";
+
+std::string checksum_line(std::string_view sealed) {
+  return std::string(kSealEnd) + hex64(xxh3_64(sealed)) + "\n";
+}
+
+}  // namespace
+
+std::optional<RunRecord> read_run_record(const fs::path& run_directory) {
+  const fs::path path = run_directory / "run.json";
+  std::error_code error;
+  if (!fs::exists(path, error)) return std::nullopt;
+  const auto json = parse_json(read_file(path, kMaxSmallTextBytes), path.string(), 0);
+  const auto text = [&](const char* key) {
+    const auto found = json.is_object() ? json.find(key) : json.end();
+    return found != json.end() && found->is_string() ? found->get<std::string>() : std::string();
+  };
+  RunRecord record{.run_id = text("run_id"),
+                   .config_hashes = {},
+                   .created = text("created"),
+                   .host = text("host"),
+                   .stretto = text("stretto")};
+  if (record.run_id.empty()) {
+    throw Error(ExitCode::kBadData, path.string() + ": no run_id",
+                "the file is damaged; restore it, or train into another --run folder");
+  }
+  if (const std::string hash = text("config_hash"); !hash.empty()) {
+    record.config_hashes.push_back(hash);
+  }
+  if (json.contains("earlier_config_hashes") && json["earlier_config_hashes"].is_array()) {
+    for (const auto& hash : json["earlier_config_hashes"]) {
+      if (hash.is_string()) record.config_hashes.push_back(hash.get<std::string>());
+    }
+  }
+  return record;
+}
+
+void write_run_record(const fs::path& run_directory, const RunRecord& record) {
+  RecordJson json{{"run_id", record.run_id},
+                  {"config_hash", record.config_hashes.empty() ? "" : record.config_hashes[0]},
+                  {"created", record.created},
+                  {"host", record.host},
+                  {"stretto", record.stretto}};
+  if (record.config_hashes.size() > 1) {
+    json["earlier_config_hashes"] =
+        std::vector<std::string>(record.config_hashes.begin() + 1, record.config_hashes.end());
+  }
+  write_file_atomic(run_directory / "run.json", json.dump(2) + "\n");
+}
+
+std::string seal_config(std::string_view toml, std::string_view run_id) {
+  std::string text = std::string(kSealBegin) + std::string(run_id) + std::string(kSealBeginEnd) +
+                     std::string(toml);
+  if (!text.ends_with('\n')) text += '\n';
+  return text + checksum_line(text);
+}
+
+SealedConfig unseal_config(std::string_view bytes) {
+  const size_t first_end = bytes.find('\n');
+  const std::string_view first = bytes.substr(0, std::min(first_end, bytes.size() - 1) + 1);
+  if (!first.starts_with(kSealBegin) || !first.ends_with(kSealBeginEnd)) {
+    return {.state = SealedConfig::State::kUnsealed, .toml = std::string(bytes), .run_id = ""};
+  }
+  SealedConfig found;
+  found.run_id =
+      first.substr(kSealBegin.size(), first.size() - kSealBegin.size() - kSealBeginEnd.size());
+  const size_t last = bytes.size() < 2 ? 0 : bytes.rfind('\n', bytes.size() - 2) + 1;
+  const std::string_view end = bytes.substr(last);
+  const bool has_end = last >= first.size() && end.starts_with(kSealEnd);
+  found.toml = bytes.substr(first.size(), (has_end ? last : bytes.size()) - first.size());
+  if (!has_end || end.size() != checksum_line("").size()) {
+    found.state = SealedConfig::State::kCutShort;
+  } else {
+    found.state = end == checksum_line(bytes.substr(0, last)) ? SealedConfig::State::kWhole
+                                                              : SealedConfig::State::kChanged;
+  }
+  return found;
+}
+
+}  // namespace stretto::store

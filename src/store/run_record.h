@@ -1,0 +1,44 @@
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace stretto::store {
+
+/// `RUN/run.json`: which run a folder holds.
+struct RunRecord {
+  std::string run_id;
+  /// Hashes of the fixed keys of config.toml: that of today first, behind it those of the
+  /// configurations that it went on from (`--extend`, or a key whose change fixes others).
+  std::vector<std::string> config_hashes;
+  std::string created, host, stretto;  ///< when, where and by which version it was begun
+};
+
+/// Nothing when the folder has no run.json. Throws Error(kBadData) when it is damaged.
+std::optional<RunRecord> read_run_record(const std::filesystem::path& run_directory);
+
+/// Atomic and durable. Throws Error(kIo).
+void write_run_record(const std::filesystem::path& run_directory, const RunRecord& record);
+
+/// The text of `RUN/config.toml` between two comments: the first line says of which run it is, and
+/// that the last line is a checksum of both.
+std::string seal_config(std::string_view toml, std::string_view run_id);
+
+/// What a reader finds.
+struct SealedConfig {
+  enum class State {
+    kUnsealed,  ///< written before there were seals, or by hand
+    kWhole,     ///< as Stretto wrote it
+    kCutShort,  ///< the last line is missing
+    kChanged,   ///< the checksum is wrong
+  };
+  State state = State::kUnsealed;
+  std::string toml;    ///< without the two lines
+  std::string run_id;  ///< as the first line has it
+};
+SealedConfig unseal_config(std::string_view bytes);
+
+}  // namespace stretto::store
