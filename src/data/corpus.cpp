@@ -26,51 +26,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// The keys of `[data]` that belong to one split.
-struct SplitKeys {
-  std::string name;  ///< "train", as in data.train_src
-  const std::vector<std::string>& src;
-  const std::vector<std::string>& tgt;
-  const std::vector<std::string>& tsv;
-};
-
-SplitKeys keys_of(const DataOptions& o, Split split) {
-  switch (split) {
-    case Split::kTrain:
-      return {"train", o.train_src, o.train_tgt, o.train_tsv};
-    case Split::kValid:
-      return {"valid", o.valid_src, o.valid_tgt, o.valid_tsv};
-    case Split::kTest:
-      break;
-  }
-  return {"test", o.test_src, o.test_tgt, o.test_tsv};
-}
-
-std::vector<ParallelInput> list_inputs(const DataOptions& options, const SplitKeys& keys) {
-  const std::string key = "data." + keys.name;
-  if (keys.src.size() != keys.tgt.size()) {
-    throw Error(ExitCode::kUsage,
-                key + "_src names " + std::to_string(keys.src.size()) + " files and " + key +
-                    "_tgt " + std::to_string(keys.tgt.size()),
-                "each source file needs its target file, in the same order");
-  }
-  std::vector<ParallelInput> inputs;
-  for (size_t i = 0; i < keys.src.size(); ++i) {
-    inputs.push_back({.src = keys.src[i], .tgt = keys.tgt[i]});
-  }
-  for (const std::string& path : keys.tsv) {
-    inputs.push_back({.src = path,
-                      .tgt = path,
-                      .src_column = options.src_column,
-                      .tgt_column = options.tgt_column});
-  }
-  if (inputs.empty()) {
-    throw Error(ExitCode::kUsage, key + "_src: no files are named",
-                "set " + key + "_src and " + key + "_tgt, or " + key + "_tsv");
-  }
-  return inputs;
-}
-
 SampleWeights weights_of(const DataOptions& options, Split split, size_t num_inputs,
                          uint64_t seed) {
   if (split != Split::kTrain || options.train_weights.empty()) return {};
@@ -211,7 +166,7 @@ std::shared_ptr<const Corpus> open_corpus(const DataOptions& options, Split spli
                                           const text::TokenizerPair& tokenizers, uint64_t seed,
                                           int64_t threads) {
   if (threads < 1) threads = std::max<int64_t>(1, std::thread::hardware_concurrency());
-  CorpusPlan plan{.inputs = list_inputs(options, keys_of(options, split)),
+  CorpusPlan plan{.inputs = inputs_of(options, split),
                   .rules = rules_for(options, split),
                   .keep_text = split != Split::kTrain,
                   .threads = threads};
@@ -240,7 +195,7 @@ std::shared_ptr<const Corpus> open_corpus(const DataOptions& options, Split spli
     throw Error(ExitCode::kIo, folder.string() + ": the token cache vanished while it was opened",
                 "is another program removing files there? Set data.cache_dir to another folder");
   }
-  log_filters(plan, *meta, keys_of(options, split).name);
+  log_filters(plan, *meta, name_of(split));
   return std::make_shared<MappedCorpus>(
       MappedCorpus::Parts{.folder = folder,
                           .meta = std::move(*meta),

@@ -13,6 +13,7 @@
 #include "dist/agreement.h"
 #include "dist/make_group.h"
 #include "experiment/same_experiment.h"
+#include "experiment/training_text.h"
 #include "models/registry.h"
 #include "optim/precision.h"
 #include "store/checkpoint.h"
@@ -69,7 +70,7 @@ text::TokenizerPair tokenizers_of_run(train::RunFolder* folder,
   if (folder != nullptr) {
     assets = folder->read_assets();
     if (assets.empty()) {
-      tokenizers = make_experiment_tokenizers(experiment);
+      tokenizers = experiment::make_experiment_tokenizers(experiment);
       folder->write_assets(tokenizers.assets);
       assets = tokenizers.assets;
     }

@@ -128,12 +128,16 @@ TokenizerPair build(Assets assets, bool vocabulary, const TokenizerOptions* opti
 
 }  // namespace
 
+bool names_tokenizer(const TokenizerOptions& options) {
+  if (options.type == "vocab") return !options.src_vocab.empty();
+  return !options.model.empty() || !options.src_model.empty() || !options.tgt_model.empty();
+}
+
 TokenizerPair make_tokenizers(const TokenizerOptions& options, uint64_t seed, LineSource* train_src,
                               LineSource* train_tgt) {
   if (options.type == "vocab") return build(read_vocabularies(options), true, &options);
-  const bool given =
-      !options.model.empty() || !options.src_model.empty() || !options.tgt_model.empty();
-  return build(given ? read_models(options) : train_models(options, seed, train_src, train_tgt),
+  return build(names_tokenizer(options) ? read_models(options)
+                                        : train_models(options, seed, train_src, train_tgt),
                false, &options);
 }
 

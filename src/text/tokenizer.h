@@ -37,16 +37,19 @@ struct TokenizerPair {
   std::map<std::string, std::string> assets;  ///< file name -> bytes, for the run folder
 };
 
-/// Loads what `options` names, or trains SentencePiece on these files when it names nothing.
-///
-/// @param train_src, train_tgt  training text (paths as in data.train_src), read through data's
-/// readers
-///                              by the caller: here as callbacks that give line after line
-/// Throws Error(kUsage) for missing files, Error(kBadData) for malformed models or vocabularies.
+/// Line after line of one side's training text; the caller reads the files.
 struct LineSource {
   virtual ~LineSource() = default;
   virtual bool next(std::string& line) = 0;
 };
+
+/// Whether `options` names a model or a vocabulary; otherwise one is trained.
+bool names_tokenizer(const TokenizerOptions& options);
+
+/// Loads what `options` names, or trains SentencePiece on this text when it names nothing.
+///
+/// @param train_src, train_tgt  null where there is none; not read when `options` names something
+/// Throws Error(kUsage) for missing files, Error(kBadData) for malformed models or vocabularies.
 TokenizerPair make_tokenizers(const TokenizerOptions& options, uint64_t seed, LineSource* train_src,
                               LineSource* train_tgt);
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cstring>
+#include <optional>
 
 #include "base/error.h"
 #include "base/log.h"
@@ -139,6 +140,13 @@ fs::path write_average(const fs::path& run_directory, const std::vector<Loaded>&
                     name);
 }
 
+void require_existing(const fs::path& run_or_checkpoint) {
+  if (fs::exists(run_or_checkpoint)) return;
+  throw Error(ExitCode::kUsage,
+              "train.init_from: " + run_or_checkpoint.string() + " does not exist",
+              "give a run folder or one of its checkpoints");
+}
+
 }  // namespace
 
 fs::path find_checkpoint(const fs::path& run_directory, const std::string& selector) {
@@ -241,11 +249,7 @@ fs::path average_last_checkpoints(const fs::path& run_directory, int64_t count,
 
 void initialise_from(const fs::path& run_or_checkpoint, optim::Arena& arena,
                      const std::map<std::string, std::string>& tokenizer) {
-  if (!fs::exists(run_or_checkpoint)) {
-    throw Error(ExitCode::kUsage,
-                "train.init_from: " + run_or_checkpoint.string() + " does not exist",
-                "give a run folder or one of its checkpoints");
-  }
+  require_existing(run_or_checkpoint);
   const auto loaded = is_checkpoint(run_or_checkpoint)
                           ? store::CheckpointStore::load(run_or_checkpoint)
                           : open_checkpoint(run_or_checkpoint, "");
@@ -256,6 +260,31 @@ void initialise_from(const fs::path& run_or_checkpoint, optim::Arena& arena,
   if (difference.empty()) return;
   log::warn("train.init_from: " + path + " was trained with another tokenizer (" + difference +
             "), so its embeddings stand for other pieces; set tokenizer.model to that run's");
+}
+
+void require_weights_fit(const fs::path& run_or_checkpoint, const optim::Arena& arena) {
+  require_existing(run_or_checkpoint);
+  std::vector<fs::path> candidates{run_or_checkpoint};
+  if (!is_checkpoint(run_or_checkpoint)) {
+    // All checkpoints of a run have the same shapes; a damaged one is passed over.
+    const store::CheckpointStore store(run_or_checkpoint);
+    candidates.clear();
+    for (const int64_t step : store.steps()) {
+      candidates.insert(candidates.begin(), store.path_of(step));
+    }
+  }
+  if (candidates.empty()) throw_no_checkpoint(run_or_checkpoint, "");
+  for (const fs::path& directory : candidates) {
+    const fs::path path = directory / "model.safetensors";
+    std::optional<store::SafetensorsFile> file;
+    try {
+      file.emplace(path);
+    } catch (const Error&) {
+      if (directory == candidates.back()) throw;
+      continue;
+    }
+    return require_weights_fit(*file, path.string(), arena);
+  }
 }
 
 }  // namespace stretto::train

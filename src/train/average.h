@@ -54,4 +54,8 @@ std::vector<store::LoadedCheckpoint> open_checkpoints(const std::filesystem::pat
 void initialise_from(const std::filesystem::path& run_or_checkpoint, optim::Arena& arena,
                      const std::map<std::string, std::string>& tokenizer = {});
 
+/// Whether initialise_from() would find weights that fit, by their names and shapes: heads of files
+/// are read, no weight. Throws as it does.
+void require_weights_fit(const std::filesystem::path& run_or_checkpoint, const optim::Arena& arena);
+
 }  // namespace stretto::train

@@ -16,6 +16,10 @@
 ///                              <piece>               any other piece of state, as one row
 namespace stretto::train {
 
+/// Throws as load_weights() does when these weights do not fit; reads no weight.
+void require_weights_fit(const store::SafetensorsFile& file, const std::string& where,
+                         const optim::Arena& arena);
+
 /// Copies weights and buffers by name from a checkpoint's model file into the arena.
 /// Throws Error(kBadData) that lists missing, unknown and misshapen tensors.
 void load_weights(const store::SafetensorsFile& file, const std::string& where,
