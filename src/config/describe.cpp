@@ -60,7 +60,7 @@ std::string component(const Schema& defaults, const std::string& name) {
 
 [[noreturn]] void unknown(const Schema& defaults, const std::string& name) {
   std::string near = name.find('.') == std::string::npos ? suggest_section(name, defaults) : "";
-  if (near.empty()) near = suggest_key(name, defaults);
+  if (near.empty()) near = suggest_key(name, defaults).path;
   if (near.empty()) {
     std::vector<std::string> choices;
     for (const auto& key : defaults.keys) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <initializer_list>
 #include <limits>
 #include <string>
 #include <utility>
@@ -50,8 +51,35 @@ struct Meta {
       false;  ///< relative values are relative to the config file; `FILE:MEMBER` for .zip
 };
 
+/// What else a key or section is called: by other toolkits, or by people.
+struct OtherName {
+  std::string name;  ///< capitals and `-` do not count; with a dot it is a whole path
+  /// What is different here: a remark, or the value that means it, `= "mixed_fp16"`.
+  std::string note;
+};
+
+/// What else one of a key's values is called.
+struct OtherValue {
+  std::string name;   ///< letters and digits alone count: "AdamW" is "adam_w"
+  std::string value;  ///< ours, one of `Range::choices`
+  std::string note;   ///< what is different here
+};
+
+/// A key changes something only while another key of its section has one of these values.
+struct ReadWith {
+  std::string chooser;  ///< in field() the leaf, "name"; in a Schema the path, "optim.name"
+  std::vector<std::string> values;
+};
+
 /// One key of a section: bound to a member, declared once, used for parsing, overrides, validation,
 /// `stretto describe`, docs/config.md, the JSON schema, completion and the echo in the run folder.
+///
+///     field(&O::beta1, "beta1", "decay of the first moment", fraction())
+///         .also_called({"adam_beta1"})
+///         .also_called({"adam_betas"}, "beta1 and beta2 are keys of their own")
+///         .read_with("name", {"adam", "adamw"})
+///
+/// What follows `field(…)` is read by `stretto check` and by messages only.
 template <class Owner, class T>
 struct FieldDecl {
   T Owner::*member;
@@ -59,6 +87,26 @@ struct FieldDecl {
   std::string help;
   Range range;
   Meta meta;
+  std::vector<OtherName> other_names = {};
+  std::vector<OtherValue> other_values = {};
+  std::vector<ReadWith> readers = {};  ///< the key counts with any of them; empty = always
+
+  /// Who types one of these names is told of this key, or section.
+  FieldDecl also_called(std::initializer_list<const char*> names, const char* note = "") && {
+    for (const char* other : names) other_names.push_back({other, note});
+    return std::move(*this);
+  }
+  /// The same for one of the key's values: "mixed_bf16", {"bf16", "bfloat16"}.
+  FieldDecl value_also_called(const char* value, std::initializer_list<const char*> names,
+                              const char* note = "") && {
+    for (const char* other : names) other_values.push_back({other, value, note});
+    return std::move(*this);
+  }
+  /// Nothing reads the key with other values of `chooser`; said twice: with either.
+  FieldDecl read_with(std::string chooser, std::vector<std::string> values) && {
+    readers.push_back({std::move(chooser), std::move(values)});
+    return std::move(*this);
+  }
 };
 
 /// @tparam T  bool, int64_t, double, std::string, std::vector<std::string>, std::vector<double>,

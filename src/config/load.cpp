@@ -1,13 +1,13 @@
 #include "config/load.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cstdlib>
+#include <utility>
 
-#include "base/error.h"
 #include "base/text.h"
 #include "config/suggest.h"
 #include "config/toml_file.h"
+#include "config/value_hints.h"
 
 namespace stretto::config {
 
@@ -15,8 +15,8 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// More problems than this have one cause, which the first of them show.
-constexpr size_t kMaxShown = 50;
+// Keys of an unknown section that its one error answers; more have the same cause.
+constexpr size_t kMostMoved = 6;
 
 bool store(const toml::node& node, bool& target) {
   const auto* value = node.as_boolean();
@@ -65,72 +65,45 @@ bool store(const toml::node& node, std::vector<T>& target) {
   return true;
 }
 
-// The value as it was written, for messages.
-std::string got(const toml::node& node) {
-  if (const auto* text = node.as_string())
-    return "the string \"" + printable(text->get(), 60) + "\"";
-  if (const auto* value = node.as_boolean()) return value->get() ? "true" : "false";
-  if (const auto* value = node.as_integer()) return "the integer " + std::to_string(value->get());
-  if (const auto* value = node.as_floating_point())
-    return "the number " + number_text(value->get());
-  if (node.is_table()) return "a table";
-  if (node.is_array()) return "a list";
-  return "a date or time";
-}
-
-std::string remedy_for_type(const Key& key, const toml::node& node) {
-  const auto* number = node.as_floating_point();
-  if (std::holds_alternative<int64_t*>(key.value) && number != nullptr &&
-      std::abs(number->get()) < 1e15 && number->get() == std::floor(number->get())) {
-    return "write " + std::to_string(static_cast<int64_t>(number->get()));
-  }
-  if (std::holds_alternative<std::string*>(key.value) && !node.is_table() && !node.is_array()) {
-    return "put it in quotes";
-  }
-  const auto* text = node.as_string();
-  if (text != nullptr && !std::holds_alternative<std::vector<std::string>*>(key.value)) {
-    const bool word = text->get() == "true" || text->get() == "false";
-    const bool is_bool = std::holds_alternative<bool*>(key.value);
-    const bool digits = text->get().find_first_of("0123456789") == 0;
-    if (is_bool ? word : digits) return "leave the quotes out";
-  }
-  return "";
-}
-
 /// Puts TOML into the schema's object and notes what is wrong.
 class Reader {
  public:
   Reader(const Schema& schema, const Schema& defaults, std::vector<Problem>& problems)
       : schema_(schema), defaults_(defaults), problems_(problems) {}
 
-  void table(const toml::table& table, const std::string& path, const fs::path& base,
+  /// Where a table stands: what its section is called, and what it was called.
+  struct Where {
+    std::string path, typed;
+  };
+
+  void table(const toml::table& table, const Where& section, const fs::path& base,
              const Place& file) {
-    for (const auto& [key, node] : table) {
-      const std::string name(key.str());
-      if (path.empty() && name == "include" && file.override_text.empty()) continue;
-      const std::string here = detail::joined(path, name);
-      entry(here, node, base, at(key, file));
+    for (const auto& [key, node] : by_lines(table)) {
+      const std::string name(key->str());
+      if (section.path.empty() && name == "include" && file.override_text.empty()) continue;
+      entry({detail::joined(section.path, name), detail::joined(section.typed, name)}, *node, base,
+            at(*key, file));
     }
   }
 
-  void entry(const std::string& path, const toml::node& node, const fs::path& base,
-             const Place& place) {
-    const Section* section = schema_.find_section(path);
-    if (const Key* known = schema_.find(path)) {
+  void entry(const Where& here, const toml::node& node, const fs::path& base, const Place& place) {
+    const auto* section = schema_.find_section(here.path);
+    if (const Key* known = schema_.find(here.path)) {
       value(*known, node, base, place);
     } else if (section == nullptr) {
-      unknown(path, node, place);
+      unknown(here.typed, node, base, place);
     } else if (const auto* inner = node.as_table()) {
-      table(*inner, path, base, place);
+      table(*inner, here, base, place);
     } else {
-      problem(place, "`" + path + "` is a section, got " + got(node),
-              "write [" + path + "] and its keys below it", path);
+      problem(place, "`" + here.typed + "` is a section, got " + value_as_written(node),
+              "write [" + here.path + "] and its keys below it", here.path);
     }
   }
 
   /// `optim.name=adamw`
-  void override_with(const std::string& text) {
-    const Place place{.override_text = text};
+  /// @param number  of the override, from 0
+  void override_with(const std::string& text, int number) {
+    const Place place{.order = {.source = Order::kCommandLine + number}, .override_text = text};
     const size_t equals = text.find('=');
     const std::string path = trim(text.substr(0, std::min(equals, text.size())));
     if (equals == std::string::npos || path.empty()) {
@@ -149,12 +122,12 @@ class Reader {
     }
     const toml::parse_result result = toml::parse("v = " + words);
     const auto* node = result && result.table().size() == 1 ? result.table().get("v") : nullptr;
-    if (node != nullptr) return entry(path, *node, fs::current_path(), place);
+    if (node != nullptr) return entry({path, path}, *node, fs::current_path(), place);
     if (words.starts_with("[") || words.starts_with("{") || quoted) {
       return problem(place, "is no TOML value: " + reason(result),
                      "a list is written key='[\"a\", \"b\"]', a text key='\"a b\"'", path);
     }
-    entry(path, toml::value<std::string>(words), fs::current_path(), place);
+    entry({path, path}, toml::value<std::string>(words), fs::current_path(), place);
   }
 
   Origins origins;
@@ -164,60 +137,102 @@ class Reader {
     return result ? "more than one value" : printable(result.error().description(), 1000);
   }
 
+  using Entry = std::pair<const toml::key*, const toml::node*>;
+
+  // toml++ sorts a table by its keys; what is wrong is told line by line.
+  static std::vector<Entry> by_lines(const toml::table& table) {
+    std::vector<Entry> entries;
+    for (const auto& [key, node] : table) entries.emplace_back(&key, &node);
+    std::stable_sort(entries.begin(), entries.end(), [](const Entry& a, const Entry& b) {
+      return a.first->source().begin < b.first->source().begin;
+    });
+    return entries;
+  }
+
   template <class Node>
   static Place at(const Node& node, const Place& file) {
     Place place = file;
     if (place.override_text.empty()) {
-      place.line = static_cast<int>(node.source().begin.line);
-      place.column = static_cast<int>(node.source().begin.column);
+      place.order.line = static_cast<int>(node.source().begin.line);
+      place.order.column = static_cast<int>(node.source().begin.column);
     }
     return place;
   }
 
   void problem(const Place& place, const std::string& what, const std::string& hint,
-               const std::string& key) {
-    problems_.push_back({place.text(), what, hint, key});
+               const std::string& key, std::vector<std::string> also = {}) {
+    problems_.push_back({place.text(), what, hint, key, place.order, std::move(also)});
   }
 
-  void unknown(const std::string& path, const toml::node& node, const Place& place) {
-    const bool is_table = node.is_table();
-    std::string near;
-    if (problems_.size() < kMaxShown) {
-      near = is_table ? suggest_section(path, schema_) : suggest_key(path, schema_);
-    }
-    const std::string top = path.substr(0, path.find('.'));
-    std::string hint;
+  void unknown(const std::string& path, const toml::node& node, const fs::path& base,
+               const Place& place) {
+    // Each suggestion costs some time, and those that are not shown help nobody.
+    const bool answer = problems_.size() < kMostProblemsShown;
+    if (const auto* inner = node.as_table())
+      return unknown_section(path, *inner, base, place, answer);
+    const Suggestion near = answer ? suggest_key(path, schema_) : Suggestion{};
+    problem(place, "unknown key `" + printable(path) + "`",
+            near.path.empty() ? where_to_look(path) : key_hint(near), path, {near.path});
+  }
+
+  // Its keys are answered too: as those of the section that was meant, or one by one.
+  void unknown_section(const std::string& path, const toml::table& inner, const fs::path& base,
+                       const Place& place, bool answer) {
+    const std::string what = "unknown section `" + printable(path) + "`";
+    const std::string near = answer ? suggest_section(path, schema_) : "";
     if (!near.empty()) {
-      hint = "did you mean `" + near + "`?";
-      if (const Key* key = schema_.find(near)) hint += " (" + key_summary(*key, defaults_) + ")";
-    } else if (schema_.find_section(top) != nullptr) {
-      hint = "`stretto describe " + top + "` lists the keys of that section";
-    } else {
-      hint = "sections: " + join(top_sections(), ", ");
+      problem(place, what, "did you mean `" + near + "`?", path);
+      return table(inner, {near, path}, base, place);
     }
-    problem(place,
-            std::string("unknown ") + (is_table ? "section" : "key") + " `" + printable(path) + "`",
-            hint, path);
+    std::vector<std::string> moved, meant;
+    for (const auto& [key, node] : by_lines(inner)) {
+      if (!answer || node->is_table() || moved.size() == kMostMoved) break;
+      const std::string name(key->str());
+      const auto found = suggest_key(detail::joined(path, name), schema_);
+      if (found.path.empty()) continue;
+      moved.push_back("`" + printable(name) + "` is " + as_answer(found));
+      meant.push_back(found.path);
+    }
+    problem(place, what, moved.empty() ? where_to_look(path) : "of its keys, " + join(moved, ", "),
+            path, std::move(meant));
   }
 
-  std::vector<std::string> top_sections() const {
+  static bool names_a_value(const Suggestion& near) { return near.note.starts_with("= "); }
+
+  // "`optim.lr`", or with the value that was meant "`train.precision = "mixed_fp16"`"
+  static std::string as_answer(const Suggestion& near) {
+    return "`" + near.path + (names_a_value(near) ? " " + near.note : "") + "`";
+  }
+
+  std::string key_hint(const Suggestion& near) const {
+    std::string hint = "did you mean " + as_answer(near) + "?";
+    if (!names_a_value(near) && !near.note.empty()) hint += " " + near.note;
+    const Key* key = schema_.find(near.path);
+    return key == nullptr ? hint : hint + " (" + key_summary(*key, defaults_) + ")";
+  }
+
+  std::string where_to_look(const std::string& path) const {
+    const std::string top = path.substr(0, path.find('.'));
+    if (schema_.find_section(top) != nullptr) {
+      return "`stretto describe " + top + "` lists the keys of that section";
+    }
     std::vector<std::string> names;
     for (const auto& section : schema_.sections) {
       if (section.path.find('.') == std::string::npos) names.push_back(section.path);
     }
-    return names;
+    return "sections: " + join(names, ", ");
   }
 
   void value(const Key& key, const toml::node& node, const fs::path& base, const Place& place) {
     origins.set(key.path, place);
     if (!std::visit([&](auto* target) { return store(node, *target); }, key.value)) {
-      std::string hint = remedy_for_type(key, node);
+      std::string hint = type_hint(key, node, is_quoted(node, place));
       if (!hint.empty()) hint += "; ";
       hint += key.help + " (" + key_summary(key, defaults_) + ")";
-      return problem(
-          place,
-          "`" + key.path + "` must be " + with_article(type_name(key.value)) + ", got " + got(node),
-          hint, key.path);
+      return problem(place,
+                     "`" + key.path + "` must be " + with_article(type_name(key.value)) + ", got " +
+                         value_as_written(node),
+                     hint, key.path);
     }
     if (const auto wrong = range_error(key); !wrong.empty()) {
       problem(place, "`" + key.path + "` " + wrong, range_hint(key), key.path);
@@ -228,6 +243,13 @@ class Reader {
     if (key.meta.is_path) make_absolute(key, base);
   }
 
+  // A text on the command line that is no TOML was taken as it stood.
+  static bool is_quoted(const toml::node& node, const Place& place) {
+    if (!node.is_string() || place.override_text.empty()) return node.is_string();
+    const std::string words = trim(place.override_text.substr(place.override_text.find('=') + 1));
+    return words.starts_with("\"") || words.starts_with("'");
+  }
+
   static std::string with_article(const std::string& type) {
     if (type.starts_with("true")) return type;
     return (type.starts_with("i") ? "an " : "a ") + type;
@@ -235,8 +257,7 @@ class Reader {
 
   std::string range_hint(const Key& key) const {
     if (const auto* const* text = std::get_if<std::string*>(&key.value)) {
-      const auto near = closest(**text, key.range.choices);
-      if (!near.empty()) return "did you mean \"" + near + "\"?";
+      if (const auto meant = choice_hint(key, **text); !meant.empty()) return meant;
     }
     return key.help + " (" + key_summary(key, defaults_) + ")";
   }
@@ -263,43 +284,16 @@ class Reader {
 
 Origins read_all(const std::vector<TomlFile>& files, const std::vector<std::string>& overrides,
                  Reader& reader) {
-  for (const auto& file : files) reader.table(file.table, "", file.base, {.file = file.shown});
-  for (const auto& text : overrides) reader.override_with(text);
+  for (const auto& file : files) {
+    reader.table(file.table, {}, file.base, {.file = file.shown, .order = {.source = file.number}});
+  }
+  for (size_t i = 0; i < overrides.size(); ++i) {
+    reader.override_with(overrides[i], static_cast<int>(i));
+  }
   return std::move(reader.origins);
 }
 
 }  // namespace
-
-std::string Place::text() const {
-  if (!override_text.empty()) return "command line, `" + printable(override_text) + "`";
-  return file + ":" + std::to_string(line) + ":" + std::to_string(column);
-}
-
-bool Origins::overridden(const std::string& key) const {
-  const auto found = places_.find(key);
-  return found != places_.end() && !found->second.override_text.empty();
-}
-
-std::string Origins::of(const std::string& key) const {
-  const auto found = places_.find(key);
-  if (found == places_.end()) return "`" + key + "` (default)";
-  return found->second.text() + ": `" + key + "`";
-}
-
-void throw_problems(const std::vector<Problem>& problems) {
-  if (problems.empty()) return;
-  std::string text;
-  for (size_t i = 0; i < std::min(problems.size(), kMaxShown); ++i) {
-    const auto& problem = problems[i];
-    if (!text.empty()) text += "\nerror: ";
-    text += (problem.place.empty() ? "" : problem.place + ": ") + problem.what;
-    if (!problem.hint.empty()) text += "\n  " + problem.hint;
-  }
-  if (problems.size() > 1) text += "\n" + std::to_string(problems.size()) + " errors";
-  if (problems.size() > kMaxShown)
-    text += ", the first " + std::to_string(kMaxShown) + " are above";
-  throw Error(ExitCode::kUsage, text);
-}
 
 Origins load_file(const fs::path& path, const std::vector<std::string>& overrides,
                   const Schema& schema, const Schema& defaults, std::vector<Problem>& problems) {

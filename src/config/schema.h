@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <string>
 #include <tuple>
 #include <variant>
@@ -22,20 +21,22 @@ struct Key {
   Range range;
   Meta meta;
   ValuePtr value;
+  std::vector<OtherName> other_names = {};
+  std::vector<OtherValue> other_values = {};
+  std::vector<ReadWith> readers = {};  ///< choosers by their paths
 };
 
 /// One table of the configuration file.
 struct Section {
   std::string path;  ///< "model", "model.encoder"
   std::string help;
+  std::vector<OtherName> other_names = {};
 };
 
 /// All keys of an options struct, with the sections they stand in, in the order of declaration.
 struct Schema {
   std::vector<Section> sections;
   std::vector<Key> keys;
-  /// What other toolkits call a key or section, in lower case -> our path; for suggestions only.
-  std::map<std::string, std::string> other_names;
 
   const Key* find(const std::string& path) const;
   const Section* find_section(const std::string& path) const;
@@ -85,6 +86,11 @@ inline std::string joined(const std::string& parent, const std::string& name) {
   return parent.empty() ? name : parent + "." + name;
 }
 
+inline std::vector<ReadWith> with_paths(std::vector<ReadWith> readers, const std::string& section) {
+  for (auto& reader : readers) reader.chooser = joined(section, reader.chooser);
+  return readers;
+}
+
 }  // namespace detail
 
 /// A forgotten member of an options struct fails the build.
@@ -103,10 +109,12 @@ void bind(T& object, const std::string& path, Schema& schema) {
           const std::string here = detail::joined(path, field.name);
           using Member = std::remove_reference_t<decltype(member)>;
           if constexpr (detail::HasFields<Member>) {
-            schema.sections.push_back({here, field.help});
+            schema.sections.push_back({here, field.help, field.other_names});
             bind(member, here, schema);
           } else {
-            schema.keys.push_back({here, field.help, field.range, field.meta, &member});
+            schema.keys.push_back({here, field.help, field.range, field.meta, &member,
+                                   field.other_names, field.other_values,
+                                   detail::with_paths(field.readers, path)});
           }
         };
         (one(declared), ...);

@@ -71,14 +71,57 @@ double name_cost(const std::string& typed, const std::string& known) {
   return cost;
 }
 
-double parent_cost(const std::string& typed, const std::string& known,
-                   const std::string& suggested) {
+// Costs of a key that stands in another section than the one typed. An exact name weighs more than
+// a slip in the section that was typed, a guess weighs less.
+constexpr double kElsewhere = 1.1, kGuessElsewhere = 2.6;
+// Other toolkits have other sections: theirs says little.
+constexpr double kOtherName = 0.3, kOtherSection = 0.9;
+constexpr double kExact = 0.5;
+
+/// How the section that was typed fits: 0 the key's own, small when it was a slip, else `far`.
+double parent_cost(const std::string& typed, const std::string& known, const std::string& suggested,
+                   double far) {
   if (typed == known) return 0;
   if (!suggested.empty() && suggested == known) return 0.7;
   if (typed.empty()) return 1;
   // `model.num_heads` for `model.encoder.num_heads`
   if (known.starts_with(typed + ".") || typed.starts_with(known + ".")) return 1;
-  return 2.6;
+  return far;
+}
+
+/// What was typed, taken apart once.
+struct Typed {
+  std::string whole, parent, leaf;
+  std::string section;  ///< the one that was meant when `parent` is a slip
+};
+
+double own_cost(const Typed& typed, const SplitPath& known) {
+  const double name = name_cost(typed.leaf, known.leaf);
+  return name + parent_cost(typed.parent, known.parent, typed.section,
+                            name <= kExact ? kElsewhere : kGuessElsewhere);
+}
+
+double other_cost(const Typed& typed, const SplitPath& known, const OtherName& other) {
+  const std::string name = normal(other.name);
+  if (name.find('.') != std::string::npos) return name == typed.whole ? 0.1 : kNone;
+  const double spelling = name_cost(typed.leaf, name);
+  if (spelling >= 3) return kNone;  // a guess at somebody else's name
+  const double slip = spelling <= kExact ? spelling : spelling + 1;
+  return kOtherName + slip + parent_cost(typed.parent, known.parent, typed.section, kOtherSection);
+}
+
+/// `eval_every` and `decoder_layers`: the section in the key's word.
+double composed_cost(const Typed& typed, const SplitPath& known, const std::string& leaf) {
+  if (known.parent.empty() || leaf.find('.') != std::string::npos) return kNone;
+  const SplitPath section = split_path(known.parent);
+  if (typed.leaf.size() <= section.leaf.size() ||
+      typed.leaf.find(section.leaf) == std::string::npos) {
+    return kNone;
+  }
+  const double spelling = name_cost(typed.leaf, section.leaf + "_" + normal(leaf));
+  if (spelling > 1) return kNone;
+  return kOtherName + spelling / 4 +
+         parent_cost(typed.parent, section.parent, typed.section, kOtherSection);
 }
 
 }  // namespace
@@ -86,9 +129,6 @@ double parent_cost(const std::string& typed, const std::string& known,
 std::string suggest_section(const std::string& path, const Schema& schema) {
   if (path.size() > kLongest) return "";
   const std::string typed = normal(path);
-  if (const auto other = schema.other_names.find(typed); other != schema.other_names.end()) {
-    if (schema.find_section(other->second) != nullptr) return other->second;
-  }
   std::string best;
   double best_cost = kNone;
   for (const auto& section : schema.sections) {
@@ -96,7 +136,10 @@ std::string suggest_section(const std::string& path, const Schema& schema) {
     const double leaf = name_cost(split_path(typed).leaf, split_path(section.path).leaf) + 1;
     // A section's name at the start of another word: `training`, `optimizer`, `datasets`.
     const double prefix = typed.starts_with(section.path) ? 2.5 : kNone;
-    const double cost = std::min({whole, leaf, prefix});
+    double cost = std::min({whole, leaf, prefix});
+    for (const auto& other : section.other_names) {
+      if (normal(other.name) == typed) cost = std::min(cost, kOtherName);
+    }
     if (cost < best_cost) {
       best_cost = cost;
       best = section.path;
@@ -105,31 +148,29 @@ std::string suggest_section(const std::string& path, const Schema& schema) {
   return best;
 }
 
-std::string suggest_key(const std::string& path, const Schema& schema) {
-  if (path.size() > kLongest) return "";
-  const SplitPath typed = split_path(normal(path));
-  const std::string section = typed.parent.empty() || schema.find_section(typed.parent) != nullptr
-                                  ? ""
-                                  : suggest_section(typed.parent, schema);
-  std::string best;
+Suggestion suggest_key(const std::string& path, const Schema& schema) {
+  if (path.size() > kLongest) return {};
+  Typed typed{.whole = normal(path), .parent = "", .leaf = "", .section = ""};
+  const SplitPath parts = split_path(typed.whole);
+  typed.parent = parts.parent;
+  typed.leaf = parts.leaf;
+  if (!typed.parent.empty() && schema.find_section(typed.parent) == nullptr) {
+    typed.section = suggest_section(typed.parent, schema);
+  }
+  Suggestion best;
   double best_cost = kNone;
-  const auto offer = [&](const std::string& candidate, double cost) {
-    if (cost < best_cost) {
-      best_cost = cost;
-      best = candidate;
-    }
+  const auto offer = [&](double cost, const Key& key, const std::string& note) {
+    if (cost >= best_cost) return;
+    best_cost = cost;
+    best = {key.path, note};
   };
   for (const auto& key : schema.keys) {
     const SplitPath known = split_path(key.path);
-    offer(key.path,
-          name_cost(typed.leaf, known.leaf) + parent_cost(typed.parent, known.parent, section));
-  }
-  // A name of another toolkit, as it stands or with its section.
-  const std::string whole = typed.parent.empty() ? typed.leaf : typed.parent + "." + typed.leaf;
-  for (const auto& [name, cost] : {std::pair{whole, 0.4}, std::pair{typed.leaf, 1.8}}) {
-    const auto other = schema.other_names.find(name);
-    if (other != schema.other_names.end() && schema.find(other->second) != nullptr) {
-      offer(other->second, cost);
+    offer(own_cost(typed, known), key, "");
+    offer(composed_cost(typed, known, known.leaf), key, "");
+    for (const auto& other : key.other_names) {
+      offer(other_cost(typed, known, other), key, other.note);
+      offer(composed_cost(typed, known, other.name), key, other.note);
     }
   }
   return best;

@@ -6,13 +6,20 @@
 
 namespace stretto::config {
 
-/// The key that somebody who wrote `path` most likely meant, or "".
+/// A key that somebody may have meant.
+struct Suggestion {
+  std::string path;  ///< empty = none is near
+  std::string note;  ///< of the name that was typed, see OtherName; mostly empty
+};
+
+/// The key that somebody who wrote `path` most likely meant.
 ///
 /// Looks at spelling (edit distance, case, hyphens, order of words, words left out), at keys of the
-/// same name in other sections, and at the names that other toolkits use (`Schema::other_names`).
-std::string suggest_key(const std::string& path, const Schema& schema);
+/// same name in other sections, at section and key in one word (`eval_every`), and at the names
+/// that other toolkits use (`Key::other_names`).
+Suggestion suggest_key(const std::string& path, const Schema& schema);
 
-/// The same for the name of a section.
+/// The same for the name of a section; empty = none is near.
 std::string suggest_section(const std::string& path, const Schema& schema);
 
 }  // namespace stretto::config

@@ -41,7 +41,13 @@ class FileReader {
  public:
   explicit FileReader(std::vector<Problem>& problems) : problems_(problems) {}
 
-  void file(const fs::path& path, const std::string& shown, const std::string& from) {
+  /// Where an `include` stands.
+  struct From {
+    std::string place;
+    Order order;
+  };
+
+  void file(const fs::path& path, const std::string& shown, const From& from) {
     if (++num_files_ > kMaxFiles) {
       if (num_files_ == kMaxFiles + 1) {
         problem(from, "more than " + std::to_string(kMaxFiles) + " files are included",
@@ -65,8 +71,8 @@ class FileReader {
     }
     if (type != fs::file_type::regular) {
       problem(from, "no configuration file " + printable(shown, 4096),
-              from.empty() ? "give the path of a .toml file: the recipes are in configs/"
-                           : "`include` is relative to the file that states it");
+              from.place.empty() ? "give the path of a .toml file: the recipes are in configs/"
+                                 : "`include` is relative to the file that states it");
       return;
     }
     std::string bytes;
@@ -74,7 +80,7 @@ class FileReader {
       bytes = read_file(path, kMaxFileBytes);
     } catch (const Error& error) {
       if (error.code() == ExitCode::kIo) throw;
-      problem(shown, error.what(), error.advice());
+      problem({shown, {.source = next_number_++}}, error.what(), error.advice());
       return;
     }
     open_.push_back(canonical);
@@ -83,38 +89,45 @@ class FileReader {
   }
 
   void text(std::string_view text, const std::string& shown, const fs::path& base) {
+    const int number = next_number_++;
+    const From whole{shown, {.source = number}};
     if (text.size() > kMaxFileBytes) {
-      return problem(shown, "larger than " + human_bytes(kMaxFileBytes),
+      return problem(whole, "larger than " + human_bytes(kMaxFileBytes),
                      "is it a configuration, and not its data?");
     }
-    if (!is_valid_utf8(text)) return problem(shown, "not UTF-8", "TOML files are UTF-8 text");
+    if (!is_valid_utf8(text)) return problem(whole, "not UTF-8", "TOML files are UTF-8 text");
     if (toml_nesting(text) > kMaxNesting) {
-      return problem(shown, "nested deeper than " + std::to_string(kMaxNesting) + " tables",
+      return problem(whole, "nested deeper than " + std::to_string(kMaxNesting) + " tables",
                      "a configuration has sections, and tables in them");
     }
     toml::parse_result result = toml::parse(text, shown);
     if (!result) {
       const auto& error = result.error();
-      const auto& begin = error.source().begin;
-      return problem(shown + ":" + std::to_string(begin.line) + ":" + std::to_string(begin.column),
-                     printable(error.description(), 1000),
-                     "correct it there: the file is not valid TOML");
+      return problem(at(error.source(), shown, number), printable(error.description(), 1000),
+                     "correct it there: the file is not valid TOML, in which texts stand in "
+                     "quotes, and numbers, true and false do not");
     }
     toml::table table = std::move(result).table();
-    include(table, shown, base);
-    files.push_back({shown, base, std::move(table)});
+    include(table, shown, base, number);
+    files.push_back({shown, base, std::move(table), number});
   }
 
   std::vector<TomlFile> files;
 
  private:
-  void include(const toml::table& table, const std::string& shown, const fs::path& base) {
+  static From at(const toml::source_region& region, const std::string& shown, int number) {
+    const Order order{.source = number,
+                      .line = static_cast<int>(region.begin.line),
+                      .column = static_cast<int>(region.begin.column)};
+    return {Place{.file = shown, .order = order, .override_text = ""}.text(), order};
+  }
+
+  void include(const toml::table& table, const std::string& shown, const fs::path& base,
+               int number) {
     const auto* node = table.get("include");
     if (node == nullptr) return;
     const auto one = [&](const toml::node& item) {
-      const auto& begin = item.source().begin;
-      const std::string place =
-          shown + ":" + std::to_string(begin.line) + ":" + std::to_string(begin.column);
+      const From place = at(item.source(), shown, number);
       const auto* name = item.as_string();
       if (name == nullptr || name->get().empty() || name->get().find('\0') != std::string::npos) {
         return problem(place, "`include` must be a file name or a list of file names",
@@ -131,13 +144,14 @@ class FileReader {
     }
   }
 
-  void problem(const std::string& place, const std::string& what, const std::string& hint) {
-    problems_.push_back({place, what, hint, ""});
+  void problem(const From& from, const std::string& what, const std::string& hint) {
+    problems_.push_back({from.place, what, hint, "", from.order});
   }
 
   std::vector<Problem>& problems_;
   std::vector<fs::path> open_;
   size_t num_files_ = 0;
+  int next_number_ = 0;
 };
 
 }  // namespace
@@ -173,7 +187,7 @@ int toml_nesting(std::string_view text) {
 
 std::vector<TomlFile> read_toml_file(const fs::path& path, std::vector<Problem>& problems) {
   FileReader reader(problems);
-  reader.file(path, path.string(), "");
+  reader.file(path, path.string(), {"", {.source = 0}});
   return std::move(reader.files);
 }
 

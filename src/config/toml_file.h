@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "config/load.h"
+#include "config/problem.h"
 #include "config/toml.h"
 
 namespace stretto::config {
@@ -15,6 +15,7 @@ struct TomlFile {
   std::string shown;           ///< its name in messages
   std::filesystem::path base;  ///< what its relative paths are relative to
   toml::table table;
+  int number = 0;  ///< in the order in which files were opened: a file before what it includes
 };
 
 /// A file and what it includes, in the order in which values count: included ones first. Files that

@@ -21,51 +21,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// The keys of `[data]` that belong to one split.
-struct SplitKeys {
-  std::string name;  ///< "train", as in data.train_src
-  const std::vector<std::string>& src;
-  const std::vector<std::string>& tgt;
-  const std::vector<std::string>& tsv;
-};
-
-SplitKeys keys_of(const DataOptions& o, Split split) {
-  switch (split) {
-    case Split::kTrain:
-      return {"train", o.train_src, o.train_tgt, o.train_tsv};
-    case Split::kValid:
-      return {"valid", o.valid_src, o.valid_tgt, o.valid_tsv};
-    case Split::kTest:
-      break;
-  }
-  return {"test", o.test_src, o.test_tgt, o.test_tsv};
-}
-
-std::vector<ParallelInput> list_inputs(const DataOptions& options, const SplitKeys& keys) {
-  const std::string key = "data." + keys.name;
-  if (keys.src.size() != keys.tgt.size()) {
-    throw Error(ExitCode::kUsage,
-                key + "_src names " + counted(static_cast<int64_t>(keys.src.size()), "file") +
-                    " and " + key + "_tgt " + std::to_string(keys.tgt.size()),
-                "each source file needs its target file, in the same order");
-  }
-  std::vector<ParallelInput> inputs;
-  for (size_t i = 0; i < keys.src.size(); ++i) {
-    inputs.push_back({.src = keys.src[i], .tgt = keys.tgt[i]});
-  }
-  for (const std::string& path : keys.tsv) {
-    inputs.push_back({.src = path,
-                      .tgt = path,
-                      .src_column = options.src_column,
-                      .tgt_column = options.tgt_column});
-  }
-  if (inputs.empty()) {
-    throw Error(ExitCode::kUsage, key + "_src: no files are named",
-                "set " + key + "_src and " + key + "_tgt, or " + key + "_tsv");
-  }
-  return inputs;
-}
-
 SampleWeights weights_of(const DataOptions& options, Split split, size_t num_inputs,
                          uint64_t seed) {
   if (split != Split::kTrain || options.train_weights.empty()) return {};
@@ -114,7 +69,7 @@ std::shared_ptr<const Corpus> open_corpus(const DataOptions& options, Split spli
                                           const text::TokenizerPair& tokenizers, uint64_t seed,
                                           int64_t threads) {
   if (threads < 1) threads = std::max<int64_t>(1, std::thread::hardware_concurrency());
-  CorpusPlan plan{.inputs = list_inputs(options, keys_of(options, split)),
+  CorpusPlan plan{.inputs = inputs_of(options, split),
                   .rules = rules_for(options, split),
                   .keep_text = split != Split::kTrain,
                   .threads = threads};
@@ -130,7 +85,7 @@ std::shared_ptr<const Corpus> open_corpus(const DataOptions& options, Split spli
   auto cache = std::make_shared<CorpusCache>(std::move(plan), only_tokenizers, std::move(files),
                                              std::move(weights), root);
   auto opened = cache->open();
-  log_filters(cache->plan(), opened.meta, keys_of(options, split).name);
+  log_filters(cache->plan(), opened.meta, name_of(split));
   return std::make_shared<MappedCorpus>(
       MappedCorpus::Parts{.folder = cache->folder(),
                           .meta = std::move(opened.meta),

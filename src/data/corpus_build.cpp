@@ -13,7 +13,6 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "data/chunk_pipeline.h"
-#include "data/lines.h"
 
 namespace stretto::data {
 namespace {
@@ -22,54 +21,6 @@ constexpr size_t kChunkPairs = 4096;
 constexpr size_t kChunkBytes = size_t{1} << 20;
 constexpr uint64_t kMaxPairs = std::numeric_limits<uint32_t>::max();
 constexpr auto kProgressInterval = std::chrono::seconds(15);
-
-/// Pairs of lines of one input.
-class PairReader {
- public:
-  explicit PairReader(const ParallelInput& input) : input_(input), src_(input.src) {
-    if (input.src_column == 0) tgt_ = std::make_unique<LineReader>(input.tgt);
-  }
-
-  /// @return false at the common end. The views are valid until the next call.
-  bool next(std::string_view& src, std::string_view& tgt) {
-    const bool has_src = src_.next(src);
-    if (tgt_ == nullptr) return has_src && split_columns(src, tgt);
-    const bool has_tgt = tgt_->next(tgt);
-    if (has_src != has_tgt) throw_unequal(has_src);
-    return has_src;
-  }
-
-  int64_t line_number() const { return src_.line_number(); }
-
- private:
-  bool split_columns(std::string_view& src, std::string_view& tgt) const {
-    const std::string_view line = src;
-    if (!tsv_column(line, input_.src_column, src)) {
-      throw_missing_column(src_.name(), src_.line_number(), input_.src_column);
-    }
-    if (!tsv_column(line, input_.tgt_column, tgt)) {
-      throw_missing_column(src_.name(), src_.line_number(), input_.tgt_column);
-    }
-    return true;
-  }
-
-  [[noreturn]] void throw_unequal(bool src_is_longer) {
-    LineReader& longer = src_is_longer ? src_ : *tgt_;
-    std::string_view line;
-    while (longer.next(line)) {
-    }
-    throw Error(ExitCode::kBadData,
-                "the two sides do not have the same number of lines: " + input_.src + " has " +
-                    with_thousands(src_.line_number()) + ", " + input_.tgt + " has " +
-                    with_thousands(tgt_->line_number()),
-                "line i of one file must be the translation of line i of the other: look for a "
-                "file that was cut off, or for lines that were removed on one side only");
-  }
-
-  const ParallelInput& input_;
-  LineReader src_;
-  std::unique_ptr<LineReader> tgt_;
-};
 
 template <class Id>
 void append_ids(const std::vector<int64_t>& ids, std::string& out) {
@@ -242,22 +193,6 @@ void read_input(const CorpusPlan& plan, size_t index, ChunkPipeline& pipeline) {
   }
 }
 
-[[noreturn]] void throw_empty(const CorpusPlan& plan, const FilterCounts& counts) {
-  std::vector<std::string> names;
-  for (const ParallelInput& input : plan.inputs) names.push_back(input.src);
-  const int64_t dropped = counts.empty + counts.too_long + counts.ratio + counts.invalid_utf8;
-  if (dropped == 0) {
-    throw Error(ExitCode::kBadData, "empty corpus: there are no lines in " + join(names, ", "),
-                "look at the paths and at the files");
-  }
-  const auto kinds = describe_filters(plan, counts);
-  throw Error(ExitCode::kBadData,
-              "empty corpus: none of the " + counted(dropped, "pair") + " in " + join(names, ", ") +
-                  " is left after the filters (" + join(kinds, "; ") + ")",
-              "look at data.max_src_tokens, data.max_tgt_tokens, data.max_ratio and "
-              "data.invalid_utf8");
-}
-
 }  // namespace
 
 std::vector<std::string> describe_filters(const CorpusPlan& plan, const FilterCounts& counts) {
@@ -278,6 +213,22 @@ std::vector<std::string> describe_filters(const CorpusPlan& plan, const FilterCo
   return texts;
 }
 
+void throw_empty_corpus(const CorpusPlan& plan, const FilterCounts& counts) {
+  std::vector<std::string> names;
+  for (const ParallelInput& input : plan.inputs) names.push_back(input.src);
+  const int64_t dropped = counts.empty + counts.too_long + counts.ratio + counts.invalid_utf8;
+  if (dropped == 0) {
+    throw Error(ExitCode::kBadData, "empty corpus: there are no lines in " + join(names, ", "),
+                "look at the paths and at the files");
+  }
+  const auto kinds = describe_filters(plan, counts);
+  throw Error(ExitCode::kBadData,
+              "empty corpus: none of the " + counted(dropped, "pair") + " in " + join(names, ", ") +
+                  " is left after the filters (" + join(kinds, "; ") + ")",
+              "look at data.max_src_tokens, data.max_tgt_tokens, data.max_ratio and "
+              "data.invalid_utf8");
+}
+
 CorpusMeta build_corpus(const CorpusPlan& plan, const text::TokenizerPair& tokenizers,
                         const std::filesystem::path& folder) {
   const int64_t largest = std::max(tokenizers.src->size(), tokenizers.tgt->size());
@@ -294,7 +245,7 @@ CorpusMeta build_corpus(const CorpusPlan& plan, const text::TokenizerPair& token
     }
   }
   pipeline.finish();
-  if (writer.meta().num_pairs == 0) throw_empty(plan, writer.meta().filters);
+  if (writer.meta().num_pairs == 0) throw_empty_corpus(plan, writer.meta().filters);
   return writer.finish();
 }
 

@@ -7,15 +7,10 @@
 
 #include "data/corpus_files.h"
 #include "data/pair_filter.h"
+#include "data/parallel_input.h"
 #include "text/tokenizer.h"
 
 namespace stretto::data {
-
-/// One parallel input: two files line for line, or two columns of one TSV file.
-struct ParallelInput {
-  std::string src, tgt;                    ///< paths of `[data]`; the same one for TSV
-  int64_t src_column = 0, tgt_column = 0;  ///< from 1; 0 = two files
-};
 
 struct CorpusPlan {
   std::vector<ParallelInput> inputs;
@@ -28,6 +23,9 @@ struct CorpusPlan {
 /// What the filters did, a text for each kind that occurred:
 /// "too long 1,204: a.en:17, a.fr:60, b.en:2, …". A corpus from the cache names today's files.
 std::vector<std::string> describe_filters(const CorpusPlan& plan, const FilterCounts& counts);
+
+/// Error(kBadData) for a corpus of which the filters leave nothing: what they did, and where.
+[[noreturn]] void throw_empty_corpus(const CorpusPlan& plan, const FilterCounts& counts);
 
 /// Reads, filters and tokenises all inputs into the files of a cached corpus in `folder`.
 ///

@@ -36,22 +36,35 @@ struct DataOptions {
     const Meta path{.is_path = true};
     const Meta free_path{.change = Change::kFree, .is_path = true};
     return std::tuple{
-        field(&O::train_src, "train_src", "source side of the training text", any(), path),
-        field(&O::train_tgt, "train_tgt", "target side, line for line", any(), path),
-        field(&O::train_tsv, "train_tsv", "training text with both sides in one file", any(), path),
+        field(&O::train_src, "train_src", "source side of the training text", any(), path)
+            .also_called(
+                {"train_source", "path_src", "src_train", "train_file", "train_sets", "trainpref"})
+            .also_called({"train"}, "one list for each side: train_src and train_tgt"),
+        field(&O::train_tgt, "train_tgt", "target side, line for line", any(), path)
+            .also_called({"train_target", "path_tgt", "tgt_train"}),
+        field(&O::train_tsv, "train_tsv", "training text with both sides in one file", any(), path)
+            .also_called({"tsv"}),
         field(&O::train_weights, "train_weights",
               "how often an epoch sees each training file, src/tgt pairs first, then TSV files; "
               "empty = 1 each; 0.5 takes every second pair, drawn by run.seed, the same in every "
               "epoch",
-              greater(0)),
-        field(&O::valid_src, "valid_src", "source side of the validation text", any(), path),
-        field(&O::valid_tgt, "valid_tgt", "target side of the validation text", any(), path),
+              greater(0))
+            .also_called(
+                {"weights", "weight", "data_weights", "upsample_primary", "sampling_weights"}),
+        field(&O::valid_src, "valid_src", "source side of the validation text", any(), path)
+            .also_called({"valid_source", "dev_src", "src_valid", "valid_sets", "validation_file",
+                          "validpref"})
+            .also_called({"valid"}, "one list for each side: valid_src and valid_tgt"),
+        field(&O::valid_tgt, "valid_tgt", "target side of the validation text", any(), path)
+            .also_called({"valid_target", "dev_tgt", "tgt_valid"}),
         field(&O::valid_tsv, "valid_tsv", "validation text with both sides in one file", any(),
               path),
         field(&O::test_src, "test_src", "source side that `stretto eval` takes by default", any(),
-              free_path),
+              free_path)
+            .also_called({"test_source", "src_test", "test_file", "testpref"}),
         field(&O::test_tgt, "test_tgt", "target side that `stretto eval` takes by default", any(),
-              free_path),
+              free_path)
+            .also_called({"test_target", "tgt_test"}),
         field(&O::test_tsv, "test_tsv", "test text with both sides in one file", any(), free_path),
         field(&O::src_column, "src_column", "column of the source side in TSV files, from 1",
               between(1, 1000)),
@@ -60,34 +73,64 @@ struct DataOptions {
         field(&O::max_tokens, "max_tokens",
               "bound of max(sum of source, sum of target) real tokens of one micro-batch, "
               "end-of-sentence included",
-              at_least(1), {.unit = "tokens"}),
+              at_least(1), {.unit = "tokens"})
+            .also_called(
+                {"batch_size"},
+                "a batch is counted in tokens, and data.max_sentences bounds its sentences")
+            .also_called(
+                {"batch_type"},
+                "every batch is counted in tokens; data.max_sentences bounds its sentences too")
+            .also_called({"per_device_train_batch_size", "train_batch_size"},
+                         "a micro-batch is counted in tokens")
+            .also_called({"global_batch_size"},
+                         "an update is this many tokens times train.update_freq")
+            .also_called({"mini_batch_words", "tokens_per_batch", "batch_tokens"})
+            .also_called({"mini_batch_fit"}, "the bound is given, not found"),
         field(&O::max_sentences, "max_sentences",
               "bound of sentence pairs in one micro-batch; 0 = none", at_least(0),
-              {.unit = "sentences"}),
+              {.unit = "sentences"})
+            .also_called({"max_batch_size", "mini_batch", "batch_sentences"}),
         field(&O::max_src_tokens, "max_src_tokens",
               "longest source sentence, end-of-sentence included", between(1, 100000),
-              {.unit = "tokens"}),
+              {.unit = "tokens"})
+            .also_called({"max_len", "max_length", "max_seq_len", "max_seq_length",
+                          "max_source_positions", "max_source_length", "src_seq_length",
+                          "model_max_length"}),
         field(&O::max_tgt_tokens, "max_tgt_tokens",
               "longest target sentence, end-of-sentence included", between(1, 100000),
-              {.unit = "tokens"}),
+              {.unit = "tokens"})
+            .also_called({"max_target_positions", "max_target_length", "tgt_seq_length"}),
         field(&O::max_ratio, "max_ratio",
               "skip pairs whose token counts, end-of-sentence included, differ by more than this "
               "factor; "
               "0 = keep all",
-              at_least(0)),
+              at_least(0))
+            .also_called({"length_ratio", "max_length_ratio", "src_tgt_ratio"}),
         field(&O::invalid_utf8, "invalid_utf8", "what to do with a line that is not UTF-8",
-              one_of({"skip", "replace", "error"})),
+              one_of({"skip", "replace", "error"}))
+            .value_also_called("skip", {"ignore", "drop", "remove"})
+            .value_also_called("replace", {"fix", "repair"})
+            .value_also_called("error", {"strict", "raise"}),
         field(&O::too_long, "too_long", "what to do with a training sentence over the bound",
-              one_of({"skip", "truncate", "error"})),
+              one_of({"skip", "truncate", "error"}))
+            .also_called({"max_length_crop", "truncation"}, "= \"truncate\"")
+            .also_called({"skip_invalid_size_inputs_valid_test"},
+                         "validation text is cut, never skipped")
+            .value_also_called("truncate", {"crop", "cut"})
+            .value_also_called("skip", {"filter", "drop", "ignore"})
+            .value_also_called("error", {"raise"}),
         field(&O::max_unknown, "max_unknown",
               "training refuses text of which a larger share of one side's tokens is `<unk>`; it "
               "warns above 0.01",
               between(0, 1), {.change = Change::kFree}),
         field(&O::cache_dir, "cache_dir",
               "where token caches live; empty = stretto in the user's cache folder", any(),
-              free_path),
+              free_path)
+            .also_called({"cache", "data_dir_cache", "tempdir"}),
         field(&O::prefetch, "prefetch", "micro-batches that are made ready ahead of the model",
-              between(1, 1024), {.unit = "micro-batches", .change = Change::kFree}),
+              between(1, 1024), {.unit = "micro-batches", .change = Change::kFree})
+            .also_called({"num_workers", "dataloader_num_workers", "prefetch_factor",
+                          "data_buffer_size", "maxi_batch", "bucket_size"}),
     };
   }
 };

@@ -192,6 +192,15 @@ bool encode_pair(const PairRules& rules, const text::TokenizerPair& tokenizers,
   return true;
 }
 
+void require_utf8(const PairRules& rules, std::string_view src, std::string_view tgt,
+                  const PairPlace& place) {
+  if (rules.invalid_utf8 != InvalidUtf8::kError) return;
+  std::string text;
+  bool replaced = false;
+  repair(rules.invalid_utf8, src, place.src_name, place.line, text, replaced);
+  repair(rules.invalid_utf8, tgt, place.tgt_name, place.line, text, replaced);
+}
+
 std::string replace_invalid_utf8(std::string_view text) {
   std::string out;
   out.reserve(text.size() + 8);

@@ -65,6 +65,10 @@ bool encode_pair(const PairRules& rules, const text::TokenizerPair& tokenizers,
                  std::string_view src, std::string_view tgt, const PairPlace& place,
                  EncodedPair& out, FilterCounts& counts);
 
+/// The first of these rules alone, where it is an error: throws as encode_pair() does.
+void require_utf8(const PairRules& rules, std::string_view src, std::string_view tgt,
+                  const PairPlace& place);
+
 /// Replaces each maximal ill-formed part by U+FFFD, as the Unicode standard recommends.
 std::string replace_invalid_utf8(std::string_view text);
 

@@ -28,20 +28,37 @@ struct DistOptions {
         field(
             &O::backend, "backend",
             "how processes talk; auto: MPI for a job started by mpirun or srun, NCCL between GPUs",
-            one_of({"auto", "single", "mpi", "nccl"}), {.change = Change::kFree}),
+            one_of({"auto", "single", "mpi", "nccl"}), {.change = Change::kFree})
+            .also_called({"distributed_backend", "ddp_type"})
+            .value_also_called("mpi", {"gloo", "openmpi", "horovod"})
+            .value_also_called("single", {"none"})
+            .value_also_called("nccl", {"cuda"}),
         field(&O::strategy, "strategy",
               "all_reduce: every process steps; sharded: each steps its slice and keeps only that "
               "slice's optimizer state; parameter_server: process 0 steps",
-              one_of({"all_reduce", "sharded", "parameter_server"}), {.change = Change::kFree}),
+              one_of({"all_reduce", "sharded", "parameter_server"}), {.change = Change::kFree})
+            .also_called({"ddp_backend", "ddp_strategy", "data_parallel", "zero_sharding", "fsdp"})
+            .value_also_called("all_reduce", {"ddp", "legacy_ddp", "no_c10d", "pytorch_ddp"})
+            .value_also_called("sharded", {"zero", "zero1", "os", "fully_sharded"})
+            .value_also_called("sharded", {"fsdp"},
+                               "of the optimizer state alone: weights stay whole")
+            .value_also_called("parameter_server", {"ps"}),
         field(
             &O::bucket_bytes, "bucket_bytes",
             "gradients are sent in pieces of about this size as they become ready; 0 = 2 MiB over "
             "MPI, 25 MiB over NCCL",
-            at_least(0), {.unit = "bytes", .change = Change::kFree}),
+            at_least(0), {.unit = "bytes", .change = Change::kFree})
+            .also_called({"bucket_cap_mb", "ddp_bucket_cap_mb", "tensor_fusion_threshold",
+                          "bucket_size_mb"}),
         field(&O::overlap, "overlap", "send gradients while backward still runs", any(),
-              {.change = Change::kFree}),
+              {.change = Change::kFree})
+            .also_called({"overlap_comm", "overlap_communication"}),
         field(&O::compress, "compress", "gradients are sent in this type",
-              one_of({"none", "bf16", "fp16"}), {.change = Change::kFree}),
+              one_of({"none", "bf16", "fp16"}), {.change = Change::kFree})
+            .also_called({"gradient_compression", "compression", "fp16_compression"})
+            .value_also_called("fp16", {"float16", "half"})
+            .value_also_called("bf16", {"bfloat16", "true"})
+            .value_also_called("none", {"off", "false"}),
         field(&O::deterministic, "deterministic",
               "sum gradients in the order of micro-batches, so that any number of processes, and "
               "on a "
@@ -49,10 +66,14 @@ struct DistOptions {
         field(&O::batch_norm, "batch_norm",
               "whose rows a batch norm takes mean and variance of: worker: one micro-batch's, "
               "whoever has it; all: those of all processes' micro-batches together",
-              one_of({"worker", "all"})),
+              one_of({"worker", "all"}))
+            .also_called({"sync_batch_norm", "sync_bn"})
+            .value_also_called("all", {"sync", "synchronized", "global", "true"})
+            .value_also_called("worker", {"local", "false"}),
         field(&O::timeout_seconds, "timeout_seconds",
               "a process that is not heard of for so long is lost, and all others leave",
-              at_least(1), {.unit = "seconds", .change = Change::kFree}),
+              at_least(1), {.unit = "seconds", .change = Change::kFree})
+            .also_called({"timeout", "ddp_timeout", "heartbeat_timeout"}),
         field(&O::stall_seconds, "stall_seconds",
               "a process that lives but hangs, while others wait for it so long in a collective, "
               "ends the job; 0 = never",

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "experiment/load_experiment.h"
+#include "experiment/preflight.h"
 
 /// The door between the command line and the rooms with libtorch. The command line links neither;
 /// it opens libstretto_engine.so when a command needs it, since loading libtorch costs a third of a
@@ -69,6 +70,7 @@ struct EngineApi {
   int (*infer)(const InferRequest&);
   int (*average)(const AverageRequest&);
   int (*replay)(const ReplayRequest&);
+  Preflight (*check)(const CheckRequest&);
   const char* (*describe)();  ///< "libtorch 2.11.0, AVX512, CUDA not built in"
 };
 inline constexpr const char* kEngineSymbol = "stretto_engine";

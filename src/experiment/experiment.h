@@ -37,19 +37,27 @@ struct Experiment {
     using config::field;
     using E = Experiment;
     return std::tuple{
-        field(&E::run, "run", "what every experiment has"),
+        field(&E::run, "run", "what every experiment has").also_called({"common"}),
         field(&E::task, "task", "what is learned"),
-        field(&E::data, "data", "text, read in place"),
-        field(&E::tokenizer, "tokenizer", "from text to ids and back"),
-        field(&E::model, "model", "the network"),
-        field(&E::loss, "loss", "what is minimised"),
+        field(&E::data, "data", "text, read in place")
+            .also_called({"dataset", "corpus", "corpora", "datasets"}),
+        field(&E::tokenizer, "tokenizer", "from text to ids and back")
+            .also_called({"vocab", "vocabulary", "sentencepiece"}),
+        field(&E::model, "model", "the network").also_called({"network", "architecture"}),
+        field(&E::loss, "loss", "what is minimised").also_called({"criterion", "objective"}),
         field(&E::optim, "optim", "how weights change"),
-        field(&E::schedule, "schedule", "learning rate over updates"),
-        field(&E::train, "train", "length of the run, accumulation, checkpoints"),
-        field(&E::dist, "dist", "processes that train together"),
-        field(&E::eval, "eval", "validation while training"),
-        field(&E::decode, "decode", "from a model to sentences"),
-        field(&E::report, "report", "what people look at"),
+        field(&E::schedule, "schedule", "learning rate over updates")
+            .also_called({"lr_schedule", "lr_scheduler", "scheduler"}),
+        field(&E::train, "train", "length of the run, accumulation, checkpoints")
+            .also_called({"trainer", "training_args", "training_arguments", "checkpoint"}),
+        field(&E::dist, "dist", "processes that train together")
+            .also_called({"distributed", "distributed_training", "parallel", "ddp"}),
+        field(&E::eval, "eval", "validation while training")
+            .also_called({"validation", "valid", "evaluation", "dev"}),
+        field(&E::decode, "decode", "from a model to sentences")
+            .also_called({"decoding", "generation", "inference", "translate", "beam_search"}),
+        field(&E::report, "report", "what people look at")
+            .also_called({"logging", "log", "tensorboard"}),
     };
   }
 };

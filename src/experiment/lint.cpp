@@ -6,8 +6,11 @@
 #include <fstream>
 
 #include "base/text.h"
+#include "config/resolved.h"
+#include "data/byte_stream.h"
 #include "experiment/experiment_schema.h"
 #include "experiment/lint_rules.h"
+#include "experiment/load_experiment.h"
 #include "experiment/rules.h"
 
 namespace stretto::experiment {
@@ -24,6 +27,7 @@ struct Rule {
 constexpr const char* kGoyalRule = "Goyal et al. 2017, arXiv:1706.02677, section 2.1";
 constexpr const char* kGoyalWarmup = "Goyal et al. 2017, arXiv:1706.02677, section 2.2";
 constexpr const char* kGoyalLimit = "Goyal et al. 2017, arXiv:1706.02677, section 5";
+constexpr const char* kGoyalSetup = "Goyal et al. 2017, arXiv:1706.02677, section 5.1";
 constexpr const char* kMixed = "Micikevicius et al. 2018, arXiv:1710.03740, section 3";
 constexpr const char* kDecoupled = "Loshchilov and Hutter 2019, arXiv:1711.05101";
 // Where no paper is needed, or several are, a section of the manual says why.
@@ -46,13 +50,14 @@ constexpr std::array kRules{
     Rule{"LB006", &rules::sqrt_scaling_of_sgd, kGoyalRule},
     Rule{"LB007", &rules::constant_warmup, kGoyalWarmup},
     Rule{"LB008", &rules::coupled_decay, kDecoupled},
-    Rule{"LB009", &rules::decay_of_vectors, "Goyal et al. 2017, arXiv:1706.02677, section 5.1"},
+    Rule{"LB009", &rules::decay_of_vectors, kGoyalSetup},
     Rule{"LB010", &rules::few_updates_per_epoch, "McCandlish et al. 2018, arXiv:1812.06162"},
     Rule{"LB011", &rules::many_micro_batches, kAccumulation},
     Rule{"LB012", &rules::long_second_moment, "Kingma and Ba 2015, arXiv:1412.6980, section 3"},
     Rule{"LB013", &rules::average_spans_warmup, kAveraging},
     Rule{"LB014", &rules::larc_with_clipping, "OpenSeq2Seq, whose LARC excludes max_grad_norm"},
     Rule{"LB015", &rules::mostly_warmup, kWarmupLength},
+    Rule{"LB016", &rules::parts_at_full_gain, kGoyalSetup},
     Rule{"BN001", &rules::few_rows_to_normalise, "Wu and He 2018, arXiv:1803.08494"},
     Rule{"BN002", &rules::scaling_of_synchronised,
          "Goyal et al. 2017, arXiv:1706.02677, section 2.3"},
@@ -94,14 +99,13 @@ int64_t entries_of(const text::TokenizerOptions& tokenizer, int64_t in_file) {
   return trained ? tokenizer.vocab_size : in_file;
 }
 
-// FILE.zip:MEMBER names a member; what can be measured is the archive.
+// Of a member of an archive what can be measured is the archive.
 int64_t plain_bytes(const std::string& path) {
-  const size_t member = path.find(".zip:");
-  const std::string file = member == std::string::npos ? path : path.substr(0, member + 4);
+  const fs::path file = data::parse_input_path(path).file;
   std::error_code failed;
   const auto size = fs::file_size(file, failed);
   if (failed) return -1;
-  const auto extension = fs::path(file).extension();
+  const auto extension = file.extension();
   // Text shrinks to about a third.
   const bool packed = extension == ".gz" || extension == ".zst" || extension == ".zip";
   return static_cast<int64_t>(size) * (packed ? 3 : 1);
@@ -222,13 +226,13 @@ Inspection inspect(const std::filesystem::path& path, const std::vector<std::str
   auto& options = found.options;
   const auto schema = experiment_schema(options), defaults = experiment_schema(fallback);
   found.origins = config::load_file(path, overrides, schema, defaults, found.problems);
-  if (!readable(found.problems)) return found;
+  found.is_read = readable(found.problems);
+  if (!found.is_read) return found;
+  found.missing = missing_files(options, found.origins, found.problems);
   check_rules(options, found.origins, found.problems);
-  // It skips the keys of the problems that it is given.
-  auto all = found.problems;
-  check_files(options, found.origins, all);
-  found.missing.assign(all.begin() + static_cast<std::ptrdiff_t>(found.problems.size()), all.end());
   if (found.problems.empty()) {
+    found.resolved_toml = config::to_toml(schema, &defaults);
+    found.config_hash = config_hash_of(options);
     found.findings = lint(options, found.origins,
                           {.processes = processes,
                            .training_bytes = training_bytes(options.data),

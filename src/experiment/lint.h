@@ -50,11 +50,14 @@ int64_t vocabulary_entries(const text::TokenizerOptions& tokenizer);
 
 /// A configuration as far as it can be read.
 struct Inspection {
+  bool is_read = false;  ///< false: a file could not be read at all, and nothing more is known
   Experiment options;
   config::Origins origins;
   std::vector<config::Problem> problems;  ///< keys and rules that load_experiment() refuses
   std::vector<config::Problem> missing;   ///< files that it refuses too
   std::vector<Finding> findings;          ///< empty when there are problems
+  /// As load_experiment() gives them; empty when there are problems.
+  std::string resolved_toml, config_hash;
 };
 
 /// Reads a file as load_experiment() does, and lints it when nothing but files is missing, so that

@@ -215,4 +215,14 @@ void mostly_warmup(const Subject& s, Remarks& out) {
                  "a tenth of the run is usual; a larger batch needs fewer updates of both"});
 }
 
+void parts_at_full_gain(const Subject& s, Remarks& out) {
+  if (!s.large() || s.e.model.zero_gamma || !models::parts_end_in_norm(s.e.model)) return;
+  out.push_back(
+      {"model.zero_gamma",
+       "each part of a layer ends in a norm with a gain of 1, so that all layers act from "
+       "the first update, which sees about " +
+           tokens_text(s.batch_tokens) + " target tokens",
+       "model.zero_gamma = true: each part starts by adding nothing"});
+}
+
 }  // namespace stretto::experiment::rules

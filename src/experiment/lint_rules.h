@@ -78,6 +78,7 @@ void long_second_moment(const Subject&, Remarks&);
 void average_spans_warmup(const Subject&, Remarks&);
 void larc_with_clipping(const Subject&, Remarks&);
 void mostly_warmup(const Subject&, Remarks&);
+void parts_at_full_gain(const Subject&, Remarks&);
 
 // lint_decay.cpp
 void decay_of_vectors(const Subject&, Remarks&);

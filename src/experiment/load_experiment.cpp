@@ -34,16 +34,23 @@ LoadedExperiment load(const Read& read, Files files) {
   std::vector<config::Problem> problems;
   loaded.origins = read(schema, defaults, problems);
   if (readable(problems)) {
+    const auto missing =
+        missing_files(loaded.options, loaded.origins, problems, files == Files::kOverriddenOnly);
     check_rules(loaded.options, loaded.origins, problems);
-    check_files(loaded.options, loaded.origins, problems, files == Files::kOverriddenOnly);
+    problems.insert(problems.end(), missing.begin(), missing.end());
   }
   config::throw_problems(problems);
   loaded.resolved_toml = config::to_toml(schema, &defaults);
-  loaded.config_hash = hex64(config::fixed_hash(schema, fixed_as_well(loaded.options)));
+  loaded.config_hash = config_hash_of(loaded.options);
   return loaded;
 }
 
 }  // namespace
+
+std::string config_hash_of(const Experiment& experiment) {
+  Experiment options = experiment;
+  return hex64(config::fixed_hash(experiment_schema(options), fixed_as_well(options)));
+}
 
 LoadedExperiment load_experiment(const std::filesystem::path& path,
                                  const std::vector<std::string>& overrides) {

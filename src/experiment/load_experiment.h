@@ -17,6 +17,9 @@ struct LoadedExperiment {
   std::string config_hash;    ///< 16 hex digits over the fixed keys
 };
 
+/// LoadedExperiment::config_hash of these options.
+std::string config_hash_of(const Experiment& experiment);
+
 /// Reads a configuration file and overrides and checks everything that can be checked before
 /// anything is built: keys, types, ranges, rules across sections, files. Throws Error(kUsage) with
 /// all problems.

@@ -5,9 +5,9 @@
 #include <filesystem>
 #include <functional>
 #include <initializer_list>
-#include <set>
 
 #include "base/text.h"
+#include "data/byte_stream.h"
 #include "experiment/experiment_schema.h"
 #include "experiment/lint_rules.h"
 #include "optim/group_options.h"
@@ -31,17 +31,16 @@ class Check {
  public:
   Check(const Experiment& options, const config::Origins& origins,
         std::vector<config::Problem>& problems)
-      : e(options), origins(origins), problems_(problems) {
-    for (const auto& problem : problems) bad_.insert(problem.key);
-  }
+      : e(options), origins(origins), problems_(problems), before_(problems) {}
 
   /// @param keys  what the rule reads; the first one is blamed
   void wrong(std::initializer_list<const char*> keys, const std::string& what,
              const std::string& hint) {
     for (const char* key : keys) {
-      if (bad_.contains(key)) return;
+      if (config::is_unreliable(before_, key)) return;
     }
-    problems_.push_back({origins.of(*keys.begin()), what, hint, ""});
+    const std::string blamed = *keys.begin();
+    problems_.push_back({origins.of(blamed), what, hint, blamed, origins.order_of(blamed)});
   }
 
   const Experiment& e;
@@ -49,7 +48,7 @@ class Check {
 
  private:
   std::vector<config::Problem>& problems_;
-  std::set<std::string, std::less<>> bad_;
+  const std::vector<config::Problem> before_;
 };
 
 void check_heads(Check& c) {
@@ -79,7 +78,7 @@ void check_heads(Check& c) {
 // good.
 void check_zero_gamma(Check& c) {
   const auto& model = c.e.model;
-  if (!model.zero_gamma || model.norm == "res_post") return;
+  if (!model.zero_gamma || models::parts_end_in_norm(model)) return;
   c.wrong({"model.zero_gamma", "model.norm"},
           "a gain that starts at 0 has to stand at the end of each part, but model.norm is \"" +
               model.norm + "\"",
@@ -443,10 +442,18 @@ void check_decoding(Check& c) {
   }
 }
 
-// FILE.zip:MEMBER names a member; what must exist is the archive.
-std::string on_disk(const std::string& path) {
-  const size_t at = path.find(".zip:");
-  return at == std::string::npos ? path : path.substr(0, at + 4);
+// The file beside it that was meant, when one is near.
+std::string file_hint(const fs::path& missing) {
+  constexpr size_t kMost = 1000;  // a folder of many files would cost time
+  std::vector<std::string> names;
+  std::error_code failed;
+  for (fs::directory_iterator it(missing.parent_path(), failed), end;
+       !failed && it != end && names.size() < kMost; it.increment(failed)) {
+    names.push_back(it->path().filename().string());
+  }
+  const std::string near = closest(missing.filename().string(), names);
+  return (near.empty() ? "" : "did you mean " + printable(near) + "? ") +
+         "relative paths are relative to the file that states them";
 }
 
 std::vector<std::string> paths_of(const config::Key& key) {
@@ -491,22 +498,26 @@ void check_rules(const Experiment& options, const config::Origins& origins,
   check_decoding(check);
 }
 
-void check_files(const Experiment& options, const config::Origins& origins,
-                 std::vector<config::Problem>& problems, bool only_overridden) {
-  std::set<std::string> bad;
-  for (const auto& problem : problems) bad.insert(problem.key);
+std::vector<config::Problem> missing_files(const Experiment& options,
+                                           const config::Origins& origins,
+                                           const std::vector<config::Problem>& problems,
+                                           bool only_overridden) {
+  std::vector<config::Problem> missing;
   Experiment copy = options;
   for (const auto& key : experiment_schema(copy).keys) {
     // The cache folder is made when it is not there.
-    if (!key.meta.is_path || key.path == "data.cache_dir" || bad.contains(key.path)) continue;
+    if (!key.meta.is_path || key.path == "data.cache_dir") continue;
+    if (config::is_unreliable(problems, key.path)) continue;
     if (only_overridden && !origins.overridden(key.path)) continue;
     for (const auto& path : paths_of(key)) {
+      const fs::path file = data::parse_input_path(path).file;
       std::error_code ignored;
-      if (fs::exists(on_disk(path), ignored)) continue;
-      problems.push_back({origins.of(key.path), "no file " + printable(on_disk(path), 4096),
-                          "relative paths are relative to the file that states them", key.path});
+      if (fs::exists(file, ignored)) continue;
+      missing.push_back({origins.of(key.path), "no file " + printable(file.string(), 4096),
+                         file_hint(file), key.path, origins.order_of(key.path)});
     }
   }
+  return missing;
 }
 
 }  // namespace stretto::experiment

@@ -20,10 +20,13 @@ bool schedule_ends(const Experiment& options);
 void check_rules(const Experiment& options, const config::Origins& origins,
                  std::vector<config::Problem>& problems);
 
-/// Every file that is named exists; a zip member's archive does.
+/// A problem for each file that is named and does not exist; of a zip member the archive counts.
 ///
+/// @param problems         of reading the configuration: keys that they name are left out
 /// @param only_overridden  only of keys that came from the command line
-void check_files(const Experiment& options, const config::Origins& origins,
-                 std::vector<config::Problem>& problems, bool only_overridden = false);
+std::vector<config::Problem> missing_files(const Experiment& options,
+                                           const config::Origins& origins,
+                                           const std::vector<config::Problem>& problems,
+                                           bool only_overridden = false);
 
 }  // namespace stretto::experiment

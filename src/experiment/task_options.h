@@ -17,11 +17,16 @@ struct TaskOptions {
     using namespace config;
     using O = TaskOptions;
     return std::tuple{
-        field(&O::name, "name", "which family of tasks", one_of({"translation"})),
+        field(&O::name, "name", "which family of tasks", one_of({"translation"}))
+            .also_called({"type"})
+            .value_also_called("translation",
+                               {"mt", "seq2seq", "translation_from_pretrained_bart", "text2text"}),
         field(&O::src_lang, "src_lang", "name of the source language, for people", any(),
-              {.change = Change::kFree}),
+              {.change = Change::kFree})
+            .also_called({"source_lang", "source_language"}),
         field(&O::tgt_lang, "tgt_lang", "name of the target language, for people", any(),
-              {.change = Change::kFree}),
+              {.change = Change::kFree})
+            .also_called({"target_lang", "target_language"}),
     };
   }
 };

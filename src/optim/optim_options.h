@@ -39,51 +39,87 @@ struct OptimOptions {
               "adam adds weight decay to the gradient, adamw takes it off the weight (so do radam, "
               "lamb, adafactor); lars, larc and novograd are sgd with a rate for each tensor",
               one_of({"adam", "adamw", "radam", "lamb", "sgd", "lars", "larc", "novograd",
-                      "adagrad", "rmsprop", "adafactor"})),
+                      "adagrad", "rmsprop", "adafactor"}))
+            .also_called({"type", "optimizer", "optimizer_type", "optimizer_name", "optim",
+                          "train.optim", "algorithm"})
+            .value_also_called("adamw", {"adamw_torch", "adamw_hf", "adamw_torch_fused", "adam_w"})
+            .value_also_called("adam", {"fused_adam", "adam_pytorch", "apex_adam"})
+            .value_also_called("sgd", {"momentum", "sgdm"})
+            .value_also_called("sgd", {"nag", "nesterov"}, "with optim.nesterov = true")
+            .value_also_called("radam", {"rectified_adam"})
+            .value_also_called("lamb", {"fused_lamb"}),
         field(&O::lr, "lr", "peak learning rate; with lr_scaling: at a batch of reference_batch",
-              greater(0)),
+              greater(0))
+            .also_called({"learning_rate", "learn_rate", "base_lr", "peak_lr", "step_size"}),
         field(&O::reference_batch, "reference_batch",
               "batch that lr was chosen for, counted as data.max_tokens * train.update_freq",
-              at_least(0), {.unit = "tokens"}),
+              at_least(0), {.unit = "tokens"})
+            .read_with("lr_scaling", {"linear", "sqrt"})
+            .also_called({"mini_batch_words_ref", "reference_batch_size", "base_batch_size"}),
         field(&O::lr_scaling, "lr_scaling",
               "lr for another batch: in proportion (linear), to the root of it (sqrt), or as it is",
-              one_of({"none", "linear", "sqrt"})),
+              one_of({"none", "linear", "sqrt"}))
+            .also_called({"scale_lr", "linear_scaling"})
+            .value_also_called("linear", {"linear_scaling"})
+            .value_also_called("sqrt", {"square_root", "root"})
+            .value_also_called("none", {"off", "false"}),
         field(&O::beta1, "beta1",
               "decay of the first moment (adam, adamw, radam, lamb; novograd, usually 0.95)",
-              fraction()),
+              fraction())
+            .read_with("name", {"adam", "adamw", "radam", "lamb", "novograd"})
+            .also_called({"adam_beta1"})
+            .also_called({"adam_betas", "betas"}, "beta1 and beta2 are keys of their own")
+            .also_called({"optimizer_params"}, "beta1, beta2 and epsilon are keys of their own"),
         field(&O::beta2, "beta2",
               "decay of the second moment (adam, adamw, radam, lamb, novograd, rmsprop)",
-              fraction()),
-        field(&O::epsilon, "epsilon", "keeps the divisor above zero", greater(0)),
+              fraction())
+            .read_with("name", {"adam", "adamw", "radam", "lamb", "novograd", "rmsprop"})
+            .also_called({"adam_beta2", "alpha_rmsprop"}),
+        field(&O::epsilon, "epsilon", "keeps the divisor above zero", greater(0))
+            .read_with("name", {"adam", "adamw", "radam", "lamb", "novograd", "adagrad", "rmsprop"})
+            .also_called({"adam_eps", "adam_epsilon", "eps"}),
         field(&O::weight_decay, "weight_decay", "see no_decay for where it does not act",
-              at_least(0)),
-        field(&O::momentum, "momentum", "of sgd, lars, larc and rmsprop", fraction()),
-        field(&O::nesterov, "nesterov", "look-ahead form of the momentum of sgd, lars and larc"),
+              at_least(0))
+            .also_called({"wd", "decay", "l2", "l2_regularization", "regularization"}),
+        field(&O::momentum, "momentum", "of sgd, lars, larc and rmsprop", fraction())
+            .read_with("name", {"sgd", "lars", "larc", "rmsprop"})
+            .also_called({"momentum_factor", "sgd_momentum"}),
+        field(&O::nesterov, "nesterov", "look-ahead form of the momentum of sgd, lars and larc")
+            .read_with("name", {"sgd", "lars", "larc"}),
         field(&O::clip_norm, "clip_norm",
-              "gradients are scaled down to this global norm; 0 = never", at_least(0)),
+              "gradients are scaled down to this global norm; 0 = never", at_least(0))
+            .also_called({"clip", "clip_grad_norm", "max_grad_norm", "grad_clip", "gradient_clip",
+                          "gradient_clip_val", "gradient_clipping", "max_norm", "grad_norm_clip"}),
         field(&O::momentum_form, "momentum_form",
               "rate_outside: velocity sums gradients; rate_inside: it sums steps, and is corrected "
               "whenever the rate changes (sgd, lars, larc); both train alike",
-              one_of({"rate_outside", "rate_inside"})),
+              one_of({"rate_outside", "rate_inside"}))
+            .read_with("name", {"sgd", "lars", "larc"}),
         field(&O::radam_start, "radam_start",
               "what radam does in its first updates, before the variance can be trusted",
-              one_of({"momentum", "none"})),
+              one_of({"momentum", "none"}))
+            .read_with("name", {"radam"}),
         field(&O::trust_coefficient, "trust_coefficient",
-              "of lars and larc: step of a tensor as a share of its norm", greater(0)),
+              "of lars and larc: step of a tensor as a share of its norm", greater(0))
+            .read_with("name", {"lars", "larc"}),
         field(&O::larc_mode, "larc_mode",
               "clip: never a larger step than plain sgd; scale: always in proportion to the norm",
-              one_of({"clip", "scale"})),
+              one_of({"clip", "scale"}))
+            .read_with("name", {"larc"}),
         field(&O::grad_averaging, "grad_averaging",
-              "novograd: a new gradient weighs 1 - beta1 in the velocity instead of 1"),
+              "novograd: a new gradient weighs 1 - beta1 in the velocity instead of 1")
+            .read_with("name", {"novograd"}),
         field(
             &O::no_decay, "no_decay",
             "name patterns of tensors without weight decay (* and ? as in a shell); empty = all of "
-            "one dimension (biases, norms); \"none\" alone = no tensor"),
+            "one dimension (biases, norms); \"none\" alone = no tensor")
+            .also_called({"no_weight_decay", "exclude_from_weight_decay", "no_decay_params"}),
         field(&O::groups, "groups",
               "\"PATTERN lr_scale=X weight_decay=Y\": settings of matching tensors, first match "
               "wins; weight_decay leaves out what no_decay names, unless PATTERN matches nothing "
               "else; lars, larc and lamb spare the rate of what no_decay names, not of a group "
-              "with weight_decay=0"),
+              "with weight_decay=0")
+            .also_called({"param_groups", "parameter_groups"}),
     };
   }
 };
@@ -128,50 +164,109 @@ struct ScheduleOptions {
         field(
             &O::name, "name", "shape after the warm-up; fixed and constant are one",
             one_of({"constant", "fixed", "piecewise", "step", "exponential", "polynomial", "linear",
-                    "cosine", "cosine_restarts", "inverse_sqrt", "noam", "tri_stage", "plateau"})),
+                    "cosine", "cosine_restarts", "inverse_sqrt", "noam", "tri_stage", "plateau"}))
+            .also_called({"type", "lr_scheduler", "lr_scheduler_type", "scheduler", "lr_schedule",
+                          "decay_method", "lr_policy", "train.schedule"})
+            .also_called({"lr_decay_inv_sqrt"}, "= \"inverse_sqrt\"")
+            .value_also_called("inverse_sqrt", {"inverse_square_root", "isr", "inv_sqrt", "rsqrt"})
+            .value_also_called("polynomial", {"polynomial_decay", "poly"})
+            .value_also_called("linear", {"linear_with_warmup"})
+            .value_also_called("cosine", {"cosine_with_warmup", "cosine_annealing"})
+            .value_also_called("cosine_restarts",
+                               {"cosine_with_restarts", "cosine_annealing_warm_restarts"})
+            .value_also_called("constant", {"constant_with_warmup", "none", "flat"})
+            .value_also_called("plateau", {"reduce_lr_on_plateau", "reduce_on_plateau"})
+            .value_also_called("step", {"step_lr"})
+            .value_also_called("piecewise", {"multi_step", "multi_step_lr", "multifactor"})
+            .value_also_called("exponential", {"exp", "exponential_decay"})
+            .value_also_called("noam", {"vaswani", "transformer"})
+            .value_also_called("tri_stage", {"trapezoidal"}),
         field(&O::warmup_steps, "warmup_steps", "rise from warmup_init_lr to optim.lr", at_least(0),
-              {.unit = "updates"}),
+              {.unit = "updates"})
+            .also_called({"warmup_updates", "num_warmup_steps", "lr_warmup"})
+            .also_called({"warmup_ratio"}, "in updates, not as a share of them")
+            .also_called({"warmup_epochs"}, "in updates"),
         field(&O::warmup_init_lr, "warmup_init_lr",
-              "learning rate of update 0; a constant warm-up wants one of its own", at_least(0)),
+              "learning rate of update 0; a constant warm-up wants one of its own", at_least(0))
+            .also_called({"warmup_start_rate", "lr_warmup_start_rate", "init_lr"})
+            .read_with("name", {"constant", "fixed", "piecewise", "step", "exponential",
+                                "polynomial", "linear", "cosine", "cosine_restarts", "inverse_sqrt",
+                                "tri_stage", "plateau"})
+            .read_with("warmup", {"constant"}),
         field(&O::min_lr, "min_lr",
-              "floor after the warm-up, and the end of linear, cosine and polynomial", at_least(0)),
+              "floor after the warm-up, and the end of linear, cosine and polynomial", at_least(0))
+            .also_called({"end_learning_rate", "stop_min_lr", "lr_min", "final_lr", "eta_min"})
+            .read_with("name",
+                       {"piecewise", "step", "exponential", "polynomial", "linear", "cosine",
+                        "cosine_restarts", "inverse_sqrt", "noam", "tri_stage", "plateau"}),
         field(&O::total_steps, "total_steps",
               "update at which linear, cosine, polynomial and tri_stage end; 0 = train.max_steps",
-              at_least(0), {.unit = "updates"}),
-        field(&O::power, "power", "of polynomial", greater(0)),
+              at_least(0), {.unit = "updates"})
+            .also_called(
+                {"total_num_update", "total_num_steps", "num_training_steps", "max_decay_steps"})
+            .read_with("name", {"polynomial", "linear", "cosine", "tri_stage"}),
+        field(&O::power, "power", "of polynomial", greater(0)).read_with("name", {"polynomial"}),
         field(&O::warmup, "warmup",
               "gradual: a line, update by update; constant: warmup_init_lr until it ends",
-              one_of({"gradual", "constant"})),
+              one_of({"gradual", "constant"}))
+            .also_called({"warmup_type", "warmup_method"})
+            .value_also_called("gradual", {"linear", "line"})
+            .value_also_called("constant", {"flat"}),
         field(&O::begin_steps, "begin_steps",
               "the decay begins here if that is later than the warm-up's end", at_least(0),
-              {.unit = "updates"}),
+              {.unit = "updates"})
+            .also_called({"start_decay_steps", "begin_decay_at"})
+            .read_with("name", {"step", "exponential", "polynomial", "linear", "cosine",
+                                "cosine_restarts", "tri_stage"}),
         field(&O::boundaries, "boundaries", "of piecewise, ascending: where the rate changes",
-              at_least(0), {.unit = "updates"}),
+              at_least(0), {.unit = "updates"})
+            .also_called({"milestones"})
+            .read_with("name", {"piecewise"}),
         field(&O::multipliers, "multipliers",
-              "of piecewise, one for each boundary: times optim.lr from there on", at_least(0)),
+              "of piecewise, one for each boundary: times optim.lr from there on", at_least(0))
+            .read_with("name", {"piecewise"}),
         field(&O::decay_steps, "decay_steps", "of step and exponential", at_least(1),
-              {.unit = "updates"}),
+              {.unit = "updates"})
+            .also_called({"step_size", "lr_step_size"})
+            .read_with("name", {"step", "exponential"}),
         field(&O::decay_rate, "decay_rate",
-              "of step, exponential (per decay_steps) and plateau (per reduction)", greater(0)),
-        field(&O::staircase, "staircase", "exponential in steps instead of a curve"),
+              "of step, exponential (per decay_steps) and plateau (per reduction)", greater(0))
+            .also_called({"gamma", "lr_shrink", "lr_decay", "learning_rate_decay", "factor"})
+            .read_with("name", {"step", "exponential", "plateau"}),
+        field(&O::staircase, "staircase", "exponential in steps instead of a curve")
+            .read_with("name", {"exponential"}),
         field(&O::period_steps, "period_steps", "of cosine_restarts: its first period", at_least(1),
-              {.unit = "updates"}),
+              {.unit = "updates"})
+            .also_called({"lr_period_updates", "t_0"})
+            .read_with("name", {"cosine_restarts"}),
         field(&O::period_growth, "period_growth",
-              "of cosine_restarts: each period is so many times longer", at_least(1)),
+              "of cosine_restarts: each period is so many times longer", at_least(1))
+            .also_called({"t_mult"})
+            .read_with("name", {"cosine_restarts"}),
         field(&O::period_shrink, "period_shrink",
               "of cosine_restarts: each period's rates are so many times the last one's",
-              greater(0)),
-        field(&O::d_model, "d_model", "of noam: the model's width", at_least(1)),
-        field(&O::max_lr, "max_lr", "of noam: never above; 0 = no limit", at_least(0)),
+              greater(0))
+            .read_with("name", {"cosine_restarts"}),
+        field(&O::d_model, "d_model", "of noam: the model's width", at_least(1))
+            .read_with("name", {"noam"}),
+        field(&O::max_lr, "max_lr", "of noam: never above; 0 = no limit", at_least(0))
+            .read_with("name", {"noam"}),
         field(&O::hold_steps, "hold_steps", "of tri_stage: at the peak, before the decay",
-              at_least(0), {.unit = "updates"}),
+              at_least(0), {.unit = "updates"})
+            .read_with("name", {"tri_stage"}),
         field(&O::final_scale, "final_scale", "of tri_stage: last rate as a share of optim.lr",
-              greater(0)),
+              greater(0))
+            .also_called({"final_lr_scale"})
+            .read_with("name", {"tri_stage"}),
         field(&O::patience, "patience",
               "of plateau: validations without progress that are forgiven before a reduction",
-              at_least(0)),
+              at_least(0))
+            .also_called({"lr_patience"})
+            .read_with("name", {"plateau"}),
         field(&O::threshold, "threshold",
-              "of plateau: progress is a validation loss this share below the best", at_least(0)),
+              "of plateau: progress is a validation loss this share below the best", at_least(0))
+            .also_called({"lr_threshold"})
+            .read_with("name", {"plateau"}),
     };
   }
 };

@@ -63,20 +63,36 @@ struct LossScaleOptions {
               "auto: fairseq for mixed_fp16, none else; static: init for ever; backoff "
               "(OpenSeq2Seq): halve on overflow, double after window good updates; fairseq: the "
               "same with fairseq's constants; logmax: from the distribution of largest gradients",
-              one_of({"auto", "none", "static", "backoff", "fairseq", "logmax"})),
+              one_of({"auto", "none", "static", "backoff", "fairseq", "logmax"}))
+            .also_called({"type", "loss_scale_type", "loss_scaling", "grad_scaler", "cost_scaling"})
+            .value_also_called("backoff", {"dynamic"})
+            .value_also_called("static", {"constant", "fixed"})
+            .value_also_called("none", {"off", "false"}),
         field(&O::init, "init",
               "first scale; 0 = of the method: static and fairseq 128, backoff 16384, logmax 1",
-              at_least(0)),
-        field(&O::min, "min", "smallest scale; 0 = 1e-4, with static none", at_least(0)),
+              at_least(0))
+            .also_called({"fp16_init_scale", "init_scale", "initial_scale", "init_loss_scale",
+                          "static_loss_scale"})
+            .read_with("name", {"static", "backoff", "fairseq", "logmax"}),
+        field(&O::min, "min", "smallest scale; 0 = 1e-4, with static none", at_least(0))
+            .also_called({"min_loss_scale", "min_scale"})
+            .read_with("name", {"static", "backoff", "fairseq", "logmax"}),
         field(
             &O::max, "max",
             "largest scale, at most 2^127; 0 = of the method: backoff and logmax 16384, else 2^127",
-            at_least(0)),
-        field(&O::factor, "factor", "of growth and shrinking (backoff, fairseq)", greater(1)),
+            at_least(0))
+            .also_called({"max_loss_scale", "max_scale"})
+            .read_with("name", {"static", "backoff", "fairseq", "logmax"}),
+        field(&O::factor, "factor", "of growth and shrinking (backoff, fairseq)", greater(1))
+            .also_called({"growth_factor", "scale_factor"})
+            .read_with("name", {"backoff", "fairseq"}),
         field(&O::window, "window",
               "good updates until the scale grows; 0 = of the method: backoff 2000, fairseq 2^14 / "
               "train.update_freq",
-              at_least(0), {.unit = "updates"}),
+              at_least(0), {.unit = "updates"})
+            .also_called(
+                {"fp16_scale_window", "growth_interval", "loss_scale_window", "scale_window"})
+            .read_with("name", {"backoff", "fairseq"}),
     };
   }
 };

@@ -21,9 +21,13 @@ struct ReportOptions {
     const Meta free{.change = Change::kFree};
     return std::tuple{
         field(&O::every, "every", "updates between `train` events of metrics.jsonl", at_least(1),
-              {.unit = "updates", .change = Change::kFree}),
+              {.unit = "updates", .change = Change::kFree})
+            .also_called({"log_interval", "log_every", "logging_steps", "report_every", "disp_freq",
+                          "log_steps", "print_every", "scheduling_unit"}),
         field(&O::tensorboard, "tensorboard", "write event files that TensorBoard reads", any(),
-              free),
+              free)
+            .also_called(
+                {"tensorboard_logdir", "tensorboard_log_dir", "report_to", "use_tensorboard"}),
         field(&O::html, "html", "write report.html", any(), free),
         field(&O::html_seconds, "html_seconds", "least time between two writings of report.html",
               at_least(0), {.unit = "seconds", .change = Change::kFree}),

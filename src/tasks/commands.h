@@ -11,6 +11,9 @@ int run_eval(const experiment::EvalRequest& request);
 int run_infer(const experiment::InferRequest& request);
 int run_average(const experiment::AverageRequest& request);
 
+/// What training would stop at, of what only libtorch can tell.
+experiment::Preflight run_check(const experiment::CheckRequest& request);
+
 /// 0 when the update is not finite again, 1 when it is finite now.
 int run_replay(const experiment::ReplayRequest& request);
 

@@ -74,5 +74,6 @@ const stretto::experiment::EngineApi stretto_engine{
     .infer = &stretto::tasks::infer,
     .average = &stretto::tasks::average,
     .replay = &stretto::tasks::replay,
+    .check = &stretto::tasks::run_check,
     .describe = &stretto::tasks::describe_engine,
 };

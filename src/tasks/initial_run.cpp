@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/text.h"
+#include "experiment/training_text.h"
 #include "tasks/translation.h"
 #include "train/origin.h"
 
@@ -18,7 +19,7 @@ constexpr std::array<const char*, 6> kTrainingKeys{
     "tokenizer.type",       "tokenizer.algorithm",          "tokenizer.joint",
     "tokenizer.vocab_size", "tokenizer.character_coverage", "tokenizer.max_training_lines"};
 
-text::TokenizerPair tokenizers_of_other_run(const experiment::LoadedExperiment& experiment,
+text::TokenizerPair tokenizers_of_other_run(const experiment::LoadedExperiment& loaded,
                                             const train::InitialRun& run) {
   if (run.tokenizer.empty()) {
     throw Error(ExitCode::kUsage,
@@ -26,10 +27,10 @@ text::TokenizerPair tokenizers_of_other_run(const experiment::LoadedExperiment& 
                 "give the run folder or a checkpoint inside of one, or name that run's tokenizer "
                 "with tokenizer.model or tokenizer.src_vocab");
   }
-  auto tokenizers = text::load_tokenizers(experiment.options.tokenizer, run.tokenizer);
+  auto tokenizers = text::load_tokenizers(loaded.options.tokenizer, run.tokenizer);
   std::vector<std::string> given;
   for (const char* key : kTrainingKeys) {
-    if (experiment.origins.given(key)) given.emplace_back(key);
+    if (loaded.origins.given(key)) given.emplace_back(key);
   }
   log::info("tokenizer of " + run.folder.string() + ", from which the weights come" +
             (given.empty() ? "" : "; it takes the place of " + join(given, ", ")));
@@ -62,14 +63,22 @@ std::vector<int64_t> matched_rows(const text::Tokenizer& now, const text::Tokeni
 
 }  // namespace
 
-text::TokenizerPair first_tokenizers(const experiment::LoadedExperiment& experiment) {
-  const auto& options = experiment.options;
+text::TokenizerPair first_tokenizers(const experiment::LoadedExperiment& loaded) {
+  const auto& options = loaded.options;
   if (options.train.init_from.empty() || options.train.init_vocabulary == "match") {
-    return make_experiment_tokenizers(options);
+    return experiment::make_experiment_tokenizers(options);
   }
-  const auto run = train::open_initial_run(options.train.init_from);
-  if (!text::names_tokenizer(options.tokenizer)) return tokenizers_of_other_run(experiment, run);
-  auto tokenizers = make_experiment_tokenizers(options);
+  return first_tokenizers(loaded, train::open_initial_run(options.train.init_from));
+}
+
+text::TokenizerPair first_tokenizers(const experiment::LoadedExperiment& loaded,
+                                     const train::InitialRun& run) {
+  const auto& options = loaded.options;
+  if (options.train.init_vocabulary == "match") {
+    return experiment::make_experiment_tokenizers(options);
+  }
+  if (!text::names_tokenizer(options.tokenizer)) return tokenizers_of_other_run(loaded, run);
+  auto tokenizers = experiment::make_experiment_tokenizers(options);
   train::require_tokenizer_of(run, train::tokenizer_hashes(tokenizers.assets));
   return tokenizers;
 }

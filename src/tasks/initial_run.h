@@ -18,6 +18,10 @@ namespace stretto::tasks {
 /// names none and `init_from` has none; and as open_initial_run() and make_tokenizers() do.
 text::TokenizerPair first_tokenizers(const experiment::LoadedExperiment& experiment);
 
+/// The same with the run that `train.init_from` names already opened.
+text::TokenizerPair first_tokenizers(const experiment::LoadedExperiment& experiment,
+                                     const train::InitialRun& run);
+
 /// `train.init_vocabulary = "match"`: the rows that each vocabulary table of a model takes from
 /// another run's table, piece by piece. The log says how many of each side's pieces begin anew, and
 /// lists the first of them.

@@ -40,10 +40,13 @@ int64_t num_threads(const experiment::Experiment& experiment) {
   return experiment.run.threads > 0 ? experiment.run.threads : usable_cores();
 }
 
-dist::ProcessGroup join_processes(const experiment::Experiment& experiment) {
+dist::DeviceKind device_kind(const experiment::Experiment& experiment) {
   const bool on_gpu = experiment.run.device != "cpu" && torch::cuda::is_available();
-  return dist::make_process_group(experiment.dist,
-                                  on_gpu ? dist::DeviceKind::kCuda : dist::DeviceKind::kCpu);
+  return on_gpu ? dist::DeviceKind::kCuda : dist::DeviceKind::kCpu;
+}
+
+dist::ProcessGroup join_processes(const experiment::Experiment& experiment) {
+  return dist::make_process_group(experiment.dist, device_kind(experiment));
 }
 
 bool may_differ_by_rank(const config::Key& key) {

@@ -9,6 +9,7 @@
 #include "config/schema.h"
 #include "data/corpus.h"
 #include "dist/agreement.h"
+#include "dist/make_group.h"
 #include "dist/process_group.h"
 #include "experiment/load_experiment.h"
 #include "tasks/translation.h"
@@ -19,6 +20,9 @@ namespace stretto::tasks {
 /// Threads that a process of this experiment works with: `run.threads`, else one for each core that
 /// it may use. The result of no computation depends on it.
 int64_t num_threads(const experiment::Experiment& experiment);
+
+/// Where this process of an experiment computes.
+dist::DeviceKind device_kind(const experiment::Experiment& experiment);
 
 /// The processes that this one was started with by mpirun, srun or torchrun; usually one.
 /// Collective. Errors are those of dist::make_process_group.

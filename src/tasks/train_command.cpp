@@ -13,6 +13,7 @@
 #include "dist/agreement.h"
 #include "dist/make_group.h"
 #include "experiment/same_experiment.h"
+#include "experiment/training_text.h"
 #include "models/registry.h"
 #include "optim/precision.h"
 #include "store/checkpoint.h"

@@ -27,19 +27,6 @@ int64_t rounded_up(int64_t n, int64_t multiple) {
   return (n + multiple - 1) / multiple * multiple;
 }
 
-// Lines of one side of the training text, pairs of files first, then TSV columns.
-class TrainingLines : public text::LineSource {
- public:
-  TrainingLines(const data::DataOptions& options, bool source)
-      : files_(data::open_lines(source ? options.train_src : options.train_tgt)),
-        columns_(data::open_tsv_column(options.train_tsv,
-                                       source ? options.src_column : options.tgt_column)) {}
-  bool next(std::string& line) override { return files_->next(line) || columns_->next(line); }
-
- private:
-  std::unique_ptr<text::LineSource> files_, columns_;
-};
-
 // What references are marked with, by the first of them.
 text::Subwords marks_of(const data::Corpus& corpus) {
   constexpr int64_t kEnough = 1000;
@@ -116,10 +103,14 @@ void share_outputs(const dist::ProcessGroup& group, std::vector<std::vector<int6
 
 }  // namespace
 
-text::TokenizerPair make_experiment_tokenizers(const experiment::Experiment& experiment) {
-  TrainingLines src(experiment.data, true), tgt(experiment.data, false);
-  return text::make_tokenizers(experiment.tokenizer, static_cast<uint64_t>(experiment.run.seed),
-                               &src, &tgt);
+models::ModelSetup model_setup(const experiment::Experiment& experiment, int64_t src_ids,
+                               int64_t tgt_ids, at::Device device) {
+  const int64_t multiple = experiment.tokenizer.vocab_multiple;
+  return {.src_rows = rounded_up(src_ids, multiple),
+          .tgt_rows = rounded_up(tgt_ids, multiple),
+          .num_tgt_classes = tgt_ids,
+          .seed = static_cast<uint64_t>(experiment.run.seed),
+          .device = device};
 }
 
 std::string split_beforehand(const text::TokenizerOptions& options,
@@ -140,13 +131,8 @@ std::string split_beforehand(const text::TokenizerOptions& options,
 TranslationModel make_translation_model(const experiment::Experiment& experiment,
                                         text::TokenizerPair tokenizers, at::Device device,
                                         FirstWeights weights) {
-  const int64_t multiple = experiment.tokenizer.vocab_multiple;
-  const models::ModelSetup setup{.src_rows = rounded_up(tokenizers.src->size(), multiple),
-                                 .tgt_rows = rounded_up(tokenizers.tgt->size(), multiple),
-                                 .num_tgt_classes = tokenizers.tgt->size(),
-                                 .seed = static_cast<uint64_t>(experiment.run.seed),
-                                 .draws_weights = weights == FirstWeights::kDrawn,
-                                 .device = device};
+  auto setup = model_setup(experiment, tokenizers.src->size(), tokenizers.tgt->size(), device);
+  setup.draws_weights = weights == FirstWeights::kDrawn;
   auto model = models::make_model(experiment.model, setup, losses::make_loss(experiment.loss));
   return {std::move(tokenizers), std::move(model)};
 }

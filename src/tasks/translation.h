@@ -10,6 +10,7 @@
 #include "dist/agreement.h"
 #include "dist/process_group.h"
 #include "experiment/experiment.h"
+#include "models/registry.h"
 #include "models/seq2seq_model.h"
 #include "tasks/translator.h"
 #include "text/tokenizer.h"
@@ -23,6 +24,10 @@ struct TranslationModel {
   std::shared_ptr<models::Seq2SeqModel> model;
 };
 
+/// What a model must know beside its options, for tokenizers with so many ids.
+models::ModelSetup model_setup(const experiment::Experiment& experiment, int64_t src_ids,
+                               int64_t tgt_ids, at::Device device);
+
 /// First weights of a network: drawn, or unset because a checkpoint's are loaded at once.
 enum class FirstWeights : uint8_t { kDrawn, kUnset };
 
@@ -30,9 +35,6 @@ enum class FirstWeights : uint8_t { kDrawn, kUnset };
 TranslationModel make_translation_model(const experiment::Experiment& experiment,
                                         text::TokenizerPair tokenizers, at::Device device,
                                         FirstWeights weights = FirstWeights::kDrawn);
-
-/// Trains or loads the tokenizers that an experiment names, reading training text when it must.
-text::TokenizerPair make_experiment_tokenizers(const experiment::Experiment& experiment);
 
 /// Loss of a corpus and, on request, its translations.
 struct CorpusScore {

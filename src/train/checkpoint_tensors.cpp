@@ -96,9 +96,8 @@ std::vector<Target> targets(const std::string& prefix, const optim::Arena& arena
   return wanted;
 }
 
-// All of `wanted` or, when anything does not fit, nothing.
-void load_all(const store::SafetensorsFile& file, const std::string& where,
-              const std::string& prefix, const std::vector<Target>& wanted) {
+void require_all_fit(const store::SafetensorsFile& file, const std::string& where,
+                     const std::string& prefix, const std::vector<Target>& wanted) {
   std::vector<std::string> wrong;
   std::set<std::string> names;
   for (const Target& target : wanted) {
@@ -112,6 +111,12 @@ void load_all(const store::SafetensorsFile& file, const std::string& where,
     }
   }
   require_fit(std::move(wrong), where);
+}
+
+// All of `wanted` or, when anything does not fit, nothing.
+void load_all(const store::SafetensorsFile& file, const std::string& where,
+              const std::string& prefix, const std::vector<Target>& wanted) {
+  require_all_fit(file, where, prefix, wanted);
   for (const Target& target : wanted) {
     const auto& stored = *file.find(target.stored_name);
     if (target.matched != nullptr) {
@@ -120,6 +125,20 @@ void load_all(const store::SafetensorsFile& file, const std::string& where,
       copy_into(stored, target.values);
     }
   }
+}
+
+std::vector<Target> weight_targets(const optim::Arena& arena,
+                                   const std::vector<MatchedTable>& matched) {
+  auto wanted = targets("", arena, arena.params());
+  for (Target& target : wanted) {
+    for (const auto& table : matched) {
+      if (table.parameter == target.name) target.matched = &table;
+    }
+  }
+  for (const auto& buffer : arena.buffers()) {
+    wanted.push_back({buffer.name, buffer.name, buffer.values});
+  }
+  return wanted;
 }
 
 void require_whole(const optim::StatePiece& piece, const optim::Arena& arena) {
@@ -158,18 +177,14 @@ void add_slots(const std::vector<optim::Arena::Slot>& slots, const at::Tensor& h
 
 }  // namespace
 
+void require_weights_fit(const store::SafetensorsFile& file, const std::string& where,
+                         const optim::Arena& arena, const std::vector<MatchedTable>& matched) {
+  require_all_fit(file, where, "", weight_targets(arena, matched));
+}
+
 void load_weights(const store::SafetensorsFile& file, const std::string& where, optim::Arena& arena,
                   const std::vector<MatchedTable>& matched) {
-  auto wanted = targets("", arena, arena.params());
-  for (Target& target : wanted) {
-    for (const auto& table : matched) {
-      if (table.parameter == target.name) target.matched = &table;
-    }
-  }
-  for (const auto& buffer : arena.buffers()) {
-    wanted.push_back({buffer.name, buffer.name, buffer.values});
-  }
-  load_all(file, where, "", wanted);
+  load_all(file, where, "", weight_targets(arena, matched));
 }
 
 void load_optimizer_state(const store::SafetensorsFile& file, const std::string& where,

@@ -23,13 +23,16 @@ struct MatchedTable {
   /// rows beyond the end of this list. At least one row is stored.
   std::vector<int64_t> rows;
 };
-
 /// Copies weights and buffers by name from a checkpoint's model file into the arena.
 /// @param matched  tables that may have another number of rows in the file
 /// Throws Error(kBadData) that lists missing, unknown and misshapen tensors; then nothing is
 /// copied.
 void load_weights(const store::SafetensorsFile& file, const std::string& where, optim::Arena& arena,
                   const std::vector<MatchedTable>& matched = {});
+
+/// Throws as load_weights() does when these weights do not fit; reads no weight.
+void require_weights_fit(const store::SafetensorsFile& file, const std::string& where,
+                         const optim::Arena& arena, const std::vector<MatchedTable>& matched = {});
 
 /// Copies a checkpoint's optimizer file into the tensors of `state`, whose flat pieces have the
 /// arena's size. Throws as load_weights does.

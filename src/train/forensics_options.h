@@ -27,7 +27,12 @@ struct ForensicsOptions {
             "an update with a non-finite loss or gradient is left out; skip: 50 in a row stop the "
             "run; stop: stop_after in a row do; rollback: stop_after in a row restore the last "
             "good checkpoint with a smaller learning rate; 50 in a row always stop the run",
-            one_of({"skip", "stop", "rollback"}), {.change = Change::kFree}),
+            one_of({"skip", "stop", "rollback"}), {.change = Change::kFree})
+            .also_called({"nan_policy", "on_nan"})
+            .also_called({"terminate_on_nan"}, "= \"stop\"")
+            .value_also_called("skip", {"ignore"})
+            .value_also_called("stop", {"abort", "raise", "terminate", "error"})
+            .value_also_called("rollback", {"restore", "restart"}),
         field(&O::stop_after, "stop_after",
               "left-out updates in a row until stop or rollback act; overflows that the loss "
               "scaler answers do not count",
@@ -44,11 +49,14 @@ struct ForensicsOptions {
         field(&O::spike_zscore, "spike_zscore",
               "a loss or gradient norm so many standard deviations above its moving mean is a "
               "spike; 0 = off",
-              at_least(0)),
+              at_least(0))
+            .also_called({"spike_threshold"}),
         field(&O::spike_policy, "spike_policy",
               "report: a spike is a line in the log; skip: an update with a spike of the loss or "
               "of the gradient norm is left out as well",
-              one_of({"report", "skip"})),
+              one_of({"report", "skip"}))
+            .value_also_called("report", {"warn", "log", "ignore"})
+            .value_also_called("skip", {"drop"}),
     };
   }
 };

@@ -2,6 +2,7 @@
 
 #include "base/error.h"
 #include "base/log.h"
+#include "store/manifest.h"
 #include "train/choose_checkpoint.h"
 #include "train/origin.h"
 #include "train/run_folder.h"
@@ -14,15 +15,56 @@ const fs::path& InitialRun::place() const {
   return folder.empty() ? checkpoint.directory : folder;
 }
 
-InitialRun open_initial_run(const fs::path& run_or_checkpoint) {
+namespace {
+
+store::LoadedCheckpoint open_heads(const fs::path& directory) {
+  const auto manifest = store::Manifest::read(directory);
+  store::LoadedCheckpoint opened{.directory = directory,
+                                 .step = manifest.step,
+                                 .run_id = manifest.run_id,
+                                 .config_hash = manifest.config_hash,
+                                 .origin = manifest.origin,
+                                 .state_json = {},
+                                 .files = {}};
+  opened.files.emplace_back("model", store::SafetensorsFile(directory / "model.safetensors"));
+  return opened;
+}
+
+// Of a run the newest whose heads can be read: training would pass over those before it too.
+store::LoadedCheckpoint open_newest_heads(const fs::path& run) {
+  const store::CheckpointStore store(run);
+  auto steps = store.steps();
+  if (steps.empty()) return open_checkpoint(run, "");  // throws
+  for (; steps.size() > 1; steps.pop_back()) {
+    try {
+      return open_heads(store.path_of(steps.back()));
+    } catch (const store::NewerFormat&) {
+      throw;
+    } catch (const Error&) {
+      continue;
+    }
+  }
+  return open_heads(store.path_of(steps.front()));
+}
+
+store::LoadedCheckpoint open_to_begin(const fs::path& run_or_checkpoint, Reading reading) {
+  if (reading == Reading::kHeads) {
+    return is_checkpoint(run_or_checkpoint) ? open_heads(run_or_checkpoint)
+                                            : open_newest_heads(run_or_checkpoint);
+  }
+  return is_checkpoint(run_or_checkpoint) ? store::CheckpointStore::load(run_or_checkpoint)
+                                          : open_checkpoint(run_or_checkpoint, "");
+}
+
+}  // namespace
+
+InitialRun open_initial_run(const fs::path& run_or_checkpoint, Reading reading) {
   if (!fs::exists(run_or_checkpoint)) {
     throw Error(ExitCode::kUsage,
                 "train.init_from: " + run_or_checkpoint.string() + " does not exist",
                 "give a run folder or one of its checkpoints");
   }
-  InitialRun run{.checkpoint = is_checkpoint(run_or_checkpoint)
-                                   ? store::CheckpointStore::load(run_or_checkpoint)
-                                   : open_checkpoint(run_or_checkpoint, ""),
+  InitialRun run{.checkpoint = open_to_begin(run_or_checkpoint, reading),
                  .folder = {},
                  .tokenizer = {}};
   run.folder = run_of(run.checkpoint.directory);

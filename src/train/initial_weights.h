@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <functional>
 #include <map>
@@ -23,11 +24,16 @@ struct InitialRun {
   const std::filesystem::path& place() const;
 };
 
+/// How much of a checkpoint is read to open it: every byte, or what says names and shapes (of the
+/// newest of a run then: all of them have the same).
+enum class Reading : uint8_t { kAll, kHeads };
+
 /// @param run_or_checkpoint  a run folder (its best checkpoint is taken, else the last) or the
 ///                           folder of one checkpoint, whose run is the folder that it lies in
 /// Throws Error(kUsage) when there is no such folder, Error(kBadData) when the checkpoint is
 /// damaged or the run's tokenizer is not the one that it was trained with.
-InitialRun open_initial_run(const std::filesystem::path& run_or_checkpoint);
+InitialRun open_initial_run(const std::filesystem::path& run_or_checkpoint,
+                            Reading reading = Reading::kAll);
 
 /// What is known of the tokenizer that the weights were trained with: name -> SHA-256. Empty when
 /// neither the checkpoint nor a run beside it says anything.

@@ -20,13 +20,22 @@ struct RunOptions {
     using O = RunOptions;
     return std::tuple{
         field(&O::name, "name", "title in the report; empty = name of the run folder", any(),
-              {.change = Change::kFree}),
+              {.change = Change::kFree})
+            .also_called({"run_name", "experiment_name", "job_name", "description"}),
         field(&O::seed, "seed", "root of every random stream: weights, order of data, dropout",
-              between(0, 9007199254740992.0)),
+              between(0, 9007199254740992.0))
+            .also_called({"random_seed", "data_seed", "manual_seed", "experiment_seed"}),
         field(&O::threads, "threads", "CPU threads; 0 = one per core, at most OMP_NUM_THREADS",
-              between(0, 4096), {.unit = "threads", .change = Change::kFree}),
+              between(0, 4096), {.unit = "threads", .change = Change::kFree})
+            .also_called({"num_threads", "cpu_threads", "num_cpus", "omp_num_threads"}),
         field(&O::device, "device", "auto takes a GPU where there is one",
-              one_of({"auto", "cpu", "cuda"}), {.change = Change::kFree}),
+              one_of({"auto", "cpu", "cuda"}), {.change = Change::kFree})
+            .also_called({"devices", "gpu", "gpus"})
+            .also_called({"use_cuda"}, "= \"cuda\"")
+            .also_called({"no_cuda", "use_cpu"}, "= \"cpu\"")
+            .also_called({"gpu_ranks"}, "each process takes one GPU: --processes N")
+            .value_also_called("cuda", {"gpu", "cuda:0", "gpu:0", "nvidia"})
+            .value_also_called("auto", {"any"}),
     };
   }
 };

@@ -36,51 +36,89 @@ struct TrainOptions {
     return std::tuple{
         field(&O::max_steps, "max_steps",
               "stop after this many updates; those that are skipped do not count; 0 = no limit",
-              at_least(0), {.unit = "updates", .change = Change::kFree}),
+              at_least(0), {.unit = "updates", .change = Change::kFree})
+            .also_called({"max_update", "max_updates", "num_steps", "num_updates", "steps",
+                          "updates", "train_steps", "max_iterations", "iterations", "after_batches",
+                          "max_batches"}),
         field(&O::max_epochs, "max_epochs",
               "stop after this many passes over the data; 0 = no limit", at_least(0),
-              {.unit = "epochs", .change = Change::kFree}),
+              {.unit = "epochs", .change = Change::kFree})
+            .also_called({"epochs", "num_epochs", "max_epoch", "num_train_epochs", "after_epochs"}),
         field(&O::max_hours, "max_hours",
               "stop, saved, after this much training time; 0 = no limit", at_least(0),
-              {.unit = "hours", .change = Change::kFree}),
+              {.unit = "hours", .change = Change::kFree})
+            .also_called({"stop_time_hours", "max_time"}),
         field(&O::patience, "patience",
               "stop after this many validations without improvement of eval.best_metric; 0 = never",
-              at_least(0), {.unit = "validations", .change = Change::kFree}),
+              at_least(0), {.unit = "validations", .change = Change::kFree})
+            .also_called({"early_stopping", "early_stopping_patience", "early_stop"}),
         field(&O::update_freq, "update_freq",
               "micro-batches per update, summed over all processes (gradient accumulation)",
-              at_least(1), {.unit = "micro-batches"}),
+              at_least(1), {.unit = "micro-batches"})
+            .also_called({"accum_count", "accumulation_steps", "gradient_accumulation_steps",
+                          "accumulate_grad_batches", "optimizer_delay", "aggregation_frequency",
+                          "gradient_accumulation", "grad_accum"},
+                         "micro-batches of all processes together"),
         field(&O::precision, "precision",
               "arithmetic of matrix products; weights, norms, softmax and losses stay fp32. auto: "
               "mixed_bf16 where the hardware is fast at it, else fp32; auto_fp16: mixed_fp16 on a "
               "GPU that is fast at it, else as auto; tf32 is fp32 on a CPU",
-              one_of({"auto", "auto_fp16", "fp32", "tf32", "mixed_bf16", "mixed_fp16"})),
+              one_of({"auto", "auto_fp16", "fp32", "tf32", "mixed_bf16", "mixed_fp16"}))
+            .also_called({"fp16", "amp"}, "= \"mixed_fp16\"")
+            .also_called({"bf16"}, "= \"mixed_bf16\"")
+            .also_called({"tf32"}, "= \"tf32\"")
+            .also_called({"mixed_precision", "model_dtype", "dtype", "half_precision"})
+            .value_also_called("mixed_bf16", {"bf16", "bfloat16", "bf16_mixed", "amp_bf16"})
+            .value_also_called("mixed_fp16", {"fp16", "float16", "half", "16", "16_mixed", "amp",
+                                              "amp_fp16", "O1", "O2"})
+            .value_also_called("mixed_fp16", {"mixed"}, "or \"mixed_bf16\"")
+            .value_also_called("fp32", {"float32", "float", "32", "full", "single", "O0"}),
         field(&O::loss_scale, "loss_scale",
-              "what the loss is multiplied by before backward, in half precision"),
+              "what the loss is multiplied by before backward, in half precision")
+            .also_called({"loss_scaling", "grad_scaler", "cost_scaling"}),
         field(
             &O::noise_scale, "noise_scale",
             "measure the gradient noise scale, which says how large a batch is worth while; needs "
             "two micro-batches an update",
-            any(), {.change = Change::kFree}),
+            any(), {.change = Change::kFree})
+            .also_called({"gradient_noise_scale", "gns"}),
         field(&O::forensics, "forensics",
               "what happens when a loss or gradient is not finite, or far from the usual"),
         field(&O::save_every, "save_every", "updates between checkpoints; the end always saves",
-              at_least(1), {.unit = "updates", .change = Change::kFree}),
+              at_least(1), {.unit = "updates", .change = Change::kFree})
+            .also_called({"save_interval", "save_interval_updates", "save_steps", "save_freq",
+                          "checkpoint_every", "save_checkpoint_steps", "checkpoint_interval",
+                          "min_checkpoint_period"}),
         field(&O::save_in_background, "save_in_background",
               "training goes on while a checkpoint is written from a copy in memory", any(),
               {.change = Change::kFree}),
         field(&O::keep_last, "keep_last", "newest checkpoints that are kept", at_least(1),
-              {.unit = "checkpoints", .change = Change::kFree}),
+              {.unit = "checkpoints", .change = Change::kFree})
+            .also_called({"keep_checkpoint", "keep_checkpoints", "keep_interval_updates",
+                          "keep_last_epochs", "save_total_limit", "save_trial_latest",
+                          "max_to_keep"}),
         field(&O::keep_best, "keep_best", "best checkpoints by eval.best_metric that are kept",
-              at_least(0), {.unit = "checkpoints", .change = Change::kFree}),
+              at_least(0), {.unit = "checkpoints", .change = Change::kFree})
+            .also_called({"keep_best_checkpoints", "save_trial_best"})
+            .also_called({"load_best_model_at_end"},
+                         "`eval` and `infer` take the best checkpoint by themselves"),
         field(&O::keep_every, "keep_every", "keep each checkpoint at a multiple of this; 0 = none",
               at_least(0), {.unit = "updates", .change = Change::kFree}),
         field(&O::average_last, "average_last",
               "at the end write the mean of the last N checkpoints as `averaged`; 0 = off",
-              at_least(0), {.unit = "checkpoints", .change = Change::kFree}),
+              at_least(0), {.unit = "checkpoints", .change = Change::kFree})
+            .also_called({"average_checkpoints", "checkpoint_averaging", "num_average"})
+            .also_called({"average_decay", "exponential_smoothing"},
+                         "the mean of checkpoints, at the end"),
         field(&O::init_from, "init_from",
               "start from the weights of another run (folder) or of one checkpoint, with its "
               "tokenizer; fine-tuning",
-              any(), {.is_path = true}),
+              any(), {.is_path = true})
+            .also_called({"pretrained", "pretrained_model", "finetune_from", "finetune_from_model",
+                          "train_from", "model_name_or_path", "source_checkpoint_uuid",
+                          "warm_start_from"})
+            .also_called({"restore_file", "resume_from_checkpoint"},
+                         "a run goes on by itself from its own checkpoint"),
         field(&O::init_vocabulary, "init_vocabulary",
               "same: the tokenizer is that of init_from; match: it is what [tokenizer] says, and "
               "rows of embeddings and output are taken over where both have the piece",
@@ -102,16 +140,28 @@ struct EvalOptions {
     using O = EvalOptions;
     return std::tuple{
         field(&O::every, "every", "updates between validations; the end always validates",
-              at_least(1), {.unit = "updates", .change = Change::kFree}),
+              at_least(1), {.unit = "updates", .change = Change::kFree})
+            .also_called({"eval_every", "eval_steps", "eval_interval", "evaluation_steps",
+                          "valid_interval", "valid_freq", "valid_steps", "validate_interval",
+                          "validate_interval_updates", "validate_every", "val_check_interval",
+                          "min_validation_period"}),
         field(&O::bleu, "bleu", "translate the validation set and score it with BLEU", any(),
-              {.change = Change::kFree}),
+              {.change = Change::kFree})
+            .also_called({"eval_bleu", "predict_with_generate"}),
         field(&O::bleu_sentences, "bleu_sentences",
               "translate only the first N validation sentences while training; 0 = all",
               at_least(0), {.unit = "sentences", .change = Change::kFree}),
         field(&O::best_metric, "best_metric", "what `best` means for keep_best and patience",
-              one_of({"nll", "bleu"}), {.change = Change::kFree}),
+              one_of({"nll", "bleu"}), {.change = Change::kFree})
+            .also_called({"metric", "metric_for_best_model", "best_checkpoint_metric",
+                          "valid_metrics", "early_stopping_criteria", "early_stopping_metric"})
+            .value_also_called("nll", {"loss", "ce", "cross_entropy", "ppl", "perplexity",
+                                       "valid_loss", "eval_loss"})
+            .value_also_called("bleu", {"sacrebleu", "bleu_detok", "eval_bleu"}),
         field(&O::max_tokens, "max_tokens", "bound of one validation batch", at_least(1),
-              {.unit = "tokens", .change = Change::kFree}),
+              {.unit = "tokens", .change = Change::kFree})
+            .also_called({"valid_mini_batch", "eval_batch_size", "valid_batch_size",
+                          "per_device_eval_batch_size", "max_tokens_valid", "batch_size_valid"}),
     };
   }
 };

@@ -28,10 +28,12 @@ class Lab : public Program {
  public:
   Lab() {
     for (const char* name : {"a.src", "a.tgt"}) folder.write(name, "one line\n");
+    folder.write("words.txt", "one\nline\n");
     config = folder.write("my.toml",
                           "[data]\ntrain_src = [\"a.src\"]\ntrain_tgt = [\"a.tgt\"]\n"
                           "valid_src = [\"a.src\"]\nvalid_tgt = [\"a.tgt\"]\n"
-                          "[train]\nmax_steps = 9000\n");
+                          "[tokenizer]\ntype = \"vocab\"\nsrc_vocab = \"words.txt\"\n"
+                          "[loss]\nlabel_smoothing = 0\n[train]\nmax_steps = 9000\n");
   }
 
   /// A run folder as training leaves it, without checkpoints.
@@ -217,7 +219,8 @@ TEST(CommandLine, WithoutMemoryOrFilesTheCodeSaysSo) {
 
 TEST(CheckCommand, TellsAllErrorsOrNone) {
   const Lab lab;
-  EXPECT_EQ(lab.run({"check", lab.config}).out, lab.config + ": no errors\n");
+  // All is read, however slow this machine is.
+  EXPECT_EQ(lab.run({"check", lab.config, "--full"}).out, lab.config + ": no errors\n");
   const auto wrong =
       lab.run({"check", "my.toml", "optim.beta1=1.5", "optim.lrr=1", "train.patience=x"});
   EXPECT_EQ(wrong.code, 2);
@@ -229,14 +232,14 @@ TEST(CheckCommand, TellsAllErrorsOrNone) {
             "  did you mean `optim.lr`? (number, default 0.0005)\n"
             "error: command line, `train.patience=x`: `train.patience` must be an integer, got the "
             "string \"x\"\n"
-            "  stop after this many validations without improvement of eval.best_metric; 0 = never "
-            "(integer, default 0, in validations)\n"
+            "  \"x\" is not a whole number; stop after this many validations without improvement "
+            "of eval.best_metric; 0 = never (integer, default 0, in validations)\n"
             "3 errors\n");
 }
 
 TEST(CheckCommand, NotesWhatIsSeldomMeantWithoutFailing) {
   const Lab lab;
-  const auto outcome = lab.run({"check", "my.toml", "optim.lr=0.5"});
+  const auto outcome = lab.run({"check", "my.toml", "optim.lr=0.5", "--full"});
   EXPECT_EQ(outcome.code, 0);
   EXPECT_TRUE(
       has(outcome.out, "note SC004: command line, `optim.lr=0.5`: `optim.lr`: a peak of 0.5"));
@@ -245,6 +248,47 @@ TEST(CheckCommand, NotesWhatIsSeldomMeantWithoutFailing) {
       nlohmann::json::parse(lab.run({"check", "my.toml", "optim.lr=0.5", "--json"}).out);
   EXPECT_EQ(json["sound"], true);
   EXPECT_EQ(json["findings"].size(), 1u);
+}
+
+TEST(CheckCommand, LooksAtTheTextAndLeavesWithTrainingsCode) {
+  const Lab lab;
+  lab.folder.write("a.tgt", "one line\nand another\n");
+  const auto outcome = lab.run({"check", "my.toml", "--full"});
+  EXPECT_EQ(outcome.code, 65);
+  EXPECT_TRUE(has(outcome.err,
+                  "error: my.toml:2:1: `data.train_src`: the two sides do not have the same number "
+                  "of lines: "))
+      << outcome.err;
+  EXPECT_FALSE(has(outcome.err, "2 errors")) << "one pair of files, one cause: " << outcome.err;
+  const auto json = nlohmann::json::parse(lab.run({"check", "my.toml", "--full", "--json"}).out);
+  EXPECT_EQ(json["sound"], false);
+  EXPECT_EQ(json["exit_code"], 65);
+  EXPECT_EQ(json["errors"].size(), 1u);
+  EXPECT_EQ(json["errors"][0]["place"], "my.toml:2:1: `data.train_src`");
+  // A mistake of the configuration comes first, in training too.
+  EXPECT_EQ(lab.run({"check", "my.toml", "--full", "optim.lr=0"}).code, 2);
+}
+
+TEST(CheckCommand, OfAnotherMachineWhatIsMissingHereIsNoError) {
+  const Lab lab;
+  std::filesystem::remove(lab.folder.path() / "a.src");
+  EXPECT_EQ(lab.run({"check", "my.toml"}).code, 2);
+  const auto outcome = lab.run({"check", "my.toml", "--full", "--elsewhere", "run.device=cuda"});
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_TRUE(has(outcome.out, "not looked at: `data.train_src`: no file ")) << outcome.out;
+  EXPECT_TRUE(has(outcome.out, "my.toml: no errors in what was looked at\n")) << outcome.out;
+  const auto json = nlohmann::json::parse(
+      lab.run({"check", "my.toml", "--full", "--elsewhere", "--json", "run.device=cuda"}).out);
+  EXPECT_EQ(json["sound"], true);
+  EXPECT_EQ(json["unread"].size(), 2u);
+  EXPECT_EQ(json["config_hash"].get<std::string>().size(), 16u);
+  const auto resolved = lab.run({"check", "my.toml", "--elsewhere", "--resolved"});
+  EXPECT_EQ(resolved.code, 0) << resolved.err;
+  EXPECT_TRUE(has(resolved.out, "a.src"));
+  // What is here is looked at all the same, and so is the configuration.
+  lab.folder.write("words.txt", "two words\n");
+  EXPECT_EQ(lab.run({"check", "my.toml", "--elsewhere", "--full"}).code, 65);
+  EXPECT_EQ(lab.run({"check", "my.toml", "--elsewhere", "optim.lr=0"}).code, 2);
 }
 
 TEST(CheckCommand, TheResolvedCopyIsAConfigurationItself) {

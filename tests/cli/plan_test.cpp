@@ -370,12 +370,17 @@ TEST(CheckCommand, FindingsHaveCodeKeyPlaceReasonSourceAndFix) {
 
 TEST(CheckCommand, StrictLeavesWithAnErrorAndProcessesAddTheirNotes) {
   const PlanLab lab;
+  // The text is too short to train a tokenizer of the size that the file asks for.
+  lab.folder.write("words.txt", "[data]\n[train]\n=\n");
   const std::vector<std::string> words{"check",
                                        "base.toml",
                                        "data.train_src=base.toml",
                                        "data.train_tgt=base.toml",
                                        "data.valid_src=base.toml",
-                                       "data.valid_tgt=base.toml"};
+                                       "data.valid_tgt=base.toml",
+                                       "tokenizer.type=vocab",
+                                       "tokenizer.src_vocab=words.txt",
+                                       "loss.label_smoothing=0"};
   // The file is far too short for its batch: LB010.
   auto strict = words, uneven = words;
   strict.push_back("--strict");

@@ -89,6 +89,9 @@ TEST(ConfigLoad, NamesAnUnknownKeyWithPlaceAndSuggestion) {
   EXPECT_EQ(read_text("[ofen]\nheat = 100\n").message(),
             "a.toml:1:2: unknown section `ofen`\n"
             "  did you mean `oven`?");
+  EXPECT_EQ(read_text("[galley]\n").message(),
+            "a.toml:1:2: unknown section `galley`\n"
+            "  did you mean `kitchen`?");
   EXPECT_EQ(read_text("[garden]\ntrees = 100\n").message(),
             "a.toml:1:2: unknown section `garden`\n"
             "  sections: oven, kitchen");
@@ -100,7 +103,7 @@ TEST(ConfigLoad, SaysWhatAWrongValueIsAndWhatIsAllowed) {
             "  how hot (number, default 180.0, in degrees)");
   EXPECT_EQ(read_text("[oven]\nheat = \"hot\"\n").message(),
             "a.toml:2:1: `oven.heat` must be a number, got the string \"hot\"\n"
-            "  how hot (number, default 180.0, in degrees)");
+            "  \"hot\" is not a number; how hot (number, default 180.0, in degrees)");
   EXPECT_EQ(read_text("[oven]\nmode = \"gril\"\n").message(),
             "a.toml:2:1: `oven.mode` must be one of bake, grill, defrost, got \"gril\"\n"
             "  did you mean \"grill\"?");
@@ -113,6 +116,75 @@ TEST(ConfigLoad, SaysWhatAWrongValueIsAndWhatIsAllowed) {
   EXPECT_EQ(read_text("[oven]\nheat = nan\n").problems.size(), 1u);
   EXPECT_EQ(read_text("[oven]\nheat = 2026-01-01\n").problems.size(), 1u);
   EXPECT_EQ(read_text("[[oven]]\nheat = 60\n").problems.size(), 1u);
+}
+
+TEST(ConfigLoad, AnotherNameOfAKeyOrValueIsAnswered) {
+  EXPECT_EQ(read_text("[oven]\ntemperature = 100\n").message(),
+            "a.toml:2:1: unknown key `oven.temperature`\n"
+            "  did you mean `oven.heat`? (number, default 180.0, in degrees)");
+  EXPECT_EQ(read_text("[oven]\nfahrenheit = 100\n").message(),
+            "a.toml:2:1: unknown key `oven.fahrenheit`\n"
+            "  did you mean `oven.heat`? in degrees of Celsius (number, default 180.0, in "
+            "degrees)");
+  EXPECT_EQ(read_text("", {"Oven.gasMark=4"}).message(),
+            "command line, `Oven.gasMark=4`: unknown key `Oven.gasMark`\n"
+            "  did you mean `oven.heat = 180`? (number, default 180.0, in degrees)");
+  const auto hint = [](const std::string& value) {
+    return read_text("", {"oven.mode=" + value}).problems.at(0).hint;
+  };
+  EXPECT_EQ(hint("Grill"), "did you mean \"grill\"?");
+  EXPECT_EQ(hint("broil"), "did you mean \"grill\"?");
+  EXPECT_EQ(hint("Bar-Becue"), "did you mean \"grill\"?");
+  EXPECT_EQ(hint("barbecu"), "did you mean \"grill\"?");
+  EXPECT_EQ(hint("thaw"), "did you mean \"defrost\"? slowly");
+  EXPECT_EQ(hint("zebra"), "what it does (string, default \"bake\")");
+}
+
+TEST(ConfigLoad, KeysOfAMistypedSectionAreReadAndAnswered) {
+  const auto result =
+      read_text("[ofen]\nheat = 100\nminute = 3\n[ofen.x]\n[kitchn.upper]\nheight = 3\n");
+  EXPECT_EQ(result.message(),
+            "a.toml:1:2: unknown section `ofen`\n"
+            "  did you mean `oven`?\n"
+            "error: a.toml:3:1: unknown key `ofen.minute`\n"
+            "  did you mean `oven.minutes`? (integer, default 20, in minutes)\n"
+            "error: a.toml:4:7: unknown section `ofen.x`\n"
+            "  sections: oven, kitchen\n"
+            "error: a.toml:5:2: unknown section `kitchn`\n"
+            "  did you mean `kitchen`?\n"
+            "4 errors");
+  EXPECT_EQ(result.house.oven.heat, 100);
+  EXPECT_EQ(result.house.kitchen.upper.height, 3);
+  EXPECT_TRUE(is_unreliable(result.problems, "oven.minutes")) << "the one that was meant";
+  EXPECT_FALSE(is_unreliable(result.problems, "oven.heat"));
+}
+
+TEST(ConfigLoad, KeysOfASectionThatIsNowhereAreLedToTheirPlaces) {
+  EXPECT_EQ(read_text("[cooking]\ngas_mark = 4\n").problems[0].hint,
+            "of its keys, `gas_mark` is `oven.heat = 180`");
+  const auto result = read_text("[cooking]\ntemperature = 100\nminutes = 3\nzebra = 1\n");
+  EXPECT_EQ(result.message(),
+            "a.toml:1:2: unknown section `cooking`\n"
+            "  of its keys, `temperature` is `oven.heat`, `minutes` is `oven.minutes`");
+  EXPECT_TRUE(is_unreliable(result.problems, "oven.heat"));
+  EXPECT_TRUE(is_unreliable(result.problems, "oven.minutes"));
+  EXPECT_FALSE(is_unreliable(result.problems, "oven.mode"));
+}
+
+TEST(ConfigLoad, ProblemsAreToldInTheOrderOfTheLines) {
+  const TempDir folder;
+  folder.write("base.toml", "[oven]\nminutes = 0\nheat = 1\n");
+  const auto path = folder.write("top.toml",
+                                 "include = \"base.toml\"\n[oven]\nmode = 3\nfan = 3\n[kitchen]\n"
+                                 "zebra = 1\napple = 1\n[oven.deep]\n");
+  std::vector<std::string> places;
+  for (const auto& problem : in_order(read_path(path, {"oven.fan=7", "a.b=1"}).problems)) {
+    places.push_back(problem.place.substr(problem.place.rfind('/') + 1));
+  }
+  EXPECT_EQ(places, (std::vector<std::string>{"top.toml:3:1", "top.toml:4:1", "top.toml:6:1",
+                                              "top.toml:7:1", "top.toml:8:7", "base.toml:2:1",
+                                              "base.toml:3:1", "command line, `oven.fan=7`",
+                                              "command line, `a.b=1`"}));
 }
 
 TEST(ConfigLoad, ReportsAllProblemsAtOnce) {
@@ -132,7 +204,9 @@ TEST(ConfigLoad, PlacesASyntaxErrorAndStillReadsTheOverrides) {
   const auto result = read_text("[oven]\nheat = = 3\n", {"oven.minutes=0"});
   ASSERT_EQ(result.problems.size(), 2u);
   EXPECT_EQ(result.problems[0].place, "a.toml:2:8");
-  EXPECT_EQ(result.problems[0].hint, "correct it there: the file is not valid TOML");
+  EXPECT_EQ(result.problems[0].hint,
+            "correct it there: the file is not valid TOML, in which texts stand in quotes, and "
+            "numbers, true and false do not");
 }
 
 TEST(ConfigLoad, OverridesAreTomlAndStringsNeedNoQuotes) {

@@ -23,14 +23,20 @@ struct OvenOptions {
     using namespace config;
     using O = OvenOptions;
     return std::tuple{
-        field(&O::heat, "heat", "how hot", between(50, 300), {.unit = "degrees"}),
+        field(&O::heat, "heat", "how hot", between(50, 300), {.unit = "degrees"})
+            .also_called({"temperature"})
+            .also_called({"fahrenheit"}, "in degrees of Celsius")
+            .also_called({"gas_mark"}, "= 180"),
         field(&O::minutes, "minutes", "how long", at_least(1),
               {.unit = "minutes", .change = Change::kFree}),
         field(&O::fan, "fan", "whether air moves"),
-        field(&O::mode, "mode", "what it does", one_of({"bake", "grill", "defrost"})),
+        field(&O::mode, "mode", "what it does", one_of({"bake", "grill", "defrost"}))
+            .value_also_called("grill", {"broil", "barbecue"})
+            .value_also_called("defrost", {"thaw"}, "slowly"),
         field(&O::trays, "trays", "what is inside", any(), {.is_path = true}),
         field(&O::weights, "weights", "of each tray", greater(0)),
-        field(&O::recipe, "recipe", "a file", any(), {.is_path = true}),
+        field(&O::recipe, "recipe", "a file", any(), {.is_path = true})
+            .read_with("mode", {"bake", "grill"}),
     };
   }
 };
@@ -64,8 +70,9 @@ struct House {
   KitchenOptions kitchen;
 
   static auto fields() {
-    return std::tuple{config::field(&House::oven, "oven", "the oven"),
-                      config::field(&House::kitchen, "kitchen", "the room around it")};
+    return std::tuple{
+        config::field(&House::oven, "oven", "the oven"),
+        config::field(&House::kitchen, "kitchen", "the room around it").also_called({"galley"})};
   }
 };
 

@@ -42,6 +42,23 @@ TEST(ConfigSchema, ListsKeysAndSectionsWithTheirPathsInOrder) {
   EXPECT_EQ(schema.find_section("oven.heat"), nullptr);
 }
 
+TEST(ConfigSchema, WhatIsSaidBehindAFieldStandsAtItsKey) {
+  House house;
+  const auto schema = schema_of(house);
+  const Key* heat = schema.find("oven.heat");
+  ASSERT_EQ(heat->other_names.size(), 3u);
+  EXPECT_EQ(heat->other_names[0].name, "temperature");
+  EXPECT_EQ(heat->other_names[0].note, "");
+  EXPECT_EQ(heat->other_names[2].note, "= 180");
+  EXPECT_EQ(schema.find("oven.mode")->other_values[2].value, "defrost");
+  const auto& readers = schema.find("oven.recipe")->readers;
+  ASSERT_EQ(readers.size(), 1u);
+  EXPECT_EQ(readers[0].chooser, "oven.mode");
+  EXPECT_EQ(readers[0].values, (std::vector<std::string>{"bake", "grill"}));
+  EXPECT_TRUE(heat->readers.empty());
+  EXPECT_EQ(schema.find_section("kitchen")->other_names[0].name, "galley");
+}
+
 TEST(ConfigSchema, PointsIntoTheObjectThatItWasMadeFor) {
   House house;
   const Schema schema = schema_of(house);

@@ -234,8 +234,8 @@ TEST(LoadExperiment, TellsTypesRangesRulesAndFilesTogether) {
           "error: " +
           bench.config +
           ":10:1: `optim.lr` must be a number, got the string \"fast\"\n"
-          "  peak learning rate; with lr_scaling: at a batch of reference_batch (number, default "
-          "0.0005)\n"
+          "  \"fast\" is not a number; peak learning rate; with lr_scaling: at a batch of "
+          "reference_batch (number, default 0.0005)\n"
           "error: " +
           bench.config +
           ":12:13: `model.encoder.num_heads`: 7 heads do not divide "

@@ -261,7 +261,9 @@ TEST(Rules, AConstantWarmUpNamesItsRate) {
   EXPECT_NE(problems_of(e)[0].hint.find("optim.lr = 0.25 is that of optim.reference_batch"),
             std::string::npos);
   config::Origins origins;
-  origins.set("schedule.warmup_init_lr", {.file = "a.toml", .line = 3, .column = 1});
+  origins.set(
+      "schedule.warmup_init_lr",
+      {.file = "a.toml", .order = {.source = 0, .line = 3, .column = 1}, .override_text = ""});
   EXPECT_TRUE(problems_of(e, origins).empty());
   e.schedule.warmup_steps = 0;
   EXPECT_TRUE(problems_of(e).empty());
@@ -367,7 +369,9 @@ TEST(Rules, ARunNeedsAStopThatCanBeReached) {
 
 TEST(Rules, AveragedCheckpointsMustBeKept) {
   config::Origins origins;
-  origins.set("train.keep_last", {.file = "a.toml", .line = 3, .column = 1});
+  origins.set(
+      "train.keep_last",
+      {.file = "a.toml", .order = {.source = 0, .line = 3, .column = 1}, .override_text = ""});
   Experiment e = sound();
   e.train.average_last = 5;
   e.train.keep_last = 2;
@@ -538,8 +542,7 @@ TEST(Rules, FilesThatAreNamedMustExistAndArchivesForTheirMembers) {
   e.data.train_tgt = {folder.write("a.tgt", ""), (folder.path() / "y.zip").string() + ":member"};
   e.data.valid_src = e.data.valid_tgt = {};
   e.data.cache_dir = "/not/yet/there";
-  std::vector<config::Problem> problems;
-  check_files(e, {}, problems);
+  const auto problems = missing_files(e, {}, {});
   ASSERT_EQ(problems.size(), 1u);
   EXPECT_EQ(problems[0].place, "`data.train_tgt` (default)");
   EXPECT_EQ(problems[0].what, "no file " + (folder.path() / "y.zip").string());

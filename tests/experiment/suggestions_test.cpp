@@ -1,7 +1,9 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 
+#include "config/load.h"
 #include "config/suggest.h"
 #include "experiment/experiment_schema.h"
 
@@ -133,7 +135,7 @@ TEST(Suggestions, NineInTenSlipsGetTheRightKeyFirst) {
   size_t right = 0;
   std::string wrong;
   for (const auto& slip : kSlips) {
-    const std::string suggested = config::suggest_key(slip.typed, schema);
+    const std::string suggested = config::suggest_key(slip.typed, schema).path;
     if (suggested == slip.meant) {
       ++right;
     } else {
@@ -154,12 +156,231 @@ TEST(Suggestions, EveryMeantKeyExists) {
   }
 }
 
-TEST(Suggestions, OtherNamesLeadToKeysAndSectionsThatExist) {
+// Options of other toolkits, as a key of the section that people put them into. All must be right:
+// each stands behind the key that it leads to.
+constexpr std::array kElsewhere{
+    // anybody
+    Slip{"schedule.type", "schedule.name"},
+    Slip{"optim.type", "optim.name"},
+    Slip{"model.type", "model.name"},
+    Slip{"loss.type", "loss.name"},
+    Slip{"data.batch_type", "data.max_tokens"},
+    Slip{"model.dim", "model.d_model"},
+    Slip{"train.eval_every", "eval.every"},
+    Slip{"optim.wd", "optim.weight_decay"},
+    Slip{"train.label_smoothing", "loss.label_smoothing"},
+    Slip{"train.max_grad_norm", "optim.clip_norm"},
+    Slip{"train.gradient_accumulation_steps", "train.update_freq"},
+    Slip{"train.loss_scaling", "train.loss_scale.name"},
+    // fairseq
+    Slip{"optimization.max_update", "train.max_steps"},
+    Slip{"optimization.update_freq", "train.update_freq"},
+    Slip{"optimization.clip_norm", "optim.clip_norm"},
+    Slip{"optimization.stop_min_lr", "schedule.min_lr"},
+    Slip{"optimization.stop_time_hours", "train.max_hours"},
+    Slip{"dataset.max_tokens", "data.max_tokens"},
+    Slip{"dataset.num_workers", "data.prefetch"},
+    Slip{"dataset.validate_interval_updates", "eval.every"},
+    Slip{"checkpoint.save_interval_updates", "train.save_every"},
+    Slip{"checkpoint.keep_interval_updates", "train.keep_last"},
+    Slip{"checkpoint.restore_file", "train.init_from"},
+    Slip{"checkpoint.best_checkpoint_metric", "eval.best_metric"},
+    Slip{"common.fp16", "train.precision"},
+    Slip{"common.fp16_init_scale", "train.loss_scale.init"},
+    Slip{"common.log_interval", "report.every"},
+    Slip{"model.encoder_normalize_before", "model.norm"},
+    Slip{"model.share_decoder_input_output_embed", "model.tie_embeddings"},
+    Slip{"model.decoder_attention_heads", "model.decoder.num_heads"},
+    Slip{"model.encoder_ffn_embed_dim", "model.encoder.ffn_dim"},
+    Slip{"model.activation_fn", "model.activation"},
+    Slip{"model.relu_dropout", "model.activation_dropout"},
+    Slip{"optim.adam_betas", "optim.beta1"},
+    Slip{"schedule.total_num_update", "schedule.total_steps"},
+    Slip{"generation.max_len_a", "decode.max_len_a"},
+    Slip{"generation.sampling_topk", "decode.top_k"},
+    Slip{"generation.no_repeat_ngram_size", "decode.no_repeat_ngram"},
+    Slip{"train.ddp_backend", "dist.strategy"},
+    // OpenNMT
+    Slip{"train.train_steps", "train.max_steps"},
+    Slip{"train.valid_steps", "eval.every"},
+    Slip{"train.save_checkpoint_steps", "train.save_every"},
+    Slip{"train.keep_checkpoint", "train.keep_last"},
+    Slip{"train.accum_count", "train.update_freq"},
+    Slip{"train.train_from", "train.init_from"},
+    Slip{"train.model_dtype", "train.precision"},
+    Slip{"optim.decay_method", "schedule.name"},
+    Slip{"model.transformer_ff", "model.encoder.ffn_dim"},
+    Slip{"model.rnn_size", "model.d_model"},
+    Slip{"model.position_encoding", "model.positions"},
+    Slip{"data.path_src", "data.train_src"},
+    Slip{"data.src_subword_model", "tokenizer.src_model"},
+    Slip{"data.src_seq_length", "data.max_src_tokens"},
+    Slip{"decode.random_sampling_topp", "decode.top_p"},
+    Slip{"decode.block_ngram_repeat", "decode.no_repeat_ngram"},
+    // Marian
+    Slip{"data.train_sets", "data.train_src"},
+    Slip{"data.mini_batch_words", "data.max_tokens"},
+    Slip{"data.mini_batch", "data.max_sentences"},
+    Slip{"tokenizer.dim_vocabs", "tokenizer.vocab_size"},
+    Slip{"model.dim_emb", "model.d_model"},
+    Slip{"model.enc_depth", "model.encoder.num_layers"},
+    Slip{"model.transformer_dim_ffn", "model.encoder.ffn_dim"},
+    Slip{"model.tied_embeddings_all", "model.tie_embeddings"},
+    Slip{"optim.learn_rate", "optim.lr"},
+    Slip{"optim.mini_batch_words_ref", "optim.reference_batch"},
+    Slip{"schedule.lr_warmup", "schedule.warmup_steps"},
+    Slip{"train.optimizer_delay", "train.update_freq"},
+    Slip{"train.after_batches", "train.max_steps"},
+    Slip{"train.disp_freq", "report.every"},
+    Slip{"train.valid_freq", "eval.every"},
+    Slip{"train.valid_metrics", "eval.best_metric"},
+    Slip{"train.cost_scaling", "train.loss_scale.name"},
+    Slip{"decode.normalize", "decode.length_penalty"},
+    Slip{"decode.max_length_factor", "decode.max_len_a"},
+    Slip{"run.cpu_threads", "run.threads"},
+    // Hugging Face
+    Slip{"train.per_device_train_batch_size", "data.max_tokens"},
+    Slip{"train.num_train_epochs", "train.max_epochs"},
+    Slip{"train.lr_scheduler_type", "schedule.name"},
+    Slip{"train.warmup_ratio", "schedule.warmup_steps"},
+    Slip{"train.label_smoothing_factor", "loss.label_smoothing"},
+    Slip{"train.eval_steps", "eval.every"},
+    Slip{"train.logging_steps", "report.every"},
+    Slip{"train.save_total_limit", "train.keep_last"},
+    Slip{"train.metric_for_best_model", "eval.best_metric"},
+    Slip{"train.adam_epsilon", "optim.epsilon"},
+    Slip{"train.bf16", "train.precision"},
+    Slip{"train.dataloader_num_workers", "data.prefetch"},
+    Slip{"train.generation_num_beams", "decode.beam_size"},
+    Slip{"train.predict_with_generate", "eval.bleu"},
+    Slip{"train.ddp_bucket_cap_mb", "dist.bucket_bytes"},
+    Slip{"model.num_attention_heads", "model.encoder.num_heads"},
+    Slip{"model.intermediate_size", "model.encoder.ffn_dim"},
+    Slip{"model.num_decoder_layers", "model.decoder.num_layers"},
+    Slip{"model.max_position_embeddings", "model.max_positions"},
+    Slip{"decode.num_return_sequences", "decode.nbest"},
+    Slip{"decode.max_new_tokens", "decode.max_len_b"},
+    // Determined
+    Slip{"optimizations.aggregation_frequency", "train.update_freq"},
+    Slip{"optimizations.mixed_precision", "train.precision"},
+    Slip{"optimizations.gradient_compression", "dist.compress"},
+    Slip{"optimizations.tensor_fusion_threshold", "dist.bucket_bytes"},
+    Slip{"searcher.metric", "eval.best_metric"},
+    Slip{"min_validation_period", "eval.every"},
+    Slip{"min_checkpoint_period", "train.save_every"},
+    Slip{"scheduling_unit", "report.every"},
+    Slip{"reproducibility.experiment_seed", "run.seed"},
+};
+
+TEST(Suggestions, NamesOfOtherToolkitsLeadToTheirKeys) {
   Experiment defaults;
   const auto schema = experiment_schema(defaults);
-  for (const auto& [name, ours] : schema.other_names) {
-    EXPECT_TRUE(schema.find(ours) != nullptr || schema.find_section(ours) != nullptr) << ours;
-    EXPECT_EQ(schema.find(name), nullptr) << name << " is a key of ours";
+  for (const auto& name : kElsewhere) {
+    EXPECT_NE(schema.find(name.meant), nullptr) << name.meant;
+    EXPECT_EQ(config::suggest_key(name.typed, schema).path, name.meant) << name.typed;
+  }
+}
+
+TEST(Suggestions, ANoteSaysWhatIsDifferentHere) {
+  Experiment defaults;
+  const auto schema = experiment_schema(defaults);
+  EXPECT_EQ(config::suggest_key("common.fp16", schema).note, "= \"mixed_fp16\"");
+  EXPECT_NE(config::suggest_key("data.batch_type", schema).note.find("counted in tokens"),
+            std::string::npos);
+  EXPECT_EQ(config::suggest_key("optim.learning_rate", schema).note, "");
+}
+
+TEST(Suggestions, OtherNamesAreNoKeysOfOursAndTheirValuesThereAre) {
+  Experiment defaults;
+  const auto schema = experiment_schema(defaults);
+  size_t names = 0, values = 0;
+  for (const auto& key : schema.keys) {
+    const std::string section = key.path.substr(0, key.path.rfind('.'));
+    for (const auto& other : key.other_names) {
+      ++names;
+      EXPECT_EQ(schema.find(section + "." + other.name), nullptr) << other.name;
+      if (!other.note.starts_with("= ")) continue;
+      const size_t begin = other.note.find('"') + 1;
+      const std::string value = other.note.substr(begin, other.note.find('"', begin) - begin);
+      const auto& choices = key.range.choices;
+      EXPECT_EQ(std::count(choices.begin(), choices.end(), value), 1) << key.path << other.note;
+    }
+    for (const auto& other : key.other_values) {
+      ++values;
+      const auto& choices = key.range.choices;
+      EXPECT_EQ(std::count(choices.begin(), choices.end(), other.value), 1)
+          << key.path << ": " << other.value;
+      EXPECT_EQ(std::count(choices.begin(), choices.end(), other.name), 0)
+          << key.path << ": " << other.name << " is a value of its own";
+    }
+  }
+  EXPECT_GE(names, 250u);
+  EXPECT_GE(values, 100u);
+}
+
+/// What is said of `override`: the hint of its one problem.
+std::string hint_of(const std::string& override_text) {
+  Experiment options, fallback;
+  std::vector<config::Problem> problems;
+  config::load_text("", "my.toml", "/nowhere", {override_text}, experiment_schema(options),
+                    experiment_schema(fallback), problems);
+  if (problems.size() != 1) return std::to_string(problems.size()) + " problems";
+  return problems[0].hint;
+}
+
+TEST(Suggestions, ValuesOfOtherToolkitsLeadToOurs) {
+  for (const auto& [override_text, meant] :
+       {std::pair{"run.device=gpu", "cuda"},
+        {"run.device=cuda:0", "cuda"},
+        {"optim.name=AdamW", "adamw"},
+        {"optim.name=adamw_torch", "adamw"},
+        {"optim.name=admaw", "adamw"},
+        {"train.precision=bf16", "mixed_bf16"},
+        {"train.precision=bfloat16", "mixed_bf16"},
+        {"train.precision=fp16", "mixed_fp16"},
+        {"train.precision=16", "mixed_fp16"},
+        {"train.precision=Mixed-BF16", "mixed_bf16"},
+        {"train.precision=float32", "fp32"},
+        {"schedule.name=inverse_square_root", "inverse_sqrt"},
+        {"schedule.name=reduce_lr_on_plateau", "plateau"},
+        {"schedule.name=cosin", "cosine"},
+        {"loss.name=label_smoothed_cross_entropy", "cross_entropy"},
+        {"model.name=transformer_wmt_en_de", "transformer"},
+        {"model.norm=prenorm", "pre"},
+        {"model.positions=RoPE", "rotary"},
+        {"model.tie_embeddings=true", "all"},
+        {"tokenizer.type=spm", "sentencepiece"},
+        {"tokenizer.type=whitespace", "vocab"},
+        {"dist.strategy=ddp", "all_reduce"},
+        {"dist.backend=gloo", "mpi"},
+        {"decode.method=greedy", "beam"},
+        {"decode.length_penalty_type=wu", "gnmt"},
+        {"eval.best_metric=perplexity", "nll"},
+        {"data.too_long=drop", "skip"}}) {
+    EXPECT_TRUE(hint_of(override_text).starts_with("did you mean \"" + std::string(meant) + "\"?"))
+        << override_text << ": " << hint_of(override_text);
+  }
+  EXPECT_EQ(hint_of("run.device=quantum").find("did you mean"), std::string::npos)
+      << hint_of("run.device=quantum");
+}
+
+TEST(Suggestions, WhatIsNoNumberIsToldSo) {
+  for (const auto& [override_text, start] :
+       {std::pair{"optim.lr=1e-3e", "\"1e-3e\" is not a number; "},
+        {"optim.lr=.5", "write 0.5; "},
+        {"optim.lr='\"0.5\"'", "\"\"0.5\"\" is not a number; "},
+        {"optim.lr='0.5'", "leave the quotes out; "},
+        {"train.max_steps=100k", "write 100000; "},
+        {"train.max_steps=1,000", "write 1000; "},
+        {"train.max_steps=1e5", "write 100000; "},
+        {"train.max_steps=lots", "\"lots\" is not a whole number; "},
+        {"train.max_steps=99999999999999999999",
+         "\"99999999999999999999\" is not a whole number; "},
+        {"eval.bleu=yes", "write true; "},
+        {"eval.bleu=1", "write true; "},
+        {"eval.bleu='false'", "leave the quotes out; "}}) {
+    EXPECT_TRUE(hint_of(override_text).starts_with(start))
+        << override_text << ": " << hint_of(override_text);
   }
 }
 
@@ -182,10 +403,10 @@ TEST(Suggestions, SectionsAreSuggestedToo) {
 TEST(Suggestions, NonsenseGetsNone) {
   Experiment defaults;
   const auto schema = experiment_schema(defaults);
-  EXPECT_EQ(config::suggest_key("zebra.crossing", schema), "");
+  EXPECT_EQ(config::suggest_key("zebra.crossing", schema).path, "");
   EXPECT_EQ(config::suggest_section("zebra", schema), "");
-  EXPECT_EQ(config::suggest_key(std::string(100'000, 'a'), schema), "");
-  EXPECT_EQ(config::suggest_key("", schema), "");
+  EXPECT_EQ(config::suggest_key(std::string(100'000, 'a'), schema).path, "");
+  EXPECT_EQ(config::suggest_key("", schema).path, "");
 }
 
 }  // namespace

@@ -7,6 +7,7 @@ import os
 import re
 import subprocess
 import time
+import zipfile
 
 from harness import Lab, check, main
 
@@ -39,12 +40,20 @@ def expect(result, code, *words):
 
 
 def refused(stretto, edit, code, *words, overrides=()):
-    """Training of an edited lab must fail so, and leave no checkpoint behind."""
+    """`check` of an edited lab must say so, and its training must fail so and leave no checkpoint behind."""
     with Lab(stretto) as lab:
         edit(lab)
+        checked(lab, code, *words, overrides=overrides)
         expect(lab.train("run", *overrides), code, *words)
         check(not list(lab.root.glob("run/checkpoints/step_*")), "a checkpoint was written")
         check(not list(lab.root.glob("cache/**/.tmp*")), "half a cache was left behind")
+
+
+def checked(lab, code, *words, overrides=()):
+    """`check` says what training says; it reads everything, however slow this machine is, and writes nothing."""
+    before = sorted(lab.root.rglob("*"))
+    expect(lab.run([lab.stretto, "check", str(lab.config), "--full", *overrides]), code, *words)
+    check(sorted(lab.root.rglob("*")) == before, "`check` wrote something")
 
 
 def replace(old, new):
@@ -117,6 +126,28 @@ def an_empty_corpus_is_refused(stretto):
     refused(stretto, edit, 65, "there is no text", "data.train_src and data.train_tgt")
 
 
+def a_member_that_an_archive_lacks_is_named(stretto):
+    def edit(lab):
+        with zipfile.ZipFile(lab.root / "a.zip", "w") as archive:
+            archive.write(lab.root / "train.src", "train.en")
+        replace('train_src = ["train.src"]', 'train_src = ["a.zip:train.eng"]')(lab)
+    refused(stretto, edit, 2, "a.zip: no regular file `train.eng` inside", "did you mean `train.en`?")
+
+
+def a_tokenizer_file_that_is_none_is_refused(stretto):
+    refused(stretto, replace("vocab_size = 80", 'model = "train.src"'), 65, "train.src: not a SentencePiece model")
+
+
+def a_device_that_is_not_there_is_refused_but_for_another_machine(stretto):
+    if os.path.exists("/dev/nvidiactl"):
+        return  # there is one
+    with Lab(stretto) as lab:
+        checked(lab, 2, "`run.device`: ", "sees no CUDA device", overrides=("run.device=cuda",))
+        checked(lab, 2, "`dist.backend`: ", "works between GPUs", overrides=("dist.backend=nccl",))
+        expect(lab.train("run", "run.device=cuda"), 2, "sees no CUDA device")
+        checked(lab, 0, overrides=("run.device=cuda", "dist.backend=nccl", "--elsewhere"))
+
+
 def a_line_of_two_megabytes_is_refused_with_its_place(stretto):
     refused(stretto, with_line("train.src", 7, b"x" * 2_000_000), 65,
             "train.src:7: this line has 2,000,000 bytes", "at most 999,999", "split this line")
@@ -142,6 +173,7 @@ def a_vocabulary_larger_than_the_text_allows_is_refused_and_the_remedy_works(str
             overrides = ("train.max_steps=12", f"tokenizer.algorithm={algorithm}")
             result = lab.train("run", *overrides, "tokenizer.vocab_size=30000")
             expect(result, 2, "tokenizer.vocab_size", "30000 pieces")
+            checked(lab, 2, "`tokenizer.vocab_size`: ", "30000 pieces", overrides=(*overrides, "tokenizer.vocab_size=30000"))
             check(not list(lab.root.glob("run/checkpoints/step_*")), "a checkpoint was written")
             remedy = re.search(r"set (tokenizer.vocab_size=\d+) or less", result.stderr)
             check(remedy, f"no remedy: {result.stderr}")
@@ -201,16 +233,24 @@ def free_keys_may_change(stretto):
 def a_checkpoint_of_another_architecture_is_refused(stretto):
     with Lab(stretto) as lab:
         expect(lab.train("small", "train.max_steps=12"), 0)
-        result = lab.train("wide", "model.d_model=64", f"train.init_from={lab.root}/small")
-        expect(result, 65, "model.safetensors: the checkpoint does not fit this model: `embedding.weight` is [80, 32]",
-               "the model wants [80, 64]", "more", "another architecture")
+        overrides = ("model.d_model=64", f"train.init_from={lab.root}/small")
+        words = ("model.safetensors: the checkpoint does not fit this model: `embedding.weight` is [80, 32]",
+                 "the model wants [80, 64]", "more", "another architecture")
+        expect(lab.train("wide", *overrides), 65, *words)
+        checked(lab, 65, "`train.init_from`: ", *words, overrides=overrides)
+        # Names and shapes are compared without --full too.
+        expect(lab.run([stretto, "check", str(lab.config), *overrides]), 65, *words)
+        checked(lab, 0, overrides=(f"train.init_from={lab.root}/small",))
+        checked(lab, 2, "no file", overrides=(f"train.init_from={lab.root}/smal",))
 
 
 def a_vocabulary_that_does_not_fit_the_checkpoint_is_refused(stretto):
     with Lab(stretto) as lab:
         expect(lab.train("small", "train.max_steps=12"), 0)
-        result = lab.train("more", "tokenizer.vocab_multiple=32", f"train.init_from={lab.root}/small")
-        expect(result, 65, "`embedding.weight` is [80, 32], the model wants [96, 32]", "another architecture or vocabulary")
+        overrides = ("tokenizer.vocab_multiple=32", f"train.init_from={lab.root}/small")
+        words = ("`embedding.weight` is [80, 32], the model wants [96, 32]", "another architecture or vocabulary")
+        expect(lab.train("more", *overrides), 65, *words)
+        checked(lab, 65, *words, overrides=overrides)
 
 
 def two_runs_in_one_folder_are_refused_with_the_holder(stretto):
@@ -267,4 +307,4 @@ def infer_keeps_line_for_line(stretto):
 if __name__ == "__main__":
     main({name: value for name, value in list(globals().items())
           if callable(value) and getattr(value, "__module__", "") == "__main__"
-          and name not in ("paragraphs", "expect", "refused", "replace", "with_line")})
+          and name not in ("paragraphs", "expect", "refused", "checked", "replace", "with_line")})

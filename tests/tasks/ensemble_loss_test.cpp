@@ -6,6 +6,7 @@
 #include <cmath>
 #include <mutex>
 
+#include "experiment/training_text.h"
 #include "losses/registry.h"
 #include "models/registry.h"
 #include "tasks/translation.h"

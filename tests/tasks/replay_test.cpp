@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/hash.h"
+#include "experiment/training_text.h"
 #include "tasks/commands.h"
 #include "tasks/engine_entry.h"
 #include "tasks/session.h"

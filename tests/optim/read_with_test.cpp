@@ -1,7 +1,8 @@
-// The table is held against what is computed: each key is changed under each name, and what comes
-// out differs if and only if the table says that the key is read.
-#include "optim/option_readers.h"
+// What `read_with` says behind a key's declaration is held against what is computed: each key is
+// changed under each name, and what comes out differs if and only if the key is read.
+#include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <functional>
 #include <map>
@@ -37,23 +38,15 @@ std::vector<std::string> names_of() {
   return key_named(options, "name").range.choices;
 }
 
-/// Values of the choosers that stand in `options`, by their paths.
+/// Does the key count with the values of the choosers that stand in `options`?
 template <class Options>
-bool is_read(const std::string& section, const std::string& key, Options options) {
+bool is_read(const std::string& key, Options options) {
   const auto schema = config::schema_of(options);
-  bool known = false, read = false;
-  for (const auto& row : kOptionReaders) {
-    if (row.key != section + "." + key) continue;
-    known = true;
-    if (row.chooser.empty()) {
-      read = true;
-    } else {
-      const auto* chooser = schema.find(std::string(row.chooser.substr(section.size() + 1)));
-      read = read || has_word(row.names, **std::get_if<std::string*>(&chooser->value));
-    }
-  }
-  EXPECT_TRUE(known) << section << "." << key;
-  return read;
+  const auto& readers = schema.find(key)->readers;
+  return readers.empty() || std::any_of(readers.begin(), readers.end(), [&](const auto& reader) {
+           const auto* chosen = std::get<std::string*>(schema.find(reader.chooser)->value);
+           return std::count(reader.values.begin(), reader.values.end(), *chosen) > 0;
+         });
 }
 
 /// Every key of the section is either changed here or named in `elsewhere`.
@@ -68,9 +61,8 @@ void expect_every_key(const Changes<Options>& changes, std::set<std::string> els
 
 /// @param outcome  what training sees of the options, as numbers
 template <class Options>
-void expect_the_table(const std::string& section, const Options& base,
-                      const Changes<Options>& changes,
-                      const std::function<Numbers(const Options&)>& outcome) {
+void expect_as_declared(const Options& base, const Changes<Options>& changes,
+                        const std::function<Numbers(const Options&)>& outcome) {
   for (const auto& name : names_of<Options>()) {
     if (name == "auto") continue;  // one of the others
     Options options = base;
@@ -79,8 +71,8 @@ void expect_the_table(const std::string& section, const Options& base,
     for (const auto& change : changes) {
       Options changed = options;
       change.apply(changed);
-      EXPECT_EQ(outcome(changed) != before, is_read(section, change.key, options))
-          << section << "." << change.key << " of " << name;
+      EXPECT_EQ(outcome(changed) != before, is_read(change.key, options))
+          << change.key << " of " << name;
     }
   }
 }
@@ -102,7 +94,7 @@ Numbers stepped(const OptimOptions& options) {
   return all;
 }
 
-TEST(OptionReaders, AnOptimizerReadsTheKeysThatTheTableSays) {
+TEST(ReadWith, AnOptimizerReadsTheKeysThatSaySo) {
   using O = OptimOptions;
   const Changes<O> changes{
       {"beta1", [](O& o) { o.beta1 = 0.5; }},
@@ -122,11 +114,11 @@ TEST(OptionReaders, AnOptimizerReadsTheKeysThatTheTableSays) {
   // The trainer reads these, whatever the optimizer.
   expect_every_key(changes, {"name", "lr", "reference_batch", "lr_scaling", "clip_norm"});
   for (const char* key : {"lr", "lr_scaling", "clip_norm"}) {
-    EXPECT_TRUE(is_read("optim", key, OptimOptions{})) << key;
+    EXPECT_TRUE(is_read(key, OptimOptions{})) << key;
   }
-  EXPECT_FALSE(is_read("optim", "reference_batch", OptimOptions{}));
-  EXPECT_TRUE(is_read("optim", "reference_batch", OptimOptions{.lr_scaling = "sqrt"}));
-  expect_the_table<O>("optim", {.weight_decay = 0.1}, changes, stepped);
+  EXPECT_FALSE(is_read("reference_batch", OptimOptions{}));
+  EXPECT_TRUE(is_read("reference_batch", OptimOptions{.lr_scaling = "sqrt"}));
+  expect_as_declared<O>({.weight_decay = 0.1}, changes, stepped);
 }
 
 /// The rates of 400 updates, with a validation after every 20th whose loss falls and then stays.
@@ -145,7 +137,7 @@ Numbers rates(const ScheduleOptions& schedule) {
   return all;
 }
 
-TEST(OptionReaders, AScheduleReadsTheKeysThatTheTableSays) {
+TEST(ReadWith, AScheduleReadsTheKeysThatSaySo) {
   using O = ScheduleOptions;
   const Changes<O> changes{
       {"warmup_steps", [](O& o) { o.warmup_steps = 60; }},
@@ -177,10 +169,10 @@ TEST(OptionReaders, AScheduleReadsTheKeysThatTheTableSays) {
   base.multipliers = {0.5};
   base.decay_steps = 60;
   base.period_steps = 80;
-  expect_the_table<O>("schedule", base, changes, rates);
+  expect_as_declared<O>(base, changes, rates);
   base.warmup = "constant";  // also of noam
   const Changes<O> start{{"warmup_init_lr", [](O& o) { o.warmup_init_lr = 1e-5; }}};
-  expect_the_table<O>("schedule", base, start, rates);
+  expect_as_declared<O>(base, start, rates);
 }
 
 /// The scales of an update with overflows and of many without; ends where the scaler gives up.
@@ -198,7 +190,7 @@ Numbers scales(const LossScaleOptions& options) {
   return all;
 }
 
-TEST(OptionReaders, ALossScalingReadsTheKeysThatTheTableSays) {
+TEST(ReadWith, ALossScalingReadsTheKeysThatSaySo) {
   using O = LossScaleOptions;
   const Changes<O> changes{
       {"init", [](O& o) { o.init = 64; }},    {"min", [](O& o) { o.min = 8192; }},
@@ -206,7 +198,7 @@ TEST(OptionReaders, ALossScalingReadsTheKeysThatTheTableSays) {
       {"window", [](O& o) { o.window = 5; }},
   };
   expect_every_key(changes, {"name"});
-  expect_the_table<O>("train.loss_scale", {}, changes, scales);
+  expect_as_declared<O>({}, changes, scales);
 }
 
 }  // namespace

@@ -1,0 +1,152 @@
+#include "config/value_hints.h"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <charconv>
+#include <cmath>
+#include <optional>
+
+#include "base/text.h"
+
+namespace stretto::config {
+namespace {
+
+// Values are short; longer ones are nobody's slip.
+constexpr size_t kLongestValue = 60;
+
+// Letters and digits alone, small: "AdamW", "adam_w" and "adam-w" are one.
+std::string squashed(const std::string& text) {
+  std::string out;
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (std::isalnum(byte) != 0 || byte >= 0x80) out += static_cast<char>(std::tolower(byte));
+  }
+  return out;
+}
+
+std::string in_quotes(const std::string& value) {
+  return "\"" + value + "\"";
+}
+
+std::string did_you_mean(const std::string& value, const std::string& note) {
+  return "did you mean " + in_quotes(value) + "?" + (note.empty() ? "" : " " + note);
+}
+
+/// The number that people mean by "1,000", "100k", ".5", or nothing.
+std::optional<double> number_in(std::string text) {
+  std::erase_if(text, [](char c) { return c == ',' || c == '_' || c == ' '; });
+  double factor = 1;
+  if (!text.empty() && (text.back() == 'k' || text.back() == 'K')) factor = 1e3;
+  if (!text.empty() && text.back() == 'M') factor = 1e6;
+  if (factor > 1) text.pop_back();
+  double value = 0;
+  const char* const end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, value);
+  if (error != std::errc() || stop != end || !std::isfinite(value)) return std::nullopt;
+  return value * factor;
+}
+
+std::string whole_number(double value) {
+  if (std::abs(value) >= 1e15 || value != std::floor(value)) return "";
+  return std::to_string(static_cast<int64_t>(value));
+}
+
+// Whether the text would do without its quotes.
+bool is_toml_number(const std::string& text, bool is_integer) {
+  const toml::parse_result parsed = toml::parse("v = " + text);
+  if (!parsed || parsed.table().size() != 1) return false;
+  const auto* node = parsed.table().get("v");
+  return node != nullptr && (is_integer ? node->is_integer() : node->is_number());
+}
+
+std::string number_hint(const std::string& text, bool is_integer, bool quoted) {
+  if (quoted && is_toml_number(text, is_integer)) return "leave the quotes out";
+  const auto number = number_in(text);
+  const std::string kind = is_integer ? "a whole number" : "a number";
+  if (!number) return in_quotes(printable(text, kLongestValue)) + " is not " + kind;
+  const std::string written = is_integer ? whole_number(*number) : number_text(*number);
+  if (written.empty()) return in_quotes(printable(text, kLongestValue)) + " is not " + kind;
+  return "write " + written;
+}
+
+std::string truth_hint(const std::string& text, bool quoted) {
+  static constexpr std::array kTrue{"true", "yes", "on", "1"};
+  static constexpr std::array kFalse{"false", "no", "off", "0"};
+  const std::string word = squashed(text);
+  const auto in = [&](const auto& list) {
+    return std::find(list.begin(), list.end(), word) != list.end();
+  };
+  if (!in(kTrue) && !in(kFalse)) return "";
+  const std::string written = in(kTrue) ? "true" : "false";
+  return quoted && written == text ? "leave the quotes out" : "write " + written;
+}
+
+std::string as_text(const toml::node& node) {
+  if (const auto* text = node.as_string()) return text->get();
+  if (const auto* value = node.as_boolean()) return value->get() ? "true" : "false";
+  if (const auto* value = node.as_integer()) return std::to_string(value->get());
+  if (const auto* value = node.as_floating_point()) return number_text(value->get());
+  return "";
+}
+
+const OtherValue* known_elsewhere(const Key& key, const std::string& word) {
+  for (const auto& other : key.other_values) {
+    if (squashed(other.name) == word) return &other;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+std::string value_as_written(const toml::node& node) {
+  if (const auto* text = node.as_string()) {
+    return "the string " + in_quotes(printable(text->get(), kLongestValue));
+  }
+  if (const auto* value = node.as_boolean()) return value->get() ? "true" : "false";
+  if (const auto* value = node.as_integer()) return "the integer " + std::to_string(value->get());
+  if (const auto* value = node.as_floating_point())
+    return "the number " + number_text(value->get());
+  if (node.is_table()) return "a table";
+  if (node.is_array()) return "a list";
+  return "a date or time";
+}
+
+std::string type_hint(const Key& key, const toml::node& node, bool quoted) {
+  const std::string text = as_text(node);
+  if (text.size() > kLongestValue) return "";
+  if (std::holds_alternative<std::string*>(key.value) && !text.empty()) {
+    const std::string meant = choice_hint(key, text);
+    return meant.empty() ? "put it in quotes" : meant;
+  }
+  if (std::holds_alternative<bool*>(key.value)) return truth_hint(text, quoted);
+  const bool is_integer = std::holds_alternative<int64_t*>(key.value);
+  if (is_integer && node.is_floating_point()) {
+    const std::string whole = whole_number(node.as_floating_point()->get());
+    return whole.empty() ? "" : "write " + whole;
+  }
+  const bool is_number = is_integer || std::holds_alternative<double*>(key.value);
+  return is_number && node.is_string() ? number_hint(text, is_integer, quoted) : "";
+}
+
+std::string choice_hint(const Key& key, const std::string& text) {
+  const auto& choices = key.range.choices;
+  if (text.size() > kLongestValue) return "";
+  const std::string word = squashed(text);
+  for (const auto& choice : choices) {
+    if (squashed(choice) == word) return did_you_mean(choice, "");
+  }
+  if (const auto* other = known_elsewhere(key, word)) {
+    return did_you_mean(other->value, other->note);
+  }
+  if (const auto near = closest(text, choices); !near.empty()) return did_you_mean(near, "");
+  // Slips in the other names too.
+  std::vector<std::string> names;
+  for (const auto& other : key.other_values) names.push_back(squashed(other.name));
+  const auto near = closest(word, names);
+  if (near.empty()) return "";
+  const auto* other = known_elsewhere(key, near);
+  return did_you_mean(other->value, other->note);
+}
+
+}  // namespace stretto::config

@@ -1,0 +1,33 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "data/corpus.h"
+#include "data/data_options.h"
+#include "data/parallel_input.h"
+#include "text/tokenizer.h"
+
+/// What open_corpus() would refuse in a text, found by the same code and without writing anything.
+namespace stretto::data {
+
+/// How far a look went.
+struct CorpusLook {
+  int64_t pairs = 0;   ///< that were read
+  std::string unread;  ///< "a.en from line 1,234 on and 2 more inputs"; empty = all was read
+};
+
+/// Opens every input of a split, then reads their lines.
+/// @param still_time  asked before the first line and for each quarter of a megabyte
+/// Throws as open_corpus() does for inputs that cannot be opened or are damaged, bad lines, missing
+/// columns and unequal line counts; of a text without any line this look says nothing but the
+/// count.
+CorpusLook check_lines(const DataOptions& options, Split split, const StillTime& still_time);
+
+/// Whether the filters leave a pair. Reads no further than the first that is kept, or all where
+/// `data.too_long` or `data.invalid_utf8` make a pair an error.
+/// Throws as open_corpus() does, for an empty corpus too.
+CorpusLook check_filters(const DataOptions& options, Split split,
+                         const text::TokenizerPair& tokenizers, const StillTime& still_time);
+
+}  // namespace stretto::data

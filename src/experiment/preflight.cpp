@@ -1,0 +1,277 @@
+#include "experiment/preflight.h"
+
+#include <algorithm>
+#include <array>
+#include <set>
+#include <utility>
+
+#include "base/in_child.h"
+#include "base/text.h"
+#include "data/corpus_build.h"
+#include "data/corpus_check.h"
+#include "experiment/training_text.h"
+#include "text/tokenizer.h"
+
+namespace stretto::experiment {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using data::Split;
+
+// A child that watches the time itself needs some to say how far it came.
+constexpr std::chrono::milliseconds kGrace{100};
+
+Stage stage_of(Split split) {
+  return split == Split::kTrain ? Stage::kTraining : Stage::kValidation;
+}
+
+/// The key that names a split's first input.
+std::string key_of(const data::DataOptions& options, Split split) {
+  const auto& files = split == Split::kTrain ? options.train_src : options.valid_src;
+  return "data." + data::name_of(split) + (files.empty() ? "_tsv" : "_src");
+}
+
+bool has_text(const data::DataOptions& options, Split split) {
+  const bool train = split == Split::kTrain;
+  return !(train ? options.train_src : options.valid_src).empty() ||
+         !(train ? options.train_tsv : options.valid_tsv).empty();
+}
+
+/// The key that an error of making tokenizers is about.
+std::string tokenizer_key(const Experiment& e, const std::string& what) {
+  const auto& options = e.tokenizer;
+  if (!text::names_tokenizer(options)) {
+    const bool size = what.starts_with("tokenizer.vocab_size");
+    return size ? "tokenizer.vocab_size" : key_of(e.data, Split::kTrain);
+  }
+  const std::array<std::pair<const char*, const std::string*>, 5> files{{
+      {"tokenizer.model", &options.model},
+      {"tokenizer.src_model", &options.src_model},
+      {"tokenizer.tgt_model", &options.tgt_model},
+      {"tokenizer.src_vocab", &options.src_vocab},
+      {"tokenizer.tgt_vocab", &options.tgt_vocab},
+  }};
+  const char* first = "tokenizer.type";
+  for (const auto& [key, path] : files) {
+    if (path->empty()) continue;
+    if (what.starts_with(*path)) return key;
+    if (first == std::string("tokenizer.type")) first = key;
+  }
+  return first;
+}
+
+// What a child found, as text: no message has a NUL character.
+std::string packed(const Preflight& found) {
+  std::string text;
+  const auto add = [&](const std::string& part) {
+    text += part;
+    text += '\0';
+  };
+  for (const auto& stop : found.stops) {
+    add("stop");
+    add(std::to_string(static_cast<int>(stop.stage)));
+    add(std::to_string(static_cast<int>(stop.code)));
+    for (const auto& part : {stop.key, stop.what, stop.hint}) add(part);
+  }
+  for (const auto& unread : found.unread) {
+    add("unread");
+    for (const auto& part : {unread.key, unread.what}) add(part);
+  }
+  return text;
+}
+
+void unpack(const std::string& text, Preflight& found) {
+  const auto parts = split(text, '\0');
+  for (size_t i = 0; i + 2 < parts.size();) {
+    if (parts[i] == "stop") {
+      found.stops.push_back({static_cast<Stage>(std::stoi(parts[i + 1])), parts[i + 3],
+                             static_cast<ExitCode>(std::stoi(parts[i + 2])), parts[i + 4],
+                             parts[i + 5]});
+      i += 6;
+    } else {
+      found.unread.push_back({parts[i + 1], parts[i + 2]});
+      i += 3;
+    }
+  }
+}
+
+/// One look at an experiment, within its time.
+class Look {
+ public:
+  Look(const Experiment& options, const std::vector<config::Problem>& known,
+       const PreflightOptions& how)
+      : e_(options), known_(known), how_(how), end_(Clock::now() + how.limit) {}
+
+  Preflight run() {
+    const bool named = text::names_tokenizer(e_.tokenizer);
+    const bool trains = trains_tokenizer();
+    if (looks_at(Split::kValid)) lines(Split::kValid);
+    // Files are read fast; and what they say of text needs little of it.
+    if (named) tokenizers();
+    if (looks_at(Split::kTrain)) lines(Split::kTrain);
+    if (trains) tokenizers();
+    return std::move(found_);
+  }
+
+ private:
+  /// Else it is named, or that of the run that `train.init_from` names.
+  bool trains_tokenizer() const {
+    if (text::names_tokenizer(e_.tokenizer)) return false;
+    return e_.train.init_from.empty() || e_.train.init_vocabulary == "match";
+  }
+
+  bool still_time() const { return how_.full || Clock::now() < end_; }
+
+  bool is_known(const std::string& key) const { return config::is_unreliable(known_, key); }
+
+  bool looks_at(Split split) const {
+    if (!has_text(e_.data, split)) return false;
+    const std::string name = "data." + data::name_of(split);
+    for (const char* list : {"_src", "_tgt", "_tsv"}) {
+      if (is_known(name + list)) return false;
+    }
+    return !is_known("data.src_column") && !is_known("data.tgt_column") &&
+           !is_known("data.invalid_utf8") && !is_known("data.too_long");
+  }
+
+  bool looks_at_tokenizers() const {
+    for (const char* key :
+         {"type", "algorithm", "joint", "vocab_size", "character_coverage", "max_training_lines",
+          "model", "src_model", "tgt_model", "src_vocab", "tgt_vocab"}) {
+      if (is_known(std::string("tokenizer.") + key)) return false;
+    }
+    return text::names_tokenizer(e_.tokenizer) || looks_at(Split::kTrain);
+  }
+
+  void leave(const std::string& key, const std::string& what) {
+    found_.unread.push_back({key, what});
+  }
+
+  void note(const data::CorpusLook& look, const std::string& key) {
+    if (!look.unread.empty()) leave(key, look.unread);
+  }
+
+  void lines(Split split) {
+    const std::string key = key_of(e_.data, split);
+    note_stop(found_, stage_of(split), key, [&] {
+      const auto look = data::check_lines(e_.data, split, [this] { return still_time(); });
+      note(look, key);
+      // A tokenizer that is trained on the text is the first to say that there is none.
+      const bool trains = split == Split::kTrain && trains_tokenizer();
+      if (look.pairs > 0 || !look.unread.empty() || trains) return;
+      data::throw_empty_corpus({.inputs = data::inputs_of(e_.data, split), .rules = {}}, {});
+    });
+  }
+
+  void tokenizers() {
+    if (!looks_at_tokenizers()) return;
+    if (how_.full) return try_tokenizers();
+    const std::string key =
+        text::names_tokenizer(e_.tokenizer) ? tokenizer_key(e_, "") : "tokenizer.vocab_size";
+    const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(end_ - Clock::now());
+    std::optional<std::string> result;
+    if (left.count() > 0) {
+      result = run_in_child(left + kGrace, [this] {
+        found_ = {};
+        try_tokenizers();
+        return packed(found_);
+      });
+    }
+    if (result) return unpack(*result, found_);
+    leave(key,
+          text::names_tokenizer(e_.tokenizer)
+              ? "whether it can be used, and whether it leaves anything of the text"
+              : "whether the text allows for so many pieces: training a tokenizer takes longer");
+  }
+
+  // Loads or trains them, as training does, and sees whether the filters leave anything.
+  void try_tokenizers() {
+    text::TokenizerPair pair;
+    try {
+      pair = make_experiment_tokenizers(e_);
+    } catch (const Error& error) {
+      const std::string key = tokenizer_key(e_, error.what());
+      found_.stops.push_back({Stage::kTokenizer, key, error.code(), error.what(), error.advice()});
+      return;
+    }
+    for (const Split split : {Split::kTrain, Split::kValid}) {
+      if (!looks_at(split)) continue;
+      const std::string key = key_of(e_.data, split);
+      note_stop(found_, stage_of(split), key, [&] {
+        note(data::check_filters(e_.data, split, pair, [this] { return still_time(); }), key);
+      });
+    }
+  }
+
+  const Experiment& e_;
+  const std::vector<config::Problem>& known_;
+  const PreflightOptions how_;
+  const Clock::time_point end_;
+  Preflight found_;
+};
+
+// "tokenizer.vocab_size: too small" at its key says the key twice.
+std::string without_key(const std::string& what, const std::string& key) {
+  const std::string head = key + ": ";
+  return what.starts_with(head) ? what.substr(head.size()) : what;
+}
+
+// One unread part is told once: both looks at a text may have come to the same place.
+void keep_first_of_each_key(std::vector<Unread>& unread) {
+  std::set<std::string> seen;
+  std::erase_if(unread, [&](const Unread& one) { return !seen.insert(one.key).second; });
+}
+
+}  // namespace
+
+Preflight preflight(const Experiment& options, const std::vector<config::Problem>& known,
+                    const PreflightOptions& how) {
+  auto found = Look(options, known, how).run();
+  keep_first_of_each_key(found.unread);
+  return found;
+}
+
+CheckRequest engine_request(LoadedExperiment experiment, const std::vector<config::Problem>& known,
+                            const Preflight& found, const PreflightOptions& how) {
+  const auto& e = experiment.options;
+  const auto is_known = [&](const char* key) { return config::is_unreliable(known, key); };
+  const bool device = e.run.device == "cuda" || e.dist.backend == "nccl";
+  const bool machine =
+      device && !how.elsewhere && !is_known("run.device") && !is_known("dist.backend");
+  // The shapes of weights depend on every key of the model, and on the vocabulary.
+  const bool shapes_known =
+      std::none_of(found.stops.begin(), found.stops.end(),
+                   [](const Stop& stop) { return stop.stage == Stage::kTokenizer; }) &&
+      std::none_of(known.begin(), known.end(), [](const auto& problem) {
+        return problem.key.starts_with("model") || problem.key.starts_with("tokenizer");
+      });
+  const bool weights = !e.train.init_from.empty() && !is_known("train.init_from") && shapes_known;
+  return {.experiment = std::move(experiment),
+          .machine = machine,
+          .weights = weights,
+          .full = how.full};
+}
+
+std::vector<config::Problem> problems_of(const std::vector<Stop>& stops,
+                                         const config::Origins& origins) {
+  // Of two that have one cause training comes to one first.
+  auto sorted = stops;
+  std::stable_sort(sorted.begin(), sorted.end(),
+                   [](const Stop& a, const Stop& b) { return a.stage < b.stage; });
+  std::vector<config::Problem> problems;
+  std::set<std::string> seen;
+  for (const auto& stop : sorted) {
+    if (!seen.insert(stop.what).second) continue;
+    problems.push_back({origins.of(stop.key), without_key(stop.what, stop.key), stop.hint, stop.key,
+                        origins.order_of(stop.key)});
+  }
+  return problems;
+}
+
+ExitCode exit_code_of(const std::vector<Stop>& stops) {
+  const auto first = std::min_element(
+      stops.begin(), stops.end(), [](const Stop& a, const Stop& b) { return a.stage < b.stage; });
+  return first == stops.end() ? ExitCode::kOk : first->code;
+}
+
+}  // namespace stretto::experiment

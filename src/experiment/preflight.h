@@ -1,0 +1,83 @@
+#pragma once
+
+#include <chrono>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "config/problem.h"
+#include "experiment/load_experiment.h"
+
+/// What training would stop at before its first update, beyond what the configuration shows: found
+/// by the code that training uses, and without writing anything.
+namespace stretto::experiment {
+
+/// The order in which training comes to them.
+enum class Stage { kMachine, kTokenizer, kTraining, kValidation, kWeights };
+
+/// Something at which training would stop.
+struct Stop {
+  Stage stage = Stage::kMachine;
+  std::string key;  ///< the one to change
+  ExitCode code = ExitCode::kUsage;
+  std::string what, hint;
+};
+
+/// Something that was not looked at to its end.
+struct Unread {
+  std::string key;
+  std::string what;  ///< "a.en from line 1,234 on"
+};
+
+struct Preflight {
+  std::vector<Stop> stops;
+  std::vector<Unread> unread;
+};
+
+struct PreflightOptions {
+  /// How long it may read and try; then it says what it has not looked at.
+  std::chrono::milliseconds limit{1000};
+  bool full = false;  ///< no limit: reads all of the text, trains the tokenizer, verifies weights
+  bool elsewhere = false;  ///< what only this machine lacks is no stop: files, a GPU
+};
+
+/// Text and tokenizers.
+///
+/// @param known  problems of the configuration, missing files too: what they concern is left out
+/// Throws Error(kIo).
+Preflight preflight(const Experiment& options, const std::vector<config::Problem>& known,
+                    const PreflightOptions& how);
+
+/// What `stretto check` asks the engine, which alone knows of a device and of weights.
+struct CheckRequest {
+  LoadedExperiment experiment;
+  bool machine = false;  ///< run.device and dist.backend as training takes them
+  bool weights = false;  ///< train.init_from fits the model
+  bool full = false;     ///< verify the weights, too
+
+  bool any() const { return machine || weights; }
+};
+
+/// Which of it there is to look at, so that libtorch is loaded only when a key asks for it.
+/// @param found  of preflight()
+CheckRequest engine_request(LoadedExperiment experiment, const std::vector<config::Problem>& known,
+                            const Preflight& found, const PreflightOptions& how);
+
+/// Runs `look` and notes the Error at which training would stop.
+template <class Look>
+void note_stop(Preflight& found, Stage stage, const std::string& key, const Look& look) {
+  try {
+    look();
+  } catch (const Error& error) {
+    found.stops.push_back({stage, key, error.code(), error.what(), error.advice()});
+  }
+}
+
+/// The stops as problems of the configuration, each at the place of its key; one cause once.
+std::vector<config::Problem> problems_of(const std::vector<Stop>& stops,
+                                         const config::Origins& origins);
+
+/// What training would leave with: the code of the stop that it comes to first.
+ExitCode exit_code_of(const std::vector<Stop>& stops);
+
+}  // namespace stretto::experiment

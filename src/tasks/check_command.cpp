@@ -1,0 +1,74 @@
+#include <torch/torch.h>
+
+#include "dist/make_group.h"
+#include "losses/registry.h"
+#include "models/registry.h"
+#include "optim/arena.h"
+#include "tasks/commands.h"
+#include "tasks/initial_run.h"
+#include "tasks/session.h"
+#include "tasks/translation.h"
+#include "train/initial_weights.h"
+
+namespace stretto::tasks {
+namespace {
+
+using experiment::CheckRequest;
+using experiment::Preflight;
+using experiment::Stage;
+
+// As run_train() asks for them: one process, since who starts several is not known here.
+void check_machine(const experiment::Experiment& experiment, Preflight& found) {
+  experiment::note_stop(found, Stage::kMachine, "dist.backend", [&] {
+    dist::choose_backend(experiment.dist, dist::Launch{}, device_kind(experiment));
+  });
+  experiment::note_stop(found, Stage::kMachine, "run.device", [&] { prepare_process(experiment); });
+}
+
+/// Tables of which each row is looked up, before anybody knows where.
+std::vector<train::MatchedTable> tables_of_any_size(const models::Seq2SeqModel& model) {
+  std::vector<train::MatchedTable> tables;
+  for (const auto& table : model.vocabulary_tables()) tables.push_back({table.parameter, {}});
+  return tables;
+}
+
+// As run_train() begins; a model without memory has the names and shapes of the real one.
+void check_weights(const CheckRequest& request, Preflight& found) {
+  const auto& e = request.experiment.options;
+  const std::string key = "train.init_from";
+  experiment::note_stop(found, Stage::kWeights, key, [&] {
+    const auto run = train::open_initial_run(
+        e.train.init_from, request.full ? train::Reading::kAll : train::Reading::kHeads);
+    const bool match = e.train.init_vocabulary == "match";
+    // To train a tokenizer takes longer than a check may.
+    const bool known = request.full || !match || text::names_tokenizer(e.tokenizer);
+    text::TokenizerPair tokenizers;
+    int64_t src_ids = e.tokenizer.vocab_size, tgt_ids = src_ids;
+    if (known) {
+      tokenizers = first_tokenizers(request.experiment, run);
+      src_ids = tokenizers.src->size();
+      tgt_ids = tokenizers.tgt->size();
+    }
+    const auto model = models::make_model(e.model, model_setup(e, src_ids, tgt_ids, at::kMeta),
+                                          losses::make_loss(e.loss));
+    std::vector<train::MatchedTable> tables;
+    if (match) tables = known ? matched_tables(run, tokenizers, *model) : tables_of_any_size(*model);
+    const optim::Arena arena(*model, optim::Arena::Gradients::kNone);
+    train::require_weights_fit(run.checkpoint.file("model"),
+                               run.checkpoint.directory.string() + "/model.safetensors", arena,
+                               tables);
+    if (request.full) return;
+    found.unread.push_back({key, "the weights themselves: their names and shapes fit"});
+  });
+}
+
+}  // namespace
+
+Preflight run_check(const CheckRequest& request) {
+  Preflight found;
+  if (request.machine) check_machine(request.experiment.options, found);
+  if (request.weights) check_weights(request, found);
+  return found;
+}
+
+}  // namespace stretto::tasks

@@ -1,0 +1,159 @@
+#include "data/corpus_check.h"
+
+#include <algorithm>
+
+#include "tests/data/corpus_fixture.h"
+
+namespace stretto::data {
+namespace {
+
+namespace fs = std::filesystem;
+
+bool always() {
+  return true;
+}
+
+class CorpusLooks : public CorpusFixture {
+ protected:
+  /// What both looks say in the order of a check; "" when nothing is wrong.
+  std::string said_of(const DataOptions& options, ExitCode& code, Split split) const {
+    try {
+      check_lines(options, split, always);
+      check_filters(options, split, tokenizers_, always);
+    } catch (const Error& error) {
+      code = error.code();
+      return error.message();
+    }
+    return "";
+  }
+
+  /// The look at a corpus and its making say the same.
+  void expect_the_same(const DataOptions& options, Split split = Split::kTrain) const {
+    ExitCode looked{}, made{};
+    const std::string said = said_of(options, looked, split);
+    std::string refused;
+    try {
+      open(options, split);
+    } catch (const Error& error) {
+      made = error.code();
+      refused = error.message();
+    }
+    EXPECT_EQ(said, refused);
+    EXPECT_EQ(looked, made);
+  }
+};
+
+TEST_F(CorpusLooks, SayWhatMakingTheCorpusWouldSay) {
+  auto o = options(50);
+  expect_the_same(o);
+  const auto with = [&](const std::string& src, const std::string& tgt) {
+    auto changed = o;
+    changed.train_src = {write("c.src", src)};
+    changed.train_tgt = {write("c.tgt", tgt)};
+    return changed;
+  };
+  const std::string ten = sentences(10, 3);
+  expect_the_same(with(ten, sentences(11, 4)));
+  expect_the_same(with(ten + "w1\n", sentences(10, 4)));
+  expect_the_same(with("", ""));
+  expect_the_same(with("\n\n", "\n\n"));
+  expect_the_same(with(ten, sentences(9, 4) + "a" + '\0' + "b\n"));
+  expect_the_same(with(sentences(9, 3) + std::string(1'200'000, 'x') + "\n", ten));
+  auto strict = with(sentences(9, 3) + "\xFF\n", ten);
+  expect_the_same(strict);
+  strict.invalid_utf8 = "error";
+  expect_the_same(strict);
+  auto narrow = o;
+  narrow.max_tgt_tokens = 1;
+  expect_the_same(narrow);
+  narrow.max_tgt_tokens = 3;
+  narrow.too_long = "error";
+  expect_the_same(narrow);
+  auto gone = o;
+  gone.train_tgt = {(folder_ / "gone").string()};
+  expect_the_same(gone);
+  gone.train_tgt = {write("bad.gz", "this is no gzip")};
+  expect_the_same(gone);
+  gone.train_tgt = {write("bad.zip", "this is no archive") + ":member"};
+  expect_the_same(gone);
+  gone.train_tgt = {folder_.string()};
+  expect_the_same(gone);
+}
+
+TEST_F(CorpusLooks, SayTheSameOfColumnsAndOfValidationText) {
+  auto o = options(10);
+  o.train_tsv = {write("a.tsv", "w1\tw2\nw3\n")};
+  expect_the_same(o);
+  o.train_tsv = {write("b.tsv", "w1\tw2\nw3\tw4\n")};
+  expect_the_same(o);
+  o.valid_src = {write("v.src", "w1\n\xFF\n")};
+  o.valid_tgt = {write("v.tgt", "w1\nw2\n")};
+  expect_the_same(o, Split::kValid);
+  o.valid_tgt = {write("u.tgt", "w1\n")};
+  expect_the_same(o, Split::kValid);
+  o.valid_src = {write("e.src", "")};
+  o.valid_tgt = {write("e.tgt", "")};
+  expect_the_same(o, Split::kValid);
+}
+
+TEST_F(CorpusLooks, WriteNothing) {
+  const auto o = options(20);
+  const auto count = [&] {
+    return std::distance(fs::recursive_directory_iterator(folder_),
+                         fs::recursive_directory_iterator());
+  };
+  const auto before = count();
+  EXPECT_EQ(check_lines(o, Split::kTrain, always).pairs, 20);
+  check_filters(o, Split::kTrain, tokenizers_, always);
+  EXPECT_EQ(count(), before);
+}
+
+TEST_F(CorpusLooks, EndWithTheTimeAndSayWhatIsLeft) {
+  auto o = options(100);
+  o.train_src.push_back(o.train_src.front());
+  o.train_tgt.push_back(o.train_tgt.front());
+  const auto never = check_lines(o, Split::kTrain, [] { return false; });
+  EXPECT_EQ(never.pairs, 0);
+  EXPECT_EQ(never.unread, o.train_src.front() + " from line 1 on and 1 input more");
+  // It asks again after a quarter of a megabyte, here in the second input.
+  const std::string line(999, 'w');
+  std::string many;
+  for (int i = 0; i < 200; ++i) many += line + "\n";
+  o.train_src = {o.train_src.front(), write("many.src", many)};
+  o.train_tgt = {o.train_tgt.front(), write("many.tgt", many)};
+  int asked = 0;
+  const auto some = check_lines(o, Split::kTrain, [&] { return asked++ == 0; });
+  EXPECT_TRUE(some.unread.starts_with(o.train_src.back() + " from line 1")) << some.unread;
+  EXPECT_GT(some.pairs, 100);
+  EXPECT_LT(some.pairs, 300);
+  EXPECT_EQ(check_lines(o, Split::kTrain, always).unread, "");
+}
+
+TEST_F(CorpusLooks, OpenEveryInputEvenWithoutTime) {
+  auto o = options(10);
+  o.train_src.push_back(write("bad.gz", "this is no gzip"));
+  o.train_tgt.push_back(o.train_tgt.front());
+  EXPECT_NE(
+      failure(ExitCode::kBadData, [&] { check_lines(o, Split::kTrain, [] { return false; }); })
+          .find("bad.gz"),
+      std::string::npos);
+}
+
+TEST_F(CorpusLooks, CountTheRestOfTheLongerSideOnlyWhileThereIsTime) {
+  auto o = options(10);
+  o.train_src = {write("long.src", sentences(20'000, 3))};
+  int asked = 0;
+  const std::string message = failure(
+      ExitCode::kBadData, [&] { check_lines(o, Split::kTrain, [&] { return asked++ == 0; }); });
+  EXPECT_NE(message.find("long.src has 11 or more, "), std::string::npos) << message;
+}
+
+TEST_F(CorpusLooks, AtFiltersEndWithTheFirstPairThatIsKept) {
+  auto o = options(100);
+  EXPECT_EQ(check_filters(o, Split::kTrain, tokenizers_, always).pairs, 0);
+  o.too_long = "error";
+  EXPECT_EQ(check_filters(o, Split::kTrain, tokenizers_, always).pairs, 100);
+}
+
+}  // namespace
+}  // namespace stretto::data

@@ -1,0 +1,207 @@
+#include "experiment/preflight.h"
+
+#include <gtest/gtest.h>
+
+#include "base/text.h"
+#include "experiment/lint.h"
+#include "tests/base/temp_dir.h"
+#include "text/tokenizer.h"
+
+namespace stretto::experiment {
+namespace {
+
+using std::chrono::milliseconds;
+using testing::TempDir;
+
+constexpr const char* kWords =
+    "the a red blue big small house dog cat sees has wants two three old";
+
+/// Lines of three words, no two alike.
+std::string sentences(int64_t lines) {
+  const auto words = split(kWords, ' ');
+  std::string text;
+  for (int64_t i = 0; i < lines; ++i) {
+    const auto n = static_cast<size_t>(i);
+    text += words[n % 15] + " " + words[n / 15 % 15] + " " + words[n / 225 % 15] + "\n";
+  }
+  return text;
+}
+
+/// A folder with a sound experiment of a hundred lines.
+class PreflightTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    for (const char* name : {"train.src", "train.tgt"}) folder.write(name, sentences(100));
+    for (const char* name : {"valid.src", "valid.tgt"}) folder.write(name, sentences(10));
+    std::string words;
+    for (const auto& word : split(kWords, ' ')) words += word + "\n";
+    folder.write("words.txt", words);
+    config = folder.write("my.toml",
+                          "[data]\ntrain_src = \"train.src\"\ntrain_tgt = \"train.tgt\"\n"
+                          "valid_src = \"valid.src\"\nvalid_tgt = \"valid.tgt\"\n"
+                          "[tokenizer]\nvocab_size = 60\n[train]\nmax_steps = 9000\n");
+  }
+
+  Preflight look(const std::vector<std::string>& overrides = {},
+                 const PreflightOptions& how = {.full = true}) {
+    const auto inspection = inspect(config, overrides);
+    for (const auto& problem : inspection.problems) ADD_FAILURE() << problem.what;
+    origins = inspection.origins;
+    options = inspection.options;
+    return preflight(options, inspection.missing, how);
+  }
+
+  /// "my.toml:2:1: `data.train_src`: what" of the one stop, with its code.
+  std::string stop(ExitCode code, const std::vector<std::string>& overrides = {}) {
+    const auto found = look(overrides);
+    EXPECT_TRUE(found.unread.empty());
+    const auto problems = problems_of(found.stops, origins);
+    EXPECT_EQ(exit_code_of(found.stops), code);
+    if (problems.size() != 1) return std::to_string(problems.size()) + " stops";
+    EXPECT_FALSE(problems[0].hint.empty());
+    return problems[0].place.substr(problems[0].place.rfind('/') + 1) + ": " + problems[0].what;
+  }
+
+  std::vector<std::string> vocabulary() const {
+    return {"tokenizer.type=vocab", "tokenizer.src_vocab=" + (folder / "words.txt").string()};
+  }
+
+  TempDir folder;
+  std::string config;
+  config::Origins origins;
+  Experiment options;
+};
+
+bool has(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+TEST_F(PreflightTest, ASoundExperimentStopsNowhere) {
+  const auto found = look();
+  EXPECT_TRUE(found.stops.empty()) << found.stops.front().what;
+  EXPECT_TRUE(found.unread.empty());
+  EXPECT_EQ(exit_code_of(found.stops), ExitCode::kOk);
+  EXPECT_TRUE(look(vocabulary()).stops.empty());
+}
+
+TEST_F(PreflightTest, UnequalLineCountsAreToldAtTheKeyOfTheText) {
+  folder.write("train.tgt", sentences(101));
+  const auto text = stop(ExitCode::kBadData);
+  EXPECT_TRUE(has(text, "my.toml:2:1: `data.train_src`: the two sides do not have the same number"))
+      << text;
+  EXPECT_TRUE(has(text, "train.src has 100") && has(text, "train.tgt has 101")) << text;
+  folder.write("train.tgt", sentences(100));
+  folder.write("valid.src", sentences(9));
+  EXPECT_TRUE(has(stop(ExitCode::kBadData), "my.toml:4:1: `data.valid_src`: the two sides"));
+}
+
+TEST_F(PreflightTest, EmptyFilesAreToldAsTrainingTellsThem) {
+  folder.write("train.src", "");
+  folder.write("train.tgt", "");
+  EXPECT_TRUE(has(stop(ExitCode::kBadData),
+                  "my.toml:2:1: `data.train_src`: there is no text to train a SentencePiece"));
+  const auto text = stop(ExitCode::kBadData, vocabulary());
+  EXPECT_TRUE(has(text, "my.toml:2:1: `data.train_src`: empty corpus: there are no lines")) << text;
+}
+
+TEST_F(PreflightTest, ATokenizerFileThatIsNoneIsToldAtItsKey) {
+  folder.write("no.model", "this is no model");
+  const auto text = stop(ExitCode::kBadData, {"tokenizer.model=" + (folder / "no.model").string()});
+  EXPECT_TRUE(has(text, "`tokenizer.model`: ") && has(text, "no.model: not a SentencePiece model"))
+      << text;
+  folder.write("no.txt", "two words\n");
+  auto overrides = vocabulary();
+  overrides.push_back("tokenizer.tgt_vocab=" + (folder / "no.txt").string());
+  overrides.push_back("model.tie_embeddings=decoder");
+  const auto vocab = stop(ExitCode::kBadData, overrides);
+  EXPECT_TRUE(has(vocab, "`tokenizer.tgt_vocab`: ") && has(vocab, "no.txt:1: expected `token`"))
+      << vocab;
+}
+
+TEST_F(PreflightTest, AVocabularyThatTheTextDoesNotAllowIsToldAtItsKey) {
+  const auto large = stop(ExitCode::kUsage, {"tokenizer.vocab_size=9000"});
+  EXPECT_TRUE(has(large, "`tokenizer.vocab_size`: the training text is too small for 9000 pieces"))
+      << large;
+  const auto small = stop(ExitCode::kUsage, {"tokenizer.vocab_size=16"});
+  EXPECT_TRUE(has(small, "`tokenizer.vocab_size`: 16 pieces cannot hold the ")) << small;
+}
+
+TEST_F(PreflightTest, FiltersThatLeaveNothingAreTold) {
+  EXPECT_TRUE(has(stop(ExitCode::kBadData, {"data.max_tgt_tokens=2"}),
+                  "`data.train_src`: empty corpus: none of the 100 pairs"));
+}
+
+TEST_F(PreflightTest, AllStopsAreToldAndTheCodeIsThatOfTheFirst) {
+  folder.write("train.tgt", sentences(101));
+  folder.write("valid.tgt", sentences(11));
+  const auto found = look({"tokenizer.vocab_size=9000"});
+  EXPECT_EQ(problems_of(found.stops, origins).size(), 3u);
+  EXPECT_EQ(exit_code_of(found.stops), ExitCode::kUsage) << "training makes the tokenizer first";
+}
+
+TEST_F(PreflightTest, OneCauseIsToldOnce) {
+  folder.write("train.src", sentences(50) + "a" + std::string(1, '\0') + "b\n" + sentences(49));
+  const auto found = look();
+  EXPECT_GT(found.stops.size(), 1u) << "the tokenizer's training and the corpus meet it";
+  EXPECT_EQ(problems_of(found.stops, origins).size(), 1u);
+}
+
+TEST_F(PreflightTest, WhatTheConfigurationAlreadyRefusesIsLeftOut) {
+  folder.write("train.tgt", sentences(101));
+  const auto inspection =
+      inspect(config, {"data.train_src=[\"no.src\"]", "tokenizer.vocab_size=0"});
+  auto known = inspection.problems;
+  known.insert(known.end(), inspection.missing.begin(), inspection.missing.end());
+  EXPECT_EQ(known.size(), 2u);
+  EXPECT_TRUE(preflight(inspection.options, known, {.full = true}).stops.empty());
+}
+
+TEST_F(PreflightTest, WithoutTimeItSaysWhatItLeftUnread) {
+  folder.write("train.tgt", sentences(101));
+  const auto found = look({}, {.limit = milliseconds(0)});
+  EXPECT_TRUE(found.stops.empty());
+  ASSERT_EQ(found.unread.size(), 3u);
+  EXPECT_EQ(found.unread[0].key, "data.valid_src");
+  EXPECT_EQ(found.unread[1].key, "data.train_src");
+  EXPECT_EQ(found.unread[1].what, (folder / "train.src").string() + " from line 1 on");
+  EXPECT_EQ(found.unread[2].key, "tokenizer.vocab_size");
+}
+
+// A minute is more than any machine needs for this; the child's findings come back whole.
+TEST_F(PreflightTest, WithEnoughTimeTheChildSaysTheSame) {
+  folder.write("valid.tgt", "\n\n\n\n\n\n\n\n\n\n");
+  for (const auto& overrides :
+       {std::vector<std::string>{}, {"tokenizer.vocab_size=9000"}, vocabulary()}) {
+    const auto here = look(overrides), there = look(overrides, {.limit = milliseconds(60'000)});
+    EXPECT_FALSE(here.stops.empty());
+    ASSERT_EQ(there.stops.size(), here.stops.size());
+    EXPECT_TRUE(there.unread.empty());
+    for (size_t i = 0; i < here.stops.size(); ++i) {
+      EXPECT_EQ(there.stops[i].what, here.stops[i].what);
+      EXPECT_EQ(there.stops[i].hint, here.stops[i].hint);
+      EXPECT_EQ(there.stops[i].key, here.stops[i].key);
+      EXPECT_EQ(there.stops[i].code, here.stops[i].code);
+      EXPECT_EQ(there.stops[i].stage, here.stops[i].stage);
+    }
+  }
+}
+
+TEST_F(PreflightTest, TheEngineIsAskedOnlyWhereAKeyNeedsIt) {
+  const auto asked = [&](const std::vector<std::string>& overrides, bool elsewhere) {
+    const auto inspection = inspect(config, overrides);
+    return engine_request({.options = inspection.options, .origins = inspection.origins},
+                          inspection.missing, {}, {.elsewhere = elsewhere});
+  };
+  EXPECT_FALSE(asked({}, false).any());
+  EXPECT_FALSE(asked({"run.device=cpu"}, false).any());
+  EXPECT_TRUE(asked({"run.device=cuda"}, false).machine);
+  EXPECT_FALSE(asked({"run.device=cuda"}, true).any());
+  EXPECT_TRUE(asked({"dist.backend=nccl"}, false).machine);
+  const std::string here = "train.init_from=" + folder.path().string();
+  EXPECT_TRUE(asked({here}, false).weights);
+  EXPECT_TRUE(asked({here}, true).weights);
+  EXPECT_FALSE(asked({"train.init_from=/no/such/run"}, true).weights);
+}
+
+}  // namespace
+}  // namespace stretto::experiment

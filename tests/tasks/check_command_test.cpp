@@ -1,0 +1,122 @@
+#include <gtest/gtest.h>
+#include <torch/torch.h>
+
+#include <fstream>
+
+#include "base/error.h"
+#include "experiment/training_text.h"
+#include "optim/arena.h"
+#include "store/checkpoint.h"
+#include "tasks/commands.h"
+#include "tasks/session.h"
+#include "tests/base/temp_dir.h"
+#include "train/checkpoint_tensors.h"
+
+namespace stretto::tasks {
+namespace {
+
+namespace fs = std::filesystem;
+using experiment::Experiment;
+
+/// An experiment, and a run of it with one checkpoint.
+class CheckCommand : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    e_.tokenizer.type = "vocab";
+    e_.tokenizer.src_vocab = dir_.write("words.txt", "a\nb\nc\nd\n");
+    e_.model.d_model = 16;
+    e_.model.encoder = {.num_layers = 1, .num_heads = 2, .ffn_dim = 8};
+    e_.model.decoder = {.num_layers = 1, .num_heads = 2, .ffn_dim = 8};
+    e_.train.init_from = dir_.path().string();
+    const auto model =
+        make_translation_model(e_, experiment::make_experiment_tokenizers(e_), at::kCPU).model;
+    const optim::Arena arena(*model);
+    train::Snapshot snapshot;
+    snapshot.take(arena, {}, train::Snapshot::Bytes::kBorrowed);
+    store::CheckpointStore(dir_.path())
+        .save({.step = 3,
+               .run_id = "run-1",
+               .config_hash = "c0ffee",
+               .files = snapshot.files(),
+               .state_json = "{}"});
+  }
+
+  experiment::Preflight weights(bool full = false) const {
+    return run_check({.experiment = {.options = e_}, .weights = true, .full = full});
+  }
+
+  testing::TempDir dir_;
+  Experiment e_;
+};
+
+TEST_F(CheckCommand, WeightsThatFitStopNothingAndAreNotVerified) {
+  const auto found = weights();
+  EXPECT_TRUE(found.stops.empty()) << found.stops.front().what;
+  ASSERT_EQ(found.unread.size(), 1u);
+  EXPECT_EQ(found.unread[0].key, "train.init_from");
+}
+
+TEST_F(CheckCommand, WeightsOfAnotherShapeOrNameAreListed) {
+  e_.model.encoder.ffn_dim = 24;
+  e_.model.decoder.num_layers = 2;
+  const auto found = weights();
+  ASSERT_EQ(found.stops.size(), 1u);
+  const auto& stop = found.stops[0];
+  EXPECT_EQ(stop.key, "train.init_from");
+  EXPECT_EQ(stop.code, ExitCode::kBadData);
+  EXPECT_EQ(stop.stage, experiment::Stage::kWeights);
+  for (const char* word : {"`encoder.layers.0.ffn.up.weight` is [8, 16], the model wants [24, 16]",
+                           "more", "step_00000003/model.safetensors"}) {
+    EXPECT_NE(stop.what.find(word), std::string::npos) << stop.what;
+  }
+}
+
+TEST_F(CheckCommand, ATokenizerThatIsToBeTrainedHasTheRowsThatItIsAskedFor) {
+  e_.tokenizer = {};
+  e_.tokenizer.vocab_size = 30;
+  const auto found = weights();
+  ASSERT_EQ(found.stops.size(), 1u);
+  EXPECT_NE(found.stops[0].what.find("`embedding.weight` is [8, 16], the model wants [32, 16]"),
+            std::string::npos)
+      << found.stops[0].what;
+}
+
+TEST_F(CheckCommand, NoCheckpointAndNoFolderAreToldAsTrainingTellsThem) {
+  e_.train.init_from = (dir_ / "nothing").string();
+  EXPECT_EQ(weights().stops.at(0).code, ExitCode::kUsage);
+  fs::create_directories(dir_ / "empty");
+  e_.train.init_from = (dir_ / "empty").string();
+  EXPECT_EQ(weights().stops.at(0).code, ExitCode::kUsage);
+  EXPECT_EQ(weights(/*full=*/true).stops.at(0).code, ExitCode::kUsage);
+}
+
+TEST_F(CheckCommand, DamageIsFoundWhenAllIsVerified) {
+  e_.train.init_from = (dir_ / "checkpoints/step_00000003").string();
+  EXPECT_TRUE(weights(/*full=*/true).stops.empty());
+  EXPECT_TRUE(weights(/*full=*/true).unread.empty());
+  const fs::path file = dir_ / "checkpoints/step_00000003/model.safetensors";
+  std::fstream bytes(file, std::ios::binary | std::ios::in | std::ios::out);
+  bytes.seekp(-1, std::ios::end);
+  bytes.put('x');
+  bytes.close();
+  const auto found = weights(/*full=*/true);
+  ASSERT_EQ(found.stops.size(), 1u);
+  EXPECT_NE(found.stops[0].what.find("checksum"), std::string::npos) << found.stops[0].what;
+}
+
+TEST_F(CheckCommand, ADeviceThatIsNotThereIsAStop) {
+  if (torch::cuda::is_available()) GTEST_SKIP() << "there is one";
+  e_.run.device = "cuda";
+  const auto device = run_check({.experiment = {.options = e_}, .machine = true}).stops;
+  ASSERT_EQ(device.size(), 1u);
+  EXPECT_EQ(device[0].key, "run.device");
+  EXPECT_EQ(device[0].code, ExitCode::kUsage);
+  e_.run.device = "cpu";
+  e_.dist.backend = "nccl";
+  const auto backend = run_check({.experiment = {.options = e_}, .machine = true}).stops;
+  ASSERT_EQ(backend.size(), 1u);
+  EXPECT_EQ(backend[0].key, "dist.backend");
+}
+
+}  // namespace
+}  // namespace stretto::tasks
