@@ -11,8 +11,8 @@
 #include "experiment/experiment_schema.h"
 #include "experiment/lint_rules.h"
 #include "optim/group_options.h"
-#include "text/tokenizer.h"
 #include "optim/precision_options.h"
+#include "text/tokenizer.h"
 
 namespace stretto::experiment {
 namespace {
@@ -311,7 +311,7 @@ void check_schedule(Check& c) {
   if (max_steps > 0 && s.warmup_steps >= max_steps) {
     c.wrong({"schedule.warmup_steps", "train.max_steps"},
             "a warm-up of " + counted(s.warmup_steps, "update") + " is not shorter than the run (" +
-                number(max_steps) + ")",
+                with_thousands(max_steps) + ")",
             "lower schedule.warmup_steps or raise train.max_steps");
   }
   if (s.warmup == "constant" && s.warmup_steps > 0 && !c.origins.given("schedule.warmup_init_lr")) {
@@ -337,7 +337,8 @@ void check_stops(Check& c) {
   if (t.patience > 0 && t.max_steps > 0 && t.patience >= (t.max_steps - 1) / c.e.eval.every + 1) {
     c.wrong({"train.patience", "train.max_steps", "eval.every"},
             "can never stop the run: " + counted(t.patience, "validation") + " every " +
-                counted(c.e.eval.every, "update") + " do not fit into " + number(t.max_steps),
+                counted(c.e.eval.every, "update") + " do not fit into " +
+                with_thousands(t.max_steps),
             "lower train.patience or eval.every, or drop it");
   }
   if (t.average_last > t.keep_last && c.origins.given("train.keep_last")) {

@@ -50,7 +50,14 @@ bool holds(const std::vector<std::string>& hashes, const std::string& hash) {
 }
 
 bool is_of_run(const fs::path& path, const std::string& toml, const store::RunRecord& record) {
-  const std::string hash = stated_config_hash(toml, path.string());
+  std::string hash;
+  try {
+    hash = stated_config_hash(toml, path.string());
+  } catch (const Error& error) {
+    if (error.code() != ExitCode::kUsage) throw;
+    refuse(path,
+           std::string("is not the configuration that the run was trained with: ") + error.what());
+  }
   return holds(record.config_hashes, hash) ||
          holds(hashes_in_checkpoints(path.parent_path(), record.run_id), hash);
 }

@@ -52,7 +52,8 @@ void check_weights(const CheckRequest& request, Preflight& found) {
     const auto model = models::make_model(e.model, model_setup(e, src_ids, tgt_ids, at::kMeta),
                                           losses::make_loss(e.loss));
     std::vector<train::MatchedTable> tables;
-    if (match) tables = known ? matched_tables(run, tokenizers, *model) : tables_of_any_size(*model);
+    if (match)
+      tables = known ? matched_tables(run, tokenizers, *model) : tables_of_any_size(*model);
     const optim::Arena arena(*model, optim::Arena::Gradients::kNone);
     train::require_weights_fit(run.checkpoint.file("model"),
                                run.checkpoint.directory.string() + "/model.safetensors", arena,

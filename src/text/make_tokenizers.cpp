@@ -101,8 +101,7 @@ std::string place_of(const std::string& asset, const TokenizerOptions* options) 
 
 /// @param configured  whether the assets are the files that the options name, for messages
 TokenizerPair build(Assets assets, const TokenizerOptions& options, bool configured) {
-  const bool vocabulary =
-      assets.contains(kSrcVocab) || (assets.empty() && options.type == "vocab");
+  const bool vocabulary = assets.contains(kSrcVocab) || (assets.empty() && options.type == "vocab");
   const auto make = [&](const std::string& name) -> std::shared_ptr<const Tokenizer> {
     const auto found = assets.find(name);
     if (found == assets.end()) {

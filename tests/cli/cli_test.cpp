@@ -40,8 +40,7 @@ class Lab : public Program {
   void make_run(const std::vector<std::string>& overrides = {}) const {
     std::vector<std::string> words{"check", config, "--resolved"};
     words.insert(words.end(), overrides.begin(), overrides.end());
-    folder.write("run/config.toml", run(words).out);
-    folder.write("run/run.json", "{\"run_id\": \"0\"}");
+    write_run(run(words).out);
     folder.write("run/checkpoints/step_00000001/manifest.json", "{}");
   }
 
@@ -522,7 +521,7 @@ TEST(ReportCommand, RendersThePageFromTheMetricsAlone) {
 
 TEST(ReportCommand, LeavesABrokenLineOutAndNamesIt) {
   const Lab lab;
-  lab.make_run();
+  lab.make_run({"loss.label_smoothing=0.1"});
   const std::string first = "{\"step\":1,\"epoch\":1,\"event\":\"valid\",\"loss\":5.5}\n";
   lab.folder.write("run/metrics.jsonl",
                    first + "{\"step\":2,\"ep\xff\n" +

@@ -22,8 +22,7 @@ struct MixedInstallation : Program {
 
 TEST(Engine, OneOfAnotherBuildIsRefusedBeforeItsFirstCall) {
   const MixedInstallation mixed;
-  mixed.folder.write("run/config.toml", "");
-  mixed.folder.write("run/run.json", "{\"run_id\": \"0\"}");
+  mixed.write_run("");
   const auto outcome = mixed.shell("./stretto average run --last 2");
   EXPECT_EQ(outcome.code, 2);
   EXPECT_EQ(outcome.err,

@@ -299,12 +299,10 @@ TEST(PlanCommand, SaysWhatItAssumed) {
 TEST(PlanCommand, TakesTheThroughputOfARun) {
   const PlanLab lab;
   // A run's own configuration: two micro-batches an update.
-  lab.folder.write("run/config.toml",
-                   lab.run({"check", "base.toml", "train.update_freq=2", "data.train_src=base.toml",
-                            "data.train_tgt=base.toml", "data.valid_src=base.toml",
-                            "data.valid_tgt=base.toml", "--resolved"})
-                       .out);
-  lab.folder.write("run/run.json", "{\"run_id\": \"0\"}");
+  lab.write_run(lab.run({"check", "base.toml", "train.update_freq=2", "data.train_src=base.toml",
+                         "data.train_tgt=base.toml", "data.valid_src=base.toml",
+                         "data.valid_tgt=base.toml", "--resolved"})
+                    .out);
   const auto event = [](int step, int tokens, int rate) {
     return "{\"step\":" + std::to_string(step) +
            ",\"epoch\":1,\"event\":\"train\",\"target_tokens\":" + std::to_string(tokens) +

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "store/run_record.h"
 #include "tests/base/temp_dir.h"
 
 namespace stretto::testing {
@@ -49,6 +50,12 @@ class Program {
     const int status = std::system(line.c_str());
     return {WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status), text_of(out),
             text_of(err)};
+  }
+
+  /// A run folder `run` with this configuration, as training begins one.
+  void write_run(const std::string& toml) const {
+    folder.write("run/config.toml", store::seal_config(toml, "0"));
+    folder.write("run/run.json", "{\"run_id\": \"0\"}");
   }
 
   TempDir folder;

@@ -96,8 +96,8 @@ TEST(Rules, LearnedPositionsReachTheLongestSentence) {
 
 TEST(Rules, TheWarmUpIsShorterThanTheRun) {
   EXPECT_EQ(problem_of([](auto& e) { e.train.max_steps = 4000; }),
-            "`schedule.warmup_steps` (default): a warm-up of 4000 updates is not shorter than the "
-            "run (4000)");
+            "`schedule.warmup_steps` (default): a warm-up of 4,000 updates is not shorter than "
+            "the run (4,000)");
 }
 
 TEST(Rules, SchedulesThatEndMustKnowWhere) {
@@ -356,15 +356,15 @@ TEST(Rules, ARunNeedsAStopThatCanBeReached) {
   EXPECT_EQ(problem_of([](auto& e) { e.train.max_steps = 0; }),
             "`train.max_steps` (default): the run would never stop");
   EXPECT_EQ(problem_of([](auto& e) { e.train.patience = 20; }),
-            "`train.patience` (default): can never stop the run: 20 validations every 1000 updates "
-            "do not fit into 20000");
+            "`train.patience` (default): can never stop the run: 20 validations every 1,000 "
+            "updates do not fit into 20,000");
   EXPECT_EQ(problem_of([](auto& e) { e.train.patience = 19; }), "0 problems");
   EXPECT_EQ(problem_of([](auto& e) {
               e.train.patience = 1;
               e.eval.every = INT64_MAX;
             }),
-            "`train.patience` (default): can never stop the run: 1 validations every "
-            "9223372036854775807 updates do not fit into 20000");
+            "`train.patience` (default): can never stop the run: 1 validation every "
+            "9,223,372,036,854,775,807 updates do not fit into 20,000");
 }
 
 TEST(Rules, AveragedCheckpointsMustBeKept) {

@@ -35,6 +35,7 @@ class InitialWeights : public CheckpointTest {
     folder.write_config("[run]\n", "c0ffee");
     folder.write_assets(kFiles);
     TinyCheckpoint tiny(10);
+    tiny.content.run_id = folder.run_id();
     tiny.content.origin.tokenizer = tokenizer_hashes(kFiles);
     TrainState state;
     state.step = 10;
@@ -66,7 +67,7 @@ TEST_F(InitialWeights, ACheckpointOutsideOfARunKnowsTheHashesAlone) {
   require_tokenizer_of(run, tokenizer_hashes(kFiles));
   const Error error = testing::failure(
       ExitCode::kUsage, [&] { require_tokenizer_of(run, tokenizer_hashes(kOther)); });
-  EXPECT_NE(std::string(error.what()).find("src.vocab: SHA-256 " + sha256_hex("a\nb\n")),
+  EXPECT_NE(std::string(error.what()).find("trained with SHA-256 " + sha256_hex("a\nb\n")),
             std::string::npos)
       << error.what();
 }

@@ -385,8 +385,9 @@ TEST_F(TrainerFailuresTest, AScaleThatGrowsStaysInTheRangeOfFp32) {
   run.train.forensics.max_reports = 0;
   train(run, [](FailingTask&) {});
   const auto updates = events(run, "train");
-  ASSERT_EQ(updates.size(), 12U);
-  EXPECT_EQ(updates[1].loss_scale.value(), optim::kLargestLossScale);
+  EXPECT_EQ(
+      std::ranges::count_if(updates, [](const auto& e) { return !e.skipped.value_or(false); }), 12);
+  EXPECT_EQ(updates.at(1).loss_scale.value(), optim::kLargestLossScale);
 }
 
 TEST_F(TrainerFailuresTest, ARollbackKeepsTheScaleThatWasFoundMeanwhile) {

@@ -365,7 +365,7 @@ TEST_F(TrainerTest, DamageInsideTheMetricsIsNamedAndTrainingGoesOn) {
   EXPECT_FALSE(has(train_to(3), "metrics"));
   EXPECT_FALSE(has(train_to(6), "metrics")) << "nothing is damaged";
   std::string text = read_file(metrics);
-  const size_t digit = text.find("\"loss\":") + 8;
+  const size_t digit = text.find('.', text.find("\"loss\":")) + 1;
   text[digit] = text[digit] == '1' ? '2' : '1';
   write_file_atomic(metrics, text);
   EXPECT_TRUE(has(train_to(7), "metrics.jsonl is not what it was"));
