@@ -108,7 +108,7 @@ class Bench:
         o = self.options
         return ["run.threads=1", f"train.update_freq={update_freq}", f"train.max_steps={o.updates + o.skip}",
                 f"schedule.warmup_steps={o.skip}", "report.every=1", "report.html=false", "report.tensorboard=false",
-                "eval.every=1000000", "eval.bleu=false", "train.save_every=1000000", "train.noise_scale=false", *o.override]
+                "eval.every=1000000", "eval.bleu=false", "train.save_every=1000000", *o.override]
 
     def command(self, run, overrides):
         return [self.options.stretto, "train", self.options.config, "--run", str(run), "--quiet", *overrides]

@@ -42,7 +42,6 @@ name = "inverse_sqrt"
 warmup_steps = 20
 [train]
 save_every = 1000000
-noise_scale = false
 [eval]
 every = 1000000
 bleu = false

@@ -1,5 +1,6 @@
 """Tests of ./dev and of the tools, without network, root or a build: python3 scripts_test.py"""
 
+import argparse
 import contextlib
 import hashlib
 import http.server
@@ -560,6 +561,24 @@ class FollowMetrics(InTemporaryFolder):
         self.assertIn("follow_metrics.py RUN -- ", answer.stderr)
 
 
+class Benchmarks(InTemporaryFolder):
+    def load(self, path):
+        """A module of benchmarks/, which may import what lies beside it."""
+        place = ROOT / "benchmarks" / path
+        spec = importlib.util.spec_from_file_location(place.stem, place)
+        module = importlib.util.module_from_spec(spec)
+        with unittest.mock.patch.object(sys, "path", [str(place.parent), *sys.path]):
+            spec.loader.exec_module(module)
+        return module
+
+    def test_overlap_is_measured_with_the_noise_scale_that_users_have(self):
+        options = argparse.Namespace(updates=10, skip=5, override=[])
+        bench = self.load("overlap.py").Bench(options, self.folder)
+        self.assertIn("train.update_freq=2", bench.overrides(2))
+        self.assertNotIn("noise_scale", " ".join(bench.overrides(2)))
+        self.assertNotIn("noise_scale", self.load("gpu/trainings.py").CONFIG)
+
+
 class Wmt16(InTemporaryFolder):
     """tools/wmt16_en_de.py on a small archive that looks like the real one."""
 
@@ -632,6 +651,38 @@ class ContinuousIntegration(InTemporaryFolder):
         some = ("90% tests passed, 1 tests failed out of 10\n\nThe following tests did not run:\n"
                 "\t  3 - a (Skipped)\n\t 12 - b (Skipped)\n\nThe following tests FAILED:\n\t  4 - c (Failed)\n", 8)
         self.assertEqual(self.counted(some, ("100% tests passed, 0 tests failed out of 5\n", 0)), [12, 1, 2])
+
+    def cuda_checks(self, nvcc="release 13.0", cache="STRETTO_NCCL_INCLUDE:PATH=/include\nSTRETTO_NCCL_LIBRARY:FILEPATH=/nccl.so\n",
+                    build=0):
+        """What .ci/run says of CUDA, and which targets it asks for, with an nvcc and a cmake that are made up."""
+        for name, script in (("bin/nvcc", f"echo '{nvcc}'"), ("dev", ""), ("build/cuda/nccl_tests", "echo nccl_tests >>targets.txt"),
+                             ("bin/cmake", f'[ "$1" = --build ] || exit 0\nshift 3; echo "$*" >>targets.txt; exit {build}')):
+            self.write(name, f"#!/bin/sh\n{script}\n").chmod(0o755)
+        self.write("build/cuda/CMakeCache.txt", cache)
+        targets = self.write("targets.txt", "")
+        text = (ROOT / ".ci" / "run").read_text(encoding="utf-8").split("\n./dev setup --ci")[0]
+        text = re.sub(r"^cd .*$", f"cd '{self.folder}' || exit 1", text, flags=re.M)
+        answer = subprocess.run(["bash", "-c", text + '\ncuda_checks\necho "$passed passed, $failed failed"\n'], capture_output=True,
+                                text=True, check=True, env={**os.environ, "PATH": f"{self.folder}/bin:{os.environ['PATH']}"})
+        return answer.stdout, targets.read_text(encoding="utf-8").split()
+
+    def test_every_program_with_cuda_is_compiled(self):
+        said, targets = self.cuda_checks()
+        self.assertEqual(targets, ["engine_tests", "operators_bench", "optimizer_bench", "nccl_check", "nccl_tests", "nccl_tests"])
+        self.assertIn("3 passed, 0 failed", said)
+        said, targets = self.cuda_checks(build=1)
+        self.assertIn("1 passed, 1 failed", said)
+
+    def test_a_missing_header_of_nccl_and_a_missing_nvcc_are_said(self):
+        for missing in ("STRETTO_NCCL_INCLUDE:PATH=STRETTO_NCCL_INCLUDE-NOTFOUND\n",
+                        "STRETTO_NCCL_INCLUDE:PATH=/include\nSTRETTO_NCCL_LIBRARY:FILEPATH=STRETTO_NCCL_LIBRARY-NOTFOUND\n"):
+            said, targets = self.cuda_checks(cache=missing)
+            self.assertEqual(targets, ["engine_tests", "operators_bench", "optimizer_bench"])
+            self.assertIn("nccl.h or libnccl.so.2 is missing", said)
+            self.assertIn("2 passed, 0 failed", said)
+        said, targets = self.cuda_checks(nvcc="release 12.4")
+        self.assertEqual(targets, [])
+        self.assertIn("there is no nvcc 13", said)
 
     def test_a_suite_without_totals_or_with_a_bad_end_is_a_failure(self):
         self.assertEqual(self.counted(("Segmentation fault\n", 0)), [0, 1, 0])

@@ -135,7 +135,10 @@ void NcclTransport::wait(const char* what) {
   wait_until(*watch_, [&] {
     state(what);
     const cudaError_t ready = cudaEventQuery(done_.get());
-    if (ready == cudaErrorNotReady) return false;
+    if (ready == cudaErrorNotReady) {
+      cudaGetLastError();  // CUDA keeps it, and libtorch's next launch would take it for its own
+      return false;
+    }
     check_cuda(ready, what);
     return true;
   });

@@ -71,6 +71,15 @@ TEST(NcclTransport, ACollectiveWaitsForNoOtherStreamThanThatOfItsBuffer) {
   check("exchange", [&] { transport.exchange(data, data, begins); });
 }
 
+TEST(NcclTransport, AWaitLeavesNoErrorBehindThatALaunchWouldTakeForItsOwn) {
+  std::vector<float> values(4);
+  auto transport = transport_of(2);
+  played::device().unready = 2;
+  transport.all_reduce(buffer(std::span(values)));
+  EXPECT_EQ(played::device().unready, 0) << "the test is stale: nothing was waited for";
+  EXPECT_EQ(cudaGetLastError(), cudaSuccess);
+}
+
 TEST(NcclTransport, AnExchangeWaitsForBothOfItsBuffers) {
   std::vector<float> out(4), in(4);
   const std::vector<int64_t> begins{0, 2, 4};

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <map>
 #include <memory>
+#include <utility>
 
 namespace stretto::dist::played {
 namespace {
@@ -16,6 +17,7 @@ struct Table {
   std::map<const void*, std::string> names;
   std::vector<std::unique_ptr<char>> handles;
   int num_streams = 0, num_events = 0;
+  cudaError_t last_error = cudaSuccess;
 };
 
 Table& table() {
@@ -127,7 +129,12 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned
   return cudaSuccess;
 }
 cudaError_t cudaEventQuery(cudaEvent_t) {
-  return cudaSuccess;
+  if (device().unready == 0) return cudaSuccess;
+  --device().unready;
+  return table().last_error = cudaErrorNotReady;
+}
+cudaError_t cudaGetLastError() {
+  return std::exchange(table().last_error, cudaSuccess);
 }
 cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t bytes, cudaMemcpyKind kind,
                             cudaStream_t stream) {

@@ -14,6 +14,7 @@ struct Device {
   int num_allocations = 0;         ///< on the device and pinned
   bool has_memory = true;
   int unsettled = 0;  ///< times that a communicator still says "in progress"
+  int unready = 0;    ///< times that an event is still waited for
   int ranks = 1;
   std::set<const void*> blocking_streams;
 };
