@@ -22,7 +22,7 @@ FENCE = re.compile(r"^ {0,3}```(\S*)[ \t]*(.*)$")
 LINK = re.compile(r"\[[^\]]*\]\(([^)#\s]+)(?:#[^)]*)?\)")
 CODE = re.compile(r"`([^`\n]+)`")
 KEY = re.compile(r"[a-z]\w*(?:\.[a-z]\w*)+")
-FILES = {"html", "json", "jsonl", "safetensors", "toml", "txt", "md", "cpp", "h", "py"}  # model.safetensors is no key
+FILES = {"html", "json", "jsonl", "safetensors", "toml", "txt", "md", "cpp", "h", "py", "pl", "perl", "en", "de", "fr"}  # model.safetensors is no key
 SHELLS = {"bash", "sh", "shell", "console"}
 LEAST_BLEU = 90  # of the quickstart
 

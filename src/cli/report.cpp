@@ -34,8 +34,9 @@ void add_data(const fs::path& directory, report::ReportContent& content) {
   try {
     report::read_report_data(path, content);
   } catch (const Error& error) {
+    std::error_code ignored;
     const std::string why =
-        error.code() == ExitCode::kUsage ? "there is no " + path.string() : error.message();
+        fs::exists(path, ignored) ? error.message() : "there is no " + path.string();
     log::warn("the page has no samples, no machine and no facts: " + why);
   }
 }

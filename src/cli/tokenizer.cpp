@@ -65,7 +65,8 @@ std::shared_ptr<const text::Tokenizer> open_tokenizer(const std::string& path, b
       throw Error(ExitCode::kUsage, path + " has no tokenizer folder", "train the run first");
     }
     for (const auto& entry : fs::directory_iterator(folder)) {
-      if (entry.is_regular_file()) assets[entry.path().filename()] = read_file(entry.path());
+      const std::string name = entry.path().filename().string();
+      if (!name.starts_with('.')) assets[name] = read_file(entry.path());
     }
     const auto pair = text::load_tokenizers(loaded.options.tokenizer, assets);
     return target ? pair.tgt : pair.src;

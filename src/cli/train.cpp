@@ -39,9 +39,7 @@ void require_free_folder(const fs::path& run_directory) {
     throw Error(ExitCode::kUsage, run_directory.string() + " is not a folder",
                 "give another --run folder");
   }
-  std::error_code error;
-  fs::create_directories(run_directory, error);
-  if (error) throw_io_error("cannot create run folder", run_directory, error.value());
+  make_directories(run_directory);
   FileLock::try_now(run_directory / ".lock", "stretto train");  // and let go again
 }
 

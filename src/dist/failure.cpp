@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <thread>
 
+#include "base/descriptor.h"
 #include "base/hash.h"
 #include "base/log.h"
 #include "base/log_history.h"
@@ -49,7 +50,9 @@ std::optional<bool> is_first_of_host(const Launch& launch, const std::string& wh
   for (int i = 0; i < 10 && launch.local_rank > 0 && !fs::exists(mark, ignored); ++i) {
     std::this_thread::sleep_for(10ms);
   }
-  const int fd = ::open(mark.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+  const int fd = retried([&] {
+    return ::open(mark.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+  });
   if (fd < 0) return errno == EEXIST ? std::optional(false) : std::nullopt;
   ::close(fd);
   return true;

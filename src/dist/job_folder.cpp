@@ -9,6 +9,7 @@
 #include <ctime>
 #include <string>
 
+#include "base/descriptor.h"
 #include "base/error.h"
 
 namespace stretto::dist {
@@ -41,11 +42,12 @@ bool is_own_folder(const fs::path& path) {
 
 // A lock goes with the process that holds it, however that ends, and no number is used again.
 bool launcher_has_ended(const fs::path& folder) {
-  const int lock = ::open((folder / kLockName).c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+  const int lock = retried(
+      [&] { return ::open((folder / kLockName).c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW); });
   if (lock < 0) return false;
   struct stat found {};
   const bool ended = ::fstat(lock, &found) == 0 && ::time(nullptr) - found.st_mtime > kYoungest &&
-                     ::flock(lock, LOCK_EX | LOCK_NB) == 0;
+                     retried([&] { return ::flock(lock, LOCK_EX | LOCK_NB); }) == 0;
   ::close(lock);
   return ended;
 }
@@ -72,9 +74,13 @@ JobFolder::JobFolder(const fs::path& place) {
                 "set TMPDIR to a folder that can be written to");
   }
   path_ = name;
-  lock_ = ::open((path_ / kLockName).c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+  lock_ = retried([&] {
+    return ::open((path_ / kLockName).c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+  });
   // Without it (no room, or a file system that knows no locks) the folder only may stay behind.
-  if (lock_ >= 0 && ::flock(lock_, LOCK_EX | LOCK_NB) != 0) ::unlink((path_ / kLockName).c_str());
+  if (lock_ < 0) return;
+  const int held = retried([&] { return ::flock(lock_, LOCK_EX | LOCK_NB); });
+  if (held != 0) ::unlink((path_ / kLockName).c_str());
 }
 
 JobFolder::~JobFolder() {

@@ -59,15 +59,34 @@ Standing standing_of_untrained(const fs::path& config, const LoadedExperiment& n
   }
 }
 
+// Of a run that lost its config.toml: nothing else tells a checkpoint of another model from its
+// own.
+void require_known_hash(const fs::path& config, const LoadedExperiment& now) {
+  const auto record = store::read_run_record(config.parent_path());
+  if (!record) return;
+  const auto& hashes = record->config_hashes;
+  if (std::find(hashes.begin(), hashes.end(), now.config_hash) != hashes.end()) return;
+  throw Error(
+      ExitCode::kBadData,
+      config.string() +
+          ": is missing, and the hash of the configuration that is given is not in run.json",
+      "put the file back from a copy of the run folder, or train into another folder with "
+      "--run");
+}
+
 }  // namespace
 
 Standing require_same_experiment(const fs::path& run_directory, const LoadedExperiment& now,
                                  bool extend) {
   const fs::path path = run_directory / "config.toml";
   std::error_code error;
-  if (!fs::exists(path, error)) return {};
+  const bool is_stored = fs::exists(path, error);
   if (!has_checkpoint(run_directory) && !has_recorded_update(run_directory)) {
-    return standing_of_untrained(path, now);
+    return is_stored ? standing_of_untrained(path, now) : Standing{};
+  }
+  if (!is_stored) {
+    require_known_hash(path, now);
+    return {};
   }
   const std::string stored = read_run_config(run_directory, extend ? Extend::kYes : Extend::kNo);
   const auto lines = differences_from(stored, path.string(), now.options, extend);

@@ -23,7 +23,7 @@ struct Standing {
 /// before its first update (a vocabulary too large for its text, say) and may be begun anew.
 ///
 /// Throws Error(kBadData) when the stored configuration is not that of the run
-/// (experiment/run_config.h).
+/// (experiment/run_config.h), or is missing and run.json does not know the hash of `now`.
 /// @param extend  train.max_steps may differ although it shapes the schedule
 Standing require_same_experiment(const std::filesystem::path& run_directory,
                                  const LoadedExperiment& now, bool extend);

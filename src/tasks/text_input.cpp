@@ -98,7 +98,7 @@ TextInput::Source TextInput::open(const std::string& path) {
             "stdin"};
   }
   if (!may_wait(path)) return {data::open_bytes(path), -1, path};
-  const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  const int descriptor = retried([&] { return ::open(path.c_str(), O_RDONLY | O_CLOEXEC); });
   if (descriptor < 0) throw_io_error("cannot open", path, errno);
   return {std::make_unique<DescriptorStream>(descriptor, true, path), descriptor, path};
 }

@@ -153,9 +153,9 @@ std::map<std::string, std::string> RunFolder::read_assets() const {
   const fs::path folder = directory_ / "tokenizer";
   if (!fs::is_directory(folder)) return assets;
   for (const auto& entry : fs::directory_iterator(folder)) {
-    if (entry.is_regular_file()) {
-      assets[entry.path().filename().string()] = read_file(entry.path(), kMaxAssetBytes);
-    }
+    const std::string name = entry.path().filename().string();
+    // What is no file is refused by name; hidden ones belong to the file system (.nfs…).
+    if (!name.starts_with('.')) assets[name] = read_file(entry.path(), kMaxAssetBytes);
   }
   return assets;
 }

@@ -148,6 +148,18 @@ TEST_F(RunConfig, IsLookedAtBeforeTrainingGoesOn) {
                    [&] { require_same_experiment(run(), loaded_, /*extend=*/false); });
 }
 
+TEST_F(RunConfig, ThatIsMissingIsKnownByTheHashInRunJson) {
+  fs::remove(file());
+  const auto other = load_experiment(dir_ / "my.toml", {"optim.lr=0.25"});
+  EXPECT_NO_THROW(require_same_experiment(run(), other, false)) << "nothing was trained";
+  add_checkpoint("id", loaded_.config_hash);
+  EXPECT_FALSE(require_same_experiment(run(), loaded_, false).anew);
+  const Error error =
+      testing::failure(ExitCode::kBadData, [&] { require_same_experiment(run(), other, false); });
+  EXPECT_NE(std::string(error.what()).find("config.toml: is missing"), std::string::npos)
+      << error.what();
+}
+
 /// A run folder as 0.1.0 wrote it before it sealed configurations.
 class EarlierRun : public RunConfig {
  protected:

@@ -510,8 +510,8 @@ def a_refused_start_is_told_once_and_without_wrong_advice(stretto):
         for command, code, words in (
             ([*lab.command("run", *FOUR), "--processes", "2"], 2, ".lock is in use by"),
             ([*plain, *lab.command("run", *FOUR)], 2, ".lock is in use by"),
-            ([*inside_a_file, "--processes", "2"], 74, "cannot create run folder"),
-            ([*plain, *inside_a_file], 74, "cannot create run folder"),
+            ([*inside_a_file, "--processes", "2"], 74, f"cannot create {lab.root}/tiny.toml/run"),
+            ([*plain, *inside_a_file], 74, f"cannot create {lab.root}/tiny.toml/run"),
             ([*evaluate, "--processes", "2", "--hypotheses", "/nonexistent/here"], 74, "no folder /nonexistent"),
             ([*plain, *evaluate, "--hypotheses", "/nonexistent/here"], 74, "no folder /nonexistent"),
             ([*lab.command("other", "dist.backend=single"), "--processes", "2"], 2, 'dist.backend is "single"'),

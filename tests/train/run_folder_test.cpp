@@ -157,5 +157,19 @@ TEST_F(RunFolderTest, AssetsComeBackAsTheyWere) {
   EXPECT_EQ(folder.read_assets(), assets);
 }
 
+TEST_F(RunFolderTest, WhatIsNoFileInThePlaceOfATokenizersIsNamed) {
+  auto folder = RunFolder::open_for_training(root_ / "run");
+  folder.write_assets({{"tokenizer.model", "a"}});
+  const fs::path file = root_ / "run" / "tokenizer" / "tokenizer.model";
+  fs::remove(file);
+  fs::create_directory(file);
+  const Error error = testing::failure(ExitCode::kUsage, [&] { folder.read_assets(); });
+  EXPECT_NE(std::string(error.what()).find("tokenizer.model: is a folder"), std::string::npos)
+      << error.what();
+  fs::remove(file);
+  write_file_atomic(root_ / "run" / "tokenizer" / ".nfs0001", "a file that is still open");
+  EXPECT_TRUE(folder.read_assets().empty());
+}
+
 }  // namespace
 }  // namespace stretto::train
