@@ -9,6 +9,7 @@
 #include "base/text.h"
 #include "data/corpus_build.h"
 #include "data/corpus_check.h"
+#include "experiment/known_text.h"
 #include "experiment/training_text.h"
 #include "text/tokenizer.h"
 
@@ -110,6 +111,7 @@ class Look {
     if (named) tokenizers();
     if (looks_at(Split::kTrain)) lines(Split::kTrain);
     if (trains) tokenizers();
+    unknown_tokens();
     return std::move(found_);
   }
 
@@ -186,9 +188,8 @@ class Look {
 
   // Loads or trains them, as training does, and sees whether the filters leave anything.
   void try_tokenizers() {
-    text::TokenizerPair pair;
     try {
-      pair = make_experiment_tokenizers(e_);
+      pair_ = make_experiment_tokenizers(e_);
     } catch (const Error& error) {
       const std::string key = tokenizer_key(e_, error.what());
       found_.stops.push_back({Stage::kTokenizer, key, error.code(), error.what(), error.advice()});
@@ -198,7 +199,48 @@ class Look {
       if (!looks_at(split)) continue;
       const std::string key = key_of(e_.data, split);
       note_stop(found_, stage_of(split), key, [&] {
-        note(data::check_filters(e_.data, split, pair, [this] { return still_time(); }), key);
+        note(data::check_filters(e_.data, split, pair_, [this] { return still_time(); }), key);
+      });
+    }
+  }
+
+  // Of text that training would stop at anyway the shares do not matter. A tokenizer that is
+  // trained on the text knows it, but for what tokenizer.character_coverage leaves out.
+  void unknown_tokens() {
+    const bool named = text::names_tokenizer(e_.tokenizer);
+    if ((!named && !how_.full) || is_known("data.max_unknown") || !looks_at_tokenizers()) return;
+    if (!found_.stops.empty() || e_.data.max_unknown >= 1) return;
+    if (how_.full) {
+      if (pair_.src) count_unknown();
+      return;
+    }
+    if (!looks_at(Split::kTrain) && !looks_at(Split::kValid)) return;
+    const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(end_ - Clock::now());
+    std::optional<std::string> result;
+    if (left.count() > 0) {
+      result = run_in_child(left + kGrace, [this] {
+        found_ = {};
+        pair_ = make_experiment_tokenizers(e_);
+        count_unknown();
+        return packed(found_);
+      });
+    }
+    if (result) return unpack(*result, found_);
+    leave("data.max_unknown", "how many of the tokens are `<unk>`");
+  }
+
+  void count_unknown() {
+    // The text for validation is the shorter one.
+    for (const Split split : {Split::kValid, Split::kTrain}) {
+      if (!looks_at(split)) continue;
+      note_stop(found_, stage_of(split), key_of(e_.data, split), [&] {
+        const auto text =
+            data::count_pieces(e_.data, split, pair_, [this] { return still_time(); });
+        if (!text.look.unread.empty()) {
+          return leave("data.max_unknown", "the tokens of " + text.look.unread);
+        }
+        const std::string name = split == Split::kTrain ? "training text" : "validation text";
+        require_known(name, text.src, text.tgt, pair_, e_, /*warn=*/false);
       });
     }
   }
@@ -207,6 +249,7 @@ class Look {
   const std::vector<config::Problem>& known_;
   const PreflightOptions how_;
   const Clock::time_point end_;
+  text::TokenizerPair pair_;  ///< once they are made
   Preflight found_;
 };
 

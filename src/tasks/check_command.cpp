@@ -40,6 +40,7 @@ void check_weights(const CheckRequest& request, Preflight& found) {
     const auto run = train::open_initial_run(
         e.train.init_from, request.full ? train::Reading::kAll : train::Reading::kHeads);
     const bool match = e.train.init_vocabulary == "match";
+    if (match) require_pieces(run);
     // To train a tokenizer takes longer than a check may.
     const bool known = request.full || !match || text::names_tokenizer(e.tokenizer);
     text::TokenizerPair tokenizers;
@@ -52,7 +53,8 @@ void check_weights(const CheckRequest& request, Preflight& found) {
     const auto model = models::make_model(e.model, model_setup(e, src_ids, tgt_ids, at::kMeta),
                                           losses::make_loss(e.loss));
     std::vector<train::MatchedTable> tables;
-    if (match) tables = known ? matched_tables(run, tokenizers, *model) : tables_of_any_size(*model);
+    if (match)
+      tables = known ? matched_tables(run, tokenizers, *model) : tables_of_any_size(*model);
     const optim::Arena arena(*model, optim::Arena::Gradients::kNone);
     train::require_weights_fit(run.checkpoint.file("model"),
                                run.checkpoint.directory.string() + "/model.safetensors", arena,

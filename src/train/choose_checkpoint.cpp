@@ -148,7 +148,9 @@ bool is_checkpoint(const fs::path& directory) {
 
 fs::path run_of(const fs::path& checkpoint) {
   std::error_code error;
-  const fs::path place = fs::absolute(checkpoint, error).lexically_normal().parent_path();
+  fs::path folder = fs::absolute(checkpoint, error).lexically_normal();
+  if (!folder.has_filename()) folder = folder.parent_path();  // a slash at its end
+  const fs::path place = folder.parent_path();
   if (place.filename() != kCheckpoints) return {};
   const fs::path run = place.parent_path();
   return fs::exists(run / "run.json", error) ? run : fs::path();

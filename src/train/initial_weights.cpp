@@ -64,9 +64,9 @@ InitialRun open_initial_run(const fs::path& run_or_checkpoint, Reading reading) 
                 "train.init_from: " + run_or_checkpoint.string() + " does not exist",
                 "give a run folder or one of its checkpoints");
   }
-  InitialRun run{.checkpoint = open_to_begin(run_or_checkpoint, reading),
-                 .folder = {},
-                 .tokenizer = {}};
+  InitialRun run{
+      .checkpoint = open_to_begin(run_or_checkpoint, reading), .folder = {}, .tokenizer = {}};
+  require_own_run(run.checkpoint);
   run.folder = run_of(run.checkpoint.directory);
   if (run.folder.empty()) return run;
   run.tokenizer = RunFolder::open(run.folder).read_assets();
