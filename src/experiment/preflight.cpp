@@ -61,6 +61,20 @@ std::string tokenizer_key(const Experiment& e, const std::string& what) {
   return first;
 }
 
+// Stops at too many tokens that are unknown; of text that was not read to its end nobody knows.
+void look_at_unknown(const Experiment& e, Split split, const text::TokenizerPair& tokenizers,
+                     const data::StillTime& still_time, Preflight& found) {
+  note_stop(found, stage_of(split), key_of(e.data, split), [&] {
+    const auto seen = data::count_pieces(e.data, split, tokenizers, still_time);
+    if (!seen.look.unread.empty()) {
+      found.unread.push_back({"data.max_unknown", "the tokens of " + seen.look.unread});
+      return;
+    }
+    const std::string name = split == Split::kTrain ? "training text" : "validation text";
+    require_known(name, seen.src, seen.tgt, tokenizers, e, /*warn=*/false);
+  });
+}
+
 // What a child found, as text: no message has a NUL character.
 std::string packed(const Preflight& found) {
   std::string text;
@@ -233,15 +247,8 @@ class Look {
     // The text for validation is the shorter one.
     for (const Split split : {Split::kValid, Split::kTrain}) {
       if (!looks_at(split)) continue;
-      note_stop(found_, stage_of(split), key_of(e_.data, split), [&] {
-        const auto text =
-            data::count_pieces(e_.data, split, pair_, [this] { return still_time(); });
-        if (!text.look.unread.empty()) {
-          return leave("data.max_unknown", "the tokens of " + text.look.unread);
-        }
-        const std::string name = split == Split::kTrain ? "training text" : "validation text";
-        require_known(name, text.src, text.tgt, pair_, e_, /*warn=*/false);
-      });
+      look_at_unknown(
+          e_, split, pair_, [this] { return still_time(); }, found_);
     }
   }
 
@@ -274,6 +281,18 @@ Preflight preflight(const Experiment& options, const std::vector<config::Problem
   return found;
 }
 
+void look_at_tokens(const Experiment& options, const text::TokenizerPair& tokenizers,
+                    const data::StillTime& still_time, Preflight& found) {
+  for (const Split split : {Split::kValid, Split::kTrain}) {
+    if (!has_text(options.data, split)) continue;
+    const size_t before = found.stops.size();
+    note_stop(found, stage_of(split), key_of(options.data, split),
+              [&] { data::check_filters(options.data, split, tokenizers, still_time); });
+    if (found.stops.size() > before) continue;
+    look_at_unknown(options, split, tokenizers, still_time, found);
+  }
+}
+
 CheckRequest engine_request(LoadedExperiment experiment, const std::vector<config::Problem>& known,
                             const Preflight& found, const PreflightOptions& how) {
   const auto& e = experiment.options;
@@ -289,9 +308,14 @@ CheckRequest engine_request(LoadedExperiment experiment, const std::vector<confi
         return problem.key.starts_with("model") || problem.key.starts_with("tokenizer");
       });
   const bool weights = !e.train.init_from.empty() && !is_known("train.init_from") && shapes_known;
+  // Text that something else is wrong with is told of already.
+  const bool taken_along =
+      !text::names_tokenizer(e.tokenizer) && e.train.init_vocabulary != "match";
+  const bool text = weights && taken_along && known.empty() && found.stops.empty();
   return {.experiment = std::move(experiment),
           .machine = machine,
           .weights = weights,
+          .text = text,
           .full = how.full};
 }
 

@@ -220,6 +220,12 @@ TEST_F(PreflightTest, TheEngineIsAskedOnlyWhereAKeyNeedsIt) {
   EXPECT_TRUE(asked({here}, false).weights);
   EXPECT_TRUE(asked({here}, true).weights);
   EXPECT_FALSE(asked({"train.init_from=/no/such/run"}, true).weights);
+  // Text is looked at there when the other run's tokenizer is taken along.
+  EXPECT_TRUE(asked({here}, false).text);
+  EXPECT_FALSE(asked({here, "train.init_vocabulary=match"}, false).text);
+  auto named = vocabulary();
+  named.push_back(here);
+  EXPECT_FALSE(asked(named, false).text);
 }
 
 }  // namespace

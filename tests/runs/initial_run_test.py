@@ -169,6 +169,9 @@ def check_says_what_training_will_say(stretto):
         look(0, (), first, other, match)
         look(0, (), first, "tokenizer.vocab_size=60", match)
         look(65, ("`embedding.weight` is [80, 32], the model wants [",), first, "model.d_model=64", match)
+        foreign = write_pairs(lab, "foreign", [("жук пьёт чай", "the small house")] * 20)
+        for command in ((stretto, "check", str(lab.config), "--full"), lab.command("foreign")):
+            expect(lab.run([*command, first, *foreign]), 65, "of the source's tokens are `<unk>`")
         newest(lab, "first").rename(lab.root / "alone")
         alone = (f"train.init_from={lab.root}/alone", match)
         look(2, ("there is no tokenizer beside",), *alone)

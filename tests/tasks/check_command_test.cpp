@@ -99,6 +99,28 @@ TEST_F(CheckCommand, TheOtherRunsTokenizerIsTakenAndMustBeThere) {
   EXPECT_NE(found.stops[0].what.find("there is no tokenizer beside"), std::string::npos);
 }
 
+TEST_F(CheckCommand, TextIsLookedAtWithTheTokenizerThatIsTakenAlong) {
+  make_it_a_run();
+  e_.tokenizer = {};
+  e_.train.init_from = (dir_ / "checkpoints/step_00000003").string();
+  e_.data.train_src = {dir_.write("train.src", "a b\nc d\n")};
+  e_.data.train_tgt = {dir_.write("train.tgt", "a e\nf g\n")};
+  const auto look = [&] {
+    return run_check({.experiment = {.options = e_}, .weights = true, .text = true, .full = true});
+  };
+  const auto found = look();
+  ASSERT_EQ(found.stops.size(), 1u);
+  EXPECT_EQ(found.stops[0].key, "data.train_src");
+  EXPECT_EQ(found.stops[0].stage, experiment::Stage::kTraining);
+  EXPECT_NE(found.stops[0].what.find("75.0 % of the target's tokens are `<unk>`"),
+            std::string::npos)
+      << found.stops[0].what;
+  e_.data.max_unknown = 1;
+  EXPECT_TRUE(look().stops.empty()) << look().stops.front().what;
+  e_.data.max_tgt_tokens = 2;
+  EXPECT_NE(look().stops.at(0).what.find("empty corpus"), std::string::npos);
+}
+
 TEST_F(CheckCommand, AnotherTokenizerThanThatOfTheWeightsIsAStop) {
   make_it_a_run();
   EXPECT_TRUE(weights().stops.empty()) << weights().stops.front().what;
