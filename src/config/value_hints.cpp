@@ -33,9 +33,24 @@ std::string did_you_mean(const std::string& value, const std::string& note) {
   return "did you mean " + in_quotes(value) + "?" + (note.empty() ? "" : " " + note);
 }
 
-/// The number that people mean by "1,000", "100k", ".5", or nothing.
+// "1,000" and "12,345,678": between each two commas, and behind the last one, stand three digits.
+bool has_thousands(const std::string& text) {
+  size_t digits = 0, commas = 0;
+  for (const char c : text) {
+    const bool is_comma = c == ',';
+    if (!is_comma && std::isdigit(static_cast<unsigned char>(c)) == 0) break;
+    if (is_comma && (commas == 0 ? digits == 0 || digits > 3 : digits != 3)) return false;
+    commas += is_comma ? 1 : 0;
+    digits = is_comma ? 0 : digits + 1;
+  }
+  return commas > 0 && digits == 3 && text.front() != '0';
+}
+
+/// The number that people mean by "1,000", "0,001", "100k", ".5", or nothing.
 std::optional<double> number_in(std::string text) {
-  std::erase_if(text, [](char c) { return c == ',' || c == '_' || c == ' '; });
+  if (has_thousands(text)) std::erase(text, ',');
+  if (std::count(text.begin(), text.end(), ',') == 1) text[text.find(',')] = '.';
+  std::erase_if(text, [](char c) { return c == '_' || c == ' '; });
   double factor = 1;
   if (!text.empty() && (text.back() == 'k' || text.back() == 'K')) factor = 1e3;
   if (!text.empty() && text.back() == 'M') factor = 1e6;
@@ -116,8 +131,9 @@ std::string type_hint(const Key& key, const toml::node& node, bool quoted) {
   const std::string text = as_text(node);
   if (text.size() > kLongestValue) return "";
   if (std::holds_alternative<std::string*>(key.value) && !text.empty()) {
-    const std::string meant = choice_hint(key, text);
-    return meant.empty() ? "put it in quotes" : meant;
+    // Quotes make none of the choices out of another word.
+    if (!key.range.choices.empty()) return choice_hint(key, text);
+    return "put it in quotes";
   }
   if (std::holds_alternative<bool*>(key.value)) return truth_hint(text, quoted);
   const bool is_integer = std::holds_alternative<int64_t*>(key.value);

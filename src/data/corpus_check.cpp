@@ -9,6 +9,8 @@ namespace stretto::data {
 namespace {
 
 constexpr size_t kBytesBetweenLooks = size_t{256} << 10;
+// To tokenise takes a hundred times as long as to read.
+constexpr size_t kBytesOfTokensBetweenLooks = size_t{8} << 10;
 
 std::string unread_from(const std::vector<ParallelInput>& inputs, size_t input, int64_t line) {
   std::string text = inputs[input].src + " from line " + with_thousands(line) + " on";
@@ -19,12 +21,13 @@ std::string unread_from(const std::vector<ParallelInput>& inputs, size_t input, 
 }
 
 /// Reads pair after pair of all inputs until `visit` says that it has seen enough.
+/// @param every  bytes between two looks at the time
 /// @param visit  bool(src, tgt, place); false = enough
 template <class Visit>
-CorpusLook walk(const std::vector<ParallelInput>& inputs, const StillTime& still_time,
+CorpusLook walk(const std::vector<ParallelInput>& inputs, size_t every, const StillTime& still_time,
                 const Visit& visit) {
   CorpusLook look;
-  size_t bytes = kBytesBetweenLooks;
+  size_t bytes = every;
   for (size_t i = 0; i < inputs.size(); ++i) {
     PairReader reader(inputs[i], still_time);
     PairPlace place{.src_name = inputs[i].src,
@@ -33,7 +36,7 @@ CorpusLook walk(const std::vector<ParallelInput>& inputs, const StillTime& still
                     .input = static_cast<int64_t>(i)};
     std::string_view src, tgt;
     for (;; ++place.line, ++look.pairs) {
-      if (bytes >= kBytesBetweenLooks) {
+      if (bytes >= every) {
         bytes = 0;
         if (!still_time()) {
           look.unread = unread_from(inputs, i, place.line);
@@ -54,7 +57,7 @@ CorpusLook check_lines(const DataOptions& options, Split split, const StillTime&
   const auto inputs = inputs_of(options, split);
   for (const ParallelInput& input : inputs) PairReader{input};
   const PairRules rules = rules_for(options, split);
-  return walk(inputs, still_time,
+  return walk(inputs, kBytesBetweenLooks, still_time,
               [&](std::string_view src, std::string_view tgt, const auto& place) {
                 require_utf8(rules, src, tgt, place);
                 return true;
@@ -68,13 +71,32 @@ CorpusLook check_filters(const DataOptions& options, Split split,
       plan.rules.too_long == TooLong::kError || plan.rules.invalid_utf8 == InvalidUtf8::kError;
   EncodedPair pair;
   FilterCounts counts;
-  const auto look = walk(
-      plan.inputs, still_time, [&](std::string_view src, std::string_view tgt, const auto& place) {
-        const bool kept = encode_pair(plan.rules, tokenizers, src, tgt, place, pair, counts);
-        return all || !kept;
-      });
+  const auto look = walk(plan.inputs, kBytesOfTokensBetweenLooks, still_time,
+                         [&](std::string_view src, std::string_view tgt, const auto& place) {
+                           const bool kept =
+                               encode_pair(plan.rules, tokenizers, src, tgt, place, pair, counts);
+                           return all || !kept;
+                         });
   if (counts.kept == 0 && look.unread.empty()) throw_empty_corpus(plan, counts);
   return look;
+}
+
+TextLook count_pieces(const DataOptions& options, Split split,
+                      const text::TokenizerPair& tokenizers, const StillTime& still_time) {
+  const auto inputs = inputs_of(options, split);
+  const PairRules rules = rules_for(options, split);
+  TextLook found;
+  EncodedPair pair;
+  FilterCounts filters;
+  found.look = walk(inputs, kBytesOfTokensBetweenLooks, still_time,
+                    [&](std::string_view src, std::string_view tgt, const auto& place) {
+                      if (encode_pair(rules, tokenizers, src, tgt, place, pair, filters)) {
+                        count_text(pair.src_text, pair.src, found.src);
+                        count_text(pair.tgt_text, pair.tgt, found.tgt);
+                      }
+                      return true;
+                    });
+  return found;
 }
 
 }  // namespace stretto::data

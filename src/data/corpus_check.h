@@ -17,6 +17,12 @@ struct CorpusLook {
   std::string unread;  ///< "a.en from line 1,234 on and 2 more inputs"; empty = all was read
 };
 
+/// What a text would become.
+struct TextLook {
+  CorpusLook look;
+  TextCounts src, tgt;  ///< of the pairs that the filters keep, as the corpus would have them
+};
+
 /// Opens every input of a split, then reads their lines.
 /// @param still_time  asked before the first line and for each quarter of a megabyte
 /// Throws as open_corpus() does for inputs that cannot be opened or are damaged, bad lines, missing
@@ -29,5 +35,11 @@ CorpusLook check_lines(const DataOptions& options, Split split, const StillTime&
 /// Throws as open_corpus() does, for an empty corpus too.
 CorpusLook check_filters(const DataOptions& options, Split split,
                          const text::TokenizerPair& tokenizers, const StillTime& still_time);
+
+/// Tokenises the pairs and counts what comes of them, to the end or while there is time.
+/// @param still_time  asked often enough for a tokenizer that is slow
+/// Throws as open_corpus() does, but not for an empty corpus.
+TextLook count_pieces(const DataOptions& options, Split split,
+                      const text::TokenizerPair& tokenizers, const StillTime& still_time);
 
 }  // namespace stretto::data

@@ -9,6 +9,7 @@
 #include "base/text.h"
 #include "data/corpus_build.h"
 #include "data/corpus_check.h"
+#include "experiment/known_text.h"
 #include "experiment/training_text.h"
 #include "text/tokenizer.h"
 
@@ -58,6 +59,20 @@ std::string tokenizer_key(const Experiment& e, const std::string& what) {
     if (first == std::string("tokenizer.type")) first = key;
   }
   return first;
+}
+
+// Stops at too many tokens that are unknown; of text that was not read to its end nobody knows.
+void look_at_unknown(const Experiment& e, Split split, const text::TokenizerPair& tokenizers,
+                     const data::StillTime& still_time, Preflight& found) {
+  note_stop(found, stage_of(split), key_of(e.data, split), [&] {
+    const auto seen = data::count_pieces(e.data, split, tokenizers, still_time);
+    if (!seen.look.unread.empty()) {
+      found.unread.push_back({"data.max_unknown", "the tokens of " + seen.look.unread});
+      return;
+    }
+    const std::string name = split == Split::kTrain ? "training text" : "validation text";
+    require_known(name, seen.src, seen.tgt, tokenizers, e, /*warn=*/false);
+  });
 }
 
 // What a child found, as text: no message has a NUL character.
@@ -110,6 +125,7 @@ class Look {
     if (named) tokenizers();
     if (looks_at(Split::kTrain)) lines(Split::kTrain);
     if (trains) tokenizers();
+    unknown_tokens();
     return std::move(found_);
   }
 
@@ -186,9 +202,8 @@ class Look {
 
   // Loads or trains them, as training does, and sees whether the filters leave anything.
   void try_tokenizers() {
-    text::TokenizerPair pair;
     try {
-      pair = make_experiment_tokenizers(e_);
+      pair_ = make_experiment_tokenizers(e_);
     } catch (const Error& error) {
       const std::string key = tokenizer_key(e_, error.what());
       found_.stops.push_back({Stage::kTokenizer, key, error.code(), error.what(), error.advice()});
@@ -198,8 +213,42 @@ class Look {
       if (!looks_at(split)) continue;
       const std::string key = key_of(e_.data, split);
       note_stop(found_, stage_of(split), key, [&] {
-        note(data::check_filters(e_.data, split, pair, [this] { return still_time(); }), key);
+        note(data::check_filters(e_.data, split, pair_, [this] { return still_time(); }), key);
       });
+    }
+  }
+
+  // Of text that training would stop at anyway the shares do not matter. A tokenizer that is
+  // trained on the text knows it, but for what tokenizer.character_coverage leaves out.
+  void unknown_tokens() {
+    const bool named = text::names_tokenizer(e_.tokenizer);
+    if ((!named && !how_.full) || is_known("data.max_unknown") || !looks_at_tokenizers()) return;
+    if (!found_.stops.empty() || e_.data.max_unknown >= 1) return;
+    if (how_.full) {
+      if (pair_.src) count_unknown();
+      return;
+    }
+    if (!looks_at(Split::kTrain) && !looks_at(Split::kValid)) return;
+    const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(end_ - Clock::now());
+    std::optional<std::string> result;
+    if (left.count() > 0) {
+      result = run_in_child(left + kGrace, [this] {
+        found_ = {};
+        pair_ = make_experiment_tokenizers(e_);
+        count_unknown();
+        return packed(found_);
+      });
+    }
+    if (result) return unpack(*result, found_);
+    leave("data.max_unknown", "how many of the tokens are `<unk>`");
+  }
+
+  void count_unknown() {
+    // The text for validation is the shorter one.
+    for (const Split split : {Split::kValid, Split::kTrain}) {
+      if (!looks_at(split)) continue;
+      look_at_unknown(
+          e_, split, pair_, [this] { return still_time(); }, found_);
     }
   }
 
@@ -207,6 +256,7 @@ class Look {
   const std::vector<config::Problem>& known_;
   const PreflightOptions how_;
   const Clock::time_point end_;
+  text::TokenizerPair pair_;  ///< once they are made
   Preflight found_;
 };
 
@@ -231,6 +281,18 @@ Preflight preflight(const Experiment& options, const std::vector<config::Problem
   return found;
 }
 
+void look_at_tokens(const Experiment& options, const text::TokenizerPair& tokenizers,
+                    const data::StillTime& still_time, Preflight& found) {
+  for (const Split split : {Split::kValid, Split::kTrain}) {
+    if (!has_text(options.data, split)) continue;
+    const size_t before = found.stops.size();
+    note_stop(found, stage_of(split), key_of(options.data, split),
+              [&] { data::check_filters(options.data, split, tokenizers, still_time); });
+    if (found.stops.size() > before) continue;
+    look_at_unknown(options, split, tokenizers, still_time, found);
+  }
+}
+
 CheckRequest engine_request(LoadedExperiment experiment, const std::vector<config::Problem>& known,
                             const Preflight& found, const PreflightOptions& how) {
   const auto& e = experiment.options;
@@ -246,9 +308,14 @@ CheckRequest engine_request(LoadedExperiment experiment, const std::vector<confi
         return problem.key.starts_with("model") || problem.key.starts_with("tokenizer");
       });
   const bool weights = !e.train.init_from.empty() && !is_known("train.init_from") && shapes_known;
+  // Text that something else is wrong with is told of already.
+  const bool taken_along =
+      !text::names_tokenizer(e.tokenizer) && e.train.init_vocabulary != "match";
+  const bool text = weights && taken_along && known.empty() && found.stops.empty();
   return {.experiment = std::move(experiment),
           .machine = machine,
           .weights = weights,
+          .text = text,
           .full = how.full};
 }
 

@@ -6,7 +6,9 @@
 
 #include "base/error.h"
 #include "config/problem.h"
+#include "data/parallel_input.h"
 #include "experiment/load_experiment.h"
+#include "text/tokenizer.h"
 
 /// What training would stop at before its first update, beyond what the configuration shows: found
 /// by the code that training uses, and without writing anything.
@@ -53,7 +55,8 @@ struct CheckRequest {
   LoadedExperiment experiment;
   bool machine = false;  ///< run.device and dist.backend as training takes them
   bool weights = false;  ///< train.init_from fits the model
-  bool full = false;     ///< verify the weights, too
+  bool text = false;     ///< with `weights`: text, by the tokenizer that comes with them
+  bool full = false;     ///< verify the weights, too, and read all of the text
 
   bool any() const { return machine || weights; }
 };
@@ -72,6 +75,11 @@ void note_stop(Preflight& found, Stage stage, const std::string& key, const Look
     found.stops.push_back({stage, key, error.code(), error.what(), error.advice()});
   }
 }
+
+/// Text as these tokenizers make it: training stops when nothing is left of it, or when more than
+/// `data.max_unknown` of its tokens are unknown.
+void look_at_tokens(const Experiment& options, const text::TokenizerPair& tokenizers,
+                    const data::StillTime& still_time, Preflight& found);
 
 /// The stops as problems of the configuration, each at the place of its key; one cause once.
 std::vector<config::Problem> problems_of(const std::vector<Stop>& stops,

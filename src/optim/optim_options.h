@@ -207,7 +207,7 @@ struct ScheduleOptions {
             .read_with("name", {"polynomial", "linear", "cosine", "tri_stage"}),
         field(&O::power, "power", "of polynomial", greater(0)).read_with("name", {"polynomial"}),
         field(&O::warmup, "warmup",
-              "gradual: a line, update by update; constant: warmup_init_lr until it ends",
+              "gradual: a line of warmup_steps updates; constant: warmup_init_lr until they end",
               one_of({"gradual", "constant"}))
             .also_called({"warmup_type", "warmup_method"})
             .value_also_called("gradual", {"linear", "line"})

@@ -1,5 +1,7 @@
 #include <torch/torch.h>
 
+#include <chrono>
+
 #include "dist/make_group.h"
 #include "losses/registry.h"
 #include "models/registry.h"
@@ -25,6 +27,15 @@ void check_machine(const experiment::Experiment& experiment, Preflight& found) {
   experiment::note_stop(found, Stage::kMachine, "run.device", [&] { prepare_process(experiment); });
 }
 
+// As for a tokenizer that the configuration names; libtorch took its part of the second.
+void check_text(const CheckRequest& request, const text::TokenizerPair& tokenizers,
+                Preflight& found) {
+  constexpr std::chrono::milliseconds kLimit{300};
+  const auto end = std::chrono::steady_clock::now() + kLimit;
+  const auto still_time = [&] { return request.full || std::chrono::steady_clock::now() < end; };
+  experiment::look_at_tokens(request.experiment.options, tokenizers, still_time, found);
+}
+
 /// Tables of which each row is looked up, before anybody knows where.
 std::vector<train::MatchedTable> tables_of_any_size(const models::Seq2SeqModel& model) {
   std::vector<train::MatchedTable> tables;
@@ -40,6 +51,7 @@ void check_weights(const CheckRequest& request, Preflight& found) {
     const auto run = train::open_initial_run(
         e.train.init_from, request.full ? train::Reading::kAll : train::Reading::kHeads);
     const bool match = e.train.init_vocabulary == "match";
+    if (match) require_pieces(run);
     // To train a tokenizer takes longer than a check may.
     const bool known = request.full || !match || text::names_tokenizer(e.tokenizer);
     text::TokenizerPair tokenizers;
@@ -48,6 +60,7 @@ void check_weights(const CheckRequest& request, Preflight& found) {
       tokenizers = first_tokenizers(request.experiment, run);
       src_ids = tokenizers.src->size();
       tgt_ids = tokenizers.tgt->size();
+      if (request.text) check_text(request, tokenizers, found);
     }
     const auto model = models::make_model(e.model, model_setup(e, src_ids, tgt_ids, at::kMeta),
                                           losses::make_loss(e.loss));

@@ -6,7 +6,6 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "experiment/training_text.h"
-#include "tasks/translation.h"
 #include "train/origin.h"
 
 namespace stretto::tasks {
@@ -63,18 +62,29 @@ std::vector<int64_t> matched_rows(const text::Tokenizer& now, const text::Tokeni
 
 }  // namespace
 
+void require_pieces(const train::InitialRun& run) {
+  if (!run.tokenizer.empty()) return;
+  throw Error(ExitCode::kUsage,
+              "train.init_vocabulary: there is no tokenizer beside " + run.place().string() +
+                  " to match pieces with",
+              "let train.init_from name the run folder, or a checkpoint inside of one");
+}
+
 text::TokenizerPair first_tokenizers(const experiment::LoadedExperiment& loaded) {
   const auto& options = loaded.options;
-  if (options.train.init_from.empty() || options.train.init_vocabulary == "match") {
-    return experiment::make_experiment_tokenizers(options);
-  }
-  return first_tokenizers(loaded, train::open_initial_run(options.train.init_from));
+  const auto& from = options.train.init_from;
+  if (from.empty()) return experiment::make_experiment_tokenizers(options);
+  // Weights are verified where they are loaded; to take a tokenizer along they must be, too.
+  const bool match = options.train.init_vocabulary == "match";
+  return first_tokenizers(
+      loaded, train::open_initial_run(from, match ? train::Reading::kHeads : train::Reading::kAll));
 }
 
 text::TokenizerPair first_tokenizers(const experiment::LoadedExperiment& loaded,
                                      const train::InitialRun& run) {
   const auto& options = loaded.options;
   if (options.train.init_vocabulary == "match") {
+    require_pieces(run);
     return experiment::make_experiment_tokenizers(options);
   }
   if (!text::names_tokenizer(options.tokenizer)) return tokenizers_of_other_run(loaded, run);
@@ -86,12 +96,7 @@ text::TokenizerPair first_tokenizers(const experiment::LoadedExperiment& loaded,
 std::vector<train::MatchedTable> matched_tables(const train::InitialRun& run,
                                                 const text::TokenizerPair& tokenizers,
                                                 const models::Seq2SeqModel& model) {
-  if (run.tokenizer.empty()) {
-    throw Error(ExitCode::kUsage,
-                "train.init_vocabulary: there is no tokenizer beside " + run.place().string() +
-                    " to match pieces with",
-                "let train.init_from name the run folder, or a checkpoint inside of one");
-  }
+  require_pieces(run);
   const auto before = text::load_tokenizers({}, run.tokenizer);
   const auto target = matched_rows(*tokenizers.tgt, *before.tgt, tokenizers.joint ? "" : "target ");
   const auto source = tokenizers.joint && before.joint

@@ -9,13 +9,18 @@
 
 namespace stretto::tasks {
 
+/// `train.init_vocabulary = "match"` needs the other run's tokenizer: Error(kUsage) without one.
+/// Asked before text is read, which may take long.
+void require_pieces(const train::InitialRun& run);
+
 /// Tokenizers of a new run: those that its configuration names, else those of the run that
 /// `train.init_from` names, else new ones, trained on its text. Keys of the configuration that
 /// would train one yield to another run's tokenizer, and a line of the log says which were given.
 ///
-/// With `train.init_vocabulary = "match"` the other run's tokenizer counts for nothing here.
-/// Throws Error(kUsage) when the configuration names another tokenizer than that of `init_from`, or
-/// names none and `init_from` has none; and as open_initial_run() and make_tokenizers() do.
+/// With `train.init_vocabulary = "match"` the other run's tokenizer only has to be there.
+/// Throws Error(kUsage) when the configuration names another tokenizer than that of `init_from`,
+/// names none and `init_from` has none, or is to match pieces that are not there; and as
+/// open_initial_run() and make_tokenizers() do.
 text::TokenizerPair first_tokenizers(const experiment::LoadedExperiment& experiment);
 
 /// The same with the run that `train.init_from` names already opened.

@@ -13,11 +13,11 @@
 #include "base/system_info.h"
 #include "base/text.h"
 #include "dist/numbers.h"
+#include "experiment/known_text.h"
 #include "losses/registry.h"
 #include "metrics/scorers.h"
 #include "models/registry.h"
 #include "tasks/ensemble_loss.h"
-#include "tasks/known_text.h"
 #include "tasks/session.h"
 
 namespace stretto::tasks {
@@ -253,8 +253,12 @@ std::vector<dist::Fact> TranslationTask::text_facts() const {
 }
 
 void TranslationTask::require_known_text(bool warn) const {
-  require_known("training text", *train_, model_.tokenizers, experiment_, warn);
-  if (valid_) require_known("validation text", *valid_, model_.tokenizers, experiment_, warn);
+  const auto look = [&](const char* name, const data::Corpus& corpus) {
+    experiment::require_known(name, corpus.src_counts(), corpus.tgt_counts(), model_.tokenizers,
+                              experiment_, warn);
+  };
+  look("training text", *train_);
+  if (valid_) look("validation text", *valid_);
 }
 
 std::vector<std::pair<std::string, std::string>> TranslationTask::facts() const {
@@ -285,7 +289,7 @@ std::vector<std::pair<std::string, std::string>> TranslationTask::facts() const 
     facts.emplace_back("invalid UTF-8 replaced", with_thousands(filters.replaced));
   }
   const auto add_text = [&](const std::string& name, const data::Corpus& corpus) {
-    for (auto& fact : known_text_facts(name, corpus)) facts.push_back(std::move(fact));
+    for (auto& fact : experiment::known_text_facts(name, corpus)) facts.push_back(std::move(fact));
   };
   add_text("training text", *train_);
   if (valid_) {

@@ -87,7 +87,7 @@ class TranslationTask : public train::Task {
 
   /// Training and validation text, for processes to compare: other text makes other batches.
   std::vector<dist::Fact> text_facts() const;
-  /// Training and validation text, as require_known() looks at them (tasks/known_text.h).
+  /// Training and validation text, as require_known() looks at them (experiment/known_text.h).
   void require_known_text(bool warn) const;
   /// Corpus, vocabulary and filters in words, for the report and the log.
   std::vector<std::pair<std::string, std::string>> facts() const;

@@ -9,12 +9,11 @@
 /// Which checkpoint a user means.
 ///
 /// A selector is one of
-///
-///     (empty)        the best, else the last
-///     best, last     "last" is the newest that verifies; one that is damaged is named with a
-///     warning 152            the run's checkpoint of that step averaged       the run's checkpoint
-///     of that name, `step_00000152` too a/path         a checkpoint's folder anywhere, or a run's:
-///     then its best, else its last
+///  - nothing: the best, else the last;
+///  - `best`, `last`: the last is the newest that verifies; what is damaged is named in a warning;
+///  - `152`: the run's checkpoint of that step;
+///  - `averaged`: the run's checkpoint of that name, `step_00000152` too;
+///  - `a/path`: a checkpoint's folder anywhere, or a run's: then its best, else its last.
 ///
 /// A word with a `/` is a path. A word without one is a path when the run has no checkpoint of that
 /// name and a folder has it. A list has commas between its selectors, none of them empty; a list

@@ -66,6 +66,7 @@ InitialRun open_initial_run(const fs::path& run_or_checkpoint, Reading reading) 
   }
   InitialRun run{
       .checkpoint = open_to_begin(run_or_checkpoint, reading), .folder = {}, .tokenizer = {}};
+  require_own_run(run.checkpoint);
   run.folder = run_of(run.checkpoint.directory);
   if (run.folder.empty()) return run;
   run.tokenizer = RunFolder::open(run.folder).read_assets();

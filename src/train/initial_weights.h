@@ -31,7 +31,8 @@ enum class Reading : uint8_t { kAll, kHeads };
 /// @param run_or_checkpoint  a run folder (its best checkpoint is taken, else the last) or the
 ///                           folder of one checkpoint, whose run is the folder that it lies in
 /// Throws Error(kUsage) when there is no such folder, Error(kBadData) when the checkpoint is
-/// damaged or the run's tokenizer is not the one that it was trained with.
+/// damaged, another run's than the folder's, or the run's tokenizer is not the one that it was
+/// trained with.
 InitialRun open_initial_run(const std::filesystem::path& run_or_checkpoint,
                             Reading reading = Reading::kAll);
 

@@ -1,6 +1,7 @@
 #include "data/corpus_check.h"
 
 #include <algorithm>
+#include <array>
 
 #include "tests/data/corpus_fixture.h"
 
@@ -94,6 +95,24 @@ TEST_F(CorpusLooks, SayTheSameOfColumnsAndOfValidationText) {
   o.valid_src = {write("e.src", "")};
   o.valid_tgt = {write("e.tgt", "")};
   expect_the_same(o, Split::kValid);
+}
+
+TEST_F(CorpusLooks, CountTheTokensThatTheCorpusWouldHave) {
+  auto o = options(50);
+  o.max_ratio = 0;
+  o.train_src = {write("c.src", sentences(49, 3) + "nobody knows w1\n")};
+  const auto corpus = open(o);
+  const auto found = count_pieces(o, Split::kTrain, tokenizers_, always);
+  EXPECT_EQ(found.look.unread, "");
+  EXPECT_EQ(found.look.pairs, 50);
+  EXPECT_GT(corpus->src_counts().unknown, 0);
+  const auto numbers = [](const TextCounts& counts) {
+    return std::array<int64_t, 3>{counts.words, counts.pieces, counts.unknown};
+  };
+  EXPECT_EQ(numbers(found.src), numbers(corpus->src_counts()));
+  EXPECT_EQ(numbers(found.tgt), numbers(corpus->tgt_counts()));
+  EXPECT_EQ(count_pieces(o, Split::kTrain, tokenizers_, [] { return false; }).look.unread,
+            o.train_src.front() + " from line 1 on");
 }
 
 TEST_F(CorpusLooks, WriteNothing) {

@@ -131,6 +131,25 @@ TEST_F(PreflightTest, FiltersThatLeaveNothingAreTold) {
                   "`data.train_src`: empty corpus: none of the 100 pairs"));
 }
 
+TEST_F(PreflightTest, TextThatTheVocabularyDoesNotKnowIsToldAsTrainingTellsIt) {
+  // The first ten lines have less of the words that are missing than the hundred.
+  folder.write("words.txt", "the\na\nred\nblue\nbig\n");
+  const auto text = stop(ExitCode::kBadData, vocabulary());
+  EXPECT_TRUE(
+      has(text, "`data.train_src`: training text: ") &&
+      has(text, "30.0 % of the source's tokens are `<unk>`, more than data.max_unknown = 0.2"))
+      << text;
+  const auto timed = look(vocabulary(), {.limit = milliseconds(60'000)});
+  EXPECT_EQ(timed.stops.size(), 1u);
+  EXPECT_TRUE(timed.unread.empty());
+  auto allowed = vocabulary();
+  allowed.push_back("data.max_unknown=1");
+  EXPECT_TRUE(look(allowed).stops.empty());
+  const auto late = look(vocabulary(), {.limit = milliseconds(0)});
+  EXPECT_TRUE(late.stops.empty());
+  EXPECT_EQ(late.unread.back().key, "data.max_unknown");
+}
+
 TEST_F(PreflightTest, AllStopsAreToldAndTheCodeIsThatOfTheFirst) {
   folder.write("train.tgt", sentences(101));
   folder.write("valid.tgt", sentences(11));
@@ -201,6 +220,12 @@ TEST_F(PreflightTest, TheEngineIsAskedOnlyWhereAKeyNeedsIt) {
   EXPECT_TRUE(asked({here}, false).weights);
   EXPECT_TRUE(asked({here}, true).weights);
   EXPECT_FALSE(asked({"train.init_from=/no/such/run"}, true).weights);
+  // Text is looked at there when the other run's tokenizer is taken along.
+  EXPECT_TRUE(asked({here}, false).text);
+  EXPECT_FALSE(asked({here, "train.init_vocabulary=match"}, false).text);
+  auto named = vocabulary();
+  named.push_back(here);
+  EXPECT_FALSE(asked(named, false).text);
 }
 
 }  // namespace

@@ -318,14 +318,19 @@ TEST(Suggestions, OtherNamesAreNoKeysOfOursAndTheirValuesThereAre) {
   EXPECT_GE(values, 100u);
 }
 
-/// What is said of `override`: the hint of its one problem.
-std::string hint_of(const std::string& override_text) {
+/// The hint of the one problem of a file and overrides.
+std::string hint_of_all(const std::string& file, const std::vector<std::string>& overrides) {
   Experiment options, fallback;
   std::vector<config::Problem> problems;
-  config::load_text("", "my.toml", "/nowhere", {override_text}, experiment_schema(options),
+  config::load_text(file, "my.toml", "/nowhere", overrides, experiment_schema(options),
                     experiment_schema(fallback), problems);
   if (problems.size() != 1) return std::to_string(problems.size()) + " problems";
   return problems[0].hint;
+}
+
+/// What is said of an override.
+std::string hint_of(const std::string& override_text) {
+  return hint_of_all("", {override_text});
 }
 
 TEST(Suggestions, ValuesOfOtherToolkitsLeadToOurs) {
@@ -372,6 +377,10 @@ TEST(Suggestions, WhatIsNoNumberIsToldSo) {
         {"optim.lr='0.5'", "leave the quotes out; "},
         {"train.max_steps=100k", "write 100000; "},
         {"train.max_steps=1,000", "write 1000; "},
+        {"train.max_steps=12,345,678", "write 12345678; "},
+        {"optim.lr=0,001", "write 0.001; "},
+        {"optim.lr=1,5", "write 1.5; "},
+        {"optim.lr=1,2,3", "\"1,2,3\" is not a number; "},
         {"train.max_steps=1e5", "write 100000; "},
         {"train.max_steps=lots", "\"lots\" is not a whole number; "},
         {"train.max_steps=99999999999999999999",
@@ -381,6 +390,17 @@ TEST(Suggestions, WhatIsNoNumberIsToldSo) {
         {"eval.bleu='false'", "leave the quotes out; "}}) {
     EXPECT_TRUE(hint_of(override_text).starts_with(start))
         << override_text << ": " << hint_of(override_text);
+  }
+}
+
+TEST(Suggestions, QuotesAreSuggestedWhereAnyTextWillDo) {
+  const std::string name = hint_of_all("[run]\nname = 5\n", {});
+  EXPECT_TRUE(name.starts_with("put it in quotes; ")) << name;
+  // Another key is meant, and "4000" would be no better.
+  for (const std::string& hint :
+       {hint_of_all("[schedule]\nwarmup = 4000\n", {}), hint_of("schedule.warmup=4000")}) {
+    EXPECT_EQ(hint.find("quotes"), std::string::npos) << hint;
+    EXPECT_NE(hint.find("warmup_steps"), std::string::npos) << hint;
   }
 }
 

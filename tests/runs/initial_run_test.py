@@ -123,10 +123,14 @@ def unknown_tokens_are_said_warned_of_and_refused(stretto):
         vocabulary = lab.root / "words.vocab"
         known, tokenizer = ("ab cd", "ef gh"), ("tokenizer.type=vocab", f"tokenizer.src_vocab={vocabulary}")
         vocabulary.write_text("ab\ncd\nef\ngh\n")
-        def train(run, pairs, *more):
+        def overrides(run, pairs):
             name = f"{run}_text"
-            return lab.train(run, *write_pairs(lab, name, pairs), f"data.valid_src={lab.root}/{name}.src",
-                             f"data.valid_tgt={lab.root}/{name}.tgt", *tokenizer, "train.max_steps=1", *more)
+            return (*write_pairs(lab, name, pairs), f"data.valid_src={lab.root}/{name}.src",
+                    f"data.valid_tgt={lab.root}/{name}.tgt", *tokenizer, "train.max_steps=1")
+        def train(run, pairs, *more):
+            return lab.train(run, *overrides(run, pairs), *more)
+        def look(run, pairs, *more):
+            return lab.run([stretto, "check", str(lab.config), "--full", *overrides(run, pairs), *more])
         result = expect(train("good", [known] * 100), 0, "training text, unknown tokens: source 0 %, target 0 %",
                         "training text, pieces a word: source 1.00, target 1.00",
                         "validation text, unknown tokens: source 0 %, target 0 %")
@@ -140,11 +144,40 @@ def unknown_tokens_are_said_warned_of_and_refused(stretto):
                         "more than data.max_unknown = 0.2 allows", "split the text as the vocabulary is split",
                         "data.max_unknown = 1")
         check(not (lab.root / "many" / "checkpoints").exists(), "training began")
+        expect(look("many", many), 65, "`data.train_src`: training text: 50.0 % of the target's tokens are `<unk>`")
+        expect(look("many", many, "data.max_unknown=1"), 0)
+        expect(look("some", some), 0)
         expect(train("many", many, "data.max_unknown=1"), 0, "warning: training text: 50.0 %")
         # The report shows the rates too.
         html = expect(train("page", some, "report.html=true"), 0)
         page = (lab.root / "page" / "report.html").read_text()
         check(re.search(r"unknown tokens.*?source 2\.50 %", page, re.S), "no rate in report.html: " + html.stderr)
+
+
+def check_says_what_training_will_say(stretto):
+    with Lab(stretto, SHORT) as lab:
+        expect(lab.train("first", "train.max_steps=8"), 0)
+        expect(lab.train("other", "train.max_steps=1", "tokenizer.vocab_size=60"), 0)
+        first, match = f"train.init_from={lab.root}/first", "train.init_vocabulary=match"
+        other = f"tokenizer.model={lab.root}/other/tokenizer/tokenizer.model"
+        def look(code, words, *arguments):
+            for how in ((), ("--full",)):
+                expect(lab.run([stretto, "check", str(lab.config), *how, *arguments]), code, *words)
+        look(0, (), first)
+        look(0, (), first, "tokenizer.vocab_size=60")
+        look(2, ("was trained with another tokenizer",), first, other)
+        look(0, (), first, other, match)
+        look(0, (), first, "tokenizer.vocab_size=60", match)
+        look(65, ("`embedding.weight` is [80, 32], the model wants [",), first, "model.d_model=64", match)
+        foreign = write_pairs(lab, "foreign", [("жук пьёт чай", "the small house")] * 20)
+        for command in ((stretto, "check", str(lab.config), "--full"), lab.command("foreign")):
+            expect(lab.run([*command, first, *foreign]), 65, "of the source's tokens are `<unk>`")
+        newest(lab, "first").rename(lab.root / "alone")
+        alone = (f"train.init_from={lab.root}/alone", match)
+        look(2, ("there is no tokenizer beside",), *alone)
+        # Training says so before it reads any text.
+        result = expect(lab.train("new", *alone), 2, "there is no tokenizer beside")
+        check("tokenised" not in result.stderr, result.stderr)
 
 
 def every_process_takes_over_the_same(stretto):

@@ -7,6 +7,7 @@
 #include "experiment/training_text.h"
 #include "optim/arena.h"
 #include "store/checkpoint.h"
+#include "store/run_record.h"
 #include "tasks/commands.h"
 #include "tasks/session.h"
 #include "tests/base/temp_dir.h"
@@ -41,6 +42,21 @@ class CheckCommand : public ::testing::Test {
                .state_json = "{}"});
   }
 
+  /// Makes the folder a run: with a record, a configuration and a tokenizer.
+  void make_it_a_run() {
+    store::write_run_record(dir_.path(), {"run-1", {"c0ffee"}, "", "", ""});
+    dir_.write("config.toml", "[run]\n");
+    for (const auto& [name, bytes] : experiment::make_experiment_tokenizers(e_).assets) {
+      dir_.write("tokenizer/" + name, bytes);
+    }
+  }
+
+  /// The configuration names another vocabulary, of two more pieces.
+  void name_another_vocabulary() {
+    e_.tokenizer.src_vocab = dir_.write("more.txt", "a\nb\nc\nd\ne\nf\n");
+    e_.tokenizer.vocab_multiple = 1;
+  }
+
   experiment::Preflight weights(bool full = false) const {
     return run_check({.experiment = {.options = e_}, .weights = true, .full = full});
   }
@@ -71,12 +87,72 @@ TEST_F(CheckCommand, WeightsOfAnotherShapeOrNameAreListed) {
   }
 }
 
-TEST_F(CheckCommand, WithoutATokenizerThatOfTheOtherRunIsWanted) {
+TEST_F(CheckCommand, TheOtherRunsTokenizerIsTakenAndMustBeThere) {
+  make_it_a_run();
   e_.tokenizer = {};
+  e_.tokenizer.vocab_size = 30;  // yields
+  EXPECT_TRUE(weights().stops.empty()) << weights().stops.front().what;
+  fs::remove_all(dir_ / "tokenizer");
   const auto found = weights();
   ASSERT_EQ(found.stops.size(), 1u);
-  EXPECT_NE(found.stops[0].what.find("there is no tokenizer beside"), std::string::npos)
+  EXPECT_EQ(found.stops[0].code, ExitCode::kUsage);
+  EXPECT_NE(found.stops[0].what.find("there is no tokenizer beside"), std::string::npos);
+}
+
+TEST_F(CheckCommand, TextIsLookedAtWithTheTokenizerThatIsTakenAlong) {
+  make_it_a_run();
+  e_.tokenizer = {};
+  e_.train.init_from = (dir_ / "checkpoints/step_00000003").string();
+  e_.data.train_src = {dir_.write("train.src", "a b\nc d\n")};
+  e_.data.train_tgt = {dir_.write("train.tgt", "a e\nf g\n")};
+  const auto look = [&] {
+    return run_check({.experiment = {.options = e_}, .weights = true, .text = true, .full = true});
+  };
+  const auto found = look();
+  ASSERT_EQ(found.stops.size(), 1u);
+  EXPECT_EQ(found.stops[0].key, "data.train_src");
+  EXPECT_EQ(found.stops[0].stage, experiment::Stage::kTraining);
+  EXPECT_NE(found.stops[0].what.find("75.0 % of the target's tokens are `<unk>`"),
+            std::string::npos)
       << found.stops[0].what;
+  e_.data.max_unknown = 1;
+  EXPECT_TRUE(look().stops.empty()) << look().stops.front().what;
+  e_.data.max_tgt_tokens = 2;
+  EXPECT_NE(look().stops.at(0).what.find("empty corpus"), std::string::npos);
+}
+
+TEST_F(CheckCommand, AnotherTokenizerThanThatOfTheWeightsIsAStop) {
+  make_it_a_run();
+  EXPECT_TRUE(weights().stops.empty()) << weights().stops.front().what;
+  name_another_vocabulary();
+  const auto found = weights();
+  ASSERT_EQ(found.stops.size(), 1u);
+  EXPECT_EQ(found.stops[0].code, ExitCode::kUsage);
+  EXPECT_NE(found.stops[0].what.find("was trained with another tokenizer"), std::string::npos)
+      << found.stops[0].what;
+}
+
+TEST_F(CheckCommand, MatchedPiecesMayBeOfAnyNumber) {
+  make_it_a_run();
+  name_another_vocabulary();
+  e_.train.init_from = (dir_ / "checkpoints/step_00000003").string();
+  e_.train.init_vocabulary = "match";
+  for (const bool full : {false, true}) {
+    EXPECT_TRUE(weights(full).stops.empty()) << weights(full).stops.front().what;
+  }
+  // One that is to be trained is not known yet: all but the number of rows must fit.
+  e_.tokenizer = {};
+  e_.tokenizer.vocab_size = 500;
+  EXPECT_TRUE(weights().stops.empty()) << weights().stops.front().what;
+  e_.model.d_model = 32;
+  auto found = weights();
+  ASSERT_EQ(found.stops.size(), 1u);
+  EXPECT_EQ(found.stops[0].code, ExitCode::kBadData);
+  e_.model.d_model = 16;
+  fs::remove_all(dir_ / "tokenizer");
+  found = weights();
+  ASSERT_EQ(found.stops.size(), 1u);
+  EXPECT_NE(found.stops[0].what.find("no tokenizer beside"), std::string::npos);
 }
 
 TEST_F(CheckCommand, TablesThatAreMatchedByPieceMayHaveAnyNumberOfRows) {

@@ -129,6 +129,7 @@ TEST_F(ChooseCheckpoint, AStepWithoutItsManifestIsNamedAndNotSkipped) {
 
 TEST_F(ChooseCheckpoint, TheRunOfACheckpointIsTheFolderAboveItsFolder) {
   EXPECT_EQ(run_of(step_of("a", 10)), dir_ / "a");
+  EXPECT_EQ(run_of(step_of("a", 10) / ""), dir_ / "a") << "a slash at its end";
   EXPECT_EQ(run_of(dir_ / "a"), fs::path());
   fs::remove(dir_ / "a/run.json");
   EXPECT_EQ(run_of(step_of("a", 10)), fs::path());

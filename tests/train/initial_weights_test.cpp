@@ -34,16 +34,24 @@ class InitialWeights : public CheckpointTest {
     auto folder = RunFolder::open_for_training(dir_.path());
     folder.write_config("[run]\n", "c0ffee");
     folder.write_assets(kFiles);
-    TinyCheckpoint tiny(10);
-    tiny.content.run_id = folder.run_id();
+    run_id_ = folder.run_id();
+    checkpoint_ = save_step(10, run_id_);
+  }
+  fs::path save_step(int64_t step, const std::string& run_id) const {
+    TinyCheckpoint tiny(step, run_id);
     tiny.content.origin.tokenizer = tokenizer_hashes(kFiles);
     TrainState state;
-    state.step = 10;
+    state.step = step;
     tiny.content.state_json = state.to_json();
-    checkpoint_ = store().save(tiny.content);
+    return store().save(tiny.content);
+  }
+  /// Error(kBadData) of opening a run or checkpoint.
+  static std::string refusal(const fs::path& path, Reading reading) {
+    return testing::failure(ExitCode::kBadData, [&] { open_initial_run(path, reading); }).message();
   }
   inline static const std::map<std::string, std::string> kFiles{{"src.vocab", "a\nb\n"}};
   inline static const std::map<std::string, std::string> kOther{{"src.vocab", "a\nc\n"}};
+  std::string run_id_;
   fs::path checkpoint_;
 };
 
@@ -87,7 +95,44 @@ TEST_F(InitialWeights, ARunWhoseTokenizerWasExchangedIsRefused) {
   fs::remove_all(dir_.path() / "tokenizer");
   fs::create_directories(dir_.path() / "tokenizer");
   overwrite(dir_.path() / "tokenizer" / "src.vocab", kOther.at("src.vocab"));
-  testing::failure(ExitCode::kBadData, [&] { open_initial_run(dir_.path()); });
+  for (const Reading reading : {Reading::kAll, Reading::kHeads}) {
+    const std::string message = refusal(dir_.path(), reading);
+    EXPECT_NE(message.find("src.vocab: SHA-256 "), std::string::npos) << message;
+  }
+}
+
+TEST_F(InitialWeights, HeadsAreReadWithoutTheWeightsBehindThem) {
+  const fs::path newest = save_step(20, run_id_);
+  std::string bytes = bytes_of(newest / "model.safetensors");
+  bytes.back() = static_cast<char>(bytes.back() ^ 1);
+  overwrite(newest / "model.safetensors", bytes);
+  const auto heads = open_initial_run(dir_.path(), Reading::kHeads);
+  EXPECT_EQ(heads.checkpoint.step, 20);
+  EXPECT_EQ(heads.tokenizer, kFiles);
+  EXPECT_EQ(heads.folder.string(), dir_.path().string());
+  Model model(2), wide(2, 4);
+  const auto fits = [&](Model& wanted) {
+    require_weights_fit(heads.checkpoint.file("model"), "here", optim::Arena(wanted));
+  };
+  fits(model);
+  testing::failure(ExitCode::kBadData, [&] { fits(wide); });
+  // Of what is damaged training takes the next, or it says so; so do heads that cannot be read.
+  EXPECT_EQ(open_initial_run(dir_.path()).checkpoint.step, 10);
+  EXPECT_NE(refusal(newest, Reading::kAll).find("checksum"), std::string::npos);
+  EXPECT_EQ(open_initial_run(newest, Reading::kHeads).checkpoint.step, 20);
+  overwrite(newest / "manifest.json", "{");
+  EXPECT_EQ(open_initial_run(dir_.path(), Reading::kHeads).checkpoint.step, 10);
+  refusal(newest, Reading::kHeads);
+}
+
+TEST_F(InitialWeights, ACheckpointOfAnotherRunIsRefusedHoweverMuchOfItIsRead) {
+  const fs::path foreign = save_step(20, "another-run");
+  for (const Reading reading : {Reading::kAll, Reading::kHeads}) {
+    for (const fs::path& path : {dir_.path(), foreign}) {
+      const std::string message = refusal(path, reading);
+      EXPECT_NE(message.find("is a checkpoint of run another-run"), std::string::npos) << message;
+    }
+  }
 }
 
 TEST_F(InitialWeights, MatchedRowsAreTakenAndTheRestStays) {

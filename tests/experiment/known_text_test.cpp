@@ -1,10 +1,10 @@
-#include "tasks/known_text.h"
+#include "experiment/known_text.h"
 
 #include <gtest/gtest.h>
 
 #include "tests/base/failure.h"
 
-namespace stretto::tasks {
+namespace stretto::experiment {
 namespace {
 
 /// A corpus that is only its counts.
@@ -36,9 +36,16 @@ Counted with_unknown(int64_t count) {
           {.words = 4000, .pieces = 10000, .unknown = count}};
 }
 
+void require(int64_t unknown, const text::TokenizerPair& tokenizers, const Experiment& experiment,
+             bool warn) {
+  const auto corpus = with_unknown(unknown);
+  require_known("training text", corpus.src_counts(), corpus.tgt_counts(), tokenizers, experiment,
+                warn);
+}
+
 std::string said(int64_t unknown, bool warn = true) {
   ::testing::internal::CaptureStderr();
-  require_known("training text", with_unknown(unknown), {}, {}, warn);
+  require(unknown, {}, {}, warn);
   return ::testing::internal::GetCapturedStderr();
 }
 
@@ -61,13 +68,10 @@ TEST(KnownText, IsWarnedOfAboveOnePerCent) {
 
 TEST(KnownText, IsRefusedAboveTheBoundWithWhatHelps) {
   EXPECT_NE(said(2000).find("warning"), std::string::npos);
-  experiment::Experiment experiment;
+  Experiment experiment;
   const auto refusal = [&](const text::TokenizerPair& tokenizers) {
     return testing::failure(ExitCode::kBadData,
-                            [&] {
-                              require_known("training text", with_unknown(2001), tokenizers,
-                                            experiment, false);
-                            })
+                            [&] { require(2001, tokenizers, experiment, false); })
         .message();
   };
   const std::string trained = refusal({});
@@ -82,8 +86,8 @@ TEST(KnownText, IsRefusedAboveTheBoundWithWhatHelps) {
   words.assets["src.vocab"] = "";
   EXPECT_NE(refusal(words).find("split the text as the vocabulary is split"), std::string::npos);
   experiment.data.max_unknown = 0.21;
-  require_known("training text", with_unknown(2001), words, experiment, false);
+  require(2001, words, experiment, false);
 }
 
 }  // namespace
-}  // namespace stretto::tasks
+}  // namespace stretto::experiment

@@ -1,11 +1,11 @@
-#include "tasks/known_text.h"
+#include "experiment/known_text.h"
 
 #include "base/error.h"
 #include "base/log.h"
 #include "base/text.h"
 #include "config/schema.h"
 
-namespace stretto::tasks {
+namespace stretto::experiment {
 namespace {
 
 // Of a small rate only a true zero is 0.
@@ -15,8 +15,7 @@ std::string percent(double rate) {
 }
 
 // What helps depends on where the tokenizers come from.
-std::string remedy(const text::TokenizerPair& tokenizers,
-                   const experiment::Experiment& experiment) {
+std::string remedy(const text::TokenizerPair& tokenizers, const Experiment& experiment) {
   const bool taken_over =
       !experiment.train.init_from.empty() && experiment.train.init_vocabulary == "same";
   const bool trained = !taken_over && !text::names_tokenizer(experiment.tokenizer);
@@ -45,12 +44,12 @@ std::vector<std::pair<std::string, std::string>> known_text_facts(const std::str
                                          fixed(tgt.pieces_per_word(), 2)}};
 }
 
-void require_known(const std::string& name, const data::Corpus& corpus,
-                   const text::TokenizerPair& tokenizers, const experiment::Experiment& experiment,
-                   bool warn) {
+void require_known(const std::string& name, const data::TextCounts& src,
+                   const data::TextCounts& tgt, const text::TokenizerPair& tokenizers,
+                   const Experiment& experiment, bool warn) {
   const double most = experiment.data.max_unknown;
   for (const bool source : {true, false}) {
-    const double rate = (source ? corpus.src_counts() : corpus.tgt_counts()).unknown_rate();
+    const double rate = (source ? src : tgt).unknown_rate();
     if (rate <= kWarnUnknown && rate <= most) continue;
     const std::string fact = name + ": " + percent(rate) + " of the " +
                              (source ? "source" : "target") + "'s tokens are `<unk>`";
@@ -64,4 +63,4 @@ void require_known(const std::string& name, const data::Corpus& corpus,
   }
 }
 
-}  // namespace stretto::tasks
+}  // namespace stretto::experiment

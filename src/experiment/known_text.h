@@ -8,7 +8,7 @@
 #include "experiment/experiment.h"
 #include "text/tokenizer.h"
 
-namespace stretto::tasks {
+namespace stretto::experiment {
 
 /// Shares of `<unk>` above which training warns; above `data.max_unknown` it refuses.
 inline constexpr double kWarnUnknown = 0.01;
@@ -18,12 +18,12 @@ inline constexpr double kWarnUnknown = 0.01;
 std::vector<std::pair<std::string, std::string>> known_text_facts(const std::string& name,
                                                                   const data::Corpus& corpus);
 
-/// Looks at both sides of a corpus: a model can neither read nor write what is `<unk>`.
+/// Looks at both sides of a text: a model can neither read nor write what is `<unk>`.
 /// Throws Error(kBadData) above `data.max_unknown`, with what to do about these tokenizers.
 /// @param name  "training text"
 /// @param warn  whether a rate above kWarnUnknown is worth a line
-void require_known(const std::string& name, const data::Corpus& corpus,
-                   const text::TokenizerPair& tokenizers, const experiment::Experiment& experiment,
-                   bool warn);
+void require_known(const std::string& name, const data::TextCounts& src,
+                   const data::TextCounts& tgt, const text::TokenizerPair& tokenizers,
+                   const Experiment& experiment, bool warn);
 
-}  // namespace stretto::tasks
+}  // namespace stretto::experiment
