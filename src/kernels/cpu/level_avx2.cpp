@@ -19,6 +19,8 @@ constexpr int64_t kTileRows = 6;  // rows of a product kept in registers
 #include "kernels/cpu/steps.inc"
 #include "kernels/cpu/attention.inc"
 #include "kernels/cpu/product.inc"
+#include "kernels/recurrent/cells.inc"
+#include "kernels/recurrent/attend.inc"
 #include "kernels/cpu/entries.inc"
 // clang-format on
 

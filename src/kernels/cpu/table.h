@@ -5,6 +5,7 @@
 
 #include "kernels/compute.h"
 #include "kernels/cpu/steps.h"
+#include "kernels/recurrent/cells.h"
 
 /// Loops of the fused kernels on raw fp32 pointers. The same sources (*.inc) are compiled once per
 /// processor level; `table()` is the best one this machine runs. No libtorch, no allocation except
@@ -162,6 +163,7 @@ struct Table {
   void (*pack_bf16)(const PackItem& item);
   void (*product_bf16)(const ProductItem& item);
   Steps steps;  ///< of the optimizers
+  Cells cells;  ///< of recurrent layers
 };
 
 /// Every level this processor runs, best first; the portable one is always there.

@@ -1,0 +1,214 @@
+#include <ATen/ATen.h>
+
+#include <algorithm>
+
+#include "kernels/recurrent/attentive_pass.h"
+#include "kernels/recurrent/node.h"
+#include "kernels/rounding.h"
+
+namespace stretto::kernels {
+namespace {
+
+using fused::lines_of;
+using fused::lines_to;
+using fused::StepPart;
+
+std::vector<gemm::Packed> packed_if_there(const at::Tensor& weight, Compute compute) {
+  std::vector<gemm::Packed> packed;
+  if (weight.defined()) packed.emplace_back(gemm::Operand{weight, true}, compute);
+  return packed;
+}
+
+float gain_of(const AttentiveWeights& weights, bool is_product) {
+  return is_product && weights.gain.defined() ? weights.gain.const_data_ptr<float>()[0] : 1.0f;
+}
+
+/// One pass: cells, then queries, then contexts; crews wait between.
+class AttentiveForward {
+ public:
+  AttentiveForward(const AttentiveLayer& layer, const AttentivePacks& packs, const at::Tensor& x,
+                   bool keep);
+
+  void start();
+  void step(int64_t step, const Bundle& bundle, const Crew& crew) const;
+  AttentiveResult result() const {
+    return {{cells_.trace(), context_, queries_, weights_}, cells_.last()};
+  }
+
+ private:
+  bool has_context(int64_t step) const { return step > 0 || layer_.first_context.defined(); }
+  void multiply(int64_t step, const StepPart& part, const Crew& crew) const;
+  void cell(int64_t rank, int64_t step) const;
+  void attend(int64_t rank, int64_t step) const;
+
+  const AttentiveLayer& layer_;
+  const AttentivePacks& packs_;
+  CellForward cells_;
+  bool has_h_ = false;
+  Lines query_operand_, query_, context_operand_, context_product_;
+  at::Tensor context_, queries_, weights_;
+};
+
+AttentiveForward::AttentiveForward(const AttentiveLayer& layer, const AttentivePacks& packs,
+                                   const at::Tensor& x, bool keep)
+    : layer_(layer), packs_(packs), cells_(layer.problem, x, layer.compute(), keep) {
+  const int64_t rows = layer.schedule.rows(), ranks = layer.schedule.batch();
+  const int64_t keys = layer.memory.key_width(), values = layer.memory.value_width();
+  query_operand_ = Lines::of_ranks(ranks, layer.problem.width);
+  query_ = Lines::of_ranks(ranks, keys);
+  context_operand_ = Lines::of_ranks(ranks, values);
+  context_product_ = Lines::of_ranks(ranks, layer.problem.gates() * layer.problem.width);
+  context_ = at::empty({rows, values}, at::kFloat);
+  if (keep) queries_ = at::empty({rows, keys}, at::kFloat);
+  weights_ = at::empty({layer.num_weights()}, at::kFloat);
+}
+
+void AttentiveForward::start() {
+  has_h_ = cells_.start();
+  if (!has_context(0)) return;
+  const int64_t width = layer_.memory.value_width();
+  const float* first = layer_.first_context.const_data_ptr<float>();
+  for (int64_t rank = 0; rank < layer_.schedule.batch(); ++rank)
+    cpu::table().cells.operand(first + layer_.schedule.sequence(rank) * width, nullptr,
+                               context_operand_.of_rank(rank), width, layer_.compute());
+}
+
+void AttentiveForward::multiply(int64_t step, const StepPart& part, const Crew& crew) const {
+  fused::multiply_hidden(cells_, step > 0 || has_h_, packs_.hidden, packs_.hidden_bias, part, crew);
+  if (has_context(step))
+    multiply_step(lines_of(context_operand_, part), packs_.context, nullptr,
+                  lines_to(context_product_, part), crew);
+}
+
+void AttentiveForward::cell(int64_t rank, int64_t step) const {
+  cells_.row(rank, step, has_context(step) ? context_product_.of_rank(rank) : nullptr);
+  const Lines& to = packs_.query.empty() ? query_ : query_operand_;
+  cpu::table().cells.operand(cells_.h(layer_.schedule.row(rank, step)), nullptr, to.of_rank(rank),
+                             layer_.problem.width, layer_.query_compute());
+}
+
+void AttentiveForward::attend(int64_t rank, int64_t step) const {
+  const int64_t row = layer_.schedule.row(rank, step), values = layer_.memory.value_width();
+  const float* query = query_.of_rank(rank);
+  float* context = context_.data_ptr<float>() + row * values;
+  const cpu::AttendRow item = attend_row(layer_.memory, layer_.scorer, layer_.source(rank), query,
+                                         layer_.weights_at(weights_, rank, row));
+  if (item.count == 0)
+    std::fill_n(context, values, 0.0f);
+  else
+    cpu::table().cells.attend(item, context);
+  std::copy_n(context, values, context_operand_.of_rank(rank));
+  if (queries_.defined())
+    std::copy_n(query, item.width, queries_.data_ptr<float>() + row * item.width);
+}
+
+void AttentiveForward::step(int64_t step, const Bundle& bundle, const Crew& crew) const {
+  const StepPart part{bundle, bundle.rows(layer_.schedule.active(step))};
+  if (part.count <= 0) return;
+  const Crew::Share mine = crew.share(part.count);
+  multiply(step, part, crew);
+  crew.wait();
+  for (int64_t i = mine.begin; i < mine.end; ++i) cell(bundle.rank(i), step);
+  if (!packs_.query.empty()) {
+    crew.wait();
+    const float* bias =
+        packs_.query_bias.defined() ? packs_.query_bias.const_data_ptr<float>() : nullptr;
+    multiply_step(lines_of(query_operand_, part), packs_.query[0], bias, lines_to(query_, part),
+                  crew);
+    crew.wait();
+  }
+  for (int64_t i = mine.begin; i < mine.end; ++i) attend(bundle.rank(i), step);
+  crew.wait();
+}
+
+std::vector<int64_t> one_to_one(int64_t count) {
+  std::vector<int64_t> all;
+  for (int64_t i = 0; i < count; ++i) all.push_back(i);
+  return all;
+}
+
+}  // namespace
+
+AttentivePacks::AttentivePacks(const AttentiveWeights& weights, Compute compute)
+    : hidden({weights.recurrent.hidden, true}, compute),
+      context({weights.context, true}, compute),
+      query(packed_if_there(weights.query, compute)),
+      hidden_bias(rounded(weights.recurrent.hidden_bias, compute)),
+      query_bias(rounded(weights.query_bias, compute)) {}
+
+AttentiveLayer::AttentiveLayer(const AttentiveWeights& own, const PreparedMemory& prepared,
+                               const AttentiveState& initial, const Attentive& options,
+                               Compute compute)
+    : schedule(options.recurrent.offsets, false),
+      weights(own),
+      memory(prepared),
+      first_context(initial.context),
+      problem{schedule,
+              options.recurrent.cell,
+              own.recurrent,
+              {initial.h, initial.c},
+              options.recurrent.recurrent_dropout,
+              own.recurrent.hidden.size(1),
+              options.recurrent.overwrites_gates},
+      scorer{own.score, gain_of(own, !prepared.powers.defined()), compute},
+      sources_(one_to_one(schedule.batch())) {
+  make_blocks();
+}
+
+AttentiveLayer::AttentiveLayer(const AttentiveWeights& own, const PreparedMemory& prepared,
+                               const AttentiveState& before, const CellOptions& cell,
+                               std::vector<int64_t> sources, Compute compute)
+    : schedule(static_cast<int64_t>(sources.size())),
+      weights(own),
+      memory(prepared),
+      first_context(before.context),
+      problem{
+          schedule, cell, own.recurrent, {before.h, before.c}, {}, own.recurrent.hidden.size(1)},
+      scorer{own.score, gain_of(own, !prepared.powers.defined()), compute},
+      sources_(std::move(sources)) {
+  make_blocks();
+}
+
+void AttentiveLayer::make_blocks() {
+  const size_t count = static_cast<size_t>(schedule.batch());
+  std::vector<int64_t> lengths(count);
+  for (int64_t rank = 0; rank < schedule.batch(); ++rank)
+    lengths[static_cast<size_t>(schedule.sequence(rank))] = schedule.length(rank);
+  begins_.assign(1, 0);
+  blocks_.assign(1, 0);
+  for (size_t i = 0; i < count; ++i) {
+    begins_.push_back(begins_.back() + lengths[i]);
+    blocks_.push_back(blocks_.back() + lengths[i] * memory.count(sources_[i]));
+  }
+}
+
+Compute AttentiveLayer::query_compute() const {
+  return weights.query.defined() || !memory.powers.defined() ? compute() : Compute::kFp32;
+}
+
+int64_t AttentiveLayer::step_weights() const {
+  return weights.recurrent.hidden.numel() + weights.context.numel() +
+         (weights.query.defined() ? weights.query.numel() : 0);
+}
+
+int64_t AttentiveLayer::source(int64_t rank) const {
+  return sources_[static_cast<size_t>(schedule.sequence(rank))];
+}
+
+float* AttentiveLayer::weights_at(const at::Tensor& all, int64_t rank, int64_t row) const {
+  const size_t sequence = static_cast<size_t>(schedule.sequence(rank));
+  return all.data_ptr<float>() + blocks_[sequence] +
+         (row - begins_[sequence]) * memory.count(sources_[sequence]);
+}
+
+AttentiveResult run_forward(const AttentiveLayer& layer, const AttentivePacks& packs,
+                            const at::Tensor& x, bool keep) {
+  AttentiveForward pass(layer, packs, x, keep);
+  pass.start();
+  run_steps(
+      layer.schedule, layer.step_weights(), Time::kForward,
+      [&](int64_t step, const Bundle& bundle, const Crew& crew) { pass.step(step, bundle, crew); });
+  return pass.result();
+}
+
+}  // namespace stretto::kernels

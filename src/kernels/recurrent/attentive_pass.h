@@ -1,0 +1,95 @@
+#pragma once
+
+#include <vector>
+
+#include "kernels/gemm.h"
+#include "kernels/recurrent/attention_pass.h"
+#include "kernels/recurrent/cell_pass.h"
+
+/// Both directions of attentive() on the CPU, without autograd; decoding is one step of the first.
+namespace stretto::kernels {
+
+/// The right factors of the steps' products, packed once.
+struct AttentivePacks {
+  gemm::Packed hidden, context;
+  std::vector<gemm::Packed> query;     ///< one or none
+  at::Tensor hidden_bias, query_bias;  ///< rounded
+
+  AttentivePacks(const AttentiveWeights& weights, Compute compute);
+};
+
+/// What the passes read. Tensors are fp32 and contiguous.
+class AttentiveLayer {
+ public:
+  AttentiveLayer(const AttentiveWeights& weights, const PreparedMemory& memory,
+                 const AttentiveState& initial, const Attentive& options, Compute compute);
+  /// One step of as many lanes as there are `sources`, the memory that each lane attends to.
+  AttentiveLayer(const AttentiveWeights& weights, const PreparedMemory& memory,
+                 const AttentiveState& before, const CellOptions& cell,
+                 std::vector<int64_t> sources, Compute compute);
+  AttentiveLayer(const AttentiveLayer&) = delete;
+  AttentiveLayer& operator=(const AttentiveLayer&) = delete;
+
+  const Schedule schedule;
+  const AttentiveWeights weights;
+  const PreparedMemory& memory;
+  const at::Tensor first_context;  ///< may be undefined
+  const CellProblem problem;
+  const Scorer scorer;
+
+  Compute compute() const { return scorer.compute; }
+  /// What the factor of the query's product, or of the scores, is rounded to.
+  Compute query_compute() const;
+  /// Numbers that a step multiplies a row with.
+  int64_t step_weights() const;
+  int64_t source(int64_t rank) const;
+  /// The attention weights of a row in a flat tensor of all, and how many there are of all rows.
+  float* weights_at(const at::Tensor& all, int64_t rank, int64_t row) const;
+  int64_t num_weights() const { return blocks_.back(); }
+  /// The first packed row of each sequence, and N.
+  const std::vector<int64_t>& begins() const { return begins_; }
+
+ private:
+  void make_blocks();
+
+  std::vector<int64_t> sources_, begins_, blocks_;
+};
+
+/// What a pass forward leaves.
+struct AttentiveTrace {
+  CellTrace cells;
+  at::Tensor context;  ///< [N, M]
+  at::Tensor queries;  ///< [N, A], kept for backward only
+  at::Tensor weights;  ///< flat
+};
+
+struct AttentiveResult {
+  AttentiveTrace trace;
+  RecurrentState last;
+};
+
+AttentiveResult run_forward(const AttentiveLayer& layer, const AttentivePacks& packs,
+                            const at::Tensor& x, bool keep);
+
+/// Slopes of the outputs; either may be undefined.
+struct OutputSlopes {
+  at::Tensor h, context;
+};
+
+struct AttentiveWants {
+  bool weights = true, initial = true;
+};
+
+/// Gradients of everything attentive() takes.
+struct AttentiveSlopes {
+  at::Tensor gates;
+  AttentiveWeights weights;
+  at::Tensor keys, values;
+  AttentiveState initial;
+};
+
+/// Overwrites what the trace's cells keep.
+AttentiveSlopes run_backward(const AttentiveLayer& layer, const AttentiveTrace& trace,
+                             const OutputSlopes& slopes, const AttentiveWants& wants);
+
+}  // namespace stretto::kernels
