@@ -12,6 +12,8 @@
 /// tokens, so libtorch's padding counts for nothing; FLOP/s appears where a product dominates, and
 /// bytes are what an update must read and write. Inputs come from fixed seeds.
 
+#include "benchmarks/kernels_bench.h"
+
 #include <ATen/CPUGeneratorImpl.h>
 #include <benchmark/benchmark.h>
 #include <torch/torch.h>
@@ -519,6 +521,7 @@ void add_all() {
   add_loss();
   add_embed();
   add_flat_kernels();
+  add_convolutions();
 }
 
 /// Takes --threads=T out of the arguments; 1 without it, 0 if T is no number above 0.

@@ -43,41 +43,180 @@ at::Tensor plain(const Operand& x, Compute compute) {
   return x.transposed ? values.t() : values;
 }
 
+/// Threads that share the items of a product.
+int64_t threads_at_hand() {
+  return at::in_parallel_region() ? 1 : at::get_num_threads();
+}
+
 /// Rows of an item. Any choice gives the same result; this one gives each thread a few items, and
 /// one thread large ones.
 int64_t rows_of_item(int64_t rows, int64_t column_blocks) {
-  if (at::get_num_threads() == 1 || at::in_parallel_region()) return cpu::kProductRows;
-  const int64_t wanted = kItemsPerThread * at::get_num_threads();
+  const int64_t threads = threads_at_hand();
+  if (threads == 1) return cpu::kProductRows;
+  const int64_t wanted = kItemsPerThread * threads;
   const int64_t fair = divide_up(rows * column_blocks, wanted);
   return std::clamp(divide_up(fair, kRowUnit) * kRowUnit, 2 * kRowUnit, cpu::kProductRows);
 }
 
+/// The left factor of a product, as items see it: one matrix, or for each part p of a gathered
+/// matrix the transpose of that part.
+struct Left {
+  cpu::MatrixView a;
+  int64_t rows;
+  cpu::Lines lines = {};
+  int64_t parts = 1;
+
+  /// What an item at (row, depth) multiplies.
+  void put(cpu::ProductItem& item, int64_t part_index, int64_t row, int64_t depth) const {
+    item.lines = lines;
+    if (lines.table == nullptr) {
+      item.a = part(a, row, depth);
+    } else if (lines.transposed) {
+      item.a = part(a, row, 0);
+      item.lines.table += depth * lines.step + part_index;
+    } else {
+      item.a = a;
+      item.lines.table += row * lines.step;
+      item.lines.begin = depth;
+    }
+  }
+};
+
+struct Target {
+  float* data;
+  int64_t row, part = 0;  // distances
+};
+
+/// Columns of an item: fewer than kColumns only when there are too few rows for all threads.
+int64_t columns_of_item(int64_t rows, int64_t parts, int64_t columns) {
+  constexpr int64_t kFewest = 128;  // a multiple of every level's panel
+  const int64_t of_rows = divide_up(rows, 2 * kRowUnit) * parts;
+  const int64_t wanted = divide_up(threads_at_hand(), of_rows);
+  if (wanted <= divide_up(columns, kColumns)) return kColumns;
+  return std::clamp(divide_up(divide_up(columns, wanted), kFewest) * kFewest, kFewest, kColumns);
+}
+
+/// One product, cut into items that any thread may take.
+struct Product {
+  const Left& a;
+  const Packed& b;
+  const float* shift;  // null: none
+  bool add;
+  Target out;
+  int64_t item_columns = columns_of_item(a.rows, a.parts, b.columns());
+  int64_t column_blocks = divide_up(b.columns(), item_columns) * a.parts;
+  int64_t item_rows = rows_of_item(a.rows, column_blocks);
+
+  int64_t items() const { return divide_up(a.rows, item_rows) * column_blocks; }
+
+  void multiply_item(int64_t i) const {
+    const int64_t row = i / column_blocks * item_rows;
+    const int64_t part_index = i % column_blocks % a.parts;
+    const int64_t column = i % column_blocks / a.parts * item_columns;
+    const int64_t height = std::min(item_rows, a.rows - row);
+    const int64_t width = std::min(item_columns, b.columns() - column);
+    const auto product = b.holds_pairs() ? cpu::table().product_bf16 : cpu::table().product;
+    float* corner = out.data + row * out.row + part_index * out.part + column;
+    for (int64_t k = 0; k < b.depth(); k += cpu::kProductDepth) {
+      cpu::ProductItem item{.a = {},
+                            .b = b.block(k, column),
+                            .rows = height,
+                            .columns = width,
+                            .depth = std::min(cpu::kProductDepth, b.depth() - k),
+                            .c = corner,
+                            .c_row = out.row,
+                            .bias = k == 0 && shift != nullptr ? shift + column : nullptr,
+                            .add = add || k > 0,
+                            .compute = b.compute()};
+      a.put(item, part_index, row, k);
+      product(item);
+    }
+    if (!is_half(b.compute()) || add) return;
+    // Here the item is still in the cache.
+    for (int64_t r = 0; r < height; ++r)
+      cpu::table().round(corner + r * out.row, corner + r * out.row, width, b.compute());
+  }
+};
+
+void multiply_all(const Left& a, const Packed& b, const at::Tensor& bias, bool add,
+                  const Target& out) {
+  if (a.rows == 0 || b.columns() == 0) return;
+  const at::Tensor shifts = rounded(bias, b.compute());
+  const float* shift = bias.defined() ? shifts.const_data_ptr<float>() : nullptr;
+  const Product product{.a = a, .b = b, .shift = shift, .add = add, .out = out};
+  at::parallel_for(0, product.items(), 1, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) product.multiply_item(i);
+  });
+}
+
 }  // namespace
 
-Packed::Packed(const Operand& b, Compute compute)
-    : depth_(b.rows()),
-      columns_(b.columns()),
-      padded_(divide_up(b.columns(), cpu::table().panel) * cpu::table().panel),
+Packed::Packed(int64_t depth, int64_t columns, Compute compute, const at::TensorOptions& options)
+    : depth_(depth),
+      columns_(columns),
+      padded_(divide_up(columns, cpu::table().panel) * cpu::table().panel),
       compute_(compute),
       pairs_(compute == Compute::kBf16 && cpu::table().product_bf16 != nullptr),
-      values_(at::empty({words(depth_) * padded_}, b.matrix.options())) {
-  const cpu::MatrixView from = view_of(b);
+      values_(at::empty({words(depth_) * padded_}, options)) {}
+
+template <class Fill>
+void Packed::for_each_panel(const Fill& fill) {
   float* to = values_.data_ptr<float>();
   const int64_t blocks = divide_up(depth_, cpu::kProductDepth);
   const int64_t panels = padded_ / cpu::table().panel;
-  const auto pack = pairs_ ? cpu::table().pack_bf16 : cpu::table().pack;
   at::parallel_for(0, blocks * panels, 16, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
       const int64_t first = i / panels * cpu::kProductDepth, panel = i % panels;
-      pack({.b = part(from, first, 0),
+      fill({.b = {},
             .depth = std::min(cpu::kProductDepth, depth_ - first),
             .columns = columns_,
             .begin = panel,
             .end = panel + 1,
             .compute = compute_,
-            .out = to + words(first) * padded_});
+            .out = to + words(first) * padded_},
+           first);
     }
   });
+}
+
+Packed::Packed(const Operand& b, Compute compute)
+    : Packed(b.rows(), b.columns(), compute, b.matrix.options()) {
+  const cpu::MatrixView from = view_of(b);
+  const auto pack = pairs_ ? cpu::table().pack_bf16 : cpu::table().pack;
+  for_each_panel([&](cpu::PackItem item, int64_t first) {
+    item.b = part(from, first, 0);
+    pack(item);
+  });
+}
+
+Packed Packed::of_blocks(const at::Tensor& blocks, const std::vector<Combination>& parts) {
+  Packed packed(static_cast<int64_t>(parts.size()) * blocks.size(1), blocks.size(2), Compute::kFp32,
+                blocks.options());
+  const cpu::MatrixView from{blocks.const_data_ptr<float>(), blocks.stride(1), blocks.stride(2)};
+  packed.for_each_panel([&](cpu::PackItem item, int64_t first) {
+    item.b = from;
+    cpu::table().pack_mixed(
+        {.item = item,
+         .lines = {.width = blocks.size(1), .begin = first, .parts = parts.data()},
+         .block = blocks.stride(0)});
+  });
+  return packed;
+}
+
+Packed Packed::of_lines(const at::Tensor& matrix, const at::Tensor& table,
+                        const Combination& combination) {
+  Packed packed(table.size(0), matrix.size(1), Compute::kFp32, matrix.options());
+  const cpu::MatrixView from = view_of({matrix});
+  const int64_t step = table.size(1);
+  const int32_t* entries = table.const_data_ptr<int32_t>();
+  packed.for_each_panel([&](cpu::PackItem item, int64_t first) {
+    item.b = from;
+    cpu::table().pack_mixed(
+        {.item = item,
+         .lines = {.table = entries + first * step, .step = step, .parts = &combination},
+         .block = 0});
+  });
+  return packed;
 }
 
 const float* Packed::block(int64_t depth_begin, int64_t column) const {
@@ -87,41 +226,27 @@ const float* Packed::block(int64_t depth_begin, int64_t column) const {
 
 void multiply(const Operand& a, const Packed& b, const at::Tensor& bias, bool add,
               at::Tensor& out) {
-  const int64_t rows = a.rows(), columns = b.columns();
   if (b.depth() == 0 && !add) out.zero_();
-  const cpu::MatrixView from = view_of(a);
-  const at::Tensor shifts = rounded(bias, b.compute());
-  const float* shift = bias.defined() ? shifts.const_data_ptr<float>() : nullptr;
-  float* to = out.data_ptr<float>();
-  const auto product = b.holds_pairs() ? cpu::table().product_bf16 : cpu::table().product;
-  const bool rounds = is_half(b.compute()) && !add;
-  const int64_t column_blocks = divide_up(columns, kColumns);
-  const int64_t item_rows = rows_of_item(rows, column_blocks);
-  const int64_t items = divide_up(rows, item_rows) * column_blocks;
-  at::parallel_for(0, items, 1, [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) {
-      const int64_t row = i / column_blocks * item_rows, column = i % column_blocks * kColumns;
-      const int64_t height = std::min(item_rows, rows - row);
-      const int64_t width = std::min(kColumns, columns - column);
-      float* corner = to + row * out.stride(0) + column;
-      for (int64_t k = 0; k < b.depth(); k += cpu::kProductDepth)
-        product({.a = part(from, row, k),
-                 .b = b.block(k, column),
-                 .rows = height,
-                 .columns = width,
-                 .depth = std::min(cpu::kProductDepth, b.depth() - k),
-                 .c = corner,
-                 .c_row = out.stride(0),
-                 .bias = k == 0 && shift != nullptr ? shift + column : nullptr,
-                 .add = add || k > 0,
-                 .compute = b.compute()});
-      // Here the item is still in the cache.
-      for (int64_t r = 0; r < height && rounds; ++r) {
-        float* line = corner + r * out.stride(0);
-        cpu::table().round(line, line, width, b.compute());
-      }
-    }
-  });
+  multiply_all({.a = view_of(a), .rows = a.rows()}, b, bias, add,
+               {.data = out.data_ptr<float>(), .row = out.stride(0)});
+}
+
+void multiply_gathered(const Gathered& a, const Packed& b, const at::Tensor& bias, bool add,
+                       at::Tensor& out) {
+  if (b.depth() == 0 && !add) out.zero_();
+  const cpu::Lines lines{
+      .table = a.table.const_data_ptr<int32_t>(), .step = a.parts(), .width = a.width()};
+  multiply_all({.a = view_of({a.matrix}), .rows = a.rows(), .lines = lines}, b, bias, add,
+               {.data = out.data_ptr<float>(), .row = out.stride(0)});
+}
+
+void multiply_transposed(const Gathered& a, const Packed& b, at::Tensor& out) {
+  if (b.depth() == 0) out.zero_();
+  const cpu::Lines lines{
+      .table = a.table.const_data_ptr<int32_t>(), .step = a.parts(), .transposed = true};
+  multiply_all(
+      {.a = view_of({a.matrix, true}), .rows = a.width(), .lines = lines, .parts = a.parts()}, b,
+      {}, false, {.data = out.data_ptr<float>(), .row = out.stride(0), .part = out.stride(1)});
 }
 
 at::Tensor product(const Operand& a, const Operand& b, const at::Tensor& bias, Compute compute) {
@@ -154,6 +279,10 @@ bool is_taken(int64_t rows, int64_t depth, int64_t columns) {
   constexpr int64_t kRows = 48, kDepth = 32, kWidth = 32;
   if (taken_always().load(std::memory_order_relaxed)) return true;
   return cpu::has_fast_product() && rows >= kRows && depth >= kDepth && columns >= kWidth;
+}
+
+bool takes_gathered() {
+  return cpu::has_fast_product() || taken_always().load(std::memory_order_relaxed);
 }
 
 at::Tensor column_sums(const at::Tensor& x) {

@@ -4,6 +4,7 @@
 
 #include "kernels/cast.h"
 #include "kernels/cuda/cuda.h"
+#include "kernels/dispatch.h"
 #include "kernels/fused.h"
 #include "kernels/reference.h"
 
@@ -11,39 +12,6 @@ namespace stretto::kernels {
 namespace {
 
 constexpr int64_t kMostPositions = int64_t{1} << 24;  // bounds the table of angles of rotary
-
-/// The fused kernels are fp32 on the CPU, those of cuda/ what cuda::takes() says; all else goes to
-/// the reference.
-bool is_fused(const at::Tensor& x) {
-  return x.is_cpu() && x.scalar_type() == at::kFloat;
-}
-
-bool is_cuda_float(const at::Tensor& x) {
-  return cuda::takes(x) && x.scalar_type() == at::kFloat;
-}
-
-/// What products of fp32 rows on a GPU are cast to; kFp32: nothing.
-Compute cuda_compute(const at::Tensor& x) {
-  return is_cuda_float(x) ? ComputeScope::current() : Compute::kFp32;
-}
-
-void check_rows(const at::Tensor& x, const char* name) {
-  TORCH_CHECK(x.dim() == 2, "[kernels] ", name, ": need a matrix of rows, got ", x.sizes());
-}
-
-void check_dropout(const Dropout& dropout, int64_t rows, const char* name) {
-  if (!dropout.active()) return;
-  constexpr double kMost = 1 - 1.0 / 65536;  // masks are drawn in steps of 1 / 65536
-  TORCH_CHECK(dropout.p <= kMost, "[kernels] ", name, ": dropout must be below 1, got ", dropout.p);
-  TORCH_CHECK(dropout.row_keys.defined() && dropout.row_keys.scalar_type() == at::kLong &&
-                  dropout.row_keys.dim() == 1 && dropout.row_keys.size(0) == rows,
-              "[kernels] ", name, ": dropout needs int64 row_keys of ", rows, " rows");
-}
-
-void check_heads(int64_t width, int64_t heads, const char* name) {
-  TORCH_CHECK(heads > 0 && width % heads == 0, "[kernels] ", name, ": width ", width,
-              " is not a multiple of ", heads, " heads");
-}
 
 /// Indices of rows on the CPU: a look past the table would read or write elsewhere.
 void check_range(const at::Tensor& indices, int64_t count, const char* name, const char* what) {

@@ -3,6 +3,8 @@
 #include <string>
 #include <vector>
 
+#include "kernels/convolution/convolution.h"
+#include "kernels/convolution/reference.h"
 #include "kernels/kernels.h"
 #include "kernels/reference.h"
 #include "tests/kernels/gradcheck.h"
@@ -15,6 +17,7 @@ struct Case {
   std::string name;
   testing::Function run, reference;
   testing::Inputs inputs;
+  testing::Precision precision = {};  // of fp32 beside the reference in fp64
 };
 
 inline Dropout third(int64_t rows, at::Device device = at::kCPU) {
@@ -30,9 +33,11 @@ inline Offsets lengths(const std::vector<int>& bounds, at::Device device = at::k
 /// Both forms of one call.
 template <class Call>
 Case make(const std::string& name, const Call& call, testing::Inputs inputs) {
-  return {name, [call](const testing::Inputs& in) { return call(in, std::false_type()); },
+  return {name,
+          [call](const testing::Inputs& in) { return call(in, std::false_type()); },
           [call](const testing::Inputs& in) { return call(in, std::true_type()); },
-          std::move(inputs)};
+          std::move(inputs),
+          {}};
 }
 
 inline std::vector<Case> rows() {
@@ -145,11 +150,98 @@ inline std::vector<Case> products(int64_t n, int64_t d, int64_t o) {
   return all;
 }
 
+/// Every operator of convolution.h that looks along time: C channels to O, H heads.
+inline std::vector<Case> convolutions(const TimeWindow& window, int64_t c, int64_t o, int64_t h) {
+  using testing::noise;
+  std::vector<Case> all;
+  const int64_t n = window.offsets.values[-1].item<int64_t>(), k = window.kernel;
+  const int64_t m = output_offsets(window).values[-1].item<int64_t>();
+  const double shrink = 1.0 / std::sqrt(static_cast<double>(c * k));
+  all.push_back(make("time convolution",
+                     [=](const auto& x, auto plain) {
+                       return plain ? reference::time_convolution(x[0], x[1], x[2], window)
+                                    : time_convolution(x[0], x[1], x[2], window);
+                     },
+                     {noise({n, c}), noise({o, k * c}, 8) * shrink, noise({o}, 9)}));
+  // Sums are rounded before they are multiplied (filtering.h, whose own test is stricter), and
+  // gradients of the weight are as large as the root of the number of rows.
+  all.back().precision.absolute_of_gradients = 3e-4;
+  all.push_back(make("depthwise convolution",
+                     [=](const auto& x, auto plain) {
+                       return plain ? reference::depthwise_convolution(x[0], x[1], x[2], window)
+                                    : depthwise_convolution(x[0], x[1], x[2], window);
+                     },
+                     {noise({n, c}), noise({c, k}, 8), noise({c}, 9)}));
+  for (const Dropout& drop : {Dropout{}, third(m)}) {
+    all.push_back(make("light convolution",
+                       [=](const auto& x, auto plain) {
+                         return plain ? reference::light_convolution(x[0], x[1], drop, window)
+                                      : light_convolution(x[0], x[1], drop, window);
+                       },
+                       {noise({n, c}), noise({h, k}, 8)}));
+    all.push_back(make("dynamic convolution",
+                       [=](const auto& x, auto plain) {
+                         return plain ? reference::dynamic_convolution(x[0], x[1], h, drop, window)
+                                      : dynamic_convolution(x[0], x[1], h, drop, window);
+                       },
+                       {noise({n, c}), noise({m, h * k}, 8)}));
+  }
+  return all;
+}
+
+inline std::vector<Case> gates(int64_t n, int64_t c) {
+  using testing::noise;
+  std::vector<Case> all;
+  for (const Dropout& drop : {Dropout{}, third(n)})
+    all.push_back(make("glu",
+                       [=](const auto& x, auto plain) {
+                         return plain ? reference::glu(x[0], x[1], drop) : glu(x[0], x[1], drop);
+                       },
+                       {noise({n, 2 * c}) * 2, noise({2 * c}, 8)}));
+  all.push_back(make("glu without bias",
+                     [](const auto& x, auto plain) {
+                       return plain ? reference::glu(x[0], {}, {}) : glu(x[0], {}, {});
+                     },
+                     {noise({n, 2 * c}) * 2}));
+  all.push_back(make("weight_norm",
+                     [](const auto& x, auto plain) {
+                       return plain ? reference::weight_norm(x[0], x[1]) : weight_norm(x[0], x[1]);
+                     },
+                     {noise({n, c}), noise({n}, 8) + 2}));
+  return all;
+}
+
+inline std::vector<Case> multi_step(const std::vector<int>& queries, const std::vector<int>& keys,
+                                    int64_t width) {
+  using testing::noise;
+  const MultiStepAttention options{.query_offsets = lengths(queries), .key_offsets = lengths(keys)};
+  const double shrink = 1.0 / std::sqrt(static_cast<double>(width));
+  return {make("multi-step attention",
+               [=](const auto& x, auto plain) {
+                 return plain ? reference::multi_step_attention(x[0], x[1], x[2], options)
+                              : multi_step_attention(x[0], x[1], x[2], options);
+               },
+               {noise({queries.back(), width}) * shrink, noise({keys.back(), width}, 8),
+                noise({keys.back(), width}, 9)})};
+}
+
+/// Windows of every kind over sequences that are empty, shorter than the kernel and longer.
+inline std::vector<TimeWindow> time_windows(const Offsets& offsets) {
+  return {{.offsets = offsets, .kernel = 3},
+          {.offsets = offsets, .kernel = 4, .border = Border::kCausal, .dilation = 2},
+          {.offsets = offsets, .kernel = 5, .dilation = 3, .stride = 2},
+          {.offsets = offsets, .kernel = 2, .border = Border::kCausal, .stride = 3},
+          {.offsets = offsets, .kernel = 1}};
+}
+
 /// Small enough for finite differences.
 inline std::vector<Case> small() {
   std::vector<Case> all = rows();
-  for (const auto& more : {attention({0, 1, 1, 5}, {0, 2, 3, 6}, 8), products(5, 6, 7)})
+  for (const auto& more : {attention({0, 1, 1, 5}, {0, 2, 3, 6}, 8), products(5, 6, 7), gates(3, 5),
+                           multi_step({0, 1, 1, 4}, {0, 2, 3, 6}, 5)})
     all.insert(all.end(), more.begin(), more.end());
+  for (const TimeWindow& window : time_windows(lengths({0, 1, 1, 3, 8})))
+    for (const Case& one : convolutions(window, 4, 3, 2)) all.push_back(one);
   return all;
 }
 
@@ -157,8 +249,11 @@ inline std::vector<Case> small() {
 inline std::vector<Case> large() {
   std::vector<Case> all = rows();
   for (const auto& more : {attention({0, 1, 1, 18, 58}, {0, 17, 20, 26, 59}, 40),
-                           attention({0, 36}, {0, 33}, 64), products(613, 301, 75)})
+                           attention({0, 36}, {0, 33}, 64), products(613, 301, 75), gates(61, 83),
+                           multi_step({0, 1, 1, 18, 58}, {0, 17, 20, 26, 59}, 40)})
     all.insert(all.end(), more.begin(), more.end());
+  for (const TimeWindow& window : time_windows(lengths({0, 1, 1, 3, 20, 58, 419})))
+    for (const Case& one : convolutions(window, 93, 71, 3)) all.push_back(one);
   return all;
 }
 

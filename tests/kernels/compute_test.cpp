@@ -71,7 +71,8 @@ Inputs results(const cases::Case& one, Compute compute) {
 }
 
 bool has_products(const cases::Case& one) {
-  return one.name.find("attention") != std::string::npos || one.name.starts_with("linear");
+  return one.name.find("attention") != std::string::npos || one.name.starts_with("linear") ||
+         one.name.ends_with("convolution");
 }
 
 double distance(const at::Tensor& got, const at::Tensor& want) {

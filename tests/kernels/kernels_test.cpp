@@ -1,7 +1,6 @@
 #include "kernels/kernels.h"
 
 #include <ATen/ATen.h>
-#include <ATen/Parallel.h>
 #include <gtest/gtest.h>
 #include <torch/csrc/autograd/autograd.h>
 
@@ -11,6 +10,7 @@
 #include "kernels/cpu/table.h"
 #include "kernels/gemm.h"
 #include "tests/kernels/cases.h"
+#include "tests/kernels/scopes.h"
 
 namespace stretto::kernels {
 namespace {
@@ -19,6 +19,8 @@ using cases::third;
 using testing::expect_equal;
 using testing::Inputs;
 using testing::noise;
+using testing::OwnProducts;
+using testing::Threads;
 
 /// The value, then the gradients.
 Inputs results(const cases::Case& one) {
@@ -29,15 +31,6 @@ Inputs results(const cases::Case& one) {
   all.insert(all.begin(), out.detach());
   return all;
 }
-
-class Threads {
- public:
-  explicit Threads(int count) : before_(at::get_num_threads()) { at::set_num_threads(count); }
-  ~Threads() { at::set_num_threads(before_); }
-
- private:
-  int before_;
-};
 
 TEST(Kernels, GradientsInDoubleEqualFiniteDifferences) {
   const Threads one_thread(1);  // thousands of tiny calls
@@ -52,7 +45,7 @@ TEST(Kernels, EveryLevelOfThisMachineEqualsTheReference) {
     const cpu::LevelGuard guard(*level);
     for (const cases::Case& one : cases::large()) {
       SCOPED_TRACE(one.name + " at level " + level->name);
-      expect_equal(one.run, one.reference, one.inputs);
+      expect_equal(one.run, one.reference, one.inputs, one.precision);
     }
   }
 }
@@ -69,13 +62,6 @@ TEST(Kernels, OneThreadAndManyGiveTheSameBits) {
     for (size_t i = 0; i < alone.size(); ++i) EXPECT_TRUE(at::equal(alone[i], shared[i])) << i;
   }
 }
-
-/// Our own product for every size, as dist.deterministic wants it.
-class OwnProducts {
- public:
-  OwnProducts() { gemm::take_always(true); }
-  ~OwnProducts() { gemm::take_always(false); }
-};
 
 TEST(Kernels, OurOwnProductIsRightForFewRowsTooAndWithoutThreadsInItsBits) {
   const OwnProducts own;

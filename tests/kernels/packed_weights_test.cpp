@@ -7,17 +7,12 @@
 
 #include "kernels/kernels.h"
 #include "tests/kernels/gradcheck.h"
+#include "tests/kernels/scopes.h"
 
 namespace stretto::kernels {
 namespace {
 
-using testing::noise;
-
-/// Our own product for every size while it lives, whatever the processor.
-struct OwnProducts {
-  OwnProducts() { gemm::take_always(true); }
-  ~OwnProducts() { gemm::take_always(false); }
-};
+using testing::noise, testing::OwnProducts;
 
 TEST(PackedWeights, GiveTheBitsOfWeightsLaidOutAnew) {
   const OwnProducts own;

@@ -21,6 +21,8 @@ constexpr int64_t kTileRows = 12;  // rows of a product kept in registers
 #include "kernels/cpu/product.inc"
 #include "kernels/recurrent/cells.inc"
 #include "kernels/recurrent/attend.inc"
+#include "kernels/cpu/mixed.inc"
+#include "kernels/convolution/loops.inc"
 #include "kernels/cpu/entries.inc"
 // clang-format on
 

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <cstdlib>
+#include <cstring>
 
 #include "kernels/cpu/table.h"
 
@@ -49,11 +50,12 @@ void pairs_of_line(const float* from, int64_t count, uint32_t* to) {
   }
 }
 
-/// Two lines of `count` numbers (the second may be null: zeroes) -> count words, one of each line.
+/// Two lines of `count` numbers (null: zeroes) -> count words, one of each line.
 void pairs_of_lines(const float* even, const float* odd, int64_t count, uint32_t* to) {
   for (int64_t j = 0; j < count; j += kLanes) {
     const __mmask16 lanes = first_lanes(count - j);
-    const __m512 low = _mm512_maskz_loadu_ps(lanes, even + j);
+    const __m512 low =
+        even == nullptr ? _mm512_setzero_ps() : _mm512_maskz_loadu_ps(lanes, even + j);
     const __m512 high =
         odd == nullptr ? _mm512_setzero_ps() : _mm512_maskz_loadu_ps(lanes, odd + j);
     const __m256i low16 = reinterpret_cast<__m256i>(_mm512_cvtneps_pbh(low));
@@ -120,21 +122,47 @@ void product_of(const ProductItem& item, const uint32_t* copy) {
   }
 }
 
+/// Row `row` of A, dense; `buffer` [kProductDepth] holds it when it is put together from lines.
+const float* row_of(const ProductItem& item, int64_t row, float* buffer) {
+  const Lines& lines = item.lines;
+  if (lines.table == nullptr) return item.a.data + row * item.a.row;
+  const int32_t* entry = lines.table + row * lines.step + lines.begin / lines.width;
+  int64_t column = lines.begin % lines.width;
+  for (int64_t k = 0; k < item.depth; ++entry, column = 0) {
+    const int64_t count = smaller(lines.width - column, item.depth - k);
+    const size_t bytes = static_cast<size_t>(count) * sizeof(float);
+    if (*entry < 0)
+      std::memset(buffer + k, 0, bytes);
+    else
+      std::memcpy(buffer + k, item.a.data + *entry * item.a.row + column, bytes);
+    k += count;
+  }
+  return buffer;
+}
+
+/// Step `k` of depth of a transposed A; null: zeroes.
+const float* step_of(const ProductItem& item, int64_t k) {
+  if (k >= item.depth) return nullptr;
+  const Lines& lines = item.lines;
+  const int64_t line = lines.table == nullptr ? k : lines.table[k * lines.step];
+  return line < 0 ? nullptr : item.a.data + line * item.a.column;
+}
+
 }  // namespace
 
 void product(const ProductItem& item) {
-  const bool transposed = item.a.column != 1;
+  const bool gathered = item.lines.table != nullptr;
+  const bool transposed = gathered ? item.lines.transposed : item.a.column != 1;
   const Words copy(transposed ? kMostPairs * kProductRows : kProductRows * kWordStride);
   if (!transposed) {
+    float buffer[kProductDepth];
     for (int64_t i = 0; i < item.rows; ++i)
-      pairs_of_line(item.a.data + i * item.a.row, item.depth, copy.data + i * kWordStride);
+      pairs_of_line(row_of(item, i, buffer), item.depth, copy.data + i * kWordStride);
     return product_of<false>(item, copy.data);
   }
-  for (int64_t k = 0; k < item.depth; k += 2) {
-    const float* even = item.a.data + k * item.a.column;
-    const float* odd = k + 1 < item.depth ? even + item.a.column : nullptr;
-    pairs_of_lines(even, odd, item.rows, copy.data + k / 2 * kProductRows);
-  }
+  for (int64_t k = 0; k < item.depth; k += 2)
+    pairs_of_lines(step_of(item, k), step_of(item, k + 1), item.rows,
+                   copy.data + k / 2 * kProductRows);
   product_of<true>(item, copy.data);
 }
 

@@ -3,7 +3,9 @@
 #include <cstdint>
 #include <vector>
 
+#include "kernels/combination.h"
 #include "kernels/compute.h"
+#include "kernels/convolution/table.h"
 #include "kernels/cpu/steps.h"
 #include "kernels/recurrent/cells.h"
 
@@ -86,12 +88,35 @@ struct MatrixView {
   int64_t row, column;
 };
 
+/// Rows of A (or, transposed, its steps of depth) that are put together from lines of a matrix,
+/// instead of being its lines one after the other. An entry below 0 stands for a line of zeroes.
+///
+/// Row i is parts side by side, from depth `begin` on: number d of it is number d % width of part
+/// d / width, and part p is line table[i * step + p], or a combination of the lines that the row's
+/// entries name. Transposed, step k of depth is line table[k * step], or parts[0] of such lines.
+struct Lines {
+  const int32_t* table = nullptr;      ///< null: as they lie
+  int64_t step = 0;                    ///< from one row's first entry to the next row's
+  int64_t width = 1, begin = 0;        ///< not transposed: numbers of a part, depth before the item
+  bool transposed = false;             ///< strides do not tell when a line is a single number
+  const Combination* parts = nullptr;  ///< null: lines as they are; else in fp32 only
+};
+
 /// Panels [begin, end) of B [depth, columns], depth <= kProductDepth, zeroes past the columns.
 struct PackItem {
   MatrixView b;
   int64_t depth, columns, begin, end;
   Compute compute;  ///< what B is rounded to
   float* out;       ///< panels of `panel` columns; of pairs (see pack_bf16) half as many words
+};
+
+/// The same of a B that is put together, in fp32: `item.b` begins at its first line or number.
+/// `lines.table`: step k of depth is parts[0] of the lines of row k. Without one: depth d is number
+/// d % width of part d / width, and entry e of a part is `block` numbers times e from the first.
+struct MixedPackItem {
+  PackItem item;
+  Lines lines;
+  int64_t block;
 };
 
 /// C [rows, columns] (+)= A [rows, depth] times a packed B, plus a bias for each column.
@@ -104,6 +129,7 @@ struct ProductItem {
   const float* bias;  ///< null: none
   bool add;           ///< to what C holds
   Compute compute;    ///< what A is rounded to; C is not rounded
+  Lines lines = {};   ///< of A, which then begins at its line 0
 };
 
 /// The rows of A of one item, at most; the depth of one block of B.
@@ -155,6 +181,7 @@ struct Table {
   void (*round)(const float* from, float* to, int64_t count, Compute compute);
   int64_t panel;  ///< columns of a panel of B
   void (*pack)(const PackItem& item);
+  void (*pack_mixed)(const MixedPackItem& mixed);
   /// rows <= kProductRows, depth <= kProductDepth.
   void (*product)(const ProductItem& item);
   /// The same on pairs of bfloat16, or null where the processor has no such product: a word of the
@@ -162,8 +189,9 @@ struct Table {
   /// fp32, but a pair is added with a rounding of its own and denormals count as zero.
   void (*pack_bf16)(const PackItem& item);
   void (*product_bf16)(const ProductItem& item);
-  Steps steps;  ///< of the optimizers
-  Cells cells;  ///< of recurrent layers
+  Steps steps;                   ///< of the optimizers
+  ConvolutionLoops convolution;  ///< of kernels/convolution
+  Cells cells;                   ///< of kernels/recurrent
 };
 
 /// Every level this processor runs, best first; the portable one is always there.

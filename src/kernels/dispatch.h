@@ -1,0 +1,45 @@
+#pragma once
+
+#include <c10/util/Exception.h>
+
+#include "kernels/compute.h"
+#include "kernels/cuda/cuda.h"
+#include "kernels/kernels.h"
+
+/// How operators choose a kernel, and what they ask of their arguments before.
+namespace stretto::kernels {
+
+/// The fused kernels are fp32 on the CPU, those of cuda/ what cuda::takes() says; all else goes to
+/// the reference.
+inline bool is_fused(const at::Tensor& x) {
+  return x.is_cpu() && x.scalar_type() == at::kFloat;
+}
+
+inline bool is_cuda_float(const at::Tensor& x) {
+  return cuda::takes(x) && x.scalar_type() == at::kFloat;
+}
+
+/// What products of fp32 rows on a GPU are cast to; kFp32: nothing.
+inline Compute cuda_compute(const at::Tensor& x) {
+  return is_cuda_float(x) ? ComputeScope::current() : Compute::kFp32;
+}
+
+inline void check_rows(const at::Tensor& x, const char* name) {
+  TORCH_CHECK(x.dim() == 2, "[kernels] ", name, ": need a matrix of rows, got ", x.sizes());
+}
+
+inline void check_dropout(const Dropout& dropout, int64_t rows, const char* name) {
+  if (!dropout.active()) return;
+  constexpr double kMost = 1 - 1.0 / 65536;  // masks are drawn in steps of 1 / 65536
+  TORCH_CHECK(dropout.p <= kMost, "[kernels] ", name, ": dropout must be below 1, got ", dropout.p);
+  TORCH_CHECK(dropout.row_keys.defined() && dropout.row_keys.scalar_type() == at::kLong &&
+                  dropout.row_keys.dim() == 1 && dropout.row_keys.size(0) == rows,
+              "[kernels] ", name, ": dropout needs int64 row_keys of ", rows, " rows");
+}
+
+inline void check_heads(int64_t width, int64_t heads, const char* name) {
+  TORCH_CHECK(heads > 0 && width % heads == 0, "[kernels] ", name, ": width ", width,
+              " is not a multiple of ", heads, " heads");
+}
+
+}  // namespace stretto::kernels
