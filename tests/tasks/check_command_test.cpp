@@ -155,15 +155,6 @@ TEST_F(CheckCommand, MatchedPiecesMayBeOfAnyNumber) {
   EXPECT_NE(found.stops[0].what.find("no tokenizer beside"), std::string::npos);
 }
 
-TEST_F(CheckCommand, TablesThatAreMatchedByPieceMayHaveAnyNumberOfRows) {
-  e_.tokenizer = {};
-  e_.tokenizer.vocab_size = 30;  // of one that is to be trained: the file has 8 rows
-  e_.train.init_vocabulary = "match";
-  EXPECT_TRUE(weights().stops.empty());
-  e_.model.encoder.ffn_dim = 24;
-  ASSERT_EQ(weights().stops.size(), 1u) << "all else has to fit";
-}
-
 TEST_F(CheckCommand, NoCheckpointAndNoFolderAreToldAsTrainingTellsThem) {
   e_.train.init_from = (dir_ / "nothing").string();
   EXPECT_EQ(weights().stops.at(0).code, ExitCode::kUsage);
