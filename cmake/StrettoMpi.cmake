@@ -20,19 +20,19 @@ if(STRETTO_CUDA)
   endif()
 endif()
 
-# stretto_backend(NAME): src/dist/NAME/*.cpp as a library that is opened at run time.
+# stretto_backend(NAME): src/distributed/NAME/*.cpp as a library that is opened at run time.
 function(stretto_backend name)
-  file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/dist/${name}/*.cpp)
+  file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/distributed/${name}/*.cpp)
   add_library(stretto_${name} SHARED ${sources})
   target_link_libraries(stretto_${name} PRIVATE stretto_core stretto_warnings)
   set_target_properties(stretto_${name} PROPERTIES BUILD_RPATH "\$ORIGIN" INSTALL_RPATH "\$ORIGIN")
   add_dependencies(stretto stretto_${name})
 endfunction()
 
-# What mpirun of a job on one machine is started with (src/dist/guard). It lives in a program that is not
+# What mpirun of a job on one machine is started with (src/launcher/guard). It lives in a program that is not
 # ours: no sanitizer, no library of ours, only its two functions to be seen.
 function(stretto_mpirun_guard)
-  add_library(stretto_mpirun_guard MODULE ${CMAKE_SOURCE_DIR}/src/dist/guard/mpirun_guard.cpp)
+  add_library(stretto_mpirun_guard MODULE ${CMAKE_SOURCE_DIR}/src/launcher/guard/mpirun_guard.cpp)
   target_link_libraries(stretto_mpirun_guard PRIVATE stretto_warnings)
   set_target_properties(stretto_mpirun_guard PROPERTIES CXX_VISIBILITY_PRESET hidden)
   target_link_options(stretto_mpirun_guard PRIVATE LINKER:--as-needed)

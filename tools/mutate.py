@@ -54,9 +54,10 @@ class Program:
     run: str            # {file}, {suites}: of a test file
     nothing: str = ""   # printed when a run had no test in it
     skip_code: int = 77
+    ending: str = ""    # of its test files, where another program has files in the same folder
 
     def runs(self, path):
-        return any(path.startswith(folder + "/") for folder in self.folders)
+        return path.endswith(self.ending) and any(path.startswith(folder + "/") for folder in self.folders)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -21,14 +21,14 @@
 #include <vector>
 
 #include "base/error.h"
-#include "dist/launch.h"
-#include "dist/make_group.h"
-#include "dist/plugin.h"
+#include "distributed/launch.h"
+#include "distributed/make_group.h"
+#include "distributed/plugin.h"
 
-namespace stretto::dist {
+namespace stretto::distributed {
 namespace {
 
-constexpr const char* kBug = "this is a bug of src/dist/nccl, or of NCCL";
+constexpr const char* kBug = "this is a bug of src/distributed/nccl, or of NCCL";
 
 void check(cudaError_t result) {
   if (result == cudaSuccess) return;
@@ -303,14 +303,14 @@ void run() {
 }
 
 }  // namespace
-}  // namespace stretto::dist
+}  // namespace stretto::distributed
 
 int main() {
   try {
-    stretto::dist::run();
+    stretto::distributed::run();
   } catch (const stretto::Error& error) {
     std::fprintf(stderr, "error: %s\n", error.message().c_str());
-    return stretto::dist::leave(static_cast<int>(error.code()), error.what());
+    return stretto::distributed::leave(static_cast<int>(error.code()), error.what());
   }
-  return stretto::dist::leave(0, "");
+  return stretto::distributed::leave(0, "");
 }

@@ -36,9 +36,9 @@ fs::path engine_path() {
   return {};
 }
 
-const experiment::EngineApi& engine() {
+const engine::EngineApi& engine() {
   // Stays open until the process ends: libtorch cannot be unloaded.
-  static const experiment::EngineApi* const api = [] {
+  static const engine::EngineApi* const api = [] {
     const fs::path path = engine_path();
     if (path.empty()) {
       throw Error(ExitCode::kUsage, "libstretto_engine.so is not beside the program",
@@ -50,12 +50,12 @@ const experiment::EngineApi& engine() {
     ::setenv("GOMP_SPINCOUNT", "10000", /*overwrite=*/0);
     void* const library = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
     const void* const symbol =
-        library == nullptr ? nullptr : ::dlsym(library, experiment::kEngineSymbol);
+        library == nullptr ? nullptr : ::dlsym(library, engine::kEngineSymbol);
     if (symbol == nullptr) {
       throw Error(ExitCode::kUsage, "cannot open " + path.string() + ": " + ::dlerror(),
                   "`stretto doctor` says whether libtorch was found; `./dev build` builds anew");
     }
-    const auto* const table = static_cast<const experiment::EngineApi*>(symbol);
+    const auto* const table = static_cast<const engine::EngineApi*>(symbol);
     require_one_build(table->build_id, path);
     return table;
   }();

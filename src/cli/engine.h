@@ -2,14 +2,14 @@
 
 #include <filesystem>
 
-#include "experiment/engine_api.h"
+#include "engine/engine_api.h"
 
 namespace stretto::cli {
 
 /// Opens libstretto_engine.so beside the program (or in ../lib), once.
 /// Throws Error(kUsage) with the loader's reason when it is not there or does not fit, and when it
 /// or libstretto_core.so is of another build than the program.
-const experiment::EngineApi& engine();
+const engine::EngineApi& engine();
 
 /// Where `engine()` would find it; empty when it is not there.
 std::filesystem::path engine_path();

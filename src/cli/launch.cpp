@@ -4,15 +4,15 @@
 
 #include "base/error.h"
 #include "base/log.h"
-#include "dist/launch.h"
-#include "dist/local_job.h"
-#include "dist/plugin.h"
+#include "distributed/launch.h"
+#include "distributed/plugin.h"
+#include "launcher/local_job.h"
 
 namespace stretto::cli {
 
 int launch(const LaunchRequest& request) {
-  const auto already = dist::detect_launch();
-  if (already.kind != dist::Launch::Kind::kSingle) {
+  const auto already = distributed::detect_launch();
+  if (already.kind != distributed::Launch::Kind::kSingle) {
     throw Error(ExitCode::kUsage,
                 "--processes starts processes of its own, but this one was started with others (" +
                     already.evidence + ")",
@@ -24,19 +24,19 @@ int launch(const LaunchRequest& request) {
         "--processes " + std::to_string(request.processes) + ", but dist.backend is \"single\"",
         "leave one of them out");
   }
-  if (!dist::has_mpi()) {
+  if (!distributed::has_mpi()) {
     throw Error(ExitCode::kUsage, "this build knows no MPI, which several processes need",
                 "Debian, Ubuntu: apt-get install libopenmpi-dev openmpi-bin, then `./dev build`");
   }
   std::error_code ignored;
   const auto program = std::filesystem::read_symlink("/proc/self/exe", ignored).string();
-  dist::LocalJob job{.command = {program},
-                     .processes = request.processes,
-                     .restarts = request.restarts,
-                     .timeout_seconds = request.dist.timeout_seconds,
-                     .saved = request.saved};
+  launcher::LocalJob job{.command = {program},
+                         .processes = request.processes,
+                         .restarts = request.restarts,
+                         .timeout_seconds = request.dist.timeout_seconds,
+                         .saved = request.saved};
   job.command.insert(job.command.end(), request.words.begin(), request.words.end());
-  return dist::run_local_job(job);
+  return launcher::run_local_job(job);
 }
 
 void speak_as(int rank, bool quiet) {

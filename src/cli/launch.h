@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "dist/dist_options.h"
+#include "distributed/dist_options.h"
 
 namespace stretto::cli {
 
@@ -13,8 +13,8 @@ struct LaunchRequest {
   std::vector<std::string> words;  ///< "train", config, keys and options, without --processes
   int processes = 1;
   int restarts = 0;
-  dist::DistOptions dist = {};
-  std::function<std::string()> saved = {};  ///< as in dist::LocalJob
+  distributed::DistOptions dist = {};
+  std::function<std::string()> saved = {};  ///< as in launcher::LocalJob
 };
 
 /// Starts the processes with mpirun on this machine and waits for them; their exit code.

@@ -10,9 +10,9 @@
 #include "base/error.h"
 #include "base/version.h"
 #include "cli/command.h"
-#include "dist/failure.h"
-#include "dist/make_group.h"
-#include "dist/rank_report.h"
+#include "distributed/failure.h"
+#include "distributed/make_group.h"
+#include "distributed/rank_report.h"
 
 namespace stretto::cli {
 namespace {
@@ -132,15 +132,15 @@ std::string first_line(const std::string& text) {
   return text.substr(0, text.find('\n'));
 }
 
-// Of a command that needs no tensors; the engine has advice of its own (tasks/engine_entry.h).
+// Of a command that needs no tensors; the engine has advice of its own (engine/engine_entry.h).
 constexpr const char* kOutOfMemory =
     "out of memory\n  stop what else takes the memory of this machine, or give it less text at a "
     "time";
 
 // A process of a job says how it ends, to the launcher that started it and to the other processes.
-int fail(const dist::Failure& failure) {
-  dist::tell_failure(failure);
-  return dist::leave(failure.exit_code, failure.message);
+int fail(const distributed::Failure& failure) {
+  distributed::tell_failure(failure);
+  return distributed::leave(failure.exit_code, failure.message);
 }
 
 int fail(ExitCode code, const std::string& message) {
@@ -160,16 +160,16 @@ int main(int argc, char** argv) {
   using namespace stretto::cli;
   try {
     // First thing: who starts this process with others must know of it before anything can end it.
-    dist::report_start();
+    distributed::report_start();
     const int code = dispatch({argv + 1, argv + argc});
     std::cout.flush();
     if (!std::cout) {
       throw Error(ExitCode::kIo, "cannot write to stdout", "is the disk full, or the pipe closed?");
     }
-    dist::report_end(code, "");
-    return dist::leave(code);
+    distributed::report_end(code, "");
+    return distributed::leave(code);
   } catch (const Error& error) {
-    return fail(dist::failure_of(error));
+    return fail(distributed::failure_of(error));
   } catch (const std::bad_alloc&) {
     return fail(ExitCode::kOutOfMemory, kOutOfMemory);
   } catch (const std::filesystem::filesystem_error& error) {

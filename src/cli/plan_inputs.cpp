@@ -10,7 +10,7 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "cli/run_config.h"
-#include "experiment/lint.h"
+#include "lint/lint.h"
 #include "plan/model_size.h"
 #include "report/metrics_log.h"
 
@@ -77,7 +77,7 @@ Measured measure(const std::string& run) {
 
 std::optional<Experiment> experiment_of(const PlanOptions& options) {
   if (!options.config.empty()) {
-    auto inspection = experiment::inspect(options.config, options.overrides);
+    auto inspection = lint::inspect(options.config, options.overrides);
     config::throw_problems(inspection.problems);  // its data need not be here
     return std::move(inspection.options);
   }
@@ -129,7 +129,7 @@ void plan_device(const PlanOptions& options, const Experiment& e, PlanInputs& pl
       plan.assumed.emplace_back("processes compute on CPUs (--device)");
     }
   }
-  plan.setup.bucket_bytes = double(dist::bucket_bytes_of(e.dist, plan.device == "cuda"));
+  plan.setup.bucket_bytes = double(distributed::bucket_bytes_of(e.dist, plan.device == "cuda"));
 }
 
 // When the gradients of tables are ready, and what of them is sent apart.
@@ -186,7 +186,7 @@ void plan_given(const PlanOptions& options, PlanInputs& plan) {
   plan.setup.tokens = given(options.tokens) ? options.tokens : 0;
   plan.compress = options.compress;
   plan.device = options.device;
-  plan.setup.bucket_bytes = double(dist::bucket_bytes_of({}, plan.device == "cuda"));
+  plan.setup.bucket_bytes = double(distributed::bucket_bytes_of({}, plan.device == "cuda"));
   if (plan.device.empty() && !given(options.bucket_mb) && options.world_size > 1) {
     plan.assumed.emplace_back("buckets of 2 MiB, as between CPUs (--device, --bucket-mb)");
   }

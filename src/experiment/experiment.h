@@ -5,7 +5,7 @@
 #include "config/field.h"
 #include "data/data_options.h"
 #include "decoding/decode_options.h"
-#include "dist/dist_options.h"
+#include "distributed/dist_options.h"
 #include "experiment/task_options.h"
 #include "losses/cross_entropy_options.h"
 #include "models/transformer_options.h"
@@ -28,7 +28,7 @@ struct Experiment {
   optim::OptimOptions optim;
   optim::ScheduleOptions schedule;
   train::TrainOptions train;
-  dist::DistOptions dist;
+  distributed::DistOptions dist;
   train::EvalOptions eval;
   decoding::DecodeOptions decode;
   report::ReportOptions report;

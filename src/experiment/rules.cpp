@@ -9,7 +9,8 @@
 #include "base/text.h"
 #include "data/byte_stream.h"
 #include "experiment/experiment_schema.h"
-#include "experiment/lint_rules.h"
+#include "experiment/scaled_rate.h"
+#include "experiment/tensor_names.h"
 #include "optim/group_options.h"
 #include "optim/precision_options.h"
 #include "text/tokenizer.h"
@@ -214,9 +215,9 @@ void check_optimizer(Check& c) {
 
 void check_buckets(Check& c) {
   const int64_t bytes = c.e.dist.bucket_bytes;
-  if (bytes == 0 || bytes >= dist::kLeastBucketBytes) return;
+  if (bytes == 0 || bytes >= distributed::kLeastBucketBytes) return;
   c.wrong({"dist.bucket_bytes"},
-          "must be 0 (automatic) or at least " + number(dist::kLeastBucketBytes) + ", got " +
+          "must be 0 (automatic) or at least " + number(distributed::kLeastBucketBytes) + ", got " +
               number(bytes),
           "0 is 2 MiB over MPI and 25 MiB over NCCL");
 }
@@ -284,14 +285,13 @@ void check_end(Check& c) {
 // The floor is compared with the highest rate that the run really has.
 void check_floor(Check& c) {
   const auto& s = c.e.schedule;
-  const LintContext nothing_more;
-  const Subject subject(c.e, nothing_more);
-  const double peak = subject.rate_after_warmup();
+  const ScaledRate rate(c.e);
+  const double peak = rate.rate_after_warmup();
   if (s.min_lr <= peak) return;
   std::string what = config::number_text(s.min_lr) + " is above ";
-  if (!subject.rate_is_peak()) {
+  if (!rate.rate_is_peak()) {
     what += "the highest rate of noam, " + config::number_text(peak);
-  } else if (subject.scaling == "none") {
+  } else if (rate.scaling == "none") {
     what += "optim.lr = " + config::number_text(peak);
   } else {
     what += "the peak, " + config::number_text(peak) +

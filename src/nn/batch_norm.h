@@ -37,7 +37,7 @@ struct BatchMoments {
 /// In training mode mean and biased variance are the batch's, taken in fp32 at least, and the
 /// running ones (the variance unbiased) move towards them; in evaluation mode they are the running
 /// ones. With `hand_moments_to` somebody else moves them: an update that is thrown away must not,
-/// and one of several processes shall move them alike on all (`train/running_statistics`).
+/// and one of several processes shall move them alike on all (`parallel/running_statistics`).
 ///
 /// By default the batch is what this process passed to this call: its micro-batch. That is part of
 /// what is minimised: another micro-batch size is another problem, more processes are not (Goyal et

@@ -30,8 +30,8 @@ ModelSize model_size(const models::TransformerOptions& model, const TableRows& r
 ///
 /// The output projection's is ready when backward begins, since its operator makes it with the
 /// loss; but what is looked up in the same table is added later, and with tied embeddings that is
-/// at the end. Where looked-up rows are summed apart (train/row_sums.h: on a CPU, with all_reduce
-/// and overlap) the dense part need not wait for them.
+/// at the end. Where looked-up rows are summed apart (parallel/embedding_gradients.h: on a CPU,
+/// with all_reduce and overlap) the dense part need not wait for them.
 struct TableGradients {
   int64_t first_parameters = 0, late_parameters = 0;
   double lookups = 0;  ///< in tables whose rows are summed apart, for one target token

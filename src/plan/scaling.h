@@ -61,7 +61,7 @@ struct Setup {
   /// backward.
   double first_share = 0, late_share = 0;
   /// What each process brings of looked-up rows, sent by all to all behind the buckets: on a CPU,
-  /// of a tied table whose dense gradient has left first (train/row_sums.h).
+  /// of a tied table whose dense gradient has left first (parallel/embedding_gradients.h).
   double row_bytes = 0;
   bool overlap = true;
   /// Compute lost per second of communication that hides behind it: on a CPU, cores and memory

@@ -6,7 +6,8 @@
 
 #include "config/field.h"
 #include "optim/precision_options.h"
-#include "train/forensics_options.h"
+#include "runs/keep_options.h"
+#include "train/forensics/forensics_options.h"
 
 namespace stretto::train {
 
@@ -29,6 +30,15 @@ struct TrainOptions {
   int64_t average_last = 0;
   std::string init_from;
   std::string init_vocabulary = "same";
+
+  /// Which checkpoints stay.
+  runs::KeepOptions checkpoints_kept() const {
+    return {.keep_last = keep_last,
+            .keep_best = keep_best,
+            .keep_every = keep_every,
+            .average_last = average_last,
+            .keep_good = forensics.policy == "rollback"};
+  }
 
   static auto fields() {
     using namespace config;

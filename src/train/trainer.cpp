@@ -10,10 +10,10 @@
 #include "base/log.h"
 #include "base/system_info.h"
 #include "base/text.h"
-#include "dist/numbers.h"
+#include "distributed/numbers.h"
 #include "kernels/cuda/cuda.h"
-#include "train/average.h"
-#include "train/replicas.h"
+#include "parallel/replicas.h"
+#include "runs/average.h"
 
 namespace stretto::train {
 namespace {
@@ -25,7 +25,7 @@ enum Stop : int { kGoOn, kTimeIsUp, kSignal };
 
 }  // namespace
 
-Trainer::Trainer(Task& task, TrainerSetup setup, dist::ProcessGroup group)
+Trainer::Trainer(Task& task, TrainerSetup setup, distributed::ProcessGroup group)
     : task_(task),
       setup_(std::move(setup)),
       group_(std::move(group)),
@@ -37,7 +37,7 @@ Trainer::Trainer(Task& task, TrainerSetup setup, dist::ProcessGroup group)
                 .dist = setup_.dist,
                 .precision = setup_.precision,
                 .prefetch = setup_.prefetch}),
-      checkpointer_(setup_.run_directory, setup_.identity, setup_.train,
+      checkpointer_(setup_.run_directory, setup_.identity, setup_.train.checkpoints_kept(),
                     {.in_background = setup_.train.save_in_background}),
       forensics_(task, arena_, updater_, group_,
                  {.run_directory = setup_.run_directory,
@@ -83,14 +83,14 @@ bool Trainer::restore() {
     if (const auto restored = checkpointer_.restore(arena_, pieces)) {
       json = restored->to_json();
     } else if (!setup_.train.init_from.empty()) {
-      initialise_from(setup_.train.init_from, arena_, setup_.identity.tokenizer,
-                      setup_.match_tables);
+      runs::initialise_from(setup_.train.init_from, arena_, setup_.identity.tokenizer,
+                            setup_.match_tables);
     }
   }
   json = group_.all_gather_bytes(json).front();
   updater_.broadcast_parameters();
   if (json.empty()) return false;
-  state_ = TrainState::from_json(json, "checkpoint");
+  state_ = runs::TrainState::from_json(json, "checkpoint");
   saved_step_ = compared_step_ = state_.step;
   updater_.scatter_state(pieces);
   updater_.seek({state_.epoch, state_.batch_index});
@@ -151,7 +151,7 @@ void Trainer::restore_scaler() {
 ExitCode Trainer::run() {
   std::vector<double> stops(static_cast<size_t>(group_.size()));
   stops[static_cast<size_t>(group_.rank())] = local_stop();
-  dist::gather_numbers(group_, stops);
+  distributed::gather_numbers(group_, stops);
   agreed_stop_ = static_cast<int>(*std::max_element(stops.begin(), stops.end()));
   for (;;) {
     if (interrupted() && !stop_reason()) return leave_interrupted();
@@ -334,7 +334,7 @@ int64_t Trainer::rollback_target() {
     if (target > 0) checkpointer_.undo_after(target);
     targets.front() = static_cast<double>(target);
   }
-  dist::gather_numbers(group_, targets);
+  distributed::gather_numbers(group_, targets);
   return static_cast<int64_t>(targets.front());
 }
 
@@ -369,7 +369,7 @@ void Trainer::roll_back(const std::string& report) {
 void Trainer::check_replicas() {
   if (group_.size() == 1 || setup_.dist.check_every == 0 || compared_step_ == state_.step) return;
   compared_step_ = state_.step;
-  require_equal_replicas(
+  parallel::require_equal_replicas(
       group_, {.step = state_.step, .grad_norm = grad_norm_, .weights = arena_.weights_hash()});
 }
 
@@ -534,8 +534,8 @@ void Trainer::log_costs() const {
 }
 
 void Trainer::average() {
-  const auto path = average_last_checkpoints(setup_.run_directory, setup_.train.average_last,
-                                             setup_.identity, "averaged");
+  const auto path = runs::average_last_checkpoints(setup_.run_directory, setup_.train.average_last,
+                                                   setup_.identity, "averaged");
   log::info("mean of the last checkpoints: " + path.filename().string());
 }
 

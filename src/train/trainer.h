@@ -12,14 +12,14 @@
 #include "base/signals.h"
 #include "optim/arena.h"
 #include "optim/schedule.h"
-#include "train/checkpointer.h"
-#include "train/initial_weights.h"
-#include "train/nonfinite_policy.h"
-#include "train/pace.h"
+#include "runs/checkpointer.h"
+#include "runs/initial_weights.h"
+#include "train/forensics/nonfinite_policy.h"
+#include "train/forensics/spikes.h"
+#include "train/forensics/update_forensics.h"
 #include "train/run_observer.h"
-#include "train/spikes.h"
 #include "train/task.h"
-#include "train/update_forensics.h"
+#include "train/throughput.h"
 #include "train/updater.h"
 
 namespace stretto::train {
@@ -31,16 +31,17 @@ struct TrainerSetup {
   EvalOptions eval;
   optim::OptimOptions optim;
   optim::ScheduleOptions schedule;
-  dist::DistOptions dist;
+  distributed::DistOptions dist;
   optim::Precision precision;
   report::ReportOptions report;
   int64_t prefetch = 8;
   int64_t batch_tokens = 0;  ///< of an update, for optim.lr_scaling: data.max_tokens * update_freq
   bool pre_norm = false;     ///< model.norm = "pre", which advice then need not name
   std::filesystem::path run_directory;
-  RunIdentity identity;
+  runs::RunIdentity identity;
   RunDescription description;
-  MatchTables match_tables = {};  ///< of train.init_vocabulary = "match"; empty: all rows are taken
+  runs::MatchTables match_tables =
+      {};  ///< of train.init_vocabulary = "match"; empty: all rows are taken
   /// False where the caller handles signals, or where several trainers share a process.
   bool handle_signals = true;
 };
@@ -62,7 +63,7 @@ struct TrainerSetup {
 /// norms and weights are compared; run() throws Error(kNumeric) that names the rank which differs.
 class Trainer {
  public:
-  Trainer(Task& task, TrainerSetup setup, dist::ProcessGroup group = {});
+  Trainer(Task& task, TrainerSetup setup, distributed::ProcessGroup group = {});
   ~Trainer();
 
   /// Trains until a stop condition, a signal or an error.
@@ -112,11 +113,11 @@ class Trainer {
 
   Task& task_;
   TrainerSetup setup_;
-  dist::ProcessGroup group_;
+  distributed::ProcessGroup group_;
   optim::Arena arena_;
   Updater updater_;
-  Checkpointer checkpointer_;
-  TrainState state_;
+  runs::Checkpointer checkpointer_;
+  runs::TrainState state_;
   std::unique_ptr<RunObserver> observer_;  // rank 0 only
   UpdateForensics forensics_;
   NonfinitePolicy policy_;

@@ -13,11 +13,11 @@
 #include "base/hash.h"
 #include "base/log.h"
 #include "base/text.h"
-#include "dist/numbers.h"
+#include "distributed/numbers.h"
 #include "kernels/compute.h"
 #include "kernels/kernels.h"
 #include "nn/batch_norm.h"
-#include "train/tensor_buffer.h"
+#include "parallel/tensor_buffer.h"
 
 namespace stretto::train {
 namespace {
@@ -36,11 +36,12 @@ bool may_cut(const UpdaterSetup& setup, torch::nn::Module& model) {
 
 /// One attempt on this rank.
 struct Updater::Attempt {
-  Outcome outcome;
+  parallel::Outcome outcome;
   std::optional<Error> why_late;  // of this rank's own gradient; the others only hear that it is
 };
 
-Updater::Updater(Task& task, optim::Arena& arena, dist::ProcessGroup group, UpdaterSetup setup)
+Updater::Updater(Task& task, optim::Arena& arena, distributed::ProcessGroup group,
+                 UpdaterSetup setup)
     : task_(task),
       arena_(arena),
       group_(std::move(group)),
@@ -122,7 +123,7 @@ uint64_t Updater::batch_hash(int64_t count) const {
 }
 
 // Forward and backward.
-MicroSums Updater::run_micro_batch(const data::Batch& batch, int64_t update) {
+parallel::MicroSums Updater::run_micro_batch(const data::Batch& batch, int64_t update) {
   failpoint("micro_batch");
   const kernels::ComputeScope scope(setup_.precision.compute);
   const MicroLoss loss = task_.loss(batch, {static_cast<uint64_t>(setup_.run.seed), update});
@@ -144,7 +145,7 @@ bool Updater::measures_small_batch() const {
          pieces_.front().is_whole();
 }
 
-void Updater::run_part(int64_t part, int64_t update, int64_t count, Outcome& outcome) {
+void Updater::run_part(int64_t part, int64_t update, int64_t count, parallel::Outcome& outcome) {
   const auto at = static_cast<size_t>(part);
   group_.check_peers();
   reducer_.before_backward(part);
@@ -172,7 +173,7 @@ Updater::Attempt Updater::attempt(int64_t update, int64_t count) {
   try {
     for (; part < parts; ++part) run_part(part, update, count, made.outcome);
   } catch (const std::exception& error) {
-    if (!is_out_of_memory(error)) throw;
+    if (!parallel::is_out_of_memory(error)) throw;
     give_up(part, update, made.outcome);
     return made;
   }
@@ -181,7 +182,7 @@ Updater::Attempt Updater::attempt(int64_t update, int64_t count) {
   return made;
 }
 
-void Updater::give_up(int64_t part, int64_t update, Outcome& outcome) {
+void Updater::give_up(int64_t part, int64_t update, parallel::Outcome& outcome) {
   // The others wait for numbers of this very micro-batch, which never come.
   if (statistics_.is_synchronised()) throw no_memory(update, /*split=*/0);
   const int64_t sentences = batches_[static_cast<size_t>(part)].num_sequences();
@@ -231,11 +232,13 @@ void Updater::split(int64_t part) {
 }
 
 // Until all ranks had the memory.
-Outcomes Updater::attempts(int64_t update, const std::function<int()>& stop, UpdateResult& result) {
+parallel::Outcomes Updater::attempts(int64_t update, const std::function<int()>& stop,
+                                     UpdateResult& result) {
   for (;; ++result.split) {
     Attempt made = attempt(update, result.micro_batches);
     made.outcome.stop = stop();
-    Outcomes all = Outcomes::exchange(group_, share_, result.micro_batches, made.outcome);
+    parallel::Outcomes all =
+        parallel::Outcomes::exchange(group_, share_, result.micro_batches, made.outcome);
     if (made.why_late) throw Error(*made.why_late);
     if (const auto rank = all.late_rank()) {
       throw Error(ExitCode::kUsage,
@@ -254,9 +257,9 @@ Outcomes Updater::attempts(int64_t update, const std::function<int()>& stop, Upd
 }
 
 // What the micro-batches and the gradient of an update come to.
-void Updater::sum_up(const Outcomes& outcomes, UpdateResult& result) {
-  MicroSums sums;
-  for (const MicroSums& micro : outcomes.in_order()) sums += micro;
+void Updater::sum_up(const parallel::Outcomes& outcomes, UpdateResult& result) {
+  parallel::MicroSums sums;
+  for (const parallel::MicroSums& micro : outcomes.in_order()) sums += micro;
   result.loss_sum = sums.loss;
   result.nll_sum = sums.nll;
   result.target_tokens = sums.target_tokens;
@@ -294,7 +297,7 @@ void Updater::step(const UpdateResult& result, double lr, double clip, int64_t n
   // Slices are stepped by all ranks, empty ones too: layer-wise optimizers sum over ranks.
   optim::SumOverRanks sum_over_ranks;
   if (setup_.dist.strategy == "sharded" && share_.size > 1) {
-    sum_over_ranks = [this](std::span<double> values) { dist::sum_numbers(group_, values); };
+    sum_over_ranks = [this](std::span<double> values) { distributed::sum_numbers(group_, values); };
   }
   if (setup_.dist.strategy != "parameter_server" || group_.is_root()) {
     optimizer_->step(arena_, {.lr = lr,
@@ -316,7 +319,7 @@ double Updater::largest_gradient() {
   }
   std::vector<double> all(static_cast<size_t>(share_.size));
   all[static_cast<size_t>(share_.rank)] = largest;
-  dist::gather_numbers(group_, all);
+  distributed::gather_numbers(group_, all);
   return *std::max_element(all.begin(), all.end());
 }
 
@@ -342,8 +345,8 @@ void Updater::scatter_state(const std::vector<optim::StatePiece>& pieces) {
 }
 
 void Updater::broadcast_parameters() {
-  group_.broadcast(buffer_of(arena_.params()));
-  for (const auto& buffer : arena_.buffers()) group_.broadcast(buffer_of(buffer.values));
+  group_.broadcast(parallel::buffer_of(arena_.params()));
+  for (const auto& buffer : arena_.buffers()) group_.broadcast(parallel::buffer_of(buffer.values));
 }
 
 }  // namespace stretto::train

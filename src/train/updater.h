@@ -7,22 +7,22 @@
 
 #include "base/error.h"
 #include "data/corpus.h"
-#include "dist/dist_options.h"
-#include "dist/process_group.h"
+#include "distributed/dist_options.h"
+#include "distributed/process_group.h"
 #include "optim/arena.h"
 #include "optim/loss_scaler.h"
 #include "optim/noise_scale.h"
 #include "optim/optimizer.h"
 #include "optim/precision.h"
-#include "train/gradient_reducer.h"
-#include "train/out_of_memory.h"
-#include "train/outcomes.h"
+#include "parallel/gradient_reducer.h"
+#include "parallel/out_of_memory.h"
+#include "parallel/rank_results.h"
+#include "parallel/running_statistics.h"
+#include "parallel/sharded_state.h"
+#include "runs/train_state.h"
 #include "train/run_options.h"
-#include "train/running_statistics.h"
-#include "train/sharded_state.h"
 #include "train/task.h"
 #include "train/train_options.h"
-#include "train/train_state.h"
 
 namespace stretto::train {
 
@@ -31,7 +31,7 @@ struct UpdaterSetup {
   RunOptions run;
   TrainOptions train;
   optim::OptimOptions optim;
-  dist::DistOptions dist;
+  distributed::DistOptions dist;
   optim::Precision precision;
   int64_t prefetch = 8;
   /// Elements of the optimizer's state that gather_state() and scatter_state() send at once.
@@ -62,7 +62,7 @@ struct UpdateResult {
 /// model with batch norms would make another update of it, and stops instead.
 class Updater {
  public:
-  Updater(Task& task, optim::Arena& arena, dist::ProcessGroup group, UpdaterSetup setup);
+  Updater(Task& task, optim::Arena& arena, distributed::ProcessGroup group, UpdaterSetup setup);
   ~Updater();
 
   /// Goes on from this place; begins an update.
@@ -85,7 +85,7 @@ class Updater {
 
   /// What communication cost this rank since the update began, or began again for lack of memory;
   /// after step() the way of the parameters too.
-  ReductionStats communication() const { return reducer_.stats(); }
+  parallel::ReductionStats communication() const { return reducer_.stats(); }
 
   /// The optimizer's state with flat pieces of the whole arena's size, on rank 0; elsewhere empty.
   /// Collective; no other rank needs more room than UpdaterSetup::state_chunk elements.
@@ -112,28 +112,29 @@ class Updater {
   struct Attempt;
   void load(int64_t count);
   uint64_t batch_hash(int64_t count) const;
-  Outcomes attempts(int64_t update, const std::function<int()>& stop, UpdateResult& result);
+  parallel::Outcomes attempts(int64_t update, const std::function<int()>& stop,
+                              UpdateResult& result);
   Attempt attempt(int64_t update, int64_t count);
-  void run_part(int64_t part, int64_t update, int64_t count, Outcome& outcome);
-  MicroSums run_micro_batch(const data::Batch& batch, int64_t update);
-  void give_up(int64_t part, int64_t update, Outcome& outcome);
+  void run_part(int64_t part, int64_t update, int64_t count, parallel::Outcome& outcome);
+  parallel::MicroSums run_micro_batch(const data::Batch& batch, int64_t update);
+  void give_up(int64_t part, int64_t update, parallel::Outcome& outcome);
   void finish(Attempt& made);
   void split(int64_t part);
-  void sum_up(const Outcomes& outcomes, UpdateResult& result);
+  void sum_up(const parallel::Outcomes& outcomes, UpdateResult& result);
   bool measures_small_batch() const;
   Error no_memory(int64_t update, int64_t split) const;
   double largest_gradient();
 
   Task& task_;
   optim::Arena& arena_;
-  dist::ProcessGroup group_;
+  distributed::ProcessGroup group_;
   UpdaterSetup setup_;
   data::Share share_;
-  BackwardFailpoint backward_failpoint_;
-  GradientReducer reducer_;
-  RunningStatistics statistics_;
+  parallel::BackwardFailpoint backward_failpoint_;
+  parallel::GradientReducer reducer_;
+  parallel::RunningStatistics statistics_;
   std::unique_ptr<optim::Optimizer> optimizer_;
-  ShardedState state_;
+  parallel::ShardedState state_;
   std::unique_ptr<optim::LossScaler> scaler_;
   optim::NoiseScale noise_;
   std::unique_ptr<data::Prefetcher> prefetcher_;

@@ -1,4 +1,4 @@
-#include "experiment/engine_api.h"
+#include "engine/engine_api.h"
 
 // An engine of another build: of its table only the first number may be looked at.
-extern "C" const stretto::experiment::EngineApi stretto_engine{.build_id = 1};
+extern "C" const stretto::engine::EngineApi stretto_engine{.build_id = 1};

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "base/text.h"
-#include "experiment/lint.h"
+#include "lint/lint.h"
 #include "tests/base/temp_dir.h"
 #include "text/tokenizer.h"
 
@@ -44,7 +44,7 @@ class PreflightTest : public ::testing::Test {
 
   Preflight look(const std::vector<std::string>& overrides = {},
                  const PreflightOptions& how = {.full = true}) {
-    const auto inspection = inspect(config, overrides);
+    const auto inspection = lint::inspect(config, overrides);
     for (const auto& problem : inspection.problems) ADD_FAILURE() << problem.what;
     origins = inspection.origins;
     options = inspection.options;
@@ -168,7 +168,7 @@ TEST_F(PreflightTest, OneCauseIsToldOnce) {
 TEST_F(PreflightTest, WhatTheConfigurationAlreadyRefusesIsLeftOut) {
   folder.write("train.tgt", sentences(101));
   const auto inspection =
-      inspect(config, {"data.train_src=[\"no.src\"]", "tokenizer.vocab_size=0"});
+      lint::inspect(config, {"data.train_src=[\"no.src\"]", "tokenizer.vocab_size=0"});
   auto known = inspection.problems;
   known.insert(known.end(), inspection.missing.begin(), inspection.missing.end());
   EXPECT_EQ(known.size(), 2u);
@@ -207,7 +207,7 @@ TEST_F(PreflightTest, WithEnoughTimeTheChildSaysTheSame) {
 
 TEST_F(PreflightTest, TheEngineIsAskedOnlyWhereAKeyNeedsIt) {
   const auto asked = [&](const std::vector<std::string>& overrides, bool elsewhere) {
-    const auto inspection = inspect(config, overrides);
+    const auto inspection = lint::inspect(config, overrides);
     return engine_request({.options = inspection.options, .origins = inspection.origins},
                           inspection.missing, {}, {.elsewhere = elsewhere});
   };

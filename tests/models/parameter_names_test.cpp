@@ -3,7 +3,7 @@
 
 #include <map>
 
-#include "experiment/lint_rules.h"
+#include "experiment/tensor_names.h"
 #include "losses/registry.h"
 #include "models/registry.h"
 #include "optim/arena.h"

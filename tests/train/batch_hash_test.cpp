@@ -9,8 +9,8 @@
 #include "base/hash.h"
 #include "base/random.h"
 #include "report/metrics_log.h"
+#include "tests/distributed/thread_group.h"
 #include "tests/train/bare_task.h"
-#include "tests/train/thread_group.h"
 #include "train/trainer.h"
 #include "train/updater.h"
 
@@ -73,7 +73,7 @@ TEST(BatchHash, OfEachUpdateIsThatOfTheIdsForAnyNumberOfProcesses) {
   for (const int size : {1, 2, 3, 4, 7}) {  // with 2 and 7 some are shared
     std::mutex mutex;
     int ranks = 0;
-    test::run_ranks(size, [&](dist::ProcessGroup group) {
+    test::run_ranks(size, [&](distributed::ProcessGroup group) {
       OneWeight task;
       optim::Arena arena(task.model());
       UpdaterSetup setup;

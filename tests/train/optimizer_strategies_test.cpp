@@ -6,8 +6,8 @@
 #include <map>
 
 #include "base/random.h"
-#include "tests/train/difference.h"
-#include "tests/train/thread_group.h"
+#include "tests/distributed/thread_group.h"
+#include "tests/parallel/difference.h"
 #include "tests/train/toy_task.h"
 #include "train/updater.h"
 
@@ -69,7 +69,8 @@ struct Rank {
   optim::Arena arena;
   Updater updater;
 
-  Rank(const dist::ProcessGroup& group, const std::string& optimizer, const dist::DistOptions& dist)
+  Rank(const distributed::ProcessGroup& group, const std::string& optimizer,
+       const distributed::DistOptions& dist)
       : arena(task.model()), updater(task, arena, group, setup(optimizer, dist)) {
     at::set_num_threads(1);
   }
@@ -80,7 +81,7 @@ struct Rank {
   }
 
  private:
-  static UpdaterSetup setup(const std::string& optimizer, const dist::DistOptions& dist) {
+  static UpdaterSetup setup(const std::string& optimizer, const distributed::DistOptions& dist) {
     UpdaterSetup setup;
     setup.train.update_freq = 4;
     setup.optim = {.name = optimizer, .weight_decay = 0.1, .trust_coefficient = 0.02};
@@ -94,11 +95,11 @@ struct Outcome {
   torch::Tensor grads, params;  // of the last update, summed over ranks; of rank 0
 };
 
-Outcome train(int ranks, const std::string& optimizer, const dist::DistOptions& dist,
+Outcome train(int ranks, const std::string& optimizer, const distributed::DistOptions& dist,
               int64_t updates) {
   Outcome outcome;
   std::vector<torch::Tensor> grads(static_cast<size_t>(ranks)), params = grads;
-  run_ranks(ranks, [&](const dist::ProcessGroup& group) {
+  run_ranks(ranks, [&](const distributed::ProcessGroup& group) {
     Rank rank(group, optimizer, dist);
     for (int64_t number = 0; number < updates; ++number) rank.update(number);
     const auto mine = static_cast<size_t>(group.rank());
@@ -154,11 +155,11 @@ TEST_F(OptimizerStrategiesTest, WholeTensorRulesGiveGradientsAndWeightsOfOneProc
 
 // The state of rank 0 is what is saved; the other ranks of a parameter server have none to step.
 TEST_F(OptimizerStrategiesTest, AdafactorGoesOnFromItsStateOnAnotherNumberOfProcesses) {
-  const dist::DistOptions server{.strategy = "parameter_server", .deterministic = true};
+  const distributed::DistOptions server{.strategy = "parameter_server", .deterministic = true};
   const auto whole = train(1, "adafactor", server, 4);
   torch::Tensor params;
   std::vector<optim::StatePiece> state;
-  run_ranks(3, [&](const dist::ProcessGroup& group) {
+  run_ranks(3, [&](const distributed::ProcessGroup& group) {
     Rank rank(group, "adafactor", server);
     for (int64_t number = 0; number < 2; ++number) rank.update(number);
     const auto pieces = rank.updater.gather_state();
@@ -168,7 +169,7 @@ TEST_F(OptimizerStrategiesTest, AdafactorGoesOnFromItsStateOnAnotherNumberOfProc
       state.push_back({piece.name, piece.values.clone(), piece.flat});
   });
   ASSERT_EQ(state.size(), 2U);
-  run_ranks(2, [&](const dist::ProcessGroup& group) {
+  run_ranks(2, [&](const distributed::ProcessGroup& group) {
     Rank rank(group, "adafactor", server);
     {
       const torch::NoGradGuard no_grad;

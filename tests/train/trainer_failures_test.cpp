@@ -6,11 +6,11 @@
 #include <optional>
 #include <set>
 
+#include "runs/average.h"
 #include "tests/base/temp_dir.h"
+#include "tests/distributed/thread_group.h"
 #include "tests/train/failing_task.h"
-#include "tests/train/thread_group.h"
-#include "train/average.h"
-#include "train/forensics_report.h"
+#include "train/forensics/forensics_report.h"
 #include "train/trainer.h"
 
 // What updates that are left out do to everything that evolves over steps: rates, scales,
@@ -188,7 +188,8 @@ void leave_old_checkpoint(const TrainerSetup& run, int64_t step, int64_t skipped
   FailingTask task;
   optim::Arena arena(task.model());
   const auto optimizer = optim::make_optimizer(run.optim, arena);
-  Checkpointer checkpointer(run.run_directory, run.identity, run.train, {.in_background = false});
+  runs::Checkpointer checkpointer(run.run_directory, run.identity, run.train.checkpoints_kept(),
+                                  {.in_background = false});
   checkpointer.save(arena, *optimizer,
                     {.step = step,
                      .epoch = step / 8,
@@ -501,7 +502,7 @@ TEST_F(TrainerFailuresTest, AllRanksGoBackTogether) {
   at::set_num_threads(1);
   std::vector<FailingTask> tasks(2);
   tasks[1].nans[7] = 2;
-  stretto::test::run_ranks(2, [&](const dist::ProcessGroup& group) {
+  stretto::test::run_ranks(2, [&](const distributed::ProcessGroup& group) {
     EXPECT_EQ(Trainer(tasks[static_cast<size_t>(group.rank())], run, group).run(), ExitCode::kOk);
   });
   at::set_num_threads(threads_before);
@@ -557,12 +558,13 @@ TEST_F(TrainerFailuresTest, ANewBestIsSavedAtOnceWithTheWeightsThatWereValidated
   });
   train(undisturbed, [&](FailingTask& task) { task.nll_at = nll_at; });
   EXPECT_EQ(checkpoints(run), (Steps{8, 15}));
-  EXPECT_EQ(find_checkpoint(run.run_directory, "best").filename(), "step_00000008");
+  EXPECT_EQ(runs::find_checkpoint(run.run_directory, "best").filename(), "step_00000008");
   const auto weights = [](const TrainerSetup& of, const char* name) {
     FailingTask fresh;
     optim::Arena arena(fresh.model());
-    const auto checkpoint = store::CheckpointStore::load(find_checkpoint(of.run_directory, name));
-    load_weights(checkpoint.file("model"), name, arena);
+    const auto checkpoint =
+        store::CheckpointStore::load(runs::find_checkpoint(of.run_directory, name));
+    runs::load_weights(checkpoint.file("model"), name, arena);
     return arena.params().clone();
   };
   EXPECT_TRUE(weights(run, "best").equal(weights(undisturbed, "last")));

@@ -5,9 +5,9 @@
 #include <new>
 #include <optional>
 
-#include "tests/train/thread_group.h"
+#include "tests/distributed/thread_group.h"
 #include "tests/train/toy_task.h"
-#include "train/forensics_report.h"
+#include "train/forensics/forensics_report.h"
 #include "train/trainer.h"
 
 namespace stretto::train {
@@ -66,16 +66,18 @@ class TrainerRanksTest : public testing::Test {
   std::vector<std::optional<Error>> run(const TrainerSetup& setup,
                                         std::vector<RankTask>& tasks) const {
     std::vector<std::optional<Error>> errors(tasks.size());
-    stretto::test::run_ranks(static_cast<int>(tasks.size()), [&](const dist::ProcessGroup& group) {
-      const auto rank = static_cast<size_t>(group.rank());
-      auto own = setup;
-      if (rank > 0) own.run_directory = root_ / ("host" + std::to_string(rank));
-      try {
-        EXPECT_EQ(Trainer(tasks[rank], own, group).run(), ExitCode::kOk);
-      } catch (const Error& error) {
-        errors[rank] = error;
-      }
-    });
+    stretto::test::run_ranks(static_cast<int>(tasks.size()),
+                             [&](const distributed::ProcessGroup& group) {
+                               const auto rank = static_cast<size_t>(group.rank());
+                               auto own = setup;
+                               if (rank > 0)
+                                 own.run_directory = root_ / ("host" + std::to_string(rank));
+                               try {
+                                 EXPECT_EQ(Trainer(tasks[rank], own, group).run(), ExitCode::kOk);
+                               } catch (const Error& error) {
+                                 errors[rank] = error;
+                               }
+                             });
     return errors;
   }
 

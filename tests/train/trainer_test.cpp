@@ -10,9 +10,9 @@
 #include "base/failpoint.h"
 #include "base/file.h"
 #include "report/metrics_log.h"
+#include "runs/average.h"
 #include "tests/base/failure.h"
 #include "tests/train/toy_task.h"
-#include "train/average.h"
 
 namespace stretto::train {
 namespace {
@@ -144,8 +144,8 @@ TEST_F(TrainerTest, PatienceStopsAfterValidationsWithoutImprovement) {
   const auto end = events(run, "end").front();
   EXPECT_EQ(end.step, 12);
   EXPECT_NE(end.reason.value().find("patience"), std::string::npos);
-  EXPECT_EQ(find_checkpoint(run.run_directory, "").filename(), "step_00000008");
-  EXPECT_EQ(find_checkpoint(run.run_directory, "last").filename(), "step_00000012");
+  EXPECT_EQ(runs::find_checkpoint(run.run_directory, "").filename(), "step_00000008");
+  EXPECT_EQ(runs::find_checkpoint(run.run_directory, "last").filename(), "step_00000012");
 }
 
 TEST_F(TrainerTest, ANonFiniteLossSkipsTheUpdateAndSaysSo) {
@@ -179,12 +179,12 @@ TEST_F(TrainerTest, AValidationThatIsNoNumberIsNeverTheBestAndCanBeResumedFrom) 
   ToyTask task;
   task.nlls = {std::nan(""), 3.0, std::nan("")};
   ASSERT_EQ(Trainer(task, run).run(), ExitCode::kOk);
-  EXPECT_EQ(find_checkpoint(run.run_directory, "best").filename(), "step_00000004");
+  EXPECT_EQ(runs::find_checkpoint(run.run_directory, "best").filename(), "step_00000004");
   ToyTask again;
   again.nlls = {2.0};
   run.train.max_steps = 8;
   ASSERT_EQ(Trainer(again, run).run(), ExitCode::kOk);
-  EXPECT_EQ(find_checkpoint(run.run_directory, "best").filename(), "step_00000008");
+  EXPECT_EQ(runs::find_checkpoint(run.run_directory, "best").filename(), "step_00000008");
 }
 
 TEST_F(TrainerTest, AnOverflowAtTheSmallestScaleIsRecordedAndLookedAtBeforeTheRunEnds) {
@@ -444,8 +444,9 @@ TEST_F(TrainerTest, TheMeanOfTheLastCheckpointsIsWritten) {
   const auto load = [&](const std::string& name) {
     ToyTask fresh;
     optim::Arena arena(fresh.model());
-    const auto checkpoint = store::CheckpointStore::load(find_checkpoint(run.run_directory, name));
-    load_weights(checkpoint.file("model"), name, arena);
+    const auto checkpoint =
+        store::CheckpointStore::load(runs::find_checkpoint(run.run_directory, name));
+    runs::load_weights(checkpoint.file("model"), name, arena);
     return arena.params().clone();
   };
   const auto mean = (load("8") + load("12")) / 2;
@@ -458,20 +459,21 @@ TEST_F(TrainerTest, AnotherArchitectureIsRefusedWithTheTensorsNamed) {
   ASSERT_EQ(Trainer(task, run).run(), ExitCode::kOk);
   torch::nn::Linear other(5, 3);
   optim::Arena arena(*other);
-  const auto checkpoint = store::CheckpointStore::load(find_checkpoint(run.run_directory, "last"));
+  const auto checkpoint =
+      store::CheckpointStore::load(runs::find_checkpoint(run.run_directory, "last"));
   const Error error = testing::failure(
-      ExitCode::kBadData, [&] { load_weights(checkpoint.file("model"), "here", arena); });
+      ExitCode::kBadData, [&] { runs::load_weights(checkpoint.file("model"), "here", arena); });
   EXPECT_NE(std::string(error.what()).find("`weight` is [3, 4], the model wants [3, 5]"),
             std::string::npos)
       << error.what();
 }
 
 TEST(Retention, KeepsTheNewestTheBestAndTheMultiples) {
-  TrainState state;
+  runs::TrainState state;
   state.quality = {{100, -3.0}, {200, -1.0}, {300, -2.0}, {400, -1.5}, {500, -1.0}};
   const std::vector<int64_t> steps{100, 200, 300, 400, 500};
-  const auto keep = [&](TrainOptions options) {
-    return Checkpointer::steps_to_keep(steps, state, options);
+  const auto keep = [&](runs::KeepOptions options) {
+    return runs::Checkpointer::steps_to_keep(steps, state, options);
   };
   using Steps = std::vector<int64_t>;
   EXPECT_EQ(keep({.keep_last = 1, .keep_best = 1}), (Steps{200, 500}));
@@ -482,7 +484,7 @@ TEST(Retention, KeepsTheNewestTheBestAndTheMultiples) {
 }
 
 TEST(Retention, KeepsWhatARollbackNeeds) {
-  TrainState state;
+  runs::TrainState state;
   const std::vector<int64_t> steps{100, 200, 300, 400};
   using Steps = std::vector<int64_t>;
   struct Row {
@@ -495,7 +497,7 @@ TEST(Retention, KeepsWhatARollbackNeeds) {
       state.good_step = row.good_step;
       TrainOptions options{.keep_last = 1, .keep_best = 0};
       options.forensics.policy = policy;
-      EXPECT_EQ(Checkpointer::steps_to_keep(steps, state, options),
+      EXPECT_EQ(runs::Checkpointer::steps_to_keep(steps, state, options.checkpoints_kept()),
                 std::string(policy) == "rollback" ? row.kept : Steps{400})
           << policy << ", " << row.good_step;
     }
@@ -503,19 +505,19 @@ TEST(Retention, KeepsWhatARollbackNeeds) {
 }
 
 TEST(TrainState, SurvivesJson) {
-  const TrainState state{.step = 7,
-                         .epoch = 2,
-                         .batch_index = 5,
-                         .validated_step = 6,
-                         .bad_validations = 1,
-                         .skipped_updates = 3,
-                         .skipped_in_a_row = 2,
-                         .good_step = 4,
-                         .seconds = 0.1,
-                         .quality = {{3, -1.25}, {6, -0.1}},
-                         .loss_scales = {128, 64, 0.5},
-                         .parts = {{"loss_scaler", {{"scale", 128}, {"good", 7}}}}};
-  const auto read = TrainState::from_json(state.to_json(), "here");
+  const runs::TrainState state{.step = 7,
+                               .epoch = 2,
+                               .batch_index = 5,
+                               .validated_step = 6,
+                               .bad_validations = 1,
+                               .skipped_updates = 3,
+                               .skipped_in_a_row = 2,
+                               .good_step = 4,
+                               .seconds = 0.1,
+                               .quality = {{3, -1.25}, {6, -0.1}},
+                               .loss_scales = {128, 64, 0.5},
+                               .parts = {{"loss_scaler", {{"scale", 128}, {"good", 7}}}}};
+  const auto read = runs::TrainState::from_json(state.to_json(), "here");
   EXPECT_EQ(read.to_json(), state.to_json());
   EXPECT_EQ(read.good_step, 4);
   EXPECT_EQ(read.loss_scales, state.loss_scales);
@@ -523,7 +525,7 @@ TEST(TrainState, SurvivesJson) {
 }
 
 TEST(TrainState, OfEqualValidationsTheEarlierIsTheBest) {
-  TrainState state{.quality = {{4, -2}, {8, -1}, {12, -1}}};
+  runs::TrainState state{.quality = {{4, -2}, {8, -1}, {12, -1}}};
   EXPECT_EQ(state.best_step(), 8);
   EXPECT_EQ(state.best_step(4), 8);
   state.quality[2] = -1;
@@ -531,9 +533,9 @@ TEST(TrainState, OfEqualValidationsTheEarlierIsTheBest) {
 }
 
 TEST(TrainState, KeepsTheMarkOfTheMetricsAndKnowsAnEarlierVersionByItsSilence) {
-  TrainState state{.step = 7, .skipped_updates = 2};
+  runs::TrainState state{.step = 7, .skipped_updates = 2};
   state.metrics = {.bytes = 1234, .hash = 0xfedcba9876543210};
-  auto read = TrainState::from_json(state.to_json(), "here");
+  auto read = runs::TrainState::from_json(state.to_json(), "here");
   EXPECT_EQ(read.metrics->bytes, 1234U);
   EXPECT_EQ(read.metrics->hash, 0xfedcba9876543210);
   EXPECT_EQ(read.stepped(), 5);
@@ -541,13 +543,13 @@ TEST(TrainState, KeepsTheMarkOfTheMetricsAndKnowsAnEarlierVersionByItsSilence) {
   state.counts_attempts = true;
   state.metrics.reset();
   EXPECT_EQ(state.to_json().find("stepped_updates"), std::string::npos);
-  read = TrainState::from_json(state.to_json(), "here");
+  read = runs::TrainState::from_json(state.to_json(), "here");
   EXPECT_TRUE(read.counts_attempts);
   EXPECT_FALSE(read.metrics.has_value());
 }
 
 TEST(TrainState, TheBestMayBeLookedForAmongRegularValidationsOnly) {
-  const TrainState state{.quality = {{4, -3}, {7, -1}, {8, -2}, {12, -2.5}}};
+  const runs::TrainState state{.quality = {{4, -3}, {7, -1}, {8, -2}, {12, -2.5}}};
   EXPECT_EQ(state.best_step(), 7);
   EXPECT_EQ(state.best_step(4), 8);
   EXPECT_EQ(state.best_step(5), 0);

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "base/random.h"
-#include "tests/train/refusing_allocator.h"
-#include "tests/train/thread_group.h"
+#include "tests/distributed/thread_group.h"
+#include "tests/parallel/refusing_allocator.h"
 #include "train/updater.h"
 
 /// What an update measures beside its gradients, and how the optimizer's state travels.
@@ -161,7 +161,7 @@ struct Estimates {
 
 std::vector<Estimates> measured(const Way& way, int64_t updates) {
   std::vector<Estimates> found;
-  run_ranks(way.ranks, [&](const dist::ProcessGroup& group) {
+  run_ranks(way.ranks, [&](const distributed::ProcessGroup& group) {
     at::set_num_threads(1);
     QuadraticTask task;
     optim::Arena arena(task.model());
@@ -240,7 +240,7 @@ TEST(UpdaterMeasures, TheNoiseScaleConvergesToThatOfAQuadraticWithKnownCovarianc
 
 TEST(UpdaterMeasures, APartOfAMicroBatchIsNoSmallBatch) {
   const Way way{.ranks = 4, .micro_batches = 2};  // two ranks share each
-  run_ranks(way.ranks, [&](const dist::ProcessGroup& group) {
+  run_ranks(way.ranks, [&](const distributed::ProcessGroup& group) {
     at::set_num_threads(1);
     QuadraticTask task;
     optim::Arena arena(task.model());
@@ -270,7 +270,7 @@ TEST(UpdaterMeasures, LogmaxDoesNotDependOnTheNumberOfMicroBatches) {
       for (const int64_t update_freq : {1, 4, 16}) {
         Way way{.ranks = ranks, .micro_batches = update_freq, .strategy = strategy};
         SCOPED_TRACE(way.text());
-        run_ranks(ranks, [&](const dist::ProcessGroup& group) {
+        run_ranks(ranks, [&](const distributed::ProcessGroup& group) {
           at::set_num_threads(1);
           QuadraticTask task(/*equal=*/true);
           task.factors = factors;
@@ -297,7 +297,7 @@ TEST(UpdaterMeasures, CommunicationIsThatOfGradientsAndAfterTheStepOfParametersT
                     .overlap = false,
                     .deterministic = deterministic};
       SCOPED_TRACE(way.text());
-      run_ranks(way.ranks, [&](const dist::ProcessGroup& group) {
+      run_ranks(way.ranks, [&](const distributed::ProcessGroup& group) {
         at::set_num_threads(1);
         QuadraticTask task;
         optim::Arena arena(task.model());
@@ -351,7 +351,7 @@ Gathered gathered(int ranks, const std::string& strategy, const std::string& opt
                   int64_t chunk) {
   Gathered result;
   const test::RefusingScope allocator;
-  run_ranks(ranks, [&](const dist::ProcessGroup& group) {
+  run_ranks(ranks, [&](const distributed::ProcessGroup& group) {
     at::set_num_threads(1);
     WideTask task;
     optim::Arena arena(task.model());

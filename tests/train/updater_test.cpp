@@ -11,12 +11,12 @@
 #include "base/error.h"
 #include "base/failpoint.h"
 #include "base/random.h"
-#include "dist/peer_watch.h"
+#include "distributed/watch/peer_watch.h"
+#include "parallel/embedding_gradients.h"
+#include "tests/distributed/thread_group.h"
+#include "tests/parallel/difference.h"
+#include "tests/parallel/refusing_allocator.h"
 #include "tests/train/bare_task.h"
-#include "tests/train/difference.h"
-#include "tests/train/refusing_allocator.h"
-#include "tests/train/thread_group.h"
-#include "train/row_sums.h"
 
 namespace stretto::train {
 namespace {
@@ -121,9 +121,9 @@ test::Refusal asked_for(const data::Batch& batch, const StepContext& context,
   const auto before = refusal();
   ShortTask task;
   optim::Arena arena(task.model());
-  std::unique_ptr<RowSums> rows;
+  std::unique_ptr<parallel::RowSums> rows;
   if (rows_apart) {
-    rows = std::make_unique<RowSums>(arena, dist::ProcessGroup(), task.model());
+    rows = std::make_unique<parallel::RowSums>(arena, distributed::ProcessGroup(), task.model());
     rows->begin();
   }
   const auto loss = task.loss(batch, context);
@@ -152,7 +152,7 @@ struct Rank {
   optim::Arena arena;
   Updater updater;
 
-  Rank(const dist::ProcessGroup& group, const dist::DistOptions& options,
+  Rank(const distributed::ProcessGroup& group, const distributed::DistOptions& options,
        int64_t update_freq = kMicroBatches, int64_t sentences = kSentences)
       : task(sentences),
         arena(task.model()),
@@ -171,7 +171,7 @@ struct Rank {
   }
 
  private:
-  static UpdaterSetup setup(const dist::DistOptions& options, int64_t update_freq) {
+  static UpdaterSetup setup(const distributed::DistOptions& options, int64_t update_freq) {
     UpdaterSetup setup;
     setup.run.seed = 5;
     setup.train.update_freq = update_freq;
@@ -186,7 +186,7 @@ struct Rank {
 /// One job: the same updates on all ranks, some of which lack memory.
 struct Job {
   int size = 1;
-  dist::DistOptions dist;
+  distributed::DistOptions dist;
   int64_t updates = 1;
   int64_t update_freq = kMicroBatches;
   std::vector<Shortage> shortages;
@@ -196,7 +196,7 @@ struct Job {
 
 std::vector<Steps> run(const Job& job) {
   std::vector<Steps> ranks(static_cast<size_t>(job.size));
-  run_ranks(job.size, [&](const dist::ProcessGroup& group) {
+  run_ranks(job.size, [&](const distributed::ProcessGroup& group) {
     Rank rank(group, job.dist, job.update_freq, job.sentences);
     rank.task.shortages = job.shortages;
     rank.task.nth_allocation = job.nth_allocation;
@@ -287,8 +287,8 @@ class UpdaterTest : public testing::Test {
   }
 
   // Buckets smaller than most tensors, in each way in which they may leave.
-  static std::vector<dist::DistOptions> ways(const std::string& strategy) {
-    dist::DistOptions overlap{.strategy = strategy, .bucket_bytes = 4096};
+  static std::vector<distributed::DistOptions> ways(const std::string& strategy) {
+    distributed::DistOptions overlap{.strategy = strategy, .bucket_bytes = 4096};
     auto after = overlap, ordered = overlap;
     after.overlap = false;
     ordered.deterministic = true;
@@ -307,7 +307,7 @@ class LosingTransport : public test::ThreadTransport {
   explicit LosingTransport(int nth)
       : ThreadTransport(0, std::make_shared<test::ThreadChannel>(1)), left_(nth) {}
   void check_peers() const override {
-    if (--left_ == 0) throw dist::PeerLost(1, "rank 1 is lost", "");
+    if (--left_ == 0) throw distributed::PeerLost(1, "rank 1 is lost", "");
   }
 
  private:
@@ -315,10 +315,10 @@ class LosingTransport : public test::ThreadTransport {
 };
 
 TEST_F(UpdaterTest, ALostPeerEndsTheUpdateBeforeTheNextMicroBatch) {
-  Rank rank(dist::ProcessGroup(std::make_shared<LosingTransport>(4)), {});
+  Rank rank(distributed::ProcessGroup(std::make_shared<LosingTransport>(4)), {});
   int losses = 0;
   rank.task.before_loss = [&] { ++losses; };
-  EXPECT_THROW(rank.updater.gradients(0, [] { return 0; }), dist::PeerLost);
+  EXPECT_THROW(rank.updater.gradients(0, [] { return 0; }), distributed::PeerLost);
   EXPECT_EQ(losses, 3);
 }
 
@@ -389,7 +389,7 @@ TEST_F(UpdaterTest, ProcessesThatOutnumberMicroBatchesShareThem) {
 TEST_F(UpdaterTest, RanksThatShareAMicroBatchHaveWorkUnlessBitsMustBeTheSame) {
   for (const bool deterministic : {false, true}) {
     std::vector<size_t> sentences(3);
-    run_ranks(3, [&](const dist::ProcessGroup& group) {
+    run_ranks(3, [&](const distributed::ProcessGroup& group) {
       Rank rank(group, {.deterministic = deterministic}, /*update_freq=*/1);
       rank.update(0);
       for (const auto& batch : rank.updater.batches())
@@ -474,7 +474,7 @@ TEST_F(UpdaterTest, ASentenceThatDoesNotFitEndsAllRanksTogether) {
   for (const auto& strategy : kStrategies) {
     for (int size = 1; size <= 3; ++size) {
       std::atomic<int> told = 0;
-      run_ranks(size, [&](const dist::ProcessGroup& group) {
+      run_ranks(size, [&](const distributed::ProcessGroup& group) {
         Rank rank(group, ways(strategy)[0]);
         rank.task.shortages = {{.update = 0, .micro = 1, .where = 0.5, .fits = 0}};
         try {
@@ -526,9 +526,9 @@ TEST_F(UpdaterTest, AFailpointThatIsNotArmedLeavesNoHooks) {
   ShortTask task;
   optim::Arena arena(task.model());
   set_failpoints("other:enomem");
-  { const BackwardFailpoint armed(arena); }
+  { const parallel::BackwardFailpoint armed(arena); }
   set_failpoints("");
-  { const BackwardFailpoint unarmed(arena); }
+  { const parallel::BackwardFailpoint unarmed(arena); }
   set_failpoints("backward:enomem:1+");
   task.loss(PairSource(kSentences).load(0, 0), {}).loss_sum.backward();
   EXPECT_EQ(failpoint_passes(), 0U);
@@ -539,7 +539,7 @@ bool throws_out_of_memory(const std::function<void()>& body) {
   try {
     body();
   } catch (const std::exception& error) {
-    return is_out_of_memory(error);
+    return parallel::is_out_of_memory(error);
   }
   ADD_FAILURE() << "nothing was thrown";
   return false;

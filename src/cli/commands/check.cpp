@@ -1,0 +1,173 @@
+#include <iostream>
+#include <nlohmann/json.hpp>
+
+#include "base/error.h"
+#include "base/log.h"
+#include "base/text.h"
+#include "cli/command.h"
+#include "cli/engine.h"
+#include "experiment/preflight.h"
+#include "lint/lint.h"
+
+namespace stretto::cli {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+struct Options {
+  std::string config;
+  std::vector<std::string> overrides;
+  int64_t processes = 0;
+  bool resolved = false, json = false, strict = false;
+  experiment::PreflightOptions preflight;
+};
+
+/// All that is known about a configuration.
+struct Verdict {
+  lint::Inspection inspection;
+  std::vector<config::Problem> errors;  ///< in their order
+  ExitCode code = ExitCode::kOk;
+  std::vector<experiment::Unread> unread;
+};
+
+void leave_out_missing(const std::vector<config::Problem>& missing, Verdict& verdict) {
+  for (const auto& problem : missing) {
+    verdict.unread.push_back({problem.key, problem.what + " on this machine"});
+  }
+}
+
+void ask_engine(const experiment::CheckRequest& request, bool elsewhere,
+                experiment::Preflight& found) {
+  const std::string key = request.machine ? "run.device" : "train.init_from";
+  if (elsewhere && engine_path().empty()) {
+    found.unread.push_back({key, "there is no libstretto_engine.so on this machine"});
+    return;
+  }
+  // Training needs the engine, too: that it cannot be opened is what training would say.
+  experiment::note_stop(found, experiment::Stage::kMachine, key, [&] {
+    const auto more = engine().check(request);
+    found.stops.insert(found.stops.end(), more.stops.begin(), more.stops.end());
+    found.unread.insert(found.unread.end(), more.unread.begin(), more.unread.end());
+  });
+}
+
+void look_beyond(const Options& options, Verdict& verdict) {
+  const auto& e = verdict.inspection.options;
+  auto known = verdict.inspection.problems;
+  const auto& missing = verdict.inspection.missing;
+  known.insert(known.end(), missing.begin(), missing.end());
+  auto found = experiment::preflight(e, known, options.preflight);
+  const auto request = experiment::engine_request(
+      {.options = e, .origins = verdict.inspection.origins}, known, found, options.preflight);
+  if (request.any()) ask_engine(request, options.preflight.elsewhere, found);
+  const auto problems = experiment::problems_of(found.stops, verdict.inspection.origins);
+  if (verdict.errors.empty()) verdict.code = experiment::exit_code_of(found.stops);
+  verdict.errors.insert(verdict.errors.end(), problems.begin(), problems.end());
+  verdict.unread.insert(verdict.unread.end(), found.unread.begin(), found.unread.end());
+}
+
+Verdict judge(const Options& options) {
+  Verdict verdict{.inspection = lint::inspect(options.config, options.overrides, options.processes),
+                  .errors = {},
+                  .unread = {}};
+  const auto& missing = verdict.inspection.missing;
+  verdict.errors = verdict.inspection.problems;
+  if (options.preflight.elsewhere) {
+    leave_out_missing(missing, verdict);
+  } else {
+    verdict.errors.insert(verdict.errors.end(), missing.begin(), missing.end());
+  }
+  if (!verdict.errors.empty()) verdict.code = ExitCode::kUsage;
+  if (!options.resolved && verdict.inspection.is_read) look_beyond(options, verdict);
+  verdict.errors = config::in_order(std::move(verdict.errors));
+  return verdict;
+}
+
+Json as_json(const lint::Finding& finding) {
+  return {{"code", finding.code},     {"key", finding.key},       {"place", finding.place},
+          {"reason", finding.reason}, {"source", finding.source}, {"fix", finding.fix}};
+}
+
+void print_json(const Verdict& verdict) {
+  Json json{{"sound", verdict.errors.empty()}};
+  json["exit_code"] = static_cast<int>(verdict.code);
+  if (verdict.errors.empty()) json["config_hash"] = verdict.inspection.config_hash;
+  json["errors"] = Json::array();
+  for (const auto& error : verdict.errors) {
+    json["errors"].push_back({{"place", error.place}, {"what", error.what}, {"hint", error.hint}});
+  }
+  json["unread"] = Json::array();
+  for (const auto& unread : verdict.unread) {
+    json["unread"].push_back({{"key", unread.key}, {"what", unread.what}});
+  }
+  json["findings"] = Json::array();
+  for (const auto& finding : verdict.inspection.findings) {
+    json["findings"].push_back(as_json(finding));
+  }
+  std::cout << json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) << "\n";
+}
+
+void print_text(const Options& options, const Verdict& verdict) {
+  for (const auto& finding : verdict.inspection.findings) {
+    const std::string place = finding.place == "default" ? "" : finding.place + ": ";
+    const std::string default_value = place.empty() ? " (default)" : "";
+    std::cout << "note " << finding.code << ": " << place << "`" << finding.key << "`"
+              << default_value << ": " << finding.reason << "\n  " << finding.fix << "\n";
+    if (!finding.source.empty()) std::cout << "  see " << finding.source << "\n";
+  }
+  for (const auto& unread : verdict.unread) {
+    std::cout << "not looked at: `" << unread.key << "`: " << unread.what << "\n";
+  }
+  if (!verdict.unread.empty() && !options.preflight.full) {
+    std::cout << "  --full looks at all that is on this machine, however long it takes\n";
+  }
+}
+
+void print_verdict(const Options& options, const Verdict& verdict) {
+  const size_t findings = verdict.inspection.findings.size();
+  std::cout << options.config << ": no errors";
+  if (!verdict.unread.empty()) std::cout << " in what was looked at";
+  if (findings > 0) std::cout << ", " << counted(static_cast<int64_t>(findings), "note");
+  std::cout << "\n";
+}
+
+int run(const Options& options) {
+  log::set_quiet(true);  // the engine tells what it loads
+  const Verdict verdict = judge(options);
+  if (options.resolved) {
+    config::throw_problems(verdict.errors, verdict.code);
+    std::cout << verdict.inspection.resolved_toml;
+    return 0;
+  }
+  options.json ? print_json(verdict) : print_text(options, verdict);
+  std::cout.flush();
+  config::throw_problems(verdict.errors, verdict.code);
+  if (!options.json) print_verdict(options, verdict);
+  const bool refused = options.strict && !verdict.inspection.findings.empty();
+  return static_cast<int>(refused ? ExitCode::kUsage : ExitCode::kOk);
+}
+
+}  // namespace
+
+std::function<int()> declare_check(CLI::App& app) {
+  auto options = std::make_shared<Options>();
+  app.add_option("CONFIG", options->config, "configuration file")->required()->type_name("");
+  app.add_option("key=value", options->overrides, "keys that replace those of the file")
+      ->type_name("");
+  app.add_option("--processes", options->processes,
+                 "processes that will train together; some notes depend on it")
+      ->check(whole_number(1, 1'000'000))
+      ->type_name("N");
+  app.add_flag("--full", options->preflight.full,
+               "read all of the text, train the tokenizer, verify weights; without it, it reads "
+               "for a second and says what it left out");
+  app.add_flag("--elsewhere", options->preflight.elsewhere,
+               "the run will be on another machine: files and a GPU that are missing here are no "
+               "errors");
+  app.add_flag("--resolved,--print", options->resolved, "print every key with its value instead");
+  app.add_flag("--strict", options->strict, "leave with 2 when there is a finding");
+  app.add_flag("--json", options->json, "one JSON object on stdout");
+  return [options] { return run(*options); };
+}
+
+}  // namespace stretto::cli

@@ -1,0 +1,81 @@
+#include "base/error.h"
+#include "cli/command.h"
+#include "cli/engine.h"
+#include "cli/run_config.h"
+#include "data/byte_stream.h"
+#include "distributed/launch.h"
+
+namespace stretto::cli {
+namespace {
+
+struct Options {
+  std::string run, checkpoint, prefix;
+  std::vector<std::string> words;
+  int64_t nbest = 0, beam = 0;
+  bool sample = false, json = false, scores = false, alignments = false, stats = false;
+};
+
+// Lines are translated as they come, which one process alone can see.
+void require_one_process() {
+  if (distributed::detect_launch().kind == distributed::Launch::Kind::kSingle) return;
+  throw Error(ExitCode::kUsage, "stretto infer is one process, and was started as several",
+              "cut the text (`split -n l/4 input.txt part.`) and start it once for each part, with "
+              "run.threads=1; `stretto eval RUN --processes N --hypotheses FILE` cuts a text that "
+              "has references by itself");
+}
+
+int run(const Options& options) {
+  require_one_process();
+  std::vector<std::string> overrides, files;
+  if (options.beam > 0) overrides.push_back("decode.beam_size=" + std::to_string(options.beam));
+  if (options.nbest > 0) overrides.push_back("decode.nbest=" + std::to_string(options.nbest));
+  if (options.sample) overrides.emplace_back("decode.method=sample");
+  for (const auto& word : options.words) (is_override(word) ? overrides : files).push_back(word);
+  for (const auto& file : files) {
+    if (file != "-" && !std::filesystem::exists(data::parse_input_path(file).file)) {
+      throw Error(ExitCode::kUsage, "no file " + file, "without files, stdin is translated");
+    }
+  }
+  const engine::InferRequest request{.experiment = load_run(options.run, overrides),
+                                     .run_directory = options.run,
+                                     .checkpoints = options.checkpoint,
+                                     .files = files,
+                                     .prefix_file = options.prefix,
+                                     .json = options.json,
+                                     .scores = options.scores,
+                                     .alignments = options.alignments,
+                                     .stats = options.stats};
+  return engine().infer(request);
+}
+
+}  // namespace
+
+std::function<int()> declare_infer(CLI::App& app) {
+  auto options = std::make_shared<Options>();
+  app.add_option("RUN", options->run, "run folder")->required()->type_name("");
+  app.add_option(
+         "FILE-or-key=value", options->words,
+         "text to translate, plain, .gz, .zst or FILE.zip:MEMBER; default stdin, which is - "
+         "too; and key=value")
+      ->type_name("");
+  app.add_option("--checkpoint", options->checkpoint,
+                 "best, last, a step, a name, a path, or several with commas: an ensemble")
+      ->type_name("NAME");
+  app.add_option("--beam", options->beam, "decode.beam_size")
+      ->check(whole_number(1, 1000))
+      ->type_name("N");
+  app.add_option("--nbest", options->nbest, "decode.nbest: hypotheses for each line")
+      ->check(whole_number(1, 1000))
+      ->type_name("N");
+  app.add_flag("--sample", options->sample, "draw at random instead of searching");
+  app.add_flag("--scores", options->scores, "print score and text, separated by a tab");
+  app.add_flag("--alignments", options->alignments, "print source-target pairs of positions too");
+  app.add_option("--prefix", options->prefix, "text that each output starts with, line for line")
+      ->type_name("FILE");
+  app.add_flag("--json", options->json, "one JSON object a line");
+  app.add_flag("--stats", options->stats,
+               "say at the end how many lines, batches and tokens there were");
+  return [options] { return run(*options); };
+}
+
+}  // namespace stretto::cli

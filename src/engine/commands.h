@@ -1,0 +1,20 @@
+#pragma once
+
+#include "engine/engine_api.h"
+
+/// The commands that need libtorch, as the engine library offers them; each returns an exit code
+/// and throws Error for what a user can act on.
+namespace stretto::engine {
+
+int run_train(const TrainRequest& request);
+int run_eval(const EvalRequest& request);
+int run_infer(const InferRequest& request);
+int run_average(const AverageRequest& request);
+
+/// What training would stop at, of what only libtorch can tell.
+experiment::Preflight run_check(const experiment::CheckRequest& request);
+
+/// 0 when the update is not finite again, 1 when it is finite now.
+int run_replay(const ReplayRequest& request);
+
+}  // namespace stretto::engine

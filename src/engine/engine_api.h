@@ -1,0 +1,78 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "experiment/load_experiment.h"
+#include "experiment/preflight.h"
+
+/// The door between the command line and the rooms with libtorch. The command line links neither;
+/// it opens libstretto_engine.so when a command needs it, since loading libtorch costs a third of a
+/// second.
+namespace stretto::engine {
+
+/// `stretto train`
+struct TrainRequest {
+  experiment::LoadedExperiment experiment;
+  std::string run_directory;
+  bool extend = false;
+};
+
+/// `stretto eval`
+struct EvalRequest {
+  experiment::LoadedExperiment experiment;
+  std::string run_directory;
+  std::string checkpoint;  ///< as runs/choose_checkpoint.h reads it; several with commas
+  std::string src, tgt;    ///< empty = data.test_*, else data.valid_*
+  std::string hypotheses;  ///< file to write the translations to; empty = none
+  std::string per_line;    ///< file for the log-probability of each pair; empty = none
+  bool json = false;
+};
+
+/// `stretto infer`
+struct InferRequest {
+  experiment::LoadedExperiment experiment;
+  std::string run_directory;
+  std::string checkpoints;         ///< the same; several are an ensemble
+  std::vector<std::string> files;  ///< as data::open_bytes() takes them, "-" = stdin; empty = stdin
+  std::string prefix_file;
+  bool json = false, scores = false, alignments = false;
+  bool stats = false;  ///< at the end lines, batches, tokens and time on stderr
+};
+
+/// `stretto average`
+struct AverageRequest {
+  std::string run_directory;
+  std::string checkpoints;  ///< with commas; empty = the newest `last`
+  int64_t last = 0;
+  std::string name = "averaged";
+};
+
+/// `stretto replay`
+struct ReplayRequest {
+  experiment::LoadedExperiment experiment;  ///< of the run to which the report belongs
+  std::string run_directory;
+  std::string file;  ///< RUN/forensics/step_00000123.json
+  bool json = false;
+};
+
+/// What the engine library exports as `stretto_engine`. Each returns an exit code; failures are
+/// Error objects thrown through the door (both sides link the same libstretto_core).
+///
+/// Requests are handed over as they lie in memory, so that both sides have to be of one build.
+struct EngineApi {
+  /// A hash of all headers that the engine was built from, to be compared before any call. It
+  /// stands first: there an engine of any build has bytes that can be read.
+  uint64_t build_id;
+  int (*train)(const TrainRequest&);
+  int (*eval)(const EvalRequest&);
+  int (*infer)(const InferRequest&);
+  int (*average)(const AverageRequest&);
+  int (*replay)(const ReplayRequest&);
+  experiment::Preflight (*check)(const experiment::CheckRequest&);
+  const char* (*describe)();  ///< "libtorch 2.11.0, AVX512, CUDA not built in"
+};
+inline constexpr const char* kEngineSymbol = "stretto_engine";
+
+}  // namespace stretto::engine

@@ -1,0 +1,79 @@
+#include "engine/engine_entry.h"
+
+#include <ATen/Version.h>
+#include <torch/torch.h>
+
+#include "base/error.h"
+#include "engine/commands.h"
+#include "experiment/build_id.h"
+#include "parallel/out_of_memory.h"
+
+namespace stretto::engine {
+namespace {
+
+const char* describe_engine() {
+  static const std::string text =
+      c10::str("libtorch ", TORCH_VERSION, ", ", at::get_cpu_capability(), ", ",
+               torch::cuda::is_available() ? "CUDA available" : "no CUDA device");
+  return text.c_str();
+}
+
+// How much was asked for, and on which device, without the stack that libtorch prints below it.
+std::string reason_of(const std::exception& error) {
+  const auto* told = dynamic_cast<const c10::Error*>(&error);
+  if (told == nullptr) return "out of memory";
+  const std::string text = told->what_without_backtrace();
+  return "out of memory: " + text.substr(0, text.find('\n'));
+}
+
+int train(const TrainRequest& request) {
+  return with_memory_advice(
+      "halve data.max_tokens and double train.update_freq: the batch of an update stays the same; "
+      "where validation was at work, halve eval.max_tokens and decode.max_tokens",
+      [&] { return run_train(request); });
+}
+
+int eval(const EvalRequest& request) {
+  return with_memory_advice("halve eval.max_tokens and decode.max_tokens",
+                            [&] { return run_eval(request); });
+}
+
+int infer(const InferRequest& request) {
+  return with_memory_advice("halve decode.max_tokens", [&] { return run_infer(request); });
+}
+
+int average(const AverageRequest& request) {
+  return with_memory_advice("stop what else takes the memory of this machine",
+                            [&] { return run_average(request); });
+}
+
+int replay(const ReplayRequest& request) {
+  return with_memory_advice(
+      "stop what else takes this memory; of a GPU's there is less than the machine's, which "
+      "run.device=cpu takes",
+      [&] { return run_replay(request); });
+}
+
+}  // namespace
+
+int with_memory_advice(const std::string& advice, const std::function<int()>& command) {
+  try {
+    return command();
+  } catch (const std::exception& error) {
+    if (!parallel::is_out_of_memory(error)) throw;
+    throw Error(ExitCode::kOutOfMemory, reason_of(error), advice);
+  }
+}
+
+}  // namespace stretto::engine
+
+const stretto::engine::EngineApi stretto_engine{
+    .build_id = stretto::experiment::engine_build_id(),
+    .train = &stretto::engine::train,
+    .eval = &stretto::engine::eval,
+    .infer = &stretto::engine::infer,
+    .average = &stretto::engine::average,
+    .replay = &stretto::engine::replay,
+    .check = &stretto::engine::run_check,
+    .describe = &stretto::engine::describe_engine,
+};

@@ -1,0 +1,274 @@
+#include <algorithm>
+#include <filesystem>
+#include <iostream>
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "base/error.h"
+#include "base/hash.h"
+#include "base/log.h"
+#include "base/text.h"
+#include "engine/commands.h"
+#include "engine/session.h"
+#include "runs/checkpoint_tensors.h"
+#include "runs/provenance.h"
+#include "train/forensics/forensics_report.h"
+
+namespace stretto::engine {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr int kFiniteNow = 1;
+constexpr size_t kSentencesShown = 8, kReportsShown = 8;
+
+/// One way in which the update was run again.
+struct Trial {
+  std::string name;
+  train::NonfiniteReport report;
+};
+
+/// A sentence that alone makes the update non-finite.
+struct Sentence {
+  int64_t sample = 0;
+  std::string source, target;
+};
+
+// Names of the reports that other ranks made of the same update.
+std::vector<std::string> other_reports(const std::filesystem::path& file) {
+  std::vector<std::string> names;
+  for (const auto& path : train::reports_beside(file)) {
+    if (path.filename() != file.filename()) names.push_back(path.filename().string());
+  }
+  return names;
+}
+
+// A replay is one process: of several ranks it runs one.
+std::string rank_sentence(const train::SavedReport& saved, std::vector<std::string> others) {
+  const auto& record = saved.record;
+  if (record.world_size == 1) return "";
+  std::string text = "rank " + std::to_string(record.rank) + " of " +
+                     std::to_string(record.world_size) +
+                     " processes: its micro-batches run again, those of the others do not";
+  if (saved.report.first.kind == train::TensorKind::kSum) {
+    text += ", and nothing is summed over processes";
+  }
+  if (others.empty()) return text + "; no other rank wrote a report of this update\n";
+  const size_t count = others.size();
+  others.resize(std::min(count, kReportsShown));
+  text += "; other ranks' reports beside it: " + join(others, ", ");
+  if (count > kReportsShown) text += " and " + std::to_string(count - kReportsShown) + " more";
+  return text + "\n";
+}
+
+// Sentences get other numbers with another tokenizer, and weights mean nothing with them.
+void require_tokenizer_of(const train::SavedReport& saved, const std::string& file,
+                          const std::map<std::string, std::string>& assets,
+                          const std::filesystem::path& folder) {
+  const auto difference =
+      runs::tokenizer_difference(saved.record.tokenizer, runs::tokenizer_hashes(assets));
+  if (difference.empty()) return;
+  throw Error(
+      ExitCode::kBadData,
+      file + " was made with another tokenizer than there is: " + (folder / difference).string(),
+      "put the tokenizer of this run back, from a copy of the run folder; sha256sum shows "
+      "whether it is the right one");
+}
+
+// A micro-batch as it was, or the part of it that was left when memory ran out.
+data::Batch load_batch(const data::BatchSource& source, data::Position at,
+                       const std::vector<int64_t>& sample_ids) {
+  if (at.epoch >= 0 && at.index >= 0 && at.index < source.num_batches()) {
+    const data::Batch whole = source.load(at.epoch, at.index);
+    const auto& ids = whole.sample_ids;
+    const auto found = std::search(ids.begin(), ids.end(), sample_ids.begin(), sample_ids.end());
+    const int64_t begin = found - ids.begin();
+    if (found != ids.end()) {
+      return data::part(whole, begin, begin + static_cast<int64_t>(sample_ids.size()));
+    }
+  }
+  throw Error(ExitCode::kBadData,
+              "micro-batch " + std::to_string(at.index) + " of epoch " +
+                  std::to_string(at.epoch + 1) + " holds other sentences than the report says",
+              "the training text has changed since, or the report is of another run");
+}
+
+// As it was; and, where half precision took part, what is left of it without.
+std::vector<Trial> run_trials(train::Task& task, optim::Arena& arena,
+                              const train::SavedReport& saved,
+                              const std::vector<data::Batch>& batches) {
+  const auto attempt = [&](double scale, kernels::Compute compute) {
+    return train::examine(task, arena, batches, saved.report.context, scale, compute);
+  };
+  const auto& was = saved.report;
+  std::vector<Trial> trials{{"as recorded", attempt(was.loss_scale, was.compute)}};
+  if (kernels::is_half(was.compute) && was.loss_scale != 1) {
+    trials.push_back({"with loss scale 1", attempt(1, was.compute)});
+  }
+  if (was.compute != kernels::Compute::kFp32) {
+    trials.push_back({"in fp32", attempt(1, kernels::Compute::kFp32)});
+  }
+  return trials;
+}
+
+std::vector<Sentence> find_sentences(const train::NonfiniteReport& report,
+                                     const std::vector<data::Batch>& batches,
+                                     const text::TokenizerPair& tokenizers) {
+  std::vector<Sentence> found;
+  if (report.samples.empty()) return found;
+  const auto& batch = batches[static_cast<size_t>(report.micro_batch)];
+  const auto decoded = [](const text::Tokenizer& tokenizer, const data::PackedTokens& side,
+                          size_t i) {
+    return tokenizer.decode(
+        {side.ids.begin() + side.offsets[i], side.ids.begin() + side.offsets[i + 1]});
+  };
+  for (size_t i = 0; i < batch.sample_ids.size() && found.size() < kSentencesShown; ++i) {
+    const int64_t sample = batch.sample_ids[i];
+    if (std::find(report.samples.begin(), report.samples.end(), sample) == report.samples.end()) {
+      continue;
+    }
+    found.push_back({.sample = sample,
+                     .source = decoded(*tokenizers.src, batch.src, i),
+                     .target = decoded(*tokenizers.tgt, batch.tgt, i)});
+  }
+  return found;
+}
+
+bool same_place(const train::FirstNonfinite& a, const train::FirstNonfinite& b) {
+  return a.kind == b.kind && a.name == b.name;
+}
+
+std::string outcome(const Trial& trial) {
+  return trial.report.found() ? "not finite, first " + train::place_text(trial.report.first)
+                              : "finite";
+}
+
+// What the configuration has in force, and the checkpoint of the report if it is still there.
+train::Circumstances circumstances(const ReplayRequest& request, const train::SavedReport& saved) {
+  const auto& experiment = request.experiment.options;
+  const auto checkpoint =
+      std::filesystem::path(request.run_directory) / "checkpoints" / saved.record.checkpoint;
+  std::error_code error;
+  const bool is_there =
+      !saved.record.checkpoint.empty() && std::filesystem::exists(checkpoint, error);
+  return {.clip_norm = experiment.optim.clip_norm,
+          .pre_norm = experiment.model.norm == "pre",
+          .rolls_back = experiment.train.forensics.policy == "rollback",
+          .checkpoint = is_there ? checkpoint : std::filesystem::path()};
+}
+
+// Precision is not to blame for what fp32 does not mend.
+const train::NonfiniteReport* in_fp32_too(const std::vector<Trial>& trials) {
+  const auto& last = trials.back().report;
+  const bool is_another = trials.size() > 1 && last.compute == kernels::Compute::kFp32;
+  return is_another && last.found() ? &last : nullptr;
+}
+
+void print_text(const ReplayRequest& request, const train::SavedReport& saved,
+                const std::vector<Trial>& trials, const std::vector<Sentence>& sentences) {
+  const auto& now = trials.front().report;
+  std::cout << train::report_to_text(
+                   now, saved.record,
+                   {.run = circumstances(request, saved), .in_fp32 = in_fp32_too(trials)})
+            << "\n\n"
+            << rank_sentence(saved, other_reports(request.file));
+  for (const auto& trial : trials) std::cout << trial.name << ": " << outcome(trial) << "\n";
+  for (const auto& sentence : sentences) {
+    std::cout << "sample " << sentence.sample << ": " << printable(sentence.source, 1000) << " -> "
+              << printable(sentence.target, 1000) << "\n";
+  }
+  if (!now.found()) {
+    std::cout << "not reproduced: the values are finite now"
+              << (train::is_sum_over_processes(saved.report.first)
+                      ? "; training saw it in the sum over processes alone, which one process "
+                        "cannot show"
+                      : "")
+              << "\n";
+  } else if (same_place(now.first, saved.report.first)) {
+    std::cout << "reproduced\n";
+  } else {
+    std::cout << "not finite again, but training saw it first in "
+              << train::place_text(saved.report.first) << "\n";
+  }
+  std::cout.flush();
+}
+
+void print_replay(const std::string& file, const train::SavedReport& saved,
+                  const std::vector<Trial>& trials, const std::vector<Sentence>& sentences) {
+  const auto& now = trials.front().report;
+  Json json{{"file", file},
+            {"step", saved.record.step},
+            {"rank", saved.record.rank},
+            {"world_size", saved.record.world_size},
+            {"other_reports", other_reports(file)},
+            {"reproduced", now.found()},
+            {"same_tensor", same_place(now.first, saved.report.first)},
+            {"trials", Json::array()},
+            {"sentences", Json::array()}};
+  for (const auto& trial : trials) {
+    // The same fields as in the file itself.
+    const auto found = Json::parse(train::report_to_json(trial.report, saved.record, ""));
+    json["trials"].push_back({{"name", trial.name},
+                              {"precision", found.at("precision")},
+                              {"loss_scale", found.at("loss_scale")},
+                              {"finite", !trial.report.found()},
+                              {"first", found.at("first")},
+                              {"micro_batch", found.at("micro_batch")},
+                              {"samples", found.at("samples")},
+                              {"largest_gradients", found.at("largest_gradients")},
+                              {"layer_gradients", found.at("layer_gradients")}});
+  }
+  for (const auto& sentence : sentences) {
+    json["sentences"].push_back(
+        {{"sample", sentence.sample}, {"source", sentence.source}, {"target", sentence.target}});
+  }
+  std::cout << json.dump(-1, ' ', false, Json::error_handler_t::replace) << std::endl;
+}
+
+}  // namespace
+
+int run_replay(const ReplayRequest& request) {
+  const auto& experiment = request.experiment.options;
+  const auto folder = runs::RunFolder::open(request.run_directory);
+  const auto saved = train::read_report(request.file);
+  if (saved.record.run_id != folder.run_id()) {
+    throw Error(ExitCode::kBadData,
+                request.file + " is a report of another run than " + request.run_directory,
+                "leave reports in the forensics folder of their run");
+  }
+  const auto assets = folder.read_assets();
+  require_tokenizer_of(saved, request.file, assets, folder.directory() / "tokenizer");
+  const at::Device device = prepare_process(experiment);
+  tasks::TranslationTask task(
+      experiment, tasks::make_translation_model(
+                      experiment, text::load_tokenizers(experiment.tokenizer, assets), device));
+  optim::Arena arena(task.model());
+  runs::load_weights(store::SafetensorsFile(saved.weights), saved.weights.string(), arena);
+  const auto& hash = saved.record.weights_hash;
+  if (!hash.empty() && hash != hex64(arena.weights_hash())) {
+    log::warn("rank " + std::to_string(saved.record.rank) +
+              " had other weights than those beside " +
+              "the report, which are rank 0's: its memory or its network card may be faulty");
+  }
+  std::vector<data::Batch> batches;
+  for (size_t i = 0; i < saved.record.positions.size(); ++i) {
+    batches.push_back(load_batch(task.train_batches(), saved.record.positions[i],
+                                 saved.report.micro_batches[i].sample_ids));
+  }
+  log::info("step " + with_thousands(saved.record.step) + " of " + request.run_directory + " on " +
+            device.str() +
+            (device.str() == saved.record.device.substr(0, device.str().size())
+                 ? ""
+                 : "; training ran on " + saved.record.device));
+  const auto trials = run_trials(task, arena, saved, batches);
+  const auto tokenizers = text::load_tokenizers(experiment.tokenizer, assets);
+  const auto sentences = find_sentences(trials.front().report, batches, tokenizers);
+  if (request.json) {
+    print_replay(request.file, saved, trials, sentences);
+  } else {
+    print_text(request, saved, trials, sentences);
+  }
+  return trials.front().report.found() ? 0 : kFiniteNow;
+}
+
+}  // namespace stretto::engine

@@ -1,0 +1,118 @@
+#include "engine/session.h"
+
+#include <malloc.h>
+#include <torch/torch.h>
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+#include "base/error.h"
+#include "base/log.h"
+#include "distributed/cores.h"
+#include "distributed/make_group.h"
+#include "engine/described_by.h"
+#include "experiment/experiment_schema.h"
+#include "kernels/gemm.h"
+#include "optim/arena.h"
+#include "runs/checkpointer.h"
+#include "runs/choose_checkpoint.h"
+#include "runs/provenance.h"
+
+namespace stretto::engine {
+namespace {
+
+// Tensors of a step are freed and asked for again. Left to itself glibc gives large ones back to
+// the system each time and takes the page faults anew.
+void keep_freed_memory() {
+#if defined(__GLIBC__)
+  constexpr int kOneGibibyte = 1 << 30;
+  mallopt(M_MMAP_THRESHOLD, kOneGibibyte);
+  mallopt(M_TRIM_THRESHOLD, kOneGibibyte);
+#endif
+}
+
+}  // namespace
+
+distributed::DeviceKind device_kind(const experiment::Experiment& experiment) {
+  const bool on_gpu = experiment.run.device != "cpu" && torch::cuda::is_available();
+  return on_gpu ? distributed::DeviceKind::kCuda : distributed::DeviceKind::kCpu;
+}
+
+distributed::ProcessGroup join_processes(const experiment::Experiment& experiment) {
+  return distributed::make_process_group(experiment.dist, device_kind(experiment));
+}
+
+bool may_differ_by_rank(const config::Key& key) {
+  // Threads and the queue of batches are each process's own; names and reports are rank 0's.
+  constexpr std::array<std::string_view, 6> kOwn{"run.threads",        "run.name",
+                                                 "data.prefetch",      "report.html",
+                                                 "report.tensorboard", "report.html_seconds"};
+  return key.meta.is_path || std::find(kOwn.begin(), kOwn.end(), key.path) != kOwn.end();
+}
+
+void require_same_start(const experiment::Experiment& experiment,
+                        const distributed::ProcessGroup& group) {
+  if (group.size() == 1) return;
+  experiment::Experiment options = experiment;
+  std::vector<distributed::Fact> facts{{"libtorch", TORCH_VERSION}};
+  for (const auto& key : experiment::experiment_schema(options).keys) {
+    if (!may_differ_by_rank(key)) facts.push_back({key.path, config::value_text(key.value)});
+  }
+  distributed::require_agreement(group, facts);
+}
+
+at::Device gpu_of(const distributed::ProcessGroup& group) {
+  if (!group.on_device()) return at::kCUDA;
+  return {at::kCUDA, static_cast<at::DeviceIndex>(group.device())};
+}
+
+at::Device prepare_process(const experiment::Experiment& experiment,
+                           const distributed::ProcessGroup& group) {
+  at::set_num_threads(static_cast<int>(distributed::threads_for(group, experiment.run.threads)));
+  kernels::gemm::take_always(experiment.dist.deterministic);  // for any number of threads
+  keep_freed_memory();
+  // Denormal numbers make a processor many times slower and mean nothing in training.
+  at::globalContext().setFlushDenormal(true);
+  // cuBLAS may else cut a product of half types along what is summed, round each part's sum to half
+  // and add these: an error that no scale makes smaller.
+  at::globalContext().setAllowFP16ReductionCuBLAS(false);
+  at::globalContext().setAllowBF16ReductionCuBLAS(false);
+  const bool has_cuda = torch::cuda::is_available();
+  if (experiment.run.device == "cuda" && !has_cuda) {
+    throw Error(
+        ExitCode::kUsage, "run.device: \"cuda\", but this process sees no CUDA device",
+        "use run.device=auto, or build with ./dev build --preset cuda on a machine with a GPU");
+  }
+  if (!has_cuda || experiment.run.device == "cpu") return at::kCPU;
+  return gpu_of(group);
+}
+
+LoadedRun load_run(const experiment::Experiment& experiment, const runs::RunFolder& folder,
+                   const std::string& checkpoints, const distributed::ProcessGroup& group) {
+  const auto assets = folder.read_assets();
+  if (assets.empty()) {
+    throw Error(ExitCode::kUsage, folder.directory().string() + " has no tokenizer yet",
+                "training never came so far; run `stretto train` first");
+  }
+  LoadedRun run;
+  run.tokenizers = text::load_tokenizers(experiment.tokenizer, assets);
+  const at::Device device = prepare_process(experiment, group);
+  const auto hashes = runs::tokenizer_hashes(run.tokenizers.assets);
+  for (const auto& checkpoint : runs::open_checkpoints(folder.directory(), checkpoints)) {
+    const auto described = described_by(checkpoint, folder, experiment);
+    runs::require_same_tokenizer(checkpoint, hashes, folder.directory() / "tokenizer");
+    auto model = tasks::make_translation_model(described, run.tokenizers, device,
+                                               tasks::FirstWeights::kUnset)
+                     .model;
+    optim::Arena arena(*model, optim::Arena::Gradients::kNone);
+    runs::load_weights(checkpoint.file("model"),
+                       checkpoint.directory.string() + "/model.safetensors", arena);
+    model->eval();
+    run.models.push_back(std::move(model));
+    run.checkpoints.push_back(checkpoint.directory);
+  }
+  return run;
+}
+
+}  // namespace stretto::engine

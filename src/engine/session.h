@@ -1,0 +1,63 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "config/schema.h"
+#include "distributed/agreement.h"
+#include "distributed/make_group.h"
+#include "distributed/process_group.h"
+#include "experiment/load_experiment.h"
+#include "runs/run_folder.h"
+#include "tasks/translation/translation.h"
+
+namespace stretto::engine {
+
+/// Where this process of an experiment computes.
+distributed::DeviceKind device_kind(const experiment::Experiment& experiment);
+
+/// The processes that this one was started with by mpirun, srun or torchrun; usually one.
+/// Collective. Errors are those of distributed::make_process_group.
+distributed::ProcessGroup join_processes(const experiment::Experiment& experiment);
+
+/// Compares what shapes the common work before there is any: libtorch and every key of the
+/// configuration but those that a machine may have its own way (`may_differ_by_rank`). The
+/// program's version was compared when the processes joined. Collective. Throws Error(kUsage) on
+/// every rank, naming the keys, their values and the ranks.
+void require_same_start(const experiment::Experiment& experiment,
+                        const distributed::ProcessGroup& group);
+
+/// Whether processes of one run may have different values of a key: paths, since contents are
+/// compared instead, what one process does for itself, and what rank 0 does alone.
+bool may_differ_by_rank(const config::Key& key);
+
+/// The GPU on which a process of this group trains: that of the group's collectives, and of one
+/// process the first that it sees.
+at::Device gpu_of(const distributed::ProcessGroup& group);
+
+/// Threads and device of this process as an experiment asks for them. Of several processes on one
+/// machine each gets its share of the cores that they share, and the GPU that it has joined the
+/// group with. Products in half types are added up in fp32 from here on. Throws Error(kUsage) when
+/// `run.device = "cuda"` and there is no such device.
+at::Device prepare_process(const experiment::Experiment& experiment,
+                           const distributed::ProcessGroup& group = {});
+
+/// Models of a run for reading: tokenizers from the run folder and one network for each checkpoint,
+/// which may be another run's (engine/described_by.h).
+struct LoadedRun {
+  text::TokenizerPair tokenizers;
+  std::vector<std::shared_ptr<models::Seq2SeqModel>> models;
+  std::vector<std::filesystem::path> checkpoints;
+};
+
+/// @param checkpoints  names, steps or paths with commas (runs/choose_checkpoint.h); empty = best,
+///                     else last
+/// Writes nothing. Throws Error(kUsage) when the run has none, Error(kBadData) when one that was
+/// named is damaged, none is whole, or one does not fit its model or the run's tokenizer.
+LoadedRun load_run(const experiment::Experiment& experiment, const runs::RunFolder& folder,
+                   const std::string& checkpoints, const distributed::ProcessGroup& group = {});
+
+}  // namespace stretto::engine

@@ -1,0 +1,247 @@
+#include <torch/torch.h>
+
+#include <cstring>
+#include <filesystem>
+#include <map>
+#include <optional>
+
+#include "base/error.h"
+#include "base/log.h"
+#include "base/system_info.h"
+#include "base/text.h"
+#include "data/share.h"
+#include "distributed/agreement.h"
+#include "distributed/make_group.h"
+#include "engine/commands.h"
+#include "engine/session.h"
+#include "experiment/same_experiment.h"
+#include "experiment/training_text.h"
+#include "models/registry.h"
+#include "optim/precision.h"
+#include "runs/provenance.h"
+#include "store/checkpoint.h"
+#include "tasks/translation/initial_run.h"
+#include "train/trainer.h"
+
+namespace stretto::engine {
+namespace {
+
+using Facts = std::vector<std::pair<std::string, std::string>>;
+
+using Assets = std::map<std::string, std::string>;
+
+// Name and bytes of each file, with their lengths before them.
+std::string packed(const Assets& assets) {
+  std::string bytes;
+  const auto add = [&](const std::string& text) {
+    const uint64_t size = text.size();
+    bytes.append(reinterpret_cast<const char*>(&size), sizeof(size));
+    bytes += text;
+  };
+  for (const auto& [name, content] : assets) {
+    add(name);
+    add(content);
+  }
+  return bytes;
+}
+
+Assets unpacked(const std::string& bytes) {
+  Assets assets;
+  size_t at = 0;
+  const auto take = [&] {
+    uint64_t size = 0;
+    std::memcpy(&size, bytes.data() + at, sizeof(size));
+    std::string text = bytes.substr(at + sizeof(size), size);
+    at += sizeof(size) + size;
+    return text;
+  };
+  while (at < bytes.size()) {
+    const std::string name = take();
+    assets[name] = take();
+  }
+  return assets;
+}
+
+// Rank 0 reads, takes over or trains the tokenizers; the others get their files from it.
+text::TokenizerPair tokenizers_of_run(runs::RunFolder* folder,
+                                      const experiment::LoadedExperiment& experiment,
+                                      const distributed::ProcessGroup& group) {
+  text::TokenizerPair tokenizers;
+  Assets assets;
+  if (folder != nullptr) {
+    assets = folder->read_assets();
+    if (assets.empty()) {
+      tokenizers = tasks::first_tokenizers(experiment);
+      folder->write_assets(tokenizers.assets);
+      assets = tokenizers.assets;
+    }
+  }
+  if (group.size() > 1) assets = unpacked(group.all_gather_bytes(packed(assets)).front());
+  if (tokenizers.src) return tokenizers;
+  return text::load_tokenizers(experiment.options.tokenizer, assets);
+}
+
+Facts machine_facts(at::Device device, const optim::Precision& precision,
+                    const distributed::ProcessGroup& group, const std::string& strategy) {
+  const CpuInfo cpu = cpu_info();
+  Facts facts{{"processor", cpu.model},
+              {"cores", std::to_string(cpu.cores)},
+              {"threads", std::to_string(at::get_num_threads())},
+              {"features", join(cpu.features(), ", ")},
+              {"memory", human_bytes(total_memory_bytes())},
+              {"system", system_name()},
+              {"host", host_name()},
+              {"device", device.str()},
+              {"libtorch", TORCH_VERSION},
+              {"precision", precision.name}};
+  if (group.size() > 1) {
+    facts.emplace_back("processes",
+                       std::to_string(group.size()) + ", " + group.name() + ", " + strategy);
+  }
+  return facts;
+}
+
+// Weights and two moments in each checkpoint that is kept; refuses when they cannot fit.
+void require_space(const std::filesystem::path& directory, const train::TrainOptions& train,
+                   const torch::nn::Module& model) {
+  // A rollback may need an older one than the last.
+  const int64_t good = train.forensics.policy == "rollback" && train.keep_last == 1 ? 1 : 0;
+  const int64_t kept = std::max(train.keep_last, train.average_last) + train.keep_best + good;
+  store::CheckpointStore(directory).require_space(
+      static_cast<uint64_t>(models::num_parameters(model)) * 3 * sizeof(float), kept);
+}
+
+// The run's folder, on rank 0 alone, and whether it had this run in it before.
+struct Place {
+  std::optional<runs::RunFolder> folder;
+  bool goes_on = false;
+};
+
+Place open_place(const TrainRequest& request, const distributed::ProcessGroup& group) {
+  if (!group.is_root()) return {};
+  auto folder = runs::RunFolder::open_for_training(request.run_directory);
+  const auto standing =
+      experiment::require_same_experiment(folder.directory(), request.experiment, request.extend);
+  if (standing.anew) folder.begin_anew(standing.keeps_tokenizer);
+  const bool goes_on = folder.has_run();
+  folder.write_config(request.experiment.resolved_toml, request.experiment.config_hash);
+  log::open_file(folder.directory() / "log.txt");
+  if (standing.anew) {
+    log::info("another configuration that was here made no update: this one takes its place");
+  }
+  return {std::move(folder), goes_on};
+}
+
+void warn_of_an_idle_gpu(const std::string& wanted, at::Device device) {
+  if (!device.is_cpu() || wanted != "auto" || !std::filesystem::exists("/dev/nvidia0")) return;
+  log::warn(
+      "training runs on the CPU, though this machine has an NVIDIA GPU: this build has no CUDA, "
+      "or CUDA cannot start; `stretto doctor` says more, run.device=cpu silences this");
+}
+
+// Of an update with fewer micro-batches than there are processes.
+void tell_of_sharing(const experiment::Experiment& experiment, int64_t processes) {
+  const int64_t count = experiment.train.update_freq;
+  if (count >= processes) return;
+  const std::string fact = "train.update_freq = " + std::to_string(count);
+  const data::Share first{.update_freq = count,
+                          .size = processes,
+                          .cut = experiment::may_cut_micro_batches(experiment)};
+  if (const auto piece = first.piece(/*turn=*/0, count); !piece.is_whole()) {
+    log::info(
+        "  each micro-batch is shared by " + std::to_string(piece.parts) + " processes (" + fact +
+        ")" +
+        (experiment.train.noise_scale && count > 1 ? "; parts do not give the noise scale" : ""));
+  } else {
+    log::warn(fact + " leaves " + std::to_string(processes - count) + " of " +
+              counted(processes, "process") + " without work");
+  }
+}
+
+std::string processes_text(const distributed::ProcessGroup& group) {
+  return group.size() == 1 ? "" : std::to_string(group.size()) + " processes of ";
+}
+
+void log_facts(const Facts& facts) {
+  for (const auto& [label, value] : facts) log::info("  " + label + ": " + value);
+}
+
+// What the configuration says; the run itself is the caller's.
+train::TrainerSetup trainer_setup(const experiment::Experiment& experiment,
+                                  const optim::Precision& precision) {
+  return {.run = experiment.run,
+          .train = experiment.train,
+          .eval = experiment.eval,
+          .optim = experiment.optim,
+          .schedule = experiment.schedule,
+          .dist = experiment.dist,
+          .precision = precision,
+          .report = experiment.report,
+          .prefetch = experiment.data.prefetch,
+          .batch_tokens = experiment.data.max_tokens * experiment.train.update_freq,
+          .pre_norm = experiment.model.norm == "pre",
+          .run_directory = {},
+          .identity = {},
+          .description = {}};
+}
+
+}  // namespace
+
+int run_train(const TrainRequest& request) {
+  const auto& experiment = request.experiment.options;
+  const auto group = join_processes(experiment);
+  require_same_start(experiment, group);
+  auto [folder, goes_on] = open_place(request, group);
+  const at::Device device = prepare_process(experiment, group);
+  const auto precision = optim::choose_precision(experiment.train.precision, device);
+  log::info((goes_on ? "run " : "new run ") + request.run_directory + " on " + device.str() +
+            " with " + processes_text(group) + counted(at::get_num_threads(), "thread") + ", " +
+            precision.name);
+  if (precision.remarkable) log::info("  " + precision.why);
+  if (group.is_root()) warn_of_an_idle_gpu(experiment.run.device, device);
+
+  const auto tokenizers = tokenizers_of_run(folder ? &*folder : nullptr, request.experiment, group);
+  // Rank 0 first: it makes the token cache that the others on its machine then find.
+  if (!group.is_root()) group.barrier();
+  const auto built = tasks::make_translation_model(experiment, tokenizers, device);
+  tasks::TranslationTask task(experiment, built, group);
+  if (group.is_root()) group.barrier();
+  distributed::require_agreement(group, task.text_facts());
+  distributed::watch_stalls(experiment.dist);
+  if (group.is_root()) tell_of_sharing(experiment, group.size());
+  const auto facts = task.facts();
+  if (folder) {
+    require_space(folder->directory(), experiment.train, task.model());
+    log_facts(facts);
+  }
+  task.require_known_text(group.is_root());
+
+  const std::filesystem::path directory =
+      folder ? folder->directory() : std::filesystem::path(request.run_directory);
+  const std::string& name = experiment.run.name;
+  auto setup = trainer_setup(experiment, precision);
+  setup.run_directory = directory;
+  setup.identity = {.run_id = group.all_gather_bytes(folder ? folder->run_id() : "").front(),
+                    // Paths, which may differ, are part of it.
+                    .config_hash = group.all_gather_bytes(request.experiment.config_hash).front(),
+                    .world_size = group.size(),
+                    .tokenizer = runs::tokenizer_hashes(tokenizers.assets)};
+  setup.description = {.title = name.empty() ? directory.filename().string() : name,
+                       .config_toml = request.experiment.resolved_toml,
+                       .machine = machine_facts(device, precision, group, experiment.dist.strategy),
+                       .facts = facts,
+                       .max_steps = experiment.train.max_steps,
+                       .smoothing = experiment.loss.smoothing_words()};
+  if (experiment.train.init_vocabulary == "match") {
+    setup.match_tables = [&](const runs::InitialRun& run) {
+      return tasks::matched_tables(run, tokenizers, *built.model);
+    };
+  }
+  const ExitCode code = train::Trainer(task, std::move(setup), group).run();
+  if (folder && experiment.report.html) {
+    log::info("report: " + (directory / "report.html").string());
+  }
+  return static_cast<int>(code);
+}
+
+}  // namespace stretto::engine

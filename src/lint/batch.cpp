@@ -1,0 +1,228 @@
+#include <algorithm>
+#include <cmath>
+
+#include "base/text.h"
+#include "config/schema.h"
+#include "lint/rules.h"
+
+namespace stretto::lint::rules {
+namespace {
+
+using config::number_text;
+
+// 8,192 images against 256: as far as the linear rule was shown to hold.
+constexpr double kProvenRatio = 32;
+// Below a doubling every rule gives about the same rate.
+constexpr double kNoticeableRatio = 2;
+// Warm-ups below it are short for a large batch: Goyal's five epochs of 8,192 images are 782
+// updates.
+constexpr int64_t kShortWarmup = 500;
+// The rate of Ott et al. 2018 at 402,000 tokens is half of this.
+constexpr double kHighAdamRate = 2e-3;
+constexpr double kHighSgdRate = 3.2;  // 0.1 at 256 images, times 32
+// Determined, BERT on SQuAD with AdamW: an F1 of 87 with 1 micro-batch an update, 52 with 100; the
+// advice is to stay below 16.
+constexpr int64_t kManyMicroBatches = 16;
+constexpr int64_t kShortRun = 1000;
+constexpr double kFewUpdates = 10;
+
+bool one_of(const std::string& name, std::initializer_list<const char*> names) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+std::string steps(int64_t n) {
+  return counted(n, "update");
+}
+
+std::string times(double factor) {
+  return fixed(factor, factor < 10 ? 1 : 0) + " times";
+}
+
+bool warmup_is_short(const Subject& s) {
+  const int64_t warmup = s.e.schedule.warmup_steps, run = s.e.train.max_steps;
+  if (warmup >= kShortWarmup) return false;
+  return run == 0 || warmup < run / 10;
+}
+
+}  // namespace
+
+void linear_scaling_without_warmup(const Subject& s, Remarks& out) {
+  if (s.scaling != "linear" || s.ratio <= kNoticeableRatio || s.e.schedule.warmup_steps > 0) return;
+  out.push_back({"schedule.warmup_steps",
+                 "the rate is scaled " + times(s.ratio) + " to " + number_text(s.peak_lr) +
+                     " and stands there from the first update, when weights change fastest",
+                 "rise to it over some hundreds to thousands of updates"});
+}
+
+void short_warmup(const Subject& s, Remarks& out) {
+  if (!s.large() || s.e.optim.name == "radam" || !warmup_is_short(s)) return;
+  if (s.scaling == "linear" && s.ratio > kNoticeableRatio && s.e.schedule.warmup_steps == 0) {
+    return;  // said by linear_scaling_without_warmup
+  }
+  out.push_back({"schedule.warmup_steps",
+                 "an update sees about " + tokens_text(s.batch_tokens) +
+                     " target tokens, and the rate is at its peak after " +
+                     steps(s.e.schedule.warmup_steps),
+                 "warm up over " + steps(kShortWarmup) +
+                     " or more, or over a tenth of the run; optim.name = \"radam\" does without"});
+}
+
+void scaled_too_far(const Subject& s, Remarks& out) {
+  if (s.scaling != "linear" || s.ratio <= kProvenRatio) return;
+  out.push_back({"optim.reference_batch",
+                 "the batch is " + times(s.ratio) + " that of optim.reference_batch (" +
+                     tokens_text(s.reference) +
+                     " tokens); the linear rule was shown to hold up to " +
+                     number_text(kProvenRatio) + " times, and to lose accuracy beyond",
+                 "tune optim.lr at a batch nearer to this one and name that batch, or lower "
+                 "train.update_freq"});
+}
+
+void high_rate_without_reference(const Subject& s, Remarks& out) {
+  if (!s.large() || s.scaling != "none" || !s.rate_is_peak()) return;
+  const bool adam = one_of(s.e.optim.name, {"adam", "adamw", "radam"});
+  const double limit = adam ? kHighAdamRate : kHighSgdRate;
+  if (!adam && s.e.optim.name != "sgd") return;
+  if (s.e.optim.lr <= limit || (adam && s.e.optim.lr > 0.01))
+    return;  // high_rate() says the latter
+  out.push_back({"optim.lr",
+                 number_text(s.e.optim.lr) + " for a batch of about " +
+                     tokens_text(s.batch_tokens) +
+                     " tokens: a rate scaled by hand does not follow when train.update_freq or "
+                     "data.max_tokens changes",
+                 "give the rate of a small batch, with optim.reference_batch = its "
+                 "data.max_tokens * train.update_freq, and optim.lr_scaling"});
+}
+
+void linear_scaling_of_adaptive(const Subject& s, Remarks& out) {
+  if (!s.adaptive() || s.scaling != "linear" || s.ratio <= kNoticeableRatio) return;
+  out.push_back({"optim.lr_scaling",
+                 s.e.optim.name +
+                     " divides by the root of the second moment, so its steps grow with "
+                     "the root of the batch; linear scaling makes the rate " +
+                     times(std::sqrt(s.ratio)) + " too large",
+                 "optim.lr_scaling = \"sqrt\""});
+}
+
+void sqrt_scaling_of_sgd(const Subject& s, Remarks& out) {
+  if (s.e.optim.name != "sgd" || s.scaling != "sqrt" || s.ratio <= kNoticeableRatio) return;
+  out.push_back({"optim.lr_scaling",
+                 "for sgd, k small steps and one step on a batch k times as large agree when the "
+                 "rate grows k times; the root leaves it " +
+                     times(std::sqrt(s.ratio)) + " too small",
+                 "optim.lr_scaling = \"linear\", with a warm-up"});
+}
+
+void constant_warmup(const Subject& s, Remarks& out) {
+  const auto& schedule = s.e.schedule;
+  if (schedule.warmup != "constant" || schedule.warmup_steps == 0) return;
+  if (!s.large() && s.ratio < 4) return;
+  out.push_back({"schedule.warmup",
+                 "a constant warm-up ends in a jump from " + number_text(schedule.warmup_init_lr) +
+                     " to " + number_text(s.rate_after_warmup()) +
+                     ", at which the loss of a large batch spikes (25.9 % error against 23.7 % "
+                     "with a gradual one)",
+                 "schedule.warmup = \"gradual\""});
+}
+
+void coupled_decay(const Subject& s, Remarks& out) {
+  const std::string& name = s.e.optim.name;
+  if (s.e.optim.weight_decay <= 0 || !one_of(name, {"adam", "adagrad", "rmsprop"})) return;
+  out.push_back({"optim.weight_decay",
+                 name + " adds it to the gradient, which its scaling undoes: weights with large "
+                        "gradients hardly decay",
+                 "optim.name = \"adamw\" takes it off the weight"});
+}
+
+void few_updates_per_epoch(const Subject& s, Remarks& out) {
+  // A text that fits into one plain micro-batch is somebody's toy.
+  const bool chosen = s.e.train.update_freq > 1 || s.large();
+  if (s.context.training_bytes <= 0 || !chosen) return;
+  const double tokens = static_cast<double>(s.context.training_bytes) / kBytesPerToken;
+  const double updates = tokens / s.batch_tokens;
+  if (updates >= kFewUpdates) return;
+  out.push_back({s.e.train.update_freq > 1 ? "train.update_freq" : "data.max_tokens",
+                 "one update takes a good part of the training text: about " + fixed(updates, 1) +
+                     " updates an epoch (some " + tokens_text(tokens) + " tokens, " +
+                     tokens_text(s.batch_tokens) + " an update)",
+                 "lower it: far above the gradient noise scale a larger batch only makes fewer "
+                 "updates"});
+}
+
+void many_micro_batches(const Subject& s, Remarks& out) {
+  const std::string& name = s.e.optim.name;
+  const int64_t run = s.e.train.max_steps, warmup = s.e.schedule.warmup_steps;
+  if (s.e.train.update_freq <= kManyMicroBatches || !one_of(name, {"adam", "adamw"})) return;
+  const std::string many = with_thousands(s.e.train.update_freq) + " micro-batches an update";
+  const std::string stay = "stay at " + number_text(kManyMicroBatches) + " or below";
+  if (run > 0 && run < kShortRun) {
+    out.push_back({"train.update_freq",
+                   many + " leave " + steps(run) + " to the run, and " + name +
+                       " moves a weight by about the rate in each, however large the batch is",
+                   stay + " for more updates, or use optim.name = \"radam\""});
+  } else if (warmup_is_short(s)) {
+    out.push_back({"train.update_freq",
+                   "a run with " + many + " makes few of them, and with a warm-up of " +
+                       steps(warmup) + " the first of " + name +
+                       " follow a variance known from a few gradients",
+                   "lengthen schedule.warmup_steps to " + number_text(kShortWarmup) +
+                       " or a tenth of the run, use optim.name = \"radam\", or " + stay});
+  }
+}
+
+void long_second_moment(const Subject& s, Remarks& out) {
+  const auto& o = s.e.optim;
+  if (!one_of(o.name, {"adam", "adamw", "radam", "lamb", "rmsprop"}) || s.e.train.max_steps == 0) {
+    return;
+  }
+  const double memory = 1 / (1 - o.beta2);
+  if (memory <= static_cast<double>(s.e.train.max_steps) / 3) return;
+  out.push_back({"optim.beta2",
+                 "the second moment remembers about " + tokens_text(memory) +
+                     " updates, the run has " + with_thousands(s.e.train.max_steps) +
+                     ": it never forgets the gradients of the start",
+                 "a larger batch means fewer updates; lower it (0.98 remembers 50)"});
+}
+
+void average_spans_warmup(const Subject& s, Remarks& out) {
+  const auto& t = s.e.train;
+  if (t.average_last < 2 || t.max_steps == 0) return;
+  // A division, since the product may overflow; too_few_to_average() speaks when nothing is left.
+  if (t.save_every > t.max_steps / (t.average_last - 1)) return;
+  const int64_t first = t.max_steps - t.save_every * (t.average_last - 1);
+  if (first <= 0 || first >= s.e.schedule.warmup_steps) return;
+  out.push_back({"train.average_last",
+                 "the average would begin with the checkpoint of update " + with_thousands(first) +
+                     ", inside the warm-up of " + steps(s.e.schedule.warmup_steps),
+                 "lower train.average_last or train.save_every, so that only late weights are "
+                 "averaged"});
+}
+
+void larc_with_clipping(const Subject& s, Remarks& out) {
+  if (!one_of(s.e.optim.name, {"lars", "larc"}) || s.e.optim.clip_norm <= 0) return;
+  out.push_back({"optim.clip_norm",
+                 s.e.optim.name +
+                     " already bounds the step of each tensor by its norm; clipping the "
+                     "global norm first changes which tensors are bound",
+                 "optim.clip_norm = 0, and optim.trust_coefficient to bound steps"});
+}
+
+void mostly_warmup(const Subject& s, Remarks& out) {
+  const int64_t warmup = s.e.schedule.warmup_steps;
+  if (!s.run.known() || warmup <= s.run.at_most / 4 * 3) return;
+  out.push_back({"schedule.warmup_steps",
+                 "most of the run is warm-up: " + with_thousands(warmup) + " of " + s.run.text(),
+                 "a tenth of the run is usual; a larger batch needs fewer updates of both"});
+}
+
+void parts_at_full_gain(const Subject& s, Remarks& out) {
+  if (!s.large() || s.e.model.zero_gamma || !models::parts_end_in_norm(s.e.model)) return;
+  out.push_back(
+      {"model.zero_gamma",
+       "each part of a layer ends in a norm with a gain of 1, so that all layers act from "
+       "the first update, which sees about " +
+           tokens_text(s.batch_tokens) + " target tokens",
+       "model.zero_gamma = true: each part starts by adding nothing"});
+}
+
+}  // namespace stretto::lint::rules

@@ -1,0 +1,47 @@
+#include <cmath>
+
+#include "base/text.h"
+#include "lint/rules.h"
+
+namespace stretto::lint::rules {
+namespace {
+
+// Below 16 images a worker the error of Wu and He's ResNet-50 begins to rise.
+constexpr double kFewSentences = 16;
+constexpr double kTokensPerSentence = 25;
+
+bool has_batch_norm(const Subject& s) {
+  return s.e.model.norm_layer == "batch_norm";
+}
+
+}  // namespace
+
+void few_rows_to_normalise(const Subject& s, Remarks& out) {
+  if (!has_batch_norm(s) || s.e.dist.batch_norm == "all") return;
+  const double sentences = static_cast<double>(s.e.data.max_tokens) / kTokensPerSentence;
+  if (sentences >= kFewSentences) return;
+  out.push_back({"data.max_tokens",
+                 "batch norm takes its mean and variance from one micro-batch, about " +
+                     counted(std::llround(sentences), "sentence") +
+                     " here: too few to stand for the others",
+                 "data.max_tokens = 4096 with train.update_freq lowered in proportion, or "
+                 "dist.batch_norm = \"all\" on several processes"});
+}
+
+void scaling_of_synchronised(const Subject& s, Remarks& out) {
+  if (!has_batch_norm(s) || s.e.dist.batch_norm != "all" || s.scaling != "linear") return;
+  out.push_back({"dist.batch_norm",
+                 "\"all\" normalises over as many sentences as there are processes times a "
+                 "micro-batch: with another number of them another loss is minimised, for which "
+                 "the linear rule says nothing",
+                 "dist.batch_norm = \"worker\", or one number of processes and a rate that was "
+                 "searched for it (optim.lr_scaling = \"none\")"});
+}
+
+void nothing_to_synchronise(const Subject& s, Remarks& out) {
+  if (has_batch_norm(s) || s.e.dist.batch_norm != "all") return;
+  out.push_back({"dist.batch_norm", "\"all\" has no effect: this model has no batch norm",
+                 "model.norm_layer = \"batch_norm\", or leave it out"});
+}
+
+}  // namespace stretto::lint::rules

@@ -1,0 +1,40 @@
+#include "base/text.h"
+#include "experiment/tensor_names.h"
+#include "lint/rules.h"
+
+namespace stretto::lint {
+namespace rules {
+
+void decay_of_vectors(const Subject& s, Remarks& out) {
+  const auto& o = s.e.optim;
+  std::vector<optim::ParameterGroup> groups(o.groups.size());
+  for (size_t i = 0; i < groups.size(); ++i) {
+    if (optim::read_group(o.groups[i], groups[i])) return;  // an error, which check_rules() tells
+  }
+  const auto tensors = experiment::tensors_of(s.e.model);
+  const auto settings = optim::settings_of(o, groups, tensors);
+  std::vector<bool> said(groups.size() + 1);  // of the groups, then of optim.no_decay
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    if (!tensors[i].is_vector || settings[i].weight_decay == 0) continue;
+    size_t by = 0;
+    while (by < groups.size() && !optim::matches(groups[by].pattern, tensors[i].name)) ++by;
+    if (by < groups.size() && !groups[by].weight_decay) by = groups.size();
+    if (said[by]) continue;
+    said[by] = true;
+    if (by < groups.size()) {
+      out.push_back({"optim.groups",
+                     "`" + printable(o.groups[by]) + "` brings weight decay to biases or norms (`" +
+                         tensors[i].name + "`)",
+                     "drop weight_decay from that group"});
+      continue;
+    }
+    out.push_back({"optim.no_decay",
+                   "weight decay acts on biases or norms (no pattern matches `" + tensors[i].name +
+                       "`), which it pulls to a scale of zero",
+                   "leave it empty: then no tensor of one dimension decays; or add \"*.bias\" and "
+                   "\"*norm.*\""});
+  }
+}
+
+}  // namespace rules
+}  // namespace stretto::lint

@@ -1,0 +1,231 @@
+#include "lint/lint.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <fstream>
+
+#include "base/text.h"
+#include "config/resolved.h"
+#include "data/byte_stream.h"
+#include "experiment/experiment_schema.h"
+#include "experiment/load_experiment.h"
+#include "experiment/rules.h"
+#include "lint/rules.h"
+
+namespace stretto::lint {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Rule {
+  const char* code;
+  LintRule look;
+  const char* source;
+};
+
+constexpr const char* kGoyalRule = "Goyal et al. 2017, arXiv:1706.02677, section 2.1";
+constexpr const char* kGoyalWarmup = "Goyal et al. 2017, arXiv:1706.02677, section 2.2";
+constexpr const char* kGoyalLimit = "Goyal et al. 2017, arXiv:1706.02677, section 5";
+constexpr const char* kGoyalSetup = "Goyal et al. 2017, arXiv:1706.02677, section 5.1";
+constexpr const char* kMixed = "Micikevicius et al. 2018, arXiv:1710.03740, section 3";
+constexpr const char* kDecoupled = "Loshchilov and Hutter 2019, arXiv:1711.05101";
+// Where no paper is needed, or several are, a section of the manual says why.
+constexpr const char* kAccumulation =
+    "Liu et al. 2020, arXiv:1908.03265 (RAdam); docs/large-batches.md#accumulation-with-adam";
+constexpr const char* kWarmupLength = "docs/large-batches.md#how-long-a-warm-up";
+constexpr const char* kSharing = "docs/large-batches.md#micro-batches-and-processes";
+constexpr const char* kValidation = "docs/large-batches.md#validation";
+constexpr const char* kEnd = "docs/large-batches.md#the-end-of-a-schedule";
+constexpr const char* kAveraging = "Vaswani et al. 2017, arXiv:1706.03762, section 6.1";
+
+// LB large batches, BN batch norm, MP mixed precision, DP processes, EV validation, SC schedule, CK
+// checkpoints, CF the configuration itself.
+constexpr std::array kRules{
+    Rule{"LB001", &rules::linear_scaling_without_warmup, kGoyalWarmup},
+    Rule{"LB002", &rules::short_warmup, kGoyalWarmup},
+    Rule{"LB003", &rules::scaled_too_far, kGoyalLimit},
+    Rule{"LB004", &rules::high_rate_without_reference, kGoyalRule},
+    Rule{"LB005", &rules::linear_scaling_of_adaptive, "Malladi et al. 2022, arXiv:2205.10287"},
+    Rule{"LB006", &rules::sqrt_scaling_of_sgd, kGoyalRule},
+    Rule{"LB007", &rules::constant_warmup, kGoyalWarmup},
+    Rule{"LB008", &rules::coupled_decay, kDecoupled},
+    Rule{"LB009", &rules::decay_of_vectors, kGoyalSetup},
+    Rule{"LB010", &rules::few_updates_per_epoch, "McCandlish et al. 2018, arXiv:1812.06162"},
+    Rule{"LB011", &rules::many_micro_batches, kAccumulation},
+    Rule{"LB012", &rules::long_second_moment, "Kingma and Ba 2015, arXiv:1412.6980, section 3"},
+    Rule{"LB013", &rules::average_spans_warmup, kAveraging},
+    Rule{"LB014", &rules::larc_with_clipping, "OpenSeq2Seq, whose LARC excludes max_grad_norm"},
+    Rule{"LB015", &rules::mostly_warmup, kWarmupLength},
+    Rule{"LB016", &rules::parts_at_full_gain, kGoyalSetup},
+    Rule{"BN001", &rules::few_rows_to_normalise, "Wu and He 2018, arXiv:1803.08494"},
+    Rule{"BN002", &rules::scaling_of_synchronised,
+         "Goyal et al. 2017, arXiv:1706.02677, section 2.3"},
+    Rule{"BN003", &rules::nothing_to_synchronise, "docs/large-batches.md#batch-norm"},
+    Rule{"MP001", &rules::half_without_loss_scale, kMixed},
+    Rule{"MP002", &rules::static_scale_too_large, kMixed},
+    Rule{"MP003", &rules::scale_without_half, kMixed},
+    Rule{"DP001", &rules::half_precision_wire, kMixed},
+    Rule{"DP002", &rules::tiny_buckets, "Li et al. 2020, arXiv:2006.15704, section 3.2"},
+    Rule{"DP003", &rules::idle_processes, kSharing},
+    Rule{"EV001", &rules::no_validation, kValidation},
+    Rule{"EV002", &rules::validates_only_at_the_end, kValidation},
+    Rule{"EV003", &rules::noisy_best, "Koehn 2004, aclanthology.org/W04-3250"},
+    Rule{"EV004", &rules::validates_all_the_time, kValidation},
+    Rule{"SC001", &rules::schedule_ends_early, kEnd},
+    Rule{"SC002", &rules::schedule_never_ends,
+         "Hoffmann et al. 2022, arXiv:2203.15556, appendix B"},
+    Rule{"SC003", &rules::steep_start, "Vaswani et al. 2017, arXiv:1706.03762, section 5.3"},
+    Rule{"SC004", &rules::high_rate, "Kingma and Ba 2015, arXiv:1412.6980, section 2.1"},
+    Rule{"SC005", &rules::heavy_smoothing, "Szegedy et al. 2016, arXiv:1512.00567, section 7"},
+    Rule{"CK001", &rules::saves_only_at_the_end, "Young 1974, Communications of the ACM 17(9)"},
+    Rule{"CK002", &rules::too_few_to_average, "docs/training.md#checkpoints"},
+    Rule{"CK003", &rules::nothing_to_roll_back_to,
+         "docs/when-numbers-explode.md#what-happens-next"},
+    Rule{"CF001", &rules::unread_keys, "docs/large-batches.md#keys-that-nothing-reads"},
+};
+
+// Origins tell the place and the key in one: "my.toml:14:1: `optim.lr`".
+std::string place_of(const config::Origins& origins, const std::string& key) {
+  if (!origins.given(key)) return "default";
+  const std::string text = origins.of(key), tail = ": `" + key + "`";
+  return text.ends_with(tail) ? text.substr(0, text.size() - tail.size()) : text;
+}
+
+// Of the target's side, where they can be known without opening a SentencePiece model.
+int64_t entries_of(const text::TokenizerOptions& tokenizer, int64_t in_file) {
+  const bool trained = tokenizer.type == "sentencepiece" && tokenizer.model.empty() &&
+                       tokenizer.src_model.empty() && tokenizer.tgt_model.empty();
+  return trained ? tokenizer.vocab_size : in_file;
+}
+
+// Of a member of an archive what can be measured is the archive.
+int64_t plain_bytes(const std::string& path) {
+  const fs::path file = data::parse_input_path(path).file;
+  std::error_code failed;
+  const auto size = fs::file_size(file, failed);
+  if (failed) return -1;
+  const auto extension = file.extension();
+  // Text shrinks to about a third.
+  const bool packed = extension == ".gz" || extension == ".zst" || extension == ".zip";
+  return static_cast<int64_t>(size) * (packed ? 3 : 1);
+}
+
+int64_t sum_of(const std::vector<std::string>& paths, bool& missing) {
+  int64_t sum = 0;
+  for (const auto& path : paths) {
+    const int64_t bytes = plain_bytes(path);
+    if (bytes < 0) missing = true;
+    sum += std::max<int64_t>(bytes, 0);
+  }
+  return sum;
+}
+
+RunLength length_of(const experiment::Experiment& e, const LintContext& context,
+                    double batch_tokens) {
+  const RunLength steps{e.train.max_steps, e.train.max_steps};
+  if (e.train.max_epochs == 0 || context.training_bytes <= 0) return steps;
+  const double epoch = static_cast<double>(context.training_bytes) / kBytesPerToken / batch_tokens;
+  const double updates = std::max(1.0, epoch) * static_cast<double>(e.train.max_epochs);
+  constexpr double kMost = 1e15;  // fits, doubled too
+  const auto guess = std::max<int64_t>(2, std::llround(std::min(updates, kMost)));
+  // Where the two are near each other nobody knows which comes first.
+  if (steps.known() && steps.at_most <= 2 * guess) return steps;
+  return {guess / 2, 2 * guess};
+}
+
+}  // namespace
+
+std::string RunLength::text() const {
+  if (!guessed()) return counted(at_most, "update");
+  return "about " + counted(at_most / 2, "update") + " (guessed from the size of the text)";
+}
+
+std::string tokens_text(double tokens) {
+  return with_thousands(std::llround(tokens));
+}
+
+Subject::Subject(const experiment::Experiment& options, const LintContext& lint_context)
+    : ScaledRate(options),
+      context(lint_context),
+      vocabulary(entries_of(options.tokenizer, lint_context.vocabulary)),
+      run(length_of(options, lint_context, batch_tokens)) {}
+
+bool Subject::large() const {
+  return batch_tokens >= kLargeBatch;
+}
+
+bool Subject::adaptive() const {
+  static constexpr std::array kNames{"adam",    "adamw",   "radam",    "lamb",
+                                     "adagrad", "rmsprop", "adafactor"};
+  return std::find(kNames.begin(), kNames.end(), e.optim.name) != kNames.end();
+}
+
+std::vector<Finding> lint(const experiment::Experiment& options, const config::Origins& origins,
+                          const LintContext& context) {
+  const Subject subject(options, context);
+  std::vector<Finding> findings;
+  for (const Rule& rule : kRules) {
+    Remarks remarks;
+    rule.look(subject, remarks);
+    for (auto& remark : remarks) {
+      findings.push_back({.code = rule.code,
+                          .key = remark.key,
+                          .place = place_of(origins, remark.key),
+                          .reason = std::move(remark.reason),
+                          .source = rule.source,
+                          .fix = std::move(remark.fix)});
+    }
+  }
+  return findings;
+}
+
+std::vector<std::string> lint_codes() {
+  std::vector<std::string> codes;
+  for (const Rule& rule : kRules) codes.push_back(rule.code);
+  return codes;
+}
+
+int64_t training_bytes(const data::DataOptions& data) {
+  bool missing = false;
+  const int64_t src = sum_of(data.train_src, missing), tgt = sum_of(data.train_tgt, missing);
+  // Both sides lie in one TSV file.
+  const int64_t both = sum_of(data.train_tsv, missing);
+  return missing ? 0 : std::max(src, tgt) + both / 2;
+}
+
+int64_t vocabulary_entries(const text::TokenizerOptions& tokenizer) {
+  if (tokenizer.type != "vocab") return 0;
+  const auto& path = tokenizer.tgt_vocab.empty() ? tokenizer.src_vocab : tokenizer.tgt_vocab;
+  std::error_code ignored;
+  if (!std::filesystem::is_regular_file(path, ignored)) return 0;  // a pipe would keep us waiting
+  std::ifstream file(path);
+  int64_t entries = 0;
+  for (std::string line; std::getline(file, line);) entries += line.empty() ? 0 : 1;
+  return entries;
+}
+
+Inspection inspect(const std::filesystem::path& path, const std::vector<std::string>& overrides,
+                   int64_t processes) {
+  Inspection found;
+  experiment::Experiment fallback;
+  auto& options = found.options;
+  const auto schema = experiment::experiment_schema(options),
+             defaults = experiment::experiment_schema(fallback);
+  found.origins = config::load_file(path, overrides, schema, defaults, found.problems);
+  found.is_read = experiment::readable(found.problems);
+  if (!found.is_read) return found;
+  found.missing = experiment::missing_files(options, found.origins, found.problems);
+  experiment::check_rules(options, found.origins, found.problems);
+  if (found.problems.empty()) {
+    found.resolved_toml = config::to_toml(schema, &defaults);
+    found.config_hash = experiment::config_hash_of(options);
+    found.findings = lint(options, found.origins,
+                          {.processes = processes,
+                           .training_bytes = training_bytes(options.data),
+                           .vocabulary = vocabulary_entries(options.tokenizer)});
+  }
+  return found;
+}
+
+}  // namespace stretto::lint

@@ -1,0 +1,70 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "config/load.h"
+#include "experiment/experiment.h"
+
+namespace stretto::lint {
+
+/// Something that is allowed, and that the literature or experience says is a mistake.
+struct Finding {
+  std::string code;    ///< "LB001"; codes are never used again for something else
+  std::string key;     ///< the key to change
+  std::string place;   ///< "my.toml:14:1", "command line, `optim.lr=1`", or "default"
+  std::string reason;  ///< what happens, with the numbers of this configuration
+  std::string source;  ///< paper and section, or a section of the manual: docs/PAGE.md#section
+  std::string fix;
+};
+
+/// What a configuration does not say.
+struct LintContext {
+  int64_t processes = 0;       ///< that will train together; 0 = not known
+  int64_t training_bytes = 0;  ///< of plain text, the longer side; 0 = not known
+  int64_t vocabulary = 0;      ///< entries of the target's vocabulary file; 0 = not known
+};
+
+/// The large-batch linter: linear scaling without a warm-up, decay on norms, fp16 without a loss
+/// scale, a run that validates never, and so on. The rules are a table in lint.cpp, and
+/// docs/large-batches.md explains each. What the engine cannot do wrong (clipping before unscaling,
+/// an uncorrected velocity, a loss divided by the local batch) has no rule.
+///
+/// Findings are in the order of the table. Needs options that check_rules() accepts.
+std::vector<Finding> lint(const experiment::Experiment& options, const config::Origins& origins,
+                          const LintContext& context = {});
+
+/// Every code that lint() can raise, in the order of the table.
+std::vector<std::string> lint_codes();
+
+/// Size of the training text, as lint() wants it: what is there, the longer side; compressed files
+/// count threefold, a zip member the size of its archive threefold. 0 when a file is missing.
+int64_t training_bytes(const data::DataOptions& data);
+
+/// Lines of the target's vocabulary file, as lint() wants it; 0 with SentencePiece, or when the
+/// file is missing.
+int64_t vocabulary_entries(const text::TokenizerOptions& tokenizer);
+
+/// A configuration as far as it can be read.
+struct Inspection {
+  bool is_read = false;  ///< false: a file could not be read at all, and nothing more is known
+  experiment::Experiment options;
+  config::Origins origins;
+  std::vector<config::Problem> problems;  ///< keys and rules that load_experiment() refuses
+  std::vector<config::Problem> missing;   ///< files that it refuses too
+  std::vector<Finding> findings;          ///< empty when there are problems
+  /// As load_experiment() gives them; empty when there are problems.
+  std::string resolved_toml, config_hash;
+};
+
+/// Reads a file as load_experiment() does, and lints it when nothing but files is missing, so that
+/// a recipe can be judged on a machine without its data. Throws Error(kIo) only.
+///
+/// @param processes  as in LintContext
+Inspection inspect(const std::filesystem::path& path, const std::vector<std::string>& overrides,
+                   int64_t processes = 0);
+
+}  // namespace stretto::lint

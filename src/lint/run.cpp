@@ -1,0 +1,167 @@
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "base/text.h"
+#include "config/schema.h"
+#include "experiment/rules.h"
+#include "lint/rules.h"
+
+namespace stretto::lint::rules {
+namespace {
+
+bool validates(const Subject& s) {
+  return !s.e.data.valid_src.empty() || !s.e.data.valid_tsv.empty();
+}
+
+// The update at which the schedule ends; 0 when it has no end, or where the run is not known.
+int64_t end_of(const Subject& s) {
+  const auto& schedule = s.e.schedule;
+  if (!experiment::schedule_ends(s.e) || !s.run.known()) return 0;
+  return schedule.total_steps > 0 ? schedule.total_steps : s.e.train.max_steps;
+}
+
+// Where the vocabulary is not known; with one of 50,000 entries the rule below says nearly the
+// same.
+constexpr double kHeavySmoothing = 0.3;
+
+// Loss of a model that predicts the smoothed targets exactly: their entropy, with 1 - smoothing for
+// the right entry and an equal share of the rest for each other one.
+double smoothed_floor(double smoothing, int64_t entries) {
+  if (smoothing <= 0) return 0;
+  const double other = smoothing / static_cast<double>(entries - 1);
+  const double right = smoothing < 1 ? (1 - smoothing) * std::log(1 - smoothing) : 0;
+  return -right - smoothing * std::log(other);
+}
+
+}  // namespace
+
+void no_validation(const Subject& s, Remarks& out) {
+  if (validates(s)) return;
+  out.push_back({"data.valid_src", "there is no validation text",
+                 "without it nobody sees over-fitting, and `best` is never known"});
+}
+
+void validates_only_at_the_end(const Subject& s, Remarks& out) {
+  if (!validates(s) || s.e.train.max_steps == 0 || s.e.eval.every <= s.e.train.max_steps) return;
+  out.push_back({"eval.every",
+                 "validates only at the end: the run has " + counted(s.e.train.max_steps, "update"),
+                 "lower it to see how training goes"});
+}
+
+void noisy_best(const Subject& s, Remarks& out) {
+  const auto& eval = s.e.eval;
+  if (!validates(s) || s.e.train.keep_best == 0 || eval.best_metric != "bleu") return;
+  if (eval.bleu_sentences == 0 || eval.bleu_sentences >= 500) return;
+  out.push_back({"eval.bleu_sentences",
+                 "`best` is chosen by the BLEU of " + counted(eval.bleu_sentences, "sentence") +
+                     ", which is mostly noise",
+                 "raise it to 500 or more, or use eval.best_metric = \"nll\""});
+}
+
+void validates_all_the_time(const Subject& s, Remarks& out) {
+  const int64_t run = s.e.train.max_steps;
+  if (!validates(s) || s.e.eval.every >= 20 || (run > 0 && run <= 1000)) return;
+  out.push_back({"eval.every",
+                 "a long run that validates every " + with_thousands(s.e.eval.every) +
+                     " updates may spend more time on validating than on training",
+                 "some hundreds to thousands of updates are usual"});
+}
+
+void schedule_ends_early(const Subject& s, Remarks& out) {
+  const auto& schedule = s.e.schedule;
+  const int64_t end = end_of(s);
+  if (end == 0 || s.run.at_least <= end) return;
+  const bool tri = schedule.name == "tri_stage";
+  const double rest = tri ? schedule.final_scale * s.peak_lr : schedule.min_lr;
+  const std::string where =
+      s.run.guessed() ? "at update " + with_thousands(end) + ", and the run has " + s.run.text()
+                      : counted(s.run.at_least - end, "update") + " before the run";
+  out.push_back({"schedule.total_steps", "the schedule ends " + where,
+                 "the rest is trained at a rate of " + config::number_text(rest)});
+}
+
+void schedule_never_ends(const Subject& s, Remarks& out) {
+  const int64_t end = end_of(s), run = s.run.at_most;
+  if (end <= run || end - run <= run / 100) return;
+  const std::string where =
+      s.run.guessed()
+          ? "after " + s.run.text() + ", before the schedule ends at " + with_thousands(end)
+          : counted(end - run, "update") + " before the schedule ends";
+  out.push_back(
+      {"schedule.total_steps", "the run stops " + where + ", at a rate that is still high",
+       s.run.guessed() ? "lower it, or give the run train.max_steps and set this to 0, "
+                         "which follows them"
+                       : "0 = train.max_steps; a larger batch needs fewer updates of both"});
+}
+
+void steep_start(const Subject& s, Remarks& out) {
+  if (s.e.schedule.name != "inverse_sqrt" || s.e.schedule.warmup_steps > 0) return;
+  out.push_back({"schedule.warmup_steps", "inverse_sqrt without a warm-up starts at its steepest",
+                 "some hundreds to thousands of updates are usual"});
+}
+
+void high_rate(const Subject& s, Remarks& out) {
+  static constexpr std::array kNames{"adam", "adamw", "radam"};
+  const std::string& name = s.e.optim.name;
+  if (std::find(kNames.begin(), kNames.end(), name) == kNames.end()) return;
+  if (!s.rate_is_peak() || s.peak_lr <= 0.01) return;
+  out.push_back({"optim.lr", "a peak of " + config::number_text(s.peak_lr) + " is high for " + name,
+                 "values between 1e-4 and 3e-3 are usual"});
+}
+
+void heavy_smoothing(const Subject& s, Remarks& out) {
+  const double smoothing = s.e.loss.label_smoothing;
+  const std::string share = config::number_text(smoothing) + " of the probability goes to all ";
+  if (s.vocabulary < 2) {
+    if (smoothing <= kHeavySmoothing) return;
+    out.push_back(
+        {"loss.label_smoothing", share + "other entries of the vocabulary", "0.1 is usual"});
+    return;
+  }
+  const double floor = smoothed_floor(smoothing, s.vocabulary);
+  const double guessing = std::log(static_cast<double>(s.vocabulary));
+  if (floor <= guessing / 3) return;
+  out.push_back({"loss.label_smoothing",
+                 share + with_thousands(s.vocabulary - 1) +
+                     " other entries of the vocabulary: the loss cannot fall below " +
+                     fixed(floor, 2) + ", and guessing blindly costs " + fixed(guessing, 2),
+                 "0.1 is usual"});
+}
+
+void saves_only_at_the_end(const Subject& s, Remarks& out) {
+  const auto& t = s.e.train;
+  if (t.max_steps <= 5000 || t.save_every <= t.max_steps) return;
+  out.push_back({"train.save_every", "saves only at the end of a long run",
+                 "what a crash costs is what was trained since the last checkpoint"});
+}
+
+void too_few_to_average(const Subject& s, Remarks& out) {
+  const auto& t = s.e.train;
+  if (t.average_last < 2 || t.max_steps == 0) return;
+  if (t.save_every < (t.max_steps - 1) / (t.average_last - 1) + 1) return;
+  out.push_back({"train.average_last",
+                 "the run has fewer than " + with_thousands(t.average_last) + " checkpoints",
+                 "lower train.save_every"});
+}
+
+// A rollback needs a checkpoint that a finite update followed, and then so many failures.
+void nothing_to_roll_back_to(const Subject& s, Remarks& out) {
+  const auto& t = s.e.train;
+  if (t.forensics.policy != "rollback" || !s.run.known()) return;
+  const int64_t failures = t.forensics.stop_after;
+  const auto in_time = [&](int64_t step) { return s.run.at_most - step > failures; };
+  if (in_time(t.save_every)) return;
+  // A new best is saved where it is found, but nobody knows whether there will be another.
+  const bool only_best = validates(s) && t.keep_best > 0 && in_time(s.e.eval.every);
+  out.push_back(
+      {"train.save_every",
+       std::string("a rollback has ") + (only_best ? "only the best of validation" : "nothing") +
+           " to go back to: the run has " + s.run.text() +
+           ", its first regular checkpoint is due at update " + with_thousands(t.save_every) +
+           ", and the policy acts after " + with_thousands(failures) +
+           (failures == 1 ? " failed update" : " failed updates in a row"),
+       "save more often, or lower train.forensics.stop_after"});
+}
+
+}  // namespace stretto::lint::rules

@@ -1,0 +1,75 @@
+#include <algorithm>
+
+#include "base/text.h"
+#include "experiment/experiment_schema.h"
+#include "lint/rules.h"
+#include "optim/precision_options.h"
+
+namespace stretto::lint::rules {
+namespace {
+
+using config::ReadWith;
+
+/// What the key that chooses is set to, and what that means: training makes something of "auto".
+struct Choice {
+  std::string value, meaning;
+
+  std::string text() const {
+    return value == meaning ? value : value + ", which without fp16 is " + meaning;
+  }
+};
+
+Choice choice(const Subject& s, const config::Schema& schema, const std::string& chooser) {
+  const auto* name = std::get<std::string*>(schema.find(chooser)->value);
+  if (chooser != "train.loss_scale.name" || *name != "auto") return {*name, *name};
+  return {*name, optim::may_be_fp16(s.e.train.precision) ? "fairseq" : "none"};
+}
+
+std::string is(const std::string& chooser, const std::string& value) {
+  return chooser + " = " + value;
+}
+
+/// "optim.name = sgd, lars or larc"
+std::string any_of(const ReadWith& reader, const config::Schema& schema,
+                   const std::string& present) {
+  auto names = reader.values;
+  const auto& choices = schema.find(reader.chooser)->range.choices;
+  if (names.size() > 2 && names.size() + 1 == choices.size()) {
+    return is(reader.chooser, "any but " + present);
+  }
+  const std::string last = names.back();
+  names.pop_back();
+  return is(reader.chooser, names.empty() ? last : join(names, ", ") + " or " + last);
+}
+
+bool has(const std::vector<std::string>& values, const std::string& value) {
+  return std::find(values.begin(), values.end(), value) != values.end();
+}
+
+}  // namespace
+
+// A value that is not the default must have been given.
+void unread_keys(const Subject& s, Remarks& out) {
+  experiment::Experiment present = s.e, fallback;
+  const auto schema = experiment::experiment_schema(present),
+             defaults = experiment::experiment_schema(fallback);
+  for (const auto& key : schema.keys) {
+    if (config::value_text(key.value) == config::value_text(defaults.find(key.path)->value)) {
+      continue;
+    }
+    const bool read = std::any_of(key.readers.begin(), key.readers.end(), [&](const auto& reader) {
+      return has(reader.values, choice(s, schema, reader.chooser).meaning);
+    });
+    if (key.readers.empty() || read) continue;
+    std::vector<std::string> here, elsewhere;
+    for (const auto& reader : key.readers) {
+      const Choice now = choice(s, schema, reader.chooser);
+      here.push_back(is(reader.chooser, now.text()));
+      elsewhere.push_back(any_of(reader, schema, now.meaning));
+    }
+    out.push_back({key.path, "nothing reads it with " + join(here, " and "),
+                   "leave it out; it counts with " + join(elsewhere, ", or with ")});
+  }
+}
+
+}  // namespace stretto::lint::rules

@@ -1,0 +1,108 @@
+#include "parallel/rank_results.h"
+
+#include <algorithm>
+#include <type_traits>
+
+#include "distributed/numbers.h"
+
+namespace stretto::parallel {
+namespace {
+
+constexpr size_t kHead = 6, kEach = 4;  // numbers of an outcome, and of each micro-batch in it
+
+// Every number of an outcome, in the order in which they are sent.
+template <class AnyOutcome, class Visit>
+void for_numbers(AnyOutcome& outcome, const Visit& visit) {
+  visit(outcome.failed_part);
+  visit(outcome.can_split);
+  visit(outcome.late);
+  visit(outcome.stop);
+  visit(outcome.small.tokens);
+  visit(outcome.small.sum_norm_sq);
+  for (auto& micro : outcome.micros) {
+    visit(micro.loss);
+    visit(micro.nll);
+    visit(micro.target_tokens);
+    visit(micro.source_tokens);
+  }
+}
+
+void encode(const Outcome& outcome, std::span<double> row) {
+  size_t next = 0;
+  for_numbers(outcome, [&](auto number) { row[next++] = static_cast<double>(number); });
+}
+
+Outcome decode(std::span<const double> row, size_t turns) {
+  Outcome outcome;
+  outcome.micros.resize(turns);
+  size_t next = 0;
+  for_numbers(outcome, [&](auto& number) {
+    number = static_cast<std::remove_reference_t<decltype(number)>>(row[next++]);
+  });
+  return outcome;
+}
+
+data::Share of_rank(data::Share share, int64_t rank) {
+  share.rank = rank;
+  return share;
+}
+
+}  // namespace
+
+MicroSums& MicroSums::operator+=(const MicroSums& other) {
+  loss += other.loss;
+  nll += other.nll;
+  target_tokens += other.target_tokens;
+  source_tokens += other.source_tokens;
+  return *this;
+}
+
+Outcomes Outcomes::exchange(const distributed::ProcessGroup& group, const data::Share& share,
+                            int64_t count, const Outcome& mine) {
+  const auto size = static_cast<size_t>(share.size);
+  // As wide for all as for rank 0, which has the most.
+  const size_t width = kHead + kEach * static_cast<size_t>(of_rank(share, 0).of_update(count));
+  std::vector<double> table(width * size);
+  const auto row = [&](size_t rank) { return std::span(table).subspan(rank * width, width); };
+  encode(mine, row(static_cast<size_t>(share.rank)));
+  distributed::gather_numbers(group, table);
+  Outcomes all(share, count);
+  for (size_t rank = 0; rank < size; ++rank) {
+    const int64_t turns = of_rank(share, static_cast<int64_t>(rank)).of_update(count);
+    all.by_rank_.push_back(decode(row(rank), static_cast<size_t>(turns)));
+  }
+  return all;
+}
+
+bool Outcomes::any_failed() const {
+  return std::ranges::any_of(by_rank_, [](const Outcome& one) { return one.failed_part >= 0; });
+}
+
+bool Outcomes::is_hopeless() const {
+  return std::ranges::any_of(
+      by_rank_, [](const Outcome& one) { return one.failed_part >= 0 && !one.can_split; });
+}
+
+std::optional<int64_t> Outcomes::late_rank() const {
+  const auto found = std::ranges::find_if(by_rank_, &Outcome::late);
+  if (found == by_rank_.end()) return std::nullopt;
+  return found - by_rank_.begin();
+}
+
+int Outcomes::stop() const {
+  return std::ranges::max_element(by_rank_, {}, &Outcome::stop)->stop;
+}
+
+std::vector<MicroSums> Outcomes::in_order() const {
+  std::vector<MicroSums> micros(static_cast<size_t>(count_));
+  for (size_t rank = 0; rank < by_rank_.size(); ++rank) {
+    const data::Share share = of_rank(share_, static_cast<int64_t>(rank));
+    for (size_t turn = 0; turn < by_rank_[rank].micros.size(); ++turn) {
+      const auto piece = share.piece(static_cast<int64_t>(turn), count_);
+      micros[static_cast<size_t>(piece.micro)] += by_rank_[rank].micros[turn];
+    }
+  }
+  return micros;
+}
+
+}  // namespace stretto::parallel

@@ -1,0 +1,61 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "data/share.h"
+#include "distributed/process_group.h"
+#include "optim/noise_scale.h"
+
+namespace stretto::parallel {
+
+/// What the loss of a micro-batch, or of a rank's parts of it, adds up to.
+struct MicroSums {
+  double loss = 0, nll = 0;
+  int64_t target_tokens = 0, source_tokens = 0;
+
+  MicroSums& operator+=(const MicroSums& other);
+};
+
+/// What one attempt at an update came to on one rank.
+struct Outcome {
+  std::vector<MicroSums> micros;  ///< of this rank's turns (data::Share), in order
+  int64_t failed_part = -1;       ///< the part of its work that there was no memory for; -1: none
+  bool can_split = false;         ///< that part has more than one sentence
+  bool late = false;              ///< a gradient changed after it had been sent
+  int stop = 0;                   ///< its reason to stop, 0 = none
+  optim::GradientPart small;      ///< the small batch of the noise scale; only rank 0 has one
+};
+
+/// The outcomes of all ranks, the same on each of them: all decide from these numbers what becomes
+/// of the update.
+class Outcomes {
+ public:
+  /// Tells the others about `mine` and hears of theirs. Collective.
+  /// @param share  of this rank
+  /// @param count  micro-batches of the update
+  static Outcomes exchange(const distributed::ProcessGroup& group, const data::Share& share,
+                           int64_t count, const Outcome& mine);
+
+  bool any_failed() const;
+  /// A rank lacked memory for a single sentence.
+  bool is_hopeless() const;
+  /// The first rank whose gradient changed after it had been sent.
+  std::optional<int64_t> late_rank() const;
+  /// The largest of all ranks' reasons to stop.
+  int stop() const;
+  /// The micro-batches of the update, whoever had them or parts of them.
+  std::vector<MicroSums> in_order() const;
+  const optim::GradientPart& small_batch() const { return by_rank_.front().small; }
+
+ private:
+  Outcomes(const data::Share& share, int64_t count) : share_(share), count_(count) {}
+
+  data::Share share_;
+  int64_t count_;
+  std::vector<Outcome> by_rank_;
+};
+
+}  // namespace stretto::parallel

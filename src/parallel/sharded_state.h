@@ -1,0 +1,46 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "distributed/process_group.h"
+#include "optim/optimizer.h"
+
+namespace stretto::parallel {
+
+/// The optimizer's state on its way to rank 0, which saves it, and from there back.
+///
+/// On a rank a flat piece holds the elements of the arena that the rank owns; on rank 0 it comes
+/// together for the whole arena. It travels in chunks, so that no other rank needs room for more
+/// than one of them. Pieces that are not flat are the same on every rank.
+class ShardedState {
+ public:
+  struct Setup {
+    bool sliced = false;                ///< each rank owns a slice; else rank 0 owns everything
+    std::vector<int64_t> slice_begins;  ///< rank r's slice is begins[r] .. begins[r + 1]
+    optim::Slice owned;                 ///< where scatter() writes on this rank
+    int64_t chunk = 0;                  ///< elements that are sent at once, over all ranks
+  };
+
+  ShardedState(distributed::ProcessGroup group, Setup setup);
+
+  /// Zeros, shaped as gather() gives `mine` on rank 0, in host memory.
+  std::vector<optim::StatePiece> empty(const std::vector<optim::StatePiece>& mine) const;
+  /// What all ranks have, on rank 0; elsewhere empty. Collective when `sliced`.
+  std::vector<optim::StatePiece> gather(const std::vector<optim::StatePiece>& mine) const;
+  /// Overwrites `mine` on all ranks with what rank 0 has. Collective. `whole` only matters on rank
+  /// 0, where it has a piece for each of `mine`.
+  void scatter(const std::vector<optim::StatePiece>& whole,
+               const std::vector<optim::StatePiece>& mine) const;
+
+ private:
+  int64_t arena_size() const { return setup_.slice_begins.back(); }
+  at::Tensor gather_slices(const at::Tensor& mine) const;
+  void scatter_slices(const at::Tensor& whole, at::Tensor mine) const;
+  void broadcast_numbers(const optim::StatePiece& mine, const at::Tensor& given) const;
+
+  distributed::ProcessGroup group_;
+  Setup setup_;
+};
+
+}  // namespace stretto::parallel

@@ -1,0 +1,249 @@
+#include "runs/checkpoint_tensors.h"
+
+#include <torch/torch.h>
+
+#include <algorithm>
+#include <set>
+
+#include "base/error.h"
+#include "base/text.h"
+
+namespace stretto::runs {
+namespace {
+
+constexpr size_t kMaxListed = 3;
+
+std::string shape_text(const std::vector<int64_t>& shape) {
+  std::string text = "[";
+  for (size_t i = 0; i < shape.size(); ++i) {
+    text += (i > 0 ? ", " : "") + std::to_string(shape[i]);
+  }
+  return text + "]";
+}
+
+void copy_into(const store::TensorView& source, at::Tensor target) {
+  const torch::NoGradGuard no_grad;
+  // from_blob wants a mutable pointer; the copy only reads.
+  const auto stored = torch::from_blob(const_cast<char*>(source.bytes.data()),
+                                       at::IntArrayRef(source.shape), at::kFloat);
+  target.copy_(stored);
+}
+
+// What is wrong with a stored tensor; empty when it can be taken.
+std::string mismatch(const store::SafetensorsFile& file, const std::string& stored_name,
+                     const std::string& name, const std::vector<int64_t>& shape) {
+  const auto* found = file.find(stored_name);
+  if (found == nullptr) return "`" + name + "` is missing";
+  if (found->shape != shape) {
+    return "`" + name + "` is " + shape_text(found->shape) + ", the model wants " +
+           shape_text(shape);
+  }
+  if (found->dtype == store::DType::kF32) return "";
+  return "`" + name + "` is " + std::string(name_of(found->dtype)) + ", expected F32";
+}
+
+void require_fit(std::vector<std::string> wrong, const std::string& where) {
+  if (wrong.empty()) return;
+  const size_t count = wrong.size();
+  if (count > kMaxListed) {
+    wrong.resize(kMaxListed);
+    wrong.push_back("and " + std::to_string(count - kMaxListed) + " more");
+  }
+  throw Error(ExitCode::kBadData,
+              where + ": the checkpoint does not fit this model: " + join(wrong, "; "),
+              "the checkpoint has another architecture or vocabulary: use the configuration it "
+              "was trained with, or another --run folder");
+}
+
+/// A tensor that is to be filled from a file, under its name there.
+struct Target {
+  std::string stored_name, name;
+  at::Tensor values;
+  const MatchedTable* matched = nullptr;
+};
+
+// The shape that the file must have: a matched table's rows are the file's own, if they are enough.
+std::vector<int64_t> stored_shape(const store::SafetensorsFile& file, const Target& target) {
+  auto shape = target.values.sizes().vec();
+  const auto* found = file.find(target.stored_name);
+  if (target.matched == nullptr || found == nullptr || found->shape.empty()) return shape;
+  const auto& rows = target.matched->rows;
+  const int64_t last = rows.empty() ? -1 : *std::max_element(rows.begin(), rows.end());
+  shape.front() = std::max(found->shape.front(), last + 1);
+  return shape;
+}
+
+void copy_matched(const store::TensorView& source, const MatchedTable& matched, at::Tensor target) {
+  const torch::NoGradGuard no_grad;
+  std::vector<int64_t> from, to;
+  for (size_t row = 0; row < matched.rows.size(); ++row) {
+    if (matched.rows[row] < 0) continue;
+    from.push_back(matched.rows[row]);
+    to.push_back(static_cast<int64_t>(row));
+  }
+  const auto stored = torch::from_blob(const_cast<char*>(source.bytes.data()),
+                                       at::IntArrayRef(source.shape), at::kFloat);
+  const auto rows = stored.index_select(0, at::tensor(from, at::kLong));
+  target.index_copy_(0, at::tensor(to, at::kLong).to(target.device()), rows.to(target.device()));
+}
+
+std::vector<Target> targets(const std::string& prefix, const optim::Arena& arena,
+                            const at::Tensor& flat) {
+  std::vector<Target> wanted;
+  for (const auto& slot : arena.slots()) {
+    wanted.push_back({prefix + slot.name, slot.name, optim::Arena::view(flat, slot)});
+  }
+  return wanted;
+}
+
+void require_all_fit(const store::SafetensorsFile& file, const std::string& where,
+                     const std::string& prefix, const std::vector<Target>& wanted) {
+  std::vector<std::string> wrong;
+  std::set<std::string> names;
+  for (const Target& target : wanted) {
+    names.insert(target.stored_name);
+    auto problem = mismatch(file, target.stored_name, target.name, stored_shape(file, target));
+    if (!problem.empty()) wrong.push_back(std::move(problem));
+  }
+  for (const auto& tensor : file.tensors()) {
+    if (tensor.name.starts_with(prefix) && !names.contains(tensor.name)) {
+      wrong.push_back("`" + tensor.name + "` is not in the model");
+    }
+  }
+  require_fit(std::move(wrong), where);
+}
+
+// All of `wanted` or, when anything does not fit, nothing.
+void load_all(const store::SafetensorsFile& file, const std::string& where,
+              const std::string& prefix, const std::vector<Target>& wanted) {
+  require_all_fit(file, where, prefix, wanted);
+  for (const Target& target : wanted) {
+    const auto& stored = *file.find(target.stored_name);
+    if (target.matched != nullptr) {
+      copy_matched(stored, *target.matched, target.values);
+    } else {
+      copy_into(stored, target.values);
+    }
+  }
+}
+
+std::vector<Target> weight_targets(const optim::Arena& arena,
+                                   const std::vector<MatchedTable>& matched) {
+  auto wanted = targets("", arena, arena.params());
+  for (Target& target : wanted) {
+    for (const auto& table : matched) {
+      if (table.parameter == target.name) target.matched = &table;
+    }
+  }
+  for (const auto& buffer : arena.buffers()) {
+    wanted.push_back({buffer.name, buffer.name, buffer.values});
+  }
+  return wanted;
+}
+
+void require_whole(const optim::StatePiece& piece, const optim::Arena& arena) {
+  TORCH_CHECK(!piece.flat || piece.values.numel() == arena.size(), "[checkpoint] state `",
+              piece.name, "` has ", piece.values.numel(), " elements, the arena ", arena.size(),
+              "; a checkpoint takes the state of the whole arena, not of a slice");
+}
+
+// `source` as it stands now, in `host`.
+void copy_to_host(const at::Tensor& source, Snapshot::Bytes bytes, at::Tensor& host) {
+  if (bytes == Snapshot::Bytes::kBorrowed) {
+    host = source.detach().cpu().contiguous();  // itself where nothing is to be done
+    return;
+  }
+  if (!host.defined() || host.sizes() != source.sizes()) {
+    host = at::empty(source.sizes(), at::dtype(source.scalar_type()));
+  }
+  host.copy_(source);  // one pass over flat memory, on all threads
+}
+
+store::TensorView view_of(const std::string& name, const at::Tensor& host, int64_t offset,
+                          std::vector<int64_t> shape, int64_t numel) {
+  const char* begin = reinterpret_cast<const char*>(host.const_data_ptr<float>() + offset);
+  return {name,
+          store::DType::kF32,
+          std::move(shape),
+          {begin, static_cast<size_t>(numel) * sizeof(float)}};
+}
+
+void add_slots(const std::vector<optim::Arena::Slot>& slots, const at::Tensor& host,
+               const std::string& prefix, std::vector<store::TensorView>& views) {
+  for (const auto& slot : slots) {
+    views.push_back(view_of(prefix + slot.name, host, slot.offset, slot.shape, slot.numel));
+  }
+}
+
+}  // namespace
+
+void require_weights_fit(const store::SafetensorsFile& file, const std::string& where,
+                         const optim::Arena& arena, const std::vector<MatchedTable>& matched) {
+  require_all_fit(file, where, "", weight_targets(arena, matched));
+}
+
+void load_weights(const store::SafetensorsFile& file, const std::string& where, optim::Arena& arena,
+                  const std::vector<MatchedTable>& matched) {
+  load_all(file, where, "", weight_targets(arena, matched));
+}
+
+void load_optimizer_state(const store::SafetensorsFile& file, const std::string& where,
+                          const optim::Arena& arena, const std::vector<optim::StatePiece>& state) {
+  for (const auto& piece : state) {
+    require_whole(piece, arena);
+    if (piece.flat) {
+      const std::string prefix = piece.name + "/";
+      load_all(file, where, prefix, targets(prefix, arena, piece.values));
+      continue;
+    }
+    const auto problem = mismatch(file, piece.name, piece.name, {piece.values.numel()});
+    if (!problem.empty()) require_fit({problem}, where);
+    copy_into(*file.find(piece.name), piece.values.view({-1}));
+  }
+}
+
+void Snapshot::take(const optim::Arena& arena, const std::vector<optim::StatePiece>& state,
+                    Bytes bytes) {
+  const torch::NoGradGuard no_grad;
+  for (const auto& piece : state) require_whole(piece, arena);
+  slots_ = arena.slots();
+  // Bytes that were borrowed must not be written to.
+  if (bytes == Bytes::kBorrowed || !owns_bytes_) {
+    params_ = at::Tensor();
+    buffers_.clear();
+    state_.clear();
+  }
+  owns_bytes_ = bytes == Bytes::kOwn;
+  copy_to_host(arena.params(), bytes, params_);
+  buffers_.resize(arena.buffers().size());
+  for (size_t i = 0; i < buffers_.size(); ++i) {
+    buffers_[i].name = arena.buffers()[i].name;
+    copy_to_host(arena.buffers()[i].values, bytes, buffers_[i].values);
+  }
+  state_.resize(state.size());
+  for (size_t i = 0; i < state.size(); ++i) {
+    state_[i].name = state[i].name;
+    state_[i].flat = state[i].flat;
+    copy_to_host(state[i].values, bytes, state_[i].values);
+  }
+}
+
+std::vector<std::pair<std::string, std::vector<store::TensorView>>> Snapshot::files() const {
+  std::vector<store::TensorView> model, optimizer;
+  add_slots(slots_, params_, "", model);
+  for (const auto& buffer : buffers_) {
+    model.push_back(
+        view_of(buffer.name, buffer.values, 0, buffer.values.sizes().vec(), buffer.values.numel()));
+  }
+  for (const auto& piece : state_) {
+    if (piece.flat) {
+      add_slots(slots_, piece.values, piece.name + "/", optimizer);
+    } else {
+      const int64_t numel = piece.values.numel();
+      optimizer.push_back(view_of(piece.name, piece.values, 0, {numel}, numel));
+    }
+  }
+  return {{"model", std::move(model)}, {"optimizer", std::move(optimizer)}};
+}
+
+}  // namespace stretto::runs

@@ -1,0 +1,64 @@
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "optim/arena.h"
+#include "optim/optimizer.h"
+#include "store/safetensors.h"
+
+/// How the tensors of a run stand in a checkpoint, all fp32:
+///
+///     model.safetensors        <parameter>           one for each parameter, in its shape
+///                              <buffer>              running statistics, in their shape
+///     optimizer.safetensors    <piece>/<parameter>   the parameter's part of a flat piece of state
+///                              <piece>               any other piece of state, as one row
+namespace stretto::runs {
+
+/// A matrix of which each row is looked up in the file instead of taken at its place.
+struct MatchedTable {
+  std::string parameter;
+  /// For each row of the model's table the row in the file, or -1: it stays as it is, and so do
+  /// rows beyond the end of this list. At least one row is stored.
+  std::vector<int64_t> rows;
+};
+/// Copies weights and buffers by name from a checkpoint's model file into the arena.
+/// @param matched  tables that may have another number of rows in the file
+/// Throws Error(kBadData) that lists missing, unknown and misshapen tensors; then nothing is
+/// copied.
+void load_weights(const store::SafetensorsFile& file, const std::string& where, optim::Arena& arena,
+                  const std::vector<MatchedTable>& matched = {});
+
+/// Throws as load_weights() does when these weights do not fit; reads no weight.
+void require_weights_fit(const store::SafetensorsFile& file, const std::string& where,
+                         const optim::Arena& arena, const std::vector<MatchedTable>& matched = {});
+
+/// Copies a checkpoint's optimizer file into the tensors of `state`, whose flat pieces have the
+/// arena's size. Throws as load_weights does.
+void load_optimizer_state(const store::SafetensorsFile& file, const std::string& where,
+                          const optim::Arena& arena, const std::vector<optim::StatePiece>& state);
+
+/// What one checkpoint holds of a run's tensors, in memory of the host.
+class Snapshot {
+ public:
+  /// Whether the snapshot has its own bytes (kept for the next take(), so that only the first one
+  /// touches new memory) or, where tensors are on the CPU already, looks at the run's.
+  enum class Bytes { kOwn, kBorrowed };
+
+  /// The weights, buffers and state as they stand. `state` is of the whole arena: a flat piece of
+  /// another size is a c10::Error.
+  void take(const optim::Arena& arena, const std::vector<optim::StatePiece>& state, Bytes bytes);
+
+  /// The tensors of both files, by stem; valid until the next take().
+  std::vector<std::pair<std::string, std::vector<store::TensorView>>> files() const;
+
+ private:
+  std::vector<optim::Arena::Slot> slots_;
+  at::Tensor params_;
+  std::vector<optim::Arena::Buffer> buffers_;
+  std::vector<optim::StatePiece> state_;
+  bool owns_bytes_ = false;
+};
+
+}  // namespace stretto::runs

@@ -1,0 +1,71 @@
+#include "runs/provenance.h"
+
+#include <torch/version.h>
+
+#include "base/error.h"
+#include "base/hash.h"
+#include "base/text.h"
+#include "base/version.h"
+
+namespace stretto::runs {
+namespace {
+
+// The first file that is not the same on both sides; empty when all are.
+std::string first_difference(const std::map<std::string, std::string>& a,
+                             const std::map<std::string, std::string>& b) {
+  for (const auto* side : {&a, &b}) {
+    for (const auto& [name, unused] : *side) {
+      const auto in_a = a.find(name), in_b = b.find(name);
+      if (in_a == a.end() || in_b == b.end() || in_a->second != in_b->second) return name;
+    }
+  }
+  return "";
+}
+
+std::string described(const std::map<std::string, std::string>& hashes, const std::string& name) {
+  const auto found = hashes.find(name);
+  return found == hashes.end() ? "no such file" : "SHA-256 " + printable(found->second);
+}
+
+}  // namespace
+
+std::map<std::string, std::string> tokenizer_hashes(
+    const std::map<std::string, std::string>& assets) {
+  std::map<std::string, std::string> hashes;
+  for (const auto& [name, bytes] : assets) hashes[name] = sha256_hex(bytes);
+  return hashes;
+}
+
+store::Origin origin_of(const RunIdentity& identity) {
+  return {.world_size = identity.world_size,
+          .stretto = stretto::kVersion,
+          .libtorch = TORCH_VERSION,
+          .tokenizer = identity.tokenizer};
+}
+
+std::string tokenizer_difference(const std::map<std::string, std::string>& trained_with,
+                                 const std::map<std::string, std::string>& hashes) {
+  if (trained_with.empty() || hashes.empty()) return "";
+  const std::string name = first_difference(trained_with, hashes);
+  if (name.empty()) return "";
+  return name + ": " + described(hashes, name) + ", trained with " + described(trained_with, name);
+}
+
+std::string tokenizer_difference(const store::LoadedCheckpoint& checkpoint,
+                                 const std::map<std::string, std::string>& hashes) {
+  return tokenizer_difference(checkpoint.origin.tokenizer, hashes);
+}
+
+void require_same_tokenizer(const store::LoadedCheckpoint& checkpoint,
+                            const std::map<std::string, std::string>& hashes,
+                            const std::filesystem::path& folder) {
+  const std::string difference = tokenizer_difference(checkpoint, hashes);
+  if (difference.empty()) return;
+  throw Error(ExitCode::kBadData,
+              checkpoint.directory.string() +
+                  " belongs to another tokenizer than there is: " + (folder / difference).string(),
+              "put the tokenizer of this run back, from a copy of the run folder; sha256sum shows "
+              "whether it is the right one");
+}
+
+}  // namespace stretto::runs

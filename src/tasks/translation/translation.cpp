@@ -1,0 +1,303 @@
+#include "tasks/translation/translation.h"
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cmath>
+#include <cstring>
+#include <span>
+
+#include "base/error.h"
+#include "base/log.h"
+#include "base/random.h"
+#include "base/text.h"
+#include "distributed/numbers.h"
+#include "experiment/known_text.h"
+#include "experiment/num_threads.h"
+#include "losses/registry.h"
+#include "metrics/scorers.h"
+#include "models/registry.h"
+#include "tasks/translation/corpus_fact.h"
+#include "tasks/translation/ensemble_loss.h"
+
+namespace stretto::tasks {
+namespace {
+
+int64_t rounded_up(int64_t n, int64_t multiple) {
+  return (n + multiple - 1) / multiple * multiple;
+}
+
+// What references are marked with, by the first of them.
+text::Subwords marks_of(const data::Corpus& corpus) {
+  constexpr int64_t kEnough = 1000;
+  std::vector<std::string> tokens;
+  for (int64_t i = 0; i < std::min(kEnough, corpus.num_pairs()); ++i) {
+    for (auto& token : split(corpus.tgt_text(i), ' ')) tokens.push_back(std::move(token));
+  }
+  return text::find_subwords(tokens);
+}
+
+std::vector<std::string> pieces(const text::Tokenizer& tokenizer, const std::vector<int64_t>& ids) {
+  std::vector<std::string> out;
+  for (const int64_t id : ids) out.push_back(tokenizer.piece(id));
+  return out;
+}
+
+// Sums of the loss over a corpus, and that of each pair. Each batch is one process's; its numbers
+// are added in the order of batches, so that the sum has the same bits for any number of processes.
+CorpusScore corpus_loss(const std::vector<std::shared_ptr<models::Seq2SeqModel>>& models,
+                        const std::shared_ptr<const data::Corpus>& corpus,
+                        const CorpusScoreOptions& options) {
+  const torch::NoGradGuard no_grad;
+  constexpr size_t kColumns = 3;  // target tokens, loss, nll
+  const auto batches = data::make_eval_batches(corpus, options.max_tokens);
+  std::vector<double> table(static_cast<size_t>(batches->num_batches()) * kColumns);
+  CorpusScore score;
+  score.pair_nll.resize(static_cast<size_t>(corpus->num_pairs()));
+  for (int64_t i = options.group.rank(); i < batches->num_batches(); i += options.group.size()) {
+    options.group.check_peers();
+    const data::Batch batch = batches->load(0, i);
+    const BatchLoss sums = batch_loss(models, batch, options.loss);
+    double* row = table.data() + static_cast<size_t>(i) * kColumns;
+    row[0] = static_cast<double>(batch.tgt.num_tokens());
+    row[1] = sums.loss_sum;
+    row[2] = sums.nll_sum;
+    for (size_t k = 0; k < sums.pair_nll.size(); ++k) {
+      score.pair_nll[static_cast<size_t>(batch.sample_ids[k])] = sums.pair_nll[k];
+    }
+  }
+  distributed::sum_numbers(options.group, table);  // of zeros and one number: exact
+  if (options.per_pair) distributed::sum_numbers(options.group, score.pair_nll);
+  for (size_t at = 0; at < table.size(); at += kColumns) {
+    score.target_tokens += static_cast<int64_t>(table[at]);
+    score.loss += table[at + 1];
+    score.nll += table[at + 2];
+  }
+  score.loss /= static_cast<double>(score.target_tokens);
+  score.nll /= static_cast<double>(score.target_tokens);
+  return score;
+}
+
+// Each process has found some of the outputs, the others are empty; afterwards all have all.
+void share_outputs(const distributed::ProcessGroup& group,
+                   std::vector<std::vector<int64_t>>& outputs) {
+  if (group.size() == 1) return;
+  std::vector<int64_t> mine;
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    if (outputs[i].empty()) continue;
+    mine.insert(mine.end(), {static_cast<int64_t>(i), static_cast<int64_t>(outputs[i].size())});
+    mine.insert(mine.end(), outputs[i].begin(), outputs[i].end());
+  }
+  const std::string bytes(reinterpret_cast<const char*>(mine.data()),
+                          mine.size() * sizeof(int64_t));
+  for (const auto& theirs : group.all_gather_bytes(bytes)) {
+    std::vector<int64_t> words(theirs.size() / sizeof(int64_t));
+    std::memcpy(words.data(), theirs.data(), words.size() * sizeof(int64_t));
+    for (auto at = words.cbegin(); at != words.cend();) {
+      auto& output = outputs.at(static_cast<size_t>(*at++));
+      const int64_t length = *at++;
+      output.assign(at, at + length);
+      at += length;
+    }
+  }
+}
+
+}  // namespace
+
+models::ModelSetup model_setup(const experiment::Experiment& experiment, int64_t src_ids,
+                               int64_t tgt_ids, at::Device device) {
+  const int64_t multiple = experiment.tokenizer.vocab_multiple;
+  return {.src_rows = rounded_up(src_ids, multiple),
+          .tgt_rows = rounded_up(tgt_ids, multiple),
+          .num_tgt_classes = tgt_ids,
+          .seed = static_cast<uint64_t>(experiment.run.seed),
+          .device = device};
+}
+
+std::string split_beforehand(const text::TokenizerOptions& options,
+                             const text::Tokenizer& tokenizer, const data::Corpus* corpus) {
+  if (options.type != "vocab") {
+    const auto found = corpus == nullptr ? text::Subwords::kNone : marks_of(*corpus);
+    if (found == text::Subwords::kNone) return "";
+    return std::string("looks split into sub-words (") + text::name_of(found) +
+           "): BLEU is that of pieces; tokenizer.type = \"vocab\" joins them";
+  }
+  if (tokenizer.subwords() == text::Subwords::kNone) {
+    return "split at spaces beforehand: BLEU is that of its tokens";
+  }
+  return std::string("split into sub-words (") + text::name_of(tokenizer.subwords()) +
+         "): joined in translations and for BLEU (tokenizer.subwords)";
+}
+
+TranslationModel make_translation_model(const experiment::Experiment& experiment,
+                                        text::TokenizerPair tokenizers, at::Device device,
+                                        FirstWeights weights) {
+  auto setup = model_setup(experiment, tokenizers.src->size(), tokenizers.tgt->size(), device);
+  setup.draws_weights = weights == FirstWeights::kDrawn;
+  auto model = models::make_model(experiment.model, setup, losses::make_loss(experiment.loss));
+  return {std::move(tokenizers), std::move(model)};
+}
+
+CorpusScore score_corpus(const text::TokenizerPair& tokenizers,
+                         const std::vector<std::shared_ptr<models::Seq2SeqModel>>& models,
+                         const std::shared_ptr<const data::Corpus>& corpus,
+                         const decoding::DecodeOptions& decode, const CorpusScoreOptions& options) {
+  CorpusScore score = corpus_loss(models, corpus, options);
+  if (!options.translate) return score;
+  const int64_t count = options.num_translated > 0
+                            ? std::min(options.num_translated, corpus->num_pairs())
+                            : corpus->num_pairs();
+  std::vector<TranslationRequest> requests;
+  std::vector<std::string> references;
+  for (int64_t i = 0; i < count; ++i) {
+    requests.push_back({.src = corpus->src(i), .prefix = {}, .sentence_id = i});
+    references.push_back(tokenizers.tgt->readable(corpus->tgt_text(i)));
+  }
+  Translator translator(models, decode);
+  const auto found =
+      translator.translate(requests, {.rank = options.group.rank(), .size = options.group.size()},
+                           [&] { options.group.check_peers(); });
+  score.outputs.resize(found.size());
+  for (size_t i = 0; i < found.size(); ++i) {
+    if (!found[i].empty()) score.outputs[i] = found[i].front().ids;
+  }
+  share_outputs(options.group, score.outputs);
+  for (const auto& ids : score.outputs) score.hypotheses.push_back(tokenizers.tgt->decode(ids));
+  const auto bleu = metrics::compute({.metric = "bleu"}, score.hypotheses,
+                                     std::vector<std::vector<std::string>>{references});
+  score.bleu = bleu.score;
+  score.bleu_signature = bleu.signature;
+  return score;
+}
+
+TranslationTask::TranslationTask(const experiment::Experiment& experiment, TranslationModel model,
+                                 distributed::ProcessGroup group)
+    : experiment_(experiment), model_(std::move(model)), group_(std::move(group)) {
+  const auto seed = static_cast<uint64_t>(experiment_.run.seed);
+  const int64_t threads = experiment::num_threads(experiment_);
+  train_ =
+      data::open_corpus(experiment_.data, data::Split::kTrain, model_.tokenizers, seed, threads);
+  if (!experiment_.data.valid_src.empty() || !experiment_.data.valid_tsv.empty()) {
+    valid_ =
+        data::open_corpus(experiment_.data, data::Split::kValid, model_.tokenizers, seed, threads);
+  }
+  batches_ = data::make_train_batches(train_, experiment_.data, seed);
+}
+
+train::MicroLoss TranslationTask::loss(const data::Batch& batch,
+                                       const train::StepContext& context) {
+  const auto output = model_.model->loss(
+      batch, {.training = true,
+              .dropout_key = mix64(context.seed, static_cast<uint64_t>(context.update))});
+  return {.loss_sum = output.loss_sum,
+          .nll_sum = output.nll_sum.item<double>(),
+          .target_tokens = output.target_tokens,
+          .source_tokens = batch.src.num_tokens()};
+}
+
+train::ValidationResult TranslationTask::validate(bool with_translations) {
+  const auto start = std::chrono::steady_clock::now();
+  const auto score = score_corpus(model_.tokenizers, {model_.model}, valid_, experiment_.decode,
+                                  {.max_tokens = experiment_.eval.max_tokens,
+                                   .translate = with_translations,
+                                   .num_translated = experiment_.eval.bleu_sentences,
+                                   .group = group_});
+  return {
+      .loss = score.loss,
+      .nll = score.nll,
+      .target_tokens = score.target_tokens,
+      .bleu = score.bleu,
+      .seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count(),
+      .samples = samples(score)};
+}
+
+std::vector<train::SampleTranslation> TranslationTask::samples(const CorpusScore& score) const {
+  const auto count =
+      std::min<size_t>(score.outputs.size(), static_cast<size_t>(experiment_.report.samples));
+  std::vector<train::SampleTranslation> shown(count);
+  data::Batch batch;
+  for (size_t i = 0; i < count; ++i) {
+    const auto sample = static_cast<int64_t>(i);
+    auto src = valid_->src(sample);
+    std::vector<int64_t> hypothesis = score.outputs[i];
+    hypothesis.resize(
+        std::min(hypothesis.size(), static_cast<size_t>(model_.model->max_target_length() - 1)));
+    hypothesis.push_back(text::kEos);
+    shown[i].source = model_.tokenizers.src->readable(valid_->src_text(sample));
+    shown[i].reference = model_.tokenizers.tgt->readable(valid_->tgt_text(sample));
+    shown[i].hypothesis = score.hypotheses[i];
+    shown[i].source_pieces = pieces(*model_.tokenizers.src, src);
+    shown[i].hypothesis_pieces = pieces(*model_.tokenizers.tgt, hypothesis);
+    batch.sample_ids.push_back(sample);
+    batch.src.ids.insert(batch.src.ids.end(), src.begin(), src.end());
+    batch.src.offsets.push_back(static_cast<int32_t>(batch.src.ids.size()));
+    batch.tgt.ids.insert(batch.tgt.ids.end(), hypothesis.begin(), hypothesis.end());
+    batch.tgt.offsets.push_back(static_cast<int32_t>(batch.tgt.ids.size()));
+  }
+  if (count == 0) return shown;
+  torch::NoGradGuard no_grad;
+  const auto maps = model_.model->alignments(batch, experiment_.decode.alignment_layer);
+  for (size_t i = 0; i < count; ++i) {
+    const auto map = maps[i].cpu().contiguous();
+    for (int64_t row = 0; row < map.size(0); ++row) {
+      const float* begin = map.const_data_ptr<float>() + row * map.size(1);
+      shown[i].attention.emplace_back(begin, begin + map.size(1));
+    }
+  }
+  return shown;
+}
+
+std::vector<distributed::Fact> TranslationTask::text_facts() const {
+  return {corpus_fact("training text", train_.get()),
+          corpus_fact("validation text", valid_.get()),
+          {"micro-batches an epoch", std::to_string(batches_->num_batches())}};
+}
+
+void TranslationTask::require_known_text(bool warn) const {
+  const auto look = [&](const char* name, const data::Corpus& corpus) {
+    experiment::require_known(name, corpus.src_counts(), corpus.tgt_counts(), model_.tokenizers,
+                              experiment_, warn);
+  };
+  look("training text", *train_);
+  if (valid_) look("validation text", *valid_);
+}
+
+std::vector<std::pair<std::string, std::string>> TranslationTask::facts() const {
+  const auto& filters = train_->filters();
+  std::vector<std::pair<std::string, std::string>> facts{
+      {"parameters", with_thousands(models::num_parameters(*model_.model))},
+      {"vocabulary", model_.tokenizers.joint
+                         ? with_thousands(model_.tokenizers.src->size()) + " (joint)"
+                         : with_thousands(model_.tokenizers.src->size()) + " / " +
+                               with_thousands(model_.tokenizers.tgt->size())},
+      {"training pairs", with_thousands(train_->num_pairs())},
+      {"training tokens", with_thousands(train_->num_src_tokens()) + " source, " +
+                              with_thousands(train_->num_tgt_tokens()) + " target"},
+      {"micro-batches an epoch", with_thousands(batches_->num_batches())},
+      {"token cache", human_bytes(train_->cache_bytes())}};
+  const std::string split =
+      split_beforehand(experiment_.tokenizer, *model_.tokenizers.tgt, valid_.get());
+  if (!split.empty()) facts.emplace_back("target text", split);
+  const auto skipped = [&](const char* why, int64_t count) {
+    if (count > 0) facts.emplace_back(std::string("left out: ") + why, with_thousands(count));
+  };
+  skipped("empty", filters.empty);
+  skipped("too long", filters.too_long);
+  skipped("length ratio", filters.ratio);
+  skipped("invalid UTF-8", filters.invalid_utf8);
+  if (filters.truncated > 0) facts.emplace_back("truncated", with_thousands(filters.truncated));
+  if (filters.replaced > 0) {
+    facts.emplace_back("invalid UTF-8 replaced", with_thousands(filters.replaced));
+  }
+  const auto add_text = [&](const std::string& name, const data::Corpus& corpus) {
+    for (auto& fact : experiment::known_text_facts(name, corpus)) facts.push_back(std::move(fact));
+  };
+  add_text("training text", *train_);
+  if (valid_) {
+    facts.emplace_back("validation pairs", with_thousands(valid_->num_pairs()));
+    add_text("validation text", *valid_);
+  }
+  return facts;
+}
+
+}  // namespace stretto::tasks

@@ -1,0 +1,105 @@
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "data/corpus.h"
+#include "distributed/agreement.h"
+#include "distributed/process_group.h"
+#include "experiment/experiment.h"
+#include "models/registry.h"
+#include "models/seq2seq_model.h"
+#include "tasks/translation/translator.h"
+#include "text/tokenizer.h"
+#include "train/task.h"
+
+namespace stretto::tasks {
+
+/// A text-to-text model with its tokenizers: what evaluation, inference and training share.
+struct TranslationModel {
+  text::TokenizerPair tokenizers;
+  std::shared_ptr<models::Seq2SeqModel> model;
+};
+
+/// What a model must know beside its options, for tokenizers with so many ids.
+models::ModelSetup model_setup(const experiment::Experiment& experiment, int64_t src_ids,
+                               int64_t tgt_ids, at::Device device);
+
+/// First weights of a network: drawn, or unset because a checkpoint's are loaded at once.
+enum class FirstWeights : uint8_t { kDrawn, kUnset };
+
+/// Builds the network that an experiment describes for these tokenizers.
+TranslationModel make_translation_model(const experiment::Experiment& experiment,
+                                        text::TokenizerPair tokenizers, at::Device device,
+                                        FirstWeights weights = FirstWeights::kDrawn);
+
+/// Loss of a corpus and, on request, its translations.
+struct CorpusScore {
+  double loss = 0, nll = 0;  ///< per target token, natural log
+  int64_t target_tokens = 0;
+  /// 13a, of text as people read it (Tokenizer::readable); -1 when nothing was translated.
+  double bleu = -1;
+  std::string bleu_signature;
+  std::vector<std::vector<int64_t>> outputs;  ///< of the first `num_translated` pairs
+  std::vector<std::string> hypotheses;        ///< their text
+  std::vector<double> pair_nll;  ///< [pairs] in corpus order, summed over target tokens; `per_pair`
+};
+struct CorpusScoreOptions {
+  int64_t max_tokens = 4096;
+  bool translate = false;
+  int64_t num_translated = 0;             ///< 0 = all
+  bool per_pair = false;                  ///< every process gets `pair_nll`, not only its part
+  losses::CrossEntropyOptions loss = {};  ///< as the models were made with; used for an ensemble
+  /// Batches are shared out among these processes; every one gets the whole result, which does not
+  /// depend on their number.
+  distributed::ProcessGroup group = {};
+};
+/// @param models  one, or several that predict together as an ensemble: loss and nll are then those
+///                of the mean of their probabilities (tasks/translation/ensemble_loss.h)
+CorpusScore score_corpus(const text::TokenizerPair& tokenizers,
+                         const std::vector<std::shared_ptr<models::Seq2SeqModel>>& models,
+                         const std::shared_ptr<const data::Corpus>& corpus,
+                         const decoding::DecodeOptions& decode, const CorpusScoreOptions& options);
+
+/// How the target text was split before it came, and what that means for translations and BLEU, in
+/// words; empty for raw text.
+///
+/// @param corpus  validation or test text, whose first references are looked at; may be null
+std::string split_beforehand(const text::TokenizerOptions& options,
+                             const text::Tokenizer& tokenizer, const data::Corpus* corpus);
+
+/// Machine translation: sentence pairs, an encoder-decoder, cross entropy, BLEU.
+class TranslationTask : public train::Task {
+ public:
+  /// @param group  the processes that train together: they share validation
+  TranslationTask(const experiment::Experiment& experiment, TranslationModel model,
+                  distributed::ProcessGroup group = {});
+
+  torch::nn::Module& model() override { return *model_.model; }
+  const data::BatchSource& train_batches() override { return *batches_; }
+  train::MicroLoss loss(const data::Batch& batch, const train::StepContext& context) override;
+  bool can_validate() const override { return valid_ != nullptr; }
+  train::ValidationResult validate(bool with_translations) override;
+  std::map<std::string, std::string> assets() const override { return model_.tokenizers.assets; }
+
+  /// Training and validation text, for processes to compare: other text makes other batches.
+  std::vector<distributed::Fact> text_facts() const;
+  /// Training and validation text, as require_known() looks at them (experiment/known_text.h).
+  void require_known_text(bool warn) const;
+  /// Corpus, vocabulary and filters in words, for the report and the log.
+  std::vector<std::pair<std::string, std::string>> facts() const;
+
+ private:
+  std::vector<train::SampleTranslation> samples(const CorpusScore& score) const;
+
+  const experiment::Experiment experiment_;
+  TranslationModel model_;
+  distributed::ProcessGroup group_;
+  std::shared_ptr<const data::Corpus> train_, valid_;
+  std::unique_ptr<data::BatchSource> batches_;
+};
+
+}  // namespace stretto::tasks

@@ -1,0 +1,187 @@
+#include "tasks/translation/translator.h"
+
+#include <ATen/Parallel.h>
+
+#include <algorithm>
+#include <atomic>
+#include <exception>
+#include <limits>
+#include <mutex>
+#include <numeric>
+#include <stdexcept>
+
+#include "kernels/compute.h"
+#include "tasks/translation/ensemble_loss.h"
+#include "text/tokenizer.h"
+
+namespace stretto::tasks {
+namespace {
+
+/// A step model that calls a function before each step.
+class Accompanied : public decoding::StepModel {
+ public:
+  Accompanied(decoding::StepModel& inner, const std::function<void()>& before_step)
+      : inner_(inner), before_step_(before_step) {}
+
+  at::Tensor step(const at::Tensor& tokens) override {
+    if (before_step_) before_step_();
+    return inner_.step(tokens);
+  }
+  void reorder(const std::vector<int64_t>& parents) override { inner_.reorder(parents); }
+  int64_t vocab_size() const override { return inner_.vocab_size(); }
+
+ private:
+  decoding::StepModel& inner_;
+  const std::function<void()>& before_step_;
+};
+
+/// Pieces of work that several threads take one after the other, until one of them fails.
+class Queue {
+ public:
+  explicit Queue(const std::function<void()>& before_step) : before_step_(before_step) {}
+
+  /// Of one thread: takes numbers below `count` that no other has, until there are none.
+  void work(size_t count, const std::function<void(size_t)>& search) {
+    try {
+      for (size_t i = next_++; i < count && !failed_; i = next_++) search(i);
+    } catch (...) {
+      exclusively([&] { note_failure(); });
+    }
+  }
+
+  /// Before each step; what it throws ends the work of all.
+  void step() {
+    exclusively([&] {
+      if (failed_) throw std::runtime_error("[translator] another search has failed");
+      try {
+        if (before_step_) before_step_();
+      } catch (...) {
+        note_failure();  // while no other is between its steps
+        throw;
+      }
+    });
+  }
+
+  void exclusively(const std::function<void()>& change) {
+    const std::lock_guard lock(mutex_);
+    change();
+  }
+
+  /// What was thrown first, when all threads are done.
+  void rethrow() const {
+    if (failure_) std::rethrow_exception(failure_);
+  }
+
+ private:
+  void note_failure() {
+    if (!failed_.exchange(true)) failure_ = std::current_exception();
+  }
+
+  const std::function<void()>& before_step_;
+  std::mutex mutex_;
+  std::atomic<size_t> next_{0};
+  std::atomic<bool> failed_{false};
+  std::exception_ptr failure_;
+};
+
+}  // namespace
+
+Translator::Translator(std::vector<std::shared_ptr<models::Seq2SeqModel>> models,
+                       decoding::DecodeOptions options)
+    : models_(std::move(models)),
+      options_(std::move(options)),
+      packed_(std::make_unique<kernels::PackedWeights>()) {
+  max_length_ = std::numeric_limits<int64_t>::max();
+  on_cpu_ = models_.front()->parameters().front().is_cpu();
+  for (const auto& model : models_) {
+    model->eval();
+    max_length_ = std::min(max_length_, model->max_target_length());
+  }
+}
+
+// Numbers of the requests of each search, longest sources first.
+std::vector<std::vector<size_t>> Translator::cut_into_batches(
+    const std::vector<TranslationRequest>& requests, const data::Share& share) const {
+  std::vector<size_t> order(requests.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  // The memory that the search needs shows at once, and searches side by side end together.
+  std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) {
+    return requests[a].src.size() > requests[b].src.size();
+  });
+  const auto budget = static_cast<size_t>(std::max<int64_t>(1, options_.max_tokens));
+  std::vector<std::vector<size_t>> batches;
+  int64_t number = 0;
+  for (size_t begin = 0; begin < order.size(); ++number) {
+    size_t end = begin, tokens = 0;
+    for (; end < order.size(); ++end) {
+      tokens += requests[order[end]].src.size() * static_cast<size_t>(options_.beam_size);
+      if (end > begin && tokens > budget) break;
+    }
+    const std::span<const size_t> batch = std::span(order).subspan(begin, end - begin);
+    if (number % share.size == share.rank) batches.emplace_back(batch.begin(), batch.end());
+    begin = end;
+  }
+  return batches;
+}
+
+std::vector<std::vector<decoding::Hypothesis>> Translator::translate(
+    const std::vector<TranslationRequest>& requests, const data::Share& share,
+    const std::function<void()>& before_step) {
+  const auto batches = cut_into_batches(requests, share);
+  std::vector<std::vector<decoding::Hypothesis>> results(requests.size());
+  Queue queue(before_step);
+  const kernels::Compute compute = kernels::ComputeScope::current();
+  const auto work = [&] {
+    // Threads have their own of these.
+    const torch::NoGradGuard no_grad;
+    const kernels::ComputeScope arithmetic(compute);
+    const kernels::PackedWeightsScope packed(*packed_);
+    queue.work(batches.size(), [&](size_t number) {
+      const auto& batch = batches[number];
+      auto found = search_batch(requests, batch, [&] { queue.step(); });
+      for (size_t k = 0; k < batch.size(); ++k) results[batch[k]] = std::move(found[k]);
+      queue.exclusively([&] {
+        ++num_batches_;
+        num_sentences_ += static_cast<int64_t>(batch.size());
+      });
+    });
+  };
+  const auto threads = std::min<int64_t>(at::get_num_threads(), std::ssize(batches));
+  if (on_cpu_ && threads > 1) {
+    // Whole searches side by side wait for each other far less than threads inside each product
+    // do, and inside of this there are none of those.
+    at::parallel_for(0, threads, 1, [&](int64_t begin, int64_t end) {
+      for (; begin < end; ++begin) work();
+    });
+  } else {
+    work();
+  }
+  queue.rethrow();
+  return results;
+}
+
+std::vector<std::vector<decoding::Hypothesis>> Translator::search_batch(
+    const std::vector<TranslationRequest>& requests, std::span<const size_t> numbers,
+    const std::function<void()>& before_step) const {
+  data::PackedTokens src;
+  decoding::SearchInput input{.src_lengths = {},
+                              .sentence_ids = {},
+                              .prefixes = {},
+                              .max_length = max_length_,
+                              .pad = text::kPad,
+                              .bos = text::kBos,
+                              .eos = text::kEos};
+  for (const size_t number : numbers) {
+    const auto& request = requests[number];
+    src.ids.insert(src.ids.end(), request.src.begin(), request.src.end());
+    src.offsets.push_back(static_cast<int32_t>(src.ids.size()));
+    input.src_lengths.push_back(static_cast<int64_t>(request.src.size()));
+    input.sentence_ids.push_back(request.sentence_id);
+    input.prefixes.push_back(request.prefix);
+  }
+  const auto model = start_together(models_, src, options_.beam_size);
+  Accompanied accompanied(*model, before_step);
+  return decoding::search(accompanied, input, options_);
+}
+
+}  // namespace stretto::tasks

@@ -1,0 +1,70 @@
+#include "base/child_process.h"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <csignal>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "tests/distributed/scoped_variable.h"
+
+namespace stretto {
+namespace {
+
+using namespace std::chrono_literals;
+
+TEST(ChildProcess, ItsStderrComesAsItIsWritten) {
+  ChildProcess child({find_program("sh"), "-c", "printf one >&2; sleep 0.3; echo two >&2; exit 3"},
+                     ChildProcess::Stderr::kPiped);
+  std::vector<std::string> pieces;
+  for (int i = 0; i < 200 && (pieces.size() < 2 || !child.poll()); ++i) {
+    if (auto piece = child.read_stderr(20ms); !piece.empty()) pieces.push_back(piece);
+  }
+  EXPECT_EQ(pieces, (std::vector<std::string>{"one", "two\n"}));
+  EXPECT_EQ(child.poll(), 3);
+}
+
+std::string said_by(ChildProcess& child) {
+  std::string said;
+  while (!child.poll()) said += child.read_stderr(20ms);
+  for (auto piece = child.read_stderr(0ms); !piece.empty(); piece = child.read_stderr(0ms)) {
+    said += piece;
+  }
+  return said;
+}
+
+TEST(ChildProcess, TakesVariablesInThePlaceOfThisProcessesOwn) {
+  const testing::ScopedVariable kept("STRETTO_TEST_KEPT", "kept");
+  const testing::ScopedVariable changed("STRETTO_TEST_CHANGED", "before");
+  ChildProcess child({find_program("sh"), "-c", "env | grep STRETTO_TEST_ | sort >&2"},
+                     ChildProcess::Stderr::kPiped,
+                     {"STRETTO_TEST_CHANGED=after", "STRETTO_TEST_NEW=a=b"});
+  EXPECT_EQ(said_by(child),
+            "STRETTO_TEST_CHANGED=after\nSTRETTO_TEST_KEPT=kept\nSTRETTO_TEST_NEW=a=b\n");
+}
+
+// Of blocked and ignored signals, as bits: 1 << (number - 1).
+uint64_t signals_in(const std::string& status, const std::string& name) {
+  const size_t at = status.find(name);
+  return at == std::string::npos ? 0 : std::stoull(status.substr(at + name.size()), nullptr, 16);
+}
+
+TEST(ChildProcess, HearsNeitherTermNorHangupAndCanBeEnded) {
+  const auto bit = [](int signal) { return uint64_t{1} << (signal - 1); };
+  struct sigaction before {};
+  ::sigaction(SIGPIPE, nullptr, &before);
+  ::signal(SIGPIPE, SIG_IGN);  // as `stretto train` has it
+  ChildProcess shell({find_program("sh"), "-c", "exec cat /proc/self/status >&2"},
+                     ChildProcess::Stderr::kPiped);
+  ::sigaction(SIGPIPE, &before, nullptr);
+  const std::string status = said_by(shell);
+  const uint64_t blocked = signals_in(status, "SigBlk:\t"),
+                 ignored = signals_in(status, "SigIgn:\t");
+  EXPECT_EQ(blocked, bit(SIGTERM) | bit(SIGHUP)) << status;
+  EXPECT_EQ(ignored & (bit(SIGINT) | bit(SIGPIPE)), 0u) << status;
+}
+
+}  // namespace
+}  // namespace stretto

@@ -1,0 +1,197 @@
+#include <gtest/gtest.h>
+#include <torch/torch.h>
+
+#include <fstream>
+
+#include "base/error.h"
+#include "engine/commands.h"
+#include "engine/session.h"
+#include "experiment/training_text.h"
+#include "optim/arena.h"
+#include "runs/checkpoint_tensors.h"
+#include "store/checkpoint.h"
+#include "store/run_record.h"
+#include "tests/base/temp_dir.h"
+
+namespace stretto::engine {
+namespace {
+
+namespace fs = std::filesystem;
+using experiment::Experiment;
+
+/// An experiment, and a run of it with one checkpoint.
+class CheckCommand : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    e_.tokenizer.type = "vocab";
+    e_.tokenizer.src_vocab = dir_.write("words.txt", "a\nb\nc\nd\n");
+    e_.model.d_model = 16;
+    e_.model.encoder = {.num_layers = 1, .num_heads = 2, .ffn_dim = 8};
+    e_.model.decoder = {.num_layers = 1, .num_heads = 2, .ffn_dim = 8};
+    e_.train.init_from = dir_.path().string();
+    const auto model =
+        tasks::make_translation_model(e_, experiment::make_experiment_tokenizers(e_), at::kCPU)
+            .model;
+    const optim::Arena arena(*model);
+    runs::Snapshot snapshot;
+    snapshot.take(arena, {}, runs::Snapshot::Bytes::kBorrowed);
+    store::CheckpointStore(dir_.path())
+        .save({.step = 3,
+               .run_id = "run-1",
+               .config_hash = "c0ffee",
+               .files = snapshot.files(),
+               .state_json = "{}"});
+  }
+
+  /// Makes the folder a run: with a record, a configuration and a tokenizer.
+  void make_it_a_run() {
+    store::write_run_record(dir_.path(), {"run-1", {"c0ffee"}, "", "", ""});
+    dir_.write("config.toml", "[run]\n");
+    for (const auto& [name, bytes] : experiment::make_experiment_tokenizers(e_).assets) {
+      dir_.write("tokenizer/" + name, bytes);
+    }
+  }
+
+  /// The configuration names another vocabulary, of two more pieces.
+  void name_another_vocabulary() {
+    e_.tokenizer.src_vocab = dir_.write("more.txt", "a\nb\nc\nd\ne\nf\n");
+    e_.tokenizer.vocab_multiple = 1;
+  }
+
+  experiment::Preflight weights(bool full = false) const {
+    return run_check({.experiment = {.options = e_}, .weights = true, .full = full});
+  }
+
+  testing::TempDir dir_;
+  Experiment e_;
+};
+
+TEST_F(CheckCommand, WeightsThatFitStopNothingAndAreNotVerified) {
+  const auto found = weights();
+  EXPECT_TRUE(found.stops.empty()) << found.stops.front().what;
+  ASSERT_EQ(found.unread.size(), 1u);
+  EXPECT_EQ(found.unread[0].key, "train.init_from");
+}
+
+TEST_F(CheckCommand, WeightsOfAnotherShapeOrNameAreListed) {
+  e_.model.encoder.ffn_dim = 24;
+  e_.model.decoder.num_layers = 2;
+  const auto found = weights();
+  ASSERT_EQ(found.stops.size(), 1u);
+  const auto& stop = found.stops[0];
+  EXPECT_EQ(stop.key, "train.init_from");
+  EXPECT_EQ(stop.code, ExitCode::kBadData);
+  EXPECT_EQ(stop.stage, experiment::Stage::kWeights);
+  for (const char* word : {"`encoder.layers.0.ffn.up.weight` is [8, 16], the model wants [24, 16]",
+                           "more", "step_00000003/model.safetensors"}) {
+    EXPECT_NE(stop.what.find(word), std::string::npos) << stop.what;
+  }
+}
+
+TEST_F(CheckCommand, TheOtherRunsTokenizerIsTakenAndMustBeThere) {
+  make_it_a_run();
+  e_.tokenizer = {};
+  e_.tokenizer.vocab_size = 30;  // yields
+  EXPECT_TRUE(weights().stops.empty()) << weights().stops.front().what;
+  fs::remove_all(dir_ / "tokenizer");
+  const auto found = weights();
+  ASSERT_EQ(found.stops.size(), 1u);
+  EXPECT_EQ(found.stops[0].code, ExitCode::kUsage);
+  EXPECT_NE(found.stops[0].what.find("there is no tokenizer beside"), std::string::npos);
+}
+
+TEST_F(CheckCommand, TextIsLookedAtWithTheTokenizerThatIsTakenAlong) {
+  make_it_a_run();
+  e_.tokenizer = {};
+  e_.train.init_from = (dir_ / "checkpoints/step_00000003").string();
+  e_.data.train_src = {dir_.write("train.src", "a b\nc d\n")};
+  e_.data.train_tgt = {dir_.write("train.tgt", "a e\nf g\n")};
+  const auto look = [&] {
+    return run_check({.experiment = {.options = e_}, .weights = true, .text = true, .full = true});
+  };
+  const auto found = look();
+  ASSERT_EQ(found.stops.size(), 1u);
+  EXPECT_EQ(found.stops[0].key, "data.train_src");
+  EXPECT_EQ(found.stops[0].stage, experiment::Stage::kTraining);
+  EXPECT_NE(found.stops[0].what.find("75.0 % of the target's tokens are `<unk>`"),
+            std::string::npos)
+      << found.stops[0].what;
+  e_.data.max_unknown = 1;
+  EXPECT_TRUE(look().stops.empty()) << look().stops.front().what;
+  e_.data.max_tgt_tokens = 2;
+  EXPECT_NE(look().stops.at(0).what.find("empty corpus"), std::string::npos);
+}
+
+TEST_F(CheckCommand, AnotherTokenizerThanThatOfTheWeightsIsAStop) {
+  make_it_a_run();
+  EXPECT_TRUE(weights().stops.empty()) << weights().stops.front().what;
+  name_another_vocabulary();
+  const auto found = weights();
+  ASSERT_EQ(found.stops.size(), 1u);
+  EXPECT_EQ(found.stops[0].code, ExitCode::kUsage);
+  EXPECT_NE(found.stops[0].what.find("was trained with another tokenizer"), std::string::npos)
+      << found.stops[0].what;
+}
+
+TEST_F(CheckCommand, MatchedPiecesMayBeOfAnyNumber) {
+  make_it_a_run();
+  name_another_vocabulary();
+  e_.train.init_from = (dir_ / "checkpoints/step_00000003").string();
+  e_.train.init_vocabulary = "match";
+  for (const bool full : {false, true}) {
+    EXPECT_TRUE(weights(full).stops.empty()) << weights(full).stops.front().what;
+  }
+  // One that is to be trained is not known yet: all but the number of rows must fit.
+  e_.tokenizer = {};
+  e_.tokenizer.vocab_size = 500;
+  EXPECT_TRUE(weights().stops.empty()) << weights().stops.front().what;
+  e_.model.d_model = 32;
+  auto found = weights();
+  ASSERT_EQ(found.stops.size(), 1u);
+  EXPECT_EQ(found.stops[0].code, ExitCode::kBadData);
+  e_.model.d_model = 16;
+  fs::remove_all(dir_ / "tokenizer");
+  found = weights();
+  ASSERT_EQ(found.stops.size(), 1u);
+  EXPECT_NE(found.stops[0].what.find("no tokenizer beside"), std::string::npos);
+}
+
+TEST_F(CheckCommand, NoCheckpointAndNoFolderAreToldAsTrainingTellsThem) {
+  e_.train.init_from = (dir_ / "nothing").string();
+  EXPECT_EQ(weights().stops.at(0).code, ExitCode::kUsage);
+  fs::create_directories(dir_ / "empty");
+  e_.train.init_from = (dir_ / "empty").string();
+  EXPECT_EQ(weights().stops.at(0).code, ExitCode::kUsage);
+  EXPECT_EQ(weights(/*full=*/true).stops.at(0).code, ExitCode::kUsage);
+}
+
+TEST_F(CheckCommand, DamageIsFoundWhenAllIsVerified) {
+  e_.train.init_from = (dir_ / "checkpoints/step_00000003").string();
+  EXPECT_TRUE(weights(/*full=*/true).stops.empty());
+  EXPECT_TRUE(weights(/*full=*/true).unread.empty());
+  const fs::path file = dir_ / "checkpoints/step_00000003/model.safetensors";
+  std::fstream bytes(file, std::ios::binary | std::ios::in | std::ios::out);
+  bytes.seekp(-1, std::ios::end);
+  bytes.put('x');
+  bytes.close();
+  const auto found = weights(/*full=*/true);
+  ASSERT_EQ(found.stops.size(), 1u);
+  EXPECT_NE(found.stops[0].what.find("checksum"), std::string::npos) << found.stops[0].what;
+}
+
+TEST_F(CheckCommand, ADeviceThatIsNotThereIsAStop) {
+  if (torch::cuda::is_available()) GTEST_SKIP() << "there is one";
+  e_.run.device = "cuda";
+  const auto device = run_check({.experiment = {.options = e_}, .machine = true}).stops;
+  ASSERT_EQ(device.size(), 1u);
+  EXPECT_EQ(device[0].key, "run.device");
+  EXPECT_EQ(device[0].code, ExitCode::kUsage);
+  e_.run.device = "cpu";
+  e_.dist.backend = "nccl";
+  const auto backend = run_check({.experiment = {.options = e_}, .machine = true}).stops;
+  ASSERT_EQ(backend.size(), 1u);
+  EXPECT_EQ(backend[0].key, "dist.backend");
+}
+
+}  // namespace
+}  // namespace stretto::engine

@@ -1,0 +1,47 @@
+#include "engine/session.h"
+
+#include <ATen/Context.h>
+#include <gtest/gtest.h>
+
+namespace stretto::engine {
+namespace {
+
+/// A group between GPUs, as far as who trains on which goes.
+class BetweenGpus : public distributed::Transport {
+ public:
+  int rank() const override { return 5; }
+  int size() const override { return 8; }
+  const char* name() const override { return "gpus"; }
+  bool on_device() const override { return true; }
+  int device() const override { return 1; }
+  void all_reduce(distributed::Buffer) override {}
+  void reduce(distributed::Buffer, int) override {}
+  void broadcast(distributed::Buffer, int) override {}
+  void reduce_scatter(distributed::Buffer, std::span<const int64_t>) override {}
+  void all_gather(distributed::Buffer, std::span<const int64_t>) override {}
+  void exchange(distributed::Buffer, distributed::Buffer, std::span<const int64_t>) override {}
+  std::vector<std::string> all_gather_bytes(const std::string& mine) override { return {mine}; }
+  void barrier() override {}
+  std::shared_ptr<distributed::Transport> duplicate() override { return nullptr; }
+};
+
+TEST(Session, TrainsOnTheGpuThatTheGroupJoinedWith) {
+  EXPECT_EQ(gpu_of(distributed::ProcessGroup(std::make_shared<BetweenGpus>())),
+            at::Device(at::kCUDA, 1));
+  EXPECT_EQ(gpu_of({}), at::Device(at::kCUDA));
+}
+
+TEST(Session, ProductsOfHalfTypesAreAddedUpInSinglePrecision) {
+  experiment::Experiment experiment;
+  experiment.run.device = "cpu";
+  experiment.run.threads = at::get_num_threads();
+  at::globalContext().setAllowFP16ReductionCuBLAS(true);
+  at::globalContext().setAllowBF16ReductionCuBLAS(true);
+  EXPECT_EQ(prepare_process(experiment), at::kCPU);
+  const auto wanted = at::CuBLASReductionOption::DisallowReducedPrecisionAllowSplitK;
+  EXPECT_EQ(at::globalContext().allowFP16ReductionCuBLAS(), wanted);
+  EXPECT_EQ(at::globalContext().allowBF16ReductionCuBLAS(), wanted);
+}
+
+}  // namespace
+}  // namespace stretto::engine

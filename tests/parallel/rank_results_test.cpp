@@ -1,0 +1,146 @@
+#include "parallel/rank_results.h"
+
+#include <gtest/gtest.h>
+
+#include <limits>
+
+#include "tests/distributed/thread_group.h"
+
+namespace stretto::parallel {
+namespace {
+
+using stretto::test::run_ranks;
+
+data::Share share_of(int64_t rank, int64_t size, bool cut = false) {
+  return {.update_freq = 8, .rank = rank, .size = size, .cut = cut};
+}
+
+/// Micro-batch j of an update, whole or one of `parts` equal parts.
+MicroSums micro_batch(int64_t j, int64_t parts = 1) {
+  const auto number = static_cast<double>(j);
+  return {.loss = (number + 0.25) / static_cast<double>(parts),
+          .nll = -number / static_cast<double>(parts),
+          .target_tokens = (100 + 4 * j) / parts,
+          .source_tokens = (1000 + 4 * j) / parts};
+}
+
+Outcome outcome_of(const data::Share& share, int64_t count) {
+  Outcome outcome;
+  for (int64_t turn = 0; turn < share.of_update(count); ++turn) {
+    const auto piece = share.piece(turn, count);
+    outcome.micros.push_back(micro_batch(piece.micro, piece.parts));
+  }
+  return outcome;
+}
+
+/// What `look` sees on every rank, of outcomes without trouble that `change` changed.
+void on_ranks(int size, int64_t count, const std::function<void(int64_t rank, Outcome&)>& change,
+              const std::function<void(const Outcomes&)>& look) {
+  run_ranks(size, [&](const distributed::ProcessGroup& group) {
+    const auto share = share_of(group.rank(), size);
+    Outcome mine = outcome_of(share, count);
+    change(group.rank(), mine);
+    look(Outcomes::exchange(group, share, count, mine));
+  });
+}
+
+TEST(Outcomes, MicroBatchesComeInTheirOrderWhoeverHadThem) {
+  for (int size = 1; size <= 4; ++size) {
+    for (int64_t count = 1; count <= 8; ++count) {  // some ranks have fewer, some none
+      for (const bool cut : {false, true}) {
+        SCOPED_TRACE(std::to_string(count) + " on " + std::to_string(size) + (cut ? ", cut" : ""));
+        run_ranks(size, [&](const distributed::ProcessGroup& group) {
+          const auto share = share_of(group.rank(), size, cut);
+          const auto all = Outcomes::exchange(group, share, count, outcome_of(share, count));
+          const auto micros = all.in_order();
+          ASSERT_EQ(micros.size(), static_cast<size_t>(count));
+          for (int64_t j = 0; j < count; ++j) {
+            const auto& got = micros[static_cast<size_t>(j)];
+            const auto want = micro_batch(j);
+            EXPECT_NEAR(got.loss, want.loss, 1e-12) << j;
+            EXPECT_NEAR(got.nll, want.nll, 1e-12) << j;
+            EXPECT_NEAR(static_cast<double>(got.target_tokens), want.target_tokens, 3) << j;
+            EXPECT_NEAR(static_cast<double>(got.source_tokens), want.source_tokens, 3) << j;
+          }
+        });
+      }
+    }
+  }
+}
+
+TEST(Outcomes, WithoutTroubleThereIsNone) {
+  on_ranks(
+      3, 5, [](int64_t, Outcome&) {},
+      [](const Outcomes& all) {
+        EXPECT_FALSE(all.any_failed());
+        EXPECT_FALSE(all.is_hopeless());
+        EXPECT_FALSE(all.late_rank().has_value());
+        EXPECT_EQ(all.stop(), 0);
+      });
+}
+
+TEST(Outcomes, OneRankWithoutMemoryIsKnownToAll) {
+  for (const bool can_split : {true, false}) {
+    on_ranks(
+        3, 6,
+        [&](int64_t rank, Outcome& mine) {
+          mine.can_split = true;  // says nothing where nothing failed
+          if (rank != 2) return;
+          mine.failed_part = 0;
+          mine.can_split = can_split;
+        },
+        [&](const Outcomes& all) {
+          EXPECT_TRUE(all.any_failed());
+          EXPECT_EQ(all.is_hopeless(), !can_split);
+        });
+  }
+}
+
+TEST(Outcomes, ASingleSentenceThatDoesNotFitIsHopelessThoughOthersCanSplit) {
+  on_ranks(
+      3, 6,
+      [](int64_t rank, Outcome& mine) {
+        mine.failed_part = 1;
+        mine.can_split = rank != 1;
+      },
+      [](const Outcomes& all) { EXPECT_TRUE(all.is_hopeless()); });
+}
+
+TEST(Outcomes, TheFirstRankWithALateGradientIsNamed) {
+  on_ranks(
+      4, 4, [](int64_t rank, Outcome& mine) { mine.late = rank >= 2; },
+      [](const Outcomes& all) { EXPECT_EQ(all.late_rank(), std::optional<int64_t>(2)); });
+}
+
+TEST(Outcomes, TheLargestReasonToStopCounts) {
+  on_ranks(
+      3, 3, [](int64_t rank, Outcome& mine) { mine.stop = rank == 1 ? 2 : 1; },
+      [](const Outcomes& all) { EXPECT_EQ(all.stop(), 2); });
+}
+
+TEST(Outcomes, TheSmallBatchIsThatOfRankZero) {
+  on_ranks(
+      3, 3,
+      [](int64_t rank, Outcome& mine) {
+        mine.small = {.tokens = 10.0 + static_cast<double>(rank), .sum_norm_sq = 0.5};
+      },
+      [](const Outcomes& all) {
+        EXPECT_EQ(all.small_batch().tokens, 10);
+        EXPECT_EQ(all.small_batch().sum_norm_sq, 0.5);
+      });
+}
+
+TEST(Outcomes, ALossThatIsNotFiniteArrivesAsItIs) {
+  on_ranks(
+      2, 2,
+      [](int64_t rank, Outcome& mine) {
+        if (rank == 1) mine.micros[0].loss = std::numeric_limits<double>::infinity();
+      },
+      [](const Outcomes& all) {
+        EXPECT_EQ(all.in_order()[0].loss, 0.25);
+        EXPECT_EQ(all.in_order()[1].loss, std::numeric_limits<double>::infinity());
+      });
+}
+
+}  // namespace
+}  // namespace stretto::parallel

@@ -1,0 +1,176 @@
+#include "runs/initial_weights.h"
+
+#include <gtest/gtest.h>
+#include <torch/torch.h>
+
+#include "base/hash.h"
+#include "runs/provenance.h"
+#include "runs/run_folder.h"
+#include "runs/train_state.h"
+#include "tests/base/failure.h"
+#include "tests/store/checkpoint_fixture.h"
+
+namespace stretto::runs {
+namespace {
+
+namespace fs = std::filesystem;
+using store::testing::CheckpointTest;
+using store::testing::TinyCheckpoint;
+
+/// A model with the tensors of TinyCheckpoint: `w` of so many rows of 3, and `b`.
+struct Model : torch::nn::Module {
+  explicit Model(int64_t rows, int64_t width = 3) {
+    w = register_parameter("w", torch::full({rows, width}, -1.0));
+    b = register_parameter("b", torch::full({2}, -1.0));
+  }
+  torch::Tensor w, b;
+};
+
+/// A run with one checkpoint, of step 10, and a tokenizer of one file.
+class InitialWeights : public CheckpointTest {
+ protected:
+  void SetUp() override {
+    CheckpointTest::SetUp();
+    auto folder = RunFolder::open_for_training(dir_.path());
+    folder.write_config("[run]\n", "c0ffee");
+    folder.write_assets(kFiles);
+    run_id_ = folder.run_id();
+    checkpoint_ = save_step(10, run_id_);
+  }
+  fs::path save_step(int64_t step, const std::string& run_id) const {
+    TinyCheckpoint tiny(step, run_id);
+    tiny.content.origin.tokenizer = tokenizer_hashes(kFiles);
+    TrainState state;
+    state.step = step;
+    tiny.content.state_json = state.to_json();
+    return store().save(tiny.content);
+  }
+  /// Error(kBadData) of opening a run or checkpoint.
+  static std::string refusal(const fs::path& path, Reading reading) {
+    return testing::failure(ExitCode::kBadData, [&] { open_initial_run(path, reading); }).message();
+  }
+  inline static const std::map<std::string, std::string> kFiles{{"src.vocab", "a\nb\n"}};
+  inline static const std::map<std::string, std::string> kOther{{"src.vocab", "a\nc\n"}};
+  std::string run_id_;
+  fs::path checkpoint_;
+};
+
+TEST_F(InitialWeights, ARunAndItsCheckpointBringTheSameTokenizerHoweverTheyAreWritten) {
+  for (const fs::path& path : {dir_.path(), dir_.path() / "", checkpoint_, checkpoint_ / "",
+                               checkpoint_ / "." / ".." / checkpoint_.filename()}) {
+    const auto run = open_initial_run(path);
+    EXPECT_EQ(run.checkpoint.step, 10) << path;
+    EXPECT_EQ(run.tokenizer, kFiles) << path;
+    EXPECT_EQ(run.folder.lexically_normal().string(), dir_.path().string()) << path;
+  }
+}
+
+TEST_F(InitialWeights, ACheckpointOutsideOfARunKnowsTheHashesAlone) {
+  const fs::path moved = dir_.path() / "elsewhere";
+  fs::rename(checkpoint_, moved);
+  const auto run = open_initial_run(moved);
+  EXPECT_TRUE(run.folder.empty());
+  EXPECT_TRUE(run.tokenizer.empty());
+  EXPECT_EQ(tokenizer_of(run), tokenizer_hashes(kFiles));
+  require_tokenizer_of(run, tokenizer_hashes(kFiles));
+  const Error error = testing::failure(
+      ExitCode::kUsage, [&] { require_tokenizer_of(run, tokenizer_hashes(kOther)); });
+  EXPECT_NE(std::string(error.what()).find("trained with SHA-256 " + sha256_hex("a\nb\n")),
+            std::string::npos)
+      << error.what();
+}
+
+TEST_F(InitialWeights, AnotherTokenizerIsRefusedBeforeAnythingIsCopied) {
+  Model model(2);
+  optim::Arena arena(model);
+  const Error error = testing::failure(
+      ExitCode::kUsage, [&] { initialise_from(dir_.path(), arena, tokenizer_hashes(kOther)); });
+  EXPECT_NE(error.advice().find("train.init_vocabulary"), std::string::npos) << error.advice();
+  EXPECT_EQ(model.w.max().item<float>(), -1);
+  initialise_from(dir_.path(), arena, tokenizer_hashes(kFiles));
+  EXPECT_EQ(model.w[0][0].item<float>(), 10);
+}
+
+TEST_F(InitialWeights, ARunWhoseTokenizerWasExchangedIsRefused) {
+  fs::remove_all(dir_.path() / "tokenizer");
+  fs::create_directories(dir_.path() / "tokenizer");
+  overwrite(dir_.path() / "tokenizer" / "src.vocab", kOther.at("src.vocab"));
+  for (const Reading reading : {Reading::kAll, Reading::kHeads}) {
+    const std::string message = refusal(dir_.path(), reading);
+    EXPECT_NE(message.find("src.vocab: SHA-256 "), std::string::npos) << message;
+  }
+}
+
+TEST_F(InitialWeights, HeadsAreReadWithoutTheWeightsBehindThem) {
+  const fs::path newest = save_step(20, run_id_);
+  std::string bytes = bytes_of(newest / "model.safetensors");
+  bytes.back() = static_cast<char>(bytes.back() ^ 1);
+  overwrite(newest / "model.safetensors", bytes);
+  const auto heads = open_initial_run(dir_.path(), Reading::kHeads);
+  EXPECT_EQ(heads.checkpoint.step, 20);
+  EXPECT_EQ(heads.tokenizer, kFiles);
+  EXPECT_EQ(heads.folder.string(), dir_.path().string());
+  Model model(2), wide(2, 4);
+  const auto fits = [&](Model& wanted) {
+    require_weights_fit(heads.checkpoint.file("model"), "here", optim::Arena(wanted));
+  };
+  fits(model);
+  testing::failure(ExitCode::kBadData, [&] { fits(wide); });
+  // Of what is damaged training takes the next, or it says so; so do heads that cannot be read.
+  EXPECT_EQ(open_initial_run(dir_.path()).checkpoint.step, 10);
+  EXPECT_NE(refusal(newest, Reading::kAll).find("checksum"), std::string::npos);
+  EXPECT_EQ(open_initial_run(newest, Reading::kHeads).checkpoint.step, 20);
+  overwrite(newest / "manifest.json", "{");
+  EXPECT_EQ(open_initial_run(dir_.path(), Reading::kHeads).checkpoint.step, 10);
+  refusal(newest, Reading::kHeads);
+}
+
+TEST_F(InitialWeights, ACheckpointOfAnotherRunIsRefusedHoweverMuchOfItIsRead) {
+  const fs::path foreign = save_step(20, "another-run");
+  for (const Reading reading : {Reading::kAll, Reading::kHeads}) {
+    for (const fs::path& path : {dir_.path(), foreign}) {
+      const std::string message = refusal(path, reading);
+      EXPECT_NE(message.find("is a checkpoint of run another-run"), std::string::npos) << message;
+    }
+  }
+}
+
+TEST_F(InitialWeights, MatchedRowsAreTakenAndTheRestStays) {
+  Model model(5);
+  optim::Arena arena(model);
+  // Stored are rows 10, 10.25, 10.5 and 10.75, 11, 11.25.
+  const auto match = [](const InitialRun& run) {
+    EXPECT_EQ(run.checkpoint.step, 10);
+    return std::vector<MatchedTable>{{"w", {1, -1, 0, 1}}};
+  };
+  initialise_from(checkpoint_, arena, tokenizer_hashes(kOther), match);
+  EXPECT_TRUE(torch::equal(model.w.index({torch::indexing::Slice(), 0}),
+                           torch::tensor({10.75f, -1.0f, 10.0f, 10.75f, -1.0f})))
+      << model.w;
+  EXPECT_EQ(model.b[0].item<float>(), 11.5);
+}
+
+TEST_F(InitialWeights, AMatchedTableOfAnotherWidthOrWithTooFewRowsIsRefused) {
+  Model wide(2, 4), narrow(2);
+  optim::Arena wide_arena(wide), narrow_arena(narrow);
+  const auto matches = [](std::vector<int64_t> rows) {
+    return [rows](const InitialRun&) { return std::vector<MatchedTable>{{"w", rows}}; };
+  };
+  const auto refused = [&](optim::Arena& arena, const MatchTables& match) {
+    return testing::failure(ExitCode::kBadData,
+                            [&] { initialise_from(checkpoint_, arena, {}, match); })
+        .message();
+  };
+  EXPECT_NE(refused(wide_arena, matches({0})).find("`w` is [2, 3], the model wants [2, 4]"),
+            std::string::npos);
+  EXPECT_NE(refused(narrow_arena, matches({2})).find("`w` is [2, 3], the model wants [3, 3]"),
+            std::string::npos);
+  EXPECT_EQ(narrow.b.max().item<float>(), -1) << "something was copied";
+}
+
+TEST_F(InitialWeights, APathThatIsNotThereSaysSo) {
+  testing::failure(ExitCode::kUsage, [&] { open_initial_run(dir_.path() / "nothing"); });
+}
+
+}  // namespace
+}  // namespace stretto::runs

@@ -1,0 +1,214 @@
+#include "tasks/translation/translation.h"
+
+#include <gtest/gtest.h>
+#include <torch/torch.h>
+
+#include <cmath>
+#include <mutex>
+#include <numeric>
+
+#include "base/text.h"
+#include "experiment/training_text.h"
+#include "metrics/scorers.h"
+#include "tasks/translation/ensemble_loss.h"
+#include "tests/base/temp_dir.h"
+#include "tests/distributed/thread_group.h"
+
+namespace stretto::tasks {
+namespace {
+
+using Models = std::vector<std::shared_ptr<models::Seq2SeqModel>>;
+
+/// Text that was split beforehand, its vocabulary, and models that know nothing.
+class SplitText {
+ public:
+  explicit SplitText(const std::string& kind) : kind_(kind) {
+    std::string src, tgt, vocabulary;
+    for (int i = 0; i < 24; ++i) {
+      src += sentence(i, 3 + i % 3) + "\n";
+      tgt += sentence(2 * i, 2 + i % 4) + "\n";
+    }
+    for (int i = 0; i < kWords; ++i) vocabulary += first(i) + "\n" + rest(i) + "\n";
+    e_.run = {.seed = 3, .threads = 1, .device = "cpu"};
+    e_.data.train_src = e_.data.valid_src = {folder_.write("src", src)};
+    e_.data.train_tgt = e_.data.valid_tgt = {folder_.write("tgt", tgt)};
+    e_.data.cache_dir = (folder_.path() / "cache").string();
+    e_.tokenizer.type = "vocab";
+    e_.tokenizer.src_vocab = folder_.write("vocab", vocabulary);
+    e_.model.d_model = 16;
+    e_.model.encoder = e_.model.decoder = {.num_layers = 1, .num_heads = 2, .ffn_dim = 24};
+    e_.report.samples = 2;
+  }
+
+  experiment::Experiment& experiment() { return e_; }
+  text::TokenizerPair tokenizers() const { return experiment::make_experiment_tokenizers(e_); }
+  std::shared_ptr<const data::Corpus> corpus() const {
+    return data::open_corpus(e_.data, data::Split::kValid, tokenizers(), 3, 1);
+  }
+  Models models(int count) {
+    Models all;
+    for (int i = 0; i < count; ++i) {
+      e_.run.seed = 3 + i;
+      all.push_back(make_translation_model(e_, tokenizers(), at::kCPU).model);
+      const torch::NoGradGuard no_grad;  // fresh weights say nearly the same of every token
+      for (auto& parameter : all.back()->parameters()) parameter.mul_(4);
+    }
+    return all;
+  }
+  CorpusScore score(const Models& models, const CorpusScoreOptions& options) const {
+    auto decode = e_.decode;
+    decode.beam_size = 2;
+    return score_corpus(tokenizers(), models, corpus(), decode, options);
+  }
+
+ private:
+  static constexpr int kWords = 4;
+
+  static std::string letters(int word) { return std::string(2, static_cast<char>('a' + word)); }
+  std::string first(int word) const {
+    return kind_ == "bpe"             ? letters(word) + "@@"
+           : kind_ == "sentencepiece" ? "▁" + letters(word)
+                                      : letters(word);
+  }
+  std::string rest(int word) const {
+    return (kind_ == "wordpiece" ? "##" : "") + letters(word) + "x";
+  }
+  std::string sentence(int number, int words) const {
+    std::string line;
+    for (int k = 0; k < words; ++k) {
+      const int word = (number + k) % kWords;
+      line += (k > 0 ? " " : "") + first(word) + " " + rest(word);
+    }
+    return line;
+  }
+
+  std::string kind_;
+  stretto::testing::TempDir folder_;
+  experiment::Experiment e_;
+};
+
+bool shows_a_mark(const std::string& text) {
+  for (const char* mark : {"@@", "▁", "##"}) {
+    if (text.find(mark) != std::string::npos) return true;
+  }
+  return false;
+}
+
+double bleu(const std::vector<std::string>& hypotheses, const std::vector<std::string>& reference) {
+  return metrics::compute({.metric = "bleu"}, hypotheses,
+                          std::vector<std::vector<std::string>>{reference})
+      .score;
+}
+
+TEST(ScoreCorpus, BleuIsThatOfWordsHoweverTheyWereSplit) {
+  for (const std::string kind : {"bpe", "sentencepiece", "wordpiece"}) {
+    SCOPED_TRACE(kind);
+    SplitText text(kind);
+    const auto score = text.score(text.models(1), {.max_tokens = 40, .translate = true});
+    const auto corpus = text.corpus();
+    const auto subwords = text::subwords_named(kind);
+    std::vector<std::string> words, pieces, output_pieces;
+    for (int64_t i = 0; i < corpus->num_pairs(); ++i) {
+      pieces.push_back(corpus->tgt_text(i));
+      words.push_back(text::join_subwords(pieces.back(), subwords));
+      std::string output;
+      for (const int64_t id : score.outputs[static_cast<size_t>(i)]) {
+        output += (output.empty() ? "" : " ") + text.tokenizers().tgt->piece(id);
+      }
+      output_pieces.push_back(output);
+      EXPECT_FALSE(shows_a_mark(words.back())) << words.back();
+      EXPECT_FALSE(shows_a_mark(score.hypotheses[static_cast<size_t>(i)]));
+    }
+    EXPECT_EQ(score.bleu, bleu(score.hypotheses, words));
+    EXPECT_NE(score.bleu, bleu(output_pieces, pieces)) << "the test tells nothing";
+  }
+}
+
+TEST(ScoreCorpus, TokensStayAsTheyAreWhereTheConfigurationSaysSo) {
+  SplitText text("bpe");
+  text.experiment().tokenizer.subwords = "none";
+  std::string all;
+  for (const auto& model : text.models(8)) {  // some of them like a piece with a mark
+    const auto score = text.score({model}, {.max_tokens = 40, .translate = true});
+    for (const auto& hypothesis : score.hypotheses) all += hypothesis + "\n";
+  }
+  EXPECT_TRUE(shows_a_mark(all)) << all;
+}
+
+TEST(TranslationTask, SamplesShowWordsAndTheModelsOwnPieces) {
+  SplitText text("bpe");
+  TranslationTask task(text.experiment(), {text.tokenizers(), text.models(1)[0]});
+  const auto result = task.validate(true);
+  ASSERT_EQ(result.samples.size(), 2u);
+  for (const auto& sample : result.samples) {
+    EXPECT_FALSE(shows_a_mark(sample.source + sample.reference + sample.hypothesis));
+    EXPECT_TRUE(shows_a_mark(sample.source_pieces.front())) << sample.source_pieces.front();
+    auto pieces = sample.hypothesis_pieces;
+    ASSERT_EQ(pieces.back(), "</s>");
+    pieces.pop_back();
+    EXPECT_EQ(text.tokenizers().tgt->readable(join(pieces, " ")), sample.hypothesis);
+  }
+}
+
+TEST(SplitBeforehand, SaysWhatBleuIsOf) {
+  SplitText text("wordpiece");
+  const auto& options = text.experiment().tokenizer;
+  const auto corpus = text.corpus();
+  const auto said = [&](const text::TokenizerOptions& how) {
+    return split_beforehand(how, *text.tokenizers().tgt, corpus.get());
+  };
+  const std::string joined = said(options);
+  EXPECT_NE(joined.find("wordpiece"), std::string::npos) << joined;
+  text.experiment().tokenizer.subwords = "none";
+  const std::string kept = said(options);
+  EXPECT_NE(kept.find("BLEU is that of its tokens"), std::string::npos) << kept;
+  // Pieces that came as if they were raw text are seen in the text itself.
+  const std::string seen = said({});
+  EXPECT_NE(seen.find("(wordpiece): BLEU is that of pieces"), std::string::npos) << seen;
+  EXPECT_EQ(split_beforehand({}, *text.tokenizers().tgt, nullptr), "");
+}
+
+TEST(ScoreCorpus, TheLossOfThePairsAddsUpToTheWhole) {
+  SplitText text("bpe");
+  const auto all = text.models(2);
+  for (const Models& models : {Models{all[0]}, all}) {
+    const auto score = text.score(models, {.max_tokens = 40, .per_pair = true});
+    const auto corpus = text.corpus();
+    ASSERT_EQ(score.pair_nll.size(), static_cast<size_t>(corpus->num_pairs()));
+    const double sum = std::accumulate(score.pair_nll.begin(), score.pair_nll.end(), 0.0);
+    EXPECT_NEAR(sum / static_cast<double>(score.target_tokens), score.nll, 1e-6 * score.nll);
+    // In the order of the corpus, not of the batches: each alone is the same.
+    for (int64_t i = 0; i < corpus->num_pairs(); ++i) {
+      data::Batch alone;
+      alone.sample_ids = {i};
+      alone.src = {corpus->src(i), {0, static_cast<int32_t>(corpus->src(i).size())}};
+      alone.tgt = {corpus->tgt(i), {0, static_cast<int32_t>(corpus->tgt(i).size())}};
+      const double nll = batch_loss(models, alone, text.experiment().loss).nll_sum;
+      EXPECT_NEAR(score.pair_nll[static_cast<size_t>(i)], nll, 1e-4 * nll) << "pair " << i;
+    }
+  }
+}
+
+TEST(ScoreCorpus, ProcessesShareTheWorkAndHaveTheSameOutputsAndPairs) {
+  SplitText text("sentencepiece");
+  const auto models = text.models(2);
+  const auto score = [&](const distributed::ProcessGroup& group) {
+    return text.score(models,
+                      {.max_tokens = 40, .translate = true, .per_pair = true, .group = group});
+  };
+  const CorpusScore one = score({});
+  for (const int processes : {2, 3}) {
+    std::mutex mutex;
+    stretto::test::run_ranks(processes, [&](const distributed::ProcessGroup& group) {
+      const CorpusScore shared = score(group);
+      const std::lock_guard lock(mutex);
+      EXPECT_EQ(shared.pair_nll, one.pair_nll);
+      EXPECT_EQ(shared.outputs, one.outputs);
+      EXPECT_EQ(shared.hypotheses, one.hypotheses);
+      EXPECT_EQ(shared.bleu, one.bleu);
+    });
+  }
+}
+
+}  // namespace
+}  // namespace stretto::tasks
