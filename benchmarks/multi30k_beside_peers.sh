@@ -28,7 +28,7 @@ W2) layers=6 width=512 inner=2048 heads=8 ;;
 esac
 
 stretto="benchmarks/follow_metrics.py {RUN} -- build/release/stretto train configs/translation/multi30k_beside_peers.toml
-  --run {RUN} train.precision={PRECISION} tokenizer.model=$data/sp/joint.model data.max_tokens=1890 train.max_steps={U} schedule.warmup_steps=20 eval.every=100000
+  --run {RUN} train.precision={PRECISION} tokenizer.model=$data/sp/joint.model data.max_tokens=1890 train.max_steps={U} schedule.warmup_steps=10 eval.every=100000
   eval.bleu=false train.save_every=100000 report.html=false report.tensorboard=false model.d_model=$width"
 for side in encoder decoder; do
   stretto+=" model.$side.num_layers=$layers model.$side.ffn_dim=$inner model.$side.num_heads=$heads"

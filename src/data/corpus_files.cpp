@@ -51,7 +51,7 @@ std::array<uint64_t, kSummedFiles.size()> sizes_of(const CorpusMeta& meta) {
           meta.text_bytes * text, meta.num_pairs * 16 * text};
 }
 
-bool has_file(const CorpusMeta& meta, const char* name) {
+bool has_file(const CorpusMeta& meta, std::string_view name) {
   return meta.has_text != 0 || (name != kTextFile && name != kTextEndsFile);
 }
 
@@ -170,7 +170,8 @@ std::optional<CorpusMeta> find_corpus(const std::filesystem::path& folder, uint6
 
 CheckedFile open_checked(const std::filesystem::path& folder, const CorpusMeta& meta,
                          const char* name) {
-  const auto found = std::find(kSummedFiles.begin(), kSummedFiles.end(), name);
+  // Compared as text: equal literals of two files need not have one address.
+  const auto found = std::find(kSummedFiles.begin(), kSummedFiles.end(), std::string_view(name));
   return {folder / name, meta.sums[static_cast<size_t>(found - kSummedFiles.begin())]};
 }
 

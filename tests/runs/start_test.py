@@ -30,7 +30,7 @@ def half_precision_that_saves_no_time_is_remarked_on(stretto):
         says(lab, "mixed_fp16", "products in fp16, all else in fp32; this processor " + SLOW)
         # bf16 is fast where auto chooses it.
         chosen = "\n".join(lines_of(lab, "auto")[0])
-        says(lab, "mixed_bf16", SLOW, times=0 if "threads, mixed_bf16" in chosen else 1)
+        says(lab, "mixed_bf16", SLOW, times=0 if ", mixed_bf16" in chosen else 1)
 
 
 def what_auto_chose_and_what_tf32_is_are_said(stretto):

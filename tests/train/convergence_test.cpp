@@ -18,6 +18,7 @@
 #include "optim/precision.h"
 #include "tests/base/failure.h"
 #include "tests/base/temp_dir.h"
+#include "tests/kernels/scopes.h"
 #include "tests/train/bare_task.h"
 #include "tests/train/toy_task.h"
 #include "train/trainer.h"
@@ -101,15 +102,6 @@ class ReversalTask : public stretto::test::BareTask {
   Reversals source_;
 };
 
-class OneThread {
- public:
-  OneThread() : before_(at::get_num_threads()) { at::set_num_threads(1); }
-  ~OneThread() { at::set_num_threads(before_); }
-
- private:
-  int before_;
-};
-
 struct Way {
   std::string precision = "fp32";
   optim::LossScaleOptions scaling = {};
@@ -141,7 +133,7 @@ TrainerSetup setup_of(const Way& way, const std::filesystem::path& run) {
 }
 
 Outcome train(const Way& way, uint64_t seed, int64_t updates = kUpdates) {
-  const OneThread one_thread;  // thousands of tiny products
+  const stretto::testing::Threads one_thread(1);  // thousands of tiny products
   const stretto::testing::TempDir folder;
   ReversalTask task(seed);
   auto setup = setup_of(way, folder / "run");

@@ -378,6 +378,7 @@ TEST(CheckCommand, StrictLeavesWithAnErrorAndProcessesAddTheirNotes) {
                                        "data.valid_tgt=base.toml",
                                        "tokenizer.type=vocab",
                                        "tokenizer.src_vocab=words.txt",
+                                       "data.max_unknown=1",
                                        "loss.label_smoothing=0"};
   // The file is far too short for its batch: LB010.
   auto strict = words, uneven = words;

@@ -9,6 +9,7 @@
 
 #include "losses/registry.h"
 #include "models/registry.h"
+#include "tests/kernels/scopes.h"
 #include "text/tokenizer.h"
 
 namespace stretto::tasks {
@@ -67,18 +68,6 @@ TEST(Translator, OutputsStopWhereLearnedPositionsEnd) {
   }
 }
 
-/// So many threads while it lives.
-class Threads {
- public:
-  explicit Threads(int count) : before_(at::get_num_threads()) { at::set_num_threads(count); }
-  ~Threads() { at::set_num_threads(before_); }
-  Threads(const Threads&) = delete;
-  Threads& operator=(const Threads&) = delete;
-
- private:
-  int before_;
-};
-
 TEST(Translator, ThreadsWithBatchesOfTheirOwnFindWhatOneFinds) {
   auto options = long_outputs();
   options.max_tokens = 24;  // a few sentences a batch
@@ -86,7 +75,7 @@ TEST(Translator, ThreadsWithBatchesOfTheirOwnFindWhatOneFinds) {
       untrained("sinusoidal", kPositions), untrained("sinusoidal", kPositions, 6)};
   const auto all = requests(17);
   const auto search = [&](int threads) {
-    const Threads scope(threads);
+    const testing::Threads scope(threads);
     Translator translator(models, options);
     int inside = 0;
     const auto results = translator.translate(all, {}, [&] {
@@ -112,7 +101,7 @@ TEST(Translator, ThreadsWithBatchesOfTheirOwnFindWhatOneFinds) {
 TEST(Translator, WhatOneThreadThrowsEndsTheWorkOfAll) {
   auto options = long_outputs();
   options.max_tokens = 1;
-  const Threads scope(3);
+  const testing::Threads scope(3);
   Translator translator({untrained("learned", kPositions)}, options);
   int64_t steps = 0;
   const auto stop_early = [&] {
@@ -133,7 +122,7 @@ TEST(Translator, WhatOneThreadThrowsEndsTheWorkOfAll) {
 }
 
 TEST(Translator, WhatIsThrownBeforeAStepEndsTheWork) {
-  const Threads scope(1);
+  const testing::Threads scope(1);
   auto options = long_outputs();
   options.max_tokens = 1;  // a search for each sentence
   Translator translator({untrained("learned", kPositions)}, options);
