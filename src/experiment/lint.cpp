@@ -224,14 +224,15 @@ Inspection inspect(const std::filesystem::path& path, const std::vector<std::str
   Inspection found;
   Experiment fallback;
   auto& options = found.options;
-  const auto schema = experiment_schema(options), defaults = experiment_schema(fallback);
-  found.origins = config::load_file(path, overrides, schema, defaults, found.problems);
+  found.origins = config::load_file(path, overrides, experiment_schema(options),
+                                    experiment_schema(fallback), found.problems);
   found.is_read = readable(found.problems);
   if (!found.is_read) return found;
   found.missing = missing_files(options, found.origins, found.problems);
   check_rules(options, found.origins, found.problems);
   if (found.problems.empty()) {
-    found.resolved_toml = config::to_toml(schema, &defaults);
+    const auto defaults = experiment_schema(fallback);
+    found.resolved_toml = config::to_toml(experiment_schema(options), &defaults);
     found.config_hash = config_hash_of(options);
     found.findings = lint(options, found.origins,
                           {.processes = processes,
