@@ -101,22 +101,119 @@ Json type_schema(const Key& key) {
   return {{"anyOf", Json::array({item, {{"type", "array"}, {"items", item}}})}};
 }
 
-Json table_schema(const Schema& defaults, const std::string& path) {
+Json key_schema(const Key& key) {
+  Json json = type_schema(key);
+  json["description"] = key.help + (key.meta.unit.empty() ? "" : " [" + key.meta.unit + "]");
+  json["default"] = Json::parse(value_text(key.value));
+  return json;
+}
+
+Json section_schema(const Schema& defaults, const std::string& path);
+
+Json properties_of(const Schema& schema, const std::string& path) {
   Json properties = Json::object();
-  for (const auto& key : defaults.keys) {
-    if (parent(key.path) != path) continue;
-    Json json = type_schema(key);
-    json["description"] = key.help + (key.meta.unit.empty() ? "" : " [" + key.meta.unit + "]");
-    json["default"] = Json::parse(value_text(key.value));
-    properties[leaf(key.path)] = json;
+  for (const auto& key : schema.keys) {
+    if (parent(key.path) == path) properties[leaf(key.path)] = key_schema(key);
   }
-  for (const auto& section : defaults.sections) {
+  for (const auto& section : schema.sections) {
     if (parent(section.path) != path) continue;
-    Json json = table_schema(defaults, section.path);
+    Json json = section_schema(schema, section.path);
     json["description"] = section.help;
     properties[leaf(section.path)] = json;
   }
+  return properties;
+}
+
+Json table_schema(const Json& properties) {
   return {{"type", "object"}, {"additionalProperties", false}, {"properties", properties}};
+}
+
+// One table for each part; who names none has the first.
+Json section_schema(const Schema& defaults, const std::string& path) {
+  const Switch* parts = defaults.find_switch(path);
+  if (parts == nullptr) return table_schema(properties_of(defaults, path));
+  Json tables = Json::array();
+  for (const auto& part : parts->alternatives) {
+    Json properties{{"name", key_schema(*defaults.find(parts->name_key()))}};
+    properties["name"].erase("enum");
+    properties["name"]["const"] = part.name;
+    properties.update(properties_of(*part.schema, path));
+    Json table = table_schema(properties);
+    if (part.name != defaults.chosen(*parts)) table["required"] = Json::array({"name"});
+    tables.push_back(std::move(table));
+  }
+  return {{"anyOf", tables}};
+}
+
+// A part of a switch by its path, "model.encoder.lstm".
+const Alternative* find_part(const Schema& defaults, const std::string& path) {
+  const Switch* parts = defaults.find_switch(parent(path));
+  if (parts == nullptr) return nullptr;
+  for (const auto& part : parts->alternatives) {
+    if (part.name == leaf(path)) return &part;
+  }
+  return nullptr;
+}
+
+std::string blocks_below(const Schema& schema, const std::string& path) {
+  std::string text;
+  for (const auto& key : schema.keys) {
+    if (key.path.starts_with(path + ".")) text += key_block(key, key.path.substr(path.size() + 1));
+  }
+  return text;
+}
+
+std::string describe_part(const std::string& section, const Alternative& part) {
+  return "[" + section + "]  with name = \"" + part.name + "\"\n\n" +
+         blocks_below(*part.schema, section);
+}
+
+// What else a section may be, and how to see its keys.
+std::string other_parts(const Schema& defaults, const std::string& section) {
+  std::string text;
+  for (const auto& parts : defaults.switches) {
+    if (parts.section != section && !parts.section.starts_with(section + ".")) continue;
+    text += "\nThe keys of [" + parts.section + "] depend on its name; these are those of " +
+            defaults.chosen(parts) + ":\n";
+    for (const auto& part : parts.alternatives) {
+      text += "  stretto describe " + parts.section + "." + part.name + "\n";
+    }
+  }
+  return text;
+}
+
+std::string markdown_rows(const Schema& schema, const std::string& section) {
+  std::string rows;
+  for (const auto& key : schema.keys) {
+    if (parent(key.path) != section) continue;
+    rows += "| `" + leaf(key.path) + "` | " + type_name(key.value) + " | `" +
+            markdown_cell(value_text(key.value)) + "` | " + markdown_cell(range_text(key)) + " | " +
+            key.meta.unit + " | " + markdown_cell(key.help) +
+            (key.meta.change == Change::kFree ? " *(free)*" : "") + " |\n";
+  }
+  if (rows.empty()) return "";
+  return "\n| key | type | default | range | unit | meaning |\n|---|---|---|---|---|---|\n" + rows;
+}
+
+std::string markdown_section(const Schema& schema, const Section& section) {
+  std::string text = "\n## `[" + section.path + "]`\n\n" + section.help + "\n";
+  const Switch* parts = schema.find_switch(section.path);
+  if (parts == nullptr) return text + markdown_rows(schema, section.path);
+  Schema only_name;
+  only_name.keys.push_back(*schema.find(parts->name_key()));
+  text += markdown_rows(only_name, section.path);
+  for (const auto& part : parts->alternatives) {
+    text += "\n### `[" + section.path + "]` with `name = \"" + part.name + "\"`\n" +
+            markdown_rows(*part.schema, section.path);
+    for (const auto& inner : part.schema->sections) text += markdown_section(*part.schema, inner);
+  }
+  return text;
+}
+
+// Sections of a part stand behind it.
+bool is_inside_a_part(const Schema& schema, const std::string& section) {
+  return std::any_of(schema.switches.begin(), schema.switches.end(),
+                     [&](const Switch& parts) { return section.starts_with(parts.section + "."); });
 }
 
 }  // namespace
@@ -125,16 +222,14 @@ std::string describe(const Schema& defaults, const std::string& name) {
   if (name.empty()) return section_list(defaults);
   if (const Key* key = defaults.find(name)) return key_block(*key, key->path);
   const Section* section = defaults.find_section(name);
+  if (const auto* part = find_part(defaults, name)) return describe_part(parent(name), *part);
   if (section == nullptr) {
     const std::string text = component(defaults, name);
     if (text.empty()) unknown(defaults, name);
     return text;
   }
-  std::string text = "[" + section->path + "]  " + section->help + "\n\n";
-  for (const auto& key : defaults.keys) {
-    if (key.path.starts_with(name + ".")) text += key_block(key, key.path.substr(name.size() + 1));
-  }
-  return text;
+  return "[" + section->path + "]  " + section->help + "\n\n" + blocks_below(defaults, name) +
+         other_parts(defaults, name);
 }
 
 std::string reference_markdown(const Schema& defaults) {
@@ -148,25 +243,13 @@ std::string reference_markdown(const Schema& defaults) {
       "when a run\n"
       "goes on; another value of any other key is another experiment.\n";
   for (const auto& section : defaults.sections) {
-    std::string rows;
-    for (const auto& key : defaults.keys) {
-      if (parent(key.path) != section.path) continue;
-      rows += "| `" + leaf(key.path) + "` | " + type_name(key.value) + " | `" +
-              markdown_cell(value_text(key.value)) + "` | " + markdown_cell(range_text(key)) +
-              " | " + key.meta.unit + " | " + markdown_cell(key.help) +
-              (key.meta.change == Change::kFree ? " *(free)*" : "") + " |\n";
-    }
-    text += "\n## `[" + section.path + "]`\n\n" + section.help + "\n";
-    if (!rows.empty()) {
-      text +=
-          "\n| key | type | default | range | unit | meaning |\n|---|---|---|---|---|---|\n" + rows;
-    }
+    if (!is_inside_a_part(defaults, section.path)) text += markdown_section(defaults, section);
   }
   return text;
 }
 
 std::string json_schema(const Schema& defaults) {
-  Json schema = table_schema(defaults, "");
+  Json schema = section_schema(defaults, "");
   schema["properties"]["include"] = {
       {"description", "files that are read first, relative to this one"},
       {"anyOf",

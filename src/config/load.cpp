@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <optional>
+#include <set>
 #include <utility>
 
 #include "base/text.h"
@@ -68,8 +70,13 @@ bool store(const toml::node& node, std::vector<T>& target) {
 /// Puts TOML into the schema's object and notes what is wrong.
 class Reader {
  public:
-  Reader(const Schema& schema, const Schema& defaults, std::vector<Problem>& problems)
-      : schema_(schema), defaults_(defaults), problems_(problems) {}
+  /// @param wrong_names  keys that name a part that there is not
+  Reader(const Schema& schema, const Schema& defaults, std::set<std::string> wrong_names,
+         std::vector<Problem>& problems)
+      : schema_(schema),
+        defaults_(defaults),
+        wrong_names_(std::move(wrong_names)),
+        problems_(problems) {}
 
   /// Where a table stands: what its section is called, and what it was called.
   struct Where {
@@ -168,11 +175,29 @@ class Reader {
                const Place& place) {
     // Each suggestion costs some time, and those that are not shown help nobody.
     const bool answer = problems_.size() < kMostProblemsShown;
+    if (of_another_part(path, place)) return;
     if (const auto* inner = node.as_table())
       return unknown_section(path, *inner, base, place, answer);
     const Suggestion near = answer ? suggest_key(path, schema_) : Suggestion{};
     problem(place, "unknown key `" + printable(path) + "`",
             near.path.empty() ? where_to_look(path) : key_hint(near), path, {near.path});
+  }
+
+  // A key of another part than the chosen one. Where the name of the part is wrong, its keys are.
+  bool of_another_part(const std::string& path, const Place& place) {
+    const Switch* section = nullptr;
+    const auto owners = schema_.other_owners(path, &section);
+    if (owners.empty()) return false;
+    const std::string name_key = section->name_key(), chosen = schema_.chosen(*section);
+    if (is_unreliable(problems_, name_key) || wrong_names_.contains(name_key)) return true;
+    problem(place,
+            "`" + path + "` is a key of " + join(owners, " and of ") + ", and " + name_key +
+                " is " + chosen,
+            "leave it out, or set " + name_key + " = \"" + owners.front() +
+                "\"; `stretto describe " + section->section + "." + chosen +
+                "` lists the keys of " + chosen,
+            path);
+    return true;
   }
 
   // Its keys are answered too: as those of the section that was meant, or one by one.
@@ -279,8 +304,53 @@ class Reader {
 
   const Schema& schema_;
   const Schema& defaults_;
+  const std::set<std::string> wrong_names_;
   std::vector<Problem>& problems_;
 };
+
+// What was given for a key of text, by the last who gave it.
+std::optional<std::string> last_text(const std::vector<TomlFile>& files,
+                                     const std::vector<std::string>& overrides,
+                                     const std::string& path) {
+  std::optional<std::string> found;
+  for (const auto& file : files) {
+    if (const auto* text = file.table.at_path(path).as_string()) found = text->get();
+  }
+  for (const auto& text : overrides) {
+    const size_t equals = text.find('=');
+    if (equals == std::string::npos || trim(text.substr(0, equals)) != path) continue;
+    std::string words = trim(text.substr(equals + 1));
+    const bool quoted = words.size() > 1 && words.front() == words.back() &&
+                        (words.front() == '"' || words.front() == '\'');
+    found = quoted ? words.substr(1, words.size() - 2) : words;
+  }
+  return found;
+}
+
+// A part may have parts itself, so that one choice brings the next; outer ones come to rest first.
+// @return the keys that name a part that there is not
+std::set<std::string> choose_parts(const std::vector<TomlFile>& files,
+                                   const std::vector<std::string>& overrides, Schema& schema,
+                                   Schema& defaults) {
+  for (;;) {
+    std::set<std::string> wrong;
+    bool changed = false;
+    for (size_t i = 0; i < schema.switches.size() && !changed; ++i) {
+      const auto& section = schema.switches[i];
+      const auto wanted = last_text(files, overrides, section.name_key());
+      if (!wanted || *wanted == schema.chosen(section)) continue;
+      if (!section.select(*wanted)) {
+        wrong.insert(section.name_key());
+        continue;
+      }
+      defaults.switches.at(i).select(*wanted);
+      changed = true;
+    }
+    if (!changed) return wrong;
+    schema = schema.bound_again();
+    defaults = defaults.bound_again();
+  }
+}
 
 Origins read_all(const std::vector<TomlFile>& files, const std::vector<std::string>& overrides,
                  Reader& reader) {
@@ -295,18 +365,20 @@ Origins read_all(const std::vector<TomlFile>& files, const std::vector<std::stri
 
 }  // namespace
 
-Origins load_file(const fs::path& path, const std::vector<std::string>& overrides,
-                  const Schema& schema, const Schema& defaults, std::vector<Problem>& problems) {
+Origins load_file(const fs::path& path, const std::vector<std::string>& overrides, Schema schema,
+                  Schema defaults, std::vector<Problem>& problems) {
   const auto files = read_toml_file(path, problems);
-  Reader reader(schema, defaults, problems);
+  auto wrong_names = choose_parts(files, overrides, schema, defaults);
+  Reader reader(schema, defaults, std::move(wrong_names), problems);
   return read_all(files, overrides, reader);
 }
 
 Origins load_text(std::string_view text, const std::string& where, const fs::path& base,
-                  const std::vector<std::string>& overrides, const Schema& schema,
-                  const Schema& defaults, std::vector<Problem>& problems) {
+                  const std::vector<std::string>& overrides, Schema schema, Schema defaults,
+                  std::vector<Problem>& problems) {
   const auto files = read_toml_text(text, where, base, problems);
-  Reader reader(schema, defaults, problems);
+  auto wrong_names = choose_parts(files, overrides, schema, defaults);
+  Reader reader(schema, defaults, std::move(wrong_names), problems);
   return read_all(files, overrides, reader);
 }
 

@@ -21,13 +21,16 @@ namespace stretto::config {
 /// Everything that is wrong is collected in `problems`, files that are missing, too large (1 MiB),
 /// nested too deeply (16 tables) or no TOML too; it throws only Error(kIo). A section whose name is
 /// a slip is one problem: its keys are read as those of the section that was meant.
+///
+/// Sections that are one of several parts (config/choice.h) take theirs first, wherever the key
+/// `name` stands; both schemas are invalid then, and the caller binds its objects again.
 Origins load_file(const std::filesystem::path& path, const std::vector<std::string>& overrides,
-                  const Schema& schema, const Schema& defaults, std::vector<Problem>& problems);
+                  Schema schema, Schema defaults, std::vector<Problem>& problems);
 
 /// The same for text in memory; `where` names it in messages, paths are relative to `base`.
 Origins load_text(std::string_view text, const std::string& where,
                   const std::filesystem::path& base, const std::vector<std::string>& overrides,
-                  const Schema& schema, const Schema& defaults, std::vector<Problem>& problems);
+                  Schema schema, Schema defaults, std::vector<Problem>& problems);
 
 /// The path of a key, `FILE.zip:MEMBER` too, made absolute; "" stays "".
 std::string absolute_path(const std::string& path, const std::filesystem::path& base);

@@ -98,6 +98,33 @@ const Section* Schema::find_section(const std::string& path) const {
   return nullptr;
 }
 
+const Switch* Schema::find_switch(const std::string& section) const {
+  for (const auto& one : switches) {
+    if (one.section == section) return &one;
+  }
+  return nullptr;
+}
+
+const std::string& Schema::chosen(const Switch& section) const {
+  return *std::get<std::string*>(find(section.name_key())->value);
+}
+
+std::vector<std::string> Schema::other_owners(const std::string& path, const Switch** of) const {
+  std::vector<std::string> owners;
+  for (const auto& section : switches) {
+    if (!path.starts_with(section.section + ".")) continue;
+    for (const auto& part : section.alternatives) {
+      if (part.name == chosen(section)) continue;
+      const bool has =
+          part.schema->find(path) != nullptr || part.schema->find_section(path) != nullptr;
+      if (has) owners.push_back(part.name);
+    }
+    if (!owners.empty() && of != nullptr) *of = &section;
+    if (!owners.empty()) break;
+  }
+  return owners;
+}
+
 std::string number_text(double value) {
   std::array<char, 400> text{};
   const double size = std::abs(value);

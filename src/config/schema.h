@@ -1,11 +1,14 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <memory>
 #include <string>
 #include <tuple>
 #include <variant>
 #include <vector>
 
+#include "config/choice.h"
 #include "config/field.h"
 
 namespace stretto::config {
@@ -33,13 +36,42 @@ struct Section {
   std::vector<OtherName> other_names = {};
 };
 
+struct Schema;
+
+/// One of the parts that a section may be, as it would be bound with its defaults.
+struct Alternative {
+  std::string name;
+  std::shared_ptr<const Schema> schema;  ///< its keys below the section, without `name`
+  std::shared_ptr<const void> defaults;  ///< what these keys point into
+};
+
+/// A section whose key `name` says which part it is (config/choice.h).
+struct Switch {
+  std::string section;  ///< "model.encoder"
+  std::vector<Alternative> alternatives;
+  /// Makes the object behind take the part of this name, with its defaults where it was another
+  /// one; false when there is none. Keys that were bound before are invalid then.
+  std::function<bool(const std::string&)> select;
+
+  std::string name_key() const { return section + ".name"; }
+};
+
 /// All keys of an options struct, with the sections they stand in, in the order of declaration.
+/// Of a section that is one of several parts, those of the part that the object has.
 struct Schema {
   std::vector<Section> sections;
   std::vector<Key> keys;
+  std::vector<Switch> switches = {};
+  std::function<Schema()> bound_again = {};  ///< the same object's, after a select()
 
   const Key* find(const std::string& path) const;
   const Section* find_section(const std::string& path) const;
+  const Switch* find_switch(const std::string& section) const;
+  /// The name that the part of a switch has at present.
+  const std::string& chosen(const Switch& section) const;
+  /// "transformer, lstm": the parts of which a key or section of this path belongs to others than
+  /// the chosen one; empty = none.
+  std::vector<std::string> other_owners(const std::string& path, const Switch** of = nullptr) const;
 };
 
 /// Shortest form that reads back to the same double, without an exponent where people need none:
@@ -91,12 +123,51 @@ inline std::vector<ReadWith> with_paths(std::vector<ReadWith> readers, const std
   return readers;
 }
 
+template <class T>
+concept IsChoice = T::is_choice;
+
 }  // namespace detail
 
 /// A forgotten member of an options struct fails the build.
 template <class T>
 inline constexpr bool lists_every_member = std::tuple_size_v<decltype(T::fields())> ==
                                            detail::member_count<T>();
+
+template <class T>
+void bind(T& object, const std::string& path, Schema& schema);
+
+namespace detail {
+
+/// An alternative by itself, with its defaults.
+template <class T>
+Alternative alternative(const std::string& path) {
+  auto object = std::make_shared<T>();
+  auto schema = std::make_shared<Schema>();
+  bind(*object, path, *schema);
+  return {T::kName, std::move(schema), std::move(object)};
+}
+
+template <class... Alternatives>
+std::vector<Alternative> alternatives(const Choice<Alternatives...>&, const std::string& path) {
+  return {alternative<Alternatives>(path)...};
+}
+
+/// The key `name` of a section that is one of several parts, then the keys of the present one.
+template <class Parts, class Declared>
+void bind_choice(Parts& parts, const Declared& declared, const std::string& path, Schema& schema) {
+  schema.keys.push_back({.path = joined(path, "name"),
+                         .help = "which one; it decides the other keys of the section",
+                         .range = one_of(Parts::names()),
+                         .meta = declared.meta,
+                         .value = &parts.name_to_bind(),
+                         .other_names = {{"type", ""}, {"arch", ""}, {"kind", ""}, {"class", ""}},
+                         .other_values = declared.other_values});
+  parts.visit([&](auto& present) { bind(present, path, schema); });
+  schema.switches.push_back({path, alternatives(parts, path),
+                             [&parts](const std::string& name) { return parts.select(name); }});
+}
+
+}  // namespace detail
 
 /// Adds the keys of `object` below `path` to `schema`. The schema points into the object.
 template <class T>
@@ -108,7 +179,10 @@ void bind(T& object, const std::string& path, Schema& schema) {
           auto& member = object.*(field.member);
           const std::string here = detail::joined(path, field.name);
           using Member = std::remove_reference_t<decltype(member)>;
-          if constexpr (detail::HasFields<Member>) {
+          if constexpr (detail::IsChoice<Member>) {
+            schema.sections.push_back({here, field.help, field.other_names});
+            detail::bind_choice(member, field, here, schema);
+          } else if constexpr (detail::HasFields<Member>) {
             schema.sections.push_back({here, field.help, field.other_names});
             bind(member, here, schema);
           } else {
@@ -126,6 +200,7 @@ template <class T>
 Schema schema_of(T& object) {
   Schema schema;
   bind(object, "", schema);
+  schema.bound_again = [&object] { return schema_of(object); };
   return schema;
 }
 

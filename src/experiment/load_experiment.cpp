@@ -30,9 +30,8 @@ template <class Read>
 LoadedExperiment load(const Read& read, Files files) {
   LoadedExperiment loaded;
   Experiment fallback;
-  const auto schema = experiment_schema(loaded.options), defaults = experiment_schema(fallback);
   std::vector<config::Problem> problems;
-  loaded.origins = read(schema, defaults, problems);
+  loaded.origins = read(experiment_schema(loaded.options), experiment_schema(fallback), problems);
   if (readable(problems)) {
     const auto missing =
         missing_files(loaded.options, loaded.origins, problems, files == Files::kOverriddenOnly);
@@ -40,7 +39,8 @@ LoadedExperiment load(const Read& read, Files files) {
     problems.insert(problems.end(), missing.begin(), missing.end());
   }
   config::throw_problems(problems);
-  loaded.resolved_toml = config::to_toml(schema, &defaults);
+  const auto defaults = experiment_schema(fallback);
+  loaded.resolved_toml = config::to_toml(experiment_schema(loaded.options), &defaults);
   loaded.config_hash = config_hash_of(loaded.options);
   return loaded;
 }

@@ -210,15 +210,15 @@ Inspection inspect(const std::filesystem::path& path, const std::vector<std::str
   Inspection found;
   experiment::Experiment fallback;
   auto& options = found.options;
-  const auto schema = experiment::experiment_schema(options),
-             defaults = experiment::experiment_schema(fallback);
-  found.origins = config::load_file(path, overrides, schema, defaults, found.problems);
+  found.origins = config::load_file(path, overrides, experiment::experiment_schema(options),
+                                    experiment::experiment_schema(fallback), found.problems);
   found.is_read = experiment::readable(found.problems);
   if (!found.is_read) return found;
   found.missing = experiment::missing_files(options, found.origins, found.problems);
   experiment::check_rules(options, found.origins, found.problems);
   if (found.problems.empty()) {
-    found.resolved_toml = config::to_toml(schema, &defaults);
+    const auto defaults = experiment::experiment_schema(fallback);
+    found.resolved_toml = config::to_toml(experiment::experiment_schema(options), &defaults);
     found.config_hash = experiment::config_hash_of(options);
     found.findings = lint(options, found.origins,
                           {.processes = processes,
