@@ -6,7 +6,9 @@
 #include <utility>
 
 #include "base/error.h"
-#include "models/transformer.h"
+#include "models/decoders/transformer.h"
+#include "models/encoder_decoder.h"
+#include "models/encoders/transformer.h"
 
 namespace stretto::models {
 namespace {
@@ -41,7 +43,19 @@ std::shared_ptr<Seq2SeqModel> make_transformer(const TransformerOptions& options
   TORCH_CHECK(setup.num_tgt_classes > 0 && setup.num_tgt_classes <= setup.tgt_rows,
               "[transformer] num_tgt_classes must be in 1..", setup.tgt_rows, ", got ",
               setup.num_tgt_classes);
-  return std::make_shared<Transformer>(options, setup, std::move(loss));
+  const EncoderDecoderParts parts{.d_model = options.d_model,
+                                  .tie_embeddings = options.tie_embeddings,
+                                  .encoder =
+                                      [&](const PartSetup& part) {
+                                        return std::make_shared<TransformerEncoder>(
+                                            TransformerPart(options, options.encoder), part);
+                                      },
+                                  .decoder =
+                                      [&](const PartSetup& part) {
+                                        return std::make_shared<TransformerDecoder>(
+                                            TransformerPart(options, options.decoder), part);
+                                      }};
+  return std::make_shared<EncoderDecoder>(parts, setup, std::move(loss));
 }
 
 constexpr std::array<std::pair<std::string_view, MakeModel>, 1> kModels{{

@@ -10,14 +10,9 @@
 
 #include "data/batch.h"
 #include "decoding/step_model.h"
+#include "models/encoder.h"
 
 namespace stretto::models {
-
-/// What a forward pass needs to know beside its input.
-struct ForwardContext {
-  bool training = false;
-  uint64_t dropout_key = 0;  ///< mix64(seed, update); used when training
-};
 
 struct LossOutput {
   torch::Tensor loss_sum;     ///< scalar with gradient: sum over target tokens, natural log

@@ -1,4 +1,4 @@
-#include "models/transformer.h"
+#include "models/registry.h"
 
 #include <gtest/gtest.h>
 

@@ -1,0 +1,47 @@
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <vector>
+
+#include "models/encoder.h"
+
+namespace stretto::models {
+
+/// A decoder one token at a time, for L lanes (hypotheses). See decoding::StepModel for the order
+/// of lanes.
+class StepDecoder {
+ public:
+  virtual ~StepDecoder() = default;
+  /// ids int64 [L]: the last token of each lane -> [L, D]: the row behind the next one.
+  virtual at::Tensor step(const at::Tensor& ids) = 0;
+  /// From now on lane i continues what lane parents[i] was; there may be fewer than before.
+  virtual void reorder(const std::vector<int64_t>& parents) = 0;
+};
+
+/// From the tokens so far and an encoder's output to the row that predicts the next token.
+///
+/// Nt rows of targets, D the decoder's width.
+class Decoder : public torch::nn::Module {
+ public:
+  /// Teacher-forced: row t of `input` is the token before target t -> [Nt, D].
+  virtual at::Tensor forward(const nn::PackedRows& input, const Encoded& memory,
+                             const ForwardContext& context) = 0;
+  /// A view for incremental decoding; weights are shared. Lanes of a source stand together.
+  virtual std::unique_ptr<StepDecoder> start(const Encoded& memory, int64_t lanes_per_source) = 0;
+
+  /// Mean over heads of the attention of one layer (-1 = the last that attends), teacher-forced:
+  /// for each sequence a [target rows, memory rows] matrix. Throws c10::Error for a layer that does
+  /// not attend.
+  virtual std::vector<at::Tensor> attention(const nn::PackedRows& input, const Encoded& memory,
+                                            int64_t layer) = 0;
+
+  virtual int64_t width() const = 0;
+  /// The table that turns tokens into rows, for others to share; null when there is none.
+  virtual nn::Embedding embedding() const { return nullptr; }
+  /// Longest output, in tokens with end-of-sequence, that there are positions for.
+  virtual int64_t max_length() const { return std::numeric_limits<int64_t>::max(); }
+};
+
+}  // namespace stretto::models

@@ -1,0 +1,106 @@
+#include "models/decoders/transformer.h"
+
+#include "models/decoders/transformer_step.h"
+
+namespace stretto::models {
+
+TransformerDecoderLayerImpl::TransformerDecoderLayerImpl(const nn::Init& init,
+                                                         const TransformerPart& options,
+                                                         int64_t d_model) {
+  self_attention = register_module(
+      "self_attention", make_self_attention(init.child("self_attention"), options, d_model));
+  cross_attention = register_module(
+      "cross_attention",
+      nn::CrossAttention(
+          init.child("cross_attention"),
+          nn::AttentionOptions{.d_model = d_model, .num_heads = options.stack.num_heads}));
+  ffn = register_module("ffn", make_feed_forward(init.child("ffn"), options, d_model));
+  self_residual =
+      register_module("self_residual", Residual(init.child("self_residual"), options, d_model));
+  cross_residual =
+      register_module("cross_residual", Residual(init.child("cross_residual"), options, d_model));
+  ffn_residual =
+      register_module("ffn_residual", Residual(init.child("ffn_residual"), options, d_model));
+}
+
+at::Tensor TransformerDecoderLayerImpl::forward(at::Tensor x, const DecoderAttention& attention,
+                                                const LayerDropout& dropout) const {
+  using D = LayerDropout;
+  const TransformerPart& o = dropout.options;
+  x = self_residual->forward(x, dropout.at(o.dropout, D::kSelf), attention.self);
+  x = cross_residual->forward(x, dropout.at(o.dropout, D::kCross), attention.cross);
+  return ffn_residual->forward(x, dropout.at(o.dropout, D::kFfn), [&](const at::Tensor& h) {
+    return ffn->forward(h, dropout.at(o.activation_dropout, D::kFfnInner));
+  });
+}
+
+TransformerDecoder::TransformerDecoder(const TransformerPart& options, const PartSetup& setup)
+    : options_(options),
+      d_model_(setup.d_model),
+      first_site_(setup.first_site),
+      shell_(*this, setup, options),
+      layers_(make_layers<TransformerDecoderLayer>(*this, setup.init, options, setup.d_model)) {}
+
+at::Tensor TransformerDecoder::run(const nn::PackedRows& input, const Encoded& memory,
+                                   const ForwardContext& context, const Observer& observe) {
+  const nn::DropoutSource dropout = context.dropout(input.row_keys);
+  at::Tensor x = shell_.embed(input.ids, input.positions, input.offsets.max_length,
+                              dropout.at(options_.dropout, first_site_ + kEmbeddingSite));
+  for (size_t i = 0; i < layers_.size(); ++i) {
+    const TransformerDecoderLayerImpl& layer = *layers_[i];
+    const LayerDropout drops{options_, dropout, layer_site(first_site_, i)};
+    const double p = options_.attention_dropout;
+    const auto self = [&](const at::Tensor& h) {
+      return layer.self_attention->forward(h, input, true, drops.at(p, LayerDropout::kSelfWeights));
+    };
+    const auto cross = [&](const at::Tensor& h) {
+      const at::Tensor q = layer.cross_attention->q->forward(h);
+      const at::Tensor kv = layer.cross_attention->kv->forward(memory.keys);
+      if (observe) observe(static_cast<int64_t>(i), q, kv);
+      const at::Tensor attended =
+          kernels::cross_attention(q, kv,
+                                   {.query_offsets = input.offsets,
+                                    .key_offsets = memory.rows.offsets,
+                                    .num_heads = options_.stack.num_heads,
+                                    .dropout = drops.at(p, LayerDropout::kCrossWeights)});
+      return layer.cross_attention->out->forward(nn::watch(*layer.cross_attention, attended));
+    };
+    x = layer.forward(x, {.self = self, .cross = cross}, drops);
+  }
+  return shell_.finish(x);
+}
+
+at::Tensor TransformerDecoder::forward(const nn::PackedRows& input, const Encoded& memory,
+                                       const ForwardContext& context) {
+  return run(input, memory, context, nullptr);
+}
+
+std::unique_ptr<StepDecoder> TransformerDecoder::start(const Encoded& memory,
+                                                       int64_t lanes_per_source) {
+  auto self = std::dynamic_pointer_cast<TransformerDecoder>(shared_from_this());
+  return std::make_unique<TransformerStepDecoder>(std::move(self), memory, lanes_per_source);
+}
+
+int64_t TransformerDecoder::max_length() const {
+  return options_.positions == "learned" ? options_.max_positions : Decoder::max_length();
+}
+
+std::vector<at::Tensor> TransformerDecoder::attention(const nn::PackedRows& input,
+                                                      const Encoded& memory, int64_t layer) {
+  const auto num_layers = static_cast<int64_t>(layers_.size());
+  TORCH_CHECK(layer >= -1 && layer < num_layers, "[transformer] attention of layer ", layer,
+              " of a decoder of ", num_layers, " layers; set decode.alignment_layer");
+  const int64_t wanted = layer < 0 ? num_layers - 1 : layer;
+  at::Tensor weights;
+  run(input, memory, {}, [&](int64_t at_layer, const at::Tensor& q, const at::Tensor& kv) {
+    if (at_layer != wanted) return;
+    weights = kernels::cross_attention_weights(q, kv,
+                                               {.query_offsets = input.offsets,
+                                                .key_offsets = memory.rows.offsets,
+                                                .num_heads = options_.stack.num_heads,
+                                                .dropout = {}});
+  });
+  return attention_blocks(weights, input.offsets, memory.rows.offsets);
+}
+
+}  // namespace stretto::models

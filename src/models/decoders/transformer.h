@@ -1,0 +1,61 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "models/decoder.h"
+#include "models/transformer_layers.h"
+
+namespace stretto::models {
+
+/// How a decoder layer attends: over whole sequences in training, over a cache in decoding.
+struct DecoderAttention {
+  std::function<at::Tensor(const at::Tensor& x)> self;   ///< [Nt, D] -> [Nt, D]
+  std::function<at::Tensor(const at::Tensor& x)> cross;  ///< [Nt, D] -> [Nt, D]
+};
+
+/// Masked self-attention, attention over the encoder's output, and feed-forward part.
+class TransformerDecoderLayerImpl : public torch::nn::Module {
+ public:
+  TransformerDecoderLayerImpl(const nn::Init& init, const TransformerPart& options,
+                              int64_t d_model);
+  at::Tensor forward(at::Tensor x, const DecoderAttention& attention,
+                     const LayerDropout& dropout) const;
+
+  nn::SelfAttention self_attention{nullptr};
+  nn::CrossAttention cross_attention{nullptr};
+  nn::FeedForward ffn{nullptr};
+  Residual self_residual{nullptr}, cross_residual{nullptr}, ffn_residual{nullptr};
+};
+TORCH_MODULE(TransformerDecoderLayer);
+
+/// The Transformer's decoder; parameters are named like `layers.0.cross_attention.kv.weight`.
+class TransformerDecoder : public Decoder {
+ public:
+  TransformerDecoder(const TransformerPart& options, const PartSetup& setup);
+
+  at::Tensor forward(const nn::PackedRows& input, const Encoded& memory,
+                     const ForwardContext& context) override;
+  std::unique_ptr<StepDecoder> start(const Encoded& memory, int64_t lanes_per_source) override;
+  std::vector<at::Tensor> attention(const nn::PackedRows& input, const Encoded& memory,
+                                    int64_t layer) override;
+  int64_t width() const override { return d_model_; }
+  nn::Embedding embedding() const override { return shell_.embedding; }
+  int64_t max_length() const override;  ///< max_positions where they are learned
+
+ private:
+  friend class TransformerStepDecoder;
+  /// Called with the query and key-value rows of each layer's attention over the memory.
+  using Observer = std::function<void(int64_t layer, const at::Tensor& q, const at::Tensor& kv)>;
+  at::Tensor run(const nn::PackedRows& input, const Encoded& memory, const ForwardContext& context,
+                 const Observer& observe);
+
+  TransformerPart options_;
+  int64_t d_model_;
+  uint64_t first_site_;
+  StackShell shell_;
+  std::vector<TransformerDecoderLayer> layers_;
+};
+
+}  // namespace stretto::models

@@ -1,0 +1,110 @@
+#include "models/decoders/transformer_step.h"
+
+#include <utility>
+
+namespace stretto::models {
+namespace {
+
+constexpr int64_t kStepsPerChunk = 32;
+
+/// `cache` [steps, L, D] with room for `steps` more; the new rows are not set.
+at::Tensor grown(const at::Tensor& cache, int64_t steps) {
+  return at::cat({cache, at::empty({steps, cache.size(1), cache.size(2)}, cache.options())}, 0);
+}
+
+}  // namespace
+
+TransformerStepDecoder::TransformerStepDecoder(std::shared_ptr<TransformerDecoder> decoder,
+                                               const Encoded& memory, int64_t lanes_per_source)
+    : decoder_(std::move(decoder)), lanes_(memory, lanes_per_source) {
+  const torch::NoGradGuard no_grad;
+  for (const TransformerDecoderLayer& layer : decoder_->layers_) {
+    const at::Tensor kv = layer->cross_attention->kv->forward(memory.keys);
+    const at::Tensor none = at::empty({0, lanes_.size(), decoder_->width()}, kv.options());
+    caches_.push_back({.cross_kv = kv, .k = none, .v = at::empty_like(none)});
+  }
+  lineage_ = at::empty({lanes_.size(), 0}, at::dtype(at::kInt).device(lanes_.device()));
+  set_slots();
+}
+
+void TransformerStepDecoder::set_slots() {
+  slots_ = at::arange(lanes_.size(), at::dtype(at::kInt).device(lanes_.device()));
+}
+
+void TransformerStepDecoder::make_room() {
+  if (time_ < lineage_.size(1)) return;
+  for (LayerCache& cache : caches_) {
+    cache.k = grown(cache.k, kStepsPerChunk);
+    cache.v = grown(cache.v, kStepsPerChunk);
+  }
+  lineage_ =
+      at::cat({lineage_, at::zeros({lineage_.size(0), kStepsPerChunk}, lineage_.options())}, 1);
+}
+
+at::Tensor TransformerStepDecoder::step(const at::Tensor& ids) {
+  make_room();
+  lineage_.select(1, time_).copy_(slots_);
+  positions_ = at::full_like(ids, time_);
+
+  const nn::DropoutSource no_dropout;
+  at::Tensor x = decoder_->shell_.embed(ids, positions_, time_ + 1, {});
+  for (size_t i = 0; i < decoder_->layers_.size(); ++i) {
+    const TransformerDecoderLayerImpl& layer = *decoder_->layers_[i];
+    const DecoderAttention attention{
+        .self = [&](const at::Tensor& h) { return attend_self(layer, caches_[i], h); },
+        .cross = [&](const at::Tensor& h) { return attend_cross(layer, caches_[i], h); }};
+    x = layer.forward(x, attention, {decoder_->options_, no_dropout, 0});
+  }
+  ++time_;
+  return decoder_->shell_.finish(x);
+}
+
+at::Tensor TransformerStepDecoder::attend_self(const TransformerDecoderLayerImpl& layer,
+                                               LayerCache& cache, const at::Tensor& x) {
+  const at::Tensor qkv = layer.self_attention->project(x, positions_);
+  const std::vector<at::Tensor> parts = qkv.chunk(3, 1);
+  return layer.self_attention->out->forward(kernels::decode_self_attention(
+      parts[0].contiguous(), parts[1].contiguous(), parts[2].contiguous(), cache.k, cache.v,
+      lineage_, time_, decoder_->options_.stack.num_heads));
+}
+
+at::Tensor TransformerStepDecoder::attend_cross(const TransformerDecoderLayerImpl& layer,
+                                                const LayerCache& cache,
+                                                const at::Tensor& x) const {
+  return layer.cross_attention->out->forward(
+      kernels::cross_attention(layer.cross_attention->q->forward(x), cache.cross_kv,
+                               {.query_offsets = lanes_.query_offsets(),
+                                .key_offsets = lanes_.key_offsets(),
+                                .num_heads = decoder_->options_.stack.num_heads,
+                                .dropout = {}}));
+}
+
+void TransformerStepDecoder::reorder(const std::vector<int64_t>& parents) {
+  const auto change = lanes_.reorder(parents);
+  lineage_ = lineage_.index_select(0, change.parents);
+  if (!change.lanes_left) return;
+  if (change.rows.defined()) {
+    for (LayerCache& cache : caches_) cache.cross_kv = cache.cross_kv.index_select(0, change.rows);
+  }
+  set_slots();
+  // Slots of lanes that have left cost memory and nothing else, copying costs time.
+  if (lanes_.size() * 4 <= caches_.front().k.size(1) * 3) copy_history();
+}
+
+void TransformerStepDecoder::copy_history() {
+  const int64_t lanes = lanes_.size(), room = lineage_.size(1);
+  const at::Tensor history = lineage_.narrow(1, 0, time_).to(at::kLong).t();  // [time, lanes]
+  for (LayerCache& cache : caches_) {
+    for (at::Tensor* rows : {&cache.k, &cache.v}) {
+      const at::Tensor steps = at::arange(time_, history.options()) * rows->size(1);
+      const at::Tensor index = (history + steps.unsqueeze(1)).reshape({-1});
+      at::Tensor narrow = at::empty({room, lanes, rows->size(2)}, rows->options());
+      narrow.narrow(0, 0, time_)
+          .copy_(rows->flatten(0, 1).index_select(0, index).view({time_, lanes, rows->size(2)}));
+      *rows = narrow;
+    }
+  }
+  lineage_ = slots_.unsqueeze(1).expand({lanes, room}).contiguous();
+}
+
+}  // namespace stretto::models

@@ -1,0 +1,49 @@
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "models/decoders/transformer.h"
+#include "models/lanes.h"
+
+namespace stretto::models {
+
+/// A Transformer's decoder one token at a time, for L lanes of B sources.
+///
+/// Keys and values of the memory are computed once per layer and shared by all lanes of a source.
+/// Self-attention keys and values are cached: a step costs one row per lane. Beams that move only
+/// rewrite a table of integers (`lineage`); cached rows are copied only when lanes leave, which
+/// keeps the caches as narrow as the lanes that live.
+class TransformerStepDecoder : public StepDecoder {
+ public:
+  TransformerStepDecoder(std::shared_ptr<TransformerDecoder> decoder, const Encoded& memory,
+                         int64_t lanes_per_source);
+
+  at::Tensor step(const at::Tensor& ids) override;
+  void reorder(const std::vector<int64_t>& parents) override;
+
+ private:
+  /// What one layer remembers.
+  struct LayerCache {
+    at::Tensor cross_kv;  ///< [Ns, 2D]
+    at::Tensor k, v;      ///< [room, L, D]
+  };
+
+  void make_room();
+  void set_slots();
+  void copy_history();
+  at::Tensor attend_self(const TransformerDecoderLayerImpl& layer, LayerCache& cache,
+                         const at::Tensor& x);
+  at::Tensor attend_cross(const TransformerDecoderLayerImpl& layer, const LayerCache& cache,
+                          const at::Tensor& x) const;
+
+  std::shared_ptr<TransformerDecoder> decoder_;
+  Lanes lanes_;
+  std::vector<LayerCache> caches_;
+  at::Tensor lineage_;    ///< int32 [L, room]: whose slot holds step t of this lane's history
+  at::Tensor slots_;      ///< int32 [L]: 0 … L - 1
+  at::Tensor positions_;  ///< int64 [L]: the present step
+  int64_t time_ = 0;      ///< steps taken
+};
+
+}  // namespace stretto::models

@@ -1,0 +1,115 @@
+#include "models/encoder_decoder.h"
+
+#include <utility>
+
+#include "models/packed.h"
+#include "nn/watch.h"
+#include "text/tokenizer.h"
+
+namespace stretto::models {
+namespace {
+
+/// The decoder's steps with the projection behind them.
+class StepsOfVocabulary : public decoding::StepModel {
+ public:
+  StepsOfVocabulary(std::shared_ptr<EncoderDecoder> model, std::unique_ptr<StepDecoder> steps,
+                    int64_t lanes)
+      : model_(std::move(model)), steps_(std::move(steps)), lanes_(lanes) {}
+
+  at::Tensor step(const at::Tensor& tokens) override {
+    const torch::NoGradGuard no_grad;
+    TORCH_CHECK(tokens.dim() == 1 && tokens.size(0) == lanes_, "[model] step: tokens must be [",
+                lanes_, "], got ", tokens.sizes());
+    const at::Tensor x = steps_->step(tokens.to(model_->device()));
+    const at::Tensor weight = model_->output_weight().narrow(0, 0, model_->num_classes());
+    return at::log_softmax(kernels::linear(x, weight).to(at::kFloat), 1);
+  }
+
+  void reorder(const std::vector<int64_t>& parents) override {
+    const torch::NoGradGuard no_grad;
+    steps_->reorder(parents);
+    lanes_ = static_cast<int64_t>(parents.size());
+  }
+
+  int64_t vocab_size() const override { return model_->num_classes(); }
+
+ private:
+  std::shared_ptr<EncoderDecoder> model_;
+  std::unique_ptr<StepDecoder> steps_;
+  int64_t lanes_;
+};
+
+}  // namespace
+
+EncoderDecoder::EncoderDecoder(const EncoderDecoderParts& parts, const ModelSetup& setup,
+                               nn::OutputLoss loss)
+    : num_classes_(setup.num_tgt_classes), loss_(std::move(loss)) {
+  const nn::Init init =
+      setup.draws_weights ? nn::Init(setup.seed, setup.device) : nn::Init::unset(setup.device);
+  if (parts.tie_embeddings == "all") {
+    embedding_ = register_module("embedding", nn::Embedding(init.child("embedding"), setup.tgt_rows,
+                                                            parts.d_model, text::kPad));
+  }
+  const auto part = [&](const char* name, int64_t rows, uint64_t first_site) {
+    return PartSetup{.init = init.child(name),
+                     .d_model = parts.d_model,
+                     .rows = rows,
+                     .pad = text::kPad,
+                     .embedding = embedding_,
+                     .first_site = first_site};
+  };
+  encoder_ =
+      register_module("encoder", parts.encoder(part("encoder", setup.src_rows, kEncoderSites)));
+  decoder_ =
+      register_module("decoder", parts.decoder(part("decoder", setup.tgt_rows, kDecoderSites)));
+  if (parts.tie_embeddings == "none") {
+    output_ = register_module(
+        "output", nn::Embedding(init.child("output"), setup.tgt_rows, decoder_->width(), -1));
+  }
+}
+
+const at::Tensor& EncoderDecoder::output_weight() const {
+  return output_ ? output_->weight : decoder_->embedding()->weight;
+}
+
+LossOutput EncoderDecoder::loss(const data::Batch& batch, const ForwardContext& context) {
+  TORCH_CHECK(loss_, "[model] was built without a loss");
+  const auto* sample_ids = context.training ? &batch.sample_ids : nullptr;
+  const nn::PackedRows src = pack(batch.src, sample_ids, device());
+  const nn::PackedRows tgt = pack(shift_right(batch.tgt), sample_ids, device());
+  const at::Tensor targets = at::tensor(batch.tgt.ids, at::kLong).to(device());
+
+  const at::Tensor x = decoder_->forward(tgt, encoder_->forward(src, context), context);
+  // Named as if it were never tied, since a tied table's gradient also holds that of its lookups.
+  const at::Tensor weight = nn::watch_use("output.weight", output_weight());
+  const kernels::CrossEntropy sums = loss_(x, weight, targets, num_classes_);
+  return {.loss_sum = sums.loss_sum,
+          .nll_sum = sums.nll_sum,
+          .target_tokens = batch.tgt.num_tokens(),
+          .token_nll = sums.token_nll};
+}
+
+std::unique_ptr<decoding::StepModel> EncoderDecoder::start(const data::PackedTokens& src,
+                                                           int64_t lanes_per_src) {
+  const torch::NoGradGuard no_grad;
+  const Encoded memory = encoder_->forward(pack(src, nullptr, device()), {});
+  return std::make_unique<StepsOfVocabulary>(
+      std::dynamic_pointer_cast<EncoderDecoder>(shared_from_this()),
+      decoder_->start(memory, lanes_per_src), src.num_sequences() * lanes_per_src);
+}
+
+std::vector<VocabularyTable> EncoderDecoder::vocabulary_tables() const {
+  if (embedding_) return {{"embedding.weight"}};
+  std::vector<VocabularyTable> tables{{"encoder.embedding.weight", /*of_source=*/true},
+                                      {"decoder.embedding.weight"}};
+  if (output_) tables.push_back({"output.weight"});
+  return tables;
+}
+
+std::vector<torch::Tensor> EncoderDecoder::alignments(const data::Batch& batch, int64_t layer) {
+  const torch::NoGradGuard no_grad;
+  const Encoded memory = encoder_->forward(pack(batch.src, nullptr, device()), {});
+  return decoder_->attention(pack(shift_right(batch.tgt), nullptr, device()), memory, layer);
+}
+
+}  // namespace stretto::models

@@ -1,0 +1,53 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "models/decoder.h"
+#include "models/parts.h"
+#include "models/registry.h"
+#include "models/seq2seq_model.h"
+
+namespace stretto::models {
+
+/// How an encoder-decoder is put together.
+struct EncoderDecoderParts {
+  int64_t d_model = 512;
+  std::string tie_embeddings = "all";  ///< all, decoder, none
+  std::function<std::shared_ptr<Encoder>(const PartSetup&)> encoder;
+  std::function<std::shared_ptr<Decoder>(const PartSetup&)> decoder;
+};
+
+/// An encoder, a decoder that attends to it, and the projection to the vocabulary; parameters are
+/// named like `encoder.layers.0.self_attention.qkv.weight`.
+///
+/// `tie_embeddings`: "all" keeps one table, `embedding.weight`; "decoder" one for each side,
+/// `encoder.embedding.weight` and `decoder.embedding.weight`, the latter also projecting to the
+/// vocabulary; "none" adds `output.weight`. The projection has no bias.
+class EncoderDecoder : public Seq2SeqModel {
+ public:
+  EncoderDecoder(const EncoderDecoderParts& parts, const ModelSetup& setup, nn::OutputLoss loss);
+
+  LossOutput loss(const data::Batch& batch, const ForwardContext& context) override;
+  std::unique_ptr<decoding::StepModel> start(const data::PackedTokens& src,
+                                             int64_t lanes_per_src) override;
+  std::vector<VocabularyTable> vocabulary_tables() const override;
+  int64_t max_target_length() const override { return decoder_->max_length(); }
+  std::vector<torch::Tensor> alignments(const data::Batch& batch, int64_t layer) override;
+
+  int64_t num_classes() const { return num_classes_; }
+  const at::Tensor& output_weight() const;
+  c10::Device device() const { return output_weight().device(); }
+
+ private:
+  int64_t num_classes_;
+  nn::OutputLoss loss_;
+  nn::Embedding embedding_{nullptr};  ///< when all are tied
+  std::shared_ptr<Encoder> encoder_;
+  std::shared_ptr<Decoder> decoder_;
+  nn::Embedding output_{nullptr};  ///< when nothing is tied
+};
+
+}  // namespace stretto::models

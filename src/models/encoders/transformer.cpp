@@ -1,0 +1,47 @@
+#include "models/encoders/transformer.h"
+
+namespace stretto::models {
+
+TransformerEncoderLayerImpl::TransformerEncoderLayerImpl(const nn::Init& init,
+                                                         const TransformerPart& options,
+                                                         int64_t d_model) {
+  self_attention = register_module(
+      "self_attention", make_self_attention(init.child("self_attention"), options, d_model));
+  ffn = register_module("ffn", make_feed_forward(init.child("ffn"), options, d_model));
+  self_residual =
+      register_module("self_residual", Residual(init.child("self_residual"), options, d_model));
+  ffn_residual =
+      register_module("ffn_residual", Residual(init.child("ffn_residual"), options, d_model));
+}
+
+at::Tensor TransformerEncoderLayerImpl::forward(at::Tensor x, const nn::PackedRows& rows,
+                                                const LayerDropout& dropout) const {
+  using D = LayerDropout;
+  const TransformerPart& o = dropout.options;
+  x = self_residual->forward(x, dropout.at(o.dropout, D::kSelf), [&](const at::Tensor& h) {
+    return self_attention->forward(h, rows, false,
+                                   dropout.at(o.attention_dropout, D::kSelfWeights));
+  });
+  return ffn_residual->forward(x, dropout.at(o.dropout, D::kFfn), [&](const at::Tensor& h) {
+    return ffn->forward(h, dropout.at(o.activation_dropout, D::kFfnInner));
+  });
+}
+
+TransformerEncoder::TransformerEncoder(const TransformerPart& options, const PartSetup& setup)
+    : options_(options),
+      d_model_(setup.d_model),
+      first_site_(setup.first_site),
+      shell_(*this, setup, options),
+      layers_(make_layers<TransformerEncoderLayer>(*this, setup.init, options, setup.d_model)) {}
+
+Encoded TransformerEncoder::forward(const nn::PackedRows& input, const ForwardContext& context) {
+  const nn::DropoutSource dropout = context.dropout(input.row_keys);
+  at::Tensor x = shell_.embed(input.ids, input.positions, input.offsets.max_length,
+                              dropout.at(options_.dropout, first_site_ + kEmbeddingSite));
+  for (size_t i = 0; i < layers_.size(); ++i) {
+    x = layers_[i]->forward(x, input, {options_, dropout, layer_site(first_site_, i)});
+  }
+  return {.rows = input, .keys = shell_.finish(x), .values = {}, .state = {}};
+}
+
+}  // namespace stretto::models

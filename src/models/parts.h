@@ -1,0 +1,29 @@
+#pragma once
+
+#include <cstdint>
+
+#include "nn/embedding.h"
+#include "nn/init.h"
+
+namespace stretto::models {
+
+/// What a part of a model (an encoder, a decoder) is built from beside its options.
+struct PartSetup {
+  nn::Init init;                      ///< already at the part's own name: "encoder", "decoder"
+  int64_t d_model = 512;              ///< width of the rows that it gives
+  int64_t rows = 0;                   ///< of its embedding table, if it has one of its own
+  int64_t pad = -1;                   ///< row of that table that starts at zero; -1 = none
+  nn::Embedding embedding = nullptr;  ///< the table of another part to use too; null = its own
+  /// Dropout sites of the part are first_site, first_site + 1, …: two parts have none in common.
+  uint64_t first_site = 0;
+};
+
+/// Sites of dropout: each part has a range of its own. Changing these numbers changes every mask,
+/// and with it every run.
+constexpr uint64_t kSitesPerPart = 1'000'000;
+/// Of the encoder 0 and the decoder 0 of a model; further ones come behind.
+constexpr uint64_t kEncoderSites = 1'000'000, kDecoderSites = 2'000'000;
+/// Of a part's embedding, behind its first site.
+constexpr uint64_t kEmbeddingSite = 999'999;
+
+}  // namespace stretto::models

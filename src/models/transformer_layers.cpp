@@ -1,0 +1,63 @@
+#include "models/transformer_layers.h"
+
+#include "nn/batch_norm.h"
+
+namespace stretto::models {
+
+std::shared_ptr<nn::NormImpl> make_norm(const nn::Init& init, const TransformerPart& options,
+                                        int64_t d_model, bool zero_gamma) {
+  if (options.norm_layer == "batch_norm") {
+    const nn::BatchNormOptions batch{.momentum = 0.05, .epsilon = 1e-4, .zero_gamma = zero_gamma};
+    return std::make_shared<nn::BatchNormImpl>(init, d_model, batch);
+  }
+  return std::make_shared<nn::LayerNormImpl>(init, d_model, zero_gamma);
+}
+
+nn::SelfAttention make_self_attention(const nn::Init& init, const TransformerPart& options,
+                                      int64_t d_model) {
+  return nn::SelfAttention(init, nn::AttentionOptions{.d_model = d_model,
+                                                      .num_heads = options.stack.num_heads,
+                                                      .rotary = options.positions == "rotary"});
+}
+
+nn::FeedForward make_feed_forward(const nn::Init& init, const TransformerPart& options,
+                                  int64_t d_model) {
+  return nn::FeedForward(init, d_model, options.stack.ffn_dim, options.activation);
+}
+
+ResidualImpl::ResidualImpl(const nn::Init& init, const TransformerPart& options, int64_t d_model)
+    : place_(options.norm == "pre"        ? Place::kPre
+             : options.norm == "res_post" ? Place::kResPost
+                                          : Place::kPost) {
+  norm =
+      register_module("norm", make_norm(init.child("norm"), options, d_model, options.zero_gamma));
+}
+
+StackShell::StackShell(torch::nn::Module& owner, const PartSetup& setup,
+                       const TransformerPart& options) {
+  // A shared table is registered by its owner alone, so that it has one name.
+  embedding =
+      setup.embedding
+          ? setup.embedding
+          : owner.register_module("embedding", nn::Embedding(setup.init.child("embedding"),
+                                                             setup.rows, setup.d_model, setup.pad));
+  positions = owner.register_module(
+      "positions", nn::Positions(setup.init.child("positions"), options.positions, setup.d_model,
+                                 options.max_positions));
+  if (options.norm != "post") {
+    final_norm = owner.register_module(
+        "final_norm", make_norm(setup.init.child("final_norm"), options, setup.d_model, false));
+  }
+}
+
+at::Tensor StackShell::embed(const at::Tensor& ids, const at::Tensor& places, int64_t max_length,
+                             const kernels::Dropout& dropout) {
+  const at::Tensor position = positions->forward(places, max_length, embedding->weight);
+  return kernels::dropout(embedding->forward(ids, position), dropout);
+}
+
+at::Tensor StackShell::finish(const at::Tensor& x) const {
+  return final_norm ? final_norm->forward(x) : x;
+}
+
+}  // namespace stretto::models

@@ -1,0 +1,117 @@
+#pragma once
+
+#include <torch/nn/modules/container/modulelist.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "models/parts.h"
+#include "models/transformer_options.h"
+#include "nn/attention.h"
+#include "nn/feed_forward.h"
+#include "nn/norm.h"
+#include "nn/watch.h"
+
+/// What the Transformer's encoder and decoder are made of (Vaswani et al. 2017, arXiv:1706.03762,
+/// with fairseq's choices, Ott et al. 2018, arXiv:1806.00187).
+///
+/// Shape letters: N rows of all sequences, D model width.
+namespace stretto::models {
+
+/// What one stack is built from: `[model]` with the sizes of `[model.encoder]` or
+/// `[model.decoder]`.
+struct TransformerPart : TransformerOptions {
+  TransformerPart(const TransformerOptions& model, const StackOptions& sizes)
+      : TransformerOptions(model), stack(sizes) {}
+
+  StackOptions stack;
+};
+
+/// Dropout of a layer's places, bound to one forward pass.
+struct LayerDropout {
+  const TransformerPart& options;
+  const nn::DropoutSource& source;
+  uint64_t first_site;
+
+  enum Place : uint64_t { kSelf, kSelfWeights, kCross, kCrossWeights, kFfn, kFfnInner, kPlaces };
+  kernels::Dropout at(double p, Place place) const { return source.at(p, first_site + place); }
+};
+
+/// The norm that `norm_layer` names. Batch norm has the constants of OpenSeq2Seq's Transformer
+/// (momentum 0.95 in its convention, epsilon 1e-4); in training it sees every token of the
+/// micro-batch, later ones of a decoder's sequences too.
+std::shared_ptr<nn::NormImpl> make_norm(const nn::Init& init, const TransformerPart& options,
+                                        int64_t d_model, bool zero_gamma);
+
+nn::SelfAttention make_self_attention(const nn::Init& init, const TransformerPart& options,
+                                      int64_t d_model);
+nn::FeedForward make_feed_forward(const nn::Init& init, const TransformerPart& options,
+                                  int64_t d_model);
+
+/// Residual connection around one part of a layer (section 5.4, and where the norm stands):
+///     post: norm(x + dropout(part(x)))        pre: x + dropout(part(norm(x)))
+///     res_post: x + dropout(norm(part(x)))    (Liu et al. 2022, arXiv:2111.09883, section 3.2)
+/// With `zero_gamma` a res_post part is the identity at first.
+class ResidualImpl : public torch::nn::Module {
+ public:
+  ResidualImpl(const nn::Init& init, const TransformerPart& options, int64_t d_model);
+
+  template <class Part>
+  at::Tensor forward(const at::Tensor& x, const kernels::Dropout& dropout, Part part) const {
+    switch (place_) {
+      case Place::kPre:
+        return nn::watch(*this, kernels::dropout_add(part(norm->forward(x)), x, dropout));
+      case Place::kResPost:
+        return nn::watch(*this, kernels::dropout_add(norm->forward(part(x)), x, dropout));
+      case Place::kPost:
+        break;
+    }
+    return norm->forward(kernels::dropout_add(part(x), x, dropout));
+  }
+
+  nn::Norm norm{nullptr};
+
+ private:
+  enum class Place : uint8_t { kPost, kPre, kResPost };
+  Place place_;
+};
+TORCH_MODULE(Residual);
+
+/// A stack's shell: embedding and positions below its layers, a last norm above them unless
+/// post-norm. Its modules are children of the encoder or decoder that owns it.
+class StackShell {
+ public:
+  StackShell(torch::nn::Module& owner, const PartSetup& setup, const TransformerPart& options);
+
+  /// dropout(embedding * sqrt(D) + position); ids and positions int64 [N] -> [N, D].
+  at::Tensor embed(const at::Tensor& ids, const at::Tensor& positions, int64_t max_length,
+                   const kernels::Dropout& dropout);
+  /// The last norm of a stack whose layers do not end in one; x itself otherwise.
+  at::Tensor finish(const at::Tensor& x) const;
+
+  nn::Embedding embedding{nullptr};
+  nn::Positions positions{nullptr};
+  nn::Norm final_norm{nullptr};
+};
+
+/// Registers `count` layers below `owner` as layers.0, layers.1, …
+template <class Layer>
+std::vector<Layer> make_layers(torch::nn::Module& owner, const nn::Init& init,
+                               const TransformerPart& options, int64_t d_model) {
+  std::vector<Layer> layers;
+  torch::nn::ModuleList list;
+  for (int64_t i = 0; i < options.stack.num_layers; ++i) {
+    layers.push_back(Layer(init.child("layers").child(std::to_string(i)), options, d_model));
+    list->push_back(layers.back());
+  }
+  owner.register_module("layers", list);
+  return layers;
+}
+
+/// Of layer number `layer` of a part.
+inline uint64_t layer_site(uint64_t part, size_t layer) {
+  return part + layer * uint64_t{LayerDropout::kPlaces};
+}
+
+}  // namespace stretto::models
