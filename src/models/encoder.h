@@ -29,7 +29,8 @@ struct Encoded {
   nn::PackedRows rows;
   at::Tensor keys;    ///< [N, D]: what attention compares with
   at::Tensor values;  ///< [N, D]: what attention sums; undefined = keys (ConvS2S: z and z + e)
-  /// Last states of a recurrent encoder, h and c of each layer, [B, D]; else empty.
+  /// Last states of a recurrent encoder, h and c of each layer, bottom first, each [B, width of the
+  /// layer]; of a GRU h alone; else empty.
   std::vector<at::Tensor> state;
 
   const at::Tensor& attended() const { return values.defined() ? values : keys; }

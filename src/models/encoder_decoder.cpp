@@ -51,8 +51,10 @@ EncoderDecoder::EncoderDecoder(const EncoderDecoderParts& parts, const ModelSetu
                                                             parts.d_model, text::kPad));
   }
   const auto part = [&](const char* name, int64_t rows, uint64_t first_site) {
+    // The encoder is there before the decoder, which reads its rows.
     return PartSetup{.init = init.child(name),
                      .d_model = parts.d_model,
+                     .memory_width = encoder_ ? encoder_->width() : 0,
                      .rows = rows,
                      .pad = text::kPad,
                      .embedding = embedding_,

@@ -39,7 +39,11 @@ TransformerDecoder::TransformerDecoder(const TransformerPart& options, const Par
       d_model_(setup.d_model),
       first_site_(setup.first_site),
       shell_(*this, setup, options),
-      layers_(make_layers<TransformerDecoderLayer>(*this, setup.init, options, setup.d_model)) {}
+      layers_(make_layers<TransformerDecoderLayer>(*this, setup.init, options, setup.d_model)) {
+  TORCH_CHECK(setup.memory_width == 0 || setup.memory_width == d_model_,
+              "[transformer] the decoder attends to rows of model.d_model = ", d_model_,
+              ", the encoder gives rows of ", setup.memory_width);
+}
 
 at::Tensor TransformerDecoder::run(const nn::PackedRows& input, const Encoded& memory,
                                    const ForwardContext& context, const Observer& observe) {
