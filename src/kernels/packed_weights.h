@@ -2,10 +2,12 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <tuple>
+#include <utility>
 
 #include "kernels/gemm.h"
 
@@ -19,17 +21,27 @@ namespace stretto::kernels {
 class PackedWeights {
  public:
   /// weight [N, D] as the right factor [D, N] of products in this arithmetic.
-  const gemm::Packed& of(const at::Tensor& weight, Compute compute);
+  const gemm::Packed& of(const at::Tensor& weight, Compute compute) {
+    return *shared(weight, compute);
+  }
+  std::shared_ptr<const gemm::Packed> shared(const at::Tensor& weight, Compute compute);
+
+  /// What `make` makes of `weight` (a normalised one, say), made once. A product with it is then
+  /// laid out once too; one that is made anew for each product would be kept each time.
+  at::Tensor made_of(const at::Tensor& weight, const std::function<at::Tensor()>& make);
 
  private:
   struct Entry {
     at::Tensor weight;
-    std::unique_ptr<gemm::Packed> packed;
+    std::shared_ptr<const gemm::Packed> packed;
   };
   using Key = std::tuple<const void*, int64_t, int64_t, Compute>;
 
   std::mutex mutex_;
   std::map<Key, Entry> entries_;
+  /// By the address of what it was made of, which is kept too: no other tensor can come to lie
+  /// there.
+  std::map<const void*, std::pair<at::Tensor, at::Tensor>> made_;
 };
 
 /// For as long as it lives, `linear` without gradient on a CPU of this thread takes its weights

@@ -5,6 +5,7 @@
 
 #include <thread>
 
+#include "kernels/convolution/steps.h"
 #include "kernels/kernels.h"
 #include "tests/kernels/gradcheck.h"
 #include "tests/kernels/scopes.h"
@@ -52,6 +53,34 @@ TEST(PackedWeights, ArePutDownOnceForEachWeightAndArithmetic) {
   EXPECT_NE(&weights.of(weight, Compute::kBf16), &first);
   EXPECT_EQ(weights.of(weight.narrow(0, 0, 33), Compute::kFp32).columns(), 33);
   EXPECT_EQ(weights.of(weight, Compute::kFp32).columns(), 40);
+}
+
+TEST(PackedWeights, MakeWhatIsMadeOfAWeightOnce) {
+  PackedWeights weights;
+  const at::Tensor weight = noise({4, 3}, 8), other = noise({4, 3}, 9);
+  int made = 0;
+  const auto doubled = [&](const at::Tensor& of) {
+    return weights.made_of(of, [&] {
+      ++made;
+      return of * 2;
+    });
+  };
+  const at::Tensor first = doubled(weight);
+  EXPECT_TRUE(at::equal(first, weight * 2));
+  EXPECT_TRUE(doubled(weight).is_same(first));
+  EXPECT_TRUE(at::equal(doubled(other), other * 2));
+  EXPECT_EQ(made, 2);
+}
+
+TEST(PackedWeights, AreSharedByConvolutionsThatDecode) {
+  const OwnProducts own;
+  const at::Tensor weight = noise({40, 3 * 32}, 8);
+  const PackedConvolution apart(weight, {}, 3);
+  PackedWeights weights;
+  const PackedWeightsScope scope(weights);
+  const PackedConvolution first(weight, {}, 3), second(weight, {}, 3);
+  EXPECT_EQ(first.packed(), second.packed());
+  EXPECT_NE(first.packed(), apart.packed());
 }
 
 TEST(PackedWeights, AreOfOneThreadAndOnlyWithinTheScope) {

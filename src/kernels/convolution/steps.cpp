@@ -6,6 +6,7 @@
 #include "kernels/convolution/fused.h"
 #include "kernels/convolution/reference.h"
 #include "kernels/dispatch.h"
+#include "kernels/packed_weights.h"
 #include "kernels/rounding.h"
 
 namespace stretto::kernels {
@@ -71,7 +72,12 @@ PackedConvolution::PackedConvolution(const at::Tensor& weight, const at::Tensor&
   TORCH_CHECK(weight.dim() == 2 && kernel > 0 && weight.size(1) % kernel == 0,
               "[kernels] PackedConvolution: weight must be [outputs, ", kernel,
               " taps * channels], got ", weight.sizes());
-  if (is_fused(weight_)) packed_.emplace(gemm::Operand{weight_, true}, ComputeScope::current());
+  if (!is_fused(weight_)) return;
+  const Compute compute = ComputeScope::current();
+  PackedWeights* kept = PackedWeightsScope::current();
+  packed_ = kept != nullptr
+                ? kept->shared(weight_, compute)
+                : std::make_shared<const gemm::Packed>(gemm::Operand{weight_, true}, compute);
 }
 
 at::Tensor time_convolution_step(const PackedConvolution& convolution, const at::Tensor& x,

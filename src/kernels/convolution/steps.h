@@ -3,7 +3,7 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
-#include <optional>
+#include <memory>
 
 #include "kernels/gemm.h"
 
@@ -46,7 +46,7 @@ class RowCache {
 };
 
 /// The weight of a time_convolution, rounded as the ComputeScope of its making says and laid out
-/// once for all steps.
+/// once for all steps; within a PackedWeightsScope once for all searches, like any weight there.
 class PackedConvolution {
  public:
   PackedConvolution(const at::Tensor& weight, const at::Tensor& bias, int64_t kernel);
@@ -56,13 +56,13 @@ class PackedConvolution {
   int64_t outputs() const { return weight_.size(0); }
   const at::Tensor& weight() const { return weight_; }
   const at::Tensor& bias() const { return bias_; }
-  /// Unset where no fast product exists (fp64, GPUs).
-  const std::optional<gemm::Packed>& packed() const { return packed_; }
+  /// Null where no fast product exists (fp64, GPUs).
+  const gemm::Packed* packed() const { return packed_.get(); }
 
  private:
   at::Tensor weight_, bias_;
   int64_t kernel_;
-  std::optional<gemm::Packed> packed_;
+  std::shared_ptr<const gemm::Packed> packed_;
 };
 
 at::Tensor time_convolution_step(const PackedConvolution& convolution, const at::Tensor& x,

@@ -1,0 +1,49 @@
+#include "nn/time_convolution.h"
+
+#include <ATen/core/grad_mode.h>
+
+#include <cmath>
+
+#include "kernels/kernels.h"
+#include "kernels/packed_weights.h"
+#include "nn/watch.h"
+
+namespace stretto::nn {
+namespace {
+
+/// In double, since the order in which a processor sums must not show in a first weight.
+at::Tensor lengths_of_rows(const at::Tensor& weight) {
+  return weight.to(at::kDouble).square().sum(1).sqrt().to(weight.scalar_type());
+}
+
+}  // namespace
+
+TimeConvolutionImpl::TimeConvolutionImpl(const Init& init, int64_t in, int64_t out,
+                                         const TimeConvolutionOptions& options)
+    : options_(options) {
+  const int64_t width = options.kernel * in;
+  const double stddev = std::sqrt(options.gain / static_cast<double>(width));
+  weight = register_parameter("weight", init.normal("weight", out, width, stddev));
+  if (options.weight_norm) {
+    const at::NoGradGuard no_grad;
+    gain = register_parameter("gain", lengths_of_rows(weight.detach()));
+  }
+  bias = register_parameter("bias", init.constant(out, 0.0));
+}
+
+TimeConvolutionWeights TimeConvolutionImpl::effective() const {
+  if (!gain.defined()) return {.weight = weight, .bias = bias};
+  const auto normed = [&] { return kernels::weight_norm(weight, gain); };
+  kernels::PackedWeights* kept =
+      at::GradMode::is_enabled() ? nullptr : kernels::PackedWeightsScope::current();
+  return {.weight = kept != nullptr ? kept->made_of(weight, normed) : normed(), .bias = bias};
+}
+
+at::Tensor TimeConvolutionImpl::forward(const at::Tensor& x,
+                                        const TimeConvolutionWeights& weights) const {
+  TORCH_CHECK(options_.kernel == 1, "[nn] a convolution with ", options_.kernel,
+              " taps is no linear map: call kernels::time_convolution");
+  return watch(*this, kernels::linear(x, weights.weight, weights.bias));
+}
+
+}  // namespace stretto::nn

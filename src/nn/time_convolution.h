@@ -1,0 +1,54 @@
+#pragma once
+
+#include <torch/nn/module.h>
+#include <torch/nn/pimpl.h>
+
+#include "kernels/convolution/convolution.h"
+#include "nn/init.h"
+
+namespace stretto::nn {
+
+struct TimeConvolutionOptions {
+  int64_t kernel = 1;  ///< taps; 1 = a linear map of each row
+  /// The first weights are normal with variance gain / (kernel * inputs). ConvS2S (section 3.5):
+  /// the share of inputs that dropout keeps, times 4 in front of a gated linear unit.
+  double gain = 1.0;
+  bool weight_norm = true;
+};
+
+/// What a convolution multiplies by, without its normalisation.
+struct TimeConvolutionWeights {
+  at::Tensor weight;  ///< [O, K * C], tap-major (kernels::time_convolution)
+  at::Tensor bias;    ///< [O]
+};
+
+/// Convolution in time with weight normalisation (Salimans & Kingma 2016, arXiv:1602.07868): row o
+/// of what multiplies is gain[o] weight[o] / |weight[o]|. The gain starts at |weight[o]|, so that
+/// the first product is that of the drawn weights; the bias starts at zero.
+///
+/// C channels in, O channels out, K taps, N rows.
+class TimeConvolutionImpl : public torch::nn::Module {
+ public:
+  TimeConvolutionImpl(const Init& init, int64_t in, int64_t out,
+                      const TimeConvolutionOptions& options = {});
+
+  /// The weights that multiply. One call serves a forward pass, or all steps of a decoding; within
+  /// a kernels::PackedWeightsScope they are made once for all.
+  TimeConvolutionWeights effective() const;
+
+  /// Of a convolution with one tap: x [N, C] -> [N, O].
+  at::Tensor forward(const at::Tensor& x) const { return forward(x, effective()); }
+  at::Tensor forward(const at::Tensor& x, const TimeConvolutionWeights& weights) const;
+
+  int64_t kernel() const { return options_.kernel; }
+
+  at::Tensor weight;  ///< [O, K * C]
+  at::Tensor gain;    ///< [O]; undefined without weight normalisation
+  at::Tensor bias;    ///< [O]
+
+ private:
+  TimeConvolutionOptions options_;
+};
+TORCH_MODULE(TimeConvolution);
+
+}  // namespace stretto::nn
