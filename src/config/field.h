@@ -65,6 +65,12 @@ struct OtherValue {
   std::string note;   ///< what is different here
 };
 
+/// A value that has another word now. The old one is still read; and runs that were made with
+/// either are the same, so that hashes go on having the old one.
+struct FormerValue {
+  std::string before, now;  ///< empty = there is none
+};
+
 /// A key changes something only while another key of its section has one of these values.
 struct ReadWith {
   std::string chooser;  ///< in field() the leaf, "name"; in a Schema the path, "optim.name"
@@ -90,6 +96,7 @@ struct FieldDecl {
   std::vector<OtherName> other_names = {};
   std::vector<OtherValue> other_values = {};
   std::vector<ReadWith> readers = {};  ///< the key counts with any of them; empty = always
+  FormerValue former_value = {};
 
   /// Who types one of these names is told of this key, or section.
   FieldDecl also_called(std::initializer_list<const char*> names, const char* note = "") && {
@@ -100,6 +107,11 @@ struct FieldDecl {
   FieldDecl value_also_called(const char* value, std::initializer_list<const char*> names,
                               const char* note = "") && {
     for (const char* other : names) other_values.push_back({other, value, note});
+    return std::move(*this);
+  }
+  /// `now`, one of the key's values, was called `before`.
+  FieldDecl value_formerly(const char* now, const char* before) && {
+    former_value = {before, now};
     return std::move(*this);
   }
   /// Nothing reads the key with other values of `chooser`; said twice: with either.

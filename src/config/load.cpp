@@ -259,6 +259,10 @@ class Reader {
                          value_as_written(node),
                      hint, key.path);
     }
+    if (auto* const* text = std::get_if<std::string*>(&key.value);
+        text != nullptr && !key.former_value.now.empty() && **text == key.former_value.before) {
+      **text = key.former_value.now;
+    }
     if (const auto wrong = range_error(key); !wrong.empty()) {
       problem(place, "`" + key.path + "` " + wrong, range_hint(key), key.path);
     }

@@ -12,6 +12,14 @@ bool is_fixed(const Key& key, const std::vector<std::string>& fixed_as_well) {
          std::find(fixed_as_well.begin(), fixed_as_well.end(), key.path) != fixed_as_well.end();
 }
 
+// As hashes have it; see FormerValue.
+std::string first_value_text(const Key& key) {
+  std::string before = key.former_value.before;
+  const auto* const* text = std::get_if<std::string*>(&key.value);
+  const bool renamed = text != nullptr && !before.empty() && **text == key.former_value.now;
+  return value_text(renamed ? ValuePtr(&before) : key.value);
+}
+
 std::string comment(const Key& key, const Schema& defaults) {
   std::string text = "  # ";
   if (const Key* fallback = defaults.find(key.path)) {
@@ -59,7 +67,7 @@ std::vector<std::string> differences(const Schema& stored, const Schema& now,
 uint64_t fixed_hash(const Schema& schema, const std::vector<std::string>& fixed_as_well) {
   std::string text;
   for (const auto& key : schema.keys) {
-    if (is_fixed(key, fixed_as_well)) text += key.path + "=" + value_text(key.value) + "\n";
+    if (is_fixed(key, fixed_as_well)) text += key.path + "=" + first_value_text(key) + "\n";
   }
   return xxh3_64(text);
 }

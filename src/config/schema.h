@@ -27,6 +27,7 @@ struct Key {
   std::vector<OtherName> other_names = {};
   std::vector<OtherValue> other_values = {};
   std::vector<ReadWith> readers = {};  ///< choosers by their paths
+  FormerValue former_value = {};
 };
 
 /// One table of the configuration file.
@@ -188,7 +189,7 @@ void bind(T& object, const std::string& path, Schema& schema) {
           } else {
             schema.keys.push_back({here, field.help, field.range, field.meta, &member,
                                    field.other_names, field.other_values,
-                                   detail::with_paths(field.readers, path)});
+                                   detail::with_paths(field.readers, path), field.former_value});
           }
         };
         (one(declared), ...);

@@ -50,10 +50,10 @@ void require_tokenizer_of(const store::LoadedCheckpoint& checkpoint, const fs::p
 
 void require_room(const fs::path& place, const experiment::Experiment& other,
                   const experiment::Experiment& own) {
-  if (other.model.positions != "learned") return;
-  if (other.model.max_positions >= own.data.max_src_tokens) return;
+  const auto learned = models::learned_positions(other.model);
+  if (learned.tokens >= own.data.max_src_tokens) return;
   throw Error(ExitCode::kBadData,
-              place.string() + ": its model has " + std::to_string(other.model.max_positions) +
+              place.string() + ": its model has " + std::to_string(learned.tokens) +
                   " learned positions, and sentences may have " +
                   std::to_string(own.data.max_src_tokens) + " tokens (data.max_src_tokens)",
               "make the run with the fewest positions the first one: stretto infer " +

@@ -152,7 +152,7 @@ train::Circumstances circumstances(const ReplayRequest& request, const train::Sa
   const bool is_there =
       !saved.record.checkpoint.empty() && std::filesystem::exists(checkpoint, error);
   return {.clip_norm = experiment.optim.clip_norm,
-          .pre_norm = experiment.model.norm == "pre",
+          .pre_norm = models::norms_come_first(experiment.model),
           .rolls_back = experiment.train.forensics.policy == "rollback",
           .checkpoint = is_there ? checkpoint : std::filesystem::path()};
 }

@@ -179,7 +179,7 @@ train::TrainerSetup trainer_setup(const experiment::Experiment& experiment,
           .report = experiment.report,
           .prefetch = experiment.data.prefetch,
           .batch_tokens = experiment.data.max_tokens * experiment.train.update_freq,
-          .pre_norm = experiment.model.norm == "pre",
+          .pre_norm = models::norms_come_first(experiment.model),
           .run_directory = {},
           .identity = {},
           .description = {}};

@@ -8,7 +8,7 @@
 #include "distributed/dist_options.h"
 #include "experiment/task_options.h"
 #include "losses/cross_entropy_options.h"
-#include "models/transformer_options.h"
+#include "models/seq2seq_options.h"
 #include "optim/optim_options.h"
 #include "report/report_options.h"
 #include "text/tokenizer_options.h"
@@ -23,7 +23,7 @@ struct Experiment {
   TaskOptions task;
   data::DataOptions data;
   text::TokenizerOptions tokenizer;
-  models::TransformerOptions model;
+  models::Seq2SeqOptions model;
   losses::CrossEntropyOptions loss;
   optim::OptimOptions optim;
   optim::ScheduleOptions schedule;
@@ -65,7 +65,7 @@ struct Experiment {
 /// Whether processes may share a micro-batch (data::Share::cut). Its parts make the same update but
 /// for rounding, and with batch norm another one.
 inline bool may_cut_micro_batches(const Experiment& experiment) {
-  return !experiment.dist.deterministic && experiment.model.norm_layer != "batch_norm";
+  return !experiment.dist.deterministic && !models::has_batch_norm(experiment.model);
 }
 
 }  // namespace stretto::experiment

@@ -4,13 +4,13 @@
 #include <cmath>
 #include <filesystem>
 #include <functional>
-#include <initializer_list>
 
 #include "base/text.h"
 #include "data/byte_stream.h"
 #include "experiment/experiment_schema.h"
 #include "experiment/scaled_rate.h"
 #include "experiment/tensor_names.h"
+#include "models/misfits.h"
 #include "optim/group_options.h"
 #include "optim/precision_options.h"
 #include "text/tokenizer.h"
@@ -35,12 +35,12 @@ class Check {
       : e(options), origins(origins), problems_(problems), before_(problems) {}
 
   /// @param keys  what the rule reads; the first one is blamed
-  void wrong(std::initializer_list<const char*> keys, const std::string& what,
+  void wrong(const std::vector<std::string>& keys, const std::string& what,
              const std::string& hint) {
-    for (const char* key : keys) {
+    for (const std::string& key : keys) {
       if (config::is_unreliable(before_, key)) return;
     }
-    const std::string blamed = *keys.begin();
+    const std::string& blamed = keys.front();
     problems_.push_back({origins.of(blamed), what, hint, blamed, origins.order_of(blamed)});
   }
 
@@ -52,26 +52,10 @@ class Check {
   const std::vector<config::Problem> before_;
 };
 
-void check_heads(Check& c) {
-  const auto& model = c.e.model;
-  const auto one = [&](const char* key, int64_t heads) {
-    if (heads < 1) return;
-    if (model.d_model % heads != 0) {
-      c.wrong({key, "model.d_model"},
-              number(heads) + " heads do not divide model.d_model = " + number(model.d_model),
-              "choose num_heads so that d_model / num_heads is a whole number");
-    } else if (model.positions == "rotary" && model.d_model / heads % 2 != 0) {
-      c.wrong({key, "model.d_model", "model.positions"},
-              "rotary positions need an even head width, it is " + number(model.d_model / heads),
-              "choose num_heads so that d_model / num_heads is even");
-    }
-  };
-  one("model.encoder.num_heads", model.encoder.num_heads);
-  one("model.decoder.num_heads", model.decoder.num_heads);
-  if (model.positions == "sinusoidal" && model.d_model % 2 != 0) {
-    c.wrong({"model.d_model", "model.positions"},
-            "sinusoidal positions need an even d_model, it is " + number(model.d_model),
-            "use an even number");
+// Parts that cannot be built, or do not fit together.
+void check_parts(Check& c) {
+  for (const auto& misfit : models::misfits(c.e.model)) {
+    c.wrong(misfit.keys, misfit.what, misfit.hint);
   }
 }
 
@@ -79,7 +63,8 @@ void check_heads(Check& c) {
 // good.
 void check_zero_gamma(Check& c) {
   const auto& model = c.e.model;
-  if (!model.zero_gamma || models::parts_end_in_norm(model)) return;
+  if (!model.zero_gamma || !models::has_transformer(model) || models::parts_end_in_norm(model))
+    return;
   c.wrong({"model.zero_gamma", "model.norm"},
           "a gain that starts at 0 has to stand at the end of each part, but model.norm is \"" +
               model.norm + "\"",
@@ -390,12 +375,11 @@ void check_lengths(Check& c) {
                 number(longest) + ")",
             "raise data.max_tokens, or lower data.max_src_tokens and data.max_tgt_tokens");
   }
-  if (c.e.model.positions == "learned" && c.e.model.max_positions < longest) {
-    c.wrong(
-        {"model.max_positions", "model.positions", "data.max_src_tokens", "data.max_tgt_tokens"},
-        number(c.e.model.max_positions) + " learned positions, sentences may have " +
-            number(longest) + " tokens",
-        "raise it to at least " + number(longest));
+  if (const auto learned = models::learned_positions(c.e.model); learned.tokens < longest) {
+    c.wrong({learned.key, learned.choice, "data.max_src_tokens", "data.max_tgt_tokens"},
+            number(learned.tokens) + " learned positions, sentences may have " + number(longest) +
+                " tokens",
+            "raise it to at least " + number(longest));
   }
   if (d.max_ratio > 0 && d.max_ratio < 1) {
     c.wrong({"data.max_ratio"},
@@ -429,11 +413,14 @@ void check_decoding(Check& c) {
             number(d.nbest) + " hypotheses from a beam of " + number(d.beam_size),
             "raise decode.beam_size or lower decode.nbest");
   }
-  if (d.alignment_layer >= c.e.model.decoder.num_layers) {
-    c.wrong({"decode.alignment_layer", "model.decoder.num_layers"},
-            "there is no layer " + number(d.alignment_layer) + " in a decoder of " +
-                number(c.e.model.decoder.num_layers),
-            "layers count from 0; -1 is the last");
+  const bool attends_once = c.e.model.decoder.is<models::LstmDecoderOptions>();
+  const int64_t layers = attends_once ? 1 : models::decoder_layers(c.e.model);
+  if (d.alignment_layer >= layers) {
+    c.wrong({"decode.alignment_layer", "model.decoder.num_layers", "model.decoder.name"},
+            attends_once ? "only layer 0 of an `lstm` decoder attends"
+                         : "there is no layer " + number(d.alignment_layer) + " in a decoder of " +
+                               number(layers),
+            "layers count from 0; -1 is the last that attends");
   }
   if (d.max_len_a == 0 && d.min_len > d.max_len_b) {
     c.wrong({"decode.min_len", "decode.max_len_a", "decode.max_len_b"},
@@ -480,7 +467,7 @@ bool readable(const std::vector<config::Problem>& problems) {
 void check_rules(const Experiment& options, const config::Origins& origins,
                  std::vector<config::Problem>& problems) {
   Check check(options, origins, problems);
-  check_heads(check);
+  check_parts(check);
   check_zero_gamma(check);
   check_tokenizer_files(check);
   check_init(check);

@@ -28,7 +28,7 @@ class Names {
 };
 
 void add_stack(std::vector<optim::TensorName>& all, const std::string& stack, int64_t num_layers,
-               const models::TransformerOptions& model) {
+               const models::Seq2SeqOptions& model) {
   const bool decodes = stack == "decoder.";
   Names whole(all, stack);
   if (model.tie_embeddings != "all") whole.add_table("embedding");
@@ -52,13 +52,13 @@ void add_stack(std::vector<optim::TensorName>& all, const std::string& stack, in
 
 }  // namespace
 
-std::vector<optim::TensorName> tensors_of(const models::TransformerOptions& model) {
+std::vector<optim::TensorName> tensors_of(const models::Seq2SeqOptions& model) {
   std::vector<optim::TensorName> all;
   Names top(all, "");
   if (model.tie_embeddings == "all") top.add_table("embedding");
   if (model.tie_embeddings == "none") top.add_table("output");
-  add_stack(all, "encoder.", model.encoder.num_layers, model);
-  add_stack(all, "decoder.", model.decoder.num_layers, model);
+  add_stack(all, "encoder.", model.encoder.as<models::StackOptions>().num_layers, model);
+  add_stack(all, "decoder.", model.decoder.as<models::StackOptions>().num_layers, model);
   return all;
 }
 

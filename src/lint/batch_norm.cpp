@@ -11,7 +11,7 @@ constexpr double kFewSentences = 16;
 constexpr double kTokensPerSentence = 25;
 
 bool has_batch_norm(const Subject& s) {
-  return s.e.model.norm_layer == "batch_norm";
+  return models::has_batch_norm(s.e.model);
 }
 
 }  // namespace

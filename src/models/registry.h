@@ -6,7 +6,7 @@
 #include <memory>
 
 #include "models/seq2seq_model.h"
-#include "models/transformer_options.h"
+#include "models/seq2seq_options.h"
 #include "nn/output_loss.h"
 
 namespace stretto::models {
@@ -21,12 +21,12 @@ struct ModelSetup {
   at::Device device = at::kCPU;  ///< at::kMeta counts parameters without memory
 };
 
-/// The model that `options.name` names, with first weights that depend on seed and parameter name.
+/// The encoder-decoder of these parts, with first weights that depend on seed and parameter name.
 ///
 /// @param loss  what `losses::make_loss` gave; may be empty for a model that only decodes
-/// Throws Error(kUsage) for an unknown name and for options that contradict each other or `setup`
-/// (heads that do not divide d_model, all embeddings tied over two vocabularies).
-std::shared_ptr<Seq2SeqModel> make_model(const TransformerOptions& options, const ModelSetup& setup,
+/// Throws Error(kUsage) for options that contradict each other (models/misfits.h) or `setup` (all
+/// embeddings tied over two vocabularies).
+std::shared_ptr<Seq2SeqModel> make_model(const Seq2SeqOptions& options, const ModelSetup& setup,
                                          nn::OutputLoss loss);
 
 /// Number of parameters, tied ones once.

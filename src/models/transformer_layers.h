@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "models/parts.h"
-#include "models/transformer_options.h"
+#include "models/seq2seq_options.h"
 #include "nn/attention.h"
 #include "nn/feed_forward.h"
 #include "nn/norm.h"
@@ -21,9 +21,9 @@ namespace stretto::models {
 
 /// What one stack is built from: `[model]` with the sizes of `[model.encoder]` or
 /// `[model.decoder]`.
-struct TransformerPart : TransformerOptions {
-  TransformerPart(const TransformerOptions& model, const StackOptions& sizes)
-      : TransformerOptions(model), stack(sizes) {}
+struct TransformerPart : Seq2SeqOptions {
+  TransformerPart(const Seq2SeqOptions& model, const StackOptions& sizes)
+      : Seq2SeqOptions(model), stack(sizes) {}
 
   StackOptions stack;
 };

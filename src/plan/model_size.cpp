@@ -8,7 +8,7 @@
 namespace stretto::plan {
 namespace {
 
-bool gated(const models::TransformerOptions& model) {
+bool gated(const models::Seq2SeqOptions& model) {
   return model.activation == "swiglu";
 }
 
@@ -16,19 +16,20 @@ int64_t attention(int64_t d) {
   return 4 * d * d + 4 * d;
 }
 
-int64_t feed_forward_weights(const models::TransformerOptions& model, int64_t f) {
+int64_t feed_forward_weights(const models::Seq2SeqOptions& model, int64_t f) {
   return (gated(model) ? 3 : 2) * model.d_model * f;
 }
 
-int64_t feed_forward(const models::TransformerOptions& model, int64_t f) {
+int64_t feed_forward(const models::Seq2SeqOptions& model, int64_t f) {
   return feed_forward_weights(model, f) + (gated(model) ? 0 : f + model.d_model);
 }
 
 }  // namespace
 
-ModelSize model_size(const models::TransformerOptions& model, const TableRows& rows) {
+ModelSize model_size(const models::Seq2SeqOptions& model, const TableRows& rows) {
   const int64_t d = model.d_model;
-  const auto& [encoder, decoder] = std::pair(model.encoder, model.decoder);
+  const auto& encoder = model.encoder.as<models::StackOptions>();
+  const auto& decoder = model.decoder.as<models::StackOptions>();
   int64_t count =
       encoder.num_layers * (attention(d) + feed_forward(model, encoder.ffn_dim) + 4 * d);
   count += decoder.num_layers * (2 * attention(d) + feed_forward(model, decoder.ffn_dim) + 6 * d);
@@ -40,7 +41,7 @@ ModelSize model_size(const models::TransformerOptions& model, const TableRows& r
   return {.parameters = count};
 }
 
-TableGradients table_gradients(const models::TransformerOptions& model, const TableRows& rows,
+TableGradients table_gradients(const models::Seq2SeqOptions& model, const TableRows& rows,
                                bool rows_apart) {
   const std::string& tie = model.tie_embeddings;
   const int64_t output = rows.tgt * model.d_model, encoder = rows.src * model.d_model;
@@ -57,16 +58,18 @@ double different_rows(double lookups, int64_t rows) {
   return std::min({4 * std::pow(lookups, 0.7), lookups, double(rows)});
 }
 
-double training_flops_per_token(const models::TransformerOptions& model, const TableRows& rows,
+double training_flops_per_token(const models::Seq2SeqOptions& model, const TableRows& rows,
                                 const Lengths& lengths) {
+  const auto& encoder = model.encoder.as<models::StackOptions>();
+  const auto& decoder = model.decoder.as<models::StackOptions>();
   const double d = double(model.d_model), src_per_tgt = lengths.src / lengths.tgt;
-  const double encoder_layers = double(model.encoder.num_layers);
-  const double decoder_layers = double(model.decoder.num_layers);
+  const double encoder_layers = double(encoder.num_layers);
+  const double decoder_layers = double(decoder.num_layers);
   const double per_source =
-      encoder_layers * (4 * d * d + double(feed_forward_weights(model, model.encoder.ffn_dim))) +
+      encoder_layers * (4 * d * d + double(feed_forward_weights(model, encoder.ffn_dim))) +
       decoder_layers * 2 * d * d;  // keys and values of cross attention
   const double per_target =
-      decoder_layers * (6 * d * d + double(feed_forward_weights(model, model.decoder.ffn_dim))) +
+      decoder_layers * (6 * d * d + double(feed_forward_weights(model, decoder.ffn_dim))) +
       double(rows.tgt) * d;
   const double seen =
       encoder_layers * src_per_tgt * lengths.src + decoder_layers * (lengths.tgt + lengths.src);

@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-#include "models/transformer_options.h"
+#include "models/seq2seq_options.h"
 
 namespace stretto::plan {
 
@@ -24,7 +24,7 @@ struct TableRows {
 struct ModelSize {
   int64_t parameters = 0;
 };
-ModelSize model_size(const models::TransformerOptions& model, const TableRows& rows);
+ModelSize model_size(const models::Seq2SeqOptions& model, const TableRows& rows);
 
 /// When the gradients of tables are ready. The rest is ready evenly over backward.
 ///
@@ -36,7 +36,7 @@ struct TableGradients {
   int64_t first_parameters = 0, late_parameters = 0;
   double lookups = 0;  ///< in tables whose rows are summed apart, for one target token
 };
-TableGradients table_gradients(const models::TransformerOptions& model, const TableRows& rows,
+TableGradients table_gradients(const models::Seq2SeqOptions& model, const TableRows& rows,
                                bool rows_apart);
 
 /// Different rows that `lookups` lookups meet in a table of `rows` rows: 4 lookups^0.7, and never
@@ -52,7 +52,7 @@ struct Lengths {
 /// Floating-point operations of forward and backward for one target token, its share of the source
 /// included: six for each weight that a token meets (a multiplication and an addition, once forward
 /// and twice backward), and 12 d n for attention over n tokens, in each layer.
-double training_flops_per_token(const models::TransformerOptions& model, const TableRows& rows,
+double training_flops_per_token(const models::Seq2SeqOptions& model, const TableRows& rows,
                                 const Lengths& lengths = {});
 
 }  // namespace stretto::plan

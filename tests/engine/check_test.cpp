@@ -26,8 +26,8 @@ class CheckCommand : public ::testing::Test {
     e_.tokenizer.type = "vocab";
     e_.tokenizer.src_vocab = dir_.write("words.txt", "a\nb\nc\nd\n");
     e_.model.d_model = 16;
-    e_.model.encoder = {.num_layers = 1, .num_heads = 2, .ffn_dim = 8};
-    e_.model.decoder = {.num_layers = 1, .num_heads = 2, .ffn_dim = 8};
+    e_.model.encoder = models::StackOptions{.num_layers = 1, .num_heads = 2, .ffn_dim = 8};
+    e_.model.decoder = models::StackOptions{.num_layers = 1, .num_heads = 2, .ffn_dim = 8};
     e_.train.init_from = dir_.path().string();
     const auto model =
         tasks::make_translation_model(e_, experiment::make_experiment_tokenizers(e_), at::kCPU)
@@ -74,8 +74,8 @@ TEST_F(CheckCommand, WeightsThatFitStopNothingAndAreNotVerified) {
 }
 
 TEST_F(CheckCommand, WeightsOfAnotherShapeOrNameAreListed) {
-  e_.model.encoder.ffn_dim = 24;
-  e_.model.decoder.num_layers = 2;
+  e_.model.encoder.as<models::StackOptions>().ffn_dim = 24;
+  e_.model.decoder.as<models::StackOptions>().num_layers = 2;
   const auto found = weights();
   ASSERT_EQ(found.stops.size(), 1u);
   const auto& stop = found.stops[0];

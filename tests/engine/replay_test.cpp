@@ -51,7 +51,8 @@ class ReplayCommand : public ::testing::Test {
     e.data.cache_dir = (folder_.path() / "cache").string();
     e.tokenizer.vocab_size = 160;
     e.model.d_model = 16;
-    e.model.encoder = e.model.decoder = {.num_layers = 1, .num_heads = 2, .ffn_dim = 24};
+    e.model.encoder = models::StackOptions{.num_layers = 1, .num_heads = 2, .ffn_dim = 24};
+    e.model.decoder = models::StackOptions{.num_layers = 1, .num_heads = 2, .ffn_dim = 24};
     e.model.norm = "pre";
     e.model.tie_embeddings = "decoder";
     auto run = runs::RunFolder::open_for_training(folder_.path() / "run");

@@ -43,10 +43,12 @@ TEST(Rules, ASoundExperimentBreaksNone) {
 }
 
 TEST(Rules, HeadsDivideTheWidthOnBothSides) {
-  EXPECT_EQ(problem_of([](auto& e) { e.model.encoder.num_heads = 7; }),
-            "`model.encoder.num_heads` (default): 7 heads do not divide model.d_model = 512");
-  EXPECT_EQ(problem_of([](auto& e) { e.model.decoder.num_heads = 3; }),
-            "`model.decoder.num_heads` (default): 3 heads do not divide model.d_model = 512");
+  EXPECT_EQ(
+      problem_of([](Experiment& e) { e.model.encoder.as<models::StackOptions>().num_heads = 7; }),
+      "`model.encoder.num_heads` (default): 7 heads do not divide model.d_model = 512");
+  EXPECT_EQ(
+      problem_of([](Experiment& e) { e.model.decoder.as<models::StackOptions>().num_heads = 3; }),
+      "`model.decoder.num_heads` (default): 3 heads do not divide model.d_model = 512");
 }
 
 TEST(Rules, ZeroGammaStandsAtTheEndOfAPartAlone) {
@@ -68,19 +70,20 @@ TEST(Rules, ZeroGammaStandsAtTheEndOfAPartAlone) {
 
 TEST(Rules, RotaryPositionsNeedAnEvenHeadWidth) {
   EXPECT_EQ(
-      problem_of([](auto& e) {
+      problem_of([](Experiment& e) {
         e.model.positions = "rotary";
         e.model.d_model = 24;
-        e.model.encoder.num_heads = 8;
-        e.model.decoder.num_heads = 4;
+        e.model.encoder.as<models::StackOptions>().num_heads = 8;
+        e.model.decoder.as<models::StackOptions>().num_heads = 4;
       }),
       "`model.encoder.num_heads` (default): rotary positions need an even head width, it is 3");
 }
 
 TEST(Rules, SinusoidsNeedAnEvenWidth) {
-  EXPECT_EQ(problem_of([](auto& e) {
+  EXPECT_EQ(problem_of([](Experiment& e) {
               e.model.d_model = 25;
-              e.model.encoder.num_heads = e.model.decoder.num_heads = 5;
+              e.model.encoder.as<models::StackOptions>().num_heads =
+                  e.model.decoder.as<models::StackOptions>().num_heads = 5;
             }),
             "`model.d_model` (default): sinusoidal positions need an even d_model, it is 25");
 }

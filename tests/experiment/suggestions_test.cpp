@@ -350,7 +350,7 @@ TEST(Suggestions, ValuesOfOtherToolkitsLeadToOurs) {
         {"schedule.name=reduce_lr_on_plateau", "plateau"},
         {"schedule.name=cosin", "cosine"},
         {"loss.name=label_smoothed_cross_entropy", "cross_entropy"},
-        {"model.name=transformer_wmt_en_de", "transformer"},
+        {"model.name=transformer_wmt_en_de", "encoder_decoder"},
         {"model.norm=prenorm", "pre"},
         {"model.positions=RoPE", "rotary"},
         {"model.tie_embeddings=true", "all"},

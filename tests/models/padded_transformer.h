@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "data/batch.h"
-#include "models/transformer_options.h"
+#include "models/seq2seq_options.h"
 
 /// A second Transformer, as plain and slow as can be: padded rectangles [B, T, D], masks, ATen
 /// only. It reads the parameters of the model under test by name.
@@ -17,8 +17,7 @@ namespace stretto::models::testing {
 
 class PaddedTransformer {
  public:
-  PaddedTransformer(const TransformerOptions& options, torch::nn::Module& model,
-                    int64_t num_classes)
+  PaddedTransformer(const Seq2SeqOptions& options, torch::nn::Module& model, int64_t num_classes)
       : options_(options), num_classes_(num_classes), training_(model.is_training()) {
     for (const auto& item : model.named_parameters()) parameters_[item.key()] = item.value();
     for (const auto& item : model.named_buffers()) parameters_[item.key()] = item.value();
@@ -30,9 +29,9 @@ class PaddedTransformer {
     real_ = {{"encoder", src != 0}, {"decoder", tgt != 0}};
     const at::Tensor src_mask = (src == 0).unsqueeze(1).unsqueeze(1);  // [B, 1, 1, Ts]
     at::Tensor memory = embed("encoder", src);
-    for (int64_t i = 0; i < options_.encoder.num_layers; ++i) {
+    for (int64_t i = 0; i < options_.encoder.as<StackOptions>().num_layers; ++i) {
       const std::string layer = "encoder.layers." + std::to_string(i) + ".";
-      const int64_t heads = options_.encoder.num_heads;
+      const int64_t heads = options_.encoder.as<StackOptions>().num_heads;
       memory = residual(memory, layer + "self_residual", [&](const at::Tensor& h) {
         return self(h, layer + "self_attention", heads, src_mask);
       });
@@ -43,9 +42,9 @@ class PaddedTransformer {
 
     const at::Tensor future = torch::ones({tgt.size(1), tgt.size(1)}, torch::kBool).triu(1);
     at::Tensor x = embed("decoder", tgt);
-    for (int64_t i = 0; i < options_.decoder.num_layers; ++i) {
+    for (int64_t i = 0; i < options_.decoder.as<StackOptions>().num_layers; ++i) {
       const std::string layer = "decoder.layers." + std::to_string(i) + ".";
-      const int64_t heads = options_.decoder.num_heads;
+      const int64_t heads = options_.decoder.as<StackOptions>().num_heads;
       x = residual(x, layer + "self_residual", [&](const at::Tensor& h) {
         return self(h, layer + "self_attention", heads, future);
       });
@@ -194,7 +193,7 @@ class PaddedTransformer {
     return torch::matmul(weights, split(v)).transpose(1, 2).reshape(q.sizes());
   }
 
-  TransformerOptions options_;
+  Seq2SeqOptions options_;
   int64_t num_classes_;
   bool training_;
   std::map<std::string, at::Tensor> real_;  // [B, T] of each stack: not padding

@@ -15,10 +15,10 @@ TEST(ParameterNames, OfTheLinterAreThoseOfTheModel) {
   for (const std::string ties : {"all", "decoder", "none"}) {
     for (const std::string norm : {"post", "pre", "res_post"}) {
       for (const std::string positions : {"sinusoidal", "learned", "rotary"}) {
-        TransformerOptions options;
+        Seq2SeqOptions options;
         options.d_model = 8;
-        options.encoder = {.num_layers = 1, .num_heads = 2, .ffn_dim = 12};
-        options.decoder = {.num_layers = 2, .num_heads = 2, .ffn_dim = 12};
+        options.encoder = StackOptions{.num_layers = 1, .num_heads = 2, .ffn_dim = 12};
+        options.decoder = StackOptions{.num_layers = 2, .num_heads = 2, .ffn_dim = 12};
         options.norm = norm;
         options.norm_layer = norm == "res_post" ? "batch_norm" : "layer_norm";
         options.positions = positions;

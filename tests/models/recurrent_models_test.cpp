@@ -124,10 +124,11 @@ TEST(RecurrentModels, RowsOfAnEncoderAreDModelWideUnlessUnitsAreSet) {
   EXPECT_EQ(options.width(512, 1), 512);
 }
 
-TransformerOptions small_transformer() {
-  TransformerOptions options;
+Seq2SeqOptions small_transformer() {
+  Seq2SeqOptions options;
   options.d_model = kWidth;
-  options.encoder = options.decoder = {.num_layers = 1, .num_heads = 2, .ffn_dim = 12};
+  options.encoder = StackOptions{.num_layers = 1, .num_heads = 2, .ffn_dim = 12};
+  options.decoder = StackOptions{.num_layers = 1, .num_heads = 2, .ffn_dim = 12};
   return options;
 }
 
@@ -145,19 +146,19 @@ void expect_trains(const EncoderDecoderParts& parts) {
 }
 
 TEST(RecurrentModels, PairWithTheTransformers) {
-  const TransformerOptions transformer = small_transformer();
+  const Seq2SeqOptions transformer = small_transformer();
   EncoderDecoderParts parts{.d_model = kWidth};
   parts.encoder = [&](const PartSetup& setup) {
     return make_lstm_encoder(pairing("", "lstm", 2).encoder, setup);
   };
   parts.decoder = [&](const PartSetup& setup) {
-    return std::make_shared<TransformerDecoder>(TransformerPart(transformer, transformer.decoder),
-                                                setup);
+    return std::make_shared<TransformerDecoder>(
+        TransformerPart(transformer, transformer.decoder.as<StackOptions>()), setup);
   };
   expect_trains(parts);
   parts.encoder = [&](const PartSetup& setup) {
-    return std::make_shared<TransformerEncoder>(TransformerPart(transformer, transformer.encoder),
-                                                setup);
+    return std::make_shared<TransformerEncoder>(
+        TransformerPart(transformer, transformer.encoder.as<StackOptions>()), setup);
   };
   for (const char* initial : {"zero", "mean"}) {
     parts.decoder = [&](const PartSetup& setup) {
@@ -170,10 +171,11 @@ TEST(RecurrentModels, PairWithTheTransformers) {
 }
 
 TEST(RecurrentModels, ATransformerRefusesRowsOfAnotherWidth) {
-  const TransformerOptions transformer = small_transformer();
+  const Seq2SeqOptions transformer = small_transformer();
   const PartSetup setup{
       .init = nn::Init(3, at::kCPU), .d_model = kWidth, .memory_width = 2 * kWidth, .rows = kWords};
-  EXPECT_THROW(TransformerDecoder(TransformerPart(transformer, transformer.decoder), setup),
+  EXPECT_THROW(TransformerDecoder(
+                   TransformerPart(transformer, transformer.decoder.as<StackOptions>()), setup),
                c10::Error);
 }
 

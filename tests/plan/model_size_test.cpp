@@ -5,10 +5,11 @@
 namespace stretto::plan {
 namespace {
 
-models::TransformerOptions paper(int64_t d, int64_t ffn) {
-  models::TransformerOptions options;
+models::Seq2SeqOptions paper(int64_t d, int64_t ffn) {
+  models::Seq2SeqOptions options;
   options.d_model = d;
-  options.encoder = options.decoder = {.num_layers = 6, .num_heads = 8, .ffn_dim = ffn};
+  options.encoder = models::StackOptions{.num_layers = 6, .num_heads = 8, .ffn_dim = ffn};
+  options.decoder = models::StackOptions{.num_layers = 6, .num_heads = 8, .ffn_dim = ffn};
   return options;
 }
 
@@ -26,9 +27,10 @@ TEST(ModelSize, IsThePublishedOneOfBaseAndBig) {
 }
 
 TEST(ModelSize, CountsTablesPositionsAndGates) {
-  models::TransformerOptions tiny;
+  models::Seq2SeqOptions tiny;
   tiny.d_model = 4;
-  tiny.encoder = tiny.decoder = {.num_layers = 1, .num_heads = 2, .ffn_dim = 6};
+  tiny.encoder = models::StackOptions{.num_layers = 1, .num_heads = 2, .ffn_dim = 6};
+  tiny.decoder = models::StackOptions{.num_layers = 1, .num_heads = 2, .ffn_dim = 6};
   // attention 80, feed-forward 58, norms 8 each
   const int64_t layers = (80 + 58 + 2 * 8) + (2 * 80 + 58 + 3 * 8);
   EXPECT_EQ(model_size(tiny, {10, 10}).parameters, layers + 40);

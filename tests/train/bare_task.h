@@ -33,9 +33,10 @@ class BareTask : public train::Task {
 /// entries.
 inline std::shared_ptr<models::Seq2SeqModel> small_transformer(
     int64_t layers, int64_t vocabulary, const std::string& tie_embeddings = "decoder") {
-  models::TransformerOptions options;
+  models::Seq2SeqOptions options;
   options.d_model = 16;
-  options.encoder = options.decoder = {.num_layers = layers, .num_heads = 2, .ffn_dim = 24};
+  options.encoder = models::StackOptions{.num_layers = layers, .num_heads = 2, .ffn_dim = 24};
+  options.decoder = models::StackOptions{.num_layers = layers, .num_heads = 2, .ffn_dim = 24};
   options.norm = "pre";
   options.tie_embeddings = tie_embeddings;
   options.dropout = 0.1;

@@ -13,7 +13,7 @@
 #include "base/random.h"
 #include "losses/registry.h"
 #include "models/registry.h"
-#include "models/transformer_options.h"
+#include "models/seq2seq_options.h"
 #include "optim/arena.h"
 #include "optim/precision.h"
 #include "tests/base/failure.h"
@@ -66,9 +66,10 @@ class Reversals : public data::BatchSource {
 class ReversalTask : public stretto::test::BareTask {
  public:
   explicit ReversalTask(uint64_t seed) : source_(seed) {
-    models::TransformerOptions options;
+    models::Seq2SeqOptions options;
     options.d_model = 48;
-    options.encoder = options.decoder = {.num_layers = 1, .num_heads = 4, .ffn_dim = 96};
+    options.encoder = models::StackOptions{.num_layers = 1, .num_heads = 4, .ffn_dim = 96};
+    options.decoder = models::StackOptions{.num_layers = 1, .num_heads = 4, .ffn_dim = 96};
     options.norm = "pre";
     options.dropout = 0;
     model_ = models::make_model(

@@ -23,10 +23,10 @@ constexpr int64_t kClasses = 11;  // of 16 rows
 const losses::CrossEntropyOptions kLoss{.label_smoothing = 0.2};
 
 std::shared_ptr<models::Seq2SeqModel> untrained(uint64_t seed) {
-  models::TransformerOptions options;
+  models::Seq2SeqOptions options;
   options.d_model = 16;
-  options.encoder = {.num_layers = 1, .num_heads = 2, .ffn_dim = 16};
-  options.decoder = {.num_layers = 1, .num_heads = 2, .ffn_dim = 16};
+  options.encoder = models::StackOptions{.num_layers = 1, .num_heads = 2, .ffn_dim = 16};
+  options.decoder = models::StackOptions{.num_layers = 1, .num_heads = 2, .ffn_dim = 16};
   auto model = models::make_model(
       options, {.src_rows = 16, .tgt_rows = 16, .num_tgt_classes = kClasses, .seed = seed},
       losses::make_loss(kLoss));
@@ -131,7 +131,8 @@ TEST(EnsembleLoss, OfACorpusIsTheSameForAnyNumberOfProcesses) {
   e.data.cache_dir = (folder.path() / "cache").string();
   e.tokenizer.vocab_size = 40;
   e.model.d_model = 16;
-  e.model.encoder = e.model.decoder = {.num_layers = 1, .num_heads = 2, .ffn_dim = 24};
+  e.model.encoder = models::StackOptions{.num_layers = 1, .num_heads = 2, .ffn_dim = 24};
+  e.model.decoder = models::StackOptions{.num_layers = 1, .num_heads = 2, .ffn_dim = 24};
   const auto tokenizers = make_experiment_tokenizers(e);
   Models models;
   for (const int64_t seed : {3, 4}) {

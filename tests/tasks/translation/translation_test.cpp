@@ -36,7 +36,8 @@ class SplitText {
     e_.tokenizer.type = "vocab";
     e_.tokenizer.src_vocab = folder_.write("vocab", vocabulary);
     e_.model.d_model = 16;
-    e_.model.encoder = e_.model.decoder = {.num_layers = 1, .num_heads = 2, .ffn_dim = 24};
+    e_.model.encoder = models::StackOptions{.num_layers = 1, .num_heads = 2, .ffn_dim = 24};
+    e_.model.decoder = models::StackOptions{.num_layers = 1, .num_heads = 2, .ffn_dim = 24};
     e_.report.samples = 2;
   }
 

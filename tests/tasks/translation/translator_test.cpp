@@ -20,10 +20,10 @@ constexpr int64_t kPositions = 9;
 /// Fresh weights: such a model hardly ever ends a sentence by itself.
 std::shared_ptr<models::Seq2SeqModel> untrained(const std::string& positions, int64_t count,
                                                 uint64_t seed = 5) {
-  models::TransformerOptions options;
+  models::Seq2SeqOptions options;
   options.d_model = 16;
-  options.encoder = {.num_layers = 1, .num_heads = 2, .ffn_dim = 16};
-  options.decoder = {.num_layers = 1, .num_heads = 2, .ffn_dim = 16};
+  options.encoder = models::StackOptions{.num_layers = 1, .num_heads = 2, .ffn_dim = 16};
+  options.decoder = models::StackOptions{.num_layers = 1, .num_heads = 2, .ffn_dim = 16};
   options.positions = positions;
   options.max_positions = count;
   return models::make_model(options,

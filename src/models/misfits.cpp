@@ -1,0 +1,192 @@
+#include "models/misfits.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <utility>
+
+namespace stretto::models {
+namespace {
+
+std::string number(int64_t value) {
+  return std::to_string(value);
+}
+
+/// Notes what is wrong with one side.
+class Side {
+ public:
+  Side(const Seq2SeqOptions& model, std::string section, std::vector<Misfit>& found)
+      : model_(model), section_(std::move(section)), found_(found) {}
+
+  std::string key(const std::string& leaf) const { return section_ + "." + leaf; }
+  void wrong(const std::string& leaf, std::vector<std::string> others, std::string what,
+             std::string hint) {
+    others.insert(others.begin(), key(leaf));
+    found_.push_back({std::move(others), std::move(what), std::move(hint)});
+  }
+
+  void heads_divide_the_width(int64_t heads) {
+    if (heads < 1 || model_.d_model % heads == 0) return;
+    wrong("num_heads", {"model.d_model"},
+          number(heads) + " heads do not divide model.d_model = " + number(model_.d_model),
+          "choose num_heads so that d_model / num_heads is a whole number");
+  }
+
+  void check(const StackOptions& stack) {
+    heads_divide_the_width(stack.num_heads);
+    const int64_t width = stack.num_heads < 1 ? 2 : model_.d_model / stack.num_heads;
+    if (model_.positions != "rotary" || model_.d_model % stack.num_heads != 0) return;
+    if (width % 2 == 0) return;
+    wrong("num_heads", {"model.d_model", "model.positions"},
+          "rotary positions need an even head width, it is " + number(width),
+          "choose num_heads so that d_model / num_heads is even");
+  }
+
+  // `in` and `out`: of a layer that a residual connection goes around.
+  void same_width(int64_t layer, int64_t in, int64_t out) {
+    if (in == out) return;
+    wrong("residual_from", {key("num_layers"), key("hidden_dim"), "model.d_model"},
+          "layer " + number(layer) + " reads rows of " + number(in) + " and gives rows of " +
+              number(out) + ", which cannot be added",
+          "let the residual connections begin at a later layer, or set hidden_dim so that both "
+          "are alike");
+  }
+
+  void check(const LstmEncoderOptions& lstm) {
+    if (lstm.hidden_dim == 0 && lstm.is_bidirectional(lstm.num_layers - 1) &&
+        model_.d_model % 2 != 0) {
+      wrong("hidden_dim", {"model.d_model", key("bidirectional")},
+            "two directions cannot share model.d_model = " + number(model_.d_model) + " in halves",
+            "use an even d_model, or set hidden_dim");
+      return;
+    }
+    int64_t in = model_.d_model;
+    for (int64_t i = 0; i < lstm.num_layers; ++i) {
+      const int64_t out = lstm.width(model_.d_model, i);
+      if (i >= lstm.residual_from && in != out) return same_width(i, in, out);
+      in = out;
+    }
+  }
+
+  void check(const LstmDecoderOptions& lstm) {
+    const int64_t units = lstm.units(model_.d_model);
+    if (lstm.residual_from == 0 && lstm.num_layers > 0) same_width(0, model_.d_model, units);
+    if (!lstm.has_query() && lstm.attention_width != 0 && lstm.attention_width != units) {
+      wrong("attention_width", {key("attention"), key("hidden_dim")},
+            "attention = \"" + lstm.attention + "\" compares states of " + number(units) +
+                " units with keys of " + number(lstm.attention_width),
+            "leave attention_width out, or use attention = \"bahdanau_normed\"");
+    }
+  }
+
+  void check_list(const std::string& leaf, const std::vector<double>& list, int64_t num_layers,
+                  int64_t max, bool may_be_empty = false) {
+    if (list.empty() && !may_be_empty) {
+      return wrong(leaf, {}, "is empty", "give one number for all layers, as in [3]");
+    }
+    const std::string error = layer_list_error(list, num_layers, max);
+    if (error.empty()) return;
+    wrong(leaf, {key("num_layers")}, error, "give a number for each layer, or fewer");
+  }
+
+  template <class Conv>
+  void check_conv(const Conv& conv) {
+    check_list("kernels", conv.kernels, conv.num_layers, kMostTaps);
+    check_list("channels", conv.channels, conv.num_layers, kMostChannels, true);
+  }
+  void check(const ConvEncoderOptions& conv) { check_conv(conv); }
+  void check(const ConvDecoderOptions& conv) {
+    check_conv(conv);
+    if (conv.out_dim == 0 || conv.out_dim == model_.d_model || model_.tie_embeddings == "none") {
+      return;
+    }
+    wrong("out_dim", {"model.d_model", "model.tie_embeddings"},
+          "rows of " + number(conv.out_dim) +
+              " cannot be multiplied by a table of model.d_model = " + number(model_.d_model),
+          "leave out_dim out, or set model.tie_embeddings = \"none\"");
+  }
+
+  template <class Light>
+  void check(const Light& light) {
+    heads_divide_the_width(light.num_heads);
+    check_list("kernels", light.kernels, light.num_layers, kMostTaps);
+    sinusoids_need_an_even_width(light.positions, key("positions"));
+  }
+
+  void sinusoids_need_an_even_width(const std::string& positions,
+                                    const std::string& positions_key) {
+    if (positions != "sinusoidal" || model_.d_model % 2 == 0) return;
+    found_.push_back({{"model.d_model", positions_key},
+                      "sinusoidal positions need an even d_model, it is " + number(model_.d_model),
+                      "use an even number"});
+  }
+
+ private:
+  const Seq2SeqOptions& model_;
+  const std::string section_;
+  std::vector<Misfit>& found_;
+};
+
+int64_t rows_of(const Seq2SeqOptions& model) {
+  if (!model.encoder.is<LstmEncoderOptions>()) return model.d_model;
+  const auto& lstm = model.encoder.as<LstmEncoderOptions>();
+  return lstm.width(model.d_model, lstm.num_layers - 1);
+}
+
+void decoder_reads_the_width(const Seq2SeqOptions& model, std::vector<Misfit>& found) {
+  if (model.decoder.is<LstmDecoderOptions>() || rows_of(model) == model.d_model) return;
+  found.push_back(
+      {{"model.encoder.hidden_dim", "model.d_model", "model.decoder.name"},
+       "the encoder's rows are " + number(rows_of(model)) + " wide, and a `" +
+           model.decoder.name() +
+           "` decoder attends to rows of model.d_model = " + number(model.d_model),
+       "leave model.encoder.hidden_dim out, or use model.decoder.name = \"lstm\", which "
+       "attends to rows of any width"});
+}
+
+void last_state_fits(const Seq2SeqOptions& model, std::vector<Misfit>& found) {
+  if (!model.decoder.is<LstmDecoderOptions>()) return;
+  const auto& to = model.decoder.as<LstmDecoderOptions>();
+  if (to.initial_state != "last") return;
+  const auto wrong = [&](const std::string& key, const std::string& what) {
+    found.push_back({{"model.decoder.initial_state", "model.encoder.name", key},
+                     what,
+                     "use initial_state = \"mean\", which any encoder has"});
+  };
+  if (!model.encoder.is<LstmEncoderOptions>()) {
+    return wrong("model.encoder.name",
+                 "\"last\" needs a recurrent encoder, not `" + model.encoder.name() + "`");
+  }
+  const auto& from = model.encoder.as<LstmEncoderOptions>();
+  if (from.num_layers != to.num_layers) {
+    return wrong("model.encoder.num_layers",
+                 "\"last\" needs as many layers on both sides, they are " +
+                     number(from.num_layers) + " and " + number(to.num_layers));
+  }
+  if ((from.cell == "gru") != (to.cell == "gru")) {
+    return wrong("model.encoder.cell", "\"last\" needs states alike on both sides, cells are " +
+                                           from.cell + " and " + to.cell);
+  }
+  for (int64_t i = 0; i < to.num_layers; ++i) {
+    const int64_t width = from.width(model.d_model, i), units = to.units(model.d_model);
+    if (width == units) continue;
+    return wrong("model.encoder.hidden_dim",
+                 "\"last\" needs states of one width: layer " + number(i) + " of the encoder has " +
+                     number(width) + ", the decoder's " + number(units));
+  }
+}
+
+}  // namespace
+
+std::vector<Misfit> misfits(const Seq2SeqOptions& model) {
+  std::vector<Misfit> found;
+  Side encoder(model, "model.encoder", found), decoder(model, "model.decoder", found);
+  model.encoder.visit([&](const auto& part) { encoder.check(part); });
+  model.decoder.visit([&](const auto& part) { decoder.check(part); });
+  if (has_transformer(model))
+    encoder.sinusoids_need_an_even_width(model.positions, "model.positions");
+  decoder_reads_the_width(model, found);
+  last_state_fits(model, found);
+  return found;
+}
+
+}  // namespace stretto::models

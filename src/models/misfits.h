@@ -1,0 +1,21 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "models/seq2seq_options.h"
+
+namespace stretto::models {
+
+/// Options that contradict each other.
+struct Misfit {
+  std::vector<std::string> keys;  ///< what the rule reads; the first one is blamed
+  std::string what, hint;
+};
+
+/// What keeps an encoder and a decoder from being built, or from fitting together: heads that do
+/// not divide the width, rows that are too wide for who attends to them, and so on. Empty for a
+/// sound model.
+std::vector<Misfit> misfits(const Seq2SeqOptions& model);
+
+}  // namespace stretto::models

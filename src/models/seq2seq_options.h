@@ -1,0 +1,202 @@
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <tuple>
+#include <type_traits>
+
+#include "config/choice.h"
+#include "config/field.h"
+#include "models/convolution_options.h"
+#include "models/light_convolution_options.h"
+#include "models/recurrent_options.h"
+#include "models/transformer_options.h"
+
+namespace stretto::models {
+
+/// What may stand behind `model.encoder.name` and `model.decoder.name`; the first is the default.
+using EncoderChoice = config::Choice<StackOptions, LstmEncoderOptions, ConvEncoderOptions,
+                                     LightEncoderOptions, DynamicEncoderOptions>;
+using DecoderChoice = config::Choice<StackOptions, LstmDecoderOptions, ConvDecoderOptions,
+                                     LightDecoderOptions, DynamicDecoderOptions>;
+
+/// `[model]`: an encoder and a decoder that attends to it. Keys from `norm` on, but for
+/// `tie_embeddings`, are those of Transformer layers (Vaswani et al. 2017), on either side.
+struct Seq2SeqOptions {
+  std::string name = "encoder_decoder";
+  int64_t d_model = 512;
+  EncoderChoice encoder;
+  DecoderChoice decoder;
+  std::string norm = "post";
+  std::string norm_layer = "layer_norm";
+  bool zero_gamma = false;
+  std::string activation = "relu";
+  std::string positions = "sinusoidal";
+  int64_t max_positions = 1024;
+  std::string tie_embeddings = "all";
+  double dropout = 0.1;
+  double attention_dropout = 0.0;
+  double activation_dropout = 0.0;
+
+  static auto fields() {
+    using namespace config;
+    using O = Seq2SeqOptions;
+    return std::tuple{
+        field(&O::name, "name", "how its parts are joined", one_of({"encoder_decoder"}))
+            .also_called({"arch", "architecture", "type", "model_type"})
+            .value_formerly("encoder_decoder", "transformer")
+            .value_also_called("encoder_decoder",
+                               {"transformer_base", "transformer_big", "transformer_wmt_en_de",
+                                "transformer_vaswani_wmt_en_de_big", "transformer_iwslt_de_en"},
+                               "its parts are transformers, and its sizes keys of [model]")
+            .value_also_called("encoder_decoder", {"marian", "seq2seq", "s2s"})
+            .value_also_called("encoder_decoder",
+                               {"lstm", "rnn", "gnmt", "conv", "fconv", "convs2s", "lightconv"},
+                               "model.encoder.name and model.decoder.name choose the parts"),
+        field(&O::d_model, "d_model", "width of the residual stream", between(2, 65536))
+            .also_called({"dim", "dim_model", "model_dim", "embed_dim", "encoder_embed_dim",
+                          "decoder_embed_dim", "emb_size", "embedding_dim", "dim_emb",
+                          "hidden_size", "rnn_size", "word_vec_size", "word_vec_dim",
+                          "embedding_size", "width"}),
+        field(&O::encoder, "encoder", "what reads the source"),
+        field(&O::decoder, "decoder", "what writes the target"),
+        field(&O::norm, "norm",
+              "where each part is normalised: after the residual sum (Vaswani 2017), before the "
+              "part, or its output before the sum (Swin v2)",
+              one_of({"post", "pre", "res_post"}))
+            .also_called({"encoder_normalize_before", "decoder_normalize_before",
+                          "normalize_before", "norm_first", "pre_norm"},
+                         "= \"pre\"")
+            .also_called({"transformer_preprocess"}, "= \"pre\" for Marian's \"n\"")
+            .also_called({"transformer_postprocess"}, "= \"post\" for Marian's \"dan\"")
+            .also_called({"norm_position"})
+            .value_also_called("post", {"postnorm", "post_norm", "post_ln", "after"})
+            .value_also_called("pre", {"prenorm", "pre_norm", "pre_ln", "before"})
+            .read_with("encoder.name", {"transformer"})
+            .read_with("decoder.name", {"transformer"}),
+        field(&O::norm_layer, "norm_layer",
+              "over the width of each token, or each channel over all tokens of a micro-batch (see "
+              "dist.batch_norm)",
+              one_of({"layer_norm", "batch_norm"}))
+            .also_called({"norm_type", "layer_norm_type", "normalization"})
+            .value_also_called("layer_norm", {"ln", "standard", "layer"})
+            .value_also_called("batch_norm", {"bn", "batch"})
+            .read_with("encoder.name", {"transformer"})
+            .read_with("decoder.name", {"transformer"}),
+        field(&O::zero_gamma, "zero_gamma",
+              "norms start with a gain of 0, so that each part adds nothing at first; for norm = "
+              "\"res_post\"",
+              any())
+            .also_called({"zero_init_residual", "zero_init_gamma", "zero_gain"})
+            .read_with("encoder.name", {"transformer"})
+            .read_with("decoder.name", {"transformer"}),
+        field(&O::activation, "activation", "of the feed-forward part; swiglu has a third matrix",
+              one_of({"relu", "gelu", "swiglu"}))
+            .also_called({"activation_fn", "activation_function", "pos_ffn_activation_fn",
+                          "hidden_act", "transformer_ffn_activation"})
+            .value_also_called("gelu", {"gelu_new", "gelu_fast"})
+            .value_also_called("swiglu", {"silu_gated", "gated_silu", "swish_gated"})
+            .value_also_called("relu", {"rectifier"})
+            .read_with("encoder.name", {"transformer"})
+            .read_with("decoder.name", {"transformer"}),
+        field(&O::positions, "positions", "how a token knows its place",
+              one_of({"sinusoidal", "learned", "rotary"}))
+            .also_called({"position_encoding", "positional_encoding", "position_embeddings",
+                          "position_embedding_type"})
+            .also_called(
+                {"encoder_learned_pos", "decoder_learned_pos", "transformer_train_positions"},
+                "= \"learned\"")
+            .also_called({"rope"}, "= \"rotary\"")
+            .value_also_called("sinusoidal", {"sin", "sinusoid", "fixed"})
+            .value_also_called("learned", {"absolute", "embedding", "trained"})
+            .value_also_called("rotary", {"rope", "rotary_embedding"})
+            .read_with("encoder.name", {"transformer"})
+            .read_with("decoder.name", {"transformer"}),
+        field(&O::max_positions, "max_positions", "longest sequence of learned positions",
+              between(1, 1000000), {.unit = "tokens"})
+            .also_called({"max_position_embeddings", "n_positions"})
+            .read_with("encoder.name", {"transformer"})
+            .read_with("decoder.name", {"transformer"}),
+        field(&O::tie_embeddings, "tie_embeddings",
+              "which of source embedding, target embedding and output projection share one matrix",
+              one_of({"all", "decoder", "none"}))
+            .also_called({"share_all_embeddings", "share_embeddings", "tied_embeddings",
+                          "tied_embeddings_all", "tie_word_embeddings", "tie_weights"})
+            .also_called({"share_decoder_input_output_embed", "share_decoder_embeddings"},
+                         "= \"decoder\"")
+            .value_also_called("all", {"true", "yes", "shared", "share_all"})
+            .value_also_called("none", {"false", "no"})
+            .value_also_called("decoder", {"target", "tgt"}),
+        field(&O::dropout, "dropout", "on embeddings and each part's output", fraction())
+            .also_called({"dropout_rate", "hidden_dropout", "resid_dropout", "transformer_dropout",
+                          "residual_dropout", "hidden_dropout_prob"})
+            .read_with("encoder.name", {"transformer"})
+            .read_with("decoder.name", {"transformer"}),
+        field(&O::attention_dropout, "attention_dropout", "on attention weights", fraction())
+            .also_called(
+                {"attn_dropout", "transformer_dropout_attention", "attention_probs_dropout_prob"})
+            .read_with("encoder.name", {"transformer"})
+            .read_with("decoder.name", {"transformer"}),
+        field(&O::activation_dropout, "activation_dropout", "after the feed-forward activation",
+              fraction())
+            .also_called({"relu_dropout", "ffn_dropout", "transformer_dropout_ffn"})
+            .read_with("encoder.name", {"transformer"})
+            .read_with("decoder.name", {"transformer"}),
+    };
+  }
+};
+
+/// Whether any of its parts has Transformer layers.
+inline bool has_transformer(const Seq2SeqOptions& options) {
+  return options.encoder.is<StackOptions>() || options.decoder.is<StackOptions>();
+}
+
+/// Layers of the decoder, whichever it is.
+inline int64_t decoder_layers(const Seq2SeqOptions& options) {
+  return options.decoder.visit([](const auto& part) { return part.num_layers; });
+}
+
+/// Whether each part of a Transformer's layer ends in a norm before it is added to the residual
+/// stream: with a gain of 0 the part then adds nothing.
+inline bool parts_end_in_norm(const Seq2SeqOptions& options) {
+  return has_transformer(options) && options.norm == "res_post";
+}
+
+/// Whether every norm stands in front of its part, or there is none that could stand elsewhere.
+inline bool norms_come_first(const Seq2SeqOptions& options) {
+  const auto of = [&](const auto& part) {
+    if constexpr (requires { part.norm; }) return part.norm == "pre";
+    return !std::is_same_v<std::decay_t<decltype(part)>, StackOptions> || options.norm == "pre";
+  };
+  return options.encoder.visit(of) && options.decoder.visit(of);
+}
+
+/// Whether norms see all tokens of a micro-batch, so that samples are not independent.
+inline bool has_batch_norm(const Seq2SeqOptions& options) {
+  return has_transformer(options) && options.norm_layer == "batch_norm";
+}
+
+/// The fewest learned positions of a model, and the key that says how many; `key` is empty when
+/// sequences may have any length.
+struct LearnedPositions {
+  int64_t tokens = std::numeric_limits<int64_t>::max();
+  std::string key, choice;
+};
+inline LearnedPositions learned_positions(const Seq2SeqOptions& options) {
+  LearnedPositions fewest;
+  const auto look = [&](const auto& at, const std::string& section) {
+    if (at.positions != "learned" || at.max_positions >= fewest.tokens) return;
+    fewest = {at.max_positions, section + ".max_positions", section + ".positions"};
+  };
+  if (has_transformer(options)) look(options, "model");
+  options.encoder.visit([&](const auto& part) {
+    if constexpr (requires { part.max_positions; }) look(part, "model.encoder");
+  });
+  options.decoder.visit([&](const auto& part) {
+    if constexpr (requires { part.max_positions; }) look(part, "model.decoder");
+  });
+  return fewest;
+}
+
+}  // namespace stretto::models
