@@ -79,5 +79,31 @@ TEST(ConfigResolved, OnlyFixedKeysMakeAnotherExperiment) {
                                       "kitchen.upper.height: 2 in the run, 3 now"}));
 }
 
+/// A value with two words, as it is now and as it was.
+struct Lamp {
+  std::string light = "warm";
+  static auto fields() {
+    return std::tuple{field(&Lamp::light, "light", "of what colour", one_of({"warm", "cold"}))
+                          .value_formerly("warm", "yellow")};
+  }
+};
+struct FormerLamp {
+  std::string light = "yellow";
+  static auto fields() { return std::tuple{field(&FormerLamp::light, "light", "of what colour")}; }
+};
+
+TEST(ConfigResolved, AFormerWordIsReadAndGoesOnBeingHashed) {
+  Lamp lamp, defaults;
+  std::vector<Problem> problems;
+  lamp.light = "cold";
+  load_text("light = \"yellow\"", "x", "/", {}, schema_of(lamp), schema_of(defaults), problems);
+  EXPECT_TRUE(problems.empty());
+  EXPECT_EQ(lamp.light, "warm");
+  FormerLamp former;
+  EXPECT_EQ(fixed_hash(schema_of(lamp), {}), fixed_hash(schema_of(former), {}));
+  lamp.light = "cold";
+  EXPECT_NE(fixed_hash(schema_of(lamp), {}), fixed_hash(schema_of(former), {}));
+}
+
 }  // namespace
 }  // namespace stretto::config

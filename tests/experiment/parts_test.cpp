@@ -1,0 +1,217 @@
+#include <gtest/gtest.h>
+
+#include <functional>
+
+#include "experiment/load_experiment.h"
+#include "experiment/rules.h"
+#include "models/misfits.h"
+#include "tests/base/failure.h"
+#include "tests/base/temp_dir.h"
+
+namespace stretto::experiment {
+namespace {
+
+using models::ConvDecoderOptions;
+using models::ConvEncoderOptions;
+using models::LightEncoderOptions;
+using models::LstmDecoderOptions;
+using models::LstmEncoderOptions;
+using models::Seq2SeqOptions;
+using models::StackOptions;
+
+using Change = std::function<void(Seq2SeqOptions&)>;
+
+/// The one misfit that a change makes, as "key: what".
+std::string misfit_of(const Change& change) {
+  Seq2SeqOptions model;
+  change(model);
+  const auto found = models::misfits(model);
+  if (found.size() != 1) return std::to_string(found.size()) + " misfits";
+  EXPECT_FALSE(found.front().hint.empty()) << "without a remedy: " << found.front().what;
+  return found.front().keys.front() + ": " + found.front().what;
+}
+
+/// A configuration file with these lines, and the text that it needs.
+class Parts : public ::testing::Test {
+ protected:
+  LoadedExperiment load(const std::string& lines, const std::vector<std::string>& overrides = {}) {
+    folder_.write("a", "a\n");
+    const std::string config = folder_.write(
+        "my.toml",
+        "[data]\ntrain_src = [\"a\"]\ntrain_tgt = [\"a\"]\n[train]\nmax_steps = 9\n" + lines);
+    return load_experiment(config, overrides);
+  }
+  std::string message(const std::string& lines, const std::vector<std::string>& overrides = {}) {
+    return stretto::testing::failure(ExitCode::kUsage, [&] { load(lines, overrides); }).message();
+  }
+
+ private:
+  stretto::testing::TempDir folder_;
+};
+
+TEST_F(Parts, AreTransformersUnlessNamesSayOtherwise) {
+  const auto plain = load("");
+  EXPECT_EQ(plain.options.model.encoder.name(), "transformer");
+  EXPECT_EQ(plain.options.model.decoder.name(), "transformer");
+  const auto mixed = load(
+      "[model.encoder]\nname = \"lstm\"\nbidirectional = false\n[model.decoder]\nname = \"conv\"\n"
+      "kernels = [5]\n");
+  EXPECT_FALSE(mixed.options.model.encoder.as<LstmEncoderOptions>().bidirectional);
+  EXPECT_EQ(mixed.options.model.decoder.as<ConvDecoderOptions>().kernels, std::vector<double>{5});
+  const auto again = load_stored_experiment(mixed.resolved_toml, "/elsewhere/config.toml", {});
+  EXPECT_EQ(again.resolved_toml, mixed.resolved_toml);
+  EXPECT_EQ(again.config_hash, mixed.config_hash);
+  EXPECT_NE(mixed.config_hash, plain.config_hash);
+}
+
+TEST_F(Parts, OnTheCommandLineMayBeChosenAndSetAtOnce) {
+  const auto loaded = load("", {"model.encoder.cell=gru", "model.encoder.name=lstm"});
+  EXPECT_EQ(loaded.options.model.encoder.as<LstmEncoderOptions>().cell, "gru");
+}
+
+TEST_F(Parts, KeyOfAnotherPartIsAnsweredWithThePartThatHasIt) {
+  const std::string text = message("[model.encoder]\nbidirectional = true\n");
+  EXPECT_NE(text.find("bidirectional"), std::string::npos) << text;
+  EXPECT_NE(text.find("lstm"), std::string::npos) << text;
+  const std::string other = message("[model.decoder]\nname = \"lstm\"\nffn_dim = 64\n");
+  EXPECT_NE(other.find("transformer"), std::string::npos) << other;
+}
+
+TEST_F(Parts, NameThatThereIsNotIsAnsweredWithThoseThereAre) {
+  const std::string text = message("[model.encoder]\nname = \"lstn\"\n");
+  EXPECT_NE(text.find("lstm"), std::string::npos) << text;
+}
+
+TEST_F(Parts, KeysOfTransformerLayersCountWithEitherSide) {
+  EXPECT_NO_THROW(load("[model]\nnorm = \"pre\"\n[model.encoder]\nname = \"lstm\"\n"));
+}
+
+TEST_F(Parts, ModelsGoOnAnsweringToTheirFormerName) {
+  const auto now = load("");
+  const auto before = load("[model]\nname = \"transformer\"\n");
+  EXPECT_EQ(before.options.model.name, "encoder_decoder");
+  EXPECT_EQ(before.config_hash, now.config_hash);
+}
+
+TEST(Misfits, EveryPairingOfDefaultsFits) {
+  for (const auto& encoder : models::EncoderChoice::names()) {
+    for (const auto& decoder : models::DecoderChoice::names()) {
+      Seq2SeqOptions model;
+      ASSERT_TRUE(model.encoder.select(encoder) && model.decoder.select(decoder));
+      EXPECT_TRUE(models::misfits(model).empty()) << encoder << " " << decoder;
+    }
+  }
+}
+
+TEST(Misfits, HeadsOfFiltersDivideTheWidthToo) {
+  EXPECT_EQ(misfit_of([](auto& model) { model.encoder = LightEncoderOptions{.num_heads = 7}; }),
+            "model.encoder.num_heads: 7 heads do not divide model.d_model = 512");
+}
+
+TEST(Misfits, TwoDirectionsShareAnEvenWidth) {
+  EXPECT_EQ(misfit_of([](auto& model) {
+              model.d_model = 33;
+              model.encoder = LstmEncoderOptions{.num_layers = 1};
+              model.decoder = LstmDecoderOptions{};
+            }),
+            "model.encoder.hidden_dim: two directions cannot share model.d_model = 33 in halves");
+}
+
+TEST(Misfits, ResidualConnectionsGoAroundLayersOfOneWidth) {
+  EXPECT_EQ(misfit_of([](auto& model) {
+              model.encoder = LstmEncoderOptions{.hidden_dim = 256, .residual_from = 1};
+              model.decoder = LstmDecoderOptions{};
+            }),
+            "model.encoder.residual_from: layer 1 reads rows of 512 and gives rows of 256, which "
+            "cannot be added");
+  EXPECT_EQ(misfit_of([](auto& model) {
+              model.decoder = LstmDecoderOptions{.hidden_dim = 256, .residual_from = 0};
+            }),
+            "model.decoder.residual_from: layer 0 reads rows of 512 and gives rows of 256, which "
+            "cannot be added");
+}
+
+TEST(Misfits, OnlyRecurrentDecodersReadRowsOfAnyWidth) {
+  const auto narrow = [](auto& model) {
+    model.encoder = LstmEncoderOptions{.hidden_dim = 300, .bidirectional = false};
+  };
+  EXPECT_EQ(
+      misfit_of(narrow),
+      "model.encoder.hidden_dim: the encoder's rows are 300 wide, and a `transformer` decoder "
+      "attends to rows of model.d_model = 512");
+  EXPECT_EQ(misfit_of([&](auto& model) {
+              narrow(model);
+              model.decoder = LstmDecoderOptions{};
+            }),
+            "0 misfits");
+}
+
+TEST(Misfits, LuongComparesStatesWithKeysOfTheirWidth) {
+  EXPECT_EQ(
+      misfit_of([](auto& model) {
+        model.decoder = LstmDecoderOptions{.attention = "luong", .attention_width = 64};
+      }),
+      "model.decoder.attention_width: attention = \"luong\" compares states of 512 units with "
+      "keys of 64");
+}
+
+TEST(Misfits, ALastStateComesFromAnEncoderOfTheSameLayers) {
+  const auto last = [](auto& model, auto encoder) {
+    model.encoder = encoder;
+    model.decoder = LstmDecoderOptions{.initial_state = "last"};
+  };
+  const std::string key = "model.decoder.initial_state: ";
+  EXPECT_EQ(misfit_of([&](auto& model) { last(model, StackOptions{}); }),
+            key + "\"last\" needs a recurrent encoder, not `transformer`");
+  EXPECT_EQ(misfit_of([&](auto& model) { last(model, LstmEncoderOptions{.num_layers = 3}); }),
+            key + "\"last\" needs as many layers on both sides, they are 3 and 2");
+  EXPECT_EQ(misfit_of([&](auto& model) { last(model, LstmEncoderOptions{.cell = "gru"}); }),
+            key + "\"last\" needs states alike on both sides, cells are gru and lstm");
+  EXPECT_EQ(misfit_of([&](auto& model) { last(model, LstmEncoderOptions{}); }),
+            key +
+                "\"last\" needs states of one width: layer 0 of the encoder has 1024, the "
+                "decoder's 512");
+  EXPECT_EQ(
+      misfit_of([&](auto& model) { last(model, LstmEncoderOptions{.bidirectional = false}); }),
+      "0 misfits");
+}
+
+TEST(Misfits, ListsOfLayersHoldOneNumberForEachLayerAtMost) {
+  EXPECT_EQ(misfit_of([](auto& model) {
+              model.encoder = ConvEncoderOptions{.num_layers = 2, .kernels = {3, 3, 5}};
+            }),
+            "model.encoder.kernels: has 3 entries for 2 layers; the last entry goes on for further "
+            "layers");
+  EXPECT_EQ(misfit_of([](auto& model) { model.encoder = ConvEncoderOptions{.channels = {0.5}}; }),
+            "model.encoder.channels: must hold whole numbers from 1 to 65536");
+  EXPECT_EQ(misfit_of([](auto& model) { model.encoder = ConvEncoderOptions{.kernels = {}}; }),
+            "model.encoder.kernels: is empty");
+}
+
+TEST(Misfits, ATiedTableMultipliesRowsOfItsWidth) {
+  const auto narrow = [](auto& model) { model.decoder = ConvDecoderOptions{.out_dim = 256}; };
+  EXPECT_EQ(misfit_of(narrow),
+            "model.decoder.out_dim: rows of 256 cannot be multiplied by a table of model.d_model = "
+            "512");
+  EXPECT_EQ(misfit_of([&](auto& model) {
+              narrow(model);
+              model.tie_embeddings = "none";
+            }),
+            "0 misfits");
+}
+
+TEST(LearnedPositions, AreTheFewestOfAllParts) {
+  Seq2SeqOptions model;
+  EXPECT_TRUE(models::learned_positions(model).key.empty());
+  model.encoder = ConvEncoderOptions{.max_positions = 300};
+  model.decoder = ConvDecoderOptions{.max_positions = 200};
+  model.positions = "learned";  // of a Transformer, which there is none
+  model.max_positions = 7;
+  EXPECT_EQ(models::learned_positions(model).key, "model.decoder.max_positions");
+  EXPECT_EQ(models::learned_positions(model).tokens, 200);
+  model.decoder = StackOptions{};
+  EXPECT_EQ(models::learned_positions(model).key, "model.max_positions");
+}
+
+}  // namespace
+}  // namespace stretto::experiment
