@@ -1,6 +1,7 @@
 #include "models/decoders/transformer.h"
 
 #include "models/decoders/transformer_step.h"
+#include "models/memory.h"
 
 namespace stretto::models {
 
@@ -59,7 +60,7 @@ at::Tensor TransformerDecoder::run(const nn::PackedRows& input, const Encoded& m
     };
     const auto cross = [&](const at::Tensor& h) {
       const at::Tensor q = layer.cross_attention->q->forward(h);
-      const at::Tensor kv = layer.cross_attention->kv->forward(memory.keys);
+      const at::Tensor kv = keys_and_values(*layer.cross_attention, memory);
       if (observe) observe(static_cast<int64_t>(i), q, kv);
       const at::Tensor attended =
           kernels::cross_attention(q, kv,

@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "models/memory.h"
+
 namespace stretto::models {
 namespace {
 
@@ -19,7 +21,7 @@ TransformerStepDecoder::TransformerStepDecoder(std::shared_ptr<TransformerDecode
     : decoder_(std::move(decoder)), lanes_(memory, lanes_per_source) {
   const torch::NoGradGuard no_grad;
   for (const TransformerDecoderLayer& layer : decoder_->layers_) {
-    const at::Tensor kv = layer->cross_attention->kv->forward(memory.keys);
+    const at::Tensor kv = keys_and_values(*layer->cross_attention, memory);
     const at::Tensor none = at::empty({0, lanes_.size(), decoder_->width()}, kv.options());
     caches_.push_back({.cross_kv = kv, .k = none, .v = at::empty_like(none)});
   }
