@@ -384,7 +384,7 @@ TEST(ScoreCommand, JoinsSubwordsOnBothSidesOrSaysThatItScoresPieces) {
       EXPECT_EQ(joined.err + plain.err, "") << kind;
       const auto of_pieces = score("pieces", output, {});
       EXPECT_NE(of_pieces.out, plain.out) << kind << " " << metric;
-      EXPECT_TRUE(has(of_pieces.err, "warning: pieces look split into sub-words (" + kind))
+      EXPECT_TRUE(has(of_pieces.err, "warning: pieces looks split into sub-words (" + kind))
           << of_pieces.err;
       EXPECT_TRUE(has(of_pieces.err, "the hypotheses look split")) << of_pieces.err;
       EXPECT_EQ(score("pieces", output, {"--subwords", "none"}).err, "");
