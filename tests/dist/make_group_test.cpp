@@ -62,6 +62,21 @@ TEST(DistBackend, RanksWithoutMpiOnACpuAreSentToMpirun) {
   EXPECT_NE(error.advice().find("mpirun -np"), std::string::npos);
 }
 
+// `stretto check` puts the place of the key in front, and leaves "KEY: " out for that.
+TEST(DistBackend, ABackendThatDoesNotGoWithTheDeviceIsNamedWithItsKeyOnce) {
+  const Launch ranks{.kind = Kind::kMpi, .size = 2, .evidence = "OMPI_COMM_WORLD_SIZE=2"};
+  for (const auto& [backend, device] :
+       {std::pair{"nccl", DeviceKind::kCpu}, {"mpi", DeviceKind::kCuda}}) {
+    DistOptions options;
+    options.backend = backend;
+    const std::string what =
+        testing::failure(ExitCode::kUsage, [&] { choose_backend(options, ranks, device); }).what();
+    const std::string head = std::string("dist.backend: \"") + backend + "\" ";
+    EXPECT_TRUE(what.starts_with(head)) << what;
+    EXPECT_EQ(what.find("dist.backend", head.size()), std::string::npos) << what;
+  }
+}
+
 TEST(DistBackend, RanksThatAreToldToBeSingleAllSayTheSame) {
   const auto said = [](int rank) {
     DistOptions options;
