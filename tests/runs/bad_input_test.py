@@ -244,6 +244,16 @@ def a_checkpoint_of_another_architecture_is_refused(stretto):
         checked(lab, 2, "no file", overrides=(f"train.init_from={lab.root}/smal",))
 
 
+def weights_of_what_is_neither_a_run_nor_a_checkpoint_are_refused_with_what_was_found(stretto):
+    with Lab(stretto) as lab:
+        (lab.root / "empty").mkdir()
+        for name, found in (("train.src", "is a file"), ("empty", "is neither a run folder nor a checkpoint")):
+            overrides = (f"train.init_from={lab.root}/{name}",)
+            words = (f"{lab.root}/{name} {found}", "give a run folder that has a checkpoint")
+            checked(lab, 2, "`train.init_from`: ", *words, overrides=overrides)
+            expect(lab.train("run", *overrides), 2, "train.init_from: ", *words)
+
+
 def a_vocabulary_that_does_not_fit_the_checkpoint_is_refused(stretto):
     with Lab(stretto) as lab:
         expect(lab.train("small", "train.max_steps=12"), 0)
