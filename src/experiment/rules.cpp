@@ -352,10 +352,12 @@ void check_stops(Check& c) {
 void check_files_of(Check& c, const char* src_key, const char* tgt_key,
                     const std::vector<std::string>& src, const std::vector<std::string>& tgt) {
   if (src.size() == tgt.size()) return;
-  const bool source_given = !src.empty();
-  c.wrong({source_given ? src_key : tgt_key, source_given ? tgt_key : src_key},
-          count(src.size()) + " source and " + count(tgt.size()) + " target files",
-          std::string(src_key) + " and " + tgt_key + " go together, file for file");
+  // A file is missing on the shorter side; where that was not given at all, the other has the line.
+  const bool lacks_target = tgt.size() < src.size();
+  const char* blamed = lacks_target ? tgt_key : src_key;
+  const char* other = lacks_target ? src_key : tgt_key;
+  c.wrong({blamed, other}, count(src.size()) + " source and " + count(tgt.size()) + " target files",
+          c.origins.of(other) + " and `" + blamed + "` go together, file for file");
 }
 
 void check_sources(Check& c) {

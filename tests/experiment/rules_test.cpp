@@ -385,9 +385,23 @@ TEST(Rules, BothSidesOfTheDataHaveEquallyManyFiles) {
   EXPECT_EQ(problem_of([](auto& e) { e.data.train_tgt.push_back("/b"); }),
             "`data.train_src` (default): 1 source and 2 target files");
   EXPECT_EQ(problem_of([](auto& e) { e.data.valid_src.clear(); }),
-            "`data.valid_tgt` (default): 0 source and 1 target files");
+            "`data.valid_src` (default): 0 source and 1 target files");
   EXPECT_EQ(problem_of([](auto& e) { e.data.test_src = {"/a"}; }),
-            "`data.test_src` (default): 1 source and 0 target files");
+            "`data.test_tgt` (default): 1 source and 0 target files");
+}
+
+TEST(Rules, ASideWithoutFilesIsNamedAndTheOtherOneHasTheLine) {
+  config::Origins origins;
+  origins.set(
+      "data.valid_src",
+      {.file = "a.toml", .order = {.source = 0, .line = 3, .column = 1}, .override_text = ""});
+  Experiment e = sound();
+  e.data.valid_tgt.clear();
+  const auto problems = problems_of(e, origins);
+  ASSERT_EQ(problems.size(), 1u);
+  EXPECT_EQ(problems[0].key, "data.valid_tgt");
+  EXPECT_EQ(problems[0].hint,
+            "a.toml:3:1: `data.valid_src` and `data.valid_tgt` go together, file for file");
 }
 
 TEST(Rules, ThereIsTrainingTextWithOneWeightForEachFile) {
