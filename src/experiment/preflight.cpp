@@ -284,6 +284,22 @@ std::string without_key(const std::string& what, const std::string& key) {
   return what.starts_with(head) ? what.substr(head.size()) : what;
 }
 
+/// What only the machine that trains can judge.
+std::vector<Unread> questions_for_the_machine(const Experiment& e,
+                                              const std::vector<config::Problem>& known) {
+  std::vector<Unread> questions;
+  for (const char* key : {"run.device", "dist.backend"}) {
+    if (config::is_unreliable(known, key)) return {};
+  }
+  if (e.run.device == "cuda") {
+    questions.push_back({"run.device", "whether the other machine has a GPU"});
+  }
+  if (e.dist.backend == "nccl") {
+    questions.push_back({"dist.backend", "whether the other machine has GPUs for \"nccl\""});
+  }
+  return questions;
+}
+
 // One unread part is told once: both looks at a text may have come to the same place.
 void keep_first_of_each_key(std::vector<Unread>& unread) {
   std::set<std::string> seen;
@@ -295,6 +311,11 @@ void keep_first_of_each_key(std::vector<Unread>& unread) {
 Preflight preflight(const Experiment& options, const std::vector<config::Problem>& known,
                     const PreflightOptions& how) {
   auto found = Look(options, known, how).run();
+  if (how.elsewhere) {
+    for (auto& question : questions_for_the_machine(options, known)) {
+      found.unread.push_back(std::move(question));
+    }
+  }
   keep_first_of_each_key(found.unread);
   return found;
 }
@@ -315,9 +336,7 @@ CheckRequest engine_request(LoadedExperiment experiment, const std::vector<confi
                             const Preflight& found, const PreflightOptions& how) {
   const auto& e = experiment.options;
   const auto is_known = [&](const char* key) { return config::is_unreliable(known, key); };
-  const bool device = e.run.device == "cuda" || e.dist.backend == "nccl";
-  const bool machine =
-      device && !how.elsewhere && !is_known("run.device") && !is_known("dist.backend");
+  const bool machine = !how.elsewhere && !questions_for_the_machine(e, known).empty();
   // The shapes of weights depend on every key of the model, and on the vocabulary.
   const bool shapes_known =
       std::none_of(found.stops.begin(), found.stops.end(),

@@ -101,7 +101,8 @@ TEST_F(PreflightTest, WhereTheTargetIsAtFaultItsKeyIsNamed) {
     folder.write(name, text);
     const std::string key = name == "valid.tgt" ? "data.valid_tgt" : "data.train_tgt";
     const auto found = stop(ExitCode::kBadData, overrides);
-    EXPECT_TRUE(found.starts_with("my.toml:" + std::to_string(line) + ":1: `" + key + "`: ")) << found;
+    EXPECT_TRUE(found.starts_with("my.toml:" + std::to_string(line) + ":1: `" + key + "`: "))
+        << found;
     EXPECT_TRUE(has(found, said)) << found;
   };
   const std::string nul = "a" + std::string(1, '\0') + "b\n";
@@ -242,6 +243,22 @@ TEST_F(PreflightTest, WithEnoughTimeTheChildSaysTheSame) {
       EXPECT_EQ(there.stops[i].stage, here.stops[i].stage);
     }
   }
+}
+
+TEST_F(PreflightTest, TheDeviceOfAnotherMachineIsNamedAsNotLookedAt) {
+  const auto unread = [&](const std::vector<std::string>& overrides, bool elsewhere) {
+    std::vector<std::string> keys;
+    for (const auto& one : look(overrides, {.full = true, .elsewhere = elsewhere}).unread) {
+      keys.push_back(one.key);
+    }
+    return join(keys, ", ");
+  };
+  EXPECT_EQ(unread({}, true), "");
+  EXPECT_EQ(unread({"run.device=cpu"}, true), "");
+  EXPECT_EQ(unread({"run.device=cuda"}, true), "run.device");
+  EXPECT_EQ(unread({"dist.backend=nccl"}, true), "dist.backend");
+  EXPECT_EQ(unread({"run.device=cuda", "dist.backend=nccl"}, true), "run.device, dist.backend");
+  EXPECT_EQ(unread({"run.device=cuda"}, false), "") << "the engine is asked";
 }
 
 TEST_F(PreflightTest, TheEngineIsAskedOnlyWhereAKeyNeedsIt) {
