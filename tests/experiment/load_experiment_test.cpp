@@ -173,6 +173,7 @@ TEST(SameExperiment, ARunThatTrainedNothingMayBeBegunAnew) {
 TEST(SameExperiment, ATokenizerIsUsedAgainOnlyForTheSettingsAndTextThatMadeIt) {
   const RunBench bench;
   bench.folder.write("other.src", "b\n");
+  bench.folder.write("another/config.toml", "");
   struct Row {
     std::vector<std::string> overrides;
     bool keeps;
@@ -183,6 +184,10 @@ TEST(SameExperiment, ATokenizerIsUsedAgainOnlyForTheSettingsAndTextThatMadeIt) {
            {{"optim.lr=0.25", "tokenizer.algorithm=unigram"}, false},
            {{"run.seed=7"}, false},
            {{"data.train_src=" + (bench.folder.path() / "other.src").string()}, false},
+           {{"train.init_from=" + (bench.folder.path() / "another").string()}, false},
+           {{"train.init_from=" + (bench.folder.path() / "another").string(),
+             "train.init_vocabulary=match"},
+            false},
        }) {
     const Standing standing = bench.standing(row.overrides);
     EXPECT_TRUE(standing.anew) << row.overrides.back();
