@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <string>
 #include <tuple>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -103,18 +104,20 @@ template <class T>
 void bind(T& object, const std::string& path, Schema& schema) {
   static_assert(lists_every_member<T>, "fields() must list every member of the options struct");
   std::apply(
-      [&](const auto&... declared) {
-        const auto one = [&](const auto& field) {
+      [&](auto&&... declared) {
+        // Declarations are made for this call alone, and their texts are many: they are moved.
+        const auto one = [&](auto& field) {
           auto& member = object.*(field.member);
-          const std::string here = detail::joined(path, field.name);
+          std::string here = detail::joined(path, field.name);
           using Member = std::remove_reference_t<decltype(member)>;
           if constexpr (detail::HasFields<Member>) {
-            schema.sections.push_back({here, field.help, field.other_names});
+            schema.sections.push_back({here, std::move(field.help), std::move(field.other_names)});
             bind(member, here, schema);
           } else {
-            schema.keys.push_back({here, field.help, field.range, field.meta, &member,
-                                   field.other_names, field.other_values,
-                                   detail::with_paths(field.readers, path)});
+            schema.keys.push_back({std::move(here), std::move(field.help), std::move(field.range),
+                                   std::move(field.meta), &member, std::move(field.other_names),
+                                   std::move(field.other_values),
+                                   detail::with_paths(std::move(field.readers), path)});
           }
         };
         (one(declared), ...);

@@ -9,4 +9,7 @@ namespace stretto::experiment {
 /// `options`.
 config::Schema experiment_schema(Experiment& options);
 
+/// The same of an experiment that has every default, made once: what messages and comparisons read.
+const config::Schema& default_schema();
+
 }  // namespace stretto::experiment

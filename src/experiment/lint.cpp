@@ -222,13 +222,13 @@ int64_t vocabulary_entries(const text::TokenizerOptions& tokenizer) {
 Inspection inspect(const std::filesystem::path& path, const std::vector<std::string>& overrides,
                    int64_t processes) {
   Inspection found;
-  Experiment fallback;
   auto& options = found.options;
-  const auto schema = experiment_schema(options), defaults = experiment_schema(fallback);
+  const auto schema = experiment_schema(options);
+  const auto& defaults = default_schema();
   found.origins = config::load_file(path, overrides, schema, defaults, found.problems);
   found.is_read = readable(found.problems);
   if (!found.is_read) return found;
-  found.missing = missing_files(options, found.origins, found.problems);
+  found.missing = missing_files(schema, found.origins, found.problems);
   check_rules(options, found.origins, found.problems);
   if (found.problems.empty()) {
     found.resolved_toml = config::to_toml(schema, &defaults);

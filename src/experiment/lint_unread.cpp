@@ -50,8 +50,9 @@ bool has(const std::vector<std::string>& values, const std::string& value) {
 
 // A value that is not the default must have been given.
 void unread_keys(const Subject& s, Remarks& out) {
-  Experiment present = s.e, fallback;
-  const auto schema = experiment_schema(present), defaults = experiment_schema(fallback);
+  Experiment present = s.e;
+  const auto schema = experiment_schema(present);
+  const auto& defaults = default_schema();
   for (const auto& key : schema.keys) {
     if (config::value_text(key.value) == config::value_text(defaults.find(key.path)->value)) {
       continue;

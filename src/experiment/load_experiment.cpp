@@ -22,6 +22,10 @@ std::vector<std::string> fixed_as_well(const Experiment& options) {
   return keys;
 }
 
+std::string hash_of(const config::Schema& schema, const Experiment& options) {
+  return hex64(config::fixed_hash(schema, fixed_as_well(options)));
+}
+
 enum class Files { kAll, kOverriddenOnly };
 
 // What `read(schema, defaults, problems)` gives as origins, checked by every rule; throws all
@@ -29,19 +33,19 @@ enum class Files { kAll, kOverriddenOnly };
 template <class Read>
 LoadedExperiment load(const Read& read, Files files) {
   LoadedExperiment loaded;
-  Experiment fallback;
-  const auto schema = experiment_schema(loaded.options), defaults = experiment_schema(fallback);
+  const auto schema = experiment_schema(loaded.options);
+  const auto& defaults = default_schema();
   std::vector<config::Problem> problems;
   loaded.origins = read(schema, defaults, problems);
   if (readable(problems)) {
     const auto missing =
-        missing_files(loaded.options, loaded.origins, problems, files == Files::kOverriddenOnly);
+        missing_files(schema, loaded.origins, problems, files == Files::kOverriddenOnly);
     check_rules(loaded.options, loaded.origins, problems);
     problems.insert(problems.end(), missing.begin(), missing.end());
   }
   config::throw_problems(problems);
   loaded.resolved_toml = config::to_toml(schema, &defaults);
-  loaded.config_hash = config_hash_of(loaded.options);
+  loaded.config_hash = hash_of(schema, loaded.options);
   return loaded;
 }
 
@@ -49,7 +53,7 @@ LoadedExperiment load(const Read& read, Files files) {
 
 std::string config_hash_of(const Experiment& experiment) {
   Experiment options = experiment;
-  return hex64(config::fixed_hash(experiment_schema(options), fixed_as_well(options)));
+  return hash_of(experiment_schema(options), options);
 }
 
 LoadedExperiment load_experiment(const std::filesystem::path& path,

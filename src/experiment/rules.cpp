@@ -8,7 +8,6 @@
 
 #include "base/text.h"
 #include "data/byte_stream.h"
-#include "experiment/experiment_schema.h"
 #include "experiment/lint_rules.h"
 #include "optim/group_options.h"
 #include "optim/precision_options.h"
@@ -501,13 +500,12 @@ void check_rules(const Experiment& options, const config::Origins& origins,
   check_decoding(check);
 }
 
-std::vector<config::Problem> missing_files(const Experiment& options,
+std::vector<config::Problem> missing_files(const config::Schema& schema,
                                            const config::Origins& origins,
                                            const std::vector<config::Problem>& problems,
                                            bool only_overridden) {
   std::vector<config::Problem> missing;
-  Experiment copy = options;
-  for (const auto& key : experiment_schema(copy).keys) {
+  for (const auto& key : schema.keys) {
     // The cache folder is made when it is not there.
     if (!key.meta.is_path || key.path == "data.cache_dir") continue;
     if (config::is_unreliable(problems, key.path)) continue;

@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "config/describe.h"
+#include "config/resolved.h"
 #include "experiment/experiment_schema.h"
 #include "experiment/rules.h"
 #include "experiment/same_experiment.h"
@@ -294,6 +295,18 @@ TEST(LoadExperiment, TheReferenceInTheManualIsFresh) {
   const fs::path page = fs::path(STRETTO_SOURCE_DIR) / "docs" / "config.md";
   EXPECT_TRUE(read_file(page) == fresh)
       << "docs/config.md is stale: stretto describe --markdown > docs/config.md";
+}
+
+TEST(LoadExperiment, TheDefaultsAreBoundOnceAndStayWhatTheyAre) {
+  const auto* const first = &default_schema();
+  Experiment fresh;
+  const std::string text = config::to_toml(experiment_schema(fresh));
+  const auto loaded = load_stored_experiment(
+      "[data]\ntrain_src = \"a\"\ntrain_tgt = \"b\"\n[train]\nmax_steps = 20000\n",
+      "/nowhere/config.toml", {"model.d_model=64", "optim.lr=1e-3"});
+  EXPECT_EQ(loaded.options.model.d_model, 64);
+  EXPECT_EQ(&default_schema(), first);
+  EXPECT_EQ(config::to_toml(default_schema()), text);
 }
 
 TEST(LoadExperiment, TheJsonSchemaKnowsEveryKey) {

@@ -4,6 +4,7 @@
 
 #include <functional>
 
+#include "experiment/experiment_schema.h"
 #include "tests/base/temp_dir.h"
 
 namespace stretto::experiment {
@@ -556,7 +557,7 @@ TEST(Rules, FilesThatAreNamedMustExistAndArchivesForTheirMembers) {
   e.data.train_tgt = {folder.write("a.tgt", ""), (folder.path() / "y.zip").string() + ":member"};
   e.data.valid_src = e.data.valid_tgt = {};
   e.data.cache_dir = "/not/yet/there";
-  const auto problems = missing_files(e, {}, {});
+  const auto problems = missing_files(experiment_schema(e), {}, {});
   ASSERT_EQ(problems.size(), 1u);
   EXPECT_EQ(problems[0].place, "`data.train_tgt` (default)");
   EXPECT_EQ(problems[0].what, "no file " + (folder.path() / "y.zip").string());
