@@ -75,6 +75,8 @@ TEST(Text, NumbersAreWrittenForPeople) {
   EXPECT_EQ(with_thousands(999), "999");
   EXPECT_EQ(with_thousands(1000), "1,000");
   EXPECT_EQ(with_thousands(-1234567), "-1,234,567");
+  EXPECT_EQ(with_thousands(-123456), "-123,456");
+  EXPECT_EQ(with_thousands(-999), "-999");
   EXPECT_EQ(with_thousands(std::numeric_limits<int64_t>::min()), "-9,223,372,036,854,775,808");
   EXPECT_EQ(human_bytes(12), "12 B");
   EXPECT_EQ(human_bytes(1023), "1023 B");
