@@ -112,7 +112,7 @@ void bind(T& object, const std::string& path, Schema& schema) {
           using Member = std::remove_reference_t<decltype(member)>;
           if constexpr (detail::HasFields<Member>) {
             schema.sections.push_back({here, std::move(field.help), std::move(field.other_names)});
-            bind(member, here, schema);
+            config::bind(member, here, schema);  // std::bind would take anything
           } else {
             schema.keys.push_back({std::move(here), std::move(field.help), std::move(field.range),
                                    std::move(field.meta), &member, std::move(field.other_names),
