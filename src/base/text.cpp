@@ -5,6 +5,7 @@
 #include <charconv>
 #include <cmath>
 #include <cstdio>
+#include <optional>
 
 namespace stretto {
 namespace {
@@ -25,6 +26,31 @@ size_t alignment_distance(std::string_view a, std::string_view b) {
     last.swap(row);
   }
   return last[b.size()];
+}
+
+// Characters that both have, each as often as the one that has it less often.
+size_t num_shared(std::string_view a, std::string_view b) {
+  std::array<size_t, 256> left{};
+  for (const char c : a) ++left[static_cast<unsigned char>(c)];
+  size_t shared = 0;
+  for (const char c : b) {
+    size_t& of_this = left[static_cast<unsigned char>(c)];
+    if (of_this == 0) continue;
+    --of_this;
+    ++shared;
+  }
+  return shared;
+}
+
+// The distance of two names, where it is that of a slip.
+std::optional<size_t> slip_distance(std::string_view a, std::string_view b) {
+  const size_t longer = std::max(a.size(), b.size()), shorter = std::min(a.size(), b.size());
+  const size_t limit = std::max<size_t>(1, longer / 3);
+  // Both are bounds from below, and told at once: a huge mistyped name costs nothing, and hardly
+  // any pair of unlike names is aligned.
+  if (longer - shorter > limit || longer - num_shared(a, b) > limit) return std::nullopt;
+  const size_t distance = alignment_distance(a, b);
+  return distance <= limit ? std::optional(distance) : std::nullopt;
 }
 
 // Length in bytes of the well-formed UTF-8 character at the start of `text`; 0 when there is none.
@@ -72,19 +98,18 @@ std::string format(const char* pattern, Args... args) {
 
 }  // namespace
 
+bool is_slip(std::string_view name, std::string_view other) {
+  return slip_distance(name, other).has_value();
+}
+
 std::string closest(std::string_view name, std::span<const std::string> candidates) {
   std::string best;
   size_t best_distance = SIZE_MAX;
   for (const std::string& candidate : candidates) {
-    const size_t longer = std::max(name.size(), candidate.size());
-    const size_t shorter = std::min(name.size(), candidate.size());
-    const size_t limit = std::max<size_t>(1, longer / 3);
-    // Checked first, so that a huge mistyped name costs nothing.
-    if (longer - shorter > limit) continue;
-    const size_t distance = alignment_distance(name, candidate);
-    if (distance <= limit && distance < best_distance) {
+    const auto distance = slip_distance(name, candidate);
+    if (distance && *distance < best_distance) {
       best = candidate;
-      best_distance = distance;
+      best_distance = *distance;
     }
   }
   return best;

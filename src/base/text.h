@@ -8,8 +8,10 @@
 
 namespace stretto {
 
-/// The candidate nearest to `name` by optimal-string-alignment edit distance, if it is near enough
-/// to be a plausible slip (at most a third of the longer length, at least 1); empty otherwise.
+/// Whether one is near enough to the other to be a plausible slip: an optimal-string-alignment edit
+/// distance of at most a third of the longer length, or 1.
+bool is_slip(std::string_view name, std::string_view other);
+/// The nearest of the candidates that are slips away from `name`; empty when none is.
 std::string closest(std::string_view name, std::span<const std::string> candidates);
 
 std::string join(std::span<const std::string> parts, std::string_view separator);

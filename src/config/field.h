@@ -53,7 +53,9 @@ struct Meta {
 
 /// What else a key or section is called: by other toolkits, or by people.
 struct OtherName {
-  std::string name;  ///< capitals and `-` do not count; with a dot it is a whole path
+  /// In small letters with `_`: of what is typed capitals and `-` do not count. With a dot it is a
+  /// whole path.
+  std::string name;
   /// What is different here: a remark, or the value that means it, `= "mixed_fp16"`.
   std::string note;
 };

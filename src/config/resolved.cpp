@@ -1,6 +1,7 @@
 #include "config/resolved.h"
 
 #include <algorithm>
+#include <string_view>
 
 #include "base/hash.h"
 
@@ -38,7 +39,7 @@ std::string to_toml(const Schema& schema, const Schema* defaults) {
     std::string body;
     for (const auto& key : schema.keys) {
       const size_t dot = key.path.rfind('.');
-      if (key.path.substr(0, dot) != section.path) continue;
+      if (std::string_view(key.path).substr(0, dot) != section.path) continue;
       body += key.path.substr(dot + 1) + " = " + value_text(key.value);
       if (defaults != nullptr) body += comment(key, *defaults);
       body += "\n";

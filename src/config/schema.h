@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 #include <tuple>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -144,7 +145,7 @@ template <class T>
 Alternative alternative(const std::string& path) {
   auto object = std::make_shared<T>();
   auto schema = std::make_shared<Schema>();
-  bind(*object, path, *schema);
+  config::bind(*object, path, *schema);
   return {T::kName, std::move(schema), std::move(object)};
 }
 
@@ -163,7 +164,7 @@ void bind_choice(Parts& parts, const Declared& declared, const std::string& path
                          .value = &parts.name_to_bind(),
                          .other_names = {{"type", ""}, {"arch", ""}, {"kind", ""}, {"class", ""}},
                          .other_values = declared.other_values});
-  parts.visit([&](auto& present) { bind(present, path, schema); });
+  parts.visit([&](auto& present) { config::bind(present, path, schema); });
   schema.switches.push_back({path, alternatives(parts, path),
                              [&parts](const std::string& name) { return parts.select(name); }});
 }
@@ -175,21 +176,24 @@ template <class T>
 void bind(T& object, const std::string& path, Schema& schema) {
   static_assert(lists_every_member<T>, "fields() must list every member of the options struct");
   std::apply(
-      [&](const auto&... declared) {
-        const auto one = [&](const auto& field) {
+      [&](auto&&... declared) {
+        // Declarations are made for this call alone, and their texts are many: they are moved.
+        const auto one = [&](auto& field) {
           auto& member = object.*(field.member);
-          const std::string here = detail::joined(path, field.name);
+          std::string here = detail::joined(path, field.name);
           using Member = std::remove_reference_t<decltype(member)>;
           if constexpr (detail::IsChoice<Member>) {
             schema.sections.push_back({here, field.help, field.other_names});
             detail::bind_choice(member, field, here, schema);
           } else if constexpr (detail::HasFields<Member>) {
-            schema.sections.push_back({here, field.help, field.other_names});
-            bind(member, here, schema);
+            schema.sections.push_back({here, std::move(field.help), std::move(field.other_names)});
+            config::bind(member, here, schema);  // std::bind would take anything
           } else {
-            schema.keys.push_back({here, field.help, field.range, field.meta, &member,
-                                   field.other_names, field.other_values,
-                                   detail::with_paths(field.readers, path), field.former_value});
+            schema.keys.push_back({std::move(here), std::move(field.help), std::move(field.range),
+                                   std::move(field.meta), &member, std::move(field.other_names),
+                                   std::move(field.other_values),
+                                   detail::with_paths(std::move(field.readers), path),
+                                   std::move(field.former_value)});
           }
         };
         (one(declared), ...);

@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cmath>
 #include <limits>
 #include <set>
+#include <string_view>
 
 #include "base/text.h"
 
@@ -26,49 +28,87 @@ std::string normal(const std::string& name) {
   return out;
 }
 
-std::string without_underscores(std::string text) {
-  std::erase(text, '_');
-  return text;
+// Equal but for underscores: `maxsteps` is `max_steps`.
+bool same_letters(std::string_view a, std::string_view b) {
+  size_t i = 0, j = 0;
+  for (;; ++i, ++j) {
+    while (i < a.size() && a[i] == '_') ++i;
+    while (j < b.size() && b[j] == '_') ++j;
+    if (i == a.size() || j == b.size()) return i == a.size() && j == b.size();
+    if (a[i] != b[j]) return false;
+  }
 }
 
-std::set<std::string> words_of(const std::string& name) {
-  std::set<std::string> words;
-  for (auto& word : split(name, '_')) words.insert(std::move(word));
-  return words;
+/// Whether `test` holds for each word of a name, empty ones too.
+template <class Test>
+bool all_words(std::string_view name, const Test& test) {
+  for (size_t begin = 0;;) {
+    const size_t end = std::min(name.find('_', begin), name.size());
+    if (!test(name.substr(begin, end - begin))) return false;
+    if (end == name.size()) return true;
+    begin = end + 1;
+  }
+}
+
+bool has_word(std::string_view name, std::string_view word) {
+  return !all_words(name, [&](std::string_view other) { return other != word; });
+}
+
+/// Whether each word of `name` is one of `other`.
+bool words_within(std::string_view name, std::string_view other) {
+  return all_words(name, [&](std::string_view word) { return has_word(other, word); });
+}
+
+size_t num_words(std::string_view name) {
+  std::set<std::string_view> words;
+  all_words(name, [&](std::string_view word) {
+    words.insert(word);
+    return true;
+  });
+  return words.size();
 }
 
 struct SplitPath {
-  std::string parent, leaf;
+  std::string_view parent, leaf;
 };
 
-SplitPath split_path(const std::string& path) {
+SplitPath split_path(std::string_view path) {
   const size_t dot = path.rfind('.');
-  if (dot == std::string::npos) return {"", path};
+  if (dot == std::string_view::npos) return {"", path};
   return {path.substr(0, dot), path.substr(dot + 1)};
 }
 
-// How far `typed` is from `known`: 0 equal, below 3 a slip, 3 and more a guess.
-double name_cost(const std::string& typed, const std::string& known) {
+// How far `typed` is from `known` when it is a slip: 0 equal, always below 3; kNone when it is
+// none. What was typed is compared with every name that is known: nothing here allocates before two
+// names are much alike.
+double slip_cost(std::string_view typed, std::string_view known) {
   if (typed == known) return 0;
-  if (without_underscores(typed) == without_underscores(known)) return 0.5;
-  const auto a = words_of(typed), b = words_of(known);
-  if (a == b) return 1;
-  const std::string candidates[] = {known};
+  if (same_letters(typed, known)) return 0.5;
+  if (words_within(known, typed) && words_within(typed, known)) return 1;
+  if (!is_slip(typed, known)) return kNone;
+  // Letters in common at both ends stand for the distance.
+  const auto front = std::mismatch(typed.begin(), typed.end(), known.begin(), known.end());
+  const auto back = std::mismatch(typed.rbegin(), typed.rend(), known.rbegin(), known.rend());
+  const auto same = (front.first - typed.begin()) + (back.first - typed.rbegin());
+  const auto longer = static_cast<double>(std::max(typed.size(), known.size()));
+  return 1 + 1.5 * std::max(0.0, 1 - static_cast<double>(same) / longer);
+}
+
+// The same when it is a guess at best: words left out or added, 3 and more.
+double guess_cost(std::string_view typed, std::string_view known) {
   double cost = kNone;
-  if (!closest(typed, candidates).empty()) {
-    // `closest` gives no distance; letters in common at both ends stand for it.
-    const auto front = std::mismatch(typed.begin(), typed.end(), known.begin(), known.end());
-    const auto back = std::mismatch(typed.rbegin(), typed.rend(), known.rbegin(), known.rend());
-    const auto same = (front.first - typed.begin()) + (back.first - typed.rbegin());
-    const auto longer = static_cast<double>(std::max(typed.size(), known.size()));
-    cost = 1 + 1.5 * std::max(0.0, 1 - static_cast<double>(same) / longer);
+  if (words_within(typed, known) || words_within(known, typed)) {
+    const auto extra =
+        static_cast<double>(num_words(typed)) - static_cast<double>(num_words(known));
+    cost = 3 + 0.3 * std::abs(extra);
   }
-  const bool within = std::includes(b.begin(), b.end(), a.begin(), a.end()) ||
-                      std::includes(a.begin(), a.end(), b.begin(), b.end());
-  const double extra = std::abs(static_cast<double>(a.size()) - static_cast<double>(b.size()));
-  if (within) cost = std::min(cost, 3 + 0.3 * extra);
   if (typed.size() >= 3 && known.starts_with(typed)) cost = std::min(cost, 3.2);
   return cost;
+}
+
+double name_cost(std::string_view typed, std::string_view known) {
+  const double slip = slip_cost(typed, known);
+  return slip < kNone ? slip : guess_cost(typed, known);
 }
 
 // Costs of a key that stands in another section than the one typed. An exact name weighs more than
@@ -78,20 +118,25 @@ constexpr double kElsewhere = 1.1, kGuessElsewhere = 2.6;
 constexpr double kOtherName = 0.3, kOtherSection = 0.9;
 constexpr double kExact = 0.5;
 
+/// Whether `path` is a key or section of this section, at any depth.
+bool is_inside(std::string_view path, std::string_view section) {
+  return path.size() > section.size() && path[section.size()] == '.' && path.starts_with(section);
+}
+
 /// How the section that was typed fits: 0 the key's own, small when it was a slip, else `far`.
-double parent_cost(const std::string& typed, const std::string& known, const std::string& suggested,
+double parent_cost(std::string_view typed, std::string_view known, std::string_view suggested,
                    double far) {
   if (typed == known) return 0;
   if (!suggested.empty() && suggested == known) return 0.7;
   if (typed.empty()) return 1;
   // `model.num_heads` for `model.encoder.num_heads`
-  if (known.starts_with(typed + ".") || typed.starts_with(known + ".")) return 1;
+  if (is_inside(known, typed) || is_inside(typed, known)) return 1;
   return far;
 }
 
 /// What was typed, taken apart once.
 struct Typed {
-  std::string whole, parent, leaf;
+  std::string_view whole, parent, leaf;
   std::string section;  ///< the one that was meant when `parent` is a slip
 };
 
@@ -101,24 +146,25 @@ double own_cost(const Typed& typed, const SplitPath& known) {
                             name <= kExact ? kElsewhere : kGuessElsewhere);
 }
 
-double other_cost(const Typed& typed, const SplitPath& known, const OtherName& other) {
-  const std::string name = normal(other.name);
-  if (name.find('.') != std::string::npos) return name == typed.whole ? 0.1 : kNone;
-  const double spelling = name_cost(typed.leaf, name);
-  if (spelling >= 3) return kNone;  // a guess at somebody else's name
+double other_cost(const Typed& typed, const SplitPath& known, std::string_view other) {
+  if (other.find('.') != std::string_view::npos) return other == typed.whole ? 0.1 : kNone;
+  const double spelling = slip_cost(typed.leaf, other);  // no guesses at somebody else's name
+  if (spelling == kNone) return kNone;
   const double slip = spelling <= kExact ? spelling : spelling + 1;
   return kOtherName + slip + parent_cost(typed.parent, known.parent, typed.section, kOtherSection);
 }
 
+/// Whether the section's own name may stand in the typed word, as in `eval_every`.
+bool may_be_composed(const Typed& typed, const SplitPath& section) {
+  return !section.leaf.empty() && typed.leaf.size() > section.leaf.size() &&
+         typed.leaf.find(section.leaf) != std::string_view::npos;
+}
+
 /// `eval_every` and `decoder_layers`: the section in the key's word.
-double composed_cost(const Typed& typed, const SplitPath& known, const std::string& leaf) {
-  if (known.parent.empty() || leaf.find('.') != std::string::npos) return kNone;
-  const SplitPath section = split_path(known.parent);
-  if (typed.leaf.size() <= section.leaf.size() ||
-      typed.leaf.find(section.leaf) == std::string::npos) {
-    return kNone;
-  }
-  const double spelling = name_cost(typed.leaf, section.leaf + "_" + normal(leaf));
+double composed_cost(const Typed& typed, const SplitPath& section, std::string_view leaf) {
+  if (leaf.find('.') != std::string_view::npos) return kNone;
+  const std::string composed = std::string(section.leaf) + "_" + std::string(leaf);
+  const double spelling = slip_cost(typed.leaf, composed);
   if (spelling > 1) return kNone;
   return kOtherName + spelling / 4 +
          parent_cost(typed.parent, section.parent, typed.section, kOtherSection);
@@ -138,7 +184,7 @@ std::string suggest_section(const std::string& path, const Schema& schema) {
     const double prefix = typed.starts_with(section.path) ? 2.5 : kNone;
     double cost = std::min({whole, leaf, prefix});
     for (const auto& other : section.other_names) {
-      if (normal(other.name) == typed) cost = std::min(cost, kOtherName);
+      if (other.name == typed) cost = std::min(cost, kOtherName);
     }
     if (cost < best_cost) {
       best_cost = cost;
@@ -150,30 +196,35 @@ std::string suggest_section(const std::string& path, const Schema& schema) {
 
 Suggestion suggest_key(const std::string& path, const Schema& schema) {
   if (path.size() > kLongest) return {};
-  Typed typed{.whole = normal(path), .parent = "", .leaf = "", .section = ""};
-  const SplitPath parts = split_path(typed.whole);
-  typed.parent = parts.parent;
-  typed.leaf = parts.leaf;
-  if (!typed.parent.empty() && schema.find_section(typed.parent) == nullptr) {
-    typed.section = suggest_section(typed.parent, schema);
+  const std::string whole = normal(path);
+  const SplitPath parts = split_path(whole);
+  Typed typed{.whole = whole, .parent = parts.parent, .leaf = parts.leaf, .section = ""};
+  const std::string parent(typed.parent);
+  if (!parent.empty() && schema.find_section(parent) == nullptr) {
+    typed.section = suggest_section(parent, schema);
   }
-  Suggestion best;
+  const Key* best = nullptr;
+  const std::string* note = nullptr;
   double best_cost = kNone;
-  const auto offer = [&](double cost, const Key& key, const std::string& note) {
+  const auto offer = [&](double cost, const Key& key, const std::string* note_of_name) {
     if (cost >= best_cost) return;
     best_cost = cost;
-    best = {key.path, note};
+    best = &key;
+    note = note_of_name;
   };
   for (const auto& key : schema.keys) {
     const SplitPath known = split_path(key.path);
-    offer(own_cost(typed, known), key, "");
-    offer(composed_cost(typed, known, known.leaf), key, "");
+    const SplitPath section = split_path(known.parent);
+    const bool composed = may_be_composed(typed, section);
+    offer(own_cost(typed, known), key, nullptr);
+    if (composed) offer(composed_cost(typed, section, known.leaf), key, nullptr);
     for (const auto& other : key.other_names) {
-      offer(other_cost(typed, known, other), key, other.note);
-      offer(composed_cost(typed, known, other.name), key, other.note);
+      offer(other_cost(typed, known, other.name), key, &other.note);
+      if (composed) offer(composed_cost(typed, section, other.name), key, &other.note);
     }
   }
-  return best;
+  if (best == nullptr) return {};
+  return {best->path, note == nullptr ? "" : *note};
 }
 
 }  // namespace stretto::config

@@ -222,11 +222,19 @@ void throw_empty_corpus(const CorpusPlan& plan, const FilterCounts& counts) {
                 "look at the paths and at the files");
   }
   const auto kinds = describe_filters(plan, counts);
-  throw Error(ExitCode::kBadData,
-              "empty corpus: none of the " + counted(dropped, "pair") + " in " + join(names, ", ") +
-                  " is left after the filters (" + join(kinds, "; ") + ")",
-              "look at data.max_src_tokens, data.max_tgt_tokens, data.max_ratio and "
-              "data.invalid_utf8");
+  const Error error(ExitCode::kBadData,
+                    "empty corpus: none of the " + counted(dropped, "pair") + " in " +
+                        join(names, ", ") + " is left after the filters (" + join(kinds, "; ") +
+                        ")",
+                    "look at data.max_src_tokens, data.max_tgt_tokens, data.max_ratio and "
+                    "data.invalid_utf8");
+  // As far as the lines that are listed tell.
+  const bool target_is_empty =
+      counts.empty == dropped &&
+      std::all_of(counts.first_empty.begin(), counts.first_empty.end(),
+                  [](const FilteredLine& line) { return line.line == 0 || line.target; });
+  if (target_is_empty) throw TargetError(error);
+  throw error;
 }
 
 CorpusMeta build_corpus(const CorpusPlan& plan, const text::TokenizerPair& tokenizers,

@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "data/parallel_input.h"
 
 namespace stretto::data {
 namespace {
@@ -18,8 +19,14 @@ constexpr std::array<FilterKind, 6> kKinds{{
     {"repaired UTF-8", false, &FilterCounts::replaced, &FilterCounts::first_replaced},
 }};
 
-std::string place_text(std::string_view name, int64_t line) {
-  return std::string(name) + ":" + std::to_string(line);
+/// Error(kBadData) with the place of one side's line; of a TSV file both sides are one line.
+[[noreturn]] void throw_bad_side(const PairPlace& place, bool target, const std::string& what,
+                                 const std::string& advice) {
+  const std::string_view name = target ? place.tgt_name : place.src_name;
+  const Error error(ExitCode::kBadData,
+                    std::string(name) + ":" + std::to_string(place.line) + ": " + what, advice);
+  if (target && place.tgt_name != place.src_name) throw TargetError(error);
+  throw error;
 }
 
 void add_first(const FirstLines& more, FirstLines& all) {
@@ -60,15 +67,15 @@ struct Touched {
 };
 
 /// Makes one side well-formed. @return false when the pair is to be skipped
-bool repair(InvalidUtf8 rule, std::string_view text, std::string_view name, int64_t line,
+bool repair(InvalidUtf8 rule, std::string_view text, const PairPlace& place, bool target,
             std::string& out, bool& replaced) {
   if (is_valid_utf8(text)) {
     out.assign(text);
     return true;
   }
   if (rule == InvalidUtf8::kError) {
-    throw Error(ExitCode::kBadData, place_text(name, line) + ": this line is not valid UTF-8",
-                "save the file as UTF-8, or set data.invalid_utf8 to \"skip\" or \"replace\"");
+    throw_bad_side(place, target, "this line is not valid UTF-8",
+                   "save the file as UTF-8, or set data.invalid_utf8 to \"skip\" or \"replace\"");
   }
   if (rule == InvalidUtf8::kSkip) return false;
   out = replace_invalid_utf8(text);
@@ -77,17 +84,17 @@ bool repair(InvalidUtf8 rule, std::string_view text, std::string_view name, int6
 }
 
 /// Ends the sentence and applies the bound. @return false when the pair is to be skipped
-bool finish_side(TooLong rule, int64_t max_tokens, std::string_view key, std::string_view name,
-                 int64_t line, std::vector<int64_t>& ids, bool& truncated) {
+bool finish_side(TooLong rule, int64_t max_tokens, const PairPlace& place, bool target,
+                 std::vector<int64_t>& ids, bool& truncated) {
   const auto tokens = static_cast<int64_t>(ids.size()) + 1;
   if (tokens > max_tokens) {
     if (rule == TooLong::kSkip) return false;
     if (rule == TooLong::kError) {
-      throw Error(
-          ExitCode::kBadData,
-          place_text(name, line) + ": this sentence has " + std::to_string(tokens) +
-              " tokens, more than data." + std::string(key) + " = " + std::to_string(max_tokens),
-          "raise data." + std::string(key) + ", or set data.too_long to \"skip\" or \"truncate\"");
+      const std::string key = target ? "data.max_tgt_tokens" : "data.max_src_tokens";
+      throw_bad_side(place, target,
+                     "this sentence has " + std::to_string(tokens) + " tokens, more than " + key +
+                         " = " + std::to_string(max_tokens),
+                     "raise " + key + ", or set data.too_long to \"skip\" or \"truncate\"");
     }
     ids.resize(static_cast<size_t>(max_tokens - 1));
     truncated = true;
@@ -158,9 +165,9 @@ bool encode_pair(const PairRules& rules, const text::TokenizerPair& tokenizers,
                  EncodedPair& out, FilterCounts& counts) {
   Touched replaced, truncated;
   const bool src_text =
-      repair(rules.invalid_utf8, src, place.src_name, place.line, out.src_text, replaced.src);
+      repair(rules.invalid_utf8, src, place, /*target=*/false, out.src_text, replaced.src);
   if (!src_text ||
-      !repair(rules.invalid_utf8, tgt, place.tgt_name, place.line, out.tgt_text, replaced.tgt)) {
+      !repair(rules.invalid_utf8, tgt, place, /*target=*/true, out.tgt_text, replaced.tgt)) {
     note(counts.invalid_utf8, counts.first_invalid_utf8, place, src_text);
     return false;
   }
@@ -172,10 +179,10 @@ bool encode_pair(const PairRules& rules, const text::TokenizerPair& tokenizers,
     note(counts.empty, counts.first_empty, place, !out.src.empty());
     return false;
   }
-  const bool src_fits = finish_side(rules.too_long, rules.max_src_tokens, "max_src_tokens",
-                                    place.src_name, place.line, out.src, truncated.src);
-  if (!src_fits || !finish_side(rules.too_long, rules.max_tgt_tokens, "max_tgt_tokens",
-                                place.tgt_name, place.line, out.tgt, truncated.tgt)) {
+  const bool src_fits = finish_side(rules.too_long, rules.max_src_tokens, place, /*target=*/false,
+                                    out.src, truncated.src);
+  if (!src_fits || !finish_side(rules.too_long, rules.max_tgt_tokens, place, /*target=*/true,
+                                out.tgt, truncated.tgt)) {
     note(counts.too_long, counts.first_too_long, place, src_fits);
     return false;
   }
@@ -197,8 +204,8 @@ void require_utf8(const PairRules& rules, std::string_view src, std::string_view
   if (rules.invalid_utf8 != InvalidUtf8::kError) return;
   std::string text;
   bool replaced = false;
-  repair(rules.invalid_utf8, src, place.src_name, place.line, text, replaced);
-  repair(rules.invalid_utf8, tgt, place.tgt_name, place.line, text, replaced);
+  repair(rules.invalid_utf8, src, place, /*target=*/false, text, replaced);
+  repair(rules.invalid_utf8, tgt, place, /*target=*/true, text, replaced);
 }
 
 std::string replace_invalid_utf8(std::string_view text) {

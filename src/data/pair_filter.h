@@ -60,7 +60,8 @@ void add_counts(const TextCounts& more, TextCounts& all);
 /// `kept` or the first rule that it broke. A side is empty when it has no text or no tokens.
 ///
 /// @return true when the pair is kept; then `out` holds it
-/// Throws Error(kBadData) with file and line where a rule says `error`.
+/// Throws Error(kBadData) with file and line where a rule says `error`: a TargetError for the
+/// target's line.
 bool encode_pair(const PairRules& rules, const text::TokenizerPair& tokenizers,
                  std::string_view src, std::string_view tgt, const PairPlace& place,
                  EncodedPair& out, FilterCounts& counts);

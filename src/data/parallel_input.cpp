@@ -2,7 +2,6 @@
 
 #include <utility>
 
-#include "base/error.h"
 #include "base/text.h"
 
 namespace stretto::data {
@@ -71,15 +70,20 @@ std::vector<ParallelInput> inputs_of(const DataOptions& options, Split split) {
 
 PairReader::PairReader(const ParallelInput& input, StillTime still_time)
     : input_(input), still_time_(std::move(still_time)), src_(input.src) {
-  if (input.src_column == 0) tgt_ = std::make_unique<LineReader>(input.tgt);
+  if (input.src_column > 0) return;
+  tgt_ = on_target_side([&] { return std::make_unique<LineReader>(input.tgt); });
 }
 
 bool PairReader::next(std::string_view& src, std::string_view& tgt) {
   const bool has_src = src_.next(src);
   if (tgt_ == nullptr) return has_src && split_columns(src, tgt);
-  const bool has_tgt = tgt_->next(tgt);
+  const bool has_tgt = next_target(tgt);
   if (has_src != has_tgt) throw_unequal(has_src);
   return has_src;
+}
+
+bool PairReader::next_target(std::string_view& line) {
+  return on_target_side([&] { return tgt_->next(line); });
 }
 
 bool PairReader::split_columns(std::string_view& src, std::string_view& tgt) const {
@@ -94,22 +98,25 @@ bool PairReader::split_columns(std::string_view& src, std::string_view& tgt) con
 }
 
 void PairReader::throw_unequal(bool src_is_longer) {
-  LineReader& longer = src_is_longer ? src_ : *tgt_;
+  const LineReader& longer = src_is_longer ? src_ : *tgt_;
   std::string_view line;
   bool counted = false;
   for (int64_t i = 0; still_time_ == nullptr || i % kLinesBetweenLooks != 0 || still_time_(); ++i) {
-    counted = !longer.next(line);
+    counted = src_is_longer ? !src_.next(line) : !next_target(line);
     if (counted) break;
   }
   const auto count = [&](const LineReader& side) {
     return with_thousands(side.line_number()) +
            (!counted && &side == &longer ? " or more" : std::string());
   };
-  throw Error(ExitCode::kBadData,
-              "the two sides do not have the same number of lines: " + input_.src + " has " +
-                  count(src_) + ", " + input_.tgt + " has " + count(*tgt_),
-              "line i of one file must be the translation of line i of the other: look for a "
-              "file that was cut off, or for lines that were removed on one side only");
+  const Error error(ExitCode::kBadData,
+                    "the two sides do not have the same number of lines: " + input_.src + " has " +
+                        count(src_) + ", " + input_.tgt + " has " + count(*tgt_),
+                    "line i of one file must be the translation of line i of the other: look for a "
+                    "file that was cut off, or for lines that were removed on one side only");
+  // What is cut off is the shorter one.
+  if (src_is_longer) throw TargetError(error);
+  throw error;
 }
 
 }  // namespace stretto::data

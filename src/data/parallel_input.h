@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/error.h"
 #include "data/corpus.h"
 #include "data/data_options.h"
 #include "data/lines.h"
@@ -26,6 +27,23 @@ std::string name_of(Split split);
 /// Throws Error(kUsage) when the lists do not go together, or name nothing.
 std::vector<ParallelInput> inputs_of(const DataOptions& options, Split split);
 
+/// An Error whose cause is the target's file alone: it cannot be read, one of its lines is bad, or
+/// it has fewer lines than the source's.
+class TargetError : public Error {
+ public:
+  explicit TargetError(const Error& error) : Error(error) {}
+};
+
+/// Runs what reads the target's file alone. @return what `read` does; its Error is a TargetError
+template <class Read>
+auto on_target_side(const Read& read) {
+  try {
+    return read();
+  } catch (const Error& error) {
+    throw TargetError(error);
+  }
+}
+
 /// Asked now and then by what may read for long; false ends it.
 using StillTime = std::function<bool()>;
 
@@ -33,17 +51,18 @@ using StillTime = std::function<bool()>;
 class PairReader {
  public:
   /// @param still_time  how long the rest of the longer side is counted when the sides are unequal
-  /// Throws as open_bytes() does. Keeps a reference to `input`.
+  /// Throws as open_bytes() does, TargetError for the target's file. Keeps a reference to `input`.
   explicit PairReader(const ParallelInput& input, StillTime still_time = nullptr);
 
   /// @return false at the common end. The views are valid until the next call.
   /// Throws Error(kBadData) for a bad line, a line without one of the columns, and unequal line
-  /// counts (both counts and names).
+  /// counts (both counts and names): a TargetError where it is the target's.
   bool next(std::string_view& src, std::string_view& tgt);
 
   int64_t line_number() const { return src_.line_number(); }  ///< of the last pair, from 1
 
  private:
+  bool next_target(std::string_view& line);
   bool split_columns(std::string_view& src, std::string_view& tgt) const;
   [[noreturn]] void throw_unequal(bool src_is_longer);
 

@@ -71,7 +71,7 @@ Backend choose_backend(const DistOptions& options, const Launch& launch, DeviceK
   const bool gpu = device == DeviceKind::kCuda;
   if (options.backend == "nccl" && !gpu) {
     throw Error(ExitCode::kUsage,
-                "dist.backend = \"nccl\" works between GPUs, and this run is on a CPU",
+                "dist.backend: \"nccl\" works between GPUs, and this run is on a CPU",
                 "set dist.backend = \"auto\", or run.device = \"cuda\" on a machine that has GPUs");
   }
   if (options.backend == "single" && launch.size > 1) {
@@ -85,7 +85,7 @@ Backend choose_backend(const DistOptions& options, const Launch& launch, DeviceK
   }
   if (options.backend == "mpi" && gpu && launch.size > 1) {
     throw Error(ExitCode::kUsage,
-                "dist.backend = \"mpi\" sums in host memory, and this run is on GPUs",
+                "dist.backend: \"mpi\" sums in host memory, and this run is on GPUs",
                 "set dist.backend = \"nccl\": MPI then only starts the processes");
   }
   if (options.backend == "mpi") return Backend::kMpi;

@@ -22,6 +22,10 @@ std::vector<std::string> fixed_as_well(const Experiment& options) {
   return keys;
 }
 
+std::string hash_of(const config::Schema& schema, const Experiment& options) {
+  return hex64(config::fixed_hash(schema, fixed_as_well(options)));
+}
+
 enum class Files { kAll, kOverriddenOnly };
 
 // What `read(schema, defaults, problems)` gives as origins, checked by every rule; throws all
@@ -32,16 +36,17 @@ LoadedExperiment load(const Read& read, Files files) {
   Experiment fallback;
   std::vector<config::Problem> problems;
   loaded.origins = read(experiment_schema(loaded.options), experiment_schema(fallback), problems);
+  const auto schema = experiment_schema(loaded.options);  // with the parts that were chosen
   if (readable(problems)) {
     const auto missing =
-        missing_files(loaded.options, loaded.origins, problems, files == Files::kOverriddenOnly);
+        missing_files(schema, loaded.origins, problems, files == Files::kOverriddenOnly);
     check_rules(loaded.options, loaded.origins, problems);
     problems.insert(problems.end(), missing.begin(), missing.end());
   }
   config::throw_problems(problems);
   const auto defaults = experiment_schema(fallback);
-  loaded.resolved_toml = config::to_toml(experiment_schema(loaded.options), &defaults);
-  loaded.config_hash = config_hash_of(loaded.options);
+  loaded.resolved_toml = config::to_toml(schema, &defaults);
+  loaded.config_hash = hash_of(schema, loaded.options);
   return loaded;
 }
 
@@ -49,7 +54,7 @@ LoadedExperiment load(const Read& read, Files files) {
 
 std::string config_hash_of(const Experiment& experiment) {
   Experiment options = experiment;
-  return hex64(config::fixed_hash(experiment_schema(options), fixed_as_well(options)));
+  return hash_of(experiment_schema(options), options);
 }
 
 LoadedExperiment load_experiment(const std::filesystem::path& path,

@@ -26,10 +26,27 @@ Stage stage_of(Split split) {
   return split == Split::kTrain ? Stage::kTraining : Stage::kValidation;
 }
 
-/// The key that names a split's first input.
-std::string key_of(const data::DataOptions& options, Split split) {
+/// The key that names a split's first input, or its target side.
+std::string key_of(const data::DataOptions& options, Split split, bool target = false) {
   const auto& files = split == Split::kTrain ? options.train_src : options.valid_src;
-  return "data." + data::name_of(split) + (files.empty() ? "_tsv" : "_src");
+  const char* side = target ? "_tgt" : "_src";
+  return "data." + data::name_of(split) + (files.empty() ? "_tsv" : side);
+}
+
+/// Notes the Error at which training would stop on a split's text, at the key of the side that is
+/// at fault.
+template <class Look>
+void note_text_stop(Preflight& found, const data::DataOptions& options, Split split,
+                    const Look& look) {
+  std::string key = key_of(options, split);
+  note_stop(found, stage_of(split), key, [&] {
+    try {
+      look();
+    } catch (const data::TargetError&) {
+      key = key_of(options, split, /*target=*/true);
+      throw;
+    }
+  });
 }
 
 bool has_text(const data::DataOptions& options, Split split) {
@@ -39,11 +56,12 @@ bool has_text(const data::DataOptions& options, Split split) {
 }
 
 /// The key that an error of making tokenizers is about.
-std::string tokenizer_key(const Experiment& e, const std::string& what) {
+/// @param target  whether the target's text is at fault
+std::string tokenizer_key(const Experiment& e, const std::string& what, bool target = false) {
   const auto& options = e.tokenizer;
   if (!text::names_tokenizer(options)) {
     const bool size = what.starts_with("tokenizer.vocab_size");
-    return size ? "tokenizer.vocab_size" : key_of(e.data, Split::kTrain);
+    return size ? "tokenizer.vocab_size" : key_of(e.data, Split::kTrain, target);
   }
   const std::array<std::pair<const char*, const std::string*>, 5> files{{
       {"tokenizer.model", &options.model},
@@ -64,7 +82,7 @@ std::string tokenizer_key(const Experiment& e, const std::string& what) {
 // Stops at too many tokens that are unknown; of text that was not read to its end nobody knows.
 void look_at_unknown(const Experiment& e, Split split, const text::TokenizerPair& tokenizers,
                      const data::StillTime& still_time, Preflight& found) {
-  note_stop(found, stage_of(split), key_of(e.data, split), [&] {
+  note_text_stop(found, e.data, split, [&] {
     const auto seen = data::count_pieces(e.data, split, tokenizers, still_time);
     if (!seen.look.unread.empty()) {
       found.unread.push_back({"data.max_unknown", "the tokens of " + seen.look.unread});
@@ -168,10 +186,9 @@ class Look {
   }
 
   void lines(Split split) {
-    const std::string key = key_of(e_.data, split);
-    note_stop(found_, stage_of(split), key, [&] {
+    note_text_stop(found_, e_.data, split, [&] {
       const auto look = data::check_lines(e_.data, split, [this] { return still_time(); });
-      note(look, key);
+      note(look, key_of(e_.data, split));
       // A tokenizer that is trained on the text is the first to say that there is none.
       const bool trains = split == Split::kTrain && trains_tokenizer();
       if (look.pairs > 0 || !look.unread.empty() || trains) return;
@@ -205,15 +222,16 @@ class Look {
     try {
       pair_ = make_experiment_tokenizers(e_);
     } catch (const Error& error) {
-      const std::string key = tokenizer_key(e_, error.what());
+      const bool target = dynamic_cast<const data::TargetError*>(&error) != nullptr;
+      const std::string key = tokenizer_key(e_, error.what(), target);
       found_.stops.push_back({Stage::kTokenizer, key, error.code(), error.what(), error.advice()});
       return;
     }
     for (const Split split : {Split::kTrain, Split::kValid}) {
       if (!looks_at(split)) continue;
-      const std::string key = key_of(e_.data, split);
-      note_stop(found_, stage_of(split), key, [&] {
-        note(data::check_filters(e_.data, split, pair_, [this] { return still_time(); }), key);
+      note_text_stop(found_, e_.data, split, [&] {
+        note(data::check_filters(e_.data, split, pair_, [this] { return still_time(); }),
+             key_of(e_.data, split));
       });
     }
   }
@@ -266,6 +284,22 @@ std::string without_key(const std::string& what, const std::string& key) {
   return what.starts_with(head) ? what.substr(head.size()) : what;
 }
 
+/// What only the machine that trains can judge.
+std::vector<Unread> questions_for_the_machine(const Experiment& e,
+                                              const std::vector<config::Problem>& known) {
+  std::vector<Unread> questions;
+  for (const char* key : {"run.device", "dist.backend"}) {
+    if (config::is_unreliable(known, key)) return {};
+  }
+  if (e.run.device == "cuda") {
+    questions.push_back({"run.device", "whether the other machine has a GPU"});
+  }
+  if (e.dist.backend == "nccl") {
+    questions.push_back({"dist.backend", "whether the other machine has GPUs for \"nccl\""});
+  }
+  return questions;
+}
+
 // One unread part is told once: both looks at a text may have come to the same place.
 void keep_first_of_each_key(std::vector<Unread>& unread) {
   std::set<std::string> seen;
@@ -277,6 +311,11 @@ void keep_first_of_each_key(std::vector<Unread>& unread) {
 Preflight preflight(const Experiment& options, const std::vector<config::Problem>& known,
                     const PreflightOptions& how) {
   auto found = Look(options, known, how).run();
+  if (how.elsewhere) {
+    for (auto& question : questions_for_the_machine(options, known)) {
+      found.unread.push_back(std::move(question));
+    }
+  }
   keep_first_of_each_key(found.unread);
   return found;
 }
@@ -286,8 +325,8 @@ void look_at_tokens(const Experiment& options, const text::TokenizerPair& tokeni
   for (const Split split : {Split::kValid, Split::kTrain}) {
     if (!has_text(options.data, split)) continue;
     const size_t before = found.stops.size();
-    note_stop(found, stage_of(split), key_of(options.data, split),
-              [&] { data::check_filters(options.data, split, tokenizers, still_time); });
+    note_text_stop(found, options.data, split,
+                   [&] { data::check_filters(options.data, split, tokenizers, still_time); });
     if (found.stops.size() > before) continue;
     look_at_unknown(options, split, tokenizers, still_time, found);
   }
@@ -297,9 +336,7 @@ CheckRequest engine_request(LoadedExperiment experiment, const std::vector<confi
                             const Preflight& found, const PreflightOptions& how) {
   const auto& e = experiment.options;
   const auto is_known = [&](const char* key) { return config::is_unreliable(known, key); };
-  const bool device = e.run.device == "cuda" || e.dist.backend == "nccl";
-  const bool machine =
-      device && !how.elsewhere && !is_known("run.device") && !is_known("dist.backend");
+  const bool machine = !how.elsewhere && !questions_for_the_machine(e, known).empty();
   // The shapes of weights depend on every key of the model, and on the vocabulary.
   const bool shapes_known =
       std::none_of(found.stops.begin(), found.stops.end(),

@@ -40,10 +40,11 @@ struct PreflightOptions {
   /// How long it may read and try; then it says what it has not looked at.
   std::chrono::milliseconds limit{1000};
   bool full = false;  ///< no limit: reads all of the text, trains the tokenizer, verifies weights
-  bool elsewhere = false;  ///< what only this machine lacks is no stop: files, a GPU
+  /// What only this machine lacks is no stop: files, a GPU. It is named among what is unread.
+  bool elsewhere = false;
 };
 
-/// Text and tokenizers.
+/// Text and tokenizers; of the machine, `elsewhere`, that it was not looked at.
 ///
 /// @param known  problems of the configuration, missing files too: what they concern is left out
 /// Throws Error(kIo).

@@ -7,7 +7,6 @@
 
 #include "base/text.h"
 #include "data/byte_stream.h"
-#include "experiment/experiment_schema.h"
 #include "experiment/scaled_rate.h"
 #include "experiment/tensor_names.h"
 #include "models/misfits.h"
@@ -337,10 +336,12 @@ void check_stops(Check& c) {
 void check_files_of(Check& c, const char* src_key, const char* tgt_key,
                     const std::vector<std::string>& src, const std::vector<std::string>& tgt) {
   if (src.size() == tgt.size()) return;
-  const bool source_given = !src.empty();
-  c.wrong({source_given ? src_key : tgt_key, source_given ? tgt_key : src_key},
-          count(src.size()) + " source and " + count(tgt.size()) + " target files",
-          std::string(src_key) + " and " + tgt_key + " go together, file for file");
+  // A file is missing on the shorter side; where that was not given at all, the other has the line.
+  const bool lacks_target = tgt.size() < src.size();
+  const char* blamed = lacks_target ? tgt_key : src_key;
+  const char* other = lacks_target ? src_key : tgt_key;
+  c.wrong({blamed, other}, count(src.size()) + " source and " + count(tgt.size()) + " target files",
+          c.origins.of(other) + " and `" + blamed + "` go together, file for file");
 }
 
 void check_sources(Check& c) {
@@ -486,13 +487,12 @@ void check_rules(const Experiment& options, const config::Origins& origins,
   check_decoding(check);
 }
 
-std::vector<config::Problem> missing_files(const Experiment& options,
+std::vector<config::Problem> missing_files(const config::Schema& schema,
                                            const config::Origins& origins,
                                            const std::vector<config::Problem>& problems,
                                            bool only_overridden) {
   std::vector<config::Problem> missing;
-  Experiment copy = options;
-  for (const auto& key : experiment_schema(copy).keys) {
+  for (const auto& key : schema.keys) {
     // The cache folder is made when it is not there.
     if (!key.meta.is_path || key.path == "data.cache_dir") continue;
     if (config::is_unreliable(problems, key.path)) continue;

@@ -22,9 +22,10 @@ void check_rules(const Experiment& options, const config::Origins& origins,
 
 /// A problem for each file that is named and does not exist; of a zip member the archive counts.
 ///
+/// @param schema           of the experiment, with its values
 /// @param problems         of reading the configuration: keys that they name are left out
 /// @param only_overridden  only of keys that came from the command line
-std::vector<config::Problem> missing_files(const Experiment& options,
+std::vector<config::Problem> missing_files(const config::Schema& schema,
                                            const config::Origins& origins,
                                            const std::vector<config::Problem>& problems,
                                            bool only_overridden = false);

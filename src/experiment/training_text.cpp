@@ -4,6 +4,7 @@
 #include <string>
 
 #include "data/corpus.h"
+#include "data/parallel_input.h"
 
 namespace stretto::experiment {
 namespace {
@@ -12,12 +13,19 @@ namespace {
 class TrainingLines : public text::LineSource {
  public:
   TrainingLines(const data::DataOptions& options, bool source)
-      : files_(data::open_lines(source ? options.train_src : options.train_tgt)),
+      : source_(source),
+        files_(data::open_lines(source ? options.train_src : options.train_tgt)),
         columns_(data::open_tsv_column(options.train_tsv,
                                        source ? options.src_column : options.tgt_column)) {}
-  bool next(std::string& line) override { return files_->next(line) || columns_->next(line); }
+
+  bool next(std::string& line) override {
+    const bool more =
+        source_ ? files_->next(line) : data::on_target_side([&] { return files_->next(line); });
+    return more || columns_->next(line);
+  }
 
  private:
+  bool source_;
   std::unique_ptr<text::LineSource> files_, columns_;
 };
 

@@ -214,11 +214,12 @@ Inspection inspect(const std::filesystem::path& path, const std::vector<std::str
                                     experiment::experiment_schema(fallback), found.problems);
   found.is_read = experiment::readable(found.problems);
   if (!found.is_read) return found;
-  found.missing = experiment::missing_files(options, found.origins, found.problems);
+  const auto schema = experiment::experiment_schema(options);  // with the parts that were chosen
+  found.missing = experiment::missing_files(schema, found.origins, found.problems);
   experiment::check_rules(options, found.origins, found.problems);
   if (found.problems.empty()) {
     const auto defaults = experiment::experiment_schema(fallback);
-    found.resolved_toml = config::to_toml(experiment::experiment_schema(options), &defaults);
+    found.resolved_toml = config::to_toml(schema, &defaults);
     found.config_hash = experiment::config_hash_of(options);
     found.findings = lint(options, found.origins,
                           {.processes = processes,

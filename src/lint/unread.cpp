@@ -52,7 +52,7 @@ bool has(const std::vector<std::string>& values, const std::string& value) {
 void unread_keys(const Subject& s, Remarks& out) {
   experiment::Experiment present = s.e, fallback;
   const auto schema = experiment::experiment_schema(present),
-             defaults = experiment::experiment_schema(fallback);
+             defaults = experiment::defaults_beside(schema, fallback);
   for (const auto& key : schema.keys) {
     if (config::value_text(key.value) == config::value_text(defaults.find(key.path)->value)) {
       continue;

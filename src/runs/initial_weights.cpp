@@ -1,7 +1,9 @@
 #include "runs/initial_weights.h"
 
 #include "base/error.h"
+#include "base/file.h"
 #include "base/log.h"
+#include "base/text.h"
 #include "runs/choose_checkpoint.h"
 #include "runs/provenance.h"
 #include "runs/run_folder.h"
@@ -47,6 +49,31 @@ store::LoadedCheckpoint open_newest_heads(const fs::path& run) {
   return open_heads(store.path_of(steps.front()));
 }
 
+[[noreturn]] void throw_no_start(const fs::path& path, const std::string& found) {
+  throw Error(ExitCode::kUsage, "train.init_from: " + printable(path.string(), 4096) + " " + found,
+              "give a run folder that has a checkpoint, or the folder of one checkpoint "
+              "(RUN/checkpoints/step_00000100)");
+}
+
+// What is damaged is another matter: its reader says so.
+void require_run_or_checkpoint(const fs::path& path) {
+  std::error_code error;
+  const fs::file_status status = fs::status(path, error);
+  if (status.type() == fs::file_type::not_found) throw_no_start(path, "does not exist");
+  if (status.type() == fs::file_type::none) throw_io_error("cannot look at", path, error.value());
+  if (fs::is_regular_file(status)) throw_no_start(path, "is a file");
+  if (!fs::is_directory(status)) throw_no_start(path, "is no folder");
+  if (is_checkpoint(path)) return;
+  const bool is_run = fs::exists(path / "run.json", error);
+  if (!is_run && !fs::is_directory(path / "checkpoints", error)) {
+    throw_no_start(path, "is neither a run folder nor a checkpoint: run.json, checkpoints and " +
+                             std::string(store::kManifestName) + " are missing");
+  }
+  if (store::CheckpointStore(path).step_folders().empty()) {
+    throw_no_start(path, "is a run folder without a checkpoint");
+  }
+}
+
 store::LoadedCheckpoint open_to_begin(const fs::path& run_or_checkpoint, Reading reading) {
   if (reading == Reading::kHeads) {
     return is_checkpoint(run_or_checkpoint) ? open_heads(run_or_checkpoint)
@@ -59,11 +86,7 @@ store::LoadedCheckpoint open_to_begin(const fs::path& run_or_checkpoint, Reading
 }  // namespace
 
 InitialRun open_initial_run(const fs::path& run_or_checkpoint, Reading reading) {
-  if (!fs::exists(run_or_checkpoint)) {
-    throw Error(ExitCode::kUsage,
-                "train.init_from: " + run_or_checkpoint.string() + " does not exist",
-                "give a run folder or one of its checkpoints");
-  }
+  require_run_or_checkpoint(run_or_checkpoint);
   InitialRun run{
       .checkpoint = open_to_begin(run_or_checkpoint, reading), .folder = {}, .tokenizer = {}};
   require_own_run(run.checkpoint);

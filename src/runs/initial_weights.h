@@ -30,9 +30,9 @@ enum class Reading : uint8_t { kAll, kHeads };
 
 /// @param run_or_checkpoint  a run folder (its best checkpoint is taken, else the last) or the
 ///                           folder of one checkpoint, whose run is the folder that it lies in
-/// Throws Error(kUsage) when there is no such folder, Error(kBadData) when the checkpoint is
-/// damaged, another run's than the folder's, or the run's tokenizer is not the one that it was
-/// trained with.
+/// Throws Error(kUsage) when there is no such folder, or when it is neither a checkpoint nor a run
+/// that has one; Error(kBadData) when the checkpoint is damaged, another run's than the folder's,
+/// or the run's tokenizer is not the one that it was trained with.
 InitialRun open_initial_run(const std::filesystem::path& run_or_checkpoint,
                             Reading reading = Reading::kAll);
 

@@ -22,7 +22,21 @@ int status_of(const std::function<void()>& body) {
   return status;
 }
 
+/// What a process that was started in a plain way does on SIGHUP: these tests may run under
+/// `nohup`.
+class PlainHangup {
+ public:
+  PlainHangup() : before_(::signal(SIGHUP, SIG_DFL)) {}
+  ~PlainHangup() { ::signal(SIGHUP, before_); }
+  PlainHangup(const PlainHangup&) = delete;
+  PlainHangup& operator=(const PlainHangup&) = delete;
+
+ private:
+  void (*before_)(int);
+};
+
 TEST(StopSignals, RemembersTheFirstSignalOfEachKind) {
+  const PlainHangup plain;
   for (const int signal : {SIGINT, SIGTERM, SIGUSR1, SIGHUP}) {
     StopSignals stop;
     EXPECT_FALSE(stop.requested());

@@ -2,8 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
+#include <random>
 
 namespace stretto {
 namespace {
@@ -25,6 +27,41 @@ TEST(Text, ClosestPrefersTheNearerName) {
   EXPECT_EQ(closest("num_layr", names), "num_layer");
 }
 
+// An alignment of two names is the whole table here, without a bound that spares it.
+size_t distance_by_table(const std::string& a, const std::string& b) {
+  std::vector<std::vector<size_t>> d(a.size() + 1, std::vector<size_t>(b.size() + 1));
+  for (size_t i = 0; i <= a.size(); ++i) {
+    for (size_t j = 0; j <= b.size(); ++j) {
+      d[i][j] = i == 0 ? j : i;
+      if (i == 0 || j == 0) continue;
+      d[i][j] =
+          std::min({d[i - 1][j] + 1, d[i][j - 1] + 1, d[i - 1][j - 1] + (a[i - 1] != b[j - 1])});
+      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1]) {
+        d[i][j] = std::min(d[i][j], d[i - 2][j - 2] + 1);
+      }
+    }
+  }
+  return d[a.size()][b.size()];
+}
+
+TEST(Text, ASlipIsWhatTheWholeTableOfDistancesSays) {
+  std::mt19937 generator(7);
+  const auto name = [&] {
+    std::string text(generator() % 9, 'a');
+    for (char& c : text) c = "abc_"[generator() % 4];
+    return text;
+  };
+  size_t slips = 0;
+  for (int i = 0; i < 3000; ++i) {
+    const std::string a = name(), b = name();
+    const size_t limit = std::max<size_t>(1, std::max(a.size(), b.size()) / 3);
+    EXPECT_EQ(is_slip(a, b), distance_by_table(a, b) <= limit) << a << " and " << b;
+    slips += is_slip(a, b) ? 1 : 0;
+  }
+  EXPECT_GT(slips, 100u);
+  EXPECT_LT(slips, 2900u);
+}
+
 TEST(Text, SplitAndJoinUndoEachOther) {
   EXPECT_EQ(split("a,,b,", ','), (std::vector<std::string>{"a", "", "b", ""}));
   EXPECT_EQ(split("", ','), (std::vector<std::string>{""}));
@@ -38,6 +75,8 @@ TEST(Text, NumbersAreWrittenForPeople) {
   EXPECT_EQ(with_thousands(999), "999");
   EXPECT_EQ(with_thousands(1000), "1,000");
   EXPECT_EQ(with_thousands(-1234567), "-1,234,567");
+  EXPECT_EQ(with_thousands(-123456), "-123,456");
+  EXPECT_EQ(with_thousands(-999), "-999");
   EXPECT_EQ(with_thousands(std::numeric_limits<int64_t>::min()), "-9,223,372,036,854,775,808");
   EXPECT_EQ(human_bytes(12), "12 B");
   EXPECT_EQ(human_bytes(1023), "1023 B");

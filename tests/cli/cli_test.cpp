@@ -275,11 +275,13 @@ TEST(CheckCommand, OfAnotherMachineWhatIsMissingHereIsNoError) {
   const auto outcome = lab.run({"check", "my.toml", "--full", "--elsewhere", "run.device=cuda"});
   EXPECT_EQ(outcome.code, 0) << outcome.err;
   EXPECT_TRUE(has(outcome.out, "not looked at: `data.train_src`: no file ")) << outcome.out;
+  EXPECT_TRUE(has(outcome.out, "not looked at: `run.device`: whether the other machine has a GPU"))
+      << outcome.out;
   EXPECT_TRUE(has(outcome.out, "my.toml: no errors in what was looked at\n")) << outcome.out;
   const auto json = nlohmann::json::parse(
       lab.run({"check", "my.toml", "--full", "--elsewhere", "--json", "run.device=cuda"}).out);
   EXPECT_EQ(json["sound"], true);
-  EXPECT_EQ(json["unread"].size(), 2u);
+  EXPECT_EQ(json["unread"].size(), 3u);
   EXPECT_EQ(json["config_hash"].get<std::string>().size(), 16u);
   const auto resolved = lab.run({"check", "my.toml", "--elsewhere", "--resolved"});
   EXPECT_EQ(resolved.code, 0) << resolved.err;
@@ -384,7 +386,7 @@ TEST(ScoreCommand, JoinsSubwordsOnBothSidesOrSaysThatItScoresPieces) {
       EXPECT_EQ(joined.err + plain.err, "") << kind;
       const auto of_pieces = score("pieces", output, {});
       EXPECT_NE(of_pieces.out, plain.out) << kind << " " << metric;
-      EXPECT_TRUE(has(of_pieces.err, "warning: pieces look split into sub-words (" + kind))
+      EXPECT_TRUE(has(of_pieces.err, "warning: pieces looks split into sub-words (" + kind))
           << of_pieces.err;
       EXPECT_TRUE(has(of_pieces.err, "the hypotheses look split")) << of_pieces.err;
       EXPECT_EQ(score("pieces", output, {"--subwords", "none"}).err, "");

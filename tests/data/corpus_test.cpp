@@ -19,8 +19,9 @@ namespace fs = std::filesystem;
 /// Does what another tokenizer does, and something more at the n-th line.
 class Interrupted final : public text::Tokenizer {
  public:
-  Interrupted(std::shared_ptr<const text::Tokenizer> inner, int64_t line, void (*action)())
-      : inner_(std::move(inner)), line_(line), action_(action) {}
+  Interrupted(std::shared_ptr<const text::Tokenizer> inner, int64_t line,
+              std::function<void()> action)
+      : inner_(std::move(inner)), line_(line), action_(std::move(action)) {}
   void encode(std::string_view line, std::vector<int64_t>& ids) const override {
     if (++lines_ == line_) action_();
     inner_->encode(line, ids);
@@ -33,7 +34,7 @@ class Interrupted final : public text::Tokenizer {
  private:
   std::shared_ptr<const text::Tokenizer> inner_;
   int64_t line_;
-  void (*action_)();
+  std::function<void()> action_;
   mutable std::atomic<int64_t> lines_{0};
 };
 
@@ -89,8 +90,8 @@ class CorpusCache : public CorpusFixture {
     return status;
   }
 
-  void interrupt(int64_t line, void (*action)()) {
-    tokenizers_.src = std::make_shared<Interrupted>(tokenizers_.tgt, line, action);
+  void interrupt(int64_t line, std::function<void()> action) {
+    tokenizers_.src = std::make_shared<Interrupted>(tokenizers_.tgt, line, std::move(action));
   }
 };
 
@@ -145,6 +146,41 @@ TEST_F(CorpusCache, IsMadeAgainWhenAnythingThatShapesItChanges) {
   const auto fewer = text::make_vocabulary("w1\nw2\n", "other");
   tokenizers_ = {.src = fewer, .tgt = fewer, .joint = true};
   EXPECT_FALSE(open(o)->from_cache());
+}
+
+// Two vocabularies of one size: nothing but their words tells the old ids from the new ones.
+TEST_F(CorpusCache, KnowsTheWordsOfEachSidesVocabulary) {
+  const DataOptions o = options(500);
+  const auto before = contents(*open(o));
+  std::string words;
+  for (uint64_t i = 40; i-- > 0;) words += word(i) + "\n";
+  const auto known = tokenizers_.src;
+  const auto other = text::make_vocabulary(words, "other order");
+  ASSERT_EQ(other->size(), known->size());
+  for (const auto& [src, tgt] : {std::pair(other, known), std::pair(known, other)}) {
+    tokenizers_ = {.src = src, .tgt = tgt, .joint = false};
+    const auto changed = open(o);
+    EXPECT_FALSE(changed->from_cache());
+    EXPECT_EQ(changed->src(0) != before[0], src == other);
+    EXPECT_EQ(changed->tgt(0) != before[1], tgt == other);
+  }
+}
+
+// The key is of the content that was hashed; a file that took its place meanwhile is another one.
+TEST_F(CorpusCache, ATextThatChangesWhileItIsReadIsRefused) {
+  const DataOptions o = options(500);
+  const auto good = tokenizers_;
+  for (const std::string& path : {o.train_src[0], o.train_tgt[0]}) {
+    const std::string later = write("later", sentences(500, 9));
+    interrupt(250, [&] { fs::rename(later, path); });
+    const std::string said = failure(ExitCode::kBadData, [&] { open(o); });
+    EXPECT_TRUE(contains(said, path + ": changed while it was being read")) << said;
+    EXPECT_TRUE(leftovers().empty());
+    tokenizers_ = good;
+  }
+  const auto corpus = open(o);
+  EXPECT_FALSE(corpus->from_cache());
+  EXPECT_EQ(contents(*corpus), expected(sentences(500, 9), sentences(500, 9)));
 }
 
 TEST_F(CorpusCache, RemembersTheHashOfAFileThatHasSettled) {

@@ -255,6 +255,21 @@ TEST(BeamSearch, LengthStaysBetweenItsBounds) {
   }
 }
 
+TEST(BeamSearch, AnOutputOfExactlyMinLenTokensMayEndWhateverElseIsForbidden) {
+  for (const int64_t no_repeat_ngram : {0, 2}) {
+    TableModel model({{{}, {{kEos, 0.9}, {kA, 0.1}}},
+                      {{kA}, {{kEos, 0.9}, {kB, 0.1}}},
+                      {{kA, kB}, {{kEos, 0.9}, {kC, 0.1}}},
+                      {{kA, kB, kC}, {{kEos, 1}}}},
+                     1, 7);
+    DecodeOptions options = bounded(1, 5);
+    options.min_len = 2;
+    options.no_repeat_ngram = no_repeat_ngram;
+    const auto found = search(model, {.src_lengths = {4}}, options)[0];
+    EXPECT_EQ(ids_of(found), (std::vector<std::vector<int64_t>>{{kA, kB}})) << no_repeat_ngram;
+  }
+}
+
 TEST(BeamSearch, KeepsForcedPrefixesOfEachSentence) {
   const std::vector<std::vector<int64_t>> prefixes{{7, 5, 8}, {}, {4}};
   const auto found = decode({0, 1, 2}, 12, bounded(3, 9), prefixes);

@@ -62,6 +62,21 @@ TEST(DistBackend, RanksWithoutMpiOnACpuAreSentToMpirun) {
   EXPECT_NE(error.advice().find("mpirun -np"), std::string::npos);
 }
 
+// `stretto check` puts the place of the key in front, and leaves "KEY: " out for that.
+TEST(DistBackend, ABackendThatDoesNotGoWithTheDeviceIsNamedWithItsKeyOnce) {
+  const Launch ranks{.kind = Kind::kMpi, .size = 2, .evidence = "OMPI_COMM_WORLD_SIZE=2"};
+  const auto said = [&](const std::string& backend, DeviceKind device) {
+    DistOptions options;
+    options.backend = backend;
+    return std::string(
+        testing::failure(ExitCode::kUsage, [&] { choose_backend(options, ranks, device); }).what());
+  };
+  EXPECT_EQ(said("nccl", DeviceKind::kCpu),
+            "dist.backend: \"nccl\" works between GPUs, and this run is on a CPU");
+  EXPECT_EQ(said("mpi", DeviceKind::kCuda),
+            "dist.backend: \"mpi\" sums in host memory, and this run is on GPUs");
+}
+
 TEST(DistBackend, RanksThatAreToldToBeSingleAllSayTheSame) {
   const auto said = [](int rank) {
     DistOptions options;

@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "config/describe.h"
+#include "config/resolved.h"
 #include "experiment/experiment_schema.h"
 #include "experiment/rules.h"
 #include "experiment/same_experiment.h"
@@ -173,6 +174,7 @@ TEST(SameExperiment, ARunThatTrainedNothingMayBeBegunAnew) {
 TEST(SameExperiment, ATokenizerIsUsedAgainOnlyForTheSettingsAndTextThatMadeIt) {
   const RunBench bench;
   bench.folder.write("other.src", "b\n");
+  bench.folder.write("another/config.toml", "");
   struct Row {
     std::vector<std::string> overrides;
     bool keeps;
@@ -183,6 +185,10 @@ TEST(SameExperiment, ATokenizerIsUsedAgainOnlyForTheSettingsAndTextThatMadeIt) {
            {{"optim.lr=0.25", "tokenizer.algorithm=unigram"}, false},
            {{"run.seed=7"}, false},
            {{"data.train_src=" + (bench.folder.path() / "other.src").string()}, false},
+           {{"train.init_from=" + (bench.folder.path() / "another").string()}, false},
+           {{"train.init_from=" + (bench.folder.path() / "another").string(),
+             "train.init_vocabulary=match"},
+            false},
        }) {
     const Standing standing = bench.standing(row.overrides);
     EXPECT_TRUE(standing.anew) << row.overrides.back();
@@ -289,6 +295,17 @@ TEST(LoadExperiment, TheReferenceInTheManualIsFresh) {
   const fs::path page = fs::path(STRETTO_SOURCE_DIR) / "docs" / "config.md";
   EXPECT_TRUE(read_file(page) == fresh)
       << "docs/config.md is stale: stretto describe --markdown > docs/config.md";
+}
+
+TEST(LoadExperiment, DefaultsBesideAnExperimentAreThoseOfItsParts) {
+  Experiment present, fallback;
+  ASSERT_TRUE(present.model.decoder.select("lstm"));
+  present.model.decoder.as<models::LstmDecoderOptions>().num_layers = 7;
+  const auto schema = experiment_schema(present);
+  const auto defaults = defaults_beside(schema, fallback);
+  for (const auto& key : schema.keys) EXPECT_NE(defaults.find(key.path), nullptr) << key.path;
+  EXPECT_EQ(config::value_text(defaults.find("model.decoder.num_layers")->value), "2");
+  EXPECT_EQ(config::value_text(defaults.find("model.encoder.num_layers")->value), "6");
 }
 
 TEST(LoadExperiment, TheJsonSchemaKnowsEveryKey) {

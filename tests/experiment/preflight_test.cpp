@@ -95,6 +95,46 @@ TEST_F(PreflightTest, UnequalLineCountsAreToldAtTheKeyOfTheText) {
   EXPECT_TRUE(has(stop(ExitCode::kBadData), "my.toml:4:1: `data.valid_src`: the two sides"));
 }
 
+TEST_F(PreflightTest, WhereTheTargetIsAtFaultItsKeyIsNamed) {
+  const auto stops = [&](const std::string& name, int line, const std::string& text,
+                         const std::string& said, const std::vector<std::string>& overrides = {}) {
+    folder.write(name, text);
+    const std::string key = name == "valid.tgt" ? "data.valid_tgt" : "data.train_tgt";
+    const auto found = stop(ExitCode::kBadData, overrides);
+    EXPECT_TRUE(found.starts_with("my.toml:" + std::to_string(line) + ":1: `" + key + "`: "))
+        << found;
+    EXPECT_TRUE(has(found, said)) << found;
+  };
+  const std::string nul = "a" + std::string(1, '\0') + "b\n";
+  stops("valid.tgt", 5, sentences(9), "the two sides do not have the same number");
+  stops("valid.tgt", 5, "", "valid.tgt has 0");
+  stops("valid.tgt", 5, "\n\n\n\n\n\n\n\n\n\n", "empty corpus: none of the 10 pairs");
+  stops("valid.tgt", 5, sentences(9) + nul, "valid.tgt:10:2: a NUL byte");
+  stops("valid.tgt", 5, sentences(9) + "\xFF\n", "valid.tgt:10: this line is not valid UTF-8",
+        {"data.invalid_utf8=error"});
+  folder.write("valid.tgt", sentences(10));
+  stops("train.tgt", 3, sentences(99), "train.tgt has 99");
+  // Training a tokenizer meets this one first.
+  stops("train.tgt", 3, sentences(99) + nul, "train.tgt:100:2: a NUL byte");
+}
+
+TEST_F(PreflightTest, ATargetThatCannotBeOpenedIsNamedAtItsKey) {
+  std::filesystem::remove(folder.path() / "valid.tgt");
+  std::filesystem::create_directories(folder.path() / "valid.tgt");
+  const auto text = stop(ExitCode::kUsage);
+  EXPECT_TRUE(text.starts_with("my.toml:5:1: `data.valid_tgt`: ")) << text;
+}
+
+TEST_F(PreflightTest, OfBothColumnsOfATsvFileTheOneKeyIsNamed) {
+  folder.write("valid.tsv", "a\t\nb\t\n");
+  folder.write("tsv.toml",
+               "[data]\ntrain_src = \"train.src\"\ntrain_tgt = \"train.tgt\"\n"
+               "valid_tsv = \"valid.tsv\"\n"
+               "[tokenizer]\nvocab_size = 60\n[train]\nmax_steps = 9000\n");
+  config = (folder / "tsv.toml").string();
+  EXPECT_TRUE(has(stop(ExitCode::kBadData), "`data.valid_tsv`: empty corpus: none of the 2 pairs"));
+}
+
 TEST_F(PreflightTest, EmptyFilesAreToldAsTrainingTellsThem) {
   folder.write("train.src", "");
   folder.write("train.tgt", "");
@@ -203,6 +243,22 @@ TEST_F(PreflightTest, WithEnoughTimeTheChildSaysTheSame) {
       EXPECT_EQ(there.stops[i].stage, here.stops[i].stage);
     }
   }
+}
+
+TEST_F(PreflightTest, TheDeviceOfAnotherMachineIsNamedAsNotLookedAt) {
+  const auto unread = [&](const std::vector<std::string>& overrides, bool elsewhere) {
+    std::vector<std::string> keys;
+    for (const auto& one : look(overrides, {.full = true, .elsewhere = elsewhere}).unread) {
+      keys.push_back(one.key);
+    }
+    return join(keys, ", ");
+  };
+  EXPECT_EQ(unread({}, true), "");
+  EXPECT_EQ(unread({"run.device=cpu"}, true), "");
+  EXPECT_EQ(unread({"run.device=cuda"}, true), "run.device");
+  EXPECT_EQ(unread({"dist.backend=nccl"}, true), "dist.backend");
+  EXPECT_EQ(unread({"run.device=cuda", "dist.backend=nccl"}, true), "run.device, dist.backend");
+  EXPECT_EQ(unread({"run.device=cuda"}, false), "") << "the engine is asked";
 }
 
 TEST_F(PreflightTest, TheEngineIsAskedOnlyWhereAKeyNeedsIt) {

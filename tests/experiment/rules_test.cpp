@@ -4,6 +4,7 @@
 
 #include <functional>
 
+#include "experiment/experiment_schema.h"
 #include "tests/base/temp_dir.h"
 
 namespace stretto::experiment {
@@ -388,9 +389,23 @@ TEST(Rules, BothSidesOfTheDataHaveEquallyManyFiles) {
   EXPECT_EQ(problem_of([](auto& e) { e.data.train_tgt.push_back("/b"); }),
             "`data.train_src` (default): 1 source and 2 target files");
   EXPECT_EQ(problem_of([](auto& e) { e.data.valid_src.clear(); }),
-            "`data.valid_tgt` (default): 0 source and 1 target files");
+            "`data.valid_src` (default): 0 source and 1 target files");
   EXPECT_EQ(problem_of([](auto& e) { e.data.test_src = {"/a"}; }),
-            "`data.test_src` (default): 1 source and 0 target files");
+            "`data.test_tgt` (default): 1 source and 0 target files");
+}
+
+TEST(Rules, ASideWithoutFilesIsNamedAndTheOtherOneHasTheLine) {
+  config::Origins origins;
+  origins.set(
+      "data.valid_src",
+      {.file = "a.toml", .order = {.source = 0, .line = 3, .column = 1}, .override_text = ""});
+  Experiment e = sound();
+  e.data.valid_tgt.clear();
+  const auto problems = problems_of(e, origins);
+  ASSERT_EQ(problems.size(), 1u);
+  EXPECT_EQ(problems[0].key, "data.valid_tgt");
+  EXPECT_EQ(problems[0].hint,
+            "a.toml:3:1: `data.valid_src` and `data.valid_tgt` go together, file for file");
 }
 
 TEST(Rules, ThereIsTrainingTextWithOneWeightForEachFile) {
@@ -545,7 +560,7 @@ TEST(Rules, FilesThatAreNamedMustExistAndArchivesForTheirMembers) {
   e.data.train_tgt = {folder.write("a.tgt", ""), (folder.path() / "y.zip").string() + ":member"};
   e.data.valid_src = e.data.valid_tgt = {};
   e.data.cache_dir = "/not/yet/there";
-  const auto problems = missing_files(e, {}, {});
+  const auto problems = missing_files(experiment_schema(e), {}, {});
   ASSERT_EQ(problems.size(), 1u);
   EXPECT_EQ(problems[0].place, "`data.train_tgt` (default)");
   EXPECT_EQ(problems[0].what, "no file " + (folder.path() / "y.zip").string());

@@ -281,6 +281,23 @@ TEST(Suggestions, NamesOfOtherToolkitsLeadToTheirKeys) {
   }
 }
 
+// What is typed is compared with them as they are declared.
+TEST(Suggestions, NamesAreDeclaredInSmallLettersWithUnderscores) {
+  Experiment defaults;
+  const auto schema = experiment_schema(defaults);
+  std::vector<std::string> names;
+  const auto add = [&](const auto& declared) {
+    names.push_back(declared.path);
+    for (const auto& other : declared.other_names) names.push_back(other.name);
+  };
+  for (const auto& key : schema.keys) add(key);
+  for (const auto& section : schema.sections) add(section);
+  for (const auto& name : names) {
+    EXPECT_EQ(name.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789_."), std::string::npos)
+        << name;
+  }
+}
+
 TEST(Suggestions, ANoteSaysWhatIsDifferentHere) {
   Experiment defaults;
   const auto schema = experiment_schema(defaults);

@@ -2,6 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
 #include "base/error.h"
 #include "base/random.h"
 
@@ -36,6 +41,32 @@ TEST(Bootstrap, IntervalHoldsTheScoreAndGrowsWithConfidence) {
   EXPECT_LT(wide.score, narrow.high);
   EXPECT_LT(narrow.high, wide.high);
   EXPECT_DOUBLE_EQ(wide.score, compute({}, system, kReferences).score);
+}
+
+// Each resample has a stream of its own, so that the means of 2, 3, 4, … resamples tell every
+// score.
+TEST(Bootstrap, TheIntervalLeavesOutAsManyDrawsBelowAsAbove) {
+  const Lines system = noisy(0.2, 2);
+  const auto interval = [&](int resamples, double confidence) {
+    return bootstrap_interval({}, system, kReferences,
+                              {.resamples = resamples, .confidence = confidence});
+  };
+  const Interval two = interval(2, 0.5);
+  EXPECT_LT(two.low, two.high);
+  EXPECT_NEAR(two.mean, (two.low + two.high) / 2, 1e-9);
+  std::vector<double> draws{two.low, two.high};
+  double sum = 2 * two.mean;
+  for (int n = 3; n <= 20; ++n) {
+    const double before = std::exchange(sum, n * interval(n, 0.5).mean);
+    draws.push_back(sum - before);
+  }
+  std::sort(draws.begin(), draws.end());
+  for (const auto& [confidence, left_out] :
+       std::vector<std::pair<double, size_t>>{{0.95, 0}, {0.9, 1}, {0.8, 2}, {0.3, 7}}) {
+    const Interval found = interval(20, confidence);
+    EXPECT_NEAR(found.low, draws[left_out], 1e-9) << confidence;
+    EXPECT_NEAR(found.high, draws[19 - left_out], 1e-9) << confidence;
+  }
 }
 
 TEST(Bootstrap, DependsOnNothingButTheSeed) {

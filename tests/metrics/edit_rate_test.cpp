@@ -61,6 +61,22 @@ TEST(TranslationEdits, ABlockOfAtMostTenWordsMovesAtOnce) {
   }
 }
 
+/// Of words that stand in the wrong order two by two: ba dc fe …
+int64_t edits_of_swapping(uint32_t pairs) {
+  std::vector<uint32_t> reference(2 * pairs);
+  std::iota(reference.begin(), reference.end(), 1);
+  std::vector<uint32_t> hypothesis = reference;
+  for (size_t i = 0; i < hypothesis.size(); i += 2) std::swap(hypothesis[i], hypothesis[i + 1]);
+  return translation_edits(hypothesis, reference);
+}
+
+// n pairs take n * n + 3 candidates. sacreBLEU 2.6.0 counts the same edits, and 32 without the
+// limit.
+TEST(TranslationEdits, TheSearchForShiftsEndsAtAThousandCandidates) {
+  EXPECT_EQ(edits_of_swapping(31), 31) << "964 candidates: a shift for each pair";
+  EXPECT_EQ(edits_of_swapping(32), 33) << "1027 candidates: the last pair is not shifted";
+}
+
 TEST(TranslationEdits, ReachesTheEndOfAMuchLongerSide) {
   EXPECT_EQ(edits("a", std::string(400, 'b')), 400);
   EXPECT_EQ(edits(std::string(400, 'b'), "a"), 400);

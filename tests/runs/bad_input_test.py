@@ -143,7 +143,7 @@ def a_device_that_is_not_there_is_refused_but_for_another_machine(stretto):
         return  # there is one
     with Lab(stretto) as lab:
         checked(lab, 2, "`run.device`: ", "sees no CUDA device", overrides=("run.device=cuda",))
-        checked(lab, 2, "`dist.backend`: ", "works between GPUs", overrides=("dist.backend=nccl",))
+        checked(lab, 2, '`dist.backend`: "nccl" works between GPUs', overrides=("dist.backend=nccl",))
         expect(lab.train("run", "run.device=cuda"), 2, "sees no CUDA device")
         checked(lab, 0, overrides=("run.device=cuda", "dist.backend=nccl", "--elsewhere"))
 
@@ -242,6 +242,16 @@ def a_checkpoint_of_another_architecture_is_refused(stretto):
         expect(lab.run([stretto, "check", str(lab.config), *overrides]), 65, *words)
         checked(lab, 0, overrides=(f"train.init_from={lab.root}/small",))
         checked(lab, 2, "no file", overrides=(f"train.init_from={lab.root}/smal",))
+
+
+def weights_of_what_is_neither_a_run_nor_a_checkpoint_are_refused_with_what_was_found(stretto):
+    with Lab(stretto) as lab:
+        (lab.root / "empty").mkdir()
+        for name, found in (("train.src", "is a file"), ("empty", "is neither a run folder nor a checkpoint")):
+            overrides = (f"train.init_from={lab.root}/{name}",)
+            words = (f"{lab.root}/{name} {found}", "give a run folder that has a checkpoint")
+            checked(lab, 2, "`train.init_from`: ", *words, overrides=overrides)
+            expect(lab.train("run", *overrides), 2, "train.init_from: ", *words)
 
 
 def a_vocabulary_that_does_not_fit_the_checkpoint_is_refused(stretto):

@@ -168,8 +168,26 @@ TEST_F(InitialWeights, AMatchedTableOfAnotherWidthOrWithTooFewRowsIsRefused) {
   EXPECT_EQ(narrow.b.max().item<float>(), -1) << "something was copied";
 }
 
-TEST_F(InitialWeights, APathThatIsNotThereSaysSo) {
-  testing::failure(ExitCode::kUsage, [&] { open_initial_run(dir_.path() / "nothing"); });
+TEST_F(InitialWeights, APathThatIsNeitherARunNorACheckpointIsNamedWithWhatItIs) {
+  fs::create_directories(dir_ / "empty");
+  fs::create_directories(dir_ / "begun/checkpoints");
+  overwrite(dir_ / "file", "no weights");
+  const std::vector<std::pair<std::string, std::string>> cases{
+      {"nothing", " does not exist"},
+      {"file", " is a file"},
+      {"file/inside", " does not exist"},
+      {"empty", " is neither a run folder nor a checkpoint"},
+      {"begun", " is a run folder without a checkpoint"}};
+  for (const auto& [name, found] : cases) {
+    for (const Reading reading : {Reading::kAll, Reading::kHeads}) {
+      const fs::path path = dir_ / name;
+      const Error error =
+          testing::failure(ExitCode::kUsage, [&] { open_initial_run(path, reading); });
+      const std::string what = error.what();
+      EXPECT_TRUE(what.starts_with("train.init_from: " + path.string() + found)) << what;
+      EXPECT_NE(error.advice().find("a run folder that has a checkpoint"), std::string::npos);
+    }
+  }
 }
 
 }  // namespace

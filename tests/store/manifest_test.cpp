@@ -89,8 +89,10 @@ TEST(Manifest, EarlyOnesWithoutOriginAreRead) {
 
 TEST(Manifest, ANewerFormatIsToldFromADamagedOne) {
   Manifest manifest = sample();
-  manifest.format_version = 7;
-  EXPECT_THROW(Manifest::from_json(manifest.to_json(), "m"), NewerFormat);
+  for (const int64_t version : {kFormatVersion + 1, int64_t{7}}) {
+    manifest.format_version = version;
+    EXPECT_THROW(Manifest::from_json(manifest.to_json(), "m"), NewerFormat) << version;
+  }
   std::string damaged = sample().to_json();
   damaged.replace(damaged.find("\"format_version\": 1"), 19, "\"format_version\": 7");
   try {

@@ -100,6 +100,22 @@ TEST_F(MakeTokenizers, LoadsModels) {
   EXPECT_TRUE(two.joint);  // the same model twice
 }
 
+// 40 lines, of which each of 4,000 seeds draws 8: each line is drawn 800 times, give or take 25.
+TEST(SampleLines, EveryLineHasTheSameChance) {
+  std::vector<std::string> all;
+  for (int i = 0; i < 40; ++i) all.push_back(std::to_string(i));
+  std::vector<int> times(all.size());
+  for (uint64_t seed = 1; seed <= 4000; ++seed) {
+    Lines source(all);
+    std::vector<std::string> drawn{"of an earlier source"};
+    sample_lines(source, 1, {.max_lines = 8, .seed = seed}, drawn);
+    ASSERT_EQ(drawn.size(), 9u);
+    EXPECT_EQ(drawn.front(), "of an earlier source");
+    for (size_t i = 1; i < drawn.size(); ++i) ++times[std::stoul(drawn[i])];
+  }
+  for (size_t line = 0; line < times.size(); ++line) EXPECT_NEAR(times[line], 800, 125) << line;
+}
+
 TEST_F(MakeTokenizers, LoadsVocabularies) {
   const std::string src = write("dict.en.txt", "a 3\nb 2\n"), tgt = write("dict.fr.txt", "c 3\n");
   const TokenizerOptions both{.type = "vocab", .src_vocab = src, .tgt_vocab = tgt};

@@ -254,6 +254,32 @@ TEST_F(TrainerTest, ASpikeOfTheGradientIsNotedAndLeftOutOnRequest) {
   }
 }
 
+// A spike has no verdict before twenty updates: whoever forgets the first ones trains on it.
+TEST_F(TrainerTest, ARunThatIsCutInPiecesStillKnowsWhatASpikeIs) {
+  auto whole = setup("whole"), pieces = setup("pieces");
+  for (auto* run : {&whole, &pieces}) {
+    run->train.max_steps = 32;
+    run->train.forensics.spike_policy = "skip";
+  }
+  ToyTask undisturbed;
+  undisturbed.spike_at = 30;
+  ASSERT_EQ(Trainer(undisturbed, whole).run(), ExitCode::kOk);
+  for (const int64_t last : {12, 26, -1}) {
+    ToyTask task;
+    task.spike_at = 30;
+    task.signal_at = last;
+    ASSERT_EQ(Trainer(task, pieces).run(), last < 0 ? ExitCode::kOk : ExitCode::kInterrupted);
+  }
+  const auto expected = events(whole, "train"), got = events(pieces, "train");
+  ASSERT_EQ(got.size(), expected.size());
+  for (size_t i = 0; i < got.size(); ++i) {
+    EXPECT_EQ(got[i].note, expected[i].note) << "step " << i + 1;
+    EXPECT_EQ(got[i].skipped, expected[i].skipped) << "step " << i + 1;
+  }
+  EXPECT_TRUE(expected[30].skipped.value_or(false));
+  EXPECT_EQ(final_hash(pieces), final_hash(whole));
+}
+
 TEST_F(TrainerTest, NoMemoryForAMicroBatchSplitsItAndMakesTheSameUpdate) {
   auto whole = setup("whole"), split = setup("split");
   for (auto* run : {&whole, &split}) run->train.update_freq = 2;

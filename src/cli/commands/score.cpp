@@ -36,7 +36,8 @@ struct Resampled {
 };
 
 // Scores of pieces are higher than those of words, and look the same.
-void warn_of_pieces(const std::string& name, std::span<const std::string> lines) {
+// @param subject  what looks split, with its verb: "FILE looks"
+void warn_of_pieces(const std::string& subject, std::span<const std::string> lines) {
   constexpr size_t kEnough = 1000;
   std::vector<std::string> tokens;
   for (const auto& line : lines.first(std::min(lines.size(), kEnough))) {
@@ -45,17 +46,18 @@ void warn_of_pieces(const std::string& name, std::span<const std::string> lines)
   const auto found = text::find_subwords(tokens);
   if (found == text::Subwords::kNone) return;
   const std::string kind = text::name_of(found);
-  log::warn(name + " look split into sub-words (" + kind +
+  log::warn(subject + " split into sub-words (" + kind +
             "), and a score of pieces compares with nobody's\n  --subwords " + kind +
             " joins them first; --subwords none says that this is the text");
 }
 
 /// The lines of a file as they are scored.
+/// @param subject  as of warn_of_pieces()
 std::vector<std::string> text_of_file(const Options& options, const std::string& path,
-                                      const std::string& name) {
+                                      const std::string& subject) {
   auto lines = read_lines(path);
   if (options.subwords.empty()) {
-    warn_of_pieces(name, lines);
+    warn_of_pieces(subject, lines);
   } else {
     const auto subwords = text::subwords_named(options.subwords);
     for (auto& line : lines) line = text::join_subwords(line, subwords);
@@ -70,7 +72,7 @@ Resampled resample(const Options& options, std::span<const std::string> hypothes
     return {metrics::bootstrap_interval(options.score, hypotheses, references, bootstrap), {}};
   }
   const auto pair = metrics::paired_bootstrap(
-      options.score, hypotheses, text_of_file(options, options.against, options.against),
+      options.score, hypotheses, text_of_file(options, options.against, options.against + " looks"),
       references, bootstrap);
   return {pair.system, pair};
 }
@@ -115,9 +117,9 @@ std::string text_of(const Options& options, const Resampled& resampled) {
 int run(const Options& options) {
   std::vector<std::vector<std::string>> references;
   for (const auto& path : options.references) {
-    references.push_back(text_of_file(options, path, path));
+    references.push_back(text_of_file(options, path, path + " looks"));
   }
-  const auto hypotheses = text_of_file(options, options.hypotheses, "the hypotheses");
+  const auto hypotheses = text_of_file(options, options.hypotheses, "the hypotheses look");
   const auto score = metrics::compute(options.score, hypotheses, references);
   std::optional<Resampled> resampled;
   if (options.resamples > 0) resampled = resample(options, hypotheses, references);

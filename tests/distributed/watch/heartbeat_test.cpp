@@ -216,6 +216,40 @@ TEST(HeartbeatConnections, ASilentRankIsLostAfterTheTimeoutAndNotAfterTwice) {
   EXPECT_LT(seconds, 1.5 * kTimeout) << how;
 }
 
+// Another rank's goodbye would end the job although that rank still lives.
+TEST(HeartbeatConnections, ARankSpeaksForNobodyButItself) {
+  const std::string introduction = R"({"host": "here", "pid": 1, "place": "elsewhere"})";
+  Room room(3);
+  std::string how;
+  std::thread root([&] {
+    const ProcessGroup group(std::make_shared<RoomTransport>(room, 0, Edit{}));
+    auto watch = std::make_shared<PeerWatch>();
+    Heartbeat heartbeat(group, 60, watch);
+    how = verdict(*watch, 30s);
+    group.barrier();
+  });
+  std::thread third([&] {
+    RoomTransport transport(room, 2, Edit{});
+    transport.all_gather_bytes(introduction);
+    transport.all_gather_bytes("");
+    transport.barrier();
+  });
+  RoomTransport other(room, 1, Edit{});
+  other.all_gather_bytes(introduction);
+  const Socket socket = silent_rank(other.all_gather_bytes("")[0]);
+  const auto goodbye = static_cast<uint32_t>(HeartbeatFrame::Kind::kGoodbye);
+  const HeartbeatFrame of_another{.kind = goodbye, .rank = 2, .exit_code = 70};
+  HeartbeatFrame its_own{.kind = goodbye, .rank = 1, .exit_code = 74};
+  its_own.set_text("no space left");
+  EXPECT_TRUE(send_all(socket, std::string(of_another.bytes()) + std::string(its_own.bytes()),
+                       Clock::now() + 5s));
+  other.barrier();
+  third.join();
+  root.join();
+  EXPECT_TRUE(how.starts_with("rank 1 (host here, pid 1) is lost: it left with exit code 74"))
+      << how;
+}
+
 bool has_address(const std::string& address) {
   try {
     listen_on(address, 0);
