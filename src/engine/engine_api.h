@@ -57,7 +57,7 @@ struct ReplayRequest {
   bool json = false;
 };
 
-/// What the engine library exports as `stretto_engine`. Each returns an exit code; failures are
+/// What the engine library exports as `stretto_engine`. Commands return an exit code; failures are
 /// Error objects thrown through the door (both sides link the same libstretto_core).
 ///
 /// Requests are handed over as they lie in memory, so that both sides have to be of one build.
@@ -71,6 +71,8 @@ struct EngineApi {
   int (*average)(const AverageRequest&);
   int (*replay)(const ReplayRequest&);
   experiment::Preflight (*check)(const experiment::CheckRequest&);
+  /// The parameters of the model, by the names that patterns see; an experiment::TensorLister.
+  std::vector<optim::TensorName> (*tensor_names)(const experiment::Experiment&);
   const char* (*describe)();  ///< "libtorch 2.11.0, AVX512, CUDA not built in"
 };
 inline constexpr const char* kEngineSymbol = "stretto_engine";

@@ -206,7 +206,7 @@ int64_t vocabulary_entries(const text::TokenizerOptions& tokenizer) {
 }
 
 Inspection inspect(const std::filesystem::path& path, const std::vector<std::string>& overrides,
-                   int64_t processes) {
+                   int64_t processes, const experiment::TensorLister& tensors) {
   Inspection found;
   experiment::Experiment fallback;
   auto& options = found.options;
@@ -216,14 +216,18 @@ Inspection inspect(const std::filesystem::path& path, const std::vector<std::str
   if (!found.is_read) return found;
   found.missing = experiment::missing_files(options, found.origins, found.problems);
   experiment::check_rules(options, found.origins, found.problems);
+  LintContext context{.processes = processes};
+  if (found.problems.empty() && tensors && experiment::names_tensors(options)) {
+    context.tensors = tensors(options);
+    experiment::check_patterns(options, found.origins, context.tensors, found.problems);
+  }
   if (found.problems.empty()) {
     const auto defaults = experiment::experiment_schema(fallback);
     found.resolved_toml = config::to_toml(experiment::experiment_schema(options), &defaults);
     found.config_hash = experiment::config_hash_of(options);
-    found.findings = lint(options, found.origins,
-                          {.processes = processes,
-                           .training_bytes = training_bytes(options.data),
-                           .vocabulary = vocabulary_entries(options.tokenizer)});
+    context.training_bytes = training_bytes(options.data);
+    context.vocabulary = vocabulary_entries(options.tokenizer);
+    found.findings = lint(options, found.origins, context);
   }
   return found;
 }
