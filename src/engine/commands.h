@@ -14,6 +14,14 @@ int run_average(const AverageRequest& request);
 /// What training would stop at, of what only libtorch can tell.
 experiment::Preflight run_check(const experiment::CheckRequest& request);
 
+/// The parameters of the model that an experiment describes, in the arena's order. The model is
+/// made without memory. Throws Error(kUsage) as models::make_model() does.
+std::vector<optim::TensorName> tensor_names(const experiment::Experiment& experiment);
+
+/// What that model weighs and what training it costs; made without memory too. Throws Error(kUsage)
+/// as models::make_model() does.
+models::ModelCost model_cost(const CostRequest& request);
+
 /// 0 when the update is not finite again, 1 when it is finite now.
 int run_replay(const ReplayRequest& request);
 

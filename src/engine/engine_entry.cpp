@@ -75,5 +75,7 @@ const stretto::engine::EngineApi stretto_engine{
     .average = &stretto::engine::average,
     .replay = &stretto::engine::replay,
     .check = &stretto::engine::run_check,
+    .tensor_names = &stretto::engine::tensor_names,
+    .model_cost = &stretto::engine::model_cost,
     .describe = &stretto::engine::describe_engine,
 };

@@ -189,6 +189,7 @@ train::TrainerSetup trainer_setup(const experiment::Experiment& experiment,
 
 int run_train(const TrainRequest& request) {
   const auto& experiment = request.experiment.options;
+  experiment::require_patterns_match(request.experiment, tensor_names);
   const auto group = join_processes(experiment);
   require_same_start(experiment, group);
   auto [folder, goes_on] = open_place(request, group);

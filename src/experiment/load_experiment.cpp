@@ -3,7 +3,6 @@
 #include "base/hash.h"
 #include "config/resolved.h"
 #include "experiment/experiment_schema.h"
-#include "experiment/rules.h"
 
 namespace stretto::experiment {
 namespace {
@@ -64,6 +63,13 @@ LoadedExperiment load_experiment(const std::filesystem::path& path,
         return config::load_file(path, overrides, schema, defaults, problems);
       },
       Files::kAll);
+}
+
+void require_patterns_match(const LoadedExperiment& experiment, const TensorLister& tensors) {
+  if (!names_tensors(experiment.options)) return;
+  std::vector<config::Problem> problems;
+  check_patterns(experiment.options, experiment.origins, tensors(experiment.options), problems);
+  config::throw_problems(problems);
 }
 
 LoadedExperiment load_stored_experiment(const std::string& toml, const std::string& where,

@@ -6,6 +6,7 @@
 
 #include "config/load.h"
 #include "experiment/experiment.h"
+#include "experiment/rules.h"
 
 namespace stretto::experiment {
 
@@ -25,6 +26,10 @@ std::string config_hash_of(const Experiment& experiment);
 /// all problems.
 LoadedExperiment load_experiment(const std::filesystem::path& path,
                                  const std::vector<std::string>& overrides);
+
+/// What load_experiment() cannot judge without the engine: throws Error(kUsage) with the problems
+/// of check_patterns(). Asks for tensors only when the experiment names some.
+void require_patterns_match(const LoadedExperiment& experiment, const TensorLister& tensors);
 
 /// The configuration that a run folder keeps, with overrides of decode.*, eval.* and the like;
 /// files of the training data need not exist any more.

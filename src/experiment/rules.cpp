@@ -8,7 +8,6 @@
 #include "base/text.h"
 #include "data/byte_stream.h"
 #include "experiment/scaled_rate.h"
-#include "experiment/tensor_names.h"
 #include "models/misfits.h"
 #include "optim/group_options.h"
 #include "optim/precision_options.h"
@@ -152,27 +151,13 @@ void check_piecewise(Check& c) {
   }
 }
 
-// Training would refuse such a pattern too, but only once tokenizer, corpus and model are made.
-void check_patterns(Check& c) {
-  const auto& o = c.e.optim;
-  const auto tensors = tensors_of(c.e.model);
-  const auto expect_a_match = [&](const char* key, const std::string& pattern) {
-    if (const auto problem = optim::matches_nothing(pattern, tensors)) {
-      c.wrong({key, "model.encoder.num_layers", "model.decoder.num_layers", "model.norm",
-               "model.activation", "model.positions", "model.tie_embeddings"},
-              problem->what, problem->hint);
-    }
-  };
-  for (const std::string& entry : o.groups) {
+void check_groups(Check& c) {
+  for (const std::string& entry : c.e.optim.groups) {
     optim::ParameterGroup group;
     if (const auto problem = optim::read_group(entry, group)) {
       c.wrong({"optim.groups"}, problem->what, problem->hint);
-    } else {
-      expect_a_match("optim.groups", group.pattern);
     }
   }
-  if (optim::spares_none(o)) return;
-  for (const std::string& pattern : o.no_decay) expect_a_match("optim.no_decay", pattern);
 }
 
 void check_optimizer(Check& c) {
@@ -478,13 +463,39 @@ void check_rules(const Experiment& options, const config::Origins& origins,
   check_noam(check);
   check_optimizer(check);
   check_buckets(check);
-  check_patterns(check);
+  check_groups(check);
   check_loss_scale(check);
   check_stops(check);
   check_sources(check);
   check_lengths(check);
   check_validation(check);
   check_decoding(check);
+}
+
+bool names_tensors(const Experiment& options) {
+  return !options.optim.groups.empty() || !options.optim.no_decay.empty();
+}
+
+void check_patterns(const Experiment& options, const config::Origins& origins,
+                    std::span<const optim::TensorName> tensors,
+                    std::vector<config::Problem>& problems) {
+  const auto of_the_model = [](const auto& problem) { return problem.key.starts_with("model"); };
+  if (tensors.empty() || std::any_of(problems.begin(), problems.end(), of_the_model)) return;
+  Check check(options, origins, problems);
+  const auto expect_a_match = [&](const char* key, const std::string& pattern) {
+    if (const auto problem = optim::matches_nothing(pattern, tensors)) {
+      check.wrong({key}, problem->what, problem->hint);
+    }
+  };
+  for (const std::string& entry : options.optim.groups) {
+    optim::ParameterGroup group;
+    if (optim::read_group(entry, group)) continue;  // an error, which check_rules() tells
+    expect_a_match("optim.groups", group.pattern);
+  }
+  if (optim::spares_none(options.optim)) return;
+  for (const std::string& pattern : options.optim.no_decay) {
+    expect_a_match("optim.no_decay", pattern);
+  }
 }
 
 std::vector<config::Problem> missing_files(const config::Schema& schema,

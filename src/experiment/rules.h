@@ -1,9 +1,12 @@
 #pragma once
 
+#include <functional>
+#include <span>
 #include <vector>
 
 #include "config/load.h"
 #include "experiment/experiment.h"
+#include "optim/group_options.h"
 
 namespace stretto::experiment {
 
@@ -19,6 +22,23 @@ bool schedule_ends(const Experiment& options);
 /// is left out when one of its keys has a problem already.
 void check_rules(const Experiment& options, const config::Origins& origins,
                  std::vector<config::Problem>& problems);
+
+/// Lists the tensors of the model that an experiment describes. Only the engine can, and to open it
+/// takes a third of a second.
+using TensorLister = std::function<std::vector<optim::TensorName>(const Experiment&)>;
+
+/// Whether an experiment names tensors, by patterns of `optim.groups` or `optim.no_decay`: only
+/// then is a TensorLister worth asking.
+bool names_tensors(const Experiment& options);
+
+/// A problem for each pattern of `optim.groups` and `optim.no_decay` that matches none of the
+/// model's tensors. Adds to `problems`; a pattern is left out when its key, or any of the model's,
+/// has a problem already.
+///
+/// @param tensors  of that model; empty = not known, and nothing is judged
+void check_patterns(const Experiment& options, const config::Origins& origins,
+                    std::span<const optim::TensorName> tensors,
+                    std::vector<config::Problem>& problems);
 
 /// A problem for each file that is named and does not exist; of a zip member the archive counts.
 ///

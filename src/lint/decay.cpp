@@ -1,17 +1,17 @@
 #include "base/text.h"
-#include "experiment/tensor_names.h"
 #include "lint/rules.h"
 
 namespace stretto::lint {
 namespace rules {
 
+// Without patterns no vector decays; with some, and without names, nobody knows.
 void decay_of_vectors(const Subject& s, Remarks& out) {
   const auto& o = s.e.optim;
   std::vector<optim::ParameterGroup> groups(o.groups.size());
   for (size_t i = 0; i < groups.size(); ++i) {
     if (optim::read_group(o.groups[i], groups[i])) return;  // an error, which check_rules() tells
   }
-  const auto tensors = experiment::tensors_of(s.e.model);
+  const auto& tensors = s.context.tensors;
   const auto settings = optim::settings_of(o, groups, tensors);
   std::vector<bool> said(groups.size() + 1);  // of the groups, then of optim.no_decay
   for (size_t i = 0; i < tensors.size(); ++i) {

@@ -206,7 +206,7 @@ int64_t vocabulary_entries(const text::TokenizerOptions& tokenizer) {
 }
 
 Inspection inspect(const std::filesystem::path& path, const std::vector<std::string>& overrides,
-                   int64_t processes) {
+                   int64_t processes, const experiment::TensorLister& tensors) {
   Inspection found;
   experiment::Experiment fallback;
   auto& options = found.options;
@@ -217,14 +217,18 @@ Inspection inspect(const std::filesystem::path& path, const std::vector<std::str
   const auto schema = experiment::experiment_schema(options);  // with the parts that were chosen
   found.missing = experiment::missing_files(schema, found.origins, found.problems);
   experiment::check_rules(options, found.origins, found.problems);
+  LintContext context{.processes = processes};
+  if (found.problems.empty() && tensors && experiment::names_tensors(options)) {
+    context.tensors = tensors(options);
+    experiment::check_patterns(options, found.origins, context.tensors, found.problems);
+  }
   if (found.problems.empty()) {
     const auto defaults = experiment::experiment_schema(fallback);
     found.resolved_toml = config::to_toml(schema, &defaults);
     found.config_hash = experiment::config_hash_of(options);
-    found.findings = lint(options, found.origins,
-                          {.processes = processes,
-                           .training_bytes = training_bytes(options.data),
-                           .vocabulary = vocabulary_entries(options.tokenizer)});
+    context.training_bytes = training_bytes(options.data);
+    context.vocabulary = vocabulary_entries(options.tokenizer);
+    found.findings = lint(options, found.origins, context);
   }
   return found;
 }

@@ -8,6 +8,7 @@
 
 #include "config/load.h"
 #include "experiment/experiment.h"
+#include "experiment/rules.h"
 
 namespace stretto::lint {
 
@@ -26,6 +27,7 @@ struct LintContext {
   int64_t processes = 0;       ///< that will train together; 0 = not known
   int64_t training_bytes = 0;  ///< of plain text, the longer side; 0 = not known
   int64_t vocabulary = 0;      ///< entries of the target's vocabulary file; 0 = not known
+  std::vector<optim::TensorName> tensors = {};  ///< of the model; empty = not known
 };
 
 /// The large-batch linter: linear scaling without a warm-up, decay on norms, fp16 without a loss
@@ -61,10 +63,14 @@ struct Inspection {
 };
 
 /// Reads a file as load_experiment() does, and lints it when nothing but files is missing, so that
-/// a recipe can be judged on a machine without its data. Throws Error(kIo) only.
+/// a recipe can be judged on a machine without its data. Throws Error(kIo), and what `tensors`
+/// does.
 ///
 /// @param processes  as in LintContext
+/// @param tensors    asked when the configuration names tensors and has no other problem; patterns
+///                   that match none of them are problems too. Empty = nobody knows, or a list that
+///                   is empty: patterns are not judged
 Inspection inspect(const std::filesystem::path& path, const std::vector<std::string>& overrides,
-                   int64_t processes = 0);
+                   int64_t processes = 0, const experiment::TensorLister& tensors = {});
 
 }  // namespace stretto::lint

@@ -7,12 +7,6 @@
 namespace stretto::optim {
 namespace {
 
-std::vector<TensorName> names_of(const Arena& arena) {
-  std::vector<TensorName> tensors;
-  for (const auto& slot : arena.slots()) tensors.push_back({slot.name, slot.shape.size() <= 1});
-  return tensors;
-}
-
 void expect_a_match(const std::string& key, const std::string& pattern,
                     const std::vector<TensorName>& tensors) {
   if (const auto problem = matches_nothing(pattern, tensors)) {
@@ -29,6 +23,12 @@ ParameterGroup parse_group(const std::string& entry) {
 }
 
 }  // namespace
+
+std::vector<TensorName> names_of(const Arena& arena) {
+  std::vector<TensorName> tensors;
+  for (const auto& slot : arena.slots()) tensors.push_back({slot.name, slot.shape.size() <= 1});
+  return tensors;
+}
 
 std::vector<GroupSettings> group_settings(const OptimOptions& options, const Arena& arena) {
   const auto tensors = names_of(arena);

@@ -11,6 +11,9 @@
 
 namespace stretto::optim {
 
+/// The slots of an arena as patterns see them, in its order.
+std::vector<TensorName> names_of(const Arena& arena);
+
 /// The settings of each slot of an arena, in its order: settings_of() with the parameters' names.
 ///
 /// Throws Error(kUsage) that names the entry: for one that cannot be read, and for a pattern that

@@ -25,6 +25,19 @@ constexpr const char* kSound =
     "train_src = [\"a\"]\ntrain_tgt = [\"b\"]\nvalid_src = [\"c\"]\nvalid_tgt = [\"d\"]\n"
     "[train]\nmax_steps = 9000\n";
 
+/// Of the Transformer of kSound, and enough of them.
+const std::vector<optim::TensorName> kTensors{
+    {"embedding.weight"},
+    {"encoder.layers.5.ffn.up.weight"},
+    {"decoder.layers.0.ffn.up.weight"},
+    {"encoder.layers.5.ffn.up.bias", true},
+    {"encoder.layers.5.self_residual.norm.weight", true},
+    {"encoder.layers.5.self_residual.norm.bias", true},
+    {"decoder.layers.0.ffn.up.bias", true},
+    {"decoder.layers.0.cross_residual.norm.weight", true},
+    {"decoder.layers.0.cross_residual.norm.bias", true},
+};
+
 /// Findings of kSound with overrides, which must be sound as well.
 std::vector<Finding> lint_of(const std::vector<std::string>& overrides,
                              const LintContext& context = {}) {
@@ -71,7 +84,8 @@ const std::vector<BadConfig>& bad_configs() {
       {"LB008", "optim.weight_decay", {"optim.weight_decay=0.1"}},
       {"LB009",
        "optim.no_decay",
-       {"optim.name=adamw", "optim.weight_decay=0.1", "optim.no_decay=none"}},
+       {"optim.name=adamw", "optim.weight_decay=0.1", "optim.no_decay=none"},
+       {.tensors = kTensors}},
       {"LB010", "train.update_freq", {"train.update_freq=2"}, {.training_bytes = 100'000}},
       {"LB011",
        "train.update_freq",
@@ -176,7 +190,7 @@ TEST(Lint, ASoundConfigurationRaisesNothing) {
        "schedule.warmup=constant"},
   };
   for (const auto& overrides : sound) {
-    for (const auto& finding : lint_of(overrides)) {
+    for (const auto& finding : lint_of(overrides, {.tensors = kTensors})) {
       ADD_FAILURE() << (overrides.empty() ? "" : overrides.front()) << ": " << finding.code << " "
                     << finding.key << ": " << finding.reason;
     }
@@ -463,7 +477,8 @@ TEST(Lint, AFixedScaleNamesTheGradientThatOverflows) {
 
 TEST(Lint, DecayIsJudgedByThePatterns) {
   const auto decays = [](const char* patterns) {
-    const auto codes = codes_of(lint_of({"optim.name=adamw", "optim.weight_decay=0.1", patterns}));
+    const auto codes = codes_of(
+        lint_of({"optim.name=adamw", "optim.weight_decay=0.1", patterns}, {.tensors = kTensors}));
     return codes == std::vector<std::string>{"LB009"};
   };
   EXPECT_TRUE(decays("optim.no_decay=[\"*.bias\"]"));  // norms have a weight too
@@ -483,11 +498,17 @@ TEST(Lint, DecayIsJudgedByThePatterns) {
 TEST(Lint, AGroupIsJudgedByPatternsOfNoDecayToo) {
   // Biases are left out, and the gains that it matches are not.
   const auto found = lint_of({"optim.name=adamw", "optim.no_decay=[\"*.bias\"]",
-                              "optim.groups=[\"*norm* weight_decay=0.1\"]"});
+                              "optim.groups=[\"*norm* weight_decay=0.1\"]"},
+                             {.tensors = kTensors});
   ASSERT_EQ(codes_of(found), std::vector<std::string>{"LB009"});
   EXPECT_EQ(found[0].key, "optim.groups");
   EXPECT_NE(found[0].reason.find("self_residual.norm.weight`"), std::string::npos)
       << found[0].reason;
+}
+
+TEST(Lint, DecayIsNotJudgedWithoutNames) {
+  EXPECT_TRUE(
+      lint_of({"optim.name=adamw", "optim.weight_decay=0.1", "optim.no_decay=none"}).empty());
 }
 
 TEST(Lint, ARunOfEpochsIsAsLongAsItsTextLets) {
@@ -566,6 +587,46 @@ TEST(Inspect, DoesNotJudgeWhatIsBroken) {
   const auto found = inspect(path, {"model.d_model=7"});
   EXPECT_FALSE(found.problems.empty());
   EXPECT_TRUE(found.findings.empty());
+}
+
+TEST(Inspect, AsksForTensorsWhereSomeAreNamedAndNothingIsWrong) {
+  const stretto::testing::TempDir folder;
+  const auto path = folder.write("my.toml", kSound);
+  int asked = 0;
+  const experiment::TensorLister lister = [&](const experiment::Experiment&) {
+    ++asked;
+    return kTensors;
+  };
+  EXPECT_TRUE(inspect(path, {}, 0, lister).problems.empty());
+  const std::string slip = "optim.groups=[\"encodr.* lr_scale=0.5\"]";
+  EXPECT_FALSE(inspect(path, {slip, "model.d_model=7"}, 0, lister).problems.empty());
+  EXPECT_FALSE(inspect(path, {"optim.groups=[\"* lr_scal=0.5\"]"}, 0, lister).problems.empty());
+  EXPECT_EQ(asked, 0);
+
+  auto found = inspect(path, {slip}, 0, lister);
+  EXPECT_EQ(asked, 1);
+  ASSERT_EQ(found.problems.size(), 1u);
+  EXPECT_EQ(found.problems[0].what, "`encodr.*` matches no parameter");
+  EXPECT_TRUE(found.config_hash.empty());
+  EXPECT_TRUE(found.findings.empty());
+
+  found = inspect(path, {"optim.name=adamw", "optim.weight_decay=0.1", "optim.no_decay=none"}, 0,
+                  lister);
+  EXPECT_EQ(codes_of(found.findings), std::vector<std::string>{"LB009"});
+}
+
+TEST(Inspect, PassesPatternsWhereNobodyKnowsTheNames) {
+  const stretto::testing::TempDir folder;
+  const auto path = folder.write("my.toml", kSound);
+  const std::vector<std::string> overrides{"optim.groups=[\"encodr.* lr_scale=0.5\"]"};
+  const auto nothing = [](const experiment::Experiment&) {
+    return std::vector<optim::TensorName>{};
+  };
+  for (const auto& lister : std::vector<experiment::TensorLister>{{}, nothing}) {
+    const auto found = inspect(path, overrides, 0, lister);
+    EXPECT_TRUE(found.problems.empty());
+    EXPECT_FALSE(found.config_hash.empty());
+  }
 }
 
 TEST(Inspect, TheShippedRecipesRaiseNothing) {

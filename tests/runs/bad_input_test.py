@@ -98,8 +98,11 @@ def a_pattern_that_matches_no_tensor_is_named_before_anything_is_made(stretto):
             "tiny.toml:26:1: `optim.no_decay`: `*.bais` matches no parameter", "2 errors")
     with Lab(stretto) as lab:
         edit(lab)
-        lab.train("run")
-        check(not (lab.root / "run").exists(), "a run folder was made for a configuration that is refused")
+        for more in ((), ("--processes", "2")):
+            result = lab.train("run", *more)
+            check(result.returncode == 2, f"exit code {result.returncode}: {result.stderr}")
+            check(result.stderr.count("matches no parameter") == 2, f"told more than once: {result.stderr}")
+            check(not (lab.root / "run").exists(), "a run folder was made for a configuration that is refused")
 
 
 def a_mistyped_override_is_refused(stretto):

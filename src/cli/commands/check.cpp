@@ -36,40 +36,53 @@ void leave_out_missing(const std::vector<config::Problem>& missing, Verdict& ver
   }
 }
 
-void ask_engine(const experiment::CheckRequest& request, bool elsewhere,
-                experiment::Preflight& found) {
-  const std::string key = request.machine ? "run.device" : "train.init_from";
+void append(const experiment::Preflight& more, experiment::Preflight& found) {
+  found.stops.insert(found.stops.end(), more.stops.begin(), more.stops.end());
+  found.unread.insert(found.unread.end(), more.unread.begin(), more.unread.end());
+}
+
+/// Asks the engine for what `key` needs.
+template <class Ask>
+void ask_engine(const std::string& key, bool elsewhere, experiment::Preflight& found,
+                const Ask& ask) {
   if (elsewhere && engine_path().empty()) {
     found.unread.push_back({key, "there is no libstretto_engine.so on this machine"});
     return;
   }
   // Training needs the engine, too: that it cannot be opened is what training would say.
-  experiment::note_stop(found, experiment::Stage::kMachine, key, [&] {
-    const auto more = engine().check(request);
-    found.stops.insert(found.stops.end(), more.stops.begin(), more.stops.end());
-    found.unread.insert(found.unread.end(), more.unread.begin(), more.unread.end());
-  });
+  experiment::note_stop(found, experiment::Stage::kMachine, key, [&] { ask(engine()); });
 }
 
-void look_beyond(const Options& options, Verdict& verdict) {
-  const auto& e = verdict.inspection.options;
-  auto known = verdict.inspection.problems;
-  const auto& missing = verdict.inspection.missing;
-  known.insert(known.end(), missing.begin(), missing.end());
-  auto found = experiment::preflight(e, known, options.preflight);
-  const auto request = experiment::engine_request(
-      {.options = e, .origins = verdict.inspection.origins}, known, found, options.preflight);
-  if (request.any()) ask_engine(request, options.preflight.elsewhere, found);
-  const auto problems = experiment::problems_of(found.stops, verdict.inspection.origins);
-  if (verdict.errors.empty()) verdict.code = experiment::exit_code_of(found.stops);
-  verdict.errors.insert(verdict.errors.end(), problems.begin(), problems.end());
-  verdict.unread.insert(verdict.unread.end(), found.unread.begin(), found.unread.end());
+std::vector<optim::TensorName> tensor_names(const experiment::Experiment& e, bool elsewhere,
+                                            experiment::Preflight& found) {
+  const std::string key = e.optim.groups.empty() ? "optim.no_decay" : "optim.groups";
+  std::vector<optim::TensorName> names;
+  ask_engine(key, elsewhere, found, [&](const auto& api) { names = api.tensor_names(e); });
+  return names;
+}
+
+void look_beyond(const Options& options, const lint::Inspection& inspection,
+                 experiment::Preflight& found) {
+  const auto& e = inspection.options;
+  auto known = inspection.problems;
+  known.insert(known.end(), inspection.missing.begin(), inspection.missing.end());
+  append(experiment::preflight(e, known, options.preflight), found);
+  const auto request = experiment::engine_request({.options = e, .origins = inspection.origins},
+                                                  known, found, options.preflight);
+  if (!request.any()) return;
+  ask_engine(request.machine ? "run.device" : "train.init_from", options.preflight.elsewhere, found,
+             [&](const auto& api) { append(api.check(request), found); });
 }
 
 Verdict judge(const Options& options) {
-  Verdict verdict{.inspection = lint::inspect(options.config, options.overrides, options.processes),
-                  .errors = {},
-                  .unread = {}};
+  experiment::Preflight found;
+  const auto tensors = [&](const experiment::Experiment& e) {
+    return tensor_names(e, options.preflight.elsewhere, found);
+  };
+  Verdict verdict{
+      .inspection = lint::inspect(options.config, options.overrides, options.processes, tensors),
+      .errors = {},
+      .unread = {}};
   const auto& missing = verdict.inspection.missing;
   verdict.errors = verdict.inspection.problems;
   if (options.preflight.elsewhere) {
@@ -78,7 +91,13 @@ Verdict judge(const Options& options) {
     verdict.errors.insert(verdict.errors.end(), missing.begin(), missing.end());
   }
   if (!verdict.errors.empty()) verdict.code = ExitCode::kUsage;
-  if (!options.resolved && verdict.inspection.is_read) look_beyond(options, verdict);
+  if (!options.resolved && verdict.inspection.is_read) {
+    look_beyond(options, verdict.inspection, found);
+  }
+  const auto problems = experiment::problems_of(found.stops, verdict.inspection.origins);
+  if (verdict.errors.empty()) verdict.code = experiment::exit_code_of(found.stops);
+  verdict.errors.insert(verdict.errors.end(), problems.begin(), problems.end());
+  verdict.unread.insert(verdict.unread.end(), found.unread.begin(), found.unread.end());
   verdict.errors = config::in_order(std::move(verdict.errors));
   return verdict;
 }

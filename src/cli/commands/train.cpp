@@ -66,6 +66,8 @@ int run(const Options& options) {
   }
   // Whatever can be refused has been, once, before there are several processes to refuse it.
   if (options.processes > 1 || options.restarts > 0) {
+    experiment::require_patterns_match(request.experiment,
+                                       [](const auto& e) { return engine().tensor_names(e); });
     require_free_folder(request.run_directory);
     // What ranks die of is told here, maybe to a screen that is gone.
     log::open_file(fs::path(request.run_directory) / "log.txt");

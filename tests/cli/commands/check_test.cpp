@@ -1,0 +1,57 @@
+#include <gtest/gtest.h>
+
+#include "tests/cli/program.h"
+
+namespace stretto::testing {
+namespace {
+
+namespace fs = std::filesystem;
+
+bool has(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+/// The built program without an engine beside it, and a configuration whose text is elsewhere.
+struct WithoutEngine : Program {
+  WithoutEngine() {
+    const fs::path build = STRETTO_BINARY_DIR;
+    fs::copy_file(build / "stretto", folder.path() / "stretto");
+    fs::create_symlink(build / "libstretto_core.so", folder.path() / "libstretto_core.so");
+    folder.write("my.toml",
+                 "[data]\ntrain_src = [\"no.src\"]\ntrain_tgt = [\"no.tgt\"]\n"
+                 "valid_src = [\"no.src\"]\nvalid_tgt = [\"no.tgt\"]\n[train]\nmax_steps = 9000\n");
+  }
+
+  Outcome check(const std::string& words) const {
+    return shell("./stretto check my.toml " + words);
+  }
+};
+
+constexpr const char* kGroups = "'optim.groups=[\"encodr.* lr_scale=0.5\"]'";
+
+TEST(CheckWithoutEngine, LooksAtEverythingWhereNoTensorIsNamed) {
+  const auto outcome = WithoutEngine().check("--elsewhere");
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_FALSE(has(outcome.out, "libstretto_engine")) << outcome.out;
+}
+
+TEST(CheckWithoutEngine, SaysElsewhereThatPatternsWereNotLookedAt) {
+  const WithoutEngine lab;
+  const std::string why = "there is no libstretto_engine.so on this machine\n";
+  auto outcome = lab.check(std::string("--elsewhere ") + kGroups);
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_TRUE(has(outcome.out, "not looked at: `optim.groups`: " + why)) << outcome.out;
+  outcome = lab.check("--elsewhere 'optim.no_decay=[\"*.bais\"]'");
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_TRUE(has(outcome.out, "not looked at: `optim.no_decay`: " + why)) << outcome.out;
+}
+
+TEST(CheckWithoutEngine, IsToldWhatTrainingHereWouldSayOfPatterns) {
+  const auto outcome = WithoutEngine().check(kGroups);
+  EXPECT_EQ(outcome.code, 2);
+  EXPECT_TRUE(has(outcome.err, "`optim.groups`: ")) << outcome.err;
+  EXPECT_TRUE(has(outcome.err, "libstretto_engine.so is not beside the program")) << outcome.err;
+}
+
+}  // namespace
+}  // namespace stretto::testing
