@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <optional>
 #include <set>
 #include <utility>
 
@@ -312,13 +311,13 @@ class Reader {
   std::vector<Problem>& problems_;
 };
 
-// What was given for a key of text, by the last who gave it.
-std::optional<std::string> last_text(const std::vector<TomlFile>& files,
+// What was given for a key of text, in its order: the last one counts.
+std::vector<std::string> texts_given(const std::vector<TomlFile>& files,
                                      const std::vector<std::string>& overrides,
                                      const std::string& path) {
-  std::optional<std::string> found;
+  std::vector<std::string> found;
   for (const auto& file : files) {
-    if (const auto* text = file.table.at_path(path).as_string()) found = text->get();
+    if (const auto* text = file.table.at_path(path).as_string()) found.push_back(text->get());
   }
   for (const auto& text : overrides) {
     const size_t equals = text.find('=');
@@ -326,9 +325,14 @@ std::optional<std::string> last_text(const std::vector<TomlFile>& files,
     std::string words = trim(text.substr(equals + 1));
     const bool quoted = words.size() > 1 && words.front() == words.back() &&
                         (words.front() == '"' || words.front() == '\'');
-    found = quoted ? words.substr(1, words.size() - 2) : words;
+    found.push_back(quoted ? words.substr(1, words.size() - 2) : words);
   }
   return found;
+}
+
+bool has_part(const Switch& section, const std::string& name) {
+  return std::any_of(section.alternatives.begin(), section.alternatives.end(),
+                     [&](const auto& part) { return part.name == name; });
 }
 
 // A part may have parts itself, so that one choice brings the next; outer ones come to rest first.
@@ -341,13 +345,13 @@ std::set<std::string> choose_parts(const std::vector<TomlFile>& files,
     bool changed = false;
     for (size_t i = 0; i < schema.switches.size() && !changed; ++i) {
       const auto& section = schema.switches[i];
-      const auto wanted = last_text(files, overrides, section.name_key());
-      if (!wanted || *wanted == schema.chosen(section)) continue;
-      if (!section.select(*wanted)) {
-        wrong.insert(section.name_key());
-        continue;
-      }
-      defaults.switches.at(i).select(*wanted);
+      auto given = texts_given(files, overrides, section.name_key());
+      if (!given.empty() && !has_part(section, given.back())) wrong.insert(section.name_key());
+      // Where the name is wrong, the keys are those of the part that was there before.
+      while (!given.empty() && !has_part(section, given.back())) given.pop_back();
+      if (given.empty() || given.back() == schema.chosen(section)) continue;
+      section.select(given.back());
+      defaults.switches.at(i).select(given.back());
       changed = true;
     }
     if (!changed) return wrong;

@@ -554,7 +554,8 @@ TEST(ReportCommand, ShowsWhatTrainingKeptForThePage) {
   content.machine = {{"processor", "Of another day"}};
   content.facts = {{"parameters", "4,711"}};
   content.samples_step = 2;
-  content.samples = {{"ein Haus", "a house", "a home", {}, {}, {}}};
+  content.samples = {
+      report::TextPairSample{.input = "ein Haus", .output = "a home", .reference = "a house"}};
   const auto path = lab.folder.path() / "run/report.json";
   report::write_report_data(path, content);
   const std::string whole = page();

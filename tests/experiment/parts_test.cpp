@@ -38,7 +38,7 @@ class Parts : public ::testing::Test {
     folder_.write("a", "a\n");
     const std::string config = folder_.write(
         "my.toml",
-        "[data]\ntrain_src = [\"a\"]\ntrain_tgt = [\"a\"]\n[train]\nmax_steps = 9\n" + lines);
+        "[data]\ntrain_src = [\"a\"]\ntrain_tgt = [\"a\"]\n[train]\nmax_steps = 9000\n" + lines);
     return load_experiment(config, overrides);
   }
   std::string message(const std::string& lines, const std::vector<std::string>& overrides = {}) {
@@ -186,6 +186,11 @@ TEST(Misfits, ListsOfLayersHoldOneNumberForEachLayerAtMost) {
             "model.encoder.channels: must hold whole numbers from 1 to 65536");
   EXPECT_EQ(misfit_of([](auto& model) { model.encoder = ConvEncoderOptions{.kernels = {}}; }),
             "model.encoder.kernels: is empty");
+}
+
+TEST(Misfits, TheDefaultListFitsAnyNumberOfLayers) {
+  EXPECT_EQ(misfit_of([](auto& model) { model.encoder = LightEncoderOptions{.num_layers = 1}; }),
+            "0 misfits");
 }
 
 TEST(Misfits, ATiedTableMultipliesRowsOfItsWidth) {
