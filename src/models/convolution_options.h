@@ -129,6 +129,9 @@ struct ConvDecoderOptions {
                          between(0, 65536))
                        .also_called({"out_emb_size", "out_embed_dim", "decoder_out_embed_dim"})});
   }
+
+  /// Width of the decoder's rows.
+  int64_t output_width(int64_t d_model) const { return out_dim > 0 ? out_dim : d_model; }
 };
 
 }  // namespace stretto::models

@@ -38,6 +38,11 @@ class Decoder : public torch::nn::Module {
                                             int64_t layer) = 0;
 
   virtual int64_t width() const = 0;
+  /// Multiplications and additions of forward for one row of its own, in sequences of `length` rows
+  /// that attend to `memory_length` rows; models/operations.h says what counts.
+  virtual double operations(double length, double memory_length) const = 0;
+  /// The same for one row of the memory, before anybody attends to it: keys and values, say.
+  virtual double memory_operations() const = 0;
   /// The table that turns tokens into rows, for others to share; null when there is none.
   virtual nn::Embedding embedding() const { return nullptr; }
   /// Longest output, in tokens with end-of-sequence, that there are positions for.

@@ -41,6 +41,9 @@ class Encoder : public torch::nn::Module {
  public:
   virtual Encoded forward(const nn::PackedRows& input, const ForwardContext& context) = 0;
   virtual int64_t width() const = 0;  ///< D
+  /// Multiplications and additions of forward for one row of its input, in sequences of `length`
+  /// rows; models/operations.h says what counts.
+  virtual double operations(double length) const = 0;
   /// The table that turns input ids into rows, for others to share; null when there is none.
   virtual nn::Embedding embedding() const { return nullptr; }
 };

@@ -108,6 +108,13 @@ std::vector<VocabularyTable> EncoderDecoder::vocabulary_tables() const {
   return tables;
 }
 
+double EncoderDecoder::operations(double src_length, double tgt_length) const {
+  const double per_source = encoder_->operations(src_length) + decoder_->memory_operations();
+  const double per_target = decoder_->operations(tgt_length, src_length) +
+                            2 * static_cast<double>(output_weight().numel());
+  return src_length * per_source + tgt_length * per_target;
+}
+
 std::vector<torch::Tensor> EncoderDecoder::alignments(const data::Batch& batch, int64_t layer) {
   const torch::NoGradGuard no_grad;
   const Encoded memory = encoder_->forward(pack(batch.src, nullptr, device()), {});

@@ -35,6 +35,7 @@ class EncoderDecoder : public Seq2SeqModel {
                                              int64_t lanes_per_src) override;
   std::vector<VocabularyTable> vocabulary_tables() const override;
   int64_t max_target_length() const override { return decoder_->max_length(); }
+  double operations(double src_length, double tgt_length) const override;
   std::vector<torch::Tensor> alignments(const data::Batch& batch, int64_t layer) override;
 
   int64_t num_classes() const { return num_classes_; }

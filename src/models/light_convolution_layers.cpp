@@ -53,6 +53,10 @@ at::Tensor LightConvolutionImpl::forward(const at::Tensor& x, const Pass& pass) 
   return out->forward(nn::watch(*this, pass.weigh(rows, weights)));
 }
 
+double LightConvolutionImpl::filter_operations() const {
+  return 2 * static_cast<double>(out->weight.size(1) * kernel_);
+}
+
 LightConvolutionImpl::Pass LightConvolutionImpl::over(const kernels::Offsets& offsets,
                                                       kernels::Border border,
                                                       const LightDropout& dropout) const {

@@ -81,6 +81,9 @@ class LightConvolutionImpl : public torch::nn::Module {
   Pass over(const kernels::Offsets& offsets, kernels::Border border,
             const LightDropout& dropout) const;
 
+  /// Of one row's window with its filters; see models/operations.h.
+  double filter_operations() const;
+
   int64_t kernel() const { return kernel_; }
   int64_t num_heads() const { return num_heads_; }
   bool predicts() const { return bool(predictor); }

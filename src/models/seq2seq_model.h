@@ -47,6 +47,10 @@ class Seq2SeqModel : public torch::nn::Module {
   /// Longest output, in tokens with end-of-sentence, that the model has positions for.
   virtual int64_t max_target_length() const { return std::numeric_limits<int64_t>::max(); }
 
+  /// Multiplications and additions of loss() without its gradient, for a pair of sequences of so
+  /// many tokens; models/operations.h says what counts.
+  virtual double operations(double src_length, double tgt_length) const = 0;
+
   /// Mean over heads of the cross-attention of one decoder layer (-1 = last), teacher-forced:
   /// for each pair a [target length, source length] matrix.
   virtual std::vector<torch::Tensor> alignments(const data::Batch& batch, int64_t layer) = 0;

@@ -157,6 +157,17 @@ inline int64_t decoder_layers(const Seq2SeqOptions& options) {
   return options.decoder.visit([](const auto& part) { return part.num_layers; });
 }
 
+/// Width of the decoder's rows, which the output projection reads.
+inline int64_t output_width(const Seq2SeqOptions& options) {
+  return options.decoder.visit([&](const auto& part) {
+    if constexpr (requires { part.output_width(options.d_model); }) {
+      return part.output_width(options.d_model);
+    } else {
+      return options.d_model;
+    }
+  });
+}
+
 /// Whether each part of a Transformer's layer ends in a norm before it is added to the residual
 /// stream: with a gain of 0 the part then adds nothing.
 inline bool parts_end_in_norm(const Seq2SeqOptions& options) {

@@ -3,6 +3,7 @@
 #include "kernels/convolution/convolution.h"
 #include "models/decoders/convolution_step.h"
 #include "models/lanes.h"
+#include "models/operations.h"
 #include "nn/watch.h"
 
 namespace stretto::models {
@@ -43,7 +44,7 @@ at::Tensor ConvDecoderLayerImpl::forward(const at::Tensor& x, const at::Tensor& 
 
 ConvDecoder::ConvDecoder(const ConvDecoderOptions& options, const PartSetup& setup)
     : options_(ConvStackOptions::of(options, setup.d_model)),
-      width_(options.out_dim > 0 ? options.out_dim : setup.d_model),
+      width_(options.output_width(setup.d_model)),
       first_site_(setup.first_site),
       shell_(*this, setup, options_, width_),
       layers_(make_conv_layers<ConvDecoderLayer>(*this, setup, options_)) {}
@@ -83,6 +84,15 @@ at::Tensor ConvDecoder::run(const nn::PackedRows& input, const Encoded& memory,
 at::Tensor ConvDecoder::forward(const nn::PackedRows& input, const Encoded& memory,
                                 const ForwardContext& context) {
   return run(input, memory, context, nullptr);
+}
+
+double ConvDecoder::operations(double /*length*/, double memory_length) const {
+  double sum = weight_operations(*this);
+  for (const auto& layer : layers_) {
+    const auto d = static_cast<double>(layer->attention->out->weight.size(1));
+    sum += attention_operations(d, d, memory_length);
+  }
+  return sum;
 }
 
 std::unique_ptr<StepDecoder> ConvDecoder::start(const Encoded& memory, int64_t lanes_per_source) {

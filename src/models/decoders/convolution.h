@@ -62,6 +62,9 @@ class ConvDecoder : public Decoder {
   std::vector<at::Tensor> attention(const nn::PackedRows& input, const Encoded& memory,
                                     int64_t layer) override;
   int64_t width() const override { return width_; }
+  double operations(double length, double memory_length) const override;
+  /// None: keys and values are the encoder's rows as they are.
+  double memory_operations() const override { return 0; }
   nn::Embedding embedding() const override { return shell_.rows.embedding; }
   int64_t max_length() const override;  ///< max_positions where they are learned
 

@@ -3,6 +3,7 @@
 #include "models/decoders/light_convolution_step.h"
 #include "models/lanes.h"
 #include "models/memory.h"
+#include "models/operations.h"
 #include "nn/watch.h"
 
 namespace stretto::models {
@@ -78,6 +79,21 @@ at::Tensor LightDecoder::run(const nn::PackedRows& input, const Encoded& memory,
 at::Tensor LightDecoder::forward(const nn::PackedRows& input, const Encoded& memory,
                                  const ForwardContext& context) {
   return run(input, memory, context, nullptr);
+}
+
+double LightDecoder::operations(double /*length*/, double memory_length) const {
+  const auto d = static_cast<double>(d_model_);
+  double sum = weight_operations(*this) - memory_operations();
+  for (const auto& layer : layers_) {
+    sum += layer->convolution->filter_operations() + attention_operations(d, d, memory_length);
+  }
+  return sum;
+}
+
+double LightDecoder::memory_operations() const {
+  double sum = 0;
+  for (const auto& layer : layers_) sum += weight_operations(*layer->cross_attention->kv);
+  return sum;
 }
 
 std::unique_ptr<StepDecoder> LightDecoder::start(const Encoded& memory, int64_t lanes_per_source) {

@@ -9,6 +9,7 @@
 
 #include "models/decoders/recurrent_step.h"
 #include "models/lanes.h"
+#include "models/operations.h"
 #include "nn/watch.h"
 
 namespace stretto::models {
@@ -202,6 +203,17 @@ at::Tensor RecurrentDecoder::forward(const nn::PackedRows& input, const Encoded&
                 .h;
           }};
   return climb(embedded, first.h, first.context, given, upper);
+}
+
+double RecurrentDecoder::operations(double length, double memory_length) const {
+  const double first = initial_ ? weight_operations(*initial_) : 0;  // once a sequence
+  const auto keys = static_cast<double>(attention_->key->weight.size(0));
+  return weight_operations(*this) - memory_operations() - first + first / length +
+         attention_operations(keys, static_cast<double>(memory_width_), memory_length);
+}
+
+double RecurrentDecoder::memory_operations() const {
+  return weight_operations(*attention_->key);
 }
 
 std::unique_ptr<StepDecoder> RecurrentDecoder::start(const Encoded& memory,

@@ -64,6 +64,8 @@ class RecurrentDecoder : public Decoder {
   std::vector<at::Tensor> attention(const nn::PackedRows& input, const Encoded& memory,
                                     int64_t layer) override;
   int64_t width() const override { return d_model_; }
+  double operations(double length, double memory_length) const override;
+  double memory_operations() const override;
   nn::Embedding embedding() const override { return embedding_; }
 
  private:

@@ -2,6 +2,7 @@
 
 #include "models/decoders/transformer_step.h"
 #include "models/memory.h"
+#include "models/operations.h"
 
 namespace stretto::models {
 
@@ -78,6 +79,18 @@ at::Tensor TransformerDecoder::run(const nn::PackedRows& input, const Encoded& m
 at::Tensor TransformerDecoder::forward(const nn::PackedRows& input, const Encoded& memory,
                                        const ForwardContext& context) {
   return run(input, memory, context, nullptr);
+}
+
+double TransformerDecoder::operations(double length, double memory_length) const {
+  const auto d = static_cast<double>(d_model_), layers = static_cast<double>(layers_.size());
+  return weight_operations(*this) - memory_operations() +
+         layers * attention_operations(d, d, length + memory_length);
+}
+
+double TransformerDecoder::memory_operations() const {
+  double sum = 0;
+  for (const auto& layer : layers_) sum += weight_operations(*layer->cross_attention->kv);
+  return sum;
 }
 
 std::unique_ptr<StepDecoder> TransformerDecoder::start(const Encoded& memory,

@@ -1,6 +1,7 @@
 #include "models/encoders/convolution.h"
 
 #include "kernels/convolution/convolution.h"
+#include "models/operations.h"
 #include "nn/watch.h"
 
 namespace stretto::models {
@@ -41,6 +42,10 @@ Encoded ConvEncoder::forward(const nn::PackedRows& input, const ForwardContext& 
   }
   const at::Tensor z = kernels::scale_gradient(shell_.out->forward(x), gradient_scale_);
   return {.rows = input, .keys = z, .values = half_sum(z, embedded), .state = {}};
+}
+
+double ConvEncoder::operations(double /*length*/) const {
+  return weight_operations(*this);
 }
 
 std::shared_ptr<Encoder> make_conv_encoder(const ConvEncoderOptions& options,

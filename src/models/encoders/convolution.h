@@ -35,6 +35,7 @@ class ConvEncoder : public Encoder {
 
   Encoded forward(const nn::PackedRows& input, const ForwardContext& context) override;
   int64_t width() const override { return d_model_; }
+  double operations(double length) const override;
   nn::Embedding embedding() const override { return shell_.rows.embedding; }
 
  private:

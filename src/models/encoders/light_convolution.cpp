@@ -1,5 +1,7 @@
 #include "models/encoders/light_convolution.h"
 
+#include "models/operations.h"
+
 namespace stretto::models {
 
 LightEncoderLayerImpl::LightEncoderLayerImpl(const nn::Init& init, const LightPart& part,
@@ -42,6 +44,12 @@ Encoded LightEncoder::forward(const nn::PackedRows& input, const ForwardContext&
     x = layers_[i]->forward(x, pass, {part_, dropout, layer_site(first_site_, i)});
   }
   return {.rows = input, .keys = shell_.finish(x), .values = {}, .state = {}};
+}
+
+double LightEncoder::operations(double /*length*/) const {
+  double sum = weight_operations(*this);
+  for (const auto& layer : layers_) sum += layer->convolution->filter_operations();
+  return sum;
 }
 
 std::shared_ptr<Encoder> make_light_encoder(const LightEncoderOptions& options,

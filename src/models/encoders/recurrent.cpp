@@ -5,6 +5,8 @@
 #include <string>
 #include <utility>
 
+#include "models/operations.h"
+
 namespace stretto::models {
 namespace {
 
@@ -75,6 +77,10 @@ Encoded RecurrentEncoder::forward(const nn::PackedRows& input, const ForwardCont
     x = run(layers_[i], x, pass, static_cast<int64_t>(i), state);
   }
   return {.rows = input, .keys = x, .values = {}, .state = std::move(state)};
+}
+
+double RecurrentEncoder::operations(double /*length*/) const {
+  return weight_operations(*this);
 }
 
 std::shared_ptr<Encoder> make_lstm_encoder(const LstmEncoderOptions& options,

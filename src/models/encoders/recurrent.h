@@ -33,6 +33,7 @@ class RecurrentEncoder : public Encoder {
 
   Encoded forward(const nn::PackedRows& input, const ForwardContext& context) override;
   int64_t width() const override { return width_; }
+  double operations(double length) const override;
   nn::Embedding embedding() const override { return embedding_; }
 
  private:

@@ -1,5 +1,7 @@
 #include "models/encoders/transformer.h"
 
+#include "models/operations.h"
+
 namespace stretto::models {
 
 TransformerEncoderLayerImpl::TransformerEncoderLayerImpl(const nn::Init& init,
@@ -42,6 +44,11 @@ Encoded TransformerEncoder::forward(const nn::PackedRows& input, const ForwardCo
     x = layers_[i]->forward(x, input, {options_, dropout, layer_site(first_site_, i)});
   }
   return {.rows = input, .keys = shell_.finish(x), .values = {}, .state = {}};
+}
+
+double TransformerEncoder::operations(double length) const {
+  const auto d = static_cast<double>(d_model_), layers = static_cast<double>(layers_.size());
+  return weight_operations(*this) + layers * attention_operations(d, d, length);
 }
 
 }  // namespace stretto::models
