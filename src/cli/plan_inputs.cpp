@@ -9,9 +9,10 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "cli/engine.h"
 #include "cli/run_config.h"
 #include "lint/lint.h"
-#include "plan/model_size.h"
+#include "plan/tables.h"
 #include "report/metrics_log.h"
 
 namespace stretto::cli {
@@ -77,7 +78,8 @@ Measured measure(const std::string& run) {
 
 std::optional<Experiment> experiment_of(const PlanOptions& options) {
   if (!options.config.empty()) {
-    auto inspection = lint::inspect(options.config, options.overrides);
+    auto inspection = lint::inspect(options.config, options.overrides, /*processes=*/0,
+                                    [](const Experiment& e) { return engine().tensor_names(e); });
     config::throw_problems(inspection.problems);  // its data need not be here
     return std::move(inspection.options);
   }
@@ -162,9 +164,9 @@ void plan_model(const PlanOptions& options, const Experiment& e, PlanInputs& pla
                              " rows, as tokenizer.vocab_size says (--vocab-rows)");
     }
   }
-  const auto size = plan::model_size(e.model, {.src = rows, .tgt = rows});
-  plan.parameters = size.parameters;
-  setup.parameter_bytes = 4 * double(size.parameters);
+  const auto cost = engine().model_cost({.experiment = e, .src_rows = rows, .tgt_rows = rows});
+  plan.parameters = cost.parameters;
+  setup.parameter_bytes = 4 * double(cost.parameters);
   plan.compress = options.compress.empty() ? e.dist.compress : options.compress;
   setup.gradient_bytes = setup.parameter_bytes / (plan.compress == "none" ? 1 : 2);
   setup.micro_batches = e.train.update_freq;
@@ -175,8 +177,7 @@ void plan_model(const PlanOptions& options, const Experiment& e, PlanInputs& pla
     setup.tokens = value_or(plan, options.tokens, kFill * double(e.data.max_tokens),
                             shortest(kFill) + " of data.max_tokens are target tokens (--tokens)");
   }
-  plan_compute(options, e, plan::training_flops_per_token(e.model, {.src = rows, .tgt = rows}),
-               plan);
+  plan_compute(options, e, cost.training_flops, plan);
   plan_device(options, e, plan);
   plan_tables(options, e, {.src = rows, .tgt = rows}, plan);
 }

@@ -31,7 +31,8 @@ struct PlanInputs {
 };
 
 /// Brings together configuration, run, options and, where none of them says anything, assumptions.
-/// Throws Error(kUsage) when nothing says how long a micro-batch takes.
+/// Opens the engine for the model of a configuration or run. Throws Error(kUsage) when nothing says
+/// how long a micro-batch takes.
 PlanInputs plan_inputs(const PlanOptions& options);
 
 }  // namespace stretto::cli

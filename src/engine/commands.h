@@ -18,6 +18,10 @@ experiment::Preflight run_check(const experiment::CheckRequest& request);
 /// made without memory. Throws Error(kUsage) as models::make_model() does.
 std::vector<optim::TensorName> tensor_names(const experiment::Experiment& experiment);
 
+/// What that model weighs and what training it costs; made without memory too. Throws Error(kUsage)
+/// as models::make_model() does.
+models::ModelCost model_cost(const CostRequest& request);
+
 /// 0 when the update is not finite again, 1 when it is finite now.
 int run_replay(const ReplayRequest& request);
 

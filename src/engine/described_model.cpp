@@ -14,4 +14,13 @@ std::vector<optim::TensorName> tensor_names(const experiment::Experiment& experi
   return optim::names_of(optim::Arena(*model, optim::Arena::Gradients::kNone));
 }
 
+models::ModelCost model_cost(const CostRequest& request) {
+  const models::ModelSetup setup{.src_rows = request.src_rows,
+                                 .tgt_rows = request.tgt_rows,
+                                 .num_tgt_classes = request.tgt_rows,
+                                 .device = at::kMeta};
+  return models::cost_of(*models::make_model(request.experiment.model, setup, nullptr),
+                         request.lengths);
+}
+
 }  // namespace stretto::engine

@@ -6,6 +6,7 @@
 
 #include "experiment/load_experiment.h"
 #include "experiment/preflight.h"
+#include "models/model_cost.h"
 
 /// The door between the command line and the rooms with libtorch. The command line links neither;
 /// it opens libstretto_engine.so when a command needs it, since loading libtorch costs a third of a
@@ -57,6 +58,13 @@ struct ReplayRequest {
   bool json = false;
 };
 
+/// `stretto plan`
+struct CostRequest {
+  experiment::Experiment experiment;
+  int64_t src_rows = 0, tgt_rows = 0;  ///< of the embedding tables
+  models::Lengths lengths = {};
+};
+
 /// What the engine library exports as `stretto_engine`. Commands return an exit code; failures are
 /// Error objects thrown through the door (both sides link the same libstretto_core).
 ///
@@ -73,6 +81,7 @@ struct EngineApi {
   experiment::Preflight (*check)(const experiment::CheckRequest&);
   /// The parameters of the model, by the names that patterns see; an experiment::TensorLister.
   std::vector<optim::TensorName> (*tensor_names)(const experiment::Experiment&);
+  models::ModelCost (*model_cost)(const CostRequest&);
   const char* (*describe)();  ///< "libtorch 2.11.0, AVX512, CUDA not built in"
 };
 inline constexpr const char* kEngineSymbol = "stretto_engine";

@@ -76,5 +76,6 @@ const stretto::engine::EngineApi stretto_engine{
     .replay = &stretto::engine::replay,
     .check = &stretto::engine::run_check,
     .tensor_names = &stretto::engine::tensor_names,
+    .model_cost = &stretto::engine::model_cost,
     .describe = &stretto::engine::describe_engine,
 };

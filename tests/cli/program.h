@@ -35,6 +35,12 @@ class Program {
  public:
   static std::string path() { return std::string(STRETTO_BINARY_DIR) + "/stretto"; }
 
+  /// False in a build without libtorch.
+  static bool has_engine() {
+    return std::filesystem::exists(std::filesystem::path(STRETTO_BINARY_DIR) /
+                                   "libstretto_engine.so");
+  }
+
   Outcome run(const std::vector<std::string>& words, const std::string& input = "") const {
     std::string line = shell_quoted(path());
     for (const auto& word : words) line += " " + shell_quoted(word);

@@ -58,6 +58,22 @@ TEST(TensorNames, NeedNoMemoryHoweverLargeTheModel) {
   EXPECT_FALSE(tensor_names(e).empty());
 }
 
+TEST(ModelCost, IsThatOfTheConfiguredModel) {
+  CostRequest request{.src_rows = 32768, .tgt_rows = 32768};
+  const auto cost = model_cost(request);
+  EXPECT_EQ(cost.parameters, 60'915'712);
+  EXPECT_EQ(cost.training_flops, 368'222'208);
+  request.lengths.src = 60;
+  EXPECT_GT(model_cost(request).training_flops, 1.3 * cost.training_flops);
+  request.src_rows = 8;
+  try {
+    model_cost(request);
+    FAIL() << "all tables are tied";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ExitCode::kUsage);
+  }
+}
+
 TEST(Train, RefusesAPatternThatMatchesNothingBeforeAnythingIsMade) {
   const testing::TempDir dir;
   TrainRequest request{.experiment = {}, .run_directory = (dir / "run").string()};

@@ -38,7 +38,15 @@ class PlanLab : public Program {
   }
 };
 
-TEST(PlanCommand, CountsTheModelAndPredictsUpToTheWorldSize) {
+/// What asks for the size of a model asks the engine.
+class PlanOfAModel : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (!Program::has_engine()) GTEST_SKIP() << "this build has no libtorch";
+  }
+};
+
+TEST_F(PlanOfAModel, CountsTheModelAndPredictsUpToTheWorldSize) {
   const auto plan = PlanLab().plan({"base.toml", "--world-size", "8", "--compute-ms", "100"});
   EXPECT_EQ(plan["inputs"]["parameters"], 60'915'712);
   EXPECT_EQ(plan["inputs"]["gradient_bytes"], 4.0 * 60'915'712);
@@ -54,13 +62,25 @@ TEST(PlanCommand, CountsTheModelAndPredictsUpToTheWorldSize) {
   }
 }
 
+TEST_F(PlanOfAModel, KnowsRecurrentAndConvolutionalParts) {
+  const PlanLab lab;
+  for (const std::string part : {"lstm", "conv", "light_conv", "dynamic_conv"}) {
+    const auto plan = lab.plan({"base.toml", "model.encoder.name=" + part,
+                                "model.decoder.name=" + part, "--world-size", "2"});
+    EXPECT_GT(plan["inputs"]["parameters"], 32768 * 512) << part;
+    EXPECT_NE(plan["inputs"]["parameters"], 60'915'712) << part;
+    EXPECT_EQ(plan["inputs"]["compute_source"], "estimated from operations") << part;
+    EXPECT_GT(plan["inputs"]["compute_seconds"], 0) << part;
+  }
+}
+
 std::set<std::string> keys_of(const Json& object) {
   std::set<std::string> keys;
   for (const auto& [key, value] : object.items()) keys.insert(key);
   return keys;
 }
 
-TEST(PlanCommand, TheFieldsAreThoseOfTheManual) {
+TEST_F(PlanOfAModel, TheFieldsAreThoseOfTheManual) {
   const auto plan = PlanLab().plan({"base.toml", "--world-size", "20"});
   const std::set<std::string> numbers{"compute_seconds", "communication_seconds",
                                       "exposed_seconds", "step_seconds",
@@ -130,7 +150,7 @@ TEST(PlanCommand, NeedsNoConfigurationForAMeasuredMicroBatch) {
   EXPECT_NEAR(plan["efficiency"].get<double>(), 0.5, 1e-12);
 }
 
-TEST(PlanCommand, CompressionAndOverridesChangeWhatIsSent) {
+TEST_F(PlanOfAModel, CompressionAndOverridesChangeWhatIsSent) {
   const PlanLab lab;
   const std::vector<std::string> words{"base.toml", "--world-size", "2", "--compute-ms", "100"};
   auto compressed = words, overridden = words;
@@ -142,7 +162,7 @@ TEST(PlanCommand, CompressionAndOverridesChangeWhatIsSent) {
   EXPECT_EQ(plan["inputs"]["micro_batches"], 4);
 }
 
-TEST(PlanCommand, AutomaticBucketsAreThoseOfWhatCarriesThem) {
+TEST_F(PlanOfAModel, AutomaticBucketsAreThoseOfWhatCarriesThem) {
   const PlanLab lab;
   const auto bytes = [&](std::vector<std::string> more) {
     std::vector<std::string> words{"base.toml", "--world-size", "2", "--compute-ms", "100"};
@@ -168,7 +188,7 @@ TEST(PlanCommand, AutomaticBucketsAreThoseOfWhatCarriesThem) {
   EXPECT_FALSE(has(lab.plan(gpu)["assumed"].dump(), "buckets of"));
 }
 
-TEST(PlanCommand, SaysWhenMostIsLatencyOfBuckets) {
+TEST_F(PlanOfAModel, SaysWhenMostIsLatencyOfBuckets) {
   const PlanLab lab;
   std::vector<std::string> words{
       "plan",       "--scaling", "base.toml",   "--world-size", "64",           "--device", "cuda",
@@ -181,7 +201,7 @@ TEST(PlanCommand, SaysWhenMostIsLatencyOfBuckets) {
   EXPECT_TRUE(has(out, line + "244 buckets: a larger dist.bucket_bytes would help")) << out;
 }
 
-TEST(PlanCommand, TheManualsSpeedUpsByBucketsAreFresh) {
+TEST_F(PlanOfAModel, TheManualsSpeedUpsByBucketsAreFresh) {
   const auto source = std::filesystem::path(STRETTO_SOURCE_DIR);
   const auto page = read_file(source / "docs" / "scaling.md");
   const auto config = (source / "configs/translation/wmt16_en_de_big.toml").string();
@@ -194,7 +214,7 @@ TEST(PlanCommand, TheManualsSpeedUpsByBucketsAreFresh) {
   }
 }
 
-TEST(PlanCommand, ATiedTableLeavesFirstWhereItsRowsAreSummedApart) {
+TEST_F(PlanOfAModel, ATiedTableLeavesFirstWhereItsRowsAreSummedApart) {
   const PlanLab lab;
   const double table = 32768.0 * 512 / 60'915'712;
   const auto inputs = [&](std::vector<std::string> more) {
@@ -241,7 +261,7 @@ std::vector<std::string> cells_of(const std::string& line) {
 }
 
 // docs/scaling.md, "Measured here": | step | compute ms | link | measured | model | error | …
-TEST(PlanCommand, TheManualsTableOfWhatWasMeasuredIsFresh) {
+TEST_F(PlanOfAModel, TheManualsTableOfWhatWasMeasuredIsFresh) {
   const auto source = std::filesystem::path(STRETTO_SOURCE_DIR);
   const auto config = (source / "configs/translation/multi30k_overlap.toml").string();
   const auto page = read_file(source / "docs" / "scaling.md");
@@ -267,7 +287,7 @@ TEST(PlanCommand, TheManualsTableOfWhatWasMeasuredIsFresh) {
   EXPECT_EQ(rows, 14);
 }
 
-TEST(PlanCommand, NamesStrategyAlgorithmAndCompression) {
+TEST_F(PlanOfAModel, NamesStrategyAlgorithmAndCompression) {
   const PlanLab lab;
   const std::vector<std::string> words{"base.toml", "--world-size", "2", "--compute-ms", "100"};
   auto inputs = lab.plan(words)["inputs"];
@@ -285,7 +305,7 @@ TEST(PlanCommand, NamesStrategyAlgorithmAndCompression) {
   EXPECT_EQ(lab.plan(others)["inputs"]["strategy"], "parameter_server");
 }
 
-TEST(PlanCommand, SaysWhatItAssumed) {
+TEST_F(PlanOfAModel, SaysWhatItAssumed) {
   const auto outcome = PlanLab().run({"plan", "--scaling", "base.toml", "--world-size", "16"});
   EXPECT_EQ(outcome.code, 0) << outcome.err;
   for (const char* word : {"60,915,712 parameters", "assumed: a process computes 50 GFLOP/s",
@@ -296,7 +316,7 @@ TEST(PlanCommand, SaysWhatItAssumed) {
   }
 }
 
-TEST(PlanCommand, TakesTheThroughputOfARun) {
+TEST_F(PlanOfAModel, TakesTheThroughputOfARun) {
   const PlanLab lab;
   // A run's own configuration: two micro-batches an update.
   lab.write_run(lab.run({"check", "base.toml", "train.update_freq=2", "data.train_src=base.toml",

@@ -11,21 +11,6 @@ struct TableRows {
   int64_t src = 0, tgt = 0;
 };
 
-/// What a model weighs and costs, in closed form.
-///
-/// d width, f inner width of the feed-forward part, E and D layers, V rows:
-///
-///     attention      4 d^2 + 4 d               projections with biases
-///     feed-forward   2 d f + f + d             swiglu: 3 d f, no biases
-///     layer norm     2 d                       2 in an encoder layer, 3 in a decoder layer,
-///                                              1 more for each stack unless model.norm = "post"
-///     tables         V d                       tied: all 1, decoder 2, none 3
-///     learned        model.max_positions d     for each stack
-struct ModelSize {
-  int64_t parameters = 0;
-};
-ModelSize model_size(const models::Seq2SeqOptions& model, const TableRows& rows);
-
 /// When the gradients of tables are ready. The rest is ready evenly over backward.
 ///
 /// The output projection's is ready when backward begins, since its operator makes it with the
@@ -43,16 +28,5 @@ TableGradients table_gradients(const models::Seq2SeqOptions& model, const TableR
 /// more than there are. Micro-batches of 1,000 to 8,000 tokens a side of Multi30k, with a joint
 /// vocabulary of 8,000, have 0.87 to 0.98 times as many.
 double different_rows(double lookups, int64_t rows);
-
-/// Mean lengths of the sentences that a model trains on, in tokens.
-struct Lengths {
-  double src = 30, tgt = 30;
-};
-
-/// Floating-point operations of forward and backward for one target token, its share of the source
-/// included: six for each weight that a token meets (a multiplication and an addition, once forward
-/// and twice backward), and 12 d n for attention over n tokens, in each layer.
-double training_flops_per_token(const models::Seq2SeqOptions& model, const TableRows& rows,
-                                const Lengths& lengths = {});
 
 }  // namespace stretto::plan

@@ -1,0 +1,27 @@
+#include "plan/tables.h"
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+
+namespace stretto::plan {
+
+TableGradients table_gradients(const models::Seq2SeqOptions& model, const TableRows& rows,
+                               bool rows_apart) {
+  const std::string& tie = model.tie_embeddings;
+  const int64_t output = rows.tgt * models::output_width(model);
+  const int64_t encoder = rows.src * model.d_model;
+  if (tie == "none") return {.first_parameters = output, .late_parameters = encoder};
+  // A table that is looked up only stays one tensor.
+  if (!rows_apart) return {.late_parameters = encoder};
+  if (tie == "decoder") {
+    return {.first_parameters = output, .late_parameters = encoder, .lookups = 1};
+  }
+  return {.first_parameters = output, .lookups = 2};  // as many source tokens
+}
+
+double different_rows(double lookups, int64_t rows) {
+  return std::min({4 * std::pow(lookups, 0.7), lookups, double(rows)});
+}
+
+}  // namespace stretto::plan
