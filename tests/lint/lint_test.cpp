@@ -13,49 +13,17 @@
 #include "experiment/experiment_schema.h"
 #include "experiment/rules.h"
 #include "tests/base/temp_dir.h"
-#include "tests/experiment/recipes.h"
+#include "tests/lint/sound_config.h"
 
 namespace stretto::lint {
 namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* kSound =
-    "[data]\n"
-    "train_src = [\"a\"]\ntrain_tgt = [\"b\"]\nvalid_src = [\"c\"]\nvalid_tgt = [\"d\"]\n"
-    "[train]\nmax_steps = 9000\n";
-
-/// Of the Transformer of kSound, and enough of them.
-const std::vector<optim::TensorName> kTensors{
-    {"embedding.weight"},
-    {"encoder.layers.5.ffn.up.weight"},
-    {"decoder.layers.0.ffn.up.weight"},
-    {"encoder.layers.5.ffn.up.bias", true},
-    {"encoder.layers.5.self_residual.norm.weight", true},
-    {"encoder.layers.5.self_residual.norm.bias", true},
-    {"decoder.layers.0.ffn.up.bias", true},
-    {"decoder.layers.0.cross_residual.norm.weight", true},
-    {"decoder.layers.0.cross_residual.norm.bias", true},
-};
-
-/// Findings of kSound with overrides, which must be sound as well.
-std::vector<Finding> lint_of(const std::vector<std::string>& overrides,
-                             const LintContext& context = {}) {
-  experiment::Experiment options, fallback;
-  std::vector<config::Problem> problems;
-  const auto origins = config::load_text(kSound, "my.toml", "/nowhere", overrides,
-                                         experiment::experiment_schema(options),
-                                         experiment::experiment_schema(fallback), problems);
-  experiment::check_rules(options, origins, problems);
-  for (const auto& problem : problems) ADD_FAILURE() << problem.place << ": " << problem.what;
-  return lint(options, origins, context);
-}
-
-std::vector<std::string> codes_of(const std::vector<Finding>& findings) {
-  std::vector<std::string> codes;
-  for (const auto& finding : findings) codes.push_back(finding.code);
-  return codes;
-}
+using testing::codes_of;
+using testing::kSound;
+using testing::kTensors;
+using testing::lint_of;
 
 struct BadConfig {
   const char* code;
@@ -475,42 +443,6 @@ TEST(Lint, AFixedScaleNamesTheGradientThatOverflows) {
       << found[0].reason;
 }
 
-TEST(Lint, DecayIsJudgedByThePatterns) {
-  const auto decays = [](const char* patterns) {
-    const auto codes = codes_of(
-        lint_of({"optim.name=adamw", "optim.weight_decay=0.1", patterns}, {.tensors = kTensors}));
-    return codes == std::vector<std::string>{"LB009"};
-  };
-  EXPECT_TRUE(decays("optim.no_decay=[\"*.bias\"]"));  // norms have a weight too
-  EXPECT_TRUE(decays("optim.no_decay=[\"*embedding*\"]"));
-  EXPECT_FALSE(decays("optim.no_decay=[\"*\"]"));
-  EXPECT_TRUE(decays("optim.groups=[\"*norm* weight_decay=0.1\"]"));
-  EXPECT_FALSE(decays("optim.groups=[\"*norm* lr_scale=0.1\"]"));
-  // What leaves norms alone when matrices match as well.
-  EXPECT_FALSE(decays("optim.groups=[\"encoder.* weight_decay=0.2\"]"));
-  EXPECT_FALSE(decays("optim.groups=[\"decoder.* weight_decay=0.2\"]"));
-  EXPECT_FALSE(decays("optim.groups=[\"* lr_scale=2 weight_decay=0.2\"]"));
-  EXPECT_TRUE(decays("optim.groups=[\"decoder.layers.?.*residual* weight_decay=0.2\"]"));
-  EXPECT_TRUE(decays("optim.groups=[\"encoder.layers.5.ffn.up.bias weight_decay=0.2\"]"));
-  EXPECT_FALSE(decays("optim.groups=[\"*.bias lr_scale=2\", \"*.bias weight_decay=0.2\"]"));
-}
-
-TEST(Lint, AGroupIsJudgedByPatternsOfNoDecayToo) {
-  // Biases are left out, and the gains that it matches are not.
-  const auto found = lint_of({"optim.name=adamw", "optim.no_decay=[\"*.bias\"]",
-                              "optim.groups=[\"*norm* weight_decay=0.1\"]"},
-                             {.tensors = kTensors});
-  ASSERT_EQ(codes_of(found), std::vector<std::string>{"LB009"});
-  EXPECT_EQ(found[0].key, "optim.groups");
-  EXPECT_NE(found[0].reason.find("self_residual.norm.weight`"), std::string::npos)
-      << found[0].reason;
-}
-
-TEST(Lint, DecayIsNotJudgedWithoutNames) {
-  EXPECT_TRUE(
-      lint_of({"optim.name=adamw", "optim.weight_decay=0.1", "optim.no_decay=none"}).empty());
-}
-
 TEST(Lint, ARunOfEpochsIsAsLongAsItsTextLets) {
   // 4096 tokens an update: 1.6 MB are about 100 updates an epoch.
   const LintContext text{.training_bytes = 1'638'400};
@@ -560,85 +492,6 @@ TEST(Lint, TheTrainingTextIsMeasuredOnDiskAndGuessedWhenCompressed) {
   EXPECT_EQ(training_bytes(data), 1350);
   data.train_src.push_back("/no/such/file");
   EXPECT_EQ(training_bytes(data), 0);
-}
-
-TEST(Inspect, LintsAConfigurationWhoseDataIsMissing) {
-  const stretto::testing::TempDir folder;
-  const auto path = folder.write("my.toml", std::string(kSound) + "[optim]\nlr = 0.5\n");
-  const auto found = inspect(path, {});
-  EXPECT_TRUE(found.problems.empty());
-  EXPECT_EQ(found.missing.size(), 4u);
-  ASSERT_EQ(codes_of(found.findings), std::vector<std::string>{"SC004"});
-  EXPECT_EQ(found.findings[0].place, std::string(path) + ":9:1");
-}
-
-TEST(Inspect, TellsTheLinterHowManyEntriesTheVocabularyFileHas) {
-  const stretto::testing::TempDir folder;
-  folder.write("few.txt", "a\nb\nc\nd\ne\nf\n");
-  const auto path = folder.write("my.toml", std::string(kSound) +
-                                                "[tokenizer]\ntype = \"vocab\"\nsrc_vocab = "
-                                                "\"few.txt\"\n[loss]\nlabel_smoothing = 0.2\n");
-  EXPECT_EQ(codes_of(inspect(path, {}).findings), std::vector<std::string>{"SC005"});
-}
-
-TEST(Inspect, DoesNotJudgeWhatIsBroken) {
-  const stretto::testing::TempDir folder;
-  const auto path = folder.write("my.toml", std::string(kSound) + "[optim]\nlr = 0.5\n");
-  const auto found = inspect(path, {"model.d_model=7"});
-  EXPECT_FALSE(found.problems.empty());
-  EXPECT_TRUE(found.findings.empty());
-}
-
-TEST(Inspect, AsksForTensorsWhereSomeAreNamedAndNothingIsWrong) {
-  const stretto::testing::TempDir folder;
-  const auto path = folder.write("my.toml", kSound);
-  int asked = 0;
-  const experiment::TensorLister lister = [&](const experiment::Experiment&) {
-    ++asked;
-    return kTensors;
-  };
-  EXPECT_TRUE(inspect(path, {}, 0, lister).problems.empty());
-  const std::string slip = "optim.groups=[\"encodr.* lr_scale=0.5\"]";
-  EXPECT_FALSE(inspect(path, {slip, "model.d_model=7"}, 0, lister).problems.empty());
-  EXPECT_FALSE(inspect(path, {"optim.groups=[\"* lr_scal=0.5\"]"}, 0, lister).problems.empty());
-  EXPECT_EQ(asked, 0);
-
-  auto found = inspect(path, {slip}, 0, lister);
-  EXPECT_EQ(asked, 1);
-  ASSERT_EQ(found.problems.size(), 1u);
-  EXPECT_EQ(found.problems[0].what, "`encodr.*` matches no parameter");
-  EXPECT_TRUE(found.config_hash.empty());
-  EXPECT_TRUE(found.findings.empty());
-
-  found = inspect(path, {"optim.name=adamw", "optim.weight_decay=0.1", "optim.no_decay=none"}, 0,
-                  lister);
-  EXPECT_EQ(codes_of(found.findings), std::vector<std::string>{"LB009"});
-}
-
-TEST(Inspect, PassesPatternsWhereNobodyKnowsTheNames) {
-  const stretto::testing::TempDir folder;
-  const auto path = folder.write("my.toml", kSound);
-  const std::vector<std::string> overrides{"optim.groups=[\"encodr.* lr_scale=0.5\"]"};
-  const auto nothing = [](const experiment::Experiment&) {
-    return std::vector<optim::TensorName>{};
-  };
-  for (const auto& lister : std::vector<experiment::TensorLister>{{}, nothing}) {
-    const auto found = inspect(path, overrides, 0, lister);
-    EXPECT_TRUE(found.problems.empty());
-    EXPECT_FALSE(found.config_hash.empty());
-  }
-}
-
-TEST(Inspect, TheShippedRecipesRaiseNothing) {
-  const auto recipes = stretto::testing::shipped_recipes(STRETTO_SOURCE_DIR);
-  EXPECT_GE(recipes.size(), 5u);
-  for (const auto& path : recipes) {
-    const auto found = inspect(path, {});
-    for (const auto& problem : found.problems) ADD_FAILURE() << problem.place << problem.what;
-    for (const auto& finding : found.findings) {
-      ADD_FAILURE() << path << ": " << finding.code << " " << finding.key << ": " << finding.reason;
-    }
-  }
 }
 
 TEST(Lint, TheManualExplainsEveryCode) {

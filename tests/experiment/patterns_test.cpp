@@ -1,0 +1,122 @@
+// Patterns of optim.groups and optim.no_decay beside the names of a model's tensors.
+#include <gtest/gtest.h>
+
+#include <functional>
+
+#include "base/error.h"
+#include "experiment/load_experiment.h"
+#include "experiment/rules.h"
+
+namespace stretto::experiment {
+namespace {
+
+using Change = std::function<void(Experiment&)>;
+
+std::vector<config::Problem> pattern_problems(const Change& change,
+                                              std::vector<config::Problem> problems = {}) {
+  Experiment e;
+  change(e);
+  std::vector<config::Problem> of_rules;
+  check_rules(e, {}, of_rules);
+  for (const auto& problem : of_rules) {
+    EXPECT_FALSE(problem.key.starts_with("optim.")) << "no names are known there: " << problem.what;
+  }
+  const std::vector<optim::TensorName> tensors{{"embedding.weight"},
+                                               {"encoder.layers.0.ffn.up.weight"},
+                                               {"decoder.layers.5.ffn.up.weight"},
+                                               {"encoder.layers.0.ffn.up.bias", true},
+                                               {"encoder.layers.0.ffn_residual.norm.weight", true}};
+  check_patterns(e, {}, tensors, problems);
+  return problems;
+}
+
+TEST(Patterns, MatchTensorsOfTheModel) {
+  const auto told = [](const Change& change) {
+    std::string all;
+    for (const auto& problem : pattern_problems(change)) {
+      all += problem.place + ": " + problem.what + "\n";
+    }
+    return all;
+  };
+  const auto group = [&](const char* entry) {
+    return told([&](auto& e) { e.optim.groups = {"*.bias lr_scale=2", entry}; });
+  };
+  EXPECT_EQ(group("decoder.layers.5.* lr_scale=0.5"), "");
+  EXPECT_EQ(group("encodr.* lr_scale=0.5"),
+            "`optim.groups` (default): `encodr.*` matches no parameter\n");
+  EXPECT_EQ(group("decoder.layers.6.* lr_scale=0.5"),
+            "`optim.groups` (default): `decoder.layers.6.*` matches no parameter\n");
+  const auto spared = [&](std::vector<std::string> patterns) {
+    return told([&](auto& e) { e.optim.no_decay = patterns; });
+  };
+  EXPECT_EQ(spared({"*.bias", "*norm*"}), "");
+  EXPECT_EQ(spared({"none"}), "");
+  EXPECT_EQ(spared({"*.bias", "*.bais"}),
+            "`optim.no_decay` (default): `*.bais` matches no parameter\n");
+  const auto both = told([](auto& e) {
+    e.optim.groups = {"encodr.* lr_scale=0.5"};
+    e.optim.no_decay = {"*.bais"};
+  });
+  EXPECT_EQ(both,
+            "`optim.groups` (default): `encodr.*` matches no parameter\n"
+            "`optim.no_decay` (default): `*.bais` matches no parameter\n");
+}
+
+TEST(Patterns, ThatMatchNothingAreToldTheNamesNearThem) {
+  const auto problems =
+      pattern_problems([](auto& e) { e.optim.groups = {"encodr.* lr_scale=0.5"}; });
+  ASSERT_EQ(problems.size(), 1u);
+  EXPECT_EQ(problems[0].key, "optim.groups");
+  EXPECT_TRUE(problems[0].hint.starts_with("names near it: encoder.")) << problems[0].hint;
+}
+
+TEST(Patterns, AreNotJudgedWhereNamesAreNotKnown) {
+  const Change broken = [](auto& e) { e.optim.groups = {"encodr.* lr_scale=0.5"}; };
+  for (const char* key : {"model.encoder.num_layers", "model", "optim.groups"}) {
+    EXPECT_EQ(pattern_problems(broken, {{"a.toml:1:1", "is wrong", "", key}}).size(), 1u) << key;
+  }
+  EXPECT_EQ(pattern_problems(broken, {{"a.toml:1:1", "is wrong", "", "train.max_steps"}}).size(),
+            2u);
+  Experiment e;
+  broken(e);
+  std::vector<config::Problem> problems;
+  check_patterns(e, {}, {}, problems);
+  EXPECT_TRUE(problems.empty());
+}
+
+TEST(Patterns, AreWhatNamesTensors) {
+  Experiment e;
+  EXPECT_FALSE(names_tensors(e));
+  e.optim.no_decay = {"none"};
+  EXPECT_TRUE(names_tensors(e));
+  e.optim.no_decay = {};
+  e.optim.groups = {"*.bias lr_scale=2"};
+  EXPECT_TRUE(names_tensors(e));
+}
+
+TEST(Patterns, StopARunOnlyWhereTensorsAreNamed) {
+  LoadedExperiment loaded;
+  int asked = 0;
+  const TensorLister lister = [&](const Experiment&) {
+    ++asked;
+    return std::vector<optim::TensorName>{{"embedding.weight"}};
+  };
+  require_patterns_match(loaded, lister);
+  EXPECT_EQ(asked, 0);
+  loaded.options.optim.no_decay = {"embedding.*"};
+  require_patterns_match(loaded, lister);
+  EXPECT_EQ(asked, 1);
+  loaded.options.optim.no_decay = {"embeding.*"};
+  try {
+    require_patterns_match(loaded, lister);
+    FAIL() << "a pattern that matches nothing was let through";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ExitCode::kUsage);
+    EXPECT_NE(std::string(error.what()).find("`embeding.*` matches no parameter"),
+              std::string::npos)
+        << error.what();
+  }
+}
+
+}  // namespace
+}  // namespace stretto::experiment

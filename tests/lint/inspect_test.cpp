@@ -1,0 +1,94 @@
+#include <gtest/gtest.h>
+
+#include "tests/base/temp_dir.h"
+#include "tests/experiment/recipes.h"
+#include "tests/lint/sound_config.h"
+
+namespace stretto::lint {
+namespace {
+
+using testing::codes_of;
+using testing::kSound;
+using testing::kTensors;
+
+TEST(Inspect, LintsAConfigurationWhoseDataIsMissing) {
+  const stretto::testing::TempDir folder;
+  const auto path = folder.write("my.toml", std::string(kSound) + "[optim]\nlr = 0.5\n");
+  const auto found = inspect(path, {});
+  EXPECT_TRUE(found.problems.empty());
+  EXPECT_EQ(found.missing.size(), 4u);
+  ASSERT_EQ(codes_of(found.findings), std::vector<std::string>{"SC004"});
+  EXPECT_EQ(found.findings[0].place, std::string(path) + ":9:1");
+}
+
+TEST(Inspect, TellsTheLinterHowManyEntriesTheVocabularyFileHas) {
+  const stretto::testing::TempDir folder;
+  folder.write("few.txt", "a\nb\nc\nd\ne\nf\n");
+  const auto path = folder.write("my.toml", std::string(kSound) +
+                                                "[tokenizer]\ntype = \"vocab\"\nsrc_vocab = "
+                                                "\"few.txt\"\n[loss]\nlabel_smoothing = 0.2\n");
+  EXPECT_EQ(codes_of(inspect(path, {}).findings), std::vector<std::string>{"SC005"});
+}
+
+TEST(Inspect, DoesNotJudgeWhatIsBroken) {
+  const stretto::testing::TempDir folder;
+  const auto path = folder.write("my.toml", std::string(kSound) + "[optim]\nlr = 0.5\n");
+  const auto found = inspect(path, {"model.d_model=7"});
+  EXPECT_FALSE(found.problems.empty());
+  EXPECT_TRUE(found.findings.empty());
+}
+
+TEST(Inspect, AsksForTensorsWhereSomeAreNamedAndNothingIsWrong) {
+  const stretto::testing::TempDir folder;
+  const auto path = folder.write("my.toml", kSound);
+  int asked = 0;
+  const experiment::TensorLister lister = [&](const experiment::Experiment&) {
+    ++asked;
+    return kTensors;
+  };
+  EXPECT_TRUE(inspect(path, {}, 0, lister).problems.empty());
+  const std::string slip = "optim.groups=[\"encodr.* lr_scale=0.5\"]";
+  EXPECT_FALSE(inspect(path, {slip, "model.d_model=7"}, 0, lister).problems.empty());
+  EXPECT_FALSE(inspect(path, {"optim.groups=[\"* lr_scal=0.5\"]"}, 0, lister).problems.empty());
+  EXPECT_EQ(asked, 0);
+
+  auto found = inspect(path, {slip}, 0, lister);
+  EXPECT_EQ(asked, 1);
+  ASSERT_EQ(found.problems.size(), 1u);
+  EXPECT_EQ(found.problems[0].what, "`encodr.*` matches no parameter");
+  EXPECT_TRUE(found.config_hash.empty());
+  EXPECT_TRUE(found.findings.empty());
+
+  found = inspect(path, {"optim.name=adamw", "optim.weight_decay=0.1", "optim.no_decay=none"}, 0,
+                  lister);
+  EXPECT_EQ(codes_of(found.findings), std::vector<std::string>{"LB009"});
+}
+
+TEST(Inspect, PassesPatternsWhereNobodyKnowsTheNames) {
+  const stretto::testing::TempDir folder;
+  const auto path = folder.write("my.toml", kSound);
+  const std::vector<std::string> overrides{"optim.groups=[\"encodr.* lr_scale=0.5\"]"};
+  const auto nothing = [](const experiment::Experiment&) {
+    return std::vector<optim::TensorName>{};
+  };
+  for (const auto& lister : std::vector<experiment::TensorLister>{{}, nothing}) {
+    const auto found = inspect(path, overrides, 0, lister);
+    EXPECT_TRUE(found.problems.empty());
+    EXPECT_FALSE(found.config_hash.empty());
+  }
+}
+
+TEST(Inspect, TheShippedRecipesRaiseNothing) {
+  const auto recipes = stretto::testing::shipped_recipes(STRETTO_SOURCE_DIR);
+  EXPECT_GE(recipes.size(), 5u);
+  for (const auto& path : recipes) {
+    const auto found = inspect(path, {});
+    for (const auto& problem : found.problems) ADD_FAILURE() << problem.place << problem.what;
+    for (const auto& finding : found.findings) {
+      ADD_FAILURE() << path << ": " << finding.code << " " << finding.key << ": " << finding.reason;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace stretto::lint
