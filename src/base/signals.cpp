@@ -47,10 +47,11 @@ StopSignals::StopSignals() {
 }
 
 StopSignals::~StopSignals() {
+  installed = false;
+  if (requested()) return;
   for (size_t i = 0; i < kSignals.size(); ++i) {
     ::sigaction(kSignals[i], &previous_[i], nullptr);
   }
-  installed = false;
 }
 
 int StopSignals::which() const {

@@ -12,7 +12,10 @@ namespace stretto {
 ///     StopSignals stop;
 ///     while (!stop.requested()) train_step();
 ///
-/// One object at a time; destruction restores the handlers that were there before.
+/// One object at a time; destruction restores the handlers that were there before, unless a signal
+/// came: a process that was asked to end is on its way out, and must not die of the same signal
+/// again (from its launcher, or from a scheduler that tells each process) before it has said how it
+/// ended.
 /// Interrupted system calls restart (SA_RESTART).
 class StopSignals {
  public:

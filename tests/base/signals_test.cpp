@@ -78,6 +78,24 @@ TEST(StopSignals, RestoresTheHandlersThatWereThere) {
   EXPECT_EQ(WEXITSTATUS(status), 7);
 }
 
+TEST(StopSignals, AProcessOnItsWayOutDoesNotDieOfTheSameSignalAgain) {
+  const int status = status_of([] {
+    for (const int signal : {SIGTERM, SIGUSR1, SIGHUP}) {
+      ::signal(SIGHUP, SIG_DFL);
+      {
+        const StopSignals stop;
+        ::raise(signal);
+        if (stop.which() != signal) ::_exit(1);
+      }
+      ::raise(signal);
+    }
+    const StopSignals next;
+    if (next.requested()) ::_exit(2);
+  });
+  ASSERT_TRUE(WIFEXITED(status)) << "ended by signal " << WTERMSIG(status);
+  EXPECT_EQ(WEXITSTATUS(status), 0);
+}
+
 TEST(StopSignals, AHangupThatWasIgnoredStaysIgnored) {
   const int status = status_of([] {
     ::signal(SIGHUP, SIG_IGN);  // as nohup does
