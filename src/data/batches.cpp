@@ -7,6 +7,7 @@
 #include "base/random.h"
 #include "data/corpus.h"
 #include "data/mapped_corpus.h"
+#include "data/pair_columns.h"
 
 namespace stretto::data {
 namespace {
@@ -73,7 +74,7 @@ class LengthBatches final : public BatchSource {
   int64_t num_batches() const override { return static_cast<int64_t>(starts_.size()) - 1; }
 
   Batch load(int64_t epoch, int64_t index) const override {
-    Batch batch;
+    Batch batch = pair_batch();
     visit(epoch, index, [&](int64_t sample) { corpus_->append(sample, batch); });
     return batch;
   }

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "data/pair_columns.h"
 
 namespace stretto::data {
 namespace {
@@ -147,16 +148,16 @@ std::vector<int64_t> MappedCorpus::tgt(int64_t sample) const {
 void MappedCorpus::append(int64_t sample, Batch& batch) const {
   const uint64_t pair = pair_of(sample);
   read([&](const CorpusMaps& maps) {
-    const size_t before = batch.src.ids.size();
-    const char* damaged = maps.append_ids(pair, 0, parts_.src_vocab_size, batch.src.ids);
+    const size_t before = source(batch).values.size();
+    const char* damaged = maps.append_ids(pair, 0, parts_.src_vocab_size, source(batch).values);
     if (damaged != nullptr) return damaged;
-    damaged = maps.append_ids(pair, 1, parts_.tgt_vocab_size, batch.tgt.ids);
-    if (damaged != nullptr) batch.src.ids.resize(before);
+    damaged = maps.append_ids(pair, 1, parts_.tgt_vocab_size, target(batch).values);
+    if (damaged != nullptr) source(batch).values.resize(before);
     return damaged;
   });
   batch.sample_ids.push_back(sample);
-  batch.src.offsets.push_back(static_cast<int32_t>(batch.src.ids.size()));
-  batch.tgt.offsets.push_back(static_cast<int32_t>(batch.tgt.ids.size()));
+  source(batch).close_sequence();
+  target(batch).close_sequence();
 }
 
 std::string MappedCorpus::text(int64_t sample, int side) const {

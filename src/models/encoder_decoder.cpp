@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "data/pair_columns.h"
 #include "models/packed.h"
 #include "nn/watch.h"
 #include "text/tokenizer.h"
@@ -77,9 +78,9 @@ const at::Tensor& EncoderDecoder::output_weight() const {
 LossOutput EncoderDecoder::loss(const data::Batch& batch, const ForwardContext& context) {
   TORCH_CHECK(loss_, "[model] was built without a loss");
   const auto* sample_ids = context.training ? &batch.sample_ids : nullptr;
-  const nn::PackedRows src = pack(batch.src, sample_ids, device());
-  const nn::PackedRows tgt = pack(shift_right(batch.tgt), sample_ids, device());
-  const at::Tensor targets = at::tensor(batch.tgt.ids, at::kLong).to(device());
+  const nn::PackedRows src = pack(data::source(batch), sample_ids, device());
+  const nn::PackedRows tgt = pack(shift_right(data::target(batch)), sample_ids, device());
+  const at::Tensor targets = at::tensor(data::target(batch).values, at::kLong).to(device());
 
   const at::Tensor x = decoder_->forward(tgt, encoder_->forward(src, context), context);
   // Named as if it were never tied, since a tied table's gradient also holds that of its lookups.
@@ -87,7 +88,7 @@ LossOutput EncoderDecoder::loss(const data::Batch& batch, const ForwardContext& 
   const kernels::CrossEntropy sums = loss_(x, weight, targets, num_classes_);
   return {.loss_sum = sums.loss_sum,
           .nll_sum = sums.nll_sum,
-          .target_tokens = batch.tgt.num_tokens(),
+          .target_tokens = data::target(batch).num_rows(),
           .token_nll = sums.token_nll};
 }
 
@@ -117,8 +118,9 @@ double EncoderDecoder::operations(double src_length, double tgt_length) const {
 
 std::vector<torch::Tensor> EncoderDecoder::alignments(const data::Batch& batch, int64_t layer) {
   const torch::NoGradGuard no_grad;
-  const Encoded memory = encoder_->forward(pack(batch.src, nullptr, device()), {});
-  return decoder_->attention(pack(shift_right(batch.tgt), nullptr, device()), memory, layer);
+  const Encoded memory = encoder_->forward(pack(data::source(batch), nullptr, device()), {});
+  return decoder_->attention(pack(shift_right(data::target(batch)), nullptr, device()), memory,
+                             layer);
 }
 
 }  // namespace stretto::models

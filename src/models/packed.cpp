@@ -11,8 +11,8 @@ namespace stretto::models {
 
 nn::PackedRows pack(const data::PackedTokens& tokens, const std::vector<int64_t>* sample_ids,
                     c10::Device device) {
-  std::vector<int64_t> positions(tokens.ids.size());
-  std::vector<int64_t> keys(sample_ids != nullptr ? tokens.ids.size() : 0);
+  std::vector<int64_t> positions(tokens.values.size());
+  std::vector<int64_t> keys(sample_ids != nullptr ? tokens.values.size() : 0);
   int64_t longest = 0;
   for (int64_t i = 0; i < tokens.num_sequences(); ++i) {
     const int64_t start = tokens.offsets[i];
@@ -25,7 +25,7 @@ nn::PackedRows pack(const data::PackedTokens& tokens, const std::vector<int64_t>
     }
   }
   nn::PackedRows rows;
-  rows.ids = at::tensor(tokens.ids, at::kLong).to(device);
+  rows.ids = at::tensor(tokens.values, at::kLong).to(device);
   rows.positions = at::tensor(positions, at::kLong).to(device);
   if (sample_ids != nullptr) rows.row_keys = at::tensor(keys, at::kLong).to(device);
   rows.offsets = {.values = at::tensor(tokens.offsets, at::kInt).to(device), .max_length = longest};
@@ -35,8 +35,8 @@ nn::PackedRows pack(const data::PackedTokens& tokens, const std::vector<int64_t>
 data::PackedTokens shift_right(const data::PackedTokens& targets) {
   data::PackedTokens input = targets;
   for (int64_t i = 0; i < targets.num_sequences(); ++i) {
-    const auto begin = input.ids.begin() + targets.offsets[i];
-    const auto end = input.ids.begin() + targets.offsets[i + 1];
+    const auto begin = input.values.begin() + targets.offsets[i];
+    const auto end = input.values.begin() + targets.offsets[i + 1];
     std::copy_backward(begin, end - 1, end);
     *begin = text::kBos;
   }

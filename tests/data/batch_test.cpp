@@ -2,51 +2,106 @@
 
 #include <gtest/gtest.h>
 
+#include <stdexcept>
+#include <variant>
+
+#include "data/pair_columns.h"
+
 namespace stretto::data {
 namespace {
 
 TEST(Batch, ConcatenationKeepsSequencesAndOrder) {
-  const Batch a{.sample_ids = {7, 3}, .src = {{1, 2, 3}, {0, 1, 3}}, .tgt = {{9, 8}, {0, 1, 2}}};
-  const Batch b{.sample_ids = {5}, .src = {{4, 5}, {0, 2}}, .tgt = {{6, 6, 6}, {0, 3}}};
+  const Batch a = pair_batch({7, 3}, {{1, 2, 3}, {0, 1, 3}}, {{9, 8}, {0, 1, 2}});
+  const Batch b = pair_batch({5}, {{4, 5}, {0, 2}}, {{6, 6, 6}, {0, 3}});
   const Batch whole = concatenate({a, b});
   EXPECT_EQ(whole.sample_ids, (std::vector<int64_t>{7, 3, 5}));
-  EXPECT_EQ(whole.src.ids, (std::vector<int64_t>{1, 2, 3, 4, 5}));
-  EXPECT_EQ(whole.src.offsets, (std::vector<int32_t>{0, 1, 3, 5}));
-  EXPECT_EQ(whole.tgt.offsets, (std::vector<int32_t>{0, 1, 2, 5}));
-  EXPECT_EQ(whole.tgt.max_length(), 3);
-  EXPECT_EQ(whole.src.length(2), 2);
+  EXPECT_EQ(source(whole).values, (std::vector<int64_t>{1, 2, 3, 4, 5}));
+  EXPECT_EQ(source(whole).offsets, (std::vector<int32_t>{0, 1, 3, 5}));
+  EXPECT_EQ(target(whole).offsets, (std::vector<int32_t>{0, 1, 2, 5}));
+  EXPECT_EQ(target(whole).max_length(), 3);
+  EXPECT_EQ(source(whole).length(2), 2);
 }
 
 TEST(Batch, OfNothingIsEmpty) {
   const Batch whole = concatenate({});
   EXPECT_EQ(whole.num_sequences(), 0);
-  EXPECT_EQ(whole.src.num_sequences(), 0);
-  EXPECT_EQ(whole.src.max_length(), 0);
+  EXPECT_TRUE(whole.columns.empty());
+  EXPECT_EQ(pair_batch().num_sequences(), 0);
+  EXPECT_EQ(source(pair_batch()).num_sequences(), 0);
+  EXPECT_EQ(target(pair_batch()).max_length(), 0);
+}
+
+/// Speech as a family of another kind has it: frames of two numbers, labels, and a byte for each
+/// sample.
+Batch of_frames() {
+  Ragged<float> frames;
+  frames.width = 2;
+  PackedTokens labels;
+  Ragged<uint8_t> flags;
+  for (const int64_t frame_count : {3, 1, 4}) {
+    std::vector<float> values;
+    for (int64_t i = 0; i < 2 * frame_count; ++i) {
+      values.push_back(static_cast<float>(10 * frame_count + i));
+    }
+    frames.append(values);
+    labels.append({frame_count});
+    flags.append(std::vector<uint8_t>{static_cast<uint8_t>(frame_count)});
+  }
+  return {.sample_ids = {4, 5, 6}, .columns = {frames, labels, flags}};
+}
+
+TEST(Batch, RowsOfSeveralValuesStayTogether) {
+  const Batch whole = of_frames();
+  const auto& frames = whole.column<float>(0);
+  EXPECT_EQ(frames.num_rows(), 8);
+  EXPECT_EQ(frames.length(2), 4);
+  EXPECT_EQ(frames.max_length(), 4);
+  const Batch middle = part(whole, 1, 3);
+  const auto& rest = middle.column<float>(0);
+  EXPECT_EQ(rest.width, 2);
+  EXPECT_EQ(rest.offsets, (std::vector<int32_t>{0, 1, 5}));
+  EXPECT_EQ(rest.values.size(), 10u);
+  EXPECT_EQ(rest.sequence(0).front(), 10);
+  EXPECT_EQ(rest.sequence(1).back(), 47);
+  EXPECT_EQ(middle.column<uint8_t>(2).values, (std::vector<uint8_t>{1, 4}));
+  const Batch again = concatenate({part(whole, 0, 1), middle});
+  EXPECT_EQ(again.column<float>(0).values, frames.values);
+  EXPECT_EQ(again.column<float>(0).offsets, frames.offsets);
+  EXPECT_EQ(again.column<int64_t>(1).values, whole.column<int64_t>(1).values);
+}
+
+TEST(Batch, ColumnsOfDifferentKindsAreNotPutTogether) {
+  const Batch frames = of_frames(), pairs = pair_batch({1}, {{3}, {0, 1}}, {{3}, {0, 1}});
+  EXPECT_THROW(concatenate({frames, pairs}), std::invalid_argument);
+  Batch wider = frames;
+  wider.column<float>(0).width = 1;
+  EXPECT_THROW(concatenate({frames, wider}), std::invalid_argument);
+  EXPECT_THROW((void)pairs.column<float>(0), std::bad_variant_access);
+  EXPECT_THROW((void)pairs.column<int64_t>(2), std::out_of_range);
 }
 
 TEST(Batch, PartsPutTogetherAreTheWhole) {
-  const Batch whole{.sample_ids = {7, 3, 5},
-                    .src = {{1, 2, 3, 4, 5}, {0, 1, 3, 5}},
-                    .tgt = {{9, 8, 6, 6, 6}, {0, 1, 2, 5}}};
+  const Batch whole =
+      pair_batch({7, 3, 5}, {{1, 2, 3, 4, 5}, {0, 1, 3, 5}}, {{9, 8, 6, 6, 6}, {0, 1, 2, 5}});
   const Batch first = part(whole, 0, 1), rest = part(whole, 1, 3);
-  EXPECT_EQ(first.src.ids, (std::vector<int64_t>{1}));
-  EXPECT_EQ(rest.tgt.offsets, (std::vector<int32_t>{0, 1, 4}));
+  EXPECT_EQ(source(first).values, (std::vector<int64_t>{1}));
+  EXPECT_EQ(target(rest).offsets, (std::vector<int32_t>{0, 1, 4}));
   const Batch again = concatenate({first, rest});
   EXPECT_EQ(again.sample_ids, whole.sample_ids);
-  EXPECT_EQ(again.src.ids, whole.src.ids);
-  EXPECT_EQ(again.tgt.offsets, whole.tgt.offsets);
+  EXPECT_EQ(source(again).values, source(whole).values);
+  EXPECT_EQ(target(again).offsets, target(whole).offsets);
 }
 
 /// Sentence i has lengths[i] tokens on both sides together.
 Batch of_lengths(const std::vector<int64_t>& lengths) {
-  Batch batch;
+  Batch batch = pair_batch();
   for (size_t i = 0; i < lengths.size(); ++i) {
     batch.sample_ids.push_back(static_cast<int64_t>(i));
     for (int64_t token = 0; token < lengths[i]; ++token) {
-      (token % 2 == 0 ? batch.src : batch.tgt).ids.push_back(token);
+      (token % 2 == 0 ? source(batch) : target(batch)).values.push_back(token);
     }
-    batch.src.offsets.push_back(static_cast<int32_t>(batch.src.ids.size()));
-    batch.tgt.offsets.push_back(static_cast<int32_t>(batch.tgt.ids.size()));
+    source(batch).offsets.push_back(static_cast<int32_t>(source(batch).values.size()));
+    target(batch).offsets.push_back(static_cast<int32_t>(target(batch).values.size()));
   }
   return batch;
 }
@@ -85,8 +140,8 @@ TEST(Batch, EvenPartsPutTogetherAreTheWhole) {
       all.push_back(even_part(whole, number, parts));
     const Batch again = concatenate(all);
     EXPECT_EQ(again.sample_ids, whole.sample_ids) << parts;
-    EXPECT_EQ(again.src.ids, whole.src.ids) << parts;
-    EXPECT_EQ(again.tgt.offsets, whole.tgt.offsets) << parts;
+    EXPECT_EQ(source(again).values, source(whole).values) << parts;
+    EXPECT_EQ(target(again).offsets, target(whole).offsets) << parts;
   }
 }
 

@@ -2,6 +2,7 @@
 #include <map>
 #include <set>
 
+#include "data/pair_columns.h"
 #include "tests/data/corpus_fixture.h"
 
 namespace stretto::data {
@@ -46,15 +47,15 @@ TEST_F(Batches, HoldTheTokensOfTheirPairs) {
   const auto source = make_train_batches(corpus, o, 11);
   for (int64_t i = 0; i < source->num_batches(); ++i) {
     const Batch batch = source->load(3, i);
-    ASSERT_EQ(batch.src.num_sequences(), batch.num_sequences());
-    ASSERT_EQ(batch.tgt.num_sequences(), batch.num_sequences());
+    ASSERT_EQ(data::source(batch).num_sequences(), batch.num_sequences());
+    ASSERT_EQ(data::target(batch).num_sequences(), batch.num_sequences());
     for (int64_t k = 0; k < batch.num_sequences(); ++k) {
       const auto slice = [k](const PackedTokens& side) {
-        return std::vector<int64_t>(side.ids.begin() + side.offsets[k],
-                                    side.ids.begin() + side.offsets[k + 1]);
+        return std::vector<int64_t>(side.values.begin() + side.offsets[k],
+                                    side.values.begin() + side.offsets[k + 1]);
       };
-      EXPECT_EQ(slice(batch.src), corpus->src(batch.sample_ids[k]));
-      EXPECT_EQ(slice(batch.tgt), corpus->tgt(batch.sample_ids[k]));
+      EXPECT_EQ(slice(data::source(batch)), corpus->src(batch.sample_ids[k]));
+      EXPECT_EQ(slice(data::target(batch)), corpus->tgt(batch.sample_ids[k]));
     }
   }
 }
@@ -67,7 +68,7 @@ TEST_F(Batches, NeverExceedTheirBoundsAndFillThem) {
     int64_t tokens = 0;
     for (int64_t i = 0; i < source->num_batches(); ++i) {
       const Batch batch = source->load(0, i);
-      const int64_t most = std::max(batch.src.num_tokens(), batch.tgt.num_tokens());
+      const int64_t most = std::max(data::source(batch).num_rows(), data::target(batch).num_rows());
       EXPECT_LE(most, max_tokens);
       EXPECT_GE(batch.num_sequences(), 1);
       tokens += most;

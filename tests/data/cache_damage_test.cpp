@@ -9,6 +9,7 @@
 #include "base/file.h"
 #include "data/checked_file.h"
 #include "data/corpus.h"
+#include "data/pair_columns.h"
 #include "tests/data/corpus_fixture.h"
 
 namespace stretto::data {
@@ -45,8 +46,8 @@ class CacheDamage : public CorpusFixture {
       for (int64_t i = 0; i < batches->num_batches(); ++i) {
         const Batch batch = batches->load(0, i);
         all.push_back(batch.sample_ids);
-        all.push_back(batch.src.ids);
-        all.push_back(batch.tgt.ids);
+        all.push_back(source(batch).values);
+        all.push_back(target(batch).values);
       }
       for (int64_t i = 0; split == Split::kValid && i < corpus->num_pairs(); ++i) {
         for (const std::string& text : {corpus->src_text(i), corpus->tgt_text(i)}) {
@@ -147,7 +148,8 @@ TEST_F(CacheDamage, IsMendedUnderThreadsThatReadIt) {
   const auto batches = make_train_batches(corpus, options_, 1);
   const int64_t count_of_batches = batches->num_batches();
   std::vector<std::vector<int64_t>> expected;
-  for (int64_t i = 0; i < count_of_batches; ++i) expected.push_back(batches->load(0, i).src.ids);
+  for (int64_t i = 0; i < count_of_batches; ++i)
+    expected.push_back(source(batches->load(0, i)).values);
 
   const fs::path file = corpus->cache_path() / "ids.bin";
   std::string bytes = read_file(file);
@@ -161,7 +163,7 @@ TEST_F(CacheDamage, IsMendedUnderThreadsThatReadIt) {
     for (int64_t reader = 0; reader < 4; ++reader) {
       readers.emplace_back([&, reader] {
         for (int64_t i = reader; i < count_of_batches; i += 2) {
-          EXPECT_EQ(again->load(0, i).src.ids, expected[static_cast<size_t>(i)]) << i;
+          EXPECT_EQ(source(again->load(0, i)).values, expected[static_cast<size_t>(i)]) << i;
         }
       });
     }

@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/hash.h"
+#include "data/pair_columns.h"
 #include "engine/commands.h"
 #include "engine/engine_entry.h"
 #include "engine/session.h"
@@ -86,9 +87,11 @@ class ReplayCommand : public ::testing::Test {
     for (int64_t index = 0; index < batches.num_batches(); ++index) {
       const auto batch = batches.load(0, index);
       for (int64_t i = 0; i < batch.num_sequences(); ++i) {
-        for (int32_t at = batch.src.offsets[i]; at < batch.src.offsets[i + 1]; ++at) {
-          samples[batch.src.ids[at]].insert(batch.sample_ids[i]);
-          last[batch.src.ids[at]] = {batch.src.ids[at], batch.sample_ids[i], {0, index}};
+        for (int32_t at = data::source(batch).offsets[i]; at < data::source(batch).offsets[i + 1];
+             ++at) {
+          samples[data::source(batch).values[at]].insert(batch.sample_ids[i]);
+          last[data::source(batch).values[at]] = {
+              data::source(batch).values[at], batch.sample_ids[i], {0, index}};
         }
       }
     }

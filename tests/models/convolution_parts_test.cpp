@@ -1,6 +1,7 @@
 #include <cmath>
 
 #include "config/schema.h"
+#include "data/pair_columns.h"
 #include "models/decoders/convolution.h"
 #include "models/encoders/convolution.h"
 #include "tests/models/padded_convolution.h"
@@ -67,7 +68,7 @@ TEST(ConvEncoder, PackedRowsAndGradientsEqualPaddedOnes) {
         return at::cat({encoded.keys, encoded.values}, 1);
       };
       const auto padded = [&] {
-        const auto [z, y] = reference.encode(batch.src);
+        const auto [z, y] = reference.encode(data::source(batch));
         return at::cat({z, y}, 1);
       };
       testing::expect_same(*encoder, packed, padded, tolerance_of(dtype));

@@ -1,4 +1,5 @@
 #include "config/schema.h"
+#include "data/pair_columns.h"
 #include "models/decoders/light_convolution.h"
 #include "models/encoders/light_convolution.h"
 #include "models/memory.h"
@@ -67,7 +68,7 @@ TEST(LightEncoder, PackedRowsAndGradientsEqualPaddedOnes) {
     testing::PaddedLight reference(*encoder, which);
     testing::expect_same(
         *encoder, [&] { return encoder->forward(testing::sources(batch), {}).keys; },
-        [&] { return reference.encode(batch.src); }, 1e-10);
+        [&] { return reference.encode(data::source(batch)); }, 1e-10);
   }
 }
 

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "data/pair_columns.h"
 #include "losses/registry.h"
 #include "models/registry.h"
 #include "nn/embedding.h"
@@ -55,7 +56,7 @@ constexpr int64_t kWords = 24, kSource = 7, kTarget = 5;
 
 data::PackedTokens tokens_of(int64_t length) {
   data::PackedTokens tokens;
-  for (int64_t i = 0; i < length; ++i) tokens.ids.push_back(4 + i);
+  for (int64_t i = 0; i < length; ++i) tokens.values.push_back(4 + i);
   tokens.offsets.push_back(static_cast<int32_t>(length));
   return tokens;
 }
@@ -67,7 +68,7 @@ double counted_operations(const Seq2SeqOptions& options) {
       make_model(options, {.src_rows = kWords, .tgt_rows = kWords, .num_tgt_classes = kWords},
                  losses::make_loss({}));
   model->to(at::kDouble);
-  const data::Batch pair{.sample_ids = {1}, .src = tokens_of(kSource), .tgt = tokens_of(kTarget)};
+  const data::Batch pair = data::pair_batch({1}, tokens_of(kSource), tokens_of(kTarget));
   const ProductCounter counter;
   model->loss(pair, {});
   return ProductCounter::sum();

@@ -8,6 +8,7 @@
 #include <string>
 #include <utility>
 
+#include "data/pair_columns.h"
 #include "models/encoder.h"
 #include "models/packed.h"
 #include "tests/models/part_cases.h"
@@ -35,8 +36,8 @@ class PaddedConv {
   }
 
   at::Tensor decode(const data::Batch& batch, const Encoded& memory) {
-    const data::PackedTokens tokens = shift_right(batch.tgt);
-    const Rectangle shape(tokens), of_source(batch.src);
+    const data::PackedTokens tokens = shift_right(data::target(batch));
+    const Rectangle shape(tokens), of_source(data::source(batch));
     const at::Tensor keys = of_source.of(memory.keys), values = of_source.of(memory.attended());
     const at::Tensor there = of_source.mask(keys.scalar_type());
     const at::Tensor e = embed(tokens, shape);
@@ -61,7 +62,7 @@ class PaddedConv {
   }
 
   at::Tensor embed(const data::PackedTokens& tokens, const Rectangle& shape) {
-    const at::Tensor ids = shape.of(at::tensor(tokens.ids, at::kLong));
+    const at::Tensor ids = shape.of(at::tensor(tokens.values, at::kLong));
     at::Tensor e = at::embedding(parameters_.at("embedding.weight"), ids) * std::sqrt(kWidth);
     if (parameters_.contains("positions.weight")) {
       e = e + parameters_["positions.weight"].slice(0, 0, ids.size(1));

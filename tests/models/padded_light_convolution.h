@@ -7,6 +7,7 @@
 #include <string>
 #include <utility>
 
+#include "data/pair_columns.h"
 #include "models/encoder.h"
 #include "models/packed.h"
 #include "tests/models/part_cases.h"
@@ -43,8 +44,8 @@ class PaddedLight {
   }
 
   at::Tensor decode(const data::Batch& batch, const Encoded& memory) {
-    const data::PackedTokens tokens = shift_right(batch.tgt);
-    const Rectangle shape(tokens), of_source(batch.src);
+    const data::PackedTokens tokens = shift_right(data::target(batch));
+    const Rectangle shape(tokens), of_source(data::source(batch));
     const at::Tensor mask = shape.mask(at::kDouble).unsqueeze(2);
     const at::Tensor keys = of_source.of(memory.keys), values = of_source.of(memory.attended());
     const at::Tensor hidden = of_source.mask(at::kDouble).eq(0);
@@ -72,7 +73,7 @@ class PaddedLight {
   const at::Tensor& get(const std::string& name) { return parameters_.at(name); }
 
   at::Tensor embed(const data::PackedTokens& tokens, const Rectangle& shape) {
-    const at::Tensor ids = shape.of(at::tensor(tokens.ids, at::kLong));
+    const at::Tensor ids = shape.of(at::tensor(tokens.values, at::kLong));
     return at::embedding(get("embedding.weight"), ids) * std::sqrt(kWidth) +
            get("positions.weight").slice(0, 0, ids.size(1));
   }

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "data/batch.h"
+#include "data/pair_columns.h"
 #include "models/seq2seq_options.h"
 
 /// A second Transformer, as plain and slow as can be: padded rectangles [B, T, D], masks, ATen
@@ -25,7 +26,8 @@ class PaddedTransformer {
 
   /// Log probabilities [B, Tt, num_classes], teacher-forced.
   at::Tensor log_probs(const data::Batch& batch) {
-    const at::Tensor src = padded(batch.src, false), tgt = padded(batch.tgt, true);
+    const at::Tensor src = padded(data::source(batch), false),
+                     tgt = padded(data::target(batch), true);
     real_ = {{"encoder", src != 0}, {"decoder", tgt != 0}};
     const at::Tensor src_mask = (src == 0).unsqueeze(1).unsqueeze(1);  // [B, 1, 1, Ts]
     at::Tensor memory = embed("encoder", src);
@@ -66,9 +68,10 @@ class PaddedTransformer {
     at::Tensor sum = torch::zeros({}, all.options());
     const double e = smoothing / static_cast<double>(num_classes_ - 1);
     for (int64_t i = 0; i < batch.num_sequences(); ++i) {
-      for (int64_t t = 0; t < batch.tgt.length(i); ++t) {
+      for (int64_t t = 0; t < data::target(batch).length(i); ++t) {
         const at::Tensor row = all[i][t];
-        sum = sum - (1 - smoothing - e) * row[batch.tgt.ids[batch.tgt.offsets[i] + t]];
+        sum = sum - (1 - smoothing - e) *
+                        row[data::target(batch).values[data::target(batch).offsets[i] + t]];
         sum = sum - e * row.sum();
       }
     }
@@ -81,7 +84,7 @@ class PaddedTransformer {
     for (int64_t i = 0; i < tokens.num_sequences(); ++i) {
       for (int64_t t = 0; t < tokens.length(i); ++t) {
         const int64_t at = tokens.offsets[i] + t - (shift ? 1 : 0);
-        ids[i][t] = shift && t == 0 ? int64_t{2} : tokens.ids[at];
+        ids[i][t] = shift && t == 0 ? int64_t{2} : tokens.values[at];
       }
     }
     return ids;

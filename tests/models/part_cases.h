@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "data/pair_columns.h"
 #include "models/decoder.h"
 #include "models/encoder.h"
 #include "models/packed.h"
@@ -22,30 +23,27 @@ constexpr int64_t kRows = 24, kWidth = 16;
 inline data::PackedTokens sequences(const std::vector<std::vector<int64_t>>& all) {
   data::PackedTokens tokens;
   for (const auto& ids : all) {
-    tokens.ids.insert(tokens.ids.end(), ids.begin(), ids.end());
-    tokens.offsets.push_back(static_cast<int32_t>(tokens.ids.size()));
+    tokens.append(ids);
   }
   return tokens;
 }
 
 /// Sequences of one token, of fewer than a kernel's taps, and of more.
 inline data::Batch first_batch() {
-  return {.sample_ids = {17, 4, 99},
-          .src = sequences({{5, 9, 14, 7, 10, 12, 3}, {3}, {20, 11, 6, 3}}),
-          .tgt = sequences({{10, 4, 3}, {13, 12, 5, 18, 19, 15, 3}, {3}})};
+  return data::pair_batch({17, 4, 99}, sequences({{5, 9, 14, 7, 10, 12, 3}, {3}, {20, 11, 6, 3}}),
+                          sequences({{10, 4, 3}, {13, 12, 5, 18, 19, 15, 3}, {3}}));
 }
 
 inline data::Batch second_batch() {
-  return {.sample_ids = {1000, 2},
-          .src = sequences({{4, 4, 15, 3}, {16, 3}}),
-          .tgt = sequences({{6, 7, 8, 9, 3}, {20, 3}})};
+  return data::pair_batch({1000, 2}, sequences({{4, 4, 15, 3}, {16, 3}}),
+                          sequences({{6, 7, 8, 9, 3}, {20, 3}}));
 }
 
 inline nn::PackedRows sources(const data::Batch& batch) {
-  return pack(batch.src, &batch.sample_ids, at::kCPU);
+  return pack(data::source(batch), &batch.sample_ids, at::kCPU);
 }
 inline nn::PackedRows targets(const data::Batch& batch) {
-  return pack(shift_right(batch.tgt), &batch.sample_ids, at::kCPU);
+  return pack(shift_right(data::target(batch)), &batch.sample_ids, at::kCPU);
 }
 
 inline PartSetup setup_of(const char* name, at::Device device = at::kCPU) {
@@ -120,16 +118,18 @@ inline void expect_steps_of_teacher_forcing(Decoder& decoder, const Encoded& mem
   for (int64_t t = 0; !alive.empty(); ++t) {
     std::vector<int64_t> tokens, parents, next;
     for (const int64_t i : alive) {
-      const auto token = input.ids[batch.tgt.offsets[static_cast<size_t>(i)] + t].item<int64_t>();
+      const auto token =
+          input.ids[data::target(batch).offsets[static_cast<size_t>(i)] + t].item<int64_t>();
       tokens.insert(tokens.end(), {token, (token + 1) % kRows});
     }
     const at::Tensor rows = steps->step(at::tensor(tokens, at::kLong));
     for (size_t k = 0; k < alive.size(); ++k) {
       const auto lane = static_cast<int64_t>(2 * k);
-      const at::Tensor wanted = expected[batch.tgt.offsets[static_cast<size_t>(alive[k])] + t];
+      const at::Tensor wanted =
+          expected[data::target(batch).offsets[static_cast<size_t>(alive[k])] + t];
       EXPECT_LT(relative_distance(rows[lane], wanted), tolerance)
           << "source " << alive[k] << ", step " << t;
-      if (t + 1 == batch.tgt.length(alive[k])) continue;
+      if (t + 1 == data::target(batch).length(alive[k])) continue;
       next.push_back(alive[k]);
       parents.insert(parents.end(), {lane, lane});
     }
@@ -142,7 +142,7 @@ inline void expect_steps_of_teacher_forcing(Decoder& decoder, const Encoded& mem
 inline void expect_lanes_to_keep_their_histories(Decoder& decoder) {
   const torch::NoGradGuard no_grad;
   data::Batch batch = first_batch();
-  batch = {.sample_ids = {1}, .src = data::part(batch, 0, 1).src, .tgt = {}};
+  batch = data::pair_batch({1}, data::source(data::part(batch, 0, 1)));
   const Encoded memory = any_memory(batch, at::kFloat, true);
   const auto swapped = decoder.start(memory, 2), straight = decoder.start(memory, 2);
   for (int64_t t = 0; t < 20; ++t) {
@@ -159,13 +159,14 @@ inline void expect_no_look_ahead(Decoder& decoder, const Encoded& memory,
   const torch::NoGradGuard no_grad;
   const nn::PackedRows input = targets(batch);
   const at::Tensor before = decoder.forward(input, memory, {});
-  const int64_t first = batch.tgt.offsets[1], changed = first + 4;  // in the longest sequence
+  const int64_t first = data::target(batch).offsets[1],
+                changed = first + 4;  // in the longest sequence
   nn::PackedRows other = input;
   other.ids = input.ids.clone();
   other.ids[changed] = 22;
   const at::Tensor moved = (decoder.forward(other, memory, {}) - before).abs().amax(1);
   for (int64_t row = 0; row < moved.size(0); ++row) {
-    const bool may_move = row >= changed && row < batch.tgt.offsets[2];
+    const bool may_move = row >= changed && row < data::target(batch).offsets[2];
     if (may_move) {
       EXPECT_GT(moved[row].item<double>(), 0) << "row " << row;
     } else {
@@ -198,7 +199,8 @@ inline void expect_alignments(Decoder& decoder, const Encoded& memory, const dat
   ASSERT_EQ(last.size(), static_cast<size_t>(batch.num_sequences()));
   for (int64_t i = 0; i < batch.num_sequences(); ++i) {
     const at::Tensor& block = last[static_cast<size_t>(i)];
-    EXPECT_EQ(block.sizes(), (std::vector<int64_t>{batch.tgt.length(i), batch.src.length(i)}));
+    EXPECT_EQ(block.sizes(),
+              (std::vector<int64_t>{data::target(batch).length(i), data::source(batch).length(i)}));
     EXPECT_TRUE(at::allclose(block.sum(1), at::ones({block.size(0)}, block.options())));
   }
   EXPECT_TRUE(at::equal(last[0], decoder.attention(input, memory, num_layers - 1)[0]));

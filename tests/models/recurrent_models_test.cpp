@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "config/schema.h"
+#include "data/pair_columns.h"
 #include "losses/registry.h"
 #include "models/decoders/transformer.h"
 #include "models/encoder_decoder.h"
@@ -54,7 +55,7 @@ TEST(RecurrentModels, DropoutDoesNotDependOnTheCutIntoMicroBatches) {
 
 TEST(RecurrentModels, VariationalDropoutHasOneMaskASequence) {
   const data::Batch batch = three_pairs();
-  const nn::PackedRows rows = pack(batch.src, &batch.sample_ids, at::kCPU);
+  const nn::PackedRows rows = pack(data::source(batch), &batch.sample_ids, at::kCPU);
   const ForwardContext context{.training = true, .dropout_key = 7};
   const at::Tensor ones = at::ones({rows.ids.size(0), 64}, at::kFloat);
   for (const bool variational : {false, true}) {
@@ -195,7 +196,7 @@ TEST(RecurrentModels, RefuseWhatDoesNotFit) {
   narrower.decoder.initial_state = "last";
   EXPECT_THROW(Joined(narrower).rows(three_pairs(), {}), c10::Error);
   const Joined joined(gnmt());
-  const nn::PackedRows src = pack(three_pairs().src, nullptr, at::kCPU);
+  const nn::PackedRows src = pack(data::source(three_pairs()), nullptr, at::kCPU);
   EXPECT_THROW(joined.decoder->attention(src, joined.encoder->forward(src, {}), 1), c10::Error);
 }
 

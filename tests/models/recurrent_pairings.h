@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "data/batch.h"
+#include "data/pair_columns.h"
 #include "models/decoders/recurrent.h"
 #include "models/encoders/recurrent.h"
 #include "models/packed.h"
@@ -88,8 +89,9 @@ struct Joined : torch::nn::Module {
 
   at::Tensor rows(const data::Batch& batch, const ForwardContext& context) const {
     const auto* ids = context.training ? &batch.sample_ids : nullptr;
-    return decoder->forward(pack(shift_right(batch.tgt), ids, at::kCPU),
-                            encoder->forward(pack(batch.src, ids, at::kCPU), context), context);
+    return decoder->forward(pack(shift_right(data::target(batch)), ids, at::kCPU),
+                            encoder->forward(pack(data::source(batch), ids, at::kCPU), context),
+                            context);
   }
 
   std::shared_ptr<Encoder> encoder;
@@ -97,32 +99,31 @@ struct Joined : torch::nn::Module {
 };
 
 inline void add(data::PackedTokens& tokens, const std::vector<int64_t>& ids) {
-  tokens.ids.insert(tokens.ids.end(), ids.begin(), ids.end());
-  tokens.offsets.push_back(static_cast<int32_t>(tokens.ids.size()));
+  tokens.append(ids);
 }
 
 inline data::Batch three_pairs() {
-  data::Batch batch{.sample_ids = {17, 4, 99}, .src = {}, .tgt = {}};
-  add(batch.src, {5, 9, 14, 7, 3});
-  add(batch.src, {3});
-  add(batch.src, {20, 11, 6, 3});
-  add(batch.tgt, {10, 4, 3});
-  add(batch.tgt, {13, 12, 5, 18, 19, 3});
-  add(batch.tgt, {3});
+  auto batch = data::pair_batch({17, 4, 99});
+  add(data::source(batch), {5, 9, 14, 7, 3});
+  add(data::source(batch), {3});
+  add(data::source(batch), {20, 11, 6, 3});
+  add(data::target(batch), {10, 4, 3});
+  add(data::target(batch), {13, 12, 5, 18, 19, 3});
+  add(data::target(batch), {3});
   return batch;
 }
 
 inline data::Batch two_pairs() {
-  data::Batch batch{.sample_ids = {1000, 2}, .src = {}, .tgt = {}};
-  add(batch.src, {4, 4, 15, 3});
-  add(batch.src, {16, 3});
-  add(batch.tgt, {6, 7, 8, 9, 3});
-  add(batch.tgt, {20, 3});
+  auto batch = data::pair_batch({1000, 2});
+  add(data::source(batch), {4, 4, 15, 3});
+  add(data::source(batch), {16, 3});
+  add(data::target(batch), {6, 7, 8, 9, 3});
+  add(data::target(batch), {20, 3});
   return batch;
 }
 
 inline at::Tensor ids_of(const data::PackedTokens& tokens, int64_t sequence) {
-  return at::tensor(tokens.ids, at::kLong)
+  return at::tensor(tokens.values, at::kLong)
       .slice(0, tokens.offsets[static_cast<size_t>(sequence)],
              tokens.offsets[static_cast<size_t>(sequence) + 1]);
 }

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "data/pair_columns.h"
 #include "tests/models/plain_recurrent.h"
 #include "tests/models/recurrent_pairings.h"
 
@@ -14,10 +15,10 @@ using namespace testing::recurrent;
 
 at::Tensor plain_rows(const Pairing& made, const Joined& joined, const data::Batch& batch) {
   const testing::PlainRecurrent plain(made.encoder, made.decoder, joined);
-  const data::PackedTokens input = shift_right(batch.tgt);
+  const data::PackedTokens input = shift_right(data::target(batch));
   std::vector<at::Tensor> rows;
   for (int64_t i = 0; i < input.num_sequences(); ++i) {
-    rows.push_back(plain.decode(ids_of(input, i), plain.encode(ids_of(batch.src, i))));
+    rows.push_back(plain.decode(ids_of(input, i), plain.encode(ids_of(data::source(batch), i))));
   }
   return at::cat(rows);
 }
@@ -59,17 +60,17 @@ TEST(RecurrentParts, StepsHaveTheRowsOfTeacherForcing) {
       const torch::NoGradGuard no_grad;
       const Joined joined(made, dtype);
       const data::Batch batch = three_pairs();
-      const data::PackedTokens input = shift_right(batch.tgt);
+      const data::PackedTokens input = shift_right(data::target(batch));
       const at::Tensor expected = joined.rows(batch, {});
       // Two lanes a source; the second of each goes astray and then follows the first.
-      const auto steps =
-          joined.decoder->start(joined.encoder->forward(pack(batch.src, nullptr, at::kCPU), {}), 2);
+      const auto steps = joined.decoder->start(
+          joined.encoder->forward(pack(data::source(batch), nullptr, at::kCPU), {}), 2);
       std::vector<size_t> alive{0, 1, 2};
       for (int32_t t = 0; !alive.empty(); ++t) {
         std::vector<int64_t> tokens, parents;
         std::vector<size_t> next;
         for (const size_t i : alive) {
-          const int64_t token = input.ids[static_cast<size_t>(input.offsets[i] + t)];
+          const int64_t token = input.values[static_cast<size_t>(input.offsets[i] + t)];
           tokens.insert(tokens.end(), {token, (token + 5) % kWords});
         }
         const at::Tensor rows = steps->step(at::tensor(tokens));
@@ -91,7 +92,8 @@ TEST(RecurrentParts, StepsHaveTheRowsOfTeacherForcing) {
 TEST(RecurrentParts, LanesThatSwapPlacesKeepTheirHistories) {
   const torch::NoGradGuard no_grad;
   const Joined joined(gnmt(), at::kFloat);
-  const Encoded memory = joined.encoder->forward(pack(three_pairs().src, nullptr, at::kCPU), {});
+  const Encoded memory =
+      joined.encoder->forward(pack(data::source(three_pairs()), nullptr, at::kCPU), {});
   const auto straight = joined.decoder->start(memory, 2),
              swapped = joined.decoder->start(memory, 2);
   const at::Tensor turned = at::tensor({1, 0, 3, 2, 5, 4});
@@ -148,7 +150,7 @@ TEST(RecurrentParts, ALayerThatAddsNothingLeavesItsResidual) {
       item.value().zero_();
     }
   }
-  const nn::PackedRows src = pack(three_pairs().src, nullptr, at::kCPU);
+  const nn::PackedRows src = pack(data::source(three_pairs()), nullptr, at::kCPU);
   const at::Tensor expected = table.index_select(0, src.ids) * std::sqrt(double{kWidth});
   EXPECT_TRUE(at::allclose(joined.encoder->forward(src, {}).keys, expected));
 }
@@ -158,7 +160,7 @@ TEST(RecurrentParts, StatesOfTheEncoderAreThoseBehindItsLastTokens) {
   Pairing made = pairing("", "lstm", 2);
   made.encoder.bidirectional_layers = 2;
   const Encoded encoded =
-      Joined(made).encoder->forward(pack(three_pairs().src, nullptr, at::kCPU), {});
+      Joined(made).encoder->forward(pack(data::source(three_pairs()), nullptr, at::kCPU), {});
   ASSERT_EQ(encoded.state.size(), 4u);
   const at::Tensor h = encoded.state[2];  // of the upper layer
   ASSERT_EQ(h.sizes(), (std::vector<int64_t>{3, kWidth}));
@@ -174,14 +176,15 @@ TEST(RecurrentParts, AttentionIsThatOfThePlainForm) {
     const torch::NoGradGuard no_grad;
     const Joined joined(made);
     const data::Batch batch = three_pairs();
-    const data::PackedTokens input = shift_right(batch.tgt);
-    const Encoded memory = joined.encoder->forward(pack(batch.src, nullptr, at::kCPU), {});
+    const data::PackedTokens input = shift_right(data::target(batch));
+    const Encoded memory =
+        joined.encoder->forward(pack(data::source(batch), nullptr, at::kCPU), {});
     const auto blocks = joined.decoder->attention(pack(input, nullptr, at::kCPU), memory, -1);
     ASSERT_EQ(blocks.size(), 3u);
     const testing::PlainRecurrent plain(made.encoder, made.decoder, joined);
     for (int64_t i = 0; i < 3; ++i) {
       at::Tensor weights;
-      plain.decode(ids_of(input, i), plain.encode(ids_of(batch.src, i)), &weights);
+      plain.decode(ids_of(input, i), plain.encode(ids_of(data::source(batch), i)), &weights);
       EXPECT_TRUE(at::allclose(blocks[static_cast<size_t>(i)], weights)) << "sequence " << i;
     }
   }

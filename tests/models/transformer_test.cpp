@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "data/pair_columns.h"
 #include "decoding/search.h"
 #include "losses/registry.h"
 #include "models/registry.h"
@@ -64,27 +65,26 @@ std::shared_ptr<Seq2SeqModel> make(const Seq2SeqOptions& options,
 }
 
 void append(data::PackedTokens& tokens, const std::vector<int64_t>& ids) {
-  tokens.ids.insert(tokens.ids.end(), ids.begin(), ids.end());
-  tokens.offsets.push_back(static_cast<int32_t>(tokens.ids.size()));
+  tokens.append(ids);
 }
 
 data::Batch batch_a() {
-  data::Batch batch{.sample_ids = {17, 4, 99}, .src = {}, .tgt = {}};
-  append(batch.src, {5, 9, 14, 7, 3});
-  append(batch.src, {8, 3});
-  append(batch.src, {20, 11, 6, 3});
-  append(batch.tgt, {10, 4, 3});
-  append(batch.tgt, {13, 12, 5, 18, 19, 3});
-  append(batch.tgt, {3});
+  auto batch = data::pair_batch({17, 4, 99});
+  append(data::source(batch), {5, 9, 14, 7, 3});
+  append(data::source(batch), {8, 3});
+  append(data::source(batch), {20, 11, 6, 3});
+  append(data::target(batch), {10, 4, 3});
+  append(data::target(batch), {13, 12, 5, 18, 19, 3});
+  append(data::target(batch), {3});
   return batch;
 }
 
 data::Batch batch_b() {
-  data::Batch batch{.sample_ids = {1000, 2}, .src = {}, .tgt = {}};
-  append(batch.src, {4, 4, 15, 3});
-  append(batch.src, {16, 3});
-  append(batch.tgt, {6, 7, 8, 9, 3});
-  append(batch.tgt, {20, 3});
+  auto batch = data::pair_batch({1000, 2});
+  append(data::source(batch), {4, 4, 15, 3});
+  append(data::source(batch), {16, 3});
+  append(data::target(batch), {6, 7, 8, 9, 3});
+  append(data::target(batch), {20, 3});
   return batch;
 }
 
@@ -282,19 +282,20 @@ TEST(Transformer, StepsHaveTheLogProbsOfTeacherForcing) {
     const at::Tensor expected =
         testing::PaddedTransformer(tiny(variant), *model, kClasses).log_probs(batch);
     // Two lanes a source; the second of each is fed the first token, then follows the first lane.
-    const auto steps = model->start(batch.src, 2);
+    const auto steps = model->start(data::source(batch), 2);
     std::vector<int64_t> alive{0, 1, 2};
     for (int64_t t = 0; !alive.empty(); ++t) {
       std::vector<int64_t> tokens, parents, next;
       for (const int64_t i : alive) {
-        const int64_t token = t == 0 ? 2 : batch.tgt.ids[batch.tgt.offsets[i] + t - 1];
+        const int64_t token =
+            t == 0 ? 2 : data::target(batch).values[data::target(batch).offsets[i] + t - 1];
         tokens.insert(tokens.end(), {token, t == 0 ? 2 : (token + 1) % kClasses});
       }
       const at::Tensor rows = steps->step(at::tensor(tokens));
       for (size_t k = 0; k < alive.size(); ++k) {
         EXPECT_LT((rows[2 * k] - expected[alive[k]][t]).abs().max().item<double>(), 1e-5)
             << "source " << alive[k] << ", step " << t;
-        if (t + 1 == batch.tgt.length(alive[k])) continue;
+        if (t + 1 == data::target(batch).length(alive[k])) continue;
         next.push_back(alive[k]);
         const auto first = static_cast<int64_t>(2 * k);
         parents.insert(parents.end(), {first, first});
@@ -321,7 +322,7 @@ TEST(Transformer, LanesThatSwapPlacesKeepTheirHistories) {
 
 TEST(Transformer, BatchedBeamSearchEqualsOneByOne) {
   const auto model = make(tiny(), at::kFloat);
-  const data::PackedTokens all = batch_a().src;
+  const data::PackedTokens all = data::source(batch_a());
   decoding::DecodeOptions options;
   options.beam_size = options.nbest = 3;
   std::vector<int64_t> lengths;
@@ -330,7 +331,7 @@ TEST(Transformer, BatchedBeamSearchEqualsOneByOne) {
   const auto together = decoding::search(*steps, {.src_lengths = lengths}, options);
   for (int64_t i = 0; i < all.num_sequences(); ++i) {
     data::PackedTokens one;
-    append(one, {all.ids.begin() + all.offsets[i], all.ids.begin() + all.offsets[i + 1]});
+    append(one, {all.values.begin() + all.offsets[i], all.values.begin() + all.offsets[i + 1]});
     const auto single = model->start(one, 3);
     const auto alone = decoding::search(*single, {.src_lengths = {lengths[i]}}, options)[0];
     ASSERT_EQ(alone.size(), together[i].size());

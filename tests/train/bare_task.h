@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "data/pair_columns.h"
 #include "losses/registry.h"
 #include "models/registry.h"
 #include "train/task.h"
@@ -22,12 +23,13 @@ class BareTask : public train::Task {
   std::map<std::string, std::string> assets() const override { return {}; }
   std::vector<std::string> counters() const override { return {"target tokens", "source tokens"}; }
   std::vector<double> weights(const data::Batch& batch) const override {
-    return {static_cast<double>(batch.tgt.num_tokens())};
+    return {static_cast<double>(data::target(batch).num_rows())};
   }
 
  protected:
   static train::Sums sums(const at::Tensor& loss, const data::Batch& batch) {
-    return {.losses = {loss}, .counts = {batch.tgt.num_tokens(), batch.src.num_tokens()}};
+    return {.losses = {loss},
+            .counts = {data::target(batch).num_rows(), data::source(batch).num_rows()}};
   }
 
  private:

@@ -8,6 +8,7 @@
 
 #include "base/hash.h"
 #include "base/random.h"
+#include "data/pair_columns.h"
 #include "report/metrics_log.h"
 #include "tests/distributed/thread_group.h"
 #include "tests/train/bare_task.h"
@@ -27,11 +28,11 @@ class WideIds : public data::BatchSource {
   data::Batch load(int64_t epoch, int64_t index) const override {
     const auto number = static_cast<int64_t>(Permutation(
         kBatches, mix64(3, static_cast<uint64_t>(epoch)))(static_cast<uint64_t>(index)));
-    data::Batch batch;
+    data::Batch batch = data::pair_batch();
     for (int64_t i = 0; i <= number % 4; ++i) {
       batch.sample_ids.push_back(int64_t{0x0102030405060708} * (number + 1) + i);
-      for (auto* side : {&batch.src, &batch.tgt}) {
-        side->ids.push_back(number);
+      for (auto* side : {&data::source(batch), &data::target(batch)}) {
+        side->values.push_back(number);
         side->offsets.push_back(static_cast<int32_t>(i) + 1);
       }
     }
@@ -44,7 +45,7 @@ class OneWeight : public test::BareTask {
   torch::nn::Module& model() override { return *net_; }
   const data::BatchSource& train_batches() override { return source_; }
   Sums loss(const data::Batch& batch, const StepContext&) override {
-    return sums((net_->weight - 1).square().sum() * batch.tgt.num_tokens(), batch);
+    return sums((net_->weight - 1).square().sum() * data::target(batch).num_rows(), batch);
   }
 
  private:

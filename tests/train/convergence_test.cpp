@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/random.h"
+#include "data/pair_columns.h"
 #include "losses/registry.h"
 #include "models/registry.h"
 #include "models/seq2seq_options.h"
@@ -33,7 +34,7 @@ constexpr uint64_t kSeeds = 4, kValidStream = 999;
 
 /// Sentences of 4 to 9 symbols and the same backwards; a function of the index alone.
 data::Batch reversals(int64_t index, uint64_t stream) {
-  data::Batch batch;
+  data::Batch batch = data::pair_batch();
   for (int64_t i = index * kSentences; i < (index + 1) * kSentences; ++i) {
     const auto draw = [&](uint64_t j, uint64_t count) {
       return static_cast<int64_t>(Philox::at(stream, static_cast<uint64_t>(i), j)[0] % count);
@@ -42,12 +43,12 @@ data::Batch reversals(int64_t index, uint64_t stream) {
     for (size_t j = 0; j < ids.size(); ++j)
       ids[j] = kFirstSymbol + draw(j + 1, kSymbols - kFirstSymbol);
     const auto append = [](data::PackedTokens& to, auto begin, auto end) {
-      to.ids.insert(to.ids.end(), begin, end);
-      to.ids.push_back(kEnd);
-      to.offsets.push_back(static_cast<int32_t>(to.ids.size()));
+      to.values.insert(to.values.end(), begin, end);
+      to.values.push_back(kEnd);
+      to.offsets.push_back(static_cast<int32_t>(to.values.size()));
     };
-    append(batch.src, ids.begin(), ids.end());
-    append(batch.tgt, ids.rbegin(), ids.rend());
+    append(data::source(batch), ids.begin(), ids.end());
+    append(data::target(batch), ids.rbegin(), ids.rend());
     batch.sample_ids.push_back(i);
   }
   return batch;

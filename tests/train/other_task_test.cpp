@@ -13,6 +13,7 @@
 
 #include "base/file.h"
 #include "base/random.h"
+#include "data/pair_columns.h"
 #include "runs/choose_checkpoint.h"
 #include "store/checkpoint.h"
 #include "tests/base/failure.h"
@@ -34,11 +35,11 @@ constexpr int64_t kFirstValidPoint = 1'000'000;
 
 /// Points [first, first + kPoints), one id each on either side.
 data::Batch points_from(int64_t first) {
-  data::Batch batch;
+  data::Batch batch = data::pair_batch();
   for (int64_t i = 0; i < kPoints; ++i) {
     batch.sample_ids.push_back(first + i);
-    for (auto* side : {&batch.src, &batch.tgt}) {
-      side->ids.push_back(first + i);
+    for (auto* side : {&data::source(batch), &data::target(batch)}) {
+      side->values.push_back(first + i);
       side->offsets.push_back(static_cast<int32_t>(i + 1));
     }
   }

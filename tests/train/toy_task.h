@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/random.h"
+#include "data/pair_columns.h"
 #include "report/metrics_log.h"
 #include "train/trainer.h"
 
@@ -20,10 +21,10 @@ namespace stretto::train::test {
 
 /// Samples 2 number and 2 number + 1, one target token each.
 inline data::Batch toy_batch(int64_t number) {
-  data::Batch batch;
+  data::Batch batch = data::pair_batch();
   batch.sample_ids = {2 * number, 2 * number + 1};
-  for (auto* side : {&batch.src, &batch.tgt}) {
-    side->ids = batch.sample_ids;
+  for (auto* side : {&data::source(batch), &data::target(batch)}) {
+    side->values = batch.sample_ids;
     side->offsets = {0, 1, 2};
   }
   return batch;
@@ -44,7 +45,7 @@ class ToySource : public data::BatchSource {
 inline Sums toy_sums(const torch::Tensor& loss, const data::Batch& batch) {
   return {.losses = {loss},
           .statistics = {loss.detach()},
-          .counts = {batch.tgt.num_tokens(), batch.src.num_tokens()}};
+          .counts = {data::target(batch).num_rows(), data::source(batch).num_rows()}};
 }
 
 inline Validation toy_validation(double nll) {
@@ -83,7 +84,7 @@ class ToyTask : public Task {
   std::vector<std::string> statistics() const override { return {"nll"}; }
   std::vector<std::string> counters() const override { return {"target tokens", "source tokens"}; }
   std::vector<double> weights(const data::Batch& batch) const override {
-    return {static_cast<double>(batch.tgt.num_tokens())};
+    return {static_cast<double>(data::target(batch).num_rows())};
   }
   std::vector<Score> measures(const Totals& totals) const override {
     return {{.name = "nll", .value = totals.statistics.front() / totals.weights.front()}};

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/random.h"
+#include "data/pair_columns.h"
 #include "tests/distributed/thread_group.h"
 #include "tests/parallel/refusing_allocator.h"
 #include "tests/train/bare_task.h"
@@ -34,12 +35,12 @@ class SampleSource : public data::BatchSource {
   explicit SampleSource(bool equal) : equal_(equal) {}
   int64_t num_batches() const override { return 1 << 14; }
   data::Batch load(int64_t, int64_t index) const override {
-    data::Batch batch;
+    data::Batch batch = data::pair_batch();
     const int64_t count = equal_ ? 3 : 3 + index % 4;
     for (int64_t i = 0; i < count; ++i) {
       batch.sample_ids.push_back(equal_ ? i : 8 * index + i);
-      for (auto* side : {&batch.src, &batch.tgt}) {
-        side->ids.push_back(i);
+      for (auto* side : {&data::source(batch), &data::target(batch)}) {
+        side->values.push_back(i);
         side->offsets.push_back(static_cast<int32_t>(i + 1));
       }
     }

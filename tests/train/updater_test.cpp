@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "base/failpoint.h"
 #include "base/random.h"
+#include "data/pair_columns.h"
 #include "distributed/watch/peer_watch.h"
 #include "parallel/embedding_gradients.h"
 #include "tests/distributed/thread_group.h"
@@ -35,12 +36,12 @@ class PairSource : public data::BatchSource {
   explicit PairSource(int64_t sentences) : sentences_(sentences) {}
   int64_t num_batches() const override { return 4 * kMicroBatches; }
   data::Batch load(int64_t, int64_t index) const override {
-    data::Batch batch;
+    data::Batch batch = data::pair_batch();
     for (int64_t i = 0; i < sentences_; ++i) {
       const int64_t sample = index * sentences_ + i;
       batch.sample_ids.push_back(sample);
-      append(batch.src, static_cast<uint64_t>(2 * sample));
-      append(batch.tgt, static_cast<uint64_t>(2 * sample + 1));
+      append(data::source(batch), static_cast<uint64_t>(2 * sample));
+      append(data::target(batch), static_cast<uint64_t>(2 * sample + 1));
     }
     return batch;
   }
@@ -49,11 +50,11 @@ class PairSource : public data::BatchSource {
   static void append(data::PackedTokens& side, uint64_t seed) {
     const auto length = static_cast<int64_t>(4 + mix64(7, seed) % 6);
     for (int64_t i = 0; i < length; ++i) {
-      side.ids.push_back(
+      side.values.push_back(
           static_cast<int64_t>(4 + mix64(seed, static_cast<uint64_t>(i)) % (kVocabulary - 4)));
     }
-    side.ids.push_back(3);
-    side.offsets.push_back(static_cast<int32_t>(side.ids.size()));
+    side.values.push_back(3);
+    side.offsets.push_back(static_cast<int32_t>(side.values.size()));
   }
 
   int64_t sentences_;

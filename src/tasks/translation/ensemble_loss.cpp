@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "data/pair_columns.h"
 #include "decoding/ensemble.h"
 #include "losses/registry.h"
 #include "text/tokenizer.h"
@@ -28,7 +29,8 @@ BatchLoss forced(decoding::StepModel& model, const data::PackedTokens& tgt,
   for (int64_t time = 0; !lanes.empty(); ++time) {
     std::vector<int64_t> targets;
     for (const int64_t i : lanes) {
-      targets.push_back(tgt.ids[static_cast<size_t>(tgt.offsets[static_cast<size_t>(i)] + time)]);
+      targets.push_back(
+          tgt.values[static_cast<size_t>(tgt.offsets[static_cast<size_t>(i)] + time)]);
     }
     const at::Tensor log_probs = model.step(at::tensor(before, at::kLong));
     const auto step = loss(log_probs, at::tensor(targets, at::kLong).to(log_probs.device()));
@@ -73,8 +75,8 @@ BatchLoss ensemble_loss(const Models& models, const data::Batch& batch,
   for (int64_t begin = 0; begin < batch.num_sequences();) {
     const int64_t end = std::min(begin + at_once, batch.num_sequences());
     const data::Batch part = data::part(batch, begin, end);
-    const auto model = start_together(models, part.src, 1);
-    const BatchLoss part_sums = forced(*model, part.tgt, of_distributions);
+    const auto model = start_together(models, data::source(part), 1);
+    const BatchLoss part_sums = forced(*model, data::target(part), of_distributions);
     sums.loss_sum += part_sums.loss_sum;
     sums.nll_sum += part_sums.nll_sum;
     sums.pair_nll.insert(sums.pair_nll.end(), part_sums.pair_nll.begin(), part_sums.pair_nll.end());
@@ -94,7 +96,7 @@ BatchLoss batch_loss(const Models& models, const data::Batch& batch,
   const double* token = token_nll.const_data_ptr<double>();
   for (int64_t i = 0; i < batch.num_sequences(); ++i) {
     double sum = 0;
-    for (int64_t k = 0; k < batch.tgt.length(i); ++k) sum += *token++;
+    for (int64_t k = 0; k < data::target(batch).length(i); ++k) sum += *token++;
     sums.pair_nll.push_back(sum);
   }
   return sums;

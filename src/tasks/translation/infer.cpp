@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/text.h"
+#include "data/pair_columns.h"
 #include "data/text_input.h"
 #include "report/line_progress.h"
 #include "report/terminal.h"
@@ -233,13 +234,11 @@ class LineTranslator {
   // For each target piece the source piece it looks at most: mean cross-attention of one layer.
   std::vector<std::pair<int64_t, int64_t>> alignment(const Line& line,
                                                      const decoding::Hypothesis& hypothesis) {
-    data::Batch batch;
-    batch.sample_ids = {0};
-    batch.src.ids = line.src;
-    batch.src.offsets = {0, static_cast<int32_t>(line.src.size())};
-    batch.tgt.ids = hypothesis.ids;
-    batch.tgt.ids.push_back(text::kEos);
-    batch.tgt.offsets = {0, static_cast<int32_t>(batch.tgt.ids.size())};
+    std::vector<int64_t> target = hypothesis.ids;
+    target.push_back(text::kEos);
+    data::Batch batch = data::pair_batch({0});
+    data::source(batch).append(line.src);
+    data::target(batch).append(target);
     const auto map =
         run_.models.front()->alignments(batch, request_.experiment.options.decode.alignment_layer);
     const auto best = map.front().argmax(1).cpu();

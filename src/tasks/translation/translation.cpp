@@ -11,6 +11,7 @@
 #include "base/log.h"
 #include "base/random.h"
 #include "base/text.h"
+#include "data/pair_columns.h"
 #include "distributed/numbers.h"
 #include "experiment/known_text.h"
 #include "experiment/num_threads.h"
@@ -60,7 +61,7 @@ CorpusScore corpus_loss(const std::vector<std::shared_ptr<models::Seq2SeqModel>>
     const data::Batch batch = batches->load(0, i);
     const BatchLoss sums = batch_loss(models, batch, options.loss);
     double* row = table.data() + static_cast<size_t>(i) * kColumns;
-    row[0] = static_cast<double>(batch.tgt.num_tokens());
+    row[0] = static_cast<double>(data::target(batch).num_rows());
     row[1] = sums.loss_sum;
     row[2] = sums.nll_sum;
     for (size_t k = 0; k < sums.pair_nll.size(); ++k) {
@@ -199,12 +200,11 @@ train::TaskWords TranslationTask::words() const {
 std::vector<std::pair<std::string, std::string>> TranslationTask::show(const data::Batch& batch,
                                                                        int64_t index) const {
   const auto decoded = [&](const text::Tokenizer& tokenizer, const data::PackedTokens& side) {
-    const auto i = static_cast<size_t>(index);
-    return tokenizer.decode(
-        {side.ids.begin() + side.offsets[i], side.ids.begin() + side.offsets[i + 1]});
+    const auto ids = side.sequence(index);
+    return tokenizer.decode({ids.begin(), ids.end()});
   };
-  return {{"source", decoded(*model_.tokenizers.src, batch.src)},
-          {"target", decoded(*model_.tokenizers.tgt, batch.tgt)}};
+  return {{"source", decoded(*model_.tokenizers.src, data::source(batch))},
+          {"target", decoded(*model_.tokenizers.tgt, data::target(batch))}};
 }
 
 train::Sums TranslationTask::loss(const data::Batch& batch, const train::StepContext& context) {
@@ -213,11 +213,11 @@ train::Sums TranslationTask::loss(const data::Batch& batch, const train::StepCon
               .dropout_key = mix64(context.seed, static_cast<uint64_t>(context.update))});
   return {.losses = {output.loss_sum},
           .statistics = {output.nll_sum},
-          .counts = {output.target_tokens, batch.src.num_tokens()}};
+          .counts = {output.target_tokens, data::source(batch).num_rows()}};
 }
 
 std::vector<double> TranslationTask::weights(const data::Batch& batch) const {
-  return {static_cast<double>(batch.tgt.num_tokens())};
+  return {static_cast<double>(data::target(batch).num_rows())};
 }
 
 std::vector<train::Score> TranslationTask::measures(const train::Totals& totals) const {
@@ -248,7 +248,7 @@ std::vector<report::Sample> TranslationTask::samples(const CorpusScore& score) c
   const auto count =
       std::min<size_t>(score.outputs.size(), static_cast<size_t>(experiment_.report.samples));
   std::vector<report::TextPairSample> shown(count);
-  data::Batch batch;
+  data::Batch batch = data::pair_batch();
   for (size_t i = 0; i < count; ++i) {
     const auto sample = static_cast<int64_t>(i);
     auto src = valid_->src(sample);
@@ -262,10 +262,8 @@ std::vector<report::Sample> TranslationTask::samples(const CorpusScore& score) c
     shown[i].input_pieces = pieces(*model_.tokenizers.src, src);
     shown[i].output_pieces = pieces(*model_.tokenizers.tgt, hypothesis);
     batch.sample_ids.push_back(sample);
-    batch.src.ids.insert(batch.src.ids.end(), src.begin(), src.end());
-    batch.src.offsets.push_back(static_cast<int32_t>(batch.src.ids.size()));
-    batch.tgt.ids.insert(batch.tgt.ids.end(), hypothesis.begin(), hypothesis.end());
-    batch.tgt.offsets.push_back(static_cast<int32_t>(batch.tgt.ids.size()));
+    data::source(batch).append(src);
+    data::target(batch).append(hypothesis);
   }
   if (count == 0) return {};
   torch::NoGradGuard no_grad;

@@ -173,8 +173,7 @@ std::vector<std::vector<decoding::Hypothesis>> Translator::search_batch(
                               .eos = text::kEos};
   for (const size_t number : numbers) {
     const auto& request = requests[number];
-    src.ids.insert(src.ids.end(), request.src.begin(), request.src.end());
-    src.offsets.push_back(static_cast<int32_t>(src.ids.size()));
+    src.append(request.src);
     input.src_lengths.push_back(static_cast<int64_t>(request.src.size()));
     input.sentence_ids.push_back(request.sentence_id);
     input.prefixes.push_back(request.prefix);

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <mutex>
 
+#include "data/pair_columns.h"
 #include "experiment/training_text.h"
 #include "losses/registry.h"
 #include "models/registry.h"
@@ -37,12 +38,13 @@ std::shared_ptr<models::Seq2SeqModel> untrained(uint64_t seed) {
 
 data::Batch batch_of(
     const std::vector<std::pair<std::vector<int64_t>, std::vector<int64_t>>>& pairs) {
-  data::Batch batch;
+  data::Batch batch = data::pair_batch();
   for (const auto& [src, tgt] : pairs) {
     batch.sample_ids.push_back(batch.num_sequences());
-    for (auto [side, ids] : {std::pair{&batch.src, &src}, std::pair{&batch.tgt, &tgt}}) {
-      side->ids.insert(side->ids.end(), ids->begin(), ids->end());
-      side->offsets.push_back(static_cast<int32_t>(side->ids.size()));
+    for (auto [side, ids] :
+         {std::pair{&data::source(batch), &src}, std::pair{&data::target(batch), &tgt}}) {
+      side->values.insert(side->values.end(), ids->begin(), ids->end());
+      side->offsets.push_back(static_cast<int32_t>(side->values.size()));
     }
   }
   return batch;
@@ -62,15 +64,15 @@ BatchLoss plain(const Models& models, const data::Batch& batch) {
   for (int64_t i = 0; i < batch.num_sequences(); ++i) {
     const auto part = data::part(batch, i, i + 1);
     std::vector<int64_t> before;
-    for (const int64_t target : part.tgt.ids) {
+    for (const int64_t target : data::target(part).values) {
       std::vector<double> mean(kClasses);
       for (const auto& model : models) {
-        const double base = nll(*model, part.src.ids, before);
+        const double base = nll(*model, data::source(part).values, before);
         for (int64_t token = 0; token < kClasses; ++token) {
           auto longer = before;
           longer.push_back(token);
-          mean[size_t(token)] +=
-              std::exp(base - nll(*model, part.src.ids, longer)) / double(models.size());
+          mean[size_t(token)] += std::exp(base - nll(*model, data::source(part).values, longer)) /
+                                 double(models.size());
         }
       }
       double all = 0;

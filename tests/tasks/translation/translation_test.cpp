@@ -8,6 +8,7 @@
 #include <numeric>
 
 #include "base/text.h"
+#include "data/pair_columns.h"
 #include "experiment/training_text.h"
 #include "metrics/scorers.h"
 #include "tasks/translation/ensemble_loss.h"
@@ -170,7 +171,7 @@ TEST(TranslationTask, NamesItsNumbersAndWhatMessagesSpeakOf) {
   EXPECT_NE(task.words().smaller_batches.find("data.max_tokens"), std::string::npos);
 
   const auto batch = task.train_batches().load(0, 0);
-  EXPECT_EQ(task.weights(batch), std::vector<double>{double(batch.tgt.num_tokens())});
+  EXPECT_EQ(task.weights(batch), std::vector<double>{double(data::target(batch).num_rows())});
   const auto shown = task.show(batch, 0);
   ASSERT_EQ(shown.size(), 2u);
   EXPECT_EQ(shown[0].first, "source");
@@ -216,10 +217,10 @@ TEST(ScoreCorpus, TheLossOfThePairsAddsUpToTheWhole) {
     EXPECT_NEAR(sum / static_cast<double>(score.target_tokens), score.nll, 1e-6 * score.nll);
     // In the order of the corpus, not of the batches: each alone is the same.
     for (int64_t i = 0; i < corpus->num_pairs(); ++i) {
-      data::Batch alone;
+      data::Batch alone = data::pair_batch();
       alone.sample_ids = {i};
-      alone.src = {corpus->src(i), {0, static_cast<int32_t>(corpus->src(i).size())}};
-      alone.tgt = {corpus->tgt(i), {0, static_cast<int32_t>(corpus->tgt(i).size())}};
+      data::source(alone) = {corpus->src(i), {0, static_cast<int32_t>(corpus->src(i).size())}};
+      data::target(alone) = {corpus->tgt(i), {0, static_cast<int32_t>(corpus->tgt(i).size())}};
       const double nll = batch_loss(models, alone, text.experiment().loss).nll_sum;
       EXPECT_NEAR(score.pair_nll[static_cast<size_t>(i)], nll, 1e-4 * nll) << "pair " << i;
     }

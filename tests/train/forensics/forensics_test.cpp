@@ -11,6 +11,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "data/pair_columns.h"
 #include "nn/batch_norm.h"
 #include "nn/embedding.h"
 #include "nn/watch.h"
@@ -29,16 +30,15 @@ using test::BareTask;
 constexpr float kInf = std::numeric_limits<float>::infinity();
 
 void append(data::PackedTokens& tokens, const std::vector<int64_t>& ids) {
-  tokens.ids.insert(tokens.ids.end(), ids.begin(), ids.end());
-  tokens.offsets.push_back(static_cast<int32_t>(tokens.ids.size()));
+  tokens.append(ids);
 }
 
 /// Sample i: one pair with a token that no other has, 4 + i, on both sides.
 data::Batch batch_of(const std::vector<int64_t>& samples) {
-  data::Batch batch{.sample_ids = samples, .src = {}, .tgt = {}};
+  auto batch = data::pair_batch(samples);
   for (const int64_t sample : samples) {
-    append(batch.src, {4 + sample, 20, 3});
-    append(batch.tgt, {21, 4 + sample, 3});
+    append(data::source(batch), {4 + sample, 20, 3});
+    append(data::target(batch), {21, 4 + sample, 3});
   }
   return batch;
 }

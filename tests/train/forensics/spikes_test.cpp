@@ -9,6 +9,7 @@
 #include <limits>
 #include <vector>
 
+#include "data/pair_columns.h"
 #include "tests/train/bare_task.h"
 #include "train/trainer.h"
 
@@ -209,9 +210,9 @@ class OffsetTask : public test::BareTask {
    public:
     int64_t num_batches() const override { return 4; }
     data::Batch load(int64_t, int64_t index) const override {
-      data::Batch batch{.sample_ids = {index}, .src = {}, .tgt = {}};
-      for (auto* side : {&batch.src, &batch.tgt}) {
-        side->ids = {3};
+      auto batch = data::pair_batch({index});
+      for (auto* side : {&data::source(batch), &data::target(batch)}) {
+        side->values = {3};
         side->offsets = {0, 1};
       }
       return batch;
