@@ -1,15 +1,18 @@
 #!/usr/bin/env python3
 """Checks the command blocks of the documentation, and runs those that can be run.
 
-    check_docs.py            every block names its language, every ```bash block carries a tag,
-                             every relative link has a target, every key in `code` is in docs/config.md
+    check_docs.py            every block names its language, every ```bash block carries a tag, every
+                             ```cpp block is what the file says that it quotes, every relative link
+                             has a target, every key in `code` is in docs/config.md
+    check_docs.py --quote    writes the files anew into the blocks that quote all of one
     check_docs.py --run      also runs the blocks tagged `run`, in order, file by file
     check_docs.py --full     also those tagged `run-full`, which take minutes: outside CI
 
 A block begins with ```bash run, ```bash run-full or ```bash skip: REASON; what is no command is
-```text, ```toml or the like. Blocks run in the root of the checkout with build/release first in PATH,
-without a terminal, under `set -euo pipefail`; a non-zero exit fails. Of the quickstart what it
-promises is checked too.
+```text, ```toml or the like. A block of any language may quote: ```cpp file: PATH is all of a file,
+```cpp lines of: PATH lines of it that follow each other. Commands run in the root of the checkout
+with build/release first in PATH, without a terminal, under `set -euo pipefail`; a non-zero exit
+fails. Of the quickstart what it promises is checked too.
 """
 
 import os
@@ -23,6 +26,7 @@ LINK = re.compile(r"\[[^\]]*\]\(([^)#\s]+)(?:#[^)]*)?\)")
 CODE = re.compile(r"`([^`\n]+)`")
 KEY = re.compile(r"[a-z]\w*(?:\.[a-z]\w*)+")
 FILES = {"html", "json", "jsonl", "safetensors", "toml", "txt", "md", "cpp", "h", "py", "pl", "perl", "en", "de", "fr"}  # model.safetensors is no key
+QUOTE = re.compile(r"(file|lines of): (\S+)")
 SHELLS = {"bash", "sh", "shell", "console"}
 LEAST_BLEU = 90  # of the quickstart
 
@@ -54,9 +58,40 @@ def problem(language: str, tag: str) -> str:
         return "block is never closed"
     if not language:
         return "a block without a language: ```bash run for commands, ```text for what they print"
+    if language == "cpp" and not QUOTE.fullmatch(tag):
+        return "```cpp needs a tag: file: PATH, or lines of: PATH"
     if language not in SHELLS or tag in {"run", "run-full"} or re.match(r"skip: \S", tag):
         return ""
     return f"```{language} needs a tag: run, run-full or skip: REASON" + (f", got {tag!r}" if tag else "")
+
+
+def misquoted(root: pathlib.Path, tag: str, text: str) -> str:
+    """What is wrong with a block that quotes a file; empty when nothing, or when it quotes none."""
+    quote = QUOTE.fullmatch(tag)
+    if quote is None:
+        return ""
+    path = root / quote[2]
+    if not path.is_file():
+        return f"quotes {quote[2]}, which does not exist"
+    lines, quoted = path.read_text(encoding="utf-8").splitlines(), text.splitlines()
+    if quote[1] == "file":
+        return "" if lines == quoted else f"is not the text of {quote[2]}: tools/check_docs.py --quote"
+    starts = range(len(lines) - len(quoted) + 1)
+    found = quoted and any(lines[start:start + len(quoted)] == quoted for start in starts)
+    return "" if found else f"quotes lines that {quote[2]} does not have"
+
+
+def quote_anew(root: pathlib.Path, path: pathlib.Path) -> None:
+    """Writes the present text of files into the blocks that quote all of one."""
+    before = path.read_text(encoding="utf-8")
+    lines = before.split("\n")
+    for start, _, tag, text in reversed(blocks(path)):
+        quote = QUOTE.fullmatch(tag)
+        if quote and quote[1] == "file" and (root / quote[2]).is_file():
+            lines[start:start + len(text.splitlines())] = (root / quote[2]).read_text(encoding="utf-8").splitlines()
+    after = "\n".join(lines)
+    if after != before:
+        path.write_text(after, encoding="utf-8")
 
 
 def broken_links(path: pathlib.Path) -> list[str]:
@@ -126,6 +161,9 @@ def main() -> int:
     root = pathlib.Path(__file__).resolve().parent.parent
     wanted = {"--run": {"run"}, "--full": {"run", "run-full"}}.get(" ".join(sys.argv[1:]), set())
     passed = failed = 0
+    if sys.argv[1:] == ["--quote"]:
+        for path in documents(root):
+            quote_anew(root, path)
     known = known_keys((root / "docs/config.md").read_text(encoding="utf-8"))
     for path in documents(root):
         name = path.relative_to(root)
@@ -136,7 +174,7 @@ def main() -> int:
             print(f"{name}: link to {target}, which does not exist")
             failed += 1
         for line, language, tag, text in blocks(path):
-            if trouble := problem(language, tag):
+            if trouble := problem(language, tag) or misquoted(root, tag, text):
                 print(f"{name}:{line}: {trouble}")
                 failed += 1
             elif tag in wanted:

@@ -7,6 +7,9 @@
 namespace stretto::models {
 namespace {
 
+// Of a number of layers beyond its range, which its key is blamed for: no loop takes longer.
+constexpr int64_t kMostLayers = 1000;
+
 std::string number(int64_t value) {
   return std::to_string(value);
 }
@@ -33,9 +36,9 @@ class Side {
 
   void check(const StackOptions& stack) {
     heads_divide_the_width(stack.num_heads);
-    const int64_t width = stack.num_heads < 1 ? 2 : model_.d_model / stack.num_heads;
-    if (model_.positions != "rotary" || model_.d_model % stack.num_heads != 0) return;
-    if (width % 2 == 0) return;
+    if (model_.positions != "rotary" || stack.num_heads < 1) return;
+    const int64_t width = model_.d_model / stack.num_heads;
+    if (model_.d_model % stack.num_heads != 0 || width % 2 == 0) return;
     wrong("num_heads", {"model.d_model", "model.positions"},
           "rotary positions need an even head width, it is " + number(width),
           "choose num_heads so that d_model / num_heads is even");
@@ -60,7 +63,7 @@ class Side {
       return;
     }
     int64_t in = model_.d_model;
-    for (int64_t i = 0; i < lstm.num_layers; ++i) {
+    for (int64_t i = 0; i < std::min(lstm.num_layers, kMostLayers); ++i) {
       const int64_t out = lstm.width(model_.d_model, i);
       if (i >= lstm.residual_from && in != out) return same_width(i, in, out);
       in = out;
@@ -169,7 +172,7 @@ void last_state_fits(const Seq2SeqOptions& model, std::vector<Misfit>& found) {
     return wrong("model.encoder.cell", "\"last\" needs states alike on both sides, cells are " +
                                            from.cell + " and " + to.cell);
   }
-  for (int64_t i = 0; i < to.num_layers; ++i) {
+  for (int64_t i = 0; i < std::min(to.num_layers, kMostLayers); ++i) {
     const int64_t width = from.width(model.d_model, i), units = to.units(model.d_model);
     if (width == units) continue;
     return wrong("model.encoder.hidden_dim",

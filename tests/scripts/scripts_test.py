@@ -87,6 +87,29 @@ class Docs(InTemporaryFolder):
         self.assertTrue(docs.problem("bash", "skip:"))
         self.assertFalse(docs.problem("bash", "skip: needs a GPU"))
 
+    def test_a_block_that_quotes_a_file_has_its_text(self):
+        docs = load("check_docs")
+        self.write("src/a.h", "#pragma once\n\nint one();\nint two();\n")
+        wrong = lambda tag, text: docs.misquoted(self.folder, tag, text)
+        self.assertEqual(wrong("file: src/a.h", "#pragma once\n\nint one();\nint two();"), "")
+        self.assertIn("--quote", wrong("file: src/a.h", "#pragma once\n\nint one();"))
+        self.assertEqual(wrong("lines of: src/a.h", "int one();\nint two();"), "")
+        self.assertIn("does not have", wrong("lines of: src/a.h", "int two();\nint one();"))
+        self.assertIn("does not have", wrong("lines of: src/a.h", ""))
+        self.assertIn("does not exist", wrong("file: src/b.h", ""))
+        self.assertEqual(wrong("run", "true"), "")
+        self.assertIn("needs a tag", docs.problem("cpp", ""))
+        self.assertEqual(docs.problem("cpp", "lines of: src/a.h"), "")
+
+    def test_blocks_that_quote_whole_files_are_written_anew(self):
+        docs = load("check_docs")
+        self.write("a.h", "int one();\nint two();\n")
+        page = self.write("page.md", "# Page\n\n```cpp file: a.h\nint zero();\n```\n\n```cpp lines of: a.h\n"
+                                     "int two();\n```\n\n```cpp file: a.h\n```\nend\n")
+        docs.quote_anew(self.folder, page)
+        whole = "```cpp file: a.h\nint one();\nint two();\n```\n"
+        self.assertEqual(page.read_text(), f"# Page\n\n{whole}\n```cpp lines of: a.h\nint two();\n```\n\n{whole}end\n")
+
     def test_finds_links_that_lead_nowhere(self):
         path = self.write("a.md", "[x](b.md) [y](a.md#top) [z](https://example.org)")
         self.assertEqual(load("check_docs").broken_links(path), ["b.md"])
@@ -124,8 +147,9 @@ class Docs(InTemporaryFolder):
         docs = load("check_docs")
         self.assertIn(ROOT / "examples/phrasebook/README.md", docs.documents(ROOT))
         for path in docs.documents(ROOT):
-            for line, language, tag, _ in docs.blocks(path):
+            for line, language, tag, text in docs.blocks(path):
                 self.assertEqual(docs.problem(language, tag), "", f"{path}:{line}")
+                self.assertEqual(docs.misquoted(ROOT, tag, text), "", f"{path}:{line}")
 
 
 class RangeHandler(http.server.BaseHTTPRequestHandler):

@@ -1,0 +1,120 @@
+#include "tests/add_a_task/label_family.h"
+
+#include <iostream>
+#include <nlohmann/json.hpp>
+
+#include "base/error.h"
+#include "base/log.h"
+#include "base/text.h"
+#include "data/text_input.h"
+#include "optim/arena.h"
+#include "runs/checkpointer.h"
+#include "runs/choose_checkpoint.h"
+#include "runs/provenance.h"
+#include "runs/run_folder.h"
+#include "tests/add_a_task/label_task.h"
+
+namespace stretto::tasks {
+namespace {
+
+struct LabelRun {
+  Labels labels;
+  std::shared_ptr<LabelModel> model;
+};
+
+/// A run's labels, and its model with the weights of a checkpoint.
+LabelRun load_label_run(const experiment::Experiment& experiment, const std::string& directory,
+                        const std::string& selector, at::Device device) {
+  const auto folder = runs::RunFolder::open(directory);
+  const auto checkpoint = runs::open_checkpoint(folder.directory(), selector);
+  const Assets assets = folder.read_assets();
+  runs::require_same_tokenizer(checkpoint, runs::tokenizer_hashes(assets),
+                               folder.directory() / "tokenizer");
+  LabelRun run{.labels = labels_of(assets), .model = nullptr};
+  run.model = make_label_model(experiment, run.labels, device);
+  optim::Arena arena(*run.model, optim::Arena::Gradients::kNone);
+  runs::load_weights(checkpoint.file("model"), checkpoint.directory.string() + "/model.safetensors",
+                     arena);
+  run.model->eval();
+  return run;
+}
+
+std::string json_line(const nlohmann::ordered_json& json) {
+  return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+}
+
+int flushed() {
+  if (std::cout.flush()) return 0;
+  throw Error(ExitCode::kIo, "cannot write to stdout", "is the disk full, or the pipe closed?");
+}
+
+class LabelFamily : public Family {
+ public:
+  Assets first_assets(const experiment::LoadedExperiment& experiment) const override {
+    return assets_of(find_labels(experiment.options.data.train_tgt));
+  }
+
+  std::unique_ptr<FamilyTask> make_task(const experiment::Experiment& experiment,
+                                        const Assets& assets,
+                                        const CommandContext& context) const override {
+    return std::make_unique<LabelTask>(experiment, labels_of(assets), context.device);
+  }
+
+  int eval(const EvalRequest& request, const CommandContext& context) const override {
+    const auto& data = request.experiment.options.data;
+    const LabelRun run = load_label_run(request.experiment.options, request.run_directory,
+                                        request.checkpoint, context.device);
+    const bool has_test = !data.test_src.empty();
+    const auto lines = read_labelled_lines(has_test ? data.test_src : data.valid_src,
+                                           has_test ? data.test_tgt : data.valid_tgt, run.labels);
+    if (lines.num_sequences() == 0) {
+      throw Error(ExitCode::kBadData, "there is no line to evaluate",
+                  "name text and labels in data.test_src and data.test_tgt");
+    }
+    const LabelScore score = score_lines(*run.model, lines);
+    if (!context.group.is_root()) return 0;  // all have the same result, one says it
+    if (request.json) {
+      std::cout << json_line({{"loss", score.loss}, {"accuracy", score.accuracy}});
+    } else {
+      std::cout << "loss " << fixed(score.loss, 4) << "  accuracy " << fixed(score.accuracy, 4)
+                << "\n";
+    }
+    return flushed();
+  }
+
+  int infer(const InferRequest& request, const CommandContext& context) const override {
+    const LabelRun run = load_label_run(request.experiment.options, request.run_directory,
+                                        request.checkpoints, context.device);
+    data::TextInput input({});  // stdin
+    for (data::InputLine line; input.next(line);) {
+      if (!line.problem.empty()) log::warn(line.place + ": " + line.problem + "; it has no label");
+      const std::string label = line.problem.empty() ? label_of(line.text, run) : "";
+      std::cout << (request.json ? json_line({{"label", label}}) : label + "\n");
+      if (!input.ready()) flushed();  // somebody may wait for the answer
+    }
+    return flushed();
+  }
+
+  // Weights that do not fit stop training before its first update, with their names.
+  void check_weights(const experiment::CheckRequest& /*request*/,
+                     experiment::Preflight& /*found*/) const override {}
+  // Lines of any length fit every model.
+  void require_room(const std::filesystem::path& /*place*/, const experiment::Experiment& /*other*/,
+                    const experiment::Experiment& /*own*/) const override {}
+
+ private:
+  static std::string label_of(const std::string& text, const LabelRun& run) {
+    data::PackedTokens line;
+    add_line(text, line);
+    return run.labels.at(static_cast<size_t>(best_labels(*run.model, line).front()));
+  }
+};
+
+}  // namespace
+
+const Family& label_family() {
+  static const LabelFamily family;
+  return family;
+}
+
+}  // namespace stretto::tasks

@@ -1,0 +1,85 @@
+#include "tests/add_a_task/label_lines.h"
+
+#include <algorithm>
+#include <set>
+
+#include "base/error.h"
+#include "base/random.h"
+#include "base/text.h"
+#include "data/lines.h"
+
+namespace stretto::tasks {
+namespace {
+
+std::string place_of(const data::LineReader& lines) {
+  return lines.name() + ":" + std::to_string(lines.line_number());
+}
+
+int64_t number_of(std::string_view label, const Labels& labels, const data::LineReader& names) {
+  const auto found = std::ranges::find(labels, label);
+  if (found == labels.end()) {
+    throw Error(ExitCode::kBadData,
+                place_of(names) + ": the training text has no label `" + printable(label) + "`",
+                "it has " + join(labels, ", "));
+  }
+  return found - labels.begin();
+}
+
+[[noreturn]] void throw_out_of_step(const data::LineReader& longer,
+                                    const data::LineReader& shorter) {
+  throw Error(ExitCode::kBadData, place_of(longer) + ": " + shorter.name() + " has no such line",
+              "give each line of text one line with its label");
+}
+
+void add_file(data::LineReader text, data::LineReader names, const Labels& labels,
+              data::Batch& all) {
+  std::string_view line, name;
+  while (text.next(line)) {
+    if (!names.next(name)) throw_out_of_step(text, names);
+    all.tgt.ids.push_back(number_of(name, labels, names));
+    all.tgt.offsets.push_back(static_cast<int32_t>(all.tgt.ids.size()));
+    all.sample_ids.push_back(all.num_sequences());
+    add_line(line, all.src);
+  }
+  if (names.next(name)) throw_out_of_step(names, text);
+}
+
+}  // namespace
+
+Labels find_labels(const std::vector<std::string>& label_files) {
+  std::set<std::string> labels;
+  for (const auto& file : label_files) {
+    data::LineReader names(file);
+    for (std::string_view name; names.next(name);) labels.emplace(name);
+  }
+  return {labels.begin(), labels.end()};
+}
+
+void add_line(std::string_view line, data::PackedTokens& lines) {
+  for (const char byte : line) lines.ids.push_back(static_cast<unsigned char>(byte));
+  lines.ids.push_back('\n');  // no sequence is empty
+  lines.offsets.push_back(static_cast<int32_t>(lines.ids.size()));
+}
+
+data::Batch read_labelled_lines(const std::vector<std::string>& text_files,
+                                const std::vector<std::string>& label_files, const Labels& labels) {
+  data::Batch all;
+  for (size_t i = 0; i < text_files.size(); ++i) {
+    add_file(data::LineReader(text_files[i]), data::LineReader(label_files.at(i)), labels, all);
+  }
+  return all;
+}
+
+data::Batch ShuffledLines::load(int64_t epoch, int64_t index) const {
+  const auto count = static_cast<uint64_t>(lines_.num_sequences());
+  const Permutation order(count, mix64(seed_, static_cast<uint64_t>(epoch)));
+  const auto size = static_cast<uint64_t>(size_), begin = static_cast<uint64_t>(index) * size;
+  std::vector<data::Batch> chosen;
+  for (uint64_t i = begin; i < std::min(count, begin + size); ++i) {
+    const auto line = static_cast<int64_t>(order(i));
+    chosen.push_back(data::part(lines_, line, line + 1));
+  }
+  return data::concatenate(chosen);
+}
+
+}  // namespace stretto::tasks

@@ -1,0 +1,181 @@
+#include "tests/add_a_task/label_task.h"
+
+#include <torch/torch.h>
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "base/hash.h"
+#include "base/text.h"
+#include "models/packed.h"
+#include "models/registry.h"
+#include "nn/watch.h"
+
+namespace stretto::tasks {
+namespace {
+
+constexpr const char* kLabelFile = "labels.txt";
+constexpr int64_t kLines = 32;          // of a micro-batch, where data.max_sentences sets no bound
+constexpr int64_t kScoredLines = 1024;  // at once
+
+/// Of some lines: the loss summed over them, and how many labels are right.
+std::pair<at::Tensor, at::Tensor> sums_of(const LabelModel& model, const data::Batch& lines) {
+  const at::Tensor logits = model.forward(lines.src);
+  const at::Tensor wanted = at::tensor(lines.tgt.ids, at::kLong).to(logits.device());
+  return {at::cross_entropy_loss(logits, wanted, {}, at::Reduction::Sum),
+          logits.argmax(1).eq(wanted).sum()};
+}
+
+std::string text_of(const data::PackedTokens& lines, int64_t index) {
+  const auto i = static_cast<size_t>(index);
+  std::string text;
+  for (auto at = lines.offsets[i]; at + 1 < lines.offsets[i + 1]; ++at) {
+    text += static_cast<char>(lines.ids[static_cast<size_t>(at)]);
+  }
+  return text;
+}
+
+distributed::Fact fact_of(const std::string& name, const data::Batch& lines) {
+  Xxh3Stream hash;
+  for (const auto* side : {&lines.src, &lines.tgt}) {
+    hash.update(side->ids.data(), side->ids.size() * sizeof(int64_t));
+  }
+  return {name, counted(lines.num_sequences(), "line") + ", " + hex64(hash.digest())};
+}
+
+}  // namespace
+
+LabelModel::LabelModel(const nn::Init& init, int64_t d_model, int64_t num_labels) {
+  bytes_ = register_module("bytes", nn::Embedding(init.child("bytes"), 256, d_model, /*pad=*/-1));
+  output_ = register_module("output", nn::Linear(init.child("output"), d_model, num_labels));
+}
+
+at::Tensor LabelModel::forward(const data::PackedTokens& lines) const {
+  const nn::PackedRows rows = models::pack(lines, nullptr, output_->weight.device());
+  const at::Tensor lengths = at::diff(rows.offsets.values.to(at::kLong));
+  const at::Tensor means = at::segment_reduce(bytes_->forward(rows.ids, {}), "mean", lengths, {},
+                                              {}, /*axis=*/0, /*unsafe=*/false, /*initial=*/0);
+  return output_->forward(nn::watch(*this, means));
+}
+
+std::shared_ptr<LabelModel> make_label_model(const experiment::Experiment& experiment,
+                                             const Labels& labels, at::Device device) {
+  return std::make_shared<LabelModel>(nn::Init(static_cast<uint64_t>(experiment.run.seed), device),
+                                      experiment.model.d_model,
+                                      static_cast<int64_t>(labels.size()));
+}
+
+LabelScore score_lines(const LabelModel& model, const data::Batch& lines) {
+  const torch::NoGradGuard no_grad;
+  const int64_t count = lines.num_sequences();
+  LabelScore score;
+  for (int64_t begin = 0; begin < count; begin += kScoredLines) {
+    const auto part = data::part(lines, begin, std::min(count, begin + kScoredLines));
+    const auto [loss, right] = sums_of(model, part);
+    score.loss += loss.item<double>() / static_cast<double>(count);
+    score.accuracy += right.item<double>() / static_cast<double>(count);
+  }
+  return score;
+}
+
+std::vector<int64_t> best_labels(const LabelModel& model, const data::PackedTokens& lines) {
+  const torch::NoGradGuard no_grad;
+  const at::Tensor best = model.forward(lines).argmax(1).cpu();
+  return {best.const_data_ptr<int64_t>(), best.const_data_ptr<int64_t>() + best.numel()};
+}
+
+LabelTask::LabelTask(const experiment::Experiment& experiment, const Labels& labels,
+                     at::Device device)
+    : labels_(labels),
+      num_samples_(experiment.report.samples),
+      model_(make_label_model(experiment, labels, device)),
+      train_(read_labelled_lines(experiment.data.train_src, experiment.data.train_tgt, labels),
+             experiment.data.max_sentences > 0 ? experiment.data.max_sentences : kLines,
+             static_cast<uint64_t>(experiment.run.seed)),
+      valid_(read_labelled_lines(experiment.data.valid_src, experiment.data.valid_tgt, labels)) {}
+
+train::TaskWords LabelTask::words() const {
+  return {.sample = "line",
+          .samples = "lines",
+          .smaller_batches =
+              "lower data.max_sentences (raise train.update_freq by the same factor "
+              "to keep the batch)"};
+}
+
+std::vector<std::pair<std::string, std::string>> LabelTask::show(const data::Batch& batch,
+                                                                 int64_t index) const {
+  const auto label = static_cast<size_t>(batch.tgt.ids.at(static_cast<size_t>(index)));
+  return {{"text", text_of(batch.src, index)}, {"label", labels_.at(label)}};
+}
+
+train::Sums LabelTask::loss(const data::Batch& batch, const train::StepContext& /*context*/) {
+  const auto [loss, right] = sums_of(*model_, batch);
+  return {.losses = {loss},
+          .statistics = {right},
+          .counts = {batch.num_sequences(), batch.src.num_tokens()}};
+}
+
+std::vector<double> LabelTask::weights(const data::Batch& batch) const {
+  return {static_cast<double>(batch.num_sequences())};
+}
+
+std::vector<train::Score> LabelTask::measures(const train::Totals& totals) const {
+  return {{.name = "accuracy", .value = totals.statistics.front() / totals.weights.front()}};
+}
+
+// Of several processes each scores all lines, and so has the same scores as the others.
+train::Validation LabelTask::validate() {
+  const LabelScore score = score_lines(*model_, valid_);
+  train::Validation result{
+      .scores = {{.name = "loss", .value = score.loss},
+                 {.name = "accuracy", .value = score.accuracy, .higher_is_better = true}},
+      .counts = {{"lines", valid_.num_sequences()}}};
+  result.samples = samples();
+  return result;
+}
+
+std::vector<report::Sample> LabelTask::samples() const {
+  if (num_samples_ == 0) return {};
+  const auto shown = data::part(valid_, 0, std::min(num_samples_, valid_.num_sequences()));
+  const auto best = best_labels(*model_, shown.src);
+  std::vector<report::Sample> samples;
+  for (size_t i = 0; i < best.size(); ++i) {
+    report::RowsSample sample{.rows = show(shown, static_cast<int64_t>(i))};
+    sample.rows.emplace_back("answer", labels_.at(static_cast<size_t>(best[i])));
+    samples.emplace_back(std::move(sample));
+  }
+  return samples;
+}
+
+Assets LabelTask::assets() const {
+  return assets_of(labels_);
+}
+
+std::vector<distributed::Fact> LabelTask::data_facts() const {
+  return {fact_of("training lines", train_.lines()), fact_of("validation lines", valid_)};
+}
+
+// Every byte is known, and a label that is not stops the reading.
+void LabelTask::require_known_data(bool /*warn*/) const {
+  if (train_.num_batches() > 0) return;
+  throw Error(ExitCode::kBadData, "data.train_src: the files have no line",
+              "give text with a label for each line");
+}
+
+std::vector<std::pair<std::string, std::string>> LabelTask::facts() const {
+  return {{"parameters", with_thousands(models::num_parameters(*model_))},
+          {"labels", join(labels_, ", ")},
+          {"training lines", with_thousands(train_.lines().num_sequences())}};
+}
+
+Assets assets_of(const Labels& labels) {
+  return {{kLabelFile, join(labels, "\n") + "\n"}};
+}
+
+Labels labels_of(const Assets& assets) {
+  Labels labels = split(assets.at(kLabelFile), '\n');
+  labels.pop_back();  // what stands behind the last line end
+  return labels;
+}
+
+}  // namespace stretto::tasks

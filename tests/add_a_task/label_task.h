@@ -1,0 +1,84 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "nn/embedding.h"
+#include "nn/linear.h"
+#include "tasks/family.h"
+#include "tests/add_a_task/label_lines.h"
+
+namespace stretto::tasks {
+
+/// The label of a line of bytes: logits = W mean(e_b) + c, over the bytes b of the line.
+///
+/// L labels, D model.d_model. Parameters: `bytes.weight` [256, D], `output.weight` [L, D],
+/// `output.bias` [L].
+class LabelModel : public torch::nn::Module {
+ public:
+  LabelModel(const nn::Init& init, int64_t d_model, int64_t num_labels);
+
+  /// One row of logits for each line: [lines, L].
+  at::Tensor forward(const data::PackedTokens& lines) const;
+
+ private:
+  nn::Embedding bytes_{nullptr};
+  nn::Linear output_{nullptr};
+};
+
+std::shared_ptr<LabelModel> make_label_model(const experiment::Experiment& experiment,
+                                             const Labels& labels, at::Device device);
+
+/// Means over lines.
+struct LabelScore {
+  double loss = 0, accuracy = 0;
+};
+LabelScore score_lines(const LabelModel& model, const data::Batch& lines);
+
+/// The number of the best label of each line.
+std::vector<int64_t> best_labels(const LabelModel& model, const data::PackedTokens& lines);
+
+/// Training as the loop sees it: cross entropy of labels, and how many are right.
+class LabelTask : public FamilyTask {
+ public:
+  LabelTask(const experiment::Experiment& experiment, const Labels& labels, at::Device device);
+
+  torch::nn::Module& model() override { return *model_; }
+  const data::BatchSource& train_batches() override { return train_; }
+  std::vector<std::string> statistics() const override { return {"right"}; }
+  std::vector<std::string> counters() const override { return {"lines", "bytes"}; }
+  train::TaskWords words() const override;
+  std::vector<std::pair<std::string, std::string>> show(const data::Batch& batch,
+                                                        int64_t index) const override;
+
+  train::Sums loss(const data::Batch& batch, const train::StepContext& context) override;
+  std::vector<double> weights(const data::Batch& batch) const override;
+  std::vector<train::Score> measures(const train::Totals& totals) const override;
+  bool can_validate() const override { return valid_.num_sequences() > 0; }
+  train::Validation validate() override;
+  Assets assets() const override;
+
+  std::vector<distributed::Fact> data_facts() const override;
+  void require_known_data(bool warn) const override;
+  std::vector<std::pair<std::string, std::string>> facts() const override;
+  std::vector<runs::MatchedTable> matched_tables(const runs::InitialRun& /*run*/) const override {
+    return {};
+  }
+
+ private:
+  std::vector<report::Sample> samples() const;
+
+  const Labels labels_;
+  const int64_t num_samples_;
+  std::shared_ptr<LabelModel> model_;
+  ShuffledLines train_;
+  data::Batch valid_;
+};
+
+/// The labels as a file of the run folder, and back.
+Assets assets_of(const Labels& labels);
+Labels labels_of(const Assets& assets);
+
+}  // namespace stretto::tasks
