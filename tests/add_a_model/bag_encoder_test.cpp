@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "config/load.h"
+#include "data/pair_columns.h"
 #include "losses/registry.h"
 #include "models/decoders/recurrent.h"
 #include "models/decoders/transformer.h"
@@ -66,8 +67,7 @@ at::Tensor slow_rows(const Encoder& encoder, const data::PackedTokens& tokens, i
       std::vector<at::Tensor> around;
       for (int64_t s = std::max<int64_t>(0, t - reach);
            s <= std::min(tokens.length(i) - 1, t + reach); ++s) {
-        const int64_t id =
-            tokens.ids[static_cast<size_t>(tokens.offsets[static_cast<size_t>(i)] + s)];
+        const int64_t id = tokens.sequence(i)[static_cast<size_t>(s)];
         around.push_back(parameters["embedding.weight"][id] * std::sqrt(double(kWidth)));
       }
       rows.push_back(parameters["out.weight"].mv(at::stack(around).mean(0)) +
@@ -84,7 +84,7 @@ TEST(BagEncoder, RowsAreMapsOfTheMeansOfTheirSequence) {
     const auto encoder = bag({.window = window, .dropout = 0.0}, at::kDouble);
     testing::expect_same(
         *encoder, [&] { return encoder->forward(testing::sources(batch), {}).keys; },
-        [&] { return slow_rows(*encoder, batch.src, window / 2); }, 1e-12);
+        [&] { return slow_rows(*encoder, data::source(batch), window / 2); }, 1e-12);
   }
 }
 
@@ -101,7 +101,7 @@ TEST(BagEncoder, AnInfinityStaysInItsSequence) {
   const torch::NoGradGuard no_grad;
   encoder->named_parameters()["embedding.weight"][9].fill_(INFINITY);  // in the first sequence
   const at::Tensor rows = encoder->forward(testing::sources(batch), {}).keys;
-  const int64_t second = batch.src.offsets[1];
+  const int64_t second = data::source(batch).offsets[1];
   EXPECT_FALSE(rows.narrow(0, 0, second).isfinite().all().item<bool>());
   EXPECT_TRUE(rows.narrow(0, second, rows.size(0) - second).isfinite().all().item<bool>());
 }
@@ -153,7 +153,7 @@ TEST(BagEncoder, TrainsAndDecodesWithDecodersOfOtherFamilies) {
     for (const auto& item : model->named_parameters()) {
       EXPECT_TRUE(item.value().grad().defined()) << item.key();
     }
-    const at::Tensor next = model->start(batch.src, 2)->step(at::full({6}, 4, at::kLong));
+    const at::Tensor next = model->start(data::source(batch), 2)->step(at::full({6}, 4, at::kLong));
     EXPECT_EQ(next.sizes(), (std::vector<int64_t>{6, kRows}));
   }
 }

@@ -152,14 +152,12 @@ at::Tensor slow_loss(const torch::nn::Module& model, const data::Batch& batch) {
   at::Tensor sum = at::zeros({}, at::kDouble);
   for (int64_t i = 0; i < batch.num_sequences(); ++i) {
     std::vector<at::Tensor> vectors;
-    for (auto at = batch.src.offsets[static_cast<size_t>(i)];
-         at < batch.src.offsets[static_cast<size_t>(i + 1)]; ++at) {
-      vectors.push_back(parameters["bytes.weight"][batch.src.ids[static_cast<size_t>(at)]] *
-                        std::sqrt(8.0));
+    for (const int64_t byte : batch.column<int64_t>(kText).sequence(i)) {
+      vectors.push_back(parameters["bytes.weight"][byte] * std::sqrt(8.0));
     }
     const at::Tensor logits =
         parameters["output.weight"].mv(at::stack(vectors).mean(0)) + parameters["output.bias"];
-    sum = sum - logits.log_softmax(0)[batch.tgt.ids[static_cast<size_t>(i)]];
+    sum = sum - logits.log_softmax(0)[batch.column<int64_t>(kLabel).sequence(i).front()];
   }
   return sum;
 }

@@ -36,10 +36,9 @@ void add_file(data::LineReader text, data::LineReader names, const Labels& label
   std::string_view line, name;
   while (text.next(line)) {
     if (!names.next(name)) throw_out_of_step(text, names);
-    all.tgt.ids.push_back(number_of(name, labels, names));
-    all.tgt.offsets.push_back(static_cast<int32_t>(all.tgt.ids.size()));
+    all.column<int64_t>(kLabel).append({number_of(name, labels, names)});
     all.sample_ids.push_back(all.num_sequences());
-    add_line(line, all.src);
+    add_line(line, all.column<int64_t>(kText));
   }
   if (names.next(name)) throw_out_of_step(names, text);
 }
@@ -56,14 +55,14 @@ Labels find_labels(const std::vector<std::string>& label_files) {
 }
 
 void add_line(std::string_view line, data::PackedTokens& lines) {
-  for (const char byte : line) lines.ids.push_back(static_cast<unsigned char>(byte));
-  lines.ids.push_back('\n');  // no sequence is empty
-  lines.offsets.push_back(static_cast<int32_t>(lines.ids.size()));
+  for (const char byte : line) lines.values.push_back(static_cast<unsigned char>(byte));
+  lines.values.push_back('\n');  // no sequence is empty
+  lines.close_sequence();
 }
 
 data::Batch read_labelled_lines(const std::vector<std::string>& text_files,
                                 const std::vector<std::string>& label_files, const Labels& labels) {
-  data::Batch all;
+  data::Batch all{.sample_ids = {}, .columns = {data::PackedTokens{}, data::PackedTokens{}}};
   for (size_t i = 0; i < text_files.size(); ++i) {
     add_file(data::LineReader(text_files[i]), data::LineReader(label_files.at(i)), labels, all);
   }

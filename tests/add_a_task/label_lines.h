@@ -17,11 +17,13 @@ using Labels = std::vector<std::string>;
 /// The labels that stand in these files, one on each line.
 Labels find_labels(const std::vector<std::string>& label_files);
 
+/// The columns of a batch of labelled lines: the bytes of each line, and the number of its label.
+enum LabelColumn : size_t { kText = 0, kLabel = 1 };
+
 /// Adds a line of text as one more sequence: its bytes and a line end.
 void add_line(std::string_view line, data::PackedTokens& lines);
 
-/// Lines of text with their labels: on the source side of sequence i is line i, on its target side
-/// the number of its label. The whole text is in memory.
+/// Lines of text with their labels. The whole text is in memory.
 ///
 /// @param text_files, label_files  equally many, in step line by line
 /// Throws Error(kBadData), with file and line, for a line without a label, a label without a line,

@@ -20,25 +20,23 @@ constexpr int64_t kScoredLines = 1024;  // at once
 
 /// Of some lines: the loss summed over them, and how many labels are right.
 std::pair<at::Tensor, at::Tensor> sums_of(const LabelModel& model, const data::Batch& lines) {
-  const at::Tensor logits = model.forward(lines.src);
-  const at::Tensor wanted = at::tensor(lines.tgt.ids, at::kLong).to(logits.device());
+  const at::Tensor logits = model.forward(lines.column<int64_t>(kText));
+  const at::Tensor wanted =
+      at::tensor(lines.column<int64_t>(kLabel).values, at::kLong).to(logits.device());
   return {at::cross_entropy_loss(logits, wanted, {}, at::Reduction::Sum),
           logits.argmax(1).eq(wanted).sum()};
 }
 
 std::string text_of(const data::PackedTokens& lines, int64_t index) {
-  const auto i = static_cast<size_t>(index);
-  std::string text;
-  for (auto at = lines.offsets[i]; at + 1 < lines.offsets[i + 1]; ++at) {
-    text += static_cast<char>(lines.ids[static_cast<size_t>(at)]);
-  }
-  return text;
+  const auto bytes = lines.sequence(index);
+  return {bytes.begin(), bytes.end() - 1};
 }
 
 distributed::Fact fact_of(const std::string& name, const data::Batch& lines) {
   Xxh3Stream hash;
-  for (const auto* side : {&lines.src, &lines.tgt}) {
-    hash.update(side->ids.data(), side->ids.size() * sizeof(int64_t));
+  for (const size_t number : {kText, kLabel}) {
+    const auto& values = lines.column<int64_t>(number).values;
+    hash.update(values.data(), values.size() * sizeof(int64_t));
   }
   return {name, counted(lines.num_sequences(), "line") + ", " + hex64(hash.digest())};
 }
@@ -104,15 +102,15 @@ train::TaskWords LabelTask::words() const {
 
 std::vector<std::pair<std::string, std::string>> LabelTask::show(const data::Batch& batch,
                                                                  int64_t index) const {
-  const auto label = static_cast<size_t>(batch.tgt.ids.at(static_cast<size_t>(index)));
-  return {{"text", text_of(batch.src, index)}, {"label", labels_.at(label)}};
+  const auto label = static_cast<size_t>(batch.column<int64_t>(kLabel).sequence(index).front());
+  return {{"text", text_of(batch.column<int64_t>(kText), index)}, {"label", labels_.at(label)}};
 }
 
 train::Sums LabelTask::loss(const data::Batch& batch, const train::StepContext& /*context*/) {
   const auto [loss, right] = sums_of(*model_, batch);
   return {.losses = {loss},
           .statistics = {right},
-          .counts = {batch.num_sequences(), batch.src.num_tokens()}};
+          .counts = {batch.num_sequences(), batch.column<int64_t>(kText).num_rows()}};
 }
 
 std::vector<double> LabelTask::weights(const data::Batch& batch) const {
@@ -137,7 +135,7 @@ train::Validation LabelTask::validate() {
 std::vector<report::Sample> LabelTask::samples() const {
   if (num_samples_ == 0) return {};
   const auto shown = data::part(valid_, 0, std::min(num_samples_, valid_.num_sequences()));
-  const auto best = best_labels(*model_, shown.src);
+  const auto best = best_labels(*model_, shown.column<int64_t>(kText));
   std::vector<report::Sample> samples;
   for (size_t i = 0; i < best.size(); ++i) {
     report::RowsSample sample{.rows = show(shown, static_cast<int64_t>(i))};
