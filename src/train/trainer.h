@@ -18,6 +18,7 @@
 #include "train/forensics/spikes.h"
 #include "train/forensics/update_forensics.h"
 #include "train/run_observer.h"
+#include "train/schedule_end.h"
 #include "train/task.h"
 #include "train/throughput.h"
 #include "train/updater.h"
@@ -48,7 +49,8 @@ struct TrainerSetup {
 /// The training loop: updates, validation, checkpoints, stops.
 ///
 /// A step is an attempt at an update. Intervals, names of checkpoints and dropout count steps;
-/// train.max_steps, warm-up, schedule and optimizer count those that were not skipped.
+/// train.max_steps, warm-up, schedule and optimizer count those that were not skipped. A schedule
+/// without either number of updates is made for those of train.max_epochs (train/schedule_end.h).
 ///
 /// It names no model and no loss. An update sums the gradients of `train.update_freq`
 /// micro-batches, divides by their true weight (Task::weights), clips, and steps; the last update
@@ -84,6 +86,7 @@ class Trainer {
   void restore_parts();
   void restore_scaler();
   void open_observer();
+  void tell_schedule();
   Recorded update();
   void record(const Recorded& done);
   void record_event(const Recorded& done);
@@ -123,6 +126,7 @@ class Trainer {
   UpdateForensics forensics_;
   NonfinitePolicy policy_;
   SpikeDetector spikes_;
+  ScheduleEnd schedule_end_;
   optim::Plateau plateau_;
   std::optional<StopSignals> signals_;
   int agreed_stop_ = 0;     // of all ranks

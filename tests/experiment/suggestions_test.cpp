@@ -242,7 +242,7 @@ constexpr std::array kElsewhere{
     Slip{"train.per_device_train_batch_size", "data.max_tokens"},
     Slip{"train.num_train_epochs", "train.max_epochs"},
     Slip{"train.lr_scheduler_type", "schedule.name"},
-    Slip{"train.warmup_ratio", "schedule.warmup_steps"},
+    Slip{"train.warmup_ratio", "schedule.warmup_ratio"},
     Slip{"train.label_smoothing_factor", "loss.label_smoothing"},
     Slip{"train.eval_steps", "eval.every"},
     Slip{"train.logging_steps", "report.every"},

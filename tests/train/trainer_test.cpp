@@ -118,6 +118,74 @@ TEST_F(TrainerTest, AnUpdateNeverCrossesAnEpoch) {
   }
 }
 
+/// Sixteen micro-batches an epoch, where ToyTask has eight.
+class LongerTask : public ToyTask {
+ public:
+  const data::BatchSource& train_batches() override { return source_; }
+
+ private:
+  struct Source : data::BatchSource {
+    int64_t num_batches() const override { return 16; }
+    data::Batch load(int64_t, int64_t index) const override { return test::toy_batch(index % 8); }
+  };
+  Source source_;
+};
+
+/// Two epochs of ToyTask in updates of three micro-batches: 3 + 3 updates, of which
+/// ceil(6 * 0.3) = 2 are warm-up.
+TrainerSetup two_epochs(TrainerSetup run) {
+  run.train.update_freq = 3;
+  run.train.max_steps = 0;
+  run.train.max_epochs = 2;
+  run.schedule = {
+      .name = "linear", .warmup_steps = 0, .warmup_ratio = 0.3, .warmup_init_lr = 0, .min_lr = 0};
+  return run;
+}
+
+void expect_rates(const TrainerSetup& run, const std::vector<double>& rates) {
+  const auto train = events(run, "train");
+  ASSERT_EQ(train.size(), rates.size());
+  for (size_t i = 0; i < rates.size(); ++i) {
+    EXPECT_NEAR(train[i].lr.value(), rates[i], 1e-12) << "step " << i + 1;
+  }
+}
+
+TEST_F(TrainerTest, AScheduleEndsWithTheLastEpoch) {
+  const auto run = two_epochs(setup("run"));  // peak 0.05
+  ToyTask task;
+  ASSERT_EQ(Trainer(task, run).run(), ExitCode::kOk);
+  expect_rates(run, {0, 0.025, 0.05, 0.0375, 0.025, 0.0125});
+}
+
+// The epoch has one update less, the schedule does not.
+TEST_F(TrainerTest, ASkippedUpdateLeavesAScheduleOfEpochsOneUpdateBeforeItsEnd) {
+  const auto run = two_epochs(setup("run"));
+  ToyTask task;
+  task.nan_at = 1;
+  ASSERT_EQ(Trainer(task, run).run(), ExitCode::kOk);
+  expect_rates(run, {0, 0.025, 0.025, 0.05, 0.0375, 0.025});
+}
+
+TEST_F(TrainerTest, AResumeGoesOnAlongTheCurveOfTheFirstStart) {
+  const auto run = two_epochs(setup("run"));
+  ToyTask task;
+  task.signal_at = 2;
+  ASSERT_EQ(Trainer(task, run).run(), ExitCode::kInterrupted);
+  LongerTask grown;
+  ASSERT_EQ(Trainer(grown, run).run(), ExitCode::kOk);
+  // Made for 6 updates as at first, although one epoch has so many now.
+  expect_rates(run, {0, 0.025, 0.05, 0.0375, 0.025, 0.0125, 0, 0, 0, 0, 0, 0});
+  // With other epochs (--extend) they are counted anew: 3 of 6 updates, ceil(5.4) of warm-up.
+  auto longer = run;
+  longer.train.max_epochs = 3;
+  ASSERT_EQ(Trainer(grown, longer).run(), ExitCode::kOk);
+  const auto train = events(longer, "train");
+  ASSERT_EQ(train.size(), 18U);
+  for (size_t i = 12; i < train.size(); ++i) {
+    EXPECT_NEAR(train[i].lr.value(), 0.05 * static_cast<double>(18 - i) / 12, 1e-12);
+  }
+}
+
 TEST_F(TrainerTest, LossIsNormalisedByTheTokensOfTheWholeUpdate) {
   auto run = setup("run");
   run.train.update_freq = 8;
