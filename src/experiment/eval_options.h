@@ -12,6 +12,7 @@ namespace stretto::experiment {
 /// `[eval]`: validation while training.
 struct EvalOptions {
   int64_t every = 1000;
+  bool at_start = false;
   bool bleu = true;
   int64_t bleu_sentences = 0;
   std::string best_metric = "nll";
@@ -19,7 +20,7 @@ struct EvalOptions {
 
   /// What the training loop goes by.
   train::ValidationOptions validation() const {
-    return {.every = every, .best_metric = best_metric};
+    return {.every = every, .at_start = at_start, .best_metric = best_metric};
   }
 
   static auto fields() {
@@ -32,6 +33,10 @@ struct EvalOptions {
                           "valid_interval", "valid_freq", "valid_steps", "validate_interval",
                           "validate_interval_updates", "validate_every", "val_check_interval",
                           "min_validation_period"}),
+        field(&O::at_start, "at_start",
+              "validate before the first update of a new run too, as step 0; never the best", any(),
+              {.change = Change::kFree})
+            .also_called({"eval_on_start", "eval_at_start", "validate_at_start", "valid_at_start"}),
         field(&O::bleu, "bleu", "translate the validation set and score it with BLEU", any(),
               {.change = Change::kFree})
             .also_called({"eval_bleu", "predict_with_generate"}),

@@ -410,6 +410,10 @@ void check_validation(Check& c) {
     c.wrong({"train.patience", "data.valid_src", "data.valid_tsv"}, "needs validation text",
             "set data.valid_src and data.valid_tgt, or data.valid_tsv");
   }
+  if (!validates && c.e.eval.at_start) {
+    c.wrong({"eval.at_start", "data.valid_src", "data.valid_tsv"}, "needs validation text",
+            "set data.valid_src and data.valid_tgt, or data.valid_tsv");
+  }
   if (!validates && c.e.schedule.name == "plateau") {
     c.wrong({"schedule.name", "data.valid_src", "data.valid_tsv"},
             "\"plateau\" needs validation text",

@@ -414,10 +414,15 @@ double Trainer::eta_seconds() const {
 // The end of a run validates too, and before it is saved: the last checkpoint then knows of that
 // validation, and a finished run that is started again has nothing left to do.
 bool Trainer::validation_due() const {
-  if (!task_.can_validate() || state_.step == 0 || state_.validated_step == state_.step) {
-    return false;
-  }
+  if (!task_.can_validate()) return false;
+  if (state_.step == 0) return start_is_due();
+  if (state_.validated_step == state_.step) return false;
   return state_.step % setup_.eval.every == 0 || stop_reason().has_value();
+}
+
+// A run that was ended before its first checkpoint begins afresh, and so does its metrics.jsonl.
+bool Trainer::start_is_due() const {
+  return setup_.eval.at_start && !validated_start_;
 }
 
 void Trainer::validate() {
@@ -438,9 +443,14 @@ void Trainer::validate() {
             (improved ? " (best so far)" : ""));
 }
 
-// Whether it is the best so far. All ranks have the same scores.
+// Whether it is the best so far. All ranks have the same scores. The weights before the first
+// update are no result of training, and no checkpoint holds them: nothing is compared with them.
 bool Trainer::judge(const Validation& result) {
   const Score& best_by = score_to_rank_by(result.scores);
+  if (state_.step == 0) {
+    validated_start_ = true;
+    return false;
+  }
   const double quality = best_by.higher_is_better ? best_by.value : -best_by.value;
   if (std::isfinite(quality)) state_.quality[state_.step] = quality;  // JSON knows no NaN
   state_.validated_step = state_.step;

@@ -101,6 +101,7 @@ class Trainer {
   bool judge(const Validation& result);
   const Score& score_to_rank_by(const std::vector<Score>& scores) const;
   bool validation_due() const;
+  bool start_is_due() const;
   bool save_due() const;
   void save();
   void average();
@@ -129,8 +130,9 @@ class Trainer {
   ScheduleEnd schedule_end_;
   optim::Plateau plateau_;
   std::optional<StopSignals> signals_;
-  int agreed_stop_ = 0;     // of all ranks
-  bool save_soon_ = false;  // at the next update that is not left out
+  int agreed_stop_ = 0;           // of all ranks
+  bool validated_start_ = false;  // eval.at_start, in this process
+  bool save_soon_ = false;        // at the next update that is not left out
   int64_t saved_step_ = 0, compared_step_ = 0;
   double grad_norm_ = 0;  // of the last update
   Throughput throughput_;

@@ -408,6 +408,16 @@ TEST(Rules, ARunNeedsAStopThatCanBeReached) {
             "9,223,372,036,854,775,807 updates do not fit into 20,000");
 }
 
+TEST(Rules, AValidationAtTheStartNeedsText) {
+  EXPECT_EQ(problem_of([](auto& e) { e.eval.at_start = true; }), "0 problems");
+  EXPECT_EQ(problem_of([](auto& e) {
+              e.eval.at_start = true;
+              e.data.valid_src.clear();
+              e.data.valid_tgt.clear();
+            }),
+            "`eval.at_start` (default): needs validation text");
+}
+
 TEST(Rules, AveragedCheckpointsMustBeKept) {
   config::Origins origins;
   origins.set(

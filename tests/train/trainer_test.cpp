@@ -217,6 +217,70 @@ TEST_F(TrainerTest, PatienceStopsAfterValidationsWithoutImprovement) {
   EXPECT_EQ(runs::find_checkpoint(run.run_directory, "last").filename(), "step_00000012");
 }
 
+// The validation at the start gives the best number of all, and nothing goes by it: neither the
+// rate (plateau) nor the end (patience) nor the best checkpoint.
+TEST_F(TrainerTest, AValidationBeforeTheFirstUpdateChangesNothingElse) {
+  auto plain = setup("plain"), started = setup("started");
+  for (auto* run : {&plain, &started}) {
+    run->train.max_steps = 1000;
+    run->train.patience = 2;
+    run->train.update_freq = 2;  // with a noise scale
+    run->eval.every = 2;
+    run->schedule = {.name = "plateau", .warmup_steps = 0, .decay_rate = 0.5, .patience = 0};
+  }
+  started.eval.at_start = true;
+  ToyTask task, same;
+  ASSERT_EQ(Trainer(task, plain).run(), ExitCode::kOk);
+  same.nlls.insert(same.nlls.begin(), 0.5);
+  ASSERT_EQ(Trainer(same, started).run(), ExitCode::kOk);
+
+  const auto valid = events(started, "valid"), before = events(plain, "valid");
+  ASSERT_EQ(valid.size(), before.size() + 1);
+  EXPECT_EQ(valid[0].step, 0);
+  EXPECT_EQ(valid[0].loss, 0.5);
+  EXPECT_EQ(valid[1].step, 2);
+  const auto expected = events(plain, "train"), got = events(started, "train");
+  ASSERT_EQ(got.size(), expected.size());
+  for (size_t i = 0; i < got.size(); ++i) {
+    EXPECT_EQ(got[i].loss, expected[i].loss) << "step " << i + 1;
+    EXPECT_EQ(got[i].lr, expected[i].lr) << "step " << i + 1;
+    EXPECT_EQ(got[i].grad_norm, expected[i].grad_norm) << "step " << i + 1;
+    EXPECT_EQ(got[i].noise_scale, expected[i].noise_scale) << "step " << i + 1;
+    EXPECT_EQ(got[i].batch_hash, expected[i].batch_hash) << "step " << i + 1;
+  }
+  EXPECT_EQ(final_hash(started), final_hash(plain));
+  EXPECT_EQ(runs::find_checkpoint(started.run_directory, "best").filename(),
+            runs::find_checkpoint(plain.run_directory, "best").filename());
+}
+
+TEST_F(TrainerTest, OnlyANewRunIsValidatedBeforeItsFirstUpdate) {
+  auto run = setup("run");
+  run.eval.at_start = true;
+  ToyTask first, second;
+  first.signal_at = 5;
+  ASSERT_EQ(Trainer(first, run).run(), ExitCode::kInterrupted);
+  EXPECT_EQ(first.validations, 1U);
+  ASSERT_EQ(Trainer(second, run).run(), ExitCode::kOk);
+  EXPECT_EQ(second.validations, 1U) << "that of the end";
+  const auto valid = events(run, "valid");
+  ASSERT_EQ(valid.size(), 2U);
+  EXPECT_EQ(valid[0].step, 0);
+  EXPECT_EQ(valid[1].step, 12);
+}
+
+TEST_F(TrainerTest, ARunThatDiedBeforeItsFirstCheckpointIsValidatedAtItsStartAgain) {
+  auto run = setup("run");
+  run.eval.at_start = true;
+  {
+    report::MetricsLog log(run.run_directory / "metrics.jsonl", std::nullopt);
+    log.write({.step = 0, .epoch = 1, .event = "valid"});
+    log.write({.step = 1, .epoch = 1, .event = "train"});
+  }
+  ToyTask task;
+  ASSERT_EQ(Trainer(task, run).run(), ExitCode::kOk);
+  EXPECT_EQ(events(run, "valid").size(), 2U);
+}
+
 TEST_F(TrainerTest, ANonFiniteLossSkipsTheUpdateAndSaysSo) {
   auto run = setup("run");
   ToyTask task, healthy;
