@@ -89,8 +89,9 @@ std::unique_ptr<BatchSource> make_train_batches(std::shared_ptr<const Corpus> co
 
 /// Batches in order of length, each pair exactly once, for validation; epoch is ignored. A pair
 /// longer than `max_tokens` is a batch of its own.
+/// @param max_samples  of a batch; 0 = any number
 std::unique_ptr<BatchSource> make_eval_batches(std::shared_ptr<const Corpus> corpus,
-                                               int64_t max_tokens);
+                                               int64_t max_tokens, int64_t max_samples = 0);
 
 /// Walks a BatchSource in the order of training from any position, `depth` batches ahead on
 /// threads; of several processes each walks its share. The order of what next() returns does not

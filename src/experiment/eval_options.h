@@ -17,6 +17,7 @@ struct EvalOptions {
   int64_t bleu_sentences = 0;
   std::string best_metric = "nll";
   int64_t max_tokens = 4096;
+  int64_t max_samples = 0;
 
   /// What the training loop goes by.
   train::ValidationOptions validation() const {
@@ -52,8 +53,14 @@ struct EvalOptions {
             .value_also_called("bleu", {"sacrebleu", "bleu_detok", "eval_bleu"}),
         field(&O::max_tokens, "max_tokens", "bound of one validation batch", at_least(1),
               {.unit = "tokens", .change = Change::kFree})
-            .also_called({"valid_mini_batch", "eval_batch_size", "valid_batch_size",
-                          "per_device_eval_batch_size", "max_tokens_valid", "batch_size_valid"}),
+            .also_called({"max_tokens_valid"}),
+        field(&O::max_samples, "max_samples",
+              "bound of samples in one validation batch, beside max_tokens; 0 = none", at_least(0),
+              {.unit = "samples", .change = Change::kFree})
+            .also_called({"valid_mini_batch", "max_sentences_valid"})
+            .also_called({"eval_batch_size", "valid_batch_size", "per_device_eval_batch_size",
+                          "batch_size_valid"},
+                         "eval.max_tokens bounds a batch too"),
     };
   }
 };

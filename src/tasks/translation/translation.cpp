@@ -51,7 +51,7 @@ CorpusScore corpus_loss(const std::vector<std::shared_ptr<models::Seq2SeqModel>>
                         const CorpusScoreOptions& options) {
   const torch::NoGradGuard no_grad;
   constexpr size_t kColumns = 3;  // target tokens, loss, nll
-  const auto batches = data::make_eval_batches(corpus, options.max_tokens);
+  const auto batches = data::make_eval_batches(corpus, options.max_tokens, options.max_samples);
   std::vector<double> table(static_cast<size_t>(batches->num_batches()) * kColumns);
   CorpusScore score;
   score.pair_nll.resize(static_cast<size_t>(corpus->num_pairs()));
@@ -229,6 +229,7 @@ train::Validation TranslationTask::validate() {
   const auto start = std::chrono::steady_clock::now();
   const auto score = score_corpus(model_.tokenizers, {model_.model}, valid_, experiment_.decode,
                                   {.max_tokens = experiment_.eval.max_tokens,
+                                   .max_samples = experiment_.eval.max_samples,
                                    .translate = experiment_.eval.bleu,
                                    .num_translated = experiment_.eval.bleu_sentences,
                                    .group = group_});
