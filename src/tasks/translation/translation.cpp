@@ -323,7 +323,12 @@ std::vector<std::pair<std::string, std::string>> TranslationTask::facts() const 
   skipped("too long", filters.too_long);
   skipped("length ratio", filters.ratio);
   skipped("invalid UTF-8", filters.invalid_utf8);
-  if (filters.truncated > 0) facts.emplace_back("truncated", with_thousands(filters.truncated));
+  const auto truncated = [&](const std::string& name, const data::Corpus& corpus) {
+    if (corpus.filters().truncated == 0) return;
+    facts.emplace_back(name, counted(corpus.filters().truncated, "pair") + ": " +
+                                 data::cut_text(corpus.src_counts(), corpus.tgt_counts()));
+  };
+  truncated("truncated", *train_);
   if (filters.replaced > 0) {
     facts.emplace_back("invalid UTF-8 replaced", with_thousands(filters.replaced));
   }
@@ -333,6 +338,7 @@ std::vector<std::pair<std::string, std::string>> TranslationTask::facts() const 
   add_text("training text", *train_);
   if (valid_) {
     facts.emplace_back("validation pairs", with_thousands(valid_->num_pairs()));
+    truncated("validation text, truncated", *valid_);
     add_text("validation text", *valid_);
   }
   return facts;
