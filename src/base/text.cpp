@@ -189,6 +189,11 @@ std::string fixed(double value, int decimals) {
   return format("%.*f", decimals, value);
 }
 
+std::string percent_text(double share) {
+  if (share > 0 && share < 0.00005) return "below 0.01 %";
+  return (share == 0 ? "0" : fixed(100 * share, share < 0.1 ? 2 : 1)) + " %";
+}
+
 std::string shortest(double value) {
   std::array<char, 32> text{};
   const auto result = std::to_chars(text.data(), text.data() + text.size(), value);

@@ -29,6 +29,9 @@ std::string human_bytes(uint64_t bytes);
 std::string human_duration(double seconds);
 /// Fixed-point, `%.{decimals}f`.
 std::string fixed(double value, int decimals);
+/// A share in percent: "0 %", "0.45 %", "12.3 %", "below 0.01 %" - of a small one only a true zero
+/// is 0.
+std::string percent_text(double share);
 /// Shortest form that reads back to the same double.
 std::string shortest(double value);
 

@@ -99,6 +99,7 @@ struct FieldDecl {
   std::vector<OtherValue> other_values = {};
   std::vector<ReadWith> readers = {};  ///< the key counts with any of them; empty = always
   FormerValue former_value = {};
+  std::string former_name = {};
 
   /// Who types one of these names is told of this key, or section.
   FieldDecl also_called(std::initializer_list<const char*> names, const char* note = "") && {
@@ -109,6 +110,12 @@ struct FieldDecl {
   FieldDecl value_also_called(const char* value, std::initializer_list<const char*> names,
                               const char* note = "") && {
     for (const char* other : names) other_values.push_back({other, value, note});
+    return std::move(*this);
+  }
+  /// The key had this name. It is still read by it, and hashes go on having it: a run that was made
+  /// under either name is the same.
+  FieldDecl formerly(std::string name) && {
+    former_name = std::move(name);
     return std::move(*this);
   }
   /// `now`, one of the key's values, was called `before`.

@@ -68,7 +68,9 @@ std::vector<std::string> differences(const Schema& stored, const Schema& now,
 uint64_t fixed_hash(const Schema& schema, const std::vector<std::string>& fixed_as_well) {
   std::string text;
   for (const auto& key : schema.keys) {
-    if (is_fixed(key, fixed_as_well)) text += key.path + "=" + first_value_text(key) + "\n";
+    if (!is_fixed(key, fixed_as_well)) continue;
+    text += (key.former_path.empty() ? key.path : key.former_path) + "=" + first_value_text(key);
+    text += "\n";
   }
   return xxh3_64(text);
 }

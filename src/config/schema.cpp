@@ -86,7 +86,7 @@ bool value_in_range(const Key& key) {
 
 const Key* Schema::find(const std::string& path) const {
   for (const auto& key : keys) {
-    if (key.path == path) return &key;
+    if (key.path == path || (!key.former_path.empty() && key.former_path == path)) return &key;
   }
   return nullptr;
 }

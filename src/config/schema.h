@@ -29,6 +29,7 @@ struct Key {
   std::vector<OtherValue> other_values = {};
   std::vector<ReadWith> readers = {};  ///< choosers by their paths
   FormerValue former_value = {};
+  std::string former_path = {};  ///< that it is still read by; empty = none
 };
 
 /// One table of the configuration file.
@@ -66,7 +67,7 @@ struct Schema {
   std::vector<Switch> switches = {};
   std::function<Schema()> bound_again = {};  ///< the same object's, after a select()
 
-  const Key* find(const std::string& path) const;
+  const Key* find(const std::string& path) const;  ///< by its path, or by the one that it had
   const Section* find_section(const std::string& path) const;
   const Switch* find_switch(const std::string& section) const;
   /// The name that the part of a switch has at present.
@@ -189,11 +190,13 @@ void bind(T& object, const std::string& path, Schema& schema) {
             schema.sections.push_back({here, std::move(field.help), std::move(field.other_names)});
             config::bind(member, here, schema);  // std::bind would take anything
           } else {
+            const std::string& before = field.former_name;
             schema.keys.push_back({std::move(here), std::move(field.help), std::move(field.range),
                                    std::move(field.meta), &member, std::move(field.other_names),
                                    std::move(field.other_values),
                                    detail::with_paths(std::move(field.readers), path),
-                                   std::move(field.former_value)});
+                                   std::move(field.former_value),
+                                   before.empty() ? before : detail::joined(path, before)});
           }
         };
         (one(declared), ...);

@@ -14,7 +14,7 @@ namespace {
 
 struct Limits {
   int64_t max_tokens = 0;
-  int64_t max_sentences = 0;  ///< 0 = any number
+  int64_t max_samples = 0;  ///< 0 = any number
 };
 
 enum class Overlong { kError, kAlone };
@@ -24,7 +24,7 @@ enum class Overlong { kError, kAlone };
 std::vector<uint64_t> cut_batches(std::span<const LengthRun> runs, const Limits& limits,
                                   Overlong overlong) {
   std::vector<uint64_t> starts{0};
-  int64_t src = 0, tgt = 0, sentences = 0;
+  int64_t src = 0, tgt = 0, samples = 0;
   for (size_t r = 0; r + 1 < runs.size(); ++r) {
     const int64_t src_len = runs[r].src_len, tgt_len = runs[r].tgt_len;
     uint64_t position = runs[r].begin;
@@ -32,10 +32,10 @@ std::vector<uint64_t> cut_batches(std::span<const LengthRun> runs, const Limits&
       auto take = static_cast<int64_t>(runs[r + 1].begin - position);
       take = std::min(take, (limits.max_tokens - src) / src_len);
       take = std::min(take, (limits.max_tokens - tgt) / tgt_len);
-      if (limits.max_sentences > 0) take = std::min(take, limits.max_sentences - sentences);
-      if (take <= 0 && sentences > 0) {
+      if (limits.max_samples > 0) take = std::min(take, limits.max_samples - samples);
+      if (take <= 0 && samples > 0) {
         starts.push_back(position);
-        src = tgt = sentences = 0;
+        src = tgt = samples = 0;
         continue;
       }
       if (take <= 0 && overlong == Overlong::kError) {
@@ -48,11 +48,11 @@ std::vector<uint64_t> cut_batches(std::span<const LengthRun> runs, const Limits&
       take = std::max<int64_t>(take, 1);
       src += take * src_len;
       tgt += take * tgt_len;
-      sentences += take;
+      samples += take;
       position += static_cast<uint64_t>(take);
     }
   }
-  if (sentences > 0) starts.push_back(runs.back().begin);
+  if (samples > 0) starts.push_back(runs.back().begin);
   return starts;
 }
 
@@ -134,14 +134,15 @@ std::unique_ptr<BatchSource> make_train_batches(std::shared_ptr<const Corpus> co
                                                 const DataOptions& options, uint64_t seed) {
   return std::make_unique<LengthBatches>(
       std::move(corpus),
-      Limits{.max_tokens = options.max_tokens, .max_sentences = options.max_sentences},
+      Limits{.max_tokens = options.max_tokens, .max_samples = options.max_samples},
       Overlong::kError, LengthBatches::Shuffle::kEachEpoch, seed);
 }
 
 std::unique_ptr<BatchSource> make_eval_batches(std::shared_ptr<const Corpus> corpus,
-                                               int64_t max_tokens) {
-  return std::make_unique<LengthBatches>(std::move(corpus), Limits{.max_tokens = max_tokens},
-                                         Overlong::kAlone, LengthBatches::Shuffle::kNo, 0);
+                                               int64_t max_tokens, int64_t max_samples) {
+  return std::make_unique<LengthBatches>(
+      std::move(corpus), Limits{.max_tokens = max_tokens, .max_samples = max_samples},
+      Overlong::kAlone, LengthBatches::Shuffle::kNo, 0);
 }
 
 }  // namespace stretto::data

@@ -59,7 +59,9 @@ uint64_t cache_key(const CorpusPlan& plan, const InputFiles& files,
 
 /// Says what was left out or changed, and where to look at it; of a cached corpus too.
 void log_filters(const CorpusPlan& plan, const CorpusMeta& meta, const std::string& name) {
-  const auto kinds = describe_filters(plan, meta.filters);
+  auto kinds = describe_filters(plan, meta.filters);
+  const std::string cut = cut_text(meta.src_counts, meta.tgt_counts);
+  if (!cut.empty()) kinds.push_back("cut off " + cut);
   if (!kinds.empty()) log::info(name + " pairs that the filters found: " + join(kinds, "; "));
 }
 

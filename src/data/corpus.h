@@ -38,10 +38,15 @@ struct TextCounts {
   int64_t words = 0;    ///< split at white space
   int64_t pieces = 0;   ///< tokens without end-of-sentence, before weights
   int64_t unknown = 0;  ///< of the pieces: `<unk>`
+  int64_t cut = 0;      ///< beside the pieces: those that truncation cut off
 
   double unknown_rate() const;     ///< in [0, 1]; 0 without pieces
   double pieces_per_word() const;  ///< 0 without words
+  double cut_rate() const;         ///< share of pieces and cut ones together; 0 without any
 };
+
+/// What truncation took: "3.1 % of the source's tokens, 0.40 % of the target's"; empty = nothing.
+std::string cut_text(const TextCounts& src, const TextCounts& tgt);
 
 /// A tokenised, memory-mapped parallel corpus with its length order; see `BatchSource`.
 ///
@@ -89,8 +94,9 @@ std::unique_ptr<BatchSource> make_train_batches(std::shared_ptr<const Corpus> co
 
 /// Batches in order of length, each pair exactly once, for validation; epoch is ignored. A pair
 /// longer than `max_tokens` is a batch of its own.
+/// @param max_samples  of a batch; 0 = any number
 std::unique_ptr<BatchSource> make_eval_batches(std::shared_ptr<const Corpus> corpus,
-                                               int64_t max_tokens);
+                                               int64_t max_tokens, int64_t max_samples = 0);
 
 /// Walks a BatchSource in the order of training from any position, `depth` batches ahead on
 /// threads; of several processes each walks its share. The order of what next() returns does not

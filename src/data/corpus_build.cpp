@@ -65,8 +65,7 @@ class ChunkEncoder {
         append_ids<uint32_t>(*side, chunk.ids);
       }
     }
-    count_text(pair.src_text, pair.src, chunk.src_counts);
-    count_text(pair.tgt_text, pair.tgt, chunk.tgt_counts);
+    count_pair(pair, chunk.src_counts, chunk.tgt_counts);
     chunk.src_lens.push_back(static_cast<uint32_t>(pair.src.size()));
     chunk.tgt_lens.push_back(static_cast<uint32_t>(pair.tgt.size()));
     if (!plan_.keep_text) return;

@@ -28,8 +28,8 @@ constexpr size_t kBufferBytes = size_t{1} << 20;
 constexpr size_t kMaxMetaBytes = size_t{1} << 30;
 constexpr size_t kCountWords = 10;  // where the counts begin
 constexpr size_t kWordsOfLine = 3;
-constexpr std::array<int64_t TextCounts::*, 3> kTextCounts{&TextCounts::words, &TextCounts::pieces,
-                                                           &TextCounts::unknown};
+constexpr std::array<int64_t TextCounts::*, 4> kTextCounts{&TextCounts::words, &TextCounts::pieces,
+                                                           &TextCounts::unknown, &TextCounts::cut};
 
 // Words before the list of segments: head, `kept`, then for each kind its count and first lines,
 // then the counts of both sides' text.

@@ -34,7 +34,7 @@ inline constexpr const char* kTextEndsFile = "text_ends.bin";
 inline constexpr const char* kMetaFile = "meta.bin";
 
 /// Part of the key: a change of format or of the rules makes new caches.
-inline constexpr uint64_t kCorpusVersion = 4;
+inline constexpr uint64_t kCorpusVersion = 5;
 
 /// The files whose blocks have checksums in the head, in the order in which they stand there.
 inline constexpr std::array<const char*, 5> kSummedFiles{kIdsFile, kStartsFile, kSrcLensFile,

@@ -21,7 +21,7 @@ struct DataOptions {
   std::vector<std::string> test_src, test_tgt, test_tsv;
   int64_t src_column = 1, tgt_column = 2;
   int64_t max_tokens = 4096;
-  int64_t max_sentences = 0;
+  int64_t max_samples = 0;
   int64_t max_src_tokens = 512, max_tgt_tokens = 512;
   double max_ratio = 0;
   std::string invalid_utf8 = "skip";
@@ -75,21 +75,20 @@ struct DataOptions {
               "end-of-sentence included",
               at_least(1), {.unit = "tokens"})
             .also_called(
-                {"batch_size"},
-                "a batch is counted in tokens, and data.max_sentences bounds its sentences")
-            .also_called(
                 {"batch_type"},
-                "every batch is counted in tokens; data.max_sentences bounds its sentences too")
-            .also_called({"per_device_train_batch_size", "train_batch_size"},
-                         "a micro-batch is counted in tokens")
+                "every batch is counted in tokens; data.max_samples bounds its samples too")
             .also_called({"global_batch_size"},
                          "an update is this many tokens times train.update_freq")
             .also_called({"mini_batch_words", "tokens_per_batch", "batch_tokens"})
             .also_called({"mini_batch_fit"}, "the bound is given, not found"),
-        field(&O::max_sentences, "max_sentences",
-              "bound of sentence pairs in one micro-batch; 0 = none", at_least(0),
-              {.unit = "sentences"})
-            .also_called({"max_batch_size", "mini_batch", "batch_sentences"}),
+        field(&O::max_samples, "max_samples",
+              "bound of samples in one micro-batch, beside max_tokens; 0 = none", at_least(0),
+              {.unit = "samples"})
+            .formerly("max_sentences")
+            .also_called({"max_sentences", "max_batch_size", "mini_batch", "batch_sentences"})
+            .also_called({"batch_size", "per_device_train_batch_size", "train_batch_size"},
+                         "data.max_tokens bounds a micro-batch too: raise it where samples alone "
+                         "are to count"),
         field(&O::max_src_tokens, "max_src_tokens",
               "longest source sentence, end-of-sentence included", between(1, 100000),
               {.unit = "tokens"})

@@ -85,7 +85,7 @@ bool repair(InvalidUtf8 rule, std::string_view text, const PairPlace& place, boo
 
 /// Ends the sentence and applies the bound. @return false when the pair is to be skipped
 bool finish_side(TooLong rule, int64_t max_tokens, const PairPlace& place, bool target,
-                 std::vector<int64_t>& ids, bool& truncated) {
+                 std::vector<int64_t>& ids, int64_t& cut) {
   const auto tokens = static_cast<int64_t>(ids.size()) + 1;
   if (tokens > max_tokens) {
     if (rule == TooLong::kSkip) return false;
@@ -97,10 +97,24 @@ bool finish_side(TooLong rule, int64_t max_tokens, const PairPlace& place, bool 
                      "raise " + key + ", or set data.too_long to \"skip\" or \"truncate\"");
     }
     ids.resize(static_cast<size_t>(max_tokens - 1));
-    truncated = true;
+    cut = tokens - max_tokens;
   }
   ids.push_back(text::kEos);
   return true;
+}
+
+/// Counts one side of a kept pair. @param ids  with end-of-sentence
+void count_side(std::string_view text, const std::vector<int64_t>& ids, int64_t cut,
+                TextCounts& counts) {
+  bool inside = false;
+  for (const char c : text) {
+    const bool space = c == ' ' || (c >= '\t' && c <= '\r');
+    if (!space && !inside) ++counts.words;
+    inside = !space;
+  }
+  counts.pieces += static_cast<int64_t>(ids.size()) - 1;
+  counts.unknown += std::count(ids.begin(), ids.end(), text::kUnk);
+  counts.cut += cut;
 }
 
 }  // namespace
@@ -135,21 +149,16 @@ void add_counts(const FilterCounts& more, FilterCounts& all) {
   }
 }
 
-void count_text(std::string_view text, const std::vector<int64_t>& ids, TextCounts& counts) {
-  bool inside = false;
-  for (const char c : text) {
-    const bool space = c == ' ' || (c >= '\t' && c <= '\r');
-    if (!space && !inside) ++counts.words;
-    inside = !space;
-  }
-  counts.pieces += static_cast<int64_t>(ids.size()) - 1;
-  counts.unknown += std::count(ids.begin(), ids.end(), text::kUnk);
+void count_pair(const EncodedPair& pair, TextCounts& src, TextCounts& tgt) {
+  count_side(pair.src_text, pair.src, pair.src_cut, src);
+  count_side(pair.tgt_text, pair.tgt, pair.tgt_cut, tgt);
 }
 
 void add_counts(const TextCounts& more, TextCounts& all) {
   all.words += more.words;
   all.pieces += more.pieces;
   all.unknown += more.unknown;
+  all.cut += more.cut;
 }
 
 double TextCounts::unknown_rate() const {
@@ -160,10 +169,21 @@ double TextCounts::pieces_per_word() const {
   return words > 0 ? static_cast<double>(pieces) / static_cast<double>(words) : 0;
 }
 
+double TextCounts::cut_rate() const {
+  return cut > 0 ? static_cast<double>(cut) / static_cast<double>(pieces + cut) : 0;
+}
+
+std::string cut_text(const TextCounts& src, const TextCounts& tgt) {
+  if (src.cut == 0 && tgt.cut == 0) return "";
+  return percent_text(src.cut_rate()) + " of the source's tokens, " + percent_text(tgt.cut_rate()) +
+         " of the target's";
+}
+
 bool encode_pair(const PairRules& rules, const text::TokenizerPair& tokenizers,
                  std::string_view src, std::string_view tgt, const PairPlace& place,
                  EncodedPair& out, FilterCounts& counts) {
-  Touched replaced, truncated;
+  Touched replaced;
+  out.src_cut = out.tgt_cut = 0;
   const bool src_text =
       repair(rules.invalid_utf8, src, place, /*target=*/false, out.src_text, replaced.src);
   if (!src_text ||
@@ -180,9 +200,9 @@ bool encode_pair(const PairRules& rules, const text::TokenizerPair& tokenizers,
     return false;
   }
   const bool src_fits = finish_side(rules.too_long, rules.max_src_tokens, place, /*target=*/false,
-                                    out.src, truncated.src);
+                                    out.src, out.src_cut);
   if (!src_fits || !finish_side(rules.too_long, rules.max_tgt_tokens, place, /*target=*/true,
-                                out.tgt, truncated.tgt)) {
+                                out.tgt, out.tgt_cut)) {
     note(counts.too_long, counts.first_too_long, place, src_fits);
     return false;
   }
@@ -195,7 +215,9 @@ bool encode_pair(const PairRules& rules, const text::TokenizerPair& tokenizers,
   }
   ++counts.kept;
   if (replaced.any()) note(counts.replaced, counts.first_replaced, place, !replaced.src);
-  if (truncated.any()) note(counts.truncated, counts.first_truncated, place, !truncated.src);
+  if (out.src_cut > 0 || out.tgt_cut > 0) {
+    note(counts.truncated, counts.first_truncated, place, out.src_cut == 0);
+  }
   return true;
 }
 

@@ -36,8 +36,9 @@ struct PairPlace {
 };
 
 struct EncodedPair {
-  std::string src_text, tgt_text;  ///< as they were tokenised
-  std::vector<int64_t> src, tgt;   ///< with end-of-sentence
+  std::string src_text, tgt_text;    ///< as they were tokenised
+  std::vector<int64_t> src, tgt;     ///< with end-of-sentence
+  int64_t src_cut = 0, tgt_cut = 0;  ///< tokens that truncation cut off
 };
 
 /// One kind of thing that the filters do, as messages and the cache list it.
@@ -52,8 +53,8 @@ std::span<const FilterKind> filter_kinds();
 /// Adds the counts of lines that come later in the corpus.
 void add_counts(const FilterCounts& more, FilterCounts& all);
 
-/// Counts one side of a kept pair. @param ids  with end-of-sentence
-void count_text(std::string_view text, const std::vector<int64_t>& ids, TextCounts& counts);
+/// Counts both sides of a kept pair.
+void count_pair(const EncodedPair& pair, TextCounts& src, TextCounts& tgt);
 void add_counts(const TextCounts& more, TextCounts& all);
 
 /// Applies the rules in this order: UTF-8, empty, length, ratio; a pair is counted once, under

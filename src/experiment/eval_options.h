@@ -12,14 +12,16 @@ namespace stretto::experiment {
 /// `[eval]`: validation while training.
 struct EvalOptions {
   int64_t every = 1000;
+  bool at_start = false;
   bool bleu = true;
   int64_t bleu_sentences = 0;
   std::string best_metric = "nll";
   int64_t max_tokens = 4096;
+  int64_t max_samples = 0;
 
   /// What the training loop goes by.
   train::ValidationOptions validation() const {
-    return {.every = every, .best_metric = best_metric};
+    return {.every = every, .at_start = at_start, .best_metric = best_metric};
   }
 
   static auto fields() {
@@ -32,6 +34,10 @@ struct EvalOptions {
                           "valid_interval", "valid_freq", "valid_steps", "validate_interval",
                           "validate_interval_updates", "validate_every", "val_check_interval",
                           "min_validation_period"}),
+        field(&O::at_start, "at_start",
+              "validate before the first update of a new run too, as step 0; never the best", any(),
+              {.change = Change::kFree})
+            .also_called({"eval_on_start", "eval_at_start", "validate_at_start", "valid_at_start"}),
         field(&O::bleu, "bleu", "translate the validation set and score it with BLEU", any(),
               {.change = Change::kFree})
             .also_called({"eval_bleu", "predict_with_generate"}),
@@ -47,8 +53,14 @@ struct EvalOptions {
             .value_also_called("bleu", {"sacrebleu", "bleu_detok", "eval_bleu"}),
         field(&O::max_tokens, "max_tokens", "bound of one validation batch", at_least(1),
               {.unit = "tokens", .change = Change::kFree})
-            .also_called({"valid_mini_batch", "eval_batch_size", "valid_batch_size",
-                          "per_device_eval_batch_size", "max_tokens_valid", "batch_size_valid"}),
+            .also_called({"max_tokens_valid"}),
+        field(&O::max_samples, "max_samples",
+              "bound of samples in one validation batch, beside max_tokens; 0 = none", at_least(0),
+              {.unit = "samples", .change = Change::kFree})
+            .also_called({"valid_mini_batch", "max_sentences_valid"})
+            .also_called({"eval_batch_size", "valid_batch_size", "per_device_eval_batch_size",
+                          "batch_size_valid"},
+                         "eval.max_tokens bounds a batch too"),
     };
   }
 };

@@ -8,12 +8,6 @@
 namespace stretto::experiment {
 namespace {
 
-// Of a small rate only a true zero is 0.
-std::string percent(double rate) {
-  if (rate > 0 && rate < 0.00005) return "below 0.01 %";
-  return (rate == 0 ? "0" : fixed(100 * rate, rate < 0.1 ? 2 : 1)) + " %";
-}
-
 // What helps depends on where the tokenizers come from.
 std::string remedy(const text::TokenizerPair& tokenizers, const Experiment& experiment) {
   const bool taken_over =
@@ -38,8 +32,8 @@ std::vector<std::pair<std::string, std::string>> known_text_facts(const std::str
                                                                   const data::Corpus& corpus) {
   const auto& src = corpus.src_counts();
   const auto& tgt = corpus.tgt_counts();
-  return {{name + ", unknown tokens",
-           "source " + percent(src.unknown_rate()) + ", target " + percent(tgt.unknown_rate())},
+  return {{name + ", unknown tokens", "source " + percent_text(src.unknown_rate()) + ", target " +
+                                          percent_text(tgt.unknown_rate())},
           {name + ", pieces a word", "source " + fixed(src.pieces_per_word(), 2) + ", target " +
                                          fixed(tgt.pieces_per_word(), 2)}};
 }
@@ -51,7 +45,7 @@ void require_known(const std::string& name, const data::TextCounts& src,
   for (const bool source : {true, false}) {
     const double rate = (source ? src : tgt).unknown_rate();
     if (rate <= kWarnUnknown && rate <= most) continue;
-    const std::string fact = name + ": " + percent(rate) + " of the " +
+    const std::string fact = name + ": " + percent_text(rate) + " of the " +
                              (source ? "source" : "target") + "'s tokens are `<unk>`";
     const std::string advice = remedy(tokenizers, experiment);
     if (rate > most) {

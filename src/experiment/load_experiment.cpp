@@ -3,17 +3,18 @@
 #include "base/hash.h"
 #include "config/resolved.h"
 #include "experiment/experiment_schema.h"
+#include "experiment/schedule_length.h"
 
 namespace stretto::experiment {
 namespace {
 
-// Keys that are free to change, but not where they shape the updates of this experiment:
-// train.max_steps when the schedule ends there, eval.every when validations decide over the rate or
-// the end.
+// Keys that are free to change, but not where they shape the updates of this experiment: the length
+// of the run when the rate goes by it, eval.every when validations decide over the rate or the end.
 std::vector<std::string> fixed_as_well(const Experiment& options) {
   std::vector<std::string> keys;
-  if (schedule_ends(options) && options.schedule.total_steps == 0) {
+  if (options.schedule.needs_length() && options.schedule.total_steps == 0) {
     keys.emplace_back("train.max_steps");
+    if (options.train.max_steps == 0) keys.emplace_back("train.max_epochs");
   }
   if (options.schedule.name == "plateau" || options.train.patience > 0) {
     keys.emplace_back("eval.every");
@@ -35,6 +36,7 @@ LoadedExperiment load(const Read& read, Files files) {
   Experiment fallback;
   std::vector<config::Problem> problems;
   loaded.origins = read(experiment_schema(loaded.options), experiment_schema(fallback), problems);
+  settle_defaults(loaded.options, loaded.origins);
   const auto schema = experiment_schema(loaded.options);  // with the parts that were chosen
   if (readable(problems)) {
     const auto missing =
@@ -94,7 +96,10 @@ std::vector<std::string> differences_from(const std::string& stored_toml, const 
   auto stored = load_stored_experiment(stored_toml, where, {});
   Experiment now_options = now;
   auto also = fixed_as_well(now);
-  if (extend) std::erase(also, "train.max_steps");
+  if (extend) {
+    std::erase(also, "train.max_steps");
+    std::erase(also, "train.max_epochs");
+  }
   return config::differences(experiment_schema(stored.options), experiment_schema(now_options),
                              also);
 }

@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "data/byte_stream.h"
 #include "experiment/scaled_rate.h"
+#include "experiment/schedule_length.h"
 #include "models/misfits.h"
 #include "optim/group_options.h"
 #include "optim/precision_options.h"
@@ -133,7 +134,7 @@ void check_noam(Check& c) {
             number(s.d_model) + " is not model.d_model = " + number(c.e.model.d_model),
             "noam divides by the root of the model's width: set both to the same");
   }
-  if (s.warmup_steps < 1) {
+  if (s.warmup_steps < 1 && s.warmup_ratio <= 0) {
     c.wrong({"schedule.warmup_steps", "schedule.name"}, "noam needs a warm-up", "4000 is usual");
   }
 }
@@ -227,26 +228,34 @@ void check_loss_scale(Check& c) {
   }
 }
 
-// Where the schedule decays to an end, its parts follow each other.
+// The key that says how long the warm-up is.
+const char* warmup_key(const optim::ScheduleOptions& schedule) {
+  return schedule.warmup_ratio > 0 ? "schedule.warmup_ratio" : "schedule.warmup_steps";
+}
+
+// Where the schedule decays to an end, its parts follow each other. Those of train.max_epochs are
+// looked at when training knows its data (train/schedule_end.h).
 void check_end(Check& c) {
   const auto& s = c.e.schedule;
-  const int64_t total = s.total_steps > 0 ? s.total_steps : c.e.train.max_steps;
+  const int64_t total = schedule_length(c.e);
+  const int64_t warmup = s.warmup_updates(total);
   const int64_t hold = s.name == "tri_stage" ? s.hold_steps : 0;
+  if (total == 0 && c.e.train.max_epochs > 0) return;
   if (total == 0) {
-    c.wrong({"schedule.name", "schedule.total_steps", "train.max_steps"},
+    c.wrong({"schedule.name", "schedule.total_steps", "train.max_steps", "train.max_epochs"},
             "\"" + s.name + "\" must know where it ends",
-            "set schedule.total_steps or train.max_steps");
-  } else if (total <= s.warmup_steps) {
+            "set schedule.total_steps, train.max_steps or train.max_epochs");
+  } else if (total <= warmup) {
     if (s.total_steps == 0) return;  // the warm-up is not shorter than the run, see below
-    c.wrong({"schedule.total_steps", "schedule.warmup_steps"},
+    c.wrong({"schedule.total_steps", warmup_key(s)},
             "the decay would end, at update " + number(total) + ", inside the warm-up",
-            "raise it above schedule.warmup_steps = " + number(s.warmup_steps));
-  } else if (total <= std::max(s.warmup_steps, s.begin_steps) + hold) {
+            "raise it above the warm-up of " + counted(warmup, "update"));
+  } else if (total <= std::max(warmup, s.begin_steps) + hold) {
     // The one that moves the decay furthest: the other may not even have been given.
     const bool held = hold >= s.begin_steps;
     c.wrong({held ? "schedule.hold_steps" : "schedule.begin_steps",
              held ? "schedule.begin_steps" : "schedule.hold_steps", "schedule.total_steps",
-             "train.max_steps", "schedule.warmup_steps"},
+             "train.max_steps", warmup_key(s)},
             "the decay would begin after its end, update " + number(total), "lower it");
   }
 }
@@ -272,19 +281,39 @@ void check_floor(Check& c) {
           what, "the floor must not be above the peak");
 }
 
+// A warm-up that is a share of all updates.
+void check_warmup_ratio(Check& c) {
+  const auto& s = c.e.schedule;
+  if (s.warmup_ratio <= 0) return;
+  if (s.warmup_steps > 0) {
+    c.wrong({"schedule.warmup_ratio", "schedule.warmup_steps"},
+            "stands beside schedule.warmup_steps = " + number(s.warmup_steps) +
+                ", and both say how long the warm-up is",
+            "give one of them; schedule.warmup_steps = 0 leaves it to the share");
+  }
+  // Of a schedule that ends check_end() tells it.
+  if (schedule_ends(c.e) || schedule_length(c.e) > 0 || c.e.train.max_epochs > 0) return;
+  c.wrong({"schedule.warmup_ratio", "schedule.total_steps", "train.max_steps", "train.max_epochs"},
+          "is a share of updates whose number nobody knows",
+          "set train.max_steps or train.max_epochs, or give schedule.warmup_steps instead");
+}
+
 void check_schedule(Check& c) {
   const auto& s = c.e.schedule;
   const int64_t max_steps = c.e.train.max_steps;
+  const int64_t warmup = s.warmup_updates(schedule_length(c.e));
+  check_warmup_ratio(c);
   if (schedule_ends(c.e)) check_end(c);
   check_floor(c);
-  if (max_steps > 0 && s.warmup_steps >= max_steps) {
-    c.wrong({"schedule.warmup_steps", "train.max_steps"},
-            "a warm-up of " + counted(s.warmup_steps, "update") + " is not shorter than the run (" +
+  if (max_steps > 0 && warmup >= max_steps) {
+    c.wrong({warmup_key(s), "train.max_steps"},
+            "a warm-up of " + counted(warmup, "update") + " is not shorter than the run (" +
                 with_thousands(max_steps) + ")",
-            "lower schedule.warmup_steps or raise train.max_steps");
+            std::string("lower ") + warmup_key(s) + " or raise train.max_steps");
   }
-  if (s.warmup == "constant" && s.warmup_steps > 0 && !c.origins.given("schedule.warmup_init_lr")) {
-    c.wrong({"schedule.warmup", "schedule.warmup_init_lr", "schedule.warmup_steps"},
+  const bool warms_up = s.warmup_steps > 0 || s.warmup_ratio > 0;
+  if (s.warmup == "constant" && warms_up && !c.origins.given("schedule.warmup_init_lr")) {
+    c.wrong({"schedule.warmup", "schedule.warmup_init_lr", warmup_key(s)},
             "a constant warm-up trains at schedule.warmup_init_lr, whose default of " +
                 config::number_text(s.warmup_init_lr) + " is for a line that leaves it at once",
             "set schedule.warmup_init_lr to the rate of a small batch" +
@@ -381,6 +410,10 @@ void check_validation(Check& c) {
     c.wrong({"train.patience", "data.valid_src", "data.valid_tsv"}, "needs validation text",
             "set data.valid_src and data.valid_tgt, or data.valid_tsv");
   }
+  if (!validates && c.e.eval.at_start) {
+    c.wrong({"eval.at_start", "data.valid_src", "data.valid_tsv"}, "needs validation text",
+            "set data.valid_src and data.valid_tgt, or data.valid_tsv");
+  }
   if (!validates && c.e.schedule.name == "plateau") {
     c.wrong({"schedule.name", "data.valid_src", "data.valid_tsv"},
             "\"plateau\" needs validation text",
@@ -440,8 +473,7 @@ std::vector<std::string> paths_of(const config::Key& key) {
 }  // namespace
 
 bool schedule_ends(const Experiment& options) {
-  const auto& name = options.schedule.name;
-  return name == "linear" || name == "cosine" || name == "polynomial" || name == "tri_stage";
+  return options.schedule.decays_to_an_end();
 }
 
 bool readable(const std::vector<config::Problem>& problems) {

@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/text.h"
+#include "experiment/rules.h"
 #include "experiment/run_config.h"
 #include "report/metrics_log.h"
 #include "store/run_record.h"
@@ -92,11 +93,12 @@ Standing require_same_experiment(const fs::path& run_directory, const LoadedExpe
   const auto lines = differences_from(stored, path.string(), now.options, extend);
   if (lines.empty()) return {};
   std::string advice = "train into another folder with --run, or give the old values";
-  const bool only_length = lines.size() == 1 && lines.front().starts_with("train.max_steps:");
-  if (only_length) {
-    advice =
-        "the schedule ends at train.max_steps, so another value changes every update; --extend "
-        "goes on all the same, set schedule.total_steps to keep the curve";
+  const std::string key = lines.front().substr(0, lines.front().find(':'));
+  if (lines.size() == 1 && (key == "train.max_steps" || key == "train.max_epochs")) {
+    advice = (schedule_ends(now.options) ? "the schedule ends at " : "the warm-up is a share of ") +
+             key +
+             ", so another value changes every update; --extend goes on all the same, set "
+             "schedule.total_steps to keep the curve";
   }
   throw Error(
       ExitCode::kUsage,

@@ -24,7 +24,7 @@ struct Standing {
 ///
 /// Throws Error(kBadData) when the stored configuration is not that of the run
 /// (experiment/run_config.h), or is missing and run.json does not know the hash of `now`.
-/// @param extend  train.max_steps may differ although it shapes the schedule
+/// @param extend  train.max_steps and train.max_epochs may differ although they shape the schedule
 Standing require_same_experiment(const std::filesystem::path& run_directory,
                                  const LoadedExperiment& now, bool extend);
 

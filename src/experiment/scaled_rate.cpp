@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "experiment/schedule_length.h"
+
 namespace stretto::experiment {
 
 ScaledRate::ScaledRate(const Experiment& options)
@@ -18,8 +20,9 @@ ScaledRate::ScaledRate(const Experiment& options)
 double ScaledRate::rate_after_warmup() const {
   if (rate_is_peak()) return peak_lr;
   const auto& s = e.schedule;
+  const int64_t warmup = s.warmup_updates(schedule_length(e));
   const double rate =
-      peak_lr / std::sqrt(static_cast<double>(s.d_model) * static_cast<double>(s.warmup_steps + 1));
+      peak_lr / std::sqrt(static_cast<double>(s.d_model) * static_cast<double>(warmup + 1));
   return s.max_lr > 0 ? std::min(rate, s.max_lr) : rate;
 }
 

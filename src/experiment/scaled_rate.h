@@ -18,6 +18,7 @@ struct ScaledRate {
   explicit ScaledRate(const Experiment& options);
 
   bool rate_is_peak() const { return e.schedule.name != "noam"; }
+  /// Where only the data tell how many updates a warm-up has, at most this.
   double rate_after_warmup() const;
 };
 

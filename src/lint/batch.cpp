@@ -39,16 +39,17 @@ std::string times(double factor) {
 }
 
 bool warmup_is_short(const Subject& s) {
-  const int64_t warmup = s.e.schedule.warmup_steps, run = s.e.train.max_steps;
-  if (warmup >= kShortWarmup) return false;
-  return run == 0 || warmup < run / 10;
+  const int64_t run = s.e.train.max_steps;
+  const double ratio = s.e.schedule.warmup_ratio;
+  if (s.warmup >= kShortWarmup || ratio >= 0.1 || (ratio > 0 && !s.run.known())) return false;
+  return run == 0 || s.warmup < run / 10;
 }
 
 }  // namespace
 
 void linear_scaling_without_warmup(const Subject& s, Remarks& out) {
-  if (s.scaling != "linear" || s.ratio <= kNoticeableRatio || s.e.schedule.warmup_steps > 0) return;
-  out.push_back({"schedule.warmup_steps",
+  if (s.scaling != "linear" || s.ratio <= kNoticeableRatio || s.warmup > 0) return;
+  out.push_back({s.warmup_key(),
                  "the rate is scaled " + times(s.ratio) + " to " + number_text(s.peak_lr) +
                      " and stands there from the first update, when weights change fastest",
                  "rise to it over some hundreds to thousands of updates"});
@@ -56,13 +57,12 @@ void linear_scaling_without_warmup(const Subject& s, Remarks& out) {
 
 void short_warmup(const Subject& s, Remarks& out) {
   if (!s.large() || s.e.optim.name == "radam" || !warmup_is_short(s)) return;
-  if (s.scaling == "linear" && s.ratio > kNoticeableRatio && s.e.schedule.warmup_steps == 0) {
+  if (s.scaling == "linear" && s.ratio > kNoticeableRatio && s.warmup == 0) {
     return;  // said by linear_scaling_without_warmup
   }
-  out.push_back({"schedule.warmup_steps",
+  out.push_back({s.warmup_key(),
                  "an update sees about " + tokens_text(s.batch_tokens) +
-                     " target tokens, and the rate is at its peak after " +
-                     steps(s.e.schedule.warmup_steps),
+                     " target tokens, and the rate is at its peak after " + steps(s.warmup),
                  "warm up over " + steps(kShortWarmup) +
                      " or more, or over a tenth of the run; optim.name = \"radam\" does without"});
 }
@@ -115,7 +115,7 @@ void sqrt_scaling_of_sgd(const Subject& s, Remarks& out) {
 
 void constant_warmup(const Subject& s, Remarks& out) {
   const auto& schedule = s.e.schedule;
-  if (schedule.warmup != "constant" || schedule.warmup_steps == 0) return;
+  if (schedule.warmup != "constant" || s.warmup == 0) return;
   if (!s.large() && s.ratio < 4) return;
   out.push_back({"schedule.warmup",
                  "a constant warm-up ends in a jump from " + number_text(schedule.warmup_init_lr) +
@@ -151,7 +151,7 @@ void few_updates_per_epoch(const Subject& s, Remarks& out) {
 
 void many_micro_batches(const Subject& s, Remarks& out) {
   const std::string& name = s.e.optim.name;
-  const int64_t run = s.e.train.max_steps, warmup = s.e.schedule.warmup_steps;
+  const int64_t run = s.e.train.max_steps;
   if (s.e.train.update_freq <= kManyMicroBatches || !one_of(name, {"adam", "adamw"})) return;
   const std::string many = with_thousands(s.e.train.update_freq) + " micro-batches an update";
   const std::string stay = "stay at " + number_text(kManyMicroBatches) + " or below";
@@ -163,7 +163,7 @@ void many_micro_batches(const Subject& s, Remarks& out) {
   } else if (warmup_is_short(s)) {
     out.push_back({"train.update_freq",
                    "a run with " + many + " makes few of them, and with a warm-up of " +
-                       steps(warmup) + " the first of " + name +
+                       steps(s.warmup) + " the first of " + name +
                        " follow a variance known from a few gradients",
                    "lengthen schedule.warmup_steps to " + number_text(kShortWarmup) +
                        " or a tenth of the run, use optim.name = \"radam\", or " + stay});
@@ -190,10 +190,10 @@ void average_spans_warmup(const Subject& s, Remarks& out) {
   // A division, since the product may overflow; too_few_to_average() speaks when nothing is left.
   if (t.save_every > t.max_steps / (t.average_last - 1)) return;
   const int64_t first = t.max_steps - t.save_every * (t.average_last - 1);
-  if (first <= 0 || first >= s.e.schedule.warmup_steps) return;
+  if (first <= 0 || first >= s.warmup) return;
   out.push_back({"train.average_last",
                  "the average would begin with the checkpoint of update " + with_thousands(first) +
-                     ", inside the warm-up of " + steps(s.e.schedule.warmup_steps),
+                     ", inside the warm-up of " + steps(s.warmup),
                  "lower train.average_last or train.save_every, so that only late weights are "
                  "averaged"});
 }
@@ -208,10 +208,9 @@ void larc_with_clipping(const Subject& s, Remarks& out) {
 }
 
 void mostly_warmup(const Subject& s, Remarks& out) {
-  const int64_t warmup = s.e.schedule.warmup_steps;
-  if (!s.run.known() || warmup <= s.run.at_most / 4 * 3) return;
-  out.push_back({"schedule.warmup_steps",
-                 "most of the run is warm-up: " + with_thousands(warmup) + " of " + s.run.text(),
+  if (!s.run.known() || s.warmup <= s.run.at_most / 4 * 3) return;
+  out.push_back({s.warmup_key(),
+                 "most of the run is warm-up: " + with_thousands(s.warmup) + " of " + s.run.text(),
                  "a tenth of the run is usual; a larger batch needs fewer updates of both"});
 }
 

@@ -11,6 +11,7 @@
 #include "experiment/experiment_schema.h"
 #include "experiment/load_experiment.h"
 #include "experiment/rules.h"
+#include "experiment/schedule_length.h"
 #include "lint/rules.h"
 
 namespace stretto::lint {
@@ -134,6 +135,14 @@ RunLength length_of(const experiment::Experiment& e, const LintContext& context,
   return {guess / 2, 2 * guess};
 }
 
+// Of a share of a length that nobody knows it is only known that there is a warm-up.
+int64_t warmup_of(const experiment::Experiment& e, const RunLength& run) {
+  const int64_t given = experiment::schedule_length(e);
+  const int64_t total = given > 0 ? given : run.at_most / 2;
+  const int64_t updates = e.schedule.warmup_updates(total);
+  return e.schedule.warmup_ratio > 0 ? std::max<int64_t>(1, updates) : updates;
+}
+
 }  // namespace
 
 std::string RunLength::text() const {
@@ -149,7 +158,12 @@ Subject::Subject(const experiment::Experiment& options, const LintContext& lint_
     : ScaledRate(options),
       context(lint_context),
       vocabulary(entries_of(options.tokenizer, lint_context.vocabulary)),
-      run(length_of(options, lint_context, batch_tokens)) {}
+      run(length_of(options, lint_context, batch_tokens)),
+      warmup(warmup_of(options, run)) {}
+
+std::string Subject::warmup_key() const {
+  return e.schedule.warmup_ratio > 0 ? "schedule.warmup_ratio" : "schedule.warmup_steps";
+}
 
 bool Subject::large() const {
   return batch_tokens >= kLargeBatch;
@@ -214,6 +228,7 @@ Inspection inspect(const std::filesystem::path& path, const std::vector<std::str
                                     experiment::experiment_schema(fallback), found.problems);
   found.is_read = experiment::readable(found.problems);
   if (!found.is_read) return found;
+  experiment::settle_defaults(options, found.origins);
   const auto schema = experiment::experiment_schema(options);  // with the parts that were chosen
   found.missing = experiment::missing_files(schema, found.origins, found.problems);
   experiment::check_rules(options, found.origins, found.problems);

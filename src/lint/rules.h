@@ -28,11 +28,13 @@ struct Subject : experiment::ScaledRate {
   const LintContext& context;
   int64_t vocabulary = 0;  ///< entries on the target's side; 0 = not known
   RunLength run;
+  int64_t warmup = 0;  ///< updates; of schedule.warmup_ratio guessed where `run` is
 
   Subject(const experiment::Experiment& options, const LintContext& context);
 
-  bool large() const;     ///< a batch at which the papers saw trouble without a warm-up
-  bool adaptive() const;  ///< steps divided by a second moment: adam, adamw, …
+  std::string warmup_key() const;  ///< the key that says how long the warm-up is
+  bool large() const;              ///< a batch at which the papers saw trouble without a warm-up
+  bool adaptive() const;           ///< steps divided by a second moment: adam, adamw, …
 };
 
 /// What one rule has to say; the table adds the code and source.

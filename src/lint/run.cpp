@@ -96,8 +96,8 @@ void schedule_never_ends(const Subject& s, Remarks& out) {
 }
 
 void steep_start(const Subject& s, Remarks& out) {
-  if (s.e.schedule.name != "inverse_sqrt" || s.e.schedule.warmup_steps > 0) return;
-  out.push_back({"schedule.warmup_steps", "inverse_sqrt without a warm-up starts at its steepest",
+  if (s.e.schedule.name != "inverse_sqrt" || s.warmup > 0) return;
+  out.push_back({s.warmup_key(), "inverse_sqrt without a warm-up starts at its steepest",
                  "some hundreds to thousands of updates are usual"});
 }
 

@@ -60,7 +60,10 @@ void unread_keys(const Subject& s, Remarks& out) {
     const bool read = std::any_of(key.readers.begin(), key.readers.end(), [&](const auto& reader) {
       return has(reader.values, choice(s, schema, reader.chooser).meaning);
     });
-    if (key.readers.empty() || read) continue;
+    // What a warm-up is a share of counts with every schedule.
+    const bool measures_warmup =
+        key.path == "schedule.total_steps" && s.e.schedule.warmup_ratio > 0;
+    if (key.readers.empty() || read || measures_warmup) continue;
     std::vector<std::string> here, elsewhere;
     for (const auto& reader : key.readers) {
       const Choice now = choice(s, schema, reader.chooser);

@@ -136,6 +136,7 @@ inline double peak_learning_rate(const OptimOptions& options, double batch_token
 struct ScheduleOptions {
   std::string name = "inverse_sqrt";
   int64_t warmup_steps = 4000;
+  double warmup_ratio = 0;
   double warmup_init_lr = 1e-7;
   double min_lr = 0;
   int64_t total_steps = 0;
@@ -156,6 +157,19 @@ struct ScheduleOptions {
   double final_scale = 0.01;
   int64_t patience = 0;
   double threshold = 1e-4;
+
+  /// Whether the curve decays to an end: it then depends on where that is.
+  bool decays_to_an_end() const {
+    return name == "linear" || name == "cosine" || name == "polynomial" || name == "tri_stage";
+  }
+  /// Whether the number of updates shapes the rate.
+  bool needs_length() const { return decays_to_an_end() || warmup_ratio > 0; }
+  /// Updates of the warm-up in a run of so many: warmup_steps, or warmup_ratio of them, rounded up
+  /// as Hugging Face does.
+  int64_t warmup_updates(int64_t total_steps) const {
+    if (warmup_ratio <= 0) return warmup_steps;
+    return static_cast<int64_t>(std::ceil(static_cast<double>(total_steps) * warmup_ratio));
+  }
 
   static auto fields() {
     using namespace config;
@@ -184,8 +198,12 @@ struct ScheduleOptions {
         field(&O::warmup_steps, "warmup_steps", "rise from warmup_init_lr to optim.lr", at_least(0),
               {.unit = "updates"})
             .also_called({"warmup_updates", "num_warmup_steps", "lr_warmup"})
-            .also_called({"warmup_ratio"}, "in updates, not as a share of them")
             .also_called({"warmup_epochs"}, "in updates"),
+        field(&O::warmup_ratio, "warmup_ratio",
+              "the same as a share of all updates, rounded up: of total_steps, train.max_steps or "
+              "those of train.max_epochs; instead of warmup_steps; 0 = not used",
+              fraction())
+            .also_called({"warmup_proportion", "warmup_fraction", "pct_start"}),
         field(&O::warmup_init_lr, "warmup_init_lr",
               "learning rate of update 0; a constant warm-up wants one of its own", at_least(0))
             .also_called({"warmup_start_rate", "lr_warmup_start_rate", "init_lr"})
@@ -200,7 +218,8 @@ struct ScheduleOptions {
                        {"piecewise", "step", "exponential", "polynomial", "linear", "cosine",
                         "cosine_restarts", "inverse_sqrt", "noam", "tri_stage", "plateau"}),
         field(&O::total_steps, "total_steps",
-              "update at which linear, cosine, polynomial and tri_stage end; 0 = train.max_steps",
+              "update at which linear, cosine, polynomial and tri_stage end; 0 = train.max_steps, "
+              "or without it the last of train.max_epochs",
               at_least(0), {.unit = "updates"})
             .also_called(
                 {"total_num_update", "total_num_steps", "num_training_steps", "max_decay_steps"})

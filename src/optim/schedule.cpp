@@ -16,6 +16,7 @@ struct Point {
   const ScheduleOptions& options;
   double peak;
   const ScheduleAt& at;
+  int64_t warmup;   // updates
   double since;     // updates since the decay began
   double progress;  // of a decay that ends, 0..1
 };
@@ -33,7 +34,7 @@ double constant(const Point& p) {
   return p.peak;
 }
 double inverse_sqrt(const Point& p) {
-  const double warmup = std::max(1.0, as_double(p.options.warmup_steps));
+  const double warmup = std::max(1.0, as_double(p.warmup));
   return p.peak * std::sqrt(warmup / std::max(1.0, as_double(p.at.step)));
 }
 double linear(const Point& p) {
@@ -75,8 +76,7 @@ double piecewise(const Point& p) {
 }
 
 double tri_stage(const Point& p) {
-  const int64_t begin =
-      std::max(p.options.warmup_steps, p.options.begin_steps) + p.options.hold_steps;
+  const int64_t begin = std::max(p.warmup, p.options.begin_steps) + p.options.hold_steps;
   const double span = as_double(std::max<int64_t>(1, p.at.total_steps - begin));
   const double share = std::clamp(as_double(p.at.step - begin) / span, 0.0, 1.0);
   return p.peak * std::pow(p.options.final_scale, share);
@@ -98,7 +98,7 @@ double cosine_restarts(const Point& p) {
 
 double noam(const Point& p) {
   const double now = as_double(p.at.step) + 1;
-  const double warmup = std::max(1.0, as_double(p.options.warmup_steps));
+  const double warmup = std::max(1.0, as_double(p.warmup));
   const double rate = p.peak / std::sqrt(as_double(p.options.d_model)) *
                       std::min(now * std::pow(warmup, -1.5), 1 / std::sqrt(now));
   return p.options.max_lr > 0 ? std::min(rate, p.options.max_lr) : rate;
@@ -137,24 +137,26 @@ const Shape& shape_named(const std::string& name) {
               "known: " + known);
 }
 
-double warming_up(const ScheduleOptions& schedule, double peak, int64_t step) {
+double warming_up(const ScheduleOptions& schedule, double peak, int64_t step, int64_t warmup) {
   if (schedule.warmup == "constant") return schedule.warmup_init_lr;
   return schedule.warmup_init_lr +
-         (peak - schedule.warmup_init_lr) * as_double(step) / as_double(schedule.warmup_steps);
+         (peak - schedule.warmup_init_lr) * as_double(step) / as_double(warmup);
 }
 
 }  // namespace
 
 double learning_rate(const ScheduleOptions& schedule, double peak, const ScheduleAt& at) {
   const Shape& shape = shape_named(schedule.name);
-  const bool warms_up = at.step < schedule.warmup_steps;
+  const int64_t warmup = schedule.warmup_updates(at.total_steps);
+  const bool warms_up = at.step < warmup;
   if (warms_up && !(shape.own_warmup && schedule.warmup == "gradual")) {
-    return warming_up(schedule, peak, at.step);
+    return warming_up(schedule, peak, at.step, warmup);
   }
-  const int64_t begin = std::max(schedule.warmup_steps, schedule.begin_steps);
+  const int64_t begin = std::max(warmup, schedule.begin_steps);
   const double since = as_double(std::max<int64_t>(0, at.step - begin));
   const double span = as_double(std::max<int64_t>(1, at.total_steps - begin));
-  const double rate = shape.rate({schedule, peak, at, since, std::clamp(since / span, 0.0, 1.0)});
+  const double progress = std::clamp(since / span, 0.0, 1.0);
+  const double rate = shape.rate({schedule, peak, at, warmup, since, progress});
   return warms_up || shape.own_floor ? rate : std::max(schedule.min_lr, rate);
 }
 

@@ -10,16 +10,16 @@ namespace stretto::optim {
 /// What a schedule looks at.
 struct ScheduleAt {
   int64_t step = 0;         ///< finished updates; left-out ones do not count
-  int64_t total_steps = 0;  ///< where linear, cosine, polynomial and tri_stage end
+  int64_t total_steps = 0;  ///< where linear, cosine, polynomial and tri_stage end; warmup_ratio's
   int64_t reductions = 0;   ///< of plateau so far, see Plateau
 };
 
 /// Learning rate of the update that follows `at.step` finished ones: a pure function.
 ///
-/// While step < warmup_steps, `gradual`: warmup_init_lr + (peak - warmup_init_lr) step /
-/// warmup_steps; `constant`: warmup_init_lr. Then, with w = warmup_steps, b = max(w, begin_steps)
-/// and x = (step - b) / (total_steps - b) held in [0, 1]; those that know b are at the peak until
-/// b:
+/// With w = warmup_steps, or ceil(total_steps warmup_ratio) if that share is given: while step < w,
+/// `gradual`: warmup_init_lr + (peak - warmup_init_lr) step / w; `constant`: warmup_init_lr. Then,
+/// with b = max(w, begin_steps) and x = (step - b) / (total_steps - b) held in [0, 1]; those that
+/// know b are at the peak until b:
 ///
 ///     constant, fixed   peak
 ///     inverse_sqrt      peak sqrt(max(w, 1) / max(step, 1))  (fairseq; Vaswani 2017, section 5.3)

@@ -140,6 +140,7 @@ struct TrainOptions {
 /// What the loop itself must know of `[eval]`; the rest of the section is its family's.
 struct ValidationOptions {
   int64_t every = 1000;              ///< updates between validations; the end always validates
+  bool at_start = false;             ///< before the first update of a new run too, as step 0
   std::string best_metric = "loss";  ///< the score that `best` means
 };
 

@@ -49,7 +49,8 @@ Trainer::Trainer(Task& task, TrainerSetup setup, distributed::ProcessGroup group
                   .clip_norm = setup_.optim.clip_norm,
                   .rolls_back = setup_.train.forensics.policy == "rollback"}),
       policy_(setup_.train.forensics),
-      spikes_(setup_.train.forensics) {
+      spikes_(setup_.train.forensics),
+      schedule_end_(setup_.schedule, setup_.train, task.train_batches().num_batches()) {
   if (setup_.handle_signals) signals_.emplace();
   if (restore()) {
     if (const auto it = state_.parts.find("nonfinite"); it != state_.parts.end()) {
@@ -59,10 +60,20 @@ Trainer::Trainer(Task& task, TrainerSetup setup, distributed::ProcessGroup group
       log::info("resuming from the checkpoint of step " + with_thousands(state_.step));
     }
   }
+  schedule_end_.require_room();
+  tell_schedule();
   open_observer();
 }
 
 Trainer::~Trainer() = default;
+
+// What the configuration does not say: how many updates it comes to.
+void Trainer::tell_schedule() {
+  const std::string text = schedule_end_.text();
+  if (text.empty() || !is_root()) return;
+  setup_.description.facts.emplace_back("schedule", text);
+  log::info("  schedule: " + text);
+}
 
 void Trainer::open_observer() {
   if (!is_root()) return;
@@ -106,6 +117,7 @@ void Trainer::keep_parts() {
   state_.parts["spikes"] = spikes_.state();
   state_.loss_scales = forensics_.loss_scales();
   if (observer_) state_.metrics = observer_->metrics_mark();
+  if (auto end = schedule_end_.state(); !end.empty()) state_.parts["schedule_end"] = std::move(end);
   auto& plateau = state_.parts["plateau"];
   plateau = {{"without_progress", static_cast<double>(plateau_.without_progress)},
              {"reductions", static_cast<double>(plateau_.reductions)}};
@@ -119,6 +131,7 @@ void Trainer::restore_parts() {
   restore_scaler();
   restore_part("noise_scale", updater_.noise_scale());
   restore_part("spikes", spikes_);
+  restore_part("schedule_end", schedule_end_);
   forensics_.restore(state_.loss_scales);
   plateau_ = {};
   if (const auto it = state_.parts.find("plateau"); it != state_.parts.end()) {
@@ -184,12 +197,11 @@ bool Trainer::interrupted() const {
 // An update that was left out moves neither warm-up nor schedule (as in fairseq): while a loss
 // scaler looks for its scale the weights stand still.
 double Trainer::learning_rate() const {
-  const int64_t end =
-      setup_.schedule.total_steps > 0 ? setup_.schedule.total_steps : setup_.train.max_steps;
   const auto batch_size = static_cast<double>(setup_.batch_size);
-  return optim::learning_rate(
-      setup_.schedule, optim::peak_learning_rate(setup_.optim, batch_size),
-      {.step = state_.stepped(), .total_steps = end, .reductions = plateau_.reductions});
+  return optim::learning_rate(setup_.schedule, optim::peak_learning_rate(setup_.optim, batch_size),
+                              {.step = state_.stepped(),
+                               .total_steps = schedule_end_.updates(),
+                               .reductions = plateau_.reductions});
 }
 
 Trainer::Recorded Trainer::update() {
@@ -402,10 +414,15 @@ double Trainer::eta_seconds() const {
 // The end of a run validates too, and before it is saved: the last checkpoint then knows of that
 // validation, and a finished run that is started again has nothing left to do.
 bool Trainer::validation_due() const {
-  if (!task_.can_validate() || state_.step == 0 || state_.validated_step == state_.step) {
-    return false;
-  }
+  if (!task_.can_validate()) return false;
+  if (state_.step == 0) return start_is_due();
+  if (state_.validated_step == state_.step) return false;
   return state_.step % setup_.eval.every == 0 || stop_reason().has_value();
+}
+
+// A run that was ended before its first checkpoint begins afresh, and so does its metrics.jsonl.
+bool Trainer::start_is_due() const {
+  return setup_.eval.at_start && !validated_start_;
 }
 
 void Trainer::validate() {
@@ -426,9 +443,14 @@ void Trainer::validate() {
             (improved ? " (best so far)" : ""));
 }
 
-// Whether it is the best so far. All ranks have the same scores.
+// Whether it is the best so far. All ranks have the same scores. The weights before the first
+// update are no result of training, and no checkpoint holds them: nothing is compared with them.
 bool Trainer::judge(const Validation& result) {
   const Score& best_by = score_to_rank_by(result.scores);
+  if (state_.step == 0) {
+    validated_start_ = true;
+    return false;
+  }
   const double quality = best_by.higher_is_better ? best_by.value : -best_by.value;
   if (std::isfinite(quality)) state_.quality[state_.step] = quality;  // JSON knows no NaN
   state_.validated_step = state_.step;

@@ -18,6 +18,7 @@
 #include "train/forensics/spikes.h"
 #include "train/forensics/update_forensics.h"
 #include "train/run_observer.h"
+#include "train/schedule_end.h"
 #include "train/task.h"
 #include "train/throughput.h"
 #include "train/updater.h"
@@ -48,7 +49,8 @@ struct TrainerSetup {
 /// The training loop: updates, validation, checkpoints, stops.
 ///
 /// A step is an attempt at an update. Intervals, names of checkpoints and dropout count steps;
-/// train.max_steps, warm-up, schedule and optimizer count those that were not skipped.
+/// train.max_steps, warm-up, schedule and optimizer count those that were not skipped. A schedule
+/// without either number of updates is made for those of train.max_epochs (train/schedule_end.h).
 ///
 /// It names no model and no loss. An update sums the gradients of `train.update_freq`
 /// micro-batches, divides by their true weight (Task::weights), clips, and steps; the last update
@@ -84,6 +86,7 @@ class Trainer {
   void restore_parts();
   void restore_scaler();
   void open_observer();
+  void tell_schedule();
   Recorded update();
   void record(const Recorded& done);
   void record_event(const Recorded& done);
@@ -98,6 +101,7 @@ class Trainer {
   bool judge(const Validation& result);
   const Score& score_to_rank_by(const std::vector<Score>& scores) const;
   bool validation_due() const;
+  bool start_is_due() const;
   bool save_due() const;
   void save();
   void average();
@@ -123,10 +127,12 @@ class Trainer {
   UpdateForensics forensics_;
   NonfinitePolicy policy_;
   SpikeDetector spikes_;
+  ScheduleEnd schedule_end_;
   optim::Plateau plateau_;
   std::optional<StopSignals> signals_;
-  int agreed_stop_ = 0;     // of all ranks
-  bool save_soon_ = false;  // at the next update that is not left out
+  int agreed_stop_ = 0;           // of all ranks
+  bool validated_start_ = false;  // eval.at_start, in this process
+  bool save_soon_ = false;        // at the next update that is not left out
   int64_t saved_step_ = 0, compared_step_ = 0;
   double grad_norm_ = 0;  // of the last update
   Throughput throughput_;

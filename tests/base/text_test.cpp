@@ -116,6 +116,17 @@ TEST(Text, ShortestReadsBackToTheSameNumber) {
   }
 }
 
+TEST(Text, OfASmallShareOnlyATrueZeroIsZero) {
+  for (const auto& [share, text] : {std::pair{0.0, "0 %"},
+                                    {0.00001, "below 0.01 %"},
+                                    {0.0045, "0.45 %"},
+                                    {0.031, "3.10 %"},
+                                    {0.25, "25.0 %"},
+                                    {1.0, "100.0 %"}}) {
+    EXPECT_EQ(percent_text(share), text);
+  }
+}
+
 TEST(Text, Utf8IsCheckedAsTheStandardSays) {
   for (const char* good : {"", "a", "é", "€", "𝄞", "\xEF\xBF\xBF", "\xF4\x8F\xBF\xBF"}) {
     EXPECT_TRUE(is_valid_utf8(good)) << good;

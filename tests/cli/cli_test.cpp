@@ -628,7 +628,8 @@ TEST(CompletionCommand, BashOffersCommandsOptionsKeysAndValues) {
   EXPECT_EQ(offered(program, "stretto train --"),
             "--help --run --extend --quiet --processes --restarts\n");
   EXPECT_EQ(offered(program, "stretto train my.toml schedule.w"),
-            "schedule.warmup_steps= schedule.warmup_init_lr= schedule.warmup=\n");
+            "schedule.warmup_steps= schedule.warmup_ratio= schedule.warmup_init_lr= "
+            "schedule.warmup=\n");
   EXPECT_EQ(offered(program, "stretto train my.toml optim.name=a"),
             "adam adamw adagrad adafactor\n");
   EXPECT_EQ(offered(program, "stretto infer run decode.m"),

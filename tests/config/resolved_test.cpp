@@ -92,6 +92,50 @@ struct FormerLamp {
   static auto fields() { return std::tuple{field(&FormerLamp::light, "light", "of what colour")}; }
 };
 
+/// A key that has another name now, and the section as it was.
+struct Shelf {
+  int64_t max_books = 0;
+  static auto fields() {
+    return std::tuple{
+        field(&Shelf::max_books, "max_books", "room", at_least(0)).formerly("max_volumes")};
+  }
+};
+struct FormerShelf {
+  int64_t max_volumes = 0;
+  static auto fields() {
+    return std::tuple{field(&FormerShelf::max_volumes, "max_volumes", "room", at_least(0))};
+  }
+};
+struct Room {
+  Shelf shelf;
+  static auto fields() { return std::tuple{field(&Room::shelf, "shelf", "books")}; }
+};
+struct FormerRoom {
+  FormerShelf shelf;
+  static auto fields() { return std::tuple{field(&FormerRoom::shelf, "shelf", "books")}; }
+};
+
+TEST(ConfigResolved, AKeyIsReadByTheNameThatItHadWhichIsHashed) {
+  Room room, defaults;
+  std::vector<Problem> problems;
+  const auto origins = load_text("[shelf]\nmax_volumes = 7", "x", "/", {}, schema_of(room),
+                                 schema_of(defaults), problems);
+  EXPECT_TRUE(problems.empty());
+  EXPECT_EQ(room.shelf.max_books, 7);
+  EXPECT_TRUE(origins.given("shelf.max_books"));
+  EXPECT_NE(to_toml(schema_of(room)).find("max_books = 7"), std::string::npos);
+  FormerRoom former;
+  former.shelf.max_volumes = 7;
+  EXPECT_EQ(fixed_hash(schema_of(room), {}), fixed_hash(schema_of(former), {}));
+  load_text("[shelf]\nmax_books = 5", "x", "/", {"shelf.max_volumes=3"}, schema_of(room),
+            schema_of(defaults), problems);
+  EXPECT_EQ(room.shelf.max_books, 3) << "the command line has the last word, by either name";
+  load_text("[shelf]\nmax_volumes = -1", "x", "/", {}, schema_of(room), schema_of(defaults),
+            problems);
+  ASSERT_EQ(problems.size(), 1u);
+  EXPECT_EQ(problems[0].key, "shelf.max_books");
+}
+
 TEST(ConfigResolved, AFormerWordIsReadAndGoesOnBeingHashed) {
   Lamp lamp, defaults;
   std::vector<Problem> problems;

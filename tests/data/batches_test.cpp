@@ -77,9 +77,73 @@ TEST_F(Batches, NeverExceedTheirBoundsAndFillThem) {
       EXPECT_GT(tokens, source->num_batches() * 270);  // nine tenths full
     }
   }
-  o.max_sentences = 3;
-  const auto few = make_train_batches(open(o), o, 1);
-  for (int64_t i = 0; i < few->num_batches(); ++i) EXPECT_LE(few->load(0, i).num_sequences(), 3);
+}
+
+// Ten pairs of two tokens a side and three of four, end-of-sentence included: from short to long.
+TEST_F(Batches, AreBoundedBySamplesAsWellAsByTokens) {
+  std::string lines;
+  for (int i = 0; i < 10; ++i) lines += "w1\n";
+  for (int i = 0; i < 3; ++i) lines += "w1 w2 w3\n";
+  DataOptions o = options(1);
+  o.train_src = {write("table.src", lines)};
+  o.train_tgt = {write("table.tgt", lines)};
+  const auto corpus = open(o);
+  struct Row {
+    int64_t max_tokens, max_samples;
+    std::vector<size_t> sizes;
+  };
+  for (const Row& row :
+       {Row{64, 0, {13}}, Row{64, 100, {13}}, Row{64, 13, {13}}, Row{64, 12, {12, 1}},
+        Row{64, 4, {4, 4, 4, 1}}, Row{64, 5, {5, 5, 3}}, Row{64, 1, std::vector<size_t>(13, 1)},
+        Row{6, 0, {3, 3, 3, 2, 1, 1}},  // 2 + 2 + 2; 2 + 4; 4; 4
+        Row{6, 4, {3, 3, 3, 2, 1, 1}},  // the tokens are the closer bound
+        Row{6, 2, {2, 2, 2, 2, 2, 1, 1, 1}}, Row{12, 4, {4, 4, 4, 1}}}) {  // 2 + 2 + 4 + 4 = 12
+    const auto sizes_of = [](const BatchSource& source) {
+      std::vector<size_t> sizes;
+      for (const auto& batch : order(source, 0)) sizes.push_back(batch.size());
+      return sizes;
+    };
+    SCOPED_TRACE(std::to_string(row.max_tokens) + ", " + std::to_string(row.max_samples));
+    EXPECT_EQ(sizes_of(*make_eval_batches(corpus, row.max_tokens, row.max_samples)), row.sizes);
+    // Training has the same batches in another order.
+    o.max_tokens = row.max_tokens;
+    o.max_samples = row.max_samples;
+    auto sorted = row.sizes, trained = sizes_of(*make_train_batches(corpus, o, 7));
+    std::sort(sorted.begin(), sorted.end());
+    std::sort(trained.begin(), trained.end());
+    EXPECT_EQ(trained, sorted);
+  }
+}
+
+TEST_F(Batches, OfFewSamplesAreSharedByProcessesSoThatEachSampleIsSeenOnce) {
+  DataOptions o = options(300);
+  o.max_samples = 3;
+  const auto corpus = open(o);
+  const auto source = make_train_batches(corpus, o, 42);
+  for (const int64_t size : {1, 2, 3}) {
+    std::vector<int64_t> seen;
+    for (int64_t rank = 0; rank < size; ++rank) {
+      const Share share{.update_freq = 4, .rank = rank, .size = size};
+      Prefetcher prefetcher(*source, {}, 4, 2, share);
+      for (int64_t i = 0; i < share.of_epoch(source->num_batches()); ++i) {
+        const Batch batch = prefetcher.next();
+        EXPECT_LE(batch.num_sequences(), 3);
+        seen.insert(seen.end(), batch.sample_ids.begin(), batch.sample_ids.end());
+      }
+    }
+    std::sort(seen.begin(), seen.end());
+    EXPECT_EQ(seen, up_to(corpus->num_pairs())) << size << " processes";
+  }
+}
+
+// The tokens of a corpus do not depend on how they are cut.
+TEST_F(Batches, OfAnotherBoundComeFromTheSameCache) {
+  DataOptions o = options(300);
+  const auto all = open(o);
+  o.max_samples = 3;
+  const auto few = open(o);
+  EXPECT_TRUE(few->from_cache());
+  EXPECT_EQ(few->cache_path(), all->cache_path());
 }
 
 TEST_F(Batches, AreAPureFunctionOfSeedEpochAndIndex) {

@@ -218,6 +218,35 @@ TEST_F(CorpusCache, KeepsTheTextOfEvaluationPairs) {
   EXPECT_THROW(corpus->src(4), std::out_of_range);
 }
 
+TEST_F(CorpusCache, KnowsWhatTruncationCutOff) {
+  DataOptions o = options(1);
+  o.train_src = {write("long.src", "w0 w1 w2 w3 w4\nw0\n")};
+  o.train_tgt = {write("long.tgt", "w0 w1\nw0 w1 w2 w3\n")};
+  o.max_src_tokens = o.max_tgt_tokens = 4;
+  o.too_long = "skip";
+  const auto whole = [&] {
+    auto wide = o;
+    wide.max_src_tokens = wide.max_tgt_tokens = 64;
+    return open(wide);
+  }();
+  o.too_long = "truncate";
+  for (const bool cached : {false, true}) {
+    const auto cut = open(o);
+    EXPECT_EQ(cut->from_cache(), cached);
+    EXPECT_EQ(cut->num_pairs(), 2);
+    EXPECT_EQ(cut->filters().truncated, 2);
+    EXPECT_EQ(cut->src_counts().cut, 2);
+    EXPECT_EQ(cut->tgt_counts().cut, 1);
+    EXPECT_EQ(cut->src(0).back(), text::kEos);
+    EXPECT_EQ(cut_text(cut->src_counts(), cut->tgt_counts()),
+              "33.3 % of the source's tokens, 16.7 % of the target's");
+    // Kept and cut tokens are all that there were.
+    EXPECT_EQ(cut->src_counts().pieces + cut->src_counts().cut, whole->src_counts().pieces);
+    EXPECT_EQ(cut->tgt_counts().pieces + cut->tgt_counts().cut, whole->tgt_counts().pieces);
+    EXPECT_NE(cut->cache_path(), whole->cache_path());
+  }
+}
+
 TEST_F(CorpusCache, JoinsSeveralFilesAndTsv) {
   DataOptions o = options(3);
   o.train_src.push_back(write("b.src", "w1\n"));

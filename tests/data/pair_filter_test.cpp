@@ -48,6 +48,26 @@ TEST_F(PairFilter, TreatsLongSentencesAsTold) {
   EXPECT_TRUE(contains(said, "data.max_tgt_tokens")) << said;
 }
 
+TEST_F(PairFilter, CountsTheTokensThatItCutsOffEachSide) {
+  rules_.too_long = TooLong::kTruncate;  // four tokens are let in, end-of-sentence included
+  TextCounts src, tgt;
+  EXPECT_EQ(cut_text(src, tgt), "");
+  ASSERT_TRUE(keep(rules_, "w0 w1 w2 w3 w4 w5", "w0 w1 w2 w3 w4"));
+  EXPECT_EQ(pair_.src_cut, 3);
+  EXPECT_EQ(pair_.tgt_cut, 2);
+  count_pair(pair_, src, tgt);
+  EXPECT_EQ(src.pieces, 3);
+  EXPECT_EQ(src.cut, 3);
+  EXPECT_EQ(tgt.pieces, 3);
+  EXPECT_EQ(tgt.cut, 2);
+  EXPECT_EQ(cut_text(src, tgt), "50.0 % of the source's tokens, 40.0 % of the target's");
+  ASSERT_TRUE(keep(rules_, "w0 w1 w2", "w0 w1 w2"));
+  EXPECT_EQ(pair_.src_cut, 0);
+  count_pair(pair_, src, tgt);
+  EXPECT_EQ(cut_text(src, tgt), "33.3 % of the source's tokens, 25.0 % of the target's");
+  EXPECT_EQ(cut_text(TextCounts{}, tgt), "0 % of the source's tokens, 25.0 % of the target's");
+}
+
 TEST_F(PairFilter, LeavesOutPairsOfUnequalLength) {
   rules_.max_ratio = 1.5;  // end-of-sentence counts: 3 against 2 is 1.5, 4 against 2 is more
   EXPECT_TRUE(keep(rules_, "w0 w1", "w0"));

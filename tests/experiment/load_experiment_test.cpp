@@ -111,6 +111,48 @@ TEST(LoadExperiment, TheLengthOfARunIsFixedWhereItShapesTheSchedule) {
   }
 }
 
+TEST(LoadExperiment, EpochsAreFixedWhereTheScheduleEndsWithThem) {
+  const Bench bench;
+  const std::string steps = "train.max_steps=0", three = "train.max_epochs=3",
+                    four = "train.max_epochs=4";
+  struct Row {
+    std::vector<std::string> overrides;
+    bool fixed;
+  };
+  for (const Row& row :
+       {Row{{"schedule.name=cosine", steps}, true}, Row{{"schedule.warmup_ratio=0.1", steps}, true},
+        Row{{"schedule.name=cosine", "schedule.total_steps=9000", steps}, false},
+        Row{{"schedule.name=cosine"}, false}, Row{{steps}, false}}) {
+    const auto with = [&](const std::string& epochs) {
+      auto overrides = row.overrides;
+      overrides.push_back(epochs);
+      return load_experiment(bench.config, overrides);
+    };
+    const auto stored = with(three), now = with(four);
+    EXPECT_EQ(stored.config_hash != now.config_hash, row.fixed) << row.overrides.front();
+    EXPECT_EQ(differences_from(stored.resolved_toml, "r/config.toml", now.options, false),
+              (row.fixed ? std::vector<std::string>{"train.max_epochs: 3 in the run, 4 now"}
+                         : std::vector<std::string>{}));
+    EXPECT_TRUE(differences_from(stored.resolved_toml, "r/config.toml", now.options, true).empty());
+  }
+}
+
+TEST(LoadExperiment, AShareOfAllUpdatesTakesThePlaceOfTheDefaultWarmUp) {
+  const Bench bench;
+  const auto loaded = load_experiment(bench.config, {"schedule.warmup_ratio=0.1"});
+  EXPECT_EQ(loaded.options.schedule.warmup_steps, 0);
+  EXPECT_EQ(loaded.options.schedule.warmup_updates(9000), 900);
+  const auto again = load_stored_experiment(loaded.resolved_toml, "/elsewhere/config.toml", {});
+  EXPECT_EQ(again.config_hash, loaded.config_hash);
+  const auto message = message_of([&] {
+    load_experiment(bench.config, {"schedule.warmup_ratio=0.1", "schedule.warmup_steps=4000"});
+  });
+  EXPECT_NE(message.find("stands beside schedule.warmup_steps = 4000"), std::string::npos)
+      << message;
+  EXPECT_NO_THROW(
+      load_experiment(bench.config, {"schedule.warmup_ratio=0.1", "schedule.warmup_steps=0"}));
+}
+
 TEST(LoadExperiment, TheIntervalOfValidationIsFixedWhereValidationsShapeTheRun) {
   const Bench bench;
   struct Row {

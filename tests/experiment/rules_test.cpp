@@ -111,9 +111,16 @@ TEST(Rules, SchedulesThatEndMustKnowWhere) {
     EXPECT_EQ(problem_of([&](auto& e) {
                 e.schedule.name = name;
                 e.train.max_steps = 0;
-                e.train.max_epochs = 5;
+                e.train.max_hours = 5;
               }),
               "`schedule.name` (default): \"" + std::string(name) + "\" must know where it ends");
+    EXPECT_EQ(problem_of([&](auto& e) {
+                e.schedule.name = name;
+                e.train.max_steps = 0;
+                e.train.max_epochs = 5;
+              }),
+              "0 problems")
+        << "the last update of the last epoch is known when training starts";
   }
   EXPECT_EQ(problem_of([](auto& e) {
               e.schedule.name = "linear";
@@ -121,6 +128,61 @@ TEST(Rules, SchedulesThatEndMustKnowWhere) {
             }),
             "`schedule.total_steps` (default): the decay would end, at update 3000, inside the "
             "warm-up");
+}
+
+TEST(Rules, AWarmUpThatIsAShareStandsAloneAndKnowsOfWhat) {
+  struct Row {
+    Change edit;
+    const char* problem;
+  };
+  const auto share = [](Experiment& e, double ratio) {
+    e.schedule.warmup_ratio = ratio;
+    e.schedule.warmup_steps = 0;
+  };
+  for (const Row& row : std::vector<Row>{
+           {[](auto& e) { e.schedule.warmup_ratio = 0.1; },
+            "`schedule.warmup_ratio` (default): stands beside schedule.warmup_steps = 4000, and "
+            "both say how long the warm-up is"},
+           {[&](auto& e) { share(e, 0.1); }, "0 problems"},
+           {[&](auto& e) {
+              share(e, 0.1);
+              e.schedule.name = "noam";
+            },
+            "0 problems"},
+           {[&](auto& e) {
+              share(e, 0.1);
+              e.train.max_steps = 0;
+              e.train.max_epochs = 3;
+            },
+            "0 problems"},
+           {[&](auto& e) {
+              share(e, 0.1);
+              e.train.max_steps = 0;
+              e.train.max_hours = 3;
+            },
+            "`schedule.warmup_ratio` (default): is a share of updates whose number nobody knows"},
+           {[&](auto& e) {
+              share(e, 0.1);
+              e.train.max_steps = 0;
+              e.train.max_hours = 3;
+              e.schedule.total_steps = 1000;
+            },
+            "0 problems"},
+           {[&](auto& e) {
+              share(e, 0.6);
+              e.train.max_steps = 1;
+            },
+            "`schedule.warmup_ratio` (default): a warm-up of 1 update is not shorter than the run "
+            "(1)"},
+           {[&](auto& e) {
+              share(e, 0.5);
+              e.schedule.name = "tri_stage";
+              e.schedule.hold_steps = 10000;
+            },
+            "`schedule.hold_steps` (default): the decay would begin after its end, update 20000"},
+       }) {
+    EXPECT_EQ(problem_of(row.edit), row.problem);
+  }
 }
 
 TEST(Rules, TheDecayBeginsBeforeItsEnd) {
@@ -344,6 +406,16 @@ TEST(Rules, ARunNeedsAStopThatCanBeReached) {
             }),
             "`train.patience` (default): can never stop the run: 1 validation every "
             "9,223,372,036,854,775,807 updates do not fit into 20,000");
+}
+
+TEST(Rules, AValidationAtTheStartNeedsText) {
+  EXPECT_EQ(problem_of([](auto& e) { e.eval.at_start = true; }), "0 problems");
+  EXPECT_EQ(problem_of([](auto& e) {
+              e.eval.at_start = true;
+              e.data.valid_src.clear();
+              e.data.valid_tgt.clear();
+            }),
+            "`eval.at_start` (default): needs validation text");
 }
 
 TEST(Rules, AveragedCheckpointsMustBeKept) {

@@ -473,6 +473,26 @@ TEST(Lint, ARunOfEpochsIsAsLongAsItsTextLets) {
             "text)");
 }
 
+TEST(Lint, AWarmUpThatIsAShareIsJudgedByItsUpdates) {
+  const auto codes = [](const std::vector<std::string>& overrides,
+                        const LintContext& context = {}) {
+    return codes_of(lint_of(overrides, context));
+  };
+  using Codes = std::vector<std::string>;
+  EXPECT_EQ(codes({"schedule.warmup_ratio=0.1"}), Codes{});
+  EXPECT_EQ(codes({"schedule.warmup_ratio=0.1", "schedule.total_steps=8000"}), Codes{})
+      << "the share is one of them, whatever the schedule";
+  const auto found = lint_of({"schedule.warmup_ratio=0.8"});
+  ASSERT_EQ(codes_of(found), Codes{"LB015"});
+  EXPECT_EQ(found[0].key, "schedule.warmup_ratio");
+  EXPECT_EQ(found[0].reason, "most of the run is warm-up: 7,200 of 9,000 updates");
+  // Nobody knows how long three epochs are, but that there is a warm-up.
+  const std::vector<std::string> epochs{"train.max_steps=0", "train.max_epochs=3", "eval.every=100",
+                                        "schedule.warmup_ratio=0.05"};
+  EXPECT_EQ(codes(epochs), Codes{});
+  EXPECT_EQ(codes(epochs, {.training_bytes = 1'638'400}), Codes{});
+}
+
 TEST(Lint, AFindingTellsWhereTheValueStands) {
   const auto written = lint_of({"optim.lr=0.5"});
   ASSERT_EQ(written.size(), 1u);

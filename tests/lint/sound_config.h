@@ -7,6 +7,7 @@
 
 #include "experiment/experiment_schema.h"
 #include "experiment/rules.h"
+#include "experiment/schedule_length.h"
 #include "lint/lint.h"
 
 /// A configuration that the linter says nothing about, and what it says with overrides. Header of
@@ -39,6 +40,7 @@ inline std::vector<Finding> lint_of(const std::vector<std::string>& overrides,
   const auto origins = config::load_text(kSound, "my.toml", "/nowhere", overrides,
                                          experiment::experiment_schema(options),
                                          experiment::experiment_schema(fallback), problems);
+  experiment::settle_defaults(options, origins);
   experiment::check_rules(options, origins, problems);
   for (const auto& problem : problems) ADD_FAILURE() << problem.place << ": " << problem.what;
   return lint(options, origins, context);

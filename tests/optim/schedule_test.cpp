@@ -63,6 +63,38 @@ TEST(Schedule, AFloorHoldsForInverseSquareRootToo) {
                0, {{1, 1.0}, {4, 0.5}, {100, 0.3}});
 }
 
+// Number of updates, share, and what math.ceil(updates * share) gives in Python: the formula of
+// TrainingArguments.get_warmup_steps in Hugging Face's transformers.
+TEST(Schedule, AShareOfAllUpdatesIsAWarmUpAsHuggingFaceCounts) {
+  struct Share {
+    int64_t total;
+    double ratio;
+    int64_t warmup;
+  };
+  for (const Share& row : {Share{36, 0.1, 4}, Share{100, 0.07, 8}, Share{1000, 0.06, 60},
+                           Share{64, 0.25, 16}, Share{1, 0.5, 1}, Share{9000, 0.1, 900}}) {
+    const ScheduleOptions schedule{.warmup_steps = 0, .warmup_ratio = row.ratio};
+    EXPECT_EQ(schedule.warmup_updates(row.total), row.warmup) << row.ratio << " of " << row.total;
+  }
+  EXPECT_EQ(ScheduleOptions{.warmup_steps = 7}.warmup_updates(1000), 7);
+}
+
+TEST(Schedule, AWarmUpThatIsAShareStandsBeforeTheCurve) {
+  expect_table({.name = "linear", .warmup_steps = 0, .warmup_ratio = 0.1, .warmup_init_lr = 0}, 1.0,
+               36, {{0, 0.0}, {1, 0.25}, {3, 0.75}, {4, 1.0}, {12, 0.75}, {20, 0.5}, {36, 0.0}});
+  // The peak of the curve is where the warm-up ends.
+  expect_table(
+      {.name = "inverse_sqrt", .warmup_steps = 0, .warmup_ratio = 0.25, .warmup_init_lr = 0}, 1.0,
+      64, {{0, 0.0}, {8, 0.5}, {16, 1.0}, {64, 0.5}, {256, 0.25}});
+  expect_table({.name = "tri_stage",
+                .warmup_steps = 0,
+                .warmup_ratio = 0.1,
+                .warmup_init_lr = 0,
+                .hold_steps = 10,
+                .final_scale = 0.01},
+               1.0, 100, {{5, 0.5}, {10, 1.0}, {20, 1.0}, {60, 0.1}, {100, 0.01}});
+}
+
 TEST(Schedule, FixedIsAnotherNameOfConstant) {
   expect_table({.name = "fixed", .warmup_steps = 2, .warmup_init_lr = 0}, 0.5, 0,
                {{0, 0.0}, {1, 0.25}, {2, 0.5}, {1000, 0.5}});

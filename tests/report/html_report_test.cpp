@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "base/file.h"
+#include "report/curves.h"
 #include "report/html_text.h"
 #include "tasks/translation/translation_display.h"
 
@@ -174,6 +175,21 @@ TEST(HtmlReport, ShowsTheBestValidationAndTheKeyNumbers) {
   EXPECT_NE(page.find("best 21.0 at step 2"), std::string::npos);
   EXPECT_NE(page.find("<tr class=\"best\" title=\"lowest loss\"><td>2</td>"), std::string::npos);
   EXPECT_NE(page.find("<td>3.49</td>"), std::string::npos);  // exp(1.25)
+}
+
+TEST(HtmlReport, DrawsAValidationBeforeTheFirstUpdateAtStepZero) {
+  ReportContent content = content_with(40, 20);
+  MetricsEvent start{.step = 0, .epoch = 1, .event = "valid"};
+  start.loss = 9.5;
+  content.events.insert(content.events.begin(), start);
+  const Curves curves(content.events, content.display);
+  const auto& valid = curves.numbers.at("loss").valid;
+  ASSERT_EQ(valid.size(), 3U);
+  EXPECT_EQ(valid.front().x, 0);
+  EXPECT_EQ(valid.front().y, 9.5);
+  const std::string page = render_html(content);
+  EXPECT_EQ(markup_error(page), "");
+  EXPECT_NE(page.find("<tr><td>0</td><td>1</td>"), std::string::npos);
 }
 
 /// A run of a task that tells neither how its numbers are called nor how they are drawn.

@@ -181,6 +181,19 @@ def a_bad_line_is_named_and_its_translation_is_an_empty_line(stretto):
     check(told[1]["hypotheses"] == [], f"{told[1]}")
 
 
+def a_line_that_is_too_long_is_cut_and_it_is_said_how_much(stretto):
+    good = source(1).strip()
+    words = good.split()[:1] * 1500
+    data = good + b"\n" + b" ".join(words) + b"\n"
+    result = call(stretto, "infer", trained(stretto), "--json", data=data)
+    told = objects(succeed(result))
+    check("cut_tokens" not in told[0] and told[1]["cut_tokens"] >= 1500 - 511, f"{told[1].get('cut_tokens')}")
+    for said in ("stdin:2: ", "cut to 511 (data.max_src_tokens)", "1 line was cut to data.max_src_tokens: "):
+        check(said in result.stderr, f"`{said}` is not in: {result.stderr}")
+    share = float(re.search(r"([\d.]+) % of all source tokens were not translated", result.stderr)[1])
+    check(50 < share < 100, f"{share} % of the tokens")
+
+
 def many_bad_lines_are_counted_rather_than_listed(stretto):
     result = call(stretto, "infer", trained(stretto), data=b"\xff\n" * 1200)
     check(succeed(result) == "\n" * 1200, "not line for line")

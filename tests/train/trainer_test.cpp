@@ -118,6 +118,74 @@ TEST_F(TrainerTest, AnUpdateNeverCrossesAnEpoch) {
   }
 }
 
+/// Sixteen micro-batches an epoch, where ToyTask has eight.
+class LongerTask : public ToyTask {
+ public:
+  const data::BatchSource& train_batches() override { return source_; }
+
+ private:
+  struct Source : data::BatchSource {
+    int64_t num_batches() const override { return 16; }
+    data::Batch load(int64_t, int64_t index) const override { return test::toy_batch(index % 8); }
+  };
+  Source source_;
+};
+
+/// Two epochs of ToyTask in updates of three micro-batches: 3 + 3 updates, of which
+/// ceil(6 * 0.3) = 2 are warm-up.
+TrainerSetup two_epochs(TrainerSetup run) {
+  run.train.update_freq = 3;
+  run.train.max_steps = 0;
+  run.train.max_epochs = 2;
+  run.schedule = {
+      .name = "linear", .warmup_steps = 0, .warmup_ratio = 0.3, .warmup_init_lr = 0, .min_lr = 0};
+  return run;
+}
+
+void expect_rates(const TrainerSetup& run, const std::vector<double>& rates) {
+  const auto train = events(run, "train");
+  ASSERT_EQ(train.size(), rates.size());
+  for (size_t i = 0; i < rates.size(); ++i) {
+    EXPECT_NEAR(train[i].lr.value(), rates[i], 1e-12) << "step " << i + 1;
+  }
+}
+
+TEST_F(TrainerTest, AScheduleEndsWithTheLastEpoch) {
+  const auto run = two_epochs(setup("run"));  // peak 0.05
+  ToyTask task;
+  ASSERT_EQ(Trainer(task, run).run(), ExitCode::kOk);
+  expect_rates(run, {0, 0.025, 0.05, 0.0375, 0.025, 0.0125});
+}
+
+// The epoch has one update less, the schedule does not.
+TEST_F(TrainerTest, ASkippedUpdateLeavesAScheduleOfEpochsOneUpdateBeforeItsEnd) {
+  const auto run = two_epochs(setup("run"));
+  ToyTask task;
+  task.nan_at = 1;
+  ASSERT_EQ(Trainer(task, run).run(), ExitCode::kOk);
+  expect_rates(run, {0, 0.025, 0.025, 0.05, 0.0375, 0.025});
+}
+
+TEST_F(TrainerTest, AResumeGoesOnAlongTheCurveOfTheFirstStart) {
+  const auto run = two_epochs(setup("run"));
+  ToyTask task;
+  task.signal_at = 2;
+  ASSERT_EQ(Trainer(task, run).run(), ExitCode::kInterrupted);
+  LongerTask grown;
+  ASSERT_EQ(Trainer(grown, run).run(), ExitCode::kOk);
+  // Made for 6 updates as at first, although one epoch has so many now.
+  expect_rates(run, {0, 0.025, 0.05, 0.0375, 0.025, 0.0125, 0, 0, 0, 0, 0, 0});
+  // With other epochs (--extend) they are counted anew: 3 of 6 updates, ceil(5.4) of warm-up.
+  auto longer = run;
+  longer.train.max_epochs = 3;
+  ASSERT_EQ(Trainer(grown, longer).run(), ExitCode::kOk);
+  const auto train = events(longer, "train");
+  ASSERT_EQ(train.size(), 18U);
+  for (size_t i = 12; i < train.size(); ++i) {
+    EXPECT_NEAR(train[i].lr.value(), 0.05 * static_cast<double>(18 - i) / 12, 1e-12);
+  }
+}
+
 TEST_F(TrainerTest, LossIsNormalisedByTheTokensOfTheWholeUpdate) {
   auto run = setup("run");
   run.train.update_freq = 8;
@@ -147,6 +215,70 @@ TEST_F(TrainerTest, PatienceStopsAfterValidationsWithoutImprovement) {
   EXPECT_NE(end.reason.value().find("patience"), std::string::npos);
   EXPECT_EQ(runs::find_checkpoint(run.run_directory, "").filename(), "step_00000008");
   EXPECT_EQ(runs::find_checkpoint(run.run_directory, "last").filename(), "step_00000012");
+}
+
+// The validation at the start gives the best number of all, and nothing goes by it: neither the
+// rate (plateau) nor the end (patience) nor the best checkpoint.
+TEST_F(TrainerTest, AValidationBeforeTheFirstUpdateChangesNothingElse) {
+  auto plain = setup("plain"), started = setup("started");
+  for (auto* run : {&plain, &started}) {
+    run->train.max_steps = 1000;
+    run->train.patience = 2;
+    run->train.update_freq = 2;  // with a noise scale
+    run->eval.every = 2;
+    run->schedule = {.name = "plateau", .warmup_steps = 0, .decay_rate = 0.5, .patience = 0};
+  }
+  started.eval.at_start = true;
+  ToyTask task, same;
+  ASSERT_EQ(Trainer(task, plain).run(), ExitCode::kOk);
+  same.nlls.insert(same.nlls.begin(), 0.5);
+  ASSERT_EQ(Trainer(same, started).run(), ExitCode::kOk);
+
+  const auto valid = events(started, "valid"), before = events(plain, "valid");
+  ASSERT_EQ(valid.size(), before.size() + 1);
+  EXPECT_EQ(valid[0].step, 0);
+  EXPECT_EQ(valid[0].loss, 0.5);
+  EXPECT_EQ(valid[1].step, 2);
+  const auto expected = events(plain, "train"), got = events(started, "train");
+  ASSERT_EQ(got.size(), expected.size());
+  for (size_t i = 0; i < got.size(); ++i) {
+    EXPECT_EQ(got[i].loss, expected[i].loss) << "step " << i + 1;
+    EXPECT_EQ(got[i].lr, expected[i].lr) << "step " << i + 1;
+    EXPECT_EQ(got[i].grad_norm, expected[i].grad_norm) << "step " << i + 1;
+    EXPECT_EQ(got[i].noise_scale, expected[i].noise_scale) << "step " << i + 1;
+    EXPECT_EQ(got[i].batch_hash, expected[i].batch_hash) << "step " << i + 1;
+  }
+  EXPECT_EQ(final_hash(started), final_hash(plain));
+  EXPECT_EQ(runs::find_checkpoint(started.run_directory, "best").filename(),
+            runs::find_checkpoint(plain.run_directory, "best").filename());
+}
+
+TEST_F(TrainerTest, OnlyANewRunIsValidatedBeforeItsFirstUpdate) {
+  auto run = setup("run");
+  run.eval.at_start = true;
+  ToyTask first, second;
+  first.signal_at = 5;
+  ASSERT_EQ(Trainer(first, run).run(), ExitCode::kInterrupted);
+  EXPECT_EQ(first.validations, 1U);
+  ASSERT_EQ(Trainer(second, run).run(), ExitCode::kOk);
+  EXPECT_EQ(second.validations, 1U) << "that of the end";
+  const auto valid = events(run, "valid");
+  ASSERT_EQ(valid.size(), 2U);
+  EXPECT_EQ(valid[0].step, 0);
+  EXPECT_EQ(valid[1].step, 12);
+}
+
+TEST_F(TrainerTest, ARunThatDiedBeforeItsFirstCheckpointIsValidatedAtItsStartAgain) {
+  auto run = setup("run");
+  run.eval.at_start = true;
+  {
+    report::MetricsLog log(run.run_directory / "metrics.jsonl", std::nullopt);
+    log.write({.step = 0, .epoch = 1, .event = "valid"});
+    log.write({.step = 1, .epoch = 1, .event = "train"});
+  }
+  ToyTask task;
+  ASSERT_EQ(Trainer(task, run).run(), ExitCode::kOk);
+  EXPECT_EQ(events(run, "valid").size(), 2U);
 }
 
 TEST_F(TrainerTest, ANonFiniteLossSkipsTheUpdateAndSaysSo) {

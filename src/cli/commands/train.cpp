@@ -91,7 +91,7 @@ std::function<int()> declare_train(CLI::App& app) {
   app.add_option("--run", options->run, "run folder; default runs/<name of CONFIG>")
       ->type_name("DIR");
   app.add_flag("--extend", options->extend,
-               "accept another train.max_steps where it bends the schedule");
+               "accept another train.max_steps or train.max_epochs where it bends the schedule");
   app.add_flag("--quiet", options->quiet, "only warnings and errors on the screen");
   app.add_option("--processes", options->processes,
                  "train with so many processes on this machine, started with mpirun")

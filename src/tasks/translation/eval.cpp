@@ -116,6 +116,7 @@ int evaluate_translation(const EvalRequest& request, const CommandContext& conte
   if (translate && group.is_root() && !split.empty()) log::info("target text " + split);
   const auto score = score_corpus(run.tokenizers, run.models, corpus, experiment.decode,
                                   {.max_tokens = experiment.eval.max_tokens,
+                                   .max_samples = experiment.eval.max_samples,
                                    .translate = translate,
                                    .per_pair = per_pair,
                                    .loss = experiment.loss,

@@ -37,6 +37,7 @@ struct Line {
   data::InputLine input;
   std::string prefix;
   std::vector<int64_t> src;
+  int64_t cut_tokens = 0;  ///< behind data.max_src_tokens, which the model does not see
 };
 
 bool is_file(int descriptor) {
@@ -111,6 +112,7 @@ class LineTranslator {
     if (warnings_ > kWarningsShown) {
       log::warn(with_thousands(warnings_) + " lines in all could not be translated as they are");
     }
+    tell_of_cuts();
     if (request_.translation.stats) {
       const double seconds = seconds_since(start);
       log::info(counted(first_, "line") + " in " + counted(translator_.num_batches(), "batch") +
@@ -150,6 +152,7 @@ class LineTranslator {
     for (size_t i = 0; i < lines.size(); ++i) {
       auto& line = lines[i];
       line.src.clear();
+      line.cut_tokens = 0;
       if (!line.input.problem.empty()) {
         warn_about(line, line.input.problem + "; its translation is empty");
         continue;
@@ -181,9 +184,22 @@ class LineTranslator {
     lines.clear();
   }
 
+  // What the text lost in all: of many lines only the first are warned of one by one.
+  void tell_of_cuts() const {
+    if (cut_.lines == 0) return;
+    const double share = static_cast<double>(cut_.tokens) / static_cast<double>(src_tokens_);
+    log::warn(counted(cut_.lines, "line") + (cut_.lines == 1 ? " was" : " were") +
+              " cut to data.max_src_tokens: " + percent_text(share) +
+              " of all source tokens were not translated");
+  }
+
   void shorten(Line& line) {
     const auto longest = static_cast<size_t>(request_.experiment.options.data.max_src_tokens) - 1;
+    src_tokens_ += static_cast<int64_t>(line.src.size());
     if (line.src.size() <= longest) return;
+    line.cut_tokens = static_cast<int64_t>(line.src.size() - longest);
+    cut_.lines += 1;
+    cut_.tokens += line.cut_tokens;
     warn_about(line, counted(static_cast<int64_t>(line.src.size()), "token") + ", cut to " +
                          std::to_string(longest) + " (data.max_src_tokens)");
     line.src.resize(longest);
@@ -215,6 +231,7 @@ class LineTranslator {
   void print_json(const Line& line, const std::vector<decoding::Hypothesis>& hypotheses) {
     nlohmann::ordered_json json{{"source", line.input.text}};
     if (!line.input.problem.empty()) json["problem"] = line.input.problem;
+    if (line.cut_tokens > 0) json["cut_tokens"] = line.cut_tokens;
     auto list = nlohmann::ordered_json::array();
     for (const auto& hypothesis : hypotheses) {
       nlohmann::ordered_json entry{{"text", run_.tokenizers.tgt->decode(hypothesis.ids)},
@@ -264,7 +281,10 @@ class LineTranslator {
   std::optional<report::LineProgress> progress_;
   int64_t first_ = 0;  // lines already done
   int64_t warnings_ = 0;
-  int64_t target_tokens_ = 0;
+  int64_t target_tokens_ = 0, src_tokens_ = 0;
+  struct {
+    int64_t lines = 0, tokens = 0;
+  } cut_;
 };
 
 }  // namespace

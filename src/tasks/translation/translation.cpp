@@ -52,7 +52,7 @@ CorpusScore corpus_loss(const std::vector<std::shared_ptr<models::Seq2SeqModel>>
                         const CorpusScoreOptions& options) {
   const torch::NoGradGuard no_grad;
   constexpr size_t kColumns = 3;  // target tokens, loss, nll
-  const auto batches = data::make_eval_batches(corpus, options.max_tokens);
+  const auto batches = data::make_eval_batches(corpus, options.max_tokens, options.max_samples);
   std::vector<double> table(static_cast<size_t>(batches->num_batches()) * kColumns);
   CorpusScore score;
   score.pair_nll.resize(static_cast<size_t>(corpus->num_pairs()));
@@ -229,6 +229,7 @@ train::Validation TranslationTask::validate() {
   const auto start = std::chrono::steady_clock::now();
   const auto score = score_corpus(model_.tokenizers, {model_.model}, valid_, experiment_.decode,
                                   {.max_tokens = experiment_.eval.max_tokens,
+                                   .max_samples = experiment_.eval.max_samples,
                                    .translate = experiment_.eval.bleu,
                                    .num_translated = experiment_.eval.bleu_sentences,
                                    .group = group_});
@@ -320,7 +321,12 @@ std::vector<std::pair<std::string, std::string>> TranslationTask::facts() const 
   skipped("too long", filters.too_long);
   skipped("length ratio", filters.ratio);
   skipped("invalid UTF-8", filters.invalid_utf8);
-  if (filters.truncated > 0) facts.emplace_back("truncated", with_thousands(filters.truncated));
+  const auto truncated = [&](const std::string& name, const data::Corpus& corpus) {
+    if (corpus.filters().truncated == 0) return;
+    facts.emplace_back(name, counted(corpus.filters().truncated, "pair") + ": " +
+                                 data::cut_text(corpus.src_counts(), corpus.tgt_counts()));
+  };
+  truncated("truncated", *train_);
   if (filters.replaced > 0) {
     facts.emplace_back("invalid UTF-8 replaced", with_thousands(filters.replaced));
   }
@@ -330,6 +336,7 @@ std::vector<std::pair<std::string, std::string>> TranslationTask::facts() const 
   add_text("training text", *train_);
   if (valid_) {
     facts.emplace_back("validation pairs", with_thousands(valid_->num_pairs()));
+    truncated("validation text, truncated", *valid_);
     add_text("validation text", *valid_);
   }
   return facts;

@@ -49,6 +49,7 @@ struct CorpusScore {
 };
 struct CorpusScoreOptions {
   int64_t max_tokens = 4096;
+  int64_t max_samples = 0;  ///< of a batch; 0 = any number
   bool translate = false;
   int64_t num_translated = 0;             ///< 0 = all
   bool per_pair = false;                  ///< every process gets `pair_nll`, not only its part

@@ -1,0 +1,17 @@
+#include "experiment/schedule_length.h"
+
+namespace stretto::experiment {
+
+int64_t schedule_length(const Experiment& options) {
+  const int64_t total = options.schedule.total_steps;
+  return total > 0 ? total : options.train.max_steps;
+}
+
+void settle_defaults(Experiment& options, const config::Origins& origins) {
+  auto& schedule = options.schedule;
+  if (schedule.warmup_ratio > 0 && !origins.given("schedule.warmup_steps")) {
+    schedule.warmup_steps = 0;
+  }
+}
+
+}  // namespace stretto::experiment
