@@ -11,7 +11,9 @@ std::vector<optim::TensorName> tensor_names(const experiment::Experiment& experi
   constexpr int64_t kAnyIds = 8;  // no name depends on the vocabulary
   const auto model = models::make_model(
       experiment.model, tasks::model_setup(experiment, kAnyIds, kAnyIds, at::kMeta), nullptr);
-  return optim::names_of(optim::Arena(*model, optim::Arena::Gradients::kNone));
+  auto names = optim::names_of(optim::Arena(*model, optim::Arena::Gradients::kNone));
+  optim::add_tied_names(model->tied_names(), names);
+  return names;
 }
 
 models::ModelCost model_cost(const CostRequest& request) {

@@ -15,6 +15,7 @@
 #include "runs/run_folder.h"
 #include "tasks/registry.h"
 #include "train/forensics/forensics_report.h"
+#include "train/frozen_parts.h"
 
 namespace stretto::engine {
 namespace {
@@ -251,6 +252,7 @@ int run_replay(const ReplayRequest& request) {
   const auto made =
       tasks::family_of(experiment).make_task(experiment, assets, {.group = {}, .device = device});
   train::Task& task = *made;
+  train::freeze_parts(task, experiment.train.freeze);
   optim::Arena arena(task.model());
   runs::load_weights(store::SafetensorsFile(saved.weights), saved.weights.string(), arena);
   const auto& hash = saved.record.weights_hash;

@@ -1,5 +1,6 @@
 #include <torch/torch.h>
 
+#include <algorithm>
 #include <cstring>
 #include <filesystem>
 #include <map>
@@ -22,6 +23,7 @@
 #include "store/checkpoint.h"
 #include "tasks/displays.h"
 #include "tasks/registry.h"
+#include "train/frozen_parts.h"
 #include "train/trainer.h"
 
 namespace stretto::engine {
@@ -159,6 +161,25 @@ std::string processes_text(const distributed::ProcessGroup& group) {
   return group.size() == 1 ? "" : std::to_string(group.size()) + " processes of ";
 }
 
+// Of the task, with what of its parameters trains behind their number.
+Facts facts_of(const tasks::FamilyTask& task, const train::FrozenParts& frozen) {
+  Facts facts = task.facts();
+  if (frozen.num_frozen_tensors == 0) return facts;
+  Facts more{{"trained parameters", with_thousands(frozen.num_trained) + " in " +
+                                        counted(frozen.num_trained_tensors, "tensor")},
+             {"frozen parameters", frozen.text()}};
+  if (!frozen.tied.empty()) {
+    more.emplace_back("frozen with what they are tied to", join(frozen.tied, ", "));
+  }
+  if (frozen.num_batch_norms > 0) {
+    more.emplace_back("frozen batch norms", with_thousands(frozen.num_batch_norms));
+  }
+  const auto place = std::find_if(facts.begin(), facts.end(),
+                                  [](const auto& fact) { return fact.first == "parameters"; });
+  facts.insert(place == facts.end() ? facts.begin() : place + 1, more.begin(), more.end());
+  return facts;
+}
+
 void log_facts(const Facts& facts) {
   for (const auto& [label, value] : facts) log::info("  " + label + ": " + value);
 }
@@ -206,7 +227,8 @@ int run_train(const TrainRequest& request) {
   distributed::require_agreement(group, task->data_facts());
   distributed::watch_stalls(experiment.dist);
   if (group.is_root()) tell_of_sharing(experiment, group.size());
-  const auto facts = task->facts();
+  const auto frozen = train::freeze_parts(*task, experiment.train.freeze);
+  const auto facts = facts_of(*task, frozen);
   if (folder) {
     require_space(folder->directory(), experiment.train, task->model());
     log_facts(facts);

@@ -344,7 +344,8 @@ CheckRequest engine_request(LoadedExperiment experiment, const std::vector<confi
       std::none_of(known.begin(), known.end(), [](const auto& problem) {
         return problem.key.starts_with("model") || problem.key.starts_with("tokenizer");
       });
-  const bool weights = !e.train.init_from.empty() && !is_known("train.init_from") && shapes_known;
+  const bool weights = !e.train.init_from.empty() && !is_known("train.init_from") &&
+                       !is_known("train.init_only") && shapes_known;
   // Text that something else is wrong with is told of already.
   const bool taken_along =
       !text::names_tokenizer(e.tokenizer) && e.train.init_vocabulary != "match";

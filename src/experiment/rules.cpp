@@ -9,8 +9,8 @@
 #include "data/byte_stream.h"
 #include "experiment/scaled_rate.h"
 #include "experiment/schedule_length.h"
+#include "experiment/tensor_patterns.h"
 #include "models/misfits.h"
-#include "optim/group_options.h"
 #include "optim/precision_options.h"
 #include "text/tokenizer.h"
 
@@ -109,6 +109,10 @@ void check_tokenizer_files(Check& c) {
 }
 
 void check_init(Check& c) {
+  if (!c.e.train.init_only.empty() && c.e.train.init_from.empty()) {
+    c.wrong({"train.init_only", "train.init_from"}, "there is no other run to take tensors from",
+            "set train.init_from, or leave train.init_only out");
+  }
   if (c.e.train.init_vocabulary == "same" || !c.e.train.init_from.empty()) return;
   c.wrong({"train.init_vocabulary", "train.init_from"},
           "there is no other run whose rows could be matched",
@@ -149,15 +153,6 @@ void check_piecewise(Check& c) {
             "piecewise needs one multiplier of optim.lr for each boundary");
   } else if (!std::is_sorted(s.boundaries.begin(), s.boundaries.end(), std::less_equal<>())) {
     c.wrong({"schedule.boundaries"}, "the boundaries do not ascend", "sort them");
-  }
-}
-
-void check_groups(Check& c) {
-  for (const std::string& entry : c.e.optim.groups) {
-    optim::ParameterGroup group;
-    if (const auto problem = optim::read_group(entry, group)) {
-      c.wrong({"optim.groups"}, problem->what, problem->hint);
-    }
   }
 }
 
@@ -449,6 +444,10 @@ void check_decoding(Check& c) {
   }
 }
 
+void note_all(Check& c, const std::vector<PatternProblem>& problems) {
+  for (const auto& problem : problems) c.wrong({problem.key}, problem.what, problem.hint);
+}
+
 // The file beside it that was meant, when one is near.
 std::string file_hint(const fs::path& missing) {
   constexpr size_t kMost = 1000;  // a folder of many files would cost time
@@ -495,7 +494,7 @@ void check_rules(const Experiment& options, const config::Origins& origins,
   check_noam(check);
   check_optimizer(check);
   check_buckets(check);
-  check_groups(check);
+  note_all(check, entry_problems(options));
   check_loss_scale(check);
   check_stops(check);
   check_sources(check);
@@ -504,30 +503,13 @@ void check_rules(const Experiment& options, const config::Origins& origins,
   check_decoding(check);
 }
 
-bool names_tensors(const Experiment& options) {
-  return !options.optim.groups.empty() || !options.optim.no_decay.empty();
-}
-
 void check_patterns(const Experiment& options, const config::Origins& origins,
                     std::span<const optim::TensorName> tensors,
                     std::vector<config::Problem>& problems) {
   const auto of_the_model = [](const auto& problem) { return problem.key.starts_with("model"); };
   if (tensors.empty() || std::any_of(problems.begin(), problems.end(), of_the_model)) return;
   Check check(options, origins, problems);
-  const auto expect_a_match = [&](const char* key, const std::string& pattern) {
-    if (const auto problem = optim::matches_nothing(pattern, tensors)) {
-      check.wrong({key}, problem->what, problem->hint);
-    }
-  };
-  for (const std::string& entry : options.optim.groups) {
-    optim::ParameterGroup group;
-    if (optim::read_group(entry, group)) continue;  // an error, which check_rules() tells
-    expect_a_match("optim.groups", group.pattern);
-  }
-  if (optim::spares_none(options.optim)) return;
-  for (const std::string& pattern : options.optim.no_decay) {
-    expect_a_match("optim.no_decay", pattern);
-  }
+  note_all(check, name_problems(options, tensors));
 }
 
 std::vector<config::Problem> missing_files(const config::Schema& schema,

@@ -32,6 +32,8 @@ struct EmbedNode : torch::autograd::Function<EmbedNode> {
   static variable_list backward(AutogradContext* ctx, const variable_list& grads) {
     constexpr int64_t kColumnGrain = 32;  // threads take columns: each sums tokens in their order
     const at::Tensor ids = ctx->get_saved_variables()[0], dy = grads[0].contiguous();
+    const at::Tensor of_position = ctx->saved_data["position"].toBool() ? dy : at::Tensor();
+    if (!ctx->needs_input_grad(0)) return {{}, {}, {}, of_position};  // a frozen table
     at::Tensor slopes = at::zeros({ctx->saved_data["rows"].toInt(), dy.size(1)}, dy.options());
     const auto scale = static_cast<float>(ctx->saved_data["scale"].toDouble());
     const float* from = dy.const_data_ptr<float>();
@@ -40,7 +42,7 @@ struct EmbedNode : torch::autograd::Function<EmbedNode> {
     at::parallel_for(0, dy.size(1), kColumnGrain, [&](int64_t begin, int64_t end) {
       cpu::table().embed_backward(from, which, ids.size(0), scale, to, begin, end, dy.size(1));
     });
-    return {slopes, {}, {}, ctx->saved_data["position"].toBool() ? dy : at::Tensor()};
+    return {slopes, {}, {}, of_position};
   }
 };
 

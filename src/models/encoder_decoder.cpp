@@ -46,7 +46,8 @@ EncoderDecoder::EncoderDecoder(const EncoderDecoderParts& parts, const ModelSetu
                                nn::OutputLoss loss)
     : num_classes_(setup.num_tgt_classes), loss_(std::move(loss)) {
   const nn::Init init =
-      setup.draws_weights ? nn::Init(setup.seed, setup.device) : nn::Init::unset(setup.device);
+      (setup.draws_weights ? nn::Init(setup.seed, setup.device) : nn::Init::unset(setup.device))
+          .with_rules(parts.init);
   if (parts.tie_embeddings == "all") {
     embedding_ = register_module("embedding", nn::Embedding(init.child("embedding"), setup.tgt_rows,
                                                             parts.d_model, text::kPad));
@@ -107,6 +108,15 @@ std::vector<VocabularyTable> EncoderDecoder::vocabulary_tables() const {
                                       {"decoder.embedding.weight"}};
   if (output_) tables.push_back({"output.weight"});
   return tables;
+}
+
+std::vector<optim::TiedName> EncoderDecoder::tied_names() const {
+  if (output_) return {};
+  if (!embedding_) return {{"output.weight", "decoder.embedding.weight"}};
+  std::vector<optim::TiedName> names;
+  for (const char* name : {"encoder.embedding.weight", "decoder.embedding.weight", "output.weight"})
+    names.push_back({name, "embedding.weight"});
+  return names;
 }
 
 double EncoderDecoder::operations(double src_length, double tgt_length) const {

@@ -15,7 +15,8 @@ namespace stretto::models {
 /// How an encoder-decoder is put together.
 struct EncoderDecoderParts {
   int64_t d_model = 512;
-  std::string tie_embeddings = "all";  ///< all, decoder, none
+  std::string tie_embeddings = "all";   ///< all, decoder, none
+  std::vector<nn::InitRule> init = {};  ///< before the parts' own rules; see nn::Init
   std::function<std::shared_ptr<Encoder>(const PartSetup&)> encoder;
   std::function<std::shared_ptr<Decoder>(const PartSetup&)> decoder;
 };
@@ -34,6 +35,7 @@ class EncoderDecoder : public Seq2SeqModel {
   std::unique_ptr<decoding::StepModel> start(const data::PackedTokens& src,
                                              int64_t lanes_per_src) override;
   std::vector<VocabularyTable> vocabulary_tables() const override;
+  std::vector<optim::TiedName> tied_names() const override;
   int64_t max_target_length() const override { return decoder_->max_length(); }
   double operations(double src_length, double tgt_length) const override;
   std::vector<torch::Tensor> alignments(const data::Batch& batch, int64_t layer) override;

@@ -98,7 +98,7 @@ RecurrentLayerImpl::RecurrentLayerImpl(const nn::Init& init, const RecurrentPart
     hidden_norm = norm("hidden_norm", gates * units);
     cell_norm = norm("cell_norm", units);
   }
-  if (!part.has_c()) return;
+  if (!part.has_c() || init.child(is_norm ? "input_norm" : "input").has_rule("bias")) return;
   const torch::NoGradGuard no_grad;
   // Gates are i, f, g, o: a cell that forgets little at first passes gradients over many steps.
   (is_norm ? input_norm->bias : input->bias).narrow(0, units, units).fill_(part.forget_bias);

@@ -22,6 +22,15 @@ void require(bool holds, const std::string& what, const std::string& advice) {
   if (!holds) throw Error(ExitCode::kUsage, what, advice);
 }
 
+std::vector<nn::InitRule> init_rules_of(const Seq2SeqOptions& options) {
+  std::vector<nn::InitRule> rules(options.init.size());
+  for (size_t i = 0; i < rules.size(); ++i) {
+    const auto problem = nn::read_init_rule(options.init[i], rules[i]);
+    if (problem) require(false, "model.init: " + problem->what, problem->hint);
+  }
+  return rules;
+}
+
 /// Builds the chosen parts: one overload for each of them, and a forgotten one does not compile.
 struct MakeEncoder {
   const Seq2SeqOptions& model;
@@ -84,6 +93,7 @@ std::shared_ptr<Seq2SeqModel> make_model(const Seq2SeqOptions& options, const Mo
               setup.num_tgt_classes);
   const EncoderDecoderParts parts{.d_model = options.d_model,
                                   .tie_embeddings = options.tie_embeddings,
+                                  .init = init_rules_of(options),
                                   .encoder =
                                       [&](const PartSetup& part) {
                                         return options.encoder.visit(MakeEncoder{options, part});

@@ -11,6 +11,7 @@
 #include "data/batch.h"
 #include "decoding/step_model.h"
 #include "models/encoder.h"
+#include "optim/group_options.h"
 
 namespace stretto::models {
 
@@ -43,6 +44,9 @@ class Seq2SeqModel : public torch::nn::Module {
 
   /// Every table of this kind; one that both sides share counts as the target's.
   virtual std::vector<VocabularyTable> vocabulary_tables() const { return {}; }
+
+  /// What its tied parameters are beside their names.
+  virtual std::vector<optim::TiedName> tied_names() const { return {}; }
 
   /// Longest output, in tokens with end-of-sentence, that the model has positions for.
   virtual int64_t max_target_length() const { return std::numeric_limits<int64_t>::max(); }

@@ -5,6 +5,7 @@
 #include <string>
 #include <tuple>
 #include <type_traits>
+#include <vector>
 
 #include "config/choice.h"
 #include "config/field.h"
@@ -38,6 +39,7 @@ struct Seq2SeqOptions {
   double dropout = 0.1;
   double attention_dropout = 0.0;
   double activation_dropout = 0.0;
+  std::vector<std::string> init;
 
   static auto fields() {
     using namespace config;
@@ -143,6 +145,14 @@ struct Seq2SeqOptions {
             .also_called({"relu_dropout", "ffn_dropout", "transformer_dropout_ffn"})
             .read_with("encoder.name", {"transformer"})
             .read_with("decoder.name", {"transformer"}),
+        field(
+            &O::init, "init",
+            "\"PATTERN NAME SETTING=NUMBER\": first weights of matching tensors, first match wins, "
+            "the others keep the model's rule; NAME is xavier_uniform, xavier_normal, he_uniform, "
+            "he_normal, orthogonal (gain=1), uniform (a), normal, truncated_normal (std; drawn "
+            "again beyond 2 std), constant (value), zeros or ones")
+            .also_called({"initializer", "weight_init", "init_method", "kernel_initializer",
+                          "weight_initializer"}),
     };
   }
 };

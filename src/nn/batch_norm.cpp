@@ -123,8 +123,8 @@ struct SynchronisedNode : torch::autograd::Function<SynchronisedNode> {
 
 BatchNormImpl::BatchNormImpl(const Init& init, int64_t channels, const BatchNormOptions& options)
     : NormImpl(init, channels, options.zero_gamma), options_(options) {
-  running_mean = register_buffer("running_mean", init.constant(channels, 0.0));
-  running_var = register_buffer("running_var", init.constant(channels, 1.0));
+  running_mean = register_buffer("running_mean", init.buffer(channels, 0.0));
+  running_var = register_buffer("running_var", init.buffer(channels, 1.0));
 }
 
 at::Tensor BatchNormImpl::forward(const at::Tensor& x) const {
@@ -133,10 +133,11 @@ at::Tensor BatchNormImpl::forward(const at::Tensor& x) const {
   // A mean over thousands of values does not fit into eight bits of mantissa.
   const bool narrow = x.scalar_type() == at::kHalf || x.scalar_type() == at::kBFloat16;
   const at::Tensor wide = narrow ? x.to(at::kFloat) : x;
+  const bool by_batch = is_training() && !frozen_;
   at::Tensor y;
-  if (is_training() && sum_over_ranks_) {
+  if (by_batch && sum_over_ranks_) {
     y = normalise_over_ranks(wide);
-  } else if (is_training() && x.numel() > 0) {  // without rows there is nothing to learn from
+  } else if (by_batch && x.numel() > 0) {  // without rows there is nothing to learn from
     y = normalise_by_batch(wide);
   } else {
     y = normalise_by_running(wide);

@@ -62,6 +62,10 @@ class BatchNormImpl : public NormImpl {
   /// ends it.
   void hand_moments_to(TakeMoments take) { take_moments_ = std::move(take); }
 
+  /// From now on the running statistics stay, and x is normalised by them in training mode too.
+  void freeze() { frozen_ = true; }
+  bool is_frozen() const { return frozen_; }
+
   double momentum() const { return options_.momentum; }
 
   at::Tensor running_mean, running_var;  ///< [C], buffers: no gradient; start at 0 and 1
@@ -73,6 +77,7 @@ class BatchNormImpl : public NormImpl {
   void keep(const BatchMoments& moments) const;
 
   BatchNormOptions options_;
+  bool frozen_ = false;
   SumOverRanks sum_over_ranks_;
   TakeMoments take_moments_;
 };

@@ -5,9 +5,12 @@
 #include <ATen/ops/full.h>
 
 #include <cmath>
+#include <utility>
 
+#include "base/error.h"
 #include "base/hash.h"
 #include "base/random.h"
+#include "nn/initialisers.h"
 
 namespace stretto::nn {
 namespace {
@@ -40,6 +43,12 @@ Init Init::unset(at::Device device) {
   return init;
 }
 
+Init Init::with_rules(std::vector<InitRule> rules) const {
+  Init ruled = *this;
+  ruled.rules_ = std::make_shared<const std::vector<InitRule>>(std::move(rules));
+  return ruled;
+}
+
 Init Init::child(const std::string& name) const {
   Init inner = *this;
   inner.path_ = path_.empty() ? name : path_ + "." + name;
@@ -50,9 +59,19 @@ uint64_t Init::key(const std::string& name) const {
   return mix64(seed_, xxh3_64(child(name).path_));
 }
 
+const InitRule* Init::rule_of(const std::string& name) const {
+  return rules_ ? find_rule(*rules_, child(name).path_) : nullptr;
+}
+
+at::Tensor Init::by_rule(const InitRule& rule, const std::string& name, int64_t rows, int64_t cols,
+                         int64_t parts) const {
+  return draw(rule, {.rows = rows, .columns = cols, .parts = parts}, key(name)).to(device_);
+}
+
 at::Tensor Init::xavier_uniform(const std::string& name, int64_t rows, int64_t cols, int64_t parts,
                                 double gain) const {
   if (!draws()) return unset_matrix(rows, cols, device_);
+  if (const InitRule* rule = rule_of(name)) return by_rule(*rule, name, rows, cols, parts);
   const double bound = gain * std::sqrt(6.0 / static_cast<double>(cols + rows / parts));
   return fill_rows(rows, cols, key(name), device_, [bound](RandomStream& stream) {
     return bound * (2.0 * stream.uniform() - 1.0);
@@ -61,11 +80,28 @@ at::Tensor Init::xavier_uniform(const std::string& name, int64_t rows, int64_t c
 
 at::Tensor Init::normal(const std::string& name, int64_t rows, int64_t cols, double stddev) const {
   if (!draws()) return unset_matrix(rows, cols, device_);
+  if (const InitRule* rule = rule_of(name)) return by_rule(*rule, name, rows, cols, /*parts=*/1);
   return fill_rows(rows, cols, key(name), device_,
                    [stddev](RandomStream& stream) { return stddev * stream.normal(); });
 }
 
-at::Tensor Init::constant(int64_t size, double value) const {
+at::Tensor Init::vector(const std::string& name, const at::Tensor& values) const {
+  const InitRule* rule = rule_of(name);
+  if (rule == nullptr || !draws()) return values;
+  if (needs_matrix(rule->distribution)) {
+    throw Error(ExitCode::kUsage,
+                "model.init: `" + rule->pattern + "` reaches the vector `" + child(name).path_ +
+                    "`, and its initialiser needs rows and columns",
+                "name matrices alone, or put a rule for vectors before it");
+  }
+  return by_rule(*rule, name, 1, values.numel(), /*parts=*/1).view({-1});
+}
+
+at::Tensor Init::constant(const std::string& name, int64_t size, double value) const {
+  return vector(name, buffer(size, value));
+}
+
+at::Tensor Init::buffer(int64_t size, double value) const {
   return at::full({size}, value, at::dtype(at::kFloat).device(device_));
 }
 

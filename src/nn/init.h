@@ -3,7 +3,11 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
+#include <memory>
 #include <string>
+#include <vector>
+
+#include "nn/init_rules.h"
 
 namespace stretto::nn {
 
@@ -13,6 +17,9 @@ namespace stretto::nn {
 /// weights therefore depend on nothing but seed, name and shape: not on the device, the number of
 /// threads, or the order in which modules are built. On the meta device nothing is drawn or
 /// allocated.
+///
+/// A model draws each parameter by a rule of its own, unless one of `model.init` names it. Whatever
+/// a layer does to a parameter afterwards (the row of zeros for padding) it does to both.
 ///
 ///     Init root(seed, at::kCPU);
 ///     Linear projection(root.child("encoder").child("output"), 512, 512);
@@ -24,8 +31,14 @@ class Init {
   /// longer than reading them.
   static Init unset(at::Device device);
 
+  /// The same place where these rules come before the model's own; the first that matches counts.
+  Init with_rules(std::vector<InitRule> rules) const;
+
   /// The place called `name` inside this one.
   Init child(const std::string& name) const;
+
+  /// Whether a rule of with_rules() names the parameter.
+  bool has_rule(const std::string& name) const { return rule_of(name) != nullptr; }
 
   /// Uniform in ±gain * sqrt(6 / (fan_in + fan_out)) (Glorot and Bengio 2010), fp32 [rows, cols].
   ///
@@ -36,19 +49,30 @@ class Init {
   /// Normal with mean 0, fp32 [rows, cols].
   at::Tensor normal(const std::string& name, int64_t rows, int64_t cols, double stddev) const;
 
-  /// fp32 [size], every element `value`.
-  at::Tensor constant(int64_t size, double value) const;
+  /// The vector `name` that starts as these values, fp32 [size], for a layer that makes them
+  /// itself.
+  at::Tensor vector(const std::string& name, const at::Tensor& values) const;
+
+  /// The vector `name`, fp32 [size], every element `value`.
+  at::Tensor constant(const std::string& name, int64_t size, double value) const;
+
+  /// What is no parameter and has no rule: fp32 [size], every element `value`.
+  at::Tensor buffer(int64_t size, double value) const;
 
   at::Device device() const { return device_; }
 
  private:
   uint64_t key(const std::string& name) const;
+  const InitRule* rule_of(const std::string& name) const;
+  at::Tensor by_rule(const InitRule& rule, const std::string& name, int64_t rows, int64_t cols,
+                     int64_t parts) const;
   bool draws() const { return draws_ && !device_.is_meta(); }
 
   uint64_t seed_;
   at::Device device_;
   bool draws_ = true;
   std::string path_;
+  std::shared_ptr<const std::vector<InitRule>> rules_;  // null: none
 };
 
 }  // namespace stretto::nn

@@ -8,7 +8,7 @@ namespace stretto::nn {
 LinearImpl::LinearImpl(const Init& init, int64_t in, int64_t out, const LinearOptions& options) {
   weight = register_parameter("weight",
                               init.xavier_uniform("weight", out, in, options.parts, options.gain));
-  if (options.bias) bias = register_parameter("bias", init.constant(out, 0.0));
+  if (options.bias) bias = register_parameter("bias", init.constant("bias", out, 0.0));
 }
 
 at::Tensor LinearImpl::forward(const at::Tensor& x) const {

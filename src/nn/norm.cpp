@@ -6,8 +6,8 @@
 namespace stretto::nn {
 
 NormImpl::NormImpl(const Init& init, int64_t channels, bool zero_gamma) {
-  weight = register_parameter("weight", init.constant(channels, zero_gamma ? 0.0 : 1.0));
-  bias = register_parameter("bias", init.constant(channels, 0.0));
+  weight = register_parameter("weight", init.constant("weight", channels, zero_gamma ? 0.0 : 1.0));
+  bias = register_parameter("bias", init.constant("bias", channels, 0.0));
 }
 
 LayerNormImpl::LayerNormImpl(const Init& init, int64_t d_model, bool zero_gamma)

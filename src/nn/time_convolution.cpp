@@ -26,9 +26,9 @@ TimeConvolutionImpl::TimeConvolutionImpl(const Init& init, int64_t in, int64_t o
   weight = register_parameter("weight", init.normal("weight", out, width, stddev));
   if (options.weight_norm) {
     const at::NoGradGuard no_grad;
-    gain = register_parameter("gain", lengths_of_rows(weight.detach()));
+    gain = register_parameter("gain", init.vector("gain", lengths_of_rows(weight.detach())));
   }
-  bias = register_parameter("bias", init.constant(out, 0.0));
+  bias = register_parameter("bias", init.constant("bias", out, 0.0));
 }
 
 TimeConvolutionWeights TimeConvolutionImpl::effective() const {

@@ -19,12 +19,13 @@ struct Named {
   torch::Tensor tensor;
 };
 
-// Matrices first, then vectors; inside each group the order of registration.
-std::vector<Named> distinct_parameters(const torch::nn::Module& model) {
+// Of those that train, or of the frozen ones. Matrices first, then vectors; inside each group the
+// order of registration.
+std::vector<Named> distinct_parameters(const torch::nn::Module& model, bool frozen = false) {
   std::vector<Named> found;
   std::unordered_set<const void*> seen;
   for (const auto& item : model.named_parameters()) {
-    if (!item.value().requires_grad()) continue;
+    if (item.value().requires_grad() == frozen) continue;
     if (seen.insert(item.value().unsafeGetTensorImpl()).second) {
       found.push_back({item.key(), item.value()});
     }
@@ -66,6 +67,13 @@ Arena::Arena(torch::nn::Module& model, Gradients gradients) {
                 " is not a dense fp32 tensor; checkpoints hold those");
     buffers_.push_back({item.key(), item.value()});
   }
+  for (const auto& [name, tensor] : distinct_parameters(model, /*frozen=*/true)) {
+    TORCH_CHECK(tensor.dtype() == params_.dtype() && tensor.device() == params_.device() &&
+                    tensor.is_contiguous(),
+                "[arena] frozen parameter ", name,
+                " has another dtype or device than those that train, or is not dense");
+    buffers_.push_back({name, tensor, /*is_parameter=*/true});
+  }
 }
 
 torch::Tensor Arena::view(const torch::Tensor& buffer, const Slot& slot) {
@@ -73,14 +81,18 @@ torch::Tensor Arena::view(const torch::Tensor& buffer, const Slot& slot) {
 }
 
 uint64_t Arena::weights_hash() const {
-  std::vector<const Slot*> order;
-  for (const auto& slot : slots_) order.push_back(&slot);
-  std::sort(order.begin(), order.end(),
-            [](const Slot* a, const Slot* b) { return a->name < b->name; });
   const torch::Tensor host = params_.cpu();
+  std::vector<Named> order;
+  for (const auto& slot : slots_) {
+    order.push_back({slot.name, host.narrow(0, slot.offset, slot.numel)});
+  }
+  for (const auto& buffer : buffers_) {
+    if (buffer.is_parameter) order.push_back({buffer.name, buffer.values.detach().cpu()});
+  }
+  std::sort(order.begin(), order.end(),
+            [](const Named& a, const Named& b) { return a.name < b.name; });
   Xxh3Stream hash;
-  for (const Slot* slot : order) {
-    const auto part = host.narrow(0, slot->offset, slot->numel);
+  for (const auto& [name, part] : order) {
     hash.update(part.data_ptr(), static_cast<size_t>(part.nbytes()));
   }
   return hash.digest();

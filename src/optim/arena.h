@@ -17,7 +17,9 @@ namespace stretto::optim {
 /// last, so that the default no-decay group is one stretch. Offsets are multiples of 16 elements
 /// (64 bytes in fp32); the gaps stay zero.
 ///
-/// Tied parameters appear once. The arena must outlive use of the model's gradients.
+/// Tied parameters appear once. A parameter that requires no gradient is frozen: it has no slot and
+/// stays where the model has it, but belongs to what is saved. The arena must outlive use of the
+/// model's gradients.
 class Arena {
  public:
   /// One parameter's place.
@@ -28,11 +30,12 @@ class Arena {
     std::vector<int64_t> shape;
   };
 
-  /// A tensor of the model that training moves without a gradient, such as the running statistics
-  /// of a batch norm. It stays where the model has it, but belongs to what is saved.
+  /// A tensor of the model without a gradient: the running statistics of a batch norm, a frozen
+  /// parameter. It stays where the model has it, but belongs to what is saved.
   struct Buffer {
     std::string name;
     torch::Tensor values;
+    bool is_parameter = false;  ///< a frozen one
   };
 
   /// Whether there is a buffer of gradients: a model that only decodes has no use for one.
@@ -51,8 +54,9 @@ class Arena {
 
   const std::vector<Buffer>& buffers() const { return buffers_; }
 
-  int64_t size() const { return params_.numel(); }            ///< elements, gaps included
-  int64_t num_parameters() const { return num_parameters_; }  ///< elements, gaps left out
+  int64_t size() const { return params_.numel(); }  ///< elements, gaps included
+  /// Elements, gaps and frozen parameters left out.
+  int64_t num_parameters() const { return num_parameters_; }
 
   void zero_grads() { grads_.zero_(); }
 
@@ -60,7 +64,8 @@ class Arena {
   /// to a slot, in the parameter's shape.
   static torch::Tensor view(const torch::Tensor& buffer, const Slot& slot);
 
-  /// XXH3-64 of the raw parameters sorted by name, tied tensors once: what `weights_hash` prints.
+  /// XXH3-64 of the raw parameters sorted by name, tied tensors once, frozen ones too: what
+  /// `weights_hash` prints.
   uint64_t weights_hash() const;
 
  private:

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/name_pattern.h"
 #include "base/text.h"
 #include "optim/optim_options.h"
 
@@ -16,27 +17,7 @@
 /// check` reads them by the same functions as training.
 namespace stretto::optim {
 
-/// Does `name` match a pattern in which `*` stands for any characters (dots too, or none) and `?`
-/// for one?
-inline bool matches(std::string_view pattern, std::string_view name) {
-  // One star at a time: on a mismatch the last star takes one character more.
-  size_t p = 0, n = 0, star = std::string_view::npos, taken = 0;
-  while (n < name.size()) {
-    if (p < pattern.size() && pattern[p] == '*') {
-      star = p++;
-      taken = n;
-    } else if (p < pattern.size() && (pattern[p] == '?' || pattern[p] == name[n])) {
-      ++p;
-      ++n;
-    } else if (star != std::string_view::npos) {
-      p = star + 1;
-      n = ++taken;
-    } else {
-      return false;
-    }
-  }
-  return pattern.find_first_not_of('*', p) == std::string_view::npos;
-}
+using stretto::matches;
 
 /// An entry of optim.groups: "PATTERN lr_scale=X weight_decay=Y".
 struct ParameterGroup {
@@ -87,7 +68,32 @@ inline std::optional<GroupProblem> read_group(const std::string& entry, Paramete
 struct TensorName {
   std::string name;
   bool is_vector = false;  ///< of at most one dimension: biases, gains of norms
+  /// What else a tied tensor is, `decoder.embedding.weight`. Only those patterns look at it that
+  /// choose which tensors stay or are taken over; groups go by the name.
+  std::vector<std::string> also = {};
 };
+
+/// Something that a tied parameter is beside the name that it is saved by.
+struct TiedName {
+  std::string name;       ///< "decoder.embedding.weight"
+  std::string parameter;  ///< "embedding.weight"
+};
+
+/// Writes what tied tensors are into TensorName::also.
+inline void add_tied_names(std::span<const TiedName> tied, std::vector<TensorName>& tensors) {
+  for (TensorName& tensor : tensors) {
+    for (const TiedName& other : tied) {
+      if (other.parameter == tensor.name) tensor.also.push_back(other.name);
+    }
+  }
+}
+
+/// Whether a pattern matches the tensor by its name, or by what else it is.
+inline bool matches_any_name(std::string_view pattern, const TensorName& tensor) {
+  return matches(pattern, tensor.name) ||
+         std::any_of(tensor.also.begin(), tensor.also.end(),
+                     [&](const std::string& name) { return matches(pattern, name); });
+}
 
 /// Up to four names near to a pattern: `decoder.embedding.*` is near to `decoder.embed.weight`.
 /// Spelling finds one, the longest common beginning the others.
@@ -119,6 +125,17 @@ inline std::optional<GroupProblem> matches_nothing(const std::string& pattern,
   }
   return GroupProblem{"`" + printable(pattern) + "` matches no parameter",
                       "names near it: " + names_near(pattern, tensors)};
+}
+
+/// The same with what else tied tensors are.
+inline std::optional<GroupProblem> matches_no_name(const std::string& pattern,
+                                                   std::span<const TensorName> tensors) {
+  std::vector<TensorName> all;
+  for (const TensorName& tensor : tensors) {
+    all.push_back({tensor.name});
+    for (const auto& name : tensor.also) all.push_back({name});
+  }
+  return matches_nothing(pattern, all);
 }
 
 /// What may differ from tensor to tensor.

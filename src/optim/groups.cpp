@@ -27,6 +27,9 @@ ParameterGroup parse_group(const std::string& entry) {
 std::vector<TensorName> names_of(const Arena& arena) {
   std::vector<TensorName> tensors;
   for (const auto& slot : arena.slots()) tensors.push_back({slot.name, slot.shape.size() <= 1});
+  for (const auto& buffer : arena.buffers()) {
+    if (buffer.is_parameter) tensors.push_back({buffer.name, buffer.values.dim() <= 1});
+  }
   return tensors;
 }
 
@@ -42,7 +45,9 @@ std::vector<GroupSettings> group_settings(const OptimOptions& options, const Are
       expect_a_match("optim.no_decay", pattern, tensors);
     }
   }
-  return settings_of(options, groups, tensors);
+  auto settings = settings_of(options, groups, tensors);
+  settings.resize(arena.slots().size());
+  return settings;
 }
 
 Layout::Layout(const OptimOptions& options, const Arena& arena, Slice slice)

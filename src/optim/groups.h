@@ -11,10 +11,11 @@
 
 namespace stretto::optim {
 
-/// The slots of an arena as patterns see them, in its order.
+/// The parameters of an arena as patterns see them: its slots in their order, then frozen ones.
 std::vector<TensorName> names_of(const Arena& arena);
 
-/// The settings of each slot of an arena, in its order: settings_of() with the parameters' names.
+/// The settings of each slot of an arena, in its order: settings_of() with the names of all
+/// parameters. What a pattern means for those that train does not depend on what is frozen.
 ///
 /// Throws Error(kUsage) that names the entry: for one that cannot be read, and for a pattern that
 /// matches no name (the advice lists near names).

@@ -23,6 +23,7 @@ RunningStatistics::RunningStatistics(torch::nn::Module& model, distributed::Proc
     : group_(std::move(group)), setup_(setup) {
   std::vector<at::Tensor> momenta;
   for (nn::BatchNormImpl* layer : nn::batch_norms(model)) {
+    if (layer->is_frozen()) continue;
     norms_.push_back({.layer = layer, .mean = {}, .var = {}});
     momenta.push_back(at::full({2 * layer->running_mean.numel()}, layer->momentum(), kNumbers));
   }

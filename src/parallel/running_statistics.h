@@ -29,7 +29,7 @@ class RunningStatistics {
     bool ordered = false;
   };
 
-  /// Takes the moments of the model's batch norms from now on.
+  /// Takes the moments of the model's batch norms, but for those that are frozen, from now on.
   RunningStatistics(torch::nn::Module& model, distributed::ProcessGroup group, Setup setup);
   ~RunningStatistics();
   RunningStatistics(const RunningStatistics&) = delete;

@@ -22,6 +22,7 @@ fs::path write_average(const fs::path& run_directory, const std::vector<Loaded>&
   std::vector<torch::Tensor> sums;
   for (const auto& tensor : first.tensors()) {
     torch::Tensor sum = torch::zeros(torch::IntArrayRef(tensor.shape), torch::kFloat32);
+    bool stayed = true;  // as what is frozen does: dividing its sum would round
     for (const auto& checkpoint : loaded) {
       const auto* part = checkpoint.file("model").find(tensor.name);
       if (part == nullptr || part->shape != tensor.shape || part->dtype != store::DType::kF32) {
@@ -31,8 +32,14 @@ fs::path write_average(const fs::path& run_directory, const std::vector<Loaded>&
                     "only checkpoints of one architecture can be averaged");
       }
       sum.add_(torch::from_blob(const_cast<char*>(part->bytes.data()), sum.sizes()));
+      stayed = stayed && part->bytes == tensor.bytes;
     }
-    sums.push_back(sum.div_(static_cast<double>(loaded.size())));
+    if (stayed) {
+      sum.copy_(torch::from_blob(const_cast<char*>(tensor.bytes.data()), sum.sizes()));
+    } else {
+      sum.div_(static_cast<double>(loaded.size()));
+    }
+    sums.push_back(sum);
   }
   std::vector<store::TensorView> views;
   for (size_t i = 0; i < sums.size(); ++i) {

@@ -113,10 +113,7 @@ void require_all_fit(const store::SafetensorsFile& file, const std::string& wher
   require_fit(std::move(wrong), where);
 }
 
-// All of `wanted` or, when anything does not fit, nothing.
-void load_all(const store::SafetensorsFile& file, const std::string& where,
-              const std::string& prefix, const std::vector<Target>& wanted) {
-  require_all_fit(file, where, prefix, wanted);
+void copy_all(const store::SafetensorsFile& file, const std::vector<Target>& wanted) {
   for (const Target& target : wanted) {
     const auto& stored = *file.find(target.stored_name);
     if (target.matched != nullptr) {
@@ -127,16 +124,23 @@ void load_all(const store::SafetensorsFile& file, const std::string& where,
   }
 }
 
+// All of `wanted` or, when anything does not fit, nothing.
+void load_all(const store::SafetensorsFile& file, const std::string& where,
+              const std::string& prefix, const std::vector<Target>& wanted) {
+  require_all_fit(file, where, prefix, wanted);
+  copy_all(file, wanted);
+}
+
 std::vector<Target> weight_targets(const optim::Arena& arena,
                                    const std::vector<MatchedTable>& matched) {
   auto wanted = targets("", arena, arena.params());
+  for (const auto& buffer : arena.buffers()) {
+    wanted.push_back({buffer.name, buffer.name, buffer.values});
+  }
   for (Target& target : wanted) {
     for (const auto& table : matched) {
       if (table.parameter == target.name) target.matched = &table;
     }
-  }
-  for (const auto& buffer : arena.buffers()) {
-    wanted.push_back({buffer.name, buffer.name, buffer.values});
   }
   return wanted;
 }
@@ -145,6 +149,93 @@ void require_whole(const optim::StatePiece& piece, const optim::Arena& arena) {
   TORCH_CHECK(!piece.flat || piece.values.numel() == arena.size(), "[checkpoint] state `",
               piece.name, "` has ", piece.values.numel(), " elements, the arena ", arena.size(),
               "; a checkpoint takes the state of the whole arena, not of a slice");
+}
+
+/// A part of the weights as it lies in a file.
+struct Part {
+  std::vector<Target> targets;
+  FoundWeights found;
+  std::vector<std::string> entries_without;  ///< that take nothing, with what they looked for
+};
+
+/// The names, in the file, that a tensor may have by an entry; empty = the entry does not mean it.
+std::vector<std::string> stored_names(const TakenNames& entry, const optim::TensorName& tensor) {
+  std::vector<std::string> names;
+  if (optim::matches(entry.pattern, tensor.name))
+    names.push_back(entry.name_in_source(tensor.name));
+  for (const auto& other : tensor.also) {
+    if (optim::matches(entry.pattern, other)) names.push_back(entry.name_in_source(other));
+  }
+  // The other run may tie what this one ties.
+  if (!names.empty() && !optim::matches(entry.pattern, tensor.name)) names.push_back(tensor.name);
+  return names;
+}
+
+std::vector<TakenNames> entries_of(const TakenWeights& taken) {
+  std::vector<TakenNames> entries(taken.entries.size());
+  for (size_t i = 0; i < entries.size(); ++i) {
+    if (const auto problem = read_taken_names(taken.entries[i], entries[i])) {
+      throw Error(ExitCode::kUsage, "train.init_only: " + problem->what, problem->hint);
+    }
+  }
+  return entries;
+}
+
+Part part_of(const store::SafetensorsFile& file, const optim::Arena& arena,
+             const TakenWeights& taken, const std::vector<MatchedTable>& matched) {
+  const auto entries = entries_of(taken);
+  std::vector<int64_t> found(entries.size());
+  std::vector<std::vector<std::string>> missing(entries.size());
+  Part part;
+  for (Target& target : weight_targets(arena, matched)) {
+    ++part.found.num_tensors;
+    std::vector<optim::TensorName> tensor{{target.name}};
+    optim::add_tied_names(taken.tied, tensor);
+    for (size_t i = 0; i < entries.size(); ++i) {
+      const auto names = stored_names(entries[i], tensor.front());
+      if (names.empty()) continue;
+      const auto there = std::find_if(names.begin(), names.end(),
+                                      [&](const auto& name) { return file.find(name) != nullptr; });
+      if (there == names.end()) {
+        missing[i].push_back("`" + names.front() + "`");
+      } else {
+        ++found[i];
+        target.stored_name = *there;
+        part.targets.push_back(std::move(target));
+      }
+      break;
+    }
+  }
+  for (size_t i = 0; i < entries.size(); ++i) {
+    if (found[i] == 0) {
+      const std::string what = "`" + printable(taken.entries[i]) + "` takes nothing";
+      part.entries_without.push_back(missing[i].empty()
+                                         ? what + ": entries before it, if any, have what it means"
+                                         : what + ", there is no " + join(missing[i], ", "));
+    }
+    auto& all = part.found.missing;
+    all.insert(all.end(), missing[i].begin(), missing[i].end());
+  }
+  part.found.num_taken = static_cast<int64_t>(part.targets.size());
+  return part;
+}
+
+void require_part_fits(const store::SafetensorsFile& file, const std::string& where,
+                       const Part& part) {
+  if (!part.entries_without.empty()) {
+    throw Error(ExitCode::kUsage,
+                "train.init_only: " + join(part.entries_without, "; ") + " in " + where,
+                "`PATTERN = SOURCE` takes tensors that have other names there");
+  }
+  std::vector<std::string> wrong;
+  for (const Target& target : part.targets) {
+    auto problem = mismatch(file, target.stored_name, target.name, stored_shape(file, target));
+    if (!problem.empty()) wrong.push_back(std::move(problem));
+  }
+  if (wrong.empty()) return;
+  throw Error(ExitCode::kBadData, where + ": does not fit this model: " + join(wrong, "; "),
+              "give the part the sizes that it has there, or let train.init_only leave these "
+              "tensors out");
 }
 
 // `source` as it stands now, in `host`.
@@ -185,6 +276,23 @@ void require_weights_fit(const store::SafetensorsFile& file, const std::string& 
 void load_weights(const store::SafetensorsFile& file, const std::string& where, optim::Arena& arena,
                   const std::vector<MatchedTable>& matched) {
   load_all(file, where, "", weight_targets(arena, matched));
+}
+
+FoundWeights require_some_weights_fit(const store::SafetensorsFile& file, const std::string& where,
+                                      const optim::Arena& arena, const TakenWeights& taken,
+                                      const std::vector<MatchedTable>& matched) {
+  const Part part = part_of(file, arena, taken, matched);
+  require_part_fits(file, where, part);
+  return part.found;
+}
+
+FoundWeights load_some_weights(const store::SafetensorsFile& file, const std::string& where,
+                               optim::Arena& arena, const TakenWeights& taken,
+                               const std::vector<MatchedTable>& matched) {
+  const Part part = part_of(file, arena, taken, matched);
+  require_part_fits(file, where, part);
+  copy_all(file, part.targets);
+  return part.found;
 }
 
 void load_optimizer_state(const store::SafetensorsFile& file, const std::string& where,

@@ -6,6 +6,7 @@
 
 #include "optim/arena.h"
 #include "optim/optimizer.h"
+#include "runs/taken_names.h"
 #include "store/safetensors.h"
 
 /// How the tensors of a run stand in a checkpoint, all fp32:
@@ -33,6 +34,31 @@ void load_weights(const store::SafetensorsFile& file, const std::string& where, 
 /// Throws as load_weights() does when these weights do not fit; reads no weight.
 void require_weights_fit(const store::SafetensorsFile& file, const std::string& where,
                          const optim::Arena& arena, const std::vector<MatchedTable>& matched = {});
+
+/// A part of the weights: `train.init_only`.
+struct TakenWeights {
+  std::vector<std::string> entries;        ///< runs/taken_names.h; the first that matches counts
+  std::vector<optim::TiedName> tied = {};  ///< by any of its names a tied tensor is taken
+};
+
+/// What was found of a part.
+struct FoundWeights {
+  int64_t num_taken = 0, num_tensors = 0;  ///< of the arena, buffers too
+  /// Names that the entries mean and the file has not; those tensors stay as they are.
+  std::vector<std::string> missing = {};
+};
+
+/// Copies the weights and buffers that `taken` names, and no others, from a model file.
+/// Throws Error(kUsage) for an entry that takes nothing, and Error(kBadData) that lists each tensor
+/// whose shape differs, with both shapes; then nothing is copied.
+FoundWeights load_some_weights(const store::SafetensorsFile& file, const std::string& where,
+                               optim::Arena& arena, const TakenWeights& taken,
+                               const std::vector<MatchedTable>& matched = {});
+
+/// Throws as load_some_weights() does; reads no weight.
+FoundWeights require_some_weights_fit(const store::SafetensorsFile& file, const std::string& where,
+                                      const optim::Arena& arena, const TakenWeights& taken,
+                                      const std::vector<MatchedTable>& matched = {});
 
 /// Copies a checkpoint's optimizer file into the tensors of `state`, whose flat pieces have the
 /// arena's size. Throws as load_weights does.

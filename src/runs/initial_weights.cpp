@@ -83,6 +83,17 @@ store::LoadedCheckpoint open_to_begin(const fs::path& run_or_checkpoint, Reading
                                           : open_checkpoint(run_or_checkpoint, "");
 }
 
+void tell_of_part(const std::string& path, const FoundWeights& found) {
+  log::info("weights of " + with_thousands(found.num_taken) + " of " +
+            counted(found.num_tensors, "tensor") + " from " + path +
+            " (train.init_only); the others begin anew");
+  if (found.missing.empty()) return;
+  log::warn("train.init_only: " + counted(static_cast<int64_t>(found.missing.size()), "name") +
+            " of this model " + (found.missing.size() == 1 ? "is" : "are") +
+            " not there, and so begin" + (found.missing.size() == 1 ? "s" : "") +
+            " anew: " + join(found.missing, ", "));
+}
+
 }  // namespace
 
 InitialRun open_initial_run(const fs::path& run_or_checkpoint, Reading reading) {
@@ -115,14 +126,20 @@ void require_tokenizer_of(const InitialRun& run,
 }
 
 void initialise_from(const fs::path& run_or_checkpoint, optim::Arena& arena,
-                     const std::map<std::string, std::string>& tokenizer,
-                     const MatchTables& match) {
+                     const std::map<std::string, std::string>& tokenizer, const MatchTables& match,
+                     const TakenWeights& taken) {
   const InitialRun run = open_initial_run(run_or_checkpoint);
   if (!match) require_tokenizer_of(run, tokenizer);
   const std::string path = run.checkpoint.directory.string();
-  load_weights(run.checkpoint.file("model"), path + "/model.safetensors", arena,
-               match ? match(run) : std::vector<MatchedTable>{});
-  log::info("weights from " + path);
+  const auto matched = match ? match(run) : std::vector<MatchedTable>{};
+  const auto& file = run.checkpoint.file("model");
+  if (taken.entries.empty()) {
+    load_weights(file, path + "/model.safetensors", arena, matched);
+    log::info("weights from " + path);
+    return;
+  }
+  const auto found = load_some_weights(file, path + "/model.safetensors", arena, taken, matched);
+  tell_of_part(path, found);
 }
 
 }  // namespace stretto::runs

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "data/batch_source.h"
+#include "optim/group_options.h"
 #include "report/sample.h"
 #include "train/task_words.h"
 
@@ -70,6 +71,8 @@ class Task {
   virtual ~Task() = default;
   virtual torch::nn::Module& model() = 0;
   virtual const data::BatchSource& train_batches() = 0;
+  /// What tied parameters of the model are beside the names that it registers them by.
+  virtual std::vector<optim::TiedName> tied_names() const { return {}; }
 
   /// Names of the losses: "loss", or one for each head, which then are measures under their names.
   virtual std::vector<std::string> losses() const { return {"loss"}; }

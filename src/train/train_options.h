@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <string>
 #include <tuple>
+#include <vector>
 
 #include "config/field.h"
 #include "optim/precision_options.h"
@@ -28,8 +29,10 @@ struct TrainOptions {
   int64_t keep_best = 1;
   int64_t keep_every = 0;
   int64_t average_last = 0;
+  std::vector<std::string> freeze;
   std::string init_from;
   std::string init_vocabulary = "same";
+  std::vector<std::string> init_only;
 
   /// Which checkpoints stay.
   runs::KeepOptions checkpoints_kept() const {
@@ -120,6 +123,15 @@ struct TrainOptions {
             .also_called({"average_checkpoints", "checkpoint_averaging", "num_average"})
             .also_called({"average_decay", "exponential_smoothing"},
                          "the mean of checkpoints, at the end"),
+        field(
+            &O::freeze, "freeze",
+            "name patterns of tensors that stay as they are (* and ? as in a shell): no gradient, "
+            "no update, no weight decay; of tied tensors any name freezes all; a batch norm whose "
+            "gain and bias are frozen keeps its running statistics, and uses them")
+            .also_called(
+                {"frozen", "freeze_params", "freeze_modules", "freeze_layers", "frozen_parameters"})
+            .also_called({"freeze_encoder", "encoder_freeze"}, "by the pattern \"encoder.*\"")
+            .also_called({"freeze_decoder", "decoder_freeze"}, "by the pattern \"decoder.*\""),
         field(&O::init_from, "init_from",
               "start from the weights of another run (folder) or of one checkpoint, with its "
               "tokenizer; fine-tuning",
@@ -133,6 +145,12 @@ struct TrainOptions {
               "same: the tokenizer is that of init_from; match: it is what [tokenizer] says, and "
               "rows of embeddings and output are taken over where both have the piece",
               one_of({"same", "match"})),
+        field(&O::init_only, "init_only",
+              "name patterns of the tensors that are taken from init_from, the others begin anew; "
+              "\"encoder.* = other.*\" takes what has other names there; empty = all of them")
+            .also_called({"ignore_mismatched_sizes"}, "patterns of what is taken")
+            .also_called({"load_pretrained_encoder_from"},
+                         "by the pattern \"encoder.*\", beside train.init_from"),
     };
   }
 };

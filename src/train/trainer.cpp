@@ -14,12 +14,19 @@
 #include "kernels/cuda/cuda.h"
 #include "parallel/replicas.h"
 #include "runs/average.h"
+#include "train/frozen_parts.h"
 #include "train/shown_numbers.h"
 
 namespace stretto::train {
 namespace {
 
 using Clock = std::chrono::steady_clock;
+
+/// The model, once what train.freeze names is taken out of training: the arena comes after it.
+torch::nn::Module& model_to_train(Task& task, const TrainOptions& options) {
+  freeze_parts(task, options.freeze);
+  return task.model();
+}
 
 /// Reasons to stop that are not the same on every rank by themselves.
 enum Stop : int { kGoOn, kTimeIsUp, kSignal };
@@ -30,7 +37,7 @@ Trainer::Trainer(Task& task, TrainerSetup setup, distributed::ProcessGroup group
     : task_(task),
       setup_(std::move(setup)),
       group_(std::move(group)),
-      arena_(task.model()),
+      arena_(model_to_train(task, setup_.train)),
       updater_(task, arena_, group_,
                {.run = setup_.run,
                 .train = setup_.train,
@@ -95,7 +102,8 @@ bool Trainer::restore() {
       json = restored->to_json();
     } else if (!setup_.train.init_from.empty()) {
       runs::initialise_from(setup_.train.init_from, arena_, setup_.identity.tokenizer,
-                            setup_.match_tables);
+                            setup_.match_tables,
+                            {.entries = setup_.train.init_only, .tied = task_.tied_names()});
     }
   }
   json = group_.all_gather_bytes(json).front();

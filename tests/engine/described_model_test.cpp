@@ -51,6 +51,25 @@ TEST(TensorNames, AreThoseOfTheModelThatIsTrained) {
   }
 }
 
+TEST(TensorNames, KnowWhatElseATiedTensorIs) {
+  const auto also = [](const std::string& tie, const std::string& name) {
+    Experiment e;
+    e.model = small_models().front();
+    e.model.tie_embeddings = tie;
+    for (const auto& tensor : tensor_names(e)) {
+      if (tensor.name == name) return tensor.also;
+    }
+    ADD_FAILURE() << name;
+    return std::vector<std::string>{};
+  };
+  using Names = std::vector<std::string>;
+  EXPECT_EQ(also("all", "embedding.weight"),
+            (Names{"encoder.embedding.weight", "decoder.embedding.weight", "output.weight"}));
+  EXPECT_EQ(also("decoder", "decoder.embedding.weight"), Names{"output.weight"});
+  EXPECT_EQ(also("decoder", "encoder.embedding.weight"), Names{});
+  EXPECT_EQ(also("none", "output.weight"), Names{});
+}
+
 TEST(TensorNames, NeedNoMemoryHoweverLargeTheModel) {
   Experiment e;
   e.model.d_model = 65536;

@@ -62,6 +62,19 @@ TEST(Patterns, MatchTensorsOfTheModel) {
             "`optim.no_decay` (default): `*.bais` matches no parameter\n");
 }
 
+TEST(Patterns, OfFirstWeightsAndFrozenPartsAreProblemsOfTheirKeys) {
+  const auto problems = pattern_problems([](auto& e) {
+    e.model.init = {"encodr.* zeros", "encoder.* orthogonal"};
+    e.train.freeze = {"*"};
+    e.train.init_from = "elsewhere";
+    e.train.init_only = {"decodr.*"};
+  });
+  std::vector<std::string> keys;
+  for (const auto& problem : problems) keys.push_back(problem.key);
+  EXPECT_EQ(keys, (std::vector<std::string>{"model.init", "model.init", "train.freeze",
+                                            "train.init_only"}));
+}
+
 TEST(Patterns, ThatMatchNothingAreToldTheNamesNearThem) {
   const auto problems =
       pattern_problems([](auto& e) { e.optim.groups = {"encodr.* lr_scale=0.5"}; });

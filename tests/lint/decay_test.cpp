@@ -40,6 +40,16 @@ TEST(Decay, OfAGroupIsJudgedByPatternsOfNoDecayToo) {
       << found[0].reason;
 }
 
+TEST(Decay, DoesNotReachWhatIsFrozen) {
+  const auto codes = [](const char* frozen) {
+    return codes_of(lint_of({"optim.name=adamw", "optim.weight_decay=0.1", frozen,
+                             "optim.groups=[\"encoder.*.bias weight_decay=0.1\"]"},
+                            {.tensors = kTensors}));
+  };
+  EXPECT_EQ(codes("train.freeze=[\"encoder.*\"]"), std::vector<std::string>{});
+  EXPECT_EQ(codes("train.freeze=[\"decoder.*\"]"), std::vector<std::string>{"LB009"});
+}
+
 TEST(Decay, IsNotJudgedWithoutNames) {
   EXPECT_TRUE(
       lint_of({"optim.name=adamw", "optim.weight_decay=0.1", "optim.no_decay=none"}).empty());

@@ -227,6 +227,31 @@ TEST(BatchNorm, SynchronisedIsExactFarFromZero) {
   EXPECT_NEAR(y.mean(0)[1].item<double>(), 0, 1e-3);
 }
 
+TEST(BatchNorm, FrozenNormalisesByItsRunningStatisticsAndLeavesThem) {
+  for (const bool synchronised : {false, true}) {
+    BatchNorm norm = double_norm(3);
+    norm->forward((2 + noise({9, 3})).to(at::kDouble));  // so that they are not those of the start
+    const at::Tensor mean = norm->running_mean.clone(), var = norm->running_var.clone();
+    int handed = 0;
+    norm->hand_moments_to([&](const BatchMoments&) { ++handed; });
+    if (synchronised) norm->synchronise([&](std::span<double>) { ++handed; });
+    norm->freeze();
+    const at::Tensor x = (5 * noise({6, 3}, 2)).to(at::kDouble);
+    norm->train();
+    const at::Tensor y = norm->forward(x);
+    norm->eval();
+    expect_close(y, norm->forward(x));
+    norm->train();
+    const at::Tensor expected =
+        (x - mean) / (var + 1e-5).sqrt() * norm->weight.detach() + norm->bias.detach();
+    expect_close(y, expected);
+    EXPECT_TRUE(at::equal(norm->running_mean, mean));
+    EXPECT_TRUE(at::equal(norm->running_var, var));
+    EXPECT_EQ(handed, 0);
+    EXPECT_EQ(norm->forward(x.slice(0, 0, 1)).size(0), 1) << "one row needs no variance";
+  }
+}
+
 /// x + norm(linear(x)), the end of a residual block.
 struct ResidualBlock : torch::nn::Module {
   ResidualBlock()

@@ -119,6 +119,29 @@ TEST(Arena, ATiedParameterAppearsOnce) {
   EXPECT_EQ(arena.num_parameters(), 16);
 }
 
+TEST(Arena, AFrozenParameterHasNoSlotAndNoGradientButIsSavedAndHashed) {
+  TwoLayers model, plain;
+  const uint64_t hash = Arena(plain).weights_hash();
+  model.first->weight.set_requires_grad(false);
+  model.second->bias.set_requires_grad(false);
+  const auto before = model.first->weight.clone();
+  Arena arena(model);
+  EXPECT_EQ(arena.num_parameters(), 5 + 5 * 6);
+  ASSERT_EQ(arena.slots().size(), 2U);
+  EXPECT_EQ(arena.slots()[0].name, "second.weight");
+  EXPECT_EQ(arena.slots()[1].name, "first.bias");
+  ASSERT_EQ(arena.buffers().size(), 2U);
+  EXPECT_EQ(arena.buffers()[0].name, "first.weight");
+  EXPECT_EQ(arena.buffers()[1].name, "second.bias");
+  EXPECT_TRUE(arena.buffers()[0].is_parameter);
+  EXPECT_EQ(arena.weights_hash(), hash) << "it is of the weights, not of what trains";
+  model.forward(torch::ones({2, 6})).sum().backward();
+  EXPECT_FALSE(model.first->weight.grad().defined());
+  EXPECT_GT(model.second->weight.grad().abs().sum().item<float>(), 0.0F);
+  arena.params().zero_();
+  EXPECT_TRUE(torch::equal(model.first->weight, before));
+}
+
 TEST(Arena, WeightsHashIsOfRawParametersSortedByName) {
   TwoLayers model;
   Xxh3Stream expected;

@@ -85,6 +85,25 @@ TEST(Groups, PatternsOfNoDecayReplaceTheDefault) {
   EXPECT_EQ(settings_of(options, "decoder.output.bias").weight_decay, 0.1);
 }
 
+TEST(Groups, MeanTheSameForWhatTrainsWhateverIsFrozen) {
+  // Frozen matrices must not make of "encoder.*" a pattern that names biases alone.
+  const OptimOptions options{
+      .weight_decay = 0.1,
+      .groups = {"encoder.* weight_decay=0.5", "decoder.embedding.* lr_scale=2"}};
+  Model model;
+  for (const auto& item : model.named_parameters()) {
+    const bool frozen = item.key() == "encoder.weight" || item.key().starts_with("decoder.emb");
+    item.value().set_requires_grad(!frozen);
+  }
+  const Arena arena(model);
+  const auto settings = group_settings(options, arena);
+  ASSERT_EQ(settings.size(), 3u);
+  ASSERT_EQ(settings.size(), arena.slots().size());
+  for (size_t i = 0; i < settings.size(); ++i) {
+    EXPECT_EQ(settings[i], settings_of(options, arena.slots()[i].name)) << arena.slots()[i].name;
+  }
+}
+
 TEST(Groups, NoneMakesEveryTensorDecay) {
   const OptimOptions options{.weight_decay = 0.1, .no_decay = {"none"}};
   EXPECT_EQ(settings_of(options, "encoder.bias").weight_decay, 0.1);

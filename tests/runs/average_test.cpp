@@ -135,6 +135,20 @@ TEST_F(OpenCheckpoint, AnAverageKeepsTheTokenizerAndRefusesToMixTwo) {
                Error);
 }
 
+TEST_F(OpenCheckpoint, AnAverageOfEqualTensorsIsThatTensorToTheBit) {
+  TinyCheckpoint same(40);
+  // A seventh of the sum of seven of these is another number in fp32.
+  for (size_t i = 0; i < same.weights.size(); ++i) same.weights[i] = i % 2 == 0 ? 0.1F : 0.7F;
+  same.content.origin.tokenizer = {{"joint.model", "aaaa"}};
+  const std::vector<fs::path> paths(7, store().save(same.content));
+  const auto mean = store::CheckpointStore::load(
+      average_checkpoints(dir_.path(), paths, {"run-1", ""}, "averaged"));
+  const auto once = store::CheckpointStore::load(paths.front());
+  for (const char* name : {"w", "b"}) {
+    EXPECT_EQ(mean.file("model").find(name)->bytes, once.file("model").find(name)->bytes) << name;
+  }
+}
+
 TEST_F(OpenCheckpoint, AnAverageOfTheLastTakesAnOlderOneInPlaceOfADamagedOne) {
   damage(20);
   const auto mean = average_last_checkpoints(dir_.path(), 2, {"run-1", ""}, "averaged");

@@ -180,6 +180,43 @@ def check_says_what_training_will_say(stretto):
         check("tokenised" not in result.stderr, result.stderr)
 
 
+def tensors_of(checkpoint):
+    data = (checkpoint / "model.safetensors").read_bytes()
+    begin = 8 + int.from_bytes(data[:8], "little")
+    return {name: data[begin + head["data_offsets"][0]:begin + head["data_offsets"][1]]
+            for name, head in json.loads(data[8:begin]).items() if name != "__metadata__"}
+
+
+def a_part_of_another_run_is_taken_over_and_stays_frozen(stretto):
+    with Lab(stretto, SHORT.replace('norm = "pre"', 'norm = "pre"\ntie_embeddings = "decoder"')) as lab:
+        expect(lab.train("first", "train.max_steps=8"), 0)
+        other = ("model.decoder.ffn_dim=48", f"train.init_from={lab.root}/first")
+        part = (*other, 'train.init_only=["encoder.*"]')
+        frozen = (*part, 'train.freeze=["encoder.*"]')
+        expect(lab.run([stretto, "check", str(lab.config), *frozen]), 0)
+        for processes in ("1", "2"):
+            run = f"of_{processes}"
+            result = lab.run([*lab.command(run, *frozen, "train.max_steps=3"), "--processes", processes])
+            if processes == "2" and result.returncode == 2 and "mpi" in result.stderr.lower():
+                continue  # built without MPI
+            expect(result, 0, "(train.init_only); the others begin anew", "frozen parameters: ", "trained parameters: ")
+            before, after = tensors_of(newest(lab, "first")), tensors_of(newest(lab, run))
+            encoder = [name for name in before if name.startswith("encoder.")]
+            check(len(encoder) > 10 and before.keys() == after.keys(), str(after.keys()))
+            for name, values in after.items():
+                check((values == before[name]) == (name in encoder), f"{run}: {name}")
+        # What is wrong is told at once, and by training alike.
+        slips = (*other, 'train.init_only=["encodr.*"]', 'train.freeze=["*"]', 'model.init=["*.bias orthogonal"]')
+        for command in ((stretto, "check", str(lab.config)), lab.command("refused")):
+            expect(lab.run([*command, *slips]), 2, "`encodr.*` matches no parameter", "there is nothing to train",
+                   "its initialiser needs rows and columns")
+            expect(lab.run([*command, *part, "model.encoder.ffn_dim=48"]), 65,
+                   "`encoder.layers.0.ffn.up.weight` is [64, 32], the model wants [48, 32]",
+                   "`encoder.layers.0.ffn.down.weight` is [32, 64], the model wants [32, 48]")
+        check(not (lab.root / "refused" / "checkpoints").exists() or
+              not list((lab.root / "refused" / "checkpoints").iterdir()), "it trained")
+
+
 def every_process_takes_over_the_same(stretto):
     with Lab(stretto, SHORT) as lab:
         expect(lab.train("first", "train.max_steps=20"), 0)
@@ -194,6 +231,6 @@ def every_process_takes_over_the_same(stretto):
 
 
 if __name__ == "__main__":
-    helpers = {"expect", "files", "first_loss", "newest", "write_pairs"}
+    helpers = {"expect", "files", "first_loss", "newest", "tensors_of", "write_pairs"}
     main({name: value for name, value in list(globals().items())
           if callable(value) and getattr(value, "__module__", "") == "__main__" and name not in helpers})

@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 #include <torch/torch.h>
 
+#include <map>
+
 #include "base/hash.h"
 #include "runs/provenance.h"
 #include "runs/run_folder.h"
@@ -188,6 +190,128 @@ TEST_F(InitialWeights, APathThatIsNeitherARunNorACheckpointIsNamedWithWhatItIs) 
       EXPECT_NE(error.advice().find("a run folder that has a checkpoint"), std::string::npos);
     }
   }
+}
+
+/// Weights of any shape; names have "/" since those of one module have no dots.
+struct Parts : torch::nn::Module {
+  explicit Parts(const std::vector<std::pair<std::string, std::vector<int64_t>>>& tensors,
+                 float first) {
+    for (const auto& [name, shape] : tensors) {
+      values[name] = register_parameter(name, torch::full(shape, first));
+      first += 1;
+    }
+  }
+  std::map<std::string, torch::Tensor> values;
+};
+
+/// A model file with these tensors, which hold 100, 101 and so on.
+class PartOfWeights : public CheckpointTest {
+ protected:
+  store::SafetensorsFile file(
+      const std::vector<std::pair<std::string, std::vector<int64_t>>>& tensors) {
+    Parts stored(tensors, 100);
+    optim::Arena arena(stored);
+    Snapshot snapshot;
+    snapshot.take(arena, {}, Snapshot::Bytes::kOwn);
+    const fs::path path = dir_ / ("weights" + std::to_string(++files_) + ".safetensors");
+    store::write_safetensors(path, snapshot.files().front().second, {});
+    return store::SafetensorsFile(path);
+  }
+  static float value(const Parts& model, const std::string& name) {
+    return model.values.at(name).min().item<float>();
+  }
+  int files_ = 0;
+};
+
+TEST_F(PartOfWeights, IsTakenByNameAndTheRestStays) {
+  const auto stored = file({{"enc/w", {2, 3}}, {"enc/b", {3}}, {"dec/w", {4, 4}}});
+  Parts model({{"enc/w", {2, 3}}, {"enc/b", {3}}, {"enc/extra", {5}}, {"dec/w", {7, 2}}}, 1);
+  optim::Arena arena(model);
+  const auto found = load_some_weights(stored, "there", arena, {.entries = {"enc/*"}});
+  EXPECT_EQ(found.num_taken, 2);
+  EXPECT_EQ(found.num_tensors, 4);
+  EXPECT_EQ(found.missing, std::vector<std::string>{"`enc/extra`"});
+  EXPECT_EQ(value(model, "enc/w"), 100);
+  EXPECT_EQ(value(model, "enc/b"), 101);
+  EXPECT_EQ(value(model, "enc/extra"), 3);
+  EXPECT_EQ(value(model, "dec/w"), 4);
+}
+
+TEST_F(PartOfWeights, HasOtherNamesThereWhereTheEntrySaysSo) {
+  const auto stored = file({{"old/w", {2, 3}}, {"old/b", {3}}, {"enc/b", {3}}});
+  Parts model({{"enc/w", {2, 3}}, {"enc/b", {3}}, {"table", {3}}}, 1);
+  optim::Arena arena(model);
+  load_some_weights(stored, "there", arena, {.entries = {"enc/b", "enc/* = old/*", "table=old/b"}});
+  EXPECT_EQ(value(model, "enc/w"), 100);
+  EXPECT_EQ(value(model, "enc/b"), 102) << "the first entry that matches";
+  EXPECT_EQ(value(model, "table"), 101);
+}
+
+TEST_F(PartOfWeights, ListsEachTensorOfAnotherShapeAndTakesNothingThen) {
+  const auto stored = file({{"a", {2, 3}}, {"b", {3}}, {"c", {4, 4}}, {"d", {5}}, {"e", {2}}});
+  Parts model({{"a", {2, 4}}, {"b", {2}}, {"c", {4, 5}}, {"d", {6}}, {"e", {2}}}, 1);
+  optim::Arena arena(model);
+  const TakenWeights all{.entries = {"*"}};
+  for (const bool load : {false, true}) {
+    const std::string what = testing::failure(ExitCode::kBadData, [&] {
+                               load ? load_some_weights(stored, "there", arena, all)
+                                    : require_some_weights_fit(stored, "there", arena, all);
+                             }).message();
+    for (const char* wrong :
+         {"`a` is [2, 3], the model wants [2, 4]", "`b` is [3], the model wants [2]",
+          "`c` is [4, 4], the model wants [4, 5]", "`d` is [5], the model wants [6]"}) {
+      EXPECT_NE(what.find(wrong), std::string::npos) << what;
+    }
+    EXPECT_EQ(what.find("`e`"), std::string::npos) << what;
+  }
+  EXPECT_EQ(value(model, "e"), 5) << "something was copied";
+}
+
+TEST_F(PartOfWeights, ThatIsNotThereAtAllIsRefusedWithTheNames) {
+  const auto stored = file({{"a", {2, 3}}});
+  Parts model({{"a", {2, 3}}, {"enc/w", {2, 3}}, {"enc/b", {3}}}, 1);
+  optim::Arena arena(model);
+  const Error error = testing::failure(ExitCode::kUsage, [&] {
+    load_some_weights(stored, "there", arena, {.entries = {"a", "enc/*", "enc/w"}});
+  });
+  const std::string what = error.what();
+  EXPECT_NE(what.find("train.init_only: `enc/*` takes nothing, there is no `enc/w`, `enc/b`"),
+            std::string::npos)
+      << what;
+  EXPECT_NE(what.find("`enc/w` takes nothing: entries before it"), std::string::npos) << what;
+  EXPECT_NE(error.advice().find("PATTERN = SOURCE"), std::string::npos);
+  EXPECT_EQ(value(model, "a"), 1);
+}
+
+TEST_F(PartOfWeights, TakesATiedTensorByAnyOfItsNames) {
+  const TakenWeights taken{.entries = {"enc/*"},
+                           .tied = {{"enc/table", "table"}, {"out", "table"}}};
+  for (const char* there : {"table", "enc/table"}) {
+    const auto stored = file({{there, {2, 3}}, {"enc/w", {3}}});
+    Parts model({{"table", {2, 3}}, {"enc/w", {3}}}, 1);
+    optim::Arena arena(model);
+    EXPECT_EQ(load_some_weights(stored, "there", arena, taken).num_taken, 2);
+    EXPECT_EQ(value(model, "table"), 100) << there;
+  }
+}
+
+TEST_F(PartOfWeights, TakesFrozenTensorsToo) {
+  const auto stored = file({{"enc/w", {2, 3}}, {"dec", {3}}});
+  Parts model({{"enc/w", {2, 3}}, {"dec", {3}}}, 1);
+  model.values.at("enc/w").set_requires_grad(false);
+  optim::Arena arena(model);
+  EXPECT_EQ(load_some_weights(stored, "there", arena, {.entries = {"enc/*"}}).num_taken, 1);
+  EXPECT_EQ(value(model, "enc/w"), 100);
+  load_weights(stored, "there", arena);
+  EXPECT_EQ(value(model, "dec"), 101);
+}
+
+TEST_F(InitialWeights, OnlyWhatIsNamedComesFromTheOtherRun) {
+  Model model(2);
+  optim::Arena arena(model);
+  initialise_from(dir_.path(), arena, tokenizer_hashes(kFiles), {}, {.entries = {"b"}});
+  EXPECT_EQ(model.b[0].item<float>(), 11.5);
+  EXPECT_EQ(model.w.max().item<float>(), -1);
 }
 
 }  // namespace

@@ -55,7 +55,7 @@ void ask_engine(const std::string& key, bool elsewhere, experiment::Preflight& f
 
 std::vector<optim::TensorName> tensor_names(const experiment::Experiment& e, bool elsewhere,
                                             experiment::Preflight& found) {
-  const std::string key = e.optim.groups.empty() ? "optim.no_decay" : "optim.groups";
+  const std::string key = experiment::key_that_names_tensors(e);
   std::vector<optim::TensorName> names;
   ask_engine(key, elsewhere, found, [&](const auto& api) { names = api.tensor_names(e); });
   return names;

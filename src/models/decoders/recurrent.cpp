@@ -48,15 +48,18 @@ RecurrentAttentionImpl::RecurrentAttentionImpl(const nn::Init& init,
   if (options.has_query()) {
     query = register_module(
         "query", part.linear(init.child("query"), widths.state, widths.keys, 1, is_normed));
-    const nn::Linear vector = part.linear(init.child("score"), widths.keys, 1, 1, /*bias=*/false);
-    score = register_parameter("score", vector->weight.detach().view({widths.keys}).clone());
+    // Its matrix has no name of its own, and so no rule.
+    const nn::Init unruled = init.child("score").with_rules({});
+    const nn::Linear vector = part.linear(unruled, widths.keys, 1, 1, /*bias=*/false);
+    score = register_parameter(
+        "score", init.vector("score", vector->weight.detach().view({widths.keys}).clone()));
   }
   TORCH_CHECK(options.has_query() || widths.keys == widths.state, "[lstm] attention = \"",
               options.attention, "\" compares states of ", widths.state, " with keys of ",
               widths.keys, "; leave attention_width at 0");
   if (!is_normed && kind_ != kernels::Score::kScaledDot) return;
   const double first = is_normed ? std::sqrt(1.0 / static_cast<double>(widths.keys)) : 1.0;
-  gain = register_parameter("gain", init.constant(1, first));
+  gain = register_parameter("gain", init.constant("gain", 1, first));
 }
 
 kernels::Memory RecurrentAttentionImpl::memory(const Encoded& encoded) const {

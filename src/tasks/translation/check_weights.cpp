@@ -54,9 +54,14 @@ void check_translation_weights(const experiment::CheckRequest& request,
     if (match)
       tables = known ? matched_tables(run, tokenizers, *model) : tables_of_any_size(*model);
     const optim::Arena arena(*model, optim::Arena::Gradients::kNone);
-    runs::require_weights_fit(run.checkpoint.file("model"),
-                              run.checkpoint.directory.string() + "/model.safetensors", arena,
-                              tables);
+    const auto& file = run.checkpoint.file("model");
+    const std::string where = run.checkpoint.directory.string() + "/model.safetensors";
+    if (e.train.init_only.empty()) {
+      runs::require_weights_fit(file, where, arena, tables);
+    } else {
+      runs::require_some_weights_fit(
+          file, where, arena, {.entries = e.train.init_only, .tied = model->tied_names()}, tables);
+    }
     if (request.full) return;
     found.unread.push_back({key, "the weights themselves: their names and shapes fit"});
   });

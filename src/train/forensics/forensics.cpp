@@ -178,6 +178,10 @@ class Examiner {
       const int64_t count = count_nonfinite(optim::Arena::view(arena_.params(), slot));
       if (count > 0) report_.weights.push_back({slot.name, count});
     }
+    for (const auto& buffer : arena_.buffers()) {
+      const int64_t count = buffer.is_parameter ? count_nonfinite(buffer.values) : 0;
+      if (count > 0) report_.weights.push_back({buffer.name, count});
+    }
   }
 
   void one_by_one(const data::Batch& batch) {

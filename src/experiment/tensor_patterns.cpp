@@ -1,0 +1,110 @@
+#include "experiment/tensor_patterns.h"
+
+#include <optional>
+
+#include "base/text.h"
+#include "experiment/rules.h"
+#include "nn/init_rules.h"
+#include "optim/frozen_names.h"
+#include "runs/taken_names.h"
+
+namespace stretto::experiment {
+namespace {
+
+/// Reads each entry by `read(entry, value)`; those that cannot be read are left out.
+template <class Value, class Read>
+std::vector<Value> readable_entries(const std::vector<std::string>& entries, const Read& read) {
+  std::vector<Value> values;
+  for (const std::string& entry : entries) {
+    Value value;
+    if (!read(entry, value)) values.push_back(value);
+  }
+  return values;
+}
+
+/// A problem for each entry that cannot be read.
+template <class Value, class Read>
+void note_unreadable(const char* key, const std::vector<std::string>& entries, const Read& read,
+                     std::vector<PatternProblem>& problems) {
+  for (const std::string& entry : entries) {
+    Value value;
+    if (const auto problem = read(entry, value)) {
+      problems.push_back({key, problem->what, problem->hint});
+    }
+  }
+}
+
+void note(const char* key, const std::optional<optim::GroupProblem>& problem,
+          std::vector<PatternProblem>& problems) {
+  if (problem) problems.push_back({key, problem->what, problem->hint});
+}
+
+// Which rule each tensor has: of a vector there is no fan.
+void note_vectors(std::span<const nn::InitRule> rules, std::span<const optim::TensorName> tensors,
+                  std::vector<PatternProblem>& problems) {
+  for (const nn::InitRule& rule : rules) {
+    if (!nn::needs_matrix(rule.distribution)) continue;
+    std::vector<std::string> vectors;
+    for (const auto& tensor : tensors) {
+      if (tensor.is_vector && nn::find_rule(rules, tensor.name) == &rule) {
+        vectors.push_back("`" + tensor.name + "`");
+      }
+    }
+    if (vectors.empty()) continue;
+    problems.push_back({"model.init",
+                        "`" + printable(rule.pattern) + "` reaches " +
+                            counted(static_cast<int64_t>(vectors.size()), "vector") +
+                            ", and its initialiser needs rows and columns: " + join(vectors, ", "),
+                        "name matrices alone (\"*.weight\" matches gains of norms, too), or put a "
+                        "rule for vectors before it: \"*.bias zeros\""});
+  }
+}
+
+}  // namespace
+
+std::string key_that_names_tensors(const Experiment& options) {
+  if (!options.optim.groups.empty()) return "optim.groups";
+  if (!options.optim.no_decay.empty()) return "optim.no_decay";
+  if (!options.model.init.empty()) return "model.init";
+  if (!options.train.freeze.empty()) return "train.freeze";
+  return options.train.init_only.empty() ? "" : "train.init_only";
+}
+
+std::vector<PatternProblem> entry_problems(const Experiment& options) {
+  std::vector<PatternProblem> problems;
+  note_unreadable<optim::ParameterGroup>("optim.groups", options.optim.groups, optim::read_group,
+                                         problems);
+  note_unreadable<nn::InitRule>("model.init", options.model.init, nn::read_init_rule, problems);
+  note_unreadable<runs::TakenNames>("train.init_only", options.train.init_only,
+                                    runs::read_taken_names, problems);
+  return problems;
+}
+
+std::vector<PatternProblem> name_problems(const Experiment& options,
+                                          std::span<const optim::TensorName> tensors) {
+  std::vector<PatternProblem> problems;
+  const auto& o = options.optim;
+  for (const auto& group : readable_entries<optim::ParameterGroup>(o.groups, optim::read_group)) {
+    note("optim.groups", optim::matches_nothing(group.pattern, tensors), problems);
+  }
+  if (!optim::spares_none(o)) {
+    for (const auto& pattern : o.no_decay) {
+      note("optim.no_decay", optim::matches_nothing(pattern, tensors), problems);
+    }
+  }
+  const auto rules = readable_entries<nn::InitRule>(options.model.init, nn::read_init_rule);
+  for (const auto& rule : rules) {
+    note("model.init", optim::matches_nothing(rule.pattern, tensors), problems);
+  }
+  note_vectors(rules, tensors, problems);
+  for (const auto& problem : optim::freeze_problems(options.train.freeze, tensors)) {
+    note("train.freeze", problem, problems);
+  }
+  const auto& taken = options.train.init_only;
+  for (const auto& names : readable_entries<runs::TakenNames>(taken, runs::read_taken_names)) {
+    note("train.init_only", optim::matches_no_name(names.pattern, tensors), problems);
+  }
+  return problems;
+}
+
+}  // namespace stretto::experiment

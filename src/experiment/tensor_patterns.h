@@ -1,0 +1,27 @@
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "experiment/experiment.h"
+#include "optim/group_options.h"
+
+/// The keys of an experiment that name tensors by patterns: `optim.groups`, `optim.no_decay`,
+/// `model.init`, `train.freeze` and `train.init_only`.
+namespace stretto::experiment {
+
+struct PatternProblem {
+  std::string key, what, hint;
+};
+
+/// Entries that cannot be read, whatever the model.
+std::vector<PatternProblem> entry_problems(const Experiment& options);
+
+/// What is wrong beside the names of a model: a pattern that matches nothing, an initialiser of
+/// matrices that reaches vectors, patterns that freeze everything. Of entries that cannot be read
+/// nothing is said.
+std::vector<PatternProblem> name_problems(const Experiment& options,
+                                          std::span<const optim::TensorName> tensors);
+
+}  // namespace stretto::experiment

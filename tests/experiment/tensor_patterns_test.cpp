@@ -1,0 +1,146 @@
+#include "experiment/tensor_patterns.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "experiment/rules.h"
+
+namespace stretto::experiment {
+namespace {
+
+const std::vector<optim::TensorName> kTensors{
+    {"embedding.weight", false, {"encoder.embedding.weight", "output.weight"}},
+    {"encoder.layers.0.ffn.up.weight"},
+    {"encoder.layers.0.ffn.up.bias", true},
+    {"encoder.layers.0.norm.weight", true},
+    {"decoder.layers.0.ffn.up.weight"}};
+
+std::vector<std::string> told(const std::vector<PatternProblem>& problems) {
+  std::vector<std::string> lines;
+  for (const auto& problem : problems) lines.push_back(problem.key + ": " + problem.what);
+  return lines;
+}
+
+using Lines = std::vector<std::string>;
+
+TEST(InitEntries, AreReadOrRefusedWithWhatIsKnown) {
+  const auto refusal = [](const char* entry) {
+    Experiment e;
+    e.model.init = {entry};
+    const auto problems = entry_problems(e);
+    return problems.empty() ? "" : problems.front().what + " | " + problems.front().hint;
+  };
+  for (const char* sound :
+       {"*.weight xavier_uniform", "a he_normal gain=1.5", "a  truncated_normal   std=0.02",
+        "a uniform a=1e-3", "a constant value=-1", "* orthogonal", "b zeros", "b ones"}) {
+    EXPECT_EQ(refusal(sound), "") << sound;
+  }
+  EXPECT_TRUE(refusal("*").starts_with("`*` names no initialiser")) << refusal("*");
+  EXPECT_NE(refusal("* xavier_unifrom").find("did you mean xavier_uniform?"), std::string::npos);
+  EXPECT_NE(refusal("* glorot").find("known: xavier_uniform gain=1, "), std::string::npos);
+  EXPECT_NE(refusal("* normal").find("`normal` needs std"), std::string::npos);
+  EXPECT_NE(refusal("* normal std=0").find("`std=0` needs a number above 0"), std::string::npos);
+  EXPECT_NE(refusal("* normal std=nan").find("needs a number"), std::string::npos);
+  EXPECT_NE(refusal("* normal std=0.1x").find("needs a number"), std::string::npos);
+  EXPECT_NE(refusal("* normal a=0.1").find("unknown setting `a=0.1`"), std::string::npos);
+  EXPECT_NE(refusal("* zeros gain=1").find("takes no setting"), std::string::npos);
+  EXPECT_NE(refusal("* normal std=1 mean=2").find("`mean=2` is too much"), std::string::npos);
+}
+
+TEST(InitOnlyEntries, ArePatternsOrPairsOfNames) {
+  const auto problem = [](const char* entry) {
+    Experiment e;
+    e.train.init_only = {entry};
+    const auto problems = entry_problems(e);
+    return problems.empty() ? "" : problems.front().what;
+  };
+  for (const char* sound :
+       {"encoder.*", "*", "a.?.b", "encoder.* = other.*", "a.b=c.d", "a* = *"}) {
+    EXPECT_EQ(problem(sound), "") << sound;
+  }
+  for (const char* broken : {"", "a b", "a =", "= b", "a = b c", "a = b = c"}) {
+    EXPECT_NE(problem(broken).find("is no pattern of names"), std::string::npos) << broken;
+  }
+  for (const char* broken : {"a.* = b", "a = b.*", "*.a = *.b", "a.*.c* = b*", "a? = b?"}) {
+    EXPECT_NE(problem(broken).find("both sides need one `*`"), std::string::npos) << broken;
+  }
+}
+
+TEST(NamePatterns, OfEveryKeyAreJudgedTogether) {
+  Experiment e;
+  e.optim.groups = {"encodr.* lr_scale=2"};
+  e.model.init = {"*.wieght zeros", "decoder.*.weight orthogonal"};
+  e.train.freeze = {"encoder.*", "encodr.*"};
+  e.train.init_only = {"decodr.* = other.*", "decoder.*"};
+  EXPECT_EQ(told(name_problems(e, kTensors)),
+            (Lines{"optim.groups: `encodr.*` matches no parameter",
+                   "model.init: `*.wieght` matches no parameter",
+                   "train.freeze: `encodr.*` matches no parameter",
+                   "train.init_only: `decodr.*` matches no parameter"}));
+  EXPECT_TRUE(name_problems(e, kTensors)[2].hint.starts_with("names near it: encoder."));
+}
+
+TEST(NamePatterns, AnInitialiserOfMatricesListsTheVectorsThatItReaches) {
+  Experiment e;
+  e.model.init = {"encoder.* xavier_uniform"};
+  EXPECT_EQ(told(name_problems(e, kTensors)),
+            Lines{"model.init: `encoder.*` reaches 2 vectors, and its initialiser needs rows and "
+                  "columns: `encoder.layers.0.ffn.up.bias`, `encoder.layers.0.norm.weight`"});
+  e.model.init = {"*.bias zeros", "*norm* ones", "encoder.* xavier_uniform"};
+  EXPECT_EQ(told(name_problems(e, kTensors)), Lines{}) << "the first that matches counts";
+  e.model.init = {"encoder.* normal std=0.1"};
+  EXPECT_EQ(told(name_problems(e, kTensors)), Lines{}) << "a vector has a deviation";
+}
+
+TEST(NamePatterns, ThatFreezeEverythingAreRefused) {
+  Experiment e;
+  e.train.freeze = {"encoder.*", "decoder.*"};  // the embedding is the encoder's, too
+  const auto lines = told(name_problems(e, kTensors));
+  ASSERT_EQ(lines.size(), 1u);
+  EXPECT_NE(lines[0].find("there is nothing to train"), std::string::npos) << lines[0];
+  e.train.freeze = {"encoder.layers.*", "decoder.*"};
+  EXPECT_EQ(told(name_problems(e, kTensors)), Lines{});
+}
+
+TEST(NamePatterns, OfWhatStaysOrIsTakenKnowWhatElseATiedTensorIs) {
+  Experiment e;
+  e.train.freeze = {"output.*"};
+  e.train.init_only = {"output.*"};
+  EXPECT_EQ(told(name_problems(e, kTensors)), Lines{});
+  e.optim.groups = {"output.* lr_scale=2"};
+  EXPECT_EQ(told(name_problems(e, kTensors)),
+            Lines{"optim.groups: `output.*` matches no parameter"});
+}
+
+TEST(NamePatterns, AreWhatEachOfTheirKeysHas) {
+  const auto key = [](auto change) {
+    Experiment e;
+    change(e);
+    EXPECT_EQ(names_tensors(e), !key_that_names_tensors(e).empty());
+    return key_that_names_tensors(e);
+  };
+  EXPECT_EQ(key([](auto&) {}), "");
+  EXPECT_EQ(key([](auto& e) { e.model.init = {"* zeros"}; }), "model.init");
+  EXPECT_EQ(key([](auto& e) { e.train.freeze = {"*"}; }), "train.freeze");
+  EXPECT_EQ(key([](auto& e) { e.train.init_only = {"*"}; }), "train.init_only");
+}
+
+TEST(Rules, APartOfAnotherRunNeedsThatRun) {
+  Experiment e;
+  e.train.init_only = {"encoder.*"};
+  std::vector<config::Problem> problems;
+  check_rules(e, {}, problems);
+  int found = 0;
+  for (const auto& problem : problems) {
+    if (problem.key == "train.init_only") {
+      ++found;
+      EXPECT_EQ(problem.what, "there is no other run to take tensors from");
+    }
+  }
+  EXPECT_EQ(found, 1);
+}
+
+}  // namespace
+}  // namespace stretto::experiment

@@ -1,0 +1,318 @@
+#include "train/frozen_parts.h"
+
+#include <gtest/gtest.h>
+#include <torch/torch.h>
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "base/log.h"
+#include "kernels/kernels.h"
+#include "losses/registry.h"
+#include "models/registry.h"
+#include "nn/batch_norm.h"
+#include "optim/arena.h"
+#include "store/checkpoint.h"
+#include "tests/base/failure.h"
+#include "tests/base/temp_dir.h"
+#include "tests/distributed/thread_group.h"
+#include "tests/train/toy_task.h"
+#include "train/trainer.h"
+
+namespace stretto::train {
+namespace {
+
+using test::final_hash;
+
+constexpr int64_t kPieces = 20;
+
+/// Eight micro-batches of two sentences, of unequal length.
+class SentenceSource : public data::BatchSource {
+ public:
+  int64_t num_batches() const override { return 8; }
+  data::Batch load(int64_t, int64_t index) const override {
+    data::Batch batch;
+    for (const int64_t sample : {2 * index, 2 * index + 1}) {
+      batch.sample_ids.push_back(sample);
+      append(batch.src, static_cast<uint64_t>(2 * sample));
+      append(batch.tgt, static_cast<uint64_t>(2 * sample + 1));
+    }
+    return batch;
+  }
+
+ private:
+  static void append(data::PackedTokens& side, uint64_t seed) {
+    const auto length = static_cast<int64_t>(3 + mix64(7, seed) % 5);
+    for (int64_t i = 0; i < length; ++i) {
+      const uint64_t number = mix64(seed, static_cast<uint64_t>(i));
+      side.ids.push_back(static_cast<int64_t>(4 + number % (kPieces - 4)));
+    }
+    side.ids.push_back(3);
+    side.offsets.push_back(static_cast<int32_t>(side.ids.size()));
+  }
+};
+
+std::shared_ptr<models::Seq2SeqModel> small_model(const std::string& tie_embeddings,
+                                                  const std::string& norm_layer) {
+  models::Seq2SeqOptions options;
+  options.d_model = 16;
+  options.encoder = models::StackOptions{.num_layers = 2, .num_heads = 2, .ffn_dim = 24};
+  options.decoder = models::StackOptions{.num_layers = 1, .num_heads = 2, .ffn_dim = 24};
+  options.norm = "pre";
+  options.norm_layer = norm_layer;
+  options.tie_embeddings = tie_embeddings;
+  return models::make_model(
+      options, {.src_rows = kPieces, .tgt_rows = kPieces, .num_tgt_classes = kPieces, .seed = 3},
+      losses::make_loss({}));
+}
+
+/// A small Transformer that validates as the toy does.
+class PartsTask : public test::ToyTask {
+ public:
+  explicit PartsTask(const std::string& tie_embeddings = "decoder",
+                     const std::string& norm_layer = "layer_norm")
+      : model_(small_model(tie_embeddings, norm_layer)) {}
+
+  torch::nn::Module& model() override { return *model_; }
+  const data::BatchSource& train_batches() override { return source_; }
+  std::vector<optim::TiedName> tied_names() const override { return model_->tied_names(); }
+  Sums loss(const data::Batch& batch, const StepContext& context) override {
+    const auto output = model_->loss(
+        batch, {.training = true,
+                .dropout_key = mix64(context.seed, static_cast<uint64_t>(context.update))});
+    return test::toy_sums(output.loss_sum, batch);
+  }
+
+  std::map<std::string, torch::Tensor> copies() {
+    std::map<std::string, torch::Tensor> all;
+    for (const auto& item : model().named_parameters()) {
+      all[item.key()] = item.value().detach().clone();
+    }
+    for (const auto& item : model().named_buffers()) all[item.key()] = item.value().clone();
+    return all;
+  }
+
+ private:
+  std::shared_ptr<models::Seq2SeqModel> model_;
+  SentenceSource source_;
+};
+
+bool in_encoder(const std::string& name) {
+  return name.starts_with("encoder.");
+}
+
+class FrozenPartsTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    at::set_num_threads(1);
+    log::set_quiet(true);
+  }
+  void TearDown() override {
+    log::set_quiet(false);
+    at::set_num_threads(threads_before_);
+  }
+
+  TrainerSetup setup(const std::string& name) const {
+    auto setup = test::toy_setup(dir_.path() / name);
+    setup.optim.name = "adamw";
+    setup.optim.lr = 0.01;
+    setup.optim.weight_decay = 0.1;
+    setup.optim.clip_norm = 0.5;
+    setup.train.update_freq = 2;
+    setup.train.max_steps = 6;
+    setup.train.save_every = 2;
+    setup.train.freeze = {"encoder.*"};
+    return setup;
+  }
+
+  stretto::testing::TempDir dir_;
+
+ private:
+  const int threads_before_ = at::get_num_threads();
+};
+
+/// Of the encoder nothing has moved, of all else every tensor has.
+void expect_only_encoder_stays(const std::map<std::string, torch::Tensor>& before,
+                               PartsTask& task) {
+  const auto after = task.copies();
+  int frozen = 0;
+  for (const auto& [name, values] : before) {
+    EXPECT_EQ(torch::equal(values, after.at(name)), in_encoder(name)) << name;
+    frozen += in_encoder(name) ? 1 : 0;
+  }
+  EXPECT_GT(frozen, 10);
+}
+
+TEST_F(FrozenPartsTest, KeepTheirBitsWithEveryOptimizerWhileTheOthersMove) {
+  for (const char* name : {"adam", "adamw", "radam", "lamb", "lars", "larc", "novograd", "sgd",
+                           "adagrad", "rmsprop", "adafactor"}) {
+    SCOPED_TRACE(name);
+    auto run = setup(name);
+    run.optim.name = name;
+    run.optim.groups = {"encoder.* lr_scale=0.5", "decoder.* lr_scale=2"};
+    PartsTask task;
+    const auto before = task.copies();
+    ASSERT_EQ(Trainer(task, run).run(), ExitCode::kOk);
+    expect_only_encoder_stays(before, task);
+    for (const auto& item : task.model().named_parameters()) {
+      EXPECT_EQ(item.value().requires_grad(), !in_encoder(item.key())) << item.key();
+      EXPECT_EQ(item.value().grad().defined(), !in_encoder(item.key())) << item.key();
+    }
+  }
+}
+
+TEST_F(FrozenPartsTest, KeepTheirBitsWithLossScalingInHalfPrecision) {
+  auto run = setup("half");
+  run.precision = {.compute = kernels::Compute::kBf16, .name = "mixed_bf16", .why = ""};
+  run.train.loss_scale = {.name = "backoff", .init = 64};
+  PartsTask task;
+  const auto before = task.copies();
+  ASSERT_EQ(Trainer(task, run).run(), ExitCode::kOk);
+  expect_only_encoder_stays(before, task);
+}
+
+TEST_F(FrozenPartsTest, AreInCheckpointsWithoutStateAndSurviveAResume) {
+  const auto whole = setup("whole"), pieces = setup("pieces");
+  PartsTask undisturbed;
+  const auto before = undisturbed.copies();
+  ASSERT_EQ(Trainer(undisturbed, whole).run(), ExitCode::kOk);
+  for (const int64_t steps : {3, 4, 6}) {
+    PartsTask task;
+    {
+      // What is restored is the checkpoint's, not what the model was made with.
+      const torch::NoGradGuard no_grad;
+      if (steps > 3) task.model().named_parameters()["encoder.embedding.weight"].zero_();
+    }
+    auto piece = pieces;
+    piece.train.max_steps = steps;
+    ASSERT_EQ(Trainer(task, piece).run(), ExitCode::kOk);
+    expect_only_encoder_stays(before, task);
+  }
+  EXPECT_EQ(final_hash(pieces), final_hash(whole));
+
+  const auto checkpoint =
+      store::CheckpointStore::load(whole.run_directory / "checkpoints" / store::step_name(6));
+  for (const auto& [name, values] : before) {
+    EXPECT_NE(checkpoint.file("model").find(name), nullptr) << name;
+  }
+  EXPECT_EQ(checkpoint.file("model").tensors().size(), before.size());
+  for (const auto& tensor : checkpoint.file("optimizer").tensors()) {
+    EXPECT_EQ(tensor.name.find("encoder."), std::string::npos) << tensor.name;
+  }
+}
+
+TEST_F(FrozenPartsTest, AreEqualOnAllRanksWhateverTheStrategy) {
+  for (const char* strategy : {"all_reduce", "sharded", "parameter_server"}) {
+    for (const bool overlap : {true, false}) {
+      SCOPED_TRACE(strategy);
+      std::vector<PartsTask> tasks(2);
+      const auto before = tasks[0].copies();
+      {
+        // Rank 0 has the weights; the other is told.
+        const torch::NoGradGuard no_grad;
+        tasks[1].model().named_parameters()["encoder.embedding.weight"].zero_();
+      }
+      stretto::test::run_ranks(2, [&](const distributed::ProcessGroup& group) {
+        auto own = setup(std::string(strategy) + (overlap ? "_overlap" : "") + "_" +
+                         std::to_string(group.rank()));
+        own.handle_signals = false;
+        own.dist.strategy = strategy;
+        own.dist.overlap = overlap;
+        own.dist.bucket_bytes = 4096;
+        own.dist.check_every = 1;
+        const auto rank = static_cast<size_t>(group.rank());
+        EXPECT_EQ(Trainer(tasks[rank], own, group).run(), ExitCode::kOk);
+      });
+      const auto first = tasks[0].copies(), second = tasks[1].copies();
+      for (const auto& [name, values] : first) {
+        EXPECT_TRUE(torch::equal(values, second.at(name))) << name;
+      }
+      expect_only_encoder_stays(before, tasks[0]);
+    }
+  }
+}
+
+TEST_F(FrozenPartsTest, LeaveTheGradientOfTheOthersAloneAndOutOfItsNorm) {
+  PartsTask all, part;
+  freeze_parts(part, {"encoder.*"});
+  optim::Arena all_arena(all.model()), arena(part.model());
+  const data::Batch batch = part.train_batches().load(0, 0);
+  for (PartsTask* task : {&all, &part}) task->loss(batch, {1, 0}).losses.front().backward();
+  const auto expected = all.model().named_parameters();
+  double sum = 0;
+  for (const auto& slot : arena.slots()) {
+    const torch::Tensor gradient = optim::Arena::view(arena.grads(), slot);
+    EXPECT_TRUE(torch::equal(gradient, expected[slot.name].grad())) << slot.name;
+    sum += expected[slot.name].grad().to(torch::kDouble).square().sum().item<double>();
+  }
+  EXPECT_NEAR(kernels::sum_of_squares(arena.grads()), sum, 1e-6 * sum);
+  EXPECT_LT(sum, 0.99 * kernels::sum_of_squares(all_arena.grads()));
+  EXPECT_LT(arena.size(), all_arena.size());
+}
+
+TEST_F(FrozenPartsTest, AreCountedWithTiedTensorsAsOne) {
+  PartsTask task("all");
+  int64_t all = 0, encoder = 0;
+  for (const auto& item : task.model().named_parameters()) {
+    const bool frozen = in_encoder(item.key()) || item.key() == "embedding.weight";
+    (frozen ? encoder : all) += item.value().numel();
+  }
+  const auto parts = freeze_parts(task, {"encoder.*"});
+  EXPECT_EQ(parts.num_frozen, encoder);
+  EXPECT_EQ(parts.num_trained, all);
+  EXPECT_EQ(parts.tied,
+            std::vector<std::string>{"`embedding.weight` as `encoder.embedding.weight`"});
+  EXPECT_FALSE(task.model().named_parameters()["embedding.weight"].requires_grad());
+  EXPECT_NE(parts.text().find(" tensors (train.freeze)"), std::string::npos) << parts.text();
+  EXPECT_TRUE(optim::Arena(task.model()).buffers().front().is_parameter);
+
+  PartsTask by_own_name("decoder");
+  EXPECT_TRUE(freeze_parts(by_own_name, {"encoder.*"}).tied.empty());
+  PartsTask output("decoder");
+  EXPECT_EQ(freeze_parts(output, {"output.weight"}).tied,
+            std::vector<std::string>{"`decoder.embedding.weight` as `output.weight`"});
+  EXPECT_EQ(freeze_parts(output, {"output.weight"}).num_frozen_tensors, 1) << "once more";
+}
+
+TEST_F(FrozenPartsTest, MustBeThereAndLeaveSomethingToTrain) {
+  PartsTask task;
+  const auto refusal = [&](const std::vector<std::string>& patterns) {
+    return testing::failure(ExitCode::kUsage, [&] { freeze_parts(task, patterns); }).message();
+  };
+  EXPECT_NE(refusal({"encodr.*"}).find("train.freeze: `encodr.*` matches no parameter"),
+            std::string::npos);
+  EXPECT_NE(refusal({"encoder.*", "decoder.*"}).find("there is nothing to train"),
+            std::string::npos);
+  for (const auto& parameter : task.model().parameters()) EXPECT_TRUE(parameter.requires_grad());
+  EXPECT_EQ(freeze_parts(task, {}).num_frozen_tensors, 0);
+}
+
+TEST_F(FrozenPartsTest, KeepTheRunningStatisticsOfTheirBatchNorms) {
+  auto run = setup("norms");
+  PartsTask task("decoder", "batch_norm");
+  {
+    const torch::NoGradGuard no_grad;
+    for (auto* norm : nn::batch_norms(task.model())) {
+      norm->running_mean.fill_(0.25);
+      norm->running_var.fill_(2);
+    }
+  }
+  const auto before = task.copies();
+  ASSERT_EQ(Trainer(task, run).run(), ExitCode::kOk);
+  expect_only_encoder_stays(before, task);
+  int frozen = 0;
+  for (const auto* norm : nn::batch_norms(task.model())) frozen += norm->is_frozen() ? 1 : 0;
+  EXPECT_GT(frozen, 0);
+  EXPECT_LT(frozen, static_cast<int>(nn::batch_norms(task.model()).size()));
+}
+
+TEST_F(FrozenPartsTest, ABatchNormWithOneFrozenTensorGoesOn) {
+  PartsTask task("decoder", "batch_norm");
+  const auto parts = freeze_parts(task, {"encoder.*norm.weight"});
+  EXPECT_GT(parts.num_frozen_tensors, 0);
+  EXPECT_EQ(parts.num_batch_norms, 0);
+}
+
+}  // namespace
+}  // namespace stretto::train
