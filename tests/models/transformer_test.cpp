@@ -167,6 +167,20 @@ TEST(Transformer, HasThePublishedNumbersOfParameters) {
   EXPECT_EQ(count_parameters(1024, 16, 4096, "pre"), 209'915'904);
 }
 
+// configs/translation/wmt16_en_de_deep_encoder.toml: twelve layers of 3,152,384 and one of
+// 4,204,032.
+TEST(Transformer, ADeepEncoderAndAShallowDecoderHaveTheNumberThatTheirRecipeStates) {
+  Seq2SeqOptions options;
+  options.encoder = StackOptions{.num_layers = 12};
+  options.decoder = StackOptions{.num_layers = 1};
+  options.norm = "pre";
+  const int64_t parameters = num_parameters(*make_model(
+      options,
+      {.src_rows = 32768, .tgt_rows = 32768, .num_tgt_classes = 32768, .device = at::kMeta},
+      nullptr));
+  EXPECT_EQ(parameters, 58'811'904);
+}
+
 TEST(Transformer, PartsWithZeroGammaAddNothingAtFirstAndLearn) {
   for (const std::string norm_layer : {"layer_norm", "rms_norm", "batch_norm"}) {
     Seq2SeqOptions options = tiny();
