@@ -14,6 +14,7 @@ at::Tensor bias_gelu_dropout(const at::Tensor& x, const at::Tensor& bias, const 
 at::Tensor swiglu_dropout(const at::Tensor& gate_up, const Dropout& dropout);
 at::Tensor layer_norm(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias,
                       double epsilon);
+at::Tensor rms_norm(const at::Tensor& x, const at::Tensor& weight, double epsilon);
 at::Tensor linear(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias);
 at::Tensor embed(const at::Tensor& table, const at::Tensor& ids, double scale,
                  const at::Tensor& position);

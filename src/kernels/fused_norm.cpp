@@ -2,6 +2,7 @@
 #include <ATen/Parallel.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "kernels/fused.h"
 #include "kernels/fused_common.h"
@@ -13,6 +14,20 @@ namespace {
 // Rows whose gradients of weight and bias are summed by one thread. The sums of blocks are added in
 // order, so that they do not depend on the number of threads, as those of libtorch do.
 constexpr int64_t kBlock = 32;
+
+/// The rows over their root mean square, and its inverse for each; both arguments contiguous.
+std::pair<at::Tensor, at::Tensor> root_mean_square(const at::Tensor& x, const at::Tensor& weight,
+                                                   double epsilon) {
+  at::Tensor out = at::empty_like(x), inverse = at::empty({x.size(0)}, x.options());
+  const float* const from = x.const_data_ptr<float>();
+  const float* const gains = weight.const_data_ptr<float>();
+  float *const to = out.data_ptr<float>(), *const of_rows = inverse.data_ptr<float>();
+  at::parallel_for(0, x.size(0), kRowGrain, [&](int64_t begin, int64_t end) {
+    cpu::table().rms_norm(from, gains, static_cast<float>(epsilon), to, of_rows,
+                          {begin, end, x.size(1)});
+  });
+  return {out, inverse};
+}
 
 struct LayerNormNode : torch::autograd::Function<LayerNormNode> {
   static at::Tensor forward(AutogradContext* ctx, const at::Tensor& x, const at::Tensor& weight,
@@ -54,7 +69,48 @@ struct LayerNormNode : torch::autograd::Function<LayerNormNode> {
   }
 };
 
+struct RmsNormNode : torch::autograd::Function<RmsNormNode> {
+  static at::Tensor forward(AutogradContext* ctx, const at::Tensor& x, const at::Tensor& weight,
+                            double epsilon) {
+    const at::Tensor rows = x.contiguous(), gains = weight.contiguous();
+    const auto [out, inverse] = root_mean_square(rows, gains, epsilon);
+    ctx->save_for_backward({rows, gains, inverse});
+    return out;
+  }
+
+  static variable_list backward(AutogradContext* ctx, const variable_list& grads) {
+    const auto saved = ctx->get_saved_variables();
+    const at::Tensor &x = saved[0], &weight = saved[1], dy = grads[0].contiguous();
+    const int64_t num_rows = x.size(0), width = x.size(1);
+    const int64_t blocks = (num_rows + kBlock - 1) / kBlock;
+    at::Tensor dx = ctx->needs_input_grad(0) ? at::empty_like(x) : at::Tensor();
+    at::Tensor sums = at::zeros({blocks, width}, x.options());
+    const cpu::RmsNormSlopes slopes{.x = x.const_data_ptr<float>(),
+                                    .dy = dy.const_data_ptr<float>(),
+                                    .inverse_root = saved[2].const_data_ptr<float>(),
+                                    .weight = weight.const_data_ptr<float>(),
+                                    .dx = dx.defined() ? dx.data_ptr<float>() : nullptr,
+                                    .dweight = nullptr};
+    float* const of_blocks = sums.data_ptr<float>();
+    at::parallel_for(0, blocks, 1, [&](int64_t begin, int64_t end) {
+      cpu::RmsNormSlopes mine = slopes;
+      for (int64_t i = begin; i < end; ++i) {
+        mine.dweight = of_blocks + i * width;
+        cpu::table().rms_norm_backward(mine,
+                                       {i * kBlock, std::min((i + 1) * kBlock, num_rows), width});
+      }
+    });
+    return {dx, gemm::column_sums(sums), {}};
+  }
+};
+
 }  // namespace
+
+at::Tensor rms_norm(const at::Tensor& x, const at::Tensor& weight, double epsilon) {
+  if (!at::GradMode::is_enabled())
+    return root_mean_square(x.contiguous(), weight.contiguous(), epsilon).first;
+  return RmsNormNode::apply(x, weight, epsilon);
+}
 
 at::Tensor layer_norm(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias,
                       double epsilon) {

@@ -88,6 +88,16 @@ at::Tensor layer_norm(const at::Tensor& x, const at::Tensor& weight, const at::T
   return at::layer_norm(x, {x.size(-1)}, weight, bias, epsilon);
 }
 
+at::Tensor rms_norm(const at::Tensor& x, const at::Tensor& weight, double epsilon) {
+  check_rows(x, "rms_norm");
+  TORCH_CHECK(weight.dim() == 1 && weight.size(0) == x.size(1),
+              "[kernels] rms_norm: weight must be [", x.size(1), "], got ", weight.sizes());
+  if (is_fused(x) && is_fused(weight)) return fused::rms_norm(x, weight, epsilon);
+  if (is_cuda_float(x) && weight.scalar_type() == x.scalar_type())
+    return at::rms_norm(x, {x.size(1)}, weight, epsilon);
+  return reference::rms_norm(x, weight, epsilon);
+}
+
 at::Tensor linear(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias) {
   const bool fused = is_fused(x) && x.dim() == 2 && is_fused(weight) && weight.dim() == 2 &&
                      weight.size(1) == x.size(1) &&

@@ -54,6 +54,11 @@ at::Tensor swiglu_dropout(const at::Tensor& gate_up, const Dropout& dropout);
 at::Tensor layer_norm(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias,
                       double epsilon = 1e-5);
 
+/// Root mean square normalisation (Zhang and Sennrich 2019, arXiv:1910.07467) over the last
+/// dimension: x / sqrt(mean(x^2) + epsilon) * weight; x [N, D], weight [D]. Epsilon is that of T5
+/// and of the first LLaMA. Rows of half types are normalised in fp32 and rounded once.
+at::Tensor rms_norm(const at::Tensor& x, const at::Tensor& weight, double epsilon = 1e-6);
+
 /// x [N, I] times weight [O, I] transposed plus bias [O] (may be undefined) -> [N, O], by our own
 /// product or libtorch's, chosen by processor and shape (gemm::is_taken), never by a measurement.
 at::Tensor linear(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias = {});

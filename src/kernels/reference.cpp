@@ -1,6 +1,7 @@
 #include "kernels/reference.h"
 
 #include <ATen/ATen.h>
+#include <ATen/OpMathType.h>
 
 #include <algorithm>
 #include <cmath>
@@ -101,6 +102,14 @@ at::Tensor bias_activation_dropout(const at::Tensor& x, const at::Tensor& bias,
 at::Tensor swiglu_dropout(const at::Tensor& gate_up, const Dropout& dropout) {
   const auto parts = gate_up.chunk(2, 1);
   return reference::dropout(at::silu(parts[0]) * parts[1], dropout);
+}
+
+at::Tensor rms_norm(const at::Tensor& x, const at::Tensor& weight, double epsilon) {
+  // The square of a half number may overflow, and its mean needs more digits.
+  const at::ScalarType wide = at::toOpMathType(x.scalar_type());
+  const at::Tensor rows = x.to(wide);
+  const at::Tensor inverse = at::rsqrt(rows.square().mean(-1, /*keepdim=*/true) + epsilon);
+  return (rows * inverse * weight.to(wide)).to(x.scalar_type());
 }
 
 at::Tensor self_attention(const at::Tensor& qkv, const SelfAttention& options) {

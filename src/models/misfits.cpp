@@ -181,6 +181,15 @@ void last_state_fits(const Seq2SeqOptions& model, std::vector<Misfit>& found) {
   }
 }
 
+void one_norm_stands_before_its_parts(const Seq2SeqOptions& model, std::vector<Misfit>& found) {
+  if (!has_transformer(model) || !model.parallel_residual || model.norm == "pre") return;
+  found.push_back({{"model.parallel_residual", "model.norm"},
+                   "all parts of a layer read the rows behind one norm, which has to stand before "
+                   "them, but model.norm is \"" +
+                       model.norm + "\"",
+                   "set model.norm = \"pre\", or leave parallel_residual out"});
+}
+
 }  // namespace
 
 std::vector<Misfit> misfits(const Seq2SeqOptions& model) {
@@ -190,6 +199,7 @@ std::vector<Misfit> misfits(const Seq2SeqOptions& model) {
   model.decoder.visit([&](const auto& part) { decoder.check(part); });
   if (has_transformer(model))
     encoder.sinusoids_need_an_even_width(model.positions, "model.positions");
+  one_norm_stands_before_its_parts(model, found);
   decoder_reads_the_width(model, found);
   last_state_fits(model, found);
   return found;

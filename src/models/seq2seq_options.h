@@ -31,6 +31,7 @@ struct Seq2SeqOptions {
   DecoderChoice decoder;
   std::string norm = "post";
   std::string norm_layer = "layer_norm";
+  bool parallel_residual = false;
   bool zero_gamma = false;
   std::string activation = "relu";
   std::string positions = "sinusoidal";
@@ -78,12 +79,21 @@ struct Seq2SeqOptions {
             .read_with("encoder.name", {"transformer"})
             .read_with("decoder.name", {"transformer"}),
         field(&O::norm_layer, "norm_layer",
-              "over the width of each token, or each channel over all tokens of a micro-batch (see "
-              "dist.batch_norm)",
-              one_of({"layer_norm", "batch_norm"}))
+              "over the width of each token (rms_norm: without a mean and without a bias), or each "
+              "channel over all tokens of a micro-batch (see dist.batch_norm)",
+              one_of({"layer_norm", "rms_norm", "batch_norm"}))
             .also_called({"norm_type", "layer_norm_type", "normalization"})
             .value_also_called("layer_norm", {"ln", "standard", "layer"})
+            .value_also_called("rms_norm", {"rms", "rmsnorm", "t5_layer_norm"})
             .value_also_called("batch_norm", {"bn", "batch"})
+            .read_with("encoder.name", {"transformer"})
+            .read_with("decoder.name", {"transformer"}),
+        field(&O::parallel_residual, "parallel_residual",
+              "all parts of a layer read the same normed rows and are added at once (GPT-J, PaLM); "
+              "for norm = \"pre\"",
+              any())
+            .also_called(
+                {"use_parallel_residual", "parallel_attn", "parallel_block", "parallel_layers"})
             .read_with("encoder.name", {"transformer"})
             .read_with("decoder.name", {"transformer"}),
         field(&O::zero_gamma, "zero_gamma",

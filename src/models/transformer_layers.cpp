@@ -10,6 +10,8 @@ std::shared_ptr<nn::NormImpl> make_norm(const nn::Init& init, const TransformerP
     const nn::BatchNormOptions batch{.momentum = 0.05, .epsilon = 1e-4, .zero_gamma = zero_gamma};
     return std::make_shared<nn::BatchNormImpl>(init, d_model, batch);
   }
+  if (options.norm_layer == "rms_norm")
+    return std::make_shared<nn::RmsNormImpl>(init, d_model, zero_gamma);
   return std::make_shared<nn::LayerNormImpl>(init, d_model, zero_gamma);
 }
 

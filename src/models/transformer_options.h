@@ -16,6 +16,7 @@ struct StackOptions {
   int64_t num_layers = 6;
   int64_t num_heads = 8;
   int64_t ffn_dim = 2048;
+  double layer_drop = 0.0;
 
   static auto fields() {
     using namespace config;
@@ -31,6 +32,11 @@ struct StackOptions {
             .also_called({"ffn_embed_dim", "ffn_size", "dim_feedforward", "transformer_ff",
                           "transformer_dim_ffn", "d_ff", "ffn_hidden", "intermediate_size",
                           "inner_dim"}),
+        field(&O::layer_drop, "layer_drop",
+              "probability with which a whole layer is left out of an update, in training alone "
+              "(Fan et al. 2019); every micro-batch and process leaves out the same layers",
+              fraction())
+            .also_called({"layerdrop", "encoder_layerdrop", "decoder_layerdrop"}),
     };
   }
 };

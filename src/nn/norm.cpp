@@ -5,9 +5,11 @@
 
 namespace stretto::nn {
 
-NormImpl::NormImpl(const Init& init, int64_t channels, bool zero_gamma) {
+NormImpl::NormImpl(const Init& init, int64_t channels, bool zero_gamma, Bias beta) {
   weight = register_parameter("weight", init.constant("weight", channels, zero_gamma ? 0.0 : 1.0));
-  bias = register_parameter("bias", init.constant("bias", channels, 0.0));
+  if (beta == Bias::kLearned) {
+    bias = register_parameter("bias", init.constant("bias", channels, 0.0));
+  }
 }
 
 LayerNormImpl::LayerNormImpl(const Init& init, int64_t d_model, bool zero_gamma)
@@ -15,6 +17,13 @@ LayerNormImpl::LayerNormImpl(const Init& init, int64_t d_model, bool zero_gamma)
 
 at::Tensor LayerNormImpl::forward(const at::Tensor& x) const {
   return watch(*this, kernels::layer_norm(x, weight, bias));
+}
+
+RmsNormImpl::RmsNormImpl(const Init& init, int64_t d_model, bool zero_gamma)
+    : NormImpl(init, d_model, zero_gamma, Bias::kNone) {}
+
+at::Tensor RmsNormImpl::forward(const at::Tensor& x) const {
+  return watch(*this, kernels::rms_norm(x, weight));
 }
 
 }  // namespace stretto::nn

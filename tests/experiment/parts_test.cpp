@@ -86,6 +86,25 @@ TEST_F(Parts, KeysOfTransformerLayersCountWithEitherSide) {
   EXPECT_NO_THROW(load("[model]\nnorm = \"pre\"\n[model.encoder]\nname = \"lstm\"\n"));
 }
 
+TEST_F(Parts, ATransformersLayersMayBeLeftOutWithAProbabilityBelowOne) {
+  const auto loaded = load("[model.encoder]\nlayer_drop = 0.2\n");
+  EXPECT_EQ(loaded.options.model.encoder.as<StackOptions>().layer_drop, 0.2);
+  EXPECT_EQ(loaded.options.model.decoder.as<StackOptions>().layer_drop, 0.0);
+  EXPECT_NE(loaded.config_hash, load("").config_hash);
+  for (const char* value : {"1.0", "-0.1"}) {
+    const std::string text = message(std::string("[model.decoder]\nlayer_drop = ") + value + "\n");
+    EXPECT_NE(text.find("model.decoder.layer_drop"), std::string::npos) << text;
+  }
+  const std::string other = message("[model.decoder]\nname = \"lstm\"\nlayer_drop = 0.1\n");
+  EXPECT_NE(other.find("transformer"), std::string::npos) << other;
+}
+
+TEST_F(Parts, NormsOfTransformersAreOneOfThree) {
+  EXPECT_EQ(load("[model]\nnorm_layer = \"rms_norm\"\n").options.model.norm_layer, "rms_norm");
+  const std::string text = message("[model]\nnorm_layer = \"rmsnorm\"\n");
+  EXPECT_NE(text.find("rms_norm"), std::string::npos) << text;
+}
+
 TEST_F(Parts, ModelsGoOnAnsweringToTheirFormerName) {
   const auto now = load("");
   const auto before = load("[model]\nname = \"transformer\"\n");
@@ -106,6 +125,29 @@ TEST(Misfits, EveryPairingOfDefaultsFits) {
 TEST(Misfits, HeadsOfFiltersDivideTheWidthToo) {
   EXPECT_EQ(misfit_of([](auto& model) { model.encoder = LightEncoderOptions{.num_heads = 7}; }),
             "model.encoder.num_heads: 7 heads do not divide model.d_model = 512");
+}
+
+TEST(Misfits, PartsSideBySideNeedTheirNormInFront) {
+  for (const std::string norm : {"post", "res_post"}) {
+    EXPECT_EQ(misfit_of([&](auto& model) {
+                model.parallel_residual = true;
+                model.norm = norm;
+              }),
+              "model.parallel_residual: all parts of a layer read the rows behind one norm, which "
+              "has to stand before them, but model.norm is \"" +
+                  norm + "\"");
+  }
+  EXPECT_EQ(misfit_of([](auto& model) {
+              model.parallel_residual = true;
+              model.norm = "pre";
+            }),
+            "0 misfits");
+  EXPECT_EQ(misfit_of([](auto& model) {  // no Transformer layer reads the key
+              model.parallel_residual = true;
+              model.encoder = LstmEncoderOptions{};
+              model.decoder = LstmDecoderOptions{};
+            }),
+            "0 misfits");
 }
 
 TEST(Misfits, TwoDirectionsShareAnEvenWidth) {

@@ -138,6 +138,12 @@ inline std::vector<Case> products(int64_t n, int64_t d, int64_t o) {
                                     : kernels::layer_norm(x[0], x[1], x[2]);
                      },
                      {noise({n, d}) * 2 + 0.5, noise({d}, 8) + 1, noise({d}, 9)}));
+  all.push_back(make("rms_norm",
+                     [](const auto& x, auto plain) {
+                       return plain ? reference::rms_norm(x[0], x[1])
+                                    : kernels::rms_norm(x[0], x[1]);
+                     },
+                     {noise({n, d}) * 2 + 0.5, noise({d}, 8) + 1}));
   const at::Tensor targets = at::arange(n, at::kLong) * 5 % o;
   for (const double smoothing : {0.0, 0.1})
     all.push_back(make(

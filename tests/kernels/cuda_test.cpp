@@ -75,6 +75,13 @@ TEST_F(CudaKernels, SwigluEqualsTheReference) {
         {noise({4, width})});
 }
 
+TEST_F(CudaKernels, RmsNormEqualsTheReference) {
+  for (const int64_t width : {19, 64})
+    expect_equal([](const Inputs& in, at::Device) { return rms_norm(in[0], in[1]); },
+                 [](const Inputs& in) { return reference::rms_norm(in[0], in[1]); },
+                 {noise({5, width}), noise({width}, 8) + 1});
+}
+
 TEST_F(CudaKernels, SelfAttentionEqualsTheReference) {
   for (const bool causal : {false, true})
     for (const bool drop : {false, true})

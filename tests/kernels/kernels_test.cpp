@@ -1,6 +1,7 @@
 #include "kernels/kernels.h"
 
 #include <ATen/ATen.h>
+#include <ATen/core/grad_mode.h>
 #include <gtest/gtest.h>
 #include <torch/csrc/autograd/autograd.h>
 
@@ -156,6 +157,46 @@ TEST(Kernels, ExtremeActivationsStayFinite) {
     EXPECT_TRUE(at::isfinite(y).all().item<bool>());
     EXPECT_TRUE(at::isfinite(slopes[0].slice(1, 1)).all().item<bool>()) << slopes[0];
   }
+}
+
+TEST(Kernels, RmsNormDividesByTheRootOfTheMeanSquareAndNothingElse) {
+  // mean(9, 16) = 12.5; rows keep their mean. In a row of tiny numbers epsilon = 1e-6 is seen.
+  const at::Tensor x = at::tensor({3.0, 4.0, 1e-3, 1e-3}, at::kDouble).reshape({2, 2});
+  const at::Tensor weight = at::tensor({1.0, -2.0}, at::kDouble);
+  const double root = std::sqrt(12.5 + 1e-6), small = std::sqrt(2e-6);
+  const at::Tensor want =
+      at::tensor({3 / root, -8 / root, 1e-3 / small, -2e-3 / small}, at::kDouble).reshape({2, 2});
+  EXPECT_TRUE(at::allclose(rms_norm(x, weight), want, 1e-12));
+  for (const bool with_gradient : {false, true}) {
+    const at::AutoGradMode mode(with_gradient);
+    const at::Tensor got = rms_norm(x.to(at::kFloat), weight.to(at::kFloat));
+    EXPECT_TRUE(at::allclose(got.to(at::kDouble), want, 2e-6)) << got;
+  }
+}
+
+TEST(Kernels, RmsNormOfHalfTypesIsComputedInFp32) {
+  const at::Tensor weight = noise({33}, 8) + 1;
+  for (const auto type : {at::kBFloat16, at::kHalf}) {
+    // The squares of these numbers are beyond the range of fp16.
+    const at::Tensor x = (noise({5, 33}) * 2000).to(type).requires_grad_(true);
+    const at::Tensor wide = x.detach().to(at::kDouble).requires_grad_(true);
+    const at::Tensor got = rms_norm(x, weight);
+    const at::Tensor mean_square = wide.pow(2).sum(1, /*keepdim=*/true) / 33;
+    const at::Tensor want = wide / (mean_square + 1e-6).sqrt() * weight.to(at::kDouble);
+    ASSERT_EQ(got.scalar_type(), type);
+    const double rounding = type == at::kHalf ? 0x1p-11 : 0x1p-8;
+    EXPECT_TRUE(at::allclose(got.detach().to(at::kDouble), want.detach(), 1.01 * rounding, 1e-6));
+    const at::Tensor slope = noise({5, 33}, 3).to(type);
+    const auto have = torch::autograd::grad({got}, {x}, {slope})[0].to(at::kDouble);
+    const auto expected = torch::autograd::grad({want}, {wide}, {slope.to(at::kDouble)})[0];
+    EXPECT_LT((have - expected).norm().item<double>(),
+              2 * rounding * expected.norm().item<double>());
+  }
+}
+
+TEST(Kernels, RmsNormRefusesAWeightOfAnotherWidth) {
+  EXPECT_THROW(rms_norm(at::ones({2, 3}), at::ones({4})), c10::Error);
+  EXPECT_THROW(rms_norm(at::ones({3}), at::ones({3})), c10::Error);
 }
 
 TEST(Kernels, CrossEntropyOfHandComputedLogits) {

@@ -113,6 +113,16 @@ TEST(Operations, OfTransformersAreThoseOfTheirProducts) {
   }
 }
 
+TEST(Operations, OfParallelLayersAreThoseOfTheSameProducts) {
+  auto options = pair_of(stack(), stack());
+  options.norm = "pre";
+  options.norm_layer = "rms_norm";
+  const double in_a_row = told_operations(options);
+  options.parallel_residual = true;
+  expect_what_is_counted("parallel", options);
+  EXPECT_EQ(told_operations(options), in_a_row);
+}
+
 TEST(Operations, OfRecurrentPartsAreThoseOfTheirProducts) {
   for (const char* cell : {"lstm", "gru", "norm_lstm"}) {
     for (const char* attention : {"bahdanau", "bahdanau_normed", "luong", "luong_scaled"}) {

@@ -34,9 +34,15 @@ class PaddedTransformer {
     for (int64_t i = 0; i < options_.encoder.as<StackOptions>().num_layers; ++i) {
       const std::string layer = "encoder.layers." + std::to_string(i) + ".";
       const int64_t heads = options_.encoder.as<StackOptions>().num_heads;
-      memory = residual(memory, layer + "self_residual", [&](const at::Tensor& h) {
+      const auto attend_self = [&](const at::Tensor& h) {
         return self(h, layer + "self_attention", heads, src_mask);
-      });
+      };
+      if (options_.parallel_residual) {
+        const at::Tensor h = norm(memory, layer + "residual.norm");
+        memory = memory + attend_self(h) + ffn(h, layer + "ffn");
+        continue;
+      }
+      memory = residual(memory, layer + "self_residual", attend_self);
       memory = residual(memory, layer + "ffn_residual",
                         [&](const at::Tensor& h) { return ffn(h, layer + "ffn"); });
     }
@@ -47,14 +53,21 @@ class PaddedTransformer {
     for (int64_t i = 0; i < options_.decoder.as<StackOptions>().num_layers; ++i) {
       const std::string layer = "decoder.layers." + std::to_string(i) + ".";
       const int64_t heads = options_.decoder.as<StackOptions>().num_heads;
-      x = residual(x, layer + "self_residual", [&](const at::Tensor& h) {
+      const auto attend_self = [&](const at::Tensor& h) {
         return self(h, layer + "self_attention", heads, future);
-      });
-      x = residual(x, layer + "cross_residual", [&](const at::Tensor& h) {
+      };
+      const auto attend_memory = [&](const at::Tensor& h) {
         const std::string name = layer + "cross_attention.";
         const auto kv = linear(memory, name + "kv").chunk(2, -1);
         return linear(attend(linear(h, name + "q"), kv[0], kv[1], heads, src_mask), name + "out");
-      });
+      };
+      if (options_.parallel_residual) {
+        const at::Tensor h = norm(x, layer + "residual.norm");
+        x = x + attend_self(h) + attend_memory(h) + ffn(h, layer + "ffn");
+        continue;
+      }
+      x = residual(x, layer + "self_residual", attend_self);
+      x = residual(x, layer + "cross_residual", attend_memory);
       x = residual(x, layer + "ffn_residual",
                    [&](const at::Tensor& h) { return ffn(h, layer + "ffn"); });
     }
@@ -137,6 +150,10 @@ class PaddedTransformer {
   }
   at::Tensor norm(const at::Tensor& x, const std::string& name) {
     if (options_.norm_layer == "batch_norm") return batch_norm(x, name);
+    if (options_.norm_layer == "rms_norm") {
+      const at::Tensor mean_square = x.square().sum(-1, true) / options_.d_model;
+      return x / torch::sqrt(mean_square + 1e-6) * parameters_.at(name + ".weight");
+    }
     return torch::layer_norm(x, {options_.d_model}, parameters_.at(name + ".weight"),
                              parameters_.at(name + ".bias"));
   }

@@ -68,13 +68,14 @@ const std::vector<Row> kRows{
     {"pre", "batch_norm", "swiglu", "sinusoidal", "all", {kFinalNorms, kOneTable}},
 };
 
-Names parameters_of(const Row& row) {
+Names parameters_of(const Row& row, bool parallel_residual = false) {
   Seq2SeqOptions options;
   options.d_model = 8;
   options.encoder = StackOptions{.num_layers = 1, .num_heads = 2, .ffn_dim = 12};
   options.decoder = options.encoder.as<StackOptions>();
   options.norm = row.norm;
   options.norm_layer = row.norm_layer;
+  options.parallel_residual = parallel_residual;
   options.activation = row.activation;
   options.positions = row.positions;
   options.tie_embeddings = row.tie_embeddings;
@@ -93,6 +94,30 @@ TEST(ParameterNames, OfTheTransformerNeverChange) {
         << row.norm << ", " << row.norm_layer << ", " << row.activation << ", " << row.positions
         << ", " << row.tie_embeddings;
   }
+}
+
+TEST(ParameterNames, OfRmsNormsAreTheirGainsAlone) {
+  const Row rms{"pre", "rms_norm", "relu", "sinusoidal", "all", {}};
+  Names expected = kOfEveryTransformer;
+  for (const Names& names : {kBiases, kFinalNorms, kOneTable})
+    expected.insert(names.begin(), names.end());
+  std::erase_if(expected, [](const std::string& name) { return name.ends_with("norm.bias"); });
+  EXPECT_EQ(parameters_of(rms), expected);
+}
+
+TEST(ParameterNames, OfAParallelLayerAreThoseOfItsPartsAndOneNorm) {
+  const Row row{"pre", "layer_norm", "relu", "sinusoidal", "all", {}};
+  Names expected = kOfEveryTransformer;
+  for (const Names& names : {kBiases, kFinalNorms, kOneTable})
+    expected.insert(names.begin(), names.end());
+  std::erase_if(expected, [](const std::string& name) {
+    return name.find("_residual.") != std::string::npos;
+  });
+  for (const std::string side : {"encoder", "decoder"}) {
+    expected.insert(side + ".layers.0.residual.norm.weight");
+    expected.insert(side + ".layers.0.residual.norm.bias");
+  }
+  EXPECT_EQ(parameters_of(row, /*parallel_residual=*/true), expected);
 }
 
 }  // namespace

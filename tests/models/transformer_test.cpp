@@ -27,8 +27,12 @@ Seq2SeqOptions tiny() {
 
 struct Variant {
   std::string norm, activation, positions, tie_embeddings, norm_layer = "layer_norm";
+  bool parallel_residual = false;
 
-  std::string text() const { return norm + " " + norm_layer + " " + activation + " " + positions; }
+  std::string text() const {
+    return norm + " " + norm_layer + " " + activation + " " + positions +
+           (parallel_residual ? " parallel" : "");
+  }
 };
 
 /// Each value of each option at least twice.
@@ -43,12 +47,19 @@ const std::vector<Variant> kVariants{
     {"res_post", "gelu", "learned", "none", "batch_norm"},
     {"post", "relu", "sinusoidal", "all", "batch_norm"},
     {"pre", "swiglu", "rotary", "decoder", "batch_norm"},
+    {"pre", "swiglu", "rotary", "all", "rms_norm"},
+    {"post", "relu", "learned", "none", "rms_norm"},
+    {"res_post", "gelu", "sinusoidal", "decoder", "rms_norm"},
+    {"pre", "swiglu", "rotary", "all", "rms_norm", true},
+    {"pre", "relu", "sinusoidal", "none", "layer_norm", true},
+    {"pre", "gelu", "learned", "decoder", "batch_norm", true},
 };
 
 Seq2SeqOptions tiny(const Variant& variant) {
   Seq2SeqOptions options = tiny();
   options.norm = variant.norm;
   options.norm_layer = variant.norm_layer;
+  options.parallel_residual = variant.parallel_residual;
   options.activation = variant.activation;
   options.positions = variant.positions;
   options.tie_embeddings = variant.tie_embeddings;
@@ -156,8 +167,22 @@ TEST(Transformer, HasThePublishedNumbersOfParameters) {
   EXPECT_EQ(count_parameters(1024, 16, 4096, "pre"), 209'915'904);
 }
 
+// configs/translation/wmt16_en_de_deep_encoder.toml: twelve layers of 3,152,384 and one of
+// 4,204,032.
+TEST(Transformer, ADeepEncoderAndAShallowDecoderHaveTheNumberThatTheirRecipeStates) {
+  Seq2SeqOptions options;
+  options.encoder = StackOptions{.num_layers = 12};
+  options.decoder = StackOptions{.num_layers = 1};
+  options.norm = "pre";
+  const int64_t parameters = num_parameters(*make_model(
+      options,
+      {.src_rows = 32768, .tgt_rows = 32768, .num_tgt_classes = 32768, .device = at::kMeta},
+      nullptr));
+  EXPECT_EQ(parameters, 58'811'904);
+}
+
 TEST(Transformer, PartsWithZeroGammaAddNothingAtFirstAndLearn) {
-  for (const std::string norm_layer : {"layer_norm", "batch_norm"}) {
+  for (const std::string norm_layer : {"layer_norm", "rms_norm", "batch_norm"}) {
     Seq2SeqOptions options = tiny();
     options.norm = "res_post";
     options.norm_layer = norm_layer;
@@ -366,6 +391,8 @@ TEST(ModelRegistry, RefusesContradictionsWithTheirNames) {
   };
   Seq2SeqOptions options = tiny();
   EXPECT_NE(message(options, 16).find("tie_embeddings"), std::string::npos);
+  options.parallel_residual = true;  // post-norm
+  EXPECT_NE(message(options, 8).find("model.parallel_residual"), std::string::npos);
   options.decoder.as<StackOptions>().num_heads = 3;
   EXPECT_NE(message(options, 8).find("model.decoder.num_heads"), std::string::npos);
 }

@@ -6,6 +6,7 @@
 #include "nn/embedding.h"
 #include "nn/feed_forward.h"
 #include "nn/linear.h"
+#include "nn/norm.h"
 
 namespace stretto::nn {
 namespace {
@@ -64,6 +65,16 @@ TEST(FeedForward, OfSwigluHasThreeMatricesAndNoBias) {
   EXPECT_EQ(gated->parameters().size(), 2u);  // gate and up are merged
   EXPECT_EQ(gated->up->weight.sizes(), (std::vector<int64_t>{24, 8}));
   EXPECT_EQ(plain->parameters().size(), 4u);
+}
+
+TEST(RmsNorm, HasAGainAloneAndDividesByTheRootOfTheMeanSquare) {
+  RmsNorm norm(Init(1, at::kCPU), 8), silent(Init(1, at::kCPU), 8, /*zero_gamma=*/true);
+  ASSERT_EQ(norm->named_parameters().size(), 1u);
+  EXPECT_EQ(norm->named_parameters()[0].key(), "weight");
+  const at::Tensor x = torch::arange(24, torch::kFloat).view({3, 8}) - 5;
+  const at::Tensor root = (x * x).mean(1, /*keepdim=*/true).sqrt();
+  EXPECT_TRUE(at::allclose(norm->forward(x), x / root, 1e-5, 1e-6));
+  EXPECT_EQ(silent->forward(x).abs().max().item<float>(), 0);
 }
 
 }  // namespace

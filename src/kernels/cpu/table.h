@@ -71,6 +71,14 @@ struct NormSlopes {
   float *dweight, *dbias;  ///< [width]: what the rows bring is added
 };
 
+/// Backward of a root mean square norm: x, dy, dx [rows, width], inverse_root [rows]: 1 / sqrt(mean
+/// square + epsilon), weight [width].
+struct RmsNormSlopes {
+  const float *x, *dy, *inverse_root, *weight;
+  float* dx;       ///< null: not wanted
+  float* dweight;  ///< [width]: what the rows bring is added
+};
+
 /// Cross entropy of one row of logits; see kernels.h for the formula.
 struct LossRow {
   int64_t classes, target;
@@ -166,6 +174,10 @@ struct Table {
   void (*column_sums)(const float* x, int64_t count, int64_t stride, int64_t begin, int64_t end,
                       float* out);
   void (*layer_norm_backward)(const NormSlopes& slopes, const Rows& rows);
+  /// out = x * inverse_root * weight, inverse_root [rows] = 1 / sqrt(mean square + epsilon).
+  void (*rms_norm)(const float* x, const float* weight, float epsilon, float* out,
+                   float* inverse_root, const Rows& rows);
+  void (*rms_norm_backward)(const RmsNormSlopes& slopes, const Rows& rows);
   void (*rotate)(const float* x, float* out, const Rows& rows, const Rotation& rotation);
   void (*adam)(float* params, const float* grads, float* m, float* v, int64_t begin, int64_t end,
                const AdamScalars& scalars);

@@ -1,6 +1,7 @@
 #include "models/decoders/transformer.h"
 
 #include "models/decoders/transformer_step.h"
+#include "models/layer_drop.h"
 #include "models/memory.h"
 #include "models/operations.h"
 
@@ -17,6 +18,11 @@ TransformerDecoderLayerImpl::TransformerDecoderLayerImpl(const nn::Init& init,
           init.child("cross_attention"),
           nn::AttentionOptions{.d_model = d_model, .num_heads = options.stack.num_heads}));
   ffn = register_module("ffn", make_feed_forward(init.child("ffn"), options, d_model));
+  if (options.parallel_residual) {
+    residual =
+        register_module("residual", ParallelResidual(init.child("residual"), options, d_model));
+    return;
+  }
   self_residual =
       register_module("self_residual", Residual(init.child("self_residual"), options, d_model));
   cross_residual =
@@ -29,11 +35,19 @@ at::Tensor TransformerDecoderLayerImpl::forward(at::Tensor x, const DecoderAtten
                                                 const LayerDropout& dropout) const {
   using D = LayerDropout;
   const TransformerPart& o = dropout.options;
-  x = self_residual->forward(x, dropout.at(o.dropout, D::kSelf), attention.self);
-  x = cross_residual->forward(x, dropout.at(o.dropout, D::kCross), attention.cross);
-  return ffn_residual->forward(x, dropout.at(o.dropout, D::kFfn), [&](const at::Tensor& h) {
+  const kernels::Dropout of_self = dropout.at(o.dropout, D::kSelf);
+  const kernels::Dropout of_cross = dropout.at(o.dropout, D::kCross);
+  const kernels::Dropout of_ffn = dropout.at(o.dropout, D::kFfn);
+  const auto transform = [&](const at::Tensor& h) {
     return ffn->forward(h, dropout.at(o.activation_dropout, D::kFfnInner));
-  });
+  };
+  if (residual) {
+    return residual->forward(
+        x, {{attention.self, of_self}, {attention.cross, of_cross}, {transform, of_ffn}});
+  }
+  x = self_residual->forward(x, of_self, attention.self);
+  x = cross_residual->forward(x, of_cross, attention.cross);
+  return ffn_residual->forward(x, of_ffn, transform);
 }
 
 TransformerDecoder::TransformerDecoder(const TransformerPart& options, const PartSetup& setup)
@@ -54,6 +68,10 @@ at::Tensor TransformerDecoder::run(const nn::PackedRows& input, const Encoded& m
                               dropout.at(options_.dropout, first_site_ + kEmbeddingSite));
   for (size_t i = 0; i < layers_.size(); ++i) {
     const TransformerDecoderLayerImpl& layer = *layers_[i];
+    if (is_left_out(options_.stack.layer_drop, context, first_site_, i)) {
+      x = without_layer(x, layer);
+      continue;
+    }
     const LayerDropout drops{options_, dropout, layer_site(first_site_, i)};
     const double p = options_.attention_dropout;
     const auto self = [&](const at::Tensor& h) {

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "models/decoder.h"
+#include "models/parallel_residual.h"
 #include "models/transformer_layers.h"
 
 namespace stretto::models {
@@ -15,7 +16,8 @@ struct DecoderAttention {
   std::function<at::Tensor(const at::Tensor& x)> cross;  ///< [Nt, D] -> [Nt, D]
 };
 
-/// Masked self-attention, attention over the encoder's output, and feed-forward part.
+/// Masked self-attention, attention over the encoder's output, and feed-forward part, each in its
+/// residual connection, or all in one.
 class TransformerDecoderLayerImpl : public torch::nn::Module {
  public:
   TransformerDecoderLayerImpl(const nn::Init& init, const TransformerPart& options,
@@ -27,6 +29,7 @@ class TransformerDecoderLayerImpl : public torch::nn::Module {
   nn::CrossAttention cross_attention{nullptr};
   nn::FeedForward ffn{nullptr};
   Residual self_residual{nullptr}, cross_residual{nullptr}, ffn_residual{nullptr};
+  ParallelResidual residual{nullptr};  ///< in their place with parallel_residual
 };
 TORCH_MODULE(TransformerDecoderLayer);
 

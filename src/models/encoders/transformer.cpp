@@ -1,5 +1,6 @@
 #include "models/encoders/transformer.h"
 
+#include "models/layer_drop.h"
 #include "models/operations.h"
 
 namespace stretto::models {
@@ -10,6 +11,11 @@ TransformerEncoderLayerImpl::TransformerEncoderLayerImpl(const nn::Init& init,
   self_attention = register_module(
       "self_attention", make_self_attention(init.child("self_attention"), options, d_model));
   ffn = register_module("ffn", make_feed_forward(init.child("ffn"), options, d_model));
+  if (options.parallel_residual) {
+    residual =
+        register_module("residual", ParallelResidual(init.child("residual"), options, d_model));
+    return;
+  }
   self_residual =
       register_module("self_residual", Residual(init.child("self_residual"), options, d_model));
   ffn_residual =
@@ -20,13 +26,18 @@ at::Tensor TransformerEncoderLayerImpl::forward(at::Tensor x, const nn::PackedRo
                                                 const LayerDropout& dropout) const {
   using D = LayerDropout;
   const TransformerPart& o = dropout.options;
-  x = self_residual->forward(x, dropout.at(o.dropout, D::kSelf), [&](const at::Tensor& h) {
+  const kernels::Dropout of_self = dropout.at(o.dropout, D::kSelf);
+  const kernels::Dropout of_ffn = dropout.at(o.dropout, D::kFfn);
+  const auto attend = [&](const at::Tensor& h) {
     return self_attention->forward(h, rows, false,
                                    dropout.at(o.attention_dropout, D::kSelfWeights));
-  });
-  return ffn_residual->forward(x, dropout.at(o.dropout, D::kFfn), [&](const at::Tensor& h) {
+  };
+  const auto transform = [&](const at::Tensor& h) {
     return ffn->forward(h, dropout.at(o.activation_dropout, D::kFfnInner));
-  });
+  };
+  if (residual) return residual->forward(x, {{attend, of_self}, {transform, of_ffn}});
+  x = self_residual->forward(x, of_self, attend);
+  return ffn_residual->forward(x, of_ffn, transform);
 }
 
 TransformerEncoder::TransformerEncoder(const TransformerPart& options, const PartSetup& setup)
@@ -41,6 +52,10 @@ Encoded TransformerEncoder::forward(const nn::PackedRows& input, const ForwardCo
   at::Tensor x = shell_.embed(input.ids, input.positions, input.offsets.max_length,
                               dropout.at(options_.dropout, first_site_ + kEmbeddingSite));
   for (size_t i = 0; i < layers_.size(); ++i) {
+    if (is_left_out(options_.stack.layer_drop, context, first_site_, i)) {
+      x = without_layer(x, *layers_[i]);
+      continue;
+    }
     x = layers_[i]->forward(x, input, {options_, dropout, layer_site(first_site_, i)});
   }
   return {.rows = input, .keys = shell_.finish(x), .values = {}, .state = {}};

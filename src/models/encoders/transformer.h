@@ -3,11 +3,12 @@
 #include <vector>
 
 #include "models/encoder.h"
+#include "models/parallel_residual.h"
 #include "models/transformer_layers.h"
 
 namespace stretto::models {
 
-/// Self-attention and feed-forward part, each in its residual connection.
+/// Self-attention and feed-forward part, each in its residual connection, or both in one.
 class TransformerEncoderLayerImpl : public torch::nn::Module {
  public:
   TransformerEncoderLayerImpl(const nn::Init& init, const TransformerPart& options,
@@ -17,6 +18,7 @@ class TransformerEncoderLayerImpl : public torch::nn::Module {
   nn::SelfAttention self_attention{nullptr};
   nn::FeedForward ffn{nullptr};
   Residual self_residual{nullptr}, ffn_residual{nullptr};
+  ParallelResidual residual{nullptr};  ///< in their place with parallel_residual
 };
 TORCH_MODULE(TransformerEncoderLayer);
 

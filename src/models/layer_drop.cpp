@@ -1,0 +1,49 @@
+#include "models/layer_drop.h"
+
+#include <ATen/core/grad_mode.h>
+#include <torch/csrc/autograd/custom_function.h>
+
+#include <vector>
+
+#include "base/random.h"
+
+namespace stretto::models {
+namespace {
+
+using torch::autograd::AutogradContext;
+using torch::autograd::variable_list;
+
+/// Behind a part's first site: one for each layer, far from the dropout of layers and the inputs of
+/// convolutions.
+constexpr uint64_t kLayerDropSites = 700'000;
+
+/// Hands x on. An undefined gradient is zero to autograd: each parameter's accumulation runs with
+/// its hooks, and adds nothing.
+struct LeftOutNode : torch::autograd::Function<LeftOutNode> {
+  static at::Tensor forward(AutogradContext* ctx, const at::Tensor& x, at::TensorList parameters) {
+    ctx->saved_data["parameters"] = static_cast<int64_t>(parameters.size());
+    return x;
+  }
+
+  static variable_list backward(AutogradContext* ctx, const variable_list& grads) {
+    variable_list all(1 + static_cast<size_t>(ctx->saved_data["parameters"].toInt()));
+    all.front() = grads.front();
+    return all;
+  }
+};
+
+}  // namespace
+
+bool is_left_out(double p, const ForwardContext& context, uint64_t first_site, size_t layer) {
+  if (!context.training || p <= 0) return false;
+  const uint64_t key = mix64(context.dropout_key, first_site + kLayerDropSites + layer);
+  return static_cast<double>(Philox::at(key, 0, 0)[0]) < p * 0x1p32;
+}
+
+at::Tensor without_layer(const at::Tensor& x, const torch::nn::Module& layer) {
+  if (!at::GradMode::is_enabled()) return x;
+  const std::vector<at::Tensor> parameters = layer.parameters();
+  return LeftOutNode::apply(x, at::TensorList(parameters));
+}
+
+}  // namespace stretto::models
