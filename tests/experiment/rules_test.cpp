@@ -5,6 +5,7 @@
 #include <functional>
 
 #include "base/error.h"
+#include "config/load.h"
 #include "experiment/experiment_schema.h"
 #include "experiment/load_experiment.h"
 #include "tests/base/temp_dir.h"
@@ -526,6 +527,28 @@ TEST(Rules, ARuleIsSilentAboutAKeyThatHasAProblemAlready) {
   check_rules(e, {}, problems);
   ASSERT_EQ(problems.size(), 2u);
   EXPECT_EQ(problems[1].what, "the run would never stop");
+}
+
+/// What is wrong with one override.
+std::vector<config::Problem> problems_with(const std::string& override_text) {
+  Experiment options, fallback;
+  std::vector<config::Problem> problems;
+  config::load_text("[data]\ntrain_src = [\"a\"]\ntrain_tgt = [\"b\"]\n", "my.toml", "/nowhere",
+                    {override_text}, experiment_schema(options), experiment_schema(fallback),
+                    problems);
+  return problems;
+}
+
+TEST(Rules, RDropHasAnAlphaAndWordDropoutAProbability) {
+  for (const char* fine : {"loss.r_drop=0", "loss.r_drop=5", "model.src_word_dropout=0.1",
+                           "model.tgt_word_dropout=0"}) {
+    EXPECT_TRUE(problems_with(fine).empty()) << fine;
+  }
+  for (const char* wrong :
+       {"loss.r_drop=-1", "model.src_word_dropout=1", "model.tgt_word_dropout=-0.1"}) {
+    const auto problems = problems_with(wrong);
+    ASSERT_EQ(problems.size(), 1u) << wrong;
+  }
 }
 
 TEST(Rules, FilesThatAreNamedMustExistAndArchivesForTheirMembers) {

@@ -50,8 +50,7 @@ TransformerDecoder::TransformerDecoder(const TransformerPart& options, const Par
 at::Tensor TransformerDecoder::run(const nn::PackedRows& input, const Encoded& memory,
                                    const ForwardContext& context, const Observer& observe) {
   const nn::DropoutSource dropout = context.dropout(input.row_keys);
-  at::Tensor x = shell_.embed(input.ids, input.positions, input.offsets.max_length,
-                              dropout.at(options_.dropout, first_site_ + kEmbeddingSite));
+  at::Tensor x = shell_.embed(input, dropout.at(options_.dropout, first_site_ + kEmbeddingSite));
   for (size_t i = 0; i < layers_.size(); ++i) {
     const TransformerDecoderLayerImpl& layer = *layers_[i];
     const LayerDropout drops{options_, dropout, layer_site(first_site_, i)};
