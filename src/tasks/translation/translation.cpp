@@ -183,7 +183,13 @@ TranslationTask::TranslationTask(const experiment::Experiment& experiment, Trans
     valid_ =
         data::open_corpus(experiment_.data, data::Split::kValid, model_.tokenizers, seed, threads);
   }
-  batches_ = data::make_train_batches(train_, experiment_.data, seed);
+  const auto& data = experiment_.data;
+  batches_ = data::make_train_batches(
+      train_, data, seed,
+      {.src = text::make_sampler(*model_.tokenizers.src, data.src_subword_sampling,
+                                 "data.src_subword_sampling"),
+       .tgt = text::make_sampler(*model_.tokenizers.tgt, data.tgt_subword_sampling,
+                                 "data.tgt_subword_sampling")});
 }
 
 train::TaskWords TranslationTask::words() const {

@@ -11,6 +11,7 @@
 #include "experiment/training_text.h"
 #include "metrics/scorers.h"
 #include "tasks/translation/ensemble_loss.h"
+#include "tests/base/failure.h"
 #include "tests/base/temp_dir.h"
 #include "tests/distributed/thread_group.h"
 
@@ -232,6 +233,15 @@ TEST(TranslationTask, WithoutRDropOrWithAnAlphaOfZeroTheLossHasItsOldBits) {
   text.experiment().loss.r_drop = 0;
   TranslationTask zero(text.experiment(), {text.tokenizers(), text.models(1)[0]});
   EXPECT_EQ(sums_of(zero, batch, 5), want);
+}
+
+TEST(TranslationTask, RefusesToDrawSegmentationsOfTextThatWasSplitBeforehand) {
+  SplitText text("bpe");
+  text.experiment().data.src_subword_sampling = 0.1;
+  const Error error = stretto::testing::failure(ExitCode::kUsage, [&] {
+    TranslationTask(text.experiment(), {text.tokenizers(), text.models(1)[0]});
+  });
+  EXPECT_NE(error.message().find("data.src_subword_sampling"), std::string::npos);
 }
 
 TEST(TranslationTask, WithoutBleuAValidationHasNoScoreOfThatName) {
