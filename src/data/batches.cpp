@@ -19,6 +19,40 @@ struct Limits {
 
 enum class Overlong { kError, kAlone };
 
+/// Draws segmentations of one side; see make_train_batches.
+struct SideDraws {
+  std::shared_ptr<const text::SubwordSampler> sampler = nullptr;
+  int64_t most_tokens = 0;  ///< of a sequence, end-of-sentence included
+  uint64_t key = 0;         ///< mix of seed and side
+
+  /// The last sequence of `side`, which ends with end-of-sentence, anew.
+  void draw_last(PackedTokens& side, int64_t epoch, int64_t sample) const {
+    if (sampler == nullptr) return;
+    const auto begin = static_cast<size_t>(side.offsets[side.offsets.size() - 2]);
+    const std::vector<int64_t> own(side.ids.begin() + side.offsets[side.offsets.size() - 2],
+                                   side.ids.end() - 1);
+    const auto most = std::min(2 * own.size(), static_cast<size_t>(most_tokens - 1));
+    const uint64_t of_sample =
+        mix64(mix64(key, static_cast<uint64_t>(epoch)), static_cast<uint64_t>(sample));
+    constexpr uint64_t kDraws = 4;
+    for (uint64_t draw = 0; draw < kDraws; ++draw) {
+      const auto drawn = sampler->sample(own, mix64(of_sample, draw));
+      if (drawn.size() > most) continue;
+      const int64_t end_of_sentence = side.ids.back();
+      side.ids.resize(begin);
+      side.ids.insert(side.ids.end(), drawn.begin(), drawn.end());
+      side.ids.push_back(end_of_sentence);
+      side.offsets.back() = static_cast<int32_t>(side.ids.size());
+      return;
+    }
+  }
+};
+
+/// Of both sides; without samplers nothing is drawn.
+struct Draws {
+  SideDraws src = {}, tgt = {};
+};
+
 /// First position of each batch in the length order, and the end: greedy, from short to long. Runs
 /// of equal lengths are cut by division, so that this costs O(runs + batches), not O(samples).
 std::vector<uint64_t> cut_batches(std::span<const LengthRun> runs, const Limits& limits,
@@ -63,10 +97,11 @@ class LengthBatches final : public BatchSource {
   enum class Shuffle { kNo, kEachEpoch };
 
   LengthBatches(std::shared_ptr<const Corpus> corpus, const Limits& limits, Overlong overlong,
-                Shuffle shuffle, uint64_t seed)
+                Shuffle shuffle, uint64_t seed, Draws draws = {})
       : corpus_(std::dynamic_pointer_cast<const MappedCorpus>(std::move(corpus))),
         shuffle_(shuffle),
-        seed_(seed) {
+        seed_(seed),
+        draws_(std::move(draws)) {
     if (corpus_ == nullptr) throw std::invalid_argument("batches: not a corpus of open_corpus()");
     starts_ = cut_batches(corpus_->order().runs(), limits, overlong);
   }
@@ -75,7 +110,11 @@ class LengthBatches final : public BatchSource {
 
   Batch load(int64_t epoch, int64_t index) const override {
     Batch batch = pair_batch();
-    visit(epoch, index, [&](int64_t sample) { corpus_->append(sample, batch); });
+    visit(epoch, index, [&](int64_t sample) {
+      corpus_->append(sample, batch);
+      draws_.src.draw_last(source(batch), epoch, sample);
+      draws_.tgt.draw_last(target(batch), epoch, sample);
+    });
     return batch;
   }
 
@@ -126,16 +165,26 @@ class LengthBatches final : public BatchSource {
   std::vector<uint64_t> starts_;
   Shuffle shuffle_;
   uint64_t seed_;
+  Draws draws_;
 };
 
 }  // namespace
 
 std::unique_ptr<BatchSource> make_train_batches(std::shared_ptr<const Corpus> corpus,
-                                                const DataOptions& options, uint64_t seed) {
+                                                const DataOptions& options, uint64_t seed,
+                                                SubwordSamplers samplers) {
+  // Streams of their own beside the order of data, whose keys are mix64(seed, epoch).
+  constexpr uint64_t kSourceDraws = uint64_t{1} << 62, kTargetDraws = kSourceDraws + 1;
+  Draws draws{.src = {.sampler = std::move(samplers.src),
+                      .most_tokens = options.max_src_tokens,
+                      .key = mix64(seed, kSourceDraws)},
+              .tgt = {.sampler = std::move(samplers.tgt),
+                      .most_tokens = options.max_tgt_tokens,
+                      .key = mix64(seed, kTargetDraws)}};
   return std::make_unique<LengthBatches>(
       std::move(corpus),
       Limits{.max_tokens = options.max_tokens, .max_samples = options.max_samples},
-      Overlong::kError, LengthBatches::Shuffle::kEachEpoch, seed);
+      Overlong::kError, LengthBatches::Shuffle::kEachEpoch, seed, std::move(draws));
 }
 
 std::unique_ptr<BatchSource> make_eval_batches(std::shared_ptr<const Corpus> corpus,

@@ -10,6 +10,7 @@
 #include "data/batch_source.h"
 #include "data/data_options.h"
 #include "data/share.h"
+#include "text/subword_sampling.h"
 #include "text/tokenizer.h"
 
 namespace stretto::data {
@@ -87,10 +88,22 @@ std::shared_ptr<const Corpus> open_corpus(const DataOptions& options, Split spli
                                           const text::TokenizerPair& tokenizers, uint64_t seed,
                                           int64_t threads);
 
+/// What draws segmentations of training sentences anew; null = they stay as they are.
+struct SubwordSamplers {
+  std::shared_ptr<const text::SubwordSampler> src, tgt;
+};
+
 /// Shuffled training batches: a pure function of (seed, epoch, index). Throws Error(kUsage) when a
 /// pair is longer than `data.max_tokens`.
+///
+/// Batches are cut by the lengths that the cache has. A segmentation that is drawn is a function of
+/// (seed, epoch, sample, side); it has at most twice the tokens of the cached one, and never more
+/// than `data.max_src_tokens` or `data.max_tgt_tokens` with end-of-sentence. Of four draws the
+/// first that keeps these bounds is taken, else the cached one. So a batch has at most twice
+/// `data.max_tokens`.
 std::unique_ptr<BatchSource> make_train_batches(std::shared_ptr<const Corpus> corpus,
-                                                const DataOptions& options, uint64_t seed);
+                                                const DataOptions& options, uint64_t seed,
+                                                SubwordSamplers samplers = {});
 
 /// Batches in order of length, each pair exactly once, for validation; epoch is ignored. A pair
 /// longer than `max_tokens` is a batch of its own.

@@ -24,6 +24,7 @@ struct DataOptions {
   int64_t max_samples = 0;
   int64_t max_src_tokens = 512, max_tgt_tokens = 512;
   double max_ratio = 0;
+  double src_subword_sampling = 0, tgt_subword_sampling = 0;
   std::string invalid_utf8 = "skip";
   std::string too_long = "skip";
   double max_unknown = 0.2;
@@ -105,6 +106,19 @@ struct DataOptions {
               "0 = keep all",
               at_least(0))
             .also_called({"length_ratio", "max_length_ratio", "src_tgt_ratio"}),
+        field(
+            &O::src_subword_sampling, "src_subword_sampling",
+            "draws the segmentation of each source sentence anew in every epoch. A bpe model "
+            "leaves out merges with this probability (BPE-dropout, Provilkov et al. 2020: 0.1); of "
+            "a unigram model it is alpha (Kudo 2018: 0.1 to 0.5, less is more uniform); 0 = off. "
+            "No sentence grows beyond twice its tokens or max_src_tokens, so that a micro-batch "
+            "has up to twice max_tokens",
+            between(0, 1))
+            .also_called({"bpe_dropout", "sentencepiece_alphas", "subword_alpha",
+                          "src_subword_alpha", "spm_alpha"}),
+        field(&O::tgt_subword_sampling, "tgt_subword_sampling", "the same of target sentences",
+              between(0, 1))
+            .also_called({"tgt_subword_alpha"}),
         field(&O::invalid_utf8, "invalid_utf8", "what to do with a line that is not UTF-8",
               one_of({"skip", "replace", "error"}))
             .value_also_called("skip", {"ignore", "drop", "remove"})

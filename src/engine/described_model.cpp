@@ -21,8 +21,10 @@ models::ModelCost model_cost(const CostRequest& request) {
                                  .tgt_rows = request.tgt_rows,
                                  .num_tgt_classes = request.tgt_rows,
                                  .device = at::kMeta};
-  return models::cost_of(*models::make_model(request.experiment.model, setup, nullptr),
-                         request.lengths);
+  models::ModelCost cost = models::cost_of(
+      *models::make_model(request.experiment.model, setup, nullptr), request.lengths);
+  if (request.experiment.loss.has_r_drop()) cost.training_flops *= 2;  // two passes
+  return cost;
 }
 
 }  // namespace stretto::engine

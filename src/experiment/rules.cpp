@@ -108,6 +108,18 @@ void check_tokenizer_files(Check& c) {
   }
 }
 
+void check_subword_sampling(Check& c) {
+  if (c.e.tokenizer.type != "vocab" || takes_tokenizer_of_another_run(c.e)) return;
+  const auto refuse = [&](double strength, const char* key) {
+    if (strength <= 0) return;
+    c.wrong({key, "tokenizer.type"},
+            "text that was split beforehand has one segmentation: none can be drawn",
+            "set it to 0, or use tokenizer.type = \"sentencepiece\" on raw text");
+  };
+  refuse(c.e.data.src_subword_sampling, "data.src_subword_sampling");
+  refuse(c.e.data.tgt_subword_sampling, "data.tgt_subword_sampling");
+}
+
 void check_init(Check& c) {
   if (!c.e.train.init_only.empty() && c.e.train.init_from.empty()) {
     c.wrong({"train.init_only", "train.init_from"}, "there is no other run to take tensors from",
@@ -487,6 +499,7 @@ void check_rules(const Experiment& options, const config::Origins& origins,
   check_parts(check);
   check_zero_gamma(check);
   check_tokenizer_files(check);
+  check_subword_sampling(check);
   check_init(check);
   check_ties(check);
   check_schedule(check);

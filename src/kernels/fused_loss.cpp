@@ -2,24 +2,19 @@
 #include <ATen/Parallel.h>
 
 #include <algorithm>
-#include <optional>
 #include <vector>
 
 #include "kernels/fused.h"
 #include "kernels/fused_common.h"
-#include "kernels/gemm.h"
+#include "kernels/fused_projection.h"
 #include "kernels/rounding.h"
 
 namespace stretto::kernels::fused {
 namespace {
 
-constexpr int64_t kLossRows = 512;  // rows of logits at a time: few enough for the last cache
 /// The logits' slopes lie in [-1, 1]. Times this they stay finite in binary16 and vanish only below
 /// 2^-39, whatever the loss is scaled by.
 constexpr float kSlopeScale = 32768;
-
-using gemm::Operand;
-using gemm::Packed;
 
 /// The loss of each row and, in place of the logits, its gradient.
 std::vector<cpu::LossSums> rows_of_loss(at::Tensor& logits, const at::Tensor& targets, float each,
@@ -36,40 +31,6 @@ std::vector<cpu::LossSums> rows_of_loss(at::Tensor& logits, const at::Tensor& ta
   return sums;
 }
 
-/// The three products of a block of rows with the classes; the packed tables are kept over blocks.
-class Projection {
- public:
-  Projection(const at::Tensor& classes, int64_t rows, bool backward)
-      : classes_(classes), compute_(ComputeScope::current()) {
-    if (!gemm::is_taken(rows, classes.size(1), classes.size(0))) return;
-    columns_.emplace(Operand{classes, true}, compute_);
-    if (backward) rows_.emplace(Operand{classes}, compute_);
-  }
-  void logits(const at::Tensor& x, at::Tensor& out) const {
-    if (columns_) return gemm::multiply({x}, *columns_, {}, false, out);
-    gemm::multiply_by_libtorch({x}, {classes_, true}, false, compute_, out);
-    round_(out, compute_);
-  }
-  /// Adds to dweight, and to dx, which must be zero, in half precision: their products are rounded
-  /// when the scale of the loss is known.
-  void gradients(at::Tensor& slopes, const at::Tensor& x, at::Tensor& dx,
-                 at::Tensor& dweight) const {
-    if (compute_ == Compute::kFp16) slopes.mul_(kSlopeScale);
-    if (rows_) {
-      gemm::multiply({slopes}, *rows_, {}, is_half(compute_), dx);
-      gemm::multiply({slopes, true}, Packed({x}, compute_), {}, true, dweight);
-    } else {
-      gemm::multiply_by_libtorch({slopes}, {classes_}, false, compute_, dx);
-      gemm::multiply_by_libtorch({slopes, true}, {x}, true, compute_, dweight);
-    }
-  }
-
- private:
-  at::Tensor classes_;
-  Compute compute_;
-  std::optional<Packed> columns_, rows_;
-};
-
 /// What a batch of rows costs; gradients where they are wanted, else each token's own.
 struct Losses {
   at::Tensor loss, nll;    ///< scalars
@@ -84,7 +45,8 @@ Losses losses_of(const at::Tensor& x, const at::Tensor& weight, const at::Tensor
   const double each = smoothing / static_cast<double>(num_classes - 1);
   const double extra = 1 - smoothing - each;
   const at::Tensor classes = weight.slice(0, 0, num_classes);
-  const Projection projection(classes, x.size(0), want_gradient);
+  const Projection projection(
+      classes, {.rows = x.size(0), .slope_scale = kSlopeScale, .backward = want_gradient});
   Losses out;
   if (want_gradient) {
     out.dx = is_half(ComputeScope::current()) ? at::zeros_like(x) : at::empty_like(x);

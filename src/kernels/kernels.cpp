@@ -6,6 +6,7 @@
 #include "kernels/cuda/cuda.h"
 #include "kernels/dispatch.h"
 #include "kernels/fused.h"
+#include "kernels/r_drop.h"
 #include "kernels/reference.h"
 
 namespace stretto::kernels {
@@ -191,6 +192,20 @@ CrossEntropy linear_cross_entropy(const at::Tensor& x, const at::Tensor& weight,
   return cuda::takes(x, weight)
              ? cuda::linear_cross_entropy(x, weight, targets, smoothing, num_classes)
              : reference::linear_cross_entropy(x, weight, targets, smoothing, num_classes);
+}
+
+CrossEntropy linear_r_drop(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& targets,
+                           const RDrop& options) {
+  check_rows(x, "linear_r_drop");
+  check_rows(weight, "linear_r_drop");
+  TORCH_CHECK(weight.size(1) == x.size(1) && targets.dim() == 1 &&
+                  2 * targets.size(0) == x.size(0) && options.num_classes > 1 &&
+                  options.num_classes <= weight.size(0) && options.alpha >= 0,
+              "[kernels] linear_r_drop: x ", x.sizes(), " of two passes, weight ", weight.sizes(),
+              ", targets ", targets.sizes(), ", ", options.num_classes, " classes and alpha ",
+              options.alpha, " do not fit");
+  if (x.is_cpu()) check_range(targets, options.num_classes, "linear_r_drop", "target");
+  return r_drop::linear_r_drop(x, weight, targets, options);
 }
 
 at::Tensor decode_self_attention(const at::Tensor& q, const at::Tensor& k_new,

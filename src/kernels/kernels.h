@@ -107,6 +107,8 @@ struct CrossEntropy {
   /// fp64 [N]: -log p(target) of each token; undefined where a gradient is wanted, because training
   /// has no use for it.
   at::Tensor token_nll = {};
+  /// Scalar, no gradient: distance of two passes summed over tokens; of linear_r_drop alone.
+  at::Tensor kl_sum = {};
 };
 
 /// Output projection and label-smoothed cross entropy in one, a block of rows at a time, so that
@@ -117,6 +119,26 @@ struct CrossEntropy {
 /// the table: p = 0, no gradient). Targets outside [0, num_classes) are refused on the CPU.
 CrossEntropy linear_cross_entropy(const at::Tensor& x, const at::Tensor& weight,
                                   const at::Tensor& targets, double smoothing, int64_t num_classes);
+
+/// What linear_r_drop is given beside its tensors.
+struct RDrop {
+  double smoothing = 0;  ///< as linear_cross_entropy's
+  double alpha = 0;      ///< at least 0
+  int64_t num_classes = 0;
+};
+
+/// R-Drop (Wu et al. 2021, arXiv:2106.14448) behind an output projection: of each token two passes
+/// with other dropout, whose distributions P and Q are pulled together. x [2N, D]: rows n and N + n
+/// are the two passes of token n; weight [V, D], targets int64 [N].
+///
+///     kl = (KL(P || Q) + KL(Q || P)) / 2,     loss = (CE(P) + CE(Q)) / 2 + alpha kl / 2
+///
+/// with CE as linear_cross_entropy has it. That is half of the paper's loss, so that alpha is the
+/// paper's, and a loss without distance is the one without R-Drop. All sums are over N tokens; nll
+/// is the mean of both passes. Blocks of rows are taken at a time, so that [N, V] logits never
+/// exist, whatever the dtype and device.
+CrossEntropy linear_r_drop(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& targets,
+                           const RDrop& options);
 
 /// One step of cached self-attention in decoding, no gradient.
 ///

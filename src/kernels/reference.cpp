@@ -2,6 +2,7 @@
 
 #include <ATen/ATen.h>
 #include <ATen/OpMathType.h>
+#include <ATen/core/Reduction.h>
 
 #include <algorithm>
 #include <cmath>
@@ -188,6 +189,19 @@ CrossEntropy linear_cross_entropy(const at::Tensor& x, const at::Tensor& weight,
   if (smoothing > 0) loss = loss - each * log_p.sum();
   if (loss.requires_grad()) return {loss, nll.detach()};
   return {loss, nll, of_tokens.to(at::kDouble)};
+}
+
+CrossEntropy linear_r_drop(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& targets,
+                           const RDrop& options) {
+  const CrossEntropy both = reference::linear_cross_entropy(x, weight, at::cat({targets, targets}),
+                                                            options.smoothing, options.num_classes);
+  const at::Tensor logits = at::matmul(x, weight.slice(0, 0, options.num_classes).t());
+  const auto log_p = at::log_softmax(logits, -1).chunk(2, 0);
+  const at::Tensor kl = at::kl_div(log_p[0], log_p[1], at::Reduction::Sum, /*log_target=*/true) +
+                        at::kl_div(log_p[1], log_p[0], at::Reduction::Sum, /*log_target=*/true);
+  return {.loss_sum = both.loss_sum / 2 + options.alpha / 4 * kl,
+          .nll_sum = both.nll_sum / 2,
+          .kl_sum = kl.detach() / 2};
 }
 
 at::Tensor decode_self_attention(const at::Tensor& q, const at::Tensor& k_new,

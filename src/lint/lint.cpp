@@ -40,8 +40,8 @@ constexpr const char* kValidation = "docs/large-batches.md#validation";
 constexpr const char* kEnd = "docs/large-batches.md#the-end-of-a-schedule";
 constexpr const char* kAveraging = "Vaswani et al. 2017, arXiv:1706.03762, section 6.1";
 
-// LB large batches, BN batch norm, MP mixed precision, DP processes, EV validation, SC schedule, CK
-// checkpoints, CF the configuration itself.
+// LB large batches, BN batch norm, MP mixed precision, DP processes, EV validation, SC schedule, RG
+// regularisation, CK checkpoints, CF the configuration itself.
 constexpr std::array kRules{
     Rule{"LB001", &rules::linear_scaling_without_warmup, kGoyalWarmup},
     Rule{"LB002", &rules::short_warmup, kGoyalWarmup},
@@ -79,6 +79,7 @@ constexpr std::array kRules{
     Rule{"SC003", &rules::steep_start, "Vaswani et al. 2017, arXiv:1706.03762, section 5.3"},
     Rule{"SC004", &rules::high_rate, "Kingma and Ba 2015, arXiv:1412.6980, section 2.1"},
     Rule{"SC005", &rules::heavy_smoothing, "Szegedy et al. 2016, arXiv:1512.00567, section 7"},
+    Rule{"RG001", &rules::pulls_equal_passes, "Wu et al. 2021, arXiv:2106.14448, section 2.2"},
     Rule{"CK001", &rules::saves_only_at_the_end, "Young 1974, Communications of the ACM 17(9)"},
     Rule{"CK002", &rules::too_few_to_average, "docs/training.md#checkpoints"},
     Rule{"CK003", &rules::nothing_to_roll_back_to,

@@ -86,7 +86,7 @@ void half_precision_wire(const Subject&, Remarks&);
 void tiny_buckets(const Subject&, Remarks&);
 void idle_processes(const Subject&, Remarks&);
 
-// run.cpp: validation, schedule, saving
+// run.cpp: validation, schedule, loss, saving
 void no_validation(const Subject&, Remarks&);
 void validates_only_at_the_end(const Subject&, Remarks&);
 void noisy_best(const Subject&, Remarks&);
@@ -96,6 +96,7 @@ void schedule_never_ends(const Subject&, Remarks&);
 void steep_start(const Subject&, Remarks&);
 void high_rate(const Subject&, Remarks&);
 void heavy_smoothing(const Subject&, Remarks&);
+void pulls_equal_passes(const Subject&, Remarks&);
 void saves_only_at_the_end(const Subject&, Remarks&);
 void too_few_to_average(const Subject&, Remarks&);
 void nothing_to_roll_back_to(const Subject&, Remarks&);

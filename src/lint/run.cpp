@@ -129,6 +129,14 @@ void heavy_smoothing(const Subject& s, Remarks& out) {
                  "0.1 is usual"});
 }
 
+void pulls_equal_passes(const Subject& s, Remarks& out) {
+  if (!s.e.loss.has_r_drop() || models::has_dropout(s.e.model)) return;
+  out.push_back({"loss.r_drop",
+                 "R-Drop pulls two passes together that are equal, since nothing of the model is "
+                 "dropped: an update costs twice as much and is the same",
+                 "a dropout above 0 (model.dropout = 0.1, say), or loss.r_drop = 0"});
+}
+
 void saves_only_at_the_end(const Subject& s, Remarks& out) {
   const auto& t = s.e.train;
   if (t.max_steps <= 5000 || t.save_every <= t.max_steps) return;

@@ -12,6 +12,16 @@ nn::OutputLoss cross_entropy(const CrossEntropyOptions& options) {
   };
 }
 
+nn::OutputLoss cross_entropy_of_pairs(const CrossEntropyOptions& options) {
+  if (!options.has_r_drop()) return nullptr;
+  const double smoothing = options.label_smoothing, alpha = options.r_drop;
+  return [smoothing, alpha](const at::Tensor& x, const at::Tensor& weight,
+                            const at::Tensor& targets, int64_t num_classes) {
+    return kernels::linear_r_drop(
+        x, weight, targets, {.smoothing = smoothing, .alpha = alpha, .num_classes = num_classes});
+  };
+}
+
 DistributionLoss cross_entropy_of_distributions(const CrossEntropyOptions& options) {
   const double smoothing = options.label_smoothing;
   return [smoothing](const at::Tensor& log_probs, const at::Tensor& targets) {

@@ -21,6 +21,10 @@ using DistributionLoss =
 /// V counts the real vocabulary, not the rows that round the table up.
 nn::OutputLoss cross_entropy(const CrossEntropyOptions& options);
 
+/// The same of two passes over each token with other dropout, pulled together by `r_drop`:
+/// kernels::linear_r_drop, whose x is [2N, D]. Null where `r_drop` is 0.
+nn::OutputLoss cross_entropy_of_pairs(const CrossEntropyOptions& options);
+
 /// The same of distributions over the V entries.
 DistributionLoss cross_entropy_of_distributions(const CrossEntropyOptions& options);
 

@@ -12,11 +12,12 @@ namespace {
 struct Loss {
   std::string_view name;
   nn::OutputLoss (*make)(const CrossEntropyOptions&);
+  nn::OutputLoss (*make_of_pairs)(const CrossEntropyOptions&);
   DistributionLoss (*make_of_distributions)(const CrossEntropyOptions&);
 };
 
 constexpr std::array<Loss, 1> kLosses{{
-    {"cross_entropy", &cross_entropy, &cross_entropy_of_distributions},
+    {"cross_entropy", &cross_entropy, &cross_entropy_of_pairs, &cross_entropy_of_distributions},
 }};
 
 const Loss& loss_called(const CrossEntropyOptions& options) {
@@ -33,6 +34,10 @@ const Loss& loss_called(const CrossEntropyOptions& options) {
 
 nn::OutputLoss make_loss(const CrossEntropyOptions& options) {
   return loss_called(options).make(options);
+}
+
+nn::OutputLoss make_pair_loss(const CrossEntropyOptions& options) {
+  return loss_called(options).make_of_pairs(options);
 }
 
 DistributionLoss make_distribution_loss(const CrossEntropyOptions& options) {

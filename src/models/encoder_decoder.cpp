@@ -43,8 +43,11 @@ class StepsOfVocabulary : public decoding::StepModel {
 }  // namespace
 
 EncoderDecoder::EncoderDecoder(const EncoderDecoderParts& parts, const ModelSetup& setup,
-                               nn::OutputLoss loss)
-    : num_classes_(setup.num_tgt_classes), loss_(std::move(loss)) {
+                               nn::OutputLosses losses)
+    : num_classes_(setup.num_tgt_classes),
+      src_word_dropout_(parts.src_word_dropout),
+      tgt_word_dropout_(parts.tgt_word_dropout),
+      losses_(std::move(losses)) {
   const nn::Init init =
       (setup.draws_weights ? nn::Init(setup.seed, setup.device) : nn::Init::unset(setup.device))
           .with_rules(parts.init);
@@ -77,20 +80,29 @@ const at::Tensor& EncoderDecoder::output_weight() const {
 }
 
 LossOutput EncoderDecoder::loss(const data::Batch& batch, const ForwardContext& context) {
-  TORCH_CHECK(loss_, "[model] was built without a loss");
-  const auto* sample_ids = context.training ? &batch.sample_ids : nullptr;
-  const nn::PackedRows src = pack(data::source(batch), sample_ids, device());
-  const nn::PackedRows tgt = pack(shift_right(data::target(batch)), sample_ids, device());
+  TORCH_CHECK(losses_.one, "[model] was built without a loss");
+  const bool twice = context.training && losses_.pair;
+  const auto packed = [&](const data::PackedTokens& tokens, double word_dropout, uint64_t site) {
+    const auto* sample_ids = context.training ? &batch.sample_ids : nullptr;
+    nn::PackedRows rows =
+        twice ? pack_twice(tokens, batch.sample_ids, device()) : pack(tokens, sample_ids, device());
+    const nn::DropoutSource source = context.dropout(rows.row_keys);
+    return drop_words(std::move(rows), source, word_dropout, site + kWordSite);
+  };
+  const nn::PackedRows src = packed(data::source(batch), src_word_dropout_, kEncoderSites),
+                       tgt = packed(shift_right(data::target(batch)), tgt_word_dropout_, kDecoderSites);
   const at::Tensor targets = at::tensor(data::target(batch).values, at::kLong).to(device());
 
   const at::Tensor x = decoder_->forward(tgt, encoder_->forward(src, context), context);
   // Named as if it were never tied, since a tied table's gradient also holds that of its lookups.
   const at::Tensor weight = nn::watch_use("output.weight", output_weight());
-  const kernels::CrossEntropy sums = loss_(x, weight, targets, num_classes_);
+  const nn::OutputLoss& loss = twice ? losses_.pair : losses_.one;
+  const kernels::CrossEntropy sums = loss(x, weight, targets, num_classes_);
   return {.loss_sum = sums.loss_sum,
           .nll_sum = sums.nll_sum,
           .target_tokens = data::target(batch).num_rows(),
-          .token_nll = sums.token_nll};
+          .token_nll = sums.token_nll,
+          .kl_sum = sums.kl_sum};
 }
 
 std::unique_ptr<decoding::StepModel> EncoderDecoder::start(const data::PackedTokens& src,

@@ -17,6 +17,8 @@ struct EncoderDecoderParts {
   int64_t d_model = 512;
   std::string tie_embeddings = "all";   ///< all, decoder, none
   std::vector<nn::InitRule> init = {};  ///< before the parts' own rules; see nn::Init
+  /// Probabilities that training drops a whole word of a side.
+  double src_word_dropout = 0, tgt_word_dropout = 0;
   std::function<std::shared_ptr<Encoder>(const PartSetup&)> encoder;
   std::function<std::shared_ptr<Decoder>(const PartSetup&)> decoder;
 };
@@ -29,7 +31,8 @@ struct EncoderDecoderParts {
 /// vocabulary; "none" adds `output.weight`. The projection has no bias.
 class EncoderDecoder : public Seq2SeqModel {
  public:
-  EncoderDecoder(const EncoderDecoderParts& parts, const ModelSetup& setup, nn::OutputLoss loss);
+  EncoderDecoder(const EncoderDecoderParts& parts, const ModelSetup& setup,
+                 nn::OutputLosses losses);
 
   LossOutput loss(const data::Batch& batch, const ForwardContext& context) override;
   std::unique_ptr<decoding::StepModel> start(const data::PackedTokens& src,
@@ -46,7 +49,8 @@ class EncoderDecoder : public Seq2SeqModel {
 
  private:
   int64_t num_classes_;
-  nn::OutputLoss loss_;
+  double src_word_dropout_, tgt_word_dropout_;
+  nn::OutputLosses losses_;
   nn::Embedding embedding_{nullptr};  ///< when all are tied
   std::shared_ptr<Encoder> encoder_;
   std::shared_ptr<Decoder> decoder_;

@@ -1,6 +1,6 @@
 #include "models/packed.h"
 
-#include <ATen/ops/tensor.h>
+#include <ATen/ATen.h>
 
 #include <algorithm>
 
@@ -9,26 +9,70 @@
 
 namespace stretto::models {
 
-nn::PackedRows pack(const data::PackedTokens& tokens, const std::vector<int64_t>* sample_ids,
-                    c10::Device device) {
+namespace {
+
+/// Keys of dropout masks, one for each token.
+std::vector<int64_t> row_keys_of(const data::PackedTokens& tokens,
+                                 const std::vector<int64_t>& sample_ids) {
+  std::vector<int64_t> keys(tokens.values.size());
+  for (int64_t i = 0; i < tokens.num_sequences(); ++i) {
+    for (int64_t t = 0; t < tokens.length(i); ++t) {
+      keys[tokens.offsets[i] + t] = static_cast<int64_t>(
+          mix64(static_cast<uint64_t>(sample_ids[i]), static_cast<uint64_t>(t)));
+    }
+  }
+  return keys;
+}
+
+/// Without keys.
+nn::PackedRows without_keys(const data::PackedTokens& tokens, c10::Device device) {
   std::vector<int64_t> positions(tokens.values.size());
-  std::vector<int64_t> keys(sample_ids != nullptr ? tokens.values.size() : 0);
   int64_t longest = 0;
   for (int64_t i = 0; i < tokens.num_sequences(); ++i) {
-    const int64_t start = tokens.offsets[i];
     longest = std::max(longest, tokens.length(i));
-    for (int64_t t = 0; t < tokens.length(i); ++t) {
-      positions[start + t] = t;
-      if (sample_ids == nullptr) continue;
-      keys[start + t] = static_cast<int64_t>(
-          mix64(static_cast<uint64_t>((*sample_ids)[i]), static_cast<uint64_t>(t)));
-    }
+    for (int64_t t = 0; t < tokens.length(i); ++t) positions[tokens.offsets[i] + t] = t;
   }
   nn::PackedRows rows;
   rows.ids = at::tensor(tokens.values, at::kLong).to(device);
   rows.positions = at::tensor(positions, at::kLong).to(device);
-  if (sample_ids != nullptr) rows.row_keys = at::tensor(keys, at::kLong).to(device);
   rows.offsets = {.values = at::tensor(tokens.offsets, at::kInt).to(device), .max_length = longest};
+  return rows;
+}
+
+}  // namespace
+
+nn::PackedRows pack(const data::PackedTokens& tokens, const std::vector<int64_t>* sample_ids,
+                    c10::Device device) {
+  nn::PackedRows rows = without_keys(tokens, device);
+  if (sample_ids != nullptr) {
+    rows.row_keys = at::tensor(row_keys_of(tokens, *sample_ids), at::kLong).to(device);
+  }
+  return rows;
+}
+
+nn::PackedRows pack_twice(const data::PackedTokens& tokens, const std::vector<int64_t>& sample_ids,
+                          c10::Device device) {
+  data::PackedTokens both = tokens;
+  both.values.insert(both.values.end(), tokens.values.begin(), tokens.values.end());
+  for (int64_t i = 0; i < tokens.num_sequences(); ++i) {
+    both.offsets.push_back(both.offsets.back() + static_cast<int32_t>(tokens.length(i)));
+  }
+  nn::PackedRows rows = without_keys(both, device);
+  std::vector<int64_t> keys = row_keys_of(tokens, sample_ids);
+  const size_t once = keys.size();
+  for (size_t n = 0; n < once; ++n) {
+    keys.push_back(static_cast<int64_t>(mix64(static_cast<uint64_t>(keys[n]), /*pass*/ 1)));
+  }
+  rows.row_keys = at::tensor(keys, at::kLong).to(device);
+  return rows;
+}
+
+nn::PackedRows drop_words(nn::PackedRows rows, const nn::DropoutSource& source, double p,
+                          uint64_t site) {
+  const kernels::Dropout words = source.at(p, site);
+  if (!words.active()) return rows;
+  const at::Tensor ones = at::ones({rows.ids.size(0), 1}, rows.ids.options().dtype(at::kFloat));
+  rows.dropped_words = kernels::dropout(ones, words).eq(0).squeeze(1);
   return rows;
 }
 

@@ -14,6 +14,18 @@ namespace stretto::models {
 nn::PackedRows pack(const data::PackedTokens& tokens, const std::vector<int64_t>* sample_ids,
                     c10::Device device);
 
+/// The same sequences twice, one copy behind the other, for two passes with other dropout. Masks of
+/// the first copy are those of pack(); row keys of the second are mix64(row key of the first, 1),
+/// so that the pass is one more coordinate of a mask.
+nn::PackedRows pack_twice(const data::PackedTokens& tokens, const std::vector<int64_t>& sample_ids,
+                          c10::Device device);
+
+/// Drops whole words in training: with probability `p` the vector of a token is zero, and the other
+/// ones stay as they are. Each occurrence is decided for itself by element 0 of a dropout mask of
+/// its row (kernels::Dropout), that of beginning- and end-of-sentence too.
+nn::PackedRows drop_words(nn::PackedRows rows, const nn::DropoutSource& source, double p,
+                          uint64_t site);
+
 /// The decoder's input for targets that end with end-of-sentence: each sequence shifted right by
 /// one, with beginning-of-sentence in front and the end left out. Lengths stay as they are.
 data::PackedTokens shift_right(const data::PackedTokens& targets);

@@ -26,5 +26,7 @@ constexpr uint64_t kSitesPerPart = 1'000'000;
 constexpr uint64_t kEncoderSites = 1'000'000, kDecoderSites = 2'000'000;
 /// Of a part's embedding, behind its first site.
 constexpr uint64_t kEmbeddingSite = 999'999;
+/// Of the words of a part's input (word dropout), likewise.
+constexpr uint64_t kWordSite = 999'997;
 
 }  // namespace stretto::models

@@ -78,7 +78,7 @@ struct MakeDecoder {
 }  // namespace
 
 std::shared_ptr<Seq2SeqModel> make_model(const Seq2SeqOptions& options, const ModelSetup& setup,
-                                         nn::OutputLoss loss) {
+                                         nn::OutputLoss loss, nn::OutputLoss pair_loss) {
   if (const auto wrong = misfits(options); !wrong.empty()) {
     throw Error(ExitCode::kUsage, wrong.front().keys.front() + ": " + wrong.front().what,
                 wrong.front().hint);
@@ -94,6 +94,8 @@ std::shared_ptr<Seq2SeqModel> make_model(const Seq2SeqOptions& options, const Mo
   const EncoderDecoderParts parts{.d_model = options.d_model,
                                   .tie_embeddings = options.tie_embeddings,
                                   .init = init_rules_of(options),
+                                  .src_word_dropout = options.src_word_dropout,
+                                  .tgt_word_dropout = options.tgt_word_dropout,
                                   .encoder =
                                       [&](const PartSetup& part) {
                                         return options.encoder.visit(MakeEncoder{options, part});
@@ -102,7 +104,8 @@ std::shared_ptr<Seq2SeqModel> make_model(const Seq2SeqOptions& options, const Mo
                                       [&](const PartSetup& part) {
                                         return options.decoder.visit(MakeDecoder{options, part});
                                       }};
-  return std::make_shared<EncoderDecoder>(parts, setup, std::move(loss));
+  return std::make_shared<EncoderDecoder>(
+      parts, setup, nn::OutputLosses{.one = std::move(loss), .pair = std::move(pair_loss)});
 }
 
 int64_t num_parameters(const torch::nn::Module& module) {

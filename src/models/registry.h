@@ -24,10 +24,12 @@ struct ModelSetup {
 /// The encoder-decoder of these parts, with first weights that depend on seed and parameter name.
 ///
 /// @param loss  what `losses::make_loss` gave; may be empty for a model that only decodes
+/// @param pair_loss  what `losses::make_pair_loss` gave: where it is not empty, training runs each
+///                   micro-batch twice and minimises it
 /// Throws Error(kUsage) for options that contradict each other (models/misfits.h) or `setup` (all
 /// embeddings tied over two vocabularies).
 std::shared_ptr<Seq2SeqModel> make_model(const Seq2SeqOptions& options, const ModelSetup& setup,
-                                         nn::OutputLoss loss);
+                                         nn::OutputLoss loss, nn::OutputLoss pair_loss = {});
 
 /// Number of parameters, tied ones once.
 int64_t num_parameters(const torch::nn::Module& module);

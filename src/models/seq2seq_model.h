@@ -21,6 +21,9 @@ struct LossOutput {
   int64_t target_tokens = 0;  ///< end-of-sentence included
   /// fp64 [target_tokens], natural log; undefined where a gradient is wanted.
   torch::Tensor token_nll = {};
+  /// Scalar without gradient: distance of two passes, summed over target tokens; undefined where
+  /// there was one.
+  torch::Tensor kl_sum = {};
 };
 
 /// A parameter with one row for each id of a vocabulary: an embedding or an output projection.
@@ -33,7 +36,8 @@ struct VocabularyTable {
 /// distribution and checkpoints stay outside.
 class Seq2SeqModel : public torch::nn::Module {
  public:
-  /// Teacher-forced loss of one micro-batch (see losses/cross_entropy.h).
+  /// Teacher-forced loss of one micro-batch (see losses/cross_entropy.h). In training a model with
+  /// a loss of pairs runs the micro-batch twice with other dropout.
   virtual LossOutput loss(const data::Batch& batch, const ForwardContext& context) = 0;
 
   /// A view of the model for incremental decoding of these sources; weights are shared.
@@ -51,8 +55,8 @@ class Seq2SeqModel : public torch::nn::Module {
   /// Longest output, in tokens with end-of-sentence, that the model has positions for.
   virtual int64_t max_target_length() const { return std::numeric_limits<int64_t>::max(); }
 
-  /// Multiplications and additions of loss() without its gradient, for a pair of sequences of so
-  /// many tokens; models/operations.h says what counts.
+  /// Multiplications and additions of loss() without its gradient, of one pass over a pair of
+  /// sequences of so many tokens; models/operations.h says what counts.
   virtual double operations(double src_length, double tgt_length) const = 0;
 
   /// Mean over heads of the cross-attention of one decoder layer (-1 = last), teacher-forced:

@@ -23,7 +23,8 @@ using DecoderChoice = config::Choice<StackOptions, LstmDecoderOptions, ConvDecod
                                      LightDecoderOptions, DynamicDecoderOptions>;
 
 /// `[model]`: an encoder and a decoder that attends to it. Keys from `norm` on, but for
-/// `tie_embeddings`, are those of Transformer layers (Vaswani et al. 2017), on either side.
+/// `tie_embeddings` and word dropout, are those of Transformer layers (Vaswani et al. 2017), on
+/// either side.
 struct Seq2SeqOptions {
   std::string name = "encoder_decoder";
   int64_t d_model = 512;
@@ -41,6 +42,8 @@ struct Seq2SeqOptions {
   double attention_dropout = 0.0;
   double activation_dropout = 0.0;
   std::vector<std::string> init;
+  double src_word_dropout = 0.0;
+  double tgt_word_dropout = 0.0;
 
   static auto fields() {
     using namespace config;
@@ -163,6 +166,14 @@ struct Seq2SeqOptions {
             "again beyond 2 std), constant (value), zeros or ones")
             .also_called({"initializer", "weight_init", "init_method", "kernel_initializer",
                           "weight_initializer"}),
+        field(&O::src_word_dropout, "src_word_dropout",
+              "probability that training zeroes the whole vector of a source token, before its "
+              "position is added; each occurrence for itself, the others are not scaled",
+              fraction())
+            .also_called({"dropout_src", "dropout_source", "source_word_dropout", "word_dropout"}),
+        field(&O::tgt_word_dropout, "tgt_word_dropout",
+              "the same of the target tokens that the decoder reads", fraction())
+            .also_called({"dropout_trg", "dropout_target", "target_word_dropout"}),
     };
   }
 };
@@ -206,6 +217,27 @@ inline bool norms_come_first(const Seq2SeqOptions& options) {
 /// Whether norms see all tokens of a micro-batch, so that samples are not independent.
 inline bool has_batch_norm(const Seq2SeqOptions& options) {
   return has_transformer(options) && options.norm_layer == "batch_norm";
+}
+
+/// Whether training drops anything, so that two passes over one batch differ.
+inline bool has_dropout(const Seq2SeqOptions& options) {
+  const auto of_part = [](const auto& part) {
+    double sum = 0;
+    if constexpr (requires { part.dropout; }) sum += part.dropout;
+    if constexpr (requires { part.attention_dropout; }) sum += part.attention_dropout;
+    if constexpr (requires { part.activation_dropout; }) sum += part.activation_dropout;
+    if constexpr (requires { part.input_dropout; }) {
+      sum += part.input_dropout + part.weight_dropout;
+    }
+    if constexpr (requires { part.recurrent_dropout; }) {
+      sum += part.recurrent_dropout + part.zoneout_hidden + part.zoneout_cell;
+    }
+    return sum;
+  };
+  const double of_transformers = has_transformer(options) ? of_part(options) : 0;
+  return of_transformers + options.encoder.visit(of_part) + options.decoder.visit(of_part) +
+             options.src_word_dropout + options.tgt_word_dropout >
+         0;
 }
 
 /// The fewest learned positions of a model, and the key that says how many; `key` is empty when

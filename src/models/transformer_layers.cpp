@@ -54,8 +54,16 @@ StackShell::StackShell(torch::nn::Module& owner, const PartSetup& setup,
 
 at::Tensor StackShell::embed(const at::Tensor& ids, const at::Tensor& places, int64_t max_length,
                              const kernels::Dropout& dropout) {
-  const at::Tensor position = positions->forward(places, max_length, embedding->weight);
-  return kernels::dropout(embedding->forward(ids, position), dropout);
+  return embed(
+      nn::PackedRows{
+          .ids = ids, .positions = places, .offsets = {.values = {}, .max_length = max_length}},
+      dropout);
+}
+
+at::Tensor StackShell::embed(const nn::PackedRows& rows, const kernels::Dropout& dropout) {
+  const at::Tensor position =
+      positions->forward(rows.positions, rows.offsets.max_length, embedding->weight);
+  return kernels::dropout(embedding->forward(rows.ids, position, rows.dropped_words), dropout);
 }
 
 at::Tensor StackShell::finish(const at::Tensor& x) const {

@@ -66,11 +66,18 @@ EmbeddingImpl::EmbeddingImpl(const Init& init, int64_t rows, int64_t d_model, in
   weight = register_parameter("weight", table);
 }
 
-at::Tensor EmbeddingImpl::forward(const at::Tensor& ids, const at::Tensor& position) const {
+at::Tensor EmbeddingImpl::forward(const at::Tensor& ids, const at::Tensor& position,
+                                  const at::Tensor& dropped) const {
+  if (!dropped.defined()) return watch(*this, look_up(ids, position));
+  const at::Tensor words = look_up(ids, {}).masked_fill(dropped.unsqueeze(1), 0);
+  return watch(*this, position.defined() ? words + position.to(words.scalar_type()) : words);
+}
+
+at::Tensor EmbeddingImpl::look_up(const at::Tensor& ids, const at::Tensor& position) const {
   const double scale = std::sqrt(static_cast<double>(weight.size(1)));
   const bool apart = rows_ && at::GradMode::is_enabled() && weight.requires_grad();
-  return watch(*this, apart ? looked_up_apart(ids, scale, position)
-                            : kernels::embed(weight, ids, scale, position));
+  return apart ? looked_up_apart(ids, scale, position)
+               : kernels::embed(weight, ids, scale, position);
 }
 
 at::Tensor EmbeddingImpl::looked_up_apart(const at::Tensor& ids, double scale,

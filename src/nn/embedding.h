@@ -32,7 +32,11 @@ class EmbeddingImpl : public torch::nn::Module {
   EmbeddingImpl(const Init& init, int64_t rows, int64_t d_model, int64_t pad);
 
   /// weight[ids] * sqrt(D) + position; ids int64 [N], position [N, D] or undefined -> [N, D].
-  at::Tensor forward(const at::Tensor& ids, const at::Tensor& position) const;
+  ///
+  /// @param dropped  bool [N] or undefined: rows whose weight counts as zero, with no gradient; the
+  ///                 others are not scaled for it, and position stays
+  at::Tensor forward(const at::Tensor& ids, const at::Tensor& position,
+                     const at::Tensor& dropped = {}) const;
 
   /// Gradients of looked-up rows go there and no longer to weight.grad(); null ends it.
   void send_rows_to(std::shared_ptr<RowGradients> rows) { rows_ = std::move(rows); }
@@ -41,6 +45,7 @@ class EmbeddingImpl : public torch::nn::Module {
   at::Tensor weight;
 
  private:
+  at::Tensor look_up(const at::Tensor& ids, const at::Tensor& position) const;
   at::Tensor looked_up_apart(const at::Tensor& ids, double scale, const at::Tensor& position) const;
 
   std::shared_ptr<RowGradients> rows_;

@@ -15,6 +15,8 @@ struct PackedRows {
   at::Tensor positions;  ///< int64 [N]: place of each token in its sequence, from 0
   at::Tensor row_keys;   ///< int64 [N]: mix64(sample id, position); undefined when not training
   kernels::Offsets offsets;
+  /// bool [N]: tokens whose vector is zero in this pass (word dropout); undefined = none.
+  at::Tensor dropped_words = {};
 };
 
 /// Where the dropout masks of one forward pass come from. Each place in a network that drops has a

@@ -1,5 +1,6 @@
 #include <sentencepiece_processor.h>
 
+#include <algorithm>
 #include <exception>
 #include <limits>
 #include <utility>
@@ -18,8 +19,9 @@ constexpr const char* kSpecialNames[kNumSpecials] = {"<pad>", "<unk>", "<s>", "<
 
 class SentencePieceTokenizer final : public Tokenizer {
  public:
-  SentencePieceTokenizer(const std::string& model_bytes, std::string_view where)
-      : fingerprint_(xxh3_64(model_bytes)) {
+  SentencePieceTokenizer(const std::string& model_bytes, SentencePieceKinds kinds,
+                         std::string_view where)
+      : kinds_(std::move(kinds)), fingerprint_(xxh3_64(model_bytes)) {
     const auto status = processor_.LoadFromSerializedProto(model_bytes);
     if (!status.ok()) {
       throw Error(ExitCode::kBadData,
@@ -70,6 +72,17 @@ class SentencePieceTokenizer final : public Tokenizer {
 
   int64_t size() const override { return static_cast<int64_t>(to_model_.size()); }
   uint64_t fingerprint() const override { return fingerprint_; }
+  SubwordModel subword_model() const override {
+    SubwordModel model{.kind = kinds_.model};
+    for (size_t id = 0; id < std::min(to_ours_.size(), kinds_.is_ordinary.size()); ++id) {
+      const auto own = static_cast<int>(id);
+      if (!kinds_.is_ordinary[id]) continue;
+      model.pieces.push_back({.text = processor_.IdToPiece(own),
+                              .score = processor_.GetScore(own),
+                              .id = to_ours_[id]});
+    }
+    return model;
+  }
 
  private:
   /// The four specials come first wherever the model has them; those it lacks have an id all the
@@ -92,6 +105,7 @@ class SentencePieceTokenizer final : public Tokenizer {
   }
 
   sentencepiece::SentencePieceProcessor processor_;
+  SentencePieceKinds kinds_;
   uint64_t fingerprint_;
   std::vector<int> to_model_;     ///< our id -> the model's, -1 = the model has no such special
   std::vector<int64_t> to_ours_;  ///< the model's id -> ours
@@ -101,9 +115,9 @@ class SentencePieceTokenizer final : public Tokenizer {
 
 std::shared_ptr<const Tokenizer> make_sentencepiece(std::string model_bytes,
                                                     std::string_view where) {
-  check_sentencepiece_model(model_bytes, where);
+  SentencePieceKinds kinds = check_sentencepiece_model(model_bytes, where);
   try {
-    return std::make_shared<SentencePieceTokenizer>(model_bytes, where);
+    return std::make_shared<SentencePieceTokenizer>(model_bytes, std::move(kinds), where);
   } catch (const Error&) {
     throw;
   } catch (const std::bad_alloc&) {

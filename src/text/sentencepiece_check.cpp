@@ -15,6 +15,7 @@ constexpr size_t kMaxModelBytes = size_t{512} << 20;
 constexpr int64_t kMaxPieces = 2'000'000;
 constexpr size_t kMaxPieceBytes = 4096;
 constexpr int kMaxPieceType = 6;
+constexpr uint64_t kOrdinary = 1;
 // A line has at most 1 MB, so that a sum of scores stays finite.
 constexpr float kMaxScore = 1e30f;
 
@@ -99,7 +100,9 @@ void require_type(const Field& field, int wire_type, std::string_view where) {
   }
 }
 
-void check_piece(std::string_view message, int64_t index, std::string_view where) {
+/// @return whether it is an ordinary piece
+bool check_piece(std::string_view message, int64_t index, std::string_view where) {
+  uint64_t type = kOrdinary;
   const std::string name = "piece " + std::to_string(index);
   Wire wire(message, where);
   Field field;
@@ -122,8 +125,24 @@ void check_piece(std::string_view message, int64_t index, std::string_view where
       require_type(field, 0, where);
       if (field.value == 0 || field.value > kMaxPieceType)
         fail(where, name + " has an unknown type");
+      type = field.value;
     }
   }
+  return type == kOrdinary;
+}
+
+/// What a model is, by its trainer's settings; the library takes one that does not say for unigram.
+SubwordModel::Kind kind_of(std::string_view trainer, std::string_view where) {
+  auto kind = SubwordModel::Kind::kUnigram;
+  Wire wire(trainer, where);
+  Field field;
+  while (wire.next(field)) {
+    if (field.number != 3 || field.wire_type != 0) continue;
+    kind = field.value == 1   ? SubwordModel::Kind::kUnigram
+           : field.value == 2 ? SubwordModel::Kind::kBpe
+                              : SubwordModel::Kind::kNone;
+  }
+  return kind;
 }
 
 void check_normalizer(std::string_view message, std::string_view where) {
@@ -183,10 +202,11 @@ void check_charsmap(std::string_view blob, std::string_view where) {
   }
 }
 
-void check_sentencepiece_model(std::string_view bytes, std::string_view where) {
+SentencePieceKinds check_sentencepiece_model(std::string_view bytes, std::string_view where) {
   if (bytes.empty()) fail(where, "the file is empty");
   if (bytes.size() > kMaxModelBytes) fail(where, "it is larger than 512 MiB");
   int64_t num_pieces = 0;
+  SentencePieceKinds kinds;
   Wire wire(bytes, where);
   Field field;
   while (wire.next(field)) {
@@ -194,12 +214,15 @@ void check_sentencepiece_model(std::string_view bytes, std::string_view where) {
     require_type(field, 2, where);
     if (field.number == 1) {
       if (num_pieces == kMaxPieces) fail(where, "it has more than 2,000,000 pieces");
-      check_piece(field.bytes, num_pieces++, where);
+      kinds.is_ordinary.push_back(check_piece(field.bytes, num_pieces++, where));
+    } else if (field.number == 2) {
+      kinds.model = kind_of(field.bytes, where);
     } else if (field.number == 3 || field.number == 5) {
       check_normalizer(field.bytes, where);
     }
   }
   if (num_pieces == 0) fail(where, "it has no pieces");
+  return kinds;
 }
 
 }  // namespace stretto::text

@@ -1,8 +1,19 @@
 #pragma once
 
+#include <cstdint>
 #include <string_view>
+#include <vector>
+
+#include "text/tokenizer.h"
 
 namespace stretto::text {
+
+/// What a model says of itself that the library does not tell.
+struct SentencePieceKinds {
+  SubwordModel::Kind model = SubwordModel::Kind::kUnigram;
+  std::vector<bool> is_ordinary =
+      {};  ///< of each piece: neither special, byte, unused nor defined by a user
+};
 
 /// Looks through the bytes of a SentencePiece model (a protobuf `ModelProto`) before the library
 /// sees them, because the library trusts parts of them. Memory and time are linear in the size.
@@ -13,7 +24,7 @@ namespace stretto::text {
 ///
 /// @param where  the file's name, for messages
 /// Throws Error(kBadData).
-void check_sentencepiece_model(std::string_view bytes, std::string_view where);
+SentencePieceKinds check_sentencepiece_model(std::string_view bytes, std::string_view where);
 
 /// The table alone: 32-bit size of the trie, the trie (Darts double array), replacements.
 /// Throws Error(kBadData).

@@ -16,6 +16,19 @@ namespace stretto::text {
 /// The ids that every vocabulary of Stretto has at the same place.
 inline constexpr int64_t kPad = 0, kUnk = 1, kBos = 2, kEos = 3;
 
+/// The ordinary pieces that a sub-word model cuts text into: no specials, bytes or symbols that a
+/// user defined.
+struct SubwordModel {
+  enum class Kind : uint8_t { kNone, kBpe, kUnigram };
+  struct Piece {
+    std::string text;  ///< U+2581 stands for a space
+    double score = 0;  ///< bpe: the larger, the earlier it is merged; unigram: log probability
+    int64_t id = 0;
+  };
+  Kind kind = Kind::kNone;
+  std::vector<Piece> pieces = {};
+};
+
 /// One side's way from text to ids and back. Safe to use from several threads.
 class Tokenizer {
  public:
@@ -30,6 +43,8 @@ class Tokenizer {
   /// A line as encode() takes it, as people read it.
   std::string readable(std::string_view line) const { return join_subwords(line, subwords()); }
   virtual std::string piece(int64_t id) const = 0;
+  /// What text/subword_sampling.h draws from; of kind kNone where there are no other segmentations.
+  virtual SubwordModel subword_model() const { return {}; }
   /// Number of ids; rows of an embedding table may be rounded up.
   virtual int64_t size() const = 0;
   /// Changes when any line could be encoded otherwise; part of the cache key.

@@ -4,6 +4,7 @@
 
 #include "data/pair_columns.h"
 #include "tests/data/corpus_fixture.h"
+#include "text/subword_sampling.h"
 
 namespace stretto::data {
 namespace {
@@ -220,6 +221,86 @@ TEST_F(Batches, KeepTheOrderThatTheyHaveAlwaysHad) {
     EXPECT_EQ(source->load(place.first, place.second).sample_ids, ids)
         << "epoch " << place.first << ", batch " << place.second;
   }
+}
+
+/// The words w0, w1 and w2 as the pieces a, b and ab; all other words are no ordinary pieces.
+std::shared_ptr<const text::SubwordSampler> sampler_of_three(double strength) {
+  using Model = text::SubwordModel;
+  const Model model{.kind = Model::Kind::kUnigram,
+                    .pieces = {{"a", -1, 4}, {"b", -1, 5}, {"ab", -2, 6}}};
+  return std::make_shared<text::SubwordSampler>(model, strength);
+}
+
+/// Ids with every ab as a b: what a segmentation spells.
+std::vector<int64_t> spelled(std::vector<int64_t> ids) {
+  std::vector<int64_t> all;
+  for (const int64_t id : ids) {
+    if (id == 6) {
+      all.insert(all.end(), {4, 5});
+    } else {
+      all.push_back(id);
+    }
+  }
+  return all;
+}
+
+std::vector<int64_t> sequence(const PackedTokens& side, size_t k) {
+  return {side.ids.begin() + side.offsets[k], side.ids.begin() + side.offsets[k + 1]};
+}
+
+TEST_F(Batches, DrawSegmentationsAnewInEachEpochAsAFunctionOfTheSample) {
+  const DataOptions o = options(2000);
+  const auto corpus = open(o);
+  const auto plain = make_train_batches(corpus, o, 5);
+  const SubwordSamplers samplers{.src = sampler_of_three(1), .tgt = nullptr};
+  const auto source = make_train_batches(corpus, o, 5, samplers);
+  ASSERT_EQ(source->num_batches(), plain->num_batches());
+  std::map<int64_t, std::vector<int64_t>> first;  // of each sample, in epoch 0
+  int64_t longer = 0, otherwise = 0;
+  for (const int64_t epoch : {0, 1}) {
+    for (int64_t i = 0; i < source->num_batches(); ++i) {
+      const Batch batch = source->load(epoch, i), again = source->load(epoch, i);
+      EXPECT_EQ(batch.src.ids, again.src.ids);
+      EXPECT_EQ(batch.tgt.ids, plain->load(epoch, i).tgt.ids)
+          << "of the other side nothing is drawn";
+      EXPECT_EQ(batch.sample_ids, plain->sample_ids(epoch, i));
+      EXPECT_EQ(batch.src.offsets.back(), static_cast<int32_t>(batch.src.ids.size()));
+      EXPECT_LE(batch.src.num_tokens(), 2 * o.max_tokens);
+      for (size_t k = 0; k < batch.sample_ids.size(); ++k) {
+        const auto drawn = sequence(batch.src, k), own = corpus->src(batch.sample_ids[k]);
+        EXPECT_EQ(spelled(drawn), spelled(own));
+        longer += drawn.size() > own.size();
+        if (epoch == 0) first[batch.sample_ids[k]] = drawn;
+        otherwise += epoch == 1 && first.at(batch.sample_ids[k]) != drawn;
+      }
+    }
+  }
+  EXPECT_GT(longer, 100);
+  EXPECT_GT(otherwise, 100);
+}
+
+TEST_F(Batches, KeepTheirOwnSegmentationWhereNoDrawIsShortEnough) {
+  DataOptions o = options(1);
+  o.train_src = {write("ab.src", "w2 w2\nw3\n")};
+  o.train_tgt = {write("ab.tgt", "w2 w2\nw3\n")};
+  o.max_src_tokens = 3;
+  const auto corpus = open(o);
+  const auto only_apart = std::make_shared<text::SubwordSampler>(
+      text::SubwordModel{.kind = text::SubwordModel::Kind::kUnigram,
+                         .pieces = {{"a", 0, 4}, {"b", 0, 5}, {"ab", -1000, 6}}},
+      1.0);
+  const auto source = make_train_batches(corpus, o, 5, {.src = only_apart, .tgt = only_apart});
+  bool seen = false;
+  for (int64_t i = 0; i < source->num_batches(); ++i) {
+    const Batch batch = source->load(0, i);
+    for (size_t k = 0; k < batch.sample_ids.size(); ++k) {
+      if (batch.sample_ids[k] != 0) continue;
+      seen = true;
+      EXPECT_EQ(sequence(batch.src, k), (std::vector<int64_t>{6, 6, text::kEos}));
+      EXPECT_EQ(sequence(batch.tgt, k), (std::vector<int64_t>{4, 5, 4, 5, text::kEos}));
+    }
+  }
+  EXPECT_TRUE(seen);
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <functional>
 
 #include "base/error.h"
+#include "config/load.h"
 #include "experiment/experiment_schema.h"
 #include "experiment/load_experiment.h"
 #include "tests/base/temp_dir.h"
@@ -598,6 +599,41 @@ TEST(Rules, ARuleIsSilentAboutAKeyThatHasAProblemAlready) {
   check_rules(e, {}, problems);
   ASSERT_EQ(problems.size(), 2u);
   EXPECT_EQ(problems[1].what, "the run would never stop");
+}
+
+TEST(Rules, SegmentationsAreDrawnOfRawTextAlone) {
+  const auto problem = [](const std::string& type) {
+    return problem_of([&](Experiment& e) {
+      e.data.tgt_subword_sampling = 0.1;
+      e.tokenizer.type = type;
+      if (type == "vocab") e.tokenizer.src_vocab = "/v";
+    });
+  };
+  EXPECT_EQ(problem("sentencepiece"), "0 problems");
+  EXPECT_NE(problem("vocab").find("`data.tgt_subword_sampling`"), std::string::npos)
+      << problem("vocab");
+}
+
+/// What is wrong with one override.
+std::vector<config::Problem> problems_with(const std::string& override_text) {
+  Experiment options, fallback;
+  std::vector<config::Problem> problems;
+  config::load_text("[data]\ntrain_src = [\"a\"]\ntrain_tgt = [\"b\"]\n", "my.toml", "/nowhere",
+                    {override_text}, experiment_schema(options), experiment_schema(fallback),
+                    problems);
+  return problems;
+}
+
+TEST(Rules, RDropHasAnAlphaAndWordDropoutAProbability) {
+  for (const char* fine : {"loss.r_drop=0", "loss.r_drop=5", "data.src_subword_sampling=1",
+                           "model.src_word_dropout=0.1", "model.tgt_word_dropout=0"}) {
+    EXPECT_TRUE(problems_with(fine).empty()) << fine;
+  }
+  for (const char* wrong : {"loss.r_drop=-1", "data.tgt_subword_sampling=1.5",
+                            "model.src_word_dropout=1", "model.tgt_word_dropout=-0.1"}) {
+    const auto problems = problems_with(wrong);
+    ASSERT_EQ(problems.size(), 1u) << wrong;
+  }
 }
 
 TEST(Rules, FilesThatAreNamedMustExistAndArchivesForTheirMembers) {

@@ -153,6 +153,16 @@ inline std::vector<Case> products(int64_t n, int64_t d, int64_t o) {
                        : linear_cross_entropy(x[0], x[1], targets, smoothing, o).loss_sum;
         },
         {noise({n, d}), noise({o + 3, d}, 8) * shrink}));
+  for (const double smoothing : {0.0, 0.1}) {
+    const RDrop options{.smoothing = smoothing, .alpha = 5, .num_classes = o};
+    all.push_back(
+        make("linear_r_drop",
+             [=](const auto& x, auto plain) {
+               return plain ? reference::linear_r_drop(x[0], x[1], targets, options).loss_sum
+                            : linear_r_drop(x[0], x[1], targets, options).loss_sum;
+             },
+             {noise({2 * n, d}), noise({o + 3, d}, 8) * shrink}));
+  }
   return all;
 }
 

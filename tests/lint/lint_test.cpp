@@ -92,6 +92,7 @@ const std::vector<BadConfig>& bad_configs() {
       {"SC003", "schedule.warmup_steps", {"schedule.warmup_steps=0"}},
       {"SC004", "optim.lr", {"optim.lr=0.5"}},
       {"SC005", "loss.label_smoothing", {"loss.label_smoothing=0.5"}},
+      {"RG001", "loss.r_drop", {"loss.r_drop=5", "model.dropout=0"}},
       {"CK001", "train.save_every", {"train.save_every=10000"}},
       {"CK002", "train.average_last", {"train.average_last=3", "train.save_every=5000"}},
       {"CK003",
@@ -269,6 +270,27 @@ TEST(Lint, SmoothingIsJudgedByTheVocabulary) {
   EXPECT_TRUE(noted(with("loss.label_smoothing=0.31")));
   EXPECT_TRUE(noted({"tokenizer.model=m", tiny, "loss.label_smoothing=0.31"}));
   EXPECT_FALSE(noted({"tokenizer.model=m", tiny, "loss.label_smoothing=0.2"}));
+}
+
+TEST(Lint, RDropWithoutDropoutIsNotedWhateverTheParts) {
+  const auto noted = [](const std::vector<std::string>& overrides) {
+    std::vector<std::string> all{"loss.r_drop=5", "model.dropout=0"};
+    all.insert(all.end(), overrides.begin(), overrides.end());
+    const auto codes = codes_of(lint_of(all));
+    return std::count(codes.begin(), codes.end(), "RG001") == 1;
+  };
+  EXPECT_TRUE(noted({}));
+  EXPECT_FALSE(noted({"loss.r_drop=0"}));
+  EXPECT_FALSE(noted({"model.attention_dropout=0.1"}));
+  EXPECT_FALSE(noted({"model.src_word_dropout=0.1"}));
+  EXPECT_FALSE(noted({"model.tgt_word_dropout=0.1"}));
+  const std::string encoder = "model.encoder.name=lstm", decoder = "model.decoder.name=lstm";
+  EXPECT_FALSE(noted({encoder, decoder}));
+  const std::string off = "model.encoder.dropout=0";
+  EXPECT_FALSE(noted({encoder, decoder, off}));
+  EXPECT_TRUE(noted({encoder, decoder, off, "model.decoder.dropout=0"}));
+  EXPECT_FALSE(noted(
+      {encoder, decoder, off, "model.decoder.dropout=0", "model.decoder.zoneout_hidden=0.1"}));
 }
 
 TEST(Lint, HeavySmoothingSaysWhatTheLossCannotFallBelow) {

@@ -42,6 +42,24 @@ TEST(CrossEntropyLoss, OfDistributionsIsTheSameLoss) {
   EXPECT_NEAR(sums.nll_sum.item<double>(), 3 * ln2, 1e-6);
 }
 
+// p = (1/2, 1/4, 1/4) and q = (1/4, 1/4, 1/2): KL is 1/4 ln 2 in both directions.
+TEST(CrossEntropyLoss, OfPairsHasTheValueComputedByHand) {
+  const double ln2 = std::log(2.0);
+  const at::Tensor x = torch::eye(2, torch::kDouble);
+  const at::Tensor weight =
+      torch::tensor({{ln2, 0.0}, {0.0, 0.0}, {0.0, ln2}, {5.0, 5.0}}, torch::kDouble);
+  const auto sums = make_pair_loss({.label_smoothing = 0.1, .r_drop = 4})(
+      x, weight, torch::tensor({1}, torch::kLong), 3);
+  EXPECT_NEAR(sums.kl_sum.item<double>(), 0.25 * ln2, 1e-12);
+  EXPECT_NEAR(sums.nll_sum.item<double>(), 2 * ln2, 1e-12);
+  EXPECT_NEAR(sums.loss_sum.item<double>(), 1.95 * ln2 + 4.0 / 2 * 0.25 * ln2, 1e-12);
+}
+
+TEST(CrossEntropyLoss, OfPairsIsThereWithRDropAlone) {
+  EXPECT_FALSE(make_pair_loss({}));
+  EXPECT_TRUE(make_pair_loss({.r_drop = 1}));
+}
+
 TEST(LossRegistry, NamesWhatItKnows) {
   CrossEntropyOptions options;
   options.name = "hinge";

@@ -284,6 +284,21 @@ TEST(HtmlReport, SaysWhyTheLossIsNotTheLogarithmOfThePerplexity) {
   EXPECT_NE(page.find("<th>Smoothed loss</th><th>NLL</th>"), std::string::npos);
 }
 
+TEST(HtmlReport, SaysWhatRDropAddsToTheLossAndDrawsTheDistanceOfItsPasses) {
+  ReportContent content = content_with(10, 5);
+  for (auto& event : content.events) {
+    if (event.event == "train") event.measures.push_back({"kl", 0.01 * double(event.step)});
+  }
+  content.display = tasks::translation_display({.label_smoothing = 0.1, .r_drop = 5});
+  const std::string page = render_html(content);
+  EXPECT_EQ(markup_error(page), "");
+  EXPECT_NE(page.find("with label smoothing 0.1 and R-Drop 5. NLL"), std::string::npos);
+  EXPECT_NE(page.find("R-Drop is in the loss of training alone"), std::string::npos);
+  EXPECT_NE(figure(page, "KL divergence of the two passes"), "");
+  content.display = tasks::translation_display({.label_smoothing = 0, .r_drop = 2.5});
+  EXPECT_NE(render_html(content).find("with R-Drop 2.5. NLL"), std::string::npos);
+}
+
 TEST(HtmlReport, SaysAtWhichStepSamplesWereMade) {
   ReportContent content;
   content.samples = {TextPairSample{"a", "b", "c", {}, {}}};

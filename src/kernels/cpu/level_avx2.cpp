@@ -16,6 +16,7 @@ constexpr int64_t kTileRows = 6;  // rows of a product kept in registers
 #include "kernels/cpu/common.inc"
 #include "kernels/cpu/half.inc"
 #include "kernels/cpu/loops.inc"
+#include "kernels/cpu/r_drop.inc"
 #include "kernels/cpu/steps.inc"
 #include "kernels/cpu/attention.inc"
 #include "kernels/cpu/product.inc"

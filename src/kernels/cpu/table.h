@@ -88,6 +88,11 @@ struct LossRow {
 struct LossSums {
   double nll, all;  ///< -log p of the target, and the sum of -log p over all classes
 };
+/// LossSums of two rows of logits together, and the mean of the Kullback-Leibler divergences of
+/// their distributions in both directions.
+struct PairSums {
+  double nll, all, kl;
+};
 
 /// A matrix seen with or without transposition: element (i, j) is data[i * row + j * column], and
 /// one of the two strides is 1.
@@ -184,6 +189,10 @@ struct Table {
   double (*sum_of_squares)(const float* x, int64_t count);
   /// Replaces the logits by d loss / d logits when `gradient`.
   LossSums (*loss_row)(float* logits, const LossRow& row, bool gradient);
+  /// Of two rows with one target: d (mean of their losses + 2 pull kl) / d logits in place of both
+  /// when `gradient`; otherwise they are left with other numbers.
+  PairSums (*pair_loss_row)(float* first, float* second, const LossRow& row, float pull,
+                            bool gradient);
   void (*attention)(const AttentionItem& item, float* out, int64_t out_stride);
   void (*attention_backward)(const AttentionItem& item, const AttentionGradient& gradient);
   /// out [queries, keys] += share * softmax weights, without dropout.

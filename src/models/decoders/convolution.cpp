@@ -55,9 +55,7 @@ at::Tensor ConvDecoder::run(const nn::PackedRows& input, const Encoded& memory,
   const double p = options_.dropout;
   const kernels::MultiStepAttention pairs{.query_offsets = input.offsets,
                                           .key_offsets = memory.rows.offsets};
-  const at::Tensor embedded =
-      shell_.rows.embed(input.ids, input.positions, input.offsets.max_length,
-                        dropout.at(p, first_site_ + kEmbeddingSite));
+  const at::Tensor embedded = shell_.rows.embed(input, dropout.at(p, first_site_ + kEmbeddingSite));
   at::Tensor x = shell_.in->forward(embedded);
   for (size_t i = 0; i < layers_.size(); ++i) {
     const ConvDecoderLayerImpl& layer = *layers_[i];

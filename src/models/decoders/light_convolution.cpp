@@ -54,8 +54,7 @@ LightDecoder::LightDecoder(const LightPart& part, double attention_dropout, cons
 at::Tensor LightDecoder::run(const nn::PackedRows& input, const Encoded& memory,
                              const ForwardContext& context, const Observer& observe) {
   const nn::DropoutSource dropout = context.dropout(input.row_keys);
-  at::Tensor x = shell_.embed(input.ids, input.positions, input.offsets.max_length,
-                              dropout.at(part_.dropout, first_site_ + kEmbeddingSite));
+  at::Tensor x = shell_.embed(input, dropout.at(part_.dropout, first_site_ + kEmbeddingSite));
   for (size_t i = 0; i < layers_.size(); ++i) {
     const LightDecoderLayerImpl& layer = *layers_[i];
     const LayerDropout drops{part_, dropout, layer_site(first_site_, i)};

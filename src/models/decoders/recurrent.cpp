@@ -192,7 +192,7 @@ at::Tensor RecurrentDecoder::forward(const nn::PackedRows& input, const Encoded&
                                      const ForwardContext& context) {
   const RecurrentPass pass(part_, input, context, first_site_);
   const std::vector<kernels::RecurrentState> initial = initial_states(memory);
-  const at::Tensor embedded = embedding_->forward(input.ids, {});
+  const at::Tensor embedded = embedding_->forward(input.ids, {}, input.dropped_words);
   const kernels::AttentiveOutput first = attend(embedded, memory, pass, initial[0], false);
   const at::Tensor given =
       context_is_new_ ? first.context : rows_before(first.context, input.positions);

@@ -64,8 +64,7 @@ TransformerDecoder::TransformerDecoder(const TransformerPart& options, const Par
 at::Tensor TransformerDecoder::run(const nn::PackedRows& input, const Encoded& memory,
                                    const ForwardContext& context, const Observer& observe) {
   const nn::DropoutSource dropout = context.dropout(input.row_keys);
-  at::Tensor x = shell_.embed(input.ids, input.positions, input.offsets.max_length,
-                              dropout.at(options_.dropout, first_site_ + kEmbeddingSite));
+  at::Tensor x = shell_.embed(input, dropout.at(options_.dropout, first_site_ + kEmbeddingSite));
   for (size_t i = 0; i < layers_.size(); ++i) {
     const TransformerDecoderLayerImpl& layer = *layers_[i];
     if (is_left_out(options_.stack.layer_drop, context, first_site_, i)) {

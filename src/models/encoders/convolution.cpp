@@ -33,9 +33,7 @@ ConvEncoder::ConvEncoder(const ConvEncoderOptions& options, const PartSetup& set
 Encoded ConvEncoder::forward(const nn::PackedRows& input, const ForwardContext& context) {
   const nn::DropoutSource dropout = context.dropout(input.row_keys);
   const double p = options_.dropout;
-  const at::Tensor embedded =
-      shell_.rows.embed(input.ids, input.positions, input.offsets.max_length,
-                        dropout.at(p, first_site_ + kEmbeddingSite));
+  const at::Tensor embedded = shell_.rows.embed(input, dropout.at(p, first_site_ + kEmbeddingSite));
   at::Tensor x = shell_.in->forward(embedded);
   for (size_t i = 0; i < layers_.size(); ++i) {
     x = layers_[i]->forward(x, input.offsets, dropout.at(p, first_site_ + i));

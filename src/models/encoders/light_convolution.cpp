@@ -36,8 +36,7 @@ LightEncoder::LightEncoder(const LightPart& part, const PartSetup& setup)
 
 Encoded LightEncoder::forward(const nn::PackedRows& input, const ForwardContext& context) {
   const nn::DropoutSource dropout = context.dropout(input.row_keys);
-  at::Tensor x = shell_.embed(input.ids, input.positions, input.offsets.max_length,
-                              dropout.at(part_.dropout, first_site_ + kEmbeddingSite));
+  at::Tensor x = shell_.embed(input, dropout.at(part_.dropout, first_site_ + kEmbeddingSite));
   for (size_t i = 0; i < layers_.size(); ++i) {
     const auto pass = layers_[i]->convolution->over(
         input.offsets, kernels::Border::kCentred, LightDropout::of(part_, dropout, first_site_, i));

@@ -49,8 +49,7 @@ TransformerEncoder::TransformerEncoder(const TransformerPart& options, const Par
 
 Encoded TransformerEncoder::forward(const nn::PackedRows& input, const ForwardContext& context) {
   const nn::DropoutSource dropout = context.dropout(input.row_keys);
-  at::Tensor x = shell_.embed(input.ids, input.positions, input.offsets.max_length,
-                              dropout.at(options_.dropout, first_site_ + kEmbeddingSite));
+  at::Tensor x = shell_.embed(input, dropout.at(options_.dropout, first_site_ + kEmbeddingSite));
   for (size_t i = 0; i < layers_.size(); ++i) {
     if (is_left_out(options_.stack.layer_drop, context, first_site_, i)) {
       x = without_layer(x, *layers_[i]);

@@ -136,7 +136,8 @@ TranslationModel make_translation_model(const experiment::Experiment& experiment
                                         FirstWeights weights) {
   auto setup = model_setup(experiment, tokenizers.src->size(), tokenizers.tgt->size(), device);
   setup.draws_weights = weights == FirstWeights::kDrawn;
-  auto model = models::make_model(experiment.model, setup, losses::make_loss(experiment.loss));
+  auto model = models::make_model(experiment.model, setup, losses::make_loss(experiment.loss),
+                                  losses::make_pair_loss(experiment.loss));
   return {std::move(tokenizers), std::move(model)};
 }
 
@@ -183,7 +184,13 @@ TranslationTask::TranslationTask(const experiment::Experiment& experiment, Trans
     valid_ =
         data::open_corpus(experiment_.data, data::Split::kValid, model_.tokenizers, seed, threads);
   }
-  batches_ = data::make_train_batches(train_, experiment_.data, seed);
+  const auto& data = experiment_.data;
+  batches_ = data::make_train_batches(
+      train_, data, seed,
+      {.src = text::make_sampler(*model_.tokenizers.src, data.src_subword_sampling,
+                                 "data.src_subword_sampling"),
+       .tgt = text::make_sampler(*model_.tokenizers.tgt, data.tgt_subword_sampling,
+                                 "data.tgt_subword_sampling")});
 }
 
 train::TaskWords TranslationTask::words() const {
@@ -211,9 +218,16 @@ train::Sums TranslationTask::loss(const data::Batch& batch, const train::StepCon
   const auto output = model_.model->loss(
       batch, {.training = true,
               .dropout_key = mix64(context.seed, static_cast<uint64_t>(context.update))});
-  return {.losses = {output.loss_sum},
-          .statistics = {output.nll_sum},
-          .counts = {output.target_tokens, data::source(batch).num_rows()}};
+  train::Sums sums{.losses = {output.loss_sum},
+                   .statistics = {output.nll_sum},
+                   .counts = {output.target_tokens, data::source(batch).num_rows()}};
+  if (experiment_.loss.has_r_drop()) sums.statistics.push_back(output.kl_sum);
+  return sums;
+}
+
+std::vector<std::string> TranslationTask::statistics() const {
+  if (experiment_.loss.has_r_drop()) return {"nll", "kl"};
+  return {"nll"};
 }
 
 std::vector<double> TranslationTask::weights(const data::Batch& batch) const {
@@ -222,7 +236,12 @@ std::vector<double> TranslationTask::weights(const data::Batch& batch) const {
 
 std::vector<train::Score> TranslationTask::measures(const train::Totals& totals) const {
   const double nll = totals.statistics.front() / totals.weights.front();
-  return {{.name = "nll", .value = nll}, {.name = "ppl", .value = std::exp(nll)}};
+  std::vector<train::Score> scores{{.name = "nll", .value = nll},
+                                   {.name = "ppl", .value = std::exp(nll)}};
+  if (experiment_.loss.has_r_drop()) {
+    scores.push_back({.name = "kl", .value = totals.statistics.at(1) / totals.weights.front()});
+  }
+  return scores;
 }
 
 train::Validation TranslationTask::validate() {

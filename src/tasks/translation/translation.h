@@ -82,7 +82,7 @@ class TranslationTask : public FamilyTask {
   torch::nn::Module& model() override { return *model_.model; }
   const data::BatchSource& train_batches() override { return *batches_; }
   std::vector<optim::TiedName> tied_names() const override { return model_.model->tied_names(); }
-  std::vector<std::string> statistics() const override { return {"nll"}; }
+  std::vector<std::string> statistics() const override;
   std::vector<std::string> counters() const override { return {"target tokens", "source tokens"}; }
   train::TaskWords words() const override;
   /// Source and target, as the tokenizers decode them.

@@ -9,7 +9,7 @@ namespace stretto::tasks {
 /// report` draws a page without it.
 inline report::Display translation_display(const losses::CrossEntropyOptions& loss) {
   using report::Axis;
-  const std::string smoothing = loss.smoothing_words();
+  const std::string smoothing = loss.smoothing_words(), beside = loss.training_words();
   const bool smoothed = !smoothing.empty();
   report::Display display;
   display.numbers = {
@@ -41,14 +41,26 @@ inline report::Display translation_display(const losses::CrossEntropyOptions& lo
        .higher_is_better = true,
        .of_validation = true},
   };
+  if (loss.has_r_drop()) {
+    display.numbers.push_back({.name = "kl",
+                               .label = "KL",
+                               .remark = "distance of the two passes",
+                               .chart = "KL divergence of the two passes",
+                               .axis = Axis::kFromZero});
+  }
   display.rate = {.key = "tokens_per_second",
                   .unit = "tokens",
                   .short_unit = "tok",
                   .remark = "real target tokens",
                   .batch = "target_tokens"};
-  if (smoothed) {
-    display.note = "The loss is what training minimises, with " + smoothing +
+  if (!beside.empty()) {
+    display.note = "The loss is what training minimises, with " + beside +
                    ". NLL and perplexity are without it: perplexity is exp(NLL), not exp(loss).";
+  }
+  if (loss.has_r_drop()) {
+    display.note +=
+        " R-Drop is in the loss of training alone. There NLL is the mean of two passes, and KL is "
+        "the mean of their divergences in both directions, per target token.";
   }
   display.best_by = "nll";
   display.samples = "Sample translations";

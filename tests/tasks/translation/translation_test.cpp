@@ -12,6 +12,7 @@
 #include "experiment/training_text.h"
 #include "metrics/scorers.h"
 #include "tasks/translation/ensemble_loss.h"
+#include "tests/base/failure.h"
 #include "tests/base/temp_dir.h"
 #include "tests/distributed/thread_group.h"
 
@@ -177,6 +178,71 @@ TEST(TranslationTask, NamesItsNumbersAndWhatMessagesSpeakOf) {
   EXPECT_EQ(shown[0].first, "source");
   EXPECT_EQ(shown[1].first, "target");
   EXPECT_FALSE(shown[0].second.empty());
+}
+
+/// Sums of a batch's loss at one update, in the order loss, statistics.
+std::vector<double> sums_of(TranslationTask& task, const data::Batch& batch, int64_t update) {
+  const train::Sums sums = task.loss(batch, {.seed = 3, .update = update});
+  std::vector<double> all{sums.losses[0].item<double>()};
+  for (const auto& statistic : sums.statistics) all.push_back(statistic.item<double>());
+  return all;
+}
+
+TEST(TranslationTask, WithRDropTellsHowFarTwoPassesAreApart) {
+  SplitText text("bpe");
+  text.experiment().loss.r_drop = 5;
+  TranslationTask task(text.experiment(), {text.tokenizers(), text.models(1)[0]});
+  EXPECT_EQ(task.statistics(), (std::vector<std::string>{"nll", "kl"}));
+  const auto measures =
+      task.measures({.losses = {30}, .weights = {10}, .statistics = {20, 4}, .counts = {10, 12}});
+  ASSERT_NE(train::find_score(measures, "kl"), nullptr);
+  EXPECT_EQ(train::find_score(measures, "kl")->value, 0.4);
+
+  const auto batch = task.train_batches().load(0, 0);
+  const auto sums = sums_of(task, batch, 5);
+  ASSERT_EQ(sums.size(), 3u);
+  EXPECT_GT(sums[2], 0);
+  EXPECT_NE(sums, sums_of(task, batch, 6));
+  EXPECT_EQ(sums, sums_of(task, batch, 5));
+  EXPECT_EQ(task.loss(batch, {.seed = 3, .update = 5}).counts.front(), batch.tgt.num_tokens());
+  EXPECT_EQ(train::find_score(task.validate().scores, "kl"), nullptr);
+}
+
+// So it does not matter how an update is cut: into micro-batches, among processes, for lack of
+// memory.
+TEST(TranslationTask, WithRDropABatchIsTheSumOfItsParts) {
+  SplitText text("bpe");
+  text.experiment().loss.r_drop = 5;
+  TranslationTask task(text.experiment(), {text.tokenizers(), text.models(1)[0]});
+  const auto batch = task.train_batches().load(0, 0);
+  const int64_t half = batch.num_sequences() / 2;
+  ASSERT_GT(half, 0);
+  const auto whole = sums_of(task, batch, 5), first = sums_of(task, data::part(batch, 0, half), 5),
+             second = sums_of(task, data::part(batch, half, batch.num_sequences()), 5);
+  for (size_t i = 0; i < whole.size(); ++i) {
+    EXPECT_NEAR(first[i] + second[i], whole[i], 1e-4 * whole[i]) << i;
+  }
+}
+
+TEST(TranslationTask, WithoutRDropOrWithAnAlphaOfZeroTheLossHasItsOldBits) {
+  SplitText text("bpe");
+  TranslationTask plain(text.experiment(), {text.tokenizers(), text.models(1)[0]});
+  EXPECT_EQ(plain.statistics(), std::vector<std::string>{"nll"});
+  const auto batch = plain.train_batches().load(0, 0);
+  const auto want = sums_of(plain, batch, 5);
+  ASSERT_EQ(want.size(), 2u);
+  text.experiment().loss.r_drop = 0;
+  TranslationTask zero(text.experiment(), {text.tokenizers(), text.models(1)[0]});
+  EXPECT_EQ(sums_of(zero, batch, 5), want);
+}
+
+TEST(TranslationTask, RefusesToDrawSegmentationsOfTextThatWasSplitBeforehand) {
+  SplitText text("bpe");
+  text.experiment().data.src_subword_sampling = 0.1;
+  const Error error = stretto::testing::failure(ExitCode::kUsage, [&] {
+    TranslationTask(text.experiment(), {text.tokenizers(), text.models(1)[0]});
+  });
+  EXPECT_NE(error.message().find("data.src_subword_sampling"), std::string::npos);
 }
 
 TEST(TranslationTask, WithoutBleuAValidationHasNoScoreOfThatName) {
