@@ -245,7 +245,7 @@ std::vector<int64_t> spelled(std::vector<int64_t> ids) {
 }
 
 std::vector<int64_t> sequence(const PackedTokens& side, size_t k) {
-  return {side.ids.begin() + side.offsets[k], side.ids.begin() + side.offsets[k + 1]};
+  return {side.values.begin() + side.offsets[k], side.values.begin() + side.offsets[k + 1]};
 }
 
 TEST_F(Batches, DrawSegmentationsAnewInEachEpochAsAFunctionOfTheSample) {
@@ -260,14 +260,15 @@ TEST_F(Batches, DrawSegmentationsAnewInEachEpochAsAFunctionOfTheSample) {
   for (const int64_t epoch : {0, 1}) {
     for (int64_t i = 0; i < source->num_batches(); ++i) {
       const Batch batch = source->load(epoch, i), again = source->load(epoch, i);
-      EXPECT_EQ(batch.src.ids, again.src.ids);
-      EXPECT_EQ(batch.tgt.ids, plain->load(epoch, i).tgt.ids)
+      EXPECT_EQ(data::source(batch).values, data::source(again).values);
+      EXPECT_EQ(data::target(batch).values, data::target(plain->load(epoch, i)).values)
           << "of the other side nothing is drawn";
       EXPECT_EQ(batch.sample_ids, plain->sample_ids(epoch, i));
-      EXPECT_EQ(batch.src.offsets.back(), static_cast<int32_t>(batch.src.ids.size()));
-      EXPECT_LE(batch.src.num_tokens(), 2 * o.max_tokens);
+      EXPECT_EQ(data::source(batch).offsets.back(),
+                static_cast<int32_t>(data::source(batch).values.size()));
+      EXPECT_LE(data::source(batch).num_rows(), 2 * o.max_tokens);
       for (size_t k = 0; k < batch.sample_ids.size(); ++k) {
-        const auto drawn = sequence(batch.src, k), own = corpus->src(batch.sample_ids[k]);
+        const auto drawn = sequence(data::source(batch), k), own = corpus->src(batch.sample_ids[k]);
         EXPECT_EQ(spelled(drawn), spelled(own));
         longer += drawn.size() > own.size();
         if (epoch == 0) first[batch.sample_ids[k]] = drawn;
@@ -296,8 +297,8 @@ TEST_F(Batches, KeepTheirOwnSegmentationWhereNoDrawIsShortEnough) {
     for (size_t k = 0; k < batch.sample_ids.size(); ++k) {
       if (batch.sample_ids[k] != 0) continue;
       seen = true;
-      EXPECT_EQ(sequence(batch.src, k), (std::vector<int64_t>{6, 6, text::kEos}));
-      EXPECT_EQ(sequence(batch.tgt, k), (std::vector<int64_t>{4, 5, 4, 5, text::kEos}));
+      EXPECT_EQ(sequence(data::source(batch), k), (std::vector<int64_t>{6, 6, text::kEos}));
+      EXPECT_EQ(sequence(data::target(batch), k), (std::vector<int64_t>{4, 5, 4, 5, text::kEos}));
     }
   }
   EXPECT_TRUE(seen);

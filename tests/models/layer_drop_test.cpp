@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/random.h"
+#include "data/pair_columns.h"
 #include "losses/registry.h"
 #include "models/registry.h"
 #include "tests/models/part_cases.h"
@@ -132,7 +133,8 @@ TEST(LayerDrop, EvaluationAndDecodingHaveEveryLayer) {
   const auto model = model_of(2, 2, 0.9, 0.9), plain = model_of(2, 2, 0, 0);
   const torch::NoGradGuard no_grad;
   EXPECT_EQ(loss_of(*model, {}), loss_of(*plain, {}));
-  const auto a = model->start(first_batch().src, 1), b = plain->start(first_batch().src, 1);
+  const auto a = model->start(data::source(first_batch()), 1),
+             b = plain->start(data::source(first_batch()), 1);
   for (int t = 0; t < 3; ++t) {
     const at::Tensor tokens = at::tensor({2, 5 + t, 7}, at::kLong);
     EXPECT_TRUE(at::equal(a->step(tokens), b->step(tokens)));

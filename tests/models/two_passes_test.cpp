@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "data/pair_columns.h"
 #include "losses/registry.h"
 #include "models/packed.h"
 #include "models/registry.h"
@@ -48,8 +49,8 @@ nn::OutputLoss keeper(at::Tensor& rows) {
 
 TEST(TwoPasses, PackedTwiceTheFirstCopyIsThatOfOnePassAndAllMasksDiffer) {
   const data::Batch batch = first_batch();
-  const nn::PackedRows once = pack(batch.src, &batch.sample_ids, at::kCPU),
-                       twice = pack_twice(batch.src, batch.sample_ids, at::kCPU);
+  const nn::PackedRows once = pack(data::source(batch), &batch.sample_ids, at::kCPU),
+                       twice = pack_twice(data::source(batch), batch.sample_ids, at::kCPU);
   const int64_t tokens = once.ids.size(0);
   for (const auto& [one, two] :
        {std::pair{once.ids, twice.ids}, std::pair{once.positions, twice.positions}}) {
@@ -72,7 +73,7 @@ TEST(TwoPasses, TheFirstHasTheMasksOfASinglePassAndTheSecondOthers) {
     make_model(options, kSetup, keeper(one))->loss(batch, context);
     const LossOutput sums =
         make_model(options, kSetup, keeper(one), keeper(two))->loss(batch, context);
-    const int64_t tokens = batch.tgt.num_tokens();
+    const int64_t tokens = data::target(batch).num_rows();
     EXPECT_EQ(sums.target_tokens, tokens);
     ASSERT_EQ(two.size(0), 2 * tokens);
     EXPECT_LT(relative_distance(two.slice(0, 0, tokens), one), 1e-5);
@@ -84,7 +85,7 @@ TEST(TwoPasses, ThereIsOneWhereNobodyTrains) {
   at::Tensor one, two;
   const auto model = make_model(one_of_each_kind()[0].second, kSetup, keeper(one), keeper(two));
   model->loss(first_batch(), {});
-  EXPECT_EQ(one.size(0), first_batch().tgt.num_tokens());
+  EXPECT_EQ(one.size(0), data::target(first_batch()).num_rows());
   EXPECT_FALSE(two.defined());
 }
 

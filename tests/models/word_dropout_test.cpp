@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "data/pair_columns.h"
 #include "kernels/reference.h"
 #include "losses/registry.h"
 #include "models/packed.h"
@@ -22,24 +23,23 @@ using testing::first_batch, testing::second_batch, testing::kRows, testing::kWid
 constexpr uint64_t kSite = 12;
 
 at::Tensor dropped_of(const data::Batch& batch, double p, uint64_t key) {
-  const nn::PackedRows rows = pack(batch.src, &batch.sample_ids, at::kCPU);
+  const nn::PackedRows rows = pack(data::source(batch), &batch.sample_ids, at::kCPU);
   const ForwardContext context{.training = true, .dropout_key = key};
   return drop_words(rows, context.dropout(rows.row_keys), p, kSite).dropped_words;
 }
 
 data::Batch long_batch() {
-  data::Batch batch{.sample_ids = {}, .src = {}, .tgt = {}};
+  data::Batch batch = data::pair_batch();
   for (int64_t sample = 0; sample < 100; ++sample) {
     batch.sample_ids.push_back(sample);
-    batch.src.ids.insert(batch.src.ids.end(), 200, 5);
-    batch.src.offsets.push_back(static_cast<int32_t>(batch.src.ids.size()));
+    data::source(batch).append(std::vector<int64_t>(200, 5));
   }
   return batch;
 }
 
 TEST(WordDropout, IsElementZeroOfADropoutMask) {
   const data::Batch batch = first_batch();
-  const nn::PackedRows rows = pack(batch.src, &batch.sample_ids, at::kCPU);
+  const nn::PackedRows rows = pack(data::source(batch), &batch.sample_ids, at::kCPU);
   const kernels::Dropout drop{.p = 0.4, .key = mix64(77, kSite), .row_keys = rows.row_keys};
   const at::Tensor factors = kernels::reference::dropout_factors(drop, rows.row_keys, 0, 1);
   EXPECT_TRUE(at::equal(dropped_of(batch, 0.4, 77), factors.squeeze(1).eq(0)));
@@ -59,7 +59,7 @@ TEST(WordDropout, DoesNotDependOnTheCutOfABatch) {
 
 TEST(WordDropout, IsOffOutsideTrainingAndByDefault) {
   const data::Batch batch = first_batch();
-  const nn::PackedRows rows = pack(batch.src, nullptr, at::kCPU);
+  const nn::PackedRows rows = pack(data::source(batch), nullptr, at::kCPU);
   EXPECT_FALSE(drop_words(rows, nn::DropoutSource{}, 0.5, kSite).dropped_words.defined());
   EXPECT_FALSE(dropped_of(batch, 0, 3).defined());
   EXPECT_EQ(Seq2SeqOptions{}.src_word_dropout, 0);
@@ -155,8 +155,8 @@ constexpr double kAll = 1 - 1.5 / 65536;
 TEST(WordDropout, OfAllWordsLeavesNothingOfASideInEveryKindOfModel) {
   const data::Batch batch = first_batch();
   data::Batch other_source = batch, other_target = batch;
-  for (auto& id : other_source.src.ids) id = 4 + (id + 3) % 18;
-  for (auto& id : other_target.tgt.ids) id = 4 + (id + 3) % 18;
+  for (auto& id : data::source(other_source).values) id = 4 + (id + 3) % 18;
+  for (auto& id : data::target(other_target).values) id = 4 + (id + 3) % 18;
   for (const auto& [name, plain] : kinds()) {
     SCOPED_TRACE(name);
     const auto sees = [&](const Seq2SeqOptions& options, const data::Batch& other) {

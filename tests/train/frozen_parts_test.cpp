@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/log.h"
+#include "data/pair_columns.h"
 #include "kernels/kernels.h"
 #include "losses/registry.h"
 #include "models/registry.h"
@@ -32,11 +33,11 @@ class SentenceSource : public data::BatchSource {
  public:
   int64_t num_batches() const override { return 8; }
   data::Batch load(int64_t, int64_t index) const override {
-    data::Batch batch;
+    data::Batch batch = data::pair_batch();
     for (const int64_t sample : {2 * index, 2 * index + 1}) {
       batch.sample_ids.push_back(sample);
-      append(batch.src, static_cast<uint64_t>(2 * sample));
-      append(batch.tgt, static_cast<uint64_t>(2 * sample + 1));
+      append(data::source(batch), static_cast<uint64_t>(2 * sample));
+      append(data::target(batch), static_cast<uint64_t>(2 * sample + 1));
     }
     return batch;
   }
@@ -46,10 +47,10 @@ class SentenceSource : public data::BatchSource {
     const auto length = static_cast<int64_t>(3 + mix64(7, seed) % 5);
     for (int64_t i = 0; i < length; ++i) {
       const uint64_t number = mix64(seed, static_cast<uint64_t>(i));
-      side.ids.push_back(static_cast<int64_t>(4 + number % (kPieces - 4)));
+      side.values.push_back(static_cast<int64_t>(4 + number % (kPieces - 4)));
     }
-    side.ids.push_back(3);
-    side.offsets.push_back(static_cast<int32_t>(side.ids.size()));
+    side.values.push_back(3);
+    side.offsets.push_back(static_cast<int32_t>(side.values.size()));
   }
 };
 

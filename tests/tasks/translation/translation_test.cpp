@@ -204,7 +204,8 @@ TEST(TranslationTask, WithRDropTellsHowFarTwoPassesAreApart) {
   EXPECT_GT(sums[2], 0);
   EXPECT_NE(sums, sums_of(task, batch, 6));
   EXPECT_EQ(sums, sums_of(task, batch, 5));
-  EXPECT_EQ(task.loss(batch, {.seed = 3, .update = 5}).counts.front(), batch.tgt.num_tokens());
+  EXPECT_EQ(task.loss(batch, {.seed = 3, .update = 5}).counts.front(),
+            data::target(batch).num_rows());
   EXPECT_EQ(train::find_score(task.validate().scores, "kl"), nullptr);
 }
 
