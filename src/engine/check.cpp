@@ -27,4 +27,12 @@ Preflight run_check(const experiment::CheckRequest& request) {
   return found;
 }
 
+std::vector<optim::TensorName> tensor_names(const experiment::Experiment& experiment) {
+  return tasks::family_of(experiment).tensor_names(experiment);
+}
+
+models::ModelCost model_cost(const CostRequest& request) {
+  return tasks::family_of(request.experiment).model_cost(request);
+}
+
 }  // namespace stretto::engine

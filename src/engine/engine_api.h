@@ -5,7 +5,6 @@
 
 #include "experiment/load_experiment.h"
 #include "experiment/preflight.h"
-#include "models/model_cost.h"
 #include "tasks/requests.h"
 
 /// The door between the command line and the rooms with libtorch. The command line links neither;
@@ -20,6 +19,7 @@ struct TrainRequest {
   bool extend = false;
 };
 
+using tasks::CostRequest;
 using tasks::EvalRequest;
 using tasks::InferRequest;
 
@@ -37,13 +37,6 @@ struct ReplayRequest {
   std::string run_directory;
   std::string file;  ///< RUN/forensics/step_00000123.json
   bool json = false;
-};
-
-/// `stretto plan`
-struct CostRequest {
-  experiment::Experiment experiment;
-  int64_t src_rows = 0, tgt_rows = 0;  ///< of the embedding tables
-  models::Lengths lengths = {};
 };
 
 /// What the engine library exports as `stretto_engine`. Commands return an exit code; failures are

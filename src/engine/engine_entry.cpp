@@ -7,6 +7,7 @@
 #include "engine/commands.h"
 #include "experiment/build_id.h"
 #include "parallel/out_of_memory.h"
+#include "tasks/registry.h"
 
 namespace stretto::engine {
 namespace {
@@ -26,20 +27,24 @@ std::string reason_of(const std::exception& error) {
   return "out of memory: " + text.substr(0, text.find('\n'));
 }
 
+template <class Request>
+std::string advice_of(const Request& request, tasks::MemoryUse use) {
+  return tasks::family_of(request.experiment.options).memory_advice(use);
+}
+
 int train(const TrainRequest& request) {
-  return with_memory_advice(
-      "halve data.max_tokens and double train.update_freq: the batch of an update stays the same; "
-      "where validation was at work, halve eval.max_tokens and decode.max_tokens",
-      [&] { return run_train(request); });
+  return with_memory_advice(advice_of(request, tasks::MemoryUse::kTrain),
+                            [&] { return run_train(request); });
 }
 
 int eval(const EvalRequest& request) {
-  return with_memory_advice("halve eval.max_tokens and decode.max_tokens",
+  return with_memory_advice(advice_of(request, tasks::MemoryUse::kEval),
                             [&] { return run_eval(request); });
 }
 
 int infer(const InferRequest& request) {
-  return with_memory_advice("halve decode.max_tokens", [&] { return run_infer(request); });
+  return with_memory_advice(advice_of(request, tasks::MemoryUse::kInfer),
+                            [&] { return run_infer(request); });
 }
 
 int average(const AverageRequest& request) {

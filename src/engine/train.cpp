@@ -186,7 +186,8 @@ void log_facts(const Facts& facts) {
 
 // What the configuration says; the run itself is the caller's.
 train::TrainerSetup trainer_setup(const experiment::Experiment& experiment,
-                                  const optim::Precision& precision) {
+                                  const optim::Precision& precision,
+                                  const tasks::FamilyTask& task) {
   return {.run = experiment.run,
           .train = experiment.train,
           .eval = experiment.eval.validation(),
@@ -195,8 +196,8 @@ train::TrainerSetup trainer_setup(const experiment::Experiment& experiment,
           .dist = experiment.dist,
           .precision = precision,
           .report = experiment.report,
-          .prefetch = experiment.data.prefetch,
-          .batch_size = experiment.data.max_tokens * experiment.train.update_freq,
+          .prefetch = task.prefetch(),
+          .batch_size = task.update_bound(),
           .run_directory = {},
           .identity = {},
           .description = {}};
@@ -238,7 +239,7 @@ int run_train(const TrainRequest& request) {
   const std::filesystem::path directory =
       folder ? folder->directory() : std::filesystem::path(request.run_directory);
   const std::string& name = experiment.run.name;
-  auto setup = trainer_setup(experiment, precision);
+  auto setup = trainer_setup(experiment, precision, *task);
   setup.run_directory = directory;
   setup.identity = {.run_id = group.all_gather_bytes(folder ? folder->run_id() : "").front(),
                     // Paths, which may differ, are part of it.

@@ -2,6 +2,7 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <cstdint>
 #include <filesystem>
 #include <map>
 #include <memory>
@@ -12,6 +13,7 @@
 #include "distributed/agreement.h"
 #include "distributed/process_group.h"
 #include "experiment/preflight.h"
+#include "optim/group_options.h"
 #include "runs/initial_weights.h"
 #include "tasks/requests.h"
 #include "train/task.h"
@@ -37,9 +39,16 @@ class FamilyTask : public train::Task {
   virtual void require_known_data(bool warn) const = 0;
   /// Model and data in words, for the report and the log.
   virtual std::vector<std::pair<std::string, std::string>> facts() const = 0;
+  /// Of `[data]`, micro-batches that are made ready ahead, and the bound of an update: as many
+  /// micro-batches as train.update_freq, in what optim.reference_batch counts.
+  virtual int64_t prefetch() const = 0;
+  virtual int64_t update_bound() const = 0;
   /// `train.init_vocabulary = "match"`: the rows that each table takes from another run's.
   virtual std::vector<runs::MatchedTable> matched_tables(const runs::InitialRun& run) const = 0;
 };
+
+/// The commands that a family may be short of memory in.
+enum class MemoryUse : uint8_t { kTrain, kEval, kInfer };
 
 /// A family of tasks as the commands see it: a folder of this room, and a line in `registry.cpp`.
 /// How its numbers are told and drawn stands in `displays.h`, which needs no libtorch.
@@ -57,6 +66,16 @@ class Family {
   /// `stretto eval` and `stretto infer`: the exit code. `infer` is one process.
   virtual int eval(const EvalRequest& request, const CommandContext& context) const = 0;
   virtual int infer(const InferRequest& request, const CommandContext& context) const = 0;
+
+  /// What to do about a lack of memory: "halve …", with the keys of the family.
+  virtual std::string memory_advice(MemoryUse use) const = 0;
+
+  /// The parameters of the model that an experiment describes, in the arena's order, and what it
+  /// weighs and costs. The model is made without memory. Throw Error(kUsage) where its parts do not
+  /// fit together.
+  virtual std::vector<optim::TensorName> tensor_names(
+      const experiment::Experiment& experiment) const = 0;
+  virtual models::ModelCost model_cost(const CostRequest& request) const = 0;
 
   /// Notes in `found` where training would stop at the weights that `train.init_from` names.
   virtual void check_weights(const experiment::CheckRequest& request,

@@ -1,8 +1,10 @@
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 #include "experiment/load_experiment.h"
+#include "models/model_cost.h"
 #include "tasks/translation/requests.h"
 
 /// What the command line asks of a family of tasks: what all of them have, and a member for each
@@ -25,6 +27,13 @@ struct InferRequest {
   std::string checkpoints;  ///< as runs/choose_checkpoint.h reads it; several are an ensemble
   bool json = false;
   TranslationInferFiles translation = {};
+};
+
+/// `stretto plan`
+struct CostRequest {
+  experiment::Experiment experiment;
+  int64_t src_rows = 0, tgt_rows = 0;  ///< of the embedding tables
+  models::Lengths lengths = {};
 };
 
 }  // namespace stretto::tasks

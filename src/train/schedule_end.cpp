@@ -49,7 +49,7 @@ void ScheduleEnd::require_room() const {
   throw Error(ExitCode::kUsage,
               "schedule.name: the decay of \"" + schedule_.name + "\" would begin at update " +
                   with_thousands(begin) + " and end at " + with_thousands(updates_) +
-                  ", the last of " + counted(epochs_, "epoch"),
+                  ", the last of " + counted(epochs_, "epoch", "epochs"),
               "shorten the warm-up (schedule.warmup_ratio = 0.1 follows the run), or raise "
               "train.max_epochs");
 }
@@ -57,7 +57,7 @@ void ScheduleEnd::require_room() const {
 std::string ScheduleEnd::text() const {
   if (epochs_ == 0 && schedule_.warmup_ratio <= 0) return "";
   return schedule_.name + " over " + counted(updates_, "update") +
-         (epochs_ > 0 ? " (" + counted(epochs_, "epoch") + ")" : "") + ", of which " +
+         (epochs_ > 0 ? " (" + counted(epochs_, "epoch", "epochs") + ")" : "") + ", of which " +
          with_thousands(schedule_.warmup_updates(updates_)) + " are warm-up";
 }
 

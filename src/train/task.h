@@ -82,7 +82,7 @@ class Task {
   virtual std::vector<std::string> counters() const = 0;
 
   virtual TaskWords words() const { return {}; }
-  /// A sample of a batch as people read it, in parts with a name each: {"source", "…"}.
+  /// A sample of a batch as people read it, in parts with a name each: {"text", "…"}.
   /// @param index  in [0, batch.num_sequences())
   virtual std::vector<std::pair<std::string, std::string>> show(const data::Batch& batch,
                                                                 int64_t index) const {

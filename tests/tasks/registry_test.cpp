@@ -4,6 +4,7 @@
 
 #include <set>
 
+#include "base/text.h"
 #include "experiment/experiment_schema.h"
 #include "tests/base/failure.h"
 
@@ -29,6 +30,26 @@ TEST(Families, AnUnknownNameIsAnsweredWithTheKnownOnes) {
   const Error error = testing::failure(ExitCode::kUsage, [&] { family_of(experiment); });
   EXPECT_NE(std::string(error.what()).find("`origami`"), std::string::npos) << error.what();
   EXPECT_NE(error.advice().find("translation"), std::string::npos) << error.advice();
+}
+
+// Who follows advice about memory must find the keys that it names.
+TEST(Families, AdviceOnMemoryNamesKeysThatThereAre) {
+  experiment::Experiment experiment;
+  const auto schema = experiment::experiment_schema(experiment);
+  for (const auto& name : schema.find("task.name")->range.choices) {
+    experiment.task.name = name;
+    for (const auto use : {MemoryUse::kTrain, MemoryUse::kEval, MemoryUse::kInfer}) {
+      const std::string advice = family_of(experiment).memory_advice(use);
+      int64_t keys = 0;
+      for (std::string word : split(advice, ' ')) {
+        while (!word.empty() && (word.back() == ':' || word.back() == ',')) word.pop_back();
+        if (word.find('.') == std::string::npos) continue;
+        EXPECT_NE(schema.find(word), nullptr) << word;
+        ++keys;
+      }
+      EXPECT_GE(keys, 1) << advice;
+    }
+  }
 }
 
 }  // namespace

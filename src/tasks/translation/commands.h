@@ -12,6 +12,10 @@ int evaluate_translation(const EvalRequest& request, const CommandContext& conte
 /// `stretto infer`: translates line by line.
 int translate_lines(const InferRequest& request, const CommandContext& context);
 
+/// Family::tensor_names() and Family::model_cost().
+std::vector<optim::TensorName> tensor_names(const experiment::Experiment& experiment);
+models::ModelCost model_cost(const CostRequest& request);
+
 /// `stretto check`: whether the weights that `train.init_from` names fit the model.
 void check_translation_weights(const experiment::CheckRequest& request,
                                experiment::Preflight& found);

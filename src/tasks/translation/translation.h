@@ -100,6 +100,10 @@ class TranslationTask : public FamilyTask {
   void require_known_data(bool warn) const override;
   /// Corpus, vocabulary and filters.
   std::vector<std::pair<std::string, std::string>> facts() const override;
+  int64_t prefetch() const override { return experiment_.data.prefetch; }
+  int64_t update_bound() const override {
+    return experiment_.data.max_tokens * experiment_.train.update_freq;
+  }
   std::vector<runs::MatchedTable> matched_tables(const runs::InitialRun& run) const override;
 
  private:

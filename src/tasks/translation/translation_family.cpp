@@ -31,6 +31,28 @@ class TranslationFamily : public Family {
     return translate_lines(request, context);
   }
 
+  std::string memory_advice(MemoryUse use) const override {
+    switch (use) {
+      case MemoryUse::kEval:
+        return "halve eval.max_tokens and decode.max_tokens";
+      case MemoryUse::kInfer:
+        return "halve decode.max_tokens";
+      case MemoryUse::kTrain:
+        break;
+    }
+    return "halve data.max_tokens and double train.update_freq: the batch of an update stays the "
+           "same; where validation was at work, halve eval.max_tokens and decode.max_tokens";
+  }
+
+  std::vector<optim::TensorName> tensor_names(
+      const experiment::Experiment& experiment) const override {
+    return tasks::tensor_names(experiment);
+  }
+
+  models::ModelCost model_cost(const CostRequest& request) const override {
+    return tasks::model_cost(request);
+  }
+
   void check_weights(const experiment::CheckRequest& request,
                      experiment::Preflight& found) const override {
     check_translation_weights(request, found);

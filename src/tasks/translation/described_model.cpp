@@ -1,11 +1,11 @@
-#include "engine/commands.h"
 #include "models/registry.h"
 #include "optim/arena.h"
 #include "optim/groups.h"
+#include "tasks/translation/commands.h"
 #include "tasks/translation/translation.h"
 
 /// What is asked about a model before it is made: a model without memory answers.
-namespace stretto::engine {
+namespace stretto::tasks {
 
 std::vector<optim::TensorName> tensor_names(const experiment::Experiment& experiment) {
   constexpr int64_t kAnyIds = 8;  // no name depends on the vocabulary
@@ -27,4 +27,4 @@ models::ModelCost model_cost(const CostRequest& request) {
   return cost;
 }
 
-}  // namespace stretto::engine
+}  // namespace stretto::tasks
