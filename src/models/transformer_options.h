@@ -16,6 +16,7 @@ struct StackOptions {
   int64_t num_layers = 6;
   int64_t num_heads = 8;
   int64_t ffn_dim = 2048;
+  int64_t num_kv_heads = 0;
 
   static auto fields() {
     using namespace config;
@@ -31,6 +32,12 @@ struct StackOptions {
             .also_called({"ffn_embed_dim", "ffn_size", "dim_feedforward", "transformer_ff",
                           "transformer_dim_ffn", "d_ff", "ffn_hidden", "intermediate_size",
                           "inner_dim"}),
+        field(&O::num_kv_heads, "num_kv_heads",
+              "heads of keys and values, each shared by num_heads / num_kv_heads heads of queries: "
+              "1 is multi-query attention; 0 = num_heads",
+              between(0, 1024))
+            .also_called({"kv_heads", "n_kv_heads", "num_key_value_heads", "num_kv", "n_head_kv",
+                          "multi_query", "multi_query_attention", "multiquery"}),
     };
   }
 };
