@@ -47,8 +47,8 @@ int64_t longest_of(const Offsets& offsets) {
   return at::diff(offsets.values).max().item<int64_t>();
 }
 
-void check_bias(const DistanceBias& bias, int64_t heads, int64_t before, int64_t behind,
-                const char* name) {
+void check_distance_bias(const DistanceBias& bias, int64_t heads, int64_t before, int64_t behind,
+                         const char* name) {
   if (!bias.active()) return;
   const at::Tensor& table = bias.table;
   TORCH_CHECK(table.dim() == 2 && table.size(0) == heads && bias.zero >= before &&
@@ -131,7 +131,8 @@ at::Tensor self_attention(const at::Tensor& qkv, const SelfAttention& options) {
   check_dropout(options.dropout, qkv.size(0), "self_attention");
   if (options.bias.active()) {
     const int64_t most = std::max<int64_t>(longest_of(options.offsets) - 1, 0);
-    check_bias(options.bias, options.num_heads, most, options.causal ? 0 : most, "self_attention");
+    check_distance_bias(options.bias, options.num_heads, most, options.causal ? 0 : most,
+                        "self_attention");
   }
   if (is_fused(qkv) && (!options.bias.active() || is_fused(options.bias.table)))
     return fused::self_attention(qkv, options);
@@ -226,7 +227,7 @@ at::Tensor decode_self_attention(const at::Tensor& q, const at::Tensor& k_new,
   check_heads(k_cache.size(2), std::max<int64_t>(k_cache.size(2) / width, 1),
               "decode_self_attention");
   check_kv_heads(num_heads, k_cache.size(2) / width, "decode_self_attention");
-  check_bias(bias, num_heads, t, 0, "decode_self_attention");
+  check_distance_bias(bias, num_heads, t, 0, "decode_self_attention");
   if (is_fused(q) && is_fused(k_cache) && is_fused(v_cache) && k_cache.is_contiguous() &&
       v_cache.is_contiguous() && lineage.scalar_type() == at::kInt &&
       (!bias.active() || is_fused(bias.table)))
