@@ -12,99 +12,184 @@
 namespace stretto::kernels::fused {
 namespace {
 
-constexpr int64_t kHeadStride = int64_t{1} << 20;  // dropout elements reserved for one head
+/// Which heads there are, and what each sees.
+struct Heads {
+  int64_t queries, keys;  // their numbers; the second divides the first
+  bool causal;
+  int64_t bias_zero;  // column of distance 0 in the table of the bias
 
-/// What both directions of attention need: dense rows and offsets on the host.
+  int64_t sharers() const { return queries / keys; }  // heads of queries for one of keys
+};
+
+/// What both directions of attention need: dense rows and offsets on the host. An item is a
+/// sequence and a head of keys.
 struct Problem {
   at::Tensor q, kv;  // q may be the same tensor as kv (merged self-attention)
-  int64_t k_column, v_column, width, heads;
-  bool causal;
-  at::Tensor query_offsets, key_offsets, row_keys;
+  int64_t k_column, v_column, width;
+  Heads heads;
+  at::Tensor query_offsets, key_offsets, row_keys, bias;
   cpu::Drop drop;
   Compute compute = Compute::kFp32;  // of the weights; q and kv are already rounded
 
-  int64_t items() const { return (query_offsets.size(0) - 1) * heads; }
-  int64_t sequence(int64_t item) const { return item / heads; }
+  int64_t sequences() const { return query_offsets.size(0) - 1; }
+  int64_t items() const { return sequences() * heads.keys; }
+  int64_t sequence(int64_t item) const { return item / heads.keys; }
   int64_t query_row(int64_t item) const {
     return query_offsets.const_data_ptr<int32_t>()[sequence(item)];
   }
   int64_t key_row(int64_t item) const {
     return key_offsets.const_data_ptr<int32_t>()[sequence(item)];
   }
-  int64_t column(int64_t item) const { return item % heads * width; }
+  int64_t first_head(int64_t item) const { return item % heads.keys * heads.sharers(); }
+  int64_t query_column(int64_t item) const { return first_head(item) * width; }
+  int64_t key_column(int64_t item) const { return item % heads.keys * width; }
 
   cpu::AttentionItem at(int64_t item, float* log_sums) const {
     const int32_t* rows = query_offsets.const_data_ptr<int32_t>();
     const int32_t* cols = key_offsets.const_data_ptr<int32_t>();
-    const int64_t i = sequence(item), head = item % heads;
-    const float* keys = kv.const_data_ptr<float>() + cols[i] * kv.size(1) + head * width;
+    const int64_t i = sequence(item), head = first_head(item);
+    const float* keys = kv.const_data_ptr<float>() + cols[i] * kv.size(1) + key_column(item);
     cpu::Drop own = drop;
     if (own.row_keys != nullptr) own.row_keys += rows[i];
-    return {.q = q.const_data_ptr<float>() + rows[i] * q.size(1) + head * width,
-            .k = keys + k_column,
-            .v = keys + v_column,
-            .q_stride = q.size(1),
-            .kv_stride = kv.size(1),
-            .queries = rows[i + 1] - rows[i],
-            .keys = cols[i + 1] - cols[i],
-            .width = width,
-            .scale = 1.0f / std::sqrt(static_cast<float>(width)),
-            .causal = causal,
-            .first_element = head * kHeadStride,
-            .drop = own,
-            .log_sum = log_sums == nullptr ? nullptr : log_sums + head * q.size(0) + rows[i],
-            .compute = compute};
+    cpu::AttentionItem one{
+        .q = q.const_data_ptr<float>() + rows[i] * q.size(1) + head * width,
+        .k = keys + k_column,
+        .v = keys + v_column,
+        .q_stride = q.size(1),
+        .kv_stride = kv.size(1),
+        .queries = rows[i + 1] - rows[i],
+        .keys = cols[i + 1] - cols[i],
+        .width = width,
+        .scale = 1.0f / std::sqrt(static_cast<float>(width)),
+        .causal = heads.causal,
+        .first_element = head * cpu::kHeadStride,
+        .drop = own,
+        .log_sum = log_sums == nullptr ? nullptr : log_sums + head * q.size(0) + rows[i],
+        .compute = compute,
+        .heads = heads.sharers(),
+        .log_sum_stride = q.size(0)};
+    if (bias.defined()) {
+      one.bias = bias.const_data_ptr<float>() + head * bias.size(1) + heads.bias_zero;
+      one.bias_stride = bias.size(1);
+    }
+    return one;
   }
 };
 
-Problem problem_of(const at::Tensor& q, const at::Tensor& kv, int64_t d_model, bool merged,
-                   const at::Tensor& query_offsets, const at::Tensor& key_offsets, int64_t heads,
-                   bool causal, const Dropout& dropout) {
-  const int64_t first = merged ? d_model : 0;
+/// `bias` may be undefined.
+Problem problem_of(const at::Tensor& q, const at::Tensor& kv, bool merged,
+                   const at::Tensor& query_offsets, const at::Tensor& key_offsets,
+                   const Heads& heads, const at::Tensor& bias, const Dropout& dropout) {
+  const int64_t width = q.size(1) / (heads.queries + (merged ? 2 * heads.keys : 0));
+  const int64_t first = merged ? heads.queries * width : 0;
   Problem problem{q,
                   kv,
                   first,
-                  first + d_model,
-                  d_model / heads,
+                  first + heads.keys * width,
+                  width,
                   heads,
-                  causal,
                   query_offsets.to(at::kInt).contiguous(),
                   key_offsets.to(at::kInt).contiguous(),
                   keys_of(dropout),
+                  bias.defined() ? bias.contiguous() : at::Tensor(),
                   {}};
   problem.drop = drop_of(dropout, problem.row_keys);
   return problem;
 }
 
+/// The gradient of a distance is a sum over sequences: each has a line of its own to add to, and
+/// the lines are added up in the order of sequences, whatever the number of threads.
+class BiasSlopes {
+ public:
+  explicit BiasSlopes(const Problem& problem)
+      : problem_(problem),
+        room_(problem.q.size(0) + problem.kv.size(0)),
+        lines_(at::zeros({problem.heads.queries, room_}, problem.q.options())) {}
+
+  /// Of distance 0 in the line of an item's first head; stride() leads to the next head's.
+  float* line(int64_t item) {
+    return lines_.data_ptr<float>() + problem_.first_head(item) * room_ +
+           zero(problem_.sequence(item));
+  }
+  int64_t stride() const { return room_; }
+
+  /// [H, distances], as the table.
+  at::Tensor sum() const {
+    at::Tensor all = at::zeros_like(problem_.bias);
+    const float* from = lines_.const_data_ptr<float>();
+    float* to = all.data_ptr<float>() + problem_.heads.bias_zero;
+    at::parallel_for(0, all.size(0), 1, [&](int64_t begin, int64_t end) {
+      for (int64_t head = begin; head < end; ++head)
+        for (int64_t i = 0; i < problem_.sequences(); ++i) {
+          const float* line = from + head * room_ + zero(i);
+          float* column = to + head * all.size(1);
+          const int64_t last = problem_.heads.causal ? 0 : length(problem_.key_offsets, i) - 1;
+          for (int64_t d = 1 - length(problem_.query_offsets, i); d <= last; ++d)
+            column[d] += line[d];
+        }
+    });
+    return all;
+  }
+
+ private:
+  static int64_t length(const at::Tensor& offsets, int64_t i) {
+    const int32_t* bounds = offsets.const_data_ptr<int32_t>();
+    return bounds[i + 1] - bounds[i];
+  }
+  /// A sequence has fewer distances than queries and keys together.
+  int64_t zero(int64_t i) const {
+    const int64_t queries = problem_.query_offsets.const_data_ptr<int32_t>()[i + 1];
+    return queries + problem_.key_offsets.const_data_ptr<int32_t>()[i] -
+           (length(problem_.query_offsets, i) > 0 ? 1 : 0);
+  }
+
+  const Problem& problem_;
+  int64_t room_;
+  at::Tensor lines_;  // [H, queries + keys of all sequences]
+};
+
 struct AttentionNode : torch::autograd::Function<AttentionNode> {
   static at::Tensor forward(AutogradContext* ctx, const at::Tensor& q,
                             const std::optional<at::Tensor>& kv, const at::Tensor& query_offsets,
-                            const at::Tensor& key_offsets, int64_t heads, bool causal,
-                            const Dropout& dropout) {
+                            const at::Tensor& key_offsets, const std::optional<at::Tensor>& bias,
+                            const Heads& heads, const Dropout& dropout) {
     const bool merged = !kv.has_value();
     const Compute compute = ComputeScope::current();
     const at::Tensor queries = rounded(q.contiguous(), compute);
     const at::Tensor keys = merged ? queries : rounded(kv->contiguous(), compute);
-    const int64_t d_model = merged ? q.size(1) / 3 : q.size(1);
-    Problem problem = problem_of(queries, keys, d_model, merged, query_offsets, key_offsets, heads,
-                                 causal, dropout);
+    Problem problem = problem_of(queries, keys, merged, query_offsets, key_offsets, heads,
+                                 bias.value_or(at::Tensor()), dropout);
     problem.compute = compute;
+    const int64_t d_model = heads.queries * problem.width;
     at::Tensor out = at::zeros({q.size(0), d_model}, q.options());
-    at::Tensor log_sums = at::empty({heads, q.size(0)}, q.options());
+    at::Tensor log_sums = at::empty({heads.queries, q.size(0)}, q.options());
     float *to = out.data_ptr<float>(), *sums = log_sums.data_ptr<float>();
     at::parallel_for(0, problem.items(), 1, [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i)
         cpu::table().attention(problem.at(i, sums),
-                               to + problem.query_row(i) * d_model + problem.column(i), d_model);
+                               to + problem.query_row(i) * d_model + problem.query_column(i),
+                               d_model);
     });
     round_(out, compute);
     keep(ctx, dropout);
     keep(ctx, compute);
-    ctx->saved_data["heads"] = heads;
-    ctx->saved_data["causal"] = causal;
+    keep_heads(ctx, heads);
     ctx->saved_data["merged"] = merged;
-    ctx->save_for_backward({queries, keys, out, log_sums, query_offsets, key_offsets});
+    ctx->saved_data["bias_slopes"] = bias && bias->requires_grad();
+    ctx->save_for_backward(
+        {queries, keys, out, log_sums, query_offsets, key_offsets, problem.bias});
     return out;
+  }
+
+  static void keep_heads(AutogradContext* ctx, const Heads& heads) {
+    ctx->saved_data["heads"] = heads.queries;
+    ctx->saved_data["kv_heads"] = heads.keys;
+    ctx->saved_data["causal"] = heads.causal;
+    ctx->saved_data["bias_zero"] = heads.bias_zero;
+  }
+  static Heads kept_heads(AutogradContext* ctx) {
+    return {ctx->saved_data["heads"].toInt(), ctx->saved_data["kv_heads"].toInt(),
+            ctx->saved_data["causal"].toBool(), ctx->saved_data["bias_zero"].toInt()};
   }
 
   static variable_list backward(AutogradContext* ctx, const variable_list& grads) {
@@ -114,30 +199,36 @@ struct AttentionNode : torch::autograd::Function<AttentionNode> {
     const at::Tensor dout = rounded(grads[0].contiguous(), compute);
     const bool merged = ctx->saved_data["merged"].toBool();
     Problem problem =
-        problem_of(q, kv, out.size(1), merged, saved[4], saved[5], ctx->saved_data["heads"].toInt(),
-                   ctx->saved_data["causal"].toBool(), kept(ctx));
+        problem_of(q, kv, merged, saved[4], saved[5], kept_heads(ctx), saved[6], kept(ctx));
     problem.compute = compute;
     at::Tensor dq = at::zeros_like(q), dkv = merged ? dq : at::zeros_like(kv);
+    std::optional<BiasSlopes> bias_slopes;
+    if (ctx->saved_data["bias_slopes"].toBool()) bias_slopes.emplace(problem);
     float *to_q = dq.data_ptr<float>(), *to_kv = dkv.data_ptr<float>();
     const float *value = out.const_data_ptr<float>(), *slope = dout.const_data_ptr<float>();
     float* sums = const_cast<float*>(saved[3].const_data_ptr<float>());  // only read from here
     const int64_t width = out.size(1);
     at::parallel_for(0, problem.items(), 1, [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {
-        const int64_t row = problem.query_row(i), column = problem.column(i);
-        float* keys = to_kv + problem.key_row(i) * kv.size(1) + column;
-        cpu::table().attention_backward(problem.at(i, sums),
-                                        {.out = value + row * width + column,
-                                         .out_grad = slope + row * width + column,
-                                         .out_stride = width,
-                                         .dq = to_q + row * q.size(1) + column,
-                                         .dk = keys + problem.k_column,
-                                         .dv = keys + problem.v_column});
+        const int64_t row = problem.query_row(i), column = problem.query_column(i);
+        float* keys = to_kv + problem.key_row(i) * kv.size(1) + problem.key_column(i);
+        cpu::AttentionGradient gradient{.out = value + row * width + column,
+                                        .out_grad = slope + row * width + column,
+                                        .out_stride = width,
+                                        .dq = to_q + row * q.size(1) + column,
+                                        .dk = keys + problem.k_column,
+                                        .dv = keys + problem.v_column};
+        if (bias_slopes) {
+          gradient.dbias = bias_slopes->line(i);
+          gradient.dbias_stride = bias_slopes->stride();
+        }
+        cpu::table().attention_backward(problem.at(i, sums), gradient);
       }
     });
     round_(dq, compute);
     if (!merged) round_(dkv, compute);
-    return {dq, merged ? at::Tensor() : dkv, {}, {}, {}, {}, {}};
+    const at::Tensor dbias = bias_slopes ? bias_slopes->sum() : at::Tensor();
+    return {dq, merged ? at::Tensor() : dkv, {}, {}, dbias, {}, {}};
   }
 };
 
@@ -145,14 +236,18 @@ struct AttentionNode : torch::autograd::Function<AttentionNode> {
 
 at::Tensor self_attention(const at::Tensor& qkv, const SelfAttention& options) {
   const at::Tensor& offsets = options.offsets.values;
-  return AttentionNode::apply(qkv, std::optional<at::Tensor>(), offsets, offsets, options.num_heads,
-                              options.causal, options.dropout);
+  const DistanceBias& bias = options.bias;
+  return AttentionNode::apply(
+      qkv, std::optional<at::Tensor>(), offsets, offsets,
+      bias.active() ? std::optional(bias.table) : std::nullopt,
+      Heads{options.num_heads, options.kv_heads(), options.causal, bias.zero}, options.dropout);
 }
 
 at::Tensor cross_attention(const at::Tensor& q, const at::Tensor& kv,
                            const CrossAttention& options) {
   return AttentionNode::apply(q, std::optional<at::Tensor>(kv), options.query_offsets.values,
-                              options.key_offsets.values, options.num_heads, false,
+                              options.key_offsets.values, std::optional<at::Tensor>(),
+                              Heads{options.num_heads, options.kv_heads(), false, 0},
                               options.dropout);
 }
 
@@ -161,9 +256,10 @@ at::Tensor cross_attention_weights(const at::Tensor& q, const at::Tensor& kv,
   const Compute compute = ComputeScope::current();
   const at::Tensor queries = rounded(q.contiguous(), compute);
   const at::Tensor keys = rounded(kv.contiguous(), compute);
-  const int64_t heads = options.num_heads;
-  const Problem problem = problem_of(queries, keys, q.size(1), false, options.query_offsets.values,
-                                     options.key_offsets.values, heads, false, Dropout{});
+  const int64_t heads = options.kv_heads();
+  const Problem problem =
+      problem_of(queries, keys, false, options.query_offsets.values, options.key_offsets.values,
+                 {options.num_heads, heads, false, 0}, at::Tensor(), Dropout{});
   std::vector<int64_t> begins{0};
   for (int64_t item = 0; item < problem.items(); item += heads) {
     const cpu::AttentionItem sequence = problem.at(item, nullptr);
@@ -171,7 +267,7 @@ at::Tensor cross_attention_weights(const at::Tensor& q, const at::Tensor& kv,
   }
   at::Tensor out = at::zeros({begins.back()}, q.options());
   float* to = out.data_ptr<float>();
-  const float share = 1.0f / static_cast<float>(heads);
+  const float share = 1.0f / static_cast<float>(options.num_heads);
   at::parallel_for(0, problem.items() / heads, 1, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i)
       for (int64_t head = 0; head < heads; ++head)
@@ -183,7 +279,8 @@ at::Tensor cross_attention_weights(const at::Tensor& q, const at::Tensor& kv,
 
 at::Tensor decode_self_attention(const at::Tensor& q, const at::Tensor& k_new,
                                  const at::Tensor& v_new, at::Tensor& k_cache, at::Tensor& v_cache,
-                                 const at::Tensor& lineage, int64_t t, int64_t num_heads) {
+                                 const at::Tensor& lineage, int64_t t, int64_t num_heads,
+                                 const DistanceBias& bias) {
   const int64_t lanes = q.size(0), width = q.size(1);
   const Compute compute = ComputeScope::current();
   k_cache.select(0, t)
@@ -193,6 +290,8 @@ at::Tensor decode_self_attention(const at::Tensor& q, const at::Tensor& k_new,
       .slice(0, 0, lanes)
       .copy_(is_half(compute) ? rounded(v_new.to(at::kFloat), compute) : v_new);
   const at::Tensor queries = rounded(q.contiguous(), compute), table = lineage.contiguous();
+  const at::Tensor biases = bias.active() ? bias.table.contiguous() : at::Tensor();
+  const int64_t head_width = width / num_heads;
   at::Tensor out = at::empty_like(queries);
   const int32_t* slots = table.const_data_ptr<int32_t>();
   const float *from = queries.const_data_ptr<float>(), *keys = k_cache.const_data_ptr<float>();
@@ -200,17 +299,21 @@ at::Tensor decode_self_attention(const at::Tensor& q, const at::Tensor& k_new,
   float* to = out.data_ptr<float>();
   at::parallel_for(0, lanes, 1, [&](int64_t begin, int64_t end) {
     for (int64_t lane = begin; lane < end; ++lane)
-      cpu::table().decode({.q = from + lane * width,
-                           .k_cache = keys,
-                           .v_cache = values,
-                           .slots = slots + lane * table.size(1),
-                           .lane = lane,
-                           .lanes = k_cache.size(1),
-                           .t = t,
-                           .heads = num_heads,
-                           .width = width / num_heads,
-                           .compute = compute},
-                          to + lane * width);
+      cpu::table().decode(
+          {.q = from + lane * width,
+           .k_cache = keys,
+           .v_cache = values,
+           .slots = slots + lane * table.size(1),
+           .lane = lane,
+           .lanes = k_cache.size(1),
+           .t = t,
+           .heads = num_heads,
+           .kv_heads = k_cache.size(2) / head_width,
+           .width = head_width,
+           .compute = compute,
+           .bias = bias.active() ? biases.const_data_ptr<float>() + bias.zero - t : nullptr,
+           .bias_stride = bias.active() ? biases.size(1) : 0},
+          to + lane * width);
   });
   round_(out, compute);
   return out;

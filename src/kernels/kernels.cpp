@@ -2,6 +2,8 @@
 
 #include <ATen/ATen.h>
 
+#include <algorithm>
+
 #include "kernels/cast.h"
 #include "kernels/cuda/cuda.h"
 #include "kernels/dispatch.h"
@@ -23,14 +25,38 @@ void check_range(const at::Tensor& indices, int64_t count, const char* name, con
               most.item<int64_t>());
 }
 
+void check_kv_heads(int64_t heads, int64_t kv_heads, const char* name) {
+  TORCH_CHECK(heads > 0 && kv_heads > 0 && heads % kv_heads == 0, "[kernels] ", name, ": ",
+              kv_heads, " heads of keys do not divide ", heads, " heads of queries");
+}
+
 void check_cross(const at::Tensor& q, const at::Tensor& kv, const CrossAttention& options) {
   check_rows(q, "cross_attention");
   check_rows(kv, "cross_attention");
   check_heads(q.size(1), options.num_heads, "cross_attention");
-  TORCH_CHECK(kv.size(1) == 2 * q.size(1), "[kernels] cross_attention: kv must be ", 2 * q.size(1),
-              " wide, got ", kv.size(1));
+  check_kv_heads(options.num_heads, options.kv_heads(), "cross_attention");
+  const int64_t width = 2 * options.kv_heads() * (q.size(1) / options.num_heads);
+  TORCH_CHECK(kv.size(1) == width, "[kernels] cross_attention: kv must be ", width, " wide, got ",
+              kv.size(1));
   TORCH_CHECK(options.query_offsets.values.sizes() == options.key_offsets.values.sizes(),
               "[kernels] cross_attention: queries and keys have different numbers of sequences");
+}
+
+int64_t longest_of(const Offsets& offsets) {
+  if (!offsets.values.is_cpu() && offsets.max_length > 0) return offsets.max_length;
+  if (offsets.values.size(0) < 2) return 0;
+  return at::diff(offsets.values).max().item<int64_t>();
+}
+
+void check_distance_bias(const DistanceBias& bias, int64_t heads, int64_t before, int64_t behind,
+                         const char* name) {
+  if (!bias.active()) return;
+  const at::Tensor& table = bias.table;
+  TORCH_CHECK(table.dim() == 2 && table.size(0) == heads && bias.zero >= before &&
+                  table.size(1) > bias.zero + behind,
+              "[kernels] ", name, ": the bias of distances needs ", heads, " rows, ", before,
+              " columns in front of that of distance 0 and ", behind, " behind it, got ",
+              table.sizes(), " with distance 0 at ", bias.zero);
 }
 
 }  // namespace
@@ -111,11 +137,16 @@ at::Tensor linear(const at::Tensor& x, const at::Tensor& weight, const at::Tenso
 
 at::Tensor self_attention(const at::Tensor& qkv, const SelfAttention& options) {
   check_rows(qkv, "self_attention");
-  TORCH_CHECK(qkv.size(1) % 3 == 0, "[kernels] self_attention: width ", qkv.size(1),
-              " is not three equal parts");
-  check_heads(qkv.size(1) / 3, options.num_heads, "self_attention");
+  check_kv_heads(options.num_heads, options.kv_heads(), "self_attention");
+  check_heads(qkv.size(1), options.num_heads + 2 * options.kv_heads(), "self_attention");
   check_dropout(options.dropout, qkv.size(0), "self_attention");
-  if (is_fused(qkv)) return fused::self_attention(qkv, options);
+  if (options.bias.active()) {
+    const int64_t most = std::max<int64_t>(longest_of(options.offsets) - 1, 0);
+    check_distance_bias(options.bias, options.num_heads, most, options.causal ? 0 : most,
+                        "self_attention");
+  }
+  if (is_fused(qkv) && (!options.bias.active() || is_fused(options.bias.table)))
+    return fused::self_attention(qkv, options);
   if (const Compute compute = cuda_compute(qkv); is_half(compute))
     return cast::in_half(
         compute, [&](const at::Tensor& x) { return cuda::self_attention(x, options); }, qkv);
@@ -210,18 +241,28 @@ CrossEntropy linear_r_drop(const at::Tensor& x, const at::Tensor& weight, const 
 
 at::Tensor decode_self_attention(const at::Tensor& q, const at::Tensor& k_new,
                                  const at::Tensor& v_new, at::Tensor& k_cache, at::Tensor& v_cache,
-                                 const at::Tensor& lineage, int64_t t, int64_t num_heads) {
+                                 const at::Tensor& lineage, int64_t t, int64_t num_heads,
+                                 const DistanceBias& bias) {
   check_rows(q, "decode_self_attention");
   check_heads(q.size(1), num_heads, "decode_self_attention");
   TORCH_CHECK(t >= 0 && t < k_cache.size(0) && t < lineage.size(1),
               "[kernels] decode_self_attention: step ", t, " is outside the cache ",
               k_cache.sizes());
+  const int64_t width = q.size(1) / num_heads;
+  check_heads(k_cache.size(2), std::max<int64_t>(k_cache.size(2) / width, 1),
+              "decode_self_attention");
+  check_kv_heads(num_heads, k_cache.size(2) / width, "decode_self_attention");
+  check_distance_bias(bias, num_heads, t, 0, "decode_self_attention");
   if (is_fused(q) && is_fused(k_cache) && is_fused(v_cache) && k_cache.is_contiguous() &&
-      v_cache.is_contiguous() && lineage.scalar_type() == at::kInt)
-    return fused::decode_self_attention(q, k_new, v_new, k_cache, v_cache, lineage, t, num_heads);
+      v_cache.is_contiguous() && lineage.scalar_type() == at::kInt &&
+      (!bias.active() || is_fused(bias.table)))
+    return fused::decode_self_attention(q, k_new, v_new, k_cache, v_cache, lineage, t, num_heads,
+                                        bias);
   if (cuda::takes_decoding(q, k_cache, v_cache, lineage, t))
-    return cuda::decode_self_attention(q, k_new, v_new, k_cache, v_cache, lineage, t, num_heads);
-  return reference::decode_self_attention(q, k_new, v_new, k_cache, v_cache, lineage, t, num_heads);
+    return cuda::decode_self_attention(q, k_new, v_new, k_cache, v_cache, lineage, t, num_heads,
+                                       bias);
+  return reference::decode_self_attention(q, k_new, v_new, k_cache, v_cache, lineage, t, num_heads,
+                                          bias);
 }
 
 double sum_of_squares(const at::Tensor& flat) {

@@ -63,25 +63,52 @@ at::Tensor rms_norm(const at::Tensor& x, const at::Tensor& weight, double epsilo
 /// product or libtorch's, chosen by processor and shape (gemm::is_taken), never by a measurement.
 at::Tensor linear(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias = {});
 
+/// What the distance between a key and its query adds to their score, before softmax:
+/// score[h, i, j] += table[h, zero + j - i]. ALiBi (Press et al. 2021, arXiv:2108.12409) and T5
+/// (Raffel et al. 2020, arXiv:1910.10683) are tables of this kind; where the table wants a
+/// gradient, it gets the sum over all pairs of a distance.
+struct DistanceBias {
+  /// [H, distances] on the device of the rows, fp32 where they are fp32 or half; undefined: nothing
+  /// is added.
+  at::Tensor table = {};
+  /// Column of distance 0: at least the longest sequence - 1. Unless causal, as many columns stand
+  /// behind it.
+  int64_t zero = 0;
+
+  bool active() const { return table.defined(); }
+};
+
+/// Heads of keys and values may be fewer than heads of queries: each serves num_heads /
+/// num_kv_heads of them that stand side by side. One is multi-query attention (Shazeer 2019,
+/// arXiv:1911.02150), more are grouped queries (Ainslie et al. 2023, arXiv:2305.13245). With G
+/// heads of keys, k and v are G * D / H wide. 0 = num_heads.
 struct SelfAttention {
   Offsets offsets;
   int64_t num_heads = 1;
   bool causal = false;
   Dropout dropout;
+  int64_t num_kv_heads = 0;
+  DistanceBias bias = {};
+
+  int64_t kv_heads() const { return num_kv_heads == 0 ? num_heads : num_kv_heads; }
 };
 
-/// softmax(Q K^T / sqrt(D / H)) V inside each sequence, never across and never on padding.
-/// qkv [N, 3D], rows are (q, k, v) -> [N, D].
+/// softmax(Q K^T / sqrt(D / H) + bias) V inside each sequence, never across and never on padding.
+/// qkv [N, 3D], or [N, D + 2 G D / H], rows are (q, k, v) -> [N, D].
 at::Tensor self_attention(const at::Tensor& qkv, const SelfAttention& options);
 
 struct CrossAttention {
   Offsets query_offsets;
   Offsets key_offsets;
   int64_t num_heads = 1;
-  Dropout dropout;  ///< row keys of the query rows
+  Dropout dropout;           ///< row keys of the query rows
+  int64_t num_kv_heads = 0;  ///< as of SelfAttention
+
+  int64_t kv_heads() const { return num_kv_heads == 0 ? num_heads : num_kv_heads; }
 };
 
-/// q [Nq, D], kv [Nk, 2D], rows are (k, v); sequence i of the queries sees sequence i of the keys.
+/// q [Nq, D], kv [Nk, 2D] or [Nk, 2 G D / H], rows are (k, v); sequence i of the queries sees
+/// sequence i of the keys.
 at::Tensor cross_attention(const at::Tensor& q, const at::Tensor& kv,
                            const CrossAttention& options);
 
@@ -142,13 +169,15 @@ CrossEntropy linear_r_drop(const at::Tensor& x, const at::Tensor& weight, const 
 
 /// One step of cached self-attention in decoding, no gradient.
 ///
-/// q, k_new, v_new [L, D] for L lanes; k_cache, v_cache [T_max, slots >= L, D] hold one slot per
-/// lane and step; `lineage` int32 [L, T_max] tells which lane's slot holds step t of this lane's
-/// history (beams that move only rewrite this table). Writes k_new, v_new to step t and attends
-/// over steps 0..t -> [L, D].
+/// q [L, D] and k_new, v_new [L, E] for L lanes, where E is D or, with fewer heads of keys, G * D /
+/// H; k_cache, v_cache [T_max, slots >= L, E] hold one slot per lane and step; `lineage` int32
+/// [L, T_max] tells which lane's slot holds step t of this lane's history (beams that move only
+/// rewrite this table). Writes k_new, v_new to step t and attends over steps 0..t -> [L, D]. The
+/// table of `bias` has at least t columns in front of that of distance 0.
 at::Tensor decode_self_attention(const at::Tensor& q, const at::Tensor& k_new,
                                  const at::Tensor& v_new, at::Tensor& k_cache, at::Tensor& v_cache,
-                                 const at::Tensor& lineage, int64_t t, int64_t num_heads);
+                                 const at::Tensor& lineage, int64_t t, int64_t num_heads,
+                                 const DistanceBias& bias = {});
 
 /// Sum of squares of a flat buffer in double, in fixed blocks: the same for any number of threads.
 double sum_of_squares(const at::Tensor& flat);

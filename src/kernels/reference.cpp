@@ -25,18 +25,29 @@ at::Tensor split_heads(const at::Tensor& x, int64_t num_heads) {
   return x.view({x.size(0), num_heads, x.size(1) / num_heads}).transpose(0, 1);
 }
 
+/// Heads [G, T, W] of keys or values, each as often as heads of queries share it.
+at::Tensor shared_heads(const at::Tensor& x, int64_t kv_heads, int64_t num_heads) {
+  const at::Tensor heads = split_heads(x, kv_heads);
+  return kv_heads == num_heads ? heads : heads.repeat_interleave(num_heads / kv_heads, 0);
+}
+
 struct Mask {
   bool causal;
   const Dropout& dropout;
   at::Tensor row_keys;  // of these queries, when dropout is active
+  int64_t num_heads, kv_heads;
+  const DistanceBias& bias;
 };
 
 /// Attention weights [H, Tq, Tk] of one sequence, after dropout.
-at::Tensor weights_of(const at::Tensor& q, const at::Tensor& k, int64_t num_heads,
-                      const Mask& mask) {
-  const at::Tensor queries = split_heads(q, num_heads), keys = split_heads(k, num_heads);
+at::Tensor weights_of(const at::Tensor& q, const at::Tensor& k, const Mask& mask) {
+  const int64_t num_heads = mask.num_heads;
+  const at::Tensor queries = split_heads(q, num_heads);
+  const at::Tensor keys = shared_heads(k, mask.kv_heads, num_heads);
   at::Tensor scores =
       at::matmul(queries, keys.transpose(1, 2)) / std::sqrt(static_cast<double>(queries.size(2)));
+  if (mask.bias.active())
+    scores = scores + bias_of_scores(mask.bias, q.size(0), k.size(0)).to(scores.scalar_type());
   if (mask.causal) {
     const at::Tensor later = at::ones({q.size(0), k.size(0)}, scores.options().dtype(at::kBool));
     scores = scores.masked_fill(later.triu(1), -INFINITY);
@@ -49,9 +60,9 @@ at::Tensor weights_of(const at::Tensor& q, const at::Tensor& k, int64_t num_head
   return weights * at::stack(factors).to(weights.device(), weights.scalar_type());
 }
 
-at::Tensor attend(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v, int64_t num_heads,
-                  const Mask& mask) {
-  const at::Tensor out = at::matmul(weights_of(q, k, num_heads, mask), split_heads(v, num_heads));
+at::Tensor attend(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v, const Mask& mask) {
+  const at::Tensor out =
+      at::matmul(weights_of(q, k, mask), shared_heads(v, mask.kv_heads, mask.num_heads));
   return out.transpose(0, 1).reshape({q.size(0), q.size(1)});
 }
 
@@ -113,16 +124,27 @@ at::Tensor rms_norm(const at::Tensor& x, const at::Tensor& weight, double epsilo
   return (rows * inverse * weight.to(wide)).to(x.scalar_type());
 }
 
+at::Tensor bias_of_scores(const DistanceBias& bias, int64_t queries, int64_t keys) {
+  const at::TensorOptions ids = at::dtype(at::kLong).device(bias.table.device());
+  const at::Tensor distances = at::arange(keys, ids) - at::arange(queries, ids).unsqueeze(1);
+  // Of a causal table what nobody sees lies outside.
+  const at::Tensor columns = (distances + bias.zero).clamp(0, bias.table.size(1) - 1);
+  return at::embedding(bias.table.t(), columns).permute({2, 0, 1});
+}
+
 at::Tensor self_attention(const at::Tensor& qkv, const SelfAttention& options) {
   const auto rows = bounds(options.offsets);
-  const auto parts = qkv.chunk(3, 1);
+  const int64_t heads = options.num_heads, kv_heads = options.kv_heads();
+  const int64_t width = qkv.size(1) / (heads + 2 * kv_heads);
+  const auto parts = qkv.split_with_sizes({heads * width, kv_heads * width, kv_heads * width}, 1);
   std::vector<at::Tensor> outputs;
   for (size_t i = 0; i + 1 < rows.size(); ++i) {
     if (rows[i] == rows[i + 1]) continue;
     const auto of = [&](const at::Tensor& x) { return x.slice(0, rows[i], rows[i + 1]); };
     outputs.push_back(attend(
-        of(parts[0]), of(parts[1]), of(parts[2]), options.num_heads,
-        {options.causal, options.dropout, keys_of_rows(options.dropout, rows[i], rows[i + 1])}));
+        of(parts[0]), of(parts[1]), of(parts[2]),
+        {options.causal, options.dropout, keys_of_rows(options.dropout, rows[i], rows[i + 1]),
+         heads, kv_heads, options.bias}));
   }
   return concatenate(outputs, parts[0]);
 }
@@ -131,13 +153,15 @@ at::Tensor cross_attention(const at::Tensor& q, const at::Tensor& kv,
                            const CrossAttention& options) {
   const auto rows = bounds(options.query_offsets), cols = bounds(options.key_offsets);
   const auto parts = kv.chunk(2, 1);
+  const DistanceBias none;
   std::vector<at::Tensor> outputs;
   for (size_t i = 0; i + 1 < rows.size(); ++i) {
     if (rows[i] == rows[i + 1]) continue;
     const auto of = [&](const at::Tensor& x) { return x.slice(0, cols[i], cols[i + 1]); };
     outputs.push_back(
-        attend(q.slice(0, rows[i], rows[i + 1]), of(parts[0]), of(parts[1]), options.num_heads,
-               {false, options.dropout, keys_of_rows(options.dropout, rows[i], rows[i + 1])}));
+        attend(q.slice(0, rows[i], rows[i + 1]), of(parts[0]), of(parts[1]),
+               {false, options.dropout, keys_of_rows(options.dropout, rows[i], rows[i + 1]),
+                options.num_heads, options.kv_heads(), none}));
   }
   return concatenate(outputs, q);
 }
@@ -148,11 +172,12 @@ at::Tensor cross_attention_weights(const at::Tensor& q, const at::Tensor& kv,
   const auto rows = bounds(options.query_offsets), cols = bounds(options.key_offsets);
   const at::Tensor keys = kv.chunk(2, 1)[0];
   const Dropout off;
+  const DistanceBias none;
   std::vector<at::Tensor> blocks;
   for (size_t i = 0; i + 1 < rows.size(); ++i)
     blocks.push_back(weights_of(q.slice(0, rows[i], rows[i + 1]),
-                                keys.slice(0, cols[i], cols[i + 1]), options.num_heads,
-                                {false, off, {}})
+                                keys.slice(0, cols[i], cols[i + 1]),
+                                {false, off, {}, options.num_heads, options.kv_heads(), none})
                          .mean(0)
                          .flatten());
   return blocks.empty() ? at::empty({0}, q.options()) : at::cat(blocks);
@@ -206,7 +231,8 @@ CrossEntropy linear_r_drop(const at::Tensor& x, const at::Tensor& weight, const 
 
 at::Tensor decode_self_attention(const at::Tensor& q, const at::Tensor& k_new,
                                  const at::Tensor& v_new, at::Tensor& k_cache, at::Tensor& v_cache,
-                                 const at::Tensor& lineage, int64_t t, int64_t num_heads) {
+                                 const at::Tensor& lineage, int64_t t, int64_t num_heads,
+                                 const DistanceBias& bias) {
   const at::NoGradGuard no_grad;
   const int64_t lanes = q.size(0), width = q.size(1) / num_heads;
   k_cache.select(0, t).slice(0, 0, lanes).copy_(k_new);
@@ -216,11 +242,18 @@ at::Tensor decode_self_attention(const at::Tensor& q, const at::Tensor& k_new,
   slots.select(1, t).copy_(at::arange(lanes, slots.options()));
   const at::Tensor steps = at::arange(t + 1, slots.options()).unsqueeze(0);
   const auto history = [&](const at::Tensor& cache) {
-    return cache.index({steps, slots}).view({lanes, t + 1, num_heads, width}).transpose(1, 2);
+    const int64_t kv_heads = cache.size(2) / width;
+    const at::Tensor heads =
+        cache.index({steps, slots}).view({lanes, t + 1, kv_heads, width}).transpose(1, 2);
+    return kv_heads == num_heads ? heads : heads.repeat_interleave(num_heads / kv_heads, 1);
   };
   const at::Tensor query = q.reshape({lanes, num_heads, 1, width});
-  const at::Tensor scores =
+  at::Tensor scores =
       at::matmul(query, history(k_cache).transpose(2, 3)) / std::sqrt(static_cast<double>(width));
+  if (bias.active())
+    scores =
+        scores +
+        bias.table.slice(1, bias.zero - t, bias.zero + 1).unsqueeze(1).to(scores.scalar_type());
   return at::matmul(at::softmax(scores, -1), history(v_cache)).reshape({lanes, q.size(1)});
 }
 

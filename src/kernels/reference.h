@@ -23,6 +23,9 @@ at::Tensor bias_activation_dropout(const at::Tensor& x, const at::Tensor& bias,
                                    Activation activation, const Dropout& dropout);
 at::Tensor swiglu_dropout(const at::Tensor& gate_up, const Dropout& dropout);
 at::Tensor rms_norm(const at::Tensor& x, const at::Tensor& weight, double epsilon = 1e-6);
+/// What `bias` adds to the scores of one sequence: [H, queries, keys].
+at::Tensor bias_of_scores(const DistanceBias& bias, int64_t queries, int64_t keys);
+
 at::Tensor self_attention(const at::Tensor& qkv, const SelfAttention& options);
 at::Tensor cross_attention(const at::Tensor& q, const at::Tensor& kv,
                            const CrossAttention& options);
@@ -39,7 +42,8 @@ CrossEntropy linear_r_drop(const at::Tensor& x, const at::Tensor& weight, const 
                            const RDrop& options);
 at::Tensor decode_self_attention(const at::Tensor& q, const at::Tensor& k_new,
                                  const at::Tensor& v_new, at::Tensor& k_cache, at::Tensor& v_cache,
-                                 const at::Tensor& lineage, int64_t t, int64_t num_heads);
+                                 const at::Tensor& lineage, int64_t t, int64_t num_heads,
+                                 const DistanceBias& bias = {});
 double sum_of_squares(const at::Tensor& flat);
 std::vector<double> sum_of_squares_blocks(const at::Tensor& flat);
 

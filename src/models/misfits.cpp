@@ -34,8 +34,18 @@ class Side {
           "choose num_heads so that d_model / num_heads is a whole number");
   }
 
+  void kv_heads_divide_the_heads(const StackOptions& stack) {
+    if (stack.num_kv_heads < 1 || stack.num_heads < 1) return;
+    if (stack.num_heads % stack.num_kv_heads == 0) return;
+    wrong("num_kv_heads", {key("num_heads")},
+          number(stack.num_kv_heads) + " heads of keys cannot be shared evenly by num_heads = " +
+              number(stack.num_heads) + " heads of queries",
+          "choose a num_kv_heads that divides num_heads, or leave it out");
+  }
+
   void check(const StackOptions& stack) {
     heads_divide_the_width(stack.num_heads);
+    kv_heads_divide_the_heads(stack);
     if (model_.positions != "rotary" || stack.num_heads < 1) return;
     const int64_t width = model_.d_model / stack.num_heads;
     if (model_.d_model % stack.num_heads != 0 || width % 2 == 0) return;

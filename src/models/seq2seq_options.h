@@ -115,17 +115,25 @@ struct Seq2SeqOptions {
             .value_also_called("relu", {"rectifier"})
             .read_with("encoder.name", {"transformer"})
             .read_with("decoder.name", {"transformer"}),
-        field(&O::positions, "positions", "how a token knows its place",
-              one_of({"sinusoidal", "learned", "rotary"}))
+        field(&O::positions, "positions",
+              "how a token knows its place: vectors added to embeddings (sinusoidal, learned), "
+              "queries "
+              "and keys turned (rotary), or a bias of distances in self-attention (alibi, t5)",
+              one_of({"sinusoidal", "learned", "rotary", "alibi", "t5"}))
             .also_called({"position_encoding", "positional_encoding", "position_embeddings",
                           "position_embedding_type"})
             .also_called(
                 {"encoder_learned_pos", "decoder_learned_pos", "transformer_train_positions"},
                 "= \"learned\"")
             .also_called({"rope"}, "= \"rotary\"")
+            .also_called({"use_alibi", "alibi_bias"}, "= \"alibi\"")
+            .also_called({"relative_attention_num_buckets", "relative_positions_buckets"},
+                         "= \"t5\", which has 32")
             .value_also_called("sinusoidal", {"sin", "sinusoid", "fixed"})
             .value_also_called("learned", {"absolute", "embedding", "trained"})
             .value_also_called("rotary", {"rope", "rotary_embedding"})
+            .value_also_called("alibi", {"linear_bias", "linear_biases"})
+            .value_also_called("t5", {"relative_bias", "relative_attention_bias", "bucketed"})
             .read_with("encoder.name", {"transformer"})
             .read_with("decoder.name", {"transformer"}),
         field(&O::max_positions, "max_positions", "longest sequence of learned positions",

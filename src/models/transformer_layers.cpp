@@ -19,7 +19,8 @@ nn::SelfAttention make_self_attention(const nn::Init& init, const TransformerPar
                                       int64_t d_model) {
   return nn::SelfAttention(init, nn::AttentionOptions{.d_model = d_model,
                                                       .num_heads = options.stack.num_heads,
-                                                      .rotary = options.positions == "rotary"});
+                                                      .rotary = options.positions == "rotary",
+                                                      .num_kv_heads = options.stack.num_kv_heads});
 }
 
 nn::FeedForward make_feed_forward(const nn::Init& init, const TransformerPart& options,

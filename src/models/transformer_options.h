@@ -17,6 +17,7 @@ struct StackOptions {
   int64_t num_heads = 8;
   int64_t ffn_dim = 2048;
   double layer_drop = 0.0;
+  int64_t num_kv_heads = 0;
 
   static auto fields() {
     using namespace config;
@@ -37,6 +38,12 @@ struct StackOptions {
               "(Fan et al. 2019); every micro-batch and process leaves out the same layers",
               fraction())
             .also_called({"layerdrop", "encoder_layerdrop", "decoder_layerdrop"}),
+        field(&O::num_kv_heads, "num_kv_heads",
+              "heads of keys and values, each shared by num_heads / num_kv_heads heads of queries: "
+              "1 is multi-query attention; 0 = num_heads",
+              between(0, 1024))
+            .also_called({"kv_heads", "n_kv_heads", "num_key_value_heads", "num_kv", "n_head_kv",
+                          "multi_query", "multi_query_attention", "multiquery"}),
     };
   }
 };

@@ -13,35 +13,44 @@ constexpr double kGain = 1.0 / std::numbers::sqrt2;
 
 SelfAttentionImpl::SelfAttentionImpl(const Init& init, const AttentionOptions& opts)
     : options(opts) {
-  const int64_t d = options.d_model;
-  const LinearOptions merged{.parts = 3, .gain = kGain};
-  qkv = register_module("qkv", Linear(init.child("qkv"), d, 3 * d, merged));
+  const int64_t d = options.d_model, e = options.kv_width();
+  const LinearOptions equal{.parts = 3, .gain = kGain};
+  const LinearOptions unequal{.gain = kGain, .part_rows = {d, e, e}};
+  qkv = register_module("qkv", Linear(init.child("qkv"), d, d + 2 * e, d == e ? equal : unequal));
   out = register_module("out", Linear(init.child("out"), d, d));
 }
 
 at::Tensor SelfAttentionImpl::project(const at::Tensor& x, const at::Tensor& positions) const {
   at::Tensor rows = qkv->forward(x);
   if (!options.rotary) return rows;
-  constexpr int64_t kQueriesAndKeys = 2;
-  return kernels::rotary(rows, positions, options.num_heads, options.d_model, kQueriesAndKeys);
+  const int64_t turned = options.num_heads + options.kv_heads();  // queries and keys
+  return kernels::rotary(rows, positions, turned, options.d_model + options.kv_width(), 1);
+}
+
+std::vector<at::Tensor> SelfAttentionImpl::split(const at::Tensor& qkv_rows) const {
+  const int64_t d = options.d_model, e = options.kv_width();
+  return {qkv_rows.narrow(1, 0, d), qkv_rows.narrow(1, d, e), qkv_rows.narrow(1, d + e, e)};
 }
 
 at::Tensor SelfAttentionImpl::forward(const at::Tensor& x, const PackedRows& rows, bool causal,
-                                      const kernels::Dropout& dropout) const {
+                                      const kernels::Dropout& dropout,
+                                      const kernels::DistanceBias& bias) const {
   const at::Tensor attended =
       kernels::self_attention(project(x, rows.positions), {.offsets = rows.offsets,
                                                            .num_heads = options.num_heads,
                                                            .causal = causal,
-                                                           .dropout = dropout});
+                                                           .dropout = dropout,
+                                                           .num_kv_heads = options.num_kv_heads,
+                                                           .bias = bias});
   return out->forward(watch(*this, attended));
 }
 
 CrossAttentionImpl::CrossAttentionImpl(const Init& init, const AttentionOptions& options) {
-  const int64_t d = options.d_model;
+  const int64_t d = options.d_model, e = options.kv_width();
   const LinearOptions single{.gain = kGain};
   const LinearOptions merged{.parts = 2, .gain = kGain};
   q = register_module("q", Linear(init.child("q"), d, d, single));
-  kv = register_module("kv", Linear(init.child("kv"), d, 2 * d, merged));
+  kv = register_module("kv", Linear(init.child("kv"), d, 2 * e, merged));
   out = register_module("out", Linear(init.child("out"), d, d));
 }
 

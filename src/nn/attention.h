@@ -3,12 +3,15 @@
 #include <torch/nn/module.h>
 #include <torch/nn/pimpl.h>
 
+#include <vector>
+
 #include "nn/linear.h"
 #include "nn/packed_rows.h"
 
 /// Multi-head attention (Vaswani et al. 2017, section 3.2) on packed rows: no sequence sees another
-/// one, and padding does not exist. N tokens, D model width. Queries, keys and values are one
-/// matrix product; each part starts Xavier-uniform with gain 1/sqrt(2), as fairseq does.
+/// one, and padding does not exist. N tokens, D model width, E = D * num_kv_heads / num_heads the
+/// width of keys and of values. Queries, keys and values are one matrix product; each part starts
+/// Xavier-uniform with gain 1/sqrt(2), as fairseq does.
 ///
 /// A module has its projections apart from the attention between them, because decoding puts a
 /// cache in that place: out(attend(project(x))).
@@ -18,18 +21,26 @@ struct AttentionOptions {
   int64_t d_model = 512;
   int64_t num_heads = 8;
   bool rotary = false;  ///< turn queries and keys by their position (self-attention only)
+  /// Heads of keys and values, each shared by num_heads / num_kv_heads queries (multi-query and
+  /// grouped-query attention, arXiv:1911.02150 and arXiv:2305.13245); 0 = num_heads.
+  int64_t num_kv_heads = 0;
+
+  int64_t kv_heads() const { return num_kv_heads == 0 ? num_heads : num_kv_heads; }
+  int64_t kv_width() const { return d_model / num_heads * kv_heads(); }  ///< E
 };
 
 class SelfAttentionImpl : public torch::nn::Module {
  public:
   SelfAttentionImpl(const Init& init, const AttentionOptions& options);
 
-  /// x [N, D], positions int64 [N] -> rows (q, k, v) [N, 3D], rotated where rotary.
+  /// x [N, D], positions int64 [N] -> rows (q, k, v) [N, D + 2E], rotated where rotary.
   at::Tensor project(const at::Tensor& x, const at::Tensor& positions) const;
+  /// The three parts of such rows: [N, D], [N, E], [N, E].
+  std::vector<at::Tensor> split(const at::Tensor& qkv) const;
 
-  /// out(softmax(q k^T / sqrt(D / heads)) v); x [N, D] -> [N, D].
+  /// out(softmax(q k^T / sqrt(D / heads) + bias) v); x [N, D] -> [N, D].
   at::Tensor forward(const at::Tensor& x, const PackedRows& rows, bool causal,
-                     const kernels::Dropout& dropout) const;
+                     const kernels::Dropout& dropout, const kernels::DistanceBias& bias = {}) const;
 
   AttentionOptions options;
   Linear qkv{nullptr}, out{nullptr};

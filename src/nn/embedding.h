@@ -69,13 +69,13 @@ class Sinusoids {
 };
 
 /// How a token knows its place, as a vector that is added to its embedding:
-/// "sinusoidal", "learned" (a table [max_positions, D]), or "rotary" (none: attention turns q and
-/// k).
+/// "sinusoidal", "learned" (a table [max_positions, D]), or none of other kinds: with "rotary"
+/// attention turns q and k, with "alibi" and "t5" scores have a bias (nn/distance_bias.h).
 class PositionsImpl : public torch::nn::Module {
  public:
   PositionsImpl(const Init& init, const std::string& kind, int64_t d_model, int64_t max_positions);
 
-  /// positions int64 [N], all below `length` -> [N, D], undefined for rotary.
+  /// positions int64 [N], all below `length` -> [N, D], undefined where nothing is added.
   /// Throws Error(kBadData) when a learned table is too short.
   at::Tensor forward(const at::Tensor& positions, int64_t length, const at::Tensor& like);
 

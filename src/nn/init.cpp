@@ -1,10 +1,12 @@
 #include "nn/init.h"
 
 #include <ATen/Parallel.h>
+#include <ATen/ops/cat.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/full.h>
 
 #include <cmath>
+#include <numeric>
 #include <utility>
 
 #include "base/error.h"
@@ -76,6 +78,30 @@ at::Tensor Init::xavier_uniform(const std::string& name, int64_t rows, int64_t c
   return fill_rows(rows, cols, key(name), device_, [bound](RandomStream& stream) {
     return bound * (2.0 * stream.uniform() - 1.0);
   });
+}
+
+at::Tensor Init::xavier_uniform(const std::string& name, const std::vector<int64_t>& part_rows,
+                                int64_t cols, double gain) const {
+  const int64_t rows = std::accumulate(part_rows.begin(), part_rows.end(), int64_t{0});
+  if (!draws()) return unset_matrix(rows, cols, device_);
+  if (const InitRule* rule = rule_of(name)) {
+    std::vector<at::Tensor> parts;
+    for (const int64_t part : part_rows) {
+      const uint64_t of_part = mix64(key(name), parts.size());
+      parts.push_back(draw(*rule, {.rows = part, .columns = cols, .parts = 1}, of_part));
+    }
+    return at::cat(parts).to(device_);
+  }
+  const at::Tensor matrix = fill_rows(rows, cols, key(name), at::kCPU, [](RandomStream& stream) {
+    return 2.0 * stream.uniform() - 1.0;
+  });
+  int64_t row = 0;
+  for (const int64_t part : part_rows) {
+    const double bound = gain * std::sqrt(6.0 / static_cast<double>(cols + part));
+    matrix.narrow(0, row, part).mul_(bound);
+    row += part;
+  }
+  return matrix.to(device_);
 }
 
 at::Tensor Init::normal(const std::string& name, int64_t rows, int64_t cols, double stddev) const {

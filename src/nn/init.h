@@ -46,6 +46,10 @@ class Init {
   at::Tensor xavier_uniform(const std::string& name, int64_t rows, int64_t cols, int64_t parts = 1,
                             double gain = 1.0) const;
 
+  /// The same of matrices with these numbers of rows, merged into one; each has its own fan_out.
+  at::Tensor xavier_uniform(const std::string& name, const std::vector<int64_t>& part_rows,
+                            int64_t cols, double gain) const;
+
   /// Normal with mean 0, fp32 [rows, cols].
   at::Tensor normal(const std::string& name, int64_t rows, int64_t cols, double stddev) const;
 

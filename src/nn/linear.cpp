@@ -6,8 +6,10 @@
 namespace stretto::nn {
 
 LinearImpl::LinearImpl(const Init& init, int64_t in, int64_t out, const LinearOptions& options) {
-  weight = register_parameter("weight",
-                              init.xavier_uniform("weight", out, in, options.parts, options.gain));
+  weight = register_parameter(
+      "weight", options.part_rows.empty()
+                    ? init.xavier_uniform("weight", out, in, options.parts, options.gain)
+                    : init.xavier_uniform("weight", options.part_rows, in, options.gain));
   if (options.bias) bias = register_parameter("bias", init.constant("bias", out, 0.0));
 }
 

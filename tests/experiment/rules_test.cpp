@@ -55,6 +55,24 @@ TEST(Rules, HeadsDivideTheWidthOnBothSides) {
       "`model.decoder.num_heads` (default): 3 heads do not divide model.d_model = 512");
 }
 
+TEST(Rules, HeadsOfKeysDivideThoseOfQueries) {
+  EXPECT_EQ(problem_of(
+                [](Experiment& e) { e.model.encoder.as<models::StackOptions>().num_kv_heads = 3; }),
+            "`model.encoder.num_kv_heads` (default): 3 heads of keys cannot be shared evenly by "
+            "num_heads = 8 heads of queries");
+  EXPECT_EQ(problem_of([](Experiment& e) {
+              e.model.decoder.as<models::StackOptions>().num_kv_heads = 16;
+            }),
+            "`model.decoder.num_kv_heads` (default): 16 heads of keys cannot be shared evenly by "
+            "num_heads = 8 heads of queries");
+  for (const int64_t fits : {0, 1, 2, 4, 8}) {
+    EXPECT_EQ(problem_of([&](Experiment& e) {
+                e.model.decoder.as<models::StackOptions>().num_kv_heads = fits;
+              }),
+              "0 problems");
+  }
+}
+
 TEST(Rules, ZeroGammaStandsAtTheEndOfAPartAlone) {
   const auto problem = [](const std::string& norm) {
     return problem_of([&](auto& e) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -112,6 +113,53 @@ inline std::vector<Case> attention(const std::vector<int>& queries, const std::v
                                     : cross_attention(x[0], x[1], options);
                      },
                      {noise({rows, width}), noise({keys.back(), 2 * width}, 8)}));
+  return all;
+}
+
+/// Heads of keys that four heads of queries share, and scores with a bias of distances, whose table
+/// is an input.
+inline std::vector<Case> shared_attention(const std::vector<int>& queries,
+                                          const std::vector<int>& keys, int64_t head_width) {
+  using testing::noise;
+  std::vector<Case> all;
+  const int64_t rows = queries.back(), heads = 4;
+  int64_t longest = 0;
+  for (size_t i = 0; i + 1 < queries.size(); ++i)
+    longest = std::max<int64_t>(longest, queries[i + 1] - queries[i]);
+  for (const int64_t kv_heads : {1, 2, 4})
+    for (const bool causal : {false, true})
+      for (const Dropout& drop : {Dropout{}, third(rows)}) {
+        const SelfAttention options{.offsets = lengths(queries),
+                                    .num_heads = heads,
+                                    .causal = causal,
+                                    .dropout = drop,
+                                    .num_kv_heads = kv_heads};
+        const int64_t zero = longest + 1;  // two columns more than are needed
+        all.push_back(make(std::string(causal ? "causal " : "") + "biased attention of " +
+                               std::to_string(kv_heads),
+                           [=](const auto& x, auto plain) {
+                             SelfAttention biased = options;
+                             biased.bias = {.table = x[1], .zero = zero};
+                             return plain ? reference::self_attention(x[0], biased)
+                                          : self_attention(x[0], biased);
+                           },
+                           {noise({rows, (heads + 2 * kv_heads) * head_width}),
+                            noise({heads, zero + (causal ? 1 : longest)}, 8)}));
+      }
+  for (const int64_t kv_heads : {1, 2}) {
+    const CrossAttention options{.query_offsets = lengths(queries),
+                                 .key_offsets = lengths(keys),
+                                 .num_heads = heads,
+                                 .dropout = third(rows),
+                                 .num_kv_heads = kv_heads};
+    all.push_back(make(
+        "cross_attention to shared keys",
+        [=](const auto& x, auto plain) {
+          return plain ? reference::cross_attention(x[0], x[1], options)
+                       : cross_attention(x[0], x[1], options);
+        },
+        {noise({rows, heads * head_width}), noise({keys.back(), 2 * kv_heads * head_width}, 8)}));
+  }
   return all;
 }
 
@@ -253,8 +301,9 @@ inline std::vector<TimeWindow> time_windows(const Offsets& offsets) {
 /// Small enough for finite differences.
 inline std::vector<Case> small() {
   std::vector<Case> all = rows();
-  for (const auto& more : {attention({0, 1, 1, 5}, {0, 2, 3, 6}, 8), products(5, 6, 7), gates(3, 5),
-                           multi_step({0, 1, 1, 4}, {0, 2, 3, 6}, 5)})
+  for (const auto& more :
+       {attention({0, 1, 1, 5}, {0, 2, 3, 6}, 8), shared_attention({0, 1, 1, 5}, {0, 2, 3, 6}, 3),
+        products(5, 6, 7), gates(3, 5), multi_step({0, 1, 1, 4}, {0, 2, 3, 6}, 5)})
     all.insert(all.end(), more.begin(), more.end());
   for (const TimeWindow& window : time_windows(lengths({0, 1, 1, 3, 8})))
     for (const Case& one : convolutions(window, 4, 3, 2)) all.push_back(one);
@@ -265,6 +314,7 @@ inline std::vector<Case> small() {
 inline std::vector<Case> large() {
   std::vector<Case> all = rows();
   for (const auto& more : {attention({0, 1, 1, 18, 58}, {0, 17, 20, 26, 59}, 40),
+                           shared_attention({0, 1, 1, 18, 58}, {0, 17, 20, 26, 59}, 20),
                            attention({0, 36}, {0, 33}, 64), products(613, 301, 75), gates(61, 83),
                            multi_step({0, 1, 1, 18, 58}, {0, 17, 20, 26, 59}, 40)})
     all.insert(all.end(), more.begin(), more.end());

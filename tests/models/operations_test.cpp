@@ -100,7 +100,7 @@ void expect_what_is_counted(const std::string& what, const Seq2SeqOptions& optio
 
 TEST(Operations, OfTransformersAreThoseOfTheirProducts) {
   for (const char* activation : {"relu", "gelu", "swiglu"}) {
-    for (const char* positions : {"sinusoidal", "learned", "rotary"}) {
+    for (const char* positions : {"sinusoidal", "learned", "rotary", "alibi", "t5"}) {
       for (const char* ties : {"all", "decoder", "none"}) {
         auto options = pair_of(stack(), stack());
         options.decoder.as<StackOptions>().num_layers = 3;
@@ -121,6 +121,17 @@ TEST(Operations, OfParallelLayersAreThoseOfTheSameProducts) {
   options.parallel_residual = true;
   expect_what_is_counted("parallel", options);
   EXPECT_EQ(told_operations(options), in_a_row);
+}
+
+TEST(Operations, OfSharedKeysAreFewer) {
+  auto options = pair_of(stack(), stack());
+  const double all = told_operations(options);
+  options.encoder.as<StackOptions>().num_kv_heads = 1;
+  expect_what_is_counted("shared keys in the encoder", options);
+  // Two layers that make keys and values of 4 columns each instead of 8.
+  EXPECT_DOUBLE_EQ(told_operations(options), all - kSource * 2 * 2 * 8 * (2 * 4));
+  options.decoder.as<StackOptions>().num_kv_heads = 1;
+  expect_what_is_counted("shared keys on both sides", options);
 }
 
 TEST(Operations, OfRecurrentPartsAreThoseOfTheirProducts) {

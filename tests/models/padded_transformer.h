@@ -2,7 +2,9 @@
 
 #include <torch/torch.h>
 
+#include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <limits>
 #include <map>
 #include <string>
@@ -59,7 +61,7 @@ class PaddedTransformer {
       const auto attend_memory = [&](const at::Tensor& h) {
         const std::string name = layer + "cross_attention.";
         const auto kv = linear(memory, name + "kv").chunk(2, -1);
-        return linear(attend(linear(h, name + "q"), kv[0], kv[1], heads, src_mask), name + "out");
+        return linear(attend(linear(h, name + "q"), kv[0], kv[1], heads, src_mask, {}), name + "out");
       };
       if (options_.parallel_residual) {
         const at::Tensor h = norm(x, layer + "residual.norm");
@@ -180,12 +182,52 @@ class PaddedTransformer {
 
   at::Tensor self(const at::Tensor& x, const std::string& name, int64_t heads,
                   const at::Tensor& mask) {
-    auto qkv = linear(x, name + ".qkv").chunk(3, -1);
+    const std::string stack = name.substr(0, name.find('.'));
+    const StackOptions& sizes = stack == "encoder" ? options_.encoder.as<StackOptions>()
+                                                   : options_.decoder.as<StackOptions>();
+    const int64_t kv_heads = sizes.num_kv_heads == 0 ? heads : sizes.num_kv_heads;
+    const int64_t d = options_.d_model, e = d / heads * kv_heads;
+    auto qkv = linear(x, name + ".qkv").split_with_sizes({d, e, e}, -1);
     if (options_.positions == "rotary") {
       qkv[0] = rotated(qkv[0], heads);
-      qkv[1] = rotated(qkv[1], heads);
+      qkv[1] = rotated(qkv[1], kv_heads);
     }
-    return linear(attend(qkv[0], qkv[1], qkv[2], heads, mask), name + ".out");
+    return linear(attend(qkv[0], qkv[1], qkv[2], heads, mask, bias(stack, heads, x)),
+                  name + ".out");
+  }
+
+  /// T5's bucket of a distance: where each begins, as transformers 4.57 numbers them.
+  static int64_t bucket(int64_t distance, bool causal) {
+    static const std::vector<int64_t> kBothWays{0, 1,  2,  3,  4,  5,  6,  7,
+                                                8, 12, 16, 23, 32, 46, 64, 91};
+    static const std::vector<int64_t> kBefore{0,  1,  2,  3,  4,  5,  6,  7,  8,  9,  10,
+                                              11, 12, 13, 14, 15, 16, 19, 21, 24, 27, 31,
+                                              35, 40, 46, 52, 59, 67, 77, 87, 99, 113};
+    const std::vector<int64_t>& begins = causal ? kBefore : kBothWays;
+    const int64_t away = causal ? std::max<int64_t>(-distance, 0) : std::abs(distance);
+    int64_t found = 0;
+    for (size_t i = 0; i < begins.size(); ++i)
+      if (away >= begins[i]) found = static_cast<int64_t>(i);
+    return found + (!causal && distance > 0 ? 16 : 0);
+  }
+
+  /// [H, T, T] where scores have a bias of distances.
+  at::Tensor bias(const std::string& stack, int64_t heads, const at::Tensor& x) {
+    if (options_.positions != "alibi" && options_.positions != "t5") return {};
+    const int64_t length = x.size(1);
+    std::vector<at::Tensor> numbers;
+    for (int64_t head = 0; head < heads; ++head)
+      for (int64_t i = 0; i < length; ++i)
+        for (int64_t j = 0; j < length; ++j) {
+          // Heads of these tests are powers of two.
+          const double slope = std::pow(2.0, -8.0 * double(head + 1) / double(heads));
+          numbers.push_back(
+              options_.positions == "alibi"
+                  ? torch::full({}, -slope * std::abs(double(j - i)), x.options())
+                  : parameters_.at(
+                        stack + ".distance_bias.weight")[bucket(j - i, stack == "decoder")][head]);
+        }
+    return torch::stack(numbers).view({heads, length, length});
   }
 
   static at::Tensor rotated(const at::Tensor& x, int64_t heads) {
@@ -202,12 +244,17 @@ class PaddedTransformer {
   }
 
   static at::Tensor attend(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
-                           int64_t heads, const at::Tensor& mask) {
+                           int64_t heads, const at::Tensor& mask, const at::Tensor& bias) {
+    const int64_t width = q.size(2) / heads;
     const auto split = [&](const at::Tensor& x) {
-      return x.reshape({x.size(0), x.size(1), heads, x.size(2) / heads}).transpose(1, 2);
+      const int64_t own = x.size(2) / width;  // fewer of keys and values, each for several queries
+      return x.reshape({x.size(0), x.size(1), own, width})
+          .transpose(1, 2)
+          .repeat_interleave(heads / own, 1);
     };
-    const double scale = 1 / std::sqrt(static_cast<double>(q.size(2) / heads));
-    const at::Tensor scores = torch::matmul(split(q), split(k).transpose(2, 3)) * scale;
+    const double scale = 1 / std::sqrt(static_cast<double>(width));
+    at::Tensor scores = torch::matmul(split(q), split(k).transpose(2, 3)) * scale;
+    if (bias.defined()) scores = scores + bias;
     const at::Tensor weights =
         torch::softmax(scores.masked_fill(mask, -std::numeric_limits<double>::infinity()), -1);
     return torch::matmul(weights, split(v)).transpose(1, 2).reshape(q.sizes());

@@ -55,6 +55,7 @@ const Names kBiases{"encoder.layers.0.ffn.up.bias", "encoder.layers.0.ffn.down.b
 const Names kFinalNorms{"encoder.final_norm.weight", "encoder.final_norm.bias",
                         "decoder.final_norm.weight", "decoder.final_norm.bias"};
 const Names kPositions{"encoder.positions.weight", "decoder.positions.weight"};
+const Names kDistanceBias{"encoder.distance_bias.weight", "decoder.distance_bias.weight"};
 const Names kOneTable{"embedding.weight"};
 const Names kTwoTables{"encoder.embedding.weight", "decoder.embedding.weight"};
 const Names kOutput{"output.weight"};
@@ -66,6 +67,8 @@ const std::vector<Row> kRows{
     {"pre", "layer_norm", "relu", "sinusoidal", "all", {kBiases, kFinalNorms, kOneTable}},
     {"res_post", "layer_norm", "relu", "rotary", "all", {kBiases, kFinalNorms, kOneTable}},
     {"pre", "batch_norm", "swiglu", "sinusoidal", "all", {kFinalNorms, kOneTable}},
+    {"post", "layer_norm", "relu", "alibi", "all", {kBiases, kOneTable}},
+    {"post", "layer_norm", "relu", "t5", "all", {kBiases, kDistanceBias, kOneTable}},
 };
 
 Names parameters_of(const Row& row, bool parallel_residual = false) {

@@ -27,11 +27,12 @@ Seq2SeqOptions tiny() {
 
 struct Variant {
   std::string norm, activation, positions, tie_embeddings, norm_layer = "layer_norm";
+  int64_t num_kv_heads = 0;
   bool parallel_residual = false;
 
   std::string text() const {
-    return norm + " " + norm_layer + " " + activation + " " + positions +
-           (parallel_residual ? " parallel" : "");
+    return norm + " " + norm_layer + " " + activation + " " + positions + " " +
+           std::to_string(num_kv_heads) + (parallel_residual ? " parallel" : "");
   }
 };
 
@@ -50,9 +51,16 @@ const std::vector<Variant> kVariants{
     {"pre", "swiglu", "rotary", "all", "rms_norm"},
     {"post", "relu", "learned", "none", "rms_norm"},
     {"res_post", "gelu", "sinusoidal", "decoder", "rms_norm"},
-    {"pre", "swiglu", "rotary", "all", "rms_norm", true},
-    {"pre", "relu", "sinusoidal", "none", "layer_norm", true},
-    {"pre", "gelu", "learned", "decoder", "batch_norm", true},
+    {"pre", "swiglu", "rotary", "all", "rms_norm", 0, true},
+    {"pre", "relu", "sinusoidal", "none", "layer_norm", 0, true},
+    {"pre", "gelu", "learned", "decoder", "batch_norm", 0, true},
+    {"post", "relu", "sinusoidal", "all", "layer_norm", 1},
+    {"pre", "relu", "rotary", "all", "layer_norm", 2},
+    {"pre", "relu", "alibi", "all"},
+    {"post", "gelu", "alibi", "none", "layer_norm", 1},
+    {"post", "swiglu", "t5", "decoder"},
+    {"pre", "gelu", "t5", "all", "layer_norm", 1},
+    {"pre", "swiglu", "t5", "all", "rms_norm", 2, true},
 };
 
 Seq2SeqOptions tiny(const Variant& variant) {
@@ -63,6 +71,8 @@ Seq2SeqOptions tiny(const Variant& variant) {
   options.activation = variant.activation;
   options.positions = variant.positions;
   options.tie_embeddings = variant.tie_embeddings;
+  options.encoder.as<StackOptions>().num_kv_heads = variant.num_kv_heads;
+  options.decoder.as<StackOptions>().num_kv_heads = variant.num_kv_heads;
   return options;
 }
 
@@ -148,12 +158,16 @@ TEST(Transformer, EveryParameterGetsAGradient) {
   }
 }
 
-int64_t count_parameters(int64_t d, int64_t heads, int64_t ffn, const std::string& norm) {
+int64_t count_parameters(int64_t d, int64_t heads, int64_t ffn, const std::string& norm,
+                         int64_t kv_heads = 0, const std::string& positions = "sinusoidal") {
   Seq2SeqOptions options;
   options.d_model = d;
   options.encoder = StackOptions{.num_layers = 6, .num_heads = heads, .ffn_dim = ffn};
   options.decoder = StackOptions{.num_layers = 6, .num_heads = heads, .ffn_dim = ffn};
   options.norm = norm;
+  options.encoder.as<StackOptions>().num_kv_heads = kv_heads;
+  options.decoder.as<StackOptions>().num_kv_heads = kv_heads;
+  options.positions = positions;
   return num_parameters(*make_model(
       options,
       {.src_rows = 32768, .tgt_rows = 32768, .num_tgt_classes = 32768, .device = at::kMeta},
@@ -167,18 +181,29 @@ TEST(Transformer, HasThePublishedNumbersOfParameters) {
   EXPECT_EQ(count_parameters(1024, 16, 4096, "pre"), 209'915'904);
 }
 
-// configs/translation/wmt16_en_de_deep_encoder.toml: twelve layers of 3,152,384 and one of
-// 4,204,032.
-TEST(Transformer, ADeepEncoderAndAShallowDecoderHaveTheNumberThatTheirRecipeStates) {
-  Seq2SeqOptions options;
-  options.encoder = StackOptions{.num_layers = 12};
-  options.decoder = StackOptions{.num_layers = 1};
-  options.norm = "pre";
-  const int64_t parameters = num_parameters(*make_model(
-      options,
-      {.src_rows = 32768, .tgt_rows = 32768, .num_tgt_classes = 32768, .device = at::kMeta},
-      nullptr));
-  EXPECT_EQ(parameters, 58'811'904);
+TEST(Transformer, FewerHeadsOfKeysMakeProjectionsSmaller) {
+  // Of each of 18 attentions keys and values have 64 g columns instead of 512, and as many biases.
+  const auto left_out = [](int64_t g) { return 18 * 2 * (512 - 64 * g) * (512 + 1); };
+  EXPECT_EQ(count_parameters(512, 8, 2048, "post", 1), 60'915'712 - left_out(1));
+  EXPECT_EQ(count_parameters(512, 8, 2048, "post", 2), 60'915'712 - left_out(2));
+  EXPECT_EQ(count_parameters(512, 8, 2048, "post", 8), 60'915'712);
+}
+
+TEST(Transformer, ABiasOfDistancesCostsOneTableAStackOrNothing) {
+  EXPECT_EQ(count_parameters(512, 8, 2048, "post", 0, "alibi"), 60'915'712);
+  EXPECT_EQ(count_parameters(512, 8, 2048, "post", 0, "t5"), 60'915'712 + 2 * 32 * 8);
+}
+
+TEST(Transformer, AsManyHeadsOfKeysAsOfQueriesAreTheSameModel) {
+  Seq2SeqOptions told = tiny();
+  told.encoder.as<StackOptions>().num_kv_heads = 4;
+  told.decoder.as<StackOptions>().num_kv_heads = 2;
+  const auto a = make(tiny(), at::kFloat), b = make(told, at::kFloat);
+  const auto names = b->named_parameters();
+  for (const auto& item : a->named_parameters())
+    EXPECT_TRUE(at::equal(item.value(), names[item.key()])) << item.key();
+  EXPECT_EQ(a->loss(batch_a(), {}).loss_sum.item<float>(),
+            b->loss(batch_a(), {}).loss_sum.item<float>());
 }
 
 TEST(Transformer, PartsWithZeroGammaAddNothingAtFirstAndLearn) {
@@ -266,9 +291,25 @@ Seq2SeqOptions dropping() {
   return options;
 }
 
-TEST(Transformer, DropoutDoesNotDependOnTheCutIntoMicroBatches) {
+/// Positions of each kind that attention itself knows of, with keys that heads share.
+std::vector<Seq2SeqOptions> kinds_of_attention() {
+  std::vector<Seq2SeqOptions> all;
+  for (const char* positions : {"sinusoidal", "alibi", "t5"}) {
+    Seq2SeqOptions options = dropping();
+    options.positions = positions;
+    all.push_back(options);
+  }
+  for (Seq2SeqOptions& options : all) {
+    if (options.positions == "sinusoidal") continue;
+    options.encoder.as<StackOptions>().num_kv_heads = 2;
+    options.decoder.as<StackOptions>().num_kv_heads = 1;
+  }
+  return all;
+}
+
+void expect_dropout_of_any_cut(const Seq2SeqOptions& options) {
   for (const auto dtype : {at::kDouble, at::kFloat}) {
-    const auto model = make(dropping(), dtype);
+    const auto model = make(options, dtype);
     const ForwardContext context{.training = true, .dropout_key = 12345};
     const LossOutput whole = model->loss(data::concatenate({batch_a(), batch_b()}), context);
     whole.loss_sum.backward();
@@ -282,6 +323,13 @@ TEST(Transformer, DropoutDoesNotDependOnTheCutIntoMicroBatches) {
     EXPECT_NEAR(parts / whole.loss_sum.item<double>(), 1, 1e-6);
     EXPECT_LT(relative_difference(gradients(*model), whole_gradients), 1e-6);
     EXPECT_EQ(whole.target_tokens, 17);
+  }
+}
+
+TEST(Transformer, DropoutDoesNotDependOnTheCutIntoMicroBatches) {
+  for (const Seq2SeqOptions& options : kinds_of_attention()) {
+    SCOPED_TRACE(options.positions);
+    expect_dropout_of_any_cut(options);
   }
 }
 
@@ -342,6 +390,27 @@ TEST(Transformer, LanesThatSwapPlacesKeepTheirHistories) {
     const at::Tensor a = straight->step(tokens), b = swapped->step(odd ? tokens.flip(0) : tokens);
     EXPECT_LT((a - (odd ? b.flip(0) : b)).abs().max().item<double>(), 1e-5) << "step " << t;
     swapped->reorder({1, 0});
+  }
+}
+
+TEST(Transformer, StepsOverSeveralChunksHaveTheBiasOfTheirDistance) {
+  data::Batch batch{.sample_ids = {5}, .src = {}, .tgt = {}};
+  append(batch.src, {5, 6, 9, 3});
+  std::vector<int64_t> target;
+  for (int64_t t = 0; t < 70; ++t) target.push_back(4 + t * 7 % 15);
+  append(batch.tgt, target);
+  for (const Seq2SeqOptions& options : kinds_of_attention()) {
+    const torch::NoGradGuard no_grad;
+    const auto model = make(options, at::kFloat);
+    const at::Tensor expected =
+        testing::PaddedTransformer(options, *model, kClasses).log_probs(batch)[0];
+    const auto steps = model->start(batch.src, 1);
+    for (int64_t t = 0; t < 70; ++t) {
+      const int64_t token = t == 0 ? 2 : target[static_cast<size_t>(t - 1)];
+      const at::Tensor row = steps->step(at::tensor({token}))[0];
+      EXPECT_LT((row - expected[t]).abs().max().item<double>(), 2e-5)
+          << options.positions << ", step " << t;
+    }
   }
 }
 

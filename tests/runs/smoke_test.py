@@ -59,7 +59,7 @@ def follows_its_stored_curve(stretto, name):
 # Recipe -> how far losses may be from those stored, relative: in the first 20 updates, and after them.
 # Half precision differs by its own rounding between processors that have bf16 products and those that have not.
 RECIPES = {"translation": (1e-4, 0.02), "mixed_fp16": (2e-3, 0.04), "mixed_bf16": (5e-3, 0.05), "large_batch": (1e-4, 0.02),
-           "batch_norm": (1e-4, 0.02), "modern_blocks": (1e-4, 0.02)}
+           "batch_norm": (1e-4, 0.02), "modern_blocks": (1e-4, 0.02), "modern_attention": (1e-4, 0.02)}
 
 if __name__ == "__main__":
     if sys.argv[2:] == ["--store"]:

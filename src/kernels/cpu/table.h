@@ -27,32 +27,44 @@ struct Rows {
   int64_t begin, end, width;
 };
 
-/// One sequence and head of attention. Pointers are at its first row and column; strides in floats.
+/// Elements of the dropout rule that are reserved for one head.
+constexpr int64_t kHeadStride = int64_t{1} << 20;
+
+/// One sequence and head of keys, with the heads of queries that share it. Pointers are at the
+/// first row and column of the first head; strides in floats.
 struct AttentionItem {
   const float *q, *k, *v;
   int64_t q_stride, kv_stride;
   int64_t queries, keys, width;
   float scale;
   bool causal;
-  int64_t first_element;  ///< head * 2^20
-  Drop drop;              ///< row_keys at the first query
-  float* log_sum;         ///< [queries], written by forward, read by backward
-  Compute compute;        ///< weights and their slopes are rounded before their products
+  int64_t first_element;        ///< head * kHeadStride
+  Drop drop;                    ///< row_keys at the first query
+  float* log_sum;               ///< [queries], written by forward, read by backward
+  Compute compute;              ///< weights and their slopes are rounded before their products
+  int64_t heads = 1;            ///< of queries, side by side: columns of q and of what is written
+  int64_t log_sum_stride = 0;   ///< from one head's log_sum to the next one's
+  const float* bias = nullptr;  ///< what distance 0 adds to a score; null: nothing is added
+  int64_t bias_stride = 0;      ///< from one head's bias to the next one's
 };
 
 struct AttentionGradient {
   const float *out, *out_grad;  ///< both with out_stride
   int64_t out_stride;
-  float *dq, *dk, *dv;  ///< strides as q, k, v; overwritten
+  float *dq, *dk, *dv;     ///< strides as q, k, v; overwritten
+  float* dbias = nullptr;  ///< of distance 0, added to; null: not wanted
+  int64_t dbias_stride = 0;
 };
 
 /// One lane of cached decoding: all heads of its query against steps 0..t of its history.
 struct DecodeItem {
   const float* q;                  ///< [heads * width]
-  const float *k_cache, *v_cache;  ///< [T, L, heads * width]
+  const float *k_cache, *v_cache;  ///< [T, L, kv_heads * width]
   const int32_t* slots;            ///< [t]: the lane that holds step s of this history
-  int64_t lane, lanes, t, heads, width;
-  Compute compute;  ///< weights are rounded before the product with the values
+  int64_t lane, lanes, t, heads, kv_heads, width;
+  Compute compute;              ///< weights are rounded before the product with the values
+  const float* bias = nullptr;  ///< [heads, ...]: what step s adds to its score; null: nothing
+  int64_t bias_stride = 0;
 };
 
 /// Rotation of `blocks` head-wide blocks of each row by the angles of its position.
@@ -195,7 +207,7 @@ struct Table {
                             bool gradient);
   void (*attention)(const AttentionItem& item, float* out, int64_t out_stride);
   void (*attention_backward)(const AttentionItem& item, const AttentionGradient& gradient);
-  /// out [queries, keys] += share * softmax weights, without dropout.
+  /// out [queries, keys] += share * softmax weights of each head, without dropout.
   void (*attention_weights)(const AttentionItem& item, float share, float* out);
   void (*decode)(const DecodeItem& item, float* out);
   /// to[i] = from[i] rounded to a half type; kFp32 and kTf32 copy. In place is fine.

@@ -17,7 +17,8 @@ enum class Kernel { kFlash, kEfficient, kPadded };
 
 Kernel choose(const Heads& heads, const PaddedAttention& options) {
   const int64_t width = heads.q.size(2);
-  if (options.dropout.active() || heads.q.size(0) == 0 || heads.k.size(0) == 0)
+  if (options.dropout.active() || options.bias.active() || heads.q.size(0) == 0 ||
+      heads.k.size(0) == 0)
     return Kernel::kPadded;
   // 16-byte loads: a head's columns must start on such a boundary.
   if (heads.q.scalar_type() == at::kFloat)
@@ -68,20 +69,32 @@ std::vector<at::Tensor> parts_of(const at::Tensor& rows, int64_t parts, int64_t 
   return rows.contiguous().view({rows.size(0), parts, heads, width}).unbind(1);
 }
 
+/// (q, k, v) with fewer heads of keys and values than of queries; those are copied for each query.
+Heads grouped(const at::Tensor& qkv, int64_t heads, int64_t kv_heads) {
+  const int64_t all = heads + 2 * kv_heads;
+  const auto parts = qkv.contiguous()
+                         .view({qkv.size(0), all, qkv.size(1) / all})
+                         .split_with_sizes({heads, kv_heads, kv_heads}, 1);
+  return {parts[0], shared_by(parts[1], heads), shared_by(parts[2], heads)};
+}
+
 }  // namespace
 
 at::Tensor self_attention(const at::Tensor& qkv, const SelfAttention& options) {
+  const PaddedAttention all{options.offsets, options.offsets, options.num_heads,
+                            options.causal,  options.dropout, options.bias};
+  if (options.kv_heads() != options.num_heads)
+    return attend(grouped(qkv, options.num_heads, options.kv_heads()), all);
   const auto parts = parts_of(qkv, 3, options.num_heads);
-  return attend(
-      {parts[0], parts[1], parts[2]},
-      {options.offsets, options.offsets, options.num_heads, options.causal, options.dropout});
+  return attend({parts[0], parts[1], parts[2]}, all);
 }
 
 at::Tensor cross_attention(const at::Tensor& q, const at::Tensor& kv,
                            const CrossAttention& options) {
-  const auto parts = parts_of(kv, 2, options.num_heads);
+  const auto parts = parts_of(kv, 2, options.kv_heads());
   return attend(
-      {parts_of(q, 1, options.num_heads)[0], parts[0], parts[1]},
+      {parts_of(q, 1, options.num_heads)[0], shared_by(parts[0], options.num_heads),
+       shared_by(parts[1], options.num_heads)},
       {options.query_offsets, options.key_offsets, options.num_heads, false, options.dropout});
 }
 
@@ -94,11 +107,16 @@ bool takes_decoding(const at::Tensor& q, const at::Tensor& k_cache, const at::Te
 
 at::Tensor decode_self_attention(const at::Tensor& q, const at::Tensor& k_new,
                                  const at::Tensor& v_new, at::Tensor& k_cache, at::Tensor& v_cache,
-                                 const at::Tensor& lineage, int64_t t, int64_t num_heads) {
+                                 const at::Tensor& lineage, int64_t t, int64_t num_heads,
+                                 const DistanceBias& bias) {
   const at::NoGradGuard no_grad;
   const at::Tensor query = q.contiguous(), key = k_new.to(q.options()).contiguous();
   const at::Tensor value = v_new.to(q.options()).contiguous();
   at::Tensor out = at::empty_like(query);
+  const int64_t width = q.size(1) / num_heads;
+  at::Tensor biases;
+  if (bias.active())
+    biases = bias.table.slice(1, bias.zero - t, bias.zero + 1).to(at::kFloat).contiguous();
   const DecodeStep step{query.const_data_ptr(),
                         key.const_data_ptr(),
                         value.const_data_ptr(),
@@ -111,8 +129,10 @@ at::Tensor decode_self_attention(const at::Tensor& q, const at::Tensor& k_new,
                         out.data_ptr(),
                         q.size(0),
                         num_heads,
-                        q.size(1) / num_heads,
+                        k_cache.size(2) / width,
+                        width,
                         t,
+                        bias.active() ? biases.const_data_ptr<float>() : nullptr,
                         type_of(q)};
   on_stream(query, [&](cudaStream_t stream) { decode_attention(step, stream); });
   return out;

@@ -21,13 +21,16 @@ template <class T>
 __global__ void decode_kernel(DecodeStep step) {
   extern __shared__ float scores[];
   const int64_t lane = blockIdx.x / step.heads, head = blockIdx.x % step.heads;
-  const int64_t row = (lane * step.heads + head) * step.width;  // in q, k_new, v_new and out
-  T* k_cache = static_cast<T*>(step.k_cache) + head * step.width;
-  T* v_cache = static_cast<T*>(step.v_cache) + head * step.width;
+  const int64_t row = (lane * step.heads + head) * step.width;  // in q and out
+  const int64_t shared = head / (step.heads / step.kv_heads);
+  T* k_cache = static_cast<T*>(step.k_cache) + shared * step.width;
+  T* v_cache = static_cast<T*>(step.v_cache) + shared * step.width;
   const int64_t own = step.t * step.cache_step_stride + lane * step.cache_lane_stride;
+  const int64_t fresh = (lane * step.kv_heads + shared) * step.width;  // in k_new and v_new
+  // Blocks whose heads share keys all write them, the same ones, so that none waits for another.
   for (int64_t c = threadIdx.x; c < step.width; c += kThreads) {
-    k_cache[own + c] = static_cast<const T*>(step.k_new)[row + c];
-    v_cache[own + c] = static_cast<const T*>(step.v_new)[row + c];
+    k_cache[own + c] = static_cast<const T*>(step.k_new)[fresh + c];
+    v_cache[own + c] = static_cast<const T*>(step.v_new)[fresh + c];
   }
   __syncthreads();
 
@@ -44,7 +47,8 @@ __global__ void decode_kernel(DecodeStep step) {
     for (int64_t c = threadIdx.x % kWarp; c < step.width; c += kWarp)
       dot += widen(query[c]) * widen(key[c]);
     dot = warp_sum(dot);
-    if (threadIdx.x % kWarp == 0) scores[j] = dot * scale;
+    if (threadIdx.x % kWarp == 0)
+      scores[j] = dot * scale + (step.bias == nullptr ? 0.0f : step.bias[head * (step.t + 1) + j]);
   }
   __syncthreads();
   softmax(scores, step.t + 1);

@@ -80,13 +80,14 @@ void embed_backward(const Rows& rows, const void* dy, const int64_t* sorted_ids,
 
 /// One step of cached attention; see kernels.h. Strides in elements, columns are dense.
 struct DecodeStep {
-  const void *q, *k_new, *v_new;  ///< [lanes, heads * width]
+  const void *q, *k_new, *v_new;  ///< [lanes, heads * width], of k and v [lanes, kv_heads * width]
   void *k_cache, *v_cache;        ///< at [step, lane, column]
   int64_t cache_step_stride, cache_lane_stride;
   const int32_t* lineage;
   int64_t lineage_stride;
   void* out;  ///< [lanes, heads * width]
-  int64_t lanes, heads, width, t;
+  int64_t lanes, heads, kv_heads, width, t;
+  const float* bias;  ///< [heads, t + 1], what each step adds to its score; null: nothing
   Type type;
 };
 

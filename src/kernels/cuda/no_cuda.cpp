@@ -74,7 +74,8 @@ CrossEntropy linear_cross_entropy(const at::Tensor&, const at::Tensor&, const at
 }
 
 at::Tensor decode_self_attention(const at::Tensor&, const at::Tensor&, const at::Tensor&,
-                                 at::Tensor&, at::Tensor&, const at::Tensor&, int64_t, int64_t) {
+                                 at::Tensor&, at::Tensor&, const at::Tensor&, int64_t, int64_t,
+                                 const DistanceBias&) {
   refuse();
 }
 

@@ -5,6 +5,8 @@
 
 #include <cmath>
 
+#include "kernels/reference.h"
+
 namespace stretto::kernels::cuda {
 namespace {
 
@@ -93,6 +95,12 @@ at::Tensor spread_keys(const at::Tensor& row_keys, const Sequences& queries, int
 
 }  // namespace
 
+at::Tensor shared_by(const at::Tensor& heads, int64_t num_heads) {
+  const int64_t sharers = num_heads / heads.size(1);
+  if (sharers == 1) return heads;
+  return heads.unsqueeze(2).expand({-1, -1, sharers, -1}).flatten(1, 2);
+}
+
 at::Tensor padded_attention(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
                             const PaddedAttention& options, const DropWeights& drop) {
   if (q.size(0) == 0 || k.size(0) == 0) return at::zeros_like(q);
@@ -103,9 +111,13 @@ at::Tensor padded_attention(const at::Tensor& q, const at::Tensor& k, const at::
   const double scale = 1 / std::sqrt(static_cast<double>(q.size(1) / heads));
   const at::Tensor scores_BHTS =
       at::matmul(spread(q * scale, queries, heads), spread(k, keys, heads).transpose(2, 3));
+  at::Tensor wide_scores = scores_BHTS.to(wide);
+  if (options.bias.active())
+    wide_scores = wide_scores +
+                  reference::bias_of_scores(options.bias, queries.longest, keys.longest).to(wide);
   // Finite, so that the rows of padding, which see nothing, bring no NaN into the gradients.
   const at::Tensor masked =
-      scores_BHTS.to(wide).masked_fill(visible(queries, keys, options.causal).logical_not(), -1e30);
+      wide_scores.masked_fill(visible(queries, keys, options.causal).logical_not(), -1e30);
   at::Tensor weights = at::softmax(masked, -1).to(q.scalar_type());
   if (options.dropout.active())
     weights = drop(weights.reshape({-1, keys.longest}),

@@ -14,8 +14,13 @@ struct PaddedAttention {
   Offsets query_offsets, key_offsets;
   int64_t num_heads = 1;
   bool causal = false;
-  Dropout dropout;  ///< row keys of the query rows
+  Dropout dropout;         ///< row keys of the query rows
+  DistanceBias bias = {};  ///< of self-attention
 };
+
+/// Heads [N, G, W] of keys or values, each as often as queries share it: [N, H, W]. The gradient of
+/// a head is a sum over those that share it.
+at::Tensor shared_by(const at::Tensor& heads, int64_t num_heads);
 
 /// Drops attention weights: weights [batch * heads * queries, keys], where row r belongs to head
 /// (r / queries) % heads; row_keys int64, one a row.

@@ -14,9 +14,10 @@ TransformerDecoderLayerImpl::TransformerDecoderLayerImpl(const nn::Init& init,
       "self_attention", make_self_attention(init.child("self_attention"), options, d_model));
   cross_attention = register_module(
       "cross_attention",
-      nn::CrossAttention(
-          init.child("cross_attention"),
-          nn::AttentionOptions{.d_model = d_model, .num_heads = options.stack.num_heads}));
+      nn::CrossAttention(init.child("cross_attention"),
+                         nn::AttentionOptions{.d_model = d_model,
+                                              .num_heads = options.stack.num_heads,
+                                              .num_kv_heads = options.stack.num_kv_heads}));
   ffn = register_module("ffn", make_feed_forward(init.child("ffn"), options, d_model));
   if (options.parallel_residual) {
     residual =
@@ -55,6 +56,7 @@ TransformerDecoder::TransformerDecoder(const TransformerPart& options, const Par
       d_model_(setup.d_model),
       first_site_(setup.first_site),
       shell_(*this, setup, options),
+      distance_bias_(make_distance_bias(*this, setup, options, /*causal=*/true)),
       layers_(make_layers<TransformerDecoderLayer>(*this, setup.init, options, setup.d_model)) {
   TORCH_CHECK(setup.memory_width == 0 || setup.memory_width == d_model_,
               "[transformer] the decoder attends to rows of model.d_model = ", d_model_,
@@ -65,6 +67,7 @@ at::Tensor TransformerDecoder::run(const nn::PackedRows& input, const Encoded& m
                                    const ForwardContext& context, const Observer& observe) {
   const nn::DropoutSource dropout = context.dropout(input.row_keys);
   at::Tensor x = shell_.embed(input, dropout.at(options_.dropout, first_site_ + kEmbeddingSite));
+  const kernels::DistanceBias bias = bias_of(distance_bias_, input.offsets.max_length, x);
   for (size_t i = 0; i < layers_.size(); ++i) {
     const TransformerDecoderLayerImpl& layer = *layers_[i];
     if (is_left_out(options_.stack.layer_drop, context, first_site_, i)) {
@@ -74,7 +77,8 @@ at::Tensor TransformerDecoder::run(const nn::PackedRows& input, const Encoded& m
     const LayerDropout drops{options_, dropout, layer_site(first_site_, i)};
     const double p = options_.attention_dropout;
     const auto self = [&](const at::Tensor& h) {
-      return layer.self_attention->forward(h, input, true, drops.at(p, LayerDropout::kSelfWeights));
+      return layer.self_attention->forward(h, input, true, drops.at(p, LayerDropout::kSelfWeights),
+                                           bias);
     };
     const auto cross = [&](const at::Tensor& h) {
       const at::Tensor q = layer.cross_attention->q->forward(h);
@@ -85,7 +89,8 @@ at::Tensor TransformerDecoder::run(const nn::PackedRows& input, const Encoded& m
                                    {.query_offsets = input.offsets,
                                     .key_offsets = memory.rows.offsets,
                                     .num_heads = options_.stack.num_heads,
-                                    .dropout = drops.at(p, LayerDropout::kCrossWeights)});
+                                    .dropout = drops.at(p, LayerDropout::kCrossWeights),
+                                    .num_kv_heads = options_.stack.num_kv_heads});
       return layer.cross_attention->out->forward(nn::watch(*layer.cross_attention, attended));
     };
     x = layer.forward(x, {.self = self, .cross = cross}, drops);
@@ -133,7 +138,8 @@ std::vector<at::Tensor> TransformerDecoder::attention(const nn::PackedRows& inpu
                                                {.query_offsets = input.offsets,
                                                 .key_offsets = memory.rows.offsets,
                                                 .num_heads = options_.stack.num_heads,
-                                                .dropout = {}});
+                                                .dropout = {},
+                                                .num_kv_heads = options_.stack.num_kv_heads});
   });
   return attention_blocks(weights, input.offsets, memory.rows.offsets);
 }

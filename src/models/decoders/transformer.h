@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "models/decoder.h"
+#include "models/distance_bias.h"
 #include "models/parallel_residual.h"
 #include "models/transformer_layers.h"
 
@@ -60,6 +61,7 @@ class TransformerDecoder : public Decoder {
   int64_t d_model_;
   uint64_t first_site_;
   StackShell shell_;
+  nn::DistanceBias distance_bias_;  ///< null: positions are of another kind
   std::vector<TransformerDecoderLayer> layers_;
 };
 

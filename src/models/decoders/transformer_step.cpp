@@ -9,7 +9,7 @@ namespace {
 
 constexpr int64_t kStepsPerChunk = 32;
 
-/// `cache` [steps, L, D] with room for `steps` more; the new rows are not set.
+/// `cache` [steps, L, E] with room for `steps` more; the new rows are not set.
 at::Tensor grown(const at::Tensor& cache, int64_t steps) {
   return at::cat({cache, at::empty({steps, cache.size(1), cache.size(2)}, cache.options())}, 0);
 }
@@ -22,11 +22,18 @@ TransformerStepDecoder::TransformerStepDecoder(std::shared_ptr<TransformerDecode
   const torch::NoGradGuard no_grad;
   for (const TransformerDecoderLayer& layer : decoder_->layers_) {
     const at::Tensor kv = keys_and_values(*layer->cross_attention, memory);
-    const at::Tensor none = at::empty({0, lanes_.size(), decoder_->width()}, kv.options());
+    const at::Tensor none = at::empty({0, lanes_.size(), kv.size(1) / 2}, kv.options());
     caches_.push_back({.cross_kv = kv, .k = none, .v = at::empty_like(none)});
   }
   lineage_ = at::empty({lanes_.size(), 0}, at::dtype(at::kInt).device(lanes_.device()));
   set_slots();
+}
+
+int64_t TransformerStepDecoder::cached_numbers() const {
+  int64_t sum = 0;
+  for (const LayerCache& cache : caches_)
+    sum += cache.cross_kv.numel() + cache.k.numel() + cache.v.numel();
+  return sum;
 }
 
 void TransformerStepDecoder::set_slots() {
@@ -41,6 +48,7 @@ void TransformerStepDecoder::make_room() {
   }
   lineage_ =
       at::cat({lineage_, at::zeros({lineage_.size(0), kStepsPerChunk}, lineage_.options())}, 1);
+  bias_ = bias_of(decoder_->distance_bias_, lineage_.size(1), caches_.front().cross_kv);
 }
 
 at::Tensor TransformerStepDecoder::step(const at::Tensor& ids) {
@@ -63,11 +71,11 @@ at::Tensor TransformerStepDecoder::step(const at::Tensor& ids) {
 
 at::Tensor TransformerStepDecoder::attend_self(const TransformerDecoderLayerImpl& layer,
                                                LayerCache& cache, const at::Tensor& x) {
-  const at::Tensor qkv = layer.self_attention->project(x, positions_);
-  const std::vector<at::Tensor> parts = qkv.chunk(3, 1);
+  const std::vector<at::Tensor> parts =
+      layer.self_attention->split(layer.self_attention->project(x, positions_));
   return layer.self_attention->out->forward(kernels::decode_self_attention(
       parts[0].contiguous(), parts[1].contiguous(), parts[2].contiguous(), cache.k, cache.v,
-      lineage_, time_, decoder_->options_.stack.num_heads));
+      lineage_, time_, decoder_->options_.stack.num_heads, bias_));
 }
 
 at::Tensor TransformerStepDecoder::attend_cross(const TransformerDecoderLayerImpl& layer,
@@ -78,7 +86,8 @@ at::Tensor TransformerStepDecoder::attend_cross(const TransformerDecoderLayerImp
                                {.query_offsets = lanes_.query_offsets(),
                                 .key_offsets = lanes_.key_offsets(),
                                 .num_heads = decoder_->options_.stack.num_heads,
-                                .dropout = {}}));
+                                .dropout = {},
+                                .num_kv_heads = decoder_->options_.stack.num_kv_heads}));
 }
 
 void TransformerStepDecoder::reorder(const std::vector<int64_t>& parents) {

@@ -21,12 +21,14 @@ class TransformerStepDecoder : public StepDecoder {
 
   at::Tensor step(const at::Tensor& ids) override;
   void reorder(const std::vector<int64_t>& parents) override;
+  /// Numbers that its caches hold, with the room for steps to come.
+  int64_t cached_numbers() const;
 
  private:
   /// What one layer remembers.
   struct LayerCache {
-    at::Tensor cross_kv;  ///< [Ns, 2D]
-    at::Tensor k, v;      ///< [room, L, D]
+    at::Tensor cross_kv;  ///< [Ns, 2E], E the width of keys: of fewer heads than queries, narrower
+    at::Tensor k, v;      ///< [room, L, E]
   };
 
   void make_room();
@@ -40,10 +42,11 @@ class TransformerStepDecoder : public StepDecoder {
   std::shared_ptr<TransformerDecoder> decoder_;
   Lanes lanes_;
   std::vector<LayerCache> caches_;
-  at::Tensor lineage_;    ///< int32 [L, room]: whose slot holds step t of this lane's history
-  at::Tensor slots_;      ///< int32 [L]: 0 … L - 1
-  at::Tensor positions_;  ///< int64 [L]: the present step
-  int64_t time_ = 0;      ///< steps taken
+  at::Tensor lineage_;          ///< int32 [L, room]: whose slot holds step t of this lane's history
+  at::Tensor slots_;            ///< int32 [L]: 0 … L - 1
+  at::Tensor positions_;        ///< int64 [L]: the present step
+  int64_t time_ = 0;            ///< steps taken
+  kernels::DistanceBias bias_;  ///< of `room` steps
 };
 
 }  // namespace stretto::models

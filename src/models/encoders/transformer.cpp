@@ -23,14 +23,15 @@ TransformerEncoderLayerImpl::TransformerEncoderLayerImpl(const nn::Init& init,
 }
 
 at::Tensor TransformerEncoderLayerImpl::forward(at::Tensor x, const nn::PackedRows& rows,
-                                                const LayerDropout& dropout) const {
+                                                const LayerDropout& dropout,
+                                                const kernels::DistanceBias& bias) const {
   using D = LayerDropout;
   const TransformerPart& o = dropout.options;
   const kernels::Dropout of_self = dropout.at(o.dropout, D::kSelf);
   const kernels::Dropout of_ffn = dropout.at(o.dropout, D::kFfn);
   const auto attend = [&](const at::Tensor& h) {
     return self_attention->forward(h, rows, false,
-                                   dropout.at(o.attention_dropout, D::kSelfWeights));
+                                   dropout.at(o.attention_dropout, D::kSelfWeights), bias);
   };
   const auto transform = [&](const at::Tensor& h) {
     return ffn->forward(h, dropout.at(o.activation_dropout, D::kFfnInner));
@@ -45,17 +46,19 @@ TransformerEncoder::TransformerEncoder(const TransformerPart& options, const Par
       d_model_(setup.d_model),
       first_site_(setup.first_site),
       shell_(*this, setup, options),
+      distance_bias_(make_distance_bias(*this, setup, options, /*causal=*/false)),
       layers_(make_layers<TransformerEncoderLayer>(*this, setup.init, options, setup.d_model)) {}
 
 Encoded TransformerEncoder::forward(const nn::PackedRows& input, const ForwardContext& context) {
   const nn::DropoutSource dropout = context.dropout(input.row_keys);
   at::Tensor x = shell_.embed(input, dropout.at(options_.dropout, first_site_ + kEmbeddingSite));
+  const kernels::DistanceBias bias = bias_of(distance_bias_, input.offsets.max_length, x);
   for (size_t i = 0; i < layers_.size(); ++i) {
     if (is_left_out(options_.stack.layer_drop, context, first_site_, i)) {
       x = without_layer(x, *layers_[i]);
       continue;
     }
-    x = layers_[i]->forward(x, input, {options_, dropout, layer_site(first_site_, i)});
+    x = layers_[i]->forward(x, input, {options_, dropout, layer_site(first_site_, i)}, bias);
   }
   return {.rows = input, .keys = shell_.finish(x), .values = {}, .state = {}};
 }

@@ -2,6 +2,7 @@
 
 #include <vector>
 
+#include "models/distance_bias.h"
 #include "models/encoder.h"
 #include "models/parallel_residual.h"
 #include "models/transformer_layers.h"
@@ -13,7 +14,8 @@ class TransformerEncoderLayerImpl : public torch::nn::Module {
  public:
   TransformerEncoderLayerImpl(const nn::Init& init, const TransformerPart& options,
                               int64_t d_model);
-  at::Tensor forward(at::Tensor x, const nn::PackedRows& rows, const LayerDropout& dropout) const;
+  at::Tensor forward(at::Tensor x, const nn::PackedRows& rows, const LayerDropout& dropout,
+                     const kernels::DistanceBias& bias) const;
 
   nn::SelfAttention self_attention{nullptr};
   nn::FeedForward ffn{nullptr};
@@ -37,6 +39,7 @@ class TransformerEncoder : public Encoder {
   int64_t d_model_;
   uint64_t first_site_;
   StackShell shell_;
+  nn::DistanceBias distance_bias_;  ///< null: positions are of another kind
   std::vector<TransformerEncoderLayer> layers_;
 };
 
