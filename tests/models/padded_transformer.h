@@ -61,7 +61,8 @@ class PaddedTransformer {
       const auto attend_memory = [&](const at::Tensor& h) {
         const std::string name = layer + "cross_attention.";
         const auto kv = linear(memory, name + "kv").chunk(2, -1);
-        return linear(attend(linear(h, name + "q"), kv[0], kv[1], heads, src_mask, {}), name + "out");
+        return linear(attend(linear(h, name + "q"), kv[0], kv[1], heads, src_mask, {}),
+                      name + "out");
       };
       if (options_.parallel_residual) {
         const at::Tensor h = norm(x, layer + "residual.norm");

@@ -394,17 +394,17 @@ TEST(Transformer, LanesThatSwapPlacesKeepTheirHistories) {
 }
 
 TEST(Transformer, StepsOverSeveralChunksHaveTheBiasOfTheirDistance) {
-  data::Batch batch{.sample_ids = {5}, .src = {}, .tgt = {}};
-  append(batch.src, {5, 6, 9, 3});
+  auto batch = data::pair_batch({5});
+  append(data::source(batch), {5, 6, 9, 3});
   std::vector<int64_t> target;
   for (int64_t t = 0; t < 70; ++t) target.push_back(4 + t * 7 % 15);
-  append(batch.tgt, target);
+  append(data::target(batch), target);
   for (const Seq2SeqOptions& options : kinds_of_attention()) {
     const torch::NoGradGuard no_grad;
     const auto model = make(options, at::kFloat);
     const at::Tensor expected =
         testing::PaddedTransformer(options, *model, kClasses).log_probs(batch)[0];
-    const auto steps = model->start(batch.src, 1);
+    const auto steps = model->start(data::source(batch), 1);
     for (int64_t t = 0; t < 70; ++t) {
       const int64_t token = t == 0 ? 2 : target[static_cast<size_t>(t - 1)];
       const at::Tensor row = steps->step(at::tensor({token}))[0];

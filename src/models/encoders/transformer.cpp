@@ -30,8 +30,8 @@ at::Tensor TransformerEncoderLayerImpl::forward(at::Tensor x, const nn::PackedRo
   const kernels::Dropout of_self = dropout.at(o.dropout, D::kSelf);
   const kernels::Dropout of_ffn = dropout.at(o.dropout, D::kFfn);
   const auto attend = [&](const at::Tensor& h) {
-    return self_attention->forward(h, rows, false,
-                                   dropout.at(o.attention_dropout, D::kSelfWeights), bias);
+    return self_attention->forward(h, rows, false, dropout.at(o.attention_dropout, D::kSelfWeights),
+                                   bias);
   };
   const auto transform = [&](const at::Tensor& h) {
     return ffn->forward(h, dropout.at(o.activation_dropout, D::kFfnInner));
