@@ -50,6 +50,7 @@ constexpr Cost kCosts[] = {
     {"larc", 28},                                      // the same
     {"novograd", 28},                                  // the same
     {"lamb", 40},       // a reduction as adam without writing p, then p, m, v read, p written
+    {"ftrl", 28},       // p, sum, linear read and written, g read
     {"adafactor", 24},  // g three times, p read twice and written
     {"norm", 4},        // g
     {"norm+adam", 32},  // both, one after the other

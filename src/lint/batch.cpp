@@ -127,7 +127,7 @@ void constant_warmup(const Subject& s, Remarks& out) {
 
 void coupled_decay(const Subject& s, Remarks& out) {
   const std::string& name = s.e.optim.name;
-  if (s.e.optim.weight_decay <= 0 || !one_of(name, {"adam", "adagrad", "rmsprop"})) return;
+  if (s.e.optim.weight_decay <= 0 || !one_of(name, {"adam", "adagrad", "rmsprop", "ftrl"})) return;
   out.push_back({"optim.weight_decay",
                  name + " adds it to the gradient, which its scaling undoes: weights with large "
                         "gradients hardly decay",

@@ -156,8 +156,8 @@ bool Subject::large() const {
 }
 
 bool Subject::adaptive() const {
-  static constexpr std::array kNames{"adam",    "adamw",   "radam",    "lamb",
-                                     "adagrad", "rmsprop", "adafactor"};
+  static constexpr std::array kNames{"adam",    "adamw",   "radam",     "lamb",
+                                     "adagrad", "rmsprop", "adafactor", "ftrl"};
   return std::find(kNames.begin(), kNames.end(), e.optim.name) != kNames.end();
 }
 

@@ -28,6 +28,10 @@ struct OptimOptions {
   double trust_coefficient = 0.001;
   std::string larc_mode = "clip";
   bool grad_averaging = false;
+  double l1 = 0;
+  double l2 = 0;
+  double initial_accumulator = 0.1;
+  std::string ftrl_start = "weights";
   std::vector<std::string> no_decay;
   std::vector<std::string> groups;
 
@@ -39,7 +43,7 @@ struct OptimOptions {
               "adam adds weight decay to the gradient, adamw takes it off the weight (so do radam, "
               "lamb, adafactor); lars, larc and novograd are sgd with a rate for each tensor",
               one_of({"adam", "adamw", "radam", "lamb", "sgd", "lars", "larc", "novograd",
-                      "adagrad", "rmsprop", "adafactor"}))
+                      "adagrad", "rmsprop", "adafactor", "ftrl"}))
             .also_called({"type", "optimizer", "optimizer_type", "optimizer_name", "optim",
                           "train.optim", "algorithm"})
             .value_also_called("adamw", {"adamw_torch", "adamw_hf", "adamw_torch_fused", "adam_w"})
@@ -47,7 +51,8 @@ struct OptimOptions {
             .value_also_called("sgd", {"momentum", "sgdm"})
             .value_also_called("sgd", {"nag", "nesterov"}, "with optim.nesterov = true")
             .value_also_called("radam", {"rectified_adam"})
-            .value_also_called("lamb", {"fused_lamb"}),
+            .value_also_called("lamb", {"fused_lamb"})
+            .value_also_called("ftrl", {"ftrl_proximal", "follow_the_regularized_leader"}),
         field(&O::lr, "lr", "peak learning rate; with lr_scaling: at a batch of reference_batch",
               greater(0))
             .also_called({"learning_rate", "learn_rate", "base_lr", "peak_lr", "step_size"}),
@@ -80,7 +85,7 @@ struct OptimOptions {
             .also_called({"adam_eps", "adam_epsilon", "eps"}),
         field(&O::weight_decay, "weight_decay", "see no_decay for where it does not act",
               at_least(0))
-            .also_called({"wd", "decay", "l2", "l2_regularization", "regularization"}),
+            .also_called({"wd", "decay", "l2_regularization", "regularization"}),
         field(&O::momentum, "momentum", "of sgd, lars, larc and rmsprop", fraction())
             .read_with("name", {"sgd", "lars", "larc", "rmsprop"})
             .also_called({"momentum_factor", "sgd_momentum"}),
@@ -109,6 +114,25 @@ struct OptimOptions {
         field(&O::grad_averaging, "grad_averaging",
               "novograd: a new gradient weighs 1 - beta1 in the velocity instead of 1")
             .read_with("name", {"novograd"}),
+        field(&O::l1, "l1",
+              "of ftrl: weights whose gradients sum to less are zero; spares what no_decay covers",
+              at_least(0))
+            .read_with("name", {"ftrl"})
+            .also_called({"l1_regularization_strength", "l1_regularization"}),
+        field(&O::l2, "l2",
+              "of ftrl: pulls weights to zero beside the rate; spares what no_decay covers",
+              at_least(0))
+            .read_with("name", {"ftrl"})
+            .also_called({"l2_regularization_strength"}),
+        field(&O::initial_accumulator, "initial_accumulator",
+              "of ftrl: what each sum of squared gradients begins with", greater(0))
+            .read_with("name", {"ftrl"})
+            .also_called({"initial_accumulator_value"}),
+        field(&O::ftrl_start, "ftrl_start",
+              "of ftrl: weights: the first update steps from the weights as they are; zero: "
+              "initial_accumulator pulls them to zero first, as in TensorFlow",
+              one_of({"weights", "zero"}))
+            .read_with("name", {"ftrl"}),
         field(
             &O::no_decay, "no_decay",
             "name patterns of tensors without weight decay (* and ? as in a shell); empty = all of "

@@ -153,6 +153,7 @@ TEST(Lint, ASoundConfigurationRaisesNothing) {
       {"dist.bucket_bytes=1048576"},
       {"optim.nesterov=false", "optim.momentum=0.9"},  // not read, and as they are by default
       {"optim.name=rmsprop", "optim.momentum=0.5"},
+      {"optim.name=ftrl", "optim.l1=0.1", "optim.l2=0.1"},
       {"train.precision=mixed_fp16", "train.loss_scale.init=64"},  // auto is fairseq
       {"schedule.name=noam", "optim.lr=2", "schedule.warmup_init_lr=1e-5",
        "schedule.warmup=constant"},
@@ -342,6 +343,7 @@ TEST(Lint, EveryKeyThatNothingReadsIsNamed) {
                   "optim.grad_averaging", "schedule.power", "schedule.staircase",
                   "schedule.period_steps", "schedule.hold_steps"}));
   EXPECT_EQ(unread({"optim.name=sgd", "optim.lr=0.1", "optim.beta1=0.5"}), Keys{"optim.beta1"});
+  EXPECT_EQ(unread({"optim.l1=0.5", "optim.l2=0.5"}), (Keys{"optim.l1", "optim.l2"}));
   EXPECT_EQ(unread({"optim.reference_batch=1000"}), Keys{"optim.reference_batch"});
   EXPECT_EQ(unread({"schedule.name=constant", "schedule.min_lr=1e-6"}), Keys{"schedule.min_lr"});
   EXPECT_EQ(unread({"schedule.name=noam", "optim.lr=2", "schedule.warmup_init_lr=1e-5"}),

@@ -108,6 +108,10 @@ TEST(ReadWith, AnOptimizerReadsTheKeysThatSaySo) {
       {"trust_coefficient", [](O& o) { o.trust_coefficient = 1e-4; }},
       {"larc_mode", [](O& o) { o.larc_mode = "scale"; }},
       {"grad_averaging", [](O& o) { o.grad_averaging = true; }},
+      {"l1", [](O& o) { o.l1 = 0.5; }},
+      {"l2", [](O& o) { o.l2 = 0.5; }},
+      {"initial_accumulator", [](O& o) { o.initial_accumulator = 0.5; }},
+      {"ftrl_start", [](O& o) { o.ftrl_start = "zero"; }},
       {"no_decay", [](O& o) { o.no_decay = {"none"}; }},
       {"groups", [](O& o) { o.groups = {"large lr_scale=0.5"}; }},
   };
