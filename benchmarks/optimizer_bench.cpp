@@ -44,6 +44,7 @@ struct Cost {
 constexpr Cost kCosts[] = {
     {"adam", 28},                                      // p, m, v read and written, g read
     {"adamw", 28},                                     // the same
+    {"lazy_adam", 28},                                 // the same: there are no embeddings
     {"radam", 28},                                     // the same
     {"sgd", 20},                                       // p, u read and written, g read
     {"adagrad", 20},   {"rmsprop", 28}, {"lars", 28},  // a reduction over p and g, then as sgd

@@ -473,7 +473,8 @@ void check_rules(const Experiment& options, const config::Origins& origins,
 }
 
 bool names_tensors(const Experiment& options) {
-  return !options.optim.groups.empty() || !options.optim.no_decay.empty();
+  const auto& o = options.optim;
+  return !o.groups.empty() || !o.no_decay.empty() || !o.lazy_tables.empty();
 }
 
 void check_patterns(const Experiment& options, const config::Origins& origins,
@@ -491,6 +492,9 @@ void check_patterns(const Experiment& options, const config::Origins& origins,
     optim::ParameterGroup group;
     if (optim::read_group(entry, group)) continue;  // an error, which check_rules() tells
     expect_a_match("optim.groups", group.pattern);
+  }
+  for (const std::string& pattern : options.optim.lazy_tables) {
+    expect_a_match("optim.lazy_tables", pattern);
   }
   if (optim::spares_none(options.optim)) return;
   for (const std::string& pattern : options.optim.no_decay) {

@@ -98,6 +98,7 @@ const std::vector<BadConfig>& bad_configs() {
        "train.save_every",
        {"train.forensics.policy=rollback", "train.save_every=9000", "eval.every=9000"}},
       {"CF001", "optim.nesterov", {"optim.nesterov=true"}},
+      {"CF002", "optim.name", {"optim.name=lazy_adam"}},
   };
   return list;
 }
@@ -154,6 +155,8 @@ TEST(Lint, ASoundConfigurationRaisesNothing) {
       {"optim.nesterov=false", "optim.momentum=0.9"},  // not read, and as they are by default
       {"optim.name=rmsprop", "optim.momentum=0.5"},
       {"optim.name=ftrl", "optim.l1=0.1", "optim.l2=0.1"},
+      {"optim.name=lazy_adam", "model.tie_embeddings=decoder"},
+      {"optim.name=lazy_adam", "optim.lazy_tables=[\"encoder.*\"]"},
       {"train.precision=mixed_fp16", "train.loss_scale.init=64"},  // auto is fairseq
       {"schedule.name=noam", "optim.lr=2", "schedule.warmup_init_lr=1e-5",
        "schedule.warmup=constant"},
