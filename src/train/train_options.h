@@ -28,6 +28,8 @@ struct TrainOptions {
   int64_t keep_best = 1;
   int64_t keep_every = 0;
   int64_t average_last = 0;
+  double ema_decay = 0;
+  bool ema_warmup = true;
   std::string init_from;
   std::string init_vocabulary = "same";
 
@@ -117,9 +119,17 @@ struct TrainOptions {
         field(&O::average_last, "average_last",
               "at the end write the mean of the last N checkpoints as `averaged`; 0 = off",
               at_least(0), {.unit = "checkpoints", .change = Change::kFree})
-            .also_called({"average_checkpoints", "checkpoint_averaging", "num_average"})
-            .also_called({"average_decay", "exponential_smoothing"},
-                         "the mean of checkpoints, at the end"),
+            .also_called({"average_checkpoints", "checkpoint_averaging", "num_average"}),
+        field(&O::ema_decay, "ema_decay",
+              "exponential moving average of the weights: what validation, eval and infer take, "
+              "while training goes on with its own; 0 = off, 0.999 to 0.9999 is usual",
+              fraction())
+            .also_called({"ema", "store_ema", "moving_average", "moving_average_decay",
+                          "exponential_moving_average", "polyak_averaging"})
+            .also_called({"exponential_smoothing", "average_decay"}, "1 minus it"),
+        field(&O::ema_warmup, "ema_warmup",
+              "the decay of update t is at most (1 + t) / (10 + t), so that the first weights are "
+              "soon forgotten"),
         field(&O::init_from, "init_from",
               "start from the weights of another run (folder) or of one checkpoint, with its "
               "tokenizer; fine-tuning",
