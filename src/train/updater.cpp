@@ -63,15 +63,26 @@ Updater::Updater(Task& task, optim::Arena& arena, distributed::ProcessGroup grou
       scaler_(optim::loss_scaler_for(setup_.precision, setup_.train.loss_scale,
                                      setup_.train.update_freq)),
       sums_(task_) {
+  if (setup_.train.ema_decay > 0) {
+    average_ = std::make_unique<optim::WeightAverage>(
+        optim::AverageRule{.decay = setup_.train.ema_decay, .warm_up = setup_.train.ema_warmup},
+        arena_, reducer_.owned());
+  }
   reducer_.watch_embeddings(task_.model());
   seek({});
 }
 
 Updater::~Updater() = default;
 
+std::vector<optim::StatePiece> Updater::state() const {
+  auto pieces = optimizer_->state();
+  if (average_) pieces.push_back({optim::kWeightAverage, average_->values()});
+  return pieces;
+}
+
 int64_t Updater::state_bytes() const {
   int64_t bytes = 0;
-  for (const auto& piece : optimizer_->state()) {
+  for (const auto& piece : state()) {
     bytes += piece.values.numel() * piece.values.element_size();
   }
   return bytes;
@@ -335,7 +346,18 @@ void Updater::step(const UpdateResult& result, double lr, double clip, int64_t n
                               .number = number,
                               .sum_over_ranks = sum_over_ranks});
   }
+  if (average_) average_->update(arena_, number);
   reducer_.publish();
+}
+
+std::unique_ptr<optim::KeptWeights> Updater::use_average() {
+  if (!average_) return nullptr;
+  auto kept = std::make_unique<optim::KeptWeights>(arena_);
+  const torch::NoGradGuard no_grad;
+  const auto owned = reducer_.owned();
+  arena_.params().narrow(0, owned.begin, owned.size()).copy_(average_->values());
+  reducer_.publish();
+  return kept;
 }
 
 // Of the sum over micro-batches, as it stands in the arena.
@@ -362,20 +384,21 @@ void Updater::scaled(const UpdateResult& result) {
 }
 
 std::vector<optim::StatePiece> Updater::empty_state() {
-  return state_.empty(optimizer_->state());
+  return state_.empty(state());
 }
 
 std::vector<optim::StatePiece> Updater::gather_state() {
-  return state_.gather(optimizer_->state());
+  return state_.gather(state());
 }
 
 void Updater::scatter_state(const std::vector<optim::StatePiece>& pieces) {
-  state_.scatter(pieces, optimizer_->state());
+  state_.scatter(pieces, state());
 }
 
 void Updater::broadcast_parameters() {
   group_.broadcast(parallel::buffer_of(arena_.params()));
   for (const auto& buffer : arena_.buffers()) group_.broadcast(parallel::buffer_of(buffer.values));
+  if (average_) average_->begin(arena_);
 }
 
 }  // namespace stretto::train

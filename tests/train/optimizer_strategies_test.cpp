@@ -64,8 +64,8 @@ struct Rank {
   Updater updater;
 
   Rank(const distributed::ProcessGroup& group, const std::string& optimizer,
-       const distributed::DistOptions& dist)
-      : arena(task.model()), updater(task, arena, group, setup(optimizer, dist)) {
+       const distributed::DistOptions& dist, double ema_decay = 0)
+      : arena(task.model()), updater(task, arena, group, setup(optimizer, dist, ema_decay)) {
     at::set_num_threads(1);
   }
 
@@ -75,8 +75,10 @@ struct Rank {
   }
 
  private:
-  static UpdaterSetup setup(const std::string& optimizer, const distributed::DistOptions& dist) {
+  static UpdaterSetup setup(const std::string& optimizer, const distributed::DistOptions& dist,
+                            double ema_decay) {
     UpdaterSetup setup;
+    setup.train.ema_decay = ema_decay;
     setup.train.update_freq = 4;
     setup.optim = {.name = optimizer, .weight_decay = 0.1, .trust_coefficient = 0.02};
     setup.dist = dist;
@@ -143,6 +145,39 @@ TEST_F(OptimizerStrategiesTest, WholeTensorRulesGiveGradientsAndWeightsOfOneProc
         EXPECT_LE(difference(got.params, one.params), 1e-6)
             << name << ", " << strategy << ", " << ranks << " ranks";
       }
+    }
+  }
+}
+
+/// The average of the weights as all ranks see it, which is what rank 0 saves.
+torch::Tensor averaged(int ranks, const distributed::DistOptions& dist) {
+  std::vector<torch::Tensor> averages(static_cast<size_t>(ranks));
+  run_ranks(ranks, [&](const distributed::ProcessGroup& group) {
+    Rank rank(group, "sgd", dist, /*ema_decay=*/0.9);
+    for (int64_t number = 0; number < 4; ++number) rank.update(number);
+    const auto trained = rank.arena.params().clone();
+    torch::Tensor& average = averages[static_cast<size_t>(group.rank())];
+    {
+      const auto kept = rank.updater.use_average();
+      average = rank.arena.params().clone();
+    }
+    EXPECT_FALSE(torch::equal(average, trained));
+    EXPECT_TRUE(torch::equal(rank.arena.params(), trained));
+    const auto pieces = rank.updater.gather_state();
+    if (!group.is_root()) return;
+    EXPECT_EQ(pieces.back().name, "ema");
+    EXPECT_TRUE(torch::equal(pieces.back().values, average));
+  });
+  for (const auto& one : averages) EXPECT_TRUE(torch::equal(one, averages[0]));
+  return averages[0];
+}
+
+TEST_F(OptimizerStrategiesTest, TheAverageOfTheWeightsHasTheBitsOfOneProcess) {
+  const auto one = averaged(1, {.deterministic = true});
+  for (const auto& strategy : kStrategies) {
+    for (int ranks = 2; ranks <= 4; ++ranks) {
+      const auto got = averaged(ranks, {.strategy = strategy, .deterministic = true});
+      EXPECT_TRUE(torch::equal(got, one)) << strategy << ", " << ranks << " ranks";
     }
   }
 }
