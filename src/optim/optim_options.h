@@ -23,6 +23,8 @@ struct OptimOptions {
   double momentum = 0.9;
   bool nesterov = false;
   double clip_norm = 0;
+  double gradient_noise = 0;
+  double gradient_noise_decay = 0.55;
   std::string momentum_form = "rate_outside";
   std::string radam_start = "momentum";
   double trust_coefficient = 0.001;
@@ -102,6 +104,16 @@ struct OptimOptions {
               "gradients are scaled down to this global norm; 0 = never", at_least(0))
             .also_called({"clip", "clip_grad_norm", "max_grad_norm", "grad_clip", "gradient_clip",
                           "gradient_clip_val", "gradient_clipping", "max_norm", "grad_norm_clip"}),
+        field(
+            &O::gradient_noise, "gradient_noise",
+            "variance of Gaussian noise on each element of the mean gradient, before clipping, in "
+            "the first step; 0 = none; 0.01, 0.3 and 1 are usual",
+            at_least(0))
+            .also_called({"grad_noise", "gradient_noise_eta"}),
+        field(&O::gradient_noise_decay, "gradient_noise_decay",
+              "in step t, from 0, the variance is gradient_noise / (1 + t)^gradient_noise_decay",
+              at_least(0))
+            .also_called({"gradient_noise_gamma"}),
         field(&O::momentum_form, "momentum_form",
               "rate_outside: velocity sums gradients; rate_inside: it sums steps, and is corrected "
               "whenever the rate changes (sgd, lars, larc); both train alike",
