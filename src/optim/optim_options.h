@@ -133,13 +133,12 @@ struct OptimOptions {
         field(&O::grad_averaging, "grad_averaging",
               "novograd: a new gradient weighs 1 - beta1 in the velocity instead of 1")
             .read_with("name", {"novograd"}),
-        field(&O::l1, "l1",
-              "of ftrl: weights whose gradients sum to less are zero; spares what no_decay covers",
+        field(&O::l1, "l1", "of ftrl: pulls weights to exactly zero; spares what no_decay covers",
               at_least(0))
             .read_with("name", {"ftrl"})
             .also_called({"l1_regularization_strength", "l1_regularization"}),
         field(&O::l2, "l2",
-              "of ftrl: pulls weights to zero beside the rate; spares what no_decay covers",
+              "of ftrl: makes weights smaller, but none zero; spares what no_decay covers",
               at_least(0))
             .read_with("name", {"ftrl"})
             .also_called({"l2_regularization_strength"}),
