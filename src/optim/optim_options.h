@@ -23,6 +23,8 @@ struct OptimOptions {
   double momentum = 0.9;
   bool nesterov = false;
   double clip_norm = 0;
+  double gradient_noise = 0;
+  double gradient_noise_decay = 0.55;
   std::string momentum_form = "rate_outside";
   std::string radam_start = "momentum";
   double trust_coefficient = 0.001;
@@ -102,6 +104,16 @@ struct OptimOptions {
               "gradients are scaled down to this global norm; 0 = never", at_least(0))
             .also_called({"clip", "clip_grad_norm", "max_grad_norm", "grad_clip", "gradient_clip",
                           "gradient_clip_val", "gradient_clipping", "max_norm", "grad_norm_clip"}),
+        field(
+            &O::gradient_noise, "gradient_noise",
+            "variance of Gaussian noise on each element of the mean gradient, before clipping, in "
+            "the first step; 0 = none; 0.01, 0.3 and 1 are usual",
+            at_least(0))
+            .also_called({"grad_noise", "gradient_noise_eta"}),
+        field(&O::gradient_noise_decay, "gradient_noise_decay",
+              "in step t, from 0, the variance is gradient_noise / (1 + t)^gradient_noise_decay",
+              at_least(0))
+            .also_called({"gradient_noise_gamma"}),
         field(&O::momentum_form, "momentum_form",
               "rate_outside: velocity sums gradients; rate_inside: it sums steps, and is corrected "
               "whenever the rate changes (sgd, lars, larc); both train alike",
@@ -121,13 +133,12 @@ struct OptimOptions {
         field(&O::grad_averaging, "grad_averaging",
               "novograd: a new gradient weighs 1 - beta1 in the velocity instead of 1")
             .read_with("name", {"novograd"}),
-        field(&O::l1, "l1",
-              "of ftrl: weights whose gradients sum to less are zero; spares what no_decay covers",
+        field(&O::l1, "l1", "of ftrl: pulls weights to exactly zero; spares what no_decay covers",
               at_least(0))
             .read_with("name", {"ftrl"})
             .also_called({"l1_regularization_strength", "l1_regularization"}),
         field(&O::l2, "l2",
-              "of ftrl: pulls weights to zero beside the rate; spares what no_decay covers",
+              "of ftrl: makes weights smaller, but none zero; spares what no_decay covers",
               at_least(0))
             .read_with("name", {"ftrl"})
             .also_called({"l2_regularization_strength"}),

@@ -12,11 +12,13 @@
 #include "base/failpoint.h"
 #include "base/hash.h"
 #include "base/log.h"
+#include "base/random.h"
 #include "base/text.h"
 #include "distributed/numbers.h"
 #include "kernels/compute.h"
 #include "kernels/kernels.h"
 #include "nn/batch_norm.h"
+#include "optim/gradient_noise.h"
 #include "parallel/tensor_buffer.h"
 
 namespace stretto::train {
@@ -302,7 +304,7 @@ parallel::Outcomes Updater::attempts(int64_t update, const std::function<int()>&
 }
 
 // What the micro-batches and the gradient of an update come to.
-void Updater::sum_up(const parallel::Outcomes& outcomes, UpdateResult& result) {
+void Updater::sum_up(int64_t update, const parallel::Outcomes& outcomes, UpdateResult& result) {
   result.totals = sums_.totals(outcomes.in_order());
   const double sum_sq = reducer_.sum_of_squares();
   result.grad_norm = std::sqrt(sum_sq) / (divisor(result.totals) * result.loss_scale);
@@ -311,6 +313,21 @@ void Updater::sum_up(const parallel::Outcomes& outcomes, UpdateResult& result) {
   noise_.add(optim::norms_of_parts({&outcomes.small_batch(), 1},
                                    gradient_part(result.totals.weights.front(), sum_sq),
                                    result.loss_scale));
+  if (setup_.optim.gradient_noise > 0) add_noise(update, result);
+}
+
+// To the sum over ranks, as it stands in the arena: not divided, and scaled with the loss.
+void Updater::add_noise(int64_t update, UpdateResult& result) {
+  constexpr uint64_t kNoise = 0x6e6f697365;  // dropout has the key of seed and update itself
+  const auto& optim = setup_.optim;
+  const double unit = divisor(result.totals) * result.loss_scale;
+  const auto seed = static_cast<uint64_t>(setup_.run.seed);
+  const double deviation =
+      optim::gradient_noise_deviation(optim.gradient_noise, optim.gradient_noise_decay, update);
+  optim::add_gradient_noise(arena_, reducer_.owned(),
+                            mix64(mix64(seed, static_cast<uint64_t>(update)), kNoise),
+                            deviation * unit);
+  result.grad_norm = std::sqrt(reducer_.sum_of_squares()) / unit;
 }
 
 UpdateResult Updater::gradients(int64_t update, const std::function<int()>& stop) {
@@ -326,7 +343,7 @@ UpdateResult Updater::gradients(int64_t update, const std::function<int()>& stop
   divide_by_totals();
   result.batch_hash = batch_hash(count);
   task_.model().train();
-  sum_up(attempts(update, stop, result), result);
+  sum_up(update, attempts(update, stop, result), result);
   position_.index += count;
   if (position_.index == num_batches) position_ = {.epoch = position_.epoch + 1, .index = 0};
   result.seconds = seconds_since(start);

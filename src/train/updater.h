@@ -44,7 +44,7 @@ struct UpdaterSetup {
 struct UpdateResult {
   int64_t epoch = 0;  ///< of its micro-batches, from 1
   Totals totals;
-  double grad_norm = 0;  ///< of Totals::loss(), before clipping; not scaled
+  double grad_norm = 0;  ///< of Totals::loss(), with its noise, before clipping; not scaled
   double loss_scale = 1;
   double seconds = 0;
   int64_t micro_batches = 0;  ///< of all ranks
@@ -130,7 +130,8 @@ class Updater {
   void give_up(int64_t part, int64_t update, parallel::Outcome& outcome);
   void finish(Attempt& made);
   void split(int64_t part);
-  void sum_up(const parallel::Outcomes& outcomes, UpdateResult& result);
+  void sum_up(int64_t update, const parallel::Outcomes& outcomes, UpdateResult& result);
+  void add_noise(int64_t update, UpdateResult& result);
   bool measures_small_batch() const;
   Error no_memory(int64_t update, int64_t split) const;
   double largest_gradient();
