@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "base/random.h"
+#include "data/pair_columns.h"
 #include "tests/train/bare_task.h"
 #include "train/updater.h"
 
@@ -19,12 +20,12 @@ class FourBatches : public data::BatchSource {
   int64_t num_batches() const override { return 4; }
   data::Batch load(int64_t, int64_t index) const override {
     data::Batch batch;
-    batch.src.offsets = batch.tgt.offsets = {0};
+    data::source(batch).offsets = data::target(batch).offsets = {0};
     for (int64_t i = 0; i < 4; ++i) {
       const int64_t sample = 4 * index + i;
       batch.sample_ids.push_back(sample);
-      append(batch.src, static_cast<uint64_t>(2 * sample));
-      append(batch.tgt, static_cast<uint64_t>(2 * sample + 1));
+      append(data::source(batch), static_cast<uint64_t>(2 * sample));
+      append(data::target(batch), static_cast<uint64_t>(2 * sample + 1));
     }
     return batch;
   }
