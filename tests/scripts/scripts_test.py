@@ -297,16 +297,35 @@ class Machine(InTemporaryFolder):
         self.assertEqual(self.answer.returncode, 0, self.answer.stderr)
         self.assertEqual([call for call in calls if call.startswith(("sudo", "apt-get"))], [])
 
-    def test_the_sample_data_are_written_once(self):
-        self.stub("cmake", 'mkdir -p build/release; : >build/release/build.ninja; cp -n bin/phrasebook build/release/')
-        self.stub("phrasebook", 'mkdir -p "$1"; sleep 0.02; : >"$1/train.fr"')
-        written = "phrasebook build/phrasebook"
-        self.assertIn(written, self.dev("build", "--preset", "release"))
-        self.assertNotIn(written, self.dev("build", "--preset", "release"))
-        self.assertIn("there already", self.answer.stderr)
+    SAMPLE_DATA = {"phrasebook": [f"{part}.{side}" for part in ("train", "valid", "test") for side in ("en", "fr")],
+                   "reversal": ["vocab.txt", *(f"{part}.{side}" for part in ("train", "valid", "test") for side in ("src", "tgt"))]}
+
+    def test_sample_data_are_written_when_some_are_missing_or_older_than_their_program(self):
+        self.stub("cmake", 'mkdir -p build/release; : >build/release/build.ninja\n'
+                           'cp -n bin/phrasebook bin/reversal build/release/')
+        for name, files in self.SAMPLE_DATA.items():
+            self.stub(name, f'mkdir -p "$1"; cd "$1"; sleep 0.02; touch {" ".join(files)}')
+        commands = [f"{name} build/{name}" for name in self.SAMPLE_DATA]
+
+        def written():
+            calls = self.dev("build", "--preset", "release")
+            self.assertEqual(self.answer.returncode, 0, self.answer.stderr)
+            return [call for call in calls if call in commands]
+
+        self.assertEqual(written(), commands)
+        self.assertEqual(written(), [])
+        self.assertIn("build/reversal is there already", self.answer.stderr)
+        for name, files in self.SAMPLE_DATA.items():
+            for file in files:
+                (self.folder / "build" / name / file).unlink()
+                self.assertEqual(written(), [f"{name} build/{name}"], f"without {file}")
+        os.utime(self.folder / "build/reversal/test.src", (1, 1))
+        self.assertEqual(written(), ["reversal build/reversal"])
 
     def test_the_test_totals_are_the_last_line_and_count_what_was_skipped(self):
-        self.write("build/phrasebook/train.fr", "")
+        for name, files in self.SAMPLE_DATA.items():
+            for file in files:
+                self.write(f"build/{name}/{file}", "")
         self.stub("cmake", 'mkdir -p build/release; : >build/release/build.ninja')
         summary = ("80% tests passed, 2 tests failed out of 10\n\nThe following tests did not run:\n"
                    "\t  3 - runs.full_disk (Skipped)\n\nThe following tests FAILED:\n"
