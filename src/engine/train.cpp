@@ -20,6 +20,7 @@
 #include "optim/precision.h"
 #include "runs/provenance.h"
 #include "store/checkpoint.h"
+#include "tasks/displays.h"
 #include "tasks/translation/initial_run.h"
 #include "train/trainer.h"
 
@@ -171,7 +172,7 @@ train::TrainerSetup trainer_setup(const experiment::Experiment& experiment,
                                   const optim::Precision& precision) {
   return {.run = experiment.run,
           .train = experiment.train,
-          .eval = experiment.eval,
+          .eval = experiment.eval.validation(),
           .optim = experiment.optim,
           .schedule = experiment.schedule,
           .dist = experiment.dist,
@@ -231,7 +232,7 @@ int run_train(const TrainRequest& request) {
                        .machine = machine_facts(device, precision, group, experiment.dist.strategy),
                        .facts = facts,
                        .max_steps = experiment.train.max_steps,
-                       .smoothing = experiment.loss.smoothing_words()};
+                       .display = tasks::display_of(experiment)};
   if (experiment.train.init_vocabulary == "match") {
     setup.match_tables = [&](const runs::InitialRun& run) {
       return tasks::matched_tables(run, tokenizers, *built.model);

@@ -3,10 +3,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
-#include <map>
 #include <string>
 #include <vector>
 
+#include "report/display.h"
 #include "report/metrics_log.h"
 
 namespace stretto::report {
@@ -34,7 +34,7 @@ struct ReportContent {
   int64_t samples_step = 0;  ///< at which the samples were translated; 0 = not known
   std::vector<ReportSample> samples;
   int64_t max_steps = 0;    ///< of updates that were stepped; 0 = unknown
-  std::string smoothing;    ///< of the loss, "label smoothing 0.1"; empty: loss and NLL are one
+  Display display = {};     ///< of the task
   int refresh_seconds = 0;  ///< > 0 while training: the page reloads itself
 };
 

@@ -8,6 +8,7 @@
 
 #include "base/file.h"
 #include "report/html_text.h"
+#include "tasks/translation/translation_display.h"
 
 namespace stretto::report {
 namespace {
@@ -52,23 +53,31 @@ size_t count(const std::string& text, std::string_view part) {
   return found;
 }
 
+/// The figure with a title, from <h3> on.
+std::string figure(const std::string& page, const std::string& title) {
+  const size_t begin = page.find("<h3>" + title);
+  if (begin == std::string::npos) return "";
+  return page.substr(begin, page.find("</figure>", begin) - begin);
+}
+
 ReportContent content_with(int64_t updates, int64_t valid_every) {
   ReportContent content{.title = "A run", .status = "running", .max_steps = updates};
+  content.display = tasks::translation_display({.label_smoothing = 0});
   for (int64_t step = 1; step <= updates; ++step) {
     const double t = static_cast<double>(step);
     MetricsEvent event{.step = step, .epoch = 1 + step / 1000, .event = "train"};
     event.loss = 2 + 7 * std::exp(-t / 500) + 0.2 * std::sin(t * 12.9898);
-    event.nll = *event.loss - 0.3;
+    event.measures = {{"nll", *event.loss - 0.3}};
     event.lr = 1e-3 / std::sqrt(t);
     event.grad_norm = 1 + 0.5 * std::sin(t * 78.233);
-    event.tokens_per_second = 4000 + 100 * std::sin(t);
+    event.counts = {{"tokens_per_second", 4000 + 100 * std::sin(t)}};
     event.seconds = t * 0.5;
     content.events.push_back(event);
     if (step % valid_every != 0) continue;
     MetricsEvent valid{.step = step, .epoch = event.epoch, .event = "valid"};
     valid.loss = *event.loss + 0.1;
-    valid.nll = *event.nll + 0.1;
-    valid.bleu = 30 * (1 - std::exp(-t / 1000));
+    valid.measures = {{"nll", *event.loss - 0.2}};
+    valid.scores = {{"bleu", 30 * (1 - std::exp(-t / 1000))}};
     content.events.push_back(valid);
   }
   return content;
@@ -127,9 +136,11 @@ TEST(HtmlReport, SurvivesNumbersThatNoAxisCanHold) {
   const double huge = std::numeric_limits<double>::max();
   const double values[] = {huge, -huge, std::nan(""), INFINITY, 5e-324, 0, -1e99, 1e99, 1e-99};
   for (size_t i = 0; i < std::size(values); ++i) {
-    content.events[i].loss = content.events[i].nll = content.events[i].ppl = values[i];
-    content.events[i].lr = content.events[i].grad_norm = values[i];
-    content.events[i].tokens_per_second = content.events[i].seconds = values[i];
+    content.events[i].loss = content.events[i].lr = content.events[i].grad_norm = values[i];
+    content.events[i].measures = {{"nll", values[i]}, {"ppl", values[i]}, {"odd", values[i]}};
+    content.events[i].counts = {{"tokens_per_second", values[i]}};
+    content.events[i].scores = {{"bleu", values[i]}};
+    content.events[i].seconds = values[i];
     content.events[i].noise_scale = content.events[i].loss_scale = values[i];
     content.events[i].comm_seconds = content.events[i].comm_wait_seconds = values[i];
   }
@@ -150,14 +161,70 @@ TEST(HtmlReport, ReloadsItselfOnlyWhileTraining) {
 
 TEST(HtmlReport, ShowsTheBestValidationAndTheKeyNumbers) {
   ReportContent content = content_with(4, 2);
-  content.events[2].nll = 1.25;  // the validation of step 2
+  content.events[2].measures = {{"nll", 1.25}};  // the validation of step 2
   content.events[2].loss = 1.5;
-  content.events[2].bleu = 21.04;
+  content.events[2].scores = {{"bleu", 21.04}};
   const std::string page = render_html(content);
   EXPECT_NE(page.find("best 1.500 at step 2"), std::string::npos);
   EXPECT_NE(page.find("best 21.0 at step 2"), std::string::npos);
   EXPECT_NE(page.find("<tr class=\"best\" title=\"lowest loss\"><td>2</td>"), std::string::npos);
   EXPECT_NE(page.find("<td>3.49</td>"), std::string::npos);  // exp(1.25)
+}
+
+/// A run of a task that tells neither how its numbers are called nor how they are drawn.
+ReportContent content_of_numbers() {
+  ReportContent content{.title = "A run", .status = "running"};
+  for (int64_t step = 1; step <= 40; ++step) {
+    const double t = static_cast<double>(step);
+    MetricsEvent event{.step = step, .epoch = 1, .event = step % 20 == 0 ? "valid" : "train"};
+    event.loss = 1 / t;
+    event.measures = {{"accuracy", 1 - 1 / t}};
+    event.counts = {{"images", int64_t{64}}, {"images_per_second", 1000.0}};
+    if (step % 20 == 0) event.scores = {{"top<5>", 0.5 + t / 100}};
+    content.events.push_back(event);
+  }
+  return content;
+}
+
+TEST(HtmlReport, DrawsNumbersThatNobodyToldItOf) {
+  const std::string page = render_html(content_of_numbers());
+  EXPECT_EQ(markup_error(page), "");
+  const std::string accuracy = figure(page, "accuracy");
+  EXPECT_NE(accuracy.find("training"), std::string::npos) << page.substr(0, 3000);
+  EXPECT_NE(accuracy.find("validation"), std::string::npos);
+  EXPECT_NE(figure(page, "top&lt;5&gt;"), "");
+  EXPECT_EQ(figure(page, "images"), "") << "counts are not drawn";
+  EXPECT_NE(page.find("<th>Loss</th><th>accuracy</th><th>top&lt;5&gt;</th>"), std::string::npos);
+  for (const char* word : {"BLEU", "Perplexity", "tokens", "Tokens"}) {
+    EXPECT_EQ(page.find(word), std::string::npos) << word;
+  }
+}
+
+TEST(HtmlReport, NumbersOfOneChartAreDrawnTogether) {
+  ReportContent content = content_of_numbers();
+  content.display.numbers = {
+      {.name = "accuracy", .chart = "Right", .axis = Axis::kFromZero, .tile = "Accuracy",
+       .higher_is_better = true},
+      {.name = "top<5>", .label = "top 5", .chart = "Right", .of_validation = true}};
+  content.display.rate = {.key = "images_per_second", .unit = "images"};
+  content.display.best_by = "accuracy";
+  const std::string page = render_html(content);
+  EXPECT_EQ(markup_error(page), "");
+  const std::string chart = figure(page, "Right");
+  EXPECT_NE(chart.find("accuracy"), std::string::npos);
+  EXPECT_NE(chart.find("top 5"), std::string::npos);
+  EXPECT_NE(chart.find("best 0.9750 at step 40"), std::string::npos) << chart.substr(0, 400);
+  EXPECT_NE(figure(page, "Images per second").find("median 1,000"), std::string::npos);
+  EXPECT_NE(page.find("<dt>Accuracy</dt>"), std::string::npos);
+  EXPECT_NE(page.find("title=\"highest accuracy\"><td>40</td>"), std::string::npos);
+}
+
+TEST(HtmlReport, ADamagedFileOfManyNamesDoesNotMakeThePageGrowWithoutEnd) {
+  ReportContent content = content_of_numbers();
+  for (int i = 0; i < 1000; ++i) {
+    content.events[0].measures.push_back({"number " + std::to_string(i), 1.5});
+  }
+  EXPECT_LT(count(render_html(content), "<figure"), 40u);
 }
 
 TEST(HtmlReport, EachSkippedUpdateMovesTheEndOfTheRun) {
@@ -184,10 +251,11 @@ TEST(HtmlReport, ARunThatEndedByTheNumberOfItsStepsIsWhole) {
 TEST(HtmlReport, SaysWhyTheLossIsNotTheLogarithmOfThePerplexity) {
   ReportContent content = content_with(10, 5);
   EXPECT_EQ(render_html(content).find("exp(NLL)"), std::string::npos) << "they are one";
-  content.smoothing = "label smoothing <0.1>";
+  content.display = tasks::translation_display({.label_smoothing = 0.1});
+  content.display.note += " <b>";
   const std::string page = render_html(content);
   EXPECT_EQ(markup_error(page), "");
-  EXPECT_NE(page.find("with label smoothing &lt;0.1&gt;. NLL and perplexity are without it"),
+  EXPECT_NE(page.find("with label smoothing 0.1. NLL and perplexity are without it"),
             std::string::npos);
   EXPECT_NE(page.find("<th>Smoothed loss</th><th>NLL</th>"), std::string::npos);
 }
@@ -220,13 +288,6 @@ TEST(HtmlReport, CallsTheHighestRateTheHighestThatWasLogged) {
   const std::string page = render_html(content);
   EXPECT_NE(page.find("highest logged 7e-4 at step 200"), std::string::npos);
   EXPECT_EQ(page.find("peak"), std::string::npos);
-}
-
-/// The figure with a title, from <h3> on.
-std::string figure(const std::string& page, const std::string& title) {
-  const size_t begin = page.find("<h3>" + title);
-  if (begin == std::string::npos) return "";
-  return page.substr(begin, page.find("</figure>", begin) - begin);
 }
 
 TEST(HtmlReport, AllChartsBeginAtStepZero) {
@@ -264,7 +325,7 @@ TEST(HtmlReport, SaysWhereTheBatchStandsAgainstTheNoiseScale) {
     ReportContent content = content_with(40, 20);
     for (MetricsEvent& event : content.events) {
       event.noise_scale = 12'345;
-      event.target_tokens = c.batch;
+      event.counts = {{"target_tokens", c.batch}};
     }
     const std::string chart = figure(render_html(content), "Noise scale, tokens");
     EXPECT_NE(chart.find(c.summary), std::string::npos) << chart.substr(0, 600);

@@ -184,37 +184,48 @@ TranslationTask::TranslationTask(const experiment::Experiment& experiment, Trans
   batches_ = data::make_train_batches(train_, experiment_.data, seed);
 }
 
-train::MicroLoss TranslationTask::loss(const data::Batch& batch,
-                                       const train::StepContext& context) {
+train::Sums TranslationTask::loss(const data::Batch& batch, const train::StepContext& context) {
   const auto output = model_.model->loss(
       batch, {.training = true,
               .dropout_key = mix64(context.seed, static_cast<uint64_t>(context.update))});
-  return {.loss_sum = output.loss_sum,
-          .nll_sum = output.nll_sum.item<double>(),
-          .target_tokens = output.target_tokens,
-          .source_tokens = batch.src.num_tokens()};
+  return {.losses = {output.loss_sum},
+          .statistics = {output.nll_sum},
+          .counts = {output.target_tokens, batch.src.num_tokens()}};
 }
 
-train::ValidationResult TranslationTask::validate(bool with_translations) {
+std::vector<double> TranslationTask::weights(const data::Batch& batch) const {
+  return {static_cast<double>(batch.tgt.num_tokens())};
+}
+
+std::vector<train::Score> TranslationTask::measures(const train::Totals& totals) const {
+  const double nll = totals.statistics.front() / totals.weights.front();
+  return {{.name = "nll", .value = nll}, {.name = "ppl", .value = std::exp(nll)}};
+}
+
+train::Validation TranslationTask::validate() {
   const auto start = std::chrono::steady_clock::now();
   const auto score = score_corpus(model_.tokenizers, {model_.model}, valid_, experiment_.decode,
                                   {.max_tokens = experiment_.eval.max_tokens,
-                                   .translate = with_translations,
+                                   .translate = experiment_.eval.bleu,
                                    .num_translated = experiment_.eval.bleu_sentences,
                                    .group = group_});
-  return {
-      .loss = score.loss,
-      .nll = score.nll,
-      .target_tokens = score.target_tokens,
-      .bleu = score.bleu,
-      .seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count(),
-      .samples = samples(score)};
+  train::Validation result{.scores = {{.name = "loss", .value = score.loss},
+                                      {.name = "nll", .value = score.nll},
+                                      {.name = "ppl", .value = std::exp(score.nll)}},
+                           .counts = {{"target tokens", score.target_tokens}},
+                           .samples = samples(score)};
+  if (score.bleu >= 0) {
+    result.scores.push_back({.name = "bleu", .value = score.bleu, .higher_is_better = true});
+  }
+  result.seconds =
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  return result;
 }
 
-std::vector<train::SampleTranslation> TranslationTask::samples(const CorpusScore& score) const {
+std::vector<report::ReportSample> TranslationTask::samples(const CorpusScore& score) const {
   const auto count =
       std::min<size_t>(score.outputs.size(), static_cast<size_t>(experiment_.report.samples));
-  std::vector<train::SampleTranslation> shown(count);
+  std::vector<report::ReportSample> shown(count);
   data::Batch batch;
   for (size_t i = 0; i < count; ++i) {
     const auto sample = static_cast<int64_t>(i);

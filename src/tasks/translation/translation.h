@@ -80,9 +80,13 @@ class TranslationTask : public train::Task {
 
   torch::nn::Module& model() override { return *model_.model; }
   const data::BatchSource& train_batches() override { return *batches_; }
-  train::MicroLoss loss(const data::Batch& batch, const train::StepContext& context) override;
+  std::vector<std::string> statistics() const override { return {"nll"}; }
+  std::vector<std::string> counters() const override { return {"target tokens", "source tokens"}; }
+  train::Sums loss(const data::Batch& batch, const train::StepContext& context) override;
+  std::vector<double> weights(const data::Batch& batch) const override;
+  std::vector<train::Score> measures(const train::Totals& totals) const override;
   bool can_validate() const override { return valid_ != nullptr; }
-  train::ValidationResult validate(bool with_translations) override;
+  train::Validation validate() override;
   std::map<std::string, std::string> assets() const override { return model_.tokenizers.assets; }
 
   /// Training and validation text, for processes to compare: other text makes other batches.
@@ -93,7 +97,7 @@ class TranslationTask : public train::Task {
   std::vector<std::pair<std::string, std::string>> facts() const;
 
  private:
-  std::vector<train::SampleTranslation> samples(const CorpusScore& score) const;
+  std::vector<report::ReportSample> samples(const CorpusScore& score) const;
 
   const experiment::Experiment experiment_;
   TranslationModel model_;

@@ -26,6 +26,13 @@ int64_t count_nonfinite(const torch::Tensor& values) {
   return values.numel() - torch::isfinite(values).sum().item<int64_t>();
 }
 
+// Of several losses: what is not finite is so whatever they are divided by.
+torch::Tensor sum_of(const std::vector<torch::Tensor>& losses) {
+  torch::Tensor sum = losses.front();
+  for (size_t i = 1; i < losses.size(); ++i) sum = sum + losses[i];
+  return sum;
+}
+
 /// Remembers the first tensor that is not finite.
 class Watchdog {
  public:
@@ -160,7 +167,7 @@ class Examiner {
       dog_.see(kind, seen.module, seen.values);
     });
     const kernels::ComputeScope arithmetic(report_.compute);
-    const torch::Tensor loss = task_.loss(batch, report_.context).loss_sum;
+    const torch::Tensor loss = sum_of(task_.loss(batch, report_.context).losses);
     dog_.see(TensorKind::kOutput, "loss", loss);
     (loss * report_.loss_scale).backward();
     return {dog_.first(), loss.item<double>()};

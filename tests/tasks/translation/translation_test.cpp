@@ -139,7 +139,7 @@ TEST(ScoreCorpus, TokensStayAsTheyAreWhereTheConfigurationSaysSo) {
 TEST(TranslationTask, SamplesShowWordsAndTheModelsOwnPieces) {
   SplitText text("bpe");
   TranslationTask task(text.experiment(), {text.tokenizers(), text.models(1)[0]});
-  const auto result = task.validate(true);
+  const auto result = task.validate();
   ASSERT_EQ(result.samples.size(), 2u);
   for (const auto& sample : result.samples) {
     EXPECT_FALSE(shows_a_mark(sample.source + sample.reference + sample.hypothesis));

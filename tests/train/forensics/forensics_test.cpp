@@ -48,10 +48,10 @@ class TransformerTask : public BareTask {
   explicit TransformerTask(const std::string& tie_embeddings = "decoder")
       : model_(test::small_transformer(2, 24, tie_embeddings)) {}
   torch::nn::Module& model() override { return *model_; }
-  MicroLoss loss(const data::Batch& batch, const StepContext& context) override {
+  Sums loss(const data::Batch& batch, const StepContext& context) override {
     const auto output = model_->loss(
         batch, {.training = true, .dropout_key = static_cast<uint64_t>(context.update)});
-    return {.loss_sum = output.loss_sum, .nll_sum = 0, .target_tokens = output.target_tokens};
+    return sums(output.loss_sum, batch);
   }
 
  private:
@@ -233,11 +233,11 @@ TORCH_MODULE(Roots);
 class RootsTask : public BareTask {
  public:
   torch::nn::Module& model() override { return *net; }
-  MicroLoss loss(const data::Batch& batch, const StepContext&) override {
+  Sums loss(const data::Batch& batch, const StepContext&) override {
     const auto x =
         torch::tensor(std::vector<float>(batch.sample_ids.begin(), batch.sample_ids.end()))
             .view({-1, 1});
-    return {.loss_sum = net(x).sum() * factor, .target_tokens = batch.tgt.num_tokens()};
+    return sums(net(x).sum() * factor, batch);
   }
   Roots net;
   double factor = 1;
@@ -302,9 +302,9 @@ TEST(Forensics, BuffersOfTheModelStayAsTheyWere) {
 class NormedTask : public BareTask {
  public:
   torch::nn::Module& model() override { return *net_; }
-  MicroLoss loss(const data::Batch& batch, const StepContext&) override {
+  Sums loss(const data::Batch& batch, const StepContext&) override {
     const auto ids = torch::tensor(batch.sample_ids, torch::kInt64).to(torch::kFloat32);
-    return {.loss_sum = net_(ids.view({-1, 1}).log()).square().sum(), .target_tokens = 1};
+    return sums(net_(ids.view({-1, 1}).log()).square().sum(), batch);
   }
 
  private:
@@ -352,7 +352,7 @@ TEST(Forensics, TheLargestGradientOfEveryLayerIsKeptInTheOrderOfForward) {
   // Autograd alone: the truth.
   std::map<std::string, double> largest;
   for (const auto& ids : {std::vector<int64_t>{1, 2}, std::vector<int64_t>{3}}) {
-    (task.loss(batch_of(ids), {.seed = 1, .update = 6}).loss_sum * 4).backward();
+    (task.loss(batch_of(ids), {.seed = 1, .update = 6}).losses.front() * 4).backward();
   }
   for (const auto& parameter : task.model().named_parameters()) {
     double& value = largest[layer_of(parameter.key())];
