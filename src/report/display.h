@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-/// How a task's own numbers are told and drawn. A family of tasks brings the table;
+/// How a task's own numbers and samples are told and drawn. A family of tasks brings the table;
 /// this room knows the loss, the rate and the gradient, and gives whatever has no row a default.
 namespace stretto::report {
 
@@ -39,11 +39,19 @@ struct RateStyle {
   std::string short_title() const;  ///< "Tokens/s"
 };
 
+/// The headings of a TextPairSample (report/sample.h).
+struct TextPairWords {
+  std::string input = "Input", output = "Output", reference = "Reference";
+  std::string picture = "attention, output by input";
+};
+
 struct Display {
   std::vector<NumberStyle> numbers = {};  ///< in the order in which they are shown
   RateStyle rate = {};
   std::string note = {};            ///< a sentence or two under the key numbers; empty = none
   std::string best_by = "loss";     ///< marks a row of the table of validations; else by the loss
+  std::string samples = "Samples";  ///< their heading
+  TextPairWords text_pair = {};
 
   /// The row of a name, and where there is none what any number gets: a chart and a column of its
   /// own under its name.

@@ -111,27 +111,38 @@ std::string render_header(const ReportContent& content, const Curves& curves) {
 
 // ---- samples and tables -----------------------------------------------------------------------
 
-std::string render_sample(const ReportSample& sample) {
-  const auto row = [](const char* label, const char* css, const std::string& text) {
-    return "<dt>" + std::string(label) + "</dt><dd dir=\"auto\"" + css + ">" +
-           (text.empty() ? "–" : escape_html(text, kMaxSentence)) + "</dd>";
-  };
-  std::string out = "<article class=\"sample card\"><dl>" + row("Source", "", sample.source) +
-                    row("Translation", " class=\"out\"", sample.hypothesis) +
-                    row("Reference", "", sample.reference) + "</dl>";
-  const std::string attention = render_attention(sample);
-  if (!attention.empty()) out += "<div>" + attention + "</div>";
-  return out + "</article>\n";
+std::string sample_row(const std::string& label, const std::string& text, const char* css = "") {
+  return "<dt>" + escape_html(label, kMaxTitle) + "</dt><dd dir=\"auto\"" + css + ">" +
+         (text.empty() ? "–" : escape_html(text, kMaxText)) + "</dd>";
+}
+
+std::string render_sample(const TextPairSample& sample, const Display& display) {
+  const TextPairWords& words = display.text_pair;
+  std::string out = "<dl>" + sample_row(words.input, sample.input) +
+                    sample_row(words.output, sample.output, " class=\"out\"") +
+                    sample_row(words.reference, sample.reference) + "</dl>";
+  const std::string attention = render_attention(sample, words.picture);
+  return attention.empty() ? out : out + "<div>" + attention + "</div>";
+}
+
+std::string render_sample(const RowsSample& sample, const Display&) {
+  std::string out = "<dl>";
+  for (size_t i = 0; i < std::min(sample.rows.size(), kMaxRows); ++i) {
+    out += sample_row(sample.rows[i].first, sample.rows[i].second);
+  }
+  return out + "</dl>";
 }
 
 std::string render_samples(const ReportContent& content) {
   const auto& samples = content.samples;
   if (samples.empty()) return "";
-  std::string out = "<section><h2>Sample translations";
+  std::string out = "<section><h2>" + escape_html(content.display.samples, kMaxTitle);
   if (content.samples_step > 0) out += " at step " + with_thousands(content.samples_step);
   out += "</h2>\n";
-  for (size_t i = 0; i < std::min(samples.size(), kMaxSamples); ++i)
-    out += render_sample(samples[i]);
+  for (size_t i = 0; i < std::min(samples.size(), kMaxSamples); ++i) {
+    const auto draw = [&](const auto& sample) { return render_sample(sample, content.display); };
+    out += "<article class=\"sample card\">" + std::visit(draw, samples[i]) + "</article>\n";
+  }
   return out + "</section>\n";
 }
 

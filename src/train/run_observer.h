@@ -41,7 +41,7 @@ class RunObserver {
 
   /// Every event: to metrics.jsonl, TensorBoard and the report.
   void event(const report::MetricsEvent& event);
-  void samples(int64_t step, const std::vector<report::ReportSample>& samples);
+  void samples(int64_t step, const std::vector<report::Sample>& samples);
   void progress(const report::ProgressState& state) { progress_.update(state); }
   void activity(const std::string& what) { progress_.set_activity(what); }
   /// Last page of the report; `status` as it shall stand there.

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "data/batch_source.h"
-#include "report/html_report.h"
+#include "report/sample.h"
 
 namespace stretto::train {
 
@@ -48,7 +48,7 @@ struct Validation {
   /// "loss" among them, by which the plateau schedule goes; `eval.best_metric` names one.
   std::vector<Score> scores;
   std::map<std::string, int64_t> counts = {};  ///< by a name of Task::counters()
-  std::vector<report::ReportSample> samples = {};
+  std::vector<report::Sample> samples = {};
   double seconds = 0;
 };
 

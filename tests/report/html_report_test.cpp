@@ -108,7 +108,11 @@ TEST(HtmlReport, EscapesHostileData) {
   content.title = content.status = content.config_toml = hostile;
   content.machine = {{hostile, hostile}};
   content.facts = {{hostile, hostile}};
-  content.samples = {{hostile, hostile, hostile, {hostile, "a"}, {hostile}, {{0.5f, 0.5f}}}};
+  content.samples = {
+      TextPairSample{hostile, hostile, hostile, {hostile, "a"}, {hostile}, {{0.5f, 0.5f}}},
+      RowsSample{{{hostile, hostile}}}};
+  content.display.samples = content.display.text_pair.input = hostile;
+  content.display.text_pair.picture = hostile;
   const std::string page = render_html(content);
   EXPECT_EQ(markup_error(page), "");
   EXPECT_EQ(page.find("<script"), std::string::npos);
@@ -125,7 +129,8 @@ TEST(HtmlReport, StaysUnderOneMegabyteForAHundredThousandEvents) {
   const std::vector<std::string> pieces(60, "\u2581piece");
   const std::vector<std::vector<float>> attention(60, std::vector<float>(60, 1.0f / 60));
   const std::string sentence(100'000, 'x');
-  content.samples.assign(4, {sentence, sentence, sentence, pieces, pieces, attention});
+  content.samples.assign(
+      4, TextPairSample{sentence, sentence, sentence, pieces, pieces, attention});
   const std::string page = render_html(content);
   EXPECT_LT(page.size(), 1'000'000u);
   EXPECT_EQ(markup_error(page), "");
@@ -260,12 +265,28 @@ TEST(HtmlReport, SaysWhyTheLossIsNotTheLogarithmOfThePerplexity) {
   EXPECT_NE(page.find("<th>Smoothed loss</th><th>NLL</th>"), std::string::npos);
 }
 
-TEST(HtmlReport, SaysAtWhichStepSamplesWereTranslated) {
+TEST(HtmlReport, SaysAtWhichStepSamplesWereMade) {
   ReportContent content;
-  content.samples = {{"a", "b", "c", {}, {}, {}}};
-  EXPECT_NE(render_html(content).find("<h2>Sample translations</h2>"), std::string::npos);
+  content.samples = {TextPairSample{"a", "b", "c", {}, {}}};
+  EXPECT_NE(render_html(content).find("<h2>Samples</h2>"), std::string::npos);
   content.samples_step = 1200;
-  EXPECT_NE(render_html(content).find("<h2>Sample translations at step 1,200</h2>"),
+  EXPECT_NE(render_html(content).find("<h2>Samples at step 1,200</h2>"), std::string::npos);
+}
+
+TEST(HtmlReport, DrawsEachSampleByItsKindWithTheTasksHeadings) {
+  ReportContent content;
+  content.display = tasks::translation_display({});
+  content.samples = {TextPairSample{"ein Haus", "a house", "", {}, {}},
+                     RowsSample{{{"class", "cat"}, {"probability", "0.9"}}}};
+  const std::string page = render_html(content);
+  EXPECT_EQ(markup_error(page), "");
+  EXPECT_NE(page.find("<h2>Sample translations</h2>"), std::string::npos);
+  EXPECT_NE(page.find("<article class=\"sample card\"><dl><dt>Source</dt><dd dir=\"auto\">ein "
+                      "Haus</dd><dt>Translation</dt><dd dir=\"auto\" class=\"out\">a house</dd>"
+                      "<dt>Reference</dt><dd dir=\"auto\">–</dd></dl></article>"),
+            std::string::npos);
+  EXPECT_NE(page.find("<article class=\"sample card\"><dl><dt>class</dt><dd dir=\"auto\">cat</dd>"
+                      "<dt>probability</dt><dd dir=\"auto\">0.9</dd></dl></article>"),
             std::string::npos);
 }
 
@@ -414,12 +435,14 @@ TEST(HtmlReport, TellsWhatHappenedNewestFirst) {
 
 TEST(HtmlReport, DrawsACellForEachPairOfPieces) {
   ReportContent content;
-  content.samples = {{"a b", "x y", "x z", {"a", "b"}, {"x", "y"}, {{0.9f, 0.1f}, {0.25f, 0.75f}}}};
+  TextPairSample sample{"a b", "x y", "x z", {"a", "b"}, {"x", "y"}, {{0.9f, 0.1f}, {0.25f, 0.75f}}};
+  content.samples = {sample};
   const std::string page = render_html(content);
   EXPECT_EQ(count(page, " ← "), 4u);
   EXPECT_NE(page.find("x ← a 90%"), std::string::npos);
   EXPECT_NE(page.find("y ← b 75%"), std::string::npos);
-  content.samples[0].attention.pop_back();  // rows that do not fit: no picture, but the text
+  sample.attention.pop_back();  // rows that do not fit: no picture, but the text
+  content.samples = {sample};
   const std::string without = render_html(content);
   EXPECT_EQ(without.find("class=\"heat\""), std::string::npos);
   EXPECT_NE(without.find("x z"), std::string::npos);

@@ -92,7 +92,7 @@ class ToyTask : public Task {
   Validation validate() override {
     const size_t i = std::min(validations++, nlls.size() - 1);
     Validation result = toy_validation(nlls[i]);
-    if (!sample.empty()) result.samples = {{sample, "", "", {}, {}, {}}};
+    if (!sample.empty()) result.samples = {report::RowsSample{{{"number", sample}}}};
     return result;
   }
   std::map<std::string, std::string> assets() const override { return {}; }

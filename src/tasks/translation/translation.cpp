@@ -222,10 +222,10 @@ train::Validation TranslationTask::validate() {
   return result;
 }
 
-std::vector<report::ReportSample> TranslationTask::samples(const CorpusScore& score) const {
+std::vector<report::Sample> TranslationTask::samples(const CorpusScore& score) const {
   const auto count =
       std::min<size_t>(score.outputs.size(), static_cast<size_t>(experiment_.report.samples));
-  std::vector<report::ReportSample> shown(count);
+  std::vector<report::TextPairSample> shown(count);
   data::Batch batch;
   for (size_t i = 0; i < count; ++i) {
     const auto sample = static_cast<int64_t>(i);
@@ -234,18 +234,18 @@ std::vector<report::ReportSample> TranslationTask::samples(const CorpusScore& sc
     hypothesis.resize(
         std::min(hypothesis.size(), static_cast<size_t>(model_.model->max_target_length() - 1)));
     hypothesis.push_back(text::kEos);
-    shown[i].source = model_.tokenizers.src->readable(valid_->src_text(sample));
+    shown[i].input = model_.tokenizers.src->readable(valid_->src_text(sample));
     shown[i].reference = model_.tokenizers.tgt->readable(valid_->tgt_text(sample));
-    shown[i].hypothesis = score.hypotheses[i];
-    shown[i].source_pieces = pieces(*model_.tokenizers.src, src);
-    shown[i].hypothesis_pieces = pieces(*model_.tokenizers.tgt, hypothesis);
+    shown[i].output = score.hypotheses[i];
+    shown[i].input_pieces = pieces(*model_.tokenizers.src, src);
+    shown[i].output_pieces = pieces(*model_.tokenizers.tgt, hypothesis);
     batch.sample_ids.push_back(sample);
     batch.src.ids.insert(batch.src.ids.end(), src.begin(), src.end());
     batch.src.offsets.push_back(static_cast<int32_t>(batch.src.ids.size()));
     batch.tgt.ids.insert(batch.tgt.ids.end(), hypothesis.begin(), hypothesis.end());
     batch.tgt.offsets.push_back(static_cast<int32_t>(batch.tgt.ids.size()));
   }
-  if (count == 0) return shown;
+  if (count == 0) return {};
   torch::NoGradGuard no_grad;
   const auto maps = model_.model->alignments(batch, experiment_.decode.alignment_layer);
   for (size_t i = 0; i < count; ++i) {
@@ -255,7 +255,7 @@ std::vector<report::ReportSample> TranslationTask::samples(const CorpusScore& sc
       shown[i].attention.emplace_back(begin, begin + map.size(1));
     }
   }
-  return shown;
+  return {shown.begin(), shown.end()};
 }
 
 std::vector<distributed::Fact> TranslationTask::text_facts() const {

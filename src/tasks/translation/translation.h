@@ -97,7 +97,7 @@ class TranslationTask : public train::Task {
   std::vector<std::pair<std::string, std::string>> facts() const;
 
  private:
-  std::vector<report::ReportSample> samples(const CorpusScore& score) const;
+  std::vector<report::Sample> samples(const CorpusScore& score) const;
 
   const experiment::Experiment experiment_;
   TranslationModel model_;

@@ -5,7 +5,7 @@
 
 namespace stretto::tasks {
 
-/// How the numbers of translation are told and drawn; needs no libtorch, since `stretto report`
+/// How numbers and samples of translation are told and drawn; needs no libtorch, since `stretto report`
 /// draws a page without it.
 inline report::Display translation_display(const losses::CrossEntropyOptions& loss) {
   using report::Axis;
@@ -51,6 +51,11 @@ inline report::Display translation_display(const losses::CrossEntropyOptions& lo
                    ". NLL and perplexity are without it: perplexity is exp(NLL), not exp(loss).";
   }
   display.best_by = "nll";
+  display.samples = "Sample translations";
+  display.text_pair = {.input = "Source",
+                       .output = "Translation",
+                       .reference = "Reference",
+                       .picture = "attention, translation by source"};
   return display;
 }
 

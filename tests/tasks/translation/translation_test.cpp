@@ -141,13 +141,14 @@ TEST(TranslationTask, SamplesShowWordsAndTheModelsOwnPieces) {
   TranslationTask task(text.experiment(), {text.tokenizers(), text.models(1)[0]});
   const auto result = task.validate();
   ASSERT_EQ(result.samples.size(), 2u);
-  for (const auto& sample : result.samples) {
-    EXPECT_FALSE(shows_a_mark(sample.source + sample.reference + sample.hypothesis));
-    EXPECT_TRUE(shows_a_mark(sample.source_pieces.front())) << sample.source_pieces.front();
-    auto pieces = sample.hypothesis_pieces;
+  for (const auto& shown : result.samples) {
+    const auto& sample = std::get<report::TextPairSample>(shown);
+    EXPECT_FALSE(shows_a_mark(sample.input + sample.reference + sample.output));
+    EXPECT_TRUE(shows_a_mark(sample.input_pieces.front())) << sample.input_pieces.front();
+    auto pieces = sample.output_pieces;
     ASSERT_EQ(pieces.back(), "</s>");
     pieces.pop_back();
-    EXPECT_EQ(text.tokenizers().tgt->readable(join(pieces, " ")), sample.hypothesis);
+    EXPECT_EQ(text.tokenizers().tgt->readable(join(pieces, " ")), sample.output);
   }
 }
 
