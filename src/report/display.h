@@ -13,7 +13,7 @@ enum class Axis : uint8_t { kLinear, kFromZero, kLogarithmic };
 /// How the numbers of one name are shown.
 struct NumberStyle {
   std::string name;                ///< their key in metrics.jsonl: "ppl"
-  std::string label = name;        ///< on the console and in legends: "BLEU"
+  std::string label = name;        ///< on the console and in legends: "WER"
   std::string remark = {};         ///< on the console behind the value: "exp of nll"
   int decimals = 4;                ///< on the console
   std::string progress = {};       ///< label on the line of progress; empty = not there
@@ -32,7 +32,7 @@ struct RateStyle {
   std::string key = "samples_per_second";  ///< in metrics.jsonl
   std::string unit = "samples";            ///< "tokens": titles are made of it
   std::string short_unit = "samples";      ///< on the line of progress: "tok" of "tok/s"
-  std::string remark = {};                 ///< under the key number: "real target tokens"
+  std::string remark = {};                 ///< under the key number: "without padding"
   std::string batch = {};                  ///< key of the count that is the size of an update
 
   std::string title() const;        ///< "Tokens per second"
@@ -48,7 +48,7 @@ struct TextPairWords {
 struct Display {
   std::vector<NumberStyle> numbers = {};  ///< in the order in which they are shown
   RateStyle rate = {};
-  std::string note = {};            ///< a sentence or two under the key numbers; empty = none
+  std::string note = {};            ///< a remark under the key numbers; empty = none
   std::string best_by = "loss";     ///< marks a row of the table of validations; else by the loss
   std::string samples = "Samples";  ///< their heading
   TextPairWords text_pair = {};

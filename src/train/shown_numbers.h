@@ -13,7 +13,7 @@
 /// A task's numbers as people see them: in metrics.jsonl, on the line of progress and in the log.
 namespace stretto::train {
 
-/// The key of a counter in metrics.jsonl: "target_tokens" of "target tokens".
+/// The key of a counter in metrics.jsonl: "audio_seconds" of "audio seconds".
 std::string key_of(const std::string& counter);
 
 /// Counts of an update under the keys of their names. @param counts  one for each name

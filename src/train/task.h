@@ -6,10 +6,12 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "data/batch_source.h"
 #include "report/sample.h"
+#include "train/task_words.h"
 
 namespace stretto::train {
 
@@ -73,11 +75,19 @@ class Task {
   virtual std::vector<std::string> losses() const { return {"loss"}; }
   /// Names of the sums that measures() needs beside the losses.
   virtual std::vector<std::string> statistics() const { return {}; }
-  /// Names of what is counted, in words: "target tokens". Throughput is that of the first.
+  /// Names of what is counted, in words: "audio seconds". Throughput is that of the first.
   virtual std::vector<std::string> counters() const = 0;
 
+  virtual TaskWords words() const { return {}; }
+  /// A sample of a batch as people read it, in parts with a name each: {"source", "…"}.
+  /// @param index  in [0, batch.num_sequences())
+  virtual std::vector<std::pair<std::string, std::string>> show(const data::Batch& batch,
+                                                                int64_t index) const {
+    return {{"id", std::to_string(batch.sample_ids.at(static_cast<size_t>(index)))}};
+  }
+
   virtual Sums loss(const data::Batch& batch, const StepContext& context) = 0;
-  /// What each loss of a batch is divided by, from the data alone: its target tokens, its images.
+  /// What each loss of a batch is divided by, from the data alone: its tokens, its images.
   virtual std::vector<double> weights(const data::Batch& batch) const = 0;
   /// What is shown beside the loss of an update.
   virtual std::vector<Score> measures(const Totals& /*totals*/) const { return {}; }

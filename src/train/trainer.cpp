@@ -47,7 +47,6 @@ Trainer::Trainer(Task& task, TrainerSetup setup, distributed::ProcessGroup group
                   .compute = setup_.precision.compute,
                   .compress = setup_.dist.compress,
                   .clip_norm = setup_.optim.clip_norm,
-                  .pre_norm = setup_.pre_norm,
                   .rolls_back = setup_.train.forensics.policy == "rollback"}),
       policy_(setup_.train.forensics),
       spikes_(setup_.train.forensics) {
@@ -187,9 +186,9 @@ bool Trainer::interrupted() const {
 double Trainer::learning_rate() const {
   const int64_t end =
       setup_.schedule.total_steps > 0 ? setup_.schedule.total_steps : setup_.train.max_steps;
-  const auto batch_tokens = static_cast<double>(setup_.batch_tokens);
+  const auto batch_size = static_cast<double>(setup_.batch_size);
   return optim::learning_rate(
-      setup_.schedule, optim::peak_learning_rate(setup_.optim, batch_tokens),
+      setup_.schedule, optim::peak_learning_rate(setup_.optim, batch_size),
       {.step = state_.stepped(), .total_steps = end, .reductions = plateau_.reductions});
 }
 

@@ -35,8 +35,7 @@ struct TrainerSetup {
   optim::Precision precision;
   report::ReportOptions report;
   int64_t prefetch = 8;
-  int64_t batch_tokens = 0;  ///< of an update, for optim.lr_scaling: data.max_tokens * update_freq
-  bool pre_norm = false;     ///< model.norm = "pre", which advice then need not name
+  int64_t batch_size = 0;  ///< of an update, for optim.lr_scaling: the bound of its micro-batches
   std::filesystem::path run_directory;
   runs::RunIdentity identity;
   RunDescription description;

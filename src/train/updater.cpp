@@ -220,12 +220,13 @@ Updater::Attempt Updater::attempt(int64_t update, int64_t count) {
 void Updater::give_up(int64_t part, int64_t update, parallel::Outcome& outcome) {
   // The others wait for numbers of this very micro-batch, which never come.
   if (statistics_.is_synchronised()) throw no_memory(update, /*split=*/0);
-  const int64_t sentences = batches_[static_cast<size_t>(part)].num_sequences();
+  const int64_t samples = batches_[static_cast<size_t>(part)].num_sequences();
+  const TaskWords words = task_.words();
   outcome.failed_part = part;
-  outcome.can_split = sentences > 1;
+  outcome.can_split = samples > 1;
   reducer_.abandon();  // before the line below, which needs memory too: the others wait
   log::warn("update " + std::to_string(update + 1) + ": no memory for a micro-batch of " +
-            counted(sentences, "sentence"));
+            counted(samples, words.sample, words.samples));
 }
 
 void Updater::finish(Attempt& made) {
@@ -248,11 +249,9 @@ Error Updater::no_memory(int64_t update, int64_t split) const {
   const std::string how = batch_norms ? ", which is not split, since batch norm would make another "
                                         "update of it"
                                       : ", split " + counted(split, "time");
-  return {
-      ExitCode::kOutOfMemory,
-      "update " + std::to_string(update + 1) + ": there is no memory for a micro-batch" + how,
-      "lower data.max_tokens (raise train.update_freq by the same factor to keep the batch), or "
-      "data.max_src_tokens and data.max_tgt_tokens"};
+  return {ExitCode::kOutOfMemory,
+          "update " + std::to_string(update + 1) + ": there is no memory for a micro-batch" + how,
+          task_.words().smaller_batches};
 }
 
 // In two halves.

@@ -70,7 +70,7 @@ class Updater {
   data::Position position() const { return position_; }
 
   /// Gradients of the next update, summed over its micro-batches and ranks; moves the position.
-  /// Throws Error(kOutOfMemory) on all ranks when a single sentence does not fit, or a micro-batch
+  /// Throws Error(kOutOfMemory) on all ranks when a single sample does not fit, or a micro-batch
   /// of a model with batch norms; on this rank alone when batch norms are synchronised.
   ///
   /// @param stop  asked once, after backward: this rank's reason to stop, 0 = none

@@ -184,6 +184,27 @@ TranslationTask::TranslationTask(const experiment::Experiment& experiment, Trans
   batches_ = data::make_train_batches(train_, experiment_.data, seed);
 }
 
+train::TaskWords TranslationTask::words() const {
+  return {.sample = "sentence",
+          .samples = "sentences",
+          .smaller_batches = "lower data.max_tokens (raise train.update_freq by the same factor to "
+                             "keep the batch), or data.max_src_tokens and data.max_tgt_tokens",
+          .odd_samples = "data.max_ratio and data.max_src_tokens leave out the odd ones",
+          .calmer_model =
+              models::norms_come_first(experiment_.model) ? "" : "model.norm = \"pre\""};
+}
+
+std::vector<std::pair<std::string, std::string>> TranslationTask::show(const data::Batch& batch,
+                                                                       int64_t index) const {
+  const auto decoded = [&](const text::Tokenizer& tokenizer, const data::PackedTokens& side) {
+    const auto i = static_cast<size_t>(index);
+    return tokenizer.decode(
+        {side.ids.begin() + side.offsets[i], side.ids.begin() + side.offsets[i + 1]});
+  };
+  return {{"source", decoded(*model_.tokenizers.src, batch.src)},
+          {"target", decoded(*model_.tokenizers.tgt, batch.tgt)}};
+}
+
 train::Sums TranslationTask::loss(const data::Batch& batch, const train::StepContext& context) {
   const auto output = model_.model->loss(
       batch, {.training = true,

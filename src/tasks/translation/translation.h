@@ -82,6 +82,10 @@ class TranslationTask : public train::Task {
   const data::BatchSource& train_batches() override { return *batches_; }
   std::vector<std::string> statistics() const override { return {"nll"}; }
   std::vector<std::string> counters() const override { return {"target tokens", "source tokens"}; }
+  train::TaskWords words() const override;
+  /// Source and target, as the tokenizers decode them.
+  std::vector<std::pair<std::string, std::string>> show(const data::Batch& batch,
+                                                        int64_t index) const override;
   train::Sums loss(const data::Batch& batch, const train::StepContext& context) override;
   std::vector<double> weights(const data::Batch& batch) const override;
   std::vector<train::Score> measures(const train::Totals& totals) const override;

@@ -118,7 +118,7 @@ class KeptBuffers {
   std::vector<torch::Tensor> buffers_, copies_;
 };
 
-// A sentence alone would be normalised by statistics of its own: another computation.
+// A sample alone would be normalised by statistics of its own: another computation.
 bool has_batch_norm(torch::nn::Module& model) {
   return !nn::batch_norms(model).empty();
 }
@@ -143,8 +143,8 @@ class Examiner {
     look_at_weights();
     for (size_t i = 0; i < micro_batches.size(); ++i) one_by_one(micro_batches[i]);
     if (report_.found()) {
-      const bool may_be_sentences = report_.weights.empty() && !has_batch_norm(task_.model());
-      if (may_be_sentences) find_samples(micro_batches[static_cast<size_t>(report_.micro_batch)]);
+      const bool may_be_samples = report_.weights.empty() && !has_batch_norm(task_.model());
+      if (may_be_samples) find_samples(micro_batches[static_cast<size_t>(report_.micro_batch)]);
     } else {
       add_up(micro_batches);
     }

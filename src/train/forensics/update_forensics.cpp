@@ -63,9 +63,9 @@ std::string UpdateForensics::advice_on_scale(const UpdateResult& update,
 
 Circumstances UpdateForensics::circumstances(int64_t good_step) const {
   return {.clip_norm = setup_.clip_norm,
-          .pre_norm = setup_.pre_norm,
           .rolls_back = setup_.rolls_back,
-          .checkpoint = newest_checkpoint(setup_.run_directory, good_step)};
+          .checkpoint = newest_checkpoint(setup_.run_directory, good_step),
+          .words = task_.words()};
 }
 
 // The first parameter whose gradient, summed over processes, is not finite, as far as this rank has

@@ -110,7 +110,7 @@ TEST(Forensics, AnInfiniteWeightIsNamedWithTheModuleThatItSpoilsFirst) {
     EXPECT_EQ(report.first, (FirstNonfinite{TensorKind::kOutput, c.module, c.last_finite}));
     EXPECT_EQ(report.weights, (std::vector<NonfiniteWeight>{{c.weight, 1}}));
     EXPECT_EQ(report.micro_batch, 0);
-    EXPECT_TRUE(report.samples.empty());  // no sentence is to blame
+    EXPECT_TRUE(report.samples.empty());  // no sample is to blame
     EXPECT_FALSE(report.micro_batches[1].finite);
     EXPECT_FALSE(std::isfinite(report.micro_batches[0].loss_sum));
     EXPECT_GT(report.gradients[0].num_nonfinite, 0);
@@ -118,7 +118,7 @@ TEST(Forensics, AnInfiniteWeightIsNamedWithTheModuleThatItSpoilsFirst) {
   }
 }
 
-TEST(Forensics, TheSentenceThatOverflowsIsFound) {
+TEST(Forensics, TheSampleThatOverflowsIsFound) {
   TransformerTask task;
   optim::Arena arena(task.model());
   // Finite, but too large for fp32 after the multiplication by sqrt(16).
@@ -311,7 +311,7 @@ class NormedTask : public BareTask {
   nn::BatchNorm net_{nn::Init(1, at::kCPU), 1};
 };
 
-TEST(Forensics, SentencesThatBatchNormTiesTogetherAreNotTriedAlone) {
+TEST(Forensics, SamplesThatBatchNormTiesTogetherAreNotTriedAlone) {
   NormedTask task;
   optim::Arena arena(task.model());
   const auto report = look(task, arena, {batch_of({4, 9}), batch_of({1, 0, 4})});  // log(0)
@@ -563,7 +563,7 @@ TEST_F(ForensicsReport, TheParagraphNamesModuleSamplesAndRemedy) {
   EXPECT_NE(one.find("step 7: first not finite was the output of encoder.embedding (forward)"),
             std::string::npos)
       << one;
-  EXPECT_NE(one.find("micro-batch 2 of 2 (epoch 2, index 6): of its 3 sentences 1 alone makes it "
+  EXPECT_NE(one.find("micro-batch 2 of 2 (epoch 2, index 6): of its 3 samples 1 alone makes it "
                      "so, sample 9\n"),
             std::string::npos)
       << one;
