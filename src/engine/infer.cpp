@@ -15,8 +15,8 @@
 #include "data/text_input.h"
 #include "distributed/launch.h"
 #include "engine/commands.h"
-#include "engine/infer_progress.h"
 #include "engine/session.h"
+#include "report/line_progress.h"
 #include "report/terminal.h"
 #include "tasks/translation/prefix_lines.h"
 
@@ -120,8 +120,8 @@ class Session {
   void start_progress() {
     const bool named = data::TextInput::are_files(request_.files);
     const bool from_file = named || (request_.files.empty() && is_file(STDIN_FILENO));
-    const auto kind = infer_progress_kind(from_file, request_.stats);
-    const bool counts = named && kind != InferProgress::Kind::kNone;
+    const auto kind = report::line_progress_kind(from_file, request_.stats);
+    const bool counts = named && kind != report::LineProgress::Kind::kNone;
     progress_.emplace(kind, counts ? *data::TextInput::count_lines(request_.files) : -1);
   }
 
@@ -260,7 +260,7 @@ class Session {
   LoadedRun run_;
   tasks::Translator translator_;
   std::optional<tasks::PrefixLines> prefixes_;
-  std::optional<InferProgress> progress_;
+  std::optional<report::LineProgress> progress_;
   int64_t first_ = 0;  // lines already done
   int64_t warnings_ = 0;
   int64_t target_tokens_ = 0;
