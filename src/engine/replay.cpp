@@ -12,6 +12,8 @@
 #include "engine/session.h"
 #include "runs/checkpoint_tensors.h"
 #include "runs/provenance.h"
+#include "runs/run_folder.h"
+#include "tasks/registry.h"
 #include "train/forensics/forensics_report.h"
 
 namespace stretto::engine {
@@ -199,7 +201,7 @@ void print_text(const ReplayRequest& request, const Replayed& replayed) {
 
 void print_replay(const std::string& file, const Replayed& replayed) {
   const auto& [saved, trials, culprits, task] = replayed;
-  const std::string samples = task.words().samples;  // "sentences"
+  const std::string samples = task.words().samples;  // they are the key of a list
   const auto& now = trials.front().report;
   Json json{{"file", file},
             {"step", saved.record.step},
@@ -246,9 +248,9 @@ int run_replay(const ReplayRequest& request) {
   const auto assets = folder.read_assets();
   require_tokenizer_of(saved, request.file, assets, folder.directory() / "tokenizer");
   const at::Device device = prepare_process(experiment);
-  tasks::TranslationTask task(
-      experiment, tasks::make_translation_model(
-                      experiment, text::load_tokenizers(experiment.tokenizer, assets), device));
+  const auto made = tasks::family_of(experiment)
+                        .make_task(experiment, assets, {.group = {}, .device = device});
+  train::Task& task = *made;
   optim::Arena arena(task.model());
   runs::load_weights(store::SafetensorsFile(saved.weights), saved.weights.string(), arena);
   const auto& hash = saved.record.weights_hash;

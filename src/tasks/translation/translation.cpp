@@ -19,6 +19,7 @@
 #include "models/registry.h"
 #include "tasks/translation/corpus_fact.h"
 #include "tasks/translation/ensemble_loss.h"
+#include "tasks/translation/initial_run.h"
 
 namespace stretto::tasks {
 namespace {
@@ -279,19 +280,24 @@ std::vector<report::Sample> TranslationTask::samples(const CorpusScore& score) c
   return {shown.begin(), shown.end()};
 }
 
-std::vector<distributed::Fact> TranslationTask::text_facts() const {
+std::vector<distributed::Fact> TranslationTask::data_facts() const {
   return {corpus_fact("training text", train_.get()),
           corpus_fact("validation text", valid_.get()),
           {"micro-batches an epoch", std::to_string(batches_->num_batches())}};
 }
 
-void TranslationTask::require_known_text(bool warn) const {
+void TranslationTask::require_known_data(bool warn) const {
   const auto look = [&](const char* name, const data::Corpus& corpus) {
     experiment::require_known(name, corpus.src_counts(), corpus.tgt_counts(), model_.tokenizers,
                               experiment_, warn);
   };
   look("training text", *train_);
   if (valid_) look("validation text", *valid_);
+}
+
+std::vector<runs::MatchedTable> TranslationTask::matched_tables(
+    const runs::InitialRun& run) const {
+  return tasks::matched_tables(run, model_.tokenizers, *model_.model);
 }
 
 std::vector<std::pair<std::string, std::string>> TranslationTask::facts() const {
