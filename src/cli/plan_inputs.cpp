@@ -55,7 +55,8 @@ Measured measure(const std::string& run) {
   std::vector<double> tokens, rates;
   bool first = true;  // it warms caches up
   for (const auto& event : report::read_metrics(std::filesystem::path(run) / "metrics.jsonl")) {
-    if (event.event != "train" || !event.tokens_per_second || !event.target_tokens) continue;
+    const auto rate = event.number("tokens_per_second"), count = event.number("target_tokens");
+    if (event.event != "train" || !rate || !count) continue;
     if (event.processes.value_or(1) > 1) {
       throw Error(ExitCode::kUsage,
                   run + " was trained by " + std::to_string(*event.processes) +
@@ -64,8 +65,8 @@ Measured measure(const std::string& run) {
                   "give --compute-ms and --tokens");
     }
     if (!std::exchange(first, false)) {
-      tokens.push_back(static_cast<double>(*event.target_tokens));
-      rates.push_back(*event.tokens_per_second);
+      tokens.push_back(*count);
+      rates.push_back(*rate);
     }
   }
   if (rates.empty() || median(rates) <= 0) {

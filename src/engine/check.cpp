@@ -1,21 +1,11 @@
-#include <torch/torch.h>
-
-#include <chrono>
-
 #include "distributed/make_group.h"
 #include "engine/commands.h"
 #include "engine/session.h"
-#include "losses/registry.h"
-#include "models/registry.h"
-#include "optim/arena.h"
-#include "runs/initial_weights.h"
-#include "tasks/translation/initial_run.h"
-#include "tasks/translation/translation.h"
+#include "tasks/registry.h"
 
 namespace stretto::engine {
 namespace {
 
-using experiment::CheckRequest;
 using experiment::Preflight;
 using experiment::Stage;
 
@@ -27,61 +17,13 @@ void check_machine(const experiment::Experiment& experiment, Preflight& found) {
   experiment::note_stop(found, Stage::kMachine, "run.device", [&] { prepare_process(experiment); });
 }
 
-// As for a tokenizer that the configuration names; libtorch took its part of the second.
-void check_text(const CheckRequest& request, const text::TokenizerPair& tokenizers,
-                Preflight& found) {
-  constexpr std::chrono::milliseconds kLimit{300};
-  const auto end = std::chrono::steady_clock::now() + kLimit;
-  const auto still_time = [&] { return request.full || std::chrono::steady_clock::now() < end; };
-  experiment::look_at_tokens(request.experiment.options, tokenizers, still_time, found);
-}
-
-/// Tables of which each row is looked up, before anybody knows where.
-std::vector<runs::MatchedTable> tables_of_any_size(const models::Seq2SeqModel& model) {
-  std::vector<runs::MatchedTable> tables;
-  for (const auto& table : model.vocabulary_tables()) tables.push_back({table.parameter, {}});
-  return tables;
-}
-
-// As run_train() begins; a model without memory has the names and shapes of the real one.
-void check_weights(const CheckRequest& request, Preflight& found) {
-  const auto& e = request.experiment.options;
-  const std::string key = "train.init_from";
-  experiment::note_stop(found, Stage::kWeights, key, [&] {
-    const auto run = runs::open_initial_run(
-        e.train.init_from, request.full ? runs::Reading::kAll : runs::Reading::kHeads);
-    const bool match = e.train.init_vocabulary == "match";
-    if (match) tasks::require_pieces(run);
-    // To train a tokenizer takes longer than a check may.
-    const bool known = request.full || !match || text::names_tokenizer(e.tokenizer);
-    text::TokenizerPair tokenizers;
-    int64_t src_ids = e.tokenizer.vocab_size, tgt_ids = src_ids;
-    if (known) {
-      tokenizers = tasks::first_tokenizers(request.experiment, run);
-      src_ids = tokenizers.src->size();
-      tgt_ids = tokenizers.tgt->size();
-      if (request.text) check_text(request, tokenizers, found);
-    }
-    const auto model = models::make_model(
-        e.model, tasks::model_setup(e, src_ids, tgt_ids, at::kMeta), losses::make_loss(e.loss));
-    std::vector<runs::MatchedTable> tables;
-    if (match)
-      tables = known ? tasks::matched_tables(run, tokenizers, *model) : tables_of_any_size(*model);
-    const optim::Arena arena(*model, optim::Arena::Gradients::kNone);
-    runs::require_weights_fit(run.checkpoint.file("model"),
-                              run.checkpoint.directory.string() + "/model.safetensors", arena,
-                              tables);
-    if (request.full) return;
-    found.unread.push_back({key, "the weights themselves: their names and shapes fit"});
-  });
-}
-
 }  // namespace
 
-Preflight run_check(const CheckRequest& request) {
+Preflight run_check(const experiment::CheckRequest& request) {
   Preflight found;
-  if (request.machine) check_machine(request.experiment.options, found);
-  if (request.weights) check_weights(request, found);
+  const auto& experiment = request.experiment.options;
+  if (request.machine) check_machine(experiment, found);
+  if (request.weights) tasks::family_of(experiment).check_weights(request, found);
   return found;
 }
 

@@ -2,11 +2,11 @@
 
 #include <cstdint>
 #include <string>
-#include <vector>
 
 #include "experiment/load_experiment.h"
 #include "experiment/preflight.h"
 #include "models/model_cost.h"
+#include "tasks/requests.h"
 
 /// The door between the command line and the rooms with libtorch. The command line links neither;
 /// it opens libstretto_engine.so when a command needs it, since loading libtorch costs a third of a
@@ -20,27 +20,8 @@ struct TrainRequest {
   bool extend = false;
 };
 
-/// `stretto eval`
-struct EvalRequest {
-  experiment::LoadedExperiment experiment;
-  std::string run_directory;
-  std::string checkpoint;  ///< as runs/choose_checkpoint.h reads it; several with commas
-  std::string src, tgt;    ///< empty = data.test_*, else data.valid_*
-  std::string hypotheses;  ///< file to write the translations to; empty = none
-  std::string per_line;    ///< file for the log-probability of each pair; empty = none
-  bool json = false;
-};
-
-/// `stretto infer`
-struct InferRequest {
-  experiment::LoadedExperiment experiment;
-  std::string run_directory;
-  std::string checkpoints;         ///< the same; several are an ensemble
-  std::vector<std::string> files;  ///< as data::open_bytes() takes them, "-" = stdin; empty = stdin
-  std::string prefix_file;
-  bool json = false, scores = false, alignments = false;
-  bool stats = false;  ///< at the end lines, batches, tokens and time on stderr
-};
+using tasks::EvalRequest;
+using tasks::InferRequest;
 
 /// `stretto average`
 struct AverageRequest {

@@ -12,6 +12,8 @@
 #include "engine/session.h"
 #include "runs/checkpoint_tensors.h"
 #include "runs/provenance.h"
+#include "runs/run_folder.h"
+#include "tasks/registry.h"
 #include "train/forensics/forensics_report.h"
 
 namespace stretto::engine {
@@ -20,7 +22,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr int kFiniteNow = 1;
-constexpr size_t kSentencesShown = 8, kReportsShown = 8;
+constexpr size_t kSamplesListed = 8, kReportsShown = 8;
 
 /// One way in which the update was run again.
 struct Trial {
@@ -28,10 +30,10 @@ struct Trial {
   train::NonfiniteReport report;
 };
 
-/// A sentence that alone makes the update non-finite.
-struct Sentence {
+/// A sample that alone makes the update non-finite.
+struct Culprit {
   int64_t sample = 0;
-  std::string source, target;
+  std::vector<std::pair<std::string, std::string>> parts;  ///< train::Task::show()
 };
 
 // Names of the reports that other ranks made of the same update.
@@ -44,7 +46,7 @@ std::vector<std::string> other_reports(const std::filesystem::path& file) {
 }
 
 // A replay is one process: of several ranks it runs one.
-std::string rank_sentence(const train::SavedReport& saved, std::vector<std::string> others) {
+std::string rank_line(const train::SavedReport& saved, std::vector<std::string> others) {
   const auto& record = saved.record;
   if (record.world_size == 1) return "";
   std::string text = "rank " + std::to_string(record.rank) + " of " +
@@ -61,7 +63,7 @@ std::string rank_sentence(const train::SavedReport& saved, std::vector<std::stri
   return text + "\n";
 }
 
-// Sentences get other numbers with another tokenizer, and weights mean nothing with them.
+// Samples get other numbers with another tokenizer, and weights mean nothing with them.
 void require_tokenizer_of(const train::SavedReport& saved, const std::string& file,
                           const std::map<std::string, std::string>& assets,
                           const std::filesystem::path& folder) {
@@ -76,8 +78,9 @@ void require_tokenizer_of(const train::SavedReport& saved, const std::string& fi
 }
 
 // A micro-batch as it was, or the part of it that was left when memory ran out.
-data::Batch load_batch(const data::BatchSource& source, data::Position at,
+data::Batch load_batch(train::Task& task, data::Position at,
                        const std::vector<int64_t>& sample_ids) {
+  const data::BatchSource& source = task.train_batches();
   if (at.epoch >= 0 && at.index >= 0 && at.index < source.num_batches()) {
     const data::Batch whole = source.load(at.epoch, at.index);
     const auto& ids = whole.sample_ids;
@@ -89,7 +92,8 @@ data::Batch load_batch(const data::BatchSource& source, data::Position at,
   }
   throw Error(ExitCode::kBadData,
               "micro-batch " + std::to_string(at.index) + " of epoch " +
-                  std::to_string(at.epoch + 1) + " holds other sentences than the report says",
+                  std::to_string(at.epoch + 1) + " holds other " + task.words().samples +
+                  " than the report says",
               "the training text has changed since, or the report is of another run");
 }
 
@@ -111,25 +115,17 @@ std::vector<Trial> run_trials(train::Task& task, optim::Arena& arena,
   return trials;
 }
 
-std::vector<Sentence> find_sentences(const train::NonfiniteReport& report,
-                                     const std::vector<data::Batch>& batches,
-                                     const text::TokenizerPair& tokenizers) {
-  std::vector<Sentence> found;
+std::vector<Culprit> find_culprits(const train::NonfiniteReport& report,
+                                   const std::vector<data::Batch>& batches,
+                                   const train::Task& task) {
+  std::vector<Culprit> found;
   if (report.samples.empty()) return found;
   const auto& batch = batches[static_cast<size_t>(report.micro_batch)];
-  const auto decoded = [](const text::Tokenizer& tokenizer, const data::PackedTokens& side,
-                          size_t i) {
-    return tokenizer.decode(
-        {side.ids.begin() + side.offsets[i], side.ids.begin() + side.offsets[i + 1]});
-  };
-  for (size_t i = 0; i < batch.sample_ids.size() && found.size() < kSentencesShown; ++i) {
-    const int64_t sample = batch.sample_ids[i];
-    if (std::find(report.samples.begin(), report.samples.end(), sample) == report.samples.end()) {
-      continue;
+  for (int64_t i = 0; i < batch.num_sequences() && found.size() < kSamplesListed; ++i) {
+    const int64_t sample = batch.sample_ids[static_cast<size_t>(i)];
+    if (std::find(report.samples.begin(), report.samples.end(), sample) != report.samples.end()) {
+      found.push_back({.sample = sample, .parts = task.show(batch, i)});
     }
-    found.push_back({.sample = sample,
-                     .source = decoded(*tokenizers.src, batch.src, i),
-                     .target = decoded(*tokenizers.tgt, batch.tgt, i)});
   }
   return found;
 }
@@ -144,7 +140,8 @@ std::string outcome(const Trial& trial) {
 }
 
 // What the configuration has in force, and the checkpoint of the report if it is still there.
-train::Circumstances circumstances(const ReplayRequest& request, const train::SavedReport& saved) {
+train::Circumstances circumstances(const ReplayRequest& request, const train::SavedReport& saved,
+                                   const train::Task& task) {
   const auto& experiment = request.experiment.options;
   const auto checkpoint =
       std::filesystem::path(request.run_directory) / "checkpoints" / saved.record.checkpoint;
@@ -152,9 +149,9 @@ train::Circumstances circumstances(const ReplayRequest& request, const train::Sa
   const bool is_there =
       !saved.record.checkpoint.empty() && std::filesystem::exists(checkpoint, error);
   return {.clip_norm = experiment.optim.clip_norm,
-          .pre_norm = models::norms_come_first(experiment.model),
           .rolls_back = experiment.train.forensics.policy == "rollback",
-          .checkpoint = is_there ? checkpoint : std::filesystem::path()};
+          .checkpoint = is_there ? checkpoint : std::filesystem::path(),
+          .words = task.words()};
 }
 
 // Precision is not to blame for what fp32 does not mend.
@@ -164,18 +161,27 @@ const train::NonfiniteReport* in_fp32_too(const std::vector<Trial>& trials) {
   return is_another && last.found() ? &last : nullptr;
 }
 
-void print_text(const ReplayRequest& request, const train::SavedReport& saved,
-                const std::vector<Trial>& trials, const std::vector<Sentence>& sentences) {
+/// All that is said at the end.
+struct Replayed {
+  const train::SavedReport& saved;
+  const std::vector<Trial>& trials;
+  const std::vector<Culprit>& culprits;
+  const train::Task& task;
+};
+
+void print_text(const ReplayRequest& request, const Replayed& replayed) {
+  const auto& [saved, trials, culprits, task] = replayed;
   const auto& now = trials.front().report;
   std::cout << train::report_to_text(
                    now, saved.record,
-                   {.run = circumstances(request, saved), .in_fp32 = in_fp32_too(trials)})
+                   {.run = circumstances(request, saved, task), .in_fp32 = in_fp32_too(trials)})
             << "\n\n"
-            << rank_sentence(saved, other_reports(request.file));
+            << rank_line(saved, other_reports(request.file));
   for (const auto& trial : trials) std::cout << trial.name << ": " << outcome(trial) << "\n";
-  for (const auto& sentence : sentences) {
-    std::cout << "sample " << sentence.sample << ": " << printable(sentence.source, 1000) << " -> "
-              << printable(sentence.target, 1000) << "\n";
+  for (const auto& culprit : culprits) {
+    std::vector<std::string> texts;
+    for (const auto& [name, text] : culprit.parts) texts.push_back(printable(text, 1000));
+    std::cout << "sample " << culprit.sample << ": " << join(texts, " -> ") << "\n";
   }
   if (!now.found()) {
     std::cout << "not reproduced: the values are finite now"
@@ -193,8 +199,9 @@ void print_text(const ReplayRequest& request, const train::SavedReport& saved,
   std::cout.flush();
 }
 
-void print_replay(const std::string& file, const train::SavedReport& saved,
-                  const std::vector<Trial>& trials, const std::vector<Sentence>& sentences) {
+void print_replay(const std::string& file, const Replayed& replayed) {
+  const auto& [saved, trials, culprits, task] = replayed;
+  const std::string samples = task.words().samples;  // they are the key of a list
   const auto& now = trials.front().report;
   Json json{{"file", file},
             {"step", saved.record.step},
@@ -204,7 +211,7 @@ void print_replay(const std::string& file, const train::SavedReport& saved,
             {"reproduced", now.found()},
             {"same_tensor", same_place(now.first, saved.report.first)},
             {"trials", Json::array()},
-            {"sentences", Json::array()}};
+            {samples, Json::array()}};
   for (const auto& trial : trials) {
     // The same fields as in the file itself.
     const auto found = Json::parse(train::report_to_json(trial.report, saved.record, ""));
@@ -218,9 +225,11 @@ void print_replay(const std::string& file, const train::SavedReport& saved,
                               {"largest_gradients", found.at("largest_gradients")},
                               {"layer_gradients", found.at("layer_gradients")}});
   }
-  for (const auto& sentence : sentences) {
-    json["sentences"].push_back(
-        {{"sample", sentence.sample}, {"source", sentence.source}, {"target", sentence.target}});
+  for (const auto& culprit : culprits) {
+    Json entry = Json::object();
+    entry["sample"] = culprit.sample;
+    for (const auto& [name, text] : culprit.parts) entry[name] = text;
+    json[samples].push_back(std::move(entry));
   }
   std::cout << json.dump(-1, ' ', false, Json::error_handler_t::replace) << std::endl;
 }
@@ -239,9 +248,9 @@ int run_replay(const ReplayRequest& request) {
   const auto assets = folder.read_assets();
   require_tokenizer_of(saved, request.file, assets, folder.directory() / "tokenizer");
   const at::Device device = prepare_process(experiment);
-  tasks::TranslationTask task(
-      experiment, tasks::make_translation_model(
-                      experiment, text::load_tokenizers(experiment.tokenizer, assets), device));
+  const auto made = tasks::family_of(experiment)
+                        .make_task(experiment, assets, {.group = {}, .device = device});
+  train::Task& task = *made;
   optim::Arena arena(task.model());
   runs::load_weights(store::SafetensorsFile(saved.weights), saved.weights.string(), arena);
   const auto& hash = saved.record.weights_hash;
@@ -252,7 +261,7 @@ int run_replay(const ReplayRequest& request) {
   }
   std::vector<data::Batch> batches;
   for (size_t i = 0; i < saved.record.positions.size(); ++i) {
-    batches.push_back(load_batch(task.train_batches(), saved.record.positions[i],
+    batches.push_back(load_batch(task, saved.record.positions[i],
                                  saved.report.micro_batches[i].sample_ids));
   }
   log::info("step " + with_thousands(saved.record.step) + " of " + request.run_directory + " on " +
@@ -261,12 +270,12 @@ int run_replay(const ReplayRequest& request) {
                  ? ""
                  : "; training ran on " + saved.record.device));
   const auto trials = run_trials(task, arena, saved, batches);
-  const auto tokenizers = text::load_tokenizers(experiment.tokenizer, assets);
-  const auto sentences = find_sentences(trials.front().report, batches, tokenizers);
+  const auto culprits = find_culprits(trials.front().report, batches, task);
+  const Replayed replayed{saved, trials, culprits, task};
   if (request.json) {
-    print_replay(request.file, saved, trials, sentences);
+    print_replay(request.file, replayed);
   } else {
-    print_text(request, saved, trials, sentences);
+    print_text(request, replayed);
   }
   return trials.front().report.found() ? 0 : kFiniteNow;
 }

@@ -8,16 +8,10 @@
 #include <string_view>
 
 #include "base/error.h"
-#include "base/log.h"
 #include "distributed/cores.h"
 #include "distributed/make_group.h"
-#include "engine/described_by.h"
 #include "experiment/experiment_schema.h"
 #include "kernels/gemm.h"
-#include "optim/arena.h"
-#include "runs/checkpointer.h"
-#include "runs/choose_checkpoint.h"
-#include "runs/provenance.h"
 
 namespace stretto::engine {
 namespace {
@@ -86,33 +80,6 @@ at::Device prepare_process(const experiment::Experiment& experiment,
   }
   if (!has_cuda || experiment.run.device == "cpu") return at::kCPU;
   return gpu_of(group);
-}
-
-LoadedRun load_run(const experiment::Experiment& experiment, const runs::RunFolder& folder,
-                   const std::string& checkpoints, const distributed::ProcessGroup& group) {
-  const auto assets = folder.read_assets();
-  if (assets.empty()) {
-    throw Error(ExitCode::kUsage, folder.directory().string() + " has no tokenizer yet",
-                "training never came so far; run `stretto train` first");
-  }
-  LoadedRun run;
-  run.tokenizers = text::load_tokenizers(experiment.tokenizer, assets);
-  const at::Device device = prepare_process(experiment, group);
-  const auto hashes = runs::tokenizer_hashes(run.tokenizers.assets);
-  for (const auto& checkpoint : runs::open_checkpoints(folder.directory(), checkpoints)) {
-    const auto described = described_by(checkpoint, folder, experiment);
-    runs::require_same_tokenizer(checkpoint, hashes, folder.directory() / "tokenizer");
-    auto model = tasks::make_translation_model(described, run.tokenizers, device,
-                                               tasks::FirstWeights::kUnset)
-                     .model;
-    optim::Arena arena(*model, optim::Arena::Gradients::kNone);
-    runs::load_weights(checkpoint.file("model"),
-                       checkpoint.directory.string() + "/model.safetensors", arena);
-    model->eval();
-    run.models.push_back(std::move(model));
-    run.checkpoints.push_back(checkpoint.directory);
-  }
-  return run;
 }
 
 }  // namespace stretto::engine

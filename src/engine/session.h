@@ -1,18 +1,12 @@
 #pragma once
 
-#include <cstdint>
-#include <filesystem>
-#include <memory>
-#include <string>
-#include <vector>
+#include <ATen/core/Tensor.h>
 
 #include "config/schema.h"
 #include "distributed/agreement.h"
 #include "distributed/make_group.h"
 #include "distributed/process_group.h"
 #include "experiment/load_experiment.h"
-#include "runs/run_folder.h"
-#include "tasks/translation/translation.h"
 
 namespace stretto::engine {
 
@@ -44,20 +38,5 @@ at::Device gpu_of(const distributed::ProcessGroup& group);
 /// `run.device = "cuda"` and there is no such device.
 at::Device prepare_process(const experiment::Experiment& experiment,
                            const distributed::ProcessGroup& group = {});
-
-/// Models of a run for reading: tokenizers from the run folder and one network for each checkpoint,
-/// which may be another run's (engine/described_by.h).
-struct LoadedRun {
-  text::TokenizerPair tokenizers;
-  std::vector<std::shared_ptr<models::Seq2SeqModel>> models;
-  std::vector<std::filesystem::path> checkpoints;
-};
-
-/// @param checkpoints  names, steps or paths with commas (runs/choose_checkpoint.h); empty = best,
-///                     else last
-/// Writes nothing. Throws Error(kUsage) when the run has none, Error(kBadData) when one that was
-/// named is damaged, none is whole, or one does not fit its model or the run's tokenizer.
-LoadedRun load_run(const experiment::Experiment& experiment, const runs::RunFolder& folder,
-                   const std::string& checkpoints, const distributed::ProcessGroup& group = {});
 
 }  // namespace stretto::engine

@@ -15,12 +15,13 @@
 #include "engine/commands.h"
 #include "engine/session.h"
 #include "experiment/same_experiment.h"
-#include "experiment/training_text.h"
 #include "models/registry.h"
 #include "optim/precision.h"
 #include "runs/provenance.h"
+#include "runs/run_folder.h"
 #include "store/checkpoint.h"
-#include "tasks/translation/initial_run.h"
+#include "tasks/displays.h"
+#include "tasks/registry.h"
 #include "train/trainer.h"
 
 namespace stretto::engine {
@@ -28,7 +29,7 @@ namespace {
 
 using Facts = std::vector<std::pair<std::string, std::string>>;
 
-using Assets = std::map<std::string, std::string>;
+using tasks::Assets;
 
 // Name and bytes of each file, with their lengths before them.
 std::string packed(const Assets& assets) {
@@ -62,23 +63,19 @@ Assets unpacked(const std::string& bytes) {
   return assets;
 }
 
-// Rank 0 reads, takes over or trains the tokenizers; the others get their files from it.
-text::TokenizerPair tokenizers_of_run(runs::RunFolder* folder,
-                                      const experiment::LoadedExperiment& experiment,
-                                      const distributed::ProcessGroup& group) {
-  text::TokenizerPair tokenizers;
+// Rank 0 reads, takes over or trains what later commands need; the others get the files from it.
+Assets assets_of_run(runs::RunFolder* folder, const experiment::LoadedExperiment& experiment,
+                     const distributed::ProcessGroup& group) {
   Assets assets;
   if (folder != nullptr) {
     assets = folder->read_assets();
     if (assets.empty()) {
-      tokenizers = tasks::first_tokenizers(experiment);
-      folder->write_assets(tokenizers.assets);
-      assets = tokenizers.assets;
+      assets = tasks::family_of(experiment.options).first_assets(experiment);
+      if (!assets.empty()) folder->write_assets(assets);
     }
   }
   if (group.size() > 1) assets = unpacked(group.all_gather_bytes(packed(assets)).front());
-  if (tokenizers.src) return tokenizers;
-  return text::load_tokenizers(experiment.options.tokenizer, assets);
+  return assets;
 }
 
 Facts machine_facts(at::Device device, const optim::Precision& precision,
@@ -171,15 +168,14 @@ train::TrainerSetup trainer_setup(const experiment::Experiment& experiment,
                                   const optim::Precision& precision) {
   return {.run = experiment.run,
           .train = experiment.train,
-          .eval = experiment.eval,
+          .eval = experiment.eval.validation(),
           .optim = experiment.optim,
           .schedule = experiment.schedule,
           .dist = experiment.dist,
           .precision = precision,
           .report = experiment.report,
           .prefetch = experiment.data.prefetch,
-          .batch_tokens = experiment.data.max_tokens * experiment.train.update_freq,
-          .pre_norm = models::norms_come_first(experiment.model),
+          .batch_size = experiment.data.max_tokens * experiment.train.update_freq,
           .run_directory = {},
           .identity = {},
           .description = {}};
@@ -201,21 +197,21 @@ int run_train(const TrainRequest& request) {
   if (precision.remarkable) log::info("  " + precision.why);
   if (group.is_root()) warn_of_an_idle_gpu(experiment.run.device, device);
 
-  const auto tokenizers = tokenizers_of_run(folder ? &*folder : nullptr, request.experiment, group);
+  const auto assets = assets_of_run(folder ? &*folder : nullptr, request.experiment, group);
   // Rank 0 first: it makes the token cache that the others on its machine then find.
   if (!group.is_root()) group.barrier();
-  const auto built = tasks::make_translation_model(experiment, tokenizers, device);
-  tasks::TranslationTask task(experiment, built, group);
+  const auto task = tasks::family_of(experiment)
+                        .make_task(experiment, assets, {.group = group, .device = device});
   if (group.is_root()) group.barrier();
-  distributed::require_agreement(group, task.text_facts());
+  distributed::require_agreement(group, task->data_facts());
   distributed::watch_stalls(experiment.dist);
   if (group.is_root()) tell_of_sharing(experiment, group.size());
-  const auto facts = task.facts();
+  const auto facts = task->facts();
   if (folder) {
-    require_space(folder->directory(), experiment.train, task.model());
+    require_space(folder->directory(), experiment.train, task->model());
     log_facts(facts);
   }
-  task.require_known_text(group.is_root());
+  task->require_known_data(group.is_root());
 
   const std::filesystem::path directory =
       folder ? folder->directory() : std::filesystem::path(request.run_directory);
@@ -226,19 +222,17 @@ int run_train(const TrainRequest& request) {
                     // Paths, which may differ, are part of it.
                     .config_hash = group.all_gather_bytes(request.experiment.config_hash).front(),
                     .world_size = group.size(),
-                    .tokenizer = runs::tokenizer_hashes(tokenizers.assets)};
+                    .tokenizer = runs::tokenizer_hashes(task->assets())};
   setup.description = {.title = name.empty() ? directory.filename().string() : name,
                        .config_toml = request.experiment.resolved_toml,
                        .machine = machine_facts(device, precision, group, experiment.dist.strategy),
                        .facts = facts,
                        .max_steps = experiment.train.max_steps,
-                       .smoothing = experiment.loss.smoothing_words()};
+                       .display = tasks::display_of(experiment)};
   if (experiment.train.init_vocabulary == "match") {
-    setup.match_tables = [&](const runs::InitialRun& run) {
-      return tasks::matched_tables(run, tokenizers, *built.model);
-    };
+    setup.match_tables = [&](const runs::InitialRun& run) { return task->matched_tables(run); };
   }
-  const ExitCode code = train::Trainer(task, std::move(setup), group).run();
+  const ExitCode code = train::Trainer(*task, std::move(setup), group).run();
   if (folder && experiment.report.html) {
     log::info("report: " + (directory / "report.html").string());
   }

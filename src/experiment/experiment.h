@@ -6,6 +6,7 @@
 #include "data/data_options.h"
 #include "decoding/decode_options.h"
 #include "distributed/dist_options.h"
+#include "experiment/eval_options.h"
 #include "experiment/task_options.h"
 #include "losses/cross_entropy_options.h"
 #include "models/seq2seq_options.h"
@@ -29,7 +30,7 @@ struct Experiment {
   optim::ScheduleOptions schedule;
   train::TrainOptions train;
   distributed::DistOptions dist;
-  train::EvalOptions eval;
+  EvalOptions eval;
   decoding::DecodeOptions decode;
   report::ReportOptions report;
 

@@ -8,7 +8,7 @@
 namespace stretto::parallel {
 namespace {
 
-constexpr size_t kHead = 6, kEach = 4;  // numbers of an outcome, and of each micro-batch in it
+constexpr size_t kHead = 6;  // numbers of an outcome before those of its micro-batches
 
 // Every number of an outcome, in the order in which they are sent.
 template <class AnyOutcome, class Visit>
@@ -20,10 +20,7 @@ void for_numbers(AnyOutcome& outcome, const Visit& visit) {
   visit(outcome.small.tokens);
   visit(outcome.small.sum_norm_sq);
   for (auto& micro : outcome.micros) {
-    visit(micro.loss);
-    visit(micro.nll);
-    visit(micro.target_tokens);
-    visit(micro.source_tokens);
+    for (auto& sum : micro) visit(sum);
   }
 }
 
@@ -32,9 +29,10 @@ void encode(const Outcome& outcome, std::span<double> row) {
   for_numbers(outcome, [&](auto number) { row[next++] = static_cast<double>(number); });
 }
 
-Outcome decode(std::span<const double> row, size_t turns) {
+Outcome decode(std::span<const double> row, size_t turns, size_t num_sums) {
   Outcome outcome;
-  outcome.micros.resize(turns);
+  outcome.num_sums = num_sums;
+  outcome.micros.assign(turns, MicroSums(num_sums));
   size_t next = 0;
   for_numbers(outcome, [&](auto& number) {
     number = static_cast<std::remove_reference_t<decltype(number)>>(row[next++]);
@@ -49,19 +47,15 @@ data::Share of_rank(data::Share share, int64_t rank) {
 
 }  // namespace
 
-MicroSums& MicroSums::operator+=(const MicroSums& other) {
-  loss += other.loss;
-  nll += other.nll;
-  target_tokens += other.target_tokens;
-  source_tokens += other.source_tokens;
-  return *this;
+void add_sums(MicroSums& to, const MicroSums& from) {
+  for (size_t i = 0; i < to.size(); ++i) to[i] += from[i];
 }
 
 Outcomes Outcomes::exchange(const distributed::ProcessGroup& group, const data::Share& share,
                             int64_t count, const Outcome& mine) {
   const auto size = static_cast<size_t>(share.size);
   // As wide for all as for rank 0, which has the most.
-  const size_t width = kHead + kEach * static_cast<size_t>(of_rank(share, 0).of_update(count));
+  const size_t width = kHead + mine.num_sums * static_cast<size_t>(of_rank(share, 0).of_update(count));
   std::vector<double> table(width * size);
   const auto row = [&](size_t rank) { return std::span(table).subspan(rank * width, width); };
   encode(mine, row(static_cast<size_t>(share.rank)));
@@ -69,7 +63,7 @@ Outcomes Outcomes::exchange(const distributed::ProcessGroup& group, const data::
   Outcomes all(share, count);
   for (size_t rank = 0; rank < size; ++rank) {
     const int64_t turns = of_rank(share, static_cast<int64_t>(rank)).of_update(count);
-    all.by_rank_.push_back(decode(row(rank), static_cast<size_t>(turns)));
+    all.by_rank_.push_back(decode(row(rank), static_cast<size_t>(turns), mine.num_sums));
   }
   return all;
 }
@@ -94,12 +88,12 @@ int Outcomes::stop() const {
 }
 
 std::vector<MicroSums> Outcomes::in_order() const {
-  std::vector<MicroSums> micros(static_cast<size_t>(count_));
+  std::vector<MicroSums> micros(static_cast<size_t>(count_), MicroSums(by_rank_.front().num_sums));
   for (size_t rank = 0; rank < by_rank_.size(); ++rank) {
     const data::Share share = of_rank(share_, static_cast<int64_t>(rank));
     for (size_t turn = 0; turn < by_rank_[rank].micros.size(); ++turn) {
       const auto piece = share.piece(static_cast<int64_t>(turn), count_);
-      micros[static_cast<size_t>(piece.micro)] += by_rank_[rank].micros[turn];
+      add_sums(micros[static_cast<size_t>(piece.micro)], by_rank_[rank].micros[turn]);
     }
   }
   return micros;

@@ -11,19 +11,19 @@
 
 namespace stretto::parallel {
 
-/// What the loss of a micro-batch, or of a rank's parts of it, adds up to.
-struct MicroSums {
-  double loss = 0, nll = 0;
-  int64_t target_tokens = 0, source_tokens = 0;
+/// What a micro-batch, or a rank's parts of it, adds up to: as many sums as the training loop keeps,
+/// in its order.
+using MicroSums = std::vector<double>;
 
-  MicroSums& operator+=(const MicroSums& other);
-};
+/// Adds sum by sum.
+void add_sums(MicroSums& to, const MicroSums& from);
 
 /// What one attempt at an update came to on one rank.
 struct Outcome {
+  size_t num_sums = 0;            ///< of each micro-batch; the same on all ranks
   std::vector<MicroSums> micros;  ///< of this rank's turns (data::Share), in order
   int64_t failed_part = -1;       ///< the part of its work that there was no memory for; -1: none
-  bool can_split = false;         ///< that part has more than one sentence
+  bool can_split = false;         ///< that part has more than one sample
   bool late = false;              ///< a gradient changed after it had been sent
   int stop = 0;                   ///< its reason to stop, 0 = none
   optim::GradientPart small;      ///< the small batch of the noise scale; only rank 0 has one
@@ -40,7 +40,7 @@ class Outcomes {
                            int64_t count, const Outcome& mine);
 
   bool any_failed() const;
-  /// A rank lacked memory for a single sentence.
+  /// A rank lacked memory for a single sample.
   bool is_hopeless() const;
   /// The first rank whose gradient changed after it had been sent.
   std::optional<int64_t> late_rank() const;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <set>
 
 #include "base/text.h"
 
@@ -11,6 +12,8 @@ namespace {
 
 using Events = std::vector<MetricsEvent>;
 using Value = std::function<std::optional<double>(const MetricsEvent&)>;
+
+constexpr size_t kMostUnknown = 24;  // a page of a damaged file must not grow without end
 
 bool is_skipped(const MetricsEvent& event) {
   return event.skipped.value_or(false);
@@ -34,29 +37,39 @@ std::optional<double> milliseconds(const std::optional<double>& seconds) {
   return seconds ? std::optional(1e3 * *seconds) : std::nullopt;
 }
 
-std::optional<double> as_double(const std::optional<int64_t>& value) {
-  return value ? std::optional(static_cast<double>(*value)) : std::nullopt;
+/// The first names of numbers that no row tells how to show. Counts are not shown.
+std::vector<std::string> unknown_names(const Events& events, const Display& display) {
+  std::set<std::string> names;
+  for (const MetricsEvent& event : events) {
+    for (const auto* list : {&event.measures, &event.scores}) {
+      for (const auto& number : *list) {
+        if (names.size() < kMostUnknown && !display.knows(number.name)) names.insert(number.name);
+      }
+    }
+  }
+  return {names.begin(), names.end()};
 }
 
 }  // namespace
 
-Curves::Curves(const Events& events)
-    : train_loss(points_of(events, "train", [](const auto& e) { return e.loss; })),
-      valid_loss(points_of(events, "valid", [](const auto& e) { return e.loss; })),
-      train_ppl(points_of(events, "train", perplexity)),
-      valid_ppl(points_of(events, "valid", perplexity)),
+Curves::Curves(const Events& events, const Display& display)
+    : styles(styles_of(display, unknown_names(events, display))),
       lr(points_of(events, "train", [](const auto& e) { return e.lr; })),
-      rate(points_of(events, "train", [](const auto& e) { return e.tokens_per_second; })),
+      rate(points_of(events, "train", [&](const auto& e) { return e.number(display.rate.key); })),
       grad_norm(points_of(events, "train", [](const auto& e) { return e.grad_norm; })),
-      bleu(points_of(events, "valid", [](const auto& e) { return e.bleu; })),
       noise_scale(points_of(events, "train", [](const auto& e) { return e.noise_scale; })),
-      batch_tokens(
-          points_of(events, "train", [](const auto& e) { return as_double(e.target_tokens); })),
+      batch(points_of(events, "train", [&](const auto& e) { return e.number(display.rate.batch); })),
       loss_scale(points_of(
           events, "train", [](const auto& e) { return e.loss_scale; }, Skipped::kKeep)),
       comm(points_of(events, "train", [](const auto& e) { return milliseconds(e.comm_seconds); })),
       comm_wait(points_of(events, "train",
                           [](const auto& e) { return milliseconds(e.comm_wait_seconds); })) {
+  for (NumberStyle& style : styles) {
+    const auto value = [&](const MetricsEvent& event) { return value_of(event, style); };
+    auto& curves = numbers[style.name];
+    curves = {points_of(events, "train", value), points_of(events, "valid", value)};
+    if (!display.knows(style.name)) style.of_validation = curves.train.empty();
+  }
   for (const MetricsEvent& event : events) {
     last_step = std::max(last_step, event.step);
     processes = event.processes.value_or(processes);
@@ -64,9 +77,11 @@ Curves::Curves(const Events& events)
   }
 }
 
-std::optional<double> perplexity(const MetricsEvent& event) {
-  if (event.ppl) return event.ppl;
-  return event.nll ? std::optional(std::exp(*event.nll)) : std::nullopt;
+std::optional<double> value_of(const MetricsEvent& event, const NumberStyle& style) {
+  const auto own = event.number(style.name);
+  if (own || style.exponential_of.empty()) return own;
+  const auto exponent = event.number(style.exponential_of);
+  return exponent ? std::optional(std::exp(*exponent)) : std::nullopt;
 }
 
 bool lower(const Point& a, const Point& b) {
@@ -107,10 +122,10 @@ std::string best_low(const std::vector<Point>& points) {
   return "best " + short_number(best.y) + " at " + at_step(best);
 }
 
-std::string best_high(const std::vector<Point>& points) {
+std::string best_high(const std::vector<Point>& points, int decimals) {
   if (points.empty()) return "";
   const Point best = *std::max_element(points.begin(), points.end(), lower);
-  return "best " + fixed(best.y, 1) + " at " + at_step(best);
+  return "best " + fixed(best.y, decimals) + " at " + at_step(best);
 }
 
 }  // namespace stretto::report

@@ -17,8 +17,8 @@ constexpr double kCharacterWidth = 7.2;  // of the 12-unit labels
 constexpr int kLevels = 10;
 constexpr float kWorthATitle = 0.05f;  // a row sums to one, so at most 20 cells of it have a title
 
-bool fits(const ReportSample& sample) {
-  const size_t rows = sample.hypothesis_pieces.size(), columns = sample.source_pieces.size();
+bool fits(const TextPairSample& sample) {
+  const size_t rows = sample.output_pieces.size(), columns = sample.input_pieces.size();
   const auto are = [](size_t given, size_t pieces) {
     return given == pieces || given == std::min(pieces, kMostDrawnPieces);
   };
@@ -27,7 +27,7 @@ bool fits(const ReportSample& sample) {
                      [&](const auto& row) { return are(row.size(), columns); });
 }
 
-std::string label(const std::string& piece) {
+std::string piece_label(const std::string& piece) {
   return escape_html(piece, kMaxLabel);
 }
 
@@ -47,33 +47,33 @@ struct Grid {
   double y(size_t row) const { return top + kCell * static_cast<double>(row); }
 };
 
-Grid grid_of(const ReportSample& sample) {
-  const size_t rows = std::min(kMostDrawnPieces, sample.hypothesis_pieces.size());
-  const size_t columns = std::min(kMostDrawnPieces, sample.source_pieces.size());
-  return {rows, columns, label_width(sample.hypothesis_pieces, rows),
-          label_width(sample.source_pieces, columns)};
+Grid grid_of(const TextPairSample& sample) {
+  const size_t rows = std::min(kMostDrawnPieces, sample.output_pieces.size());
+  const size_t columns = std::min(kMostDrawnPieces, sample.input_pieces.size());
+  return {rows, columns, label_width(sample.output_pieces, rows),
+          label_width(sample.input_pieces, columns)};
 }
 
 std::string whole(double value) {
   return fixed(value, 0);
 }
 
-std::string render_labels(const ReportSample& sample, const Grid& grid) {
+std::string render_labels(const TextPairSample& sample, const Grid& grid) {
   std::string out;
   for (size_t column = 0; column < grid.columns; ++column) {
     out += "<text transform=\"translate(" + whole(grid.x(column) + kCell / 2 + 4) + " " +
-           whole(grid.top - 6) + ") rotate(-90)\">" + label(sample.source_pieces[column]) +
+           whole(grid.top - 6) + ") rotate(-90)\">" + piece_label(sample.input_pieces[column]) +
            "</text>";
   }
   for (size_t row = 0; row < grid.rows; ++row) {
     out += "<text text-anchor=\"end\" x=\"" + whole(grid.left - 6) + "\" y=\"" +
-           whole(grid.y(row) + kCell / 2 + 4) + "\">" + label(sample.hypothesis_pieces[row]) +
+           whole(grid.y(row) + kCell / 2 + 4) + "\">" + piece_label(sample.output_pieces[row]) +
            "</text>";
   }
   return out;
 }
 
-std::string render_cells(const ReportSample& sample, const Grid& grid) {
+std::string render_cells(const TextPairSample& sample, const Grid& grid) {
   std::array<std::string, kLevels + 1> faint;  // cells without a title, one path per level
   std::string titled;
   const std::string side = whole(kCell - kGap);
@@ -91,7 +91,7 @@ std::string render_cells(const ReportSample& sample, const Grid& grid) {
       }
       titled += "<rect class=\"a" + std::to_string(level) + "\" x=\"" + x + "\" y=\"" + y +
                 "\" width=\"" + side + "\" height=\"" + side + "\"><title>" +
-                label(sample.hypothesis_pieces[row]) + " ← " + label(sample.source_pieces[column]) +
+                piece_label(sample.output_pieces[row]) + " ← " + piece_label(sample.input_pieces[column]) +
                 " " + whole(100 * static_cast<double>(weight)) + "%</title></rect>";
     }
   }
@@ -105,18 +105,18 @@ std::string render_cells(const ReportSample& sample, const Grid& grid) {
 
 }  // namespace
 
-std::string render_attention(const ReportSample& sample) {
+std::string render_attention(const TextPairSample& sample, const std::string& label) {
   if (!fits(sample)) return "";
   const Grid grid = grid_of(sample);
   const std::string width = whole(grid.x(grid.columns) + 2), height = whole(grid.y(grid.rows) + 2);
   std::string out = "<div class=\"scroll\"><svg class=\"heat\" width=\"" + width + "\" height=\"" +
                     height + "\" viewBox=\"0 0 " + width + " " + height +
-                    "\" role=\"img\" aria-label=\"attention, translation by source\">" +
+                    "\" role=\"img\" aria-label=\"" + escape_html(label) + "\">" +
                     render_cells(sample, grid) + render_labels(sample, grid) + "</svg></div>";
-  if (grid.rows < sample.hypothesis_pieces.size() || grid.columns < sample.source_pieces.size()) {
+  if (grid.rows < sample.output_pieces.size() || grid.columns < sample.input_pieces.size()) {
     out += "<p class=\"note\">The first " + std::to_string(grid.rows) + " of " +
-           std::to_string(sample.hypothesis_pieces.size()) + " pieces by the first " +
-           std::to_string(grid.columns) + " of " + std::to_string(sample.source_pieces.size()) +
+           std::to_string(sample.output_pieces.size()) + " pieces by the first " +
+           std::to_string(grid.columns) + " of " + std::to_string(sample.input_pieces.size()) +
            ".</p>";
   }
   return out;

@@ -15,14 +15,14 @@
 namespace stretto::report {
 namespace {
 
-constexpr size_t kMaxTitle = 200, kMaxConfigBytes = 64 << 10, kMaxValidations = 200;
+constexpr size_t kMaxTitle = 200, kMaxNote = 600, kMaxConfigBytes = 64 << 10, kMaxValidations = 200;
 
 using Events = std::vector<MetricsEvent>;
 
 // ---- header -----------------------------------------------------------------------------------
 
 std::string tile(const char* label, const std::string& value, const std::string& note) {
-  return "<div><dt>" + std::string(label) + "</dt><dd>" + escape_html(value) + "<small>" +
+  return "<div><dt>" + escape_html(label, kMaxTitle) + "</dt><dd>" + escape_html(value) + "<small>" +
          escape_html(note) + "</small></dd></div>";
 }
 
@@ -37,12 +37,8 @@ std::string skipped_note(int64_t count) {
   return counted(count, "update") + " skipped";
 }
 
-/// Why the loss beside a perplexity is not its logarithm.
-std::string smoothing_note(const std::string& smoothing) {
-  if (smoothing.empty()) return "";
-  return "<p class=\"note\">The loss is what training minimises, with " +
-         escape_html(smoothing, kMaxTitle) +
-         ". NLL and perplexity are without it: perplexity is exp(NLL), not exp(loss).</p>\n";
+std::string task_note(const std::string& note) {
+  return note.empty() ? "" : "<p class=\"note\">" + escape_html(note, kMaxNote) + "</p>\n";
 }
 
 /// The step that ends the run, as far as is known; 0 = unknown. Each update that is skipped moves
@@ -54,31 +50,42 @@ int64_t last_step_of(const ReportContent& content, const Curves& curves) {
   return reached ? curves.last_step : content.max_steps + curves.skipped;
 }
 
-std::string render_tiles(const ReportContent& content, const Curves& curves) {
-  const bool has_valid = !curves.valid_loss.empty();
-  const auto& loss = has_valid ? curves.valid_loss : curves.train_loss;
-  const auto& ppl = has_valid ? curves.valid_ppl : curves.train_ppl;
-  const auto last = [&](const auto& points) {
-    if (points.empty()) return std::string("–");
-    return short_number(has_valid ? points.back().y : recent(points));
+std::string number_tile(const NumberStyle& style, const Curves& curves) {
+  const char* title = style.tile.c_str();
+  const NumberCurves& points = curves.of(style);
+  const auto best = [&] {
+    return style.higher_is_better ? best_high(points.valid, style.decimals)
+                                  : best_low(points.valid);
   };
-  const std::string kind = has_valid ? "validation; " : "training";
-  std::string bleu = "–", bleu_note = "not measured yet";
-  if (!curves.bleu.empty()) {
-    bleu = fixed(curves.bleu.back().y, 1);
-    bleu_note = best_high(curves.bleu);
+  if (style.of_validation) {
+    if (points.valid.empty()) return tile(title, "–", "not measured yet");
+    return tile(title, fixed(points.valid.back().y, style.decimals), best());
   }
+  const bool has_valid = curves.has_validations();
+  const auto& shown = has_valid ? points.valid : points.train;
+  const std::string value =
+      shown.empty() ? "–" : short_number(has_valid ? shown.back().y : recent(shown));
+  return tile(title, value, has_valid ? "validation; " + best() : "training");
+}
+
+std::string rate_tile(const RateStyle& style, const Curves& curves) {
   const std::string rate =
       curves.rate.empty() ? "–" : with_thousands(std::llround(median(curves.rate)));
+  return tile(style.short_title().c_str(), rate,
+              (style.remark.empty() ? "" : style.remark + ", ") + "median");
+}
+
+std::string render_tiles(const ReportContent& content, const Curves& curves) {
+  std::string numbers;
+  for (const NumberStyle& style : curves.styles) {
+    if (!style.tile.empty()) numbers += number_tile(style, curves);
+  }
   const int64_t last_step = last_step_of(content, curves);
-  return "<dl class=\"tiles card\">" +
-         tile("Loss", last(loss), kind + (has_valid ? best_low(curves.valid_loss) : "")) +
-         tile("Perplexity", last(ppl), kind + (has_valid ? best_low(curves.valid_ppl) : "")) +
-         tile("BLEU", bleu, bleu_note) + tile("Tokens/s", rate, "real target tokens, median") +
+  return "<dl class=\"tiles card\">" + numbers + rate_tile(content.display.rate, curves) +
          tile("Step", with_thousands(curves.last_step),
               last_step > 0 ? "of " + with_thousands(last_step) : "") +
          tile("Elapsed", elapsed(content.events), skipped_note(curves.skipped)) + "</dl>\n" +
-         smoothing_note(content.smoothing);
+         task_note(content.display.note);
 }
 
 const char* status_class(const std::string& status) {
@@ -104,27 +111,38 @@ std::string render_header(const ReportContent& content, const Curves& curves) {
 
 // ---- samples and tables -----------------------------------------------------------------------
 
-std::string render_sample(const ReportSample& sample) {
-  const auto row = [](const char* label, const char* css, const std::string& text) {
-    return "<dt>" + std::string(label) + "</dt><dd dir=\"auto\"" + css + ">" +
-           (text.empty() ? "–" : escape_html(text, kMaxSentence)) + "</dd>";
-  };
-  std::string out = "<article class=\"sample card\"><dl>" + row("Source", "", sample.source) +
-                    row("Translation", " class=\"out\"", sample.hypothesis) +
-                    row("Reference", "", sample.reference) + "</dl>";
-  const std::string attention = render_attention(sample);
-  if (!attention.empty()) out += "<div>" + attention + "</div>";
-  return out + "</article>\n";
+std::string sample_row(const std::string& label, const std::string& text, const char* css = "") {
+  return "<dt>" + escape_html(label, kMaxTitle) + "</dt><dd dir=\"auto\"" + css + ">" +
+         (text.empty() ? "–" : escape_html(text, kMaxText)) + "</dd>";
+}
+
+std::string render_sample(const TextPairSample& sample, const Display& display) {
+  const TextPairWords& words = display.text_pair;
+  std::string out = "<dl>" + sample_row(words.input, sample.input) +
+                    sample_row(words.output, sample.output, " class=\"out\"") +
+                    sample_row(words.reference, sample.reference) + "</dl>";
+  const std::string attention = render_attention(sample, words.picture);
+  return attention.empty() ? out : out + "<div>" + attention + "</div>";
+}
+
+std::string render_sample(const RowsSample& sample, const Display&) {
+  std::string out = "<dl>";
+  for (size_t i = 0; i < std::min(sample.rows.size(), kMaxRows); ++i) {
+    out += sample_row(sample.rows[i].first, sample.rows[i].second);
+  }
+  return out + "</dl>";
 }
 
 std::string render_samples(const ReportContent& content) {
   const auto& samples = content.samples;
   if (samples.empty()) return "";
-  std::string out = "<section><h2>Sample translations";
+  std::string out = "<section><h2>" + escape_html(content.display.samples, kMaxTitle);
   if (content.samples_step > 0) out += " at step " + with_thousands(content.samples_step);
   out += "</h2>\n";
-  for (size_t i = 0; i < std::min(samples.size(), kMaxSamples); ++i)
-    out += render_sample(samples[i]);
+  for (size_t i = 0; i < std::min(samples.size(), kMaxSamples); ++i) {
+    const auto draw = [&](const auto& sample) { return render_sample(sample, content.display); };
+    out += "<article class=\"sample card\">" + std::visit(draw, samples[i]) + "</article>\n";
+  }
   return out + "</section>\n";
 }
 
@@ -145,38 +163,59 @@ std::string cell(const std::optional<double>& value, int decimals) {
   return "<td>" + (std::abs(*value) < 1e6 ? fixed(*value, decimals) : tick_label(*value)) + "</td>";
 }
 
-/// The least loss; the train loop may rank by BLEU, which the table shows too.
-const MetricsEvent* best_of(const std::vector<const MetricsEvent*>& validations) {
+using Validations = std::vector<const MetricsEvent*>;
+
+/// By Display::best_by, and what lacks that by its loss; training may rank by another number.
+const MetricsEvent* best_of(const Validations& validations, const NumberStyle& by) {
+  const auto quality = [&](const MetricsEvent& event) {
+    const auto value = event.number(by.name);
+    if (by.higher_is_better) return value ? -*value : NAN;
+    return value ? *value : event.loss.value_or(NAN);
+  };
   const MetricsEvent* best = nullptr;
   for (const MetricsEvent* event : validations) {
-    const double loss = event->nll.value_or(event->loss.value_or(NAN));
-    const bool better = best == nullptr || loss < best->nll.value_or(best->loss.value_or(NAN));
-    if (std::isfinite(loss) && better) best = event;
+    const bool better = best == nullptr || quality(*event) < quality(*best);
+    if (std::isfinite(quality(*event)) && better) best = event;
   }
   return best;
 }
 
-std::string render_validations(const Events& events, bool smoothed) {
-  std::vector<const MetricsEvent*> validations;
-  for (const MetricsEvent& event : events) {
+std::string validation_row(const MetricsEvent& event, const std::vector<NumberStyle>& columns,
+                           const std::string& attributes) {
+  std::string out = "<tr" + attributes + "><td>" + with_thousands(event.step) + "</td><td>" +
+                    with_thousands(event.epoch) + "</td>";
+  for (const NumberStyle& style : columns) {
+    out += cell(value_of(event, style), style.column_decimals);
+  }
+  return out + "<td>" + (event.seconds ? human_duration(*event.seconds) : "–") + "</td></tr>";
+}
+
+std::string render_validations(const ReportContent& content, const Curves& curves) {
+  Validations validations;
+  for (const MetricsEvent& event : content.events) {
     if (event.event == "valid") validations.push_back(&event);
   }
   if (validations.empty()) return "";
-  const MetricsEvent* best = best_of(validations);
   std::string out =
       "<section><h2>Validations</h2><div class=\"card table\"><table class=\"list\"><thead><tr>"
-      "<th>Step</th><th>Epoch</th><th>";
-  out += smoothed ? "Smoothed loss" : "Loss";
-  out += "</th><th>NLL</th><th>Perplexity</th><th>BLEU</th><th>Elapsed</th></tr></thead><tbody>";
+      "<th>Step</th><th>Epoch</th>";
+  std::vector<NumberStyle> columns;
+  for (const NumberStyle& style : curves.styles) {
+    if (style.column.empty()) continue;
+    columns.push_back(style);
+    out += "<th>" + escape_html(style.column, kMaxTitle) + "</th>";
+  }
+  out += "<th>Elapsed</th></tr></thead><tbody>";
+  const NumberStyle by = content.display.style(content.display.best_by);
+  const MetricsEvent* best = best_of(validations, by);
+  const std::string title = by.higher_is_better ? "highest " + escape_html(by.label, kMaxTitle)
+                                                : "lowest loss";
+  const std::string mark = " class=\"best\" title=\"" + title + "\"";
   // The newest first; the best one stays even when it is old.
   for (size_t i = 0; i < validations.size(); ++i) {
     const MetricsEvent* event = validations[validations.size() - 1 - i];
     if (i >= kMaxValidations && event != best) continue;
-    out += std::string("<tr") + (event == best ? " class=\"best\" title=\"lowest loss\"" : "") +
-           "><td>" + with_thousands(event->step) + "</td><td>" + with_thousands(event->epoch) +
-           "</td>" + cell(event->loss, 4) + cell(event->nll, 4) + cell(perplexity(*event), 2) +
-           cell(event->bleu, 2) + "<td>" +
-           (event->seconds ? human_duration(*event->seconds) : "–") + "</td></tr>";
+    out += validation_row(*event, columns, event == best ? mark : "");
   }
   out += "</tbody></table></div>";
   if (validations.size() > kMaxValidations) {
@@ -246,10 +285,10 @@ std::string render_head(const ReportContent& content) {
 }  // namespace
 
 std::string render_html(const ReportContent& content) {
-  const Curves curves(content.events);
+  const Curves curves(content.events, content.display);
   return render_head(content) + "<body>\n<main>\n" + render_header(content, curves) +
-         render_charts(curves) + render_notes(content.events) + render_samples(content) +
-         render_tables(content) + render_validations(content.events, !content.smoothing.empty()) +
+         render_charts(curves, content.display.rate) + render_notes(content.events) +
+         render_samples(content) + render_tables(content) + render_validations(content, curves) +
          render_config(content.config_toml) +
          "<footer>Written by Stretto into the run folder. Everything on this page is in this one "
          "file; "

@@ -3,24 +3,17 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
-#include <map>
 #include <string>
 #include <vector>
 
+#include "report/display.h"
 #include "report/metrics_log.h"
+#include "report/sample.h"
 
 namespace stretto::report {
 
 /// The most that a page shows, in code points, rows and samples.
-inline constexpr size_t kMaxSentence = 1500, kMaxCell = 600, kMaxRows = 200, kMaxSamples = 50;
-
-/// A translation with its attention, as shown in the report.
-struct ReportSample {
-  std::string source, hypothesis, reference;
-  std::vector<std::string> source_pieces, hypothesis_pieces;
-  /// [hypothesis pieces][source pieces], or of those alone that are drawn; may be empty
-  std::vector<std::vector<float>> attention;
-};
+inline constexpr size_t kMaxText = 1500, kMaxCell = 600, kMaxRows = 200, kMaxSamples = 50;
 
 /// All that report.html shows.
 struct ReportContent {
@@ -31,10 +24,10 @@ struct ReportContent {
   std::vector<std::pair<std::string, std::string>>
       facts;  ///< parameters, vocabulary, data, filters
   std::vector<MetricsEvent> events;
-  int64_t samples_step = 0;  ///< at which the samples were translated; 0 = not known
-  std::vector<ReportSample> samples;
+  int64_t samples_step = 0;  ///< at which the samples were made; 0 = not known
+  std::vector<Sample> samples;
   int64_t max_steps = 0;    ///< of updates that were stepped; 0 = unknown
-  std::string smoothing;    ///< of the loss, "label smoothing 0.1"; empty: loss and NLL are one
+  Display display = {};     ///< of the task
   int refresh_seconds = 0;  ///< > 0 while training: the page reloads itself
 };
 

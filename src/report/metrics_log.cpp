@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <cerrno>
 #include <cmath>
+#include <iterator>
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
@@ -18,7 +20,7 @@
 namespace stretto::report {
 namespace {
 
-using Json = nlohmann::json;
+using Json = nlohmann::ordered_json;  // a line's numbers have an order
 
 // Of some hundred bytes for each event: ten million events.
 constexpr size_t kMaxLogBytes = size_t{4} << 30;
@@ -41,13 +43,18 @@ class ObjectWriter {
   void add(const char* key, const std::optional<T>& value) {
     if (value) add(key, *value);
   }
+  void add(const char*, const NamedNumbers& numbers) {
+    for (const auto& [name, number] : numbers) {
+      std::visit([&](auto value) { add(name.c_str(), value); }, number);
+    }
+  }
   std::string take() { return std::move(text_) + "}"; }
 
  private:
   void raw(const char* key, const std::string& value) {
-    text_ += text_.empty() ? "{\"" : ",\"";
-    text_ += key;
-    text_ += "\":";
+    text_ += text_.empty() ? "{" : ",";
+    text_ += Json(valid_utf8(key)).dump();
+    text_ += ":";
     text_ += value;
   }
   std::string text_;
@@ -81,10 +88,80 @@ std::string place(const std::filesystem::path& path, int64_t line) {
               "remove or repair that line; nothing else of the run depends on it");
 }
 
-template <typename T>
-void get(const Json& object, const char* key, std::optional<T>* value) {
-  const auto found = object.find(key);
-  if (found != object.end() && !found->is_null()) *value = found->get<T>();
+/// Every key of the loop's own in the order of the file, and where the task's numbers stand among
+/// them.
+template <class Event, class Visit>
+void for_keys(Event& event, const Visit& visit) {
+  visit("step", event.step);
+  visit("epoch", event.epoch);
+  visit("event", event.event);
+  visit("loss", event.loss);
+  visit(nullptr, event.measures);
+  visit("lr", event.lr);
+  visit("grad_norm", event.grad_norm);
+  visit(nullptr, event.counts);
+  visit("loss_scale", event.loss_scale);
+  visit("peak_memory_bytes", event.peak_memory_bytes);
+  visit("peak_device_memory_bytes", event.peak_device_memory_bytes);
+  visit("seconds", event.seconds);
+  visit(nullptr, event.scores);
+  visit("skipped", event.skipped);
+  visit("batch_hash", event.batch_hash);
+  visit("weights_hash", event.weights_hash);
+  visit("reason", event.reason);
+  visit("noise_scale", event.noise_scale);
+  visit("comm_seconds", event.comm_seconds);
+  visit("comm_wait_seconds", event.comm_wait_seconds);
+  visit("processes", event.processes);
+  visit("note", event.note);
+}
+
+/// Where a task's number stands that follows a key of the loop's own: the number of
+/// `MetricsEvent`'s lists before it.
+const std::map<std::string, size_t>& places_behind() {
+  static const auto places = [] {
+    std::map<std::string, size_t> behind;
+    size_t lists = 0;
+    const MetricsEvent event{};
+    for_keys(event, [&](const char* key, const auto&) {
+      if (key == nullptr) {
+        ++lists;
+      } else {
+        behind.emplace(key, lists);
+      }
+    });
+    return behind;
+  }();
+  return places;
+}
+
+/// Fills what the loop itself writes, but for the three keys that each line has.
+struct KeyReader {
+  const Json& object;
+
+  template <typename T>
+  void operator()(const char* key, std::optional<T>& value) const {
+    const auto found = object.find(key);
+    if (found != object.end() && !found->is_null()) value = found->template get<T>();
+  }
+  template <typename T>
+  void operator()(const char*, T&) const {}
+};
+
+void read_task_numbers(const Json& object, MetricsEvent& event) {
+  const auto& places = places_behind();
+  NamedNumbers* const lists[] = {&event.measures, &event.counts, &event.scores};
+  size_t list = 0;
+  for (const auto& [key, value] : object.items()) {
+    if (const auto own = places.find(key); own != places.end()) {
+      list = std::min(own->second, std::size(lists) - 1);
+    } else if (value.is_number_integer() && lists[list] != &event.scores) {
+      // A measure that happens to be whole is still found by its name.
+      event.counts.push_back({key, value.get<int64_t>()});
+    } else if (value.is_number()) {
+      lists[list]->push_back({key, value.get<double>()});
+    }
+  }
 }
 
 /// An event is flat, so depth is bounded before the parser builds anything.
@@ -106,28 +183,8 @@ MetricsEvent parse_event(std::string_view line) {
   event.step = object.at("step").get<int64_t>();
   event.epoch = object.value("epoch", int64_t{0});
   event.event = object.at("event").get<std::string>();
-  get(object, "loss", &event.loss);
-  get(object, "nll", &event.nll);
-  get(object, "ppl", &event.ppl);
-  get(object, "lr", &event.lr);
-  get(object, "grad_norm", &event.grad_norm);
-  get(object, "target_tokens", &event.target_tokens);
-  get(object, "source_tokens", &event.source_tokens);
-  get(object, "tokens_per_second", &event.tokens_per_second);
-  get(object, "loss_scale", &event.loss_scale);
-  get(object, "peak_memory_bytes", &event.peak_memory_bytes);
-  get(object, "peak_device_memory_bytes", &event.peak_device_memory_bytes);
-  get(object, "seconds", &event.seconds);
-  get(object, "bleu", &event.bleu);
-  get(object, "skipped", &event.skipped);
-  get(object, "batch_hash", &event.batch_hash);
-  get(object, "weights_hash", &event.weights_hash);
-  get(object, "reason", &event.reason);
-  get(object, "noise_scale", &event.noise_scale);
-  get(object, "comm_seconds", &event.comm_seconds);
-  get(object, "comm_wait_seconds", &event.comm_wait_seconds);
-  get(object, "processes", &event.processes);
-  get(object, "note", &event.note);
+  for_keys(event, KeyReader{object});
+  read_task_numbers(object, event);
   return event;
 }
 
@@ -197,33 +254,22 @@ int write_whole(int fd, std::string_view line) {
 
 }  // namespace
 
+double NamedNumber::as_double() const {
+  return std::visit([](auto number) { return static_cast<double>(number); }, value);
+}
+
+std::optional<double> MetricsEvent::number(std::string_view name) const {
+  if (name == "loss") return loss;
+  for (const auto* list : {&measures, &scores, &counts}) {
+    const auto found = std::ranges::find(*list, name, &NamedNumber::name);
+    if (found != list->end()) return found->as_double();
+  }
+  return std::nullopt;
+}
+
 std::string MetricsEvent::to_json() const {
   ObjectWriter out;
-  out.add("step", step);
-  out.add("epoch", epoch);
-  out.add("event", event);
-  out.add("loss", loss);
-  out.add("nll", nll);
-  out.add("ppl", ppl);
-  out.add("lr", lr);
-  out.add("grad_norm", grad_norm);
-  out.add("target_tokens", target_tokens);
-  out.add("source_tokens", source_tokens);
-  out.add("tokens_per_second", tokens_per_second);
-  out.add("loss_scale", loss_scale);
-  out.add("peak_memory_bytes", peak_memory_bytes);
-  out.add("peak_device_memory_bytes", peak_device_memory_bytes);
-  out.add("seconds", seconds);
-  out.add("bleu", bleu);
-  out.add("skipped", skipped);
-  out.add("batch_hash", batch_hash);
-  out.add("weights_hash", weights_hash);
-  out.add("reason", reason);
-  out.add("noise_scale", noise_scale);
-  out.add("comm_seconds", comm_seconds);
-  out.add("comm_wait_seconds", comm_wait_seconds);
-  out.add("processes", processes);
-  out.add("note", note);
+  for_keys(*this, [&](const char* key, const auto& value) { out.add(key, value); });
   return out.take();
 }
 

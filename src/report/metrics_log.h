@@ -2,36 +2,51 @@
 
 #include <cstdint>
 #include <filesystem>
-#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <variant>
 #include <vector>
 
 #include "base/hash.h"
 
 namespace stretto::report {
 
+/// One of a task's own numbers by its key. A whole number is a count and written as one.
+struct NamedNumber {
+  std::string name;
+  std::variant<double, int64_t> value = 0.0;
+
+  bool is_count() const { return std::holds_alternative<int64_t>(value); }
+  double as_double() const;
+};
+using NamedNumbers = std::vector<NamedNumber>;
+
 /// One line of metrics.jsonl. Absent values are not written.
 struct MetricsEvent {
   int64_t step = 0;
   int64_t epoch = 0;
   std::string event;  ///< "train", "valid", "end"
-  /// `seconds` is the time that the whole run has trained so far, all its sessions together;
-  /// `tokens_per_second` counts real target tokens.
-  std::optional<double> loss, nll, ppl, lr, grad_norm, tokens_per_second, loss_scale, seconds, bleu;
-  std::optional<int64_t> target_tokens, source_tokens;
+  /// `seconds` is the time that the whole run has trained so far, all its sessions together.
+  std::optional<double> loss, lr, grad_norm, loss_scale, seconds;
+  /// The task's own: what it measures beside the loss, and stands behind it; what an update counted
+  /// and how fast, behind `grad_norm`; what validation alone scores, behind `seconds`. Of a line
+  /// that was read, whole numbers behind the loss are `counts`.
+  NamedNumbers measures, counts, scores;
   /// Of this process: resident memory of the host, and on a GPU what tensors held there.
   std::optional<int64_t> peak_memory_bytes, peak_device_memory_bytes;
   std::optional<bool> skipped;
   std::optional<std::string> batch_hash, weights_hash, reason;
-  /// `noise_scale` is in target tokens. `comm_seconds` is how long this update's gradients and
-  /// parameters were on their way between processes, `comm_wait_seconds` the part of it that
-  /// training stood for, so never more; the difference was hidden behind backward.
+  /// `noise_scale` is in what the loss is divided by. `comm_seconds` is how long this update's
+  /// gradients and parameters were on their way between processes, `comm_wait_seconds` the part of
+  /// it that training stood for, so never more; the difference was hidden behind backward.
   std::optional<double> noise_scale, comm_seconds, comm_wait_seconds;
   std::optional<int64_t> processes;
   std::optional<std::string>
       note;  ///< what happened: a spike, a rollback, a micro-batch cut in two
+
+  /// The loss or one of the task's own; absent where the line has none of that name.
+  std::optional<double> number(std::string_view name) const;
 
   /// One JSON object, keys in a fixed order; numbers in the shortest form that reads back to the
   /// same double (so a loss has all its digits); non-finite numbers become null.

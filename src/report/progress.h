@@ -3,19 +3,27 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 namespace stretto::report {
+
+/// One of the numbers that a line of progress shows by a label.
+struct ProgressNumber {
+  std::string label;  ///< "loss", "ppl"
+  double value = 0;
+};
 
 /// What the progress line shows.
 struct ProgressState {
   int64_t step = 0;
   int64_t last_step = 0;  ///< that ends the run, as far as is known: skips move it; 0 = unknown
   int64_t epoch = 0;
-  double epoch_fraction = 0;  ///< 0..1
-  double loss = 0, ppl = 0, lr = 0, grad_norm = 0;
-  bool smoothed = false;         ///< the loss is of smoothed labels, the perplexity is not
-  double tokens_per_second = 0;  ///< real target tokens
-  double eta_seconds = -1;       ///< negative = unknown
+  double epoch_fraction = 0;                 ///< 0..1
+  std::vector<ProgressNumber> numbers = {};  ///< the loss first
+  double lr = 0, grad_norm = 0;
+  double rate = 0;                  ///< a second, of what the task counts
+  std::string rate_unit = "samples";
+  double eta_seconds = -1;  ///< negative = unknown
   int64_t memory_bytes = 0;
 };
 
@@ -42,8 +50,8 @@ class Progress {
 };
 
 /// The text of the line for a given width in columns; never wider. What does not fit is left out,
-/// the least important first: epoch fraction, memory, gradient norm, epoch, learning rate,
-/// perplexity, tokens/s, ETA. Nothing is shown for what is unknown (0 memory, negative ETA, …).
+/// the least important first: epoch fraction, memory, gradient norm, epoch, learning rate, numbers
+/// beside the loss, rate, ETA. Nothing is shown for what is unknown (0 memory, negative ETA, …).
 std::string format_progress(const ProgressState& state, int columns,
                             const std::string& activity = "");
 

@@ -66,12 +66,17 @@ std::vector<Field> fields_of(const ProgressState& state, const std::string& acti
           {10, epoch + " (" + fixed(std::floor(100 * state.epoch_fraction), 0) + "%)"});
     }
   }
-  fields.push_back({2, (state.smoothed ? "smoothed loss " : "loss ") + compact(state.loss, 3)});
-  fields.push_back({5, "ppl " + compact(state.ppl, state.ppl < 10 ? 2 : 1)});
+  for (size_t i = 0; i < state.numbers.size(); ++i) {
+    const auto& [label, value] = state.numbers[i];
+    const bool is_loss = i == 0;
+    fields.push_back(
+        {is_loss ? 2 : 5, label + " " + compact(value, is_loss ? 3 : value < 10 ? 2 : 1)});
+  }
   fields.push_back({6, "lr " + (state.lr == 0 ? "0" : scientific(state.lr))});
   fields.push_back({8, "|g| " + compact(state.grad_norm, 2)});
-  if (state.tokens_per_second > 0) {
-    fields.push_back({4, with_thousands(std::llround(state.tokens_per_second)) + " tok/s"});
+  if (state.rate > 0) {
+    fields.push_back(
+        {4, with_thousands(std::llround(state.rate)) + " " + state.rate_unit + "/s"});
   }
   if (state.memory_bytes > 0) {
     fields.push_back({9, human_bytes(static_cast<uint64_t>(state.memory_bytes))});

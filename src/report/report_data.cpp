@@ -18,9 +18,10 @@ using Rows = std::vector<std::pair<std::string, std::string>>;
 using OrderedJson = nlohmann::ordered_json;
 
 constexpr int64_t kFormat = 1;
-constexpr size_t kMostBytes = size_t{32} << 20;  // far above 50 samples of the longest sentences
+constexpr size_t kMostBytes = size_t{32} << 20;  // far above 50 samples of the longest texts
 constexpr size_t kMostPieces = 1024, kLongestPiece = 64;
 constexpr double kSteps = 1e6;  // of attention between 0 and 1
+constexpr const char* kRowsKind = "rows";
 
 std::string cut(const std::string& text, size_t most) {
   return ellipsis(valid_utf8(text), most);
@@ -47,20 +48,51 @@ OrderedJson json_of(const Rows& rows) {
   return list;
 }
 
-OrderedJson json_of(const ReportSample& whole) {
-  const ReportSample sample = trimmed(whole);
+TextPairSample trimmed_one(const TextPairSample& sample) {
+  TextPairSample kept{.input = cut(sample.input, kMaxText),
+                      .output = cut(sample.output, kMaxText),
+                      .reference = cut(sample.reference, kMaxText),
+                      .input_pieces = cut(sample.input_pieces),
+                      .output_pieces = cut(sample.output_pieces)};
+  for (size_t row = 0; row < std::min(sample.attention.size(), kMostDrawnPieces); ++row) {
+    const auto& whole = sample.attention[row];
+    kept.attention.emplace_back();
+    for (size_t i = 0; i < std::min(whole.size(), kMostDrawnPieces); ++i) {
+      kept.attention.back().push_back(static_cast<float>(in_steps(whole[i])));
+    }
+  }
+  return kept;
+}
+
+RowsSample trimmed_one(const RowsSample& sample) {
+  RowsSample kept;
+  for (size_t i = 0; i < std::min(sample.rows.size(), kMaxRows); ++i) {
+    kept.rows.emplace_back(cut(sample.rows[i].first, kMaxCell),
+                           cut(sample.rows[i].second, kMaxText));
+  }
+  return kept;
+}
+
+// The keys of a text pair are those of the first version, which knew no other kind.
+OrderedJson json_of_one(const TextPairSample& sample) {
   auto attention = OrderedJson::array();
   for (const auto& row : sample.attention) {
     auto list = OrderedJson::array();
     for (const float weight : row) list.push_back(in_steps(weight));
     attention.push_back(std::move(list));
   }
-  return {{"source", sample.source},
-          {"hypothesis", sample.hypothesis},
+  return {{"source", sample.input},
+          {"hypothesis", sample.output},
           {"reference", sample.reference},
-          {"source_pieces", sample.source_pieces},
-          {"hypothesis_pieces", sample.hypothesis_pieces},
+          {"source_pieces", sample.input_pieces},
+          {"hypothesis_pieces", sample.output_pieces},
           {"attention", std::move(attention)}};
+}
+
+OrderedJson json_of_one(const RowsSample& sample) {
+  auto rows = OrderedJson::array();
+  for (const auto& [label, text] : sample.rows) rows.push_back({label, text});
+  return {{"kind", kRowsKind}, {"rows", std::move(rows)}};
 }
 
 void require(bool holds, const char* what) {
@@ -96,39 +128,31 @@ std::vector<std::vector<float>> attention_of(const nlohmann::json& list) {
   return rows;
 }
 
-ReportSample sample_of(const nlohmann::json& json) {
+Sample sample_of(const nlohmann::json& json) {
   require(json.is_object(), "a sample is no object");
-  return {.source = json.at("source").get<std::string>(),
-          .hypothesis = json.at("hypothesis").get<std::string>(),
-          .reference = json.at("reference").get<std::string>(),
-          .source_pieces = pieces_of(json.at("source_pieces")),
-          .hypothesis_pieces = pieces_of(json.at("hypothesis_pieces")),
-          .attention = attention_of(json.at("attention"))};
+  if (json.contains("kind")) {
+    require(json.at("kind") == kRowsKind, "a sample of another kind");
+    return RowsSample{rows_of(json.at("rows"))};
+  }
+  return TextPairSample{.input = json.at("source").get<std::string>(),
+                        .output = json.at("hypothesis").get<std::string>(),
+                        .reference = json.at("reference").get<std::string>(),
+                        .input_pieces = pieces_of(json.at("source_pieces")),
+                        .output_pieces = pieces_of(json.at("hypothesis_pieces")),
+                        .attention = attention_of(json.at("attention"))};
 }
 
 }  // namespace
 
-ReportSample trimmed(const ReportSample& sample) {
-  ReportSample kept{.source = cut(sample.source, kMaxSentence),
-                    .hypothesis = cut(sample.hypothesis, kMaxSentence),
-                    .reference = cut(sample.reference, kMaxSentence),
-                    .source_pieces = cut(sample.source_pieces),
-                    .hypothesis_pieces = cut(sample.hypothesis_pieces),
-                    .attention = {}};
-  for (size_t row = 0; row < std::min(sample.attention.size(), kMostDrawnPieces); ++row) {
-    const auto& whole = sample.attention[row];
-    kept.attention.emplace_back();
-    for (size_t i = 0; i < std::min(whole.size(), kMostDrawnPieces); ++i) {
-      kept.attention.back().push_back(static_cast<float>(in_steps(whole[i])));
-    }
-  }
-  return kept;
+Sample trimmed(const Sample& sample) {
+  return std::visit([](const auto& of_kind) -> Sample { return trimmed_one(of_kind); }, sample);
 }
 
 void write_report_data(const std::filesystem::path& path, const ReportContent& content) {
   auto samples = OrderedJson::array();
   for (size_t i = 0; i < std::min(content.samples.size(), kMaxSamples); ++i) {
-    samples.push_back(json_of(content.samples[i]));
+    samples.push_back(std::visit([](const auto& kind) { return json_of_one(trimmed_one(kind)); },
+                                 content.samples[i]));
   }
   const OrderedJson json{{"format", kFormat},
                          {"machine", json_of(content.machine)},

@@ -8,12 +8,12 @@
 namespace stretto::report {
 
 /// RUN/report.json: what report.html shows and nothing else in a run folder tells. That is machine,
-/// facts, samples and the step that they were translated at; so the page can be written anew.
+/// facts, samples and the step that they were made at; so the page can be written anew.
 inline constexpr const char* kReportDataFile = "report.json";
 
-/// A sample cut to what the page can show of it: long sentences and pieces end in "…", attention is
-/// kept of the pieces that are drawn, in steps of a millionth.
-ReportSample trimmed(const ReportSample& sample);
+/// A sample cut to what the page can show of it: long texts and pieces end in "…", attention is kept
+/// of the pieces that are drawn, in steps of a millionth.
+Sample trimmed(const Sample& sample);
 
 /// Replaces the file at once (write_file_atomic), at most a few MiB. Throws Error(kIo).
 void write_report_data(const std::filesystem::path& path, const ReportContent& content);

@@ -32,9 +32,9 @@ struct ReportOptions {
         field(&O::html_seconds, "html_seconds", "least time between two writings of report.html",
               at_least(0), {.unit = "seconds", .change = Change::kFree}),
         field(&O::samples, "samples",
-              "validation sentences shown with translation and attention, as they are decoded for "
-              "BLEU (eval.bleu)",
-              between(0, 50), {.unit = "sentences", .change = Change::kFree}),
+              "validation samples shown with what the model made of them, where validation runs it "
+              "for a score",
+              between(0, 50), {.unit = "samples", .change = Change::kFree}),
     };
   }
 };

@@ -12,7 +12,7 @@ namespace stretto::runs {
 
 /// A run is a folder: `config.toml` (resolved), `run.json` (identity), `tokenizer/`,
 /// `checkpoints/`, `metrics.jsonl`, `tensorboard/`, `report.html`, `log.txt`. Nothing else is
-/// needed to go on, evaluate or translate.
+/// needed to go on, evaluate or run the model.
 class RunFolder {
  public:
   /// Opens the folder for training and locks it; creates it when it is not there. Temporary files

@@ -22,7 +22,7 @@ struct TrainState {
   int64_t skipped_in_a_row = 0;
   int64_t good_step = 0;  ///< of the newest checkpoint that a finite update followed; 0 = none
   double seconds = 0;     ///< of training, over all resumes
-  /// Validations so far: step -> quality, where higher is better (-nll or BLEU).
+  /// Validations so far: step -> quality, where higher is better: the score or its negative.
   std::map<int64_t, double> quality;
   /// Of metrics.jsonl as it was then; absent in checkpoints of earlier versions.
   std::optional<report::MetricsMark> metrics;

@@ -22,7 +22,7 @@ RunObserver::RunObserver(const fs::path& run_directory, report::ReportOptions op
   content_.machine = description.machine;
   content_.facts = description.facts;
   content_.max_steps = description.max_steps;
-  content_.smoothing = description.smoothing;
+  content_.display = description.display;
   content_.events = report::read_metrics(run_directory / "metrics.jsonl");
   if (resume.step > 0) take_over_samples();
   write_data();
@@ -53,16 +53,20 @@ void RunObserver::event(const report::MetricsEvent& event) {
   content_.events.push_back(event);
   if (tensorboard_) {
     picture("TensorBoard events", [&] {
-      const auto scalar = [&](const char* name, const std::optional<double>& value) {
+      const auto scalar = [&](const std::string& name, const std::optional<double>& value) {
         if (value) tensorboard_->scalar(event.event + "/" + name, event.step, *value);
       };
+      const auto scalars = [&](const report::NamedNumbers& numbers) {
+        for (const auto& number : numbers) {
+          if (!number.is_count()) scalar(number.name, number.as_double());
+        }
+      };
       scalar("loss", event.loss);
-      scalar("nll", event.nll);
-      scalar("ppl", event.ppl);
+      scalars(event.measures);
       scalar("lr", event.lr);
       scalar("grad_norm", event.grad_norm);
-      scalar("tokens_per_second", event.tokens_per_second);
-      scalar("bleu", event.bleu);
+      scalars(event.counts);  // the rate
+      scalars(event.scores);
       scalar("loss_scale", event.loss_scale);
       scalar("noise_scale", event.noise_scale);
       scalar("comm_seconds", event.comm_seconds);
@@ -91,14 +95,10 @@ void RunObserver::take_over_samples() {
   }
 }
 
-void RunObserver::samples(int64_t step, const std::vector<SampleTranslation>& samples) {
+void RunObserver::samples(int64_t step, const std::vector<report::Sample>& samples) {
   content_.samples_step = step;
   content_.samples.clear();
-  for (const auto& sample : samples) {
-    content_.samples.push_back(
-        report::trimmed({sample.source, sample.hypothesis, sample.reference, sample.source_pieces,
-                         sample.hypothesis_pieces, sample.attention}));
-  }
+  for (const auto& sample : samples) content_.samples.push_back(report::trimmed(sample));
   write_data();
 }
 

@@ -24,7 +24,7 @@ struct RunDescription {
   std::vector<std::pair<std::string, std::string>> machine;
   std::vector<std::pair<std::string, std::string>> facts;
   int64_t max_steps = 0;
-  std::string smoothing;  ///< of the loss, "label smoothing 0.1"; empty: loss and NLL are one
+  report::Display display = {};  ///< how the task's numbers are told and drawn
 };
 
 /// All that people watch: the progress line, metrics.jsonl, TensorBoard events, report.html and
@@ -41,7 +41,7 @@ class RunObserver {
 
   /// Every event: to metrics.jsonl, TensorBoard and the report.
   void event(const report::MetricsEvent& event);
-  void samples(int64_t step, const std::vector<SampleTranslation>& samples);
+  void samples(int64_t step, const std::vector<report::Sample>& samples);
   void progress(const report::ProgressState& state) { progress_.update(state); }
   void activity(const std::string& what) { progress_.set_activity(what); }
   /// Last page of the report; `status` as it shall stand there.

@@ -1,22 +1,57 @@
 #pragma once
 
+#include <ATen/core/Tensor.h>
 #include <torch/nn/module.h>
 
 #include <cstdint>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "data/batch_source.h"
+#include "report/sample.h"
+#include "train/task_words.h"
 
 namespace stretto::train {
 
-/// Loss of one micro-batch; the sums are over target tokens, natural log.
-struct MicroLoss {
-  torch::Tensor loss_sum;  ///< scalar with gradient
-  double nll_sum = 0;
-  int64_t target_tokens = 0;
-  int64_t source_tokens = 0;
+/// What one micro-batch, or a part of one, adds to an update: sums over its samples, which the loop
+/// adds up over micro-batches and ranks. What stays a tensor stays on the device until the whole
+/// update is done.
+struct Sums {
+  std::vector<at::Tensor> losses;           ///< scalars with a gradient, as Task::losses()
+  std::vector<at::Tensor> statistics = {};  ///< scalars without one, as Task::statistics()
+  std::vector<int64_t> counts = {};         ///< as Task::counters()
+};
+
+/// The sums of a whole update, over all micro-batches and ranks.
+struct Totals {
+  std::vector<double> losses;
+  std::vector<double> weights;  ///< what each loss is divided by: Task::weights()
+  std::vector<double> statistics = {};
+  std::vector<int64_t> counts = {};
+
+  /// Each loss divided by its weight, added up: what an update minimises.
+  double loss() const;
+};
+
+/// A number by which people judge.
+struct Score {
+  std::string name;  ///< its key in metrics.jsonl: "nll"
+  double value = 0;
+  bool higher_is_better = false;
+};
+
+/// The first of this name; null when there is none.
+const Score* find_score(const std::vector<Score>& scores, const std::string& name);
+
+/// What a validation came to.
+struct Validation {
+  /// "loss" among them, by which the plateau schedule goes; `eval.best_metric` names one.
+  std::vector<Score> scores;
+  std::map<std::string, int64_t> counts = {};  ///< by a name of Task::counters()
+  std::vector<report::Sample> samples = {};
+  double seconds = 0;
 };
 
 /// Where in the run a micro-batch stands: all that randomness may depend on.
@@ -25,32 +60,41 @@ struct StepContext {
   int64_t update = 0;
 };
 
-struct SampleTranslation {
-  std::string source, hypothesis, reference;
-  std::vector<std::string> source_pieces, hypothesis_pieces;
-  std::vector<std::vector<float>> attention;  ///< [hypothesis pieces][source pieces]
-};
-
-struct ValidationResult {
-  double loss = 0;  ///< smoothed, per target token
-  double nll = 0;   ///< per target token
-  int64_t target_tokens = 0;
-  double bleu = -1;  ///< -1 = not computed
-  double seconds = 0;
-  std::vector<SampleTranslation> samples;
-};
-
-/// What the training loop sees of a task. It names no model and no loss.
+/// What the training loop sees of a task. It names no model, no loss and no score.
+///
+/// An update minimises sum_i L_i / W_i, where L_i is a loss summed over all samples of the update
+/// and W_i the sum of its weights. Of one loss the division comes after the sum, so that a
+/// micro-batch need not know of the others; of several each is divided before backward.
 class Task {
  public:
   virtual ~Task() = default;
   virtual torch::nn::Module& model() = 0;
   virtual const data::BatchSource& train_batches() = 0;
-  virtual MicroLoss loss(const data::Batch& batch, const StepContext& context) = 0;
+
+  /// Names of the losses: "loss", or one for each head, which then are measures under their names.
+  virtual std::vector<std::string> losses() const { return {"loss"}; }
+  /// Names of the sums that measures() needs beside the losses.
+  virtual std::vector<std::string> statistics() const { return {}; }
+  /// Names of what is counted, in words: "audio seconds". Throughput is that of the first.
+  virtual std::vector<std::string> counters() const = 0;
+
+  virtual TaskWords words() const { return {}; }
+  /// A sample of a batch as people read it, in parts with a name each: {"source", "…"}.
+  /// @param index  in [0, batch.num_sequences())
+  virtual std::vector<std::pair<std::string, std::string>> show(const data::Batch& batch,
+                                                                int64_t index) const {
+    return {{"id", std::to_string(batch.sample_ids.at(static_cast<size_t>(index)))}};
+  }
+
+  virtual Sums loss(const data::Batch& batch, const StepContext& context) = 0;
+  /// What each loss of a batch is divided by, from the data alone: its tokens, its images.
+  virtual std::vector<double> weights(const data::Batch& batch) const = 0;
+  /// What is shown beside the loss of an update.
+  virtual std::vector<Score> measures(const Totals& /*totals*/) const { return {}; }
+
   /// False when the experiment has no validation data.
   virtual bool can_validate() const = 0;
-  /// @param with_translations  also decode, score BLEU and fill `samples`
-  virtual ValidationResult validate(bool with_translations) = 0;
+  virtual Validation validate() = 0;
   /// Files that later commands need from the run folder, name -> bytes (the tokenizer's models).
   virtual std::map<std::string, std::string> assets() const = 0;
 };

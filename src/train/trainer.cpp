@@ -14,6 +14,7 @@
 #include "kernels/cuda/cuda.h"
 #include "parallel/replicas.h"
 #include "runs/average.h"
+#include "train/shown_numbers.h"
 
 namespace stretto::train {
 namespace {
@@ -46,7 +47,6 @@ Trainer::Trainer(Task& task, TrainerSetup setup, distributed::ProcessGroup group
                   .compute = setup_.precision.compute,
                   .compress = setup_.dist.compress,
                   .clip_norm = setup_.optim.clip_norm,
-                  .pre_norm = setup_.pre_norm,
                   .rolls_back = setup_.train.forensics.policy == "rollback"}),
       policy_(setup_.train.forensics),
       spikes_(setup_.train.forensics) {
@@ -186,9 +186,9 @@ bool Trainer::interrupted() const {
 double Trainer::learning_rate() const {
   const int64_t end =
       setup_.schedule.total_steps > 0 ? setup_.schedule.total_steps : setup_.train.max_steps;
-  const auto batch_tokens = static_cast<double>(setup_.batch_tokens);
+  const auto batch_size = static_cast<double>(setup_.batch_size);
   return optim::learning_rate(
-      setup_.schedule, optim::peak_learning_rate(setup_.optim, batch_tokens),
+      setup_.schedule, optim::peak_learning_rate(setup_.optim, batch_size),
       {.step = state_.stepped(), .total_steps = end, .reductions = plateau_.reductions});
 }
 
@@ -201,8 +201,7 @@ Trainer::Recorded Trainer::update() {
   if (done.update.finite) {
     policy_.succeeded();
     state_.good_step = saved_step_;
-    const double loss = done.update.loss_sum / static_cast<double>(done.update.target_tokens);
-    const auto spike = spikes_.look(loss, done.update.grad_norm);
+    const auto spike = spikes_.look(done.update.totals.loss(), done.update.grad_norm);
     done.skipped = spike.skip;
     done.note = spike.text;
   }
@@ -238,43 +237,42 @@ Trainer::Recorded Trainer::update() {
 
 void Trainer::record(const Recorded& done) {
   const UpdateResult& result = done.update;
-  pace_.add(result.seconds, result.target_tokens);
+  const auto& counts = result.totals.counts;
+  throughput_.add(result.seconds, counts.empty() ? 0 : counts.front());
   const bool event_due =
       done.skipped || !done.note.empty() || state_.step % setup_.report.every == 0;
   if (observer_) {
-    const double tokens = static_cast<double>(result.target_tokens);
+    const auto& display = setup_.description.display;
     const auto batches = static_cast<double>(task_.train_batches().num_batches());
+    const auto measures = measures_of(task_, result.totals);
     observer_->progress({.step = state_.step,
                          .last_step = last_step(),
                          .epoch = result.epoch,
                          .epoch_fraction = static_cast<double>(state_.batch_index) / batches,
-                         .loss = result.loss_sum / tokens,
-                         .ppl = std::exp(result.nll_sum / tokens),
+                         .numbers = progress_numbers(result.totals.loss(), measures, display),
                          .lr = done.lr,
                          .grad_norm = result.grad_norm,
-                         .smoothed = !setup_.description.smoothing.empty(),
-                         .tokens_per_second = pace_.tokens_per_second(),
+                         .rate = throughput_.per_second(),
+                         .rate_unit = display.rate.short_unit,
                          .eta_seconds = eta_seconds(),
                          .memory_bytes = static_cast<int64_t>(peak_rss_bytes())});
     if (event_due) record_event(done);
   }
   if (is_root() && !done.note.empty())
     log::warn("step " + with_thousands(state_.step) + ": " + done.note);
-  if (event_due) pace_.begin_window();
+  if (event_due) throughput_.begin_window();
 }
 
 void Trainer::record_event(const Recorded& done) {
   const UpdateResult& result = done.update;
-  const double tokens = static_cast<double>(result.target_tokens);
+  const auto& rate = setup_.description.display.rate;
   report::MetricsEvent event{.step = state_.step, .epoch = result.epoch, .event = "train"};
-  event.loss = result.loss_sum / tokens;
-  event.nll = result.nll_sum / tokens;
-  event.ppl = std::exp(*event.nll);
+  event.loss = result.totals.loss();
+  event.measures = named_measures(measures_of(task_, result.totals));
   event.lr = done.lr;
   event.grad_norm = result.grad_norm;
-  event.target_tokens = result.target_tokens;
-  event.source_tokens = result.source_tokens;
-  event.tokens_per_second = pace_.tokens_per_second();
+  event.counts = named_counts(task_.counters(), result.totals.counts);
+  event.counts.push_back({rate.key, throughput_.per_second()});
   event.loss_scale = result.loss_scale;
   event.peak_memory_bytes = static_cast<int64_t>(peak_rss_bytes());
   event.peak_device_memory_bytes = kernels::cuda::peak_memory_bytes(arena_.params().device());
@@ -293,7 +291,7 @@ void Trainer::record_event(const Recorded& done) {
 
 void Trainer::after_failed_update(const Recorded& done) {
   const auto decision =
-      policy_.failed({.loss_finite = std::isfinite(done.update.loss_sum),
+      policy_.failed({.loss_finite = std::isfinite(done.update.totals.loss()),
                       .scaled = updater_.scaler().adapts() && !done.scale_at_its_end});
   const std::string report = decision.examine || done.scale_at_its_end ? examine(done) : "";
   NumericStop stop{.step = state_.step, .report = report};
@@ -384,7 +382,7 @@ int64_t Trainer::last_step() const {
 }
 
 double Trainer::eta_seconds() const {
-  const double per_update = pace_.seconds_per_update();
+  const double per_update = throughput_.seconds_per_update();
   if (per_update < 0) return -1;
   double left = -1;
   const auto consider = [&](double seconds) {
@@ -413,35 +411,45 @@ bool Trainer::validation_due() const {
 void Trainer::validate() {
   activity("validating");
   task_.model().eval();
-  const ValidationResult result = task_.validate(setup_.eval.bleu);
-  report::MetricsEvent event{.step = state_.step, .epoch = state_.epoch + 1, .event = "valid"};
-  event.loss = result.loss;
-  event.nll = result.nll;
-  event.ppl = std::exp(result.nll);
-  event.target_tokens = result.target_tokens;
+  const Validation result = task_.validate();
+  const bool improved = judge(result);
+  if (!observer_) return;
+  const auto& display = setup_.description.display;
+  report::MetricsEvent event = validation_event(result, display);
+  event.step = state_.step;
+  event.epoch = state_.epoch + 1;
   event.seconds = state_.seconds;
-  if (result.bleu >= 0) event.bleu = result.bleu;
-  const double quality = setup_.eval.best_metric == "bleu" ? result.bleu : -result.nll;
+  if (!result.samples.empty()) observer_->samples(state_.step, result.samples);
+  observer_->event(event);
+  activity("");
+  log::info("step " + with_thousands(state_.step) + ": valid " + validation_text(result, display) +
+            (improved ? " (best so far)" : ""));
+}
+
+// Whether it is the best so far. All ranks have the same scores.
+bool Trainer::judge(const Validation& result) {
+  const Score& best_by = score_to_rank_by(result.scores);
+  const double quality = best_by.higher_is_better ? best_by.value : -best_by.value;
   if (std::isfinite(quality)) state_.quality[state_.step] = quality;  // JSON knows no NaN
-  const bool improved = state_.best_step() == state_.step;
   state_.validated_step = state_.step;
   // The end of a run validates between intervals too: one that goes on later must not notice, so
   // plateau and train.patience neither count that validation nor compare others with it.
   if (const int64_t every = setup_.eval.every; state_.step % every == 0) {
     const bool progress = state_.best_step(every) == state_.step;
     state_.bad_validations = progress ? 0 : state_.bad_validations + 1;
-    plateau_ = optim::after_validation(setup_.schedule, plateau_, result.loss);
+    const Score* loss = find_score(result.scores, "loss");
+    plateau_ = optim::after_validation(setup_.schedule, plateau_, loss ? loss->value : -quality);
   }
-  if (!observer_) return;
-  if (!result.samples.empty()) observer_->samples(state_.step, result.samples);
-  observer_->event(event);
-  activity("");
-  const std::string& smoothing = setup_.description.smoothing;
-  log::info("step " + with_thousands(state_.step) + ": valid loss " + fixed(result.loss, 4) +
-            (smoothing.empty() ? "" : " (with " + smoothing + ")") + ", nll " +
-            fixed(result.nll, 4) + ", ppl " + fixed(std::exp(result.nll), 2) + " (exp of nll)" +
-            (result.bleu >= 0 ? ", BLEU " + fixed(result.bleu, 1) : "") +
-            (improved ? " (best so far)" : ""));
+  return state_.best_step() == state_.step;
+}
+
+const Score& Trainer::score_to_rank_by(const std::vector<Score>& scores) const {
+  if (const Score* score = find_score(scores, setup_.eval.best_metric)) return *score;
+  std::vector<std::string> names;
+  for (const Score& score : scores) names.push_back(score.name);
+  throw Error(ExitCode::kUsage,
+              "eval.best_metric: a validation has no score `" + setup_.eval.best_metric + "`",
+              names.empty() ? "this task has none" : "it has " + join(names, ", "));
 }
 
 bool Trainer::save_due() const {

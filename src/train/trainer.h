@@ -28,15 +28,14 @@ namespace stretto::train {
 struct TrainerSetup {
   RunOptions run;
   TrainOptions train;
-  EvalOptions eval;
+  ValidationOptions eval;
   optim::OptimOptions optim;
   optim::ScheduleOptions schedule;
   distributed::DistOptions dist;
   optim::Precision precision;
   report::ReportOptions report;
   int64_t prefetch = 8;
-  int64_t batch_tokens = 0;  ///< of an update, for optim.lr_scaling: data.max_tokens * update_freq
-  bool pre_norm = false;     ///< model.norm = "pre", which advice then need not name
+  int64_t batch_size = 0;  ///< of an update, for optim.lr_scaling: the bound of its micro-batches
   std::filesystem::path run_directory;
   runs::RunIdentity identity;
   RunDescription description;
@@ -52,7 +51,7 @@ struct TrainerSetup {
 /// train.max_steps, warm-up, schedule and optimizer count those that were not skipped.
 ///
 /// It names no model and no loss. An update sums the gradients of `train.update_freq`
-/// micro-batches, divides by their true number of target tokens, clips, and steps; the last update
+/// micro-batches, divides by their true weight (Task::weights), clips, and steps; the last update
 /// of an epoch may have fewer micro-batches, since an update never crosses an epoch. With the same
 /// configuration on a CPU the weights after any sequence of kills and resumes equal those of an
 /// undisturbed run bit for bit.
@@ -96,6 +95,8 @@ class Trainer {
   int local_stop() const;
   bool interrupted() const;
   void validate();
+  bool judge(const Validation& result);
+  const Score& score_to_rank_by(const std::vector<Score>& scores) const;
   bool validation_due() const;
   bool save_due() const;
   void save();
@@ -128,7 +129,7 @@ class Trainer {
   bool save_soon_ = false;  // at the next update that is not left out
   int64_t saved_step_ = 0, compared_step_ = 0;
   double grad_norm_ = 0;  // of the last update
-  Pace pace_;
+  Throughput throughput_;
 };
 
 }  // namespace stretto::train

@@ -61,7 +61,8 @@ Updater::Updater(Task& task, optim::Arena& arena, distributed::ProcessGroup grou
                       .owned = reducer_.owned(),
                       .chunk = setup_.state_chunk}),
       scaler_(optim::loss_scaler_for(setup_.precision, setup_.train.loss_scale,
-                                     setup_.train.update_freq)) {
+                                     setup_.train.update_freq)),
+      sums_(task_) {
   reducer_.watch_embeddings(task_.model());
   seek({});
 }
@@ -123,20 +124,55 @@ uint64_t Updater::batch_hash(int64_t count) const {
 }
 
 // Forward and backward.
-parallel::MicroSums Updater::run_micro_batch(const data::Batch& batch, int64_t update) {
+void Updater::run_micro_batch(int64_t part, int64_t update, parallel::Outcome& outcome) {
+  const auto at = static_cast<size_t>(part);
+  const data::Batch& batch = batches_[at];
   failpoint("micro_batch");
   const kernels::ComputeScope scope(setup_.precision.compute);
-  const MicroLoss loss = task_.loss(batch, {static_cast<uint64_t>(setup_.run.seed), update});
+  const Sums sums = task_.loss(batch, {static_cast<uint64_t>(setup_.run.seed), update});
+  const at::Tensor minimised = objective(sums.losses);
   const double scale = scaler_->scale();
   if (scale == 1) {
-    loss.loss_sum.backward();
+    minimised.backward();
   } else {
-    loss.loss_sum.backward(torch::full_like(loss.loss_sum, scale));
+    minimised.backward(torch::full_like(minimised, scale));
   }
-  return {.loss = loss.loss_sum.item<double>(),
-          .nll = loss.nll_sum,
-          .target_tokens = loss.target_tokens,
-          .source_tokens = loss.source_tokens};
+  const auto turn = static_cast<size_t>(pieces_[at].micro / share_.size);
+  sums_.add(turn, sums, task_.weights(batch), outcome);
+}
+
+// One loss is divided after the sum; several have to be before, each by its own weight.
+at::Tensor Updater::objective(const std::vector<at::Tensor>& losses) const {
+  if (losses.size() == 1) return losses.front();
+  at::Tensor sum;
+  for (size_t i = 0; i < losses.size(); ++i) {
+    if (divisors_.at(i) == 0) continue;  // no sample of the update has this loss
+    const at::Tensor term = losses[i] / divisors_[i];
+    sum = sum.defined() ? sum + term : term;
+  }
+  TORCH_CHECK(sum.defined(), "[updater] no loss of this update has a weight");
+  return sum;
+}
+
+void Updater::divide_by_totals() {
+  if (sums_.num_losses() == 1) return;
+  divisors_.assign(sums_.num_losses(), 0);
+  for (const data::Batch& batch : batches_) {
+    const auto weights = task_.weights(batch);
+    for (size_t i = 0; i < divisors_.size(); ++i) divisors_[i] += weights.at(i);
+  }
+  distributed::sum_numbers(group_, divisors_);
+}
+
+// What is left to divide the arena's gradients by.
+double Updater::divisor(const Totals& totals) const {
+  return sums_.num_losses() == 1 ? totals.weights.front() : 1;
+}
+
+// As a sum over what the first loss is divided by.
+optim::GradientPart Updater::gradient_part(double weight, double sum_norm_sq) const {
+  const double divided_by = sums_.num_losses() == 1 ? 1 : divisors_.front();
+  return {.tokens = weight, .sum_norm_sq = sum_norm_sq * divided_by * divided_by};
 }
 
 // The first micro-batch is the small batch of the noise scale, where it is not cut.
@@ -146,18 +182,16 @@ bool Updater::measures_small_batch() const {
 }
 
 void Updater::run_part(int64_t part, int64_t update, int64_t count, parallel::Outcome& outcome) {
-  const auto at = static_cast<size_t>(part);
   group_.check_peers();
   reducer_.before_backward(part);
   statistics_.before_micro_batch(part);
-  const int64_t turn = pieces_[at].micro / share_.size;
-  outcome.micros[static_cast<size_t>(turn)] += run_micro_batch(batches_[at], update);
+  run_micro_batch(part, update, outcome);
   // To measure the first one costs a pass. When it is this rank's only one the reducer does it,
   // unless it keeps micro-batches apart.
   const bool stands_alone = batches_.size() > 1 || setup_.dist.deterministic;
   if (part == 0 && count > 1 && stands_alone && measures_small_batch()) {
-    outcome.small = {.tokens = static_cast<double>(outcome.micros[0].target_tokens),
-                     .sum_norm_sq = kernels::sum_of_squares(arena_.grads())};
+    outcome.small = gradient_part(sums_.first_weight(outcome.micros[0]),
+                                  kernels::sum_of_squares(arena_.grads()));
   }
   reducer_.after_backward(part);
 }
@@ -165,7 +199,7 @@ void Updater::run_part(int64_t part, int64_t update, int64_t count, parallel::Ou
 Updater::Attempt Updater::attempt(int64_t update, int64_t count) {
   Attempt made;
   const auto parts = static_cast<int64_t>(batches_.size());
-  made.outcome.micros.resize(static_cast<size_t>(share_.of_update(count)));
+  made.outcome = sums_.begin(static_cast<size_t>(share_.of_update(count)));
   reducer_.measure_local(parts == 1 && measures_small_batch());
   reducer_.begin(parts);
   statistics_.begin(count);
@@ -178,6 +212,7 @@ Updater::Attempt Updater::attempt(int64_t update, int64_t count) {
     return made;
   }
   statistics_.end();
+  sums_.read(made.outcome);
   finish(made);
   return made;
 }
@@ -185,12 +220,13 @@ Updater::Attempt Updater::attempt(int64_t update, int64_t count) {
 void Updater::give_up(int64_t part, int64_t update, parallel::Outcome& outcome) {
   // The others wait for numbers of this very micro-batch, which never come.
   if (statistics_.is_synchronised()) throw no_memory(update, /*split=*/0);
-  const int64_t sentences = batches_[static_cast<size_t>(part)].num_sequences();
+  const int64_t samples = batches_[static_cast<size_t>(part)].num_sequences();
+  const TaskWords words = task_.words();
   outcome.failed_part = part;
-  outcome.can_split = sentences > 1;
+  outcome.can_split = samples > 1;
   reducer_.abandon();  // before the line below, which needs memory too: the others wait
   log::warn("update " + std::to_string(update + 1) + ": no memory for a micro-batch of " +
-            counted(sentences, "sentence"));
+            counted(samples, words.sample, words.samples));
 }
 
 void Updater::finish(Attempt& made) {
@@ -203,8 +239,8 @@ void Updater::finish(Attempt& made) {
   }
   // Of several processes with one micro-batch each, rank 0's is the small batch.
   if (batches_.size() == 1 && reducer_.local_sum_of_squares() > 0) {
-    made.outcome.small = {.tokens = static_cast<double>(made.outcome.micros[0].target_tokens),
-                          .sum_norm_sq = reducer_.local_sum_of_squares()};
+    made.outcome.small = gradient_part(sums_.first_weight(made.outcome.micros[0]),
+                                       reducer_.local_sum_of_squares());
   }
 }
 
@@ -213,11 +249,9 @@ Error Updater::no_memory(int64_t update, int64_t split) const {
   const std::string how = batch_norms ? ", which is not split, since batch norm would make another "
                                         "update of it"
                                       : ", split " + counted(split, "time");
-  return {
-      ExitCode::kOutOfMemory,
-      "update " + std::to_string(update + 1) + ": there is no memory for a micro-batch" + how,
-      "lower data.max_tokens (raise train.update_freq by the same factor to keep the batch), or "
-      "data.max_src_tokens and data.max_tgt_tokens"};
+  return {ExitCode::kOutOfMemory,
+          "update " + std::to_string(update + 1) + ": there is no memory for a micro-batch" + how,
+          task_.words().smaller_batches};
 }
 
 // In two halves.
@@ -258,19 +292,14 @@ parallel::Outcomes Updater::attempts(int64_t update, const std::function<int()>&
 
 // What the micro-batches and the gradient of an update come to.
 void Updater::sum_up(const parallel::Outcomes& outcomes, UpdateResult& result) {
-  parallel::MicroSums sums;
-  for (const parallel::MicroSums& micro : outcomes.in_order()) sums += micro;
-  result.loss_sum = sums.loss;
-  result.nll_sum = sums.nll;
-  result.target_tokens = sums.target_tokens;
-  result.source_tokens = sums.source_tokens;
-  const auto tokens = static_cast<double>(result.target_tokens);
+  result.totals = sums_.totals(outcomes.in_order());
   const double sum_sq = reducer_.sum_of_squares();
-  result.grad_norm = std::sqrt(sum_sq) / (tokens * result.loss_scale);
-  result.finite = std::isfinite(result.grad_norm) && std::isfinite(result.loss_sum);
+  result.grad_norm = std::sqrt(sum_sq) / (divisor(result.totals) * result.loss_scale);
+  result.finite = std::isfinite(result.grad_norm) && std::isfinite(result.totals.loss());
   if (!result.finite) return;
   noise_.add(optim::norms_of_parts({&outcomes.small_batch(), 1},
-                                   {.tokens = tokens, .sum_norm_sq = sum_sq}, result.loss_scale));
+                                   gradient_part(result.totals.weights.front(), sum_sq),
+                                   result.loss_scale));
 }
 
 UpdateResult Updater::gradients(int64_t update, const std::function<int()>& stop) {
@@ -283,6 +312,7 @@ UpdateResult Updater::gradients(int64_t update, const std::function<int()>& stop
   result.micro_batches = count;
   result.loss_scale = scaler_->scale();
   load(count);
+  divide_by_totals();
   result.batch_hash = batch_hash(count);
   task_.model().train();
   sum_up(attempts(update, stop, result), result);
@@ -301,8 +331,7 @@ void Updater::step(const UpdateResult& result, double lr, double clip, int64_t n
   }
   if (setup_.dist.strategy != "parameter_server" || group_.is_root()) {
     optimizer_->step(arena_, {.lr = lr,
-                              .grad_scale = clip / (static_cast<double>(result.target_tokens) *
-                                                    result.loss_scale),
+                              .grad_scale = clip / (divisor(result.totals) * result.loss_scale),
                               .number = number,
                               .sum_over_ranks = sum_over_ranks});
   }

@@ -23,6 +23,7 @@
 #include "train/run_options.h"
 #include "train/task.h"
 #include "train/train_options.h"
+#include "train/update_sums.h"
 
 namespace stretto::train {
 
@@ -41,11 +42,10 @@ struct UpdaterSetup {
 /// What one update did; the same on every rank but for `seconds`.
 struct UpdateResult {
   int64_t epoch = 0;  ///< of its micro-batches, from 1
-  double loss_sum = 0, nll_sum = 0;
-  double grad_norm = 0;  ///< of the mean over target tokens, before clipping; not scaled
+  Totals totals;
+  double grad_norm = 0;  ///< of Totals::loss(), before clipping; not scaled
   double loss_scale = 1;
   double seconds = 0;
-  int64_t target_tokens = 0, source_tokens = 0;
   int64_t micro_batches = 0;  ///< of all ranks
   uint64_t batch_hash = 0;
   bool finite = true;  ///< false: loss or gradient was not, nothing may be stepped
@@ -70,7 +70,7 @@ class Updater {
   data::Position position() const { return position_; }
 
   /// Gradients of the next update, summed over its micro-batches and ranks; moves the position.
-  /// Throws Error(kOutOfMemory) on all ranks when a single sentence does not fit, or a micro-batch
+  /// Throws Error(kOutOfMemory) on all ranks when a single sample does not fit, or a micro-batch
   /// of a model with batch norms; on this rank alone when batch norms are synchronised.
   ///
   /// @param stop  asked once, after backward: this rank's reason to stop, 0 = none
@@ -116,7 +116,11 @@ class Updater {
                               UpdateResult& result);
   Attempt attempt(int64_t update, int64_t count);
   void run_part(int64_t part, int64_t update, int64_t count, parallel::Outcome& outcome);
-  parallel::MicroSums run_micro_batch(const data::Batch& batch, int64_t update);
+  void run_micro_batch(int64_t part, int64_t update, parallel::Outcome& outcome);
+  at::Tensor objective(const std::vector<at::Tensor>& losses) const;
+  void divide_by_totals();
+  double divisor(const Totals& totals) const;
+  optim::GradientPart gradient_part(double weight, double sum_norm_sq) const;
   void give_up(int64_t part, int64_t update, parallel::Outcome& outcome);
   void finish(Attempt& made);
   void split(int64_t part);
@@ -142,6 +146,8 @@ class Updater {
   data::Position first_;              // of the last update's micro-batches
   std::vector<data::Batch> batches_;  // of this rank in this update
   std::vector<data::Piece> pieces_;   // what each of them is; parts after a split are alike
+  UpdateSums sums_;
+  std::vector<double> divisors_;  // of several losses: their weights over the whole update
 };
 
 }  // namespace stretto::train

@@ -11,6 +11,7 @@
 #include "runs/checkpoint_tensors.h"
 #include "store/checkpoint.h"
 #include "store/run_record.h"
+#include "tasks/translation/translation.h"
 #include "tests/base/temp_dir.h"
 
 namespace stretto::engine {

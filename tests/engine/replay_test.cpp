@@ -17,6 +17,8 @@
 #include "engine/session.h"
 #include "experiment/training_text.h"
 #include "runs/provenance.h"
+#include "runs/run_folder.h"
+#include "tasks/translation/translation.h"
 #include "tests/base/temp_dir.h"
 #include "tests/parallel/refusing_allocator.h"
 #include "train/forensics/forensics_report.h"

@@ -190,7 +190,7 @@ class NormTask : public train::test::ToyTask {
     linear_ = net_.register_module("linear", nn::Linear(init.child("linear"), 4, 3));
   }
   torch::nn::Module& model() override { return net_; }
-  train::MicroLoss loss(const data::Batch& batch, const train::StepContext& context) override {
+  train::Sums loss(const data::Batch& batch, const train::StepContext& context) override {
     std::vector<at::Tensor> xs, ys;
     for (const int64_t id : batch.sample_ids) {
       xs.push_back(noise({2, 4}, static_cast<uint64_t>(id) + 7));
@@ -200,10 +200,7 @@ class NormTask : public train::test::ToyTask {
     at::Tensor x = at::cat(xs);
     if (context.update == nan_at) x = x * std::numeric_limits<float>::quiet_NaN();
     const at::Tensor sum = (linear_->forward(norm_->forward(x)) - at::cat(ys)).square().sum();
-    return {.loss_sum = sum,
-            .nll_sum = sum.item<double>(),
-            .target_tokens = batch.tgt.num_tokens(),
-            .source_tokens = batch.src.num_tokens()};
+    return train::test::toy_sums(sum, batch);
   }
   at::Tensor statistics() const { return at::cat({norm_->running_mean, norm_->running_var}); }
 

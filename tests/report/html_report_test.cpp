@@ -8,6 +8,7 @@
 
 #include "base/file.h"
 #include "report/html_text.h"
+#include "tasks/translation/translation_display.h"
 
 namespace stretto::report {
 namespace {
@@ -52,23 +53,31 @@ size_t count(const std::string& text, std::string_view part) {
   return found;
 }
 
+/// The figure with a title, from <h3> on.
+std::string figure(const std::string& page, const std::string& title) {
+  const size_t begin = page.find("<h3>" + title);
+  if (begin == std::string::npos) return "";
+  return page.substr(begin, page.find("</figure>", begin) - begin);
+}
+
 ReportContent content_with(int64_t updates, int64_t valid_every) {
   ReportContent content{.title = "A run", .status = "running", .max_steps = updates};
+  content.display = tasks::translation_display({.label_smoothing = 0});
   for (int64_t step = 1; step <= updates; ++step) {
     const double t = static_cast<double>(step);
     MetricsEvent event{.step = step, .epoch = 1 + step / 1000, .event = "train"};
     event.loss = 2 + 7 * std::exp(-t / 500) + 0.2 * std::sin(t * 12.9898);
-    event.nll = *event.loss - 0.3;
+    event.measures = {{"nll", *event.loss - 0.3}};
     event.lr = 1e-3 / std::sqrt(t);
     event.grad_norm = 1 + 0.5 * std::sin(t * 78.233);
-    event.tokens_per_second = 4000 + 100 * std::sin(t);
+    event.counts = {{"tokens_per_second", 4000 + 100 * std::sin(t)}};
     event.seconds = t * 0.5;
     content.events.push_back(event);
     if (step % valid_every != 0) continue;
     MetricsEvent valid{.step = step, .epoch = event.epoch, .event = "valid"};
     valid.loss = *event.loss + 0.1;
-    valid.nll = *event.nll + 0.1;
-    valid.bleu = 30 * (1 - std::exp(-t / 1000));
+    valid.measures = {{"nll", *event.loss - 0.2}};
+    valid.scores = {{"bleu", 30 * (1 - std::exp(-t / 1000))}};
     content.events.push_back(valid);
   }
   return content;
@@ -99,7 +108,11 @@ TEST(HtmlReport, EscapesHostileData) {
   content.title = content.status = content.config_toml = hostile;
   content.machine = {{hostile, hostile}};
   content.facts = {{hostile, hostile}};
-  content.samples = {{hostile, hostile, hostile, {hostile, "a"}, {hostile}, {{0.5f, 0.5f}}}};
+  content.samples = {
+      TextPairSample{hostile, hostile, hostile, {hostile, "a"}, {hostile}, {{0.5f, 0.5f}}},
+      RowsSample{{{hostile, hostile}}}};
+  content.display.samples = content.display.text_pair.input = hostile;
+  content.display.text_pair.picture = hostile;
   const std::string page = render_html(content);
   EXPECT_EQ(markup_error(page), "");
   EXPECT_EQ(page.find("<script"), std::string::npos);
@@ -116,7 +129,8 @@ TEST(HtmlReport, StaysUnderOneMegabyteForAHundredThousandEvents) {
   const std::vector<std::string> pieces(60, "\u2581piece");
   const std::vector<std::vector<float>> attention(60, std::vector<float>(60, 1.0f / 60));
   const std::string sentence(100'000, 'x');
-  content.samples.assign(4, {sentence, sentence, sentence, pieces, pieces, attention});
+  content.samples.assign(
+      4, TextPairSample{sentence, sentence, sentence, pieces, pieces, attention});
   const std::string page = render_html(content);
   EXPECT_LT(page.size(), 1'000'000u);
   EXPECT_EQ(markup_error(page), "");
@@ -127,9 +141,11 @@ TEST(HtmlReport, SurvivesNumbersThatNoAxisCanHold) {
   const double huge = std::numeric_limits<double>::max();
   const double values[] = {huge, -huge, std::nan(""), INFINITY, 5e-324, 0, -1e99, 1e99, 1e-99};
   for (size_t i = 0; i < std::size(values); ++i) {
-    content.events[i].loss = content.events[i].nll = content.events[i].ppl = values[i];
-    content.events[i].lr = content.events[i].grad_norm = values[i];
-    content.events[i].tokens_per_second = content.events[i].seconds = values[i];
+    content.events[i].loss = content.events[i].lr = content.events[i].grad_norm = values[i];
+    content.events[i].measures = {{"nll", values[i]}, {"ppl", values[i]}, {"odd", values[i]}};
+    content.events[i].counts = {{"tokens_per_second", values[i]}};
+    content.events[i].scores = {{"bleu", values[i]}};
+    content.events[i].seconds = values[i];
     content.events[i].noise_scale = content.events[i].loss_scale = values[i];
     content.events[i].comm_seconds = content.events[i].comm_wait_seconds = values[i];
   }
@@ -150,14 +166,70 @@ TEST(HtmlReport, ReloadsItselfOnlyWhileTraining) {
 
 TEST(HtmlReport, ShowsTheBestValidationAndTheKeyNumbers) {
   ReportContent content = content_with(4, 2);
-  content.events[2].nll = 1.25;  // the validation of step 2
+  content.events[2].measures = {{"nll", 1.25}};  // the validation of step 2
   content.events[2].loss = 1.5;
-  content.events[2].bleu = 21.04;
+  content.events[2].scores = {{"bleu", 21.04}};
   const std::string page = render_html(content);
   EXPECT_NE(page.find("best 1.500 at step 2"), std::string::npos);
   EXPECT_NE(page.find("best 21.0 at step 2"), std::string::npos);
   EXPECT_NE(page.find("<tr class=\"best\" title=\"lowest loss\"><td>2</td>"), std::string::npos);
   EXPECT_NE(page.find("<td>3.49</td>"), std::string::npos);  // exp(1.25)
+}
+
+/// A run of a task that tells neither how its numbers are called nor how they are drawn.
+ReportContent content_of_numbers() {
+  ReportContent content{.title = "A run", .status = "running"};
+  for (int64_t step = 1; step <= 40; ++step) {
+    const double t = static_cast<double>(step);
+    MetricsEvent event{.step = step, .epoch = 1, .event = step % 20 == 0 ? "valid" : "train"};
+    event.loss = 1 / t;
+    event.measures = {{"accuracy", 1 - 1 / t}};
+    event.counts = {{"images", int64_t{64}}, {"images_per_second", 1000.0}};
+    if (step % 20 == 0) event.scores = {{"top<5>", 0.5 + t / 100}};
+    content.events.push_back(event);
+  }
+  return content;
+}
+
+TEST(HtmlReport, DrawsNumbersThatNobodyToldItOf) {
+  const std::string page = render_html(content_of_numbers());
+  EXPECT_EQ(markup_error(page), "");
+  const std::string accuracy = figure(page, "accuracy");
+  EXPECT_NE(accuracy.find("training"), std::string::npos) << page.substr(0, 3000);
+  EXPECT_NE(accuracy.find("validation"), std::string::npos);
+  EXPECT_NE(figure(page, "top&lt;5&gt;"), "");
+  EXPECT_EQ(figure(page, "images"), "") << "counts are not drawn";
+  EXPECT_NE(page.find("<th>Loss</th><th>accuracy</th><th>top&lt;5&gt;</th>"), std::string::npos);
+  for (const char* word : {"BLEU", "Perplexity", "tokens", "Tokens"}) {
+    EXPECT_EQ(page.find(word), std::string::npos) << word;
+  }
+}
+
+TEST(HtmlReport, NumbersOfOneChartAreDrawnTogether) {
+  ReportContent content = content_of_numbers();
+  content.display.numbers = {
+      {.name = "accuracy", .chart = "Right", .axis = Axis::kFromZero, .tile = "Accuracy",
+       .higher_is_better = true},
+      {.name = "top<5>", .label = "top 5", .chart = "Right", .of_validation = true}};
+  content.display.rate = {.key = "images_per_second", .unit = "images"};
+  content.display.best_by = "accuracy";
+  const std::string page = render_html(content);
+  EXPECT_EQ(markup_error(page), "");
+  const std::string chart = figure(page, "Right");
+  EXPECT_NE(chart.find("accuracy"), std::string::npos);
+  EXPECT_NE(chart.find("top 5"), std::string::npos);
+  EXPECT_NE(chart.find("best 0.9750 at step 40"), std::string::npos) << chart.substr(0, 400);
+  EXPECT_NE(figure(page, "Images per second").find("median 1,000"), std::string::npos);
+  EXPECT_NE(page.find("<dt>Accuracy</dt>"), std::string::npos);
+  EXPECT_NE(page.find("title=\"highest accuracy\"><td>40</td>"), std::string::npos);
+}
+
+TEST(HtmlReport, ADamagedFileOfManyNamesDoesNotMakeThePageGrowWithoutEnd) {
+  ReportContent content = content_of_numbers();
+  for (int i = 0; i < 1000; ++i) {
+    content.events[0].measures.push_back({"number " + std::to_string(i), 1.5});
+  }
+  EXPECT_LT(count(render_html(content), "<figure"), 40u);
 }
 
 TEST(HtmlReport, EachSkippedUpdateMovesTheEndOfTheRun) {
@@ -184,20 +256,37 @@ TEST(HtmlReport, ARunThatEndedByTheNumberOfItsStepsIsWhole) {
 TEST(HtmlReport, SaysWhyTheLossIsNotTheLogarithmOfThePerplexity) {
   ReportContent content = content_with(10, 5);
   EXPECT_EQ(render_html(content).find("exp(NLL)"), std::string::npos) << "they are one";
-  content.smoothing = "label smoothing <0.1>";
+  content.display = tasks::translation_display({.label_smoothing = 0.1});
+  content.display.note += " <b>";
   const std::string page = render_html(content);
   EXPECT_EQ(markup_error(page), "");
-  EXPECT_NE(page.find("with label smoothing &lt;0.1&gt;. NLL and perplexity are without it"),
+  EXPECT_NE(page.find("with label smoothing 0.1. NLL and perplexity are without it"),
             std::string::npos);
   EXPECT_NE(page.find("<th>Smoothed loss</th><th>NLL</th>"), std::string::npos);
 }
 
-TEST(HtmlReport, SaysAtWhichStepSamplesWereTranslated) {
+TEST(HtmlReport, SaysAtWhichStepSamplesWereMade) {
   ReportContent content;
-  content.samples = {{"a", "b", "c", {}, {}, {}}};
-  EXPECT_NE(render_html(content).find("<h2>Sample translations</h2>"), std::string::npos);
+  content.samples = {TextPairSample{"a", "b", "c", {}, {}}};
+  EXPECT_NE(render_html(content).find("<h2>Samples</h2>"), std::string::npos);
   content.samples_step = 1200;
-  EXPECT_NE(render_html(content).find("<h2>Sample translations at step 1,200</h2>"),
+  EXPECT_NE(render_html(content).find("<h2>Samples at step 1,200</h2>"), std::string::npos);
+}
+
+TEST(HtmlReport, DrawsEachSampleByItsKindWithTheTasksHeadings) {
+  ReportContent content;
+  content.display = tasks::translation_display({});
+  content.samples = {TextPairSample{"ein Haus", "a house", "", {}, {}},
+                     RowsSample{{{"class", "cat"}, {"probability", "0.9"}}}};
+  const std::string page = render_html(content);
+  EXPECT_EQ(markup_error(page), "");
+  EXPECT_NE(page.find("<h2>Sample translations</h2>"), std::string::npos);
+  EXPECT_NE(page.find("<article class=\"sample card\"><dl><dt>Source</dt><dd dir=\"auto\">ein "
+                      "Haus</dd><dt>Translation</dt><dd dir=\"auto\" class=\"out\">a house</dd>"
+                      "<dt>Reference</dt><dd dir=\"auto\">–</dd></dl></article>"),
+            std::string::npos);
+  EXPECT_NE(page.find("<article class=\"sample card\"><dl><dt>class</dt><dd dir=\"auto\">cat</dd>"
+                      "<dt>probability</dt><dd dir=\"auto\">0.9</dd></dl></article>"),
             std::string::npos);
 }
 
@@ -220,13 +309,6 @@ TEST(HtmlReport, CallsTheHighestRateTheHighestThatWasLogged) {
   const std::string page = render_html(content);
   EXPECT_NE(page.find("highest logged 7e-4 at step 200"), std::string::npos);
   EXPECT_EQ(page.find("peak"), std::string::npos);
-}
-
-/// The figure with a title, from <h3> on.
-std::string figure(const std::string& page, const std::string& title) {
-  const size_t begin = page.find("<h3>" + title);
-  if (begin == std::string::npos) return "";
-  return page.substr(begin, page.find("</figure>", begin) - begin);
 }
 
 TEST(HtmlReport, AllChartsBeginAtStepZero) {
@@ -264,7 +346,7 @@ TEST(HtmlReport, SaysWhereTheBatchStandsAgainstTheNoiseScale) {
     ReportContent content = content_with(40, 20);
     for (MetricsEvent& event : content.events) {
       event.noise_scale = 12'345;
-      event.target_tokens = c.batch;
+      event.counts = {{"target_tokens", c.batch}};
     }
     const std::string chart = figure(render_html(content), "Noise scale, tokens");
     EXPECT_NE(chart.find(c.summary), std::string::npos) << chart.substr(0, 600);
@@ -353,12 +435,14 @@ TEST(HtmlReport, TellsWhatHappenedNewestFirst) {
 
 TEST(HtmlReport, DrawsACellForEachPairOfPieces) {
   ReportContent content;
-  content.samples = {{"a b", "x y", "x z", {"a", "b"}, {"x", "y"}, {{0.9f, 0.1f}, {0.25f, 0.75f}}}};
+  TextPairSample sample{"a b", "x y", "x z", {"a", "b"}, {"x", "y"}, {{0.9f, 0.1f}, {0.25f, 0.75f}}};
+  content.samples = {sample};
   const std::string page = render_html(content);
   EXPECT_EQ(count(page, " ← "), 4u);
   EXPECT_NE(page.find("x ← a 90%"), std::string::npos);
   EXPECT_NE(page.find("y ← b 75%"), std::string::npos);
-  content.samples[0].attention.pop_back();  // rows that do not fit: no picture, but the text
+  sample.attention.pop_back();  // rows that do not fit: no picture, but the text
+  content.samples = {sample};
   const std::string without = render_html(content);
   EXPECT_EQ(without.find("class=\"heat\""), std::string::npos);
   EXPECT_NE(without.find("x z"), std::string::npos);

@@ -63,18 +63,17 @@ TEST_F(MetricsLogTest, WritesKeysInAFixedOrder) {
   event.weights_hash = "00000000000000ff";
   event.batch_hash = "0123456789abcdef";
   event.skipped = true;
-  event.bleu = 12.5;
+  event.scores = {{"bleu", 12.5}};
   event.seconds = 3;
   event.peak_device_memory_bytes = 1 << 21;
   event.peak_memory_bytes = 1 << 20;
   event.loss_scale = 1;
-  event.tokens_per_second = 3900.5;
-  event.source_tokens = 90;
-  event.target_tokens = 100;
+  event.counts = {{"target_tokens", int64_t{100}},
+                  {"source_tokens", int64_t{90}},
+                  {"tokens_per_second", 3900.5}};
   event.grad_norm = 0.5;
   event.lr = 5e-4;
-  event.ppl = 8.25;
-  event.nll = 2.11;
+  event.measures = {{"nll", 2.11}, {"ppl", 8.25}};
   event.loss = 2.5;
   EXPECT_EQ(event.to_json(),
             R"({"step":7,"epoch":2,"event":"train","loss":2.5,"nll":2.11,"ppl":8.25,"lr":5e-04,)"
@@ -101,10 +100,34 @@ TEST_F(MetricsLogTest, ReadsEveryFieldBack) {
   EXPECT_EQ(events[0].to_json(), line);
 }
 
+TEST_F(MetricsLogTest, FindsATasksNumbersByTheirNamesWhereverTheyStand) {
+  put(R"({"step":1,"event":"valid","loss":2,"accuracy":0.75,"margin":3,"images":9000000,)"
+      R"("seconds":3,"wer":8,"checked":true,"words":"x","nothing":null})"
+      "\n");
+  const auto event = read_metrics(path_).at(0);
+  EXPECT_EQ(event.number("loss"), 2);
+  EXPECT_EQ(event.number("accuracy"), 0.75);
+  EXPECT_EQ(event.number("margin"), 3) << "a measure that happens to be whole";
+  EXPECT_EQ(event.number("images"), 9'000'000);
+  EXPECT_EQ(event.number("wer"), 8);
+  for (const char* none : {"seconds", "checked", "words", "nothing", "nll"}) {
+    EXPECT_FALSE(event.number(none).has_value()) << none;
+  }
+  ASSERT_EQ(event.scores.size(), 1u);
+  EXPECT_FALSE(event.scores[0].is_count()) << "a score is drawn";
+}
+
+TEST_F(MetricsLogTest, WritesACountWithoutAnExponent) {
+  MetricsEvent event{.step = 1, .epoch = 1, .event = "train"};
+  event.counts = {{"images", int64_t{1'000'000}}, {"rate", 1e6}};
+  EXPECT_NE(event.to_json().find(R"("images":1000000,"rate":1e+06})"), std::string::npos)
+      << event.to_json();
+}
+
 TEST_F(MetricsLogTest, LeavesOutWhatIsAbsentAndWritesNullForWhatIsNotFinite) {
   MetricsEvent event{.step = 1, .epoch = 1, .event = "valid"};
   event.loss = std::numeric_limits<double>::quiet_NaN();
-  event.nll = -std::numeric_limits<double>::infinity();
+  event.measures = {{"nll", -std::numeric_limits<double>::infinity()}};
   EXPECT_EQ(event.to_json(), R"({"step":1,"epoch":1,"event":"valid","loss":null,"nll":null})");
 }
 

@@ -20,11 +20,11 @@ ProgressState example() {
           .last_step = 6000,
           .epoch = 3,
           .epoch_fraction = 0.425,
-          .loss = 2.1341,
-          .ppl = 8.45,
+          .numbers = {{"loss", 2.1341}, {"ppl", 8.45}},
           .lr = 4.2e-4,
           .grad_norm = 0.812,
-          .tokens_per_second = 3912.4,
+          .rate = 3912.4,
+          .rate_unit = "tok",
           .eta_seconds = 750,
           .memory_bytes = int64_t{412} << 20};
 }
@@ -45,8 +45,8 @@ TEST(ProgressText, LeavesOutTheLeastImportantFirst) {
 
 TEST(ProgressText, IsNeverWiderThanTheTerminal) {
   ProgressState hostile = example();
-  hostile.loss = std::numeric_limits<double>::quiet_NaN();
-  hostile.ppl = 1e300;
+  hostile.numbers[0].value = std::numeric_limits<double>::quiet_NaN();
+  hostile.numbers[1].value = 1e300;
   hostile.grad_norm = std::numeric_limits<double>::infinity();
   hostile.step = hostile.last_step = std::numeric_limits<int64_t>::max();
   for (const ProgressState& state : {example(), ProgressState{}, hostile}) {
@@ -61,11 +61,13 @@ TEST(ProgressText, ShowsTheActivityEvenWhenNarrow) {
   EXPECT_EQ(format_progress(example(), 36, "validating"), "step 1,200/6,000 20% · validating");
 }
 
-TEST(ProgressText, SaysThatTheLossIsOfSmoothedLabelsBesideAPerplexityThatIsNot) {
+TEST(ProgressText, CallsNumbersAndRateAsTheTaskDoes) {
   ProgressState state = example();
-  state.smoothed = true;
-  EXPECT_NE(format_progress(state, 200).find(" · smoothed loss 2.134 · ppl 8.45 · "),
+  state.numbers = {{"smoothed loss", 2.1341}, {"ppl", 8.45}, {"accuracy", 0.5}};
+  state.rate_unit = "images";
+  EXPECT_NE(format_progress(state, 200).find(" · smoothed loss 2.134 · ppl 8.45 · accuracy 0.50 · "),
             std::string::npos);
+  EXPECT_NE(format_progress(state, 200).find(" · 3,912 images/s · "), std::string::npos);
 }
 
 TEST(ProgressText, SaysNothingOfWhatIsUnknown) {

@@ -25,10 +25,16 @@ class ReportDataTest : public ::testing::Test {
     content.facts = {{"parameters", "1,234"}};
     content.samples_step = 40;
     content.samples = {
-        {"a b", "x y", "x \"z\"", {"a", "b"}, {"x", "y"}, {{1.0f / 3, 2.0f / 3}, {0.05f, 0.95f}}},
-        {"日本", "", "c", {}, {}, {}}};
+        TextPairSample{
+            "a b", "x y", "x \"z\"", {"a", "b"}, {"x", "y"}, {{1.0f / 3, 2.0f / 3}, {0.05f, 0.95f}}},
+        TextPairSample{"日本", "", "c", {}, {}},
+        RowsSample{{{"class", "\"cat\""}, {"probability", "0.9"}}}};
     for (auto& sample : content.samples) sample = trimmed(sample);
     return content;
+  }
+
+  static const TextPairSample& pair(const ReportContent& content, size_t i) {
+    return std::get<TextPairSample>(content.samples.at(i));
   }
 
   testing::TempDir directory_;
@@ -42,8 +48,10 @@ TEST_F(ReportDataTest, ThePageOfWhatWasReadIsThePageOfWhatWasWritten) {
   read_report_data(path_, read);
   EXPECT_EQ(render_html(read), render_html(written));
   EXPECT_EQ(read.samples_step, 40);
-  EXPECT_EQ(read.samples[0].attention, written.samples[0].attention);
-  EXPECT_EQ(read.samples[1].source, "日本");
+  EXPECT_EQ(pair(read, 0).attention, pair(written, 0).attention);
+  EXPECT_EQ(pair(read, 1).input, "日本");
+  EXPECT_EQ(std::get<RowsSample>(read.samples.at(2)).rows,
+            std::get<RowsSample>(written.samples.at(2)).rows);
 }
 
 TEST_F(ReportDataTest, WhatIsTooLargeForThePageIsCutAndThePageStaysTheSame) {
@@ -51,8 +59,9 @@ TEST_F(ReportDataTest, WhatIsTooLargeForThePageIsCutAndThePageStaysTheSame) {
   const std::vector<std::vector<float>> attention(100, std::vector<float>(100, 1.0f / 100));
   const std::string sentence(100'000, 'x'), broken = "a\xff\x1b";
   ReportContent whole;
-  whole.samples.assign(60, {sentence, broken, sentence, some, some, attention});
-  whole.samples[1] = {sentence, broken, sentence, many, many, {}};
+  whole.samples.assign(60, TextPairSample{sentence, broken, sentence, some, some, attention});
+  whole.samples[1] = TextPairSample{sentence, broken, sentence, many, many};
+  whole.samples[2] = RowsSample{{500, {sentence, broken}}};
   whole.machine.assign(500, {sentence, broken});
   write_report_data(path_, whole);
   EXPECT_LT(fs::file_size(path_), size_t{32} << 20) << "and so it can be read";
@@ -64,11 +73,11 @@ TEST_F(ReportDataTest, WhatIsTooLargeForThePageIsCutAndThePageStaysTheSame) {
 
 TEST_F(ReportDataTest, AttentionThatIsNoNumberIsNone) {
   ReportContent odd;
-  odd.samples = {{"a", "x", "", {"a", "b"}, {"x"}, {{NAN, INFINITY}}}};
+  odd.samples = {TextPairSample{"a", "x", "", {"a", "b"}, {"x"}, {{NAN, INFINITY}}}};
   write_report_data(path_, odd);
   ReportContent read;
   read_report_data(path_, read);
-  EXPECT_EQ(read.samples[0].attention, (std::vector<std::vector<float>>{{0, 0}}));
+  EXPECT_EQ(pair(read, 0).attention, (std::vector<std::vector<float>>{{0, 0}}));
 }
 
 TEST_F(ReportDataTest, AnythingElseIsRefusedAndChangesNothing) {
@@ -99,6 +108,9 @@ TEST_F(ReportDataTest, AnythingElseIsRefusedAndChangesNothing) {
       with("\"attention\":[[", "\"attention\":[[[],"),
       with("\"reference\"", "\"refer\""),
       with("a b", "a\xff"),
+      with("\"kind\":\"rows\"", "\"kind\":\"sound\""),
+      with("\"kind\":\"rows\"", "\"kind\":7"),
+      with("[\"class\",", "[\"class\",7,"),
   };
   for (const std::string& text : bad) {
     SCOPED_TRACE(text.substr(0, 200));

@@ -4,6 +4,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "losses/registry.h"
 #include "models/registry.h"
@@ -11,14 +12,23 @@
 
 namespace stretto::test {
 
-/// A task without data, validation and files: tests add the model, the loss and what else they
-/// need.
+/// A task without data, validation and files, with one loss for each target token: tests add the
+/// model, the loss and what else they need.
 class BareTask : public train::Task {
  public:
   const data::BatchSource& train_batches() override { return nothing_; }
   bool can_validate() const override { return false; }
-  train::ValidationResult validate(bool) override { return {}; }
+  train::Validation validate() override { return {}; }
   std::map<std::string, std::string> assets() const override { return {}; }
+  std::vector<std::string> counters() const override { return {"target tokens", "source tokens"}; }
+  std::vector<double> weights(const data::Batch& batch) const override {
+    return {static_cast<double>(batch.tgt.num_tokens())};
+  }
+
+ protected:
+  static train::Sums sums(const at::Tensor& loss, const data::Batch& batch) {
+    return {.losses = {loss}, .counts = {batch.tgt.num_tokens(), batch.src.num_tokens()}};
+  }
 
  private:
   class Nothing : public data::BatchSource {

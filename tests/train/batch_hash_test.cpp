@@ -43,12 +43,8 @@ class OneWeight : public test::BareTask {
  public:
   torch::nn::Module& model() override { return *net_; }
   const data::BatchSource& train_batches() override { return source_; }
-  MicroLoss loss(const data::Batch& batch, const StepContext&) override {
-    const auto sum = (net_->weight - 1).square().sum() * batch.tgt.num_tokens();
-    return {.loss_sum = sum,
-            .nll_sum = sum.item<double>(),
-            .target_tokens = batch.tgt.num_tokens(),
-            .source_tokens = batch.src.num_tokens()};
+  Sums loss(const data::Batch& batch, const StepContext&) override {
+    return sums((net_->weight - 1).square().sum() * batch.tgt.num_tokens(), batch);
   }
 
  private:

@@ -80,22 +80,20 @@ class ReversalTask : public stretto::test::BareTask {
   }
   torch::nn::Module& model() override { return *model_; }
   const data::BatchSource& train_batches() override { return source_; }
-  MicroLoss loss(const data::Batch& batch, const StepContext&) override {
-    const auto loss = model_->loss(batch, {.training = true});
-    return {loss.loss_sum, loss.nll_sum.item<double>(), loss.target_tokens, batch.src.num_tokens()};
+  Sums loss(const data::Batch& batch, const StepContext&) override {
+    return sums(model_->loss(batch, {.training = true}).loss_sum, batch);
   }
   bool can_validate() const override { return true; }
   /// On sentences of no training, in fp32.
-  ValidationResult validate(bool) override {
+  Validation validate() override {
     const at::NoGradGuard no_grad;
-    ValidationResult result;
+    double nll = 0, tokens = 0;
     for (int64_t i = 0; i < 40; ++i) {
       const auto loss = model_->loss(reversals(i, kValidStream), {});
-      result.nll += loss.nll_sum.item<double>();
-      result.target_tokens += loss.target_tokens;
+      nll += loss.nll_sum.item<double>();
+      tokens += static_cast<double>(loss.target_tokens);
     }
-    result.loss = result.nll /= static_cast<double>(result.target_tokens);
-    return result;
+    return {.scores = {{.name = "loss", .value = nll / tokens}}};
   }
 
  private:
@@ -143,7 +141,7 @@ Outcome train(const Way& way, uint64_t seed, int64_t updates = kUpdates) {
   EXPECT_EQ(Trainer(task, setup).run(), ExitCode::kOk);
   const auto steps = test::events(setup, "train");
   Outcome outcome;
-  outcome.valid_loss = test::events(setup, "valid").back().nll.value();
+  outcome.valid_loss = test::events(setup, "valid").back().loss.value();
   outcome.first_norm = steps.front().grad_norm.value_or(0);  // of an overflow there is none
   outcome.scale = steps.back().loss_scale.value();
   for (const auto& step : steps) {

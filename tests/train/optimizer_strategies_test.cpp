@@ -8,6 +8,7 @@
 #include "base/random.h"
 #include "tests/distributed/thread_group.h"
 #include "tests/parallel/difference.h"
+#include "tests/train/bare_task.h"
 #include "tests/train/toy_task.h"
 #include "train/updater.h"
 
@@ -25,7 +26,7 @@ class Numbered : public data::BatchSource {
 
 /// Least squares behind a layer of tanh: 320,000 weights, which are five blocks of a norm for one
 /// to four processes to share, with borders inside of both matrices.
-class TwoLayers : public Task {
+class TwoLayers : public stretto::test::BareTask {
  public:
   TwoLayers() {
     net_ = torch::nn::Sequential(torch::nn::Linear(500, 400), torch::nn::Tanh(),
@@ -37,21 +38,14 @@ class TwoLayers : public Task {
   }
   torch::nn::Module& model() override { return *net_; }
   const data::BatchSource& train_batches() override { return source_; }
-  bool can_validate() const override { return false; }
-  ValidationResult validate(bool) override { return {}; }
-  std::map<std::string, std::string> assets() const override { return {}; }
-  MicroLoss loss(const data::Batch& batch, const StepContext&) override {
+  Sums loss(const data::Batch& batch, const StepContext&) override {
     const auto rows = static_cast<int64_t>(batch.sample_ids.size());
     torch::Tensor x = torch::empty({rows, 500}), y = torch::empty({rows, 301});
     for (int64_t row = 0; row < rows; ++row) {
       RandomStream random(static_cast<uint64_t>(batch.sample_ids[static_cast<size_t>(row)]));
       for (torch::Tensor side : {x[row], y[row]}) fill(side, random, 1);
     }
-    const auto sum = (net_->forward(x) - y).square().sum();
-    return {.loss_sum = sum,
-            .nll_sum = sum.item<double>(),
-            .target_tokens = rows,
-            .source_tokens = rows};
+    return sums((net_->forward(x) - y).square().sum(), batch);
   }
 
  private:

@@ -3,6 +3,7 @@
 #include <torch/torch.h>
 
 #include <algorithm>
+#include <cmath>
 #include <csignal>
 #include <filesystem>
 #include <limits>
@@ -39,6 +40,20 @@ class ToySource : public data::BatchSource {
   }
 };
 
+/// Of a loss that is its negative log-likelihood too.
+inline Sums toy_sums(const torch::Tensor& loss, const data::Batch& batch) {
+  return {.losses = {loss},
+          .statistics = {loss.detach()},
+          .counts = {batch.tgt.num_tokens(), batch.src.num_tokens()}};
+}
+
+inline Validation toy_validation(double nll) {
+  return {.scores = {{.name = "loss", .value = nll},
+                     {.name = "nll", .value = nll},
+                     {.name = "ppl", .value = std::exp(nll)}},
+          .counts = {{"target tokens", 10}}};
+}
+
 /// Least squares on made-up inputs that depend on the sample id alone.
 class ToyTask : public Task {
  public:
@@ -48,7 +63,7 @@ class ToyTask : public Task {
   }
   torch::nn::Module& model() override { return *net_; }
   const data::BatchSource& train_batches() override { return source_; }
-  MicroLoss loss(const data::Batch& batch, const StepContext& context) override {
+  Sums loss(const data::Batch& batch, const StepContext& context) override {
     std::vector<torch::Tensor> losses;
     for (const int64_t id : batch.sample_ids) {
       auto x = torch::zeros({4}), y = torch::zeros({3});
@@ -63,16 +78,21 @@ class ToyTask : public Task {
       sum = sum * std::numeric_limits<float>::quiet_NaN();
     }
     if (context.update == spike_at) sum = sum * 1e4;
-    return {.loss_sum = sum,
-            .nll_sum = sum.item<double>(),
-            .target_tokens = batch.tgt.num_tokens(),
-            .source_tokens = batch.src.num_tokens()};
+    return toy_sums(sum, batch);
+  }
+  std::vector<std::string> statistics() const override { return {"nll"}; }
+  std::vector<std::string> counters() const override { return {"target tokens", "source tokens"}; }
+  std::vector<double> weights(const data::Batch& batch) const override {
+    return {static_cast<double>(batch.tgt.num_tokens())};
+  }
+  std::vector<Score> measures(const Totals& totals) const override {
+    return {{.name = "nll", .value = totals.statistics.front() / totals.weights.front()}};
   }
   bool can_validate() const override { return true; }
-  ValidationResult validate(bool) override {
+  Validation validate() override {
     const size_t i = std::min(validations++, nlls.size() - 1);
-    ValidationResult result{.loss = nlls[i], .nll = nlls[i], .target_tokens = 10};
-    if (!sample.empty()) result.samples = {{sample, "", "", {}, {}, {}}};
+    Validation result = toy_validation(nlls[i]);
+    if (!sample.empty()) result.samples = {report::RowsSample{{{"number", sample}}}};
     return result;
   }
   std::map<std::string, std::string> assets() const override { return {}; }
@@ -82,12 +102,21 @@ class ToyTask : public Task {
   int nan_times = 1000;    // how often update `nan_at` goes wrong
   std::vector<double> nlls{3.0, 2.0, 2.5, 1.0, 1.5, 1.6, 1.7};
   size_t validations = 0;
-  std::string sample;  // a source sentence that validations show
+  std::string sample;  // an input that validations show
 
  private:
   torch::nn::Linear net_{nullptr};
   ToySource source_;
 };
+
+inline report::Display toy_display() {
+  report::Display display;
+  display.numbers = {report::loss_style(),
+                     {.name = "nll"},
+                     {.name = "ppl", .remark = "exp of nll", .decimals = 2}};
+  display.rate = {.key = "tokens_per_second", .unit = "tokens", .batch = "target_tokens"};
+  return display;
+}
 
 /// Twelve updates, a checkpoint after every fourth, each update in the metrics.
 inline TrainerSetup toy_setup(const std::filesystem::path& run) {
@@ -99,6 +128,7 @@ inline TrainerSetup toy_setup(const std::filesystem::path& run) {
   setup.optim.lr = 0.05;
   setup.schedule = {.name = "constant", .warmup_steps = 2, .warmup_init_lr = 0};
   setup.report = {.every = 1, .tensorboard = false, .html = false};
+  setup.description.display = toy_display();
   setup.run_directory = run;
   setup.identity = {.run_id = "test", .config_hash = "hash"};
   return setup;

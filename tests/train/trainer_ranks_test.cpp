@@ -18,16 +18,16 @@ namespace fs = std::filesystem;
 /// A rank whose machine or gradient goes wrong in one update.
 class RankTask : public test::ToyTask {
  public:
-  MicroLoss loss(const data::Batch& batch, const StepContext& context) override {
+  Sums loss(const data::Batch& batch, const StepContext& context) override {
     const torch::Tensor weight = model().parameters().front();
     if (context.update == drift_at) {
       const torch::NoGradGuard no_grad;
       weight[0][0] += 1e-3;
     }
     if (context.update == no_memory_at && calls_then++ > 0) throw std::bad_alloc();
-    MicroLoss result = ToyTask::loss(batch, context);
+    Sums result = ToyTask::loss(batch, context);
     if (context.update == pull_at) {  // the loss stays, the gradient grows
-      result.loss_sum = result.loss_sum + pull * (weight - weight.detach()).sum();
+      result.losses.front() = result.losses.front() + pull * (weight - weight.detach()).sum();
     }
     return result;
   }

@@ -110,9 +110,10 @@ TEST_F(TrainerTest, AnUpdateNeverCrossesAnEpoch) {
   ASSERT_EQ(Trainer(task, run).run(), ExitCode::kOk);
   const auto train = events(run, "train");
   ASSERT_EQ(train.size(), 6U);
-  const std::vector<int64_t> tokens{6, 6, 4, 6, 6, 4}, epochs{1, 1, 1, 2, 2, 2};
+  const std::vector<double> tokens{6, 6, 4, 6, 6, 4};
+  const std::vector<int64_t> epochs{1, 1, 1, 2, 2, 2};
   for (size_t i = 0; i < train.size(); ++i) {
-    EXPECT_EQ(train[i].target_tokens, tokens[i]);
+    EXPECT_EQ(train[i].number("target_tokens"), tokens[i]);
     EXPECT_EQ(train[i].epoch, epochs[i]);
   }
 }
@@ -125,7 +126,7 @@ TEST_F(TrainerTest, LossIsNormalisedByTheTokensOfTheWholeUpdate) {
   const auto whole = [&] {
     double sum = 0;
     for (int64_t i = 0; i < 8; ++i) {
-      sum += twin.loss(twin.train_batches().load(0, i), {}).loss_sum.item<double>();
+      sum += twin.loss(twin.train_batches().load(0, i), {}).losses.front().item<double>();
     }
     return sum / 16;
   }();
@@ -294,17 +295,17 @@ TEST_F(TrainerTest, NoMemoryForAMicroBatchSplitsItAndMakesTheSameUpdate) {
     EXPECT_NEAR(*got[i].loss, *want[i].loss, 1e-6 * *want[i].loss) << i;
     EXPECT_NEAR(*got[i].grad_norm, *want[i].grad_norm, 1e-5 * *want[i].grad_norm) << i;
     EXPECT_EQ(got[i].batch_hash, want[i].batch_hash);
-    EXPECT_EQ(got[i].target_tokens, want[i].target_tokens);
+    EXPECT_EQ(got[i].number("target_tokens"), want[i].number("target_tokens"));
     EXPECT_EQ(got[i].note.has_value(), i == 1);
   }
 }
 
-TEST_F(TrainerTest, NoMemoryForASingleSentenceEndsTheRun) {
+TEST_F(TrainerTest, NoMemoryForASingleSampleEndsTheRun) {
   auto run = setup("run");
   ToyTask task;
   set_failpoints("micro_batch:throw:3+");
   const Error error = testing::failure(ExitCode::kOutOfMemory, [&] { Trainer(task, run).run(); });
-  EXPECT_NE(error.advice().find("data.max_tokens"), std::string::npos);
+  EXPECT_NE(error.advice().find("micro-batches smaller"), std::string::npos);
   set_failpoints("");
 }
 
@@ -411,18 +412,17 @@ TEST_F(TrainerTest, TheSamplesOfTheReportOutliveAProcess) {
   auto run = setup("run");
   run.report.html = true;
   run.eval.every = 4;
-  const auto page_after = [&](int64_t steps, bool translates) {
+  const auto page_after = [&](int64_t steps, bool shows) {
     run.train.max_steps = steps;
-    run.eval.bleu = translates;
     ToyTask task;
-    if (translates) task.sample = "ein Haus";
+    if (shows) task.sample = "ein Haus";
     EXPECT_EQ(Trainer(task, run).run(), ExitCode::kOk);
     return read_file(run.run_directory / "report.html");
   };
   EXPECT_NE(page_after(5, true).find("ein Haus"), std::string::npos);
   const std::string later = page_after(6, false);
-  EXPECT_NE(later.find("ein Haus"), std::string::npos) << "no other sample was translated";
-  EXPECT_NE(later.find("Sample translations at step 5"), std::string::npos);
+  EXPECT_NE(later.find("ein Haus"), std::string::npos) << "there was no other sample";
+  EXPECT_NE(later.find("<h2>Samples at step 5"), std::string::npos);
   write_file_atomic(run.run_directory / "report.json", "{");
   ::testing::internal::CaptureStderr();
   EXPECT_EQ(page_after(7, false).find("ein Haus"), std::string::npos);
@@ -433,16 +433,19 @@ TEST_F(TrainerTest, TheSamplesOfTheReportOutliveAProcess) {
 TEST_F(TrainerTest, TheWordsOfAValidationSayWhatIsSmoothed) {
   for (const char* smoothing : {"", "label smoothing 0.1"}) {
     auto run = setup(std::string("run") + smoothing);
-    run.description.smoothing = smoothing;
+    const bool smoothed = *smoothing != '\0';
+    auto& loss = run.description.display.numbers.front();
+    loss.remark = smoothed ? std::string("with ") + smoothing : "";
+    loss.progress = smoothed ? "smoothed loss" : "loss";
     ToyTask task;
     ::testing::internal::CaptureStderr();
     ASSERT_EQ(Trainer(task, run).run(), ExitCode::kOk);
     const std::string log = ::testing::internal::GetCapturedStderr();
-    const std::string with = *smoothing == '\0' ? "" : " (with label smoothing 0.1)";
+    const std::string with = smoothed ? " (with label smoothing 0.1)" : "";
     EXPECT_NE(log.find("valid loss 3.0000" + with + ", nll 3.0000, ppl 20.09 (exp of nll)"),
               std::string::npos)
         << log;
-    EXPECT_EQ(log.find("smoothed loss") != std::string::npos, *smoothing != '\0') << log;
+    EXPECT_EQ(log.find("smoothed loss") != std::string::npos, smoothed) << log;
   }
 }
 

@@ -10,6 +10,7 @@
 #include "base/random.h"
 #include "tests/distributed/thread_group.h"
 #include "tests/parallel/refusing_allocator.h"
+#include "tests/train/bare_task.h"
 #include "train/updater.h"
 
 /// What an update measures beside its gradients, and how the optimizer's state travels.
@@ -51,7 +52,7 @@ class SampleSource : public data::BatchSource {
 
 /// L(w; x) = 1/2 (w - x)^T H (w - x) with diagonal H and x ~ N(0, diag(v)): the gradient of a
 /// sample is H w - H x, so G = H w and Sigma = H diag(v) H.
-class QuadraticTask : public Task {
+class QuadraticTask : public test::BareTask {
  public:
   explicit QuadraticTask(bool equal = false) : source_(equal) {
     w_ = net_->register_parameter("w", torch::empty({kWidth}));
@@ -64,9 +65,6 @@ class QuadraticTask : public Task {
   }
   torch::nn::Module& model() override { return *net_; }
   const data::BatchSource& train_batches() override { return source_; }
-  bool can_validate() const override { return false; }
-  ValidationResult validate(bool) override { return {}; }
-  std::map<std::string, std::string> assets() const override { return {}; }
 
   static std::vector<double> sample(int64_t id) {
     RandomStream random(mix64(77, static_cast<uint64_t>(id)));
@@ -87,17 +85,13 @@ class QuadraticTask : public Task {
     return sum;
   }
 
-  MicroLoss loss(const data::Batch& batch, const StepContext& context) override {
+  Sums loss(const data::Batch& batch, const StepContext& context) override {
     std::vector<float> rows;
     for (const int64_t id : batch.sample_ids) {
       for (const double value : sample(id)) rows.push_back(static_cast<float>(value));
     }
     const auto x = torch::tensor(rows).view({-1, kWidth});
-    const auto sum = (0.5 * h_ * (w_ - x).square()).sum() * factor(context.update);
-    return {.loss_sum = sum,
-            .nll_sum = 0,
-            .target_tokens = batch.tgt.num_tokens(),
-            .source_tokens = batch.src.num_tokens()};
+    return sums((0.5 * h_ * (w_ - x).square()).sum() * factor(context.update), batch);
   }
   double factor(int64_t update) const {
     return factors.empty() ? 1 : factors[static_cast<size_t>(update)];
@@ -325,14 +319,14 @@ class WideTask : public QuadraticTask {
     net_->register_parameter("c", torch::zeros({12345}));
   }
   torch::nn::Module& model() override { return *net_; }
-  MicroLoss loss(const data::Batch& batch, const StepContext& context) override {
+  Sums loss(const data::Batch& batch, const StepContext& context) override {
     torch::Tensor sum = torch::zeros({});
     for (const auto& parameter : net_->parameters()) {
       const auto slopes =
           torch::arange(parameter.numel(), torch::kFloat32).add(double(context.update)).sin();
       sum = sum + (parameter.flatten() * slopes).sum();
     }
-    return {.loss_sum = sum, .nll_sum = 0, .target_tokens = batch.tgt.num_tokens()};
+    return sums(sum, batch);
   }
 
  private:

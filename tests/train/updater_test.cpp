@@ -74,7 +74,7 @@ class ShortTask : public test::BareTask {
   torch::nn::Module& model() override { return *model_; }
   const data::BatchSource& train_batches() override { return source_; }
 
-  MicroLoss loss(const data::Batch& batch, const StepContext& context) override {
+  Sums loss(const data::Batch& batch, const StepContext& context) override {
     refusal() = {};
     const Shortage* shortage = find(batch, context.update);
     if (shortage != nullptr && shortage->where < 0) refusal().nth = 5;
@@ -86,10 +86,7 @@ class ShortTask : public test::BareTask {
     if (shortage != nullptr && shortage->where >= 0) {
       refusal().nth = nth_allocation > 0 ? nth_allocation : nth(batch, context, shortage->where);
     }
-    return {.loss_sum = output.loss_sum,
-            .nll_sum = output.nll_sum.item<double>(),
-            .target_tokens = output.target_tokens,
-            .source_tokens = batch.src.num_tokens()};
+    return sums(output.loss_sum, batch);
   }
 
   std::vector<Shortage> shortages;
@@ -127,7 +124,7 @@ test::Refusal asked_for(const data::Batch& batch, const StepContext& context,
     rows->begin();
   }
   const auto loss = task.loss(batch, context);
-  loss.loss_sum.backward();
+  loss.losses.front().backward();
   return std::exchange(refusal(), before);
 }
 
@@ -247,10 +244,10 @@ void expect_same(const std::vector<Steps>& got, const std::vector<Steps>& want, 
       const UpdateResult& result = steps[update].result;
       EXPECT_LE(difference(steady(steps[update].params), steady(want[0][update].params)), kSame);
       EXPECT_TRUE(torch::equal(steps[update].params, got[0][update].params));
-      EXPECT_NEAR(result.loss_sum, reference.loss_sum, kSame * reference.loss_sum);
+      EXPECT_NEAR(result.totals.loss(), reference.totals.loss(), kSame * reference.totals.loss());
       EXPECT_NEAR(result.grad_norm, reference.grad_norm, kSame * reference.grad_norm);
-      EXPECT_EQ(result.target_tokens, reference.target_tokens);
-      EXPECT_EQ(result.source_tokens, reference.source_tokens);
+      EXPECT_EQ(result.totals.weights, reference.totals.weights);
+      EXPECT_EQ(result.totals.counts, reference.totals.counts);
       EXPECT_EQ(result.batch_hash, reference.batch_hash);
       EXPECT_TRUE(result.finite);
     }
@@ -481,7 +478,7 @@ TEST_F(UpdaterTest, ASentenceThatDoesNotFitEndsAllRanksTogether) {
           rank.update(0);
         } catch (const Error& error) {
           EXPECT_EQ(error.code(), ExitCode::kOutOfMemory);
-          EXPECT_NE(error.advice().find("data.max_tokens"), std::string::npos);
+          EXPECT_NE(error.advice().find("micro-batches smaller"), std::string::npos);
           ++told;
         }
       });
@@ -530,7 +527,7 @@ TEST_F(UpdaterTest, AFailpointThatIsNotArmedLeavesNoHooks) {
   set_failpoints("");
   { const parallel::BackwardFailpoint unarmed(arena); }
   set_failpoints("backward:enomem:1+");
-  task.loss(PairSource(kSentences).load(0, 0), {}).loss_sum.backward();
+  task.loss(PairSource(kSentences).load(0, 0), {}).losses.front().backward();
   EXPECT_EQ(failpoint_passes(), 0U);
 }
 

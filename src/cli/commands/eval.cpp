@@ -54,11 +54,11 @@ int run(const Options& options) {
   const engine::EvalRequest request{.experiment = load_run(options.run, options.overrides),
                                     .run_directory = options.run,
                                     .checkpoint = options.checkpoint,
-                                    .src = options.src,
-                                    .tgt = options.tgt,
-                                    .hypotheses = options.hypotheses,
-                                    .per_line = options.per_line,
-                                    .json = options.json};
+                                    .json = options.json,
+                                    .translation = {.src = options.src,
+                                                    .tgt = options.tgt,
+                                                    .hypotheses = options.hypotheses,
+                                                    .per_line = options.per_line}};
   if (options.processes > 1) {
     return launch({.words = words_of(options),
                    .processes = options.processes,

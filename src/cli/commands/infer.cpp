@@ -39,12 +39,12 @@ int run(const Options& options) {
   const engine::InferRequest request{.experiment = load_run(options.run, overrides),
                                      .run_directory = options.run,
                                      .checkpoints = options.checkpoint,
-                                     .files = files,
-                                     .prefix_file = options.prefix,
                                      .json = options.json,
-                                     .scores = options.scores,
-                                     .alignments = options.alignments,
-                                     .stats = options.stats};
+                                     .translation = {.files = files,
+                                                     .prefix_file = options.prefix,
+                                                     .scores = options.scores,
+                                                     .alignments = options.alignments,
+                                                     .stats = options.stats}};
   return engine().infer(request);
 }
 

@@ -7,6 +7,7 @@
 #include "experiment/run_config.h"
 #include "report/html_report.h"
 #include "report/report_data.h"
+#include "tasks/displays.h"
 
 namespace stretto::cli {
 namespace {
@@ -55,7 +56,7 @@ int run(const fs::path& directory) {
                                 .config_toml = experiment::read_run_config(directory),
                                 .events = events_of(metrics),
                                 .max_steps = options.train.max_steps,
-                                .smoothing = options.loss.smoothing_words()};
+                                .display = tasks::display_of(options)};
   add_data(directory, content);
   content.status = status_of(content.events);
   const fs::path page = directory / "report.html";

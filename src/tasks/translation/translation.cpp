@@ -19,6 +19,7 @@
 #include "models/registry.h"
 #include "tasks/translation/corpus_fact.h"
 #include "tasks/translation/ensemble_loss.h"
+#include "tasks/translation/initial_run.h"
 
 namespace stretto::tasks {
 namespace {
@@ -184,37 +185,69 @@ TranslationTask::TranslationTask(const experiment::Experiment& experiment, Trans
   batches_ = data::make_train_batches(train_, experiment_.data, seed);
 }
 
-train::MicroLoss TranslationTask::loss(const data::Batch& batch,
-                                       const train::StepContext& context) {
+train::TaskWords TranslationTask::words() const {
+  return {.sample = "sentence",
+          .samples = "sentences",
+          .smaller_batches = "lower data.max_tokens (raise train.update_freq by the same factor to "
+                             "keep the batch), or data.max_src_tokens and data.max_tgt_tokens",
+          .odd_samples = "data.max_ratio and data.max_src_tokens leave out the odd ones",
+          .calmer_model =
+              models::norms_come_first(experiment_.model) ? "" : "model.norm = \"pre\""};
+}
+
+std::vector<std::pair<std::string, std::string>> TranslationTask::show(const data::Batch& batch,
+                                                                       int64_t index) const {
+  const auto decoded = [&](const text::Tokenizer& tokenizer, const data::PackedTokens& side) {
+    const auto i = static_cast<size_t>(index);
+    return tokenizer.decode(
+        {side.ids.begin() + side.offsets[i], side.ids.begin() + side.offsets[i + 1]});
+  };
+  return {{"source", decoded(*model_.tokenizers.src, batch.src)},
+          {"target", decoded(*model_.tokenizers.tgt, batch.tgt)}};
+}
+
+train::Sums TranslationTask::loss(const data::Batch& batch, const train::StepContext& context) {
   const auto output = model_.model->loss(
       batch, {.training = true,
               .dropout_key = mix64(context.seed, static_cast<uint64_t>(context.update))});
-  return {.loss_sum = output.loss_sum,
-          .nll_sum = output.nll_sum.item<double>(),
-          .target_tokens = output.target_tokens,
-          .source_tokens = batch.src.num_tokens()};
+  return {.losses = {output.loss_sum},
+          .statistics = {output.nll_sum},
+          .counts = {output.target_tokens, batch.src.num_tokens()}};
 }
 
-train::ValidationResult TranslationTask::validate(bool with_translations) {
+std::vector<double> TranslationTask::weights(const data::Batch& batch) const {
+  return {static_cast<double>(batch.tgt.num_tokens())};
+}
+
+std::vector<train::Score> TranslationTask::measures(const train::Totals& totals) const {
+  const double nll = totals.statistics.front() / totals.weights.front();
+  return {{.name = "nll", .value = nll}, {.name = "ppl", .value = std::exp(nll)}};
+}
+
+train::Validation TranslationTask::validate() {
   const auto start = std::chrono::steady_clock::now();
   const auto score = score_corpus(model_.tokenizers, {model_.model}, valid_, experiment_.decode,
                                   {.max_tokens = experiment_.eval.max_tokens,
-                                   .translate = with_translations,
+                                   .translate = experiment_.eval.bleu,
                                    .num_translated = experiment_.eval.bleu_sentences,
                                    .group = group_});
-  return {
-      .loss = score.loss,
-      .nll = score.nll,
-      .target_tokens = score.target_tokens,
-      .bleu = score.bleu,
-      .seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count(),
-      .samples = samples(score)};
+  train::Validation result{.scores = {{.name = "loss", .value = score.loss},
+                                      {.name = "nll", .value = score.nll},
+                                      {.name = "ppl", .value = std::exp(score.nll)}},
+                           .counts = {{"target tokens", score.target_tokens}},
+                           .samples = samples(score)};
+  if (score.bleu >= 0) {
+    result.scores.push_back({.name = "bleu", .value = score.bleu, .higher_is_better = true});
+  }
+  result.seconds =
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  return result;
 }
 
-std::vector<train::SampleTranslation> TranslationTask::samples(const CorpusScore& score) const {
+std::vector<report::Sample> TranslationTask::samples(const CorpusScore& score) const {
   const auto count =
       std::min<size_t>(score.outputs.size(), static_cast<size_t>(experiment_.report.samples));
-  std::vector<train::SampleTranslation> shown(count);
+  std::vector<report::TextPairSample> shown(count);
   data::Batch batch;
   for (size_t i = 0; i < count; ++i) {
     const auto sample = static_cast<int64_t>(i);
@@ -223,18 +256,18 @@ std::vector<train::SampleTranslation> TranslationTask::samples(const CorpusScore
     hypothesis.resize(
         std::min(hypothesis.size(), static_cast<size_t>(model_.model->max_target_length() - 1)));
     hypothesis.push_back(text::kEos);
-    shown[i].source = model_.tokenizers.src->readable(valid_->src_text(sample));
+    shown[i].input = model_.tokenizers.src->readable(valid_->src_text(sample));
     shown[i].reference = model_.tokenizers.tgt->readable(valid_->tgt_text(sample));
-    shown[i].hypothesis = score.hypotheses[i];
-    shown[i].source_pieces = pieces(*model_.tokenizers.src, src);
-    shown[i].hypothesis_pieces = pieces(*model_.tokenizers.tgt, hypothesis);
+    shown[i].output = score.hypotheses[i];
+    shown[i].input_pieces = pieces(*model_.tokenizers.src, src);
+    shown[i].output_pieces = pieces(*model_.tokenizers.tgt, hypothesis);
     batch.sample_ids.push_back(sample);
     batch.src.ids.insert(batch.src.ids.end(), src.begin(), src.end());
     batch.src.offsets.push_back(static_cast<int32_t>(batch.src.ids.size()));
     batch.tgt.ids.insert(batch.tgt.ids.end(), hypothesis.begin(), hypothesis.end());
     batch.tgt.offsets.push_back(static_cast<int32_t>(batch.tgt.ids.size()));
   }
-  if (count == 0) return shown;
+  if (count == 0) return {};
   torch::NoGradGuard no_grad;
   const auto maps = model_.model->alignments(batch, experiment_.decode.alignment_layer);
   for (size_t i = 0; i < count; ++i) {
@@ -244,22 +277,27 @@ std::vector<train::SampleTranslation> TranslationTask::samples(const CorpusScore
       shown[i].attention.emplace_back(begin, begin + map.size(1));
     }
   }
-  return shown;
+  return {shown.begin(), shown.end()};
 }
 
-std::vector<distributed::Fact> TranslationTask::text_facts() const {
+std::vector<distributed::Fact> TranslationTask::data_facts() const {
   return {corpus_fact("training text", train_.get()),
           corpus_fact("validation text", valid_.get()),
           {"micro-batches an epoch", std::to_string(batches_->num_batches())}};
 }
 
-void TranslationTask::require_known_text(bool warn) const {
+void TranslationTask::require_known_data(bool warn) const {
   const auto look = [&](const char* name, const data::Corpus& corpus) {
     experiment::require_known(name, corpus.src_counts(), corpus.tgt_counts(), model_.tokenizers,
                               experiment_, warn);
   };
   look("training text", *train_);
   if (valid_) look("validation text", *valid_);
+}
+
+std::vector<runs::MatchedTable> TranslationTask::matched_tables(
+    const runs::InitialRun& run) const {
+  return tasks::matched_tables(run, model_.tokenizers, *model_.model);
 }
 
 std::vector<std::pair<std::string, std::string>> TranslationTask::facts() const {

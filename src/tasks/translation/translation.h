@@ -12,9 +12,9 @@
 #include "experiment/experiment.h"
 #include "models/registry.h"
 #include "models/seq2seq_model.h"
+#include "tasks/family.h"
 #include "tasks/translation/translator.h"
 #include "text/tokenizer.h"
-#include "train/task.h"
 
 namespace stretto::tasks {
 
@@ -72,7 +72,7 @@ std::string split_beforehand(const text::TokenizerOptions& options,
                              const text::Tokenizer& tokenizer, const data::Corpus* corpus);
 
 /// Machine translation: sentence pairs, an encoder-decoder, cross entropy, BLEU.
-class TranslationTask : public train::Task {
+class TranslationTask : public FamilyTask {
  public:
   /// @param group  the processes that train together: they share validation
   TranslationTask(const experiment::Experiment& experiment, TranslationModel model,
@@ -80,20 +80,28 @@ class TranslationTask : public train::Task {
 
   torch::nn::Module& model() override { return *model_.model; }
   const data::BatchSource& train_batches() override { return *batches_; }
-  train::MicroLoss loss(const data::Batch& batch, const train::StepContext& context) override;
+  std::vector<std::string> statistics() const override { return {"nll"}; }
+  std::vector<std::string> counters() const override { return {"target tokens", "source tokens"}; }
+  train::TaskWords words() const override;
+  /// Source and target, as the tokenizers decode them.
+  std::vector<std::pair<std::string, std::string>> show(const data::Batch& batch,
+                                                        int64_t index) const override;
+  train::Sums loss(const data::Batch& batch, const train::StepContext& context) override;
+  std::vector<double> weights(const data::Batch& batch) const override;
+  std::vector<train::Score> measures(const train::Totals& totals) const override;
   bool can_validate() const override { return valid_ != nullptr; }
-  train::ValidationResult validate(bool with_translations) override;
+  train::Validation validate() override;
   std::map<std::string, std::string> assets() const override { return model_.tokenizers.assets; }
 
-  /// Training and validation text, for processes to compare: other text makes other batches.
-  std::vector<distributed::Fact> text_facts() const;
-  /// Training and validation text, as require_known() looks at them (experiment/known_text.h).
-  void require_known_text(bool warn) const;
-  /// Corpus, vocabulary and filters in words, for the report and the log.
-  std::vector<std::pair<std::string, std::string>> facts() const;
+  std::vector<distributed::Fact> data_facts() const override;
+  /// As require_known() looks at text (experiment/known_text.h).
+  void require_known_data(bool warn) const override;
+  /// Corpus, vocabulary and filters.
+  std::vector<std::pair<std::string, std::string>> facts() const override;
+  std::vector<runs::MatchedTable> matched_tables(const runs::InitialRun& run) const override;
 
  private:
-  std::vector<train::SampleTranslation> samples(const CorpusScore& score) const;
+  std::vector<report::Sample> samples(const CorpusScore& score) const;
 
   const experiment::Experiment experiment_;
   TranslationModel model_;

@@ -26,6 +26,13 @@ int64_t count_nonfinite(const torch::Tensor& values) {
   return values.numel() - torch::isfinite(values).sum().item<int64_t>();
 }
 
+// Of several losses: what is not finite is so whatever they are divided by.
+torch::Tensor sum_of(const std::vector<torch::Tensor>& losses) {
+  torch::Tensor sum = losses.front();
+  for (size_t i = 1; i < losses.size(); ++i) sum = sum + losses[i];
+  return sum;
+}
+
 /// Remembers the first tensor that is not finite.
 class Watchdog {
  public:
@@ -111,7 +118,7 @@ class KeptBuffers {
   std::vector<torch::Tensor> buffers_, copies_;
 };
 
-// A sentence alone would be normalised by statistics of its own: another computation.
+// A sample alone would be normalised by statistics of its own: another computation.
 bool has_batch_norm(torch::nn::Module& model) {
   return !nn::batch_norms(model).empty();
 }
@@ -136,8 +143,8 @@ class Examiner {
     look_at_weights();
     for (size_t i = 0; i < micro_batches.size(); ++i) one_by_one(micro_batches[i]);
     if (report_.found()) {
-      const bool may_be_sentences = report_.weights.empty() && !has_batch_norm(task_.model());
-      if (may_be_sentences) find_samples(micro_batches[static_cast<size_t>(report_.micro_batch)]);
+      const bool may_be_samples = report_.weights.empty() && !has_batch_norm(task_.model());
+      if (may_be_samples) find_samples(micro_batches[static_cast<size_t>(report_.micro_batch)]);
     } else {
       add_up(micro_batches);
     }
@@ -160,7 +167,7 @@ class Examiner {
       dog_.see(kind, seen.module, seen.values);
     });
     const kernels::ComputeScope arithmetic(report_.compute);
-    const torch::Tensor loss = task_.loss(batch, report_.context).loss_sum;
+    const torch::Tensor loss = sum_of(task_.loss(batch, report_.context).losses);
     dog_.see(TensorKind::kOutput, "loss", loss);
     (loss * report_.loss_scale).backward();
     return {dog_.first(), loss.item<double>()};

@@ -72,9 +72,8 @@ struct NonfiniteReport {
   std::vector<GradientPeak> layers;      ///< one for each layer_of(), in the order of forward
   std::vector<MicroBatchFinding> micro_batches;
   int64_t micro_batch = -1;  ///< the first that is not finite alone; -1 = none
-  /// Of that micro-batch: those that are not finite as a batch of one sentence. Empty when none is,
-  /// or when a weight is at fault, since then no sentence is, or where BatchNorm ties sentences
-  /// together.
+  /// Of that micro-batch: those that are not finite as a batch of one. Empty when none is, or when a
+  /// weight is at fault, since then no sample is, or where BatchNorm ties samples together.
   std::vector<int64_t> samples;
 
   bool found() const { return first.kind != TensorKind::kNone; }

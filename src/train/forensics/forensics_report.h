@@ -90,7 +90,7 @@ struct ReportAdvice {
   const NonfiniteReport* in_fp32 = nullptr;
 };
 
-/// A paragraph for people: what was first, in which sentences, and what to try.
+/// A paragraph for people: what was first, in which samples, and what to try.
 std::string report_to_text(const NonfiniteReport& report, const UpdateRecord& record,
                            const ReportAdvice& known = {});
 

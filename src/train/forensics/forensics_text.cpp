@@ -31,7 +31,8 @@ std::string power_of_two(double value) {
          std::to_string(static_cast<int>(std::floor(std::log2(value)))) + ")";
 }
 
-std::string batch_sentence(const NonfiniteReport& report, const UpdateRecord& record) {
+std::string batch_line(const NonfiniteReport& report, const UpdateRecord& record,
+                       const TaskWords& words) {
   if (report.micro_batch < 0) return "";
   const auto at = static_cast<size_t>(report.micro_batch);
   std::string text = "\n  micro-batch " + std::to_string(at + 1) + " of " +
@@ -42,13 +43,13 @@ std::string batch_sentence(const NonfiniteReport& report, const UpdateRecord& re
   }
   const auto& all = report.micro_batches[at].sample_ids;
   if (!report.samples.empty()) {
-    return text + ": of its " + counted(static_cast<int64_t>(all.size()), "sentence") + " " +
+    return text + ": of its " + counted(static_cast<int64_t>(all.size()), words.sample, words.samples) + " " +
            std::to_string(report.samples.size()) + " alone " +
            (report.samples.size() == 1 ? "makes" : "make") + " it so, sample " +
            list_of(report.samples);
   }
   return text + ", samples " + list_of(all) +
-         (report.weights.empty() ? ": no single sentence makes it so" : "");
+         (report.weights.empty() ? ": no single " + words.sample + " makes it so" : "");
 }
 
 std::string peak_list(const std::vector<GradientPeak>& peaks) {
@@ -62,7 +63,7 @@ std::string peak_list(const std::vector<GradientPeak>& peaks) {
   return join(parts, ", ");
 }
 
-std::string gradient_sentence(const NonfiniteReport& report) {
+std::string gradient_lines(const NonfiniteReport& report) {
   std::string text;
   if (!report.gradients.empty()) text += "\n  gradients: " + peak_list(report.gradients);
   if (!report.layers.empty()) {
@@ -73,7 +74,7 @@ std::string gradient_sentence(const NonfiniteReport& report) {
   return text;
 }
 
-std::string weight_sentence(const NonfiniteReport& report) {
+std::string weight_line(const NonfiniteReport& report) {
   std::vector<std::string> parts;
   for (size_t i = 0; i < std::min(report.weights.size(), kWeightsShown); ++i) {
     parts.push_back(report.weights[i].name + " (" + with_thousands(report.weights[i].count) + ")");
@@ -85,7 +86,7 @@ std::string weight_sentence(const NonfiniteReport& report) {
 }
 
 // A loss scale that is too large, in front of what else may help.
-std::string scale_sentence(const NonfiniteReport& report, const UpdateRecord& record) {
+std::string scale_text(const NonfiniteReport& report, const UpdateRecord& record) {
   if (report.loss_scale <= 1) return "";
   const std::string advice = loss_scale_advice(record.scaler, report.loss_scale);
   if (!advice.empty()) return advice;
@@ -95,7 +96,7 @@ std::string scale_sentence(const NonfiniteReport& report, const UpdateRecord& re
 
 // What each process had was finite.
 std::string advice_on_sum(const NonfiniteReport& report, const UpdateRecord& record) {
-  const std::string scale = scale_sentence(report, record);
+  const std::string scale = scale_text(report, record);
   const std::string scaled =
       scale.empty() ? "" : "; loss scale " + shortest(report.loss_scale) + ": " + scale;
   if (report.first.name.ends_with(kSentAsFp16)) {
@@ -121,14 +122,15 @@ std::string advice_on_weights(const Circumstances& run) {
          rollback_instead(run);
 }
 
-std::string advice_on_sentences(const Circumstances& run) {
-  return "look at these sentences, which `stretto replay` prints (data.max_ratio and "
-         "data.max_src_tokens leave out the odd ones); a lower optim.lr " +
-         std::string(may_clip(run) ? "or optim.clip_norm = 1.0 " : "") + "makes the model calmer";
+std::string advice_on_samples(const Circumstances& run) {
+  const std::string& odd = run.words.odd_samples;
+  return "look at these " + run.words.samples + ", which `stretto replay` prints" +
+         (odd.empty() ? "" : " (" + odd + ")") + "; a lower optim.lr " +
+         (may_clip(run) ? "or optim.clip_norm = 1.0 " : "") + "makes the model calmer";
 }
 
 // At most half of the micro-batch.
-bool few_sentences(const NonfiniteReport& report) {
+bool few_samples(const NonfiniteReport& report) {
   return !report.samples.empty() && report.micro_batch >= 0 &&
          report.samples.size() * 2 <=
              report.micro_batches[static_cast<size_t>(report.micro_batch)].sample_ids.size();
@@ -146,7 +148,7 @@ std::string advice(const NonfiniteReport& report, const UpdateRecord& record,
   if (!report.weights.empty()) return advice_on_weights(run);
   if (report.first.kind == TensorKind::kSum) return advice_on_sum(report, record);
   const bool in_forward = report.first.kind == TensorKind::kOutput;
-  const std::string scale = in_forward ? "" : scale_sentence(report, record);
+  const std::string scale = in_forward ? "" : scale_text(report, record);
   if (report.compute == kernels::Compute::kFp16) {
     if (in_forward) {
       return "fp16 ends at 65504: try train.precision = \"mixed_bf16\", which has the range of "
@@ -156,9 +158,10 @@ std::string advice(const NonfiniteReport& report, const UpdateRecord& record,
            (scale.empty() ? "try a lower optim.lr, or train.precision = \"mixed_bf16\""
                           : scale + "; if this goes on, train.precision = \"mixed_bf16\"");
   }
-  if (few_sentences(report)) return advice_on_sentences(run);
+  if (few_samples(report)) return advice_on_samples(run);
   const std::string calmer =
-      "try " + calmer_values(run) + (run.pre_norm ? "" : ", or model.norm = \"pre\"");
+      "try " + calmer_values(run) +
+      (run.words.calmer_model.empty() ? "" : ", or " + run.words.calmer_model);
   if (scale.empty()) return calmer;
   return calmer + "; loss scale " + shortest(report.loss_scale) + ": " + scale +
          "; outside of fp16 train.loss_scale.name = \"none\" will do";
@@ -211,7 +214,8 @@ std::string report_to_text(const NonfiniteReport& report, const UpdateRecord& re
   }
   text += " (" + compute_name(report.compute) + ", loss scale " + shortest(report.loss_scale) +
           ", lr " + shortest(record.lr) + ")";
-  text += weight_sentence(report) + batch_sentence(report, record) + gradient_sentence(report);
+  text += weight_line(report) + batch_line(report, record, known.run.words) +
+          gradient_lines(report);
   if (known.in_fp32 != nullptr && report.found()) {
     return text +
            "\n  in fp32 it is not finite either: " + advice(*known.in_fp32, record, known.run);

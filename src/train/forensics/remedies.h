@@ -4,16 +4,18 @@
 #include <filesystem>
 #include <string>
 
+#include "train/task_words.h"
+
 namespace stretto::train {
 
 /// What advice on numbers that explode must know of a run: it shall name nothing that is in force
 /// already, and nothing that the run's folder refuses.
 struct Circumstances {
   double clip_norm = 0;     ///< optim.clip_norm
-  bool pre_norm = false;    ///< model.norm = "pre"
   bool rolls_back = false;  ///< train.forensics.policy = "rollback"
   /// Newest that a finite update followed; empty = there is none.
   std::filesystem::path checkpoint = {};
+  TaskWords words = {};
 };
 
 /// Path of the newest checkpoint in a run's folder that is not after `step`; empty = none that can

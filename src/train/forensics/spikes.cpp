@@ -29,7 +29,7 @@ MovingMoments read_moments(const std::string& prefix, const std::map<std::string
           .count = static_cast<int64_t>(value_or_zero(state, prefix + "count"))};
 }
 
-std::string sentence(const char* what, double value, double zscore, double mean) {
+std::string deviation_text(const char* what, double value, double zscore, double mean) {
   return std::string(what) + " " + fixed(value, kDigits) + " stands " + fixed(zscore, 1) +
          " deviations above its mean " + fixed(mean, kDigits);
 }
@@ -90,10 +90,10 @@ SpikeVerdict SpikeDetector::look(double loss, double grad_norm) {
   verdict.grad_norm = grad_norm_.add(grad_norm, threshold_);
   verdict.skip = skip_ && (verdict.loss || verdict.grad_norm);
   if (!verdict.loss && !verdict.grad_norm) return verdict;
-  if (verdict.loss) verdict.text += sentence("loss", loss, verdict.loss_zscore, loss_mean);
+  if (verdict.loss) verdict.text += deviation_text("loss", loss, verdict.loss_zscore, loss_mean);
   if (verdict.loss && verdict.grad_norm) verdict.text += ", ";
   if (verdict.grad_norm) {
-    verdict.text += sentence("gradient norm", grad_norm, verdict.grad_norm_zscore, norm_mean);
+    verdict.text += deviation_text("gradient norm", grad_norm, verdict.grad_norm_zscore, norm_mean);
   }
   verdict.text += verdict.skip ? "; the update is left out" : "";
   return verdict;

@@ -34,7 +34,7 @@ std::string UpdateForensics::examine(const FailedAttempt& failed) {
                     .record = record_of(failed),
                     .overflowed_sum = {},
                     .run = circumstances(failed.good_step),
-                    .loss_finite = std::isfinite(failed.update.loss_sum),
+                    .loss_finite = std::isfinite(failed.update.totals.loss()),
                     .half_sums = setup_.compress == "fp16"};
   mine.found = examine_or_warn([&] {
     mine.overflowed_sum = overflowed_sum();  // now, since the examination clears the gradients
@@ -49,7 +49,7 @@ std::string UpdateForensics::examine(const FailedAttempt& failed) {
 // The loss scale acts on gradients alone.
 std::string UpdateForensics::advice_on_scale(const UpdateResult& update,
                                              const std::string& scaler_says) const {
-  if (!std::isfinite(update.loss_sum)) return "";
+  if (!std::isfinite(update.totals.loss())) return "";
   const auto& scaler = updater_.scaler();
   std::string advice = scaler_says.empty()
                            ? loss_scale_advice({scaler.name(), scaler.scale()}, update.loss_scale)
@@ -63,9 +63,9 @@ std::string UpdateForensics::advice_on_scale(const UpdateResult& update,
 
 Circumstances UpdateForensics::circumstances(int64_t good_step) const {
   return {.clip_norm = setup_.clip_norm,
-          .pre_norm = setup_.pre_norm,
           .rolls_back = setup_.rolls_back,
-          .checkpoint = newest_checkpoint(setup_.run_directory, good_step)};
+          .checkpoint = newest_checkpoint(setup_.run_directory, good_step),
+          .words = task_.words()};
 }
 
 // The first parameter whose gradient, summed over processes, is not finite, as far as this rank has

@@ -21,9 +21,9 @@ struct UpdateForensicsSetup {
   runs::RunIdentity identity;
   uint64_t seed = 0;
   kernels::Compute compute = kernels::Compute::kFp32;
-  std::string compress;                       ///< dist.compress
-  double clip_norm = 0;                       ///< optim.clip_norm
-  bool pre_norm = false, rolls_back = false;  ///< see Circumstances
+  std::string compress;     ///< dist.compress
+  double clip_norm = 0;     ///< optim.clip_norm
+  bool rolls_back = false;  ///< see Circumstances
 };
 
 /// An update that was not finite, as the training loop knows it.

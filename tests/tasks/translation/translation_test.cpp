@@ -139,16 +139,52 @@ TEST(ScoreCorpus, TokensStayAsTheyAreWhereTheConfigurationSaysSo) {
 TEST(TranslationTask, SamplesShowWordsAndTheModelsOwnPieces) {
   SplitText text("bpe");
   TranslationTask task(text.experiment(), {text.tokenizers(), text.models(1)[0]});
-  const auto result = task.validate(true);
+  const auto result = task.validate();
   ASSERT_EQ(result.samples.size(), 2u);
-  for (const auto& sample : result.samples) {
-    EXPECT_FALSE(shows_a_mark(sample.source + sample.reference + sample.hypothesis));
-    EXPECT_TRUE(shows_a_mark(sample.source_pieces.front())) << sample.source_pieces.front();
-    auto pieces = sample.hypothesis_pieces;
+  for (const auto& shown : result.samples) {
+    const auto& sample = std::get<report::TextPairSample>(shown);
+    EXPECT_FALSE(shows_a_mark(sample.input + sample.reference + sample.output));
+    EXPECT_TRUE(shows_a_mark(sample.input_pieces.front())) << sample.input_pieces.front();
+    auto pieces = sample.output_pieces;
     ASSERT_EQ(pieces.back(), "</s>");
     pieces.pop_back();
-    EXPECT_EQ(text.tokenizers().tgt->readable(join(pieces, " ")), sample.hypothesis);
+    EXPECT_EQ(text.tokenizers().tgt->readable(join(pieces, " ")), sample.output);
   }
+}
+
+TEST(TranslationTask, NamesItsNumbersAndWhatMessagesSpeakOf) {
+  SplitText text("bpe");
+  TranslationTask task(text.experiment(), {text.tokenizers(), text.models(1)[0]});
+  EXPECT_EQ(task.counters().front(), "target tokens");
+  const auto measures =
+      task.measures({.losses = {30}, .weights = {10}, .statistics = {20}, .counts = {10, 12}});
+  ASSERT_EQ(measures.size(), 2u);
+  EXPECT_EQ(train::find_score(measures, "nll")->value, 2);
+  EXPECT_EQ(train::find_score(measures, "ppl")->value, std::exp(2.0));
+  const auto scores = task.validate().scores;
+  for (const char* name : {"loss", "nll", "ppl"}) {
+    ASSERT_NE(train::find_score(scores, name), nullptr) << name;
+    EXPECT_FALSE(train::find_score(scores, name)->higher_is_better) << name;
+  }
+  EXPECT_TRUE(train::find_score(scores, "bleu")->higher_is_better);
+  EXPECT_NE(task.words().smaller_batches.find("data.max_tokens"), std::string::npos);
+
+  const auto batch = task.train_batches().load(0, 0);
+  EXPECT_EQ(task.weights(batch), std::vector<double>{double(batch.tgt.num_tokens())});
+  const auto shown = task.show(batch, 0);
+  ASSERT_EQ(shown.size(), 2u);
+  EXPECT_EQ(shown[0].first, "source");
+  EXPECT_EQ(shown[1].first, "target");
+  EXPECT_FALSE(shown[0].second.empty());
+}
+
+TEST(TranslationTask, WithoutBleuAValidationHasNoScoreOfThatName) {
+  SplitText text("bpe");
+  text.experiment().eval.bleu = false;
+  TranslationTask task(text.experiment(), {text.tokenizers(), text.models(1)[0]});
+  const auto result = task.validate();
+  EXPECT_EQ(train::find_score(result.scores, "bleu"), nullptr);
+  EXPECT_TRUE(result.samples.empty());
 }
 
 TEST(SplitBeforehand, SaysWhatBleuIsOf) {

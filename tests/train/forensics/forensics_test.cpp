@@ -48,10 +48,10 @@ class TransformerTask : public BareTask {
   explicit TransformerTask(const std::string& tie_embeddings = "decoder")
       : model_(test::small_transformer(2, 24, tie_embeddings)) {}
   torch::nn::Module& model() override { return *model_; }
-  MicroLoss loss(const data::Batch& batch, const StepContext& context) override {
+  Sums loss(const data::Batch& batch, const StepContext& context) override {
     const auto output = model_->loss(
         batch, {.training = true, .dropout_key = static_cast<uint64_t>(context.update)});
-    return {.loss_sum = output.loss_sum, .nll_sum = 0, .target_tokens = output.target_tokens};
+    return sums(output.loss_sum, batch);
   }
 
  private:
@@ -110,7 +110,7 @@ TEST(Forensics, AnInfiniteWeightIsNamedWithTheModuleThatItSpoilsFirst) {
     EXPECT_EQ(report.first, (FirstNonfinite{TensorKind::kOutput, c.module, c.last_finite}));
     EXPECT_EQ(report.weights, (std::vector<NonfiniteWeight>{{c.weight, 1}}));
     EXPECT_EQ(report.micro_batch, 0);
-    EXPECT_TRUE(report.samples.empty());  // no sentence is to blame
+    EXPECT_TRUE(report.samples.empty());  // no sample is to blame
     EXPECT_FALSE(report.micro_batches[1].finite);
     EXPECT_FALSE(std::isfinite(report.micro_batches[0].loss_sum));
     EXPECT_GT(report.gradients[0].num_nonfinite, 0);
@@ -118,7 +118,7 @@ TEST(Forensics, AnInfiniteWeightIsNamedWithTheModuleThatItSpoilsFirst) {
   }
 }
 
-TEST(Forensics, TheSentenceThatOverflowsIsFound) {
+TEST(Forensics, TheSampleThatOverflowsIsFound) {
   TransformerTask task;
   optim::Arena arena(task.model());
   // Finite, but too large for fp32 after the multiplication by sqrt(16).
@@ -233,11 +233,11 @@ TORCH_MODULE(Roots);
 class RootsTask : public BareTask {
  public:
   torch::nn::Module& model() override { return *net; }
-  MicroLoss loss(const data::Batch& batch, const StepContext&) override {
+  Sums loss(const data::Batch& batch, const StepContext&) override {
     const auto x =
         torch::tensor(std::vector<float>(batch.sample_ids.begin(), batch.sample_ids.end()))
             .view({-1, 1});
-    return {.loss_sum = net(x).sum() * factor, .target_tokens = batch.tgt.num_tokens()};
+    return sums(net(x).sum() * factor, batch);
   }
   Roots net;
   double factor = 1;
@@ -302,16 +302,16 @@ TEST(Forensics, BuffersOfTheModelStayAsTheyWere) {
 class NormedTask : public BareTask {
  public:
   torch::nn::Module& model() override { return *net_; }
-  MicroLoss loss(const data::Batch& batch, const StepContext&) override {
+  Sums loss(const data::Batch& batch, const StepContext&) override {
     const auto ids = torch::tensor(batch.sample_ids, torch::kInt64).to(torch::kFloat32);
-    return {.loss_sum = net_(ids.view({-1, 1}).log()).square().sum(), .target_tokens = 1};
+    return sums(net_(ids.view({-1, 1}).log()).square().sum(), batch);
   }
 
  private:
   nn::BatchNorm net_{nn::Init(1, at::kCPU), 1};
 };
 
-TEST(Forensics, SentencesThatBatchNormTiesTogetherAreNotTriedAlone) {
+TEST(Forensics, SamplesThatBatchNormTiesTogetherAreNotTriedAlone) {
   NormedTask task;
   optim::Arena arena(task.model());
   const auto report = look(task, arena, {batch_of({4, 9}), batch_of({1, 0, 4})});  // log(0)
@@ -352,7 +352,7 @@ TEST(Forensics, TheLargestGradientOfEveryLayerIsKeptInTheOrderOfForward) {
   // Autograd alone: the truth.
   std::map<std::string, double> largest;
   for (const auto& ids : {std::vector<int64_t>{1, 2}, std::vector<int64_t>{3}}) {
-    (task.loss(batch_of(ids), {.seed = 1, .update = 6}).loss_sum * 4).backward();
+    (task.loss(batch_of(ids), {.seed = 1, .update = 6}).losses.front() * 4).backward();
   }
   for (const auto& parameter : task.model().named_parameters()) {
     double& value = largest[layer_of(parameter.key())];
@@ -563,7 +563,7 @@ TEST_F(ForensicsReport, TheParagraphNamesModuleSamplesAndRemedy) {
   EXPECT_NE(one.find("step 7: first not finite was the output of encoder.embedding (forward)"),
             std::string::npos)
       << one;
-  EXPECT_NE(one.find("micro-batch 2 of 2 (epoch 2, index 6): of its 3 sentences 1 alone makes it "
+  EXPECT_NE(one.find("micro-batch 2 of 2 (epoch 2, index 6): of its 3 samples 1 alone makes it "
                      "so, sample 9\n"),
             std::string::npos)
       << one;

@@ -64,6 +64,7 @@ TEST(ForensicsText, TheAdviceDependsOnWhatTheRunHasInForce) {
     std::string advised;
   };
   const std::string warmup = "a longer schedule.warmup_steps", pre = ", or model.norm = \"pre\"";
+  const TaskWords words{.calmer_model = "model.norm = \"pre\""};
   std::vector<Row> rows{
       {kernels::Compute::kFp16,
        {},
@@ -71,14 +72,15 @@ TEST(ForensicsText, TheAdviceDependsOnWhatTheRunHasInForce) {
        "range of fp32, or \"fp32\""}};
   for (const auto compute :
        {kernels::Compute::kBf16, kernels::Compute::kFp32, kernels::Compute::kTf32}) {
-    rows.push_back(
-        {compute, {}, "  try a lower optim.lr, optim.clip_norm = 1.0 or " + warmup + pre});
-    rows.push_back({compute, {.clip_norm = 1}, "  try a lower optim.lr or " + warmup + pre});
     rows.push_back({compute,
-                    {.clip_norm = 5, .pre_norm = true},
-                    "  try a lower optim.lr, optim.clip_norm = 1.0 or " + warmup});
+                    {.words = words},
+                    "  try a lower optim.lr, optim.clip_norm = 1.0 or " + warmup + pre});
+    rows.push_back({compute,
+                    {.clip_norm = 1, .words = words},
+                    "  try a lower optim.lr or " + warmup + pre});
     rows.push_back(
-        {compute, {.clip_norm = 0.5, .pre_norm = true}, "  try a lower optim.lr or " + warmup});
+        {compute, {.clip_norm = 5}, "  try a lower optim.lr, optim.clip_norm = 1.0 or " + warmup});
+    rows.push_back({compute, {.clip_norm = 0.5}, "  try a lower optim.lr or " + warmup});
   }
   for (const Row& row : rows) {
     const NonfiniteReport report{.compute = row.compute,
@@ -96,13 +98,35 @@ TEST(ForensicsText, TheAdviceDependsOnWhatTheRunHasInForce) {
             std::string::npos);
 }
 
+TEST(ForensicsText, CallsSamplesAndKeysAsTheTaskDoes) {
+  const NonfiniteReport one{.first = {TensorKind::kOutput, "a.up", ""},
+                            .micro_batches = {{.sample_ids = {1, 2, 3}, .finite = false}},
+                            .micro_batch = 0,
+                            .samples = {2}};
+  const UpdateRecord record{.step = 7, .positions = {{.epoch = 0, .index = 0}}};
+  const std::string plain = report_to_text(one, record);
+  EXPECT_NE(plain.find("of its 3 samples 1 alone"), std::string::npos) << plain;
+  EXPECT_NE(plain.find("look at these samples, which `stretto replay` prints; a lower"),
+            std::string::npos)
+      << plain;
+  const TaskWords words{.sample = "phrase",
+                        .samples = "phrases",
+                        .odd_samples = "data.max_ratio leaves out the odd ones"};
+  const std::string text = report_to_text(one, record, {.run = {.words = words}});
+  EXPECT_NE(text.find("of its 3 phrases 1 alone"), std::string::npos) << text;
+  EXPECT_NE(text.find("look at these phrases, which `stretto replay` prints (data.max_ratio leaves "
+                      "out the odd ones); a lower"),
+            std::string::npos)
+      << text;
+}
+
 TEST(ForensicsText, WhatFp32DoesNotMendIsNoMatterOfPrecision) {
   const NonfiniteReport half{.loss_scale = 64,
                              .compute = kernels::Compute::kFp16,
                              .first = {TensorKind::kParameterGradient, "a.weight", ""}};
   const NonfiniteReport whole{.first = {TensorKind::kOutput, "a.up", ""}};
   const UpdateRecord record{.step = 7, .scaler = {"static", 64}};
-  EXPECT_EQ(last_line(half, record, {.run = {.clip_norm = 1, .pre_norm = true}, .in_fp32 = &whole}),
+  EXPECT_EQ(last_line(half, record, {.run = {.clip_norm = 1}, .in_fp32 = &whole}),
             "  in fp32 it is not finite either: try a lower optim.lr or a longer "
             "schedule.warmup_steps");
   EXPECT_NE(last_line(half, record).find("train.precision"), std::string::npos);

@@ -191,15 +191,15 @@ TEST(SpikeDetector, ARestoredOneDecidesAsTheOneThatWentOn) {
   }
 }
 
-/// One sentence a batch, and one weight; an offset of the loss leaves the gradient as it is.
+/// One sample a batch, and one weight; an offset of the loss leaves the gradient as it is.
 class OffsetTask : public test::BareTask {
  public:
   torch::nn::Module& model() override { return *net_; }
   const data::BatchSource& train_batches() override { return source_; }
-  MicroLoss loss(const data::Batch&, const StepContext& context) override {
+  Sums loss(const data::Batch& batch, const StepContext& context) override {
     const auto distance = net_->weight - 3;
     const double offset = context.update == spike_at ? 1e4 : 5;
-    return {.loss_sum = distance.square().sum() + offset, .target_tokens = 1};
+    return sums(distance.square().sum() + offset, batch);
   }
 
   int64_t spike_at = -1;

@@ -6,14 +6,14 @@
 #include "runs/run_folder.h"
 #include "store/checkpoint.h"
 
-namespace stretto::engine {
+namespace stretto::tasks {
 
 /// The experiment that describes a checkpoint's model, for a run that uses it: `own`, the run's, or
 /// that of the run folder where the checkpoint lies. A checkpoint of another run without its run
 /// folder is described by nobody, unless its configuration is the run's.
 ///
 /// One vocabulary stands for one set of pieces: the other run's tokenizer must have the files of
-/// this run's, byte for byte, and its model room for the sentences that `own` lets in.
+/// this run's, byte for byte, and its model room for the data of `own` (Family::require_room).
 ///
 /// Throws Error(kBadData) when it is not so, or the other folder's configuration is not that of its
 /// run (experiment/run_config.h); Error(kUsage) when nothing describes the model.
@@ -28,4 +28,4 @@ void require_same_model(const store::LoadedCheckpoint& checkpoint,
 /// What people call it: the folder's name, or of another run the path.
 std::string name_of(const std::filesystem::path& checkpoint, const runs::RunFolder& run);
 
-}  // namespace stretto::engine
+}  // namespace stretto::tasks

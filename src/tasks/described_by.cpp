@@ -1,4 +1,4 @@
-#include "engine/described_by.h"
+#include "tasks/described_by.h"
 
 #include <algorithm>
 #include <vector>
@@ -11,8 +11,9 @@
 #include "experiment/run_config.h"
 #include "runs/choose_checkpoint.h"
 #include "runs/provenance.h"
+#include "tasks/registry.h"
 
-namespace stretto::engine {
+namespace stretto::tasks {
 namespace {
 
 namespace fs = std::filesystem;
@@ -48,18 +49,6 @@ void require_tokenizer_of(const store::LoadedCheckpoint& checkpoint, const fs::p
   if (!difference.empty()) throw_other_tokenizer(place, difference, run);
 }
 
-void require_room(const fs::path& place, const experiment::Experiment& other,
-                  const experiment::Experiment& own) {
-  const auto learned = models::learned_positions(other.model);
-  if (learned.tokens >= own.data.max_src_tokens) return;
-  throw Error(ExitCode::kBadData,
-              place.string() + ": its model has " + std::to_string(learned.tokens) +
-                  " learned positions, and sentences may have " +
-                  std::to_string(own.data.max_src_tokens) + " tokens (data.max_src_tokens)",
-              "make the run with the fewest positions the first one: stretto infer " +
-                  place.string() + " --checkpoint …");
-}
-
 }  // namespace
 
 experiment::Experiment described_by(const store::LoadedCheckpoint& checkpoint,
@@ -77,7 +66,7 @@ experiment::Experiment described_by(const store::LoadedCheckpoint& checkpoint,
   require_tokenizer_of(checkpoint, place, run);
   const auto other = experiment::load_stored_experiment(experiment::read_run_config(place),
                                                         (place / "config.toml").string(), {});
-  require_room(place, other.options, own);
+  family_of(own).require_room(place, other.options, own);
   return other.options;
 }
 
@@ -102,4 +91,4 @@ std::string name_of(const fs::path& checkpoint, const runs::RunFolder& run) {
   return lies_in(checkpoint, run) ? checkpoint.filename().string() : checkpoint.string();
 }
 
-}  // namespace stretto::engine
+}  // namespace stretto::tasks

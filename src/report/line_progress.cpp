@@ -1,4 +1,4 @@
-#include "engine/infer_progress.h"
+#include "report/line_progress.h"
 
 #include <unistd.h>
 
@@ -10,7 +10,7 @@
 #include "report/terminal.h"
 #include "report/utf8.h"
 
-namespace stretto::engine {
+namespace stretto::report {
 namespace {
 
 constexpr double kDrawEvery = 0.1, kPlainEvery = 60;  // seconds
@@ -22,7 +22,7 @@ std::string rate_text(double per_second) {
 
 }  // namespace
 
-std::string format_infer_progress(const InferState& state, int columns) {
+std::string format_line_progress(const LineState& state, int columns) {
   if (columns <= 0) return "";
   const auto lines = static_cast<double>(state.lines), total = static_cast<double>(state.total);
   std::string done = counted(state.lines, "line");
@@ -37,59 +37,59 @@ std::string format_infer_progress(const InferState& state, int columns) {
                               ? " · ETA " + human_duration((total - lines) / rate)
                               : "";
   for (const auto& line : {done + rate_field + eta, done + eta, done}) {
-    if (report::count_code_points(line) <= static_cast<size_t>(columns)) return line;
+    if (count_code_points(line) <= static_cast<size_t>(columns)) return line;
   }
-  return report::ellipsis(done, static_cast<size_t>(columns));
+  return ellipsis(done, static_cast<size_t>(columns));
 }
 
-InferProgress::InferProgress(Kind kind, int64_t total)
+LineProgress::LineProgress(Kind kind, int64_t total)
     : kind_(kind), state_{.total = total}, shown_(start_) {
   if (kind_ == Kind::kLive) log::set_screen_hooks({&clear_for_log, &redraw_after_log, this});
 }
 
-InferProgress::~InferProgress() {
+LineProgress::~LineProgress() {
   if (kind_ != Kind::kLive) return;
   log::set_screen_hooks({});
   draw();
-  report::write_stderr("\n");
+  write_stderr("\n");
 }
 
-void InferProgress::update(int64_t lines) {
+void LineProgress::update(int64_t lines) {
   state_.lines = lines;
   const double since = seconds_since(shown_);
   if (kind_ == Kind::kLive && (!on_screen_ || since >= kDrawEvery)) draw();
   if (kind_ == Kind::kPlain && since >= kPlainEvery) {
     state_.seconds = seconds_since(start_);
     shown_ = Clock::now();
-    log::info(format_infer_progress(state_, kUncut));
+    log::info(format_line_progress(state_, kUncut));
   }
 }
 
-void InferProgress::draw() {
+void LineProgress::draw() {
   state_.seconds = seconds_since(start_);
-  const std::string line = format_infer_progress(state_, report::terminal_columns());
-  report::write_stderr(std::string(report::kEraseLine) +
-                       (report::colour_wanted() ? report::decorated(line) : line));
+  const std::string line = format_line_progress(state_, terminal_columns());
+  write_stderr(std::string(kEraseLine) +
+                       (colour_wanted() ? decorated(line) : line));
   on_screen_ = true;
   shown_ = Clock::now();
 }
 
-void InferProgress::clear_for_log(void* context) {
-  auto* self = static_cast<InferProgress*>(context);
-  if (self->on_screen_) report::write_stderr(report::kEraseLine);
+void LineProgress::clear_for_log(void* context) {
+  auto* self = static_cast<LineProgress*>(context);
+  if (self->on_screen_) write_stderr(kEraseLine);
   self->on_screen_ = false;
 }
 
-void InferProgress::redraw_after_log(void* context) {
-  static_cast<InferProgress*>(context)->draw();
+void LineProgress::redraw_after_log(void* context) {
+  static_cast<LineProgress*>(context)->draw();
 }
 
-InferProgress::Kind infer_progress_kind(bool from_file, bool stats) {
-  using Kind = InferProgress::Kind;
+LineProgress::Kind line_progress_kind(bool from_file, bool stats) {
+  using Kind = LineProgress::Kind;
   if (!from_file) return Kind::kNone;
-  // On one screen with the translations it would stand between them.
-  if (report::stderr_is_live_terminal() && ::isatty(STDOUT_FILENO) == 0) return Kind::kLive;
+  // On one screen with the output it would stand between its lines.
+  if (stderr_is_live_terminal() && ::isatty(STDOUT_FILENO) == 0) return Kind::kLive;
   return stats ? Kind::kPlain : Kind::kNone;
 }
 
-}  // namespace stretto::engine
+}  // namespace stretto::report

@@ -1,0 +1,31 @@
+#include "tasks/registry.h"
+
+#include "base/error.h"
+#include "base/text.h"
+#include "tasks/translation/translation_family.h"
+
+namespace stretto::tasks {
+namespace {
+
+struct NamedFamily {
+  const char* name;
+  const Family& (*family)();
+};
+
+constexpr NamedFamily kFamilies[] = {
+    {"translation", &translation_family},
+};
+
+}  // namespace
+
+const Family& family_of(const experiment::Experiment& experiment) {
+  std::vector<std::string> names;
+  for (const auto& [name, family] : kFamilies) {
+    if (experiment.task.name == name) return family();
+    names.emplace_back(name);
+  }
+  throw Error(ExitCode::kUsage, "task.name: no task `" + printable(experiment.task.name) + "`",
+              "there are: " + join(names, ", "));
+}
+
+}  // namespace stretto::tasks

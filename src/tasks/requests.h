@@ -1,0 +1,30 @@
+#pragma once
+
+#include <string>
+
+#include "experiment/load_experiment.h"
+#include "tasks/translation/requests.h"
+
+/// What the command line asks of a family of tasks: what all of them have, and a member for each
+/// family with what it alone has. No libtorch.
+namespace stretto::tasks {
+
+/// `stretto eval`
+struct EvalRequest {
+  experiment::LoadedExperiment experiment;
+  std::string run_directory;
+  std::string checkpoint;  ///< as runs/choose_checkpoint.h reads it; several with commas
+  bool json = false;
+  TranslationEvalFiles translation = {};
+};
+
+/// `stretto infer`
+struct InferRequest {
+  experiment::LoadedExperiment experiment;
+  std::string run_directory;
+  std::string checkpoints;  ///< as runs/choose_checkpoint.h reads it; several are an ensemble
+  bool json = false;
+  TranslationInferFiles translation = {};
+};
+
+}  // namespace stretto::tasks

@@ -1,0 +1,281 @@
+#include <ATen/Parallel.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <iostream>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/log.h"
+#include "base/text.h"
+#include "data/text_input.h"
+#include "report/line_progress.h"
+#include "report/terminal.h"
+#include "tasks/translation/commands.h"
+#include "tasks/translation/load_run.h"
+#include "tasks/translation/prefix_lines.h"
+#include "tasks/translation/translator.h"
+
+namespace stretto::tasks {
+namespace {
+
+// Lines that are translated together: enough to fill batches of similar length for each thread, few
+// enough that output streams.
+constexpr int64_t kLinesPerThread = 256, kMostLines = 4096;
+constexpr size_t kBufferBytes = size_t{1} << 20;
+
+// Of the lines that cannot be translated as they are; the rest is counted.
+constexpr int64_t kWarningsShown = 10;
+
+/// One line on its way through the model.
+struct Line {
+  data::InputLine input;
+  std::string prefix;
+  std::vector<int64_t> src;
+};
+
+bool is_file(int descriptor) {
+  struct stat about {};
+  return ::fstat(descriptor, &about) == 0 && S_ISREG(about.st_mode);
+}
+
+/// A prompt for whoever types at a terminal and reads stderr there.
+class Prompt {
+ public:
+  explicit Prompt(data::TextInput& input)
+      : input_(input), possible_(::isatty(STDIN_FILENO) == 1 && ::isatty(STDERR_FILENO) == 1) {}
+
+  /// Before the next line is read.
+  void show() {
+    if (!possible_ || !input_.waits_for_a_person()) return;
+    if (!shown_) log::info("type a line to translate and press Enter; Ctrl-D ends");
+    shown_ = true;
+    report::write_stderr("> ");
+  }
+  /// When there was none.
+  void leave() const {
+    if (shown_) report::write_stderr("\n");
+  }
+
+ private:
+  data::TextInput& input_;
+  const bool possible_;
+  bool shown_ = false;
+};
+
+/// Translates line by line and prints.
+class LineTranslator {
+ public:
+  LineTranslator(const InferRequest& request, LoadedRun run)
+      : request_(request),
+        run_(std::move(run)),
+        translator_(run_.models, request.experiment.options.decode) {
+    const auto& asked = request.translation;
+    if (!asked.prefix_file.empty()) prefixes_.emplace(asked.prefix_file, asked.files);
+  }
+
+  void run(data::TextInput& input) {
+    const auto start = std::chrono::steady_clock::now();
+    start_progress();
+    Prompt prompt(input);
+    const auto together =
+        static_cast<size_t>(std::min(kLinesPerThread * at::get_num_threads(), kMostLines));
+    std::vector<Line> lines;
+    Line line;
+    size_t bytes = 0;
+    const auto next = [&] {
+      prompt.show();
+      return input.next(line.input);
+    };
+    while (next()) {
+      if (!read_prefix(line)) {
+        flush(lines);
+        prefixes_->throw_too_few(first_ + 1, input);
+      }
+      bytes += line.input.text.size();
+      lines.push_back(line);
+      if (lines.size() == together || bytes >= kBufferBytes || !input.ready()) {
+        flush(lines);
+        bytes = 0;
+      }
+    }
+    flush(lines);
+    progress_.reset();
+    prompt.leave();
+    if (prefixes_) prefixes_->require_end(first_);
+    if (warnings_ > kWarningsShown) {
+      log::warn(with_thousands(warnings_) + " lines in all could not be translated as they are");
+    }
+    if (request_.translation.stats) {
+      const double seconds = seconds_since(start);
+      log::info(counted(first_, "line") + " in " + counted(translator_.num_batches(), "batch") +
+                ", " + counted(target_tokens_, "target token") + ", " + fixed(seconds, 2) + " s");
+    }
+  }
+
+ private:
+  void start_progress() {
+    const bool named = data::TextInput::are_files(request_.translation.files);
+    const bool from_file = named || (request_.translation.files.empty() && is_file(STDIN_FILENO));
+    const auto kind = report::line_progress_kind(from_file, request_.translation.stats);
+    const bool counts = named && kind != report::LineProgress::Kind::kNone;
+    progress_.emplace(kind, counts ? *data::TextInput::count_lines(request_.translation.files) : -1);
+  }
+
+  // @return false when there is no prefix for the line
+  bool read_prefix(Line& line) {
+    if (!prefixes_) return true;
+    data::InputLine prefix;
+    if (!prefixes_->next(prefix)) return false;
+    line.prefix = prefix.text;
+    if (!prefix.problem.empty() && line.input.problem.empty()) {
+      line.input.problem = "its prefix, " + prefix.place + ": " + prefix.problem;
+    }
+    return true;
+  }
+
+  void warn_about(const Line& line, const std::string& what) {
+    if (++warnings_ <= kWarningsShown) log::warn(line.input.place + ": " + what);
+  }
+
+  void flush(std::vector<Line>& lines) {
+    std::vector<TranslationRequest> requests;
+    std::vector<size_t> places;  // of the lines that hold something
+    for (size_t i = 0; i < lines.size(); ++i) {
+      auto& line = lines[i];
+      line.src.clear();
+      if (!line.input.problem.empty()) {
+        warn_about(line, line.input.problem + "; its translation is empty");
+        continue;
+      }
+      run_.tokenizers.src->encode(line.input.text, line.src);
+      if (line.src.empty()) continue;
+      shorten(line);
+      line.src.push_back(text::kEos);
+      TranslationRequest request{
+          .src = line.src, .prefix = {}, .sentence_id = first_ + static_cast<int64_t>(i)};
+      if (!line.prefix.empty()) run_.tokenizers.tgt->encode(line.prefix, request.prefix);
+      requests.push_back(std::move(request));
+      places.push_back(i);
+    }
+    const int64_t before = translator_.num_sentences();
+    const auto results = translator_.translate(
+        requests, {}, [&] { progress_->update(first_ + translator_.num_sentences() - before); });
+    size_t next = 0;
+    for (size_t i = 0; i < lines.size(); ++i) {
+      const bool translated = next < places.size() && places[next] == i;
+      print(lines[i], translated ? results[next] : std::vector<decoding::Hypothesis>{});
+      next += translated ? 1 : 0;
+    }
+    if (!std::cout.flush()) {
+      throw Error(ExitCode::kIo, "cannot write to stdout", "is the disk full, or the pipe closed?");
+    }
+    first_ += static_cast<int64_t>(lines.size());
+    progress_->update(first_);
+    lines.clear();
+  }
+
+  void shorten(Line& line) {
+    const auto longest = static_cast<size_t>(request_.experiment.options.data.max_src_tokens) - 1;
+    if (line.src.size() <= longest) return;
+    warn_about(line, counted(static_cast<int64_t>(line.src.size()), "token") + ", cut to " +
+                         std::to_string(longest) + " (data.max_src_tokens)");
+    line.src.resize(longest);
+  }
+
+  // `decode.nbest` lines for each line of input, empty ones where there are no more hypotheses: a
+  // reader who counts never falls out of step.
+  void print(const Line& line, const std::vector<decoding::Hypothesis>& hypotheses) {
+    for (const auto& hypothesis : hypotheses) {
+      target_tokens_ += static_cast<int64_t>(hypothesis.ids.size()) + 1;
+    }
+    if (request_.json) {
+      print_json(line, hypotheses);
+      return;
+    }
+    const auto nbest = static_cast<size_t>(request_.experiment.options.decode.nbest);
+    for (size_t i = 0; i < nbest; ++i) {
+      if (i < hypotheses.size()) print_text(line, hypotheses[i]);
+      std::cout << "\n";
+    }
+  }
+
+  void print_text(const Line& line, const decoding::Hypothesis& hypothesis) {
+    if (request_.translation.scores) std::cout << fixed(hypothesis.score, 4) << "\t";
+    std::cout << run_.tokenizers.tgt->decode(hypothesis.ids);
+    if (request_.translation.alignments) std::cout << "\t" << alignment_text(line, hypothesis);
+  }
+
+  void print_json(const Line& line, const std::vector<decoding::Hypothesis>& hypotheses) {
+    nlohmann::ordered_json json{{"source", line.input.text}};
+    if (!line.input.problem.empty()) json["problem"] = line.input.problem;
+    auto list = nlohmann::ordered_json::array();
+    for (const auto& hypothesis : hypotheses) {
+      nlohmann::ordered_json entry{{"text", run_.tokenizers.tgt->decode(hypothesis.ids)},
+                                   {"score", hypothesis.score},
+                                   {"log_prob", hypothesis.log_prob},
+                                   {"token_log_probs", hypothesis.token_log_probs}};
+      auto names = nlohmann::ordered_json::array();
+      for (const int64_t id : hypothesis.ids) names.push_back(run_.tokenizers.tgt->piece(id));
+      entry["pieces"] = names;
+      if (request_.translation.alignments) entry["alignment"] = alignment(line, hypothesis);
+      list.push_back(entry);
+    }
+    json["hypotheses"] = list;
+    std::cout << json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) << "\n";
+  }
+
+  // For each target piece the source piece it looks at most: mean cross-attention of one layer.
+  std::vector<std::pair<int64_t, int64_t>> alignment(const Line& line,
+                                                     const decoding::Hypothesis& hypothesis) {
+    data::Batch batch;
+    batch.sample_ids = {0};
+    batch.src.ids = line.src;
+    batch.src.offsets = {0, static_cast<int32_t>(line.src.size())};
+    batch.tgt.ids = hypothesis.ids;
+    batch.tgt.ids.push_back(text::kEos);
+    batch.tgt.offsets = {0, static_cast<int32_t>(batch.tgt.ids.size())};
+    const auto map =
+        run_.models.front()->alignments(batch, request_.experiment.options.decode.alignment_layer);
+    const auto best = map.front().argmax(1).cpu();
+    std::vector<std::pair<int64_t, int64_t>> pairs;
+    for (int64_t i = 0; i < static_cast<int64_t>(hypothesis.ids.size()); ++i) {
+      pairs.emplace_back(best[i].item<int64_t>(), i);
+    }
+    return pairs;
+  }
+
+  std::string alignment_text(const Line& line, const decoding::Hypothesis& hypothesis) {
+    std::vector<std::string> parts;
+    for (const auto& [source, target] : alignment(line, hypothesis)) {
+      parts.push_back(std::to_string(source) + "-" + std::to_string(target));
+    }
+    return join(parts, " ");
+  }
+
+  const InferRequest& request_;
+  LoadedRun run_;
+  Translator translator_;
+  std::optional<PrefixLines> prefixes_;
+  std::optional<report::LineProgress> progress_;
+  int64_t first_ = 0;  // lines already done
+  int64_t warnings_ = 0;
+  int64_t target_tokens_ = 0;
+};
+
+}  // namespace
+
+int translate_lines(const InferRequest& request, const CommandContext& context) {
+  const auto folder = runs::RunFolder::open(request.run_directory);
+  data::TextInput input(request.translation.files);  // a missing file is told before models load
+  LineTranslator translator(request, load_run(request.experiment.options, folder,
+                                              request.checkpoints, context.device));
+  translator.run(input);
+  return 0;
+}
+
+}  // namespace stretto::tasks

@@ -1,0 +1,38 @@
+#include "tasks/translation/load_run.h"
+
+#include "base/error.h"
+#include "optim/arena.h"
+#include "runs/checkpointer.h"
+#include "runs/choose_checkpoint.h"
+#include "runs/provenance.h"
+#include "tasks/described_by.h"
+#include "tasks/translation/translation.h"
+
+namespace stretto::tasks {
+
+LoadedRun load_run(const experiment::Experiment& experiment, const runs::RunFolder& folder,
+                   const std::string& checkpoints, at::Device device) {
+  const auto assets = folder.read_assets();
+  if (assets.empty()) {
+    throw Error(ExitCode::kUsage, folder.directory().string() + " has no tokenizer yet",
+                "training never came so far; run `stretto train` first");
+  }
+  LoadedRun run;
+  run.tokenizers = text::load_tokenizers(experiment.tokenizer, assets);
+  const auto hashes = runs::tokenizer_hashes(run.tokenizers.assets);
+  for (const auto& checkpoint : runs::open_checkpoints(folder.directory(), checkpoints)) {
+    const auto described = described_by(checkpoint, folder, experiment);
+    runs::require_same_tokenizer(checkpoint, hashes, folder.directory() / "tokenizer");
+    auto model =
+        make_translation_model(described, run.tokenizers, device, FirstWeights::kUnset).model;
+    optim::Arena arena(*model, optim::Arena::Gradients::kNone);
+    runs::load_weights(checkpoint.file("model"),
+                       checkpoint.directory.string() + "/model.safetensors", arena);
+    model->eval();
+    run.models.push_back(std::move(model));
+    run.checkpoints.push_back(checkpoint.directory);
+  }
+  return run;
+}
+
+}  // namespace stretto::tasks

@@ -1,0 +1,30 @@
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "experiment/experiment.h"
+#include "models/seq2seq_model.h"
+#include "runs/run_folder.h"
+#include "text/tokenizer.h"
+
+namespace stretto::tasks {
+
+/// Models of a run for reading: tokenizers from the run folder and one network for each checkpoint,
+/// which may be another run's (tasks/described_by.h).
+struct LoadedRun {
+  text::TokenizerPair tokenizers;
+  std::vector<std::shared_ptr<models::Seq2SeqModel>> models;
+  std::vector<std::filesystem::path> checkpoints;
+};
+
+/// @param checkpoints  names, steps or paths with commas (runs/choose_checkpoint.h); empty = best,
+///                     else last
+/// Writes nothing. Throws Error(kUsage) when the run has none, Error(kBadData) when one that was
+/// named is damaged, none is whole, or one does not fit its model or the run's tokenizer.
+LoadedRun load_run(const experiment::Experiment& experiment, const runs::RunFolder& folder,
+                   const std::string& checkpoints, at::Device device);
+
+}  // namespace stretto::tasks

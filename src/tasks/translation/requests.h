@@ -1,0 +1,24 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+/// What the commands are asked of translation alone; no libtorch.
+namespace stretto::tasks {
+
+/// Files of `stretto eval`.
+struct TranslationEvalFiles {
+  std::string src, tgt;    ///< empty = data.test_*, else data.valid_*
+  std::string hypotheses;  ///< file to write the translations to; empty = none
+  std::string per_line;    ///< file for the log-probability of each pair; empty = none
+};
+
+/// Input and output of `stretto infer`.
+struct TranslationInferFiles {
+  std::vector<std::string> files;  ///< as data::open_bytes() takes them, "-" = stdin; empty = stdin
+  std::string prefix_file;
+  bool scores = false, alignments = false;
+  bool stats = false;  ///< at the end lines, batches, tokens and time on stderr
+};
+
+}  // namespace stretto::tasks
