@@ -11,8 +11,9 @@ inline std::vector<std::filesystem::path> shipped_recipes(const std::filesystem:
   for (const char* folder : {"configs", "examples"}) {
     for (const auto& entry : std::filesystem::recursive_directory_iterator(source / folder)) {
       const auto& path = entry.path();
-      // A model alone is a part of recipes.
-      if (path.extension() != ".toml" || path.parent_path().filename() == "models") continue;
+      // A model alone and a text alone are parts of recipes.
+      const auto folder_name = path.parent_path().filename();
+      if (path.extension() != ".toml" || folder_name == "models" || folder_name == "data") continue;
       recipes.push_back(path);
     }
   }
