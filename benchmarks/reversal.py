@@ -49,8 +49,23 @@ class Interrupted(BaseException):
         self.number = number
 
 
-def interrupt(number, _):
-    raise Interrupted(number)
+class Signals:
+    """What SIGINT and SIGTERM do: they raise Interrupted, though not while a program starts. Until Popen has given it back
+    nobody could end it."""
+
+    starting, came = False, None
+
+    @classmethod
+    def interrupt(cls, number, _):
+        if not cls.starting:
+            raise Interrupted(number)
+        cls.came = number
+
+    @classmethod
+    def let_in(cls):
+        cls.starting = False
+        if cls.came is not None:
+            raise Interrupted(cls.came)
 
 
 def end(process):
@@ -66,9 +81,15 @@ def end(process):
 def call(command, log, cache):
     """What the command prints. Its own session keeps Ctrl-C from it: it is this program that ends it."""
     with open(log, "a", encoding="utf-8") as err:
-        process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=err, text=True,
-                                   env={**os.environ, "STRETTO_CACHE": str(cache)}, start_new_session=True)
+        Signals.starting = True
         try:
+            process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=err, text=True,
+                                       env={**os.environ, "STRETTO_CACHE": str(cache)}, start_new_session=True)
+        except OSError:
+            Signals.let_in()
+            raise
+        try:
+            Signals.let_in()
             out, _ = process.communicate()
         except BaseException:
             end(process)
@@ -174,7 +195,7 @@ def main():
     options = parse()
     head = {"date": datetime.date.today().isoformat(), "commit": commit(), "command": " ".join(["benchmarks/reversal.py", *options.name])}
     for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, interrupt)
+        signal.signal(number, Signals.interrupt)
     place = options.runs or pathlib.Path(tempfile.mkdtemp(prefix="stretto_reversal_"))
     try:
         wrong = [row.name for row in measure_all(options, place, head) if not row.good]
