@@ -39,13 +39,13 @@ import tempfile
 from session import Session, has_torch
 from trainings import ROOT, Trainings, make_text
 
-PROGRAMS = ("stretto", "engine_tests", "phrasebook")  # needed
+PROGRAMS = ("stretto", "engine_tests", "phrasebook", "reversal")  # needed
 MORE_PROGRAMS = ("core_tests", "optimizer_bench", "operators_bench", "nccl_check")
 NCCL_QUESTIONS = ("collectives", "all_reduce of 240 MB", "overlap", "late buffer", "words without memory")  # of nccl_check
 ON_GPU = "CudaKernels.*:*OnCuda*"
 ATTENTION = "*SelfAttention*:*CrossAttention*"
 # These know the folder in which they were built.
-WHERE_BUILT = "*Command*.*:CommandLine.*:Inspect.*:Lint.*:LoadExperiment.*:SameExperiment.*:PublishedCases.*"
+WHERE_BUILT = "*Command*.*:CommandLine.*:Inspect.*:Lint.*:LoadExperiment.*:SameExperiment.*:PublishedCases.*:ReversalProgram.*"
 
 
 def give_up(what, advice):
@@ -254,17 +254,21 @@ class Everything:
     def runs(self):
         """Tests that drive the program, with run.device set for every training in them."""
         program = self.programs["train_on_device"]
-        wanted = [("smoke", []), ("resume", ["the_same_command_twice_changes_nothing", "a_signal_saves_and_leaves",
-                                             "saving_in_the_background_changes_nothing_but_the_wait",
-                                             "broken_checkpoints_are_named_and_the_one_before_is_taken"]),
+        curves = [f"{path.stem}_follows_its_stored_curve" for path in sorted((ROOT / "configs/smoke").glob("*.toml"))]
+        reversal = [name for name in curves if name.startswith("reversal_")]
+        wanted = [("smoke", [name for name in curves if name not in reversal]), ("smoke", reversal),
+                  ("resume", ["the_same_command_twice_changes_nothing", "a_signal_saves_and_leaves",
+                              "saving_in_the_background_changes_nothing_but_the_wait",
+                              "broken_checkpoints_are_named_and_the_one_before_is_taken"]),
                   ("resume", ["killed_at_random_moments"])]
 
         def job(name, tests):
-            label = f"runs.{name}" + (", killed" if "killed_at_random_moments" in tests else "")
+            label = f"runs.{name}" + (", killed" if "killed_at_random_moments" in tests else "") + (", reversal" if tests is reversal else "")
             return lambda: self.session.run(label, 200, [sys.executable, ROOT / f"tests/runs/{name}_test.py", program, *tests])
 
-        if not (ROOT / "build/phrasebook").exists() and not self.session.dry_run:  # where the smoke recipes look
-            subprocess.run([self.programs["phrasebook"], ROOT / "build/phrasebook"], check=True, stdout=subprocess.DEVNULL)
+        for text in ("phrasebook", "reversal"):
+            if not (ROOT / "build" / text).exists() and not self.session.dry_run:  # where the smoke recipes look
+                subprocess.run([self.programs[text], ROOT / "build" / text], check=True, stdout=subprocess.DEVNULL)
         self.session.together([job(name, tests) for name, tests in wanted])
 
 

@@ -13,7 +13,7 @@ build=$1 archive=$2
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 mkdir "$folder/lib"
-for program in stretto engine_tests core_tests phrasebook optimizer_bench operators_bench nccl_check; do
+for program in stretto engine_tests core_tests phrasebook reversal optimizer_bench operators_bench nccl_check; do
   if [[ -x $build/$program ]]; then
     cp "$build/$program" "$folder/"
   else

@@ -1,6 +1,8 @@
 #include "experiment/tensor_patterns.h"
 
+#include <algorithm>
 #include <optional>
+#include <string_view>
 
 #include "base/text.h"
 #include "experiment/rules.h"
@@ -60,6 +62,27 @@ void note_vectors(std::span<const nn::InitRule> rules, std::span<const optim::Te
   }
 }
 
+// Of a weight-normalised matrix: a row of zeros has no direction.
+void note_normed(std::span<const nn::InitRule> rules, std::span<const optim::TensorName> tensors,
+                 std::vector<PatternProblem>& problems) {
+  constexpr std::string_view kWeight = "weight";
+  for (const auto& tensor : tensors) {
+    if (!tensor.name.ends_with(".weight")) continue;
+    const nn::InitRule* rule = nn::find_rule(rules, tensor.name);
+    const bool zeros =
+        rule != nullptr && rule->distribution == nn::Distribution::kConstant && rule->number == 0;
+    const std::string gain = tensor.name.substr(0, tensor.name.size() - kWeight.size()) + "gain";
+    if (!zeros || !std::any_of(tensors.begin(), tensors.end(),
+                               [&](const auto& other) { return other.name == gain; })) {
+      continue;
+    }
+    problems.push_back(
+        {"model.init",
+         "`" + tensor.name + "` is weight-normalised, and rows of zeros have no direction",
+         "put \"" + gain + " zeros\" before it: then the layer gives zeros"});
+  }
+}
+
 }  // namespace
 
 std::string key_that_names_tensors(const Experiment& options) {
@@ -101,6 +124,7 @@ std::vector<PatternProblem> name_problems(const Experiment& options,
     note("model.init", optim::matches_nothing(rule.pattern, tensors), problems);
   }
   note_vectors(rules, tensors, problems);
+  note_normed(rules, tensors, problems);
   for (const auto& problem : optim::freeze_problems(options.train.freeze, tensors)) {
     note("train.freeze", problem, problems);
   }

@@ -116,7 +116,8 @@ std::vector<LazyAdam::Hole> LazyAdam::unused_rows() const {
       if (table.used[i] != 0) continue;
       const int64_t from = table.offset + (table.first + static_cast<int64_t>(i)) * table.columns;
       const Hole hole{std::max<int64_t>(0, from), std::min(size, from + table.columns)};
-      if (!holes.empty() && holes.back().end == hole.begin) {
+      // Not with the last row of the table before: it may have settings of its own.
+      if (i > 0 && table.used[i - 1] == 0) {
         holes.back().end = hole.end;
       } else {
         holes.push_back(hole);

@@ -44,7 +44,7 @@ void WeightAverage::update(const Arena& arena, int64_t number) {
   if (values_.is_cpu() && values_.scalar_type() == torch::kFloat) {
     move_towards(values_, weights, static_cast<float>(share));
   } else {
-    values_.add_(weights - values_, share);
+    values_.lerp_(weights, share);  // no copy of all weights
   }
 }
 

@@ -313,6 +313,7 @@ void Updater::sum_up(int64_t update, const parallel::Outcomes& outcomes, UpdateR
   noise_.add(optim::norms_of_parts({&outcomes.small_batch(), 1},
                                    gradient_part(result.totals.weights.front(), sum_sq),
                                    result.loss_scale));
+  if (scaler_->wants_max_abs()) result.max_abs = largest_gradient();
   if (setup_.optim.gradient_noise > 0) add_noise(update, result);
 }
 
@@ -394,8 +395,7 @@ double Updater::largest_gradient() {
 void Updater::scaled(const UpdateResult& result) {
   optim::ScaledStep step{.overflow = !result.finite};
   if (result.finite && scaler_->wants_max_abs()) {
-    step.max_abs =
-        largest_gradient() / (result.loss_scale * static_cast<double>(result.micro_batches));
+    step.max_abs = result.max_abs / (result.loss_scale * static_cast<double>(result.micro_batches));
   }
   scaler_->update(step);
 }

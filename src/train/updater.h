@@ -45,6 +45,8 @@ struct UpdateResult {
   int64_t epoch = 0;  ///< of its micro-batches, from 1
   Totals totals;
   double grad_norm = 0;  ///< of Totals::loss(), with its noise, before clipping; not scaled
+  double max_abs = 0;    ///< largest |gradient| in the arena, without its noise, if the loss scaler
+                         ///< wants it
   double loss_scale = 1;
   double seconds = 0;
   int64_t micro_batches = 0;  ///< of all ranks

@@ -223,17 +223,18 @@ TEST(CheckCommand, TellsAllErrorsOrNone) {
   const auto wrong =
       lab.run({"check", "my.toml", "optim.beta1=1.5", "optim.lrr=1", "train.patience=x"});
   EXPECT_EQ(wrong.code, 2);
-  EXPECT_EQ(wrong.err,
-            "error: command line, `optim.beta1=1.5`: `optim.beta1` must be in [0, 1), got 1.5\n"
-            "  decay of the first moment (adam, adamw, radam, lamb; novograd, usually 0.95) "
-            "(number, default 0.9)\n"
-            "error: command line, `optim.lrr=1`: unknown key `optim.lrr`\n"
-            "  did you mean `optim.lr`? (number, default 0.0005)\n"
-            "error: command line, `train.patience=x`: `train.patience` must be an integer, got the "
-            "string \"x\"\n"
-            "  \"x\" is not a whole number; stop after this many validations without improvement "
-            "of eval.best_metric; 0 = never (integer, default 0, in validations)\n"
-            "3 errors\n");
+  EXPECT_EQ(
+      wrong.err,
+      "error: command line, `optim.beta1=1.5`: `optim.beta1` must be in [0, 1), got 1.5\n"
+      "  decay of the first moment (adam, adamw, lazy_adam, radam, lamb; novograd, usually 0.95) "
+      "(number, default 0.9)\n"
+      "error: command line, `optim.lrr=1`: unknown key `optim.lrr`\n"
+      "  did you mean `optim.lr`? (number, default 0.0005)\n"
+      "error: command line, `train.patience=x`: `train.patience` must be an integer, got the "
+      "string \"x\"\n"
+      "  \"x\" is not a whole number; stop after this many validations without improvement "
+      "of eval.best_metric; 0 = never (integer, default 0, in validations)\n"
+      "3 errors\n");
 }
 
 TEST(CheckCommand, NotesWhatIsSeldomMeantWithoutFailing) {

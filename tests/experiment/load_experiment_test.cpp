@@ -273,28 +273,28 @@ TEST(LoadExperiment, TellsTypesRangesRulesAndFilesTogether) {
   const Bench bench(
       "[optim]\nbeta1 = 1.5\nlr = \"fast\"\n[model]\nencoder = { num_heads = 7 }\n"
       "[tokenizer]\nmodel = \"gone.model\"\n");
-  EXPECT_EQ(
-      message_of([&] { load_experiment(bench.config, {}); }),
-      bench.config +
-          ":9:1: `optim.beta1` must be in [0, 1), got 1.5\n"
-          "  decay of the first moment (adam, adamw, radam, lamb; novograd, usually 0.95) (number, "
-          "default 0.9)\n"
-          "error: " +
-          bench.config +
-          ":10:1: `optim.lr` must be a number, got the string \"fast\"\n"
-          "  \"fast\" is not a number; peak learning rate; with lr_scaling: at a batch of "
-          "reference_batch (number, default 0.0005)\n"
-          "error: " +
-          bench.config +
-          ":12:13: `model.encoder.num_heads`: 7 heads do not divide "
-          "model.d_model = 512\n"
-          "  choose num_heads so that d_model / num_heads is a whole number\n"
-          "error: " +
-          bench.config + ":14:1: `tokenizer.model`: no file " +
-          (bench.folder.path() / "gone.model").string() +
-          "\n"
-          "  relative paths are relative to the file that states them\n"
-          "4 errors");
+  EXPECT_EQ(message_of([&] { load_experiment(bench.config, {}); }),
+            bench.config +
+                ":9:1: `optim.beta1` must be in [0, 1), got 1.5\n"
+                "  decay of the first moment (adam, adamw, lazy_adam, radam, lamb; novograd, "
+                "usually 0.95) (number, "
+                "default 0.9)\n"
+                "error: " +
+                bench.config +
+                ":10:1: `optim.lr` must be a number, got the string \"fast\"\n"
+                "  \"fast\" is not a number; peak learning rate; with lr_scaling: at a batch of "
+                "reference_batch (number, default 0.0005)\n"
+                "error: " +
+                bench.config +
+                ":12:13: `model.encoder.num_heads`: 7 heads do not divide "
+                "model.d_model = 512\n"
+                "  choose num_heads so that d_model / num_heads is a whole number\n"
+                "error: " +
+                bench.config + ":14:1: `tokenizer.model`: no file " +
+                (bench.folder.path() / "gone.model").string() +
+                "\n"
+                "  relative paths are relative to the file that states them\n"
+                "4 errors");
 }
 
 TEST(LoadExperiment, ASyntaxErrorIsNotDrownedInRules) {

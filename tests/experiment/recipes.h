@@ -11,9 +11,10 @@ inline std::vector<std::filesystem::path> shipped_recipes(const std::filesystem:
   for (const char* folder : {"configs", "examples"}) {
     for (const auto& entry : std::filesystem::recursive_directory_iterator(source / folder)) {
       const auto& path = entry.path();
-      // A model alone is a part of recipes, and so is text alone.
+      // A model alone and a text alone are parts of recipes.
       const auto holder = path.parent_path().filename();
-      if (path.extension() != ".toml" || holder == "models" || holder == "parts") continue;
+      const bool is_part = holder == "models" || holder == "parts";
+      if (path.extension() != ".toml" || is_part) continue;
       recipes.push_back(path);
     }
   }

@@ -94,6 +94,22 @@ TEST(NamePatterns, AnInitialiserOfMatricesListsTheVectorsThatItReaches) {
   EXPECT_EQ(told(name_problems(e, kTensors)), Lines{}) << "a vector has a deviation";
 }
 
+TEST(NamePatterns, AWeightNormalisedMatrixHasNoRowsOfZeros) {
+  const std::vector<optim::TensorName> tensors{{"out.weight"}, {"out.gain", true}, {"up.weight"}};
+  Experiment e;
+  for (const char* entry : {"*.weight zeros", "out.weight constant value=0"}) {
+    e.model.init = {entry};
+    const auto problems = name_problems(e, tensors);
+    EXPECT_EQ(told(problems), Lines{"model.init: `out.weight` is weight-normalised, and rows of "
+                                    "zeros have no direction"});
+    EXPECT_NE(problems.at(0).hint.find("\"out.gain zeros\""), std::string::npos);
+  }
+  for (const char* entry : {"up.weight zeros", "out.gain zeros", "out.weight normal std=0.1"}) {
+    e.model.init = {entry};
+    EXPECT_EQ(told(name_problems(e, tensors)), Lines{}) << entry;
+  }
+}
+
 TEST(NamePatterns, ThatFreezeEverythingAreRefused) {
   Experiment e;
   e.train.freeze = {"encoder.*", "decoder.*"};  // the embedding is the encoder's, too

@@ -207,6 +207,27 @@ TEST(LazyAdam, StepsTheRowsOfTheTablesThatAreNamed) {
   EXPECT_FALSE(torch::equal(model.output[1], output[1]));
 }
 
+// The last row of one table lies before the first of the next, which has a rate of its own.
+TEST(LazyAdam, RowsThatLieSideBySideStayInBothTables) {
+  Model model;
+  Arena arena(model);
+  OptimOptions options = lazy(0.1);
+  options.lazy_tables = {"embedding*", "out*"};
+  options.groups = {"embedding* lr_scale=0.1"};
+  const auto optimizer = make_optimizer(options, arena);
+  model.fill_gradients(1, {0, 1, 2, 3, 4, 5});
+  optimizer->step(arena, {.lr = 0.01, .number = 1});
+  const auto table = model.table.detach().clone(), output = model.output.detach().clone();
+  model.fill_gradients(2, {0, 1, 2, 3, 4});
+  model.output.grad().fill_(1);
+  model.output.grad()[0].zero_();
+  optimizer->step(arena, {.lr = 0.01, .number = 2});
+  EXPECT_TRUE(torch::equal(model.table[5], table[5]));
+  EXPECT_TRUE(torch::equal(model.output[0], output[0]));
+  EXPECT_FALSE(torch::equal(model.table[4], table[4]));
+  EXPECT_FALSE(torch::equal(model.output[1], output[1]));
+}
+
 TEST(LazyAdam, APatternWithoutATensorIsRefused) {
   Model model;
   const Arena arena(model);

@@ -10,11 +10,13 @@ import os
 import pathlib
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import tarfile
 import tempfile
 import threading
+import time
 import unittest
 import unittest.mock
 
@@ -321,16 +323,35 @@ class Machine(InTemporaryFolder):
         self.assertEqual(self.answer.returncode, 0, self.answer.stderr)
         self.assertEqual([call for call in calls if call.startswith(("sudo", "apt-get"))], [])
 
-    def test_the_sample_data_are_written_once(self):
-        self.stub("cmake", 'mkdir -p build/release; : >build/release/build.ninja; cp -n bin/phrasebook build/release/')
-        self.stub("phrasebook", 'mkdir -p "$1"; sleep 0.02; : >"$1/train.fr"')
-        written = "phrasebook build/phrasebook"
-        self.assertIn(written, self.dev("build", "--preset", "release"))
-        self.assertNotIn(written, self.dev("build", "--preset", "release"))
-        self.assertIn("there already", self.answer.stderr)
+    SAMPLE_DATA = {"phrasebook": [f"{part}.{side}" for part in ("train", "valid", "test") for side in ("en", "fr")],
+                   "reversal": ["vocab.txt", *(f"{part}.{side}" for part in ("train", "valid", "test") for side in ("src", "tgt"))]}
+
+    def test_sample_data_are_written_when_some_are_missing_or_older_than_their_program(self):
+        self.stub("cmake", 'mkdir -p build/release; : >build/release/build.ninja\n'
+                           'cp -n bin/phrasebook bin/reversal build/release/')
+        for name, files in self.SAMPLE_DATA.items():
+            self.stub(name, f'mkdir -p "$1"; cd "$1"; sleep 0.02; touch {" ".join(files)}')
+        commands = [f"{name} build/{name}" for name in self.SAMPLE_DATA]
+
+        def written():
+            calls = self.dev("build", "--preset", "release")
+            self.assertEqual(self.answer.returncode, 0, self.answer.stderr)
+            return [call for call in calls if call in commands]
+
+        self.assertEqual(written(), commands)
+        self.assertEqual(written(), [])
+        self.assertIn("build/reversal is there already", self.answer.stderr)
+        for name, files in self.SAMPLE_DATA.items():
+            for file in files:
+                (self.folder / "build" / name / file).unlink()
+                self.assertEqual(written(), [f"{name} build/{name}"], f"without {file}")
+        os.utime(self.folder / "build/reversal/test.src", (1, 1))
+        self.assertEqual(written(), ["reversal build/reversal"])
 
     def test_the_test_totals_are_the_last_line_and_count_what_was_skipped(self):
-        self.write("build/phrasebook/train.fr", "")
+        for name, files in self.SAMPLE_DATA.items():
+            for file in files:
+                self.write(f"build/{name}/{file}", "")
         self.stub("cmake", 'mkdir -p build/release; : >build/release/build.ninja')
         summary = ("80% tests passed, 2 tests failed out of 10\n\nThe following tests did not run:\n"
                    "\t  3 - runs.full_disk (Skipped)\n\nThe following tests FAILED:\n"
@@ -601,6 +622,103 @@ class Benchmarks(InTemporaryFolder):
         self.assertIn("train.update_freq=2", bench.overrides(2))
         self.assertNotIn("noise_scale", " ".join(bench.overrides(2)))
         self.assertNotIn("noise_scale", self.load("gpu/trainings.py").CONFIG)
+
+
+class Reversal(InTemporaryFolder):
+    """benchmarks/reversal.py with a made-up stretto: `train CONFIG --run RUN --quiet`, `eval RUN --json`."""
+
+    SCRIPT = str(ROOT / "benchmarks/reversal.py")
+    TRAIN = """mkdir -p "$4"; echo "$2" >"$4/config"; echo "cache $STRETTO_CACHE" >&2
+               echo '{"event": "train", "step": 900}' >"$4/metrics.jsonl"; echo '{"event": "end", "step": 1000}' >>"$4/metrics.jsonl"
+               echo '{"machine": [["processor", "Abacus"], ["threads", "2"], ["device", "cpu"]], "facts": [["parameters", "1,234"]]}' \\
+                   >"$4/report.json"
+               [ ! -e "$STRETTO_CACHE" ] || exit 9; mkdir "$STRETTO_CACHE" """
+
+    def stretto(self, train=TRAIN, bleu="97.5"):
+        path = self.write("stretto", f"""#!/bin/sh
+            if [ "$1" = train ]; then {train}
+            else echo '{{"set": "test", "bleu": {bleu}}}'
+            fi\n""")
+        path.chmod(0o755)
+
+    def start(self, *arguments):
+        temporary = self.folder / "tmp"
+        temporary.mkdir(exist_ok=True)
+        return subprocess.Popen([sys.executable, self.SCRIPT, "--stretto", str(self.folder / "stretto"), *arguments], text=True,
+                                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=self.folder,
+                                env={**os.environ, "TMPDIR": str(temporary)})
+
+    def measure(self, *arguments):
+        """Exit code, what was printed, what was said on stderr."""
+        process = self.start(*arguments)
+        printed, said = process.communicate(timeout=60)
+        self.assertEqual(list((self.folder / "tmp").iterdir()), [], "runs were left behind")
+        return process.returncode, printed, said
+
+    @staticmethod
+    def rows(text):
+        return [re.sub(r"\| \d+ \|", "| S |", line) for line in text.splitlines() if line.startswith("| ")][1:]
+
+    def test_all_nine_are_trained_and_make_a_dated_table(self):
+        self.stretto()
+        code, printed, said = self.measure("--out", "results/table.md")
+        self.assertEqual(code, 0, said)
+        parts = ("transformer", "lstm", "conv")
+        self.assertEqual(self.rows(printed), [f"| {a}, {b} | 97.5 | 1,000 | S | 1,234 |" for a in parts for b in parts])
+        self.assertRegex(printed, r"\A# The reversal task: \d{4}-\d\d-\d\d\n\nCommit \w+")
+        self.assertIn("Processor: Abacus, 2 threads, device cpu.", printed)
+        self.assertEqual((self.folder / "results/table.md").read_text(), printed)
+        self.assertEqual(os.listdir(self.folder / "results"), ["table.md"])
+
+    def test_each_recipe_has_a_fresh_folder_which_may_be_kept(self):
+        self.stretto()
+        code, printed, said = self.measure("--runs", "kept", "conv_lstm", "lstm_lstm")
+        self.assertEqual(code, 0, said)
+        self.assertEqual(len(self.rows(printed)), 2)
+        self.assertEqual((self.folder / "kept/conv_lstm/run/config").read_text(),
+                         f"{ROOT}/configs/smoke/reversal_conv_lstm.toml\n")
+        code, _, said = self.measure("--runs", "kept", "conv_lstm")
+        self.assertEqual(code, 2)
+        self.assertIn("kept is not empty", said)
+
+    def test_a_recipe_below_90_or_one_that_fails_makes_it_fail_and_the_others_are_trained(self):
+        self.stretto(bleu="89.94")
+        code, printed, said = self.measure("conv_conv")
+        self.assertEqual(code, 1)
+        self.assertEqual(self.rows(printed), ["| conv, conv | 89.9 (below 90) | 1,000 | S | 1,234 |"])
+        self.assertIn("below 90, or failed: conv_conv", said)
+        self.stretto(train=f"""case "$2" in *lstm_conv.toml) echo 'error: no text' >&2; exit 2;; esac; {self.TRAIN}""")
+        code, printed, said = self.measure("lstm_conv", "conv_conv")
+        self.assertEqual(code, 1)
+        self.assertEqual(self.rows(printed), ["| lstm, conv | failed |  |  |  |", "| conv, conv | 97.5 | 1,000 | S | 1,234 |"])
+        self.assertIn("left with 2:\nerror: no text", said)
+
+    def test_what_is_interrupted_ends_its_training_and_keeps_the_rows_before(self):
+        self.stretto(train=f"""case "$2" in *lstm_conv.toml) trap 'echo ended >{self.folder}/ended; exit 75' TERM
+                               echo $$ >{self.folder}/pid; while :; do sleep 0.05; done;; esac; {self.TRAIN}""")
+        for number in (signal.SIGINT, signal.SIGTERM):
+            for name in ("ended", "pid"):
+                (self.folder / name).unlink(missing_ok=True)
+            process = self.start("--out", "table.md", "conv_conv", "lstm_conv", "conv_lstm")
+            while not (self.folder / "pid").exists() or not (self.folder / "pid").read_text():
+                self.assertIsNone(process.poll(), "it ended by itself")
+                time.sleep(0.02)
+            process.send_signal(number)
+            printed, said = process.communicate(timeout=60)
+            self.assertEqual(process.returncode, 128 + number, said)
+            self.assertTrue((self.folder / "ended").exists(), "its training goes on")
+            self.assertEqual(self.rows(printed), ["| conv, conv | 97.5 | 1,000 | S | 1,234 |"])
+            self.assertEqual((self.folder / "table.md").read_text(), printed)
+            self.assertEqual(list((self.folder / "tmp").iterdir()), [])
+
+    def test_wrong_arguments_are_told(self):
+        self.stretto()
+        for arguments, words in ((["gru_lstm"], "there is no recipe gru_lstm; there are transformer_transformer, "),
+                                 (["conv_conv", "conv_conv"], "a recipe is named twice"),
+                                 (["--stretto", "/no/program"], "/no/program is no program")):
+            code, printed, said = self.measure(*arguments)
+            self.assertEqual((code, printed), (2, ""))
+            self.assertIn(words, said)
 
 
 class Wmt16(InTemporaryFolder):

@@ -55,11 +55,13 @@ class SentenceSource : public data::BatchSource {
 };
 
 std::shared_ptr<models::Seq2SeqModel> small_model(const std::string& tie_embeddings,
-                                                  const std::string& norm_layer) {
+                                                  const std::string& norm_layer,
+                                                  double decoder_layer_drop) {
   models::Seq2SeqOptions options;
   options.d_model = 16;
   options.encoder = models::StackOptions{.num_layers = 2, .num_heads = 2, .ffn_dim = 24};
-  options.decoder = models::StackOptions{.num_layers = 1, .num_heads = 2, .ffn_dim = 24};
+  options.decoder = models::StackOptions{
+      .num_layers = 1, .num_heads = 2, .ffn_dim = 24, .layer_drop = decoder_layer_drop};
   options.norm = "pre";
   options.norm_layer = norm_layer;
   options.tie_embeddings = tie_embeddings;
@@ -72,8 +74,8 @@ std::shared_ptr<models::Seq2SeqModel> small_model(const std::string& tie_embeddi
 class PartsTask : public test::ToyTask {
  public:
   explicit PartsTask(const std::string& tie_embeddings = "decoder",
-                     const std::string& norm_layer = "layer_norm")
-      : model_(small_model(tie_embeddings, norm_layer)) {}
+                     const std::string& norm_layer = "layer_norm", double decoder_layer_drop = 0)
+      : model_(small_model(tie_embeddings, norm_layer, decoder_layer_drop)) {}
 
   torch::nn::Module& model() override { return *model_; }
   const data::BatchSource& train_batches() override { return source_; }
@@ -147,7 +149,7 @@ void expect_only_encoder_stays(const std::map<std::string, torch::Tensor>& befor
 
 TEST_F(FrozenPartsTest, KeepTheirBitsWithEveryOptimizerWhileTheOthersMove) {
   for (const char* name : {"adam", "adamw", "radam", "lamb", "lars", "larc", "novograd", "sgd",
-                           "adagrad", "rmsprop", "adafactor"}) {
+                           "adagrad", "rmsprop", "adafactor", "ftrl", "lazy_adam"}) {
     SCOPED_TRACE(name);
     auto run = setup(name);
     run.optim.name = name;
@@ -160,6 +162,19 @@ TEST_F(FrozenPartsTest, KeepTheirBitsWithEveryOptimizerWhileTheOthersMove) {
       EXPECT_EQ(item.value().requires_grad(), !in_encoder(item.key())) << item.key();
       EXPECT_EQ(item.value().grad().defined(), !in_encoder(item.key())) << item.key();
     }
+  }
+}
+
+// Then nothing between the encoder and the loss would have a gradient.
+TEST_F(FrozenPartsTest, OfWhichAnUpdateLeavesOutEveryLayerStopNothing) {
+  auto run = setup("left_out");
+  run.train.freeze = {"decoder.*"};
+  PartsTask task("decoder", "layer_norm", /*decoder_layer_drop=*/0.9);
+  const auto before = task.copies();
+  ASSERT_EQ(Trainer(task, run).run(), ExitCode::kOk);
+  const auto after = task.copies();
+  for (const auto& [name, values] : before) {
+    EXPECT_EQ(torch::equal(values, after.at(name)), name.starts_with("decoder.")) << name;
   }
 }
 

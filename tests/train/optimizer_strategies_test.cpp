@@ -62,6 +62,7 @@ class TwoLayers : public stretto::test::BareTask {
 /// What is off in most tests.
 struct Extra {
   double ema_decay = 0, gradient_noise = 0;
+  std::string loss_scale = "none";
 };
 
 struct Rank {
@@ -88,6 +89,7 @@ struct Rank {
     setup.train.update_freq = 4;
     setup.optim = {.name = optimizer, .weight_decay = 0.1, .trust_coefficient = 0.02};
     setup.optim.gradient_noise = extra.gradient_noise;
+    setup.train.loss_scale.name = extra.loss_scale;
     setup.dist = dist;
     setup.precision = {.compute = kernels::Compute::kFp32, .name = "fp32", .why = ""};
     return setup;
@@ -189,6 +191,23 @@ TEST_F(OptimizerStrategiesTest, NoiseOnTheGradientHasTheBitsOfOneProcess) {
       EXPECT_TRUE(torch::equal(got.grads, one.grads)) << strategy << ", " << ranks << " ranks";
       EXPECT_TRUE(torch::equal(got.params, one.params)) << strategy << ", " << ranks << " ranks";
     }
+  }
+}
+
+// What half precision has to hold is the gradient without it.
+TEST_F(OptimizerStrategiesTest, NoiseDoesNotLowerAScaleThatFollowsTheLargestGradient) {
+  for (const auto& strategy : kStrategies) {
+    std::vector<double> scales;
+    for (const double noise : {0.0, 1.0}) {
+      run_ranks(2, [&](const distributed::ProcessGroup& group) {
+        Rank rank(group, "sgd", {.strategy = strategy},
+                  {.gradient_noise = noise, .loss_scale = "logmax"});
+        const auto result = rank.updater.gradients(0, [] { return 0; });
+        rank.updater.scaled(result);
+        if (group.is_root()) scales.push_back(rank.updater.scaler().scale());
+      });
+    }
+    EXPECT_EQ(scales.at(0), scales.at(1)) << strategy;
   }
 }
 

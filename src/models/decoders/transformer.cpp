@@ -71,7 +71,7 @@ at::Tensor TransformerDecoder::run(const nn::PackedRows& input, const Encoded& m
   for (size_t i = 0; i < layers_.size(); ++i) {
     const TransformerDecoderLayerImpl& layer = *layers_[i];
     if (is_left_out(options_.stack.layer_drop, context, first_site_, i)) {
-      x = without_layer(x, layer);
+      x = without_layer(x, layer, memory.attended());
       continue;
     }
     const LayerDropout drops{options_, dropout, layer_site(first_site_, i)};
