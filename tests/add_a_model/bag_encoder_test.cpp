@@ -144,7 +144,7 @@ TEST(BagEncoder, TrainsAndDecodesWithDecodersOfOtherFamilies) {
         .decoder = decoder};
     const auto model = std::make_shared<EncoderDecoder>(
         parts, ModelSetup{.src_rows = kRows, .tgt_rows = kRows, .num_tgt_classes = kRows},
-        losses::make_loss({}));
+        nn::OutputLosses{.one = losses::make_loss({})});
     EXPECT_TRUE(model->named_parameters().contains("encoder.out.weight"));
     const ForwardContext context{.training = true, .dropout_key = 1};
     const at::Tensor loss = model->loss(batch, context).loss_sum;

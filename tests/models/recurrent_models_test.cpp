@@ -94,7 +94,7 @@ std::shared_ptr<EncoderDecoder> on_meta(const LstmEncoderOptions& encoder,
                                                      .tgt_rows = kVocabulary,
                                                      .num_tgt_classes = kVocabulary,
                                                      .device = at::kMeta},
-                                          nullptr);
+                                          nn::OutputLosses{});
 }
 
 TEST(RecurrentModels, RecipesHaveTheirNumbersOfParameters) {
@@ -136,7 +136,7 @@ Seq2SeqOptions small_transformer() {
 void expect_trains(const EncoderDecoderParts& parts) {
   EncoderDecoder model(
       parts, {.src_rows = kWords, .tgt_rows = kWords, .num_tgt_classes = kWords, .seed = 3},
-      losses::make_loss({}));
+      nn::OutputLosses{.one = losses::make_loss({})});
   const ForwardContext context{.training = true, .dropout_key = 1};
   const at::Tensor loss = model.loss(three_pairs(), context).loss_sum;
   EXPECT_TRUE(std::isfinite(loss.item<double>()));
