@@ -44,12 +44,14 @@ struct Cost {
 constexpr Cost kCosts[] = {
     {"adam", 28},                                      // p, m, v read and written, g read
     {"adamw", 28},                                     // the same
+    {"lazy_adam", 28},                                 // the same: there are no embeddings
     {"radam", 28},                                     // the same
     {"sgd", 20},                                       // p, u read and written, g read
     {"adagrad", 20},   {"rmsprop", 28}, {"lars", 28},  // a reduction over p and g, then as sgd
     {"larc", 28},                                      // the same
     {"novograd", 28},                                  // the same
     {"lamb", 40},       // a reduction as adam without writing p, then p, m, v read, p written
+    {"ftrl", 28},       // p, sum, linear read and written, g read
     {"adafactor", 24},  // g three times, p read twice and written
     {"norm", 4},        // g
     {"norm+adam", 32},  // both, one after the other

@@ -100,14 +100,16 @@ Facts machine_facts(at::Device device, const optim::Precision& precision,
   return facts;
 }
 
-// Weights and two moments in each checkpoint that is kept; refuses when they cannot fit.
+// Weights, two moments and maybe an average in each checkpoint that is kept; refuses when they
+// cannot fit.
 void require_space(const std::filesystem::path& directory, const train::TrainOptions& train,
                    const torch::nn::Module& model) {
   // A rollback may need an older one than the last.
   const int64_t good = train.forensics.policy == "rollback" && train.keep_last == 1 ? 1 : 0;
   const int64_t kept = std::max(train.keep_last, train.average_last) + train.keep_best + good;
+  const uint64_t numbers = train.ema_decay > 0 ? 4 : 3;  // for each parameter
   store::CheckpointStore(directory).require_space(
-      static_cast<uint64_t>(models::num_parameters(model)) * 3 * sizeof(float), kept);
+      static_cast<uint64_t>(models::num_parameters(model)) * numbers * sizeof(float), kept);
 }
 
 // The run's folder, on rank 0 alone, and whether it had this run in it before.

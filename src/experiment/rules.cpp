@@ -176,6 +176,12 @@ void check_optimizer(Check& c) {
             "set it to the batch in tokens (data.max_tokens * train.update_freq) that optim.lr was "
             "chosen for");
   }
+  if (o.name == "lazy_adam" && o.gradient_noise > 0) {
+    c.wrong({"optim.gradient_noise", "optim.name"},
+            "noise gives every row of an embedding a gradient, and lazy_adam is to step only those "
+            "that were looked up",
+            "set optim.gradient_noise = 0, or optim.name = \"adam\"");
+  }
   const auto& d = c.e.dist;
   if (o.name == "adafactor" && d.strategy == "sharded") {
     c.wrong({"dist.strategy", "optim.name"},

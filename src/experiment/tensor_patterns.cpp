@@ -65,6 +65,7 @@ void note_vectors(std::span<const nn::InitRule> rules, std::span<const optim::Te
 std::string key_that_names_tensors(const Experiment& options) {
   if (!options.optim.groups.empty()) return "optim.groups";
   if (!options.optim.no_decay.empty()) return "optim.no_decay";
+  if (!options.optim.lazy_tables.empty()) return "optim.lazy_tables";
   if (!options.model.init.empty()) return "model.init";
   if (!options.train.freeze.empty()) return "train.freeze";
   return options.train.init_only.empty() ? "" : "train.init_only";
@@ -91,6 +92,9 @@ std::vector<PatternProblem> name_problems(const Experiment& options,
     for (const auto& pattern : o.no_decay) {
       note("optim.no_decay", optim::matches_nothing(pattern, tensors), problems);
     }
+  }
+  for (const auto& pattern : o.lazy_tables) {
+    note("optim.lazy_tables", optim::matches_nothing(pattern, tensors), problems);
   }
   const auto rules = readable_entries<nn::InitRule>(options.model.init, nn::read_init_rule);
   for (const auto& rule : rules) {

@@ -69,6 +69,22 @@ void adagrad_runs(at::Tensor& params, const at::Tensor& grads, at::Tensor& sum,
   }
 }
 
+void ftrl_runs(at::Tensor& params, const at::Tensor& grads, at::Tensor& sum, at::Tensor& linear,
+               std::span<const Run<FtrlScalars>> runs) {
+  const at::NoGradGuard no_grad;
+  for (const auto& run : runs) {
+    const FtrlScalars& s = run.numbers;
+    at::Tensor p = part(params, run), total = part(sum, run), z = part(linear, run);
+    const at::Tensor d = direction(p, part(grads, run), s.grad, s.decay);
+    const at::Tensor before = (total + s.accumulator).sqrt_().mul_(s.inverse_rate_before);
+    total.addcmul_(d, d);
+    const at::Tensor now = (total + s.accumulator).sqrt_().mul_(s.inverse_rate);
+    z.add_(d).sub_((now - before) * p);
+    const at::Tensor shrunk = (z - s.l1).clamp_min_(0) + (z + s.l1).clamp_max_(0);
+    p.copy_(-shrunk / (now + s.l2));
+  }
+}
+
 void rmsprop_runs(at::Tensor& params, const at::Tensor& grads, at::Tensor& square_avg,
                   at::Tensor& velocity, std::span<const Run<RmspropScalars>> runs) {
   const at::NoGradGuard no_grad;

@@ -125,6 +125,19 @@ void adagrad_runs(at::Tensor& params, const at::Tensor& grads, at::Tensor& sum,
   });
 }
 
+void ftrl_runs(at::Tensor& params, const at::Tensor& grads, at::Tensor& sum, at::Tensor& linear,
+               std::span<const Run<FtrlScalars>> runs) {
+  const Place place = place_of({&params, &grads, &sum, &linear}, runs, "ftrl_runs");
+  if (place == Place::kReference) return reference::ftrl_runs(params, grads, sum, linear, runs);
+  if (place == Place::kCuda) return cuda::ftrl_runs(params, grads, sum, linear, runs);
+  float *p = params.data_ptr<float>(), *total = sum.data_ptr<float>();
+  float* z = linear.data_ptr<float>();
+  const float* g = grads.const_data_ptr<float>();
+  for_blocks(runs, [&](int64_t begin, int64_t end, const FtrlScalars& scalars) {
+    cpu::table().steps.ftrl(p, g, total, z, begin, end, scalars);
+  });
+}
+
 void rmsprop_runs(at::Tensor& params, const at::Tensor& grads, at::Tensor& square_avg,
                   at::Tensor& velocity, std::span<const Run<RmspropScalars>> runs) {
   const Place place = place_of({&params, &grads, &square_avg, &velocity}, runs, "rmsprop_runs");

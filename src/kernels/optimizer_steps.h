@@ -35,6 +35,13 @@ void momentum_runs(at::Tensor& params, const at::Tensor& grads, at::Tensor& velo
 void adagrad_runs(at::Tensor& params, const at::Tensor& grads, at::Tensor& sum,
                   std::span<const Run<AdagradScalars>> runs);
 
+/// d = grad g + decay p
+/// s = inverse_rate_before sqrt(accumulator + sum),   sum = sum + d^2
+/// S = inverse_rate sqrt(accumulator + sum),          linear = linear + d - (S - s) p
+/// p = 0 where |linear| <= l1, else -(linear - sign(linear) l1) / (S + l2)
+void ftrl_runs(at::Tensor& params, const at::Tensor& grads, at::Tensor& sum, at::Tensor& linear,
+               std::span<const Run<FtrlScalars>> runs);
+
 /// d = grad g + decay p,   v = alpha v + (1 - alpha) d^2,
 /// u = momentum u + d / (sqrt(v) + epsilon),   p = p - rate u
 void rmsprop_runs(at::Tensor& params, const at::Tensor& grads, at::Tensor& square_avg,

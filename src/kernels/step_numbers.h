@@ -42,6 +42,13 @@ struct AdagradScalars {
   float grad, decay, rate, epsilon;
 };
 
+struct FtrlScalars {
+  float grad, decay;
+  float inverse_rate, inverse_rate_before;  ///< 1 / rate of this update and of the one before
+  float accumulator;                        ///< what the sum of squares begins with
+  float l1, l2;                             ///< l2 twice: what it adds to the divisor
+};
+
 struct RmspropScalars {
   float grad, decay;
   MovingAverage second;

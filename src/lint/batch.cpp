@@ -80,7 +80,7 @@ void scaled_too_far(const Subject& s, Remarks& out) {
 
 void high_rate_without_reference(const Subject& s, Remarks& out) {
   if (!s.large() || s.scaling != "none" || !s.rate_is_peak()) return;
-  const bool adam = one_of(s.e.optim.name, {"adam", "adamw", "radam"});
+  const bool adam = one_of(s.e.optim.name, {"adam", "adamw", "lazy_adam", "radam"});
   const double limit = adam ? kHighAdamRate : kHighSgdRate;
   if (!adam && s.e.optim.name != "sgd") return;
   if (s.e.optim.lr <= limit || (adam && s.e.optim.lr > 0.01))
@@ -127,7 +127,9 @@ void constant_warmup(const Subject& s, Remarks& out) {
 
 void coupled_decay(const Subject& s, Remarks& out) {
   const std::string& name = s.e.optim.name;
-  if (s.e.optim.weight_decay <= 0 || !one_of(name, {"adam", "adagrad", "rmsprop"})) return;
+  if (s.e.optim.weight_decay <= 0 ||
+      !one_of(name, {"adam", "lazy_adam", "adagrad", "rmsprop", "ftrl"}))
+    return;
   out.push_back({"optim.weight_decay",
                  name + " adds it to the gradient, which its scaling undoes: weights with large "
                         "gradients hardly decay",
@@ -152,7 +154,8 @@ void few_updates_per_epoch(const Subject& s, Remarks& out) {
 void many_micro_batches(const Subject& s, Remarks& out) {
   const std::string& name = s.e.optim.name;
   const int64_t run = s.e.train.max_steps;
-  if (s.e.train.update_freq <= kManyMicroBatches || !one_of(name, {"adam", "adamw"})) return;
+  if (s.e.train.update_freq <= kManyMicroBatches || !one_of(name, {"adam", "adamw", "lazy_adam"}))
+    return;
   const std::string many = with_thousands(s.e.train.update_freq) + " micro-batches an update";
   const std::string stay = "stay at " + number_text(kManyMicroBatches) + " or below";
   if (run > 0 && run < kShortRun) {
@@ -172,7 +175,8 @@ void many_micro_batches(const Subject& s, Remarks& out) {
 
 void long_second_moment(const Subject& s, Remarks& out) {
   const auto& o = s.e.optim;
-  if (!one_of(o.name, {"adam", "adamw", "radam", "lamb", "rmsprop"}) || s.e.train.max_steps == 0) {
+  if (!one_of(o.name, {"adam", "adamw", "lazy_adam", "radam", "lamb", "rmsprop"}) ||
+      s.e.train.max_steps == 0) {
     return;
   }
   const double memory = 1 / (1 - o.beta2);

@@ -85,6 +85,7 @@ constexpr std::array kRules{
     Rule{"CK003", &rules::nothing_to_roll_back_to,
          "docs/when-numbers-explode.md#what-happens-next"},
     Rule{"CF001", &rules::unread_keys, "docs/large-batches.md#keys-that-nothing-reads"},
+    Rule{"CF002", &rules::nothing_to_be_lazy_with, "docs/training.md#sparse-updates"},
 };
 
 // Origins tell the place and the key in one: "my.toml:14:1: `optim.lr`".
@@ -171,8 +172,8 @@ bool Subject::large() const {
 }
 
 bool Subject::adaptive() const {
-  static constexpr std::array kNames{"adam",    "adamw",   "radam",    "lamb",
-                                     "adagrad", "rmsprop", "adafactor"};
+  static constexpr std::array kNames{"adam",    "adamw",     "radam", "lamb",     "adagrad",
+                                     "rmsprop", "adafactor", "ftrl",  "lazy_adam"};
   return std::find(kNames.begin(), kNames.end(), e.optim.name) != kNames.end();
 }
 

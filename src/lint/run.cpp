@@ -102,7 +102,7 @@ void steep_start(const Subject& s, Remarks& out) {
 }
 
 void high_rate(const Subject& s, Remarks& out) {
-  static constexpr std::array kNames{"adam", "adamw", "radam"};
+  static constexpr std::array kNames{"adam", "adamw", "lazy_adam", "radam"};
   const std::string& name = s.e.optim.name;
   if (std::find(kNames.begin(), kNames.end(), name) == kNames.end()) return;
   if (!s.rate_is_peak() || s.peak_lr <= 0.01) return;

@@ -75,4 +75,14 @@ void unread_keys(const Subject& s, Remarks& out) {
   }
 }
 
+// The softmax gives every row of an output projection a gradient.
+void nothing_to_be_lazy_with(const Subject& s, Remarks& out) {
+  if (s.e.optim.name != "lazy_adam" || s.e.model.tie_embeddings != "all") return;
+  if (!s.e.optim.lazy_tables.empty()) return;
+  out.push_back({"optim.name",
+                 "the only embedding is the output projection too (model.tie_embeddings = "
+                 "\"all\"), so that every row has a gradient: lazy_adam is adam here",
+                 "use optim.name = \"adam\", or model.tie_embeddings = \"decoder\" or \"none\""});
+}
+
 }  // namespace stretto::lint::rules

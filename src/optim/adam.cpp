@@ -12,24 +12,29 @@ Adam::Adam(const OptimOptions& options, const Arena& arena, Slice slice)
       exp_avg_(layout_.zeros(arena)),
       exp_avg_sq_(layout_.zeros(arena)) {}
 
-void Adam::step(Arena& arena, const UpdateStep& update) {
+kernels::AdamScalars Adam::numbers(const UpdateStep& update, const GroupSettings& group) const {
   const bool decoupled = options_.name == "adamw";
   const double correction1 = 1 - std::pow(options_.beta1, static_cast<double>(update.number));
   const double correction2 = 1 - std::pow(options_.beta2, static_cast<double>(update.number));
-  const auto runs = layout_.runs<kernels::AdamScalars>([&](const GroupSettings& group) {
-    const double lr = update.lr * group.lr_scale, decay = group.weight_decay;
-    return kernels::AdamScalars{
-        .first = kernels::moving_average(options_.beta1),
-        .second = kernels::moving_average(options_.beta2),
-        .grad_scale = static_cast<float>(update.grad_scale),
-        .coupled_decay = decoupled ? 0.0f : static_cast<float>(decay),
-        .shrink = decoupled ? static_cast<float>(1 - lr * decay) : 1.0f,
-        .step_size = static_cast<float>(lr / correction1),
-        .inverse_root_correction = static_cast<float>(1 / std::sqrt(correction2)),
-        .epsilon = static_cast<float>(options_.epsilon)};
-  });
+  const double lr = update.lr * group.lr_scale, decay = group.weight_decay;
+  return {.first = kernels::moving_average(options_.beta1),
+          .second = kernels::moving_average(options_.beta2),
+          .grad_scale = static_cast<float>(update.grad_scale),
+          .coupled_decay = decoupled ? 0.0f : static_cast<float>(decay),
+          .shrink = decoupled ? static_cast<float>(1 - lr * decay) : 1.0f,
+          .step_size = static_cast<float>(lr / correction1),
+          .inverse_root_correction = static_cast<float>(1 / std::sqrt(correction2)),
+          .epsilon = static_cast<float>(options_.epsilon)};
+}
+
+void Adam::step_runs(Arena& arena, std::span<const kernels::Run<kernels::AdamScalars>> runs) {
   torch::Tensor params = layout_.part_of(arena.params());
   kernels::adam_runs(params, layout_.part_of(arena.grads()), exp_avg_, exp_avg_sq_, runs);
+}
+
+void Adam::step(Arena& arena, const UpdateStep& update) {
+  step_runs(arena, layout_.runs<kernels::AdamScalars>(
+                       [&](const GroupSettings& group) { return numbers(update, group); }));
 }
 
 std::vector<StatePiece> Adam::state() {

@@ -1,5 +1,8 @@
 #pragma once
 
+#include <span>
+
+#include "kernels/step_numbers.h"
 #include "optim/groups.h"
 #include "optim/optimizer.h"
 
@@ -18,9 +21,15 @@ class Adam : public Optimizer {
   void step(Arena& arena, const UpdateStep& update) override;
   std::vector<StatePiece> state() override;
 
- private:
+ protected:
+  /// What an update does to tensors of these settings.
+  kernels::AdamScalars numbers(const UpdateStep& update, const GroupSettings& group) const;
+  void step_runs(Arena& arena, std::span<const kernels::Run<kernels::AdamScalars>> runs);
+
   const OptimOptions options_;
   const Layout layout_;
+
+ private:
   torch::Tensor exp_avg_, exp_avg_sq_;
 };
 

@@ -23,11 +23,18 @@ struct OptimOptions {
   double momentum = 0.9;
   bool nesterov = false;
   double clip_norm = 0;
+  double gradient_noise = 0;
+  double gradient_noise_decay = 0.55;
   std::string momentum_form = "rate_outside";
   std::string radam_start = "momentum";
   double trust_coefficient = 0.001;
   std::string larc_mode = "clip";
   bool grad_averaging = false;
+  double l1 = 0;
+  double l2 = 0;
+  double initial_accumulator = 0.1;
+  std::string ftrl_start = "weights";
+  std::vector<std::string> lazy_tables;
   std::vector<std::string> no_decay;
   std::vector<std::string> groups;
 
@@ -37,9 +44,11 @@ struct OptimOptions {
     return std::tuple{
         field(&O::name, "name",
               "adam adds weight decay to the gradient, adamw takes it off the weight (so do radam, "
-              "lamb, adafactor); lars, larc and novograd are sgd with a rate for each tensor",
+              "lamb, adafactor); lars, larc and novograd are sgd with a rate for each tensor; "
+              "lazy_adam "
+              "is adam that leaves rows of embeddings without a gradient as they are",
               one_of({"adam", "adamw", "radam", "lamb", "sgd", "lars", "larc", "novograd",
-                      "adagrad", "rmsprop", "adafactor"}))
+                      "adagrad", "rmsprop", "adafactor", "ftrl", "lazy_adam"}))
             .also_called({"type", "optimizer", "optimizer_type", "optimizer_name", "optim",
                           "train.optim", "algorithm"})
             .value_also_called("adamw", {"adamw_torch", "adamw_hf", "adamw_torch_fused", "adam_w"})
@@ -47,7 +56,9 @@ struct OptimOptions {
             .value_also_called("sgd", {"momentum", "sgdm"})
             .value_also_called("sgd", {"nag", "nesterov"}, "with optim.nesterov = true")
             .value_also_called("radam", {"rectified_adam"})
-            .value_also_called("lamb", {"fused_lamb"}),
+            .value_also_called("lamb", {"fused_lamb"})
+            .value_also_called("ftrl", {"ftrl_proximal", "follow_the_regularized_leader"})
+            .value_also_called("lazy_adam", {"sparse_adam"}),
         field(&O::lr, "lr", "peak learning rate; with lr_scaling: at a batch of reference_batch",
               greater(0))
             .also_called({"learning_rate", "learn_rate", "base_lr", "peak_lr", "step_size"}),
@@ -64,23 +75,26 @@ struct OptimOptions {
             .value_also_called("sqrt", {"square_root", "root"})
             .value_also_called("none", {"off", "false"}),
         field(&O::beta1, "beta1",
-              "decay of the first moment (adam, adamw, radam, lamb; novograd, usually 0.95)",
+              "decay of the first moment (adam, adamw, lazy_adam, radam, lamb; novograd, usually "
+              "0.95)",
               fraction())
-            .read_with("name", {"adam", "adamw", "radam", "lamb", "novograd"})
+            .read_with("name", {"adam", "adamw", "lazy_adam", "radam", "lamb", "novograd"})
             .also_called({"adam_beta1"})
             .also_called({"adam_betas", "betas"}, "beta1 and beta2 are keys of their own")
             .also_called({"optimizer_params"}, "beta1, beta2 and epsilon are keys of their own"),
         field(&O::beta2, "beta2",
-              "decay of the second moment (adam, adamw, radam, lamb, novograd, rmsprop)",
+              "decay of the second moment (adam, adamw, lazy_adam, radam, lamb, novograd, rmsprop)",
               fraction())
-            .read_with("name", {"adam", "adamw", "radam", "lamb", "novograd", "rmsprop"})
+            .read_with("name",
+                       {"adam", "adamw", "lazy_adam", "radam", "lamb", "novograd", "rmsprop"})
             .also_called({"adam_beta2", "alpha_rmsprop"}),
         field(&O::epsilon, "epsilon", "keeps the divisor above zero", greater(0))
-            .read_with("name", {"adam", "adamw", "radam", "lamb", "novograd", "adagrad", "rmsprop"})
+            .read_with("name", {"adam", "adamw", "radam", "lamb", "novograd", "adagrad", "rmsprop",
+                                "lazy_adam"})
             .also_called({"adam_eps", "adam_epsilon", "eps"}),
         field(&O::weight_decay, "weight_decay", "see no_decay for where it does not act",
               at_least(0))
-            .also_called({"wd", "decay", "l2", "l2_regularization", "regularization"}),
+            .also_called({"wd", "decay", "l2_regularization", "regularization"}),
         field(&O::momentum, "momentum", "of sgd, lars, larc and rmsprop", fraction())
             .read_with("name", {"sgd", "lars", "larc", "rmsprop"})
             .also_called({"momentum_factor", "sgd_momentum"}),
@@ -90,6 +104,16 @@ struct OptimOptions {
               "gradients are scaled down to this global norm; 0 = never", at_least(0))
             .also_called({"clip", "clip_grad_norm", "max_grad_norm", "grad_clip", "gradient_clip",
                           "gradient_clip_val", "gradient_clipping", "max_norm", "grad_norm_clip"}),
+        field(
+            &O::gradient_noise, "gradient_noise",
+            "variance of Gaussian noise on each element of the mean gradient, before clipping, in "
+            "the first step; 0 = none; 0.01, 0.3 and 1 are usual",
+            at_least(0))
+            .also_called({"grad_noise", "gradient_noise_eta"}),
+        field(&O::gradient_noise_decay, "gradient_noise_decay",
+              "in step t, from 0, the variance is gradient_noise / (1 + t)^gradient_noise_decay",
+              at_least(0))
+            .also_called({"gradient_noise_gamma"}),
         field(&O::momentum_form, "momentum_form",
               "rate_outside: velocity sums gradients; rate_inside: it sums steps, and is corrected "
               "whenever the rate changes (sgd, lars, larc); both train alike",
@@ -109,6 +133,29 @@ struct OptimOptions {
         field(&O::grad_averaging, "grad_averaging",
               "novograd: a new gradient weighs 1 - beta1 in the velocity instead of 1")
             .read_with("name", {"novograd"}),
+        field(&O::l1, "l1", "of ftrl: pulls weights to exactly zero; spares what no_decay covers",
+              at_least(0))
+            .read_with("name", {"ftrl"})
+            .also_called({"l1_regularization_strength", "l1_regularization"}),
+        field(&O::l2, "l2",
+              "of ftrl: makes weights smaller, but none zero; spares what no_decay covers",
+              at_least(0))
+            .read_with("name", {"ftrl"})
+            .also_called({"l2_regularization_strength"}),
+        field(&O::initial_accumulator, "initial_accumulator",
+              "of ftrl: what each sum of squared gradients begins with", greater(0))
+            .read_with("name", {"ftrl"})
+            .also_called({"initial_accumulator_value"}),
+        field(&O::ftrl_start, "ftrl_start",
+              "of ftrl: weights: the first update steps from the weights as they are; zero: "
+              "initial_accumulator pulls them to zero first, as in TensorFlow",
+              one_of({"weights", "zero"}))
+            .read_with("name", {"ftrl"}),
+        field(&O::lazy_tables, "lazy_tables",
+              "of lazy_adam: name patterns of the matrices of which it steps only rows with a "
+              "gradient; empty = \"*embedding.weight\". One that is the output projection too "
+              "has a gradient in every row")
+            .read_with("name", {"lazy_adam"}),
         field(
             &O::no_decay, "no_decay",
             "name patterns of tensors without weight decay (* and ? as in a shell); empty = all of "

@@ -6,8 +6,10 @@
 #include "optim/adafactor.h"
 #include "optim/adagrad.h"
 #include "optim/adam.h"
+#include "optim/ftrl.h"
 #include "optim/lamb.h"
 #include "optim/lars.h"
+#include "optim/lazy_adam.h"
 #include "optim/novograd.h"
 #include "optim/optimizer.h"
 #include "optim/radam.h"
@@ -43,7 +45,7 @@ std::unique_ptr<Optimizer> make_adafactor(const OptimOptions& options, const Are
       std::make_unique<Adafactor>(options, arena, Slice{0, arena.size()}));
 }
 
-constexpr std::array<std::pair<std::string_view, MakeOptimizer>, 11> kOptimizers{{
+constexpr std::array<std::pair<std::string_view, MakeOptimizer>, 13> kOptimizers{{
     {"adam", &make<Adam>},
     {"adamw", &make<Adam>},
     {"radam", &make<Radam>},
@@ -55,6 +57,8 @@ constexpr std::array<std::pair<std::string_view, MakeOptimizer>, 11> kOptimizers
     {"adagrad", &make<Adagrad>},
     {"rmsprop", &make<Rmsprop>},
     {"adafactor", &make_adafactor},
+    {"ftrl", &make<Ftrl>},
+    {"lazy_adam", &make<LazyAdam>},
 }};
 
 }  // namespace

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "optim/weight_average.h"
 
 namespace stretto::runs {
 namespace {
@@ -143,6 +144,22 @@ std::vector<Target> weight_targets(const optim::Arena& arena,
     }
   }
   return wanted;
+}
+
+bool is_average(const optim::StatePiece& piece) {
+  return piece.name == optim::kWeightAverage;
+}
+
+// In place of the average, which is the model, stand the weights that were trained.
+std::string prefix_of(const optim::StatePiece& piece) {
+  return (is_average(piece) ? "trained" : piece.name) + "/";
+}
+
+void exchange(at::Tensor& one, at::Tensor other) {
+  const torch::NoGradGuard no_grad;
+  const at::Tensor kept = one.clone();
+  one.copy_(other);
+  other.copy_(kept);
 }
 
 void require_whole(const optim::StatePiece& piece, const optim::Arena& arena) {
@@ -296,12 +313,13 @@ FoundWeights load_some_weights(const store::SafetensorsFile& file, const std::st
 }
 
 void load_optimizer_state(const store::SafetensorsFile& file, const std::string& where,
-                          const optim::Arena& arena, const std::vector<optim::StatePiece>& state) {
+                          optim::Arena& arena, const std::vector<optim::StatePiece>& state) {
   for (const auto& piece : state) {
     require_whole(piece, arena);
     if (piece.flat) {
-      const std::string prefix = piece.name + "/";
+      const std::string prefix = prefix_of(piece);
       load_all(file, where, prefix, targets(prefix, arena, piece.values));
+      if (is_average(piece)) exchange(arena.params(), piece.values);
       continue;
     }
     const auto problem = mismatch(file, piece.name, piece.name, {piece.values.numel()});
@@ -338,14 +356,15 @@ void Snapshot::take(const optim::Arena& arena, const std::vector<optim::StatePie
 
 std::vector<std::pair<std::string, std::vector<store::TensorView>>> Snapshot::files() const {
   std::vector<store::TensorView> model, optimizer;
-  add_slots(slots_, params_, "", model);
+  const auto average = std::find_if(state_.begin(), state_.end(), is_average);
+  add_slots(slots_, average == state_.end() ? params_ : average->values, "", model);
   for (const auto& buffer : buffers_) {
     model.push_back(
         view_of(buffer.name, buffer.values, 0, buffer.values.sizes().vec(), buffer.values.numel()));
   }
   for (const auto& piece : state_) {
     if (piece.flat) {
-      add_slots(slots_, piece.values, piece.name + "/", optimizer);
+      add_slots(slots_, is_average(piece) ? params_ : piece.values, prefix_of(piece), optimizer);
     } else {
       const int64_t numel = piece.values.numel();
       optimizer.push_back(view_of(piece.name, piece.values, 0, {numel}, numel));

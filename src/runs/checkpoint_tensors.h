@@ -15,6 +15,12 @@
 ///                              <buffer>              running statistics, in their shape
 ///     optimizer.safetensors    <piece>/<parameter>   the parameter's part of a flat piece of state
 ///                              <piece>               any other piece of state, as one row
+///
+/// Of a run that averages its weights (train.ema_decay) whoever reads a model wants the average,
+/// but training goes on from its own weights. So the piece optim::kWeightAverage and the weights
+/// change places: the average is in model.safetensors, and
+///
+///     optimizer.safetensors    trained/<parameter>   the weights that training goes on with
 namespace stretto::runs {
 
 /// A matrix of which each row is looked up in the file instead of taken at its place.
@@ -61,9 +67,10 @@ FoundWeights require_some_weights_fit(const store::SafetensorsFile& file, const 
                                       const std::vector<MatchedTable>& matched = {});
 
 /// Copies a checkpoint's optimizer file into the tensors of `state`, whose flat pieces have the
-/// arena's size. Throws as load_weights does.
+/// arena's size; into the piece optim::kWeightAverage what load_weights() left in the arena, and
+/// into the arena the weights that were trained. Throws as load_weights does.
 void load_optimizer_state(const store::SafetensorsFile& file, const std::string& where,
-                          const optim::Arena& arena, const std::vector<optim::StatePiece>& state);
+                          optim::Arena& arena, const std::vector<optim::StatePiece>& state);
 
 /// What one checkpoint holds of a run's tensors, in memory of the host.
 class Snapshot {

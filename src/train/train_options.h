@@ -30,6 +30,8 @@ struct TrainOptions {
   int64_t keep_every = 0;
   int64_t average_last = 0;
   std::vector<std::string> freeze;
+  double ema_decay = 0;
+  bool ema_warmup = true;
   std::string init_from;
   std::string init_vocabulary = "same";
   std::vector<std::string> init_only;
@@ -120,9 +122,7 @@ struct TrainOptions {
         field(&O::average_last, "average_last",
               "at the end write the mean of the last N checkpoints as `averaged`; 0 = off",
               at_least(0), {.unit = "checkpoints", .change = Change::kFree})
-            .also_called({"average_checkpoints", "checkpoint_averaging", "num_average"})
-            .also_called({"average_decay", "exponential_smoothing"},
-                         "the mean of checkpoints, at the end"),
+            .also_called({"average_checkpoints", "checkpoint_averaging", "num_average"}),
         field(
             &O::freeze, "freeze",
             "name patterns of tensors that stay as they are (* and ? as in a shell): no gradient, "
@@ -132,6 +132,16 @@ struct TrainOptions {
                 {"frozen", "freeze_params", "freeze_modules", "freeze_layers", "frozen_parameters"})
             .also_called({"freeze_encoder", "encoder_freeze"}, "by the pattern \"encoder.*\"")
             .also_called({"freeze_decoder", "decoder_freeze"}, "by the pattern \"decoder.*\""),
+        field(&O::ema_decay, "ema_decay",
+              "exponential moving average of the weights: what validation, eval and infer take, "
+              "while training goes on with its own; 0 = off, 0.999 to 0.9999 is usual",
+              fraction())
+            .also_called({"ema", "store_ema", "moving_average", "moving_average_decay",
+                          "exponential_moving_average", "polyak_averaging"})
+            .also_called({"exponential_smoothing", "average_decay"}, "1 minus it"),
+        field(&O::ema_warmup, "ema_warmup",
+              "the decay of update t is at most (1 + t) / (10 + t), so that the first weights are "
+              "soon forgotten"),
         field(&O::init_from, "init_from",
               "start from the weights of another run (folder) or of one checkpoint, with its "
               "tokenizer; fine-tuning",

@@ -435,8 +435,11 @@ bool Trainer::start_is_due() const {
 
 void Trainer::validate() {
   activity("validating");
-  task_.model().eval();
-  const Validation result = task_.validate();
+  const Validation result = [&] {
+    const auto trained = updater_.use_average();
+    task_.model().eval();
+    return task_.validate();
+  }();
   const bool improved = judge(result);
   if (!observer_) return;
   const auto& display = setup_.description.display;

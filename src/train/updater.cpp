@@ -12,11 +12,13 @@
 #include "base/failpoint.h"
 #include "base/hash.h"
 #include "base/log.h"
+#include "base/random.h"
 #include "base/text.h"
 #include "distributed/numbers.h"
 #include "kernels/compute.h"
 #include "kernels/kernels.h"
 #include "nn/batch_norm.h"
+#include "optim/gradient_noise.h"
 #include "parallel/tensor_buffer.h"
 
 namespace stretto::train {
@@ -63,15 +65,26 @@ Updater::Updater(Task& task, optim::Arena& arena, distributed::ProcessGroup grou
       scaler_(optim::loss_scaler_for(setup_.precision, setup_.train.loss_scale,
                                      setup_.train.update_freq)),
       sums_(task_) {
+  if (setup_.train.ema_decay > 0) {
+    average_ = std::make_unique<optim::WeightAverage>(
+        optim::AverageRule{.decay = setup_.train.ema_decay, .warm_up = setup_.train.ema_warmup},
+        arena_, reducer_.owned());
+  }
   reducer_.watch_embeddings(task_.model());
   seek({});
 }
 
 Updater::~Updater() = default;
 
+std::vector<optim::StatePiece> Updater::state() const {
+  auto pieces = optimizer_->state();
+  if (average_) pieces.push_back({optim::kWeightAverage, average_->values()});
+  return pieces;
+}
+
 int64_t Updater::state_bytes() const {
   int64_t bytes = 0;
-  for (const auto& piece : optimizer_->state()) {
+  for (const auto& piece : state()) {
     bytes += piece.values.numel() * piece.values.element_size();
   }
   return bytes;
@@ -291,7 +304,7 @@ parallel::Outcomes Updater::attempts(int64_t update, const std::function<int()>&
 }
 
 // What the micro-batches and the gradient of an update come to.
-void Updater::sum_up(const parallel::Outcomes& outcomes, UpdateResult& result) {
+void Updater::sum_up(int64_t update, const parallel::Outcomes& outcomes, UpdateResult& result) {
   result.totals = sums_.totals(outcomes.in_order());
   const double sum_sq = reducer_.sum_of_squares();
   result.grad_norm = std::sqrt(sum_sq) / (divisor(result.totals) * result.loss_scale);
@@ -300,6 +313,21 @@ void Updater::sum_up(const parallel::Outcomes& outcomes, UpdateResult& result) {
   noise_.add(optim::norms_of_parts({&outcomes.small_batch(), 1},
                                    gradient_part(result.totals.weights.front(), sum_sq),
                                    result.loss_scale));
+  if (setup_.optim.gradient_noise > 0) add_noise(update, result);
+}
+
+// To the sum over ranks, as it stands in the arena: not divided, and scaled with the loss.
+void Updater::add_noise(int64_t update, UpdateResult& result) {
+  constexpr uint64_t kNoise = 0x6e6f697365;  // dropout has the key of seed and update itself
+  const auto& optim = setup_.optim;
+  const double unit = divisor(result.totals) * result.loss_scale;
+  const auto seed = static_cast<uint64_t>(setup_.run.seed);
+  const double deviation =
+      optim::gradient_noise_deviation(optim.gradient_noise, optim.gradient_noise_decay, update);
+  optim::add_gradient_noise(arena_, reducer_.owned(),
+                            mix64(mix64(seed, static_cast<uint64_t>(update)), kNoise),
+                            deviation * unit);
+  result.grad_norm = std::sqrt(reducer_.sum_of_squares()) / unit;
 }
 
 UpdateResult Updater::gradients(int64_t update, const std::function<int()>& stop) {
@@ -315,7 +343,7 @@ UpdateResult Updater::gradients(int64_t update, const std::function<int()>& stop
   divide_by_totals();
   result.batch_hash = batch_hash(count);
   task_.model().train();
-  sum_up(attempts(update, stop, result), result);
+  sum_up(update, attempts(update, stop, result), result);
   position_.index += count;
   if (position_.index == num_batches) position_ = {.epoch = position_.epoch + 1, .index = 0};
   result.seconds = seconds_since(start);
@@ -335,7 +363,18 @@ void Updater::step(const UpdateResult& result, double lr, double clip, int64_t n
                               .number = number,
                               .sum_over_ranks = sum_over_ranks});
   }
+  if (average_) average_->update(arena_, number);
   reducer_.publish();
+}
+
+std::unique_ptr<optim::KeptWeights> Updater::use_average() {
+  if (!average_) return nullptr;
+  auto kept = std::make_unique<optim::KeptWeights>(arena_);
+  const torch::NoGradGuard no_grad;
+  const auto owned = reducer_.owned();
+  arena_.params().narrow(0, owned.begin, owned.size()).copy_(average_->values());
+  reducer_.publish();
+  return kept;
 }
 
 // Of the sum over micro-batches, as it stands in the arena.
@@ -362,20 +401,21 @@ void Updater::scaled(const UpdateResult& result) {
 }
 
 std::vector<optim::StatePiece> Updater::empty_state() {
-  return state_.empty(optimizer_->state());
+  return state_.empty(state());
 }
 
 std::vector<optim::StatePiece> Updater::gather_state() {
-  return state_.gather(optimizer_->state());
+  return state_.gather(state());
 }
 
 void Updater::scatter_state(const std::vector<optim::StatePiece>& pieces) {
-  state_.scatter(pieces, optimizer_->state());
+  state_.scatter(pieces, state());
 }
 
 void Updater::broadcast_parameters() {
   group_.broadcast(parallel::buffer_of(arena_.params()));
   for (const auto& buffer : arena_.buffers()) group_.broadcast(parallel::buffer_of(buffer.values));
+  if (average_) average_->begin(arena_);
 }
 
 }  // namespace stretto::train

@@ -14,6 +14,7 @@
 #include "optim/noise_scale.h"
 #include "optim/optimizer.h"
 #include "optim/precision.h"
+#include "optim/weight_average.h"
 #include "parallel/gradient_reducer.h"
 #include "parallel/out_of_memory.h"
 #include "parallel/rank_results.h"
@@ -43,7 +44,7 @@ struct UpdaterSetup {
 struct UpdateResult {
   int64_t epoch = 0;  ///< of its micro-batches, from 1
   Totals totals;
-  double grad_norm = 0;  ///< of Totals::loss(), before clipping; not scaled
+  double grad_norm = 0;  ///< of Totals::loss(), with its noise, before clipping; not scaled
   double loss_scale = 1;
   double seconds = 0;
   int64_t micro_batches = 0;  ///< of all ranks
@@ -77,7 +78,7 @@ class Updater {
   UpdateResult gradients(int64_t update, const std::function<int()>& stop);
 
   /// Steps with the gradients of the last `gradients()`, which must have been finite, and moves the
-  /// running statistics of batch norms.
+  /// running statistics of batch norms and the average of the weights (train.ema_decay).
   void step(const UpdateResult& result, double lr, double clip, int64_t number);
 
   /// Tells the loss scaler how the update went. Throws Error(kNumeric) when it cannot go on.
@@ -87,7 +88,12 @@ class Updater {
   /// after step() the way of the parameters too.
   parallel::ReductionStats communication() const { return reducer_.stats(); }
 
+  /// The model has the average of its weights until the result goes; null when there is no average.
+  /// Collective, the going is not. Costs a copy of the weights.
+  [[nodiscard]] std::unique_ptr<optim::KeptWeights> use_average();
+
   /// The optimizer's state with flat pieces of the whole arena's size, on rank 0; elsewhere empty.
+  /// The average of the weights is a piece of it, optim::kWeightAverage.
   /// Collective; no other rank needs more room than UpdaterSetup::state_chunk elements.
   std::vector<optim::StatePiece> gather_state();
   /// The other way round: cuts what rank 0 has. Collective, with the same room. `pieces` only
@@ -97,7 +103,7 @@ class Updater {
   int64_t state_bytes() const;
   /// Shapes of gather_state() for reading a checkpoint into; every rank may call it.
   std::vector<optim::StatePiece> empty_state();
-  /// Rank 0's parameters to all. Collective.
+  /// Rank 0's parameters to all, with which an average begins anew. Collective.
   void broadcast_parameters();
 
   /// Where in the arena the sum over ranks stands after gradients(); see GradientReducer.
@@ -124,10 +130,12 @@ class Updater {
   void give_up(int64_t part, int64_t update, parallel::Outcome& outcome);
   void finish(Attempt& made);
   void split(int64_t part);
-  void sum_up(const parallel::Outcomes& outcomes, UpdateResult& result);
+  void sum_up(int64_t update, const parallel::Outcomes& outcomes, UpdateResult& result);
+  void add_noise(int64_t update, UpdateResult& result);
   bool measures_small_batch() const;
   Error no_memory(int64_t update, int64_t split) const;
   double largest_gradient();
+  std::vector<optim::StatePiece> state() const;
 
   Task& task_;
   optim::Arena& arena_;
@@ -138,6 +146,7 @@ class Updater {
   parallel::GradientReducer reducer_;
   parallel::RunningStatistics statistics_;
   std::unique_ptr<optim::Optimizer> optimizer_;
+  std::unique_ptr<optim::WeightAverage> average_;  // null: train.ema_decay = 0
   parallel::ShardedState state_;
   std::unique_ptr<optim::LossScaler> scaler_;
   optim::NoiseScale noise_;

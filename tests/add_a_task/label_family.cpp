@@ -7,7 +7,9 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "data/text_input.h"
+#include "models/registry.h"
 #include "optim/arena.h"
+#include "optim/groups.h"
 #include "runs/checkpointer.h"
 #include "runs/choose_checkpoint.h"
 #include "runs/provenance.h"
@@ -95,6 +97,23 @@ class LabelFamily : public Family {
     return flushed();
   }
 
+  std::string memory_advice(MemoryUse use) const override {
+    return use == MemoryUse::kTrain ? "halve data.max_samples and double train.update_freq"
+                                    : "stop what else takes the memory of this machine";
+  }
+
+  // What `check`, `plan` and patterns of names ask: a model without memory answers.
+  std::vector<optim::TensorName> tensor_names(
+      const experiment::Experiment& experiment) const override {
+    return optim::names_of(optim::Arena(*described(experiment), optim::Arena::Gradients::kNone));
+  }
+  models::ModelCost model_cost(const CostRequest& request) const override {
+    constexpr double kForwardAndBackward = 3, kMultiplyAndAdd = 2;
+    const auto d = static_cast<double>(request.experiment.model.d_model);
+    return {.parameters = models::num_parameters(*described(request.experiment)),
+            .training_flops = kForwardAndBackward * kMultiplyAndAdd * d * kAnyLabels};
+  }
+
   // Weights that do not fit stop training before its first update, with their names.
   void check_weights(const experiment::CheckRequest& /*request*/,
                      experiment::Preflight& /*found*/) const override {}
@@ -103,6 +122,11 @@ class LabelFamily : public Family {
                     const experiment::Experiment& /*own*/) const override {}
 
  private:
+  static constexpr int64_t kAnyLabels = 2;  // no name depends on them
+  static std::shared_ptr<LabelModel> described(const experiment::Experiment& experiment) {
+    return make_label_model(experiment, Labels(kAnyLabels), at::kMeta);
+  }
+
   static std::string label_of(const std::string& text, const LabelRun& run) {
     data::PackedTokens line;
     add_line(text, line);

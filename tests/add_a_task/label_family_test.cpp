@@ -28,7 +28,7 @@ class LabelFamilyTest : public ::testing::Test {
   LabelFamilyTest() {
     auto& options = experiment_.options;
     options.model.d_model = 8;
-    options.data.max_sentences = 16;
+    options.data.max_samples = 16;
     options.data.train_src = {folder_.write("train.txt", text(64))};
     options.data.train_tgt = {folder_.write("train.label", labels(64))};
     options.data.valid_src = {folder_.write("valid.txt", text(10))};

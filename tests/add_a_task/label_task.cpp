@@ -15,7 +15,7 @@ namespace stretto::tasks {
 namespace {
 
 constexpr const char* kLabelFile = "labels.txt";
-constexpr int64_t kLines = 32;          // of a micro-batch, where data.max_sentences sets no bound
+constexpr int64_t kLines = 32;          // of a micro-batch, where data.max_samples sets no bound
 constexpr int64_t kScoredLines = 1024;  // at once
 
 /// Of some lines: the loss summed over them, and how many labels are right.
@@ -30,6 +30,10 @@ std::pair<at::Tensor, at::Tensor> sums_of(const LabelModel& model, const data::B
 std::string text_of(const data::PackedTokens& lines, int64_t index) {
   const auto bytes = lines.sequence(index);
   return {bytes.begin(), bytes.end() - 1};
+}
+
+int64_t lines_of_batch(const experiment::Experiment& experiment) {
+  return experiment.data.max_samples > 0 ? experiment.data.max_samples : kLines;
 }
 
 distributed::Fact fact_of(const std::string& name, const data::Batch& lines) {
@@ -86,17 +90,18 @@ LabelTask::LabelTask(const experiment::Experiment& experiment, const Labels& lab
                      at::Device device)
     : labels_(labels),
       num_samples_(experiment.report.samples),
+      prefetch_(experiment.data.prefetch),
+      update_bound_(lines_of_batch(experiment) * experiment.train.update_freq),
       model_(make_label_model(experiment, labels, device)),
       train_(read_labelled_lines(experiment.data.train_src, experiment.data.train_tgt, labels),
-             experiment.data.max_sentences > 0 ? experiment.data.max_sentences : kLines,
-             static_cast<uint64_t>(experiment.run.seed)),
+             lines_of_batch(experiment), static_cast<uint64_t>(experiment.run.seed)),
       valid_(read_labelled_lines(experiment.data.valid_src, experiment.data.valid_tgt, labels)) {}
 
 train::TaskWords LabelTask::words() const {
   return {.sample = "line",
           .samples = "lines",
           .smaller_batches =
-              "lower data.max_sentences (raise train.update_freq by the same factor "
+              "lower data.max_samples (raise train.update_freq by the same factor "
               "to keep the batch)"};
 }
 

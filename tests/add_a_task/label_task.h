@@ -63,6 +63,8 @@ class LabelTask : public FamilyTask {
   std::vector<distributed::Fact> data_facts() const override;
   void require_known_data(bool warn) const override;
   std::vector<std::pair<std::string, std::string>> facts() const override;
+  int64_t prefetch() const override { return prefetch_; }
+  int64_t update_bound() const override { return update_bound_; }
   std::vector<runs::MatchedTable> matched_tables(const runs::InitialRun& /*run*/) const override {
     return {};
   }
@@ -71,7 +73,7 @@ class LabelTask : public FamilyTask {
   std::vector<report::Sample> samples() const;
 
   const Labels labels_;
-  const int64_t num_samples_;
+  const int64_t num_samples_, prefetch_, update_bound_;
   std::shared_ptr<LabelModel> model_;
   ShuffledLines train_;
   data::Batch valid_;

@@ -1,4 +1,5 @@
-// Patterns of optim.groups and optim.no_decay beside the names of a model's tensors.
+// Patterns of optim.groups, optim.no_decay and optim.lazy_tables beside the names of a model's
+// tensors.
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -53,6 +54,12 @@ TEST(Patterns, MatchTensorsOfTheModel) {
   EXPECT_EQ(spared({"none"}), "");
   EXPECT_EQ(spared({"*.bias", "*.bais"}),
             "`optim.no_decay` (default): `*.bais` matches no parameter\n");
+  const auto lazy = [&](const char* pattern) {
+    return told([&](auto& e) { e.optim.lazy_tables = {pattern}; });
+  };
+  EXPECT_EQ(lazy("*embedding*"), "");
+  EXPECT_EQ(lazy("*embeding*"),
+            "`optim.lazy_tables` (default): `*embeding*` matches no parameter\n");
   const auto both = told([](auto& e) {
     e.optim.groups = {"encodr.* lr_scale=0.5"};
     e.optim.no_decay = {"*.bais"};
@@ -104,6 +111,9 @@ TEST(Patterns, AreWhatNamesTensors) {
   EXPECT_TRUE(names_tensors(e));
   e.optim.no_decay = {};
   e.optim.groups = {"*.bias lr_scale=2"};
+  EXPECT_TRUE(names_tensors(e));
+  e.optim.groups = {};
+  e.optim.lazy_tables = {"embedding.weight"};
   EXPECT_TRUE(names_tensors(e));
 }
 

@@ -353,6 +353,17 @@ TEST(Rules, WhatCannotBeCutOrSummedExactlyIsRefused) {
             std::string::npos);
 }
 
+TEST(Rules, NoiseOnEveryGradientDoesNotGoWithRowsThatHaveNone) {
+  const auto noisy = [](const char* name) {
+    return problem_of([&](auto& e) {
+      e.optim.name = name;
+      e.optim.gradient_noise = 0.3;
+    });
+  };
+  EXPECT_NE(noisy("lazy_adam").find("noise gives every row"), std::string::npos);
+  EXPECT_EQ(noisy("adam"), "0 problems");
+}
+
 TEST(Rules, TheLossScaleLiesBetweenItsBounds) {
   EXPECT_NE(problem_of([](auto& e) {
               e.train.loss_scale.min = 8;

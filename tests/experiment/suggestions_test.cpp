@@ -274,6 +274,10 @@ constexpr std::array kElsewhere{
     Slip{"min_checkpoint_period", "train.save_every"},
     Slip{"scheduling_unit", "report.every"},
     Slip{"reproducibility.experiment_seed", "run.seed"},
+    Slip{"exponential-smoothing", "train.ema_decay"},
+    Slip{"train.store_ema", "train.ema_decay"},
+    Slip{"optim.l1_regularization_strength", "optim.l1"},
+    Slip{"optim.initial_accumulator_value", "optim.initial_accumulator"},
 };
 
 TEST(Suggestions, NamesOfOtherToolkitsLeadToTheirKeys) {

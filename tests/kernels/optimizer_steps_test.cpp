@@ -40,6 +40,8 @@ const auto kAdam =
 const auto kMomentum =
     two_runs<MomentumScalars>({0.5f, 0.1f, 0.9f, 1, 0.02f, 0.1f}, {0.25f, 0, 0.8f, 0.5f, 0, 0.3f});
 const auto kAdagrad = two_runs<AdagradScalars>({0.5f, 0.1f, 0.1f, 1e-8f}, {0.25f, 0, 0.3f, 1e-6f});
+const auto kFtrl = two_runs<FtrlScalars>({0.5f, 0.1f, 0.5f, 0.4f, 0.25f, 0.05f, 0.1f},
+                                         {0.25f, 0, 0.3f, 0, 0.5f, 0, 0});
 const auto kRmsprop = two_runs<RmspropScalars>({0.5f, 0.1f, decay(0.99), 1e-8f, 0.9f, 0.1f},
                                                {0.25f, 0, decay(0.9), 1e-6f, 0, 0.3f});
 const auto kLamb = two_runs<LambScalars>({decay(0.9), decay(0.98), 0.5f, 3, 2, 1e-6f, 0.1f, 0.02f},
@@ -78,6 +80,15 @@ const std::vector<Case> kCases{
      },
      [](Tensors& b) {
        reference::adagrad_runs(b[0], b[1], b[2], kAdagrad);
+       return std::vector<SquareSums>{};
+     }},
+    {"ftrl",
+     [](Tensors& b) {
+       ftrl_runs(b[0], b[1], b[2], b[3], kFtrl);
+       return std::vector<SquareSums>{};
+     },
+     [](Tensors& b) {
+       reference::ftrl_runs(b[0], b[1], b[2], b[3], kFtrl);
        return std::vector<SquareSums>{};
      }},
     {"rmsprop",

@@ -99,6 +99,7 @@ const std::vector<BadConfig>& bad_configs() {
        "train.save_every",
        {"train.forensics.policy=rollback", "train.save_every=9000", "eval.every=9000"}},
       {"CF001", "optim.nesterov", {"optim.nesterov=true"}},
+      {"CF002", "optim.name", {"optim.name=lazy_adam"}},
   };
   return list;
 }
@@ -154,6 +155,9 @@ TEST(Lint, ASoundConfigurationRaisesNothing) {
       {"dist.bucket_bytes=1048576"},
       {"optim.nesterov=false", "optim.momentum=0.9"},  // not read, and as they are by default
       {"optim.name=rmsprop", "optim.momentum=0.5"},
+      {"optim.name=ftrl", "optim.l1=0.1", "optim.l2=0.1"},
+      {"optim.name=lazy_adam", "model.tie_embeddings=decoder"},
+      {"optim.name=lazy_adam", "optim.lazy_tables=[\"encoder.*\"]"},
       {"train.precision=mixed_fp16", "train.loss_scale.init=64"},  // auto is fairseq
       {"schedule.name=noam", "optim.lr=2", "schedule.warmup_init_lr=1e-5",
        "schedule.warmup=constant"},
@@ -364,6 +368,7 @@ TEST(Lint, EveryKeyThatNothingReadsIsNamed) {
                   "optim.grad_averaging", "schedule.power", "schedule.staircase",
                   "schedule.period_steps", "schedule.hold_steps"}));
   EXPECT_EQ(unread({"optim.name=sgd", "optim.lr=0.1", "optim.beta1=0.5"}), Keys{"optim.beta1"});
+  EXPECT_EQ(unread({"optim.l1=0.5", "optim.l2=0.5"}), (Keys{"optim.l1", "optim.l2"}));
   EXPECT_EQ(unread({"optim.reference_batch=1000"}), Keys{"optim.reference_batch"});
   EXPECT_EQ(unread({"schedule.name=constant", "schedule.min_lr=1e-6"}), Keys{"schedule.min_lr"});
   EXPECT_EQ(unread({"schedule.name=noam", "optim.lr=2", "schedule.warmup_init_lr=1e-5"}),

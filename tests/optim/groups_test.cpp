@@ -198,7 +198,7 @@ TEST(Groups, AGroupWithoutDecayIsScaledByLayerAsBefore) {
 TEST(Groups, StepsUseTheRateAndDecayOfTheGroup) {
   // Not larc, whose clipped ratio undoes the rate.
   for (const std::string name : {"sgd", "adam", "adamw", "lamb", "adagrad", "rmsprop", "radam",
-                                 "novograd", "lars", "adafactor"}) {
+                                 "novograd", "lars", "adafactor", "ftrl", "lazy_adam"}) {
     Model model, plain;
     Arena arena(model), reference(plain);
     const auto scaled = make_optimizer({.name = name, .groups = {"encoder.* lr_scale=0.5"}}, arena);

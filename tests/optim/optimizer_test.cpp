@@ -14,8 +14,9 @@ namespace {
 
 using testing::Toy;
 
-const std::vector<std::string> kNames{"adam", "adamw",    "radam",   "lamb",    "sgd",      "lars",
-                                      "larc", "novograd", "adagrad", "rmsprop", "adafactor"};
+const std::vector<std::string> kNames{"adam",      "adamw", "radam",    "lamb",    "sgd",
+                                      "lars",      "larc",  "novograd", "adagrad", "rmsprop",
+                                      "adafactor", "ftrl",  "lazy_adam"};
 
 OptimOptions options_of(const std::string& name) {
   return {.name = name, .weight_decay = 0.1, .momentum_form = "rate_inside"};

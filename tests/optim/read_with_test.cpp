@@ -84,6 +84,7 @@ Numbers stepped(const OptimOptions& options) {
   const auto optimizer = make_optimizer(options, arena);
   for (int step = 1; step <= 8; ++step) {
     toy.fill_gradients(step);
+    if (step > 1) toy.tensors[1].mutable_grad()[3].zero_();  // a row that was not looked up
     optimizer->step(arena, {.lr = testing::rate_at(step), .number = step});
   }
   Numbers all = testing::numbers_of(arena.params());
@@ -108,11 +109,17 @@ TEST(ReadWith, AnOptimizerReadsTheKeysThatSaySo) {
       {"trust_coefficient", [](O& o) { o.trust_coefficient = 1e-4; }},
       {"larc_mode", [](O& o) { o.larc_mode = "scale"; }},
       {"grad_averaging", [](O& o) { o.grad_averaging = true; }},
+      {"l1", [](O& o) { o.l1 = 0.5; }},
+      {"l2", [](O& o) { o.l2 = 0.5; }},
+      {"initial_accumulator", [](O& o) { o.initial_accumulator = 0.5; }},
+      {"ftrl_start", [](O& o) { o.ftrl_start = "zero"; }},
+      {"lazy_tables", [](O& o) { o.lazy_tables = {"large"}; }},
       {"no_decay", [](O& o) { o.no_decay = {"none"}; }},
       {"groups", [](O& o) { o.groups = {"large lr_scale=0.5"}; }},
   };
   // The trainer reads these, whatever the optimizer.
-  expect_every_key(changes, {"name", "lr", "reference_batch", "lr_scaling", "clip_norm"});
+  expect_every_key(changes, {"name", "lr", "reference_batch", "lr_scaling", "clip_norm",
+                             "gradient_noise", "gradient_noise_decay"});
   for (const char* key : {"lr", "lr_scaling", "clip_norm"}) {
     EXPECT_TRUE(is_read(key, OptimOptions{})) << key;
   }

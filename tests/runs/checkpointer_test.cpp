@@ -12,6 +12,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/version.h"
+#include "optim/weight_average.h"
 #include "runs/average.h"
 #include "runs/initial_weights.h"
 #include "tests/base/failure.h"
@@ -107,6 +108,31 @@ class CheckpointerTest : public ::testing::TestWithParam<bool> {
 INSTANTIATE_TEST_SUITE_P(Background, CheckpointerTest, ::testing::Bool(), [](const auto& info) {
   return info.param ? "InTheBackground" : "InTheForeground";
 });
+
+TEST_P(CheckpointerTest, AnAverageIsTheModelAndTheTrainedWeightsComeBackToTheArena) {
+  Lab lab;
+  lab.set(7);
+  const at::Tensor average = lab.arena.params() * 0.5;
+  auto state = lab.optimizer.state();
+  state.push_back({optim::kWeightAverage, average});
+  auto saver = checkpointer();
+  saver->save(lab.arena, state, lab.state);
+  saver->wait();
+
+  Lab evaluated;
+  const auto loaded = store::CheckpointStore::load(store::CheckpointStore(dir_.path()).path_of(7));
+  load_weights(loaded.file("model"), "here", evaluated.arena);
+  EXPECT_TRUE(evaluated.arena.params().equal(average));
+
+  Lab resumed;
+  auto fresh = resumed.optimizer.state();
+  fresh.push_back({optim::kWeightAverage, torch::zeros({resumed.arena.size()})});
+  const auto restored = checkpointer()->restore(resumed.arena, fresh);
+  ASSERT_TRUE(restored);
+  resumed.state = *restored;
+  EXPECT_TRUE(resumed.is_at(7));
+  EXPECT_TRUE(fresh.back().values.equal(average));
+}
 
 TEST_P(CheckpointerTest, WeightsStateAndCountersComeBack) {
   Lab lab;

@@ -3,6 +3,7 @@
 #include <torch/torch.h>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 
 #include "base/random.h"
@@ -58,14 +59,19 @@ class TwoLayers : public stretto::test::BareTask {
   Numbered source_;
 };
 
+/// What is off in most tests.
+struct Extra {
+  double ema_decay = 0, gradient_noise = 0;
+};
+
 struct Rank {
   TwoLayers task;
   optim::Arena arena;
   Updater updater;
 
   Rank(const distributed::ProcessGroup& group, const std::string& optimizer,
-       const distributed::DistOptions& dist)
-      : arena(task.model()), updater(task, arena, group, setup(optimizer, dist)) {
+       const distributed::DistOptions& dist, const Extra& extra = {})
+      : arena(task.model()), updater(task, arena, group, setup(optimizer, dist, extra)) {
     at::set_num_threads(1);
   }
 
@@ -75,10 +81,13 @@ struct Rank {
   }
 
  private:
-  static UpdaterSetup setup(const std::string& optimizer, const distributed::DistOptions& dist) {
+  static UpdaterSetup setup(const std::string& optimizer, const distributed::DistOptions& dist,
+                            const Extra& extra) {
     UpdaterSetup setup;
+    setup.train.ema_decay = extra.ema_decay;
     setup.train.update_freq = 4;
     setup.optim = {.name = optimizer, .weight_decay = 0.1, .trust_coefficient = 0.02};
+    setup.optim.gradient_noise = extra.gradient_noise;
     setup.dist = dist;
     setup.precision = {.compute = kernels::Compute::kFp32, .name = "fp32", .why = ""};
     return setup;
@@ -90,11 +99,11 @@ struct Outcome {
 };
 
 Outcome train(int ranks, const std::string& optimizer, const distributed::DistOptions& dist,
-              int64_t updates) {
+              int64_t updates, const Extra& extra = {}) {
   Outcome outcome;
   std::vector<torch::Tensor> grads(static_cast<size_t>(ranks)), params = grads;
   run_ranks(ranks, [&](const distributed::ProcessGroup& group) {
-    Rank rank(group, optimizer, dist);
+    Rank rank(group, optimizer, dist, extra);
     for (int64_t number = 0; number < updates; ++number) rank.update(number);
     const auto mine = static_cast<size_t>(group.rank());
     const auto owned = rank.updater.owned();
@@ -143,6 +152,70 @@ TEST_F(OptimizerStrategiesTest, WholeTensorRulesGiveGradientsAndWeightsOfOneProc
         EXPECT_LE(difference(got.params, one.params), 1e-6)
             << name << ", " << strategy << ", " << ranks << " ranks";
       }
+    }
+  }
+}
+
+/// The average of the weights as all ranks see it, which is what rank 0 saves.
+torch::Tensor averaged(int ranks, const distributed::DistOptions& dist) {
+  std::vector<torch::Tensor> averages(static_cast<size_t>(ranks));
+  run_ranks(ranks, [&](const distributed::ProcessGroup& group) {
+    Rank rank(group, "sgd", dist, {.ema_decay = 0.9});
+    for (int64_t number = 0; number < 4; ++number) rank.update(number);
+    const auto trained = rank.arena.params().clone();
+    torch::Tensor& average = averages[static_cast<size_t>(group.rank())];
+    {
+      const auto kept = rank.updater.use_average();
+      average = rank.arena.params().clone();
+    }
+    EXPECT_FALSE(torch::equal(average, trained));
+    EXPECT_TRUE(torch::equal(rank.arena.params(), trained));
+    const auto pieces = rank.updater.gather_state();
+    if (!group.is_root()) return;
+    EXPECT_EQ(pieces.back().name, "ema");
+    EXPECT_TRUE(torch::equal(pieces.back().values, average));
+  });
+  for (const auto& one : averages) EXPECT_TRUE(torch::equal(one, averages[0]));
+  return averages[0];
+}
+
+TEST_F(OptimizerStrategiesTest, NoiseOnTheGradientHasTheBitsOfOneProcess) {
+  const Extra noisy{.gradient_noise = 0.01};
+  const auto one = train(1, "sgd", {.deterministic = true}, 3, noisy);
+  EXPECT_FALSE(torch::equal(one.params, train(1, "sgd", {.deterministic = true}, 3).params));
+  for (const auto& strategy : kStrategies) {
+    for (int ranks = 2; ranks <= 4; ++ranks) {
+      const auto got = train(ranks, "sgd", {.strategy = strategy, .deterministic = true}, 3, noisy);
+      EXPECT_TRUE(torch::equal(got.grads, one.grads)) << strategy << ", " << ranks << " ranks";
+      EXPECT_TRUE(torch::equal(got.params, one.params)) << strategy << ", " << ranks << " ranks";
+    }
+  }
+}
+
+// The noise of a step has the deviation that it has beside a mean gradient: the sum's is larger by
+// what it is to be divided by, and by the loss scale.
+TEST_F(OptimizerStrategiesTest, NoiseIsAddedToTheMeanBeforeItsNormIsTaken) {
+  Rank clean({}, "sgd", {}), noisy({}, "sgd", {}, {.gradient_noise = 0.3});
+  for (int64_t number = 0; number < 2; ++number) {
+    const auto before = clean.updater.gradients(number, [] { return 0; });
+    const auto after = noisy.updater.gradients(number, [] { return 0; });
+    const double tokens = after.totals.weights.front();
+    const auto mean = noisy.arena.grads().to(torch::kDouble) / tokens;
+    const auto noise = mean - clean.arena.grads().to(torch::kDouble) / tokens;
+    const double variance =
+        noise.square().sum().item<double>() / static_cast<double>(noisy.arena.num_parameters());
+    EXPECT_NEAR(variance, 0.3 / std::pow(1.0 + static_cast<double>(number), 0.55), 0.005);
+    EXPECT_NEAR(after.grad_norm, mean.norm().item<double>(), 1e-6 * after.grad_norm);
+    EXPECT_GT(after.grad_norm, before.grad_norm);
+  }
+}
+
+TEST_F(OptimizerStrategiesTest, TheAverageOfTheWeightsHasTheBitsOfOneProcess) {
+  const auto one = averaged(1, {.deterministic = true});
+  for (const auto& strategy : kStrategies) {
+    for (int ranks = 2; ranks <= 4; ++ranks) {
+      const auto got = averaged(ranks, {.strategy = strategy, .deterministic = true});
+      EXPECT_TRUE(torch::equal(got, one)) << strategy << ", " << ranks << " ranks";
     }
   }
 }

@@ -15,6 +15,8 @@ struct Steps {
                    const MomentumScalars& scalars);
   void (*adagrad)(float* params, const float* grads, float* sum, int64_t begin, int64_t end,
                   const AdagradScalars& scalars);
+  void (*ftrl)(float* params, const float* grads, float* sum, float* linear, int64_t begin,
+               int64_t end, const FtrlScalars& scalars);
   void (*rmsprop)(float* params, const float* grads, float* v, float* velocity, int64_t begin,
                   int64_t end, const RmspropScalars& scalars);
   SquareSums (*lamb_moments)(const float* params, const float* grads, float* m, float* v,

@@ -106,6 +106,11 @@ void adagrad_runs(at::Tensor&, const at::Tensor&, at::Tensor&,
   refuse();
 }
 
+void ftrl_runs(at::Tensor&, const at::Tensor&, at::Tensor&, at::Tensor&,
+               std::span<const Run<FtrlScalars>>) {
+  refuse();
+}
+
 void rmsprop_runs(at::Tensor&, const at::Tensor&, at::Tensor&, at::Tensor&,
                   std::span<const Run<RmspropScalars>>) {
   refuse();

@@ -95,6 +95,14 @@ void adagrad_runs(at::Tensor& params, const at::Tensor& grads, at::Tensor& sum,
   });
 }
 
+void ftrl_runs(at::Tensor& params, const at::Tensor& grads, at::Tensor& sum, at::Tensor& linear,
+               std::span<const Run<FtrlScalars>> runs) {
+  with_table(params, cut(runs).blocks, [&](const StepTable<FtrlScalars>& table) {
+    step_ftrl(table, params.data_ptr<float>(), grads.const_data_ptr<float>(), sum.data_ptr<float>(),
+              linear.data_ptr<float>());
+  });
+}
+
 void rmsprop_runs(at::Tensor& params, const at::Tensor& grads, at::Tensor& square_avg,
                   at::Tensor& velocity, std::span<const Run<RmspropScalars>> runs) {
   with_table(params, cut(runs).blocks, [&](const StepTable<RmspropScalars>& table) {

@@ -84,6 +84,23 @@ struct Adagrad {
   }
 };
 
+struct Ftrl {
+  float* p;
+  const float* g;
+  float *sum, *linear;
+  __device__ void operator()(int64_t i, const FtrlScalars& s) const {
+    const float weight = p[i], d = g[i] * s.grad + s.decay * weight;
+    const float before = sqrtf(s.accumulator + sum[i]) * s.inverse_rate_before;
+    const float total = sum[i] + d * d;
+    const float now = sqrtf(s.accumulator + total) * s.inverse_rate;
+    const float z = linear[i] + d - (now - before) * weight;
+    sum[i] = total;
+    linear[i] = z;
+    const float shrunk = z > s.l1 ? z - s.l1 : z < -s.l1 ? z + s.l1 : 0.0f;
+    p[i] = (0.0f - shrunk) / (now + s.l2);
+  }
+};
+
 struct Rmsprop {
   float* p;
   const float* g;
@@ -141,6 +158,10 @@ void step_momentum(const StepTable<MomentumScalars>& table, float* p, const floa
 }
 void step_adagrad(const StepTable<AdagradScalars>& table, float* p, const float* g, float* sum) {
   launch(table, Adagrad{p, g, sum});
+}
+void step_ftrl(const StepTable<FtrlScalars>& table, float* p, const float* g, float* sum,
+               float* linear) {
+  launch(table, Ftrl{p, g, sum, linear});
 }
 void step_rmsprop(const StepTable<RmspropScalars>& table, float* p, const float* g, float* v,
                   float* u) {

@@ -16,6 +16,8 @@ void momentum_runs(at::Tensor& params, const at::Tensor& grads, at::Tensor& velo
                    std::span<const Run<MomentumScalars>> runs);
 void adagrad_runs(at::Tensor& params, const at::Tensor& grads, at::Tensor& sum,
                   std::span<const Run<AdagradScalars>> runs);
+void ftrl_runs(at::Tensor& params, const at::Tensor& grads, at::Tensor& sum, at::Tensor& linear,
+               std::span<const Run<FtrlScalars>> runs);
 void rmsprop_runs(at::Tensor& params, const at::Tensor& grads, at::Tensor& square_avg,
                   at::Tensor& velocity, std::span<const Run<RmspropScalars>> runs);
 std::vector<SquareSums> lamb_moments(const at::Tensor& params, const at::Tensor& grads,

@@ -24,6 +24,8 @@ struct StepTable {
 void step_adam(const StepTable<AdamScalars>& table, float* p, const float* g, float* m, float* v);
 void step_momentum(const StepTable<MomentumScalars>& table, float* p, const float* g, float* u);
 void step_adagrad(const StepTable<AdagradScalars>& table, float* p, const float* g, float* sum);
+void step_ftrl(const StepTable<FtrlScalars>& table, float* p, const float* g, float* sum,
+               float* linear);
 void step_rmsprop(const StepTable<RmspropScalars>& table, float* p, const float* g, float* v,
                   float* u);
 void step_lamb(const StepTable<LambScalars>& table, float* p, const float* m, const float* v);

@@ -1,0 +1,24 @@
+#pragma once
+
+#include <cstdint>
+
+#include "optim/arena.h"
+#include "optim/optimizer.h"
+
+namespace stretto::optim {
+
+/// Deviation of the noise that is added to each element of the gradient in step t, counted from 0
+/// (Neelakantan et al. 2015, arXiv:1511.06807, equation 1): sqrt(eta / (1 + t)^decay).
+double gradient_noise_deviation(double eta, double decay, int64_t step);
+
+/// Adds Gaussian noise to a slice of the arena's gradients; gaps between tensors stay zero.
+///
+/// Element i of a tensor takes normal i % 4 of Philox(key, XXH3-64 of the name, i / 4), by
+/// Box-Muller over pairs of its words: a function of key, name and place, whatever the slices,
+/// threads and devices are. It is drawn on the CPU, for a GPU too.
+///
+/// @param key        of the step: mixed from seed and step
+/// @param deviation  in the gradients' own unit: times what they are still to be divided by
+void add_gradient_noise(Arena& arena, Slice slice, uint64_t key, double deviation);
+
+}  // namespace stretto::optim

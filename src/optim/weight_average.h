@@ -1,0 +1,62 @@
+#pragma once
+
+#include <cstdint>
+
+#include "optim/arena.h"
+#include "optim/optimizer.h"
+
+namespace stretto::optim {
+
+/// How an average of weights forgets.
+struct AverageRule {
+  double decay = 0;     ///< in [0, 1): train.ema_decay
+  bool warm_up = true;  ///< train.ema_warmup: smaller decays in the first updates
+
+  /// Of update t, counted from 1: decay, with a warm-up min(decay, (1 + t) / (10 + t)). Without one
+  /// the first weights, which are random, would stay in the average for 1 / (1 - decay) updates.
+  double decay_at(int64_t number) const;
+};
+
+/// Exponential moving average of the weights after each update (Polyak & Juditsky 1992; in this
+/// form TensorFlow's ExponentialMovingAverage):
+///
+///     a = w before the first update,   then   a = a + (1 - decay_at(t)) (w - a)
+///
+/// fp32, of the slice that a process steps, and with the same bits for any number of slices and
+/// threads. It is no weight of training: nothing that trains reads it.
+class WeightAverage {
+ public:
+  WeightAverage(AverageRule rule, const Arena& arena, Slice slice);
+
+  /// Begins anew with the arena's weights as they are.
+  void begin(const Arena& arena);
+  /// After the update of this number, counted from 1.
+  void update(const Arena& arena, int64_t number);
+
+  torch::Tensor& values() { return values_; }  ///< [slice.size()]
+
+ private:
+  torch::Tensor part_of(const torch::Tensor& params) const;
+
+  const AverageRule rule_;
+  const Slice slice_;
+  torch::Tensor values_;
+};
+
+/// Name of the average among pieces of state; runs/checkpoint_tensors.h knows it too.
+inline constexpr const char* kWeightAverage = "ema";
+
+/// Keeps a copy of the arena's weights, and puts them back when it goes, to the bit.
+class KeptWeights {
+ public:
+  explicit KeptWeights(Arena& arena);
+  ~KeptWeights();
+  KeptWeights(const KeptWeights&) = delete;
+  KeptWeights& operator=(const KeptWeights&) = delete;
+
+ private:
+  Arena& arena_;
+  torch::Tensor params_;
+};
+
+}  // namespace stretto::optim
