@@ -90,7 +90,8 @@ LossOutput EncoderDecoder::loss(const data::Batch& batch, const ForwardContext& 
     return drop_words(std::move(rows), source, word_dropout, site + kWordSite);
   };
   const nn::PackedRows src = packed(data::source(batch), src_word_dropout_, kEncoderSites),
-                       tgt = packed(shift_right(data::target(batch)), tgt_word_dropout_, kDecoderSites);
+                       tgt = packed(shift_right(data::target(batch)), tgt_word_dropout_,
+                                    kDecoderSites);
   const at::Tensor targets = at::tensor(data::target(batch).values, at::kLong).to(device());
 
   const at::Tensor x = decoder_->forward(tgt, encoder_->forward(src, context), context);
