@@ -19,7 +19,7 @@ class FourBatches : public data::BatchSource {
  public:
   int64_t num_batches() const override { return 4; }
   data::Batch load(int64_t, int64_t index) const override {
-    data::Batch batch;
+    data::Batch batch = data::pair_batch();
     data::source(batch).offsets = data::target(batch).offsets = {0};
     for (int64_t i = 0; i < 4; ++i) {
       const int64_t sample = 4 * index + i;
@@ -33,10 +33,10 @@ class FourBatches : public data::BatchSource {
  private:
   static void append(data::PackedTokens& side, uint64_t seed) {
     for (uint64_t i = 0; i < 5; ++i) {
-      side.ids.push_back(static_cast<int64_t>(4 + mix64(seed, i) % (kEntries - 4)));
+      side.values.push_back(static_cast<int64_t>(4 + mix64(seed, i) % (kEntries - 4)));
     }
-    side.ids.push_back(3);
-    side.offsets.push_back(static_cast<int32_t>(side.ids.size()));
+    side.values.push_back(3);
+    side.offsets.push_back(static_cast<int32_t>(side.values.size()));
   }
 };
 
