@@ -74,13 +74,15 @@ struct Lookup {
   at::Tensor position = at::randn({4, 8}, at::detail::createCPUGenerator(4), at::kFloat);
 };
 
-TEST(WordDropout, KeepsPositionsAndTheBitsOfOtherWords) {
+TEST(WordDropout, KeepsPositionsAndOtherWords) {
   const Lookup l;
   const torch::NoGradGuard no_grad;
   for (const at::Tensor& position : {l.position, at::Tensor()}) {
     const at::Tensor plain = l.table->forward(l.ids, position),
                      rows = l.table->forward(l.ids, position, l.dropped);
-    for (const int64_t kept : {0, 3}) EXPECT_TRUE(at::equal(rows[kept], plain[kept])) << kept;
+    for (const int64_t kept : {0, 3}) {
+      EXPECT_TRUE(at::allclose(rows[kept], plain[kept], 1e-6, 1e-6)) << kept;
+    }
     for (const int64_t gone : {1, 2}) {
       const at::Tensor want = position.defined() ? position[gone] : at::zeros({8});
       EXPECT_TRUE(at::equal(rows[gone], want)) << gone;
