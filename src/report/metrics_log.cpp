@@ -44,8 +44,8 @@ class ObjectWriter {
     if (value) add(key, *value);
   }
   void add(const char*, const NamedNumbers& numbers) {
-    for (const auto& [name, number] : numbers) {
-      std::visit([&](auto value) { add(name.c_str(), value); }, number);
+    for (const auto& one : numbers) {
+      std::visit([&](auto value) { add(one.name.c_str(), value); }, one.value);
     }
   }
   std::string take() { return std::move(text_) + "}"; }
