@@ -88,8 +88,9 @@ std::shared_ptr<const Corpus> open_corpus(const DataOptions& options, Split spli
                                              std::move(weights), root);
   auto opened = cache->open();
   log_filters(cache->plan(), opened.meta, name_of(split));
+  fs::path folder = cache->folder();
   return std::make_shared<MappedCorpus>(
-      MappedCorpus::Parts{.folder = cache->folder(),
+      MappedCorpus::Parts{.folder = std::move(folder),
                           .meta = std::move(opened.meta),
                           .order = std::move(opened.order),
                           .from_cache = opened.from_cache,
