@@ -56,7 +56,7 @@ struct Ragged {
 using PackedTokens = Ragged<int64_t>;
 
 /// A column holds one thing of every sample. Which family of tasks has which columns is its own
-/// affair (translation: data/pair_columns.h).
+/// affair (translation: data/pairs/pair_columns.h).
 using Column = std::variant<PackedTokens, Ragged<float>, Ragged<uint8_t>>;
 
 /// One micro-batch: samples, and for each the sequences of all columns.

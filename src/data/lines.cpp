@@ -5,7 +5,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
-#include "data/corpus.h"
+#include "data/pairs/corpus.h"
 
 namespace stretto::data {
 namespace {

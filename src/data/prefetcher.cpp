@@ -1,3 +1,5 @@
+#include "data/prefetcher.h"
+
 #include <algorithm>
 #include <condition_variable>
 #include <exception>
@@ -7,8 +9,6 @@
 #include <thread>
 #include <utility>
 #include <vector>
-
-#include "data/corpus.h"
 
 namespace stretto::data {
 

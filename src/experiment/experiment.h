@@ -3,7 +3,7 @@
 #include <tuple>
 
 #include "config/field.h"
-#include "data/data_options.h"
+#include "data/pairs/data_options.h"
 #include "decoding/decode_options.h"
 #include "distributed/dist_options.h"
 #include "experiment/eval_options.h"

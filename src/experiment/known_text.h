@@ -4,7 +4,7 @@
 #include <utility>
 #include <vector>
 
-#include "data/corpus.h"
+#include "data/pairs/corpus.h"
 #include "experiment/experiment.h"
 #include "text/tokenizer.h"
 

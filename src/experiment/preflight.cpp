@@ -7,8 +7,8 @@
 
 #include "base/in_child.h"
 #include "base/text.h"
-#include "data/corpus_build.h"
-#include "data/corpus_check.h"
+#include "data/pairs/corpus_build.h"
+#include "data/pairs/corpus_check.h"
 #include "experiment/known_text.h"
 #include "experiment/training_text.h"
 #include "text/tokenizer.h"

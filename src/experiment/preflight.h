@@ -6,7 +6,7 @@
 
 #include "base/error.h"
 #include "config/problem.h"
-#include "data/parallel_input.h"
+#include "data/pairs/parallel_input.h"
 #include "experiment/load_experiment.h"
 #include "text/tokenizer.h"
 

@@ -3,8 +3,8 @@
 #include <memory>
 #include <string>
 
-#include "data/corpus.h"
-#include "data/parallel_input.h"
+#include "data/pairs/corpus.h"
+#include "data/pairs/parallel_input.h"
 
 namespace stretto::experiment {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "data/pair_columns.h"
+#include "data/pairs/pair_columns.h"
 #include "models/packed.h"
 #include "nn/watch.h"
 #include "text/tokenizer.h"

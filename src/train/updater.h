@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "base/error.h"
-#include "data/corpus.h"
+#include "data/prefetcher.h"
 #include "distributed/dist_options.h"
 #include "distributed/process_group.h"
 #include "optim/arena.h"

@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "config/load.h"
-#include "data/pair_columns.h"
+#include "data/pairs/pair_columns.h"
 #include "losses/registry.h"
 #include "models/decoders/recurrent.h"
 #include "models/decoders/transformer.h"

@@ -5,7 +5,7 @@
 #include <stdexcept>
 #include <variant>
 
-#include "data/pair_columns.h"
+#include "data/pairs/pair_columns.h"
 
 namespace stretto::data {
 namespace {

@@ -7,7 +7,7 @@
 #include <zlib.h>
 #include <zstd.h>
 
-#include "tests/data/corpus_fixture.h"
+#include "tests/data/pairs/corpus_fixture.h"
 
 namespace stretto::data {
 namespace {

@@ -1,3 +1,5 @@
+#include "data/prefetcher.h"
+
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -5,8 +7,6 @@
 #include <set>
 #include <stdexcept>
 #include <thread>
-
-#include "data/corpus.h"
 
 namespace stretto::data {
 namespace {

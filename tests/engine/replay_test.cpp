@@ -12,7 +12,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/hash.h"
-#include "data/pair_columns.h"
+#include "data/pairs/pair_columns.h"
 #include "engine/commands.h"
 #include "engine/engine_entry.h"
 #include "engine/session.h"

@@ -14,7 +14,7 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "data/lines.h"
-#include "data/pair_filter.h"
+#include "data/pairs/pair_filter.h"
 #include "text/tokenizer.h"
 
 namespace {

@@ -1,7 +1,7 @@
 #include <cmath>
 
 #include "config/schema.h"
-#include "data/pair_columns.h"
+#include "data/pairs/pair_columns.h"
 #include "models/decoders/convolution.h"
 #include "models/encoders/convolution.h"
 #include "tests/models/padded_convolution.h"

@@ -1,5 +1,5 @@
 #include "config/schema.h"
-#include "data/pair_columns.h"
+#include "data/pairs/pair_columns.h"
 #include "models/decoders/light_convolution.h"
 #include "models/encoders/light_convolution.h"
 #include "models/memory.h"

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "data/pair_columns.h"
+#include "data/pairs/pair_columns.h"
 #include "losses/registry.h"
 #include "models/registry.h"
 #include "nn/embedding.h"

@@ -7,7 +7,7 @@
 #include <string>
 #include <utility>
 
-#include "data/pair_columns.h"
+#include "data/pairs/pair_columns.h"
 #include "models/encoder.h"
 #include "models/packed.h"
 #include "tests/models/part_cases.h"

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "data/batch.h"
-#include "data/pair_columns.h"
+#include "data/pairs/pair_columns.h"
 #include "models/seq2seq_options.h"
 
 /// A second Transformer, as plain and slow as can be: padded rectangles [B, T, D], masks, ATen

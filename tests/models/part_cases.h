@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "data/pair_columns.h"
+#include "data/pairs/pair_columns.h"
 #include "models/decoder.h"
 #include "models/encoder.h"
 #include "models/packed.h"

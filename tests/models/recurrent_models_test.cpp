@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "config/schema.h"
-#include "data/pair_columns.h"
+#include "data/pairs/pair_columns.h"
 #include "losses/registry.h"
 #include "models/decoders/transformer.h"
 #include "models/encoder_decoder.h"

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "data/batch.h"
-#include "data/pair_columns.h"
+#include "data/pairs/pair_columns.h"
 #include "models/decoders/recurrent.h"
 #include "models/encoders/recurrent.h"
 #include "models/packed.h"

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "data/pair_columns.h"
+#include "data/pairs/pair_columns.h"
 #include "tests/models/plain_recurrent.h"
 #include "tests/models/recurrent_pairings.h"
 

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "base/error.h"
-#include "data/pair_columns.h"
+#include "data/pairs/pair_columns.h"
 #include "decoding/search.h"
 #include "losses/registry.h"
 #include "models/registry.h"

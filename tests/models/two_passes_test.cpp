@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "data/pair_columns.h"
+#include "data/pairs/pair_columns.h"
 #include "losses/registry.h"
 #include "models/packed.h"
 #include "models/registry.h"

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "base/file.h"
-#include "data/corpus.h"
+#include "data/pairs/corpus.h"
 #include "store/checkpoint.h"
 
 namespace {

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "data/pair_columns.h"
+#include "data/pairs/pair_columns.h"
 #include "losses/registry.h"
 #include "models/registry.h"
 #include "train/task.h"

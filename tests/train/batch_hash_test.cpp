@@ -8,7 +8,7 @@
 
 #include "base/hash.h"
 #include "base/random.h"
-#include "data/pair_columns.h"
+#include "data/pairs/pair_columns.h"
 #include "report/metrics_log.h"
 #include "tests/distributed/thread_group.h"
 #include "tests/train/bare_task.h"

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "base/random.h"
-#include "data/pair_columns.h"
+#include "data/pairs/pair_columns.h"
 #include "losses/registry.h"
 #include "models/registry.h"
 #include "models/seq2seq_options.h"

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/log.h"
-#include "data/pair_columns.h"
+#include "data/pairs/pair_columns.h"
 #include "kernels/kernels.h"
 #include "losses/registry.h"
 #include "models/registry.h"

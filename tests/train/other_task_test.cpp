@@ -13,7 +13,7 @@
 
 #include "base/file.h"
 #include "base/random.h"
-#include "data/pair_columns.h"
+#include "data/pairs/pair_columns.h"
 #include "runs/choose_checkpoint.h"
 #include "store/checkpoint.h"
 #include "tests/base/failure.h"

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "base/random.h"
-#include "data/pair_columns.h"
+#include "data/pairs/pair_columns.h"
 #include "report/metrics_log.h"
 #include "train/trainer.h"
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/random.h"
-#include "data/pair_columns.h"
+#include "data/pairs/pair_columns.h"
 #include "tests/distributed/thread_group.h"
 #include "tests/parallel/refusing_allocator.h"
 #include "tests/train/bare_task.h"

@@ -11,7 +11,7 @@
 #include "base/error.h"
 #include "base/failpoint.h"
 #include "base/random.h"
-#include "data/pair_columns.h"
+#include "data/pairs/pair_columns.h"
 #include "distributed/watch/peer_watch.h"
 #include "parallel/embedding_gradients.h"
 #include "tests/distributed/thread_group.h"

@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "base/random.h"
-#include "data/pair_columns.h"
+#include "data/pairs/pair_columns.h"
 #include "tests/train/bare_task.h"
 #include "train/updater.h"
 

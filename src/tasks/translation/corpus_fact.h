@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "data/corpus.h"
+#include "data/pairs/corpus.h"
 #include "distributed/agreement.h"
 
 namespace stretto::tasks {

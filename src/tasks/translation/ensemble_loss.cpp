@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "data/pair_columns.h"
+#include "data/pairs/pair_columns.h"
 #include "decoding/ensemble.h"
 #include "losses/registry.h"
 #include "text/tokenizer.h"

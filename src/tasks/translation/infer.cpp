@@ -12,7 +12,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/text.h"
-#include "data/pair_columns.h"
+#include "data/pairs/pair_columns.h"
 #include "data/text_input.h"
 #include "report/line_progress.h"
 #include "report/terminal.h"

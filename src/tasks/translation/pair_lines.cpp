@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "base/error.h"
-#include "data/pair_filter.h"
+#include "data/pairs/pair_filter.h"
 
 namespace stretto::tasks {
 namespace {

@@ -4,8 +4,8 @@
 #include <functional>
 #include <string>
 
-#include "data/corpus.h"
-#include "data/data_options.h"
+#include "data/pairs/corpus.h"
+#include "data/pairs/data_options.h"
 #include "text/tokenizer.h"
 
 namespace stretto::tasks {

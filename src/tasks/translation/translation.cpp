@@ -11,7 +11,7 @@
 #include "base/log.h"
 #include "base/random.h"
 #include "base/text.h"
-#include "data/pair_columns.h"
+#include "data/pairs/pair_columns.h"
 #include "distributed/numbers.h"
 #include "experiment/known_text.h"
 #include "experiment/num_threads.h"

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "data/corpus.h"
+#include "data/pairs/corpus.h"
 #include "distributed/agreement.h"
 #include "distributed/process_group.h"
 #include "experiment/experiment.h"

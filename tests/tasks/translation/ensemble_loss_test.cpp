@@ -6,7 +6,7 @@
 #include <cmath>
 #include <mutex>
 
-#include "data/pair_columns.h"
+#include "data/pairs/pair_columns.h"
 #include "experiment/training_text.h"
 #include "losses/registry.h"
 #include "models/registry.h"

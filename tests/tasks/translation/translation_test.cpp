@@ -8,7 +8,7 @@
 #include <numeric>
 
 #include "base/text.h"
-#include "data/pair_columns.h"
+#include "data/pairs/pair_columns.h"
 #include "experiment/training_text.h"
 #include "metrics/scorers.h"
 #include "tasks/translation/ensemble_loss.h"

@@ -11,7 +11,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
-#include "data/pair_columns.h"
+#include "data/pairs/pair_columns.h"
 #include "nn/batch_norm.h"
 #include "nn/embedding.h"
 #include "nn/watch.h"

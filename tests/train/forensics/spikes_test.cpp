@@ -9,7 +9,7 @@
 #include <limits>
 #include <vector>
 
-#include "data/pair_columns.h"
+#include "data/pairs/pair_columns.h"
 #include "tests/train/bare_task.h"
 #include "train/trainer.h"
 

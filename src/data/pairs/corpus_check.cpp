@@ -1,9 +1,9 @@
-#include "data/corpus_check.h"
+#include "data/pairs/corpus_check.h"
 
 #include "base/text.h"
-#include "data/corpus_build.h"
-#include "data/pair_filter.h"
-#include "data/parallel_input.h"
+#include "data/pairs/corpus_build.h"
+#include "data/pairs/pair_filter.h"
+#include "data/pairs/parallel_input.h"
 
 namespace stretto::data {
 namespace {

@@ -1,4 +1,4 @@
-#include "data/corpus_order.h"
+#include "data/pairs/corpus_order.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,4 +1,4 @@
-#include "data/parallel_input.h"
+#include "data/pairs/parallel_input.h"
 
 #include <utility>
 

@@ -1,4 +1,4 @@
-#include "data/corpus_cache.h"
+#include "data/pairs/corpus_cache.h"
 
 #include <unistd.h>
 

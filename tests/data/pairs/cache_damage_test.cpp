@@ -8,9 +8,9 @@
 
 #include "base/file.h"
 #include "data/checked_file.h"
-#include "data/corpus.h"
-#include "data/pair_columns.h"
-#include "tests/data/corpus_fixture.h"
+#include "data/pairs/corpus.h"
+#include "data/pairs/pair_columns.h"
+#include "tests/data/pairs/corpus_fixture.h"
 
 namespace stretto::data {
 namespace {

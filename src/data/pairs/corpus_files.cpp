@@ -1,4 +1,4 @@
-#include "data/corpus_files.h"
+#include "data/pairs/corpus_files.h"
 
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -16,7 +16,7 @@
 #include "base/failpoint.h"
 #include "base/file.h"
 #include "base/hash.h"
-#include "data/pair_filter.h"
+#include "data/pairs/pair_filter.h"
 
 namespace stretto::data {
 namespace {

@@ -1,4 +1,4 @@
-#include "data/corpus.h"
+#include "data/pairs/corpus.h"
 
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -9,7 +9,7 @@
 #include <sstream>
 #include <stdexcept>
 
-#include "tests/data/corpus_fixture.h"
+#include "tests/data/pairs/corpus_fixture.h"
 
 namespace stretto::data {
 namespace {

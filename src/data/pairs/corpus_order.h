@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/file.h"
-#include "data/corpus_files.h"
+#include "data/pairs/corpus_files.h"
 
 namespace stretto::data {
 

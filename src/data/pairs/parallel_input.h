@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "base/error.h"
-#include "data/corpus.h"
-#include "data/data_options.h"
 #include "data/lines.h"
+#include "data/pairs/corpus.h"
+#include "data/pairs/data_options.h"
 
 namespace stretto::data {
 

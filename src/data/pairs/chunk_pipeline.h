@@ -9,7 +9,7 @@
 #include <thread>
 #include <vector>
 
-#include "data/corpus.h"
+#include "data/pairs/corpus.h"
 
 namespace stretto::data {
 

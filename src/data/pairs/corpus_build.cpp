@@ -1,4 +1,4 @@
-#include "data/corpus_build.h"
+#include "data/pairs/corpus_build.h"
 
 #include <algorithm>
 #include <array>
@@ -12,7 +12,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/text.h"
-#include "data/chunk_pipeline.h"
+#include "data/pairs/chunk_pipeline.h"
 
 namespace stretto::data {
 namespace {

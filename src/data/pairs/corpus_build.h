@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "data/corpus_files.h"
-#include "data/pair_filter.h"
-#include "data/parallel_input.h"
+#include "data/pairs/corpus_files.h"
+#include "data/pairs/pair_filter.h"
+#include "data/pairs/parallel_input.h"
 #include "text/tokenizer.h"
 
 namespace stretto::data {

@@ -12,7 +12,7 @@
 
 #include "base/error.h"
 #include "base/random.h"
-#include "data/corpus.h"
+#include "data/pairs/corpus.h"
 #include "tests/base/failure.h"
 #include "text/tokenizer.h"
 

@@ -11,9 +11,9 @@
 
 #include "data/checked_file.h"
 #include "data/content_hash.h"
-#include "data/corpus.h"
-#include "data/corpus_files.h"
-#include "data/corpus_order.h"
+#include "data/pairs/corpus.h"
+#include "data/pairs/corpus_files.h"
+#include "data/pairs/corpus_order.h"
 
 namespace stretto::data {
 

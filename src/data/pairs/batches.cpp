@@ -5,9 +5,9 @@
 
 #include "base/error.h"
 #include "base/random.h"
-#include "data/corpus.h"
-#include "data/mapped_corpus.h"
-#include "data/pair_columns.h"
+#include "data/pairs/corpus.h"
+#include "data/pairs/mapped_corpus.h"
+#include "data/pairs/pair_columns.h"
 
 namespace stretto::data {
 namespace {

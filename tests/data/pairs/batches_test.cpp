@@ -2,8 +2,9 @@
 #include <map>
 #include <set>
 
-#include "data/pair_columns.h"
-#include "tests/data/corpus_fixture.h"
+#include "data/pairs/pair_columns.h"
+#include "data/prefetcher.h"
+#include "tests/data/pairs/corpus_fixture.h"
 #include "text/subword_sampling.h"
 
 namespace stretto::data {

@@ -1,10 +1,10 @@
-#include "data/mapped_corpus.h"
+#include "data/pairs/mapped_corpus.h"
 
 #include <stdexcept>
 #include <utility>
 
 #include "base/error.h"
-#include "data/pair_columns.h"
+#include "data/pairs/pair_columns.h"
 
 namespace stretto::data {
 namespace {

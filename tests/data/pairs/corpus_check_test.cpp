@@ -1,9 +1,9 @@
-#include "data/corpus_check.h"
+#include "data/pairs/corpus_check.h"
 
 #include <algorithm>
 #include <array>
 
-#include "tests/data/corpus_fixture.h"
+#include "tests/data/pairs/corpus_fixture.h"
 
 namespace stretto::data {
 namespace {

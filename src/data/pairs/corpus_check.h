@@ -3,9 +3,9 @@
 #include <cstdint>
 #include <string>
 
-#include "data/corpus.h"
-#include "data/data_options.h"
-#include "data/parallel_input.h"
+#include "data/pairs/corpus.h"
+#include "data/pairs/data_options.h"
+#include "data/pairs/parallel_input.h"
 #include "text/tokenizer.h"
 
 /// What open_corpus() would refuse in a text, found by the same code and without writing anything.

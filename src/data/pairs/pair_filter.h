@@ -6,8 +6,8 @@
 #include <string_view>
 #include <vector>
 
-#include "data/corpus.h"
-#include "data/data_options.h"
+#include "data/pairs/corpus.h"
+#include "data/pairs/data_options.h"
 #include "text/tokenizer.h"
 
 namespace stretto::data {

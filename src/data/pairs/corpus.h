@@ -8,8 +8,7 @@
 #include <vector>
 
 #include "data/batch_source.h"
-#include "data/data_options.h"
-#include "data/share.h"
+#include "data/pairs/data_options.h"
 #include "text/subword_sampling.h"
 #include "text/tokenizer.h"
 
@@ -110,27 +109,6 @@ std::unique_ptr<BatchSource> make_train_batches(std::shared_ptr<const Corpus> co
 /// @param max_samples  of a batch; 0 = any number
 std::unique_ptr<BatchSource> make_eval_batches(std::shared_ptr<const Corpus> corpus,
                                                int64_t max_tokens, int64_t max_samples = 0);
-
-/// Walks a BatchSource in the order of training from any position, `depth` batches ahead on
-/// threads; of several processes each walks its share. The order of what next() returns does not
-/// depend on threads.
-class Prefetcher {
- public:
-  using Position = data::Position;
-  /// @param start  with a share: the beginning of an update
-  Prefetcher(const BatchSource& source, Position start, int64_t depth, int64_t threads,
-             Share share = {});
-  ~Prefetcher();
-  Prefetcher(const Prefetcher&) = delete;
-  Prefetcher& operator=(const Prefetcher&) = delete;
-  /// Rethrows what loading threw. Throws std::logic_error when nothing falls to this process.
-  Batch next();
-  Position position() const;  ///< of the batch that next() gives next
-
- private:
-  struct Impl;
-  std::unique_ptr<Impl> impl_;
-};
 
 /// All lines of the given files (plain, .gz, .zst, zip member), one after the other.
 std::unique_ptr<text::LineSource> open_lines(const std::vector<std::string>& paths);

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "data/checked_file.h"
-#include "data/corpus.h"
+#include "data/pairs/corpus.h"
 
 namespace stretto::data {
 
@@ -22,7 +22,7 @@ namespace stretto::data {
 ///     text.bin        the lines of both sides, in the order of the ids (validation and test only)
 ///     text_ends.bin   uint64 [2 · pairs]      end of each line in text.bin
 ///     meta.bin        `CorpusMeta`, written last
-///     order-….bin     see data/corpus_order.h
+///     order-….bin     see data/pairs/corpus_order.h
 ///
 /// meta.bin has a checksum of itself and of each block of the others, so that every byte is
 /// verified before it is used (data/checked_file.h).

@@ -1,4 +1,4 @@
-#include "data/chunk_pipeline.h"
+#include "data/pairs/chunk_pipeline.h"
 
 #include <algorithm>
 #include <utility>

@@ -1,7 +1,7 @@
-#include "data/pair_filter.h"
+#include "data/pairs/pair_filter.h"
 
 #include "base/text.h"
-#include "tests/data/corpus_fixture.h"
+#include "tests/data/pairs/corpus_fixture.h"
 
 namespace stretto::data {
 namespace {

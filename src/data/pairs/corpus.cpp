@@ -1,4 +1,4 @@
-#include "data/corpus.h"
+#include "data/pairs/corpus.h"
 
 #include <algorithm>
 #include <thread>
@@ -10,11 +10,11 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "data/byte_stream.h"
-#include "data/corpus_build.h"
-#include "data/corpus_cache.h"
-#include "data/corpus_files.h"
-#include "data/corpus_order.h"
-#include "data/mapped_corpus.h"
+#include "data/pairs/corpus_build.h"
+#include "data/pairs/corpus_cache.h"
+#include "data/pairs/corpus_files.h"
+#include "data/pairs/corpus_order.h"
+#include "data/pairs/mapped_corpus.h"
 
 namespace stretto::data {
 namespace {

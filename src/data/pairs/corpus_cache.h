@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "data/content_hash.h"
-#include "data/corpus_build.h"
-#include "data/corpus_order.h"
-#include "data/mapped_corpus.h"
+#include "data/pairs/corpus_build.h"
+#include "data/pairs/corpus_order.h"
+#include "data/pairs/mapped_corpus.h"
 #include "text/tokenizer.h"
 
 namespace stretto::data {

@@ -1,11 +1,11 @@
-#include "data/pair_filter.h"
+#include "data/pairs/pair_filter.h"
 
 #include <algorithm>
 #include <array>
 
 #include "base/error.h"
 #include "base/text.h"
-#include "data/parallel_input.h"
+#include "data/pairs/parallel_input.h"
 
 namespace stretto::data {
 namespace {
