@@ -20,7 +20,7 @@
 namespace stretto::data {
 namespace {
 
-constexpr size_t kReadBytes = size_t{1} << 20;
+constexpr size_t kHashBytes = size_t{1} << 20;
 constexpr uint64_t kSettledNs = 2'000'000'000;
 constexpr size_t kMaxMemoryBytes = size_t{64} << 10;  // a path has a few thousand at most
 
@@ -32,7 +32,7 @@ std::string stamp_text(const FileStamp& stamp) {
 
 uint64_t hash_bytes(const std::filesystem::path& path) {
   const auto bytes = open_plain(path);
-  std::vector<char> buffer(kReadBytes);
+  std::vector<char> buffer(kHashBytes);
   Xxh3Stream hash;
   while (const size_t got = bytes->read(buffer.data(), buffer.size())) {
     hash.update(buffer.data(), got);

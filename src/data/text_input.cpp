@@ -16,7 +16,7 @@
 namespace stretto::data {
 namespace {
 
-constexpr size_t kReadBytes = size_t{64} << 10;  // what a pipe holds
+constexpr size_t kPipeBytes = size_t{64} << 10;  // what a pipe holds
 constexpr auto kMostBytes = static_cast<size_t>(kMaxLineBytes);
 constexpr std::string_view kStdin = "-";
 constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
@@ -156,14 +156,14 @@ void TextInput::read_some() {
   buffer_.erase(0, begin_);
   searched_ -= begin_;
   begin_ = 0;
-  if (buffer_.size() > kMostBytes + kReadBytes) {  // and no end in sight
+  if (buffer_.size() > kMostBytes + kPipeBytes) {  // and no end in sight
     dropped_ += buffer_.size();
     buffer_.clear();
     searched_ = 0;
   }
   const size_t before = buffer_.size();
-  buffer_.resize(before + kReadBytes);
-  const size_t got = source_.bytes->read(buffer_.data() + before, kReadBytes);
+  buffer_.resize(before + kPipeBytes);
+  const size_t got = source_.bytes->read(buffer_.data() + before, kPipeBytes);
   buffer_.resize(before + got);
   at_end_ = got == 0;
 }

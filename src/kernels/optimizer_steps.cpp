@@ -13,12 +13,12 @@
 namespace stretto::kernels {
 namespace {
 
-enum class Place { kCpu, kCuda, kReference };
+enum class Backend { kCpu, kCuda, kReference };
 
 /// Where to step buffers, after a check that they and the runs fit together.
 template <class Numbers>
-Place place_of(std::initializer_list<const at::Tensor*> buffers, std::span<const Run<Numbers>> runs,
-               const char* name) {
+Backend backend_of(std::initializer_list<const at::Tensor*> buffers,
+                   std::span<const Run<Numbers>> runs, const char* name) {
   const at::Tensor& first = **buffers.begin();
   for (const at::Tensor* buffer : buffers)
     TORCH_CHECK(buffer->dim() == 1 && buffer->numel() == first.numel() && buffer->is_contiguous() &&
@@ -33,8 +33,8 @@ Place place_of(std::initializer_list<const at::Tensor*> buffers, std::span<const
   const bool fp32 = std::all_of(buffers.begin(), buffers.end(), [](const at::Tensor* buffer) {
     return buffer->scalar_type() == at::kFloat;
   });
-  if (fp32 && first.is_cpu()) return Place::kCpu;
-  return fp32 && cuda::takes_steps(first) ? Place::kCuda : Place::kReference;
+  if (fp32 && first.is_cpu()) return Backend::kCpu;
+  return fp32 && cuda::takes_steps(first) ? Backend::kCuda : Backend::kReference;
 }
 
 /// A piece of a run that one thread does. Cuts are at multiples of kStepBlock, so that a process
@@ -89,10 +89,10 @@ std::vector<SquareSums> sum_blocks(std::span<const Run<Numbers>> runs, const Loo
 
 void adam_runs(at::Tensor& params, const at::Tensor& grads, at::Tensor& exp_avg,
                at::Tensor& exp_avg_sq, std::span<const Run<AdamScalars>> runs) {
-  const Place place = place_of({&params, &grads, &exp_avg, &exp_avg_sq}, runs, "adam_runs");
-  if (place == Place::kReference)
+  const Backend backend = backend_of({&params, &grads, &exp_avg, &exp_avg_sq}, runs, "adam_runs");
+  if (backend == Backend::kReference)
     return reference::adam_runs(params, grads, exp_avg, exp_avg_sq, runs);
-  if (place == Place::kCuda) return cuda::adam_runs(params, grads, exp_avg, exp_avg_sq, runs);
+  if (backend == Backend::kCuda) return cuda::adam_runs(params, grads, exp_avg, exp_avg_sq, runs);
   float *p = params.data_ptr<float>(), *m = exp_avg.data_ptr<float>();
   float* v = exp_avg_sq.data_ptr<float>();
   const float* g = grads.const_data_ptr<float>();
@@ -103,9 +103,10 @@ void adam_runs(at::Tensor& params, const at::Tensor& grads, at::Tensor& exp_avg,
 
 void momentum_runs(at::Tensor& params, const at::Tensor& grads, at::Tensor& velocity,
                    std::span<const Run<MomentumScalars>> runs) {
-  const Place place = place_of({&params, &grads, &velocity}, runs, "momentum_runs");
-  if (place == Place::kReference) return reference::momentum_runs(params, grads, velocity, runs);
-  if (place == Place::kCuda) return cuda::momentum_runs(params, grads, velocity, runs);
+  const Backend backend = backend_of({&params, &grads, &velocity}, runs, "momentum_runs");
+  if (backend == Backend::kReference)
+    return reference::momentum_runs(params, grads, velocity, runs);
+  if (backend == Backend::kCuda) return cuda::momentum_runs(params, grads, velocity, runs);
   float *p = params.data_ptr<float>(), *u = velocity.data_ptr<float>();
   const float* g = grads.const_data_ptr<float>();
   for_blocks(runs, [&](int64_t begin, int64_t end, const MomentumScalars& scalars) {
@@ -115,9 +116,9 @@ void momentum_runs(at::Tensor& params, const at::Tensor& grads, at::Tensor& velo
 
 void adagrad_runs(at::Tensor& params, const at::Tensor& grads, at::Tensor& sum,
                   std::span<const Run<AdagradScalars>> runs) {
-  const Place place = place_of({&params, &grads, &sum}, runs, "adagrad_runs");
-  if (place == Place::kReference) return reference::adagrad_runs(params, grads, sum, runs);
-  if (place == Place::kCuda) return cuda::adagrad_runs(params, grads, sum, runs);
+  const Backend backend = backend_of({&params, &grads, &sum}, runs, "adagrad_runs");
+  if (backend == Backend::kReference) return reference::adagrad_runs(params, grads, sum, runs);
+  if (backend == Backend::kCuda) return cuda::adagrad_runs(params, grads, sum, runs);
   float *p = params.data_ptr<float>(), *total = sum.data_ptr<float>();
   const float* g = grads.const_data_ptr<float>();
   for_blocks(runs, [&](int64_t begin, int64_t end, const AdagradScalars& scalars) {
@@ -127,9 +128,9 @@ void adagrad_runs(at::Tensor& params, const at::Tensor& grads, at::Tensor& sum,
 
 void ftrl_runs(at::Tensor& params, const at::Tensor& grads, at::Tensor& sum, at::Tensor& linear,
                std::span<const Run<FtrlScalars>> runs) {
-  const Place place = place_of({&params, &grads, &sum, &linear}, runs, "ftrl_runs");
-  if (place == Place::kReference) return reference::ftrl_runs(params, grads, sum, linear, runs);
-  if (place == Place::kCuda) return cuda::ftrl_runs(params, grads, sum, linear, runs);
+  const Backend backend = backend_of({&params, &grads, &sum, &linear}, runs, "ftrl_runs");
+  if (backend == Backend::kReference) return reference::ftrl_runs(params, grads, sum, linear, runs);
+  if (backend == Backend::kCuda) return cuda::ftrl_runs(params, grads, sum, linear, runs);
   float *p = params.data_ptr<float>(), *total = sum.data_ptr<float>();
   float* z = linear.data_ptr<float>();
   const float* g = grads.const_data_ptr<float>();
@@ -140,10 +141,12 @@ void ftrl_runs(at::Tensor& params, const at::Tensor& grads, at::Tensor& sum, at:
 
 void rmsprop_runs(at::Tensor& params, const at::Tensor& grads, at::Tensor& square_avg,
                   at::Tensor& velocity, std::span<const Run<RmspropScalars>> runs) {
-  const Place place = place_of({&params, &grads, &square_avg, &velocity}, runs, "rmsprop_runs");
-  if (place == Place::kReference)
+  const Backend backend =
+      backend_of({&params, &grads, &square_avg, &velocity}, runs, "rmsprop_runs");
+  if (backend == Backend::kReference)
     return reference::rmsprop_runs(params, grads, square_avg, velocity, runs);
-  if (place == Place::kCuda) return cuda::rmsprop_runs(params, grads, square_avg, velocity, runs);
+  if (backend == Backend::kCuda)
+    return cuda::rmsprop_runs(params, grads, square_avg, velocity, runs);
   float *p = params.data_ptr<float>(), *v = square_avg.data_ptr<float>();
   float* u = velocity.data_ptr<float>();
   const float* g = grads.const_data_ptr<float>();
@@ -155,10 +158,12 @@ void rmsprop_runs(at::Tensor& params, const at::Tensor& grads, at::Tensor& squar
 std::vector<SquareSums> lamb_moments(const at::Tensor& params, const at::Tensor& grads,
                                      at::Tensor& exp_avg, at::Tensor& exp_avg_sq,
                                      std::span<const Run<LambScalars>> runs) {
-  const Place place = place_of({&params, &grads, &exp_avg, &exp_avg_sq}, runs, "lamb_moments");
-  if (place == Place::kReference)
+  const Backend backend =
+      backend_of({&params, &grads, &exp_avg, &exp_avg_sq}, runs, "lamb_moments");
+  if (backend == Backend::kReference)
     return reference::lamb_moments(params, grads, exp_avg, exp_avg_sq, runs);
-  if (place == Place::kCuda) return cuda::lamb_moments(params, grads, exp_avg, exp_avg_sq, runs);
+  if (backend == Backend::kCuda)
+    return cuda::lamb_moments(params, grads, exp_avg, exp_avg_sq, runs);
   const float *p = params.const_data_ptr<float>(), *g = grads.const_data_ptr<float>();
   float *m = exp_avg.data_ptr<float>(), *v = exp_avg_sq.data_ptr<float>();
   return sum_blocks(runs, [&](int64_t begin, int64_t end, const LambScalars& scalars) {
@@ -168,9 +173,10 @@ std::vector<SquareSums> lamb_moments(const at::Tensor& params, const at::Tensor&
 
 void lamb_apply(at::Tensor& params, const at::Tensor& exp_avg, const at::Tensor& exp_avg_sq,
                 std::span<const Run<LambScalars>> runs) {
-  const Place place = place_of({&params, &exp_avg, &exp_avg_sq}, runs, "lamb_apply");
-  if (place == Place::kReference) return reference::lamb_apply(params, exp_avg, exp_avg_sq, runs);
-  if (place == Place::kCuda) return cuda::lamb_apply(params, exp_avg, exp_avg_sq, runs);
+  const Backend backend = backend_of({&params, &exp_avg, &exp_avg_sq}, runs, "lamb_apply");
+  if (backend == Backend::kReference)
+    return reference::lamb_apply(params, exp_avg, exp_avg_sq, runs);
+  if (backend == Backend::kCuda) return cuda::lamb_apply(params, exp_avg, exp_avg_sq, runs);
   float* p = params.data_ptr<float>();
   const float *m = exp_avg.const_data_ptr<float>(), *v = exp_avg_sq.const_data_ptr<float>();
   for_blocks(runs, [&](int64_t begin, int64_t end, const LambScalars& scalars) {
@@ -180,9 +186,9 @@ void lamb_apply(at::Tensor& params, const at::Tensor& exp_avg, const at::Tensor&
 
 std::vector<SquareSums> squares_of_runs(const at::Tensor& params, const at::Tensor& grads,
                                         std::span<const Run<NormScalars>> runs) {
-  const Place place = place_of({&params, &grads}, runs, "squares_of_runs");
-  if (place == Place::kReference) return reference::squares_of_runs(params, grads, runs);
-  if (place == Place::kCuda) return cuda::squares_of_runs(params, grads, runs);
+  const Backend backend = backend_of({&params, &grads}, runs, "squares_of_runs");
+  if (backend == Backend::kReference) return reference::squares_of_runs(params, grads, runs);
+  if (backend == Backend::kCuda) return cuda::squares_of_runs(params, grads, runs);
   const float *p = params.const_data_ptr<float>(), *g = grads.const_data_ptr<float>();
   return sum_blocks(runs, [&](int64_t begin, int64_t end, const NormScalars& scalars) {
     return cpu::table().steps.squares(p, g, begin, end, scalars);

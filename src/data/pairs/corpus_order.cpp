@@ -13,7 +13,7 @@
 namespace stretto::data {
 namespace {
 
-constexpr uint64_t kMagic = 0x3144524F43525453;  // "STRCORD1"
+constexpr uint64_t kOrderMagic = 0x3144524F43525453;  // "STRCORD1"
 constexpr size_t kFixedWords = 8;                // the last is the number of runs
 constexpr size_t kMaxHeadBytes = size_t{8} << 30;
 constexpr uint64_t kWeightStream = 0x77656967687473;  // keeps this draw apart from others
@@ -147,7 +147,7 @@ std::optional<CorpusOrder> CorpusOrder::read_head(const std::filesystem::path& p
   const auto words = unseal_words(read_file(path, kMaxHeadBytes));
   if (!words || words->size() < kFixedWords) return std::nullopt;
   const std::vector<uint64_t>& w = *words;
-  if (w[0] != kMagic || w[1] != kCorpusVersion || w[2] != meta.key) return std::nullopt;
+  if (w[0] != kOrderMagic || w[1] != kCorpusVersion || w[2] != meta.key) return std::nullopt;
   const size_t runs_end = kFixedWords + 2 * w[7];
   if (w[7] > w.size() || runs_end > w.size()) return std::nullopt;
   CorpusOrder order;
@@ -177,7 +177,7 @@ bool CorpusOrder::build(const std::filesystem::path& folder, const CorpusMeta& m
   const Totals totals = count_samples(meta, weights, lengths);
   const uint64_t n = totals.samples;
   std::vector<uint64_t> words{
-      kMagic, kCorpusVersion, meta.key, n, totals.src_tokens, totals.tgt_tokens, key != 0 ? 1u : 0u,
+      kOrderMagic, kCorpusVersion, meta.key, n, totals.src_tokens, totals.tgt_tokens, key != 0 ? 1u : 0u,
       0};
   {
     const WritableMap by_src(scratch, 2 * n * sizeof(uint32_t));
