@@ -219,8 +219,11 @@ TEST_F(CheckCommand, ADeviceThatIsNotThereIsAStop) {
   ASSERT_EQ(device.size(), 1u);
   EXPECT_EQ(device[0].key, "run.device");
   EXPECT_EQ(device[0].code, ExitCode::kUsage);
-  e_.run.device = "cpu";
   e_.dist.backend = "nccl";
+  const auto both = run_check({.experiment = {.options = e_}, .machine = true}).stops;
+  ASSERT_EQ(both.size(), 1u) << "one GPU is missing, not two";
+  EXPECT_EQ(both[0].key, "run.device");
+  e_.run.device = "cpu";
   const auto backend = run_check({.experiment = {.options = e_}, .machine = true}).stops;
   ASSERT_EQ(backend.size(), 1u);
   EXPECT_EQ(backend[0].key, "dist.backend");
