@@ -8,7 +8,6 @@ namespace {
 
 // Below 16 images a worker the error of Wu and He's ResNet-50 begins to rise.
 constexpr double kFewSentences = 16;
-constexpr double kTokensPerSentence = 25;
 
 bool has_batch_norm(const Subject& s) {
   return models::has_batch_norm(s.e.model);

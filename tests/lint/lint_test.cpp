@@ -63,6 +63,9 @@ const std::vector<BadConfig>& bad_configs() {
       {"LB014", "optim.clip_norm", {"optim.name=larc", "optim.clip_norm=1"}},
       {"LB015", "schedule.warmup_steps", {"schedule.warmup_steps=8000"}},
       {"LB016", "model.zero_gamma", {"model.norm=res_post", "train.update_freq=32"}},
+      {"LB017",
+       "data.max_samples",
+       {"data.max_samples=16", "optim.reference_batch=4096", "optim.lr_scaling=sqrt"}},
       {"BN001",
        "data.max_tokens",
        {"model.norm_layer=batch_norm", "data.max_tokens=300", "data.max_src_tokens=300",
@@ -138,6 +141,8 @@ TEST(Lint, ASoundConfigurationRaisesNothing) {
       {"optim.name=adamw", "optim.weight_decay=0.1", "optim.no_decay=[\"*.bias\", \"*norm.*\"]"},
       {"optim.name=sgd", "optim.lr=0.1", "optim.momentum_form=rate_inside"},
       {"optim.reference_batch=1000", "optim.lr_scaling=sqrt"},
+      {"data.max_samples=16"},  // of a rate that is not scaled
+      {"data.max_samples=128", "optim.reference_batch=1000", "optim.lr_scaling=sqrt"},
       {"optim.name=sgd", "optim.reference_batch=1000", "optim.lr_scaling=linear"},
       {"optim.reference_batch=4096", "optim.lr_scaling=linear"},
       {"train.precision=mixed_fp16", "dist.compress=fp16"},
