@@ -26,7 +26,13 @@ constexpr uint64_t kSitesPerPart = 1'000'000;
 constexpr uint64_t kEncoderSites = 1'000'000, kDecoderSites = 2'000'000;
 /// Of a part's embedding, behind its first site.
 constexpr uint64_t kEmbeddingSite = 999'999;
-/// Of the words of a part's input (word dropout), likewise.
+/// Likewise, of the rows that leave ConvS2S's decoder.
+constexpr uint64_t kConvOutputSite = 999'998;
+/// Of the words of a part's input (word dropout).
 constexpr uint64_t kWordSite = 999'997;
+/// Of whole layers (LayerDrop), one for each; what a layer drops is numbered from 0 on.
+constexpr uint64_t kLayerDropSites = 700'000;
+/// Of the input of lightweight and dynamic convolutions, one for each layer.
+constexpr uint64_t kLightInputSites = 500'000;
 
 }  // namespace stretto::models
