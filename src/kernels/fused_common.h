@@ -30,6 +30,9 @@ inline cpu::Drop drop_of(const Dropout& dropout, const at::Tensor& keys) {
           65536.0f / static_cast<float>(65536 - threshold)};
 }
 
+/// Rows times the factors of their mask, and `residual` (undefined = none) added; no node.
+at::Tensor masked_rows(const at::Tensor& x, const at::Tensor& residual, const Dropout& dropout);
+
 inline void keep(AutogradContext* ctx, const Dropout& dropout) {
   ctx->saved_data["p"] = dropout.p;
   ctx->saved_data["key"] = static_cast<int64_t>(dropout.key);
