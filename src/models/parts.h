@@ -19,6 +19,14 @@ struct PartSetup {
   uint64_t first_site = 0;
 };
 
+/// The table that `owner` embeds with. Another part's is registered by its owner alone, so that it
+/// has one name.
+inline nn::Embedding own_or_shared_embedding(torch::nn::Module& owner, const PartSetup& setup) {
+  if (setup.embedding) return setup.embedding;
+  return owner.register_module("embedding", nn::Embedding(setup.init.child("embedding"), setup.rows,
+                                                          setup.d_model, setup.pad));
+}
+
 /// Sites of dropout: each part has a range of its own. Changing these numbers changes every mask,
 /// and with it every run.
 constexpr uint64_t kSitesPerPart = 1'000'000;
