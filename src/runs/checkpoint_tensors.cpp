@@ -261,8 +261,8 @@ void require_part_fits(const store::SafetensorsFile& file, const std::string& wh
   if (!part.of_other_pieces.empty()) {
     throw Error(ExitCode::kUsage,
                 "train.init_only: " + join(part.of_other_pieces, "; ") + " in " + where,
-                "take each table from one of the same side, as in "embedding.weight = "
-                "decoder.embedding.weight", or leave it out: its rows then begin anew");
+                "take each table from one of the same side, as in \"embedding.weight = "
+                "decoder.embedding.weight\", or leave it out: its rows then begin anew");
   }
   std::vector<std::string> wrong;
   for (const Target& target : part.targets) {
