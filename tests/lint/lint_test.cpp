@@ -253,6 +253,18 @@ TEST(Lint, ManyMicroBatchesWithAdamWantAWarmUpAndARunOfSomeLength) {
   }
 }
 
+TEST(Lint, AScaledRateIsNotedWhereSamplesLeaveHalfOfTheTokensOut) {
+  const auto noted = [](const char* samples, const char* scaling = "optim.lr_scaling=sqrt") {
+    const auto codes = codes_of(lint_of({samples, scaling, "optim.reference_batch=4096"}));
+    return std::count(codes.begin(), codes.end(), "LB017") == 1;
+  };
+  // Of 4,096 tokens, at 25 a sentence.
+  EXPECT_TRUE(noted("data.max_samples=81"));
+  EXPECT_FALSE(noted("data.max_samples=82"));
+  EXPECT_FALSE(noted("data.max_samples=0"));
+  EXPECT_FALSE(noted("data.max_samples=8", "optim.lr_scaling=none"));
+}
+
 TEST(Lint, SmoothingIsJudgedByTheVocabulary) {
   const auto noted = [](const std::vector<std::string>& overrides, int64_t in_file = 0) {
     const auto codes = codes_of(lint_of(overrides, {.vocabulary = in_file}));
