@@ -265,6 +265,14 @@ TEST(Lint, AScaledRateIsNotedWhereSamplesLeaveHalfOfTheTokensOut) {
   EXPECT_FALSE(noted("data.max_samples=8", "optim.lr_scaling=none"));
 }
 
+TEST(Lint, BatchNormWantsEnoughSamplesHoweverManyTokens) {
+  const auto found = lint_of({"model.norm_layer=batch_norm", "data.max_samples=15"});
+  ASSERT_EQ(codes_of(found), std::vector<std::string>{"BN001"});
+  EXPECT_EQ(found[0].key, "data.max_samples");
+  EXPECT_NE(found[0].reason.find("about 15 sentences"), std::string::npos) << found[0].reason;
+  EXPECT_TRUE(lint_of({"model.norm_layer=batch_norm", "data.max_samples=16"}).empty());
+}
+
 TEST(Lint, SmoothingIsJudgedByTheVocabulary) {
   const auto noted = [](const std::vector<std::string>& overrides, int64_t in_file = 0) {
     const auto codes = codes_of(lint_of(overrides, {.vocabulary = in_file}));
