@@ -2,6 +2,8 @@
 
 #include <ATen/ATen.h>
 
+#include "kernels/dispatch.h"
+
 namespace stretto::kernels::checks {
 namespace {
 
@@ -21,15 +23,10 @@ void vector(const at::Tensor& x, int64_t width, bool wanted, const char* name, c
               " must be [", width, "], got ", x.sizes());
 }
 
+/// Of an expected mask nothing is drawn.
 void dropout(const Dropout& dropout, int64_t rows, bool drawn, const char* name, const char* what) {
-  if (!dropout.active()) return;
-  constexpr double kMost = 1 - 1.0 / 65536;  // masks are drawn in steps of 1 / 65536
-  TORCH_CHECK(dropout.p <= kMost, "[kernels] ", name, ": ", what, " must be below 1, got ",
-              dropout.p);
-  TORCH_CHECK(
-      !drawn || (dropout.row_keys.defined() && dropout.row_keys.scalar_type() == at::kLong &&
-                 dropout.row_keys.dim() == 1 && dropout.row_keys.size(0) == rows),
-      "[kernels] ", name, ": ", what, " needs int64 row_keys of ", rows, " rows");
+  if (drawn) return check_dropout(dropout, rows, name, what);
+  check_probability(dropout, name, what);
 }
 
 void offsets(const Offsets& offsets, int64_t rows, const char* name, const char* what) {
@@ -50,7 +47,7 @@ void offsets(const Offsets& offsets, int64_t rows, const char* name, const char*
 
 bool is_fused(std::initializer_list<at::Tensor> tensors) {
   for (const at::Tensor& x : tensors)
-    if (x.defined() && !(x.is_cpu() && x.scalar_type() == at::kFloat)) return false;
+    if (x.defined() && !kernels::is_fused(x)) return false;
   return true;
 }
 
