@@ -44,6 +44,10 @@ inline void check_dropout(const Dropout& dropout, int64_t rows, const char* name
               "[kernels] ", name, ": ", what, " needs int64 row_keys of ", rows, " rows");
 }
 
+/// Offsets lead every read of rows on the CPU; on a GPU a look at them would wait for it.
+void check_offsets(const Offsets& offsets, int64_t rows, const char* name,
+                   const char* what = "offsets");
+
 inline void check_heads(int64_t width, int64_t heads, const char* name) {
   TORCH_CHECK(heads > 0 && width % heads == 0, "[kernels] ", name, ": width ", width,
               " is not a multiple of ", heads, " heads");
