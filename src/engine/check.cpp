@@ -11,10 +11,12 @@ using experiment::Stage;
 
 // As run_train() asks for them: one process, since who starts several is not known here.
 void check_machine(const experiment::Experiment& experiment, Preflight& found) {
+  const size_t before = found.stops.size();
+  experiment::note_stop(found, Stage::kMachine, "run.device", [&] { prepare_process(experiment); });
+  if (found.stops.size() > before) return;  // NCCL would miss the same GPU
   experiment::note_stop(found, Stage::kMachine, "dist.backend", [&] {
     distributed::choose_backend(experiment.dist, distributed::Launch{}, device_kind(experiment));
   });
-  experiment::note_stop(found, Stage::kMachine, "run.device", [&] { prepare_process(experiment); });
 }
 
 }  // namespace

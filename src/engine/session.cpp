@@ -26,6 +26,13 @@ void keep_freed_memory() {
 #endif
 }
 
+void require_device(const experiment::Experiment& experiment) {
+  if (experiment.run.device != "cuda" || torch::cuda::is_available()) return;
+  throw Error(
+      ExitCode::kUsage, "run.device: \"cuda\", but this process sees no CUDA device",
+      "use run.device=auto, or build with ./dev build --preset cuda on a machine with a GPU");
+}
+
 }  // namespace
 
 distributed::DeviceKind device_kind(const experiment::Experiment& experiment) {
@@ -34,6 +41,8 @@ distributed::DeviceKind device_kind(const experiment::Experiment& experiment) {
 }
 
 distributed::ProcessGroup join_processes(const experiment::Experiment& experiment) {
+  // Else NCCL says that it is missing, and advises the device that the run asks for already.
+  if (experiment.dist.backend == "nccl") require_device(experiment);
   return distributed::make_process_group(experiment.dist, device_kind(experiment));
 }
 
@@ -72,14 +81,9 @@ at::Device prepare_process(const experiment::Experiment& experiment,
   // and add these: an error that no scale makes smaller.
   at::globalContext().setAllowFP16ReductionCuBLAS(false);
   at::globalContext().setAllowBF16ReductionCuBLAS(false);
-  const bool has_cuda = torch::cuda::is_available();
-  if (experiment.run.device == "cuda" && !has_cuda) {
-    throw Error(
-        ExitCode::kUsage, "run.device: \"cuda\", but this process sees no CUDA device",
-        "use run.device=auto, or build with ./dev build --preset cuda on a machine with a GPU");
-  }
-  if (!has_cuda || experiment.run.device == "cpu") return at::kCPU;
-  return gpu_of(group);
+  require_device(experiment);
+  const bool on_gpu = device_kind(experiment) == distributed::DeviceKind::kCuda;
+  return on_gpu ? gpu_of(group) : at::Device(at::kCPU);
 }
 
 }  // namespace stretto::engine

@@ -230,6 +230,7 @@ int run_train(const TrainRequest& request) {
   distributed::require_agreement(group, task->data_facts());
   distributed::watch_stalls(experiment.dist);
   if (group.is_root()) tell_of_sharing(experiment, group.size());
+  // The facts are told before there is a trainer, which freezes for whoever calls it.
   const auto frozen = train::freeze_parts(*task, experiment.train.freeze);
   const auto facts = facts_of(*task, frozen);
   if (folder) {

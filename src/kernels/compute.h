@@ -34,8 +34,7 @@ class ComputeScope {
 /// type and their place. Rounded are, for kBf16 and kFp16 and fp32 tensors,
 ///  - both operands of a product (rows, weight, bias; q, k, v; attention weights; what comes back),
 ///  - its result (the logits too), and the gradients that products give. A product is summed in
-///  fp32
-///    and rounded once; what autograd then adds to a gradient buffer it adds in fp32.
+///    fp32 and rounded once; what autograd then adds to a gradient buffer it adds in fp32.
 /// Never rounded: embeddings, norms, softmax and its scores, losses, residual sums, reductions, and
 /// anything in fp64.
 ///

@@ -28,14 +28,25 @@ inline void check_rows(const at::Tensor& x, const char* name) {
   TORCH_CHECK(x.dim() == 2, "[kernels] ", name, ": need a matrix of rows, got ", x.sizes());
 }
 
-inline void check_dropout(const Dropout& dropout, int64_t rows, const char* name) {
-  if (!dropout.active()) return;
+/// @param what  is drawn: "dropout", "zoneout of h"
+inline void check_probability(const Dropout& dropout, const char* name, const char* what) {
   constexpr double kMost = 1 - 1.0 / 65536;  // masks are drawn in steps of 1 / 65536
-  TORCH_CHECK(dropout.p <= kMost, "[kernels] ", name, ": dropout must be below 1, got ", dropout.p);
+  TORCH_CHECK(dropout.p <= kMost, "[kernels] ", name, ": ", what, " must be below 1, got ",
+              dropout.p);
+}
+
+inline void check_dropout(const Dropout& dropout, int64_t rows, const char* name,
+                          const char* what = "dropout") {
+  if (!dropout.active()) return;
+  check_probability(dropout, name, what);
   TORCH_CHECK(dropout.row_keys.defined() && dropout.row_keys.scalar_type() == at::kLong &&
                   dropout.row_keys.dim() == 1 && dropout.row_keys.size(0) == rows,
-              "[kernels] ", name, ": dropout needs int64 row_keys of ", rows, " rows");
+              "[kernels] ", name, ": ", what, " needs int64 row_keys of ", rows, " rows");
 }
+
+/// Offsets lead every read of rows on the CPU; on a GPU a look at them would wait for it.
+void check_offsets(const Offsets& offsets, int64_t rows, const char* name,
+                   const char* what = "offsets");
 
 inline void check_heads(int64_t width, int64_t heads, const char* name) {
   TORCH_CHECK(heads > 0 && width % heads == 0, "[kernels] ", name, ": width ", width,

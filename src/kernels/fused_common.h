@@ -4,6 +4,7 @@
 #include <torch/csrc/autograd/custom_function.h>
 
 #include <cmath>
+#include <string>
 
 #include "kernels/compute.h"
 #include "kernels/cpu/table.h"
@@ -30,15 +31,20 @@ inline cpu::Drop drop_of(const Dropout& dropout, const at::Tensor& keys) {
           65536.0f / static_cast<float>(65536 - threshold)};
 }
 
-inline void keep(AutogradContext* ctx, const Dropout& dropout) {
-  ctx->saved_data["p"] = dropout.p;
-  ctx->saved_data["key"] = static_cast<int64_t>(dropout.key);
-  ctx->saved_data["row_keys"] = dropout.row_keys;
+/// Rows times the factors of their mask, and `residual` (undefined = none) added; no node.
+at::Tensor masked_rows(const at::Tensor& x, const at::Tensor& residual, const Dropout& dropout);
+
+/// @param name  of the mask, in a node that has several
+inline void keep(AutogradContext* ctx, const Dropout& dropout, const std::string& name = "") {
+  ctx->saved_data[name + "p"] = dropout.p;
+  ctx->saved_data[name + "key"] = static_cast<int64_t>(dropout.key);
+  ctx->saved_data[name + "row_keys"] = dropout.row_keys;
 }
 
-inline Dropout kept(AutogradContext* ctx) {
-  return {ctx->saved_data["p"].toDouble(), static_cast<uint64_t>(ctx->saved_data["key"].toInt()),
-          ctx->saved_data["row_keys"].toTensor()};
+inline Dropout kept(AutogradContext* ctx, const std::string& name = "") {
+  return {ctx->saved_data[name + "p"].toDouble(),
+          static_cast<uint64_t>(ctx->saved_data[name + "key"].toInt()),
+          ctx->saved_data[name + "row_keys"].toTensor()};
 }
 
 /// Backward may run when the scope has ended, and on another thread.

@@ -8,6 +8,7 @@
 #include "kernels/fused_common.h"
 #include "kernels/fused_projection.h"
 #include "kernels/rounding.h"
+#include "kernels/smoothing.h"
 
 namespace stretto::kernels::fused {
 namespace {
@@ -17,12 +18,13 @@ namespace {
 constexpr float kSlopeScale = 32768;
 
 /// The loss of each row and, in place of the logits, its gradient.
-std::vector<cpu::LossSums> rows_of_loss(at::Tensor& logits, const at::Tensor& targets, float each,
-                                        float extra, bool gradient) {
+std::vector<cpu::LossSums> rows_of_loss(at::Tensor& logits, const at::Tensor& targets,
+                                        const SmoothingWeights& weights, bool gradient) {
   const int64_t rows = logits.size(0), classes = logits.size(1);
   std::vector<cpu::LossSums> sums(static_cast<size_t>(rows));
   float* from = logits.data_ptr<float>();
   const int64_t* target = targets.const_data_ptr<int64_t>();
+  const auto each = static_cast<float>(weights.each), extra = static_cast<float>(weights.extra);
   at::parallel_for(0, rows, 4, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i)
       sums[static_cast<size_t>(i)] =
@@ -40,10 +42,9 @@ struct Losses {
 
 Losses losses_of(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& targets,
                  double smoothing, int64_t num_classes, bool want_gradient) {
-  // d loss / d logits = p - each everywhere, and 1 - smoothing - each less at the target,
-  // because the weights of all classes sum to one.
-  const double each = smoothing / static_cast<double>(num_classes - 1);
-  const double extra = 1 - smoothing - each;
+  // d loss / d logits = p - each everywhere, and extra less at the target, because the weights of
+  // all classes sum to one.
+  const SmoothingWeights weights(smoothing, num_classes);
   const at::Tensor classes = weight.slice(0, 0, num_classes);
   const Projection projection(
       classes, {.rows = x.size(0), .slope_scale = kSlopeScale, .backward = want_gradient});
@@ -64,8 +65,7 @@ Losses losses_of(const at::Tensor& x, const at::Tensor& weight, const at::Tensor
     cpu::LossSums block{};
     int64_t token = begin;
     for (const cpu::LossSums& row :
-         rows_of_loss(logits, targets.slice(0, begin, end), static_cast<float>(each),
-                      static_cast<float>(extra), want_gradient)) {
+         rows_of_loss(logits, targets.slice(0, begin, end), weights, want_gradient)) {
       block.nll += row.nll;
       block.all += row.all;
       if (!want_gradient) out.token_nll.data_ptr<double>()[token++] = row.nll;
@@ -76,7 +76,7 @@ Losses losses_of(const at::Tensor& x, const at::Tensor& weight, const at::Tensor
     at::Tensor dx_block = out.dx.slice(0, begin, end), dw = out.dweight.slice(0, 0, num_classes);
     projection.gradients(logits, rows, dx_block, dw);
   }
-  out.loss = at::scalar_tensor(extra * sums.nll + each * sums.all, x.options());
+  out.loss = at::scalar_tensor(weights.extra * sums.nll + weights.each * sums.all, x.options());
   out.nll = at::scalar_tensor(sums.nll, x.options());
   return out;
 }

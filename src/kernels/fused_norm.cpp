@@ -15,6 +15,21 @@ namespace {
 // order, so that they do not depend on the number of threads, as those of libtorch do.
 constexpr int64_t kBlock = 32;
 
+/// Sums over all rows of x, `size` numbers each: `add(rows, sums)` adds those of a block of rows.
+template <class Add>
+at::Tensor sums_of_blocks(const at::Tensor& x, int64_t size, const Add& add) {
+  const int64_t num_rows = x.size(0), blocks = (num_rows + kBlock - 1) / kBlock;
+  at::Tensor sums = at::zeros({blocks, size}, x.options());
+  float* const of_blocks = sums.data_ptr<float>();
+  at::parallel_for(0, blocks, 1, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      const cpu::Rows rows{i * kBlock, std::min((i + 1) * kBlock, num_rows), x.size(1)};
+      add(rows, of_blocks + i * size);
+    }
+  });
+  return gemm::column_sums(sums);
+}
+
 /// The rows over their root mean square, and its inverse for each; both arguments contiguous.
 std::pair<at::Tensor, at::Tensor> root_mean_square(const at::Tensor& x, const at::Tensor& weight,
                                                    double epsilon) {
@@ -42,29 +57,22 @@ struct LayerNormNode : torch::autograd::Function<LayerNormNode> {
   static variable_list backward(AutogradContext* ctx, const variable_list& grads) {
     const auto saved = ctx->get_saved_variables();
     const at::Tensor &x = saved[0], &weight = saved[1], dy = grads[0].contiguous();
-    const int64_t num_rows = x.size(0), width = x.size(1);
-    const int64_t blocks = (num_rows + kBlock - 1) / kBlock;
+    const int64_t width = x.size(1);
     at::Tensor dx = ctx->needs_input_grad(0) ? at::empty_like(x) : at::Tensor();
-    at::Tensor sums = at::zeros({blocks, 2 * width}, x.options());
-    cpu::NormSlopes slopes{.x = x.const_data_ptr<float>(),
-                           .dy = dy.const_data_ptr<float>(),
-                           .mean = saved[2].const_data_ptr<float>(),
-                           .inverse_deviation = saved[3].const_data_ptr<float>(),
-                           .weight = weight.const_data_ptr<float>(),
-                           .dx = dx.defined() ? dx.data_ptr<float>() : nullptr,
-                           .dweight = nullptr,
-                           .dbias = nullptr};
-    float* const of_blocks = sums.data_ptr<float>();
-    at::parallel_for(0, blocks, 1, [&](int64_t begin, int64_t end) {
+    const cpu::NormSlopes slopes{.x = x.const_data_ptr<float>(),
+                                 .dy = dy.const_data_ptr<float>(),
+                                 .mean = saved[2].const_data_ptr<float>(),
+                                 .inverse_deviation = saved[3].const_data_ptr<float>(),
+                                 .weight = weight.const_data_ptr<float>(),
+                                 .dx = dx.defined() ? dx.data_ptr<float>() : nullptr,
+                                 .dweight = nullptr,
+                                 .dbias = nullptr};
+    const at::Tensor both = sums_of_blocks(x, 2 * width, [&](const cpu::Rows& rows, float* sums) {
       cpu::NormSlopes mine = slopes;
-      for (int64_t i = begin; i < end; ++i) {
-        mine.dweight = of_blocks + i * 2 * width;
-        mine.dbias = mine.dweight + width;
-        cpu::table().layer_norm_backward(mine,
-                                         {i * kBlock, std::min((i + 1) * kBlock, num_rows), width});
-      }
+      mine.dweight = sums;
+      mine.dbias = sums + width;
+      cpu::table().layer_norm_backward(mine, rows);
     });
-    const at::Tensor both = gemm::column_sums(sums);
     return {dx, both.slice(0, 0, width), both.slice(0, width), {}};
   }
 };
@@ -81,26 +89,20 @@ struct RmsNormNode : torch::autograd::Function<RmsNormNode> {
   static variable_list backward(AutogradContext* ctx, const variable_list& grads) {
     const auto saved = ctx->get_saved_variables();
     const at::Tensor &x = saved[0], &weight = saved[1], dy = grads[0].contiguous();
-    const int64_t num_rows = x.size(0), width = x.size(1);
-    const int64_t blocks = (num_rows + kBlock - 1) / kBlock;
     at::Tensor dx = ctx->needs_input_grad(0) ? at::empty_like(x) : at::Tensor();
-    at::Tensor sums = at::zeros({blocks, width}, x.options());
     const cpu::RmsNormSlopes slopes{.x = x.const_data_ptr<float>(),
                                     .dy = dy.const_data_ptr<float>(),
                                     .inverse_root = saved[2].const_data_ptr<float>(),
                                     .weight = weight.const_data_ptr<float>(),
                                     .dx = dx.defined() ? dx.data_ptr<float>() : nullptr,
                                     .dweight = nullptr};
-    float* const of_blocks = sums.data_ptr<float>();
-    at::parallel_for(0, blocks, 1, [&](int64_t begin, int64_t end) {
-      cpu::RmsNormSlopes mine = slopes;
-      for (int64_t i = begin; i < end; ++i) {
-        mine.dweight = of_blocks + i * width;
-        cpu::table().rms_norm_backward(mine,
-                                       {i * kBlock, std::min((i + 1) * kBlock, num_rows), width});
-      }
-    });
-    return {dx, gemm::column_sums(sums), {}};
+    const at::Tensor dweight =
+        sums_of_blocks(x, x.size(1), [&](const cpu::Rows& rows, float* sums) {
+          cpu::RmsNormSlopes mine = slopes;
+          mine.dweight = sums;
+          cpu::table().rms_norm_backward(mine, rows);
+        });
+    return {dx, dweight, {}};
   }
 };
 

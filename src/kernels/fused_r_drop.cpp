@@ -8,24 +8,24 @@
 #include "kernels/cpu/table.h"
 #include "kernels/fused_projection.h"
 #include "kernels/r_drop.h"
+#include "kernels/smoothing.h"
 
 namespace stretto::kernels::r_drop {
 namespace {
 
 /// The losses of each token and, in place of the logits of both passes, their gradients.
 std::vector<cpu::PairSums> pairs_of_loss(at::Tensor& first, at::Tensor& second,
-                                         const at::Tensor& targets, const cpu::LossRow& weights,
+                                         const at::Tensor& targets, const SmoothingWeights& weights,
                                          float pull, bool gradient) {
   const int64_t rows = first.size(0), classes = first.size(1);
   std::vector<cpu::PairSums> sums(static_cast<size_t>(rows));
   float *a = first.data_ptr<float>(), *b = second.data_ptr<float>();
   const int64_t* target = targets.const_data_ptr<int64_t>();
+  const auto each = static_cast<float>(weights.each), extra = static_cast<float>(weights.extra);
   at::parallel_for(0, rows, 2, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
-      cpu::LossRow row = weights;
-      row.target = target[i];
-      sums[static_cast<size_t>(i)] =
-          cpu::table().pair_loss_row(a + i * classes, b + i * classes, row, pull, gradient);
+      sums[static_cast<size_t>(i)] = cpu::table().pair_loss_row(
+          a + i * classes, b + i * classes, {classes, target[i], each, extra}, pull, gradient);
     }
   });
   return sums;
@@ -36,9 +36,7 @@ std::vector<cpu::PairSums> pairs_of_loss(at::Tensor& first, at::Tensor& second,
 Losses of_fp32_rows(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& targets,
                     const RDrop& options, bool want_gradient) {
   const int64_t tokens = targets.size(0), num_classes = options.num_classes;
-  const double each = options.smoothing / static_cast<double>(num_classes - 1);
-  const double extra = 1 - options.smoothing - each;
-  const cpu::LossRow weights{num_classes, 0, static_cast<float>(each), static_cast<float>(extra)};
+  const SmoothingWeights weights(options.smoothing, num_classes);
   const fused::Projection projection(
       weight.slice(0, 0, num_classes),
       {.rows = x.size(0), .slope_scale = slope_scale(options), .backward = want_gradient});
@@ -79,7 +77,8 @@ Losses of_fp32_rows(const at::Tensor& x, const at::Tensor& weight, const at::Ten
     }
   }
   const auto scalar = [&](double value) { return at::scalar_tensor(value, x.options()); };
-  out.loss = scalar((extra * sums.nll + each * sums.all + options.alpha * sums.kl) / 2);
+  out.loss =
+      scalar((weights.extra * sums.nll + weights.each * sums.all + options.alpha * sums.kl) / 2);
   out.nll = scalar(sums.nll / 2);
   out.kl = scalar(sums.kl);
   return out;

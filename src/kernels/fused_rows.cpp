@@ -8,9 +8,8 @@
 #include "kernels/gemm.h"
 
 namespace stretto::kernels::fused {
-namespace {
 
-at::Tensor apply_mask(const at::Tensor& x, const at::Tensor& residual, const Dropout& dropout) {
+at::Tensor masked_rows(const at::Tensor& x, const at::Tensor& residual, const Dropout& dropout) {
   const at::Tensor rows = x.contiguous(), keys = keys_of(dropout);
   const at::Tensor rest = residual.defined() ? residual.contiguous() : residual;
   at::Tensor out = at::empty_like(rows);
@@ -24,16 +23,18 @@ at::Tensor apply_mask(const at::Tensor& x, const at::Tensor& residual, const Dro
   return out;
 }
 
+namespace {
+
 struct DropoutNode : torch::autograd::Function<DropoutNode> {
   static at::Tensor forward(AutogradContext* ctx, const at::Tensor& x,
                             const std::optional<at::Tensor>& residual, const Dropout& dropout) {
     keep(ctx, dropout);
     ctx->saved_data["added"] = residual.has_value();
-    return apply_mask(x, residual.value_or(at::Tensor()), dropout);
+    return masked_rows(x, residual.value_or(at::Tensor()), dropout);
   }
   static variable_list backward(AutogradContext* ctx, const variable_list& grads) {
     const bool added = ctx->saved_data["added"].toBool();
-    return {apply_mask(grads[0], {}, kept(ctx)), added ? grads[0] : at::Tensor(), {}};
+    return {masked_rows(grads[0], {}, kept(ctx)), added ? grads[0] : at::Tensor(), {}};
   }
 };
 

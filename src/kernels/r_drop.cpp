@@ -1,7 +1,6 @@
 #include "kernels/r_drop.h"
 
 #include <ATen/ATen.h>
-#include <torch/csrc/autograd/custom_function.h>
 
 #include <algorithm>
 #include <cmath>
@@ -9,27 +8,19 @@
 
 #include "kernels/cast.h"
 #include "kernels/dispatch.h"
+#include "kernels/fused_common.h"
 #include "kernels/rounding.h"
+#include "kernels/smoothing.h"
 
 namespace stretto::kernels::r_drop {
 namespace {
 
-using torch::autograd::AutogradContext;
-using torch::autograd::variable_list;
+using fused::AutogradContext, fused::variable_list;
 
 /// Logits of one pass at a time; about seven tensors of this size are alive.
 int64_t logits_of_a_block(const at::Tensor& x) {
   return int64_t{1} << (x.is_cuda() ? 24 : 20);
 }
-
-/// Weights of the cross entropy; see linear_cross_entropy.
-struct Weights {
-  double each, extra;
-
-  explicit Weights(const RDrop& options)
-      : each(options.smoothing / static_cast<double>(options.num_classes - 1)),
-        extra(1 - options.smoothing - each) {}
-};
 
 /// Products in the type of x, or of fp32 rows on a GPU as the scope says. Sums are fp32 at least.
 class AnyProjection {
@@ -81,7 +72,7 @@ struct Pass {
   /// @param ahead  log_p less that of the other pass
   /// @param apart  p less that of the other pass
   at::Tensor slopes(const at::Tensor& ahead, const at::Tensor& apart, const at::Tensor& targets,
-                    const Weights& weights, double pull) const {
+                    const SmoothingWeights& weights, double pull) const {
     const at::Tensor distance = (p * ahead).sum(1, /*keepdim=*/true);
     at::Tensor out = (ahead - distance).mul_(p).add_(apart).mul_(pull);
     out.add_(p, 0.5).sub_(0.5 * weights.each);
@@ -101,8 +92,7 @@ struct RDropNode : torch::autograd::Function<RDropNode> {
                                const at::Tensor& targets, const RDrop& options) {
     const Losses losses = losses_of(x, weight, targets, options, true);
     const bool rounds = x.scalar_type() == at::kFloat;
-    ctx->saved_data["compute"] =
-        static_cast<int64_t>(rounds ? ComputeScope::current() : Compute::kFp32);
+    fused::keep(ctx, rounds ? ComputeScope::current() : Compute::kFp32);
     ctx->saved_data["slope_scale"] = static_cast<double>(slope_scale(options));
     ctx->saved_data["dx"] = losses.dx;
     ctx->saved_data["dweight"] = losses.dweight.to(weight.scalar_type());
@@ -110,7 +100,7 @@ struct RDropNode : torch::autograd::Function<RDropNode> {
     return {losses.loss, losses.nll, losses.kl};
   }
   static variable_list backward(AutogradContext* ctx, const variable_list& grads) {
-    const auto compute = static_cast<Compute>(ctx->saved_data["compute"].toInt());
+    const Compute compute = fused::kept_compute(ctx);
     // Rounded at the scale that the loss came back with. A scalar tensor does not widen the type of
     // what it multiplies.
     const auto scaled = [&](const char* name) {
@@ -135,7 +125,7 @@ float slope_scale(const RDrop& options) {
 
 Losses of_any_rows(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& targets,
                    const RDrop& options, bool want_gradient) {
-  const Weights weights(options);
+  const SmoothingWeights weights(options.smoothing, options.num_classes);
   const int64_t tokens = targets.size(0);
   const AnyProjection projection(x, weight.slice(0, 0, options.num_classes));
   const at::ScalarType wide = projection.wide();

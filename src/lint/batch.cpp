@@ -228,4 +228,19 @@ void parts_at_full_gain(const Subject& s, Remarks& out) {
        "model.zero_gamma = true: each part starts by adding nothing"});
 }
 
+// As few as that they bound a micro-batch long before its tokens do, however long sentences are.
+void rate_of_tokens_for_few_samples(const Subject& s, Remarks& out) {
+  const auto& data = s.e.data;
+  if (s.scaling == "none" || data.max_samples == 0) return;
+  const double tokens = static_cast<double>(data.max_samples) * kTokensPerSentence;
+  if (static_cast<double>(data.max_tokens) < kNoticeableRatio * tokens) return;
+  out.push_back({"data.max_samples",
+                 counted(data.max_samples, "sample") + " are about " + tokens_text(tokens) +
+                     " target tokens, and optim.lr is scaled for micro-batches of data.max_tokens "
+                     "= " +
+                     number_text(data.max_tokens),
+                 "leave it out, or set optim.lr to the rate of these batches with "
+                 "optim.lr_scaling = \"none\""});
+}
+
 }  // namespace stretto::lint::rules

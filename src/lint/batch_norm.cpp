@@ -1,6 +1,7 @@
 #include <cmath>
 
 #include "base/text.h"
+#include "config/schema.h"
 #include "lint/rules.h"
 
 namespace stretto::lint::rules {
@@ -8,7 +9,6 @@ namespace {
 
 // Below 16 images a worker the error of Wu and He's ResNet-50 begins to rise.
 constexpr double kFewSentences = 16;
-constexpr double kTokensPerSentence = 25;
 
 bool has_batch_norm(const Subject& s) {
   return models::has_batch_norm(s.e.model);
@@ -18,14 +18,19 @@ bool has_batch_norm(const Subject& s) {
 
 void few_rows_to_normalise(const Subject& s, Remarks& out) {
   if (!has_batch_norm(s) || s.e.dist.batch_norm == "all") return;
-  const double sentences = static_cast<double>(s.e.data.max_tokens) / kTokensPerSentence;
+  const double of_tokens = static_cast<double>(s.e.data.max_tokens) / kTokensPerSentence;
+  const auto samples = static_cast<double>(s.e.data.max_samples);
+  const bool by_samples = samples > 0 && samples < of_tokens;
+  const double sentences = by_samples ? samples : of_tokens;
   if (sentences >= kFewSentences) return;
-  out.push_back({"data.max_tokens",
+  const std::string raised = by_samples ? "data.max_samples = " + config::number_text(kFewSentences)
+                                        : "data.max_tokens = 4096";
+  out.push_back({by_samples ? "data.max_samples" : "data.max_tokens",
                  "batch norm takes its mean and variance from one micro-batch, about " +
                      counted(std::llround(sentences), "sentence") +
                      " here: too few to stand for the others",
-                 "data.max_tokens = 4096 with train.update_freq lowered in proportion, or "
-                 "dist.batch_norm = \"all\" on several processes"});
+                 raised + " with train.update_freq lowered in proportion, or dist.batch_norm = "
+                          "\"all\" on several processes"});
 }
 
 void scaling_of_synchronised(const Subject& s, Remarks& out) {

@@ -59,6 +59,8 @@ constexpr std::array kRules{
     Rule{"LB014", &rules::larc_with_clipping, "OpenSeq2Seq, whose LARC excludes max_grad_norm"},
     Rule{"LB015", &rules::mostly_warmup, kWarmupLength},
     Rule{"LB016", &rules::parts_at_full_gain, kGoyalSetup},
+    Rule{"LB017", &rules::rate_of_tokens_for_few_samples,
+         "docs/large-batches.md#the-learning-rate"},
     Rule{"BN001", &rules::few_rows_to_normalise, "Wu and He 2018, arXiv:1803.08494"},
     Rule{"BN002", &rules::scaling_of_synchronised,
          "Goyal et al. 2017, arXiv:1706.02677, section 2.3"},

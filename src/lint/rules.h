@@ -13,6 +13,9 @@ namespace stretto::lint {
 /// Bytes of plain text to a target token, about: of sub-words, the space before them included.
 inline constexpr double kBytesPerToken = 4;
 
+/// Tokens of a sentence, about.
+inline constexpr double kTokensPerSentence = 25;
+
 /// Updates of a run: train.max_steps, or what train.max_epochs leaves of them by the size of the
 /// text. That guess may be off twofold, hence two bounds; both are 0 when neither is known.
 struct RunLength {
@@ -69,6 +72,7 @@ void average_spans_warmup(const Subject&, Remarks&);
 void larc_with_clipping(const Subject&, Remarks&);
 void mostly_warmup(const Subject&, Remarks&);
 void parts_at_full_gain(const Subject&, Remarks&);
+void rate_of_tokens_for_few_samples(const Subject&, Remarks&);
 
 // decay.cpp
 void decay_of_vectors(const Subject&, Remarks&);

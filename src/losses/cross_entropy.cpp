@@ -2,6 +2,8 @@
 
 #include <ATen/ATen.h>
 
+#include "kernels/smoothing.h"
+
 namespace stretto::losses {
 
 nn::OutputLoss cross_entropy(const CrossEntropyOptions& options) {
@@ -25,11 +27,11 @@ nn::OutputLoss cross_entropy_of_pairs(const CrossEntropyOptions& options) {
 DistributionLoss cross_entropy_of_distributions(const CrossEntropyOptions& options) {
   const double smoothing = options.label_smoothing;
   return [smoothing](const at::Tensor& log_probs, const at::Tensor& targets) {
-    const double each = smoothing / static_cast<double>(log_probs.size(1) - 1);
+    const kernels::SmoothingWeights weights(smoothing, log_probs.size(1));
     const at::Tensor token_nll = -log_probs.gather(1, targets.unsqueeze(1)).squeeze(1);
     const at::Tensor nll_sum = token_nll.sum(at::kDouble);
     const at::Tensor all_sum = -log_probs.sum(at::kDouble);
-    return kernels::CrossEntropy{(1 - smoothing - each) * nll_sum + each * all_sum, nll_sum,
+    return kernels::CrossEntropy{weights.extra * nll_sum + weights.each * all_sum, nll_sum,
                                  token_nll.to(at::kDouble)};
   };
 }

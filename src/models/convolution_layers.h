@@ -115,7 +115,4 @@ std::vector<Layer> make_conv_layers(torch::nn::Module& owner, const PartSetup& s
   return layers;
 }
 
-/// Dropout of the last rows, behind a part's first site; those of layer i is first_site + i.
-constexpr uint64_t kConvOutputSite = kEmbeddingSite - 1;
-
 }  // namespace stretto::models

@@ -28,6 +28,13 @@ std::vector<int64_t> lengths_of(const kernels::Offsets& offsets) {
   return lengths;
 }
 
+int64_t attending_layer(int64_t layer, size_t num_layers, const char* decoder) {
+  const auto count = static_cast<int64_t>(num_layers);
+  TORCH_CHECK(layer >= -1 && layer < count, "[", decoder, "] attention of layer ", layer,
+              " of a decoder of ", count, " layers; set decode.alignment_layer");
+  return layer < 0 ? count - 1 : layer;
+}
+
 std::vector<at::Tensor> attention_blocks(const at::Tensor& weights, const kernels::Offsets& queries,
                                          const kernels::Offsets& keys) {
   const auto rows = lengths_of(queries), columns = lengths_of(keys);

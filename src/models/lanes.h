@@ -1,7 +1,7 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
-#include <span>
 #include <vector>
 
 #include "kernels/kernels.h"
@@ -11,6 +11,10 @@ namespace stretto::models {
 
 /// Lengths of the sequences between these bounds.
 std::vector<int64_t> lengths_of(const kernels::Offsets& offsets);
+
+/// The layer of a decoder of so many that Decoder::attention() is asked for; -1 = the last.
+/// @param decoder  its name, for the error. Throws c10::Error for a layer that there is not.
+int64_t attending_layer(int64_t layer, size_t num_layers, const char* decoder);
 
 /// Attention weights of all pairs, flat, as a [queries, keys] matrix for each pair.
 std::vector<at::Tensor> attention_blocks(const at::Tensor& weights, const kernels::Offsets& queries,

@@ -6,16 +6,13 @@
 #include <vector>
 
 #include "base/random.h"
+#include "models/parts.h"
 
 namespace stretto::models {
 namespace {
 
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
-
-/// Behind a part's first site: one for each layer, far from the dropout of layers and the inputs of
-/// convolutions.
-constexpr uint64_t kLayerDropSites = 700'000;
 
 /// Hands x on. An undefined gradient is zero to autograd: each parameter's accumulation runs with
 /// its hooks, and adds nothing; what made the memory goes backward over zeros.

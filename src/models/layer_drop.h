@@ -26,10 +26,9 @@ bool is_left_out(double p, const ForwardContext& context, uint64_t first_site, s
 /// layer's place. So nobody who waits for gradients during backward waits in vain, and the order of
 /// layers that parallel/gradient_reducer learns does not depend on what the first update left out.
 ///
-/// @param memory  what the layer would have attended to, if anything: it stays in the graph too,
-/// with
-///                a gradient of zero. Else nothing that trains might lead to the loss, where all
-///                layers of a frozen decoder are left out.
+/// @param memory  what the layer would have attended to, if anything. It stays in the graph too,
+///                with a gradient of zero: where all layers of a frozen decoder are left out,
+///                nothing that trains might lead to the loss otherwise.
 at::Tensor without_layer(const at::Tensor& x, const torch::nn::Module& layer,
                          const at::Tensor& memory = {});
 

@@ -5,13 +5,6 @@
 #include "nn/watch.h"
 
 namespace stretto::models {
-namespace {
-
-/// Dropout of convolutions' input, behind a part's first site: one for each layer, far from those
-/// that LayerDropout counts.
-constexpr uint64_t kLightInputSites = 500'000;
-
-}  // namespace
 
 LightDropout LightDropout::of(const LightPart& part, const nn::DropoutSource& source,
                               uint64_t first_site, size_t layer) {

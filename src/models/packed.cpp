@@ -53,10 +53,7 @@ nn::PackedRows pack(const data::PackedTokens& tokens, const std::vector<int64_t>
 nn::PackedRows pack_twice(const data::PackedTokens& tokens, const std::vector<int64_t>& sample_ids,
                           c10::Device device) {
   data::PackedTokens both = tokens;
-  both.values.insert(both.values.end(), tokens.values.begin(), tokens.values.end());
-  for (int64_t i = 0; i < tokens.num_sequences(); ++i) {
-    both.offsets.push_back(both.offsets.back() + static_cast<int32_t>(tokens.length(i)));
-  }
+  for (int64_t i = 0; i < tokens.num_sequences(); ++i) both.append(tokens.sequence(i));
   nn::PackedRows rows = without_keys(both, device);
   std::vector<int64_t> keys = row_keys_of(tokens, sample_ids);
   const size_t once = keys.size();

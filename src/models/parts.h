@@ -19,6 +19,14 @@ struct PartSetup {
   uint64_t first_site = 0;
 };
 
+/// The table that `owner` embeds with. Another part's is registered by its owner alone, so that it
+/// has one name.
+inline nn::Embedding own_or_shared_embedding(torch::nn::Module& owner, const PartSetup& setup) {
+  if (setup.embedding) return setup.embedding;
+  return owner.register_module("embedding", nn::Embedding(setup.init.child("embedding"), setup.rows,
+                                                          setup.d_model, setup.pad));
+}
+
 /// Sites of dropout: each part has a range of its own. Changing these numbers changes every mask,
 /// and with it every run.
 constexpr uint64_t kSitesPerPart = 1'000'000;
@@ -26,7 +34,13 @@ constexpr uint64_t kSitesPerPart = 1'000'000;
 constexpr uint64_t kEncoderSites = 1'000'000, kDecoderSites = 2'000'000;
 /// Of a part's embedding, behind its first site.
 constexpr uint64_t kEmbeddingSite = 999'999;
-/// Of the words of a part's input (word dropout), likewise.
+/// Likewise, of the rows that leave ConvS2S's decoder.
+constexpr uint64_t kConvOutputSite = 999'998;
+/// Of the words of a part's input (word dropout).
 constexpr uint64_t kWordSite = 999'997;
+/// Of whole layers (LayerDrop), one for each; what a layer drops is numbered from 0 on.
+constexpr uint64_t kLayerDropSites = 700'000;
+/// Of the input of lightweight and dynamic convolutions, one for each layer.
+constexpr uint64_t kLightInputSites = 500'000;
 
 }  // namespace stretto::models

@@ -128,13 +128,6 @@ kernels::RecurrentOutput RecurrentLayerImpl::forward(const at::Tensor& x,
   return out;
 }
 
-nn::Embedding own_or_shared_embedding(torch::nn::Module& owner, const PartSetup& setup) {
-  // A shared table is registered by its owner alone, so that it has one name.
-  if (setup.embedding) return setup.embedding;
-  return owner.register_module("embedding", nn::Embedding(setup.init.child("embedding"), setup.rows,
-                                                          setup.d_model, setup.pad));
-}
-
 void check_residual(const RecurrentPart& part, int64_t layer, int64_t in, int64_t out) {
   TORCH_CHECK(!part.has_residual(layer) || in == out, "[lstm] layer ", layer, " reads rows of ", in,
               " and gives rows of ", out,

@@ -110,9 +110,6 @@ class RecurrentLayerImpl : public torch::nn::Module {
 };
 TORCH_MODULE(RecurrentLayer);
 
-/// The table of a part that has one of its own, registered by it; else the shared one.
-nn::Embedding own_or_shared_embedding(torch::nn::Module& owner, const PartSetup& setup);
-
 /// That a layer with a residual connection gives rows as wide as those that it reads.
 void check_residual(const RecurrentPart& part, int64_t layer, int64_t in, int64_t out);
 

@@ -117,8 +117,8 @@ struct Seq2SeqOptions {
             .read_with("decoder.name", {"transformer"}),
         field(&O::positions, "positions",
               "how a token knows its place: vectors added to embeddings (sinusoidal, learned), "
-              "queries "
-              "and keys turned (rotary), or a bias of distances in self-attention (alibi, t5)",
+              "queries and keys turned (rotary), or a bias of distances in self-attention "
+              "(alibi, t5)",
               one_of({"sinusoidal", "learned", "rotary", "alibi", "t5"}))
             .also_called({"position_encoding", "positional_encoding", "position_embeddings",
                           "position_embedding_type"})

@@ -37,13 +37,8 @@ ResidualImpl::ResidualImpl(const nn::Init& init, const TransformerPart& options,
 }
 
 StackShell::StackShell(torch::nn::Module& owner, const PartSetup& setup,
-                       const TransformerPart& options) {
-  // A shared table is registered by its owner alone, so that it has one name.
-  embedding =
-      setup.embedding
-          ? setup.embedding
-          : owner.register_module("embedding", nn::Embedding(setup.init.child("embedding"),
-                                                             setup.rows, setup.d_model, setup.pad));
+                       const TransformerPart& options)
+    : embedding(own_or_shared_embedding(owner, setup)) {
   positions = owner.register_module(
       "positions", nn::Positions(setup.init.child("positions"), options.positions, setup.d_model,
                                  options.max_positions));

@@ -4,7 +4,6 @@
 #include <torch/csrc/autograd/custom_function.h>
 #include <torch/custom_class.h>
 
-#include <tuple>
 #include <vector>
 
 #include "base/error.h"

@@ -26,9 +26,8 @@ std::vector<double> alibi_slopes(int64_t num_heads);
 constexpr int64_t kT5Buckets = 32, kT5MostDistance = 128;
 
 /// @param distance  place of the key minus place of the query
-/// @param causal  keys behind the query share bucket 0 and all buckets serve those before;
-/// otherwise
-///                each direction has half of them, the second half keys behind the query
+/// @param causal    keys behind the query share bucket 0, and all buckets serve those before it;
+///                  otherwise each direction has half of them, the second half for keys behind
 int64_t t5_bucket(int64_t distance, bool causal);
 
 struct DistanceBiasOptions {

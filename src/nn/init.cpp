@@ -1,6 +1,5 @@
 #include "nn/init.h"
 
-#include <ATen/Parallel.h>
 #include <ATen/ops/cat.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/full.h>
@@ -19,22 +18,6 @@ namespace {
 
 at::Tensor unset_matrix(int64_t rows, int64_t cols, at::Device device) {
   return at::empty({rows, cols}, at::dtype(at::kFloat).device(device));
-}
-
-/// Fills a matrix row by row; `draw` is called with the row's own stream.
-template <class Draw>
-at::Tensor fill_rows(int64_t rows, int64_t cols, uint64_t key, at::Device device, Draw draw) {
-  at::Tensor matrix = at::empty({rows, cols}, at::kFloat);
-  float* data = matrix.mutable_data_ptr<float>();
-  at::parallel_for(0, rows, 64, [&](int64_t begin, int64_t end) {
-    for (int64_t row = begin; row < end; ++row) {
-      RandomStream stream(key, static_cast<uint64_t>(row));
-      for (int64_t col = 0; col < cols; ++col) {
-        data[row * cols + col] = static_cast<float>(draw(stream));
-      }
-    }
-  });
-  return matrix.to(device);
 }
 
 }  // namespace
@@ -65,6 +48,11 @@ const InitRule* Init::rule_of(const std::string& name) const {
   return rules_ ? find_rule(*rules_, child(name).path_) : nullptr;
 }
 
+InitRule Init::rule_or(const InitRule& own, const std::string& name) const {
+  const InitRule* given = rule_of(name);
+  return given != nullptr ? *given : own;
+}
+
 at::Tensor Init::by_rule(const InitRule& rule, const std::string& name, int64_t rows, int64_t cols,
                          int64_t parts) const {
   return draw(rule, {.rows = rows, .columns = cols, .parts = parts}, key(name)).to(device_);
@@ -73,11 +61,8 @@ at::Tensor Init::by_rule(const InitRule& rule, const std::string& name, int64_t 
 at::Tensor Init::xavier_uniform(const std::string& name, int64_t rows, int64_t cols, int64_t parts,
                                 double gain) const {
   if (!draws()) return unset_matrix(rows, cols, device_);
-  if (const InitRule* rule = rule_of(name)) return by_rule(*rule, name, rows, cols, parts);
-  const double bound = gain * std::sqrt(6.0 / static_cast<double>(cols + rows / parts));
-  return fill_rows(rows, cols, key(name), device_, [bound](RandomStream& stream) {
-    return bound * (2.0 * stream.uniform() - 1.0);
-  });
+  const InitRule own{.distribution = Distribution::kXavierUniform, .number = gain};
+  return by_rule(rule_or(own, name), name, rows, cols, parts);
 }
 
 at::Tensor Init::xavier_uniform(const std::string& name, const std::vector<int64_t>& part_rows,
@@ -92,9 +77,8 @@ at::Tensor Init::xavier_uniform(const std::string& name, const std::vector<int64
     }
     return at::cat(parts).to(device_);
   }
-  const at::Tensor matrix = fill_rows(rows, cols, key(name), at::kCPU, [](RandomStream& stream) {
-    return 2.0 * stream.uniform() - 1.0;
-  });
+  const at::Tensor matrix = draw({.distribution = Distribution::kUniform, .number = 1},
+                                 {.rows = rows, .columns = cols}, key(name));
   int64_t row = 0;
   for (const int64_t part : part_rows) {
     const double bound = gain * std::sqrt(6.0 / static_cast<double>(cols + part));
@@ -106,9 +90,8 @@ at::Tensor Init::xavier_uniform(const std::string& name, const std::vector<int64
 
 at::Tensor Init::normal(const std::string& name, int64_t rows, int64_t cols, double stddev) const {
   if (!draws()) return unset_matrix(rows, cols, device_);
-  if (const InitRule* rule = rule_of(name)) return by_rule(*rule, name, rows, cols, /*parts=*/1);
-  return fill_rows(rows, cols, key(name), device_,
-                   [stddev](RandomStream& stream) { return stddev * stream.normal(); });
+  const InitRule own{.distribution = Distribution::kNormal, .number = stddev};
+  return by_rule(rule_or(own, name), name, rows, cols, /*parts=*/1);
 }
 
 at::Tensor Init::vector(const std::string& name, const at::Tensor& values) const {

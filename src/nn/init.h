@@ -68,6 +68,7 @@ class Init {
  private:
   uint64_t key(const std::string& name) const;
   const InitRule* rule_of(const std::string& name) const;
+  InitRule rule_or(const InitRule& own, const std::string& name) const;
   at::Tensor by_rule(const InitRule& rule, const std::string& name, int64_t rows, int64_t cols,
                      int64_t parts) const;
   bool draws() const { return draws_ && !device_.is_meta(); }

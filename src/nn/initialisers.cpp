@@ -15,20 +15,27 @@ namespace {
 constexpr int64_t kDrawnRows = 64;         // that one thread draws at least
 constexpr int64_t kGrainElements = 32768;  // of vectors that one thread makes orthogonal
 
-/// Fills a matrix of doubles row by row; `draw_one` is called with the row's own stream.
-template <class Draw>
-at::Tensor drawn_rows(const DrawnShape& shape, uint64_t key, Draw draw_one) {
-  at::Tensor matrix = at::empty({shape.rows, shape.columns}, at::kDouble);
-  double* data = matrix.mutable_data_ptr<double>();
+/// Fills a matrix row by row; `draw_one` is called with the row's own stream, and gives doubles.
+template <class Number, class Draw>
+at::Tensor rows_of(const DrawnShape& shape, uint64_t key, const Draw& draw_one) {
+  at::Tensor matrix = at::empty({shape.rows, shape.columns}, shape.dtype);
+  auto* data = matrix.mutable_data_ptr<Number>();
   at::parallel_for(0, shape.rows, kDrawnRows, [&](int64_t begin, int64_t end) {
     for (int64_t row = begin; row < end; ++row) {
       RandomStream stream(key, static_cast<uint64_t>(row));
       for (int64_t col = 0; col < shape.columns; ++col) {
-        data[row * shape.columns + col] = draw_one(stream);
+        data[row * shape.columns + col] = static_cast<Number>(draw_one(stream));
       }
     }
   });
   return matrix;
+}
+
+// Rounded as they are drawn: a table of doubles beside that of floats would make starts slower.
+template <class Draw>
+at::Tensor drawn_rows(const DrawnShape& shape, uint64_t key, const Draw& draw_one) {
+  return shape.dtype == at::kDouble ? rows_of<double>(shape, key, draw_one)
+                                    : rows_of<float>(shape, key, draw_one);
 }
 
 at::Tensor uniform_rows(const DrawnShape& shape, uint64_t key, double bound) {
@@ -85,7 +92,9 @@ void make_orthonormal(double* vectors, int64_t count, int64_t size) {
 }
 
 at::Tensor orthogonal_parts(const DrawnShape& shape, uint64_t key, double gain) {
-  at::Tensor matrix = normal_rows(shape, key, 1);
+  DrawnShape wide = shape;
+  wide.dtype = at::kDouble;
+  at::Tensor matrix = normal_rows(wide, key, 1);
   const int64_t rows = shape.rows / shape.parts;
   for (int64_t part = 0; part < shape.parts; ++part) {
     at::Tensor one = matrix.narrow(0, part * rows, rows);
@@ -121,7 +130,7 @@ at::Tensor drawn(const InitRule& rule, const DrawnShape& shape, uint64_t key) {
     case Distribution::kConstant:
       break;
   }
-  return at::full({shape.rows, shape.columns}, number, at::kDouble);
+  return at::full({shape.rows, shape.columns}, number, shape.dtype);
 }
 
 }  // namespace

@@ -14,8 +14,7 @@ namespace stretto::optim {
 /// A row was looked up if its gradient, summed over micro-batches and processes, has an element
 /// that is not zero; so neither a loss scale nor the number of processes decides. Where every row
 /// has one, the bits are those of `adam`. Tables that are output projections too have a dense
-/// gradient, and noise (`optim.gradient_noise`) would give one to every
-/// table. A row that is left
+/// gradient, and noise (`optim.gradient_noise`) would give one to every table. A row that is left
 /// does not decay either.
 ///
 /// A row that lies in two slices is one row: its owners ask each other with sum_over_ranks. Such

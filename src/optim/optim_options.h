@@ -45,8 +45,7 @@ struct OptimOptions {
         field(&O::name, "name",
               "adam adds weight decay to the gradient, adamw takes it off the weight (so do radam, "
               "lamb, adafactor); lars, larc and novograd are sgd with a rate for each tensor; "
-              "lazy_adam "
-              "is adam that leaves rows of embeddings without a gradient as they are",
+              "lazy_adam is adam that leaves rows of embeddings without a gradient as they are",
               one_of({"adam", "adamw", "radam", "lamb", "sgd", "lars", "larc", "novograd",
                       "adagrad", "rmsprop", "adafactor", "ftrl", "lazy_adam"}))
             .also_called({"type", "optimizer", "optimizer_type", "optimizer_name", "optim",

@@ -173,7 +173,19 @@ struct Part {
   std::vector<Target> targets;
   FoundWeights found;
   std::vector<std::string> entries_without;  ///< that take nothing, with what they looked for
+  std::vector<std::string> of_other_pieces;  ///< matched tables, with the tables they would read
 };
+
+// Rows are looked up for the pieces of one side: in a table of the other side they are others'.
+std::string other_pieces(const Target& target, const std::vector<MatchedTable>& matched) {
+  if (target.matched == nullptr) return "";
+  const auto there = std::find_if(matched.begin(), matched.end(), [&](const MatchedTable& table) {
+    return table.parameter == target.stored_name;
+  });
+  if (there == matched.end() || there->pieces == target.matched->pieces) return "";
+  return "`" + target.name + "` matches " + target.matched->pieces + " pieces, and `" +
+         target.stored_name + "` has those of the " + there->pieces;
+}
 
 /// The names, in the file, that a tensor may have by an entry; empty = the entry does not mean it.
 std::vector<std::string> stored_names(const TakenNames& entry, const optim::TensorName& tensor) {
@@ -218,6 +230,8 @@ Part part_of(const store::SafetensorsFile& file, const optim::Arena& arena,
       } else {
         ++found[i];
         target.stored_name = *there;
+        auto problem = other_pieces(target, matched);
+        if (!problem.empty()) part.of_other_pieces.push_back(std::move(problem));
         part.targets.push_back(std::move(target));
       }
       break;
@@ -243,6 +257,12 @@ void require_part_fits(const store::SafetensorsFile& file, const std::string& wh
     throw Error(ExitCode::kUsage,
                 "train.init_only: " + join(part.entries_without, "; ") + " in " + where,
                 "`PATTERN = SOURCE` takes tensors that have other names there");
+  }
+  if (!part.of_other_pieces.empty()) {
+    throw Error(ExitCode::kUsage,
+                "train.init_only: " + join(part.of_other_pieces, "; ") + " in " + where,
+                "take each table from one of the same side, as in \"embedding.weight = "
+                "decoder.embedding.weight\", or leave it out: its rows then begin anew");
   }
   std::vector<std::string> wrong;
   for (const Target& target : part.targets) {

@@ -29,7 +29,11 @@ struct MatchedTable {
   /// For each row of the model's table the row in the file, or -1: it stays as it is, and so do
   /// rows beyond the end of this list. At least one row is stored.
   std::vector<int64_t> rows;
+  /// Whose pieces the rows in the file stand for: "source" or "target"; empty = both sides' alike.
+  /// A table of this name that the model does not have says it of the file's.
+  std::string pieces = {};
 };
+
 /// Copies weights and buffers by name from a checkpoint's model file into the arena.
 /// @param matched  tables that may have another number of rows in the file
 /// Throws Error(kBadData) that lists missing, unknown and misshapen tensors; then nothing is
@@ -55,8 +59,9 @@ struct FoundWeights {
 };
 
 /// Copies the weights and buffers that `taken` names, and no others, from a model file.
-/// Throws Error(kUsage) for an entry that takes nothing, and Error(kBadData) that lists each tensor
-/// whose shape differs, with both shapes; then nothing is copied.
+/// Throws Error(kUsage) for an entry that takes nothing, and for a matched table that would be read
+/// from one of other pieces; Error(kBadData) that lists each tensor whose shape differs, with both
+/// shapes. Then nothing is copied.
 FoundWeights load_some_weights(const store::SafetensorsFile& file, const std::string& where,
                                optim::Arena& arena, const TakenWeights& taken,
                                const std::vector<MatchedTable>& matched = {});

@@ -6,11 +6,10 @@
 
 #include "base/error.h"
 #include "base/random.h"
+#include "text/subwords.h"
 
 namespace stretto::text {
 namespace {
-
-constexpr std::string_view kWordMark = "\xE2\x96\x81";  // U+2581, in front of a word's first piece
 
 /// Where each character begins, and the end.
 std::vector<size_t> characters_of(std::string_view text) {
@@ -38,7 +37,7 @@ SubwordSampler::SubwordSampler(const SubwordModel& model, double strength)
     entries_.emplace(text, Entry{.id = id, .score = score});
     texts_.emplace(id, text);
     longest_ = std::max(longest_, text.size());
-    if (text.rfind(kWordMark) != 0 && text.rfind(kWordMark) != std::string::npos) {
+    if (text.rfind(kWordStart) != 0 && text.rfind(kWordStart) != std::string::npos) {
       words_are_apart_ = false;
     }
   }
@@ -132,7 +131,7 @@ std::vector<int64_t> SubwordSampler::sample(std::span<const int64_t> ids, uint64
     for (; end < ids.size(); ++end) {
       piece = texts_.find(ids[end]);
       if (piece == texts_.end()) break;
-      if (words_are_apart_ && piece->second.starts_with(kWordMark)) break;
+      if (words_are_apart_ && piece->second.starts_with(kWordStart)) break;
       word.text += piece->second;
     }
     const bool is_known = kind_ == SubwordModel::Kind::kBpe ? merge(word) : walk(word);

@@ -7,7 +7,7 @@
 namespace stretto::text {
 namespace {
 
-constexpr std::string_view kBpeMark = "@@", kWordStart = "\xE2\x96\x81", kWordPieceMark = "##";
+constexpr std::string_view kBpeMark = "@@", kWordPieceMark = "##";
 
 struct Kind {
   Subwords subwords;

@@ -17,6 +17,9 @@ enum class Subwords : uint8_t {
   kWordPiece,      ///< BERT: `hou ##se`, every piece but the first of a word begins with `##`
 };
 
+/// `▁`, which begins a word in pieces of SentencePiece.
+inline constexpr std::string_view kWordStart = "\xE2\x96\x81";
+
 /// "none", "bpe", "sentencepiece", "wordpiece".
 std::vector<std::string> subwords_names();
 const char* name_of(Subwords subwords);

@@ -11,35 +11,32 @@
 namespace stretto::train {
 namespace {
 
-/// A tensor with all the names by which the model registers it, and those that the task knows.
-struct NamedTensor {
-  optim::TensorName name;
-  torch::Tensor values;
+/// The parameters of a model, each with all the names by which the model registers it, and those
+/// that the task knows.
+struct NamedTensors {
+  std::vector<optim::TensorName> names;
+  std::vector<torch::Tensor> values;
 };
 
-std::vector<NamedTensor> tensors_of(Task& task) {
-  std::vector<NamedTensor> tensors;
+NamedTensors tensors_of(Task& task) {
+  NamedTensors tensors;
   std::map<const void*, size_t> places;
   for (const auto& item : task.model().named_parameters()) {
-    const auto [place, is_new] = places.emplace(item.value().unsafeGetTensorImpl(), tensors.size());
+    const auto [place, is_new] =
+        places.emplace(item.value().unsafeGetTensorImpl(), tensors.values.size());
     if (is_new) {
-      tensors.push_back({{item.key(), item.value().dim() <= 1}, item.value()});
+      tensors.names.push_back({item.key(), item.value().dim() <= 1});
+      tensors.values.push_back(item.value());
     } else {
-      tensors[place->second].name.also.push_back(item.key());
+      tensors.names[place->second].also.push_back(item.key());
     }
   }
-  for (const auto& tied : task.tied_names()) {
-    for (auto& tensor : tensors) {
-      if (tensor.name.name == tied.parameter) tensor.name.also.push_back(tied.name);
-    }
-  }
+  optim::add_tied_names(task.tied_names(), tensors.names);
   return tensors;
 }
 
 void require_sound(const std::vector<std::string>& patterns,
-                   const std::vector<NamedTensor>& tensors) {
-  std::vector<optim::TensorName> names;
-  for (const auto& tensor : tensors) names.push_back(tensor.name);
+                   const std::vector<optim::TensorName>& names) {
   const auto problems = optim::freeze_problems(patterns, names);
   if (problems.empty()) return;
   throw Error(ExitCode::kUsage, "train.freeze: " + problems.front().what, problems.front().hint);
@@ -64,8 +61,10 @@ std::string FrozenParts::text() const {
 FrozenParts freeze_parts(Task& task, const std::vector<std::string>& patterns) {
   FrozenParts parts;
   auto tensors = tensors_of(task);
-  require_sound(patterns, tensors);
-  for (auto& [name, values] : tensors) {
+  require_sound(patterns, tensors.names);
+  for (size_t i = 0; i < tensors.values.size(); ++i) {
+    const optim::TensorName& name = tensors.names[i];
+    torch::Tensor& values = tensors.values[i];
     const bool frozen = optim::is_frozen(patterns, name);
     (frozen ? parts.num_frozen : parts.num_trained) += values.numel();
     (frozen ? parts.num_frozen_tensors : parts.num_trained_tensors) += 1;

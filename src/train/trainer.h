@@ -40,8 +40,8 @@ struct TrainerSetup {
   std::filesystem::path run_directory;
   runs::RunIdentity identity;
   RunDescription description;
-  runs::MatchTables match_tables =
-      {};  ///< of train.init_vocabulary = "match"; empty: all rows are taken
+  /// Of train.init_vocabulary = "match"; empty: all rows are taken.
+  runs::MatchTables match_tables = {};
   /// False where the caller handles signals, or where several trainers share a process.
   bool handle_signals = true;
 };

@@ -30,6 +30,11 @@ class CheckCommand : public ::testing::Test {
     e_.model.encoder = models::StackOptions{.num_layers = 1, .num_heads = 2, .ffn_dim = 8};
     e_.model.decoder = models::StackOptions{.num_layers = 1, .num_heads = 2, .ffn_dim = 8};
     e_.train.init_from = dir_.path().string();
+    save(3);
+  }
+
+  /// A checkpoint of the experiment's model as it is made.
+  void save(int64_t step) const {
     const auto model =
         tasks::make_translation_model(e_, experiment::make_experiment_tokenizers(e_), at::kCPU)
             .model;
@@ -37,7 +42,7 @@ class CheckCommand : public ::testing::Test {
     runs::Snapshot snapshot;
     snapshot.take(arena, {}, runs::Snapshot::Bytes::kBorrowed);
     store::CheckpointStore(dir_.path())
-        .save({.step = 3,
+        .save({.step = step,
                .run_id = "run-1",
                .config_hash = "c0ffee",
                .files = snapshot.files(),
@@ -157,6 +162,33 @@ TEST_F(CheckCommand, MatchedPiecesMayBeOfAnyNumber) {
   EXPECT_NE(found.stops[0].what.find("no tokenizer beside"), std::string::npos);
 }
 
+// The other run has a vocabulary for each side; `c` is piece 6 of its source and 4 of its target.
+TEST_F(CheckCommand, PiecesAreNotMatchedWithATableOfTheOtherSide) {
+  e_.tokenizer.tgt_vocab = dir_.write("targets.txt", "c\nd\ne\nf\n");
+  e_.model.tie_embeddings = "decoder";
+  save(4);
+  make_it_a_run();
+  e_.train.init_from = (dir_ / "checkpoints/step_00000004").string();
+  e_.train.init_vocabulary = "match";
+  const auto refusal = [&](const std::vector<std::string>& entries) -> std::string {
+    e_.train.init_only = entries;
+    const auto stops = weights().stops;
+    return stops.empty() ? "" : stops.front().what;
+  };
+  EXPECT_EQ(refusal({"*"}), "");
+  EXPECT_NE(refusal({"decoder.embedding.weight = encoder.embedding.weight"})
+                .find("`decoder.embedding.weight` matches target pieces, and "
+                      "`encoder.embedding.weight` has those of the source"),
+            std::string::npos);
+  // One table for both sides is found there by the encoder's name first.
+  e_.tokenizer.tgt_vocab.clear();
+  e_.model.tie_embeddings = "all";
+  EXPECT_NE(refusal({"*"}).find("`embedding.weight` matches target pieces, and "
+                                "`encoder.embedding.weight` has those of the source"),
+            std::string::npos);
+  EXPECT_EQ(refusal({"embedding.weight = decoder.embedding.weight", "*"}), "");
+}
+
 TEST_F(CheckCommand, NoCheckpointAndNoFolderAreToldAsTrainingTellsThem) {
   e_.train.init_from = (dir_ / "nothing").string();
   EXPECT_EQ(weights().stops.at(0).code, ExitCode::kUsage);
@@ -187,8 +219,11 @@ TEST_F(CheckCommand, ADeviceThatIsNotThereIsAStop) {
   ASSERT_EQ(device.size(), 1u);
   EXPECT_EQ(device[0].key, "run.device");
   EXPECT_EQ(device[0].code, ExitCode::kUsage);
-  e_.run.device = "cpu";
   e_.dist.backend = "nccl";
+  const auto both = run_check({.experiment = {.options = e_}, .machine = true}).stops;
+  ASSERT_EQ(both.size(), 1u) << "one GPU is missing, not two";
+  EXPECT_EQ(both[0].key, "run.device");
+  e_.run.device = "cpu";
   const auto backend = run_check({.experiment = {.options = e_}, .machine = true}).stops;
   ASSERT_EQ(backend.size(), 1u);
   EXPECT_EQ(backend[0].key, "dist.backend");

@@ -63,6 +63,9 @@ const std::vector<BadConfig>& bad_configs() {
       {"LB014", "optim.clip_norm", {"optim.name=larc", "optim.clip_norm=1"}},
       {"LB015", "schedule.warmup_steps", {"schedule.warmup_steps=8000"}},
       {"LB016", "model.zero_gamma", {"model.norm=res_post", "train.update_freq=32"}},
+      {"LB017",
+       "data.max_samples",
+       {"data.max_samples=16", "optim.reference_batch=4096", "optim.lr_scaling=sqrt"}},
       {"BN001",
        "data.max_tokens",
        {"model.norm_layer=batch_norm", "data.max_tokens=300", "data.max_src_tokens=300",
@@ -138,6 +141,8 @@ TEST(Lint, ASoundConfigurationRaisesNothing) {
       {"optim.name=adamw", "optim.weight_decay=0.1", "optim.no_decay=[\"*.bias\", \"*norm.*\"]"},
       {"optim.name=sgd", "optim.lr=0.1", "optim.momentum_form=rate_inside"},
       {"optim.reference_batch=1000", "optim.lr_scaling=sqrt"},
+      {"data.max_samples=16"},  // of a rate that is not scaled
+      {"data.max_samples=128", "optim.reference_batch=1000", "optim.lr_scaling=sqrt"},
       {"optim.name=sgd", "optim.reference_batch=1000", "optim.lr_scaling=linear"},
       {"optim.reference_batch=4096", "optim.lr_scaling=linear"},
       {"train.precision=mixed_fp16", "dist.compress=fp16"},
@@ -246,6 +251,26 @@ TEST(Lint, ManyMicroBatchesWithAdamWantAWarmUpAndARunOfSomeLength) {
     EXPECT_EQ(std::count(codes.begin(), codes.end(), "LB011"), noted ? 1 : 0)
         << ::testing::PrintToString(overrides) << ::testing::PrintToString(codes);
   }
+}
+
+TEST(Lint, AScaledRateIsNotedWhereSamplesLeaveHalfOfTheTokensOut) {
+  const auto noted = [](const char* samples, const char* scaling = "optim.lr_scaling=sqrt") {
+    const auto codes = codes_of(lint_of({samples, scaling, "optim.reference_batch=4096"}));
+    return std::count(codes.begin(), codes.end(), "LB017") == 1;
+  };
+  // Of 4,096 tokens, at 25 a sentence.
+  EXPECT_TRUE(noted("data.max_samples=81"));
+  EXPECT_FALSE(noted("data.max_samples=82"));
+  EXPECT_FALSE(noted("data.max_samples=0"));
+  EXPECT_FALSE(noted("data.max_samples=8", "optim.lr_scaling=none"));
+}
+
+TEST(Lint, BatchNormWantsEnoughSamplesHoweverManyTokens) {
+  const auto found = lint_of({"model.norm_layer=batch_norm", "data.max_samples=15"});
+  ASSERT_EQ(codes_of(found), std::vector<std::string>{"BN001"});
+  EXPECT_EQ(found[0].key, "data.max_samples");
+  EXPECT_NE(found[0].reason.find("about 15 sentences"), std::string::npos) << found[0].reason;
+  EXPECT_TRUE(lint_of({"model.norm_layer=batch_norm", "data.max_samples=16"}).empty());
 }
 
 TEST(Lint, SmoothingIsJudgedByTheVocabulary) {

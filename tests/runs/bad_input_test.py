@@ -147,7 +147,10 @@ def a_device_that_is_not_there_is_refused_but_for_another_machine(stretto):
     with Lab(stretto) as lab:
         checked(lab, 2, "`run.device`: ", "sees no CUDA device", overrides=("run.device=cuda",))
         checked(lab, 2, '`dist.backend`: "nccl" works between GPUs', overrides=("dist.backend=nccl",))
-        expect(lab.train("run", "run.device=cuda"), 2, "sees no CUDA device")
+        for more in ((), ("dist.backend=nccl",)):
+            result = lab.train("run", "run.device=cuda", *more)
+            expect(result, 2, "sees no CUDA device")
+            check("works between GPUs" not in result.stderr, result.stderr)
         checked(lab, 0, overrides=("run.device=cuda", "dist.backend=nccl", "--elsewhere"))
 
 

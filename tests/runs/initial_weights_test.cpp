@@ -295,6 +295,35 @@ TEST_F(PartOfWeights, TakesATiedTensorByAnyOfItsNames) {
   }
 }
 
+TEST_F(PartOfWeights, DoesNotMatchPiecesWithATableOfTheOtherSide) {
+  const auto stored = file({{"enc/table", {4, 3}}, {"dec/table", {4, 3}}, {"old", {4, 3}}});
+  Parts model({{"enc/table", {2, 3}}, {"dec/table", {2, 3}}}, 1);
+  optim::Arena arena(model);
+  std::vector<MatchedTable> matched{{"enc/table", {0, 3}, "source"},
+                                    {"dec/table", {0, 2}, "target"}};
+  const TakenWeights crossed{.entries = {"enc/table = dec/table", "dec/table = enc/table"}};
+  for (const bool load : {false, true}) {
+    const Error error = testing::failure(ExitCode::kUsage, [&] {
+      load ? load_some_weights(stored, "there", arena, crossed, matched)
+           : require_some_weights_fit(stored, "there", arena, crossed, matched);
+    });
+    EXPECT_EQ(std::string(error.what()),
+              "train.init_only: `enc/table` matches source pieces, and `dec/table` has those of "
+              "the target; `dec/table` matches target pieces, and `enc/table` has those of the "
+              "source in there");
+    EXPECT_NE(error.advice().find("of the same side"), std::string::npos);
+  }
+  EXPECT_EQ(value(model, "enc/table"), 1) << "something was copied";
+
+  // Of another name nobody knows whose pieces it has.
+  load_some_weights(stored, "there", arena, {.entries = {"enc/table = old"}}, matched);
+  EXPECT_EQ(value(model, "enc/table"), 102);
+  for (auto& table : matched) table.pieces = "";  // the other run had one vocabulary
+  load_some_weights(stored, "there", arena, crossed, matched);
+  EXPECT_EQ(value(model, "enc/table"), 101);
+  EXPECT_EQ(value(model, "dec/table"), 100);
+}
+
 TEST_F(PartOfWeights, TakesFrozenTensorsToo) {
   const auto stored = file({{"enc/w", {2, 3}}, {"dec", {3}}});
   Parts model({{"enc/w", {2, 3}}, {"dec", {3}}}, 1);

@@ -41,21 +41,37 @@ class BareTask : public train::Task {
   Nothing nothing_;
 };
 
-/// A Transformer with dropout, of so many layers a side; both vocabularies have `vocabulary`
-/// entries.
-inline std::shared_ptr<models::Seq2SeqModel> small_transformer(
-    int64_t layers, int64_t vocabulary, const std::string& tie_embeddings = "decoder") {
+/// A stack of small_transformer().
+inline models::StackOptions small_stack(int64_t layers) {
+  return {.num_layers = layers, .num_heads = 2, .ffn_dim = 24};
+}
+
+/// What small_transformer() is made of, with so many layers a side.
+inline models::Seq2SeqOptions small_options(int64_t layers) {
   models::Seq2SeqOptions options;
   options.d_model = 16;
-  options.encoder = models::StackOptions{.num_layers = layers, .num_heads = 2, .ffn_dim = 24};
-  options.decoder = models::StackOptions{.num_layers = layers, .num_heads = 2, .ffn_dim = 24};
+  options.encoder = small_stack(layers);
+  options.decoder = small_stack(layers);
   options.norm = "pre";
-  options.tie_embeddings = tie_embeddings;
   options.dropout = 0.1;
+  return options;
+}
+
+/// A Transformer with dropout; both vocabularies have `vocabulary` entries.
+inline std::shared_ptr<models::Seq2SeqModel> small_transformer(
+    const models::Seq2SeqOptions& options, int64_t vocabulary) {
   return models::make_model(
       options,
       {.src_rows = vocabulary, .tgt_rows = vocabulary, .num_tgt_classes = vocabulary, .seed = 3},
       losses::make_loss({}));
+}
+
+/// Of so many layers a side.
+inline std::shared_ptr<models::Seq2SeqModel> small_transformer(
+    int64_t layers, int64_t vocabulary, const std::string& tie_embeddings = "decoder") {
+  auto options = small_options(layers);
+  options.tie_embeddings = tie_embeddings;
+  return small_transformer(options, vocabulary);
 }
 
 }  // namespace stretto::test

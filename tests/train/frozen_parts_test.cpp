@@ -8,16 +8,16 @@
 #include <vector>
 
 #include "base/log.h"
-#include "data/pairs/pair_columns.h"
+#include "base/random.h"
 #include "kernels/kernels.h"
-#include "losses/registry.h"
-#include "models/registry.h"
 #include "nn/batch_norm.h"
 #include "optim/arena.h"
 #include "store/checkpoint.h"
 #include "tests/base/failure.h"
 #include "tests/base/temp_dir.h"
 #include "tests/distributed/thread_group.h"
+#include "tests/train/bare_task.h"
+#include "tests/train/pair_source.h"
 #include "tests/train/toy_task.h"
 #include "train/trainer.h"
 
@@ -28,46 +28,15 @@ using test::final_hash;
 
 constexpr int64_t kPieces = 20;
 
-/// Eight micro-batches of two sentences, of unequal length.
-class SentenceSource : public data::BatchSource {
- public:
-  int64_t num_batches() const override { return 8; }
-  data::Batch load(int64_t, int64_t index) const override {
-    data::Batch batch = data::pair_batch();
-    for (const int64_t sample : {2 * index, 2 * index + 1}) {
-      batch.sample_ids.push_back(sample);
-      append(data::source(batch), static_cast<uint64_t>(2 * sample));
-      append(data::target(batch), static_cast<uint64_t>(2 * sample + 1));
-    }
-    return batch;
-  }
-
- private:
-  static void append(data::PackedTokens& side, uint64_t seed) {
-    const auto length = static_cast<int64_t>(3 + mix64(7, seed) % 5);
-    for (int64_t i = 0; i < length; ++i) {
-      const uint64_t number = mix64(seed, static_cast<uint64_t>(i));
-      side.values.push_back(static_cast<int64_t>(4 + number % (kPieces - 4)));
-    }
-    side.values.push_back(3);
-    side.offsets.push_back(static_cast<int32_t>(side.values.size()));
-  }
-};
-
-std::shared_ptr<models::Seq2SeqModel> small_model(const std::string& tie_embeddings,
-                                                  const std::string& norm_layer,
-                                                  double decoder_layer_drop) {
-  models::Seq2SeqOptions options;
-  options.d_model = 16;
-  options.encoder = models::StackOptions{.num_layers = 2, .num_heads = 2, .ffn_dim = 24};
-  options.decoder = models::StackOptions{
-      .num_layers = 1, .num_heads = 2, .ffn_dim = 24, .layer_drop = decoder_layer_drop};
-  options.norm = "pre";
+models::Seq2SeqOptions small_parts(const std::string& tie_embeddings, const std::string& norm_layer,
+                                   double decoder_layer_drop) {
+  auto options = stretto::test::small_options(/*layers=*/2);
+  auto decoder = stretto::test::small_stack(/*layers=*/1);
+  decoder.layer_drop = decoder_layer_drop;
+  options.decoder = decoder;
   options.norm_layer = norm_layer;
   options.tie_embeddings = tie_embeddings;
-  return models::make_model(
-      options, {.src_rows = kPieces, .tgt_rows = kPieces, .num_tgt_classes = kPieces, .seed = 3},
-      losses::make_loss({}));
+  return options;
 }
 
 /// A small Transformer that validates as the toy does.
@@ -75,7 +44,8 @@ class PartsTask : public test::ToyTask {
  public:
   explicit PartsTask(const std::string& tie_embeddings = "decoder",
                      const std::string& norm_layer = "layer_norm", double decoder_layer_drop = 0)
-      : model_(small_model(tie_embeddings, norm_layer, decoder_layer_drop)) {}
+      : model_(stretto::test::small_transformer(
+            small_parts(tie_embeddings, norm_layer, decoder_layer_drop), kPieces)) {}
 
   torch::nn::Module& model() override { return *model_; }
   const data::BatchSource& train_batches() override { return source_; }
@@ -98,7 +68,8 @@ class PartsTask : public test::ToyTask {
 
  private:
   std::shared_ptr<models::Seq2SeqModel> model_;
-  SentenceSource source_;
+  stretto::test::PairSource source_{
+      {.batches = 8, .pairs = 2, .vocabulary = kPieces, .shortest = 3, .lengths = 5}};
 };
 
 bool in_encoder(const std::string& name) {

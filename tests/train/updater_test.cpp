@@ -11,13 +11,13 @@
 #include "base/error.h"
 #include "base/failpoint.h"
 #include "base/random.h"
-#include "data/pairs/pair_columns.h"
 #include "distributed/watch/peer_watch.h"
 #include "parallel/embedding_gradients.h"
 #include "tests/distributed/thread_group.h"
 #include "tests/parallel/difference.h"
 #include "tests/parallel/refusing_allocator.h"
 #include "tests/train/bare_task.h"
+#include "tests/train/pair_source.h"
 
 namespace stretto::train {
 namespace {
@@ -30,35 +30,14 @@ constexpr int64_t kMicroBatches = 6, kSentences = 4, kVocabulary = 40;
 constexpr double kSame = 1e-6;  // norm of the difference over the norm
 const std::vector<std::string> kStrategies{"all_reduce", "sharded", "parameter_server"};
 
-/// Micro-batch `index` holds n samples from n index on, of unequal length.
-class PairSource : public data::BatchSource {
- public:
-  explicit PairSource(int64_t sentences) : sentences_(sentences) {}
-  int64_t num_batches() const override { return 4 * kMicroBatches; }
-  data::Batch load(int64_t, int64_t index) const override {
-    data::Batch batch = data::pair_batch();
-    for (int64_t i = 0; i < sentences_; ++i) {
-      const int64_t sample = index * sentences_ + i;
-      batch.sample_ids.push_back(sample);
-      append(data::source(batch), static_cast<uint64_t>(2 * sample));
-      append(data::target(batch), static_cast<uint64_t>(2 * sample + 1));
-    }
-    return batch;
-  }
-
- private:
-  static void append(data::PackedTokens& side, uint64_t seed) {
-    const auto length = static_cast<int64_t>(4 + mix64(7, seed) % 6);
-    for (int64_t i = 0; i < length; ++i) {
-      side.values.push_back(
-          static_cast<int64_t>(4 + mix64(seed, static_cast<uint64_t>(i)) % (kVocabulary - 4)));
-    }
-    side.values.push_back(3);
-    side.offsets.push_back(static_cast<int32_t>(side.values.size()));
-  }
-
-  int64_t sentences_;
-};
+/// Micro-batches of so many sentences, of unequal length.
+test::PairSource pairs_of(int64_t sentences) {
+  return test::PairSource({.batches = 4 * kMicroBatches,
+                           .pairs = sentences,
+                           .vocabulary = kVocabulary,
+                           .shortest = 4,
+                           .lengths = 6});
+}
 
 /// What of one micro-batch finds no memory.
 struct Shortage {
@@ -71,7 +50,8 @@ struct Shortage {
 /// A small Transformer that may lack memory.
 class ShortTask : public test::BareTask {
  public:
-  explicit ShortTask(int64_t sentences = kSentences) : sentences_(sentences), source_(sentences) {}
+  explicit ShortTask(int64_t sentences = kSentences)
+      : sentences_(sentences), source_(pairs_of(sentences)) {}
   torch::nn::Module& model() override { return *model_; }
   const data::BatchSource& train_batches() override { return source_; }
 
@@ -110,7 +90,7 @@ class ShortTask : public test::BareTask {
 
   std::shared_ptr<models::Seq2SeqModel> model_ = test::small_transformer(1, kVocabulary);
   int64_t sentences_;
-  PairSource source_;
+  test::PairSource source_;
 };
 
 /// What the backward of a batch asks an allocator for.
@@ -417,7 +397,7 @@ TEST_F(UpdaterTest, APartOfAMicroBatchMayLackMemory) {
 }
 
 TEST_F(UpdaterTest, AnyAllocationOfABackwardMayFail) {
-  const auto batch = PairSource(kSentences).load(0, 5);
+  const auto batch = pairs_of(kSentences).load(0, 5);
   const int64_t count = asked_for(batch, {.seed = 5, .update = 0}).seen;
   ASSERT_GT(count, 30);
   for (const int size : {1, 2}) {
@@ -452,7 +432,7 @@ TEST_F(UpdaterTest, EveryMicroBatchOfAnUpdateMayBeSplit) {
   constexpr int64_t kMany = 2 * kMicroBatches;
   size_t halves = 0, wholes = std::numeric_limits<size_t>::max();
   for (int64_t micro = 0; micro < kMany; ++micro) {
-    const auto batch = PairSource(kSentences).load(0, micro);
+    const auto batch = pairs_of(kSentences).load(0, micro);
     const StepContext context{.seed = 5, .update = 0};
     for (const int64_t begin : {0, 2}) {
       halves = std::max(halves, asked_for(data::part(batch, begin, begin + 2), context).largest);
@@ -528,7 +508,7 @@ TEST_F(UpdaterTest, AFailpointThatIsNotArmedLeavesNoHooks) {
   set_failpoints("");
   { const parallel::BackwardFailpoint unarmed(arena); }
   set_failpoints("backward:enomem:1+");
-  task.loss(PairSource(kSentences).load(0, 0), {}).losses.front().backward();
+  task.loss(pairs_of(kSentences).load(0, 0), {}).losses.front().backward();
   EXPECT_EQ(failpoint_passes(), 0U);
 }
 

@@ -4,41 +4,14 @@
 
 #include <cmath>
 
-#include "base/random.h"
-#include "data/pairs/pair_columns.h"
 #include "tests/train/bare_task.h"
+#include "tests/train/pair_source.h"
 #include "train/updater.h"
 
 namespace stretto::train {
 namespace {
 
 constexpr int64_t kEntries = 30;
-
-/// Four batches of four pairs.
-class FourBatches : public data::BatchSource {
- public:
-  int64_t num_batches() const override { return 4; }
-  data::Batch load(int64_t, int64_t index) const override {
-    data::Batch batch = data::pair_batch();
-    data::source(batch).offsets = data::target(batch).offsets = {0};
-    for (int64_t i = 0; i < 4; ++i) {
-      const int64_t sample = 4 * index + i;
-      batch.sample_ids.push_back(sample);
-      append(data::source(batch), static_cast<uint64_t>(2 * sample));
-      append(data::target(batch), static_cast<uint64_t>(2 * sample + 1));
-    }
-    return batch;
-  }
-
- private:
-  static void append(data::PackedTokens& side, uint64_t seed) {
-    for (uint64_t i = 0; i < 5; ++i) {
-      side.values.push_back(static_cast<int64_t>(4 + mix64(seed, i) % (kEntries - 4)));
-    }
-    side.values.push_back(3);
-    side.offsets.push_back(static_cast<int32_t>(side.values.size()));
-  }
-};
 
 class Pairs : public stretto::test::BareTask {
  public:
@@ -50,7 +23,8 @@ class Pairs : public stretto::test::BareTask {
 
  private:
   std::shared_ptr<models::Seq2SeqModel> model_ = stretto::test::small_transformer(1, kEntries);
-  FourBatches source_;
+  stretto::test::PairSource source_{
+      {.batches = 4, .pairs = 4, .vocabulary = kEntries, .shortest = 5}};
 };
 
 struct Half {

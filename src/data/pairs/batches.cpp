@@ -28,9 +28,8 @@ struct SideDraws {
   /// The last sequence of `side`, which ends with end-of-sentence, anew.
   void draw_last(PackedTokens& side, int64_t epoch, int64_t sample) const {
     if (sampler == nullptr) return;
-    const auto begin = static_cast<size_t>(side.offsets[side.offsets.size() - 2]);
-    const std::vector<int64_t> own(side.values.begin() + side.offsets[side.offsets.size() - 2],
-                                   side.values.end() - 1);
+    const auto last = side.sequence(side.num_sequences() - 1);
+    const std::vector<int64_t> own(last.begin(), last.end() - 1);
     const auto most = std::min(2 * own.size(), static_cast<size_t>(most_tokens - 1));
     const uint64_t of_sample =
         mix64(mix64(key, static_cast<uint64_t>(epoch)), static_cast<uint64_t>(sample));
@@ -38,11 +37,12 @@ struct SideDraws {
     for (uint64_t draw = 0; draw < kDraws; ++draw) {
       const auto drawn = sampler->sample(own, mix64(of_sample, draw));
       if (drawn.size() > most) continue;
-      const int64_t end_of_sentence = side.values.back();
-      side.values.resize(begin);
+      const int64_t end_of_sentence = last.back();
+      side.values.resize(side.values.size() - last.size());
+      side.offsets.pop_back();
       side.values.insert(side.values.end(), drawn.begin(), drawn.end());
       side.values.push_back(end_of_sentence);
-      side.offsets.back() = static_cast<int32_t>(side.values.size());
+      side.close_sequence();
       return;
     }
   }

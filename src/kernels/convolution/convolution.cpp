@@ -15,19 +15,6 @@ bool are_fused(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& 
   return is_fused(x) && is_fused(weight) && (!bias.defined() || is_fused(bias));
 }
 
-/// Offsets lead every read of rows on the CPU; on a GPU a look at them would wait for it.
-void check_offsets(const Offsets& offsets, int64_t rows, const char* name) {
-  TORCH_CHECK(offsets.values.defined() && offsets.values.dim() == 1 && offsets.values.size(0) > 0,
-              "[kernels] ", name, ": offsets must be int32 [sequences + 1]");
-  if (!offsets.values.is_cpu()) return;
-  const at::Tensor lengths = offsets.values.diff();
-  const bool in_order = offsets.values[0].item<int64_t>() == 0 &&
-                        offsets.values[-1].item<int64_t>() == rows &&
-                        lengths.ge(0).all().item<bool>();
-  TORCH_CHECK(in_order, "[kernels] ", name, ": offsets must grow from 0 to the ", rows,
-              " rows that there are, got ", offsets.values);
-}
-
 void check_window(const at::Tensor& x, const TimeWindow& window, const char* name) {
   check_rows(x, name);
   TORCH_CHECK(window.kernel > 0 && window.dilation > 0 && window.stride > 0, "[kernels] ", name,

@@ -114,19 +114,10 @@ at::Tensor weight_slopes(const cpu::HeadItem& item, const at::Tensor& dy) {
   return slopes;
 }
 
-/// Rows times the factors of their mask.
+/// Of each row the mask; filters that all rows share are first repeated for them.
 at::Tensor masked(const at::Tensor& x, const Dropout& dropout) {
   if (!dropout.active()) return x;
-  const at::Tensor keys = keys_of(dropout);
-  const at::Tensor rows = x.expand({keys.size(0), x.size(1)}).contiguous();
-  at::Tensor out = at::empty_like(rows);
-  const cpu::Drop drop = drop_of(dropout, keys);
-  const float* from = rows.const_data_ptr<float>();
-  float* to = out.data_ptr<float>();
-  at::parallel_for(0, rows.size(0), kRowGrain, [&](int64_t begin, int64_t end) {
-    cpu::table().dropout(from, nullptr, to, {begin, end, rows.size(1)}, drop);
-  });
-  return out;
+  return masked_rows(x.expand({dropout.row_keys.size(0), x.size(1)}), {}, dropout);
 }
 
 struct WeighNode : torch::autograd::Function<WeighNode> {

@@ -2,6 +2,8 @@
 
 #include <ATen/ATen.h>
 
+#include "kernels/dispatch.h"
+
 namespace stretto::kernels::checks {
 namespace {
 
@@ -21,36 +23,17 @@ void vector(const at::Tensor& x, int64_t width, bool wanted, const char* name, c
               " must be [", width, "], got ", x.sizes());
 }
 
+/// Of an expected mask nothing is drawn.
 void dropout(const Dropout& dropout, int64_t rows, bool drawn, const char* name, const char* what) {
-  if (!dropout.active()) return;
-  constexpr double kMost = 1 - 1.0 / 65536;  // masks are drawn in steps of 1 / 65536
-  TORCH_CHECK(dropout.p <= kMost, "[kernels] ", name, ": ", what, " must be below 1, got ",
-              dropout.p);
-  TORCH_CHECK(
-      !drawn || (dropout.row_keys.defined() && dropout.row_keys.scalar_type() == at::kLong &&
-                 dropout.row_keys.dim() == 1 && dropout.row_keys.size(0) == rows),
-      "[kernels] ", name, ": ", what, " needs int64 row_keys of ", rows, " rows");
-}
-
-void offsets(const Offsets& offsets, int64_t rows, const char* name, const char* what) {
-  const at::Tensor& values = offsets.values;
-  TORCH_CHECK(values.defined() && values.dim() == 1 && values.size(0) >= 1, "[kernels] ", name,
-              ": ", what, " must be a vector of one number more than there are sequences");
-  if (!values.is_cpu()) return;
-  const at::Tensor bounds = values.to(at::kInt).contiguous();
-  const int32_t* at = bounds.const_data_ptr<int32_t>();
-  const int64_t count = bounds.numel();
-  bool rises = at[0] == 0 && at[count - 1] == rows;
-  for (int64_t i = 1; i < count; ++i) rises = rises && at[i] >= at[i - 1];
-  TORCH_CHECK(rises, "[kernels] ", name, ": ", what, " must rise from 0 to the ", rows,
-              " rows, got ", values);
+  if (drawn) return check_dropout(dropout, rows, name, what);
+  check_probability(dropout, name, what);
 }
 
 }  // namespace
 
 bool is_fused(std::initializer_list<at::Tensor> tensors) {
   for (const at::Tensor& x : tensors)
-    if (x.defined() && !(x.is_cpu() && x.scalar_type() == at::kFloat)) return false;
+    if (x.defined() && !kernels::is_fused(x)) return false;
   return true;
 }
 
@@ -58,7 +41,7 @@ void rows_of_gates(const at::Tensor& x_gates, const RecurrentWeights& weights,
                    const Recurrent& options, const char* name) {
   TORCH_CHECK(x_gates.dim() == 2 && x_gates.size(1) == weights.hidden.size(0), "[kernels] ", name,
               ": x_gates must be [N, ", weights.hidden.size(0), "], got ", x_gates.sizes());
-  offsets(options.offsets, x_gates.size(0), name, "offsets");
+  check_offsets(options.offsets, x_gates.size(0), name);
   const Zoneout& zoneout = options.cell.zoneout;
   dropout(zoneout.hidden, x_gates.size(0), !zoneout.expected, name, "zoneout of h");
   dropout(zoneout.cell, x_gates.size(0), !zoneout.expected, name, "zoneout of c");
@@ -108,7 +91,7 @@ void memory(const Memory& memory, const AttentiveWeights& weights, int64_t batch
                   memory.values.size(0) == memory.keys.size(0),
               "[kernels] ", name, ": the memory's values must be [", memory.keys.size(0), ", ",
               values, "], as wide as the context's weight, got ", memory.values.sizes());
-  offsets(memory.offsets, memory.keys.size(0), name, "the memory's offsets");
+  check_offsets(memory.offsets, memory.keys.size(0), name, "the memory's offsets");
   TORCH_CHECK(memory.offsets.values.size(0) == batch + 1, "[kernels] ", name, ": the memory has ",
               memory.offsets.values.size(0) - 1, " sequences, the layer ", batch);
 }

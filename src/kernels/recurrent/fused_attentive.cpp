@@ -1,7 +1,5 @@
 #include <ATen/ATen.h>
 
-#include <algorithm>
-
 #include "kernels/recurrent/attentive_pass.h"
 #include "kernels/recurrent/fused.h"
 #include "kernels/recurrent/node.h"

@@ -7,21 +7,6 @@
 #include "kernels/rounding.h"
 
 namespace stretto::kernels::fused {
-namespace {
-
-void keep_dropout(AutogradContext* ctx, const std::string& name, const Dropout& dropout) {
-  ctx->saved_data[name + ".p"] = dropout.p;
-  ctx->saved_data[name + ".key"] = static_cast<int64_t>(dropout.key);
-  ctx->saved_data[name + ".row_keys"] = dropout.row_keys;
-}
-
-Dropout kept_dropout(AutogradContext* ctx, const std::string& name) {
-  return {ctx->saved_data[name + ".p"].toDouble(),
-          static_cast<uint64_t>(ctx->saved_data[name + ".key"].toInt()),
-          ctx->saved_data[name + ".row_keys"].toTensor()};
-}
-
-}  // namespace
 
 at::Tensor absent_if_undefined(const at::Tensor& x) {
   return x.defined() ? x : at::empty({0}, at::kFloat);
@@ -48,20 +33,20 @@ void keep(AutogradContext* ctx, const Recurrent& options) {
   ctx->saved_data["expected"] = options.cell.zoneout.expected;
   ctx->saved_data["epsilon"] = options.cell.epsilon;
   ctx->saved_data["reverse"] = options.reverse;
-  keep_dropout(ctx, "hidden", options.cell.zoneout.hidden);
-  keep_dropout(ctx, "state", options.cell.zoneout.cell);
-  keep_dropout(ctx, "recurrent", options.recurrent_dropout);
+  keep(ctx, options.cell.zoneout.hidden, "hidden.");
+  keep(ctx, options.cell.zoneout.cell, "state.");
+  keep(ctx, options.recurrent_dropout, "recurrent.");
 }
 
 Recurrent kept_recurrent(AutogradContext* ctx, const at::Tensor& offsets) {
   return {.cell = {.cell = static_cast<Cell>(ctx->saved_data["cell"].toInt()),
-                   .zoneout = {.hidden = kept_dropout(ctx, "hidden"),
-                               .cell = kept_dropout(ctx, "state"),
+                   .zoneout = {.hidden = kept(ctx, "hidden."),
+                               .cell = kept(ctx, "state."),
                                .expected = ctx->saved_data["expected"].toBool()},
                    .epsilon = ctx->saved_data["epsilon"].toDouble()},
           .offsets = {.values = offsets},
           .reverse = ctx->saved_data["reverse"].toBool(),
-          .recurrent_dropout = kept_dropout(ctx, "recurrent")};
+          .recurrent_dropout = kept(ctx, "recurrent.")};
 }
 
 bool wants_any(AutogradContext* ctx, size_t begin, size_t end) {

@@ -5,7 +5,6 @@
 #include <omp.h>
 
 #include <algorithm>
-#include <numeric>
 #include <thread>
 
 namespace stretto::kernels {

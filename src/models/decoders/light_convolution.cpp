@@ -106,10 +106,7 @@ int64_t LightDecoder::max_length() const {
 
 std::vector<at::Tensor> LightDecoder::attention(const nn::PackedRows& input, const Encoded& memory,
                                                 int64_t layer) {
-  const auto num_layers = static_cast<int64_t>(layers_.size());
-  TORCH_CHECK(layer >= -1 && layer < num_layers, "[light_conv] attention of layer ", layer,
-              " of a decoder of ", num_layers, " layers; set decode.alignment_layer");
-  const int64_t wanted = layer < 0 ? num_layers - 1 : layer;
+  const int64_t wanted = attending_layer(layer, layers_.size(), "light_conv");
   at::Tensor weights;
   run(input, memory, {}, [&](int64_t at_layer, const at::Tensor& q, const at::Tensor& kv) {
     if (at_layer != wanted) return;

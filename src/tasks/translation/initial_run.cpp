@@ -103,8 +103,16 @@ std::vector<runs::MatchedTable> matched_tables(const runs::InitialRun& run,
                           ? target
                           : matched_rows(*tokenizers.src, *before.src, "source ");
   std::vector<runs::MatchedTable> tables;
-  for (const auto& table : model.vocabulary_tables()) {
-    tables.push_back({table.parameter, table.of_source ? source : target});
+  const auto add = [&](const std::string& name, bool of_source) {
+    const std::string side = of_source ? "source" : "target";
+    tables.push_back({.parameter = name,
+                      .rows = of_source ? source : target,
+                      .pieces = before.joint ? "" : side});
+  };
+  for (const auto& table : model.vocabulary_tables()) add(table.parameter, table.of_source);
+  // Which the other run may not tie: its encoder's table then has the source's pieces.
+  for (const auto& tied : model.tied_names()) {
+    add(tied.name, tied.name.starts_with("encoder."));
   }
   return tables;
 }

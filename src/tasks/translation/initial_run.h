@@ -27,10 +27,10 @@ text::TokenizerPair first_tokenizers(const experiment::LoadedExperiment& experim
 text::TokenizerPair first_tokenizers(const experiment::LoadedExperiment& experiment,
                                      const runs::InitialRun& run);
 
-/// `train.init_vocabulary = "match"`: the rows that each vocabulary table of a model takes from
-/// another run's table, piece by piece. The log says how many of each side's pieces begin anew, and
-/// lists the first of them.
-/// Throws Error(kUsage) when the other run's tokenizer is not there.
+/// `train.init_vocabulary = "match"`: the rows that each vocabulary table of a model, by each of
+/// its names, takes from another run's table, piece by piece. The log says how many of each side's
+/// pieces begin anew, and lists the first of them. Throws Error(kUsage) when the other run's
+/// tokenizer is not there.
 std::vector<runs::MatchedTable> matched_tables(const runs::InitialRun& run,
                                                const text::TokenizerPair& tokenizers,
                                                const models::Seq2SeqModel& model);
