@@ -7,6 +7,7 @@
 
 #include "kernels/fused.h"
 #include "kernels/fused_common.h"
+#include "kernels/reference.h"
 #include "kernels/rounding.h"
 
 namespace stretto::kernels::fused {
@@ -69,10 +70,23 @@ struct Problem {
         .heads = heads.sharers(),
         .log_sum_stride = q.size(0)};
     if (bias.defined()) {
-      one.bias = bias.const_data_ptr<float>() + head * bias.size(1) + heads.bias_zero;
-      one.bias_stride = bias.size(1);
+      one.bias = bias.const_data_ptr<float>() + bias_place(item);
+      one.bias_stride = distances();
+    }
+    if (bias_is_of_queries()) {
+      one.bias_row_stride = heads.queries * distances();
+      one.bias_before = heads.bias_zero;
+      one.bias_behind = distances() - 1 - heads.bias_zero;
     }
     return one;
+  }
+
+  bool bias_is_of_queries() const { return bias.defined() && bias.dim() == 3; }
+  int64_t distances() const { return bias.size(-1); }
+  /// Of distance 0 of an item's first query and head, in the bias and in its gradient.
+  int64_t bias_place(int64_t item) const {
+    const int64_t row = bias_is_of_queries() ? query_row(item) * heads.queries : 0;
+    return (row + first_head(item)) * distances() + heads.bias_zero;
   }
 };
 
@@ -203,7 +217,11 @@ struct AttentionNode : torch::autograd::Function<AttentionNode> {
     problem.compute = compute;
     at::Tensor dq = at::zeros_like(q), dkv = merged ? dq : at::zeros_like(kv);
     std::optional<BiasSlopes> bias_slopes;
-    if (ctx->saved_data["bias_slopes"].toBool()) bias_slopes.emplace(problem);
+    at::Tensor dbias;  // of queries: no two items have one in common
+    const bool wants_bias = ctx->saved_data["bias_slopes"].toBool();
+    if (wants_bias && problem.bias_is_of_queries()) dbias = at::zeros_like(problem.bias);
+    if (wants_bias && !problem.bias_is_of_queries()) bias_slopes.emplace(problem);
+    float* to_bias = dbias.defined() ? dbias.data_ptr<float>() : nullptr;
     float *to_q = dq.data_ptr<float>(), *to_kv = dkv.data_ptr<float>();
     const float *value = out.const_data_ptr<float>(), *slope = dout.const_data_ptr<float>();
     float* sums = const_cast<float*>(saved[3].const_data_ptr<float>());  // only read from here
@@ -221,13 +239,16 @@ struct AttentionNode : torch::autograd::Function<AttentionNode> {
         if (bias_slopes) {
           gradient.dbias = bias_slopes->line(i);
           gradient.dbias_stride = bias_slopes->stride();
+        } else if (to_bias != nullptr) {
+          gradient.dbias = to_bias + problem.bias_place(i);
+          gradient.dbias_stride = problem.distances();
         }
         cpu::table().attention_backward(problem.at(i, sums), gradient);
       }
     });
     round_(dq, compute);
     if (!merged) round_(dkv, compute);
-    const at::Tensor dbias = bias_slopes ? bias_slopes->sum() : at::Tensor();
+    if (bias_slopes) dbias = bias_slopes->sum();
     return {dq, merged ? at::Tensor() : dkv, {}, {}, dbias, {}, {}};
   }
 };
@@ -290,7 +311,13 @@ at::Tensor decode_self_attention(const at::Tensor& q, const at::Tensor& k_new,
       .slice(0, 0, lanes)
       .copy_(is_half(compute) ? rounded(v_new.to(at::kFloat), compute) : v_new);
   const at::Tensor queries = rounded(q.contiguous(), compute), table = lineage.contiguous();
-  const at::Tensor biases = bias.active() ? bias.table.contiguous() : at::Tensor();
+  DistanceBias biases = bias;
+  if (bias.is_of_queries()) biases = {reference::bias_of_step(bias, t), t};
+  if (bias.active()) biases.table = biases.table.contiguous();
+  const int64_t bias_stride = bias.active() ? biases.table.size(-1) : 0;
+  const int64_t lane_stride = bias.is_of_queries() ? num_heads * bias_stride : 0;
+  const float* first_bias =
+      bias.active() ? biases.table.const_data_ptr<float>() + biases.zero - t : nullptr;
   const int64_t head_width = width / num_heads;
   at::Tensor out = at::empty_like(queries);
   const int32_t* slots = table.const_data_ptr<int32_t>();
@@ -299,21 +326,20 @@ at::Tensor decode_self_attention(const at::Tensor& q, const at::Tensor& k_new,
   float* to = out.data_ptr<float>();
   at::parallel_for(0, lanes, 1, [&](int64_t begin, int64_t end) {
     for (int64_t lane = begin; lane < end; ++lane)
-      cpu::table().decode(
-          {.q = from + lane * width,
-           .k_cache = keys,
-           .v_cache = values,
-           .slots = slots + lane * table.size(1),
-           .lane = lane,
-           .lanes = k_cache.size(1),
-           .t = t,
-           .heads = num_heads,
-           .kv_heads = k_cache.size(2) / head_width,
-           .width = head_width,
-           .compute = compute,
-           .bias = bias.active() ? biases.const_data_ptr<float>() + bias.zero - t : nullptr,
-           .bias_stride = bias.active() ? biases.size(1) : 0},
-          to + lane * width);
+      cpu::table().decode({.q = from + lane * width,
+                           .k_cache = keys,
+                           .v_cache = values,
+                           .slots = slots + lane * table.size(1),
+                           .lane = lane,
+                           .lanes = k_cache.size(1),
+                           .t = t,
+                           .heads = num_heads,
+                           .kv_heads = k_cache.size(2) / head_width,
+                           .width = head_width,
+                           .compute = compute,
+                           .bias = bias.active() ? first_bias + lane * lane_stride : nullptr,
+                           .bias_stride = bias_stride},
+                          to + lane * width);
   });
   round_(out, compute);
   return out;
