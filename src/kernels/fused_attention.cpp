@@ -112,23 +112,29 @@ Problem problem_of(const at::Tensor& q, const at::Tensor& kv, bool merged,
 }
 
 /// The gradient of a distance is a sum over sequences: each has a line of its own to add to, and
-/// the lines are added up in the order of sequences, whatever the number of threads.
+/// the lines are added up in the order of sequences, whatever the number of threads. A bias of
+/// queries has numbers that no two sequences share: its gradient is written as it is.
 class BiasSlopes {
  public:
   explicit BiasSlopes(const Problem& problem)
       : problem_(problem),
-        room_(problem.q.size(0) + problem.kv.size(0)),
-        lines_(at::zeros({problem.heads.queries, room_}, problem.q.options())) {}
+        room_(problem.bias_is_of_queries() ? problem.distances()
+                                           : problem.q.size(0) + problem.kv.size(0)),
+        lines_(problem.bias_is_of_queries()
+                   ? at::zeros_like(problem.bias)
+                   : at::zeros({problem.heads.queries, room_}, problem.q.options())) {}
 
   /// Of distance 0 in the line of an item's first head; stride() leads to the next head's.
   float* line(int64_t item) {
-    return lines_.data_ptr<float>() + problem_.first_head(item) * room_ +
-           zero(problem_.sequence(item));
+    float* first = lines_.data_ptr<float>();
+    if (problem_.bias_is_of_queries()) return first + problem_.bias_place(item);
+    return first + problem_.first_head(item) * room_ + zero(problem_.sequence(item));
   }
   int64_t stride() const { return room_; }
 
-  /// [H, distances], as the table.
+  /// As the table.
   at::Tensor sum() const {
+    if (problem_.bias_is_of_queries()) return lines_;
     at::Tensor all = at::zeros_like(problem_.bias);
     const float* from = lines_.const_data_ptr<float>();
     float* to = all.data_ptr<float>() + problem_.heads.bias_zero;
@@ -159,7 +165,7 @@ class BiasSlopes {
 
   const Problem& problem_;
   int64_t room_;
-  at::Tensor lines_;  // [H, queries + keys of all sequences]
+  at::Tensor lines_;  // [H, queries + keys of all sequences], or as the bias of queries
 };
 
 struct AttentionNode : torch::autograd::Function<AttentionNode> {
@@ -217,11 +223,7 @@ struct AttentionNode : torch::autograd::Function<AttentionNode> {
     problem.compute = compute;
     at::Tensor dq = at::zeros_like(q), dkv = merged ? dq : at::zeros_like(kv);
     std::optional<BiasSlopes> bias_slopes;
-    at::Tensor dbias;  // of queries: no two items have one in common
-    const bool wants_bias = ctx->saved_data["bias_slopes"].toBool();
-    if (wants_bias && problem.bias_is_of_queries()) dbias = at::zeros_like(problem.bias);
-    if (wants_bias && !problem.bias_is_of_queries()) bias_slopes.emplace(problem);
-    float* to_bias = dbias.defined() ? dbias.data_ptr<float>() : nullptr;
+    if (ctx->saved_data["bias_slopes"].toBool()) bias_slopes.emplace(problem);
     float *to_q = dq.data_ptr<float>(), *to_kv = dkv.data_ptr<float>();
     const float *value = out.const_data_ptr<float>(), *slope = dout.const_data_ptr<float>();
     float* sums = const_cast<float*>(saved[3].const_data_ptr<float>());  // only read from here
@@ -239,18 +241,35 @@ struct AttentionNode : torch::autograd::Function<AttentionNode> {
         if (bias_slopes) {
           gradient.dbias = bias_slopes->line(i);
           gradient.dbias_stride = bias_slopes->stride();
-        } else if (to_bias != nullptr) {
-          gradient.dbias = to_bias + problem.bias_place(i);
-          gradient.dbias_stride = problem.distances();
         }
         cpu::table().attention_backward(problem.at(i, sums), gradient);
       }
     });
     round_(dq, compute);
     if (!merged) round_(dkv, compute);
-    if (bias_slopes) dbias = bias_slopes->sum();
+    const at::Tensor dbias = bias_slopes ? bias_slopes->sum() : at::Tensor();
     return {dq, merged ? at::Tensor() : dkv, {}, {}, dbias, {}, {}};
   }
+};
+
+/// What a bias adds to steps 0 .. t of each lane. A table for all lanes is read where it lies.
+class StepBias {
+ public:
+  StepBias(const DistanceBias& bias, int64_t t) : of_lanes_(bias.is_of_queries()) {
+    if (!bias.active()) return;
+    numbers_ = (of_lanes_ ? reference::bias_of_step(bias, t) : bias.table).contiguous();
+    first_ = numbers_.const_data_ptr<float>() + (of_lanes_ ? 0 : bias.zero - t);
+  }
+  /// Of its first head; null without a bias.
+  const float* of_lane(int64_t lane) const {
+    return of_lanes_ ? first_ + lane * numbers_.size(1) * stride() : first_;
+  }
+  int64_t stride() const { return first_ == nullptr ? 0 : numbers_.size(-1); }
+
+ private:
+  bool of_lanes_;
+  at::Tensor numbers_;
+  const float* first_ = nullptr;
 };
 
 }  // namespace
@@ -311,13 +330,7 @@ at::Tensor decode_self_attention(const at::Tensor& q, const at::Tensor& k_new,
       .slice(0, 0, lanes)
       .copy_(is_half(compute) ? rounded(v_new.to(at::kFloat), compute) : v_new);
   const at::Tensor queries = rounded(q.contiguous(), compute), table = lineage.contiguous();
-  DistanceBias biases = bias;
-  if (bias.is_of_queries()) biases = {reference::bias_of_step(bias, t), t};
-  if (bias.active()) biases.table = biases.table.contiguous();
-  const int64_t bias_stride = bias.active() ? biases.table.size(-1) : 0;
-  const int64_t lane_stride = bias.is_of_queries() ? num_heads * bias_stride : 0;
-  const float* first_bias =
-      bias.active() ? biases.table.const_data_ptr<float>() + biases.zero - t : nullptr;
+  const StepBias biases(bias, t);
   const int64_t head_width = width / num_heads;
   at::Tensor out = at::empty_like(queries);
   const int32_t* slots = table.const_data_ptr<int32_t>();
@@ -337,8 +350,8 @@ at::Tensor decode_self_attention(const at::Tensor& q, const at::Tensor& k_new,
                            .kv_heads = k_cache.size(2) / head_width,
                            .width = head_width,
                            .compute = compute,
-                           .bias = bias.active() ? first_bias + lane * lane_stride : nullptr,
-                           .bias_stride = bias_stride},
+                           .bias = biases.of_lane(lane),
+                           .bias_stride = biases.stride()},
                           to + lane * width);
   });
   round_(out, compute);
