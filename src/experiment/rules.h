@@ -29,8 +29,8 @@ void check_rules(const Experiment& options, const config::Origins& origins,
 /// takes a third of a second.
 using TensorLister = std::function<std::vector<optim::TensorName>(const Experiment&)>;
 
-/// The first key by which an experiment names tensors, of `optim.groups`, `optim.no_decay`,
-/// `model.init`, `train.freeze` and `train.init_only`; empty = by none.
+/// The first key by which an experiment names tensors, of those of experiment/tensor_patterns.h;
+/// empty = by none.
 std::string key_that_names_tensors(const Experiment& options);
 
 /// Whether there is such a key: only then is a TensorLister worth asking.

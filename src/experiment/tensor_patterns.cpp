@@ -89,6 +89,7 @@ std::string key_that_names_tensors(const Experiment& options) {
   if (!options.optim.groups.empty()) return "optim.groups";
   if (!options.optim.no_decay.empty()) return "optim.no_decay";
   if (!options.optim.lazy_tables.empty()) return "optim.lazy_tables";
+  if (!options.optim.weight_noise_tensors.empty()) return "optim.weight_noise_tensors";
   if (!options.model.init.empty()) return "model.init";
   if (!options.train.freeze.empty()) return "train.freeze";
   return options.train.init_only.empty() ? "" : "train.init_only";
@@ -118,6 +119,9 @@ std::vector<PatternProblem> name_problems(const Experiment& options,
   }
   for (const auto& pattern : o.lazy_tables) {
     note("optim.lazy_tables", optim::matches_nothing(pattern, tensors), problems);
+  }
+  for (const auto& pattern : o.weight_noise_tensors) {
+    note("optim.weight_noise_tensors", optim::matches_nothing(pattern, tensors), problems);
   }
   const auto rules = readable_entries<nn::InitRule>(options.model.init, nn::read_init_rule);
   for (const auto& rule : rules) {

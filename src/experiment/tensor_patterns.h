@@ -8,7 +8,8 @@
 #include "optim/group_options.h"
 
 /// The keys of an experiment that name tensors by patterns: `optim.groups`, `optim.no_decay`,
-/// `model.init`, `train.freeze` and `train.init_only`.
+/// `optim.lazy_tables`, `optim.weight_noise_tensors`, `model.init`, `train.freeze` and
+/// `train.init_only`.
 namespace stretto::experiment {
 
 struct PatternProblem {

@@ -7,6 +7,7 @@
 
 #include "kernels/fused.h"
 #include "kernels/fused_common.h"
+#include "kernels/reference.h"
 #include "kernels/rounding.h"
 
 namespace stretto::kernels::fused {
@@ -69,10 +70,23 @@ struct Problem {
         .heads = heads.sharers(),
         .log_sum_stride = q.size(0)};
     if (bias.defined()) {
-      one.bias = bias.const_data_ptr<float>() + head * bias.size(1) + heads.bias_zero;
-      one.bias_stride = bias.size(1);
+      one.bias = bias.const_data_ptr<float>() + bias_place(item);
+      one.bias_stride = distances();
+    }
+    if (bias_is_of_queries()) {
+      one.bias_row_stride = heads.queries * distances();
+      one.bias_before = heads.bias_zero;
+      one.bias_behind = distances() - 1 - heads.bias_zero;
     }
     return one;
+  }
+
+  bool bias_is_of_queries() const { return bias.defined() && bias.dim() == 3; }
+  int64_t distances() const { return bias.size(-1); }
+  /// Of distance 0 of an item's first query and head, in the bias and in its gradient.
+  int64_t bias_place(int64_t item) const {
+    const int64_t row = bias_is_of_queries() ? query_row(item) * heads.queries : 0;
+    return (row + first_head(item)) * distances() + heads.bias_zero;
   }
 };
 
@@ -98,23 +112,29 @@ Problem problem_of(const at::Tensor& q, const at::Tensor& kv, bool merged,
 }
 
 /// The gradient of a distance is a sum over sequences: each has a line of its own to add to, and
-/// the lines are added up in the order of sequences, whatever the number of threads.
+/// the lines are added up in the order of sequences, whatever the number of threads. A bias of
+/// queries has numbers that no two sequences share: its gradient is written as it is.
 class BiasSlopes {
  public:
   explicit BiasSlopes(const Problem& problem)
       : problem_(problem),
-        room_(problem.q.size(0) + problem.kv.size(0)),
-        lines_(at::zeros({problem.heads.queries, room_}, problem.q.options())) {}
+        room_(problem.bias_is_of_queries() ? problem.distances()
+                                           : problem.q.size(0) + problem.kv.size(0)),
+        lines_(problem.bias_is_of_queries()
+                   ? at::zeros_like(problem.bias)
+                   : at::zeros({problem.heads.queries, room_}, problem.q.options())) {}
 
   /// Of distance 0 in the line of an item's first head; stride() leads to the next head's.
   float* line(int64_t item) {
-    return lines_.data_ptr<float>() + problem_.first_head(item) * room_ +
-           zero(problem_.sequence(item));
+    float* first = lines_.data_ptr<float>();
+    if (problem_.bias_is_of_queries()) return first + problem_.bias_place(item);
+    return first + problem_.first_head(item) * room_ + zero(problem_.sequence(item));
   }
   int64_t stride() const { return room_; }
 
-  /// [H, distances], as the table.
+  /// As the table.
   at::Tensor sum() const {
+    if (problem_.bias_is_of_queries()) return lines_;
     at::Tensor all = at::zeros_like(problem_.bias);
     const float* from = lines_.const_data_ptr<float>();
     float* to = all.data_ptr<float>() + problem_.heads.bias_zero;
@@ -145,7 +165,7 @@ class BiasSlopes {
 
   const Problem& problem_;
   int64_t room_;
-  at::Tensor lines_;  // [H, queries + keys of all sequences]
+  at::Tensor lines_;  // [H, queries + keys of all sequences], or as the bias of queries
 };
 
 struct AttentionNode : torch::autograd::Function<AttentionNode> {
@@ -232,6 +252,26 @@ struct AttentionNode : torch::autograd::Function<AttentionNode> {
   }
 };
 
+/// What a bias adds to steps 0 .. t of each lane. A table for all lanes is read where it lies.
+class StepBias {
+ public:
+  StepBias(const DistanceBias& bias, int64_t t) : of_lanes_(bias.is_of_queries()) {
+    if (!bias.active()) return;
+    numbers_ = (of_lanes_ ? reference::bias_of_step(bias, t) : bias.table).contiguous();
+    first_ = numbers_.const_data_ptr<float>() + (of_lanes_ ? 0 : bias.zero - t);
+  }
+  /// Of its first head; null without a bias.
+  const float* of_lane(int64_t lane) const {
+    return of_lanes_ ? first_ + lane * numbers_.size(1) * stride() : first_;
+  }
+  int64_t stride() const { return first_ == nullptr ? 0 : numbers_.size(-1); }
+
+ private:
+  bool of_lanes_;
+  at::Tensor numbers_;
+  const float* first_ = nullptr;
+};
+
 }  // namespace
 
 at::Tensor self_attention(const at::Tensor& qkv, const SelfAttention& options) {
@@ -290,7 +330,7 @@ at::Tensor decode_self_attention(const at::Tensor& q, const at::Tensor& k_new,
       .slice(0, 0, lanes)
       .copy_(is_half(compute) ? rounded(v_new.to(at::kFloat), compute) : v_new);
   const at::Tensor queries = rounded(q.contiguous(), compute), table = lineage.contiguous();
-  const at::Tensor biases = bias.active() ? bias.table.contiguous() : at::Tensor();
+  const StepBias biases(bias, t);
   const int64_t head_width = width / num_heads;
   at::Tensor out = at::empty_like(queries);
   const int32_t* slots = table.const_data_ptr<int32_t>();
@@ -299,21 +339,20 @@ at::Tensor decode_self_attention(const at::Tensor& q, const at::Tensor& k_new,
   float* to = out.data_ptr<float>();
   at::parallel_for(0, lanes, 1, [&](int64_t begin, int64_t end) {
     for (int64_t lane = begin; lane < end; ++lane)
-      cpu::table().decode(
-          {.q = from + lane * width,
-           .k_cache = keys,
-           .v_cache = values,
-           .slots = slots + lane * table.size(1),
-           .lane = lane,
-           .lanes = k_cache.size(1),
-           .t = t,
-           .heads = num_heads,
-           .kv_heads = k_cache.size(2) / head_width,
-           .width = head_width,
-           .compute = compute,
-           .bias = bias.active() ? biases.const_data_ptr<float>() + bias.zero - t : nullptr,
-           .bias_stride = bias.active() ? biases.size(1) : 0},
-          to + lane * width);
+      cpu::table().decode({.q = from + lane * width,
+                           .k_cache = keys,
+                           .v_cache = values,
+                           .slots = slots + lane * table.size(1),
+                           .lane = lane,
+                           .lanes = k_cache.size(1),
+                           .t = t,
+                           .heads = num_heads,
+                           .kv_heads = k_cache.size(2) / head_width,
+                           .width = head_width,
+                           .compute = compute,
+                           .bias = biases.of_lane(lane),
+                           .bias_stride = biases.stride()},
+                          to + lane * width);
   });
   round_(out, compute);
   return out;

@@ -48,9 +48,19 @@ int64_t longest_of(const Offsets& offsets) {
   return at::diff(offsets.values).max().item<int64_t>();
 }
 
+/// Of `rows` queries.
+void check_bias_of_queries(const DistanceBias& bias, int64_t rows, int64_t heads,
+                           const char* name) {
+  const at::Tensor& table = bias.table;
+  TORCH_CHECK(table.size(0) == rows && table.size(1) == heads && bias.zero >= 0 &&
+                  bias.zero < table.size(2),
+              "[kernels] ", name, ": a bias of queries needs ", rows, " rows of ", heads,
+              " heads, with distance 0 inside its columns, got ", table.sizes(),
+              " with distance 0 at ", bias.zero);
+}
+
 void check_distance_bias(const DistanceBias& bias, int64_t heads, int64_t before, int64_t behind,
                          const char* name) {
-  if (!bias.active()) return;
   const at::Tensor& table = bias.table;
   TORCH_CHECK(table.dim() == 2 && table.size(0) == heads && bias.zero >= before &&
                   table.size(1) > bias.zero + behind,
@@ -140,7 +150,9 @@ at::Tensor self_attention(const at::Tensor& qkv, const SelfAttention& options) {
   check_kv_heads(options.num_heads, options.kv_heads(), "self_attention");
   check_heads(qkv.size(1), options.num_heads + 2 * options.kv_heads(), "self_attention");
   check_dropout(options.dropout, qkv.size(0), "self_attention");
-  if (options.bias.active()) {
+  if (options.bias.is_of_queries()) {
+    check_bias_of_queries(options.bias, qkv.size(0), options.num_heads, "self_attention");
+  } else if (options.bias.active()) {
     const int64_t most = std::max<int64_t>(longest_of(options.offsets) - 1, 0);
     check_distance_bias(options.bias, options.num_heads, most, options.causal ? 0 : most,
                         "self_attention");
@@ -252,7 +264,11 @@ at::Tensor decode_self_attention(const at::Tensor& q, const at::Tensor& k_new,
   check_heads(k_cache.size(2), std::max<int64_t>(k_cache.size(2) / width, 1),
               "decode_self_attention");
   check_kv_heads(num_heads, k_cache.size(2) / width, "decode_self_attention");
-  check_distance_bias(bias, num_heads, t, 0, "decode_self_attention");
+  if (bias.is_of_queries()) {
+    check_bias_of_queries(bias, q.size(0), num_heads, "decode_self_attention");
+  } else if (bias.active()) {
+    check_distance_bias(bias, num_heads, t, 0, "decode_self_attention");
+  }
   if (is_fused(q) && is_fused(k_cache) && is_fused(v_cache) && k_cache.is_contiguous() &&
       v_cache.is_contiguous() && lineage.scalar_type() == at::kInt &&
       (!bias.active() || is_fused(bias.table)))

@@ -67,15 +67,21 @@ at::Tensor linear(const at::Tensor& x, const at::Tensor& weight, const at::Tenso
 /// score[h, i, j] += table[h, zero + j - i]. ALiBi (Press et al. 2021, arXiv:2108.12409) and T5
 /// (Raffel et al. 2020, arXiv:1910.10683) are tables of this kind; where the table wants a
 /// gradient, it gets the sum over all pairs of a distance.
+///
+/// Each query may have numbers of its own, as with the relative positions of Shaw et al. 2018
+/// (arXiv:1803.02155), where they are its products with the vectors of distances. Then
+/// score[h, i, j] += table[i, h, clip(zero + j - i)]: the table's ends stand for all distances
+/// beyond them, and sequences may have any length.
 struct DistanceBias {
-  /// [H, distances] on the device of the rows, fp32 where they are fp32 or half; undefined: nothing
-  /// is added.
+  /// [H, distances], or of queries [N, H, distances], on the device of the rows, fp32 where they
+  /// are fp32 or half; undefined: nothing is added.
   at::Tensor table = {};
-  /// Column of distance 0: at least the longest sequence - 1. Unless causal, as many columns stand
-  /// behind it.
+  /// Column of distance 0. Of [H, distances]: at least the longest sequence - 1, and unless causal,
+  /// as many columns stand behind it.
   int64_t zero = 0;
 
   bool active() const { return table.defined(); }
+  bool is_of_queries() const { return active() && table.dim() == 3; }
 };
 
 /// Heads of keys and values may be fewer than heads of queries: each serves num_heads /
@@ -173,7 +179,7 @@ CrossEntropy linear_r_drop(const at::Tensor& x, const at::Tensor& weight, const 
 /// H; k_cache, v_cache [T_max, slots >= L, E] hold one slot per lane and step; `lineage` int32
 /// [L, T_max] tells which lane's slot holds step t of this lane's history (beams that move only
 /// rewrite this table). Writes k_new, v_new to step t and attends over steps 0..t -> [L, D]. The
-/// table of `bias` has at least t columns in front of that of distance 0.
+/// table of `bias` has at least t columns in front of that of distance 0, or is [L, H, distances].
 at::Tensor decode_self_attention(const at::Tensor& q, const at::Tensor& k_new,
                                  const at::Tensor& v_new, at::Tensor& k_cache, at::Tensor& v_cache,
                                  const at::Tensor& lineage, int64_t t, int64_t num_heads,

@@ -128,8 +128,17 @@ at::Tensor bias_of_scores(const DistanceBias& bias, int64_t queries, int64_t key
   const at::TensorOptions ids = at::dtype(at::kLong).device(bias.table.device());
   const at::Tensor distances = at::arange(keys, ids) - at::arange(queries, ids).unsqueeze(1);
   // Of a causal table what nobody sees lies outside.
-  const at::Tensor columns = (distances + bias.zero).clamp(0, bias.table.size(1) - 1);
+  const at::Tensor columns = (distances + bias.zero).clamp(0, bias.table.size(-1) - 1);
+  if (bias.is_of_queries())
+    return bias.table.transpose(0, 1).gather(2, columns.expand({bias.table.size(1), -1, -1}));
   return at::embedding(bias.table.t(), columns).permute({2, 0, 1});
+}
+
+at::Tensor bias_of_step(const DistanceBias& bias, int64_t t) {
+  if (!bias.is_of_queries()) return bias.table.slice(1, bias.zero - t, bias.zero + 1);
+  const at::TensorOptions ids = at::dtype(at::kLong).device(bias.table.device());
+  const at::Tensor columns = at::arange(bias.zero - t, bias.zero + 1, ids);
+  return bias.table.index_select(2, columns.clamp_min(0));
 }
 
 at::Tensor self_attention(const at::Tensor& qkv, const SelfAttention& options) {
@@ -141,10 +150,12 @@ at::Tensor self_attention(const at::Tensor& qkv, const SelfAttention& options) {
   for (size_t i = 0; i + 1 < rows.size(); ++i) {
     if (rows[i] == rows[i + 1]) continue;
     const auto of = [&](const at::Tensor& x) { return x.slice(0, rows[i], rows[i + 1]); };
-    outputs.push_back(attend(
-        of(parts[0]), of(parts[1]), of(parts[2]),
-        {options.causal, options.dropout, keys_of_rows(options.dropout, rows[i], rows[i + 1]),
-         heads, kv_heads, options.bias}));
+    DistanceBias bias = options.bias;
+    if (bias.is_of_queries()) bias.table = of(bias.table);
+    outputs.push_back(
+        attend(of(parts[0]), of(parts[1]), of(parts[2]),
+               {options.causal, options.dropout,
+                keys_of_rows(options.dropout, rows[i], rows[i + 1]), heads, kv_heads, bias}));
   }
   return concatenate(outputs, parts[0]);
 }
@@ -250,10 +261,7 @@ at::Tensor decode_self_attention(const at::Tensor& q, const at::Tensor& k_new,
   const at::Tensor query = q.reshape({lanes, num_heads, 1, width});
   at::Tensor scores =
       at::matmul(query, history(k_cache).transpose(2, 3)) / std::sqrt(static_cast<double>(width));
-  if (bias.active())
-    scores =
-        scores +
-        bias.table.slice(1, bias.zero - t, bias.zero + 1).unsqueeze(1).to(scores.scalar_type());
+  if (bias.active()) scores = scores + bias_of_step(bias, t).unsqueeze(-2).to(scores.scalar_type());
   return at::matmul(at::softmax(scores, -1), history(v_cache)).reshape({lanes, q.size(1)});
 }
 

@@ -23,8 +23,11 @@ at::Tensor bias_activation_dropout(const at::Tensor& x, const at::Tensor& bias,
                                    Activation activation, const Dropout& dropout);
 at::Tensor swiglu_dropout(const at::Tensor& gate_up, const Dropout& dropout);
 at::Tensor rms_norm(const at::Tensor& x, const at::Tensor& weight, double epsilon = 1e-6);
-/// What `bias` adds to the scores of one sequence: [H, queries, keys].
+/// What `bias` adds to the scores of one sequence: [H, queries, keys]. One of queries must be that
+/// of the sequence alone.
 at::Tensor bias_of_scores(const DistanceBias& bias, int64_t queries, int64_t keys);
+/// What it adds to the scores of steps 0 .. t in decoding: [H, t + 1], of queries [L, H, t + 1].
+at::Tensor bias_of_step(const DistanceBias& bias, int64_t t);
 
 at::Tensor self_attention(const at::Tensor& qkv, const SelfAttention& options);
 at::Tensor cross_attention(const at::Tensor& q, const at::Tensor& kv,

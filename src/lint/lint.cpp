@@ -88,6 +88,7 @@ constexpr std::array kRules{
          "docs/when-numbers-explode.md#what-happens-next"},
     Rule{"CF001", &rules::unread_keys, "docs/large-batches.md#keys-that-nothing-reads"},
     Rule{"CF002", &rules::nothing_to_be_lazy_with, "docs/training.md#sparse-updates"},
+    Rule{"CF003", &rules::noise_of_no_size, "docs/training.md#weight-noise"},
 };
 
 // Origins tell the place and the key in one: "my.toml:14:1: `optim.lr`".

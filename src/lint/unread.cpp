@@ -85,4 +85,10 @@ void nothing_to_be_lazy_with(const Subject& s, Remarks& out) {
                  "use optim.name = \"adam\", or model.tie_embeddings = \"decoder\" or \"none\""});
 }
 
+void noise_of_no_size(const Subject& s, Remarks& out) {
+  if (s.e.optim.weight_noise > 0 || s.e.optim.weight_noise_tensors.empty()) return;
+  out.push_back({"optim.weight_noise_tensors", "no tensor has noise with optim.weight_noise = 0",
+                 "set optim.weight_noise, for instance to 0.075, or leave the list out"});
+}
+
 }  // namespace stretto::lint::rules

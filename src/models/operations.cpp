@@ -1,6 +1,7 @@
 #include "models/operations.h"
 
 #include "nn/linear.h"
+#include "nn/relative_keys.h"
 #include "nn/time_convolution.h"
 
 namespace stretto::models {
@@ -13,6 +14,7 @@ double own_operations(const torch::nn::Module& module) {
   if (const auto* convolution = module.as<nn::TimeConvolutionImpl>()) {
     return 2 * static_cast<double>(convolution->weight.numel());
   }
+  if (const auto* keys = module.as<nn::RelativeKeysImpl>()) return keys->operations();
   return 0;
 }
 

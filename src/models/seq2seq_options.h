@@ -37,6 +37,7 @@ struct Seq2SeqOptions {
   std::string activation = "relu";
   std::string positions = "sinusoidal";
   int64_t max_positions = 1024;
+  int64_t max_distance = 16;
   std::string tie_embeddings = "all";
   double dropout = 0.1;
   double attention_dropout = 0.0;
@@ -117,9 +118,9 @@ struct Seq2SeqOptions {
             .read_with("decoder.name", {"transformer"}),
         field(&O::positions, "positions",
               "how a token knows its place: vectors added to embeddings (sinusoidal, learned), "
-              "queries and keys turned (rotary), or a bias of distances in self-attention "
-              "(alibi, t5)",
-              one_of({"sinusoidal", "learned", "rotary", "alibi", "t5"}))
+              "queries and keys turned (rotary), a bias of distances in self-attention (alibi, "
+              "t5), or vectors of distances added to its keys (shaw)",
+              one_of({"sinusoidal", "learned", "rotary", "alibi", "t5", "shaw"}))
             .also_called({"position_encoding", "positional_encoding", "position_embeddings",
                           "position_embedding_type"})
             .also_called(
@@ -134,6 +135,7 @@ struct Seq2SeqOptions {
             .value_also_called("rotary", {"rope", "rotary_embedding"})
             .value_also_called("alibi", {"linear_bias", "linear_biases"})
             .value_also_called("t5", {"relative_bias", "relative_attention_bias", "bucketed"})
+            .value_also_called("shaw", {"relative_key", "relative_keys", "relative_positions"})
             .read_with("encoder.name", {"transformer"})
             .read_with("decoder.name", {"transformer"}),
         field(&O::max_positions, "max_positions", "longest sequence of learned positions",
@@ -141,6 +143,11 @@ struct Seq2SeqOptions {
             .also_called({"max_position_embeddings", "n_positions"})
             .read_with("encoder.name", {"transformer"})
             .read_with("decoder.name", {"transformer"}),
+        field(&O::max_distance, "max_distance",
+              "of shaw: distances beyond it share the vector of the farthest", between(1, 4096),
+              {.unit = "tokens"})
+            .also_called({"max_relative_positions", "max_relative_position"})
+            .read_with("positions", {"shaw"}),
         field(&O::tie_embeddings, "tie_embeddings",
               "which of source embedding, target embedding and output projection share one matrix",
               one_of({"all", "decoder", "none"}))

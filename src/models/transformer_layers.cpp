@@ -16,11 +16,15 @@ std::shared_ptr<nn::NormImpl> make_norm(const nn::Init& init, const TransformerP
 }
 
 nn::SelfAttention make_self_attention(const nn::Init& init, const TransformerPart& options,
-                                      int64_t d_model) {
-  return nn::SelfAttention(init, nn::AttentionOptions{.d_model = d_model,
-                                                      .num_heads = options.stack.num_heads,
-                                                      .rotary = options.positions == "rotary",
-                                                      .num_kv_heads = options.stack.num_kv_heads});
+                                      int64_t d_model, bool causal) {
+  const bool relative = options.positions == "shaw";
+  return nn::SelfAttention(init,
+                           nn::AttentionOptions{.d_model = d_model,
+                                                .num_heads = options.stack.num_heads,
+                                                .rotary = options.positions == "rotary",
+                                                .num_kv_heads = options.stack.num_kv_heads,
+                                                .max_distance = relative ? options.max_distance : 0,
+                                                .causal = causal});
 }
 
 nn::FeedForward make_feed_forward(const nn::Init& init, const TransformerPart& options,

@@ -44,8 +44,9 @@ struct LayerDropout {
 std::shared_ptr<nn::NormImpl> make_norm(const nn::Init& init, const TransformerPart& options,
                                         int64_t d_model, bool zero_gamma);
 
+/// @param causal  whether it will be called so: in a decoder
 nn::SelfAttention make_self_attention(const nn::Init& init, const TransformerPart& options,
-                                      int64_t d_model);
+                                      int64_t d_model, bool causal);
 nn::FeedForward make_feed_forward(const nn::Init& init, const TransformerPart& options,
                                   int64_t d_model);
 

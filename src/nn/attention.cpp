@@ -18,6 +18,19 @@ SelfAttentionImpl::SelfAttentionImpl(const Init& init, const AttentionOptions& o
   const LinearOptions unequal{.gain = kGain, .part_rows = {d, e, e}};
   qkv = register_module("qkv", Linear(init.child("qkv"), d, d + 2 * e, d == e ? equal : unequal));
   out = register_module("out", Linear(init.child("out"), d, d));
+  if (options.max_distance == 0) return;
+  const RelativeKeysOptions distances{.num_heads = options.num_heads,
+                                      .head_width = d / options.num_heads,
+                                      .max_distance = options.max_distance,
+                                      .causal = options.causal};
+  relative_keys =
+      register_module("relative_keys", RelativeKeys(init.child("relative_keys"), distances));
+}
+
+kernels::DistanceBias SelfAttentionImpl::bias_of(const at::Tensor& rows,
+                                                 const kernels::DistanceBias& bias) const {
+  if (relative_keys.is_empty()) return bias;
+  return relative_keys->forward(rows.narrow(1, 0, options.d_model));
 }
 
 at::Tensor SelfAttentionImpl::project(const at::Tensor& x, const at::Tensor& positions) const {
@@ -35,13 +48,14 @@ std::vector<at::Tensor> SelfAttentionImpl::split(const at::Tensor& qkv_rows) con
 at::Tensor SelfAttentionImpl::forward(const at::Tensor& x, const PackedRows& rows, bool causal,
                                       const kernels::Dropout& dropout,
                                       const kernels::DistanceBias& bias) const {
+  const at::Tensor projected = project(x, rows.positions);
   const at::Tensor attended =
-      kernels::self_attention(project(x, rows.positions), {.offsets = rows.offsets,
-                                                           .num_heads = options.num_heads,
-                                                           .causal = causal,
-                                                           .dropout = dropout,
-                                                           .num_kv_heads = options.num_kv_heads,
-                                                           .bias = bias});
+      kernels::self_attention(projected, {.offsets = rows.offsets,
+                                          .num_heads = options.num_heads,
+                                          .causal = causal,
+                                          .dropout = dropout,
+                                          .num_kv_heads = options.num_kv_heads,
+                                          .bias = bias_of(projected, bias)});
   return out->forward(watch(*this, attended));
 }
 

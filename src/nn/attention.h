@@ -7,6 +7,7 @@
 
 #include "nn/linear.h"
 #include "nn/packed_rows.h"
+#include "nn/relative_keys.h"
 
 /// Multi-head attention (Vaswani et al. 2017, section 3.2) on packed rows: no sequence sees another
 /// one, and padding does not exist. N tokens, D model width, E = D * num_kv_heads / num_heads the
@@ -24,6 +25,9 @@ struct AttentionOptions {
   /// Heads of keys and values, each shared by num_heads / num_kv_heads queries (multi-query and
   /// grouped-query attention, arXiv:1911.02150 and arXiv:2305.13245); 0 = num_heads.
   int64_t num_kv_heads = 0;
+  /// Of nn/relative_keys.h (self-attention only); 0 = keys have no vectors of distances.
+  int64_t max_distance = 0;
+  bool causal = false;  ///< of these vectors: none for keys behind a query
 
   int64_t kv_heads() const { return num_kv_heads == 0 ? num_heads : num_kv_heads; }
   int64_t kv_width() const { return d_model / num_heads * kv_heads(); }  ///< E
@@ -38,12 +42,17 @@ class SelfAttentionImpl : public torch::nn::Module {
   /// The three parts of such rows: [N, D], [N, E], [N, E].
   std::vector<at::Tensor> split(const at::Tensor& qkv) const;
 
+  /// What distances add to the scores of rows that begin with queries [N, D ...]: by its own
+  /// vectors of distances, or `bias` where it has none.
+  kernels::DistanceBias bias_of(const at::Tensor& rows, const kernels::DistanceBias& bias) const;
+
   /// out(softmax(q k^T / sqrt(D / heads) + bias) v); x [N, D] -> [N, D].
   at::Tensor forward(const at::Tensor& x, const PackedRows& rows, bool causal,
                      const kernels::Dropout& dropout, const kernels::DistanceBias& bias = {}) const;
 
   AttentionOptions options;
   Linear qkv{nullptr}, out{nullptr};
+  RelativeKeys relative_keys{nullptr};  ///< null: max_distance = 0
 };
 TORCH_MODULE(SelfAttention);
 

@@ -70,7 +70,8 @@ class Sinusoids {
 
 /// How a token knows its place, as a vector that is added to its embedding:
 /// "sinusoidal", "learned" (a table [max_positions, D]), or none of other kinds: with "rotary"
-/// attention turns q and k, with "alibi" and "t5" scores have a bias (nn/distance_bias.h).
+/// attention turns q and k, with "alibi" and "t5" scores have a bias (nn/distance_bias.h), with
+/// "shaw" keys have vectors of distances (nn/relative_keys.h).
 class PositionsImpl : public torch::nn::Module {
  public:
   PositionsImpl(const Init& init, const std::string& kind, int64_t d_model, int64_t max_positions);

@@ -1,55 +1,10 @@
 #include "optim/gradient_noise.h"
 
-#include <ATen/Parallel.h>
-
-#include <algorithm>
-#include <array>
 #include <cmath>
 
-#include "base/hash.h"
-#include "base/random.h"
+#include "optim/normal_noise.h"
 
 namespace stretto::optim {
-namespace {
-
-constexpr int64_t kNormals = 4;  // of one block of Philox
-constexpr int64_t kNoiseGrain = 4096;
-
-// In float, from the upper 24 bits of each word: never above 5.8.
-std::array<float, kNormals> normals_of(const std::array<uint32_t, 4>& words) {
-  std::array<float, kNormals> normals{};
-  for (size_t pair = 0; pair < 4; pair += 2) {
-    const float uniform = static_cast<float>((words[pair] >> 8) + 1) * 0x1p-24f;  // in (0, 1]
-    const float angle = static_cast<float>(words[pair + 1] >> 8) * (6.28318531f * 0x1p-24f);
-    const float radius = std::sqrt(-2 * std::log(uniform));
-    normals[pair] = radius * std::cos(angle);
-    normals[pair + 1] = radius * std::sin(angle);
-  }
-  return normals;
-}
-
-// Elements [begin, end) of a tensor of this name.
-torch::Tensor noise_of(const std::string& name, int64_t begin, int64_t end, uint64_t key,
-                       float deviation) {
-  torch::Tensor noise = torch::empty({end - begin}, torch::kFloat);
-  float* out = noise.data_ptr<float>();
-  const uint64_t tensor = xxh3_64(name);
-  at::parallel_for(begin / kNormals, (end + kNormals - 1) / kNormals, kNoiseGrain,
-                   [&](int64_t first, int64_t last) {
-                     for (int64_t block = first; block < last; ++block) {
-                       const auto normals =
-                           normals_of(Philox::at(key, tensor, static_cast<uint64_t>(block)));
-                       const int64_t from = std::max(begin, block * kNormals);
-                       const int64_t to = std::min(end, (block + 1) * kNormals);
-                       for (int64_t i = from; i < to; ++i) {
-                         out[i - begin] = deviation * normals[static_cast<size_t>(i % kNormals)];
-                       }
-                     }
-                   });
-  return noise;
-}
-
-}  // namespace
 
 double gradient_noise_deviation(double eta, double decay, int64_t step) {
   return std::sqrt(eta / std::pow(1 + static_cast<double>(step), decay));
@@ -58,12 +13,12 @@ double gradient_noise_deviation(double eta, double decay, int64_t step) {
 void add_gradient_noise(Arena& arena, Slice slice, uint64_t key, double deviation) {
   const torch::NoGradGuard no_grad;
   for (const auto& slot : arena.slots()) {
-    const int64_t begin = std::max(slot.offset, slice.begin);
-    const int64_t end = std::min(slot.offset + slot.numel, slice.end);
-    if (begin >= end) continue;
-    const torch::Tensor noise = noise_of(slot.name, begin - slot.offset, end - slot.offset, key,
-                                         static_cast<float>(deviation));
-    torch::Tensor grads = arena.grads().narrow(0, begin, end - begin);
+    const Slice part = part_in(slot, slice);
+    if (part.size() == 0) continue;
+    const torch::Tensor noise =
+        normal_noise(slot.name, {part.begin - slot.offset, part.end - slot.offset}, key,
+                     static_cast<float>(deviation));
+    torch::Tensor grads = arena.grads().narrow(0, part.begin, part.size());
     grads.add_(noise.to(grads.options()));
   }
 }

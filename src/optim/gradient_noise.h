@@ -11,11 +11,9 @@ namespace stretto::optim {
 /// (Neelakantan et al. 2015, arXiv:1511.06807, equation 1): sqrt(eta / (1 + t)^decay).
 double gradient_noise_deviation(double eta, double decay, int64_t step);
 
-/// Adds Gaussian noise to a slice of the arena's gradients; gaps between tensors stay zero.
-///
-/// Element i of a tensor takes normal i % 4 of Philox(key, XXH3-64 of the name, i / 4), by
-/// Box-Muller over pairs of its words: a function of key, name and place, whatever the slices,
-/// threads and devices are. It is drawn on the CPU, for a GPU too.
+/// Adds Gaussian noise (optim/normal_noise.h) to a slice of the arena's gradients; gaps between
+/// tensors stay zero. It is drawn on the CPU, for a GPU too: the same whatever the slices and
+/// devices are.
 ///
 /// @param key        of the step: mixed from seed and step
 /// @param deviation  in the gradients' own unit: times what they are still to be divided by

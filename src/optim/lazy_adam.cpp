@@ -36,8 +36,8 @@ void LazyAdam::add_table(const Arena::Slot& slot) {
   const Slice slice = layout_.slice();
   Table table{.offset = slot.offset - slice.begin, .columns = slot.numel / slot.shape.front()};
   const auto row_of = [&](int64_t element) { return (element - slot.offset) / table.columns; };
-  const int64_t begin = std::max(slot.offset, slice.begin);
-  const int64_t end = std::min(slot.offset + slot.numel, slice.end);
+  const Slice part = part_in(slot, slice);
+  const int64_t begin = part.begin, end = part.end;
   if (begin < end) {
     table.first = row_of(begin);
     table.last = row_of(end - 1) + 1;

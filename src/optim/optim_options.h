@@ -25,6 +25,8 @@ struct OptimOptions {
   double clip_norm = 0;
   double gradient_noise = 0;
   double gradient_noise_decay = 0.55;
+  double weight_noise = 0;
+  std::vector<std::string> weight_noise_tensors;
   std::string momentum_form = "rate_outside";
   std::string radam_start = "momentum";
   double trust_coefficient = 0.001;
@@ -113,6 +115,16 @@ struct OptimOptions {
               "in step t, from 0, the variance is gradient_noise / (1 + t)^gradient_noise_decay",
               at_least(0))
             .also_called({"gradient_noise_gamma"}),
+        field(&O::weight_noise, "weight_noise",
+              "standard deviation of Gaussian noise on weights while an update runs forward and "
+              "backward; the step itself, validation and checkpoints have the weights without it; "
+              "0 = none, 0.075 is Graves' for recurrent networks",
+              at_least(0))
+            .also_called({"variational_noise", "param_variational_noise"}),
+        field(
+            &O::weight_noise_tensors, "weight_noise_tensors",
+            "name patterns of the tensors that weight_noise is for; empty = all of two dimensions "
+            "or more, neither biases nor gains of norms"),
         field(&O::momentum_form, "momentum_form",
               "rate_outside: velocity sums gradients; rate_inside: it sums steps, and is corrected "
               "whenever the rate changes (sgd, lars, larc); both train alike",

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -18,6 +19,12 @@ struct Slice {
   int64_t begin = 0, end = 0;
   int64_t size() const { return end - begin; }
 };
+
+/// The elements of one tensor that lie in a slice, counted in the arena; size() is 0 where none do.
+inline Slice part_in(const Arena::Slot& slot, Slice slice) {
+  const int64_t begin = std::max(slot.offset, slice.begin);
+  return {begin, std::max(begin, std::min(slot.offset + slot.numel, slice.end))};
+}
 
 /// Adds numbers over the processes that step slices of one arena; empty = there is one process.
 using SumOverRanks = std::function<void(std::span<double>)>;

@@ -26,6 +26,9 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
+// What a key of random numbers is for; dropout has the key of seed and update itself.
+constexpr uint64_t kGradientNoise = 0x6e6f697365, kWeightNoise = 0x776569676874;
+
 constexpr int64_t kMostSplits = 8;  // of an update, for each of its micro-batches
 
 // Parts of a micro-batch make the same update but for rounding: not the same bits, and not with
@@ -69,6 +72,9 @@ Updater::Updater(Task& task, optim::Arena& arena, distributed::ProcessGroup grou
     average_ = std::make_unique<optim::WeightAverage>(
         optim::AverageRule{.decay = setup_.train.ema_decay, .warm_up = setup_.train.ema_warmup},
         arena_, reducer_.owned());
+  }
+  if (setup_.optim.weight_noise > 0) {
+    weight_noise_ = std::make_unique<optim::WeightNoise>(setup_.optim, arena_);
   }
   reducer_.watch_embeddings(task_.model());
   seek({});
@@ -319,16 +325,22 @@ void Updater::sum_up(int64_t update, const parallel::Outcomes& outcomes, UpdateR
 
 // To the sum over ranks, as it stands in the arena: not divided, and scaled with the loss.
 void Updater::add_noise(int64_t update, UpdateResult& result) {
-  constexpr uint64_t kNoise = 0x6e6f697365;  // dropout has the key of seed and update itself
   const auto& optim = setup_.optim;
   const double unit = divisor(result.totals) * result.loss_scale;
-  const auto seed = static_cast<uint64_t>(setup_.run.seed);
   const double deviation =
       optim::gradient_noise_deviation(optim.gradient_noise, optim.gradient_noise_decay, update);
-  optim::add_gradient_noise(arena_, reducer_.owned(),
-                            mix64(mix64(seed, static_cast<uint64_t>(update)), kNoise),
+  optim::add_gradient_noise(arena_, reducer_.owned(), key_of(update, kGradientNoise),
                             deviation * unit);
   result.grad_norm = std::sqrt(reducer_.sum_of_squares()) / unit;
+}
+
+optim::NoisyWeights Updater::noisy_weights(int64_t update) {
+  return weight_noise_ ? weight_noise_->add(key_of(update, kWeightNoise)) : optim::NoisyWeights();
+}
+
+uint64_t Updater::key_of(int64_t update, uint64_t purpose) const {
+  const auto seed = static_cast<uint64_t>(setup_.run.seed);
+  return mix64(mix64(seed, static_cast<uint64_t>(update)), purpose);
 }
 
 UpdateResult Updater::gradients(int64_t update, const std::function<int()>& stop) {
@@ -344,7 +356,10 @@ UpdateResult Updater::gradients(int64_t update, const std::function<int()>& stop
   divide_by_totals();
   result.batch_hash = batch_hash(count);
   task_.model().train();
-  sum_up(update, attempts(update, stop, result), result);
+  {
+    const optim::NoisyWeights noisy = noisy_weights(update);
+    sum_up(update, attempts(update, stop, result), result);
+  }
   position_.index += count;
   if (position_.index == num_batches) position_ = {.epoch = position_.epoch + 1, .index = 0};
   result.seconds = seconds_since(start);

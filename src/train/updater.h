@@ -15,6 +15,7 @@
 #include "optim/optimizer.h"
 #include "optim/precision.h"
 #include "optim/weight_average.h"
+#include "optim/weight_noise.h"
 #include "parallel/gradient_reducer.h"
 #include "parallel/out_of_memory.h"
 #include "parallel/rank_results.h"
@@ -73,6 +74,7 @@ class Updater {
   data::Position position() const { return position_; }
 
   /// Gradients of the next update, summed over its micro-batches and ranks; moves the position.
+  /// With optim.weight_noise they are those of noisy_weights(update).
   /// Throws Error(kOutOfMemory) on all ranks when a single sample does not fit, or a micro-batch
   /// of a model with batch norms; on this rank alone when batch norms are synchronised.
   ///
@@ -85,6 +87,10 @@ class Updater {
 
   /// Tells the loss scaler how the update went. Throws Error(kNumeric) when it cannot go on.
   void scaled(const UpdateResult& result);
+
+  /// The model has the noise of this update (optim.weight_noise) on its weights until the result
+  /// goes; nothing changes without one.
+  [[nodiscard]] optim::NoisyWeights noisy_weights(int64_t update);
 
   /// What communication cost this rank since the update began, or began again for lack of memory;
   /// after step() the way of the parameters too.
@@ -134,6 +140,7 @@ class Updater {
   void split(int64_t part);
   void sum_up(int64_t update, const parallel::Outcomes& outcomes, UpdateResult& result);
   void add_noise(int64_t update, UpdateResult& result);
+  uint64_t key_of(int64_t update, uint64_t purpose) const;
   bool measures_small_batch() const;
   Error no_memory(int64_t update, int64_t split) const;
   double largest_gradient();
@@ -148,7 +155,8 @@ class Updater {
   parallel::GradientReducer reducer_;
   parallel::RunningStatistics statistics_;
   std::unique_ptr<optim::Optimizer> optimizer_;
-  std::unique_ptr<optim::WeightAverage> average_;  // null: train.ema_decay = 0
+  std::unique_ptr<optim::WeightAverage> average_;     // null: train.ema_decay = 0
+  std::unique_ptr<optim::WeightNoise> weight_noise_;  // null: optim.weight_noise = 0
   parallel::ShardedState state_;
   std::unique_ptr<optim::LossScaler> scaler_;
   optim::NoiseScale noise_;

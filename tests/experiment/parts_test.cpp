@@ -105,6 +105,15 @@ TEST_F(Parts, NormsOfTransformersAreOneOfThree) {
   EXPECT_NE(text.find("rms_norm"), std::string::npos) << text;
 }
 
+TEST_F(Parts, VectorsOfDistancesReachAtLeastOneTokenFar) {
+  const std::string relative = "[model]\npositions = \"shaw\"\nmax_distance = ";
+  EXPECT_EQ(load(relative + "4\n").options.model.max_distance, 4);
+  for (const char* bad : {"0", "4097"}) {
+    const std::string text = message(relative + bad + "\n");
+    EXPECT_NE(text.find("model.max_distance"), std::string::npos) << text;
+  }
+}
+
 TEST_F(Parts, ModelsGoOnAnsweringToTheirFormerName) {
   const auto now = load("");
   const auto before = load("[model]\nname = \"transformer\"\n");

@@ -1,5 +1,5 @@
-// Patterns of optim.groups, optim.no_decay and optim.lazy_tables beside the names of a model's
-// tensors.
+// Patterns of optim.groups, optim.no_decay, optim.lazy_tables and optim.weight_noise_tensors beside
+// the names of a model's tensors.
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -60,6 +60,12 @@ TEST(Patterns, MatchTensorsOfTheModel) {
   EXPECT_EQ(lazy("*embedding*"), "");
   EXPECT_EQ(lazy("*embeding*"),
             "`optim.lazy_tables` (default): `*embeding*` matches no parameter\n");
+  const auto noisy = [&](const char* pattern) {
+    return told([&](auto& e) { e.optim.weight_noise_tensors = {pattern}; });
+  };
+  EXPECT_EQ(noisy("decoder.*"), "");
+  EXPECT_EQ(noisy("decodr.*"),
+            "`optim.weight_noise_tensors` (default): `decodr.*` matches no parameter\n");
   const auto both = told([](auto& e) {
     e.optim.groups = {"encodr.* lr_scale=0.5"};
     e.optim.no_decay = {"*.bais"};
@@ -114,6 +120,9 @@ TEST(Patterns, AreWhatNamesTensors) {
   EXPECT_TRUE(names_tensors(e));
   e.optim.groups = {};
   e.optim.lazy_tables = {"embedding.weight"};
+  EXPECT_TRUE(names_tensors(e));
+  e.optim.lazy_tables = {};
+  e.optim.weight_noise_tensors = {"embedding.weight"};
   EXPECT_TRUE(names_tensors(e));
 }
 

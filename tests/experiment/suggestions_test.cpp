@@ -262,6 +262,7 @@ constexpr std::array kElsewhere{
     Slip{"model.intermediate_size", "model.encoder.ffn_dim"},
     Slip{"model.num_decoder_layers", "model.decoder.num_layers"},
     Slip{"model.max_position_embeddings", "model.max_positions"},
+    Slip{"model.max_relative_positions", "model.max_distance"},
     Slip{"decode.num_return_sequences", "decode.nbest"},
     Slip{"decode.max_new_tokens", "decode.max_len_b"},
     // Determined
@@ -382,6 +383,7 @@ TEST(Suggestions, ValuesOfOtherToolkitsLeadToOurs) {
         {"model.positions=RoPE", "rotary"},
         {"model.positions=ALiBi", "alibi"},
         {"model.positions=relative_bias", "t5"},
+        {"model.positions=relative_key", "shaw"},
         {"model.tie_embeddings=true", "all"},
         {"tokenizer.type=spm", "sentencepiece"},
         {"tokenizer.type=whitespace", "vocab"},

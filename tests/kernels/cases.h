@@ -116,6 +116,34 @@ inline std::vector<Case> attention(const std::vector<int>& queries, const std::v
   return all;
 }
 
+/// Scores with a bias of distances that each query has for itself, an input: sequences are longer
+/// than its columns.
+inline std::vector<Case> attention_with_bias_of_queries(const std::vector<int>& queries,
+                                                        int64_t head_width) {
+  using testing::noise;
+  std::vector<Case> all;
+  const int64_t rows = queries.back(), heads = 4, zero = 3;
+  for (const int64_t kv_heads : {1, 2, 4})
+    for (const bool causal : {false, true}) {
+      const SelfAttention options{.offsets = lengths(queries),
+                                  .num_heads = heads,
+                                  .causal = causal,
+                                  .dropout = kv_heads == 2 ? third(rows) : Dropout{},
+                                  .num_kv_heads = kv_heads};
+      all.push_back(make(std::string(causal ? "causal " : "") +
+                             "attention with a bias of queries, " + std::to_string(kv_heads),
+                         [=](const auto& x, auto plain) {
+                           SelfAttention biased = options;
+                           biased.bias = {.table = x[1], .zero = zero};
+                           return plain ? reference::self_attention(x[0], biased)
+                                        : self_attention(x[0], biased);
+                         },
+                         {noise({rows, (heads + 2 * kv_heads) * head_width}),
+                          noise({rows, heads, zero + (causal ? 1 : 3)}, 8)}));
+    }
+  return all;
+}
+
 /// Heads of keys that four heads of queries share, and scores with a bias of distances, whose table
 /// is an input.
 inline std::vector<Case> shared_attention(const std::vector<int>& queries,
@@ -303,7 +331,8 @@ inline std::vector<Case> small() {
   std::vector<Case> all = rows();
   for (const auto& more :
        {attention({0, 1, 1, 5}, {0, 2, 3, 6}, 8), shared_attention({0, 1, 1, 5}, {0, 2, 3, 6}, 3),
-        products(5, 6, 7), gates(3, 5), multi_step({0, 1, 1, 4}, {0, 2, 3, 6}, 5)})
+        attention_with_bias_of_queries({0, 1, 1, 7}, 3), products(5, 6, 7), gates(3, 5),
+        multi_step({0, 1, 1, 4}, {0, 2, 3, 6}, 5)})
     all.insert(all.end(), more.begin(), more.end());
   for (const TimeWindow& window : time_windows(lengths({0, 1, 1, 3, 8})))
     for (const Case& one : convolutions(window, 4, 3, 2)) all.push_back(one);
@@ -315,6 +344,7 @@ inline std::vector<Case> large() {
   std::vector<Case> all = rows();
   for (const auto& more : {attention({0, 1, 1, 18, 58}, {0, 17, 20, 26, 59}, 40),
                            shared_attention({0, 1, 1, 18, 58}, {0, 17, 20, 26, 59}, 20),
+                           attention_with_bias_of_queries({0, 1, 1, 18, 58}, 20),
                            attention({0, 36}, {0, 33}, 64), products(613, 301, 75), gates(61, 83),
                            multi_step({0, 1, 1, 18, 58}, {0, 17, 20, 26, 59}, 40)})
     all.insert(all.end(), more.begin(), more.end());

@@ -3,9 +3,11 @@
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <vector>
 
+#include "kernels/compute.h"
 #include "kernels/cpu/table.h"
 #include "kernels/cuda/padded_attention.h"
 #include "tests/kernels/cases.h"
@@ -88,7 +90,10 @@ double plain_output(const at::Tensor& qkv, const at::Tensor& table, int64_t zero
     for (int64_t c = 0; c < kWidth; ++c)
       score +=
           rows[i * width + head * kWidth + c] * rows[j * width + (kHeads + group) * kWidth + c];
-    score = score / std::sqrt(double(kWidth)) + table[head][zero + j - i].item<double>();
+    // A bias of queries has its ends for all distances beyond them.
+    const at::Tensor line = table.dim() == 3 ? table[i][head] : table[head];
+    const int64_t column = std::clamp<int64_t>(zero + j - i, 0, line.size(0) - 1);
+    score = score / std::sqrt(double(kWidth)) + line[column].item<double>();
     sum += std::exp(score);
     value += std::exp(score) * rows[j * width + (kHeads + kv_heads + group) * kWidth + column];
   }
@@ -112,6 +117,82 @@ TEST(DistanceBias, IsAddedToTheScaledScoreOfEachPair) {
                       plain_output(qkv, table, kZero, causal, i, head, 2), 1e-5)
               << i << ' ' << head << ' ' << causal;
     }
+}
+
+TEST(DistanceBias, OfQueriesIsClippedAtItsEnds) {
+  constexpr int64_t kRows = 11, kZero = 3;
+  const at::Tensor qkv = shared_rows(kRows, 2);
+  for (const auto type : {at::kFloat, at::kDouble})
+    for (const bool causal : {false, true}) {
+      const at::Tensor table = noise({kRows, kHeads, kZero + (causal ? 1 : 4)}, 8) * 2;
+      for (const cpu::Table* level : cpu::levels()) {
+        const cpu::LevelGuard guard(*level);
+        const at::Tensor got = self_attention(qkv.to(type), {.offsets = cases::lengths({0, kRows}),
+                                                             .num_heads = kHeads,
+                                                             .causal = causal,
+                                                             .dropout = {},
+                                                             .num_kv_heads = 2,
+                                                             .bias = {table.to(type), kZero}});
+        for (const int64_t i : {0, 2, 6, 10})
+          for (const int64_t head : {0, 2, 3, 5})
+            EXPECT_NEAR(got[i][head * kWidth + 2].item<double>(),
+                        plain_output(qkv, table, kZero, causal, i, head, 2), 1e-5)
+                << level->name << ' ' << i << ' ' << head << ' ' << causal;
+      }
+    }
+}
+
+TEST(DistanceBias, OfQueriesThatAreAlikeIsThatOfATable) {
+  constexpr int64_t kRows = 40, kZero = 33;
+  const at::Tensor qkv = shared_rows(kRows, 3), table = noise({kHeads, 2 * kZero + 1}, 8);
+  const auto attend = [&](const at::Tensor& numbers) {
+    return self_attention(qkv, {.offsets = cases::lengths({0, 7, 8, kRows}),
+                                .num_heads = kHeads,
+                                .causal = false,
+                                .dropout = {},
+                                .num_kv_heads = 3,
+                                .bias = {numbers, kZero}});
+  };
+  const at::Tensor of_queries = table.unsqueeze(0).repeat({kRows, 1, 1});
+  EXPECT_TRUE(at::allclose(attend(of_queries), attend(table), 1e-6, 1e-7));
+}
+
+// Its gradients in bfloat16 are those of the rounded rows, within the rounding.
+TEST(DistanceBias, OfQueriesHasGradientsInHalfPrecision) {
+  const at::Tensor qkv = shared_rows(30, 2), table = noise({30, kHeads, 5}, 8);
+  const auto gradients = [&](Compute compute) {
+    const ComputeScope scope(compute);
+    const at::Tensor x = qkv.clone().requires_grad_(true), y = table.clone().requires_grad_(true);
+    const at::Tensor out = self_attention(x, {.offsets = cases::lengths({0, 12, 30}),
+                                              .num_heads = kHeads,
+                                              .causal = false,
+                                              .dropout = {},
+                                              .num_kv_heads = 2,
+                                              .bias = {y, 2}});
+    return torch::autograd::grad({out}, {x, y}, {noise({30, kHeads * kWidth}, 5)});
+  };
+  const auto exact = gradients(Compute::kFp32), half = gradients(Compute::kBf16);
+  for (size_t i = 0; i < exact.size(); ++i) {
+    const double error = (half[i] - exact[i]).norm().item<double>();
+    EXPECT_GT(error, 0) << i;
+    EXPECT_LT(error, 0.03 * exact[i].norm().item<double>()) << i;
+  }
+}
+
+TEST(DistanceBias, OfQueriesNeedsARowForEachAndDistanceZero) {
+  const at::Tensor qkv = noise({9, 3 * kHeads * kWidth});
+  const auto attend = [&](std::vector<int64_t> sizes, int64_t zero) {
+    return self_attention(qkv, {.offsets = cases::lengths({0, 9}),
+                                .num_heads = kHeads,
+                                .causal = true,
+                                .dropout = {},
+                                .bias = {at::zeros(sizes), zero}});
+  };
+  EXPECT_NO_THROW(attend({9, kHeads, 3}, 2));
+  EXPECT_THROW(attend({8, kHeads, 3}, 2), c10::Error);
+  EXPECT_THROW(attend({9, kHeads - 1, 3}, 2), c10::Error);
+  EXPECT_THROW(attend({9, kHeads, 3}, 3), c10::Error);
+  EXPECT_THROW(attend({9, kHeads, 3}, -1), c10::Error);
 }
 
 TEST(DistanceBias, OfEqualNumbersChangesNothing) {
@@ -203,7 +284,63 @@ TEST(SharedAttention, DecodingStepByStepEqualsCausalAttention) {
       }
 }
 
+TEST(SharedAttention, DecodingWithABiasOfQueriesEqualsCausalAttention) {
+  constexpr int64_t kSteps = 7, kLanes = 3, kZero = 2;  // longer than the columns
+  for (const cpu::Table* level : cpu::levels())
+    for (const auto type : {at::kFloat, at::kDouble})
+      for (const int64_t kv_heads : {1, 2, 6}) {
+        const cpu::LevelGuard guard(*level);
+        const int64_t narrow = kv_heads * kWidth;
+        const at::Tensor qkv = noise({kLanes, kSteps, kHeads * kWidth + 2 * narrow}).to(type);
+        const at::Tensor biases = noise({kLanes, kSteps, kHeads, kZero + 1}, 8).to(type);
+        at::Tensor keys = at::zeros({kSteps, kLanes, narrow}, type), values = keys.clone();
+        const at::Tensor lineage = at::arange(kLanes, at::kInt).unsqueeze(1).repeat({1, kSteps});
+        for (int64_t t = 0; t < kSteps; ++t) {
+          const auto parts =
+              qkv.select(1, t).split_with_sizes({kHeads * kWidth, narrow, narrow}, 1);
+          const at::Tensor got =
+              decode_self_attention(parts[0], parts[1], parts[2], keys, values, lineage, t, kHeads,
+                                    {biases.select(1, t), kZero});
+          for (int64_t lane = 0; lane < kLanes; ++lane) {
+            const at::Tensor want =
+                reference::self_attention(qkv[lane].slice(0, 0, t + 1),
+                                          {.offsets = cases::lengths({0, static_cast<int>(t) + 1}),
+                                           .num_heads = kHeads,
+                                           .causal = true,
+                                           .dropout = {},
+                                           .num_kv_heads = kv_heads,
+                                           .bias = {biases[lane].slice(0, 0, t + 1), kZero}});
+            EXPECT_TRUE(at::allclose(got[lane], want[t], 1e-4, 1e-5))
+                << level->name << kv_heads << ' ' << t << lane;
+          }
+        }
+      }
+}
+
 // What a GPU takes for a bias, and where keys are shared, runs here as well.
+TEST(PaddedAttention, WithABiasOfQueriesEqualsTheReference) {
+  const Offsets offsets{.values = at::tensor({0, 1, 1, 18, 24}, at::kInt), .max_length = 17};
+  for (const int64_t zero : {0, 1, 4})
+    for (const bool causal : {false, true}) {
+      const SelfAttention options{
+          .offsets = offsets, .num_heads = kHeads, .causal = causal, .dropout = {}};
+      testing::expect_equal(
+          [&](const testing::Inputs& in) {
+            const auto parts = in[0].chunk(3, 1);
+            return cuda::padded_attention(
+                parts[0], parts[1], parts[2],
+                {offsets, offsets, kHeads, causal, {}, {.table = in[1], .zero = zero}}, {});
+          },
+          [&](const testing::Inputs& in) {
+            SelfAttention biased = options;
+            biased.bias = {.table = in[1], .zero = zero};
+            return reference::self_attention(in[0], biased);
+          },
+          {noise({24, 3 * kHeads * kWidth}), noise({24, kHeads, zero + (causal ? 1 : 4)}, 8)},
+          {at::kDouble, 1e-9, 1e-11, 1e-11});
+    }
+}
+
 TEST(PaddedAttention, WithABiasAndSharedKeysEqualsTheReference) {
   const Offsets offsets{.values = at::tensor({0, 1, 1, 18, 24}, at::kInt), .max_length = 17};
   for (const bool causal : {false, true}) {

@@ -103,6 +103,7 @@ const std::vector<BadConfig>& bad_configs() {
        {"train.forensics.policy=rollback", "train.save_every=9000", "eval.every=9000"}},
       {"CF001", "optim.nesterov", {"optim.nesterov=true"}},
       {"CF002", "optim.name", {"optim.name=lazy_adam"}},
+      {"CF003", "optim.weight_noise_tensors", {"optim.weight_noise_tensors=[\"encoder.*\"]"}},
   };
   return list;
 }
@@ -163,6 +164,7 @@ TEST(Lint, ASoundConfigurationRaisesNothing) {
       {"optim.name=ftrl", "optim.l1=0.1", "optim.l2=0.1"},
       {"optim.name=lazy_adam", "model.tie_embeddings=decoder"},
       {"optim.name=lazy_adam", "optim.lazy_tables=[\"encoder.*\"]"},
+      {"optim.weight_noise=0.1", "optim.weight_noise_tensors=[\"encoder.*\"]"},
       {"train.precision=mixed_fp16", "train.loss_scale.init=64"},  // auto is fairseq
       {"schedule.name=noam", "optim.lr=2", "schedule.warmup_init_lr=1e-5",
        "schedule.warmup=constant"},

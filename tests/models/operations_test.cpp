@@ -100,7 +100,7 @@ void expect_what_is_counted(const std::string& what, const Seq2SeqOptions& optio
 
 TEST(Operations, OfTransformersAreThoseOfTheirProducts) {
   for (const char* activation : {"relu", "gelu", "swiglu"}) {
-    for (const char* positions : {"sinusoidal", "learned", "rotary", "alibi", "t5"}) {
+    for (const char* positions : {"sinusoidal", "learned", "rotary", "alibi", "t5", "shaw"}) {
       for (const char* ties : {"all", "decoder", "none"}) {
         auto options = pair_of(stack(), stack());
         options.decoder.as<StackOptions>().num_layers = 3;

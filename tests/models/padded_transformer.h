@@ -193,8 +193,26 @@ class PaddedTransformer {
       qkv[0] = rotated(qkv[0], heads);
       qkv[1] = rotated(qkv[1], kv_heads);
     }
-    return linear(attend(qkv[0], qkv[1], qkv[2], heads, mask, bias(stack, heads, x)),
-                  name + ".out");
+    const at::Tensor added = options_.positions == "shaw"
+                                 ? of_distances(qkv[0], heads, name, stack == "decoder")
+                                 : bias(stack, heads, x);
+    return linear(attend(qkv[0], qkv[1], qkv[2], heads, mask, added), name + ".out");
+  }
+
+  /// Shaw et al. 2018: q . a / sqrt(W) of each pair with the vector of its distance, [B, H, T, T].
+  at::Tensor of_distances(const at::Tensor& q, int64_t heads, const std::string& name,
+                          bool causal) {
+    const at::Tensor& vectors = parameters_.at(name + ".relative_keys.weight");
+    const int64_t length = q.size(1), width = q.size(2) / heads, k = options_.max_distance;
+    std::vector<at::Tensor> products;
+    for (int64_t i = 0; i < length; ++i)
+      for (int64_t j = 0; j < length; ++j) {
+        const int64_t distance = std::clamp<int64_t>(j - i, -k, causal ? 0 : k);
+        const at::Tensor query = q.select(1, i).reshape({q.size(0), heads, width});
+        products.push_back(torch::matmul(query, vectors[distance + k]));
+      }
+    return torch::stack(products).view({length, length, q.size(0), heads}).permute({2, 3, 0, 1}) /
+           std::sqrt(static_cast<double>(width));
   }
 
   /// T5's bucket of a distance: where each begins, as transformers 4.57 numbers them.

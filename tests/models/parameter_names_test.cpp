@@ -56,6 +56,8 @@ const Names kFinalNorms{"encoder.final_norm.weight", "encoder.final_norm.bias",
                         "decoder.final_norm.weight", "decoder.final_norm.bias"};
 const Names kPositions{"encoder.positions.weight", "decoder.positions.weight"};
 const Names kDistanceBias{"encoder.distance_bias.weight", "decoder.distance_bias.weight"};
+const Names kRelativeKeys{"encoder.layers.0.self_attention.relative_keys.weight",
+                          "decoder.layers.0.self_attention.relative_keys.weight"};
 const Names kOneTable{"embedding.weight"};
 const Names kTwoTables{"encoder.embedding.weight", "decoder.embedding.weight"};
 const Names kOutput{"output.weight"};
@@ -69,6 +71,7 @@ const std::vector<Row> kRows{
     {"pre", "batch_norm", "swiglu", "sinusoidal", "all", {kFinalNorms, kOneTable}},
     {"post", "layer_norm", "relu", "alibi", "all", {kBiases, kOneTable}},
     {"post", "layer_norm", "relu", "t5", "all", {kBiases, kDistanceBias, kOneTable}},
+    {"post", "layer_norm", "relu", "shaw", "all", {kBiases, kRelativeKeys, kOneTable}},
 };
 
 Names parameters_of(const Row& row, bool parallel_residual = false) {

@@ -15,6 +15,7 @@ std::shared_ptr<TransformerDecoder> decoder_with(int64_t num_kv_heads,
   Seq2SeqOptions options;
   options.d_model = testing::kWidth;
   options.positions = positions;
+  options.max_distance = 3;  // sentences are longer
   const StackOptions stack{
       .num_layers = 2, .num_heads = 4, .ffn_dim = 20, .num_kv_heads = num_kv_heads};
   return std::make_shared<TransformerDecoder>(TransformerPart(options, stack),
@@ -36,7 +37,7 @@ TEST(TransformerStepDecoder, CachesOnlyTheHeadsOfKeysThatThereAre) {
 }
 
 TEST(TransformerStepDecoder, StepsAreTeacherForcingWithEveryKindOfAttention) {
-  for (const char* positions : {"sinusoidal", "rotary", "alibi", "t5"})
+  for (const char* positions : {"sinusoidal", "rotary", "alibi", "t5", "shaw"})
     for (const int64_t num_kv_heads : {0, 1, 2})
       for (const bool has_values : {false, true}) {
         SCOPED_TRACE(std::string(positions) + " " + std::to_string(num_kv_heads));

@@ -61,6 +61,8 @@ const std::vector<Variant> kVariants{
     {"post", "swiglu", "t5", "decoder"},
     {"pre", "gelu", "t5", "all", "layer_norm", 1},
     {"pre", "swiglu", "t5", "all", "rms_norm", 2, true},
+    {"post", "relu", "shaw", "all"},
+    {"pre", "swiglu", "shaw", "none", "rms_norm", 1},
 };
 
 Seq2SeqOptions tiny(const Variant& variant) {
@@ -70,6 +72,7 @@ Seq2SeqOptions tiny(const Variant& variant) {
   options.parallel_residual = variant.parallel_residual;
   options.activation = variant.activation;
   options.positions = variant.positions;
+  options.max_distance = 2;  // sentences are longer
   options.tie_embeddings = variant.tie_embeddings;
   options.encoder.as<StackOptions>().num_kv_heads = variant.num_kv_heads;
   options.decoder.as<StackOptions>().num_kv_heads = variant.num_kv_heads;
@@ -194,6 +197,12 @@ TEST(Transformer, ABiasOfDistancesCostsOneTableAStackOrNothing) {
   EXPECT_EQ(count_parameters(512, 8, 2048, "post", 0, "t5"), 60'915'712 + 2 * 32 * 8);
 }
 
+TEST(Transformer, VectorsOfDistancesCostOneTableALayer) {
+  // Up to 16 tokens to both sides in an encoder, before the query alone in a decoder.
+  EXPECT_EQ(count_parameters(512, 8, 2048, "post", 0, "shaw"),
+            60'915'712 + 6 * (33 + 17) * (512 / 8));
+}
+
 TEST(Transformer, AsManyHeadsOfKeysAsOfQueriesAreTheSameModel) {
   Seq2SeqOptions told = tiny();
   told.encoder.as<StackOptions>().num_kv_heads = 4;
@@ -294,9 +303,10 @@ Seq2SeqOptions dropping() {
 /// Positions of each kind that attention itself knows of, with keys that heads share.
 std::vector<Seq2SeqOptions> kinds_of_attention() {
   std::vector<Seq2SeqOptions> all;
-  for (const char* positions : {"sinusoidal", "alibi", "t5"}) {
+  for (const char* positions : {"sinusoidal", "alibi", "t5", "shaw"}) {
     Seq2SeqOptions options = dropping();
     options.positions = positions;
+    options.max_distance = 2;
     all.push_back(options);
   }
   for (Seq2SeqOptions& options : all) {

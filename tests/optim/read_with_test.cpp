@@ -118,8 +118,9 @@ TEST(ReadWith, AnOptimizerReadsTheKeysThatSaySo) {
       {"groups", [](O& o) { o.groups = {"large lr_scale=0.5"}; }},
   };
   // The trainer reads these, whatever the optimizer.
-  expect_every_key(changes, {"name", "lr", "reference_batch", "lr_scaling", "clip_norm",
-                             "gradient_noise", "gradient_noise_decay"});
+  expect_every_key(changes,
+                   {"name", "lr", "reference_batch", "lr_scaling", "clip_norm", "gradient_noise",
+                    "gradient_noise_decay", "weight_noise", "weight_noise_tensors"});
   for (const char* key : {"lr", "lr_scaling", "clip_norm"}) {
     EXPECT_TRUE(is_read(key, OptimOptions{})) << key;
   }

@@ -61,7 +61,7 @@ class TwoLayers : public stretto::test::BareTask {
 
 /// What is off in most tests.
 struct Extra {
-  double ema_decay = 0, gradient_noise = 0;
+  double ema_decay = 0, gradient_noise = 0, weight_noise = 0;
   std::string loss_scale = "none";
 };
 
@@ -89,6 +89,7 @@ struct Rank {
     setup.train.update_freq = 4;
     setup.optim = {.name = optimizer, .weight_decay = 0.1, .trust_coefficient = 0.02};
     setup.optim.gradient_noise = extra.gradient_noise;
+    setup.optim.weight_noise = extra.weight_noise;
     setup.train.loss_scale.name = extra.loss_scale;
     setup.dist = dist;
     setup.precision = {.compute = kernels::Compute::kFp32, .name = "fp32", .why = ""};
@@ -183,6 +184,19 @@ torch::Tensor averaged(int ranks, const distributed::DistOptions& dist) {
 
 TEST_F(OptimizerStrategiesTest, NoiseOnTheGradientHasTheBitsOfOneProcess) {
   const Extra noisy{.gradient_noise = 0.01};
+  const auto one = train(1, "sgd", {.deterministic = true}, 3, noisy);
+  EXPECT_FALSE(torch::equal(one.params, train(1, "sgd", {.deterministic = true}, 3).params));
+  for (const auto& strategy : kStrategies) {
+    for (int ranks = 2; ranks <= 4; ++ranks) {
+      const auto got = train(ranks, "sgd", {.strategy = strategy, .deterministic = true}, 3, noisy);
+      EXPECT_TRUE(torch::equal(got.grads, one.grads)) << strategy << ", " << ranks << " ranks";
+      EXPECT_TRUE(torch::equal(got.params, one.params)) << strategy << ", " << ranks << " ranks";
+    }
+  }
+}
+
+TEST_F(OptimizerStrategiesTest, NoiseOnTheWeightsHasTheBitsOfOneProcess) {
+  const Extra noisy{.weight_noise = 0.05};
   const auto one = train(1, "sgd", {.deterministic = true}, 3, noisy);
   EXPECT_FALSE(torch::equal(one.params, train(1, "sgd", {.deterministic = true}, 3).params));
   for (const auto& strategy : kStrategies) {

@@ -46,13 +46,16 @@ struct AttentionItem {
   int64_t log_sum_stride = 0;   ///< from one head's log_sum to the next one's
   const float* bias = nullptr;  ///< what distance 0 adds to a score; null: nothing is added
   int64_t bias_stride = 0;      ///< from one head's bias to the next one's
+  /// From one query's bias to the next one's, which then counts for distances -bias_before ..
+  /// bias_behind, and its ends beyond them. 0: one bias for all queries, for any distance.
+  int64_t bias_row_stride = 0, bias_before = 0, bias_behind = 0;
 };
 
 struct AttentionGradient {
   const float *out, *out_grad;  ///< both with out_stride
   int64_t out_stride;
   float *dq, *dk, *dv;     ///< strides as q, k, v; overwritten
-  float* dbias = nullptr;  ///< of distance 0, added to; null: not wanted
+  float* dbias = nullptr;  ///< of distance 0, added to; null: not wanted. Rows lie as the bias's
   int64_t dbias_stride = 0;
 };
 

@@ -4,6 +4,7 @@
 #include "kernels/cuda/bridge.h"
 #include "kernels/cuda/cuda.h"
 #include "kernels/cuda/padded_attention.h"
+#include "kernels/reference.h"
 
 namespace stretto::kernels::cuda {
 namespace {
@@ -115,8 +116,7 @@ at::Tensor decode_self_attention(const at::Tensor& q, const at::Tensor& k_new,
   at::Tensor out = at::empty_like(query);
   const int64_t width = q.size(1) / num_heads;
   at::Tensor biases;
-  if (bias.active())
-    biases = bias.table.slice(1, bias.zero - t, bias.zero + 1).to(at::kFloat).contiguous();
+  if (bias.active()) biases = reference::bias_of_step(bias, t).to(at::kFloat).contiguous();
   const DecodeStep step{query.const_data_ptr(),
                         key.const_data_ptr(),
                         value.const_data_ptr(),
@@ -133,6 +133,7 @@ at::Tensor decode_self_attention(const at::Tensor& q, const at::Tensor& k_new,
                         width,
                         t,
                         bias.active() ? biases.const_data_ptr<float>() : nullptr,
+                        bias.is_of_queries() ? num_heads * (t + 1) : 0,
                         type_of(q)};
   on_stream(query, [&](cudaStream_t stream) { decode_attention(step, stream); });
   return out;

@@ -48,7 +48,10 @@ __global__ void decode_kernel(DecodeStep step) {
       dot += widen(query[c]) * widen(key[c]);
     dot = warp_sum(dot);
     if (threadIdx.x % kWarp == 0)
-      scores[j] = dot * scale + (step.bias == nullptr ? 0.0f : step.bias[head * (step.t + 1) + j]);
+      scores[j] =
+          dot * scale + (step.bias == nullptr
+                             ? 0.0f
+                             : step.bias[lane * step.bias_lane_stride + head * (step.t + 1) + j]);
   }
   __syncthreads();
   softmax(scores, step.t + 1);

@@ -77,6 +77,59 @@ at::Tensor gather(const at::Tensor& padded_BHTW, const Sequences& sequences) {
   return MoveNode::apply(padded_BHTW.transpose(1, 2).reshape({-1, width}), sequences, true);
 }
 
+/// rows [B, H, Tq, distances] -> [B, H, Tq, Tk]: number clip(zero + j - i) of query i for key j.
+///
+/// The gradient of a gather would be a sum in no particular order. Here distances inside the ends
+/// have one key each, which is read, and the ends are sums along the keys.
+struct ByDistanceNode : torch::autograd::Function<ByDistanceNode> {
+  /// zero + j - i, int64 [Tq, Tk].
+  static at::Tensor columns(int64_t queries, int64_t keys, int64_t zero,
+                            const at::TensorOptions& ids) {
+    return at::arange(keys, ids) - at::arange(queries, ids).unsqueeze(1) + zero;
+  }
+  static at::TensorOptions ids_beside(const at::Tensor& x) {
+    return at::dtype(at::kLong).device(x.device());
+  }
+
+  static at::Tensor forward(AutogradContext* ctx, const at::Tensor& rows, int64_t zero,
+                            int64_t keys) {
+    ctx->saved_data["zero"] = zero;
+    ctx->saved_data["distances"] = rows.size(3);
+    const at::Tensor column =
+        columns(rows.size(2), keys, zero, ids_beside(rows)).clamp(0, rows.size(3) - 1);
+    return rows.gather(3, column.expand({rows.size(0), rows.size(1), -1, -1}));
+  }
+
+  static variable_list backward(AutogradContext* ctx, const variable_list& grads) {
+    const int64_t zero = ctx->saved_data["zero"].toInt();
+    const int64_t distances = ctx->saved_data["distances"].toInt();
+    const at::Tensor& slopes = grads[0];
+    if (distances == 1) return {slopes.sum(3, /*keepdim=*/true), {}, {}};
+    const int64_t queries = slopes.size(2), keys = slopes.size(3);
+    const at::TensorOptions ids = ids_beside(slopes);
+    const at::Tensor column = columns(queries, keys, zero, ids);
+    const auto sum_where = [&](const at::Tensor& kept) {
+      return slopes.masked_fill(kept.logical_not(), 0).sum(3, /*keepdim=*/true);
+    };
+    // The key that lies at an inner distance, int64 [Tq, distances - 2].
+    const at::Tensor key =
+        at::arange(1, distances - 1, ids) - zero + at::arange(queries, ids).unsqueeze(1);
+    const at::Tensor outside = key.lt(0).logical_or(key.ge(keys));
+    const at::Tensor inner =
+        slopes.gather(3, key.clamp(0, keys - 1).expand({slopes.size(0), slopes.size(1), -1, -1}))
+            .masked_fill(outside, 0);
+    return {
+        at::cat({sum_where(column.le(0)), inner, sum_where(column.ge(distances - 1))}, 3), {}, {}};
+  }
+};
+
+/// What the bias adds to scores: [H, Tq, Tk] or [B, H, Tq, Tk].
+at::Tensor bias_of(const DistanceBias& bias, const Sequences& queries, const Sequences& keys) {
+  if (!bias.is_of_queries()) return reference::bias_of_scores(bias, queries.longest, keys.longest);
+  const at::Tensor rows = spread(bias.table.flatten(1), queries, bias.table.size(1));
+  return ByDistanceNode::apply(rows, bias.zero, keys.longest);
+}
+
 /// bool [B, 1, Tq or 1, Tk].
 at::Tensor visible(const Sequences& queries, const Sequences& keys, bool causal) {
   const at::Tensor places = keys.places();
@@ -113,8 +166,7 @@ at::Tensor padded_attention(const at::Tensor& q, const at::Tensor& k, const at::
       at::matmul(spread(q * scale, queries, heads), spread(k, keys, heads).transpose(2, 3));
   at::Tensor wide_scores = scores_BHTS.to(wide);
   if (options.bias.active())
-    wide_scores = wide_scores +
-                  reference::bias_of_scores(options.bias, queries.longest, keys.longest).to(wide);
+    wide_scores = wide_scores + bias_of(options.bias, queries, keys).to(wide);
   // Finite, so that the rows of padding, which see nothing, bring no NaN into the gradients.
   const at::Tensor masked =
       wide_scores.masked_fill(visible(queries, keys, options.causal).logical_not(), -1e30);

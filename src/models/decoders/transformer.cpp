@@ -12,7 +12,8 @@ TransformerDecoderLayerImpl::TransformerDecoderLayerImpl(const nn::Init& init,
                                                          const TransformerPart& options,
                                                          int64_t d_model) {
   self_attention = register_module(
-      "self_attention", make_self_attention(init.child("self_attention"), options, d_model));
+      "self_attention",
+      make_self_attention(init.child("self_attention"), options, d_model, /*causal=*/true));
   cross_attention = register_module(
       "cross_attention",
       nn::CrossAttention(init.child("cross_attention"),

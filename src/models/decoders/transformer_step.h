@@ -46,7 +46,7 @@ class TransformerStepDecoder : public StepDecoder {
   at::Tensor slots_;            ///< int32 [L]: 0 … L - 1
   at::Tensor positions_;        ///< int64 [L]: the present step
   int64_t time_ = 0;            ///< steps taken
-  kernels::DistanceBias bias_;  ///< of `room` steps
+  kernels::DistanceBias bias_;  ///< of `room` steps, where all layers share one
 };
 
 }  // namespace stretto::models

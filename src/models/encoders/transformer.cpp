@@ -9,7 +9,8 @@ TransformerEncoderLayerImpl::TransformerEncoderLayerImpl(const nn::Init& init,
                                                          const TransformerPart& options,
                                                          int64_t d_model) {
   self_attention = register_module(
-      "self_attention", make_self_attention(init.child("self_attention"), options, d_model));
+      "self_attention",
+      make_self_attention(init.child("self_attention"), options, d_model, /*causal=*/false));
   ffn = register_module("ffn", make_feed_forward(init.child("ffn"), options, d_model));
   if (options.parallel_residual) {
     residual =

@@ -60,7 +60,7 @@ struct ReportText {
 /// step_00000123.rank2.json. What another try at this step left, as before a rollback, stays: then
 /// these are called step_00000123-2.json, step_00000123-2.rank2.json and so on.
 ///
-/// @param arena  its parameters must be those that the update began with
+/// @param arena  its parameters must be those that the update computed with
 /// @return paths of the JSON files, in the order of `reports`
 /// Throws Error(kIo); training need not end for that.
 std::vector<std::filesystem::path> write_reports(const std::filesystem::path& run_directory,

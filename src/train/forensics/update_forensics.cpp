@@ -30,6 +30,8 @@ void UpdateForensics::note_scale(double loss_scale) {
 }
 
 std::string UpdateForensics::examine(const FailedAttempt& failed) {
+  // Examined and saved are the weights that the update computed with: a replay has them too.
+  const optim::NoisyWeights noisy = updater_.noisy_weights(failed.step - 1);
   RankFindings mine{.found = {},
                     .record = record_of(failed),
                     .overflowed_sum = {},
@@ -74,9 +76,9 @@ std::string UpdateForensics::overflowed_sum() const {
   if (group_.size() == 1) return "";
   const optim::Slice owned = updater_.owned();
   for (const auto& slot : arena_.slots()) {
-    const int64_t from = std::max(owned.begin, slot.offset);
-    const int64_t to = std::min(owned.end, slot.offset + slot.numel);
-    if (from >= to || at::isfinite(arena_.grads().narrow(0, from, to - from)).all().item<bool>()) {
+    const optim::Slice part = optim::part_in(slot, owned);
+    if (part.size() == 0 ||
+        at::isfinite(arena_.grads().narrow(0, part.begin, part.size())).all().item<bool>()) {
       continue;
     }
     const auto& type = setup_.compress;
