@@ -15,10 +15,6 @@ namespace stretto::experiment {
 /// and rules would only complain about its absence.
 bool readable(const std::vector<config::Problem>& problems);
 
-/// Whether the schedule decays to an end: schedule.total_steps, or without it train.max_steps, or
-/// without either the last update of train.max_epochs.
-bool schedule_ends(const Experiment& options);
-
 /// Rules across keys and sections: heads divide d_model, a warm-up shorter than the run, at least
 /// one stop that can be reached, data that belong together, and so on. Adds to `problems`; a rule
 /// is left out when one of its keys has a problem already.

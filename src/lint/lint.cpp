@@ -163,10 +163,6 @@ Subject::Subject(const experiment::Experiment& options, const LintContext& lint_
       run(length_of(options, lint_context, batch_tokens)),
       warmup(warmup_of(options, run)) {}
 
-std::string Subject::warmup_key() const {
-  return e.schedule.warmup_ratio > 0 ? "schedule.warmup_ratio" : "schedule.warmup_steps";
-}
-
 bool Subject::large() const {
   return batch_tokens >= kLargeBatch;
 }
