@@ -25,15 +25,6 @@ void check_rules(const Experiment& options, const config::Origins& origins,
 /// takes a third of a second.
 using TensorLister = std::function<std::vector<optim::TensorName>(const Experiment&)>;
 
-/// The first key by which an experiment names tensors, of `optim.groups`, `optim.no_decay`,
-/// `model.init`, `train.freeze` and `train.init_only`; empty = by none.
-std::string key_that_names_tensors(const Experiment& options);
-
-/// Whether there is such a key: only then is a TensorLister worth asking.
-inline bool names_tensors(const Experiment& options) {
-  return !key_that_names_tensors(options).empty();
-}
-
 /// A problem for each pattern of these keys that matches none of the model's tensors, for an
 /// initialiser of matrices that reaches vectors, and for patterns that freeze everything. Adds to
 /// `problems`; a pattern is left out when its key, or any of the model's, has a problem already.

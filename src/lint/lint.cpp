@@ -12,6 +12,7 @@
 #include "experiment/load_experiment.h"
 #include "experiment/rules.h"
 #include "experiment/schedule_length.h"
+#include "experiment/tensor_patterns.h"
 #include "lint/rules.h"
 
 namespace stretto::lint {
