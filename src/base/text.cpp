@@ -136,6 +136,12 @@ std::vector<std::string> split(std::string_view text, char separator) {
   return parts;
 }
 
+std::vector<std::string> split_words(std::string_view text) {
+  auto words = split(text, ' ');
+  std::erase(words, "");
+  return words;
+}
+
 std::string trim(std::string_view text) {
   constexpr std::string_view kSpace = " \t\r\n\v\f";
   const size_t begin = text.find_first_not_of(kSpace);

@@ -16,6 +16,8 @@ std::string closest(std::string_view name, std::span<const std::string> candidat
 
 std::string join(std::span<const std::string> parts, std::string_view separator);
 std::vector<std::string> split(std::string_view text, char separator);
+/// What stands between spaces, without empty words.
+std::vector<std::string> split_words(std::string_view text);
 std::string trim(std::string_view text);
 
 /// "1,234,567"

@@ -4,6 +4,7 @@
 #include "config/resolved.h"
 #include "experiment/experiment_schema.h"
 #include "experiment/schedule_length.h"
+#include "experiment/tensor_patterns.h"
 
 namespace stretto::experiment {
 namespace {

@@ -241,18 +241,12 @@ void check_loss_scale(Check& c) {
   }
 }
 
-// The key that says how long the warm-up is.
-const char* warmup_key(const optim::ScheduleOptions& schedule) {
-  return schedule.warmup_ratio > 0 ? "schedule.warmup_ratio" : "schedule.warmup_steps";
-}
-
 // Where the schedule decays to an end, its parts follow each other. Those of train.max_epochs are
 // looked at when training knows its data (train/schedule_end.h).
 void check_end(Check& c) {
   const auto& s = c.e.schedule;
   const int64_t total = schedule_length(c.e);
   const int64_t warmup = s.warmup_updates(total);
-  const int64_t hold = s.name == "tri_stage" ? s.hold_steps : 0;
   if (total == 0 && c.e.train.max_epochs > 0) return;
   if (total == 0) {
     c.wrong({"schedule.name", "schedule.total_steps", "train.max_steps", "train.max_epochs"},
@@ -260,15 +254,15 @@ void check_end(Check& c) {
             "set schedule.total_steps, train.max_steps or train.max_epochs");
   } else if (total <= warmup) {
     if (s.total_steps == 0) return;  // the warm-up is not shorter than the run, see below
-    c.wrong({"schedule.total_steps", warmup_key(s)},
+    c.wrong({"schedule.total_steps", s.warmup_key()},
             "the decay would end, at update " + number(total) + ", inside the warm-up",
             "raise it above the warm-up of " + counted(warmup, "update"));
-  } else if (total <= std::max(warmup, s.begin_steps) + hold) {
+  } else if (total <= s.decay_begin(total)) {
     // The one that moves the decay furthest: the other may not even have been given.
-    const bool held = hold >= s.begin_steps;
+    const bool held = s.held_updates() >= s.begin_steps;
     c.wrong({held ? "schedule.hold_steps" : "schedule.begin_steps",
              held ? "schedule.begin_steps" : "schedule.hold_steps", "schedule.total_steps",
-             "train.max_steps", warmup_key(s)},
+             "train.max_steps", s.warmup_key()},
             "the decay would begin after its end, update " + number(total), "lower it");
   }
 }
@@ -305,7 +299,7 @@ void check_warmup_ratio(Check& c) {
             "give one of them; schedule.warmup_steps = 0 leaves it to the share");
   }
   // Of a schedule that ends check_end() tells it.
-  if (schedule_ends(c.e) || schedule_length(c.e) > 0 || c.e.train.max_epochs > 0) return;
+  if (s.decays_to_an_end() || schedule_length(c.e) > 0 || c.e.train.max_epochs > 0) return;
   c.wrong({"schedule.warmup_ratio", "schedule.total_steps", "train.max_steps", "train.max_epochs"},
           "is a share of updates whose number nobody knows",
           "set train.max_steps or train.max_epochs, or give schedule.warmup_steps instead");
@@ -316,17 +310,17 @@ void check_schedule(Check& c) {
   const int64_t max_steps = c.e.train.max_steps;
   const int64_t warmup = s.warmup_updates(schedule_length(c.e));
   check_warmup_ratio(c);
-  if (schedule_ends(c.e)) check_end(c);
+  if (s.decays_to_an_end()) check_end(c);
   check_floor(c);
   if (max_steps > 0 && warmup >= max_steps) {
-    c.wrong({warmup_key(s), "train.max_steps"},
+    c.wrong({s.warmup_key(), "train.max_steps"},
             "a warm-up of " + counted(warmup, "update") + " is not shorter than the run (" +
                 with_thousands(max_steps) + ")",
-            std::string("lower ") + warmup_key(s) + " or raise train.max_steps");
+            std::string("lower ") + s.warmup_key() + " or raise train.max_steps");
   }
   const bool warms_up = s.warmup_steps > 0 || s.warmup_ratio > 0;
   if (s.warmup == "constant" && warms_up && !c.origins.given("schedule.warmup_init_lr")) {
-    c.wrong({"schedule.warmup", "schedule.warmup_init_lr", warmup_key(s)},
+    c.wrong({"schedule.warmup", "schedule.warmup_init_lr", s.warmup_key()},
             "a constant warm-up trains at schedule.warmup_init_lr, whose default of " +
                 config::number_text(s.warmup_init_lr) + " is for a line that leaves it at once",
             "set schedule.warmup_init_lr to the rate of a small batch" +
@@ -488,10 +482,6 @@ std::vector<std::string> paths_of(const config::Key& key) {
 }
 
 }  // namespace
-
-bool schedule_ends(const Experiment& options) {
-  return options.schedule.decays_to_an_end();
-}
 
 bool readable(const std::vector<config::Problem>& problems) {
   // Problems of the reader that belong to no key are those of whole files.

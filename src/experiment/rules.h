@@ -15,10 +15,6 @@ namespace stretto::experiment {
 /// and rules would only complain about its absence.
 bool readable(const std::vector<config::Problem>& problems);
 
-/// Whether the schedule decays to an end: schedule.total_steps, or without it train.max_steps, or
-/// without either the last update of train.max_epochs.
-bool schedule_ends(const Experiment& options);
-
 /// Rules across keys and sections: heads divide d_model, a warm-up shorter than the run, at least
 /// one stop that can be reached, data that belong together, and so on. Adds to `problems`; a rule
 /// is left out when one of its keys has a problem already.
@@ -28,15 +24,6 @@ void check_rules(const Experiment& options, const config::Origins& origins,
 /// Lists the tensors of the model that an experiment describes. Only the engine can, and to open it
 /// takes a third of a second.
 using TensorLister = std::function<std::vector<optim::TensorName>(const Experiment&)>;
-
-/// The first key by which an experiment names tensors, of those of experiment/tensor_patterns.h;
-/// empty = by none.
-std::string key_that_names_tensors(const Experiment& options);
-
-/// Whether there is such a key: only then is a TensorLister worth asking.
-inline bool names_tensors(const Experiment& options) {
-  return !key_that_names_tensors(options).empty();
-}
 
 /// A problem for each pattern of these keys that matches none of the model's tensors, for an
 /// initialiser of matrices that reaches vectors, and for patterns that freeze everything. Adds to

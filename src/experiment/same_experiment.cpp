@@ -5,7 +5,6 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/text.h"
-#include "experiment/rules.h"
 #include "experiment/run_config.h"
 #include "report/metrics_log.h"
 #include "store/run_record.h"
@@ -95,7 +94,8 @@ Standing require_same_experiment(const fs::path& run_directory, const LoadedExpe
   std::string advice = "train into another folder with --run, or give the old values";
   const std::string key = lines.front().substr(0, lines.front().find(':'));
   if (lines.size() == 1 && (key == "train.max_steps" || key == "train.max_epochs")) {
-    advice = (schedule_ends(now.options) ? "the schedule ends at " : "the warm-up is a share of ") +
+    advice = (now.options.schedule.decays_to_an_end() ? "the schedule ends at "
+                                                      : "the warm-up is a share of ") +
              key +
              ", so another value changes every update; --extend goes on all the same, set "
              "schedule.total_steps to keep the curve";

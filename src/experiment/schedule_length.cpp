@@ -3,8 +3,7 @@
 namespace stretto::experiment {
 
 int64_t schedule_length(const Experiment& options) {
-  const int64_t total = options.schedule.total_steps;
-  return total > 0 ? total : options.train.max_steps;
+  return options.schedule.length(options.train.max_steps);
 }
 
 void settle_defaults(Experiment& options, const config::Origins& origins) {

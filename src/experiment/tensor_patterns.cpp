@@ -5,7 +5,6 @@
 #include <string_view>
 
 #include "base/text.h"
-#include "experiment/rules.h"
 #include "nn/init_rules.h"
 #include "optim/frozen_names.h"
 #include "runs/taken_names.h"

@@ -12,6 +12,14 @@
 /// `train.init_only`.
 namespace stretto::experiment {
 
+/// The first of these keys that is given; empty = none.
+std::string key_that_names_tensors(const Experiment& options);
+
+/// Whether there is such a key: only then is a TensorLister (experiment/rules.h) worth asking.
+inline bool names_tensors(const Experiment& options) {
+  return !key_that_names_tensors(options).empty();
+}
+
 struct PatternProblem {
   std::string key, what, hint;
 };

@@ -49,7 +49,7 @@ bool warmup_is_short(const Subject& s) {
 
 void linear_scaling_without_warmup(const Subject& s, Remarks& out) {
   if (s.scaling != "linear" || s.ratio <= kNoticeableRatio || s.warmup > 0) return;
-  out.push_back({s.warmup_key(),
+  out.push_back({s.e.schedule.warmup_key(),
                  "the rate is scaled " + times(s.ratio) + " to " + number_text(s.peak_lr) +
                      " and stands there from the first update, when weights change fastest",
                  "rise to it over some hundreds to thousands of updates"});
@@ -60,7 +60,7 @@ void short_warmup(const Subject& s, Remarks& out) {
   if (s.scaling == "linear" && s.ratio > kNoticeableRatio && s.warmup == 0) {
     return;  // said by linear_scaling_without_warmup
   }
-  out.push_back({s.warmup_key(),
+  out.push_back({s.e.schedule.warmup_key(),
                  "an update sees about " + tokens_text(s.batch_tokens) +
                      " target tokens, and the rate is at its peak after " + steps(s.warmup),
                  "warm up over " + steps(kShortWarmup) +
@@ -213,7 +213,7 @@ void larc_with_clipping(const Subject& s, Remarks& out) {
 
 void mostly_warmup(const Subject& s, Remarks& out) {
   if (!s.run.known() || s.warmup <= s.run.at_most / 4 * 3) return;
-  out.push_back({s.warmup_key(),
+  out.push_back({s.e.schedule.warmup_key(),
                  "most of the run is warm-up: " + with_thousands(s.warmup) + " of " + s.run.text(),
                  "a tenth of the run is usual; a larger batch needs fewer updates of both"});
 }

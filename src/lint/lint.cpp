@@ -12,6 +12,7 @@
 #include "experiment/load_experiment.h"
 #include "experiment/rules.h"
 #include "experiment/schedule_length.h"
+#include "experiment/tensor_patterns.h"
 #include "lint/rules.h"
 
 namespace stretto::lint {
@@ -165,10 +166,6 @@ Subject::Subject(const experiment::Experiment& options, const LintContext& lint_
       vocabulary(entries_of(options.tokenizer, lint_context.vocabulary)),
       run(length_of(options, lint_context, batch_tokens)),
       warmup(warmup_of(options, run)) {}
-
-std::string Subject::warmup_key() const {
-  return e.schedule.warmup_ratio > 0 ? "schedule.warmup_ratio" : "schedule.warmup_steps";
-}
 
 bool Subject::large() const {
   return batch_tokens >= kLargeBatch;

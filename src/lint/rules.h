@@ -35,9 +35,8 @@ struct Subject : experiment::ScaledRate {
 
   Subject(const experiment::Experiment& options, const LintContext& context);
 
-  std::string warmup_key() const;  ///< the key that says how long the warm-up is
-  bool large() const;              ///< a batch at which the papers saw trouble without a warm-up
-  bool adaptive() const;           ///< steps divided by a second moment: adam, adamw, …
+  bool large() const;     ///< a batch at which the papers saw trouble without a warm-up
+  bool adaptive() const;  ///< steps divided by a second moment: adam, adamw, …
 };
 
 /// What one rule has to say; the table adds the code and source.

@@ -4,7 +4,7 @@
 
 #include "base/text.h"
 #include "config/schema.h"
-#include "experiment/rules.h"
+#include "experiment/schedule_length.h"
 #include "lint/rules.h"
 
 namespace stretto::lint::rules {
@@ -16,9 +16,8 @@ bool validates(const Subject& s) {
 
 // The update at which the schedule ends; 0 when it has no end, or where the run is not known.
 int64_t end_of(const Subject& s) {
-  const auto& schedule = s.e.schedule;
-  if (!experiment::schedule_ends(s.e) || !s.run.known()) return 0;
-  return schedule.total_steps > 0 ? schedule.total_steps : s.e.train.max_steps;
+  if (!s.e.schedule.decays_to_an_end() || !s.run.known()) return 0;
+  return experiment::schedule_length(s.e);
 }
 
 // Where the vocabulary is not known; with one of 50,000 entries the rule below says nearly the
@@ -97,7 +96,7 @@ void schedule_never_ends(const Subject& s, Remarks& out) {
 
 void steep_start(const Subject& s, Remarks& out) {
   if (s.e.schedule.name != "inverse_sqrt" || s.warmup > 0) return;
-  out.push_back({s.warmup_key(), "inverse_sqrt without a warm-up starts at its steepest",
+  out.push_back({s.e.schedule.warmup_key(), "inverse_sqrt without a warm-up starts at its steepest",
                  "some hundreds to thousands of updates are usual"});
 }
 

@@ -112,10 +112,7 @@ inline std::optional<InitProblem> read_init_setting(const std::string& entry,
 
 /// Reads an entry into `rule`; what is wrong with it, or nothing.
 inline std::optional<InitProblem> read_init_rule(const std::string& entry, InitRule& rule) {
-  std::vector<std::string> words;
-  for (auto& word : split(entry, ' ')) {
-    if (!word.empty()) words.push_back(std::move(word));
-  }
+  const auto words = split_words(entry);
   const std::string quoted = "`" + printable(entry) + "`";
   if (words.size() < 2) {
     return InitProblem{quoted + " names no initialiser",

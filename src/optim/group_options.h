@@ -35,8 +35,7 @@ inline std::optional<GroupProblem> read_group(const std::string& entry, Paramete
   const auto quoted = [](const std::string& text) { return "`" + printable(text) + "`"; };
   static const std::vector<std::string> kSettings{"lr_scale", "weight_decay"};
   group = {};
-  for (const auto& word : split(entry, ' ')) {
-    if (word.empty()) continue;
+  for (const auto& word : split_words(entry)) {
     if (group.pattern.empty()) {
       group.pattern = word;
       continue;

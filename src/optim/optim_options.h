@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <string>
@@ -228,6 +229,19 @@ struct ScheduleOptions {
     if (warmup_ratio <= 0) return warmup_steps;
     return static_cast<int64_t>(std::ceil(static_cast<double>(total_steps) * warmup_ratio));
   }
+  /// The key that says how long the warm-up is.
+  const char* warmup_key() const {
+    return warmup_ratio > 0 ? "schedule.warmup_ratio" : "schedule.warmup_steps";
+  }
+  /// Updates at the full rate between warm-up and decay, which tri_stage alone has.
+  int64_t held_updates() const { return name == "tri_stage" ? hold_steps : 0; }
+  /// The update, from 0, at which the decay begins in a run of so many.
+  int64_t decay_begin(int64_t total_steps) const {
+    return std::max(warmup_updates(total_steps), begin_steps) + held_updates();
+  }
+  /// Updates that the schedule is made for: total_steps, or without it the train.max_steps of its
+  /// run; 0 when both are 0.
+  int64_t length(int64_t max_steps) const { return total_steps > 0 ? total_steps : max_steps; }
 
   static auto fields() {
     using namespace config;

@@ -76,10 +76,7 @@ double piecewise(const Point& p) {
 }
 
 double tri_stage(const Point& p) {
-  const int64_t begin = std::max(p.warmup, p.options.begin_steps) + p.options.hold_steps;
-  const double span = as_double(std::max<int64_t>(1, p.at.total_steps - begin));
-  const double share = std::clamp(as_double(p.at.step - begin) / span, 0.0, 1.0);
-  return p.peak * std::pow(p.options.final_scale, share);
+  return p.peak * std::pow(p.options.final_scale, p.progress);
 }
 
 // Counted period by period: the closed form with logarithms is off by one at some restarts.
@@ -152,7 +149,7 @@ double learning_rate(const ScheduleOptions& schedule, double peak, const Schedul
   if (warms_up && !(shape.own_warmup && schedule.warmup == "gradual")) {
     return warming_up(schedule, peak, at.step, warmup);
   }
-  const int64_t begin = std::max(warmup, schedule.begin_steps);
+  const int64_t begin = schedule.decay_begin(at.total_steps);
   const double since = as_double(std::max<int64_t>(0, at.step - begin));
   const double span = as_double(std::max<int64_t>(1, at.total_steps - begin));
   const double progress = std::clamp(since / span, 0.0, 1.0);

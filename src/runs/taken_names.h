@@ -27,19 +27,12 @@ struct TakenNames {
 /// Reads an entry into `taken`; what is wrong with it, or nothing.
 inline std::optional<optim::GroupProblem> read_taken_names(const std::string& entry,
                                                            TakenNames& taken) {
-  const auto words_of = [](const std::string& text) {
-    std::vector<std::string> words;
-    for (auto& word : split(text, ' ')) {
-      if (!word.empty()) words.push_back(std::move(word));
-    }
-    return words;
-  };
   const std::string example =
       "write \"encoder.*\", or \"encoder.* = other.*\" for other names there";
   const size_t equals = entry.find('=');
-  const auto own = words_of(entry.substr(0, equals));
-  const auto there =
-      equals == std::string::npos ? std::vector<std::string>{} : words_of(entry.substr(equals + 1));
+  const auto own = split_words(entry.substr(0, equals));
+  const auto there = equals == std::string::npos ? std::vector<std::string>{}
+                                                 : split_words(entry.substr(equals + 1));
   if (own.size() != 1 || there.size() != (equals == std::string::npos ? 0U : 1U)) {
     return optim::GroupProblem{"`" + printable(entry) + "` is no pattern of names", example};
   }

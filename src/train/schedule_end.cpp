@@ -20,8 +20,7 @@ int64_t updates_of(int64_t epochs, int64_t num_batches, int64_t update_freq) {
 
 ScheduleEnd::ScheduleEnd(const optim::ScheduleOptions& schedule, const TrainOptions& train,
                          int64_t num_batches)
-    : schedule_(schedule),
-      updates_(schedule.total_steps > 0 ? schedule.total_steps : train.max_steps) {
+    : schedule_(schedule), updates_(schedule.length(train.max_steps)) {
   if (updates_ > 0 || train.max_epochs == 0 || !schedule.needs_length()) return;
   epochs_ = train.max_epochs;
   updates_ = updates_of(epochs_, num_batches, train.update_freq);
@@ -42,9 +41,7 @@ void ScheduleEnd::restore(const std::map<std::string, double>& state) {
 
 void ScheduleEnd::require_room() const {
   if (epochs_ == 0 || !schedule_.decays_to_an_end()) return;
-  const int64_t hold = schedule_.name == "tri_stage" ? schedule_.hold_steps : 0;
-  const int64_t warmup = schedule_.warmup_updates(updates_);
-  const int64_t begin = std::max(warmup, schedule_.begin_steps) + hold;
+  const int64_t begin = schedule_.decay_begin(updates_);
   if (updates_ > begin) return;
   throw Error(ExitCode::kUsage,
               "schedule.name: the decay of \"" + schedule_.name + "\" would begin at update " +

@@ -70,6 +70,12 @@ TEST(Text, SplitAndJoinUndoEachOther) {
   EXPECT_EQ(trim(" \n"), "");
 }
 
+TEST(Text, WordsStandBetweenSpaces) {
+  EXPECT_EQ(split_words("  a bc\td   e "), (std::vector<std::string>{"a", "bc\td", "e"}));
+  EXPECT_TRUE(split_words("").empty());
+  EXPECT_TRUE(split_words("   ").empty());
+}
+
 TEST(Text, NumbersAreWrittenForPeople) {
   EXPECT_EQ(with_thousands(0), "0");
   EXPECT_EQ(with_thousands(999), "999");

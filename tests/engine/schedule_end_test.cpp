@@ -1,14 +1,13 @@
 #include <gtest/gtest.h>
 
 #include "experiment/experiment_schema.h"
-#include "experiment/rules.h"
 #include "optim/schedule.h"
 
 namespace stretto::experiment {
 namespace {
 
-// What may change when a run goes on, the rules and the linter ask schedule_ends(); the schedules
-// themselves know better.
+// What may change when a run goes on, the rules and the linter ask decays_to_an_end(); the
+// schedules themselves know better.
 TEST(ScheduleEnd, IsKnownOfEachScheduleThatLooksAtIt) {
   Experiment options;
   const auto schema = experiment_schema(options);
@@ -25,7 +24,7 @@ TEST(ScheduleEnd, IsKnownOfEachScheduleThatLooksAtIt) {
           looks_at_its_end || optim::learning_rate(options.schedule, 1.0, 100, step) !=
                                   optim::learning_rate(options.schedule, 1.0, 200, step);
     }
-    EXPECT_EQ(schedule_ends(options), looks_at_its_end) << name;
+    EXPECT_EQ(options.schedule.decays_to_an_end(), looks_at_its_end) << name;
     ending += looks_at_its_end ? 1 : 0;
   }
   EXPECT_GE(ending, 4U);

@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "experiment/load_experiment.h"
 #include "experiment/rules.h"
+#include "experiment/tensor_patterns.h"
 
 namespace stretto::experiment {
 namespace {

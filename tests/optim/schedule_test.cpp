@@ -79,6 +79,24 @@ TEST(Schedule, AShareOfAllUpdatesIsAWarmUpAsHuggingFaceCounts) {
   EXPECT_EQ(ScheduleOptions{.warmup_steps = 7}.warmup_updates(1000), 7);
 }
 
+TEST(Schedule, SaysWhereItsDecayBeginsAndHowLongItIs) {
+  ScheduleOptions schedule{.name = "linear", .warmup_steps = 10};
+  schedule.hold_steps = 5;  // of tri_stage alone
+  EXPECT_EQ(schedule.decay_begin(100), 10);
+  EXPECT_EQ(schedule.held_updates(), 0);
+  schedule.begin_steps = 20;
+  EXPECT_EQ(schedule.decay_begin(100), 20);
+  schedule.name = "tri_stage";
+  EXPECT_EQ(schedule.decay_begin(100), 25);
+  EXPECT_STREQ(schedule.warmup_key(), "schedule.warmup_steps");
+  schedule.warmup_ratio = 0.5;
+  EXPECT_EQ(schedule.decay_begin(100), 55);
+  EXPECT_STREQ(schedule.warmup_key(), "schedule.warmup_ratio");
+  EXPECT_EQ(schedule.length(300), 300);
+  schedule.total_steps = 200;
+  EXPECT_EQ(schedule.length(300), 200);
+}
+
 TEST(Schedule, AWarmUpThatIsAShareStandsBeforeTheCurve) {
   expect_table({.name = "linear", .warmup_steps = 0, .warmup_ratio = 0.1, .warmup_init_lr = 0}, 1.0,
                36, {{0, 0.0}, {1, 0.25}, {3, 0.75}, {4, 1.0}, {12, 0.75}, {20, 0.5}, {36, 0.0}});

@@ -7,6 +7,7 @@
 #include "cli/command.h"
 #include "cli/engine.h"
 #include "experiment/preflight.h"
+#include "experiment/tensor_patterns.h"
 #include "lint/lint.h"
 
 namespace stretto::cli {

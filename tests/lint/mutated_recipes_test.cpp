@@ -1,0 +1,105 @@
+// Recipes with mistakes: each is accepted or refused in words, and nothing else happens.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "experiment/load_experiment.h"
+#include "lint/lint.h"
+#include "tests/base/temp_dir.h"
+#include "tests/fuzz/config_mutator.h"
+
+namespace stretto::lint {
+namespace {
+
+namespace fs = std::filesystem;
+
+using stretto::testing::ConfigMutator;
+using stretto::testing::TempDir;
+
+constexpr size_t kConfigurations = 2500;  ///< for each seed
+
+/// The recipes in a folder of their own, beside which files can be written that include the same.
+struct Recipes {
+  TempDir folder;
+  std::vector<fs::path> paths;
+  std::vector<std::string> texts;
+
+  Recipes() {
+    const fs::path source(STRETTO_SOURCE_DIR);
+    for (const char* part : {"configs", "examples"}) {
+      for (const auto& entry : fs::recursive_directory_iterator(source / part)) {
+        if (entry.path().extension() != ".toml") continue;
+        const fs::path copy = folder.path() / fs::relative(entry.path(), source);
+        fs::create_directories(copy.parent_path());
+        fs::copy_file(entry.path(), copy);
+        paths.push_back(copy);
+      }
+    }
+    std::sort(paths.begin(), paths.end());  // folders are listed in any order
+    for (const auto& path : paths) texts.push_back(read_file(path));
+  }
+};
+
+/// What is wrong with a resolved copy; empty = nothing.
+std::string fault_in_copy(const Inspection& found) {
+  const auto again =
+      experiment::load_stored_experiment(found.resolved_toml, "/elsewhere/config.toml", {});
+  if (again.config_hash != found.config_hash) return "another hash when read back";
+  return again.resolved_toml == found.resolved_toml ? "" : "another text when read back";
+}
+
+/// What is wrong with the answer to a configuration; empty = nothing.
+std::string fault_in(const Inspection& found) {
+  for (const auto* problems : {&found.problems, &found.missing}) {
+    for (const auto& problem : *problems) {
+      if (auto fault = stretto::testing::lacks(problem); !fault.empty()) return fault;
+    }
+  }
+  for (const auto& finding : found.findings) {
+    if (finding.place.empty() || finding.reason.empty() || finding.fix.empty())
+      return finding.code + " without place, reason or remedy";
+  }
+  if (!found.problems.empty()) return "";
+  return found.is_read ? fault_in_copy(found) : "neither read nor refused";
+}
+
+class MutatedRecipes : public ::testing::TestWithParam<uint64_t> {};
+
+TEST_P(MutatedRecipes, AreAcceptedOrRefusedInWords) {
+  const Recipes recipes;
+  ASSERT_GE(recipes.paths.size(), 40u);
+  const ConfigMutator mutator(recipes.texts);
+  ConfigMutator::Random random(GetParam());
+  size_t accepted = 0, refused = 0, faults = 0;
+  for (size_t i = 0; i < kConfigurations && faults < 5; ++i) {
+    const size_t recipe = i % recipes.paths.size();
+    const std::string text = mutator.mutated(recipes.texts[recipe], random);
+    const fs::path path = recipes.paths[recipe].parent_path() / "mutated.toml";
+    std::ofstream(path, std::ios::binary) << text;
+    std::string fault;
+    try {
+      const auto found = inspect(path, {});
+      fault = fault_in(found);
+      ++(found.problems.empty() ? accepted : refused);
+    } catch (const Error& error) {
+      fault = "refused as a whole: " + error.message();
+    } catch (const std::exception& error) {
+      fault = std::string("no Error but ") + error.what();
+    }
+    if (fault.empty()) continue;
+    ++faults;
+    ADD_FAILURE() << fault << "\nin\n" << text;
+  }
+  // Mistakes of every kind, and few enough that rules and the linter see many of them.
+  EXPECT_GE(refused, kConfigurations / 2);
+  EXPECT_GE(accepted, kConfigurations / 20);
+}
+
+INSTANTIATE_TEST_SUITE_P(Seeds, MutatedRecipes, ::testing::Values(1U, 2U, 3U, 4U));
+
+}  // namespace
+}  // namespace stretto::lint
