@@ -1,0 +1,32 @@
+#include "experiment/task_rules.h"
+
+#include "experiment/translation_rules.h"
+
+namespace stretto::experiment {
+namespace {
+
+struct NamedRules {
+  const char* name;
+  const TaskRules& (*rules)();
+};
+
+constexpr NamedRules kTaskRules[] = {
+    {"translation", &translation_rules},
+};
+
+}  // namespace
+
+std::vector<std::string> task_names() {
+  std::vector<std::string> names;
+  for (const auto& [name, rules] : kTaskRules) names.emplace_back(name);
+  return names;
+}
+
+const TaskRules* find_task_rules(const Experiment& experiment) {
+  for (const auto& [name, rules] : kTaskRules) {
+    if (experiment.task.name == name) return &rules();
+  }
+  return nullptr;
+}
+
+}  // namespace stretto::experiment
