@@ -6,6 +6,7 @@
 #include <functional>
 
 #include "base/text.h"
+#include "config/value_hints.h"
 #include "data/byte_stream.h"
 #include "experiment/rule_check.h"
 #include "experiment/scaled_rate.h"
@@ -267,6 +268,22 @@ void check_validation(RuleCheck& c, const ValidationData& data) {
   if (c.e.schedule.name == "plateau") needs("schedule.name", "\"plateau\" ");
 }
 
+// The names of scores are the family's.
+void check_best_metric(RuleCheck& c, const std::vector<ScoreName>& scores) {
+  const std::string& wanted = c.e.eval.best_metric;
+  std::vector<std::string> names;
+  std::vector<config::OtherValue> others;
+  for (const auto& score : scores) {
+    if (score.name == wanted) return;
+    names.push_back(score.name);
+    for (const auto& other : score.also_called) others.push_back({other, score.name, ""});
+  }
+  const std::string meant = config::choice_hint(names, others, wanted);
+  c.wrong({"eval.best_metric", "task.name"},
+          "must be one of " + join(names, ", ") + ", got \"" + printable(wanted, 60) + "\"",
+          meant.empty() ? "these are the scores of a validation of " + c.e.task.name : meant);
+}
+
 void note_all(RuleCheck& c, const std::vector<PatternProblem>& problems) {
   for (const auto& problem : problems) c.wrong({problem.key}, problem.what, problem.hint);
 }
@@ -325,6 +342,7 @@ void check_rules(const Experiment& options, const config::Origins& origins, cons
   if (task == nullptr) return;
   task->check_data(check);
   check_validation(check, task->validation_data(options));
+  check_best_metric(check, task->scores(options));
 }
 
 void check_patterns(const Experiment& options, const config::Origins& origins,

@@ -1,5 +1,7 @@
 #include "experiment/task_rules.h"
 
+#include <algorithm>
+
 #include "experiment/translation_rules.h"
 
 namespace stretto::experiment {
@@ -19,6 +21,18 @@ constexpr NamedRules kTaskRules[] = {
 std::vector<std::string> task_names() {
   std::vector<std::string> names;
   for (const auto& [name, rules] : kTaskRules) names.emplace_back(name);
+  return names;
+}
+
+std::vector<std::string> score_names() {
+  std::vector<std::string> names;
+  for (const auto& [name, rules] : kTaskRules) {
+    for (const auto& score : rules().scores({})) {
+      if (std::find(names.begin(), names.end(), score.name) == names.end()) {
+        names.push_back(score.name);
+      }
+    }
+  }
   return names;
 }
 

@@ -9,6 +9,13 @@
 
 namespace stretto::experiment {
 
+/// A score of a family's validations by which `best` can go.
+struct ScoreName {
+  std::string name;  ///< as train::Score has it: "nll"; of one of several outputs "HEAD.nll"
+  bool higher_is_better = false;
+  std::vector<std::string> also_called = {};  ///< by other toolkits, or by people
+};
+
 /// The data for validation, as messages speak of them.
 struct ValidationData {
   bool there = false;
@@ -35,6 +42,8 @@ class TaskRules {
   /// Rules of its data and of its outputs. They are told after those of the run.
   virtual void check_data(RuleCheck& check) const = 0;
 
+  /// What `eval.best_metric` may name; the first one is its default. At least one.
+  virtual std::vector<ScoreName> scores(const Experiment& experiment) const = 0;
   virtual ValidationData validation_data(const Experiment& experiment) const = 0;
   /// What the schedule `noam` divides by.
   virtual ModelWidth model_width(const Experiment& /*experiment*/) const { return {}; }

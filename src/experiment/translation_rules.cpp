@@ -200,6 +200,15 @@ class TranslationRules final : public TaskRules {
     check_bleu(c);
   }
 
+  std::vector<ScoreName> scores(const Experiment& /*e*/) const override {
+    return {{.name = "nll",
+             .also_called = {"loss", "ce", "cross_entropy", "ppl", "perplexity", "valid_loss",
+                             "eval_loss"}},
+            {.name = "bleu",
+             .higher_is_better = true,
+             .also_called = {"sacrebleu", "bleu_detok", "eval_bleu"}}};
+  }
+
   ValidationData validation_data(const Experiment& e) const override {
     return {.there = has_validation_text(e.data),
             .name = "validation text",

@@ -2,7 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <utility>
+
+#include "experiment/experiment_schema.h"
 #include "experiment/rules.h"
+#include "experiment/schedule_length.h"
 
 namespace stretto::experiment {
 namespace {
@@ -20,6 +24,11 @@ class PictureRules : public TaskRules {
       c.wrong({"data.max_samples"}, "there are no pictures", "set it");
     }
   }
+  std::vector<ScoreName> scores(const Experiment& /*e*/) const override {
+    return {{.name = "accuracy", .higher_is_better = true, .also_called = {"acc", "top1"}},
+            {.name = "cats.f1", .higher_is_better = true},
+            {.name = "loss"}};
+  }
   ValidationData validation_data(const Experiment& e) const override {
     return {.there = e.data.max_samples > 9,
             .name = "ten pictures",
@@ -35,6 +44,7 @@ Experiment with_pictures() {
   e.tokenizer.type = "vocab";
   e.data.max_samples = 10;
   e.train.max_steps = 20000;
+  e.eval.best_metric = "accuracy";
   return e;
 }
 
@@ -103,6 +113,68 @@ TEST(TaskRules, NameTheWidthThatNoamDividesBy) {
   EXPECT_EQ(problems[0].what, "512 is not picture.width = 12");
   e.schedule.d_model = 12;
   EXPECT_EQ(keys_of(problems_of_pictures(e, WideRules())), Keys{});
+}
+
+TEST(TaskRules, NameTheScoresByWhichBestCanGo) {
+  Experiment e = with_pictures();
+  for (const char* name : {"accuracy", "cats.f1", "loss"}) {
+    e.eval.best_metric = name;
+    EXPECT_EQ(keys_of(problems_of_pictures(e)), Keys{}) << name;
+  }
+  for (const auto& [wrong, hint] :
+       {std::pair{"bleu", "these are the scores of a validation of translation"},
+        {"Accuracy", "did you mean \"accuracy\"?"},
+        {"cat.f1", "did you mean \"cats.f1\"?"},
+        {"top-1", "did you mean \"accuracy\"?"}}) {
+    e.eval.best_metric = wrong;
+    const auto problems = problems_of_pictures(e);
+    ASSERT_EQ(keys_of(problems), Keys{"eval.best_metric"}) << wrong;
+    EXPECT_EQ(problems[0].what,
+              "must be one of accuracy, cats.f1, loss, got \"" + std::string(wrong) + "\"");
+    EXPECT_EQ(problems[0].hint, hint);
+  }
+}
+
+TEST(TaskRules, OfTranslationLeadOtherNamesOfScoresToTheirs) {
+  for (const auto& [wrong, meant] : {std::pair{"perplexity", "nll"},
+                                     {"loss", "nll"},
+                                     {"NLL", "nll"},
+                                     {"sacrebleu", "bleu"},
+                                     {"blue", "bleu"}}) {
+    Experiment e;
+    e.data.train_src = {"/a.src"};
+    e.data.train_tgt = {"/a.tgt"};
+    e.train.max_steps = 20000;
+    e.eval.best_metric = wrong;
+    std::vector<config::Problem> problems;
+    check_rules(e, {}, problems);
+    ASSERT_EQ(keys_of(problems), Keys{"eval.best_metric"}) << wrong;
+    EXPECT_EQ(problems[0].what, "must be one of nll, bleu, got \"" + std::string(wrong) + "\"");
+    EXPECT_EQ(problems[0].hint, "did you mean \"" + std::string(meant) + "\"?");
+  }
+}
+
+TEST(TaskRules, GiveTheScoreThatIsBestWithoutAnother) {
+  Experiment e;
+  e.eval.best_metric = "";
+  settle_defaults(e, {});
+  EXPECT_EQ(e.eval.best_metric, "nll");
+  e.eval.best_metric = "bleu";
+  config::Origins origins;
+  origins.set("eval.best_metric", {});
+  settle_defaults(e, origins);
+  EXPECT_EQ(e.eval.best_metric, "bleu");
+}
+
+TEST(TaskRules, ListTheScoresOfAllFamiliesForTheKey) {
+  Experiment e;
+  const auto schema = experiment_schema(e);
+  const auto* key = schema.find("eval.best_metric");
+  ASSERT_NE(key, nullptr);
+  EXPECT_EQ(key->range.choices, (Keys{"nll", "bleu"}));
+  EXPECT_EQ(config::range_text(*key), "such as nll, bleu");
+  e.eval.best_metric = "french.bleu";
+  EXPECT_EQ(config::range_error(*key), "") << "a rule judges it";
 }
 
 // Its name is refused already, and nobody knows what it needs.
