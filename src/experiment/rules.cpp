@@ -64,13 +64,14 @@ void check_piecewise(RuleCheck& c) {
   }
 }
 
-void check_optimizer(RuleCheck& c) {
+void check_optimizer(RuleCheck& c, const TaskRules* task) {
   const auto& o = c.e.optim;
-  if (o.lr_scaling != "none" && o.reference_batch == 0) {
+  if (o.lr_scaling != "none" && o.reference_batch == 0 && task != nullptr) {
+    const BatchBound bound = task->micro_batch(c.e);
     c.wrong({"optim.lr_scaling", "optim.reference_batch"},
             "\"" + o.lr_scaling + "\" needs optim.reference_batch",
-            "set it to the batch in tokens (data.max_tokens * train.update_freq) that optim.lr was "
-            "chosen for");
+            "set it to the batch in " + bound.unit + " (" + bound.key +
+                " * train.update_freq) that optim.lr was chosen for");
   }
   if (o.name == "lazy_adam" && o.gradient_noise > 0) {
     c.wrong({"optim.gradient_noise", "optim.name"},
@@ -170,9 +171,9 @@ void check_end(RuleCheck& c) {
 }
 
 // The floor is compared with the highest rate that the run really has.
-void check_floor(RuleCheck& c) {
+void check_floor(RuleCheck& c, const TaskRules* task) {
   const auto& s = c.e.schedule;
-  const ScaledRate rate(c.e);
+  const ScaledRate rate(c.e, task);
   const double peak = rate.rate_after_warmup();
   if (s.min_lr <= peak) return;
   std::string what = config::number_text(s.min_lr) + " is above ";
@@ -182,10 +183,11 @@ void check_floor(RuleCheck& c) {
     what += "optim.lr = " + config::number_text(peak);
   } else {
     what += "the peak, " + config::number_text(peak) +
-            ": optim.lr scaled from optim.reference_batch to data.max_tokens * train.update_freq";
+            ": optim.lr scaled from optim.reference_batch to " + rate.micro_batch.key +
+            " * train.update_freq";
   }
   c.wrong({"schedule.min_lr", "optim.lr", "optim.lr_scaling", "optim.reference_batch",
-           "data.max_tokens", "train.update_freq", "schedule.name", "schedule.d_model",
+           rate.micro_batch.key, "train.update_freq", "schedule.name", "schedule.d_model",
            "schedule.warmup_steps", "schedule.max_lr"},
           what, "the floor must not be above the peak");
 }
@@ -207,13 +209,13 @@ void check_warmup_ratio(RuleCheck& c) {
           "set train.max_steps or train.max_epochs, or give schedule.warmup_steps instead");
 }
 
-void check_schedule(RuleCheck& c) {
+void check_schedule(RuleCheck& c, const TaskRules* task) {
   const auto& s = c.e.schedule;
   const int64_t max_steps = c.e.train.max_steps;
   const int64_t warmup = s.warmup_updates(schedule_length(c.e));
   check_warmup_ratio(c);
   if (schedule_ends(c.e)) check_end(c);
-  check_floor(c);
+  check_floor(c, task);
   if (max_steps > 0 && warmup >= max_steps) {
     c.wrong({warmup_key(s), "train.max_steps"},
             "a warm-up of " + counted(warmup, "update") + " is not shorter than the run (" +
@@ -331,10 +333,10 @@ void check_rules(const Experiment& options, const config::Origins& origins, cons
   RuleCheck check(options, origins, problems);
   if (task != nullptr) task->check_model(check);
   check_init(check);
-  check_schedule(check);
+  check_schedule(check, task);
   check_piecewise(check);
   check_noam(check, task != nullptr ? task->model_width(options) : ModelWidth{});
-  check_optimizer(check);
+  check_optimizer(check, task);
   check_buckets(check);
   note_all(check, entry_problems(options));
   check_loss_scale(check);

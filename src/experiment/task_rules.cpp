@@ -43,4 +43,9 @@ const TaskRules* find_task_rules(const Experiment& experiment) {
   return nullptr;
 }
 
+bool may_cut_micro_batches(const Experiment& experiment) {
+  const TaskRules* task = find_task_rules(experiment);
+  return !experiment.dist.deterministic && (task == nullptr || !task->has_batch_norm(experiment));
+}
+
 }  // namespace stretto::experiment

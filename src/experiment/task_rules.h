@@ -24,6 +24,13 @@ struct ValidationData {
   std::string remedy;             ///< "set data.valid_src and data.valid_tgt, or data.valid_tsv"
 };
 
+/// The bound of a micro-batch, and its key.
+struct BatchBound {
+  std::string key;    ///< "data.max_tokens"
+  int64_t value = 0;  ///< 0 = there is none
+  std::string unit;   ///< what it counts: "tokens"
+};
+
 /// The width of a model, and its key.
 struct ModelWidth {
   std::string key;  ///< "model.d_model"; empty = the family's models have no width
@@ -45,6 +52,10 @@ class TaskRules {
   /// What `eval.best_metric` may name; the first one is its default. At least one.
   virtual std::vector<ScoreName> scores(const Experiment& experiment) const = 0;
   virtual ValidationData validation_data(const Experiment& experiment) const = 0;
+  /// `optim.reference_batch` counts the same; an update has `train.update_freq` times as much.
+  virtual BatchBound micro_batch(const Experiment& experiment) const = 0;
+  /// Whether the model normalises over the rows of a micro-batch.
+  virtual bool has_batch_norm(const Experiment& /*experiment*/) const { return false; }
   /// What the schedule `noam` divides by.
   virtual ModelWidth model_width(const Experiment& /*experiment*/) const { return {}; }
 };

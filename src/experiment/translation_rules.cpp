@@ -216,6 +216,14 @@ class TranslationRules final : public TaskRules {
             .remedy = "set data.valid_src and data.valid_tgt, or data.valid_tsv"};
   }
 
+  BatchBound micro_batch(const Experiment& e) const override {
+    return {.key = "data.max_tokens", .value = e.data.max_tokens, .unit = "tokens"};
+  }
+
+  bool has_batch_norm(const Experiment& e) const override {
+    return models::has_batch_norm(e.model);
+  }
+
   ModelWidth model_width(const Experiment& e) const override {
     return {.key = "model.d_model", .value = e.model.d_model};
   }

@@ -32,9 +32,12 @@ struct Subject : experiment::ScaledRate {
 
   Subject(const experiment::Experiment& options, const LintContext& context);
 
+  /// What the family validates with.
+  experiment::ValidationData validation_data() const;
   std::string warmup_key() const;  ///< the key that says how long the warm-up is
-  bool large() const;              ///< a batch at which the papers saw trouble without a warm-up
-  bool adaptive() const;           ///< steps divided by a second moment: adam, adamw, …
+  /// A batch of tokens at which the papers saw trouble without a warm-up; no other is.
+  bool large() const;
+  bool adaptive() const;  ///< steps divided by a second moment: adam, adamw, …
 };
 
 /// What one rule has to say; the table adds the code and source.

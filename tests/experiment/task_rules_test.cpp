@@ -6,6 +6,7 @@
 
 #include "experiment/experiment_schema.h"
 #include "experiment/rules.h"
+#include "experiment/scaled_rate.h"
 #include "experiment/schedule_length.h"
 
 namespace stretto::experiment {
@@ -34,6 +35,9 @@ class PictureRules : public TaskRules {
             .name = "ten pictures",
             .keys = {"data.max_samples"},
             .remedy = "raise data.max_samples"};
+  }
+  BatchBound micro_batch(const Experiment& e) const override {
+    return {.key = "data.max_samples", .value = e.data.max_samples, .unit = "pictures"};
   }
 };
 
@@ -113,6 +117,32 @@ TEST(TaskRules, NameTheWidthThatNoamDividesBy) {
   EXPECT_EQ(problems[0].what, "512 is not picture.width = 12");
   e.schedule.d_model = 12;
   EXPECT_EQ(keys_of(problems_of_pictures(e, WideRules())), Keys{});
+}
+
+TEST(TaskRules, SayWhatABatchCounts) {
+  Experiment e = with_pictures();
+  e.optim.lr_scaling = "linear";
+  auto problems = problems_of_pictures(e);
+  ASSERT_EQ(keys_of(problems), Keys{"optim.lr_scaling"});
+  EXPECT_EQ(problems[0].hint,
+            "set it to the batch in pictures (data.max_samples * train.update_freq) that optim.lr "
+            "was chosen for");
+  e.optim.reference_batch = 40;
+  e.optim.lr = 0.25;
+  e.train.update_freq = 2;
+  const PictureRules rules;
+  const ScaledRate rate(e, &rules);
+  EXPECT_EQ(rate.batch, 20);
+  EXPECT_EQ(rate.ratio, 0.5);
+  EXPECT_EQ(rate.peak_lr, 0.125);
+  EXPECT_EQ(ScaledRate(e).batch, static_cast<double>(e.data.max_tokens) * 2) << "translation";
+  EXPECT_EQ(ScaledRate(e, nullptr).peak_lr, 0.25) << "a family that is not known";
+  e.schedule.min_lr = 0.2;
+  problems = problems_of_pictures(e);
+  ASSERT_EQ(keys_of(problems), Keys{"schedule.min_lr"});
+  EXPECT_EQ(problems[0].what,
+            "0.2 is above the peak, 0.125: optim.lr scaled from optim.reference_batch to "
+            "data.max_samples * train.update_freq");
 }
 
 TEST(TaskRules, NameTheScoresByWhichBestCanGo) {
