@@ -102,7 +102,7 @@ Json type_schema(const Key& key) {
   if (std::holds_alternative<double*>(key.value)) return number("number");
   if (std::holds_alternative<std::string*>(key.value)) {
     Json json{{"type", "string"}};
-    if (!key.range.choices.empty()) json["enum"] = key.range.choices;
+    if (!key.range.choices.empty()) json[key.range.open ? "examples" : "enum"] = key.range.choices;
     return json;
   }
   const bool strings = std::holds_alternative<std::vector<std::string>*>(key.value);

@@ -21,6 +21,8 @@ struct Range {
   bool min_open = false;  ///< true: the bound itself is not allowed
   bool max_open = false;
   std::vector<std::string> choices;  ///< strings only; empty = any string
+  /// The choices are those that are known beforehand: of another string a rule judges.
+  bool open = false;
 };
 
 inline Range any() {
@@ -41,6 +43,10 @@ inline Range fraction() {
 }
 inline Range one_of(std::vector<std::string> choices) {
   return {.choices = std::move(choices)};
+}
+
+inline Range such_as(std::vector<std::string> choices) {
+  return {.choices = std::move(choices), .open = true};
 }
 
 /// What else is worth knowing about a key.

@@ -55,7 +55,7 @@ bool in_range(const Range& range, double value) {
 }
 
 bool is_choice(const Range& range, const std::string& value) {
-  if (range.choices.empty()) return true;
+  if (range.choices.empty() || range.open) return true;
   for (const auto& choice : range.choices) {
     if (choice == value) return true;
   }
@@ -210,7 +210,8 @@ std::string value_text(const ValuePtr& value) {
 
 std::string range_text(const Key& key) {
   const Range& range = key.range;
-  if (!range.choices.empty()) return "one of " + join(range.choices, ", ");
+  if (!range.choices.empty())
+    return (range.open ? "such as " : "one of ") + join(range.choices, ", ");
   const bool below = std::isfinite(range.max), above = std::isfinite(range.min);
   if (above && below) {
     return std::string("in ") + (range.min_open ? "(" : "[") + number_text(range.min) + ", " +

@@ -105,8 +105,9 @@ std::string as_text(const toml::node& node) {
   return "";
 }
 
-const OtherValue* known_elsewhere(const Key& key, const std::string& word) {
-  for (const auto& other : key.other_values) {
+const OtherValue* known_elsewhere(const std::vector<OtherValue>& other_values,
+                                  const std::string& word) {
+  for (const auto& other : other_values) {
     if (squashed(other.name) == word) return &other;
   }
   return nullptr;
@@ -146,22 +147,26 @@ std::string type_hint(const Key& key, const toml::node& node, bool quoted) {
 }
 
 std::string choice_hint(const Key& key, const std::string& text) {
-  const auto& choices = key.range.choices;
+  return choice_hint(key.range.choices, key.other_values, text);
+}
+
+std::string choice_hint(const std::vector<std::string>& choices,
+                        const std::vector<OtherValue>& other_values, const std::string& text) {
   if (text.size() > kLongestValue) return "";
   const std::string word = squashed(text);
   for (const auto& choice : choices) {
     if (squashed(choice) == word) return did_you_mean(choice, "");
   }
-  if (const auto* other = known_elsewhere(key, word)) {
+  if (const auto* other = known_elsewhere(other_values, word)) {
     return did_you_mean(other->value, other->note);
   }
   if (const auto near = closest(text, choices); !near.empty()) return did_you_mean(near, "");
   // Slips in the other names too.
   std::vector<std::string> names;
-  for (const auto& other : key.other_values) names.push_back(squashed(other.name));
+  for (const auto& other : other_values) names.push_back(squashed(other.name));
   const auto near = closest(word, names);
   if (near.empty()) return "";
-  const auto* other = known_elsewhere(key, near);
+  const auto* other = known_elsewhere(other_values, near);
   return did_you_mean(other->value, other->note);
 }
 

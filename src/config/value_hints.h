@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "config/schema.h"
 #include "config/toml.h"
@@ -18,5 +19,8 @@ std::string type_hint(const Key& key, const toml::node& node, bool quoted);
 /// "did you mean \"mixed_bf16\"?" for a text that is none of the key's choices: by spelling and by
 /// Key::other_values; empty = nothing is near.
 std::string choice_hint(const Key& key, const std::string& text);
+/// The same for choices that a rule has, with what else they are called.
+std::string choice_hint(const std::vector<std::string>& choices,
+                        const std::vector<OtherValue>& other_values, const std::string& text);
 
 }  // namespace stretto::config

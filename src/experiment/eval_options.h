@@ -3,11 +3,16 @@
 #include <cstdint>
 #include <string>
 #include <tuple>
+#include <vector>
 
 #include "config/field.h"
 #include "train/train_options.h"
 
 namespace stretto::experiment {
+
+/// By which `best` can go in any family of tasks, each once; what a configuration may name depends
+/// on its own (TaskRules::scores in experiment/task_rules.h).
+std::vector<std::string> score_names();
 
 /// `[eval]`: validation while training.
 struct EvalOptions {
@@ -45,12 +50,9 @@ struct EvalOptions {
               "translate only the first N validation sentences while training; 0 = all",
               at_least(0), {.unit = "sentences", .change = Change::kFree}),
         field(&O::best_metric, "best_metric", "what `best` means for keep_best and patience",
-              one_of({"nll", "bleu"}), {.change = Change::kFree})
+              such_as(score_names()), {.change = Change::kFree})
             .also_called({"metric", "metric_for_best_model", "best_checkpoint_metric",
-                          "valid_metrics", "early_stopping_criteria", "early_stopping_metric"})
-            .value_also_called("nll", {"loss", "ce", "cross_entropy", "ppl", "perplexity",
-                                       "valid_loss", "eval_loss"})
-            .value_also_called("bleu", {"sacrebleu", "bleu_detok", "eval_bleu"}),
+                          "valid_metrics", "early_stopping_criteria", "early_stopping_metric"}),
         field(&O::max_tokens, "max_tokens", "bound of one validation batch", at_least(1),
               {.unit = "tokens", .change = Change::kFree})
             .also_called({"max_tokens_valid"}),

@@ -65,8 +65,6 @@ struct Experiment {
 
 /// Whether processes may share a micro-batch (data::Share::cut). Its parts make the same update but
 /// for rounding, and with batch norm another one.
-inline bool may_cut_micro_batches(const Experiment& experiment) {
-  return !experiment.dist.deterministic && !models::has_batch_norm(experiment.model);
-}
+bool may_cut_micro_batches(const Experiment& experiment);
 
 }  // namespace stretto::experiment

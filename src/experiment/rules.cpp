@@ -6,13 +6,14 @@
 #include <functional>
 
 #include "base/text.h"
+#include "config/value_hints.h"
 #include "data/byte_stream.h"
+#include "experiment/rule_check.h"
 #include "experiment/scaled_rate.h"
 #include "experiment/schedule_length.h"
+#include "experiment/task_rules.h"
 #include "experiment/tensor_patterns.h"
-#include "models/misfits.h"
 #include "optim/precision_options.h"
-#include "text/tokenizer.h"
 
 namespace stretto::experiment {
 namespace {
@@ -26,101 +27,7 @@ std::string count(size_t value) {
   return std::to_string(value);
 }
 
-/// The experiment under test and where to note what is wrong with it.
-class Check {
- public:
-  Check(const Experiment& options, const config::Origins& origins,
-        std::vector<config::Problem>& problems)
-      : e(options), origins(origins), problems_(problems), before_(problems) {}
-
-  /// @param keys  what the rule reads; the first one is blamed
-  void wrong(const std::vector<std::string>& keys, const std::string& what,
-             const std::string& hint) {
-    for (const std::string& key : keys) {
-      if (config::is_unreliable(before_, key)) return;
-    }
-    const std::string& blamed = keys.front();
-    problems_.push_back({origins.of(blamed), what, hint, blamed, origins.order_of(blamed)});
-  }
-
-  const Experiment& e;
-  const config::Origins& origins;
-
- private:
-  std::vector<config::Problem>& problems_;
-  const std::vector<config::Problem> before_;
-};
-
-// Parts that cannot be built, or do not fit together.
-void check_parts(Check& c) {
-  for (const auto& misfit : models::misfits(c.e.model)) {
-    c.wrong(misfit.keys, misfit.what, misfit.hint);
-  }
-}
-
-// After the sum a gain of 0 leaves nothing of a layer's input; before a part it shuts a relu for
-// good.
-void check_zero_gamma(Check& c) {
-  const auto& model = c.e.model;
-  if (!model.zero_gamma || !models::has_transformer(model) || models::parts_end_in_norm(model))
-    return;
-  c.wrong({"model.zero_gamma", "model.norm"},
-          "a gain that starts at 0 has to stand at the end of each part, but model.norm is \"" +
-              model.norm + "\"",
-          "set model.norm = \"res_post\", or leave zero_gamma out");
-}
-
-// The run that train.init_from names brings a tokenizer along, unless the configuration names one.
-bool takes_tokenizer_of_another_run(const Experiment& e) {
-  return !e.train.init_from.empty() && e.train.init_vocabulary == "same" &&
-         !text::names_tokenizer(e.tokenizer);
-}
-
-void check_tokenizer_files(Check& c) {
-  const auto& t = c.e.tokenizer;
-  if (t.type == "vocab") {
-    if (t.src_vocab.empty() && !takes_tokenizer_of_another_run(c.e)) {
-      c.wrong({"tokenizer.type", "tokenizer.src_vocab"}, "\"vocab\" needs tokenizer.src_vocab",
-              "name a vocabulary file");
-    }
-    if (!t.model.empty() || !t.src_model.empty() || !t.tgt_model.empty()) {
-      const char* key = !t.model.empty()       ? "tokenizer.model"
-                        : !t.src_model.empty() ? "tokenizer.src_model"
-                                               : "tokenizer.tgt_model";
-      c.wrong({key, "tokenizer.type"}, "a SentencePiece model beside type = \"vocab\"",
-              "remove it, or use type = \"sentencepiece\"");
-    }
-    return;
-  }
-  if (!t.src_vocab.empty() || !t.tgt_vocab.empty()) {
-    c.wrong({t.src_vocab.empty() ? "tokenizer.tgt_vocab" : "tokenizer.src_vocab", "tokenizer.type"},
-            "a vocabulary file beside type = \"sentencepiece\"",
-            "use type = \"vocab\" for text that is already split at spaces");
-  }
-  const bool two_models = !t.src_model.empty() || !t.tgt_model.empty();
-  if (!t.model.empty() && two_models) {
-    c.wrong({"tokenizer.model"}, "stands beside src_model or tgt_model",
-            "give one model for both sides, or one for each");
-  } else if (two_models && (t.src_model.empty() || t.tgt_model.empty())) {
-    c.wrong({t.src_model.empty() ? "tokenizer.tgt_model" : "tokenizer.src_model",
-             t.src_model.empty() ? "tokenizer.src_model" : "tokenizer.tgt_model"},
-            "the other side's model is missing", "give both src_model and tgt_model");
-  }
-}
-
-void check_subword_sampling(Check& c) {
-  if (c.e.tokenizer.type != "vocab" || takes_tokenizer_of_another_run(c.e)) return;
-  const auto refuse = [&](double strength, const char* key) {
-    if (strength <= 0) return;
-    c.wrong({key, "tokenizer.type"},
-            "text that was split beforehand has one segmentation: none can be drawn",
-            "set it to 0, or use tokenizer.type = \"sentencepiece\" on raw text");
-  };
-  refuse(c.e.data.src_subword_sampling, "data.src_subword_sampling");
-  refuse(c.e.data.tgt_subword_sampling, "data.tgt_subword_sampling");
-}
-
-void check_init(Check& c) {
+void check_init(RuleCheck& c) {
   if (!c.e.train.init_only.empty() && c.e.train.init_from.empty()) {
     c.wrong({"train.init_only", "train.init_from"}, "there is no other run to take tensors from",
             "set train.init_from, or leave train.init_only out");
@@ -131,23 +38,12 @@ void check_init(Check& c) {
           "set train.init_from, or leave train.init_vocabulary out");
 }
 
-void check_ties(Check& c) {
-  const auto& t = c.e.tokenizer;
-  bool joint = t.joint || !t.model.empty();
-  if (!t.src_model.empty() && !t.tgt_model.empty()) joint = t.src_model == t.tgt_model;
-  if (t.type == "vocab") joint = t.tgt_vocab.empty() || t.tgt_vocab == t.src_vocab;
-  if (c.e.model.tie_embeddings != "all" || joint || takes_tokenizer_of_another_run(c.e)) return;
-  c.wrong({"model.tie_embeddings", "tokenizer.joint", "tokenizer.type"},
-          "\"all\" needs one vocabulary for both sides",
-          "use tie_embeddings = \"decoder\", or a joint tokenizer (tokenizer.joint = true)");
-}
-
-void check_noam(Check& c) {
+void check_noam(RuleCheck& c, const ModelWidth& width) {
   const auto& s = c.e.schedule;
   if (s.name != "noam") return;
-  if (s.d_model != c.e.model.d_model) {
-    c.wrong({"schedule.d_model", "model.d_model", "schedule.name"},
-            number(s.d_model) + " is not model.d_model = " + number(c.e.model.d_model),
+  if (!width.key.empty() && s.d_model != width.value) {
+    c.wrong({"schedule.d_model", width.key, "schedule.name"},
+            number(s.d_model) + " is not " + width.key + " = " + number(width.value),
             "noam divides by the root of the model's width: set both to the same");
   }
   if (s.warmup_steps < 1 && s.warmup_ratio <= 0) {
@@ -155,7 +51,7 @@ void check_noam(Check& c) {
   }
 }
 
-void check_piecewise(Check& c) {
+void check_piecewise(RuleCheck& c) {
   const auto& s = c.e.schedule;
   if (s.name != "piecewise") return;
   if (s.boundaries.empty() || s.boundaries.size() != s.multipliers.size()) {
@@ -168,13 +64,14 @@ void check_piecewise(Check& c) {
   }
 }
 
-void check_optimizer(Check& c) {
+void check_optimizer(RuleCheck& c, const TaskRules* task) {
   const auto& o = c.e.optim;
-  if (o.lr_scaling != "none" && o.reference_batch == 0) {
+  if (o.lr_scaling != "none" && o.reference_batch == 0 && task != nullptr) {
+    const BatchBound bound = task->micro_batch(c.e);
     c.wrong({"optim.lr_scaling", "optim.reference_batch"},
             "\"" + o.lr_scaling + "\" needs optim.reference_batch",
-            "set it to the batch in tokens (data.max_tokens * train.update_freq) that optim.lr was "
-            "chosen for");
+            "set it to the batch in " + bound.unit + " (" + bound.key +
+                " * train.update_freq) that optim.lr was chosen for");
   }
   if (o.name == "lazy_adam" && o.gradient_noise > 0) {
     c.wrong({"optim.gradient_noise", "optim.name"},
@@ -196,7 +93,7 @@ void check_optimizer(Check& c) {
   }
 }
 
-void check_buckets(Check& c) {
+void check_buckets(RuleCheck& c) {
   const int64_t bytes = c.e.dist.bucket_bytes;
   if (bytes == 0 || bytes >= distributed::kLeastBucketBytes) return;
   c.wrong({"dist.bucket_bytes"},
@@ -205,7 +102,7 @@ void check_buckets(Check& c) {
           "0 is 2 MiB over MPI and 25 MiB over NCCL");
 }
 
-void check_loss_scale(Check& c) {
+void check_loss_scale(RuleCheck& c) {
   const auto& l = c.e.train.loss_scale;
   if (l.max > 0 && l.min > l.max) {
     c.wrong({"train.loss_scale.min", "train.loss_scale.max"},
@@ -243,7 +140,7 @@ void check_loss_scale(Check& c) {
 
 // Where the schedule decays to an end, its parts follow each other. Those of train.max_epochs are
 // looked at when training knows its data (train/schedule_end.h).
-void check_end(Check& c) {
+void check_end(RuleCheck& c) {
   const auto& s = c.e.schedule;
   const int64_t total = schedule_length(c.e);
   const int64_t warmup = s.warmup_updates(total);
@@ -268,9 +165,9 @@ void check_end(Check& c) {
 }
 
 // The floor is compared with the highest rate that the run really has.
-void check_floor(Check& c) {
+void check_floor(RuleCheck& c, const TaskRules* task) {
   const auto& s = c.e.schedule;
-  const ScaledRate rate(c.e);
+  const ScaledRate rate(c.e, task);
   const double peak = rate.rate_after_warmup();
   if (s.min_lr <= peak) return;
   std::string what = config::number_text(s.min_lr) + " is above ";
@@ -280,16 +177,17 @@ void check_floor(Check& c) {
     what += "optim.lr = " + config::number_text(peak);
   } else {
     what += "the peak, " + config::number_text(peak) +
-            ": optim.lr scaled from optim.reference_batch to data.max_tokens * train.update_freq";
+            ": optim.lr scaled from optim.reference_batch to " + rate.micro_batch.key +
+            " * train.update_freq";
   }
   c.wrong({"schedule.min_lr", "optim.lr", "optim.lr_scaling", "optim.reference_batch",
-           "data.max_tokens", "train.update_freq", "schedule.name", "schedule.d_model",
+           rate.micro_batch.key, "train.update_freq", "schedule.name", "schedule.d_model",
            "schedule.warmup_steps", "schedule.max_lr"},
           what, "the floor must not be above the peak");
 }
 
 // A warm-up that is a share of all updates.
-void check_warmup_ratio(Check& c) {
+void check_warmup_ratio(RuleCheck& c) {
   const auto& s = c.e.schedule;
   if (s.warmup_ratio <= 0) return;
   if (s.warmup_steps > 0) {
@@ -305,13 +203,13 @@ void check_warmup_ratio(Check& c) {
           "set train.max_steps or train.max_epochs, or give schedule.warmup_steps instead");
 }
 
-void check_schedule(Check& c) {
+void check_schedule(RuleCheck& c, const TaskRules* task) {
   const auto& s = c.e.schedule;
   const int64_t max_steps = c.e.train.max_steps;
   const int64_t warmup = s.warmup_updates(schedule_length(c.e));
   check_warmup_ratio(c);
   if (s.decays_to_an_end()) check_end(c);
-  check_floor(c);
+  check_floor(c, task);
   if (max_steps > 0 && warmup >= max_steps) {
     c.wrong({s.warmup_key(), "train.max_steps"},
             "a warm-up of " + counted(warmup, "update") + " is not shorter than the run (" +
@@ -331,7 +229,7 @@ void check_schedule(Check& c) {
   }
 }
 
-void check_stops(Check& c) {
+void check_stops(RuleCheck& c) {
   const auto& t = c.e.train;
   if (t.max_steps == 0 && t.max_epochs == 0 && t.max_hours == 0 && t.patience == 0) {
     c.wrong({"train.max_steps", "train.max_epochs", "train.max_hours", "train.patience"},
@@ -354,109 +252,35 @@ void check_stops(Check& c) {
   }
 }
 
-void check_files_of(Check& c, const char* src_key, const char* tgt_key,
-                    const std::vector<std::string>& src, const std::vector<std::string>& tgt) {
-  if (src.size() == tgt.size()) return;
-  // A file is missing on the shorter side; where that was not given at all, the other has the line.
-  const bool lacks_target = tgt.size() < src.size();
-  const char* blamed = lacks_target ? tgt_key : src_key;
-  const char* other = lacks_target ? src_key : tgt_key;
-  c.wrong({blamed, other}, count(src.size()) + " source and " + count(tgt.size()) + " target files",
-          c.origins.of(other) + " and `" + blamed + "` go together, file for file");
+void check_validation(RuleCheck& c, const ValidationData& data) {
+  if (data.there) return;
+  const auto needs = [&](const std::string& key, const std::string& what) {
+    std::vector<std::string> keys{key};
+    keys.insert(keys.end(), data.keys.begin(), data.keys.end());
+    c.wrong(keys, what + "needs " + data.name, data.remedy);
+  };
+  if (c.e.train.patience > 0) needs("train.patience", "");
+  if (c.e.eval.at_start) needs("eval.at_start", "");
+  if (c.e.schedule.name == "plateau") needs("schedule.name", "\"plateau\" ");
 }
 
-void check_sources(Check& c) {
-  const auto& d = c.e.data;
-  check_files_of(c, "data.train_src", "data.train_tgt", d.train_src, d.train_tgt);
-  check_files_of(c, "data.valid_src", "data.valid_tgt", d.valid_src, d.valid_tgt);
-  check_files_of(c, "data.test_src", "data.test_tgt", d.test_src, d.test_tgt);
-  if (d.train_src.empty() && d.train_tgt.empty() && d.train_tsv.empty()) {
-    c.wrong({"data.train_src", "data.train_tgt", "data.train_tsv"}, "there is no training text",
-            "set data.train_src and data.train_tgt, or data.train_tsv");
+// The names of scores are the family's.
+void check_best_metric(RuleCheck& c, const std::vector<ScoreName>& scores) {
+  const std::string& wanted = c.e.eval.best_metric;
+  std::vector<std::string> names;
+  std::vector<config::OtherValue> others;
+  for (const auto& score : scores) {
+    if (score.name == wanted) return;
+    names.push_back(score.name);
+    for (const auto& other : score.also_called) others.push_back({other, score.name, ""});
   }
-  const size_t files = d.train_src.size() + d.train_tsv.size();
-  if (!d.train_weights.empty() && d.train_weights.size() != files) {
-    c.wrong({"data.train_weights", "data.train_src", "data.train_tsv"},
-            count(d.train_weights.size()) + " weights for " + count(files) + " training files",
-            "one weight for each pair of files, then one for each TSV file");
-  }
-  const bool has_tsv = !d.train_tsv.empty() || !d.valid_tsv.empty() || !d.test_tsv.empty();
-  if (has_tsv && d.src_column == d.tgt_column) {
-    c.wrong({"data.tgt_column", "data.src_column"},
-            "both sides are column " + number(d.src_column) + " of the TSV files",
-            "columns count from 1");
-  }
+  const std::string meant = config::choice_hint(names, others, wanted);
+  c.wrong({"eval.best_metric", "task.name"},
+          "must be one of " + join(names, ", ") + ", got \"" + printable(wanted, 60) + "\"",
+          meant.empty() ? "these are the scores of a validation of " + c.e.task.name : meant);
 }
 
-void check_lengths(Check& c) {
-  const auto& d = c.e.data;
-  const int64_t longest = std::max(d.max_src_tokens, d.max_tgt_tokens);
-  if (longest > d.max_tokens) {
-    c.wrong({"data.max_tokens", "data.max_src_tokens", "data.max_tgt_tokens"},
-            number(d.max_tokens) + " is less than the longest sentence that is let in (" +
-                number(longest) + ")",
-            "raise data.max_tokens, or lower data.max_src_tokens and data.max_tgt_tokens");
-  }
-  if (const auto learned = models::learned_positions(c.e.model); learned.tokens < longest) {
-    c.wrong({learned.key, learned.choice, "data.max_src_tokens", "data.max_tgt_tokens"},
-            number(learned.tokens) + " learned positions, sentences may have " + number(longest) +
-                " tokens",
-            "raise it to at least " + number(longest));
-  }
-  if (d.max_ratio > 0 && d.max_ratio < 1) {
-    c.wrong({"data.max_ratio"},
-            "must be 0 (off) or at least 1, got " + config::number_text(d.max_ratio),
-            "2.5 is usual");
-  }
-}
-
-void check_validation(Check& c) {
-  const auto& d = c.e.data;
-  const bool validates = !d.valid_src.empty() || !d.valid_tgt.empty() || !d.valid_tsv.empty();
-  if (!validates && c.e.train.patience > 0) {
-    c.wrong({"train.patience", "data.valid_src", "data.valid_tsv"}, "needs validation text",
-            "set data.valid_src and data.valid_tgt, or data.valid_tsv");
-  }
-  if (!validates && c.e.eval.at_start) {
-    c.wrong({"eval.at_start", "data.valid_src", "data.valid_tsv"}, "needs validation text",
-            "set data.valid_src and data.valid_tgt, or data.valid_tsv");
-  }
-  if (!validates && c.e.schedule.name == "plateau") {
-    c.wrong({"schedule.name", "data.valid_src", "data.valid_tsv"},
-            "\"plateau\" needs validation text",
-            "set data.valid_src and data.valid_tgt, or data.valid_tsv");
-  }
-  if (c.e.eval.best_metric == "bleu" && !c.e.eval.bleu) {
-    c.wrong({"eval.best_metric", "eval.bleu"}, "\"bleu\" needs eval.bleu = true",
-            "set eval.bleu = true, or eval.best_metric = \"nll\"");
-  }
-}
-
-void check_decoding(Check& c) {
-  const auto& d = c.e.decode;
-  if (d.nbest > d.beam_size) {
-    c.wrong({"decode.nbest", "decode.beam_size"},
-            number(d.nbest) + " hypotheses from a beam of " + number(d.beam_size),
-            "raise decode.beam_size or lower decode.nbest");
-  }
-  const bool attends_once = c.e.model.decoder.is<models::LstmDecoderOptions>();
-  const int64_t layers = attends_once ? 1 : models::decoder_layers(c.e.model);
-  if (d.alignment_layer >= layers) {
-    c.wrong({"decode.alignment_layer", "model.decoder.num_layers", "model.decoder.name"},
-            attends_once ? "only layer 0 of an `lstm` decoder attends"
-                         : "there is no layer " + number(d.alignment_layer) + " in a decoder of " +
-                               number(layers),
-            "layers count from 0; -1 is the last that attends");
-  }
-  if (d.max_len_a == 0 && d.min_len > d.max_len_b) {
-    c.wrong({"decode.min_len", "decode.max_len_a", "decode.max_len_b"},
-            "outputs must have at least " + number(d.min_len) + " and at most " +
-                number(d.max_len_b) + " tokens",
-            "raise decode.max_len_a or decode.max_len_b");
-  }
-}
-
-void note_all(Check& c, const std::vector<PatternProblem>& problems) {
+void note_all(RuleCheck& c, const std::vector<PatternProblem>& problems) {
   for (const auto& problem : problems) c.wrong({problem.key}, problem.what, problem.hint);
 }
 
@@ -491,25 +315,26 @@ bool readable(const std::vector<config::Problem>& problems) {
 
 void check_rules(const Experiment& options, const config::Origins& origins,
                  std::vector<config::Problem>& problems) {
-  Check check(options, origins, problems);
-  check_parts(check);
-  check_zero_gamma(check);
-  check_tokenizer_files(check);
-  check_subword_sampling(check);
+  check_rules(options, origins, find_task_rules(options), problems);
+}
+
+void check_rules(const Experiment& options, const config::Origins& origins, const TaskRules* task,
+                 std::vector<config::Problem>& problems) {
+  RuleCheck check(options, origins, problems);
+  if (task != nullptr) task->check_model(check);
   check_init(check);
-  check_ties(check);
-  check_schedule(check);
+  check_schedule(check, task);
   check_piecewise(check);
-  check_noam(check);
-  check_optimizer(check);
+  check_noam(check, task != nullptr ? task->model_width(options) : ModelWidth{});
+  check_optimizer(check, task);
   check_buckets(check);
   note_all(check, entry_problems(options));
   check_loss_scale(check);
   check_stops(check);
-  check_sources(check);
-  check_lengths(check);
-  check_validation(check);
-  check_decoding(check);
+  if (task == nullptr) return;
+  task->check_data(check);
+  check_validation(check, task->validation_data(options));
+  check_best_metric(check, task->scores(options));
 }
 
 void check_patterns(const Experiment& options, const config::Origins& origins,
@@ -517,7 +342,7 @@ void check_patterns(const Experiment& options, const config::Origins& origins,
                     std::vector<config::Problem>& problems) {
   const auto of_the_model = [](const auto& problem) { return problem.key.starts_with("model"); };
   if (tensors.empty() || std::any_of(problems.begin(), problems.end(), of_the_model)) return;
-  Check check(options, origins, problems);
+  RuleCheck check(options, origins, problems);
   note_all(check, name_problems(options, tensors));
 }
 

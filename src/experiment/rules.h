@@ -7,6 +7,7 @@
 
 #include "config/load.h"
 #include "experiment/experiment.h"
+#include "experiment/task_rules.h"
 #include "optim/group_options.h"
 
 namespace stretto::experiment {
@@ -15,10 +16,14 @@ namespace stretto::experiment {
 /// and rules would only complain about its absence.
 bool readable(const std::vector<config::Problem>& problems);
 
-/// Rules across keys and sections: heads divide d_model, a warm-up shorter than the run, at least
-/// one stop that can be reached, data that belong together, and so on. Adds to `problems`; a rule
-/// is left out when one of its keys has a problem already.
+/// Rules across keys and sections: a warm-up shorter than the run, at least one stop that can be
+/// reached, and so on, with those of the family that `task.name` names (experiment/task_rules.h).
+/// Adds to `problems`; a rule is left out when one of its keys has a problem already.
 void check_rules(const Experiment& options, const config::Origins& origins,
+                 std::vector<config::Problem>& problems);
+
+/// The same with the rules of this family; null = with none.
+void check_rules(const Experiment& options, const config::Origins& origins, const TaskRules* task,
                  std::vector<config::Problem>& problems);
 
 /// Lists the tensors of the model that an experiment describes. Only the engine can, and to open it

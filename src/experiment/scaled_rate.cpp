@@ -7,14 +7,17 @@
 
 namespace stretto::experiment {
 
-ScaledRate::ScaledRate(const Experiment& options)
+ScaledRate::ScaledRate(const Experiment& options) : ScaledRate(options, find_task_rules(options)) {}
+
+ScaledRate::ScaledRate(const Experiment& options, const TaskRules* task)
     : e(options),
-      batch_tokens(static_cast<double>(options.data.max_tokens) *
-                   static_cast<double>(options.train.update_freq)),
-      reference(static_cast<double>(options.optim.reference_batch)),
+      micro_batch(task != nullptr ? task->micro_batch(options) : BatchBound{}),
+      batch(static_cast<double>(micro_batch.value) *
+            static_cast<double>(options.train.update_freq)),
+      reference(batch > 0 ? static_cast<double>(options.optim.reference_batch) : 0),
       scaling(reference > 0 ? options.optim.lr_scaling : "none"),
-      peak_lr(optim::peak_learning_rate(options.optim, batch_tokens)) {
-  if (scaling != "none") ratio = batch_tokens / reference;
+      peak_lr(reference > 0 ? optim::peak_learning_rate(options.optim, batch) : options.optim.lr) {
+  if (scaling != "none") ratio = batch / reference;
 }
 
 double ScaledRate::rate_after_warmup() const {

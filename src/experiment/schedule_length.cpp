@@ -1,5 +1,7 @@
 #include "experiment/schedule_length.h"
 
+#include "experiment/task_rules.h"
+
 namespace stretto::experiment {
 
 int64_t schedule_length(const Experiment& options) {
@@ -10,6 +12,10 @@ void settle_defaults(Experiment& options, const config::Origins& origins) {
   auto& schedule = options.schedule;
   if (schedule.warmup_ratio > 0 && !origins.given("schedule.warmup_steps")) {
     schedule.warmup_steps = 0;
+  }
+  const TaskRules* task = find_task_rules(options);
+  if (task != nullptr && !origins.given("eval.best_metric")) {
+    options.eval.best_metric = task->scores(options).front().name;
   }
 }
 

@@ -2,10 +2,14 @@
 
 #include <string>
 #include <tuple>
+#include <vector>
 
 #include "config/field.h"
 
 namespace stretto::experiment {
+
+/// The families of tasks, in the order of their table (experiment/task_rules.cpp).
+std::vector<std::string> task_names();
 
 /// `[task]`
 struct TaskOptions {
@@ -17,7 +21,7 @@ struct TaskOptions {
     using namespace config;
     using O = TaskOptions;
     return std::tuple{
-        field(&O::name, "name", "which family of tasks", one_of({"translation"}))
+        field(&O::name, "name", "which family of tasks", one_of(task_names()))
             .also_called({"type"})
             .value_also_called("translation",
                                {"mt", "seq2seq", "translation_from_pretrained_bart", "text2text"}),

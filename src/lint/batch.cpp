@@ -61,7 +61,7 @@ void short_warmup(const Subject& s, Remarks& out) {
     return;  // said by linear_scaling_without_warmup
   }
   out.push_back({s.e.schedule.warmup_key(),
-                 "an update sees about " + tokens_text(s.batch_tokens) +
+                 "an update sees about " + tokens_text(s.batch) +
                      " target tokens, and the rate is at its peak after " + steps(s.warmup),
                  "warm up over " + steps(kShortWarmup) +
                      " or more, or over a tenth of the run; optim.name = \"radam\" does without"});
@@ -86,8 +86,7 @@ void high_rate_without_reference(const Subject& s, Remarks& out) {
   if (s.e.optim.lr <= limit || (adam && s.e.optim.lr > 0.01))
     return;  // high_rate() says the latter
   out.push_back({"optim.lr",
-                 number_text(s.e.optim.lr) + " for a batch of about " +
-                     tokens_text(s.batch_tokens) +
+                 number_text(s.e.optim.lr) + " for a batch of about " + tokens_text(s.batch) +
                      " tokens: a rate scaled by hand does not follow when train.update_freq or "
                      "data.max_tokens changes",
                  "give the rate of a small batch, with optim.reference_batch = its "
@@ -141,12 +140,12 @@ void few_updates_per_epoch(const Subject& s, Remarks& out) {
   const bool chosen = s.e.train.update_freq > 1 || s.large();
   if (s.context.training_bytes <= 0 || !chosen) return;
   const double tokens = static_cast<double>(s.context.training_bytes) / kBytesPerToken;
-  const double updates = tokens / s.batch_tokens;
+  const double updates = tokens / s.batch;
   if (updates >= kFewUpdates) return;
   out.push_back({s.e.train.update_freq > 1 ? "train.update_freq" : "data.max_tokens",
                  "one update takes a good part of the training text: about " + fixed(updates, 1) +
                      " updates an epoch (some " + tokens_text(tokens) + " tokens, " +
-                     tokens_text(s.batch_tokens) + " an update)",
+                     tokens_text(s.batch) + " an update)",
                  "lower it: far above the gradient noise scale a larger batch only makes fewer "
                  "updates"});
 }
@@ -224,7 +223,7 @@ void parts_at_full_gain(const Subject& s, Remarks& out) {
       {"model.zero_gamma",
        "each part of a layer ends in a norm with a gain of 1, so that all layers act from "
        "the first update, which sees about " +
-           tokens_text(s.batch_tokens) + " target tokens",
+           tokens_text(s.batch) + " target tokens",
        "model.zero_gamma = true: each part starts by adding nothing"});
 }
 

@@ -128,11 +128,10 @@ int64_t sum_of(const std::vector<std::string>& paths, bool& missing) {
   return sum;
 }
 
-RunLength length_of(const experiment::Experiment& e, const LintContext& context,
-                    double batch_tokens) {
+RunLength length_of(const experiment::Experiment& e, const LintContext& context, double batch) {
   const RunLength steps{e.train.max_steps, e.train.max_steps};
   if (e.train.max_epochs == 0 || context.training_bytes <= 0) return steps;
-  const double epoch = static_cast<double>(context.training_bytes) / kBytesPerToken / batch_tokens;
+  const double epoch = static_cast<double>(context.training_bytes) / kBytesPerToken / batch;
   const double updates = std::max(1.0, epoch) * static_cast<double>(e.train.max_epochs);
   constexpr double kMost = 1e15;  // fits, doubled too
   const auto guess = std::max<int64_t>(2, std::llround(std::min(updates, kMost)));
@@ -164,11 +163,16 @@ Subject::Subject(const experiment::Experiment& options, const LintContext& lint_
     : ScaledRate(options),
       context(lint_context),
       vocabulary(entries_of(options.tokenizer, lint_context.vocabulary)),
-      run(length_of(options, lint_context, batch_tokens)),
+      run(length_of(options, lint_context, batch)),
       warmup(warmup_of(options, run)) {}
 
+experiment::ValidationData Subject::validation_data() const {
+  const auto* task = experiment::find_task_rules(e);
+  return task == nullptr ? experiment::ValidationData{} : task->validation_data(e);
+}
+
 bool Subject::large() const {
-  return batch_tokens >= kLargeBatch;
+  return micro_batch.unit == "tokens" && batch >= kLargeBatch;
 }
 
 bool Subject::adaptive() const {

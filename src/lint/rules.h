@@ -35,7 +35,10 @@ struct Subject : experiment::ScaledRate {
 
   Subject(const experiment::Experiment& options, const LintContext& context);
 
-  bool large() const;     ///< a batch at which the papers saw trouble without a warm-up
+  /// What the family validates with.
+  experiment::ValidationData validation_data() const;
+  /// A batch of tokens at which the papers saw trouble without a warm-up; no other is.
+  bool large() const;
   bool adaptive() const;  ///< steps divided by a second moment: adam, adamw, …
 };
 

@@ -11,7 +11,7 @@ namespace stretto::lint::rules {
 namespace {
 
 bool validates(const Subject& s) {
-  return !s.e.data.valid_src.empty() || !s.e.data.valid_tsv.empty();
+  return s.validation_data().there;
 }
 
 // The update at which the schedule ends; 0 when it has no end, or where the run is not known.
@@ -36,8 +36,9 @@ double smoothed_floor(double smoothing, int64_t entries) {
 }  // namespace
 
 void no_validation(const Subject& s, Remarks& out) {
-  if (validates(s)) return;
-  out.push_back({"data.valid_src", "there is no validation text",
+  const auto data = s.validation_data();
+  if (data.there || data.keys.empty()) return;
+  out.push_back({data.keys.front(), "there is no " + data.name,
                  "without it nobody sees over-fitting, and `best` is never known"});
 }
 

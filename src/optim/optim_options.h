@@ -183,11 +183,11 @@ struct OptimOptions {
   }
 };
 
-/// The peak learning rate: `lr` scaled from `reference_batch` to a batch of `batch_tokens` as
+/// The peak learning rate: `lr` scaled from `reference_batch` to a `batch` of the same unit, as
 /// `lr_scaling` says (Goyal et al. 2017, arXiv:1706.02677, section 2.1).
-inline double peak_learning_rate(const OptimOptions& options, double batch_tokens) {
+inline double peak_learning_rate(const OptimOptions& options, double batch) {
   if (options.reference_batch <= 0 || options.lr_scaling == "none") return options.lr;
-  const double ratio = batch_tokens / static_cast<double>(options.reference_batch);
+  const double ratio = batch / static_cast<double>(options.reference_batch);
   return options.lr * (options.lr_scaling == "sqrt" ? std::sqrt(ratio) : ratio);
 }
 

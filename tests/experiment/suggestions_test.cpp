@@ -391,7 +391,6 @@ TEST(Suggestions, ValuesOfOtherToolkitsLeadToOurs) {
         {"dist.backend=gloo", "mpi"},
         {"decode.method=greedy", "beam"},
         {"decode.length_penalty_type=wu", "gnmt"},
-        {"eval.best_metric=perplexity", "nll"},
         {"data.too_long=drop", "skip"}}) {
     EXPECT_TRUE(hint_of(override_text).starts_with("did you mean \"" + std::string(meant) + "\"?"))
         << override_text << ": " << hint_of(override_text);

@@ -6,6 +6,8 @@
 
 #include "base/text.h"
 #include "experiment/experiment_schema.h"
+#include "experiment/task_rules.h"
+#include "tasks/displays.h"
 #include "tests/base/failure.h"
 
 namespace stretto::tasks {
@@ -30,6 +32,20 @@ TEST(Families, AnUnknownNameIsAnsweredWithTheKnownOnes) {
   const Error error = testing::failure(ExitCode::kUsage, [&] { family_of(experiment); });
   EXPECT_NE(std::string(error.what()).find("`origami`"), std::string::npos) << error.what();
   EXPECT_NE(error.advice().find("translation"), std::string::npos) << error.advice();
+}
+
+TEST(Families, ShowTheirScoresInTheDirectionThatBestGoesBy) {
+  experiment::Experiment experiment;
+  for (const auto& name : experiment::task_names()) {
+    experiment.task.name = name;
+    const auto* rules = experiment::find_task_rules(experiment);
+    ASSERT_NE(rules, nullptr) << name;
+    EXPECT_FALSE(rules->scores(experiment).empty()) << name;
+    const auto display = display_of(experiment);
+    for (const auto& score : rules->scores(experiment)) {
+      EXPECT_EQ(display.style(score.name).higher_is_better, score.higher_is_better) << score.name;
+    }
+  }
 }
 
 // Who follows advice about memory must find the keys that it names.

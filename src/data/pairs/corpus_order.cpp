@@ -1,6 +1,7 @@
 #include "data/pairs/corpus_order.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -155,10 +156,11 @@ std::optional<CorpusOrder> CorpusOrder::read_head(const std::filesystem::path& p
   order.src_tokens_ = w[4];
   order.tgt_tokens_ = w[5];
   order.has_pairs_ = w[6] != 0;
-  for (size_t i = kFixedWords; i < runs_end; i += 2) {
-    order.runs_.push_back({.tgt_len = static_cast<uint32_t>(w[i] >> 32),
-                           .src_len = static_cast<uint32_t>(w[i]),
-                           .begin = w[i + 1]});
+  // The last one is empty and stands at the end.
+  for (size_t i = kFixedWords; i + 2 < runs_end; i += 2) {
+    const std::array<uint32_t, 2> lengths{static_cast<uint32_t>(w[i]),
+                                          static_cast<uint32_t>(w[i] >> 32)};
+    order.runs_.add(lengths, w[i + 3]);
   }
   order.sums_.assign(w.begin() + static_cast<std::ptrdiff_t>(runs_end), w.end());
   return order;

@@ -8,15 +8,10 @@
 #include <vector>
 
 #include "base/file.h"
+#include "data/length_batches.h"
 #include "data/pairs/corpus_files.h"
 
 namespace stretto::data {
-
-/// Samples [begin, begin of the next run) of the length order have these lengths.
-struct LengthRun {
-  uint32_t tgt_len = 0, src_len = 0;
-  uint64_t begin = 0;
-};
 
 /// How often an epoch sees each pair. A weight w gives every pair of an input floor(w) samples, and
 /// one more with probability w - floor(w), by a hash of (seed, pair): the same in every epoch.
@@ -46,8 +41,8 @@ class CorpusOrder {
   uint64_t num_samples() const { return num_samples_; }
   uint64_t src_tokens() const { return src_tokens_; }
   uint64_t tgt_tokens() const { return tgt_tokens_; }
-  /// In order of length; the last one is empty and stands at the end.
-  std::span<const LengthRun> runs() const { return runs_; }
+  /// With the lengths of source and target, as the columns of a batch stand.
+  const LengthRuns& runs() const { return runs_; }
   uint64_t sample_at(uint64_t position) const { return words()[position]; }
   uint64_t pair_of(uint64_t sample) const {
     return has_pairs_ ? words()[num_samples_ + sample] : sample;
@@ -63,7 +58,7 @@ class CorpusOrder {
   uint64_t num_samples_ = 0, src_tokens_ = 0, tgt_tokens_ = 0;
   bool has_pairs_ = false;
   std::vector<uint64_t> sums_;  ///< from the head, on their way into file_
-  std::vector<LengthRun> runs_;
+  LengthRuns runs_{.num_columns = 2};
 };
 
 }  // namespace stretto::data

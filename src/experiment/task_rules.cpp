@@ -1,0 +1,51 @@
+#include "experiment/task_rules.h"
+
+#include <algorithm>
+
+#include "experiment/translation_rules.h"
+
+namespace stretto::experiment {
+namespace {
+
+struct NamedRules {
+  const char* name;
+  const TaskRules& (*rules)();
+};
+
+constexpr NamedRules kTaskRules[] = {
+    {"translation", &translation_rules},
+};
+
+}  // namespace
+
+std::vector<std::string> task_names() {
+  std::vector<std::string> names;
+  for (const auto& [name, rules] : kTaskRules) names.emplace_back(name);
+  return names;
+}
+
+std::vector<std::string> score_names() {
+  std::vector<std::string> names;
+  for (const auto& [name, rules] : kTaskRules) {
+    for (const auto& score : rules().scores({})) {
+      if (std::find(names.begin(), names.end(), score.name) == names.end()) {
+        names.push_back(score.name);
+      }
+    }
+  }
+  return names;
+}
+
+const TaskRules* find_task_rules(const Experiment& experiment) {
+  for (const auto& [name, rules] : kTaskRules) {
+    if (experiment.task.name == name) return &rules();
+  }
+  return nullptr;
+}
+
+bool may_cut_micro_batches(const Experiment& experiment) {
+  const TaskRules* task = find_task_rules(experiment);
+  return !experiment.dist.deterministic && (task == nullptr || !task->has_batch_norm(experiment));
+}
+
+}  // namespace stretto::experiment

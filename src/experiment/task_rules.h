@@ -1,0 +1,67 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "experiment/experiment.h"
+#include "experiment/rule_check.h"
+
+namespace stretto::experiment {
+
+/// A score of a family's validations by which `best` can go.
+struct ScoreName {
+  std::string name;  ///< as train::Score has it: "nll"; of one of several outputs "HEAD.nll"
+  bool higher_is_better = false;
+  std::vector<std::string> also_called = {};  ///< by other toolkits, or by people
+};
+
+/// The data for validation, as messages speak of them.
+struct ValidationData {
+  bool there = false;
+  std::string name;               ///< "validation text"
+  std::vector<std::string> keys;  ///< that give them
+  std::string remedy;             ///< "set data.valid_src and data.valid_tgt, or data.valid_tsv"
+};
+
+/// The bound of a micro-batch, and its key.
+struct BatchBound {
+  std::string key;    ///< "data.max_tokens"
+  int64_t value = 0;  ///< 0 = there is none
+  std::string unit;   ///< what it counts: "tokens"
+};
+
+/// The width of a model, and its key.
+struct ModelWidth {
+  std::string key;  ///< "model.d_model"; empty = the family's models have no width
+  int64_t value = 0;
+};
+
+/// What a family of tasks says of a configuration before anything is built. One for each name of
+/// `[task]`, in the table of task_rules.cpp. No libtorch.
+class TaskRules {
+ public:
+  virtual ~TaskRules() = default;
+
+  /// Rules of the family's model, and of what turns its data into ids or numbers. They are told
+  /// before the rules of the optimizer and of the run.
+  virtual void check_model(RuleCheck& check) const = 0;
+  /// Rules of its data and of its outputs. They are told after those of the run.
+  virtual void check_data(RuleCheck& check) const = 0;
+
+  /// What `eval.best_metric` may name; the first one is its default. At least one.
+  virtual std::vector<ScoreName> scores(const Experiment& experiment) const = 0;
+  virtual ValidationData validation_data(const Experiment& experiment) const = 0;
+  /// `optim.reference_batch` counts the same; an update has `train.update_freq` times as much.
+  virtual BatchBound micro_batch(const Experiment& experiment) const = 0;
+  /// Whether the model normalises over the rows of a micro-batch.
+  virtual bool has_batch_norm(const Experiment& /*experiment*/) const { return false; }
+  /// What the schedule `noam` divides by.
+  virtual ModelWidth model_width(const Experiment& /*experiment*/) const { return {}; }
+};
+
+/// The rules of the family that `task.name` names; null for another name, which is a problem of its
+/// own.
+const TaskRules* find_task_rules(const Experiment& experiment);
+
+}  // namespace stretto::experiment

@@ -1,0 +1,239 @@
+#include "experiment/translation_rules.h"
+
+#include <algorithm>
+
+#include "config/schema.h"
+#include "models/misfits.h"
+#include "text/tokenizer.h"
+
+namespace stretto::experiment {
+namespace {
+
+// Parts that cannot be built, or do not fit together.
+void check_parts(RuleCheck& c) {
+  for (const auto& misfit : models::misfits(c.e.model)) {
+    c.wrong(misfit.keys, misfit.what, misfit.hint);
+  }
+}
+
+// After the sum a gain of 0 leaves nothing of a layer's input; before a part it shuts a relu for
+// good.
+void check_zero_gamma(RuleCheck& c) {
+  const auto& model = c.e.model;
+  if (!model.zero_gamma || !models::has_transformer(model) || models::parts_end_in_norm(model))
+    return;
+  c.wrong({"model.zero_gamma", "model.norm"},
+          "a gain that starts at 0 has to stand at the end of each part, but model.norm is \"" +
+              model.norm + "\"",
+          "set model.norm = \"res_post\", or leave zero_gamma out");
+}
+
+// The run that train.init_from names brings a tokenizer along, unless the configuration names one.
+bool takes_tokenizer_of_another_run(const Experiment& e) {
+  return !e.train.init_from.empty() && e.train.init_vocabulary == "same" &&
+         !text::names_tokenizer(e.tokenizer);
+}
+
+void check_tokenizer_files(RuleCheck& c) {
+  const auto& t = c.e.tokenizer;
+  if (t.type == "vocab") {
+    if (t.src_vocab.empty() && !takes_tokenizer_of_another_run(c.e)) {
+      c.wrong({"tokenizer.type", "tokenizer.src_vocab"}, "\"vocab\" needs tokenizer.src_vocab",
+              "name a vocabulary file");
+    }
+    if (!t.model.empty() || !t.src_model.empty() || !t.tgt_model.empty()) {
+      const char* key = !t.model.empty()       ? "tokenizer.model"
+                        : !t.src_model.empty() ? "tokenizer.src_model"
+                                               : "tokenizer.tgt_model";
+      c.wrong({key, "tokenizer.type"}, "a SentencePiece model beside type = \"vocab\"",
+              "remove it, or use type = \"sentencepiece\"");
+    }
+    return;
+  }
+  if (!t.src_vocab.empty() || !t.tgt_vocab.empty()) {
+    c.wrong({t.src_vocab.empty() ? "tokenizer.tgt_vocab" : "tokenizer.src_vocab", "tokenizer.type"},
+            "a vocabulary file beside type = \"sentencepiece\"",
+            "use type = \"vocab\" for text that is already split at spaces");
+  }
+  const bool two_models = !t.src_model.empty() || !t.tgt_model.empty();
+  if (!t.model.empty() && two_models) {
+    c.wrong({"tokenizer.model"}, "stands beside src_model or tgt_model",
+            "give one model for both sides, or one for each");
+  } else if (two_models && (t.src_model.empty() || t.tgt_model.empty())) {
+    c.wrong({t.src_model.empty() ? "tokenizer.tgt_model" : "tokenizer.src_model",
+             t.src_model.empty() ? "tokenizer.src_model" : "tokenizer.tgt_model"},
+            "the other side's model is missing", "give both src_model and tgt_model");
+  }
+}
+
+void check_subword_sampling(RuleCheck& c) {
+  if (c.e.tokenizer.type != "vocab" || takes_tokenizer_of_another_run(c.e)) return;
+  const auto refuse = [&](double strength, const char* key) {
+    if (strength <= 0) return;
+    c.wrong({key, "tokenizer.type"},
+            "text that was split beforehand has one segmentation: none can be drawn",
+            "set it to 0, or use tokenizer.type = \"sentencepiece\" on raw text");
+  };
+  refuse(c.e.data.src_subword_sampling, "data.src_subword_sampling");
+  refuse(c.e.data.tgt_subword_sampling, "data.tgt_subword_sampling");
+}
+
+void check_ties(RuleCheck& c) {
+  const auto& t = c.e.tokenizer;
+  bool joint = t.joint || !t.model.empty();
+  if (!t.src_model.empty() && !t.tgt_model.empty()) joint = t.src_model == t.tgt_model;
+  if (t.type == "vocab") joint = t.tgt_vocab.empty() || t.tgt_vocab == t.src_vocab;
+  if (c.e.model.tie_embeddings != "all" || joint || takes_tokenizer_of_another_run(c.e)) return;
+  c.wrong({"model.tie_embeddings", "tokenizer.joint", "tokenizer.type"},
+          "\"all\" needs one vocabulary for both sides",
+          "use tie_embeddings = \"decoder\", or a joint tokenizer (tokenizer.joint = true)");
+}
+
+void check_files_of(RuleCheck& c, const char* src_key, const char* tgt_key,
+                    const std::vector<std::string>& src, const std::vector<std::string>& tgt) {
+  if (src.size() == tgt.size()) return;
+  // A file is missing on the shorter side; where that was not given at all, the other has the line.
+  const bool lacks_target = tgt.size() < src.size();
+  const char* blamed = lacks_target ? tgt_key : src_key;
+  const char* other = lacks_target ? src_key : tgt_key;
+  c.wrong(
+      {blamed, other},
+      std::to_string(src.size()) + " source and " + std::to_string(tgt.size()) + " target files",
+      c.origins.of(other) + " and `" + blamed + "` go together, file for file");
+}
+
+void check_sources(RuleCheck& c) {
+  const auto& d = c.e.data;
+  check_files_of(c, "data.train_src", "data.train_tgt", d.train_src, d.train_tgt);
+  check_files_of(c, "data.valid_src", "data.valid_tgt", d.valid_src, d.valid_tgt);
+  check_files_of(c, "data.test_src", "data.test_tgt", d.test_src, d.test_tgt);
+  if (d.train_src.empty() && d.train_tgt.empty() && d.train_tsv.empty()) {
+    c.wrong({"data.train_src", "data.train_tgt", "data.train_tsv"}, "there is no training text",
+            "set data.train_src and data.train_tgt, or data.train_tsv");
+  }
+  const size_t files = d.train_src.size() + d.train_tsv.size();
+  if (!d.train_weights.empty() && d.train_weights.size() != files) {
+    c.wrong({"data.train_weights", "data.train_src", "data.train_tsv"},
+            std::to_string(d.train_weights.size()) + " weights for " + std::to_string(files) +
+                " training files",
+            "one weight for each pair of files, then one for each TSV file");
+  }
+  const bool has_tsv = !d.train_tsv.empty() || !d.valid_tsv.empty() || !d.test_tsv.empty();
+  if (has_tsv && d.src_column == d.tgt_column) {
+    c.wrong({"data.tgt_column", "data.src_column"},
+            "both sides are column " + std::to_string(d.src_column) + " of the TSV files",
+            "columns count from 1");
+  }
+}
+
+void check_lengths(RuleCheck& c) {
+  const auto& d = c.e.data;
+  const int64_t longest = std::max(d.max_src_tokens, d.max_tgt_tokens);
+  if (longest > d.max_tokens) {
+    c.wrong({"data.max_tokens", "data.max_src_tokens", "data.max_tgt_tokens"},
+            std::to_string(d.max_tokens) + " is less than the longest sentence that is let in (" +
+                std::to_string(longest) + ")",
+            "raise data.max_tokens, or lower data.max_src_tokens and data.max_tgt_tokens");
+  }
+  if (const auto learned = models::learned_positions(c.e.model); learned.tokens < longest) {
+    c.wrong({learned.key, learned.choice, "data.max_src_tokens", "data.max_tgt_tokens"},
+            std::to_string(learned.tokens) + " learned positions, sentences may have " +
+                std::to_string(longest) + " tokens",
+            "raise it to at least " + std::to_string(longest));
+  }
+  if (d.max_ratio > 0 && d.max_ratio < 1) {
+    c.wrong({"data.max_ratio"},
+            "must be 0 (off) or at least 1, got " + config::number_text(d.max_ratio),
+            "2.5 is usual");
+  }
+}
+
+void check_decoding(RuleCheck& c) {
+  const auto& d = c.e.decode;
+  if (d.nbest > d.beam_size) {
+    c.wrong({"decode.nbest", "decode.beam_size"},
+            std::to_string(d.nbest) + " hypotheses from a beam of " + std::to_string(d.beam_size),
+            "raise decode.beam_size or lower decode.nbest");
+  }
+  const bool attends_once = c.e.model.decoder.is<models::LstmDecoderOptions>();
+  const int64_t layers = attends_once ? 1 : models::decoder_layers(c.e.model);
+  if (d.alignment_layer >= layers) {
+    c.wrong({"decode.alignment_layer", "model.decoder.num_layers", "model.decoder.name"},
+            attends_once ? "only layer 0 of an `lstm` decoder attends"
+                         : "there is no layer " + std::to_string(d.alignment_layer) +
+                               " in a decoder of " + std::to_string(layers),
+            "layers count from 0; -1 is the last that attends");
+  }
+  if (d.max_len_a == 0 && d.min_len > d.max_len_b) {
+    c.wrong({"decode.min_len", "decode.max_len_a", "decode.max_len_b"},
+            "outputs must have at least " + std::to_string(d.min_len) + " and at most " +
+                std::to_string(d.max_len_b) + " tokens",
+            "raise decode.max_len_a or decode.max_len_b");
+  }
+}
+
+bool has_validation_text(const data::DataOptions& data) {
+  return !data.valid_src.empty() || !data.valid_tgt.empty() || !data.valid_tsv.empty();
+}
+
+// A validation without translations has no BLEU.
+void check_bleu(RuleCheck& c) {
+  if (c.e.eval.best_metric != "bleu" || c.e.eval.bleu) return;
+  c.wrong({"eval.best_metric", "eval.bleu"}, "\"bleu\" needs eval.bleu = true",
+          "set eval.bleu = true, or eval.best_metric = \"nll\"");
+}
+
+class TranslationRules final : public TaskRules {
+ public:
+  void check_model(RuleCheck& c) const override {
+    check_parts(c);
+    check_zero_gamma(c);
+    check_tokenizer_files(c);
+    check_subword_sampling(c);
+    check_ties(c);
+  }
+
+  void check_data(RuleCheck& c) const override {
+    check_sources(c);
+    check_lengths(c);
+    check_decoding(c);
+    check_bleu(c);
+  }
+
+  std::vector<ScoreName> scores(const Experiment& /*e*/) const override {
+    return {{.name = "nll",
+             .also_called = {"loss", "ce", "cross_entropy", "ppl", "perplexity", "valid_loss",
+                             "eval_loss"}},
+            {.name = "bleu",
+             .higher_is_better = true,
+             .also_called = {"sacrebleu", "bleu_detok", "eval_bleu"}}};
+  }
+
+  ValidationData validation_data(const Experiment& e) const override {
+    return {.there = has_validation_text(e.data),
+            .name = "validation text",
+            .keys = {"data.valid_src", "data.valid_tsv"},
+            .remedy = "set data.valid_src and data.valid_tgt, or data.valid_tsv"};
+  }
+
+  BatchBound micro_batch(const Experiment& e) const override {
+    return {.key = "data.max_tokens", .value = e.data.max_tokens, .unit = "tokens"};
+  }
+
+  bool has_batch_norm(const Experiment& e) const override {
+    return models::has_batch_norm(e.model);
+  }
+
+  ModelWidth model_width(const Experiment& e) const override {
+    return {.key = "model.d_model", .value = e.model.d_model};
+  }
+};
+
+}  // namespace
+
+const TaskRules& translation_rules() {
+  static const TranslationRules rules;
+  return rules;
+}
+
+}  // namespace stretto::experiment

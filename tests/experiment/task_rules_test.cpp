@@ -1,0 +1,236 @@
+#include "experiment/task_rules.h"
+
+#include <gtest/gtest.h>
+
+#include <utility>
+
+#include "experiment/experiment_schema.h"
+#include "experiment/rules.h"
+#include "experiment/scaled_rate.h"
+#include "experiment/schedule_length.h"
+
+namespace stretto::experiment {
+namespace {
+
+using Keys = std::vector<std::string>;
+
+/// A family of pictures, which has no text and no tokenizer.
+class PictureRules : public TaskRules {
+ public:
+  void check_model(RuleCheck& c) const override {
+    if (c.e.model.d_model > 64) c.wrong({"model.d_model"}, "too wide for pictures", "lower it");
+  }
+  void check_data(RuleCheck& c) const override {
+    if (c.e.data.max_samples == 0) {
+      c.wrong({"data.max_samples"}, "there are no pictures", "set it");
+    }
+  }
+  std::vector<ScoreName> scores(const Experiment& /*e*/) const override {
+    return {{.name = "accuracy", .higher_is_better = true, .also_called = {"acc", "top1"}},
+            {.name = "cats.f1", .higher_is_better = true},
+            {.name = "loss"}};
+  }
+  ValidationData validation_data(const Experiment& e) const override {
+    return {.there = e.data.max_samples > 9,
+            .name = "ten pictures",
+            .keys = {"data.max_samples"},
+            .remedy = "raise data.max_samples"};
+  }
+  BatchBound micro_batch(const Experiment& e) const override {
+    return {.key = "data.max_samples", .value = e.data.max_samples, .unit = "pictures"};
+  }
+};
+
+/// An experiment that breaks none of their rules, and most of translation's.
+Experiment with_pictures() {
+  Experiment e;
+  e.model.d_model = 7;
+  e.tokenizer.type = "vocab";
+  e.data.max_samples = 10;
+  e.train.max_steps = 20000;
+  e.eval.best_metric = "accuracy";
+  return e;
+}
+
+std::vector<config::Problem> problems_of_pictures(const Experiment& e,
+                                                  const TaskRules& rules = PictureRules()) {
+  std::vector<config::Problem> problems;
+  check_rules(e, {}, &rules, problems);
+  return problems;
+}
+
+Keys keys_of(const std::vector<config::Problem>& problems) {
+  Keys keys;
+  for (const auto& problem : problems) keys.push_back(problem.key);
+  return keys;
+}
+
+TEST(TaskRules, AFamilyWithoutTextIsAskedForNone) {
+  EXPECT_EQ(keys_of(problems_of_pictures(with_pictures())), Keys{});
+}
+
+TEST(TaskRules, StandBeforeAndBehindThoseOfEveryExperiment) {
+  Experiment e = with_pictures();
+  e.model.d_model = 65;
+  e.data.max_samples = 0;
+  e.train.max_steps = 0;
+  EXPECT_EQ(keys_of(problems_of_pictures(e)),
+            (Keys{"model.d_model", "train.max_steps", "data.max_samples"}));
+}
+
+TEST(TaskRules, SayWhatAValidationNeeds) {
+  Experiment e = with_pictures();
+  e.data.max_samples = 9;
+  e.train.patience = 3;
+  e.eval.at_start = true;
+  e.schedule.name = "plateau";
+  const auto problems = problems_of_pictures(e);
+  ASSERT_EQ(keys_of(problems), (Keys{"train.patience", "eval.at_start", "schedule.name"}));
+  EXPECT_EQ(problems[0].what, "needs ten pictures");
+  EXPECT_EQ(problems[2].what, "\"plateau\" needs ten pictures");
+  EXPECT_EQ(problems[0].hint, "raise data.max_samples");
+}
+
+// A problem of reading the data's key comes first; that there are none is its consequence.
+TEST(TaskRules, OfAnUnreliableKeyAreLeftOut) {
+  Experiment e = with_pictures();
+  e.data.max_samples = 0;
+  e.train.patience = 3;
+  const PictureRules rules;
+  std::vector<config::Problem> problems{
+      {.place = "", .what = "must be", .hint = "", .key = "data.max_samples"}};
+  check_rules(e, {}, &rules, problems);
+  EXPECT_EQ(problems.size(), 1U);
+}
+
+TEST(TaskRules, NameTheWidthThatNoamDividesBy) {
+  struct WideRules : PictureRules {
+    ModelWidth model_width(const Experiment& /*e*/) const override {
+      return {.key = "picture.width", .value = 12};
+    }
+  };
+  Experiment e = with_pictures();
+  e.schedule.name = "noam";
+  EXPECT_EQ(keys_of(problems_of_pictures(e)), Keys{}) << "a family without a width";
+  const auto problems = problems_of_pictures(e, WideRules());
+  ASSERT_EQ(keys_of(problems), Keys{"schedule.d_model"});
+  EXPECT_EQ(problems[0].what, "512 is not picture.width = 12");
+  e.schedule.d_model = 12;
+  EXPECT_EQ(keys_of(problems_of_pictures(e, WideRules())), Keys{});
+}
+
+TEST(TaskRules, SayWhatABatchCounts) {
+  Experiment e = with_pictures();
+  e.optim.lr_scaling = "linear";
+  auto problems = problems_of_pictures(e);
+  ASSERT_EQ(keys_of(problems), Keys{"optim.lr_scaling"});
+  EXPECT_EQ(problems[0].hint,
+            "set it to the batch in pictures (data.max_samples * train.update_freq) that optim.lr "
+            "was chosen for");
+  e.optim.reference_batch = 40;
+  e.optim.lr = 0.25;
+  e.train.update_freq = 2;
+  const PictureRules rules;
+  const ScaledRate rate(e, &rules);
+  EXPECT_EQ(rate.batch, 20);
+  EXPECT_EQ(rate.ratio, 0.5);
+  EXPECT_EQ(rate.peak_lr, 0.125);
+  EXPECT_EQ(ScaledRate(e).batch, static_cast<double>(e.data.max_tokens) * 2) << "translation";
+  EXPECT_EQ(ScaledRate(e, nullptr).peak_lr, 0.25) << "a family that is not known";
+  e.schedule.min_lr = 0.2;
+  problems = problems_of_pictures(e);
+  ASSERT_EQ(keys_of(problems), Keys{"schedule.min_lr"});
+  EXPECT_EQ(problems[0].what,
+            "0.2 is above the peak, 0.125: optim.lr scaled from optim.reference_batch to "
+            "data.max_samples * train.update_freq");
+}
+
+TEST(TaskRules, NameTheScoresByWhichBestCanGo) {
+  Experiment e = with_pictures();
+  for (const char* name : {"accuracy", "cats.f1", "loss"}) {
+    e.eval.best_metric = name;
+    EXPECT_EQ(keys_of(problems_of_pictures(e)), Keys{}) << name;
+  }
+  for (const auto& [wrong, hint] :
+       {std::pair{"bleu", "these are the scores of a validation of translation"},
+        {"Accuracy", "did you mean \"accuracy\"?"},
+        {"cat.f1", "did you mean \"cats.f1\"?"},
+        {"top-1", "did you mean \"accuracy\"?"}}) {
+    e.eval.best_metric = wrong;
+    const auto problems = problems_of_pictures(e);
+    ASSERT_EQ(keys_of(problems), Keys{"eval.best_metric"}) << wrong;
+    EXPECT_EQ(problems[0].what,
+              "must be one of accuracy, cats.f1, loss, got \"" + std::string(wrong) + "\"");
+    EXPECT_EQ(problems[0].hint, hint);
+  }
+}
+
+TEST(TaskRules, OfTranslationLeadOtherNamesOfScoresToTheirs) {
+  for (const auto& [wrong, meant] : {std::pair{"perplexity", "nll"},
+                                     {"loss", "nll"},
+                                     {"NLL", "nll"},
+                                     {"sacrebleu", "bleu"},
+                                     {"blue", "bleu"}}) {
+    Experiment e;
+    e.data.train_src = {"/a.src"};
+    e.data.train_tgt = {"/a.tgt"};
+    e.train.max_steps = 20000;
+    e.eval.best_metric = wrong;
+    std::vector<config::Problem> problems;
+    check_rules(e, {}, problems);
+    ASSERT_EQ(keys_of(problems), Keys{"eval.best_metric"}) << wrong;
+    EXPECT_EQ(problems[0].what, "must be one of nll, bleu, got \"" + std::string(wrong) + "\"");
+    EXPECT_EQ(problems[0].hint, "did you mean \"" + std::string(meant) + "\"?");
+  }
+}
+
+TEST(TaskRules, GiveTheScoreThatIsBestWithoutAnother) {
+  Experiment e;
+  e.eval.best_metric = "";
+  settle_defaults(e, {});
+  EXPECT_EQ(e.eval.best_metric, "nll");
+  e.eval.best_metric = "bleu";
+  config::Origins origins;
+  origins.set("eval.best_metric", {});
+  settle_defaults(e, origins);
+  EXPECT_EQ(e.eval.best_metric, "bleu");
+}
+
+TEST(TaskRules, ListTheScoresOfAllFamiliesForTheKey) {
+  Experiment e;
+  const auto schema = experiment_schema(e);
+  const auto* key = schema.find("eval.best_metric");
+  ASSERT_NE(key, nullptr);
+  EXPECT_EQ(key->range.choices, (Keys{"nll", "bleu"}));
+  EXPECT_EQ(config::range_text(*key), "such as nll, bleu");
+  e.eval.best_metric = "french.bleu";
+  EXPECT_EQ(config::range_error(*key), "") << "a rule judges it";
+}
+
+// Its name is refused already, and nobody knows what it needs.
+TEST(TaskRules, OfAnUnknownFamilyAreNotGuessed) {
+  Experiment e = with_pictures();
+  e.task.name = "origami";
+  EXPECT_EQ(find_task_rules(e), nullptr);
+  e.train.max_steps = 0;
+  std::vector<config::Problem> problems;
+  check_rules(e, {}, problems);
+  EXPECT_EQ(keys_of(problems), Keys{"train.max_steps"});
+}
+
+TEST(TaskRules, OfTranslationAreToldInOneOrder) {
+  Experiment e;
+  e.model.encoder.as<models::StackOptions>().num_heads = 7;
+  e.model.tie_embeddings = "all";
+  e.tokenizer.joint = false;
+  e.optim.lr_scaling = "linear";
+  e.decode.nbest = 6;
+  std::vector<config::Problem> problems;
+  check_rules(e, {}, problems);
+  EXPECT_EQ(keys_of(problems),
+            (Keys{"model.encoder.num_heads", "model.tie_embeddings", "optim.lr_scaling",
+                  "train.max_steps", "data.train_src", "decode.nbest"}));
+}
+
+}  // namespace
+}  // namespace stretto::experiment
