@@ -10,6 +10,7 @@
 #include "experiment/scaled_rate.h"
 #include "experiment/schedule_length.h"
 #include "experiment/tensor_patterns.h"
+#include "experiment/two_source_rules.h"
 #include "models/misfits.h"
 #include "optim/precision_options.h"
 #include "text/tokenizer.h"
@@ -394,6 +395,13 @@ void check_sources(Check& c) {
   }
 }
 
+// Encoders and second sources belong together.
+void check_number_of_sources(Check& c) {
+  for (const auto& problem : two_source_problems(c.e)) {
+    c.wrong(problem.keys, problem.what, problem.hint);
+  }
+}
+
 void check_lengths(Check& c) {
   const auto& d = c.e.data;
   const int64_t longest = std::max(d.max_src_tokens, d.max_tgt_tokens);
@@ -517,6 +525,7 @@ void check_rules(const Experiment& options, const config::Origins& origins,
   check_loss_scale(check);
   check_stops(check);
   check_sources(check);
+  check_number_of_sources(check);
   check_lengths(check);
   check_validation(check);
   check_decoding(check);
