@@ -18,6 +18,7 @@ namespace {
 
 using stretto::Error;
 using stretto::ExitCode;
+using stretto::reversal::Halves;
 using stretto::reversal::Pair;
 
 constexpr std::string_view kUsage =
@@ -25,7 +26,9 @@ constexpr std::string_view kUsage =
     "Writes FOLDER/{train,valid,test}.{src,tgt} and FOLDER/vocab.txt, the same for the same seed\n"
     "(default 1). A target is its source in reverse order: 5 to 50 of ten symbols, 10,000 pairs "
     "for\n"
-    "training, 1,000 for validation, 2,000 for the test.\n";
+    "training, 1,000 for validation, 2,000 for the test. FOLDER/{train,valid,test}.{src1,src2} "
+    "are\n"
+    "the two halves of each source, for a model that reads two.\n";
 
 struct Request {
   std::filesystem::path folder;
@@ -68,11 +71,20 @@ void write_side(const std::filesystem::path& path, const std::vector<Pair>& pair
   stretto::write_file_atomic(path, text);
 }
 
+void write_half(const std::filesystem::path& path, const std::vector<Pair>& pairs,
+                std::string Halves::*half) {
+  std::string text;
+  for (const Pair& pair : pairs) text += stretto::reversal::halves_of(pair).*half + '\n';
+  stretto::write_file_atomic(path, text);
+}
+
 void write_part(const std::filesystem::path& folder, const std::string& name,
                 const std::vector<Pair>& pairs) {
   write_side(folder / (name + ".src"), pairs, &Pair::source);
   write_side(folder / (name + ".tgt"), pairs, &Pair::target);
-  std::cout << (folder / name).string() << ".{src,tgt}: " << pairs.size() << " pairs\n";
+  write_half(folder / (name + ".src1"), pairs, &Halves::first);
+  write_half(folder / (name + ".src2"), pairs, &Halves::second);
+  std::cout << (folder / name).string() << ".{src,src1,src2,tgt}: " << pairs.size() << " pairs\n";
 }
 
 void write_corpus(const Request& request) {

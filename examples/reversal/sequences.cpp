@@ -48,6 +48,12 @@ std::vector<Pair> draw_part(uint64_t seed, Part part, size_t count, const IsNew&
 
 }  // namespace
 
+// A symbol and the space before it take two bytes.
+Halves halves_of(const Pair& pair) {
+  const size_t symbols = (pair.source.size() + 1) / 2, end = 2 * (symbols / 2);
+  return {.first = pair.source.substr(0, end - 1), .second = pair.source.substr(end)};
+}
+
 std::string vocabulary() {
   std::string lines;
   for (const char symbol : kSymbols) lines += std::string(1, symbol) + '\n';

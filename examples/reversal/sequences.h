@@ -12,6 +12,13 @@ struct Pair {
   std::string source, target;
 };
 
+/// The source of a pair in two halves, for models that read two sources: "a b c d e" becomes "a b"
+/// and "c d e". Only both together say what the target is.
+struct Halves {
+  std::string first, second;
+};
+Halves halves_of(const Pair& pair);
+
 struct CorpusSizes {
   size_t train = 10000, valid = 1000, test = 2000;
 };

@@ -26,10 +26,9 @@ Stage stage_of(Split split) {
   return split == Split::kTrain ? Stage::kTraining : Stage::kValidation;
 }
 
-/// The key that names a split's first input, or its target side.
-std::string key_of(const data::DataOptions& options, Split split, bool target = false) {
+/// The key that names a split's first input, or another side of it.
+std::string key_of(const data::DataOptions& options, Split split, const char* side = "_src") {
   const auto& files = split == Split::kTrain ? options.train_src : options.valid_src;
-  const char* side = target ? "_tgt" : "_src";
   return "data." + data::name_of(split) + (files.empty() ? "_tsv" : side);
 }
 
@@ -43,7 +42,10 @@ void note_text_stop(Preflight& found, const data::DataOptions& options, Split sp
     try {
       look();
     } catch (const data::TargetError&) {
-      key = key_of(options, split, /*target=*/true);
+      key = key_of(options, split, "_tgt");
+      throw;
+    } catch (const data::SecondSourceError&) {
+      key = key_of(options, split, "_src2");
       throw;
     }
   });
@@ -56,12 +58,12 @@ bool has_text(const data::DataOptions& options, Split split) {
 }
 
 /// The key that an error of making tokenizers is about.
-/// @param target  whether the target's text is at fault
-std::string tokenizer_key(const Experiment& e, const std::string& what, bool target = false) {
+/// @param side  whose text is at fault
+std::string tokenizer_key(const Experiment& e, const std::string& what, const char* side = "_src") {
   const auto& options = e.tokenizer;
   if (!text::names_tokenizer(options)) {
     const bool size = what.starts_with("tokenizer.vocab_size");
-    return size ? "tokenizer.vocab_size" : key_of(e.data, Split::kTrain, target);
+    return size ? "tokenizer.vocab_size" : key_of(e.data, Split::kTrain, side);
   }
   const std::array<std::pair<const char*, const std::string*>, 5> files{{
       {"tokenizer.model", &options.model},
@@ -161,11 +163,12 @@ class Look {
   bool looks_at(Split split) const {
     if (!has_text(e_.data, split)) return false;
     const std::string name = "data." + data::name_of(split);
-    for (const char* list : {"_src", "_tgt", "_tsv"}) {
+    for (const char* list : {"_src", "_src2", "_tgt", "_tsv"}) {
       if (is_known(name + list)) return false;
     }
     return !is_known("data.src_column") && !is_known("data.tgt_column") &&
-           !is_known("data.invalid_utf8") && !is_known("data.too_long");
+           !is_known("data.src2_column") && !is_known("data.invalid_utf8") &&
+           !is_known("data.too_long");
   }
 
   bool looks_at_tokenizers() const {
@@ -222,8 +225,10 @@ class Look {
     try {
       pair_ = make_experiment_tokenizers(e_);
     } catch (const Error& error) {
-      const bool target = dynamic_cast<const data::TargetError*>(&error) != nullptr;
-      const std::string key = tokenizer_key(e_, error.what(), target);
+      const char* side = dynamic_cast<const data::TargetError*>(&error) != nullptr         ? "_tgt"
+                         : dynamic_cast<const data::SecondSourceError*>(&error) != nullptr ? "_src2"
+                                                                                           : "_src";
+      const std::string key = tokenizer_key(e_, error.what(), side);
       found_.stops.push_back({Stage::kTokenizer, key, error.code(), error.what(), error.advice()});
       return;
     }

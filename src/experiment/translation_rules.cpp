@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "config/schema.h"
+#include "experiment/two_source_rules.h"
 #include "models/misfits.h"
 #include "text/tokenizer.h"
 
@@ -126,6 +127,13 @@ void check_sources(RuleCheck& c) {
   }
 }
 
+// Encoders and second sources belong together.
+void check_number_of_sources(RuleCheck& c) {
+  for (const auto& problem : two_source_problems(c.e)) {
+    c.wrong(problem.keys, problem.what, problem.hint);
+  }
+}
+
 void check_lengths(RuleCheck& c) {
   const auto& d = c.e.data;
   const int64_t longest = std::max(d.max_src_tokens, d.max_tgt_tokens);
@@ -195,6 +203,7 @@ class TranslationRules final : public TaskRules {
 
   void check_data(RuleCheck& c) const override {
     check_sources(c);
+    check_number_of_sources(c);
     check_lengths(c);
     check_decoding(c);
     check_bleu(c);

@@ -208,7 +208,8 @@ std::vector<std::string> lint_codes() {
 
 int64_t training_bytes(const data::DataOptions& data) {
   bool missing = false;
-  const int64_t src = sum_of(data.train_src, missing), tgt = sum_of(data.train_tgt, missing);
+  const int64_t src = sum_of(data.train_src, missing) + sum_of(data.train_src2, missing),
+                tgt = sum_of(data.train_tgt, missing);
   // Both sides lie in one TSV file.
   const int64_t both = sum_of(data.train_tsv, missing);
   return missing ? 0 : std::max(src, tgt) + both / 2;

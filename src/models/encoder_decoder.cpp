@@ -1,9 +1,13 @@
 #include "models/encoder_decoder.h"
 
+#include <torch/nn/modules/container/modulelist.h>
+
 #include <utility>
 
 #include "data/pairs/pair_columns.h"
+#include "models/join_memory.h"
 #include "models/packed.h"
+#include "models/split_sources.h"
 #include "nn/watch.h"
 #include "text/tokenizer.h"
 
@@ -56,7 +60,7 @@ EncoderDecoder::EncoderDecoder(const EncoderDecoderParts& parts, const ModelSetu
                                                             parts.d_model, text::kPad));
   }
   const auto part = [&](const char* name, int64_t rows, uint64_t first_site) {
-    // The encoder is there before the decoder, which reads its rows.
+    // An encoder is there before the decoder, which reads its rows.
     return PartSetup{.init = init.child(name),
                      .d_model = parts.d_model,
                      .memory_width = encoder_ ? encoder_->width() : 0,
@@ -65,14 +69,49 @@ EncoderDecoder::EncoderDecoder(const EncoderDecoderParts& parts, const ModelSetu
                      .embedding = embedding_,
                      .first_site = first_site};
   };
-  encoder_ =
-      register_module("encoder", parts.encoder(part("encoder", setup.src_rows, kEncoderSites)));
+  if (parts.second_encoder) {
+    make_two_encoders(parts, part("encoders", setup.src_rows, kEncoderSites));
+  } else {
+    encoder_ =
+        register_module("encoder", parts.encoder(part("encoder", setup.src_rows, kEncoderSites)));
+  }
   decoder_ =
       register_module("decoder", parts.decoder(part("decoder", setup.tgt_rows, kDecoderSites)));
   if (parts.tie_embeddings == "none") {
     output_ = register_module(
         "output", nn::Embedding(init.child("output"), setup.tgt_rows, decoder_->width(), -1));
   }
+}
+
+// `setup` stands at "encoders".
+void EncoderDecoder::make_two_encoders(const EncoderDecoderParts& parts, PartSetup setup) {
+  const nn::Init init = setup.init;
+  setup.init = init.child("0");
+  encoder_ = parts.encoder(setup);
+  setup.init = init.child("1");
+  setup.first_site = kSecondEncoderSites;
+  if (parts.tie_embeddings == "decoder") setup.embedding = encoder_->embedding();
+  second_encoder_ = parts.second_encoder(setup);
+  TORCH_CHECK(encoder_->width() == second_encoder_->width(),
+              "[model] both encoders must give rows of one width, got ", encoder_->width(), " and ",
+              second_encoder_->width());
+  torch::nn::ModuleList encoders;
+  encoders->push_back(encoder_);
+  encoders->push_back(second_encoder_);
+  register_module("encoders", encoders);
+}
+
+bool EncoderDecoder::share_source_table() const {
+  const nn::Embedding first = encoder_->embedding(), second = second_encoder_->embedding();
+  return first && second && first.get() == second.get();
+}
+
+Encoded EncoderDecoder::encode(const nn::PackedRows& rows, const data::PackedTokens& src,
+                               const ForwardContext& context) {
+  if (!second_encoder_) return encoder_->forward(rows, context);
+  const SplitSources sources = split_sources(rows, src);
+  return join_memory(encoder_->forward(sources.first, context),
+                     second_encoder_->forward(sources.second, context), rows.offsets.max_length);
 }
 
 const at::Tensor& EncoderDecoder::output_weight() const {
@@ -94,7 +133,7 @@ LossOutput EncoderDecoder::loss(const data::Batch& batch, const ForwardContext& 
                                     kDecoderSites);
   const at::Tensor targets = at::tensor(data::target(batch).values, at::kLong).to(device());
 
-  const at::Tensor x = decoder_->forward(tgt, encoder_->forward(src, context), context);
+  const at::Tensor x = decoder_->forward(tgt, encode(src, data::source(batch), context), context);
   // Named as if it were never tied, since a tied table's gradient also holds that of its lookups.
   const at::Tensor weight = nn::watch_use("output.weight", output_weight());
   const nn::OutputLoss& loss = twice ? losses_.pair : losses_.one;
@@ -109,7 +148,7 @@ LossOutput EncoderDecoder::loss(const data::Batch& batch, const ForwardContext& 
 std::unique_ptr<decoding::StepModel> EncoderDecoder::start(const data::PackedTokens& src,
                                                            int64_t lanes_per_src) {
   const torch::NoGradGuard no_grad;
-  const Encoded memory = encoder_->forward(pack(src, nullptr, device()), {});
+  const Encoded memory = encode(pack(src, nullptr, device()), src, {});
   return std::make_unique<StepsOfVocabulary>(
       std::dynamic_pointer_cast<EncoderDecoder>(shared_from_this()),
       decoder_->start(memory, lanes_per_src), src.num_sequences() * lanes_per_src);
@@ -117,23 +156,49 @@ std::unique_ptr<decoding::StepModel> EncoderDecoder::start(const data::PackedTok
 
 std::vector<VocabularyTable> EncoderDecoder::vocabulary_tables() const {
   if (embedding_) return {{"embedding.weight"}};
-  std::vector<VocabularyTable> tables{{"encoder.embedding.weight", /*of_source=*/true},
-                                      {"decoder.embedding.weight"}};
+  std::vector<VocabularyTable> tables;
+  if (second_encoder_) {
+    tables.push_back({"encoders.0.embedding.weight", /*of_source=*/true});
+    if (!share_source_table()) {
+      tables.push_back({"encoders.1.embedding.weight", /*of_source=*/true});
+    }
+  } else {
+    tables.push_back({"encoder.embedding.weight", /*of_source=*/true});
+  }
+  tables.push_back({"decoder.embedding.weight"});
   if (output_) tables.push_back({"output.weight"});
   return tables;
 }
 
 std::vector<optim::TiedName> EncoderDecoder::tied_names() const {
   if (output_) return {};
-  if (!embedding_) return {{"output.weight", "decoder.embedding.weight"}};
   std::vector<optim::TiedName> names;
-  for (const char* name : {"encoder.embedding.weight", "decoder.embedding.weight", "output.weight"})
-    names.push_back({name, "embedding.weight"});
+  if (!embedding_) {
+    if (second_encoder_ && share_source_table()) {
+      names.push_back({"encoders.1.embedding.weight", "encoders.0.embedding.weight"});
+    }
+    names.push_back({"output.weight", "decoder.embedding.weight"});
+    return names;
+  }
+  const auto tied = [&](const char* name) { names.push_back({name, "embedding.weight"}); };
+  if (second_encoder_) {
+    tied("encoders.0.embedding.weight");
+    tied("encoders.1.embedding.weight");
+  } else {
+    tied("encoder.embedding.weight");
+  }
+  tied("decoder.embedding.weight");
+  tied("output.weight");
   return names;
 }
 
 double EncoderDecoder::operations(double src_length, double tgt_length) const {
-  const double per_source = encoder_->operations(src_length) + decoder_->memory_operations();
+  // Of two sources each is taken as half of the column.
+  const double encoding =
+      second_encoder_
+          ? (encoder_->operations(src_length / 2) + second_encoder_->operations(src_length / 2)) / 2
+          : encoder_->operations(src_length);
+  const double per_source = encoding + decoder_->memory_operations();
   const double per_target = decoder_->operations(tgt_length, src_length) +
                             2 * static_cast<double>(output_weight().numel());
   return src_length * per_source + tgt_length * per_target;
@@ -141,7 +206,8 @@ double EncoderDecoder::operations(double src_length, double tgt_length) const {
 
 std::vector<torch::Tensor> EncoderDecoder::alignments(const data::Batch& batch, int64_t layer) {
   const torch::NoGradGuard no_grad;
-  const Encoded memory = encoder_->forward(pack(data::source(batch), nullptr, device()), {});
+  const data::PackedTokens& src = data::source(batch);
+  const Encoded memory = encode(pack(src, nullptr, device()), src, {});
   return decoder_->attention(pack(shift_right(data::target(batch)), nullptr, device()), memory,
                              layer);
 }

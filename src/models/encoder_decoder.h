@@ -20,6 +20,8 @@ struct EncoderDecoderParts {
   /// Probabilities that training drops a whole word of a side.
   double src_word_dropout = 0, tgt_word_dropout = 0;
   std::function<std::shared_ptr<Encoder>(const PartSetup&)> encoder;
+  /// Of the second source (data/pairs/two_sources.h); empty = the model reads one.
+  std::function<std::shared_ptr<Encoder>(const PartSetup&)> second_encoder = nullptr;
   std::function<std::shared_ptr<Decoder>(const PartSetup&)> decoder;
 };
 
@@ -29,6 +31,10 @@ struct EncoderDecoderParts {
 /// `tie_embeddings`: "all" keeps one table, `embedding.weight`; "decoder" one for each side,
 /// `encoder.embedding.weight` and `decoder.embedding.weight`, the latter also projecting to the
 /// vocabulary; "none" adds `output.weight`. The projection has no bias.
+///
+/// Of two sources each has its encoder, `encoders.0` and `encoders.1`, and the decoder attends to
+/// the rows of both (models/join_memory.h). With "decoder" both read `encoders.0.embedding.weight`,
+/// with "none" each has a table of its own.
 class EncoderDecoder : public Seq2SeqModel {
  public:
   EncoderDecoder(const EncoderDecoderParts& parts, const ModelSetup& setup,
@@ -48,11 +54,18 @@ class EncoderDecoder : public Seq2SeqModel {
   c10::Device device() const { return output_weight().device(); }
 
  private:
+  /// What the decoder attends to. @param rows  of `src`, once or twice
+  Encoded encode(const nn::PackedRows& rows, const data::PackedTokens& src,
+                 const ForwardContext& context);
+  void make_two_encoders(const EncoderDecoderParts& parts, PartSetup setup);
+  bool share_source_table() const;
+
   int64_t num_classes_;
   double src_word_dropout_, tgt_word_dropout_;
   nn::OutputLosses losses_;
   nn::Embedding embedding_{nullptr};  ///< when all are tied
   std::shared_ptr<Encoder> encoder_;
+  std::shared_ptr<Encoder> second_encoder_;  ///< null: one source
   std::shared_ptr<Decoder> decoder_;
   nn::Embedding output_{nullptr};  ///< when nothing is tied
 };

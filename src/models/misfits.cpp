@@ -142,21 +142,52 @@ class Side {
   std::vector<Misfit>& found_;
 };
 
-int64_t rows_of(const Seq2SeqOptions& model) {
-  if (!model.encoder.is<LstmEncoderOptions>()) return model.d_model;
-  const auto& lstm = model.encoder.as<LstmEncoderOptions>();
+int64_t rows_of(const Seq2SeqOptions& model, const EncoderChoice& encoder) {
+  if (!encoder.is<LstmEncoderOptions>()) return model.d_model;
+  const auto& lstm = encoder.as<LstmEncoderOptions>();
   return lstm.width(model.d_model, lstm.num_layers - 1);
 }
 
 void decoder_reads_the_width(const Seq2SeqOptions& model, std::vector<Misfit>& found) {
-  if (model.decoder.is<LstmDecoderOptions>() || rows_of(model) == model.d_model) return;
-  found.push_back(
-      {{"model.encoder.hidden_dim", "model.d_model", "model.decoder.name"},
-       "the encoder's rows are " + number(rows_of(model)) + " wide, and a `" +
-           model.decoder.name() +
-           "` decoder attends to rows of model.d_model = " + number(model.d_model),
-       "leave model.encoder.hidden_dim out, or use model.decoder.name = \"lstm\", which "
-       "attends to rows of any width"});
+  if (model.decoder.is<LstmDecoderOptions>()) return;
+  each_encoder(model, [&](const EncoderChoice& encoder, const std::string& section) {
+    const int64_t rows = rows_of(model, encoder);
+    if (rows == model.d_model) return;
+    found.push_back({{section + ".hidden_dim", "model.d_model", "model.decoder.name"},
+                     "the encoder's rows are " + number(rows) + " wide, and a `" +
+                         model.decoder.name() +
+                         "` decoder attends to rows of model.d_model = " + number(model.d_model),
+                     "leave " + section +
+                         ".hidden_dim out, or use model.decoder.name = \"lstm\", which "
+                         "attends to rows of any width"});
+  });
+}
+
+// One softmax goes over the rows of both, and one projection makes keys and values of them.
+void encoders_are_two_of_one_width(const Seq2SeqOptions& model, std::vector<Misfit>& found) {
+  if (model.encoders.empty()) return;
+  if (!has_two_encoders(model)) {
+    const auto count = static_cast<int64_t>(model.encoders.size());
+    found.push_back({{"model.encoders"},
+                     "there " + std::string(count == 1 ? "is " : "are ") + number(count) +
+                         (count == 1 ? " encoder" : " encoders") +
+                         ", and a model reads two sources",
+                     "write [[model.encoders]] twice, once for each source; for one source use "
+                     "[model.encoder]"});
+    return;
+  }
+  // Of other decoders decoder_reads_the_width() tells it.
+  if (!model.decoder.is<LstmDecoderOptions>()) return;
+  const int64_t first = rows_of(model, model.encoders[0]),
+                second = rows_of(model, model.encoders[1]);
+  if (first == second) return;
+  // Only a recurrent encoder has rows of another width than d_model.
+  const std::string key =
+      std::string("model.encoders.") + (second == model.d_model ? "0" : "1") + ".hidden_dim";
+  found.push_back({{key, "model.encoders", "model.d_model"},
+                   "the decoder attends to the rows of both encoders at once, and they are " +
+                       number(first) + " and " + number(second) + " wide",
+                   "set hidden_dim so that both encoders give rows of one width"});
 }
 
 void last_state_fits(const Seq2SeqOptions& model, std::vector<Misfit>& found) {
@@ -164,30 +195,34 @@ void last_state_fits(const Seq2SeqOptions& model, std::vector<Misfit>& found) {
   const auto& to = model.decoder.as<LstmDecoderOptions>();
   if (to.initial_state != "last") return;
   const auto wrong = [&](const std::string& key, const std::string& what) {
-    found.push_back({{"model.decoder.initial_state", "model.encoder.name", key},
+    found.push_back({{"model.decoder.initial_state",
+                      model.encoders.empty() ? "model.encoder.name" : "model.encoders.0.name", key},
                      what,
                      "use initial_state = \"mean\", which any encoder has"});
   };
-  if (!model.encoder.is<LstmEncoderOptions>()) {
-    return wrong("model.encoder.name",
-                 "\"last\" needs a recurrent encoder, not `" + model.encoder.name() + "`");
+  // Of two encoders the first one's states are taken.
+  const EncoderChoice& encoder = first_encoder(model);
+  const std::string section = model.encoders.empty() ? "model.encoder" : "model.encoders.0";
+  if (!encoder.is<LstmEncoderOptions>()) {
+    return wrong(section + ".name",
+                 "\"last\" needs a recurrent encoder, not `" + encoder.name() + "`");
   }
-  const auto& from = model.encoder.as<LstmEncoderOptions>();
+  const auto& from = encoder.as<LstmEncoderOptions>();
   if (from.num_layers != to.num_layers) {
-    return wrong("model.encoder.num_layers",
-                 "\"last\" needs as many layers on both sides, they are " +
-                     number(from.num_layers) + " and " + number(to.num_layers));
+    return wrong(section + ".num_layers", "\"last\" needs as many layers on both sides, they are " +
+                                              number(from.num_layers) + " and " +
+                                              number(to.num_layers));
   }
   if ((from.cell == "gru") != (to.cell == "gru")) {
-    return wrong("model.encoder.cell", "\"last\" needs states alike on both sides, cells are " +
-                                           from.cell + " and " + to.cell);
+    return wrong(section + ".cell", "\"last\" needs states alike on both sides, cells are " +
+                                        from.cell + " and " + to.cell);
   }
   for (int64_t i = 0; i < std::min(to.num_layers, kMostLayers); ++i) {
     const int64_t width = from.width(model.d_model, i), units = to.units(model.d_model);
     if (width == units) continue;
-    return wrong("model.encoder.hidden_dim",
-                 "\"last\" needs states of one width: layer " + number(i) + " of the encoder has " +
-                     number(width) + ", the decoder's " + number(units));
+    return wrong(section + ".hidden_dim", "\"last\" needs states of one width: layer " + number(i) +
+                                              " of the encoder has " + number(width) +
+                                              ", the decoder's " + number(units));
   }
 }
 
@@ -204,13 +239,17 @@ void one_norm_stands_before_its_parts(const Seq2SeqOptions& model, std::vector<M
 
 std::vector<Misfit> misfits(const Seq2SeqOptions& model) {
   std::vector<Misfit> found;
-  Side encoder(model, "model.encoder", found), decoder(model, "model.decoder", found);
-  model.encoder.visit([&](const auto& part) { encoder.check(part); });
+  Side decoder(model, "model.decoder", found);
+  each_encoder(model, [&](const EncoderChoice& choice, const std::string& section) {
+    Side encoder(model, section, found);
+    choice.visit([&](const auto& part) { encoder.check(part); });
+  });
   model.decoder.visit([&](const auto& part) { decoder.check(part); });
   if (has_transformer(model))
-    encoder.sinusoids_need_an_even_width(model.positions, "model.positions");
+    decoder.sinusoids_need_an_even_width(model.positions, "model.positions");
   one_norm_stands_before_its_parts(model, found);
   decoder_reads_the_width(model, found);
+  encoders_are_two_of_one_width(model, found);
   last_state_fits(model, found);
   return found;
 }

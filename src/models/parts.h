@@ -32,6 +32,8 @@ inline nn::Embedding own_or_shared_embedding(torch::nn::Module& owner, const Par
 constexpr uint64_t kSitesPerPart = 1'000'000;
 /// Of the encoder 0 and the decoder 0 of a model; further ones come behind.
 constexpr uint64_t kEncoderSites = 1'000'000, kDecoderSites = 2'000'000;
+/// Of the second encoder of a model that reads two sources.
+constexpr uint64_t kSecondEncoderSites = 11'000'000;
 /// Of a part's embedding, behind its first site.
 constexpr uint64_t kEmbeddingSite = 999'999;
 /// Likewise, of the rows that leave ConvS2S's decoder.

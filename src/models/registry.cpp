@@ -1,5 +1,6 @@
 #include "models/registry.h"
 
+#include <functional>
 #include <string>
 #include <utility>
 
@@ -75,6 +76,14 @@ struct MakeDecoder {
   }
 };
 
+std::function<std::shared_ptr<Encoder>(const PartSetup&)> second_encoder_of(
+    const Seq2SeqOptions& options) {
+  if (!has_two_encoders(options)) return nullptr;
+  return [&options](const PartSetup& part) {
+    return options.encoders.back().visit(MakeEncoder{options, part});
+  };
+}
+
 }  // namespace
 
 std::shared_ptr<Seq2SeqModel> make_model(const Seq2SeqOptions& options, const ModelSetup& setup,
@@ -91,19 +100,21 @@ std::shared_ptr<Seq2SeqModel> make_model(const Seq2SeqOptions& options, const Mo
   TORCH_CHECK(setup.num_tgt_classes > 0 && setup.num_tgt_classes <= setup.tgt_rows,
               "[make_model] num_tgt_classes must be in 1..", setup.tgt_rows, ", got ",
               setup.num_tgt_classes);
-  const EncoderDecoderParts parts{.d_model = options.d_model,
-                                  .tie_embeddings = options.tie_embeddings,
-                                  .init = init_rules_of(options),
-                                  .src_word_dropout = options.src_word_dropout,
-                                  .tgt_word_dropout = options.tgt_word_dropout,
-                                  .encoder =
-                                      [&](const PartSetup& part) {
-                                        return options.encoder.visit(MakeEncoder{options, part});
-                                      },
-                                  .decoder =
-                                      [&](const PartSetup& part) {
-                                        return options.decoder.visit(MakeDecoder{options, part});
-                                      }};
+  const EncoderDecoderParts parts{
+      .d_model = options.d_model,
+      .tie_embeddings = options.tie_embeddings,
+      .init = init_rules_of(options),
+      .src_word_dropout = options.src_word_dropout,
+      .tgt_word_dropout = options.tgt_word_dropout,
+      .encoder =
+          [&](const PartSetup& part) {
+            return first_encoder(options).visit(MakeEncoder{options, part});
+          },
+      .second_encoder = second_encoder_of(options),
+      .decoder =
+          [&](const PartSetup& part) {
+            return options.decoder.visit(MakeDecoder{options, part});
+          }};
   return std::make_shared<EncoderDecoder>(
       parts, setup, nn::OutputLosses{.one = std::move(loss), .pair = std::move(pair_loss)});
 }

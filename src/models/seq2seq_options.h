@@ -22,13 +22,15 @@ using EncoderChoice = config::Choice<StackOptions, LstmEncoderOptions, ConvEncod
 using DecoderChoice = config::Choice<StackOptions, LstmDecoderOptions, ConvDecoderOptions,
                                      LightDecoderOptions, DynamicDecoderOptions>;
 
-/// `[model]`: an encoder and a decoder that attends to it. Keys from `norm` on, but for
-/// `tie_embeddings` and word dropout, are those of Transformer layers (Vaswani et al. 2017), on
+/// `[model]`: an encoder and a decoder that attends to it; or two encoders, one for each of two
+/// sources, of which the decoder attends to both (models/join_memory.h). Keys from `norm` on, but
+/// for `tie_embeddings` and word dropout, are those of Transformer layers (Vaswani et al. 2017), on
 /// either side.
 struct Seq2SeqOptions {
   std::string name = "encoder_decoder";
   int64_t d_model = 512;
   EncoderChoice encoder;
+  std::vector<EncoderChoice> encoders = {};  ///< two, in the place of `encoder`; empty = one source
   DecoderChoice decoder;
   std::string norm = "post";
   std::string norm_layer = "layer_norm";
@@ -67,6 +69,9 @@ struct Seq2SeqOptions {
                           "hidden_size", "rnn_size", "word_vec_size", "word_vec_dim",
                           "embedding_size", "width"}),
         field(&O::encoder, "encoder", "what reads the source"),
+        field(&O::encoders, "encoders",
+              "what reads two sources: two encoders in the place of model.encoder, the first for "
+              "data.train_src, the second for data.train_src2"),
         field(&O::decoder, "decoder", "what writes the target"),
         field(&O::norm, "norm",
               "where each part is normalised: after the residual sum (Vaswani 2017), before the "
@@ -193,9 +198,32 @@ struct Seq2SeqOptions {
   }
 };
 
+/// Whether the model reads two sources.
+inline bool has_two_encoders(const Seq2SeqOptions& options) {
+  return options.encoders.size() == 2;
+}
+
+/// The encoder of the first source, or of the only one.
+inline const EncoderChoice& first_encoder(const Seq2SeqOptions& options) {
+  return options.encoders.empty() ? options.encoder : options.encoders.front();
+}
+
+/// use(encoder, its section) for each: "model.encoder", or "model.encoders.0" and so on.
+template <class Use>
+void each_encoder(const Seq2SeqOptions& options, const Use& use) {
+  if (options.encoders.empty()) return use(options.encoder, std::string("model.encoder"));
+  for (size_t i = 0; i < options.encoders.size(); ++i) {
+    use(options.encoders[i], "model.encoders." + std::to_string(i));
+  }
+}
+
 /// Whether any of its parts has Transformer layers.
 inline bool has_transformer(const Seq2SeqOptions& options) {
-  return options.encoder.is<StackOptions>() || options.decoder.is<StackOptions>();
+  bool any = options.decoder.is<StackOptions>();
+  each_encoder(options, [&](const EncoderChoice& encoder, const std::string& /*section*/) {
+    any = any || encoder.is<StackOptions>();
+  });
+  return any;
 }
 
 /// Layers of the decoder, whichever it is.
@@ -226,7 +254,11 @@ inline bool norms_come_first(const Seq2SeqOptions& options) {
     if constexpr (requires { part.norm; }) return part.norm == "pre";
     return !std::is_same_v<std::decay_t<decltype(part)>, StackOptions> || options.norm == "pre";
   };
-  return options.encoder.visit(of) && options.decoder.visit(of);
+  bool all = options.decoder.visit(of);
+  each_encoder(options, [&](const EncoderChoice& encoder, const std::string& /*section*/) {
+    all = all && encoder.visit(of);
+  });
+  return all;
 }
 
 /// Whether norms see all tokens of a micro-batch, so that samples are not independent.
@@ -249,9 +281,12 @@ inline bool has_dropout(const Seq2SeqOptions& options) {
     }
     return sum;
   };
-  const double of_transformers = has_transformer(options) ? of_part(options) : 0;
-  return of_transformers + options.encoder.visit(of_part) + options.decoder.visit(of_part) +
-             options.src_word_dropout + options.tgt_word_dropout >
+  double sum = has_transformer(options) ? of_part(options) : 0;
+  each_encoder(options, [&](const EncoderChoice& encoder, const std::string& /*section*/) {
+    sum += encoder.visit(of_part);
+  });
+  return sum + options.decoder.visit(of_part) + options.src_word_dropout +
+             options.tgt_word_dropout >
          0;
 }
 
@@ -268,8 +303,10 @@ inline LearnedPositions learned_positions(const Seq2SeqOptions& options) {
     fewest = {at.max_positions, section + ".max_positions", section + ".positions"};
   };
   if (has_transformer(options)) look(options, "model");
-  options.encoder.visit([&](const auto& part) {
-    if constexpr (requires { part.max_positions; }) look(part, "model.encoder");
+  each_encoder(options, [&](const EncoderChoice& encoder, const std::string& section) {
+    encoder.visit([&](const auto& part) {
+      if constexpr (requires { part.max_positions; }) look(part, section);
+    });
   });
   options.decoder.visit([&](const auto& part) {
     if constexpr (requires { part.max_positions; }) look(part, "model.decoder");

@@ -62,6 +62,16 @@ TEST(Reversal, TargetsAreTheSymbolsOfTheSourceInReverseOrder) {
   }
 }
 
+TEST(Reversal, TheHalvesOfASourceAreItsSymbolsInOrder) {
+  EXPECT_EQ(halves_of({"a b c d e", ""}).first, "a b");
+  EXPECT_EQ(halves_of({"a b c d e", ""}).second, "c d e");
+  EXPECT_EQ(halves_of({"a b c d", ""}).second, "c d");
+  for (const Pair& pair : shipped().valid) {
+    const Halves halves = halves_of(pair);
+    ASSERT_EQ(halves.first + " " + halves.second, pair.source);
+  }
+}
+
 TEST(Reversal, LengthsAndSymbolsAreUniform) {
   std::vector<size_t> lengths(kLongest + 1), symbols(10);
   for (const Pair& pair : shipped().train) {
@@ -116,18 +126,26 @@ TEST(ReversalProgram, WritesEveryPartAndTheVocabulary) {
   const Program in;
   const Outcome written = reversal(in, "new/folder");
   EXPECT_EQ(written.code, 0) << written.err;
-  EXPECT_NE(written.out.find("new/folder/test.{src,tgt}: 2000 pairs\n"), std::string::npos);
+  EXPECT_NE(written.out.find("new/folder/test.{src,src1,src2,tgt}: 2000 pairs\n"),
+            std::string::npos);
   const auto folder = in.folder.path() / "new" / "folder";
   EXPECT_EQ(text_of(folder / "vocab.txt"), vocabulary());
   const auto check = [&](const std::string& name, const std::vector<Pair>& pairs) {
     EXPECT_EQ(text_of(folder / (name + ".src")), text_of_side(pairs, &Pair::source));
     EXPECT_EQ(text_of(folder / (name + ".tgt")), text_of_side(pairs, &Pair::target));
+    std::string first, second;
+    for (const Pair& pair : pairs) {
+      first += halves_of(pair).first + '\n';
+      second += halves_of(pair).second + '\n';
+    }
+    EXPECT_EQ(text_of(folder / (name + ".src1")), first);
+    EXPECT_EQ(text_of(folder / (name + ".src2")), second);
   };
   check("train", shipped().train);
   check("valid", shipped().valid);
   check("test", shipped().test);
   const auto files = std::filesystem::directory_iterator(folder);
-  EXPECT_EQ(std::distance(begin(files), end(files)), 7) << "a temporary file was left";
+  EXPECT_EQ(std::distance(begin(files), end(files)), 13) << "a temporary file was left";
 }
 
 TEST(ReversalProgram, SaysWhatIsWrongWithItsArguments) {

@@ -118,6 +118,26 @@ TEST_F(PreflightTest, WhereTheTargetIsAtFaultItsKeyIsNamed) {
   stops("train.tgt", 3, sentences(99) + nul, "train.tgt:100:2: a NUL byte");
 }
 
+TEST_F(PreflightTest, WhereASecondSourceIsAtFaultItsKeyIsNamed) {
+  folder.write("train.src2", sentences(100));
+  folder.write("valid.src2", sentences(10));
+  config = folder.write("two.toml",
+                        "[data]\ntrain_src = \"train.src\"\ntrain_src2 = \"train.src2\"\n"
+                        "train_tgt = \"train.tgt\"\nvalid_src = \"valid.src\"\n"
+                        "valid_src2 = \"valid.src2\"\nvalid_tgt = \"valid.tgt\"\n"
+                        "[tokenizer]\nvocab_size = 60\n[train]\nmax_steps = 9000\n"
+                        "[[model.encoders]]\n[[model.encoders]]\n");
+  EXPECT_TRUE(look().stops.empty());
+  folder.write("train.src2", sentences(99));
+  const auto text = stop(ExitCode::kBadData);
+  EXPECT_TRUE(text.starts_with("two.toml:3:1: `data.train_src2`: ")) << text;
+  EXPECT_TRUE(has(text, "train.src2 has 99")) << text;
+  // Training a tokenizer meets this one first.
+  folder.write("train.src2", sentences(99) + "a" + std::string(1, '\0') + "b\n");
+  const auto byte = stop(ExitCode::kBadData);
+  EXPECT_TRUE(byte.starts_with("two.toml:3:1: `data.train_src2`: ")) << byte;
+}
+
 TEST_F(PreflightTest, ATargetThatCannotBeOpenedIsNamedAtItsKey) {
   std::filesystem::remove(folder.path() / "valid.tgt");
   std::filesystem::create_directories(folder.path() / "valid.tgt");

@@ -62,24 +62,25 @@ data::PackedTokens tokens_of(int64_t length) {
 }
 
 /// Of the loss of one pair.
-double counted_operations(const Seq2SeqOptions& options) {
+double counted_operations(const Seq2SeqOptions& options,
+                          const data::PackedTokens& source = tokens_of(kSource)) {
   const torch::NoGradGuard no_grad;
   const auto model =
       make_model(options, {.src_rows = kWords, .tgt_rows = kWords, .num_tgt_classes = kWords},
                  losses::make_loss({}));
   model->to(at::kDouble);
-  const data::Batch pair = data::pair_batch({1}, tokens_of(kSource), tokens_of(kTarget));
+  const data::Batch pair = data::pair_batch({1}, source, tokens_of(kTarget));
   const ProductCounter counter;
   model->loss(pair, {});
   return ProductCounter::sum();
 }
 
-double told_operations(const Seq2SeqOptions& options) {
+double told_operations(const Seq2SeqOptions& options, int64_t source = kSource) {
   const auto model = make_model(
       options,
       {.src_rows = kWords, .tgt_rows = kWords, .num_tgt_classes = kWords, .device = at::kMeta},
       nullptr);
-  return model->operations(kSource, kTarget);
+  return model->operations(static_cast<double>(source), kTarget);
 }
 
 Seq2SeqOptions pair_of(const EncoderChoice& encoder, const DecoderChoice& decoder) {
@@ -121,6 +122,14 @@ TEST(Operations, OfParallelLayersAreThoseOfTheSameProducts) {
   options.parallel_residual = true;
   expect_what_is_counted("parallel", options);
   EXPECT_EQ(told_operations(options), in_a_row);
+}
+
+TEST(Operations, OfTwoSourcesAreThoseOfTwoHalves) {
+  auto options = pair_of(stack(), stack());
+  options.encoders = {LstmEncoderOptions{.num_layers = 1}, stack()};
+  data::PackedTokens halves;
+  halves.append(std::vector<int64_t>{4, 5, 6, 3, 7, 8, 9, 3});
+  EXPECT_DOUBLE_EQ(told_operations(options, 8), counted_operations(options, halves));
 }
 
 TEST(Operations, OfSharedKeysAreFewer) {

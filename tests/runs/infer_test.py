@@ -625,9 +625,79 @@ def extend_goes_on_where_the_schedule_would_have_ended(stretto):
         check(lab.essence("run")[:60] == before[:60], "what was there was changed")
 
 
+# --- two sources
+
+@functools.cache
+def trained_on_two_sources(stretto):
+    """The folder of a run of two encoders, after twenty updates."""
+    folder = pathlib.Path(tempfile.mkdtemp(prefix="stretto_two_sources_"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    result = call(stretto, "train", ROOT / "configs/smoke/two_sources.toml", "--run", folder / "run", "train.max_steps=20",
+                  "schedule.warmup_steps=10", "eval.bleu=false", "eval.every=20", env={"STRETTO_CACHE": str(folder / "cache")})
+    check(result.returncode == 0, f"the recipe left with {result.returncode}: {result.stderr}")
+    return folder / "run"
+
+
+def two_sources_come_behind_a_tab_or_from_a_file(stretto):
+    run = trained_on_two_sources(stretto)
+    first, second = ["a b c", "d e", "", "f g"], ["h i j", "a", "", "b c d"]
+    joined = "".join(f"{a}\t{b}\n" for a, b in zip(first, second))
+    file = run.parent / "second.txt"
+    file.write_text("\n".join(second) + "\n")
+    one = call(stretto, "infer", run, "--json", data=joined.encode())
+    two = call(stretto, "infer", run, "--json", "--src2", file, data=("\n".join(first) + "\n").encode())
+    succeed(one), succeed(two)
+    check(one.stdout == two.stdout, "a file of second sources gives other translations than tabs")
+    lines = objects(one.stdout)
+    check([line["source"] for line in lines] == ["a b c\th i j", "d e\ta", "", "f g\tb c d"], f"other sources: {one.stdout}")
+    check([len(line["hypotheses"]) for line in lines] == [1, 1, 0, 1], f"other translations: {one.stdout}")
+    other = objects(succeed(call(stretto, "infer", run, "--json", data=joined.replace("\th i j", "\tj j j").encode())))
+
+    def log_prob(lines, i):
+        return lines[i]["hypotheses"][0]["log_prob"]
+
+    check(log_prob(other, 0) != log_prob(lines, 0), "the second source changes nothing")
+    check(abs(log_prob(other, 1) - log_prob(lines, 1)) < 1e-3, "another line's second source changes a line")
+
+
+def lines_without_both_sources_are_bad_lines(stretto):
+    run = trained_on_two_sources(stretto)
+    result = call(stretto, "infer", run, "--json", data=b"a b c\na\tb\n\tb\n\n")
+    succeed(result)
+    lines = objects(result.stdout)
+    check([bool(line.get("problem")) for line in lines] == [True, False, True, False], f"other problems: {result.stdout}")
+    check("FIRST<TAB>SECOND" in lines[0]["problem"], f"the form is not named: {lines[0]}")
+    check(lines[1]["source"] == "a\tb", f"the source is not the joined text: {lines[1]}")
+    check("stdin:1: it has no tab" in result.stderr, f"no warning: {result.stderr}")
+
+
+def second_sources_of_another_number_or_of_one_source_are_refused(stretto):
+    run = trained_on_two_sources(stretto)
+    file = run.parent / "short.txt"
+    file.write_text("a\n")
+    result = call(stretto, "infer", run, "--src2", file, data=b"a\nb\n")
+    fail(result, 65, f"--src2 {file} has 1 line")
+    source, target = run.parent / "source.txt", run.parent / "target.txt"
+    source.write_text("a b\nc d\n")
+    target.write_text("b a\nd c\n")
+    result = call(stretto, "eval", run, "--src", source, "--tgt", target)
+    fail(result, 2, "--src2 FILE")
+    result = call(stretto, "eval", run, "--src", source, "--src2", file, "--tgt", target)
+    fail(result, 65, "short.txt has 1")
+    result = call(stretto, "eval", run, "--src", source, "--src2", source, "--tgt", target, "--json")
+    check(json.loads(succeed(result))["target_tokens"] == 6, result.stdout)
+    result = call(stretto, "eval", run, "--json")
+    check(json.loads(succeed(result))["set"] == "test", result.stdout)
+    one = trained(stretto)
+    result = call(stretto, "infer", one, "--src2", file, data=b"a\n")
+    fail(result, 2, "reads one")
+    result = call(stretto, "eval", one, "--src", source, "--src2", source, "--tgt", target)
+    fail(result, 2, "reads one")
+
+
 if __name__ == "__main__":
     helpers = {"call", "succeed", "fail", "infer", "source", "objects", "stats", "evaluate", "damage", "listing",
-               "swap_tokenizer", "first_loss", "trained", "copy_of_the_run", "per_line", "agree", "split_beforehand",
-               "terminal"}
+               "swap_tokenizer", "first_loss", "trained", "trained_on_two_sources", "copy_of_the_run", "per_line", "agree",
+               "split_beforehand", "terminal"}
     main({name: value for name, value in list(globals().items())
           if callable(value) and getattr(value, "__module__", "") == "__main__" and name not in helpers})

@@ -5,7 +5,7 @@
     tests/runs/smoke_test.py build/release/stretto --store [RECIPE...]      writes these curves anew, or all
 
 Curves: tests/assets/losses/NAME.txt, `step loss batch_hash` a line. The order of data must be equal to the bit. Losses may
-differ by rounding between processors: 1e-4 relative in the first 20 updates, 2 % at the end. Of the nine recipes of the
+differ by rounding between processors: 1e-4 relative in the first 20 updates, 2 % at the end. Of the recipes of the
 reversal task the first 60 updates, with a short warm-up, are compared: it is benchmarks/reversal.py that trains them to their end.
 """
 import dataclasses
@@ -47,6 +47,7 @@ RECIPES |= {f"reversal_{encoder}_{decoder}": FIRST_UPDATES for encoder, decoder 
 # Scores of ConvS2S over wide rows start far apart, so that a softmax is all but a choice: rounding decides some of them, and
 # curves of two builds part after a few updates. They meet again when the rows have come closer.
 RECIPES["reversal_transformer_conv"] = dataclasses.replace(FIRST_UPDATES, early=1e-3, early_updates=5, late=0.3)
+RECIPES["two_sources"] = FIRST_UPDATES
 
 
 def run_recipe(stretto, name):

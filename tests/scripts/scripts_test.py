@@ -325,7 +325,8 @@ class Machine(InTemporaryFolder):
         self.assertEqual([call for call in calls if call.startswith(("sudo", "apt-get"))], [])
 
     SAMPLE_DATA = {"phrasebook": [f"{part}.{side}" for part in ("train", "valid", "test") for side in ("en", "fr")],
-                   "reversal": ["vocab.txt", *(f"{part}.{side}" for part in ("train", "valid", "test") for side in ("src", "tgt"))]}
+                   "reversal": ["vocab.txt", *(f"{part}.{side}" for part in ("train", "valid", "test")
+                                               for side in ("src", "src1", "src2", "tgt"))]}
 
     def test_sample_data_are_written_when_some_are_missing_or_older_than_their_program(self):
         self.stub("cmake", 'mkdir -p build/release; : >build/release/build.ninja\n'

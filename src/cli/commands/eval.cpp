@@ -9,7 +9,7 @@ namespace stretto::cli {
 namespace {
 
 struct Options {
-  std::string run, checkpoint, src, tgt, hypotheses, per_line;
+  std::string run, checkpoint, src, src2, tgt, hypotheses, per_line;
   std::vector<std::string> overrides;
   bool json = false;
   int processes = 0;  // 0: not asked for
@@ -23,6 +23,7 @@ std::vector<std::string> words_of(const Options& options) {
   };
   add("--checkpoint", options.checkpoint);
   add("--src", options.src);
+  add("--src2", options.src2);
   add("--tgt", options.tgt);
   add("--hypotheses", options.hypotheses);
   add("--per-line", options.per_line);
@@ -43,10 +44,10 @@ int run(const Options& options) {
     throw Error(ExitCode::kUsage, "stretto eval: --src and --tgt go together",
                 "give a source file and its translation, line for line");
   }
-  for (const auto& path : {options.src, options.tgt}) {
+  for (const auto& path : {options.src, options.src2, options.tgt}) {
     if (!path.empty() && !std::filesystem::exists(path.substr(0, path.find(".zip:")))) {
       if (path.find(".zip:") != std::string::npos) continue;  // its reader names the archive
-      throw Error(ExitCode::kUsage, "no file " + path, "check --src and --tgt");
+      throw Error(ExitCode::kUsage, "no file " + path, "check --src, --src2 and --tgt");
     }
   }
   require_folder_of(options.hypotheses, "--hypotheses");
@@ -58,7 +59,8 @@ int run(const Options& options) {
                                     .translation = {.src = options.src,
                                                     .tgt = options.tgt,
                                                     .hypotheses = options.hypotheses,
-                                                    .per_line = options.per_line}};
+                                                    .per_line = options.per_line,
+                                                    .src2 = options.src2}};
   if (options.processes > 1) {
     return launch({.words = words_of(options),
                    .processes = options.processes,
@@ -79,6 +81,8 @@ std::function<int()> declare_eval(CLI::App& app) {
          "best, last, a step, a name, a path, or several with commas: an ensemble; default best")
       ->type_name("NAME");
   app.add_option("--src", options->src, "source text; default data.test_src, else data.valid_src")
+      ->type_name("FILE");
+  app.add_option("--src2", options->src2, "second source beside --src, of a run that reads two")
       ->type_name("FILE");
   app.add_option("--tgt", options->tgt, "its translation, line for line")->type_name("FILE");
   app.add_option("--hypotheses", options->hypotheses,

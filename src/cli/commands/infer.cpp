@@ -9,7 +9,7 @@ namespace stretto::cli {
 namespace {
 
 struct Options {
-  std::string run, checkpoint, prefix;
+  std::string run, checkpoint, prefix, src2;
   std::vector<std::string> words;
   int64_t nbest = 0, beam = 0;
   bool sample = false, json = false, scores = false, alignments = false, stats = false;
@@ -42,6 +42,7 @@ int run(const Options& options) {
                                      .json = options.json,
                                      .translation = {.files = files,
                                                      .prefix_file = options.prefix,
+                                                     .src2_file = options.src2,
                                                      .scores = options.scores,
                                                      .alignments = options.alignments,
                                                      .stats = options.stats}};
@@ -71,6 +72,10 @@ std::function<int()> declare_infer(CLI::App& app) {
   app.add_flag("--scores", options->scores, "print score and text, separated by a tab");
   app.add_flag("--alignments", options->alignments, "print source-target pairs of positions too");
   app.add_option("--prefix", options->prefix, "text that each output starts with, line for line")
+      ->type_name("FILE");
+  app.add_option("--src2", options->src2,
+                 "second source, line for line, of a run that reads two; default: behind a tab of "
+                 "each line")
       ->type_name("FILE");
   app.add_flag("--json", options->json, "one JSON object a line");
   app.add_flag("--stats", options->stats,

@@ -47,6 +47,11 @@ uint64_t cache_key(const CorpusPlan& plan, const InputFiles& files,
     // The ending decides how a file is decompressed.
     add(parse_input_path(input.src).file.extension().string() + " " +
         parse_input_path(input.tgt).file.extension().string());
+    if (!input.has_two_sources()) continue;
+    const InputPath second = parse_input_path(input.src2);
+    add("second source " + hex64(files.hash_of(input.src2)) + " " +
+        std::to_string(input.src2_column) + " " + second.member + " " +
+        second.file.extension().string());
   }
   add(hex64(tokenizers.src->fingerprint()) + " " + hex64(tokenizers.tgt->fingerprint()));
   add(std::to_string(tokenizers.src->size()) + " " + std::to_string(tokenizers.tgt->size()));

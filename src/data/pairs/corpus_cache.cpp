@@ -49,7 +49,8 @@ void put_in_place(const fs::path& aside, const fs::path& folder) {
 
 InputFiles::InputFiles(const std::vector<ParallelInput>& inputs) {
   for (const ParallelInput& input : inputs) {
-    for (const std::string& path : {input.src, input.tgt}) {
+    for (const std::string& path : {input.src, input.tgt, input.src2}) {
+      if (path.empty()) continue;
       const fs::path file = parse_input_path(path).file;
       if (std::find(files_.begin(), files_.end(), file) == files_.end()) files_.push_back(file);
     }

@@ -14,12 +14,18 @@ namespace stretto::data {
 /// A path may be plain text, `.gz`, `.zst`, or a member of a zip archive, `FILE.zip:MEMBER`.
 /// One side is a list of files; `train_src[i]` and `train_tgt[i]` have equal numbers of lines.
 /// With `train_tsv` both sides are columns of one file. All train lists are concatenated, TSV last.
+///
+/// Two sources of one target: `train_src2[i]` stands beside `train_src[i]` line for line, or is the
+/// column `src2_column` of TSV files. Both are joined when they are read
+/// (data/pairs/two_sources.h).
 struct DataOptions {
   std::vector<std::string> train_src, train_tgt, train_tsv;
   std::vector<double> train_weights;
   std::vector<std::string> valid_src, valid_tgt, valid_tsv;
   std::vector<std::string> test_src, test_tgt, test_tsv;
+  std::vector<std::string> train_src2, valid_src2, test_src2;
   int64_t src_column = 1, tgt_column = 2;
+  int64_t src2_column = 0;
   int64_t max_tokens = 4096;
   int64_t max_samples = 0;
   int64_t max_src_tokens = 512, max_tgt_tokens = 512;
@@ -67,10 +73,19 @@ struct DataOptions {
               free_path)
             .also_called({"test_target", "tgt_test"}),
         field(&O::test_tsv, "test_tsv", "test text with both sides in one file", any(), free_path),
+        field(&O::train_src2, "train_src2",
+              "second source of the training text, line for line, for a model of two encoders",
+              any(), path),
+        field(&O::valid_src2, "valid_src2", "second source of the validation text", any(), path),
+        field(&O::test_src2, "test_src2", "second source that `stretto eval` takes by default",
+              any(), free_path),
         field(&O::src_column, "src_column", "column of the source side in TSV files, from 1",
               between(1, 1000)),
         field(&O::tgt_column, "tgt_column", "column of the target side in TSV files, from 1",
               between(1, 1000)),
+        field(&O::src2_column, "src2_column",
+              "column of the second source in TSV files, from 1; 0 = there is none",
+              between(0, 1000)),
         field(&O::max_tokens, "max_tokens",
               "bound of max(sum of source, sum of target) real tokens of one micro-batch, "
               "end-of-sentence included",
@@ -91,8 +106,8 @@ struct DataOptions {
                          "data.max_tokens bounds a micro-batch too: raise it where samples alone "
                          "are to count"),
         field(&O::max_src_tokens, "max_src_tokens",
-              "longest source sentence, end-of-sentence included", between(1, 100000),
-              {.unit = "tokens"})
+              "longest source sentence, end-of-sentence included; of two sources both together",
+              between(1, 100000), {.unit = "tokens"})
             .also_called({"max_len", "max_length", "max_seq_len", "max_seq_length",
                           "max_source_positions", "max_source_length", "src_seq_length",
                           "model_max_length"}),

@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "data/pairs/parallel_input.h"
+#include "data/pairs/two_sources.h"
 
 namespace stretto::data {
 namespace {
@@ -84,8 +85,10 @@ bool repair(InvalidUtf8 rule, std::string_view text, const PairPlace& place, boo
 }
 
 /// Ends the sentence and applies the bound. @return false when the pair is to be skipped
-bool finish_side(TooLong rule, int64_t max_tokens, const PairPlace& place, bool target,
+bool finish_side(const PairRules& rules, const PairPlace& place, bool target,
                  std::vector<int64_t>& ids, int64_t& cut) {
+  const TooLong rule = rules.too_long;
+  const int64_t max_tokens = target ? rules.max_tgt_tokens : rules.max_src_tokens;
   const auto tokens = static_cast<int64_t>(ids.size()) + 1;
   if (tokens > max_tokens) {
     if (rule == TooLong::kSkip) return false;
@@ -96,8 +99,12 @@ bool finish_side(TooLong rule, int64_t max_tokens, const PairPlace& place, bool 
                          " = " + std::to_string(max_tokens),
                      "raise " + key + ", or set data.too_long to \"skip\" or \"truncate\"");
     }
-    ids.resize(static_cast<size_t>(max_tokens - 1));
     cut = tokens - max_tokens;
+    if (rules.two_sources && !target) {
+      cut_sources(ids, max_tokens - 1);
+    } else {
+      ids.resize(static_cast<size_t>(max_tokens - 1));
+    }
   }
   ids.push_back(text::kEos);
   return true;
@@ -112,7 +119,9 @@ void count_side(std::string_view text, const std::vector<int64_t>& ids, int64_t 
     if (!space && !inside) ++counts.words;
     inside = !space;
   }
-  counts.pieces += static_cast<int64_t>(ids.size()) - 1;
+  // Two sources have two end-of-sentences.
+  counts.pieces +=
+      static_cast<int64_t>(ids.size()) - std::count(ids.begin(), ids.end(), text::kEos);
   counts.unknown += std::count(ids.begin(), ids.end(), text::kUnk);
   counts.cut += cut;
 }
@@ -122,6 +131,7 @@ void count_side(std::string_view text, const std::vector<int64_t>& ids, int64_t 
 PairRules rules_for(const DataOptions& options, Split split) {
   PairRules rules{.max_src_tokens = options.max_src_tokens,
                   .max_tgt_tokens = options.max_tgt_tokens};
+  rules.two_sources = has_two_sources(options);
   const bool training = split == Split::kTrain;
   if (options.invalid_utf8 == "error") {
     rules.invalid_utf8 = InvalidUtf8::kError;
@@ -193,16 +203,18 @@ bool encode_pair(const PairRules& rules, const text::TokenizerPair& tokenizers,
   }
   out.src.clear();
   out.tgt.clear();
-  tokenizers.src->encode(out.src_text, out.src);
+  if (rules.two_sources) {
+    encode_sources(*tokenizers.src, out.src_text, out.src);
+  } else {
+    tokenizers.src->encode(out.src_text, out.src);
+  }
   tokenizers.tgt->encode(out.tgt_text, out.tgt);
   if (out.src.empty() || out.tgt.empty()) {
     note(counts.empty, counts.first_empty, place, !out.src.empty());
     return false;
   }
-  const bool src_fits = finish_side(rules.too_long, rules.max_src_tokens, place, /*target=*/false,
-                                    out.src, out.src_cut);
-  if (!src_fits || !finish_side(rules.too_long, rules.max_tgt_tokens, place, /*target=*/true,
-                                out.tgt, out.tgt_cut)) {
+  const bool src_fits = finish_side(rules, place, /*target=*/false, out.src, out.src_cut);
+  if (!src_fits || !finish_side(rules, place, /*target=*/true, out.tgt, out.tgt_cut)) {
     note(counts.too_long, counts.first_too_long, place, src_fits);
     return false;
   }

@@ -21,6 +21,7 @@ struct PairRules {
   double max_ratio = 0;                            ///< 0 = any
   InvalidUtf8 invalid_utf8 = InvalidUtf8::kSkip;
   TooLong too_long = TooLong::kSkip;
+  bool two_sources = false;  ///< source lines are joined ones (data/pairs/two_sources.h)
 };
 
 /// Training takes the rules as configured. Validation and test keep every pair with text on both
@@ -58,7 +59,8 @@ void count_pair(const EncodedPair& pair, TextCounts& src, TextCounts& tgt);
 void add_counts(const TextCounts& more, TextCounts& all);
 
 /// Applies the rules in this order: UTF-8, empty, length, ratio; a pair is counted once, under
-/// `kept` or the first rule that it broke. A side is empty when it has no text or no tokens.
+/// `kept` or the first rule that it broke. A side is empty when it has no text or no tokens; of two
+/// sources both must have some. Bound and ratio go by the tokens of both together.
 ///
 /// @return true when the pair is kept; then `out` holds it
 /// Throws Error(kBadData) with file and line where a rule says `error`: a TargetError for the

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "base/text.h"
+#include "data/pairs/two_sources.h"
 
 namespace stretto::data {
 namespace {
@@ -14,21 +15,43 @@ struct SplitKeys {
   const std::vector<std::string>& src;
   const std::vector<std::string>& tgt;
   const std::vector<std::string>& tsv;
+  const std::vector<std::string>& src2;
 };
 
 SplitKeys keys_of(const DataOptions& o, Split split) {
   switch (split) {
     case Split::kTrain:
-      return {o.train_src, o.train_tgt, o.train_tsv};
+      return {o.train_src, o.train_tgt, o.train_tsv, o.train_src2};
     case Split::kValid:
-      return {o.valid_src, o.valid_tgt, o.valid_tsv};
+      return {o.valid_src, o.valid_tgt, o.valid_tsv, o.valid_src2};
     case Split::kTest:
       break;
   }
-  return {o.test_src, o.test_tgt, o.test_tsv};
+  return {o.test_src, o.test_tgt, o.test_tsv, o.test_src2};
+}
+
+// Each input needs a second source, or none has one.
+void require_second_sources(const DataOptions& options, const SplitKeys& keys,
+                            const std::string& key) {
+  if (!has_two_sources(options)) return;
+  if (keys.src2.size() != keys.src.size()) {
+    throw Error(ExitCode::kUsage,
+                key + "_src names " + std::to_string(keys.src.size()) + " files and " + key +
+                    "_src2 " + std::to_string(keys.src2.size()),
+                "with two sources each source file needs its second one, in the same order");
+  }
+  if (!keys.tsv.empty() && options.src2_column == 0) {
+    throw Error(ExitCode::kUsage, key + "_tsv has no column of a second source",
+                "set data.src2_column, from 1");
+  }
 }
 
 }  // namespace
+
+bool has_two_sources(const DataOptions& o) {
+  return !o.train_src2.empty() || !o.valid_src2.empty() || !o.test_src2.empty() ||
+         o.src2_column > 0;
+}
 
 std::string name_of(Split split) {
   switch (split) {
@@ -51,15 +74,20 @@ std::vector<ParallelInput> inputs_of(const DataOptions& options, Split split) {
                     "_tgt " + std::to_string(keys.tgt.size()),
                 "each source file needs its target file, in the same order");
   }
+  require_second_sources(options, keys, key);
   std::vector<ParallelInput> inputs;
   for (size_t i = 0; i < keys.src.size(); ++i) {
-    inputs.push_back({.src = keys.src[i], .tgt = keys.tgt[i]});
+    inputs.push_back({.src = keys.src[i],
+                      .tgt = keys.tgt[i],
+                      .src2 = keys.src2.empty() ? std::string() : keys.src2[i]});
   }
   for (const std::string& path : keys.tsv) {
     inputs.push_back({.src = path,
                       .tgt = path,
                       .src_column = options.src_column,
-                      .tgt_column = options.tgt_column});
+                      .tgt_column = options.tgt_column,
+                      .src2 = options.src2_column > 0 ? path : std::string(),
+                      .src2_column = options.src2_column});
   }
   if (inputs.empty()) {
     throw Error(ExitCode::kUsage, key + "_src: no files are named",
@@ -71,51 +99,80 @@ std::vector<ParallelInput> inputs_of(const DataOptions& options, Split split) {
 PairReader::PairReader(const ParallelInput& input, StillTime still_time)
     : input_(input), still_time_(std::move(still_time)), src_(input.src) {
   if (input.src_column > 0) return;
+  if (input.has_two_sources()) {
+    src2_ = on_second_source([&] { return std::make_unique<LineReader>(input.src2); });
+  }
   tgt_ = on_target_side([&] { return std::make_unique<LineReader>(input.tgt); });
 }
 
 bool PairReader::next(std::string_view& src, std::string_view& tgt) {
   const bool has_src = src_.next(src);
   if (tgt_ == nullptr) return has_src && split_columns(src, tgt);
+  std::string_view second;
+  const bool has_second = src2_ == nullptr ? has_src : next_second(second);
   const bool has_tgt = next_target(tgt);
-  if (has_src != has_tgt) throw_unequal(has_src);
+  if (has_src != has_tgt || has_src != has_second) throw_unequal(has_src, has_second, has_tgt);
+  if (has_src && src2_ != nullptr) {
+    join_sources(src, second, joined_);
+    src = joined_;
+  }
   return has_src;
+}
+
+bool PairReader::next_second(std::string_view& line) {
+  return on_second_source([&] { return src2_->next(line); });
 }
 
 bool PairReader::next_target(std::string_view& line) {
   return on_target_side([&] { return tgt_->next(line); });
 }
 
-bool PairReader::split_columns(std::string_view& src, std::string_view& tgt) const {
+bool PairReader::split_columns(std::string_view& src, std::string_view& tgt) {
   const std::string_view line = src;
-  if (!tsv_column(line, input_.src_column, src)) {
-    throw_missing_column(src_.name(), src_.line_number(), input_.src_column);
+  const auto cut_out = [&](int64_t column, std::string_view& text) {
+    if (tsv_column(line, column, text)) return;
+    throw_missing_column(src_.name(), src_.line_number(), column);
+  };
+  cut_out(input_.src_column, src);
+  if (input_.has_two_sources()) {
+    std::string_view second;
+    cut_out(input_.src2_column, second);
+    join_sources(src, second, joined_);
+    src = joined_;
   }
-  if (!tsv_column(line, input_.tgt_column, tgt)) {
-    throw_missing_column(src_.name(), src_.line_number(), input_.tgt_column);
-  }
+  cut_out(input_.tgt_column, tgt);
   return true;
 }
 
-void PairReader::throw_unequal(bool src_is_longer) {
-  const LineReader& longer = src_is_longer ? src_ : *tgt_;
+bool PairReader::next_line(const File& file, std::string_view& line) {
+  if (&file.lines == tgt_.get()) return next_target(line);
+  return &file.lines == src2_.get() ? next_second(line) : file.lines.next(line);
+}
+
+// "a.en has 1,234", as far as there is time to count what is left of it.
+std::string PairReader::count_rest(const File& file) {
   std::string_view line;
-  bool counted = false;
-  for (int64_t i = 0; still_time_ == nullptr || i % kLinesBetweenLooks != 0 || still_time_(); ++i) {
-    counted = src_is_longer ? !src_.next(line) : !next_target(line);
-    if (counted) break;
+  bool counted = !file.has_line;
+  for (int64_t i = 0; !counted; ++i) {
+    if (still_time_ != nullptr && i % kLinesBetweenLooks == 0 && !still_time_()) break;
+    counted = !next_line(file, line);
   }
-  const auto count = [&](const LineReader& side) {
-    return with_thousands(side.line_number()) +
-           (!counted && &side == &longer ? " or more" : std::string());
-  };
+  return file.path + " has " + with_thousands(file.lines.line_number()) +
+         (counted ? "" : " or more");
+}
+
+void PairReader::throw_unequal(bool has_src, bool has_second, bool has_tgt) {
+  std::vector<std::string> counts{count_rest({input_.src, src_, has_src})};
+  if (src2_ != nullptr) counts.push_back(count_rest({input_.src2, *src2_, has_second}));
+  counts.push_back(count_rest({input_.tgt, *tgt_, has_tgt}));
   const Error error(ExitCode::kBadData,
-                    "the two sides do not have the same number of lines: " + input_.src + " has " +
-                        count(src_) + ", " + input_.tgt + " has " + count(*tgt_),
+                    std::string(src2_ == nullptr ? "the two sides do" : "sources and target do") +
+                        " not have the same number of lines: " + join(counts, ", "),
                     "line i of one file must be the translation of line i of the other: look for a "
                     "file that was cut off, or for lines that were removed on one side only");
-  // What is cut off is the shorter one.
-  if (src_is_longer) throw TargetError(error);
+  // What is cut off is the shortest one.
+  if (!has_second && src2_ != nullptr) throw SecondSourceError(error);
+  if (!has_tgt) throw TargetError(error);
   throw error;
 }
 

@@ -14,14 +14,22 @@
 
 namespace stretto::data {
 
-/// One parallel input: two files line for line, or two columns of one TSV file.
+/// One parallel input: files line for line, or columns of one TSV file. With a second source, the
+/// source line of a pair is "FIRST<TAB>SECOND" (data/pairs/two_sources.h).
 struct ParallelInput {
   std::string src, tgt;                    ///< paths of `[data]`; the same one for TSV
-  int64_t src_column = 0, tgt_column = 0;  ///< from 1; 0 = two files
+  int64_t src_column = 0, tgt_column = 0;  ///< from 1; 0 = files
+  std::string src2 = {};                   ///< of the second source; empty = there is none
+  int64_t src2_column = 0;                 ///< from 1; 0 = a file, or none
+
+  bool has_two_sources() const { return !src2.empty(); }
 };
 
 /// "train", as in data.train_src.
 std::string name_of(Split split);
+
+/// Whether the options name second sources: all inputs of all splits must then have one.
+bool has_two_sources(const DataOptions& options);
 
 /// The inputs of a split: pairs of files in the order of the lists, then TSV files.
 /// Throws Error(kUsage) when the lists do not go together, or name nothing.
@@ -34,6 +42,12 @@ class TargetError : public Error {
   explicit TargetError(const Error& error) : Error(error) {}
 };
 
+/// The same of a second source's file.
+class SecondSourceError : public Error {
+ public:
+  explicit SecondSourceError(const Error& error) : Error(error) {}
+};
+
 /// Runs what reads the target's file alone. @return what `read` does; its Error is a TargetError
 template <class Read>
 auto on_target_side(const Read& read) {
@@ -44,32 +58,54 @@ auto on_target_side(const Read& read) {
   }
 }
 
+/// The same for the file of a second source: its Error is a SecondSourceError.
+template <class Read>
+auto on_second_source(const Read& read) {
+  try {
+    return read();
+  } catch (const Error& error) {
+    throw SecondSourceError(error);
+  }
+}
+
 /// Asked now and then by what may read for long; false ends it.
 using StillTime = std::function<bool()>;
 
 /// Pairs of lines of one input.
 class PairReader {
  public:
-  /// @param still_time  how long the rest of the longer side is counted when the sides are unequal
-  /// Throws as open_bytes() does, TargetError for the target's file. Keeps a reference to `input`.
+  /// @param still_time  how long the rest of the longer files is counted when they are unequal
+  /// Throws as open_bytes() does, TargetError for the target's file and SecondSourceError for that
+  /// of a second source. Keeps a reference to `input`.
   explicit PairReader(const ParallelInput& input, StillTime still_time = nullptr);
 
   /// @return false at the common end. The views are valid until the next call.
   /// Throws Error(kBadData) for a bad line, a line without one of the columns, and unequal line
-  /// counts (both counts and names): a TargetError where it is the target's.
+  /// counts (all counts and names): a TargetError where it is the target's, a SecondSourceError
+  /// where it is that of a second source.
   bool next(std::string_view& src, std::string_view& tgt);
 
   int64_t line_number() const { return src_.line_number(); }  ///< of the last pair, from 1
 
  private:
+  /// One of the files, and whether its last call gave a line.
+  struct File {
+    const std::string& path;
+    LineReader& lines;
+    bool has_line;
+  };
+  bool next_second(std::string_view& line);
   bool next_target(std::string_view& line);
-  bool split_columns(std::string_view& src, std::string_view& tgt) const;
-  [[noreturn]] void throw_unequal(bool src_is_longer);
+  bool split_columns(std::string_view& src, std::string_view& tgt);
+  bool next_line(const File& file, std::string_view& line);
+  std::string count_rest(const File& file);
+  [[noreturn]] void throw_unequal(bool has_src, bool has_second, bool has_tgt);
 
   const ParallelInput& input_;
   StillTime still_time_;
   LineReader src_;
-  std::unique_ptr<LineReader> tgt_;
+  std::unique_ptr<LineReader> src2_, tgt_;
+  std::string joined_;  ///< the last source line of two
 };
 
 }  // namespace stretto::data

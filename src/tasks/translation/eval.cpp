@@ -15,6 +15,7 @@
 #include "tasks/translation/corpus_fact.h"
 #include "tasks/translation/load_run.h"
 #include "tasks/translation/pair_lines.h"
+#include "tasks/translation/second_source.h"
 #include "tasks/translation/translation.h"
 
 namespace stretto::tasks {
@@ -29,25 +30,38 @@ struct Chosen {
 Chosen choose_text(const EvalRequest& request) {
   Chosen chosen{request.experiment.options.data, "test"};
   auto& data = chosen.data;
-  const auto& [src, tgt, hypotheses, per_line] = request.translation;
+  const auto& files = request.translation;
+  const std::string &src = files.src, &tgt = files.tgt, &src2 = files.src2;
   if (src.empty() != tgt.empty()) {
     throw Error(ExitCode::kUsage, "--src and --tgt go together",
                 "give both, or none for the config's");
   }
+  require_second_source(request.experiment.options, src2);
+  if (!src2.empty() && src.empty()) {
+    throw Error(ExitCode::kUsage, "--src2 goes with --src and --tgt",
+                "give all three, or none for the config's");
+  }
   if (!src.empty()) {
+    if (src2.empty() && models::has_two_encoders(request.experiment.options.model)) {
+      throw Error(ExitCode::kUsage, "the run reads two sources, and --src is the first",
+                  "give the second one, line for line, with --src2 FILE");
+    }
     data.test_src = {src};
     data.test_tgt = {tgt};
+    data.test_src2.clear();
+    if (!src2.empty()) data.test_src2 = {src2};
     data.test_tsv.clear();
     chosen.name = src;
   } else if (data.test_src.empty() && data.test_tsv.empty()) {
     data.test_src = data.valid_src;
+    data.test_src2 = data.valid_src2;
     data.test_tgt = data.valid_tgt;
     data.test_tsv = data.valid_tsv;
     chosen.name = "valid";
   }
   if (data.test_src.empty() && data.test_tsv.empty()) {
     throw Error(ExitCode::kUsage, "the run's configuration names no test or validation text",
-                "give --src FILE --tgt FILE");
+                "give --src FILE --tgt FILE (of two sources, --src2 FILE too)");
   }
   return chosen;
 }

@@ -13,12 +13,14 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "data/pairs/pair_columns.h"
+#include "data/pairs/two_sources.h"
 #include "data/text_input.h"
 #include "report/line_progress.h"
 #include "report/terminal.h"
 #include "tasks/translation/commands.h"
 #include "tasks/translation/load_run.h"
-#include "tasks/translation/prefix_lines.h"
+#include "tasks/translation/second_source.h"
+#include "tasks/translation/side_lines.h"
 #include "tasks/translation/translator.h"
 
 namespace stretto::tasks {
@@ -75,9 +77,13 @@ class LineTranslator {
   LineTranslator(const InferRequest& request, LoadedRun run)
       : request_(request),
         run_(std::move(run)),
-        translator_(run_.models, request.experiment.options.decode) {
+        translator_(run_.models, request.experiment.options.decode),
+        two_sources_(models::has_two_encoders(request.experiment.options.model)) {
     const auto& asked = request.translation;
-    if (!asked.prefix_file.empty()) prefixes_.emplace(asked.prefix_file, asked.files);
+    if (!asked.prefix_file.empty()) prefixes_.emplace(prefix_file(asked.prefix_file), asked.files);
+    if (!asked.src2_file.empty()) {
+      second_sources_.emplace(second_source_file(asked.src2_file), asked.files);
+    }
   }
 
   void run(data::TextInput& input) {
@@ -94,6 +100,10 @@ class LineTranslator {
       return input.next(line.input);
     };
     while (next()) {
+      if (!read_second_source(line)) {
+        flush(lines);
+        second_sources_->throw_too_few(first_ + 1, input);
+      }
       if (!read_prefix(line)) {
         flush(lines);
         prefixes_->throw_too_few(first_ + 1, input);
@@ -108,6 +118,7 @@ class LineTranslator {
     flush(lines);
     progress_.reset();
     prompt.leave();
+    if (second_sources_) second_sources_->require_end(first_);
     if (prefixes_) prefixes_->require_end(first_);
     if (warnings_ > kWarningsShown) {
       log::warn(with_thousands(warnings_) + " lines in all could not be translated as they are");
@@ -128,6 +139,25 @@ class LineTranslator {
     const bool counts = named && kind != report::LineProgress::Kind::kNone;
     progress_.emplace(kind,
                       counts ? *data::TextInput::count_lines(request_.translation.files) : -1);
+  }
+
+  // The line's text becomes "FIRST<TAB>SECOND". @return false when there is no second source for it
+  bool read_second_source(Line& line) {
+    if (!two_sources_) return true;
+    data::InputLine second;
+    if (second_sources_ && !second_sources_->next(second)) return false;
+    if (!line.input.problem.empty()) return true;
+    JoinedLine joined;
+    if (!second_sources_) {
+      joined = joined_line(line.input.text);
+    } else if (second.problem.empty()) {
+      joined = joined_line(line.input.text, second.text);
+    } else {
+      joined.problem = "its second source, " + second.place + ": " + second.problem;
+    }
+    line.input.text = std::move(joined.text);
+    line.input.problem = std::move(joined.problem);
+    return true;
   }
 
   // @return false when there is no prefix for the line
@@ -157,7 +187,7 @@ class LineTranslator {
         warn_about(line, line.input.problem + "; its translation is empty");
         continue;
       }
-      run_.tokenizers.src->encode(line.input.text, line.src);
+      encode(line);
       if (line.src.empty()) continue;
       shorten(line);
       line.src.push_back(text::kEos);
@@ -184,6 +214,14 @@ class LineTranslator {
     lines.clear();
   }
 
+  void encode(Line& line) const {
+    if (two_sources_) {
+      data::encode_sources(*run_.tokenizers.src, line.input.text, line.src);
+    } else {
+      run_.tokenizers.src->encode(line.input.text, line.src);
+    }
+  }
+
   // What the text lost in all: of many lines only the first are warned of one by one.
   void tell_of_cuts() const {
     if (cut_.lines == 0) return;
@@ -202,7 +240,11 @@ class LineTranslator {
     cut_.tokens += line.cut_tokens;
     warn_about(line, counted(static_cast<int64_t>(line.src.size()), "token") + ", cut to " +
                          std::to_string(longest) + " (data.max_src_tokens)");
-    line.src.resize(longest);
+    if (two_sources_) {
+      data::cut_sources(line.src, static_cast<int64_t>(longest));
+    } else {
+      line.src.resize(longest);
+    }
   }
 
   // `decode.nbest` lines for each line of input, empty ones where there are no more hypotheses: a
@@ -277,7 +319,8 @@ class LineTranslator {
   const InferRequest& request_;
   LoadedRun run_;
   Translator translator_;
-  std::optional<PrefixLines> prefixes_;
+  const bool two_sources_;
+  std::optional<SideLines> prefixes_, second_sources_;
   std::optional<report::LineProgress> progress_;
   int64_t first_ = 0;  // lines already done
   int64_t warnings_ = 0;
@@ -291,6 +334,7 @@ class LineTranslator {
 
 int translate_lines(const InferRequest& request, const CommandContext& context) {
   const auto folder = runs::RunFolder::open(request.run_directory);
+  require_second_source(request.experiment.options, request.translation.src2_file);
   data::TextInput input(request.translation.files);  // a missing file is told before models load
   LineTranslator translator(
       request, load_run(request.experiment.options, folder, request.checkpoints, context.device));

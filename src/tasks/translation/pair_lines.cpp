@@ -1,30 +1,35 @@
 #include "tasks/translation/pair_lines.h"
 
 #include <memory>
-#include <utility>
+#include <string_view>
+#include <vector>
 
 #include "base/error.h"
 #include "data/pairs/pair_filter.h"
+#include "data/pairs/parallel_input.h"
 
 namespace stretto::tasks {
 namespace {
 
-// Pairs of files first, then TSV files, as in the corpus.
+// Input after input, as the corpus reads them.
 class TestPairs {
  public:
   explicit TestPairs(const data::DataOptions& options)
-      : src_(data::open_lines(options.test_src)),
-        tgt_(data::open_lines(options.test_tgt)),
-        src_column_(data::open_tsv_column(options.test_tsv, options.src_column)),
-        tgt_column_(data::open_tsv_column(options.test_tsv, options.tgt_column)) {}
+      : inputs_(data::inputs_of(options, data::Split::kTest)) {}
 
-  bool next(std::string& src, std::string& tgt) {
-    return (src_->next(src) && tgt_->next(tgt)) ||
-           (src_column_->next(src) && tgt_column_->next(tgt));
+  bool next(std::string_view& src, std::string_view& tgt) {
+    for (; number_ < inputs_.size(); ++number_) {
+      if (reader_ == nullptr) reader_ = std::make_unique<data::PairReader>(inputs_[number_]);
+      if (reader_->next(src, tgt)) return true;
+      reader_.reset();
+    }
+    return false;
   }
 
  private:
-  std::unique_ptr<text::LineSource> src_, tgt_, src_column_, tgt_column_;
+  std::vector<data::ParallelInput> inputs_;
+  size_t number_ = 0;
+  std::unique_ptr<data::PairReader> reader_;
 };
 
 }  // namespace
@@ -42,7 +47,7 @@ std::string pair_lines(const data::Corpus& corpus, const data::DataOptions& opti
   }
   TestPairs pairs(options);
   const auto rules = data::rules_for(options, data::Split::kTest);
-  std::string src, tgt;
+  std::string_view src, tgt;
   data::EncodedPair encoded;
   data::FilterCounts counts;
   while (pairs.next(src, tgt)) {

@@ -11,12 +11,14 @@ struct TranslationEvalFiles {
   std::string src, tgt;    ///< empty = data.test_*, else data.valid_*
   std::string hypotheses;  ///< file to write the translations to; empty = none
   std::string per_line;    ///< file for the log-probability of each pair; empty = none
+  std::string src2 = {};   ///< second source beside `src`, of a run that reads two
 };
 
 /// Input and output of `stretto infer`.
 struct TranslationInferFiles {
   std::vector<std::string> files;  ///< as data::open_bytes() takes them, "-" = stdin; empty = stdin
   std::string prefix_file;
+  std::string src2_file = {};  ///< second sources, line for line; empty = behind a tab of each line
   bool scores = false, alignments = false;
   bool stats = false;  ///< at the end lines, batches, tokens and time on stderr
 };

@@ -12,6 +12,7 @@
 #include "base/random.h"
 #include "base/text.h"
 #include "data/pairs/pair_columns.h"
+#include "data/pairs/two_sources.h"
 #include "distributed/numbers.h"
 #include "experiment/known_text.h"
 #include "experiment/num_threads.h"
@@ -206,12 +207,16 @@ train::TaskWords TranslationTask::words() const {
 
 std::vector<std::pair<std::string, std::string>> TranslationTask::show(const data::Batch& batch,
                                                                        int64_t index) const {
-  const auto decoded = [&](const text::Tokenizer& tokenizer, const data::PackedTokens& side) {
+  const auto ids_of = [&](const data::PackedTokens& side) {
     const auto ids = side.sequence(index);
-    return tokenizer.decode({ids.begin(), ids.end()});
+    return std::vector<int64_t>(ids.begin(), ids.end());
   };
-  return {{"source", decoded(*model_.tokenizers.src, data::source(batch))},
-          {"target", decoded(*model_.tokenizers.tgt, data::target(batch))}};
+  const auto source = ids_of(data::source(batch));
+  const text::Tokenizer& reader = *model_.tokenizers.src;
+  return {
+      {"source", models::has_two_encoders(experiment_.model) ? data::decode_sources(reader, source)
+                                                             : reader.decode(source)},
+      {"target", model_.tokenizers.tgt->decode(ids_of(data::target(batch)))}};
 }
 
 train::Sums TranslationTask::loss(const data::Batch& batch, const train::StepContext& context) {
@@ -276,7 +281,9 @@ std::vector<report::Sample> TranslationTask::samples(const CorpusScore& score) c
     hypothesis.resize(
         std::min(hypothesis.size(), static_cast<size_t>(model_.model->max_target_length() - 1)));
     hypothesis.push_back(text::kEos);
-    shown[i].input = model_.tokenizers.src->readable(valid_->src_text(sample));
+    shown[i].input = models::has_two_encoders(experiment_.model)
+                         ? data::readable_sources(*model_.tokenizers.src, valid_->src_text(sample))
+                         : model_.tokenizers.src->readable(valid_->src_text(sample));
     shown[i].reference = model_.tokenizers.tgt->readable(valid_->tgt_text(sample));
     shown[i].output = score.hypotheses[i];
     shown[i].input_pieces = pieces(*model_.tokenizers.src, src);

@@ -60,6 +60,14 @@ class TranslationFamily : public Family {
 
   void require_room(const std::filesystem::path& place, const experiment::Experiment& other,
                     const experiment::Experiment& own) const override {
+    if (models::has_two_encoders(other.model) != models::has_two_encoders(own.model)) {
+      const bool two = models::has_two_encoders(other.model);
+      throw Error(ExitCode::kBadData,
+                  place.string() + ": its model reads " + (two ? "two sources" : "one source") +
+                      ", and that of the run " + (two ? "one" : "two"),
+                  "models that decode together need the same input: give checkpoints of runs with "
+                  "as many sources");
+    }
     const auto learned = models::learned_positions(other.model);
     if (learned.tokens >= own.data.max_src_tokens) return;
     throw Error(ExitCode::kBadData,

@@ -1,4 +1,4 @@
-#include "tasks/translation/prefix_lines.h"
+#include "tasks/translation/side_lines.h"
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -13,7 +13,7 @@
 namespace stretto::tasks {
 namespace {
 
-class PrefixLinesTest : public ::testing::Test {
+class SideLinesTest : public ::testing::Test {
  protected:
   std::string write(const std::string& name, const std::string& text) {
     return folder_.write(name, text);
@@ -25,7 +25,7 @@ class PrefixLinesTest : public ::testing::Test {
     writers_.emplace_back([path, text] { std::ofstream(path) << text; });
     return path;
   }
-  ~PrefixLinesTest() override {
+  ~SideLinesTest() override {
     for (auto& writer : writers_) writer.join();
   }
   static std::string message(const std::function<void()>& work) {
@@ -36,8 +36,8 @@ class PrefixLinesTest : public ::testing::Test {
   std::vector<std::thread> writers_;
 };
 
-TEST_F(PrefixLinesTest, AsManyAsLinesAreGivenOneAfterTheOther) {
-  PrefixLines prefixes(write("prefixes", "one\n\nthree"), {write("input", "a\nb\nc\n")});
+TEST_F(SideLinesTest, AsManyAsLinesAreGivenOneAfterTheOther) {
+  SideLines prefixes(prefix_file(write("prefixes", "one\n\nthree")), {write("input", "a\nb\nc\n")});
   data::InputLine line;
   std::string all;
   while (prefixes.next(line)) all += line.text + "|";
@@ -45,22 +45,23 @@ TEST_F(PrefixLinesTest, AsManyAsLinesAreGivenOneAfterTheOther) {
   prefixes.require_end(3);
 }
 
-TEST_F(PrefixLinesTest, AnotherNumberOfLinesIsRefusedWithBothBeforeTheFirst) {
+TEST_F(SideLinesTest, AnotherNumberOfLinesIsRefusedWithBothBeforeTheFirst) {
   const std::string two = write("two", "one\ntwo\n"), one = write("one", "one");
   const std::string input = write("input", "a\nb\nc\n");
   for (const auto& [file, count] : {std::pair{two, "2 lines"}, std::pair{one, "1 line,"}}) {
-    const std::string said = message([&, file = file] { PrefixLines(file, {input}); });
+    const std::string said = message([&, file = file] { SideLines(prefix_file(file), {input}); });
     EXPECT_NE(said.find(count), std::string::npos) << said;
     EXPECT_NE(said.find("the input 3"), std::string::npos) << said;
     EXPECT_NE(said.find(file), std::string::npos) << said;
   }
-  EXPECT_NE(message([&] { PrefixLines(two, {one}); }).find("the input 1"), std::string::npos);
+  EXPECT_NE(message([&] { SideLines(prefix_file(two), {one}); }).find("the input 1"),
+            std::string::npos);
 }
 
-TEST_F(PrefixLinesTest, WhatComesThroughAPipeIsCountedAsItComes) {
+TEST_F(SideLinesTest, WhatComesThroughAPipeIsCountedAsItComes) {
   const std::string two = write("two", "one\ntwo\n");
   data::TextInput input({pipe("input", "a\nb\nc\nd\n")});
-  PrefixLines prefixes(two, {(folder_.path() / "input").string()});
+  SideLines prefixes(prefix_file(two), {(folder_.path() / "input").string()});
   data::InputLine line, prefix;
   int64_t lines = 0;
   while (input.next(line)) {
@@ -72,15 +73,25 @@ TEST_F(PrefixLinesTest, WhatComesThroughAPipeIsCountedAsItComes) {
   EXPECT_NE(said.find("2 lines, and the input "), std::string::npos) << said;
 }
 
-TEST_F(PrefixLinesTest, PrefixesThatAreLeftOverAreAnError) {
+TEST_F(SideLinesTest, PrefixesThatAreLeftOverAreAnError) {
   const std::string input = pipe("input", "a\n");
-  PrefixLines prefixes(write("three", "one\ntwo\nthree\n"), {input});
+  SideLines prefixes(prefix_file(write("three", "one\ntwo\nthree\n")), {input});
   data::TextInput lines({input});
   data::InputLine line;
   ASSERT_TRUE(lines.next(line) && prefixes.next(line));
   ASSERT_FALSE(lines.next(line));
   const std::string said = message([&] { prefixes.require_end(1); });
   EXPECT_NE(said.find("3 lines, and the input 1"), std::string::npos) << said;
+}
+
+TEST_F(SideLinesTest, ASecondSourceSaysItsOwnOption) {
+  const std::string two = write("two", "one\ntwo\n"), one = write("one", "one\n");
+  const Error error =
+      testing::failure(ExitCode::kBadData, [&] { SideLines(second_source_file(two), {one}); });
+  const std::string what = error.what();
+  EXPECT_NE(what.find("--src2 " + two + " has 2 lines, and the input 1"), std::string::npos)
+      << what;
+  EXPECT_FALSE(error.advice().empty());
 }
 
 }  // namespace

@@ -1,0 +1,117 @@
+#include "experiment/two_source_rules.h"
+
+#include <array>
+#include <utility>
+
+#include "base/text.h"
+#include "config/schema.h"
+#include "data/pairs/two_sources.h"
+#include "experiment/experiment_schema.h"
+
+namespace stretto::experiment {
+namespace {
+
+/// The keys of one split.
+struct SplitFiles {
+  const char* name;
+  const std::vector<std::string>&src, &src2, &tsv;
+
+  std::string key(const char* side) const { return std::string("data.") + name + side; }
+};
+
+std::array<SplitFiles, 3> splits_of(const data::DataOptions& d) {
+  return {{{"train", d.train_src, d.train_src2, d.train_tsv},
+           {"valid", d.valid_src, d.valid_src2, d.valid_tsv},
+           {"test", d.test_src, d.test_src2, d.test_tsv}}};
+}
+
+std::string counted_files(size_t count) {
+  return counted(static_cast<int64_t>(count), "file");
+}
+
+// One encoder.
+void note_second_sources(const Experiment& e, std::vector<SourceProblem>& found) {
+  const char* remedy = "write [[model.encoders]] twice, once for each source, or leave it out";
+  for (const SplitFiles& split : splits_of(e.data)) {
+    if (split.src2.empty()) continue;
+    found.push_back({{split.key("_src2"), "model.encoders"},
+                     "names a second source, and the model has one encoder",
+                     remedy});
+  }
+  if (e.data.src2_column == 0) return;
+  found.push_back({{"data.src2_column", "model.encoders"},
+                   "is the column of a second source, and the model has one encoder",
+                   remedy});
+}
+
+// Two encoders.
+void note_missing_sources(const Experiment& e, std::vector<SourceProblem>& found) {
+  const auto& d = e.data;
+  bool any_tsv = false;
+  for (const SplitFiles& split : splits_of(d)) {
+    any_tsv = any_tsv || !split.tsv.empty();
+    if (split.src.size() == split.src2.size()) continue;
+    const std::string key = split.key("_src"), second = split.key("_src2");
+    found.push_back({{second, key, "model.encoders"},
+                     "a model of two encoders needs a second source for each file of " + key +
+                         ": there are " + counted_files(split.src2.size()) + " for " +
+                         counted_files(split.src.size()),
+                     "name the second sources in the order of " + key + ", line for line"});
+  }
+  if (!any_tsv) return;
+  if (d.src2_column == 0) {
+    found.push_back({{"data.src2_column", "data.train_tsv", "model.encoders"},
+                     "a model of two encoders needs the column of the second source in TSV files",
+                     "set it to that column, from 1"});
+  } else if (d.src2_column == d.src_column || d.src2_column == d.tgt_column) {
+    const bool source = d.src2_column == d.src_column;
+    found.push_back({{"data.src2_column", source ? "data.src_column" : "data.tgt_column"},
+                     "the second source and the " + std::string(source ? "first" : "target") +
+                         " are one column, " + std::to_string(d.src2_column),
+                     "columns count from 1"});
+  }
+}
+
+void note_short_bound(const Experiment& e, std::vector<SourceProblem>& found) {
+  if (e.data.max_src_tokens >= data::kLeastTokensOfTwoSources) return;
+  found.push_back({{"data.max_src_tokens", "model.encoders"},
+                   std::to_string(e.data.max_src_tokens) +
+                       " tokens cannot hold two sources, each with its end-of-sentence",
+                   "raise it to at least " + std::to_string(data::kLeastTokensOfTwoSources)});
+}
+
+// The first key that says something: a stored configuration has all of them, so that a value tells
+// and not that it was given.
+void note_unread_encoder(const Experiment& e, std::vector<SourceProblem>& found) {
+  Experiment given = e, untouched;
+  const auto schema = experiment_schema(given), defaults = experiment_schema(untouched);
+  for (const auto& key : schema.keys) {
+    if (!key.path.starts_with("model.encoder.")) continue;
+    const auto* fallback = defaults.find(key.path);
+    if (fallback != nullptr &&
+        config::value_text(key.value) == config::value_text(fallback->value)) {
+      continue;
+    }
+    found.push_back({{key.path, "model.encoders"},
+                     "is a key of [model.encoder], which a model of [[model.encoders]] does not "
+                     "have",
+                     "move it into one of [[model.encoders]], or leave it out"});
+    return;
+  }
+}
+
+}  // namespace
+
+std::vector<SourceProblem> two_source_problems(const Experiment& experiment) {
+  std::vector<SourceProblem> found;
+  if (!experiment.model.encoders.empty()) note_unread_encoder(experiment, found);
+  if (experiment.model.encoders.empty()) {
+    note_second_sources(experiment, found);
+  } else if (models::has_two_encoders(experiment.model)) {
+    note_missing_sources(experiment, found);
+    note_short_bound(experiment, found);
+  }
+  return found;
+}
+
+}  // namespace stretto::experiment
