@@ -178,6 +178,7 @@ def main():
     options = parse()
     # An exception ends the child too; the run then goes on from its last checkpoint.
     signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
+    options.work.mkdir(parents=True, exist_ok=True)
     results = options.work / "results.jsonl"
     if options.smoke and not options.data.exists():
         records.made_up_text(options.data)
