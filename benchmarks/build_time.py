@@ -142,14 +142,16 @@ class Clang:
         return time.monotonic() - begin
 
     def precompiled(self, header, flags, directory):
-        if header not in self.headers:
+        """clang's own, for each set of flags: it refuses one that was made for another processor or with other macros."""
+        key = (header, *(flag for flag in flags if not flag.startswith("-I")))
+        if key not in self.headers:
             made = self.folder / f"{len(self.headers)}.pch"
             # Not the file beside the header that the build's own compiler made.
             own = self.folder / f"{len(self.headers)}.hxx"
             shutil.copyfile(header, own)
             self.run([*flags, "-x", "c++-header", str(own)], directory, made)
-            self.headers[header] = made
-        return self.headers[header]
+            self.headers[key] = made
+        return self.headers[key]
 
     def trace(self, output):
         """(seconds, {phase: seconds}, [(header, seconds)], [(template, seconds)])"""
@@ -162,14 +164,28 @@ class Clang:
         seconds = self.run([*flags, *with_header, "-c", source], directory, made)
         events = json.loads(made.with_suffix(".json").read_text(encoding="utf-8"))["traceEvents"]
         totals = {event["name"][6:]: event["dur"] / 1e6 for event in events if event["name"].startswith("Total ")}
+        totals["Source"] = seconds_of_headers(events)
         return seconds, totals, longest(events, {"Source"}), longest(events, {"InstantiateFunction", "InstantiateClass"})
 
 
+def seconds_of_headers(events):
+    """Time within any header, counted once where headers include each other. A unity file's sources are no headers."""
+    total, reached = 0, 0
+    for event in sorted((event for event in events if event.get("name") == "Source"), key=lambda event: event["ts"]):
+        if not event["args"]["detail"].endswith((".cpp", ".cxx")):
+            end = event["ts"] + event["dur"]
+            total += max(0, end - max(reached, event["ts"]))
+            reached = max(reached, end)
+    return total / 1e6
+
+
 def longest(events, names, count=3):
+    """What took longest, with what it contains; of the sources in a unity file only their headers."""
     sums = collections.Counter()
     for event in events:
-        if event.get("name") in names:
-            sums[event.get("args", {}).get("detail", "?")] += event["dur"] / 1e6
+        detail = event.get("args", {}).get("detail", "?")
+        if event.get("name") in names and not detail.endswith((".cpp", ".cxx")):
+            sums[detail] += event["dur"] / 1e6
     return sums.most_common(count)
 
 
