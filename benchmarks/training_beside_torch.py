@@ -3,8 +3,8 @@
 
     python benchmarks/training_beside_torch.py --data data/multi30k --preload libmkl_any.so [--out benchmarks/training_….md]
 
-needs torch in this Python, or in --python. Forward, loss, backward, clipping and Adam, fp32, on Multi30k. Each model has 7.4 million parameters in
-both programs; nn.LSTM has 8,192 more, a second bias for each layer.
+needs torch in this Python, or in --python. Forward, loss, backward, clipping and Adam, fp32, on Multi30k. Each model has 7.4 million
+parameters in both programs; nn.LSTM has 8,192 more, a second bias for each layer.
 
 Beside PyTorch: each round starts Stretto with the recipe multi30k_gnmt.toml or multi30k_convs2s.toml, then the models of
 benchmarks/torch_translation.py in their forms. All read the same sub-words, and cut batches of as many real tokens by the same rule. Target
@@ -13,8 +13,8 @@ Stretto's rate over the fastest form of the same round; --goal is what its media
 
     packed, bucketed        nn.LSTM on PackedSequence, and on padded batches of nearly one length
     …, compiled             with torch.compile: ConvS2S whole, of GNMT the scores of attention (nn.LSTM is not compiled)
-    …, fed back             with GNMT's own first decoder layer, in a loop over steps; the others have one that suits PyTorch better, and
-                            so do a little less work than Stretto (262,144 parameters fewer)
+    …, fed back             with GNMT's own first decoder layer, in a loop over steps; the others have one that suits PyTorch better and
+                            has 262,144 parameters fewer
 
 --preload names a library for PyTorch's processes, for instance one whose mkl_serv_intel_cpu_true() returns 1, without which MKL takes a
 slow path on AMD's processors; --both measures PyTorch without it too.

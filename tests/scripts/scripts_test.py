@@ -709,7 +709,7 @@ class ModelsOnMulti30k(InTemporaryFolder):
                 self.write(f"text/{name}.{side}", "a\n")
         command = [sys.executable, str(ROOT / "benchmarks/models_multi30k.py"), "--stretto", str(stretto), "--data", str(self.folder / "text"),
                    "--work", str(self.folder / "work"), "--decodings", "1", "--seeds", "2", *arguments]
-        answer = subprocess.run(command, capture_output=True, text=True, check=False, cwd=self.folder, timeout=60,
+        answer = subprocess.run(command, capture_output=True, text=True, check=False, cwd=self.folder, timeout=300,
                                 env={**os.environ, "FAIL": fail})
         return answer.returncode, answer.stdout, answer.stderr
 
@@ -771,7 +771,7 @@ class Reversal(InTemporaryFolder):
     def measure(self, *arguments):
         """Exit code, what was printed, what was said on stderr."""
         process = self.start(*arguments)
-        printed, said = process.communicate(timeout=60)
+        printed, said = process.communicate(timeout=300)
         self.assertEqual(list((self.folder / "tmp").iterdir()), [], "runs were left behind")
         return process.returncode, printed, said
 
@@ -824,7 +824,7 @@ class Reversal(InTemporaryFolder):
                 self.assertIsNone(process.poll(), "it ended by itself")
                 time.sleep(0.02)
             process.send_signal(number)
-            printed, said = process.communicate(timeout=60)
+            printed, said = process.communicate(timeout=300)
             self.assertEqual(process.returncode, 128 + number, said)
             self.assertTrue((self.folder / "ended").exists(), "its training goes on")
             self.assertEqual(self.rows(printed), ["| conv, conv | 97.5 | 1,000 | S | 1,234 |"])
@@ -839,6 +839,52 @@ class Reversal(InTemporaryFolder):
             code, printed, said = self.measure(*arguments)
             self.assertEqual((code, printed), (2, ""))
             self.assertIn(words, said)
+
+
+class OldAndNew(InTemporaryFolder):
+    """benchmarks/old_new.py with two made-up programs."""
+
+    STRETTO = """#!/bin/sh
+        command=$1
+        for word; do
+            case $word in train.max_steps=*) steps=${word#*=};; esac
+            [ "$before" != --run ] || run=$word
+            before=$word
+        done
+        case $command in
+        train) mkdir -p "$run"
+            for step in $(seq "$steps"); do echo '{"event":"train","step":'$step',"target_tokens":10,"loss":LOSS}'; sleep 0.01; done >"$run/metrics.jsonl"
+            echo '{"event":"end"}' >>"$run/metrics.jsonl";;
+        infer) [ -f "$2/metrics.jsonl" ] && wc -l <"$3"; echo '20 lines in 1 batch, 98 target tokens, SECONDS s' >&2;;
+        esac\n"""
+
+    def compare(self, *arguments, loss="2.5", seconds="0.50"):
+        """Exit code and cells of the rows."""
+        for name, made in (("old", ("2.5", "0.50")), ("new", (loss, seconds))):
+            self.write(name, self.STRETTO.replace("LOSS", made[0]).replace("SECONDS", made[1])).chmod(0o755)
+        for side in ("en", "de"):
+            for name in ("train", "val", "test_2016_flickr"):
+                self.write(f"text/{name}.{side}", "a\nb\nc\n")
+        command = [sys.executable, str(ROOT / "benchmarks/old_new.py"), str(self.folder / "old"), str(self.folder / "new"), "--data",
+                   str(self.folder / "text"), "--workloads", "W1", "--rounds", "2", "--warm", "2", "--updates", "3", "--sentences", "2",
+                   "--model-updates", "1", *arguments]
+        answer = subprocess.run(command, capture_output=True, text=True, check=False, cwd=self.folder, timeout=300)
+        rows = [line.strip("| ").split(" | ") for line in answer.stdout.splitlines() if line.startswith("| W1")]
+        return answer.returncode, rows, answer.stderr
+
+    def test_it_tells_rates_ratios_and_whether_results_are_the_same(self):
+        code, rows, said = self.compare("--least", "0")
+        self.assertEqual(code, 0, said)
+        self.assertEqual([row[0] for row in rows], ["W1, training, target tokens/s", "W1, decoding, sentences/s"])
+        self.assertEqual(rows[0][4], "same losses")
+        self.assertEqual(rows[1][1:5], ["40.0 (40.0 – 40.0)", "40.0 (40.0 – 40.0)", "1.00 (1.00 – 1.00)", "same output"])
+        self.assertEqual(self.compare("--least", "0", "--only", "training", loss="2.6")[1][0][4], "other losses")
+
+    def test_a_new_build_that_is_slower_makes_it_fail(self):
+        code, rows, said = self.compare("--only", "decoding", seconds="0.80")
+        self.assertEqual(code, 1)
+        self.assertEqual(rows[0][3], "0.62 (0.62 – 0.62)")
+        self.assertIn("below 0.98: W1, decoding: 0.625", said)
 
 
 class Wmt16(InTemporaryFolder):
