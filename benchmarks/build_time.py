@@ -278,12 +278,14 @@ def tests_table(build, junit):
 
 
 def make_small_build(folder):
-    """A build folder of two files, for a dry run."""
+    """A build folder of two files, one behind a precompiled header, for a dry run."""
     (folder / "a.cpp").write_text("#include <algorithm>\n#include <vector>\nint f(std::vector<int> v) { std::sort(v.begin(), v.end()); return v[0]; }\n")
     objects = [f"src/CMakeFiles/room_{room}.dir/{room}/a.cpp.o" for room in ("base", "nn")]
+    (folder / "cmake_pch.hxx").write_text("#pragma once\n#include <algorithm>\n#include <vector>\n")
+    flags = ["", f"-Winvalid-pch -fpch-preprocess -include {folder}/cmake_pch.hxx "]
     (folder / "compile_commands.json").write_text(json.dumps([
-        {"directory": str(folder), "command": f"c++ -O2 -std=c++20 -Werror -o {name} -c {folder}/a.cpp", "file": f"{folder}/a.cpp"}
-        for name in objects]))
+        {"directory": str(folder), "command": f"c++ -O2 -std=c++20 -Werror {more}-o {name} -c {folder}/a.cpp", "file": f"{folder}/a.cpp"}
+        for name, more in zip(objects, flags)]))
     (folder / ".ninja_log").write_text("# ninja log v5\n" + "".join(
         f"{start}\t{end}\t1\t{name}\t{key}\n" for start, end, name, key in
         ((0, 900, objects[0], "a"), (5, 2000, objects[1], "b"), (2000, 2100, "libstretto_core.so", "c"))))
