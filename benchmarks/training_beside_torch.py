@@ -119,13 +119,24 @@ def tools_of(options, text, model):
 
 def beside_torch(options, text, model):
     """A table of all forms of a model, and the median ratio to the fastest."""
-    tools = tools_of(options, text, model)
+    tools, failed = tools_of(options, text, model), {}
     windows = {name: [] for name in tools}
     for number in range(options.rounds):
-        for name in (tools if number % 2 == 0 else reversed(tools)):
-            windows[name].append(beside_peers.run(tools[name], options.warm, options.updates))
+        for name in (list(tools) if number % 2 == 0 else list(reversed(tools))):
+            try:
+                windows[name].append(beside_peers.run(tools[name], options.warm, options.updates))
+            except SystemExit as failure:
+                if name == "Stretto":
+                    raise
+                # A form that cannot run here, for instance without a compiler, does not end the comparison.
+                print(f"training_beside_torch.py: {TITLES[model]}, {name}: {failure}", file=sys.stderr, flush=True)
+                failed[name] = str(failure).splitlines()[-1]
+                del tools[name], windows[name]
+                continue
             print(f"training_beside_torch.py: {TITLES[model]}, round {number + 1}, {name}: {windows[name][-1]['rate']:.0f} tokens/s",
                   file=sys.stderr, flush=True)
+    if len(tools) == 1:
+        sys.exit("error: no form of PyTorch ran")
     rates = {name: [window["rate"] for window in found] for name, found in windows.items()}
     best = [max(rates[name][number] for name in rates if name != "Stretto") for number in range(options.rounds)]
     ratios = [ours / theirs for ours, theirs in zip(rates["Stretto"], best)]
@@ -137,7 +148,9 @@ def beside_torch(options, text, model):
         rows.append([name if name == "Stretto" else f"PyTorch, {name}", records.spread(rates[name], decimals=0), records.spread(times),
                      f"{tokens:.0f}", max(window["rss"] for window in found), f"{foreign:.2f}"])
     table = records.table([TITLES[model], "target tokens/s", "Stretto is faster by", "tokens an update", "peak RSS MiB", "foreign cores"], rows)
-    return f"{table}\n\nBeside the fastest form of each round: {records.spread(ratios)} times; the goal is {options.goal}.", statistics.median(ratios)
+    words = [f"Beside the fastest form of each round: {records.spread(ratios)} times; the goal is {options.goal}."]
+    words += [f"Not measured: {name} ({message})." for name, message in failed.items()]
+    return table + "\n\n" + " ".join(words), statistics.median(ratios)
 
 
 def lengths_around(mean, count, seed):
@@ -233,6 +246,7 @@ def parse():
 
 
 def sections(options):
+    """After each table: all tables so far, and a sentence for each."""
     text, parts, summary = Text(options), [], []
     if options.only != "dense":
         parts.append("## Beside PyTorch")
@@ -240,6 +254,7 @@ def sections(options):
             table, ratio = beside_torch(options, text, model)
             parts.append(table)
             summary.append(f"{TITLES[model]} trains {ratio:.2f} times as many tokens a second as the fastest form of PyTorch.")
+            yield parts, summary
     if options.only != "torch":
         words = text.single_pieces()
         parts.append("## Beside a dense batch")
@@ -247,7 +262,15 @@ def sections(options):
             table, worst = beside_dense(options, text, model, words)
             parts.append(table)
             summary.append(f"{TITLES[model]} takes at most {worst:.2f} times a dense batch's time for each real token.")
-    return parts, summary
+            yield parts, summary
+
+
+def page_of(options, head, parts, summary):
+    preloaded = "PyTorch has a library preloaded that opens MKL's fast path" + (", but in the rows «as it is»." if options.both else ".")
+    notes = [" ".join(summary), f"{options.rounds} rounds; threads: {options.threads}; fp32; windows of {options.updates} updates after "
+             f"{options.warm}, with at most {options.max_tokens:,} real tokens on either side of a batch. Medians of rounds, with the least "
+             f"and the most. {preloaded if options.preload else ''}"]
+    return records.page("Training beside PyTorch", notes, "\n\n".join(parts), "an hour", head)
 
 
 def main():
@@ -258,17 +281,16 @@ def main():
     if options.smoke:
         options.data = options.work / "text"
         records.made_up_text(options.data)
-    head = records.head_of_now()
+    head, page = records.head_of_now(), ""
     try:
-        parts, summary = sections(options)
+        for parts, summary in sections(options):
+            page = page_of(options, head, parts, summary)
+            if options.out:
+                records.write_whole(options.out, page)
     finally:
+        print(page, end="", flush=True)  # of what was measured, after Ctrl-C too
         if temporary:
             shutil.rmtree(temporary, ignore_errors=True)
-    notes = [" ".join(summary), f"{options.rounds} rounds, {options.threads} threads, fp32; windows of {options.updates} updates after "
-             f"{options.warm}, with at most {options.max_tokens:,} real tokens on either side of a batch. Medians of rounds, with the least "
-             "and the most. " + ("PyTorch has a library preloaded that opens MKL's fast path" + (", but in the rows «as it is»." if options.both
-                                                                                             else ".") if options.preload else "")]
-    records.publish(records.page("Training beside PyTorch", notes, "\n\n".join(parts), "an hour", head), options.out)
     return 0
 
 

@@ -887,6 +887,47 @@ class OldAndNew(InTemporaryFolder):
         self.assertIn("below 0.98: W1, decoding: 0.625", said)
 
 
+class BesideTorch(InTemporaryFolder):
+    """benchmarks/training_beside_torch.py with a made-up stretto, and a made-up Python whose torch cannot do one form."""
+
+    STRETTO = """#!/bin/sh
+        command=$1
+        for word; do
+            case $word in train.max_steps=*) steps=${word#*=};; data.train_src=*) text=${word#*=};; esac
+            case $before in --run) run=$word;; --output) : >"$word";; esac
+            before=$word
+        done
+        case $command/$2 in
+        train/*) mkdir -p "$run"
+            case $text in *mixed*) rate=100;; *) rate=125;; esac
+            for step in $(seq "$steps"); do
+                echo '{"event":"train","step":'$step',"target_tokens":10,"loss":2,"tokens_per_second":'$rate'}'; sleep 0.01
+            done >"$run/metrics.jsonl";;
+        tokenizer/encode) sed -E 's/[^ ]+/7/g';;
+        esac\n"""
+    PYTHON = """#!/bin/sh
+        case "$*" in *"import torch"*) exit 0;; *"--form bucketed"*) echo 'no bucket'; exit 1;; esac
+        for step in 1 2 3 4 5; do echo "UPD $step 10 2.5"; sleep 0.02; done\n"""
+
+    def test_a_form_that_fails_is_named_and_the_others_are_measured(self):
+        for name, script in (("stretto", self.STRETTO), ("python", self.PYTHON)):
+            self.write(name, script).chmod(0o755)
+        for side in ("en", "de"):
+            for name in ("train", "val", "test_2016_flickr"):
+                self.write(f"text/{name}.{side}", "a b\nc\n")
+        command = [sys.executable, str(ROOT / "benchmarks/training_beside_torch.py"), "--stretto", str(self.folder / "stretto"), "--python",
+                   str(self.folder / "python"), "--data", str(self.folder / "text"), "--models", "lstm", "--rounds", "2", "--warm", "2",
+                   "--updates", "3", "--lengths", "10", "--out", "page.md"]
+        answer = subprocess.run(command, capture_output=True, text=True, check=False, cwd=self.folder, timeout=300)
+        self.assertEqual(answer.returncode, 0, answer.stderr)
+        self.assertEqual((self.folder / "page.md").read_text(encoding="utf-8"), answer.stdout)
+        self.assertIn("| PyTorch, packed | ", answer.stdout)
+        self.assertNotIn("| PyTorch, bucketed", answer.stdout)
+        self.assertIn("Not measured: bucketed (exit 256, last line: no bucket).", answer.stdout)
+        self.assertIn("| 10 | 3 – 24 | 10 | 10 | 8,000.0 (8,000.0 – 8,000.0) | 10,000.0 (10,000.0 – 10,000.0) | 1.25 (1.25 – 1.25) |", answer.stdout)
+        self.assertIn("GNMT takes at most 1.25 times a dense batch's time for each real token.", answer.stdout)
+
+
 class Wmt16(InTemporaryFolder):
     """tools/wmt16_en_de.py on a small archive that looks like the real one."""
 
