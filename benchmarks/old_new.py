@@ -119,6 +119,14 @@ def row(name, windows, same, decimals=0):
             records.spread(ratios(windows)), same]
 
 
+def page_of(options, rows, head):
+    notes = [f"{options.rounds} rounds; a window of training has {options.updates} updates after {options.warm}, decoding "
+             f"{options.sentences} sentences with a beam of 5. Medians, with the least and the most. The ratio is new over old, round by "
+             "round."]
+    body = records.table(["what", "old", "new", "new / old", "results", "peak RSS MiB, old", "new"], rows)
+    return records.page("An old and a new build", notes, body, "half an hour", head)
+
+
 def parse():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("old")
@@ -166,15 +174,13 @@ def main():
                 if options.only in (None, kind):
                     cells, ratio = measure(options, builds, workload)
                     rows.append(cells)
+                    if options.out:
+                        records.write_whole(options.out, page_of(options, rows, head))
                     slow += [f"{workload}, {kind}: {ratio:.3f}"] if ratio < options.least else []
     finally:
         if temporary:
             shutil.rmtree(temporary, ignore_errors=True)
-    notes = [f"{options.rounds} rounds; a window of training has {options.updates} updates after {options.warm}, decoding "
-             f"{options.sentences} sentences with a beam of 5. Medians, with the least and the most. The ratio is new over old, round by "
-             "round."]
-    body = records.table(["what", "old", "new", "new / old", "results", "peak RSS MiB, old", "new"], rows)
-    records.publish(records.page("An old and a new build", notes, body, "a quarter of an hour", head), options.out)
+    records.publish(page_of(options, rows, head), options.out)
     for line in slow:
         print(f"old_new.py: below {options.least}: {line}", file=sys.stderr)
     return 1 if slow else 0
