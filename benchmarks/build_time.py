@@ -274,12 +274,14 @@ def tests_table(build, junit):
         longest_one[program] = max(longest_one.get(program, (0, "")), (taken, name))
     rows = [[program, counts[program], f"{taken:,.1f}", f"{longest_one[program][1]}: {longest_one[program][0]:.1f}"]
             for program, taken in sums.most_common()]
-    return records.table(["program", "tests", "seconds", "the longest, seconds"], rows + [["all", sum(counts.values()), f"{sum(sums.values()):,.1f}", ""]])
+    return records.table(["program", "tests", "seconds", "the longest, seconds"],
+                         rows + [["all", sum(counts.values()), f"{sum(sums.values()):,.1f}", ""]])
 
 
 def make_small_build(folder):
     """A build folder of two files, one behind a precompiled header, for a dry run."""
-    (folder / "a.cpp").write_text("#include <algorithm>\n#include <vector>\nint f(std::vector<int> v) { std::sort(v.begin(), v.end()); return v[0]; }\n")
+    (folder / "a.cpp").write_text("#include <algorithm>\n#include <vector>\n"
+                                  "int f(std::vector<int> v) { std::sort(v.begin(), v.end()); return v[0]; }\n")
     objects = [f"src/CMakeFiles/room_{room}.dir/{room}/a.cpp.o" for room in ("base", "nn")]
     (folder / "cmake_pch.hxx").write_text("#pragma once\n#include <algorithm>\n#include <vector>\n")
     flags = ["", f"-Winvalid-pch -fpch-preprocess -include {folder}/cmake_pch.hxx "]

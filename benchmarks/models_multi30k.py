@@ -152,7 +152,8 @@ def parse():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("key", nargs="*", metavar="key=value", help="for every training, as in train.precision=mixed_bf16")
     parser.add_argument("--stretto", default="build/release/stretto")
-    parser.add_argument("--data", type=pathlib.Path, default=records.ROOT / "data/multi30k", help="folder with train, val and test_2016_flickr, .en and .de")
+    parser.add_argument("--data", type=pathlib.Path, default=records.ROOT / "data/multi30k",
+                        help="folder with train, val and test_2016_flickr, .en and .de")
     parser.add_argument("--work", type=pathlib.Path, required=True, help="folder of runs and results.jsonl, kept")
     parser.add_argument("--out", type=pathlib.Path, help="the page, written anew after every run")
     budget = parser.add_mutually_exclusive_group()

@@ -105,9 +105,9 @@ def tools_of(options, text, model):
     for form, flags in FORMS[model].items():
         if "compiled" in form and options.no_compile:
             continue
-        command = [options.python, script, "--model", model, *flags.split(), "--source", str(options.work / f"source_{options.vocab}.ids"), "--target",
-                   str(options.work / f"target_{options.vocab}.ids"), "--vocab", str(options.vocab), "--d-model", str(options.d_model), "--max-tokens",
-                   str(options.max_tokens), "--updates", "{U}", "--threads", str(options.threads)]
+        command = [options.python, script, "--model", model, *flags.split(), "--source", str(options.work / f"source_{options.vocab}.ids"),
+                   "--target", str(options.work / f"target_{options.vocab}.ids"), "--vocab", str(options.vocab), "--d-model",
+                   str(options.d_model), "--max-tokens", str(options.max_tokens), "--updates", "{U}", "--threads", str(options.threads)]
         # glibc would give large blocks back at each step; Stretto keeps them, PyTorch may too.
         keep = [f"MALLOC_MMAP_THRESHOLD_={2**30}", f"MALLOC_TRIM_THRESHOLD_={2**30}", f"OMP_NUM_THREADS={options.threads}"]
         if options.preload:
