@@ -25,7 +25,8 @@ import sys
 import tempfile
 import time
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
+from records import ROOT, commit, write_whole
+
 PARTS = ("transformer", "lstm", "conv")
 NAMES = [f"{encoder}_{decoder}" for encoder, decoder in itertools.product(PARTS, PARTS)]
 ENOUGH = 90  # BLEU
@@ -114,19 +115,6 @@ def measure(stretto, name, folder):
     return Row(name, cells, score["bleu"] >= ENOUGH), dict(report["machine"])
 
 
-def commit():
-    """The commit of this checkout, with a word when files differ from it."""
-    def git(*arguments):
-        return subprocess.run(["git", "-C", str(ROOT), *arguments], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                              stderr=subprocess.DEVNULL, text=True)
-
-    head = git("rev-parse", "--short", "HEAD")
-    if head.returncode != 0:
-        return "unknown"
-    changed = git("status", "--porcelain", "--untracked-files=no").stdout.strip()
-    return head.stdout.strip() + (" with changes" if changed else "")
-
-
 def table(rows, machine, head):
     """The whole file. A row more adds a line and changes nothing else."""
     lines = [f"# The reversal task: {head['date']}", "", f"Commit {head['commit']}. "
@@ -137,17 +125,6 @@ def table(rows, machine, head):
     # `lstm_conv` is an LSTM encoder and a convolutional decoder.
     lines += [f"| {row.name.replace('_', ', ')} | {' | '.join(row.cells)} |" for row in rows]
     return "\n".join(lines) + "\n"
-
-
-def write_whole(path, text):
-    """A reader, or an interruption, finds the old file or the new one."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    beside = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        beside.write_text(text, encoding="utf-8")
-        os.replace(beside, path)
-    finally:
-        beside.unlink(missing_ok=True)
 
 
 def measure_all(options, place, head):

@@ -625,6 +625,126 @@ class Benchmarks(InTemporaryFolder):
         self.assertNotIn("noise_scale", " ".join(bench.overrides(2)))
         self.assertNotIn("noise_scale", self.load("gpu/trainings.py").CONFIG)
 
+    def test_a_page_has_its_date_commit_processor_and_a_command_without_folders(self):
+        records = self.load("records.py")
+        with unittest.mock.patch.object(sys, "argv", [f"{ROOT}/benchmarks/a.py", "--data=/far/away/text", f"{ROOT}/build/release/stretto", "x y"]):
+            page = records.page("Speed", ["One note.", ""], records.table(["a", "b"], [[1, "c"]]), "a minute")
+        self.assertRegex(page, r"\A# Speed: \d{4}-\d\d-\d\d\n\nCommit \w+.*\. Processor: .+ cores\.\n\nOne note\.\n\n```bash skip: a minute\n")
+        self.assertIn("\nbenchmarks/a.py --data=…/text build/release/stretto 'x y'\n```\n", page)
+        self.assertTrue(page.endswith("\n\n| a | b |\n|---|---|\n| 1 | c |\n"), page)
+
+    def test_a_spread_is_the_median_with_the_least_and_the_most(self):
+        spread = self.load("records.py").spread
+        self.assertEqual(spread([3000, 1000, 2500], decimals=0), "2,500 (1,000 – 3,000)")
+        self.assertEqual(spread([0.5], unit=0.1, decimals=1), "5.0")
+
+    def test_a_line_that_was_cut_off_is_no_result_and_the_next_one_does_not_join_it(self):
+        records, path = self.load("records.py"), self.folder / "new/results.jsonl"
+        self.assertEqual(records.json_lines(path), [])
+        records.append_json(path, {"a": 1})
+        with open(path, "a", encoding="utf-8") as file:
+            file.write('{"a": 2')
+        records.append_json(path, {"a": 3})
+        self.assertEqual(records.json_lines(path), [{"a": 1}, {"a": 3}])
+
+    def test_sums_of_a_build_are_those_of_rooms_and_count_a_command_once(self):
+        build_time = self.load("build_time.py")
+        log = self.write(".ninja_log", "# ninja log v5\n"
+                         "0\t2000\t1\tsrc/CMakeFiles/room_nn.dir/Unity/unity_0_cxx.cxx.o\ta\n"
+                         "500\t1500\t1\tsrc/kernels/CMakeFiles/stretto_kernels_cpu.dir/cpu/level_avx2.cpp.o\tb\n"
+                         "2000\t2500\t1\tcore_tests\tc\n2000\t2500\t1\ttests/core_tests_tests.cmake\tc\n")
+        seconds, wall = build_time.read_log(log)
+        rooms = {build_time.room_of(output): taken for output, taken in seconds.items()}
+        self.assertEqual(rooms, {"nn": 2.0, "kernels": 1.0, "linking and the rest": 0.5})
+        self.assertIsNone(wall, "the second line ends before the first: they may be of two builds")
+        for output, room in (("src/CMakeFiles/stretto.dir/cli/commands/plan.cpp.o", "cli"), ("tests/CMakeFiles/core_tests.dir/a.cpp.o", "tests"),
+                             ("src/CMakeFiles/stretto_pch.dir/cmake_pch.hxx.gch", "precompiled header"),
+                             ("src/CMakeFiles/stretto_mpi.dir/distributed/mpi/a.cpp.o", "distributed")):
+            self.assertEqual(build_time.room_of(output), room)
+
+    def test_clang_gets_the_flags_of_a_file_without_its_precompiled_header(self):
+        build_time = self.load("build_time.py")
+        self.write("compile_commands.json", "[]")
+        clang = build_time.Clang("clang++", self.folder, self.folder)
+        flags, header = clang.flags("c++ -Ia -O3 -Werror -Winvalid-pch -include b/cmake_pch.hxx -std=c++20 -o a.o -c a.cpp".split())
+        self.assertEqual((flags, header), (["-Ia", "-O3", "-std=c++20", "-w"], "b/cmake_pch.hxx"))
+
+    def test_headers_within_headers_count_once_and_sources_of_a_unity_file_do_not(self):
+        build_time = self.load("build_time.py")
+        event = lambda name, start, end: {"name": "Source", "ts": start * 1e6, "dur": (end - start) * 1e6, "args": {"detail": name}}
+        events = [event("a.cpp", 0, 9), event("b.h", 1, 3), event("c.h", 1.5, 2), event("b.cpp", 9, 12), event("d.h", 10, 11), {"name": "Other"}]
+        self.assertAlmostEqual(build_time.seconds_of_headers(events), 3)
+        self.assertEqual(build_time.longest(events, {"Source"}, 2), [("b.h", 2.0), ("d.h", 1.0)])
+
+    def test_lengths_of_a_batch_have_the_mean_that_was_asked_for(self):
+        peers = self.load("training_beside_torch.py")
+        for mean in (5, 20, 80):
+            lengths = peers.lengths_around(mean, 1000, 1)
+            self.assertEqual(sum(lengths), 1000 * mean)
+            self.assertGreater(len(set(lengths)), 5)
+            self.assertLess(max(lengths), 200)
+        peers.write_batch(self.folder, [3, 5], ["a", "b"], 1)
+        for side in ("en", "de"):
+            lines = (self.folder / f"batch.{side}").read_text(encoding="utf-8").splitlines()
+            self.assertEqual([len(line.split()) for line in lines], [2, 4])
+
+
+class ModelsOnMulti30k(InTemporaryFolder):
+    """benchmarks/models_multi30k.py with a made-up stretto; its `train` fails for the recipe that FAIL names."""
+
+    STRETTO = """#!/bin/sh
+        case $1 in
+        train) echo "$2" >>"$4.started"; case $2 in *_"$FAIL".toml) echo 'error: no text' >&2; exit 2;; esac; mkdir -p "$4"
+            for step in 1 2 3 4 5 6 7 8; do
+                echo '{"event": "train", "step": '$step', "target_tokens": 100, "tokens_per_second": '$((step > 5 ? 50 : 5))',
+                       "peak_memory_bytes": 104857600, "seconds": 120}' | tr -d '\\n'; echo; done >"$4/metrics.jsonl"
+            echo '{"machine": [["threads", "2"]], "facts": [["parameters", "7,000"]]}' >"$4/report.json";;
+        eval) echo '{"bleu": 30.5, "nll": 2.5}';;
+        infer) echo '20 lines in 1 batch, 98 target tokens, 0.50 s' >&2;;
+        esac\n"""
+
+    def measure(self, *arguments, fail="none"):
+        stretto = self.write("stretto", self.STRETTO)
+        stretto.chmod(0o755)
+        for name in ("train", "val", "test_2016_flickr"):
+            for side in ("en", "de"):
+                self.write(f"text/{name}.{side}", "a\n")
+        command = [sys.executable, str(ROOT / "benchmarks/models_multi30k.py"), "--stretto", str(stretto), "--data", str(self.folder / "text"),
+                   "--work", str(self.folder / "work"), "--decodings", "1", "--seeds", "2", *arguments]
+        answer = subprocess.run(command, capture_output=True, text=True, check=False, cwd=self.folder, timeout=300,
+                                env={**os.environ, "FAIL": fail})
+        return answer.returncode, answer.stdout, answer.stderr
+
+    def trainings(self):
+        return sum(len(path.read_text().splitlines()) for path in (self.folder / "work").glob("*.started"))
+
+    def test_finished_runs_are_not_repeated_and_make_a_page_of_what_there_is(self):
+        code, printed, said = self.measure("--only", "gnmt", "--out", "page.md")
+        self.assertEqual(code, 0, said)
+        # Speed: the updates after the fifth. Memory: 100 MiB. Decoding: 20 lines in half a second.
+        self.assertIn("| GNMT, small | 7,000 | 2 | 30.5 (30.5 – 30.5) | 2.500 | 8 | 50 (50 – 50) | 100 | 40 (40 – 40) | 2.0 (2.0 – 2.0) |", printed)
+        self.assertIn("10 runs are missing.", printed)
+        self.assertEqual((self.folder / "page.md").read_text(encoding="utf-8"), printed)
+        self.assertEqual(self.trainings(), 2)
+        self.assertEqual(self.measure("--only", "gnmt")[0], 0)
+        self.assertEqual(self.trainings(), 2)
+        self.assertEqual(self.measure("--page")[1].splitlines()[-3:], printed.splitlines()[-3:])
+
+    def test_another_budget_is_another_run(self):
+        for budget in (["--updates", "9"], ["--minutes", "2"], ["--minutes", "2", "optim.lr=1e-4"]):
+            code, printed, said = self.measure("--only", "convs2s", "--seed", "1", *budget)
+            self.assertEqual(code, 0, said)
+            self.assertEqual(printed.count("| ConvS2S | 7,000 | 1 |"), 1)
+        self.assertEqual(self.trainings(), 3)
+
+    def test_a_model_that_fails_is_told_and_the_others_are_trained(self):
+        code, printed, said = self.measure("--only", "gnmt", "--only", "lightconv", "--seed", "1", fail="gnmt")
+        self.assertEqual(code, 1)
+        self.assertIn("error: no text", said)
+        self.assertIn("failed: gnmt 1", said)
+        self.assertIn("| LightConv |", printed)
+        self.assertNotIn("| GNMT", printed)
+
 
 class Reversal(InTemporaryFolder):
     """benchmarks/reversal.py with a made-up stretto: `train CONFIG --run RUN --quiet`, `eval RUN --json`."""
@@ -653,7 +773,7 @@ class Reversal(InTemporaryFolder):
     def measure(self, *arguments):
         """Exit code, what was printed, what was said on stderr."""
         process = self.start(*arguments)
-        printed, said = process.communicate(timeout=60)
+        printed, said = process.communicate(timeout=300)
         self.assertEqual(list((self.folder / "tmp").iterdir()), [], "runs were left behind")
         return process.returncode, printed, said
 
@@ -706,7 +826,7 @@ class Reversal(InTemporaryFolder):
                 self.assertIsNone(process.poll(), "it ended by itself")
                 time.sleep(0.02)
             process.send_signal(number)
-            printed, said = process.communicate(timeout=60)
+            printed, said = process.communicate(timeout=300)
             self.assertEqual(process.returncode, 128 + number, said)
             self.assertTrue((self.folder / "ended").exists(), "its training goes on")
             self.assertEqual(self.rows(printed), ["| conv, conv | 97.5 | 1,000 | S | 1,234 |"])
@@ -721,6 +841,93 @@ class Reversal(InTemporaryFolder):
             code, printed, said = self.measure(*arguments)
             self.assertEqual((code, printed), (2, ""))
             self.assertIn(words, said)
+
+
+class OldAndNew(InTemporaryFolder):
+    """benchmarks/old_new.py with two made-up programs."""
+
+    STRETTO = """#!/bin/sh
+        command=$1
+        for word; do
+            case $word in train.max_steps=*) steps=${word#*=};; esac
+            [ "$before" != --run ] || run=$word
+            before=$word
+        done
+        case $command in
+        train) mkdir -p "$run"
+            for step in $(seq "$steps"); do echo '{"event":"train","step":'$step',"target_tokens":10,"loss":LOSS}'; sleep 0.01; done >"$run/metrics.jsonl"
+            echo '{"event":"end"}' >>"$run/metrics.jsonl";;
+        infer) [ -f "$2/metrics.jsonl" ] && wc -l <"$3"; echo '20 lines in 1 batch, 98 target tokens, SECONDS s' >&2;;
+        esac\n"""
+
+    def compare(self, *arguments, loss="2.5", seconds="0.50"):
+        """Exit code and cells of the rows."""
+        for name, made in (("old", ("2.5", "0.50")), ("new", (loss, seconds))):
+            self.write(name, self.STRETTO.replace("LOSS", made[0]).replace("SECONDS", made[1])).chmod(0o755)
+        for side in ("en", "de"):
+            for name in ("train", "val", "test_2016_flickr"):
+                self.write(f"text/{name}.{side}", "a\nb\nc\n")
+        command = [sys.executable, str(ROOT / "benchmarks/old_new.py"), str(self.folder / "old"), str(self.folder / "new"), "--data",
+                   str(self.folder / "text"), "--workloads", "W1", "--rounds", "2", "--warm", "2", "--updates", "3", "--sentences", "2",
+                   "--model-updates", "1", *arguments]
+        answer = subprocess.run(command, capture_output=True, text=True, check=False, cwd=self.folder, timeout=300)
+        rows = [line.strip("| ").split(" | ") for line in answer.stdout.splitlines() if line.startswith("| W1")]
+        return answer.returncode, rows, answer.stderr
+
+    def test_it_tells_rates_ratios_and_whether_results_are_the_same(self):
+        code, rows, said = self.compare("--least", "0")
+        self.assertEqual(code, 0, said)
+        self.assertEqual([row[0] for row in rows], ["W1, training, target tokens/s", "W1, decoding, sentences/s"])
+        self.assertEqual(rows[0][4], "same losses")
+        self.assertEqual(rows[1][1:5], ["40.0 (40.0 – 40.0)", "40.0 (40.0 – 40.0)", "1.00 (1.00 – 1.00)", "same output"])
+        self.assertEqual(self.compare("--least", "0", "--only", "training", loss="2.6")[1][0][4], "other losses")
+
+    def test_a_new_build_that_is_slower_makes_it_fail(self):
+        code, rows, said = self.compare("--only", "decoding", seconds="0.80")
+        self.assertEqual(code, 1)
+        self.assertEqual(rows[0][3], "0.62 (0.62 – 0.62)")
+        self.assertIn("below 0.98: W1, decoding: 0.625", said)
+
+
+class BesideTorch(InTemporaryFolder):
+    """benchmarks/training_beside_torch.py with a made-up stretto, and a made-up Python whose torch cannot do one form."""
+
+    STRETTO = """#!/bin/sh
+        command=$1
+        for word; do
+            case $word in train.max_steps=*) steps=${word#*=};; data.train_src=*) text=${word#*=};; esac
+            case $before in --run) run=$word;; --output) : >"$word";; esac
+            before=$word
+        done
+        case $command/$2 in
+        train/*) mkdir -p "$run"
+            case $text in *mixed*) rate=100;; *) rate=125;; esac
+            for step in $(seq "$steps"); do
+                echo '{"event":"train","step":'$step',"target_tokens":10,"loss":2,"tokens_per_second":'$rate'}'; sleep 0.01
+            done >"$run/metrics.jsonl";;
+        tokenizer/encode) sed -E 's/[^ ]+/7/g';;
+        esac\n"""
+    PYTHON = """#!/bin/sh
+        case "$*" in *"import torch"*) exit 0;; *"--form bucketed"*) echo 'no bucket'; exit 1;; esac
+        for step in 1 2 3 4 5; do echo "UPD $step 10 2.5"; sleep 0.02; done\n"""
+
+    def test_a_form_that_fails_is_named_and_the_others_are_measured(self):
+        for name, script in (("stretto", self.STRETTO), ("python", self.PYTHON)):
+            self.write(name, script).chmod(0o755)
+        for side in ("en", "de"):
+            for name in ("train", "val", "test_2016_flickr"):
+                self.write(f"text/{name}.{side}", "a b\nc\n")
+        command = [sys.executable, str(ROOT / "benchmarks/training_beside_torch.py"), "--stretto", str(self.folder / "stretto"), "--python",
+                   str(self.folder / "python"), "--data", str(self.folder / "text"), "--models", "lstm", "--rounds", "2", "--warm", "2",
+                   "--updates", "3", "--lengths", "10", "--out", "page.md"]
+        answer = subprocess.run(command, capture_output=True, text=True, check=False, cwd=self.folder, timeout=300)
+        self.assertEqual(answer.returncode, 0, answer.stderr)
+        self.assertEqual((self.folder / "page.md").read_text(encoding="utf-8"), answer.stdout)
+        self.assertIn("| PyTorch, packed | ", answer.stdout)
+        self.assertNotIn("| PyTorch, bucketed", answer.stdout)
+        self.assertIn("Not measured: bucketed (exit 256, last line: no bucket).", answer.stdout)
+        self.assertIn("| 10 | 3 – 24 | 10 | 10 | 8,000.0 (8,000.0 – 8,000.0) | 10,000.0 (10,000.0 – 10,000.0) | 1.25 (1.25 – 1.25) |", answer.stdout)
+        self.assertIn("GNMT takes at most 1.25 times a dense batch's time for each real token.", answer.stdout)
 
 
 class Wmt16(InTemporaryFolder):
