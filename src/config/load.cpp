@@ -134,10 +134,12 @@ class Reader {
                   std::to_string(kMostEntries) + " are read",
               "leave some " + blocks + " out", list.path);
     }
+    origins.set(list.path, place);
     // A list inside a section whose name is a slip was not known when entries were made.
     for (size_t i = 0; i < std::min(tables->size(), list.size); ++i) {
       const std::string typed = here.typed + "." + std::to_string(i);
       const toml::node& item = *tables->get(i);
+      origins.set(list.entry_path(i), at(item, place));
       if (const auto* inner = item.as_table()) {
         table(*inner, {list.entry_path(i), typed}, base, at(item, place));
       } else {

@@ -47,7 +47,8 @@ struct Problem {
 /// consequence of one mistake is not a second one.
 bool is_unreliable(const std::vector<Problem>& problems, const std::string& key);
 
-/// Places of the keys that were given; the others have their defaults.
+/// Places of the keys that were given, of lists of tables and of their entries; the other keys have
+/// their defaults.
 class Origins {
  public:
   void set(const std::string& key, Place place) { places_[key] = std::move(place); }

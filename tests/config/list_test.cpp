@@ -139,6 +139,9 @@ TEST(ConfigList, ReadsBlocksInTheirOrder) {
   EXPECT_TRUE(result.origins.given("road.lanes.0.width"));
   EXPECT_FALSE(result.origins.given("road.lanes.1.width"));
   EXPECT_EQ(result.origins.of("road.lanes.1.use"), "a.toml:9:1: `road.lanes.1.use`");
+  EXPECT_EQ(result.origins.of("road.lanes.1"), "a.toml:8:1: `road.lanes.1`");
+  EXPECT_EQ(result.origins.of("road.lanes"), "a.toml:3:8: `road.lanes`");
+  EXPECT_FALSE(result.origins.given("road.bridges"));
 }
 
 TEST(ConfigList, ReadsTablesInOneLine) {
