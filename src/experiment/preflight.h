@@ -6,9 +6,7 @@
 
 #include "base/error.h"
 #include "config/problem.h"
-#include "data/pairs/parallel_input.h"
 #include "experiment/load_experiment.h"
-#include "text/tokenizer.h"
 
 /// What training would stop at before its first update, beyond what the configuration shows: found
 /// by the code that training uses, and without writing anything.
@@ -44,7 +42,8 @@ struct PreflightOptions {
   bool elsewhere = false;
 };
 
-/// Text and tokenizers; of the machine, `elsewhere`, that it was not looked at.
+/// What the family finds in its data (TaskRules::look_at_data in experiment/task_rules.h); of the
+/// machine, `elsewhere`, that it was not looked at.
 ///
 /// @param known  problems of the configuration, missing files too: what they concern is left out
 /// Throws Error(kIo).
@@ -76,11 +75,6 @@ void note_stop(Preflight& found, Stage stage, const std::string& key, const Look
     found.stops.push_back({stage, key, error.code(), error.what(), error.advice()});
   }
 }
-
-/// Text as these tokenizers make it: training stops when nothing is left of it, or when more than
-/// `data.max_unknown` of its tokens are unknown.
-void look_at_tokens(const Experiment& options, const text::TokenizerPair& tokenizers,
-                    const data::StillTime& still_time, Preflight& found);
 
 /// The stops as problems of the configuration, each at the place of its key; one cause once.
 std::vector<config::Problem> problems_of(const std::vector<Stop>& stops,

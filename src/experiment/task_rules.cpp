@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "experiment/preflight.h"
 #include "experiment/translation_rules.h"
 
 namespace stretto::experiment {
@@ -17,6 +18,12 @@ constexpr NamedRules kTaskRules[] = {
 };
 
 }  // namespace
+
+Preflight TaskRules::look_at_data(const Experiment& /*experiment*/,
+                                  const std::vector<config::Problem>& /*known*/,
+                                  const PreflightOptions& /*how*/) const {
+  return {};
+}
 
 std::vector<std::string> task_names() {
   std::vector<std::string> names;

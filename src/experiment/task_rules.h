@@ -9,6 +9,9 @@
 
 namespace stretto::experiment {
 
+struct Preflight;
+struct PreflightOptions;
+
 /// A score of a family's validations by which `best` can go.
 struct ScoreName {
   std::string name;  ///< as train::Score has it: "nll"; of one of several outputs "HEAD.nll"
@@ -48,6 +51,13 @@ class TaskRules {
   virtual void check_model(RuleCheck& check) const = 0;
   /// Rules of its data and of its outputs. They are told after those of the run.
   virtual void check_data(RuleCheck& check) const = 0;
+
+  /// What training would stop at in the data, as experiment/preflight.h says: nothing, where the
+  /// family does not look.
+  /// @param known  problems of the configuration: what they concern is left out
+  virtual Preflight look_at_data(const Experiment& experiment,
+                                 const std::vector<config::Problem>& known,
+                                 const PreflightOptions& how) const;
 
   /// What `eval.best_metric` may name; the first one is its default. At least one.
   virtual std::vector<ScoreName> scores(const Experiment& experiment) const = 0;

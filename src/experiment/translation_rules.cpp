@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "config/schema.h"
+#include "experiment/translation_preflight.h"
 #include "experiment/two_source_rules.h"
 #include "models/misfits.h"
 #include "text/tokenizer.h"
@@ -207,6 +208,11 @@ class TranslationRules final : public TaskRules {
     check_lengths(c);
     check_decoding(c);
     check_bleu(c);
+  }
+
+  Preflight look_at_data(const Experiment& e, const std::vector<config::Problem>& known,
+                         const PreflightOptions& how) const override {
+    return translation_preflight(e, known, how);
   }
 
   std::vector<ScoreName> scores(const Experiment& /*e*/) const override {

@@ -8,9 +8,11 @@
 #include <cstdio>
 
 #include "base/text.h"
+#include "experiment/rules.h"
 #include "runs/provenance.h"
 #include "runs/run_folder.h"
 #include "tests/add_a_task/label_display.h"
+#include "tests/add_a_task/label_rules.h"
 #include "tests/add_a_task/label_task.h"
 #include "tests/base/failure.h"
 #include "tests/base/temp_dir.h"
@@ -142,6 +144,54 @@ TEST_F(LabelFamilyTest, ProcessesWithOtherTextDisagree) {
       folder_.write("other.label", std::string("consonants\n") + labels(10).substr(7))};
   EXPECT_EQ(make_task()->data_facts().at(0).value, mine.at(0).value);
   EXPECT_NE(make_task()->data_facts().at(1).value, mine.at(1).value);
+}
+
+// Batches of lines that are about equally long.
+TEST_F(LabelFamilyTest, ABatchIsBoundedByLinesAndByBytes) {
+  experiment_.options.data.max_tokens = 20;
+  const auto task = make_task();
+  const auto& source = task->train_batches();
+  EXPECT_GT(source.num_batches(), 4);
+  for (int64_t i = 0; i < source.num_batches(); ++i) {
+    const auto batch = source.load(1, i);
+    EXPECT_LE(batch.num_sequences(), 16);
+    EXPECT_LE(batch.column<int64_t>(kText).num_rows(), 20);
+  }
+}
+
+// Rules.
+
+TEST_F(LabelFamilyTest, CheckAsksForTextAndLabelsAlone) {
+  auto& options = experiment_.options;
+  options.train.max_steps = 20000;
+  options.tokenizer.type = "vocab";  // which no label needs
+  options.eval.best_metric = "accuracy";
+  const auto problems = [&] {
+    std::vector<config::Problem> found;
+    experiment::check_rules(options, {}, &label_rules(), found);
+    std::vector<std::string> lines;
+    for (const auto& problem : found) lines.push_back(problem.key + ": " + problem.what);
+    return lines;
+  };
+  using Lines = std::vector<std::string>;
+  EXPECT_EQ(problems(), Lines{});
+  options.eval.best_metric = "bleu";
+  EXPECT_EQ(problems(), Lines{"eval.best_metric: must be one of accuracy, loss, got \"bleu\""});
+  options.eval.best_metric = "loss";
+  options.data.train_tgt.clear();
+  EXPECT_EQ(problems(), Lines{"data.train_tgt: each file of text needs one of labels"});
+  options.data.train_src.clear();
+  EXPECT_EQ(problems(), Lines{"data.train_src: there is no text to learn from"});
+}
+
+TEST_F(LabelFamilyTest, ScoresGoTheWayThatTheyAreShown) {
+  const auto scores = make_task()->validate().scores;
+  for (const auto& name : label_rules().scores(experiment_.options)) {
+    const auto* score = train::find_score(scores, name.name);
+    ASSERT_NE(score, nullptr) << name.name;
+    EXPECT_EQ(score->higher_is_better, name.higher_is_better) << name.name;
+    EXPECT_EQ(label_display().style(name.name).higher_is_better, name.higher_is_better);
+  }
 }
 
 // The loss.

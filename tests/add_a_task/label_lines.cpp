@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <set>
+#include <utility>
 
 #include "base/error.h"
-#include "base/random.h"
 #include "base/text.h"
 #include "data/lines.h"
 
@@ -69,16 +69,23 @@ data::Batch read_labelled_lines(const std::vector<std::string>& text_files,
   return all;
 }
 
-data::Batch ShuffledLines::load(int64_t epoch, int64_t index) const {
-  const auto count = static_cast<uint64_t>(lines_.num_sequences());
-  const Permutation order(count, mix64(seed_, static_cast<uint64_t>(epoch)));
-  const auto size = static_cast<uint64_t>(size_), begin = static_cast<uint64_t>(index) * size;
-  std::vector<data::Batch> chosen;
-  for (uint64_t i = begin; i < std::min(count, begin + size); ++i) {
-    const auto line = static_cast<int64_t>(order(i));
-    chosen.push_back(data::part(lines_, line, line + 1));
+LinesByLength::LinesByLength(data::Batch lines) : lines_(std::move(lines)) {
+  std::vector<uint32_t> bytes;
+  for (int64_t i = 0; i < lines_.num_sequences(); ++i) {
+    bytes.push_back(static_cast<uint32_t>(lines_.column<int64_t>(kText).length(i)));
   }
-  return data::concatenate(chosen);
+  order_ = data::order_by_length({bytes});
+}
+
+data::Batch LinesByLength::empty_batch() const {
+  return {.sample_ids = {}, .columns = {data::PackedTokens{}, data::PackedTokens{}}};
+}
+
+void LinesByLength::append(int64_t /*epoch*/, int64_t sample, data::Batch& batch) const {
+  batch.sample_ids.push_back(sample);
+  for (const size_t number : {kText, kLabel}) {
+    batch.column<int64_t>(number).append(lines_.column<int64_t>(number).sequence(sample));
+  }
 }
 
 }  // namespace stretto::tasks

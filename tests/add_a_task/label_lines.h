@@ -3,11 +3,10 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "data/batch.h"
-#include "data/batch_source.h"
+#include "data/length_batches.h"
 
 namespace stretto::tasks {
 
@@ -31,22 +30,21 @@ void add_line(std::string_view line, data::PackedTokens& lines);
 data::Batch read_labelled_lines(const std::vector<std::string>& text_files,
                                 const std::vector<std::string>& label_files, const Labels& labels);
 
-/// Micro-batches of lines in an order that depends on seed and epoch alone.
-class ShuffledLines : public data::BatchSource {
+/// Lines in the order of their lengths, of which micro-batches are cut.
+class LinesByLength : public data::LengthSamples {
  public:
-  /// @param size  lines of a micro-batch; the last one of an epoch may have fewer
-  ShuffledLines(data::Batch lines, int64_t size, uint64_t seed)
-      : lines_(std::move(lines)), size_(size), seed_(seed) {}
+  explicit LinesByLength(data::Batch lines);
 
-  int64_t num_batches() const override { return (lines_.num_sequences() + size_ - 1) / size_; }
-  data::Batch load(int64_t epoch, int64_t index) const override;
+  const data::LengthRuns& runs() const override { return order_.runs; }
+  int64_t sample_at(uint64_t position) const override { return order_.samples[position]; }
+  data::Batch empty_batch() const override;
+  void append(int64_t epoch, int64_t sample, data::Batch& batch) const override;
 
   const data::Batch& lines() const { return lines_; }
 
  private:
   data::Batch lines_;
-  int64_t size_;
-  uint64_t seed_;
+  data::LengthOrder order_;
 };
 
 }  // namespace stretto::tasks

@@ -10,12 +10,12 @@
 #include "models/packed.h"
 #include "models/registry.h"
 #include "nn/watch.h"
+#include "tests/add_a_task/label_rules.h"
 
 namespace stretto::tasks {
 namespace {
 
 constexpr const char* kLabelFile = "labels.txt";
-constexpr int64_t kLines = 32;          // of a micro-batch, where data.max_samples sets no bound
 constexpr int64_t kScoredLines = 1024;  // at once
 
 /// Of some lines: the loss summed over them, and how many labels are right.
@@ -30,10 +30,6 @@ std::pair<at::Tensor, at::Tensor> sums_of(const LabelModel& model, const data::B
 std::string text_of(const data::PackedTokens& lines, int64_t index) {
   const auto bytes = lines.sequence(index);
   return {bytes.begin(), bytes.end() - 1};
-}
-
-int64_t lines_of_batch(const experiment::Experiment& experiment) {
-  return experiment.data.max_samples > 0 ? experiment.data.max_samples : kLines;
 }
 
 distributed::Fact fact_of(const std::string& name, const data::Batch& lines) {
@@ -93,8 +89,12 @@ LabelTask::LabelTask(const experiment::Experiment& experiment, const Labels& lab
       prefetch_(experiment.data.prefetch),
       update_bound_(lines_of_batch(experiment) * experiment.train.update_freq),
       model_(make_label_model(experiment, labels, device)),
-      train_(read_labelled_lines(experiment.data.train_src, experiment.data.train_tgt, labels),
-             lines_of_batch(experiment), static_cast<uint64_t>(experiment.run.seed)),
+      lines_(std::make_shared<LinesByLength>(
+          read_labelled_lines(experiment.data.train_src, experiment.data.train_tgt, labels))),
+      train_(data::make_length_batches(
+          lines_,
+          {.max_rows = {experiment.data.max_tokens}, .max_samples = lines_of_batch(experiment)},
+          data::Shuffle::kEachEpoch, static_cast<uint64_t>(experiment.run.seed))),
       valid_(read_labelled_lines(experiment.data.valid_src, experiment.data.valid_tgt, labels)) {}
 
 train::TaskWords LabelTask::words() const {
@@ -155,12 +155,12 @@ Assets LabelTask::assets() const {
 }
 
 std::vector<distributed::Fact> LabelTask::data_facts() const {
-  return {fact_of("training lines", train_.lines()), fact_of("validation lines", valid_)};
+  return {fact_of("training lines", lines_->lines()), fact_of("validation lines", valid_)};
 }
 
 // Every byte is known, and a label that is not stops the reading.
 void LabelTask::require_known_data(bool /*warn*/) const {
-  if (train_.num_batches() > 0) return;
+  if (train_->num_batches() > 0) return;
   throw Error(ExitCode::kBadData, "data.train_src: the files have no line",
               "give text with a label for each line");
 }
@@ -168,7 +168,7 @@ void LabelTask::require_known_data(bool /*warn*/) const {
 std::vector<std::pair<std::string, std::string>> LabelTask::facts() const {
   return {{"parameters", with_thousands(models::num_parameters(*model_))},
           {"labels", join(labels_, ", ")},
-          {"training lines", with_thousands(train_.lines().num_sequences())}};
+          {"training lines", with_thousands(lines_->lines().num_sequences())}};
 }
 
 Assets assets_of(const Labels& labels) {

@@ -46,7 +46,7 @@ class LabelTask : public FamilyTask {
   LabelTask(const experiment::Experiment& experiment, const Labels& labels, at::Device device);
 
   torch::nn::Module& model() override { return *model_; }
-  const data::BatchSource& train_batches() override { return train_; }
+  const data::BatchSource& train_batches() override { return *train_; }
   std::vector<std::string> statistics() const override { return {"right"}; }
   std::vector<std::string> counters() const override { return {"lines", "bytes"}; }
   train::TaskWords words() const override;
@@ -75,7 +75,8 @@ class LabelTask : public FamilyTask {
   const Labels labels_;
   const int64_t num_samples_, prefetch_, update_bound_;
   std::shared_ptr<LabelModel> model_;
-  ShuffledLines train_;
+  std::shared_ptr<const LinesByLength> lines_;
+  std::unique_ptr<data::BatchSource> train_;
   data::Batch valid_;
 };
 

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "experiment/experiment_schema.h"
+#include "experiment/preflight.h"
 #include "experiment/rules.h"
 #include "experiment/scaled_rate.h"
 #include "experiment/schedule_length.h"
@@ -205,6 +206,17 @@ TEST(TaskRules, ListTheScoresOfAllFamiliesForTheKey) {
   EXPECT_EQ(config::range_text(*key), "such as nll, bleu");
   e.eval.best_metric = "french.bleu";
   EXPECT_EQ(config::range_error(*key), "") << "a rule judges it";
+}
+
+// Preflight asks by the name, and there is nothing to look at in a family of another one.
+TEST(TaskRules, LookAtTheirDataBeforeTrainingDoes) {
+  Experiment e;
+  e.data.valid_src = {"/nowhere/v.src"};
+  e.data.valid_tgt = {"/nowhere/v.tgt"};
+  EXPECT_EQ(preflight(e, {}, {.full = true}).stops.size(), 1U);
+  EXPECT_EQ(PictureRules().look_at_data(e, {}, {.full = true}).stops.size(), 0U);
+  e.task.name = "origami";
+  EXPECT_EQ(preflight(e, {}, {.full = true}).stops.size(), 0U);
 }
 
 // Its name is refused already, and nobody knows what it needs.

@@ -1,5 +1,6 @@
 #include <chrono>
 
+#include "experiment/translation_preflight.h"
 #include "losses/registry.h"
 #include "models/registry.h"
 #include "optim/arena.h"

@@ -1,0 +1,306 @@
+#include "experiment/translation_preflight.h"
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <optional>
+#include <utility>
+
+#include "base/in_child.h"
+#include "base/text.h"
+#include "data/pairs/corpus_build.h"
+#include "data/pairs/corpus_check.h"
+#include "experiment/known_text.h"
+#include "experiment/training_text.h"
+
+namespace stretto::experiment {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using data::Split;
+
+// A child that watches the time itself needs some to say how far it came.
+constexpr std::chrono::milliseconds kGrace{100};
+
+Stage stage_of(Split split) {
+  return split == Split::kTrain ? Stage::kTraining : Stage::kValidation;
+}
+
+/// The key that names a split's first input, or another side of it.
+std::string key_of(const data::DataOptions& options, Split split, const char* side = "_src") {
+  const auto& files = split == Split::kTrain ? options.train_src : options.valid_src;
+  return "data." + data::name_of(split) + (files.empty() ? "_tsv" : side);
+}
+
+/// Notes the Error at which training would stop on a split's text, at the key of the side that is
+/// at fault.
+template <class Look>
+void note_text_stop(Preflight& found, const data::DataOptions& options, Split split,
+                    const Look& look) {
+  std::string key = key_of(options, split);
+  note_stop(found, stage_of(split), key, [&] {
+    try {
+      look();
+    } catch (const data::TargetError&) {
+      key = key_of(options, split, "_tgt");
+      throw;
+    } catch (const data::SecondSourceError&) {
+      key = key_of(options, split, "_src2");
+      throw;
+    }
+  });
+}
+
+bool has_text(const data::DataOptions& options, Split split) {
+  const bool train = split == Split::kTrain;
+  return !(train ? options.train_src : options.valid_src).empty() ||
+         !(train ? options.train_tsv : options.valid_tsv).empty();
+}
+
+/// The key that an error of making tokenizers is about.
+/// @param side  whose text is at fault
+std::string tokenizer_key(const Experiment& e, const std::string& what, const char* side = "_src") {
+  const auto& options = e.tokenizer;
+  if (!text::names_tokenizer(options)) {
+    const bool size = what.starts_with("tokenizer.vocab_size");
+    return size ? "tokenizer.vocab_size" : key_of(e.data, Split::kTrain, side);
+  }
+  const std::array<std::pair<const char*, const std::string*>, 5> files{{
+      {"tokenizer.model", &options.model},
+      {"tokenizer.src_model", &options.src_model},
+      {"tokenizer.tgt_model", &options.tgt_model},
+      {"tokenizer.src_vocab", &options.src_vocab},
+      {"tokenizer.tgt_vocab", &options.tgt_vocab},
+  }};
+  const char* first = "tokenizer.type";
+  for (const auto& [key, path] : files) {
+    if (path->empty()) continue;
+    if (what.starts_with(*path)) return key;
+    if (first == std::string("tokenizer.type")) first = key;
+  }
+  return first;
+}
+
+// Stops at too many tokens that are unknown; of text that was not read to its end nobody knows.
+void look_at_unknown(const Experiment& e, Split split, const text::TokenizerPair& tokenizers,
+                     const data::StillTime& still_time, Preflight& found) {
+  note_text_stop(found, e.data, split, [&] {
+    const auto seen = data::count_pieces(e.data, split, tokenizers, still_time);
+    if (!seen.look.unread.empty()) {
+      found.unread.push_back({"data.max_unknown", "the tokens of " + seen.look.unread});
+      return;
+    }
+    const std::string name = split == Split::kTrain ? "training text" : "validation text";
+    require_known(name, seen.src, seen.tgt, tokenizers, e, /*warn=*/false);
+  });
+}
+
+// What a child found, as text: no message has a NUL character.
+std::string packed(const Preflight& found) {
+  std::string text;
+  const auto add = [&](const std::string& part) {
+    text += part;
+    text += '\0';
+  };
+  for (const auto& stop : found.stops) {
+    add("stop");
+    add(std::to_string(static_cast<int>(stop.stage)));
+    add(std::to_string(static_cast<int>(stop.code)));
+    for (const auto& part : {stop.key, stop.what, stop.hint}) add(part);
+  }
+  for (const auto& unread : found.unread) {
+    add("unread");
+    for (const auto& part : {unread.key, unread.what}) add(part);
+  }
+  return text;
+}
+
+void unpack(const std::string& text, Preflight& found) {
+  const auto parts = split(text, '\0');
+  for (size_t i = 0; i + 2 < parts.size();) {
+    if (parts[i] == "stop") {
+      found.stops.push_back({static_cast<Stage>(std::stoi(parts[i + 1])), parts[i + 3],
+                             static_cast<ExitCode>(std::stoi(parts[i + 2])), parts[i + 4],
+                             parts[i + 5]});
+      i += 6;
+    } else {
+      found.unread.push_back({parts[i + 1], parts[i + 2]});
+      i += 3;
+    }
+  }
+}
+
+/// One look at an experiment, within its time.
+class Look {
+ public:
+  Look(const Experiment& options, const std::vector<config::Problem>& known,
+       const PreflightOptions& how)
+      : e_(options), known_(known), how_(how), end_(Clock::now() + how.limit) {}
+
+  Preflight run() {
+    const bool named = text::names_tokenizer(e_.tokenizer);
+    const bool trains = trains_tokenizer();
+    if (looks_at(Split::kValid)) lines(Split::kValid);
+    // Files are read fast; and what they say of text needs little of it.
+    if (named) tokenizers();
+    if (looks_at(Split::kTrain)) lines(Split::kTrain);
+    if (trains) tokenizers();
+    unknown_tokens();
+    return std::move(found_);
+  }
+
+ private:
+  /// Else it is named, or that of the run that `train.init_from` names.
+  bool trains_tokenizer() const {
+    if (text::names_tokenizer(e_.tokenizer)) return false;
+    return e_.train.init_from.empty() || e_.train.init_vocabulary == "match";
+  }
+
+  bool still_time() const { return how_.full || Clock::now() < end_; }
+
+  bool is_known(const std::string& key) const { return config::is_unreliable(known_, key); }
+
+  bool looks_at(Split split) const {
+    if (!has_text(e_.data, split)) return false;
+    const std::string name = "data." + data::name_of(split);
+    for (const char* list : {"_src", "_src2", "_tgt", "_tsv"}) {
+      if (is_known(name + list)) return false;
+    }
+    return !is_known("data.src_column") && !is_known("data.tgt_column") &&
+           !is_known("data.src2_column") && !is_known("data.invalid_utf8") &&
+           !is_known("data.too_long");
+  }
+
+  bool looks_at_tokenizers() const {
+    for (const char* key :
+         {"type", "algorithm", "joint", "vocab_size", "character_coverage", "max_training_lines",
+          "model", "src_model", "tgt_model", "src_vocab", "tgt_vocab"}) {
+      if (is_known(std::string("tokenizer.") + key)) return false;
+    }
+    return text::names_tokenizer(e_.tokenizer) || looks_at(Split::kTrain);
+  }
+
+  void leave(const std::string& key, const std::string& what) {
+    found_.unread.push_back({key, what});
+  }
+
+  void note(const data::CorpusLook& look, const std::string& key) {
+    if (!look.unread.empty()) leave(key, look.unread);
+  }
+
+  void lines(Split split) {
+    note_text_stop(found_, e_.data, split, [&] {
+      const auto look = data::check_lines(e_.data, split, [this] { return still_time(); });
+      note(look, key_of(e_.data, split));
+      // A tokenizer that is trained on the text is the first to say that there is none.
+      const bool trains = split == Split::kTrain && trains_tokenizer();
+      if (look.pairs > 0 || !look.unread.empty() || trains) return;
+      data::throw_empty_corpus({.inputs = data::inputs_of(e_.data, split), .rules = {}}, {});
+    });
+  }
+
+  void tokenizers() {
+    if (!looks_at_tokenizers()) return;
+    if (how_.full) return try_tokenizers();
+    const std::string key =
+        text::names_tokenizer(e_.tokenizer) ? tokenizer_key(e_, "") : "tokenizer.vocab_size";
+    const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(end_ - Clock::now());
+    std::optional<std::string> result;
+    if (left.count() > 0) {
+      result = run_in_child(left + kGrace, [this] {
+        found_ = {};
+        try_tokenizers();
+        return packed(found_);
+      });
+    }
+    if (result) return unpack(*result, found_);
+    leave(key,
+          text::names_tokenizer(e_.tokenizer)
+              ? "whether it can be used, and whether it leaves anything of the text"
+              : "whether the text allows for so many pieces: training a tokenizer takes longer");
+  }
+
+  // Loads or trains them, as training does, and sees whether the filters leave anything.
+  void try_tokenizers() {
+    try {
+      pair_ = make_experiment_tokenizers(e_);
+    } catch (const Error& error) {
+      const char* side = dynamic_cast<const data::TargetError*>(&error) != nullptr         ? "_tgt"
+                         : dynamic_cast<const data::SecondSourceError*>(&error) != nullptr ? "_src2"
+                                                                                           : "_src";
+      const std::string key = tokenizer_key(e_, error.what(), side);
+      found_.stops.push_back({Stage::kTokenizer, key, error.code(), error.what(), error.advice()});
+      return;
+    }
+    for (const Split split : {Split::kTrain, Split::kValid}) {
+      if (!looks_at(split)) continue;
+      note_text_stop(found_, e_.data, split, [&] {
+        note(data::check_filters(e_.data, split, pair_, [this] { return still_time(); }),
+             key_of(e_.data, split));
+      });
+    }
+  }
+
+  // Of text that training would stop at anyway the shares do not matter. A tokenizer that is
+  // trained on the text knows it, but for what tokenizer.character_coverage leaves out.
+  void unknown_tokens() {
+    const bool named = text::names_tokenizer(e_.tokenizer);
+    if ((!named && !how_.full) || is_known("data.max_unknown") || !looks_at_tokenizers()) return;
+    if (!found_.stops.empty() || e_.data.max_unknown >= 1) return;
+    if (how_.full) {
+      if (pair_.src) count_unknown();
+      return;
+    }
+    if (!looks_at(Split::kTrain) && !looks_at(Split::kValid)) return;
+    const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(end_ - Clock::now());
+    std::optional<std::string> result;
+    if (left.count() > 0) {
+      result = run_in_child(left + kGrace, [this] {
+        found_ = {};
+        pair_ = make_experiment_tokenizers(e_);
+        count_unknown();
+        return packed(found_);
+      });
+    }
+    if (result) return unpack(*result, found_);
+    leave("data.max_unknown", "how many of the tokens are `<unk>`");
+  }
+
+  void count_unknown() {
+    // The text for validation is the shorter one.
+    for (const Split split : {Split::kValid, Split::kTrain}) {
+      if (!looks_at(split)) continue;
+      look_at_unknown(
+          e_, split, pair_, [this] { return still_time(); }, found_);
+    }
+  }
+
+  const Experiment& e_;
+  const std::vector<config::Problem>& known_;
+  const PreflightOptions how_;
+  const Clock::time_point end_;
+  text::TokenizerPair pair_;  ///< once they are made
+  Preflight found_;
+};
+
+}  // namespace
+
+Preflight translation_preflight(const Experiment& options,
+                                const std::vector<config::Problem>& known,
+                                const PreflightOptions& how) {
+  return Look(options, known, how).run();
+}
+
+void look_at_tokens(const Experiment& options, const text::TokenizerPair& tokenizers,
+                    const data::StillTime& still_time, Preflight& found) {
+  for (const Split split : {Split::kValid, Split::kTrain}) {
+    if (!has_text(options.data, split)) continue;
+    const size_t before = found.stops.size();
+    note_text_stop(found, options.data, split,
+                   [&] { data::check_filters(options.data, split, tokenizers, still_time); });
+    if (found.stops.size() > before) continue;
+    look_at_unknown(options, split, tokenizers, still_time, found);
+  }
+}
+
+}  // namespace stretto::experiment
