@@ -39,6 +39,10 @@ std::string section_list(const Schema& defaults) {
     text += "  [" + section.path + "]" +
             std::string(12 - std::min<size_t>(11, section.path.size()), ' ') + section.help + "\n";
   }
+  for (const auto& list : defaults.lists) {
+    if (list.path.find('.') == std::string::npos)
+      text += "  [[" + list.path + "]]  " + list.help + "\n";
+  }
   return text +
          "\nBeside them `include = \"base.toml\"` at the top of a file reads another one first.\n";
 }
@@ -55,12 +59,17 @@ std::string component(const Schema& defaults, const std::string& name) {
     // A component's own keys stand in its section.
     text += "\n" + describe(defaults, parent(key.path));
   }
+  for (const auto& list : defaults.lists) {
+    const std::string inside = component(*list.entry, name);
+    text += (text.empty() || inside.empty() ? "" : "\n") + inside;
+  }
   return text;
 }
 
 [[noreturn]] void unknown(const Schema& defaults, const std::string& name) {
   std::string near = name.find('.') == std::string::npos ? suggest_section(name, defaults) : "";
   if (near.empty()) near = suggest_key(name, defaults).path;
+  if (near.empty()) near = suggest_section(name, defaults);
   if (near.empty()) {
     std::vector<std::string> choices;
     for (const auto& key : defaults.keys) {
@@ -110,6 +119,13 @@ Json key_schema(const Key& key) {
 
 Json section_schema(const Schema& defaults, const std::string& path);
 
+Json list_schema(const List& list) {
+  return {{"type", "array"},
+          {"maxItems", kMostEntries},
+          {"items", section_schema(*list.entry, list.path)},
+          {"description", list.help}};
+}
+
 Json properties_of(const Schema& schema, const std::string& path) {
   Json properties = Json::object();
   for (const auto& key : schema.keys) {
@@ -120,6 +136,9 @@ Json properties_of(const Schema& schema, const std::string& path) {
     Json json = section_schema(schema, section.path);
     json["description"] = section.help;
     properties[leaf(section.path)] = json;
+  }
+  for (const auto& list : schema.lists) {
+    if (parent(list.path) == path) properties[leaf(list.path)] = list_schema(list);
   }
   return properties;
 }
@@ -155,6 +174,16 @@ const Alternative* find_part(const Schema& defaults, const std::string& path) {
   return nullptr;
 }
 
+// The keys of a part that has this key, section or list; nullptr = none.
+const Schema* part_with(const Schema& defaults, const std::string& path) {
+  for (const auto& parts : defaults.switches) {
+    for (const auto& part : parts.alternatives) {
+      if (path.starts_with(parts.section + ".") && part.schema->has(path)) return part.schema.get();
+    }
+  }
+  return nullptr;
+}
+
 std::string blocks_below(const Schema& schema, const std::string& path) {
   std::string text;
   for (const auto& key : schema.keys) {
@@ -163,9 +192,27 @@ std::string blocks_below(const Schema& schema, const std::string& path) {
   return text;
 }
 
-std::string describe_part(const std::string& section, const Alternative& part) {
-  return "[" + section + "]  with name = \"" + part.name + "\"\n\n" +
-         blocks_below(*part.schema, section);
+// The header of a section as a file has it.
+std::string header(const Schema& schema, const std::string& section) {
+  const Section* found = schema.find_section(section);
+  return found == nullptr ? "[" + section + "]" : schema.header(*found);
+}
+
+// Lists of tables below a section, and how to see their keys.
+std::string lists_below(const Schema& schema, const std::string& section) {
+  std::string text;
+  for (const auto& list : schema.lists) {
+    if (!list.path.starts_with(section + ".")) continue;
+    text += "\n[[" + list.path + "]]  " + list.help + "; empty by default:\n  stretto describe " +
+            list.path + "\n";
+  }
+  return text;
+}
+
+std::string describe_part(const Schema& defaults, const std::string& section,
+                          const Alternative& part) {
+  return header(defaults, section) + "  with name = \"" + part.name + "\"\n\n" +
+         blocks_below(*part.schema, section) + lists_below(*part.schema, section);
 }
 
 // What else a section may be, and how to see its keys.
@@ -173,8 +220,8 @@ std::string other_parts(const Schema& defaults, const std::string& section) {
   std::string text;
   for (const auto& parts : defaults.switches) {
     if (parts.section != section && !parts.section.starts_with(section + ".")) continue;
-    text += "\nThe keys of [" + parts.section + "] depend on its name; these are those of " +
-            defaults.chosen(parts) + ":\n";
+    text += "\nThe keys of " + header(defaults, parts.section) +
+            " depend on its name; these are those of " + defaults.chosen(parts) + ":\n";
     for (const auto& part : parts.alternatives) {
       text += "  stretto describe " + parts.section + "." + part.name + "\n";
     }
@@ -195,17 +242,24 @@ std::string markdown_rows(const Schema& schema, const std::string& section) {
   return "\n| key | type | default | range | unit | meaning |\n|---|---|---|---|---|---|\n" + rows;
 }
 
+std::string markdown_list(const List& list);
+
 std::string markdown_section(const Schema& schema, const Section& section) {
-  std::string text = "\n## `[" + section.path + "]`\n\n" + section.help + "\n";
+  std::string text = "\n## `" + schema.header(section) + "`\n\n" + section.help + "\n";
+  if (section.is_entry) {
+    text += "\nA list of tables: one block for each, at most " + std::to_string(kMostEntries) +
+            ", none by default. Overrides name an entry by its number, from 0.\n";
+  }
   const Switch* parts = schema.find_switch(section.path);
   if (parts == nullptr) return text + markdown_rows(schema, section.path);
   Schema only_name;
   only_name.keys.push_back(*schema.find(parts->name_key()));
   text += markdown_rows(only_name, section.path);
   for (const auto& part : parts->alternatives) {
-    text += "\n### `[" + section.path + "]` with `name = \"" + part.name + "\"`\n" +
+    text += "\n### `" + schema.header(section) + "` with `name = \"" + part.name + "\"`\n" +
             markdown_rows(*part.schema, section.path);
     for (const auto& inner : part.schema->sections) text += markdown_section(*part.schema, inner);
+    for (const auto& list : part.schema->lists) text += markdown_list(list);
   }
   return text;
 }
@@ -216,20 +270,57 @@ bool is_inside_a_part(const Schema& schema, const std::string& section) {
                      [&](const Switch& parts) { return section.starts_with(parts.section + "."); });
 }
 
+std::string top(const std::string& path) {
+  return path.substr(0, path.find('.'));
+}
+
+// Sections in their order; lists of tables stand behind the last section of their top one.
+std::string markdown_sections(const Schema& schema) {
+  std::string text;
+  for (size_t i = 0; i < schema.sections.size(); ++i) {
+    const std::string& path = schema.sections[i].path;
+    if (!is_inside_a_part(schema, path)) text += markdown_section(schema, schema.sections[i]);
+    const bool is_last =
+        i + 1 == schema.sections.size() || top(schema.sections[i + 1].path) != top(path);
+    if (!is_last) continue;
+    for (const auto& list : schema.lists) {
+      const bool is_here = top(list.path) == top(path) && !is_inside_a_part(schema, list.path);
+      if (is_here) text += markdown_list(list);
+    }
+  }
+  for (const auto& list : schema.lists) {
+    if (list.path == top(list.path)) text += markdown_list(list);
+  }
+  return text;
+}
+
+std::string markdown_list(const List& list) {
+  return markdown_sections(*list.entry);
+}
+
 }  // namespace
 
-std::string describe(const Schema& defaults, const std::string& name) {
+std::string describe(const Schema& defaults, const std::string& typed) {
+  const std::string name = defaults.without_numbers(typed);
   if (name.empty()) return section_list(defaults);
+  for (const auto& list : defaults.lists) {
+    const bool is_here = name == list.path || name.starts_with(list.path + ".");
+    if (is_here) return describe(*list.entry, name);
+  }
   if (const Key* key = defaults.find(name)) return key_block(*key, key->path);
   const Section* section = defaults.find_section(name);
-  if (const auto* part = find_part(defaults, name)) return describe_part(parent(name), *part);
+  if (const auto* part = find_part(defaults, name)) {
+    return describe_part(defaults, parent(name), *part);
+  }
   if (section == nullptr) {
+    if (const auto* inside = part_with(defaults, name)) return describe(*inside, name);
     const std::string text = component(defaults, name);
     if (text.empty()) unknown(defaults, name);
     return text;
   }
-  return "[" + section->path + "]  " + section->help + "\n\n" + blocks_below(defaults, name) +
-         other_parts(defaults, name);
+  const std::string once = section->is_entry ? ", a list of tables: one block for each" : "";
+  return defaults.header(*section) + "  " + section->help + once + "\n\n" +
+         blocks_below(defaults, name) + lists_below(defaults, name) + other_parts(defaults, name);
 }
 
 std::string reference_markdown(const Schema& defaults) {
@@ -242,10 +333,7 @@ std::string reference_markdown(const Schema& defaults) {
       "Relative paths are relative to the file that states them. Keys marked *free* may change "
       "when a run\n"
       "goes on; another value of any other key is another experiment.\n";
-  for (const auto& section : defaults.sections) {
-    if (!is_inside_a_part(defaults, section.path)) text += markdown_section(defaults, section);
-  }
-  return text;
+  return text + markdown_sections(defaults);
 }
 
 std::string json_schema(const Schema& defaults) {

@@ -7,7 +7,8 @@
 namespace stretto::config {
 
 /// The keys of a section (with the sections below it), one key, or a component (a value that some
-/// key can have, such as `adamw`) with the section it belongs to, for a terminal. An empty name
+/// key can have, such as `adamw`) with the section it belongs to, for a terminal. Of a list of
+/// tables, `model.encoders` or any of its entries, it is what an entry may have. An empty name
 /// lists the sections. Throws Error(kUsage) with a suggestion for an unknown name.
 std::string describe(const Schema& defaults, const std::string& name);
 

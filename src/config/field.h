@@ -130,8 +130,10 @@ struct FieldDecl {
   }
 };
 
-/// @tparam T  bool, int64_t, double, std::string, std::vector<std::string>, std::vector<double>,
-///            or a struct that has `fields()` itself (a nested table, `model.encoder.num_layers`)
+/// @tparam T  bool, int64_t, double, std::string, std::vector<std::string>, std::vector<double>;
+///            a struct that has `fields()` itself (a nested table, `model.encoder.num_layers`), or
+///            a Choice of such; or a std::vector of either, empty by default: a list of tables,
+///            `[[model.encoders]]`, whose keys are `model.encoders.0.num_layers` and so on
 template <class Owner, class T>
 FieldDecl<Owner, T> field(T Owner::*member, std::string name, std::string help, Range range = any(),
                           Meta meta = {}) {

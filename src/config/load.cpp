@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/text.h"
+#include "config/shape.h"
 #include "config/suggest.h"
 #include "config/toml_file.h"
 #include "config/value_hints.h"
@@ -87,6 +88,10 @@ class Reader {
     for (const auto& [key, node] : by_lines(table)) {
       const std::string name(key->str());
       if (section.path.empty() && name == "include" && file.override_text.empty()) continue;
+      if (name.find('.') != std::string::npos) {
+        one_name_in_quotes(detail::joined(section.typed, name), at(*key, file));
+        continue;
+      }
       entry({detail::joined(section.path, name), detail::joined(section.typed, name)}, *node, base,
             at(*key, file));
     }
@@ -96,13 +101,49 @@ class Reader {
     const auto* section = schema_.find_section(here.path);
     if (const Key* known = schema_.find(here.path)) {
       value(*known, node, base, place);
+    } else if (const List* list = schema_.find_list(here.path)) {
+      entries(*list, here, node, base, place);
     } else if (section == nullptr) {
       unknown(here.typed, node, base, place);
     } else if (const auto* inner = node.as_table()) {
       table(*inner, here, base, place);
     } else {
       problem(place, "`" + here.typed + "` is a section, got " + value_as_written(node),
-              "write [" + here.path + "] and its keys below it", here.path);
+              "write " + schema_.header(*section) + " and its keys below it", here.path);
+    }
+  }
+
+  void entries(const List& list, const Where& here, const toml::node& node, const fs::path& base,
+               const Place& place) {
+    const std::string blocks = "[[" + schema_.without_numbers(list.path) + "]]";
+    if (!place.override_text.empty()) {
+      return problem(place, "`" + here.typed + "` is a list of tables, which files alone make",
+                     "write a block " + blocks + " for each into the file; " + list.entry_path(0) +
+                         ".KEY=VALUE changes one that is there",
+                     list.path);
+    }
+    const auto* tables = node.as_array();
+    if (tables == nullptr) {
+      return problem(place,
+                     "`" + here.typed + "` is a list of tables, got " + value_as_written(node),
+                     "write " + blocks + " above the keys of each", list.path);
+    }
+    if (tables->size() > kMostEntries) {
+      problem(at(*tables->get(kMostEntries), place),
+              "`" + here.typed + "` has " + std::to_string(tables->size()) + " tables, at most " +
+                  std::to_string(kMostEntries) + " are read",
+              "leave some " + blocks + " out", list.path);
+    }
+    // A list inside a section whose name is a slip was not known when entries were made.
+    for (size_t i = 0; i < std::min(tables->size(), list.size); ++i) {
+      const std::string typed = here.typed + "." + std::to_string(i);
+      const toml::node& item = *tables->get(i);
+      if (const auto* inner = item.as_table()) {
+        table(*inner, {list.entry_path(i), typed}, base, at(item, place));
+      } else {
+        problem(at(item, place), "`" + typed + "` is a table, got " + value_as_written(item),
+                "write " + blocks + " and its keys below it", list.entry_path(i));
+      }
     }
   }
 
@@ -116,7 +157,7 @@ class Reader {
       return problem(place, "is not section.key=value", "for instance optim.lr=7e-4", text);
     }
     const std::string words = trim(text.substr(equals + 1));
-    if (!is_valid_utf8(text) || toml_nesting(words) > 16) {
+    if (!is_valid_utf8(text) || !is_parsable(words)) {
       return problem(place, "is no TOML value",
                      "values are UTF-8 text, a few brackets deep at the most", path);
     }
@@ -170,11 +211,17 @@ class Reader {
     problems_.push_back({place.text(), what, hint, key, place.order, std::move(also)});
   }
 
+  void one_name_in_quotes(const std::string& path, const Place& place) {
+    problem(place, "`" + printable(path) + "` has a dot inside quotes",
+            "leave the quotes out: keys and sections are joined by dots, no name has one", path);
+  }
+
   void unknown(const std::string& path, const toml::node& node, const fs::path& base,
                const Place& place) {
     // Each suggestion costs some time, and those that are not shown help nobody.
     const bool answer = problems_.size() < kMostProblemsShown;
-    if (of_another_part(path, place)) return;
+    if (no_such_entry(path, place) || of_another_part(path, place)) return;
+    if (node.is_array_of_tables() && unknown_list(path, place, answer)) return;
     if (const auto* inner = node.as_table())
       return unknown_section(path, *inner, base, place, answer);
     const Suggestion near = answer ? suggest_key(path, schema_) : Suggestion{};
@@ -189,13 +236,49 @@ class Reader {
     if (owners.empty()) return false;
     const std::string name_key = section->name_key(), chosen = schema_.chosen(*section);
     if (is_unreliable(problems_, name_key) || wrong_names_.contains(name_key)) return true;
+    if (is_slip_) return true;  // its name came too late to be taken
     problem(place,
             "`" + path + "` is a key of " + join(owners, " and of ") + ", and " + name_key +
                 " is " + chosen,
             "leave it out, or set " + name_key + " = \"" + owners.front() +
-                "\"; `stretto describe " + section->section + "." + chosen +
-                "` lists the keys of " + chosen,
+                "\"; `stretto describe " + schema_.without_numbers(section->section) + "." +
+                chosen + "` lists the keys of " + chosen,
             path);
+    return true;
+  }
+
+  // `model.encoders.2.name` of two encoders.
+  bool no_such_entry(const std::string& path, const Place& place) {
+    const List* list = schema_.list_above(path);
+    if (list == nullptr) return false;
+    const std::string rest = path.substr(list->path.size() + 1);
+    const std::string number = rest.substr(0, rest.find('.'));
+    if (schema_.find_section(list->path + "." + number) != nullptr) return false;
+    const size_t size = list->size;
+    std::string known = "there are none";
+    if (size == 1) known = "the only one is number 0";
+    if (size > 1) known = "they have the numbers 0 to " + std::to_string(size - 1);
+    problem(
+        place,
+        "there is no entry `" + printable(number) + "` of `" + list->path + "`, which has " +
+            std::to_string(size) + (size == 1 ? " entry" : " entries"),
+        known + "; a block [[" + schema_.without_numbers(list->path) + "]] in the file adds one",
+        path);
+    return true;
+  }
+
+  // A section or list as a file names it.
+  std::string as_header(const std::string& path) const {
+    if (schema_.find_list(path) != nullptr) return "[[" + schema_.without_numbers(path) + "]]";
+    const auto* section = schema_.find_section(path);
+    return section == nullptr ? path : schema_.header(*section);
+  }
+
+  bool unknown_list(const std::string& path, const Place& place, bool answer) {
+    const std::string near = answer ? suggest_section(path, schema_) : "";
+    if (near.empty()) return false;
+    problem(place, "unknown list of tables `" + printable(path) + "`",
+            "did you mean `" + as_header(near) + "`?", path, {near});
     return true;
   }
 
@@ -204,9 +287,15 @@ class Reader {
                        const Place& place, bool answer) {
     const std::string what = "unknown section `" + printable(path) + "`";
     const std::string near = answer ? suggest_section(path, schema_) : "";
+    if (schema_.find_list(near) != nullptr) {
+      return problem(place, what, "did you mean `" + as_header(near) + "`?", path, {near});
+    }
     if (!near.empty()) {
       problem(place, what, "did you mean `" + near + "`?", path);
-      return table(inner, {near, path}, base, place);
+      const bool before = std::exchange(is_slip_, true);
+      table(inner, {near, path}, base, place);
+      is_slip_ = before;
+      return;
     }
     std::vector<std::string> moved, meant;
     for (const auto& [key, node] : by_lines(inner)) {
@@ -248,6 +337,20 @@ class Reader {
   }
 
   void value(const Key& key, const toml::node& node, const fs::path& base, const Place& place) {
+    auto* const* text = std::get_if<std::string*>(&key.value);
+    const bool names_part = text != nullptr && names_a_part(key);
+    const std::string part = names_part ? **text : "";
+    checked_value(key, node, base, place);
+    if (names_part) **text = part;  // taken before, of all that was stated the last word
+  }
+
+  bool names_a_part(const Key& key) const {
+    return std::any_of(schema_.switches.begin(), schema_.switches.end(),
+                       [&](const Switch& section) { return section.name_key() == key.path; });
+  }
+
+  void checked_value(const Key& key, const toml::node& node, const fs::path& base,
+                     const Place& place) {
     origins.set(key.path, place);
     if (!std::visit([&](auto* target) { return store(node, *target); }, key.value)) {
       std::string hint = type_hint(key, node, is_quoted(node, place));
@@ -309,56 +412,8 @@ class Reader {
   const Schema& defaults_;
   const std::set<std::string> wrong_names_;
   std::vector<Problem>& problems_;
+  bool is_slip_ = false;  ///< inside a section whose name is a slip
 };
-
-// What was given for a key of text, in its order: the last one counts.
-std::vector<std::string> texts_given(const std::vector<TomlFile>& files,
-                                     const std::vector<std::string>& overrides,
-                                     const std::string& path) {
-  std::vector<std::string> found;
-  for (const auto& file : files) {
-    if (const auto* text = file.table.at_path(path).as_string()) found.push_back(text->get());
-  }
-  for (const auto& text : overrides) {
-    const size_t equals = text.find('=');
-    if (equals == std::string::npos || trim(text.substr(0, equals)) != path) continue;
-    std::string words = trim(text.substr(equals + 1));
-    const bool quoted = words.size() > 1 && words.front() == words.back() &&
-                        (words.front() == '"' || words.front() == '\'');
-    found.push_back(quoted ? words.substr(1, words.size() - 2) : words);
-  }
-  return found;
-}
-
-bool has_part(const Switch& section, const std::string& name) {
-  return std::any_of(section.alternatives.begin(), section.alternatives.end(),
-                     [&](const auto& part) { return part.name == name; });
-}
-
-// A part may have parts itself, so that one choice brings the next; outer ones come to rest first.
-// @return the keys that name a part that there is not
-std::set<std::string> choose_parts(const std::vector<TomlFile>& files,
-                                   const std::vector<std::string>& overrides, Schema& schema,
-                                   Schema& defaults) {
-  for (;;) {
-    std::set<std::string> wrong;
-    bool changed = false;
-    for (size_t i = 0; i < schema.switches.size() && !changed; ++i) {
-      const auto& section = schema.switches[i];
-      auto given = texts_given(files, overrides, section.name_key());
-      if (!given.empty() && !has_part(section, given.back())) wrong.insert(section.name_key());
-      // Where the name is wrong, the keys are those of the part that was there before.
-      while (!given.empty() && !has_part(section, given.back())) given.pop_back();
-      if (given.empty() || given.back() == schema.chosen(section)) continue;
-      section.select(given.back());
-      defaults.switches.at(i).select(given.back());
-      changed = true;
-    }
-    if (!changed) return wrong;
-    schema = schema.bound_again();
-    defaults = defaults.bound_again();
-  }
-}
 
 Origins read_all(const std::vector<TomlFile>& files, const std::vector<std::string>& overrides,
                  Reader& reader) {
@@ -375,8 +430,8 @@ Origins read_all(const std::vector<TomlFile>& files, const std::vector<std::stri
 
 Origins load_file(const fs::path& path, const std::vector<std::string>& overrides, Schema schema,
                   Schema defaults, std::vector<Problem>& problems) {
-  const auto files = read_toml_file(path, problems);
-  auto wrong_names = choose_parts(files, overrides, schema, defaults);
+  auto files = read_toml_file(path, problems);
+  auto wrong_names = take_shape(files, overrides, schema, defaults);
   Reader reader(schema, defaults, std::move(wrong_names), problems);
   return read_all(files, overrides, reader);
 }
@@ -384,8 +439,8 @@ Origins load_file(const fs::path& path, const std::vector<std::string>& override
 Origins load_text(std::string_view text, const std::string& where, const fs::path& base,
                   const std::vector<std::string>& overrides, Schema schema, Schema defaults,
                   std::vector<Problem>& problems) {
-  const auto files = read_toml_text(text, where, base, problems);
-  auto wrong_names = choose_parts(files, overrides, schema, defaults);
+  auto files = read_toml_text(text, where, base, problems);
+  auto wrong_names = take_shape(files, overrides, schema, defaults);
   Reader reader(schema, defaults, std::move(wrong_names), problems);
   return read_all(files, overrides, reader);
 }

@@ -31,6 +31,38 @@ std::string comment(const Key& key, const Schema& defaults) {
   return text + key.help;
 }
 
+// Whether a list shapes the result, and an entry more is another experiment.
+bool is_fixed(const List& list, const std::vector<std::string>& fixed_as_well) {
+  const auto fixed = [&](const Key& key) { return is_fixed(key, fixed_as_well); };
+  return std::any_of(list.entry->keys.begin(), list.entry->keys.end(), fixed);
+}
+
+std::string tables(size_t count) {
+  return std::to_string(count) + (count == 1 ? " table" : " tables");
+}
+
+bool is_below(const std::string& path, const std::vector<std::string>& sections) {
+  return std::any_of(sections.begin(), sections.end(),
+                     [&](const std::string& section) { return path.starts_with(section); });
+}
+
+// Lists of another length, with the dot behind their names: their keys say no more.
+std::vector<std::string> resized_lists(const Schema& stored, const Schema& now,
+                                       const std::vector<std::string>& fixed_as_well,
+                                       std::vector<std::string>& lines) {
+  std::vector<std::string> paths;
+  for (const auto& list : now.lists) {
+    const List* before = stored.find_list(list.path);
+    const size_t old_size = before == nullptr ? 0 : before->size;
+    if (old_size == list.size || is_below(list.path, paths)) continue;
+    if (!is_fixed(list, fixed_as_well)) continue;
+    lines.push_back(list.path + ": " + tables(old_size) + " in the run, " + tables(list.size) +
+                    " now");
+    paths.push_back(list.path + ".");
+  }
+  return paths;
+}
+
 }  // namespace
 
 std::string to_toml(const Schema& schema, const Schema* defaults) {
@@ -44,8 +76,8 @@ std::string to_toml(const Schema& schema, const Schema* defaults) {
       if (defaults != nullptr) body += comment(key, *defaults);
       body += "\n";
     }
-    if (body.empty()) continue;
-    out += (out.empty() ? "" : "\n") + std::string("[") + section.path + "]\n" + body;
+    if (body.empty() && !section.is_entry) continue;
+    out += (out.empty() ? "" : "\n") + schema.header(section) + "\n" + body;
   }
   return out;
 }
@@ -53,8 +85,9 @@ std::string to_toml(const Schema& schema, const Schema* defaults) {
 std::vector<std::string> differences(const Schema& stored, const Schema& now,
                                      const std::vector<std::string>& fixed_as_well) {
   std::vector<std::string> lines;
+  const auto resized = resized_lists(stored, now, fixed_as_well, lines);
   for (const auto& key : now.keys) {
-    if (!is_fixed(key, fixed_as_well)) continue;
+    if (!is_fixed(key, fixed_as_well) || is_below(key.path, resized)) continue;
     const Key* before = stored.find(key.path);
     const std::string old_value = before != nullptr ? value_text(before->value) : "absent";
     const std::string new_value = value_text(key.value);

@@ -14,7 +14,8 @@ namespace stretto::config {
 std::string to_toml(const Schema& schema, const Schema* defaults = nullptr);
 
 /// Fixed keys (Change::kFixed, and those named in `fixed_as_well`) whose values differ, as
-/// "optim.lr: 0.0005 in the run, 0.001 now".
+/// "optim.lr: 0.0005 in the run, 0.001 now"; of a list of another length this alone,
+/// "model.encoders: 2 tables in the run, 1 table now".
 std::vector<std::string> differences(const Schema& stored, const Schema& now,
                                      const std::vector<std::string>& fixed_as_well);
 

@@ -1,5 +1,6 @@
 #include "config/schema.h"
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cmath>
@@ -105,6 +106,54 @@ const Switch* Schema::find_switch(const std::string& section) const {
   return nullptr;
 }
 
+const List* Schema::find_list(const std::string& path) const {
+  for (const auto& list : lists) {
+    if (list.path == path) return &list;
+  }
+  return nullptr;
+}
+
+bool Schema::has(const std::string& path) const {
+  if (find(path) != nullptr || find_section(path) != nullptr || find_list(path) != nullptr) {
+    return true;
+  }
+  const List* list = list_above(path);
+  if (list == nullptr) return false;
+  std::string rest = path.substr(list->path.size() + 1);
+  const size_t dot = std::min(rest.find('.'), rest.size());
+  if (rest.find_first_not_of("0123456789") >= dot) {
+    rest = rest.substr(std::min(dot + 1, rest.size()));  // an entry's number
+  }
+  return rest.empty() || list->entry->has(list->path + "." + rest);
+}
+
+const List* Schema::list_above(const std::string& path) const {
+  const List* found = nullptr;
+  for (const auto& list : lists) {
+    const bool is_below = path.starts_with(list.path + ".");
+    if (is_below && (found == nullptr || found->path.size() < list.path.size())) found = &list;
+  }
+  return found;
+}
+
+std::string Schema::without_numbers(const std::string& path) const {
+  std::string name;
+  for (size_t begin = 0; begin <= path.size();) {
+    const size_t end = std::min(path.find('.', begin), path.size());
+    const std::string word = path.substr(begin, end - begin);
+    const bool is_number = begin > 0 && word.find_first_not_of("0123456789") == std::string::npos &&
+                           find_list(path.substr(0, begin - 1)) != nullptr;
+    if (!is_number) name += (begin > 0 ? "." : "") + word;
+    begin = end + 1;
+  }
+  return name;
+}
+
+std::string Schema::header(const Section& section) const {
+  const std::string name = without_numbers(section.path);
+  return section.is_entry ? "[[" + name + "]]" : "[" + name + "]";
+}
+
 const std::string& Schema::chosen(const Switch& section) const {
   return *std::get<std::string*>(find(section.name_key())->value);
 }
@@ -115,9 +164,7 @@ std::vector<std::string> Schema::other_owners(const std::string& path, const Swi
     if (!path.starts_with(section.section + ".")) continue;
     for (const auto& part : section.alternatives) {
       if (part.name == chosen(section)) continue;
-      const bool has =
-          part.schema->find(path) != nullptr || part.schema->find_section(path) != nullptr;
-      if (has) owners.push_back(part.name);
+      if (part.schema->has(path)) owners.push_back(part.name);
     }
     if (!owners.empty() && of != nullptr) *of = &section;
     if (!owners.empty()) break;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <concepts>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -34,9 +35,10 @@ struct Key {
 
 /// One table of the configuration file.
 struct Section {
-  std::string path;  ///< "model", "model.encoder"
+  std::string path;  ///< "model", "model.encoder"; of an entry of a list "model.encoders.0"
   std::string help;
   std::vector<OtherName> other_names = {};
+  bool is_entry = false;  ///< of a list of tables: `[[model.encoders]]`
 };
 
 struct Schema;
@@ -59,17 +61,52 @@ struct Switch {
   std::string name_key() const { return section + ".name"; }
 };
 
+/// No experiment has more tables in a list; a file that has is a mistake.
+inline constexpr size_t kMostEntries = 64;
+
+/// A list of tables, `[[model.encoders]]` once for each. It begins empty, and its keys are those of
+/// the entries that there are: "model.encoders.0.num_layers", counted from 0.
+struct List {
+  std::string path;  ///< "model.encoders"
+  std::string help;
+  std::vector<OtherName> other_names = {};
+  /// An entry as it would be bound with its defaults, its keys directly below the list:
+  /// "model.encoders.num_layers".
+  std::shared_ptr<const Schema> entry;
+  std::shared_ptr<const void> defaults;  ///< what these keys point into
+  size_t size = 0;                       ///< entries that are bound
+  /// Gives the object behind this many entries, each with its defaults. Keys that were bound before
+  /// are invalid then.
+  std::function<void(size_t)> make;
+
+  std::string entry_path(size_t number) const { return path + "." + std::to_string(number); }
+};
+
 /// All keys of an options struct, with the sections they stand in, in the order of declaration.
-/// Of a section that is one of several parts, those of the part that the object has.
+/// Of a section that is one of several parts, those of the part that the object has; of a list,
+/// those of the entries that the object has.
 struct Schema {
   std::vector<Section> sections;
   std::vector<Key> keys;
   std::vector<Switch> switches = {};
-  std::function<Schema()> bound_again = {};  ///< the same object's, after a select()
+  std::vector<List> lists = {};
+  std::function<Schema()> bound_again = {};  ///< the same object's, after a select() or make()
 
   const Key* find(const std::string& path) const;  ///< by its path, or by the one that it had
   const Section* find_section(const std::string& path) const;
   const Switch* find_switch(const std::string& section) const;
+  const List* find_list(const std::string& path) const;
+  /// Whether it is a key, section or list, or one inside a list, however many entries that has.
+  bool has(const std::string& path) const;
+  /// The innermost list that this path leads into: of "model.encoders.3.name" it is
+  /// "model.encoders", also when there are fewer entries; nullptr = none.
+  const List* list_above(const std::string& path) const;
+  /// The path as the reference has it, and headers in a file: of "model.encoders.3.name" it is
+  /// "model.encoders.name".
+  std::string without_numbers(const std::string& path) const;
+  /// How a section begins in a file: "[model.encoder]", "[[model.encoders]]" for each entry, and
+  /// "[model.heads.decoder]" for a section of the entry above it.
+  std::string header(const Section& section) const;
   /// The name that the part of a switch has at present.
   const std::string& chosen(const Switch& section) const;
   /// "transformer, lstm": the parts of which a key or section of this path belongs to others than
@@ -129,6 +166,16 @@ inline std::vector<ReadWith> with_paths(std::vector<ReadWith> readers, const std
 template <class T>
 concept IsChoice = T::is_choice;
 
+template <class T>
+concept IsTable = HasFields<T> || IsChoice<T>;
+
+template <class T>
+concept IsListOfTables = requires {
+  typename T::value_type;
+  requires IsTable<typename T::value_type>;
+  requires std::same_as<T, std::vector<typename T::value_type>>;
+};
+
 }  // namespace detail
 
 /// A forgotten member of an options struct fails the build.
@@ -170,6 +217,29 @@ void bind_choice(Parts& parts, const Declared& declared, const std::string& path
                              [&parts](const std::string& name) { return parts.select(name); }});
 }
 
+template <class Entry, class Declared>
+void bind_entry(Entry& entry, const Declared& declared, const std::string& path, Schema& schema) {
+  schema.sections.push_back({.path = path, .help = declared.help, .is_entry = true});
+  if constexpr (IsChoice<Entry>) {
+    bind_choice(entry, declared, path, schema);
+  } else {
+    config::bind(entry, path, schema);
+  }
+}
+
+template <class Entry, class Declared>
+void bind_list(std::vector<Entry>& entries, const Declared& declared, const std::string& path,
+               Schema& schema) {
+  auto defaults = std::make_shared<Entry>();
+  auto entry = std::make_shared<Schema>();
+  bind_entry(*defaults, declared, path, *entry);
+  schema.lists.push_back({path, declared.help, declared.other_names, std::move(entry),
+                          std::move(defaults), entries.size(),
+                          [&entries](size_t count) { entries.assign(count, Entry{}); }});
+  const auto bound = [&](size_t i) { return joined(path, std::to_string(i)); };
+  for (size_t i = 0; i < entries.size(); ++i) bind_entry(entries[i], declared, bound(i), schema);
+}
+
 }  // namespace detail
 
 /// Adds the keys of `object` below `path` to `schema`. The schema points into the object.
@@ -186,6 +256,8 @@ void bind(T& object, const std::string& path, Schema& schema) {
           if constexpr (detail::IsChoice<Member>) {
             schema.sections.push_back({here, field.help, field.other_names});
             detail::bind_choice(member, field, here, schema);
+          } else if constexpr (detail::IsListOfTables<Member>) {
+            detail::bind_list(member, field, here, schema);
           } else if constexpr (detail::HasFields<Member>) {
             schema.sections.push_back({here, std::move(field.help), std::move(field.other_names)});
             config::bind(member, here, schema);  // std::bind would take anything

@@ -177,20 +177,24 @@ std::string suggest_section(const std::string& path, const Schema& schema) {
   const std::string typed = normal(path);
   std::string best;
   double best_cost = kNone;
-  for (const auto& section : schema.sections) {
+  const auto offer = [&](const auto& section) {
     const double whole = name_cost(typed, section.path);
     const double leaf = name_cost(split_path(typed).leaf, split_path(section.path).leaf) + 1;
     // A section's name at the start of another word: `training`, `optimizer`, `datasets`.
     const double prefix = typed.starts_with(section.path) ? 2.5 : kNone;
     double cost = std::min({whole, leaf, prefix});
+    const bool is_beside = split_path(typed).parent == split_path(section.path).parent;
     for (const auto& other : section.other_names) {
-      if (other.name == typed) cost = std::min(cost, kOtherName);
+      const bool is_meant =
+          other.name == typed || (is_beside && other.name == split_path(typed).leaf);
+      if (is_meant) cost = std::min(cost, kOtherName);
     }
-    if (cost < best_cost) {
-      best_cost = cost;
-      best = section.path;
-    }
-  }
+    if (cost >= best_cost) return;
+    best_cost = cost;
+    best = section.path;
+  };
+  for (const auto& section : schema.sections) offer(section);
+  for (const auto& list : schema.lists) offer(list);
   return best;
 }
 

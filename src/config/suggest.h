@@ -19,7 +19,7 @@ struct Suggestion {
 /// that other toolkits use (`Key::other_names`).
 Suggestion suggest_key(const std::string& path, const Schema& schema);
 
-/// The same for the name of a section; empty = none is near.
+/// The same for the name of a section or list of tables; empty = none is near.
 std::string suggest_section(const std::string& path, const Schema& schema);
 
 }  // namespace stretto::config

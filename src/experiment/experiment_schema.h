@@ -9,8 +9,8 @@ namespace stretto::experiment {
 /// `options`.
 config::Schema experiment_schema(Experiment& options);
 
-/// The same of an experiment that has every default, but the parts that `present` has: what
-/// messages and comparisons read. It points into `fallback`.
+/// The same of an experiment that has every default, but the parts and the numbers of entries that
+/// `present` has: what messages and comparisons read. It points into `fallback`.
 config::Schema defaults_beside(const config::Schema& present, Experiment& fallback);
 
 }  // namespace stretto::experiment

@@ -75,7 +75,11 @@ void require_same_model(const store::LoadedCheckpoint& checkpoint,
                         const experiment::Experiment& own) {
   experiment::Experiment theirs = described, ours = own;
   auto schema = experiment::experiment_schema(ours);
-  std::erase_if(schema.keys, [](const auto& key) { return !key.path.starts_with("model."); });
+  const auto is_elsewhere = [](const auto& declared) {
+    return !declared.path.starts_with("model.");
+  };
+  std::erase_if(schema.keys, is_elsewhere);
+  std::erase_if(schema.lists, is_elsewhere);
   std::vector<std::string> keys;
   for (const auto& key : schema.keys) keys.push_back(key.path);
   auto lines = config::differences(experiment::experiment_schema(theirs), schema, keys);

@@ -119,8 +119,9 @@ class Docs(InTemporaryFolder):
     def test_finds_keys_that_the_reference_does_not_know(self):
         docs = load("check_docs")
         known = docs.known_keys("## `[train]`\n\n| key | type |\n|---|---|\n| `max_steps` | integer |\n"
-                                "## `[train.loss_scale]`\n\n| `init` | number |\n## `[model]`\n\n| `norm` | string |\n")
-        self.assertEqual(known, {"train.max_steps", "train.loss_scale.init", "model.norm"})
+                                "## `[train.loss_scale]`\n\n| `init` | number |\n## `[model]`\n\n| `norm` | string |\n"
+                                "## `[[model.encoders]]`\n\n| `name` | string |\n")
+        self.assertEqual(known, {"train.max_steps", "train.loss_scale.init", "model.norm", "model.encoders.name"})
         path = self.write("a.md", "`train.max_steps` `train.max_steps=5` `train.loss_scale` `train.loss_scale.init = 1`\n"
                                   "`model.safetensors` `other.key` `stretto train` `Trainer.train` `train.py`\n"
                                   "`train.steps` and `model.norms = 1`, `train.loss_scale.start`\n"
