@@ -7,6 +7,8 @@
 
 #include "base/text.h"
 #include "data/byte_stream.h"
+#include "experiment/head_rules.h"
+#include "experiment/heads.h"
 #include "experiment/scaled_rate.h"
 #include "experiment/schedule_length.h"
 #include "experiment/tensor_patterns.h"
@@ -56,6 +58,7 @@ void check_parts(Check& c) {
   for (const auto& misfit : models::misfits(c.e.model)) {
     c.wrong(misfit.keys, misfit.what, misfit.hint);
   }
+  for (const auto& problem : head_problems(c.e)) c.wrong(problem.keys, problem.what, problem.hint);
 }
 
 // After the sum a gain of 0 leaves nothing of a layer's input; before a part it shuts a relu for
@@ -360,37 +363,47 @@ void check_stops(Check& c) {
   }
 }
 
-void check_files_of(Check& c, const char* src_key, const char* tgt_key,
+void check_files_of(Check& c, const std::string& src_key, const std::string& tgt_key,
                     const std::vector<std::string>& src, const std::vector<std::string>& tgt) {
   if (src.size() == tgt.size()) return;
   // A file is missing on the shorter side; where that was not given at all, the other has the line.
   const bool lacks_target = tgt.size() < src.size();
-  const char* blamed = lacks_target ? tgt_key : src_key;
-  const char* other = lacks_target ? src_key : tgt_key;
+  const std::string& blamed = lacks_target ? tgt_key : src_key;
+  const std::string& other = lacks_target ? src_key : tgt_key;
   c.wrong({blamed, other}, count(src.size()) + " source and " + count(tgt.size()) + " target files",
           c.origins.of(other) + " and `" + blamed + "` go together, file for file");
 }
 
-void check_sources(Check& c) {
-  const auto& d = c.e.data;
-  check_files_of(c, "data.train_src", "data.train_tgt", d.train_src, d.train_tgt);
-  check_files_of(c, "data.valid_src", "data.valid_tgt", d.valid_src, d.valid_tgt);
-  check_files_of(c, "data.test_src", "data.test_tgt", d.test_src, d.test_tgt);
+// `[data]`, or the text of one of several decoders.
+template <class Text>
+void check_text(Check& c, const std::string& section, const Text& d) {
+  const auto key = [&](const char* leaf) { return section + "." + leaf; };
+  check_files_of(c, key("train_src"), key("train_tgt"), d.train_src, d.train_tgt);
+  check_files_of(c, key("valid_src"), key("valid_tgt"), d.valid_src, d.valid_tgt);
+  check_files_of(c, key("test_src"), key("test_tgt"), d.test_src, d.test_tgt);
   if (d.train_src.empty() && d.train_tgt.empty() && d.train_tsv.empty()) {
-    c.wrong({"data.train_src", "data.train_tgt", "data.train_tsv"}, "there is no training text",
-            "set data.train_src and data.train_tgt, or data.train_tsv");
+    c.wrong({key("train_src"), key("train_tgt"), key("train_tsv")}, "there is no training text",
+            "set " + key("train_src") + " and " + key("train_tgt") + ", or " + key("train_tsv"));
   }
   const size_t files = d.train_src.size() + d.train_tsv.size();
   if (!d.train_weights.empty() && d.train_weights.size() != files) {
-    c.wrong({"data.train_weights", "data.train_src", "data.train_tsv"},
+    c.wrong({key("train_weights"), key("train_src"), key("train_tsv")},
             count(d.train_weights.size()) + " weights for " + count(files) + " training files",
             "one weight for each pair of files, then one for each TSV file");
   }
   const bool has_tsv = !d.train_tsv.empty() || !d.valid_tsv.empty() || !d.test_tsv.empty();
   if (has_tsv && d.src_column == d.tgt_column) {
-    c.wrong({"data.tgt_column", "data.src_column"},
+    c.wrong({key("tgt_column"), key("src_column")},
             "both sides are column " + number(d.src_column) + " of the TSV files",
             "columns count from 1");
+  }
+}
+
+void check_sources(Check& c) {
+  const auto& data = c.e.data;
+  if (c.e.model.heads.empty() && data.heads.empty()) check_text(c, "data", data);
+  for (size_t i = 0; i < data.heads.size(); ++i) {
+    check_text(c, "data.heads." + count(i), data.heads[i]);
   }
 }
 
@@ -418,7 +431,9 @@ void check_lengths(Check& c) {
 
 void check_validation(Check& c) {
   const auto& d = c.e.data;
-  const bool validates = !d.valid_src.empty() || !d.valid_tgt.empty() || !d.valid_tsv.empty();
+  const bool validates = c.e.model.heads.empty()
+                             ? !d.valid_src.empty() || !d.valid_tgt.empty() || !d.valid_tsv.empty()
+                             : has_validation(c.e);
   if (!validates && c.e.train.patience > 0) {
     c.wrong({"train.patience", "data.valid_src", "data.valid_tsv"}, "needs validation text",
             "set data.valid_src and data.valid_tgt, or data.valid_tsv");
@@ -445,14 +460,19 @@ void check_decoding(Check& c) {
             number(d.nbest) + " hypotheses from a beam of " + number(d.beam_size),
             "raise decode.beam_size or lower decode.nbest");
   }
-  const bool attends_once = c.e.model.decoder.is<models::LstmDecoderOptions>();
-  const int64_t layers = attends_once ? 1 : models::decoder_layers(c.e.model);
-  if (d.alignment_layer >= layers) {
-    c.wrong({"decode.alignment_layer", "model.decoder.num_layers", "model.decoder.name"},
+  const auto decoders = models::decoders_of(c.e.model);
+  for (size_t i = 0; i < decoders.size(); ++i) {
+    const bool attends_once = decoders[i]->is<models::LstmDecoderOptions>();
+    const int64_t layers =
+        attends_once ? 1 : decoders[i]->visit([](const auto& part) { return part.num_layers; });
+    if (d.alignment_layer < layers) continue;
+    const std::string section = models::decoder_section(c.e.model, i);
+    c.wrong({"decode.alignment_layer", section + ".num_layers", section + ".name"},
             attends_once ? "only layer 0 of an `lstm` decoder attends"
                          : "there is no layer " + number(d.alignment_layer) + " in a decoder of " +
                                number(layers),
             "layers count from 0; -1 is the last that attends");
+    break;
   }
   if (d.max_len_a == 0 && d.min_len > d.max_len_b) {
     c.wrong({"decode.min_len", "decode.max_len_a", "decode.max_len_b"},

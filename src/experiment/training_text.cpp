@@ -2,37 +2,56 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "data/pairs/corpus.h"
 #include "data/pairs/parallel_input.h"
+#include "experiment/heads.h"
 
 namespace stretto::experiment {
 namespace {
 
-// Lines of one side of the training text, pairs of files first, then TSV columns.
+// Lines of one side of the training text, pairs of files first, then TSV columns; of several heads
+// one after the other.
 class TrainingLines : public text::LineSource {
  public:
-  TrainingLines(const data::DataOptions& options, bool source)
-      : source_(source),
-        files_(data::open_lines(source ? options.train_src : options.train_tgt)),
-        columns_(data::open_tsv_column(options.train_tsv,
-                                       source ? options.src_column : options.tgt_column)) {}
+  TrainingLines(const Experiment& experiment, bool source)
+      : source_(source), heads_(heads_of(experiment)) {
+    for (const Head& head : heads_) {
+      const auto& options = head.data;
+      parts_.push_back({data::open_lines(source ? options.train_src : options.train_tgt),
+                        data::open_tsv_column(options.train_tsv,
+                                              source ? options.src_column : options.tgt_column)});
+    }
+  }
 
   bool next(std::string& line) override {
-    const bool more =
-        source_ ? files_->next(line) : data::on_target_side([&] { return files_->next(line); });
-    return more || columns_->next(line);
+    for (; at_ < parts_.size(); ++at_) {
+      const auto& [files, columns] = parts_[at_];
+      if (next_of(*files, line) || columns->next(line)) return true;
+    }
+    return false;
   }
 
  private:
+  struct Part {
+    std::unique_ptr<text::LineSource> files, columns;
+  };
+
+  bool next_of(text::LineSource& files, std::string& line) const {
+    return source_ ? files.next(line) : data::on_target_side([&] { return files.next(line); });
+  }
+
   bool source_;
-  std::unique_ptr<text::LineSource> files_, columns_;
+  std::vector<Head> heads_;  // whose lists the sources may refer to
+  std::vector<Part> parts_;
+  size_t at_ = 0;
 };
 
 }  // namespace
 
 text::TokenizerPair make_experiment_tokenizers(const Experiment& experiment) {
-  TrainingLines src(experiment.data, true), tgt(experiment.data, false);
+  TrainingLines src(experiment, true), tgt(experiment, false);
   return text::make_tokenizers(experiment.tokenizer, static_cast<uint64_t>(experiment.run.seed),
                                &src, &tgt);
 }

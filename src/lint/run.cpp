@@ -4,6 +4,7 @@
 
 #include "base/text.h"
 #include "config/schema.h"
+#include "experiment/heads.h"
 #include "experiment/rules.h"
 #include "lint/rules.h"
 
@@ -11,7 +12,7 @@ namespace stretto::lint::rules {
 namespace {
 
 bool validates(const Subject& s) {
-  return !s.e.data.valid_src.empty() || !s.e.data.valid_tsv.empty();
+  return experiment::has_validation(s.e);
 }
 
 // The update at which the schedule ends; 0 when it has no end, or where the run is not known.

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <limits>
 #include <string>
@@ -22,6 +23,27 @@ using EncoderChoice = config::Choice<StackOptions, LstmEncoderOptions, ConvEncod
 using DecoderChoice = config::Choice<StackOptions, LstmDecoderOptions, ConvDecoderOptions,
                                      LightDecoderOptions, DynamicDecoderOptions>;
 
+/// `[[model.heads]]`: one of several decoders behind one encoder, for outputs of its own kind.
+struct HeadOptions {
+  std::string name;
+  double weight = 1;
+  DecoderChoice decoder;
+
+  static auto fields() {
+    using namespace config;
+    using O = HeadOptions;
+    return std::tuple{
+        field(&O::name, "name",
+              "what commands, scores and data.heads call it: letters, digits, `_` and `-`"),
+        field(&O::weight, "weight",
+              "what its loss, the mean over its target tokens of an update, is multiplied by",
+              greater(0))
+            .also_called({"loss_weight", "task_weight"}),
+        field(&O::decoder, "decoder", "what writes its target, as model.decoder"),
+    };
+  }
+};
+
 /// `[model]`: an encoder and a decoder that attends to it. Keys from `norm` on, but for
 /// `tie_embeddings` and word dropout, are those of Transformer layers (Vaswani et al. 2017), on
 /// either side.
@@ -30,6 +52,7 @@ struct Seq2SeqOptions {
   int64_t d_model = 512;
   EncoderChoice encoder;
   DecoderChoice decoder;
+  std::vector<HeadOptions> heads;
   std::string norm = "post";
   std::string norm_layer = "layer_norm";
   bool parallel_residual = false;
@@ -67,6 +90,9 @@ struct Seq2SeqOptions {
                           "embedding_size", "width"}),
         field(&O::encoder, "encoder", "what reads the source"),
         field(&O::decoder, "decoder", "what writes the target"),
+        field(&O::heads, "heads",
+              "several decoders behind the encoder, each with its data in data.heads; empty = "
+              "model.decoder alone"),
         field(&O::norm, "norm",
               "where each part is normalised: after the residual sum (Vaswani 2017), before the "
               "part, or its output before the sum (Swin v2)",
@@ -186,19 +212,54 @@ struct Seq2SeqOptions {
   }
 };
 
+/// The model with the decoder of this head as its only one.
+inline Seq2SeqOptions model_of_head(const Seq2SeqOptions& options, size_t head) {
+  Seq2SeqOptions one = options;
+  one.decoder = options.heads.at(head).decoder;
+  one.heads.clear();
+  return one;
+}
+
+/// The section of a decoder: that of a head, or of the only one where there are no heads.
+inline std::string decoder_section(const Seq2SeqOptions& options, size_t head = 0) {
+  if (options.heads.empty()) return "model.decoder";
+  return "model.heads." + std::to_string(head) + ".decoder";
+}
+
+/// All decoders: those of the heads, or the only one.
+inline std::vector<const DecoderChoice*> decoders_of(const Seq2SeqOptions& options) {
+  if (options.heads.empty()) return {&options.decoder};
+  std::vector<const DecoderChoice*> decoders;
+  for (const HeadOptions& head : options.heads) decoders.push_back(&head.decoder);
+  return decoders;
+}
+
+/// Whether any decoder is of this kind.
+template <class Options>
+bool has_decoder(const Seq2SeqOptions& options) {
+  for (const DecoderChoice* decoder : decoders_of(options)) {
+    if (decoder->template is<Options>()) return true;
+  }
+  return false;
+}
+
 /// Whether any of its parts has Transformer layers.
 inline bool has_transformer(const Seq2SeqOptions& options) {
-  return options.encoder.is<StackOptions>() || options.decoder.is<StackOptions>();
+  return options.encoder.is<StackOptions>() || has_decoder<StackOptions>(options);
 }
 
-/// Layers of the decoder, whichever it is.
+/// Layers of the decoder, whichever it is; of several the most.
 inline int64_t decoder_layers(const Seq2SeqOptions& options) {
-  return options.decoder.visit([](const auto& part) { return part.num_layers; });
+  int64_t most = 0;
+  for (const DecoderChoice* decoder : decoders_of(options)) {
+    most = std::max(most, decoder->visit([](const auto& part) { return part.num_layers; }));
+  }
+  return most;
 }
 
-/// Width of the decoder's rows, which the output projection reads.
+/// Width of the decoder's rows, which the output projection reads; of several that of the first.
 inline int64_t output_width(const Seq2SeqOptions& options) {
-  return options.decoder.visit([&](const auto& part) {
+  return decoders_of(options).front()->visit([&](const auto& part) {
     if constexpr (requires { part.output_width(options.d_model); }) {
       return part.output_width(options.d_model);
     } else {
@@ -219,7 +280,10 @@ inline bool norms_come_first(const Seq2SeqOptions& options) {
     if constexpr (requires { part.norm; }) return part.norm == "pre";
     return !std::is_same_v<std::decay_t<decltype(part)>, StackOptions> || options.norm == "pre";
   };
-  return options.encoder.visit(of) && options.decoder.visit(of);
+  for (const DecoderChoice* decoder : decoders_of(options)) {
+    if (!decoder->visit(of)) return false;
+  }
+  return options.encoder.visit(of);
 }
 
 /// Whether norms see all tokens of a micro-batch, so that samples are not independent.
@@ -243,8 +307,10 @@ inline bool has_dropout(const Seq2SeqOptions& options) {
     return sum;
   };
   const double of_transformers = has_transformer(options) ? of_part(options) : 0;
-  return of_transformers + options.encoder.visit(of_part) + options.decoder.visit(of_part) +
-             options.src_word_dropout + options.tgt_word_dropout >
+  double of_decoders = 0;
+  for (const DecoderChoice* decoder : decoders_of(options)) of_decoders += decoder->visit(of_part);
+  return of_transformers + options.encoder.visit(of_part) + of_decoders + options.src_word_dropout +
+             options.tgt_word_dropout >
          0;
 }
 
@@ -264,9 +330,12 @@ inline LearnedPositions learned_positions(const Seq2SeqOptions& options) {
   options.encoder.visit([&](const auto& part) {
     if constexpr (requires { part.max_positions; }) look(part, "model.encoder");
   });
-  options.decoder.visit([&](const auto& part) {
-    if constexpr (requires { part.max_positions; }) look(part, "model.decoder");
-  });
+  const auto decoders = decoders_of(options);
+  for (size_t head = 0; head < decoders.size(); ++head) {
+    decoders[head]->visit([&](const auto& part) {
+      if constexpr (requires { part.max_positions; }) look(part, decoder_section(options, head));
+    });
+  }
   return fewest;
 }
 

@@ -14,6 +14,7 @@
 #include "base/text.h"
 #include "data/pairs/pair_columns.h"
 #include "data/text_input.h"
+#include "experiment/heads.h"
 #include "report/line_progress.h"
 #include "report/terminal.h"
 #include "tasks/translation/commands.h"
@@ -292,8 +293,11 @@ class LineTranslator {
 int translate_lines(const InferRequest& request, const CommandContext& context) {
   const auto folder = runs::RunFolder::open(request.run_directory);
   data::TextInput input(request.translation.files);  // a missing file is told before models load
-  LineTranslator translator(
-      request, load_run(request.experiment.options, folder, request.checkpoints, context.device));
+  const auto& head = request.translation.head;
+  experiment::head_named(request.experiment.options, head, "--head");
+  LoadedRun run = load_run(request.experiment.options, folder, request.checkpoints, context.device);
+  run.models = models_of_head(run, head);
+  LineTranslator translator(request, std::move(run));
   translator.run(input);
   return 0;
 }

@@ -11,6 +11,7 @@ struct TranslationEvalFiles {
   std::string src, tgt;    ///< empty = data.test_*, else data.valid_*
   std::string hypotheses;  ///< file to write the translations to; empty = none
   std::string per_line;    ///< file for the log-probability of each pair; empty = none
+  std::string head;        ///< of several decoders the only one to judge; empty = all
 };
 
 /// Input and output of `stretto infer`.
@@ -18,6 +19,7 @@ struct TranslationInferFiles {
   std::vector<std::string> files;  ///< as data::open_bytes() takes them, "-" = stdin; empty = stdin
   std::string prefix_file;
   bool scores = false, alignments = false;
+  std::string head;    ///< of several decoders the one that writes; empty where there is one
   bool stats = false;  ///< at the end lines, batches, tokens and time on stderr
 };
 
