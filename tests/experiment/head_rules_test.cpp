@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <filesystem>
 #include <functional>
 #include <string>
 #include <vector>
@@ -11,9 +13,11 @@
 #include "experiment/load_experiment.h"
 #include "experiment/preflight.h"
 #include "experiment/rules.h"
+#include "experiment/training_text.h"
 #include "lint/lint.h"
 #include "tests/base/failure.h"
 #include "tests/base/temp_dir.h"
+#include "text/tokenizer.h"
 
 namespace stretto::experiment {
 namespace {
@@ -239,6 +243,32 @@ TEST_F(HeadFiles, OfEachHeadAreLookedAtBeforeTraining) {
   ASSERT_EQ(problems.size(), 1U);
   EXPECT_EQ(problems[0].key, "data.heads.1.train_tgt");
   EXPECT_NE(problems[0].what.find("do not have the same number of lines"), std::string::npos);
+}
+
+TEST_F(HeadFiles, OfAllHeadsCountAsTrainingText) {
+  const auto inspection = lint::inspect(config("train_src = [\"a\"]\ntrain_tgt = [\"a\"]\n"), {});
+  EXPECT_EQ(lint::training_bytes(inspection.options.data),
+            2 * static_cast<int64_t>(std::filesystem::file_size(folder_ / "a")));
+}
+
+TEST_F(HeadFiles, OfAllHeadsMakeTheTokenizer) {
+  std::string first, second;
+  for (int i = 0; i < 300; ++i) {
+    first += std::string("abc bcd cda dab") + (i % 2 == 0 ? " ab\n" : " cd\n");
+    second += std::string("wxy xyz yzw zwx") + (i % 2 == 0 ? " wx\n" : " yz\n");
+  }
+  Experiment e = two_heads();
+  e.data.heads[0].train_tsv.clear();
+  e.data.heads[0].train_src = e.data.heads[0].train_tgt = {folder_.write("second", second)};
+  e.data.heads[1].train_src = e.data.heads[1].train_tgt = {folder_.write("first", first)};
+  e.tokenizer.vocab_size = 24;
+  const auto tokenizers = make_experiment_tokenizers(e);
+  for (const char* word : {"abc", "xyz"}) {
+    std::vector<int64_t> ids;
+    tokenizers.src->encode(word, ids);
+    EXPECT_FALSE(ids.empty());
+    EXPECT_EQ(std::count(ids.begin(), ids.end(), text::kUnk), 0) << word;
+  }
 }
 
 }  // namespace
