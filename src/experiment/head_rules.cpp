@@ -29,21 +29,24 @@ bool is_sound_name(const std::string& name) {
 }
 
 // A name is a part of names of tensors, and of scores.
-void check_names(const Experiment& e, Findings& found) {
+// @return how many names nobody can rely on
+size_t check_names(const Experiment& e, Findings& found) {
   const auto names = names_of(e);
+  const size_t before = found.size();
   for (size_t i = 0; i < names.size(); ++i) {
     const std::string key = entry_key("model.heads", i, "name");
+    const auto here = names.begin() + static_cast<std::ptrdiff_t>(i);
     if (names[i].empty()) {
       found.push_back({{key}, "a head has no name", "commands, scores and data.heads need one"});
     } else if (!is_sound_name(names[i])) {
       found.push_back({{key},
                        "`" + printable(names[i]) + "` is no name of a head",
                        "use letters, digits, `_` and `-` alone"});
-    } else if (std::find(names.begin(), names.begin() + static_cast<std::ptrdiff_t>(i), names[i]) !=
-               names.begin() + static_cast<std::ptrdiff_t>(i)) {
+    } else if (std::find(names.begin(), here, names[i]) != here) {
       found.push_back({{key}, "there are two heads `" + names[i] + "`", "rename one of them"});
     }
   }
+  return found.size() - before;
 }
 
 // Keys whose values differ from their defaults, among those for which `asked` holds.
@@ -85,31 +88,51 @@ void check_left_alone(const Experiment& e, Findings& found) {
   }
 }
 
-void check_entries(const Experiment& e, Findings& found) {
+// Entries that are of no head, or of one that has another. What is only the consequence of a name
+// that cannot be relied on is not told again.
+// @param bad_names  of model.heads; @return how many entries are not those of their heads
+size_t check_entries(const Experiment& e, size_t bad_names, Findings& found) {
   const auto names = names_of(e);
+  auto sound = names;
+  std::erase_if(sound, [](const std::string& name) { return !is_sound_name(name); });
   const auto& entries = e.data.heads;
+  const size_t before = found.size();
   for (size_t i = 0; i < entries.size(); ++i) {
     const std::string key = entry_key("data.heads", i, "head");
     const std::string& name = entries[i].head;
+    const auto same = [&](const auto& entry) { return entry.head == name; };
     if (std::find(names.begin(), names.end(), name) == names.end()) {
-      const std::string near = closest(name, names);
+      const std::string near = name.empty() ? "" : closest(name, sound);
+      if (near.empty() && bad_names > 0) {
+        --bad_names;
+        continue;
+      }
       found.push_back({{key, "model.heads"},
                        name.empty() ? "does not say whose text this is"
                                     : "there is no head `" + printable(name) + "`",
-                       (near.empty() || name.empty() ? "" : "did you mean " + near + "? ") +
-                           "the heads are " + join(names, ", ")});
-      continue;
-    }
-    const auto same = [&](const auto& entry) { return entry.head == name; };
-    if (std::any_of(entries.begin(), entries.begin() + static_cast<std::ptrdiff_t>(i), same)) {
+                       (near.empty() ? "" : "did you mean " + near + "? ") + "the heads are " +
+                           join(names, ", ")});
+    } else if (std::any_of(entries.begin(), entries.begin() + static_cast<std::ptrdiff_t>(i),
+                           same)) {
       found.push_back({{key},
                        "there are two entries for head `" + name + "`",
                        "its lists take several files: join the two"});
     }
   }
+  return found.size() - before;
+}
+
+// @param bad_entries  of data.heads, each of which may be the one that is missing
+void check_text_of_each(const Experiment& e, size_t bad_entries, Findings& found) {
+  const auto names = names_of(e);
+  const auto& entries = e.data.heads;
   for (size_t i = 0; i < names.size(); ++i) {
     const auto same = [&](const auto& entry) { return entry.head == names[i]; };
     if (!is_sound_name(names[i]) || std::any_of(entries.begin(), entries.end(), same)) continue;
+    if (bad_entries > 0) {
+      --bad_entries;
+      continue;
+    }
     found.push_back(
         {{entry_key("model.heads", i, "name"), "data.heads"},
          "head `" + names[i] + "` has no data",
@@ -129,9 +152,10 @@ std::vector<models::Misfit> head_problems(const Experiment& experiment) {
     }
     return found;
   }
-  check_names(experiment, found);
+  const size_t bad_names = check_names(experiment, found);
   check_left_alone(experiment, found);
-  check_entries(experiment, found);
+  const size_t bad_entries = check_entries(experiment, bad_names, found);
+  check_text_of_each(experiment, bad_entries, found);
   return found;
 }
 

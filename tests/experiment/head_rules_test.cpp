@@ -128,9 +128,23 @@ TEST(HeadRules, AllThatIsWrongIsToldAtOnce) {
   check_rules(e, {}, problems);
   std::vector<std::string> keys;
   for (const auto& problem : problems) keys.push_back(problem.key);
+  // `fr` and `de` have no data, since these two are misspelt.
   EXPECT_EQ(keys, (std::vector<std::string>{"model.heads.0.decoder.num_heads", "model.heads.1.name",
-                                            "data.valid_tsv", "data.heads.0.head",
-                                            "data.heads.1.head", "model.heads.0.name"}));
+                                            "data.valid_tsv", "data.heads.1.head"}));
+}
+
+TEST(HeadRules, OneMistakeIsOneProblem) {
+  EXPECT_EQ(problem_of([](Experiment& e) { e.data.heads[0].head = "fra"; }),
+            "data.heads.0.head: there is no head `fra` | did you mean fr? the heads are de, fr");
+  EXPECT_EQ(problem_of([](Experiment& e) { e.data.heads[0].head = "other"; }),
+            "data.heads.0.head: there is no head `other` | the heads are de, fr");
+  EXPECT_EQ(problem_of([](Experiment& e) { e.data.heads[0].head = "de"; }),
+            "data.heads.1.head: there are two entries for head `de` | its lists take several "
+            "files: join the two");
+  EXPECT_EQ(problem_of([](Experiment& e) { e.model.heads[1].name = ""; }),
+            "model.heads.1.name: a head has no name | commands, scores and data.heads need one");
+  EXPECT_EQ(problem_of([](Experiment& e) { e.model.heads[1].name = "de"; }),
+            "model.heads.1.name: there are two heads `de` | rename one of them");
 }
 
 TEST(HeadRules, ValidationTextOfAnyHeadCounts) {
