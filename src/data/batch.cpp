@@ -60,6 +60,9 @@ Batch concatenate(const std::vector<Batch>& parts) {
     if (next.columns.size() != whole.columns.size()) {
       throw std::invalid_argument("concatenate: batches of different numbers of columns");
     }
+    if (next.stream != whole.stream) {
+      throw std::invalid_argument("concatenate: batches of different streams");
+    }
     whole.sample_ids.insert(whole.sample_ids.end(), next.sample_ids.begin(), next.sample_ids.end());
     for (size_t k = 0; k < whole.columns.size(); ++k) append(next.columns[k], whole.columns[k]);
   }
@@ -68,6 +71,7 @@ Batch concatenate(const std::vector<Batch>& parts) {
 
 Batch part(const Batch& batch, int64_t begin, int64_t end) {
   Batch cut_out;
+  cut_out.stream = batch.stream;
   cut_out.sample_ids.assign(batch.sample_ids.begin() + begin, batch.sample_ids.begin() + end);
   for (const Column& column : batch.columns) {
     cut_out.columns.push_back(

@@ -63,6 +63,8 @@ using Column = std::variant<PackedTokens, Ragged<float>, Ragged<uint8_t>>;
 struct Batch {
   std::vector<int64_t> sample_ids;  ///< [sequences]; identity of each sample in its data
   std::vector<Column> columns;      ///< of as many sequences each
+  /// Which of several mixed sources it comes from (data/mixed_batches.h); of a single one 0.
+  int64_t stream = 0;
 
   int64_t num_sequences() const { return static_cast<int64_t>(sample_ids.size()); }
   /// Throws std::out_of_range or std::bad_variant_access where there are no such values.
@@ -77,7 +79,7 @@ struct Batch {
 };
 
 /// Micro-batches one after the other as one batch; what accumulation must be equal to. Throws
-/// std::invalid_argument where their columns are of different kinds.
+/// std::invalid_argument where their columns are of different kinds, or they of different streams.
 Batch concatenate(const std::vector<Batch>& parts);
 
 /// Sequences [begin, end) of a batch.

@@ -2,49 +2,69 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "data/pairs/corpus.h"
 #include "data/pairs/parallel_input.h"
+#include "experiment/heads.h"
 
 namespace stretto::experiment {
 namespace {
 
-// Lines of one side of the training text, pairs of files first, then TSV columns. Of two sources
-// the second ones follow: one tokenizer reads both.
+// Lines of one side of the training text, pairs of files first, then TSV columns; of several heads
+// one after the other. Of two sources the second ones follow: one tokenizer reads both.
 class TrainingLines : public text::LineSource {
  public:
-  TrainingLines(const data::DataOptions& options, bool source)
-      : source_(source),
-        files_(data::open_lines(source ? options.train_src : options.train_tgt)),
-        columns_(data::open_tsv_column(options.train_tsv,
-                                       source ? options.src_column : options.tgt_column)) {
-    if (!source) return;
-    second_files_ = data::on_second_source([&] { return data::open_lines(options.train_src2); });
-    if (options.src2_column == 0) return;
-    second_columns_ = data::open_tsv_column(options.train_tsv, options.src2_column);
+  TrainingLines(const Experiment& experiment, bool source)
+      : source_(source), heads_(heads_of(experiment)) {
+    for (const Head& head : heads_) add(head.data);
   }
 
   bool next(std::string& line) override {
-    const bool more =
-        source_ ? files_->next(line) : data::on_target_side([&] { return files_->next(line); });
-    return more || columns_->next(line) || next_second(line);
+    for (; at_ < parts_.size(); ++at_) {
+      const auto& [files, columns, second_files, second_columns] = parts_[at_];
+      if (next_of(*files, line) || columns->next(line)) return true;
+      if (second_files == nullptr) continue;
+      if (data::on_second_source([&] { return second_files->next(line); })) return true;
+      if (second_columns != nullptr && second_columns->next(line)) return true;
+    }
+    return false;
   }
 
  private:
-  bool next_second(std::string& line) {
-    if (second_files_ == nullptr) return false;
-    return data::on_second_source([&] { return second_files_->next(line); }) ||
-           (second_columns_ != nullptr && second_columns_->next(line));
+  struct Part {
+    std::unique_ptr<text::LineSource> files, columns, second_files = nullptr,
+                                                      second_columns = nullptr;
+  };
+
+  void add(const data::DataOptions& options) {
+    Part part{data::open_lines(source_ ? options.train_src : options.train_tgt),
+              data::open_tsv_column(options.train_tsv,
+                                    source_ ? options.src_column : options.tgt_column)};
+    if (source_) {
+      part.second_files =
+          data::on_second_source([&] { return data::open_lines(options.train_src2); });
+      if (options.src2_column != 0) {
+        part.second_columns = data::open_tsv_column(options.train_tsv, options.src2_column);
+      }
+    }
+    parts_.push_back(std::move(part));
+  }
+
+  bool next_of(text::LineSource& files, std::string& line) const {
+    return source_ ? files.next(line) : data::on_target_side([&] { return files.next(line); });
   }
 
   bool source_;
-  std::unique_ptr<text::LineSource> files_, columns_, second_files_, second_columns_;
+  std::vector<Head> heads_;  // whose lists the sources may refer to
+  std::vector<Part> parts_;
+  size_t at_ = 0;
 };
 
 }  // namespace
 
 text::TokenizerPair make_experiment_tokenizers(const Experiment& experiment) {
-  TrainingLines src(experiment.data, true), tgt(experiment.data, false);
+  TrainingLines src(experiment, true), tgt(experiment, false);
   return text::make_tokenizers(experiment.tokenizer, static_cast<uint64_t>(experiment.run.seed),
                                &src, &tgt);
 }

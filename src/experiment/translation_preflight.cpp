@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "data/pairs/corpus_build.h"
 #include "data/pairs/corpus_check.h"
+#include "experiment/heads.h"
 #include "experiment/known_text.h"
 #include "experiment/training_text.h"
 
@@ -27,25 +28,30 @@ Stage stage_of(Split split) {
 }
 
 /// The key that names a split's first input, or another side of it.
-std::string key_of(const data::DataOptions& options, Split split, const char* side = "_src") {
-  const auto& files = split == Split::kTrain ? options.train_src : options.valid_src;
-  return "data." + data::name_of(split) + (files.empty() ? "_tsv" : side);
+std::string key_of(const Head& head, Split split, const char* side = "_src") {
+  const auto& files = split == Split::kTrain ? head.data.train_src : head.data.valid_src;
+  return head.section + "." + data::name_of(split) + (files.empty() ? "_tsv" : side);
+}
+
+/// Of several heads the first one with data, where an error is of no head in particular.
+Head first_head(const Experiment& e) {
+  const auto heads = heads_of(e);
+  return heads.empty() ? Head() : heads.front();
 }
 
 /// Notes the Error at which training would stop on a split's text, at the key of the side that is
 /// at fault.
 template <class Look>
-void note_text_stop(Preflight& found, const data::DataOptions& options, Split split,
-                    const Look& look) {
-  std::string key = key_of(options, split);
+void note_text_stop(Preflight& found, const Head& head, Split split, const Look& look) {
+  std::string key = key_of(head, split);
   note_stop(found, stage_of(split), key, [&] {
     try {
       look();
     } catch (const data::TargetError&) {
-      key = key_of(options, split, "_tgt");
+      key = key_of(head, split, "_tgt");
       throw;
     } catch (const data::SecondSourceError&) {
-      key = key_of(options, split, "_src2");
+      key = key_of(head, split, "_src2");
       throw;
     }
   });
@@ -63,7 +69,7 @@ std::string tokenizer_key(const Experiment& e, const std::string& what, const ch
   const auto& options = e.tokenizer;
   if (!text::names_tokenizer(options)) {
     const bool size = what.starts_with("tokenizer.vocab_size");
-    return size ? "tokenizer.vocab_size" : key_of(e.data, Split::kTrain, side);
+    return size ? "tokenizer.vocab_size" : key_of(first_head(e), Split::kTrain, side);
   }
   const std::array<std::pair<const char*, const std::string*>, 5> files{{
       {"tokenizer.model", &options.model},
@@ -82,16 +88,17 @@ std::string tokenizer_key(const Experiment& e, const std::string& what, const ch
 }
 
 // Stops at too many tokens that are unknown; of text that was not read to its end nobody knows.
-void look_at_unknown(const Experiment& e, Split split, const text::TokenizerPair& tokenizers,
-                     const data::StillTime& still_time, Preflight& found) {
-  note_text_stop(found, e.data, split, [&] {
-    const auto seen = data::count_pieces(e.data, split, tokenizers, still_time);
+void look_at_unknown(const Experiment& e, const Head& head, Split split,
+                     const text::TokenizerPair& tokenizers, const data::StillTime& still_time,
+                     Preflight& found) {
+  note_text_stop(found, head, split, [&] {
+    const auto seen = data::count_pieces(head.data, split, tokenizers, still_time);
     if (!seen.look.unread.empty()) {
       found.unread.push_back({"data.max_unknown", "the tokens of " + seen.look.unread});
       return;
     }
     const std::string name = split == Split::kTrain ? "training text" : "validation text";
-    require_known(name, seen.src, seen.tgt, tokenizers, e, /*warn=*/false);
+    require_known(head.called(name), seen.src, seen.tgt, tokenizers, e, /*warn=*/false);
   });
 }
 
@@ -135,15 +142,19 @@ class Look {
  public:
   Look(const Experiment& options, const std::vector<config::Problem>& known,
        const PreflightOptions& how)
-      : e_(options), known_(known), how_(how), end_(Clock::now() + how.limit) {}
+      : e_(options),
+        heads_(heads_of(options)),
+        known_(known),
+        how_(how),
+        end_(Clock::now() + how.limit) {}
 
   Preflight run() {
     const bool named = text::names_tokenizer(e_.tokenizer);
     const bool trains = trains_tokenizer();
-    if (looks_at(Split::kValid)) lines(Split::kValid);
+    lines(Split::kValid);
     // Files are read fast; and what they say of text needs little of it.
     if (named) tokenizers();
-    if (looks_at(Split::kTrain)) lines(Split::kTrain);
+    lines(Split::kTrain);
     if (trains) tokenizers();
     unknown_tokens();
     return std::move(found_);
@@ -160,15 +171,27 @@ class Look {
 
   bool is_known(const std::string& key) const { return config::is_unreliable(known_, key); }
 
-  bool looks_at(Split split) const {
-    if (!has_text(e_.data, split)) return false;
-    const std::string name = "data." + data::name_of(split);
+  bool looks_at(const Head& head, Split split) const {
+    if (!has_text(head.data, split)) return false;
+    const std::string name = head.section + "." + data::name_of(split);
     for (const char* list : {"_src", "_src2", "_tgt", "_tsv"}) {
       if (is_known(name + list)) return false;
     }
-    return !is_known("data.src_column") && !is_known("data.tgt_column") &&
-           !is_known("data.src2_column") && !is_known("data.invalid_utf8") &&
-           !is_known("data.too_long");
+    for (const char* column : {".src_column", ".src2_column", ".tgt_column"}) {
+      if (is_known(head.section + column)) return false;
+    }
+    return !is_known("data.invalid_utf8") && !is_known("data.too_long");
+  }
+
+  // A tokenizer is trained on the text of all heads.
+  bool looks_at_all(Split split) const {
+    return !heads_.empty() && heads_.size() == std::max<size_t>(1, e_.model.heads.size()) &&
+           std::all_of(heads_.begin(), heads_.end(),
+                       [&](const Head& head) { return looks_at(head, split); });
+  }
+  bool looks_at_any(Split split) const {
+    return std::any_of(heads_.begin(), heads_.end(),
+                       [&](const Head& head) { return looks_at(head, split); });
   }
 
   bool looks_at_tokenizers() const {
@@ -177,7 +200,7 @@ class Look {
           "model", "src_model", "tgt_model", "src_vocab", "tgt_vocab"}) {
       if (is_known(std::string("tokenizer.") + key)) return false;
     }
-    return text::names_tokenizer(e_.tokenizer) || looks_at(Split::kTrain);
+    return text::names_tokenizer(e_.tokenizer) || looks_at_all(Split::kTrain);
   }
 
   void leave(const std::string& key, const std::string& what) {
@@ -189,13 +212,19 @@ class Look {
   }
 
   void lines(Split split) {
-    note_text_stop(found_, e_.data, split, [&] {
-      const auto look = data::check_lines(e_.data, split, [this] { return still_time(); });
-      note(look, key_of(e_.data, split));
+    for (const Head& head : heads_) {
+      if (looks_at(head, split)) lines(head, split);
+    }
+  }
+
+  void lines(const Head& head, Split split) {
+    note_text_stop(found_, head, split, [&] {
+      const auto look = data::check_lines(head.data, split, [this] { return still_time(); });
+      note(look, key_of(head, split));
       // A tokenizer that is trained on the text is the first to say that there is none.
       const bool trains = split == Split::kTrain && trains_tokenizer();
       if (look.pairs > 0 || !look.unread.empty() || trains) return;
-      data::throw_empty_corpus({.inputs = data::inputs_of(e_.data, split), .rules = {}}, {});
+      data::throw_empty_corpus({.inputs = data::inputs_of(head.data, split), .rules = {}}, {});
     });
   }
 
@@ -232,12 +261,14 @@ class Look {
       found_.stops.push_back({Stage::kTokenizer, key, error.code(), error.what(), error.advice()});
       return;
     }
-    for (const Split split : {Split::kTrain, Split::kValid}) {
-      if (!looks_at(split)) continue;
-      note_text_stop(found_, e_.data, split, [&] {
-        note(data::check_filters(e_.data, split, pair_, [this] { return still_time(); }),
-             key_of(e_.data, split));
-      });
+    for (const Head& head : heads_) {
+      for (const Split split : {Split::kTrain, Split::kValid}) {
+        if (!looks_at(head, split)) continue;
+        note_text_stop(found_, head, split, [&] {
+          note(data::check_filters(head.data, split, pair_, [this] { return still_time(); }),
+               key_of(head, split));
+        });
+      }
     }
   }
 
@@ -251,7 +282,7 @@ class Look {
       if (pair_.src) count_unknown();
       return;
     }
-    if (!looks_at(Split::kTrain) && !looks_at(Split::kValid)) return;
+    if (!looks_at_any(Split::kTrain) && !looks_at_any(Split::kValid)) return;
     const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(end_ - Clock::now());
     std::optional<std::string> result;
     if (left.count() > 0) {
@@ -269,13 +300,16 @@ class Look {
   void count_unknown() {
     // The text for validation is the shorter one.
     for (const Split split : {Split::kValid, Split::kTrain}) {
-      if (!looks_at(split)) continue;
-      look_at_unknown(
-          e_, split, pair_, [this] { return still_time(); }, found_);
+      for (const Head& head : heads_) {
+        if (!looks_at(head, split)) continue;
+        look_at_unknown(
+            e_, head, split, pair_, [this] { return still_time(); }, found_);
+      }
     }
   }
 
   const Experiment& e_;
+  const std::vector<Head> heads_;
   const std::vector<config::Problem>& known_;
   const PreflightOptions how_;
   const Clock::time_point end_;
@@ -294,12 +328,14 @@ Preflight translation_preflight(const Experiment& options,
 void look_at_tokens(const Experiment& options, const text::TokenizerPair& tokenizers,
                     const data::StillTime& still_time, Preflight& found) {
   for (const Split split : {Split::kValid, Split::kTrain}) {
-    if (!has_text(options.data, split)) continue;
-    const size_t before = found.stops.size();
-    note_text_stop(found, options.data, split,
-                   [&] { data::check_filters(options.data, split, tokenizers, still_time); });
-    if (found.stops.size() > before) continue;
-    look_at_unknown(options, split, tokenizers, still_time, found);
+    for (const Head& head : heads_of(options)) {
+      if (!has_text(head.data, split)) continue;
+      const size_t before = found.stops.size();
+      note_text_stop(found, head, split,
+                     [&] { data::check_filters(head.data, split, tokenizers, still_time); });
+      if (found.stops.size() > before) continue;
+      look_at_unknown(options, head, split, tokenizers, still_time, found);
+    }
   }
 }
 

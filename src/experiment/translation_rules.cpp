@@ -3,6 +3,8 @@
 #include <algorithm>
 
 #include "config/schema.h"
+#include "experiment/head_rules.h"
+#include "experiment/heads.h"
 #include "experiment/translation_preflight.h"
 #include "experiment/two_source_rules.h"
 #include "models/misfits.h"
@@ -16,6 +18,7 @@ void check_parts(RuleCheck& c) {
   for (const auto& misfit : models::misfits(c.e.model)) {
     c.wrong(misfit.keys, misfit.what, misfit.hint);
   }
+  for (const auto& problem : head_problems(c.e)) c.wrong(problem.keys, problem.what, problem.hint);
 }
 
 // After the sum a gain of 0 leaves nothing of a layer's input; before a part it shuts a relu for
@@ -91,40 +94,50 @@ void check_ties(RuleCheck& c) {
           "use tie_embeddings = \"decoder\", or a joint tokenizer (tokenizer.joint = true)");
 }
 
-void check_files_of(RuleCheck& c, const char* src_key, const char* tgt_key,
+void check_files_of(RuleCheck& c, const std::string& src_key, const std::string& tgt_key,
                     const std::vector<std::string>& src, const std::vector<std::string>& tgt) {
   if (src.size() == tgt.size()) return;
   // A file is missing on the shorter side; where that was not given at all, the other has the line.
   const bool lacks_target = tgt.size() < src.size();
-  const char* blamed = lacks_target ? tgt_key : src_key;
-  const char* other = lacks_target ? src_key : tgt_key;
+  const std::string& blamed = lacks_target ? tgt_key : src_key;
+  const std::string& other = lacks_target ? src_key : tgt_key;
   c.wrong(
       {blamed, other},
       std::to_string(src.size()) + " source and " + std::to_string(tgt.size()) + " target files",
       c.origins.of(other) + " and `" + blamed + "` go together, file for file");
 }
 
-void check_sources(RuleCheck& c) {
-  const auto& d = c.e.data;
-  check_files_of(c, "data.train_src", "data.train_tgt", d.train_src, d.train_tgt);
-  check_files_of(c, "data.valid_src", "data.valid_tgt", d.valid_src, d.valid_tgt);
-  check_files_of(c, "data.test_src", "data.test_tgt", d.test_src, d.test_tgt);
+// `[data]`, or the text of one of several decoders.
+template <class Text>
+void check_text(RuleCheck& c, const std::string& section, const Text& d) {
+  const auto key = [&](const char* leaf) { return section + "." + leaf; };
+  check_files_of(c, key("train_src"), key("train_tgt"), d.train_src, d.train_tgt);
+  check_files_of(c, key("valid_src"), key("valid_tgt"), d.valid_src, d.valid_tgt);
+  check_files_of(c, key("test_src"), key("test_tgt"), d.test_src, d.test_tgt);
   if (d.train_src.empty() && d.train_tgt.empty() && d.train_tsv.empty()) {
-    c.wrong({"data.train_src", "data.train_tgt", "data.train_tsv"}, "there is no training text",
-            "set data.train_src and data.train_tgt, or data.train_tsv");
+    c.wrong({key("train_src"), key("train_tgt"), key("train_tsv")}, "there is no training text",
+            "set " + key("train_src") + " and " + key("train_tgt") + ", or " + key("train_tsv"));
   }
   const size_t files = d.train_src.size() + d.train_tsv.size();
   if (!d.train_weights.empty() && d.train_weights.size() != files) {
-    c.wrong({"data.train_weights", "data.train_src", "data.train_tsv"},
+    c.wrong({key("train_weights"), key("train_src"), key("train_tsv")},
             std::to_string(d.train_weights.size()) + " weights for " + std::to_string(files) +
                 " training files",
             "one weight for each pair of files, then one for each TSV file");
   }
   const bool has_tsv = !d.train_tsv.empty() || !d.valid_tsv.empty() || !d.test_tsv.empty();
   if (has_tsv && d.src_column == d.tgt_column) {
-    c.wrong({"data.tgt_column", "data.src_column"},
+    c.wrong({key("tgt_column"), key("src_column")},
             "both sides are column " + std::to_string(d.src_column) + " of the TSV files",
             "columns count from 1");
+  }
+}
+
+void check_sources(RuleCheck& c) {
+  const auto& data = c.e.data;
+  if (c.e.model.heads.empty() && data.heads.empty()) check_text(c, "data", data);
+  for (size_t i = 0; i < data.heads.size(); ++i) {
+    check_text(c, "data.heads." + std::to_string(i), data.heads[i]);
   }
 }
 
@@ -164,14 +177,19 @@ void check_decoding(RuleCheck& c) {
             std::to_string(d.nbest) + " hypotheses from a beam of " + std::to_string(d.beam_size),
             "raise decode.beam_size or lower decode.nbest");
   }
-  const bool attends_once = c.e.model.decoder.is<models::LstmDecoderOptions>();
-  const int64_t layers = attends_once ? 1 : models::decoder_layers(c.e.model);
-  if (d.alignment_layer >= layers) {
-    c.wrong({"decode.alignment_layer", "model.decoder.num_layers", "model.decoder.name"},
+  const auto decoders = models::decoders_of(c.e.model);
+  for (size_t i = 0; i < decoders.size(); ++i) {
+    const bool attends_once = decoders[i]->is<models::LstmDecoderOptions>();
+    const int64_t layers =
+        attends_once ? 1 : decoders[i]->visit([](const auto& part) { return part.num_layers; });
+    if (d.alignment_layer < layers) continue;
+    const std::string section = models::decoder_section(c.e.model, i);
+    c.wrong({"decode.alignment_layer", section + ".num_layers", section + ".name"},
             attends_once ? "only layer 0 of an `lstm` decoder attends"
                          : "there is no layer " + std::to_string(d.alignment_layer) +
                                " in a decoder of " + std::to_string(layers),
             "layers count from 0; -1 is the last that attends");
+    break;
   }
   if (d.max_len_a == 0 && d.min_len > d.max_len_b) {
     c.wrong({"decode.min_len", "decode.max_len_a", "decode.max_len_b"},
@@ -181,14 +199,17 @@ void check_decoding(RuleCheck& c) {
   }
 }
 
-bool has_validation_text(const data::DataOptions& data) {
+bool has_validation_text(const Experiment& e) {
+  const auto& data = e.data;
+  if (!e.model.heads.empty()) return has_validation(e);
   return !data.valid_src.empty() || !data.valid_tgt.empty() || !data.valid_tsv.empty();
 }
 
 // A validation without translations has no BLEU.
 void check_bleu(RuleCheck& c) {
-  if (c.e.eval.best_metric != "bleu" || c.e.eval.bleu) return;
-  c.wrong({"eval.best_metric", "eval.bleu"}, "\"bleu\" needs eval.bleu = true",
+  const std::string& metric = c.e.eval.best_metric;
+  if ((metric != "bleu" && !metric.ends_with(".bleu")) || c.e.eval.bleu) return;
+  c.wrong({"eval.best_metric", "eval.bleu"}, "\"" + metric + "\" needs eval.bleu = true",
           "set eval.bleu = true, or eval.best_metric = \"nll\"");
 }
 
@@ -215,17 +236,23 @@ class TranslationRules final : public TaskRules {
     return translation_preflight(e, known, how);
   }
 
-  std::vector<ScoreName> scores(const Experiment& /*e*/) const override {
-    return {{.name = "nll",
-             .also_called = {"loss", "ce", "cross_entropy", "ppl", "perplexity", "valid_loss",
-                             "eval_loss"}},
-            {.name = "bleu",
-             .higher_is_better = true,
-             .also_called = {"sacrebleu", "bleu_detok", "eval_bleu"}}};
+  std::vector<ScoreName> scores(const Experiment& e) const override {
+    std::vector<ScoreName> scores{{.name = "nll",
+                                   .also_called = {"loss", "ce", "cross_entropy", "ppl",
+                                                   "perplexity", "valid_loss", "eval_loss"}},
+                                  {.name = "bleu",
+                                   .higher_is_better = true,
+                                   .also_called = {"sacrebleu", "bleu_detok", "eval_bleu"}}};
+    for (const auto& head : heads_of(e)) {
+      if (head.name.empty() || !head.has_validation()) continue;
+      scores.push_back({.name = head.name + ".nll"});
+      scores.push_back({.name = head.name + ".bleu", .higher_is_better = true});
+    }
+    return scores;
   }
 
   ValidationData validation_data(const Experiment& e) const override {
-    return {.there = has_validation_text(e.data),
+    return {.there = has_validation_text(e),
             .name = "validation text",
             .keys = {"data.valid_src", "data.valid_tsv"},
             .remedy = "set data.valid_src and data.valid_tgt, or data.valid_tsv"};

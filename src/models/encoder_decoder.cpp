@@ -83,6 +83,19 @@ EncoderDecoder::EncoderDecoder(const EncoderDecoderParts& parts, const ModelSetu
   }
 }
 
+EncoderDecoder::EncoderDecoder(JoinedParts joined, const EncoderDecoderParts& parts,
+                               int64_t num_classes, nn::OutputLosses losses)
+    : num_classes_(num_classes),
+      src_word_dropout_(parts.src_word_dropout),
+      tgt_word_dropout_(parts.tgt_word_dropout),
+      losses_(std::move(losses)),
+      output_name_(std::move(joined.output_name)) {
+  if (joined.embedding) embedding_ = register_module("embedding", joined.embedding);
+  encoder_ = register_module("encoder", std::move(joined.encoder));
+  decoder_ = register_module("decoder", std::move(joined.decoder));
+  if (joined.output) output_ = register_module("output", joined.output);
+}
+
 // `setup` stands at "encoders".
 void EncoderDecoder::make_two_encoders(const EncoderDecoderParts& parts, PartSetup setup) {
   const nn::Init init = setup.init;
@@ -135,7 +148,7 @@ LossOutput EncoderDecoder::loss(const data::Batch& batch, const ForwardContext& 
 
   const at::Tensor x = decoder_->forward(tgt, encode(src, data::source(batch), context), context);
   // Named as if it were never tied, since a tied table's gradient also holds that of its lookups.
-  const at::Tensor weight = nn::watch_use("output.weight", output_weight());
+  const at::Tensor weight = nn::watch_use(output_name_, output_weight());
   const nn::OutputLoss& loss = twice ? losses_.pair : losses_.one;
   const kernels::CrossEntropy sums = loss(x, weight, targets, num_classes_);
   return {.loss_sum = sums.loss_sum,

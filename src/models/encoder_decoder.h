@@ -25,6 +25,17 @@ struct EncoderDecoderParts {
   std::function<std::shared_ptr<Decoder>(const PartSetup&)> decoder;
 };
 
+/// The modules of an encoder-decoder that are there already, for a model that shares some of them
+/// (models/several_decoders.h).
+struct JoinedParts {
+  nn::Embedding embedding{nullptr};  ///< when all are tied
+  std::shared_ptr<Encoder> encoder;
+  std::shared_ptr<Decoder> decoder;
+  nn::Embedding output{nullptr};  ///< when nothing is tied
+  /// As who watches gradients is told of the projection (nn::watch_use).
+  std::string output_name = "output.weight";
+};
+
 /// An encoder, a decoder that attends to it, and the projection to the vocabulary; parameters are
 /// named like `encoder.layers.0.self_attention.qkv.weight`.
 ///
@@ -38,6 +49,9 @@ struct EncoderDecoderParts {
 class EncoderDecoder : public Seq2SeqModel {
  public:
   EncoderDecoder(const EncoderDecoderParts& parts, const ModelSetup& setup,
+                 nn::OutputLosses losses);
+  /// Of modules that others use too; draws nothing.
+  EncoderDecoder(JoinedParts joined, const EncoderDecoderParts& parts, int64_t num_classes,
                  nn::OutputLosses losses);
 
   LossOutput loss(const data::Batch& batch, const ForwardContext& context) override;
@@ -68,6 +82,7 @@ class EncoderDecoder : public Seq2SeqModel {
   std::shared_ptr<Encoder> second_encoder_;  ///< null: one source
   std::shared_ptr<Decoder> decoder_;
   nn::Embedding output_{nullptr};  ///< when nothing is tied
+  std::string output_name_ = "output.weight";
 };
 
 }  // namespace stretto::models

@@ -235,9 +235,46 @@ void one_norm_stands_before_its_parts(const Seq2SeqOptions& model, std::vector<M
                    "set model.norm = \"pre\", or leave parallel_residual out"});
 }
 
+std::string with_section(std::string text, const std::string& section) {
+  const std::string own = "model.decoder";
+  for (size_t at = text.find(own); at != std::string::npos; at = text.find(own, at)) {
+    text.replace(at, own.size(), section);
+    at += section.size();
+  }
+  return text;
+}
+
+bool same_finding(const Misfit& a, const Misfit& b) {
+  return a.keys == b.keys && a.what == b.what;
+}
+
+// Each decoder on its own behind the encoder. What concerns no decoder is told once.
+std::vector<Misfit> misfits_of_heads(const Seq2SeqOptions& model) {
+  std::vector<Misfit> found;
+  for (size_t head = 0; head < model.heads.size(); ++head) {
+    const std::string section = decoder_section(model, head);
+    for (Misfit misfit : misfits(model_of_head(model, head))) {
+      bool of_decoder = false;
+      for (std::string& key : misfit.keys) {
+        of_decoder = of_decoder || key.starts_with("model.decoder");
+        key = with_section(key, section);
+      }
+      misfit.what = with_section(misfit.what, section);
+      misfit.hint = with_section(misfit.hint, section);
+      if (of_decoder) misfit.what = "head `" + model.heads[head].name + "`: " + misfit.what;
+      const bool is_known = std::any_of(found.begin(), found.end(), [&](const Misfit& other) {
+        return same_finding(misfit, other);
+      });
+      if (!is_known) found.push_back(std::move(misfit));
+    }
+  }
+  return found;
+}
+
 }  // namespace
 
 std::vector<Misfit> misfits(const Seq2SeqOptions& model) {
+  if (!model.heads.empty()) return misfits_of_heads(model);
   std::vector<Misfit> found;
   Side decoder(model, "model.decoder", found);
   each_encoder(model, [&](const EncoderChoice& choice, const std::string& section) {

@@ -1,8 +1,10 @@
 #include "models/registry.h"
 
+#include <algorithm>
 #include <functional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "base/error.h"
 #include "models/decoders/convolution.h"
@@ -15,6 +17,7 @@
 #include "models/encoders/recurrent.h"
 #include "models/encoders/transformer.h"
 #include "models/misfits.h"
+#include "models/several_decoders.h"
 
 namespace stretto::models {
 namespace {
@@ -44,8 +47,12 @@ struct MakeEncoder {
     return make_lstm_encoder(options, setup);
   }
   std::shared_ptr<Encoder> operator()(const ConvEncoderOptions& options) const {
-    const bool attends_in_layers = model.decoder.is<ConvDecoderOptions>();
-    return make_conv_encoder(options, setup, attends_in_layers ? decoder_layers(model) : 0);
+    int64_t attending = 0;  // layers; each batch goes through one decoder
+    for (const DecoderChoice* decoder : decoders_of(model)) {
+      if (!decoder->is<ConvDecoderOptions>()) continue;
+      attending = std::max(attending, decoder->as<ConvDecoderOptions>().num_layers);
+    }
+    return make_conv_encoder(options, setup, attending);
   }
   std::shared_ptr<Encoder> operator()(const LightEncoderOptions& options) const {
     return make_light_encoder(options, setup);
@@ -115,8 +122,17 @@ std::shared_ptr<Seq2SeqModel> make_model(const Seq2SeqOptions& options, const Mo
           [&](const PartSetup& part) {
             return options.decoder.visit(MakeDecoder{options, part});
           }};
-  return std::make_shared<EncoderDecoder>(
-      parts, setup, nn::OutputLosses{.one = std::move(loss), .pair = std::move(pair_loss)});
+  nn::OutputLosses losses{.one = std::move(loss), .pair = std::move(pair_loss)};
+  if (options.heads.empty()) {
+    return std::make_shared<EncoderDecoder>(parts, setup, std::move(losses));
+  }
+  std::vector<HeadParts> heads;
+  for (const HeadOptions& head : options.heads) {
+    heads.push_back({.name = head.name, .decoder = [&](const PartSetup& part) {
+                       return head.decoder.visit(MakeDecoder{options, part});
+                     }});
+  }
+  return std::make_shared<SeveralDecoders>(parts, heads, setup, losses);
 }
 
 int64_t num_parameters(const torch::nn::Module& module) {

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <limits>
 #include <memory>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -45,6 +46,15 @@ class Seq2SeqModel : public torch::nn::Module {
   /// @param lanes_per_src  beam size
   virtual std::unique_ptr<decoding::StepModel> start(const data::PackedTokens& src,
                                                      int64_t lanes_per_src) = 0;
+
+  /// Names of its decoders, where it has several. Then a batch is of the decoder number
+  /// Batch::stream, and there is no decoding but by one of them.
+  virtual std::vector<std::string> heads() const { return {}; }
+  /// The model with one of several decoders, sharing all weights.
+  /// Throws std::out_of_range where there is none of this number.
+  virtual std::shared_ptr<Seq2SeqModel> head(size_t number) {
+    throw std::out_of_range("head " + std::to_string(number) + " of a model with one decoder");
+  }
 
   /// Every table of this kind; one that both sides share counts as the target's.
   virtual std::vector<VocabularyTable> vocabulary_tables() const { return {}; }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <limits>
 #include <string>
@@ -22,6 +23,27 @@ using EncoderChoice = config::Choice<StackOptions, LstmEncoderOptions, ConvEncod
 using DecoderChoice = config::Choice<StackOptions, LstmDecoderOptions, ConvDecoderOptions,
                                      LightDecoderOptions, DynamicDecoderOptions>;
 
+/// `[[model.heads]]`: one of several decoders behind one encoder, for outputs of its own kind.
+struct HeadOptions {
+  std::string name;
+  double weight = 1;
+  DecoderChoice decoder;
+
+  static auto fields() {
+    using namespace config;
+    using O = HeadOptions;
+    return std::tuple{
+        field(&O::name, "name",
+              "what commands, scores and data.heads call it: letters, digits, `_` and `-`"),
+        field(&O::weight, "weight",
+              "what its loss, the mean over its target tokens of an update, is multiplied by",
+              greater(0))
+            .also_called({"loss_weight", "task_weight"}),
+        field(&O::decoder, "decoder", "what writes its target, as model.decoder"),
+    };
+  }
+};
+
 /// `[model]`: an encoder and a decoder that attends to it; or two encoders, one for each of two
 /// sources, of which the decoder attends to both (models/join_memory.h). Keys from `norm` on, but
 /// for `tie_embeddings` and word dropout, are those of Transformer layers (Vaswani et al. 2017), on
@@ -32,6 +54,7 @@ struct Seq2SeqOptions {
   EncoderChoice encoder;
   std::vector<EncoderChoice> encoders = {};  ///< two, in the place of `encoder`; empty = one source
   DecoderChoice decoder;
+  std::vector<HeadOptions> heads;
   std::string norm = "post";
   std::string norm_layer = "layer_norm";
   bool parallel_residual = false;
@@ -73,6 +96,9 @@ struct Seq2SeqOptions {
               "what reads two sources: two encoders in the place of model.encoder, the first for "
               "data.train_src, the second for data.train_src2"),
         field(&O::decoder, "decoder", "what writes the target"),
+        field(&O::heads, "heads",
+              "several decoders behind the encoder, each with its data in data.heads; empty = "
+              "model.decoder alone"),
         field(&O::norm, "norm",
               "where each part is normalised: after the residual sum (Vaswani 2017), before the "
               "part, or its output before the sum (Swin v2)",
@@ -217,23 +243,58 @@ void each_encoder(const Seq2SeqOptions& options, const Use& use) {
   }
 }
 
+/// The model with the decoder of this head as its only one.
+inline Seq2SeqOptions model_of_head(const Seq2SeqOptions& options, size_t head) {
+  Seq2SeqOptions one = options;
+  one.decoder = options.heads.at(head).decoder;
+  one.heads.clear();
+  return one;
+}
+
+/// The section of a decoder: that of a head, or of the only one where there are no heads.
+inline std::string decoder_section(const Seq2SeqOptions& options, size_t head = 0) {
+  if (options.heads.empty()) return "model.decoder";
+  return "model.heads." + std::to_string(head) + ".decoder";
+}
+
+/// All decoders: those of the heads, or the only one.
+inline std::vector<const DecoderChoice*> decoders_of(const Seq2SeqOptions& options) {
+  if (options.heads.empty()) return {&options.decoder};
+  std::vector<const DecoderChoice*> decoders;
+  for (const HeadOptions& head : options.heads) decoders.push_back(&head.decoder);
+  return decoders;
+}
+
+/// Whether any decoder is of this kind.
+template <class Options>
+bool has_decoder(const Seq2SeqOptions& options) {
+  for (const DecoderChoice* decoder : decoders_of(options)) {
+    if (decoder->template is<Options>()) return true;
+  }
+  return false;
+}
+
 /// Whether any of its parts has Transformer layers.
 inline bool has_transformer(const Seq2SeqOptions& options) {
-  bool any = options.decoder.is<StackOptions>();
+  bool any = has_decoder<StackOptions>(options);
   each_encoder(options, [&](const EncoderChoice& encoder, const std::string& /*section*/) {
     any = any || encoder.is<StackOptions>();
   });
   return any;
 }
 
-/// Layers of the decoder, whichever it is.
+/// Layers of the decoder, whichever it is; of several the most.
 inline int64_t decoder_layers(const Seq2SeqOptions& options) {
-  return options.decoder.visit([](const auto& part) { return part.num_layers; });
+  int64_t most = 0;
+  for (const DecoderChoice* decoder : decoders_of(options)) {
+    most = std::max(most, decoder->visit([](const auto& part) { return part.num_layers; }));
+  }
+  return most;
 }
 
-/// Width of the decoder's rows, which the output projection reads.
+/// Width of the decoder's rows, which the output projection reads; of several that of the first.
 inline int64_t output_width(const Seq2SeqOptions& options) {
-  return options.decoder.visit([&](const auto& part) {
+  return decoders_of(options).front()->visit([&](const auto& part) {
     if constexpr (requires { part.output_width(options.d_model); }) {
       return part.output_width(options.d_model);
     } else {
@@ -254,7 +315,8 @@ inline bool norms_come_first(const Seq2SeqOptions& options) {
     if constexpr (requires { part.norm; }) return part.norm == "pre";
     return !std::is_same_v<std::decay_t<decltype(part)>, StackOptions> || options.norm == "pre";
   };
-  bool all = options.decoder.visit(of);
+  bool all = true;
+  for (const DecoderChoice* decoder : decoders_of(options)) all = all && decoder->visit(of);
   each_encoder(options, [&](const EncoderChoice& encoder, const std::string& /*section*/) {
     all = all && encoder.visit(of);
   });
@@ -285,9 +347,8 @@ inline bool has_dropout(const Seq2SeqOptions& options) {
   each_encoder(options, [&](const EncoderChoice& encoder, const std::string& /*section*/) {
     sum += encoder.visit(of_part);
   });
-  return sum + options.decoder.visit(of_part) + options.src_word_dropout +
-             options.tgt_word_dropout >
-         0;
+  for (const DecoderChoice* decoder : decoders_of(options)) sum += decoder->visit(of_part);
+  return sum + options.src_word_dropout + options.tgt_word_dropout > 0;
 }
 
 /// The fewest learned positions of a model, and the key that says how many; `key` is empty when
@@ -308,9 +369,12 @@ inline LearnedPositions learned_positions(const Seq2SeqOptions& options) {
       if constexpr (requires { part.max_positions; }) look(part, section);
     });
   });
-  options.decoder.visit([&](const auto& part) {
-    if constexpr (requires { part.max_positions; }) look(part, "model.decoder");
-  });
+  const auto decoders = decoders_of(options);
+  for (size_t head = 0; head < decoders.size(); ++head) {
+    decoders[head]->visit([&](const auto& part) {
+      if constexpr (requires { part.max_positions; }) look(part, decoder_section(options, head));
+    });
+  }
   return fewest;
 }
 

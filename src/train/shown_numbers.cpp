@@ -24,6 +24,7 @@ std::vector<Score> measures_of(const Task& task, const Totals& totals) {
   std::vector<Score> measures;
   const auto names = task.losses();
   for (size_t i = 0; names.size() > 1 && i < names.size(); ++i) {
+    if (totals.weights[i] == 0) continue;  // no sample of this update has it
     measures.push_back({.name = names[i], .value = totals.losses[i] / totals.weights[i]});
   }
   for (auto& measure : task.measures(totals)) measures.push_back(std::move(measure));

@@ -20,8 +20,8 @@ std::string key_of(const std::string& counter);
 report::NamedNumbers named_counts(const std::vector<std::string>& names,
                                   const std::vector<int64_t>& counts);
 
-/// What is measured beside the loss of an update: each of several losses, and what the task makes
-/// of its sums.
+/// What is measured beside the loss of an update: each of several losses that it had, and what the
+/// task makes of its sums.
 std::vector<Score> measures_of(const Task& task, const Totals& totals);
 
 /// The same for metrics.jsonl.

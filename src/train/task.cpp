@@ -6,7 +6,10 @@ namespace stretto::train {
 
 double Totals::loss() const {
   double sum = 0;
-  for (size_t i = 0; i < losses.size(); ++i) sum += losses[i] / weights[i];
+  for (size_t i = 0; i < losses.size(); ++i) {
+    const bool is_absent = losses.size() > 1 && weights[i] == 0;
+    if (!is_absent) sum += losses[i] / weights[i];
+  }
   return sum;
 }
 

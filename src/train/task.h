@@ -32,7 +32,8 @@ struct Totals {
   std::vector<double> statistics = {};
   std::vector<int64_t> counts = {};
 
-  /// Each loss divided by its weight, added up: what an update minimises.
+  /// Each loss divided by its weight, added up: what an update minimises. Losses of which no sample
+  /// came, with a weight of 0, add nothing.
   double loss() const;
 };
 
@@ -64,8 +65,9 @@ struct StepContext {
 /// What the training loop sees of a task. It names no model, no loss and no score.
 ///
 /// An update minimises sum_i L_i / W_i, where L_i is a loss summed over all samples of the update
-/// and W_i the sum of its weights. Of one loss the division comes after the sum, so that a
-/// micro-batch need not know of the others; of several each is divided before backward.
+/// and W_i the sum of its weights; a loss with W_i = 0 is left out. Of one loss the division comes
+/// after the sum, so that a micro-batch need not know of the others; of several each is divided
+/// before backward.
 class Task {
  public:
   virtual ~Task() = default;
@@ -76,6 +78,9 @@ class Task {
 
   /// Names of the losses: "loss", or one for each head, which then are measures under their names.
   virtual std::vector<std::string> losses() const { return {"loss"}; }
+  /// Whether every micro-batch has samples of all losses. Else none of them is a small sample of
+  /// the update, and train.noise_scale measures nothing.
+  virtual bool has_all_losses_together() const { return true; }
   /// Names of the sums that measures() needs beside the losses.
   virtual std::vector<std::string> statistics() const { return {}; }
   /// Names of what is counted, in words: "audio seconds". Throughput is that of the first.
@@ -92,6 +97,8 @@ class Task {
   virtual Sums loss(const data::Batch& batch, const StepContext& context) = 0;
   /// What each loss of a batch is divided by, from the data alone: its tokens, its images.
   virtual std::vector<double> weights(const data::Batch& batch) const = 0;
+  /// What is shown as the loss of an update.
+  virtual double shown_loss(const Totals& totals) const { return totals.loss(); }
   /// What is shown beside the loss of an update.
   virtual std::vector<Score> measures(const Totals& /*totals*/) const { return {}; }
 

@@ -221,7 +221,7 @@ Trainer::Recorded Trainer::update() {
   if (done.update.finite) {
     policy_.succeeded();
     state_.good_step = saved_step_;
-    const auto spike = spikes_.look(done.update.totals.loss(), done.update.grad_norm);
+    const auto spike = spikes_.look(task_.shown_loss(done.update.totals), done.update.grad_norm);
     done.skipped = spike.skip;
     done.note = spike.text;
   }
@@ -265,17 +265,18 @@ void Trainer::record(const Recorded& done) {
     const auto& display = setup_.description.display;
     const auto batches = static_cast<double>(task_.train_batches().num_batches());
     const auto measures = measures_of(task_, result.totals);
-    observer_->progress({.step = state_.step,
-                         .last_step = last_step(),
-                         .epoch = result.epoch,
-                         .epoch_fraction = static_cast<double>(state_.batch_index) / batches,
-                         .numbers = progress_numbers(result.totals.loss(), measures, display),
-                         .lr = done.lr,
-                         .grad_norm = result.grad_norm,
-                         .rate = throughput_.per_second(),
-                         .rate_unit = display.rate.short_unit,
-                         .eta_seconds = eta_seconds(),
-                         .memory_bytes = static_cast<int64_t>(peak_rss_bytes())});
+    observer_->progress(
+        {.step = state_.step,
+         .last_step = last_step(),
+         .epoch = result.epoch,
+         .epoch_fraction = static_cast<double>(state_.batch_index) / batches,
+         .numbers = progress_numbers(task_.shown_loss(result.totals), measures, display),
+         .lr = done.lr,
+         .grad_norm = result.grad_norm,
+         .rate = throughput_.per_second(),
+         .rate_unit = display.rate.short_unit,
+         .eta_seconds = eta_seconds(),
+         .memory_bytes = static_cast<int64_t>(peak_rss_bytes())});
     if (event_due) record_event(done);
   }
   if (is_root() && !done.note.empty())
@@ -287,7 +288,7 @@ void Trainer::record_event(const Recorded& done) {
   const UpdateResult& result = done.update;
   const auto& rate = setup_.description.display.rate;
   report::MetricsEvent event{.step = state_.step, .epoch = result.epoch, .event = "train"};
-  event.loss = result.totals.loss();
+  event.loss = task_.shown_loss(result.totals);
   event.measures = named_measures(measures_of(task_, result.totals));
   event.lr = done.lr;
   event.grad_norm = result.grad_norm;

@@ -151,7 +151,9 @@ void Updater::run_micro_batch(int64_t part, int64_t update, parallel::Outcome& o
   const Sums sums = task_.loss(batch, {static_cast<uint64_t>(setup_.run.seed), update});
   const at::Tensor minimised = objective(sums.losses);
   const double scale = scaler_->scale();
-  if (scale == 1) {
+  if (sums.losses.size() > 1 && !minimised.requires_grad()) {
+    // Whatever leads to the losses of this micro-batch is frozen; others may train.
+  } else if (scale == 1) {
     minimised.backward();
   } else {
     minimised.backward(torch::full_like(minimised, scale));
@@ -196,8 +198,8 @@ optim::GradientPart Updater::gradient_part(double weight, double sum_norm_sq) co
 
 // The first micro-batch is the small batch of the noise scale, where it is not cut.
 bool Updater::measures_small_batch() const {
-  return setup_.train.noise_scale && group_.is_root() && !pieces_.empty() &&
-         pieces_.front().is_whole();
+  return setup_.train.noise_scale && task_.has_all_losses_together() && group_.is_root() &&
+         !pieces_.empty() && pieces_.front().is_whole();
 }
 
 void Updater::run_part(int64_t part, int64_t update, int64_t count, parallel::Outcome& outcome) {

@@ -22,6 +22,17 @@ TEST(Batch, ConcatenationKeepsSequencesAndOrder) {
   EXPECT_EQ(source(whole).length(2), 2);
 }
 
+TEST(Batch, PartsAreOfTheStreamOfTheWhole) {
+  Batch whole = pair_batch({7, 3}, {{1, 2, 3}, {0, 1, 3}}, {{9, 8}, {0, 1, 2}});
+  EXPECT_EQ(whole.stream, 0);
+  whole.stream = 2;
+  EXPECT_EQ(part(whole, 0, 1).stream, 2);
+  EXPECT_EQ(even_part(whole, 1, 2).stream, 2);
+  EXPECT_EQ(concatenate({part(whole, 0, 1), part(whole, 1, 2)}).stream, 2);
+  EXPECT_THROW(concatenate({whole, pair_batch({5}, {{4, 5}, {0, 2}}, {{6, 6, 6}, {0, 3}})}),
+               std::invalid_argument);
+}
+
 TEST(Batch, OfNothingIsEmpty) {
   const Batch whole = concatenate({});
   EXPECT_EQ(whole.num_sequences(), 0);

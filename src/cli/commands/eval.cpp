@@ -4,12 +4,13 @@
 #include "cli/launch.h"
 #include "cli/run_config.h"
 #include "distributed/launch.h"
+#include "experiment/heads.h"
 
 namespace stretto::cli {
 namespace {
 
 struct Options {
-  std::string run, checkpoint, src, src2, tgt, hypotheses, per_line;
+  std::string run, checkpoint, head, src, src2, tgt, hypotheses, per_line;
   std::vector<std::string> overrides;
   bool json = false;
   int processes = 0;  // 0: not asked for
@@ -22,6 +23,7 @@ std::vector<std::string> words_of(const Options& options) {
     if (!value.empty()) words.insert(words.end(), {name, value});
   };
   add("--checkpoint", options.checkpoint);
+  add("--head", options.head);
   add("--src", options.src);
   add("--src2", options.src2);
   add("--tgt", options.tgt);
@@ -60,7 +62,11 @@ int run(const Options& options) {
                                                     .tgt = options.tgt,
                                                     .hypotheses = options.hypotheses,
                                                     .per_line = options.per_line,
-                                                    .src2 = options.src2}};
+                                                    .src2 = options.src2,
+                                                    .head = options.head}};
+  if (!options.head.empty()) {
+    experiment::head_named(request.experiment.options, options.head, "--head");
+  }
   if (options.processes > 1) {
     return launch({.words = words_of(options),
                    .processes = options.processes,
@@ -79,6 +85,9 @@ std::function<int()> declare_eval(CLI::App& app) {
   app.add_option(
          "--checkpoint", options->checkpoint,
          "best, last, a step, a name, a path, or several with commas: an ensemble; default best")
+      ->type_name("NAME");
+  app.add_option("--head", options->head,
+                 "of several decoders (model.heads) the only one to evaluate; default all")
       ->type_name("NAME");
   app.add_option("--src", options->src, "source text; default data.test_src, else data.valid_src")
       ->type_name("FILE");

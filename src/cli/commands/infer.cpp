@@ -4,12 +4,13 @@
 #include "cli/run_config.h"
 #include "data/byte_stream.h"
 #include "distributed/launch.h"
+#include "experiment/heads.h"
 
 namespace stretto::cli {
 namespace {
 
 struct Options {
-  std::string run, checkpoint, prefix, src2;
+  std::string run, checkpoint, head, prefix, src2;
   std::vector<std::string> words;
   int64_t nbest = 0, beam = 0;
   bool sample = false, json = false, scores = false, alignments = false, stats = false;
@@ -45,7 +46,9 @@ int run(const Options& options) {
                                                      .src2_file = options.src2,
                                                      .scores = options.scores,
                                                      .alignments = options.alignments,
+                                                     .head = options.head,
                                                      .stats = options.stats}};
+  experiment::head_named(request.experiment.options, options.head, "--head");
   return engine().infer(request);
 }
 
@@ -61,6 +64,9 @@ std::function<int()> declare_infer(CLI::App& app) {
       ->type_name("");
   app.add_option("--checkpoint", options->checkpoint,
                  "best, last, a step, a name, a path, or several with commas: an ensemble")
+      ->type_name("NAME");
+  app.add_option("--head", options->head,
+                 "which of several decoders writes (model.heads); needed where there are several")
       ->type_name("NAME");
   app.add_option("--beam", options->beam, "decode.beam_size")
       ->check(whole_number(1, 1000))

@@ -9,6 +9,47 @@
 
 namespace stretto::data {
 
+/// `[[data.heads]]`: the text of one of several decoders, `[[model.heads]]`. All other keys of
+/// `[data]` hold for it too.
+struct HeadDataOptions {
+  std::string head;
+  std::vector<std::string> train_src, train_tgt, train_tsv;
+  std::vector<double> train_weights;
+  std::vector<std::string> valid_src, valid_tgt, valid_tsv;
+  std::vector<std::string> test_src, test_tgt, test_tsv;
+  int64_t src_column = 1, tgt_column = 2;
+  double repeat = 1;
+
+  static auto fields() {
+    using namespace config;
+    using O = HeadDataOptions;
+    const Meta path{.is_path = true};
+    const Meta free_path{.change = Change::kFree, .is_path = true};
+    return std::tuple{
+        field(&O::head, "head", "the model.heads.name whose text this is"),
+        field(&O::train_src, "train_src", "as data.train_src", any(), path),
+        field(&O::train_tgt, "train_tgt", "as data.train_tgt", any(), path),
+        field(&O::train_tsv, "train_tsv", "as data.train_tsv", any(), path),
+        field(&O::train_weights, "train_weights", "as data.train_weights", greater(0)),
+        field(&O::valid_src, "valid_src", "as data.valid_src", any(), path),
+        field(&O::valid_tgt, "valid_tgt", "as data.valid_tgt", any(), path),
+        field(&O::valid_tsv, "valid_tsv", "as data.valid_tsv", any(), path),
+        field(&O::test_src, "test_src", "as data.test_src", any(), free_path),
+        field(&O::test_tgt, "test_tgt", "as data.test_tgt", any(), free_path),
+        field(&O::test_tsv, "test_tsv", "as data.test_tsv", any(), free_path),
+        field(&O::src_column, "src_column", "column of the source side in TSV files, from 1",
+              between(1, 1000)),
+        field(&O::tgt_column, "tgt_column", "column of the target side in TSV files, from 1",
+              between(1, 1000)),
+        field(&O::repeat, "repeat",
+              "how often an epoch sees its micro-batches; 0.5 takes every second of them, so that "
+              "two epochs see each once",
+              greater(0))
+            .also_called({"sampling_ratio", "upsampling"}),
+    };
+  }
+};
+
 /// `[data]`: parallel text, read in place.
 ///
 /// A path may be plain text, `.gz`, `.zst`, or a member of a zip archive, `FILE.zip:MEMBER`.
@@ -24,6 +65,7 @@ struct DataOptions {
   std::vector<std::string> valid_src, valid_tgt, valid_tsv;
   std::vector<std::string> test_src, test_tgt, test_tsv;
   std::vector<std::string> train_src2, valid_src2, test_src2;
+  std::vector<HeadDataOptions> heads;
   int64_t src_column = 1, tgt_column = 2;
   int64_t src2_column = 0;
   int64_t max_tokens = 4096;
@@ -79,6 +121,8 @@ struct DataOptions {
         field(&O::valid_src2, "valid_src2", "second source of the validation text", any(), path),
         field(&O::test_src2, "test_src2", "second source that `stretto eval` takes by default",
               any(), free_path),
+        field(&O::heads, "heads",
+              "text of a model with several decoders, a table for each of model.heads"),
         field(&O::src_column, "src_column", "column of the source side in TSV files, from 1",
               between(1, 1000)),
         field(&O::tgt_column, "tgt_column", "column of the target side in TSV files, from 1",

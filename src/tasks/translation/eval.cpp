@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cmath>
 #include <iostream>
 #include <nlohmann/json.hpp>
@@ -8,11 +9,13 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "distributed/agreement.h"
+#include "experiment/heads.h"
 #include "experiment/num_threads.h"
 #include "store/manifest.h"
 #include "tasks/described_by.h"
 #include "tasks/translation/commands.h"
 #include "tasks/translation/corpus_fact.h"
+#include "tasks/translation/head_scores.h"
 #include "tasks/translation/load_run.h"
 #include "tasks/translation/pair_lines.h"
 #include "tasks/translation/second_source.h"
@@ -21,52 +24,108 @@
 namespace stretto::tasks {
 namespace {
 
-/// What is evaluated: data options whose test set is the text in question.
+/// What a decoder is judged on: data options whose test set is the text in question.
 struct Chosen {
+  std::string head;  ///< empty where there is one decoder alone
+  std::string text;  ///< "text", of several heads which
   data::DataOptions data;
   std::string name;
 };
 
-Chosen choose_text(const EvalRequest& request) {
-  Chosen chosen{request.experiment.options.data, "test"};
+bool has_test_text(const data::DataOptions& data) {
+  return !data.test_src.empty() || !data.test_tsv.empty();
+}
+
+// The test text of a head, else its validation text.
+Chosen text_of(const experiment::Head& head) {
+  Chosen chosen{head.name, head.called("text"), head.data, "test"};
   auto& data = chosen.data;
-  const auto& files = request.translation;
-  const std::string &src = files.src, &tgt = files.tgt, &src2 = files.src2;
-  if (src.empty() != tgt.empty()) {
+  if (has_test_text(data)) return chosen;
+  data.test_src = data.valid_src;
+  data.test_src2 = data.valid_src2;
+  data.test_tgt = data.valid_tgt;
+  data.test_tsv = data.valid_tsv;
+  chosen.name = "valid";
+  return chosen;
+}
+
+// Files that stand for one text alone need one head.
+void require_head_for_files(const EvalRequest& request) {
+  const auto& asked = request.translation;
+  const auto& heads = request.experiment.options.model.heads;
+  if (heads.empty() || !asked.head.empty()) return;
+  const char* option = !asked.src.empty()          ? "--src"
+                       : !asked.hypotheses.empty() ? "--hypotheses"
+                       : !asked.per_line.empty()   ? "--per-line"
+                                                   : nullptr;
+  if (option == nullptr) return;
+  std::vector<std::string> names;
+  for (const auto& head : heads) names.push_back(head.name);
+  throw Error(ExitCode::kUsage,
+              std::string(option) + " is for one decoder, and the run has several",
+              "add --head NAME; its heads are " + join(names, ", "));
+}
+
+// Files of both sides, and of every source.
+void require_all_files(const EvalRequest& request) {
+  const auto& asked = request.translation;
+  const auto& experiment = request.experiment.options;
+  if (asked.src.empty() != asked.tgt.empty()) {
     throw Error(ExitCode::kUsage, "--src and --tgt go together",
                 "give both, or none for the config's");
   }
-  require_second_source(request.experiment.options, src2);
-  if (!src2.empty() && src.empty()) {
+  require_second_source(experiment, asked.src2);
+  if (!asked.src2.empty() && asked.src.empty()) {
     throw Error(ExitCode::kUsage, "--src2 goes with --src and --tgt",
                 "give all three, or none for the config's");
   }
-  if (!src.empty()) {
-    if (src2.empty() && models::has_two_encoders(request.experiment.options.model)) {
-      throw Error(ExitCode::kUsage, "the run reads two sources, and --src is the first",
-                  "give the second one, line for line, with --src2 FILE");
-    }
-    data.test_src = {src};
-    data.test_tgt = {tgt};
-    data.test_src2.clear();
-    if (!src2.empty()) data.test_src2 = {src2};
-    data.test_tsv.clear();
-    chosen.name = src;
-  } else if (data.test_src.empty() && data.test_tsv.empty()) {
-    data.test_src = data.valid_src;
-    data.test_src2 = data.valid_src2;
-    data.test_tgt = data.valid_tgt;
-    data.test_tsv = data.valid_tsv;
-    chosen.name = "valid";
+  if (!asked.src.empty() && asked.src2.empty() && models::has_two_encoders(experiment.model)) {
+    throw Error(ExitCode::kUsage, "the run reads two sources, and --src is the first",
+                "give the second one, line for line, with --src2 FILE");
   }
-  if (data.test_src.empty() && data.test_tsv.empty()) {
+}
+
+std::vector<Chosen> choose_texts(const EvalRequest& request) {
+  const auto& asked = request.translation;
+  const auto& experiment = request.experiment.options;
+  require_all_files(request);
+  require_head_for_files(request);
+  auto heads = experiment::heads_of(experiment);
+  if (!asked.head.empty()) {
+    heads = {heads.at(experiment::head_named(experiment, asked.head, "--head"))};
+  }
+  std::vector<Chosen> chosen;
+  for (const auto& head : heads) {
+    Chosen one = text_of(head);
+    if (!asked.src.empty()) {
+      one.data.test_src = {asked.src};
+      one.data.test_tgt = {asked.tgt};
+      one.data.test_src2.clear();
+      if (!asked.src2.empty()) one.data.test_src2 = {asked.src2};
+      one.data.test_tsv.clear();
+      one.name = asked.src;
+    }
+    if (has_test_text(one.data)) chosen.push_back(std::move(one));
+  }
+  if (chosen.empty()) {
     throw Error(ExitCode::kUsage, "the run's configuration names no test or validation text",
                 "give --src FILE --tgt FILE (of two sources, --src2 FILE too)");
   }
   return chosen;
 }
 
-void print_score(const CorpusScore& score, const std::string& checkpoint, const std::string& set) {
+// "test", or where heads have texts of different kinds "test,valid".
+std::string set_of(const std::vector<Chosen>& texts) {
+  std::vector<std::string> names;
+  for (const Chosen& text : texts) {
+    if (std::ranges::find(names, text.name) == names.end()) names.push_back(text.name);
+  }
+  return join(names, ",");
+}
+
+void print_json(const std::vector<HeadScore>& heads, const std::string& checkpoint,
+                const std::string& set) {
+  const CorpusScore score = overall(heads);
   nlohmann::ordered_json json{
       {"set", set},       {"checkpoint", checkpoint},   {"loss", score.loss},
       {"nll", score.nll}, {"ppl", std::exp(score.nll)}, {"target_tokens", score.target_tokens}};
@@ -74,7 +133,31 @@ void print_score(const CorpusScore& score, const std::string& checkpoint, const 
     json["bleu"] = score.bleu;
     json["signature"] = score.bleu_signature;
   }
+  for (const auto& one : scores_of(heads)) {
+    if (!json.contains(one.name)) json[one.name] = one.value;
+  }
   std::cout << json.dump() << std::endl;
+}
+
+void print_text(const std::vector<HeadScore>& heads, const losses::CrossEntropyOptions& loss) {
+  const CorpusScore score = overall(heads);
+  const std::string smoothing = loss.smoothing_words();
+  std::cout << "loss " << fixed(score.loss, 4)
+            << (smoothing.empty() ? "" : " (with " + smoothing + ")") << "  nll "
+            << fixed(score.nll, 4) << "  ppl " << fixed(std::exp(score.nll), 2)
+            << " (exp of nll)  target tokens " << with_thousands(score.target_tokens) << "\n";
+  if (score.bleu >= 0) {
+    std::cout << "BLEU " << fixed(score.bleu, 2) << "  ("
+              << (heads.size() > 1 ? "mean over heads, " : "") << score.bleu_signature << ")\n";
+  }
+  for (const auto& [head, own] : heads) {
+    if (head.empty()) continue;
+    std::cout << head << ".nll " << fixed(own.nll, 4) << "  " << head << ".ppl "
+              << fixed(std::exp(own.nll), 2);
+    if (own.bleu >= 0) std::cout << "  " << head << ".bleu " << fixed(own.bleu, 2);
+    std::cout << "\n";
+  }
+  std::cout.flush();
 }
 
 /// What a user asked to have in files; of several processes the root writes.
@@ -101,11 +184,11 @@ void write_files(const EvalRequest& request, const data::DataOptions& options,
 }  // namespace
 
 int evaluate_translation(const EvalRequest& request, const CommandContext& context) {
-  const auto chosen = choose_text(request);
+  const auto texts = choose_texts(request);
   const auto folder = runs::RunFolder::open(request.run_directory);
   const auto& experiment = request.experiment.options;
   const auto& group = context.group;
-  auto run = load_run(experiment, folder, request.checkpoint, context.device);
+  const auto run = load_run(experiment, folder, request.checkpoint, context.device);
   std::vector<std::string> names;
   std::string manifests;
   for (const auto& path : run.checkpoints) {
@@ -113,42 +196,43 @@ int evaluate_translation(const EvalRequest& request, const CommandContext& conte
     manifests += read_file(path / store::kManifestName);
   }
   const std::string checkpoint = join(names, ",");
-  if (group.is_root()) log::info("checkpoint " + checkpoint + ", " + chosen.name + " text");
-  const auto corpus = data::open_corpus(chosen.data, data::Split::kTest, run.tokenizers,
-                                        static_cast<uint64_t>(experiment.run.seed),
-                                        experiment::num_threads(experiment));
+  if (group.is_root()) log::info("checkpoint " + checkpoint + ", " + set_of(texts) + " text");
   // The manifest has the hash of every file of its checkpoint.
   const bool translate = experiment.eval.bleu || !request.translation.hypotheses.empty();
   const bool per_pair = !request.translation.per_line.empty();
-  distributed::require_agreement(group,
-                                 {{"checkpoint", checkpoint + " " + hex64(xxh3_64(manifests))},
-                                  corpus_fact("text", corpus.get()),
-                                  {"--hypotheses or eval.bleu", translate ? "yes" : "no"},
-                                  {"--per-line", per_pair ? "yes" : "no"}});
-  const std::string split =
-      split_beforehand(experiment.tokenizer, *run.tokenizers.tgt, corpus.get());
-  if (translate && group.is_root() && !split.empty()) log::info("target text " + split);
-  const auto score = score_corpus(run.tokenizers, run.models, corpus, experiment.decode,
-                                  {.max_tokens = experiment.eval.max_tokens,
-                                   .max_samples = experiment.eval.max_samples,
-                                   .translate = translate,
-                                   .per_pair = per_pair,
-                                   .loss = experiment.loss,
-                                   .group = group});
-  if (!group.is_root()) return 0;  // all have the same result, one says it
-  write_files(request, chosen.data, *corpus, run.tokenizers, score);
-  if (request.json) {
-    print_score(score, checkpoint, chosen.name);
-  } else {
-    const std::string smoothing = experiment.loss.smoothing_words();
-    std::cout << "loss " << fixed(score.loss, 4)
-              << (smoothing.empty() ? "" : " (with " + smoothing + ")") << "  nll "
-              << fixed(score.nll, 4) << "  ppl " << fixed(std::exp(score.nll), 2)
-              << " (exp of nll)  target tokens " << with_thousands(score.target_tokens) << "\n";
-    if (score.bleu >= 0) {
-      std::cout << "BLEU " << fixed(score.bleu, 2) << "  (" << score.bleu_signature << ")\n";
+  std::vector<HeadScore> heads;
+  for (const Chosen& text : texts) {
+    const auto corpus = data::open_corpus(text.data, data::Split::kTest, run.tokenizers,
+                                          static_cast<uint64_t>(experiment.run.seed),
+                                          experiment::num_threads(experiment));
+    distributed::require_agreement(group,
+                                   {{"checkpoint", checkpoint + " " + hex64(xxh3_64(manifests))},
+                                    corpus_fact(text.text, corpus.get()),
+                                    {"--hypotheses or eval.bleu", translate ? "yes" : "no"},
+                                    {"--per-line", per_pair ? "yes" : "no"}});
+    const std::string split =
+        split_beforehand(experiment.tokenizer, *run.tokenizers.tgt, corpus.get());
+    if (translate && group.is_root() && !split.empty())
+      log::info("target " + text.text + " " + split);
+    const bool alone = texts.size() == 1 && !request.translation.head.empty();
+    heads.push_back(
+        {alone ? "" : text.head,
+         score_corpus(run.tokenizers, models_of_head(run, text.head), corpus, experiment.decode,
+                      {.max_tokens = experiment.eval.max_tokens,
+                       .max_samples = experiment.eval.max_samples,
+                       .translate = translate,
+                       .per_pair = per_pair,
+                       .loss = experiment.loss,
+                       .group = group})});
+    if (group.is_root()) {
+      write_files(request, text.data, *corpus, run.tokenizers, heads.back().score);
     }
-    std::cout.flush();
+  }
+  if (!group.is_root()) return 0;  // all have the same result, one says it
+  if (request.json) {
+    print_json(heads, checkpoint, set_of(texts));
+  } else {
+    print_text(heads, experiment.loss);
   }
   return 0;
 }

@@ -15,6 +15,7 @@
 #include "data/pairs/pair_columns.h"
 #include "data/pairs/two_sources.h"
 #include "data/text_input.h"
+#include "experiment/heads.h"
 #include "report/line_progress.h"
 #include "report/terminal.h"
 #include "tasks/translation/commands.h"
@@ -336,8 +337,11 @@ int translate_lines(const InferRequest& request, const CommandContext& context) 
   const auto folder = runs::RunFolder::open(request.run_directory);
   require_second_source(request.experiment.options, request.translation.src2_file);
   data::TextInput input(request.translation.files);  // a missing file is told before models load
-  LineTranslator translator(
-      request, load_run(request.experiment.options, folder, request.checkpoints, context.device));
+  const auto& head = request.translation.head;
+  experiment::head_named(request.experiment.options, head, "--head");
+  LoadedRun run = load_run(request.experiment.options, folder, request.checkpoints, context.device);
+  run.models = models_of_head(run, head);
+  LineTranslator translator(request, std::move(run));
   translator.run(input);
   return 0;
 }

@@ -1,6 +1,9 @@
 #include "tasks/translation/load_run.h"
 
+#include <algorithm>
+
 #include "base/error.h"
+#include "base/text.h"
 #include "optim/arena.h"
 #include "runs/checkpointer.h"
 #include "runs/choose_checkpoint.h"
@@ -33,6 +36,26 @@ LoadedRun load_run(const experiment::Experiment& experiment, const runs::RunFold
     run.checkpoints.push_back(checkpoint.directory);
   }
   return run;
+}
+
+std::vector<std::shared_ptr<models::Seq2SeqModel>> models_of_head(const LoadedRun& run,
+                                                                  const std::string& head) {
+  std::vector<std::shared_ptr<models::Seq2SeqModel>> with_it;
+  for (size_t i = 0; i < run.models.size(); ++i) {
+    const auto names = run.models[i]->heads();
+    const auto found = std::ranges::find(names, head);
+    if (names.empty() ? !head.empty() : found == names.end()) {
+      throw Error(ExitCode::kBadData,
+                  run.checkpoints[i].string() + " has " +
+                      (names.empty() ? "one decoder" : "the heads " + join(names, ", ")) +
+                      ", and " + (head.empty() ? "the run one decoder" : "no head " + head),
+                  "models that decode together need the same heads");
+    }
+    with_it.push_back(names.empty()
+                          ? run.models[i]
+                          : run.models[i]->head(static_cast<size_t>(found - names.begin())));
+  }
+  return with_it;
 }
 
 }  // namespace stretto::tasks

@@ -27,4 +27,9 @@ struct LoadedRun {
 LoadedRun load_run(const experiment::Experiment& experiment, const runs::RunFolder& folder,
                    const std::string& checkpoints, at::Device device);
 
+/// The models with the decoder of this name alone; of runs with one decoder, with an empty name, as
+/// they are. Throws Error(kBadData) where one of an ensemble has no such head.
+std::vector<std::shared_ptr<models::Seq2SeqModel>> models_of_head(const LoadedRun& run,
+                                                                  const std::string& head);
+
 }  // namespace stretto::tasks

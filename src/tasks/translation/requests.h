@@ -12,6 +12,7 @@ struct TranslationEvalFiles {
   std::string hypotheses;  ///< file to write the translations to; empty = none
   std::string per_line;    ///< file for the log-probability of each pair; empty = none
   std::string src2 = {};   ///< second source beside `src`, of a run that reads two
+  std::string head;        ///< of several decoders the only one to judge; empty = all
 };
 
 /// Input and output of `stretto infer`.
@@ -20,6 +21,7 @@ struct TranslationInferFiles {
   std::string prefix_file;
   std::string src2_file = {};  ///< second sources, line for line; empty = behind a tab of each line
   bool scores = false, alignments = false;
+  std::string head;    ///< of several decoders the one that writes; empty where there is one
   bool stats = false;  ///< at the end lines, batches, tokens and time on stderr
 };
 

@@ -11,6 +11,7 @@
 #include "base/log.h"
 #include "base/random.h"
 #include "base/text.h"
+#include "data/mixed_batches.h"
 #include "data/pairs/pair_columns.h"
 #include "data/pairs/two_sources.h"
 #include "distributed/numbers.h"
@@ -21,6 +22,7 @@
 #include "models/registry.h"
 #include "tasks/translation/corpus_fact.h"
 #include "tasks/translation/ensemble_loss.h"
+#include "tasks/translation/head_scores.h"
 #include "tasks/translation/initial_run.h"
 
 namespace stretto::tasks {
@@ -79,6 +81,11 @@ CorpusScore corpus_loss(const std::vector<std::shared_ptr<models::Seq2SeqModel>>
   score.loss /= static_cast<double>(score.target_tokens);
   score.nll /= static_cast<double>(score.target_tokens);
   return score;
+}
+
+std::pair<std::string, std::string> cut_fact(const std::string& name, const data::Corpus& corpus) {
+  return {name, counted(corpus.filters().truncated, "pair") + ": " +
+                    data::cut_text(corpus.src_counts(), corpus.tgt_counts())};
 }
 
 // Each process has found some of the outputs, the others are empty; afterwards all have all.
@@ -177,21 +184,45 @@ CorpusScore score_corpus(const text::TokenizerPair& tokenizers,
 TranslationTask::TranslationTask(const experiment::Experiment& experiment, TranslationModel model,
                                  distributed::ProcessGroup group)
     : experiment_(experiment), model_(std::move(model)), group_(std::move(group)) {
+  for (const auto& head : experiment::heads_of(experiment_)) {
+    parts_.push_back(open_part(head, parts_.size()));
+  }
+  batches_ = make_batches();
+}
+
+TranslationTask::Part TranslationTask::open_part(const experiment::Head& head,
+                                                 size_t number) const {
   const auto seed = static_cast<uint64_t>(experiment_.run.seed);
   const int64_t threads = experiment::num_threads(experiment_);
-  train_ =
-      data::open_corpus(experiment_.data, data::Split::kTrain, model_.tokenizers, seed, threads);
-  if (!experiment_.data.valid_src.empty() || !experiment_.data.valid_tsv.empty()) {
-    valid_ =
-        data::open_corpus(experiment_.data, data::Split::kValid, model_.tokenizers, seed, threads);
+  const auto open = [&](data::Split split) {
+    return data::open_corpus(head.data, split, model_.tokenizers, seed, threads);
+  };
+  return {.head = head,
+          .train = open(data::Split::kTrain),
+          .valid = head.has_validation() ? open(data::Split::kValid) : nullptr,
+          .model = head.name.empty() ? model_.model : model_.model->head(number)};
+}
+
+std::unique_ptr<data::BatchSource> TranslationTask::make_batches() const {
+  // Streams of their own for the heads behind the first; keys of epochs and draws are far away.
+  constexpr uint64_t kHeads = uint64_t{1} << 61;
+  const auto seed = static_cast<uint64_t>(experiment_.run.seed);
+  std::vector<data::MixedSource> sources;
+  int64_t first_sample_id = 0;
+  for (size_t i = 0; i < parts_.size(); ++i) {
+    const auto& [head, train, valid, model] = parts_[i];
+    auto own = data::make_train_batches(
+        train, head.data, i == 0 ? seed : mix64(seed, kHeads + i),
+        {.src = text::make_sampler(*model_.tokenizers.src, head.data.src_subword_sampling,
+                                   "data.src_subword_sampling"),
+         .tgt = text::make_sampler(*model_.tokenizers.tgt, head.data.tgt_subword_sampling,
+                                   "data.tgt_subword_sampling")});
+    if (!has_heads()) return own;
+    sources.push_back(
+        {.batches = std::move(own), .repeat = head.repeat, .first_sample_id = first_sample_id});
+    first_sample_id += train->num_pairs();
   }
-  const auto& data = experiment_.data;
-  batches_ = data::make_train_batches(
-      train_, data, seed,
-      {.src = text::make_sampler(*model_.tokenizers.src, data.src_subword_sampling,
-                                 "data.src_subword_sampling"),
-       .tgt = text::make_sampler(*model_.tokenizers.tgt, data.tgt_subword_sampling,
-                                 "data.tgt_subword_sampling")});
+  return data::mix_batches(std::move(sources));
 }
 
 train::TaskWords TranslationTask::words() const {
@@ -213,78 +244,136 @@ std::vector<std::pair<std::string, std::string>> TranslationTask::show(const dat
   };
   const auto source = ids_of(data::source(batch));
   const text::Tokenizer& reader = *model_.tokenizers.src;
-  return {
+  std::vector<std::pair<std::string, std::string>> shown{
       {"source", models::has_two_encoders(experiment_.model) ? data::decode_sources(reader, source)
                                                              : reader.decode(source)},
       {"target", model_.tokenizers.tgt->decode(ids_of(data::target(batch)))}};
+  if (has_heads()) {
+    const auto& part = parts_.at(static_cast<size_t>(batch.stream));
+    shown.insert(shown.begin(), {"head", part.head.name});
+  }
+  return shown;
+}
+
+std::vector<std::string> TranslationTask::losses() const {
+  if (!has_heads()) return {"loss"};
+  std::vector<std::string> names;
+  for (const Part& part : parts_) names.push_back(part.head.name + ".loss");
+  return names;
 }
 
 train::Sums TranslationTask::loss(const data::Batch& batch, const train::StepContext& context) {
   const auto output = model_.model->loss(
       batch, {.training = true,
               .dropout_key = mix64(context.seed, static_cast<uint64_t>(context.update))});
-  train::Sums sums{.losses = {output.loss_sum},
-                   .statistics = {output.nll_sum},
+  train::Sums sums{.losses = {},
+                   .statistics = {},
                    .counts = {output.target_tokens, data::source(batch).num_rows()}};
+  for (size_t i = 0; i < parts_.size(); ++i) {
+    const bool is_own = i == static_cast<size_t>(batch.stream);
+    const double weight = parts_[i].head.weight;
+    const at::Tensor own = weight == 1 ? output.loss_sum : output.loss_sum * weight;
+    sums.losses.push_back(is_own ? own : at::zeros_like(output.loss_sum.detach()));
+    sums.statistics.push_back(is_own ? output.nll_sum : at::zeros_like(output.nll_sum));
+  }
   if (experiment_.loss.has_r_drop()) sums.statistics.push_back(output.kl_sum);
   return sums;
 }
 
 std::vector<std::string> TranslationTask::statistics() const {
-  if (experiment_.loss.has_r_drop()) return {"nll", "kl"};
-  return {"nll"};
+  std::vector<std::string> names;
+  for (const Part& part : parts_) {
+    names.push_back(part.head.name.empty() ? "nll" : part.head.name + ".nll");
+  }
+  if (experiment_.loss.has_r_drop()) names.emplace_back("kl");
+  return names;
 }
 
 std::vector<double> TranslationTask::weights(const data::Batch& batch) const {
-  return {static_cast<double>(data::target(batch).num_rows())};
+  std::vector<double> weights(parts_.size(), 0);
+  weights.at(static_cast<size_t>(batch.stream)) =
+      static_cast<double>(data::target(batch).num_rows());
+  return weights;
+}
+
+double TranslationTask::shown_loss(const train::Totals& totals) const {
+  if (!has_heads()) return totals.loss();
+  double sum = 0, tokens = 0;
+  for (size_t i = 0; i < parts_.size(); ++i) {
+    sum += totals.losses[i] / parts_[i].head.weight;
+    tokens += totals.weights[i];
+  }
+  return sum / tokens;
 }
 
 std::vector<train::Score> TranslationTask::measures(const train::Totals& totals) const {
-  const double nll = totals.statistics.front() / totals.weights.front();
+  double sum = 0, tokens = 0;
+  for (size_t i = 0; i < parts_.size(); ++i) {
+    sum += totals.statistics.at(i);
+    tokens += totals.weights.at(i);
+  }
+  const double nll = sum / tokens;
   std::vector<train::Score> scores{{.name = "nll", .value = nll},
                                    {.name = "ppl", .value = std::exp(nll)}};
   if (experiment_.loss.has_r_drop()) {
-    scores.push_back({.name = "kl", .value = totals.statistics.at(1) / totals.weights.front()});
+    scores.push_back({.name = "kl", .value = totals.statistics.at(parts_.size()) / tokens});
+  }
+  for (size_t i = 0; has_heads() && i < parts_.size(); ++i) {
+    if (totals.weights[i] == 0) continue;  // the update has no batch of it
+    const double own = totals.statistics[i] / totals.weights[i];
+    scores.push_back({.name = parts_[i].head.name + ".nll", .value = own});
+    scores.push_back({.name = parts_[i].head.name + ".ppl", .value = std::exp(own)});
   }
   return scores;
 }
 
+bool TranslationTask::can_validate() const {
+  return std::ranges::any_of(parts_, [](const Part& part) { return part.valid != nullptr; });
+}
+
 train::Validation TranslationTask::validate() {
   const auto start = std::chrono::steady_clock::now();
-  const auto score = score_corpus(model_.tokenizers, {model_.model}, valid_, experiment_.decode,
+  std::vector<HeadScore> heads;
+  train::Validation result;
+  const auto most = static_cast<size_t>(experiment_.report.samples);
+  for (const Part& part : parts_) {
+    if (!part.valid) continue;
+    heads.push_back({part.head.name,
+                     score_corpus(model_.tokenizers, {part.model}, part.valid, experiment_.decode,
                                   {.max_tokens = experiment_.eval.max_tokens,
                                    .max_samples = experiment_.eval.max_samples,
                                    .translate = experiment_.eval.bleu,
                                    .num_translated = experiment_.eval.bleu_sentences,
-                                   .group = group_});
-  train::Validation result{.scores = {{.name = "loss", .value = score.loss},
-                                      {.name = "nll", .value = score.nll},
-                                      {.name = "ppl", .value = std::exp(score.nll)}},
-                           .counts = {{"target tokens", score.target_tokens}},
-                           .samples = samples(score)};
-  if (score.bleu >= 0) {
-    result.scores.push_back({.name = "bleu", .value = score.bleu, .higher_is_better = true});
+                                   .group = group_})});
+    for (auto& sample :
+         samples(part, heads.back().score, (most + parts_.size() - 1) / parts_.size())) {
+      result.samples.push_back(std::move(sample));
+    }
   }
+  result.scores = scores_of(heads);
+  result.counts = {{"target tokens", overall(heads).target_tokens}};
   result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   return result;
 }
 
-std::vector<report::Sample> TranslationTask::samples(const CorpusScore& score) const {
-  const auto count =
-      std::min<size_t>(score.outputs.size(), static_cast<size_t>(experiment_.report.samples));
+std::vector<report::Sample> TranslationTask::samples(const Part& part, const CorpusScore& score,
+                                                     size_t most) const {
+  const auto count = std::min(score.outputs.size(), most);
+  const std::string mark = part.head.name.empty() ? "" : "[" + part.head.name + "] ";
   std::vector<report::TextPairSample> shown(count);
   data::Batch batch = data::pair_batch();
   for (size_t i = 0; i < count; ++i) {
     const auto sample = static_cast<int64_t>(i);
-    auto src = valid_->src(sample);
+    auto src = part.valid->src(sample);
     std::vector<int64_t> hypothesis = score.outputs[i];
     hypothesis.resize(
-        std::min(hypothesis.size(), static_cast<size_t>(model_.model->max_target_length() - 1)));
+        std::min(hypothesis.size(), static_cast<size_t>(part.model->max_target_length() - 1)));
     hypothesis.push_back(text::kEos);
-    shown[i].input = models::has_two_encoders(experiment_.model)
-                         ? data::readable_sources(*model_.tokenizers.src, valid_->src_text(sample))
-                         : model_.tokenizers.src->readable(valid_->src_text(sample));
-    shown[i].reference = model_.tokenizers.tgt->readable(valid_->tgt_text(sample));
+    const std::string source = part.valid->src_text(sample);
+    shown[i].input = mark + (models::has_two_encoders(experiment_.model)
+                                 ? data::readable_sources(*model_.tokenizers.src, source)
+                                 : model_.tokenizers.src->readable(source));
+    shown[i].reference = model_.tokenizers.tgt->readable(part.valid->tgt_text(sample));
     shown[i].output = score.hypotheses[i];
     shown[i].input_pieces = pieces(*model_.tokenizers.src, src);
     shown[i].output_pieces = pieces(*model_.tokenizers.tgt, hypothesis);
@@ -294,7 +383,7 @@ std::vector<report::Sample> TranslationTask::samples(const CorpusScore& score) c
   }
   if (count == 0) return {};
   torch::NoGradGuard no_grad;
-  const auto maps = model_.model->alignments(batch, experiment_.decode.alignment_layer);
+  const auto maps = part.model->alignments(batch, experiment_.decode.alignment_layer);
   for (size_t i = 0; i < count; ++i) {
     const auto map = maps[i].cpu().contiguous();
     for (int64_t row = 0; row < map.size(0); ++row) {
@@ -306,18 +395,24 @@ std::vector<report::Sample> TranslationTask::samples(const CorpusScore& score) c
 }
 
 std::vector<distributed::Fact> TranslationTask::data_facts() const {
-  return {corpus_fact("training text", train_.get()),
-          corpus_fact("validation text", valid_.get()),
-          {"micro-batches an epoch", std::to_string(batches_->num_batches())}};
+  std::vector<distributed::Fact> facts;
+  for (const Part& part : parts_) {
+    facts.push_back(corpus_fact(part.head.called("training text"), part.train.get()));
+    facts.push_back(corpus_fact(part.head.called("validation text"), part.valid.get()));
+  }
+  facts.push_back({"micro-batches an epoch", std::to_string(batches_->num_batches())});
+  return facts;
 }
 
 void TranslationTask::require_known_data(bool warn) const {
-  const auto look = [&](const char* name, const data::Corpus& corpus) {
+  const auto look = [&](const std::string& name, const data::Corpus& corpus) {
     experiment::require_known(name, corpus.src_counts(), corpus.tgt_counts(), model_.tokenizers,
                               experiment_, warn);
   };
-  look("training text", *train_);
-  if (valid_) look("validation text", *valid_);
+  for (const Part& part : parts_) {
+    look(part.head.called("training text"), *part.train);
+    if (part.valid) look(part.head.called("validation text"), *part.valid);
+  }
 }
 
 std::vector<runs::MatchedTable> TranslationTask::matched_tables(const runs::InitialRun& run) const {
@@ -325,47 +420,62 @@ std::vector<runs::MatchedTable> TranslationTask::matched_tables(const runs::Init
 }
 
 std::vector<std::pair<std::string, std::string>> TranslationTask::facts() const {
-  const auto& filters = train_->filters();
   std::vector<std::pair<std::string, std::string>> facts{
       {"parameters", with_thousands(models::num_parameters(*model_.model))},
       {"vocabulary", model_.tokenizers.joint
                          ? with_thousands(model_.tokenizers.src->size()) + " (joint)"
                          : with_thousands(model_.tokenizers.src->size()) + " / " +
-                               with_thousands(model_.tokenizers.tgt->size())},
-      {"training pairs", with_thousands(train_->num_pairs())},
-      {"training tokens", with_thousands(train_->num_src_tokens()) + " source, " +
-                              with_thousands(train_->num_tgt_tokens()) + " target"},
-      {"micro-batches an epoch", with_thousands(batches_->num_batches())},
-      {"token cache", human_bytes(train_->cache_bytes())}};
+                               with_thousands(model_.tokenizers.tgt->size())}};
+  for (const Part& part : parts_) add_train_facts(part, facts);
+  facts.emplace_back("micro-batches an epoch", with_thousands(batches_->num_batches()));
+  for (const Part& part : parts_) add_filter_facts(part, facts);
+  for (const Part& part : parts_) add_valid_facts(part, facts);
+  return facts;
+}
+
+void TranslationTask::add_train_facts(
+    const Part& part, std::vector<std::pair<std::string, std::string>>& facts) const {
+  facts.emplace_back(part.head.called("training pairs"), with_thousands(part.train->num_pairs()));
+  facts.emplace_back(part.head.called("training tokens"),
+                     with_thousands(part.train->num_src_tokens()) + " source, " +
+                         with_thousands(part.train->num_tgt_tokens()) + " target");
+}
+
+void TranslationTask::add_filter_facts(
+    const Part& part, std::vector<std::pair<std::string, std::string>>& facts) const {
+  const auto& filters = part.train->filters();
+  facts.emplace_back(part.head.called("token cache"), human_bytes(part.train->cache_bytes()));
   const std::string split =
-      split_beforehand(experiment_.tokenizer, *model_.tokenizers.tgt, valid_.get());
-  if (!split.empty()) facts.emplace_back("target text", split);
-  const auto skipped = [&](const char* why, int64_t count) {
-    if (count > 0) facts.emplace_back(std::string("left out: ") + why, with_thousands(count));
+      split_beforehand(experiment_.tokenizer, *model_.tokenizers.tgt, part.valid.get());
+  if (!split.empty()) facts.emplace_back(part.head.called("target text"), split);
+  const auto skipped = [&](const std::string& why, int64_t count) {
+    if (count > 0) facts.emplace_back(part.head.called("left out: " + why), with_thousands(count));
   };
   skipped("empty", filters.empty);
   skipped("too long", filters.too_long);
   skipped("length ratio", filters.ratio);
   skipped("invalid UTF-8", filters.invalid_utf8);
-  const auto truncated = [&](const std::string& name, const data::Corpus& corpus) {
-    if (corpus.filters().truncated == 0) return;
-    facts.emplace_back(name, counted(corpus.filters().truncated, "pair") + ": " +
-                                 data::cut_text(corpus.src_counts(), corpus.tgt_counts()));
-  };
-  truncated("truncated", *train_);
+  if (filters.truncated > 0) facts.push_back(cut_fact(part.head.called("truncated"), *part.train));
   if (filters.replaced > 0) {
-    facts.emplace_back("invalid UTF-8 replaced", with_thousands(filters.replaced));
+    facts.emplace_back(part.head.called("invalid UTF-8 replaced"),
+                       with_thousands(filters.replaced));
   }
-  const auto add_text = [&](const std::string& name, const data::Corpus& corpus) {
-    for (auto& fact : experiment::known_text_facts(name, corpus)) facts.push_back(std::move(fact));
-  };
-  add_text("training text", *train_);
-  if (valid_) {
-    facts.emplace_back("validation pairs", with_thousands(valid_->num_pairs()));
-    truncated("validation text, truncated", *valid_);
-    add_text("validation text", *valid_);
+  for (auto& fact : experiment::known_text_facts(part.head.called("training text"), *part.train)) {
+    facts.push_back(std::move(fact));
   }
-  return facts;
+}
+
+void TranslationTask::add_valid_facts(
+    const Part& part, std::vector<std::pair<std::string, std::string>>& facts) const {
+  if (!part.valid) return;
+  facts.emplace_back(part.head.called("validation pairs"), with_thousands(part.valid->num_pairs()));
+  if (part.valid->filters().truncated > 0) {
+    facts.push_back(cut_fact(part.head.called("validation text, truncated"), *part.valid));
+  }
+  for (auto& fact :
+       experiment::known_text_facts(part.head.called("validation text"), *part.valid)) {
+    facts.push_back(std::move(fact));
+  }
 }
 
 }  // namespace stretto::tasks

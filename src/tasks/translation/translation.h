@@ -10,6 +10,7 @@
 #include "distributed/agreement.h"
 #include "distributed/process_group.h"
 #include "experiment/experiment.h"
+#include "experiment/heads.h"
 #include "models/registry.h"
 #include "models/seq2seq_model.h"
 #include "tasks/family.h"
@@ -72,7 +73,9 @@ CorpusScore score_corpus(const text::TokenizerPair& tokenizers,
 std::string split_beforehand(const text::TokenizerOptions& options,
                              const text::Tokenizer& tokenizer, const data::Corpus* corpus);
 
-/// Machine translation: sentence pairs, an encoder-decoder, cross entropy, BLEU.
+/// Machine translation: sentence pairs, an encoder-decoder, cross entropy, BLEU. A model with
+/// several decoders has text, a loss and scores for each; its micro-batches are mixed
+/// (data/mixed_batches.h).
 class TranslationTask : public FamilyTask {
  public:
   /// @param group  the processes that train together: they share validation
@@ -82,16 +85,21 @@ class TranslationTask : public FamilyTask {
   torch::nn::Module& model() override { return *model_.model; }
   const data::BatchSource& train_batches() override { return *batches_; }
   std::vector<optim::TiedName> tied_names() const override { return model_.model->tied_names(); }
+  /// Of several heads "de.loss", with its weight.
+  std::vector<std::string> losses() const override;
+  bool has_all_losses_together() const override { return !has_heads(); }
   std::vector<std::string> statistics() const override;
   std::vector<std::string> counters() const override { return {"target tokens", "source tokens"}; }
   train::TaskWords words() const override;
-  /// Source and target, as the tokenizers decode them.
+  /// Source and target, as the tokenizers decode them; of several heads, which.
   std::vector<std::pair<std::string, std::string>> show(const data::Batch& batch,
                                                         int64_t index) const override;
   train::Sums loss(const data::Batch& batch, const train::StepContext& context) override;
   std::vector<double> weights(const data::Batch& batch) const override;
+  /// Per target token of all heads, whatever their weights.
+  double shown_loss(const train::Totals& totals) const override;
   std::vector<train::Score> measures(const train::Totals& totals) const override;
-  bool can_validate() const override { return valid_ != nullptr; }
+  bool can_validate() const override;
   train::Validation validate() override;
   std::map<std::string, std::string> assets() const override { return model_.tokenizers.assets; }
 
@@ -107,12 +115,29 @@ class TranslationTask : public FamilyTask {
   std::vector<runs::MatchedTable> matched_tables(const runs::InitialRun& run) const override;
 
  private:
-  std::vector<report::Sample> samples(const CorpusScore& score) const;
+  /// A decoder with its text, or the only one.
+  struct Part {
+    experiment::Head head;
+    std::shared_ptr<const data::Corpus> train, valid;  ///< valid: null = none
+    std::shared_ptr<models::Seq2SeqModel> model;       ///< with this decoder alone
+  };
+
+  bool has_heads() const { return !parts_.front().head.name.empty(); }
+  Part open_part(const experiment::Head& head, size_t number) const;
+  std::unique_ptr<data::BatchSource> make_batches() const;
+  std::vector<report::Sample> samples(const Part& part, const CorpusScore& score,
+                                      size_t most) const;
+  void add_train_facts(const Part& part,
+                       std::vector<std::pair<std::string, std::string>>& facts) const;
+  void add_filter_facts(const Part& part,
+                        std::vector<std::pair<std::string, std::string>>& facts) const;
+  void add_valid_facts(const Part& part,
+                       std::vector<std::pair<std::string, std::string>>& facts) const;
 
   const experiment::Experiment experiment_;
   TranslationModel model_;
   distributed::ProcessGroup group_;
-  std::shared_ptr<const data::Corpus> train_, valid_;
+  std::vector<Part> parts_;  ///< in the order of model.heads: Batch::stream
   std::unique_ptr<data::BatchSource> batches_;
 };
 

@@ -1,5 +1,8 @@
 #pragma once
 
+#include <string>
+#include <vector>
+
 #include "losses/cross_entropy_options.h"
 #include "report/display.h"
 
@@ -7,7 +10,10 @@ namespace stretto::tasks {
 
 /// How numbers and samples of translation are told and drawn; needs no libtorch, since `stretto
 /// report` draws a page without it.
-inline report::Display translation_display(const losses::CrossEntropyOptions& loss) {
+///
+/// @param heads  names of several decoders, whose numbers stand beside those of all
+inline report::Display translation_display(const losses::CrossEntropyOptions& loss,
+                                           const std::vector<std::string>& heads = {}) {
   using report::Axis;
   const std::string smoothing = loss.smoothing_words(), beside = loss.training_words();
   const bool smoothed = !smoothing.empty();
@@ -32,6 +38,7 @@ inline report::Display translation_display(const losses::CrossEntropyOptions& lo
        .exponential_of = "nll"},
       {.name = "bleu",
        .label = "BLEU",
+       .remark = heads.empty() ? "" : "mean over heads",
        .decimals = 1,
        .chart = "BLEU",
        .axis = Axis::kFromZero,
@@ -41,6 +48,21 @@ inline report::Display translation_display(const losses::CrossEntropyOptions& lo
        .higher_is_better = true,
        .of_validation = true},
   };
+  for (const std::string& head : heads) {
+    // One chart has the curves of all heads.
+    display.numbers.push_back({.name = head + ".loss", .chart = "Losses of heads, weighted"});
+    display.numbers.push_back({.name = head + ".nll", .chart = "NLL of heads"});
+    display.numbers.push_back(
+        {.name = head + ".ppl", .decimals = 2, .exponential_of = head + ".nll"});
+    display.numbers.push_back({.name = head + ".bleu",
+                               .decimals = 1,
+                               .chart = "BLEU of heads",
+                               .axis = Axis::kFromZero,
+                               .column = head + " BLEU",
+                               .column_decimals = 2,
+                               .higher_is_better = true,
+                               .of_validation = true});
+  }
   if (loss.has_r_drop()) {
     display.numbers.push_back({.name = "kl",
                                .label = "KL",

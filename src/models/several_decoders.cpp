@@ -1,0 +1,114 @@
+#include "models/several_decoders.h"
+
+#include <algorithm>
+#include <limits>
+#include <stdexcept>
+
+#include "text/tokenizer.h"
+
+namespace stretto::models {
+namespace {
+
+/// Modules side by side under one name.
+class NamedModules : public torch::nn::Module {
+ public:
+  using torch::nn::Module::register_module;
+};
+
+}  // namespace
+
+SeveralDecoders::SeveralDecoders(const EncoderDecoderParts& parts,
+                                 const std::vector<HeadParts>& heads, const ModelSetup& setup,
+                                 const nn::OutputLosses& losses)
+    : ties_all_(parts.tie_embeddings == "all"), ties_none_(parts.tie_embeddings == "none") {
+  const nn::Init init =
+      (setup.draws_weights ? nn::Init(setup.seed, setup.device) : nn::Init::unset(setup.device))
+          .with_rules(parts.init);
+  JoinedParts joined;
+  if (ties_all_) {
+    joined.embedding = register_module(
+        "embedding",
+        nn::Embedding(init.child("embedding"), setup.tgt_rows, parts.d_model, text::kPad));
+  }
+  joined.encoder = register_module("encoder", parts.encoder({.init = init.child("encoder"),
+                                                             .d_model = parts.d_model,
+                                                             .rows = setup.src_rows,
+                                                             .pad = text::kPad,
+                                                             .embedding = joined.embedding,
+                                                             .first_site = kEncoderSites}));
+  const auto decoders = register_module("decoders", std::make_shared<NamedModules>());
+  const auto outputs =
+      ties_none_ ? register_module("outputs", std::make_shared<NamedModules>()) : nullptr;
+  for (const HeadParts& head : heads) {
+    joined.decoder = head.decoder({.init = init.child("decoders").child(head.name),
+                                   .d_model = parts.d_model,
+                                   .memory_width = joined.encoder->width(),
+                                   .rows = setup.tgt_rows,
+                                   .pad = text::kPad,
+                                   .embedding = joined.embedding,
+                                   .first_site = kDecoderSites});
+    decoders->register_module(head.name, joined.decoder);
+    if (outputs) {
+      joined.output = outputs->register_module(
+          head.name, nn::Embedding(init.child("outputs").child(head.name), setup.tgt_rows,
+                                   joined.decoder->width(), -1));
+    }
+    joined.output_name = "outputs." + head.name + ".weight";
+    names_.push_back(head.name);
+    heads_.push_back(
+        std::make_shared<EncoderDecoder>(joined, parts, setup.num_tgt_classes, losses));
+  }
+}
+
+EncoderDecoder& SeveralDecoders::head_of(const data::Batch& batch) const {
+  return *heads_.at(static_cast<size_t>(batch.stream));
+}
+
+LossOutput SeveralDecoders::loss(const data::Batch& batch, const ForwardContext& context) {
+  return head_of(batch).loss(batch, context);
+}
+
+std::unique_ptr<decoding::StepModel> SeveralDecoders::start(const data::PackedTokens& /*src*/,
+                                                            int64_t /*lanes_per_src*/) {
+  throw std::logic_error("a model with several decoders decodes by one of them: head(number)");
+}
+
+std::vector<VocabularyTable> SeveralDecoders::vocabulary_tables() const {
+  if (ties_all_) return {{"embedding.weight"}};
+  std::vector<VocabularyTable> tables{{"encoder.embedding.weight", /*of_source=*/true}};
+  for (const std::string& name : names_) {
+    tables.push_back({"decoders." + name + ".embedding.weight"});
+    if (ties_none_) tables.push_back({"outputs." + name + ".weight"});
+  }
+  return tables;
+}
+
+std::vector<optim::TiedName> SeveralDecoders::tied_names() const {
+  std::vector<optim::TiedName> tied;
+  if (ties_none_) return tied;
+  if (ties_all_) tied.push_back({"encoder.embedding.weight", "embedding.weight"});
+  for (const std::string& name : names_) {
+    const std::string own = "decoders." + name + ".embedding.weight";
+    if (ties_all_) tied.push_back({own, "embedding.weight"});
+    tied.push_back({"outputs." + name + ".weight", ties_all_ ? "embedding.weight" : own});
+  }
+  return tied;
+}
+
+int64_t SeveralDecoders::max_target_length() const {
+  int64_t fewest = std::numeric_limits<int64_t>::max();
+  for (const auto& head : heads_) fewest = std::min(fewest, head->max_target_length());
+  return fewest;
+}
+
+double SeveralDecoders::operations(double src_length, double tgt_length) const {
+  double sum = 0;
+  for (const auto& head : heads_) sum += head->operations(src_length, tgt_length);
+  return sum / static_cast<double>(heads_.size());
+}
+
+std::vector<torch::Tensor> SeveralDecoders::alignments(const data::Batch& batch, int64_t layer) {
+  return head_of(batch).alignments(batch, layer);
+}
+
+}  // namespace stretto::models

@@ -1,0 +1,150 @@
+#!/usr/bin/env python3
+"""A run with two decoders: trained, killed and resumed, evaluated, and asked for translations by either.
+
+    tests/runs/heads_test.py build/release/stretto [TEST...]
+"""
+import json
+
+from harness import CONFIG, Lab, check, compare, main
+
+# The tiny experiment with two heads: `de` has its text, `same` writes the source.
+HEADS = CONFIG
+for key in ("train_src", "train_tgt", "valid_src", "valid_tgt"):
+    HEADS = HEADS.replace(f'{key} = ["{key.replace("_", ".")}"]\n', "")
+HEADS = HEADS.replace("decoder = { num_layers = 1, num_heads = 2, ffn_dim = 64 }\n", "") + """
+[[model.heads]]
+name = "de"
+decoder = { num_layers = 1, num_heads = 2, ffn_dim = 64 }
+[[model.heads]]
+name = "same"
+weight = 0.5
+decoder = { name = "lstm", num_layers = 1 }
+[[data.heads]]
+head = "same"
+train_src = ["train.src"]
+train_tgt = ["train.src"]
+valid_src = ["valid.src"]
+valid_tgt = ["valid.src"]
+repeat = 0.5
+[[data.heads]]
+head = "de"
+train_src = ["train.src"]
+train_tgt = ["train.tgt"]
+valid_src = ["valid.src"]
+valid_tgt = ["valid.tgt"]
+"""
+
+
+def done(result):
+    check(result.returncode == 0, f"exit code {result.returncode}: {result.stderr}")
+    return result.stdout
+
+
+def refused(result, *words):
+    check(result.returncode == 2, f"exit code {result.returncode}, expected 2: {result.stderr}")
+    for word in words:
+        check(word in result.stderr, f"no `{word}` in\n{result.stderr}")
+
+
+def trained(lab, run="run", *overrides):
+    done(lab.train(run, *overrides))
+    return str(lab.root / run)
+
+
+def numbers_of_each_head_stand_in_the_metrics(stretto):
+    with Lab(stretto, HEADS) as lab:
+        trained(lab)
+        events = lab.events("run")
+        valid = [event for event in events if event["event"] == "valid"]
+        for key in ("loss", "nll", "ppl", "de.nll", "de.ppl", "same.nll", "same.ppl"):
+            check(key in valid[-1], f"no {key} in {valid[-1]}")
+        train = [event for event in events if event["event"] == "train"]
+        check(len(train) == 60, f"{len(train)} updates")
+        for head in ("de", "same"):
+            losses = [event[f"{head}.nll"] for event in train if f"{head}.nll" in event]
+            check(len(losses) > 10, f"{head} has {len(losses)} updates")
+            check(losses[-1] < losses[0], f"{head} did not learn: {losses[0]} to {losses[-1]}")
+        check(all(event["loss"] == event["loss"] for event in train), "a loss is no number")
+
+
+def a_killed_run_ends_as_an_undisturbed_one(stretto):
+    with Lab(stretto, HEADS) as lab:
+        trained(lab, "reference")
+        for _ in range(3):
+            lab.train("killed", env={"STRETTO_FAILPOINT": "checkpoint.mkdir:kill:9"})
+        trained(lab, "killed")
+        compare(lab, "reference", "killed", "a run with two heads")
+
+
+def eval_prints_each_head_and_all(stretto):
+    with Lab(stretto, HEADS) as lab:
+        run = trained(lab)
+        everything = json.loads(done(lab.run([stretto, "eval", run, "--json"])))
+        alone = {head: json.loads(done(lab.run([stretto, "eval", run, "--json", "--head", head]))) for head in ("de", "same")}
+        tokens = sum(scores["target_tokens"] for scores in alone.values())
+        check(everything["target_tokens"] == tokens, f"{everything['target_tokens']} tokens, {tokens} in all heads")
+        for head, scores in alone.items():
+            check(everything[f"{head}.nll"] == scores["nll"], f"{head}: {everything} and {scores}")
+            check(not any("." in key for key in scores), f"names of heads in {scores}")
+        mean = sum(scores["nll"] * scores["target_tokens"] for scores in alone.values()) / tokens
+        check(abs(everything["nll"] - mean) < 1e-9, f"nll {everything['nll']}, expected {mean}")
+        text = done(lab.run([stretto, "eval", run, "eval.bleu=true"]))
+        for words in ("de.nll ", "same.ppl ", "de.bleu ", "mean over heads"):
+            check(words in text, f"no `{words}` in\n{text}")
+        files = ["--src", str(lab.root / "valid.src"), "--tgt", str(lab.root / "valid.tgt")]
+        refused(lab.run([stretto, "eval", run, *files]), "--src is for one decoder", "--head")
+        refused(lab.run([stretto, "eval", run, "--hypotheses", str(lab.root / "h")]), "--hypotheses is for one decoder")
+        refused(lab.run([stretto, "eval", run, "--head", "dee"]), "did you mean de?")
+        same_text = json.loads(done(lab.run([stretto, "eval", run, "--json", "--head", "de", *files])))
+        check(same_text["nll"] == alone["de"]["nll"], "the same text has another nll")
+
+
+def infer_takes_one_head(stretto):
+    with Lab(stretto, HEADS) as lab:
+        run = trained(lab)
+        lines = (lab.root / "valid.src").read_text()
+
+        def outputs(*words):
+            return done(lab.run([stretto, "infer", *words], input=lines)).splitlines()
+
+        by_head = {head: outputs(run, "--head", head) for head in ("de", "same")}
+        for head, found in by_head.items():
+            check(len(found) == 20, f"{head}: {len(found)} lines")
+        check(by_head["de"] != by_head["same"], "both heads write the same")
+        refused(lab.run([stretto, "infer", run], input=lines), "several decoders", "its heads are de, same")
+        refused(lab.run([stretto, "infer", run, "--head", "sane"], input=lines), "did you mean same?")
+        alignments = outputs(run, "--head", "same", "--alignments")
+        check(all("\t" in line for line in alignments), f"no alignments: {alignments[0]}")
+
+
+def ensembles_and_averages_have_all_heads(stretto):
+    with Lab(stretto, HEADS) as lab:
+        run = trained(lab, "run", "train.keep_last=3")
+        steps = sorted(path.name for path in (lab.root / "run/checkpoints").glob("step_*"))
+        lines = (lab.root / "valid.src").read_text()
+        both = ",".join(steps[-2:])
+        found = done(lab.run([stretto, "infer", run, "--head", "de", "--checkpoint", both], input=lines)).splitlines()
+        check(len(found) == 20, f"{len(found)} lines")
+        done(lab.run([stretto, "average", run, "--last", "2"]))
+
+
+def a_run_with_one_decoder_has_no_heads(stretto):
+    with Lab(stretto) as lab:
+        run = trained(lab)
+        refused(lab.run([stretto, "infer", run, "--head", "de"], input="a\n"), "the run has one decoder")
+        refused(lab.run([stretto, "eval", run, "--head", "de"]), "the run has one decoder")
+
+
+def mistakes_are_told_at_once(stretto):
+    wrong = HEADS.replace('head = "same"', 'head = "sane"').replace('name = "de"\n', 'name = "d.e"\n', 1)
+    with Lab(stretto, wrong) as lab:
+        refused(lab.run([stretto, "check", str(lab.config)]), "there is no head `sane`", "did you mean same?",
+                "`d.e` is no name of a head")
+
+
+TESTS = (numbers_of_each_head_stand_in_the_metrics, a_killed_run_ends_as_an_undisturbed_one, eval_prints_each_head_and_all,
+         infer_takes_one_head, ensembles_and_averages_have_all_heads, a_run_with_one_decoder_has_no_heads,
+         mistakes_are_told_at_once)
+
+if __name__ == "__main__":
+    main({test.__name__: test for test in TESTS})
