@@ -23,8 +23,9 @@ struct RelativeKeysOptions {
 ///     score[h, i, j] = q[h, i] . (k[h, j] + weight[clip(j - i)]) / sqrt(W)
 ///
 /// `weight` is [2k + 1, W], Xavier-uniform; all heads of a layer share it (section 3.3), and each
-/// layer has its own. A causal one has rows [-k, 0] alone, [k + 1, W]: no pair would read the others. The paper's
-/// second table, which is added to values, is left out: its Table 3 finds no loss without it.
+/// layer has its own. A causal one has rows [-k, 0] alone, [k + 1, W]: no pair would read the
+/// others. The paper's second table, which is added to values, is left out: its Table 3 finds no
+/// loss without it.
 ///
 /// The product of a query with all vectors is made once for each query, [N, H, distances], so that
 /// there is no vector for each pair.

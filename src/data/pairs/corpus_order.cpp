@@ -15,7 +15,7 @@ namespace stretto::data {
 namespace {
 
 constexpr uint64_t kOrderMagic = 0x3144524F43525453;  // "STRCORD1"
-constexpr size_t kFixedWords = 8;                // the last is the number of runs
+constexpr size_t kFixedWords = 8;                     // the last is the number of runs
 constexpr size_t kMaxHeadBytes = size_t{8} << 30;
 constexpr uint64_t kWeightStream = 0x77656967687473;  // keeps this draw apart from others
 constexpr uint64_t kMaxSamples = std::numeric_limits<uint32_t>::max();
@@ -178,9 +178,8 @@ bool CorpusOrder::build(const std::filesystem::path& folder, const CorpusMeta& m
   }
   const Totals totals = count_samples(meta, weights, lengths);
   const uint64_t n = totals.samples;
-  std::vector<uint64_t> words{
-      kOrderMagic, kCorpusVersion, meta.key, n, totals.src_tokens, totals.tgt_tokens, key != 0 ? 1u : 0u,
-      0};
+  std::vector<uint64_t> words{kOrderMagic,       kCorpusVersion,    meta.key,           n,
+                              totals.src_tokens, totals.tgt_tokens, key != 0 ? 1u : 0u, 0};
   {
     const WritableMap by_src(scratch, 2 * n * sizeof(uint32_t));
     WritableMap out(tmp, n * sizeof(uint32_t) * (key != 0 ? 2 : 1));

@@ -112,7 +112,7 @@ std::vector<runs::MatchedTable> matched_tables(const runs::InitialRun& run,
   for (const auto& table : model.vocabulary_tables()) add(table.parameter, table.of_source);
   // Which the other run may not tie: its encoder's table then has the source's pieces.
   for (const auto& tied : model.tied_names()) {
-    add(tied.name, tied.name.starts_with("encoder."));
+    add(tied.name, tied.name.starts_with("encoder.") || tied.name.starts_with("encoders."));
   }
   return tables;
 }
