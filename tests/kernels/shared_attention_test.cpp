@@ -92,8 +92,8 @@ double plain_output(const at::Tensor& qkv, const at::Tensor& table, int64_t zero
           rows[i * width + head * kWidth + c] * rows[j * width + (kHeads + group) * kWidth + c];
     // A bias of queries has its ends for all distances beyond them.
     const at::Tensor line = table.dim() == 3 ? table[i][head] : table[head];
-    const int64_t column = std::clamp<int64_t>(zero + j - i, 0, line.size(0) - 1);
-    score = score / std::sqrt(double(kWidth)) + line[column].item<double>();
+    const int64_t distance = std::clamp<int64_t>(zero + j - i, 0, line.size(0) - 1);
+    score = score / std::sqrt(double(kWidth)) + line[distance].item<double>();
     sum += std::exp(score);
     value += std::exp(score) * rows[j * width + (kHeads + kv_heads + group) * kWidth + column];
   }
