@@ -37,4 +37,20 @@ config::Schema defaults_beside(const config::Schema& present, Experiment& fallba
   return defaults;
 }
 
+std::vector<std::string> changed_keys(const Experiment& experiment,
+                                      const std::function<bool(const std::string&)>& asked) {
+  Experiment own = experiment, beside, untouched;
+  const auto schema = experiment_schema(own), plain = experiment_schema(untouched);
+  const auto defaults = defaults_beside(schema, beside);
+  std::vector<std::string> keys;
+  for (const auto& key : schema.keys) {
+    if (!asked(key.path)) continue;
+    const auto* before = (key.path.ends_with(".name") ? plain : defaults).find(key.path);
+    const bool same =
+        before != nullptr && config::value_text(before->value) == config::value_text(key.value);
+    if (!same) keys.push_back(key.path);
+  }
+  return keys;
+}
+
 }  // namespace stretto::experiment

@@ -1,5 +1,9 @@
 #pragma once
 
+#include <functional>
+#include <string>
+#include <vector>
+
 #include "config/schema.h"
 #include "experiment/experiment.h"
 
@@ -12,5 +16,11 @@ config::Schema experiment_schema(Experiment& options);
 /// The same of an experiment that has every default, but the parts and the numbers of entries that
 /// `present` has: what messages and comparisons read. It points into `fallback`.
 config::Schema defaults_beside(const config::Schema& present, Experiment& fallback);
+
+/// The keys of an experiment whose values are not the defaults, of those that `asked` holds for. A
+/// stored configuration has all keys, so that values tell what somebody chose, and not that they
+/// were given. Of a part other than the default its name is one.
+std::vector<std::string> changed_keys(const Experiment& experiment,
+                                      const std::function<bool(const std::string&)>& asked);
 
 }  // namespace stretto::experiment

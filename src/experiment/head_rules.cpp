@@ -49,23 +49,6 @@ size_t check_names(const Experiment& e, Findings& found) {
   return found.size() - before;
 }
 
-// Keys whose values differ from their defaults, among those for which `asked` holds.
-template <class Asked>
-std::vector<std::string> changed_keys(const Experiment& e, const Asked& asked) {
-  Experiment own = e, fallback;
-  const auto schema = experiment_schema(own);
-  const auto defaults = experiment_schema(fallback);
-  std::vector<std::string> keys;
-  for (const auto& key : schema.keys) {
-    if (!asked(key.path)) continue;
-    const auto* before = defaults.find(key.path);
-    const bool same =
-        before != nullptr && config::value_text(before->value) == config::value_text(key.value);
-    if (!same) keys.push_back(key.path);
-  }
-  return keys;
-}
-
 // What stands in the entries of the lists instead.
 void check_left_alone(const Experiment& e, Findings& found) {
   const auto of_decoder =
@@ -94,6 +77,14 @@ void check_one_source(const Experiment& e, Findings& found) {
   found.push_back({{"model.encoders", "model.heads"},
                    "a model of several decoders reads one source",
                    "give it [model.encoder] alone, or train a model for each of model.heads"});
+}
+
+// Processes run micro-batches of different heads at once.
+void check_batch_norm(const Experiment& e, Findings& found) {
+  if (e.dist.batch_norm != "all" || !models::has_batch_norm(e.model)) return;
+  found.push_back({{"dist.batch_norm", "model.heads", "model.norm_layer"},
+                   "\"all\" adds up the rows of all processes, which are in different decoders",
+                   "use dist.batch_norm = \"worker\", or another model.norm_layer"});
 }
 
 // Entries that are of no head, or of one that has another. What is only the consequence of a name
@@ -163,6 +154,7 @@ std::vector<models::Misfit> head_problems(const Experiment& experiment) {
   const size_t bad_names = check_names(experiment, found);
   check_left_alone(experiment, found);
   check_one_source(experiment, found);
+  check_batch_norm(experiment, found);
   const size_t bad_entries = check_entries(experiment, bad_names, found);
   check_text_of_each(experiment, bad_entries, found);
   return found;

@@ -22,11 +22,11 @@ class TrainingLines : public text::LineSource {
 
   bool next(std::string& line) override {
     for (; at_ < parts_.size(); ++at_) {
-      const auto& [files, columns, second_files, second_columns] = parts_[at_];
-      if (next_of(*files, line) || columns->next(line)) return true;
-      if (second_files == nullptr) continue;
-      if (data::on_second_source([&] { return second_files->next(line); })) return true;
-      if (second_columns != nullptr && second_columns->next(line)) return true;
+      const Part& part = parts_[at_];
+      if (next_of(*part.files, line) || part.columns->next(line)) return true;
+      if (part.second_files == nullptr) continue;
+      if (data::on_second_source([&] { return part.second_files->next(line); })) return true;
+      if (part.second_columns != nullptr && part.second_columns->next(line)) return true;
     }
     return false;
   }

@@ -252,6 +252,12 @@ class TranslationRules final : public TaskRules {
   }
 
   ValidationData validation_data(const Experiment& e) const override {
+    if (!e.model.heads.empty()) {
+      return {.there = has_validation_text(e),
+              .name = "validation text",
+              .keys = {"data.heads"},
+              .remedy = "give valid_src and valid_tgt, or valid_tsv, to one of [[data.heads]]"};
+    }
     return {.there = has_validation_text(e),
             .name = "validation text",
             .keys = {"data.valid_src", "data.valid_tsv"},

@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "base/text.h"
-#include "config/schema.h"
 #include "data/pairs/two_sources.h"
 #include "experiment/experiment_schema.h"
 
@@ -30,7 +29,7 @@ std::string counted_files(size_t count) {
 }
 
 // One encoder.
-void note_second_sources(const Experiment& e, std::vector<SourceProblem>& found) {
+void note_second_sources(const Experiment& e, std::vector<models::Misfit>& found) {
   const char* remedy = "write [[model.encoders]] twice, once for each source, or leave it out";
   for (const SplitFiles& split : splits_of(e.data)) {
     if (split.src2.empty()) continue;
@@ -45,7 +44,7 @@ void note_second_sources(const Experiment& e, std::vector<SourceProblem>& found)
 }
 
 // Two encoders.
-void note_missing_sources(const Experiment& e, std::vector<SourceProblem>& found) {
+void note_missing_sources(const Experiment& e, std::vector<models::Misfit>& found) {
   const auto& d = e.data;
   bool any_tsv = false;
   for (const SplitFiles& split : splits_of(d)) {
@@ -72,7 +71,7 @@ void note_missing_sources(const Experiment& e, std::vector<SourceProblem>& found
   }
 }
 
-void note_short_bound(const Experiment& e, std::vector<SourceProblem>& found) {
+void note_short_bound(const Experiment& e, std::vector<models::Misfit>& found) {
   if (e.data.max_src_tokens >= data::kLeastTokensOfTwoSources) return;
   found.push_back({{"data.max_src_tokens", "model.encoders"},
                    std::to_string(e.data.max_src_tokens) +
@@ -80,30 +79,19 @@ void note_short_bound(const Experiment& e, std::vector<SourceProblem>& found) {
                    "raise it to at least " + std::to_string(data::kLeastTokensOfTwoSources)});
 }
 
-// The first key that says something: a stored configuration has all of them, so that a value tells
-// and not that it was given.
-void note_unread_encoder(const Experiment& e, std::vector<SourceProblem>& found) {
-  Experiment given = e, untouched;
-  const auto schema = experiment_schema(given), defaults = experiment_schema(untouched);
-  for (const auto& key : schema.keys) {
-    if (!key.path.starts_with("model.encoder.")) continue;
-    const auto* fallback = defaults.find(key.path);
-    if (fallback != nullptr &&
-        config::value_text(key.value) == config::value_text(fallback->value)) {
-      continue;
-    }
-    found.push_back({{key.path, "model.encoders"},
-                     "is a key of [model.encoder], which a model of [[model.encoders]] does not "
-                     "have",
-                     "move it into one of [[model.encoders]], or leave it out"});
-    return;
-  }
+void note_unread_encoder(const Experiment& e, std::vector<models::Misfit>& found) {
+  const auto changed =
+      changed_keys(e, [](const std::string& key) { return key.starts_with("model.encoder."); });
+  if (changed.empty()) return;
+  found.push_back({{changed.front(), "model.encoders"},
+                   "is a key of [model.encoder], which a model of [[model.encoders]] does not have",
+                   "move it into one of [[model.encoders]], or leave it out"});
 }
 
 }  // namespace
 
-std::vector<SourceProblem> two_source_problems(const Experiment& experiment) {
-  std::vector<SourceProblem> found;
+std::vector<models::Misfit> two_source_problems(const Experiment& experiment) {
+  std::vector<models::Misfit> found;
   if (!experiment.model.encoders.empty()) note_unread_encoder(experiment, found);
   if (experiment.model.encoders.empty()) {
     note_second_sources(experiment, found);

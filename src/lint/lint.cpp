@@ -216,7 +216,9 @@ int64_t training_bytes(const data::DataOptions& data) {
     return std::max(src, tgt) + both / 2;
   };
   int64_t bytes = of_text(data, data.train_src2);
-  for (const auto& head : data.heads) bytes += of_text(head, {});
+  for (const auto& head : data.heads) {
+    bytes += std::llround(static_cast<double>(of_text(head, {})) * head.repeat);
+  }
   return missing ? 0 : bytes;
 }
 

@@ -45,7 +45,8 @@ struct HeadOptions {
 };
 
 /// `[model]`: an encoder and a decoder that attends to it; or two encoders, one for each of two
-/// sources, of which the decoder attends to both (models/join_memory.h). Keys from `norm` on, but
+/// sources, of which the decoder attends to both (models/join_memory.h); or several decoders, one
+/// for each of `heads` (models/several_decoders.h). Keys from `norm` on, but
 /// for `tie_embeddings` and word dropout, are those of Transformer layers (Vaswani et al. 2017), on
 /// either side.
 struct Seq2SeqOptions {

@@ -70,7 +70,7 @@ void RunningStatistics::close_micro_batch() {
   std::vector<at::Tensor> parts;
   for (const Norm& norm : norms_) {
     const auto add = [&](const at::Tensor& sum, const at::Tensor& running) {
-      // A layer that was not called stays where it is.
+      // A layer that was not called is taken as standing where it was before the update.
       const at::Tensor mean =
           norm.calls == 0 ? running.to(at::kDouble) : sum.to(at::kDouble) / norm.calls;
       parts.push_back(mean);

@@ -64,6 +64,39 @@ TEST(HeadRules, NamesAreSoundAndDiffer) {
             "model.heads.1.name: there are two heads `fr` | rename one of them");
 }
 
+TEST(HeadRules, ReadOneSource) {
+  EXPECT_EQ(problem_of([](Experiment& e) { e.model.encoders.resize(2); }).substr(0, 60),
+            "model.encoders: a model of several decoders reads one source");
+}
+
+// Processes would add up rows of different decoders.
+TEST(HeadRules, BatchNormsOfAllProcessesNeedOneDecoder) {
+  const auto normed = [](const char* over) {
+    return problem_of([over](Experiment& e) {
+      e.model.norm_layer = "batch_norm";
+      e.dist.batch_norm = over;
+    });
+  };
+  EXPECT_EQ(normed("all").substr(0, 15), "dist.batch_norm");
+  EXPECT_EQ(normed("worker"), "0 problems");
+}
+
+// The name of another part is told, not all of its keys.
+TEST(HeadRules, AnotherDecoderThatIsLeftIsOneProblem) {
+  EXPECT_EQ(problem_of([](Experiment& e) { e.model.decoder = models::LstmDecoderOptions(); }),
+            "model.decoder.name: model.heads takes the place of model.decoder | move it to "
+            "[model.heads.decoder] below the [[model.heads]] that it is for");
+}
+
+TEST(HeadRules, ValidationTextIsAskedOfTheHeads) {
+  EXPECT_EQ(problem_of([](Experiment& e) {
+              e.data.heads[0].valid_tsv.clear();
+              e.eval.at_start = true;
+            }),
+            "eval.at_start: needs validation text | give valid_src and valid_tgt, or valid_tsv, to "
+            "one of [[data.heads]]");
+}
+
 TEST(HeadRules, EveryHeadHasData) {
   EXPECT_EQ(problem_of([](Experiment& e) { e.data.heads.pop_back(); }),
             "model.heads.0.name: head `de` has no data | add [[data.heads]] with head = \"de\", "

@@ -167,9 +167,11 @@ class Examiner {
       dog_.see(kind, seen.module, seen.values);
     });
     const kernels::ComputeScope arithmetic(report_.compute);
-    const torch::Tensor loss = sum_of(task_.loss(batch, report_.context).losses);
+    const auto losses = task_.loss(batch, report_.context).losses;
+    const torch::Tensor loss = sum_of(losses);
     dog_.see(TensorKind::kOutput, "loss", loss);
-    (loss * report_.loss_scale).backward();
+    // As in an update: of several losses all that leads to this one may be frozen.
+    if (losses.size() == 1 || loss.requires_grad()) (loss * report_.loss_scale).backward();
     return {dog_.first(), loss.item<double>()};
   }
 
