@@ -23,6 +23,11 @@ data::DataOptions data_of(const data::DataOptions& all, const data::HeadDataOpti
   data.test_tsv = own.test_tsv;
   data.src_column = own.src_column;
   data.tgt_column = own.tgt_column;
+  // A head has one source; see experiment/two_source_rules.h.
+  data.train_src2.clear();
+  data.valid_src2.clear();
+  data.test_src2.clear();
+  data.src2_column = 0;
   return data;
 }
 

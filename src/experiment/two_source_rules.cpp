@@ -30,7 +30,9 @@ std::string counted_files(size_t count) {
 
 // One encoder.
 void note_second_sources(const Experiment& e, std::vector<models::Misfit>& found) {
-  const char* remedy = "write [[model.encoders]] twice, once for each source, or leave it out";
+  const char* remedy = e.model.heads.empty()
+                           ? "write [[model.encoders]] twice, once for each source, or leave it out"
+                           : "leave it out: a model of several decoders reads one source";
   for (const SplitFiles& split : splits_of(e.data)) {
     if (split.src2.empty()) continue;
     found.push_back({{split.key("_src2"), "model.encoders"},

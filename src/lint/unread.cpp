@@ -10,19 +10,42 @@ namespace {
 
 using config::ReadWith;
 
-/// What the key that chooses is set to, and what that means: training makes something of "auto".
+/// What a key that chooses is set to, and what that means: training makes something of "auto".
 struct Choice {
-  std::string value, meaning;
+  std::string key, value, meaning;
 
   std::string text() const {
-    return value == meaning ? value : value + ", which without fp16 is " + meaning;
+    return key + " = " + value + (value == meaning ? "" : ", which without fp16 is " + meaning);
   }
 };
 
-Choice choice(const Subject& s, const config::Schema& schema, const std::string& chooser) {
-  const auto* name = std::get<std::string*>(schema.find(chooser)->value);
-  if (chooser != "train.loss_scale.name" || *name != "auto") return {*name, *name};
-  return {*name, optim::may_be_fp16(s.e.train.precision) ? "fairseq" : "none"};
+/// The keys that choose in the place of one: those of several encoders or decoders.
+std::vector<std::string> choosers(const Subject& s, const std::string& chooser) {
+  const auto& model = s.e.model;
+  std::vector<std::string> keys;
+  if (chooser == "model.encoder.name") {
+    for (size_t i = 0; i < model.encoders.size(); ++i) {
+      keys.push_back("model.encoders." + std::to_string(i) + ".name");
+    }
+  } else if (chooser == "model.decoder.name") {
+    for (size_t i = 0; i < model.heads.size(); ++i) {
+      keys.push_back("model.heads." + std::to_string(i) + ".decoder.name");
+    }
+  }
+  if (keys.empty()) keys.push_back(chooser);
+  return keys;
+}
+
+std::vector<Choice> choices(const Subject& s, const config::Schema& schema,
+                            const ReadWith& reader) {
+  std::vector<Choice> made;
+  for (const auto& key : choosers(s, reader.chooser)) {
+    const std::string& name = *std::get<std::string*>(schema.find(key)->value);
+    const bool automatic = key == "train.loss_scale.name" && name == "auto";
+    const char* scaled = optim::may_be_fp16(s.e.train.precision) ? "fairseq" : "none";
+    made.push_back({key, name, automatic ? scaled : name});
+  }
+  return made;
 }
 
 std::string is(const std::string& chooser, const std::string& value) {
@@ -58,7 +81,9 @@ void unread_keys(const Subject& s, Remarks& out) {
       continue;
     }
     const bool read = std::any_of(key.readers.begin(), key.readers.end(), [&](const auto& reader) {
-      return has(reader.values, choice(s, schema, reader.chooser).meaning);
+      const auto made = choices(s, schema, reader);
+      return std::any_of(made.begin(), made.end(),
+                         [&](const Choice& choice) { return has(reader.values, choice.meaning); });
     });
     // What a warm-up is a share of counts with every schedule.
     const bool measures_warmup =
@@ -66,9 +91,9 @@ void unread_keys(const Subject& s, Remarks& out) {
     if (key.readers.empty() || read || measures_warmup) continue;
     std::vector<std::string> here, elsewhere;
     for (const auto& reader : key.readers) {
-      const Choice now = choice(s, schema, reader.chooser);
-      here.push_back(is(reader.chooser, now.text()));
-      elsewhere.push_back(any_of(reader, schema, now.meaning));
+      const auto made = choices(s, schema, reader);
+      for (const Choice& choice : made) here.push_back(choice.text());
+      elsewhere.push_back(any_of(reader, schema, made.front().meaning));
     }
     out.push_back({key.path, "nothing reads it with " + join(here, " and "),
                    "leave it out; it counts with " + join(elsewhere, ", or with ")});

@@ -406,6 +406,27 @@ TEST(Lint, EveryKeyThatNothingReadsIsNamed) {
             Keys{"train.loss_scale.factor"});
 }
 
+// Of several encoders or decoders each may read a key.
+TEST(Lint, AKeyThatNoEncoderOfAListReadsIsNamed) {
+  const auto unread = [](experiment::Experiment e) {
+    e.model.norm = "pre";
+    std::string keys;
+    for (const auto& finding : lint(e, {})) {
+      if (finding.code == "CF001") keys += finding.key + ": " + finding.reason;
+    }
+    return keys;
+  };
+  experiment::Experiment e;
+  e.model.decoder = models::LstmDecoderOptions();
+  e.model.encoders = {models::LstmEncoderOptions(), models::LstmEncoderOptions()};
+  EXPECT_NE(unread(e).find("model.norm: nothing reads it with model.encoders.0.name = lstm and "
+                           "model.encoders.1.name = lstm and model.decoder.name = lstm"),
+            std::string::npos)
+      << unread(e);
+  e.model.encoders[1] = models::StackOptions();
+  EXPECT_EQ(unread(e), "");
+}
+
 TEST(Lint, AnUnreadKeyIsToldWhereItWouldCount) {
   const auto found = lint_of({"optim.trust_coefficient=0.1", "optim.epsilon=1e-6"});
   ASSERT_EQ(codes_of(found), std::vector<std::string>{"CF001"});

@@ -44,7 +44,7 @@ struct HeadDataOptions {
         field(&O::repeat, "repeat",
               "how often an epoch sees its micro-batches; 0.5 takes every second of them, so that "
               "two epochs see each once",
-              greater(0))
+              between(0.001, 1000))
             .also_called({"sampling_ratio", "upsampling"}),
     };
   }
