@@ -17,6 +17,8 @@ import subprocess
 import tempfile
 import time
 
+import records
+
 # Name, processes, overrides. `cores` is filled in: threads of one process that has the machine to itself.
 ROWS = [
     ("baseline", 1, []),
@@ -30,20 +32,6 @@ ROWS = [
     ("2 processes, the baseline's batch, bf16", 2, ["train.precision=mixed_bf16"]),
     ("2 processes + overlap, bf16", 2, ["train.update_freq=2", "optim.lr=1.4e-3", "train.precision=mixed_bf16"]),
 ]
-
-
-def events(run):
-    try:
-        lines = (run / "metrics.jsonl").read_text().splitlines()
-    except FileNotFoundError:
-        return []
-    found = []
-    for line in lines:
-        try:
-            found.append(json.loads(line))
-        except json.JSONDecodeError:
-            pass  # the line that is being written
-    return found
 
 
 def crossing(validations, target):
@@ -67,7 +55,7 @@ def train(options, processes, overrides, run):
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
     deadline = time.monotonic() + 60 * options.limit_minutes * 1.5 + 60
     while process.poll() is None:
-        seen = events(run)
+        seen = records.json_lines(run / "metrics.jsonl")
         done = crossing([e for e in seen if e["event"] == "valid"], options.target)
         trained = seen[-1].get("seconds", 0) if seen else 0
         if done or trained > 60 * options.limit_minutes or time.monotonic() > deadline:
@@ -87,7 +75,7 @@ def measure(options, name, processes, overrides):
     run = pathlib.Path(tempfile.mkdtemp(prefix="stretto_ladder_")) / "run"
     try:
         train(options, processes, overrides, run)
-        seen = events(run)
+        seen = records.json_lines(run / "metrics.jsonl")
     finally:
         shutil.rmtree(run.parent, ignore_errors=True)
     updates = [e for e in seen if e["event"] == "train" and not e.get("skipped")]

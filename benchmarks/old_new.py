@@ -18,11 +18,9 @@ import hashlib
 import pathlib
 import re
 import shlex
-import shutil
 import statistics
 import subprocess
 import sys
-import tempfile
 
 import beside_peers
 import records
@@ -159,16 +157,10 @@ def parse():
 
 def main():
     options = parse()
-    temporary = None if options.work else pathlib.Path(tempfile.mkdtemp(prefix="stretto_old_new_"))
-    options.work = (options.work or temporary).resolve()
-    options.work.mkdir(parents=True, exist_ok=True)
-    if options.smoke:
-        options.data = options.work / "text"
-        records.made_up_text(options.data)
-    builds = [Build("old", options.old, str(options.old_config), options.old_key),
-              Build("new", options.new, str(records.ROOT / RECIPE), [])]
     head, rows, slow = records.head_of_now(), [], []
-    try:
+    with records.work_folder(options, "stretto_old_new_"):
+        builds = [Build("old", options.old, str(options.old_config), options.old_key),
+                  Build("new", options.new, str(records.ROOT / RECIPE), [])]
         for workload in options.workloads:
             for kind, measure in (("training", measure_training), ("decoding", measure_decoding)):
                 if options.only in (None, kind):
@@ -177,9 +169,6 @@ def main():
                     if options.out:
                         records.write_whole(options.out, page_of(options, rows, head))
                     slow += [f"{workload}, {kind}: {ratio:.3f}"] if ratio < options.least else []
-    finally:
-        if temporary:
-            shutil.rmtree(temporary, ignore_errors=True)
     records.publish(page_of(options, rows, head), options.out)
     for line in slow:
         print(f"old_new.py: below {options.least}: {line}", file=sys.stderr)

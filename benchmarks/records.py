@@ -1,5 +1,6 @@
 """What the programs that write result pages share: the head of a page, medians with their spread, files written whole, and a small
 text for a dry run."""
+import contextlib
 import datetime
 import json
 import os
@@ -10,6 +11,7 @@ import shutil
 import statistics
 import subprocess
 import sys
+import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 
@@ -141,6 +143,22 @@ def made_up_text(folder, pairs=400, seed=1):
         for side, turn in (("en", 1), ("de", -1)):
             text = "".join(" ".join(word[::turn] for word in line) + "\n" for line in lines)
             (folder / f"{name}.{side}").write_text(text, encoding="utf-8")
+
+
+@contextlib.contextmanager
+def work_folder(options, prefix):
+    """Makes options.work, a temporary folder if it names none; with options.smoke, options.data is a made-up text in it."""
+    temporary = None if options.work else pathlib.Path(tempfile.mkdtemp(prefix=prefix))
+    options.work = (options.work or temporary).resolve()
+    options.work.mkdir(parents=True, exist_ok=True)
+    if options.smoke:
+        options.data = options.work / "text"
+        made_up_text(options.data)
+    try:
+        yield
+    finally:
+        if temporary:
+            shutil.rmtree(temporary, ignore_errors=True)
 
 
 def text_file(folder, name):

@@ -275,22 +275,15 @@ def page_of(options, head, parts, summary):
 
 def main():
     options = parse()
-    temporary = None if options.work else pathlib.Path(tempfile.mkdtemp(prefix="stretto_beside_torch_"))
-    options.work = (options.work or temporary).resolve()
-    options.work.mkdir(parents=True, exist_ok=True)
-    if options.smoke:
-        options.data = options.work / "text"
-        records.made_up_text(options.data)
     head, page = records.head_of_now(), ""
-    try:
-        for parts, summary in sections(options):
-            page = page_of(options, head, parts, summary)
-            if options.out:
-                records.write_whole(options.out, page)
-    finally:
-        print(page, end="", flush=True)  # of what was measured, after Ctrl-C too
-        if temporary:
-            shutil.rmtree(temporary, ignore_errors=True)
+    with records.work_folder(options, "stretto_beside_torch_"):
+        try:
+            for parts, summary in sections(options):
+                page = page_of(options, head, parts, summary)
+                if options.out:
+                    records.write_whole(options.out, page)
+        finally:
+            print(page, end="", flush=True)  # of what was measured, after Ctrl-C too
     return 0
 
 
