@@ -116,6 +116,15 @@ inline std::vector<Case> attention(const std::vector<int>& queries, const std::v
   return all;
 }
 
+/// Self-attention of rows, the first input, whose scores have the second as their bias.
+inline auto biased_self_attention(const SelfAttention& options, int64_t zero) {
+  return [=](const auto& x, auto plain) {
+    SelfAttention biased = options;
+    biased.bias = {.table = x[1], .zero = zero};
+    return plain ? reference::self_attention(x[0], biased) : self_attention(x[0], biased);
+  };
+}
+
 /// Scores with a bias of distances that each query has for itself, an input: sequences are longer
 /// than its columns.
 inline std::vector<Case> attention_with_bias_of_queries(const std::vector<int>& queries,
@@ -132,12 +141,7 @@ inline std::vector<Case> attention_with_bias_of_queries(const std::vector<int>& 
                                   .num_kv_heads = kv_heads};
       all.push_back(make(std::string(causal ? "causal " : "") +
                              "attention with a bias of queries, " + std::to_string(kv_heads),
-                         [=](const auto& x, auto plain) {
-                           SelfAttention biased = options;
-                           biased.bias = {.table = x[1], .zero = zero};
-                           return plain ? reference::self_attention(x[0], biased)
-                                        : self_attention(x[0], biased);
-                         },
+                         biased_self_attention(options, zero),
                          {noise({rows, (heads + 2 * kv_heads) * head_width}),
                           noise({rows, heads, zero + (causal ? 1 : 3)}, 8)}));
     }
@@ -165,12 +169,7 @@ inline std::vector<Case> shared_attention(const std::vector<int>& queries,
         const int64_t zero = longest + 1;  // two columns more than are needed
         all.push_back(make(std::string(causal ? "causal " : "") + "biased attention of " +
                                std::to_string(kv_heads),
-                           [=](const auto& x, auto plain) {
-                             SelfAttention biased = options;
-                             biased.bias = {.table = x[1], .zero = zero};
-                             return plain ? reference::self_attention(x[0], biased)
-                                          : self_attention(x[0], biased);
-                           },
+                           biased_self_attention(options, zero),
                            {noise({rows, (heads + 2 * kv_heads) * head_width}),
                             noise({heads, zero + (causal ? 1 : longest)}, 8)}));
       }

@@ -252,31 +252,36 @@ TEST(SharedAttention, HeadsThatDoNotDivideAreRefused) {
   EXPECT_THROW(cross_attention(noise({4, 30}), noise({4, 40}), options), c10::Error);
 }
 
-TEST(SharedAttention, DecodingStepByStepEqualsCausalAttention) {
-  constexpr int64_t kSteps = 6, kLanes = 3, kZero = 7;
+/// Decodes some lanes step by step, and compares each step with causal attention to the end of it.
+/// @param table  [H, D], or [lanes, steps, H, D]: a bias of queries
+void expect_decoding_equals(const at::Tensor& table, int64_t zero, int64_t steps) {
+  constexpr int64_t kLanes = 3, kSpare = 2;
+  const bool of_queries = table.dim() == 4;
   for (const cpu::Table* level : cpu::levels())
     for (const auto type : {at::kFloat, at::kDouble})
       for (const int64_t kv_heads : {1, 2, 6}) {
         const cpu::LevelGuard guard(*level);
         const int64_t narrow = kv_heads * kWidth;
-        const at::Tensor qkv = noise({kLanes, kSteps, kHeads * kWidth + 2 * narrow}).to(type);
-        const DistanceBias bias{noise({kHeads, kZero + 1}, 8).to(type), kZero};
-        at::Tensor keys = at::zeros({kSteps + 2, kLanes, narrow}, type), values = keys.clone();
-        const at::Tensor lineage = at::arange(kLanes, at::kInt).unsqueeze(1).repeat({1, 8});
-        for (int64_t t = 0; t < kSteps; ++t) {
+        const at::Tensor qkv = noise({kLanes, steps, kHeads * kWidth + 2 * narrow}).to(type);
+        const at::Tensor biases = table.to(type);
+        at::Tensor keys = at::zeros({steps + kSpare, kLanes, narrow}, type), values = keys.clone();
+        const at::Tensor lineage =
+            at::arange(kLanes, at::kInt).unsqueeze(1).repeat({1, steps + kSpare});
+        for (int64_t t = 0; t < steps; ++t) {
           const auto parts =
               qkv.select(1, t).split_with_sizes({kHeads * kWidth, narrow, narrow}, 1);
-          const at::Tensor got = decode_self_attention(parts[0], parts[1], parts[2], keys, values,
-                                                       lineage, t, kHeads, bias);
+          const at::Tensor got =
+              decode_self_attention(parts[0], parts[1], parts[2], keys, values, lineage, t, kHeads,
+                                    {of_queries ? biases.select(1, t) : biases, zero});
           for (int64_t lane = 0; lane < kLanes; ++lane) {
-            const at::Tensor want =
-                reference::self_attention(qkv[lane].slice(0, 0, t + 1),
-                                          {.offsets = cases::lengths({0, static_cast<int>(t) + 1}),
-                                           .num_heads = kHeads,
-                                           .causal = true,
-                                           .dropout = {},
-                                           .num_kv_heads = kv_heads,
-                                           .bias = bias});
+            const at::Tensor want = reference::self_attention(
+                qkv[lane].slice(0, 0, t + 1),
+                {.offsets = cases::lengths({0, static_cast<int>(t) + 1}),
+                 .num_heads = kHeads,
+                 .causal = true,
+                 .dropout = {},
+                 .num_kv_heads = kv_heads,
+                 .bias = {of_queries ? biases[lane].slice(0, 0, t + 1) : biases, zero}});
             EXPECT_TRUE(at::allclose(got[lane], want[t], 1e-4, 1e-5))
                 << level->name << kv_heads << ' ' << t << lane;
           }
@@ -284,37 +289,12 @@ TEST(SharedAttention, DecodingStepByStepEqualsCausalAttention) {
       }
 }
 
+TEST(SharedAttention, DecodingStepByStepEqualsCausalAttention) {
+  expect_decoding_equals(noise({kHeads, 8}, 8), 7, 6);
+}
+
 TEST(SharedAttention, DecodingWithABiasOfQueriesEqualsCausalAttention) {
-  constexpr int64_t kSteps = 7, kLanes = 3, kZero = 2;  // longer than the columns
-  for (const cpu::Table* level : cpu::levels())
-    for (const auto type : {at::kFloat, at::kDouble})
-      for (const int64_t kv_heads : {1, 2, 6}) {
-        const cpu::LevelGuard guard(*level);
-        const int64_t narrow = kv_heads * kWidth;
-        const at::Tensor qkv = noise({kLanes, kSteps, kHeads * kWidth + 2 * narrow}).to(type);
-        const at::Tensor biases = noise({kLanes, kSteps, kHeads, kZero + 1}, 8).to(type);
-        at::Tensor keys = at::zeros({kSteps, kLanes, narrow}, type), values = keys.clone();
-        const at::Tensor lineage = at::arange(kLanes, at::kInt).unsqueeze(1).repeat({1, kSteps});
-        for (int64_t t = 0; t < kSteps; ++t) {
-          const auto parts =
-              qkv.select(1, t).split_with_sizes({kHeads * kWidth, narrow, narrow}, 1);
-          const at::Tensor got =
-              decode_self_attention(parts[0], parts[1], parts[2], keys, values, lineage, t, kHeads,
-                                    {biases.select(1, t), kZero});
-          for (int64_t lane = 0; lane < kLanes; ++lane) {
-            const at::Tensor want =
-                reference::self_attention(qkv[lane].slice(0, 0, t + 1),
-                                          {.offsets = cases::lengths({0, static_cast<int>(t) + 1}),
-                                           .num_heads = kHeads,
-                                           .causal = true,
-                                           .dropout = {},
-                                           .num_kv_heads = kv_heads,
-                                           .bias = {biases[lane].slice(0, 0, t + 1), kZero}});
-            EXPECT_TRUE(at::allclose(got[lane], want[t], 1e-4, 1e-5))
-                << level->name << kv_heads << ' ' << t << lane;
-          }
-        }
-      }
+  expect_decoding_equals(noise({3, 7, kHeads, 3}, 8), 2, 7);  // longer than the columns
 }
 
 // What a GPU takes for a bias, and where keys are shared, runs here as well.

@@ -126,6 +126,20 @@ class OptimizerStrategiesTest : public testing::Test {
   void SetUp() override { at::set_num_threads(1); }
   void TearDown() override { at::set_num_threads(threads_before_); }
 
+  // "sgd" with it: something else than without, whatever the strategy and the number of processes.
+  static void expect_bits_of_one_process(const Extra& extra) {
+    const auto one = train(1, "sgd", {.deterministic = true}, 3, extra);
+    EXPECT_FALSE(torch::equal(one.params, train(1, "sgd", {.deterministic = true}, 3).params));
+    for (const auto& strategy : kStrategies) {
+      for (int ranks = 2; ranks <= 4; ++ranks) {
+        const auto got =
+            train(ranks, "sgd", {.strategy = strategy, .deterministic = true}, 3, extra);
+        EXPECT_TRUE(torch::equal(got.grads, one.grads)) << strategy << ", " << ranks << " ranks";
+        EXPECT_TRUE(torch::equal(got.params, one.params)) << strategy << ", " << ranks << " ranks";
+      }
+    }
+  }
+
  private:
   int threads_before_ = at::get_num_threads();
 };
@@ -183,29 +197,11 @@ torch::Tensor averaged(int ranks, const distributed::DistOptions& dist) {
 }
 
 TEST_F(OptimizerStrategiesTest, NoiseOnTheGradientHasTheBitsOfOneProcess) {
-  const Extra noisy{.gradient_noise = 0.01};
-  const auto one = train(1, "sgd", {.deterministic = true}, 3, noisy);
-  EXPECT_FALSE(torch::equal(one.params, train(1, "sgd", {.deterministic = true}, 3).params));
-  for (const auto& strategy : kStrategies) {
-    for (int ranks = 2; ranks <= 4; ++ranks) {
-      const auto got = train(ranks, "sgd", {.strategy = strategy, .deterministic = true}, 3, noisy);
-      EXPECT_TRUE(torch::equal(got.grads, one.grads)) << strategy << ", " << ranks << " ranks";
-      EXPECT_TRUE(torch::equal(got.params, one.params)) << strategy << ", " << ranks << " ranks";
-    }
-  }
+  expect_bits_of_one_process({.gradient_noise = 0.01});
 }
 
 TEST_F(OptimizerStrategiesTest, NoiseOnTheWeightsHasTheBitsOfOneProcess) {
-  const Extra noisy{.weight_noise = 0.05};
-  const auto one = train(1, "sgd", {.deterministic = true}, 3, noisy);
-  EXPECT_FALSE(torch::equal(one.params, train(1, "sgd", {.deterministic = true}, 3).params));
-  for (const auto& strategy : kStrategies) {
-    for (int ranks = 2; ranks <= 4; ++ranks) {
-      const auto got = train(ranks, "sgd", {.strategy = strategy, .deterministic = true}, 3, noisy);
-      EXPECT_TRUE(torch::equal(got.grads, one.grads)) << strategy << ", " << ranks << " ranks";
-      EXPECT_TRUE(torch::equal(got.params, one.params)) << strategy << ", " << ranks << " ranks";
-    }
-  }
+  expect_bits_of_one_process({.weight_noise = 0.05});
 }
 
 // What half precision has to hold is the gradient without it.

@@ -3,70 +3,36 @@
 #include <torch/torch.h>
 
 #include <algorithm>
-#include <filesystem>
-#include <map>
+#include <string>
+#include <utility>
+#include <vector>
 
-#include "store/checkpoint.h"
-#include "tests/train/toy_task.h"
+#include "tests/train/toy_runs.h"
 #include "train/trainer.h"
 
 namespace stretto::train {
 namespace {
 
-namespace fs = std::filesystem;
-using test::events, test::final_hash;
+using test::events, test::final_hash, test::Remembering, test::tensors_of, test::values_of;
 
-/// Remembers the weights before each attempt, and those of each validation.
-class Remembering : public test::ToyTask {
- public:
-  Sums loss(const data::Batch& batch, const StepContext& context) override {
-    before[context.update] = weights();
-    return ToyTask::loss(batch, context);
-  }
-  Validation validate() override {
-    validated.push_back(weights());
-    return ToyTask::validate();
-  }
-  torch::Tensor weights() {
-    std::vector<torch::Tensor> all;
-    for (const auto& parameter : model().parameters()) all.push_back(parameter.detach().flatten());
-    return torch::cat(all).to(torch::kDouble);
-  }
-
-  std::map<int64_t, torch::Tensor> before;
-  std::vector<torch::Tensor> validated;
-};
-
-class WeightAverageTest : public ::testing::Test {
+class WeightAverageTest : public test::ToyRuns {
  protected:
-  void SetUp() override {
-    root_ = fs::temp_directory_path() /
-            ("stretto_ema_" + std::to_string(::getpid()) + "_" +
-             ::testing::UnitTest::GetInstance()->current_test_info()->name());
-    fs::remove_all(root_);
-  }
-  void TearDown() override { fs::remove_all(root_); }
-
-  /// Twelve updates, validated after every fourth step and saved there.
-  TrainerSetup setup(const std::string& name, double decay) {
-    auto setup = test::toy_setup(root_ / name);
-    setup.eval.every = 4;
+  TrainerSetup setup(const std::string& name, double decay) const {
+    auto setup = ToyRuns::setup(name);
     setup.train.ema_decay = decay;
     return setup;
   }
-
-  fs::path root_;
 };
 
 /// The average after each of the steps, in double; `skipped` is the number, from 0, of one that
 /// was.
 std::vector<torch::Tensor> averages(Remembering& task, int64_t steps, double decay,
                                     int64_t skipped = -1) {
-  torch::Tensor average = task.before.at(0).clone();
+  torch::Tensor average = task.in_forward.at(0).clone();
   std::vector<torch::Tensor> all;
   double made = 0;
   for (int64_t step = 1; step <= steps; ++step) {
-    const torch::Tensor now = step < steps ? task.before.at(step) : task.weights();
+    const torch::Tensor now = step < steps ? task.in_forward.at(step) : task.weights();
     if (step - 1 != skipped) {
       made += 1;
       const double kept = std::min(decay, (1 + made) / (10 + made));
@@ -90,7 +56,8 @@ TEST_F(WeightAverageTest, ValidationsHaveTheAverageOfAPlainFormula) {
     ASSERT_EQ(task.validated.size(), 3U);
     for (size_t i = 0; i < 3; ++i) {
       expect_near(task.validated[i], expected[4 * i + 3], "validation " + std::to_string(i));
-      EXPECT_FALSE(torch::equal(task.validated[i], task.before[4 * static_cast<int64_t>(i) + 3]));
+      EXPECT_FALSE(
+          torch::equal(task.validated[i], task.in_forward[4 * static_cast<int64_t>(i) + 3]));
     }
   }
 }
@@ -100,7 +67,8 @@ TEST_F(WeightAverageTest, ASkippedUpdateDoesNotMoveIt) {
   Remembering task;
   task.nan_at = 5;
   ASSERT_EQ(Trainer(task, run).run(), ExitCode::kOk);
-  ASSERT_TRUE(torch::equal(task.before.at(5), task.before.at(6))) << "the sixth step is skipped";
+  ASSERT_TRUE(torch::equal(task.in_forward.at(5), task.in_forward.at(6)))
+      << "the sixth step is skipped";
   const auto expected = averages(task, 13, 0.999, /*skipped=*/5);
   ASSERT_EQ(task.validated.size(), 4U);
   for (const auto& [validation, step] :
@@ -120,29 +88,11 @@ TEST_F(WeightAverageTest, TrainingGoesOnAsWithoutIt) {
   for (size_t i = 0; i < got.size(); ++i) EXPECT_EQ(got[i].loss, want[i].loss) << i;
 }
 
-/// Every tensor of the checkpoint of step 12: "model:weight" -> bytes.
-std::map<std::string, std::string> tensors_of(const TrainerSetup& run) {
-  const auto path = store::CheckpointStore(run.run_directory).path_of(12);
-  const auto loaded = store::CheckpointStore::load(path);
-  std::map<std::string, std::string> all;
-  for (const auto& [stem, file] : loaded.files) {
-    for (const auto& tensor : file.tensors()) {
-      all[stem + ":" + tensor.name] = std::string(tensor.bytes.data(), tensor.bytes.size());
-    }
-  }
-  return all;
-}
-
 TEST_F(WeightAverageTest, ARunThatIsCutInPiecesHasTheSameBits) {
   const auto whole = setup("whole", 0.99), pieces = setup("pieces", 0.99);
   Remembering undisturbed;
   ASSERT_EQ(Trainer(undisturbed, whole).run(), ExitCode::kOk);
-  for (const int64_t last : {3, 7, -1}) {
-    Remembering task;
-    task.signal_at = last;
-    ASSERT_EQ(Trainer(task, pieces).run(), last < 0 ? ExitCode::kOk : ExitCode::kInterrupted);
-  }
-  EXPECT_EQ(final_hash(pieces), final_hash(whole));
+  EXPECT_EQ(hash_of_run_in_pieces(pieces), final_hash(whole));
   const auto want = tensors_of(whole), got = tensors_of(pieces);
   EXPECT_EQ(got.size(), 8U);  // model, trained, and two moments, of a matrix and a vector each
   EXPECT_TRUE(got == want);
@@ -153,16 +103,8 @@ TEST_F(WeightAverageTest, TheModelOfACheckpointIsWhatWasValidated) {
   Remembering task;
   ASSERT_EQ(Trainer(task, run).run(), ExitCode::kOk);
   const auto tensors = tensors_of(run);
-  const auto values = [&](const std::string& prefix) {
-    std::vector<torch::Tensor> all;
-    for (const auto& item : task.model().named_parameters()) {
-      std::string bytes = tensors.at(prefix + item.key());
-      all.push_back(torch::from_blob(bytes.data(), {item.value().numel()}).clone());
-    }
-    return torch::cat(all).to(torch::kDouble);
-  };
-  EXPECT_TRUE(torch::equal(values("model:"), task.validated.back()));
-  EXPECT_TRUE(torch::equal(values("optimizer:trained/"), task.weights()));
+  EXPECT_TRUE(torch::equal(values_of(tensors, "model:", task), task.validated.back()));
+  EXPECT_TRUE(torch::equal(values_of(tensors, "optimizer:trained/", task), task.weights()));
 }
 
 TEST_F(WeightAverageTest, ItBeginsWithTheWeightsOfAnotherRun) {
@@ -176,7 +118,7 @@ TEST_F(WeightAverageTest, ItBeginsWithTheWeightsOfAnotherRun) {
   run.optim.lr = 1e-12;  // so that weights and average stay
   Remembering task;
   ASSERT_EQ(Trainer(task, run).run(), ExitCode::kOk);
-  expect_near(task.validated.front(), task.before.at(0), "after updates of no size");
+  expect_near(task.validated.front(), task.in_forward.at(0), "after updates of no size");
 }
 
 }  // namespace

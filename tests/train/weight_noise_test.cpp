@@ -2,24 +2,19 @@
 #include <gtest/gtest.h>
 #include <torch/torch.h>
 
-#include <filesystem>
-#include <map>
 #include <stdexcept>
 #include <string>
-#include <vector>
 
 #include "base/random.h"
 #include "optim/normal_noise.h"
-#include "store/checkpoint.h"
-#include "tests/train/toy_task.h"
+#include "tests/train/toy_runs.h"
 #include "train/trainer.h"
 #include "train/updater.h"
 
 namespace stretto::train {
 namespace {
 
-namespace fs = std::filesystem;
-using test::events, test::final_hash;
+using test::final_hash, test::Remembering;
 
 constexpr double kDeviation = 0.5, kRate = 0.05;
 
@@ -73,69 +68,18 @@ TEST(WeightNoiseInTraining, AFailedUpdateLeavesTheWeightsWithoutIt) {
   EXPECT_TRUE(torch::equal(arena.params(), weights));
 }
 
-/// Remembers the weights of each update's last forward pass, and those of each validation.
-class Watching : public test::ToyTask {
- public:
-  Sums loss(const data::Batch& batch, const StepContext& context) override {
-    in_forward[context.update] = weights();
-    return ToyTask::loss(batch, context);
-  }
-  Validation validate() override {
-    validated.push_back(weights());
-    return ToyTask::validate();
-  }
-  torch::Tensor weights() {
-    std::vector<torch::Tensor> all;
-    for (const auto& parameter : model().parameters()) all.push_back(parameter.detach().flatten());
-    return torch::cat(all);
-  }
-
-  std::map<int64_t, torch::Tensor> in_forward;
-  std::vector<torch::Tensor> validated;
-};
-
-class WeightNoiseRuns : public ::testing::Test {
+class WeightNoiseRuns : public test::ToyRuns {
  protected:
-  void SetUp() override {
-    root_ = fs::temp_directory_path() /
-            ("stretto_weight_noise_" + std::to_string(::getpid()) + "_" +
-             ::testing::UnitTest::GetInstance()->current_test_info()->name());
-    fs::remove_all(root_);
-  }
-  void TearDown() override { fs::remove_all(root_); }
-
-  /// Twelve updates, validated and saved after every fourth.
-  TrainerSetup setup(const std::string& name, double deviation) {
-    auto setup = test::toy_setup(root_ / name);
-    setup.eval.every = 4;
+  TrainerSetup setup(const std::string& name, double deviation) const {
+    auto setup = ToyRuns::setup(name);
     setup.optim.weight_noise = deviation;
     return setup;
   }
-
-  fs::path root_;
 };
-
-/// The model's tensors in the checkpoint of step 12, as Watching::weights() has them.
-torch::Tensor saved_weights(Watching& task, const TrainerSetup& run) {
-  const auto loaded =
-      store::CheckpointStore::load(store::CheckpointStore(run.run_directory).path_of(12));
-  std::map<std::string, std::string> bytes;
-  for (const auto& [stem, file] : loaded.files) {
-    if (stem != "model") continue;
-    for (const auto& tensor : file.tensors()) {
-      bytes[tensor.name] = std::string(tensor.bytes.data(), tensor.bytes.size());
-    }
-  }
-  std::vector<torch::Tensor> all;
-  for (const auto& item : task.model().named_parameters()) {
-    all.push_back(torch::from_blob(bytes.at(item.key()).data(), {item.value().numel()}).clone());
-  }
-  return torch::cat(all);
-}
 
 TEST_F(WeightNoiseRuns, ValidationsAndCheckpointsHaveNone) {
   const auto noisy = setup("noisy", 0.2), clean = setup("clean", 0);
-  Watching task, other;
+  Remembering task, other;
   ASSERT_EQ(Trainer(task, noisy).run(), ExitCode::kOk);
   ASSERT_EQ(Trainer(other, clean).run(), ExitCode::kOk);
   EXPECT_NE(final_hash(noisy), final_hash(clean));
@@ -149,20 +93,16 @@ TEST_F(WeightNoiseRuns, ValidationsAndCheckpointsHaveNone) {
     EXPECT_FALSE(differs.slice(0, 12).any().item<bool>()) << i;
     EXPECT_TRUE(torch::equal(other.in_forward.at(next), other.validated[i])) << i;
   }
-  EXPECT_TRUE(torch::equal(saved_weights(task, noisy), task.validated.back()));
+  EXPECT_TRUE(torch::equal(test::values_of(test::tensors_of(noisy), "model:", task),
+                           task.validated.back()));
   EXPECT_TRUE(torch::equal(task.weights(), task.validated.back()));
 }
 
 TEST_F(WeightNoiseRuns, ARunThatIsCutInPiecesHasTheSameBits) {
   const auto whole = setup("whole", 0.2), pieces = setup("pieces", 0.2);
-  Watching undisturbed;
+  Remembering undisturbed;
   ASSERT_EQ(Trainer(undisturbed, whole).run(), ExitCode::kOk);
-  for (const int64_t last : {3, 7, -1}) {
-    Watching task;
-    task.signal_at = last;
-    ASSERT_EQ(Trainer(task, pieces).run(), last < 0 ? ExitCode::kOk : ExitCode::kInterrupted);
-  }
-  EXPECT_EQ(final_hash(pieces), final_hash(whole));
+  EXPECT_EQ(hash_of_run_in_pieces(pieces), final_hash(whole));
 }
 
 }  // namespace
