@@ -6,6 +6,7 @@
 
 #include "base/text.h"
 #include "experiment/experiment_schema.h"
+#include "experiment/heads.h"
 
 namespace stretto::experiment {
 namespace {
@@ -14,12 +15,6 @@ using Findings = std::vector<models::Misfit>;
 
 std::string entry_key(const std::string& list, size_t number, const std::string& leaf) {
   return list + "." + std::to_string(number) + "." + leaf;
-}
-
-std::vector<std::string> names_of(const Experiment& e) {
-  std::vector<std::string> names;
-  for (const auto& head : e.model.heads) names.push_back(head.name);
-  return names;
 }
 
 bool is_sound_name(const std::string& name) {
@@ -31,7 +26,7 @@ bool is_sound_name(const std::string& name) {
 // A name is a part of names of tensors, and of scores.
 // @return how many names nobody can rely on
 size_t check_names(const Experiment& e, Findings& found) {
-  const auto names = names_of(e);
+  const auto names = head_names(e);
   const size_t before = found.size();
   for (size_t i = 0; i < names.size(); ++i) {
     const std::string key = entry_key("model.heads", i, "name");
@@ -91,7 +86,7 @@ void check_batch_norm(const Experiment& e, Findings& found) {
 // that cannot be relied on is not told again.
 // @param bad_names  of model.heads; @return how many entries are not those of their heads
 size_t check_entries(const Experiment& e, size_t bad_names, Findings& found) {
-  const auto names = names_of(e);
+  const auto names = head_names(e);
   auto sound = names;
   std::erase_if(sound, [](const std::string& name) { return !is_sound_name(name); });
   const auto& entries = e.data.heads;
@@ -123,7 +118,7 @@ size_t check_entries(const Experiment& e, size_t bad_names, Findings& found) {
 
 // @param bad_entries  of data.heads, each of which may be the one that is missing
 void check_text_of_each(const Experiment& e, size_t bad_entries, Findings& found) {
-  const auto names = names_of(e);
+  const auto names = head_names(e);
   const auto& entries = e.data.heads;
   for (size_t i = 0; i < names.size(); ++i) {
     const auto same = [&](const auto& entry) { return entry.head == names[i]; };

@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "data/pairs/parallel_input.h"
 
 namespace stretto::experiment {
 namespace {
@@ -33,6 +34,10 @@ data::DataOptions data_of(const data::DataOptions& all, const data::HeadDataOpti
 
 }  // namespace
 
+bool Head::has_validation() const {
+  return data::has_text(data, data::Split::kValid);
+}
+
 std::vector<Head> heads_of(const Experiment& experiment) {
   const auto& entries = experiment.data.heads;
   if (experiment.model.heads.empty()) {
@@ -53,6 +58,12 @@ std::vector<Head> heads_of(const Experiment& experiment) {
   return heads;
 }
 
+std::vector<std::string> head_names(const Experiment& experiment) {
+  std::vector<std::string> names;
+  for (const auto& head : experiment.model.heads) names.push_back(head.name);
+  return names;
+}
+
 bool has_validation(const Experiment& experiment) {
   const auto heads = heads_of(experiment);
   return std::ranges::any_of(heads, &Head::has_validation);
@@ -66,8 +77,7 @@ size_t head_named(const Experiment& experiment, const std::string& wanted,
     throw Error(ExitCode::kUsage, option + " " + printable(wanted) + ": the run has one decoder",
                 "leave " + option + " out");
   }
-  std::vector<std::string> names;
-  for (const auto& head : heads) names.push_back(head.name);
+  const auto names = head_names(experiment);
   const auto found = std::ranges::find(names, wanted);
   if (found != names.end()) return static_cast<size_t>(found - names.begin());
   const std::string all = "its heads are " + join(names, ", ");

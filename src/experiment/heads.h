@@ -18,12 +18,19 @@ struct Head {
   std::string called(const std::string& what) const {
     return name.empty() ? what : what + " of `" + name + "`";
   }
-  bool has_validation() const { return !data.valid_src.empty() || !data.valid_tsv.empty(); }
+  /// "nll", and of several heads "de.nll".
+  std::string score(const std::string& what) const {
+    return name.empty() ? what : name + "." + what;
+  }
+  bool has_validation() const;
 };
 
 /// The heads in the order of model.heads; of a model with one decoder a single one. Those without
 /// an entry in data.heads, which is an error (experiment/rules.h), are left out.
 std::vector<Head> heads_of(const Experiment& experiment);
+
+/// The names of model.heads, in order; none where the model has one decoder.
+std::vector<std::string> head_names(const Experiment& experiment);
 
 /// Whether there is validation text, of any head.
 bool has_validation(const Experiment& experiment);

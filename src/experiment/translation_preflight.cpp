@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "data/pairs/corpus_build.h"
 #include "data/pairs/corpus_check.h"
+#include "data/pairs/parallel_input.h"
 #include "experiment/heads.h"
 #include "experiment/known_text.h"
 #include "experiment/training_text.h"
@@ -55,12 +56,6 @@ void note_text_stop(Preflight& found, const Head& head, Split split, const Look&
       throw;
     }
   });
-}
-
-bool has_text(const data::DataOptions& options, Split split) {
-  const bool train = split == Split::kTrain;
-  return !(train ? options.train_src : options.valid_src).empty() ||
-         !(train ? options.train_tsv : options.valid_tsv).empty();
 }
 
 /// The key that an error of making tokenizers is about.
@@ -172,7 +167,7 @@ class Look {
   bool is_known(const std::string& key) const { return config::is_unreliable(known_, key); }
 
   bool looks_at(const Head& head, Split split) const {
-    if (!has_text(head.data, split)) return false;
+    if (!data::has_text(head.data, split)) return false;
     const std::string name = head.section + "." + data::name_of(split);
     for (const char* list : {"_src", "_src2", "_tgt", "_tsv"}) {
       if (is_known(name + list)) return false;
@@ -329,7 +324,7 @@ void look_at_tokens(const Experiment& options, const text::TokenizerPair& tokeni
                     const data::StillTime& still_time, Preflight& found) {
   for (const Split split : {Split::kValid, Split::kTrain}) {
     for (const Head& head : heads_of(options)) {
-      if (!has_text(head.data, split)) continue;
+      if (!data::has_text(head.data, split)) continue;
       const size_t before = found.stops.size();
       note_text_stop(found, head, split,
                      [&] { data::check_filters(head.data, split, tokenizers, still_time); });

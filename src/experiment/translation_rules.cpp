@@ -245,8 +245,8 @@ class TranslationRules final : public TaskRules {
                                    .also_called = {"sacrebleu", "bleu_detok", "eval_bleu"}}};
     for (const auto& head : heads_of(e)) {
       if (head.name.empty() || !head.has_validation()) continue;
-      scores.push_back({.name = head.name + ".nll"});
-      scores.push_back({.name = head.name + ".bleu", .higher_is_better = true});
+      scores.push_back({.name = head.score("nll")});
+      scores.push_back({.name = head.score("bleu"), .higher_is_better = true});
     }
     return scores;
   }

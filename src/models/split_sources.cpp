@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "text/tokenizer.h"
+#include "data/pairs/two_sources.h"
 
 namespace stretto::models {
 namespace {
@@ -49,7 +49,7 @@ SplitSources split_sources(const nn::PackedRows& rows, const data::PackedTokens&
     for (int64_t i = 0; i < tokens.num_sequences(); ++i) {
       const auto ids = tokens.sequence(i);
       const auto length = static_cast<int64_t>(ids.size());
-      const int64_t boundary = std::find(ids.begin(), ids.end(), text::kEos) - ids.begin() + 1;
+      const auto boundary = static_cast<int64_t>(data::end_of_first_source(ids)) + 1;
       TORCH_CHECK(boundary < length, "[model] a model of two encoders reads two sources, sequence ",
                   i, " of ", length, " tokens has one");
       const int64_t begin = pass + tokens.offsets[static_cast<size_t>(i)];

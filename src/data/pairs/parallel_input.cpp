@@ -53,6 +53,18 @@ bool has_two_sources(const DataOptions& o) {
          o.src2_column > 0;
 }
 
+bool has_text(const DataOptions& o, Split split) {
+  switch (split) {
+    case Split::kTrain:
+      return !o.train_src.empty() || !o.train_tsv.empty();
+    case Split::kValid:
+      return !o.valid_src.empty() || !o.valid_tsv.empty();
+    case Split::kTest:
+      break;
+  }
+  return !o.test_src.empty() || !o.test_tsv.empty();
+}
+
 std::string name_of(Split split) {
   switch (split) {
     case Split::kTrain:

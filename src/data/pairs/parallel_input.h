@@ -31,6 +31,9 @@ std::string name_of(Split split);
 /// Whether the options name second sources: all inputs of all splits must then have one.
 bool has_two_sources(const DataOptions& options);
 
+/// Whether the options name a split's sources: files of them, or TSV files.
+bool has_text(const DataOptions& options, Split split);
+
 /// The inputs of a split: pairs of files in the order of the lists, then TSV files.
 /// Throws Error(kUsage) when the lists do not go together, or name nothing.
 std::vector<ParallelInput> inputs_of(const DataOptions& options, Split split);

@@ -8,6 +8,7 @@
 #include "base/hash.h"
 #include "base/log.h"
 #include "base/text.h"
+#include "data/pairs/parallel_input.h"
 #include "distributed/agreement.h"
 #include "experiment/heads.h"
 #include "experiment/num_threads.h"
@@ -32,15 +33,11 @@ struct Chosen {
   std::string name;
 };
 
-bool has_test_text(const data::DataOptions& data) {
-  return !data.test_src.empty() || !data.test_tsv.empty();
-}
-
 // The test text of a head, else its validation text.
 Chosen text_of(const experiment::Head& head) {
   Chosen chosen{head.name, head.called("text"), head.data, "test"};
   auto& data = chosen.data;
-  if (has_test_text(data)) return chosen;
+  if (data::has_text(data, data::Split::kTest)) return chosen;
   data.test_src = data.valid_src;
   data.test_src2 = data.valid_src2;
   data.test_tgt = data.valid_tgt;
@@ -59,8 +56,7 @@ void require_head_for_files(const EvalRequest& request) {
                        : !asked.per_line.empty()   ? "--per-line"
                                                    : nullptr;
   if (option == nullptr) return;
-  std::vector<std::string> names;
-  for (const auto& head : heads) names.push_back(head.name);
+  const auto names = experiment::head_names(request.experiment.options);
   throw Error(ExitCode::kUsage,
               std::string(option) + " is for one decoder, and the run has several",
               "add --head NAME; its heads are " + join(names, ", "));
@@ -105,7 +101,7 @@ std::vector<Chosen> choose_texts(const EvalRequest& request) {
       one.data.test_tsv.clear();
       one.name = asked.src;
     }
-    if (has_test_text(one.data)) chosen.push_back(std::move(one));
+    if (data::has_text(one.data, data::Split::kTest)) chosen.push_back(std::move(one));
   }
   if (chosen.empty()) {
     throw Error(ExitCode::kUsage, "the run's configuration names no test or validation text",

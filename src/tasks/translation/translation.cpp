@@ -256,9 +256,8 @@ std::vector<std::pair<std::string, std::string>> TranslationTask::show(const dat
 }
 
 std::vector<std::string> TranslationTask::losses() const {
-  if (!has_heads()) return {"loss"};
   std::vector<std::string> names;
-  for (const Part& part : parts_) names.push_back(part.head.name + ".loss");
+  for (const Part& part : parts_) names.push_back(part.head.score("loss"));
   return names;
 }
 
@@ -270,11 +269,14 @@ train::Sums TranslationTask::loss(const data::Batch& batch, const train::StepCon
                    .statistics = {},
                    .counts = {output.target_tokens, data::source(batch).num_rows()}};
   for (size_t i = 0; i < parts_.size(); ++i) {
-    const bool is_own = i == static_cast<size_t>(batch.stream);
+    if (i != static_cast<size_t>(batch.stream)) {
+      sums.losses.push_back(at::zeros_like(output.loss_sum.detach()));
+      sums.statistics.push_back(at::zeros_like(output.nll_sum));
+      continue;
+    }
     const double weight = parts_[i].head.weight;
-    const at::Tensor own = weight == 1 ? output.loss_sum : output.loss_sum * weight;
-    sums.losses.push_back(is_own ? own : at::zeros_like(output.loss_sum.detach()));
-    sums.statistics.push_back(is_own ? output.nll_sum : at::zeros_like(output.nll_sum));
+    sums.losses.push_back(weight == 1 ? output.loss_sum : output.loss_sum * weight);
+    sums.statistics.push_back(output.nll_sum);
   }
   if (experiment_.loss.has_r_drop()) sums.statistics.push_back(output.kl_sum);
   return sums;
@@ -282,9 +284,7 @@ train::Sums TranslationTask::loss(const data::Batch& batch, const train::StepCon
 
 std::vector<std::string> TranslationTask::statistics() const {
   std::vector<std::string> names;
-  for (const Part& part : parts_) {
-    names.push_back(part.head.name.empty() ? "nll" : part.head.name + ".nll");
-  }
+  for (const Part& part : parts_) names.push_back(part.head.score("nll"));
   if (experiment_.loss.has_r_drop()) names.emplace_back("kl");
   return names;
 }
@@ -321,8 +321,8 @@ std::vector<train::Score> TranslationTask::measures(const train::Totals& totals)
   for (size_t i = 0; has_heads() && i < parts_.size(); ++i) {
     if (totals.weights[i] == 0) continue;  // the update has no batch of it
     const double own = totals.statistics[i] / totals.weights[i];
-    scores.push_back({.name = parts_[i].head.name + ".nll", .value = own});
-    scores.push_back({.name = parts_[i].head.name + ".ppl", .value = std::exp(own)});
+    scores.push_back({.name = parts_[i].head.score("nll"), .value = own});
+    scores.push_back({.name = parts_[i].head.score("ppl"), .value = std::exp(own)});
   }
   return scores;
 }
