@@ -117,7 +117,7 @@ void plan_compute(const PlanOptions& options, const std::optional<Experiment>& e
 // On a CPU the rows of a tied table may be summed apart: see TableGradients.
 bool rows_may_be_apart(const PlanOptions& options, const Experiment& e, const plan::Setup& setup) {
   return setup.overlap && !options.no_overlap && setup.strategy == plan::Strategy::kAllReduce &&
-         e.model.tie_embeddings != "none";
+         translation_of(e).model.tie_embeddings != "none";
 }
 
 // Where processes compute, and with that the size of automatic buckets.
@@ -140,13 +140,14 @@ void plan_tables(const PlanOptions& options, const Experiment& e, const plan::Ta
                  PlanInputs& plan) {
   auto& setup = plan.setup;
   const bool apart = plan.device == "cpu" && rows_may_be_apart(options, e, setup);
-  const auto tables = plan::table_gradients(e.model, rows, apart);
+  const auto tables = plan::table_gradients(translation_of(e).model, rows, apart);
   setup.first_share = double(tables.first_parameters) / double(plan.parameters);
   setup.late_share = double(tables.late_parameters) / double(plan.parameters);
   if (!apart) return;
   const double lookups = tables.lookups * setup.tokens;
   const double different = std::round(plan::different_rows(lookups, rows.tgt));
-  setup.row_bytes = different * (4 * double(e.model.d_model) + 8);  // and the row's number
+  setup.row_bytes =
+      different * (4 * double(translation_of(e).model.d_model) + 8);  // and the row's number
   if (options.world_size > 1 && !given(options.row_mb)) {
     plan.assumed.push_back("a micro-batch looks up " + with_thousands(int64_t(different)) +
                            " different rows of the tied table (--row-mb)");
@@ -157,15 +158,15 @@ void plan_model(const PlanOptions& options, const Experiment& e, PlanInputs& pla
   auto& setup = plan.setup;
   int64_t rows = options.vocab_rows;
   if (rows == 0) {
-    const int64_t multiple = e.tokenizer.vocab_multiple;
-    rows = (e.tokenizer.vocab_size + multiple - 1) / multiple * multiple;
-    const auto& t = e.tokenizer;
+    const auto& t = translation_of(e).tokenizer;
+    rows = (t.vocab_size + t.vocab_multiple - 1) / t.vocab_multiple * t.vocab_multiple;
     if (!t.model.empty() || !t.src_model.empty() || !t.src_vocab.empty()) {
       plan.assumed.push_back("the vocabulary has " + with_thousands(rows) +
                              " rows, as tokenizer.vocab_size says (--vocab-rows)");
     }
   }
-  const auto cost = engine().model_cost({.experiment = e, .src_rows = rows, .tgt_rows = rows});
+  const auto cost =
+      engine().model_cost({.experiment = e, .translation = {.src_rows = rows, .tgt_rows = rows}});
   plan.parameters = cost.parameters;
   setup.parameter_bytes = 4 * double(cost.parameters);
   plan.compress = options.compress.empty() ? e.dist.compress : options.compress;
@@ -175,7 +176,7 @@ void plan_model(const PlanOptions& options, const Experiment& e, PlanInputs& pla
   setup.overlap = e.dist.overlap && !e.dist.deterministic;
   const bool measured = !options.run.empty() && !given(options.compute_ms);
   if (!measured || given(options.tokens)) {
-    setup.tokens = value_or(plan, options.tokens, kFill * double(e.data.max_tokens),
+    setup.tokens = value_or(plan, options.tokens, kFill * double(translation_of(e).data.max_tokens),
                             shortest(kFill) + " of data.max_tokens are target tokens (--tokens)");
   }
   plan_compute(options, e, cost.training_flops, plan);

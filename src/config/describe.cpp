@@ -147,21 +147,64 @@ Json table_schema(const Json& properties) {
   return {{"type", "object"}, {"additionalProperties", false}, {"properties", properties}};
 }
 
+// The switch whose parts have sections beside this one, at the root of a file; nullptr = none.
+const Switch* root_switch(const Schema& schema) {
+  for (const auto& parts : schema.switches) {
+    if (parts.below.empty()) return &parts;
+  }
+  return nullptr;
+}
+
+// The name of a part and its keys in the section of the switch.
+Json part_schema(const Schema& defaults, const Switch& parts, const Alternative& part) {
+  Json properties{{"name", key_schema(*defaults.find(parts.name_key()))}};
+  properties["name"].erase("enum");
+  properties["name"]["const"] = part.name;
+  properties.update(properties_of(*part.schema, parts.section));
+  Json table = table_schema(properties);
+  if (part.name != defaults.chosen(parts)) table["required"] = Json::array({"name"});
+  return table;
+}
+
 // One table for each part; who names none has the first.
 Json section_schema(const Schema& defaults, const std::string& path) {
   const Switch* parts = defaults.find_switch(path);
   if (parts == nullptr) return table_schema(properties_of(defaults, path));
   Json tables = Json::array();
   for (const auto& part : parts->alternatives) {
-    Json properties{{"name", key_schema(*defaults.find(parts->name_key()))}};
-    properties["name"].erase("enum");
-    properties["name"]["const"] = part.name;
-    properties.update(properties_of(*part.schema, path));
-    Json table = table_schema(properties);
-    if (part.name != defaults.chosen(*parts)) table["required"] = Json::array({"name"});
-    tables.push_back(std::move(table));
+    tables.push_back(part_schema(defaults, *parts, part));
   }
   return {{"anyOf", tables}};
+}
+
+Json include_schema() {
+  return {{"description", "files that are read first, relative to this one"},
+          {"anyOf", Json::array({{{"type", "string"}},
+                                 {{"type", "array"}, {"items", {{"type", "string"}}}}})}};
+}
+
+// A whole file, for one part of the root.
+Json file_schema(const Schema& defaults, const Switch& parts, const Alternative& part) {
+  Json properties = properties_of(with_part(defaults, parts, &part), "");
+  properties[parts.section] = part_schema(defaults, parts, part);
+  properties["include"] = include_schema();
+  Json file = table_schema(properties);
+  if (part.name != defaults.chosen(parts)) file["required"] = Json::array({parts.section});
+  return file;
+}
+
+Json file_schema(const Schema& defaults) {
+  const Switch* parts = root_switch(defaults);
+  if (parts == nullptr) {
+    Json file = section_schema(defaults, "");
+    file["properties"]["include"] = include_schema();
+    return file;
+  }
+  Json files = Json::array();
+  for (const auto& part : parts->alternatives) {
+    files.push_back(file_schema(defaults, *parts, part));
+  }
+  return files.size() == 1 ? files.front() : Json{{"anyOf", files}};
 }
 
 // A part of a switch by its path, "model.encoder.lstm".
@@ -174,11 +217,18 @@ const Alternative* find_part(const Schema& defaults, const std::string& path) {
   return nullptr;
 }
 
+// What stands behind a part's name, as "data.max_tokens" in "task.translation.data.max_tokens", of
+// a part whose sections stand beside its switch; empty = the path is no such.
+std::string inside_part(const Switch& parts, const Alternative& part, const std::string& path) {
+  const std::string name = parts.section + "." + part.name + ".";
+  return parts.below.empty() && path.starts_with(name) ? path.substr(name.size()) : "";
+}
+
 // The keys of a part that has this key, section or list; nullptr = none.
 const Schema* part_with(const Schema& defaults, const std::string& path) {
   for (const auto& parts : defaults.switches) {
     for (const auto& part : parts.alternatives) {
-      if (path.starts_with(parts.section + ".") && part.schema->has(path)) return part.schema.get();
+      if (parts.may_have(path) && part.schema->has(path)) return part.schema.get();
     }
   }
   return nullptr;
@@ -211,14 +261,45 @@ std::string lists_below(const Schema& schema, const std::string& section) {
 
 std::string describe_part(const Schema& defaults, const std::string& section,
                           const Alternative& part) {
+  if (defaults.find_switch(section)->below.empty()) {
+    const std::string own = blocks_below(*part.schema, section);
+    std::string text = header(defaults, section) + "  with name = \"" + part.name + "\"\n\n" + own +
+                       (own.empty() ? "" : "\n") + "Its sections, beside those of every file:\n";
+    for (const auto& inner : part.schema->sections) {
+      if (inner.path == section || inner.path.find('.') != std::string::npos) continue;
+      text += "  stretto describe " + section + "." + part.name + "." + inner.path + "\n";
+    }
+    return text;
+  }
   return header(defaults, section) + "  with name = \"" + part.name + "\"\n\n" +
          blocks_below(*part.schema, section) + lists_below(*part.schema, section);
+}
+
+// What a section of the root is with the other parts of a switch beside it.
+std::string other_meanings(const Schema& defaults, const Switch& parts,
+                           const std::string& section) {
+  std::string text;
+  for (const auto& part : parts.alternatives) {
+    if (part.name == defaults.chosen(parts) || part.schema->find_section(section) == nullptr) {
+      continue;
+    }
+    if (text.empty()) {
+      text = "\nThe keys of " + header(defaults, section) + " depend on " + parts.name_key() +
+             "; these are those of " + defaults.chosen(parts) + ":\n";
+    }
+    text += "  stretto describe " + parts.section + "." + part.name + "." + section + "\n";
+  }
+  return text;
 }
 
 // What else a section may be, and how to see its keys.
 std::string other_parts(const Schema& defaults, const std::string& section) {
   std::string text;
   for (const auto& parts : defaults.switches) {
+    if (parts.below.empty() && parts.section != section) {
+      text += other_meanings(defaults, parts, section);
+      continue;
+    }
     if (parts.section != section && !parts.section.starts_with(section + ".")) continue;
     text += "\nThe keys of " + header(defaults, parts.section) +
             " depend on its name; these are those of " + defaults.chosen(parts) + ":\n";
@@ -243,6 +324,7 @@ std::string markdown_rows(const Schema& schema, const std::string& section) {
 }
 
 std::string markdown_list(const List& list);
+std::string markdown_sections(const Schema& schema, const std::string& left_out);
 
 std::string markdown_section(const Schema& schema, const Section& section) {
   std::string text = "\n## `" + schema.header(section) + "`\n\n" + section.help + "\n";
@@ -258,6 +340,10 @@ std::string markdown_section(const Schema& schema, const Section& section) {
   for (const auto& part : parts->alternatives) {
     text += "\n### `" + schema.header(section) + "` with `name = \"" + part.name + "\"`\n" +
             markdown_rows(*part.schema, section.path);
+    if (parts->below.empty()) {
+      text += markdown_sections(*part.schema, section.path);
+      continue;
+    }
     for (const auto& inner : part.schema->sections) text += markdown_section(*part.schema, inner);
     for (const auto& list : part.schema->lists) text += markdown_list(list);
   }
@@ -266,8 +352,9 @@ std::string markdown_section(const Schema& schema, const Section& section) {
 
 // Sections of a part stand behind it.
 bool is_inside_a_part(const Schema& schema, const std::string& section) {
-  return std::any_of(schema.switches.begin(), schema.switches.end(),
-                     [&](const Switch& parts) { return section.starts_with(parts.section + "."); });
+  return std::any_of(schema.switches.begin(), schema.switches.end(), [&](const Switch& parts) {
+    return !parts.below.empty() && section.starts_with(parts.below + ".");
+  });
 }
 
 std::string top(const std::string& path) {
@@ -275,11 +362,12 @@ std::string top(const std::string& path) {
 }
 
 // Sections in their order; lists of tables stand behind the last section of their top one.
-std::string markdown_sections(const Schema& schema) {
+std::string markdown_sections(const Schema& schema, const std::string& left_out) {
   std::string text;
   for (size_t i = 0; i < schema.sections.size(); ++i) {
     const std::string& path = schema.sections[i].path;
-    if (!is_inside_a_part(schema, path)) text += markdown_section(schema, schema.sections[i]);
+    if (path != left_out && !is_inside_a_part(schema, path))
+      text += markdown_section(schema, schema.sections[i]);
     const bool is_last =
         i + 1 == schema.sections.size() || top(schema.sections[i + 1].path) != top(path);
     if (!is_last) continue;
@@ -295,7 +383,7 @@ std::string markdown_sections(const Schema& schema) {
 }
 
 std::string markdown_list(const List& list) {
-  return markdown_sections(*list.entry);
+  return markdown_sections(*list.entry, "");
 }
 
 }  // namespace
@@ -306,6 +394,12 @@ std::string describe(const Schema& defaults, const std::string& typed) {
   for (const auto& list : defaults.lists) {
     const bool is_here = name == list.path || name.starts_with(list.path + ".");
     if (is_here) return describe(*list.entry, name);
+  }
+  for (const auto& parts : defaults.switches) {
+    for (const auto& part : parts.alternatives) {
+      const std::string inside = inside_part(parts, part, name);
+      if (!inside.empty()) return describe(with_part(defaults, parts, &part), inside);
+    }
   }
   if (const Key* key = defaults.find(name)) return key_block(*key, key->path);
   const Section* section = defaults.find_section(name);
@@ -333,17 +427,14 @@ std::string reference_markdown(const Schema& defaults) {
       "Relative paths are relative to the file that states them. Keys marked *free* may change "
       "when a run\n"
       "goes on; another value of any other key is another experiment.\n";
-  return text + markdown_sections(defaults);
+  const Switch* parts = root_switch(defaults);
+  return text +
+         markdown_sections(parts == nullptr ? defaults : with_part(defaults, *parts, nullptr), "");
 }
 
 std::string json_schema(const Schema& defaults) {
-  Json schema = section_schema(defaults, "");
-  schema["properties"]["include"] = {
-      {"description", "files that are read first, relative to this one"},
-      {"anyOf",
-       Json::array({{{"type", "string"}}, {{"type", "array"}, {"items", {{"type", "string"}}}}})}};
   Json out{{"$schema", "http://json-schema.org/draft-07/schema#"}, {"title", "Stretto experiment"}};
-  out.update(schema);
+  out.update(file_schema(defaults));
   return out.dump(2) + "\n";
 }
 

@@ -106,6 +106,7 @@ struct FieldDecl {
   std::vector<ReadWith> readers = {};  ///< the key counts with any of them; empty = always
   FormerValue former_value = {};
   std::string former_name = {};
+  bool parts_stand_beside = false;
 
   /// Who types one of these names is told of this key, or section.
   FieldDecl also_called(std::initializer_list<const char*> names, const char* note = "") && {
@@ -127,6 +128,13 @@ struct FieldDecl {
   /// `now`, one of the key's values, was called `before`.
   FieldDecl value_formerly(const char* now, const char* before) && {
     former_value = {before, now};
+    return std::move(*this);
+  }
+  /// Of a Choice: the sections of its parts stand beside this one, not below it, and a part may
+  /// have one of the same name for keys that join `name`. The key `task.name` decides what `[data]`
+  /// is.
+  FieldDecl with_parts_beside() && {
+    parts_stand_beside = true;
     return std::move(*this);
   }
   /// Nothing reads the key with other values of `chooser`; said twice: with either.

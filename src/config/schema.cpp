@@ -161,7 +161,7 @@ const std::string& Schema::chosen(const Switch& section) const {
 std::vector<std::string> Schema::other_owners(const std::string& path, const Switch** of) const {
   std::vector<std::string> owners;
   for (const auto& section : switches) {
-    if (!path.starts_with(section.section + ".")) continue;
+    if (!section.may_have(path)) continue;
     for (const auto& part : section.alternatives) {
       if (part.name == chosen(section)) continue;
       if (part.schema->has(path)) owners.push_back(part.name);
@@ -170,6 +170,39 @@ std::vector<std::string> Schema::other_owners(const std::string& path, const Swi
     if (!owners.empty()) break;
   }
   return owners;
+}
+
+Schema with_part(const Schema& schema, const Switch& parts, const Alternative* part) {
+  const std::string& name = schema.chosen(parts);
+  const auto chosen = std::find_if(parts.alternatives.begin(), parts.alternatives.end(),
+                                   [&](const auto& one) { return one.name == name; });
+  Schema others;
+  for (const auto& key : schema.keys) {
+    if (chosen->schema->find(key.path) == nullptr) others.keys.push_back(key);
+  }
+  for (const auto& section : schema.sections) {
+    const bool has_other_keys =
+        std::any_of(others.keys.begin(), others.keys.end(),
+                    [&](const Key& key) { return key.path.starts_with(section.path + "."); });
+    if (has_other_keys || chosen->schema->find_section(section.path) == nullptr) {
+      others.sections.push_back(section);
+    }
+  }
+  for (const auto& inner : schema.switches) {
+    if (chosen->schema->find_switch(inner.section) == nullptr) others.switches.push_back(inner);
+  }
+  for (const auto& list : schema.lists) {
+    if (chosen->schema->find_list(list.path) == nullptr) others.lists.push_back(list);
+  }
+  if (part == nullptr) return others;
+  const auto add = [](auto& all, const auto& more) {
+    all.insert(all.end(), more.begin(), more.end());
+  };
+  for (const auto& section : part->schema->sections) detail::add_section(others, section);
+  add(others.keys, part->schema->keys);
+  add(others.switches, part->schema->switches);
+  add(others.lists, part->schema->lists);
+  return others;
 }
 
 std::string number_text(double value) {

@@ -53,12 +53,17 @@ struct Alternative {
 /// A section whose key `name` says which part it is (config/choice.h).
 struct Switch {
   std::string section;  ///< "model.encoder"
+  std::string below;    ///< what the keys of its parts stand below: the section, or "" = the root
   std::vector<Alternative> alternatives;
   /// Makes the object behind take the part of this name, with its defaults where it was another
   /// one; false when there is none. Keys that were bound before are invalid then.
   std::function<bool(const std::string&)> select;
 
   std::string name_key() const { return section + ".name"; }
+  /// Whether a key or section of this path may be a part's.
+  bool may_have(const std::string& path) const {
+    return below.empty() || path.starts_with(below + ".");
+  }
 };
 
 /// No experiment has more tables in a list; a file that has is a mistake.
@@ -113,6 +118,10 @@ struct Schema {
   /// the chosen one; empty = none.
   std::vector<std::string> other_owners(const std::string& path, const Switch** of = nullptr) const;
 };
+
+/// The schema without what the chosen part of a switch brings, for which `part` stands instead;
+/// nullptr = nothing. `name` keeps its value.
+Schema with_part(const Schema& schema, const Switch& parts, const Alternative* part);
 
 /// Shortest form that reads back to the same double, without an exponent where people need none:
 /// "0.0005", "1e-7", "3".
@@ -202,18 +211,27 @@ std::vector<Alternative> alternatives(const Choice<Alternatives...>&, const std:
   return {alternative<Alternatives>(path)...};
 }
 
+/// A part's section may be one that there is already: its keys join.
+inline void add_section(Schema& schema, Section section) {
+  if (schema.find_section(section.path) == nullptr) schema.sections.push_back(std::move(section));
+}
+
 /// The key `name` of a section that is one of several parts, then the keys of the present one.
+/// @param below  what the keys of parts stand below
 template <class Parts, class Declared>
-void bind_choice(Parts& parts, const Declared& declared, const std::string& path, Schema& schema) {
+void bind_choice(Parts& parts, const Declared& declared, const std::string& path,
+                 const std::string& below, Schema& schema) {
   schema.keys.push_back({.path = joined(path, "name"),
-                         .help = "which one; it decides the other keys of the section",
+                         .help = declared.parts_stand_beside
+                                     ? "which one; it decides the keys of its sections"
+                                     : "which one; it decides the other keys of the section",
                          .range = one_of(Parts::names()),
                          .meta = declared.meta,
                          .value = &parts.name_to_bind(),
                          .other_names = {{"type", ""}, {"arch", ""}, {"kind", ""}, {"class", ""}},
                          .other_values = declared.other_values});
-  parts.visit([&](auto& present) { config::bind(present, path, schema); });
-  schema.switches.push_back({path, alternatives(parts, path),
+  parts.visit([&](auto& present) { config::bind(present, below, schema); });
+  schema.switches.push_back({path, below, alternatives(parts, below),
                              [&parts](const std::string& name) { return parts.select(name); }});
 }
 
@@ -221,7 +239,7 @@ template <class Entry, class Declared>
 void bind_entry(Entry& entry, const Declared& declared, const std::string& path, Schema& schema) {
   schema.sections.push_back({.path = path, .help = declared.help, .is_entry = true});
   if constexpr (IsChoice<Entry>) {
-    bind_choice(entry, declared, path, schema);
+    bind_choice(entry, declared, path, path, schema);
   } else {
     config::bind(entry, path, schema);
   }
@@ -254,12 +272,14 @@ void bind(T& object, const std::string& path, Schema& schema) {
           std::string here = detail::joined(path, field.name);
           using Member = std::remove_reference_t<decltype(member)>;
           if constexpr (detail::IsChoice<Member>) {
-            schema.sections.push_back({here, field.help, field.other_names});
-            detail::bind_choice(member, field, here, schema);
+            detail::add_section(schema, {here, field.help, field.other_names});
+            detail::bind_choice(member, field, here, field.parts_stand_beside ? path : here,
+                                schema);
           } else if constexpr (detail::IsListOfTables<Member>) {
             detail::bind_list(member, field, here, schema);
           } else if constexpr (detail::HasFields<Member>) {
-            schema.sections.push_back({here, std::move(field.help), std::move(field.other_names)});
+            detail::add_section(schema,
+                                {here, std::move(field.help), std::move(field.other_names)});
             config::bind(member, here, schema);  // std::bind would take anything
           } else {
             const std::string& before = field.former_name;

@@ -14,15 +14,11 @@ namespace stretto::experiment {
 /// on its own (TaskRules::scores in experiment/task_rules.h).
 std::vector<std::string> score_names();
 
-/// `[eval]`: validation while training.
+/// `[eval]`: validation while training. What is scored, and how, each family adds.
 struct EvalOptions {
   int64_t every = 1000;
   bool at_start = false;
-  bool bleu = true;
-  int64_t bleu_sentences = 0;
   std::string best_metric = "nll";
-  int64_t max_tokens = 4096;
-  int64_t max_samples = 0;
 
   /// What the training loop goes by.
   train::ValidationOptions validation() const {
@@ -43,26 +39,10 @@ struct EvalOptions {
               "validate before the first update of a new run too, as step 0; never the best", any(),
               {.change = Change::kFree})
             .also_called({"eval_on_start", "eval_at_start", "validate_at_start", "valid_at_start"}),
-        field(&O::bleu, "bleu", "translate the validation set and score it with BLEU", any(),
-              {.change = Change::kFree})
-            .also_called({"eval_bleu", "predict_with_generate"}),
-        field(&O::bleu_sentences, "bleu_sentences",
-              "translate only the first N validation sentences while training; 0 = all",
-              at_least(0), {.unit = "sentences", .change = Change::kFree}),
         field(&O::best_metric, "best_metric", "what `best` means for keep_best and patience",
               such_as(score_names()), {.change = Change::kFree})
             .also_called({"metric", "metric_for_best_model", "best_checkpoint_metric",
                           "valid_metrics", "early_stopping_criteria", "early_stopping_metric"}),
-        field(&O::max_tokens, "max_tokens", "bound of one validation batch", at_least(1),
-              {.unit = "tokens", .change = Change::kFree})
-            .also_called({"max_tokens_valid"}),
-        field(&O::max_samples, "max_samples",
-              "bound of samples in one validation batch, beside max_tokens; 0 = none", at_least(0),
-              {.unit = "samples", .change = Change::kFree})
-            .also_called({"valid_mini_batch", "max_sentences_valid"})
-            .also_called({"eval_batch_size", "valid_batch_size", "per_device_eval_batch_size",
-                          "batch_size_valid"},
-                         "eval.max_tokens bounds a batch too"),
     };
   }
 };

@@ -1,10 +1,30 @@
 #include "experiment/experiment_schema.h"
 
+#include <algorithm>
+#include <array>
+#include <string_view>
+
 namespace stretto::experiment {
 
 static_assert(config::lists_every_member<Experiment>);
 
 namespace {
+
+// Sections in the order in which files have them, whoever declares them. Hashes of runs go by it.
+constexpr std::array<std::string_view, 13> kSections{
+    "run",      "task",  "data", "tokenizer", "model",  "loss",  "optim",
+    "schedule", "train", "dist", "eval",      "decode", "report"};
+
+std::ptrdiff_t rank_of(const std::string& path) {
+  const std::string_view top = std::string_view(path).substr(0, path.find('.'));
+  return std::find(kSections.begin(), kSections.end(), top) - kSections.begin();
+}
+
+template <class Items>
+void sort_by_section(Items& items) {
+  std::stable_sort(items.begin(), items.end(),
+                   [](const auto& a, const auto& b) { return rank_of(a.path) < rank_of(b.path); });
+}
 
 // Brings one list to the length, or one section to the part, that it has in `present`.
 // @return whether there was one, so that the keys are to be bound again
@@ -27,7 +47,12 @@ bool take_one(const config::Schema& present, const config::Schema& defaults) {
 }  // namespace
 
 config::Schema experiment_schema(Experiment& options) {
-  return config::schema_of(options);
+  config::Schema schema = config::schema_of(options);
+  sort_by_section(schema.sections);
+  sort_by_section(schema.keys);
+  sort_by_section(schema.lists);
+  schema.bound_again = [&options] { return experiment_schema(options); };
+  return schema;
 }
 
 config::Schema defaults_beside(const config::Schema& present, Experiment& fallback) {

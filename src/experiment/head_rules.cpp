@@ -68,7 +68,7 @@ void check_left_alone(const Experiment& e, Findings& found) {
 }
 
 void check_one_source(const Experiment& e, Findings& found) {
-  if (e.model.encoders.empty()) return;
+  if (translation_of(e).model.encoders.empty()) return;
   found.push_back({{"model.encoders", "model.heads"},
                    "a model of several decoders reads one source",
                    "give it [model.encoder] alone, or train a model for each of model.heads"});
@@ -76,7 +76,7 @@ void check_one_source(const Experiment& e, Findings& found) {
 
 // Processes run micro-batches of different heads at once.
 void check_batch_norm(const Experiment& e, Findings& found) {
-  if (e.dist.batch_norm != "all" || !models::has_batch_norm(e.model)) return;
+  if (e.dist.batch_norm != "all" || !models::has_batch_norm(translation_of(e).model)) return;
   found.push_back({{"dist.batch_norm", "model.heads", "model.norm_layer"},
                    "\"all\" adds up the rows of all processes, which are in different decoders",
                    "use dist.batch_norm = \"worker\", or another model.norm_layer"});
@@ -89,7 +89,7 @@ size_t check_entries(const Experiment& e, size_t bad_names, Findings& found) {
   const auto names = head_names(e);
   auto sound = names;
   std::erase_if(sound, [](const std::string& name) { return !is_sound_name(name); });
-  const auto& entries = e.data.heads;
+  const auto& entries = translation_of(e).data.heads;
   const size_t before = found.size();
   for (size_t i = 0; i < entries.size(); ++i) {
     const std::string key = entry_key("data.heads", i, "head");
@@ -119,7 +119,7 @@ size_t check_entries(const Experiment& e, size_t bad_names, Findings& found) {
 // @param bad_entries  of data.heads, each of which may be the one that is missing
 void check_text_of_each(const Experiment& e, size_t bad_entries, Findings& found) {
   const auto names = head_names(e);
-  const auto& entries = e.data.heads;
+  const auto& entries = translation_of(e).data.heads;
   for (size_t i = 0; i < names.size(); ++i) {
     const auto same = [&](const auto& entry) { return entry.head == names[i]; };
     if (!is_sound_name(names[i]) || std::any_of(entries.begin(), entries.end(), same)) continue;
@@ -138,8 +138,8 @@ void check_text_of_each(const Experiment& e, size_t bad_entries, Findings& found
 
 std::vector<models::Misfit> head_problems(const Experiment& experiment) {
   Findings found;
-  if (experiment.model.heads.empty()) {
-    if (!experiment.data.heads.empty()) {
+  if (translation_of(experiment).model.heads.empty()) {
+    if (!translation_of(experiment).data.heads.empty()) {
       found.push_back({{"data.heads.0.head", "model.heads"},
                        "is text for one of several decoders, and the model has one",
                        "give model.heads, or name the text in [data]"});

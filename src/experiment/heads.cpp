@@ -39,20 +39,20 @@ bool Head::has_validation() const {
 }
 
 std::vector<Head> heads_of(const Experiment& experiment) {
-  const auto& entries = experiment.data.heads;
-  if (experiment.model.heads.empty()) {
+  const auto& entries = translation_of(experiment).data.heads;
+  if (translation_of(experiment).model.heads.empty()) {
     Head only;
-    only.data = experiment.data;
+    only.data = translation_of(experiment).data;
     return {only};
   }
   std::vector<Head> heads;
-  for (const auto& head : experiment.model.heads) {
+  for (const auto& head : translation_of(experiment).model.heads) {
     const auto entry = std::ranges::find(entries, head.name, &data::HeadDataOptions::head);
     if (entry == entries.end()) continue;
     heads.push_back({.name = head.name,
                      .weight = head.weight,
                      .repeat = entry->repeat,
-                     .data = data_of(experiment.data, *entry),
+                     .data = data_of(translation_of(experiment).data, *entry),
                      .section = "data.heads." + std::to_string(entry - entries.begin())});
   }
   return heads;
@@ -60,7 +60,7 @@ std::vector<Head> heads_of(const Experiment& experiment) {
 
 std::vector<std::string> head_names(const Experiment& experiment) {
   std::vector<std::string> names;
-  for (const auto& head : experiment.model.heads) names.push_back(head.name);
+  for (const auto& head : translation_of(experiment).model.heads) names.push_back(head.name);
   return names;
 }
 
@@ -71,7 +71,7 @@ bool has_validation(const Experiment& experiment) {
 
 size_t head_named(const Experiment& experiment, const std::string& wanted,
                   const std::string& option) {
-  const auto& heads = experiment.model.heads;
+  const auto& heads = translation_of(experiment).model.heads;
   if (heads.empty()) {
     if (wanted.empty()) return 0;
     throw Error(ExitCode::kUsage, option + " " + printable(wanted) + ": the run has one decoder",

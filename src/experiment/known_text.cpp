@@ -12,7 +12,7 @@ namespace {
 std::string remedy(const text::TokenizerPair& tokenizers, const Experiment& experiment) {
   const bool taken_over =
       !experiment.train.init_from.empty() && experiment.train.init_vocabulary == "same";
-  const bool trained = !taken_over && !text::names_tokenizer(experiment.tokenizer);
+  const bool trained = !taken_over && !text::names_tokenizer(translation_of(experiment).tokenizer);
   if (trained) {
     return "raise tokenizer.character_coverage (1 gives every character a piece), or look for text "
            "in another script";
@@ -41,7 +41,7 @@ std::vector<std::pair<std::string, std::string>> known_text_facts(const std::str
 void require_known(const std::string& name, const data::TextCounts& src,
                    const data::TextCounts& tgt, const text::TokenizerPair& tokenizers,
                    const Experiment& experiment, bool warn) {
-  const double most = experiment.data.max_unknown;
+  const double most = translation_of(experiment).data.max_unknown;
   for (const bool source : {true, false}) {
     const double rate = (source ? src : tgt).unknown_rate();
     if (rate <= kWarnUnknown && rate <= most) continue;

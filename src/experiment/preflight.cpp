@@ -68,8 +68,8 @@ CheckRequest engine_request(LoadedExperiment experiment, const std::vector<confi
   const bool weights = !e.train.init_from.empty() && !is_known("train.init_from") &&
                        !is_known("train.init_only") && shapes_known;
   // Text that something else is wrong with is told of already.
-  const bool taken_along =
-      !text::names_tokenizer(e.tokenizer) && e.train.init_vocabulary != "match";
+  const TaskRules* task = find_task_rules(e);
+  const bool taken_along = task != nullptr && task->takes_tokenizer_of_other_run(e);
   const bool text = weights && taken_along && known.empty() && found.stops.empty();
   return {.experiment = std::move(experiment),
           .machine = machine,

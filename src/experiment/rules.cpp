@@ -277,7 +277,7 @@ void check_best_metric(RuleCheck& c, const std::vector<ScoreName>& scores) {
   const std::string meant = config::choice_hint(names, others, wanted);
   c.wrong({"eval.best_metric", "task.name"},
           "must be one of " + join(names, ", ") + ", got \"" + printable(wanted, 60) + "\"",
-          meant.empty() ? "these are the scores of a validation of " + c.e.task.name : meant);
+          meant.empty() ? "these are the scores of a validation of " + c.e.task.name() : meant);
 }
 
 void note_all(RuleCheck& c, const std::vector<PatternProblem>& problems) {

@@ -25,12 +25,6 @@ Preflight TaskRules::look_at_data(const Experiment& /*experiment*/,
   return {};
 }
 
-std::vector<std::string> task_names() {
-  std::vector<std::string> names;
-  for (const auto& [name, rules] : kTaskRules) names.emplace_back(name);
-  return names;
-}
-
 std::vector<std::string> score_names() {
   std::vector<std::string> names;
   for (const auto& [name, rules] : kTaskRules) {
@@ -45,7 +39,7 @@ std::vector<std::string> score_names() {
 
 const TaskRules* find_task_rules(const Experiment& experiment) {
   for (const auto& [name, rules] : kTaskRules) {
-    if (experiment.task.name == name) return &rules();
+    if (experiment.task.name() == name) return &rules();
   }
   return nullptr;
 }

@@ -66,6 +66,12 @@ class TaskRules {
   virtual BatchBound micro_batch(const Experiment& experiment) const = 0;
   /// Whether the model normalises over the rows of a micro-batch.
   virtual bool has_batch_norm(const Experiment& /*experiment*/) const { return false; }
+  /// Entries of `model.init` (nn/init_options.h): first weights by name pattern.
+  virtual std::vector<std::string> init_rules(const Experiment& /*experiment*/) const { return {}; }
+  /// Whether training reads its text with the tokenizers of the run that `train.init_from` names.
+  virtual bool takes_tokenizer_of_other_run(const Experiment& /*experiment*/) const {
+    return false;
+  }
   /// What the schedule `noam` divides by.
   virtual ModelWidth model_width(const Experiment& /*experiment*/) const { return {}; }
 };

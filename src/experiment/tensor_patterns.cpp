@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "base/text.h"
+#include "experiment/task_rules.h"
 #include "nn/init_rules.h"
 #include "optim/frozen_names.h"
 #include "runs/taken_names.h"
@@ -82,6 +83,11 @@ void note_normed(std::span<const nn::InitRule> rules, std::span<const optim::Ten
   }
 }
 
+std::vector<std::string> init_rules(const Experiment& options) {
+  const TaskRules* task = find_task_rules(options);
+  return task == nullptr ? std::vector<std::string>{} : task->init_rules(options);
+}
+
 }  // namespace
 
 std::string key_that_names_tensors(const Experiment& options) {
@@ -89,7 +95,7 @@ std::string key_that_names_tensors(const Experiment& options) {
   if (!options.optim.no_decay.empty()) return "optim.no_decay";
   if (!options.optim.lazy_tables.empty()) return "optim.lazy_tables";
   if (!options.optim.weight_noise_tensors.empty()) return "optim.weight_noise_tensors";
-  if (!options.model.init.empty()) return "model.init";
+  if (!init_rules(options).empty()) return "model.init";
   if (!options.train.freeze.empty()) return "train.freeze";
   return options.train.init_only.empty() ? "" : "train.init_only";
 }
@@ -98,7 +104,7 @@ std::vector<PatternProblem> entry_problems(const Experiment& options) {
   std::vector<PatternProblem> problems;
   note_unreadable<optim::ParameterGroup>("optim.groups", options.optim.groups, optim::read_group,
                                          problems);
-  note_unreadable<nn::InitRule>("model.init", options.model.init, nn::read_init_rule, problems);
+  note_unreadable<nn::InitRule>("model.init", init_rules(options), nn::read_init_rule, problems);
   note_unreadable<runs::TakenNames>("train.init_only", options.train.init_only,
                                     runs::read_taken_names, problems);
   return problems;
@@ -122,7 +128,7 @@ std::vector<PatternProblem> name_problems(const Experiment& options,
   for (const auto& pattern : o.weight_noise_tensors) {
     note("optim.weight_noise_tensors", optim::matches_nothing(pattern, tensors), problems);
   }
-  const auto rules = readable_entries<nn::InitRule>(options.model.init, nn::read_init_rule);
+  const auto rules = readable_entries<nn::InitRule>(init_rules(options), nn::read_init_rule);
   for (const auto& rule : rules) {
     note("model.init", optim::matches_nothing(rule.pattern, tensors), problems);
   }

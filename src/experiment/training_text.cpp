@@ -65,8 +65,8 @@ class TrainingLines : public text::LineSource {
 
 text::TokenizerPair make_experiment_tokenizers(const Experiment& experiment) {
   TrainingLines src(experiment, true), tgt(experiment, false);
-  return text::make_tokenizers(experiment.tokenizer, static_cast<uint64_t>(experiment.run.seed),
-                               &src, &tgt);
+  return text::make_tokenizers(translation_of(experiment).tokenizer,
+                               static_cast<uint64_t>(experiment.run.seed), &src, &tgt);
 }
 
 }  // namespace stretto::experiment

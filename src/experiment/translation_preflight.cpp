@@ -61,7 +61,7 @@ void note_text_stop(Preflight& found, const Head& head, Split split, const Look&
 /// The key that an error of making tokenizers is about.
 /// @param side  whose text is at fault
 std::string tokenizer_key(const Experiment& e, const std::string& what, const char* side = "_src") {
-  const auto& options = e.tokenizer;
+  const auto& options = translation_of(e).tokenizer;
   if (!text::names_tokenizer(options)) {
     const bool size = what.starts_with("tokenizer.vocab_size");
     return size ? "tokenizer.vocab_size" : key_of(first_head(e), Split::kTrain, side);
@@ -144,7 +144,7 @@ class Look {
         end_(Clock::now() + how.limit) {}
 
   Preflight run() {
-    const bool named = text::names_tokenizer(e_.tokenizer);
+    const bool named = text::names_tokenizer(translation_of(e_).tokenizer);
     const bool trains = trains_tokenizer();
     lines(Split::kValid);
     // Files are read fast; and what they say of text needs little of it.
@@ -158,7 +158,7 @@ class Look {
  private:
   /// Else it is named, or that of the run that `train.init_from` names.
   bool trains_tokenizer() const {
-    if (text::names_tokenizer(e_.tokenizer)) return false;
+    if (text::names_tokenizer(translation_of(e_).tokenizer)) return false;
     return e_.train.init_from.empty() || e_.train.init_vocabulary == "match";
   }
 
@@ -180,7 +180,8 @@ class Look {
 
   // A tokenizer is trained on the text of all heads.
   bool looks_at_all(Split split) const {
-    return !heads_.empty() && heads_.size() == std::max<size_t>(1, e_.model.heads.size()) &&
+    return !heads_.empty() &&
+           heads_.size() == std::max<size_t>(1, translation_of(e_).model.heads.size()) &&
            std::all_of(heads_.begin(), heads_.end(),
                        [&](const Head& head) { return looks_at(head, split); });
   }
@@ -195,7 +196,7 @@ class Look {
           "model", "src_model", "tgt_model", "src_vocab", "tgt_vocab"}) {
       if (is_known(std::string("tokenizer.") + key)) return false;
     }
-    return text::names_tokenizer(e_.tokenizer) || looks_at_all(Split::kTrain);
+    return text::names_tokenizer(translation_of(e_).tokenizer) || looks_at_all(Split::kTrain);
   }
 
   void leave(const std::string& key, const std::string& what) {
@@ -226,8 +227,9 @@ class Look {
   void tokenizers() {
     if (!looks_at_tokenizers()) return;
     if (how_.full) return try_tokenizers();
-    const std::string key =
-        text::names_tokenizer(e_.tokenizer) ? tokenizer_key(e_, "") : "tokenizer.vocab_size";
+    const std::string key = text::names_tokenizer(translation_of(e_).tokenizer)
+                                ? tokenizer_key(e_, "")
+                                : "tokenizer.vocab_size";
     const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(end_ - Clock::now());
     std::optional<std::string> result;
     if (left.count() > 0) {
@@ -239,7 +241,7 @@ class Look {
     }
     if (result) return unpack(*result, found_);
     leave(key,
-          text::names_tokenizer(e_.tokenizer)
+          text::names_tokenizer(translation_of(e_).tokenizer)
               ? "whether it can be used, and whether it leaves anything of the text"
               : "whether the text allows for so many pieces: training a tokenizer takes longer");
   }
@@ -270,9 +272,9 @@ class Look {
   // Of text that training would stop at anyway the shares do not matter. A tokenizer that is
   // trained on the text knows it, but for what tokenizer.character_coverage leaves out.
   void unknown_tokens() {
-    const bool named = text::names_tokenizer(e_.tokenizer);
+    const bool named = text::names_tokenizer(translation_of(e_).tokenizer);
     if ((!named && !how_.full) || is_known("data.max_unknown") || !looks_at_tokenizers()) return;
-    if (!found_.stops.empty() || e_.data.max_unknown >= 1) return;
+    if (!found_.stops.empty() || translation_of(e_).data.max_unknown >= 1) return;
     if (how_.full) {
       if (pair_.src) count_unknown();
       return;

@@ -15,7 +15,7 @@ namespace {
 
 // Parts that cannot be built, or do not fit together.
 void check_parts(RuleCheck& c) {
-  for (const auto& misfit : models::misfits(c.e.model)) {
+  for (const auto& misfit : models::misfits(translation_of(c.e).model)) {
     c.wrong(misfit.keys, misfit.what, misfit.hint);
   }
   for (const auto& problem : head_problems(c.e)) c.wrong(problem.keys, problem.what, problem.hint);
@@ -24,7 +24,7 @@ void check_parts(RuleCheck& c) {
 // After the sum a gain of 0 leaves nothing of a layer's input; before a part it shuts a relu for
 // good.
 void check_zero_gamma(RuleCheck& c) {
-  const auto& model = c.e.model;
+  const auto& model = translation_of(c.e).model;
   if (!model.zero_gamma || !models::has_transformer(model) || models::parts_end_in_norm(model))
     return;
   c.wrong({"model.zero_gamma", "model.norm"},
@@ -36,11 +36,11 @@ void check_zero_gamma(RuleCheck& c) {
 // The run that train.init_from names brings a tokenizer along, unless the configuration names one.
 bool takes_tokenizer_of_another_run(const Experiment& e) {
   return !e.train.init_from.empty() && e.train.init_vocabulary == "same" &&
-         !text::names_tokenizer(e.tokenizer);
+         !text::names_tokenizer(translation_of(e).tokenizer);
 }
 
 void check_tokenizer_files(RuleCheck& c) {
-  const auto& t = c.e.tokenizer;
+  const auto& t = translation_of(c.e).tokenizer;
   if (t.type == "vocab") {
     if (t.src_vocab.empty() && !takes_tokenizer_of_another_run(c.e)) {
       c.wrong({"tokenizer.type", "tokenizer.src_vocab"}, "\"vocab\" needs tokenizer.src_vocab",
@@ -72,23 +72,25 @@ void check_tokenizer_files(RuleCheck& c) {
 }
 
 void check_subword_sampling(RuleCheck& c) {
-  if (c.e.tokenizer.type != "vocab" || takes_tokenizer_of_another_run(c.e)) return;
+  if (translation_of(c.e).tokenizer.type != "vocab" || takes_tokenizer_of_another_run(c.e)) return;
   const auto refuse = [&](double strength, const char* key) {
     if (strength <= 0) return;
     c.wrong({key, "tokenizer.type"},
             "text that was split beforehand has one segmentation: none can be drawn",
             "set it to 0, or use tokenizer.type = \"sentencepiece\" on raw text");
   };
-  refuse(c.e.data.src_subword_sampling, "data.src_subword_sampling");
-  refuse(c.e.data.tgt_subword_sampling, "data.tgt_subword_sampling");
+  refuse(translation_of(c.e).data.src_subword_sampling, "data.src_subword_sampling");
+  refuse(translation_of(c.e).data.tgt_subword_sampling, "data.tgt_subword_sampling");
 }
 
 void check_ties(RuleCheck& c) {
-  const auto& t = c.e.tokenizer;
+  const auto& t = translation_of(c.e).tokenizer;
   bool joint = t.joint || !t.model.empty();
   if (!t.src_model.empty() && !t.tgt_model.empty()) joint = t.src_model == t.tgt_model;
   if (t.type == "vocab") joint = t.tgt_vocab.empty() || t.tgt_vocab == t.src_vocab;
-  if (c.e.model.tie_embeddings != "all" || joint || takes_tokenizer_of_another_run(c.e)) return;
+  if (translation_of(c.e).model.tie_embeddings != "all" || joint ||
+      takes_tokenizer_of_another_run(c.e))
+    return;
   c.wrong({"model.tie_embeddings", "tokenizer.joint", "tokenizer.type"},
           "\"all\" needs one vocabulary for both sides",
           "use tie_embeddings = \"decoder\", or a joint tokenizer (tokenizer.joint = true)");
@@ -134,8 +136,8 @@ void check_text(RuleCheck& c, const std::string& section, const Text& d) {
 }
 
 void check_sources(RuleCheck& c) {
-  const auto& data = c.e.data;
-  if (c.e.model.heads.empty() && data.heads.empty()) check_text(c, "data", data);
+  const auto& data = translation_of(c.e).data;
+  if (translation_of(c.e).model.heads.empty() && data.heads.empty()) check_text(c, "data", data);
   for (size_t i = 0; i < data.heads.size(); ++i) {
     check_text(c, "data.heads." + std::to_string(i), data.heads[i]);
   }
@@ -149,7 +151,7 @@ void check_number_of_sources(RuleCheck& c) {
 }
 
 void check_lengths(RuleCheck& c) {
-  const auto& d = c.e.data;
+  const auto& d = translation_of(c.e).data;
   const int64_t longest = std::max(d.max_src_tokens, d.max_tgt_tokens);
   if (longest > d.max_tokens) {
     c.wrong({"data.max_tokens", "data.max_src_tokens", "data.max_tgt_tokens"},
@@ -157,7 +159,8 @@ void check_lengths(RuleCheck& c) {
                 std::to_string(longest) + ")",
             "raise data.max_tokens, or lower data.max_src_tokens and data.max_tgt_tokens");
   }
-  if (const auto learned = models::learned_positions(c.e.model); learned.tokens < longest) {
+  if (const auto learned = models::learned_positions(translation_of(c.e).model);
+      learned.tokens < longest) {
     c.wrong({learned.key, learned.choice, "data.max_src_tokens", "data.max_tgt_tokens"},
             std::to_string(learned.tokens) + " learned positions, sentences may have " +
                 std::to_string(longest) + " tokens",
@@ -171,19 +174,19 @@ void check_lengths(RuleCheck& c) {
 }
 
 void check_decoding(RuleCheck& c) {
-  const auto& d = c.e.decode;
+  const auto& d = translation_of(c.e).decode;
   if (d.nbest > d.beam_size) {
     c.wrong({"decode.nbest", "decode.beam_size"},
             std::to_string(d.nbest) + " hypotheses from a beam of " + std::to_string(d.beam_size),
             "raise decode.beam_size or lower decode.nbest");
   }
-  const auto decoders = models::decoders_of(c.e.model);
+  const auto decoders = models::decoders_of(translation_of(c.e).model);
   for (size_t i = 0; i < decoders.size(); ++i) {
     const bool attends_once = decoders[i]->is<models::LstmDecoderOptions>();
     const int64_t layers =
         attends_once ? 1 : decoders[i]->visit([](const auto& part) { return part.num_layers; });
     if (d.alignment_layer < layers) continue;
-    const std::string section = models::decoder_section(c.e.model, i);
+    const std::string section = models::decoder_section(translation_of(c.e).model, i);
     c.wrong({"decode.alignment_layer", section + ".num_layers", section + ".name"},
             attends_once ? "only layer 0 of an `lstm` decoder attends"
                          : "there is no layer " + std::to_string(d.alignment_layer) +
@@ -200,15 +203,15 @@ void check_decoding(RuleCheck& c) {
 }
 
 bool has_validation_text(const Experiment& e) {
-  const auto& data = e.data;
-  if (!e.model.heads.empty()) return has_validation(e);
+  const auto& data = translation_of(e).data;
+  if (!translation_of(e).model.heads.empty()) return has_validation(e);
   return !data.valid_src.empty() || !data.valid_tgt.empty() || !data.valid_tsv.empty();
 }
 
 // A validation without translations has no BLEU.
 void check_bleu(RuleCheck& c) {
   const std::string& metric = c.e.eval.best_metric;
-  if ((metric != "bleu" && !metric.ends_with(".bleu")) || c.e.eval.bleu) return;
+  if ((metric != "bleu" && !metric.ends_with(".bleu")) || translation_of(c.e).eval.bleu) return;
   c.wrong({"eval.best_metric", "eval.bleu"}, "\"" + metric + "\" needs eval.bleu = true",
           "set eval.bleu = true, or eval.best_metric = \"nll\"");
 }
@@ -252,7 +255,7 @@ class TranslationRules final : public TaskRules {
   }
 
   ValidationData validation_data(const Experiment& e) const override {
-    if (!e.model.heads.empty()) {
+    if (!translation_of(e).model.heads.empty()) {
       return {.there = has_validation_text(e),
               .name = "validation text",
               .keys = {"data.heads"},
@@ -265,15 +268,23 @@ class TranslationRules final : public TaskRules {
   }
 
   BatchBound micro_batch(const Experiment& e) const override {
-    return {.key = "data.max_tokens", .value = e.data.max_tokens, .unit = "tokens"};
+    return {.key = "data.max_tokens", .value = translation_of(e).data.max_tokens, .unit = "tokens"};
+  }
+
+  std::vector<std::string> init_rules(const Experiment& e) const override {
+    return translation_of(e).model.init;
+  }
+
+  bool takes_tokenizer_of_other_run(const Experiment& e) const override {
+    return takes_tokenizer_of_another_run(e);
   }
 
   bool has_batch_norm(const Experiment& e) const override {
-    return models::has_batch_norm(e.model);
+    return models::has_batch_norm(translation_of(e).model);
   }
 
   ModelWidth model_width(const Experiment& e) const override {
-    return {.key = "model.d_model", .value = e.model.d_model};
+    return {.key = "model.d_model", .value = translation_of(e).model.d_model};
   }
 };
 

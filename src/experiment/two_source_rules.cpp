@@ -30,16 +30,16 @@ std::string counted_files(size_t count) {
 
 // One encoder.
 void note_second_sources(const Experiment& e, std::vector<models::Misfit>& found) {
-  const char* remedy = e.model.heads.empty()
+  const char* remedy = translation_of(e).model.heads.empty()
                            ? "write [[model.encoders]] twice, once for each source, or leave it out"
                            : "leave it out: a model of several decoders reads one source";
-  for (const SplitFiles& split : splits_of(e.data)) {
+  for (const SplitFiles& split : splits_of(translation_of(e).data)) {
     if (split.src2.empty()) continue;
     found.push_back({{split.key("_src2"), "model.encoders"},
                      "names a second source, and the model has one encoder",
                      remedy});
   }
-  if (e.data.src2_column == 0) return;
+  if (translation_of(e).data.src2_column == 0) return;
   found.push_back({{"data.src2_column", "model.encoders"},
                    "is the column of a second source, and the model has one encoder",
                    remedy});
@@ -47,7 +47,7 @@ void note_second_sources(const Experiment& e, std::vector<models::Misfit>& found
 
 // Two encoders.
 void note_missing_sources(const Experiment& e, std::vector<models::Misfit>& found) {
-  const auto& d = e.data;
+  const auto& d = translation_of(e).data;
   bool any_tsv = false;
   for (const SplitFiles& split : splits_of(d)) {
     any_tsv = any_tsv || !split.tsv.empty();
@@ -74,9 +74,9 @@ void note_missing_sources(const Experiment& e, std::vector<models::Misfit>& foun
 }
 
 void note_short_bound(const Experiment& e, std::vector<models::Misfit>& found) {
-  if (e.data.max_src_tokens >= data::kLeastTokensOfTwoSources) return;
+  if (translation_of(e).data.max_src_tokens >= data::kLeastTokensOfTwoSources) return;
   found.push_back({{"data.max_src_tokens", "model.encoders"},
-                   std::to_string(e.data.max_src_tokens) +
+                   std::to_string(translation_of(e).data.max_src_tokens) +
                        " tokens cannot hold two sources, each with its end-of-sentence",
                    "raise it to at least " + std::to_string(data::kLeastTokensOfTwoSources)});
 }
@@ -94,10 +94,10 @@ void note_unread_encoder(const Experiment& e, std::vector<models::Misfit>& found
 
 std::vector<models::Misfit> two_source_problems(const Experiment& experiment) {
   std::vector<models::Misfit> found;
-  if (!experiment.model.encoders.empty()) note_unread_encoder(experiment, found);
-  if (experiment.model.encoders.empty()) {
+  if (!translation_of(experiment).model.encoders.empty()) note_unread_encoder(experiment, found);
+  if (translation_of(experiment).model.encoders.empty()) {
     note_second_sources(experiment, found);
-  } else if (models::has_two_encoders(experiment.model)) {
+  } else if (models::has_two_encoders(translation_of(experiment).model)) {
     note_missing_sources(experiment, found);
     note_short_bound(experiment, found);
   }

@@ -218,7 +218,9 @@ void mostly_warmup(const Subject& s, Remarks& out) {
 }
 
 void parts_at_full_gain(const Subject& s, Remarks& out) {
-  if (!s.large() || s.e.model.zero_gamma || !models::parts_end_in_norm(s.e.model)) return;
+  if (!s.large() || translation_of(s.e).model.zero_gamma ||
+      !models::parts_end_in_norm(translation_of(s.e).model))
+    return;
   out.push_back(
       {"model.zero_gamma",
        "each part of a layer ends in a norm with a gain of 1, so that all layers act from "
@@ -229,7 +231,7 @@ void parts_at_full_gain(const Subject& s, Remarks& out) {
 
 // As few as that they bound a micro-batch long before its tokens do, however long sentences are.
 void rate_of_tokens_for_few_samples(const Subject& s, Remarks& out) {
-  const auto& data = s.e.data;
+  const auto& data = translation_of(s.e).data;
   if (s.scaling == "none" || data.max_samples == 0) return;
   const double tokens = static_cast<double>(data.max_samples) * kTokensPerSentence;
   if (static_cast<double>(data.max_tokens) < kNoticeableRatio * tokens) return;

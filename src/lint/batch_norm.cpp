@@ -2,6 +2,7 @@
 
 #include "base/text.h"
 #include "config/schema.h"
+#include "experiment/task_rules.h"
 #include "lint/rules.h"
 
 namespace stretto::lint::rules {
@@ -11,15 +12,17 @@ namespace {
 constexpr double kFewSentences = 16;
 
 bool has_batch_norm(const Subject& s) {
-  return models::has_batch_norm(s.e.model);
+  const auto* task = experiment::find_task_rules(s.e);
+  return task != nullptr && task->has_batch_norm(s.e);
 }
 
 }  // namespace
 
 void few_rows_to_normalise(const Subject& s, Remarks& out) {
   if (!has_batch_norm(s) || s.e.dist.batch_norm == "all") return;
-  const double of_tokens = static_cast<double>(s.e.data.max_tokens) / kTokensPerSentence;
-  const auto samples = static_cast<double>(s.e.data.max_samples);
+  const double of_tokens =
+      static_cast<double>(translation_of(s.e).data.max_tokens) / kTokensPerSentence;
+  const auto samples = static_cast<double>(translation_of(s.e).data.max_samples);
   const bool by_samples = samples > 0 && samples < of_tokens;
   const double sentences = by_samples ? samples : of_tokens;
   if (sentences >= kFewSentences) return;

@@ -24,7 +24,10 @@ struct Rule {
   const char* code;
   LintRule look;
   const char* source;
+  const char* family = nullptr;  ///< whose keys it reads; null = of every experiment
 };
+
+constexpr const char* kTranslation = experiment::TranslationOptions::kName;
 
 constexpr const char* kGoyalRule = "Goyal et al. 2017, arXiv:1706.02677, section 2.1";
 constexpr const char* kGoyalWarmup = "Goyal et al. 2017, arXiv:1706.02677, section 2.2";
@@ -59,10 +62,10 @@ constexpr std::array kRules{
     Rule{"LB013", &rules::average_spans_warmup, kAveraging},
     Rule{"LB014", &rules::larc_with_clipping, "OpenSeq2Seq, whose LARC excludes max_grad_norm"},
     Rule{"LB015", &rules::mostly_warmup, kWarmupLength},
-    Rule{"LB016", &rules::parts_at_full_gain, kGoyalSetup},
-    Rule{"LB017", &rules::rate_of_tokens_for_few_samples,
-         "docs/large-batches.md#the-learning-rate"},
-    Rule{"BN001", &rules::few_rows_to_normalise, "Wu and He 2018, arXiv:1803.08494"},
+    Rule{"LB016", &rules::parts_at_full_gain, kGoyalSetup, kTranslation},
+    Rule{"LB017", &rules::rate_of_tokens_for_few_samples, "docs/large-batches.md#the-learning-rate",
+         kTranslation},
+    Rule{"BN001", &rules::few_rows_to_normalise, "Wu and He 2018, arXiv:1803.08494", kTranslation},
     Rule{"BN002", &rules::scaling_of_synchronised,
          "Goyal et al. 2017, arXiv:1706.02677, section 2.3"},
     Rule{"BN003", &rules::nothing_to_synchronise, "docs/large-batches.md#batch-norm"},
@@ -74,21 +77,23 @@ constexpr std::array kRules{
     Rule{"DP003", &rules::idle_processes, kSharing},
     Rule{"EV001", &rules::no_validation, kValidation},
     Rule{"EV002", &rules::validates_only_at_the_end, kValidation},
-    Rule{"EV003", &rules::noisy_best, "Koehn 2004, aclanthology.org/W04-3250"},
+    Rule{"EV003", &rules::noisy_best, "Koehn 2004, aclanthology.org/W04-3250", kTranslation},
     Rule{"EV004", &rules::validates_all_the_time, kValidation},
     Rule{"SC001", &rules::schedule_ends_early, kEnd},
     Rule{"SC002", &rules::schedule_never_ends,
          "Hoffmann et al. 2022, arXiv:2203.15556, appendix B"},
     Rule{"SC003", &rules::steep_start, "Vaswani et al. 2017, arXiv:1706.03762, section 5.3"},
     Rule{"SC004", &rules::high_rate, "Kingma and Ba 2015, arXiv:1412.6980, section 2.1"},
-    Rule{"SC005", &rules::heavy_smoothing, "Szegedy et al. 2016, arXiv:1512.00567, section 7"},
-    Rule{"RG001", &rules::pulls_equal_passes, "Wu et al. 2021, arXiv:2106.14448, section 2.2"},
+    Rule{"SC005", &rules::heavy_smoothing, "Szegedy et al. 2016, arXiv:1512.00567, section 7",
+         kTranslation},
+    Rule{"RG001", &rules::pulls_equal_passes, "Wu et al. 2021, arXiv:2106.14448, section 2.2",
+         kTranslation},
     Rule{"CK001", &rules::saves_only_at_the_end, "Young 1974, Communications of the ACM 17(9)"},
     Rule{"CK002", &rules::too_few_to_average, "docs/training.md#checkpoints"},
     Rule{"CK003", &rules::nothing_to_roll_back_to,
          "docs/when-numbers-explode.md#what-happens-next"},
     Rule{"CF001", &rules::unread_keys, "docs/large-batches.md#keys-that-nothing-reads"},
-    Rule{"CF002", &rules::nothing_to_be_lazy_with, "docs/training.md#sparse-updates"},
+    Rule{"CF002", &rules::nothing_to_be_lazy_with, "docs/training.md#sparse-updates", kTranslation},
     Rule{"CF003", &rules::noise_of_no_size, "docs/training.md#weight-noise"},
 };
 
@@ -100,7 +105,9 @@ std::string place_of(const config::Origins& origins, const std::string& key) {
 }
 
 // Of the target's side, where they can be known without opening a SentencePiece model.
-int64_t entries_of(const text::TokenizerOptions& tokenizer, int64_t in_file) {
+int64_t entries_of(const experiment::Experiment& e, int64_t in_file) {
+  if (!e.task.is<experiment::TranslationOptions>()) return in_file;
+  const auto& tokenizer = translation_of(e).tokenizer;
   const bool trained = tokenizer.type == "sentencepiece" && tokenizer.model.empty() &&
                        tokenizer.src_model.empty() && tokenizer.tgt_model.empty();
   return trained ? tokenizer.vocab_size : in_file;
@@ -162,7 +169,7 @@ std::string tokens_text(double tokens) {
 Subject::Subject(const experiment::Experiment& options, const LintContext& lint_context)
     : ScaledRate(options),
       context(lint_context),
-      vocabulary(entries_of(options.tokenizer, lint_context.vocabulary)),
+      vocabulary(entries_of(options, lint_context.vocabulary)),
       run(length_of(options, lint_context, batch)),
       warmup(warmup_of(options, run)) {}
 
@@ -186,6 +193,7 @@ std::vector<Finding> lint(const experiment::Experiment& options, const config::O
   const Subject subject(options, context);
   std::vector<Finding> findings;
   for (const Rule& rule : kRules) {
+    if (rule.family != nullptr && options.task.name() != rule.family) continue;
     Remarks remarks;
     rule.look(subject, remarks);
     for (auto& remark : remarks) {
@@ -255,8 +263,10 @@ Inspection inspect(const std::filesystem::path& path, const std::vector<std::str
     const auto defaults = experiment::experiment_schema(fallback);
     found.resolved_toml = config::to_toml(schema, &defaults);
     found.config_hash = experiment::config_hash_of(options);
-    context.training_bytes = training_bytes(options.data);
-    context.vocabulary = vocabulary_entries(options.tokenizer);
+    if (options.task.is<experiment::TranslationOptions>()) {
+      context.training_bytes = training_bytes(translation_of(options).data);
+      context.vocabulary = vocabulary_entries(translation_of(options).tokenizer);
+    }
     found.findings = lint(options, found.origins, context);
   }
   return found;

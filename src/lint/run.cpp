@@ -50,8 +50,8 @@ void validates_only_at_the_end(const Subject& s, Remarks& out) {
 }
 
 void noisy_best(const Subject& s, Remarks& out) {
-  const auto& eval = s.e.eval;
-  if (!validates(s) || s.e.train.keep_best == 0 || eval.best_metric != "bleu") return;
+  const auto& eval = translation_of(s.e).eval;
+  if (!validates(s) || s.e.train.keep_best == 0 || s.e.eval.best_metric != "bleu") return;
   if (eval.bleu_sentences == 0 || eval.bleu_sentences >= 500) return;
   out.push_back({"eval.bleu_sentences",
                  "`best` is chosen by the BLEU of " + counted(eval.bleu_sentences, "sentence") +
@@ -111,7 +111,7 @@ void high_rate(const Subject& s, Remarks& out) {
 }
 
 void heavy_smoothing(const Subject& s, Remarks& out) {
-  const double smoothing = s.e.loss.label_smoothing;
+  const double smoothing = translation_of(s.e).loss.label_smoothing;
   const std::string share = config::number_text(smoothing) + " of the probability goes to all ";
   if (s.vocabulary < 2) {
     if (smoothing <= kHeavySmoothing) return;
@@ -130,7 +130,8 @@ void heavy_smoothing(const Subject& s, Remarks& out) {
 }
 
 void pulls_equal_passes(const Subject& s, Remarks& out) {
-  if (!s.e.loss.has_r_drop() || models::has_dropout(s.e.model)) return;
+  if (!translation_of(s.e).loss.has_r_drop() || models::has_dropout(translation_of(s.e).model))
+    return;
   out.push_back({"loss.r_drop",
                  "R-Drop pulls two passes together that are equal, since nothing of the model is "
                  "dropped: an update costs twice as much and is the same",

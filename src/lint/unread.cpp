@@ -21,7 +21,8 @@ struct Choice {
 
 /// The keys that choose in the place of one: those of several encoders or decoders.
 std::vector<std::string> choosers(const Subject& s, const std::string& chooser) {
-  const auto& model = s.e.model;
+  if (!s.e.task.is<experiment::TranslationOptions>()) return {chooser};
+  const auto& model = translation_of(s.e).model;
   std::vector<std::string> keys;
   if (chooser == "model.encoder.name") {
     for (size_t i = 0; i < model.encoders.size(); ++i) {
@@ -102,7 +103,7 @@ void unread_keys(const Subject& s, Remarks& out) {
 
 // The softmax gives every row of an output projection a gradient.
 void nothing_to_be_lazy_with(const Subject& s, Remarks& out) {
-  if (s.e.optim.name != "lazy_adam" || s.e.model.tie_embeddings != "all") return;
+  if (s.e.optim.name != "lazy_adam" || translation_of(s.e).model.tie_embeddings != "all") return;
   if (!s.e.optim.lazy_tables.empty()) return;
   out.push_back({"optim.name",
                  "the only embedding is the output projection too (model.tie_embeddings = "

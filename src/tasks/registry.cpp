@@ -21,10 +21,10 @@ constexpr NamedFamily kFamilies[] = {
 const Family& family_of(const experiment::Experiment& experiment) {
   std::vector<std::string> names;
   for (const auto& [name, family] : kFamilies) {
-    if (experiment.task.name == name) return family();
+    if (experiment.task.name() == name) return family();
     names.emplace_back(name);
   }
-  throw Error(ExitCode::kUsage, "task.name: no task `" + printable(experiment.task.name) + "`",
+  throw Error(ExitCode::kUsage, "task.name: no task `" + printable(experiment.task.name()) + "`",
               "there are: " + join(names, ", "));
 }
 

@@ -32,8 +32,7 @@ struct InferRequest {
 /// `stretto plan`
 struct CostRequest {
   experiment::Experiment experiment;
-  int64_t src_rows = 0, tgt_rows = 0;  ///< of the embedding tables
-  models::Lengths lengths = {};
+  TranslationSizes translation = {};
 };
 
 }  // namespace stretto::tasks

@@ -109,7 +109,7 @@ class LabelFamily : public Family {
   }
   models::ModelCost model_cost(const CostRequest& request) const override {
     constexpr double kForwardAndBackward = 3, kMultiplyAndAdd = 2;
-    const auto d = static_cast<double>(request.experiment.model.d_model);
+    const auto d = static_cast<double>(translation_of(request.experiment).model.d_model);
     return {.parameters = models::num_parameters(*described(request.experiment)),
             .training_flops = kForwardAndBackward * kMultiplyAndAdd * d * kAnyLabels};
   }

@@ -29,12 +29,12 @@ class LabelFamilyTest : public ::testing::Test {
  protected:
   LabelFamilyTest() {
     auto& options = experiment_.options;
-    options.model.d_model = 8;
-    options.data.max_samples = 16;
-    options.data.train_src = {folder_.write("train.txt", text(64))};
-    options.data.train_tgt = {folder_.write("train.label", labels(64))};
-    options.data.valid_src = {folder_.write("valid.txt", text(10))};
-    options.data.valid_tgt = {folder_.write("valid.label", labels(10))};
+    translation_of(options).model.d_model = 8;
+    translation_of(options).data.max_samples = 16;
+    translation_of(options).data.train_src = {folder_.write("train.txt", text(64))};
+    translation_of(options).data.train_tgt = {folder_.write("train.label", labels(64))};
+    translation_of(options).data.valid_src = {folder_.write("valid.txt", text(10))};
+    translation_of(options).data.valid_tgt = {folder_.write("valid.label", labels(10))};
   }
 
   static std::string text(int64_t count) {
@@ -164,7 +164,7 @@ TEST_F(LabelFamilyTest, ABatchIsBoundedByLinesAndByBytes) {
 TEST_F(LabelFamilyTest, CheckAsksForTextAndLabelsAlone) {
   auto& options = experiment_.options;
   options.train.max_steps = 20000;
-  options.tokenizer.type = "vocab";  // which no label needs
+  translation_of(options).tokenizer.type = "vocab";  // which no label needs
   options.eval.best_metric = "accuracy";
   const auto problems = [&] {
     std::vector<config::Problem> found;
@@ -178,9 +178,9 @@ TEST_F(LabelFamilyTest, CheckAsksForTextAndLabelsAlone) {
   options.eval.best_metric = "bleu";
   EXPECT_EQ(problems(), Lines{"eval.best_metric: must be one of accuracy, loss, got \"bleu\""});
   options.eval.best_metric = "loss";
-  options.data.train_tgt.clear();
+  translation_of(options).data.train_tgt.clear();
   EXPECT_EQ(problems(), Lines{"data.train_tgt: each file of text needs one of labels"});
-  options.data.train_src.clear();
+  translation_of(options).data.train_src.clear();
   EXPECT_EQ(problems(), Lines{"data.train_src: there is no text to learn from"});
 }
 

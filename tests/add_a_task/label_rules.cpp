@@ -29,7 +29,7 @@ class LabelRules final : public experiment::TaskRules {
   }
 
   experiment::ValidationData validation_data(const Experiment& experiment) const override {
-    return {.there = !experiment.data.valid_src.empty(),
+    return {.there = !translation_of(experiment).data.valid_src.empty(),
             .name = "labelled lines for validation",
             .keys = {"data.valid_src"},
             .remedy = "set data.valid_src and data.valid_tgt"};
@@ -48,7 +48,9 @@ const experiment::TaskRules& label_rules() {
 }
 
 int64_t lines_of_batch(const Experiment& experiment) {
-  return experiment.data.max_samples > 0 ? experiment.data.max_samples : kLines;
+  return translation_of(experiment).data.max_samples > 0
+             ? translation_of(experiment).data.max_samples
+             : kLines;
 }
 
 }  // namespace stretto::tasks

@@ -59,7 +59,7 @@ at::Tensor LabelModel::forward(const data::PackedTokens& lines) const {
 std::shared_ptr<LabelModel> make_label_model(const experiment::Experiment& experiment,
                                              const Labels& labels, at::Device device) {
   return std::make_shared<LabelModel>(nn::Init(static_cast<uint64_t>(experiment.run.seed), device),
-                                      experiment.model.d_model,
+                                      translation_of(experiment).model.d_model,
                                       static_cast<int64_t>(labels.size()));
 }
 
@@ -86,16 +86,19 @@ LabelTask::LabelTask(const experiment::Experiment& experiment, const Labels& lab
                      at::Device device)
     : labels_(labels),
       num_samples_(experiment.report.samples),
-      prefetch_(experiment.data.prefetch),
+      prefetch_(translation_of(experiment).data.prefetch),
       update_bound_(lines_of_batch(experiment) * experiment.train.update_freq),
       model_(make_label_model(experiment, labels, device)),
       lines_(std::make_shared<LinesByLength>(
-          read_labelled_lines(experiment.data.train_src, experiment.data.train_tgt, labels))),
-      train_(data::make_length_batches(
-          lines_,
-          {.max_rows = {experiment.data.max_tokens}, .max_samples = lines_of_batch(experiment)},
-          data::Shuffle::kEachEpoch, static_cast<uint64_t>(experiment.run.seed))),
-      valid_(read_labelled_lines(experiment.data.valid_src, experiment.data.valid_tgt, labels)) {}
+          read_labelled_lines(translation_of(experiment).data.train_src,
+                              translation_of(experiment).data.train_tgt, labels))),
+      train_(data::make_length_batches(lines_,
+                                       {.max_rows = {translation_of(experiment).data.max_tokens},
+                                        .max_samples = lines_of_batch(experiment)},
+                                       data::Shuffle::kEachEpoch,
+                                       static_cast<uint64_t>(experiment.run.seed))),
+      valid_(read_labelled_lines(translation_of(experiment).data.valid_src,
+                                 translation_of(experiment).data.valid_tgt, labels)) {}
 
 train::TaskWords LabelTask::words() const {
   return {.sample = "line",

@@ -24,11 +24,13 @@ using experiment::Experiment;
 class CheckCommand : public ::testing::Test {
  protected:
   void SetUp() override {
-    e_.tokenizer.type = "vocab";
-    e_.tokenizer.src_vocab = dir_.write("words.txt", "a\nb\nc\nd\n");
-    e_.model.d_model = 16;
-    e_.model.encoder = models::StackOptions{.num_layers = 1, .num_heads = 2, .ffn_dim = 8};
-    e_.model.decoder = models::StackOptions{.num_layers = 1, .num_heads = 2, .ffn_dim = 8};
+    translation_of(e_).tokenizer.type = "vocab";
+    translation_of(e_).tokenizer.src_vocab = dir_.write("words.txt", "a\nb\nc\nd\n");
+    translation_of(e_).model.d_model = 16;
+    translation_of(e_).model.encoder =
+        models::StackOptions{.num_layers = 1, .num_heads = 2, .ffn_dim = 8};
+    translation_of(e_).model.decoder =
+        models::StackOptions{.num_layers = 1, .num_heads = 2, .ffn_dim = 8};
     e_.train.init_from = dir_.path().string();
     save(3);
   }
@@ -60,8 +62,8 @@ class CheckCommand : public ::testing::Test {
 
   /// The configuration names another vocabulary, of two more pieces.
   void name_another_vocabulary() {
-    e_.tokenizer.src_vocab = dir_.write("more.txt", "a\nb\nc\nd\ne\nf\n");
-    e_.tokenizer.vocab_multiple = 1;
+    translation_of(e_).tokenizer.src_vocab = dir_.write("more.txt", "a\nb\nc\nd\ne\nf\n");
+    translation_of(e_).tokenizer.vocab_multiple = 1;
   }
 
   experiment::Preflight weights(bool full = false) const {
@@ -80,8 +82,8 @@ TEST_F(CheckCommand, WeightsThatFitStopNothingAndAreNotVerified) {
 }
 
 TEST_F(CheckCommand, WeightsOfAnotherShapeOrNameAreListed) {
-  e_.model.encoder.as<models::StackOptions>().ffn_dim = 24;
-  e_.model.decoder.as<models::StackOptions>().num_layers = 2;
+  translation_of(e_).model.encoder.as<models::StackOptions>().ffn_dim = 24;
+  translation_of(e_).model.decoder.as<models::StackOptions>().num_layers = 2;
   const auto found = weights();
   ASSERT_EQ(found.stops.size(), 1u);
   const auto& stop = found.stops[0];
@@ -96,8 +98,8 @@ TEST_F(CheckCommand, WeightsOfAnotherShapeOrNameAreListed) {
 
 TEST_F(CheckCommand, TheOtherRunsTokenizerIsTakenAndMustBeThere) {
   make_it_a_run();
-  e_.tokenizer = {};
-  e_.tokenizer.vocab_size = 30;  // yields
+  translation_of(e_).tokenizer = {};
+  translation_of(e_).tokenizer.vocab_size = 30;  // yields
   EXPECT_TRUE(weights().stops.empty()) << weights().stops.front().what;
   fs::remove_all(dir_ / "tokenizer");
   const auto found = weights();
@@ -108,10 +110,10 @@ TEST_F(CheckCommand, TheOtherRunsTokenizerIsTakenAndMustBeThere) {
 
 TEST_F(CheckCommand, TextIsLookedAtWithTheTokenizerThatIsTakenAlong) {
   make_it_a_run();
-  e_.tokenizer = {};
+  translation_of(e_).tokenizer = {};
   e_.train.init_from = (dir_ / "checkpoints/step_00000003").string();
-  e_.data.train_src = {dir_.write("train.src", "a b\nc d\n")};
-  e_.data.train_tgt = {dir_.write("train.tgt", "a e\nf g\n")};
+  translation_of(e_).data.train_src = {dir_.write("train.src", "a b\nc d\n")};
+  translation_of(e_).data.train_tgt = {dir_.write("train.tgt", "a e\nf g\n")};
   const auto look = [&] {
     return run_check({.experiment = {.options = e_}, .weights = true, .text = true, .full = true});
   };
@@ -122,9 +124,9 @@ TEST_F(CheckCommand, TextIsLookedAtWithTheTokenizerThatIsTakenAlong) {
   EXPECT_NE(found.stops[0].what.find("75.0 % of the target's tokens are `<unk>`"),
             std::string::npos)
       << found.stops[0].what;
-  e_.data.max_unknown = 1;
+  translation_of(e_).data.max_unknown = 1;
   EXPECT_TRUE(look().stops.empty()) << look().stops.front().what;
-  e_.data.max_tgt_tokens = 2;
+  translation_of(e_).data.max_tgt_tokens = 2;
   EXPECT_NE(look().stops.at(0).what.find("empty corpus"), std::string::npos);
 }
 
@@ -148,14 +150,14 @@ TEST_F(CheckCommand, MatchedPiecesMayBeOfAnyNumber) {
     EXPECT_TRUE(weights(full).stops.empty()) << weights(full).stops.front().what;
   }
   // One that is to be trained is not known yet: all but the number of rows must fit.
-  e_.tokenizer = {};
-  e_.tokenizer.vocab_size = 500;
+  translation_of(e_).tokenizer = {};
+  translation_of(e_).tokenizer.vocab_size = 500;
   EXPECT_TRUE(weights().stops.empty()) << weights().stops.front().what;
-  e_.model.d_model = 32;
+  translation_of(e_).model.d_model = 32;
   auto found = weights();
   ASSERT_EQ(found.stops.size(), 1u);
   EXPECT_EQ(found.stops[0].code, ExitCode::kBadData);
-  e_.model.d_model = 16;
+  translation_of(e_).model.d_model = 16;
   fs::remove_all(dir_ / "tokenizer");
   found = weights();
   ASSERT_EQ(found.stops.size(), 1u);
@@ -164,8 +166,8 @@ TEST_F(CheckCommand, MatchedPiecesMayBeOfAnyNumber) {
 
 // The other run has a vocabulary for each side; `c` is piece 6 of its source and 4 of its target.
 TEST_F(CheckCommand, PiecesAreNotMatchedWithATableOfTheOtherSide) {
-  e_.tokenizer.tgt_vocab = dir_.write("targets.txt", "c\nd\ne\nf\n");
-  e_.model.tie_embeddings = "decoder";
+  translation_of(e_).tokenizer.tgt_vocab = dir_.write("targets.txt", "c\nd\ne\nf\n");
+  translation_of(e_).model.tie_embeddings = "decoder";
   save(4);
   make_it_a_run();
   e_.train.init_from = (dir_ / "checkpoints/step_00000004").string();
@@ -181,8 +183,8 @@ TEST_F(CheckCommand, PiecesAreNotMatchedWithATableOfTheOtherSide) {
                       "`encoder.embedding.weight` has those of the source"),
             std::string::npos);
   // One table for both sides is found there by the encoder's name first.
-  e_.tokenizer.tgt_vocab.clear();
-  e_.model.tie_embeddings = "all";
+  translation_of(e_).tokenizer.tgt_vocab.clear();
+  translation_of(e_).model.tie_embeddings = "all";
   EXPECT_NE(refusal({"*"}).find("`embedding.weight` matches target pieces, and "
                                 "`encoder.embedding.weight` has those of the source"),
             std::string::npos);

@@ -38,7 +38,7 @@ TEST(TensorNames, AreThoseOfTheModelThatIsTrained) {
   for (const auto& options : small_models()) {
     SCOPED_TRACE(options.encoder.name());
     Experiment e;
-    e.model = options;
+    translation_of(e).model = options;
     const auto model = models::make_model(
         options, {.src_rows = 9, .tgt_rows = 9, .num_tgt_classes = 9}, losses::make_loss({}));
     const optim::Arena arena(*model);
@@ -54,8 +54,8 @@ TEST(TensorNames, AreThoseOfTheModelThatIsTrained) {
 TEST(TensorNames, KnowWhatElseATiedTensorIs) {
   const auto also = [](const std::string& tie, const std::string& name) {
     Experiment e;
-    e.model = small_models().front();
-    e.model.tie_embeddings = tie;
+    translation_of(e).model = small_models().front();
+    translation_of(e).model.tie_embeddings = tie;
     for (const auto& tensor : tensor_names(e)) {
       if (tensor.name == name) return tensor.also;
     }
@@ -72,19 +72,19 @@ TEST(TensorNames, KnowWhatElseATiedTensorIs) {
 
 TEST(TensorNames, NeedNoMemoryHoweverLargeTheModel) {
   Experiment e;
-  e.model.d_model = 65536;
-  e.model.encoder.as<models::StackOptions>().ffn_dim = 1'000'000;
+  translation_of(e).model.d_model = 65536;
+  translation_of(e).model.encoder.as<models::StackOptions>().ffn_dim = 1'000'000;
   EXPECT_FALSE(tensor_names(e).empty());
 }
 
 TEST(ModelCost, IsThatOfTheConfiguredModel) {
-  CostRequest request{.src_rows = 32768, .tgt_rows = 32768};
+  CostRequest request{.translation = {.src_rows = 32768, .tgt_rows = 32768}};
   const auto cost = model_cost(request);
   EXPECT_EQ(cost.parameters, 60'915'712);
   EXPECT_EQ(cost.training_flops, 368'222'208);
-  request.lengths.src = 60;
+  request.translation.lengths.src = 60;
   EXPECT_GT(model_cost(request).training_flops, 1.3 * cost.training_flops);
-  request.src_rows = 8;
+  request.translation.src_rows = 8;
   try {
     model_cost(request);
     FAIL() << "all tables are tied";

@@ -48,16 +48,18 @@ class ReplayCommand : public ::testing::Test {
   void SetUp() override {
     auto& e = experiment_;
     e.run = {.seed = 3, .threads = 1, .device = "cpu"};
-    e.data.train_src = {folder_.write("train.src", corpus_text("sees"))};
-    e.data.train_tgt = {folder_.write("train.tgt", corpus_text("sieht"))};
-    e.data.max_tokens = 160;
-    e.data.cache_dir = (folder_.path() / "cache").string();
-    e.tokenizer.vocab_size = 160;
-    e.model.d_model = 16;
-    e.model.encoder = models::StackOptions{.num_layers = 1, .num_heads = 2, .ffn_dim = 24};
-    e.model.decoder = models::StackOptions{.num_layers = 1, .num_heads = 2, .ffn_dim = 24};
-    e.model.norm = "pre";
-    e.model.tie_embeddings = "decoder";
+    translation_of(e).data.train_src = {folder_.write("train.src", corpus_text("sees"))};
+    translation_of(e).data.train_tgt = {folder_.write("train.tgt", corpus_text("sieht"))};
+    translation_of(e).data.max_tokens = 160;
+    translation_of(e).data.cache_dir = (folder_.path() / "cache").string();
+    translation_of(e).tokenizer.vocab_size = 160;
+    translation_of(e).model.d_model = 16;
+    translation_of(e).model.encoder =
+        models::StackOptions{.num_layers = 1, .num_heads = 2, .ffn_dim = 24};
+    translation_of(e).model.decoder =
+        models::StackOptions{.num_layers = 1, .num_heads = 2, .ffn_dim = 24};
+    translation_of(e).model.norm = "pre";
+    translation_of(e).model.tie_embeddings = "decoder";
     auto run = runs::RunFolder::open_for_training(folder_.path() / "run");
     run.write_config("[run]\nseed = 3\n", "hash");
     auto tokenizers = make_experiment_tokenizers(e);
@@ -305,9 +307,9 @@ TEST_F(ReplayCommand, NamesTheCheckpointOfTheReportWhileItIsThere) {
 
 TEST_F(ReplayCommand, ReportsOfAnotherRunOrOtherTextAreRefused) {
   const auto file = write({{.epoch = 0, .index = 0}});
-  experiment_.data.max_tokens = 200;
+  translation_of(experiment_).data.max_tokens = 200;
   EXPECT_TRUE(refused(file, "holds other sentences"));
-  experiment_.data.max_tokens = 160;
+  translation_of(experiment_).data.max_tokens = 160;
   EXPECT_EQ(replay(file, true).code, 1);
   run_id_ = "another";
   EXPECT_TRUE(refused(write({{.epoch = 0, .index = 0}}), "another run"));

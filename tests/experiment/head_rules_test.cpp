@@ -27,10 +27,11 @@ using testing::failure, testing::TempDir;
 /// Heads `de` and `fr`, which break no rule; their text is named in another order.
 Experiment two_heads() {
   Experiment e;
-  e.model.heads = {{.name = "de"}, {.name = "fr", .weight = 0.5}};
-  e.data.heads = {{.head = "fr", .train_tsv = {"/fr.tsv"}, .valid_tsv = {"/v.tsv"}, .repeat = 0.25},
-                  {.head = "de", .train_src = {"/a.src"}, .train_tgt = {"/a.tgt"}}};
-  e.data.max_tokens = 1000;
+  translation_of(e).model.heads = {{.name = "de"}, {.name = "fr", .weight = 0.5}};
+  translation_of(e).data.heads = {
+      {.head = "fr", .train_tsv = {"/fr.tsv"}, .valid_tsv = {"/v.tsv"}, .repeat = 0.25},
+      {.head = "de", .train_src = {"/a.src"}, .train_tgt = {"/a.tgt"}}};
+  translation_of(e).data.max_tokens = 1000;
   e.train.max_steps = 20000;
   return e;
 }
@@ -54,26 +55,29 @@ TEST(HeadRules, SoundHeadsBreakNone) {
 }
 
 TEST(HeadRules, NamesAreSoundAndDiffer) {
-  EXPECT_EQ(problem_of([](Experiment& e) { e.model.heads[0].name = e.data.heads[1].head = "d.e"; }),
+  EXPECT_EQ(problem_of([](Experiment& e) {
+              translation_of(e).model.heads[0].name = translation_of(e).data.heads[1].head = "d.e";
+            }),
             "model.heads.0.name: `d.e` is no name of a head | use letters, digits, `_` and `-` "
             "alone");
   EXPECT_EQ(problem_of([](Experiment& e) {
-              e.model.heads[0].name = "fr";
-              e.data.heads.pop_back();
+              translation_of(e).model.heads[0].name = "fr";
+              translation_of(e).data.heads.pop_back();
             }),
             "model.heads.1.name: there are two heads `fr` | rename one of them");
 }
 
 TEST(HeadRules, ReadOneSource) {
-  EXPECT_EQ(problem_of([](Experiment& e) { e.model.encoders.resize(2); }).substr(0, 60),
-            "model.encoders: a model of several decoders reads one source");
+  EXPECT_EQ(
+      problem_of([](Experiment& e) { translation_of(e).model.encoders.resize(2); }).substr(0, 60),
+      "model.encoders: a model of several decoders reads one source");
 }
 
 // Processes would add up rows of different decoders.
 TEST(HeadRules, BatchNormsOfAllProcessesNeedOneDecoder) {
   const auto normed = [](const char* over) {
     return problem_of([over](Experiment& e) {
-      e.model.norm_layer = "batch_norm";
+      translation_of(e).model.norm_layer = "batch_norm";
       e.dist.batch_norm = over;
     });
   };
@@ -83,14 +87,16 @@ TEST(HeadRules, BatchNormsOfAllProcessesNeedOneDecoder) {
 
 // The name of another part is told, not all of its keys.
 TEST(HeadRules, AnotherDecoderThatIsLeftIsOneProblem) {
-  EXPECT_EQ(problem_of([](Experiment& e) { e.model.decoder = models::LstmDecoderOptions(); }),
+  EXPECT_EQ(problem_of([](Experiment& e) {
+              translation_of(e).model.decoder = models::LstmDecoderOptions();
+            }),
             "model.decoder.name: model.heads takes the place of model.decoder | move it to "
             "[model.heads.decoder] below the [[model.heads]] that it is for");
 }
 
 TEST(HeadRules, ValidationTextIsAskedOfTheHeads) {
   EXPECT_EQ(problem_of([](Experiment& e) {
-              e.data.heads[0].valid_tsv.clear();
+              translation_of(e).data.heads[0].valid_tsv.clear();
               e.eval.at_start = true;
             }),
             "eval.at_start: needs validation text | give valid_src and valid_tgt, or valid_tsv, to "
@@ -98,12 +104,12 @@ TEST(HeadRules, ValidationTextIsAskedOfTheHeads) {
 }
 
 TEST(HeadRules, EveryHeadHasData) {
-  EXPECT_EQ(problem_of([](Experiment& e) { e.data.heads.pop_back(); }),
+  EXPECT_EQ(problem_of([](Experiment& e) { translation_of(e).data.heads.pop_back(); }),
             "model.heads.0.name: head `de` has no data | add [[data.heads]] with head = \"de\", "
             "train_src and train_tgt");
   EXPECT_EQ(problem_of([](Experiment& e) {
-              e.data.heads[1].train_src.clear();
-              e.data.heads[1].train_tgt.clear();
+              translation_of(e).data.heads[1].train_src.clear();
+              translation_of(e).data.heads[1].train_tgt.clear();
             }),
             "data.heads.1.train_src: there is no training text | set data.heads.1.train_src and "
             "data.heads.1.train_tgt, or data.heads.1.train_tsv");
@@ -111,39 +117,43 @@ TEST(HeadRules, EveryHeadHasData) {
 
 TEST(HeadRules, EveryEntryOfDataHasItsHead) {
   EXPECT_EQ(problem_of([](Experiment& e) {
-              e.data.heads.push_back(e.data.heads[0]);
-              e.data.heads[2].head = "fra";
+              translation_of(e).data.heads.push_back(translation_of(e).data.heads[0]);
+              translation_of(e).data.heads[2].head = "fra";
             }),
             "data.heads.2.head: there is no head `fra` | did you mean fr? the heads are de, fr");
-  EXPECT_EQ(problem_of([](Experiment& e) { e.data.heads.push_back(e.data.heads[0]); }),
+  EXPECT_EQ(problem_of([](Experiment& e) {
+              translation_of(e).data.heads.push_back(translation_of(e).data.heads[0]);
+            }),
             "data.heads.2.head: there are two entries for head `fr` | its lists take several "
             "files: join the two");
   EXPECT_EQ(problem_of([](Experiment& e) {
-              e.model.heads.clear();
-              e.data.heads.pop_back();
+              translation_of(e).model.heads.clear();
+              translation_of(e).data.heads.pop_back();
             }),
             "data.heads.0.head: is text for one of several decoders, and the model has one | give "
             "model.heads, or name the text in [data]");
 }
 
 TEST(HeadRules, WhatEachHeadHasForItselfIsNotGivenForAll) {
-  EXPECT_EQ(
-      problem_of([](Experiment& e) { e.model.decoder.as<models::StackOptions>().num_layers = 3; }),
-      "model.decoder.num_layers: model.heads takes the place of model.decoder | move it to "
-      "[model.heads.decoder] below the [[model.heads]] that it is for");
-  EXPECT_EQ(problem_of([](Experiment& e) { e.data.train_tsv = {"/more.tsv"}; }),
+  EXPECT_EQ(problem_of([](Experiment& e) {
+              translation_of(e).model.decoder.as<models::StackOptions>().num_layers = 3;
+            }),
+            "model.decoder.num_layers: model.heads takes the place of model.decoder | move it to "
+            "[model.heads.decoder] below the [[model.heads]] that it is for");
+  EXPECT_EQ(problem_of([](Experiment& e) { translation_of(e).data.train_tsv = {"/more.tsv"}; }),
             "data.train_tsv: each of model.heads has its text in data.heads | move it to the "
             "[[data.heads]] that it is for");
-  EXPECT_EQ(problem_of([](Experiment& e) { e.data.tgt_column = 3; }),
+  EXPECT_EQ(problem_of([](Experiment& e) { translation_of(e).data.tgt_column = 3; }),
             "data.tgt_column: each of model.heads has its text in data.heads | move it to the "
             "[[data.heads]] that it is for");
-  EXPECT_EQ(problem_of([](Experiment& e) { e.data.max_src_tokens = 30; }), "0 problems");
+  EXPECT_EQ(problem_of([](Experiment& e) { translation_of(e).data.max_src_tokens = 30; }),
+            "0 problems");
 }
 
 TEST(HeadRules, FilesOfAHeadGoTogether) {
   Experiment e = two_heads();
-  e.data.heads[1].valid_src = {"/v.src"};
-  e.data.heads[0].src_column = 2;
+  translation_of(e).data.heads[1].valid_src = {"/v.src"};
+  translation_of(e).data.heads[0].src_column = 2;
   std::vector<config::Problem> problems;
   check_rules(e, {}, problems);
   ASSERT_EQ(problems.size(), 2U);
@@ -153,10 +163,10 @@ TEST(HeadRules, FilesOfAHeadGoTogether) {
 
 TEST(HeadRules, AllThatIsWrongIsToldAtOnce) {
   Experiment e = two_heads();
-  e.model.heads[1].name = "f r";
-  e.model.heads[0].decoder.as<models::StackOptions>().num_heads = 7;
-  e.data.heads[1].head = "deu";
-  e.data.valid_tsv = {"/v.tsv"};
+  translation_of(e).model.heads[1].name = "f r";
+  translation_of(e).model.heads[0].decoder.as<models::StackOptions>().num_heads = 7;
+  translation_of(e).data.heads[1].head = "deu";
+  translation_of(e).data.valid_tsv = {"/v.tsv"};
   std::vector<config::Problem> problems;
   check_rules(e, {}, problems);
   std::vector<std::string> keys;
@@ -167,16 +177,16 @@ TEST(HeadRules, AllThatIsWrongIsToldAtOnce) {
 }
 
 TEST(HeadRules, OneMistakeIsOneProblem) {
-  EXPECT_EQ(problem_of([](Experiment& e) { e.data.heads[0].head = "fra"; }),
+  EXPECT_EQ(problem_of([](Experiment& e) { translation_of(e).data.heads[0].head = "fra"; }),
             "data.heads.0.head: there is no head `fra` | did you mean fr? the heads are de, fr");
-  EXPECT_EQ(problem_of([](Experiment& e) { e.data.heads[0].head = "other"; }),
+  EXPECT_EQ(problem_of([](Experiment& e) { translation_of(e).data.heads[0].head = "other"; }),
             "data.heads.0.head: there is no head `other` | the heads are de, fr");
-  EXPECT_EQ(problem_of([](Experiment& e) { e.data.heads[0].head = "de"; }),
+  EXPECT_EQ(problem_of([](Experiment& e) { translation_of(e).data.heads[0].head = "de"; }),
             "data.heads.1.head: there are two entries for head `de` | its lists take several "
             "files: join the two");
-  EXPECT_EQ(problem_of([](Experiment& e) { e.model.heads[1].name = ""; }),
+  EXPECT_EQ(problem_of([](Experiment& e) { translation_of(e).model.heads[1].name = ""; }),
             "model.heads.1.name: a head has no name | commands, scores and data.heads need one");
-  EXPECT_EQ(problem_of([](Experiment& e) { e.model.heads[1].name = "de"; }),
+  EXPECT_EQ(problem_of([](Experiment& e) { translation_of(e).model.heads[1].name = "de"; }),
             "model.heads.1.name: there are two heads `de` | rename one of them");
 }
 
@@ -185,15 +195,15 @@ TEST(HeadRules, ValidationTextOfAnyHeadCounts) {
   EXPECT_EQ(problem_of(patient), "0 problems");
   EXPECT_NE(problem_of([&](Experiment& e) {
               patient(e);
-              e.data.heads[0].valid_tsv.clear();
+              translation_of(e).data.heads[0].valid_tsv.clear();
             }).find("train.patience: needs validation text"),
             std::string::npos);
 }
 
 TEST(HeadRules, AlignmentsAreOfALayerThatEachHeadHas) {
   EXPECT_EQ(problem_of([](Experiment& e) {
-              e.decode.alignment_layer = 1;
-              e.model.heads[1].decoder = models::LstmDecoderOptions{};
+              translation_of(e).decode.alignment_layer = 1;
+              translation_of(e).model.heads[1].decoder = models::LstmDecoderOptions{};
             }),
             "decode.alignment_layer: only layer 0 of an `lstm` decoder attends | layers count from "
             "0; -1 is the last that attends");
@@ -271,11 +281,11 @@ class HeadFiles : public ::testing::Test {
 TEST_F(HeadFiles, AreReadAndWrittenBack) {
   const auto loaded =
       load_experiment(config("train_src = [\"a\"]\ntrain_tgt = [\"a\"]\nrepeat = 0.5\n"), {});
-  const auto& model = loaded.options.model;
+  const auto& model = translation_of(loaded.options).model;
   ASSERT_EQ(model.heads.size(), 2U);
   EXPECT_EQ(model.heads[0].decoder.as<models::StackOptions>().num_layers, 2);
   EXPECT_EQ(model.heads[1].decoder.as<models::LstmDecoderOptions>().num_layers, 1);
-  EXPECT_EQ(loaded.options.data.heads[1].repeat, 0.5);
+  EXPECT_EQ(translation_of(loaded.options).data.heads[1].repeat, 0.5);
   const auto again = load_stored_experiment(loaded.resolved_toml, "/run/config.toml", {});
   EXPECT_EQ(again.config_hash, loaded.config_hash);
   EXPECT_EQ(again.options.model.heads[1].decoder.name(), "lstm");
@@ -305,10 +315,12 @@ TEST_F(HeadFiles, OfAllHeadsMakeTheTokenizer) {
     second += std::string("wxy xyz yzw zwx") + (i % 2 == 0 ? " wx\n" : " yz\n");
   }
   Experiment e = two_heads();
-  e.data.heads[0].train_tsv.clear();
-  e.data.heads[0].train_src = e.data.heads[0].train_tgt = {folder_.write("second", second)};
-  e.data.heads[1].train_src = e.data.heads[1].train_tgt = {folder_.write("first", first)};
-  e.tokenizer.vocab_size = 24;
+  translation_of(e).data.heads[0].train_tsv.clear();
+  translation_of(e).data.heads[0].train_src =
+      translation_of(e).data.heads[0].train_tgt = {folder_.write("second", second)};
+  translation_of(e).data.heads[1].train_src =
+      translation_of(e).data.heads[1].train_tgt = {folder_.write("first", first)};
+  translation_of(e).tokenizer.vocab_size = 24;
   const auto tokenizers = make_experiment_tokenizers(e);
   for (const char* word : {"abc", "xyz"}) {
     std::vector<int64_t> ids;

@@ -80,12 +80,12 @@ TEST(KnownText, IsRefusedAboveTheBoundWithWhatHelps) {
             std::string::npos)
       << trained;
   EXPECT_NE(trained.find("raise tokenizer.character_coverage"), std::string::npos) << trained;
-  experiment.tokenizer.model = "a.model";
+  translation_of(experiment).tokenizer.model = "a.model";
   EXPECT_NE(refusal({}).find("leave tokenizer.model"), std::string::npos);
   text::TokenizerPair words;
   words.assets["src.vocab"] = "";
   EXPECT_NE(refusal(words).find("split the text as the vocabulary is split"), std::string::npos);
-  experiment.data.max_unknown = 0.21;
+  translation_of(experiment).data.max_unknown = 0.21;
   require(2001, words, experiment, false);
 }
 

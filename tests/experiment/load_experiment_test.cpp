@@ -48,7 +48,8 @@ TEST(LoadExperiment, GivesOptionsAndAResolvedCopyWithAbsolutePaths) {
   const Bench bench;
   const auto loaded = load_experiment(bench.config, {"optim.lr=7e-4"});
   EXPECT_EQ(loaded.options.optim.lr, 7e-4);
-  EXPECT_EQ(loaded.options.data.train_src.front(), (bench.folder.path() / "train.src").string());
+  EXPECT_EQ(translation_of(loaded.options).data.train_src.front(),
+            (bench.folder.path() / "train.src").string());
   EXPECT_NE(loaded.resolved_toml.find("lr = 0.0007  # default 0.0005; peak learning rate"),
             std::string::npos);
   EXPECT_EQ(loaded.config_hash.size(), 16u);
@@ -326,8 +327,8 @@ TEST(LoadExperiment, TheRecipesOfScalingNmtChooseThePapersPrecision) {
     EXPECT_TRUE(problems.empty()) << name;
     EXPECT_EQ(options.train.precision, "auto_fp16") << name;
     EXPECT_EQ(options.train.loss_scale.name, "auto") << name << ": fairseq's with fp16";
-    EXPECT_EQ(options.tokenizer.type, "vocab") << name;
-    EXPECT_EQ(options.tokenizer.vocab_size, 32768) << name;
+    EXPECT_EQ(translation_of(options).tokenizer.type, "vocab") << name;
+    EXPECT_EQ(translation_of(options).tokenizer.vocab_size, 32768) << name;
   }
 }
 

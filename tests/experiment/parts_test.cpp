@@ -66,7 +66,7 @@ TEST_F(Parts, AreTransformersUnlessNamesSayOtherwise) {
 
 TEST_F(Parts, OnTheCommandLineMayBeChosenAndSetAtOnce) {
   const auto loaded = load("", {"model.encoder.cell=gru", "model.encoder.name=lstm"});
-  EXPECT_EQ(loaded.options.model.encoder.as<LstmEncoderOptions>().cell, "gru");
+  EXPECT_EQ(translation_of(loaded.options).model.encoder.as<LstmEncoderOptions>().cell, "gru");
 }
 
 TEST_F(Parts, KeyOfAnotherPartIsAnsweredWithThePartThatHasIt) {
@@ -88,8 +88,8 @@ TEST_F(Parts, KeysOfTransformerLayersCountWithEitherSide) {
 
 TEST_F(Parts, ATransformersLayersMayBeLeftOutWithAProbabilityBelowOne) {
   const auto loaded = load("[model.encoder]\nlayer_drop = 0.2\n");
-  EXPECT_EQ(loaded.options.model.encoder.as<StackOptions>().layer_drop, 0.2);
-  EXPECT_EQ(loaded.options.model.decoder.as<StackOptions>().layer_drop, 0.0);
+  EXPECT_EQ(translation_of(loaded.options).model.encoder.as<StackOptions>().layer_drop, 0.2);
+  EXPECT_EQ(translation_of(loaded.options).model.decoder.as<StackOptions>().layer_drop, 0.0);
   EXPECT_NE(loaded.config_hash, load("").config_hash);
   for (const char* value : {"1.0", "-0.1"}) {
     const std::string text = message(std::string("[model.decoder]\nlayer_drop = ") + value + "\n");

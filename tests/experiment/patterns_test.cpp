@@ -78,7 +78,7 @@ TEST(Patterns, MatchTensorsOfTheModel) {
 
 TEST(Patterns, OfFirstWeightsAndFrozenPartsAreProblemsOfTheirKeys) {
   const auto problems = pattern_problems([](auto& e) {
-    e.model.init = {"encodr.* zeros", "encoder.* orthogonal"};
+    translation_of(e).model.init = {"encodr.* zeros", "encoder.* orthogonal"};
     e.train.freeze = {"*"};
     e.train.init_from = "elsewhere";
     e.train.init_only = {"decodr.*"};

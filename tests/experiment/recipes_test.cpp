@@ -73,8 +73,8 @@ TEST(Recipes, ChooseTheFamiliesThatTheirNamesPromise) {
         Pairing{"wmt16_en_de_dynamicconv", "dynamic_conv", "dynamic_conv"},
         Pairing{"wmt16_en_de_deep_shallow", "transformer", "transformer"}}) {
     const Experiment options = recipe(wanted.recipe);
-    EXPECT_EQ(options.model.encoder.name(), wanted.encoder) << wanted.recipe;
-    EXPECT_EQ(options.model.decoder.name(), wanted.decoder) << wanted.recipe;
+    EXPECT_EQ(translation_of(options).model.encoder.name(), wanted.encoder) << wanted.recipe;
+    EXPECT_EQ(translation_of(options).model.decoder.name(), wanted.decoder) << wanted.recipe;
   }
 }
 

@@ -18,10 +18,10 @@ using Change = std::function<void(Experiment&)>;
 /// An experiment that breaks no rule.
 Experiment sound() {
   Experiment e;
-  e.data.train_src = {"/a.src"};
-  e.data.train_tgt = {"/a.tgt"};
-  e.data.valid_src = {"/v.src"};
-  e.data.valid_tgt = {"/v.tgt"};
+  translation_of(e).data.train_src = {"/a.src"};
+  translation_of(e).data.train_tgt = {"/a.tgt"};
+  translation_of(e).data.valid_src = {"/v.src"};
+  translation_of(e).data.valid_tgt = {"/v.tgt"};
   e.train.max_steps = 20000;
   return e;
 }
@@ -47,27 +47,30 @@ TEST(Rules, ASoundExperimentBreaksNone) {
 }
 
 TEST(Rules, HeadsDivideTheWidthOnBothSides) {
-  EXPECT_EQ(
-      problem_of([](Experiment& e) { e.model.encoder.as<models::StackOptions>().num_heads = 7; }),
-      "`model.encoder.num_heads` (default): 7 heads do not divide model.d_model = 512");
-  EXPECT_EQ(
-      problem_of([](Experiment& e) { e.model.decoder.as<models::StackOptions>().num_heads = 3; }),
-      "`model.decoder.num_heads` (default): 3 heads do not divide model.d_model = 512");
+  EXPECT_EQ(problem_of([](Experiment& e) {
+              translation_of(e).model.encoder.as<models::StackOptions>().num_heads = 7;
+            }),
+            "`model.encoder.num_heads` (default): 7 heads do not divide model.d_model = 512");
+  EXPECT_EQ(problem_of([](Experiment& e) {
+              translation_of(e).model.decoder.as<models::StackOptions>().num_heads = 3;
+            }),
+            "`model.decoder.num_heads` (default): 3 heads do not divide model.d_model = 512");
 }
 
 TEST(Rules, HeadsOfKeysDivideThoseOfQueries) {
-  EXPECT_EQ(problem_of(
-                [](Experiment& e) { e.model.encoder.as<models::StackOptions>().num_kv_heads = 3; }),
+  EXPECT_EQ(problem_of([](Experiment& e) {
+              translation_of(e).model.encoder.as<models::StackOptions>().num_kv_heads = 3;
+            }),
             "`model.encoder.num_kv_heads` (default): 3 heads of keys cannot be shared evenly by "
             "num_heads = 8 heads of queries");
   EXPECT_EQ(problem_of([](Experiment& e) {
-              e.model.decoder.as<models::StackOptions>().num_kv_heads = 16;
+              translation_of(e).model.decoder.as<models::StackOptions>().num_kv_heads = 16;
             }),
             "`model.decoder.num_kv_heads` (default): 16 heads of keys cannot be shared evenly by "
             "num_heads = 8 heads of queries");
   for (const int64_t fits : {0, 1, 2, 4, 8}) {
     EXPECT_EQ(problem_of([&](Experiment& e) {
-                e.model.decoder.as<models::StackOptions>().num_kv_heads = fits;
+                translation_of(e).model.decoder.as<models::StackOptions>().num_kv_heads = fits;
               }),
               "0 problems");
   }
@@ -76,8 +79,8 @@ TEST(Rules, HeadsOfKeysDivideThoseOfQueries) {
 TEST(Rules, ZeroGammaStandsAtTheEndOfAPartAlone) {
   const auto problem = [](const std::string& norm) {
     return problem_of([&](auto& e) {
-      e.model.zero_gamma = true;
-      e.model.norm = norm;
+      translation_of(e).model.zero_gamma = true;
+      translation_of(e).model.norm = norm;
     });
   };
   for (const std::string norm : {"post", "pre"}) {
@@ -93,19 +96,19 @@ TEST(Rules, ZeroGammaStandsAtTheEndOfAPartAlone) {
 TEST(Rules, RotaryPositionsNeedAnEvenHeadWidth) {
   EXPECT_EQ(
       problem_of([](Experiment& e) {
-        e.model.positions = "rotary";
-        e.model.d_model = 24;
-        e.model.encoder.as<models::StackOptions>().num_heads = 8;
-        e.model.decoder.as<models::StackOptions>().num_heads = 4;
+        translation_of(e).model.positions = "rotary";
+        translation_of(e).model.d_model = 24;
+        translation_of(e).model.encoder.as<models::StackOptions>().num_heads = 8;
+        translation_of(e).model.decoder.as<models::StackOptions>().num_heads = 4;
       }),
       "`model.encoder.num_heads` (default): rotary positions need an even head width, it is 3");
 }
 
 TEST(Rules, SinusoidsNeedAnEvenWidth) {
   EXPECT_EQ(problem_of([](Experiment& e) {
-              e.model.d_model = 25;
-              e.model.encoder.as<models::StackOptions>().num_heads =
-                  e.model.decoder.as<models::StackOptions>().num_heads = 5;
+              translation_of(e).model.d_model = 25;
+              translation_of(e).model.encoder.as<models::StackOptions>().num_heads =
+                  translation_of(e).model.decoder.as<models::StackOptions>().num_heads = 5;
             }),
             "`model.d_model` (default): sinusoidal positions need an even d_model, it is 25");
 }
@@ -113,8 +116,8 @@ TEST(Rules, SinusoidsNeedAnEvenWidth) {
 TEST(Rules, LearnedPositionsReachTheLongestSentence) {
   EXPECT_EQ(
       problem_of([](auto& e) {
-        e.model.positions = "learned";
-        e.model.max_positions = 511;
+        translation_of(e).model.positions = "learned";
+        translation_of(e).model.max_positions = 511;
       }),
       "`model.max_positions` (default): 511 learned positions, sentences may have 512 tokens");
 }
@@ -231,7 +234,7 @@ TEST(Rules, TheFloorIsBelowTheHighestRateOfTheRun) {
     e.optim.lr = 1e-3;
     e.optim.lr_scaling = "linear";
     e.optim.reference_batch = reference;
-    e.data.max_tokens = 2000;
+    translation_of(e).data.max_tokens = 2000;
     e.schedule.min_lr = min_lr;
   };
   const auto noam = [](Experiment& e, double min_lr, double max_lr = 0) {
@@ -442,8 +445,8 @@ TEST(Rules, AValidationAtTheStartNeedsText) {
   EXPECT_EQ(problem_of([](auto& e) { e.eval.at_start = true; }), "0 problems");
   EXPECT_EQ(problem_of([](auto& e) {
               e.eval.at_start = true;
-              e.data.valid_src.clear();
-              e.data.valid_tgt.clear();
+              translation_of(e).data.valid_src.clear();
+              translation_of(e).data.valid_tgt.clear();
             }),
             "`eval.at_start` (default): needs validation text");
 }
@@ -463,11 +466,11 @@ TEST(Rules, AveragedCheckpointsMustBeKept) {
 }
 
 TEST(Rules, BothSidesOfTheDataHaveEquallyManyFiles) {
-  EXPECT_EQ(problem_of([](auto& e) { e.data.train_tgt.push_back("/b"); }),
+  EXPECT_EQ(problem_of([](auto& e) { translation_of(e).data.train_tgt.push_back("/b"); }),
             "`data.train_src` (default): 1 source and 2 target files");
-  EXPECT_EQ(problem_of([](auto& e) { e.data.valid_src.clear(); }),
+  EXPECT_EQ(problem_of([](auto& e) { translation_of(e).data.valid_src.clear(); }),
             "`data.valid_src` (default): 0 source and 1 target files");
-  EXPECT_EQ(problem_of([](auto& e) { e.data.test_src = {"/a"}; }),
+  EXPECT_EQ(problem_of([](auto& e) { translation_of(e).data.test_src = {"/a"}; }),
             "`data.test_tgt` (default): 1 source and 0 target files");
 }
 
@@ -477,7 +480,7 @@ TEST(Rules, ASideWithoutFilesIsNamedAndTheOtherOneHasTheLine) {
       "data.valid_src",
       {.file = "a.toml", .order = {.source = 0, .line = 3, .column = 1}, .override_text = ""});
   Experiment e = sound();
-  e.data.valid_tgt.clear();
+  translation_of(e).data.valid_tgt.clear();
   const auto problems = problems_of(e, origins);
   ASSERT_EQ(problems.size(), 1u);
   EXPECT_EQ(problems[0].key, "data.valid_tgt");
@@ -487,64 +490,65 @@ TEST(Rules, ASideWithoutFilesIsNamedAndTheOtherOneHasTheLine) {
 
 TEST(Rules, ThereIsTrainingTextWithOneWeightForEachFile) {
   EXPECT_EQ(problem_of([](auto& e) {
-              e.data.train_src.clear();
-              e.data.train_tgt.clear();
+              translation_of(e).data.train_src.clear();
+              translation_of(e).data.train_tgt.clear();
             }),
             "`data.train_src` (default): there is no training text");
   EXPECT_EQ(problem_of([](auto& e) {
-              e.data.train_tsv = {"/b.tsv"};
-              e.data.train_weights = {1};
+              translation_of(e).data.train_tsv = {"/b.tsv"};
+              translation_of(e).data.train_weights = {1};
             }),
             "`data.train_weights` (default): 1 weights for 2 training files");
   EXPECT_EQ(problem_of([](auto& e) {
-              e.data.train_tsv = {"/b.tsv"};
-              e.data.src_column = 2;
+              translation_of(e).data.train_tsv = {"/b.tsv"};
+              translation_of(e).data.src_column = 2;
             }),
             "`data.tgt_column` (default): both sides are column 2 of the TSV files");
 }
 
 TEST(Rules, ASentenceFitsIntoABatch) {
-  EXPECT_EQ(problem_of([](auto& e) { e.data.max_tokens = 500; }),
+  EXPECT_EQ(problem_of([](auto& e) { translation_of(e).data.max_tokens = 500; }),
             "`data.max_tokens` (default): 500 is less than the longest sentence that is let in "
             "(512)");
-  EXPECT_EQ(problem_of([](auto& e) { e.data.max_ratio = 0.5; }),
+  EXPECT_EQ(problem_of([](auto& e) { translation_of(e).data.max_ratio = 0.5; }),
             "`data.max_ratio` (default): must be 0 (off) or at least 1, got 0.5");
 }
 
 TEST(Rules, TyingAllEmbeddingsNeedsOneVocabulary) {
   const std::string expected =
       "`model.tie_embeddings` (default): \"all\" needs one vocabulary for both sides";
-  EXPECT_EQ(problem_of([](auto& e) { e.tokenizer.joint = false; }), expected);
+  EXPECT_EQ(problem_of([](auto& e) { translation_of(e).tokenizer.joint = false; }), expected);
   EXPECT_EQ(problem_of([](auto& e) {
-              e.tokenizer.src_model = "/a.model";
-              e.tokenizer.tgt_model = "/b.model";
+              translation_of(e).tokenizer.src_model = "/a.model";
+              translation_of(e).tokenizer.tgt_model = "/b.model";
             }),
             expected);
   EXPECT_EQ(problem_of([](auto& e) {
-              e.tokenizer.type = "vocab";
-              e.tokenizer.src_vocab = "/a";
-              e.tokenizer.tgt_vocab = "/b";
+              translation_of(e).tokenizer.type = "vocab";
+              translation_of(e).tokenizer.src_vocab = "/a";
+              translation_of(e).tokenizer.tgt_vocab = "/b";
             }),
             expected);
   EXPECT_EQ(problem_of([](auto& e) {
-              e.tokenizer.joint = false;
-              e.model.tie_embeddings = "decoder";
+              translation_of(e).tokenizer.joint = false;
+              translation_of(e).model.tie_embeddings = "decoder";
             }),
             "0 problems");
-  EXPECT_EQ(problem_of([](auto& e) { e.tokenizer.model = "/a.model"; }), "0 problems");
+  EXPECT_EQ(problem_of([](auto& e) { translation_of(e).tokenizer.model = "/a.model"; }),
+            "0 problems");
 }
 
 TEST(Rules, ARunThatBeginsWithAnotherOnesWeightsNeedNameNoTokenizer) {
   const auto taken_over = [](auto& e) {
     e.train.init_from = "/run";
-    e.tokenizer.joint = false;
-    e.tokenizer.type = "vocab";
+    translation_of(e).tokenizer.joint = false;
+    translation_of(e).tokenizer.type = "vocab";
   };
   EXPECT_EQ(problem_of(taken_over), "0 problems");
   EXPECT_EQ(problem_of([&](auto& e) {
               taken_over(e);
               e.train.init_vocabulary = "match";
-              e.model.tie_embeddings = "decoder";
+              translation_of(e).model.tie_embeddings = "decoder";
             }),
             "`tokenizer.type` (default): \"vocab\" needs tokenizer.src_vocab");
   EXPECT_EQ(problem_of([](auto& e) { e.train.init_vocabulary = "match"; }),
@@ -553,46 +557,47 @@ TEST(Rules, ARunThatBeginsWithAnotherOnesWeightsNeedNameNoTokenizer) {
 
 TEST(Rules, TokenizerFilesDoNotContradictEachOther) {
   EXPECT_EQ(problem_of([](auto& e) {
-              e.tokenizer.model = e.tokenizer.src_model = e.tokenizer.tgt_model = "/a.model";
+              translation_of(e).tokenizer.model = translation_of(e).tokenizer.src_model =
+                  translation_of(e).tokenizer.tgt_model = "/a.model";
             }),
             "`tokenizer.model` (default): stands beside src_model or tgt_model");
-  EXPECT_EQ(problem_of([](auto& e) { e.tokenizer.src_model = "/a.model"; }),
+  EXPECT_EQ(problem_of([](auto& e) { translation_of(e).tokenizer.src_model = "/a.model"; }),
             "`tokenizer.src_model` (default): the other side's model is missing");
-  EXPECT_EQ(problem_of([](auto& e) { e.tokenizer.src_vocab = "/a"; }),
+  EXPECT_EQ(problem_of([](auto& e) { translation_of(e).tokenizer.src_vocab = "/a"; }),
             "`tokenizer.src_vocab` (default): a vocabulary file beside type = \"sentencepiece\"");
-  EXPECT_EQ(problem_of([](auto& e) { e.tokenizer.type = "vocab"; }),
+  EXPECT_EQ(problem_of([](auto& e) { translation_of(e).tokenizer.type = "vocab"; }),
             "`tokenizer.type` (default): \"vocab\" needs tokenizer.src_vocab");
   EXPECT_EQ(problem_of([](auto& e) {
-              e.tokenizer.type = "vocab";
-              e.tokenizer.src_vocab = "/a";
-              e.tokenizer.model = "/a.model";
+              translation_of(e).tokenizer.type = "vocab";
+              translation_of(e).tokenizer.src_vocab = "/a";
+              translation_of(e).tokenizer.model = "/a.model";
             }),
             "`tokenizer.model` (default): a SentencePiece model beside type = \"vocab\"");
 }
 
 TEST(Rules, PatienceAndBleuNeedWhatTheyLookAt) {
   EXPECT_EQ(problem_of([](auto& e) {
-              e.data.valid_src.clear();
-              e.data.valid_tgt.clear();
+              translation_of(e).data.valid_src.clear();
+              translation_of(e).data.valid_tgt.clear();
               e.train.patience = 3;
             }),
             "`train.patience` (default): needs validation text");
   EXPECT_EQ(problem_of([](auto& e) {
               e.eval.best_metric = "bleu";
-              e.eval.bleu = false;
+              translation_of(e).eval.bleu = false;
             }),
             "`eval.best_metric` (default): \"bleu\" needs eval.bleu = true");
 }
 
 TEST(Rules, DecodingOptionsFitTogether) {
-  EXPECT_EQ(problem_of([](auto& e) { e.decode.nbest = 6; }),
+  EXPECT_EQ(problem_of([](auto& e) { translation_of(e).decode.nbest = 6; }),
             "`decode.nbest` (default): 6 hypotheses from a beam of 5");
-  EXPECT_EQ(problem_of([](auto& e) { e.decode.alignment_layer = 6; }),
+  EXPECT_EQ(problem_of([](auto& e) { translation_of(e).decode.alignment_layer = 6; }),
             "`decode.alignment_layer` (default): there is no layer 6 in a decoder of 6");
   EXPECT_EQ(problem_of([](auto& e) {
-              e.decode.max_len_a = 0;
-              e.decode.max_len_b = 3;
-              e.decode.min_len = 4;
+              translation_of(e).decode.max_len_a = 0;
+              translation_of(e).decode.max_len_b = 3;
+              translation_of(e).decode.min_len = 4;
             }),
             "`decode.min_len` (default): outputs must have at least 4 and at most 3 tokens");
 }
@@ -621,7 +626,7 @@ TEST(Rules, OnlyTriStageHolds) {
 
 TEST(Rules, ARuleIsSilentAboutAKeyThatHasAProblemAlready) {
   Experiment e = sound();
-  e.model.d_model = 7;
+  translation_of(e).model.d_model = 7;
   e.train.max_steps = 0;
   std::vector<config::Problem> problems{
       {"a.toml:1:1", "`model.d_model` is wrong", "", "model.d_model"}};
@@ -633,9 +638,9 @@ TEST(Rules, ARuleIsSilentAboutAKeyThatHasAProblemAlready) {
 TEST(Rules, SegmentationsAreDrawnOfRawTextAlone) {
   const auto problem = [](const std::string& type) {
     return problem_of([&](Experiment& e) {
-      e.data.tgt_subword_sampling = 0.1;
-      e.tokenizer.type = type;
-      if (type == "vocab") e.tokenizer.src_vocab = "/v";
+      translation_of(e).data.tgt_subword_sampling = 0.1;
+      translation_of(e).tokenizer.type = type;
+      if (type == "vocab") translation_of(e).tokenizer.src_vocab = "/v";
     });
   };
   EXPECT_EQ(problem("sentencepiece"), "0 problems");
@@ -668,10 +673,12 @@ TEST(Rules, RDropHasAnAlphaAndWordDropoutAProbability) {
 TEST(Rules, FilesThatAreNamedMustExistAndArchivesForTheirMembers) {
   const stretto::testing::TempDir folder;
   Experiment e = sound();
-  e.data.train_src = {folder.write("a.src", ""), folder.write("x.zip", "") + ":member"};
-  e.data.train_tgt = {folder.write("a.tgt", ""), (folder.path() / "y.zip").string() + ":member"};
-  e.data.valid_src = e.data.valid_tgt = {};
-  e.data.cache_dir = "/not/yet/there";
+  translation_of(e).data.train_src = {folder.write("a.src", ""),
+                                      folder.write("x.zip", "") + ":member"};
+  translation_of(e).data.train_tgt = {folder.write("a.tgt", ""),
+                                      (folder.path() / "y.zip").string() + ":member"};
+  translation_of(e).data.valid_src = translation_of(e).data.valid_tgt = {};
+  translation_of(e).data.cache_dir = "/not/yet/there";
   const auto problems = missing_files(experiment_schema(e), {}, {});
   ASSERT_EQ(problems.size(), 1u);
   EXPECT_EQ(problems[0].place, "`data.train_tgt` (default)");

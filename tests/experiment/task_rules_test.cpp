@@ -32,22 +32,23 @@ class PictureRules : public TaskRules {
             {.name = "loss"}};
   }
   ValidationData validation_data(const Experiment& e) const override {
-    return {.there = e.data.max_samples > 9,
+    return {.there = translation_of(e).data.max_samples > 9,
             .name = "ten pictures",
             .keys = {"data.max_samples"},
             .remedy = "raise data.max_samples"};
   }
   BatchBound micro_batch(const Experiment& e) const override {
-    return {.key = "data.max_samples", .value = e.data.max_samples, .unit = "pictures"};
+    return {
+        .key = "data.max_samples", .value = translation_of(e).data.max_samples, .unit = "pictures"};
   }
 };
 
 /// An experiment that breaks none of their rules, and most of translation's.
 Experiment with_pictures() {
   Experiment e;
-  e.model.d_model = 7;
-  e.tokenizer.type = "vocab";
-  e.data.max_samples = 10;
+  translation_of(e).model.d_model = 7;
+  translation_of(e).tokenizer.type = "vocab";
+  translation_of(e).data.max_samples = 10;
   e.train.max_steps = 20000;
   e.eval.best_metric = "accuracy";
   return e;
@@ -72,8 +73,8 @@ TEST(TaskRules, AFamilyWithoutTextIsAskedForNone) {
 
 TEST(TaskRules, StandBeforeAndBehindThoseOfEveryExperiment) {
   Experiment e = with_pictures();
-  e.model.d_model = 65;
-  e.data.max_samples = 0;
+  translation_of(e).model.d_model = 65;
+  translation_of(e).data.max_samples = 0;
   e.train.max_steps = 0;
   EXPECT_EQ(keys_of(problems_of_pictures(e)),
             (Keys{"model.d_model", "train.max_steps", "data.max_samples"}));
@@ -81,7 +82,7 @@ TEST(TaskRules, StandBeforeAndBehindThoseOfEveryExperiment) {
 
 TEST(TaskRules, SayWhatAValidationNeeds) {
   Experiment e = with_pictures();
-  e.data.max_samples = 9;
+  translation_of(e).data.max_samples = 9;
   e.train.patience = 3;
   e.eval.at_start = true;
   e.schedule.name = "plateau";
@@ -95,7 +96,7 @@ TEST(TaskRules, SayWhatAValidationNeeds) {
 // A problem of reading the data's key comes first; that there are none is its consequence.
 TEST(TaskRules, OfAnUnreliableKeyAreLeftOut) {
   Experiment e = with_pictures();
-  e.data.max_samples = 0;
+  translation_of(e).data.max_samples = 0;
   e.train.patience = 3;
   const PictureRules rules;
   std::vector<config::Problem> problems{
@@ -136,7 +137,8 @@ TEST(TaskRules, SayWhatABatchCounts) {
   EXPECT_EQ(rate.batch, 20);
   EXPECT_EQ(rate.ratio, 0.5);
   EXPECT_EQ(rate.peak_lr, 0.125);
-  EXPECT_EQ(ScaledRate(e).batch, static_cast<double>(e.data.max_tokens) * 2) << "translation";
+  EXPECT_EQ(ScaledRate(e).batch, static_cast<double>(translation_of(e).data.max_tokens) * 2)
+      << "translation";
   EXPECT_EQ(ScaledRate(e, nullptr).peak_lr, 0.25) << "a family that is not known";
   e.schedule.min_lr = 0.2;
   problems = problems_of_pictures(e);
@@ -173,8 +175,8 @@ TEST(TaskRules, OfTranslationLeadOtherNamesOfScoresToTheirs) {
                                      {"sacrebleu", "bleu"},
                                      {"blue", "bleu"}}) {
     Experiment e;
-    e.data.train_src = {"/a.src"};
-    e.data.train_tgt = {"/a.tgt"};
+    translation_of(e).data.train_src = {"/a.src"};
+    translation_of(e).data.train_tgt = {"/a.tgt"};
     e.train.max_steps = 20000;
     e.eval.best_metric = wrong;
     std::vector<config::Problem> problems;
@@ -211,18 +213,18 @@ TEST(TaskRules, ListTheScoresOfAllFamiliesForTheKey) {
 // Preflight asks by the name, and there is nothing to look at in a family of another one.
 TEST(TaskRules, LookAtTheirDataBeforeTrainingDoes) {
   Experiment e;
-  e.data.valid_src = {"/nowhere/v.src"};
-  e.data.valid_tgt = {"/nowhere/v.tgt"};
+  translation_of(e).data.valid_src = {"/nowhere/v.src"};
+  translation_of(e).data.valid_tgt = {"/nowhere/v.tgt"};
   EXPECT_EQ(preflight(e, {}, {.full = true}).stops.size(), 1U);
   EXPECT_EQ(PictureRules().look_at_data(e, {}, {.full = true}).stops.size(), 0U);
-  e.task.name = "origami";
+  e.task.name_to_bind() = "origami";
   EXPECT_EQ(preflight(e, {}, {.full = true}).stops.size(), 0U);
 }
 
 // Its name is refused already, and nobody knows what it needs.
 TEST(TaskRules, OfAnUnknownFamilyAreNotGuessed) {
   Experiment e = with_pictures();
-  e.task.name = "origami";
+  e.task.name_to_bind() = "origami";
   EXPECT_EQ(find_task_rules(e), nullptr);
   e.train.max_steps = 0;
   std::vector<config::Problem> problems;
@@ -232,11 +234,11 @@ TEST(TaskRules, OfAnUnknownFamilyAreNotGuessed) {
 
 TEST(TaskRules, OfTranslationAreToldInOneOrder) {
   Experiment e;
-  e.model.encoder.as<models::StackOptions>().num_heads = 7;
-  e.model.tie_embeddings = "all";
-  e.tokenizer.joint = false;
+  translation_of(e).model.encoder.as<models::StackOptions>().num_heads = 7;
+  translation_of(e).model.tie_embeddings = "all";
+  translation_of(e).tokenizer.joint = false;
   e.optim.lr_scaling = "linear";
-  e.decode.nbest = 6;
+  translation_of(e).decode.nbest = 6;
   std::vector<config::Problem> problems;
   check_rules(e, {}, problems);
   EXPECT_EQ(keys_of(problems),

@@ -28,7 +28,7 @@ using Lines = std::vector<std::string>;
 TEST(InitEntries, AreReadOrRefusedWithWhatIsKnown) {
   const auto refusal = [](const char* entry) {
     Experiment e;
-    e.model.init = {entry};
+    translation_of(e).model.init = {entry};
     const auto problems = entry_problems(e);
     return problems.empty() ? "" : problems.front().what + " | " + problems.front().hint;
   };
@@ -71,7 +71,7 @@ TEST(InitOnlyEntries, ArePatternsOrPairsOfNames) {
 TEST(NamePatterns, OfEveryKeyAreJudgedTogether) {
   Experiment e;
   e.optim.groups = {"encodr.* lr_scale=2"};
-  e.model.init = {"*.wieght zeros", "decoder.*.weight orthogonal"};
+  translation_of(e).model.init = {"*.wieght zeros", "decoder.*.weight orthogonal"};
   e.train.freeze = {"encoder.*", "encodr.*"};
   e.train.init_only = {"decodr.* = other.*", "decoder.*"};
   EXPECT_EQ(told(name_problems(e, kTensors)),
@@ -84,13 +84,13 @@ TEST(NamePatterns, OfEveryKeyAreJudgedTogether) {
 
 TEST(NamePatterns, AnInitialiserOfMatricesListsTheVectorsThatItReaches) {
   Experiment e;
-  e.model.init = {"encoder.* xavier_uniform"};
+  translation_of(e).model.init = {"encoder.* xavier_uniform"};
   EXPECT_EQ(told(name_problems(e, kTensors)),
             Lines{"model.init: `encoder.*` reaches 2 vectors, and its initialiser needs rows and "
                   "columns: `encoder.layers.0.ffn.up.bias`, `encoder.layers.0.norm.weight`"});
-  e.model.init = {"*.bias zeros", "*norm* ones", "encoder.* xavier_uniform"};
+  translation_of(e).model.init = {"*.bias zeros", "*norm* ones", "encoder.* xavier_uniform"};
   EXPECT_EQ(told(name_problems(e, kTensors)), Lines{}) << "the first that matches counts";
-  e.model.init = {"encoder.* normal std=0.1"};
+  translation_of(e).model.init = {"encoder.* normal std=0.1"};
   EXPECT_EQ(told(name_problems(e, kTensors)), Lines{}) << "a vector has a deviation";
 }
 
@@ -98,14 +98,14 @@ TEST(NamePatterns, AWeightNormalisedMatrixHasNoRowsOfZeros) {
   const std::vector<optim::TensorName> tensors{{"out.weight"}, {"out.gain", true}, {"up.weight"}};
   Experiment e;
   for (const char* entry : {"*.weight zeros", "out.weight constant value=0"}) {
-    e.model.init = {entry};
+    translation_of(e).model.init = {entry};
     const auto problems = name_problems(e, tensors);
     EXPECT_EQ(told(problems), Lines{"model.init: `out.weight` is weight-normalised, and rows of "
                                     "zeros have no direction"});
     EXPECT_NE(problems.at(0).hint.find("\"out.gain zeros\""), std::string::npos);
   }
   for (const char* entry : {"up.weight zeros", "out.gain zeros", "out.weight normal std=0.1"}) {
-    e.model.init = {entry};
+    translation_of(e).model.init = {entry};
     EXPECT_EQ(told(name_problems(e, tensors)), Lines{}) << entry;
   }
 }
@@ -138,7 +138,7 @@ TEST(NamePatterns, AreWhatEachOfTheirKeysHas) {
     return key_that_names_tensors(e);
   };
   EXPECT_EQ(key([](auto&) {}), "");
-  EXPECT_EQ(key([](auto& e) { e.model.init = {"* zeros"}; }), "model.init");
+  EXPECT_EQ(key([](auto& e) { translation_of(e).model.init = {"* zeros"}; }), "model.init");
   EXPECT_EQ(key([](auto& e) { e.train.freeze = {"*"}; }), "train.freeze");
   EXPECT_EQ(key([](auto& e) { e.train.init_only = {"*"}; }), "train.init_only");
 }

@@ -20,13 +20,13 @@ using Change = std::function<void(Experiment&)>;
 /// An experiment with two encoders and two sources.
 Experiment sound_pair() {
   Experiment e;
-  e.data.train_src = {"/a.src"};
-  e.data.train_src2 = {"/a.src2"};
-  e.data.train_tgt = {"/a.tgt"};
-  e.data.valid_src = {"/v.src"};
-  e.data.valid_src2 = {"/v.src2"};
-  e.data.valid_tgt = {"/v.tgt"};
-  e.model.encoders = {models::StackOptions{}, models::StackOptions{}};
+  translation_of(e).data.train_src = {"/a.src"};
+  translation_of(e).data.train_src2 = {"/a.src2"};
+  translation_of(e).data.train_tgt = {"/a.tgt"};
+  translation_of(e).data.valid_src = {"/v.src"};
+  translation_of(e).data.valid_src2 = {"/v.src2"};
+  translation_of(e).data.valid_tgt = {"/v.tgt"};
+  translation_of(e).model.encoders = {models::StackOptions{}, models::StackOptions{}};
   return e;
 }
 
@@ -50,22 +50,22 @@ TEST(TwoSourceRules, TwoEncodersWithTwoSourcesBreakNone) {
 }
 
 TEST(TwoSourceRules, OneEncoderReadsNoSecondSource) {
-  EXPECT_EQ(blamed([](Experiment& e) { e.model.encoders.clear(); }),
+  EXPECT_EQ(blamed([](Experiment& e) { translation_of(e).model.encoders.clear(); }),
             "data.train_src2;data.valid_src2;");
   EXPECT_EQ(blamed([](Experiment& e) {
-              e.model.encoders.clear();
-              e.data = {};
-              e.data.src2_column = 3;
+              translation_of(e).model.encoders.clear();
+              translation_of(e).data = {};
+              translation_of(e).data.src2_column = 3;
             }),
             "data.src2_column;");
 }
 
 TEST(TwoSourceRules, TwoEncodersNeedASecondSourceEverywhere) {
   EXPECT_EQ(blamed([](Experiment& e) {
-              e.data.train_src2.clear();
-              e.data.valid_src2.clear();
-              e.data.test_src = {"/t.src"};
-              e.data.train_tsv = {"/a.tsv"};
+              translation_of(e).data.train_src2.clear();
+              translation_of(e).data.valid_src2.clear();
+              translation_of(e).data.test_src = {"/t.src"};
+              translation_of(e).data.train_tsv = {"/a.tsv"};
             }),
             "data.train_src2;data.valid_src2;data.test_src2;data.src2_column;");
 }
@@ -73,24 +73,27 @@ TEST(TwoSourceRules, TwoEncodersNeedASecondSourceEverywhere) {
 TEST(TwoSourceRules, TheColumnsDiffer) {
   for (const int64_t column : {1, 2}) {
     EXPECT_EQ(blamed([&](Experiment& e) {
-                e.data.train_tsv = {"/a.tsv"};
-                e.data.src2_column = column;
+                translation_of(e).data.train_tsv = {"/a.tsv"};
+                translation_of(e).data.src2_column = column;
               }),
               "data.src2_column;");
   }
 }
 
 TEST(TwoSourceRules, TheBoundHoldsTwoSources) {
-  EXPECT_EQ(blamed([](Experiment& e) { e.data.max_src_tokens = 3; }), "data.max_src_tokens;");
-  EXPECT_EQ(blamed([](Experiment& e) { e.data.max_src_tokens = 4; }), "");
+  EXPECT_EQ(blamed([](Experiment& e) { translation_of(e).data.max_src_tokens = 3; }),
+            "data.max_src_tokens;");
+  EXPECT_EQ(blamed([](Experiment& e) { translation_of(e).data.max_src_tokens = 4; }), "");
 }
 
 TEST(TwoSourceRules, TheEncoderOfOneSourceIsLeftAlone) {
+  EXPECT_EQ(blamed([](Experiment& e) {
+              translation_of(e).model.encoder.as<models::StackOptions>().num_layers = 2;
+            }),
+            "model.encoder.num_layers;");
   EXPECT_EQ(
-      blamed([](Experiment& e) { e.model.encoder.as<models::StackOptions>().num_layers = 2; }),
-      "model.encoder.num_layers;");
-  EXPECT_EQ(blamed([](Experiment& e) { e.model.encoder = models::LstmEncoderOptions{}; }),
-            "model.encoder.name;");
+      blamed([](Experiment& e) { translation_of(e).model.encoder = models::LstmEncoderOptions{}; }),
+      "model.encoder.name;");
 }
 
 /// The keys that misfits blame.
@@ -98,39 +101,43 @@ std::string misfit(const Change& change) {
   Experiment e = sound_pair();
   change(e);
   std::string keys;
-  for (const auto& problem : models::misfits(e.model)) keys += problem.keys.front() + ";";
+  for (const auto& problem : models::misfits(translation_of(e).model))
+    keys += problem.keys.front() + ";";
   return keys;
 }
 
 TEST(TwoSourceRules, ThereAreTwoEncoders) {
-  EXPECT_EQ(misfit([](Experiment& e) { e.model.encoders.pop_back(); }), "model.encoders;");
-  EXPECT_EQ(misfit([](Experiment& e) { e.model.encoders.push_back(models::StackOptions{}); }),
+  EXPECT_EQ(misfit([](Experiment& e) { translation_of(e).model.encoders.pop_back(); }),
+            "model.encoders;");
+  EXPECT_EQ(misfit([](Experiment& e) {
+              translation_of(e).model.encoders.push_back(models::StackOptions{});
+            }),
             "model.encoders;");
 }
 
 TEST(TwoSourceRules, EachEncoderIsCheckedAtItsPlace) {
   EXPECT_EQ(misfit([](Experiment& e) {
-              e.model.encoders[0].as<models::StackOptions>().num_heads = 7;
-              e.model.encoders[1].as<models::StackOptions>().num_heads = 3;
+              translation_of(e).model.encoders[0].as<models::StackOptions>().num_heads = 7;
+              translation_of(e).model.encoders[1].as<models::StackOptions>().num_heads = 3;
             }),
             "model.encoders.0.num_heads;model.encoders.1.num_heads;");
 }
 
 TEST(TwoSourceRules, BothGiveRowsOfOneWidth) {
   const auto wide = [](Experiment& e) {
-    e.model.encoders[1] =
+    translation_of(e).model.encoders[1] =
         models::LstmEncoderOptions{.num_layers = 1, .hidden_dim = 100, .bidirectional = false};
   };
   EXPECT_EQ(misfit(wide), "model.encoders.1.hidden_dim;") << "a transformer reads d_model";
   EXPECT_EQ(misfit([&](Experiment& e) {
               wide(e);
-              e.model.decoder = models::LstmDecoderOptions{};
+              translation_of(e).model.decoder = models::LstmDecoderOptions{};
             }),
             "model.encoders.1.hidden_dim;");
   EXPECT_EQ(misfit([&](Experiment& e) {
               wide(e);
-              e.model.encoders[0] = e.model.encoders[1];
-              e.model.decoder = models::LstmDecoderOptions{};
+              translation_of(e).model.encoders[0] = translation_of(e).model.encoders[1];
+              translation_of(e).model.decoder = models::LstmDecoderOptions{};
             }),
             "");
 }
@@ -141,8 +148,8 @@ TEST(TwoSourceRules, AreToldWithAllOthers) {
   std::vector<config::Problem> problems;
   check_rules(e, {}, problems);
   EXPECT_TRUE(problems.empty());
-  e.data.train_src2.clear();
-  e.model.encoders[1].as<models::StackOptions>().num_heads = 7;
+  translation_of(e).data.train_src2.clear();
+  translation_of(e).model.encoders[1].as<models::StackOptions>().num_heads = 7;
   check_rules(e, {}, problems);
   std::vector<std::string> keys;
   for (const auto& problem : problems) keys.push_back(problem.key);
@@ -158,9 +165,9 @@ TEST(TwoSourceRules, AFileNamesTheEncodersInTheirOrder) {
       "[[model.encoders]]\nnum_layers = 3\n",
       "my.toml", "/nowhere", {}, experiment_schema(e), experiment_schema(fallback), problems);
   for (const auto& problem : problems) ADD_FAILURE() << problem.what;
-  ASSERT_TRUE(models::has_two_encoders(e.model));
-  EXPECT_EQ(e.model.encoders[0].as<models::LstmEncoderOptions>().num_layers, 1);
-  EXPECT_EQ(e.model.encoders[1].as<models::StackOptions>().num_layers, 3);
+  ASSERT_TRUE(models::has_two_encoders(translation_of(e).model));
+  EXPECT_EQ(translation_of(e).model.encoders[0].as<models::LstmEncoderOptions>().num_layers, 1);
+  EXPECT_EQ(translation_of(e).model.encoders[1].as<models::StackOptions>().num_layers, 3);
   // A model of one encoder has no such keys.
   Experiment one;
   for (const auto& key : experiment_schema(one).keys) {
@@ -176,10 +183,10 @@ TEST(TwoSourceRules, TokenizersLearnFromBothSources) {
     return text;
   };
   Experiment e = sound_pair();
-  e.data.train_src = {folder.write("a.src", lines("aaa bbb"))};
-  e.data.train_src2 = {folder.write("a.src2", lines("zzz yyy"))};
-  e.data.train_tgt = {folder.write("a.tgt", lines("ccc"))};
-  e.tokenizer.vocab_size = 14;
+  translation_of(e).data.train_src = {folder.write("a.src", lines("aaa bbb"))};
+  translation_of(e).data.train_src2 = {folder.write("a.src2", lines("zzz yyy"))};
+  translation_of(e).data.train_tgt = {folder.write("a.tgt", lines("ccc"))};
+  translation_of(e).tokenizer.vocab_size = 14;
   const auto tokenizers = make_experiment_tokenizers(e);
   std::vector<int64_t> ids;
   tokenizers.src->encode("zzz yyy aaa", ids);

@@ -409,7 +409,7 @@ TEST(Lint, EveryKeyThatNothingReadsIsNamed) {
 // Of several encoders or decoders each may read a key.
 TEST(Lint, AKeyThatNoEncoderOfAListReadsIsNamed) {
   const auto unread = [](experiment::Experiment e) {
-    e.model.norm = "pre";
+    translation_of(e).model.norm = "pre";
     std::string keys;
     for (const auto& finding : lint(e, {})) {
       if (finding.code == "CF001") keys += finding.key + ": " + finding.reason;
@@ -417,13 +417,13 @@ TEST(Lint, AKeyThatNoEncoderOfAListReadsIsNamed) {
     return keys;
   };
   experiment::Experiment e;
-  e.model.decoder = models::LstmDecoderOptions();
-  e.model.encoders = {models::LstmEncoderOptions(), models::LstmEncoderOptions()};
+  translation_of(e).model.decoder = models::LstmDecoderOptions();
+  translation_of(e).model.encoders = {models::LstmEncoderOptions(), models::LstmEncoderOptions()};
   EXPECT_NE(unread(e).find("model.norm: nothing reads it with model.encoders.0.name = lstm and "
                            "model.encoders.1.name = lstm and model.decoder.name = lstm"),
             std::string::npos)
       << unread(e);
-  e.model.encoders[1] = models::StackOptions();
+  translation_of(e).model.encoders[1] = models::StackOptions();
   EXPECT_EQ(unread(e), "");
 }
 

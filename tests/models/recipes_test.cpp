@@ -38,9 +38,10 @@ std::optional<int64_t> stated_parameters(const fs::path& path) {
 }
 
 int64_t parameters_of(const experiment::Experiment& options) {
-  const int64_t rows = options.tokenizer.vocab_size;  // joint, and a multiple of vocab_multiple
+  const int64_t rows =
+      translation_of(options).tokenizer.vocab_size;  // joint, and a multiple of vocab_multiple
   return num_parameters(*make_model(
-      options.model,
+      translation_of(options).model,
       {.src_rows = rows, .tgt_rows = rows, .num_tgt_classes = rows, .device = at::kMeta}, nullptr));
 }
 

@@ -17,9 +17,10 @@ TEST(Families, EachNameThatTheConfigurationTakesHasAFamilyOfItsOwn) {
   experiment::Experiment experiment;
   const auto schema = experiment::experiment_schema(experiment);
   const auto names = schema.find("task.name")->range.choices;
+  EXPECT_EQ(names, experiment::TaskChoice::names());
   std::set<const Family*> families;
   for (const auto& name : names) {
-    experiment.task.name = name;
+    experiment.task.select(name);
     families.insert(&family_of(experiment));
   }
   EXPECT_FALSE(names.empty());
@@ -28,7 +29,7 @@ TEST(Families, EachNameThatTheConfigurationTakesHasAFamilyOfItsOwn) {
 
 TEST(Families, AnUnknownNameIsAnsweredWithTheKnownOnes) {
   experiment::Experiment experiment;
-  experiment.task.name = "origami";
+  experiment.task.name_to_bind() = "origami";
   const Error error = testing::failure(ExitCode::kUsage, [&] { family_of(experiment); });
   EXPECT_NE(std::string(error.what()).find("`origami`"), std::string::npos) << error.what();
   EXPECT_NE(error.advice().find("translation"), std::string::npos) << error.advice();
@@ -36,8 +37,8 @@ TEST(Families, AnUnknownNameIsAnsweredWithTheKnownOnes) {
 
 TEST(Families, ShowTheirScoresInTheDirectionThatBestGoesBy) {
   experiment::Experiment experiment;
-  for (const auto& name : experiment::task_names()) {
-    experiment.task.name = name;
+  for (const auto& name : experiment::TaskChoice::names()) {
+    experiment.task.select(name);
     const auto* rules = experiment::find_task_rules(experiment);
     ASSERT_NE(rules, nullptr) << name;
     EXPECT_FALSE(rules->scores(experiment).empty()) << name;
@@ -51,9 +52,9 @@ TEST(Families, ShowTheirScoresInTheDirectionThatBestGoesBy) {
 // Who follows advice about memory must find the keys that it names.
 TEST(Families, AdviceOnMemoryNamesKeysThatThereAre) {
   experiment::Experiment experiment;
-  const auto schema = experiment::experiment_schema(experiment);
-  for (const auto& name : schema.find("task.name")->range.choices) {
-    experiment.task.name = name;
+  for (const auto& name : experiment::TaskChoice::names()) {
+    experiment.task.select(name);
+    const auto schema = experiment::experiment_schema(experiment);
     for (const auto use : {MemoryUse::kTrain, MemoryUse::kEval, MemoryUse::kInfer}) {
       const std::string advice = family_of(experiment).memory_advice(use);
       int64_t keys = 0;

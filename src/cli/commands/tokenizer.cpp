@@ -68,7 +68,7 @@ std::shared_ptr<const text::Tokenizer> open_tokenizer(const std::string& path, b
       const std::string name = entry.path().filename().string();
       if (!name.starts_with('.')) assets[name] = read_file(entry.path());
     }
-    const auto pair = text::load_tokenizers(loaded.options.tokenizer, assets);
+    const auto pair = text::load_tokenizers(translation_of(loaded.options).tokenizer, assets);
     return target ? pair.tgt : pair.src;
   }
   const std::string bytes = read_file(path);

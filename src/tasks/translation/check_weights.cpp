@@ -40,17 +40,18 @@ void check_translation_weights(const experiment::CheckRequest& request,
     const bool match = e.train.init_vocabulary == "match";
     if (match) require_pieces(run);
     // To train a tokenizer takes longer than a check may.
-    const bool known = request.full || !match || text::names_tokenizer(e.tokenizer);
+    const bool known = request.full || !match || text::names_tokenizer(translation_of(e).tokenizer);
     text::TokenizerPair tokenizers;
-    int64_t src_ids = e.tokenizer.vocab_size, tgt_ids = src_ids;
+    int64_t src_ids = translation_of(e).tokenizer.vocab_size, tgt_ids = src_ids;
     if (known) {
       tokenizers = first_tokenizers(request.experiment, run);
       src_ids = tokenizers.src->size();
       tgt_ids = tokenizers.tgt->size();
       if (request.text) check_text(request, tokenizers, found);
     }
-    const auto model = models::make_model(e.model, model_setup(e, src_ids, tgt_ids, at::kMeta),
-                                          losses::make_loss(e.loss));
+    const auto model =
+        models::make_model(translation_of(e).model, model_setup(e, src_ids, tgt_ids, at::kMeta),
+                           losses::make_loss(translation_of(e).loss));
     std::vector<runs::MatchedTable> tables;
     if (match)
       tables = known ? matched_tables(run, tokenizers, *model) : tables_of_any_size(*model);

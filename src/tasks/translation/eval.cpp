@@ -49,7 +49,7 @@ Chosen text_of(const experiment::Head& head) {
 // Files that stand for one text alone need one head.
 void require_head_for_files(const EvalRequest& request) {
   const auto& asked = request.translation;
-  const auto& heads = request.experiment.options.model.heads;
+  const auto& heads = translation_of(request.experiment.options).model.heads;
   if (heads.empty() || !asked.head.empty()) return;
   const char* option = !asked.src.empty()          ? "--src"
                        : !asked.hypotheses.empty() ? "--hypotheses"
@@ -75,7 +75,8 @@ void require_all_files(const EvalRequest& request) {
     throw Error(ExitCode::kUsage, "--src2 goes with --src and --tgt",
                 "give all three, or none for the config's");
   }
-  if (!asked.src.empty() && asked.src2.empty() && models::has_two_encoders(experiment.model)) {
+  if (!asked.src.empty() && asked.src2.empty() &&
+      models::has_two_encoders(translation_of(experiment).model)) {
     throw Error(ExitCode::kUsage, "the run reads two sources, and --src is the first",
                 "give the second one, line for line, with --src2 FILE");
   }
@@ -194,7 +195,8 @@ int evaluate_translation(const EvalRequest& request, const CommandContext& conte
   const std::string checkpoint = join(names, ",");
   if (group.is_root()) log::info("checkpoint " + checkpoint + ", " + set_of(texts) + " text");
   // The manifest has the hash of every file of its checkpoint.
-  const bool translate = experiment.eval.bleu || !request.translation.hypotheses.empty();
+  const bool translate =
+      translation_of(experiment).eval.bleu || !request.translation.hypotheses.empty();
   const bool per_pair = !request.translation.per_line.empty();
   std::vector<HeadScore> heads;
   for (const Chosen& text : texts) {
@@ -207,19 +209,19 @@ int evaluate_translation(const EvalRequest& request, const CommandContext& conte
                                     {"--hypotheses or eval.bleu", translate ? "yes" : "no"},
                                     {"--per-line", per_pair ? "yes" : "no"}});
     const std::string split =
-        split_beforehand(experiment.tokenizer, *run.tokenizers.tgt, corpus.get());
+        split_beforehand(translation_of(experiment).tokenizer, *run.tokenizers.tgt, corpus.get());
     if (translate && group.is_root() && !split.empty())
       log::info("target " + text.text + " " + split);
     const bool alone = texts.size() == 1 && !request.translation.head.empty();
-    heads.push_back(
-        {alone ? "" : text.head,
-         score_corpus(run.tokenizers, models_of_head(run, text.head), corpus, experiment.decode,
-                      {.max_tokens = experiment.eval.max_tokens,
-                       .max_samples = experiment.eval.max_samples,
-                       .translate = translate,
-                       .per_pair = per_pair,
-                       .loss = experiment.loss,
-                       .group = group})});
+    heads.push_back({alone ? "" : text.head,
+                     score_corpus(run.tokenizers, models_of_head(run, text.head), corpus,
+                                  translation_of(experiment).decode,
+                                  {.max_tokens = translation_of(experiment).eval.max_tokens,
+                                   .max_samples = translation_of(experiment).eval.max_samples,
+                                   .translate = translate,
+                                   .per_pair = per_pair,
+                                   .loss = translation_of(experiment).loss,
+                                   .group = group})});
     if (group.is_root()) {
       write_files(request, text.data, *corpus, run.tokenizers, heads.back().score);
     }
@@ -228,7 +230,7 @@ int evaluate_translation(const EvalRequest& request, const CommandContext& conte
   if (request.json) {
     print_json(heads, checkpoint, set_of(texts));
   } else {
-    print_text(heads, experiment.loss);
+    print_text(heads, translation_of(experiment).loss);
   }
   return 0;
 }

@@ -78,8 +78,8 @@ class LineTranslator {
   LineTranslator(const InferRequest& request, LoadedRun run)
       : request_(request),
         run_(std::move(run)),
-        translator_(run_.models, request.experiment.options.decode),
-        two_sources_(models::has_two_encoders(request.experiment.options.model)) {
+        translator_(run_.models, translation_of(request.experiment.options).decode),
+        two_sources_(models::has_two_encoders(translation_of(request.experiment.options).model)) {
     const auto& asked = request.translation;
     if (!asked.prefix_file.empty()) prefixes_.emplace(prefix_file(asked.prefix_file), asked.files);
     if (!asked.src2_file.empty()) {
@@ -233,7 +233,8 @@ class LineTranslator {
   }
 
   void shorten(Line& line) {
-    const auto longest = static_cast<size_t>(request_.experiment.options.data.max_src_tokens) - 1;
+    const auto longest =
+        static_cast<size_t>(translation_of(request_.experiment.options).data.max_src_tokens) - 1;
     src_tokens_ += static_cast<int64_t>(line.src.size());
     if (line.src.size() <= longest) return;
     line.cut_tokens = static_cast<int64_t>(line.src.size() - longest);
@@ -258,7 +259,8 @@ class LineTranslator {
       print_json(line, hypotheses);
       return;
     }
-    const auto nbest = static_cast<size_t>(request_.experiment.options.decode.nbest);
+    const auto nbest =
+        static_cast<size_t>(translation_of(request_.experiment.options).decode.nbest);
     for (size_t i = 0; i < nbest; ++i) {
       if (i < hypotheses.size()) print_text(line, hypotheses[i]);
       std::cout << "\n";
@@ -299,8 +301,8 @@ class LineTranslator {
     data::Batch batch = data::pair_batch({0});
     data::source(batch).append(line.src);
     data::target(batch).append(target);
-    const auto map =
-        run_.models.front()->alignments(batch, request_.experiment.options.decode.alignment_layer);
+    const auto map = run_.models.front()->alignments(
+        batch, translation_of(request_.experiment.options).decode.alignment_layer);
     const auto best = map.front().argmax(1).cpu();
     std::vector<std::pair<int64_t, int64_t>> pairs;
     for (int64_t i = 0; i < static_cast<int64_t>(hypothesis.ids.size()); ++i) {

@@ -26,7 +26,7 @@ text::TokenizerPair tokenizers_of_other_run(const experiment::LoadedExperiment& 
                 "give the run folder or a checkpoint inside of one, or name that run's tokenizer "
                 "with tokenizer.model or tokenizer.src_vocab");
   }
-  auto tokenizers = text::load_tokenizers(loaded.options.tokenizer, run.tokenizer);
+  auto tokenizers = text::load_tokenizers(translation_of(loaded.options).tokenizer, run.tokenizer);
   std::vector<std::string> given;
   for (const char* key : kTrainingKeys) {
     if (loaded.origins.given(key)) given.emplace_back(key);

@@ -21,7 +21,7 @@ LoadedRun load_run(const experiment::Experiment& experiment, const runs::RunFold
                 "training never came so far; run `stretto train` first");
   }
   LoadedRun run;
-  run.tokenizers = text::load_tokenizers(experiment.tokenizer, assets);
+  run.tokenizers = text::load_tokenizers(translation_of(experiment).tokenizer, assets);
   const auto hashes = runs::tokenizer_hashes(run.tokenizers.assets);
   for (const auto& checkpoint : runs::open_checkpoints(folder.directory(), checkpoints)) {
     const auto described = described_by(checkpoint, folder, experiment);

@@ -1,7 +1,10 @@
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
+
+#include "models/model_cost.h"
 
 /// What the commands are asked of translation alone; no libtorch.
 namespace stretto::tasks {
@@ -23,6 +26,12 @@ struct TranslationInferFiles {
   bool scores = false, alignments = false;
   std::string head;    ///< of several decoders the one that writes; empty where there is one
   bool stats = false;  ///< at the end lines, batches, tokens and time on stderr
+};
+
+/// What a translation model is made for, in `stretto plan`.
+struct TranslationSizes {
+  int64_t src_rows = 0, tgt_rows = 0;  ///< of the embedding tables
+  models::Lengths lengths = {};
 };
 
 }  // namespace stretto::tasks

@@ -25,7 +25,7 @@ JoinedLine joined_or_empty(std::string_view first, std::string_view second) {
 }  // namespace
 
 void require_second_source(const experiment::Experiment& experiment, const std::string& file) {
-  if (file.empty() || models::has_two_encoders(experiment.model)) return;
+  if (file.empty() || models::has_two_encoders(translation_of(experiment).model)) return;
   throw Error(ExitCode::kUsage, "--src2 names a second source, and the run's model reads one",
               "leave it out, or give a run that was trained with [[model.encoders]]");
 }

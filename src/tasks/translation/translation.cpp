@@ -116,7 +116,7 @@ void share_outputs(const distributed::ProcessGroup& group,
 
 models::ModelSetup model_setup(const experiment::Experiment& experiment, int64_t src_ids,
                                int64_t tgt_ids, at::Device device) {
-  const int64_t multiple = experiment.tokenizer.vocab_multiple;
+  const int64_t multiple = translation_of(experiment).tokenizer.vocab_multiple;
   return {.src_rows = rounded_up(src_ids, multiple),
           .tgt_rows = rounded_up(tgt_ids, multiple),
           .num_tgt_classes = tgt_ids,
@@ -144,8 +144,9 @@ TranslationModel make_translation_model(const experiment::Experiment& experiment
                                         FirstWeights weights) {
   auto setup = model_setup(experiment, tokenizers.src->size(), tokenizers.tgt->size(), device);
   setup.draws_weights = weights == FirstWeights::kDrawn;
-  auto model = models::make_model(experiment.model, setup, losses::make_loss(experiment.loss),
-                                  losses::make_pair_loss(experiment.loss));
+  auto model = models::make_model(translation_of(experiment).model, setup,
+                                  losses::make_loss(translation_of(experiment).loss),
+                                  losses::make_pair_loss(translation_of(experiment).loss));
   return {std::move(tokenizers), std::move(model)};
 }
 
@@ -226,14 +227,13 @@ std::unique_ptr<data::BatchSource> TranslationTask::make_batches() const {
 }
 
 train::TaskWords TranslationTask::words() const {
-  return {
-      .sample = "sentence",
-      .samples = "sentences",
-      .smaller_batches =
-          "lower data.max_tokens (raise train.update_freq by the same factor to "
-          "keep the batch), or data.max_src_tokens and data.max_tgt_tokens",
-      .odd_samples = "data.max_ratio and data.max_src_tokens leave out the odd ones",
-      .calmer_model = models::norms_come_first(experiment_.model) ? "" : "model.norm = \"pre\""};
+  return {.sample = "sentence",
+          .samples = "sentences",
+          .smaller_batches =
+              "lower data.max_tokens (raise train.update_freq by the same factor to "
+              "keep the batch), or data.max_src_tokens and data.max_tgt_tokens",
+          .odd_samples = "data.max_ratio and data.max_src_tokens leave out the odd ones",
+          .calmer_model = models::norms_come_first(options_.model) ? "" : "model.norm = \"pre\""};
 }
 
 std::vector<std::pair<std::string, std::string>> TranslationTask::show(const data::Batch& batch,
@@ -245,8 +245,8 @@ std::vector<std::pair<std::string, std::string>> TranslationTask::show(const dat
   const auto source = ids_of(data::source(batch));
   const text::Tokenizer& reader = *model_.tokenizers.src;
   std::vector<std::pair<std::string, std::string>> shown{
-      {"source", models::has_two_encoders(experiment_.model) ? data::decode_sources(reader, source)
-                                                             : reader.decode(source)},
+      {"source", models::has_two_encoders(options_.model) ? data::decode_sources(reader, source)
+                                                          : reader.decode(source)},
       {"target", model_.tokenizers.tgt->decode(ids_of(data::target(batch)))}};
   if (has_heads()) {
     const auto& part = parts_.at(static_cast<size_t>(batch.stream));
@@ -278,14 +278,14 @@ train::Sums TranslationTask::loss(const data::Batch& batch, const train::StepCon
     sums.losses.push_back(weight == 1 ? output.loss_sum : output.loss_sum * weight);
     sums.statistics.push_back(output.nll_sum);
   }
-  if (experiment_.loss.has_r_drop()) sums.statistics.push_back(output.kl_sum);
+  if (options_.loss.has_r_drop()) sums.statistics.push_back(output.kl_sum);
   return sums;
 }
 
 std::vector<std::string> TranslationTask::statistics() const {
   std::vector<std::string> names;
   for (const Part& part : parts_) names.push_back(part.head.score("nll"));
-  if (experiment_.loss.has_r_drop()) names.emplace_back("kl");
+  if (options_.loss.has_r_drop()) names.emplace_back("kl");
   return names;
 }
 
@@ -315,7 +315,7 @@ std::vector<train::Score> TranslationTask::measures(const train::Totals& totals)
   const double nll = sum / tokens;
   std::vector<train::Score> scores{{.name = "nll", .value = nll},
                                    {.name = "ppl", .value = std::exp(nll)}};
-  if (experiment_.loss.has_r_drop()) {
+  if (options_.loss.has_r_drop()) {
     scores.push_back({.name = "kl", .value = totals.statistics.at(parts_.size()) / tokens});
   }
   for (size_t i = 0; has_heads() && i < parts_.size(); ++i) {
@@ -338,13 +338,13 @@ train::Validation TranslationTask::validate() {
   const auto most = static_cast<size_t>(experiment_.report.samples);
   for (const Part& part : parts_) {
     if (!part.valid) continue;
-    heads.push_back({part.head.name,
-                     score_corpus(model_.tokenizers, {part.model}, part.valid, experiment_.decode,
-                                  {.max_tokens = experiment_.eval.max_tokens,
-                                   .max_samples = experiment_.eval.max_samples,
-                                   .translate = experiment_.eval.bleu,
-                                   .num_translated = experiment_.eval.bleu_sentences,
-                                   .group = group_})});
+    heads.push_back(
+        {part.head.name, score_corpus(model_.tokenizers, {part.model}, part.valid, options_.decode,
+                                      {.max_tokens = options_.eval.max_tokens,
+                                       .max_samples = options_.eval.max_samples,
+                                       .translate = options_.eval.bleu,
+                                       .num_translated = options_.eval.bleu_sentences,
+                                       .group = group_})});
     for (auto& sample :
          samples(part, heads.back().score, (most + parts_.size() - 1) / parts_.size())) {
       result.samples.push_back(std::move(sample));
@@ -370,7 +370,7 @@ std::vector<report::Sample> TranslationTask::samples(const Part& part, const Cor
         std::min(hypothesis.size(), static_cast<size_t>(part.model->max_target_length() - 1)));
     hypothesis.push_back(text::kEos);
     const std::string source = part.valid->src_text(sample);
-    shown[i].input = mark + (models::has_two_encoders(experiment_.model)
+    shown[i].input = mark + (models::has_two_encoders(options_.model)
                                  ? data::readable_sources(*model_.tokenizers.src, source)
                                  : model_.tokenizers.src->readable(source));
     shown[i].reference = model_.tokenizers.tgt->readable(part.valid->tgt_text(sample));
@@ -383,7 +383,7 @@ std::vector<report::Sample> TranslationTask::samples(const Part& part, const Cor
   }
   if (count == 0) return {};
   torch::NoGradGuard no_grad;
-  const auto maps = part.model->alignments(batch, experiment_.decode.alignment_layer);
+  const auto maps = part.model->alignments(batch, options_.decode.alignment_layer);
   for (size_t i = 0; i < count; ++i) {
     const auto map = maps[i].cpu().contiguous();
     for (int64_t row = 0; row < map.size(0); ++row) {
@@ -446,7 +446,7 @@ void TranslationTask::add_filter_facts(
   const auto& filters = part.train->filters();
   facts.emplace_back(part.head.called("token cache"), human_bytes(part.train->cache_bytes()));
   const std::string split =
-      split_beforehand(experiment_.tokenizer, *model_.tokenizers.tgt, part.valid.get());
+      split_beforehand(options_.tokenizer, *model_.tokenizers.tgt, part.valid.get());
   if (!split.empty()) facts.emplace_back(part.head.called("target text"), split);
   const auto skipped = [&](const std::string& why, int64_t count) {
     if (count > 0) facts.emplace_back(part.head.called("left out: " + why), with_thousands(count));

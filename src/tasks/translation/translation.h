@@ -108,9 +108,9 @@ class TranslationTask : public FamilyTask {
   void require_known_data(bool warn) const override;
   /// Corpus, vocabulary and filters.
   std::vector<std::pair<std::string, std::string>> facts() const override;
-  int64_t prefetch() const override { return experiment_.data.prefetch; }
+  int64_t prefetch() const override { return options_.data.prefetch; }
   int64_t update_bound() const override {
-    return experiment_.data.max_tokens * experiment_.train.update_freq;
+    return options_.data.max_tokens * experiment_.train.update_freq;
   }
   std::vector<runs::MatchedTable> matched_tables(const runs::InitialRun& run) const override;
 
@@ -135,6 +135,7 @@ class TranslationTask : public FamilyTask {
                        std::vector<std::pair<std::string, std::string>>& facts) const;
 
   const experiment::Experiment experiment_;
+  const experiment::TranslationOptions& options_ = translation_of(experiment_);
   TranslationModel model_;
   distributed::ProcessGroup group_;
   std::vector<Part> parts_;  ///< in the order of model.heads: Batch::stream

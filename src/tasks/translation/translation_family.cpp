@@ -19,7 +19,8 @@ class TranslationFamily : public Family {
                                         const Assets& assets,
                                         const CommandContext& context) const override {
     auto model = make_translation_model(
-        experiment, text::load_tokenizers(experiment.tokenizer, assets), context.device);
+        experiment, text::load_tokenizers(translation_of(experiment).tokenizer, assets),
+        context.device);
     return std::make_unique<TranslationTask>(experiment, std::move(model), context.group);
   }
 
@@ -60,20 +61,22 @@ class TranslationFamily : public Family {
 
   void require_room(const std::filesystem::path& place, const experiment::Experiment& other,
                     const experiment::Experiment& own) const override {
-    if (models::has_two_encoders(other.model) != models::has_two_encoders(own.model)) {
-      const bool two = models::has_two_encoders(other.model);
+    if (models::has_two_encoders(translation_of(other).model) !=
+        models::has_two_encoders(translation_of(own).model)) {
+      const bool two = models::has_two_encoders(translation_of(other).model);
       throw Error(ExitCode::kBadData,
                   place.string() + ": its model reads " + (two ? "two sources" : "one source") +
                       ", and that of the run " + (two ? "one" : "two"),
                   "models that decode together need the same input: give checkpoints of runs with "
                   "as many sources");
     }
-    const auto learned = models::learned_positions(other.model);
-    if (learned.tokens >= own.data.max_src_tokens) return;
+    const auto learned = models::learned_positions(translation_of(other).model);
+    if (learned.tokens >= translation_of(own).data.max_src_tokens) return;
     throw Error(ExitCode::kBadData,
                 place.string() + ": its model has " + std::to_string(learned.tokens) +
                     " learned positions, and sentences may have " +
-                    std::to_string(own.data.max_src_tokens) + " tokens (data.max_src_tokens)",
+                    std::to_string(translation_of(own).data.max_src_tokens) +
+                    " tokens (data.max_src_tokens)",
                 "make the run with the fewest positions the first one: stretto infer " +
                     place.string() + " --checkpoint …");
   }

@@ -128,30 +128,33 @@ TEST(EnsembleLoss, OfACorpusIsTheSameForAnyNumberOfProcesses) {
   }
   experiment::Experiment e;
   e.run = {.seed = 3, .threads = 1, .device = "cpu"};
-  e.data.train_src = e.data.valid_src = {folder.write("src", src)};
-  e.data.train_tgt = e.data.valid_tgt = {folder.write("tgt", tgt)};
-  e.data.cache_dir = (folder.path() / "cache").string();
-  e.tokenizer.vocab_size = 40;
-  e.model.d_model = 16;
-  e.model.encoder = models::StackOptions{.num_layers = 1, .num_heads = 2, .ffn_dim = 24};
-  e.model.decoder = models::StackOptions{.num_layers = 1, .num_heads = 2, .ffn_dim = 24};
+  translation_of(e).data.train_src = translation_of(e).data.valid_src = {folder.write("src", src)};
+  translation_of(e).data.train_tgt = translation_of(e).data.valid_tgt = {folder.write("tgt", tgt)};
+  translation_of(e).data.cache_dir = (folder.path() / "cache").string();
+  translation_of(e).tokenizer.vocab_size = 40;
+  translation_of(e).model.d_model = 16;
+  translation_of(e).model.encoder =
+      models::StackOptions{.num_layers = 1, .num_heads = 2, .ffn_dim = 24};
+  translation_of(e).model.decoder =
+      models::StackOptions{.num_layers = 1, .num_heads = 2, .ffn_dim = 24};
   const auto tokenizers = make_experiment_tokenizers(e);
   Models models;
   for (const int64_t seed : {3, 4}) {
     e.run.seed = seed;
     models.push_back(make_translation_model(e, tokenizers, at::kCPU).model);
   }
-  const auto corpus = data::open_corpus(e.data, data::Split::kValid, tokenizers, 3, 1);
+  const auto corpus =
+      data::open_corpus(translation_of(e).data, data::Split::kValid, tokenizers, 3, 1);
   const auto score = [&](const distributed::ProcessGroup& group) {
-    return score_corpus(tokenizers, models, corpus, e.decode,
-                        {.max_tokens = 40, .loss = e.loss, .group = group});
+    return score_corpus(tokenizers, models, corpus, translation_of(e).decode,
+                        {.max_tokens = 40, .loss = translation_of(e).loss, .group = group});
   };
   const CorpusScore one = score({});
   BatchLoss sums;
   const auto batches = data::make_eval_batches(corpus, 40);
   ASSERT_GT(batches->num_batches(), 3);
   for (int64_t i = 0; i < batches->num_batches(); ++i) {
-    const auto of_batch = ensemble_loss(models, batches->load(0, i), e.loss);
+    const auto of_batch = ensemble_loss(models, batches->load(0, i), translation_of(e).loss);
     sums.loss_sum += of_batch.loss_sum;
     sums.nll_sum += of_batch.nll_sum;
   }

@@ -45,22 +45,23 @@ class TwoHeads {
     de.train_tgt = de.valid_tgt = {folder_.write("same", same)};
     fr.train_src = fr.valid_src = {folder_.write("few_src", few_src)};
     fr.train_tgt = fr.valid_tgt = {folder_.write("few_reversed", few_reversed)};
-    e_.data.heads = {fr, de};
-    e_.data.max_tokens = 12;
-    e_.data.max_src_tokens = e_.data.max_tgt_tokens = 10;
-    e_.data.cache_dir = (folder_.path() / "cache").string();
-    e_.tokenizer.type = "vocab";
-    e_.tokenizer.src_vocab = folder_.write("vocab", vocabulary);
-    e_.model.d_model = 16;
-    e_.model.encoder = models::StackOptions{.num_layers = 1, .num_heads = 2, .ffn_dim = 24};
+    translation_of(e_).data.heads = {fr, de};
+    translation_of(e_).data.max_tokens = 12;
+    translation_of(e_).data.max_src_tokens = translation_of(e_).data.max_tgt_tokens = 10;
+    translation_of(e_).data.cache_dir = (folder_.path() / "cache").string();
+    translation_of(e_).tokenizer.type = "vocab";
+    translation_of(e_).tokenizer.src_vocab = folder_.write("vocab", vocabulary);
+    translation_of(e_).model.d_model = 16;
+    translation_of(e_).model.encoder =
+        models::StackOptions{.num_layers = 1, .num_heads = 2, .ffn_dim = 24};
     const models::StackOptions stack{.num_layers = 1, .num_heads = 2, .ffn_dim = 24};
-    e_.model.heads = {{.name = "de", .decoder = stack},
-                      {.name = "fr", .weight = 2, .decoder = stack}};
-    e_.model.dropout = 0;
-    e_.loss.label_smoothing = 0;
-    e_.eval.bleu = true;
+    translation_of(e_).model.heads = {{.name = "de", .decoder = stack},
+                                      {.name = "fr", .weight = 2, .decoder = stack}};
+    translation_of(e_).model.dropout = 0;
+    translation_of(e_).loss.label_smoothing = 0;
+    translation_of(e_).eval.bleu = true;
     e_.report.samples = 3;
-    e_.decode.beam_size = 2;
+    translation_of(e_).decode.beam_size = 2;
   }
 
   experiment::Experiment& experiment() { return e_; }

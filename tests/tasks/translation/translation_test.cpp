@@ -32,21 +32,25 @@ class SplitText {
     }
     for (int i = 0; i < kWords; ++i) vocabulary += first(i) + "\n" + rest(i) + "\n";
     e_.run = {.seed = 3, .threads = 1, .device = "cpu"};
-    e_.data.train_src = e_.data.valid_src = {folder_.write("src", src)};
-    e_.data.train_tgt = e_.data.valid_tgt = {folder_.write("tgt", tgt)};
-    e_.data.cache_dir = (folder_.path() / "cache").string();
-    e_.tokenizer.type = "vocab";
-    e_.tokenizer.src_vocab = folder_.write("vocab", vocabulary);
-    e_.model.d_model = 16;
-    e_.model.encoder = models::StackOptions{.num_layers = 1, .num_heads = 2, .ffn_dim = 24};
-    e_.model.decoder = models::StackOptions{.num_layers = 1, .num_heads = 2, .ffn_dim = 24};
+    translation_of(e_).data.train_src =
+        translation_of(e_).data.valid_src = {folder_.write("src", src)};
+    translation_of(e_).data.train_tgt =
+        translation_of(e_).data.valid_tgt = {folder_.write("tgt", tgt)};
+    translation_of(e_).data.cache_dir = (folder_.path() / "cache").string();
+    translation_of(e_).tokenizer.type = "vocab";
+    translation_of(e_).tokenizer.src_vocab = folder_.write("vocab", vocabulary);
+    translation_of(e_).model.d_model = 16;
+    translation_of(e_).model.encoder =
+        models::StackOptions{.num_layers = 1, .num_heads = 2, .ffn_dim = 24};
+    translation_of(e_).model.decoder =
+        models::StackOptions{.num_layers = 1, .num_heads = 2, .ffn_dim = 24};
     e_.report.samples = 2;
   }
 
   experiment::Experiment& experiment() { return e_; }
   text::TokenizerPair tokenizers() const { return experiment::make_experiment_tokenizers(e_); }
   std::shared_ptr<const data::Corpus> corpus() const {
-    return data::open_corpus(e_.data, data::Split::kValid, tokenizers(), 3, 1);
+    return data::open_corpus(translation_of(e_).data, data::Split::kValid, tokenizers(), 3, 1);
   }
   Models models(int count) {
     Models all;
@@ -59,7 +63,7 @@ class SplitText {
     return all;
   }
   CorpusScore score(const Models& models, const CorpusScoreOptions& options) const {
-    auto decode = e_.decode;
+    auto decode = translation_of(e_).decode;
     decode.beam_size = 2;
     return score_corpus(tokenizers(), models, corpus(), decode, options);
   }
@@ -129,7 +133,7 @@ TEST(ScoreCorpus, BleuIsThatOfWordsHoweverTheyWereSplit) {
 
 TEST(ScoreCorpus, TokensStayAsTheyAreWhereTheConfigurationSaysSo) {
   SplitText text("bpe");
-  text.experiment().tokenizer.subwords = "none";
+  translation_of(text.experiment()).tokenizer.subwords = "none";
   std::string all;
   for (const auto& model : text.models(8)) {  // some of them like a piece with a mark
     const auto score = text.score({model}, {.max_tokens = 40, .translate = true});
@@ -190,7 +194,7 @@ std::vector<double> sums_of(TranslationTask& task, const data::Batch& batch, int
 
 TEST(TranslationTask, WithRDropTellsHowFarTwoPassesAreApart) {
   SplitText text("bpe");
-  text.experiment().loss.r_drop = 5;
+  translation_of(text.experiment()).loss.r_drop = 5;
   TranslationTask task(text.experiment(), {text.tokenizers(), text.models(1)[0]});
   EXPECT_EQ(task.statistics(), (std::vector<std::string>{"nll", "kl"}));
   const auto measures =
@@ -213,7 +217,7 @@ TEST(TranslationTask, WithRDropTellsHowFarTwoPassesAreApart) {
 // memory.
 TEST(TranslationTask, WithRDropABatchIsTheSumOfItsParts) {
   SplitText text("bpe");
-  text.experiment().loss.r_drop = 5;
+  translation_of(text.experiment()).loss.r_drop = 5;
   TranslationTask task(text.experiment(), {text.tokenizers(), text.models(1)[0]});
   const auto batch = task.train_batches().load(0, 0);
   const int64_t half = batch.num_sequences() / 2;
@@ -232,14 +236,14 @@ TEST(TranslationTask, WithoutRDropOrWithAnAlphaOfZeroTheLossHasItsOldBits) {
   const auto batch = plain.train_batches().load(0, 0);
   const auto want = sums_of(plain, batch, 5);
   ASSERT_EQ(want.size(), 2u);
-  text.experiment().loss.r_drop = 0;
+  translation_of(text.experiment()).loss.r_drop = 0;
   TranslationTask zero(text.experiment(), {text.tokenizers(), text.models(1)[0]});
   EXPECT_EQ(sums_of(zero, batch, 5), want);
 }
 
 TEST(TranslationTask, RefusesToDrawSegmentationsOfTextThatWasSplitBeforehand) {
   SplitText text("bpe");
-  text.experiment().data.src_subword_sampling = 0.1;
+  translation_of(text.experiment()).data.src_subword_sampling = 0.1;
   const Error error = stretto::testing::failure(ExitCode::kUsage, [&] {
     TranslationTask(text.experiment(), {text.tokenizers(), text.models(1)[0]});
   });
@@ -248,7 +252,7 @@ TEST(TranslationTask, RefusesToDrawSegmentationsOfTextThatWasSplitBeforehand) {
 
 TEST(TranslationTask, WithoutBleuAValidationHasNoScoreOfThatName) {
   SplitText text("bpe");
-  text.experiment().eval.bleu = false;
+  translation_of(text.experiment()).eval.bleu = false;
   TranslationTask task(text.experiment(), {text.tokenizers(), text.models(1)[0]});
   const auto result = task.validate();
   EXPECT_EQ(train::find_score(result.scores, "bleu"), nullptr);
@@ -257,14 +261,14 @@ TEST(TranslationTask, WithoutBleuAValidationHasNoScoreOfThatName) {
 
 TEST(SplitBeforehand, SaysWhatBleuIsOf) {
   SplitText text("wordpiece");
-  const auto& options = text.experiment().tokenizer;
+  const auto& options = translation_of(text.experiment()).tokenizer;
   const auto corpus = text.corpus();
   const auto said = [&](const text::TokenizerOptions& how) {
     return split_beforehand(how, *text.tokenizers().tgt, corpus.get());
   };
   const std::string joined = said(options);
   EXPECT_NE(joined.find("wordpiece"), std::string::npos) << joined;
-  text.experiment().tokenizer.subwords = "none";
+  translation_of(text.experiment()).tokenizer.subwords = "none";
   const std::string kept = said(options);
   EXPECT_NE(kept.find("BLEU is that of its tokens"), std::string::npos) << kept;
   // Pieces that came as if they were raw text are seen in the text itself.
@@ -288,7 +292,7 @@ TEST(ScoreCorpus, TheLossOfThePairsAddsUpToTheWhole) {
       alone.sample_ids = {i};
       data::source(alone) = {corpus->src(i), {0, static_cast<int32_t>(corpus->src(i).size())}};
       data::target(alone) = {corpus->tgt(i), {0, static_cast<int32_t>(corpus->tgt(i).size())}};
-      const double nll = batch_loss(models, alone, text.experiment().loss).nll_sum;
+      const double nll = batch_loss(models, alone, translation_of(text.experiment()).loss).nll_sum;
       EXPECT_NEAR(score.pair_nll[static_cast<size_t>(i)], nll, 1e-4 * nll) << "pair " << i;
     }
   }

@@ -1,0 +1,199 @@
+// A choice whose parts have sections beside it: `trip.name` decides what `[route]` is.
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "base/error.h"
+#include "config/choice.h"
+#include "config/describe.h"
+#include "config/load.h"
+#include "config/resolved.h"
+
+namespace stretto::config {
+namespace {
+
+struct Rails {
+  int64_t changes = 0;
+  static auto fields() { return std::tuple{field(&Rails::changes, "changes", "of trains")}; }
+};
+
+struct Seats {
+  int64_t window = 1;
+  static auto fields() { return std::tuple{field(&Seats::window, "window", "seats at one")}; }
+};
+
+struct ByTrain {
+  static constexpr const char* kName = "train";
+  Rails route;
+  Seats cost;
+  static auto fields() {
+    return std::tuple{field(&ByTrain::route, "route", "where it goes"),
+                      field(&ByTrain::cost, "cost", "what it costs")};
+  }
+};
+
+struct Diesel {
+  static constexpr const char* kName = "diesel";
+  double litres = 10;
+  static auto fields() { return std::tuple{field(&Diesel::litres, "litres", "an hour")}; }
+};
+
+struct Sails {
+  static constexpr const char* kName = "sails";
+  int64_t count = 3;
+  static auto fields() { return std::tuple{field(&Sails::count, "count", "how many")}; }
+};
+
+struct Waters {
+  double miles = 5;
+  Choice<Diesel, Sails> power;
+  static auto fields() {
+    return std::tuple{field(&Waters::miles, "miles", "at sea"),
+                      field(&Waters::power, "power", "what drives it")};
+  }
+};
+
+struct Flag {
+  std::string flag = "white";
+  static auto fields() { return std::tuple{field(&Flag::flag, "flag", "its colour")}; }
+};
+
+struct ByShip {
+  static constexpr const char* kName = "ship";
+  Flag trip;
+  Waters route;
+  static auto fields() {
+    return std::tuple{field(&ByShip::trip, "trip", "how to get there"),
+                      field(&ByShip::route, "route", "over which waters")};
+  }
+};
+
+struct Cost {
+  double most = 100;
+  static auto fields() { return std::tuple{field(&Cost::most, "most", "at most")}; }
+};
+
+struct Journey {
+  Choice<ByTrain, ByShip> trip;
+  Cost cost;
+  static auto fields() {
+    return std::tuple{field(&Journey::trip, "trip", "how to get there").with_parts_beside(),
+                      field(&Journey::cost, "cost", "what may be spent")};
+  }
+};
+
+struct Result {
+  Journey journey;
+  std::vector<Problem> problems;
+
+  std::string message() const {
+    try {
+      throw_problems(problems);
+    } catch (const Error& error) {
+      return error.message();
+    }
+    return "";
+  }
+};
+
+Result read(const std::string& text, const std::vector<std::string>& overrides = {}) {
+  Result result;
+  Journey fallback;
+  load_text(text, "a.toml", "/base", overrides, schema_of(result.journey), schema_of(fallback),
+            result.problems);
+  return result;
+}
+
+Schema schema_with(const std::string& name) {
+  static Journey journey;
+  journey.trip.select(name);
+  return schema_of(journey);
+}
+
+TEST(RootChoice, DecidesWhatTheSectionsBesideItAre) {
+  EXPECT_EQ(read("[route]\nchanges = 2\n").journey.trip.as<ByTrain>().route.changes, 2);
+  const auto ship = read("[route]\nmiles = 7\n[route.power]\ncount = 4\nname = \"sails\"\n",
+                         {"trip.name=ship", "trip.flag=red", "cost.most=9"});
+  EXPECT_EQ(ship.message(), "");
+  const auto& by_ship = ship.journey.trip.as<ByShip>();
+  EXPECT_EQ(by_ship.trip.flag, "red");
+  EXPECT_EQ(by_ship.route.miles, 7);
+  EXPECT_EQ(by_ship.route.power.as<Sails>().count, 4);
+  EXPECT_EQ(ship.journey.cost.most, 9);
+}
+
+TEST(RootChoice, AKeyOfAnotherPartIsNamedWithThatPart) {
+  EXPECT_EQ(read("[route]\nmiles = 7\n").message(),
+            "a.toml:2:1: `route.miles` is a key of ship, and trip.name is train\n"
+            "  leave it out, or set trip.name = \"ship\"; `stretto describe trip.train` lists the "
+            "keys of train");
+  EXPECT_NE(read("[trip]\nname = \"ship\"\n[cost]\nwindow = 3\n").message().find("a key of train"),
+            std::string::npos);
+  EXPECT_NE(read("[route]\nlitre = 7\n").message().find("unknown key `route.litre`"),
+            std::string::npos);
+  EXPECT_NE(read("[trip]\nname = \"plane\"\n").message().find("one of train, ship"),
+            std::string::npos);
+}
+
+TEST(RootChoice, SectionsOfOneNameAreOne) {
+  EXPECT_EQ(to_toml(schema_with("train")),
+            "[trip]\nname = \"train\"\n\n[route]\nchanges = 0\n\n[cost]\nwindow = 1\nmost = "
+            "100.0\n");
+  EXPECT_EQ(to_toml(schema_with("ship")),
+            "[trip]\nname = \"ship\"\nflag = \"white\"\n\n[route]\nmiles = 5.0\n\n[route.power]\n"
+            "name = \"diesel\"\nlitres = 10.0\n\n[cost]\nmost = 100.0\n");
+}
+
+TEST(RootChoice, IsDescribedPartByPart) {
+  const auto schema = schema_with("train");
+  const std::string part = describe(schema, "trip.ship");
+  EXPECT_NE(part.find("flag = \"white\""), std::string::npos) << part;
+  EXPECT_NE(part.find("stretto describe trip.ship.route\n"), std::string::npos) << part;
+  const std::string present = describe(schema, "route");
+  EXPECT_NE(present.find("changes = 0"), std::string::npos) << present;
+  EXPECT_NE(present.find("depend on trip.name"), std::string::npos) << present;
+  EXPECT_NE(present.find("stretto describe trip.ship.route\n"), std::string::npos) << present;
+  const std::string other = describe(schema, "trip.ship.route");
+  EXPECT_NE(other.find("miles = 5.0"), std::string::npos) << other;
+  EXPECT_EQ(other.find("changes"), std::string::npos) << other;
+  const std::string both = describe(schema, "cost");
+  EXPECT_NE(both.find("window = 1"), std::string::npos) << both;
+  EXPECT_NE(both.find("most = 100.0"), std::string::npos) << both;
+  EXPECT_NE(describe(schema, "route.miles").find("at sea"), std::string::npos);
+}
+
+size_t times(const std::string& text, const std::string& word) {
+  size_t count = 0;
+  for (size_t at = text.find(word); at != std::string::npos; at = text.find(word, at + 1)) ++count;
+  return count;
+}
+
+TEST(RootChoice, TheReferenceHasEachKeyOnce) {
+  const std::string text = reference_markdown(schema_with("train"));
+  for (const std::string key : {"changes", "window", "flag", "miles", "litres", "count", "most"}) {
+    EXPECT_EQ(times(text, "| `" + key + "` |"), 1U) << key << "\n" << text;
+  }
+}
+
+TEST(RootChoice, TheJsonSchemaHasAFileForEachPart) {
+  const auto json = nlohmann::json::parse(json_schema(schema_with("train")));
+  ASSERT_EQ(json.at("anyOf").size(), 2U) << json.dump(1);
+  const auto keys = [&](int file, const std::string& section) {
+    std::vector<std::string> names;
+    const auto& all = json["anyOf"][file]["properties"][section]["properties"];
+    for (const auto& item : all.items()) names.push_back(item.key());
+    return names;
+  };
+  using Names = std::vector<std::string>;
+  EXPECT_EQ(keys(0, "route"), Names{"changes"});
+  EXPECT_EQ(keys(0, "cost"), (Names{"most", "window"}));
+  EXPECT_EQ(keys(1, "route"), (Names{"miles", "power"}));
+  EXPECT_EQ(keys(1, "cost"), Names{"most"});
+  EXPECT_EQ(keys(1, "trip"), (Names{"flag", "name"}));
+  EXPECT_EQ(json["anyOf"][1]["properties"]["trip"]["properties"]["name"]["const"], "ship");
+  EXPECT_TRUE(json["anyOf"][1].contains("required"));
+  EXPECT_FALSE(json["anyOf"][0].contains("required"));
+}
+
+}  // namespace
+}  // namespace stretto::config
