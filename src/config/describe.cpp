@@ -174,7 +174,7 @@ Json section_schema(const Schema& defaults, const std::string& path) {
   for (const auto& part : parts->alternatives) {
     tables.push_back(part_schema(defaults, *parts, part));
   }
-  return {{"anyOf", tables}};
+  return tables.size() == 1 ? tables.front() : Json{{"anyOf", tables}};
 }
 
 Json include_schema() {

@@ -211,9 +211,15 @@ std::vector<Alternative> alternatives(const Choice<Alternatives...>&, const std:
   return {alternative<Alternatives>(path)...};
 }
 
-/// A part's section may be one that there is already: its keys join.
+/// A part's section may be one that there is already: its keys join, and its other names.
 inline void add_section(Schema& schema, Section section) {
-  if (schema.find_section(section.path) == nullptr) schema.sections.push_back(std::move(section));
+  for (auto& present : schema.sections) {
+    if (present.path != section.path) continue;
+    present.other_names.insert(present.other_names.end(), section.other_names.begin(),
+                               section.other_names.end());
+    return;
+  }
+  schema.sections.push_back(std::move(section));
 }
 
 /// The key `name` of a section that is one of several parts, then the keys of the present one.

@@ -87,7 +87,7 @@ struct TranslationOptions {
             .also_called({"vocab", "vocabulary", "sentencepiece"}),
         field(&O::model, "model", "the network").also_called({"network", "architecture"}),
         field(&O::loss, "loss", "what is minimised").also_called({"criterion", "objective"}),
-        field(&O::eval, "eval", "scores of a validation"),
+        field(&O::eval, "eval", "validation while training"),
         field(&O::decode, "decode", "from a model to sentences")
             .also_called({"decoding", "generation", "inference", "translate", "beam_search"}),
     };

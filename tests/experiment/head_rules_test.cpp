@@ -224,12 +224,12 @@ TEST(Heads, AreInTheOrderOfTheModelWithTheirText) {
   EXPECT_EQ(heads[1].called("training text"), "training text of `fr`");
 
   Experiment plain;
-  plain.data.train_src = {"/a"};
+  translation_of(plain).data.train_src = {"/a"};
   const auto only = heads_of(plain);
   ASSERT_EQ(only.size(), 1U);
   EXPECT_EQ(only[0].section, "data");
   EXPECT_EQ(only[0].called("training text"), "training text");
-  EXPECT_EQ(only[0].data.train_src, plain.data.train_src);
+  EXPECT_EQ(only[0].data.train_src, translation_of(plain).data.train_src);
 }
 
 TEST(Heads, AreFoundByTheirNames) {
@@ -288,7 +288,7 @@ TEST_F(HeadFiles, AreReadAndWrittenBack) {
   EXPECT_EQ(translation_of(loaded.options).data.heads[1].repeat, 0.5);
   const auto again = load_stored_experiment(loaded.resolved_toml, "/run/config.toml", {});
   EXPECT_EQ(again.config_hash, loaded.config_hash);
-  EXPECT_EQ(again.options.model.heads[1].decoder.name(), "lstm");
+  EXPECT_EQ(translation_of(again.options).model.heads[1].decoder.name(), "lstm");
 }
 
 TEST_F(HeadFiles, OfEachHeadAreLookedAtBeforeTraining) {
@@ -304,7 +304,7 @@ TEST_F(HeadFiles, OfEachHeadAreLookedAtBeforeTraining) {
 
 TEST_F(HeadFiles, OfAllHeadsCountAsTrainingText) {
   const auto inspection = lint::inspect(config("train_src = [\"a\"]\ntrain_tgt = [\"a\"]\n"), {});
-  EXPECT_EQ(lint::training_bytes(inspection.options.data),
+  EXPECT_EQ(lint::training_bytes(translation_of(inspection.options).data),
             2 * static_cast<int64_t>(std::filesystem::file_size(folder_ / "a")));
 }
 

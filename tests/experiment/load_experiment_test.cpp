@@ -342,8 +342,8 @@ TEST(LoadExperiment, TheReferenceInTheManualIsFresh) {
 
 TEST(LoadExperiment, DefaultsBesideAnExperimentAreThoseOfItsParts) {
   Experiment present, fallback;
-  ASSERT_TRUE(present.model.decoder.select("lstm"));
-  present.model.decoder.as<models::LstmDecoderOptions>().num_layers = 7;
+  ASSERT_TRUE(translation_of(present).model.decoder.select("lstm"));
+  translation_of(present).model.decoder.as<models::LstmDecoderOptions>().num_layers = 7;
   const auto schema = experiment_schema(present);
   const auto defaults = defaults_beside(schema, fallback);
   for (const auto& key : schema.keys) EXPECT_NE(defaults.find(key.path), nullptr) << key.path;
@@ -356,12 +356,12 @@ TEST(LoadExperiment, TheJsonSchemaKnowsEveryKey) {
   const auto schema = experiment_schema(defaults);
   const auto json = nlohmann::json::parse(config::json_schema(schema));
   for (const auto& key : schema.keys) {
-    std::string pointer;
+    std::string pointer = json.contains("anyOf") ? "/anyOf/0" : "";  // a file for each task
     for (size_t at = 0; at <= key.path.size();) {
       const size_t dot = std::min(key.path.find('.', at), key.path.size());
       // A section that is one of several parts has a table for each, the default's first.
-      if (at > 0 && schema.find_switch(key.path.substr(0, at - 1)) != nullptr)
-        pointer += "/anyOf/0";
+      const auto* parts = at > 0 ? schema.find_switch(key.path.substr(0, at - 1)) : nullptr;
+      if (parts != nullptr && !parts->below.empty()) pointer += "/anyOf/0";
       pointer += "/properties/" + key.path.substr(at, dot - at);
       at = dot + 1;
     }

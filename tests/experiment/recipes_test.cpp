@@ -49,9 +49,12 @@ TEST(Recipes, OfFamiliesOnMulti30kDifferInTheirModelsAlone) {
     EXPECT_EQ(shared_values(name), expected) << name;
   }
   const Experiment long_run = recipe("multi30k_en_de");
-  EXPECT_EQ(long_run.data.train_src, recipe("multi30k_gnmt").data.train_src);
-  EXPECT_EQ(long_run.data.max_tokens, recipe("multi30k_gnmt").data.max_tokens);
-  EXPECT_EQ(long_run.tokenizer.vocab_size, recipe("multi30k_gnmt").tokenizer.vocab_size);
+  EXPECT_EQ(translation_of(long_run).data.train_src,
+            translation_of(recipe("multi30k_gnmt")).data.train_src);
+  EXPECT_EQ(translation_of(long_run).data.max_tokens,
+            translation_of(recipe("multi30k_gnmt")).data.max_tokens);
+  EXPECT_EQ(translation_of(long_run).tokenizer.vocab_size,
+            translation_of(recipe("multi30k_gnmt")).tokenizer.vocab_size);
 }
 
 struct Pairing {
@@ -80,7 +83,7 @@ TEST(Recipes, ChooseTheFamiliesThatTheirNamesPromise) {
 
 TEST(Recipes, OfGnmtDifferInWhoReadsWhatWasAttendedTo) {
   const auto context_of = [](const char* name) {
-    return recipe(name).model.decoder.as<models::LstmDecoderOptions>().context_to;
+    return translation_of(recipe(name)).model.decoder.as<models::LstmDecoderOptions>().context_to;
   };
   EXPECT_EQ(context_of("wmt16_en_de_gnmt"), "gnmt");
   EXPECT_EQ(context_of("wmt16_en_de_gnmt_v2"), "gnmt_v2");

@@ -46,7 +46,7 @@ std::string blamed(const Change& change) {
 TEST(TwoSourceRules, TwoEncodersWithTwoSourcesBreakNone) {
   EXPECT_EQ(blamed([](Experiment&) {}), "");
   EXPECT_TRUE(two_source_problems(Experiment{}).empty());
-  EXPECT_TRUE(models::misfits(sound_pair().model).empty());
+  EXPECT_TRUE(models::misfits(translation_of(sound_pair()).model).empty());
 }
 
 TEST(TwoSourceRules, OneEncoderReadsNoSecondSource) {

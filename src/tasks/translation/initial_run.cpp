@@ -87,7 +87,8 @@ text::TokenizerPair first_tokenizers(const experiment::LoadedExperiment& loaded,
     require_pieces(run);
     return experiment::make_experiment_tokenizers(options);
   }
-  if (!text::names_tokenizer(options.tokenizer)) return tokenizers_of_other_run(loaded, run);
+  if (!text::names_tokenizer(translation_of(options).tokenizer))
+    return tokenizers_of_other_run(loaded, run);
   auto tokenizers = experiment::make_experiment_tokenizers(options);
   runs::require_tokenizer_of(run, runs::tokenizer_hashes(tokenizers.assets));
   return tokenizers;
