@@ -53,7 +53,7 @@ int flushed() {
 class LabelFamily : public Family {
  public:
   Assets first_assets(const experiment::LoadedExperiment& experiment) const override {
-    return assets_of(find_labels(experiment.options.data.train_tgt));
+    return assets_of(find_labels(translation_of(experiment.options).data.train_tgt));
   }
 
   std::unique_ptr<FamilyTask> make_task(const experiment::Experiment& experiment,
@@ -63,7 +63,7 @@ class LabelFamily : public Family {
   }
 
   int eval(const EvalRequest& request, const CommandContext& context) const override {
-    const auto& data = request.experiment.options.data;
+    const auto& data = translation_of(request.experiment.options).data;
     const LabelRun run = load_label_run(request.experiment.options, request.run_directory,
                                         request.checkpoint, context.device);
     const bool has_test = !data.test_src.empty();

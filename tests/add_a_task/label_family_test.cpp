@@ -88,7 +88,7 @@ TEST_F(LabelFamilyTest, LabelsAreAFileOfTheRun) {
 }
 
 TEST_F(LabelFamilyTest, LinesOutOfStepAndUnknownLabelsAreNamed) {
-  auto& data = experiment_.options.data;
+  auto& data = translation_of(experiment_.options).data;
   data.valid_tgt = {folder_.write("other.label", "vowels\nconsonants\nvowles\n")};
   const Error unknown = failure(ExitCode::kBadData, [&] { make_task(); });
   EXPECT_NE(std::string(unknown.what()).find("other.label:3: "), std::string::npos);
@@ -102,7 +102,7 @@ TEST_F(LabelFamilyTest, LinesOutOfStepAndUnknownLabelsAreNamed) {
 }
 
 TEST_F(LabelFamilyTest, TextWithoutALineIsRefused) {
-  auto& data = experiment_.options.data;
+  auto& data = translation_of(experiment_.options).data;
   data.train_src = data.train_tgt = {folder_.write("empty", "")};
   data.valid_src = data.valid_tgt = {};
   const auto task = make_task();
@@ -137,10 +137,10 @@ TEST_F(LabelFamilyTest, ALineIsShownWithItsLabel) {
 
 TEST_F(LabelFamilyTest, ProcessesWithOtherTextDisagree) {
   const auto mine = make_task()->data_facts();
-  experiment_.options.data.valid_tgt = {
+  translation_of(experiment_.options).data.valid_tgt = {
       folder_.write("other.label", std::string("vowels\n") + labels(10).substr(7))};
   EXPECT_EQ(make_task()->data_facts().at(1).value, mine.at(1).value);
-  experiment_.options.data.valid_tgt = {
+  translation_of(experiment_.options).data.valid_tgt = {
       folder_.write("other.label", std::string("consonants\n") + labels(10).substr(7))};
   EXPECT_EQ(make_task()->data_facts().at(0).value, mine.at(0).value);
   EXPECT_NE(make_task()->data_facts().at(1).value, mine.at(1).value);
@@ -148,7 +148,7 @@ TEST_F(LabelFamilyTest, ProcessesWithOtherTextDisagree) {
 
 // Batches of lines that are about equally long.
 TEST_F(LabelFamilyTest, ABatchIsBoundedByLinesAndByBytes) {
-  experiment_.options.data.max_tokens = 20;
+  translation_of(experiment_.options).data.max_tokens = 20;
   const auto task = make_task();
   const auto& source = task->train_batches();
   EXPECT_GT(source.num_batches(), 4);

@@ -13,7 +13,7 @@ class LabelRules final : public experiment::TaskRules {
   void check_model(experiment::RuleCheck& /*check*/) const override {}
 
   void check_data(experiment::RuleCheck& check) const override {
-    const auto& data = check.e.data;
+    const auto& data = translation_of(check.e).data;
     if (data.train_src.empty()) {
       check.wrong({"data.train_src"}, "there is no text to learn from", "name files of text");
     }

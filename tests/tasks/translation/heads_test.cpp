@@ -100,7 +100,7 @@ TEST(TranslationHeads, MixTheirTextsIntoOneEpoch) {
   }
   EXPECT_EQ(pairs[0], 24);
   EXPECT_EQ(pairs[1], 12);
-  heads.experiment().data.heads[0].repeat = 2;  // of `fr`
+  translation_of(heads.experiment()).data.heads[0].repeat = 2;  // of `fr`
   auto twice = heads.task();
   int64_t repeated = 0;
   for (int64_t i = 0; i < twice.train_batches().num_batches(); ++i) {
@@ -174,15 +174,15 @@ TEST(TranslationHeads, AreEachValidatedOnTheirText) {
 
 TEST(TranslationHeads, OfWhichOneHasValidationTextAreValidatedByIt) {
   TwoHeads heads;
-  heads.experiment().data.heads[1].valid_src.clear();  // of `de`
-  heads.experiment().data.heads[1].valid_tgt.clear();
+  translation_of(heads.experiment()).data.heads[1].valid_src.clear();  // of `de`
+  translation_of(heads.experiment()).data.heads[1].valid_tgt.clear();
   auto task = heads.task();
   ASSERT_TRUE(task.can_validate());
   const auto scores = task.validate().scores;
   EXPECT_EQ(train::find_score(scores, "nll")->value, train::find_score(scores, "fr.nll")->value);
   EXPECT_EQ(train::find_score(scores, "de.nll"), nullptr);
-  heads.experiment().data.heads[0].valid_src.clear();
-  heads.experiment().data.heads[0].valid_tgt.clear();
+  translation_of(heads.experiment()).data.heads[0].valid_src.clear();
+  translation_of(heads.experiment()).data.heads[0].valid_tgt.clear();
   EXPECT_FALSE(heads.task().can_validate());
 }
 

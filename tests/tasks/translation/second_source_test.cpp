@@ -35,7 +35,7 @@ TEST(SecondSource, OneEmptySourceIsAProblemAndTwoAreNone) {
 
 TEST(SecondSource, IsRefusedByARunThatReadsOne) {
   experiment::Experiment one, two;
-  two.model.encoders.resize(2);
+  translation_of(two).model.encoders.resize(2);
   testing::failure(ExitCode::kUsage, [&] { require_second_source(one, "b.txt"); });
   require_second_source(one, "");
   require_second_source(two, "b.txt");
