@@ -218,9 +218,8 @@ void mostly_warmup(const Subject& s, Remarks& out) {
 }
 
 void parts_at_full_gain(const Subject& s, Remarks& out) {
-  if (!s.large() || translation_of(s.e).model.zero_gamma ||
-      !models::parts_end_in_norm(translation_of(s.e).model))
-    return;
+  const auto& model = translation_of(s.e).model;
+  if (!s.large() || model.zero_gamma || !models::parts_end_in_norm(model)) return;
   out.push_back(
       {"model.zero_gamma",
        "each part of a layer ends in a norm with a gain of 1, so that all layers act from "
