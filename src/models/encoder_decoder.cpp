@@ -5,29 +5,28 @@
 #include <utility>
 
 #include "data/pairs/pair_columns.h"
+#include "models/heads/token.h"
 #include "models/join_memory.h"
 #include "models/packed.h"
 #include "models/split_sources.h"
-#include "nn/watch.h"
 #include "text/tokenizer.h"
 
 namespace stretto::models {
 namespace {
 
-/// The decoder's steps with the projection behind them.
+/// The decoder's steps with the head behind them.
 class StepsOfVocabulary : public decoding::StepModel {
  public:
-  StepsOfVocabulary(std::shared_ptr<EncoderDecoder> model, std::unique_ptr<StepDecoder> steps,
-                    int64_t lanes)
-      : model_(std::move(model)), steps_(std::move(steps)), lanes_(lanes) {}
+  /// @param model  stays alive for as long as its parts are used
+  StepsOfVocabulary(std::shared_ptr<torch::nn::Module> model, std::unique_ptr<StepDecoder> steps,
+                    std::shared_ptr<Head> head, int64_t lanes)
+      : model_(std::move(model)), steps_(std::move(steps)), head_(std::move(head)), lanes_(lanes) {}
 
   at::Tensor step(const at::Tensor& tokens) override {
     const torch::NoGradGuard no_grad;
     TORCH_CHECK(tokens.dim() == 1 && tokens.size(0) == lanes_, "[model] step: tokens must be [",
                 lanes_, "], got ", tokens.sizes());
-    const at::Tensor x = steps_->step(tokens.to(model_->device()));
-    const at::Tensor weight = model_->output_weight().narrow(0, 0, model_->num_classes());
-    return at::log_softmax(kernels::linear(x, weight).to(at::kFloat), 1);
+    return head_->log_probs(steps_->step(tokens.to(head_->device())));
   }
 
   void reorder(const std::vector<int64_t>& parents) override {
@@ -36,22 +35,30 @@ class StepsOfVocabulary : public decoding::StepModel {
     lanes_ = static_cast<int64_t>(parents.size());
   }
 
-  int64_t vocab_size() const override { return model_->num_classes(); }
+  int64_t vocab_size() const override { return head_->num_classes(); }
 
  private:
-  std::shared_ptr<EncoderDecoder> model_;
+  std::shared_ptr<torch::nn::Module> model_;
   std::unique_ptr<StepDecoder> steps_;
+  std::shared_ptr<Head> head_;
   int64_t lanes_;
 };
 
 }  // namespace
 
+nn::Embedding EncoderDecoderParts::output_table(const Decoder& decoder) const {
+  if (!ties_output()) return nullptr;
+  nn::Embedding table = decoder.embedding();
+  TORCH_CHECK(table, "[model] tie_embeddings = \"", tie_embeddings,
+              "\" needs a decoder with an embedding table; \"none\" needs none");
+  return table;
+}
+
 EncoderDecoder::EncoderDecoder(const EncoderDecoderParts& parts, const ModelSetup& setup,
                                nn::OutputLosses losses)
-    : num_classes_(setup.num_tgt_classes),
-      src_word_dropout_(parts.src_word_dropout),
+    : src_word_dropout_(parts.src_word_dropout),
       tgt_word_dropout_(parts.tgt_word_dropout),
-      losses_(std::move(losses)) {
+      ties_output_(parts.ties_output()) {
   const nn::Init init =
       (setup.draws_weights ? nn::Init(setup.seed, setup.device) : nn::Init::unset(setup.device))
           .with_rules(parts.init);
@@ -77,23 +84,23 @@ EncoderDecoder::EncoderDecoder(const EncoderDecoderParts& parts, const ModelSetu
   }
   decoder_ =
       register_module("decoder", parts.decoder(part("decoder", setup.tgt_rows, kDecoderSites)));
-  if (parts.tie_embeddings == "none") {
-    output_ = register_module(
-        "output", nn::Embedding(init.child("output"), setup.tgt_rows, decoder_->width(), -1));
-  }
+  head_ = register_module(
+      "output", std::make_shared<TokenHead>(TokenHeadSetup{.init = init.child("output"),
+                                                           .width = decoder_->width(),
+                                                           .rows = setup.tgt_rows,
+                                                           .num_classes = setup.num_tgt_classes,
+                                                           .tied = parts.output_table(*decoder_)},
+                                            std::move(losses)));
 }
 
-EncoderDecoder::EncoderDecoder(JoinedParts joined, const EncoderDecoderParts& parts,
-                               int64_t num_classes, nn::OutputLosses losses)
-    : num_classes_(num_classes),
-      src_word_dropout_(parts.src_word_dropout),
+EncoderDecoder::EncoderDecoder(JoinedParts joined, const EncoderDecoderParts& parts)
+    : src_word_dropout_(parts.src_word_dropout),
       tgt_word_dropout_(parts.tgt_word_dropout),
-      losses_(std::move(losses)),
-      output_name_(std::move(joined.output_name)) {
+      ties_output_(parts.ties_output()) {
   if (joined.embedding) embedding_ = register_module("embedding", joined.embedding);
   encoder_ = register_module("encoder", std::move(joined.encoder));
   decoder_ = register_module("decoder", std::move(joined.decoder));
-  if (joined.output) output_ = register_module("output", joined.output);
+  head_ = register_module("output", std::move(joined.head));
 }
 
 // `setup` stands at "encoders".
@@ -127,13 +134,8 @@ Encoded EncoderDecoder::encode(const nn::PackedRows& rows, const data::PackedTok
                      second_encoder_->forward(sources.second, context), rows.offsets.max_length);
 }
 
-const at::Tensor& EncoderDecoder::output_weight() const {
-  return output_ ? output_->weight : decoder_->embedding()->weight;
-}
-
 LossOutput EncoderDecoder::loss(const data::Batch& batch, const ForwardContext& context) {
-  TORCH_CHECK(losses_.one, "[model] was built without a loss");
-  const bool twice = context.training && losses_.pair;
+  const bool twice = context.training && head_->learns_from_pairs();
   const auto packed = [&](const data::PackedTokens& tokens, double word_dropout, uint64_t site) {
     const auto* sample_ids = context.training ? &batch.sample_ids : nullptr;
     nn::PackedRows rows =
@@ -147,10 +149,7 @@ LossOutput EncoderDecoder::loss(const data::Batch& batch, const ForwardContext& 
   const at::Tensor targets = at::tensor(data::target(batch).values, at::kLong).to(device());
 
   const at::Tensor x = decoder_->forward(tgt, encode(src, data::source(batch), context), context);
-  // Named as if it were never tied, since a tied table's gradient also holds that of its lookups.
-  const at::Tensor weight = nn::watch_use(output_name_, output_weight());
-  const nn::OutputLoss& loss = twice ? losses_.pair : losses_.one;
-  const kernels::CrossEntropy sums = loss(x, weight, targets, num_classes_);
+  const kernels::CrossEntropy sums = head_->loss(x, {.labels = targets, .of_pairs = twice});
   return {.loss_sum = sums.loss_sum,
           .nll_sum = sums.nll_sum,
           .target_tokens = data::target(batch).num_rows(),
@@ -162,9 +161,9 @@ std::unique_ptr<decoding::StepModel> EncoderDecoder::start(const data::PackedTok
                                                            int64_t lanes_per_src) {
   const torch::NoGradGuard no_grad;
   const Encoded memory = encode(pack(src, nullptr, device()), src, {});
-  return std::make_unique<StepsOfVocabulary>(
-      std::dynamic_pointer_cast<EncoderDecoder>(shared_from_this()),
-      decoder_->start(memory, lanes_per_src), src.num_sequences() * lanes_per_src);
+  return std::make_unique<StepsOfVocabulary>(shared_from_this(),
+                                             decoder_->start(memory, lanes_per_src), head_,
+                                             src.num_sequences() * lanes_per_src);
 }
 
 std::vector<VocabularyTable> EncoderDecoder::vocabulary_tables() const {
@@ -179,12 +178,12 @@ std::vector<VocabularyTable> EncoderDecoder::vocabulary_tables() const {
     tables.push_back({"encoder.embedding.weight", /*of_source=*/true});
   }
   tables.push_back({"decoder.embedding.weight"});
-  if (output_) tables.push_back({"output.weight"});
+  if (!ties_output_) tables.push_back({"output.weight"});
   return tables;
 }
 
 std::vector<optim::TiedName> EncoderDecoder::tied_names() const {
-  if (output_) return {};
+  if (!ties_output_) return {};
   std::vector<optim::TiedName> names;
   if (!embedding_) {
     if (second_encoder_ && share_source_table()) {
@@ -212,8 +211,7 @@ double EncoderDecoder::operations(double src_length, double tgt_length) const {
           ? (encoder_->operations(src_length / 2) + second_encoder_->operations(src_length / 2)) / 2
           : encoder_->operations(src_length);
   const double per_source = encoding + decoder_->memory_operations();
-  const double per_target = decoder_->operations(tgt_length, src_length) +
-                            2 * static_cast<double>(output_weight().numel());
+  const double per_target = decoder_->operations(tgt_length, src_length) + head_->operations();
   return src_length * per_source + tgt_length * per_target;
 }
 

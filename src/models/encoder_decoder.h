@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "models/decoder.h"
+#include "models/head.h"
 #include "models/parts.h"
 #include "models/registry.h"
 #include "models/seq2seq_model.h"
@@ -23,6 +24,11 @@ struct EncoderDecoderParts {
   /// Of the second source (data/pairs/two_sources.h); empty = the model reads one.
   std::function<std::shared_ptr<Encoder>(const PartSetup&)> second_encoder = nullptr;
   std::function<std::shared_ptr<Decoder>(const PartSetup&)> decoder;
+
+  bool ties_output() const { return tie_embeddings != "none"; }
+  /// The decoder's table, where it is the output projection too; null = the head has its own.
+  /// Throws c10::Error for a decoder without one.
+  nn::Embedding output_table(const Decoder& decoder) const;
 };
 
 /// The modules of an encoder-decoder that are there already, for a model that shares some of them
@@ -31,17 +37,15 @@ struct JoinedParts {
   nn::Embedding embedding{nullptr};  ///< when all are tied
   std::shared_ptr<Encoder> encoder;
   std::shared_ptr<Decoder> decoder;
-  nn::Embedding output{nullptr};  ///< when nothing is tied
-  /// As who watches gradients is told of the projection (nn::watch_use).
-  std::string output_name = "output.weight";
+  std::shared_ptr<Head> head;
 };
 
-/// An encoder, a decoder that attends to it, and the projection to the vocabulary; parameters are
-/// named like `encoder.layers.0.self_attention.qkv.weight`.
+/// An encoder, a decoder that attends to it, and a head that projects to the vocabulary; parameters
+/// are named like `encoder.layers.0.self_attention.qkv.weight`.
 ///
 /// `tie_embeddings`: "all" keeps one table, `embedding.weight`; "decoder" one for each side,
 /// `encoder.embedding.weight` and `decoder.embedding.weight`, the latter also projecting to the
-/// vocabulary; "none" adds `output.weight`. The projection has no bias.
+/// vocabulary; "none" adds `output.weight`, of the head (models/heads/token.h).
 ///
 /// Of two sources each has its encoder, `encoders.0` and `encoders.1`, and the decoder attends to
 /// the rows of both (models/join_memory.h). With "decoder" both read `encoders.0.embedding.weight`,
@@ -51,8 +55,7 @@ class EncoderDecoder : public Seq2SeqModel {
   EncoderDecoder(const EncoderDecoderParts& parts, const ModelSetup& setup,
                  nn::OutputLosses losses);
   /// Of modules that others use too; draws nothing.
-  EncoderDecoder(JoinedParts joined, const EncoderDecoderParts& parts, int64_t num_classes,
-                 nn::OutputLosses losses);
+  EncoderDecoder(JoinedParts joined, const EncoderDecoderParts& parts);
 
   LossOutput loss(const data::Batch& batch, const ForwardContext& context) override;
   std::unique_ptr<decoding::StepModel> start(const data::PackedTokens& src,
@@ -63,9 +66,7 @@ class EncoderDecoder : public Seq2SeqModel {
   double operations(double src_length, double tgt_length) const override;
   std::vector<torch::Tensor> alignments(const data::Batch& batch, int64_t layer) override;
 
-  int64_t num_classes() const { return num_classes_; }
-  const at::Tensor& output_weight() const;
-  c10::Device device() const { return output_weight().device(); }
+  c10::Device device() const { return head_->device(); }
 
  private:
   /// What the decoder attends to. @param rows  of `src`, once or twice
@@ -74,15 +75,13 @@ class EncoderDecoder : public Seq2SeqModel {
   void make_two_encoders(const EncoderDecoderParts& parts, PartSetup setup);
   bool share_source_table() const;
 
-  int64_t num_classes_;
   double src_word_dropout_, tgt_word_dropout_;
-  nn::OutputLosses losses_;
+  bool ties_output_;
   nn::Embedding embedding_{nullptr};  ///< when all are tied
   std::shared_ptr<Encoder> encoder_;
   std::shared_ptr<Encoder> second_encoder_;  ///< null: one source
   std::shared_ptr<Decoder> decoder_;
-  nn::Embedding output_{nullptr};  ///< when nothing is tied
-  std::string output_name_ = "output.weight";
+  std::shared_ptr<Head> head_;
 };
 
 }  // namespace stretto::models

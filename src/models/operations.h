@@ -10,7 +10,7 @@ namespace stretto::models {
 
 /// Of the products of one row with all weights of `module` and of the modules below it: 2 for each
 /// weight of an nn::Linear and an nn::TimeConvolution, and those of nn::RelativeKeys for each head.
-/// A table that projects to a vocabulary is no such module, nor are filters that channels share.
+/// A head's matrix is no such module (Head::operations), nor are filters that channels share.
 double weight_operations(const torch::nn::Module& module);
 
 /// Of one row that attends to `length` rows: a product with each key, and a sum of their values.

@@ -104,9 +104,6 @@ std::shared_ptr<Seq2SeqModel> make_model(const Seq2SeqOptions& options, const Mo
               std::to_string(setup.src_rows) + " rows and the target " +
               std::to_string(setup.tgt_rows),
           "use a joint vocabulary (tokenizer.joint = true) or model.tie_embeddings = \"decoder\"");
-  TORCH_CHECK(setup.num_tgt_classes > 0 && setup.num_tgt_classes <= setup.tgt_rows,
-              "[make_model] num_tgt_classes must be in 1..", setup.tgt_rows, ", got ",
-              setup.num_tgt_classes);
   const EncoderDecoderParts parts{
       .d_model = options.d_model,
       .tie_embeddings = options.tie_embeddings,

@@ -4,6 +4,7 @@
 #include <limits>
 #include <stdexcept>
 
+#include "models/heads/token.h"
 #include "text/tokenizer.h"
 
 namespace stretto::models {
@@ -20,7 +21,7 @@ class NamedModules : public torch::nn::Module {
 SeveralDecoders::SeveralDecoders(const EncoderDecoderParts& parts,
                                  const std::vector<HeadParts>& heads, const ModelSetup& setup,
                                  const nn::OutputLosses& losses)
-    : ties_all_(parts.tie_embeddings == "all"), ties_none_(parts.tie_embeddings == "none") {
+    : ties_all_(parts.tie_embeddings == "all"), ties_none_(!parts.ties_output()) {
   const nn::Init init =
       (setup.draws_weights ? nn::Init(setup.seed, setup.device) : nn::Init::unset(setup.device))
           .with_rules(parts.init);
@@ -37,8 +38,7 @@ SeveralDecoders::SeveralDecoders(const EncoderDecoderParts& parts,
                                                              .embedding = joined.embedding,
                                                              .first_site = kEncoderSites}));
   const auto decoders = register_module("decoders", std::make_shared<NamedModules>());
-  const auto outputs =
-      ties_none_ ? register_module("outputs", std::make_shared<NamedModules>()) : nullptr;
+  const auto outputs = register_module("outputs", std::make_shared<NamedModules>());
   for (const HeadParts& head : heads) {
     joined.decoder = head.decoder({.init = init.child("decoders").child(head.name),
                                    .d_model = parts.d_model,
@@ -48,15 +48,17 @@ SeveralDecoders::SeveralDecoders(const EncoderDecoderParts& parts,
                                    .embedding = joined.embedding,
                                    .first_site = kDecoderSites});
     decoders->register_module(head.name, joined.decoder);
-    if (outputs) {
-      joined.output = outputs->register_module(
-          head.name, nn::Embedding(init.child("outputs").child(head.name), setup.tgt_rows,
-                                   joined.decoder->width(), -1));
-    }
-    joined.output_name = "outputs." + head.name + ".weight";
+    joined.head = outputs->register_module(
+        head.name, std::make_shared<TokenHead>(
+                       TokenHeadSetup{.init = init.child("outputs").child(head.name),
+                                      .width = joined.decoder->width(),
+                                      .rows = setup.tgt_rows,
+                                      .num_classes = setup.num_tgt_classes,
+                                      .tied = parts.output_table(*joined.decoder),
+                                      .matrix_name = "outputs." + head.name + ".weight"},
+                       losses));
     names_.push_back(head.name);
-    heads_.push_back(
-        std::make_shared<EncoderDecoder>(joined, parts, setup.num_tgt_classes, losses));
+    heads_.push_back(std::make_shared<EncoderDecoder>(joined, parts));
   }
 }
 

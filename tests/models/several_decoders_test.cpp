@@ -16,6 +16,7 @@
 #include "losses/registry.h"
 #include "models/misfits.h"
 #include "models/registry.h"
+#include "nn/watch.h"
 #include "tests/models/part_cases.h"
 
 namespace stretto::models {
@@ -195,6 +196,22 @@ TEST(SeveralDecoders, GradientsOfAWeightedSumAreThoseOfDifferences) {
       *number = here;
       const double want = (above - below) / (2 * kStep);
       EXPECT_NEAR(gradient[at].item<double>(), want, 1e-5 * std::max(1.0, std::abs(want))) << name;
+    }
+  }
+}
+
+TEST(SeveralDecoders, TellWatchersOfTheirOwnProjectionHoweverItIsTied) {
+  for (const std::string& tie : kTies) {
+    const auto options = two_heads(tie);
+    const auto model = built(options);
+    for (size_t head = 0; head < 2; ++head) {
+      SCOPED_TRACE(tie + ", " + options.heads[head].name);
+      std::set<std::string> told;
+      const nn::WatchScope scope(*model, [&](const nn::Watched& watched) {
+        if (watched.parameter) told.insert(watched.module);
+      });
+      model->loss(of_stream(first_batch(), static_cast<int64_t>(head)), {}).loss_sum.backward();
+      EXPECT_EQ(told, std::set<std::string>{"outputs." + options.heads[head].name + ".weight"});
     }
   }
 }

@@ -222,6 +222,15 @@ struct Parts {
   }
 };
 
+/// The output projection, whatever it is tied to.
+at::Tensor output_matrix(const EncoderDecoder& model) {
+  std::string name = "output.weight";
+  for (const auto& tied : model.tied_names()) {
+    if (tied.name == "output.weight") name = tied.parameter;
+  }
+  return model.named_parameters()[name];
+}
+
 /// The plain formula for one target: both sources by themselves, their rows one behind the other.
 at::Tensor plain_log_probs(const EncoderDecoder& model, const Triple& triple) {
   const Parts parts(model);
@@ -238,7 +247,7 @@ at::Tensor plain_log_probs(const EncoderDecoder& model, const Triple& triple) {
       .state = a.state};
   const nn::PackedRows input = pack(shift_right(sequences({triple.target})), nullptr, at::kCPU);
   const at::Tensor x = parts.decoder->forward(input, memory, {});
-  return at::log_softmax(x.mm(model.output_weight().t()), 1);
+  return at::log_softmax(x.mm(output_matrix(model).t()), 1);
 }
 
 at::Tensor plain_loss(const EncoderDecoder& model, const std::vector<Triple>& all) {

@@ -1,0 +1,71 @@
+#pragma once
+
+#include <c10/core/Device.h>
+#include <torch/nn/module.h>
+
+#include <cstdint>
+
+#include "kernels/kernels.h"
+
+namespace stretto::models {
+
+/// The targets of the rows that a head is given.
+///
+/// A head that needs more adds a member with a default, which other heads do not read: offsets of
+/// sequences (CTC, one class for each sequence), or ForwardContext and row keys for dropout.
+struct HeadTargets {
+  at::Tensor labels;  ///< int64 [N], on the device of the rows
+  /// Rows are [2N, D]: rows n and N + n are two passes over label n, with other dropout.
+  bool of_pairs = false;
+};
+
+/// The last part of a model: from the rows of its last layer to the loss that training minimises,
+/// and to probabilities. Encoders and decoders end at rows, and know no targets; a task has
+/// targets, and knows no projection.
+///
+/// N rows of a micro-batch, D their width, C classes (the tokens of a vocabulary, labels), L lanes
+/// of a search. Single-device code, as all of a model.
+///
+/// To write one, derive from this class in models/heads/NAME.{h,cpp}; heads/token.h is the example.
+///
+/// - **Parameters.** A model registers its head under a name such as "output", so that a layer
+///   `dense` of the head becomes `output.dense.weight`. Names decide first weights and are in every
+///   checkpoint: they never change. First weights come from an nn::Init at the head's own name.
+/// - **Shared tables.** A table that another part owns (tied embeddings) is held, and not
+///   registered, so that it has one name. On its way into an operator it passes through
+///   nn::watch_use(), under a name that does not depend on the tie: then forensics can tell this
+///   use's gradient from that of the lookups.
+/// - **One operator.** With many classes, projection and loss are one operator on blocks of rows,
+/// so
+///   that [N, C] never exists as a whole. Only heads know this. The operator is handed in
+///   (nn/output_loss.h), since `models` and `losses` do not know each other. With few classes
+///   (labels, the ends of a span) plain logits are small enough.
+/// - **Sums.** loss() gives sums over labels, not means: the loop divides them by the labels of the
+///   whole update.
+/// - **Two passes.** R-Drop belongs to the head: if it learns_from_pairs(), training computes two
+///   passes of each row, with other dropout, and hands it both.
+/// - **No search.** A head that no search uses (labels, spans) still has log_probs(): inference
+///   reads its answers there.
+///
+/// An entry of `[[model.heads]]` is a decoder with such a head behind it.
+class Head : public torch::nn::Module {
+ public:
+  /// rows [N, D], or [2N, D] of pairs -> sums over the N labels. `token_nll` is defined where no
+  /// gradient is wanted, `kl_sum` of pairs alone. Throws c10::Error for a head without such a loss.
+  virtual kernels::CrossEntropy loss(const at::Tensor& rows, const HeadTargets& targets) = 0;
+
+  /// Whether training wants two passes of each micro-batch. Outside training there is one.
+  virtual bool learns_from_pairs() const { return false; }
+
+  /// A step of search: rows [L, D] -> fp32 [L, C], natural log. Here the result is whole: a search
+  /// has few lanes, and needs all classes.
+  virtual at::Tensor log_probs(const at::Tensor& rows) = 0;
+
+  virtual int64_t num_classes() const = 0;  ///< C
+  /// Multiplications and additions of loss() for one row; models/operations.h says what counts.
+  virtual double operations() const = 0;
+  /// Where its parameters lie, shared ones too.
+  virtual c10::Device device() const = 0;
+};
+
+}  // namespace stretto::models

@@ -1,0 +1,45 @@
+#include "models/heads/token.h"
+
+#include <ATen/ops/log_softmax.h>
+
+#include <utility>
+
+#include "nn/watch.h"
+
+namespace stretto::models {
+
+TokenHead::TokenHead(const TokenHeadSetup& setup, nn::OutputLosses losses)
+    : tied_(setup.tied),
+      num_classes_(setup.num_classes),
+      matrix_name_(setup.matrix_name),
+      losses_(std::move(losses)) {
+  // The table itself is no part of the model: nobody looks rows up in it.
+  if (!tied_) {
+    const nn::Embedding table(setup.init, setup.rows, setup.width, /*pad=*/-1);
+    weight_ = register_parameter("weight", table->weight);
+  }
+  TORCH_CHECK(matrix().size(1) == setup.width, "[token_head] a tied table must be ", setup.width,
+              " wide, as the rows are, got ", matrix().sizes());
+  TORCH_CHECK(num_classes_ > 0 && num_classes_ <= matrix().size(0),
+              "[token_head] num_classes must be in 1..", matrix().size(0), ", got ", num_classes_);
+}
+
+kernels::CrossEntropy TokenHead::loss(const at::Tensor& rows, const HeadTargets& targets) {
+  const nn::OutputLoss& minimised = targets.of_pairs ? losses_.pair : losses_.one;
+  TORCH_CHECK(minimised, "[token_head] was built without a loss",
+              targets.of_pairs ? " of pairs" : "");
+  // Named as if it were never tied, since a tied table's gradient also holds that of its lookups.
+  const at::Tensor weight = nn::watch_use(matrix_name_, matrix());
+  return minimised(rows, weight, targets.labels, num_classes_);
+}
+
+at::Tensor TokenHead::log_probs(const at::Tensor& rows) {
+  const at::Tensor classes = matrix().narrow(0, 0, num_classes_);
+  return at::log_softmax(kernels::linear(rows, classes).to(at::kFloat), 1);
+}
+
+double TokenHead::operations() const {
+  return 2 * static_cast<double>(matrix().numel());
+}
+
+}  // namespace stretto::models
