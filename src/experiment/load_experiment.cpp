@@ -4,6 +4,7 @@
 #include "config/resolved.h"
 #include "experiment/experiment_schema.h"
 #include "experiment/schedule_length.h"
+#include "experiment/task_rules.h"
 #include "experiment/tensor_patterns.h"
 
 namespace stretto::experiment {
@@ -27,21 +28,26 @@ std::string hash_of(const config::Schema& schema, const Experiment& options) {
   return hex64(config::fixed_hash(schema, fixed_as_well(options)));
 }
 
-enum class Files { kAll, kOverriddenOnly };
+/// Where a configuration comes from. Of a run's stored one only the files of overrides have to be
+/// there.
+enum class Source { kUser, kRun };
 
 // What `read(schema, defaults, problems)` gives as origins, checked by every rule; throws all
 // problems together.
 template <class Read>
-LoadedExperiment load(const Read& read, Files files) {
+LoadedExperiment load(const Read& read, Source source) {
   LoadedExperiment loaded;
   Experiment fallback;
   std::vector<config::Problem> problems;
   loaded.origins = read(experiment_schema(loaded.options), experiment_schema(fallback), problems);
   settle_defaults(loaded.options, loaded.origins);
+  if (const TaskRules* task = find_task_rules(loaded.options);
+      task != nullptr && source == Source::kRun) {
+    task->complete_stored(loaded.options, loaded.origins);
+  }
   const auto schema = experiment_schema(loaded.options);  // with the parts that were chosen
   if (readable(problems)) {
-    const auto missing =
-        missing_files(schema, loaded.origins, problems, files == Files::kOverriddenOnly);
+    const auto missing = missing_files(schema, loaded.origins, problems, source == Source::kRun);
     check_rules(loaded.options, loaded.origins, problems);
     problems.insert(problems.end(), missing.begin(), missing.end());
   }
@@ -65,7 +71,7 @@ LoadedExperiment load_experiment(const std::filesystem::path& path,
       [&](const auto& schema, const auto& defaults, auto& problems) {
         return config::load_file(path, overrides, schema, defaults, problems);
       },
-      Files::kAll);
+      Source::kUser);
 }
 
 void require_patterns_match(const LoadedExperiment& experiment, const TensorLister& tensors) {
@@ -82,7 +88,7 @@ LoadedExperiment load_stored_experiment(const std::string& toml, const std::stri
         return config::load_text(toml, where, std::filesystem::path(where).parent_path(), overrides,
                                  schema, defaults, problems);
       },
-      Files::kOverriddenOnly);
+      Source::kRun);
 }
 
 std::string stated_config_hash(const std::string& toml, const std::string& where) {

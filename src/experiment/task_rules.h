@@ -74,6 +74,10 @@ class TaskRules {
   }
   /// What the schedule `noam` divides by.
   virtual ModelWidth model_width(const Experiment& /*experiment*/) const { return {}; }
+  /// Of a run's stored configuration that is older than a key: the value that says what the run
+  /// did, where it is not the default. @param given  the keys that the configuration states
+  virtual void complete_stored(Experiment& /*experiment*/, const config::Origins& /*given*/) const {
+  }
 };
 
 /// The rules of the family that `task.name` names; null for another name, which is a problem of its

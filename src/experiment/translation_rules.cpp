@@ -286,6 +286,13 @@ class TranslationRules final : public TaskRules {
   ModelWidth model_width(const Experiment& e) const override {
     return {.key = "model.d_model", .value = translation_of(e).model.d_model};
   }
+
+  // Before there was model.embedding_scale, parts of every kind multiplied their rows.
+  void complete_stored(Experiment& e, const config::Origins& given) const override {
+    auto& model = translation_of(e).model;
+    if (given.given("model.embedding_scale") || models::all_scale_embeddings(model)) return;
+    model.embedding_scale = "sqrt";
+  }
 };
 
 }  // namespace

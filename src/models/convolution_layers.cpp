@@ -65,7 +65,7 @@ at::Tensor ConvBlockImpl::forward(const at::Tensor& x, const ConvBlockWeights& w
 
 ConvShell::ConvShell(torch::nn::Module& owner, const PartSetup& setup,
                      const ConvStackOptions& options, int64_t out_width)
-    : rows(owner, setup, row_shell_of(options)) {
+    : rows(owner, setup, row_shell_of(options), convolutional_embedding()) {
   in = owner.register_module("in", make_linear(setup.init.child("in"), setup.d_model,
                                                options.layers.front().in, options, options.kept()));
   out = owner.register_module(

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "config/field.h"
+#include "models/embedding_options.h"
 
 namespace stretto::models {
 
@@ -104,6 +105,8 @@ struct ConvEncoderOptions {
                   any())
                 .also_called({"att_layer_num", "num_attention_layers"}, "the number is counted")});
   }
+
+  EmbeddingKind embedding_kind() const { return convolutional_embedding(); }
 };
 
 /// `[model.decoder]`: the decoder of ConvS2S, with attention in every layer; defaults as above.
@@ -132,6 +135,7 @@ struct ConvDecoderOptions {
 
   /// Width of the decoder's rows.
   int64_t output_width(int64_t d_model) const { return out_dim > 0 ? out_dim : d_model; }
+  EmbeddingKind embedding_kind() const { return convolutional_embedding(); }
 };
 
 }  // namespace stretto::models

@@ -62,19 +62,24 @@ EncoderDecoder::EncoderDecoder(const EncoderDecoderParts& parts, const ModelSetu
   const nn::Init init =
       (setup.draws_weights ? nn::Init(setup.seed, setup.device) : nn::Init::unset(setup.device))
           .with_rules(parts.init);
-  if (parts.tie_embeddings == "all") {
-    embedding_ = register_module("embedding", nn::Embedding(init.child("embedding"), setup.tgt_rows,
-                                                            parts.d_model, text::kPad));
+  const bool tie_all = parts.tie_embeddings == "all";
+  if (tie_all) {
+    embedding_ = register_module(
+        "embedding", nn::Embedding(init.child("embedding"), setup.tgt_rows, parts.d_model,
+                                   text::kPad, parts.rows_of_shared_table()));
   }
   const auto part = [&](const char* name, int64_t rows, uint64_t first_site) {
     // An encoder is there before the decoder, which reads its rows.
-    return PartSetup{.init = init.child(name),
-                     .d_model = parts.d_model,
-                     .memory_width = encoder_ ? encoder_->width() : 0,
-                     .rows = rows,
-                     .pad = text::kPad,
-                     .embedding = embedding_,
-                     .first_site = first_site};
+    return PartSetup{
+        .init = init.child(name),
+        .d_model = parts.d_model,
+        .memory_width = encoder_ ? encoder_->width() : 0,
+        .rows = rows,
+        .pad = text::kPad,
+        .embedding = embedding_,
+        .embedding_scale = parts.embedding_scale,
+        .shared_rows = tie_all ? std::optional(parts.rows_of_shared_table()) : std::nullopt,
+        .first_site = first_site};
   };
   if (parts.second_encoder) {
     make_two_encoders(parts, part("encoders", setup.src_rows, kEncoderSites));
@@ -106,11 +111,13 @@ EncoderDecoder::EncoderDecoder(JoinedParts joined, const EncoderDecoderParts& pa
 // `setup` stands at "encoders".
 void EncoderDecoder::make_two_encoders(const EncoderDecoderParts& parts, PartSetup setup) {
   const nn::Init init = setup.init;
+  const bool one_table = parts.tie_embeddings == "decoder";
+  if (one_table) setup.shared_rows = parts.rows_of_shared_table();
   setup.init = init.child("0");
   encoder_ = parts.encoder(setup);
   setup.init = init.child("1");
   setup.first_site = kSecondEncoderSites;
-  if (parts.tie_embeddings == "decoder") setup.embedding = encoder_->embedding();
+  if (one_table) setup.embedding = encoder_->embedding();
   second_encoder_ = parts.second_encoder(setup);
   TORCH_CHECK(encoder_->width() == second_encoder_->width(),
               "[model] both encoders must give rows of one width, got ", encoder_->width(), " and ",

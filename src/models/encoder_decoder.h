@@ -2,6 +2,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -16,7 +17,10 @@ namespace stretto::models {
 /// How an encoder-decoder is put together.
 struct EncoderDecoderParts {
   int64_t d_model = 512;
-  std::string tie_embeddings = "all";   ///< all, decoder, none
+  std::string tie_embeddings = "all";    ///< all, decoder, none
+  std::string embedding_scale = "auto";  ///< auto, sqrt, none: see models/embedding_options.h
+  /// How the rows of the table start that several parts look up; without it N(0, D^-0.5).
+  std::optional<nn::InitRule> shared_rows = std::nullopt;
   std::vector<nn::InitRule> init = {};  ///< before the parts' own rules; see nn::Init
   /// Probabilities that training drops a whole word of a side.
   double src_word_dropout = 0, tgt_word_dropout = 0;
@@ -29,6 +33,9 @@ struct EncoderDecoderParts {
   /// The decoder's table, where it is the output projection too; null = the head has its own.
   /// Throws c10::Error for a decoder without one.
   nn::Embedding output_table(const Decoder& decoder) const;
+  nn::InitRule rows_of_shared_table() const {
+    return shared_rows.value_or(nn::normal_of_width(d_model));
+  }
 };
 
 /// The modules of an encoder-decoder that are there already, for a model that shares some of them
@@ -50,6 +57,8 @@ struct JoinedParts {
 /// Of two sources each has its encoder, `encoders.0` and `encoders.1`, and the decoder attends to
 /// the rows of both (models/join_memory.h). With "decoder" both read `encoders.0.embedding.weight`,
 /// with "none" each has a table of its own.
+///
+/// A part multiplies the rows that it looks up by its own factor, also those of a shared table.
 class EncoderDecoder : public Seq2SeqModel {
  public:
   EncoderDecoder(const EncoderDecoderParts& parts, const ModelSetup& setup,

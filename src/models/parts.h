@@ -1,6 +1,8 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
+#include <string>
 
 #include "nn/embedding.h"
 #include "nn/init.h"
@@ -9,23 +11,18 @@ namespace stretto::models {
 
 /// What a part of a model (an encoder, a decoder) is built from beside its options.
 struct PartSetup {
-  nn::Init init;                      ///< already at the part's own name: "encoder", "decoder"
-  int64_t d_model = 512;              ///< width of token vectors, and of rows unless a part says
-  int64_t memory_width = 0;           ///< of a decoder: width of the encoder's rows; 0 = d_model
-  int64_t rows = 0;                   ///< of its embedding table, if it has one of its own
-  int64_t pad = -1;                   ///< row of that table that starts at zero; -1 = none
-  nn::Embedding embedding = nullptr;  ///< the table of another part to use too; null = its own
+  nn::Init init;                         ///< already at the part's own name: "encoder", "decoder"
+  int64_t d_model = 512;                 ///< width of token vectors, and of rows unless a part says
+  int64_t memory_width = 0;              ///< of a decoder: width of the encoder's rows; 0 = d_model
+  int64_t rows = 0;                      ///< of its embedding table, if it has one of its own
+  int64_t pad = -1;                      ///< row of that table that starts at zero; -1 = none
+  nn::Embedding embedding = nullptr;     ///< the table of another part to use too; null = its own
+  std::string embedding_scale = "auto";  ///< model.embedding_scale: see models/embedding_options.h
+  /// How the rows of its table start where other parts look it up too; else it decides itself.
+  std::optional<nn::InitRule> shared_rows = std::nullopt;
   /// Dropout sites of the part are first_site, first_site + 1, …: two parts have none in common.
   uint64_t first_site = 0;
 };
-
-/// The table that `owner` embeds with. Another part's is registered by its owner alone, so that it
-/// has one name.
-inline nn::Embedding own_or_shared_embedding(torch::nn::Module& owner, const PartSetup& setup) {
-  if (setup.embedding) return setup.embedding;
-  return owner.register_module("embedding", nn::Embedding(setup.init.child("embedding"), setup.rows,
-                                                          setup.d_model, setup.pad));
-}
 
 /// Sites of dropout: each part has a range of its own. Changing these numbers changes every mask,
 /// and with it every run.

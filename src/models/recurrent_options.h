@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "config/field.h"
+#include "models/embedding_options.h"
 
 /// Recurrent encoders and decoders: LSTM, GRU and layer-normed LSTM, with attention. Defaults are
 /// those of GNMT (Wu et al. 2016, arXiv:1609.08144) as OpenSeq2Seq has it, where nothing else is
@@ -72,7 +73,8 @@ auto recurrent_fields() {
           .read_with("cell", with_cell),
       field(&O::init_bound, "init_bound",
             "matrices start uniform between minus and plus this number (GNMT: 0.1; 0.04 in the "
-            "paper); 0: Xavier-uniform, gate by gate",
+            "paper), unscaled tables of tokens too (model.embedding_scale); 0: Xavier-uniform, "
+            "gate by gate",
             between(0, 10))
           .also_called({"init_weight", "param_init", "uniform_init", "init_scale"}),
   };
@@ -129,6 +131,7 @@ struct LstmEncoderOptions {
   int64_t width(int64_t d_model, int64_t layer) const {
     return units(d_model) * (is_bidirectional(layer) ? 2 : 1);
   }
+  EmbeddingKind embedding_kind() const { return recurrent_embedding(init_bound); }
 };
 
 /// `[model.decoder]` with the name `lstm`.
@@ -209,6 +212,7 @@ struct LstmDecoderOptions {
   bool has_query() const { return attention.starts_with("bahdanau"); }
   /// Whether layers above the first read the context too.
   bool context_to_all() const { return context_to != "first"; }
+  EmbeddingKind embedding_kind() const { return recurrent_embedding(init_bound); }
 };
 
 }  // namespace stretto::models

@@ -107,6 +107,8 @@ std::shared_ptr<Seq2SeqModel> make_model(const Seq2SeqOptions& options, const Mo
   const EncoderDecoderParts parts{
       .d_model = options.d_model,
       .tie_embeddings = options.tie_embeddings,
+      .embedding_scale = options.embedding_scale,
+      .shared_rows = rows_of_shared_table(options),
       .init = init_rules_of(options),
       .src_word_dropout = options.src_word_dropout,
       .tgt_word_dropout = options.tgt_word_dropout,

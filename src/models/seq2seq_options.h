@@ -11,6 +11,7 @@
 #include "config/choice.h"
 #include "config/field.h"
 #include "models/convolution_options.h"
+#include "models/embedding_options.h"
 #include "models/light_convolution_options.h"
 #include "models/recurrent_options.h"
 #include "models/transformer_options.h"
@@ -46,8 +47,8 @@ struct HeadOptions {
 
 /// `[model]`: an encoder and a decoder that attends to it; or two encoders, one for each of two
 /// sources, of which the decoder attends to both (models/join_memory.h); or several decoders, one
-/// for each of `heads` (models/several_decoders.h). Keys from `norm` on, but
-/// for `tie_embeddings` and word dropout, are those of Transformer layers (Vaswani et al. 2017), on
+/// for each of `heads` (models/several_decoders.h). Keys from `norm` on, but for those of
+/// embeddings, `init` and word dropout, are those of Transformer layers (Vaswani et al. 2017), on
 /// either side.
 struct Seq2SeqOptions {
   std::string name = "encoder_decoder";
@@ -65,6 +66,7 @@ struct Seq2SeqOptions {
   int64_t max_positions = 1024;
   int64_t max_distance = 16;
   std::string tie_embeddings = "all";
+  std::string embedding_scale = "auto";
   double dropout = 0.1;
   double attention_dropout = 0.0;
   double activation_dropout = 0.0;
@@ -190,6 +192,17 @@ struct Seq2SeqOptions {
             .value_also_called("all", {"true", "yes", "shared", "share_all"})
             .value_also_called("none", {"false", "no"})
             .value_also_called("decoder", {"target", "tgt"}),
+        field(&O::embedding_scale, "embedding_scale",
+              "token vectors are multiplied by sqrt(d_model), by nothing, or (auto) by "
+              "sqrt(d_model) in transformer, light_conv and dynamic_conv alone. A table that none "
+              "of these reads and nothing multiplies starts N(0, 0.1) with conv, learned positions "
+              "too, and as init_bound says with lstm; others start N(0, d_model^-0.5)",
+              one_of({"auto", "sqrt", "none"}))
+            .also_called({"scale_embedding", "embed_scale", "scale_embeddings"},
+                         "= \"sqrt\" for true, \"none\" for false")
+            .also_called({"no_scale_embedding"}, "= \"none\"")
+            .value_also_called("sqrt", {"true", "yes", "sqrt_d_model", "sqrt_dim"})
+            .value_also_called("none", {"false", "no", "off"}),
         field(&O::dropout, "dropout", "on embeddings and each part's output", fraction())
             .also_called({"dropout_rate", "hidden_dropout", "resid_dropout", "transformer_dropout",
                           "residual_dropout", "hidden_dropout_prob"})
@@ -273,6 +286,33 @@ bool has_decoder(const Seq2SeqOptions& options) {
     if (decoder->template is<Options>()) return true;
   }
   return false;
+}
+
+/// How parts embed tokens: of each encoder, then of each decoder.
+inline std::vector<EmbeddingKind> embedding_kinds(const Seq2SeqOptions& options) {
+  const auto of = [](const auto& part) { return embedding_kind(part); };
+  std::vector<EmbeddingKind> kinds;
+  each_encoder(options, [&](const EncoderChoice& encoder, const std::string& /*section*/) {
+    kinds.push_back(encoder.visit(of));
+  });
+  for (const DecoderChoice* decoder : decoders_of(options)) kinds.push_back(decoder->visit(of));
+  return kinds;
+}
+
+/// Whether the parts of every side multiply their token vectors.
+inline bool all_scale_embeddings(const Seq2SeqOptions& options) {
+  const auto kinds = embedding_kinds(options);
+  return std::all_of(kinds.begin(), kinds.end(), [&](const EmbeddingKind& kind) {
+    return kind.scales(options.embedding_scale);
+  });
+}
+
+/// How the rows of the table start that several parts look up: with `tie_embeddings` "all" that of
+/// every part, else that of two encoders.
+inline nn::InitRule rows_of_shared_table(const Seq2SeqOptions& options) {
+  std::vector<EmbeddingKind> kinds = embedding_kinds(options);
+  if (options.tie_embeddings != "all") kinds.resize(kinds.size() - decoders_of(options).size());
+  return shared_rows(kinds, options.embedding_scale, options.d_model);
 }
 
 /// Whether any of its parts has Transformer layers.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <optional>
 #include <stdexcept>
 
 #include "models/heads/token.h"
@@ -28,15 +29,19 @@ SeveralDecoders::SeveralDecoders(const EncoderDecoderParts& parts,
   JoinedParts joined;
   if (ties_all_) {
     joined.embedding = register_module(
-        "embedding",
-        nn::Embedding(init.child("embedding"), setup.tgt_rows, parts.d_model, text::kPad));
+        "embedding", nn::Embedding(init.child("embedding"), setup.tgt_rows, parts.d_model,
+                                   text::kPad, parts.rows_of_shared_table()));
   }
-  joined.encoder = register_module("encoder", parts.encoder({.init = init.child("encoder"),
-                                                             .d_model = parts.d_model,
-                                                             .rows = setup.src_rows,
-                                                             .pad = text::kPad,
-                                                             .embedding = joined.embedding,
-                                                             .first_site = kEncoderSites}));
+  const auto shared_rows = ties_all_ ? std::optional(parts.rows_of_shared_table()) : std::nullopt;
+  joined.encoder =
+      register_module("encoder", parts.encoder({.init = init.child("encoder"),
+                                                .d_model = parts.d_model,
+                                                .rows = setup.src_rows,
+                                                .pad = text::kPad,
+                                                .embedding = joined.embedding,
+                                                .embedding_scale = parts.embedding_scale,
+                                                .shared_rows = shared_rows,
+                                                .first_site = kEncoderSites}));
   const auto decoders = register_module("decoders", std::make_shared<NamedModules>());
   const auto outputs = register_module("outputs", std::make_shared<NamedModules>());
   for (const HeadParts& head : heads) {
@@ -46,6 +51,8 @@ SeveralDecoders::SeveralDecoders(const EncoderDecoderParts& parts,
                                    .rows = setup.tgt_rows,
                                    .pad = text::kPad,
                                    .embedding = joined.embedding,
+                                   .embedding_scale = parts.embedding_scale,
+                                   .shared_rows = shared_rows,
                                    .first_site = kDecoderSites});
     decoders->register_module(head.name, joined.decoder);
     joined.head = outputs->register_module(

@@ -41,11 +41,11 @@ ResidualImpl::ResidualImpl(const nn::Init& init, const TransformerPart& options,
 }
 
 StackShell::StackShell(torch::nn::Module& owner, const PartSetup& setup,
-                       const TransformerPart& options)
-    : embedding(own_or_shared_embedding(owner, setup)) {
+                       const TransformerPart& options, const EmbeddingKind& kind)
+    : embedding(owner, setup, kind) {
   positions = owner.register_module(
       "positions", nn::Positions(setup.init.child("positions"), options.positions, setup.d_model,
-                                 options.max_positions));
+                                 options.max_positions, embedding.first_rows()));
   if (options.norm != "post") {
     final_norm = owner.register_module(
         "final_norm", make_norm(setup.init.child("final_norm"), options, setup.d_model, false));
@@ -62,8 +62,8 @@ at::Tensor StackShell::embed(const at::Tensor& ids, const at::Tensor& places, in
 
 at::Tensor StackShell::embed(const nn::PackedRows& rows, const kernels::Dropout& dropout) {
   const at::Tensor position =
-      positions->forward(rows.positions, rows.offsets.max_length, embedding->weight);
-  return kernels::dropout(embedding->forward(rows.ids, position, rows.dropped_words), dropout);
+      positions->forward(rows.positions, rows.offsets.max_length, embedding.table()->weight);
+  return kernels::dropout(embedding.forward(rows.ids, position, rows.dropped_words), dropout);
 }
 
 at::Tensor StackShell::finish(const at::Tensor& x) const {

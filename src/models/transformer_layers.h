@@ -8,6 +8,7 @@
 
 #include "models/parts.h"
 #include "models/seq2seq_options.h"
+#include "models/token_embedding.h"
 #include "nn/attention.h"
 #include "nn/feed_forward.h"
 #include "nn/norm.h"
@@ -83,9 +84,11 @@ TORCH_MODULE(Residual);
 /// post-norm. Its modules are children of the encoder or decoder that owns it.
 class StackShell {
  public:
-  StackShell(torch::nn::Module& owner, const PartSetup& setup, const TransformerPart& options);
+  /// @param kind  decides the factor of token vectors, and how they and learned positions start
+  StackShell(torch::nn::Module& owner, const PartSetup& setup, const TransformerPart& options,
+             const EmbeddingKind& kind = {});
 
-  /// dropout(embedding * sqrt(D) + position); ids and positions int64 [N] -> [N, D].
+  /// dropout(embedding * scale + position); ids and positions int64 [N] -> [N, D].
   at::Tensor embed(const at::Tensor& ids, const at::Tensor& positions, int64_t max_length,
                    const kernels::Dropout& dropout);
   /// The same of the rows of a batch, in which words may be dropped (nn::PackedRows).
@@ -93,7 +96,7 @@ class StackShell {
   /// The last norm of a stack whose layers do not end in one; x itself otherwise.
   at::Tensor finish(const at::Tensor& x) const;
 
-  nn::Embedding embedding{nullptr};
+  TokenEmbedding embedding;
   nn::Positions positions{nullptr};
   nn::Norm final_norm{nullptr};
 };

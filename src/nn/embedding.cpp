@@ -60,21 +60,25 @@ struct RowLookup : torch::autograd::Function<RowLookup> {
 
 }  // namespace
 
-EmbeddingImpl::EmbeddingImpl(const Init& init, int64_t rows, int64_t d_model, int64_t pad) {
-  at::Tensor table = init.normal("weight", rows, d_model, 1.0 / std::sqrt(double(d_model)));
+EmbeddingImpl::EmbeddingImpl(const Init& init, int64_t rows, int64_t d_model, int64_t pad,
+                             const std::optional<InitRule>& first_rows) {
+  at::Tensor table =
+      init.matrix("weight", rows, d_model, first_rows.value_or(normal_of_width(d_model)));
   if (pad >= 0) table.select(0, pad).zero_();
   weight = register_parameter("weight", table);
 }
 
 at::Tensor EmbeddingImpl::forward(const at::Tensor& ids, const at::Tensor& position,
-                                  const at::Tensor& dropped) const {
-  if (!dropped.defined()) return watch(*this, look_up(ids, position));
-  const at::Tensor words = look_up(ids, {}).masked_fill(dropped.unsqueeze(1), 0);
+                                  const at::Tensor& dropped, RowScale scale) const {
+  if (!dropped.defined()) return watch(*this, look_up(ids, position, scale));
+  const at::Tensor words = look_up(ids, {}, scale).masked_fill(dropped.unsqueeze(1), 0);
   return watch(*this, position.defined() ? words + position.to(words.scalar_type()) : words);
 }
 
-at::Tensor EmbeddingImpl::look_up(const at::Tensor& ids, const at::Tensor& position) const {
-  const double scale = std::sqrt(static_cast<double>(weight.size(1)));
+at::Tensor EmbeddingImpl::look_up(const at::Tensor& ids, const at::Tensor& position,
+                                  RowScale by) const {
+  const double scale =
+      by == RowScale::kSqrtWidth ? std::sqrt(static_cast<double>(weight.size(1))) : 1.0;
   const bool apart = rows_ && at::GradMode::is_enabled() && weight.requires_grad();
   return apart ? looked_up_apart(ids, scale, position)
                : kernels::embed(weight, ids, scale, position);
@@ -105,11 +109,11 @@ at::Tensor Sinusoids::rows(const at::Tensor& positions, int64_t length, const at
 }
 
 PositionsImpl::PositionsImpl(const Init& init, const std::string& kind, int64_t d_model,
-                             int64_t max_positions)
+                             int64_t max_positions, const std::optional<InitRule>& first_rows)
     : sinusoidal_(kind == "sinusoidal"), sinusoids_(d_model) {
   if (kind != "learned") return;
-  weight = register_parameter(
-      "weight", init.normal("weight", max_positions, d_model, 1.0 / std::sqrt(double(d_model))));
+  weight = register_parameter("weight", init.matrix("weight", max_positions, d_model,
+                                                    first_rows.value_or(normal_of_width(d_model))));
 }
 
 at::Tensor PositionsImpl::forward(const at::Tensor& positions, int64_t length,

@@ -5,6 +5,7 @@
 
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -24,19 +25,25 @@ class RowGradients {
   virtual void add(const at::Tensor& ids, const at::Tensor& rows) = 0;
 };
 
-/// A table of token vectors [rows, D], normal with deviation D^-0.5 and a zero row for padding.
-/// Tied embeddings share one module.
+/// What looked-up rows are multiplied by: the root of their width (Vaswani et al. 2017,
+/// section 3.4), or 1.
+enum class RowScale : uint8_t { kSqrtWidth, kOne };
+
+/// A table of token vectors [rows, D] with a zero row for padding. Tied embeddings share one
+/// module, and each of its users has a factor of its own.
 class EmbeddingImpl : public torch::nn::Module {
  public:
-  /// @param pad  row that starts at zero; -1 = none
-  EmbeddingImpl(const Init& init, int64_t rows, int64_t d_model, int64_t pad);
+  /// @param pad         row that starts at zero; -1 = none
+  /// @param first_rows  how the others start; without it N(0, D^-0.5)
+  EmbeddingImpl(const Init& init, int64_t rows, int64_t d_model, int64_t pad,
+                const std::optional<InitRule>& first_rows = std::nullopt);
 
-  /// weight[ids] * sqrt(D) + position; ids int64 [N], position [N, D] or undefined -> [N, D].
+  /// weight[ids] * scale + position; ids int64 [N], position [N, D] or undefined -> [N, D].
   ///
   /// @param dropped  bool [N] or undefined: rows whose weight counts as zero, with no gradient; the
   ///                 others are not scaled for it, and position stays
   at::Tensor forward(const at::Tensor& ids, const at::Tensor& position,
-                     const at::Tensor& dropped = {}) const;
+                     const at::Tensor& dropped = {}, RowScale scale = RowScale::kSqrtWidth) const;
 
   /// Gradients of looked-up rows go there and no longer to weight.grad(); null ends it.
   void send_rows_to(std::shared_ptr<RowGradients> rows) { rows_ = std::move(rows); }
@@ -45,7 +52,7 @@ class EmbeddingImpl : public torch::nn::Module {
   at::Tensor weight;
 
  private:
-  at::Tensor look_up(const at::Tensor& ids, const at::Tensor& position) const;
+  at::Tensor look_up(const at::Tensor& ids, const at::Tensor& position, RowScale by) const;
   at::Tensor looked_up_apart(const at::Tensor& ids, double scale, const at::Tensor& position) const;
 
   std::shared_ptr<RowGradients> rows_;
@@ -74,7 +81,9 @@ class Sinusoids {
 /// "shaw" keys have vectors of distances (nn/relative_keys.h).
 class PositionsImpl : public torch::nn::Module {
  public:
-  PositionsImpl(const Init& init, const std::string& kind, int64_t d_model, int64_t max_positions);
+  /// @param first_rows  how a learned table starts; without it N(0, D^-0.5)
+  PositionsImpl(const Init& init, const std::string& kind, int64_t d_model, int64_t max_positions,
+                const std::optional<InitRule>& first_rows = std::nullopt);
 
   /// positions int64 [N], all below `length` -> [N, D], undefined where nothing is added.
   /// Throws Error(kBadData) when a learned table is too short.

@@ -88,10 +88,14 @@ at::Tensor Init::xavier_uniform(const std::string& name, const std::vector<int64
   return matrix.to(device_);
 }
 
-at::Tensor Init::normal(const std::string& name, int64_t rows, int64_t cols, double stddev) const {
+at::Tensor Init::matrix(const std::string& name, int64_t rows, int64_t cols,
+                        const InitRule& own) const {
   if (!draws()) return unset_matrix(rows, cols, device_);
-  const InitRule own{.distribution = Distribution::kNormal, .number = stddev};
   return by_rule(rule_or(own, name), name, rows, cols, /*parts=*/1);
+}
+
+at::Tensor Init::normal(const std::string& name, int64_t rows, int64_t cols, double stddev) const {
+  return matrix(name, rows, cols, {.distribution = Distribution::kNormal, .number = stddev});
 }
 
 at::Tensor Init::vector(const std::string& name, const at::Tensor& values) const {

@@ -50,6 +50,9 @@ class Init {
   at::Tensor xavier_uniform(const std::string& name, const std::vector<int64_t>& part_rows,
                             int64_t cols, double gain) const;
 
+  /// By a layer's own rule, whose pattern does not count, fp32 [rows, cols].
+  at::Tensor matrix(const std::string& name, int64_t rows, int64_t cols, const InitRule& own) const;
+
   /// Normal with mean 0, fp32 [rows, cols].
   at::Tensor normal(const std::string& name, int64_t rows, int64_t cols, double stddev) const;
 

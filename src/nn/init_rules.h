@@ -2,6 +2,7 @@
 
 #include <array>
 #include <charconv>
+#include <cmath>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -37,6 +38,13 @@ struct InitRule {
   Distribution distribution = Distribution::kConstant;
   double number = 0;  ///< gain, a, std or value
 };
+
+/// Normal with deviation D^-0.5: how rows of a width D start whose products with rows of unit
+/// variance should have unit variance. Its pattern is empty.
+inline InitRule normal_of_width(int64_t d_model) {
+  return {.distribution = Distribution::kNormal,
+          .number = 1.0 / std::sqrt(static_cast<double>(d_model))};
+}
 
 /// An initialiser by its name.
 struct InitialiserName {

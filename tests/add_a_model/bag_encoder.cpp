@@ -34,18 +34,13 @@ BagEncoder::BagEncoder(const BagEncoderOptions& options, const PartSetup& setup)
       reach_(options.window / 2),
       dropout_(options.dropout),
       first_site_(setup.first_site),
-      embedding_(setup.embedding) {
-  // A shared table is registered by its owner alone, so that it has one name.
-  if (!embedding_) {
-    embedding_ = register_module("embedding", nn::Embedding(setup.init.child("embedding"),
-                                                            setup.rows, setup.d_model, setup.pad));
-  }
+      embedding_(*this, setup, embedding_kind(options)) {
   out_ = register_module("out", nn::Linear(setup.init.child("out"), d_model_, d_model_));
 }
 
 Encoded BagEncoder::forward(const nn::PackedRows& input, const ForwardContext& context) {
   const nn::DropoutSource dropout = context.dropout(input.row_keys);
-  const at::Tensor x = kernels::dropout(embedding_->forward(input.ids, {}),
+  const at::Tensor x = kernels::dropout(embedding_.forward(input.ids),
                                         dropout.at(dropout_, first_site_ + kEmbeddingSite));
   const at::Tensor means = nn::watch(*this, means_around(x, input, reach_));
   return {.rows = input, .keys = out_->forward(means), .values = {}, .state = {}};

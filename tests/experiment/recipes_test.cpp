@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <map>
+#include <string>
+#include <vector>
 
 #include "config/load.h"
 #include "experiment/experiment_schema.h"
@@ -89,6 +91,25 @@ TEST(Recipes, OfGnmtDifferInWhoReadsWhatWasAttendedTo) {
   EXPECT_EQ(context_of("wmt16_en_de_gnmt_v2"), "gnmt_v2");
   EXPECT_EQ(context_of("wmt16_en_de_gnmt_weight_tied"), "gnmt_v2");
   EXPECT_EQ(context_of("wmt16_en_de_gnmt_small"), "gnmt_v2");
+}
+
+TEST(Recipes, OfGnmtAndConvs2sStartAsTheirSourcesDo) {
+  using Rules = std::vector<std::string>;
+  const std::map<std::string, Rules> rules{
+      {"multi30k_gnmt", {}},
+      {"multi30k_convs2s", {}},
+      {"wmt14_en_de_convs2s", {}},
+      {"wmt16_en_de_gnmt", {"output.weight uniform a=0.1"}},
+      {"wmt16_en_de_gnmt_v2", {"output.weight uniform a=0.1"}},
+      {"wmt16_en_de_gnmt_weight_tied", {}},  // the projection is the decoder's table
+      {"wmt16_en_de_gnmt_small", {"output.weight xavier_uniform"}}};
+  for (const auto& [name, init] : rules) {
+    const Experiment options = recipe(name);
+    const auto& model = translation_of(options).model;
+    EXPECT_EQ(model.embedding_scale, "none") << name;
+    EXPECT_EQ(model.init, init) << name;
+    EXPECT_EQ(model.init.empty(), model.tie_embeddings != "none") << name;
+  }
 }
 
 }  // namespace

@@ -63,7 +63,7 @@ class PaddedConv {
 
   at::Tensor embed(const data::PackedTokens& tokens, const Rectangle& shape) {
     const at::Tensor ids = shape.of(at::tensor(tokens.values, at::kLong));
-    at::Tensor e = at::embedding(parameters_.at("embedding.weight"), ids) * std::sqrt(kWidth);
+    at::Tensor e = at::embedding(parameters_.at("embedding.weight"), ids);
     if (parameters_.contains("positions.weight")) {
       e = e + parameters_["positions.weight"].slice(0, 0, ids.size(1));
     }

@@ -3,7 +3,6 @@
 #include <ATen/ATen.h>
 #include <torch/nn/module.h>
 
-#include <cmath>
 #include <map>
 #include <string>
 #include <utility>
@@ -84,8 +83,7 @@ class PlainRecurrent {
   }
 
   at::Tensor embedded(const std::string& part, const at::Tensor& ids) const {
-    const at::Tensor table = at(part + ".embedding.weight");
-    return table.index_select(0, ids) * std::sqrt(static_cast<double>(table.size(1)));
+    return at(part + ".embedding.weight").index_select(0, ids);
   }
 
   at::Tensor normed(const at::Tensor& x, const std::string& name) const {

@@ -2,6 +2,8 @@
 #include <torch/torch.h>
 
 #include <cmath>
+#include <memory>
+#include <utility>
 
 #include "nn/embedding.h"
 #include "nn/feed_forward.h"
@@ -58,6 +60,70 @@ TEST(Embedding, ScalesByTheRootOfItsWidthAndStartsPadAtZero) {
   const at::Tensor out = embedding->forward(torch::tensor({5, 0}, torch::kLong), {});
   EXPECT_TRUE(at::allclose(out[0], embedding->weight[5] * 4));
   EXPECT_EQ(out[1].abs().sum().item<double>(), 0);
+}
+
+TEST(Embedding, LeavesRowsAsTheyAreWhereNoFactorIsAsked) {
+  Embedding embedding(Init(1, at::kCPU), 6, 16, 0);
+  const at::Tensor ids = torch::tensor({5, 2}, torch::kLong), place = torch::ones({2, 16});
+  const at::Tensor rows = embedding->weight.index_select(0, ids);
+  EXPECT_TRUE(at::equal(embedding->forward(ids, {}, {}, RowScale::kOne), rows));
+  EXPECT_TRUE(at::allclose(embedding->forward(ids, place, {}, RowScale::kOne), rows + 1));
+  const at::Tensor dropped = torch::tensor({false, true});
+  const at::Tensor left = embedding->forward(ids, place, dropped, RowScale::kOne);
+  EXPECT_TRUE(at::allclose(left[0], rows[0] + 1));
+  EXPECT_TRUE(at::equal(left[1], place[1]));
+}
+
+TEST(Embedding, StartsByTheRuleThatItIsGiven) {
+  const InitRule uniform{.distribution = Distribution::kUniform, .number = 0.1};
+  const Embedding table(Init(1, at::kCPU), 400, 64, 3, uniform),
+      plain(Init(1, at::kCPU), 400, 64, 3);
+  EXPECT_LE(table->weight.abs().max().item<double>(), 0.1 + 1e-6);
+  EXPECT_NEAR(table->weight.std().item<double>(), 0.1 / std::sqrt(3.0), 0.001);
+  EXPECT_NEAR(plain->weight.std().item<double>(), 0.125, 0.002);
+  EXPECT_EQ(table->weight[3].abs().sum().item<double>(), 0);
+  // A rule of model.init comes first.
+  InitRule ones{.pattern = "weight", .distribution = Distribution::kConstant, .number = 1};
+  const Embedding ruled(Init(1, at::kCPU).with_rules({ones}), 4, 8, 3, uniform);
+  EXPECT_TRUE(at::equal(ruled->weight.slice(0, 0, 3), at::ones({3, 8})));
+  EXPECT_EQ(ruled->weight[3].abs().sum().item<double>(), 0);
+}
+
+TEST(Positions, StartByTheRuleThatTheyAreGiven) {
+  const InitRule tenth{.distribution = Distribution::kNormal, .number = 0.1};
+  const Positions given(Init(1, at::kCPU), "learned", 64, 400, tenth),
+      plain(Init(1, at::kCPU), "learned", 64, 400);
+  EXPECT_NEAR(given->weight.std().item<double>(), 0.1, 0.002);
+  EXPECT_NEAR(plain->weight.std().item<double>(), 0.125, 0.002);
+}
+
+/// Keeps gradients of rows that would go to the table.
+struct KeptRowGradients : RowGradients {
+  void looked_up(const at::Tensor& /*ids*/) override {}
+  void add(const at::Tensor& /*ids*/, const at::Tensor& rows) override { kept = rows; }
+  at::Tensor kept;
+};
+
+TEST(Embedding, GradientsHaveTheFactorOfTheirRowsOnEitherWay) {
+  const at::Tensor ids = torch::tensor({5, 2, 5}, torch::kLong);
+  const at::Tensor slopes = torch::arange(48, torch::kDouble).view({3, 16}).sin();
+  for (const auto& [scale, factor] :
+       {std::pair{RowScale::kSqrtWidth, 4.0}, std::pair{RowScale::kOne, 1.0}}) {
+    Embedding embedding(Init(1, at::kCPU), 6, 16, 0);
+    embedding->to(at::kDouble);
+    const at::Tensor place = torch::zeros({3, 16}, torch::kDouble).requires_grad_(true);
+    (embedding->forward(ids, place, {}, scale) * slopes).sum().backward();
+    const at::Tensor grad = embedding->weight.grad();
+    EXPECT_TRUE(at::allclose(grad[5], (slopes[0] + slopes[2]) * factor));
+    EXPECT_TRUE(at::allclose(grad[2], slopes[1] * factor));
+    EXPECT_EQ(grad[3].abs().sum().item<double>(), 0);
+    EXPECT_TRUE(at::equal(place.grad(), slopes));
+
+    const auto elsewhere = std::make_shared<KeptRowGradients>();
+    embedding->send_rows_to(elsewhere);
+    (embedding->forward(ids, {}, {}, scale) * slopes).sum().backward();
+    EXPECT_TRUE(at::allclose(elsewhere->kept, slopes * factor));
+  }
 }
 
 TEST(FeedForward, OfSwigluHasThreeMatricesAndNoBias) {

@@ -45,9 +45,6 @@ FIRST_UPDATES = Curve(("train.max_steps=60", "schedule.warmup_steps=40", "report
 PARTS = ("transformer", "lstm", "conv")
 RECIPES |= {f"reversal_{encoder}_{decoder}": FIRST_UPDATES for encoder, decoder in itertools.product(PARTS, PARTS)}
 RECIPES["two_heads"] = FIRST_UPDATES
-# Scores of ConvS2S over wide rows start far apart, so that a softmax is all but a choice: rounding decides some of them, and
-# curves of two builds part after a few updates. They meet again when the rows have come closer.
-RECIPES["reversal_transformer_conv"] = dataclasses.replace(FIRST_UPDATES, early=1e-3, early_updates=5, late=0.3)
 RECIPES["two_sources"] = FIRST_UPDATES
 
 

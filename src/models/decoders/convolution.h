@@ -65,7 +65,7 @@ class ConvDecoder : public Decoder {
   double operations(double length, double memory_length) const override;
   /// None: keys and values are the encoder's rows as they are.
   double memory_operations() const override { return 0; }
-  nn::Embedding embedding() const override { return shell_.rows.embedding; }
+  nn::Embedding embedding() const override { return shell_.rows.embedding.table(); }
   int64_t max_length() const override;  ///< max_positions where they are learned
 
  private:

@@ -78,7 +78,7 @@ RecurrentDecoder::RecurrentDecoder(const LstmDecoderOptions& options, const Part
       context_is_new_(options.context_to == "gnmt_v2"),
       output_attends_(options.output == "attended"),
       starts_at_encoder_(options.initial_state == "last"),
-      embedding_(own_or_shared_embedding(*this, setup)) {
+      embedding_(*this, setup, options.embedding_kind()) {
   add_layers(setup.init.child("layers"));
   const RecurrentAttentionImpl::Widths widths{
       .state = units_, .keys = options.key_width(setup.d_model), .memory = memory_width_};
@@ -192,7 +192,7 @@ at::Tensor RecurrentDecoder::forward(const nn::PackedRows& input, const Encoded&
                                      const ForwardContext& context) {
   const RecurrentPass pass(part_, input, context, first_site_);
   const std::vector<kernels::RecurrentState> initial = initial_states(memory);
-  const at::Tensor embedded = embedding_->forward(input.ids, {}, input.dropped_words);
+  const at::Tensor embedded = embedding_.forward(input.ids, {}, input.dropped_words);
   const kernels::AttentiveOutput first = attend(embedded, memory, pass, initial[0], false);
   const at::Tensor given =
       context_is_new_ ? first.context : rows_before(first.context, input.positions);
@@ -233,8 +233,7 @@ std::vector<at::Tensor> RecurrentDecoder::attention(const nn::PackedRows& input,
   const torch::NoGradGuard no_grad;
   const RecurrentPass pass(part_, input, {}, first_site_);
   const at::Tensor weights =
-      attend(embedding_->forward(input.ids, {}), memory, pass, initial_states(memory)[0], true)
-          .weights;
+      attend(embedding_.forward(input.ids), memory, pass, initial_states(memory)[0], true).weights;
   return attention_blocks(weights, input.offsets, memory.rows.offsets);
 }
 

@@ -7,6 +7,7 @@
 #include "kernels/recurrent/attentive.h"
 #include "models/decoder.h"
 #include "models/recurrent_layers.h"
+#include "models/token_embedding.h"
 
 namespace stretto::models {
 
@@ -36,15 +37,16 @@ TORCH_MODULE(RecurrentAttention);
 
 /// A stack of recurrent layers, the first of which attends to the memory while it runs:
 ///
-///     h_t   = first(dropout(x_t), context_t-1)         x_t = embedding of token t * sqrt(d_model)
+///     h_t   = first(dropout(x_t), context_t-1)         x_t = embedding of token t
 ///     context_t = attention(h_t)
 ///     layer i reads dropout(x), or dropout([x, context]) of this step (gnmt_v2) or of the step
 ///     before (gnmt), and adds x to its output from layer `residual_from` on
 ///     row t = top, or tanh(W [top, context_t])          `output`: state, attended
 ///
-/// Dropout of the first layer is on its token alone, not on its context. Rows are d_model wide: a
-/// top layer of another width is projected, without tanh and bias. An encoder may be of any kind
-/// and width; see `initial_state` for where its last state or mean goes.
+/// With model.embedding_scale = "sqrt", x_t is multiplied by the root of d_model. Dropout of the
+/// first layer is on its token alone, not on its context. Rows are d_model wide: a top layer of
+/// another width is projected, without tanh and bias. An encoder may be of any kind and width; see
+/// `initial_state` for where its last state or mean goes.
 ///
 /// Parameters: `layers.N.…` as in RecurrentLayer, `layers.0.context.weight` [G H, M],
 /// `attention.…`, and, where they are wanted, `initial.{weight,bias}` [num_layers H, M] and
@@ -66,7 +68,7 @@ class RecurrentDecoder : public Decoder {
   int64_t width() const override { return d_model_; }
   double operations(double length, double memory_length) const override;
   double memory_operations() const override;
-  nn::Embedding embedding() const override { return embedding_; }
+  nn::Embedding embedding() const override { return embedding_.table(); }
 
  private:
   friend class RecurrentStepDecoder;
@@ -95,7 +97,7 @@ class RecurrentDecoder : public Decoder {
   int64_t d_model_, units_, memory_width_;
   uint64_t first_site_;
   bool context_above_, context_is_new_, output_attends_, starts_at_encoder_;
-  nn::Embedding embedding_{nullptr};
+  TokenEmbedding embedding_;
   std::vector<RecurrentLayer> layers_;
   nn::Linear context_{nullptr};  ///< of the first layer
   RecurrentAttention attention_{nullptr};

@@ -38,7 +38,7 @@ at::Tensor RecurrentStepDecoder::context_before(const at::Tensor& like) const {
 }
 
 at::Tensor RecurrentStepDecoder::step(const at::Tensor& ids) {
-  const at::Tensor embedded = decoder_->embedding_->forward(ids, {});
+  const at::Tensor embedded = decoder_->embedding_.forward(ids);
   const at::Tensor gates = decoder_->layers_[0]->gates(embedded);
   const kernels::AttentiveState now =
       first_(gates, {state(0).h, state(0).c, context_}, source_, lanes_.query_offsets()).state;

@@ -47,7 +47,7 @@ class TransformerDecoder : public Decoder {
   int64_t width() const override { return d_model_; }
   double operations(double length, double memory_length) const override;
   double memory_operations() const override;
-  nn::Embedding embedding() const override { return shell_.embedding; }
+  nn::Embedding embedding() const override { return shell_.embedding.table(); }
   int64_t max_length() const override;  ///< max_positions where they are learned
 
  private:

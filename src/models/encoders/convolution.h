@@ -22,11 +22,12 @@ TORCH_MODULE(ConvEncoderLayer);
 
 /// The encoder of ConvS2S; parameters are named like `layers.0.block.convolution.weight`.
 ///
-///     e = dropout(embedding(ids) + position)
+///     e = dropout(embedding(ids) + position)     no factor, unless model.embedding_scale is "sqrt"
 ///     z = out(layers(in(e)))                     keys
 ///     y = (z + e) sqrt(1/2)                      values
 ///
-/// Rows of the table have unit variance (nn::Embedding), so e has about the variance of z.
+/// Tokens and learned positions start N(0, 0.1) (section 3.5): scores of attention, which ConvS2S
+/// does not scale, then start small at every width.
 class ConvEncoder : public Encoder {
  public:
   /// @param num_attentions  layers of the decoder that attend: the gradient of z is divided by
@@ -36,7 +37,7 @@ class ConvEncoder : public Encoder {
   Encoded forward(const nn::PackedRows& input, const ForwardContext& context) override;
   int64_t width() const override { return d_model_; }
   double operations(double length) const override;
-  nn::Embedding embedding() const override { return shell_.rows.embedding; }
+  nn::Embedding embedding() const override { return shell_.rows.embedding.table(); }
 
  private:
   ConvStackOptions options_;

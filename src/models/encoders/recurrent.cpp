@@ -24,7 +24,7 @@ RecurrentEncoder::RecurrentEncoder(const LstmEncoderOptions& options, const Part
     : part_(options),
       first_site_(setup.first_site),
       width_(options.width(setup.d_model, options.num_layers - 1)),
-      embedding_(own_or_shared_embedding(*this, setup)) {
+      embedding_(*this, setup, options.embedding_kind()) {
   torch::nn::ModuleList list;
   int64_t in = setup.d_model;
   for (int64_t i = 0; i < options.num_layers; ++i) {
@@ -71,7 +71,7 @@ at::Tensor RecurrentEncoder::run(const EncoderLayer& layer, const at::Tensor& x,
 
 Encoded RecurrentEncoder::forward(const nn::PackedRows& input, const ForwardContext& context) {
   const RecurrentPass pass(part_, input, context, first_site_);
-  at::Tensor x = embedding_->forward(input.ids, {}, input.dropped_words);
+  at::Tensor x = embedding_.forward(input.ids, {}, input.dropped_words);
   std::vector<at::Tensor> state;
   for (size_t i = 0; i < layers_.size(); ++i) {
     x = run(layers_[i], x, pass, static_cast<int64_t>(i), state);

@@ -7,6 +7,7 @@
 
 #include "models/encoder.h"
 #include "models/recurrent_layers.h"
+#include "models/token_embedding.h"
 
 namespace stretto::models {
 
@@ -17,7 +18,7 @@ struct EncoderLayer {
 
 /// A stack of recurrent layers, the first of them bidirectional (Wu et al. 2016, section 3):
 ///
-///     x_0 = embedding * sqrt(d_model)
+///     x_0 = embedding                           (unless model.embedding_scale is "sqrt")
 ///     x_i+1 = recurrence_i(dropout(x_i)) (+ x_i, from layer `residual_from` on)
 ///
 /// A bidirectional layer has `units` in each direction and gives rows of 2 units; its directions
@@ -34,7 +35,7 @@ class RecurrentEncoder : public Encoder {
   Encoded forward(const nn::PackedRows& input, const ForwardContext& context) override;
   int64_t width() const override { return width_; }
   double operations(double length) const override;
-  nn::Embedding embedding() const override { return embedding_; }
+  nn::Embedding embedding() const override { return embedding_.table(); }
 
  private:
   void add_layer(torch::nn::ModuleList& list, const nn::Init& init, int64_t in, int64_t units,
@@ -46,7 +47,7 @@ class RecurrentEncoder : public Encoder {
   RecurrentPart part_;
   uint64_t first_site_;
   int64_t width_;
-  nn::Embedding embedding_{nullptr};
+  TokenEmbedding embedding_;
   std::vector<EncoderLayer> layers_;
 };
 

@@ -32,7 +32,7 @@ class TransformerEncoder : public Encoder {
   Encoded forward(const nn::PackedRows& input, const ForwardContext& context) override;
   int64_t width() const override { return d_model_; }
   double operations(double length) const override;
-  nn::Embedding embedding() const override { return shell_.embedding; }
+  nn::Embedding embedding() const override { return shell_.embedding.table(); }
 
  private:
   TransformerPart options_;
