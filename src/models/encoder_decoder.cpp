@@ -9,7 +9,6 @@
 #include "models/packed.h"
 #include "models/split_sources.h"
 #include "nn/watch.h"
-#include "text/tokenizer.h"
 
 namespace stretto::models {
 namespace {
@@ -49,6 +48,8 @@ class StepsOfVocabulary : public decoding::StepModel {
 EncoderDecoder::EncoderDecoder(const EncoderDecoderParts& parts, const ModelSetup& setup,
                                nn::OutputLosses losses)
     : num_classes_(setup.num_tgt_classes),
+      src_specials_(setup.src_specials),
+      tgt_specials_(setup.tgt_specials),
       src_word_dropout_(parts.src_word_dropout),
       tgt_word_dropout_(parts.tgt_word_dropout),
       losses_(std::move(losses)) {
@@ -57,26 +58,26 @@ EncoderDecoder::EncoderDecoder(const EncoderDecoderParts& parts, const ModelSetu
           .with_rules(parts.init);
   if (parts.tie_embeddings == "all") {
     embedding_ = register_module("embedding", nn::Embedding(init.child("embedding"), setup.tgt_rows,
-                                                            parts.d_model, text::kPad));
+                                                            parts.d_model, tgt_specials_.pad));
   }
-  const auto part = [&](const char* name, int64_t rows, uint64_t first_site) {
+  const auto part = [&](const char* name, int64_t rows, int64_t pad, uint64_t first_site) {
     // An encoder is there before the decoder, which reads its rows.
     return PartSetup{.init = init.child(name),
                      .d_model = parts.d_model,
                      .memory_width = encoder_ ? encoder_->width() : 0,
                      .rows = rows,
-                     .pad = text::kPad,
+                     .pad = pad,
                      .embedding = embedding_,
                      .first_site = first_site};
   };
   if (parts.second_encoder) {
-    make_two_encoders(parts, part("encoders", setup.src_rows, kEncoderSites));
+    make_two_encoders(parts, part("encoders", setup.src_rows, src_specials_.pad, kEncoderSites));
   } else {
-    encoder_ =
-        register_module("encoder", parts.encoder(part("encoder", setup.src_rows, kEncoderSites)));
+    encoder_ = register_module("encoder", parts.encoder(part("encoder", setup.src_rows,
+                                                             src_specials_.pad, kEncoderSites)));
   }
-  decoder_ =
-      register_module("decoder", parts.decoder(part("decoder", setup.tgt_rows, kDecoderSites)));
+  decoder_ = register_module(
+      "decoder", parts.decoder(part("decoder", setup.tgt_rows, tgt_specials_.pad, kDecoderSites)));
   if (parts.tie_embeddings == "none") {
     output_ = register_module(
         "output", nn::Embedding(init.child("output"), setup.tgt_rows, decoder_->width(), -1));
@@ -84,8 +85,10 @@ EncoderDecoder::EncoderDecoder(const EncoderDecoderParts& parts, const ModelSetu
 }
 
 EncoderDecoder::EncoderDecoder(JoinedParts joined, const EncoderDecoderParts& parts,
-                               int64_t num_classes, nn::OutputLosses losses)
-    : num_classes_(num_classes),
+                               const ModelSetup& setup, nn::OutputLosses losses)
+    : num_classes_(setup.num_tgt_classes),
+      src_specials_(setup.src_specials),
+      tgt_specials_(setup.tgt_specials),
       src_word_dropout_(parts.src_word_dropout),
       tgt_word_dropout_(parts.tgt_word_dropout),
       losses_(std::move(losses)),
@@ -122,7 +125,7 @@ bool EncoderDecoder::share_source_table() const {
 Encoded EncoderDecoder::encode(const nn::PackedRows& rows, const data::PackedTokens& src,
                                const ForwardContext& context) {
   if (!second_encoder_) return encoder_->forward(rows, context);
-  const SplitSources sources = split_sources(rows, src);
+  const SplitSources sources = split_sources(rows, src, src_specials_.eos);
   return join_memory(encoder_->forward(sources.first, context),
                      second_encoder_->forward(sources.second, context), rows.offsets.max_length);
 }
@@ -142,8 +145,8 @@ LossOutput EncoderDecoder::loss(const data::Batch& batch, const ForwardContext& 
     return drop_words(std::move(rows), source, word_dropout, site + kWordSite);
   };
   const nn::PackedRows src = packed(data::source(batch), src_word_dropout_, kEncoderSites),
-                       tgt = packed(shift_right(data::target(batch)), tgt_word_dropout_,
-                                    kDecoderSites);
+                       tgt = packed(shift_right(data::target(batch), tgt_specials_.bos),
+                                    tgt_word_dropout_, kDecoderSites);
   const at::Tensor targets = at::tensor(data::target(batch).values, at::kLong).to(device());
 
   const at::Tensor x = decoder_->forward(tgt, encode(src, data::source(batch), context), context);
@@ -221,8 +224,8 @@ std::vector<torch::Tensor> EncoderDecoder::alignments(const data::Batch& batch, 
   const torch::NoGradGuard no_grad;
   const data::PackedTokens& src = data::source(batch);
   const Encoded memory = encode(pack(src, nullptr, device()), src, {});
-  return decoder_->attention(pack(shift_right(data::target(batch)), nullptr, device()), memory,
-                             layer);
+  const data::PackedTokens before = shift_right(data::target(batch), tgt_specials_.bos);
+  return decoder_->attention(pack(before, nullptr, device()), memory, layer);
 }
 
 }  // namespace stretto::models

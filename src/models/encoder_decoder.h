@@ -51,7 +51,7 @@ class EncoderDecoder : public Seq2SeqModel {
   EncoderDecoder(const EncoderDecoderParts& parts, const ModelSetup& setup,
                  nn::OutputLosses losses);
   /// Of modules that others use too; draws nothing.
-  EncoderDecoder(JoinedParts joined, const EncoderDecoderParts& parts, int64_t num_classes,
+  EncoderDecoder(JoinedParts joined, const EncoderDecoderParts& parts, const ModelSetup& setup,
                  nn::OutputLosses losses);
 
   LossOutput loss(const data::Batch& batch, const ForwardContext& context) override;
@@ -59,6 +59,7 @@ class EncoderDecoder : public Seq2SeqModel {
                                              int64_t lanes_per_src) override;
   std::vector<VocabularyTable> vocabulary_tables() const override;
   std::vector<optim::TiedName> tied_names() const override;
+  text::SpecialIds target_specials() const override { return tgt_specials_; }
   int64_t max_target_length() const override { return decoder_->max_length(); }
   double operations(double src_length, double tgt_length) const override;
   std::vector<torch::Tensor> alignments(const data::Batch& batch, int64_t layer) override;
@@ -75,6 +76,7 @@ class EncoderDecoder : public Seq2SeqModel {
   bool share_source_table() const;
 
   int64_t num_classes_;
+  text::SpecialIds src_specials_, tgt_specials_;
   double src_word_dropout_, tgt_word_dropout_;
   nn::OutputLosses losses_;
   nn::Embedding embedding_{nullptr};  ///< when all are tied

@@ -4,8 +4,6 @@
 #include <limits>
 #include <stdexcept>
 
-#include "text/tokenizer.h"
-
 namespace stretto::models {
 namespace {
 
@@ -26,14 +24,14 @@ SeveralDecoders::SeveralDecoders(const EncoderDecoderParts& parts,
           .with_rules(parts.init);
   JoinedParts joined;
   if (ties_all_) {
-    joined.embedding = register_module(
-        "embedding",
-        nn::Embedding(init.child("embedding"), setup.tgt_rows, parts.d_model, text::kPad));
+    joined.embedding =
+        register_module("embedding", nn::Embedding(init.child("embedding"), setup.tgt_rows,
+                                                   parts.d_model, setup.tgt_specials.pad));
   }
   joined.encoder = register_module("encoder", parts.encoder({.init = init.child("encoder"),
                                                              .d_model = parts.d_model,
                                                              .rows = setup.src_rows,
-                                                             .pad = text::kPad,
+                                                             .pad = setup.src_specials.pad,
                                                              .embedding = joined.embedding,
                                                              .first_site = kEncoderSites}));
   const auto decoders = register_module("decoders", std::make_shared<NamedModules>());
@@ -44,7 +42,7 @@ SeveralDecoders::SeveralDecoders(const EncoderDecoderParts& parts,
                                    .d_model = parts.d_model,
                                    .memory_width = joined.encoder->width(),
                                    .rows = setup.tgt_rows,
-                                   .pad = text::kPad,
+                                   .pad = setup.tgt_specials.pad,
                                    .embedding = joined.embedding,
                                    .first_site = kDecoderSites});
     decoders->register_module(head.name, joined.decoder);
@@ -55,8 +53,7 @@ SeveralDecoders::SeveralDecoders(const EncoderDecoderParts& parts,
     }
     joined.output_name = "outputs." + head.name + ".weight";
     names_.push_back(head.name);
-    heads_.push_back(
-        std::make_shared<EncoderDecoder>(joined, parts, setup.num_tgt_classes, losses));
+    heads_.push_back(std::make_shared<EncoderDecoder>(joined, parts, setup, losses));
   }
 }
 
