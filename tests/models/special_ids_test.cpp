@@ -136,7 +136,7 @@ TEST(ModelSpecialIds, OfEachSideAreItsOwn) {
                                  .num_tgt_classes = 8,
                                  .src_specials = {.pad = 5},
                                  .tgt_specials = {.pad = 6, .bos = 7, .eos = 4}},
-                                nullptr);
+                                losses::make_loss({}));
   for (const auto& [name, pad] : {std::pair<std::string, int64_t>{"encoder.embedding.weight", 5},
                                   {"decoder.embedding.weight", 6}}) {
     const at::Tensor zero = model->named_parameters()[name].detach().abs().sum(1).eq(0);
@@ -144,6 +144,8 @@ TEST(ModelSpecialIds, OfEachSideAreItsOwn) {
     EXPECT_TRUE(zero[pad].item<bool>()) << name;
   }
   EXPECT_EQ(model->target_specials().bos, 7);
+  const data::Batch pair = data::pair_batch({1}, sequences({{1, 2}}), sequences({{3, 4}}));
+  EXPECT_GT(model->loss(pair, {}).loss_sum.item<double>(), 0) << "the source has no beginning";
 }
 
 TEST(ModelSpecialIds, ABeginningOfSentenceIsNeededToRun) {
