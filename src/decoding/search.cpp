@@ -72,6 +72,9 @@ class Search {
 
 Search::Search(StepModel& model, const SearchInput& input, const DecodeOptions& options)
     : model_(model), input_(input), options_(options), finished_(input.src_lengths.size()) {
+  TORCH_CHECK(input.bos >= 0 && input.eos >= 0,
+              "[search] SearchInput needs the vocabulary's bos and eos, got ", input.bos, " and ",
+              input.eos);
   TORCH_CHECK(input.prefixes.empty() || input.prefixes.size() == input.src_lengths.size(),
               "[search] ", input.prefixes.size(), " prefixes for ", input.src_lengths.size(),
               " sources");
@@ -126,8 +129,9 @@ int64_t Search::forced_token(const Source& source) const {
 }
 
 void Search::apply_rules(at::Tensor& log_probs) {
-  log_probs.select(1, input_.pad).fill_(kNever);
-  log_probs.select(1, input_.bos).fill_(kNever);
+  for (const int64_t never : {input_.pad, input_.bos}) {
+    if (never >= 0 && never != input_.eos) log_probs.select(1, never).fill_(kNever);
+  }
   const bool forbids = step_ < options_.min_len || options_.no_repeat_ngram > 0;
   int64_t row = 0;
   for (const Source& source : alive_) {

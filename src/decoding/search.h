@@ -24,7 +24,9 @@ struct SearchInput {
   std::vector<int64_t> sentence_ids;           ///< coordinates of sampling; empty = 0, 1, 2, …
   std::vector<std::vector<int64_t>> prefixes;  ///< each output starts so; empty = none is forced
   int64_t max_length = std::numeric_limits<int64_t>::max();  ///< hard bound, end included
-  int64_t pad = 0, bos = 2, eos = 3;
+  /// Special ids of the vocabulary: `bos` goes into the first step, `eos` ends an output, and both
+  /// are needed (c10::Error); pad = -1: there is none.
+  int64_t pad = -1, bos = -1, eos = -1;
 };
 
 /// score of `length` tokens (end included): fairseq log_prob / length^a; gnmt (Wu et al. 2016,
@@ -33,10 +35,10 @@ double length_penalised(double log_prob, int64_t length, const DecodeOptions& op
 
 /// Decodes all sources together; -> for each source at most `nbest` hypotheses, best score first.
 ///
-/// Both methods: pad and beginning-of-sentence are never chosen; end-of-sentence only after
-/// `min_len` tokens, and as the only choice after floor(max_len_a * source + max_len_b). A forced
-/// prefix goes before all other rules except the last. `model` must hold options.beam_size lanes
-/// per source.
+/// Both methods: pad and beginning-of-sentence are never chosen, unless end-of-sentence has the
+/// same id; end-of-sentence only after `min_len` tokens, and as the only choice after
+/// floor(max_len_a * source + max_len_b). A forced prefix goes before all other rules except the
+/// last. `model` must hold options.beam_size lanes per source.
 ///
 /// "beam", as fairseq: the first step expands one lane. Each step ranks the 2 * beam_size best
 /// continuations of a source by log_prob; those with end-of-sentence among the first beam_size are

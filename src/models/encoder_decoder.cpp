@@ -9,7 +9,6 @@
 #include "models/join_memory.h"
 #include "models/packed.h"
 #include "models/split_sources.h"
-#include "text/tokenizer.h"
 
 namespace stretto::models {
 namespace {
@@ -56,7 +55,9 @@ nn::Embedding EncoderDecoderParts::output_table(const Decoder& decoder) const {
 
 EncoderDecoder::EncoderDecoder(const EncoderDecoderParts& parts, const ModelSetup& setup,
                                nn::OutputLosses losses)
-    : src_word_dropout_(parts.src_word_dropout),
+    : src_specials_(setup.src_specials),
+      tgt_specials_(setup.tgt_specials),
+      src_word_dropout_(parts.src_word_dropout),
       tgt_word_dropout_(parts.tgt_word_dropout),
       ties_output_(parts.ties_output()) {
   const nn::Init init =
@@ -66,29 +67,29 @@ EncoderDecoder::EncoderDecoder(const EncoderDecoderParts& parts, const ModelSetu
   if (tie_all) {
     embedding_ = register_module(
         "embedding", nn::Embedding(init.child("embedding"), setup.tgt_rows, parts.d_model,
-                                   text::kPad, parts.rows_of_shared_table()));
+                                   tgt_specials_.pad, parts.rows_of_shared_table()));
   }
-  const auto part = [&](const char* name, int64_t rows, uint64_t first_site) {
+  const auto part = [&](const char* name, int64_t rows, int64_t pad, uint64_t first_site) {
     // An encoder is there before the decoder, which reads its rows.
     return PartSetup{
         .init = init.child(name),
         .d_model = parts.d_model,
         .memory_width = encoder_ ? encoder_->width() : 0,
         .rows = rows,
-        .pad = text::kPad,
+        .pad = pad,
         .embedding = embedding_,
         .embedding_scale = parts.embedding_scale,
         .shared_rows = tie_all ? std::optional(parts.rows_of_shared_table()) : std::nullopt,
         .first_site = first_site};
   };
   if (parts.second_encoder) {
-    make_two_encoders(parts, part("encoders", setup.src_rows, kEncoderSites));
+    make_two_encoders(parts, part("encoders", setup.src_rows, src_specials_.pad, kEncoderSites));
   } else {
-    encoder_ =
-        register_module("encoder", parts.encoder(part("encoder", setup.src_rows, kEncoderSites)));
+    encoder_ = register_module("encoder", parts.encoder(part("encoder", setup.src_rows,
+                                                             src_specials_.pad, kEncoderSites)));
   }
-  decoder_ =
-      register_module("decoder", parts.decoder(part("decoder", setup.tgt_rows, kDecoderSites)));
+  decoder_ = register_module(
+      "decoder", parts.decoder(part("decoder", setup.tgt_rows, tgt_specials_.pad, kDecoderSites)));
   head_ = register_module(
       "output", std::make_shared<TokenHead>(TokenHeadSetup{.init = init.child("output"),
                                                            .width = decoder_->width(),
@@ -98,8 +99,11 @@ EncoderDecoder::EncoderDecoder(const EncoderDecoderParts& parts, const ModelSetu
                                             std::move(losses)));
 }
 
-EncoderDecoder::EncoderDecoder(JoinedParts joined, const EncoderDecoderParts& parts)
-    : src_word_dropout_(parts.src_word_dropout),
+EncoderDecoder::EncoderDecoder(JoinedParts joined, const EncoderDecoderParts& parts,
+                               const ModelSetup& setup)
+    : src_specials_(setup.src_specials),
+      tgt_specials_(setup.tgt_specials),
+      src_word_dropout_(parts.src_word_dropout),
       tgt_word_dropout_(parts.tgt_word_dropout),
       ties_output_(parts.ties_output()) {
   if (joined.embedding) embedding_ = register_module("embedding", joined.embedding);
@@ -136,7 +140,7 @@ bool EncoderDecoder::share_source_table() const {
 Encoded EncoderDecoder::encode(const nn::PackedRows& rows, const data::PackedTokens& src,
                                const ForwardContext& context) {
   if (!second_encoder_) return encoder_->forward(rows, context);
-  const SplitSources sources = split_sources(rows, src);
+  const SplitSources sources = split_sources(rows, src, src_specials_.eos);
   return join_memory(encoder_->forward(sources.first, context),
                      second_encoder_->forward(sources.second, context), rows.offsets.max_length);
 }
@@ -151,8 +155,8 @@ LossOutput EncoderDecoder::loss(const data::Batch& batch, const ForwardContext& 
     return drop_words(std::move(rows), source, word_dropout, site + kWordSite);
   };
   const nn::PackedRows src = packed(data::source(batch), src_word_dropout_, kEncoderSites),
-                       tgt = packed(shift_right(data::target(batch)), tgt_word_dropout_,
-                                    kDecoderSites);
+                       tgt = packed(shift_right(data::target(batch), tgt_specials_.bos),
+                                    tgt_word_dropout_, kDecoderSites);
   const at::Tensor targets = at::tensor(data::target(batch).values, at::kLong).to(device());
 
   const at::Tensor x = decoder_->forward(tgt, encode(src, data::source(batch), context), context);
@@ -226,8 +230,8 @@ std::vector<torch::Tensor> EncoderDecoder::alignments(const data::Batch& batch, 
   const torch::NoGradGuard no_grad;
   const data::PackedTokens& src = data::source(batch);
   const Encoded memory = encode(pack(src, nullptr, device()), src, {});
-  return decoder_->attention(pack(shift_right(data::target(batch)), nullptr, device()), memory,
-                             layer);
+  const data::PackedTokens before = shift_right(data::target(batch), tgt_specials_.bos);
+  return decoder_->attention(pack(before, nullptr, device()), memory, layer);
 }
 
 }  // namespace stretto::models

@@ -64,13 +64,14 @@ class EncoderDecoder : public Seq2SeqModel {
   EncoderDecoder(const EncoderDecoderParts& parts, const ModelSetup& setup,
                  nn::OutputLosses losses);
   /// Of modules that others use too; draws nothing.
-  EncoderDecoder(JoinedParts joined, const EncoderDecoderParts& parts);
+  EncoderDecoder(JoinedParts joined, const EncoderDecoderParts& parts, const ModelSetup& setup);
 
   LossOutput loss(const data::Batch& batch, const ForwardContext& context) override;
   std::unique_ptr<decoding::StepModel> start(const data::PackedTokens& src,
                                              int64_t lanes_per_src) override;
   std::vector<VocabularyTable> vocabulary_tables() const override;
   std::vector<optim::TiedName> tied_names() const override;
+  text::SpecialIds target_specials() const override { return tgt_specials_; }
   int64_t max_target_length() const override { return decoder_->max_length(); }
   double operations(double src_length, double tgt_length) const override;
   std::vector<torch::Tensor> alignments(const data::Batch& batch, int64_t layer) override;
@@ -84,6 +85,7 @@ class EncoderDecoder : public Seq2SeqModel {
   void make_two_encoders(const EncoderDecoderParts& parts, PartSetup setup);
   bool share_source_table() const;
 
+  text::SpecialIds src_specials_, tgt_specials_;
   double src_word_dropout_, tgt_word_dropout_;
   bool ties_output_;
   nn::Embedding embedding_{nullptr};  ///< when all are tied

@@ -5,7 +5,6 @@
 #include <algorithm>
 
 #include "base/random.h"
-#include "text/tokenizer.h"
 
 namespace stretto::models {
 
@@ -73,13 +72,15 @@ nn::PackedRows drop_words(nn::PackedRows rows, const nn::DropoutSource& source, 
   return rows;
 }
 
-data::PackedTokens shift_right(const data::PackedTokens& targets) {
+data::PackedTokens shift_right(const data::PackedTokens& targets, int64_t bos) {
+  TORCH_CHECK(bos >= 0,
+              "[model] the target's beginning-of-sentence is missing: ModelSetup::tgt_specials");
   data::PackedTokens input = targets;
   for (int64_t i = 0; i < targets.num_sequences(); ++i) {
     const auto begin = input.values.begin() + targets.offsets[i];
     const auto end = input.values.begin() + targets.offsets[i + 1];
     std::copy_backward(begin, end - 1, end);
-    *begin = text::kBos;
+    *begin = bos;
   }
   return input;
 }

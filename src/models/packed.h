@@ -28,6 +28,7 @@ nn::PackedRows drop_words(nn::PackedRows rows, const nn::DropoutSource& source, 
 
 /// The decoder's input for targets that end with end-of-sentence: each sequence shifted right by
 /// one, with beginning-of-sentence in front and the end left out. Lengths stay as they are.
-data::PackedTokens shift_right(const data::PackedTokens& targets);
+/// @param bos  of the target's tokenizer. Throws c10::Error where it has none
+data::PackedTokens shift_right(const data::PackedTokens& targets, int64_t bos);
 
 }  // namespace stretto::models

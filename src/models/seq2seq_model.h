@@ -13,6 +13,7 @@
 #include "decoding/step_model.h"
 #include "models/encoder.h"
 #include "optim/group_options.h"
+#include "text/special_ids.h"
 
 namespace stretto::models {
 
@@ -61,6 +62,9 @@ class Seq2SeqModel : public torch::nn::Module {
 
   /// What its tied parameters are beside their names.
   virtual std::vector<optim::TiedName> tied_names() const { return {}; }
+
+  /// Special ids of its outputs, for search: what a decoder begins and ends with.
+  virtual text::SpecialIds target_specials() const = 0;
 
   /// Longest output, in tokens with end-of-sentence, that the model has positions for.
   virtual int64_t max_target_length() const { return std::numeric_limits<int64_t>::max(); }

@@ -6,7 +6,6 @@
 #include <stdexcept>
 
 #include "models/heads/token.h"
-#include "text/tokenizer.h"
 
 namespace stretto::models {
 namespace {
@@ -30,14 +29,14 @@ SeveralDecoders::SeveralDecoders(const EncoderDecoderParts& parts,
   if (ties_all_) {
     joined.embedding = register_module(
         "embedding", nn::Embedding(init.child("embedding"), setup.tgt_rows, parts.d_model,
-                                   text::kPad, parts.rows_of_shared_table()));
+                                   setup.tgt_specials.pad, parts.rows_of_shared_table()));
   }
   const auto shared_rows = ties_all_ ? std::optional(parts.rows_of_shared_table()) : std::nullopt;
   joined.encoder =
       register_module("encoder", parts.encoder({.init = init.child("encoder"),
                                                 .d_model = parts.d_model,
                                                 .rows = setup.src_rows,
-                                                .pad = text::kPad,
+                                                .pad = setup.src_specials.pad,
                                                 .embedding = joined.embedding,
                                                 .embedding_scale = parts.embedding_scale,
                                                 .shared_rows = shared_rows,
@@ -49,7 +48,7 @@ SeveralDecoders::SeveralDecoders(const EncoderDecoderParts& parts,
                                    .d_model = parts.d_model,
                                    .memory_width = joined.encoder->width(),
                                    .rows = setup.tgt_rows,
-                                   .pad = text::kPad,
+                                   .pad = setup.tgt_specials.pad,
                                    .embedding = joined.embedding,
                                    .embedding_scale = parts.embedding_scale,
                                    .shared_rows = shared_rows,
@@ -65,7 +64,7 @@ SeveralDecoders::SeveralDecoders(const EncoderDecoderParts& parts,
                                       .matrix_name = "outputs." + head.name + ".weight"},
                        losses));
     names_.push_back(head.name);
-    heads_.push_back(std::make_shared<EncoderDecoder>(joined, parts));
+    heads_.push_back(std::make_shared<EncoderDecoder>(joined, parts, setup));
   }
 }
 

@@ -40,6 +40,7 @@ class SeveralDecoders : public Seq2SeqModel {
   std::shared_ptr<Seq2SeqModel> head(size_t number) override { return heads_.at(number); }
   std::vector<VocabularyTable> vocabulary_tables() const override;
   std::vector<optim::TiedName> tied_names() const override;
+  text::SpecialIds target_specials() const override { return heads_.front()->target_specials(); }
   int64_t max_target_length() const override;  ///< of the head with the fewest positions
   /// The mean over heads: of a batch of each, as often.
   double operations(double src_length, double tgt_length) const override;

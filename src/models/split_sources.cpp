@@ -42,14 +42,15 @@ nn::PackedRows selected(const nn::PackedRows& all, const SourceRows& source) {
 
 }  // namespace
 
-SplitSources split_sources(const nn::PackedRows& rows, const data::PackedTokens& tokens) {
+SplitSources split_sources(const nn::PackedRows& rows, const data::PackedTokens& tokens,
+                           int64_t eos) {
   SourceRows first, second;
   const int64_t once = tokens.num_rows();
   for (int64_t pass = 0; pass < rows.ids.size(0); pass += once) {
     for (int64_t i = 0; i < tokens.num_sequences(); ++i) {
       const auto ids = tokens.sequence(i);
       const auto length = static_cast<int64_t>(ids.size());
-      const auto boundary = static_cast<int64_t>(data::end_of_first_source(ids)) + 1;
+      const auto boundary = static_cast<int64_t>(data::end_of_first_source(ids, eos)) + 1;
       TORCH_CHECK(boundary < length, "[model] a model of two encoders reads two sources, sequence ",
                   i, " of ", length, " tokens has one");
       const int64_t begin = pass + tokens.offsets[static_cast<size_t>(i)];

@@ -15,7 +15,9 @@ struct SplitSources {
 /// do not depend on how a batch is cut.
 ///
 /// @param rows    of `tokens`, once (pack) or twice (pack_twice)
+/// @param eos     end-of-sentence of the source's tokenizer
 /// Throws c10::Error where a sequence has one part only.
-SplitSources split_sources(const nn::PackedRows& rows, const data::PackedTokens& tokens);
+SplitSources split_sources(const nn::PackedRows& rows, const data::PackedTokens& tokens,
+                           int64_t eos);
 
 }  // namespace stretto::models

@@ -8,19 +8,10 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "optim/weight_average.h"
+#include "runs/tensors_fit.h"
 
 namespace stretto::runs {
 namespace {
-
-constexpr size_t kMaxListed = 3;
-
-std::string shape_text(const std::vector<int64_t>& shape) {
-  std::string text = "[";
-  for (size_t i = 0; i < shape.size(); ++i) {
-    text += (i > 0 ? ", " : "") + std::to_string(shape[i]);
-  }
-  return text + "]";
-}
 
 void copy_into(const store::TensorView& source, at::Tensor target) {
   const torch::NoGradGuard no_grad;
@@ -34,26 +25,10 @@ void copy_into(const store::TensorView& source, at::Tensor target) {
 std::string mismatch(const store::SafetensorsFile& file, const std::string& stored_name,
                      const std::string& name, const std::vector<int64_t>& shape) {
   const auto* found = file.find(stored_name);
-  if (found == nullptr) return "`" + name + "` is missing";
-  if (found->shape != shape) {
-    return "`" + name + "` is " + shape_text(found->shape) + ", the model wants " +
-           shape_text(shape);
-  }
+  auto misfit = shape_misfit(found, name, shape);
+  if (!misfit.empty()) return misfit;
   if (found->dtype == store::DType::kF32) return "";
   return "`" + name + "` is " + std::string(name_of(found->dtype)) + ", expected F32";
-}
-
-void require_fit(std::vector<std::string> wrong, const std::string& where) {
-  if (wrong.empty()) return;
-  const size_t count = wrong.size();
-  if (count > kMaxListed) {
-    wrong.resize(kMaxListed);
-    wrong.push_back("and " + std::to_string(count - kMaxListed) + " more");
-  }
-  throw Error(ExitCode::kBadData,
-              where + ": the checkpoint does not fit this model: " + join(wrong, "; "),
-              "the checkpoint has another architecture or vocabulary: use the configuration it "
-              "was trained with, or another --run folder");
 }
 
 /// A tensor that is to be filled from a file, under its name there.

@@ -8,14 +8,12 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/text.h"
+#include "text/leading_specials.h"
 #include "text/sentencepiece_check.h"
 #include "text/tokenizer.h"
 
 namespace stretto::text {
 namespace {
-
-constexpr int64_t kNumSpecials = 4;
-constexpr const char* kSpecialNames[kNumSpecials] = {"<pad>", "<unk>", "<s>", "</s>"};
 
 class SentencePieceTokenizer final : public Tokenizer {
  public:
@@ -31,6 +29,8 @@ class SentencePieceTokenizer final : public Tokenizer {
     }
     make_id_tables();
   }
+
+  SpecialIds specials() const override { return kLeadingSpecials; }
 
   void encode(std::string_view line, std::vector<int64_t>& ids) const override {
     std::vector<int> model_ids;
@@ -49,7 +49,7 @@ class SentencePieceTokenizer final : public Tokenizer {
     std::vector<int> model_ids;
     model_ids.reserve(ids.size());
     for (const int64_t id : ids) {
-      if (id == kPad || id == kBos || id == kEos) continue;
+      if (is_silent(id)) continue;
       const bool known = id >= 0 && id < size();
       model_ids.push_back(known ? to_model_[static_cast<size_t>(id)] : processor_.unk_id());
     }
@@ -65,8 +65,8 @@ class SentencePieceTokenizer final : public Tokenizer {
   }
 
   std::string piece(int64_t id) const override {
-    if (id >= 0 && id < kNumSpecials) return kSpecialNames[id];
-    if (id < 0 || id >= size()) return kSpecialNames[kUnk];
+    if (id < 0 || id >= size()) id = kLeadingSpecials.unk;
+    if (id < kNumLeadingSpecials) return kLeadingPieces[static_cast<size_t>(id)];
     return processor_.IdToPiece(to_model_[static_cast<size_t>(id)]);
   }
 
@@ -88,11 +88,11 @@ class SentencePieceTokenizer final : public Tokenizer {
   /// The four specials come first wherever the model has them; those it lacks have an id all the
   /// same, which encode() never gives.
   void make_id_tables() {
-    const int specials[kNumSpecials] = {processor_.pad_id(), processor_.unk_id(),
-                                        processor_.bos_id(), processor_.eos_id()};
+    const int specials[kNumLeadingSpecials] = {processor_.pad_id(), processor_.unk_id(),
+                                               processor_.bos_id(), processor_.eos_id()};
     const int num_pieces = processor_.GetPieceSize();
     to_ours_.assign(static_cast<size_t>(num_pieces), -1);
-    for (int64_t special = 0; special < kNumSpecials; ++special) {
+    for (int64_t special = 0; special < kNumLeadingSpecials; ++special) {
       to_model_.push_back(specials[special]);
       if (specials[special] >= 0) to_ours_[static_cast<size_t>(specials[special])] = special;
     }

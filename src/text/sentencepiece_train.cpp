@@ -9,6 +9,7 @@
 #include "base/random.h"
 #include "base/system_info.h"
 #include "base/text.h"
+#include "text/leading_specials.h"
 #include "text/tokenizer.h"
 
 namespace stretto::text {
@@ -104,10 +105,10 @@ std::string train_sentencepiece(const std::vector<std::string>& lines,
       {"model_type", options.algorithm},
       {"vocab_size", std::to_string(options.vocab_size)},
       {"character_coverage", shortest(options.character_coverage)},
-      {"pad_id", std::to_string(kPad)},
-      {"unk_id", std::to_string(kUnk)},
-      {"bos_id", std::to_string(kBos)},
-      {"eos_id", std::to_string(kEos)},
+      {"pad_id", std::to_string(kLeadingSpecials.pad)},
+      {"unk_id", std::to_string(kLeadingSpecials.unk)},
+      {"bos_id", std::to_string(kLeadingSpecials.bos)},
+      {"eos_id", std::to_string(kLeadingSpecials.eos)},
       {"num_threads", std::to_string(threads_of(options))},
       {"minloglevel", "2"},
   };

@@ -103,7 +103,7 @@ bool SubwordSampler::walk(Word& word) const {
   for (size_t to = end; to > 0;) {
     double left = word.random.uniform();
     size_t chosen = to;
-    int64_t id = kUnk;
+    int64_t id = -1;
     each_piece(to, [&](size_t from, double way, const Entry& piece) {
       if (chosen != to && left < 0) return;
       left -= std::exp(way - sums[to]);

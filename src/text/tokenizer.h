@@ -8,13 +8,11 @@
 #include <string_view>
 #include <vector>
 
+#include "text/special_ids.h"
 #include "text/subwords.h"
 #include "text/tokenizer_options.h"
 
 namespace stretto::text {
-
-/// The ids that every vocabulary of Stretto has at the same place.
-inline constexpr int64_t kPad = 0, kUnk = 1, kBos = 2, kEos = 3;
 
 /// The ordinary pieces that a sub-word model cuts text into: no specials, bytes or symbols that a
 /// user defined.
@@ -33,6 +31,8 @@ struct SubwordModel {
 class Tokenizer {
  public:
   virtual ~Tokenizer() = default;
+  /// Ids that stand for no text; the same as long as the tokenizer lives.
+  virtual SpecialIds specials() const = 0;
   /// Appends ids without beginning- or end-of-sentence.
   virtual void encode(std::string_view line, std::vector<int64_t>& ids) const = 0;
   /// Text of the ids as people read it; specials are left out, but unknown ones show (" ⁇ ", or
@@ -47,7 +47,7 @@ class Tokenizer {
   virtual SubwordModel subword_model() const { return {}; }
   /// Number of ids; rows of an embedding table may be rounded up.
   virtual int64_t size() const = 0;
-  /// Changes when any line could be encoded otherwise; part of the cache key.
+  /// Changes when any line could be encoded otherwise, or specials are; part of the cache key.
   virtual uint64_t fingerprint() const = 0;
 };
 
@@ -79,11 +79,12 @@ TokenizerPair make_tokenizers(const TokenizerOptions& options, uint64_t seed, Li
 TokenizerPair load_tokenizers(const TokenizerOptions& options,
                               const std::map<std::string, std::string>& assets);
 
-/// For each id of `now` the id of the same piece in `before`, or -1. Specials match specials.
+/// For each id of `now` the id of the same piece in `before`, or -1. Specials match those of their
+/// kind, whatever their ids and pieces are.
 std::vector<int64_t> match_pieces(const Tokenizer& now, const Tokenizer& before);
 
 /// A SentencePiece model from bytes, checked first (piece lengths, counts, charsmap bounds).
-/// Ids are remapped so that pad, unk, bos and eos stand at kPad … kEos whatever the model has.
+/// Ids are remapped so that pad, unk, bos and eos come first whatever the model has.
 std::shared_ptr<const Tokenizer> make_sentencepiece(std::string model_bytes,
                                                     std::string_view where);
 

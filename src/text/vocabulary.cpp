@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/text.h"
+#include "text/leading_specials.h"
 #include "text/tokenizer.h"
 
 namespace stretto::text {
@@ -61,20 +62,22 @@ class Vocabulary final : public Tokenizer {
  public:
   Vocabulary(std::string_view file, std::string_view where, const std::string& subwords)
       : fingerprint_(xxh3_64(file)) {
-    for (const char* special : {"<pad>", "<unk>", "<s>", "</s>"}) add(special);
+    for (const char* special : kLeadingPieces) add(special);
     if (file.starts_with("\xEF\xBB\xBF")) file.remove_prefix(3);
     for (int64_t number = 1; !file.empty(); ++number) {
       const size_t end = std::min(file.find('\n'), file.size());
       add_line(file.substr(0, end), std::string(where) + ":" + std::to_string(number));
       file.remove_prefix(std::min(end + 1, file.size()));
     }
-    if (tokens_.size() == 4) {
+    if (std::ssize(tokens_) == kNumLeadingSpecials) {
       throw Error(ExitCode::kBadData, std::string(where) + ": the vocabulary has no tokens",
                   "give a file with one token a line");
     }
-    subwords_ = subwords == "auto" ? find_subwords(std::span(tokens_).subspan(kEos + 1))
+    subwords_ = subwords == "auto" ? find_subwords(std::span(tokens_).subspan(kNumLeadingSpecials))
                                    : subwords_named(subwords);
   }
+
+  SpecialIds specials() const override { return kLeadingSpecials; }
 
   void encode(std::string_view line, std::vector<int64_t>& ids) const override {
     std::string token;  // one buffer for all look-ups
@@ -88,7 +91,8 @@ class Vocabulary final : public Tokenizer {
       token.assign(line.substr(begin, end - begin));
       const auto found = ids_.find(token);
       // A special that stands in the text is text, not a command to the model.
-      ids.push_back(found == ids_.end() || found->second <= kEos ? kUnk : found->second);
+      const bool is_known = found != ids_.end() && found->second >= kNumLeadingSpecials;
+      ids.push_back(is_known ? found->second : kLeadingSpecials.unk);
       begin = end;
     }
   }
@@ -96,7 +100,7 @@ class Vocabulary final : public Tokenizer {
   std::string decode(const std::vector<int64_t>& ids) const override {
     std::string text;
     for (const int64_t id : ids) {
-      if (id == kPad || id == kBos || id == kEos) continue;
+      if (is_silent(id)) continue;
       if (!text.empty()) text += ' ';
       text += piece(id);
     }
@@ -104,7 +108,7 @@ class Vocabulary final : public Tokenizer {
   }
 
   std::string piece(int64_t id) const override {
-    return tokens_[static_cast<size_t>(id < 0 || id >= size() ? kUnk : id)];
+    return tokens_[static_cast<size_t>(id < 0 || id >= size() ? kLeadingSpecials.unk : id)];
   }
   int64_t size() const override { return static_cast<int64_t>(tokens_.size()); }
   uint64_t fingerprint() const override { return fingerprint_; }
@@ -121,7 +125,8 @@ class Vocabulary final : public Tokenizer {
     const Entry entry = parse_line(line, place);
     const auto found = ids_.find(std::string(entry.token));
     if (found != ids_.end() && !entry.overwrite) {
-      if (found->second <= kEos) return;  // a special that the file lists has its place already
+      // A special that the file lists has its place already.
+      if (found->second < kNumLeadingSpecials) return;
       throw Error(ExitCode::kBadData,
                   place + ": token `" + printable(entry.token, 60) + "` stands here again",
                   "remove one of the two lines, or mark this one with `#fairseq:overwrite`");

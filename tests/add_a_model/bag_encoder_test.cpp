@@ -12,6 +12,7 @@
 #include "models/encoder_decoder.h"
 #include "tests/add_a_model/bag_misfits.h"
 #include "tests/models/part_cases.h"
+#include "tests/text/special_ids.h"
 
 namespace stretto::models {
 namespace {
@@ -142,9 +143,14 @@ TEST(BagEncoder, TrainsAndDecodesWithDecodersOfOtherFamilies) {
         .d_model = kWidth,
         .encoder = [](const PartSetup& setup) { return make_bag_encoder({}, setup); },
         .decoder = decoder};
-    const auto model = std::make_shared<EncoderDecoder>(
-        parts, ModelSetup{.src_rows = kRows, .tgt_rows = kRows, .num_tgt_classes = kRows},
-        nn::OutputLosses{.one = losses::make_loss({})});
+    const auto model =
+        std::make_shared<EncoderDecoder>(parts,
+                                         ModelSetup{.src_rows = kRows,
+                                                    .tgt_rows = kRows,
+                                                    .num_tgt_classes = kRows,
+                                                    .src_specials = stretto::testing::kSpecials,
+                                                    .tgt_specials = stretto::testing::kSpecials},
+                                         nn::OutputLosses{.one = losses::make_loss({})});
     EXPECT_TRUE(model->named_parameters().contains("encoder.out.weight"));
     const ForwardContext context{.training = true, .dropout_key = 1};
     const at::Tensor loss = model->loss(batch, context).loss_sum;

@@ -10,8 +10,8 @@
 #include "models/registry.h"
 #include "optim/arena.h"
 #include "optim/groups.h"
-#include "runs/checkpointer.h"
 #include "runs/choose_checkpoint.h"
+#include "runs/module_weights.h"
 #include "runs/provenance.h"
 #include "runs/run_folder.h"
 #include "tests/add_a_task/label_task.h"
@@ -34,9 +34,7 @@ LabelRun load_label_run(const experiment::Experiment& experiment, const std::str
                                folder.directory() / "tokenizer");
   LabelRun run{.labels = labels_of(assets), .model = nullptr};
   run.model = make_label_model(experiment, run.labels, device);
-  optim::Arena arena(*run.model, optim::Arena::Gradients::kNone);
-  runs::load_weights(checkpoint.file("model"), checkpoint.directory.string() + "/model.safetensors",
-                     arena);
+  runs::load_weights(checkpoint, *run.model);
   run.model->eval();
   return run;
 }

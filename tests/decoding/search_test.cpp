@@ -135,7 +135,10 @@ std::vector<std::vector<Hypothesis>> decode(const std::vector<int64_t>& names, i
   FakeModel model(names, options.beam_size, vocab);
   SearchInput input{.src_lengths = std::vector<int64_t>(names.size(), 4),
                     .sentence_ids = names,
-                    .prefixes = std::move(prefixes)};
+                    .prefixes = std::move(prefixes),
+                    .pad = 0,
+                    .bos = kBos,
+                    .eos = kEos};
   return search(model, input, options);
 }
 
@@ -170,6 +173,7 @@ std::vector<std::vector<int64_t>> ids_of(const std::vector<Hypothesis>& hypothes
 }
 
 constexpr int64_t kA = 4, kB = 5, kC = 6;
+const SearchInput kOneSource{.src_lengths = {4}, .pad = 0, .bos = kBos, .eos = kEos};
 
 TEST(BeamSearch, AnEndThatRanksBelowTheBeamIsNotTaken) {
   // Of `a`, the end ranks third among the continuations of a beam of two: `a b` and `a c` go on,
@@ -181,7 +185,7 @@ TEST(BeamSearch, AnEndThatRanksBelowTheBeamIsNotTaken) {
                    2, 7);
   DecodeOptions options = bounded(2, 5);
   options.length_penalty_type = "none";
-  const auto found = search(model, {.src_lengths = {4}}, options)[0];
+  const auto found = search(model, kOneSource, options)[0];
   EXPECT_EQ(ids_of(found), (std::vector<std::vector<int64_t>>{{kA, kB}, {kA, kC}}));
 }
 
@@ -197,8 +201,43 @@ TEST(BeamSearch, NoMoreHypothesesFinishThanTheBeamHolds) {
                     {{kB, kA}, {{kEos, 1}}},
                     {{kC, kA}, {{kEos, 1}}}},
                    3, 7);
-  const auto found = search(model, {.src_lengths = {4}}, bounded(3, 5))[0];
+  const auto found = search(model, kOneSource, bounded(3, 5))[0];
   EXPECT_EQ(ids_of(found), (std::vector<std::vector<int64_t>>{{kB, kA}, {kC, kA}, {kA}}));
+}
+
+TEST(BeamSearch, BeginsAndEndsWithTheIdsOfItsInput) {
+  constexpr int64_t kVocabulary = 8, kLongest = 8;
+  const SearchInput input{.src_lengths = {4}, .pad = 6, .bos = 7, .eos = 1};
+  for (int64_t name = 0; name < 6; ++name) {
+    FakeModel model({name}, 1, kVocabulary);
+    const auto found = search(model, input, bounded(1, kLongest))[0];
+    ASSERT_EQ(found.size(), 1u);
+    std::vector<int64_t> expected, history{input.bos};
+    while (static_cast<int64_t>(expected.size()) < kLongest) {
+      at::Tensor row = FakeModel::next(name, history, kVocabulary);
+      row[input.pad] = row[input.bos] = -1e9;
+      if (expected.empty()) row[input.eos] = -1e9;
+      const int64_t best = row.argmax().item<int64_t>();
+      if (best == input.eos) break;
+      expected.push_back(best);
+      history.push_back(best);
+    }
+    EXPECT_EQ(found[0].ids, expected) << name;
+  }
+}
+
+TEST(BeamSearch, AnEndThatIsTheBeginningTooIsChosen) {
+  TableModel model({{{kEos}, {{kA, 1}}}, {{kEos, kA}, {{kEos, 1}}}}, 1, 7);
+  const SearchInput input{.src_lengths = {4}, .pad = kEos, .bos = kEos, .eos = kEos};
+  const auto found = search(model, input, bounded(1, 5))[0];
+  EXPECT_EQ(ids_of(found), (std::vector<std::vector<int64_t>>{{kA}}));
+  EXPECT_NEAR(found[0].log_prob, 0, 1e-6);
+}
+
+TEST(BeamSearch, RefusesAnInputWithoutBeginningOrEnd) {
+  FakeModel model({0}, 1, 8);
+  EXPECT_THROW(search(model, {.src_lengths = {4}}, bounded(1, 5)), c10::Error);
+  EXPECT_THROW(search(model, {.src_lengths = {4}, .bos = kBos}, bounded(1, 5)), c10::Error);
 }
 
 TEST(BeamSearch, OneLaneIsGreedy) {
@@ -265,7 +304,7 @@ TEST(BeamSearch, AnOutputOfExactlyMinLenTokensMayEndWhateverElseIsForbidden) {
     DecodeOptions options = bounded(1, 5);
     options.min_len = 2;
     options.no_repeat_ngram = no_repeat_ngram;
-    const auto found = search(model, {.src_lengths = {4}}, options)[0];
+    const auto found = search(model, kOneSource, options)[0];
     EXPECT_EQ(ids_of(found), (std::vector<std::vector<int64_t>>{{kA, kB}})) << no_repeat_ngram;
   }
 }
@@ -387,7 +426,7 @@ TEST(Ensemble, OfOneModelTwiceIsTheModel) {
     members.push_back(std::make_unique<FakeModel>(std::vector<int64_t>{4}, 3, 20));
   }
   EnsembleStepModel both(std::move(members));
-  const auto twice = search(both, {.src_lengths = {4}}, bounded(3, 9))[0];
+  const auto twice = search(both, kOneSource, bounded(3, 9))[0];
   const auto once = decode({4}, 20, bounded(3, 9))[0];
   ASSERT_EQ(twice.size(), once.size());
   for (size_t i = 0; i < once.size(); ++i) {

@@ -17,6 +17,7 @@
 #include "lint/lint.h"
 #include "tests/base/failure.h"
 #include "tests/base/temp_dir.h"
+#include "tests/text/special_ids.h"
 #include "text/tokenizer.h"
 
 namespace stretto::experiment {
@@ -326,7 +327,7 @@ TEST_F(HeadFiles, OfAllHeadsMakeTheTokenizer) {
     std::vector<int64_t> ids;
     tokenizers.src->encode(word, ids);
     EXPECT_FALSE(ids.empty());
-    EXPECT_EQ(std::count(ids.begin(), ids.end(), text::kUnk), 0) << word;
+    EXPECT_EQ(std::count(ids.begin(), ids.end(), stretto::testing::kSpecials.unk), 0) << word;
   }
 }
 

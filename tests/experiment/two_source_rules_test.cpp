@@ -11,6 +11,7 @@
 #include "experiment/training_text.h"
 #include "models/misfits.h"
 #include "tests/base/temp_dir.h"
+#include "tests/text/special_ids.h"
 
 namespace stretto::experiment {
 namespace {
@@ -191,7 +192,7 @@ TEST(TwoSourceRules, TokenizersLearnFromBothSources) {
   std::vector<int64_t> ids;
   tokenizers.src->encode("zzz yyy aaa", ids);
   EXPECT_FALSE(ids.empty());
-  EXPECT_EQ(std::count(ids.begin(), ids.end(), text::kUnk), 0);
+  EXPECT_EQ(std::count(ids.begin(), ids.end(), stretto::testing::kSpecials.unk), 0);
 }
 
 }  // namespace

@@ -63,7 +63,7 @@ void read_pairs(std::string_view bytes, int packing, const data::PairRules& rule
     if (!data::encode_pair(rules, tokenizers, src, tgt, place, pair, counts)) continue;
     require(is_valid_utf8(pair.src_text) && is_valid_utf8(pair.tgt_text));
     require(static_cast<int64_t>(pair.src.size()) <= rules.max_src_tokens);
-    require(pair.src.size() > 1 && pair.src.back() == text::kEos);
+    require(pair.src.size() > 1 && pair.src.back() == tokenizers.src->specials().eos);
   }
   require(counts.kept + counts.empty + counts.too_long + counts.ratio + counts.invalid_utf8 ==
           lines);

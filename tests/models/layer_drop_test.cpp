@@ -15,6 +15,7 @@
 #include "losses/registry.h"
 #include "models/registry.h"
 #include "tests/models/part_cases.h"
+#include "tests/text/special_ids.h"
 
 namespace stretto::models {
 namespace {
@@ -85,9 +86,14 @@ std::shared_ptr<Seq2SeqModel> model_of(int64_t encoder_layers, int64_t decoder_l
   options.norm = "pre";
   options.dropout = 0;
   options.parallel_residual = parallel_residual;
-  auto model =
-      make_model(options, {.src_rows = kRows, .tgt_rows = kRows, .num_tgt_classes = 21, .seed = 3},
-                 losses::make_loss({}));
+  auto model = make_model(options,
+                          {.src_rows = kRows,
+                           .tgt_rows = kRows,
+                           .num_tgt_classes = 21,
+                           .src_specials = stretto::testing::kSpecials,
+                           .tgt_specials = stretto::testing::kSpecials,
+                           .seed = 3},
+                          losses::make_loss({}));
   model->to(at::kDouble);
   return model;
 }

@@ -16,6 +16,7 @@
 #include "nn/embedding.h"
 #include "nn/linear.h"
 #include "nn/time_convolution.h"
+#include "tests/text/special_ids.h"
 
 namespace stretto::models {
 namespace {
@@ -65,9 +66,13 @@ data::PackedTokens tokens_of(int64_t length) {
 double counted_operations(const Seq2SeqOptions& options,
                           const data::PackedTokens& source = tokens_of(kSource)) {
   const torch::NoGradGuard no_grad;
-  const auto model =
-      make_model(options, {.src_rows = kWords, .tgt_rows = kWords, .num_tgt_classes = kWords},
-                 losses::make_loss({}));
+  const auto model = make_model(options,
+                                {.src_rows = kWords,
+                                 .tgt_rows = kWords,
+                                 .num_tgt_classes = kWords,
+                                 .src_specials = stretto::testing::kSpecials,
+                                 .tgt_specials = stretto::testing::kSpecials},
+                                losses::make_loss({}));
   model->to(at::kDouble);
   const data::Batch pair = data::pair_batch({1}, source, tokens_of(kTarget));
   const ProductCounter counter;

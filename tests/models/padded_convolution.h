@@ -12,6 +12,7 @@
 #include "models/encoder.h"
 #include "models/packed.h"
 #include "tests/models/part_cases.h"
+#include "tests/text/special_ids.h"
 
 namespace stretto::models::testing {
 
@@ -36,7 +37,8 @@ class PaddedConv {
   }
 
   at::Tensor decode(const data::Batch& batch, const Encoded& memory) {
-    const data::PackedTokens tokens = shift_right(data::target(batch));
+    const data::PackedTokens tokens =
+        shift_right(data::target(batch), stretto::testing::kSpecials.bos);
     const Rectangle shape(tokens), of_source(data::source(batch));
     const at::Tensor keys = of_source.of(memory.keys), values = of_source.of(memory.attended());
     const at::Tensor there = of_source.mask(keys.scalar_type());

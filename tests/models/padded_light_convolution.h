@@ -11,6 +11,7 @@
 #include "models/encoder.h"
 #include "models/packed.h"
 #include "tests/models/part_cases.h"
+#include "tests/text/special_ids.h"
 
 namespace stretto::models::testing {
 
@@ -44,7 +45,8 @@ class PaddedLight {
   }
 
   at::Tensor decode(const data::Batch& batch, const Encoded& memory) {
-    const data::PackedTokens tokens = shift_right(data::target(batch));
+    const data::PackedTokens tokens =
+        shift_right(data::target(batch), stretto::testing::kSpecials.bos);
     const Rectangle shape(tokens), of_source(data::source(batch));
     const at::Tensor mask = shape.mask(at::kDouble).unsqueeze(2);
     const at::Tensor keys = of_source.of(memory.keys), values = of_source.of(memory.attended());

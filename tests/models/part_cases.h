@@ -14,6 +14,7 @@
 #include "models/encoder.h"
 #include "models/packed.h"
 #include "models/parts.h"
+#include "tests/text/special_ids.h"
 
 /// Batches, and what encoders and decoders of every family are asked for. Header of tests alone.
 namespace stretto::models::testing {
@@ -43,7 +44,8 @@ inline nn::PackedRows sources(const data::Batch& batch) {
   return pack(data::source(batch), &batch.sample_ids, at::kCPU);
 }
 inline nn::PackedRows targets(const data::Batch& batch) {
-  return pack(shift_right(data::target(batch)), &batch.sample_ids, at::kCPU);
+  return pack(shift_right(data::target(batch), stretto::testing::kSpecials.bos), &batch.sample_ids,
+              at::kCPU);
 }
 
 inline PartSetup setup_of(const char* name, at::Device device = at::kCPU) {

@@ -11,6 +11,7 @@
 #include "models/encoder_decoder.h"
 #include "models/encoders/transformer.h"
 #include "tests/models/recurrent_pairings.h"
+#include "tests/text/special_ids.h"
 
 namespace stretto::models {
 namespace {
@@ -134,9 +135,14 @@ Seq2SeqOptions small_transformer() {
 }
 
 void expect_trains(const EncoderDecoderParts& parts) {
-  EncoderDecoder model(
-      parts, {.src_rows = kWords, .tgt_rows = kWords, .num_tgt_classes = kWords, .seed = 3},
-      nn::OutputLosses{.one = losses::make_loss({})});
+  EncoderDecoder model(parts,
+                       {.src_rows = kWords,
+                        .tgt_rows = kWords,
+                        .num_tgt_classes = kWords,
+                        .src_specials = stretto::testing::kSpecials,
+                        .tgt_specials = stretto::testing::kSpecials,
+                        .seed = 3},
+                       nn::OutputLosses{.one = losses::make_loss({})});
   const ForwardContext context{.training = true, .dropout_key = 1};
   const at::Tensor loss = model.loss(three_pairs(), context).loss_sum;
   EXPECT_TRUE(std::isfinite(loss.item<double>()));

@@ -10,6 +10,7 @@
 #include "models/decoders/recurrent.h"
 #include "models/encoders/recurrent.h"
 #include "models/packed.h"
+#include "tests/text/special_ids.h"
 
 /// Small recurrent encoders with decoders, and batches for them.
 namespace stretto::models::testing::recurrent {
@@ -89,9 +90,9 @@ struct Joined : torch::nn::Module {
 
   at::Tensor rows(const data::Batch& batch, const ForwardContext& context) const {
     const auto* ids = context.training ? &batch.sample_ids : nullptr;
-    return decoder->forward(pack(shift_right(data::target(batch)), ids, at::kCPU),
-                            encoder->forward(pack(data::source(batch), ids, at::kCPU), context),
-                            context);
+    return decoder->forward(
+        pack(shift_right(data::target(batch), stretto::testing::kSpecials.bos), ids, at::kCPU),
+        encoder->forward(pack(data::source(batch), ids, at::kCPU), context), context);
   }
 
   std::shared_ptr<Encoder> encoder;

@@ -6,6 +6,7 @@
 #include "data/pairs/pair_columns.h"
 #include "tests/models/plain_recurrent.h"
 #include "tests/models/recurrent_pairings.h"
+#include "tests/text/special_ids.h"
 
 namespace stretto::models {
 namespace {
@@ -14,7 +15,8 @@ using namespace testing::recurrent;
 
 at::Tensor plain_rows(const Pairing& made, const Joined& joined, const data::Batch& batch) {
   const testing::PlainRecurrent plain(made.encoder, made.decoder, joined);
-  const data::PackedTokens input = shift_right(data::target(batch));
+  const data::PackedTokens input =
+      shift_right(data::target(batch), stretto::testing::kSpecials.bos);
   std::vector<at::Tensor> rows;
   for (int64_t i = 0; i < input.num_sequences(); ++i) {
     rows.push_back(plain.decode(ids_of(input, i), plain.encode(ids_of(data::source(batch), i))));
@@ -59,7 +61,8 @@ TEST(RecurrentParts, StepsHaveTheRowsOfTeacherForcing) {
       const torch::NoGradGuard no_grad;
       const Joined joined(made, dtype);
       const data::Batch batch = three_pairs();
-      const data::PackedTokens input = shift_right(data::target(batch));
+      const data::PackedTokens input =
+          shift_right(data::target(batch), stretto::testing::kSpecials.bos);
       const at::Tensor expected = joined.rows(batch, {});
       // Two lanes a source; the second of each goes astray and then follows the first.
       const auto steps = joined.decoder->start(
@@ -175,7 +178,8 @@ TEST(RecurrentParts, AttentionIsThatOfThePlainForm) {
     const torch::NoGradGuard no_grad;
     const Joined joined(made);
     const data::Batch batch = three_pairs();
-    const data::PackedTokens input = shift_right(data::target(batch));
+    const data::PackedTokens input =
+        shift_right(data::target(batch), stretto::testing::kSpecials.bos);
     const Encoded memory =
         joined.encoder->forward(pack(data::source(batch), nullptr, at::kCPU), {});
     const auto blocks = joined.decoder->attention(pack(input, nullptr, at::kCPU), memory, -1);

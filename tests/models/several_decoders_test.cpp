@@ -18,6 +18,7 @@
 #include "models/registry.h"
 #include "nn/watch.h"
 #include "tests/models/part_cases.h"
+#include "tests/text/special_ids.h"
 
 namespace stretto::models {
 namespace {
@@ -42,7 +43,11 @@ Seq2SeqOptions two_heads(const std::string& tie) {
   return options;
 }
 
-const ModelSetup kTwoSides{.src_rows = kRows, .tgt_rows = kRows, .num_tgt_classes = kRows};
+const ModelSetup kTwoSides{.src_rows = kRows,
+                           .tgt_rows = kRows,
+                           .num_tgt_classes = kRows,
+                           .src_specials = stretto::testing::kSpecials,
+                           .tgt_specials = stretto::testing::kSpecials};
 
 std::shared_ptr<Seq2SeqModel> built(const Seq2SeqOptions& options) {
   return make_model(options, kTwoSides, losses::make_loss({}));
@@ -154,7 +159,7 @@ TEST(SeveralDecoders, DecodeStepByStepAsTheyAreTrained) {
       pair.stream = static_cast<int64_t>(head);
       const auto token_nll = model->loss(pair, {}).token_nll;
       const auto steps = model->head(head)->start(data::source(pair), 1);
-      int64_t before = 2;  // text::kBos
+      int64_t before = stretto::testing::kSpecials.bos;
       const auto target = data::target(pair).sequence(0);
       for (size_t t = 0; t < target.size(); ++t) {
         const auto log_probs = steps->step(at::tensor({before}, at::kLong));

@@ -10,6 +10,7 @@
 #include "losses/registry.h"
 #include "models/registry.h"
 #include "tests/models/padded_transformer.h"
+#include "tests/text/special_ids.h"
 
 namespace stretto::models {
 namespace {
@@ -81,9 +82,14 @@ Seq2SeqOptions tiny(const Variant& variant) {
 
 std::shared_ptr<Seq2SeqModel> make(const Seq2SeqOptions& options,
                                    at::ScalarType dtype = at::kDouble) {
-  auto model = make_model(
-      options, {.src_rows = kRows, .tgt_rows = kRows, .num_tgt_classes = kClasses, .seed = 3},
-      losses::make_loss({}));
+  auto model = make_model(options,
+                          {.src_rows = kRows,
+                           .tgt_rows = kRows,
+                           .num_tgt_classes = kClasses,
+                           .src_specials = stretto::testing::kSpecials,
+                           .tgt_specials = stretto::testing::kSpecials,
+                           .seed = 3},
+                          losses::make_loss({}));
   model->to(dtype);
   return model;
 }
@@ -429,15 +435,24 @@ TEST(Transformer, BatchedBeamSearchEqualsOneByOne) {
   const data::PackedTokens all = data::source(batch_a());
   decoding::DecodeOptions options;
   options.beam_size = options.nbest = 3;
+  const text::SpecialIds specials = model->target_specials();
   std::vector<int64_t> lengths;
   for (int64_t i = 0; i < all.num_sequences(); ++i) lengths.push_back(all.length(i));
   const auto steps = model->start(all, 3);
-  const auto together = decoding::search(*steps, {.src_lengths = lengths}, options);
+  const auto together = decoding::search(
+      *steps,
+      {.src_lengths = lengths, .pad = specials.pad, .bos = specials.bos, .eos = specials.eos},
+      options);
   for (int64_t i = 0; i < all.num_sequences(); ++i) {
     data::PackedTokens one;
     append(one, {all.values.begin() + all.offsets[i], all.values.begin() + all.offsets[i + 1]});
     const auto single = model->start(one, 3);
-    const auto alone = decoding::search(*single, {.src_lengths = {lengths[i]}}, options)[0];
+    const auto alone = decoding::search(*single,
+                                        {.src_lengths = {lengths[i]},
+                                         .pad = specials.pad,
+                                         .bos = specials.bos,
+                                         .eos = specials.eos},
+                                        options)[0];
     ASSERT_EQ(alone.size(), together[i].size());
     for (size_t k = 0; k < alone.size(); ++k) {
       EXPECT_EQ(alone[k].ids, together[i][k].ids);

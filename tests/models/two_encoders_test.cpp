@@ -18,6 +18,7 @@
 #include "models/registry.h"
 #include "models/split_sources.h"
 #include "tests/models/part_cases.h"
+#include "tests/text/special_ids.h"
 #include "text/tokenizer.h"
 
 namespace stretto::models {
@@ -61,7 +62,8 @@ Ids numbers(const at::Tensor& tensor) {
 TEST(SplitSources, CutsBehindTheFirstEndOfSentence) {
   const data::Batch batch = batch_of(triples());
   const nn::PackedRows rows = testing::sources(batch);
-  const SplitSources split = split_sources(rows, data::source(batch));
+  const SplitSources split =
+      split_sources(rows, data::source(batch), stretto::testing::kSpecials.eos);
   EXPECT_EQ(numbers(split.first.ids), (Ids{5, 9, 3, 11, 3, 20, 8, 12, 3}));
   EXPECT_EQ(numbers(split.first.positions), (Ids{0, 1, 2, 0, 1, 0, 1, 2, 3}));
   EXPECT_EQ(numbers(split.first.offsets.values), (Ids{0, 3, 5, 9}));
@@ -82,7 +84,8 @@ TEST(SplitSources, KeepsDroppedWordsAndBothPasses) {
   const data::Batch batch = batch_of(triples());
   nn::PackedRows rows = pack_twice(data::source(batch), batch.sample_ids, at::kCPU);
   rows.dropped_words = rows.ids.eq(9);
-  const SplitSources split = split_sources(rows, data::source(batch));
+  const SplitSources split =
+      split_sources(rows, data::source(batch), stretto::testing::kSpecials.eos);
   EXPECT_EQ(numbers(split.first.ids),
             (Ids{5, 9, 3, 11, 3, 20, 8, 12, 3, 5, 9, 3, 11, 3, 20, 8, 12, 3}));
   EXPECT_EQ(numbers(split.first.offsets.values), (Ids{0, 3, 5, 9, 12, 14, 18}));
@@ -94,7 +97,9 @@ TEST(SplitSources, KeepsDroppedWordsAndBothPasses) {
 
 TEST(SplitSources, RefusesASequenceOfOneSource) {
   const data::Batch batch = testing::first_batch();
-  EXPECT_THROW(split_sources(testing::sources(batch), data::source(batch)), c10::Error);
+  EXPECT_THROW(
+      split_sources(testing::sources(batch), data::source(batch), stretto::testing::kSpecials.eos),
+      c10::Error);
 }
 
 // The joined memory.
@@ -202,7 +207,12 @@ std::shared_ptr<EncoderDecoder> model_of(const Seq2SeqOptions& options,
                                          at::ScalarType dtype = at::kDouble) {
   const losses::CrossEntropyOptions loss{.label_smoothing = 0};
   auto model = std::dynamic_pointer_cast<EncoderDecoder>(
-      make_model(options, {.src_rows = kRows, .tgt_rows = kRows, .num_tgt_classes = kRows},
+      make_model(options,
+                 {.src_rows = kRows,
+                  .tgt_rows = kRows,
+                  .num_tgt_classes = kRows,
+                  .src_specials = stretto::testing::kSpecials,
+                  .tgt_specials = stretto::testing::kSpecials},
                  losses::make_loss(loss)));
   model->to(dtype);
   return model;
@@ -245,7 +255,8 @@ at::Tensor plain_log_probs(const EncoderDecoder& model, const Triple& triple) {
       .values = a.values.defined() || b.values.defined() ? at::cat({a.attended(), b.attended()})
                                                          : at::Tensor(),
       .state = a.state};
-  const nn::PackedRows input = pack(shift_right(sequences({triple.target})), nullptr, at::kCPU);
+  const nn::PackedRows input = pack(
+      shift_right(sequences({triple.target}), stretto::testing::kSpecials.bos), nullptr, at::kCPU);
   const at::Tensor x = parts.decoder->forward(input, memory, {});
   return at::log_softmax(x.mm(output_matrix(model).t()), 1);
 }
@@ -341,7 +352,7 @@ TEST(TwoEncoders, StepsOfDecodingAreThoseOfTheWholePass) {
     for (size_t t = 0; t < triples().front().target.size(); ++t) {
       Ids before;
       for (const Triple& triple : triples()) {
-        before.push_back(t == 0 ? text::kBos : triple.target[t - 1]);
+        before.push_back(t == 0 ? stretto::testing::kSpecials.bos : triple.target[t - 1]);
       }
       const at::Tensor rows = steps->step(at::tensor(before, at::kLong));
       for (size_t i = 0; i < triples().size(); ++i) {
@@ -386,9 +397,13 @@ TEST(TwoEncoders, MasksDifferBetweenThemAndNotByTheCutOfABatch) {
 TEST(TwoEncoders, TwoPassesOfAMicroBatchAreSplitToo) {
   auto options = options_of(small_stack(), small_lstm(), small_stack());
   const losses::CrossEntropyOptions loss{.label_smoothing = 0, .r_drop = 1};
-  const auto model =
-      make_model(options, {.src_rows = kRows, .tgt_rows = kRows, .num_tgt_classes = kRows},
-                 losses::make_loss(loss), losses::make_pair_loss(loss));
+  const auto model = make_model(options,
+                                {.src_rows = kRows,
+                                 .tgt_rows = kRows,
+                                 .num_tgt_classes = kRows,
+                                 .src_specials = stretto::testing::kSpecials,
+                                 .tgt_specials = stretto::testing::kSpecials},
+                                losses::make_loss(loss), losses::make_pair_loss(loss));
   const torch::NoGradGuard no_grad;
   const data::Batch batch = batch_of(triples());
   const auto twice = model->loss(batch, {.training = true, .dropout_key = 3});

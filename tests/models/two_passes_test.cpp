@@ -12,6 +12,7 @@
 #include "models/packed.h"
 #include "models/registry.h"
 #include "tests/models/part_cases.h"
+#include "tests/text/special_ids.h"
 
 namespace stretto::models {
 namespace {
@@ -36,7 +37,11 @@ std::vector<std::pair<std::string, Seq2SeqOptions>> one_of_each_kind() {
                               ConvDecoderOptions{.num_layers = 1, .dropout = 0.3})}};
 }
 
-const ModelSetup kSetup{.src_rows = kRows, .tgt_rows = kRows, .num_tgt_classes = kRows};
+const ModelSetup kSetup{.src_rows = kRows,
+                        .tgt_rows = kRows,
+                        .num_tgt_classes = kRows,
+                        .src_specials = stretto::testing::kSpecials,
+                        .tgt_specials = stretto::testing::kSpecials};
 
 /// A loss that keeps the rows that it is given.
 nn::OutputLoss keeper(at::Tensor& rows) {

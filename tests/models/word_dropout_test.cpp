@@ -14,6 +14,7 @@
 #include "models/registry.h"
 #include "nn/embedding.h"
 #include "tests/models/part_cases.h"
+#include "tests/text/special_ids.h"
 
 namespace stretto::models {
 namespace {
@@ -142,7 +143,12 @@ std::vector<std::pair<std::string, Seq2SeqOptions>> kinds() {
 at::Tensor rows_of(const Seq2SeqOptions& options, const data::Batch& batch, bool training = true) {
   at::Tensor rows;
   const auto model =
-      make_model(options, {.src_rows = kRows, .tgt_rows = kRows, .num_tgt_classes = kRows},
+      make_model(options,
+                 {.src_rows = kRows,
+                  .tgt_rows = kRows,
+                  .num_tgt_classes = kRows,
+                  .src_specials = stretto::testing::kSpecials,
+                  .tgt_specials = stretto::testing::kSpecials},
                  [&](const at::Tensor& x, const at::Tensor&, const at::Tensor&, int64_t) {
                    rows = x.detach();
                    return kernels::CrossEntropy{.loss_sum = x.sum(), .nll_sum = x.detach().sum()};

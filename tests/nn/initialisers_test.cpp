@@ -15,6 +15,7 @@
 #include "nn/norm.h"
 #include "nn/time_convolution.h"
 #include "tests/base/failure.h"
+#include "tests/text/special_ids.h"
 
 namespace stretto::nn {
 namespace {
@@ -202,8 +203,14 @@ std::shared_ptr<models::Seq2SeqModel> model_with(std::vector<std::string> init,
     options.decoder = models::StackOptions{.num_layers = 1, .num_heads = 2, .ffn_dim = 24};
   }
   options.init = std::move(init);
-  return models::make_model(
-      options, {.src_rows = 12, .tgt_rows = 12, .num_tgt_classes = 12, .seed = seed}, nullptr);
+  return models::make_model(options,
+                            {.src_rows = 12,
+                             .tgt_rows = 12,
+                             .num_tgt_classes = 12,
+                             .src_specials = stretto::testing::kSpecials,
+                             .tgt_specials = stretto::testing::kSpecials,
+                             .seed = seed},
+                            nullptr);
 }
 
 TEST(InitRules, OfAModelChangeTheTensorsThatTheyNameAndNoOther) {

@@ -7,10 +7,13 @@
 
 #include "base/error.h"
 #include "tests/base/failure.h"
+#include "tests/text/special_ids.h"
 #include "text/tokenizer.h"
 
 namespace stretto::text {
 namespace {
+
+constexpr int64_t kUnk = stretto::testing::kSpecials.unk;
 
 class Lines final : public LineSource {
  public:

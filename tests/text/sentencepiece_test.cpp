@@ -8,11 +8,17 @@
 
 #include "base/error.h"
 #include "tests/base/failure.h"
+#include "tests/text/special_ids.h"
 #include "text/sentencepiece_check.h"
 #include "text/tokenizer.h"
 
 namespace stretto::text {
 namespace {
+
+constexpr int64_t kPad = stretto::testing::kSpecials.pad;
+constexpr int64_t kUnk = stretto::testing::kSpecials.unk;
+constexpr int64_t kBos = stretto::testing::kSpecials.bos;
+constexpr int64_t kEos = stretto::testing::kSpecials.eos;
 
 std::vector<std::string> phrases() {
   const std::vector<std::string> nouns{"cat", "house", "river", "garden", "teacher", "window"};
@@ -90,6 +96,7 @@ TEST(SentencePieceTrain, PutsTheSpecialsFirstAndHasTheAskedSize) {
   EXPECT_EQ(tokenizer->piece(kUnk), "<unk>");
   EXPECT_EQ(tokenizer->piece(kBos), "<s>");
   EXPECT_EQ(tokenizer->piece(kEos), "</s>");
+  EXPECT_EQ(tokenizer->specials(), stretto::testing::kSpecials);
 }
 
 TEST(SentencePieceTrain, DoesNotDependOnThreadsOrRepetition) {
@@ -139,6 +146,7 @@ TEST(SentencePieceTrain, RefusesNoText) {
 
 TEST(SentencePiece, MovesTheSpecialsToOurPlacesAndKeepsTheOthersInOrder) {
   const auto tokenizer = make_sentencepiece(unusual_model(), "odd.model");
+  EXPECT_EQ(tokenizer->specials(), stretto::testing::kSpecials);
   ASSERT_EQ(tokenizer->size(), 7);  // six pieces, and a place for the padding that it lacks
   EXPECT_EQ(tokenizer->piece(4), "\xE2\x96\x81");
   EXPECT_EQ(tokenizer->piece(5), "a");

@@ -9,9 +9,12 @@
 #include <vector>
 
 #include "tests/base/failure.h"
+#include "tests/text/special_ids.h"
 
 namespace stretto::text {
 namespace {
+
+constexpr int64_t kUnk = stretto::testing::kSpecials.unk;
 
 using Ids = std::vector<int64_t>;
 

@@ -5,10 +5,15 @@
 
 #include "base/error.h"
 #include "tests/base/failure.h"
+#include "tests/text/special_ids.h"
 #include "text/tokenizer.h"
 
 namespace stretto::text {
 namespace {
+
+constexpr int64_t kUnk = stretto::testing::kSpecials.unk;
+constexpr int64_t kBos = stretto::testing::kSpecials.bos;
+constexpr int64_t kEos = stretto::testing::kSpecials.eos;
 
 std::vector<int64_t> ids_of(const Tokenizer& tokenizer, const std::string& line) {
   std::vector<int64_t> ids;
@@ -25,6 +30,10 @@ TEST(Vocabulary, ReadsFairseqsDictionary) {
   EXPECT_EQ(vocabulary->size(), 8);
   EXPECT_EQ(ids_of(*vocabulary, "the hou@@ se , dog"), (std::vector<int64_t>{4, 6, 7, 5, kUnk}));
   EXPECT_EQ(vocabulary->decode({kBos, 4, 6, 7, kUnk, kEos}), "the house <unk>");
+}
+
+TEST(Vocabulary, TellsItsSpecialIds) {
+  EXPECT_EQ(make_vocabulary("</s>\na\n", "v")->specials(), stretto::testing::kSpecials);
 }
 
 TEST(Vocabulary, JoinsTheSubwordsThatItsTokensShow) {

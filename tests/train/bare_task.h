@@ -9,6 +9,7 @@
 #include "data/pairs/pair_columns.h"
 #include "losses/registry.h"
 #include "models/registry.h"
+#include "tests/text/special_ids.h"
 #include "train/task.h"
 
 namespace stretto::test {
@@ -60,10 +61,14 @@ inline models::Seq2SeqOptions small_options(int64_t layers) {
 /// A Transformer with dropout; both vocabularies have `vocabulary` entries.
 inline std::shared_ptr<models::Seq2SeqModel> small_transformer(
     const models::Seq2SeqOptions& options, int64_t vocabulary) {
-  return models::make_model(
-      options,
-      {.src_rows = vocabulary, .tgt_rows = vocabulary, .num_tgt_classes = vocabulary, .seed = 3},
-      losses::make_loss({}));
+  return models::make_model(options,
+                            {.src_rows = vocabulary,
+                             .tgt_rows = vocabulary,
+                             .num_tgt_classes = vocabulary,
+                             .src_specials = stretto::testing::kSpecials,
+                             .tgt_specials = stretto::testing::kSpecials,
+                             .seed = 3},
+                            losses::make_loss({}));
 }
 
 /// Of so many layers a side.

@@ -20,6 +20,7 @@
 #include "tests/base/failure.h"
 #include "tests/base/temp_dir.h"
 #include "tests/kernels/scopes.h"
+#include "tests/text/special_ids.h"
 #include "tests/train/bare_task.h"
 #include "tests/train/toy_task.h"
 #include "train/trainer.h"
@@ -73,10 +74,14 @@ class ReversalTask : public stretto::test::BareTask {
     options.decoder = models::StackOptions{.num_layers = 1, .num_heads = 4, .ffn_dim = 96};
     options.norm = "pre";
     options.dropout = 0;
-    model_ = models::make_model(
-        options,
-        {.src_rows = kSymbols, .tgt_rows = kSymbols, .num_tgt_classes = kSymbols, .seed = seed},
-        losses::make_loss({}));
+    model_ = models::make_model(options,
+                                {.src_rows = kSymbols,
+                                 .tgt_rows = kSymbols,
+                                 .num_tgt_classes = kSymbols,
+                                 .src_specials = stretto::testing::kSpecials,
+                                 .tgt_specials = stretto::testing::kSpecials,
+                                 .seed = seed},
+                                losses::make_loss({}));
     EXPECT_LT(models::num_parameters(*model_), 100'000);
   }
   torch::nn::Module& model() override { return *model_; }

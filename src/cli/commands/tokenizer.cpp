@@ -115,6 +115,7 @@ int encode(const CodeOptions& options) {
 
 int decode(const CodeOptions& options) {
   const auto tokenizer = open_tokenizer(options.tokenizer, options.target);
+  const int64_t unknown = tokenizer->specials().unk;
   std::map<std::string, int64_t> pieces;
   for (int64_t id = 0; !options.ids && id < tokenizer->size(); ++id) {
     pieces.emplace(tokenizer->piece(id), id);
@@ -130,7 +131,7 @@ int decode(const CodeOptions& options) {
         ids.push_back(id_of(*tokenizer, word, reader));
       } else {
         const auto found = pieces.find(word);
-        ids.push_back(found == pieces.end() ? text::kUnk : found->second);
+        ids.push_back(found == pieces.end() ? unknown : found->second);
       }
     }
     std::cout << tokenizer->decode(ids) << "\n";

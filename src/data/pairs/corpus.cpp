@@ -34,6 +34,17 @@ SampleWeights weights_of(const DataOptions& options, Split split, size_t num_inp
   return {.weights = options.train_weights, .seed = seed};
 }
 
+/// Sentences are told apart by it.
+void require_ends(const text::TokenizerPair& tokenizers) {
+  for (const bool source : {true, false}) {
+    if ((source ? tokenizers.src : tokenizers.tgt)->specials().eos >= 0) continue;
+    throw Error(ExitCode::kUsage,
+                std::string("the tokenizer of the ") + (source ? "source" : "target") +
+                    " has no end-of-sentence, with which every sentence ends",
+                "use a tokenizer that has one");
+  }
+}
+
 /// Of everything that shapes the cached files. Paths do not count: a moved corpus is the same one.
 uint64_t cache_key(const CorpusPlan& plan, const InputFiles& files,
                    const text::TokenizerPair& tokenizers) {
@@ -75,6 +86,7 @@ void log_filters(const CorpusPlan& plan, const CorpusMeta& meta, const std::stri
 std::shared_ptr<const Corpus> open_corpus(const DataOptions& options, Split split,
                                           const text::TokenizerPair& tokenizers, uint64_t seed,
                                           int64_t threads) {
+  require_ends(tokenizers);
   if (threads < 1) threads = std::max<int64_t>(1, std::thread::hardware_concurrency());
   CorpusPlan plan{.inputs = inputs_of(options, split),
                   .rules = rules_for(options, split),

@@ -75,8 +75,8 @@ class Corpus {
   virtual std::string src_text(int64_t sample) const = 0;
 };
 
-/// Throws Error(kUsage) for missing files, Error(kBadData) for unequal line counts, an empty corpus
-/// or (by options) bad lines, each with file and line.
+/// Throws Error(kUsage) for missing files and a tokenizer without end-of-sentence, Error(kBadData)
+/// for unequal line counts, an empty corpus or (by options) bad lines, each with file and line.
 /// Validation and test corpora keep every pair with text on both sides, in order: over-long
 /// sentences are truncated, bytes that are not UTF-8 replaced (where invalid_utf8 is
 /// "error": an error).

@@ -65,7 +65,7 @@ class ChunkEncoder {
         append_ids<uint32_t>(*side, chunk.ids);
       }
     }
-    count_pair(pair, chunk.src_counts, chunk.tgt_counts);
+    count_pair(tokenizers_, pair, chunk.src_counts, chunk.tgt_counts);
     chunk.src_lens.push_back(static_cast<uint32_t>(pair.src.size()));
     chunk.tgt_lens.push_back(static_cast<uint32_t>(pair.tgt.size()));
     if (!plan_.keep_text) return;

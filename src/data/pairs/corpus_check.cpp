@@ -91,7 +91,7 @@ TextLook count_pieces(const DataOptions& options, Split split,
   found.look = walk(inputs, kBytesOfTokensBetweenLooks, still_time,
                     [&](std::string_view src, std::string_view tgt, const auto& place) {
                       if (encode_pair(rules, tokenizers, src, tgt, place, pair, filters)) {
-                        count_pair(pair, found.src, found.tgt);
+                        count_pair(tokenizers, pair, found.src, found.tgt);
                       }
                       return true;
                     });

@@ -85,7 +85,7 @@ bool repair(InvalidUtf8 rule, std::string_view text, const PairPlace& place, boo
 }
 
 /// Ends the sentence and applies the bound. @return false when the pair is to be skipped
-bool finish_side(const PairRules& rules, const PairPlace& place, bool target,
+bool finish_side(const PairRules& rules, const PairPlace& place, bool target, int64_t eos,
                  std::vector<int64_t>& ids, int64_t& cut) {
   const TooLong rule = rules.too_long;
   const int64_t max_tokens = target ? rules.max_tgt_tokens : rules.max_src_tokens;
@@ -101,18 +101,18 @@ bool finish_side(const PairRules& rules, const PairPlace& place, bool target,
     }
     cut = tokens - max_tokens;
     if (rules.two_sources && !target) {
-      cut_sources(ids, max_tokens - 1);
+      cut_sources(ids, max_tokens - 1, eos);
     } else {
       ids.resize(static_cast<size_t>(max_tokens - 1));
     }
   }
-  ids.push_back(text::kEos);
+  ids.push_back(eos);
   return true;
 }
 
 /// Counts one side of a kept pair. @param ids  with end-of-sentence
 void count_side(std::string_view text, const std::vector<int64_t>& ids, int64_t cut,
-                TextCounts& counts) {
+                const text::SpecialIds& specials, TextCounts& counts) {
   bool inside = false;
   for (const char c : text) {
     const bool space = c == ' ' || (c >= '\t' && c <= '\r');
@@ -121,8 +121,8 @@ void count_side(std::string_view text, const std::vector<int64_t>& ids, int64_t 
   }
   // Two sources have two end-of-sentences.
   counts.pieces +=
-      static_cast<int64_t>(ids.size()) - std::count(ids.begin(), ids.end(), text::kEos);
-  counts.unknown += std::count(ids.begin(), ids.end(), text::kUnk);
+      static_cast<int64_t>(ids.size()) - std::count(ids.begin(), ids.end(), specials.eos);
+  counts.unknown += std::count(ids.begin(), ids.end(), specials.unk);
   counts.cut += cut;
 }
 
@@ -159,9 +159,10 @@ void add_counts(const FilterCounts& more, FilterCounts& all) {
   }
 }
 
-void count_pair(const EncodedPair& pair, TextCounts& src, TextCounts& tgt) {
-  count_side(pair.src_text, pair.src, pair.src_cut, src);
-  count_side(pair.tgt_text, pair.tgt, pair.tgt_cut, tgt);
+void count_pair(const text::TokenizerPair& tokenizers, const EncodedPair& pair, TextCounts& src,
+                TextCounts& tgt) {
+  count_side(pair.src_text, pair.src, pair.src_cut, tokenizers.src->specials(), src);
+  count_side(pair.tgt_text, pair.tgt, pair.tgt_cut, tokenizers.tgt->specials(), tgt);
 }
 
 void add_counts(const TextCounts& more, TextCounts& all) {
@@ -213,8 +214,9 @@ bool encode_pair(const PairRules& rules, const text::TokenizerPair& tokenizers,
     note(counts.empty, counts.first_empty, place, !out.src.empty());
     return false;
   }
-  const bool src_fits = finish_side(rules, place, /*target=*/false, out.src, out.src_cut);
-  if (!src_fits || !finish_side(rules, place, /*target=*/true, out.tgt, out.tgt_cut)) {
+  const int64_t src_eos = tokenizers.src->specials().eos, tgt_eos = tokenizers.tgt->specials().eos;
+  const bool src_fits = finish_side(rules, place, /*target=*/false, src_eos, out.src, out.src_cut);
+  if (!src_fits || !finish_side(rules, place, /*target=*/true, tgt_eos, out.tgt, out.tgt_cut)) {
     note(counts.too_long, counts.first_too_long, place, src_fits);
     return false;
   }

@@ -55,7 +55,8 @@ std::span<const FilterKind> filter_kinds();
 void add_counts(const FilterCounts& more, FilterCounts& all);
 
 /// Counts both sides of a kept pair.
-void count_pair(const EncodedPair& pair, TextCounts& src, TextCounts& tgt);
+void count_pair(const text::TokenizerPair& tokenizers, const EncodedPair& pair, TextCounts& src,
+                TextCounts& tgt);
 void add_counts(const TextCounts& more, TextCounts& all);
 
 /// Applies the rules in this order: UTF-8, empty, length, ratio; a pair is counted once, under

@@ -23,42 +23,48 @@ bool encode_sources(const text::Tokenizer& tokenizer, std::string_view joined,
                     std::vector<int64_t>& ids) {
   const auto texts = split_sources(joined);
   if (!texts) return false;
+  const text::SpecialIds specials = tokenizer.specials();
   const size_t begin = ids.size();
   const auto append = [&](std::string_view text) {
     const size_t before = ids.size();
     tokenizer.encode(text, ids);
     // What a text spells is no boundary.
-    std::replace(ids.begin() + static_cast<std::ptrdiff_t>(before), ids.end(), text::kEos,
-                 text::kUnk);
+    const auto own = ids.begin() + static_cast<std::ptrdiff_t>(before);
+    if (specials.unk >= 0) {
+      std::replace(own, ids.end(), specials.eos, specials.unk);
+    } else {
+      ids.erase(std::remove(own, ids.end(), specials.eos), ids.end());
+    }
     return ids.size() > before;
   };
   bool whole = append(texts->first);
-  ids.push_back(text::kEos);
+  ids.push_back(specials.eos);
   whole = append(texts->second) && whole;
   if (!whole) ids.resize(begin);
   return whole;
 }
 
-int64_t cut_sources(std::vector<int64_t>& ids, int64_t most) {
+int64_t cut_sources(std::vector<int64_t>& ids, int64_t most, int64_t eos) {
   const auto size = static_cast<int64_t>(ids.size());
   if (size <= most) return 0;
-  const auto first = static_cast<int64_t>(end_of_first_source(ids));
+  const auto first = static_cast<int64_t>(end_of_first_source(ids, eos));
   const int64_t left = most - 1, both = size - 1;  // without the boundary
   const int64_t of_first = std::max<int64_t>(1, left * first / both);
   const int64_t of_second = left - of_first;
   std::vector<int64_t> cut(ids.begin(), ids.begin() + of_first);
-  cut.push_back(text::kEos);
+  cut.push_back(eos);
   cut.insert(cut.end(), ids.begin() + first + 1, ids.begin() + first + 1 + of_second);
   ids = std::move(cut);
   return size - most;
 }
 
-size_t end_of_first_source(std::span<const int64_t> ids) {
-  return static_cast<size_t>(std::find(ids.begin(), ids.end(), text::kEos) - ids.begin());
+size_t end_of_first_source(std::span<const int64_t> ids, int64_t eos) {
+  return static_cast<size_t>(std::find(ids.begin(), ids.end(), eos) - ids.begin());
 }
 
 std::string decode_sources(const text::Tokenizer& tokenizer, const std::vector<int64_t>& ids) {
-  const auto boundary = static_cast<std::ptrdiff_t>(end_of_first_source(ids));
+  const auto boundary =
+      static_cast<std::ptrdiff_t>(end_of_first_source(ids, tokenizer.specials().eos));
   std::string joined;
   join_sources(tokenizer.decode({ids.begin(), ids.begin() + boundary}),
                tokenizer.decode({ids.begin() + boundary, ids.end()}), joined);

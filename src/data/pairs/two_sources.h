@@ -36,11 +36,12 @@ bool encode_sources(const text::Tokenizer& tokenizer, std::string_view joined,
 /// of what is left each has the share that it had before, rounded down for the first, and at least
 /// one token.
 /// @param most  at least kLeastTokensOfTwoSources - 1
+/// @param eos   end-of-sentence of their tokenizer
 /// @return how many ids are gone
-int64_t cut_sources(std::vector<int64_t>& ids, int64_t most);
+int64_t cut_sources(std::vector<int64_t>& ids, int64_t most, int64_t eos);
 
 /// Tokens of the first source in ids of both: where the first end-of-sentence is, or their number.
-size_t end_of_first_source(std::span<const int64_t> ids);
+size_t end_of_first_source(std::span<const int64_t> ids, int64_t eos);
 
 /// Text of both, "FIRST<TAB>SECOND". @param ids  with or without the last end-of-sentence
 std::string decode_sources(const text::Tokenizer& tokenizer, const std::vector<int64_t>& ids);

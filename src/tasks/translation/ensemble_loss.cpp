@@ -8,7 +8,6 @@
 #include "data/pairs/pair_columns.h"
 #include "decoding/ensemble.h"
 #include "losses/registry.h"
-#include "text/tokenizer.h"
 
 namespace stretto::tasks {
 namespace {
@@ -19,13 +18,13 @@ using Models = std::vector<std::shared_ptr<models::Seq2SeqModel>>;
 constexpr int64_t kProbabilitiesAtOnce = int64_t{1} << 24;
 
 // One lane a sentence; those that have ended leave.
-BatchLoss forced(decoding::StepModel& model, const data::PackedTokens& tgt,
+BatchLoss forced(decoding::StepModel& model, const data::PackedTokens& tgt, int64_t bos,
                  const losses::DistributionLoss& loss) {
   BatchLoss sums;
   sums.pair_nll.resize(static_cast<size_t>(tgt.num_sequences()));
   std::vector<int64_t> lanes;  // sentences that go on, ascending
   for (int64_t i = 0; i < tgt.num_sequences(); ++i) lanes.push_back(i);
-  std::vector<int64_t> before(lanes.size(), text::kBos);
+  std::vector<int64_t> before(lanes.size(), bos);
   for (int64_t time = 0; !lanes.empty(); ++time) {
     std::vector<int64_t> targets;
     for (const int64_t i : lanes) {
@@ -70,13 +69,14 @@ BatchLoss ensemble_loss(const Models& models, const data::Batch& batch,
                         const losses::CrossEntropyOptions& loss) {
   const at::NoGradGuard no_grad;
   const auto of_distributions = losses::make_distribution_loss(loss);
+  const int64_t bos = models.front()->target_specials().bos;
   BatchLoss sums;
   int64_t at_once = 1;
   for (int64_t begin = 0; begin < batch.num_sequences();) {
     const int64_t end = std::min(begin + at_once, batch.num_sequences());
     const data::Batch part = data::part(batch, begin, end);
     const auto model = start_together(models, data::source(part), 1);
-    const BatchLoss part_sums = forced(*model, data::target(part), of_distributions);
+    const BatchLoss part_sums = forced(*model, data::target(part), bos, of_distributions);
     sums.loss_sum += part_sums.loss_sum;
     sums.nll_sum += part_sums.nll_sum;
     sums.pair_nll.insert(sums.pair_nll.end(), part_sums.pair_nll.begin(), part_sums.pair_nll.end());

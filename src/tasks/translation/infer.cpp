@@ -191,7 +191,7 @@ class LineTranslator {
       encode(line);
       if (line.src.empty()) continue;
       shorten(line);
-      line.src.push_back(text::kEos);
+      line.src.push_back(run_.tokenizers.src->specials().eos);
       TranslationRequest request{
           .src = line.src, .prefix = {}, .sentence_id = first_ + static_cast<int64_t>(i)};
       if (!line.prefix.empty()) run_.tokenizers.tgt->encode(line.prefix, request.prefix);
@@ -243,7 +243,8 @@ class LineTranslator {
     warn_about(line, counted(static_cast<int64_t>(line.src.size()), "token") + ", cut to " +
                          std::to_string(longest) + " (data.max_src_tokens)");
     if (two_sources_) {
-      data::cut_sources(line.src, static_cast<int64_t>(longest));
+      data::cut_sources(line.src, static_cast<int64_t>(longest),
+                        run_.tokenizers.src->specials().eos);
     } else {
       line.src.resize(longest);
     }
@@ -297,7 +298,7 @@ class LineTranslator {
   std::vector<std::pair<int64_t, int64_t>> alignment(const Line& line,
                                                      const decoding::Hypothesis& hypothesis) {
     std::vector<int64_t> target = hypothesis.ids;
-    target.push_back(text::kEos);
+    target.push_back(run_.tokenizers.tgt->specials().eos);
     data::Batch batch = data::pair_batch({0});
     data::source(batch).append(line.src);
     data::target(batch).append(target);

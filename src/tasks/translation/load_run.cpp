@@ -4,9 +4,8 @@
 
 #include "base/error.h"
 #include "base/text.h"
-#include "optim/arena.h"
-#include "runs/checkpointer.h"
 #include "runs/choose_checkpoint.h"
+#include "runs/module_weights.h"
 #include "runs/provenance.h"
 #include "tasks/described_by.h"
 #include "tasks/translation/translation.h"
@@ -28,9 +27,7 @@ LoadedRun load_run(const experiment::Experiment& experiment, const runs::RunFold
     runs::require_same_tokenizer(checkpoint, hashes, folder.directory() / "tokenizer");
     auto model =
         make_translation_model(described, run.tokenizers, device, FirstWeights::kUnset).model;
-    optim::Arena arena(*model, optim::Arena::Gradients::kNone);
-    runs::load_weights(checkpoint.file("model"),
-                       checkpoint.directory.string() + "/model.safetensors", arena);
+    runs::load_weights(checkpoint, *model);
     model->eval();
     run.models.push_back(std::move(model));
     run.checkpoints.push_back(checkpoint.directory);

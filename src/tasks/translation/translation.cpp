@@ -143,6 +143,8 @@ TranslationModel make_translation_model(const experiment::Experiment& experiment
                                         text::TokenizerPair tokenizers, at::Device device,
                                         FirstWeights weights) {
   auto setup = model_setup(experiment, tokenizers.src->size(), tokenizers.tgt->size(), device);
+  setup.src_specials = tokenizers.src->specials();
+  setup.tgt_specials = tokenizers.tgt->specials();
   setup.draws_weights = weights == FirstWeights::kDrawn;
   auto model = models::make_model(translation_of(experiment).model, setup,
                                   losses::make_loss(translation_of(experiment).loss),
@@ -368,7 +370,7 @@ std::vector<report::Sample> TranslationTask::samples(const Part& part, const Cor
     std::vector<int64_t> hypothesis = score.outputs[i];
     hypothesis.resize(
         std::min(hypothesis.size(), static_cast<size_t>(part.model->max_target_length() - 1)));
-    hypothesis.push_back(text::kEos);
+    hypothesis.push_back(model_.tokenizers.tgt->specials().eos);
     const std::string source = part.valid->src_text(sample);
     shown[i].input = mark + (models::has_two_encoders(options_.model)
                                  ? data::readable_sources(*model_.tokenizers.src, source)

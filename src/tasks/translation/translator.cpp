@@ -12,7 +12,6 @@
 
 #include "kernels/compute.h"
 #include "tasks/translation/ensemble_loss.h"
-#include "text/tokenizer.h"
 
 namespace stretto::tasks {
 namespace {
@@ -164,13 +163,14 @@ std::vector<std::vector<decoding::Hypothesis>> Translator::search_batch(
     const std::vector<TranslationRequest>& requests, std::span<const size_t> numbers,
     const std::function<void()>& before_step) const {
   data::PackedTokens src;
+  const text::SpecialIds specials = models_.front()->target_specials();
   decoding::SearchInput input{.src_lengths = {},
                               .sentence_ids = {},
                               .prefixes = {},
                               .max_length = max_length_,
-                              .pad = text::kPad,
-                              .bos = text::kBos,
-                              .eos = text::kEos};
+                              .pad = specials.pad,
+                              .bos = specials.bos,
+                              .eos = specials.eos};
   for (const size_t number : numbers) {
     const auto& request = requests[number];
     src.append(request.src);

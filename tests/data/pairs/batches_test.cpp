@@ -298,8 +298,8 @@ TEST_F(Batches, KeepTheirOwnSegmentationWhereNoDrawIsShortEnough) {
     for (size_t k = 0; k < batch.sample_ids.size(); ++k) {
       if (batch.sample_ids[k] != 0) continue;
       seen = true;
-      EXPECT_EQ(sequence(data::source(batch), k), (std::vector<int64_t>{6, 6, text::kEos}));
-      EXPECT_EQ(sequence(data::target(batch), k), (std::vector<int64_t>{4, 5, 4, 5, text::kEos}));
+      EXPECT_EQ(sequence(data::source(batch), k), (std::vector<int64_t>{6, 6, kEos}));
+      EXPECT_EQ(sequence(data::target(batch), k), (std::vector<int64_t>{4, 5, 4, 5, kEos}));
     }
   }
   EXPECT_TRUE(seen);

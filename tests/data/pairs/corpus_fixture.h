@@ -14,9 +14,13 @@
 #include "base/random.h"
 #include "data/pairs/corpus.h"
 #include "tests/base/failure.h"
+#include "tests/text/special_ids.h"
 #include "text/tokenizer.h"
 
 namespace stretto::data {
+
+/// Of the fixture's tokenizers.
+inline constexpr int64_t kEos = testing::kSpecials.eos;
 
 /// A folder of its own for each test, and corpora of made-up sentences over forty words.
 class CorpusFixture : public ::testing::Test {

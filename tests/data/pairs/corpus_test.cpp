@@ -22,6 +22,7 @@ class Interrupted final : public text::Tokenizer {
   Interrupted(std::shared_ptr<const text::Tokenizer> inner, int64_t line,
               std::function<void()> action)
       : inner_(std::move(inner)), line_(line), action_(std::move(action)) {}
+  text::SpecialIds specials() const override { return inner_->specials(); }
   void encode(std::string_view line, std::vector<int64_t>& ids) const override {
     if (++lines_ == line_) action_();
     inner_->encode(line, ids);
@@ -57,7 +58,7 @@ class CorpusCache : public CorpusFixture {
       for (const std::string& line : {s, t}) {
         std::vector<int64_t> ids;
         tokenizers_.src->encode(line, ids);
-        ids.push_back(text::kEos);
+        ids.push_back(kEos);
         all.push_back(ids);
       }
     }
@@ -237,7 +238,7 @@ TEST_F(CorpusCache, KnowsWhatTruncationCutOff) {
     EXPECT_EQ(cut->filters().truncated, 2);
     EXPECT_EQ(cut->src_counts().cut, 2);
     EXPECT_EQ(cut->tgt_counts().cut, 1);
-    EXPECT_EQ(cut->src(0).back(), text::kEos);
+    EXPECT_EQ(cut->src(0).back(), kEos);
     EXPECT_EQ(cut_text(cut->src_counts(), cut->tgt_counts()),
               "33.3 % of the source's tokens, 16.7 % of the target's");
     // Kept and cut tokens are all that there were.
@@ -256,9 +257,9 @@ TEST_F(CorpusCache, JoinsSeveralFilesAndTsv) {
   o.tgt_column = 2;
   const auto corpus = open(o);
   ASSERT_EQ(corpus->num_pairs(), 5);
-  EXPECT_EQ(corpus->src(3), (std::vector<int64_t>{5, text::kEos}));
-  EXPECT_EQ(corpus->src(4), (std::vector<int64_t>{8, 9, text::kEos}));
-  EXPECT_EQ(corpus->tgt(4), (std::vector<int64_t>{7, text::kEos}));
+  EXPECT_EQ(corpus->src(3), (std::vector<int64_t>{5, kEos}));
+  EXPECT_EQ(corpus->src(4), (std::vector<int64_t>{8, 9, kEos}));
+  EXPECT_EQ(corpus->tgt(4), (std::vector<int64_t>{7, kEos}));
 }
 
 TEST_F(CorpusCache, StoresLargeVocabulariesToo) {
@@ -269,8 +270,8 @@ TEST_F(CorpusCache, StoresLargeVocabulariesToo) {
   o.train_src = {write("a", "w69999 w0\n")};
   o.train_tgt = {write("b", "w65536\n")};
   const auto corpus = open(o);
-  EXPECT_EQ(corpus->src(0), (std::vector<int64_t>{70003, 4, text::kEos}));
-  EXPECT_EQ(corpus->tgt(0), (std::vector<int64_t>{65540, text::kEos}));
+  EXPECT_EQ(corpus->src(0), (std::vector<int64_t>{70003, 4, kEos}));
+  EXPECT_EQ(corpus->tgt(0), (std::vector<int64_t>{65540, kEos}));
 }
 
 TEST_F(CorpusCache, WeightsRepeatAndThin) {

@@ -20,8 +20,8 @@ class PairFilter : public CorpusFixture {
 
 TEST_F(PairFilter, EndsBothSidesWithEndOfSentence) {
   ASSERT_TRUE(keep(rules_, "w0 w1 w2", "w3"));
-  EXPECT_EQ(pair_.src, (std::vector<int64_t>{4, 5, 6, text::kEos}));
-  EXPECT_EQ(pair_.tgt, (std::vector<int64_t>{7, text::kEos}));
+  EXPECT_EQ(pair_.src, (std::vector<int64_t>{4, 5, 6, kEos}));
+  EXPECT_EQ(pair_.tgt, (std::vector<int64_t>{7, kEos}));
   EXPECT_EQ(counts_.kept, 1);
 }
 
@@ -38,7 +38,7 @@ TEST_F(PairFilter, TreatsLongSentencesAsTold) {
   EXPECT_EQ(counts_.too_long, 1);
   rules_.too_long = TooLong::kTruncate;
   ASSERT_TRUE(keep(rules_, "w0", "w0 w1 w2 w3 w4"));
-  EXPECT_EQ(pair_.tgt, (std::vector<int64_t>{4, 5, 6, text::kEos}));
+  EXPECT_EQ(pair_.tgt, (std::vector<int64_t>{4, 5, 6, kEos}));
   EXPECT_EQ(counts_.truncated, 1);
   EXPECT_EQ(counts_.kept, 1);
   rules_.too_long = TooLong::kError;
@@ -55,7 +55,7 @@ TEST_F(PairFilter, CountsTheTokensThatItCutsOffEachSide) {
   ASSERT_TRUE(keep(rules_, "w0 w1 w2 w3 w4 w5", "w0 w1 w2 w3 w4"));
   EXPECT_EQ(pair_.src_cut, 3);
   EXPECT_EQ(pair_.tgt_cut, 2);
-  count_pair(pair_, src, tgt);
+  count_pair(tokenizers_, pair_, src, tgt);
   EXPECT_EQ(src.pieces, 3);
   EXPECT_EQ(src.cut, 3);
   EXPECT_EQ(tgt.pieces, 3);
@@ -63,7 +63,7 @@ TEST_F(PairFilter, CountsTheTokensThatItCutsOffEachSide) {
   EXPECT_EQ(cut_text(src, tgt), "50.0 % of the source's tokens, 40.0 % of the target's");
   ASSERT_TRUE(keep(rules_, "w0 w1 w2", "w0 w1 w2"));
   EXPECT_EQ(pair_.src_cut, 0);
-  count_pair(pair_, src, tgt);
+  count_pair(tokenizers_, pair_, src, tgt);
   EXPECT_EQ(cut_text(src, tgt), "33.3 % of the source's tokens, 25.0 % of the target's");
   EXPECT_EQ(cut_text(TextCounts{}, tgt), "0 % of the source's tokens, 25.0 % of the target's");
 }

@@ -124,10 +124,10 @@ TEST_F(TwoSources, AnyCutKeepsTheBoundAndATokenOfEach) {
     for (int64_t second = 1; second <= 12; ++second) {
       for (int64_t most = kLeastTokensOfTwoSources - 1; most <= first + second + 2; ++most) {
         Ids ids(static_cast<size_t>(first), 7);
-        ids.push_back(text::kEos);
+        ids.push_back(kEos);
         ids.insert(ids.end(), static_cast<size_t>(second), 9);
         const auto size = static_cast<int64_t>(ids.size());
-        const int64_t gone = cut_sources(ids, most);
+        const int64_t gone = cut_sources(ids, most, kEos);
         const int64_t left = std::min(most, size);
         ASSERT_EQ(static_cast<int64_t>(ids.size()), left);
         ASSERT_EQ(gone, size - left);
@@ -137,7 +137,7 @@ TEST_F(TwoSources, AnyCutKeepsTheBoundAndATokenOfEach) {
         ASSERT_GE(nines, 1);
         ASSERT_LE(sevens, first);
         ASSERT_LE(nines, second);
-        ASSERT_EQ(ids[static_cast<size_t>(sevens)], text::kEos);
+        ASSERT_EQ(ids[static_cast<size_t>(sevens)], kEos);
       }
     }
   }
@@ -146,8 +146,8 @@ TEST_F(TwoSources, AnyCutKeepsTheBoundAndATokenOfEach) {
 TEST_F(TwoSources, NoTextSpellsTheBoundary) {
   Ids ids;
   ASSERT_TRUE(encode_sources(*tokenizers_.src, "w0 </s> w1\tw2", ids));
-  EXPECT_EQ(std::count(ids.begin(), ids.end(), text::kEos), 1);
-  EXPECT_EQ(end_of_first_source(ids), 3u);
+  EXPECT_EQ(std::count(ids.begin(), ids.end(), kEos), 1);
+  EXPECT_EQ(end_of_first_source(ids, kEos), 3u);
   Ids none{8};
   EXPECT_FALSE(encode_sources(*tokenizers_.src, "w0\t", none));
   EXPECT_EQ(none, Ids{8});
@@ -213,8 +213,8 @@ TEST_F(TwoSources, NoDrawnSegmentationCrossesTheBoundary) {
   std::set<Ids> first, second;
   for (uint64_t key = 0; key < 200; ++key) {
     const Ids drawn = sampler.sample(ids, key);
-    ASSERT_EQ(std::count(drawn.begin(), drawn.end(), text::kEos), 1);
-    const auto boundary = static_cast<std::ptrdiff_t>(end_of_first_source(drawn));
+    ASSERT_EQ(std::count(drawn.begin(), drawn.end(), kEos), 1);
+    const auto boundary = static_cast<std::ptrdiff_t>(end_of_first_source(drawn, kEos));
     first.insert(Ids(drawn.begin(), drawn.begin() + boundary));
     second.insert(Ids(drawn.begin() + boundary + 1, drawn.end()));
   }

@@ -13,10 +13,13 @@
 #include "tasks/translation/translation.h"
 #include "tests/base/temp_dir.h"
 #include "tests/distributed/thread_group.h"
+#include "tests/text/special_ids.h"
 #include "text/tokenizer.h"
 
 namespace stretto::tasks {
 namespace {
+
+constexpr int64_t kEos = stretto::testing::kSpecials.eos;
 
 using Models = std::vector<std::shared_ptr<models::Seq2SeqModel>>;
 
@@ -28,9 +31,14 @@ std::shared_ptr<models::Seq2SeqModel> untrained(uint64_t seed) {
   options.d_model = 16;
   options.encoder = models::StackOptions{.num_layers = 1, .num_heads = 2, .ffn_dim = 16};
   options.decoder = models::StackOptions{.num_layers = 1, .num_heads = 2, .ffn_dim = 16};
-  auto model = models::make_model(
-      options, {.src_rows = 16, .tgt_rows = 16, .num_tgt_classes = kClasses, .seed = seed},
-      losses::make_loss(kLoss));
+  auto model = models::make_model(options,
+                                  {.src_rows = 16,
+                                   .tgt_rows = 16,
+                                   .num_tgt_classes = kClasses,
+                                   .src_specials = stretto::testing::kSpecials,
+                                   .tgt_specials = stretto::testing::kSpecials,
+                                   .seed = seed},
+                                  losses::make_loss(kLoss));
   const torch::NoGradGuard no_grad;  // fresh weights say nearly the same of every token
   for (auto& parameter : model->parameters()) parameter.mul_(4);
   return model;
@@ -87,9 +95,8 @@ BatchLoss plain(const Models& models, const data::Batch& batch) {
 }
 
 data::Batch uneven() {
-  return batch_of({{{4, 5, text::kEos}, {6, 7, 8, text::kEos}},
-                   {{9, text::kEos}, {text::kEos}},
-                   {{10, 4, text::kEos}, {5, 5, text::kEos}}});
+  return batch_of(
+      {{{4, 5, kEos}, {6, 7, 8, kEos}}, {{9, kEos}, {kEos}}, {{10, 4, kEos}, {5, 5, kEos}}});
 }
 
 TEST(EnsembleLoss, IsThatOfTheMeanOfTheProbabilities) {

@@ -10,6 +10,7 @@
 #include "losses/registry.h"
 #include "models/registry.h"
 #include "tests/kernels/scopes.h"
+#include "tests/text/special_ids.h"
 #include "text/tokenizer.h"
 
 namespace stretto::tasks {
@@ -27,7 +28,12 @@ std::shared_ptr<models::Seq2SeqModel> untrained(const std::string& positions, in
   options.positions = positions;
   options.max_positions = count;
   return models::make_model(options,
-                            {.src_rows = 24, .tgt_rows = 24, .num_tgt_classes = 21, .seed = seed},
+                            {.src_rows = 24,
+                             .tgt_rows = 24,
+                             .num_tgt_classes = 21,
+                             .src_specials = stretto::testing::kSpecials,
+                             .tgt_specials = stretto::testing::kSpecials,
+                             .seed = seed},
                             losses::make_loss({}));
 }
 
@@ -36,7 +42,7 @@ std::vector<TranslationRequest> requests(int64_t count) {
   for (int64_t i = 0; i < count; ++i) {
     TranslationRequest request{.src = {}, .prefix = {}, .sentence_id = i};
     for (int64_t k = 0; k <= i % 4; ++k) request.src.push_back(4 + (3 * i + k) % 16);
-    request.src.push_back(text::kEos);
+    request.src.push_back(stretto::testing::kSpecials.eos);
     all.push_back(request);
   }
   return all;

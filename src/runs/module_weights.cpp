@@ -1,0 +1,103 @@
+#include "runs/module_weights.h"
+
+#include <ATen/ops/from_blob.h>
+#include <c10/core/ScalarType.h>
+
+#include <optional>
+#include <set>
+#include <unordered_set>
+#include <vector>
+
+#include "runs/tensors_fit.h"
+
+namespace stretto::runs {
+namespace {
+
+/// A tensor of a module, under its name.
+struct ModuleTensor {
+  std::string name;
+  at::Tensor values;
+};
+
+std::vector<ModuleTensor> tensors_of(const torch::nn::Module& module) {
+  std::vector<ModuleTensor> tensors;
+  std::unordered_set<const void*> seen;
+  for (const auto& item : module.named_parameters()) {
+    const bool is_new = seen.insert(item.value().unsafeGetTensorImpl()).second;
+    if (is_new) tensors.push_back({item.key(), item.value()});
+  }
+  for (const auto& item : module.named_buffers()) {
+    if (item.value().defined()) tensors.push_back({item.key(), item.value()});
+  }
+  return tensors;
+}
+
+/// nullopt: the file has integers.
+std::optional<at::ScalarType> floating_type(store::DType dtype) {
+  switch (dtype) {
+    case store::DType::kF64:
+      return at::kDouble;
+    case store::DType::kF32:
+      return at::kFloat;
+    case store::DType::kF16:
+      return at::kHalf;
+    case store::DType::kBF16:
+      return at::kBFloat16;
+    default:
+      return std::nullopt;
+  }
+}
+
+std::string misfit_of(const store::SafetensorsFile& file, const ModuleTensor& tensor) {
+  const auto* found = file.find(tensor.name);
+  auto misfit = shape_misfit(found, tensor.name, tensor.values.sizes().vec());
+  if (!misfit.empty()) return misfit;
+  if (!floating_type(found->dtype)) {
+    return "`" + tensor.name + "` is " + std::string(store::name_of(found->dtype)) +
+           ", the model wants floating-point numbers";
+  }
+  if (!at::isFloatingType(tensor.values.scalar_type())) {
+    return "`" + tensor.name + "` is " + std::string(store::name_of(found->dtype)) +
+           ", the model wants integers";
+  }
+  return "";
+}
+
+void require_all_of_module(const store::SafetensorsFile& file, const std::string& where,
+                           const std::vector<ModuleTensor>& tensors) {
+  std::vector<std::string> misfits;
+  std::set<std::string> names;
+  for (const ModuleTensor& tensor : tensors) {
+    names.insert(tensor.name);
+    auto misfit = misfit_of(file, tensor);
+    if (!misfit.empty()) misfits.push_back(std::move(misfit));
+  }
+  for (const auto& stored : file.tensors()) {
+    if (!names.contains(stored.name))
+      misfits.push_back("`" + stored.name + "` is not in the model");
+  }
+  require_fit(std::move(misfits), where);
+}
+
+}  // namespace
+
+void load_weights(const store::SafetensorsFile& file, const std::string& where,
+                  torch::nn::Module& module) {
+  const std::vector<ModuleTensor> tensors = tensors_of(module);
+  require_all_of_module(file, where, tensors);
+  const at::NoGradGuard no_grad;
+  for (const ModuleTensor& tensor : tensors) {
+    const auto& stored = *file.find(tensor.name);
+    // from_blob wants a mutable pointer; the copy only reads.
+    tensor.values.copy_(at::from_blob(const_cast<char*>(stored.bytes.data()),
+                                      at::IntArrayRef(stored.shape),
+                                      at::dtype(*floating_type(stored.dtype))));
+  }
+}
+
+void load_weights(const store::LoadedCheckpoint& checkpoint, torch::nn::Module& module) {
+  load_weights(checkpoint.file("model"), checkpoint.directory.string() + "/model.safetensors",
+               module);
+}
+
+}  // namespace stretto::runs

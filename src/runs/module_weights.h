@@ -1,0 +1,28 @@
+#pragma once
+
+#include <torch/nn/module.h>
+
+#include <string>
+
+#include "store/checkpoint.h"
+#include "store/safetensors.h"
+
+/// Weights for a model that does not train. Training loads them into its arena
+/// (runs/checkpoint_tensors.h).
+namespace stretto::runs {
+
+/// Copies each tensor of a model file by name into the module's parameter or buffer, which stays
+/// where it is, on its device and in its dtype: F64, F32, F16 and BF16 are converted (rounded to
+/// nearest). A tied parameter has one tensor in the file, under its first name. Beside the module's
+/// weights this needs memory for one tensor at most.
+///
+/// @param where  the file, for messages
+/// Throws Error(kBadData) that lists what is missing, not in the module, of another shape, or of
+/// integers; then nothing is copied.
+void load_weights(const store::SafetensorsFile& file, const std::string& where,
+                  torch::nn::Module& module);
+
+/// The same from the model file of a checkpoint.
+void load_weights(const store::LoadedCheckpoint& checkpoint, torch::nn::Module& module);
+
+}  // namespace stretto::runs

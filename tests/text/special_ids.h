@@ -1,0 +1,10 @@
+#pragma once
+
+#include "text/special_ids.h"
+
+namespace stretto::testing {
+
+/// For tests without a tokenizer, whose ordinary ids begin at 4.
+inline constexpr text::SpecialIds kSpecials{.pad = 0, .unk = 1, .bos = 2, .eos = 3};
+
+}  // namespace stretto::testing
