@@ -100,7 +100,7 @@ class Reader {
   void entry(const Where& here, const toml::node& node, const fs::path& base, const Place& place) {
     const auto* section = schema_.find_section(here.path);
     if (const Key* known = schema_.find(here.path)) {
-      value(*known, node, base, place);
+      value(*known, here.path, node, base, place);
     } else if (const List* list = schema_.find_list(here.path)) {
       entries(*list, here, node, base, place);
     } else if (section == nullptr) {
@@ -167,7 +167,7 @@ class Reader {
     // A string needs no quotes: whatever stands there is the string.
     const bool quoted = words.starts_with("\"") || words.starts_with("'");
     if (key != nullptr && std::holds_alternative<std::string*>(key->value) && !quoted) {
-      return value(*key, toml::value<std::string>(words), fs::current_path(), place);
+      return value(*key, path, toml::value<std::string>(words), fs::current_path(), place);
     }
     const toml::parse_result result = toml::parse("v = " + words);
     const auto* node = result && result.table().size() == 1 ? result.table().get("v") : nullptr;
@@ -338,12 +338,19 @@ class Reader {
     return "sections: " + join(names, ", ");
   }
 
-  void value(const Key& key, const toml::node& node, const fs::path& base, const Place& place) {
+  /// @param name  the key's path, or the one that it had
+  void value(const Key& key, const std::string& name, const toml::node& node, const fs::path& base,
+             const Place& place) {
+    if (name == key.former_path) note_former(place, "`" + name + "`", "`" + key.path + "`");
     auto* const* text = std::get_if<std::string*>(&key.value);
     const bool names_part = text != nullptr && names_a_part(key);
     const std::string part = names_part ? **text : "";
     checked_value(key, node, base, place);
     if (names_part) **text = part;  // taken before, of all that was stated the last word
+  }
+
+  void note_former(const Place& place, const std::string& before, const std::string& now) {
+    origins.note(place, before + " is now " + now + "; it is still read");
   }
 
   bool names_a_part(const Key& key) const {
@@ -365,7 +372,10 @@ class Reader {
     }
     if (auto* const* text = std::get_if<std::string*>(&key.value);
         text != nullptr && !key.former_value.now.empty() && **text == key.former_value.before) {
-      **text = key.former_value.now;
+      const auto& former = key.former_value;
+      note_former(place, "`" + key.path + " = \"" + former.before + "\"`",
+                  "`\"" + former.now + "\"`");
+      **text = former.now;
     }
     if (const auto wrong = range_error(key); !wrong.empty()) {
       problem(place, "`" + key.path + "` " + wrong, range_hint(key), key.path);

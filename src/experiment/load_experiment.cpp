@@ -37,6 +37,7 @@ LoadedExperiment load(const Read& read, Files files) {
   Experiment fallback;
   std::vector<config::Problem> problems;
   loaded.origins = read(experiment_schema(loaded.options), experiment_schema(fallback), problems);
+  if (files == Files::kOverriddenOnly) loaded.origins.drop_notes_on_files();
   settle_defaults(loaded.options, loaded.origins);
   const auto schema = experiment_schema(loaded.options);  // with the parts that were chosen
   if (readable(problems)) {

@@ -305,6 +305,25 @@ TEST(LoadExperiment, ASyntaxErrorIsNotDrownedInRules) {
   EXPECT_NE(message.find("my.toml:8:7"), std::string::npos) << message;
 }
 
+TEST(LoadExperiment, NotesFormerNamesOfFilesThatSomebodyWrote) {
+  const Bench bench("[model]\nname = \"transformer\"\n");
+  const auto texts = [](const LoadedExperiment& loaded) {
+    std::vector<std::string> all;
+    for (const auto& note : loaded.origins.notes()) all.push_back(note.what);
+    return all;
+  };
+  const std::string model =
+      "`model.name = \"transformer\"` is now `\"encoder_decoder\"`; it is still read";
+  const std::string data = "`data.max_sentences` is now `data.max_samples`; it is still read";
+  const std::string given = "data.max_sentences=8";
+  EXPECT_EQ(texts(load_experiment(bench.config, {given})), (std::vector<std::string>{model, data}));
+  // Of a run folder's own file nobody need know.
+  const std::string stored = read_file(bench.config);
+  EXPECT_EQ(texts(load_stored_experiment(stored, bench.config, {})), std::vector<std::string>{});
+  EXPECT_EQ(texts(load_stored_experiment(stored, bench.config, {given})),
+            std::vector<std::string>{data});
+}
+
 TEST(LoadExperiment, EveryRecipeIsSoundButForItsFiles) {
   const auto recipes = stretto::testing::shipped_recipes(STRETTO_SOURCE_DIR);
   EXPECT_GE(recipes.size(), 5u);
@@ -315,6 +334,7 @@ TEST(LoadExperiment, EveryRecipeIsSoundButForItsFiles) {
                                            experiment_schema(fallback), problems);
     check_rules(options, origins, problems);
     for (const auto& problem : problems) ADD_FAILURE() << problem.place << ": " << problem.what;
+    for (const auto& note : origins.notes()) ADD_FAILURE() << note.text();
   }
 }
 
