@@ -101,6 +101,8 @@ class Reader {
     const auto* section = schema_.find_section(here.path);
     if (const Key* known = schema_.find(here.path)) {
       value(*known, here.path, node, base, place);
+    } else if (const RetiredKey* gone = schema_.find_retired(here.path)) {
+      retired_value(*gone, node, place);
     } else if (const List* list = schema_.find_list(here.path)) {
       entries(*list, here, node, base, place);
     } else if (section == nullptr) {
@@ -349,6 +351,23 @@ class Reader {
     if (names_part) **text = part;  // taken before, of all that was stated the last word
   }
 
+  void retired_value(const RetiredKey& key, const toml::node& node, const Place& place) {
+    origins.set(key.path, place);
+    if (!std::visit([&](auto* target) { return store(node, *target); }, key.value)) {
+      return problem(place, not_of_type(key.path, key.value, node), "leave it out: " + key.reason,
+                     key.path);
+    }
+    *key.given = true;
+    origins.note(place,
+                 "`" + key.path + "` is not needed any more: " + key.reason + "; leave it out");
+  }
+
+  static std::string not_of_type(const std::string& path, const ValuePtr& wanted,
+                                 const toml::node& got) {
+    return "`" + path + "` must be " + with_article(type_name(wanted)) + ", got " +
+           value_as_written(got);
+  }
+
   void note_former(const Place& place, const std::string& before, const std::string& now) {
     origins.note(place, before + " is now " + now + "; it is still read");
   }
@@ -365,10 +384,7 @@ class Reader {
       std::string hint = type_hint(key, node, is_quoted(node, place));
       if (!hint.empty()) hint += "; ";
       hint += key.help + " (" + key_summary(key, defaults_) + ")";
-      return problem(place,
-                     "`" + key.path + "` must be " + with_article(type_name(key.value)) + ", got " +
-                         value_as_written(node),
-                     hint, key.path);
+      return problem(place, not_of_type(key.path, key.value, node), hint, key.path);
     }
     if (auto* const* text = std::get_if<std::string*>(&key.value);
         text != nullptr && !key.former_value.now.empty() && **text == key.former_value.before) {

@@ -19,7 +19,7 @@ namespace stretto::config {
 /// brackets.
 ///
 /// A key or a value by a name that it had (`formerly`, `value_formerly` of config/field.h) is read,
-/// and makes a note in the Origins.
+/// and makes a note in the Origins; so is a key that is gone (`retired`).
 ///
 /// Everything that is wrong is collected in `problems`, files that are missing, too large (1 MiB),
 /// nested too deeply (16 tables) or no TOML too; it throws only Error(kIo). A section whose name is

@@ -92,6 +92,13 @@ const Key* Schema::find(const std::string& path) const {
   return nullptr;
 }
 
+const RetiredKey* Schema::find_retired(const std::string& path) const {
+  for (const auto& key : retired) {
+    if (key.path == path) return &key;
+  }
+  return nullptr;
+}
+
 const Section* Schema::find_section(const std::string& path) const {
   for (const auto& section : sections) {
     if (section.path == path) return &section;

@@ -88,9 +88,9 @@ LoadedExperiment load_stored_experiment(const std::string& toml, const std::stri
 
 std::string stated_config_hash(const std::string& toml, const std::string& where) {
   auto stored = load_stored_experiment(toml, where, {});
-  auto schema = experiment_schema(stored.options);
-  std::erase_if(schema.keys, [&](const auto& key) { return !stored.origins.given(key.path); });
-  return hex64(config::fixed_hash(schema, fixed_as_well(stored.options)));
+  const auto is_stated = [&](const config::Key& key) { return stored.origins.given(key.path); };
+  return hex64(config::fixed_hash(experiment_schema(stored.options), fixed_as_well(stored.options),
+                                  is_stated));
 }
 
 std::vector<std::string> differences_from(const std::string& stored_toml, const std::string& where,

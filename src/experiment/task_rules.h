@@ -72,12 +72,15 @@ class TaskRules {
   virtual bool takes_tokenizer_of_other_run(const Experiment& /*experiment*/) const {
     return false;
   }
-  /// What the schedule `noam` divides by.
+  /// The schedule `noam` divides by its root, and is refused where there is none.
   virtual ModelWidth model_width(const Experiment& /*experiment*/) const { return {}; }
 };
 
 /// The rules of the family that `task.name` names; null for another name, which is a problem of its
 /// own.
 const TaskRules* find_task_rules(const Experiment& experiment);
+
+/// The width of the experiment's model; none for a family that is not known.
+ModelWidth model_width(const Experiment& experiment);
 
 }  // namespace stretto::experiment
