@@ -225,6 +225,7 @@ class Reader {
     // Each suggestion costs some time, and those that are not shown help nobody.
     const bool answer = problems_.size() < kMostProblemsShown;
     if (no_such_entry(path, place) || of_another_part(path, place)) return;
+    if (of_another_section(path, place)) return;
     if (node.is_array_of_tables() && unknown_list(path, place, answer)) return;
     if (const auto* inner = node.as_table())
       return unknown_section(path, *inner, base, place, answer);
@@ -247,6 +248,38 @@ class Reader {
             "leave it out, or set " + name_key + " = \"" + owners.front() +
                 "\"; `stretto describe " + schema_.without_numbers(section->section) + "." +
                 chosen + "` lists the keys of " + chosen,
+            path);
+    return true;
+  }
+
+  // A key that parts of other sections have, `model.decoder.bidirectional`. One whose part has it
+  // at present was meant, where there is one.
+  bool of_another_section(const std::string& path, const Place& place) {
+    const auto elsewhere = schema_.owners_elsewhere(path);
+    if (elsewhere.empty()) return false;
+    const auto has_it = [&](const Owners& owners) {
+      return std::find(owners.parts.begin(), owners.parts.end(), schema_.chosen(*owners.section)) !=
+             owners.parts.end();
+    };
+    const auto present = std::find_if(elsewhere.begin(), elsewhere.end(), has_it);
+    const Switch& section = *(present == elsewhere.end() ? elsewhere.front() : *present).section;
+    const std::string leaf = path.substr(path.rfind('.') + 1), meant = section.section + "." + leaf;
+    std::vector<std::string> places;  // those of several entries are told once
+    for (const auto& owners : elsewhere) {
+      const std::string told =
+          join(owners.parts, " and of ") + " in " + as_header(owners.section->section);
+      if (std::find(places.begin(), places.end(), told) == places.end()) places.push_back(told);
+    }
+    std::string what =
+        "`" + printable(path) + "`: `" + leaf + "` is a key of " + join(places, ", and of ");
+    if (present != elsewhere.end()) {
+      problem(place, what, key_hint({.path = meant, .note = ""}), path, {meant});
+      return true;
+    }
+    const std::string chosen = schema_.chosen(section), part = elsewhere.front().parts.front();
+    problem(place, what + ", and " + section.name_key() + " is " + chosen,
+            "leave it out; `stretto describe " + schema_.without_numbers(section.section) + "." +
+                part + "` lists the keys of " + part,
             path);
     return true;
   }

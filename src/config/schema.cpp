@@ -179,6 +179,22 @@ std::vector<std::string> Schema::other_owners(const std::string& path, const Swi
   return owners;
 }
 
+std::vector<Owners> Schema::owners_elsewhere(const std::string& path) const {
+  const size_t dot = path.rfind('.');
+  if (dot == std::string::npos || find_switch(path.substr(0, dot)) == nullptr) return {};
+  std::vector<Owners> found;
+  for (const auto& section : switches) {
+    const std::string meant = section.below + path.substr(dot);
+    if (section.below.empty() || meant == path) continue;
+    Owners owners{&section, {}};
+    for (const auto& part : section.alternatives) {
+      if (part.schema->find(meant) != nullptr) owners.parts.push_back(part.name);
+    }
+    if (!owners.parts.empty()) found.push_back(std::move(owners));
+  }
+  return found;
+}
+
 Schema with_part(const Schema& schema, const Switch& parts, const Alternative* part) {
   const std::string& name = schema.chosen(parts);
   const auto chosen = std::find_if(parts.alternatives.begin(), parts.alternatives.end(),

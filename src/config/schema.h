@@ -51,6 +51,13 @@ struct Section {
 };
 
 struct Schema;
+struct Switch;
+
+/// The parts of one section that have a key of some name.
+struct Owners {
+  const Switch* section;
+  std::vector<std::string> parts;  ///< never empty
+};
 
 /// One of the parts that a section may be, as it would be bound with its defaults.
 struct Alternative {
@@ -128,6 +135,10 @@ struct Schema {
   /// "transformer, lstm": the parts of which a key or section of this path belongs to others than
   /// the chosen one; empty = none.
   std::vector<std::string> other_owners(const std::string& path, const Switch** of = nullptr) const;
+  /// Where a key stands in a section that is one of several parts, and none of these has it: the
+  /// other such sections whose parts have a key of that name, the chosen one or not. Of
+  /// "model.decoder.bidirectional" it is lstm of "model.encoder".
+  std::vector<Owners> owners_elsewhere(const std::string& path) const;
 };
 
 /// The schema without what the chosen part of a switch brings, for which `part` stands instead;
