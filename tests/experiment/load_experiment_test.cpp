@@ -389,8 +389,8 @@ TEST(LoadExperiment, TheReferenceInTheManualIsFresh) {
 
 TEST(LoadExperiment, DefaultsBesideAnExperimentAreThoseOfItsParts) {
   Experiment present, fallback;
-  ASSERT_TRUE(present.model.decoder.select("lstm"));
-  present.model.decoder.as<models::LstmDecoderOptions>().num_layers = 7;
+  ASSERT_TRUE(translation_of(present).model.decoder.select("lstm"));
+  translation_of(present).model.decoder.as<models::LstmDecoderOptions>().num_layers = 7;
   const auto schema = experiment_schema(present);
   const auto defaults = defaults_beside(schema, fallback);
   for (const auto& key : schema.keys) EXPECT_NE(defaults.find(key.path), nullptr) << key.path;

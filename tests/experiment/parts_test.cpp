@@ -51,13 +51,14 @@ class Parts : public ::testing::Test {
 
 TEST_F(Parts, AreTransformersUnlessNamesSayOtherwise) {
   const auto plain = load("");
-  EXPECT_EQ(plain.options.model.encoder.name(), "transformer");
-  EXPECT_EQ(plain.options.model.decoder.name(), "transformer");
+  EXPECT_EQ(translation_of(plain.options).model.encoder.name(), "transformer");
+  EXPECT_EQ(translation_of(plain.options).model.decoder.name(), "transformer");
   const auto mixed = load(
       "[model.encoder]\nname = \"lstm\"\nbidirectional = false\n[model.decoder]\nname = \"conv\"\n"
       "kernels = [5]\n");
-  EXPECT_FALSE(mixed.options.model.encoder.as<LstmEncoderOptions>().bidirectional);
-  EXPECT_EQ(mixed.options.model.decoder.as<ConvDecoderOptions>().kernels, std::vector<double>{5});
+  EXPECT_FALSE(translation_of(mixed.options).model.encoder.as<LstmEncoderOptions>().bidirectional);
+  EXPECT_EQ(translation_of(mixed.options).model.decoder.as<ConvDecoderOptions>().kernels,
+            std::vector<double>{5});
   const auto again = load_stored_experiment(mixed.resolved_toml, "/elsewhere/config.toml", {});
   EXPECT_EQ(again.resolved_toml, mixed.resolved_toml);
   EXPECT_EQ(again.config_hash, mixed.config_hash);
@@ -118,14 +119,15 @@ TEST_F(Parts, ATransformersLayersMayBeLeftOutWithAProbabilityBelowOne) {
 }
 
 TEST_F(Parts, NormsOfTransformersAreOneOfThree) {
-  EXPECT_EQ(load("[model]\nnorm_layer = \"rms_norm\"\n").options.model.norm_layer, "rms_norm");
+  EXPECT_EQ(translation_of(load("[model]\nnorm_layer = \"rms_norm\"\n").options).model.norm_layer,
+            "rms_norm");
   const std::string text = message("[model]\nnorm_layer = \"rmsnorm\"\n");
   EXPECT_NE(text.find("rms_norm"), std::string::npos) << text;
 }
 
 TEST_F(Parts, VectorsOfDistancesReachAtLeastOneTokenFar) {
   const std::string relative = "[model]\npositions = \"shaw\"\nmax_distance = ";
-  EXPECT_EQ(load(relative + "4\n").options.model.max_distance, 4);
+  EXPECT_EQ(translation_of(load(relative + "4\n").options).model.max_distance, 4);
   for (const char* bad : {"0", "4097"}) {
     const std::string text = message(relative + bad + "\n");
     EXPECT_NE(text.find("model.max_distance"), std::string::npos) << text;
@@ -135,7 +137,7 @@ TEST_F(Parts, VectorsOfDistancesReachAtLeastOneTokenFar) {
 TEST_F(Parts, ModelsGoOnAnsweringToTheirFormerName) {
   const auto now = load("");
   const auto before = load("[model]\nname = \"transformer\"\n");
-  EXPECT_EQ(before.options.model.name, "encoder_decoder");
+  EXPECT_EQ(translation_of(before.options).model.name, "encoder_decoder");
   EXPECT_EQ(before.config_hash, now.config_hash);
 }
 

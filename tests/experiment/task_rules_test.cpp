@@ -20,10 +20,11 @@ using Keys = std::vector<std::string>;
 class PictureRules : public TaskRules {
  public:
   void check_model(RuleCheck& c) const override {
-    if (c.e.model.d_model > 64) c.wrong({"model.d_model"}, "too wide for pictures", "lower it");
+    if (translation_of(c.e).model.d_model > 64)
+      c.wrong({"model.d_model"}, "too wide for pictures", "lower it");
   }
   void check_data(RuleCheck& c) const override {
-    if (c.e.data.max_samples == 0) {
+    if (translation_of(c.e).data.max_samples == 0) {
       c.wrong({"data.max_samples"}, "there are no pictures", "set it");
     }
   }
