@@ -2,8 +2,8 @@
 # different sources, one reads what another never wrote. Each therefore holds a hash of all headers in
 # src/, which are compared before the engine's first call.
 #
-# The hash is made while building, into a header that only the files of stretto_knows_build_id() may
-# include: another hash compiles those anew and nothing else.
+# The hash is made while building, into a header that only src/base/build_id.cpp may include: another hash
+# compiles that file anew, once for each part, and nothing else.
 
 file(GLOB_RECURSE stretto_headers CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/*.h)
 set(stretto_generated ${CMAKE_BINARY_DIR}/generated)
@@ -17,10 +17,15 @@ add_custom_command(
   VERBATIM)
 add_custom_target(stretto_build_id DEPENDS ${stretto_generated}/stretto_build_id.h)
 
-# stretto_knows_build_id(TARGET FILE): FILE of src/ may include "stretto_build_id.h". Alone it sees the
-# folder of that header, whose path would make the compiler cache miss for every other file.
-function(stretto_knows_build_id target file)
-  set_source_files_properties(${CMAKE_SOURCE_DIR}/src/${file} PROPERTIES
+# stretto_holds_build_id(TARGET): compiles build_id.cpp into TARGET. Alone it sees the folder of that header,
+# whose path would make the compiler cache miss for every other file.
+function(stretto_holds_build_id target)
+  set(file ${CMAKE_SOURCE_DIR}/src/base/build_id.cpp)
+  get_target_property(sources ${target} SOURCES)
+  if(NOT file IN_LIST sources)
+    target_sources(${target} PRIVATE ${file})
+  endif()
+  set_source_files_properties(${file} PROPERTIES
     INCLUDE_DIRECTORIES ${stretto_generated}
     SKIP_UNITY_BUILD_INCLUSION ON SKIP_PRECOMPILE_HEADERS ON)
   add_dependencies(${target} stretto_build_id)

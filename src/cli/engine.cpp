@@ -4,8 +4,8 @@
 
 #include <cstdlib>
 
+#include "base/build_id.h"
 #include "base/error.h"
-#include "experiment/build_id.h"
 
 namespace stretto::cli {
 
@@ -15,8 +15,8 @@ namespace {
 
 // After a build of some targets only, or an installation over another one.
 void require_one_build(uint64_t engine_id, const fs::path& path) {
-  const uint64_t program = experiment::program_build_id();
-  const bool core_fits = experiment::core_build_id() == program;
+  const uint64_t program = build_id();
+  const bool core_fits = core_build_id() == program;
   if (core_fits && engine_id == program) return;
   throw Error(ExitCode::kUsage,
               std::string(core_fits ? path.string() : "libstretto_core.so") +

@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "cli/engine.h"
+#include "cli/notes.h"
 #include "cli/run_config.h"
 #include "lint/lint.h"
 #include "plan/tables.h"
@@ -82,6 +83,7 @@ std::optional<Experiment> experiment_of(const PlanOptions& options) {
     auto inspection = lint::inspect(options.config, options.overrides, /*processes=*/0,
                                     [](const Experiment& e) { return engine().tensor_names(e); });
     config::throw_problems(inspection.problems);  // its data need not be here
+    tell_notes(inspection.origins);
     return std::move(inspection.options);
   }
   if (options.run.empty()) return std::nullopt;

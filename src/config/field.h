@@ -154,4 +154,35 @@ FieldDecl<Owner, T> field(T Owner::*member, std::string name, std::string help, 
   return {member, std::move(name), std::move(help), std::move(range), std::move(meta)};
 }
 
+/// The value of a key that is gone, see retired(). Hashes read it, and nothing else does.
+template <class T>
+struct Retired {
+  T value;             ///< what was given, or what the key would have: at first its default
+  bool given = false;  ///< by a file, or on the command line
+};
+
+template <class Owner, class T>
+struct RetiredDecl {
+  Retired<T> Owner::*member;
+  std::string name;
+  std::string reason;
+};
+
+/// A fixed key that is gone, where it stood among the others.
+///
+///     retired(&O::d_model, "d_model", "noam has the width from the model")
+///
+/// Hashes go on having it at this place, so that a run that was made with it is still the same
+/// experiment: with its default, or with what somebody who had to give it would have given, which
+/// `experiment` fills in (settle_defaults). Old files are read: a value that is given is hashed,
+/// and makes a note with `reason` (config/load.h); the resolved copy states it, since hashes are
+/// made of that too. A rule may refuse values that would have meant something else. No list of keys
+/// has it: neither the reference nor completion nor suggestions.
+///
+/// Not for the first key of a section of the file: the hash has it behind the key before it.
+template <class Owner, class T>
+RetiredDecl<Owner, T> retired(Retired<T> Owner::*member, std::string name, std::string reason) {
+  return {member, std::move(name), std::move(reason)};
+}
+
 }  // namespace stretto::config

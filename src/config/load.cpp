@@ -100,7 +100,9 @@ class Reader {
   void entry(const Where& here, const toml::node& node, const fs::path& base, const Place& place) {
     const auto* section = schema_.find_section(here.path);
     if (const Key* known = schema_.find(here.path)) {
-      value(*known, node, base, place);
+      value(*known, here.path, node, base, place);
+    } else if (const RetiredKey* gone = schema_.find_retired(here.path)) {
+      retired_value(*gone, node, place);
     } else if (const List* list = schema_.find_list(here.path)) {
       entries(*list, here, node, base, place);
     } else if (section == nullptr) {
@@ -167,7 +169,7 @@ class Reader {
     // A string needs no quotes: whatever stands there is the string.
     const bool quoted = words.starts_with("\"") || words.starts_with("'");
     if (key != nullptr && std::holds_alternative<std::string*>(key->value) && !quoted) {
-      return value(*key, toml::value<std::string>(words), fs::current_path(), place);
+      return value(*key, path, toml::value<std::string>(words), fs::current_path(), place);
     }
     const toml::parse_result result = toml::parse("v = " + words);
     const auto* node = result && result.table().size() == 1 ? result.table().get("v") : nullptr;
@@ -223,6 +225,7 @@ class Reader {
     // Each suggestion costs some time, and those that are not shown help nobody.
     const bool answer = problems_.size() < kMostProblemsShown;
     if (no_such_entry(path, place) || of_another_part(path, place)) return;
+    if (of_another_section(path, place)) return;
     if (node.is_array_of_tables() && unknown_list(path, place, answer)) return;
     if (const auto* inner = node.as_table())
       return unknown_section(path, *inner, base, place, answer);
@@ -245,6 +248,38 @@ class Reader {
             "leave it out, or set " + name_key + " = \"" + owners.front() +
                 "\"; `stretto describe " + schema_.without_numbers(section->section) + "." +
                 chosen + "` lists the keys of " + chosen,
+            path);
+    return true;
+  }
+
+  // A key that parts of other sections have, `model.decoder.bidirectional`. One whose part has it
+  // at present was meant, where there is one.
+  bool of_another_section(const std::string& path, const Place& place) {
+    const auto elsewhere = schema_.owners_elsewhere(path);
+    if (elsewhere.empty()) return false;
+    const auto has_it = [&](const Owners& owners) {
+      return std::find(owners.parts.begin(), owners.parts.end(), schema_.chosen(*owners.section)) !=
+             owners.parts.end();
+    };
+    const auto present = std::find_if(elsewhere.begin(), elsewhere.end(), has_it);
+    const Switch& section = *(present == elsewhere.end() ? elsewhere.front() : *present).section;
+    const std::string leaf = path.substr(path.rfind('.') + 1), meant = section.section + "." + leaf;
+    std::vector<std::string> places;  // those of several entries are told once
+    for (const auto& owners : elsewhere) {
+      const std::string told =
+          join(owners.parts, " and of ") + " in " + as_header(owners.section->section);
+      if (std::find(places.begin(), places.end(), told) == places.end()) places.push_back(told);
+    }
+    std::string what =
+        "`" + printable(path) + "`: `" + leaf + "` is a key of " + join(places, ", and of ");
+    if (present != elsewhere.end()) {
+      problem(place, what, key_hint({.path = meant, .note = ""}), path, {meant});
+      return true;
+    }
+    const std::string chosen = schema_.chosen(section), part = elsewhere.front().parts.front();
+    problem(place, what + ", and " + section.name_key() + " is " + chosen,
+            "leave it out; `stretto describe " + schema_.without_numbers(section.section) + "." +
+                part + "` lists the keys of " + part,
             path);
     return true;
   }
@@ -338,12 +373,36 @@ class Reader {
     return "sections: " + join(names, ", ");
   }
 
-  void value(const Key& key, const toml::node& node, const fs::path& base, const Place& place) {
+  /// @param name  the key's path, or the one that it had
+  void value(const Key& key, const std::string& name, const toml::node& node, const fs::path& base,
+             const Place& place) {
+    if (name == key.former_path) note_former(place, "`" + name + "`", "`" + key.path + "`");
     auto* const* text = std::get_if<std::string*>(&key.value);
     const bool names_part = text != nullptr && names_a_part(key);
     const std::string part = names_part ? **text : "";
     checked_value(key, node, base, place);
     if (names_part) **text = part;  // taken before, of all that was stated the last word
+  }
+
+  void retired_value(const RetiredKey& key, const toml::node& node, const Place& place) {
+    origins.set(key.path, place);
+    if (!std::visit([&](auto* target) { return store(node, *target); }, key.value)) {
+      return problem(place, not_of_type(key.path, key.value, node), "leave it out: " + key.reason,
+                     key.path);
+    }
+    *key.given = true;
+    origins.note(place,
+                 "`" + key.path + "` is not needed any more: " + key.reason + "; leave it out");
+  }
+
+  static std::string not_of_type(const std::string& path, const ValuePtr& wanted,
+                                 const toml::node& got) {
+    return "`" + path + "` must be " + with_article(type_name(wanted)) + ", got " +
+           value_as_written(got);
+  }
+
+  void note_former(const Place& place, const std::string& before, const std::string& now) {
+    origins.note(place, before + " is now " + now + "; it is still read");
   }
 
   bool names_a_part(const Key& key) const {
@@ -358,14 +417,14 @@ class Reader {
       std::string hint = type_hint(key, node, is_quoted(node, place));
       if (!hint.empty()) hint += "; ";
       hint += key.help + " (" + key_summary(key, defaults_) + ")";
-      return problem(place,
-                     "`" + key.path + "` must be " + with_article(type_name(key.value)) + ", got " +
-                         value_as_written(node),
-                     hint, key.path);
+      return problem(place, not_of_type(key.path, key.value, node), hint, key.path);
     }
     if (auto* const* text = std::get_if<std::string*>(&key.value);
         text != nullptr && !key.former_value.now.empty() && **text == key.former_value.before) {
-      **text = key.former_value.now;
+      const auto& former = key.former_value;
+      note_former(place, "`" + key.path + " = \"" + former.before + "\"`",
+                  "`\"" + former.now + "\"`");
+      **text = former.now;
     }
     if (const auto wrong = range_error(key); !wrong.empty()) {
       problem(place, "`" + key.path + "` " + wrong, range_hint(key), key.path);

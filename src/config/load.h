@@ -18,6 +18,9 @@ namespace stretto::config {
 /// `section.key=value` with a TOML value, where strings need no quotes and a list of one no
 /// brackets.
 ///
+/// A key or a value by a name that it had (`formerly`, `value_formerly` of config/field.h) is read,
+/// and makes a note in the Origins; so is a key that is gone (`retired`).
+///
 /// Everything that is wrong is collected in `problems`, files that are missing, too large (1 MiB),
 /// nested too deeply (16 tables) or no TOML too; it throws only Error(kIo). A section whose name is
 /// a slip is one problem: its keys are read as those of the section that was meant.

@@ -1,6 +1,7 @@
 #include "config/problem.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/text.h"
 
@@ -18,6 +19,10 @@ bool covers(const std::string& wrong, const std::string& key) {
 std::string Place::text() const {
   if (!override_text.empty()) return "command line, `" + printable(override_text) + "`";
   return file + ":" + std::to_string(order.line) + ":" + std::to_string(order.column);
+}
+
+std::string Note::text() const {
+  return place.text() + ": " + what;
 }
 
 bool is_unreliable(const std::vector<Problem>& problems, const std::string& key) {
@@ -42,6 +47,16 @@ std::string Origins::of(const std::string& key) const {
 Order Origins::order_of(const std::string& key) const {
   const auto found = places_.find(key);
   return found == places_.end() ? Order{} : found->second.order;
+}
+
+void Origins::note(Place place, std::string what) {
+  const bool is_known = std::any_of(notes_.begin(), notes_.end(),
+                                    [&](const Note& note) { return note.what == what; });
+  if (!is_known) notes_.push_back({std::move(place), std::move(what)});
+}
+
+void Origins::drop_notes_on_files() {
+  std::erase_if(notes_, [](const Note& note) { return note.place.override_text.empty(); });
 }
 
 std::vector<Problem> in_order(std::vector<Problem> problems) {

@@ -43,12 +43,20 @@ struct Problem {
   std::vector<std::string> also = {};
 };
 
+/// What is read, but by a name that it no longer has. Nothing is wrong with it.
+struct Note {
+  Place place;
+  std::string what;  ///< "`data.max_sentences` is now `data.max_samples`; it is still read"
+
+  std::string text() const;  ///< with the place in front
+};
+
 /// Whether a problem says that the value of `key` cannot be relied on: what is only the
 /// consequence of one mistake is not a second one.
 bool is_unreliable(const std::vector<Problem>& problems, const std::string& key);
 
 /// Places of the keys that were given, of lists of tables and of their entries; the other keys have
-/// their defaults.
+/// their defaults. And notes on how they were given.
 class Origins {
  public:
   void set(const std::string& key, Place place) { places_[key] = std::move(place); }
@@ -59,8 +67,16 @@ class Origins {
   std::string of(const std::string& key) const;
   Order order_of(const std::string& key) const;
 
+  /// Adds a note. The same words are noted once, at the first of their places.
+  void note(Place place, std::string what);
+  /// In the order of reading: files as they were opened, then the command line.
+  const std::vector<Note>& notes() const { return notes_; }
+  /// Keeps the notes on overrides alone: for files that Stretto wrote itself.
+  void drop_notes_on_files();
+
  private:
   std::map<std::string, Place> places_;
+  std::vector<Note> notes_;
 };
 
 /// The problems as somebody corrects them: line by line, then the command line, then defaults.

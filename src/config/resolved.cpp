@@ -69,12 +69,16 @@ std::string to_toml(const Schema& schema, const Schema* defaults) {
   std::string out;
   for (const auto& section : schema.sections) {
     std::string body;
-    for (const auto& key : schema.keys) {
+    const auto add = [&](const auto& key, const auto& comment_of) {
       const size_t dot = key.path.rfind('.');
-      if (std::string_view(key.path).substr(0, dot) != section.path) continue;
+      if (std::string_view(key.path).substr(0, dot) != section.path) return;
       body += key.path.substr(dot + 1) + " = " + value_text(key.value);
-      if (defaults != nullptr) body += comment(key, *defaults);
+      if (defaults != nullptr) body += comment_of();
       body += "\n";
+    };
+    for (const auto& key : schema.keys) add(key, [&] { return comment(key, *defaults); });
+    for (const auto& key : schema.retired) {
+      if (*key.given) add(key, [&] { return "  # not needed any more: " + key.reason; });
     }
     if (body.empty() && !section.is_entry) continue;
     out += (out.empty() ? "" : "\n") + schema.header(section) + "\n" + body;
@@ -98,12 +102,19 @@ std::vector<std::string> differences(const Schema& stored, const Schema& now,
   return lines;
 }
 
-uint64_t fixed_hash(const Schema& schema, const std::vector<std::string>& fixed_as_well) {
+uint64_t fixed_hash(const Schema& schema, const std::vector<std::string>& fixed_as_well,
+                    const std::function<bool(const Key&)>& counts) {
   std::string text;
+  const auto add = [&](const std::string& path, const std::string& value) {
+    text += path + "=" + value + "\n";
+  };
   for (const auto& key : schema.keys) {
-    if (!is_fixed(key, fixed_as_well)) continue;
-    text += (key.former_path.empty() ? key.path : key.former_path) + "=" + first_value_text(key);
-    text += "\n";
+    if (is_fixed(key, fixed_as_well) && (!counts || counts(key))) {
+      add(key.former_path.empty() ? key.path : key.former_path, first_value_text(key));
+    }
+    for (const auto& gone : schema.retired) {
+      if (gone.after == key.path) add(gone.path, value_text(gone.value));
+    }
   }
   return xxh3_64(text);
 }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -8,7 +9,8 @@
 
 namespace stretto::config {
 
-/// Every key with its value, in TOML that reads back to the same values.
+/// Every key with its value, in TOML that reads back to the same values; of keys that are gone,
+/// those that were given.
 ///
 /// @param defaults  with it, a comment behind each value gives default, unit and meaning
 std::string to_toml(const Schema& schema, const Schema* defaults = nullptr);
@@ -19,7 +21,12 @@ std::string to_toml(const Schema& schema, const Schema* defaults = nullptr);
 std::vector<std::string> differences(const Schema& stored, const Schema& now,
                                      const std::vector<std::string>& fixed_as_well);
 
-/// XXH3-64 over the fixed keys and their values: equal for equal experiments.
-uint64_t fixed_hash(const Schema& schema, const std::vector<std::string>& fixed_as_well);
+/// XXH3-64 over the fixed keys and their values: equal for equal experiments. Keys that are gone
+/// (`retired`) count as fixed ones.
+///
+/// @param counts  which of the fixed keys count; empty = all. Keys that are gone always do: a text
+///                without one may have been written when it was gone already
+uint64_t fixed_hash(const Schema& schema, const std::vector<std::string>& fixed_as_well,
+                    const std::function<bool(const Key&)>& counts = {});
 
 }  // namespace stretto::config

@@ -92,6 +92,13 @@ const Key* Schema::find(const std::string& path) const {
   return nullptr;
 }
 
+const RetiredKey* Schema::find_retired(const std::string& path) const {
+  for (const auto& key : retired) {
+    if (key.path == path) return &key;
+  }
+  return nullptr;
+}
+
 const Section* Schema::find_section(const std::string& path) const {
   for (const auto& section : sections) {
     if (section.path == path) return &section;
@@ -170,6 +177,22 @@ std::vector<std::string> Schema::other_owners(const std::string& path, const Swi
     if (!owners.empty()) break;
   }
   return owners;
+}
+
+std::vector<Owners> Schema::owners_elsewhere(const std::string& path) const {
+  const size_t dot = path.rfind('.');
+  if (dot == std::string::npos || find_switch(path.substr(0, dot)) == nullptr) return {};
+  std::vector<Owners> found;
+  for (const auto& section : switches) {
+    const std::string meant = section.below + path.substr(dot);
+    if (section.below.empty() || meant == path) continue;
+    Owners owners{&section, {}};
+    for (const auto& part : section.alternatives) {
+      if (part.schema->find(meant) != nullptr) owners.parts.push_back(part.name);
+    }
+    if (!owners.parts.empty()) found.push_back(std::move(owners));
+  }
+  return found;
 }
 
 Schema with_part(const Schema& schema, const Switch& parts, const Alternative* part) {

@@ -33,6 +33,15 @@ struct Key {
   std::string former_path = {};  ///< that it is still read by; empty = none
 };
 
+/// A key that is gone (retired() in config/field.h), bound to what one object keeps of it.
+struct RetiredKey {
+  std::string path;
+  std::string reason;  ///< why nobody need give it
+  std::string after;   ///< the key that it stands behind
+  ValuePtr value;
+  bool* given;
+};
+
 /// One table of the configuration file.
 struct Section {
   std::string path;  ///< "model", "model.encoder"; of an entry of a list "model.encoders.0"
@@ -42,6 +51,13 @@ struct Section {
 };
 
 struct Schema;
+struct Switch;
+
+/// The parts of one section that have a key of some name.
+struct Owners {
+  const Switch* section;
+  std::vector<std::string> parts;  ///< never empty
+};
 
 /// One of the parts that a section may be, as it would be bound with its defaults.
 struct Alternative {
@@ -95,9 +111,11 @@ struct Schema {
   std::vector<Key> keys;
   std::vector<Switch> switches = {};
   std::vector<List> lists = {};
+  std::vector<RetiredKey> retired = {};
   std::function<Schema()> bound_again = {};  ///< the same object's, after a select() or make()
 
   const Key* find(const std::string& path) const;  ///< by its path, or by the one that it had
+  const RetiredKey* find_retired(const std::string& path) const;
   const Section* find_section(const std::string& path) const;
   const Switch* find_switch(const std::string& section) const;
   const List* find_list(const std::string& path) const;
@@ -117,6 +135,10 @@ struct Schema {
   /// "transformer, lstm": the parts of which a key or section of this path belongs to others than
   /// the chosen one; empty = none.
   std::vector<std::string> other_owners(const std::string& path, const Switch** of = nullptr) const;
+  /// Where a key stands in a section that is one of several parts, and none of these has it: the
+  /// other such sections whose parts have a key of that name, the chosen one or not. Of
+  /// "model.decoder.bidirectional" it is lstm of "model.encoder".
+  std::vector<Owners> owners_elsewhere(const std::string& path) const;
 };
 
 /// The schema without what the chosen part of a switch brings, for which `part` stands instead;
@@ -174,6 +196,11 @@ inline std::vector<ReadWith> with_paths(std::vector<ReadWith> readers, const std
 
 template <class T>
 concept IsChoice = T::is_choice;
+
+template <class T>
+inline constexpr bool is_retired = false;
+template <class T>
+inline constexpr bool is_retired<Retired<T>> = true;
 
 template <class T>
 concept IsTable = HasFields<T> || IsChoice<T>;
@@ -277,7 +304,11 @@ void bind(T& object, const std::string& path, Schema& schema) {
           auto& member = object.*(field.member);
           std::string here = detail::joined(path, field.name);
           using Member = std::remove_reference_t<decltype(member)>;
-          if constexpr (detail::IsChoice<Member>) {
+          if constexpr (detail::is_retired<Member>) {
+            const std::string before = schema.keys.empty() ? "" : schema.keys.back().path;
+            schema.retired.push_back(
+                {std::move(here), std::move(field.reason), before, &member.value, &member.given});
+          } else if constexpr (detail::IsChoice<Member>) {
             detail::add_section(schema, {here, field.help, field.other_names});
             detail::bind_choice(member, field, here, field.parts_stand_beside ? path : here,
                                 schema);

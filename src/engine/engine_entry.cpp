@@ -3,9 +3,9 @@
 #include <ATen/Version.h>
 #include <torch/torch.h>
 
+#include "base/build_id.h"
 #include "base/error.h"
 #include "engine/commands.h"
-#include "experiment/build_id.h"
 #include "parallel/out_of_memory.h"
 #include "tasks/registry.h"
 
@@ -73,7 +73,7 @@ int with_memory_advice(const std::string& advice, const std::function<int()>& co
 }  // namespace stretto::engine
 
 const stretto::engine::EngineApi stretto_engine{
-    .build_id = stretto::experiment::engine_build_id(),
+    .build_id = stretto::build_id(),
     .train = &stretto::engine::train,
     .eval = &stretto::engine::eval,
     .infer = &stretto::engine::infer,

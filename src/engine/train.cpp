@@ -16,6 +16,7 @@
 #include "engine/commands.h"
 #include "engine/session.h"
 #include "experiment/same_experiment.h"
+#include "experiment/task_rules.h"
 #include "models/registry.h"
 #include "optim/precision.h"
 #include "runs/provenance.h"
@@ -200,6 +201,7 @@ train::TrainerSetup trainer_setup(const experiment::Experiment& experiment,
           .report = experiment.report,
           .prefetch = task.prefetch(),
           .batch_size = task.update_bound(),
+          .model_width = experiment::model_width(experiment).value,
           .run_directory = {},
           .identity = {},
           .description = {}};

@@ -40,6 +40,7 @@ LoadedExperiment load(const Read& read, Source source) {
   Experiment fallback;
   std::vector<config::Problem> problems;
   loaded.origins = read(experiment_schema(loaded.options), experiment_schema(fallback), problems);
+  if (files == Files::kOverriddenOnly) loaded.origins.drop_notes_on_files();
   settle_defaults(loaded.options, loaded.origins);
   if (const TaskRules* task = find_task_rules(loaded.options);
       task != nullptr && source == Source::kRun) {
@@ -93,9 +94,9 @@ LoadedExperiment load_stored_experiment(const std::string& toml, const std::stri
 
 std::string stated_config_hash(const std::string& toml, const std::string& where) {
   auto stored = load_stored_experiment(toml, where, {});
-  auto schema = experiment_schema(stored.options);
-  std::erase_if(schema.keys, [&](const auto& key) { return !stored.origins.given(key.path); });
-  return hex64(config::fixed_hash(schema, fixed_as_well(stored.options)));
+  const auto is_stated = [&](const config::Key& key) { return stored.origins.given(key.path); };
+  return hex64(config::fixed_hash(experiment_schema(stored.options), fixed_as_well(stored.options),
+                                  is_stated));
 }
 
 std::vector<std::string> differences_from(const std::string& stored_toml, const std::string& where,

@@ -32,7 +32,8 @@ LoadedExperiment load_experiment(const std::filesystem::path& path,
 void require_patterns_match(const LoadedExperiment& experiment, const TensorLister& tensors);
 
 /// The configuration that a run folder keeps, with overrides of decode.*, eval.* and the like;
-/// files of the training data need not exist any more.
+/// files of the training data need not exist any more. Its notes are those on overrides: nobody
+/// edits the names in a run folder.
 LoadedExperiment load_stored_experiment(const std::string& toml, const std::string& where,
                                         const std::vector<std::string>& overrides);
 

@@ -38,13 +38,20 @@ void check_init(RuleCheck& c) {
           "set train.init_from, or leave train.init_vocabulary out");
 }
 
-void check_noam(RuleCheck& c, const ModelWidth& width) {
+void check_noam(RuleCheck& c, const TaskRules* task) {
   const auto& s = c.e.schedule;
   if (s.name != "noam") return;
-  if (!width.key.empty() && s.d_model != width.value) {
+  const ModelWidth width = task != nullptr ? task->model_width(c.e) : ModelWidth{};
+  if (task != nullptr && width.key.empty()) {
+    c.wrong({"schedule.name", "task.name"},
+            "\"noam\" divides by the root of the model's width, and models of " + c.e.task.name() +
+                " have none",
+            "use \"inverse_sqrt\", whose optim.lr is the highest rate itself");
+  }
+  if (!width.key.empty() && s.d_model.given && s.d_model.value != width.value) {
     c.wrong({"schedule.d_model", width.key, "schedule.name"},
-            number(s.d_model) + " is not " + width.key + " = " + number(width.value),
-            "noam divides by the root of the model's width: set both to the same");
+            number(s.d_model.value) + " is not " + width.key + " = " + number(width.value),
+            "noam divides by the root of the model's width: leave it out");
   }
   if (s.warmup_steps < 1 && s.warmup_ratio <= 0) {
     c.wrong({"schedule.warmup_steps", "schedule.name"}, "noam needs a warm-up", "4000 is usual");
@@ -181,7 +188,7 @@ void check_floor(RuleCheck& c, const TaskRules* task) {
             " * train.update_freq";
   }
   c.wrong({"schedule.min_lr", "optim.lr", "optim.lr_scaling", "optim.reference_batch",
-           rate.micro_batch.key, "train.update_freq", "schedule.name", "schedule.d_model",
+           rate.micro_batch.key, "train.update_freq", "schedule.name", rate.width.key,
            "schedule.warmup_steps", "schedule.max_lr"},
           what, "the floor must not be above the peak");
 }
@@ -325,7 +332,7 @@ void check_rules(const Experiment& options, const config::Origins& origins, cons
   check_init(check);
   check_schedule(check, task);
   check_piecewise(check);
-  check_noam(check, task != nullptr ? task->model_width(options) : ModelWidth{});
+  check_noam(check, task);
   check_optimizer(check, task);
   check_buckets(check);
   note_all(check, entry_problems(options));

@@ -12,6 +12,7 @@ ScaledRate::ScaledRate(const Experiment& options) : ScaledRate(options, find_tas
 ScaledRate::ScaledRate(const Experiment& options, const TaskRules* task)
     : e(options),
       micro_batch(task != nullptr ? task->micro_batch(options) : BatchBound{}),
+      width(task != nullptr ? task->model_width(options) : ModelWidth{}),
       batch(static_cast<double>(micro_batch.value) *
             static_cast<double>(options.train.update_freq)),
       reference(batch > 0 ? static_cast<double>(options.optim.reference_batch) : 0),
@@ -25,7 +26,7 @@ double ScaledRate::rate_after_warmup() const {
   const auto& s = e.schedule;
   const int64_t warmup = s.warmup_updates(schedule_length(e));
   const double rate =
-      peak_lr / std::sqrt(static_cast<double>(s.d_model) * static_cast<double>(warmup + 1));
+      peak_lr / std::sqrt(static_cast<double>(width.value) * static_cast<double>(warmup + 1));
   return s.max_lr > 0 ? std::min(rate, s.max_lr) : rate;
 }
 

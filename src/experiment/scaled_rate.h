@@ -11,6 +11,7 @@ namespace stretto::experiment {
 struct ScaledRate {
   const Experiment& e;
   BatchBound micro_batch;
+  ModelWidth width;
   double batch = 0;      ///< bound of an update over all processes, in units of `micro_batch`
   double reference = 0;  ///< optim.reference_batch in the same; 0 = the rate is not scaled
   std::string scaling;   ///< optim.lr_scaling; "none" without a reference
@@ -22,7 +23,8 @@ struct ScaledRate {
   ScaledRate(const Experiment& options, const TaskRules* task);
 
   bool rate_is_peak() const { return e.schedule.name != "noam"; }
-  /// Where only the data tell how many updates a warm-up has, at most this.
+  /// Where only the data tell how many updates a warm-up has, at most this; infinite with noam and
+  /// a model without a width, which the rules refuse.
   double rate_after_warmup() const;
 };
 

@@ -13,6 +13,9 @@ void settle_defaults(Experiment& options, const config::Origins& origins) {
   if (schedule.warmup_ratio > 0 && !origins.given("schedule.warmup_steps")) {
     schedule.warmup_steps = 0;
   }
+  if (schedule.name == "noam" && !schedule.d_model.given) {
+    schedule.d_model.value = model_width(options).value;
+  }
   const TaskRules* task = find_task_rules(options);
   if (task != nullptr && !origins.given("eval.best_metric")) {
     options.eval.best_metric = task->scores(options).front().name;

@@ -44,6 +44,11 @@ const TaskRules* find_task_rules(const Experiment& experiment) {
   return nullptr;
 }
 
+ModelWidth model_width(const Experiment& experiment) {
+  const TaskRules* task = find_task_rules(experiment);
+  return task != nullptr ? task->model_width(experiment) : ModelWidth{};
+}
+
 bool may_cut_micro_batches(const Experiment& experiment) {
   const TaskRules* task = find_task_rules(experiment);
   return !experiment.dist.deterministic && (task == nullptr || !task->has_batch_norm(experiment));

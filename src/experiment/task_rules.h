@@ -72,7 +72,7 @@ class TaskRules {
   virtual bool takes_tokenizer_of_other_run(const Experiment& /*experiment*/) const {
     return false;
   }
-  /// What the schedule `noam` divides by.
+  /// The schedule `noam` divides by its root, and is refused where there is none.
   virtual ModelWidth model_width(const Experiment& /*experiment*/) const { return {}; }
   /// Of a run's stored configuration that is older than a key: the value that says what the run
   /// did, where it is not the default. @param given  the keys that the configuration states
@@ -83,5 +83,8 @@ class TaskRules {
 /// The rules of the family that `task.name` names; null for another name, which is a problem of its
 /// own.
 const TaskRules* find_task_rules(const Experiment& experiment);
+
+/// The width of the experiment's model; none for a family that is not known.
+ModelWidth model_width(const Experiment& experiment);
 
 }  // namespace stretto::experiment

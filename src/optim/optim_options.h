@@ -210,7 +210,7 @@ struct ScheduleOptions {
   int64_t period_steps = 5000;
   double period_growth = 1;
   double period_shrink = 0.1;
-  int64_t d_model = 512;
+  config::Retired<int64_t> d_model{.value = 512};
   double max_lr = 0;
   int64_t hold_steps = 0;
   double final_scale = 0.01;
@@ -338,8 +338,7 @@ struct ScheduleOptions {
               "of cosine_restarts: each period's rates are so many times the last one's",
               greater(0))
             .read_with("name", {"cosine_restarts"}),
-        field(&O::d_model, "d_model", "of noam: the model's width", at_least(1))
-            .read_with("name", {"noam"}),
+        retired(&O::d_model, "d_model", "noam has the width from the model"),
         field(&O::max_lr, "max_lr", "of noam: never above; 0 = no limit", at_least(0))
             .read_with("name", {"noam"}),
         field(&O::hold_steps, "hold_steps", "of tri_stage: at the peak, before the decay",

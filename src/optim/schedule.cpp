@@ -94,9 +94,15 @@ double cosine_restarts(const Point& p) {
 }
 
 double noam(const Point& p) {
+  if (p.at.width < 1) {
+    throw Error(ExitCode::kUsage,
+                "schedule.name: \"noam\" divides by the root of the model's width, and this model "
+                "has none",
+                "use \"inverse_sqrt\", whose optim.lr is the highest rate itself");
+  }
   const double now = as_double(p.at.step) + 1;
   const double warmup = std::max(1.0, as_double(p.warmup));
-  const double rate = p.peak / std::sqrt(as_double(p.options.d_model)) *
+  const double rate = p.peak / std::sqrt(as_double(p.at.width)) *
                       std::min(now * std::pow(warmup, -1.5), 1 / std::sqrt(now));
   return p.options.max_lr > 0 ? std::min(rate, p.options.max_lr) : rate;
 }

@@ -12,6 +12,7 @@ struct ScheduleAt {
   int64_t step = 0;         ///< finished updates; left-out ones do not count
   int64_t total_steps = 0;  ///< where linear, cosine, polynomial and tri_stage end; warmup_ratio's
   int64_t reductions = 0;   ///< of plateau so far, see Plateau
+  int64_t width = 0;        ///< of the model, for noam; 0 = it has none
 };
 
 /// Learning rate of the update that follows `at.step` finished ones: a pure function.
@@ -36,11 +37,12 @@ struct ScheduleAt {
 ///                       period_growth^i updates and both ends times period_shrink^i (fairseq)
 ///
 /// never below min_lr (but cosine_restarts, whose floor shrinks); a warm-up has no floor. `noam`
-/// has its own gradual warm-up (Vaswani 2017, section 5.3): peak d_model^-0.5 min((step + 1)
-/// w^-1.5, (step + 1)^-0.5), at most max_lr if that is not 0; after a constant one it stands on the
-/// same curve.
+/// has its own gradual warm-up (Vaswani 2017, section 5.3): peak width^-0.5 min((step + 1) w^-1.5,
+/// (step + 1)^-0.5), at most max_lr if that is not 0; after a constant one it stands on the same
+/// curve.
 ///
-/// Throws Error(kUsage) for an unknown name and for piecewise lists of different lengths.
+/// Throws Error(kUsage) for an unknown name, for piecewise lists of different lengths, and for noam
+/// without a width.
 double learning_rate(const ScheduleOptions& schedule, double peak, const ScheduleAt& at);
 
 inline double learning_rate(const ScheduleOptions& schedule, double peak, int64_t total_steps,

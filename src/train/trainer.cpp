@@ -209,7 +209,8 @@ double Trainer::learning_rate() const {
   return optim::learning_rate(setup_.schedule, optim::peak_learning_rate(setup_.optim, batch_size),
                               {.step = state_.stepped(),
                                .total_steps = schedule_end_.updates(),
-                               .reductions = plateau_.reductions});
+                               .reductions = plateau_.reductions,
+                               .width = setup_.model_width});
 }
 
 Trainer::Recorded Trainer::update() {

@@ -20,9 +20,11 @@ TEST(ScheduleEnd, IsKnownOfEachScheduleThatLooksAtIt) {
     }
     bool looks_at_its_end = false;
     for (int64_t step = 0; step < 300; ++step) {
-      looks_at_its_end =
-          looks_at_its_end || optim::learning_rate(options.schedule, 1.0, 100, step) !=
-                                  optim::learning_rate(options.schedule, 1.0, 200, step);
+      const auto rate = [&](int64_t end) {
+        return optim::learning_rate(options.schedule, 1.0,
+                                    {.step = step, .total_steps = end, .width = 8});
+      };
+      looks_at_its_end = looks_at_its_end || rate(100) != rate(200);
     }
     EXPECT_EQ(options.schedule.decays_to_an_end(), looks_at_its_end) << name;
     ending += looks_at_its_end ? 1 : 0;

@@ -305,6 +305,52 @@ TEST(LoadExperiment, ASyntaxErrorIsNotDrownedInRules) {
   EXPECT_NE(message.find("my.toml:8:7"), std::string::npos) << message;
 }
 
+TEST(LoadExperiment, NotesFormerNamesOfFilesThatSomebodyWrote) {
+  const Bench bench("[model]\nname = \"transformer\"\n");
+  const auto texts = [](const LoadedExperiment& loaded) {
+    std::vector<std::string> all;
+    for (const auto& note : loaded.origins.notes()) all.push_back(note.what);
+    return all;
+  };
+  const std::string model =
+      "`model.name = \"transformer\"` is now `\"encoder_decoder\"`; it is still read";
+  const std::string data = "`data.max_sentences` is now `data.max_samples`; it is still read";
+  const std::string given = "data.max_sentences=8";
+  EXPECT_EQ(texts(load_experiment(bench.config, {given})), (std::vector<std::string>{model, data}));
+  // Of a run folder's own file nobody need know.
+  const std::string stored = read_file(bench.config);
+  EXPECT_EQ(texts(load_stored_experiment(stored, bench.config, {})), std::vector<std::string>{});
+  EXPECT_EQ(texts(load_stored_experiment(stored, bench.config, {given})),
+            std::vector<std::string>{data});
+}
+
+TEST(LoadExperiment, ASchedulesWidthOfAnOldFileIsReadAndIsTheSameExperiment) {
+  const Bench bench("[schedule]\nname = \"noam\"\n[model]\nd_model = 256\n");
+  const auto now = load_experiment(bench.config, {});
+  EXPECT_TRUE(now.origins.notes().empty());
+  EXPECT_EQ(now.resolved_toml.find("noam has the width"), std::string::npos);
+  const auto before = load_experiment(bench.config, {"schedule.d_model=256"});
+  ASSERT_EQ(before.origins.notes().size(), 1u);
+  EXPECT_EQ(before.origins.notes()[0].text(),
+            "command line, `schedule.d_model=256`: `schedule.d_model` is not needed any more: noam "
+            "has the width from the model; leave it out");
+  EXPECT_EQ(before.config_hash, now.config_hash);
+  EXPECT_EQ(stated_config_hash(now.resolved_toml, "r/config.toml"), now.config_hash);
+  EXPECT_EQ(stated_config_hash(before.resolved_toml, "r/config.toml"), now.config_hash);
+  EXPECT_TRUE(differences_from(before.resolved_toml, "r/config.toml", now.options, false).empty());
+  const auto message = message_of([&] { load_experiment(bench.config, {"schedule.d_model=512"}); });
+  EXPECT_NE(message.find("`schedule.d_model`: 512 is not model.d_model = 256"), std::string::npos)
+      << message;
+  // With other schedules it was hashed, and never read.
+  const std::string other = "schedule.name=cosine";
+  const auto plain = load_experiment(bench.config, {other});
+  EXPECT_EQ(load_experiment(bench.config, {other, "schedule.d_model=512"}).config_hash,
+            plain.config_hash);
+  const auto unread = load_experiment(bench.config, {other, "schedule.d_model=300"});
+  EXPECT_NE(unread.config_hash, plain.config_hash);
+  EXPECT_EQ(stated_config_hash(unread.resolved_toml, "r/config.toml"), unread.config_hash);
+}
+
 TEST(LoadExperiment, EveryRecipeIsSoundButForItsFiles) {
   const auto recipes = stretto::testing::shipped_recipes(STRETTO_SOURCE_DIR);
   EXPECT_GE(recipes.size(), 5u);
@@ -315,6 +361,7 @@ TEST(LoadExperiment, EveryRecipeIsSoundButForItsFiles) {
                                            experiment_schema(fallback), problems);
     check_rules(options, origins, problems);
     for (const auto& problem : problems) ADD_FAILURE() << problem.place << ": " << problem.what;
+    for (const auto& note : origins.notes()) ADD_FAILURE() << note.text();
   }
 }
 

@@ -78,6 +78,24 @@ TEST_F(Parts, KeyOfAnotherPartIsAnsweredWithThePartThatHasIt) {
   EXPECT_NE(other.find("transformer"), std::string::npos) << other;
 }
 
+TEST_F(Parts, KeyOfTheOtherSidesPartIsAnsweredWithThatSide) {
+  const std::string what = "`bidirectional` is a key of lstm in [model.encoder]";
+  const std::string key = "[model.decoder]\nbidirectional = true\n";
+  const std::string plain = message(key);
+  EXPECT_NE(plain.find("`model.decoder.bidirectional`: " + what +
+                       ", and model.encoder.name is transformer\n"),
+            std::string::npos)
+      << plain;
+  const std::string recurrent = message("[model.encoder]\nname = \"lstm\"\n" + key);
+  EXPECT_NE(recurrent.find("`model.decoder.bidirectional`: " + what +
+                           "\n  did you mean `model.encoder.bidirectional`?"),
+            std::string::npos)
+      << recurrent;
+  const std::string head =
+      message("[[model.heads]]\n[model.heads.decoder]\nbidirectional = true\n");
+  EXPECT_NE(head.find("`model.heads.0.decoder.bidirectional`: " + what), std::string::npos) << head;
+}
+
 TEST_F(Parts, NameThatThereIsNotIsAnsweredWithThoseThereAre) {
   const std::string text = message("[model.encoder]\nname = \"lstn\"\n");
   EXPECT_NE(text.find("lstm"), std::string::npos) << text;

@@ -281,12 +281,20 @@ TEST(Rules, PiecewiseNeedsAMultiplierForEachBoundary) {
             "`schedule.boundaries` (default): the boundaries do not ascend");
 }
 
-TEST(Rules, NoamKnowsTheWidthOfTheModel) {
-  EXPECT_EQ(problem_of([](auto& e) {
-              e.schedule.name = "noam";
-              e.schedule.d_model = 256;
-            }),
+TEST(Rules, NoamHasTheWidthFromTheModelAndAFormerKeyThatAgrees) {
+  const auto with = [](int64_t width, bool given) {
+    return [=](Experiment& e) {
+      e.schedule.name = "noam";
+      e.schedule.d_model = {.value = width, .given = given};
+    };
+  };
+  EXPECT_EQ(problem_of(with(256, true)),
             "`schedule.d_model` (default): 256 is not model.d_model = 512");
+  EXPECT_EQ(problem_of(with(512, true)), "0 problems");
+  EXPECT_EQ(problem_of(with(256, false)), "0 problems");
+  EXPECT_EQ(problem_of([](Experiment& e) { e.schedule.d_model = {.value = 256, .given = true}; }),
+            "0 problems")
+      << "other schedules never read it";
 }
 
 TEST(Rules, ScalingTheRateNeedsTheBatchThatItWasChosenFor) {

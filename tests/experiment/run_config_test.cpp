@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "base/hash.h"
 #include "experiment/load_experiment.h"
 #include "experiment/same_experiment.h"
 #include "store/checkpoint.h"
@@ -186,6 +187,35 @@ TEST_F(EarlierRun, ThatIsCutShortIsRefused) {
     write_file_atomic(file(), whole.substr(0, at + 1));
     EXPECT_NE(refusal().find("cut short"), std::string::npos) << at;
   }
+}
+
+/// What a release that had schedule.d_model hashed of a file with these keys, by its formula.
+std::string former_hash(const std::string& name, const std::string& width) {
+  return hex64(
+      xxh3_64("data.train_src=[\"/a\"]\ndata.train_tgt=[\"/b\"]\nmodel.d_model=256\n"
+              "schedule.name=\"" +
+              name + "\"\nschedule.d_model=" + width + "\nschedule.max_lr=0.5\n"));
+}
+
+/// The hash of the same file, as a run folder keeps it; empty = without schedule.d_model.
+std::string present_hash(const std::string& name, const std::string& width) {
+  const std::string toml =
+      "[data]\ntrain_src = [\"/a\"]\ntrain_tgt = [\"/b\"]\n[model]\nd_model = 256\n[schedule]\n"
+      "name = \"" +
+      name + "\"\n" + (width.empty() ? "" : "d_model = " + width + "\n") +
+      "max_lr = 0.5\n[train]\nmax_steps = 9000\n";
+  return stated_config_hash(toml, "/run/config.toml");
+}
+
+TEST(StatedConfigHash, OfASchedulesWidthIsThatOfReleasesWithSuchAKey) {
+  EXPECT_EQ(present_hash("noam", "256"), former_hash("noam", "256"));
+  EXPECT_EQ(present_hash("inverse_sqrt", "512"), former_hash("inverse_sqrt", "512"));
+  EXPECT_EQ(present_hash("inverse_sqrt", "300"), former_hash("inverse_sqrt", "300"));
+}
+
+TEST(StatedConfigHash, WithoutASchedulesWidthIsThatOfTheOnlyOneThatWasAccepted) {
+  EXPECT_EQ(present_hash("noam", ""), former_hash("noam", "256"));
+  EXPECT_EQ(present_hash("inverse_sqrt", ""), former_hash("inverse_sqrt", "512"));
 }
 
 }  // namespace

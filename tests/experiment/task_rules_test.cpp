@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <utility>
 
 #include "experiment/experiment_schema.h"
@@ -106,7 +107,7 @@ TEST(TaskRules, OfAnUnreliableKeyAreLeftOut) {
   EXPECT_EQ(problems.size(), 1U);
 }
 
-TEST(TaskRules, NameTheWidthThatNoamDividesBy) {
+TEST(TaskRules, NameTheWidthThatNoamDividesByAndNoneIsAnError) {
   struct WideRules : PictureRules {
     ModelWidth model_width(const Experiment& /*e*/) const override {
       return {.key = "picture.width", .value = 12};
@@ -114,12 +115,26 @@ TEST(TaskRules, NameTheWidthThatNoamDividesBy) {
   };
   Experiment e = with_pictures();
   e.schedule.name = "noam";
-  EXPECT_EQ(keys_of(problems_of_pictures(e)), Keys{}) << "a family without a width";
-  const auto problems = problems_of_pictures(e, WideRules());
-  ASSERT_EQ(keys_of(problems), Keys{"schedule.d_model"});
-  EXPECT_EQ(problems[0].what, "512 is not picture.width = 12");
-  e.schedule.d_model = 12;
   EXPECT_EQ(keys_of(problems_of_pictures(e, WideRules())), Keys{});
+  e.optim.lr = 1;
+  const WideRules wide;
+  EXPECT_DOUBLE_EQ(ScaledRate(e, &wide).rate_after_warmup(), 1 / std::sqrt(12.0 * 4001));
+  e.schedule.min_lr = 0.01;
+  EXPECT_EQ(keys_of(problems_of_pictures(e, wide)), Keys{"schedule.min_lr"});
+  const auto problems = problems_of_pictures(e);
+  ASSERT_EQ(keys_of(problems), Keys{"schedule.name"});
+  EXPECT_EQ(problems[0].what,
+            "\"noam\" divides by the root of the model's width, and models of translation have "
+            "none");
+  EXPECT_NE(problems[0].hint.find("inverse_sqrt"), std::string::npos);
+  // A value that an old file gives has to be the width.
+  e.schedule.min_lr = 0;
+  e.schedule.d_model = {.value = 512, .given = true};
+  const auto given = problems_of_pictures(e, wide);
+  ASSERT_EQ(keys_of(given), Keys{"schedule.d_model"});
+  EXPECT_EQ(given[0].what, "512 is not picture.width = 12");
+  e.schedule.d_model.value = 12;
+  EXPECT_EQ(keys_of(problems_of_pictures(e, wide)), Keys{});
 }
 
 TEST(TaskRules, SayWhatABatchCounts) {

@@ -140,7 +140,8 @@ Numbers rates(const ScheduleOptions& schedule) {
     }
     const int64_t total = schedule.total_steps > 0 ? schedule.total_steps : 300;
     all.push_back(learning_rate(
-        schedule, 1e-3, {.step = step, .total_steps = total, .reductions = plateau.reductions}));
+        schedule, 1e-3,
+        {.step = step, .total_steps = total, .reductions = plateau.reductions, .width = 512}));
   }
   return all;
 }
@@ -163,7 +164,6 @@ TEST(ReadWith, AScheduleReadsTheKeysThatSaySo) {
       {"period_steps", [](O& o) { o.period_steps = 90; }},
       {"period_growth", [](O& o) { o.period_growth = 2; }},
       {"period_shrink", [](O& o) { o.period_shrink = 0.5; }},
-      {"d_model", [](O& o) { o.d_model = 256; }},
       {"max_lr", [](O& o) { o.max_lr = 1e-6; }},
       {"hold_steps", [](O& o) { o.hold_steps = 40; }},
       {"final_scale", [](O& o) { o.final_scale = 0.1; }},

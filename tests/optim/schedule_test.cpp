@@ -15,10 +15,12 @@ struct Row {
   double lr;
 };
 
+/// @param width  of the model, which noam alone reads
 void expect_table(const ScheduleOptions& schedule, double peak, int64_t total,
-                  const std::vector<Row>& table) {
+                  const std::vector<Row>& table, int64_t width = 4) {
   for (const auto& row : table) {
-    EXPECT_NEAR(learning_rate(schedule, peak, total, row.step), row.lr, 1e-12)
+    const ScheduleAt at{.step = row.step, .total_steps = total, .width = width};
+    EXPECT_NEAR(learning_rate(schedule, peak, at), row.lr, 1e-12)
         << schedule.name << " at step " << row.step;
   }
 }
@@ -163,7 +165,6 @@ TEST(Schedule, AConstantWarmUpStandsBeforeEveryShape) {
                              .decay_steps = 20,
                              .decay_rate = 0.25,
                              .period_steps = 20,
-                             .d_model = 4,
                              .hold_steps = 10};
     if (schedule.name == "polynomial") schedule.power = 2;
     expect_table(schedule, 1.0, 100, {{0, 0.04}, {1, 0.04}, {8, 0.04}, {15, 0.04}});
@@ -239,27 +240,54 @@ TEST(Schedule, CosineRestartsOfEqualPeriods) {
 }
 
 TEST(Schedule, NoamRisesAndFallsWithTheRootOfTheStep) {
-  const ScheduleOptions noam{.name = "noam", .warmup_steps = 16, .d_model = 64};
+  const ScheduleOptions noam{.name = "noam", .warmup_steps = 16};
   expect_table(noam, 2.0, 0,
-               {{0, 2.0 / 8 / 64}, {7, 2.0 / 8 * 8 / 64}, {15, 2.0 / 8 / 4}, {63, 2.0 / 8 / 8}});
+               {{0, 2.0 / 8 / 64}, {7, 2.0 / 8 * 8 / 64}, {15, 2.0 / 8 / 4}, {63, 2.0 / 8 / 8}},
+               /*width=*/64);
   ScheduleOptions capped = noam;
   capped.max_lr = 0.05;
-  expect_table(capped, 2.0, 0, {{0, 2.0 / 8 / 64}, {15, 0.05}, {63, 2.0 / 8 / 8}});
+  expect_table(capped, 2.0, 0, {{0, 2.0 / 8 / 64}, {15, 0.05}, {63, 2.0 / 8 / 8}}, /*width=*/64);
+}
+
+TEST(Schedule, NoamOfAModelWithoutAWidthIsRefusedWithWhatToUse) {
+  for (const int64_t step : {0, 16, 1000}) {
+    try {
+      learning_rate({.name = "noam", .warmup_steps = 16}, 1.0, {.step = step});
+      ADD_FAILURE() << "expected an error";
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), ExitCode::kUsage);
+      EXPECT_NE(error.message().find("the model's width"), std::string::npos) << error.message();
+      EXPECT_NE(error.advice().find("inverse_sqrt"), std::string::npos) << error.advice();
+    }
+  }
+}
+
+TEST(Schedule, TheWidthChangesNoamAlone) {
+  const auto fields = ScheduleOptions::fields();
+  for (const auto& name : std::get<0>(fields).range.choices) {
+    const auto rate = [&](int64_t width) {
+      return learning_rate({.name = name}, 1.0,
+                           {.step = 5000, .total_steps = 10000, .width = width});
+    };
+    EXPECT_EQ(rate(64) != rate(256), name == "noam") << name;
+  }
 }
 
 TEST(Schedule, NoWarmUpHasAFloor) {
   const auto fields = ScheduleOptions::fields();
   for (const auto& name : std::get<0>(fields).range.choices) {
     ScheduleOptions schedule{
-        .name = name, .warmup_steps = 16, .warmup_init_lr = 0.01, .min_lr = 0.1, .d_model = 4};
+        .name = name, .warmup_steps = 16, .warmup_init_lr = 0.01, .min_lr = 0.1};
     const double expected = name == "noam" ? 0.5 * 3 / 64 : 0.01 + 0.99 * 2 / 16;
     expect_table(schedule, 1.0, 100, {{2, expected}});
-    EXPECT_LT(learning_rate(schedule, 1.0, 100, 0), schedule.min_lr) << name;
+    EXPECT_LT(learning_rate(schedule, 1.0, {.step = 0, .total_steps = 100, .width = 4}),
+              schedule.min_lr)
+        << name;
     schedule.warmup = "constant";
     expect_table(schedule, 1.0, 100, {{15, 0.01}});
   }
   // 1 / sqrt(4 * 1000) is below it, long after the warm-up.
-  expect_table({.name = "noam", .warmup_steps = 16, .min_lr = 0.1, .d_model = 4}, 1.0, 0,
+  expect_table({.name = "noam", .warmup_steps = 16, .min_lr = 0.1}, 1.0, 0,
                {{24, 0.1}, {999, 0.1}});
 }
 
@@ -319,7 +347,8 @@ TEST(Plateau, NegativeLossesCanMakeProgress) {
 TEST(Schedule, EveryNameOfTheOptionsIsKnownAndAnUnknownOneListsThem) {
   const auto fields = ScheduleOptions::fields();
   for (const auto& name : std::get<0>(fields).range.choices) {
-    EXPECT_GT(learning_rate({.name = name}, 1.0, 10000, 5000), 0) << name;
+    const ScheduleAt at{.step = 5000, .total_steps = 10000, .width = 512};
+    EXPECT_GT(learning_rate({.name = name}, 1.0, at), 0) << name;
   }
   try {
     learning_rate({.name = "noom"}, 1, 0, 0);

@@ -150,6 +150,19 @@ void expect_rates(const TrainerSetup& run, const std::vector<double>& rates) {
   }
 }
 
+TEST_F(TrainerTest, NoamDividesByTheRootOfTheWidthThatTheTrainerIsGiven) {
+  auto run = setup("run");
+  run.optim.lr = 2;
+  run.schedule = {.name = "noam", .warmup_steps = 4};
+  run.train.max_steps = 6;
+  run.model_width = 64;
+  ToyTask task;
+  ASSERT_EQ(Trainer(task, run).run(), ExitCode::kOk);
+  // 2 / 8 times t / 4^1.5 up to the fourth update, and then times 1 / sqrt(t)
+  expect_rates(run, {0.25 * 1 / 8, 0.25 * 2 / 8, 0.25 * 3 / 8, 0.25 / 2, 0.25 / std::sqrt(5.0),
+                     0.25 / std::sqrt(6.0)});
+}
+
 TEST_F(TrainerTest, AScheduleEndsWithTheLastEpoch) {
   const auto run = two_epochs(setup("run"));  // peak 0.05
   ToyTask task;

@@ -6,6 +6,7 @@
 #include "base/text.h"
 #include "cli/command.h"
 #include "cli/engine.h"
+#include "cli/notes.h"
 #include "experiment/preflight.h"
 #include "experiment/tensor_patterns.h"
 #include "lint/lint.h"
@@ -120,6 +121,10 @@ void print_json(const Verdict& verdict) {
   for (const auto& unread : verdict.unread) {
     json["unread"].push_back({{"key", unread.key}, {"what", unread.what}});
   }
+  json["former"] = Json::array();
+  for (const auto& note : verdict.inspection.origins.notes()) {
+    json["former"].push_back({{"place", note.place.text()}, {"what", note.what}});
+  }
   json["findings"] = Json::array();
   for (const auto& finding : verdict.inspection.findings) {
     json["findings"].push_back(as_json(finding));
@@ -128,6 +133,9 @@ void print_json(const Verdict& verdict) {
 }
 
 void print_text(const Options& options, const Verdict& verdict) {
+  for (const auto& note : verdict.inspection.origins.notes()) {
+    std::cout << "note: " << note.text() << "\n";
+  }
   for (const auto& finding : verdict.inspection.findings) {
     const std::string place = finding.place == "default" ? "" : finding.place + ": ";
     const std::string default_value = place.empty() ? " (default)" : "";
@@ -144,10 +152,11 @@ void print_text(const Options& options, const Verdict& verdict) {
 }
 
 void print_verdict(const Options& options, const Verdict& verdict) {
-  const size_t findings = verdict.inspection.findings.size();
+  const auto& inspection = verdict.inspection;
+  const size_t notes = inspection.findings.size() + inspection.origins.notes().size();
   std::cout << options.config << ": no errors";
   if (!verdict.unread.empty()) std::cout << " in what was looked at";
-  if (findings > 0) std::cout << ", " << counted(static_cast<int64_t>(findings), "note");
+  if (notes > 0) std::cout << ", " << counted(static_cast<int64_t>(notes), "note");
   std::cout << "\n";
 }
 
@@ -156,6 +165,7 @@ int run(const Options& options) {
   const Verdict verdict = judge(options);
   if (options.resolved) {
     config::throw_problems(verdict.errors, verdict.code);
+    tell_notes(verdict.inspection.origins);
     std::cout << verdict.inspection.resolved_toml;
     return 0;
   }

@@ -2,6 +2,7 @@
 #include "cli/command.h"
 #include "cli/engine.h"
 #include "cli/launch.h"
+#include "cli/notes.h"
 #include "cli/run_config.h"
 #include "distributed/launch.h"
 #include "experiment/heads.h"
@@ -72,7 +73,9 @@ int run(const Options& options) {
                    .processes = options.processes,
                    .dist = request.experiment.options.dist});
   }
-  speak_as(distributed::detect_launch().rank, /*quiet=*/false);
+  const int rank = distributed::detect_launch().rank;
+  speak_as(rank, /*quiet=*/false);
+  if (rank == 0) tell_notes(request.experiment.origins);
   return engine().eval(request);
 }
 

@@ -1,6 +1,7 @@
 #include "base/error.h"
 #include "cli/command.h"
 #include "cli/engine.h"
+#include "cli/notes.h"
 #include "cli/run_config.h"
 #include "data/byte_stream.h"
 #include "distributed/launch.h"
@@ -49,6 +50,7 @@ int run(const Options& options) {
                                                      .head = options.head,
                                                      .stats = options.stats}};
   experiment::head_named(request.experiment.options, options.head, "--head");
+  tell_notes(request.experiment.origins);
   return engine().infer(request);
 }
 

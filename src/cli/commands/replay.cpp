@@ -1,6 +1,7 @@
 #include "base/error.h"
 #include "cli/command.h"
 #include "cli/engine.h"
+#include "cli/notes.h"
 #include "cli/run_config.h"
 
 namespace stretto::cli {
@@ -21,10 +22,12 @@ int run(const Options& options) {
   }
   // RUN/forensics/step_….json
   const fs::path run = fs::absolute(options.file).lexically_normal().parent_path().parent_path();
-  return engine().replay({.experiment = load_run(run, options.overrides),
-                          .run_directory = run.string(),
-                          .file = options.file,
-                          .json = options.json});
+  const engine::ReplayRequest request{.experiment = load_run(run, options.overrides),
+                                      .run_directory = run.string(),
+                                      .file = options.file,
+                                      .json = options.json};
+  tell_notes(request.experiment.origins);
+  return engine().replay(request);
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include "cli/command.h"
 #include "cli/engine.h"
 #include "cli/launch.h"
+#include "cli/notes.h"
 #include "distributed/launch.h"
 #include "experiment/same_experiment.h"
 #include "store/checkpoint.h"
@@ -78,6 +79,7 @@ int run(const Options& options) {
                    .saved = [&] { return what_is_saved(request.run_directory); }});
   }
   speak_as(rank, options.quiet);
+  if (rank == 0) tell_notes(request.experiment.origins);  // of several processes, one
   return engine().train(request);
 }
 

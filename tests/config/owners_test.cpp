@@ -1,0 +1,130 @@
+// Keys of parts that somebody put under another section than the one that has them.
+#include <gtest/gtest.h>
+
+#include "base/error.h"
+#include "config/choice.h"
+#include "config/load.h"
+
+namespace stretto::config {
+namespace {
+
+struct Sail {
+  static constexpr const char* kName = "sail";
+  int64_t masts = 2;
+  static auto fields() { return std::tuple{field(&Sail::masts, "masts", "how many")}; }
+};
+
+struct Steam {
+  static constexpr const char* kName = "steam";
+  int64_t boilers = 1;
+  bool whistle = false;
+  static auto fields() {
+    return std::tuple{field(&Steam::boilers, "boilers", "how many"),
+                      field(&Steam::whistle, "whistle", "whether it is heard")};
+  }
+};
+
+struct Motor {
+  static constexpr const char* kName = "motor";
+  bool whistle = false;
+  static auto fields() {
+    return std::tuple{field(&Motor::whistle, "whistle", "whether it is heard")};
+  }
+};
+
+struct Oars {
+  static constexpr const char* kName = "oars";
+  int64_t rowers = 8;
+  static auto fields() { return std::tuple{field(&Oars::rowers, "rowers", "who row")}; }
+};
+
+struct Boat {
+  Choice<Sail, Oars> stern;
+  static auto fields() { return std::tuple{field(&Boat::stern, "stern", "what drives it")}; }
+};
+
+struct Ship {
+  Choice<Sail, Steam, Motor> bow;
+  Choice<Sail, Oars> stern;
+  std::vector<Boat> boats = {};
+  static auto fields() {
+    return std::tuple{field(&Ship::bow, "bow", "what draws it"),
+                      field(&Ship::stern, "stern", "what drives it"),
+                      field(&Ship::boats, "boats", "small ones")};
+  }
+};
+
+struct Harbour {
+  Ship ship;
+  static auto fields() { return std::tuple{field(&Harbour::ship, "ship", "the ship")}; }
+};
+
+std::string message(const std::string& text, const std::vector<std::string>& overrides = {}) {
+  Harbour harbour, fallback;
+  std::vector<Problem> problems;
+  load_text(text, "a.toml", "/base", overrides, schema_of(harbour), schema_of(fallback), problems);
+  try {
+    throw_problems(problems);
+  } catch (const Error& error) {
+    return error.message();
+  }
+  return "";
+}
+
+TEST(KeysElsewhere, AreNamedWithTheSectionWhosePartHasThem) {
+  EXPECT_EQ(message("[ship.stern]\nboilers = 3\n"),
+            "a.toml:2:1: `ship.stern.boilers`: `boilers` is a key of steam in [ship.bow], and "
+            "ship.bow.name is sail\n"
+            "  leave it out; `stretto describe ship.bow.steam` lists the keys of steam");
+  EXPECT_EQ(message("", {"ship.stern.boilers=3"}),
+            "command line, `ship.stern.boilers=3`: `ship.stern.boilers`: `boilers` is a key of "
+            "steam in [ship.bow], and ship.bow.name is sail\n"
+            "  leave it out; `stretto describe ship.bow.steam` lists the keys of steam");
+}
+
+TEST(KeysElsewhere, OfTheChosenPartAreTheOnesThatWereMeant) {
+  EXPECT_EQ(message("[ship.bow]\nname = \"steam\"\n[ship.stern]\nboilers = 3\n"),
+            "a.toml:4:1: `ship.stern.boilers`: `boilers` is a key of steam in [ship.bow]\n"
+            "  did you mean `ship.bow.boilers`? (integer, default 1)");
+}
+
+TEST(KeysElsewhere, OfSeveralPartsNameAllOfThem) {
+  EXPECT_EQ(message("[ship.stern]\nwhistle = true\n"),
+            "a.toml:2:1: `ship.stern.whistle`: `whistle` is a key of steam and of motor in "
+            "[ship.bow], and ship.bow.name is sail\n"
+            "  leave it out; `stretto describe ship.bow.steam` lists the keys of steam");
+}
+
+TEST(KeysElsewhere, AreFoundForSectionsOfEntriesToo) {
+  const std::string what =
+      "`ship.boats.1.stern.boilers`: `boilers` is a key of steam in [ship.bow], and ship.bow.name "
+      "is sail\n";
+  const std::string boats = "[[ship.boats]]\n[[ship.boats]]\n[ship.boats.stern]\n";
+  EXPECT_EQ(message(boats + "boilers = 3\n").find("a.toml:4:1: " + what), 0u)
+      << message(boats + "boilers = 3\n");
+  EXPECT_NE(message(boats, {"ship.boats.1.stern.boilers=3"}).find(what), std::string::npos);
+}
+
+TEST(KeysElsewhere, InSectionsOfEntriesAreToldOnceForAllEntries) {
+  EXPECT_EQ(message("[[ship.boats]]\n[[ship.boats]]\n[ship.bow]\nrowers = 3\n"),
+            "a.toml:4:1: `ship.bow.rowers`: `rowers` is a key of oars in [ship.stern], and of oars "
+            "in [ship.boats.stern], and ship.stern.name is sail\n"
+            "  leave it out; `stretto describe ship.stern.oars` lists the keys of oars");
+  // Of two sections, that of the part which has it at present was meant.
+  EXPECT_NE(message("[[ship.boats]]\n[ship.boats.stern]\nname = \"oars\"\n[ship.bow]\nrowers = 3\n")
+                .find("\n  did you mean `ship.boats.0.stern.rowers`?"),
+            std::string::npos);
+}
+
+TEST(KeysElsewhere, ThatTheSectionsOwnPartsHaveAreTheirs) {
+  EXPECT_EQ(message("[ship.stern]\nrowers = 3\n")
+                .find("a.toml:2:1: `ship.stern.rowers` is a key "
+                      "of oars, and ship.stern.name is sail\n"),
+            0u);
+  EXPECT_EQ(message("[ship.stern]\nzebra = 3\n").find("a.toml:2:1: unknown key `ship.stern.zebra`"),
+            0u);
+  EXPECT_EQ(message("[ship]\nboilers = 3\n").find("a.toml:2:1: unknown key `ship.boilers`"), 0u);
+}
+
+}  // namespace
+}  // namespace stretto::config
