@@ -11,7 +11,7 @@
 #include "distributed/cores.h"
 #include "distributed/make_group.h"
 #include "experiment/experiment_schema.h"
-#include "kernels/gemm.h"
+#include "kernels/gemm/gemm.h"
 
 namespace stretto::engine {
 namespace {

@@ -9,7 +9,7 @@
 /// How operators choose a kernel, and what they ask of their arguments before.
 namespace stretto::kernels {
 
-/// The fused kernels are fp32 on the CPU, those of cuda/ what cuda::takes() says; all else goes to
+/// The fused kernels are fp32 on the CPU, those for GPUs what cuda::takes() says; all else goes to
 /// the reference.
 inline bool is_fused(const at::Tensor& x) {
   return x.is_cpu() && x.scalar_type() == at::kFloat;

@@ -8,7 +8,7 @@
 #include "kernels/cuda/cuda.h"
 #include "kernels/dispatch.h"
 #include "kernels/fused.h"
-#include "kernels/r_drop.h"
+#include "kernels/loss/r_drop.h"
 #include "kernels/reference.h"
 
 namespace stretto::kernels {

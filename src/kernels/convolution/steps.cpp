@@ -6,7 +6,7 @@
 #include "kernels/convolution/fused.h"
 #include "kernels/convolution/reference.h"
 #include "kernels/dispatch.h"
-#include "kernels/packed_weights.h"
+#include "kernels/gemm/packed_weights.h"
 #include "kernels/rounding.h"
 
 namespace stretto::kernels {

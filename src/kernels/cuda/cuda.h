@@ -42,8 +42,8 @@ at::Tensor swiglu_dropout(const at::Tensor& gate_up, const Dropout& dropout);
 
 /// Without dropout of weights: libtorch's variable-length kernels, flash attention (Dao 2023,
 /// arXiv:2307.08691) for fp16 and bf16 on Ampere and newer, the memory-efficient one for fp32. With
-/// it, or where those do not take the head width: padded_attention.h, since their masks depend on
-/// how a batch was cut.
+/// it, or where those do not take the head width: attention/padded_attention.h, since their masks
+/// depend on how a batch was cut.
 at::Tensor self_attention(const at::Tensor& qkv, const SelfAttention& options);
 at::Tensor cross_attention(const at::Tensor& q, const at::Tensor& kv,
                            const CrossAttention& options);

@@ -1,8 +1,8 @@
 // The CUDA kernels of a build without CUDA.
 #include "base/error.h"
-#include "kernels/cuda/adafactor.h"
 #include "kernels/cuda/cuda.h"
-#include "kernels/cuda/optimizer_steps.h"
+#include "kernels/optimizer/cuda_adafactor.h"
+#include "kernels/optimizer/cuda_steps.h"
 
 namespace stretto::kernels::cuda {
 namespace {
