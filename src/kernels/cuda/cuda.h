@@ -5,12 +5,16 @@
 #include "kernels/kernels.h"
 
 /// The operators of kernels.h on a GPU: fp32, fp16 and bf16, shapes already checked by kernels.h.
-/// A build without CUDA has `no_cuda.cpp` in their place, where available() and takes() say no and
-/// everything else throws stretto::Error.
+/// They are called through the places of cuda::Table (table.h). A build without CUDA has
+/// `no_cuda.cpp` instead, where is_built(), available() and takes() say no, the table is empty, and
+/// there are no operators.
 ///
 /// Each follows the dropout rule of kernels/reference.h exactly, computes in fp32 and rounds once,
 /// and recomputes masks in backward.
 namespace stretto::kernels::cuda {
+
+/// Is this a CUDA build, whatever the machine?
+bool is_built();
 
 /// Is this a CUDA build, on a machine with a GPU that the driver offers?
 bool available();
