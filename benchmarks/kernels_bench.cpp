@@ -29,9 +29,9 @@
 
 #include "benchmarks/bench.h"
 #include "kernels/compute.h"
-#include "kernels/gemm.h"
+#include "kernels/gemm/gemm.h"
 #include "kernels/kernels.h"
-#include "kernels/optimizer_steps.h"
+#include "kernels/optimizer/steps.h"
 
 namespace stretto::kernels {
 namespace {

@@ -115,6 +115,7 @@ Machine look_at_machine(bool with_engine) {
   if (with_engine && !machine.engine.empty()) {
     try {
       machine.engine_text = engine().describe();
+      machine.gpu_fallbacks = engine().gpu_fallbacks();
     } catch (const std::exception& error) {
       machine.engine_error = error.what();
     }

@@ -24,6 +24,8 @@ struct Machine {
   std::string engine;        ///< path of libstretto_engine.so
   std::string engine_text;   ///< what it says of itself
   std::string engine_error;  ///< why it could not be opened
+  /// Operators that take their reference on a GPU; none in a build without CUDA.
+  std::vector<std::string> gpu_fallbacks;
   std::string mpi, nccl;
   std::string cache_dir;
   uint64_t cache_free_bytes = 0;

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "experiment/load_experiment.h"
 #include "experiment/preflight.h"
@@ -57,6 +58,8 @@ struct EngineApi {
   std::vector<optim::TensorName> (*tensor_names)(const experiment::Experiment&);
   models::ModelCost (*model_cost)(const CostRequest&);
   const char* (*describe)();  ///< "libtorch 2.11.0, AVX512, CUDA not built in"
+  /// Operators that take their reference on a GPU; none in a build without CUDA.
+  std::vector<std::string> (*gpu_fallbacks)();
 };
 inline constexpr const char* kEngineSymbol = "stretto_engine";
 

@@ -6,6 +6,7 @@
 #include "base/build_id.h"
 #include "base/error.h"
 #include "engine/commands.h"
+#include "kernels/fallbacks.h"
 #include "parallel/out_of_memory.h"
 #include "tasks/registry.h"
 
@@ -17,6 +18,10 @@ const char* describe_engine() {
       c10::str("libtorch ", TORCH_VERSION, ", ", at::get_cpu_capability(), ", ",
                torch::cuda::is_available() ? "CUDA available" : "no CUDA device");
   return text.c_str();
+}
+
+std::vector<std::string> gpu_fallbacks() {
+  return kernels::fallbacks(at::kCUDA);
 }
 
 // How much was asked for, and on which device, without the stack that libtorch prints below it.
@@ -83,4 +88,5 @@ const stretto::engine::EngineApi stretto_engine{
     .tensor_names = &stretto::engine::tensor_names,
     .model_cost = &stretto::engine::model_cost,
     .describe = &stretto::engine::describe_engine,
+    .gpu_fallbacks = &stretto::engine::gpu_fallbacks,
 };

@@ -8,8 +8,9 @@ int run_eval(const EvalRequest& request) {
   const auto& experiment = request.experiment.options;
   const auto group = join_processes(experiment);
   require_same_start(experiment, group);
-  return tasks::family_of(experiment)
-      .eval(request, {.group = group, .device = prepare_process(experiment, group)});
+  const at::Device device = prepare_process(experiment, group);
+  tell_of_fallbacks(device, group);
+  return tasks::family_of(experiment).eval(request, {.group = group, .device = device});
 }
 
 }  // namespace stretto::engine

@@ -12,8 +12,9 @@ int run_infer(const InferRequest& request) {
                 "start it once for each part of the text");
   }
   const auto& experiment = request.experiment.options;
-  return tasks::family_of(experiment)
-      .infer(request, {.group = {}, .device = prepare_process(experiment)});
+  const at::Device device = prepare_process(experiment);
+  tell_of_fallbacks(device);
+  return tasks::family_of(experiment).infer(request, {.group = {}, .device = device});
 }
 
 }  // namespace stretto::engine

@@ -8,10 +8,13 @@
 #include <string_view>
 
 #include "base/error.h"
+#include "base/log.h"
+#include "base/text.h"
 #include "distributed/cores.h"
 #include "distributed/make_group.h"
 #include "experiment/experiment_schema.h"
-#include "kernels/gemm.h"
+#include "kernels/fallbacks.h"
+#include "kernels/gemm/gemm.h"
 
 namespace stretto::engine {
 namespace {
@@ -84,6 +87,17 @@ at::Device prepare_process(const experiment::Experiment& experiment,
   require_device(experiment);
   const bool on_gpu = device_kind(experiment) == distributed::DeviceKind::kCuda;
   return on_gpu ? gpu_of(group) : at::Device(at::kCPU);
+}
+
+std::string text_of_fallbacks(const std::vector<std::string>& operators) {
+  if (operators.empty()) return "";
+  return "operators without a kernel on a GPU, which run as plain libtorch operations there: " +
+         join(operators, ", ");
+}
+
+void tell_of_fallbacks(at::Device device, const distributed::ProcessGroup& group) {
+  const std::string text = text_of_fallbacks(kernels::fallbacks(device));
+  if (group.is_root() && !text.empty()) log::info(text);
 }
 
 }  // namespace stretto::engine

@@ -2,6 +2,9 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <string>
+#include <vector>
+
 #include "config/schema.h"
 #include "distributed/agreement.h"
 #include "distributed/make_group.h"
@@ -38,5 +41,12 @@ at::Device gpu_of(const distributed::ProcessGroup& group);
 /// `run.device = "cuda"` and there is no such device.
 at::Device prepare_process(const experiment::Experiment& experiment,
                            const distributed::ProcessGroup& group = {});
+
+/// Says in the log, on rank 0 and once a command, which operators have no kernel on `device`. A CPU
+/// has all of them: nothing is said.
+void tell_of_fallbacks(at::Device device, const distributed::ProcessGroup& group = {});
+
+/// That line; empty where there is no such operator.
+std::string text_of_fallbacks(const std::vector<std::string>& operators);
 
 }  // namespace stretto::engine

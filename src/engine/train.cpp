@@ -222,6 +222,7 @@ int run_train(const TrainRequest& request) {
             precision.name);
   if (precision.remarkable) log::info("  " + precision.why);
   if (group.is_root()) warn_of_an_idle_gpu(experiment.run.device, device);
+  tell_of_fallbacks(device, group);
 
   const auto assets = assets_of_run(folder ? &*folder : nullptr, request.experiment, group);
   // Rank 0 first: it makes the token cache that the others on its machine then find.

@@ -9,14 +9,20 @@
 /// How operators choose a kernel, and what they ask of their arguments before.
 namespace stretto::kernels {
 
-/// The fused kernels are fp32 on the CPU, those of cuda/ what cuda::takes() says; all else goes to
-/// the reference.
+/// The fused kernels are fp32 on the CPU, those for GPUs what cuda::takes() says and cuda::Table
+/// has; all else goes to the reference.
 inline bool is_fused(const at::Tensor& x) {
   return x.is_cpu() && x.scalar_type() == at::kFloat;
 }
 
 inline bool is_cuda_float(const at::Tensor& x) {
   return cuda::takes(x) && x.scalar_type() == at::kFloat;
+}
+
+/// The kernel of a place of cuda::Table for such tensors; null: the plain form serves.
+template <class Kernel, class... Tensors>
+Kernel* on_gpu(Kernel* place, const Tensors&... tensors) {
+  return place != nullptr && cuda::takes(tensors...) ? place : nullptr;
 }
 
 /// What products of fp32 rows on a GPU are cast to; kFp32: nothing.

@@ -6,9 +6,10 @@
 
 #include "kernels/cast.h"
 #include "kernels/cuda/cuda.h"
+#include "kernels/cuda/table.h"
 #include "kernels/dispatch.h"
 #include "kernels/fused.h"
-#include "kernels/r_drop.h"
+#include "kernels/loss/r_drop.h"
 #include "kernels/reference.h"
 
 namespace stretto::kernels {
@@ -76,7 +77,8 @@ at::Tensor dropout(const at::Tensor& x, const Dropout& dropout) {
   check_dropout(dropout, x.size(0), "dropout");
   if (!dropout.active()) return x;
   if (is_fused(x)) return fused::dropout(x, dropout);
-  return cuda::takes(x) ? cuda::dropout(x, dropout) : reference::dropout(x, dropout);
+  const auto kernel = on_gpu(cuda::table().dropout, x);
+  return kernel != nullptr ? kernel(x, dropout) : reference::dropout(x, dropout);
 }
 
 at::Tensor dropout_add(const at::Tensor& x, const at::Tensor& residual, const Dropout& dropout) {
@@ -86,8 +88,9 @@ at::Tensor dropout_add(const at::Tensor& x, const at::Tensor& residual, const Dr
               ", residual is ", residual.sizes());
   if (!dropout.active()) return x + residual;
   if (is_fused(x) && is_fused(residual)) return fused::dropout_add(x, residual, dropout);
-  return cuda::takes(x, residual) ? cuda::dropout_add(x, residual, dropout)
-                                  : reference::dropout_add(x, residual, dropout);
+  const auto kernel = on_gpu(cuda::table().dropout_add, x, residual);
+  return kernel != nullptr ? kernel(x, residual, dropout)
+                           : reference::dropout_add(x, residual, dropout);
 }
 
 at::Tensor bias_activation_dropout(const at::Tensor& x, const at::Tensor& bias,
@@ -100,8 +103,9 @@ at::Tensor bias_activation_dropout(const at::Tensor& x, const at::Tensor& bias,
   if (is_fused(x) && is_fused(bias))
     return activation == Activation::kRelu ? fused::bias_relu_dropout(x, bias, dropout)
                                            : fused::bias_gelu_dropout(x, bias, dropout);
-  return cuda::takes(x, bias) ? cuda::bias_activation_dropout(x, bias, activation, dropout)
-                              : reference::bias_activation_dropout(x, bias, activation, dropout);
+  const auto kernel = on_gpu(cuda::table().bias_activation_dropout, x, bias);
+  return kernel != nullptr ? kernel(x, bias, activation, dropout)
+                           : reference::bias_activation_dropout(x, bias, activation, dropout);
 }
 
 at::Tensor swiglu_dropout(const at::Tensor& gate_up, const Dropout& dropout) {
@@ -110,8 +114,8 @@ at::Tensor swiglu_dropout(const at::Tensor& gate_up, const Dropout& dropout) {
   TORCH_CHECK(gate_up.size(1) % 2 == 0, "[kernels] swiglu_dropout: width must be even, got ",
               gate_up.size(1));
   if (is_fused(gate_up)) return fused::swiglu_dropout(gate_up, dropout);
-  return cuda::takes(gate_up) ? cuda::swiglu_dropout(gate_up, dropout)
-                              : reference::swiglu_dropout(gate_up, dropout);
+  const auto kernel = on_gpu(cuda::table().swiglu_dropout, gate_up);
+  return kernel != nullptr ? kernel(gate_up, dropout) : reference::swiglu_dropout(gate_up, dropout);
 }
 
 at::Tensor layer_norm(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias,
@@ -159,11 +163,12 @@ at::Tensor self_attention(const at::Tensor& qkv, const SelfAttention& options) {
   }
   if (is_fused(qkv) && (!options.bias.active() || is_fused(options.bias.table)))
     return fused::self_attention(qkv, options);
+  const auto kernel = on_gpu(cuda::table().self_attention, qkv);
+  if (kernel == nullptr) return reference::self_attention(qkv, options);
   if (const Compute compute = cuda_compute(qkv); is_half(compute))
     return cast::in_half(
-        compute, [&](const at::Tensor& x) { return cuda::self_attention(x, options); }, qkv);
-  return cuda::takes(qkv) ? cuda::self_attention(qkv, options)
-                          : reference::self_attention(qkv, options);
+        compute, [&](const at::Tensor& x) { return kernel(x, options); }, qkv);
+  return kernel(qkv, options);
 }
 
 at::Tensor cross_attention(const at::Tensor& q, const at::Tensor& kv,
@@ -171,22 +176,22 @@ at::Tensor cross_attention(const at::Tensor& q, const at::Tensor& kv,
   check_cross(q, kv, options);
   check_dropout(options.dropout, q.size(0), "cross_attention");
   if (is_fused(q) && is_fused(kv)) return fused::cross_attention(q, kv, options);
-  if (const Compute compute = cuda_compute(q); is_half(compute))
+  const auto place = cuda::table().cross_attention;
+  if (const Compute compute = cuda_compute(q); place != nullptr && is_half(compute))
     return cast::in_half(
-        compute,
-        [&](const at::Tensor& x, const at::Tensor& y) {
-          return cuda::cross_attention(x, y, options);
-        },
-        q, kv);
-  return cuda::takes(q, kv) ? cuda::cross_attention(q, kv, options)
-                            : reference::cross_attention(q, kv, options);
+        compute, [&](const at::Tensor& x, const at::Tensor& y) { return place(x, y, options); }, q,
+        kv);
+  const auto kernel = on_gpu(place, q, kv);
+  return kernel != nullptr ? kernel(q, kv, options) : reference::cross_attention(q, kv, options);
 }
 
 at::Tensor cross_attention_weights(const at::Tensor& q, const at::Tensor& kv,
                                    const CrossAttention& options) {
   check_cross(q, kv, options);
-  return is_fused(q) && is_fused(kv) ? fused::cross_attention_weights(q, kv, options)
-                                     : reference::cross_attention_weights(q, kv, options);
+  if (is_fused(q) && is_fused(kv)) return fused::cross_attention_weights(q, kv, options);
+  const auto kernel = on_gpu(cuda::table().cross_attention_weights, q, kv);
+  return kernel != nullptr ? kernel(q, kv, options)
+                           : reference::cross_attention_weights(q, kv, options);
 }
 
 at::Tensor rotary(const at::Tensor& x, const at::Tensor& positions, int64_t num_heads,
@@ -198,9 +203,11 @@ at::Tensor rotary(const at::Tensor& x, const at::Tensor& positions, int64_t num_
               "[kernels] rotary: x ", x.sizes(), " does not fit positions ", positions.sizes(),
               ", ", num_parts, " parts of ", d_model, " and ", num_heads, " heads of even width");
   if (is_fused(x)) check_range(positions, kMostPositions, "rotary", "position");
-  return is_fused(x) && positions.scalar_type() == at::kLong
-             ? fused::rotary(x, positions, num_heads, d_model, num_parts)
-             : reference::rotary(x, positions, num_heads, d_model, num_parts);
+  if (is_fused(x) && positions.scalar_type() == at::kLong)
+    return fused::rotary(x, positions, num_heads, d_model, num_parts);
+  const auto kernel = on_gpu(cuda::table().rotary, x);
+  return kernel != nullptr ? kernel(x, positions, num_heads, d_model, num_parts)
+                           : reference::rotary(x, positions, num_heads, d_model, num_parts);
 }
 
 at::Tensor embed(const at::Tensor& table, const at::Tensor& ids, double scale,
@@ -216,8 +223,9 @@ at::Tensor embed(const at::Tensor& table, const at::Tensor& ids, double scale,
     check_range(ids, table.size(0), "embed", "id");
     return fused::embed(table, ids, scale, position);
   }
-  return cuda::takes(table) ? cuda::embed(table, ids, scale, position)
-                            : reference::embed(table, ids, scale, position);
+  const auto kernel = on_gpu(cuda::table().embed, table);
+  return kernel != nullptr ? kernel(table, ids, scale, position)
+                           : reference::embed(table, ids, scale, position);
 }
 
 CrossEntropy linear_cross_entropy(const at::Tensor& x, const at::Tensor& weight,
@@ -232,8 +240,9 @@ CrossEntropy linear_cross_entropy(const at::Tensor& x, const at::Tensor& weight,
   if (x.is_cpu()) check_range(targets, num_classes, "linear_cross_entropy", "target");
   if (is_fused(x) && is_fused(weight) && targets.scalar_type() == at::kLong)
     return fused::linear_cross_entropy(x, weight, targets, smoothing, num_classes);
-  return cuda::takes(x, weight)
-             ? cuda::linear_cross_entropy(x, weight, targets, smoothing, num_classes)
+  const auto kernel = on_gpu(cuda::table().linear_cross_entropy, x, weight);
+  return kernel != nullptr
+             ? kernel(x, weight, targets, smoothing, num_classes)
              : reference::linear_cross_entropy(x, weight, targets, smoothing, num_classes);
 }
 
@@ -248,7 +257,9 @@ CrossEntropy linear_r_drop(const at::Tensor& x, const at::Tensor& weight, const 
               ", targets ", targets.sizes(), ", ", options.num_classes, " classes and alpha ",
               options.alpha, " do not fit");
   if (x.is_cpu()) check_range(targets, options.num_classes, "linear_r_drop", "target");
-  return r_drop::linear_r_drop(x, weight, targets, options);
+  const auto kernel = on_gpu(cuda::table().linear_r_drop, x, weight);
+  return kernel != nullptr ? kernel(x, weight, targets, options)
+                           : r_drop::linear_r_drop(x, weight, targets, options);
 }
 
 at::Tensor decode_self_attention(const at::Tensor& q, const at::Tensor& k_new,
@@ -274,9 +285,9 @@ at::Tensor decode_self_attention(const at::Tensor& q, const at::Tensor& k_new,
       (!bias.active() || is_fused(bias.table)))
     return fused::decode_self_attention(q, k_new, v_new, k_cache, v_cache, lineage, t, num_heads,
                                         bias);
-  if (cuda::takes_decoding(q, k_cache, v_cache, lineage, t))
-    return cuda::decode_self_attention(q, k_new, v_new, k_cache, v_cache, lineage, t, num_heads,
-                                       bias);
+  const auto kernel = cuda::table().decode_self_attention;
+  if (kernel != nullptr && cuda::takes_decoding(q, k_cache, v_cache, lineage, t))
+    return kernel(q, k_new, v_new, k_cache, v_cache, lineage, t, num_heads, bias);
   return reference::decode_self_attention(q, k_new, v_new, k_cache, v_cache, lineage, t, num_heads,
                                           bias);
 }
@@ -284,14 +295,15 @@ at::Tensor decode_self_attention(const at::Tensor& q, const at::Tensor& k_new,
 double sum_of_squares(const at::Tensor& flat) {
   TORCH_CHECK(flat.dim() == 1, "[kernels] sum_of_squares: need a flat buffer");
   if (is_fused(flat) && flat.is_contiguous()) return fused::sum_of_squares(flat);
-  return flat.is_contiguous() && cuda::takes(flat) ? cuda::sum_of_squares(flat)
-                                                   : reference::sum_of_squares(flat);
+  const auto kernel = on_gpu(cuda::table().sum_of_squares, flat);
+  return kernel != nullptr && flat.is_contiguous() ? kernel(flat) : reference::sum_of_squares(flat);
 }
 
 std::vector<double> sum_of_squares_blocks(const at::Tensor& flat) {
   TORCH_CHECK(flat.dim() == 1, "[kernels] sum_of_squares_blocks: need a flat buffer");
   if (is_fused(flat) && flat.is_contiguous()) return fused::sum_of_squares_blocks(flat);
-  return flat.is_contiguous() && cuda::takes(flat) ? cuda::sum_of_squares_blocks(flat)
+  const auto kernel = on_gpu(cuda::table().sum_of_squares_blocks, flat);
+  return kernel != nullptr && flat.is_contiguous() ? kernel(flat)
                                                    : reference::sum_of_squares_blocks(flat);
 }
 

@@ -2,7 +2,7 @@
 
 #include <ATen/ATen.h>
 
-#include "kernels/smoothing.h"
+#include "kernels/loss/smoothing.h"
 
 namespace stretto::losses {
 

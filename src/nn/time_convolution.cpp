@@ -4,8 +4,8 @@
 
 #include <cmath>
 
+#include "kernels/gemm/packed_weights.h"
 #include "kernels/kernels.h"
-#include "kernels/packed_weights.h"
 #include "nn/watch.h"
 
 namespace stretto::nn {

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "kernels/adafactor.h"
+#include "kernels/optimizer/adafactor.h"
 #include "optim/groups.h"
 #include "optim/optimizer.h"
 
@@ -17,9 +17,9 @@ namespace stretto::optim {
 ///     p = p (1 - lr weight_decay)
 ///     p = p - min(lr, 1 / sqrt(t)) max(0.001, rms(p)) d
 ///
-/// One call of kernels/adafactor.h steps all tensors. Tensors of more than two dimensions are
-/// matrices of their last two. The state is not cut: the constructor refuses a slice that is not
-/// the whole arena with Error(kUsage).
+/// One call of kernels/optimizer/adafactor.h steps all tensors. Tensors of more than two dimensions
+/// are matrices of their last two. The state is not cut: the constructor refuses a slice that is
+/// not the whole arena with Error(kUsage).
 class Adafactor : public Optimizer {
  public:
   Adafactor(const OptimOptions& options, const Arena& arena, Slice slice);

@@ -1,6 +1,6 @@
 #include "optim/adagrad.h"
 
-#include "kernels/optimizer_steps.h"
+#include "kernels/optimizer/steps.h"
 
 namespace stretto::optim {
 

@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "kernels/optimizer_steps.h"
+#include "kernels/optimizer/steps.h"
 
 namespace stretto::optim {
 

@@ -2,7 +2,7 @@
 
 #include <span>
 
-#include "kernels/step_numbers.h"
+#include "kernels/optimizer/step_numbers.h"
 #include "optim/groups.h"
 #include "optim/optimizer.h"
 

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "kernels/step_numbers.h"
+#include "kernels/optimizer/step_numbers.h"
 #include "optim/group_options.h"
 #include "optim/optimizer.h"
 
@@ -55,7 +55,7 @@ class Layout {
   /// Zeros for a state of the slice, fp32 on the arena's device.
   torch::Tensor zeros(const Arena& arena) const;
 
-  /// Runs for kernels/optimizer_steps.h: numbers_of(settings) for each stretch.
+  /// Runs for kernels/optimizer/steps.h: numbers_of(settings) for each stretch.
   template <class Numbers, class Of>
   std::vector<kernels::Run<Numbers>> runs(const Of& numbers_of) const {
     std::vector<kernels::Run<Numbers>> result;

@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "kernels/optimizer_steps.h"
+#include "kernels/optimizer/steps.h"
 #include "optim/layer_norms.h"
 
 namespace stretto::optim {

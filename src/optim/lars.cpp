@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "kernels/optimizer_steps.h"
+#include "kernels/optimizer/steps.h"
 #include "optim/layer_norms.h"
 
 namespace stretto::optim {

@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include "kernels/step_numbers.h"
+#include "kernels/optimizer/step_numbers.h"
 #include "optim/groups.h"
 
 namespace stretto::optim {

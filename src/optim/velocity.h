@@ -1,6 +1,6 @@
 #pragma once
 
-#include "kernels/step_numbers.h"
+#include "kernels/optimizer/step_numbers.h"
 #include "optim/groups.h"
 #include "optim/optimizer.h"
 

@@ -588,6 +588,7 @@ TEST(DoctorCommand, SpeaksJson) {
   EXPECT_GT(json["memory_bytes"], 0);
   EXPECT_TRUE(json["precisions"].contains("bf16"));
   EXPECT_TRUE(json["advice"].is_array());
+  EXPECT_EQ(json["gpu_fallbacks"], nlohmann::json::array()) << "the engine knows, and is not asked";
 }
 
 TEST(DoctorCommand, OpensTheEngineUnlessToldNotTo) {
@@ -602,6 +603,17 @@ TEST(DoctorCommand, OpensTheEngineUnlessToldNotTo) {
   const auto text = program.run({"doctor"});
   EXPECT_EQ(text.code, 0) << text.err;
   EXPECT_TRUE(has(text.out, "\n  engine     libtorch 2.")) << text.out;
+}
+
+TEST(DoctorCommand, NamesOperatorsWithoutAKernelOnAGpuInACudaBuildAlone) {
+  const Program program;
+  const auto json = nlohmann::json::parse(program.run({"doctor", "--json"}).out);
+  if (json["engine_text"] == "") GTEST_SKIP() << "this build has no engine";
+  const auto& names = json["gpu_fallbacks"];
+  ASSERT_TRUE(names.is_array());
+  const std::string text = program.run({"doctor"}).out;
+  EXPECT_EQ(has(text, "\nOperators without a kernel on a GPU"), !names.empty()) << text;
+  for (const auto& name : names) EXPECT_TRUE(has(text, name.get<std::string>())) << name;
 }
 
 // What bash offers for a line, by running its script with the variables that bash would set.

@@ -31,6 +31,19 @@ TEST(Session, TrainsOnTheGpuThatTheGroupJoinedWith) {
   EXPECT_EQ(gpu_of({}), at::Device(at::kCUDA));
 }
 
+TEST(Session, OperatorsWithoutAKernelAreNamedInOneLineOrNotAtAll) {
+  EXPECT_EQ(text_of_fallbacks({}), "");
+  EXPECT_EQ(text_of_fallbacks({"rotary", "glu"}),
+            "operators without a kernel on a GPU, which run as plain libtorch operations there: "
+            "rotary, glu");
+}
+
+TEST(Session, OfACpuNothingIsSaid) {
+  ::testing::internal::CaptureStderr();
+  tell_of_fallbacks(at::kCPU);
+  EXPECT_EQ(::testing::internal::GetCapturedStderr(), "");
+}
+
 TEST(Session, ProductsOfHalfTypesAreAddedUpInSinglePrecision) {
   experiment::Experiment experiment;
   experiment.run.device = "cpu";

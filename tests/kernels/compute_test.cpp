@@ -14,7 +14,7 @@
 
 #include "kernels/cast.h"
 #include "kernels/cpu/table.h"
-#include "kernels/gemm.h"
+#include "kernels/gemm/gemm.h"
 #include "kernels/rounding.h"
 #include "tests/kernels/cases.h"
 

@@ -9,7 +9,7 @@
 #include <string>
 
 #include "kernels/cpu/table.h"
-#include "kernels/gemm.h"
+#include "kernels/gemm/gemm.h"
 #include "tests/kernels/cases.h"
 #include "tests/kernels/scopes.h"
 

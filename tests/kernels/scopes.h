@@ -2,7 +2,7 @@
 
 #include <ATen/Parallel.h>
 
-#include "kernels/gemm.h"
+#include "kernels/gemm/gemm.h"
 
 /// Settings of this process that tests of kernels change for a while.
 namespace stretto::testing {

@@ -7,7 +7,7 @@
 #include <cmath>
 
 #include "kernels/cpu/table.h"
-#include "kernels/gemm.h"
+#include "kernels/gemm/gemm.h"
 #include "tests/kernels/cases.h"
 
 namespace stretto::kernels {

@@ -5,7 +5,7 @@
 
 #include <cmath>
 
-#include "kernels/packed_weights.h"
+#include "kernels/gemm/packed_weights.h"
 
 namespace stretto::nn {
 namespace {

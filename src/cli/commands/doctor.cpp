@@ -53,6 +53,10 @@ void print_text(const Machine& machine) {
   row("cache", machine.cache_dir + ", " + human_bytes(machine.cache_free_bytes) + " free");
   std::cout << "\nArithmetic here\n";
   for (const auto& one : precisions(machine)) row(one.name, one.verdict + ": " + one.why);
+  if (!machine.gpu_fallbacks.empty()) {
+    std::cout << "\nOperators without a kernel on a GPU (plain libtorch operations there)\n  "
+              << join(machine.gpu_fallbacks, ", ") << "\n";
+  }
   const auto advice = remedies(machine);
   std::cout << "\nWhat would make it faster\n";
   for (const auto& line : advice) std::cout << "  - " << printable(line, 2000) << "\n";
@@ -72,6 +76,7 @@ void print_json(const Machine& machine) {
             {"engine", machine.engine},
             {"engine_text", machine.engine_text},
             {"engine_error", machine.engine_error},
+            {"gpu_fallbacks", machine.gpu_fallbacks},
             {"mpi", machine.mpi},
             {"nccl", machine.nccl},
             {"cache_dir", machine.cache_dir},

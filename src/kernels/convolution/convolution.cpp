@@ -6,6 +6,7 @@
 #include "kernels/cast.h"
 #include "kernels/convolution/fused.h"
 #include "kernels/convolution/reference.h"
+#include "kernels/cuda/table.h"
 #include "kernels/dispatch.h"
 
 namespace stretto::kernels {
@@ -81,6 +82,8 @@ at::Tensor time_convolution(const at::Tensor& x, const at::Tensor& weight, const
               x.size(1), " channels], got ", weight.sizes());
   check_bias(bias, weight.size(0), "time_convolution");
   if (are_fused(x, weight, bias)) return fused::time_convolution(x, weight, bias, window);
+  if (const auto kernel = on_gpu(cuda::table().time_convolution, x, weight))
+    return kernel(x, weight, bias, window);
   return linear(reference::windows(x, window).flatten(1), weight, bias);
 }
 
@@ -92,6 +95,8 @@ at::Tensor depthwise_convolution(const at::Tensor& x, const at::Tensor& weight,
               "], got ", weight.sizes());
   check_bias(bias, x.size(1), "depthwise_convolution");
   if (are_fused(x, weight, bias)) return fused::depthwise_convolution(x, weight, bias, window);
+  if (const auto kernel = on_gpu(cuda::table().depthwise_convolution, x, weight))
+    return kernel(x, weight, bias, window);
   const Compute compute = cuda_compute(x);
   if (!is_half(compute)) return reference::depthwise_convolution(x, weight, bias, window);
   const at::Tensor sum = cast::in_half(
@@ -111,6 +116,8 @@ at::Tensor light_convolution(const at::Tensor& x, const at::Tensor& weight,
               weight.sizes());
   check_heads(x.size(1), weight.size(0), "light_convolution");
   check_dropout(drop_connect, rows_of(window, x), "light_convolution");
+  if (const auto kernel = on_gpu(cuda::table().light_convolution, x, weight))
+    return kernel(x, weight, drop_connect, window);
   return weigh(x, at::softmax(weight, -1).unsqueeze(0), drop_connect, window);
 }
 
@@ -124,6 +131,8 @@ at::Tensor dynamic_convolution(const at::Tensor& x, const at::Tensor& weights, i
       "[kernels] dynamic_convolution: weights must be [", rows, ", ", num_heads, " heads * ",
       window.kernel, " taps], got ", weights.sizes());
   check_dropout(drop_connect, rows, "dynamic_convolution");
+  if (const auto kernel = on_gpu(cuda::table().dynamic_convolution, x, weights))
+    return kernel(x, weights, num_heads, drop_connect, window);
   const at::Tensor raw = weights.reshape({rows, num_heads, window.kernel});
   return weigh(x, at::softmax(raw, -1), drop_connect, window);
 }
@@ -133,14 +142,18 @@ at::Tensor glu(const at::Tensor& x, const at::Tensor& bias, const Dropout& dropo
   TORCH_CHECK(x.size(1) % 2 == 0, "[kernels] glu: width must be even, got ", x.size(1));
   check_bias(bias, x.size(1), "glu");
   check_dropout(dropout, x.size(0), "glu");
-  return are_fused(x, x, bias) ? fused::glu(x, bias, dropout) : reference::glu(x, bias, dropout);
+  if (are_fused(x, x, bias)) return fused::glu(x, bias, dropout);
+  const auto kernel = on_gpu(cuda::table().glu, x);
+  return kernel != nullptr ? kernel(x, bias, dropout) : reference::glu(x, bias, dropout);
 }
 
 at::Tensor weight_norm(const at::Tensor& v, const at::Tensor& gain) {
   check_rows(v, "weight_norm");
   TORCH_CHECK(gain.dim() == 1 && gain.size(0) == v.size(0), "[kernels] weight_norm: gain must be [",
               v.size(0), "], got ", gain.sizes());
-  return are_fused(v, gain) ? fused::weight_norm(v, gain) : reference::weight_norm(v, gain);
+  if (are_fused(v, gain)) return fused::weight_norm(v, gain);
+  const auto kernel = on_gpu(cuda::table().weight_norm, v, gain);
+  return kernel != nullptr ? kernel(v, gain) : reference::weight_norm(v, gain);
 }
 
 at::Tensor multi_step_attention(const at::Tensor& q, const at::Tensor& keys,
@@ -149,6 +162,8 @@ at::Tensor multi_step_attention(const at::Tensor& q, const at::Tensor& keys,
   TORCH_CHECK(values.sizes() == keys.sizes(), "[kernels] multi_step_attention: values must be ",
               keys.sizes(), " as the keys, got ", values.sizes());
   if (are_fused(q, keys, values)) return fused::multi_step_attention(q, keys, values, options);
+  if (const auto kernel = on_gpu(cuda::table().multi_step_attention, q, keys))
+    return kernel(q, keys, values, options);
   const auto attend = [&](const at::Tensor& a, const at::Tensor& b, const at::Tensor& c) {
     return reference::multi_step_attention(a, b, c, options);
   };
@@ -160,8 +175,10 @@ at::Tensor multi_step_attention(const at::Tensor& q, const at::Tensor& keys,
 at::Tensor multi_step_attention_weights(const at::Tensor& q, const at::Tensor& keys,
                                         const MultiStepAttention& options) {
   check_attention(q, keys, options, "multi_step_attention_weights");
-  return are_fused(q, keys) ? fused::multi_step_attention_weights(q, keys, options)
-                            : reference::multi_step_attention_weights(q, keys, options);
+  if (are_fused(q, keys)) return fused::multi_step_attention_weights(q, keys, options);
+  const auto kernel = on_gpu(cuda::table().multi_step_attention_weights, q, keys);
+  return kernel != nullptr ? kernel(q, keys, options)
+                           : reference::multi_step_attention_weights(q, keys, options);
 }
 
 at::Tensor scale_gradient(const at::Tensor& x, double factor) {

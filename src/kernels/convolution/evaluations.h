@@ -3,8 +3,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "kernels/combination.h"
 #include "kernels/convolution/filtering.h"
+#include "kernels/gemm/combination.h"
 
 /// The algorithm of filtering.h as tables: which sums of rows and of weights are multiplied, and
 /// how two outputs are made of the products.

@@ -10,7 +10,7 @@
 
 #include "kernels/convolution/evaluations.h"
 #include "kernels/cpu/table.h"
-#include "kernels/gemm.h"
+#include "kernels/gemm/gemm.h"
 
 namespace stretto::kernels {
 namespace {

@@ -5,7 +5,7 @@
 
 #include "kernels/convolution/fused.h"
 #include "kernels/fused_common.h"
-#include "kernels/gemm.h"
+#include "kernels/gemm/gemm.h"
 
 namespace stretto::kernels::fused {
 namespace {

@@ -6,7 +6,7 @@
 #include "kernels/convolution/fused.h"
 #include "kernels/convolution/lines.h"
 #include "kernels/fused_common.h"
-#include "kernels/gemm.h"
+#include "kernels/gemm/gemm.h"
 #include "kernels/rounding.h"
 
 namespace stretto::kernels::fused {

@@ -5,8 +5,9 @@
 
 #include "kernels/convolution/fused.h"
 #include "kernels/convolution/reference.h"
+#include "kernels/cuda/table.h"
 #include "kernels/dispatch.h"
-#include "kernels/packed_weights.h"
+#include "kernels/gemm/packed_weights.h"
 #include "kernels/rounding.h"
 
 namespace stretto::kernels {
@@ -21,7 +22,8 @@ at::Tensor weigh_step(const at::Tensor& x, const at::Tensor& weights, RowCache& 
   if (is_fused(x) && is_fused(weights))
     return fused::weigh_lines(cache.rows(), weights.flatten(1).contiguous(), weights.size(1),
                               cache.lines());
-  return reference::weigh(cache.windows(), weights);
+  const auto kernel = on_gpu(cuda::table().convolution_step, x, weights);
+  return kernel != nullptr ? kernel(cache, weights) : reference::weigh(cache.windows(), weights);
 }
 
 }  // namespace
@@ -87,6 +89,8 @@ at::Tensor time_convolution_step(const PackedConvolution& convolution, const at:
               "[kernels] time_convolution_step: ", convolution.kernel(), " taps of ",
               convolution.inputs(), " channels do not fit ", x.sizes(), " and a cache of ",
               cache.kernel(), " taps");
+  if (const auto kernel = on_gpu(cuda::table().time_convolution_step, x))
+    return kernel(convolution, x, cache);
   cache.push(x);
   if (!convolution.packed() || !is_fused(x))
     return linear(cache.windows().flatten(1), convolution.weight(), convolution.bias());

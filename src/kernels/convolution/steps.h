@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <memory>
 
-#include "kernels/gemm.h"
+#include "kernels/gemm/gemm.h"
 
 /// Causal convolutions (convolution.h, stride 1) one step at a time, for decoding: no gradient. A
 /// step gives what the whole sequence would give at its last row, but for rounding where products

@@ -1,7 +1,7 @@
 // The matrix product on pairs of bfloat16, for processors with AVX512_BF16: one instruction adds
 // two products to each of sixteen fp32 sums. Blocks, panels and the order of the sums are those of
-// product.inc, with a word (two rows of depth) where that has a number. All other loops of this
-// level are those of AVX-512 (table.cpp).
+// gemm/product.inc, with a word (two rows of depth) where that has a number. All other loops of
+// this level are those of AVX-512 (table.cpp).
 #include <immintrin.h>
 
 #include <cstdint>

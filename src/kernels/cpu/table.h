@@ -3,10 +3,10 @@
 #include <cstdint>
 #include <vector>
 
-#include "kernels/combination.h"
 #include "kernels/compute.h"
 #include "kernels/convolution/table.h"
-#include "kernels/cpu/steps.h"
+#include "kernels/gemm/combination.h"
+#include "kernels/optimizer/table.h"
 #include "kernels/recurrent/cells.h"
 
 /// Loops of the fused kernels on raw fp32 pointers. The same sources (*.inc) are compiled once per

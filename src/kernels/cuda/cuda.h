@@ -5,12 +5,16 @@
 #include "kernels/kernels.h"
 
 /// The operators of kernels.h on a GPU: fp32, fp16 and bf16, shapes already checked by kernels.h.
-/// A build without CUDA has `no_cuda.cpp` in their place, where available() and takes() say no and
-/// everything else throws stretto::Error.
+/// They are called through the places of cuda::Table (table.h). A build without CUDA has
+/// `no_cuda.cpp` instead, where is_built(), available() and takes() say no, the table is empty, and
+/// there are no operators.
 ///
 /// Each follows the dropout rule of kernels/reference.h exactly, computes in fp32 and rounds once,
 /// and recomputes masks in backward.
 namespace stretto::kernels::cuda {
+
+/// Is this a CUDA build, whatever the machine?
+bool is_built();
 
 /// Is this a CUDA build, on a machine with a GPU that the driver offers?
 bool available();
@@ -42,8 +46,8 @@ at::Tensor swiglu_dropout(const at::Tensor& gate_up, const Dropout& dropout);
 
 /// Without dropout of weights: libtorch's variable-length kernels, flash attention (Dao 2023,
 /// arXiv:2307.08691) for fp16 and bf16 on Ampere and newer, the memory-efficient one for fp32. With
-/// it, or where those do not take the head width: padded_attention.h, since their masks depend on
-/// how a batch was cut.
+/// it, or where those do not take the head width: attention/padded_attention.h, since their masks
+/// depend on how a batch was cut.
 at::Tensor self_attention(const at::Tensor& qkv, const SelfAttention& options);
 at::Tensor cross_attention(const at::Tensor& q, const at::Tensor& kv,
                            const CrossAttention& options);

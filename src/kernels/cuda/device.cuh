@@ -8,7 +8,7 @@
 
 #include "base/random.h"
 #include "kernels/cuda/launch.h"
-#include "kernels/step_numbers.h"
+#include "kernels/optimizer/step_numbers.h"
 
 /// What the kernels share: conversion to and from fp32, rows read eight columns at a time, the
 /// dropout rule, sums over a block in a fixed order.

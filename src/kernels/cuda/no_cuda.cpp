@@ -1,8 +1,9 @@
-// The CUDA kernels of a build without CUDA.
+// A build without CUDA: no kernel is in its place, and optimizers are refused.
 #include "base/error.h"
-#include "kernels/cuda/adafactor.h"
 #include "kernels/cuda/cuda.h"
-#include "kernels/cuda/optimizer_steps.h"
+#include "kernels/cuda/table.h"
+#include "kernels/optimizer/cuda_adafactor.h"
+#include "kernels/optimizer/cuda_steps.h"
 
 namespace stretto::kernels::cuda {
 namespace {
@@ -13,6 +14,10 @@ namespace {
 }
 
 }  // namespace
+
+bool is_built() {
+  return false;
+}
 
 bool available() {
   return false;
@@ -39,52 +44,9 @@ bool takes_decoding(const at::Tensor&, const at::Tensor&, const at::Tensor&, con
   return false;
 }
 
-at::Tensor dropout(const at::Tensor&, const Dropout&) {
-  refuse();
-}
-
-at::Tensor dropout_add(const at::Tensor&, const at::Tensor&, const Dropout&) {
-  refuse();
-}
-
-at::Tensor bias_activation_dropout(const at::Tensor&, const at::Tensor&, Activation,
-                                   const Dropout&) {
-  refuse();
-}
-
-at::Tensor swiglu_dropout(const at::Tensor&, const Dropout&) {
-  refuse();
-}
-
-at::Tensor self_attention(const at::Tensor&, const SelfAttention&) {
-  refuse();
-}
-
-at::Tensor cross_attention(const at::Tensor&, const at::Tensor&, const CrossAttention&) {
-  refuse();
-}
-
-at::Tensor embed(const at::Tensor&, const at::Tensor&, double, const at::Tensor&) {
-  refuse();
-}
-
-CrossEntropy linear_cross_entropy(const at::Tensor&, const at::Tensor&, const at::Tensor&, double,
-                                  int64_t) {
-  refuse();
-}
-
-at::Tensor decode_self_attention(const at::Tensor&, const at::Tensor&, const at::Tensor&,
-                                 at::Tensor&, at::Tensor&, const at::Tensor&, int64_t, int64_t,
-                                 const DistanceBias&) {
-  refuse();
-}
-
-double sum_of_squares(const at::Tensor&) {
-  refuse();
-}
-
-std::vector<double> sum_of_squares_blocks(const at::Tensor&) {
-  refuse();
+const Table& table() {
+  static constexpr Table kEmpty{};
+  return kEmpty;
 }
 
 bool takes_steps(const at::Tensor&) {

@@ -2,6 +2,8 @@
 
 #include <ATen/ATen.h>
 
+#include "kernels/cuda/table.h"
+#include "kernels/dispatch.h"
 #include "kernels/recurrent/attention_pass.h"
 #include "kernels/recurrent/checks.h"
 #include "kernels/recurrent/fused.h"
@@ -28,9 +30,11 @@ AttentiveOutput attentive(const at::Tensor& x_gates, const AttentiveWeights& wei
       {x_gates, cell.hidden, cell.hidden_bias, cell.product_gain, cell.product_bias, cell.cell_gain,
        cell.cell_bias, weights.context, weights.query, weights.query_bias, weights.score,
        weights.gain, memory.keys, memory.values, initial.h, initial.c, initial.context});
-  return fused ? fused::attentive(x_gates, plain_score(weights, options.score), memory, initial,
-                                  options)
-               : reference::attentive(x_gates, weights, memory, initial, options);
+  if (fused)
+    return fused::attentive(x_gates, plain_score(weights, options.score), memory, initial, options);
+  const auto kernel = on_gpu(cuda::table().attentive, x_gates, cell.hidden);
+  return kernel != nullptr ? kernel(x_gates, weights, memory, initial, options)
+                           : reference::attentive(x_gates, weights, memory, initial, options);
 }
 
 }  // namespace stretto::kernels

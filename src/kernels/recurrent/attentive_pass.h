@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include "kernels/gemm.h"
+#include "kernels/gemm/gemm.h"
 #include "kernels/recurrent/attention_pass.h"
 #include "kernels/recurrent/cell_pass.h"
 

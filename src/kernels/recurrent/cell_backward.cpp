@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "kernels/gemm.h"
+#include "kernels/gemm/gemm.h"
 #include "kernels/recurrent/cell_pass.h"
 #include "kernels/rounding.h"
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "kernels/gemm.h"
+#include "kernels/gemm/gemm.h"
 #include "kernels/recurrent/schedule.h"
 
 /// The matrix product of one step.

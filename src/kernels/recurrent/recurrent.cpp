@@ -2,6 +2,8 @@
 
 #include <ATen/ATen.h>
 
+#include "kernels/cuda/table.h"
+#include "kernels/dispatch.h"
 #include "kernels/recurrent/checks.h"
 #include "kernels/recurrent/fused.h"
 #include "kernels/recurrent/reference.h"
@@ -23,8 +25,10 @@ RecurrentOutput recurrent(const at::Tensor& x_gates, const RecurrentWeights& wei
   const bool fused = checks::is_fused({x_gates, weights.hidden, weights.hidden_bias,
                                        weights.product_gain, weights.product_bias,
                                        weights.cell_gain, weights.cell_bias, initial.h, initial.c});
-  return fused ? fused::recurrent(x_gates, weights, initial, options)
-               : reference::recurrent(x_gates, weights, initial, options);
+  if (fused) return fused::recurrent(x_gates, weights, initial, options);
+  const auto kernel = on_gpu(cuda::table().recurrent, x_gates, weights.hidden);
+  return kernel != nullptr ? kernel(x_gates, weights, initial, options)
+                           : reference::recurrent(x_gates, weights, initial, options);
 }
 
 }  // namespace stretto::kernels

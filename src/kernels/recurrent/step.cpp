@@ -4,6 +4,8 @@
 
 #include <optional>
 
+#include "kernels/cuda/table.h"
+#include "kernels/dispatch.h"
 #include "kernels/recurrent/attentive_pass.h"
 #include "kernels/recurrent/checks.h"
 #include "kernels/recurrent/node.h"
@@ -110,7 +112,9 @@ RecurrentState RecurrentStep::operator()(const at::Tensor& x_gates,
   if (parts.packed && checks::is_fused({x_gates, before.h, before.c}))
     return parts.run(x_gates, before);
   const ComputeScope scope(parts.compute);
-  return reference::step(x_gates, parts.weights, before, parts.options);
+  const auto kernel = on_gpu(cuda::table().recurrent_step, x_gates, parts.weights.hidden);
+  return kernel != nullptr ? kernel(x_gates, parts.weights, before, parts.options)
+                           : reference::step(x_gates, parts.weights, before, parts.options);
 }
 
 struct AttentiveStep::Parts {
@@ -181,8 +185,12 @@ AttentiveStep::Result AttentiveStep::operator()(const at::Tensor& x_gates,
   if (!parts.packs || !seen.prepared.keys.defined() ||
       !checks::is_fused({x_gates, before.h, before.c, before.context})) {
     at::Tensor weights;
-    const AttentiveState next = reference::step(x_gates, parts.weights, seen.memory, sources,
-                                                before, parts.options, parts.score, &weights);
+    const auto kernel =
+        on_gpu(cuda::table().attentive_step, x_gates, parts.weights.recurrent.hidden);
+    decltype(kernel) plain = reference::step;
+    const auto step = kernel != nullptr ? kernel : plain;
+    const AttentiveState next = step(x_gates, parts.weights, seen.memory, sources, before,
+                                     parts.options, parts.score, &weights);
     return {next, wants_weights ? joined_weights(weights, seen.memory, sources) : at::Tensor()};
   }
   const int64_t* lane = sources.const_data_ptr<int64_t>();

@@ -9,7 +9,7 @@
 #include "data/share.h"
 #include "decoding/decode_options.h"
 #include "decoding/search.h"
-#include "kernels/packed_weights.h"
+#include "kernels/gemm/packed_weights.h"
 #include "models/seq2seq_model.h"
 
 namespace stretto::tasks {

@@ -10,9 +10,9 @@
 #include <functional>
 #include <vector>
 
-#include "kernels/adafactor.h"
 #include "kernels/cuda/cuda.h"
-#include "kernels/optimizer_steps.h"
+#include "kernels/optimizer/adafactor.h"
+#include "kernels/optimizer/steps.h"
 
 namespace stretto::kernels {
 namespace {

@@ -1,0 +1,124 @@
+#include <ATen/ATen.h>
+#include <ATen/Parallel.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "kernels/fused.h"
+#include "kernels/fused_common.h"
+#include "kernels/loss/fused_projection.h"
+#include "kernels/loss/smoothing.h"
+#include "kernels/rounding.h"
+
+namespace stretto::kernels::fused {
+namespace {
+
+/// The logits' slopes lie in [-1, 1]. Times this they stay finite in binary16 and vanish only below
+/// 2^-39, whatever the loss is scaled by.
+constexpr float kSlopeScale = 32768;
+
+/// The loss of each row and, in place of the logits, its gradient.
+std::vector<cpu::LossSums> rows_of_loss(at::Tensor& logits, const at::Tensor& targets,
+                                        const SmoothingWeights& weights, bool gradient) {
+  const int64_t rows = logits.size(0), classes = logits.size(1);
+  std::vector<cpu::LossSums> sums(static_cast<size_t>(rows));
+  float* from = logits.data_ptr<float>();
+  const int64_t* target = targets.const_data_ptr<int64_t>();
+  const auto each = static_cast<float>(weights.each), extra = static_cast<float>(weights.extra);
+  at::parallel_for(0, rows, 4, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i)
+      sums[static_cast<size_t>(i)] =
+          cpu::table().loss_row(from + i * classes, {classes, target[i], each, extra}, gradient);
+  });
+  return sums;
+}
+
+/// What a batch of rows costs; gradients where they are wanted, else each token's own.
+struct Losses {
+  at::Tensor loss, nll;    ///< scalars
+  at::Tensor dx, dweight;  ///< before the scale that the loss comes back with
+  at::Tensor token_nll;    ///< fp64 [N]
+};
+
+Losses losses_of(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& targets,
+                 double smoothing, int64_t num_classes, bool want_gradient) {
+  // d loss / d logits = p - each everywhere, and extra less at the target, because the weights of
+  // all classes sum to one.
+  const SmoothingWeights weights(smoothing, num_classes);
+  const at::Tensor classes = weight.slice(0, 0, num_classes);
+  const Projection projection(
+      classes, {.rows = x.size(0), .slope_scale = kSlopeScale, .backward = want_gradient});
+  Losses out;
+  if (want_gradient) {
+    out.dx = is_half(ComputeScope::current()) ? at::zeros_like(x) : at::empty_like(x);
+    out.dweight = at::zeros_like(weight);
+  } else {
+    out.token_nll = at::empty({x.size(0)}, at::kDouble);
+  }
+  const at::Tensor buffer = at::empty({std::min(kLossRows, x.size(0)), num_classes}, x.options());
+  cpu::LossSums sums{};
+  for (int64_t begin = 0; begin < x.size(0); begin += kLossRows) {
+    const int64_t end = std::min(begin + kLossRows, x.size(0));
+    const at::Tensor rows = x.slice(0, begin, end);
+    at::Tensor logits = buffer.slice(0, 0, end - begin);
+    projection.logits(rows, logits);
+    cpu::LossSums block{};
+    int64_t token = begin;
+    for (const cpu::LossSums& row :
+         rows_of_loss(logits, targets.slice(0, begin, end), weights, want_gradient)) {
+      block.nll += row.nll;
+      block.all += row.all;
+      if (!want_gradient) out.token_nll.data_ptr<double>()[token++] = row.nll;
+    }
+    sums.nll += block.nll;
+    sums.all += block.all;
+    if (!want_gradient) continue;
+    at::Tensor dx_block = out.dx.slice(0, begin, end), dw = out.dweight.slice(0, 0, num_classes);
+    projection.gradients(logits, rows, dx_block, dw);
+  }
+  out.loss = at::scalar_tensor(weights.extra * sums.nll + weights.each * sums.all, x.options());
+  out.nll = at::scalar_tensor(sums.nll, x.options());
+  return out;
+}
+
+struct LossNode : torch::autograd::Function<LossNode> {
+  static variable_list forward(AutogradContext* ctx, const at::Tensor& x, const at::Tensor& weight,
+                               const at::Tensor& targets, double smoothing, int64_t num_classes) {
+    const Losses losses = losses_of(x, weight, targets, smoothing, num_classes, true);
+    keep(ctx, ComputeScope::current());
+    ctx->saved_data["dx"] = losses.dx;
+    ctx->saved_data["dweight"] = losses.dweight;
+    ctx->mark_non_differentiable({losses.nll});
+    return {losses.loss, losses.nll};
+  }
+  static variable_list backward(AutogradContext* ctx, const variable_list& grads) {
+    const Compute compute = kept_compute(ctx);
+    // The usual factor is one: a mean is taken over the gradients, not over the loss.
+    const auto scaled = [&](const char* name) {
+      at::Tensor slope = ctx->saved_data[name].toTensor();
+      const float scale = grads[0].item<float>();
+      const float factor = compute == Compute::kFp16 ? scale / kSlopeScale : scale;
+      if (factor != 1.0f) slope = slope * factor;
+      return rounded(slope, compute);
+    };
+    return {scaled("dx"), scaled("dweight"), {}, {}, {}};
+  }
+};
+
+}  // namespace
+
+CrossEntropy linear_cross_entropy(const at::Tensor& x, const at::Tensor& weight,
+                                  const at::Tensor& targets, double smoothing,
+                                  int64_t num_classes) {
+  const bool want = at::GradMode::is_enabled() && (x.requires_grad() || weight.requires_grad());
+  if (!want) {
+    const Losses losses = losses_of(x.contiguous(), weight.contiguous(), targets.contiguous(),
+                                    smoothing, num_classes, false);
+    return {losses.loss, losses.nll, losses.token_nll};
+  }
+  const auto sums = LossNode::apply(x.contiguous(), weight.contiguous(), targets.contiguous(),
+                                    smoothing, num_classes);
+  return {sums[0], sums[1].detach()};
+}
+
+}  // namespace stretto::kernels::fused

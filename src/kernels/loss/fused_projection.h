@@ -1,0 +1,59 @@
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <optional>
+
+#include "kernels/compute.h"
+#include "kernels/gemm/gemm.h"
+#include "kernels/rounding.h"
+
+/// What the losses behind an output projection share on a CPU in fp32.
+namespace stretto::kernels::fused {
+
+/// Rows of logits at a time: few enough for the last cache.
+constexpr int64_t kLossRows = 512;
+
+/// The three products of a block of rows with the classes; the packed tables are kept over blocks.
+class Projection {
+ public:
+  struct Use {
+    int64_t rows;       ///< of the whole batch: they choose the product
+    float slope_scale;  ///< under kFp16 slopes are multiplied by it before they are rounded
+    bool backward;      ///< whether gradients() will be called
+  };
+  /// @param classes  [V, D]
+  Projection(const at::Tensor& classes, const Use& use)
+      : classes_(classes), slope_scale_(use.slope_scale), compute_(ComputeScope::current()) {
+    if (!gemm::is_taken(use.rows, classes.size(1), classes.size(0))) return;
+    columns_.emplace(gemm::Operand{classes, true}, compute_);
+    if (use.backward) rows_.emplace(gemm::Operand{classes}, compute_);
+  }
+  void logits(const at::Tensor& x, at::Tensor& out) const {
+    if (columns_) return gemm::multiply({x}, *columns_, {}, false, out);
+    gemm::multiply_by_libtorch({x}, {classes_, true}, false, compute_, out);
+    round_(out, compute_);
+  }
+  /// Adds to dweight, and to dx, which must be zero, in half precision: their products are rounded
+  /// when the scale of the loss is known.
+  void gradients(at::Tensor& slopes, const at::Tensor& x, at::Tensor& dx,
+                 at::Tensor& dweight) const {
+    if (compute_ == Compute::kFp16) slopes.mul_(slope_scale_);
+    if (rows_) {
+      gemm::multiply({slopes}, *rows_, {}, is_half(compute_), dx);
+      gemm::multiply({slopes, true}, gemm::Packed({x}, compute_), {}, true, dweight);
+    } else {
+      gemm::multiply_by_libtorch({slopes}, {classes_}, false, compute_, dx);
+      gemm::multiply_by_libtorch({slopes, true}, {x}, true, compute_, dweight);
+    }
+  }
+
+ private:
+  at::Tensor classes_;
+  float slope_scale_;
+  Compute compute_;
+  std::optional<gemm::Packed> columns_, rows_;
+};
+
+}  // namespace stretto::kernels::fused
