@@ -1,24 +1,14 @@
 // Recipes with mistakes: each is accepted or refused in words, and nothing else happens.
+#include "tests/lint/mutated_recipes.h"
+
 #include <gtest/gtest.h>
 
-#include <algorithm>
-#include <filesystem>
-#include <fstream>
-
 #include "base/error.h"
-#include "base/file.h"
 #include "experiment/load_experiment.h"
 #include "lint/lint.h"
-#include "tests/base/temp_dir.h"
-#include "tests/fuzz/config_mutator.h"
 
 namespace stretto::lint {
 namespace {
-
-namespace fs = std::filesystem;
-
-using stretto::testing::ConfigMutator;
-using stretto::testing::TempDir;
 
 // For each of four seeds. Under sanitizers, where each costs five times as much, fewer are enough:
 // config_fuzz makes as many mistakes there.
@@ -32,28 +22,6 @@ constexpr size_t kConfigurations = 500;
 #else
 constexpr size_t kConfigurations = 2500;
 #endif
-
-/// The recipes in a folder of their own, beside which files can be written that include the same.
-struct Recipes {
-  TempDir folder;
-  std::vector<fs::path> paths;
-  std::vector<std::string> texts;
-
-  Recipes() {
-    const fs::path source(STRETTO_SOURCE_DIR);
-    for (const char* part : {"configs", "examples"}) {
-      for (const auto& entry : fs::recursive_directory_iterator(source / part)) {
-        if (entry.path().extension() != ".toml") continue;
-        const fs::path copy = folder.path() / fs::relative(entry.path(), source);
-        fs::create_directories(copy.parent_path());
-        fs::copy_file(entry.path(), copy);
-        paths.push_back(copy);
-      }
-    }
-    std::sort(paths.begin(), paths.end());  // folders are listed in any order
-    for (const auto& path : paths) texts.push_back(read_file(path));
-  }
-};
 
 /// What is wrong with a resolved copy; empty = nothing.
 std::string fault_in_copy(const Inspection& found) {
@@ -81,19 +49,14 @@ std::string fault_in(const Inspection& found) {
 class MutatedRecipes : public ::testing::TestWithParam<uint64_t> {};
 
 TEST_P(MutatedRecipes, AreAcceptedOrRefusedInWords) {
-  const Recipes recipes;
-  ASSERT_GE(recipes.paths.size(), 40u);
-  const ConfigMutator mutator(recipes.texts);
-  ConfigMutator::Random random(GetParam());
+  stretto::testing::MutatedRecipes recipes(STRETTO_SOURCE_DIR, GetParam());
+  ASSERT_GE(recipes.num_recipes(), 40u);
   size_t accepted = 0, refused = 0, faults = 0;
   for (size_t i = 0; i < kConfigurations && faults < 5; ++i) {
-    const size_t recipe = i % recipes.paths.size();
-    const std::string text = mutator.mutated(recipes.texts[recipe], random);
-    const fs::path path = recipes.paths[recipe].parent_path() / "mutated.toml";
-    std::ofstream(path, std::ios::binary) << text;
+    const auto made = recipes.next();
     std::string fault;
     try {
-      const auto found = inspect(path, {});
+      const auto found = inspect(made.path, {});
       fault = fault_in(found);
       ++(found.problems.empty() ? accepted : refused);
     } catch (const Error& error) {
@@ -103,7 +66,7 @@ TEST_P(MutatedRecipes, AreAcceptedOrRefusedInWords) {
     }
     if (fault.empty()) continue;
     ++faults;
-    ADD_FAILURE() << fault << "\nin\n" << text;
+    ADD_FAILURE() << fault << "\nin\n" << made.text;
   }
   // Mistakes of every kind, and few enough that rules and the linter see many of them.
   EXPECT_GE(refused, kConfigurations / 2);
