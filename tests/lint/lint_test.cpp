@@ -324,6 +324,13 @@ TEST(Lint, RDropWithoutDropoutIsNotedWhateverTheParts) {
       {encoder, decoder, off, "model.decoder.dropout=0", "model.decoder.zoneout_hidden=0.1"}));
 }
 
+TEST(Lint, AValidationAfterEveryUpdateIsSaidSo) {
+  const auto found = lint_of({"eval.every=1"});
+  ASSERT_EQ(codes_of(found), std::vector<std::string>{"EV004"});
+  EXPECT_NE(found[0].reason.find("validates every update may"), std::string::npos)
+      << found[0].reason;
+}
+
 TEST(Lint, HeavySmoothingSaysWhatTheLossCannotFallBelow) {
   // 1 of 4 entries to the other three: 0.75 ln(4/3) + 0.25 ln 12 = 0.837; ln 4 = 1.386
   const auto found =

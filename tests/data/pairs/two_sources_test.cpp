@@ -223,7 +223,7 @@ TEST_F(TwoSources, AFileWithoutASecondOneIsRefused) {
   DataOptions o = two_sources();
   o.train_src2.push_back(o.train_src2.front());
   const std::string said = failure(ExitCode::kUsage, [&] { inputs_of(o, Split::kTrain); });
-  EXPECT_TRUE(contains(said, "data.train_src names 1 files and data.train_src2 2")) << said;
+  EXPECT_TRUE(contains(said, "data.train_src names 1 file and data.train_src2 2")) << said;
   o = two_sources();
   o.train_tsv = {write("a.tsv", "w0\tw1\n")};
   EXPECT_TRUE(contains(failure(ExitCode::kUsage, [&] { inputs_of(o, Split::kTrain); }),
