@@ -104,6 +104,11 @@ const std::vector<BadConfig>& bad_configs() {
       {"CF001", "optim.nesterov", {"optim.nesterov=true"}},
       {"CF002", "optim.name", {"optim.name=lazy_adam"}},
       {"CF003", "optim.weight_noise_tensors", {"optim.weight_noise_tensors=[\"encoder.*\"]"}},
+      {"CF004",
+       "optim.weight_noise_tensors",
+       {"optim.weight_noise=0.1", "optim.weight_noise_tensors=[\"encoder.*\"]",
+        "train.freeze=[\"encoder.*\"]"},
+       {.tensors = kTensors}},
   };
   return list;
 }
@@ -322,13 +327,6 @@ TEST(Lint, RDropWithoutDropoutIsNotedWhateverTheParts) {
   EXPECT_TRUE(noted({encoder, decoder, off, "model.decoder.dropout=0"}));
   EXPECT_FALSE(noted(
       {encoder, decoder, off, "model.decoder.dropout=0", "model.decoder.zoneout_hidden=0.1"}));
-}
-
-TEST(Lint, AValidationAfterEveryUpdateIsSaidSo) {
-  const auto found = lint_of({"eval.every=1"});
-  ASSERT_EQ(codes_of(found), std::vector<std::string>{"EV004"});
-  EXPECT_NE(found[0].reason.find("validates every update may"), std::string::npos)
-      << found[0].reason;
 }
 
 TEST(Lint, HeavySmoothingSaysWhatTheLossCannotFallBelow) {
