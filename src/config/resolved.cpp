@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "base/hash.h"
+#include "base/text.h"
 
 namespace stretto::config {
 namespace {
@@ -37,8 +38,14 @@ bool is_fixed(const List& list, const std::vector<std::string>& fixed_as_well) {
   return std::any_of(list.entry->keys.begin(), list.entry->keys.end(), fixed);
 }
 
+// "optim.lr: 0.0005 in the run, 0.001 now"
+std::string difference(const std::string& path, const std::string& old_value,
+                       const std::string& new_value, const DifferenceWords& words) {
+  return path + ": " + old_value + " " + words.stored + ", " + new_value + " " + words.now;
+}
+
 std::string tables(size_t count) {
-  return std::to_string(count) + (count == 1 ? " table" : " tables");
+  return counted(static_cast<int64_t>(count), "table");
 }
 
 bool is_below(const std::string& path, const std::vector<std::string>& sections) {
@@ -49,6 +56,7 @@ bool is_below(const std::string& path, const std::vector<std::string>& sections)
 // Lists of another length, with the dot behind their names: their keys say no more.
 std::vector<std::string> resized_lists(const Schema& stored, const Schema& now,
                                        const std::vector<std::string>& fixed_as_well,
+                                       const DifferenceWords& words,
                                        std::vector<std::string>& lines) {
   std::vector<std::string> paths;
   for (const auto& list : now.lists) {
@@ -56,8 +64,7 @@ std::vector<std::string> resized_lists(const Schema& stored, const Schema& now,
     const size_t old_size = before == nullptr ? 0 : before->size;
     if (old_size == list.size || is_below(list.path, paths)) continue;
     if (!is_fixed(list, fixed_as_well)) continue;
-    lines.push_back(list.path + ": " + tables(old_size) + " in the run, " + tables(list.size) +
-                    " now");
+    lines.push_back(difference(list.path, tables(old_size), tables(list.size), words));
     paths.push_back(list.path + ".");
   }
   return paths;
@@ -87,16 +94,17 @@ std::string to_toml(const Schema& schema, const Schema* defaults) {
 }
 
 std::vector<std::string> differences(const Schema& stored, const Schema& now,
-                                     const std::vector<std::string>& fixed_as_well) {
+                                     const std::vector<std::string>& fixed_as_well,
+                                     const DifferenceWords& words) {
   std::vector<std::string> lines;
-  const auto resized = resized_lists(stored, now, fixed_as_well, lines);
+  const auto resized = resized_lists(stored, now, fixed_as_well, words, lines);
   for (const auto& key : now.keys) {
     if (!is_fixed(key, fixed_as_well) || is_below(key.path, resized)) continue;
     const Key* before = stored.find(key.path);
     const std::string old_value = before != nullptr ? value_text(before->value) : "absent";
     const std::string new_value = value_text(key.value);
     if (old_value != new_value) {
-      lines.push_back(key.path + ": " + old_value + " in the run, " + new_value + " now");
+      lines.push_back(difference(key.path, old_value, new_value, words));
     }
   }
   return lines;

@@ -1,7 +1,9 @@
 #include "experiment/translation_rules.h"
 
 #include <algorithm>
+#include <string_view>
 
+#include "base/text.h"
 #include "config/schema.h"
 #include "experiment/head_rules.h"
 #include "experiment/heads.h"
@@ -96,6 +98,10 @@ void check_ties(RuleCheck& c) {
           "use tie_embeddings = \"decoder\", or a joint tokenizer (tokenizer.joint = true)");
 }
 
+std::string number_of(size_t count, std::string_view noun) {
+  return counted(static_cast<int64_t>(count), noun);
+}
+
 void check_files_of(RuleCheck& c, const std::string& src_key, const std::string& tgt_key,
                     const std::vector<std::string>& src, const std::vector<std::string>& tgt) {
   if (src.size() == tgt.size()) return;
@@ -103,10 +109,9 @@ void check_files_of(RuleCheck& c, const std::string& src_key, const std::string&
   const bool lacks_target = tgt.size() < src.size();
   const std::string& blamed = lacks_target ? tgt_key : src_key;
   const std::string& other = lacks_target ? src_key : tgt_key;
-  c.wrong(
-      {blamed, other},
-      std::to_string(src.size()) + " source and " + std::to_string(tgt.size()) + " target files",
-      c.origins.of(other) + " and `" + blamed + "` go together, file for file");
+  c.wrong({blamed, other},
+          number_of(src.size(), "source file") + " and " + number_of(tgt.size(), "target file"),
+          c.origins.of(other) + " and `" + blamed + "` go together, file for file");
 }
 
 // `[data]`, or the text of one of several decoders.
@@ -122,10 +127,10 @@ void check_text(RuleCheck& c, const std::string& section, const Text& d) {
   }
   const size_t files = d.train_src.size() + d.train_tsv.size();
   if (!d.train_weights.empty() && d.train_weights.size() != files) {
-    c.wrong({key("train_weights"), key("train_src"), key("train_tsv")},
-            std::to_string(d.train_weights.size()) + " weights for " + std::to_string(files) +
-                " training files",
-            "one weight for each pair of files, then one for each TSV file");
+    c.wrong(
+        {key("train_weights"), key("train_src"), key("train_tsv")},
+        number_of(d.train_weights.size(), "weight") + " for " + number_of(files, "training file"),
+        "one weight for each pair of files, then one for each TSV file");
   }
   const bool has_tsv = !d.train_tsv.empty() || !d.valid_tsv.empty() || !d.test_tsv.empty();
   if (has_tsv && d.src_column == d.tgt_column) {
@@ -162,8 +167,8 @@ void check_lengths(RuleCheck& c) {
   if (const auto learned = models::learned_positions(translation_of(c.e).model);
       learned.tokens < longest) {
     c.wrong({learned.key, learned.choice, "data.max_src_tokens", "data.max_tgt_tokens"},
-            std::to_string(learned.tokens) + " learned positions, sentences may have " +
-                std::to_string(longest) + " tokens",
+            counted(learned.tokens, "learned position") + ", sentences may have " +
+                counted(longest, "token"),
             "raise it to at least " + std::to_string(longest));
   }
   if (d.max_ratio > 0 && d.max_ratio < 1) {
@@ -197,7 +202,7 @@ void check_decoding(RuleCheck& c) {
   if (d.max_len_a == 0 && d.min_len > d.max_len_b) {
     c.wrong({"decode.min_len", "decode.max_len_a", "decode.max_len_b"},
             "outputs must have at least " + std::to_string(d.min_len) + " and at most " +
-                std::to_string(d.max_len_b) + " tokens",
+                counted(d.max_len_b, "token"),
             "raise decode.max_len_a or decode.max_len_b");
   }
 }

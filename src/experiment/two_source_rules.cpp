@@ -76,8 +76,8 @@ void note_missing_sources(const Experiment& e, std::vector<models::Misfit>& foun
 void note_short_bound(const Experiment& e, std::vector<models::Misfit>& found) {
   if (translation_of(e).data.max_src_tokens >= data::kLeastTokensOfTwoSources) return;
   found.push_back({{"data.max_src_tokens", "model.encoders"},
-                   std::to_string(translation_of(e).data.max_src_tokens) +
-                       " tokens cannot hold two sources, each with its end-of-sentence",
+                   counted(translation_of(e).data.max_src_tokens, "token") +
+                       " cannot hold two sources, each with its end-of-sentence",
                    "raise it to at least " + std::to_string(data::kLeastTokensOfTwoSources)});
 }
 

@@ -95,6 +95,7 @@ constexpr std::array kRules{
     Rule{"CF001", &rules::unread_keys, "docs/large-batches.md#keys-that-nothing-reads"},
     Rule{"CF002", &rules::nothing_to_be_lazy_with, "docs/training.md#sparse-updates", kTranslation},
     Rule{"CF003", &rules::noise_of_no_size, "docs/training.md#weight-noise"},
+    Rule{"CF004", &rules::noise_on_frozen_tensors, "docs/training.md#weight-noise"},
 };
 
 // Origins tell the place and the key in one: "my.toml:14:1: `optim.lr`".

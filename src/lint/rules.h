@@ -111,6 +111,7 @@ void nothing_to_roll_back_to(const Subject&, Remarks&);
 void unread_keys(const Subject&, Remarks&);
 void nothing_to_be_lazy_with(const Subject&, Remarks&);
 void noise_of_no_size(const Subject&, Remarks&);
+void noise_on_frozen_tensors(const Subject&, Remarks&);
 
 }  // namespace rules
 }  // namespace stretto::lint

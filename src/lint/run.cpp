@@ -63,8 +63,9 @@ void validates_all_the_time(const Subject& s, Remarks& out) {
   const int64_t run = s.e.train.max_steps;
   if (!validates(s) || s.e.eval.every >= 20 || (run > 0 && run <= 1000)) return;
   out.push_back({"eval.every",
-                 "a long run that validates every " + with_thousands(s.e.eval.every) +
-                     " updates may spend more time on validating than on training",
+                 "a long run that validates every " +
+                     (s.e.eval.every == 1 ? "update" : counted(s.e.eval.every, "update")) +
+                     " may spend more time on validating than on training",
                  "some hundreds to thousands of updates are usual"});
 }
 
@@ -123,9 +124,9 @@ void heavy_smoothing(const Subject& s, Remarks& out) {
   const double guessing = std::log(static_cast<double>(s.vocabulary));
   if (floor <= guessing / 3) return;
   out.push_back({"loss.label_smoothing",
-                 share + with_thousands(s.vocabulary - 1) +
-                     " other entries of the vocabulary: the loss cannot fall below " +
-                     fixed(floor, 2) + ", and guessing blindly costs " + fixed(guessing, 2),
+                 share + counted(s.vocabulary - 1, "other entry", "other entries") +
+                     " of the vocabulary: the loss cannot fall below " + fixed(floor, 2) +
+                     ", and guessing blindly costs " + fixed(guessing, 2),
                  "0.1 is usual"});
 }
 

@@ -3,6 +3,7 @@
 #include "base/text.h"
 #include "experiment/experiment_schema.h"
 #include "lint/rules.h"
+#include "optim/frozen_names.h"
 #include "optim/precision_options.h"
 
 namespace stretto::lint::rules {
@@ -115,6 +116,36 @@ void noise_of_no_size(const Subject& s, Remarks& out) {
   if (s.e.optim.weight_noise > 0 || s.e.optim.weight_noise_tensors.empty()) return;
   out.push_back({"optim.weight_noise_tensors", "no tensor has noise with optim.weight_noise = 0",
                  "set optim.weight_noise, for instance to 0.075, or leave the list out"});
+}
+
+void noise_on_frozen_tensors(const Subject& s, Remarks& out) {
+  if (s.e.optim.weight_noise == 0 || s.e.train.freeze.empty()) return;
+  const auto all_frozen = [&](const auto& has_noise) {
+    bool any = false;
+    for (const auto& tensor : s.context.tensors) {
+      if (!has_noise(tensor)) continue;
+      if (!optim::is_frozen(s.e.train.freeze, tensor)) return false;
+      any = true;
+    }
+    return any;
+  };
+  const auto& patterns = s.e.optim.weight_noise_tensors;
+  const auto is_matrix = [](const optim::TensorName& tensor) { return !tensor.is_vector; };
+  if (patterns.empty() && all_frozen(is_matrix)) {
+    out.push_back({"optim.weight_noise",
+                   "every matrix is frozen (train.freeze), and frozen tensors have no noise",
+                   "leave it out, or name tensors that train in optim.weight_noise_tensors"});
+  }
+  for (const std::string& pattern : patterns) {
+    const auto is_named = [&](const optim::TensorName& tensor) {
+      return optim::matches(pattern, tensor.name);
+    };
+    if (!all_frozen(is_named)) continue;
+    out.push_back({"optim.weight_noise_tensors",
+                   "`" + printable(pattern) +
+                       "` matches frozen tensors alone (train.freeze), which have no noise",
+                   "leave the pattern out, or name tensors that train"});
+  }
 }
 
 }  // namespace stretto::lint::rules

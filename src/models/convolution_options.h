@@ -6,6 +6,7 @@
 #include <tuple>
 #include <vector>
 
+#include "base/text.h"
 #include "config/field.h"
 #include "models/embedding_options.h"
 
@@ -25,8 +26,8 @@ inline int64_t number_of_layer(const std::vector<double>& list, int64_t layer, i
 inline std::string layer_list_error(const std::vector<double>& list, int64_t num_layers,
                                     int64_t max) {
   if (static_cast<int64_t>(list.size()) > num_layers) {
-    return "has " + std::to_string(list.size()) + " entries for " + std::to_string(num_layers) +
-           " layers; the last entry goes on for further layers";
+    return "has " + counted(static_cast<int64_t>(list.size()), "entry", "entries") + " for " +
+           counted(num_layers, "layer") + "; the last entry goes on for further layers";
   }
   for (const double entry : list) {
     if (entry == std::floor(entry) && entry >= 1 && entry <= static_cast<double>(max)) continue;

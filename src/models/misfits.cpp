@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <utility>
 
+#include "base/text.h"
+
 namespace stretto::models {
 namespace {
 
@@ -39,7 +41,7 @@ class Side {
     if (stack.num_heads % stack.num_kv_heads == 0) return;
     wrong("num_kv_heads", {key("num_heads")},
           number(stack.num_kv_heads) + " heads of keys cannot be shared evenly by num_heads = " +
-              number(stack.num_heads) + " heads of queries",
+              counted(stack.num_heads, "head") + " of queries",
           "choose a num_kv_heads that divides num_heads, or leave it out");
   }
 

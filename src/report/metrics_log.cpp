@@ -350,8 +350,9 @@ void warn_of_broken_lines(const std::filesystem::path& path,
               ": left out, since it is no metrics event: " + printable(broken[i].why));
   }
   if (broken.size() > kNamed) {
-    log::warn(path.string() + ": " + with_thousands(static_cast<int64_t>(broken.size() - kNamed)) +
-              " more lines are no metrics events and left out");
+    const auto more = static_cast<int64_t>(broken.size() - kNamed);
+    log::warn(path.string() + ": " + counted(more, "more line is", "more lines are") +
+              " left out for the same reason");
   }
 }
 

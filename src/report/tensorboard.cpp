@@ -15,6 +15,7 @@
 #include "base/failpoint.h"
 #include "base/file.h"
 #include "base/log.h"
+#include "base/text.h"
 #include "report/crc32c.h"
 #include "report/utf8.h"
 
@@ -207,8 +208,8 @@ TensorBoardWriter::TensorBoardWriter(const std::filesystem::path& directory, int
 TensorBoardWriter::~TensorBoardWriter() {
   impl_->flush();
   if (impl_->lost_records > 0) {
-    log::warn("TensorBoard misses " + std::to_string(impl_->lost_records) +
-              " records that could not be written to " + impl_->directory.string());
+    log::warn("TensorBoard misses " + counted(impl_->lost_records, "record") +
+              " that could not be written to " + impl_->directory.string());
   }
   if (impl_->fd >= 0) ::close(impl_->fd);
 }

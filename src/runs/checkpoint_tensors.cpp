@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "optim/weight_average.h"
+#include "runs/other_names.h"
 #include "runs/tensors_fit.h"
 
 namespace stretto::runs {
@@ -250,6 +251,19 @@ void require_part_fits(const store::SafetensorsFile& file, const std::string& wh
               "tensors out");
 }
 
+// train.init_only with what fits under another name; empty if there is none.
+std::string init_only_advice(const store::SafetensorsFile& file,
+                             const std::vector<Target>& wanted) {
+  NamedShapes model, stored;
+  for (const Target& target : wanted) model[target.name] = stored_shape(file, target);
+  for (const auto& tensor : file.tensors()) stored[tensor.name] = tensor.shape;
+  const auto entries = entries_for_other_names(model, stored);
+  if (entries.empty()) return "";
+  return "one of the two models has several parts where the other has one: train.init_only = "
+         "[\"" +
+         join(entries, "\", \"") + "\"] takes what fits, and the rest begins anew";
+}
+
 // `source` as it stands now, in `host`.
 void copy_to_host(const at::Tensor& source, Snapshot::Bytes bytes, at::Tensor& host) {
   if (bytes == Snapshot::Bytes::kBorrowed) {
@@ -282,7 +296,13 @@ void add_slots(const std::vector<optim::Arena::Slot>& slots, const at::Tensor& h
 
 void require_weights_fit(const store::SafetensorsFile& file, const std::string& where,
                          const optim::Arena& arena, const std::vector<MatchedTable>& matched) {
-  require_all_fit(file, where, "", weight_targets(arena, matched));
+  const auto wanted = weight_targets(arena, matched);
+  try {
+    require_all_fit(file, where, "", wanted);
+  } catch (const Error& error) {
+    const std::string advice = init_only_advice(file, wanted);
+    throw Error(error.code(), error.what(), advice.empty() ? error.advice() : advice);
+  }
 }
 
 void load_weights(const store::SafetensorsFile& file, const std::string& where, optim::Arena& arena,

@@ -41,7 +41,8 @@ struct MatchedTable {
 void load_weights(const store::SafetensorsFile& file, const std::string& where, optim::Arena& arena,
                   const std::vector<MatchedTable>& matched = {});
 
-/// Throws as load_weights() does when these weights do not fit; reads no weight.
+/// For `train.init_from`: throws as load_weights() does when these weights do not fit; reads no
+/// weight. Advises `train.init_only` where a part has another name there (runs/other_names.h).
 void require_weights_fit(const store::SafetensorsFile& file, const std::string& where,
                          const optim::Arena& arena, const std::vector<MatchedTable>& matched = {});
 

@@ -134,6 +134,7 @@ void initialise_from(const fs::path& run_or_checkpoint, optim::Arena& arena,
   const auto matched = match ? match(run) : std::vector<MatchedTable>{};
   const auto& file = run.checkpoint.file("model");
   if (taken.entries.empty()) {
+    require_weights_fit(file, path + "/model.safetensors", arena, matched);
     load_weights(file, path + "/model.safetensors", arena, matched);
     log::info("weights from " + path);
     return;

@@ -165,8 +165,8 @@ void verify_size(const fs::path& path, const ManifestFile& expected) {
   const uint64_t size = fs::file_size(path, error);
   if (error) throw_io_error("cannot read", path, error.value());
   if (size != expected.size) {
-    damaged(path, "has " + std::to_string(size) + " bytes, " + std::to_string(expected.size) +
-                      " were saved");
+    damaged(path, "has " + counted(static_cast<int64_t>(size), "byte") + ", " +
+                      with_thousands(static_cast<int64_t>(expected.size)) + " were saved");
   }
 }
 

@@ -140,7 +140,8 @@ void place_entries(std::vector<Entry>& entries, std::string_view data, std::stri
     expected = entry.end;
   }
   if (expected != data.size()) {
-    malformed(where, std::to_string(data.size() - expected) + " bytes after the last tensor");
+    malformed(where, counted(static_cast<int64_t>(data.size() - expected), "byte") +
+                         " after the last tensor");
   }
 }
 

@@ -82,7 +82,8 @@ void require_same_model(const store::LoadedCheckpoint& checkpoint,
   std::erase_if(schema.lists, is_elsewhere);
   std::vector<std::string> keys;
   for (const auto& key : schema.keys) keys.push_back(key.path);
-  auto lines = config::differences(experiment::experiment_schema(theirs), schema, keys);
+  auto lines = config::differences(experiment::experiment_schema(theirs), schema, keys,
+                                   {.stored = "in the checkpoint", .now = "in the run"});
   if (lines.empty()) return;
   throw Error(
       ExitCode::kBadData,

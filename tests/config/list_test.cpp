@@ -345,6 +345,8 @@ TEST(ConfigList, AnotherLengthIsAnotherExperiment) {
             std::vector<std::string>{"road.lanes: 2 tables in the run, 1 table now"});
   EXPECT_EQ(differences(schema_of(none), schema_two, {}),
             std::vector<std::string>{"road.lanes: 0 tables in the run, 2 tables now"});
+  EXPECT_EQ(differences(schema_one, schema_two, {}, {.stored = "there", .now = "here"}),
+            std::vector<std::string>{"road.lanes: 1 table there, 2 tables here"});
   two.town.road.lanes[1].width = 8;
   auto other = read("[[road.lanes]]\n[[road.lanes]]\n");
   EXPECT_EQ(differences(schema_of(other.town), schema_of(two.town), {}),

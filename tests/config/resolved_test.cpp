@@ -79,6 +79,14 @@ TEST(ConfigResolved, OnlyFixedKeysMakeAnotherExperiment) {
                                       "kitchen.upper.height: 2 in the run, 3 now"}));
 }
 
+TEST(ConfigResolved, DifferencesNameTheTwoSidesAsTheyAreTold) {
+  House a, b;
+  b.oven.heat = 200;
+  EXPECT_EQ(differences(schema_of(a), schema_of(b), {},
+                        {.stored = "in the checkpoint", .now = "in the run"}),
+            std::vector<std::string>{"oven.heat: 180.0 in the checkpoint, 200.0 in the run"});
+}
+
 /// A value with two words, as it is now and as it was.
 struct Lamp {
   std::string light = "warm";

@@ -136,6 +136,10 @@ TEST_F(PreflightTest, WhereASecondSourceIsAtFaultItsKeyIsNamed) {
   folder.write("train.src2", sentences(99) + "a" + std::string(1, '\0') + "b\n");
   const auto byte = stop(ExitCode::kBadData);
   EXPECT_TRUE(byte.starts_with("two.toml:3:1: `data.train_src2`: ")) << byte;
+  folder.write("train.src2", sentences(100));
+  folder.write("valid.src2", "\n\n\n\n\n\n\n\n\n\n");
+  const auto empty = stop(ExitCode::kBadData);
+  EXPECT_TRUE(empty.starts_with("two.toml:6:1: `data.valid_src2`: empty corpus: ")) << empty;
 }
 
 TEST_F(PreflightTest, ATargetThatCannotBeOpenedIsNamedAtItsKey) {

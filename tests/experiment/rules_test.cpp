@@ -475,11 +475,11 @@ TEST(Rules, AveragedCheckpointsMustBeKept) {
 
 TEST(Rules, BothSidesOfTheDataHaveEquallyManyFiles) {
   EXPECT_EQ(problem_of([](auto& e) { translation_of(e).data.train_tgt.push_back("/b"); }),
-            "`data.train_src` (default): 1 source and 2 target files");
+            "`data.train_src` (default): 1 source file and 2 target files");
   EXPECT_EQ(problem_of([](auto& e) { translation_of(e).data.valid_src.clear(); }),
-            "`data.valid_src` (default): 0 source and 1 target files");
+            "`data.valid_src` (default): 0 source files and 1 target file");
   EXPECT_EQ(problem_of([](auto& e) { translation_of(e).data.test_src = {"/a"}; }),
-            "`data.test_tgt` (default): 1 source and 0 target files");
+            "`data.test_tgt` (default): 1 source file and 0 target files");
 }
 
 TEST(Rules, ASideWithoutFilesIsNamedAndTheOtherOneHasTheLine) {
@@ -506,7 +506,7 @@ TEST(Rules, ThereIsTrainingTextWithOneWeightForEachFile) {
               translation_of(e).data.train_tsv = {"/b.tsv"};
               translation_of(e).data.train_weights = {1};
             }),
-            "`data.train_weights` (default): 1 weights for 2 training files");
+            "`data.train_weights` (default): 1 weight for 2 training files");
   EXPECT_EQ(problem_of([](auto& e) {
               translation_of(e).data.train_tsv = {"/b.tsv"};
               translation_of(e).data.src_column = 2;

@@ -104,6 +104,11 @@ const std::vector<BadConfig>& bad_configs() {
       {"CF001", "optim.nesterov", {"optim.nesterov=true"}},
       {"CF002", "optim.name", {"optim.name=lazy_adam"}},
       {"CF003", "optim.weight_noise_tensors", {"optim.weight_noise_tensors=[\"encoder.*\"]"}},
+      {"CF004",
+       "optim.weight_noise_tensors",
+       {"optim.weight_noise=0.1", "optim.weight_noise_tensors=[\"encoder.*\"]",
+        "train.freeze=[\"encoder.*\"]"},
+       {.tensors = kTensors}},
   };
   return list;
 }

@@ -219,6 +219,7 @@ TEST(LayerLists, SayWhatIsWrongWithThem) {
   EXPECT_EQ(layer_list_error({}, 2, 1023), "");
   EXPECT_NE(layer_list_error({3, 7, 15}, 2, 1023).find("3 entries for 2 layers"),
             std::string::npos);
+  EXPECT_NE(layer_list_error({3, 7}, 1, 1023).find("2 entries for 1 layer;"), std::string::npos);
   for (const double wrong : {0.0, -3.0, 2.5, 1024.0, double{NAN}}) {
     EXPECT_NE(layer_list_error({wrong}, 2, 1023).find("from 1 to 1023"), std::string::npos);
   }

@@ -4,6 +4,7 @@
     tests/runs/heads_test.py build/release/stretto [TEST...]
 """
 import json
+import re
 
 from harness import CONFIG, Lab, check, compare, main
 
@@ -135,6 +136,29 @@ def a_run_with_one_decoder_has_no_heads(stretto):
         refused(lab.run([stretto, "eval", run, "--head", "de"]), "the run has one decoder")
 
 
+def weights_of_one_decoder_begin_several_as_the_advice_says(stretto):
+    with Lab(stretto, HEADS) as lab:
+        trained(lab, "several", "train.max_steps=20")
+        heads = lab.config
+        lab.config = lab.root / "one.toml"
+        lab.config.write_text(CONFIG)
+        trained(lab, "one", "train.max_steps=20")
+
+        def advised(run, other, config, entry):
+            lab.config = config
+            overrides = ("train.max_steps=20", f"train.init_from={lab.root}/{other}")
+            result = lab.train(run, *overrides)
+            check(result.returncode == 65, f"exit code {result.returncode}: {result.stderr}")
+            checked = lab.run([stretto, "check", str(config), *overrides])
+            found = re.search(r"train\.init_only = (\[.*?\])", result.stderr)
+            check(found and f'"{entry}"' in found[1], f"no `{entry}` in\n{result.stderr}")
+            check(found[0] in checked.stdout + checked.stderr, f"{checked.stdout}{checked.stderr}")
+            done(lab.train(run, *overrides, f"train.init_only={found[1]}"))
+
+        advised("two", "one", heads, "decoders.de.* = decoder.*")
+        advised("single", "several", lab.root / "one.toml", "decoder.* = decoders.de.*")
+
+
 def mistakes_are_told_at_once(stretto):
     wrong = HEADS.replace('head = "same"', 'head = "sane"').replace('name = "de"\n', 'name = "d.e"\n', 1)
     with Lab(stretto, wrong) as lab:
@@ -144,7 +168,7 @@ def mistakes_are_told_at_once(stretto):
 
 TESTS = (numbers_of_each_head_stand_in_the_metrics, a_killed_run_ends_as_an_undisturbed_one, eval_prints_each_head_and_all,
          infer_takes_one_head, ensembles_and_averages_have_all_heads, a_run_with_one_decoder_has_no_heads,
-         mistakes_are_told_at_once)
+         weights_of_one_decoder_begin_several_as_the_advice_says, mistakes_are_told_at_once)
 
 if __name__ == "__main__":
     main({test.__name__: test for test in TESTS})

@@ -1040,5 +1040,78 @@ class ContinuousIntegration(InTemporaryFolder):
         self.assertEqual(self.counted(("100% tests passed, 0 tests failed out of 5\n", 1)), [5, 1, 0])
 
 
+class SameWeights(InTemporaryFolder):
+    """benchmarks/same_weights.py with programs that are played: a recipe's text says what each of them does."""
+    PROGRAM = """#!/usr/bin/env python3
+import json, pathlib, sys
+name, (_, recipe, _, run, *_) = sys.argv[0].rsplit("/", 1)[1], sys.argv[1:]
+does = json.loads(pathlib.Path(recipe).read_text()).get(name, {})
+if does.get("code"):
+    print("warning: w\\nerror: " + does["error"] + "\\n  a remedy", file=sys.stderr)
+    sys.exit(does["code"])
+pathlib.Path(run).mkdir()
+losses = does.get("losses", [3.0, 2.5])
+events = [{"event": "train", "step": i + 1, "loss": loss, "seconds": hash(name)} for i, loss in enumerate(losses)]
+events.append({"event": "end", "step": len(losses), "weights_hash": does.get("hash", "c0ffee")})
+pathlib.Path(run, "metrics.jsonl").write_text("".join(json.dumps(event) + "\\n" for event in events))
+"""
+
+    def setUp(self):
+        super().setUp()
+        for name in ("old", "new"):
+            self.write(f"bin/{name}", self.PROGRAM).chmod(0o755)
+
+    def judge(self, recipes, *arguments):
+        """Exit code, and the last cell of each recipe's row."""
+        shutil.rmtree(self.folder / "configs", ignore_errors=True)
+        for name, text in recipes.items():
+            self.write(f"configs/{name}.toml", text)
+        done = subprocess.run([sys.executable, str(ROOT / "benchmarks/same_weights.py"), str(self.folder / "bin/old"),
+                               str(self.folder / "bin/new"), "--configs", str(self.folder / "configs"), *arguments],
+                              capture_output=True, text=True, timeout=120, check=False)
+        cells = [line.strip("| ").split(" | ") for line in done.stdout.splitlines() if line.startswith("| ")]
+        return done.returncode, {row[0]: row[-1] for row in cells[1:]}, done
+
+    def test_runs_that_agree_are_equal_whatever_the_clock_says(self):
+        code, rows, done = self.judge({"a": "{}", "b": "{}"})
+        self.assertEqual((code, rows), (0, {"a": "equal", "b": "equal"}), done.stderr)
+        self.assertIn("| a | 2.5 | 2.5 | c0ffee | c0ffee | equal |", done.stdout)
+        self.assertIn("2 equal, 0 different, 0 not compared", done.stdout)
+
+    def test_the_first_event_that_differs_is_named(self):
+        code, rows, _ = self.judge({"a": "{}", "loss": '{"new": {"losses": [3.0, 2.4999999]}}', "hash": '{"new": {"hash": "f00"}}',
+                                    "short": '{"new": {"losses": [3.0]}}'})
+        self.assertEqual(code, 1)
+        self.assertEqual(rows["a"], "equal")
+        self.assertEqual(rows["loss"], "**different**: loss from the train event of step 2 on")
+        self.assertEqual(rows["hash"], "**different**: weights_hash from the end event of step 2 on")
+        self.assertEqual(rows["short"], "**different**: other events from the end event of step 1 on")
+
+    def test_a_recipe_that_the_old_program_does_not_know_is_said_to_be_left_out(self):
+        unknown = '{"old": {"code": 2, "error": "error in `model.heads`"}}'
+        code, rows, _ = self.judge({"a": "{}", "b": unknown})
+        self.assertEqual(code, 0)
+        self.assertEqual(rows["b"], "not compared: the old program says: error: error in `model.heads`")
+        self.assertEqual(self.judge({"b": unknown})[0], 1, "nothing was compared")
+
+    def test_a_program_that_fails_is_a_difference(self):
+        for name, code in (("new", 2), ("new", 73), ("old", 73)):
+            found, rows, _ = self.judge({"a": "{}", "b": f'{{"{name}": {{"code": {code}, "error": "it broke"}}}}'})
+            self.assertEqual((found, rows["b"]), (1, f"**the {name} program left with {code}**: error: it broke"))
+
+    def test_recipes_can_be_chosen(self):
+        code, rows, _ = self.judge({"a": "{}", "b": "{}"}, "--recipe", "b", "optim.lr=0.1")
+        self.assertEqual((code, list(rows)), (0, ["b"]))
+        code, _, done = self.judge({"a": "{}"}, "--recipe", "c")
+        self.assertEqual(code, 2)
+        self.assertIn("no recipe c in ", done.stderr)
+
+    def test_the_old_program_reads_recipes_of_its_own(self):
+        self.write("other/configs/smoke/a.toml", '{"old": {"losses": [7.0]}, "new": {"losses": [8.0]}}')
+        code, rows, done = self.judge({"a": "{}", "b": "{}"}, "--old-configs", str(self.folder / "other/configs/smoke"))
+        self.assertEqual((code, rows["b"]), (1, "not compared: the old program has no such recipe"), done.stderr)
+        self.assertIn("| a | 7.0 | 2.5 |", done.stdout)
+
+
 if __name__ == "__main__":
     unittest.main()

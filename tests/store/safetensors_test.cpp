@@ -200,8 +200,8 @@ TEST(SafetensorsRefuses, ValidationOverflow) {
 
 TEST(SafetensorsRefuses, MetadataIncompleteBuffer) {
   expect_refused(file_of(one_tensor("\"F32\"", "[1]", "[0,4]"), "123"), "the data has 3");
-  expect_refused(file_of(one_tensor("\"F32\"", "[1]", "[0,4]"), "12345"), "1 bytes after");
-  expect_refused(file_of("{}", "x"), "1 bytes after");
+  expect_refused(file_of(one_tensor("\"F32\"", "[1]", "[0,4]"), "12345"), "1 byte after");
+  expect_refused(file_of("{}", "x"), "1 byte after");
   expect_refused(file_of(one_tensor("\"U8\"", "[9223372036854775807]", "[0,9223372036854775807]")),
                  "the data has 0");
 }

@@ -16,11 +16,14 @@ namespace stretto::data {
 
 enum class Split { kTrain, kValid, kTest };
 
+/// Whose line of a pair it is; the cache keeps the numbers.
+enum class Side : uint8_t { kSource = 0, kTarget = 1, kSecondSource = 2 };
+
 /// Where a line stands that was left out or changed.
 struct FilteredLine {
-  int64_t input = 0;  ///< pairs of files in the order of the lists, then TSV files
-  int64_t line = 0;   ///< from 1; 0 = no line
-  bool target = false;
+  int64_t input = 0;          ///< pairs of files in the order of the lists, then TSV files
+  int64_t line = 0;           ///< from 1; 0 = no line
+  Side side = Side::kSource;  ///< at fault; of what two sources are together, the first
 };
 /// The first lines of one kind, in the order of the corpus.
 using FirstLines = std::array<FilteredLine, 3>;

@@ -41,7 +41,8 @@ class ChunkEncoder {
     PairPlace place{.src_name = input.src,
                     .tgt_name = input.tgt,
                     .line = chunk.first_line,
-                    .input = static_cast<int64_t>(chunk.input)};
+                    .input = static_cast<int64_t>(chunk.input),
+                    .src2_name = input.src2};
     const std::string_view lines = chunk.lines;
     EncodedPair pair;
     size_t begin = 0;
@@ -192,6 +193,11 @@ void read_input(const CorpusPlan& plan, size_t index, ChunkPipeline& pipeline) {
   }
 }
 
+const std::string& file_of(const ParallelInput& input, Side side) {
+  if (side == Side::kSource) return input.src;
+  return side == Side::kTarget ? input.tgt : input.src2;
+}
+
 }  // namespace
 
 std::vector<std::string> describe_filters(const CorpusPlan& plan, const FilterCounts& counts) {
@@ -203,7 +209,7 @@ std::vector<std::string> describe_filters(const CorpusPlan& plan, const FilterCo
     for (const FilteredLine& place : counts.*kind.first) {
       if (place.line == 0 || static_cast<size_t>(place.input) >= plan.inputs.size()) continue;
       const ParallelInput& input = plan.inputs[static_cast<size_t>(place.input)];
-      places.push_back((place.target ? input.tgt : input.src) + ":" + std::to_string(place.line));
+      places.push_back(file_of(input, place.side) + ":" + std::to_string(place.line));
     }
     if (count > static_cast<int64_t>(places.size())) places.push_back("…");
     texts.push_back(std::string(kind.name) + " " + with_thousands(count) + ": " +
@@ -228,11 +234,14 @@ void throw_empty_corpus(const CorpusPlan& plan, const FilterCounts& counts) {
                     "look at data.max_src_tokens, data.max_tgt_tokens, data.max_ratio and "
                     "data.invalid_utf8");
   // As far as the lines that are listed tell.
-  const bool target_is_empty =
-      counts.empty == dropped &&
-      std::all_of(counts.first_empty.begin(), counts.first_empty.end(),
-                  [](const FilteredLine& line) { return line.line == 0 || line.target; });
-  if (target_is_empty) throw TargetError(error);
+  const auto is_empty = [&](Side side) {
+    const auto& first = counts.first_empty;
+    return counts.empty == dropped && std::all_of(first.begin(), first.end(), [&](const auto& l) {
+             return l.line == 0 || l.side == side;
+           });
+  };
+  if (is_empty(Side::kTarget)) throw TargetError(error);
+  if (is_empty(Side::kSecondSource)) throw SecondSourceError(error);
   throw error;
 }
 

@@ -33,7 +33,8 @@ CorpusLook walk(const std::vector<ParallelInput>& inputs, size_t every, const St
     PairPlace place{.src_name = inputs[i].src,
                     .tgt_name = inputs[i].tgt,
                     .line = 1,
-                    .input = static_cast<int64_t>(i)};
+                    .input = static_cast<int64_t>(i),
+                    .src2_name = inputs[i].src2};
     std::string_view src, tgt;
     for (;; ++place.line, ++look.pairs) {
       if (bytes >= every) {

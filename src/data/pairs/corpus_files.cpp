@@ -102,7 +102,7 @@ std::string encode_meta(const CorpusMeta& meta) {
     for (const FilteredLine& line : meta.filters.*kind.first) {
       words.push_back(static_cast<uint64_t>(line.input));
       words.push_back(static_cast<uint64_t>(line.line));
-      words.push_back(line.target ? 1 : 0);
+      words.push_back(static_cast<uint64_t>(line.side));
     }
   }
   for (const TextCounts* side : {&meta.src_counts, &meta.tgt_counts}) {
@@ -131,9 +131,10 @@ std::optional<CorpusMeta> decode_meta(std::string_view bytes) {
   for (const FilterKind& kind : filter_kinds()) {
     meta.filters.*kind.count = static_cast<int64_t>(w[at++]);
     for (FilteredLine& line : meta.filters.*kind.first) {
+      if (w[at + 2] > static_cast<uint64_t>(Side::kSecondSource)) return std::nullopt;
       line = {.input = static_cast<int64_t>(w[at]),
               .line = static_cast<int64_t>(w[at + 1]),
-              .target = w[at + 2] != 0};
+              .side = static_cast<Side>(w[at + 2])};
       at += kWordsOfLine;
     }
   }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
 
 #include "base/error.h"
 #include "base/text.h"
@@ -20,14 +21,37 @@ constexpr std::array<FilterKind, 6> kKinds{{
     {"repaired UTF-8", false, &FilterCounts::replaced, &FilterCounts::first_replaced},
 }};
 
-/// Error(kBadData) with the place of one side's line; of a TSV file both sides are one line.
-[[noreturn]] void throw_bad_side(const PairPlace& place, bool target, const std::string& what,
+/// Error(kBadData) with the place of one side's line; of a TSV file all sides are one line.
+[[noreturn]] void throw_bad_side(const PairPlace& place, Side side, const std::string& what,
                                  const std::string& advice) {
-  const std::string_view name = target ? place.tgt_name : place.src_name;
+  const std::string_view name = side == Side::kTarget         ? place.tgt_name
+                                : side == Side::kSecondSource ? place.src2_name
+                                                              : place.src_name;
   const Error error(ExitCode::kBadData,
                     std::string(name) + ":" + std::to_string(place.line) + ": " + what, advice);
-  if (target && place.tgt_name != place.src_name) throw TargetError(error);
+  const bool own_file = name != place.src_name;
+  if (own_file && side == Side::kTarget) throw TargetError(error);
+  if (own_file && side == Side::kSecondSource) throw SecondSourceError(error);
   throw error;
+}
+
+/// Both texts of a source line that has two.
+std::optional<SourceTexts> two_texts(const PairRules& rules, std::string_view src) {
+  return rules.two_sources ? split_sources(src) : std::nullopt;
+}
+
+/// Of a source that is not UTF-8 as a whole: whose text is not; the first of two such ones.
+Side ill_formed_source(const PairRules& rules, std::string_view src) {
+  const auto texts = two_texts(rules, src);
+  return texts && is_valid_utf8(texts->first) ? Side::kSecondSource : Side::kSource;
+}
+
+/// Of a source without tokens: whose text has none; the first of two such ones.
+Side empty_source(const PairRules& rules, const text::Tokenizer& tokenizer, std::string_view src) {
+  const auto texts = two_texts(rules, src);
+  std::vector<int64_t> ids;
+  if (texts) tokenizer.encode(texts->first, ids);
+  return ids.empty() ? Side::kSource : Side::kSecondSource;
 }
 
 void add_first(const FirstLines& more, FirstLines& all) {
@@ -39,9 +63,9 @@ void add_first(const FirstLines& more, FirstLines& all) {
 }
 
 /// Counts one pair, and lists it while there is room.
-void note(int64_t& count, FirstLines& first, const PairPlace& place, bool target) {
+void note(int64_t& count, FirstLines& first, const PairPlace& place, Side side) {
   ++count;
-  add_first({FilteredLine{place.input, place.line, target}}, first);
+  add_first({FilteredLine{place.input, place.line, side}}, first);
 }
 
 /// Range of the second byte after `lead`, and how many bytes follow; 0 = never a lead.
@@ -67,15 +91,18 @@ struct Touched {
   bool any() const { return src || tgt; }
 };
 
-/// Makes one side well-formed. @return false when the pair is to be skipped
-bool repair(InvalidUtf8 rule, std::string_view text, const PairPlace& place, bool target,
+/// Makes one side well-formed: the target, or the source with all its texts.
+/// @return false when the pair is to be skipped
+bool repair(const PairRules& rules, std::string_view text, const PairPlace& place, Side side,
             std::string& out, bool& replaced) {
   if (is_valid_utf8(text)) {
     out.assign(text);
     return true;
   }
+  const InvalidUtf8 rule = rules.invalid_utf8;
   if (rule == InvalidUtf8::kError) {
-    throw_bad_side(place, target, "this line is not valid UTF-8",
+    if (side == Side::kSource) side = ill_formed_source(rules, text);
+    throw_bad_side(place, side, "this line is not valid UTF-8",
                    "save the file as UTF-8, or set data.invalid_utf8 to \"skip\" or \"replace\"");
   }
   if (rule == InvalidUtf8::kSkip) return false;
@@ -85,16 +112,17 @@ bool repair(InvalidUtf8 rule, std::string_view text, const PairPlace& place, boo
 }
 
 /// Ends the sentence and applies the bound. @return false when the pair is to be skipped
-bool finish_side(const PairRules& rules, const PairPlace& place, bool target, int64_t eos,
+bool finish_side(const PairRules& rules, const PairPlace& place, Side side, int64_t eos,
                  std::vector<int64_t>& ids, int64_t& cut) {
   const TooLong rule = rules.too_long;
+  const bool target = side == Side::kTarget;
   const int64_t max_tokens = target ? rules.max_tgt_tokens : rules.max_src_tokens;
   const auto tokens = static_cast<int64_t>(ids.size()) + 1;
   if (tokens > max_tokens) {
     if (rule == TooLong::kSkip) return false;
     if (rule == TooLong::kError) {
       const std::string key = target ? "data.max_tgt_tokens" : "data.max_src_tokens";
-      throw_bad_side(place, target,
+      throw_bad_side(place, side,
                      "this sentence has " + std::to_string(tokens) + " tokens, more than " + key +
                          " = " + std::to_string(max_tokens),
                      "raise " + key + ", or set data.too_long to \"skip\" or \"truncate\"");
@@ -195,11 +223,10 @@ bool encode_pair(const PairRules& rules, const text::TokenizerPair& tokenizers,
                  EncodedPair& out, FilterCounts& counts) {
   Touched replaced;
   out.src_cut = out.tgt_cut = 0;
-  const bool src_text =
-      repair(rules.invalid_utf8, src, place, /*target=*/false, out.src_text, replaced.src);
-  if (!src_text ||
-      !repair(rules.invalid_utf8, tgt, place, /*target=*/true, out.tgt_text, replaced.tgt)) {
-    note(counts.invalid_utf8, counts.first_invalid_utf8, place, src_text);
+  const bool src_text = repair(rules, src, place, Side::kSource, out.src_text, replaced.src);
+  if (!src_text || !repair(rules, tgt, place, Side::kTarget, out.tgt_text, replaced.tgt)) {
+    note(counts.invalid_utf8, counts.first_invalid_utf8, place,
+         src_text ? Side::kTarget : ill_formed_source(rules, src));
     return false;
   }
   out.src.clear();
@@ -211,26 +238,32 @@ bool encode_pair(const PairRules& rules, const text::TokenizerPair& tokenizers,
   }
   tokenizers.tgt->encode(out.tgt_text, out.tgt);
   if (out.src.empty() || out.tgt.empty()) {
-    note(counts.empty, counts.first_empty, place, !out.src.empty());
+    note(counts.empty, counts.first_empty, place,
+         out.src.empty() ? empty_source(rules, *tokenizers.src, out.src_text) : Side::kTarget);
     return false;
   }
   const int64_t src_eos = tokenizers.src->specials().eos, tgt_eos = tokenizers.tgt->specials().eos;
-  const bool src_fits = finish_side(rules, place, /*target=*/false, src_eos, out.src, out.src_cut);
-  if (!src_fits || !finish_side(rules, place, /*target=*/true, tgt_eos, out.tgt, out.tgt_cut)) {
-    note(counts.too_long, counts.first_too_long, place, src_fits);
+  const bool src_fits = finish_side(rules, place, Side::kSource, src_eos, out.src, out.src_cut);
+  if (!src_fits || !finish_side(rules, place, Side::kTarget, tgt_eos, out.tgt, out.tgt_cut)) {
+    note(counts.too_long, counts.first_too_long, place, src_fits ? Side::kTarget : Side::kSource);
     return false;
   }
   const size_t shorter = std::min(out.src.size(), out.tgt.size());
   const size_t longer = std::max(out.src.size(), out.tgt.size());
   if (rules.max_ratio > 0 &&
       static_cast<double>(longer) > rules.max_ratio * static_cast<double>(shorter)) {
-    note(counts.ratio, counts.first_ratio, place, out.tgt.size() > out.src.size());
+    note(counts.ratio, counts.first_ratio, place,
+         out.tgt.size() > out.src.size() ? Side::kTarget : Side::kSource);
     return false;
   }
   ++counts.kept;
-  if (replaced.any()) note(counts.replaced, counts.first_replaced, place, !replaced.src);
+  if (replaced.any()) {
+    note(counts.replaced, counts.first_replaced, place,
+         replaced.src ? ill_formed_source(rules, src) : Side::kTarget);
+  }
   if (out.src_cut > 0 || out.tgt_cut > 0) {
-    note(counts.truncated, counts.first_truncated, place, out.src_cut == 0);
+    note(counts.truncated, counts.first_truncated, place,
+         out.src_cut > 0 ? Side::kSource : Side::kTarget);
   }
   return true;
 }
@@ -240,8 +273,8 @@ void require_utf8(const PairRules& rules, std::string_view src, std::string_view
   if (rules.invalid_utf8 != InvalidUtf8::kError) return;
   std::string text;
   bool replaced = false;
-  repair(rules.invalid_utf8, src, place, /*target=*/false, text, replaced);
-  repair(rules.invalid_utf8, tgt, place, /*target=*/true, text, replaced);
+  repair(rules, src, place, Side::kSource, text, replaced);
+  repair(rules, tgt, place, Side::kTarget, text, replaced);
 }
 
 std::string replace_invalid_utf8(std::string_view text) {

@@ -34,6 +34,7 @@ struct PairPlace {
   std::string_view src_name, tgt_name;
   int64_t line = 0;
   int64_t input = 0;
+  std::string_view src2_name = {};  ///< of the second source, where there are two
 };
 
 struct EncodedPair {
@@ -65,7 +66,7 @@ void add_counts(const TextCounts& more, TextCounts& all);
 ///
 /// @return true when the pair is kept; then `out` holds it
 /// Throws Error(kBadData) with file and line where a rule says `error`: a TargetError for the
-/// target's line.
+/// target's line, a SecondSourceError for that of a second source.
 bool encode_pair(const PairRules& rules, const text::TokenizerPair& tokenizers,
                  std::string_view src, std::string_view tgt, const PairPlace& place,
                  EncodedPair& out, FilterCounts& counts);

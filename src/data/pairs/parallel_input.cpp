@@ -30,14 +30,18 @@ SplitKeys keys_of(const DataOptions& o, Split split) {
   return {o.test_src, o.test_tgt, o.test_tsv, o.test_src2};
 }
 
+std::string files_text(size_t count) {
+  return counted(static_cast<int64_t>(count), "file");
+}
+
 // Each input needs a second source, or none has one.
 void require_second_sources(const DataOptions& options, const SplitKeys& keys,
                             const std::string& key) {
   if (!has_two_sources(options)) return;
   if (keys.src2.size() != keys.src.size()) {
     throw Error(ExitCode::kUsage,
-                key + "_src names " + std::to_string(keys.src.size()) + " files and " + key +
-                    "_src2 " + std::to_string(keys.src2.size()),
+                key + "_src names " + files_text(keys.src.size()) + " and " + key + "_src2 " +
+                    std::to_string(keys.src2.size()),
                 "with two sources each source file needs its second one, in the same order");
   }
   if (!keys.tsv.empty() && options.src2_column == 0) {
@@ -82,8 +86,8 @@ std::vector<ParallelInput> inputs_of(const DataOptions& options, Split split) {
   const std::string key = "data." + name_of(split);
   if (keys.src.size() != keys.tgt.size()) {
     throw Error(ExitCode::kUsage,
-                key + "_src names " + std::to_string(keys.src.size()) + " files and " + key +
-                    "_tgt " + std::to_string(keys.tgt.size()),
+                key + "_src names " + files_text(keys.src.size()) + " and " + key + "_tgt " +
+                    std::to_string(keys.tgt.size()),
                 "each source file needs its target file, in the same order");
   }
   require_second_sources(options, keys, key);

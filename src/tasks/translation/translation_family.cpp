@@ -1,6 +1,7 @@
 #include "tasks/translation/translation_family.h"
 
 #include "base/error.h"
+#include "base/text.h"
 #include "models/seq2seq_options.h"
 #include "tasks/translation/commands.h"
 #include "tasks/translation/initial_run.h"
@@ -73,10 +74,10 @@ class TranslationFamily : public Family {
     const auto learned = models::learned_positions(translation_of(other).model);
     if (learned.tokens >= translation_of(own).data.max_src_tokens) return;
     throw Error(ExitCode::kBadData,
-                place.string() + ": its model has " + std::to_string(learned.tokens) +
-                    " learned positions, and sentences may have " +
-                    std::to_string(translation_of(own).data.max_src_tokens) +
-                    " tokens (data.max_src_tokens)",
+                place.string() + ": its model has " + counted(learned.tokens, "learned position") +
+                    ", and sentences may have " +
+                    counted(translation_of(own).data.max_src_tokens, "token") +
+                    " (data.max_src_tokens)",
                 "make the run with the fewest positions the first one: stretto infer " +
                     place.string() + " --checkpoint …");
   }

@@ -108,7 +108,7 @@ TEST_F(PairFilter, ListsTheFirstLinesOfEachKindWithTheSideAtFault) {
     Lines found;
     for (const FilteredLine& line : lines) {
       EXPECT_EQ(line.input, 2);
-      found.emplace_back(line.line, line.target);
+      found.emplace_back(line.line, line.side == Side::kTarget);
     }
     return found;
   };
@@ -128,14 +128,14 @@ TEST_F(PairFilter, CountsOfLaterLinesComeBehind) {
   more.empty = 5;
   more.first_empty = {FilteredLine{.line = 11}, FilteredLine{.line = 12}, FilteredLine{.line = 13}};
   more.replaced = 1;
-  more.first_replaced = {FilteredLine{.input = 1, .line = 15, .target = true}};
+  more.first_replaced = {FilteredLine{.input = 1, .line = 15, .side = Side::kTarget}};
   add_counts(more, all);
   EXPECT_EQ(all.kept, 7);
   EXPECT_EQ(all.empty, 7);
   EXPECT_EQ(all.first_empty[1].line, 9);
   EXPECT_EQ(all.first_empty[2].line, 11);
   EXPECT_EQ(all.replaced, 1);
-  EXPECT_TRUE(all.first_replaced[0].target);
+  EXPECT_EQ(all.first_replaced[0].side, Side::kTarget);
   EXPECT_EQ(all.first_replaced[1].line, 0);
 }
 

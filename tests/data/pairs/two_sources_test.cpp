@@ -89,6 +89,54 @@ TEST_F(TwoSources, APairWithoutOneOfThemIsEmpty) {
   EXPECT_EQ(corpus->src(0), (Ids{5, 3, 7, 3}));
 }
 
+TEST_F(TwoSources, WhatTheFiltersFindIsToldOfTheTextAtFault) {
+  DataOptions o = two_sources();
+  o.train_src = {write("f.src", "w0\n\nw1 \xFF\nw2\n\nw3\n")};
+  o.train_src2 = {write("f.src2", "\nw4\nw5\nw6 \xFF\n\nw7\n")};
+  o.train_tgt = {write("f.tgt", "w8\nw8\nw8\nw8\nw8\nw8\n")};
+  using Lines = std::vector<std::pair<int64_t, Side>>;
+  const auto listed = [](const FirstLines& lines) {
+    Lines found;
+    for (const FilteredLine& line : lines) {
+      if (line.line > 0) found.emplace_back(line.line, line.side);
+    }
+    return found;
+  };
+  for (const bool from_cache : {false, true}) {
+    const auto corpus = open(o);
+    EXPECT_EQ(corpus->from_cache(), from_cache);
+    EXPECT_EQ(corpus->num_pairs(), 1);
+    // Where both are at fault, as in line 5, the first is named.
+    EXPECT_EQ(listed(corpus->filters().first_empty),
+              (Lines{{1, Side::kSecondSource}, {2, Side::kSource}, {5, Side::kSource}}));
+    EXPECT_EQ(listed(corpus->filters().first_invalid_utf8),
+              (Lines{{3, Side::kSource}, {4, Side::kSecondSource}}));
+  }
+  o.invalid_utf8 = "replace";
+  EXPECT_EQ(listed(open(o)->filters().first_replaced),
+            (Lines{{3, Side::kSource}, {4, Side::kSecondSource}}));
+}
+
+TEST_F(TwoSources, AnEmptySecondFileIsTheOneThatIsNamed) {
+  DataOptions o = two_sources();
+  o.train_src2 = {write("blank.src2", "\n \n\n")};
+  const auto always = [] { return true; };
+  EXPECT_THROW(check_filters(o, Split::kTrain, tokenizers_, always), SecondSourceError);
+  const std::string said = failure(ExitCode::kBadData, [&] { open(o); });
+  EXPECT_TRUE(contains(said, "blank.src2:1, ")) << said;
+  EXPECT_FALSE(contains(said, "a.src:")) << said;
+}
+
+TEST_F(TwoSources, ABadLineOfTheSecondFileIsNamed) {
+  DataOptions o = two_sources();
+  o.invalid_utf8 = "error";
+  o.train_src2 = {write("bad.src2", "w6\n\xFF\nw9\n")};
+  const auto always = [] { return true; };
+  EXPECT_THROW(check_lines(o, Split::kTrain, always), SecondSourceError);
+  const std::string said = failure(ExitCode::kBadData, [&] { open(o); });
+  EXPECT_TRUE(contains(said, "bad.src2:2: this line is not valid UTF-8")) << said;
+}
+
 TEST_F(TwoSources, TheBoundCountsBothTogether) {
   DataOptions o = two_sources();
   o.max_src_tokens = 5;
@@ -175,7 +223,7 @@ TEST_F(TwoSources, AFileWithoutASecondOneIsRefused) {
   DataOptions o = two_sources();
   o.train_src2.push_back(o.train_src2.front());
   const std::string said = failure(ExitCode::kUsage, [&] { inputs_of(o, Split::kTrain); });
-  EXPECT_TRUE(contains(said, "data.train_src names 1 files and data.train_src2 2")) << said;
+  EXPECT_TRUE(contains(said, "data.train_src names 1 file and data.train_src2 2")) << said;
   o = two_sources();
   o.train_tsv = {write("a.tsv", "w0\tw1\n")};
   EXPECT_TRUE(contains(failure(ExitCode::kUsage, [&] { inputs_of(o, Split::kTrain); }),

@@ -1,0 +1,27 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+/// Weights that another run has under other names: `decoders.de.…` of one of several parts, and
+/// `decoder.…` where there is a single one; `encoders.0.…` and `encoder.…` alike.
+namespace stretto::runs {
+
+/// The shape of each tensor by name.
+using NamedShapes = std::map<std::string, std::vector<int64_t>>;
+
+/// Entries of `train.init_only` for a model whose part has another name in the other run:
+/// "decoders.de.* = decoder.*" first, then "encoder.*" and so on for what has the same name in
+/// both. A part is such a one if all of its tensors are there under the other name, in the same
+/// shapes, and none under its own. Of several parts in the other run the first that fits is taken.
+///
+/// Empty if there is no such part, or if a tensor of one name has two shapes: train.init_only
+/// would be refused.
+/// @param model   the tensors that are to be filled
+/// @param stored  those of the other run's checkpoint
+std::vector<std::string> entries_for_other_names(const NamedShapes& model,
+                                                 const NamedShapes& stored);
+
+}  // namespace stretto::runs
