@@ -146,13 +146,13 @@ std::vector<Target> weight_targets(const optim::Arena& arena,
   return wanted;
 }
 
-bool is_average(const optim::StatePiece& piece) {
-  return piece.name == optim::kWeightAverage;
+bool is_average(const optim::StateTensor& tensor) {
+  return tensor.name == optim::kWeightAverage;
 }
 
 // In place of the average, which is the model, stand the weights that were trained.
-std::string prefix_of(const optim::StatePiece& piece) {
-  return (is_average(piece) ? "trained" : piece.name) + "/";
+std::string prefix_of(const optim::StateTensor& tensor) {
+  return (is_average(tensor) ? "trained" : tensor.name) + "/";
 }
 
 void exchange(at::Tensor& one, at::Tensor other) {
@@ -162,9 +162,9 @@ void exchange(at::Tensor& one, at::Tensor other) {
   other.copy_(kept);
 }
 
-void require_whole(const optim::StatePiece& piece, const optim::Arena& arena) {
-  TORCH_CHECK(!piece.flat || piece.values.numel() == arena.size(), "[checkpoint] state `",
-              piece.name, "` has ", piece.values.numel(), " elements, the arena ", arena.size(),
+void require_whole(const optim::StateTensor& tensor, const optim::Arena& arena) {
+  TORCH_CHECK(!tensor.flat || tensor.values.numel() == arena.size(), "[checkpoint] state `",
+              tensor.name, "` has ", tensor.values.numel(), " elements, the arena ", arena.size(),
               "; a checkpoint takes the state of the whole arena, not of a slice");
 }
 
@@ -333,25 +333,25 @@ FoundWeights load_some_weights(const store::SafetensorsFile& file, const std::st
 }
 
 void load_optimizer_state(const store::SafetensorsFile& file, const std::string& where,
-                          optim::Arena& arena, const std::vector<optim::StatePiece>& state) {
-  for (const auto& piece : state) {
-    require_whole(piece, arena);
-    if (piece.flat) {
-      const std::string prefix = prefix_of(piece);
-      load_all(file, where, prefix, targets(prefix, arena, piece.values));
-      if (is_average(piece)) exchange(arena.params(), piece.values);
+                          optim::Arena& arena, const std::vector<optim::StateTensor>& state) {
+  for (const auto& tensor : state) {
+    require_whole(tensor, arena);
+    if (tensor.flat) {
+      const std::string prefix = prefix_of(tensor);
+      load_all(file, where, prefix, targets(prefix, arena, tensor.values));
+      if (is_average(tensor)) exchange(arena.params(), tensor.values);
       continue;
     }
-    const auto problem = mismatch(file, piece.name, piece.name, {piece.values.numel()});
+    const auto problem = mismatch(file, tensor.name, tensor.name, {tensor.values.numel()});
     if (!problem.empty()) require_fit({problem}, where);
-    copy_into(*file.find(piece.name), piece.values.view({-1}));
+    copy_into(*file.find(tensor.name), tensor.values.view({-1}));
   }
 }
 
-void Snapshot::take(const optim::Arena& arena, const std::vector<optim::StatePiece>& state,
+void Snapshot::take(const optim::Arena& arena, const std::vector<optim::StateTensor>& state,
                     Bytes bytes) {
   const torch::NoGradGuard no_grad;
-  for (const auto& piece : state) require_whole(piece, arena);
+  for (const auto& tensor : state) require_whole(tensor, arena);
   slots_ = arena.slots();
   // Bytes that were borrowed must not be written to.
   if (bytes == Bytes::kBorrowed || !owns_bytes_) {
@@ -382,12 +382,12 @@ std::vector<std::pair<std::string, std::vector<store::TensorView>>> Snapshot::fi
     model.push_back(
         view_of(buffer.name, buffer.values, 0, buffer.values.sizes().vec(), buffer.values.numel()));
   }
-  for (const auto& piece : state_) {
-    if (piece.flat) {
-      add_slots(slots_, is_average(piece) ? params_ : piece.values, prefix_of(piece), optimizer);
+  for (const auto& tensor : state_) {
+    if (tensor.flat) {
+      add_slots(slots_, is_average(tensor) ? params_ : tensor.values, prefix_of(tensor), optimizer);
     } else {
-      const int64_t numel = piece.values.numel();
-      optimizer.push_back(view_of(piece.name, piece.values, 0, {numel}, numel));
+      const int64_t numel = tensor.values.numel();
+      optimizer.push_back(view_of(tensor.name, tensor.values, 0, {numel}, numel));
     }
   }
   return {{"model", std::move(model)}, {"optimizer", std::move(optimizer)}};

@@ -62,7 +62,7 @@ std::optional<TrainState> Checkpointer::restore(optim::Arena& arena, optim::Opti
 }
 
 std::optional<TrainState> Checkpointer::restore(optim::Arena& arena,
-                                                const std::vector<optim::StatePiece>& state) {
+                                                const std::vector<optim::StateTensor>& state) {
   wait();  // its folder would be taken for one that a killed process left
   store_.remove_stale();
   auto loaded = store_.load_newest(/*quarantine=*/true);
@@ -98,7 +98,7 @@ void Checkpointer::save(const optim::Arena& arena, optim::Optimizer& optimizer,
   save(arena, optimizer.state(), train_state);
 }
 
-void Checkpointer::save(const optim::Arena& arena, const std::vector<optim::StatePiece>& state,
+void Checkpointer::save(const optim::Arena& arena, const std::vector<optim::StateTensor>& state,
                         const TrainState& train_state) {
   const auto start = Clock::now();
   collect();

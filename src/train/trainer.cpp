@@ -95,10 +95,10 @@ void Trainer::open_observer() {
 // Rank 0 reads; the others get what it read.
 bool Trainer::restore() {
   std::string json;
-  std::vector<optim::StatePiece> pieces;
+  std::vector<optim::StateTensor> tensors;
   if (is_root()) {
-    pieces = updater_.empty_state();
-    if (const auto restored = checkpointer_.restore(arena_, pieces)) {
+    tensors = updater_.empty_state();
+    if (const auto restored = checkpointer_.restore(arena_, tensors)) {
       json = restored->to_json();
     } else if (!setup_.train.init_from.empty()) {
       runs::initialise_from(setup_.train.init_from, arena_, setup_.identity.tokenizer,
@@ -111,7 +111,7 @@ bool Trainer::restore() {
   if (json.empty()) return false;
   state_ = runs::TrainState::from_json(json, "checkpoint");
   saved_step_ = compared_step_ = state_.step;
-  updater_.scatter_state(pieces);
+  updater_.scatter_state(tensors);
   updater_.seek({state_.epoch, state_.batch_index});
   restore_parts();
   return true;
@@ -502,8 +502,8 @@ void Trainer::save() {
   activity("saving");
   check_replicas();
   keep_parts();
-  const auto pieces = updater_.gather_state();
-  if (is_root()) checkpointer_.save(arena_, pieces, state_);
+  const auto tensors = updater_.gather_state();
+  if (is_root()) checkpointer_.save(arena_, tensors, state_);
   save_soon_ = false;
   saved_step_ = state_.step;  // also after a failure: the next try is at the next interval
   activity("");

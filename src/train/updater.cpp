@@ -82,16 +82,16 @@ Updater::Updater(Task& task, optim::Arena& arena, distributed::ProcessGroup grou
 
 Updater::~Updater() = default;
 
-std::vector<optim::StatePiece> Updater::state() const {
-  auto pieces = optimizer_->state();
-  if (average_) pieces.push_back({optim::kWeightAverage, average_->values()});
-  return pieces;
+std::vector<optim::StateTensor> Updater::state() const {
+  auto tensors = optimizer_->state();
+  if (average_) tensors.push_back({optim::kWeightAverage, average_->values()});
+  return tensors;
 }
 
 int64_t Updater::state_bytes() const {
   int64_t bytes = 0;
-  for (const auto& piece : state()) {
-    bytes += piece.values.numel() * piece.values.element_size();
+  for (const auto& tensor : state()) {
+    bytes += tensor.values.numel() * tensor.values.element_size();
   }
   return bytes;
 }
@@ -417,16 +417,16 @@ void Updater::scaled(const UpdateResult& result) {
   scaler_->update(step);
 }
 
-std::vector<optim::StatePiece> Updater::empty_state() {
+std::vector<optim::StateTensor> Updater::empty_state() {
   return state_.empty(state());
 }
 
-std::vector<optim::StatePiece> Updater::gather_state() {
+std::vector<optim::StateTensor> Updater::gather_state() {
   return state_.gather(state());
 }
 
-void Updater::scatter_state(const std::vector<optim::StatePiece>& pieces) {
-  state_.scatter(pieces, state());
+void Updater::scatter_state(const std::vector<optim::StateTensor>& tensors) {
+  state_.scatter(tensors, state());
 }
 
 void Updater::broadcast_parameters() {

@@ -100,17 +100,17 @@ class Updater {
   /// Collective, the going is not. Costs a copy of the weights.
   [[nodiscard]] std::unique_ptr<optim::KeptWeights> use_average();
 
-  /// The optimizer's state with flat pieces of the whole arena's size, on rank 0; elsewhere empty.
-  /// The average of the weights is a piece of it, optim::kWeightAverage.
+  /// The optimizer's state with flat tensors of the whole arena's size, on rank 0; elsewhere empty.
+  /// The average of the weights is one of them, optim::kWeightAverage.
   /// Collective; no other rank needs more room than UpdaterSetup::state_chunk elements.
-  std::vector<optim::StatePiece> gather_state();
-  /// The other way round: cuts what rank 0 has. Collective, with the same room. `pieces` only
+  std::vector<optim::StateTensor> gather_state();
+  /// The other way round: cuts what rank 0 has. Collective, with the same room. `tensors` only
   /// matter on rank 0.
-  void scatter_state(const std::vector<optim::StatePiece>& pieces);
+  void scatter_state(const std::vector<optim::StateTensor>& tensors);
   /// Of the optimizer's state on this rank: with `sharded` its slice alone.
   int64_t state_bytes() const;
   /// Shapes of gather_state() for reading a checkpoint into; every rank may call it.
-  std::vector<optim::StatePiece> empty_state();
+  std::vector<optim::StateTensor> empty_state();
   /// Rank 0's parameters to all, with which an average begins anew. Collective.
   void broadcast_parameters();
 
@@ -144,7 +144,7 @@ class Updater {
   bool measures_small_batch() const;
   Error no_memory(int64_t update, int64_t split) const;
   double largest_gradient();
-  std::vector<optim::StatePiece> state() const;
+  std::vector<optim::StateTensor> state() const;
 
   Task& task_;
   optim::Arena& arena_;
