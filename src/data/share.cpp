@@ -12,7 +12,7 @@ int64_t Share::of_update(int64_t count) const {
   return count / size + (has_one_more ? 1 : 0);
 }
 
-Piece Share::piece(int64_t turn, int64_t count) const {
+MicroBatchSlice Share::slice(int64_t turn, int64_t count) const {
   const int64_t rounds = count / size;
   if (turn < rounds) return {.micro = turn * size + rank};
   const int64_t parts = sharers(count);
@@ -29,15 +29,15 @@ Position Share::at(Position start, int64_t number, int64_t num_batches) const {
   const int64_t turn = in_last ? inside - whole_updates * each : inside % each;
   const int64_t count = in_last ? num_batches % update_freq : update_freq;
   return {.epoch = start.epoch + k / epoch_total,
-          .index = update * update_freq + piece(turn, count).micro};
+          .index = update * update_freq + slice(turn, count).micro};
 }
 
 double rounds_of_update(int64_t count, int64_t size, bool cut) {
   const Share most{.update_freq = count, .rank = 0, .size = size, .cut = cut};
-  const int64_t pieces = most.of_update(count);
-  if (pieces == 0) return 0;
-  const Piece last = most.piece(pieces - 1, count);
-  return static_cast<double>(pieces - 1) + 1.0 / static_cast<double>(last.parts);
+  const int64_t slices = most.of_update(count);
+  if (slices == 0) return 0;
+  const MicroBatchSlice last = most.slice(slices - 1, count);
+  return static_cast<double>(slices - 1) + 1.0 / static_cast<double>(last.parts);
 }
 
 }  // namespace stretto::data

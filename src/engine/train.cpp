@@ -148,9 +148,9 @@ void tell_of_sharing(const experiment::Experiment& experiment, int64_t processes
   const data::Share first{.update_freq = count,
                           .size = processes,
                           .cut = experiment::may_cut_micro_batches(experiment)};
-  if (const auto piece = first.piece(/*turn=*/0, count); !piece.is_whole()) {
+  if (const auto slice = first.slice(/*turn=*/0, count); !slice.is_whole()) {
     log::info(
-        "  each micro-batch is shared by " + std::to_string(piece.parts) + " processes (" + fact +
+        "  each micro-batch is shared by " + std::to_string(slice.parts) + " processes (" + fact +
         ")" +
         (experiment.train.noise_scale && count > 1 ? "; parts do not give the noise scale" : ""));
   } else {

@@ -93,8 +93,8 @@ std::vector<MicroSums> Outcomes::in_order() const {
   for (size_t rank = 0; rank < by_rank_.size(); ++rank) {
     const data::Share share = of_rank(share_, static_cast<int64_t>(rank));
     for (size_t turn = 0; turn < by_rank_[rank].micros.size(); ++turn) {
-      const auto piece = share.piece(static_cast<int64_t>(turn), count_);
-      add_sums(micros[static_cast<size_t>(piece.micro)], by_rank_[rank].micros[turn]);
+      const auto slice = share.slice(static_cast<int64_t>(turn), count_);
+      add_sums(micros[static_cast<size_t>(slice.micro)], by_rank_[rank].micros[turn]);
     }
   }
   return micros;

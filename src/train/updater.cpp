@@ -105,27 +105,27 @@ void Updater::seek(data::Position position) {
 // This rank's micro-batches of the update of `count` that begins at position_.
 void Updater::load(int64_t count) {
   batches_.clear();
-  pieces_.clear();
+  slices_.clear();
   for (int64_t turn = 0; turn < share_.of_update(count); ++turn) {
-    const data::Piece piece = share_.piece(turn, count);
+    const data::MicroBatchSlice slice = share_.slice(turn, count);
     data::Batch batch = prefetcher_->next();
-    if (!piece.is_whole()) batch = data::even_part(batch, piece.part, piece.parts);
+    if (!slice.is_whole()) batch = data::even_part(batch, slice.part, slice.parts);
     if (batch.num_sequences() == 0) continue;
     batches_.push_back(std::move(batch));
-    pieces_.push_back(piece);
+    slices_.push_back(slice);
   }
 }
 
 std::vector<data::Position> Updater::positions() const {
   std::vector<data::Position> places;
-  for (const auto& piece : pieces_) places.push_back({first_.epoch, first_.index + piece.micro});
+  for (const auto& slice : slices_) places.push_back({first_.epoch, first_.index + slice.micro});
   return places;
 }
 
 uint64_t Updater::batch_hash(int64_t count) const {
   std::vector<const data::Batch*> here(static_cast<size_t>(count));
-  for (size_t i = 0; i < pieces_.size(); ++i) {
-    if (pieces_[i].is_whole()) here[static_cast<size_t>(pieces_[i].micro)] = &batches_[i];
+  for (size_t i = 0; i < slices_.size(); ++i) {
+    if (slices_[i].is_whole()) here[static_cast<size_t>(slices_[i].micro)] = &batches_[i];
   }
   Xxh3Stream hash;
   const auto add = [&](const std::vector<int64_t>& ids) {
@@ -158,7 +158,7 @@ void Updater::run_micro_batch(int64_t part, int64_t update, parallel::Outcome& o
   } else {
     minimised.backward(torch::full_like(minimised, scale));
   }
-  const auto turn = static_cast<size_t>(pieces_[at].micro / share_.size);
+  const auto turn = static_cast<size_t>(slices_[at].micro / share_.size);
   sums_.add(turn, sums, task_.weights(batch), outcome);
 }
 
@@ -199,7 +199,7 @@ optim::GradientPart Updater::gradient_part(double weight, double sum_norm_sq) co
 // The first micro-batch is the small batch of the noise scale, where it is not cut.
 bool Updater::measures_small_batch() const {
   return setup_.train.noise_scale && task_.has_all_losses_together() && group_.is_root() &&
-         !pieces_.empty() && pieces_.front().is_whole();
+         !slices_.empty() && slices_.front().is_whole();
 }
 
 void Updater::run_part(int64_t part, int64_t update, int64_t count, parallel::Outcome& outcome) {
@@ -282,8 +282,8 @@ void Updater::split(int64_t part) {
   const int64_t half = whole.num_sequences() / 2;
   batches_[at] = data::part(whole, 0, half);
   batches_.insert(batches_.begin() + part + 1, data::part(whole, half, whole.num_sequences()));
-  const data::Piece piece = pieces_[at];
-  pieces_.insert(pieces_.begin() + part + 1, piece);
+  const data::MicroBatchSlice slice = slices_[at];
+  slices_.insert(slices_.begin() + part + 1, slice);
 }
 
 // Until all ranks had the memory.

@@ -164,7 +164,8 @@ class Updater {
   data::Position position_;
   data::Position first_;              // of the last update's micro-batches
   std::vector<data::Batch> batches_;  // of this rank in this update
-  std::vector<data::Piece> pieces_;   // what each of them is; parts after a split are alike
+  std::vector<data::MicroBatchSlice>
+      slices_;  // what each of them is; parts after a split are alike
   UpdateSums sums_;
   std::vector<double> divisors_;  // of several losses: their weights over the whole update
 };

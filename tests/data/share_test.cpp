@@ -11,8 +11,8 @@ namespace {
 
 // Who has what of an update, by dealing it out: a whole micro-batch to each as long as there are
 // enough; what is left over goes round in turns of equal parts, or once.
-std::vector<std::vector<Piece>> dealt(int64_t count, int64_t size, bool cut) {
-  std::vector<std::vector<Piece>> ranks(static_cast<size_t>(size));
+std::vector<std::vector<MicroBatchSlice>> dealt(int64_t count, int64_t size, bool cut) {
+  std::vector<std::vector<MicroBatchSlice>> ranks(static_cast<size_t>(size));
   int64_t micro = 0;
   for (; count - micro >= size; micro += size) {
     for (int64_t rank = 0; rank < size; ++rank)
@@ -34,8 +34,8 @@ std::vector<Position> walk(const Share& share, Position start, int64_t num_batch
   for (Position at = start; found.size() < count;) {
     const int64_t micro_batches = std::min(share.update_freq, num_batches - at.index);
     const auto ranks = dealt(micro_batches, share.size, share.cut);
-    for (const Piece& piece : ranks[static_cast<size_t>(share.rank)])
-      found.push_back({.epoch = at.epoch, .index = at.index + piece.micro});
+    for (const MicroBatchSlice& slice : ranks[static_cast<size_t>(share.rank)])
+      found.push_back({.epoch = at.epoch, .index = at.index + slice.micro});
     at.index += micro_batches;
     if (at.index == num_batches) at = {.epoch = at.epoch + 1, .index = 0};
   }
@@ -55,7 +55,7 @@ TEST(Share, DealsOutAnUpdate) {
               << count << " micro-batches, rank " << rank << " of " << size;
           double work = 0;
           for (size_t turn = 0; turn < expected.size(); ++turn) {
-            EXPECT_EQ(share.piece(static_cast<int64_t>(turn), count), expected[turn]);
+            EXPECT_EQ(share.slice(static_cast<int64_t>(turn), count), expected[turn]);
             work += 1.0 / static_cast<double>(expected[turn].parts);
           }
           most = std::max(most, work);

@@ -25,8 +25,8 @@ MicroSums micro_batch(int64_t j, int64_t parts = 1) {
 Outcome outcome_of(const data::Share& share, int64_t count) {
   Outcome outcome{.num_sums = 3, .micros = {}};
   for (int64_t turn = 0; turn < share.of_update(count); ++turn) {
-    const auto piece = share.piece(turn, count);
-    outcome.micros.push_back(micro_batch(piece.micro, piece.parts));
+    const auto slice = share.slice(turn, count);
+    outcome.micros.push_back(micro_batch(slice.micro, slice.parts));
   }
   return outcome;
 }
