@@ -40,7 +40,7 @@ Outcome decode(std::span<const double> row, size_t turns, size_t num_sums) {
   return outcome;
 }
 
-data::Share of_rank(data::Share share, int64_t rank) {
+data::RankBatches of_rank(data::RankBatches share, int64_t rank) {
   share.rank = rank;
   return share;
 }
@@ -51,7 +51,7 @@ void add_sums(MicroSums& to, const MicroSums& from) {
   for (size_t i = 0; i < to.size(); ++i) to[i] += from[i];
 }
 
-Outcomes Outcomes::exchange(const distributed::ProcessGroup& group, const data::Share& share,
+Outcomes Outcomes::exchange(const distributed::ProcessGroup& group, const data::RankBatches& share,
                             int64_t count, const Outcome& mine) {
   const auto size = static_cast<size_t>(share.size);
   // As wide for all as for rank 0, which has the most.
@@ -91,7 +91,7 @@ int Outcomes::stop() const {
 std::vector<MicroSums> Outcomes::in_order() const {
   std::vector<MicroSums> micros(static_cast<size_t>(count_), MicroSums(by_rank_.front().num_sums));
   for (size_t rank = 0; rank < by_rank_.size(); ++rank) {
-    const data::Share share = of_rank(share_, static_cast<int64_t>(rank));
+    const data::RankBatches share = of_rank(share_, static_cast<int64_t>(rank));
     for (size_t turn = 0; turn < by_rank_[rank].micros.size(); ++turn) {
       const auto slice = share.slice(static_cast<int64_t>(turn), count_);
       add_sums(micros[static_cast<size_t>(slice.micro)], by_rank_[rank].micros[turn]);

@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-#include "data/share.h"
+#include "data/rank_batches.h"
 #include "distributed/process_group.h"
 #include "optim/noise_scale.h"
 
@@ -21,7 +21,7 @@ void add_sums(MicroSums& to, const MicroSums& from);
 /// What one attempt at an update came to on one rank.
 struct Outcome {
   size_t num_sums = 0;            ///< of each micro-batch; the same on all ranks
-  std::vector<MicroSums> micros;  ///< of this rank's turns (data::Share), in order
+  std::vector<MicroSums> micros;  ///< of this rank's turns (data::RankBatches), in order
   int64_t failed_part = -1;       ///< the part of its work that there was no memory for; -1: none
   bool can_split = false;         ///< that part has more than one sample
   bool late = false;              ///< a gradient changed after it had been sent
@@ -36,7 +36,7 @@ class Outcomes {
   /// Tells the others about `mine` and hears of theirs. Collective.
   /// @param share  of this rank
   /// @param count  micro-batches of the update
-  static Outcomes exchange(const distributed::ProcessGroup& group, const data::Share& share,
+  static Outcomes exchange(const distributed::ProcessGroup& group, const data::RankBatches& share,
                            int64_t count, const Outcome& mine);
 
   bool any_failed() const;
@@ -51,9 +51,9 @@ class Outcomes {
   const optim::GradientPart& small_batch() const { return by_rank_.front().small; }
 
  private:
-  Outcomes(const data::Share& share, int64_t count) : share_(share), count_(count) {}
+  Outcomes(const data::RankBatches& share, int64_t count) : share_(share), count_(count) {}
 
-  data::Share share_;
+  data::RankBatches share_;
   int64_t count_;
   std::vector<Outcome> by_rank_;
 };

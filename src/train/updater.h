@@ -59,9 +59,9 @@ struct UpdateResult {
 
 /// Forward and backward of one update on all ranks, and the step.
 ///
-/// data::Share says which micro-batches, or parts of them, a rank has. Whatever ranks decide (skip,
-/// redo, stop) is decided from numbers that all of them have. When a rank runs out of memory it
-/// still joins the collectives; then all drop their gradients and do the update again with that
+/// data::RankBatches says which micro-batches, or parts of them, a rank has. Whatever ranks decide
+/// (skip, redo, stop) is decided from numbers that all of them have. When a rank runs out of memory
+/// it still joins the collectives; then all drop their gradients and do the update again with that
 /// micro-batch split in two. Masks of dropout depend on samples, so that the update is the same. A
 /// model with batch norms would make another update of it, and stops instead.
 class Updater {
@@ -150,7 +150,7 @@ class Updater {
   optim::Arena& arena_;
   distributed::ProcessGroup group_;
   UpdaterSetup setup_;
-  data::Share share_;
+  data::RankBatches share_;
   parallel::BackwardFailpoint backward_failpoint_;
   parallel::GradientReducer reducer_;
   parallel::RunningStatistics statistics_;

@@ -11,7 +11,7 @@ namespace {
 
 using stretto::test::run_ranks;
 
-data::Share share_of(int64_t rank, int64_t size, bool cut = false) {
+data::RankBatches share_of(int64_t rank, int64_t size, bool cut = false) {
   return {.update_freq = 8, .rank = rank, .size = size, .cut = cut};
 }
 
@@ -22,7 +22,7 @@ MicroSums micro_batch(int64_t j, int64_t parts = 1) {
           (100 + 4 * number) / static_cast<double>(parts)};
 }
 
-Outcome outcome_of(const data::Share& share, int64_t count) {
+Outcome outcome_of(const data::RankBatches& share, int64_t count) {
   Outcome outcome{.num_sums = 3, .micros = {}};
   for (int64_t turn = 0; turn < share.of_update(count); ++turn) {
     const auto slice = share.slice(turn, count);

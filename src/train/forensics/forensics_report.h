@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "data/share.h"
+#include "data/rank_batches.h"
 #include "train/forensics/forensics.h"
 #include "train/forensics/remedies.h"
 

@@ -27,7 +27,7 @@ struct MicroBatchSlice {
 /// r - 1; with `cut` each is shared by size / r ranks instead, so that a process more makes an
 /// update shorter, down to a part of one micro-batch. The default is one process, to which all
 /// fall.
-struct Share {
+struct RankBatches {
   int64_t update_freq = 1;
   int64_t rank = 0;
   int64_t size = 1;

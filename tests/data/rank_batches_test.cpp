@@ -1,4 +1,4 @@
-#include "data/share.h"
+#include "data/rank_batches.h"
 
 #include <gtest/gtest.h>
 
@@ -28,8 +28,9 @@ std::vector<std::vector<MicroBatchSlice>> dealt(int64_t count, int64_t size, boo
   return ranks;
 }
 
-// What Share::at says in closed form, by walking.
-std::vector<Position> walk(const Share& share, Position start, int64_t num_batches, size_t count) {
+// What RankBatches::at says in closed form, by walking.
+std::vector<Position> walk(const RankBatches& share, Position start, int64_t num_batches,
+                           size_t count) {
   std::vector<Position> found;
   for (Position at = start; found.size() < count;) {
     const int64_t micro_batches = std::min(share.update_freq, num_batches - at.index);
@@ -42,14 +43,14 @@ std::vector<Position> walk(const Share& share, Position start, int64_t num_batch
   return found;
 }
 
-TEST(Share, DealsOutAnUpdate) {
+TEST(RankBatches, DealsOutAnUpdate) {
   for (const bool cut : {false, true}) {
     for (int64_t count = 0; count < 10; ++count) {
       for (int64_t size = 1; size < 12; ++size) {
         const auto ranks = dealt(count, size, cut);
         double most = 0;
         for (int64_t rank = 0; rank < size; ++rank) {
-          const Share share{.update_freq = 10, .rank = rank, .size = size, .cut = cut};
+          const RankBatches share{.update_freq = 10, .rank = rank, .size = size, .cut = cut};
           const auto& expected = ranks[static_cast<size_t>(rank)];
           ASSERT_EQ(share.of_update(count), static_cast<int64_t>(expected.size()))
               << count << " micro-batches, rank " << rank << " of " << size;
@@ -66,13 +67,13 @@ TEST(Share, DealsOutAnUpdate) {
   }
 }
 
-TEST(Share, AgreesWithWalkingThroughTheUpdates) {
+TEST(RankBatches, AgreesWithWalkingThroughTheUpdates) {
   for (const int64_t num_batches : {1, 5, 6, 13}) {
     for (const int64_t update_freq : {1, 2, 3, 4, 20}) {
       for (const int64_t ranks : {1, 2, 3, 4, -2, -3, -4, -7}) {  // below zero: with cuts
         const int64_t size = std::abs(ranks);
         for (int64_t rank = 0; rank < size; ++rank) {
-          const Share share{
+          const RankBatches share{
               .update_freq = update_freq, .rank = rank, .size = size, .cut = ranks < 0};
           if (share.of_epoch(num_batches) == 0) continue;
           for (int64_t index = 0; index < num_batches; index += update_freq) {
@@ -90,22 +91,22 @@ TEST(Share, AgreesWithWalkingThroughTheUpdates) {
   }
 }
 
-TEST(Share, OfAllRanksIsTheWhole) {
+TEST(RankBatches, OfAllRanksIsTheWhole) {
   for (int64_t count = 0; count < 10; ++count) {
     for (int64_t size = 1; size < 6; ++size) {
       int64_t sum = 0;
       for (int64_t rank = 0; rank < size; ++rank) {
-        sum += Share{.update_freq = 4, .rank = rank, .size = size}.of_update(count);
+        sum += RankBatches{.update_freq = 4, .rank = rank, .size = size}.of_update(count);
       }
       EXPECT_EQ(sum, count);
     }
   }
 }
 
-TEST(Share, RanksBeyondUpdateFreqHaveNothing) {
-  EXPECT_EQ((Share{.update_freq = 2, .rank = 2, .size = 4}.of_epoch(7)), 0);
-  EXPECT_EQ((Share{.update_freq = 2, .rank = 0, .size = 4}.of_epoch(7)), 4);
-  EXPECT_EQ((Share{.update_freq = 2, .rank = 1, .size = 4}.of_epoch(7)), 3);
+TEST(RankBatches, RanksBeyondUpdateFreqHaveNothing) {
+  EXPECT_EQ((RankBatches{.update_freq = 2, .rank = 2, .size = 4}.of_epoch(7)), 0);
+  EXPECT_EQ((RankBatches{.update_freq = 2, .rank = 0, .size = 4}.of_epoch(7)), 4);
+  EXPECT_EQ((RankBatches{.update_freq = 2, .rank = 1, .size = 4}.of_epoch(7)), 3);
 }
 
 }  // namespace
