@@ -15,7 +15,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-struct TrainOptions {
+struct TokenizerTrainOptions {
   text::SentencePieceTraining training;
   text::TrainingSample sample;
   std::vector<std::string> files;
@@ -37,7 +37,7 @@ class FileLines final : public text::LineSource {
   data::LineReader reader_;
 };
 
-int train(const TrainOptions& options) {
+int train(const TokenizerTrainOptions& options) {
   std::vector<std::string> lines;
   uint64_t number = 0;
   for (const auto& path : options.files) {
@@ -141,7 +141,7 @@ int decode(const CodeOptions& options) {
 using Action = std::shared_ptr<std::function<int()>>;
 
 void declare_train_part(CLI::App& app, const Action& action) {
-  auto options = std::make_shared<TrainOptions>();
+  auto options = std::make_shared<TokenizerTrainOptions>();
   auto* part = app.add_subcommand("train", "train a SentencePiece model on text");
   part->add_option("FILE", options->files, "text: plain, .gz, .zst, FILE.zip:MEMBER, - for stdin")
       ->required()
