@@ -58,7 +58,7 @@ int train(const TokenizerTrainOptions& options) {
 // The tokenizer of a run folder, of a SentencePiece model, or of a vocabulary file.
 std::shared_ptr<const text::Tokenizer> open_tokenizer(const std::string& path, bool target) {
   if (fs::is_directory(path)) {
-    const auto loaded = load_run(path, {});
+    const auto loaded = load_run_config(path, {});
     std::map<std::string, std::string> assets;
     const fs::path folder = fs::path(path) / "tokenizer";
     if (!fs::is_directory(folder)) {
