@@ -139,7 +139,7 @@ void write_files(const fs::path& staging, const CheckpointContent& content) {
   Manifest manifest{.step = content.step,
                     .run_id = content.run_id,
                     .config_hash = content.config_hash,
-                    .origin = content.origin,
+                    .provenance = content.provenance,
                     .files = {}};
   const std::map<std::string, std::string> identity{{"run_id", content.run_id},
                                                     {"step", std::to_string(content.step)}};
@@ -288,7 +288,7 @@ LoadedCheckpoint CheckpointStore::load(const fs::path& directory) {
                           .step = manifest.step,
                           .run_id = manifest.run_id,
                           .config_hash = manifest.config_hash,
-                          .origin = manifest.origin,
+                          .provenance = manifest.provenance,
                           .state_json = "",
                           .files = {}};
   if (const auto step = step_of(directory.filename().string()); step && *step != manifest.step) {

@@ -217,10 +217,11 @@ TEST_P(CheckpointerTest, SaysWhatItWasWrittenByAndRefusesAnotherTokenizer) {
   auto saver = with("aaaa");
   save(saver, lab, 7);
   saver.wait();
-  const auto origin = store::CheckpointStore::load(dir_ / "checkpoints/step_00000007").origin;
-  EXPECT_EQ(origin.world_size, 3);
-  EXPECT_EQ(origin.stretto, stretto::kVersion);
-  EXPECT_EQ(origin.libtorch, TORCH_VERSION);
+  const auto provenance =
+      store::CheckpointStore::load(dir_ / "checkpoints/step_00000007").provenance;
+  EXPECT_EQ(provenance.world_size, 3);
+  EXPECT_EQ(provenance.stretto, stretto::kVersion);
+  EXPECT_EQ(provenance.libtorch, TORCH_VERSION);
   EXPECT_TRUE(with("aaaa").restore(lab.arena, lab.optimizer));
   const Error error =
       testing::failure(ExitCode::kBadData, [&] { with("bbbb").restore(lab.arena, lab.optimizer); });

@@ -41,7 +41,7 @@ class InitialWeights : public CheckpointTest {
   }
   fs::path save_step(int64_t step, const std::string& run_id) const {
     TinyCheckpoint tiny(step, run_id);
-    tiny.content.origin.tokenizer = tokenizer_hashes(kFiles);
+    tiny.content.provenance.tokenizer = tokenizer_hashes(kFiles);
     TrainState state;
     state.step = step;
     tiny.content.state_json = state.to_json();
