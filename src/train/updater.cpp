@@ -41,7 +41,7 @@ bool may_cut(const UpdaterSetup& setup, torch::nn::Module& model) {
 
 /// One attempt on this rank.
 struct Updater::Attempt {
-  parallel::Outcome outcome;
+  parallel::RankResult rank_result;
   std::optional<Error> why_late;  // of this rank's own gradient; the others only hear that it is
 };
 
@@ -143,7 +143,7 @@ uint64_t Updater::batch_hash(int64_t count) const {
 }
 
 // Forward and backward.
-void Updater::run_micro_batch(int64_t part, int64_t update, parallel::Outcome& outcome) {
+void Updater::run_micro_batch(int64_t part, int64_t update, parallel::RankResult& rank_result) {
   const auto at = static_cast<size_t>(part);
   const data::Batch& batch = batches_[at];
   failpoint("micro_batch");
@@ -159,7 +159,7 @@ void Updater::run_micro_batch(int64_t part, int64_t update, parallel::Outcome& o
     minimised.backward(torch::full_like(minimised, scale));
   }
   const auto turn = static_cast<size_t>(slices_[at].micro / share_.size);
-  sums_.add(turn, sums, task_.weights(batch), outcome);
+  sums_.add(turn, sums, task_.weights(batch), rank_result);
 }
 
 // One loss is divided after the sum; several have to be before, each by its own weight.
@@ -202,17 +202,18 @@ bool Updater::measures_small_batch() const {
          !slices_.empty() && slices_.front().is_whole();
 }
 
-void Updater::run_part(int64_t part, int64_t update, int64_t count, parallel::Outcome& outcome) {
+void Updater::run_part(int64_t part, int64_t update, int64_t count,
+                       parallel::RankResult& rank_result) {
   group_.check_peers();
   reducer_.before_backward(part);
   statistics_.before_micro_batch(part);
-  run_micro_batch(part, update, outcome);
+  run_micro_batch(part, update, rank_result);
   // To measure the first one costs a pass. When it is this rank's only one the reducer does it,
   // unless it keeps micro-batches apart.
   const bool stands_alone = batches_.size() > 1 || setup_.dist.deterministic;
   if (part == 0 && count > 1 && stands_alone && measures_small_batch()) {
-    outcome.small = gradient_part(sums_.first_weight(outcome.micros[0]),
-                                  kernels::sum_of_squares(arena_.grads()));
+    rank_result.small = gradient_part(sums_.first_weight(rank_result.micros[0]),
+                                      kernels::sum_of_squares(arena_.grads()));
   }
   reducer_.after_backward(part);
 }
@@ -220,31 +221,31 @@ void Updater::run_part(int64_t part, int64_t update, int64_t count, parallel::Ou
 Updater::Attempt Updater::attempt(int64_t update, int64_t count) {
   Attempt made;
   const auto parts = static_cast<int64_t>(batches_.size());
-  made.outcome = sums_.begin(static_cast<size_t>(share_.of_update(count)));
+  made.rank_result = sums_.begin(static_cast<size_t>(share_.of_update(count)));
   reducer_.measure_local(parts == 1 && measures_small_batch());
   reducer_.begin(parts);
   statistics_.begin(count);
   int64_t part = 0;
   try {
-    for (; part < parts; ++part) run_part(part, update, count, made.outcome);
+    for (; part < parts; ++part) run_part(part, update, count, made.rank_result);
   } catch (const std::exception& error) {
     if (!parallel::is_out_of_memory(error)) throw;
-    give_up(part, update, made.outcome);
+    give_up(part, update, made.rank_result);
     return made;
   }
   statistics_.end();
-  sums_.read(made.outcome);
+  sums_.read(made.rank_result);
   finish(made);
   return made;
 }
 
-void Updater::give_up(int64_t part, int64_t update, parallel::Outcome& outcome) {
+void Updater::give_up(int64_t part, int64_t update, parallel::RankResult& rank_result) {
   // The others wait for numbers of this very micro-batch, which never come.
   if (statistics_.is_synchronised()) throw no_memory(update, /*split=*/0);
   const int64_t samples = batches_[static_cast<size_t>(part)].num_sequences();
   const TaskWords words = task_.words();
-  outcome.failed_part = part;
-  outcome.can_split = samples > 1;
+  rank_result.failed_part = part;
+  rank_result.can_split = samples > 1;
   reducer_.abandon();  // before the line below, which needs memory too: the others wait
   log::warn("update " + std::to_string(update + 1) + ": no memory for a micro-batch of " +
             counted(samples, words.sample, words.samples));
@@ -255,13 +256,13 @@ void Updater::finish(Attempt& made) {
     reducer_.finish();
   } catch (const Error& error) {  // its collectives are done; all ranks are to hear of it
     if (error.code() != ExitCode::kUsage) throw;
-    made.outcome.late = true;
+    made.rank_result.late = true;
     made.why_late = error;
   }
   // Of several processes with one micro-batch each, rank 0's is the small batch.
   if (batches_.size() == 1 && reducer_.local_sum_of_squares() > 0) {
-    made.outcome.small =
-        gradient_part(sums_.first_weight(made.outcome.micros[0]), reducer_.local_sum_of_squares());
+    made.rank_result.small = gradient_part(sums_.first_weight(made.rank_result.micros[0]),
+                                           reducer_.local_sum_of_squares());
   }
 }
 
@@ -287,13 +288,13 @@ void Updater::split(int64_t part) {
 }
 
 // Until all ranks had the memory.
-parallel::Outcomes Updater::attempts(int64_t update, const std::function<int()>& stop,
-                                     UpdateResult& result) {
+parallel::RankResults Updater::attempts(int64_t update, const std::function<int()>& stop,
+                                        UpdateResult& result) {
   for (;; ++result.split) {
     Attempt made = attempt(update, result.micro_batches);
-    made.outcome.stop = stop();
-    parallel::Outcomes all =
-        parallel::Outcomes::exchange(group_, share_, result.micro_batches, made.outcome);
+    made.rank_result.stop = stop();
+    parallel::RankResults all =
+        parallel::RankResults::exchange(group_, share_, result.micro_batches, made.rank_result);
     if (made.why_late) throw Error(*made.why_late);
     if (const auto rank = all.late_rank()) {
       throw Error(ExitCode::kUsage,
@@ -307,18 +308,19 @@ parallel::Outcomes Updater::attempts(int64_t update, const std::function<int()>&
         !statistics_.empty()) {
       throw no_memory(update, result.split);
     }
-    if (made.outcome.failed_part >= 0) split(made.outcome.failed_part);
+    if (made.rank_result.failed_part >= 0) split(made.rank_result.failed_part);
   }
 }
 
 // What the micro-batches and the gradient of an update come to.
-void Updater::sum_up(int64_t update, const parallel::Outcomes& outcomes, UpdateResult& result) {
-  result.totals = sums_.totals(outcomes.in_order());
+void Updater::sum_up(int64_t update, const parallel::RankResults& rank_results,
+                     UpdateResult& result) {
+  result.totals = sums_.totals(rank_results.in_order());
   const double sum_sq = reducer_.sum_of_squares();
   result.grad_norm = std::sqrt(sum_sq) / (divisor(result.totals) * result.loss_scale);
   result.finite = std::isfinite(result.grad_norm) && std::isfinite(result.totals.loss());
   if (!result.finite) return;
-  noise_.add(optim::norms_of_parts({&outcomes.small_batch(), 1},
+  noise_.add(optim::norms_of_parts({&rank_results.small_batch(), 1},
                                    gradient_part(result.totals.weights.front(), sum_sq),
                                    result.loss_scale));
   if (scaler_->wants_max_abs()) result.max_abs = largest_gradient();

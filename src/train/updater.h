@@ -126,19 +126,19 @@ class Updater {
   struct Attempt;
   void load(int64_t count);
   uint64_t batch_hash(int64_t count) const;
-  parallel::Outcomes attempts(int64_t update, const std::function<int()>& stop,
-                              UpdateResult& result);
+  parallel::RankResults attempts(int64_t update, const std::function<int()>& stop,
+                                 UpdateResult& result);
   Attempt attempt(int64_t update, int64_t count);
-  void run_part(int64_t part, int64_t update, int64_t count, parallel::Outcome& outcome);
-  void run_micro_batch(int64_t part, int64_t update, parallel::Outcome& outcome);
+  void run_part(int64_t part, int64_t update, int64_t count, parallel::RankResult& rank_result);
+  void run_micro_batch(int64_t part, int64_t update, parallel::RankResult& rank_result);
   at::Tensor objective(const std::vector<at::Tensor>& losses) const;
   void divide_by_totals();
   double divisor(const Totals& totals) const;
   optim::GradientPart gradient_part(double weight, double sum_norm_sq) const;
-  void give_up(int64_t part, int64_t update, parallel::Outcome& outcome);
+  void give_up(int64_t part, int64_t update, parallel::RankResult& rank_result);
   void finish(Attempt& made);
   void split(int64_t part);
-  void sum_up(int64_t update, const parallel::Outcomes& outcomes, UpdateResult& result);
+  void sum_up(int64_t update, const parallel::RankResults& rank_results, UpdateResult& result);
   void add_noise(int64_t update, UpdateResult& result);
   uint64_t key_of(int64_t update, uint64_t purpose) const;
   bool measures_small_batch() const;

@@ -11,8 +11,8 @@
 namespace stretto {
 namespace {
 
-using stretto::testing::Outcome;
 using stretto::testing::Program;
+using stretto::testing::ProgramResult;
 using stretto::testing::shell_quoted;
 
 constexpr const char* kCommands[] = {"train",   "eval",       "infer", "score",  "tokenizer",

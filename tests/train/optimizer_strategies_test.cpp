@@ -97,13 +97,13 @@ struct Rank {
   }
 };
 
-struct Outcome {
+struct TrainingResult {
   torch::Tensor grads, params;  // of the last update, summed over ranks; of rank 0
 };
 
-Outcome train(int ranks, const std::string& optimizer, const distributed::DistOptions& dist,
-              int64_t updates, const Extra& extra = {}) {
-  Outcome outcome;
+TrainingResult train(int ranks, const std::string& optimizer, const distributed::DistOptions& dist,
+                     int64_t updates, const Extra& extra = {}) {
+  TrainingResult result;
   std::vector<torch::Tensor> grads(static_cast<size_t>(ranks)), params = grads;
   run_ranks(ranks, [&](const distributed::ProcessGroup& group) {
     Rank rank(group, optimizer, dist, extra);
@@ -114,9 +114,9 @@ Outcome train(int ranks, const std::string& optimizer, const distributed::DistOp
     params[mine] = rank.arena.params().clone();
   });
   for (const auto& one : params) EXPECT_TRUE(torch::equal(one, params[0])) << optimizer;
-  outcome.params = params[0];
-  outcome.grads = dist.strategy == "sharded" ? torch::cat(grads) : grads[0];
-  return outcome;
+  result.params = params[0];
+  result.grads = dist.strategy == "sharded" ? torch::cat(grads) : grads[0];
+  return result;
 }
 
 const std::vector<std::string> kStrategies{"all_reduce", "sharded", "parameter_server"};
