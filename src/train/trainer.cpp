@@ -317,7 +317,7 @@ void Trainer::after_failed_update(const Recorded& done) {
   const std::string report = decision.examine || done.scale_at_its_end ? examine(done) : "";
   NumericStop stop{.step = state_.step, .report = report};
   if (done.scale_at_its_end || decision.action == NonfiniteDecision::Action::kStop) {
-    stop.run = forensics_.circumstances(state_.good_step);
+    stop.run = forensics_.advice_context(state_.good_step);
   }
   if (done.scale_at_its_end) {
     const Error& error = *done.scale_at_its_end;
@@ -364,8 +364,9 @@ void Trainer::roll_back(const std::string& report) {
   const auto scale = updater_.scaler().state();
   const auto scales = forensics_.loss_scales();
   if (rollback_target() == 0 || !restore()) {
-    const Error error = policy_.stop_error(
-        {.step = failed_step, .report = report, .run = forensics_.circumstances(state_.good_step)});
+    const Error error = policy_.stop_error({.step = failed_step,
+                                            .report = report,
+                                            .run = forensics_.advice_context(state_.good_step)});
     throw Error(error.code(),
                 error.what() + std::string("; no checkpoint is there that a finite update followed,"
                                            " and so none to go back to"),
