@@ -176,15 +176,15 @@ struct Part {
   std::vector<std::string> of_other_pieces;  ///< matched tables, with the tables they would read
 };
 
-// Rows are looked up for the pieces of one side: in a table of the other side they are others'.
+// Rows are looked up for the pieces of one vocabulary: in a table of another they are others'.
 std::string other_pieces(const Target& target, const std::vector<MatchedTable>& matched) {
   if (target.matched == nullptr) return "";
   const auto there = std::find_if(matched.begin(), matched.end(), [&](const MatchedTable& table) {
     return table.parameter == target.stored_name;
   });
-  if (there == matched.end() || there->pieces == target.matched->pieces) return "";
-  return "`" + target.name + "` matches " + target.matched->pieces + " pieces, and `" +
-         target.stored_name + "` has those of the " + there->pieces;
+  if (there == matched.end() || there->vocabulary == target.matched->vocabulary) return "";
+  return "`" + target.name + "` matches " + target.matched->vocabulary + " pieces, and `" +
+         target.stored_name + "` has those of the " + there->vocabulary;
 }
 
 /// The names, in the file, that a tensor may have by an entry; empty = the entry does not mean it.
@@ -261,7 +261,7 @@ void require_part_fits(const store::SafetensorsFile& file, const std::string& wh
   if (!part.of_other_pieces.empty()) {
     throw Error(ExitCode::kUsage,
                 "train.init_only: " + join(part.of_other_pieces, "; ") + " in " + where,
-                "take each table from one of the same side, as in \"embedding.weight = "
+                "take each table from one of the same vocabulary, as in \"embedding.weight = "
                 "decoder.embedding.weight\", or leave it out: its rows then begin anew");
   }
   std::vector<std::string> wrong;

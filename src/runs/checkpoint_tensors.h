@@ -13,8 +13,7 @@
 ///
 ///     model.safetensors        <parameter>           one for each parameter, in its shape
 ///                              <buffer>              running statistics, in their shape
-///     optimizer.safetensors    <state>/<parameter>   the parameter's part of a flat tensor of
-///     state
+///     optimizer.safetensors    <state>/<parameter>   the parameter's part of a flat tensor
 ///                              <state>               any other tensor of state, as one row
 ///
 /// Of a run that averages its weights (train.ema_decay) whoever reads a model wants the average,
@@ -30,9 +29,10 @@ struct MatchedTable {
   /// For each row of the model's table the row in the file, or -1: it stays as it is, and so do
   /// rows beyond the end of this list. At least one row is stored.
   std::vector<int64_t> rows;
-  /// Whose pieces the rows in the file stand for: "source" or "target"; empty = both sides' alike.
-  /// A table of this name that the model does not have says it of the file's.
-  std::string pieces = {};
+  /// Name of the vocabulary whose pieces the rows in the file stand for, as the task calls it in
+  /// messages; empty = there is only one. A table of this name that the model does not have says it
+  /// of the file's.
+  std::string vocabulary = {};
 };
 
 /// Copies weights and buffers by name from a checkpoint's model file into the arena.
