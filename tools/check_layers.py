@@ -3,7 +3,7 @@
 
 Rooms on one level are strangers. Rooms in TORCH_FREE, every *_options.h, and what the command line
 takes from families of tasks include no libtorch header, so that the command line starts fast and
-sanitizers and fuzzers build without it.
+sanitizers and fuzzers build without it. Rooms in ANY_FAMILY do not speak of translation.
 Prints each offence as FILE:LINE and leaves with 1 if there is any.
 """
 
@@ -30,7 +30,28 @@ TORCH_FREE = {"base", "config", "distributed", "launcher", "text", "metrics", "s
               "experiment", "lint", "plan", "cli"}
 TORCH_FREE_HEADERS = ("_options.h", "requests.h", "displays.h", "_display.h")  # in any room
 TORCH = re.compile(r'^\s*#\s*include\s*[<"]((?:torch|ATen|c10)/[^>"]*|engine_pch\.h)[>"]')
+ANY_FAMILY = {"train", "parallel", "runs", "report", "engine", "distributed", "data"}  # but data/pairs
+TRANSLATION = re.compile(r"translat\w*|bleu|sentence(?!piece)s?|bilingual|hypothes[ei]s|(?<![a-z])(?:src|tgt)(?![a-z])|"
+                         r"\"(?:source|target)\"|(?-i:\b(?:source|target)s? (?:text|side|language|line|token|word|vocabulary))",
+                         re.IGNORECASE)
+ELSEWHERE = [  # what means something else, or is stored: file, and what its line has
+    ("src/report/heat_map.cpp", 'transform=\\"translate('),             # SVG
+    ("src/report/html_report.cpp", "Content-Security-Policy"),
+    ("src/report/html_report.cpp", "style-src 'unsafe-inline'"),
+    ("src/report/html_report.h", "Content-Security-Policy"),
+    ("src/report/report_data.cpp", '"source"'), ("src/report/report_data.cpp", "hypothesis"),  # keys of report.json
+]
 OWN = re.compile(r'^\s*#\s*include\s*"(?:src/)?([a-z_0-9]+)/')
+
+
+def speaks_of_translation(name: str, room: str, line: str) -> str:
+    """The word of translation in a line of a room that serves any family; empty when there is none."""
+    if room not in ANY_FAMILY or name.startswith("src/data/pairs/") or re.match(r'\s*#\s*include', line):
+        return ""
+    if any(name == file and text in line for file, text in ELSEWHERE):
+        return ""
+    match = TRANSLATION.search(line)
+    return match[0] if match else ""
 
 
 def offences(root: pathlib.Path) -> list[str]:
@@ -49,6 +70,8 @@ def offences(root: pathlib.Path) -> list[str]:
             torch_free = room in TORCH_FREE or path.name.endswith(TORCH_FREE_HEADERS)
             if torch_free and (match := TORCH.match(line)):
                 found.append(f"{place}: {room} does not need libtorch, but includes {match[1]}")
+            if word := speaks_of_translation(path.relative_to(root).as_posix(), room, line):
+                found.append(f"{place}: {word!r} is a word of translation, and {room} serves any family of tasks")
             if not (match := OWN.match(line)):
                 continue
             other = match[1]
@@ -65,7 +88,7 @@ def main() -> int:
     root = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else __file__).resolve()
     root = root if root.is_dir() else root.parent.parent
     found = offences(root)
-    print("\n".join(found) if found else "layers: every include points down")
+    print("\n".join(found) if found else "layers: every include points down, and no room speaks of another's family")
     return 1 if found else 0
 
 

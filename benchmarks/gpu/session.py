@@ -51,7 +51,7 @@ class GpuWatch:
         return (max(grown), sum(busy) / len(busy)) if grown else (None, None)
 
 
-class Outcome:
+class CommandResult:
     def __init__(self, name, status, seconds, output, peak=None, load=None):
         self.name, self.status, self.seconds, self.output = name, status, seconds, output
         self.peak, self.load = peak, load
@@ -113,10 +113,10 @@ class Session:
         part.write_text(text)
         part.replace(self.out / name)
 
-    def log(self, outcome):
+    def log(self, result):
         with self.lock, open(self.out / "log.txt", "a", encoding="utf-8") as file:
-            text = outcome.output[-LOG_BYTES:]
-            file.write(f"==== {outcome.name}: status {outcome.status}, {outcome.seconds:.1f} s\n{text}\n")
+            text = result.output[-LOG_BYTES:]
+            file.write(f"==== {result.name}: status {result.status}, {result.seconds:.1f} s\n{text}\n")
 
     def end_all(self):
         for process in list(self.running):
@@ -162,15 +162,15 @@ class Session:
         finally:
             self.running.discard(process)
             peak, load = gpu.end()
-        outcome = Outcome(name, -1 if stopped else process.returncode, time.monotonic() - start, output, peak, load)
-        self.log(outcome)
-        if note or not outcome.passed:
-            verdict = "passed" if outcome.passed else f"FAILED: stopped after {limit:.0f} s" if stopped else f"FAILED: exit {outcome.status}"
-            said = [line.strip() for line in outcome.output.splitlines() if "error" in line.lower()]
-            if not outcome.passed and said:
+        result = CommandResult(name, -1 if stopped else process.returncode, time.monotonic() - start, output, peak, load)
+        self.log(result)
+        if note or not result.passed:
+            verdict = "passed" if result.passed else f"FAILED: stopped after {limit:.0f} s" if stopped else f"FAILED: exit {result.status}"
+            said = [line.strip() for line in result.output.splitlines() if "error" in line.lower()]
+            if not result.passed and said:
                 verdict += f": {said[0][:200]}".replace("|", "/")
-            self.note(name, verdict, outcome.seconds, fail=not outcome.passed)
-        return outcome
+            self.note(name, verdict, result.seconds, fail=not result.passed)
+        return result
 
     def together(self, jobs):
         """Several run(...) at once; each job is a function. For steps whose time says nothing."""

@@ -15,7 +15,7 @@
 namespace stretto {
 namespace {
 
-// Linux takes at most 2 GiB - 4 KiB in one call; smaller pieces keep the dirty page cache moving.
+// Linux takes at most 2 GiB - 4 KiB in one call; smaller chunks keep the dirty page cache moving.
 constexpr size_t kMaxWriteBytes = size_t{64} << 20;
 
 // -1 with errno when a test wants the next system call to fail.

@@ -15,7 +15,7 @@ inline uint64_t xxh3_64(std::string_view text) {
   return xxh3_64(text.data(), text.size());
 }
 
-/// XXH3-64 over pieces that arrive one after the other; equals the hash of their concatenation.
+/// XXH3-64 over chunks that arrive one after the other; equals the hash of their concatenation.
 class Xxh3Stream {
  public:
   Xxh3Stream();
@@ -30,7 +30,7 @@ class Xxh3Stream {
   std::unique_ptr<State> state_;
 };
 
-/// SHA-256 over pieces that arrive one after the other.
+/// SHA-256 over chunks that arrive one after the other.
 class Sha256Stream {
  public:
   Sha256Stream();

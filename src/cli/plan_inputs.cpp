@@ -87,7 +87,7 @@ std::optional<Experiment> experiment_of(const PlanOptions& options) {
     return std::move(inspection.options);
   }
   if (options.run.empty()) return std::nullopt;
-  return load_run(options.run, {}).options;
+  return load_run_config(options.run, {}).options;
 }
 
 void plan_compute(const PlanOptions& options, const std::optional<Experiment>& e, double flops,
@@ -98,7 +98,7 @@ void plan_compute(const PlanOptions& options, const std::optional<Experiment>& e
     plan.compute_source = "given";
   } else if (!options.run.empty()) {
     const Measured measured = measure(options.run);
-    const double batches = double(load_run(options.run, {}).options.train.update_freq);
+    const double batches = double(load_run_config(options.run, {}).options.train.update_freq);
     setup.compute_seconds = measured.seconds / batches;
     if (!given(options.tokens)) setup.tokens = measured.tokens / batches;
     plan.compute_source = "measured by " + options.run + ", optimizer included";

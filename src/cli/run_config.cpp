@@ -28,8 +28,8 @@ void require_run(const fs::path& run_directory) {
   }
 }
 
-experiment::LoadedExperiment load_run(const fs::path& run_directory,
-                                      const std::vector<std::string>& overrides) {
+experiment::LoadedExperiment load_run_config(const fs::path& run_directory,
+                                             const std::vector<std::string>& overrides) {
   require_run(run_directory);
   const fs::path path = run_directory / "config.toml";
   auto loaded = experiment::load_stored_experiment(experiment::read_run_config(run_directory),

@@ -13,8 +13,8 @@ namespace stretto::cli {
 ///
 /// Throws Error(kUsage) when the folder is no run, and for an override of a fixed key;
 /// Error(kBadData) when config.toml is not the run's (experiment/run_config.h).
-experiment::LoadedExperiment load_run(const std::filesystem::path& run_directory,
-                                      const std::vector<std::string>& overrides);
+experiment::LoadedExperiment load_run_config(const std::filesystem::path& run_directory,
+                                             const std::vector<std::string>& overrides);
 
 /// Throws Error(kUsage) when `run_directory` is no run folder.
 void require_run(const std::filesystem::path& run_directory);

@@ -55,8 +55,8 @@ struct Ragged {
 /// Ids of words, sub-words or labels.
 using PackedTokens = Ragged<int64_t>;
 
-/// A column holds one thing of every sample. Which family of tasks has which columns is its own
-/// affair (translation: data/pairs/pair_columns.h).
+/// A column holds one thing of every sample. A family of tasks names its own columns, as
+/// data/pairs/pair_columns.h does.
 using Column = std::variant<PackedTokens, Ragged<float>, Ragged<uint8_t>>;
 
 /// One micro-batch: samples, and for each the sequences of all columns.

@@ -12,11 +12,11 @@
 namespace stretto::data {
 
 /// Files of the token cache have a checksum for each block of this many bytes (the last one may be
-/// shorter). Small, since a batch looks at sentences all over the corpus and each first look reads
+/// shorter). Small, since a batch looks at samples all over the corpus and each first look reads
 /// a whole block; large enough that checksums take 0.05 % of the space.
 inline constexpr uint64_t kChecksumBlockBytes = uint64_t{16} << 10;
 
-/// XXH3-64 of each block of what is fed to it piece by piece.
+/// XXH3-64 of each block of what is fed to it in parts.
 class BlockSums {
  public:
   void update(const void* data, size_t size);

@@ -1,43 +1,16 @@
 #include "data/lines.h"
 
+#include <algorithm>
 #include <cstring>
 #include <utility>
 
 #include "base/error.h"
 #include "base/text.h"
-#include "data/pairs/corpus.h"
 
 namespace stretto::data {
 namespace {
 
 constexpr size_t kReadBytes = size_t{256} << 10;
-
-/// One line after the other of several inputs, or of one column of them.
-class Lines final : public text::LineSource {
- public:
-  Lines(std::vector<std::string> paths, int64_t column)
-      : paths_(std::move(paths)), column_(column) {}
-
-  bool next(std::string& line) override {
-    std::string_view view;
-    while (true) {
-      if (reader_ != nullptr && reader_->next(view)) break;
-      if (next_path_ == paths_.size()) return false;
-      reader_ = std::make_unique<LineReader>(paths_[next_path_++]);
-    }
-    if (column_ > 0 && !tsv_column(view, column_, view)) {
-      throw_missing_column(reader_->name(), reader_->line_number(), column_);
-    }
-    line.assign(view);
-    return true;
-  }
-
- private:
-  std::vector<std::string> paths_;
-  int64_t column_;  ///< 0 = the whole line
-  size_t next_path_ = 0;
-  std::unique_ptr<LineReader> reader_;
-};
 
 }  // namespace
 
@@ -118,11 +91,11 @@ void LineReader::throw_too_long() {
     begin_ = end_;
     if (!fill()) break;
   }
-  throw Error(ExitCode::kBadData,
-              name_ + ":" + std::to_string(line_number_ + 1) + ": this line has " +
-                  with_thousands(length) + " bytes; a line may have at most " +
-                  with_thousands(kMaxLineBytes),
-              "text is read sentence by sentence: split this line, or remove it on both sides");
+  throw Error(
+      ExitCode::kBadData,
+      name_ + ":" + std::to_string(line_number_ + 1) + ": this line has " + with_thousands(length) +
+          " bytes; a line may have at most " + with_thousands(kMaxLineBytes),
+      "split this line, or remove it here and in the files that go with this one line by line");
 }
 
 bool tsv_column(std::string_view line, int64_t column, std::string_view& value) {
@@ -133,23 +106,6 @@ bool tsv_column(std::string_view line, int64_t column, std::string_view& value) 
   }
   value = line.substr(0, line.find('\t'));
   return true;
-}
-
-void throw_missing_column(const std::string& name, int64_t line_number, int64_t column) {
-  throw Error(ExitCode::kBadData,
-              name + ":" + std::to_string(line_number) + ": this line has no column " +
-                  std::to_string(column),
-              "columns are separated by one tab and counted from 1: look at data.src_column and "
-              "data.tgt_column, or repair the line");
-}
-
-std::unique_ptr<text::LineSource> open_lines(const std::vector<std::string>& paths) {
-  return std::make_unique<Lines>(paths, 0);
-}
-
-std::unique_ptr<text::LineSource> open_tsv_column(const std::vector<std::string>& paths,
-                                                  int64_t column) {
-  return std::make_unique<Lines>(paths, column);
 }
 
 }  // namespace stretto::data

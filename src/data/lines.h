@@ -14,9 +14,9 @@ inline constexpr int64_t kMaxLineBytes = 999'999;
 
 /// Cuts a stream into lines in bounded memory.
 ///
-/// A line ends at '\n' alone (U+2028, form feed and a lone '\r' are text, so that two sides can
-/// never fall out of step); one '\r' before it is dropped, and so is a byte order mark at the start
-/// of the file. The last line needs no '\n'. Bytes are passed on as they are.
+/// A line ends at '\n' alone (U+2028, form feed and a lone '\r' are text, so that files that go
+/// together can never fall out of step); one '\r' before it is dropped, and so is a byte order mark
+/// at the start of the file. The last line needs no '\n'. Bytes are passed on as they are.
 class LineReader {
  public:
   /// @param name  what messages call the input
@@ -46,9 +46,5 @@ class LineReader {
 
 /// Column `column` (from 1) of a TSV line, or false when there are fewer. Nothing is quoted.
 bool tsv_column(std::string_view line, int64_t column, std::string_view& value);
-
-/// Error(kBadData) for a line that has no such column.
-[[noreturn]] void throw_missing_column(const std::string& name, int64_t line_number,
-                                       int64_t column);
 
 }  // namespace stretto::data

@@ -21,7 +21,7 @@ struct Prefetcher::Impl {
     bool ready = false;
   };
 
-  Impl(const BatchSource& source, Position start, int64_t depth, const Share& share)
+  Impl(const BatchSource& source, Position start, int64_t depth, const RankBatches& share)
       : source_(source),
         num_batches_(source.num_batches()),
         start_(start),
@@ -91,7 +91,7 @@ struct Prefetcher::Impl {
   const BatchSource& source_;
   const int64_t num_batches_;
   Position start_;
-  const Share share_;
+  const RankBatches share_;
   mutable std::mutex mutex_;
   std::condition_variable room_, ready_;
   std::vector<Place> ring_;
@@ -101,7 +101,7 @@ struct Prefetcher::Impl {
 };
 
 Prefetcher::Prefetcher(const BatchSource& source, Position start, int64_t depth, int64_t threads,
-                       Share share)
+                       RankBatches share)
     : impl_(std::make_unique<Impl>(source, start, depth, share)) {
   if (impl_->idle()) return;
   threads = std::clamp<int64_t>(threads, 1, static_cast<int64_t>(impl_->ring_.size()));

@@ -4,7 +4,7 @@
 #include <memory>
 
 #include "data/batch_source.h"
-#include "data/share.h"
+#include "data/rank_batches.h"
 
 namespace stretto::data {
 
@@ -16,7 +16,7 @@ class Prefetcher {
   using Position = data::Position;
   /// @param start  with a share: the beginning of an update
   Prefetcher(const BatchSource& source, Position start, int64_t depth, int64_t threads,
-             Share share = {});
+             RankBatches share = {});
   ~Prefetcher();
   Prefetcher(const Prefetcher&) = delete;
   Prefetcher& operator=(const Prefetcher&) = delete;

@@ -11,26 +11,26 @@
 
 namespace stretto::data {
 
-/// One line of what is to be translated.
+/// One line of an input.
 struct InputLine {
   std::string place;    ///< "stdin:3"
   std::string text;     ///< empty when there is a problem
-  std::string problem;  ///< why it cannot be translated, such as "not UTF-8"; empty = it can
+  std::string problem;  ///< why it cannot be used, such as "not UTF-8"; empty = it can
 };
 
 /// Lines for `stretto infer`, of one input after the other.
 ///
 /// Lines end as those of `LineReader` do ('\n'; one '\r' before it and a byte order mark at
-/// the start of an input are dropped). But there a bad line is an error, since two sides must stay
-/// in step; here it is handed on with its problem, so that a service keeps answering and output
-/// keeps line for line. Bad are lines that are not UTF-8, have a NUL byte, or more than
-/// `kMaxLineBytes` bytes; of these no more than that is ever in memory.
+/// the start of an input are dropped). But there a bad line is an error, since files that go
+/// together must stay in step; here it is handed on with its problem, so that a service keeps
+/// answering and every input line gets one output line. Bad are lines that are not UTF-8, have a
+/// NUL byte, or more than `kMaxLineBytes` bytes; of these no more than that is ever in memory.
 class TextInput {
  public:
   /// @param paths  as open_bytes() takes them (plain, .gz, .zst, FILE.zip:MEMBER), and pipes;
   ///               "-" is stdin, and so is an empty list
-  /// Opens all regular files once, and so throws for each of them as open_bytes() does, before
-  /// anything is translated. That one is damaged comes out later, from next().
+  /// Opens all regular files once, and so throws for each of them as open_bytes() does, before the
+  /// first line is read. That one is damaged comes out later, from next().
   explicit TextInput(std::vector<std::string> paths);
 
   /// Whether there are paths and none of them is stdin or a pipe, which can be read only once.

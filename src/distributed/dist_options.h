@@ -45,7 +45,7 @@ struct DistOptions {
             .value_also_called("parameter_server", {"ps"}),
         field(
             &O::bucket_bytes, "bucket_bytes",
-            "gradients are sent in pieces of about this size as they become ready; 0 = 2 MiB over "
+            "gradients are sent in buckets of about this size as they become ready; 0 = 2 MiB over "
             "MPI, 25 MiB over NCCL",
             at_least(0), {.unit = "bytes", .change = Change::kFree})
             .also_called({"bucket_cap_mb", "ddp_bucket_cap_mb", "tensor_fusion_threshold",

@@ -12,14 +12,14 @@
 namespace stretto::distributed {
 
 /// Elements that go into one call of MPI, whose counts are ints.
-inline constexpr int64_t kPieceElements = (int64_t{1} << 30) - 1;
+inline constexpr int64_t kChunkElements = (int64_t{1} << 30) - 1;
 
 /// How a channel over MPI works.
 struct MpiSetup {
   /// Who adds up an all-reduce: this project's direct exchange or the library.
   enum class Sums { kAuto, kDirect, kLibrary };
 
-  int64_t piece_elements = kPieceElements;  ///< of one call
+  int64_t chunk_elements = kChunkElements;  ///< of one call
   Sums sums = Sums::kAuto;
 };
 

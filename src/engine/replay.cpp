@@ -141,8 +141,8 @@ std::string outcome(const Trial& trial) {
 }
 
 // What the configuration has in force, and the checkpoint of the report if it is still there.
-train::Circumstances circumstances(const ReplayRequest& request, const train::SavedReport& saved,
-                                   const train::Task& task) {
+train::AdviceContext advice_context(const ReplayRequest& request, const train::SavedReport& saved,
+                                    const train::Task& task) {
   const auto& experiment = request.experiment.options;
   const auto checkpoint =
       std::filesystem::path(request.run_directory) / "checkpoints" / saved.record.checkpoint;
@@ -175,7 +175,7 @@ void print_text(const ReplayRequest& request, const Replayed& replayed) {
   const auto& now = trials.front().report;
   std::cout << train::report_to_text(
                    now, saved.record,
-                   {.run = circumstances(request, saved, task), .in_fp32 = in_fp32_too(trials)})
+                   {.run = advice_context(request, saved, task), .in_fp32 = in_fp32_too(trials)})
             << "\n\n"
             << rank_line(saved, other_reports(request.file));
   for (const auto& trial : trials) std::cout << trial.name << ": " << outcome(trial) << "\n";

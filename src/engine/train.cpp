@@ -10,7 +10,7 @@
 #include "base/log.h"
 #include "base/system_info.h"
 #include "base/text.h"
-#include "data/share.h"
+#include "data/rank_batches.h"
 #include "distributed/agreement.h"
 #include "distributed/make_group.h"
 #include "engine/commands.h"
@@ -146,12 +146,12 @@ void tell_of_sharing(const experiment::Experiment& experiment, int64_t processes
   const int64_t count = experiment.train.update_freq;
   if (count >= processes) return;
   const std::string fact = "train.update_freq = " + std::to_string(count);
-  const data::Share first{.update_freq = count,
-                          .size = processes,
-                          .cut = experiment::may_cut_micro_batches(experiment)};
-  if (const auto piece = first.piece(/*turn=*/0, count); !piece.is_whole()) {
+  const data::RankBatches first{.update_freq = count,
+                                .size = processes,
+                                .cut = experiment::may_cut_micro_batches(experiment)};
+  if (const auto slice = first.slice(/*turn=*/0, count); !slice.is_whole()) {
     log::info(
-        "  each micro-batch is shared by " + std::to_string(piece.parts) + " processes (" + fact +
+        "  each micro-batch is shared by " + std::to_string(slice.parts) + " processes (" + fact +
         ")" +
         (experiment.train.noise_scale && count > 1 ? "; parts do not give the noise scale" : ""));
   } else {

@@ -60,8 +60,8 @@ inline TranslationOptions& translation_of(Experiment& experiment) {
   return experiment.task.as<TranslationOptions>();
 }
 
-/// Whether processes may share a micro-batch (data::Share::cut). Its parts make the same update but
-/// for rounding, and with batch norm another one.
+/// Whether processes may share a micro-batch (data::RankBatches::cut). Its parts make the same
+/// update but for rounding, and with batch norm another one.
 bool may_cut_micro_batches(const Experiment& experiment);
 
 }  // namespace stretto::experiment

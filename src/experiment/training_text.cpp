@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "data/pairs/corpus.h"
 #include "data/pairs/parallel_input.h"
+#include "data/pairs/text_lines.h"
 #include "experiment/heads.h"
 
 namespace stretto::experiment {

@@ -134,10 +134,10 @@ void JobAttempt::pass_on(std::chrono::milliseconds wait) {
   const auto deadline = Clock::now() + wait;
   for (auto left = wait; left >= 0ms;
        left = std::chrono::floor<std::chrono::milliseconds>(deadline - Clock::now())) {
-    const std::string piece = mpirun_.read_stderr(left);
+    const std::string chunk = mpirun_.read_stderr(left);
     // What looks like the beginning of such words is shown when nothing follows: a progress line
     // may end so.
-    const std::string shown = piece.empty() ? noise_.rest() : noise_.pass(piece);
+    const std::string shown = chunk.empty() ? noise_.rest() : noise_.pass(chunk);
     std::fwrite(shown.data(), 1, shown.size(), stderr);
   }
 }

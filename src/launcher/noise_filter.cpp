@@ -34,8 +34,8 @@ NoiseFilter::Mark NoiseFilter::mark() const {
   return length == tail.size() ? Mark::kWhole : Mark::kBegun;
 }
 
-std::string NoiseFilter::pass(std::string_view piece) {
-  held_ += piece;
+std::string NoiseFilter::pass(std::string_view chunk) {
+  held_ += chunk;
   std::string shown;
   while (!held_.empty()) {
     if (in_noise_) {

@@ -16,8 +16,8 @@ class NoiseFilter {
  public:
   explicit NoiseFilter(pid_t pid) : pid_(std::to_string(pid)) {}
 
-  /// What to show of the next piece of the stream.
-  std::string pass(std::string_view piece);
+  /// What to show of the next chunk of the stream.
+  std::string pass(std::string_view chunk);
   /// The rest, when nothing more comes, or not for a while: it was no such line after all.
   std::string rest();
   /// The lines that were taken out.

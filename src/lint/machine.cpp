@@ -1,6 +1,6 @@
 #include "base/text.h"
 #include "config/schema.h"
-#include "data/share.h"
+#include "data/rank_batches.h"
 #include "lint/rules.h"
 #include "optim/precision_options.h"
 

@@ -51,7 +51,7 @@ void Adafactor::step(Arena& arena, const UpdateStep& update) {
                 {.grad_scale = update.grad_scale, .lr = update.lr, .number = update.number});
 }
 
-std::vector<StatePiece> Adafactor::state() {
+std::vector<StateTensor> Adafactor::state() {
   return {{"rows", rows_, false}, {"columns", columns_, false}};
 }
 

@@ -24,7 +24,7 @@ class Adafactor : public Optimizer {
  public:
   Adafactor(const OptimOptions& options, const Arena& arena, Slice slice);
   void step(Arena& arena, const UpdateStep& update) override;
-  std::vector<StatePiece> state() override;
+  std::vector<StateTensor> state() override;
 
  private:
   kernels::AdafactorTensors tensors_;

@@ -14,7 +14,7 @@ class Adagrad : public Optimizer {
  public:
   Adagrad(const OptimOptions& options, const Arena& arena, Slice slice);
   void step(Arena& arena, const UpdateStep& update) override;
-  std::vector<StatePiece> state() override { return {{"sum", sum_}}; }
+  std::vector<StateTensor> state() override { return {{"sum", sum_}}; }
 
  private:
   const OptimOptions options_;

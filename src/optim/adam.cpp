@@ -37,7 +37,7 @@ void Adam::step(Arena& arena, const UpdateStep& update) {
                        [&](const GroupSettings& group) { return numbers(update, group); }));
 }
 
-std::vector<StatePiece> Adam::state() {
+std::vector<StateTensor> Adam::state() {
   return {{"exp_avg", exp_avg_}, {"exp_avg_sq", exp_avg_sq_}};
 }
 

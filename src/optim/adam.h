@@ -19,7 +19,7 @@ class Adam : public Optimizer {
  public:
   Adam(const OptimOptions& options, const Arena& arena, Slice slice);
   void step(Arena& arena, const UpdateStep& update) override;
-  std::vector<StatePiece> state() override;
+  std::vector<StateTensor> state() override;
 
  protected:
   /// What an update does to tensors of these settings.

@@ -45,7 +45,7 @@ void Ftrl::step(Arena& arena, const UpdateStep& update) {
   kernels::ftrl_runs(params, layout_.part_of(arena.grads()), sum_, linear_, runs);
 }
 
-std::vector<StatePiece> Ftrl::state() {
+std::vector<StateTensor> Ftrl::state() {
   return {{"sum", sum_}, {"linear", linear_}, {"last_rate", last_rate_, false}};
 }
 

@@ -31,7 +31,7 @@ class Ftrl : public Optimizer {
   void step(Arena& arena, const UpdateStep& update) override;
   /// "sum", which is n - n_0, "linear", which is z, and "last_rate": the rate of the update before
   /// as the sum of two fp32 numbers, 0 before the first.
-  std::vector<StatePiece> state() override;
+  std::vector<StateTensor> state() override;
 
  private:
   const OptimOptions options_;

@@ -43,7 +43,7 @@ void Lamb::step(Arena& arena, const UpdateStep& update) {
   kernels::lamb_apply(params, exp_avg_, exp_avg_sq_, runs);
 }
 
-std::vector<StatePiece> Lamb::state() {
+std::vector<StateTensor> Lamb::state() {
   return {{"exp_avg", exp_avg_}, {"exp_avg_sq", exp_avg_sq_}};
 }
 

@@ -17,7 +17,7 @@ class Lamb : public Optimizer {
  public:
   Lamb(const OptimOptions& options, const Arena& arena, Slice slice);
   void step(Arena& arena, const UpdateStep& update) override;
-  std::vector<StatePiece> state() override;
+  std::vector<StateTensor> state() override;
 
  private:
   const OptimOptions options_;

@@ -21,7 +21,7 @@ class Lars : public Optimizer {
  public:
   Lars(const OptimOptions& options, const Arena& arena, Slice slice);
   void step(Arena& arena, const UpdateStep& update) override;
-  std::vector<StatePiece> state() override { return velocity_.state(); }
+  std::vector<StateTensor> state() override { return velocity_.state(); }
 
  private:
   /// Of one tensor: |p|, |g|, and |h| of larc.

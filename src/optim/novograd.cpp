@@ -42,7 +42,7 @@ void Novograd::step(Arena& arena, const UpdateStep& update) {
   kernels::momentum_runs(params, grads, velocity_, runs);
 }
 
-std::vector<StatePiece> Novograd::state() {
+std::vector<StateTensor> Novograd::state() {
   return {{"velocity", velocity_}, {"norm_sq", norm_sq_, false}};
 }
 

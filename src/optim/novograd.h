@@ -19,7 +19,7 @@ class Novograd : public Optimizer {
  public:
   Novograd(const OptimOptions& options, const Arena& arena, Slice slice);
   void step(Arena& arena, const UpdateStep& update) override;
-  std::vector<StatePiece> state() override;
+  std::vector<StateTensor> state() override;
 
  private:
   const OptimOptions options_;

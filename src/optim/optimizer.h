@@ -38,8 +38,8 @@ struct UpdateStep {
   SumOverRanks sum_over_ranks = {};  ///< for layer-wise norms when only a slice is stepped
 };
 
-/// One piece of an optimizer's state.
-struct StatePiece {
+/// A tensor of an optimizer's state.
+struct StateTensor {
   std::string name;
   torch::Tensor values;  ///< fp32; flat: [slice.size()], else [any]
   bool flat = true;      ///< true: the slice's elements of a buffer with the arena's offsets
@@ -52,7 +52,7 @@ class Optimizer {
   /// Steps the slice that the optimizer was made for; other elements stay.
   virtual void step(Arena& arena, const UpdateStep& update) = 0;
   /// The state as it stands; the tensors are the optimizer's own and may be written to.
-  virtual std::vector<StatePiece> state() = 0;
+  virtual std::vector<StateTensor> state() = 0;
 };
 
 /// By `options.name`, for the whole arena or a slice; an unknown name throws Error(kUsage) that

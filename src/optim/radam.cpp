@@ -46,7 +46,7 @@ void Radam::step(Arena& arena, const UpdateStep& update) {
   kernels::adam_runs(params, layout_.part_of(arena.grads()), exp_avg_, exp_avg_sq_, runs);
 }
 
-std::vector<StatePiece> Radam::state() {
+std::vector<StateTensor> Radam::state() {
   return {{"exp_avg", exp_avg_}, {"exp_avg_sq", exp_avg_sq_}};
 }
 

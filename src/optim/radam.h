@@ -19,7 +19,7 @@ class Radam : public Optimizer {
  public:
   Radam(const OptimOptions& options, const Arena& arena, Slice slice);
   void step(Arena& arena, const UpdateStep& update) override;
-  std::vector<StatePiece> state() override;
+  std::vector<StateTensor> state() override;
 
   /// The factor r above of update `number`, or 0 before the variance can be trusted.
   static double rectification(double beta2, int64_t number);

@@ -32,7 +32,7 @@ class Idle : public Optimizer {
  public:
   explicit Idle(std::unique_ptr<Optimizer> whole) : whole_(std::move(whole)) {}
   void step(Arena&, const UpdateStep&) override {}
-  std::vector<StatePiece> state() override { return whole_->state(); }
+  std::vector<StateTensor> state() override { return whole_->state(); }
 
  private:
   std::unique_ptr<Optimizer> whole_;

@@ -23,7 +23,7 @@ void Rmsprop::step(Arena& arena, const UpdateStep& update) {
   kernels::rmsprop_runs(params, layout_.part_of(arena.grads()), square_avg_, velocity_, runs);
 }
 
-std::vector<StatePiece> Rmsprop::state() {
+std::vector<StateTensor> Rmsprop::state() {
   return {{"square_avg", square_avg_}, {"velocity", velocity_}};
 }
 

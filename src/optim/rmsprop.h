@@ -16,7 +16,7 @@ class Rmsprop : public Optimizer {
  public:
   Rmsprop(const OptimOptions& options, const Arena& arena, Slice slice);
   void step(Arena& arena, const UpdateStep& update) override;
-  std::vector<StatePiece> state() override;
+  std::vector<StateTensor> state() override;
 
  private:
   const OptimOptions options_;

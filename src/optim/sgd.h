@@ -14,7 +14,7 @@ class Sgd : public Optimizer {
  public:
   Sgd(const OptimOptions& options, const Arena& arena, Slice slice);
   void step(Arena& arena, const UpdateStep& update) override;
-  std::vector<StatePiece> state() override { return velocity_.state(); }
+  std::vector<StateTensor> state() override { return velocity_.state(); }
 
  private:
   const Layout layout_;

@@ -37,10 +37,10 @@ kernels::MomentumScalars Velocity::numbers(double grad, double decay, double lr_
           .look = static_cast<float>(nesterov_ ? step * momentum_ : step)};
 }
 
-std::vector<StatePiece> Velocity::state() {
-  std::vector<StatePiece> pieces{{"velocity", velocity_}};
-  if (inside_) pieces.push_back({"last_rate", last_rate_, false});
-  return pieces;
+std::vector<StateTensor> Velocity::state() {
+  std::vector<StateTensor> tensors{{"velocity", velocity_}};
+  if (inside_) tensors.push_back({"last_rate", last_rate_, false});
+  return tensors;
 }
 
 }  // namespace stretto::optim

@@ -36,7 +36,7 @@ class Velocity {
   torch::Tensor& values() { return velocity_; }
   /// "velocity", and with rate_inside "last_rate": r as the sum of two fp32 numbers, 0 before the
   /// first update.
-  std::vector<StatePiece> state();
+  std::vector<StateTensor> state();
 
  private:
   const double momentum_;

@@ -43,7 +43,7 @@ class WeightAverage {
   torch::Tensor values_;
 };
 
-/// Name of the average among pieces of state; runs/checkpoint_tensors.h knows it too.
+/// Name of the average among the tensors of state; runs/checkpoint_tensors.h knows it too.
 inline constexpr const char* kWeightAverage = "ema";
 
 /// Keeps a copy of the arena's weights, and puts them back when it goes, to the bit.

@@ -25,8 +25,8 @@ struct Bucket {
 };
 
 /// Cuts the arena into buckets of at most `most` elements, filled in the order in which tensors
-/// become ready; what does not fit opens the next one, and a tensor larger than `most` goes in
-/// pieces of `most`. Each element is in exactly one bucket, and the buckets leave as they stand.
+/// become ready; what does not fit opens the next one, and a tensor larger than `most` fills
+/// several. Each element is in exactly one bucket, and the buckets leave as they stand.
 ///
 /// Tensors of fewer than `small` elements (biases, norms) lie far from the matrices between which
 /// they become ready, and would make buckets of several ranges, which have to be copied. They have

@@ -33,7 +33,7 @@ void add_rows(const at::Tensor& table, std::span<const int64_t> ids, const at::T
 }  // namespace
 
 /// One table's rows.
-class RowSums::Table : public nn::RowGradients {
+class EmbeddingGradients::Table : public nn::RowGradients {
  public:
   Table(const optim::Arena& arena, const at::Tensor& grads, size_t slot, int processes)
       : slot(slot),
@@ -182,8 +182,8 @@ class RowSums::Table : public nn::RowGradients {
   int64_t wanted_ = 0;                         // that would have been enough so far
 };
 
-RowSums::RowSums(optim::Arena& arena, distributed::ProcessGroup group,
-                 const torch::nn::Module& model)
+EmbeddingGradients::EmbeddingGradients(optim::Arena& arena, distributed::ProcessGroup group,
+                                       const torch::nn::Module& model)
     : arena_(arena), group_(std::move(group)) {
   for (const auto& module : model.modules(/*include_self=*/false)) {
     const auto embedding = std::dynamic_pointer_cast<nn::EmbeddingImpl>(module);
@@ -197,11 +197,11 @@ RowSums::RowSums(optim::Arena& arena, distributed::ProcessGroup group,
   }
 }
 
-RowSums::~RowSums() {
+EmbeddingGradients::~EmbeddingGradients() {
   for (const auto& module : modules_) module->send_rows_to(nullptr);
 }
 
-bool RowSums::leave_tables_without(std::span<const int64_t> times) {
+bool EmbeddingGradients::leave_tables_without(std::span<const int64_t> times) {
   const size_t before = tables_.size();
   for (size_t i = tables_.size(); i-- > 0;) {
     if (times[tables_[i]->slot] > 0) continue;
@@ -212,28 +212,28 @@ bool RowSums::leave_tables_without(std::span<const int64_t> times) {
   return tables_.size() < before;
 }
 
-void RowSums::begin() {
+void EmbeddingGradients::begin() {
   added_squares_ = 0;
   bytes_ = 0;
   for (const auto& table : tables_) table->begin();
 }
 
-void RowSums::keep(bool wanted) {
+void EmbeddingGradients::keep(bool wanted) {
   for (const auto& table : tables_) table->keep(wanted);
 }
 
-void RowSums::remember(size_t slot) {
+void EmbeddingGradients::remember(size_t slot) {
   for (const auto& table : tables_) {
     if (table->slot == slot) table->remember();
   }
 }
 
-void RowSums::prepare() {
+void EmbeddingGradients::prepare() {
   const at::NoGradGuard no_grad;
   for (const auto& table : tables_) added_squares_ += table->prepare();
 }
 
-void RowSums::exchange() {
+void EmbeddingGradients::exchange() {
   const at::NoGradGuard no_grad;
   for (const auto& table : tables_) {
     table->exchange(group_);
@@ -241,7 +241,7 @@ void RowSums::exchange() {
   }
 }
 
-void RowSums::apply() {
+void EmbeddingGradients::apply() {
   const at::NoGradGuard no_grad;
   for (const auto& table : tables_) table->apply(group_);
 }

@@ -21,13 +21,14 @@ namespace stretto::parallel {
 ///
 /// Rows go straight into the arena until `keep(true)`; afterwards they are kept for the exchange.
 /// What may lack memory stands before it (`prepare`): other processes wait in the exchange.
-class RowSums {
+class EmbeddingGradients {
  public:
   /// Takes over the lookups of every nn::Embedding of `model` whose table lies in the arena.
-  RowSums(optim::Arena& arena, distributed::ProcessGroup group, const torch::nn::Module& model);
-  ~RowSums();
-  RowSums(const RowSums&) = delete;
-  RowSums& operator=(const RowSums&) = delete;
+  EmbeddingGradients(optim::Arena& arena, distributed::ProcessGroup group,
+                     const torch::nn::Module& model);
+  ~EmbeddingGradients();
+  EmbeddingGradients(const EmbeddingGradients&) = delete;
+  EmbeddingGradients& operator=(const EmbeddingGradients&) = delete;
 
   bool empty() const { return tables_.empty(); }
   /// Tables that got nothing but rows go back to dense gradients, as their dense part has nothing

@@ -128,8 +128,8 @@ struct GradientReducer::Impl {
 
   // Destroyed first: the hooks, then the thread, which work on what stands above.
   CommunicationThread thread_;
-  std::unique_ptr<ReadyWatch> watch_;  // dist.overlap
-  std::unique_ptr<RowSums> rows_;      // where tables are also output projections
+  std::unique_ptr<ReadyWatch> watch_;         // dist.overlap
+  std::unique_ptr<EmbeddingGradients> rows_;  // where tables are also output projections
 };
 
 GradientReducer::Impl::Impl(optim::Arena& arena, distributed::ProcessGroup group,
@@ -365,7 +365,7 @@ GradientReducer::~GradientReducer() = default;
 void GradientReducer::watch_embeddings(const torch::nn::Module& model) {
   const bool every_rank_adds = impl_->strategy_ == Strategy::kAllReduce;
   if (!impl_->watch_ || !every_rank_adds || !impl_->arena_.grads().is_cpu()) return;
-  impl_->rows_ = std::make_unique<RowSums>(impl_->arena_, impl_->group_, model);
+  impl_->rows_ = std::make_unique<EmbeddingGradients>(impl_->arena_, impl_->group_, model);
   if (impl_->rows_->empty()) impl_->rows_.reset();
 }
 

@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-#include "data/share.h"
+#include "data/rank_batches.h"
 #include "distributed/process_group.h"
 #include "optim/noise_scale.h"
 
@@ -19,9 +19,9 @@ using MicroSums = std::vector<double>;
 void add_sums(MicroSums& to, const MicroSums& from);
 
 /// What one attempt at an update came to on one rank.
-struct Outcome {
+struct RankResult {
   size_t num_sums = 0;            ///< of each micro-batch; the same on all ranks
-  std::vector<MicroSums> micros;  ///< of this rank's turns (data::Share), in order
+  std::vector<MicroSums> micros;  ///< of this rank's turns (data::RankBatches), in order
   int64_t failed_part = -1;       ///< the part of its work that there was no memory for; -1: none
   bool can_split = false;         ///< that part has more than one sample
   bool late = false;              ///< a gradient changed after it had been sent
@@ -29,15 +29,16 @@ struct Outcome {
   optim::GradientPart small;      ///< the small batch of the noise scale; only rank 0 has one
 };
 
-/// The outcomes of all ranks, the same on each of them: all decide from these numbers what becomes
+/// The results of all ranks, the same on each of them: all decide from these numbers what becomes
 /// of the update.
-class Outcomes {
+class RankResults {
  public:
   /// Tells the others about `mine` and hears of theirs. Collective.
   /// @param share  of this rank
   /// @param count  micro-batches of the update
-  static Outcomes exchange(const distributed::ProcessGroup& group, const data::Share& share,
-                           int64_t count, const Outcome& mine);
+  static RankResults exchange(const distributed::ProcessGroup& group,
+                              const data::RankBatches& share, int64_t count,
+                              const RankResult& mine);
 
   bool any_failed() const;
   /// A rank lacked memory for a single sample.
@@ -51,11 +52,11 @@ class Outcomes {
   const optim::GradientPart& small_batch() const { return by_rank_.front().small; }
 
  private:
-  Outcomes(const data::Share& share, int64_t count) : share_(share), count_(count) {}
+  RankResults(const data::RankBatches& share, int64_t count) : share_(share), count_(count) {}
 
-  data::Share share_;
+  data::RankBatches share_;
   int64_t count_;
-  std::vector<Outcome> by_rank_;
+  std::vector<RankResult> by_rank_;
 };
 
 }  // namespace stretto::parallel

@@ -14,27 +14,27 @@ namespace stretto::parallel {
 ShardedState::ShardedState(distributed::ProcessGroup group, Setup setup)
     : group_(std::move(group)), setup_(std::move(setup)) {}
 
-std::vector<optim::StatePiece> ShardedState::empty(
-    const std::vector<optim::StatePiece>& mine) const {
-  std::vector<optim::StatePiece> pieces;
-  for (const auto& piece : mine) {
-    pieces.push_back({.name = piece.name,
-                      .values = piece.flat ? at::zeros({arena_size()}, at::kFloat)
-                                           : at::zeros_like(piece.values, at::kCPU),
-                      .flat = piece.flat});
+std::vector<optim::StateTensor> ShardedState::empty(
+    const std::vector<optim::StateTensor>& mine) const {
+  std::vector<optim::StateTensor> tensors;
+  for (const auto& tensor : mine) {
+    tensors.push_back({.name = tensor.name,
+                       .values = tensor.flat ? at::zeros({arena_size()}, at::kFloat)
+                                             : at::zeros_like(tensor.values, at::kCPU),
+                       .flat = tensor.flat});
   }
-  return pieces;
+  return tensors;
 }
 
-std::vector<optim::StatePiece> ShardedState::gather(
-    const std::vector<optim::StatePiece>& mine) const {
-  if (!setup_.sliced) return group_.is_root() ? mine : std::vector<optim::StatePiece>{};
-  std::vector<optim::StatePiece> pieces;
-  for (const auto& piece : mine) {
-    const at::Tensor values = piece.flat ? gather_slices(piece.values) : piece.values;
-    if (group_.is_root()) pieces.push_back({piece.name, values, piece.flat});
+std::vector<optim::StateTensor> ShardedState::gather(
+    const std::vector<optim::StateTensor>& mine) const {
+  if (!setup_.sliced) return group_.is_root() ? mine : std::vector<optim::StateTensor>{};
+  std::vector<optim::StateTensor> tensors;
+  for (const auto& tensor : mine) {
+    const at::Tensor values = tensor.flat ? gather_slices(tensor.values) : tensor.values;
+    if (group_.is_root()) tensors.push_back({tensor.name, values, tensor.flat});
   }
-  return pieces;
+  return tensors;
 }
 
 // Turn by turn a part of each rank's slice, so that all have something to send. Undefined on other
@@ -69,8 +69,8 @@ at::Tensor ShardedState::gather_slices(const at::Tensor& mine) const {
   return whole;
 }
 
-void ShardedState::scatter(const std::vector<optim::StatePiece>& whole,
-                           const std::vector<optim::StatePiece>& mine) const {
+void ShardedState::scatter(const std::vector<optim::StateTensor>& whole,
+                           const std::vector<optim::StateTensor>& mine) const {
   const at::NoGradGuard no_grad;
   for (size_t i = 0; i < mine.size(); ++i) {
     const at::Tensor given = group_.is_root() ? whole.at(i).values : at::Tensor();
@@ -101,7 +101,8 @@ void ShardedState::scatter_slices(const at::Tensor& whole, at::Tensor mine) cons
 
 // A few numbers in host memory, which not every group can broadcast. `given` only matters on rank
 // 0.
-void ShardedState::broadcast_numbers(const optim::StatePiece& mine, const at::Tensor& given) const {
+void ShardedState::broadcast_numbers(const optim::StateTensor& mine,
+                                     const at::Tensor& given) const {
   at::Tensor numbers = at::zeros_like(mine.values, at::kCPU);
   if (given.defined()) numbers.copy_(given);
   const auto* begin = reinterpret_cast<const char*>(numbers.const_data_ptr<float>());

@@ -10,9 +10,9 @@ namespace stretto::parallel {
 
 /// The optimizer's state on its way to rank 0, which saves it, and from there back.
 ///
-/// On a rank a flat piece holds the elements of the arena that the rank owns; on rank 0 it comes
+/// On a rank a flat tensor holds the elements of the arena that the rank owns; on rank 0 it comes
 /// together for the whole arena. It travels in chunks, so that no other rank needs room for more
-/// than one of them. Pieces that are not flat are the same on every rank.
+/// than one of them. Tensors that are not flat are the same on every rank.
 class ShardedState {
  public:
   struct Setup {
@@ -25,19 +25,19 @@ class ShardedState {
   ShardedState(distributed::ProcessGroup group, Setup setup);
 
   /// Zeros, shaped as gather() gives `mine` on rank 0, in host memory.
-  std::vector<optim::StatePiece> empty(const std::vector<optim::StatePiece>& mine) const;
+  std::vector<optim::StateTensor> empty(const std::vector<optim::StateTensor>& mine) const;
   /// What all ranks have, on rank 0; elsewhere empty. Collective when `sliced`.
-  std::vector<optim::StatePiece> gather(const std::vector<optim::StatePiece>& mine) const;
+  std::vector<optim::StateTensor> gather(const std::vector<optim::StateTensor>& mine) const;
   /// Overwrites `mine` on all ranks with what rank 0 has. Collective. `whole` only matters on rank
-  /// 0, where it has a piece for each of `mine`.
-  void scatter(const std::vector<optim::StatePiece>& whole,
-               const std::vector<optim::StatePiece>& mine) const;
+  /// 0, where it has a tensor for each of `mine`.
+  void scatter(const std::vector<optim::StateTensor>& whole,
+               const std::vector<optim::StateTensor>& mine) const;
 
  private:
   int64_t arena_size() const { return setup_.slice_begins.back(); }
   at::Tensor gather_slices(const at::Tensor& mine) const;
   void scatter_slices(const at::Tensor& whole, at::Tensor mine) const;
-  void broadcast_numbers(const optim::StatePiece& mine, const at::Tensor& given) const;
+  void broadcast_numbers(const optim::StateTensor& mine, const at::Tensor& given) const;
 
   distributed::ProcessGroup group_;
   Setup setup_;

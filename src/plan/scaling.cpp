@@ -5,7 +5,7 @@
 #include <stdexcept>
 #include <string>
 
-#include "data/share.h"
+#include "data/rank_batches.h"
 
 namespace stretto::plan {
 namespace {

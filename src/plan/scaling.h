@@ -49,7 +49,7 @@ struct Setup {
 
   // the batch
   int64_t micro_batches = 1;  ///< of an update; over all processes, unless `weak`
-  bool cut = true;            ///< those left over are shared, as data::Share does
+  bool cut = true;            ///< those left over are shared, as data::RankBatches does
   bool weak = false;          ///< each process has `micro_batches`: the batch grows with processes
 
   // what is sent

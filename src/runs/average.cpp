@@ -52,17 +52,17 @@ fs::path write_average(const fs::path& run_directory, const std::vector<Loaded>&
   const auto& newest = *std::max_element(
       loaded.begin(), loaded.end(), [](const auto& a, const auto& b) { return a.step < b.step; });
   for (const auto& checkpoint : loaded) {
-    require_same_tokenizer(checkpoint, newest.origin.tokenizer, newest.directory);
+    require_same_tokenizer(checkpoint, newest.provenance.tokenizer, newest.directory);
   }
-  store::Origin origin = origin_of(identity);
-  origin.world_size = newest.origin.world_size;
-  origin.tokenizer = newest.origin.tokenizer;
+  store::Provenance provenance = provenance_of(identity);
+  provenance.world_size = newest.provenance.world_size;
+  provenance.tokenizer = newest.provenance.tokenizer;
   store::CheckpointStore store(run_directory);
   const FileLock beside = store.save_beside_training();
   return store.save({.step = newest.step,
                      .run_id = identity.run_id,
                      .config_hash = identity.config_hash,
-                     .origin = origin,
+                     .provenance = provenance,
                      .files = {{"model", std::move(views)}},
                      .state_json = newest.state_json},
                     name);

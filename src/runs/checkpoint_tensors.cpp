@@ -122,13 +122,13 @@ std::vector<Target> weight_targets(const optim::Arena& arena,
   return wanted;
 }
 
-bool is_average(const optim::StatePiece& piece) {
-  return piece.name == optim::kWeightAverage;
+bool is_average(const optim::StateTensor& tensor) {
+  return tensor.name == optim::kWeightAverage;
 }
 
 // In place of the average, which is the model, stand the weights that were trained.
-std::string prefix_of(const optim::StatePiece& piece) {
-  return (is_average(piece) ? "trained" : piece.name) + "/";
+std::string prefix_of(const optim::StateTensor& tensor) {
+  return (is_average(tensor) ? "trained" : tensor.name) + "/";
 }
 
 void exchange(at::Tensor& one, at::Tensor other) {
@@ -138,9 +138,9 @@ void exchange(at::Tensor& one, at::Tensor other) {
   other.copy_(kept);
 }
 
-void require_whole(const optim::StatePiece& piece, const optim::Arena& arena) {
-  TORCH_CHECK(!piece.flat || piece.values.numel() == arena.size(), "[checkpoint] state `",
-              piece.name, "` has ", piece.values.numel(), " elements, the arena ", arena.size(),
+void require_whole(const optim::StateTensor& tensor, const optim::Arena& arena) {
+  TORCH_CHECK(!tensor.flat || tensor.values.numel() == arena.size(), "[checkpoint] state `",
+              tensor.name, "` has ", tensor.values.numel(), " elements, the arena ", arena.size(),
               "; a checkpoint takes the state of the whole arena, not of a slice");
 }
 
@@ -152,15 +152,15 @@ struct Part {
   std::vector<std::string> of_other_pieces;  ///< matched tables, with the tables they would read
 };
 
-// Rows are looked up for the pieces of one side: in a table of the other side they are others'.
+// Rows are looked up for the pieces of one vocabulary: in a table of another they are others'.
 std::string other_pieces(const Target& target, const std::vector<MatchedTable>& matched) {
   if (target.matched == nullptr) return "";
   const auto there = std::find_if(matched.begin(), matched.end(), [&](const MatchedTable& table) {
     return table.parameter == target.stored_name;
   });
-  if (there == matched.end() || there->pieces == target.matched->pieces) return "";
-  return "`" + target.name + "` matches " + target.matched->pieces + " pieces, and `" +
-         target.stored_name + "` has those of the " + there->pieces;
+  if (there == matched.end() || there->vocabulary == target.matched->vocabulary) return "";
+  return "`" + target.name + "` matches " + target.matched->vocabulary + " pieces, and `" +
+         target.stored_name + "` has those of the " + there->vocabulary;
 }
 
 /// The names, in the file, that a tensor may have by an entry; empty = the entry does not mean it.
@@ -237,7 +237,7 @@ void require_part_fits(const store::SafetensorsFile& file, const std::string& wh
   if (!part.of_other_pieces.empty()) {
     throw Error(ExitCode::kUsage,
                 "train.init_only: " + join(part.of_other_pieces, "; ") + " in " + where,
-                "take each table from one of the same side, as in \"embedding.weight = "
+                "take each table from one of the same vocabulary, as in \"embedding.weight = "
                 "decoder.embedding.weight\", or leave it out: its rows then begin anew");
   }
   std::vector<std::string> wrong;
@@ -328,25 +328,25 @@ FoundWeights load_some_weights(const store::SafetensorsFile& file, const std::st
 }
 
 void load_optimizer_state(const store::SafetensorsFile& file, const std::string& where,
-                          optim::Arena& arena, const std::vector<optim::StatePiece>& state) {
-  for (const auto& piece : state) {
-    require_whole(piece, arena);
-    if (piece.flat) {
-      const std::string prefix = prefix_of(piece);
-      load_all(file, where, prefix, targets(prefix, arena, piece.values));
-      if (is_average(piece)) exchange(arena.params(), piece.values);
+                          optim::Arena& arena, const std::vector<optim::StateTensor>& state) {
+  for (const auto& tensor : state) {
+    require_whole(tensor, arena);
+    if (tensor.flat) {
+      const std::string prefix = prefix_of(tensor);
+      load_all(file, where, prefix, targets(prefix, arena, tensor.values));
+      if (is_average(tensor)) exchange(arena.params(), tensor.values);
       continue;
     }
-    const auto problem = mismatch(file, piece.name, piece.name, {piece.values.numel()});
+    const auto problem = mismatch(file, tensor.name, tensor.name, {tensor.values.numel()});
     if (!problem.empty()) require_fit({problem}, where);
-    copy_into(*file.find(piece.name), piece.values.view({-1}));
+    copy_into(*file.find(tensor.name), tensor.values.view({-1}));
   }
 }
 
-void Snapshot::take(const optim::Arena& arena, const std::vector<optim::StatePiece>& state,
+void Snapshot::take(const optim::Arena& arena, const std::vector<optim::StateTensor>& state,
                     Bytes bytes) {
   const torch::NoGradGuard no_grad;
-  for (const auto& piece : state) require_whole(piece, arena);
+  for (const auto& tensor : state) require_whole(tensor, arena);
   slots_ = arena.slots();
   // Bytes that were borrowed must not be written to.
   if (bytes == Bytes::kBorrowed || !owns_bytes_) {
@@ -377,12 +377,12 @@ std::vector<std::pair<std::string, std::vector<store::TensorView>>> Snapshot::fi
     model.push_back(
         view_of(buffer.name, buffer.values, 0, buffer.values.sizes().vec(), buffer.values.numel()));
   }
-  for (const auto& piece : state_) {
-    if (piece.flat) {
-      add_slots(slots_, is_average(piece) ? params_ : piece.values, prefix_of(piece), optimizer);
+  for (const auto& tensor : state_) {
+    if (tensor.flat) {
+      add_slots(slots_, is_average(tensor) ? params_ : tensor.values, prefix_of(tensor), optimizer);
     } else {
-      const int64_t numel = piece.values.numel();
-      optimizer.push_back(view_of(piece.name, piece.values, 0, {numel}, numel));
+      const int64_t numel = tensor.values.numel();
+      optimizer.push_back(view_of(tensor.name, tensor.values, 0, {numel}, numel));
     }
   }
   return {{"model", std::move(model)}, {"optimizer", std::move(optimizer)}};

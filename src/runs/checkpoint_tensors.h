@@ -13,11 +13,11 @@
 ///
 ///     model.safetensors        <parameter>           one for each parameter, in its shape
 ///                              <buffer>              running statistics, in their shape
-///     optimizer.safetensors    <piece>/<parameter>   the parameter's part of a flat piece of state
-///                              <piece>               any other piece of state, as one row
+///     optimizer.safetensors    <state>/<parameter>   the parameter's part of a flat tensor
+///                              <state>               any other tensor of state, as one row
 ///
 /// Of a run that averages its weights (train.ema_decay) whoever reads a model wants the average,
-/// but training goes on from its own weights. So the piece optim::kWeightAverage and the weights
+/// but training goes on from its own weights. So the tensor optim::kWeightAverage and the weights
 /// change places: the average is in model.safetensors, and
 ///
 ///     optimizer.safetensors    trained/<parameter>   the weights that training goes on with
@@ -29,9 +29,10 @@ struct MatchedTable {
   /// For each row of the model's table the row in the file, or -1: it stays as it is, and so do
   /// rows beyond the end of this list. At least one row is stored.
   std::vector<int64_t> rows;
-  /// Whose pieces the rows in the file stand for: "source" or "target"; empty = both sides' alike.
-  /// A table of this name that the model does not have says it of the file's.
-  std::string pieces = {};
+  /// Name of the vocabulary whose pieces the rows in the file stand for, as the task calls it in
+  /// messages; empty = there is only one. A table of this name that the model does not have says it
+  /// of the file's.
+  std::string vocabulary = {};
 };
 
 /// Copies weights and buffers by name from a checkpoint's model file into the arena.
@@ -72,11 +73,11 @@ FoundWeights require_some_weights_fit(const store::SafetensorsFile& file, const 
                                       const optim::Arena& arena, const TakenWeights& taken,
                                       const std::vector<MatchedTable>& matched = {});
 
-/// Copies a checkpoint's optimizer file into the tensors of `state`, whose flat pieces have the
-/// arena's size; into the piece optim::kWeightAverage what load_weights() left in the arena, and
+/// Copies a checkpoint's optimizer file into the tensors of `state`, whose flat ones have the
+/// arena's size; into the tensor optim::kWeightAverage what load_weights() left in the arena, and
 /// into the arena the weights that were trained. Throws as load_weights does.
 void load_optimizer_state(const store::SafetensorsFile& file, const std::string& where,
-                          optim::Arena& arena, const std::vector<optim::StatePiece>& state);
+                          optim::Arena& arena, const std::vector<optim::StateTensor>& state);
 
 /// What one checkpoint holds of a run's tensors, in memory of the host.
 class Snapshot {
@@ -85,9 +86,9 @@ class Snapshot {
   /// touches new memory) or, where tensors are on the CPU already, looks at the run's.
   enum class Bytes { kOwn, kBorrowed };
 
-  /// The weights, buffers and state as they stand. `state` is of the whole arena: a flat piece of
+  /// The weights, buffers and state as they stand. `state` is of the whole arena: a flat tensor of
   /// another size is a c10::Error.
-  void take(const optim::Arena& arena, const std::vector<optim::StatePiece>& state, Bytes bytes);
+  void take(const optim::Arena& arena, const std::vector<optim::StateTensor>& state, Bytes bytes);
 
   /// The tensors of both files, by stem; valid until the next take().
   std::vector<std::pair<std::string, std::vector<store::TensorView>>> files() const;
@@ -96,7 +97,7 @@ class Snapshot {
   std::vector<optim::Arena::Slot> slots_;
   at::Tensor params_;
   std::vector<optim::Arena::Buffer> buffers_;
-  std::vector<optim::StatePiece> state_;
+  std::vector<optim::StateTensor> state_;
   bool owns_bytes_ = false;
 };
 

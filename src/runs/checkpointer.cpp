@@ -27,14 +27,14 @@ constexpr std::string_view kUndonePrefix = "undone-";
 
 // Going on is bit-exact only with what wrote the checkpoint.
 void tell_other_versions(const store::LoadedCheckpoint& loaded) {
-  const auto& origin = loaded.origin;
+  const auto& provenance = loaded.provenance;
   const auto tell = [&](const char* what, const std::string& then, const std::string& now) {
     if (then.empty() || then == now) return;
     log::info(loaded.directory.string() + " was written with " + what + " " + printable(then) +
               ", this is " + now + ": what follows may differ in the last bits");
   };
-  tell("stretto", origin.stretto, stretto::kVersion);
-  tell("libtorch", origin.libtorch, TORCH_VERSION);
+  tell("stretto", provenance.stretto, stretto::kVersion);
+  tell("libtorch", provenance.libtorch, TORCH_VERSION);
 }
 
 }  // namespace
@@ -62,7 +62,7 @@ std::optional<TrainState> Checkpointer::restore(optim::Arena& arena, optim::Opti
 }
 
 std::optional<TrainState> Checkpointer::restore(optim::Arena& arena,
-                                                const std::vector<optim::StatePiece>& state) {
+                                                const std::vector<optim::StateTensor>& state) {
   wait();  // its folder would be taken for one that a killed process left
   store_.remove_stale();
   auto loaded = store_.load_newest(/*quarantine=*/true);
@@ -98,7 +98,7 @@ void Checkpointer::save(const optim::Arena& arena, optim::Optimizer& optimizer,
   save(arena, optimizer.state(), train_state);
 }
 
-void Checkpointer::save(const optim::Arena& arena, const std::vector<optim::StatePiece>& state,
+void Checkpointer::save(const optim::Arena& arena, const std::vector<optim::StateTensor>& state,
                         const TrainState& train_state) {
   const auto start = Clock::now();
   collect();
@@ -120,7 +120,7 @@ Checkpointer::Written Checkpointer::write(const TrainState& state) {
     store_.save({.step = state.step,
                  .run_id = identity_.run_id,
                  .config_hash = identity_.config_hash,
-                 .origin = origin_of(identity_),
+                 .provenance = provenance_of(identity_),
                  .files = snapshot_.files(),
                  .state_json = state.to_json()});
   } catch (const Error& error) {

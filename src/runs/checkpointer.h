@@ -63,9 +63,9 @@ class Checkpointer {
   /// Restores the newest valid checkpoint, moving broken ones aside; nullopt when there is none.
   /// Waits for a save that is on its way. Throws Error(kBadData) when checkpoints exist but none is
   /// valid, or when one belongs to another architecture or was trained with another tokenizer.
-  /// @param state  tensors to be filled; flat pieces have the whole arena's size
+  /// @param state  tensors to be filled; flat ones have the whole arena's size
   std::optional<TrainState> restore(optim::Arena& arena,
-                                    const std::vector<optim::StatePiece>& state);
+                                    const std::vector<optim::StateTensor>& state);
   /// The same for an optimizer that steps the whole arena.
   std::optional<TrainState> restore(optim::Arena& arena, optim::Optimizer& optimizer);
 
@@ -78,7 +78,7 @@ class Checkpointer {
 
   /// Begins a save. When it returns, the tensors may change.
   /// @param state  of the whole arena: what sharded optimizers hold is joined before
-  void save(const optim::Arena& arena, const std::vector<optim::StatePiece>& state,
+  void save(const optim::Arena& arena, const std::vector<optim::StateTensor>& state,
             const TrainState& train_state);
   /// The same for an optimizer that steps the whole arena.
   void save(const optim::Arena& arena, optim::Optimizer& optimizer, const TrainState& train_state);

@@ -25,7 +25,7 @@ store::LoadedCheckpoint open_heads(const fs::path& directory) {
                                  .step = manifest.step,
                                  .run_id = manifest.run_id,
                                  .config_hash = manifest.config_hash,
-                                 .origin = manifest.origin,
+                                 .provenance = manifest.provenance,
                                  .state_json = {},
                                  .files = {}};
   opened.files.emplace_back("model", store::SafetensorsFile(directory / "model.safetensors"));
@@ -110,7 +110,7 @@ InitialRun open_initial_run(const fs::path& run_or_checkpoint, Reading reading) 
 
 std::map<std::string, std::string> tokenizer_of(const InitialRun& run) {
   if (!run.tokenizer.empty()) return tokenizer_hashes(run.tokenizer);
-  return run.checkpoint.origin.tokenizer;
+  return run.checkpoint.provenance.tokenizer;
 }
 
 void require_tokenizer_of(const InitialRun& run,

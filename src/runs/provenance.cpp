@@ -36,7 +36,7 @@ std::map<std::string, std::string> tokenizer_hashes(
   return hashes;
 }
 
-store::Origin origin_of(const RunIdentity& identity) {
+store::Provenance provenance_of(const RunIdentity& identity) {
   return {.world_size = identity.world_size,
           .stretto = stretto::kVersion,
           .libtorch = TORCH_VERSION,
@@ -53,7 +53,7 @@ std::string tokenizer_difference(const std::map<std::string, std::string>& train
 
 std::string tokenizer_difference(const store::LoadedCheckpoint& checkpoint,
                                  const std::map<std::string, std::string>& hashes) {
-  return tokenizer_difference(checkpoint.origin.tokenizer, hashes);
+  return tokenizer_difference(checkpoint.provenance.tokenizer, hashes);
 }
 
 void require_same_tokenizer(const store::LoadedCheckpoint& checkpoint,

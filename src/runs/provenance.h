@@ -15,7 +15,7 @@ std::map<std::string, std::string> tokenizer_hashes(
     const std::map<std::string, std::string>& assets);
 
 /// What a checkpoint that this program writes for a run says of where it comes from.
-store::Origin origin_of(const RunIdentity& identity);
+store::Provenance provenance_of(const RunIdentity& identity);
 
 /// The first file of a tokenizer that is not the one that something was trained with, and both
 /// hashes: "joint.model: SHA-256 ab…, trained with SHA-256 cd…". Empty when all are the same, or

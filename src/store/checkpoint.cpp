@@ -74,34 +74,34 @@ void check_name(const std::string& name) {
 }
 
 // From memory, not from the file: what the disk made of it is what loading must find out.
-std::string sha256_of(const std::vector<std::string_view>& pieces) {
+std::string sha256_of(const std::vector<std::string_view>& chunks) {
   Sha256Stream sha;
-  for (const std::string_view piece : pieces) sha.update(piece);
+  for (const std::string_view chunk : chunks) sha.update(chunk);
   return sha.hex_digest();
 }
 
-std::string write_pieces(const fs::path& path, const std::vector<std::string_view>& pieces) {
+std::string write_chunks(const fs::path& path, const std::vector<std::string_view>& chunks) {
   // SHA-256 is several times slower than XXH3, so it runs while the disk works.
-  auto sha = std::async(std::launch::async, [&pieces] { return sha256_of(pieces); });
+  auto sha = std::async(std::launch::async, [&chunks] { return sha256_of(chunks); });
   DurableFile file(path, "checkpoint");
-  for (const std::string_view piece : pieces) file.write(piece);
+  for (const std::string_view chunk : chunks) file.write(chunk);
   file.close();
   return sha.get();
 }
 
-uint64_t total_bytes(const std::vector<std::string_view>& pieces) {
+uint64_t total_bytes(const std::vector<std::string_view>& chunks) {
   uint64_t bytes = 0;
-  for (const std::string_view piece : pieces) bytes += piece.size();
+  for (const std::string_view chunk : chunks) bytes += chunk.size();
   return bytes;
 }
 
 ManifestFile write_tensors(const fs::path& path, const std::vector<TensorView>& tensors,
                            const std::map<std::string, std::string>& identity) {
   std::string header;
-  const auto pieces = safetensors_pieces(tensors, identity, header);
+  const auto chunks = safetensors_chunks(tensors, identity, header);
   ManifestFile entry{.name = path.filename().string(),
-                     .size = total_bytes(pieces),
-                     .sha256 = write_pieces(path, pieces),
+                     .size = total_bytes(chunks),
+                     .sha256 = write_chunks(path, chunks),
                      .header_sha256 = sha256_hex(header),
                      .tensors = {}};
   for (const auto& tensor : tensors) entry.tensors[tensor.name] = hex64(xxh3_64(tensor.bytes));
@@ -111,7 +111,7 @@ ManifestFile write_tensors(const fs::path& path, const std::vector<TensorView>& 
 ManifestFile write_small(const fs::path& path, std::string_view bytes) {
   return {.name = path.filename().string(),
           .size = bytes.size(),
-          .sha256 = write_pieces(path, {bytes}),
+          .sha256 = write_chunks(path, {bytes}),
           .header_sha256 = "",
           .tensors = {}};
 }
@@ -139,7 +139,7 @@ void write_files(const fs::path& staging, const CheckpointContent& content) {
   Manifest manifest{.step = content.step,
                     .run_id = content.run_id,
                     .config_hash = content.config_hash,
-                    .origin = content.origin,
+                    .provenance = content.provenance,
                     .files = {}};
   const std::map<std::string, std::string> identity{{"run_id", content.run_id},
                                                     {"step", std::to_string(content.step)}};
@@ -288,7 +288,7 @@ LoadedCheckpoint CheckpointStore::load(const fs::path& directory) {
                           .step = manifest.step,
                           .run_id = manifest.run_id,
                           .config_hash = manifest.config_hash,
-                          .origin = manifest.origin,
+                          .provenance = manifest.provenance,
                           .state_json = "",
                           .files = {}};
   if (const auto step = step_of(directory.filename().string()); step && *step != manifest.step) {

@@ -17,7 +17,7 @@ struct CheckpointContent {
   int64_t step = 0;
   std::string run_id;
   std::string config_hash;
-  Origin origin = {};
+  Provenance provenance = {};
   /// File stem -> tensors: "model" and "optimizer".
   std::vector<std::pair<std::string, std::vector<TensorView>>> files;
   std::string state_json;  ///< counters, best so far, scheduler, data position
@@ -29,7 +29,7 @@ struct LoadedCheckpoint {
   int64_t step = 0;
   std::string run_id;
   std::string config_hash;
-  Origin origin;
+  Provenance provenance;
   std::string state_json;
   std::vector<std::pair<std::string, SafetensorsFile>> files;
 
@@ -43,7 +43,7 @@ std::string step_name(int64_t step);
 /// state.json, manifest.json`.
 ///
 /// Protocol: all files are written and fsynced in `.tmp-…/`, then manifest.json (format version,
-/// run id, step, origin, SHA-256 and size per file, XXH3-64 per tensor, SHA-256 of itself), the
+/// run id, step, provenance, SHA-256 and size per file, XXH3-64 per tensor, SHA-256 of itself), the
 /// folder is fsynced, renamed, and the parent fsynced; only then are older ones pruned (renamed to
 /// `.trash-…`, then unlinked). There is no mutable `latest`: the newest valid folder wins.
 /// Failpoints `checkpoint.<stage>` stand before each system call of it.

@@ -42,23 +42,23 @@ nlohmann::ordered_json to_object(const Manifest& manifest) {
                               {"step", manifest.step},
                               {"run_id", manifest.run_id},
                               {"config_hash", manifest.config_hash}};
-  const Origin& origin = manifest.origin;
-  if (origin.world_size != 0) json["world_size"] = origin.world_size;
-  if (!origin.stretto.empty()) json["stretto"] = origin.stretto;
-  if (!origin.libtorch.empty()) json["libtorch"] = origin.libtorch;
-  if (!origin.tokenizer.empty()) json["tokenizer_sha256"] = origin.tokenizer;
+  const Provenance& provenance = manifest.provenance;
+  if (provenance.world_size != 0) json["world_size"] = provenance.world_size;
+  if (!provenance.stretto.empty()) json["stretto"] = provenance.stretto;
+  if (!provenance.libtorch.empty()) json["libtorch"] = provenance.libtorch;
+  if (!provenance.tokenizer.empty()) json["tokenizer_sha256"] = provenance.tokenizer;
   json["files"] = files;
   return json;
 }
 
 // Each key is one that early checkpoints lack.
-Origin parse_origin(const nlohmann::json& json) {
-  Origin origin;
-  origin.world_size = json.value("world_size", origin.world_size);
-  origin.stretto = json.value("stretto", origin.stretto);
-  origin.libtorch = json.value("libtorch", origin.libtorch);
-  origin.tokenizer = json.value("tokenizer_sha256", origin.tokenizer);
-  return origin;
+Provenance parse_provenance(const nlohmann::json& json) {
+  Provenance provenance;
+  provenance.world_size = json.value("world_size", provenance.world_size);
+  provenance.stretto = json.value("stretto", provenance.stretto);
+  provenance.libtorch = json.value("libtorch", provenance.libtorch);
+  provenance.tokenizer = json.value("tokenizer_sha256", provenance.tokenizer);
+  return provenance;
 }
 
 ManifestFile parse_file(const nlohmann::json& json, std::string_view where) {
@@ -110,8 +110,8 @@ Manifest Manifest::from_json(std::string_view bytes, std::string_view where) {
     manifest.step = json.at("step").get<int64_t>();
     manifest.run_id = json.at("run_id").get<std::string>();
     manifest.config_hash = json.at("config_hash").get<std::string>();
-    manifest.origin = parse_origin(json);
-    if (manifest.origin.world_size < 0) malformed(where, "world_size is below 0");
+    manifest.provenance = parse_provenance(json);
+    if (manifest.provenance.world_size < 0) malformed(where, "world_size is below 0");
     std::set<std::string> names;
     for (const auto& entry : json.at("files")) {
       manifest.files.push_back(parse_file(entry, where));

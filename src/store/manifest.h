@@ -36,14 +36,14 @@ class NewerFormat : public Error {
 
 /// What a checkpoint was written by, and with which tokenizers; for people, and for those who go on
 /// from it. Empty or 0 in checkpoints that do not say it, as the first ones did not.
-struct Origin {
+struct Provenance {
   int64_t world_size = 0;  ///< processes that trained
   std::string stretto;     ///< version of the program
   std::string libtorch;    ///< and of its libtorch
   /// File of `RUN/tokenizer/` -> SHA-256, as sha256sum prints it.
   std::map<std::string, std::string> tokenizer;
 
-  bool operator==(const Origin&) const = default;
+  bool operator==(const Provenance&) const = default;
 };
 
 /// manifest.json: the last file that is written, so that a folder with it is complete.
@@ -51,7 +51,7 @@ struct Manifest {
   int64_t format_version = kFormatVersion;
   int64_t step = 0;
   std::string run_id, config_hash;
-  Origin origin;
+  Provenance provenance;
   std::vector<ManifestFile> files;
 
   /// JSON whose last key is the SHA-256 of all before it.

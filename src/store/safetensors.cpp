@@ -204,7 +204,7 @@ int64_t TensorView::num_elements() const {
   return static_cast<int64_t>(count);
 }
 
-std::vector<std::string_view> safetensors_pieces(const std::vector<TensorView>& tensors,
+std::vector<std::string_view> safetensors_chunks(const std::vector<TensorView>& tensors,
                                                  const std::map<std::string, std::string>& metadata,
                                                  std::string& header) {
   check_writable(tensors);
@@ -220,17 +220,17 @@ std::vector<std::string_view> safetensors_pieces(const std::vector<TensorView>& 
   for (size_t i = 0; i < kLengthBytes; ++i) header += static_cast<char>(length >> (8 * i) & 0xFF);
   header += text;
   header.resize(total, ' ');
-  std::vector<std::string_view> pieces{header};
-  for (const auto& tensor : ordered) pieces.push_back(tensor.bytes);
-  return pieces;
+  std::vector<std::string_view> chunks{header};
+  for (const auto& tensor : ordered) chunks.push_back(tensor.bytes);
+  return chunks;
 }
 
 void write_safetensors(const std::filesystem::path& path, const std::vector<TensorView>& tensors,
                        const std::map<std::string, std::string>& metadata) {
   std::string header;
-  const auto pieces = safetensors_pieces(tensors, metadata, header);
+  const auto chunks = safetensors_chunks(tensors, metadata, header);
   DurableFile file(path, "checkpoint");
-  for (const std::string_view piece : pieces) file.write(piece);
+  for (const std::string_view chunk : chunks) file.write(chunk);
   file.close();
 }
 

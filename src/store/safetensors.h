@@ -33,9 +33,9 @@ struct TensorView {
 void write_safetensors(const std::filesystem::path& path, const std::vector<TensorView>& tensors,
                        const std::map<std::string, std::string>& metadata);
 
-/// The same file as pieces whose concatenation it is: length and header, then the data of each
-/// tensor. The first piece lives in `header`.
-std::vector<std::string_view> safetensors_pieces(const std::vector<TensorView>& tensors,
+/// The same file as chunks whose concatenation it is: length and header, then the data of each
+/// tensor. The first chunk lives in `header`.
+std::vector<std::string_view> safetensors_chunks(const std::vector<TensorView>& tensors,
                                                  const std::map<std::string, std::string>& metadata,
                                                  std::string& header);
 

@@ -95,10 +95,10 @@ void Trainer::open_observer() {
 // Rank 0 reads; the others get what it read.
 bool Trainer::restore() {
   std::string json;
-  std::vector<optim::StatePiece> pieces;
+  std::vector<optim::StateTensor> tensors;
   if (is_root()) {
-    pieces = updater_.empty_state();
-    if (const auto restored = checkpointer_.restore(arena_, pieces)) {
+    tensors = updater_.empty_state();
+    if (const auto restored = checkpointer_.restore(arena_, tensors)) {
       json = restored->to_json();
     } else if (!setup_.train.init_from.empty()) {
       runs::initialise_from(setup_.train.init_from, arena_, setup_.identity.tokenizer,
@@ -111,7 +111,7 @@ bool Trainer::restore() {
   if (json.empty()) return false;
   state_ = runs::TrainState::from_json(json, "checkpoint");
   saved_step_ = compared_step_ = state_.step;
-  updater_.scatter_state(pieces);
+  updater_.scatter_state(tensors);
   updater_.seek({state_.epoch, state_.batch_index});
   restore_parts();
   return true;
@@ -318,7 +318,7 @@ void Trainer::after_failed_update(const Recorded& done) {
   const std::string report = decision.examine || done.scale_at_its_end ? examine(done) : "";
   NumericStop stop{.step = state_.step, .report = report};
   if (done.scale_at_its_end || decision.action == NonfiniteDecision::Action::kStop) {
-    stop.run = forensics_.circumstances(state_.good_step);
+    stop.run = forensics_.advice_context(state_.good_step);
   }
   if (done.scale_at_its_end) {
     const Error& error = *done.scale_at_its_end;
@@ -365,8 +365,9 @@ void Trainer::roll_back(const std::string& report) {
   const auto scale = updater_.scaler().state();
   const auto scales = forensics_.loss_scales();
   if (rollback_target() == 0 || !restore()) {
-    const Error error = policy_.stop_error(
-        {.step = failed_step, .report = report, .run = forensics_.circumstances(state_.good_step)});
+    const Error error = policy_.stop_error({.step = failed_step,
+                                            .report = report,
+                                            .run = forensics_.advice_context(state_.good_step)});
     throw Error(error.code(),
                 error.what() + std::string("; no checkpoint is there that a finite update followed,"
                                            " and so none to go back to"),
@@ -503,8 +504,8 @@ void Trainer::save() {
   activity("saving");
   check_replicas();
   keep_parts();
-  const auto pieces = updater_.gather_state();
-  if (is_root()) checkpointer_.save(arena_, pieces, state_);
+  const auto tensors = updater_.gather_state();
+  if (is_root()) checkpointer_.save(arena_, tensors, state_);
   save_soon_ = false;
   saved_step_ = state_.step;  // also after a failure: the next try is at the next interval
   activity("");

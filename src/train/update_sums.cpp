@@ -13,23 +13,23 @@ UpdateSums::UpdateSums(const Task& task)
   TORCH_CHECK(num_losses_ > 0, "[task] it has no loss");
 }
 
-parallel::Outcome UpdateSums::begin(size_t turns) {
+parallel::RankResult UpdateSums::begin(size_t turns) {
   unread_.clear();
-  parallel::Outcome outcome;
-  outcome.num_sums = num_sums();
-  outcome.micros.assign(turns, parallel::MicroSums(num_sums()));
-  return outcome;
+  parallel::RankResult rank_result;
+  rank_result.num_sums = num_sums();
+  rank_result.micros.assign(turns, parallel::MicroSums(num_sums()));
+  return rank_result;
 }
 
 void UpdateSums::add(size_t turn, const Sums& sums, std::span<const double> weights,
-                     parallel::Outcome& outcome) {
+                     parallel::RankResult& rank_result) {
   TORCH_CHECK(sums.losses.size() == num_losses_ && weights.size() == num_losses_ &&
                   sums.statistics.size() == num_statistics_ && sums.counts.size() == num_counts_,
               "[task] a micro-batch has ", sums.losses.size(), " losses, ", weights.size(),
               " weights, ", sums.statistics.size(), " statistics and ", sums.counts.size(),
               " counts; the task names ", num_losses_, ", ", num_losses_, ", ", num_statistics_,
               " and ", num_counts_);
-  auto& micro = outcome.micros[turn];
+  auto& micro = rank_result.micros[turn];
   for (size_t i = 0; i < num_losses_; ++i) micro[num_losses_ + i] += weights[i];
   const size_t counts = 2 * num_losses_ + num_statistics_;
   for (size_t i = 0; i < num_counts_; ++i) micro[counts + i] += static_cast<double>(sums.counts[i]);
@@ -38,7 +38,7 @@ void UpdateSums::add(size_t turn, const Sums& sums, std::span<const double> weig
   for (const auto& statistic : sums.statistics) unread.statistics.push_back(statistic.detach());
 }
 
-void UpdateSums::read(parallel::Outcome& outcome) {
+void UpdateSums::read(parallel::RankResult& rank_result) {
   if (unread_.empty()) return;
   std::vector<at::Tensor> scalars;
   for (const Unread& part : unread_) {
@@ -49,7 +49,7 @@ void UpdateSums::read(parallel::Outcome& outcome) {
   const at::Tensor values = at::stack(scalars).cpu();
   const double* next = values.const_data_ptr<double>();
   for (const Unread& part : unread_) {
-    auto& micro = outcome.micros[part.turn];
+    auto& micro = rank_result.micros[part.turn];
     for (size_t i = 0; i < num_losses_; ++i) micro[i] += *next++;
     for (size_t i = 0; i < num_statistics_; ++i) micro[2 * num_losses_ + i] += *next++;
   }

@@ -21,12 +21,12 @@ class UpdateSums {
 
   /// Of one attempt at an update on this rank.
   /// @param turns  its micro-batches; @return their sums, all 0
-  parallel::Outcome begin(size_t turns);
+  parallel::RankResult begin(size_t turns);
   /// Adds a micro-batch, or a part of one.
   void add(size_t turn, const Sums& sums, std::span<const double> weights,
-           parallel::Outcome& outcome);
+           parallel::RankResult& rank_result);
   /// Adds what is still on the device.
-  void read(parallel::Outcome& outcome);
+  void read(parallel::RankResult& rank_result);
 
   size_t num_losses() const { return num_losses_; }
   /// What the first loss of a micro-batch is divided by, so far.

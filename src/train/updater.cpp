@@ -41,7 +41,7 @@ bool may_cut(const UpdaterSetup& setup, torch::nn::Module& model) {
 
 /// One attempt on this rank.
 struct Updater::Attempt {
-  parallel::Outcome outcome;
+  parallel::RankResult rank_result;
   std::optional<Error> why_late;  // of this rank's own gradient; the others only hear that it is
 };
 
@@ -82,16 +82,16 @@ Updater::Updater(Task& task, optim::Arena& arena, distributed::ProcessGroup grou
 
 Updater::~Updater() = default;
 
-std::vector<optim::StatePiece> Updater::state() const {
-  auto pieces = optimizer_->state();
-  if (average_) pieces.push_back({optim::kWeightAverage, average_->values()});
-  return pieces;
+std::vector<optim::StateTensor> Updater::state() const {
+  auto tensors = optimizer_->state();
+  if (average_) tensors.push_back({optim::kWeightAverage, average_->values()});
+  return tensors;
 }
 
 int64_t Updater::state_bytes() const {
   int64_t bytes = 0;
-  for (const auto& piece : state()) {
-    bytes += piece.values.numel() * piece.values.element_size();
+  for (const auto& tensor : state()) {
+    bytes += tensor.values.numel() * tensor.values.element_size();
   }
   return bytes;
 }
@@ -105,27 +105,27 @@ void Updater::seek(data::Position position) {
 // This rank's micro-batches of the update of `count` that begins at position_.
 void Updater::load(int64_t count) {
   batches_.clear();
-  pieces_.clear();
+  slices_.clear();
   for (int64_t turn = 0; turn < share_.of_update(count); ++turn) {
-    const data::Piece piece = share_.piece(turn, count);
+    const data::MicroBatchSlice slice = share_.slice(turn, count);
     data::Batch batch = prefetcher_->next();
-    if (!piece.is_whole()) batch = data::even_part(batch, piece.part, piece.parts);
+    if (!slice.is_whole()) batch = data::even_part(batch, slice.part, slice.parts);
     if (batch.num_sequences() == 0) continue;
     batches_.push_back(std::move(batch));
-    pieces_.push_back(piece);
+    slices_.push_back(slice);
   }
 }
 
 std::vector<data::Position> Updater::positions() const {
   std::vector<data::Position> places;
-  for (const auto& piece : pieces_) places.push_back({first_.epoch, first_.index + piece.micro});
+  for (const auto& slice : slices_) places.push_back({first_.epoch, first_.index + slice.micro});
   return places;
 }
 
 uint64_t Updater::batch_hash(int64_t count) const {
   std::vector<const data::Batch*> here(static_cast<size_t>(count));
-  for (size_t i = 0; i < pieces_.size(); ++i) {
-    if (pieces_[i].is_whole()) here[static_cast<size_t>(pieces_[i].micro)] = &batches_[i];
+  for (size_t i = 0; i < slices_.size(); ++i) {
+    if (slices_[i].is_whole()) here[static_cast<size_t>(slices_[i].micro)] = &batches_[i];
   }
   Xxh3Stream hash;
   const auto add = [&](const std::vector<int64_t>& ids) {
@@ -143,7 +143,7 @@ uint64_t Updater::batch_hash(int64_t count) const {
 }
 
 // Forward and backward.
-void Updater::run_micro_batch(int64_t part, int64_t update, parallel::Outcome& outcome) {
+void Updater::run_micro_batch(int64_t part, int64_t update, parallel::RankResult& rank_result) {
   const auto at = static_cast<size_t>(part);
   const data::Batch& batch = batches_[at];
   failpoint("micro_batch");
@@ -158,8 +158,8 @@ void Updater::run_micro_batch(int64_t part, int64_t update, parallel::Outcome& o
   } else {
     minimised.backward(torch::full_like(minimised, scale));
   }
-  const auto turn = static_cast<size_t>(pieces_[at].micro / share_.size);
-  sums_.add(turn, sums, task_.weights(batch), outcome);
+  const auto turn = static_cast<size_t>(slices_[at].micro / share_.size);
+  sums_.add(turn, sums, task_.weights(batch), rank_result);
 }
 
 // One loss is divided after the sum; several have to be before, each by its own weight.
@@ -199,20 +199,21 @@ optim::GradientPart Updater::gradient_part(double weight, double sum_norm_sq) co
 // The first micro-batch is the small batch of the noise scale, where it is not cut.
 bool Updater::measures_small_batch() const {
   return setup_.train.noise_scale && task_.has_all_losses_together() && group_.is_root() &&
-         !pieces_.empty() && pieces_.front().is_whole();
+         !slices_.empty() && slices_.front().is_whole();
 }
 
-void Updater::run_part(int64_t part, int64_t update, int64_t count, parallel::Outcome& outcome) {
+void Updater::run_part(int64_t part, int64_t update, int64_t count,
+                       parallel::RankResult& rank_result) {
   group_.check_peers();
   reducer_.before_backward(part);
   statistics_.before_micro_batch(part);
-  run_micro_batch(part, update, outcome);
+  run_micro_batch(part, update, rank_result);
   // To measure the first one costs a pass. When it is this rank's only one the reducer does it,
   // unless it keeps micro-batches apart.
   const bool stands_alone = batches_.size() > 1 || setup_.dist.deterministic;
   if (part == 0 && count > 1 && stands_alone && measures_small_batch()) {
-    outcome.small = gradient_part(sums_.first_weight(outcome.micros[0]),
-                                  kernels::sum_of_squares(arena_.grads()));
+    rank_result.small = gradient_part(sums_.first_weight(rank_result.micros[0]),
+                                      kernels::sum_of_squares(arena_.grads()));
   }
   reducer_.after_backward(part);
 }
@@ -220,31 +221,31 @@ void Updater::run_part(int64_t part, int64_t update, int64_t count, parallel::Ou
 Updater::Attempt Updater::attempt(int64_t update, int64_t count) {
   Attempt made;
   const auto parts = static_cast<int64_t>(batches_.size());
-  made.outcome = sums_.begin(static_cast<size_t>(share_.of_update(count)));
+  made.rank_result = sums_.begin(static_cast<size_t>(share_.of_update(count)));
   reducer_.measure_local(parts == 1 && measures_small_batch());
   reducer_.begin(parts);
   statistics_.begin(count);
   int64_t part = 0;
   try {
-    for (; part < parts; ++part) run_part(part, update, count, made.outcome);
+    for (; part < parts; ++part) run_part(part, update, count, made.rank_result);
   } catch (const std::exception& error) {
     if (!parallel::is_out_of_memory(error)) throw;
-    give_up(part, update, made.outcome);
+    give_up(part, update, made.rank_result);
     return made;
   }
   statistics_.end();
-  sums_.read(made.outcome);
+  sums_.read(made.rank_result);
   finish(made);
   return made;
 }
 
-void Updater::give_up(int64_t part, int64_t update, parallel::Outcome& outcome) {
+void Updater::give_up(int64_t part, int64_t update, parallel::RankResult& rank_result) {
   // The others wait for numbers of this very micro-batch, which never come.
   if (statistics_.is_synchronised()) throw no_memory(update, /*split=*/0);
   const int64_t samples = batches_[static_cast<size_t>(part)].num_sequences();
   const TaskWords words = task_.words();
-  outcome.failed_part = part;
-  outcome.can_split = samples > 1;
+  rank_result.failed_part = part;
+  rank_result.can_split = samples > 1;
   reducer_.abandon();  // before the line below, which needs memory too: the others wait
   log::warn("update " + std::to_string(update + 1) + ": no memory for a micro-batch of " +
             counted(samples, words.sample, words.samples));
@@ -255,13 +256,13 @@ void Updater::finish(Attempt& made) {
     reducer_.finish();
   } catch (const Error& error) {  // its collectives are done; all ranks are to hear of it
     if (error.code() != ExitCode::kUsage) throw;
-    made.outcome.late = true;
+    made.rank_result.late = true;
     made.why_late = error;
   }
   // Of several processes with one micro-batch each, rank 0's is the small batch.
   if (batches_.size() == 1 && reducer_.local_sum_of_squares() > 0) {
-    made.outcome.small =
-        gradient_part(sums_.first_weight(made.outcome.micros[0]), reducer_.local_sum_of_squares());
+    made.rank_result.small = gradient_part(sums_.first_weight(made.rank_result.micros[0]),
+                                           reducer_.local_sum_of_squares());
   }
 }
 
@@ -282,18 +283,18 @@ void Updater::split(int64_t part) {
   const int64_t half = whole.num_sequences() / 2;
   batches_[at] = data::part(whole, 0, half);
   batches_.insert(batches_.begin() + part + 1, data::part(whole, half, whole.num_sequences()));
-  const data::Piece piece = pieces_[at];
-  pieces_.insert(pieces_.begin() + part + 1, piece);
+  const data::MicroBatchSlice slice = slices_[at];
+  slices_.insert(slices_.begin() + part + 1, slice);
 }
 
 // Until all ranks had the memory.
-parallel::Outcomes Updater::attempts(int64_t update, const std::function<int()>& stop,
-                                     UpdateResult& result) {
+parallel::RankResults Updater::attempts(int64_t update, const std::function<int()>& stop,
+                                        UpdateResult& result) {
   for (;; ++result.split) {
     Attempt made = attempt(update, result.micro_batches);
-    made.outcome.stop = stop();
-    parallel::Outcomes all =
-        parallel::Outcomes::exchange(group_, share_, result.micro_batches, made.outcome);
+    made.rank_result.stop = stop();
+    parallel::RankResults all =
+        parallel::RankResults::exchange(group_, share_, result.micro_batches, made.rank_result);
     if (made.why_late) throw Error(*made.why_late);
     if (const auto rank = all.late_rank()) {
       throw Error(ExitCode::kUsage,
@@ -307,18 +308,19 @@ parallel::Outcomes Updater::attempts(int64_t update, const std::function<int()>&
         !statistics_.empty()) {
       throw no_memory(update, result.split);
     }
-    if (made.outcome.failed_part >= 0) split(made.outcome.failed_part);
+    if (made.rank_result.failed_part >= 0) split(made.rank_result.failed_part);
   }
 }
 
 // What the micro-batches and the gradient of an update come to.
-void Updater::sum_up(int64_t update, const parallel::Outcomes& outcomes, UpdateResult& result) {
-  result.totals = sums_.totals(outcomes.in_order());
+void Updater::sum_up(int64_t update, const parallel::RankResults& rank_results,
+                     UpdateResult& result) {
+  result.totals = sums_.totals(rank_results.in_order());
   const double sum_sq = reducer_.sum_of_squares();
   result.grad_norm = std::sqrt(sum_sq) / (divisor(result.totals) * result.loss_scale);
   result.finite = std::isfinite(result.grad_norm) && std::isfinite(result.totals.loss());
   if (!result.finite) return;
-  noise_.add(optim::norms_of_parts({&outcomes.small_batch(), 1},
+  noise_.add(optim::norms_of_parts({&rank_results.small_batch(), 1},
                                    gradient_part(result.totals.weights.front(), sum_sq),
                                    result.loss_scale));
   if (scaler_->wants_max_abs()) result.max_abs = largest_gradient();
@@ -417,16 +419,16 @@ void Updater::scaled(const UpdateResult& result) {
   scaler_->update(step);
 }
 
-std::vector<optim::StatePiece> Updater::empty_state() {
+std::vector<optim::StateTensor> Updater::empty_state() {
   return state_.empty(state());
 }
 
-std::vector<optim::StatePiece> Updater::gather_state() {
+std::vector<optim::StateTensor> Updater::gather_state() {
   return state_.gather(state());
 }
 
-void Updater::scatter_state(const std::vector<optim::StatePiece>& pieces) {
-  state_.scatter(pieces, state());
+void Updater::scatter_state(const std::vector<optim::StateTensor>& tensors) {
+  state_.scatter(tensors, state());
 }
 
 void Updater::broadcast_parameters() {

@@ -59,9 +59,9 @@ struct UpdateResult {
 
 /// Forward and backward of one update on all ranks, and the step.
 ///
-/// data::Share says which micro-batches, or parts of them, a rank has. Whatever ranks decide (skip,
-/// redo, stop) is decided from numbers that all of them have. When a rank runs out of memory it
-/// still joins the collectives; then all drop their gradients and do the update again with that
+/// data::RankBatches says which micro-batches, or parts of them, a rank has. Whatever ranks decide
+/// (skip, redo, stop) is decided from numbers that all of them have. When a rank runs out of memory
+/// it still joins the collectives; then all drop their gradients and do the update again with that
 /// micro-batch split in two. Masks of dropout depend on samples, so that the update is the same. A
 /// model with batch norms would make another update of it, and stops instead.
 class Updater {
@@ -100,17 +100,17 @@ class Updater {
   /// Collective, the going is not. Costs a copy of the weights.
   [[nodiscard]] std::unique_ptr<optim::KeptWeights> use_average();
 
-  /// The optimizer's state with flat pieces of the whole arena's size, on rank 0; elsewhere empty.
-  /// The average of the weights is a piece of it, optim::kWeightAverage.
+  /// The optimizer's state with flat tensors of the whole arena's size, on rank 0; elsewhere empty.
+  /// The average of the weights is one of them, optim::kWeightAverage.
   /// Collective; no other rank needs more room than UpdaterSetup::state_chunk elements.
-  std::vector<optim::StatePiece> gather_state();
-  /// The other way round: cuts what rank 0 has. Collective, with the same room. `pieces` only
+  std::vector<optim::StateTensor> gather_state();
+  /// The other way round: cuts what rank 0 has. Collective, with the same room. `tensors` only
   /// matter on rank 0.
-  void scatter_state(const std::vector<optim::StatePiece>& pieces);
+  void scatter_state(const std::vector<optim::StateTensor>& tensors);
   /// Of the optimizer's state on this rank: with `sharded` its slice alone.
   int64_t state_bytes() const;
   /// Shapes of gather_state() for reading a checkpoint into; every rank may call it.
-  std::vector<optim::StatePiece> empty_state();
+  std::vector<optim::StateTensor> empty_state();
   /// Rank 0's parameters to all, with which an average begins anew. Collective.
   void broadcast_parameters();
 
@@ -126,31 +126,31 @@ class Updater {
   struct Attempt;
   void load(int64_t count);
   uint64_t batch_hash(int64_t count) const;
-  parallel::Outcomes attempts(int64_t update, const std::function<int()>& stop,
-                              UpdateResult& result);
+  parallel::RankResults attempts(int64_t update, const std::function<int()>& stop,
+                                 UpdateResult& result);
   Attempt attempt(int64_t update, int64_t count);
-  void run_part(int64_t part, int64_t update, int64_t count, parallel::Outcome& outcome);
-  void run_micro_batch(int64_t part, int64_t update, parallel::Outcome& outcome);
+  void run_part(int64_t part, int64_t update, int64_t count, parallel::RankResult& rank_result);
+  void run_micro_batch(int64_t part, int64_t update, parallel::RankResult& rank_result);
   at::Tensor objective(const std::vector<at::Tensor>& losses) const;
   void divide_by_totals();
   double divisor(const Totals& totals) const;
   optim::GradientPart gradient_part(double weight, double sum_norm_sq) const;
-  void give_up(int64_t part, int64_t update, parallel::Outcome& outcome);
+  void give_up(int64_t part, int64_t update, parallel::RankResult& rank_result);
   void finish(Attempt& made);
   void split(int64_t part);
-  void sum_up(int64_t update, const parallel::Outcomes& outcomes, UpdateResult& result);
+  void sum_up(int64_t update, const parallel::RankResults& rank_results, UpdateResult& result);
   void add_noise(int64_t update, UpdateResult& result);
   uint64_t key_of(int64_t update, uint64_t purpose) const;
   bool measures_small_batch() const;
   Error no_memory(int64_t update, int64_t split) const;
   double largest_gradient();
-  std::vector<optim::StatePiece> state() const;
+  std::vector<optim::StateTensor> state() const;
 
   Task& task_;
   optim::Arena& arena_;
   distributed::ProcessGroup group_;
   UpdaterSetup setup_;
-  data::Share share_;
+  data::RankBatches share_;
   parallel::BackwardFailpoint backward_failpoint_;
   parallel::GradientReducer reducer_;
   parallel::RunningStatistics statistics_;
@@ -164,7 +164,8 @@ class Updater {
   data::Position position_;
   data::Position first_;              // of the last update's micro-batches
   std::vector<data::Batch> batches_;  // of this rank in this update
-  std::vector<data::Piece> pieces_;   // what each of them is; parts after a split are alike
+  std::vector<data::MicroBatchSlice>
+      slices_;  // what each of them is; parts after a split are alike
   UpdateSums sums_;
   std::vector<double> divisors_;  // of several losses: their weights over the whole update
 };

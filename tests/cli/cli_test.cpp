@@ -3,7 +3,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
-#include "data/pairs/corpus.h"
+#include "data/pairs/text_lines.h"
 #include "report/report_data.h"
 #include "tests/cli/program.h"
 #include "text/tokenizer.h"
@@ -11,8 +11,8 @@
 namespace stretto {
 namespace {
 
-using stretto::testing::Outcome;
 using stretto::testing::Program;
+using stretto::testing::ProgramResult;
 using stretto::testing::shell_quoted;
 
 constexpr const char* kCommands[] = {"train",   "eval",       "infer", "score",  "tokenizer",

@@ -13,7 +13,7 @@
 
 namespace stretto::testing {
 
-struct Outcome {
+struct ProgramResult {
   int code = -1;
   std::string out, err;
 };
@@ -41,13 +41,13 @@ class Program {
                                    "libstretto_engine.so");
   }
 
-  Outcome run(const std::vector<std::string>& words, const std::string& input = "") const {
+  ProgramResult run(const std::vector<std::string>& words, const std::string& input = "") const {
     std::string line = shell_quoted(path());
     for (const auto& word : words) line += " " + shell_quoted(word);
     return shell(line, input);
   }
 
-  Outcome shell(const std::string& command, const std::string& input = "") const {
+  ProgramResult shell(const std::string& command, const std::string& input = "") const {
     const std::string in = folder.write("stdin", input);
     const auto out = folder.path() / "stdout", err = folder.path() / "stderr";
     const std::string line = "cd " + shell_quoted(folder.path()) + " && { " + command + "\n} <" +

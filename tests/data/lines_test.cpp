@@ -7,6 +7,7 @@
 #include <zlib.h>
 #include <zstd.h>
 
+#include "data/pairs/text_lines.h"
 #include "tests/data/pairs/corpus_fixture.h"
 
 namespace stretto::data {
@@ -179,17 +180,6 @@ TEST_F(LineFiles, WithALineOfAMegabyteNamePlaceAndLength) {
   }
   const std::string path = write("huge", std::string(5'000'000, 'x'));
   EXPECT_TRUE(contains(failure(ExitCode::kBadData, [&] { all(path); }), "5,000,000 bytes"));
-}
-
-TEST_F(LineFiles, GiveColumnsOfTsv) {
-  const std::string path = write("a.tsv", "1\tone\tun\n2\t\tdeux\r\n");
-  const auto source = open_tsv_column({path, path}, 3);
-  Strings lines;
-  for (std::string line; source->next(line);) lines.push_back(line);
-  EXPECT_EQ(lines, (Strings{"un", "deux", "un", "deux"}));
-  const auto beyond = open_tsv_column({path}, 4);
-  std::string line;
-  EXPECT_TRUE(contains(failure(ExitCode::kBadData, [&] { beyond->next(line); }), path + ":1"));
 }
 
 }  // namespace

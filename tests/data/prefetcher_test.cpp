@@ -89,7 +89,7 @@ TEST(Prefetcher, SharesOfSeveralProcessesTogetherAreTheWholeOrder) {
   const Counting source(13);
   for (const int64_t size : {2, 3}) {
     for (int64_t rank = 0; rank < size; ++rank) {
-      const Share share{.update_freq = 4, .rank = rank, .size = size};
+      const RankBatches share{.update_freq = 4, .rank = rank, .size = size};
       Prefetcher prefetcher(source, {.epoch = 1, .index = 8}, 3, 2, share);
       for (int64_t epoch = 1; epoch < 4; ++epoch) {
         for (int64_t index = epoch == 1 ? 8 : 0; index < 13; ++index) {

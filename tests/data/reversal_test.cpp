@@ -18,8 +18,8 @@
 namespace {
 
 using namespace stretto::reversal;
-using stretto::testing::Outcome;
 using stretto::testing::Program;
+using stretto::testing::ProgramResult;
 using stretto::testing::shell_quoted;
 using stretto::testing::text_of;
 
@@ -118,13 +118,13 @@ TEST(Reversal, TheShippedTextIsThatOfTheStoredCurves) {
   EXPECT_EQ(hash(shipped().test), "3300a31a8f3340f0");
 }
 
-Outcome reversal(const Program& in, const std::string& arguments) {
+ProgramResult reversal(const Program& in, const std::string& arguments) {
   return in.shell(shell_quoted(std::string(STRETTO_BINARY_DIR) + "/reversal") + " " + arguments);
 }
 
 TEST(ReversalProgram, WritesEveryPartAndTheVocabulary) {
   const Program in;
-  const Outcome written = reversal(in, "new/folder");
+  const ProgramResult written = reversal(in, "new/folder");
   EXPECT_EQ(written.code, 0) << written.err;
   EXPECT_NE(written.out.find("new/folder/test.{src,src1,src2,tgt}: 2000 pairs\n"),
             std::string::npos);
@@ -158,7 +158,7 @@ TEST(ReversalProgram, SaysWhatIsWrongWithItsArguments) {
            {"a 18446744073709551616", "got \"18446744073709551616\""},
            {"a 1 2", "got 3 arguments"},
            {"--seed", "no option \"--seed\""}}) {
-    const Outcome refused = reversal(in, arguments);
+    const ProgramResult refused = reversal(in, arguments);
     EXPECT_EQ(refused.code, 2) << arguments;
     EXPECT_NE(refused.err.find(words), std::string::npos) << refused.err;
     EXPECT_TRUE(refused.err.starts_with("error: reversal: ")) << refused.err;
@@ -169,7 +169,7 @@ TEST(ReversalProgram, SaysWhatIsWrongWithItsArguments) {
 
 TEST(ReversalProgram, HelpIsNoError) {
   const Program in;
-  const Outcome help = reversal(in, "a --help");
+  const ProgramResult help = reversal(in, "a --help");
   EXPECT_EQ(help.code, 0);
   EXPECT_TRUE(help.out.starts_with("usage: reversal FOLDER [SEED]\n")) << help.out;
   EXPECT_EQ(help.err, "");
@@ -178,7 +178,7 @@ TEST(ReversalProgram, HelpIsNoError) {
 TEST(ReversalProgram, APlaceThatCannotBeWrittenIsNamedWithItsReason) {
   const Program in;
   in.folder.write("file", "x");
-  const Outcome refused = reversal(in, "file");
+  const ProgramResult refused = reversal(in, "file");
   EXPECT_EQ(refused.code, 74);
   EXPECT_NE(refused.err.find("cannot create file: File exists"), std::string::npos) << refused.err;
 }

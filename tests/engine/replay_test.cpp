@@ -134,25 +134,25 @@ class ReplayCommand : public ::testing::Test {
     return train::write_reports(folder_.path() / "run", kStep, {text}, *arena_).front().string();
   }
 
-  struct Outcome {
+  struct ReplayResult {
     int code = -1;
     std::string out;
     nlohmann::json json() const { return nlohmann::json::parse(out); }
   };
-  Outcome replay(const std::string& file, bool json) {
+  ReplayResult replay(const std::string& file, bool json) {
     ::testing::internal::CaptureStdout();
-    Outcome outcome;
+    ReplayResult result;
     try {
-      outcome.code = run_replay({.experiment = {.options = experiment_},
-                                 .run_directory = (folder_.path() / "run").string(),
-                                 .file = file,
-                                 .json = json});
+      result.code = run_replay({.experiment = {.options = experiment_},
+                                .run_directory = (folder_.path() / "run").string(),
+                                .file = file,
+                                .json = json});
     } catch (...) {
       ::testing::internal::GetCapturedStdout();
       throw;
     }
-    outcome.out = ::testing::internal::GetCapturedStdout();
-    return outcome;
+    result.out = ::testing::internal::GetCapturedStdout();
+    return result;
   }
 
   bool refused(const std::string& file, const std::string& reason) {
@@ -180,9 +180,9 @@ TEST_F(ReplayCommand, ReproducesAnOverflowWithItsModuleSampleAndSentence) {
   weight("encoder.embedding.weight")[rare.token].fill_(2e38F);
   const int64_t other = rare.position.index == 0 ? 1 : 0;
   const auto file = write({{.epoch = 0, .index = other}, rare.position});
-  const auto outcome = replay(file, /*json=*/true);
-  EXPECT_EQ(outcome.code, 0);
-  const auto json = outcome.json();
+  const auto result = replay(file, /*json=*/true);
+  EXPECT_EQ(result.code, 0);
+  const auto json = result.json();
   EXPECT_TRUE(json.at("reproduced").get<bool>());
   EXPECT_TRUE(json.at("same_tensor").get<bool>());
   EXPECT_EQ(json.at("step").get<int64_t>(), kStep);
@@ -222,9 +222,9 @@ TEST_F(ReplayCommand, TakesThePartsOfAMicroBatchThatWasSplit) {
 
 TEST_F(ReplayCommand, SaysThatTheValuesAreFiniteNow) {
   const auto file = write({{.epoch = 2, .index = 0}});
-  const auto outcome = replay(file, /*json=*/false);
-  EXPECT_EQ(outcome.code, 1);
-  EXPECT_TRUE(outcome.out.ends_with("not reproduced: the values are finite now\n")) << outcome.out;
+  const auto result = replay(file, /*json=*/false);
+  EXPECT_EQ(result.code, 1);
+  EXPECT_TRUE(result.out.ends_with("not reproduced: the values are finite now\n")) << result.out;
   EXPECT_FALSE(replay(file, /*json=*/true).json().at("reproduced").get<bool>());
 }
 
@@ -255,22 +255,22 @@ TEST_F(ReplayCommand, SaysThatOneProcessCannotShowASumOverProcesses) {
   json["first"]["kind"] = "sum_of_gradients";
   json["first"]["name"] = "output.weight over 2 processes";
   std::ofstream(file) << json.dump();
-  const auto outcome = replay(file, /*json=*/false);
-  EXPECT_EQ(outcome.code, 1);
-  EXPECT_TRUE(outcome.out.ends_with(
+  const auto result = replay(file, /*json=*/false);
+  EXPECT_EQ(result.code, 1);
+  EXPECT_TRUE(result.out.ends_with(
       "\nnot reproduced: the values are finite now; training saw it in the sum over processes "
       "alone, which one process cannot show\n"))
-      << outcome.out;
-  EXPECT_EQ(outcome.out.find("doubt the machine"), std::string::npos) << outcome.out;
+      << result.out;
+  EXPECT_EQ(result.out.find("doubt the machine"), std::string::npos) << result.out;
 }
 
 TEST_F(ReplayCommand, SaysWhenHalfPrecisionAloneOverflows) {
   // Finite in fp16, products are not. Half of the columns: a normalised row sums to zero.
   weight("encoder.layers.0.ffn.up.weight").slice(1, 0, 8).fill_(4e4F);
   const auto file = write({{.epoch = 0, .index = 0}}, kernels::Compute::kFp16);
-  const auto outcome = replay(file, /*json=*/true);
-  EXPECT_EQ(outcome.code, 0);
-  const auto trials = outcome.json().at("trials");
+  const auto result = replay(file, /*json=*/true);
+  EXPECT_EQ(result.code, 0);
+  const auto trials = result.json().at("trials");
   ASSERT_EQ(trials.size(), 3U);
   EXPECT_EQ(trials[0].at("first").at("name"), "encoder.layers.0.ffn.up");
   EXPECT_EQ(trials[0].at("precision"), "fp16");

@@ -54,7 +54,7 @@ class RunConfig : public ::testing::Test {
     store::CheckpointStore(run()).save({.step = 1,
                                         .run_id = run_id,
                                         .config_hash = hash,
-                                        .origin = {},
+                                        .provenance = {},
                                         .files = {},
                                         .state_json = "{}"});
   }

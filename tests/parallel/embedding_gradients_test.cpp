@@ -92,7 +92,7 @@ at::Tensor plain_gradient(bool tied, int64_t begin, int64_t end) {
   return arena.grads().clone();
 }
 
-class RowSumsTest : public testing::Test {
+class EmbeddingGradientsTest : public testing::Test {
  protected:
   void SetUp() override { at::set_num_threads(1); }
   void TearDown() override { at::set_num_threads(threads_before_); }
@@ -112,7 +112,7 @@ class RowSumsTest : public testing::Test {
   int threads_before_ = at::get_num_threads();
 };
 
-TEST_F(RowSumsTest, GradientsAreThoseOfOneProcessAndTheSameBitsOnAll) {
+TEST_F(EmbeddingGradientsTest, GradientsAreThoseOfOneProcessAndTheSameBitsOnAll) {
   for (const bool tied : {true, false}) {
     for (const int64_t micro_batches : {1, 4, 7}) {  // 1: most ranks have none
       const auto expected = plain_gradient(tied, 0, micro_batches);
@@ -126,7 +126,7 @@ TEST_F(RowSumsTest, GradientsAreThoseOfOneProcessAndTheSameBitsOnAll) {
   }
 }
 
-TEST_F(RowSumsTest, ATiedTableIsReadyFirstAndAnotherAsBefore) {
+TEST_F(EmbeddingGradientsTest, ATiedTableIsReadyFirstAndAnotherAsBefore) {
   run_ranks(2, [&](const distributed::ProcessGroup& group) {
     Rank tied(group, true, overlapping()), apart(group, false, overlapping());
     for (int update = 0; update < 3; ++update) {
@@ -141,7 +141,7 @@ TEST_F(RowSumsTest, ATiedTableIsReadyFirstAndAnotherAsBefore) {
   });
 }
 
-TEST_F(RowSumsTest, TheLocalSumOfSquaresCountsRowsToo) {
+TEST_F(EmbeddingGradientsTest, TheLocalSumOfSquaresCountsRowsToo) {
   run_ranks(2, [&](const distributed::ProcessGroup& group) {
     Rank rank(group, true, overlapping());
     rank.reducer.measure_local(true);
@@ -152,7 +152,7 @@ TEST_F(RowSumsTest, TheLocalSumOfSquaresCountsRowsToo) {
   });
 }
 
-TEST_F(RowSumsTest, AnUpdateThatBrokeOffLeavesNothingBehind) {
+TEST_F(EmbeddingGradientsTest, AnUpdateThatBrokeOffLeavesNothingBehind) {
   const auto expected = plain_gradient(true, 0, 4);
   run_ranks(2, [&](const distributed::ProcessGroup& group) {
     Rank rank(group, true, overlapping());
@@ -172,14 +172,14 @@ TEST_F(RowSumsTest, AnUpdateThatBrokeOffLeavesNothingBehind) {
 }
 
 // The first update has less room than rows, the second has enough.
-TEST_F(RowSumsTest, RowsWithoutRoomComeInTurns) {
+TEST_F(EmbeddingGradientsTest, RowsWithoutRoomComeInTurns) {
   constexpr int64_t kMany = 300;
   const auto ids = torch::arange(kMany, torch::kLong) * 2;
   const auto rows = torch::arange(kMany * kWidth, torch::kFloat).view({kMany, kWidth});
   run_ranks(3, [&](const distributed::ProcessGroup& group) {
     Translator model(true);
     optim::Arena arena(*model);
-    RowSums sums(arena, group, *model);
+    EmbeddingGradients sums(arena, group, *model);
     for (int update = 0; update < 2; ++update) {
       arena.zero_grads();
       sums.begin();
@@ -202,7 +202,7 @@ TEST_F(RowSumsTest, RowsWithoutRoomComeInTurns) {
   });
 }
 
-TEST_F(RowSumsTest, WithoutOverlapAndOnceItIsGoneTheTableHasADenseGradient) {
+TEST_F(EmbeddingGradientsTest, WithoutOverlapAndOnceItIsGoneTheTableHasADenseGradient) {
   const auto expected = plain_gradient(true, 0, 2);
   run_ranks(2, [&](const distributed::ProcessGroup& group) {
     auto options = overlapping();
@@ -214,17 +214,18 @@ TEST_F(RowSumsTest, WithoutOverlapAndOnceItIsGoneTheTableHasADenseGradient) {
   });
   Translator model(true);
   optim::Arena arena(*model);
-  { const RowSums rows(arena, {}, *model); }
+  { const EmbeddingGradients rows(arena, {}, *model); }
   for (int64_t j = 0; j < 2; ++j) model->loss(j).backward();
   EXPECT_LT(difference(arena.grads(), expected), 1e-6);
 }
 
-TEST_F(RowSumsTest, PositionsThatAreLearnedKeepTheirGradient) {
+TEST_F(EmbeddingGradientsTest, PositionsThatAreLearnedKeepTheirGradient) {
   const auto gradient_of_position = [](bool apart) {
     Translator model(true);
     optim::Arena arena(*model);
-    std::unique_ptr<RowSums> rows;
-    if (apart) rows = std::make_unique<RowSums>(arena, distributed::ProcessGroup(), *model);
+    std::unique_ptr<EmbeddingGradients> rows;
+    if (apart)
+      rows = std::make_unique<EmbeddingGradients>(arena, distributed::ProcessGroup(), *model);
     const at::Tensor position = torch::ones({2, kWidth}, torch::requires_grad());
     model->table->forward(torch::tensor({4, 4}), position).pow(2).sum().backward();
     return std::pair(position.grad().clone(), arena.grads().clone());

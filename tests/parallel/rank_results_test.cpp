@@ -11,7 +11,7 @@ namespace {
 
 using stretto::test::run_ranks;
 
-data::Share share_of(int64_t rank, int64_t size, bool cut = false) {
+data::RankBatches share_of(int64_t rank, int64_t size, bool cut = false) {
   return {.update_freq = 8, .rank = rank, .size = size, .cut = cut};
 }
 
@@ -22,34 +22,34 @@ MicroSums micro_batch(int64_t j, int64_t parts = 1) {
           (100 + 4 * number) / static_cast<double>(parts)};
 }
 
-Outcome outcome_of(const data::Share& share, int64_t count) {
-  Outcome outcome{.num_sums = 3, .micros = {}};
+RankResult result_of(const data::RankBatches& share, int64_t count) {
+  RankResult result{.num_sums = 3, .micros = {}};
   for (int64_t turn = 0; turn < share.of_update(count); ++turn) {
-    const auto piece = share.piece(turn, count);
-    outcome.micros.push_back(micro_batch(piece.micro, piece.parts));
+    const auto slice = share.slice(turn, count);
+    result.micros.push_back(micro_batch(slice.micro, slice.parts));
   }
-  return outcome;
+  return result;
 }
 
-/// What `look` sees on every rank, of outcomes without trouble that `change` changed.
-void on_ranks(int size, int64_t count, const std::function<void(int64_t rank, Outcome&)>& change,
-              const std::function<void(const Outcomes&)>& look) {
+/// What `look` sees on every rank, of results without trouble that `change` changed.
+void on_ranks(int size, int64_t count, const std::function<void(int64_t rank, RankResult&)>& change,
+              const std::function<void(const RankResults&)>& look) {
   run_ranks(size, [&](const distributed::ProcessGroup& group) {
     const auto share = share_of(group.rank(), size);
-    Outcome mine = outcome_of(share, count);
+    RankResult mine = result_of(share, count);
     change(group.rank(), mine);
-    look(Outcomes::exchange(group, share, count, mine));
+    look(RankResults::exchange(group, share, count, mine));
   });
 }
 
-TEST(Outcomes, MicroBatchesComeInTheirOrderWhoeverHadThem) {
+TEST(RankResults, MicroBatchesComeInTheirOrderWhoeverHadThem) {
   for (int size = 1; size <= 4; ++size) {
     for (int64_t count = 1; count <= 8; ++count) {  // some ranks have fewer, some none
       for (const bool cut : {false, true}) {
         SCOPED_TRACE(std::to_string(count) + " on " + std::to_string(size) + (cut ? ", cut" : ""));
         run_ranks(size, [&](const distributed::ProcessGroup& group) {
           const auto share = share_of(group.rank(), size, cut);
-          const auto all = Outcomes::exchange(group, share, count, outcome_of(share, count));
+          const auto all = RankResults::exchange(group, share, count, result_of(share, count));
           const auto micros = all.in_order();
           ASSERT_EQ(micros.size(), static_cast<size_t>(count));
           for (int64_t j = 0; j < count; ++j) {
@@ -64,10 +64,10 @@ TEST(Outcomes, MicroBatchesComeInTheirOrderWhoeverHadThem) {
   }
 }
 
-TEST(Outcomes, WithoutTroubleThereIsNone) {
+TEST(RankResults, WithoutTroubleThereIsNone) {
   on_ranks(
-      3, 5, [](int64_t, Outcome&) {},
-      [](const Outcomes& all) {
+      3, 5, [](int64_t, RankResult&) {},
+      [](const RankResults& all) {
         EXPECT_FALSE(all.any_failed());
         EXPECT_FALSE(all.is_hopeless());
         EXPECT_FALSE(all.late_rank().has_value());
@@ -75,64 +75,64 @@ TEST(Outcomes, WithoutTroubleThereIsNone) {
       });
 }
 
-TEST(Outcomes, OneRankWithoutMemoryIsKnownToAll) {
+TEST(RankResults, OneRankWithoutMemoryIsKnownToAll) {
   for (const bool can_split : {true, false}) {
     on_ranks(
         3, 6,
-        [&](int64_t rank, Outcome& mine) {
+        [&](int64_t rank, RankResult& mine) {
           mine.can_split = true;  // says nothing where nothing failed
           if (rank != 2) return;
           mine.failed_part = 0;
           mine.can_split = can_split;
         },
-        [&](const Outcomes& all) {
+        [&](const RankResults& all) {
           EXPECT_TRUE(all.any_failed());
           EXPECT_EQ(all.is_hopeless(), !can_split);
         });
   }
 }
 
-TEST(Outcomes, ASingleSampleThatDoesNotFitIsHopelessThoughOthersCanSplit) {
+TEST(RankResults, ASingleSampleThatDoesNotFitIsHopelessThoughOthersCanSplit) {
   on_ranks(
       3, 6,
-      [](int64_t rank, Outcome& mine) {
+      [](int64_t rank, RankResult& mine) {
         mine.failed_part = 1;
         mine.can_split = rank != 1;
       },
-      [](const Outcomes& all) { EXPECT_TRUE(all.is_hopeless()); });
+      [](const RankResults& all) { EXPECT_TRUE(all.is_hopeless()); });
 }
 
-TEST(Outcomes, TheFirstRankWithALateGradientIsNamed) {
+TEST(RankResults, TheFirstRankWithALateGradientIsNamed) {
   on_ranks(
-      4, 4, [](int64_t rank, Outcome& mine) { mine.late = rank >= 2; },
-      [](const Outcomes& all) { EXPECT_EQ(all.late_rank(), std::optional<int64_t>(2)); });
+      4, 4, [](int64_t rank, RankResult& mine) { mine.late = rank >= 2; },
+      [](const RankResults& all) { EXPECT_EQ(all.late_rank(), std::optional<int64_t>(2)); });
 }
 
-TEST(Outcomes, TheLargestReasonToStopCounts) {
+TEST(RankResults, TheLargestReasonToStopCounts) {
   on_ranks(
-      3, 3, [](int64_t rank, Outcome& mine) { mine.stop = rank == 1 ? 2 : 1; },
-      [](const Outcomes& all) { EXPECT_EQ(all.stop(), 2); });
+      3, 3, [](int64_t rank, RankResult& mine) { mine.stop = rank == 1 ? 2 : 1; },
+      [](const RankResults& all) { EXPECT_EQ(all.stop(), 2); });
 }
 
-TEST(Outcomes, TheSmallBatchIsThatOfRankZero) {
+TEST(RankResults, TheSmallBatchIsThatOfRankZero) {
   on_ranks(
       3, 3,
-      [](int64_t rank, Outcome& mine) {
+      [](int64_t rank, RankResult& mine) {
         mine.small = {.tokens = 10.0 + static_cast<double>(rank), .sum_norm_sq = 0.5};
       },
-      [](const Outcomes& all) {
+      [](const RankResults& all) {
         EXPECT_EQ(all.small_batch().tokens, 10);
         EXPECT_EQ(all.small_batch().sum_norm_sq, 0.5);
       });
 }
 
-TEST(Outcomes, ALossThatIsNotFiniteArrivesAsItIs) {
+TEST(RankResults, ALossThatIsNotFiniteArrivesAsItIs) {
   on_ranks(
       2, 2,
-      [](int64_t rank, Outcome& mine) {
+      [](int64_t rank, RankResult& mine) {
         if (rank == 1) mine.micros[0][0] = std::numeric_limits<double>::infinity();
       },
-      [](const Outcomes& all) {
+      [](const RankResults& all) {
         EXPECT_EQ(all.in_order()[0][0], 0.25);
         EXPECT_EQ(all.in_order()[1][0], std::numeric_limits<double>::infinity());
       });

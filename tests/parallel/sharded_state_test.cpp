@@ -83,8 +83,8 @@ ShardedState::Setup sliced(int64_t rank, int64_t chunk) {
           .chunk = chunk};
 }
 
-/// A flat piece whose elements are their places in the arena, and two numbers that all ranks have.
-std::vector<optim::StatePiece> pieces_of(optim::Slice owned) {
+/// A flat tensor whose elements are their places in the arena, and two numbers that all ranks have.
+std::vector<optim::StateTensor> tensors_of(optim::Slice owned) {
   return {{"moment", torch::arange(owned.begin, owned.end, torch::kFloat32), true},
           {"norms", torch::tensor({2.5F, -1.0F}), false}};
 }
@@ -94,7 +94,7 @@ TEST(ShardedState, SlicesComeTogetherOnRankZeroInTurnsOfAnyLength) {
     run_ranks(3, [&](const distributed::ProcessGroup& group) {
       const auto setup = sliced(group.rank(), chunk);
       const ShardedState state(group, setup);
-      const auto whole = state.gather(pieces_of(setup.owned));
+      const auto whole = state.gather(tensors_of(setup.owned));
       if (!group.is_root()) {
         EXPECT_TRUE(whole.empty());
         return;
@@ -114,10 +114,11 @@ TEST(ShardedState, EachRankGetsItsSliceBack) {
     run_ranks(3, [&](const distributed::ProcessGroup& group) {
       const auto setup = sliced(group.rank(), chunk);
       const ShardedState state(group, setup);
-      const auto want = pieces_of(setup.owned);
-      const auto mine = pieces_of(setup.owned);
-      for (auto& piece : mine) piece.values.fill_(NAN);
-      state.scatter(group.is_root() ? pieces_of({0, 10}) : std::vector<optim::StatePiece>{}, mine);
+      const auto want = tensors_of(setup.owned);
+      const auto mine = tensors_of(setup.owned);
+      for (auto& tensor : mine) tensor.values.fill_(NAN);
+      state.scatter(group.is_root() ? tensors_of({0, 10}) : std::vector<optim::StateTensor>{},
+                    mine);
       for (size_t i = 0; i < mine.size(); ++i) {
         EXPECT_TRUE(torch::equal(mine[i].values, want[i].values)) << mine[i].name << ", " << chunk;
       }
@@ -130,7 +131,7 @@ TEST(ShardedState, StateThatIsNotSlicedIsWholeOnRankZeroAlready) {
     const auto setup =
         ShardedState::Setup{.sliced = false, .slice_begins = kBegins, .owned = {0, 10}, .chunk = 4};
     const ShardedState state(group, setup);
-    const auto mine = pieces_of(setup.owned);
+    const auto mine = tensors_of(setup.owned);
     const auto whole = state.gather(mine);
     ASSERT_EQ(whole.size(), group.is_root() ? 2U : 0U);
     if (group.is_root()) {
@@ -141,7 +142,7 @@ TEST(ShardedState, StateThatIsNotSlicedIsWholeOnRankZeroAlready) {
 
 TEST(ShardedState, EmptyStateHasTheShapesOfAllRanksTogether) {
   const ShardedState state({}, sliced(1, 4));
-  const auto empty = state.empty(pieces_of({7, 10}));
+  const auto empty = state.empty(tensors_of({7, 10}));
   ASSERT_EQ(empty.size(), 2U);
   EXPECT_TRUE(torch::equal(empty[0].values, torch::zeros({10})));
   EXPECT_TRUE(empty[0].flat);

@@ -29,7 +29,7 @@ class OpenCheckpoint : public CheckpointTest {
       state.step = step;
       for (int64_t at = 10; at <= step; at += 10) state.quality[at] = at == 20 ? 2.0 : 1.0;
       tiny.content.state_json = state.to_json();
-      tiny.content.origin.tokenizer = {{"joint.model", "aaaa"}};
+      tiny.content.provenance.tokenizer = {{"joint.model", "aaaa"}};
       store().save(tiny.content);
     }
   }
@@ -125,11 +125,11 @@ TEST_F(OpenCheckpoint, AnEnsembleIsInTheOrderOfItsNames) {
 TEST_F(OpenCheckpoint, AnAverageKeepsTheTokenizerAndRefusesToMixTwo) {
   const std::vector<fs::path> paths{store().path_of(10), store().path_of(20)};
   const auto mean = average_checkpoints(dir_.path(), paths, {"run-1", ""}, "averaged");
-  const auto origin = store::CheckpointStore::load(mean).origin;
-  EXPECT_EQ(origin.tokenizer.at("joint.model"), "aaaa");
-  EXPECT_EQ(origin.libtorch, TORCH_VERSION);
+  const auto provenance = store::CheckpointStore::load(mean).provenance;
+  EXPECT_EQ(provenance.tokenizer.at("joint.model"), "aaaa");
+  EXPECT_EQ(provenance.libtorch, TORCH_VERSION);
   TinyCheckpoint other(40);
-  other.content.origin.tokenizer = {{"joint.model", "bbbb"}};
+  other.content.provenance.tokenizer = {{"joint.model", "bbbb"}};
   const auto strange = store().save(other.content);
   EXPECT_THROW(average_checkpoints(dir_.path(), {paths[0], strange}, {"run-1", ""}, "mixed"),
                Error);
@@ -139,7 +139,7 @@ TEST_F(OpenCheckpoint, AnAverageOfEqualTensorsIsThatTensorToTheBit) {
   TinyCheckpoint same(40);
   // A seventh of the sum of seven of these is another number in fp32.
   for (size_t i = 0; i < same.weights.size(); ++i) same.weights[i] = i % 2 == 0 ? 0.1F : 0.7F;
-  same.content.origin.tokenizer = {{"joint.model", "aaaa"}};
+  same.content.provenance.tokenizer = {{"joint.model", "aaaa"}};
   const std::vector<fs::path> paths(7, store().save(same.content));
   const auto mean = store::CheckpointStore::load(
       average_checkpoints(dir_.path(), paths, {"run-1", ""}, "averaged"));
@@ -210,7 +210,7 @@ TEST(RequireSameTokenizer, NamesFileAndBothHashes) {
     return "";
   };
   EXPECT_EQ(objection({{"src.model", "1111"}}), "") << "early checkpoints name no tokenizer";
-  checkpoint.origin.tokenizer = {{"src.model", "1111"}, {"tgt.model", "2222"}};
+  checkpoint.provenance.tokenizer = {{"src.model", "1111"}, {"tgt.model", "2222"}};
   EXPECT_EQ(objection({{"src.model", "1111"}, {"tgt.model", "2222"}}), "");
   EXPECT_EQ(objection({}), "");
   const std::string swapped = objection({{"src.model", "1111"}, {"tgt.model", "3333"}});

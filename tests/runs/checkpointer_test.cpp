@@ -30,7 +30,7 @@ class StateOnly : public optim::Optimizer {
   explicit StateOnly(const optim::Arena& arena)
       : m(torch::zeros({arena.size()})), v(torch::zeros({arena.size()})) {}
   void step(optim::Arena&, const optim::UpdateStep&) override {}
-  std::vector<optim::StatePiece> state() override {
+  std::vector<optim::StateTensor> state() override {
     return {{"m", m}, {"v", v}, {"norms", norms, /*flat=*/false}};
   }
   at::Tensor m, v, norms = torch::zeros({3, 2});
@@ -217,10 +217,11 @@ TEST_P(CheckpointerTest, SaysWhatItWasWrittenByAndRefusesAnotherTokenizer) {
   auto saver = with("aaaa");
   save(saver, lab, 7);
   saver.wait();
-  const auto origin = store::CheckpointStore::load(dir_ / "checkpoints/step_00000007").origin;
-  EXPECT_EQ(origin.world_size, 3);
-  EXPECT_EQ(origin.stretto, stretto::kVersion);
-  EXPECT_EQ(origin.libtorch, TORCH_VERSION);
+  const auto provenance =
+      store::CheckpointStore::load(dir_ / "checkpoints/step_00000007").provenance;
+  EXPECT_EQ(provenance.world_size, 3);
+  EXPECT_EQ(provenance.stretto, stretto::kVersion);
+  EXPECT_EQ(provenance.libtorch, TORCH_VERSION);
   EXPECT_TRUE(with("aaaa").restore(lab.arena, lab.optimizer));
   const Error error =
       testing::failure(ExitCode::kBadData, [&] { with("bbbb").restore(lab.arena, lab.optimizer); });
@@ -419,9 +420,9 @@ TEST_P(CheckpointerTest, AKillAtAnyCallLeavesTheNewOrTheOneBefore) {
 TEST_P(CheckpointerTest, ASliceOfTheStateIsRefused) {
   Lab lab;
   auto saver = checkpointer();
-  auto pieces = lab.optimizer.state();
-  pieces[0].values = pieces[0].values.narrow(0, 0, 16);
-  EXPECT_THROW(saver->save(lab.arena, pieces, lab.state), c10::Error);
+  auto tensors = lab.optimizer.state();
+  tensors[0].values = tensors[0].values.narrow(0, 0, 16);
+  EXPECT_THROW(saver->save(lab.arena, tensors, lab.state), c10::Error);
 }
 
 TEST_P(CheckpointerTest, StateOfAnotherShapeIsNamed) {
@@ -429,9 +430,9 @@ TEST_P(CheckpointerTest, StateOfAnotherShapeIsNamed) {
   auto saver = checkpointer();
   save(*saver, lab, 1);
   saver->wait();
-  const auto complaint = [&](optim::StatePiece piece) -> std::string {
+  const auto complaint = [&](optim::StateTensor tensor) -> std::string {
     try {
-      saver->restore(lab.arena, std::vector<optim::StatePiece>{std::move(piece)});
+      saver->restore(lab.arena, std::vector<optim::StateTensor>{std::move(tensor)});
     } catch (const Error& error) {
       EXPECT_EQ(error.code(), ExitCode::kBadData);
       return error.what();

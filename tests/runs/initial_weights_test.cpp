@@ -41,7 +41,7 @@ class InitialWeights : public CheckpointTest {
   }
   fs::path save_step(int64_t step, const std::string& run_id) const {
     TinyCheckpoint tiny(step, run_id);
-    tiny.content.origin.tokenizer = tokenizer_hashes(kFiles);
+    tiny.content.provenance.tokenizer = tokenizer_hashes(kFiles);
     TrainState state;
     state.step = step;
     tiny.content.state_json = state.to_json();
@@ -295,7 +295,7 @@ TEST_F(PartOfWeights, TakesATiedTensorByAnyOfItsNames) {
   }
 }
 
-TEST_F(PartOfWeights, DoesNotMatchPiecesWithATableOfTheOtherSide) {
+TEST_F(PartOfWeights, DoesNotMatchPiecesWithATableOfAnotherVocabulary) {
   const auto stored = file({{"enc/table", {4, 3}}, {"dec/table", {4, 3}}, {"old", {4, 3}}});
   Parts model({{"enc/table", {2, 3}}, {"dec/table", {2, 3}}}, 1);
   optim::Arena arena(model);
@@ -311,14 +311,14 @@ TEST_F(PartOfWeights, DoesNotMatchPiecesWithATableOfTheOtherSide) {
               "train.init_only: `enc/table` matches source pieces, and `dec/table` has those of "
               "the target; `dec/table` matches target pieces, and `enc/table` has those of the "
               "source in there");
-    EXPECT_NE(error.advice().find("of the same side"), std::string::npos);
+    EXPECT_NE(error.advice().find("of the same vocabulary"), std::string::npos);
   }
   EXPECT_EQ(value(model, "enc/table"), 1) << "something was copied";
 
   // Of another name nobody knows whose pieces it has.
   load_some_weights(stored, "there", arena, {.entries = {"enc/table = old"}}, matched);
   EXPECT_EQ(value(model, "enc/table"), 102);
-  for (auto& table : matched) table.pieces = "";  // the other run had one vocabulary
+  for (auto& table : matched) table.vocabulary = "";  // the other run had one vocabulary
   load_some_weights(stored, "there", arena, crossed, matched);
   EXPECT_EQ(value(model, "enc/table"), 101);
   EXPECT_EQ(value(model, "dec/table"), 100);

@@ -61,6 +61,21 @@ class Layers(InTemporaryFolder):
         self.assertEqual(len(self.offences("src/text/a.h", "#include <ATen/core/Tensor.h>\n")), 1)
         self.assertEqual(len(self.offences("src/nn/b_options.h", "#include <torch/torch.h>\n")), 2)
 
+    def test_words_of_translation_stay_out_of_rooms_that_serve_any_family(self):
+        for line in ("// BLEU of the best", "std::string src_text;", "  /// the target side's", "// each sentence",
+                     'json["source"] = 1;', "int64_t tgt = 0;", "TranslationTask task;"):
+            found = self.offences("src/train/a.h", f"\n{line}\n")
+            self.assertEqual(len(found), 1, line)
+            self.assertTrue(found[0].startswith("src/train/a.h:2: "), found)
+        self.assertEqual(self.offences("src/train/a.h", "at::Tensor source, target;  // sentencepiece, desrc\n"), [])
+        for path in ("src/data/pairs/a.h", "src/tasks/a.h", "src/text/a.h"):
+            self.assertEqual(self.offences(path, "// source side: BLEU of a sentence\n"), [])
+
+    def test_a_word_may_mean_something_else_in_lines_that_are_listed(self):
+        line = 'out += "<text transform=\\"translate(" + x;\n'
+        self.assertEqual(self.offences("src/report/heat_map.cpp", line), [])
+        self.assertEqual(len(self.offences("src/report/chart.cpp", line)), 1)
+
     def test_a_room_without_a_level_is_refused(self):
         self.assertIn("no level", self.offences("src/cellar/a.h", "")[0])
 

@@ -33,10 +33,10 @@ struct TinyCheckpoint {
     content.step = step;
     content.run_id = std::move(run_id);
     content.config_hash = "c0ffee";
-    content.origin = {.world_size = 2,
-                      .stretto = "1.0",
-                      .libtorch = "2.0",
-                      .tokenizer = {{"joint.model", "abcd"}}};
+    content.provenance = {.world_size = 2,
+                          .stretto = "1.0",
+                          .libtorch = "2.0",
+                          .tokenizer = {{"joint.model", "abcd"}}};
     content.files = {{"model",
                       {view("w", DType::kF32, {2, 3}, &weights[0], 24),
                        view("b", DType::kF32, {2}, &weights[6], 8)}},
@@ -62,7 +62,7 @@ struct TinyCheckpoint {
 inline ::testing::AssertionResult is_checkpoint(const LoadedCheckpoint& loaded, int64_t step) {
   const TinyCheckpoint expected(step);
   if (loaded.step != step || loaded.run_id != "run-1" || loaded.config_hash != "c0ffee" ||
-      loaded.origin != expected.content.origin ||
+      loaded.provenance != expected.content.provenance ||
       loaded.state_json != expected.content.state_json || loaded.files.size() != 2) {
     return ::testing::AssertionFailure() << "is not step " << step << " but " << loaded.step;
   }

@@ -26,7 +26,7 @@ void save_steps(const std::string& run, int64_t count) {
     store.save({.step = step,
                 .run_id = "run",
                 .config_hash = "hash",
-                .origin = {},
+                .provenance = {},
                 .files = {{"model", {tensor}}, {"optimizer", {tensor}}},
                 .state_json = "{}"});
     store.prune({step - 1, step});

@@ -11,10 +11,10 @@ Manifest sample() {
   return {.step = 12,
           .run_id = "run",
           .config_hash = "hash",
-          .origin = {.world_size = 4,
-                     .stretto = "1.2.3",
-                     .libtorch = "2.11.0",
-                     .tokenizer = {{"joint.model", "dd"}, {"other", "ee"}}},
+          .provenance = {.world_size = 4,
+                         .stretto = "1.2.3",
+                         .libtorch = "2.11.0",
+                         .tokenizer = {{"joint.model", "dd"}, {"other", "ee"}}},
           .files = {{.name = "model.safetensors",
                      .size = 100,
                      .sha256 = "aa",
@@ -44,7 +44,7 @@ TEST(Manifest, ComesBack) {
   EXPECT_EQ(manifest.step, 12);
   EXPECT_EQ(manifest.run_id, "run");
   EXPECT_EQ(manifest.config_hash, "hash");
-  EXPECT_EQ(manifest.origin, sample().origin);
+  EXPECT_EQ(manifest.provenance, sample().provenance);
   ASSERT_EQ(manifest.files.size(), 2u);
   EXPECT_EQ(manifest.files[0].name, "model.safetensors");
   EXPECT_EQ(manifest.files[0].size, 100u);
@@ -77,14 +77,14 @@ TEST(Manifest, SaysWhatItWasWrittenByInKeysThatPeopleFind) {
   }
 }
 
-TEST(Manifest, EarlyOnesWithoutOriginAreRead) {
+TEST(Manifest, EarlyOnesWithoutProvenanceAreRead) {
   Manifest early = sample();
-  early.origin = {};
+  early.provenance = {};
   const std::string json = early.to_json();
   for (const char* key : {"world_size", "stretto", "libtorch", "tokenizer"}) {
     EXPECT_EQ(json.find(key), std::string::npos) << key;
   }
-  EXPECT_EQ(Manifest::from_json(json, "m").origin, Origin{});
+  EXPECT_EQ(Manifest::from_json(json, "m").provenance, Provenance{});
 }
 
 TEST(Manifest, ANewerFormatIsToldFromADamagedOne) {

@@ -92,12 +92,12 @@ TEST(Safetensors, EveryTensorIsAlignedToItsElements) {
   EXPECT_EQ(order, (std::vector<std::string>{"b", "d", "c", "a"}));
 }
 
-TEST(Safetensors, PiecesAreTheFile) {
+TEST(Safetensors, ChunksAreTheFile) {
   const testing::TempDir dir;
   const std::vector<TensorView> tensors{{"a", DType::kU8, {3}, "abc"}, {"b", DType::kU8, {1}, "d"}};
   write_safetensors(dir / "f", tensors, {{"k", "v"}});
   std::string header, joined;
-  for (const auto piece : safetensors_pieces(tensors, {{"k", "v"}}, header)) joined += piece;
+  for (const auto chunk : safetensors_chunks(tensors, {{"k", "v"}}, header)) joined += chunk;
   EXPECT_EQ(joined, read_file(dir / "f"));
 }
 

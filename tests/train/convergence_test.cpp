@@ -112,7 +112,7 @@ struct Way {
   optim::LossScaleOptions scaling = {};
 };
 
-struct Outcome {
+struct TrainingResult {
   double valid_loss = 0;       ///< nats a token, at the end
   std::vector<double> losses;  ///< of the first updates, in training
   double first_norm = 0;       ///< of the gradient of the first of them
@@ -137,7 +137,7 @@ TrainerSetup setup_of(const Way& way, const std::filesystem::path& run) {
   return setup;
 }
 
-Outcome train(const Way& way, uint64_t seed, int64_t updates = kUpdates) {
+TrainingResult train(const Way& way, uint64_t seed, int64_t updates = kUpdates) {
   const stretto::testing::Threads one_thread(1);  // thousands of tiny products
   const stretto::testing::TempDir folder;
   ReversalTask task(seed);
@@ -146,33 +146,33 @@ Outcome train(const Way& way, uint64_t seed, int64_t updates = kUpdates) {
   setup.train.max_steps = updates;
   EXPECT_EQ(Trainer(task, setup).run(), ExitCode::kOk);
   const auto steps = test::events(setup, "train");
-  Outcome outcome;
-  outcome.valid_loss = test::events(setup, "valid").back().loss.value();
-  outcome.first_norm = steps.front().grad_norm.value_or(0);  // of an overflow there is none
-  outcome.scale = steps.back().loss_scale.value();
+  TrainingResult result;
+  result.valid_loss = test::events(setup, "valid").back().loss.value();
+  result.first_norm = steps.front().grad_norm.value_or(0);  // of an overflow there is none
+  result.scale = steps.back().loss_scale.value();
   for (const auto& step : steps) {
-    outcome.skipped += step.skipped.value_or(false) ? 1 : 0;
-    if (step.step <= kAlike) outcome.losses.push_back(step.loss.value());
+    result.skipped += step.skipped.value_or(false) ? 1 : 0;
+    if (step.step <= kAlike) result.losses.push_back(step.loss.value());
   }
-  EXPECT_EQ(static_cast<int64_t>(steps.size()), updates + outcome.skipped);
-  return outcome;
+  EXPECT_EQ(static_cast<int64_t>(steps.size()), updates + result.skipped);
+  return result;
 }
 
 /// The same from several first weights and data.
-std::vector<Outcome> train_seeds(const Way& way) {
-  std::vector<Outcome> all;
+std::vector<TrainingResult> train_seeds(const Way& way) {
+  std::vector<TrainingResult> all;
   for (uint64_t seed = 1; seed <= kSeeds; ++seed) all.push_back(train(way, seed));
   return all;
 }
 
-double mean_loss(const std::vector<Outcome>& runs) {
+double mean_loss(const std::vector<TrainingResult>& runs) {
   double sum = 0;
   for (const auto& run : runs) sum += run.valid_loss;
   return sum / static_cast<double>(runs.size());
 }
 
 /// Standard deviation of one run's loss.
-double noise_of(const std::vector<Outcome>& runs) {
+double noise_of(const std::vector<TrainingResult>& runs) {
   double sum = 0;
   for (const auto& run : runs) sum += std::pow(run.valid_loss - mean_loss(runs), 2);
   return std::sqrt(sum / static_cast<double>(runs.size() - 1));

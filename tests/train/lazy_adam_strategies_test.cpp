@@ -185,15 +185,15 @@ TEST_F(LazyAdamStrategiesTest, GoesOnOnAnotherNumberOfProcesses) {
   const distributed::DistOptions sharded{.strategy = "sharded", .deterministic = true};
   const auto whole = train(1, {.dist = sharded}, 4);
   torch::Tensor params;
-  std::vector<optim::StatePiece> state;
+  std::vector<optim::StateTensor> state;
   run_ranks(2, [&](const distributed::ProcessGroup& group) {
     Rank rank(group, {.dist = sharded});
     for (int64_t number = 0; number < 2; ++number) rank.update(number);
-    const auto pieces = rank.updater.gather_state();
+    const auto tensors = rank.updater.gather_state();
     if (!group.is_root()) return;
     params = rank.arena.params().clone();
-    for (const auto& piece : pieces) {
-      state.push_back({piece.name, piece.values.clone(), piece.flat});
+    for (const auto& tensor : tensors) {
+      state.push_back({tensor.name, tensor.values.clone(), tensor.flat});
     }
   });
   run_ranks(3, [&](const distributed::ProcessGroup& group) {
@@ -202,7 +202,7 @@ TEST_F(LazyAdamStrategiesTest, GoesOnOnAnotherNumberOfProcesses) {
       const torch::NoGradGuard no_grad;
       rank.arena.params().copy_(params);
     }
-    rank.updater.scatter_state(group.is_root() ? state : std::vector<optim::StatePiece>{});
+    rank.updater.scatter_state(group.is_root() ? state : std::vector<optim::StateTensor>{});
     rank.updater.seek({.epoch = 1, .index = 0});
     for (int64_t number = 2; number < 4; ++number) rank.update(number);
     EXPECT_TRUE(torch::equal(rank.arena.params(), whole));

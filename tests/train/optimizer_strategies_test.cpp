@@ -97,13 +97,13 @@ struct Rank {
   }
 };
 
-struct Outcome {
+struct TrainingResult {
   torch::Tensor grads, params;  // of the last update, summed over ranks; of rank 0
 };
 
-Outcome train(int ranks, const std::string& optimizer, const distributed::DistOptions& dist,
-              int64_t updates, const Extra& extra = {}) {
-  Outcome outcome;
+TrainingResult train(int ranks, const std::string& optimizer, const distributed::DistOptions& dist,
+                     int64_t updates, const Extra& extra = {}) {
+  TrainingResult result;
   std::vector<torch::Tensor> grads(static_cast<size_t>(ranks)), params = grads;
   run_ranks(ranks, [&](const distributed::ProcessGroup& group) {
     Rank rank(group, optimizer, dist, extra);
@@ -114,9 +114,9 @@ Outcome train(int ranks, const std::string& optimizer, const distributed::DistOp
     params[mine] = rank.arena.params().clone();
   });
   for (const auto& one : params) EXPECT_TRUE(torch::equal(one, params[0])) << optimizer;
-  outcome.params = params[0];
-  outcome.grads = dist.strategy == "sharded" ? torch::cat(grads) : grads[0];
-  return outcome;
+  result.params = params[0];
+  result.grads = dist.strategy == "sharded" ? torch::cat(grads) : grads[0];
+  return result;
 }
 
 const std::vector<std::string> kStrategies{"all_reduce", "sharded", "parameter_server"};
@@ -187,10 +187,10 @@ torch::Tensor averaged(int ranks, const distributed::DistOptions& dist) {
     }
     EXPECT_FALSE(torch::equal(average, trained));
     EXPECT_TRUE(torch::equal(rank.arena.params(), trained));
-    const auto pieces = rank.updater.gather_state();
+    const auto tensors = rank.updater.gather_state();
     if (!group.is_root()) return;
-    EXPECT_EQ(pieces.back().name, "ema");
-    EXPECT_TRUE(torch::equal(pieces.back().values, average));
+    EXPECT_EQ(tensors.back().name, "ema");
+    EXPECT_TRUE(torch::equal(tensors.back().values, average));
   });
   for (const auto& one : averages) EXPECT_TRUE(torch::equal(one, averages[0]));
   return averages[0];
@@ -254,15 +254,15 @@ TEST_F(OptimizerStrategiesTest, AdafactorGoesOnFromItsStateOnAnotherNumberOfProc
   const distributed::DistOptions server{.strategy = "parameter_server", .deterministic = true};
   const auto whole = train(1, "adafactor", server, 4);
   torch::Tensor params;
-  std::vector<optim::StatePiece> state;
+  std::vector<optim::StateTensor> state;
   run_ranks(3, [&](const distributed::ProcessGroup& group) {
     Rank rank(group, "adafactor", server);
     for (int64_t number = 0; number < 2; ++number) rank.update(number);
-    const auto pieces = rank.updater.gather_state();
+    const auto tensors = rank.updater.gather_state();
     if (!group.is_root()) return;
     params = rank.arena.params().clone();
-    for (const auto& piece : pieces)
-      state.push_back({piece.name, piece.values.clone(), piece.flat});
+    for (const auto& tensor : tensors)
+      state.push_back({tensor.name, tensor.values.clone(), tensor.flat});
   });
   ASSERT_EQ(state.size(), 2U);
   run_ranks(2, [&](const distributed::ProcessGroup& group) {
@@ -271,7 +271,7 @@ TEST_F(OptimizerStrategiesTest, AdafactorGoesOnFromItsStateOnAnotherNumberOfProc
       const torch::NoGradGuard no_grad;
       rank.arena.params().copy_(params);
     }
-    rank.updater.scatter_state(group.is_root() ? state : std::vector<optim::StatePiece>{});
+    rank.updater.scatter_state(group.is_root() ? state : std::vector<optim::StateTensor>{});
     rank.updater.seek({.epoch = 1, .index = 0});
     for (int64_t number = 2; number < 4; ++number) rank.update(number);
     EXPECT_TRUE(torch::equal(rank.arena.params(), whole.params));

@@ -338,7 +338,7 @@ class WideTask : public QuadraticTask {
 /// State after two updates of a job, as its rank 0 gathers it; and the most bytes that another rank
 /// asked for at once while state was gathered or given out.
 struct Gathered {
-  std::vector<optim::StatePiece> first, again;  ///< again: scattered to a new job and gathered
+  std::vector<optim::StateTensor> first, again;  ///< again: scattered to a new job and gathered
   size_t room = 0;
 };
 
@@ -360,26 +360,26 @@ Gathered gathered(int ranks, const std::string& strategy, const std::string& opt
       updater->step(updater->gradients(update, [] { return 0; }), 1e-3, 1, update + 1);
     }
     test::refusal() = {};
-    const auto pieces = updater->gather_state();
+    const auto tensors = updater->gather_state();
     const size_t gathering = test::refusal().largest;
     updater = make();
     test::refusal() = {};
-    updater->scatter_state(pieces);
+    updater->scatter_state(tensors);
     const size_t scattering = test::refusal().largest;
     const auto again = updater->gather_state();
     if (group.is_root()) {
-      result.first = pieces;
+      result.first = tensors;
       result.again = again;
     } else if (group.rank() == 1) {
-      EXPECT_TRUE(pieces.empty() && again.empty());
+      EXPECT_TRUE(tensors.empty() && again.empty());
       result.room = std::max(gathering, scattering);
     }
   });
   return result;
 }
 
-void expect_same(const std::vector<optim::StatePiece>& got,
-                 const std::vector<optim::StatePiece>& want) {
+void expect_same(const std::vector<optim::StateTensor>& got,
+                 const std::vector<optim::StateTensor>& want) {
   ASSERT_EQ(got.size(), want.size());
   for (size_t i = 0; i < got.size(); ++i) {
     EXPECT_EQ(got[i].name, want[i].name);
@@ -394,8 +394,8 @@ TEST(UpdaterState, TravelsInChunksOfAnySizeWithTheSameBits) {
     const auto truth = gathered(1, "all_reduce", optimizer, kWhole).first;
     ASSERT_FALSE(truth.empty());
     bool has_values = false;
-    for (const auto& piece : truth) {
-      has_values = has_values || (piece.flat && piece.values.abs().max().item<float>() > 0);
+    for (const auto& tensor : truth) {
+      has_values = has_values || (tensor.flat && tensor.values.abs().max().item<float>() > 0);
     }
     EXPECT_TRUE(has_values);
     for (const std::string strategy : {"sharded", "all_reduce"}) {

@@ -99,9 +99,10 @@ test::Refusal asked_for(const data::Batch& batch, const StepContext& context,
   const auto before = refusal();
   ShortTask task;
   optim::Arena arena(task.model());
-  std::unique_ptr<parallel::RowSums> rows;
+  std::unique_ptr<parallel::EmbeddingGradients> rows;
   if (rows_apart) {
-    rows = std::make_unique<parallel::RowSums>(arena, distributed::ProcessGroup(), task.model());
+    rows = std::make_unique<parallel::EmbeddingGradients>(arena, distributed::ProcessGroup(),
+                                                          task.model());
     rows->begin();
   }
   const auto loss = task.loss(batch, context);

@@ -55,7 +55,7 @@ int run(const Options& options) {
   }
   require_folder_of(options.hypotheses, "--hypotheses");
   require_folder_of(options.per_line, "--per-line");
-  const engine::EvalRequest request{.experiment = load_run(options.run, options.overrides),
+  const engine::EvalRequest request{.experiment = load_run_config(options.run, options.overrides),
                                     .run_directory = options.run,
                                     .checkpoint = options.checkpoint,
                                     .json = options.json,

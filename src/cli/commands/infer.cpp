@@ -38,7 +38,7 @@ int run(const Options& options) {
       throw Error(ExitCode::kUsage, "no file " + file, "without files, stdin is translated");
     }
   }
-  const engine::InferRequest request{.experiment = load_run(options.run, overrides),
+  const engine::InferRequest request{.experiment = load_run_config(options.run, overrides),
                                      .run_directory = options.run,
                                      .checkpoints = options.checkpoint,
                                      .json = options.json,

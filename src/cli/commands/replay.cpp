@@ -22,7 +22,7 @@ int run(const Options& options) {
   }
   // RUN/forensics/step_….json
   const fs::path run = fs::absolute(options.file).lexically_normal().parent_path().parent_path();
-  const engine::ReplayRequest request{.experiment = load_run(run, options.overrides),
+  const engine::ReplayRequest request{.experiment = load_run_config(run, options.overrides),
                                       .run_directory = run.string(),
                                       .file = options.file,
                                       .json = options.json};

@@ -43,7 +43,7 @@ void add_data(const fs::path& directory, report::ReportContent& content) {
 }
 
 int run(const fs::path& directory) {
-  const auto loaded = load_run(directory, {});
+  const auto loaded = load_run_config(directory, {});
   const fs::path metrics = directory / "metrics.jsonl";
   if (!fs::exists(metrics)) {
     throw Error(ExitCode::kUsage, directory.string() + " has no metrics.jsonl",

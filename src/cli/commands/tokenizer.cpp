@@ -15,7 +15,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-struct TrainOptions {
+struct TokenizerTrainOptions {
   text::SentencePieceTraining training;
   text::TrainingSample sample;
   std::vector<std::string> files;
@@ -37,7 +37,7 @@ class FileLines final : public text::LineSource {
   data::LineReader reader_;
 };
 
-int train(const TrainOptions& options) {
+int train(const TokenizerTrainOptions& options) {
   std::vector<std::string> lines;
   uint64_t number = 0;
   for (const auto& path : options.files) {
@@ -58,7 +58,7 @@ int train(const TrainOptions& options) {
 // The tokenizer of a run folder, of a SentencePiece model, or of a vocabulary file.
 std::shared_ptr<const text::Tokenizer> open_tokenizer(const std::string& path, bool target) {
   if (fs::is_directory(path)) {
-    const auto loaded = load_run(path, {});
+    const auto loaded = load_run_config(path, {});
     std::map<std::string, std::string> assets;
     const fs::path folder = fs::path(path) / "tokenizer";
     if (!fs::is_directory(folder)) {
@@ -142,7 +142,7 @@ int decode(const CodeOptions& options) {
 using Action = std::shared_ptr<std::function<int()>>;
 
 void declare_train_part(CLI::App& app, const Action& action) {
-  auto options = std::make_shared<TrainOptions>();
+  auto options = std::make_shared<TokenizerTrainOptions>();
   auto* part = app.add_subcommand("train", "train a SentencePiece model on text");
   part->add_option("FILE", options->files, "text: plain, .gz, .zst, FILE.zip:MEMBER, - for stdin")
       ->required()

@@ -113,10 +113,4 @@ std::unique_ptr<BatchSource> make_train_batches(std::shared_ptr<const Corpus> co
 std::unique_ptr<BatchSource> make_eval_batches(std::shared_ptr<const Corpus> corpus,
                                                int64_t max_tokens, int64_t max_samples = 0);
 
-/// All lines of the given files (plain, .gz, .zst, zip member), one after the other.
-std::unique_ptr<text::LineSource> open_lines(const std::vector<std::string>& paths);
-/// One column of TSV files.
-std::unique_ptr<text::LineSource> open_tsv_column(const std::vector<std::string>& paths,
-                                                  int64_t column);
-
 }  // namespace stretto::data

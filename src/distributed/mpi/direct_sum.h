@@ -23,7 +23,7 @@ class MpiFailure : public std::runtime_error {
 /// of rank and, for an all-reduce, sends the sum to all others. Each rank sends and receives
 /// 2 (n - 1) / n of the buffer, the least that is possible.
 ///
-/// The buffer goes in pieces, several of which are on their way at once: while one is added up, the
+/// The buffer goes in chunks, several of which are on their way at once: while one is added up, the
 /// next ones keep the line busy, and a line that works in both directions does. Between hosts that
 /// is much faster than the library's sums (`benchmarks/overlap.py`); through shared memory, where
 /// bytes are only copied, the library's are as good.
@@ -37,8 +37,8 @@ class DirectSum {
   void run(Buffer data, std::span<const int64_t> begins, bool everywhere);
 
  private:
-  /// One piece of each part, on its way.
-  struct Piece {
+  /// One chunk of each part, on its way.
+  struct Chunk {
     enum class State { kSumming, kSpreading, kDone };
 
     int64_t number = 0;
@@ -50,22 +50,22 @@ class DirectSum {
     Buffer data;
     std::span<const int64_t> begins;
     bool everywhere = false;
-    int64_t step = 0;  ///< elements of a piece in one part
+    int64_t step = 0;  ///< elements of a chunk in one part
   };
 
-  Buffer share(const Call& call, int64_t piece, int rank) const;
-  char* arrived(const Call& call, int64_t piece, int rank);
-  void start(const Call& call, Piece& piece);
-  bool advance(const Call& call, Piece& piece);
-  void add_up(const Call& call, const Piece& piece);
-  void spread(const Call& call, Piece& piece);
-  void send(Buffer from, int rank, int tag, Piece& piece);
-  void receive(Buffer to, int rank, int tag, Piece& piece);
+  Buffer share(const Call& call, int64_t chunk, int rank) const;
+  char* arrived(const Call& call, int64_t chunk, int rank);
+  void start(const Call& call, Chunk& chunk);
+  bool advance(const Call& call, Chunk& chunk);
+  void add_up(const Call& call, const Chunk& chunk);
+  void spread(const Call& call, Chunk& chunk);
+  void send(Buffer from, int rank, int tag, Chunk& chunk);
+  void receive(Buffer to, int rank, int tag, Chunk& chunk);
 
   MPI_Comm communicator_;
   std::shared_ptr<PeerWatch> watch_;
   int rank_ = 0, size_ = 1;
-  std::vector<char> arrivals_;  // of the pieces on their way
+  std::vector<char> arrivals_;  // of the chunks on their way
 };
 
 }  // namespace stretto::distributed

@@ -66,10 +66,10 @@ void MpiTransport::wait_all(std::vector<MPI_Request>& requests, const char* what
   });
 }
 
-template <class Piece>
-void MpiTransport::in_pieces(Buffer data, Piece&& piece) const {
-  for (int64_t first = 0; first < data.count; first += setup_.piece_elements) {
-    piece(at(data, first), static_cast<int>(std::min(setup_.piece_elements, data.count - first)));
+template <class Chunk>
+void MpiTransport::in_chunks(Buffer data, Chunk&& chunk) const {
+  for (int64_t first = 0; first < data.count; first += setup_.chunk_elements) {
+    chunk(at(data, first), static_cast<int>(std::min(setup_.chunk_elements, data.count - first)));
   }
 }
 
@@ -103,7 +103,7 @@ void MpiTransport::all_reduce(Buffer data) {
     for (int r = 0; r <= size_; ++r) begins.push_back(data.count * r / size_);
     return sum_directly(data, begins, /*everywhere=*/true, "all_reduce");
   }
-  in_pieces(data, [&](char* first, int count) {
+  in_chunks(data, [&](char* first, int count) {
     MPI_Request request = MPI_REQUEST_NULL;
     check(MPI_Iallreduce(MPI_IN_PLACE, first, count, mpi_type(data.element), mpi_sum(data.element),
                          communicator_, &request),
@@ -113,7 +113,7 @@ void MpiTransport::all_reduce(Buffer data) {
 }
 
 void MpiTransport::reduce(Buffer data, int root) {
-  in_pieces(data, [&](char* first, int count) {
+  in_chunks(data, [&](char* first, int count) {
     MPI_Request request = MPI_REQUEST_NULL;
     const bool here = rank_ == root;
     check(MPI_Ireduce(here ? MPI_IN_PLACE : first, here ? first : nullptr, count,
@@ -124,7 +124,7 @@ void MpiTransport::reduce(Buffer data, int root) {
 }
 
 void MpiTransport::broadcast(Buffer data, int root) {
-  in_pieces(data, [&](char* first, int count) {
+  in_chunks(data, [&](char* first, int count) {
     MPI_Request request = MPI_REQUEST_NULL;
     check(MPI_Ibcast(first, count, mpi_type(data.element), root, communicator_, &request),
           "broadcast");
@@ -139,7 +139,7 @@ void MpiTransport::reduce_scatter(Buffer data, std::span<const int64_t> begins) 
 
 void MpiTransport::all_gather(Buffer data, std::span<const int64_t> begins) {
   check_begins(data, begins, "all_gather");
-  if (begins.back() - begins.front() > std::min(kMaxGathered, setup_.piece_elements)) {
+  if (begins.back() - begins.front() > std::min(kMaxGathered, setup_.chunk_elements)) {
     for (int r = 0; r < size_; ++r) {
       const int64_t first = begins[static_cast<size_t>(r)];
       broadcast({at(data, first), begins[static_cast<size_t>(r) + 1] - first, data.element}, r);
@@ -176,14 +176,14 @@ void MpiTransport::exchange(Buffer send, Buffer receive, std::span<const int64_t
         std::memmove(in.data, out.data, static_cast<size_t>(mine) * size_of(in.element));
       continue;
     }
-    // Messages between two ranks keep their order, so pieces need no numbers.
-    in_pieces(in, [&](char* piece, int count) {
-      check(MPI_Irecv(piece, count, mpi_type(in.element), r, 1, communicator_,
+    // Messages between two ranks keep their order, so chunks need no numbers.
+    in_chunks(in, [&](char* chunk, int count) {
+      check(MPI_Irecv(chunk, count, mpi_type(in.element), r, 1, communicator_,
                       &requests.emplace_back(MPI_REQUEST_NULL)),
             "exchange");
     });
-    in_pieces(out, [&](char* piece, int count) {
-      check(MPI_Isend(piece, count, mpi_type(out.element), r, 1, communicator_,
+    in_chunks(out, [&](char* chunk, int count) {
+      check(MPI_Isend(chunk, count, mpi_type(out.element), r, 1, communicator_,
                       &requests.emplace_back(MPI_REQUEST_NULL)),
             "exchange");
     });

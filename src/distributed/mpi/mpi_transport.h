@@ -16,8 +16,8 @@ namespace stretto::distributed {
 /// done, with short sleeps between (`wait_until`): Open MPI's blocking forms spin on a core, and
 /// never notice a lost peer.
 ///
-/// Buffers of any length: what does not fit an int is cut into pieces of at most
-/// `setup.piece_elements`. Sums of half types are done in fp32 and rounded once per addition.
+/// Buffers of any length: what does not fit an int is cut into chunks of at most
+/// `setup.chunk_elements`. Sums of half types are done in fp32 and rounded once per addition.
 class MpiTransport : public Transport {
  public:
   /// `many_hosts`: some ranks share no memory with others, which decides what MpiSetup leaves open.
@@ -49,9 +49,9 @@ class MpiTransport : public Transport {
   void wait(MPI_Request request, const char* what) const;
   void wait_all(std::vector<MPI_Request>& requests, const char* what) const;
   void check_begins(Buffer data, std::span<const int64_t> begins, const char* what) const;
-  /// Calls piece(first element's address, count) for each piece of `data`.
-  template <class Piece>
-  void in_pieces(Buffer data, Piece&& piece) const;
+  /// Calls chunk(first element's address, count) for each chunk of `data`.
+  template <class Chunk>
+  void in_chunks(Buffer data, Chunk&& chunk) const;
 
   // A few communicators live as long as the process: freeing one is collective too, and a process
   // that was told of a loss may not wait for others any more.

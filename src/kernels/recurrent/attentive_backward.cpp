@@ -131,7 +131,7 @@ void AttentiveBackward::step(int64_t step, const Bundle& bundle, const Crew& cre
   const int64_t later = step + 1 < schedule.steps() ? bundle.rows(schedule.active(step + 1)) : 0;
   if (later > 0) multiply({bundle, later}, crew);
   crew.wait();
-  const Crew::Share mine = crew.share(part.count);
+  const Crew::Range mine = crew.range(part.count);
   for (int64_t i = mine.begin; i < mine.end; ++i) attend(bundle.rank(i), step);
   if (has_query()) {
     crew.wait();

@@ -105,7 +105,7 @@ void AttentiveForward::attend(int64_t rank, int64_t step) const {
 void AttentiveForward::step(int64_t step, const Bundle& bundle, const Crew& crew) const {
   const StepPart part{bundle, bundle.rows(layer_.schedule.active(step))};
   if (part.count <= 0) return;
-  const Crew::Share mine = crew.share(part.count);
+  const Crew::Range mine = crew.range(part.count);
   multiply(step, part, crew);
   crew.wait();
   for (int64_t i = mine.begin; i < mine.end; ++i) cell(bundle.rank(i), step);

@@ -44,7 +44,7 @@ CellForward run_forward(const Layer& layer, const at::Tensor& x, bool keep) {
               if (count <= 0) return;
               multiply_hidden(cells, step > 0 || starts, packed, bias, {bundle, count}, crew);
               crew.wait();
-              const Crew::Share mine = crew.share(count);
+              const Crew::Range mine = crew.range(count);
               for (int64_t i = mine.begin; i < mine.end; ++i) {
                 if (i + 1 < mine.end) cells.fetch(bundle.rank(i + 1), step);
                 cells.row(bundle.rank(i), step, nullptr);
@@ -71,7 +71,7 @@ void run_backward(const Layer& layer, const CellBackward& cells, const at::Tenso
                 multiply_step(lines_of(cells.operand(), {bundle, later}), packed, nullptr,
                               lines_to(cells.back(), {bundle, later}), crew);
               crew.wait();
-              const Crew::Share mine = crew.share(count);
+              const Crew::Range mine = crew.range(count);
               const auto slope = [&](int64_t rank) {
                 return outer == nullptr ? nullptr : outer + schedule.row(rank, step) * width;
               };

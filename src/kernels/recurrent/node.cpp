@@ -64,7 +64,7 @@ void multiply_hidden(const CellForward& cells, bool has_h, const gemm::Packed& p
   const float* shift = bias.defined() ? bias.const_data_ptr<float>() : nullptr;
   const StepRows<float> to = lines_to(cells.product(), part);
   if (has_h) return multiply_step(lines_of(cells.operand(), part), packed, shift, to, crew);
-  const Crew::Share mine = crew.share(part.count);
+  const Crew::Range mine = crew.range(part.count);
   for (int64_t i = mine.begin; i < mine.end; ++i) {
     float* line = to.data + i * to.stride;
     if (shift == nullptr)

@@ -11,9 +11,9 @@ void multiply_step(const StepRows<const float>& a, const gemm::Packed& b, const 
   const cpu::Table& loops = cpu::table();
   const auto product = b.holds_pairs() ? loops.product_bf16 : loops.product;
   const int64_t panels = (b.columns() + loops.panel - 1) / loops.panel;
-  const Crew::Share share = crew.share(panels);
-  const int64_t column = share.begin * loops.panel;
-  const int64_t width = std::min(share.end * loops.panel, b.columns()) - column;
+  const Crew::Range range = crew.range(panels);
+  const int64_t column = range.begin * loops.panel;
+  const int64_t width = std::min(range.end * loops.panel, b.columns()) - column;
   if (width <= 0) return;
   for (int64_t row = 0; row < a.count; row += cpu::kProductRows) {
     const int64_t height = std::min(cpu::kProductRows, a.count - row);

@@ -56,11 +56,11 @@ class Crew {
   Crew(int64_t index, int64_t size, Barrier* barrier)
       : index_(index), size_(size), barrier_(barrier) {}
 
-  struct Share {
+  struct Range {
     int64_t begin, end;
   };
-  /// This thread's share of `count` things.
-  Share share(int64_t count) const {
+  /// This thread's range of `count` things.
+  Range range(int64_t count) const {
     return {count * index_ / size_, count * (index_ + 1) / size_};
   }
   /// Until all of the crew have come here.

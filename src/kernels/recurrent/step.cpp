@@ -81,7 +81,7 @@ struct RecurrentStep::Parts {
                 if (part.count <= 0) return;
                 fused::multiply_hidden(cells, starts, *packed, bias, part, crew);
                 crew.wait();
-                const Crew::Share mine = crew.share(part.count);
+                const Crew::Range mine = crew.range(part.count);
                 for (int64_t i = mine.begin; i < mine.end; ++i)
                   cells.row(bundle.rank(i), step, nullptr);
               });

@@ -185,7 +185,7 @@ int evaluate_translation(const EvalRequest& request, const CommandContext& conte
   const auto folder = runs::RunFolder::open(request.run_directory);
   const auto& experiment = request.experiment.options;
   const auto& group = context.group;
-  const auto run = load_run(experiment, folder, request.checkpoint, context.device);
+  const auto run = load_translation_run(experiment, folder, request.checkpoint, context.device);
   std::vector<std::string> names;
   std::string manifests;
   for (const auto& path : run.checkpoints) {

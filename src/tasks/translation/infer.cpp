@@ -342,7 +342,8 @@ int translate_lines(const InferRequest& request, const CommandContext& context) 
   data::TextInput input(request.translation.files);  // a missing file is told before models load
   const auto& head = request.translation.head;
   experiment::head_named(request.experiment.options, head, "--head");
-  LoadedRun run = load_run(request.experiment.options, folder, request.checkpoints, context.device);
+  LoadedRun run =
+      load_translation_run(request.experiment.options, folder, request.checkpoints, context.device);
   run.models = models_of_head(run, head);
   LineTranslator translator(request, std::move(run));
   translator.run(input);

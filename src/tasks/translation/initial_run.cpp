@@ -108,7 +108,7 @@ std::vector<runs::MatchedTable> matched_tables(const runs::InitialRun& run,
     const std::string side = of_source ? "source" : "target";
     tables.push_back({.parameter = name,
                       .rows = of_source ? source : target,
-                      .pieces = before.joint ? "" : side});
+                      .vocabulary = before.joint ? "" : side});
   };
   for (const auto& table : model.vocabulary_tables()) add(table.parameter, table.of_source);
   // Which the other run may not tie: its encoder's table then has the source's pieces.

@@ -12,8 +12,9 @@
 
 namespace stretto::tasks {
 
-LoadedRun load_run(const experiment::Experiment& experiment, const runs::RunFolder& folder,
-                   const std::string& checkpoints, at::Device device) {
+LoadedRun load_translation_run(const experiment::Experiment& experiment,
+                               const runs::RunFolder& folder, const std::string& checkpoints,
+                               at::Device device) {
   const auto assets = folder.read_assets();
   if (assets.empty()) {
     throw Error(ExitCode::kUsage, folder.directory().string() + " has no tokenizer yet",

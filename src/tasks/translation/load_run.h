@@ -24,8 +24,9 @@ struct LoadedRun {
 ///                     else last
 /// Writes nothing. Throws Error(kUsage) when the run has none, Error(kBadData) when one that was
 /// named is damaged, none is whole, or one does not fit its model or the run's tokenizer.
-LoadedRun load_run(const experiment::Experiment& experiment, const runs::RunFolder& folder,
-                   const std::string& checkpoints, at::Device device);
+LoadedRun load_translation_run(const experiment::Experiment& experiment,
+                               const runs::RunFolder& folder, const std::string& checkpoints,
+                               at::Device device);
 
 /// The models with the decoder of this name alone; of runs with one decoder, with an empty name, as
 /// they are. Throws Error(kBadData) where one of an ensemble has no such head.

@@ -100,7 +100,7 @@ Translator::Translator(std::vector<std::shared_ptr<models::Seq2SeqModel>> models
 
 // Numbers of the requests of each search, longest sources first.
 std::vector<std::vector<size_t>> Translator::cut_into_batches(
-    const std::vector<TranslationRequest>& requests, const data::Share& share) const {
+    const std::vector<TranslationRequest>& requests, const data::RankBatches& share) const {
   std::vector<size_t> order(requests.size());
   std::iota(order.begin(), order.end(), size_t{0});
   // The memory that the search needs shows at once, and searches side by side end together.
@@ -124,7 +124,7 @@ std::vector<std::vector<size_t>> Translator::cut_into_batches(
 }
 
 std::vector<std::vector<decoding::Hypothesis>> Translator::translate(
-    const std::vector<TranslationRequest>& requests, const data::Share& share,
+    const std::vector<TranslationRequest>& requests, const data::RankBatches& share,
     const std::function<void()>& before_step) {
   const auto batches = cut_into_batches(requests, share);
   std::vector<std::vector<decoding::Hypothesis>> results(requests.size());

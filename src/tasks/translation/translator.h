@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include "data/share.h"
+#include "data/rank_batches.h"
 #include "decoding/decode_options.h"
 #include "decoding/search.h"
 #include "kernels/gemm/packed_weights.h"
@@ -38,7 +38,7 @@ class Translator {
   /// @param before_step  called before each step of each search, from any thread but never twice at
   ///                     once; what it throws ends the work
   std::vector<std::vector<decoding::Hypothesis>> translate(
-      const std::vector<TranslationRequest>& requests, const data::Share& share = {},
+      const std::vector<TranslationRequest>& requests, const data::RankBatches& share = {},
       const std::function<void()>& before_step = {});
 
   /// Searched so far, of all calls.
@@ -47,7 +47,7 @@ class Translator {
 
  private:
   std::vector<std::vector<size_t>> cut_into_batches(const std::vector<TranslationRequest>& requests,
-                                                    const data::Share& share) const;
+                                                    const data::RankBatches& share) const;
   /// Some requests, by their numbers, in one search.
   std::vector<std::vector<decoding::Hypothesis>> search_batch(
       const std::vector<TranslationRequest>& requests, std::span<const size_t> numbers,

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "data/share.h"
+#include "data/rank_batches.h"
 #include "train/forensics/forensics.h"
 #include "train/forensics/remedies.h"
 
@@ -84,7 +84,7 @@ std::string weights_name(int64_t step);
 
 /// What report_to_text() may know beside the report.
 struct ReportAdvice {
-  Circumstances run = {};
+  AdviceContext run = {};
   /// The same update in fp32 where it was not finite either: what to try is then about that, since
   /// precision and loss scale are not to blame.
   const NonfiniteReport* in_fp32 = nullptr;

@@ -112,7 +112,7 @@ std::string advice_on_sum(const NonfiniteReport& report, const UpdateRecord& rec
 }
 
 // A checkpoint that has them too would be no place to go back to: the run knows which has not.
-std::string advice_on_weights(const Circumstances& run) {
+std::string advice_on_weights(const AdviceContext& run) {
   const std::string spoilt = "the weights are spoilt: ";
   if (run.rolls_back && !run.checkpoint.empty()) {
     return spoilt +
@@ -123,7 +123,7 @@ std::string advice_on_weights(const Circumstances& run) {
          rollback_instead(run);
 }
 
-std::string advice_on_samples(const Circumstances& run) {
+std::string advice_on_samples(const AdviceContext& run) {
   const std::string& odd = run.words.odd_samples;
   return "look at these " + run.words.samples + ", which `stretto replay` prints" +
          (odd.empty() ? "" : " (" + odd + ")") + "; a lower optim.lr " +
@@ -138,7 +138,7 @@ bool few_samples(const NonfiniteReport& report) {
 }
 
 std::string advice(const NonfiniteReport& report, const UpdateRecord& record,
-                   const Circumstances& run) {
+                   const AdviceContext& run) {
   if (!report.found()) {
     return record.world_size > 1
                ? "run again by each process alone, every value was finite: the sum over processes, "

@@ -81,7 +81,7 @@ Error NonfinitePolicy::stop_error(const Error& of_scaler, const NumericStop& sto
 }
 
 std::string NonfinitePolicy::advice(const NumericStop& stop, bool rollback_helps) const {
-  Circumstances run = stop.run;
+  AdviceContext run = stop.run;
   run.rolls_back = options_.policy == "rollback";
   std::string advice = stop.scale.empty() ? "" : stop.scale + "; or ";
   advice += "try " + calmer_values(run) + "; " + place_of_other_values(run);

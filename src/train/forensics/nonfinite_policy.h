@@ -40,7 +40,7 @@ struct NumericStop {
   int64_t step = 0;         ///< of the last update, as metrics.jsonl counts it
   std::string report = {};  ///< path of the newest one; empty = none
   std::string scale = {};   ///< what to do about the loss scale or precision; empty = nothing
-  Circumstances run = {};   ///< its rolls_back is not asked
+  AdviceContext run = {};   ///< its rolls_back is not asked
 };
 
 /// Decides over updates that are not finite: `train.forensics.policy`. Pure: it restores and prints

@@ -18,7 +18,7 @@ struct RankFindings {
   std::optional<NonfiniteReport> found;  ///< nullopt: the examination failed
   UpdateRecord record;
   std::string overflowed_sum;  ///< a sum over processes that is not finite on this rank; "" = none
-  Circumstances run = {};      ///< for the advice
+  AdviceContext run = {};      ///< for the advice
   bool loss_finite = true;     ///< of the whole update
   bool half_sums = false;      ///< dist.compress = "fp16"
 };

@@ -21,23 +21,23 @@ std::filesystem::path newest_checkpoint(const std::filesystem::path& run_directo
   return {};
 }
 
-bool may_clip(const Circumstances& run) {
+bool may_clip(const AdviceContext& run) {
   return run.clip_norm == 0 || run.clip_norm > 1;
 }
 
-std::string calmer_values(const Circumstances& run) {
+std::string calmer_values(const AdviceContext& run) {
   std::vector<std::string> values{"a lower optim.lr"};
   if (may_clip(run)) values.emplace_back("optim.clip_norm = 1.0");
   return join(values, ", ") + " or a longer schedule.warmup_steps";
 }
 
-std::string place_of_other_values(const Circumstances& run) {
+std::string place_of_other_values(const AdviceContext& run) {
   const std::string from =
       run.checkpoint.empty() ? "" : " train.init_from=" + run.checkpoint.string();
   return "this run's folder keeps its values: give others to a new run (--run NEW" + from + ")";
 }
 
-std::string rollback_instead(const Circumstances& run) {
+std::string rollback_instead(const AdviceContext& run) {
   if (run.rolls_back || run.checkpoint.empty()) return "";
   return "; or resume this run with train.forensics.policy=rollback";
 }

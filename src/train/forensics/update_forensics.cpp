@@ -35,7 +35,7 @@ std::string UpdateForensics::examine(const FailedAttempt& failed) {
   RankFindings mine{.found = {},
                     .record = record_of(failed),
                     .overflowed_sum = {},
-                    .run = circumstances(failed.good_step),
+                    .run = advice_context(failed.good_step),
                     .loss_finite = std::isfinite(failed.update.totals.loss()),
                     .half_sums = setup_.compress == "fp16"};
   mine.found = examine_or_warn([&] {
@@ -63,7 +63,7 @@ std::string UpdateForensics::advice_on_scale(const UpdateResult& update,
   return advice;
 }
 
-Circumstances UpdateForensics::circumstances(int64_t good_step) const {
+AdviceContext UpdateForensics::advice_context(int64_t good_step) const {
   return {.clip_norm = setup_.clip_norm,
           .rolls_back = setup_.rolls_back,
           .checkpoint = newest_checkpoint(setup_.run_directory, good_step),

@@ -23,7 +23,7 @@ struct UpdateForensicsSetup {
   kernels::Compute compute = kernels::Compute::kFp32;
   std::string compress;     ///< dist.compress
   double clip_norm = 0;     ///< optim.clip_norm
-  bool rolls_back = false;  ///< see Circumstances
+  bool rolls_back = false;  ///< see AdviceContext
 };
 
 /// An update that was not finite, as the training loop knows it.
@@ -61,7 +61,7 @@ class UpdateForensics {
 
   /// As advice must know them, now.
   /// @param good_step  see FailedAttempt
-  Circumstances circumstances(int64_t good_step) const;
+  AdviceContext advice_context(int64_t good_step) const;
 
  private:
   std::string overflowed_sum() const;

@@ -22,7 +22,7 @@ struct WithoutEngine : Program {
                  "valid_src = [\"no.src\"]\nvalid_tgt = [\"no.tgt\"]\n[train]\nmax_steps = 9000\n");
   }
 
-  Outcome check(const std::string& words) const {
+  ProgramResult check(const std::string& words) const {
     return shell("./stretto check my.toml " + words);
   }
 };

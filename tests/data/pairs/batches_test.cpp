@@ -125,7 +125,7 @@ TEST_F(Batches, OfFewSamplesAreSharedByProcessesSoThatEachSampleIsSeenOnce) {
   for (const int64_t size : {1, 2, 3}) {
     std::vector<int64_t> seen;
     for (int64_t rank = 0; rank < size; ++rank) {
-      const Share share{.update_freq = 4, .rank = rank, .size = size};
+      const RankBatches share{.update_freq = 4, .rank = rank, .size = size};
       Prefetcher prefetcher(*source, {}, 4, 2, share);
       for (int64_t i = 0; i < share.of_epoch(source->num_batches()); ++i) {
         const Batch batch = prefetcher.next();

@@ -130,12 +130,12 @@ int mismatches(const Elements& data, int64_t from, int64_t to) {
   return wrong;
 }
 
-// Groups whose calls are cut into pieces of another size.
+// Groups whose calls are cut into chunks of another size.
 std::vector<ProcessGroup> groups() {
   static const std::vector<ProcessGroup> all = [] {
     std::vector<ProcessGroup> made{world()};
-    for (const int64_t piece : {1, 3, 1000}) {
-      made.emplace_back(mpi_api().open(std::make_shared<PeerWatch>(), {.piece_elements = piece}));
+    for (const int64_t chunk : {1, 3, 1000}) {
+      made.emplace_back(mpi_api().open(std::make_shared<PeerWatch>(), {.chunk_elements = chunk}));
     }
     made.emplace_back(
         mpi_api().open(std::make_shared<PeerWatch>(), {.sums = MpiSetup::Sums::kDirect}));
@@ -151,7 +151,7 @@ struct Case {
   std::string name;
 };
 
-// Every group with every count, but for those that small pieces do not get through quickly.
+// Every group with every count, but for those that small chunks do not get through quickly.
 std::vector<Case> cases(std::span<const Element> elements) {
   std::vector<Case> all;
   const auto every = groups();
@@ -279,7 +279,7 @@ TEST(Mpi, SumsHaveTheSameBitsOnEveryRank) {
 }
 
 // What tells the direct sum apart from the library's: its order is that of the ranks.
-TEST(Mpi, DirectSumsAddInOrderOfRankOverManyPieces) {
+TEST(Mpi, DirectSumsAddInOrderOfRankOverManyChunks) {
   const int64_t count = 3 * (int64_t{1} << 20) + 77;
   Elements data(Element::kF32, count);
   for (int64_t i = 0; i < count; ++i) data.set(i, rough(world().rank(), i));

@@ -37,7 +37,7 @@ TEST(RecurrentSchedule, EveryRowOfEveryStepIsDoneOnceInTheOrderOfTime) {
       std::atomic<bool> in_order = true;
       run_steps(schedule, 100, time, [&](int64_t step, const Bundle& bundle, const Crew& crew) {
         const int64_t count = bundle.rows(schedule.active(step));
-        const Crew::Share mine = crew.share(count);
+        const Crew::Range mine = crew.range(count);
         crew.wait();
         for (int64_t i = mine.begin; i < mine.end; ++i) {
           const int64_t rank = bundle.rank(i);

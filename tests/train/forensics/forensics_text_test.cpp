@@ -60,7 +60,7 @@ TEST(ForensicsText, TheAdviceOnAGradientDependsOnWhatTheLossScalerCanDo) {
 TEST(ForensicsText, TheAdviceDependsOnWhatTheRunHasInForce) {
   struct Row {
     kernels::Compute compute;
-    Circumstances run;
+    AdviceContext run;
     std::string advised;
   };
   const std::string warmup = "a longer schedule.warmup_steps", pre = ", or model.norm = \"pre\"";
@@ -134,7 +134,7 @@ TEST(ForensicsText, WhatFp32DoesNotMendIsNoMatterOfPrecision) {
 TEST(ForensicsText, SpoiltWeightsAreLeftForACheckpointInAFolderOfItsOwn) {
   const NonfiniteReport report{.first = {TensorKind::kOutput, "a.up", ""},
                                .weights = {{"a.up.weight", 3}}};
-  const auto advice = [&](const Circumstances& run) {
+  const auto advice = [&](const AdviceContext& run) {
     return last_line(report, {.step = 7, .checkpoint = "step_00000004"}, {.run = run});
   };
   const std::string calmer =

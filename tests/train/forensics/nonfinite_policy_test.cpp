@@ -126,7 +126,7 @@ TEST(NonfinitePolicy, TheAdviceOfAStopCanBeFollowed) {
                     clip = "optim.clip_norm = 1.0";
   struct Row {
     std::string policy, updates;
-    Circumstances run;
+    AdviceContext run;
     std::vector<std::string> advised, not_advised;
   };
   const std::string fails(50, 'f'), overflows(50, 'o');

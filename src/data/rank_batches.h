@@ -11,12 +11,12 @@ struct Position {
   bool operator==(const Position&) const = default;
 };
 
-/// A micro-batch of an update, or one of the parts that several processes make of it.
-struct Piece {
+/// A micro-batch of an update, or one of the slices that several processes make of it.
+struct MicroBatchSlice {
   int64_t micro = 0;  ///< number of the micro-batch in its update
   int64_t part = 0, parts = 1;
   bool is_whole() const { return parts == 1; }
-  bool operator==(const Piece&) const = default;
+  bool operator==(const MicroBatchSlice&) const = default;
 };
 
 /// The micro-batches that fall to one of several processes.
@@ -27,22 +27,22 @@ struct Piece {
 /// r - 1; with `cut` each is shared by size / r ranks instead, so that a process more makes an
 /// update shorter, down to a part of one micro-batch. The default is one process, to which all
 /// fall.
-struct Share {
+struct RankBatches {
   int64_t update_freq = 1;
   int64_t rank = 0;
   int64_t size = 1;
   bool cut = false;
 
-  /// Pieces of this rank among the first `count` micro-batches of an update. Rank 0 has the most.
+  /// Slices of this rank among the first `count` micro-batches of an update. Rank 0 has the most.
   int64_t of_update(int64_t count) const;
   /// The `turn`-th of them.
-  Piece piece(int64_t turn, int64_t count) const;
-  /// Pieces of this rank in an epoch of `num_batches`.
+  MicroBatchSlice slice(int64_t turn, int64_t count) const;
+  /// Slices of this rank in an epoch of `num_batches`.
   int64_t of_epoch(int64_t num_batches) const {
     return num_batches / update_freq * of_update(update_freq) +
            of_update(num_batches % update_freq);
   }
-  /// Where this rank's `number`-th piece (from 0) at or after `start`, which begins an update, is.
+  /// Where this rank's `number`-th slice (from 0) at or after `start`, which begins an update, is.
   /// Needs of_epoch(num_batches) > 0.
   Position at(Position start, int64_t number, int64_t num_batches) const;
 

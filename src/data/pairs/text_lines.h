@@ -1,0 +1,23 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "text/tokenizer.h"
+
+namespace stretto::data {
+
+/// All lines of the given files (plain, .gz, .zst, zip member), one after the other.
+std::unique_ptr<text::LineSource> open_lines(const std::vector<std::string>& paths);
+
+/// One column of TSV files, from 1. A line without it is an error as throw_missing_column() says.
+std::unique_ptr<text::LineSource> open_tsv_column(const std::vector<std::string>& paths,
+                                                  int64_t column);
+
+/// Error(kBadData) for a line that has no such column.
+[[noreturn]] void throw_missing_column(const std::string& name, int64_t line_number,
+                                       int64_t column);
+
+}  // namespace stretto::data
