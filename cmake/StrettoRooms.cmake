@@ -3,11 +3,11 @@
 
 # Files of these rooms are compiled a few at a time: libtorch's headers are what a file costs, and
 # nothing of one file disturbs the next. A name in an unnamed namespace is therefore unique in its room.
-set(stretto_unity_rooms base distributed launcher data experiment lint plan kernels nn optim models
-    parallel runs train tasks engine)
+set(stretto_unity_rooms base distributed launcher data experiment lint plan kernels nn optim decoding
+    losses models parallel runs train tasks engine)
 function(stretto_join_files name)
   if(STRETTO_UNITY AND NOT STRETTO_SANITIZE AND name IN_LIST stretto_unity_rooms)
-    set_target_properties(room_${name} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 6)
+    set_target_properties(room_${name} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 8)
     # The joint file is a header to the compiler, which then minds members of unnamed types.
     target_compile_options(room_${name} PRIVATE -Wno-subobject-linkage)
   endif()

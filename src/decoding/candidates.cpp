@@ -10,8 +10,6 @@
 namespace stretto::decoding {
 namespace {
 
-constexpr float kNever = -std::numeric_limits<float>::infinity();
-
 constexpr int64_t kBlock = 64;
 
 /// Whether one of so many entries is above `bound`; compilers make vector instructions of it.

@@ -3,12 +3,16 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
+#include <limits>
 #include <span>
 #include <vector>
 
 #include "decoding/decode_options.h"
 
 namespace stretto::decoding {
+
+/// The log-probability of a token that cannot come.
+inline constexpr float kNever = -std::numeric_limits<float>::infinity();
 
 /// A token that a lane may go on with.
 struct Candidate {

@@ -12,8 +12,6 @@
 namespace stretto::decoding {
 namespace {
 
-constexpr float kNever = -std::numeric_limits<float>::infinity();
-
 /// A lane: an output in the making.
 struct Lane {
   std::vector<int64_t> ids;

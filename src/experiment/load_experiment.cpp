@@ -1,5 +1,7 @@
 #include "experiment/load_experiment.h"
 
+#include <algorithm>
+
 #include "base/hash.h"
 #include "config/resolved.h"
 #include "experiment/experiment_schema.h"
@@ -40,8 +42,13 @@ LoadedExperiment load(const Read& read, Source source) {
   Experiment fallback;
   std::vector<config::Problem> problems;
   loaded.origins = read(experiment_schema(loaded.options), experiment_schema(fallback), problems);
-  if (files == Files::kOverriddenOnly) loaded.origins.drop_notes_on_files();
+  if (source == Source::kRun) loaded.origins.drop_notes_on_files();
   settle_defaults(loaded.options, loaded.origins);
+  if (source == Source::kRun) {
+    // Stored with a default that training did not go by.
+    auto& train = loaded.options.train;
+    train.keep_last = std::max(train.keep_last, train.average_last);
+  }
   if (const TaskRules* task = find_task_rules(loaded.options);
       task != nullptr && source == Source::kRun) {
     task->complete_stored(loaded.options, loaded.origins);

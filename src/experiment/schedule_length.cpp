@@ -1,5 +1,7 @@
 #include "experiment/schedule_length.h"
 
+#include <algorithm>
+
 #include "experiment/task_rules.h"
 
 namespace stretto::experiment {
@@ -15,6 +17,9 @@ void settle_defaults(Experiment& options, const config::Origins& origins) {
   }
   if (schedule.name == "noam" && !schedule.d_model.given) {
     schedule.d_model.value = model_width(options).value;
+  }
+  if (!origins.given("train.keep_last")) {
+    options.train.keep_last = std::max(options.train.keep_last, options.train.average_last);
   }
   const TaskRules* task = find_task_rules(options);
   if (task != nullptr && !origins.given("eval.best_metric")) {

@@ -13,7 +13,8 @@ namespace stretto::experiment {
 int64_t schedule_length(const Experiment& options);
 
 /// Defaults that yield to a key that was given: beside schedule.warmup_ratio the default of
-/// schedule.warmup_steps is 0, and that of eval.best_metric is the first score of the task.
+/// schedule.warmup_steps is 0, that of train.keep_last is no less than train.average_last, and that
+/// of eval.best_metric is the first score of the task.
 /// schedule.d_model, which is gone, is the model's width with noam, as it had to be. To be called
 /// before the rules look.
 void settle_defaults(Experiment& options, const config::Origins& origins);

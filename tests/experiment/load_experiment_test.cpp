@@ -398,6 +398,21 @@ TEST(LoadExperiment, DefaultsBesideAnExperimentAreThoseOfItsParts) {
   EXPECT_EQ(config::value_text(defaults.find("model.encoder.num_layers")->value), "6");
 }
 
+TEST(LoadExperiment, ARunThatAveragesMoreCheckpointsThanTheDefaultKeepsIsReadAgain) {
+  const Bench bench;
+  const auto loaded = load_experiment(bench.config, {"train.average_last=10"});
+  EXPECT_EQ(loaded.options.train.keep_last, 10);
+  const auto again = load_stored_experiment(loaded.resolved_toml, "/run/config.toml", {});
+  EXPECT_EQ(again.options.train.keep_last, 10);
+  EXPECT_EQ(again.config_hash, loaded.config_hash);
+  // As it was stored when the default stood there.
+  std::string former = loaded.resolved_toml;
+  const size_t at = former.find("keep_last = 10");
+  ASSERT_NE(at, std::string::npos);
+  former.replace(at, 14, "keep_last = 2");
+  EXPECT_EQ(load_stored_experiment(former, "/run/config.toml", {}).options.train.keep_last, 10);
+}
+
 TEST(LoadExperiment, TheJsonSchemaKnowsEveryKey) {
   Experiment defaults;
   const auto schema = experiment_schema(defaults);

@@ -15,6 +15,7 @@
 #include "models/registry.h"
 #include "nn/watch.h"
 #include "tests/models/part_cases.h"
+#include "tests/text/special_ids.h"
 
 namespace stretto::models {
 namespace {
@@ -70,9 +71,13 @@ nn::OutputLoss plain_loss() {
 }
 
 std::shared_ptr<Seq2SeqModel> model_of(const Seq2SeqOptions& options) {
-  return make_model(
-      options, {.src_rows = kVocabulary, .tgt_rows = kVocabulary, .num_tgt_classes = kVocabulary},
-      plain_loss());
+  return make_model(options,
+                    {.src_rows = kVocabulary,
+                     .tgt_rows = kVocabulary,
+                     .num_tgt_classes = kVocabulary,
+                     .src_specials = stretto::testing::kSpecials,
+                     .tgt_specials = stretto::testing::kSpecials},
+                    plain_loss());
 }
 
 /// Every token of the vocabulary once on either side, in sentences of 50.
@@ -293,6 +298,10 @@ TEST(EmbeddingScale, TheGradientOfATableIsThatOfACentralDifference) {
     for (const char* scale : {"sqrt", "none"}) {
       Seq2SeqOptions scaled = options;
       scaled.embedding_scale = scale;
+      // What is scaled on purpose is no slope of the loss.
+      if (scaled.encoder.is<ConvEncoderOptions>()) {
+        scaled.encoder.as<ConvEncoderOptions>().scale_gradient = false;
+      }
       SCOPED_TRACE(name_of(scaled));
       const auto model = model_of(scaled);
       model->to(at::kDouble);

@@ -92,7 +92,7 @@ at::Tensor plain_gradient(bool tied, int64_t begin, int64_t end) {
   return arena.grads().clone();
 }
 
-class EmbeddingGradientsTest : public testing::Test {
+class EmbeddingGradientsTest : public ::testing::Test {
  protected:
   void SetUp() override { at::set_num_threads(1); }
   void TearDown() override { at::set_num_threads(threads_before_); }

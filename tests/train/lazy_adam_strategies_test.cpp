@@ -118,7 +118,7 @@ torch::Tensor table_of(const torch::Tensor& params) {
 
 const std::vector<std::string> kStrategies{"all_reduce", "sharded", "parameter_server"};
 
-class LazyAdamStrategiesTest : public testing::Test {
+class LazyAdamStrategiesTest : public ::testing::Test {
  protected:
   void SetUp() override { at::set_num_threads(1); }
   void TearDown() override { at::set_num_threads(threads_before_); }

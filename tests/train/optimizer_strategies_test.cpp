@@ -121,7 +121,7 @@ TrainingResult train(int ranks, const std::string& optimizer, const distributed:
 
 const std::vector<std::string> kStrategies{"all_reduce", "sharded", "parameter_server"};
 
-class OptimizerStrategiesTest : public testing::Test {
+class OptimizerStrategiesTest : public ::testing::Test {
  protected:
   void SetUp() override { at::set_num_threads(1); }
   void TearDown() override { at::set_num_threads(threads_before_); }

@@ -39,7 +39,7 @@ class RankTask : public test::ToyTask {
 };
 
 // Ranks are threads; each trainer has its own task, and rank 0 writes the run folder.
-class TrainerRanksTest : public testing::Test {
+class TrainerRanksTest : public ::testing::Test {
  protected:
   void SetUp() override {
     at::set_num_threads(1);

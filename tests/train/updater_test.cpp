@@ -257,7 +257,7 @@ std::string text(const Job& job) {
   return text + " allocation " + std::to_string(job.nth_allocation);
 }
 
-class UpdaterTest : public testing::Test {
+class UpdaterTest : public ::testing::Test {
  protected:
   void SetUp() override { at::set_num_threads(1); }
   void TearDown() override {

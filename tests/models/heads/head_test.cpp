@@ -13,6 +13,7 @@
 #include "models/operations.h"
 #include "nn/linear.h"
 #include "tests/models/part_cases.h"
+#include "tests/text/special_ids.h"
 
 namespace stretto::models {
 namespace {
@@ -64,7 +65,9 @@ struct ModelWithHead {
   explicit ModelWithHead(int64_t num_classes) : head(std::make_shared<BiasedHead>(num_classes)) {
     model = std::make_shared<EncoderDecoder>(
         JoinedParts{.encoder = encoder, .decoder = decoder, .head = head},
-        EncoderDecoderParts{.d_model = kWidth, .tie_embeddings = "none"});
+        EncoderDecoderParts{.d_model = kWidth, .tie_embeddings = "none"},
+        ModelSetup{.src_specials = stretto::testing::kSpecials,
+                   .tgt_specials = stretto::testing::kSpecials});
     model->to(at::kDouble);
   }
   /// The rows behind the last layer.
