@@ -72,7 +72,8 @@ std::vector<std::string> entries_for_other_names(const NamedShapes& model,
   }
   std::vector<std::string> entries;
   for (const auto& top : tops) add_renamed(model, top, stored, entries);
-  if (!entries.empty()) entries.insert(entries.end(), same.begin(), same.end());
+  // A renamed part may go by a tied table's other name too: who has its own comes first.
+  if (!entries.empty()) entries.insert(entries.begin(), same.begin(), same.end());
   return entries;
 }
 
