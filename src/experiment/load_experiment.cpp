@@ -34,6 +34,16 @@ std::string hash_of(const config::Schema& schema, const Experiment& options) {
 /// there.
 enum class Source { kUser, kRun };
 
+// What a run that was stored earlier means by today's keys.
+void complete_stored(LoadedExperiment& loaded) {
+  loaded.origins.drop_notes_on_files();
+  // Stored with a default that training did not go by.
+  auto& train = loaded.options.train;
+  train.keep_last = std::max(train.keep_last, train.average_last);
+  const TaskRules* task = find_task_rules(loaded.options);
+  if (task != nullptr) task->complete_stored(loaded.options, loaded.origins);
+}
+
 // What `read(schema, defaults, problems)` gives as origins, checked by every rule; throws all
 // problems together.
 template <class Read>
@@ -42,17 +52,8 @@ LoadedExperiment load(const Read& read, Source source) {
   Experiment fallback;
   std::vector<config::Problem> problems;
   loaded.origins = read(experiment_schema(loaded.options), experiment_schema(fallback), problems);
-  if (source == Source::kRun) loaded.origins.drop_notes_on_files();
   settle_defaults(loaded.options, loaded.origins);
-  if (source == Source::kRun) {
-    // Stored with a default that training did not go by.
-    auto& train = loaded.options.train;
-    train.keep_last = std::max(train.keep_last, train.average_last);
-  }
-  if (const TaskRules* task = find_task_rules(loaded.options);
-      task != nullptr && source == Source::kRun) {
-    task->complete_stored(loaded.options, loaded.origins);
-  }
+  if (source == Source::kRun) complete_stored(loaded);
   const auto schema = experiment_schema(loaded.options);  // with the parts that were chosen
   if (readable(problems)) {
     const auto missing = missing_files(schema, loaded.origins, problems, source == Source::kRun);

@@ -144,7 +144,7 @@ class Look {
         end_(Clock::now() + how.limit) {}
 
   Preflight run() {
-    const bool named = text::names_tokenizer(translation_of(e_).tokenizer);
+    const bool named = names_tokenizer();
     const bool trains = trains_tokenizer();
     lines(Split::kValid);
     // Files are read fast; and what they say of text needs little of it.
@@ -156,9 +156,11 @@ class Look {
   }
 
  private:
+  bool names_tokenizer() const { return text::names_tokenizer(translation_of(e_).tokenizer); }
+
   /// Else it is named, or that of the run that `train.init_from` names.
   bool trains_tokenizer() const {
-    if (text::names_tokenizer(translation_of(e_).tokenizer)) return false;
+    if (names_tokenizer()) return false;
     return e_.train.init_from.empty() || e_.train.init_vocabulary == "match";
   }
 
@@ -196,7 +198,7 @@ class Look {
           "model", "src_model", "tgt_model", "src_vocab", "tgt_vocab"}) {
       if (is_known(std::string("tokenizer.") + key)) return false;
     }
-    return text::names_tokenizer(translation_of(e_).tokenizer) || looks_at_all(Split::kTrain);
+    return names_tokenizer() || looks_at_all(Split::kTrain);
   }
 
   void leave(const std::string& key, const std::string& what) {
@@ -227,9 +229,7 @@ class Look {
   void tokenizers() {
     if (!looks_at_tokenizers()) return;
     if (how_.full) return try_tokenizers();
-    const std::string key = text::names_tokenizer(translation_of(e_).tokenizer)
-                                ? tokenizer_key(e_, "")
-                                : "tokenizer.vocab_size";
+    const std::string key = names_tokenizer() ? tokenizer_key(e_, "") : "tokenizer.vocab_size";
     const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(end_ - Clock::now());
     std::optional<std::string> result;
     if (left.count() > 0) {
@@ -241,7 +241,7 @@ class Look {
     }
     if (result) return unpack(*result, found_);
     leave(key,
-          text::names_tokenizer(translation_of(e_).tokenizer)
+          names_tokenizer()
               ? "whether it can be used, and whether it leaves anything of the text"
               : "whether the text allows for so many pieces: training a tokenizer takes longer");
   }
@@ -272,7 +272,7 @@ class Look {
   // Of text that training would stop at anyway the shares do not matter. A tokenizer that is
   // trained on the text knows it, but for what tokenizer.character_coverage leaves out.
   void unknown_tokens() {
-    const bool named = text::names_tokenizer(translation_of(e_).tokenizer);
+    const bool named = names_tokenizer();
     if ((!named && !how_.full) || is_known("data.max_unknown") || !looks_at_tokenizers()) return;
     if (!found_.stops.empty() || translation_of(e_).data.max_unknown >= 1) return;
     if (how_.full) {
