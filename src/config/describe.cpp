@@ -217,13 +217,6 @@ const Alternative* find_part(const Schema& defaults, const std::string& path) {
   return nullptr;
 }
 
-// What stands behind a part's name, as "data.max_tokens" in "task.translation.data.max_tokens", of
-// a part whose sections stand beside its switch; empty = the path is no such.
-std::string inside_part(const Switch& parts, const Alternative& part, const std::string& path) {
-  const std::string name = parts.section + "." + part.name + ".";
-  return parts.below.empty() && path.starts_with(name) ? path.substr(name.size()) : "";
-}
-
 // The keys of a part that has this key, section or list; nullptr = none.
 const Schema* part_with(const Schema& defaults, const std::string& path) {
   for (const auto& parts : defaults.switches) {
@@ -395,10 +388,13 @@ std::string describe(const Schema& defaults, const std::string& typed) {
     const bool is_here = name == list.path || name.starts_with(list.path + ".");
     if (is_here) return describe(*list.entry, name);
   }
-  for (const auto& parts : defaults.switches) {
-    for (const auto& part : parts.alternatives) {
-      const std::string inside = inside_part(parts, part, name);
-      if (!inside.empty()) return describe(with_part(defaults, parts, &part), inside);
+  // "task.translation.data.max_tokens": of a part whose sections stand beside its switch.
+  if (const Switch* parts = root_switch(defaults)) {
+    for (const auto& part : parts->alternatives) {
+      const std::string before = parts->section + "." + part.name + ".";
+      if (name.size() > before.size() && name.starts_with(before)) {
+        return describe(with_part(defaults, *parts, &part), name.substr(before.size()));
+      }
     }
   }
   if (const Key* key = defaults.find(name)) return key_block(*key, key->path);
