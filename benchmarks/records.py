@@ -147,11 +147,11 @@ def made_up_text(folder, pairs=400, seed=1):
 
 @contextlib.contextmanager
 def work_folder(options, prefix):
-    """Makes options.work, a temporary folder if it names none; with options.smoke, options.data is a made-up text in it."""
+    """Makes options.work, a temporary folder if it names none; of a program with --smoke, options.data is then a made-up text in it."""
     temporary = None if options.work else pathlib.Path(tempfile.mkdtemp(prefix=prefix))
     options.work = (options.work or temporary).resolve()
     options.work.mkdir(parents=True, exist_ok=True)
-    if options.smoke:
+    if getattr(options, "smoke", False):
         options.data = options.work / "text"
         made_up_text(options.data)
     try:

@@ -105,7 +105,6 @@ def parse(arguments):
     parser.add_argument("--work", type=pathlib.Path, help="folder for the runs; default temporary")
     options = parser.parse_intermixed_args(arguments)
     options.old, options.new = records.program(parser, options.old), records.program(parser, options.new)
-    options.smoke = False
     if options.updates < 3:
         parser.error("--updates must be at least 3: a warm-up is shorter than a run")
     found = sorted(path.stem for path in options.configs.glob("*.toml"))
