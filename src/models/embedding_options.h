@@ -16,8 +16,7 @@ namespace stretto::models {
 ///     kind             "auto" multiplies by    rows that no factor multiplies start
 ///     kTransformer     sqrt(D)                 N(0, D^-0.5) (Vaswani et al. 2017, section 3.4)
 ///     kConvolutional   1                       N(0, 0.1) (Gehring et al. 2017, section 3.5)
-///     kRecurrent       1                       as its matrices: in ±init_bound (Wu et al. 2016),
-///     or
+///     kRecurrent       1                       in ±init_bound (Wu et al. 2016), as its matrices;
 ///                                              Xavier-uniform where that is 0
 ///
 /// Rows that are multiplied start N(0, D^-0.5), whoever reads them.

@@ -53,6 +53,42 @@ nn::Embedding EncoderDecoderParts::output_table(const Decoder& decoder) const {
   return table;
 }
 
+nn::Init EncoderDecoderParts::root(const ModelSetup& setup) const {
+  const nn::Init drawn =
+      setup.draws_weights ? nn::Init(setup.seed, setup.device) : nn::Init::unset(setup.device);
+  return drawn.with_rules(init);
+}
+
+nn::Embedding EncoderDecoderParts::joint_table(const nn::Init& root,
+                                               const ModelSetup& setup) const {
+  if (tie_embeddings != "all") return nullptr;
+  return nn::Embedding(root.child("embedding"), setup.tgt_rows, d_model, setup.tgt_specials.pad,
+                       rows_of_shared_table());
+}
+
+PartSetup EncoderDecoderParts::encoder_setup(const nn::Init& init, const ModelSetup& setup,
+                                             const nn::Embedding& joint) const {
+  return {.init = init,
+          .d_model = d_model,
+          .rows = setup.src_rows,
+          .pad = setup.src_specials.pad,
+          .embedding = joint,
+          .embedding_scale = embedding_scale,
+          .shared_rows = joint ? std::optional(rows_of_shared_table()) : std::nullopt,
+          .first_site = kEncoderSites};
+}
+
+PartSetup EncoderDecoderParts::decoder_setup(const nn::Init& init, const ModelSetup& setup,
+                                             const nn::Embedding& joint,
+                                             int64_t memory_width) const {
+  PartSetup part = encoder_setup(init, setup, joint);
+  part.memory_width = memory_width;
+  part.rows = setup.tgt_rows;
+  part.pad = setup.tgt_specials.pad;
+  part.first_site = kDecoderSites;
+  return part;
+}
+
 EncoderDecoder::EncoderDecoder(const EncoderDecoderParts& parts, const ModelSetup& setup,
                                nn::OutputLosses losses)
     : src_specials_(setup.src_specials),
@@ -60,36 +96,19 @@ EncoderDecoder::EncoderDecoder(const EncoderDecoderParts& parts, const ModelSetu
       src_word_dropout_(parts.src_word_dropout),
       tgt_word_dropout_(parts.tgt_word_dropout),
       ties_output_(parts.ties_output()) {
-  const nn::Init init =
-      (setup.draws_weights ? nn::Init(setup.seed, setup.device) : nn::Init::unset(setup.device))
-          .with_rules(parts.init);
-  const bool tie_all = parts.tie_embeddings == "all";
-  if (tie_all) {
-    embedding_ = register_module(
-        "embedding", nn::Embedding(init.child("embedding"), setup.tgt_rows, parts.d_model,
-                                   tgt_specials_.pad, parts.rows_of_shared_table()));
-  }
-  const auto part = [&](const char* name, int64_t rows, int64_t pad, uint64_t first_site) {
-    // An encoder is there before the decoder, which reads its rows.
-    return PartSetup{
-        .init = init.child(name),
-        .d_model = parts.d_model,
-        .memory_width = encoder_ ? encoder_->width() : 0,
-        .rows = rows,
-        .pad = pad,
-        .embedding = embedding_,
-        .embedding_scale = parts.embedding_scale,
-        .shared_rows = tie_all ? std::optional(parts.rows_of_shared_table()) : std::nullopt,
-        .first_site = first_site};
-  };
+  const nn::Init init = parts.root(setup);
+  embedding_ = parts.joint_table(init, setup);
+  if (embedding_) register_module("embedding", embedding_);
   if (parts.second_encoder) {
-    make_two_encoders(parts, part("encoders", setup.src_rows, src_specials_.pad, kEncoderSites));
+    make_two_encoders(parts, parts.encoder_setup(init.child("encoders"), setup, embedding_));
   } else {
-    encoder_ = register_module("encoder", parts.encoder(part("encoder", setup.src_rows,
-                                                             src_specials_.pad, kEncoderSites)));
+    encoder_ = register_module(
+        "encoder", parts.encoder(parts.encoder_setup(init.child("encoder"), setup, embedding_)));
   }
-  decoder_ = register_module(
-      "decoder", parts.decoder(part("decoder", setup.tgt_rows, tgt_specials_.pad, kDecoderSites)));
+  // Behind the encoder, whose rows it reads.
+  decoder_ =
+      register_module("decoder", parts.decoder(parts.decoder_setup(init.child("decoder"), setup,
+                                                                   embedding_, encoder_->width())));
   head_ = register_module(
       "output", std::make_shared<TokenHead>(TokenHeadSetup{.init = init.child("output"),
                                                            .width = decoder_->width(),

@@ -36,6 +36,16 @@ struct EncoderDecoderParts {
   nn::InitRule rows_of_shared_table() const {
     return shared_rows.value_or(nn::normal_of_width(d_model));
   }
+
+  /// Where the model's first weights come from.
+  nn::Init root(const ModelSetup& setup) const;
+  /// The one table of a model whose tables are all tied; else null. Its owner registers it.
+  nn::Embedding joint_table(const nn::Init& root, const ModelSetup& setup) const;
+  /// What an encoder or decoder at `init` is built from. @param joint  joint_table()
+  PartSetup encoder_setup(const nn::Init& init, const ModelSetup& setup,
+                          const nn::Embedding& joint) const;
+  PartSetup decoder_setup(const nn::Init& init, const ModelSetup& setup, const nn::Embedding& joint,
+                          int64_t memory_width) const;
 };
 
 /// The modules of an encoder-decoder that are there already, for a model that shares some of them

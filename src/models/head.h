@@ -35,9 +35,8 @@ struct HeadTargets {
 ///   registered, so that it has one name. On its way into an operator it passes through
 ///   nn::watch_use(), under a name that does not depend on the tie: then forensics can tell this
 ///   use's gradient from that of the lookups.
-/// - **One operator.** With many classes, projection and loss are one operator on blocks of rows,
-/// so
-///   that [N, C] never exists as a whole. Only heads know this. The operator is handed in
+/// - **One operator.** With many classes, projection and loss are one operator on blocks of rows:
+///   [N, C] never exists as a whole. Only heads know this. The operator is handed in
 ///   (nn/output_loss.h), since `models` and `losses` do not know each other. With few classes
 ///   (labels, the ends of a span) plain logits are small enough.
 /// - **Sums.** loss() gives sums over labels, not means: the loop divides them by the labels of the

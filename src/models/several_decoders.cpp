@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <limits>
-#include <optional>
 #include <stdexcept>
 
 #include "models/heads/token.h"
@@ -22,37 +21,17 @@ SeveralDecoders::SeveralDecoders(const EncoderDecoderParts& parts,
                                  const std::vector<HeadParts>& heads, const ModelSetup& setup,
                                  const nn::OutputLosses& losses)
     : ties_all_(parts.tie_embeddings == "all"), ties_none_(!parts.ties_output()) {
-  const nn::Init init =
-      (setup.draws_weights ? nn::Init(setup.seed, setup.device) : nn::Init::unset(setup.device))
-          .with_rules(parts.init);
+  const nn::Init init = parts.root(setup);
   JoinedParts joined;
-  if (ties_all_) {
-    joined.embedding = register_module(
-        "embedding", nn::Embedding(init.child("embedding"), setup.tgt_rows, parts.d_model,
-                                   setup.tgt_specials.pad, parts.rows_of_shared_table()));
-  }
-  const auto shared_rows = ties_all_ ? std::optional(parts.rows_of_shared_table()) : std::nullopt;
-  joined.encoder =
-      register_module("encoder", parts.encoder({.init = init.child("encoder"),
-                                                .d_model = parts.d_model,
-                                                .rows = setup.src_rows,
-                                                .pad = setup.src_specials.pad,
-                                                .embedding = joined.embedding,
-                                                .embedding_scale = parts.embedding_scale,
-                                                .shared_rows = shared_rows,
-                                                .first_site = kEncoderSites}));
+  joined.embedding = parts.joint_table(init, setup);
+  if (joined.embedding) register_module("embedding", joined.embedding);
+  joined.encoder = register_module("encoder", parts.encoder(parts.encoder_setup(
+                                                  init.child("encoder"), setup, joined.embedding)));
   const auto decoders = register_module("decoders", std::make_shared<NamedModules>());
   const auto outputs = register_module("outputs", std::make_shared<NamedModules>());
   for (const HeadParts& head : heads) {
-    joined.decoder = head.decoder({.init = init.child("decoders").child(head.name),
-                                   .d_model = parts.d_model,
-                                   .memory_width = joined.encoder->width(),
-                                   .rows = setup.tgt_rows,
-                                   .pad = setup.tgt_specials.pad,
-                                   .embedding = joined.embedding,
-                                   .embedding_scale = parts.embedding_scale,
-                                   .shared_rows = shared_rows,
-                                   .first_site = kDecoderSites});
+    joined.decoder = head.decoder(parts.decoder_setup(
+        init.child("decoders").child(head.name), setup, joined.embedding, joined.encoder->width()));
     decoders->register_module(head.name, joined.decoder);
     joined.head = outputs->register_module(
         head.name, std::make_shared<TokenHead>(
