@@ -3,13 +3,22 @@
 
 # Files of these rooms are compiled a few at a time: libtorch's headers are what a file costs, and
 # nothing of one file disturbs the next. A name in an unnamed namespace is therefore unique in its room.
-set(stretto_unity_rooms base distributed launcher data experiment lint plan kernels nn optim decoding
-    losses models parallel runs train tasks engine)
+set(stretto_unity_rooms base config report distributed launcher data experiment lint plan kernels nn optim
+    decoding losses models parallel runs train tasks engine)
 function(stretto_join_files name)
   if(STRETTO_UNITY AND NOT STRETTO_SANITIZE AND name IN_LIST stretto_unity_rooms)
     set_target_properties(room_${name} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 8)
     # The joint file is a header to the compiler, which then minds members of unnamed types.
     target_compile_options(room_${name} PRIVATE -Wno-subobject-linkage)
+  endif()
+endfunction()
+
+# Rooms in which no loop over tokens or numbers runs: they call those that have one. Optimising them more
+# would take a quarter of their build time and gain nothing that a measurement shows (benchmarks/old_new.py).
+set(stretto_cool_rooms config report launcher experiment lint plan nn models parallel runs train tasks engine)
+function(stretto_optimise_less name)
+  if(name IN_LIST stretto_cool_rooms)
+    target_compile_options(room_${name} PRIVATE $<$<CONFIG:Release>:-O1>)
   endif()
 endfunction()
 
@@ -30,6 +39,7 @@ function(stretto_core_room name)
   target_sources(stretto_core PRIVATE $<TARGET_OBJECTS:room_${name}>)
   target_link_libraries(stretto_core PUBLIC ${ARGN})
   stretto_join_files(${name})
+  stretto_optimise_less(${name})
 endfunction()
 
 # stretto_engine_room(NAME [SOURCES…]): the given files of src/NAME, or all of its .cpp files.
@@ -44,4 +54,5 @@ function(stretto_engine_room name)
   target_precompile_headers(room_${name} REUSE_FROM stretto_pch)
   target_sources(stretto_engine PRIVATE $<TARGET_OBJECTS:room_${name}>)
   stretto_join_files(${name})
+  stretto_optimise_less(${name})
 endfunction()

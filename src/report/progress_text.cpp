@@ -26,7 +26,7 @@ std::string with_digits(const char* format, double value) {
 }
 
 /// "4.2e-4": printf pads the exponent ("4.2e-04"), which costs a column and reads worse.
-std::string scientific(double value) {
+std::string short_scientific(double value) {
   std::string text = with_digits("%.1e", value);
   const size_t e = text.find('e');
   if (e == std::string::npos) return text;
@@ -40,7 +40,7 @@ std::string scientific(double value) {
 std::string compact(double value, int decimals) {
   if (!std::isfinite(value)) return std::isnan(value) ? "nan" : value > 0 ? "inf" : "-inf";
   const double size = std::abs(value);
-  if (size >= 1e6 || (size > 0 && size < 1e-3)) return scientific(value);
+  if (size >= 1e6 || (size > 0 && size < 1e-3)) return short_scientific(value);
   if (size >= 1000) return with_thousands(std::llround(value));
   return fixed(value, size >= 100 ? std::min(decimals, 1) : decimals);
 }
@@ -74,7 +74,7 @@ std::vector<Field> fields_of(const ProgressState& state, const std::string& acti
                                                           : value < 10 ? 2
                                                                        : 1)});
   }
-  fields.push_back({6, "lr " + (state.lr == 0 ? "0" : scientific(state.lr))});
+  fields.push_back({6, "lr " + (state.lr == 0 ? "0" : short_scientific(state.lr))});
   fields.push_back({8, "|g| " + compact(state.grad_norm, 2)});
   if (state.rate > 0) {
     fields.push_back({4, with_thousands(std::llround(state.rate)) + " " + state.rate_unit + "/s"});
