@@ -4,7 +4,8 @@
     benchmarks/models_multi30k.py --data data/multi30k --work runs/multi30k [--out benchmarks/models_multi30k_….md] [key=value …]
 
 The recipes are configs/translation/multi30k_{transformer,gnmt,convs2s,lightconv,transformer_lstm,lstm_transformer}.toml: 7.4 to 7.9
-million parameters each, the same text, optimizer and schedule. The budget is the same for every run:
+million parameters each, the same text, optimizer and schedule. --width W makes all of them narrower, feed-forward blocks four times as
+wide as that. The budget is the same for every run:
 
     --updates N   N updates of about 3,600 target tokens, with a warm-up of a third of them (default: 600)
     --minutes M   M minutes of training time, validations included, with the recipe's warm-up
@@ -14,6 +15,7 @@ from the best checkpoint by validation loss, and `stretto infer --stats` decodes
 
 A finished run is a line of WORK/results.jsonl and is not repeated; a run that was interrupted goes on from its last checkpoint. Seeds
 are the outer loop, so that a page of partial results compares all models. --page writes the page from what is there, without a run.
+Times need a machine that does nothing else; scores do not. --untimed runs only for the scores: beside other work, or several at once.
 
   target tokens/s   real ones, of all updates but the first five: their sum over the sum of their times, without validations
   memory            peak resident memory of the training process, validations included, without decoding
@@ -33,6 +35,9 @@ import records
 
 NAMES = {"transformer": "Transformer", "gnmt": "GNMT, small", "convs2s": "ConvS2S", "lightconv": "LightConv",
          "transformer_lstm": "Transformer encoder, LSTM decoder (TR)", "lstm_transformer": "LSTM encoder, Transformer decoder (RT)"}
+# The sides that have a feed-forward block, whose width is not d_model.
+FEED_FORWARD = {"transformer": ("encoder", "decoder"), "lightconv": ("encoder", "decoder"), "transformer_lstm": ("encoder",),
+                "lstm_transformer": ("decoder",)}
 WARM = 5  # updates that count for no speed
 STATS = re.compile(r"([\d,]+) lines? in .*?([\d,.]+) s\s*$", re.M)
 # What a dry run makes of every recipe.
@@ -53,7 +58,14 @@ def call(command, **more):
 def budget_of(options):
     """What makes two results comparable: budget, overrides and the dry run's sizes."""
     kind = f"{options.minutes:g} minutes" if options.minutes else f"{options.updates} updates"
-    return " ".join([kind, *options.key, *(["smoke"] if options.smoke else [])])
+    width = [f"width {options.width}"] if options.width else []
+    return " ".join([kind, *width, *options.key, *(["smoke"] if options.smoke else [])])
+
+
+def width_keys(options, name):
+    if not options.width:
+        return []
+    return [f"model.d_model={options.width}", *(f"model.{side}.ffn_dim={4 * options.width}" for side in FEED_FORWARD.get(name, ()))]
 
 
 def keys_of(options, seed):
@@ -96,15 +108,16 @@ def measure(options, name, seed):
     run = options.work / folder
     recipe = str(records.ROOT / f"configs/translation/multi30k_{name}.toml")
     begin = time.monotonic()
-    call([options.stretto, "train", recipe, "--run", str(run), "--quiet", *keys_of(options, seed), *options.threads])
+    call([options.stretto, "train", recipe, "--run", str(run), "--quiet", *width_keys(options, name), *keys_of(options, seed),
+          *options.threads])
     score = json.loads(call([options.stretto, "eval", str(run), "--checkpoint", "best", "--json", "eval.bleu=true", *options.threads]).stdout)
     events = records.json_lines(run / "metrics.jsonl")
     report = json.loads((run / "report.json").read_text(encoding="utf-8"))
     updates = [event for event in events if event["event"] == "train"]
     return {"name": name, "seed": seed, "budget": budget_of(options), "bleu": score["bleu"], "nll": score["nll"],
             "updates": updates[-1]["step"], "tokens_per_update": statistics.mean(event["target_tokens"] for event in updates),
-            "rate": speed_of(events), "memory": max(event.get("peak_memory_bytes", 0) for event in events),
-            "decoding": decode(options, run), "parameters": dict(report["facts"])["parameters"],
+            "timed": not options.untimed, "rate": speed_of(events), "memory": max(event.get("peak_memory_bytes", 0) for event in events),
+            "decoding": 0.0 if options.untimed else decode(options, run), "parameters": dict(report["facts"])["parameters"],
             "training_seconds": updates[-1]["seconds"], "wall_seconds": time.monotonic() - begin, "head": records.head_of_now(),
             "machine": dict(report["machine"])}
 
@@ -116,13 +129,15 @@ def rows_of(results):
         found = [result for result in results if result["name"] == name]
         if not found:
             continue
-        column = lambda key, unit=1.0: [result[key] / unit for result in found]
+        timed = [result for result in found if result.get("timed", True)]
+        column = lambda key, unit=1.0, of=found: [result[key] / unit for result in of]
+        times = lambda key, unit=1.0, decimals=0: records.spread(column(key, unit, timed), decimals=decimals) if timed else "–"
         bleu = column("bleu")
         mean = f"{statistics.mean(bleu):.1f}" + (f" ({min(bleu):.1f} – {max(bleu):.1f})" if len(bleu) > 1 else "")
         rows.append([title, found[0]["parameters"], len(found), mean, f"{statistics.mean(column('nll')):.3f}",
                      records.spread(column("updates"), decimals=0) if len(set(column("updates"))) > 1 else f"{found[0]['updates']:,}",
-                     records.spread(column("rate"), decimals=0), f"{max(column('memory', 2**20)):,.0f}",
-                     records.spread(column("decoding"), decimals=0), records.spread(column("training_seconds", 60), decimals=1)])
+                     times("rate"), f"{max(column('memory', 2**20, timed or found)):,.0f}", times("decoding"),
+                     times("training_seconds", 60, 1)])
     return rows
 
 
@@ -135,13 +150,18 @@ def page_of(options, results):
     heads = [result["head"] for result in results]
     head = dict(heads[-1], commit=", ".join(sorted({head["commit"] for head in heads})), date=max(head["date"] for head in heads))
     tokens = statistics.mean(result["tokens_per_update"] for result in results)
-    machine = results[-1]["machine"]
+    timed = [result for result in results if result.get("timed", True)]
+    machine = (timed or results)[-1]["machine"]
     kind = "time" if options.minutes else "number of updates"
     notes = [f"Threads: {machine.get('threads', '?')}; {machine.get('precision', '?')}, libtorch {machine.get('libtorch', '?')}. "
              f"Budget: {budget_of(options)}, the same {kind} for every run, with {tokens:,.0f} real target tokens an update. "
              "Rate and warm-up were tuned for no model, and none has converged: the table compares models early in training.",
              "BLEU is that of the test set (test_2016_flickr), mean over seeds with the least and the most; nll is in nats a token there. "
              "Other columns are medians over seeds. Memory is that of training; sentences/s are those of decoding the test set."]
+    if len(timed) < len(results):
+        seeds = sorted({result["seed"] for result in timed})
+        notes.append(f"Times are those of seed {', '.join(map(str, seeds)) or 'none'}, whose runs had the machine to themselves; the others ran "
+                     "on one thread each, beside other work.")
     body = records.table(["model", "parameters", "seeds", "BLEU", "nll", "updates", "target tokens/s, training", "peak RSS MiB",
                           "sentences/s, decoding", "minutes of training"], rows_of(results))
     missing = len(NAMES) * options.seeds - len(results)
@@ -163,11 +183,15 @@ def parse():
     parser.add_argument("--seed", action="append", type=int, help="only this seed; may be repeated")
     parser.add_argument("--seeds", type=int, default=3, help="seeds 1 to N")
     parser.add_argument("--decodings", type=int, default=3)
-    parser.add_argument("--threads", type=int, help="run.threads; default all cores")
+    parser.add_argument("--width", type=int, help="of all models; default that of the recipes, 256")
+    parser.add_argument("--untimed", action="store_true", help="these runs are for their scores; their times are not taken")
+    parser.add_argument("--threads", type=int, help="run.threads; default all cores, with --untimed one")
     parser.add_argument("--page", action="store_true", help="only make the page of what is there")
     parser.add_argument("--smoke", action="store_true", help="made-up text and eight updates: tries the script, measures nothing")
     options = parser.parse_args()
     options.stretto = None if options.page else records.program(parser, options.stretto)
+    if options.untimed and not options.threads:
+        options.threads = 1
     options.threads = [f"run.threads={options.threads}"] if options.threads else []
     options.work = options.work.resolve()
     if options.smoke:

@@ -709,7 +709,7 @@ class ModelsOnMulti30k(InTemporaryFolder):
 
     STRETTO = """#!/bin/sh
         case $1 in
-        train) echo "$2" >>"$4.started"; case $2 in *_"$FAIL".toml) echo 'error: no text' >&2; exit 2;; esac; mkdir -p "$4"
+        train) echo "$*" >>"$4.started"; case $2 in *_"$FAIL".toml) echo 'error: no text' >&2; exit 2;; esac; mkdir -p "$4"
             for step in 1 2 3 4 5 6 7 8; do
                 echo '{"event": "train", "step": '$step', "target_tokens": 100, "tokens_per_second": '$((step > 5 ? 50 : 5))',
                        "peak_memory_bytes": 104857600, "seconds": 120}' | tr -d '\\n'; echo; done >"$4/metrics.jsonl"
@@ -751,6 +751,30 @@ class ModelsOnMulti30k(InTemporaryFolder):
             self.assertEqual(code, 0, said)
             self.assertEqual(printed.count("| ConvS2S | 7,000 | 1 |"), 1)
         self.assertEqual(self.trainings(), 3)
+
+    def keys(self):
+        return [set(line.split()) for path in (self.folder / "work").glob("*.started") for line in path.read_text().splitlines()]
+
+    def test_a_width_is_that_of_every_block_of_a_model_and_a_budget_of_its_own(self):
+        for name, blocks in (("gnmt", set()), ("transformer_lstm", {"model.encoder.ffn_dim=512"})):
+            code, printed, said = self.measure("--only", name, "--seed", "1", "--width", "128")
+            self.assertEqual(code, 0, said)
+            keys = self.keys()[-1]
+            self.assertLessEqual({"model.d_model=128", *blocks}, keys)
+            self.assertEqual({key for key in keys if "ffn_dim" in key}, blocks)
+            self.assertIn("width 128", printed)
+            for path in (self.folder / "work").glob("*.started"):
+                path.unlink()
+
+    def test_untimed_runs_give_scores_and_leave_times_to_the_others(self):
+        self.assertEqual(self.measure("--only", "gnmt", "--seed", "2", "--untimed")[0], 0)
+        self.assertIn("run.threads=1", self.keys()[0])
+        printed = self.measure("--page")[1]
+        self.assertIn("| GNMT, small | 7,000 | 1 | 30.5 | 2.500 | 8 | – | 100 | – | – |", printed)
+        code, printed, said = self.measure("--only", "gnmt", "--seed", "1")
+        self.assertEqual(code, 0, said)
+        self.assertIn("| GNMT, small | 7,000 | 2 | 30.5 (30.5 – 30.5) | 2.500 | 8 | 50 | 100 | 40 | 2.0 |", printed)
+        self.assertIn("Times are those of seed 1,", printed)
 
     def test_a_model_that_fails_is_told_and_the_others_are_trained(self):
         code, printed, said = self.measure("--only", "gnmt", "--only", "lightconv", "--seed", "1", fail="gnmt")
