@@ -11,6 +11,7 @@
 namespace stretto {
 namespace {
 
+using stretto::testing::has;
 using stretto::testing::Program;
 using stretto::testing::ProgramResult;
 using stretto::testing::shell_quoted;
@@ -18,10 +19,6 @@ using stretto::testing::shell_quoted;
 constexpr const char* kCommands[] = {"train",   "eval",       "infer", "score",  "tokenizer",
                                      "average", "report",     "check", "schema", "describe",
                                      "doctor",  "completion", "plan",  "replay"};
-
-bool has(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
 
 /// A folder with a configuration that has no errors.
 class Lab : public Program {
