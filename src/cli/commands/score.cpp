@@ -16,7 +16,7 @@
 namespace stretto::cli {
 namespace {
 
-struct Options {
+struct ScoreArguments {
   metrics::ScoreOptions score;
   std::vector<std::string> references;
   std::string hypotheses, against;
@@ -53,7 +53,7 @@ void warn_of_pieces(const std::string& subject, std::span<const std::string> lin
 
 /// The lines of a file as they are scored.
 /// @param subject  as of warn_of_pieces()
-std::vector<std::string> text_of_file(const Options& options, const std::string& path,
+std::vector<std::string> text_of_file(const ScoreArguments& options, const std::string& path,
                                       const std::string& subject) {
   auto lines = read_lines(path);
   if (options.subwords.empty()) {
@@ -65,7 +65,7 @@ std::vector<std::string> text_of_file(const Options& options, const std::string&
   return lines;
 }
 
-Resampled resample(const Options& options, std::span<const std::string> hypotheses,
+Resampled resample(const ScoreArguments& options, std::span<const std::string> hypotheses,
                    std::span<const std::vector<std::string>> references) {
   const metrics::BootstrapOptions bootstrap{.resamples = options.resamples, .seed = options.seed};
   if (options.against.empty()) {
@@ -84,7 +84,7 @@ Json json_of(const metrics::Interval& interval) {
           {"high", interval.high}};
 }
 
-Json json_of(const Options& options, const Resampled& resampled) {
+Json json_of(const ScoreArguments& options, const Resampled& resampled) {
   Json json{{"resamples", options.resamples},
             {"seed", options.seed},
             {"system", json_of(resampled.system)}};
@@ -98,7 +98,7 @@ Json json_of(const Options& options, const Resampled& resampled) {
 }
 
 /// Below the score: its interval, then the other text's score, the difference and its p-value.
-std::string text_of(const Options& options, const Resampled& resampled) {
+std::string text_of(const ScoreArguments& options, const Resampled& resampled) {
   const auto number = [&](double value) { return fixed(value, options.score.decimals); };
   const auto interval = [&](const metrics::Interval& it) {
     return "95 % interval " + number(it.low) + " to " + number(it.high);
@@ -114,7 +114,7 @@ std::string text_of(const Options& options, const Resampled& resampled) {
   return text;
 }
 
-int run(const Options& options) {
+int run_score(const ScoreArguments& options) {
   std::vector<std::vector<std::string>> references;
   for (const auto& path : options.references) {
     references.push_back(text_of_file(options, path, path + " looks"));
@@ -136,7 +136,7 @@ int run(const Options& options) {
 }  // namespace
 
 std::function<int()> declare_score(CLI::App& app) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<ScoreArguments>();
   app.add_option("--metric", options->score.metric, "bleu, chrf, chrf++ or ter; default bleu")
       ->check(one_of(metrics::metric_names()))
       ->type_name("NAME");
@@ -173,7 +173,7 @@ std::function<int()> declare_score(CLI::App& app) {
       ->needs(bootstrap)
       ->type_name("N");
   app.add_flag("--json", options->json, "one JSON object on stdout");
-  return [options] { return run(*options); };
+  return [options] { return run_score(*options); };
 }
 
 }  // namespace stretto::cli

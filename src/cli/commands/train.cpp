@@ -16,7 +16,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-struct Options {
+struct TrainArguments {
   std::string config;
   std::vector<std::string> overrides;
   std::string run;
@@ -25,7 +25,8 @@ struct Options {
   int restarts = 0;
 };
 
-std::vector<std::string> words_of(const Options& options, const std::string& run_directory) {
+std::vector<std::string> train_words(const TrainArguments& options,
+                                     const std::string& run_directory) {
   std::vector<std::string> words{"train", options.config};
   words.insert(words.end(), options.overrides.begin(), options.overrides.end());
   words.insert(words.end(), {"--run", run_directory});
@@ -51,7 +52,7 @@ std::string what_is_saved(const std::string& run_directory) {
          ": the same command goes on from there";
 }
 
-int run(const Options& options) {
+int run_train(const TrainArguments& options) {
   ignore_broken_pipes();  // who reads the screen may leave; log.txt has the words
   log::set_quiet(options.quiet);
   engine::TrainRequest request{
@@ -72,7 +73,7 @@ int run(const Options& options) {
     require_free_folder(request.run_directory);
     // What ranks die of is told here, maybe to a screen that is gone.
     log::open_file(fs::path(request.run_directory) / "log.txt");
-    return launch({.words = words_of(options, request.run_directory),
+    return launch({.words = train_words(options, request.run_directory),
                    .processes = std::max(1, options.processes),
                    .restarts = options.restarts,
                    .dist = request.experiment.options.dist,
@@ -86,7 +87,7 @@ int run(const Options& options) {
 }  // namespace
 
 std::function<int()> declare_train(CLI::App& app) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<TrainArguments>();
   app.add_option("CONFIG", options->config, "configuration file")->required()->type_name("");
   app.add_option("key=value", options->overrides, "keys that replace those of the file")
       ->type_name("");
@@ -103,7 +104,7 @@ std::function<int()> declare_train(CLI::App& app) {
                  "start again so often, from the last checkpoint, after a process was lost")
       ->type_name("K")
       ->check(whole_number(0, 1'000'000));
-  return [options] { return run(*options); };
+  return [options] { return run_train(*options); };
 }
 
 }  // namespace stretto::cli
