@@ -7,10 +7,12 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/text.h"
+#include "cli/answer_scores.h"
 #include "cli/command.h"
 #include "cli/input.h"
 #include "metrics/bootstrap.h"
 #include "metrics/scorers.h"
+#include "metrics/squad.h"
 #include "text/subwords.h"
 
 namespace stretto::cli {
@@ -23,6 +25,9 @@ struct ScoreArguments {
   std::string subwords;  ///< empty: not given
   int resamples = 0;     ///< 0 = no bootstrap
   uint64_t seed = metrics::BootstrapOptions{}.seed;
+  std::string answer_split = "space";
+  std::string no_answer_probabilities;
+  double no_answer_threshold = 1;
   bool json = false;
 };
 
@@ -114,7 +119,32 @@ std::string text_of(const ScoreArguments& options, const Resampled& resampled) {
   return text;
 }
 
-int run_score(const ScoreArguments& options) {
+bool is_of_answers(const std::string& metric) {
+  const auto names = metrics::squad_metric_names();
+  return std::find(names.begin(), names.end(), metric) != names.end();
+}
+
+/// Refuses options that the metric does not read.
+void check_options(const CLI::App& app, const std::string& metric) {
+  const auto refuse = [&](std::initializer_list<const char*> names, const std::string& readers) {
+    for (const char* name : names) {
+      if (app.count(name) == 0) continue;
+      throw Error(ExitCode::kUsage, "stretto score: " + metric + " does not read " + name,
+                  std::string(name) + " is for " + readers);
+    }
+  };
+  if (is_of_answers(metric)) {
+    refuse({"--tokenize", "--subwords", "--lowercase", "--ter-case-sensitive", "--bootstrap"},
+           join(metrics::metric_names(), ", "));
+  } else {
+    refuse({"--answer-split"}, join(metrics::squad_metric_names(), ", "));
+  }
+  if (metric != metrics::name_of(metrics::SquadVersion::kV2)) {
+    refuse({"--na-prob", "--na-prob-thresh"}, metrics::name_of(metrics::SquadVersion::kV2));
+  }
+}
+
+int score_text(const ScoreArguments& options) {
   std::vector<std::vector<std::string>> references;
   for (const auto& path : options.references) {
     references.push_back(text_of_file(options, path, path + " looks"));
@@ -133,17 +163,40 @@ int run_score(const ScoreArguments& options) {
   return 0;
 }
 
+int run_score(const CLI::App& app, const ScoreArguments& options) {
+  check_options(app, options.score.metric);
+  if (!is_of_answers(options.score.metric)) return score_text(options);
+  score_answers({.metric = options.score.metric,
+                 .split = options.answer_split,
+                 .questions = options.references,
+                 .predictions = options.hypotheses,
+                 .no_answer_probabilities = options.no_answer_probabilities,
+                 .no_answer_threshold = options.no_answer_threshold,
+                 .decimals = options.score.decimals,
+                 .json = options.json});
+  return 0;
+}
+
+std::vector<std::string> all_metric_names() {
+  auto names = metrics::metric_names();
+  for (auto& name : metrics::squad_metric_names()) names.push_back(std::move(name));
+  return names;
+}
+
 }  // namespace
 
 std::function<int()> declare_score(CLI::App& app) {
   auto options = std::make_shared<ScoreArguments>();
-  app.add_option("--metric", options->score.metric, "bleu, chrf, chrf++ or ter; default bleu")
-      ->check(one_of(metrics::metric_names()))
+  app.add_option("--metric", options->score.metric,
+                 "bleu, chrf, chrf++ or ter of text, squad1 or squad2 of answers; default bleu")
+      ->check(one_of(all_metric_names()))
       ->type_name("NAME");
-  app.add_option("--reference", options->references, "one or more files with references")
+  app.add_option("--reference", options->references,
+                 "one or more files with references; of answers, files of SQuAD with the questions")
       ->required()
       ->type_name("FILE…");
-  app.add_option("--hypotheses", options->hypotheses, "file to score; default stdin")
+  app.add_option("--hypotheses", options->hypotheses,
+                 "file to score; default stdin; of answers, a JSON object from ids to texts")
       ->type_name("FILE");
   app.add_option("--tokenize", options->score.tokenize,
                  "of BLEU: 13a, intl, none or char; default 13a")
@@ -172,8 +225,22 @@ std::function<int()> declare_score(CLI::App& app) {
       ->check(whole_number(0, INT64_MAX))
       ->needs(bootstrap)
       ->type_name("N");
+  auto* na_prob =
+      app.add_option("--na-prob", options->no_answer_probabilities,
+                     "squad2: a JSON object from ids to the probability of no answer; finds the "
+                     "best thresholds")
+          ->type_name("FILE");
+  app.add_option("--na-prob-thresh", options->no_answer_threshold,
+                 "squad2: with a probability above this, a prediction is empty; default 1")
+      ->needs(na_prob)
+      ->type_name("X");
+  app.add_option("--answer-split", options->answer_split,
+                 "words of answers: space, as the scripts; mlqa-zh, Han characters apart, as MLQA; "
+                 "cjk, kana too; default space")
+      ->check(one_of(metrics::answer_split_names()))
+      ->type_name("NAME");
   app.add_flag("--json", options->json, "one JSON object on stdout");
-  return [options] { return run_score(*options); };
+  return [options, &app] { return run_score(app, *options); };
 }
 
 }  // namespace stretto::cli
