@@ -9,6 +9,7 @@
 #include "cli/command.h"
 #include "cli/input.h"
 #include "cli/run_config.h"
+#include "text/tokenizer_files.h"
 
 namespace stretto::cli {
 namespace {
@@ -55,8 +56,14 @@ int train(const TokenizerTrainOptions& options) {
   return 0;
 }
 
-// The tokenizer of a run folder, of a SentencePiece model, or of a vocabulary file.
-std::shared_ptr<const text::Tokenizer> open_tokenizer(const std::string& path, bool target) {
+struct CodeOptions {
+  std::string tokenizer, merges;
+  bool target = false, ids = false, offsets = false, specials = false;
+};
+
+// The tokenizer of a run folder, of a model in one of its formats, or of a vocabulary file.
+std::shared_ptr<const text::Tokenizer> open_tokenizer(const CodeOptions& options) {
+  const std::string& path = options.tokenizer;
   if (fs::is_directory(path)) {
     const auto loaded = load_run_config(path, {});
     std::map<std::string, std::string> assets;
@@ -69,18 +76,15 @@ std::shared_ptr<const text::Tokenizer> open_tokenizer(const std::string& path, b
       if (!name.starts_with('.')) assets[name] = read_file(entry.path());
     }
     const auto pair = text::load_tokenizers(translation_of(loaded.options).tokenizer, assets);
-    return target ? pair.tgt : pair.src;
+    return options.target ? pair.tgt : pair.src;
   }
   const std::string bytes = read_file(path);
-  // A SentencePiece model is protobuf and begins with the tag of its first piece, a newline byte.
-  if (fs::path(path).extension() == ".model") return text::make_sentencepiece(bytes, path);
-  return text::make_vocabulary(bytes, path);
+  if (text::kind_of_file(bytes, path) == text::TokenizerFile::kVocabulary) {
+    return text::make_vocabulary(bytes, path);
+  }
+  return text::make_model_tokenizer(text::model_bytes(bytes, path, {.merges = options.merges}),
+                                    path);
 }
-
-struct CodeOptions {
-  std::string tokenizer;
-  bool target = false, ids = false;
-};
 
 int64_t id_of(const text::Tokenizer& tokenizer, const std::string& word,
               const data::LineReader& reader) {
@@ -96,25 +100,65 @@ int64_t id_of(const text::Tokenizer& tokenizer, const std::string& word,
   return id;
 }
 
+// One line of output: pieces, ids or offsets of a line's tokens, with the template's specials
+// around them.
+class TokenPrinter {
+ public:
+  TokenPrinter(const text::Tokenizer& tokenizer, const CodeOptions& options)
+      : tokenizer_(tokenizer), options_(options), slots_(tokenizer.sequences().single) {
+    if (!options.specials) slots_ = text::SequenceTemplate().single;
+  }
+
+  std::string print(std::string_view line) {
+    ids_.clear();
+    spans_.clear();
+    if (options_.offsets) {
+      tokenizer_.encode_with_spans(line, ids_, spans_);
+    } else {
+      tokenizer_.encode(line, ids_);
+    }
+    out_.clear();
+    for (const auto& slot : slots_) {
+      if (slot.part == text::SequenceTemplate::Part::kSpecial) {
+        add(slot.id, {});
+      } else {
+        for (size_t i = 0; i < ids_.size(); ++i) {
+          add(ids_[i], options_.offsets ? spans_[i] : text::CodePointSpan());
+        }
+      }
+    }
+    return out_;
+  }
+
+ private:
+  void add(int64_t id, text::CodePointSpan span) {
+    if (!out_.empty()) out_ += ' ';
+    if (options_.offsets) {
+      out_ += std::to_string(span.begin) + ":" + std::to_string(span.end);
+    } else {
+      out_ += options_.ids ? std::to_string(id) : tokenizer_.piece(id);
+    }
+  }
+
+  const text::Tokenizer& tokenizer_;
+  const CodeOptions& options_;
+  std::vector<text::SequenceTemplate::Slot> slots_;
+  std::vector<int64_t> ids_;
+  std::vector<text::CodePointSpan> spans_;
+  std::string out_;
+};
+
 int encode(const CodeOptions& options) {
-  const auto tokenizer = open_tokenizer(options.tokenizer, options.target);
+  const auto tokenizer = open_tokenizer(options);
+  TokenPrinter printer(*tokenizer, options);
   auto reader = open_lines("-");
   std::string_view line;
-  std::vector<int64_t> ids;
-  while (reader.next(line)) {
-    ids.clear();
-    tokenizer->encode(line, ids);
-    std::string out;
-    for (const int64_t id : ids) {
-      out += (out.empty() ? "" : " ") + (options.ids ? std::to_string(id) : tokenizer->piece(id));
-    }
-    std::cout << out << "\n";
-  }
+  while (reader.next(line)) std::cout << printer.print(line) << "\n";
   return 0;
 }
 
 int decode(const CodeOptions& options) {
-  const auto tokenizer = open_tokenizer(options.tokenizer, options.target);
+  const auto tokenizer = open_tokenizer(options);
   const int64_t unknown = tokenizer->specials().unk;
   std::map<std::string, int64_t> pieces;
   for (int64_t id = 0; !options.ids && id < tokenizer->size(); ++id) {
@@ -175,11 +219,20 @@ void declare_code_part(CLI::App& app, const Action& action, bool encodes) {
   auto* part = encodes ? app.add_subcommand("encode", "text from stdin to pieces on stdout")
                        : app.add_subcommand("decode", "pieces from stdin to text on stdout");
   part->add_option("TOKENIZER", options->tokenizer,
-                   "run folder, SentencePiece .model, or vocabulary file")
+                   "run folder, SentencePiece .model, tokenizer.json, BERT's vocab.txt, GPT-2's "
+                   "vocab.json, or vocabulary file")
       ->required()
       ->type_name("");
+  part->add_option("--merges", options->merges, "of a vocab.json; default: merges.txt beside it")
+      ->type_name("FILE");
   part->add_flag("--target", options->target, "of a run folder: the target side's");
   part->add_flag("--ids", options->ids, "numbers instead of pieces");
+  if (encodes) {
+    part->add_flag("--offsets", options->offsets,
+                   "begin:end of each piece instead, in code points of the line");
+    part->add_flag("--specials", options->specials,
+                   "with what the tokenizer puts around a text, such as [CLS] and [SEP]");
+  }
   part->callback([options, action, encodes] {
     *action = [options, encodes] { return encodes ? encode(*options) : decode(*options); };
   });
