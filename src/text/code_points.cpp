@@ -113,6 +113,25 @@ std::string repaired_utf8(std::string_view text, Repair repair) {
   return repaired;
 }
 
+std::vector<int64_t> code_points_before(std::string_view text) {
+  std::vector<int64_t> before(text.size() + 1);
+  const auto* bytes = reinterpret_cast<const uint8_t*>(text.data());
+  const auto size = static_cast<int64_t>(text.size());
+  int64_t count = 0;
+  for (int64_t at = 0; at < size;) {
+    const int64_t begin = at;
+    UChar32 c;
+    U8_NEXT(bytes, at, size, c);
+    for (int64_t i = begin; i < at; ++i) {
+      before[static_cast<size_t>(i)] = count;
+      count += c < 0 ? 1 : 0;
+    }
+    count += c < 0 ? 0 : 1;
+  }
+  before.back() = count;
+  return before;
+}
+
 bool is_white_space(char32_t c) {
   return c < 0x80 ? class_of_ascii(c) == CharClass::kSpace : u_isUWhiteSpace(icu(c)) != 0;
 }

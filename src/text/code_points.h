@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 /// Characters as the tokenizers of BERT and GPT-2 classify them.
 ///
@@ -33,6 +34,10 @@ void append_utf8(std::string& text, char32_t c);
 /// ill-formed sequence.
 enum class Repair : uint8_t { kEachByte, kEachSequence };
 std::string repaired_utf8(std::string_view text, Repair repair);
+
+/// For each byte of any text, and for its end, the number of code points before it. A byte that is
+/// not UTF-8 counts as one.
+std::vector<int64_t> code_points_before(std::string_view text);
 
 /// The property White_Space.
 bool is_white_space(char32_t c);

@@ -7,6 +7,15 @@
 
 namespace stretto::text {
 
+void require_dense(const PieceIds& pieces, const std::string& place) {
+  constexpr int64_t kSpare = 1000;
+  if (pieces.empty() || pieces.back().second < 2 * std::ssize(pieces) + kSpare) return;
+  throw Error(ExitCode::kBadData,
+              place + ": " + counted(std::ssize(pieces), "piece") + ", but ids up to " +
+                  std::to_string(pieces.back().second),
+              "number the pieces from 0 on");
+}
+
 PieceIds read_piece_ids(const JsonValue& value) {
   const JsonFields fields(value);
   PieceIds pieces;
@@ -25,6 +34,7 @@ PieceIds read_piece_ids(const JsonValue& value) {
                      std::to_string(pieces[i].second),
                  "give each token an id of its own");
   }
+  require_dense(pieces, value.place());
   return pieces;
 }
 

@@ -12,12 +12,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-bool is_json(std::string_view bytes) {
-  if (bytes.starts_with("\xEF\xBB\xBF")) bytes.remove_prefix(3);
-  const size_t first = bytes.find_first_not_of(" \t\r\n");
-  return first != std::string_view::npos && bytes[first] == '{';
-}
-
 /// In a vocab.json, `model` is a token with a number.
 bool has_model_object(std::string_view json) {
   constexpr std::string_view kKey = "\"model\"", kSpace = " \t\r\n";
@@ -41,9 +35,17 @@ bool has_line(std::string_view bytes, std::string_view line) {
 
 }  // namespace
 
+bool is_json_model(std::string_view bytes) {
+  if (bytes.starts_with("\xEF\xBB\xBF")) bytes.remove_prefix(3);
+  const size_t first = bytes.find_first_not_of(" \t\r\n");
+  return first != std::string_view::npos && bytes[first] == '{';
+}
+
 TokenizerFile kind_of_file(std::string_view bytes, const fs::path& path) {
-  if (path.extension() == ".model") return TokenizerFile::kSentencePiece;
-  if (is_json(bytes)) {
+  if (path.extension() == ".model" || bytes.find('\0') != std::string_view::npos) {
+    return TokenizerFile::kSentencePiece;
+  }
+  if (is_json_model(bytes)) {
     return has_model_object(bytes) ? TokenizerFile::kTokenizerJson : TokenizerFile::kVocabJson;
   }
   const bool is_bert =
@@ -53,7 +55,9 @@ TokenizerFile kind_of_file(std::string_view bytes, const fs::path& path) {
 
 std::string model_bytes(std::string_view bytes, const fs::path& path,
                         const TokenizerFileOptions& options) {
-  switch (kind_of_file(bytes, path)) {
+  TokenizerFile kind = kind_of_file(bytes, path);
+  if (kind == TokenizerFile::kVocabulary && options.is_wordpiece) kind = TokenizerFile::kBertVocab;
+  switch (kind) {
     case TokenizerFile::kBertVocab:
       return write_tokenizer_json(parse_vocab_txt(bytes, path.string(), options.lowercase));
     case TokenizerFile::kVocabJson: {
@@ -72,7 +76,8 @@ std::string model_bytes(std::string_view bytes, const fs::path& path,
 
 std::shared_ptr<const Tokenizer> make_model_tokenizer(const std::string& bytes,
                                                       std::string_view where) {
-  return is_json(bytes) ? make_json_tokenizer(bytes, where) : make_sentencepiece(bytes, where);
+  return is_json_model(bytes) ? make_json_tokenizer(bytes, where)
+                              : make_sentencepiece(bytes, where);
 }
 
 }  // namespace stretto::text

@@ -78,7 +78,10 @@ class Tokenizer;
 std::shared_ptr<const Tokenizer> make_spec_tokenizer(const TokenizerSpec& spec,
                                                      std::string_view where, uint64_t fingerprint);
 
-/// The normaliser, added tokens and template of BERT for a vocabulary that has its specials.
+/// Makes a spec with a vocabulary that of BERT: normaliser, decoder, and special tokens as far as
+/// they are there.
 void make_bert(TokenizerSpec& spec, bool lowercase);
+/// That of RoBERTa, with the vocabulary and merges that are there (Liu et al. 2019).
+void make_roberta(TokenizerSpec& spec);
 
 }  // namespace stretto::text

@@ -62,35 +62,7 @@ bool shows_capitals(const PieceIds& vocab) {
   return count * kOneIn > std::ssize(vocab);
 }
 
-int64_t id_of(const PieceIds& vocab, std::string_view piece) {
-  const auto found = std::find_if(vocab.begin(), vocab.end(),
-                                  [&](const auto& entry) { return entry.first == piece; });
-  return found == vocab.end() ? -1 : found->second;
-}
-
 }  // namespace
-
-void make_bert(TokenizerSpec& spec, bool lowercase) {
-  spec.model = TokenizerSpec::Model::kWordPiece;
-  spec.unk_token = "[UNK]";
-  spec.normalizer = BertNormalizerOptions{.lowercase = lowercase};
-  spec.decoder = TokenizerSpec::Decoder::kWordPiece;
-  for (const auto& [piece, id] : spec.vocab) {
-    for (const char* special : {"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"}) {
-      if (piece == special) {
-        spec.added.push_back({.content = piece, .id = id, .normalized = false, .special = true});
-      }
-    }
-  }
-  const int64_t cls = id_of(spec.vocab, "[CLS]"), sep = id_of(spec.vocab, "[SEP]");
-  if (cls < 0 || sep < 0) return;
-  using Slot = SequenceTemplate::Slot;
-  constexpr auto kSpecial = SequenceTemplate::Part::kSpecial;
-  const Slot begin{.part = kSpecial, .id = cls}, first, end{.part = kSpecial, .id = sep};
-  const Slot second{.part = SequenceTemplate::Part::kSecond, .segment = 1};
-  const Slot second_end{.part = kSpecial, .id = sep, .segment = 1};
-  spec.sequences = {.single = {begin, first, end}, .pair = {begin, first, end, second, second_end}};
-}
 
 TokenizerSpec parse_vocab_txt(std::string_view bytes, std::string_view where,
                               std::optional<bool> lowercase) {
@@ -109,6 +81,7 @@ TokenizerSpec parse_vocab_txt(std::string_view bytes, std::string_view where,
   spec.vocab.assign(ids.begin(), ids.end());
   std::sort(spec.vocab.begin(), spec.vocab.end(),
             [](const auto& a, const auto& b) { return a.second < b.second; });
+  require_dense(spec.vocab, std::string(where));
   make_bert(spec, lowercase.value_or(!shows_capitals(spec.vocab)));
   return spec;
 }

@@ -238,7 +238,7 @@ def main():
         text.write_bytes("".join(line + "\n" for line in lines).encode())
         sample_text.write_bytes("".join(line + "\n" for line in sample).encode())
         cases = list(wordpieces(folder, sample)) + list(byte_bpes(folder, sample))
-        if 0: cases += trained_by_stretto(arguments.binary, folder, sample_text)
+        cases += trained_by_stretto(arguments.binary, folder, sample_text)
         if arguments.vocabularies:
             cases += published(arguments.vocabularies)
         sys.exit(0 if all([compare(arguments.binary, *case, text, lines) for case in cases]) else 1)

@@ -10,6 +10,7 @@
 #include "cli/input.h"
 #include "cli/run_config.h"
 #include "text/tokenizer_files.h"
+#include "text/train_tokenizer.h"
 
 namespace stretto::cli {
 namespace {
@@ -17,6 +18,8 @@ namespace {
 namespace fs = std::filesystem;
 
 struct TokenizerTrainOptions {
+  std::string type = "sentencepiece";
+  bool cased = false;
   text::SentencePieceTraining training;
   text::TrainingSample sample;
   std::vector<std::string> files;
@@ -38,6 +41,16 @@ class FileLines final : public text::LineSource {
   data::LineReader reader_;
 };
 
+std::string train_model(const std::vector<std::string>& lines,
+                        const TokenizerTrainOptions& options) {
+  if (options.type == "sentencepiece") return text::train_sentencepiece(lines, options.training);
+  using Model = text::TokenizerSpec::Model;
+  return text::write_tokenizer_json(text::train_tokenizer(
+      lines, {.model = options.type == "byte_bpe" ? Model::kByteBpe : Model::kWordPiece,
+              .vocab_size = options.training.vocab_size,
+              .lowercase = !options.cased}));
+}
+
 int train(const TokenizerTrainOptions& options) {
   std::vector<std::string> lines;
   uint64_t number = 0;
@@ -48,9 +61,9 @@ int train(const TokenizerTrainOptions& options) {
   if (lines.empty()) {
     throw Error(ExitCode::kBadData, "no text to train a tokenizer on", "the files have no lines");
   }
-  const std::string model = text::train_sentencepiece(lines, options.training);
+  const std::string model = train_model(lines, options);
   write_file_atomic(options.output, model);
-  const auto tokenizer = text::make_sentencepiece(model, options.output);
+  const auto tokenizer = text::make_model_tokenizer(model, options.output);
   std::cout << options.output << ": " << counted(tokenizer->size(), "piece") << " from "
             << counted(static_cast<int64_t>(lines.size()), "line") << "\n";
   return 0;
@@ -187,21 +200,27 @@ using Action = std::shared_ptr<std::function<int()>>;
 
 void declare_train_part(CLI::App& app, const Action& action) {
   auto options = std::make_shared<TokenizerTrainOptions>();
-  auto* part = app.add_subcommand("train", "train a SentencePiece model on text");
+  auto* part = app.add_subcommand("train", "train a model on text");
   part->add_option("FILE", options->files, "text: plain, .gz, .zst, FILE.zip:MEMBER, - for stdin")
       ->required()
       ->type_name("");
   part->add_option("--output", options->output, "where the model goes")
       ->required()
-      ->type_name("FILE.model");
+      ->type_name("FILE");
+  part->add_option("--type", options->type,
+                   "sentencepiece (default), a .model; wordpiece or byte_bpe, a tokenizer.json")
+      ->check(one_of({"sentencepiece", "wordpiece", "byte_bpe"}))
+      ->type_name("NAME");
+  part->add_flag("--cased", options->cased, "of wordpiece: keeps capitals and accents");
   part->add_option("--vocab-size", options->training.vocab_size, "number of pieces; default 8000")
       ->check(whole_number(16, 1000000))
       ->type_name("N");
-  part->add_option("--algorithm", options->training.algorithm, "bpe or unigram; default bpe")
+  part->add_option("--algorithm", options->training.algorithm,
+                   "of sentencepiece: bpe or unigram; default bpe")
       ->check(one_of({"bpe", "unigram"}))
       ->type_name("NAME");
   part->add_option("--character-coverage", options->training.character_coverage,
-                   "share of characters that get a piece; default 1")
+                   "of sentencepiece: share of characters that get a piece; default 1")
       ->check(number_between(0.9, 1))
       ->type_name("X");
   part->add_option("--max-lines", options->sample.max_lines,
