@@ -52,14 +52,14 @@ void check_tokenizer_files(RuleCheck& c) {
       const char* key = !t.model.empty()       ? "tokenizer.model"
                         : !t.src_model.empty() ? "tokenizer.src_model"
                                                : "tokenizer.tgt_model";
-      c.wrong({key, "tokenizer.type"}, "a SentencePiece model beside type = \"vocab\"",
+      c.wrong({key, "tokenizer.type"}, "a model of raw text beside type = \"vocab\"",
               "remove it, or use type = \"sentencepiece\"");
     }
     return;
   }
   if (!t.src_vocab.empty() || !t.tgt_vocab.empty()) {
     c.wrong({t.src_vocab.empty() ? "tokenizer.tgt_vocab" : "tokenizer.src_vocab", "tokenizer.type"},
-            "a vocabulary file beside type = \"sentencepiece\"",
+            "a vocabulary file beside type = \"" + t.type + "\"",
             "use type = \"vocab\" for text that is already split at spaces");
   }
   const bool two_models = !t.src_model.empty() || !t.tgt_model.empty();
@@ -74,11 +74,14 @@ void check_tokenizer_files(RuleCheck& c) {
 }
 
 void check_subword_sampling(RuleCheck& c) {
-  if (translation_of(c.e).tokenizer.type != "vocab" || takes_tokenizer_of_another_run(c.e)) return;
+  const std::string& type = translation_of(c.e).tokenizer.type;
+  if (type == "sentencepiece" || takes_tokenizer_of_another_run(c.e)) return;
   const auto refuse = [&](double strength, const char* key) {
     if (strength <= 0) return;
     c.wrong({key, "tokenizer.type"},
-            "text that was split beforehand has one segmentation: none can be drawn",
+            type == "vocab"
+                ? "text that was split beforehand has one segmentation: none can be drawn"
+                : "\"" + type + "\" has one segmentation of a text: none can be drawn",
             "set it to 0, or use tokenizer.type = \"sentencepiece\" on raw text");
   };
   refuse(translation_of(c.e).data.src_subword_sampling, "data.src_subword_sampling");

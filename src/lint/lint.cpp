@@ -105,11 +105,11 @@ std::string place_of(const config::Origins& origins, const std::string& key) {
   return text.ends_with(tail) ? text.substr(0, text.size() - tail.size()) : text;
 }
 
-// Of the target's side, where they can be known without opening a SentencePiece model.
+// Of the target's side, where they can be known without opening a model.
 int64_t entries_of(const experiment::Experiment& e, int64_t in_file) {
   if (!e.task.is<experiment::TranslationOptions>()) return in_file;
   const auto& tokenizer = translation_of(e).tokenizer;
-  const bool trained = tokenizer.type == "sentencepiece" && tokenizer.model.empty() &&
+  const bool trained = tokenizer.type != "vocab" && tokenizer.model.empty() &&
                        tokenizer.src_model.empty() && tokenizer.tgt_model.empty();
   return trained ? tokenizer.vocab_size : in_file;
 }

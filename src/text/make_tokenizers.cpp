@@ -1,21 +1,50 @@
+#include <optional>
 #include <utility>
 
 #include "base/error.h"
 #include "base/file.h"
 #include "text/tokenizer.h"
+#include "text/tokenizer_files.h"
+#include "text/train_tokenizer.h"
 
 namespace stretto::text {
 namespace {
 
 constexpr size_t kMaxVocabularyBytes = size_t{1} << 30;
 constexpr size_t kMaxModelBytes = size_t{512} << 20;
-constexpr const char* kJointModel = "tokenizer.model";
-constexpr const char* kSrcModel = "src.model";
-constexpr const char* kTgtModel = "tgt.model";
 constexpr const char* kSrcVocab = "src.vocab";
 constexpr const char* kTgtVocab = "tgt.vocab";
 
+/// Whose text a model is for.
+enum class Whose : uint8_t { kBoth, kSrc, kTgt };
+
+/// Under which a run folder keeps a SentencePiece model, or a tokenizer.json.
+std::string asset_name(Whose whose, bool json) {
+  const std::string ending = json ? ".json" : ".model";
+  switch (whose) {
+    case Whose::kSrc:
+      return "src" + ending;
+    case Whose::kTgt:
+      return "tgt" + ending;
+    case Whose::kBoth:
+      break;
+  }
+  return "tokenizer" + ending;
+}
+
+std::optional<bool> wants_lowercase(const TokenizerOptions& options) {
+  if (options.lowercase == "auto") return std::nullopt;
+  return options.lowercase == "yes";
+}
+
 std::string train(const TokenizerOptions& options, const std::vector<std::string>& lines) {
+  if (options.type != "sentencepiece") {
+    const bool bytes = options.type == "byte_bpe";
+    return write_tokenizer_json(train_tokenizer(
+        lines, {.model = bytes ? TokenizerSpec::Model::kByteBpe : TokenizerSpec::Model::kWordPiece,
+                .vocab_size = options.vocab_size,
+                .lowercase = wants_lowercase(options).value_or(true)}));
+  }
   return train_sentencepiece(lines, {.algorithm = options.algorithm,
                                      .vocab_size = options.vocab_size,
                                      .character_coverage = options.character_coverage});
@@ -33,6 +62,18 @@ std::string train_side(const TokenizerOptions& options, const std::vector<std::s
 
 /// What make_tokenizers() found or made, by the names under which a run folder keeps it.
 using Assets = std::map<std::string, std::string>;
+
+void add_model(Assets& assets, Whose whose, std::string bytes) {
+  std::string name = asset_name(whose, is_json_model(bytes));
+  assets[std::move(name)] = std::move(bytes);
+}
+
+std::string read_model(const TokenizerOptions& options, const std::string& path) {
+  return model_bytes(read_file(path, kMaxModelBytes), path,
+                     {.is_wordpiece = options.type == "wordpiece",
+                      .merges = options.merges,
+                      .lowercase = wants_lowercase(options)});
+}
 
 Assets read_vocabularies(const TokenizerOptions& options) {
   if (options.src_vocab.empty()) {
@@ -54,7 +95,9 @@ Assets read_models(const TokenizerOptions& options) {
       throw Error(ExitCode::kUsage, "tokenizer.model stands beside src_model or tgt_model",
                   "give tokenizer.model alone, or tokenizer.src_model and tokenizer.tgt_model");
     }
-    return {{kJointModel, read_file(options.model, kMaxModelBytes)}};
+    Assets joint;
+    add_model(joint, Whose::kBoth, read_model(options, options.model));
+    return joint;
   }
   if (options.src_model.empty() || options.tgt_model.empty()) {
     const bool src = options.src_model.empty();
@@ -62,10 +105,13 @@ Assets read_models(const TokenizerOptions& options) {
                 std::string("tokenizer.") + (src ? "src_model" : "tgt_model") + ": missing",
                 "the other side has a model; give both, or one tokenizer.model for both sides");
   }
-  std::string src = read_file(options.src_model, kMaxModelBytes);
-  std::string tgt = read_file(options.tgt_model, kMaxModelBytes);
-  if (src == tgt) return {{kJointModel, std::move(src)}};
-  return {{kSrcModel, std::move(src)}, {kTgtModel, std::move(tgt)}};
+  std::string src = read_model(options, options.src_model);
+  std::string tgt = read_model(options, options.tgt_model);
+  const bool joint = src == tgt;
+  Assets assets;
+  add_model(assets, joint ? Whose::kBoth : Whose::kSrc, std::move(src));
+  if (!joint) add_model(assets, Whose::kTgt, std::move(tgt));
+  return assets;
 }
 
 Assets train_models(const TokenizerOptions& options, uint64_t seed, LineSource* train_src,
@@ -76,52 +122,72 @@ Assets train_models(const TokenizerOptions& options, uint64_t seed, LineSource* 
   }
   const TrainingSample sample{.max_lines = options.max_training_lines, .seed = seed};
   std::vector<std::string> lines;
+  Assets assets;
   sample_lines(*train_src, 1, sample, lines);
   if (options.joint) {
     sample_lines(*train_tgt, 2, sample, lines);
-    return {{kJointModel, train(options, lines)}};
+    add_model(assets, Whose::kBoth, train(options, lines));
+    return assets;
   }
-  Assets assets{{kSrcModel, train_side(options, lines, "source")}};
+  add_model(assets, Whose::kSrc, train_side(options, lines, "source"));
   lines.clear();
   sample_lines(*train_tgt, 2, sample, lines);
-  assets[kTgtModel] = train_side(options, lines, "target");
+  add_model(assets, Whose::kTgt, train_side(options, lines, "target"));
   return assets;
 }
 
-/// Where an asset came from, for messages: the configured file, or its name in the run folder.
-std::string place_of(const std::string& asset, const TokenizerOptions* options) {
-  if (options == nullptr) return asset;
-  const std::string& path = asset == kJointModel ? options->model
-                            : asset == kSrcModel ? options->src_model
-                            : asset == kTgtModel ? options->tgt_model
-                            : asset == kSrcVocab ? options->src_vocab
-                                                 : options->tgt_vocab;
-  return path.empty() ? asset : path;
+/// The configured file, or where none is configured the asset's name in the run folder: for
+/// messages.
+std::string place_of(const std::string& path, const std::string& asset, bool configured) {
+  return configured && !path.empty() ? path : asset;
+}
+
+std::shared_ptr<const Tokenizer> load_vocabulary(const Assets& assets, const char* name,
+                                                 const std::string& path,
+                                                 const TokenizerOptions& options, bool configured) {
+  const auto found = assets.find(name);
+  if (found == assets.end()) {
+    throw Error(ExitCode::kUsage, std::string("the run folder has no `") + name + "`",
+                "copy the run folder again with its tokenizer files");
+  }
+  return make_vocabulary(found->second, place_of(path, name, configured), options.subwords);
+}
+
+/// Null where there is no such model.
+std::shared_ptr<const Tokenizer> find_model(const Assets& assets, Whose whose,
+                                            const std::string& path, bool configured) {
+  for (const bool json : {true, false}) {
+    const std::string name = asset_name(whose, json);
+    const auto found = assets.find(name);
+    if (found == assets.end()) continue;
+    return make_model_tokenizer(found->second, place_of(path, name, configured));
+  }
+  return nullptr;
+}
+
+std::shared_ptr<const Tokenizer> load_model(const Assets& assets, Whose whose,
+                                            const std::string& path, bool configured) {
+  auto model = find_model(assets, whose, path, configured);
+  if (model != nullptr) return model;
+  throw Error(ExitCode::kUsage,
+              "the run folder has no `" + asset_name(whose, false) + "` and no `" +
+                  asset_name(whose, true) + "`",
+              "copy the run folder again with its tokenizer files");
 }
 
 /// @param configured  whether the assets are the files that the options name, for messages
 TokenizerPair build(Assets assets, const TokenizerOptions& options, bool configured) {
-  const bool vocabulary = assets.contains(kSrcVocab) || (assets.empty() && options.type == "vocab");
-  const auto make = [&](const std::string& name) -> std::shared_ptr<const Tokenizer> {
-    const auto found = assets.find(name);
-    if (found == assets.end()) {
-      throw Error(ExitCode::kUsage, "the run folder has no `" + name + "`",
-                  "copy the run folder again with its tokenizer files");
-    }
-    const std::string where = place_of(name, configured ? &options : nullptr);
-    return vocabulary ? make_vocabulary(found->second, where, options.subwords)
-                      : make_sentencepiece(found->second, where);
-  };
   TokenizerPair pair;
-  const std::string src_name = vocabulary ? kSrcVocab : kSrcModel;
-  const std::string tgt_name = vocabulary ? kTgtVocab : kTgtModel;
-  if (!vocabulary && assets.contains(kJointModel)) {
-    pair.src = pair.tgt = make(kJointModel);
-  } else if (vocabulary && !assets.contains(tgt_name)) {
-    pair.src = pair.tgt = make(src_name);
+  if (assets.contains(kSrcVocab) || (assets.empty() && options.type == "vocab")) {
+    pair.src = load_vocabulary(assets, kSrcVocab, options.src_vocab, options, configured);
+    pair.tgt = !assets.contains(kTgtVocab)
+                   ? pair.src
+                   : load_vocabulary(assets, kTgtVocab, options.tgt_vocab, options, configured);
+  } else if (auto joint = find_model(assets, Whose::kBoth, options.model, configured)) {
+    pair.src = pair.tgt = std::move(joint);
   } else {
-    pair.src = make(src_name);
-    pair.tgt = make(tgt_name);
+    pair.src = load_model(assets, Whose::kSrc, options.src_model, configured);
+    pair.tgt = load_model(assets, Whose::kTgt, options.tgt_model, configured);
   }
   pair.joint = pair.src == pair.tgt;
   pair.assets = std::move(assets);
@@ -146,7 +212,11 @@ TokenizerPair make_tokenizers(const TokenizerOptions& options, uint64_t seed, Li
 TokenizerPair load_tokenizers(const TokenizerOptions& options,
                               const std::map<std::string, std::string>& assets) {
   Assets mine;
-  for (const char* name : {kJointModel, kSrcModel, kTgtModel, kSrcVocab, kTgtVocab}) {
+  std::vector<std::string> names{kSrcVocab, kTgtVocab};
+  for (const Whose whose : {Whose::kBoth, Whose::kSrc, Whose::kTgt}) {
+    for (const bool json : {true, false}) names.push_back(asset_name(whose, json));
+  }
+  for (const std::string& name : names) {
     const auto found = assets.find(name);
     if (found != assets.end()) mine.insert(*found);
   }

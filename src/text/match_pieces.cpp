@@ -6,8 +6,8 @@
 namespace stretto::text {
 namespace {
 
-constexpr std::array<int64_t SpecialIds::*, 4> kSpecialKinds{&SpecialIds::pad, &SpecialIds::unk,
-                                                             &SpecialIds::bos, &SpecialIds::eos};
+constexpr std::array<int64_t SpecialIds::*, 5> kSpecialKinds{
+    &SpecialIds::pad, &SpecialIds::unk, &SpecialIds::bos, &SpecialIds::eos, &SpecialIds::mask};
 
 bool is_special(const SpecialIds& specials, int64_t id) {
   for (const auto kind : kSpecialKinds) {

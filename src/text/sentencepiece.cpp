@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/text.h"
+#include "text/code_points.h"
 #include "text/leading_specials.h"
 #include "text/sentencepiece_check.h"
 #include "text/tokenizer.h"
@@ -35,14 +36,20 @@ class SentencePieceTokenizer final : public Tokenizer {
   void encode(std::string_view line, std::vector<int64_t>& ids) const override {
     std::vector<int> model_ids;
     const auto status = processor_.Encode(line, &model_ids);
-    if (!status.ok()) {
-      throw Error(ExitCode::kBadData,
-                  "SentencePiece cannot split a line: " + printable(status.message(), 300),
-                  "`stretto tokenizer encode MODEL < TEXT` tries the model alone; another copy of "
-                  "it may be whole");
-    }
+    require_split(status);
     ids.reserve(ids.size() + model_ids.size());
     for (const int id : model_ids) ids.push_back(to_ours_[static_cast<size_t>(id)]);
+  }
+
+  void encode_with_spans(std::string_view line, std::vector<int64_t>& ids,
+                         std::vector<CodePointSpan>& spans) const override {
+    sentencepiece::ImmutableSentencePieceText split;
+    require_split(processor_.Encode(line, split.mutable_proto()));
+    const auto before = code_points_before(line);
+    for (const auto& piece : split.pieces()) {
+      ids.push_back(to_ours_[static_cast<size_t>(piece.id())]);
+      spans.push_back({before.at(piece.begin()), before.at(piece.end())});
+    }
   }
 
   std::string decode(const std::vector<int64_t>& ids) const override {
@@ -85,6 +92,14 @@ class SentencePieceTokenizer final : public Tokenizer {
   }
 
  private:
+  static void require_split(const sentencepiece::util::Status& status) {
+    if (status.ok()) return;
+    throw Error(ExitCode::kBadData,
+                "SentencePiece cannot split a line: " + printable(status.message(), 300),
+                "`stretto tokenizer encode MODEL < TEXT` tries the model alone; another copy of "
+                "it may be whole");
+  }
+
   /// The four specials come first wherever the model has them; those it lacks have an id all the
   /// same, which encode() never gives.
   void make_id_tables() {

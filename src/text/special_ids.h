@@ -9,10 +9,11 @@ namespace stretto::text {
 ///
 /// Two of them may be one id: some vocabularies begin and end a sentence with the same token.
 struct SpecialIds {
-  int64_t pad = -1;  ///< padding; its row of an embedding starts at zero
-  int64_t unk = -1;  ///< text that the vocabulary cannot spell
-  int64_t bos = -1;  ///< beginning-of-sentence; a decoder's first input
-  int64_t eos = -1;  ///< end-of-sentence; what a decoder ends with
+  int64_t pad = -1;   ///< padding; its row of an embedding starts at zero
+  int64_t unk = -1;   ///< text that the vocabulary cannot spell
+  int64_t bos = -1;   ///< beginning-of-sentence; a decoder's first input; BERT's [CLS]
+  int64_t eos = -1;   ///< end-of-sentence; what a decoder ends with; BERT's separator
+  int64_t mask = -1;  ///< what hides a token that a masked language model is to find
 
   bool operator==(const SpecialIds&) const = default;
 };

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "text/sequence_template.h"
 #include "text/special_ids.h"
 #include "text/subwords.h"
 #include "text/tokenizer_options.h"
@@ -27,6 +28,12 @@ struct SubwordModel {
   std::vector<Piece> pieces = {};
 };
 
+/// Code points [begin, end) of a line.
+struct CodePointSpan {
+  int64_t begin = 0, end = 0;
+  bool operator==(const CodePointSpan&) const = default;
+};
+
 /// One side's way from text to ids and back. Safe to use from several threads.
 class Tokenizer {
  public:
@@ -35,6 +42,12 @@ class Tokenizer {
   virtual SpecialIds specials() const = 0;
   /// Appends ids without beginning- or end-of-sentence.
   virtual void encode(std::string_view line, std::vector<int64_t>& ids) const = 0;
+  /// As encode(), and appends for each id where it stands in the line. A byte that is not UTF-8
+  /// counts as a code point. Throws Error(kUsage) where the tokenizer does not know.
+  virtual void encode_with_spans(std::string_view line, std::vector<int64_t>& ids,
+                                 std::vector<CodePointSpan>& spans) const;
+  /// What a pretrained model of this tokenizer expects around one text, and around two.
+  virtual SequenceTemplate sequences() const { return {}; }
   /// Text of the ids as people read it; specials are left out, but unknown ones show (" ⁇ ", or
   /// "<unk>").
   virtual std::string decode(const std::vector<int64_t>& ids) const = 0;
@@ -87,6 +100,10 @@ std::vector<int64_t> match_pieces(const Tokenizer& now, const Tokenizer& before)
 /// Ids are remapped so that pad, unk, bos and eos come first whatever the model has.
 std::shared_ptr<const Tokenizer> make_sentencepiece(std::string model_bytes,
                                                     std::string_view where);
+
+/// WordPiece or byte-level BPE from a `tokenizer.json` (text/tokenizer_spec.h).
+std::shared_ptr<const Tokenizer> make_json_tokenizer(std::string_view bytes,
+                                                     std::string_view where);
 
 /// Tokens split at spaces, ids from a file: one token a line, optionally with a count after a space
 /// (fairseq's dict.txt). Its specials, if it lists them, are recognised; else the four come first.

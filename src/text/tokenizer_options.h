@@ -16,7 +16,8 @@ struct TokenizerOptions {
   int64_t vocab_size = 8000;
   double character_coverage = 1.0;
   int64_t max_training_lines = 2000000;
-  std::string model, src_model, tgt_model;
+  std::string lowercase = "auto";
+  std::string model, src_model, tgt_model, merges;
   std::string src_vocab, tgt_vocab;
   std::string subwords = "auto";
   int64_t vocab_multiple = 8;
@@ -27,15 +28,18 @@ struct TokenizerOptions {
     const Meta path{.is_path = true};
     return std::tuple{
         field(&O::type, "type",
-              "sentencepiece: raw text in, pieces trained or loaded; vocab: text is already split "
-              "at spaces, ids come from a vocabulary file",
-              one_of({"sentencepiece", "vocab"}))
+              "sentencepiece, wordpiece (BERT's), byte_bpe (GPT-2's): raw text in, pieces trained "
+              "or loaded; vocab: text is already split at spaces, ids come from a vocabulary file",
+              one_of({"sentencepiece", "wordpiece", "byte_bpe", "vocab"}))
             .also_called({"name", "tokenizer_type", "tokenizer_name"})
             .value_also_called("sentencepiece", {"spm", "sp", "sentence_piece", "raw"})
             .value_also_called("sentencepiece", {"bpe"},
                                "tokenizer.algorithm = \"bpe\" is its default")
             .value_also_called("sentencepiece", {"unigram"},
                                "with tokenizer.algorithm = \"unigram\"")
+            .value_also_called("wordpiece", {"bert", "word_piece"})
+            .value_also_called("byte_bpe",
+                               {"gpt2", "roberta", "byte_level_bpe", "bbpe", "byte_level"})
             .value_also_called("vocab", {"subword_nmt"},
                                "text that `subword-nmt apply-bpe` has split")
             .value_also_called("vocab", {"fastbpe"}, "text that is split already")
@@ -61,13 +65,24 @@ struct TokenizerOptions {
               "lines of each side, drawn by seed, that train the model", at_least(1),
               {.unit = "lines"})
             .also_called({"input_sentence_size", "sentencepiece_max_lines"}),
-        field(&O::model, "model", "existing SentencePiece model for both sides", any(), path)
+        field(&O::lowercase, "lowercase",
+              "of type wordpiece: lower case without accents. auto: yes for a trained one, and as "
+              "the pieces of a vocab.txt show",
+              one_of({"auto", "yes", "no"}))
+            .also_called({"do_lower_case", "do_lowercase", "uncased"}),
+        field(&O::model, "model",
+              "existing model for both sides: a SentencePiece model, a tokenizer.json, BERT's "
+              "vocab.txt, GPT-2's vocab.json",
+              any(), path)
             .also_called({"sentencepiece_model", "spm_model", "bpe_model", "model_file",
                           "tokenizer_file", "tokenizer_path"}),
-        field(&O::src_model, "src_model", "existing SentencePiece model of the source", any(), path)
+        field(&O::src_model, "src_model", "existing model of the source", any(), path)
             .also_called({"src_subword_model", "source_spm"}),
-        field(&O::tgt_model, "tgt_model", "existing SentencePiece model of the target", any(), path)
+        field(&O::tgt_model, "tgt_model", "existing model of the target", any(), path)
             .also_called({"tgt_subword_model", "target_spm"}),
+        field(&O::merges, "merges", "of a vocab.json; empty = the merges.txt beside it", any(),
+              path)
+            .also_called({"merges_file", "vocab_bpe", "gpt2_vocab_bpe"}),
         field(&O::src_vocab, "src_vocab",
               "vocabulary of the source, one token a line, or a fairseq dict.txt", any(), path)
             .also_called(

@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/text.h"
+#include "text/code_points.h"
 #include "text/leading_specials.h"
 #include "text/tokenizer.h"
 
@@ -80,21 +81,16 @@ class Vocabulary final : public Tokenizer {
   SpecialIds specials() const override { return kLeadingSpecials; }
 
   void encode(std::string_view line, std::vector<int64_t>& ids) const override {
-    std::string token;  // one buffer for all look-ups
-    for (size_t begin = 0; begin < line.size();) {
-      if (is_space(line[begin])) {
-        ++begin;
-        continue;
-      }
-      size_t end = begin;
-      while (end < line.size() && !is_space(line[end])) ++end;
-      token.assign(line.substr(begin, end - begin));
-      const auto found = ids_.find(token);
-      // A special that stands in the text is text, not a command to the model.
-      const bool is_known = found != ids_.end() && found->second >= kNumLeadingSpecials;
-      ids.push_back(is_known ? found->second : kLeadingSpecials.unk);
-      begin = end;
-    }
+    for_each_token(line, [&](size_t, size_t, int64_t id) { ids.push_back(id); });
+  }
+
+  void encode_with_spans(std::string_view line, std::vector<int64_t>& ids,
+                         std::vector<CodePointSpan>& spans) const override {
+    const auto before = code_points_before(line);
+    for_each_token(line, [&](size_t begin, size_t end, int64_t id) {
+      ids.push_back(id);
+      spans.push_back({before[begin], before[end]});
+    });
   }
 
   std::string decode(const std::vector<int64_t>& ids) const override {
@@ -115,6 +111,26 @@ class Vocabulary final : public Tokenizer {
   Subwords subwords() const override { return subwords_; }
 
  private:
+  /// Calls `take(begin, end, id)` with the bytes of each token.
+  template <class Take>
+  void for_each_token(std::string_view line, Take take) const {
+    std::string token;  // one buffer for all look-ups
+    for (size_t begin = 0; begin < line.size();) {
+      if (is_space(line[begin])) {
+        ++begin;
+        continue;
+      }
+      size_t end = begin;
+      while (end < line.size() && !is_space(line[end])) ++end;
+      token.assign(line.substr(begin, end - begin));
+      const auto found = ids_.find(token);
+      // A special that stands in the text is text, not a command to the model.
+      const bool is_known = found != ids_.end() && found->second >= kNumLeadingSpecials;
+      take(begin, end, is_known ? found->second : kLeadingSpecials.unk);
+      begin = end;
+    }
+  }
+
   void add(std::string_view token) {
     ids_[std::string(token)] = static_cast<int64_t>(tokens_.size());
     tokens_.emplace_back(token);

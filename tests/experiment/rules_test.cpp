@@ -580,7 +580,7 @@ TEST(Rules, TokenizerFilesDoNotContradictEachOther) {
               translation_of(e).tokenizer.src_vocab = "/a";
               translation_of(e).tokenizer.model = "/a.model";
             }),
-            "`tokenizer.model` (default): a SentencePiece model beside type = \"vocab\"");
+            "`tokenizer.model` (default): a model of raw text beside type = \"vocab\"");
 }
 
 TEST(Rules, PatienceAndBleuNeedWhatTheyLookAt) {

@@ -170,5 +170,47 @@ TEST_F(MakeTokenizers, SaysWhatIsMissing) {
   testing::failure(ExitCode::kUsage, [&] { load_tokenizers({}, {}); });
 }
 
+TEST_F(MakeTokenizers, TrainsTheOtherKindsToo) {
+  for (const char* type : {"wordpiece", "byte_bpe"}) {
+    const TokenizerPair joint = trained({.type = type, .vocab_size = 300});
+    EXPECT_TRUE(joint.joint);
+    ASSERT_TRUE(joint.assets.contains("tokenizer.json")) << type;
+    std::vector<int64_t> ids;
+    joint.src->encode("small birds", ids);
+    EXPECT_EQ(joint.src->decode(ids), "small birds");
+    const TokenizerPair again = load_tokenizers({}, joint.assets);
+    EXPECT_EQ(again.src->fingerprint(), joint.src->fingerprint());
+    const TokenizerPair apart = trained({.type = type, .joint = false, .vocab_size = 300});
+    EXPECT_TRUE(apart.assets.contains("src.json"));
+    EXPECT_FALSE(load_tokenizers({}, apart.assets).joint);
+  }
+}
+
+TEST_F(MakeTokenizers, ReadsFilesOfPretrainedModels) {
+  const std::string vocab = write("vocab.txt", "[UNK]\n[CLS]\n[SEP]\nthe\nThe\n");
+  const auto cased = make_tokenizers({.type = "wordpiece", .model = vocab}, 1, nullptr, nullptr);
+  std::vector<int64_t> ids;
+  cased.src->encode("The the", ids);
+  EXPECT_EQ(ids, (std::vector<int64_t>{4, 3})) << "the vocabulary shows that case counts";
+  ASSERT_TRUE(cased.assets.contains("tokenizer.json"));
+  const auto lower = make_tokenizers({.type = "wordpiece", .lowercase = "yes", .model = vocab}, 1,
+                                     nullptr, nullptr);
+  EXPECT_NE(lower.src->fingerprint(), cased.src->fingerprint());
+  const std::string json = write("t.json", cased.assets.at("tokenizer.json"));
+  const auto same = make_tokenizers({.model = json}, 1, nullptr, nullptr);
+  EXPECT_EQ(same.src->fingerprint(), cased.src->fingerprint()) << "its content tells what it is";
+}
+
+TEST_F(MakeTokenizers, AVocabJsonHasItsMergesBesideIt) {
+  const std::string vocab = write("vocab.json", R"({"a": 0, "b": 1, "ab": 2})");
+  write("merges.txt", "a b\n");
+  const std::string none = write("none.txt", "");
+  std::vector<int64_t> ids;
+  make_tokenizers({.type = "byte_bpe", .model = vocab}, 1, nullptr, nullptr).src->encode("ab", ids);
+  make_tokenizers({.type = "byte_bpe", .model = vocab, .merges = none}, 1, nullptr, nullptr)
+      .src->encode("ab", ids);
+  EXPECT_EQ(ids, (std::vector<int64_t>{2, 0, 1}));
+}
+
 }  // namespace
 }  // namespace stretto::text

@@ -248,5 +248,19 @@ TEST(SentencePieceCheck, RefusesATableThatPointsOutsideItself) {
   message_of([&] { check_charsmap(std::string("\xFF\xFF\xFF\xFFzzzz", 8), "m"); });
 }
 
+TEST(SentencePiece, TellsWhereItsPiecesStand) {
+  const auto tokenizer = make_sentencepiece(trained("bpe"), "m.model");
+  for (const std::string line : {"The cat sees é the", " The  old\xFF gardens"}) {
+    std::vector<int64_t> ids, alone;
+    std::vector<CodePointSpan> spans;
+    tokenizer->encode_with_spans(line, ids, spans);
+    tokenizer->encode(line, alone);
+    EXPECT_EQ(ids, alone);
+    ASSERT_EQ(spans.size(), ids.size());
+    for (size_t i = 1; i < spans.size(); ++i) EXPECT_EQ(spans[i].begin, spans[i - 1].end) << line;
+    EXPECT_EQ(spans.back().end, 18) << line;
+  }
+}
+
 }  // namespace
 }  // namespace stretto::text

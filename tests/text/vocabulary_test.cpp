@@ -104,5 +104,14 @@ TEST(Vocabulary, SplitsAtAnyAsciiSpace) {
   EXPECT_TRUE(ids_of(*vocabulary, " \t ").empty());
 }
 
+TEST(Vocabulary, TellsWhereItsTokensStand) {
+  const auto vocabulary = make_vocabulary("thé\nse\n", "v");
+  std::vector<int64_t> ids;
+  std::vector<CodePointSpan> spans;
+  vocabulary->encode_with_spans("  thé \xFF se", ids, spans);
+  EXPECT_EQ(ids, (std::vector<int64_t>{4, kUnk, 5}));
+  EXPECT_EQ(spans, (std::vector<CodePointSpan>{{2, 5}, {6, 7}, {8, 10}}));
+}
+
 }  // namespace
 }  // namespace stretto::text

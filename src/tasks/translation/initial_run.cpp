@@ -14,9 +14,10 @@ namespace {
 constexpr size_t kListedPieces = 20;
 
 // Keys of [tokenizer] that only a training of one reads.
-constexpr std::array<const char*, 6> kTrainingKeys{
+constexpr std::array<const char*, 7> kTrainingKeys{
     "tokenizer.type",       "tokenizer.algorithm",          "tokenizer.joint",
-    "tokenizer.vocab_size", "tokenizer.character_coverage", "tokenizer.max_training_lines"};
+    "tokenizer.vocab_size", "tokenizer.character_coverage", "tokenizer.max_training_lines",
+    "tokenizer.lowercase"};
 
 text::TokenizerPair tokenizers_of_other_run(const experiment::LoadedExperiment& loaded,
                                             const runs::InitialRun& run) {

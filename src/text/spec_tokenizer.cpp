@@ -1,0 +1,451 @@
+#include <algorithm>
+#include <memory>
+#include <mutex>
+#include <unordered_map>
+#include <utility>
+
+#include "base/error.h"
+#include "base/hash.h"
+#include "base/text.h"
+#include "text/byte_bpe.h"
+#include "text/code_points.h"
+#include "text/tokenizer.h"
+#include "text/tokenizer_spec.h"
+#include "text/word_cache.h"
+
+namespace stretto::text {
+namespace {
+
+/// Code points before a byte of a line. Cheap where the bytes are asked for in their order.
+class CodePointCounter {
+ public:
+  explicit CodePointCounter(std::string_view line) : line_(line) {}
+
+  int64_t before(size_t byte) {
+    for (; byte_ < byte; ++byte_) count_ += continues_code_point(line_[byte_]) ? 0 : 1;
+    for (; byte_ > byte; --byte_) count_ -= continues_code_point(line_[byte_ - 1]) ? 0 : 1;
+    return count_;
+  }
+
+ private:
+  std::string_view line_;
+  size_t byte_ = 0;
+  int64_t count_ = 0;
+};
+
+/// Spaces at the ends of a piece, as trim_offsets counts them.
+struct EndSpaces {
+  int64_t leading = 0, trailing = 0;
+};
+
+EndSpaces end_spaces(std::string_view piece) {
+  constexpr char32_t kSpaceByte = 0x120;  // the space in the alphabet of bytes
+  EndSpaces spaces;
+  bool only_spaces = true;
+  for (size_t at = 0; at < piece.size();) {
+    const char32_t c = next_code_point(piece, at);
+    if (c == kSpaceByte || is_white_space(c)) {
+      spaces.leading += only_spaces ? 1 : 0;
+      ++spaces.trailing;
+    } else {
+      only_spaces = false;
+      spaces.trailing = 0;
+    }
+  }
+  return spaces;
+}
+
+/// @param is_first        whether the piece is the first one, or begins with the line
+/// @param keeps_one_space  whether one leading space of that piece counts as added
+CodePointSpan trimmed(CodePointSpan span, EndSpaces spaces, bool is_first, bool keeps_one_space) {
+  if ((is_first || span.begin == 0) && keeps_one_space && spaces.leading == 1) spaces.leading = 0;
+  span.begin = std::min(span.begin + spaces.leading, span.end);
+  if (span.end >= spaces.trailing) span.end = std::max(span.end - spaces.trailing, span.begin);
+  return span;
+}
+
+/// What one thread needs to encode a line.
+struct Workspace {
+  explicit Workspace(const WordModel& model) : cache(model) {}
+  WordCache cache;
+  NormalizedText normalized;
+  std::string prefixed;
+  std::vector<ByteRange> words;
+};
+
+/// Lends a workspace to each thread that encodes, and keeps them for the next line.
+class Workspaces {
+ public:
+  explicit Workspaces(const WordModel& model) : model_(model) {}
+
+  std::unique_ptr<Workspace> take() {
+    const std::lock_guard lock(mutex_);
+    if (free_.empty()) return std::make_unique<Workspace>(model_);
+    auto workspace = std::move(free_.back());
+    free_.pop_back();
+    return workspace;
+  }
+  void give_back(std::unique_ptr<Workspace> workspace) {
+    const std::lock_guard lock(mutex_);
+    free_.push_back(std::move(workspace));
+  }
+
+ private:
+  const WordModel& model_;
+  std::mutex mutex_;
+  std::vector<std::unique_ptr<Workspace>> free_;
+};
+
+std::vector<ByteBpeModel::Merge> resolved_merges(const TokenizerSpec& spec,
+                                                 std::string_view where) {
+  std::unordered_map<std::string_view, int64_t> ids;
+  for (const auto& [piece, id] : spec.vocab) ids[piece] = id;
+  std::vector<ByteBpeModel::Merge> merges;
+  merges.reserve(spec.merges.size());
+  for (const auto& [left, right] : spec.merges) {
+    const auto id = [&](const std::string& piece) {
+      const auto found = ids.find(piece);
+      if (found != ids.end()) return static_cast<int32_t>(found->second);
+      throw Error(ExitCode::kBadData,
+                  std::string(where) + ": merge " + std::to_string(merges.size() + 1) + " needs `" +
+                      printable(piece, 60) + "`, which is not in the vocabulary",
+                  "give merges and vocabulary of one tokenizer");
+    };
+    merges.push_back({id(left), id(right), id(left + right)});
+  }
+  return merges;
+}
+
+int64_t id_in(const PieceIds& vocab, std::string_view piece) {
+  for (const auto& [text, id] : vocab) {
+    if (text == piece) return id;
+  }
+  return -1;
+}
+
+std::unique_ptr<const WordModel> make_model(const TokenizerSpec& spec, std::string_view where) {
+  const int64_t unk = spec.unk_token ? id_in(spec.vocab, *spec.unk_token) : -1;
+  if (spec.model == TokenizerSpec::Model::kWordPiece) {
+    return std::make_unique<WordPieceModel>(
+        spec.vocab, WordPieceOptions{.unk_id = unk,
+                                     .continuing_prefix = spec.continuing_prefix,
+                                     .max_word_chars = spec.max_word_chars});
+  }
+  ByteBpeOptions options{
+      .unk_id = {}, .fuse_unk = spec.fuse_unk, .ignore_merges = spec.ignore_merges};
+  if (unk >= 0) options.unk_id = unk;
+  return std::make_unique<ByteBpeModel>(spec.vocab, resolved_merges(spec, where), options);
+}
+
+/// BERT's spaces before punctuation and contractions, within one piece.
+std::string cleaned_up(std::string piece) {
+  constexpr std::pair<std::string_view, std::string_view> kReplacements[] = {
+      {" .", "."},   {" ?", "?"},     {" !", "!"},    {" ,", ","},
+      {" ' ", "'"},  {" n't", "n't"}, {" 'm", "'m"},  {" do not", " don't"},
+      {" 's", "'s"}, {" 've", "'ve"}, {" 're", "'re"}};
+  for (const auto& [from, to] : kReplacements) {
+    for (size_t at = piece.find(from); at != std::string::npos;
+         at = piece.find(from, at + to.size())) {
+      piece.replace(at, from.size(), to);
+    }
+  }
+  return piece;
+}
+
+class SpecTokenizer final : public Tokenizer {
+ public:
+  SpecTokenizer(const TokenizerSpec& spec, std::string_view where, uint64_t fingerprint);
+
+  SpecialIds specials() const override { return specials_; }
+  SequenceTemplate sequences() const override { return spec_.sequences; }
+  void encode(std::string_view line, std::vector<int64_t>& ids) const override {
+    encode_into(line, ids, nullptr);
+  }
+  void encode_with_spans(std::string_view line, std::vector<int64_t>& ids,
+                         std::vector<CodePointSpan>& spans) const override {
+    encode_into(line, ids, &spans);
+  }
+  std::string decode(const std::vector<int64_t>& ids) const override;
+  std::string piece(int64_t id) const override;
+  int64_t size() const override { return static_cast<int64_t>(pieces_.size()); }
+  uint64_t fingerprint() const override { return fingerprint_; }
+
+ private:
+  class Line;
+  void encode_into(std::string_view line, std::vector<int64_t>& ids,
+                   std::vector<CodePointSpan>* spans) const;
+  void collect_pieces(const PieceIds& vocab, const std::vector<AddedToken>& added);
+  void find_specials();
+  int64_t first_of(std::initializer_list<const char*> pieces) const;
+  AddedTokens added_tokens(bool normalized, std::string_view where) const;
+
+  TokenizerSpec spec_;  ///< without vocabulary and merges
+  uint64_t fingerprint_;
+  std::vector<std::string> pieces_;
+  std::vector<EndSpaces> end_spaces_;  ///< of each piece; empty where offsets are not trimmed
+  std::unordered_map<std::string, int64_t> ids_;
+  std::vector<bool> is_silent_;  ///< left out of decoded text
+  SpecialIds specials_;
+  std::optional<BertNormalizer> normalizer_;
+  AddedTokens raw_added_, normalized_added_;
+  std::unique_ptr<const WordModel> model_;
+  mutable Workspaces workspaces_;
+};
+
+/// One line on its way to ids.
+class SpecTokenizer::Line {
+ public:
+  Line(const SpecTokenizer& tokenizer, Workspace& work, std::string_view line,
+       std::vector<int64_t>& ids, std::vector<CodePointSpan>* spans)
+      : tokenizer_(tokenizer),
+        work_(work),
+        line_(line),
+        ids_(ids),
+        spans_(spans),
+        num_before_(ids.size()),
+        counter_(line) {}
+
+  void encode() {
+    if (tokenizer_.raw_added_.empty()) return encode_raw({0, line_.size()});
+    std::vector<AddedTokens::Part> parts;
+    tokenizer_.raw_added_.split(line_, parts);
+    for (const auto& part : parts) {
+      if (part.token == nullptr) {
+        encode_raw(part.range);
+      } else {
+        emit_added(part, {.text = line_, .origin = nullptr, .base = 0});
+      }
+    }
+  }
+
+ private:
+  /// A text that was made from the line.
+  struct View {
+    std::string_view text;
+    const std::vector<uint32_t>* origin;  ///< of each byte; null = the text is that of the line
+    size_t base;                          ///< byte of the line that origins are counted from
+  };
+
+  size_t byte_in_line(const View& view, size_t byte) const {
+    if (view.origin != nullptr) return view.base + (*view.origin)[byte];
+    while (continues_code_point(view.text[byte])) --byte;
+    return view.base + byte;
+  }
+
+  CodePointSpan span_of(const View& view, ByteRange range) {
+    const int64_t begin = counter_.before(byte_in_line(view, range.begin));
+    return {begin, counter_.before(byte_in_line(view, range.end - 1)) + 1};
+  }
+
+  void add_span(CodePointSpan span, EndSpaces spaces, bool is_first) {
+    const auto& trim = tokenizer_.spec_.trim_offsets;
+    spans_->push_back(trim ? trimmed(span, spaces, is_first, *trim) : span);
+  }
+
+  void emit_added(const AddedTokens::Part& part, const View& view) {
+    if (spans_ != nullptr) {
+      add_span(span_of(view, part.range), end_spaces(part.range.of(view.text)),
+               ids_.size() == num_before_);
+    }
+    ids_.push_back(part.token->id);
+  }
+
+  void encode_raw(ByteRange range) {
+    View view{.text = range.of(line_), .origin = nullptr, .base = range.begin};
+    if (tokenizer_.normalizer_) {
+      tokenizer_.normalizer_->normalize(view.text, spans_ != nullptr, work_.normalized);
+      view.text = work_.normalized.text;
+      view.origin = &work_.normalized.origin;
+    }
+    if (tokenizer_.normalized_added_.empty()) return encode_words(view, {0, view.text.size()});
+    std::vector<AddedTokens::Part> parts;
+    tokenizer_.normalized_added_.split(view.text, parts);
+    for (const auto& part : parts) {
+      part.token == nullptr ? encode_words(view, part.range) : emit_added(part, view);
+    }
+  }
+
+  /// @param range  of the view, without added tokens
+  void encode_words(const View& view, ByteRange range) {
+    std::string_view text = range.of(view.text);
+    if (text.empty()) return;
+    size_t num_added = 0;
+    if (tokenizer_.spec_.add_prefix_space && text[0] != ' ') {
+      work_.prefixed.assign(1, ' ');
+      work_.prefixed += text;
+      text = work_.prefixed;
+      num_added = 1;
+    }
+    work_.words.clear();
+    if (tokenizer_.spec_.model == TokenizerSpec::Model::kWordPiece) {
+      split_at_punctuation(text, work_.words);
+    } else if (tokenizer_.spec_.use_regex) {
+      split_by_class(text, work_.words);
+    } else {
+      work_.words.push_back({0, text.size()});
+    }
+    for (const ByteRange& word : work_.words) {
+      const auto pieces = work_.cache.cut(word.of(text));
+      if (spans_ != nullptr) add_spans(view, range.begin, word, num_added, pieces);
+      for (const WordPiece& piece : pieces) ids_.push_back(piece.id);
+    }
+  }
+
+  /// @param begin      byte of the view where the words' text begins
+  /// @param num_added  spaces before that text; they count as its first character
+  void add_spans(const View& view, size_t begin, ByteRange word, size_t num_added,
+                 std::span<const WordPiece> pieces) {
+    const auto in_view = [&](size_t byte) { return begin + byte - std::min(byte, num_added); };
+    size_t at = word.begin;
+    for (size_t i = 0; i < pieces.size(); ++i) {
+      const size_t end = at + pieces[i].size;
+      const auto& spaces = tokenizer_.end_spaces_;
+      add_span(span_of(view, {in_view(at), in_view(end - 1) + 1}),
+               spaces.empty() ? EndSpaces() : spaces[static_cast<size_t>(pieces[i].id)],
+               i == 0 && ids_.size() == num_before_);
+      at = end;
+    }
+  }
+
+  const SpecTokenizer& tokenizer_;
+  Workspace& work_;
+  std::string_view line_;
+  std::vector<int64_t>& ids_;
+  std::vector<CodePointSpan>* spans_;
+  size_t num_before_;  ///< ids of other lines
+  CodePointCounter counter_;
+};
+
+SpecTokenizer::SpecTokenizer(const TokenizerSpec& spec, std::string_view where,
+                             uint64_t fingerprint)
+    : spec_(spec),
+      fingerprint_(fingerprint),
+      model_(make_model(spec, where)),
+      workspaces_(*model_) {
+  if (spec.normalizer) normalizer_.emplace(*spec.normalizer);
+  collect_pieces(spec.vocab, spec.added);
+  find_specials();
+  raw_added_ = added_tokens(false, where);
+  normalized_added_ = added_tokens(true, where);
+  spec_.vocab = {};
+  spec_.merges = {};
+}
+
+void SpecTokenizer::collect_pieces(const PieceIds& vocab, const std::vector<AddedToken>& added) {
+  int64_t largest = vocab.back().second;
+  for (const AddedToken& token : added) largest = std::max(largest, token.id);
+  pieces_.resize(static_cast<size_t>(largest) + 1);
+  is_silent_.resize(pieces_.size());
+  for (const auto& [piece, id] : vocab) pieces_[static_cast<size_t>(id)] = piece;
+  for (const AddedToken& token : added) {
+    pieces_[static_cast<size_t>(token.id)] = token.content;
+    is_silent_[static_cast<size_t>(token.id)] = token.special;
+  }
+  for (size_t id = 0; id < pieces_.size(); ++id) {
+    if (!pieces_[id].empty()) ids_[pieces_[id]] = static_cast<int64_t>(id);
+    if (spec_.trim_offsets) end_spaces_.push_back(end_spaces(pieces_[id]));
+  }
+}
+
+int64_t SpecTokenizer::first_of(std::initializer_list<const char*> pieces) const {
+  for (const char* piece : pieces) {
+    const auto found = ids_.find(piece);
+    if (found != ids_.end()) return found->second;
+  }
+  return -1;
+}
+
+void SpecTokenizer::find_specials() {
+  specials_ = {.pad = first_of({"[PAD]", "<pad>"}),
+               .unk = spec_.unk_token ? first_of({spec_.unk_token->c_str()}) : first_of({"<unk>"}),
+               .bos = first_of({"[CLS]", "<s>", "<|endoftext|>"}),
+               .eos = first_of({"[SEP]", "</s>", "<|endoftext|>"}),
+               .mask = first_of({"[MASK]", "<mask>"})};
+  bool is_behind = false;
+  for (const auto& slot : spec_.sequences.single) {
+    if (slot.part == SequenceTemplate::Part::kFirst) {
+      is_behind = true;
+    } else {
+      (is_behind ? specials_.eos : specials_.bos) = slot.id;
+    }
+  }
+  for (const int64_t id : {specials_.pad, specials_.bos, specials_.eos, specials_.mask}) {
+    if (id >= 0) is_silent_[static_cast<size_t>(id)] = true;
+  }
+  if (specials_.unk >= 0) is_silent_[static_cast<size_t>(specials_.unk)] = false;
+}
+
+AddedTokens SpecTokenizer::added_tokens(bool normalized, std::string_view where) const {
+  std::vector<AddedToken> tokens;
+  std::vector<std::string> patterns;
+  for (const AddedToken& token : spec_.added) {
+    if (token.normalized != normalized) continue;
+    NormalizedText pattern{.text = token.content, .origin = {}};
+    if (normalized && normalizer_) normalizer_->normalize(token.content, false, pattern);
+    const bool again = std::find(patterns.begin(), patterns.end(), pattern.text) != patterns.end();
+    if (pattern.text.empty() || again) {
+      throw Error(ExitCode::kBadData,
+                  std::string(where) + ": added token `" + printable(token.content, 60) +
+                      (again ? "` is normalised to the same text as another one"
+                             : "` is normalised to nothing"),
+                  "set its `normalized` to false");
+    }
+    tokens.push_back(token);
+    patterns.push_back(std::move(pattern.text));
+  }
+  if (tokens.empty()) return {};
+  return {std::move(tokens), patterns};
+}
+
+void SpecTokenizer::encode_into(std::string_view line, std::vector<int64_t>& ids,
+                                std::vector<CodePointSpan>* spans) const {
+  std::string repaired;
+  if (!is_valid_utf8(line)) line = repaired = repaired_utf8(line, Repair::kEachByte);
+  auto workspace = workspaces_.take();
+  Line(*this, *workspace, line, ids, spans).encode();
+  workspaces_.give_back(std::move(workspace));
+}
+
+std::string SpecTokenizer::piece(int64_t id) const {
+  if (id < 0 || id >= size()) id = specials_.unk;
+  return id < 0 ? std::string() : pieces_[static_cast<size_t>(id)];
+}
+
+std::string SpecTokenizer::decode(const std::vector<int64_t>& ids) const {
+  std::string text;
+  bool is_first = true;
+  for (const int64_t id : ids) {
+    if (id >= 0 && id < size() && is_silent_[static_cast<size_t>(id)]) continue;
+    std::string next = piece(id);
+    if (spec_.decoder == TokenizerSpec::Decoder::kBytes) {
+      next = bytes_of_piece(next).value_or(next);
+    } else if (spec_.decoder == TokenizerSpec::Decoder::kSpaces) {
+      if (!is_first) next.insert(0, " ");
+    } else {
+      if (!is_first && next.starts_with(spec_.decoder_prefix)) {
+        next.erase(0, spec_.decoder_prefix.size());
+      } else if (!is_first) {
+        next.insert(0, " ");
+      }
+      if (spec_.decoder_cleanup) next = cleaned_up(std::move(next));
+    }
+    text += next;
+    is_first = false;
+  }
+  if (spec_.decoder != TokenizerSpec::Decoder::kBytes || is_valid_utf8(text)) return text;
+  return repaired_utf8(text, Repair::kEachSequence);
+}
+
+}  // namespace
+
+std::shared_ptr<const Tokenizer> make_spec_tokenizer(const TokenizerSpec& spec,
+                                                     std::string_view where, uint64_t fingerprint) {
+  return std::make_shared<SpecTokenizer>(spec, where, fingerprint);
+}
+
+std::shared_ptr<const Tokenizer> make_json_tokenizer(std::string_view bytes,
+                                                     std::string_view where) {
+  return make_spec_tokenizer(parse_tokenizer_json(bytes, where), where, xxh3_64(bytes));
+}
+
+}  // namespace stretto::text

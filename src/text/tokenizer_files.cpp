@@ -1,0 +1,83 @@
+#include "text/tokenizer_files.h"
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "text/spec_parts.h"
+#include "text/tokenizer_spec.h"
+
+namespace stretto::text {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// In a vocab.json, `model` is a token with a number.
+bool has_model_object(std::string_view json) {
+  constexpr std::string_view kKey = "\"model\"", kSpace = " \t\r\n";
+  for (size_t at = json.find(kKey); at != std::string_view::npos; at = json.find(kKey, at + 1)) {
+    const size_t colon = json.find_first_not_of(kSpace, at + kKey.size());
+    if (colon == std::string_view::npos || json[colon] != ':') continue;
+    const size_t value = json.find_first_not_of(kSpace, colon + 1);
+    if (value != std::string_view::npos && json[value] == '{') return true;
+  }
+  return false;
+}
+
+bool has_line(std::string_view bytes, std::string_view line) {
+  for (size_t at = bytes.find(line); at != std::string_view::npos; at = bytes.find(line, at + 1)) {
+    const size_t end = at + line.size();
+    const bool begins = at == 0 || bytes[at - 1] == '\n' || bytes[at - 1] == '\xBF';
+    if (begins && (end == bytes.size() || bytes[end] == '\n' || bytes[end] == '\r')) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+bool is_json_model(std::string_view bytes) {
+  if (bytes.starts_with("\xEF\xBB\xBF")) bytes.remove_prefix(3);
+  const size_t first = bytes.find_first_not_of(" \t\r\n");
+  return first != std::string_view::npos && bytes[first] == '{';
+}
+
+TokenizerFile kind_of_file(std::string_view bytes, const fs::path& path) {
+  if (path.extension() == ".model" || bytes.find('\0') != std::string_view::npos) {
+    return TokenizerFile::kSentencePiece;
+  }
+  if (is_json_model(bytes)) {
+    return has_model_object(bytes) ? TokenizerFile::kTokenizerJson : TokenizerFile::kVocabJson;
+  }
+  const bool is_bert =
+      has_line(bytes, "[UNK]") && has_line(bytes, "[CLS]") && has_line(bytes, "[SEP]");
+  return is_bert ? TokenizerFile::kBertVocab : TokenizerFile::kVocabulary;
+}
+
+std::string model_bytes(std::string_view bytes, const fs::path& path,
+                        const TokenizerFileOptions& options) {
+  TokenizerFile kind = kind_of_file(bytes, path);
+  if (kind == TokenizerFile::kVocabulary && options.is_wordpiece) kind = TokenizerFile::kBertVocab;
+  switch (kind) {
+    case TokenizerFile::kBertVocab:
+      return write_tokenizer_json(parse_vocab_txt(bytes, path.string(), options.lowercase));
+    case TokenizerFile::kVocabJson: {
+      const fs::path merges =
+          options.merges.empty() ? path.parent_path() / "merges.txt" : options.merges;
+      return write_tokenizer_json(parse_vocab_json(
+          bytes, path.string(), read_file(merges, kMaxTokenizerBytes), merges.string()));
+    }
+    case TokenizerFile::kSentencePiece:
+    case TokenizerFile::kTokenizerJson:
+    case TokenizerFile::kVocabulary:
+      break;
+  }
+  return std::string(bytes);
+}
+
+std::shared_ptr<const Tokenizer> make_model_tokenizer(const std::string& bytes,
+                                                      std::string_view where) {
+  return is_json_model(bytes) ? make_json_tokenizer(bytes, where)
+                              : make_sentencepiece(bytes, where);
+}
+
+}  // namespace stretto::text

@@ -1,0 +1,341 @@
+#include <algorithm>
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <unordered_map>
+#include <utility>
+
+#include "base/error.h"
+#include "base/json.h"
+#include "base/text.h"
+#include "text/json_fields.h"
+#include "text/spec_parts.h"
+#include "text/tokenizer_spec.h"
+
+namespace stretto::text {
+namespace {
+
+using Slot = SequenceTemplate::Slot;
+using Slots = std::vector<Slot>;
+
+constexpr const char* kLimits =
+    "set it to null: [data] limits lengths, and batches need no padding";
+
+std::string type_of(JsonFields& fields) {
+  return fields.get("type").text();
+}
+
+void refuse_type(JsonFields& fields, const std::string& supported) {
+  fields.get("type").refuse("`" + printable(fields.get("type").text(), 60) + "` is not supported",
+                            "Stretto has " + supported);
+}
+
+void read_merges(const JsonValue& value, TokenizerSpec& spec) {
+  for (size_t i = 0; i < value.size(); ++i) {
+    const JsonValue merge = value.at(i);
+    if (!merge.is_list()) {
+      if (!merge.text().starts_with("#version"))
+        spec.merges.push_back(parse_merge(merge.text(), merge.place()));
+    } else if (merge.size() == 2) {
+      spec.merges.emplace_back(merge.at(0).text(), merge.at(1).text());
+    } else {
+      merge.refuse("a merge has two pieces", kSaveAgain);
+    }
+  }
+}
+
+void require_empty(JsonFields& fields, const char* key) {
+  const auto value = fields.find(key);
+  if (value && !value->text().empty())
+    value->refuse("this is not supported for bytes", "set it to null");
+}
+
+void read_bpe(JsonFields& fields, TokenizerSpec& spec) {
+  spec.model = TokenizerSpec::Model::kByteBpe;
+  if (const auto unk = fields.find("unk_token"); unk && !unk->text().empty())
+    spec.unk_token = unk->text();
+  if (const auto dropout = fields.find("dropout"); dropout && dropout->real() != 0) {
+    dropout->refuse("BPE-dropout is not supported", "set it to null");
+  }
+  if (const auto fallback = fields.find("byte_fallback"); fallback && fallback->flag()) {
+    fallback->refuse("this is SentencePiece's alphabet of bytes",
+                     "give the SentencePiece model as tokenizer.model");
+  }
+  require_empty(fields, "continuing_subword_prefix");
+  require_empty(fields, "end_of_word_suffix");
+  spec.fuse_unk = fields.flag("fuse_unk", false);
+  spec.ignore_merges = fields.flag("ignore_merges", false);
+  read_merges(fields.get("merges"), spec);
+}
+
+void read_wordpiece(JsonFields& fields, TokenizerSpec& spec) {
+  spec.model = TokenizerSpec::Model::kWordPiece;
+  spec.unk_token = fields.get("unk_token").text();
+  spec.continuing_prefix = fields.get("continuing_subword_prefix").text();
+  spec.max_word_chars = fields.get("max_input_chars_per_word").number(INT32_MAX);
+}
+
+void read_model(const JsonValue& value, TokenizerSpec& spec) {
+  JsonFields fields(value);
+  spec.vocab = read_piece_ids(fields.get("vocab"));
+  // Files of early versions have no type.
+  const auto type = fields.find("type");
+  const bool is_bpe = type ? type->text() == "BPE" : value.json().contains("merges");
+  if (type && !is_bpe && type->text() != "WordPiece") {
+    refuse_type(fields, "WordPiece and byte-level BPE; give a SentencePiece model for Unigram");
+  }
+  is_bpe ? read_bpe(fields, spec) : read_wordpiece(fields, spec);
+  fields.done();
+  if (!spec.unk_token) return;
+  const bool known = std::any_of(spec.vocab.begin(), spec.vocab.end(),
+                                 [&](const auto& piece) { return piece.first == *spec.unk_token; });
+  if (!known) {
+    fields.get("unk_token")
+        .refuse("`" + printable(*spec.unk_token, 60) + "` is not in model.vocab",
+                "add it to model.vocab, or name a token that is there");
+  }
+}
+
+void read_normalizer(const JsonValue& value, TokenizerSpec& spec) {
+  JsonFields fields(value);
+  if (type_of(fields) != "BertNormalizer") refuse_type(fields, "BertNormalizer, or null");
+  BertNormalizerOptions options{.clean_text = fields.get("clean_text").flag(),
+                                .handle_chinese_chars = fields.get("handle_chinese_chars").flag(),
+                                .strip_accents = {},
+                                .lowercase = fields.get("lowercase").flag()};
+  if (const auto strip = fields.find("strip_accents")) options.strip_accents = strip->flag();
+  fields.done();
+  spec.normalizer = options;
+}
+
+void read_pre_tokenizer(const JsonValue& value, TokenizerSpec& spec) {
+  JsonFields fields(value);
+  const bool is_bpe = spec.model == TokenizerSpec::Model::kByteBpe;
+  if (type_of(fields) != (is_bpe ? "ByteLevel" : "BertPreTokenizer")) {
+    refuse_type(fields, is_bpe ? "ByteLevel for BPE" : "BertPreTokenizer for WordPiece");
+  }
+  if (is_bpe) {
+    spec.add_prefix_space = fields.get("add_prefix_space").flag();
+    fields.flag("trim_offsets", true);  // of the post-processor alone
+    spec.use_regex = fields.flag("use_regex", true);
+  }
+  fields.done();
+}
+
+// ---- Added tokens and templates
+
+class TokenTable {
+ public:
+  explicit TokenTable(const TokenizerSpec& spec) {
+    for (const auto& [piece, id] : spec.vocab) add(piece, id);
+  }
+  void add(const std::string& piece, int64_t id) {
+    ids_[piece] = id;
+    pieces_[id] = piece;
+  }
+  int64_t id(const std::string& piece) const {
+    const auto found = ids_.find(piece);
+    return found == ids_.end() ? -1 : found->second;
+  }
+  bool has(int64_t id) const { return pieces_.contains(id); }
+
+ private:
+  std::unordered_map<std::string, int64_t> ids_;
+  std::unordered_map<int64_t, std::string> pieces_;
+};
+
+AddedToken read_added_token(const JsonValue& value) {
+  JsonFields fields(value);
+  AddedToken token{.content = fields.get("content").text(),
+                   .id = fields.get("id").number(kMaxPieceId),
+                   .single_word = fields.get("single_word").flag(),
+                   .lstrip = fields.get("lstrip").flag(),
+                   .rstrip = fields.get("rstrip").flag(),
+                   .normalized = fields.get("normalized").flag(),
+                   .special = fields.get("special").flag()};
+  fields.done();
+  if (token.content.empty()) value.refuse("the content is empty", "remove this token");
+  return token;
+}
+
+/// A token that the vocabulary lacks gets the next id, as the package gives it.
+void read_added_tokens(const JsonValue& value, TokenizerSpec& spec, TokenTable& table) {
+  auto next = static_cast<int64_t>(spec.vocab.size());
+  std::unordered_map<std::string, size_t> seen;
+  for (size_t i = 0; i < value.size(); ++i) {
+    AddedToken token = read_added_token(value.at(i));
+    if (!seen.emplace(token.content, i).second) {
+      value.at(i).refuse("`" + printable(token.content, 60) + "` stands here again",
+                         "remove one of the two");
+    }
+    int64_t id = table.id(token.content);
+    if (id < 0) {
+      id = next++;
+      if (table.has(id))
+        value.at(i).refuse("id " + std::to_string(id) + " is another token's", kSaveAgain);
+      table.add(token.content, id);
+    }
+    if (id != token.id) {
+      value.at(i).refuse("id " + std::to_string(token.id) + " of `" + printable(token.content, 60) +
+                             "` should be " + std::to_string(id),
+                         "ids of added tokens go on where model.vocab ends");
+    }
+    spec.added.push_back(std::move(token));
+  }
+}
+
+Slot read_named_special(const JsonValue& value, const TokenTable& table) {
+  if (value.size() != 2) value.refuse("expected [token, id]", kSaveAgain);
+  value.at(0).text();
+  const int64_t id = value.at(1).number(kMaxPieceId);
+  if (!table.has(id)) value.at(1).refuse("no token has id " + std::to_string(id), kSaveAgain);
+  return {.part = SequenceTemplate::Part::kSpecial, .id = id};
+}
+
+Slots read_template_specials(const JsonValue& value, const TokenTable& table, int64_t segment) {
+  JsonFields fields(value);
+  fields.get("id").text();
+  const JsonValue ids = fields.get("ids"), tokens = fields.get("tokens");
+  if (ids.size() != tokens.size()) value.refuse("ids and tokens differ in length", kSaveAgain);
+  fields.done();
+  Slots slots;
+  for (size_t i = 0; i < ids.size(); ++i) {
+    const int64_t id = ids.at(i).number(kMaxPieceId);
+    if (!table.has(id)) ids.at(i).refuse("no token has id " + std::to_string(id), kSaveAgain);
+    slots.push_back({.part = SequenceTemplate::Part::kSpecial, .id = id, .segment = segment});
+  }
+  return slots;
+}
+
+Slots read_template(const JsonValue& value, JsonFields& specials, const TokenTable& table) {
+  Slots slots;
+  for (size_t i = 0; i < value.size(); ++i) {
+    JsonFields piece(value.at(i));
+    const bool is_text = value.at(i).json().contains("Sequence");
+    const JsonValue inner = piece.get(is_text ? "Sequence" : "SpecialToken");
+    piece.done();
+    JsonFields fields(inner);
+    const std::string& name = fields.get("id").text();
+    const int64_t segment = fields.get("type_id").number(INT32_MAX);
+    fields.done();
+    if (!is_text) {
+      for (const Slot& slot : read_template_specials(specials.get(name), table, segment))
+        slots.push_back(slot);
+    } else if (name == "A" || name == "B") {
+      slots.push_back(
+          {.part = name == "A" ? SequenceTemplate::Part::kFirst : SequenceTemplate::Part::kSecond,
+           .segment = segment});
+    } else {
+      inner.refuse("`" + printable(name, 60) + "` is neither A nor B", kSaveAgain);
+    }
+  }
+  return slots;
+}
+
+void require_texts(const JsonValue& place, const Slots& slots, int64_t num_second) {
+  const auto count = [&](SequenceTemplate::Part part) {
+    return std::count_if(slots.begin(), slots.end(),
+                         [&](const Slot& slot) { return slot.part == part; });
+  };
+  if (count(SequenceTemplate::Part::kFirst) == 1 &&
+      count(SequenceTemplate::Part::kSecond) == num_second)
+    return;
+  place.refuse("each text must stand in it once", "write $A once, and in `pair` $B once too");
+}
+
+void read_template_processing(JsonFields& fields, TokenizerSpec& spec, const TokenTable& table) {
+  JsonFields specials(fields.get("special_tokens"));
+  const JsonValue single = fields.get("single"), pair = fields.get("pair");
+  spec.sequences = {.single = read_template(single, specials, table),
+                    .pair = read_template(pair, specials, table)};
+  require_texts(single, spec.sequences.single, 0);
+  require_texts(pair, spec.sequences.pair, 1);
+}
+
+void read_bert_processing(JsonFields& fields, TokenizerSpec& spec, const TokenTable& table) {
+  const Slot cls = read_named_special(fields.get("cls"), table);
+  Slot sep = read_named_special(fields.get("sep"), table);
+  const Slot first, second{.part = SequenceTemplate::Part::kSecond, .segment = 1};
+  spec.sequences = {.single = {cls, first, sep}, .pair = {cls, first, sep, second}};
+  sep.segment = 1;
+  spec.sequences.pair.push_back(sep);
+}
+
+void read_trimming(JsonFields& fields, TokenizerSpec& spec) {
+  const bool add_prefix_space = fields.get("add_prefix_space").flag();
+  if (!fields.get("trim_offsets").flag()) return;
+  if (spec.trim_offsets)
+    fields.get("trim_offsets").refuse("offsets are trimmed twice", "keep one of the two");
+  spec.trim_offsets = add_prefix_space;
+}
+
+void read_roberta_processing(JsonFields& fields, TokenizerSpec& spec, const TokenTable& table) {
+  const Slot cls = read_named_special(fields.get("cls"), table);
+  const Slot sep = read_named_special(fields.get("sep"), table);
+  const Slot first, second{.part = SequenceTemplate::Part::kSecond};
+  spec.sequences = {.single = {cls, first, sep}, .pair = {cls, first, sep, sep, second, sep}};
+  read_trimming(fields, spec);
+}
+
+void read_post_processor(const JsonValue& value, TokenizerSpec& spec, const TokenTable& table) {
+  JsonFields fields(value);
+  const std::string type = type_of(fields);
+  if (type == "TemplateProcessing") {
+    read_template_processing(fields, spec, table);
+  } else if (type == "BertProcessing") {
+    read_bert_processing(fields, spec, table);
+  } else if (type == "RobertaProcessing") {
+    read_roberta_processing(fields, spec, table);
+  } else if (type == "ByteLevel") {
+    read_trimming(fields, spec);
+    fields.flag("use_regex", true);
+  } else if (type == "Sequence") {
+    const JsonValue parts = fields.get("processors");
+    for (size_t i = 0; i < parts.size(); ++i) read_post_processor(parts.at(i), spec, table);
+  } else {
+    refuse_type(fields,
+                "TemplateProcessing, BertProcessing, RobertaProcessing, ByteLevel and Sequence");
+  }
+  fields.done();
+}
+
+void read_decoder(const JsonValue& value, TokenizerSpec& spec) {
+  JsonFields fields(value);
+  const std::string type = type_of(fields);
+  if (type == "WordPiece") {
+    spec.decoder = TokenizerSpec::Decoder::kWordPiece;
+    spec.decoder_prefix = fields.get("prefix").text();
+    spec.decoder_cleanup = fields.get("cleanup").flag();
+  } else if (type == "ByteLevel") {
+    spec.decoder = TokenizerSpec::Decoder::kBytes;
+    for (const char* key : {"add_prefix_space", "trim_offsets", "use_regex"})
+      fields.flag(key, true);
+  } else {
+    refuse_type(fields, "WordPiece and ByteLevel, or null");
+  }
+  fields.done();
+}
+
+}  // namespace
+
+TokenizerSpec parse_tokenizer_json(std::string_view bytes, std::string_view where) {
+  const nlohmann::json json = parse_json(bytes, where, kMaxTokenizerBytes);
+  JsonFields fields(JsonValue(json, std::string(where) + ":"));
+  if (const auto version = fields.find("version"); version && version->text() != "1.0") {
+    version->refuse("expected 1.0", kSaveAgain);
+  }
+  for (const char* key : {"truncation", "padding"}) {
+    if (const auto value = fields.find(key)) value->refuse("this is not supported", kLimits);
+  }
+  TokenizerSpec spec;
+  read_model(fields.get("model"), spec);
+  if (const auto value = fields.find("normalizer")) read_normalizer(*value, spec);
+  read_pre_tokenizer(fields.get("pre_tokenizer"), spec);
+  TokenTable table(spec);
+  if (const auto value = fields.find("added_tokens")) read_added_tokens(*value, spec, table);
+  if (const auto value = fields.find("post_processor")) read_post_processor(*value, spec, table);
+  if (const auto value = fields.find("decoder")) read_decoder(*value, spec);
+  fields.done();
+  return spec;
+}
+
+}  // namespace stretto::text

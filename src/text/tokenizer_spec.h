@@ -1,0 +1,87 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "text/added_tokens.h"
+#include "text/bert_normalizer.h"
+#include "text/sequence_template.h"
+#include "text/wordpiece.h"
+
+namespace stretto::text {
+
+/// All that defines a tokenizer of BERT's kind (WordPiece) or GPT-2's (byte-level BPE), as a
+/// `tokenizer.json` of Hugging Face's `tokenizers` has it.
+struct TokenizerSpec {
+  enum class Model : uint8_t { kWordPiece, kByteBpe };
+  /// `##` and BERT's spaces before punctuation; bytes; or pieces with spaces between them.
+  enum class Decoder : uint8_t { kSpaces, kWordPiece, kBytes };
+
+  Model model = Model::kWordPiece;
+  PieceIds vocab = {};  ///< by ascending id
+  std::optional<std::string> unk_token = {};
+
+  std::string continuing_prefix = "##";  ///< of WordPiece
+  int64_t max_word_chars = 100;          ///< of WordPiece
+
+  std::vector<std::pair<std::string, std::string>> merges = {};  ///< of BPE, earliest first
+  bool fuse_unk = false, ignore_merges = false;                  ///< of BPE
+
+  std::optional<BertNormalizerOptions> normalizer = {};
+  bool add_prefix_space = false;  ///< of BPE: text that does not begin with a space gets one
+  bool use_regex = true;          ///< of BPE: text is split by GPT-2's pattern
+
+  /// Of BPE: offsets leave out the spaces of a piece. The value says whether the one space before
+  /// the first word counts as added, and stays.
+  std::optional<bool> trim_offsets = {};
+
+  std::vector<AddedToken> added = {};
+  SequenceTemplate sequences = {};
+
+  Decoder decoder = Decoder::kSpaces;
+  std::string decoder_prefix = "##";
+  bool decoder_cleanup = true;
+};
+
+/// Reads `tokenizer.json`. Throws Error(kBadData) with the field's name for whatever is broken, or
+/// is not supported: truncation, padding, other models, normalizers, pre-tokenizers, and fields
+/// that it does not know.
+TokenizerSpec parse_tokenizer_json(std::string_view bytes, std::string_view where);
+
+/// The same as text; parse_tokenizer_json() and the package give it back.
+std::string write_tokenizer_json(const TokenizerSpec& spec);
+
+/// BERT's `vocab.txt`: a token a line, of which `[UNK]` must be one; `[CLS]`, `[SEP]`, `[PAD]` and
+/// `[MASK]` get their meaning where they are there. The last of equal lines counts.
+///
+/// @param lowercase  not given = as the vocabulary shows: no, if more than
+/// one token in a hundred has a capital letter
+TokenizerSpec parse_vocab_txt(std::string_view bytes, std::string_view where,
+                              std::optional<bool> lowercase = {});
+
+/// GPT-2's `vocab.json` and `merges.txt`: ids of tokens, and a merge a line. Special tokens in the
+/// text are text.
+TokenizerSpec parse_vocab_json(std::string_view vocab_bytes, std::string_view vocab_where,
+                               std::string_view merges_bytes, std::string_view merges_where,
+                               bool add_prefix_space = false);
+
+class Tokenizer;
+
+/// @param where        the file, for messages
+/// @param fingerprint  of all that the file says
+/// Throws Error(kBadData) for merges of pieces that are not in the vocabulary.
+std::shared_ptr<const Tokenizer> make_spec_tokenizer(const TokenizerSpec& spec,
+                                                     std::string_view where, uint64_t fingerprint);
+
+/// Makes a spec with a vocabulary that of BERT: normaliser, decoder, and special tokens as far as
+/// they are there.
+void make_bert(TokenizerSpec& spec, bool lowercase);
+/// That of RoBERTa, with the vocabulary and merges that are there (Liu et al. 2019).
+void make_roberta(TokenizerSpec& spec);
+
+}  // namespace stretto::text

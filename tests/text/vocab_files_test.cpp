@@ -1,0 +1,76 @@
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "base/error.h"
+#include "tests/base/failure.h"
+#include "text/tokenizer_spec.h"
+
+namespace stretto::text {
+namespace {
+
+constexpr const char* kBert = "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\nthe\n##s\n";
+
+TEST(VocabTxt, IsAPieceALine) {
+  const TokenizerSpec spec = parse_vocab_txt("\xEF\xBB\xBF[UNK]\r\na \n\nb\na", "vocab.txt");
+  EXPECT_EQ(spec.vocab, (PieceIds{{"[UNK]", 0}, {"b", 3}, {"a", 4}}))
+      << "spaces at the end are none of the piece; the last of equal lines counts";
+}
+
+TEST(VocabTxt, GivesSpecialsTheirMeaning) {
+  const TokenizerSpec spec = parse_vocab_txt(kBert, "vocab.txt");
+  EXPECT_EQ(spec.unk_token, "[UNK]");
+  ASSERT_EQ(spec.added.size(), 5U);
+  EXPECT_TRUE(spec.added[4].special);
+  EXPECT_FALSE(spec.added[4].normalized);
+  ASSERT_EQ(spec.sequences.single.size(), 3U);
+  EXPECT_EQ(spec.sequences.single[0].id, 2);
+  EXPECT_EQ(spec.sequences.single[2].id, 3);
+  EXPECT_EQ(parse_vocab_txt("[UNK]\na\n", "vocab.txt").sequences, SequenceTemplate());
+}
+
+TEST(VocabTxt, CapitalsShowWhetherTextIsLowered) {
+  EXPECT_TRUE(parse_vocab_txt(kBert, "v").normalizer->lowercase);
+  EXPECT_FALSE(parse_vocab_txt(std::string(kBert) + "Paris\n", "v").normalizer->lowercase);
+  EXPECT_FALSE(parse_vocab_txt(kBert, "v", false).normalizer->lowercase);
+  std::string many = kBert;
+  for (int i = 0; i < 200; ++i) many += "w" + std::to_string(i) + "\n";
+  EXPECT_TRUE(parse_vocab_txt(many + "\u1C89\n", "v").normalizer->lowercase)
+      << "one capital of a later Unicode";
+}
+
+TEST(VocabTxt, NeedsTheUnknownToken) {
+  const auto failure =
+      testing::failure(ExitCode::kBadData, [] { parse_vocab_txt("a\nb\n", "vocab.txt"); });
+  EXPECT_STREQ(failure.what(), "vocab.txt: the vocabulary has no token `[UNK]`");
+  const auto bytes =
+      testing::failure(ExitCode::kBadData, [] { parse_vocab_txt("[UNK]\n\xFF\n", "vocab.txt"); });
+  EXPECT_STREQ(bytes.what(), "vocab.txt:2: this line is not UTF-8 text");
+}
+
+TEST(VocabJson, IsReadWithItsMerges) {
+  const TokenizerSpec spec = parse_vocab_json(R"({"b": 1, "a": 0, "ab": 2})", "vocab.json",
+                                              "#version: 0.2\na b\r\n", "merges.txt");
+  EXPECT_EQ(spec.vocab, (PieceIds{{"a", 0}, {"b", 1}, {"ab", 2}}));
+  ASSERT_EQ(spec.merges.size(), 1U);
+  EXPECT_EQ(spec.merges[0].second, "b");
+  EXPECT_TRUE(spec.added.empty());
+}
+
+TEST(VocabJson, RefusesWhatIsNoMerge) {
+  const auto refusal = [](const std::string& merges) {
+    return std::string(testing::failure(ExitCode::kBadData, [&] {
+                         parse_vocab_json(R"({"a": 0})", "vocab.json", merges, "merges.txt");
+                       }).what());
+  };
+  EXPECT_EQ(refusal("#version: 0.2\na\n"),
+            "merges.txt:2: `a` is not two pieces with a space between them");
+  EXPECT_EQ(refusal("a b\n\n"), "merges.txt:2: `` is not two pieces with a space between them");
+  EXPECT_STREQ(testing::failure(ExitCode::kBadData,
+                                [] { parse_vocab_json("[1]", "vocab.json", "", "merges.txt"); })
+                   .what(),
+               "vocab.json:: expected an object, got array");
+}
+
+}  // namespace
+}  // namespace stretto::text
