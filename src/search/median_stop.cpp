@@ -6,7 +6,7 @@
 
 namespace stretto::search {
 
-MedianStop::MedianStop(const MedianStopOptions& options, int64_t max_trials, int64_t max_steps)
+MedianStop::MedianStop(const StopOptions& options, int64_t max_trials, int64_t max_steps)
     : options_(options), max_trials_(max_trials), max_steps_(max_steps) {
   if (options_.check_every == 0) options_.check_every = std::max<int64_t>(1, max_steps / 5);
 }

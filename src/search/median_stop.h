@@ -17,7 +17,7 @@ namespace stretto::search {
 class MedianStop : public Scheduler {
  public:
   /// @param options  check_every = 0: a fifth of max_steps
-  MedianStop(const MedianStopOptions& options, int64_t max_trials, int64_t max_steps);
+  MedianStop(const StopOptions& options, int64_t max_trials, int64_t max_steps);
 
   std::optional<Job> next(bool may_begin) override;
   void report(const Result& result) override;
@@ -34,7 +34,7 @@ class MedianStop : public Scheduler {
   std::optional<double> median_at(int64_t step, TrialId without) const;
   std::optional<double> best_until(const Curve& curve, int64_t step) const;
 
-  MedianStopOptions options_;
+  StopOptions options_;
   int64_t max_trials_, max_steps_, begun_ = 0;
   std::map<TrialId, Curve> curves_;
   std::map<TrialId, std::optional<double>> judged_by_;  // the median at a trial's last check

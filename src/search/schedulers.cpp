@@ -8,11 +8,9 @@
 namespace stretto::search {
 namespace {
 
-std::unique_ptr<Scheduler> stopping_as(const StopChoice& stop, int64_t max_trials,
+std::unique_ptr<Scheduler> stopping_as(const StopOptions& stop, int64_t max_trials,
                                        int64_t max_steps) {
-  if (stop.is<MedianStopOptions>()) {
-    return std::make_unique<MedianStop>(stop.as<MedianStopOptions>(), max_trials, max_steps);
-  }
+  if (stop.name == "median") return std::make_unique<MedianStop>(stop, max_trials, max_steps);
   return std::make_unique<WholeTrials>(max_trials, max_steps);
 }
 

@@ -11,47 +11,46 @@
 
 namespace stretto::search {
 
-/// `[method.stop] name = "none"`: each trial trains to its end.
-struct NoStopOptions {
-  static constexpr const char* kName = "none";
-  static auto fields() { return std::tuple<>{}; }
-};
-
-/// `[method.stop] name = "median"`: a trial that falls behind ends early (search/median_stop.h).
-struct MedianStopOptions {
-  static constexpr const char* kName = "median";
-
+/// `[method.stop]`: which trials of a grid or of random points end early.
+struct StopOptions {
+  std::string name = "none";
   int64_t check_every = 0;
   int64_t grace_steps = 0;
   int64_t min_trials = 3;
 
   static auto fields() {
     using namespace config;
-    using O = MedianStopOptions;
+    using O = StopOptions;
     return std::tuple{
+        field(&O::name, "name",
+              "none: each trial trains to its end; median: one that is worse than the median of "
+              "the others ends early",
+              one_of({"none", "median"}))
+            .also_called({"type", "rule"})
+            .value_also_called("median", {"median_stopping", "median_pruner"}),
         field(&O::check_every, "check_every",
               "updates between two looks at a trial; 0 = a fifth of its length", at_least(0),
               {.unit = "updates"})
-            .also_called({"interval", "every", "eval_interval"}),
+            .also_called({"interval", "every", "eval_interval"})
+            .read_with("name", {"median"}),
         field(&O::grace_steps, "grace_steps", "updates that each trial may make in any case",
               at_least(0), {.unit = "updates"})
-            .also_called({"grace_period", "warmup_steps", "n_warmup_steps"}),
+            .also_called({"grace_period", "warmup_steps", "n_warmup_steps"})
+            .read_with("name", {"median"}),
         field(&O::min_trials, "min_trials",
               "other trials that have come as far, before any is stopped", at_least(1),
               {.unit = "trials"})
-            .also_called({"min_samples_required", "n_startup_trials"}),
+            .also_called({"min_samples_required", "n_startup_trials"})
+            .read_with("name", {"median"}),
     };
   }
 };
-
-using StopChoice = config::Choice<NoStopOptions, MedianStopOptions>;
 
 namespace detail {
 template <class O>
 auto stop_field() {
   return config::field(&O::stop, "stop", "which trials end early")
-      .also_called({"pruner", "early_stopping", "stopping"})
-      .value_also_called("median", {"median_stopping", "median_pruner"});
+      .also_called({"pruner", "early_stopping", "stopping"});
 }
 }  // namespace detail
 
@@ -85,14 +84,14 @@ struct AshaOptions {
 /// `[method] name = "random"`: points drawn from the space, independent of each other.
 struct RandomOptions {
   static constexpr const char* kName = "random";
-  StopChoice stop;
+  StopOptions stop;
   static auto fields() { return std::tuple{detail::stop_field<RandomOptions>()}; }
 };
 
 /// `[method] name = "grid"`: every point of a grid, the last hyperparameter changing fastest.
 struct GridOptions {
   static constexpr const char* kName = "grid";
-  StopChoice stop;
+  StopOptions stop;
   static auto fields() { return std::tuple{detail::stop_field<GridOptions>()}; }
 };
 
