@@ -236,11 +236,6 @@ Space build_space(const SearchFileOptions& options, const config::Origins& origi
   return space;
 }
 
-Space build_space(const SearchFileOptions& options) {
-  std::vector<config::Problem> ignored;
-  return build_space(options, {}, ignored);
-}
-
 std::vector<Point> build_points(const SearchOptions& options, const Space& space,
                                 const config::Origins& origins,
                                 std::vector<config::Problem>& problems) {

@@ -15,9 +15,6 @@ namespace stretto::search {
 Space build_space(const SearchFileOptions& options, const config::Origins& origins,
                   std::vector<config::Problem>& problems);
 
-/// The same of options that are known to be sound.
-Space build_space(const SearchFileOptions& options);
-
 /// The points of `search.points`, with what is wrong with them.
 std::vector<Point> build_points(const SearchOptions& options, const Space& space,
                                 const config::Origins& origins,

@@ -71,8 +71,12 @@ void MedianStop::raise_budget(int64_t max_trials) {
 }
 
 std::vector<Rung> MedianStop::rungs() const {
+  std::set<int64_t> checks{max_steps_};
+  for (const auto& [trial, curve] : curves_) {
+    for (const auto& [until, score] : curve) checks.insert(until);
+  }
   std::vector<Rung> all;
-  for (int64_t until = check_after(0);; until = check_after(until)) {
+  for (const int64_t until : checks) {
     Rung rung{.until = until, .is_last = until == max_steps_};
     for (const auto& [trial, curve] : curves_) {
       const auto here = curve.find(until);
@@ -94,8 +98,8 @@ std::vector<Rung> MedianStop::rungs() const {
                   counted(options_.grace_steps, "update") + " on)";
     }
     all.push_back(std::move(rung));
-    if (until == max_steps_) return all;
   }
+  return all;
 }
 
 std::vector<std::string> MedianStop::plan() const {

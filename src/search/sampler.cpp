@@ -27,7 +27,8 @@ std::optional<Sampler::Choice> Sampler::next(const std::set<std::string>& known,
     if (is_new(point)) return Choice{point, num_enqueued};
   }
   if (!grid && space.num_points() > kMostLeft) return std::nullopt;
-  for (auto point = space.first_of_grid(); point; point = space.next_of_grid(*point)) {
+  const Grid points(space);
+  for (auto point = points.first(); point; point = points.next(*point)) {
     if (is_new(*point)) return Choice{*point, num_enqueued};
   }
   return std::nullopt;

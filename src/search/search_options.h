@@ -29,12 +29,12 @@ struct StopOptions {
             .also_called({"type", "rule"})
             .value_also_called("median", {"median_stopping", "median_pruner"}),
         field(&O::check_every, "check_every",
-              "updates between two looks at a trial; 0 = a fifth of its length", at_least(0),
+              "updates between two looks at a trial; 0 = a fifth of its length", between(0, 1e12),
               {.unit = "updates"})
             .also_called({"interval", "every", "eval_interval"})
             .read_with("name", {"median"}),
         field(&O::grace_steps, "grace_steps", "updates that each trial may make in any case",
-              at_least(0), {.unit = "updates"})
+              between(0, 1e12), {.unit = "updates"})
             .also_called({"grace_period", "warmup_steps", "n_warmup_steps"})
             .read_with("name", {"median"}),
         field(&O::min_trials, "min_trials",

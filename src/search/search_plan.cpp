@@ -62,7 +62,7 @@ void choose_metric(SearchPlan& plan, const experiment::Experiment& recipe, FileC
 
 void check_recipe(SearchPlan& plan, const experiment::Experiment& recipe, FileCheck& check) {
   plan.max_steps = recipe.train.max_steps;
-  if (plan.max_steps == 0) {
+  if (plan.max_steps <= 0) {
     check.wrong("search.config", "has no train.max_steps, which is the length of a trial",
                 "set it there, or overrides = [\"train.max_steps=1000\"]");
   }
@@ -161,11 +161,11 @@ SearchPlan stored_plan(const std::string& toml, const std::string& where) {
   SearchPlan plan;
   SearchFileOptions fallback;
   std::vector<config::Problem> problems;
-  config::load_text(toml, where, "/", {}, search_schema(plan.options), search_schema(fallback),
-                    problems);
+  const auto origins = config::load_text(toml, where, "/", {}, search_schema(plan.options),
+                                         search_schema(fallback), problems);
+  plan.space = build_space(plan.options, origins, problems);
+  plan.enqueued = build_points(plan.options.search, plan.space, origins, problems);
   config::throw_problems(problems, ExitCode::kBadData);
-  plan.space = build_space(plan.options);
-  plan.enqueued = build_points(plan.options.search, plan.space, {}, problems);
   plan.toml = toml;
   return plan;
 }

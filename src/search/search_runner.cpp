@@ -130,6 +130,7 @@ void SearchRunner::go_on_with_running() {
 void SearchRunner::start(const Job& job) {
   const auto& plan = state_->plan();
   const Trial& trial = state_->trials().at(static_cast<size_t>(job.trial));
+  pruned_.erase(job.trial);
   TrialRun run{.config = plan.options.search.config,
                .overrides = overrides_of(plan, trial.point),
                .directory = trial_directory(setup_.directory, job.trial),
@@ -244,7 +245,7 @@ void SearchRunner::report(const Job& job, const Report& report) {
   journal_->append(state_->report(job, report, clock()));
   view_.reported(*state_, job);
   prune(/*at_end=*/false);
-  write_files(/*at_end=*/false);
+  write_files();
 }
 
 // What nobody goes on from takes the most room.
@@ -254,7 +255,7 @@ void SearchRunner::prune(bool at_end) {
     const TrialState standing = state_->state_of(trial.id);
     const bool may_go_on =
         standing == TrialState::kRunning || (standing == TrialState::kWaiting && !at_end);
-    if (may_go_on || best == trial.id) continue;
+    if (may_go_on || best == trial.id || !pruned_.insert(trial.id).second) continue;
     std::error_code error;
     const fs::path checkpoints = trial_directory(setup_.directory, trial.id) / "checkpoints";
     fs::remove_all(checkpoints, error);
@@ -278,11 +279,29 @@ void SearchRunner::write_best() {
   }
 }
 
-void SearchRunner::write_files(bool at_end) {
+void SearchRunner::write_files() {
   write_file_atomic(setup_.directory / "trials.jsonl", trials_jsonl(*state_));
   write_best();
-  if (!at_end && seconds_since(page_written_) < kPageSeconds) return;
+  if (seconds_since(page_written_) >= kPageSeconds) write_page("running");
+}
+
+void SearchRunner::write_page(const char* status) {
   page_written_ = Clock::now();
+  for (const auto& trial : state_->trials()) {
+    const size_t reports = trial.reports.size();
+    if (auto& known = curve_reports_[trial.id]; known != reports) {
+      known = reports;
+      curves_[trial.id] =
+          validations_of(trial_directory(setup_.directory, trial.id), state_->plan().metric);
+    }
+  }
+  const bool is_running = status == std::string_view("running");
+  const SearchPage page{.state = *state_,
+                        .curves = curves_,
+                        .title = fs::absolute(setup_.directory).lexically_normal().filename(),
+                        .status = status,
+                        .refresh_seconds = is_running ? static_cast<int>(kPageSeconds) : 0};
+  write_file_atomic(setup_.directory / "search.html", render_search_html(page));
 }
 
 // They save first.
@@ -298,6 +317,7 @@ void SearchRunner::stop_processes() {
 ExitCode SearchRunner::leave_interrupted() {
   stop_processes();
   view_.finish();
+  write_page("stopped");
   log::info("stopped; the same command goes on from there");
   return ExitCode::kInterrupted;
 }
@@ -322,13 +342,15 @@ ExitCode SearchRunner::finish() {
   const auto best = state_->best();
   if (!best) refuse_without_result();
   prune(/*at_end=*/true);
-  write_files(/*at_end=*/true);
+  write_files();
+  write_page("finished");
   const auto& trial = state_->trials().at(static_cast<size_t>(*best));
   log::info(std::string(is_time_up() ? "search.max_hours reached" : "finished") + ": " +
             counted(static_cast<int64_t>(state_->trials().size()), "trial") +
             ", the best is trial " + std::to_string(*best) + " with " +
             value_text(state_->plan(), trial.reports.back().value));
   log::info("  " + printable(state_->plan().space.text(trial.point), 4000));
+  log::info("  page: " + (setup_.directory / "search.html").string());
   log::info("  its configuration: " + (setup_.directory / "best.toml").string());
   return ExitCode::kOk;
 }

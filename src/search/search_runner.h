@@ -4,11 +4,13 @@
 #include <filesystem>
 #include <map>
 #include <memory>
+#include <set>
 #include <vector>
 
 #include "base/error.h"
 #include "base/file.h"
 #include "search/journal.h"
+#include "search/search_html.h"
 #include "search/search_state.h"
 #include "search/search_view.h"
 #include "search/trial_process.h"
@@ -71,8 +73,9 @@ class SearchRunner {
   bool is_time_up() const;
   double clock() const;
   void prune(bool at_end);
-  void write_files(bool at_end);
+  void write_files();
   void write_best();
+  void write_page(const char* status);
   ExitCode leave_interrupted();
   ExitCode finish();
   [[noreturn]] void refuse_without_result() const;
@@ -86,10 +89,13 @@ class SearchRunner {
   std::vector<Ended> ended_;  // whose results were not taken
   std::optional<Sampler::Choice> next_point_;
   bool has_looked_for_point_ = false;  // next_point_ is that of the next trial
+  std::set<TrialId> pruned_;           // without checkpoints
   std::string best_written_;           // which best.toml there is
   double clock_before_ = 0;            // of earlier sessions
   std::chrono::steady_clock::time_point began_ = std::chrono::steady_clock::now();
   std::chrono::steady_clock::time_point page_written_{};
+  TrialCurves curves_;                       // as search.html has them
+  std::map<TrialId, size_t> curve_reports_;  // of how many reports
 };
 
 /// DIR/trials/N

@@ -10,6 +10,7 @@ namespace stretto::search {
 namespace {
 
 constexpr int64_t kVersion = 1;
+constexpr int64_t kMostSteps = 1'000'000'000'000;
 
 JournalEntry json_of(const Point& point) {
   JournalEntry values = JournalEntry::array();
@@ -37,6 +38,9 @@ SearchPlan plan_of(const JournalEntry& entry, const std::string& where) {
   plan.metric = entry.at("metric").get<std::string>();
   plan.higher_is_better = entry.at("higher_is_better").get<bool>();
   plan.max_steps = entry.at("max_steps").get<int64_t>();
+  if (plan.max_steps < 1 || plan.max_steps > kMostSteps) {
+    throw std::runtime_error("a trial has no such number of updates");
+  }
   return plan;
 }
 

@@ -48,8 +48,10 @@ double unscaled(const Parameter& parameter, double value) {
 }
 
 std::string text_of(const Parameter& parameter, double value) {
-  if (parameter.integer) value = std::round(value);
-  return config::number_text(std::clamp(value, parameter.min, parameter.max));
+  if (!parameter.integer)
+    return config::number_text(std::clamp(value, parameter.min, parameter.max));
+  return config::number_text(
+      std::clamp(std::round(value), std::ceil(parameter.min), std::floor(parameter.max)));
 }
 
 }  // namespace
@@ -156,37 +158,6 @@ Point Space::draw(uint64_t seed, uint64_t trial, uint64_t attempt, const Point& 
   return point;
 }
 
-std::optional<Point> Space::first_of_grid() const {
-  Point point(parameters.size());
-  for (size_t i = 0; i < parameters.size(); ++i) {
-    if (!is_active(i, point)) continue;
-    const auto values = parameters[i].grid();
-    if (values.empty()) return std::nullopt;
-    point[i] = values.front();
-  }
-  return point;
-}
-
-std::optional<Point> Space::next_of_grid(const Point& point) const {
-  for (size_t back = parameters.size(); back-- > 0;) {
-    if (!point[back]) continue;
-    const auto values = parameters[back].grid();
-    const auto place = std::find(values.begin(), values.end(), *point[back]);
-    if (place == values.end() || place + 1 == values.end()) continue;
-    Point next(point.begin(), point.begin() + static_cast<std::ptrdiff_t>(back));
-    next.resize(parameters.size());
-    next[back] = *(place + 1);
-    for (size_t i = back + 1; i < parameters.size(); ++i) {
-      if (!is_active(i, next)) continue;
-      const auto first = parameters[i].grid();
-      if (first.empty()) return std::nullopt;
-      next[i] = first.front();
-    }
-    return next;
-  }
-  return std::nullopt;
-}
-
 std::string Space::text(const Point& point) const {
   return join(overrides(point), " ");
 }
@@ -197,6 +168,38 @@ std::vector<std::string> Space::overrides(const Point& point) const {
     if (point[i]) words.push_back(parameters[i].key + "=" + *point[i]);
   }
   return words;
+}
+
+Grid::Grid(const Space& space) : space_(space) {
+  for (const auto& parameter : space.parameters) values_.push_back(parameter.grid());
+}
+
+// With the first values of the active parameters behind `from`.
+std::optional<Point> Grid::completed(Point point, size_t from) const {
+  point.resize(from);
+  point.resize(values_.size());
+  for (size_t i = from; i < values_.size(); ++i) {
+    if (!space_.is_active(i, point)) continue;
+    if (values_[i].empty()) return std::nullopt;
+    point[i] = values_[i].front();
+  }
+  return point;
+}
+
+std::optional<Point> Grid::first() const {
+  return completed({}, 0);
+}
+
+std::optional<Point> Grid::next(const Point& point) const {
+  for (size_t back = values_.size(); back-- > 0;) {
+    if (!point[back]) continue;
+    const auto place = std::find(values_[back].begin(), values_[back].end(), *point[back]);
+    if (place == values_[back].end() || place + 1 == values_[back].end()) continue;
+    Point next = point;
+    next[back] = *(place + 1);
+    return completed(std::move(next), back + 1);
+  }
+  return std::nullopt;
 }
 
 }  // namespace stretto::search

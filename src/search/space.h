@@ -71,15 +71,27 @@ struct Space {
   /// @param given  values that are not drawn, by parameter
   Point draw(uint64_t seed, uint64_t trial, uint64_t attempt, const Point& given = {}) const;
 
-  /// The first point of the grid, or the one behind `point`: the last parameter changes fastest.
-  /// Absent at the end, and when a parameter has no grid.
-  std::optional<Point> first_of_grid() const;
-  std::optional<Point> next_of_grid(const Point& point) const;
-
   /// "optim.lr=0.001 model.d_model=128"; what makes two points the same.
   std::string text(const Point& point) const;
   /// What `stretto train` is given: one "KEY=VALUE" for each value.
   std::vector<std::string> overrides(const Point& point) const;
+};
+
+/// The points of a space's grid, one after the other: the last parameter changes fastest.
+class Grid {
+ public:
+  /// @param space  must live as long as this
+  explicit Grid(const Space& space);
+  /// Absent when a parameter has no grid.
+  std::optional<Point> first() const;
+  /// The point behind `point`; absent at the end.
+  std::optional<Point> next(const Point& point) const;
+
+ private:
+  std::optional<Point> completed(Point point, size_t from) const;
+
+  const Space& space_;
+  std::vector<std::vector<std::string>> values_;  // of each parameter
 };
 
 }  // namespace stretto::search

@@ -19,6 +19,17 @@ constexpr const char* kOutput = "output.txt";
 constexpr double kPatienceSeconds = 120;  // for a process of a killed search that saves
 constexpr size_t kMostOutput = size_t{16} << 20;
 
+// Torn and broken lines are left out.
+std::vector<report::MetricsEvent> validation_events(const fs::path& run_directory) {
+  const fs::path path = run_directory / "metrics.jsonl";
+  std::error_code ignored;
+  if (!fs::exists(path, ignored)) return {};
+  std::vector<report::BrokenLine> broken;
+  auto events = report::read_metrics(path, broken);
+  std::erase_if(events, [](const auto& event) { return event.event != "valid"; });
+  return events;
+}
+
 }  // namespace
 
 std::vector<std::string> train_words(const std::string& program, const TrialRun& run) {
@@ -69,17 +80,26 @@ std::string TrialProcess::complaint() const {
 
 std::optional<LastValidation> last_validation(const fs::path& run_directory,
                                               const std::string& metric) {
-  const fs::path path = run_directory / "metrics.jsonl";
-  std::error_code ignored;
-  if (!fs::exists(path, ignored)) return std::nullopt;
-  std::vector<report::BrokenLine> broken;
-  const auto events = report::read_metrics(path, broken);
-  const auto last = std::find_if(events.rbegin(), events.rend(),
-                                 [](const auto& event) { return event.event == "valid"; });
-  if (last == events.rend()) return std::nullopt;
-  auto value = last->number(metric);
+  const auto events = validation_events(run_directory);
+  if (events.empty()) return std::nullopt;
+  const auto& last = events.back();
+  auto value = last.number(metric);
   if (value && !std::isfinite(*value)) value = std::nullopt;
-  return LastValidation{.step = last->step, .value = value, .seconds = last->seconds.value_or(0)};
+  return LastValidation{.step = last.step, .value = value, .seconds = last.seconds.value_or(0)};
+}
+
+std::vector<report::Point> validations_of(const fs::path& run_directory,
+                                          const std::string& metric) {
+  std::vector<report::Point> points;
+  try {
+    for (const auto& event : validation_events(run_directory)) {
+      const auto value = event.number(metric);
+      if (value && event.step > 0) points.push_back({static_cast<double>(event.step), *value});
+    }
+  } catch (const Error&) {
+    // The page lacks a curve; the result itself is read elsewhere, and complains there.
+  }
+  return points;
 }
 
 }  // namespace stretto::search

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/child_process.h"
+#include "report/chart_math.h"
 #include "search/scheduler.h"
 #include "search/search_plan.h"
 
@@ -62,5 +63,9 @@ struct LastValidation {
 };
 std::optional<LastValidation> last_validation(const std::filesystem::path& run_directory,
                                               const std::string& metric);
+/// A metric at all validations of a run folder, x is the step; empty when there are none, or its
+/// `metrics.jsonl` cannot be read.
+std::vector<report::Point> validations_of(const std::filesystem::path& run_directory,
+                                          const std::string& metric);
 
 }  // namespace stretto::search

@@ -17,7 +17,7 @@ using stretto::testing::shell_quoted;
 
 constexpr const char* kCommands[] = {"train",   "eval",       "infer", "score",  "tokenizer",
                                      "average", "report",     "check", "schema", "describe",
-                                     "doctor",  "completion", "plan",  "replay"};
+                                     "doctor",  "completion", "plan",  "replay", "search"};
 
 bool has(const std::string& text, const std::string& part) {
   return text.find(part) != std::string::npos;

@@ -45,6 +45,14 @@ TEST(Space, HasTheValuesOfItsIntervals) {
   EXPECT_EQ(rounded.at(0.5), "128");
 }
 
+TEST(Space, WritesWholeNumbersAsAnIntegerKeyTakesThem) {
+  EXPECT_EQ(interval("a.b", Kind::kInt, 1e6, 1e6).at(0), "1000000");
+  Parameter rounded = interval("a.b", Kind::kLog, 64.2, 70.8);
+  rounded.integer = true;
+  EXPECT_EQ(rounded.at(0), "65");
+  EXPECT_EQ(rounded.at(0.999), "70");
+}
+
 TEST(Space, KeepsAllDigitsOfANarrowInterval) {
   const std::string value = interval("a.b", Kind::kDouble, 1, 1.0001).at(0.5);
   EXPECT_EQ(value, "1.00005");
@@ -111,7 +119,8 @@ TEST(Space, HasAConditionalParameterOnlyWhereItsConditionsHold) {
 TEST(Space, WalksTheGridWithTheLastParameterFastest) {
   const Space space = conditional();
   Texts texts;
-  for (auto point = space.first_of_grid(); point; point = space.next_of_grid(*point)) {
+  const Grid grid(space);
+  for (auto point = grid.first(); point; point = grid.next(*point)) {
     texts.push_back(space.text(*point));
   }
   EXPECT_EQ(texts, (Texts{"optim.name=adam optim.beta1=0.8", "optim.name=adam optim.beta1=0.9",
