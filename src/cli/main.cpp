@@ -48,6 +48,13 @@ constexpr std::array kCommands{
             "  stretto tokenizer encode my.model < text > pieces\n"
             "  stretto tokenizer decode runs/my < pieces > text",
             &declare_tokenizer},
+    Command{"search", "try hyperparameters, and train the best further",
+            "  stretto search space.toml --dir searches/lr\n"
+            "  stretto search space.toml --dir searches/lr --json > trials.json\n"
+            "  stretto search explain searches/lr        # the competitors of each rung\n"
+            "  stretto search describe method.asha       # the keys of a search file\n"
+            "  stretto train searches/lr/best.toml --run runs/best",
+            &declare_search},
     Command{"average", "mean of the weights of several checkpoints",
             "  stretto average runs/my --last 5\n"
             "  stretto average runs/my --checkpoints 8000,9000,10000 --name late",

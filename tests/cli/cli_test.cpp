@@ -18,7 +18,7 @@ using stretto::testing::shell_quoted;
 
 constexpr const char* kCommands[] = {"train",   "eval",       "infer", "score",  "tokenizer",
                                      "average", "report",     "check", "schema", "describe",
-                                     "doctor",  "completion", "plan",  "replay"};
+                                     "doctor",  "completion", "plan",  "replay", "search"};
 
 /// A folder with a configuration that has no errors.
 class Lab : public Program {

@@ -23,6 +23,7 @@ struct TrainArguments {
   bool extend = false, quiet = false;
   int processes = 0;  // 0: not asked for
   int restarts = 0;
+  int64_t until = 0;
 };
 
 std::vector<std::string> train_words(const TrainArguments& options,
@@ -32,6 +33,7 @@ std::vector<std::string> train_words(const TrainArguments& options,
   words.insert(words.end(), {"--run", run_directory});
   if (options.extend) words.push_back("--extend");
   if (options.quiet) words.push_back("--quiet");
+  if (options.until > 0) words.insert(words.end(), {"--until", std::to_string(options.until)});
   return words;
 }
 
@@ -58,7 +60,8 @@ int run_train(const TrainArguments& options) {
   engine::TrainRequest request{
       .experiment = experiment::load_experiment(options.config, options.overrides),
       .run_directory = options.run,
-      .extend = options.extend};
+      .extend = options.extend,
+      .until = options.until};
   if (request.run_directory.empty()) {
     request.run_directory = (fs::path("runs") / fs::path(options.config).stem()).string();
   }
@@ -95,6 +98,12 @@ std::function<int()> declare_train(CLI::App& app) {
       ->type_name("DIR");
   app.add_flag("--extend", options->extend,
                "accept another train.max_steps or train.max_epochs where it bends the schedule");
+  app.add_option(
+         "--until", options->until,
+         "validate, save and leave after so many updates of the run, whose schedule and end "
+         "stay as they are; the same command without it goes on")
+      ->type_name("N")
+      ->check(whole_number(1, INT64_MAX));
   app.add_flag("--quiet", options->quiet, "only warnings and errors on the screen");
   app.add_option("--processes", options->processes,
                  "train with so many processes on this machine, started with mpirun")
