@@ -17,7 +17,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-struct Options {
+struct SearchArguments {
   std::string file, directory;
   bool json = false, quiet = false;
 };
@@ -32,7 +32,7 @@ void require_single_process() {
       "start it without mpirun, srun or torchrun");
 }
 
-int run(const Options& options) {
+int run_search(const SearchArguments& options) {
   if (options.file.empty() || options.directory.empty()) {
     throw Error(
         ExitCode::kUsage,
@@ -59,7 +59,7 @@ int run(const Options& options) {
   return static_cast<int>(code);
 }
 
-int explain(const std::string& directory) {
+int explain_search(const std::string& directory) {
   const fs::path journal = search::journal_path(directory);
   if (!fs::exists(journal)) {
     throw Error(ExitCode::kUsage, directory + " is no folder of a search: there is no journal",
@@ -70,7 +70,7 @@ int explain(const std::string& directory) {
   return 0;
 }
 
-int describe(const std::vector<std::string>& names) {
+int describe_part(const std::vector<std::string>& names) {
   search::SearchFileOptions defaults;
   const auto schema = search::search_schema(defaults);
   std::string text;
@@ -87,21 +87,21 @@ void declare_explain(CLI::App& app, const Action& action) {
   auto directory = std::make_shared<std::string>();
   auto* part = app.add_subcommand("explain", "the competitors and the cut-off of each rung");
   part->add_option("DIR", *directory, "folder of the search")->required()->type_name("");
-  part->callback([=] { *action = [directory] { return explain(*directory); }; });
+  part->callback([=] { *action = [directory] { return explain_search(*directory); }; });
 }
 
 void declare_describe_part(CLI::App& app, const Action& action) {
   auto names = std::make_shared<std::vector<std::string>>();
   auto* part = app.add_subcommand("describe", "explain the keys of a search file");
   part->add_option("NAME", *names, "sections or keys; none: all sections")->type_name("");
-  part->callback([=] { *action = [names] { return describe(*names); }; });
+  part->callback([=] { *action = [names] { return describe_part(*names); }; });
 }
 
 }  // namespace
 
 std::function<int()> declare_search(CLI::App& app) {
-  auto options = std::make_shared<Options>();
-  auto action = std::make_shared<std::function<int()>>([options] { return run(*options); });
+  auto options = std::make_shared<SearchArguments>();
+  auto action = std::make_shared<std::function<int()>>([options] { return run_search(*options); });
   app.add_option("SPACE.toml", options->file, "search file: what is searched, and how")
       ->type_name("");
   app.add_option("--dir", options->directory,
