@@ -29,7 +29,7 @@ TEST(PieceTrie, OfEqualPiecesTheLastOneCounts) {
 
 TEST(PieceTrie, MayBeEmpty) {
   EXPECT_EQ(PieceTrie().longest("a").id, -1);
-  EXPECT_FALSE(PieceTrie({}).begins('a'));
+  EXPECT_FALSE(PieceTrie(std::vector<std::pair<std::string_view, int64_t>>{}).begins('a'));
 }
 
 TEST(PieceTrie, HoldsLongPieces) {
