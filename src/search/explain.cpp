@@ -8,10 +8,6 @@ namespace {
 
 constexpr size_t kValueColumns = 12;
 
-std::string padded(const std::string& text, size_t width) {
-  return text.size() < width ? text + std::string(width - text.size(), ' ') : text + " ";
-}
-
 // Scores are negated where more is better.
 std::string score_text(const SearchPlan& plan, std::optional<double> score) {
   if (!score) return "failed";

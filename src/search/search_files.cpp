@@ -3,6 +3,7 @@
 #include <charconv>
 
 #include "base/text.h"
+#include "report/utf8.h"
 
 namespace stretto::search {
 namespace {
@@ -86,6 +87,11 @@ std::string best_toml(const SearchState& state, TrialId best, const std::string&
          value_text(state.plan(), report.value) + " after " + counted(report.until, "update") +
          ".\n# " + printable(state.plan().space.text(trial.point), 4000) + "\n\n" +
          loaded.resolved_toml;
+}
+
+std::string padded(const std::string& text, size_t columns) {
+  const size_t length = report::count_code_points(text);
+  return text + std::string(length < columns ? columns - length : 1, ' ');
 }
 
 std::string value_text(const SearchPlan& plan, std::optional<double> value) {

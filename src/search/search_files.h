@@ -23,6 +23,9 @@ nlohmann::ordered_json search_json(const SearchState& state);
 /// Throws Error(kUsage) when it cannot be made any more: a file that it names is gone.
 std::string best_toml(const SearchState& state, TrialId best, const std::string& shown);
 
+/// The text and spaces behind it, at least one, to so many columns.
+std::string padded(const std::string& text, size_t columns);
+
 /// "nll 2.3145"
 std::string value_text(const SearchPlan& plan, std::optional<double> value);
 

@@ -45,11 +45,6 @@ std::string place_text(const SearchState& state, const Job& job) {
   return "";
 }
 
-std::string padded(std::string text, size_t width) {
-  const size_t length = report::count_code_points(text);
-  return length < width ? text + std::string(width - length, ' ') : text;
-}
-
 std::string row(const SearchState& state, const Trial& trial, const std::string& standing) {
   const auto best = state.best();
   const bool has_value = !trial.reports.empty();

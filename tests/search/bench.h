@@ -1,5 +1,7 @@
 #pragma once
 
+#include <gtest/gtest.h>
+
 #include <string>
 
 #include "tests/base/temp_dir.h"
@@ -31,5 +33,13 @@ struct SearchBench {
 
 inline const std::string kLearningRate =
     "[[space]]\nkey = \"optim.lr\"\nname = \"log\"\nmin = 1e-4\nmax = 1e-2\n";
+
+inline const std::string kHalving =
+    "[method]\nname = \"asha\"\nmode = \"aggressive\"\ndivisor = 2\n";
+
+/// Whether `whole` has `text` somewhere.
+inline void expect_in(const std::string& text, const std::string& whole) {
+  EXPECT_NE(whole.find(text), std::string::npos) << text << " in\n" << whole;
+}
 
 }  // namespace stretto::testing

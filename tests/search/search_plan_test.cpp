@@ -10,16 +10,13 @@
 namespace stretto::search {
 namespace {
 
+using stretto::testing::expect_in;
 using stretto::testing::kLearningRate;
 using stretto::testing::SearchBench;
 
 std::string refusal(const SearchBench& bench, const std::string& search, const std::string& rest) {
   const std::string path = bench.file(search, rest);
   return testing::failure(ExitCode::kUsage, [&] { load_search(path); }).message();
-}
-
-void expect_in(const std::string& text, const std::string& message) {
-  EXPECT_NE(message.find(text), std::string::npos) << message;
 }
 
 std::string block(const std::string& lines) {

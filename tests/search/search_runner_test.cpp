@@ -22,12 +22,11 @@ namespace stretto::search {
 namespace {
 
 namespace fs = std::filesystem;
+using stretto::testing::kHalving;
 using stretto::testing::kLearningRate;
 using stretto::testing::ScopedVariable;
 using stretto::testing::SearchBench;
 using namespace std::chrono_literals;
-
-const std::string kAsha = "[method]\nname = \"asha\"\nmode = \"aggressive\"\ndivisor = 2\n";
 
 class SearchRunnerTest : public ::testing::Test {
  protected:
@@ -41,7 +40,7 @@ class SearchRunnerTest : public ::testing::Test {
     log::set_quiet(false);
   }
 
-  std::string file(const std::string& search, const std::string& rest = kAsha + kLearningRate) {
+  std::string file(const std::string& search, const std::string& rest = kHalving + kLearningRate) {
     return bench_.file(search, rest);
   }
 
@@ -169,7 +168,7 @@ TEST_F(SearchRunnerTest, StopsWhereADiskIsFullAndGoesOnLater) {
 TEST_F(SearchRunnerTest, LeavesWithTheCodeOfTrialsThatAllFail) {
   for (TrialId trial = 0; trial < 3; ++trial) fail(trial, "65\n");
   testing::failure(ExitCode::kBadData,
-                   [&] { run(file("max_trials = 3\n", kLearningRate + kAsha), "dir"); });
+                   [&] { run(file("max_trials = 3\n", kLearningRate + kHalving), "dir"); });
 }
 
 TEST_F(SearchRunnerTest, RefusesAFolderThatIsInUseOrHasAnotherSearch) {
@@ -188,7 +187,7 @@ TEST_F(SearchRunnerTest, GoesOnWithALargerBudgetMorePointsAndANarrowerSpace) {
   EXPECT_EQ(run(file("max_trials = 4\nslots = 1\n"), "dir"), ExitCode::kOk);
   const auto path =
       file("max_trials = 8\nslots = 1\npoints = [\"optim.lr=2e-3\"]\n",
-           kAsha + "[[space]]\nkey = \"optim.lr\"\nname = \"log\"\nmin = 1e-3\nmax = 1e-2\n");
+           kHalving + "[[space]]\nkey = \"optim.lr\"\nname = \"log\"\nmin = 1e-3\nmax = 1e-2\n");
   EXPECT_EQ(run(path, "dir"), ExitCode::kOk);
   const auto state =
       SearchState::replay(read_journal(journal_path(bench_.folder / "dir")).entries, "test");

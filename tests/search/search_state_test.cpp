@@ -15,27 +15,24 @@
 namespace stretto::search {
 namespace {
 
+using stretto::testing::expect_in;
+using stretto::testing::kHalving;
 using stretto::testing::kLearningRate;
 using stretto::testing::play;
 using stretto::testing::played_loss;
 using stretto::testing::SearchBench;
 
-const std::string kAsha = "[method]\nname = \"asha\"\nmode = \"aggressive\"\ndivisor = 2\n";
 const std::string kWidth =
     "[[space]]\nkey = \"model.d_model\"\nname = \"numbers\"\nvalues = [64, 128]\n";
 
 SearchPlan plan_of(const SearchBench& bench, const std::string& search = "max_trials = 8\n",
-                   const std::string& rest = kAsha + kLearningRate + kWidth) {
+                   const std::string& rest = kHalving + kLearningRate + kWidth) {
   return load_search(bench.file(search, rest)).plan;
 }
 
 std::vector<JournalEntry> with_begin(const SearchPlan& plan, std::vector<JournalEntry> entries) {
   entries.insert(entries.begin(), SearchState::entry_of(plan, "begin"));
   return entries;
-}
-
-void expect_in(const std::string& text, const std::string& whole) {
-  EXPECT_NE(whole.find(text), std::string::npos) << text << " in\n" << whole;
 }
 
 TEST(SearchState, IsTheSameWhenItsJournalIsReplayedUpToAnyLine) {
@@ -120,23 +117,20 @@ TEST(Explain, NamesCompetitorsAndCutOffOfEachRung) {
   const SearchBench bench;
   SearchState state(plan_of(bench, "max_trials = 4\n"));
   play(state, [](const Trial& trial, const Job&) { return 4.0 - static_cast<double>(trial.id); });
-  EXPECT_EQ(
-      explain(state).substr(0, explain(state).find("  rung at 32")),
-      "asha by nll, less is better; 4 of 4 trials begun, 0 without a result yet\n\n"
-      "bracket 0: 4 trials, rungs at 16, 32, 64 updates\n"
-      "  rung at 16 updates: 4 results, the best 2 of 4 go on (one of 2)\n" +
-          [&] {
-            std::string rows;
-            const char* fates[] = {"went on    ", "went on    ", "stopped    ", "stopped    "};
-            for (int i = 0; i < 4; ++i) {
-              const auto id = static_cast<size_t>(3 - i);
-              rows += "    trial " + std::to_string(id) + "     " + std::to_string(i + 1) +
-                      ".0000      " + fates[i] + state.plan().space.text(state.trials()[id].point) +
-                      "\n";
-              if (i == 1) rows += "    ---- cut-off 2.0000\n";
-            }
-            return rows;
-          }());
+  std::string rows;
+  const char* fates[] = {"went on    ", "went on    ", "went on    ", "stopped    "};
+  for (size_t i = 0; i < 4; ++i) {
+    const auto& trial = state.trials()[3 - i];
+    rows += "    trial " + std::to_string(trial.id) + "     " + std::to_string(i + 1) +
+            ".0000      " + fates[i] + state.plan().space.text(trial.point) + "\n";
+    if (i == 1) rows += "    ---- cut-off 2.0000\n";
+  }
+  const auto text = explain(state);
+  EXPECT_EQ(text.substr(0, text.find("  rung at 32")),
+            "asha by nll, less is better; 4 of 4 trials begun, 0 without a result yet\n\n"
+            "bracket 0: 4 trials, rungs at 16, 32, 64 updates\n"
+            "  rung at 16 updates: 4 results, the best 2 of 4 go on (one of 2)\n" +
+                rows);
 }
 
 TEST(Importance, FindsTheKeyThatMattered) {
@@ -224,8 +218,8 @@ TEST(SearchView, PutsTrainingTrialsAboveTheBestOfTheOthers) {
   const auto lines = table_lines(state, 12, 60);
   ASSERT_EQ(lines.size(), 3u);
   expect_in("2 of 8 trials begun · 1 train · nll", lines[0]);
-  expect_in("1     until 16", lines[1]);
-  expect_in("0     waiting at 8", lines[2]);
+  expect_in("* 1    until 16", lines[1]);
+  expect_in("  0    waiting at 8", lines[2]);
   for (const auto& line : table_lines(state, 12, 30)) {
     EXPECT_LE(report::count_code_points(line), 30u);
   }

@@ -1,6 +1,6 @@
 #include <gtest/gtest.h>
 
-#include "search/space_check.h"
+#include "search/search_plan.h"
 #include "tests/base/temp_dir.h"
 
 namespace stretto::search {
@@ -22,7 +22,7 @@ TEST(SmokeSearch, IsSoundAndMakesSoundPoints) {
   EXPECT_EQ(plan.max_steps, 54);
   EXPECT_TRUE(plan.options.search.deterministic);
   for (uint64_t trial = 0; trial < 20; ++trial) {
-    EXPECT_TRUE(is_sound(plan, plan.space.draw(1, trial, 0)));
+    EXPECT_NO_THROW(experiment_of(plan, plan.space.draw(1, trial, 0)));
   }
   const auto scheduler = make_scheduler(plan.options.method, plan.options.search.max_trials, 54);
   EXPECT_EQ(scheduler->plan(),

@@ -6,13 +6,10 @@
 namespace stretto::cli {
 namespace {
 
+using stretto::testing::expect_in;
 using stretto::testing::kLearningRate;
 using stretto::testing::Program;
 using stretto::testing::SearchBench;
-
-void expect_in(const std::string& text, const std::string& whole) {
-  EXPECT_NE(whole.find(text), std::string::npos) << whole;
-}
 
 TEST(SearchCommand, NeedsAFileAndAFolder) {
   const Program program;
