@@ -4,7 +4,8 @@
 #   PEERS=DIR PLAIN=FILE [MKL=FILE] benchmarks/multi30k_beside_peers.sh W1|W2 [--rounds 5] [--updates 20]
 #
 # W1 is 3+3 layers, d_model 256; W2 is the base model of "Attention Is All You Need".
-# DIR/venv/{torch211,fairseq,onmt}: Python environments with torch 2.11, fairseq 0.12.2 and OpenNMT-py 3.5.1.
+# DIR/venv/{torch211,fairseq,onmt}: Python environments with torch 2.11, fairseq 0.12.2 and OpenNMT-py 3.5.1; the last two
+#   may be missing.
 # DIR/data/sp: train, val and test as SentencePiece pieces, and joint.model, made of the training text by
 #   SentencePieceTrainer.train(input='train.en,train.de', model_prefix='joint', vocab_size=8000, model_type='bpe',
 #                              character_coverage=1.0, pad_id=0, unk_id=1, bos_id=2, eos_id=3)
@@ -53,7 +54,12 @@ peer() { # NAME COMMAND
   [[ -z ${MKL:-} ]] || tools+=(--tool "$1, MKL=env LD_PRELOAD=$MKL $command")
 }
 peer "plain PyTorch" "$plain"
-[[ -z ${MKL:-} ]] || tools+=(--tool "plain PyTorch, MKL, bf16=env LD_PRELOAD=$MKL $plain --bf16")
-peer fairseq "$fairseq"
-peer OpenNMT-py "$onmt"
+if [[ -n ${MKL:-} ]]; then
+  tools+=(--tool "plain PyTorch, MKL, bf16=env LD_PRELOAD=$MKL $plain --bf16")
+else
+  tools+=(--tool "plain PyTorch, bf16=$plain --bf16")
+fi
+# What is not installed is left out.
+[[ ! -d $venv/fairseq ]] || peer fairseq "$fairseq"
+[[ ! -d $venv/onmt ]] || peer OpenNMT-py "$onmt"
 benchmarks/beside_peers.py --updates 20 "$@" "${tools[@]}"

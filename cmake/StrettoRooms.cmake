@@ -6,16 +6,17 @@
 set(stretto_unity_rooms base config report distributed launcher data experiment lint plan kernels nn optim
     decoding losses models parallel runs train tasks engine)
 function(stretto_join_files name)
-  if(STRETTO_UNITY AND NOT STRETTO_SANITIZE AND name IN_LIST stretto_unity_rooms)
+  if(STRETTO_UNITY AND name IN_LIST stretto_unity_rooms)
     set_target_properties(room_${name} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 8)
     # The joint file is a header to the compiler, which then minds members of unnamed types.
-    target_compile_options(room_${name} PRIVATE -Wno-subobject-linkage)
+    if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+      target_compile_options(room_${name} PRIVATE -Wno-subobject-linkage)
+    endif()
   endif()
 endfunction()
 
-# Rooms in which no loop over tokens or numbers runs: they call those that have one. Optimising them more
-# would take a quarter of their build time and gain nothing that a measurement shows (benchmarks/old_new.py).
-set(stretto_cool_rooms config report launcher experiment lint plan nn models parallel runs train tasks engine)
+# Rooms that no update of a training and no step of a decoding enters.
+set(stretto_cool_rooms config report launcher experiment lint plan)
 function(stretto_optimise_less name)
   if(name IN_LIST stretto_cool_rooms)
     target_compile_options(room_${name} PRIVATE $<$<CONFIG:Release>:-O1>)

@@ -254,7 +254,8 @@ class Everything:
     def runs(self):
         """Tests that drive the program, with run.device set for every training in them."""
         program = self.programs["train_on_device"]
-        curves = [f"{path.stem}_follows_its_stored_curve" for path in sorted((ROOT / "configs/smoke").glob("*.toml"))]
+        recipes = sorted(path.stem for path in (ROOT / "configs/smoke").glob("*.toml") if path.stem != "search")
+        curves = [f"{name}_follows_its_stored_curve" for name in recipes]
         reversal = [name for name in curves if name.startswith("reversal_")]
         wanted = [("smoke", [name for name in curves if name not in reversal]), ("smoke", reversal),
                   ("resume", ["the_same_command_twice_changes_nothing", "a_signal_saves_and_leaves",

@@ -15,6 +15,7 @@
 #include <filesystem>
 #include <thread>
 
+#include "base/descriptor.h"
 #include "base/error.h"
 #include "base/text.h"
 
@@ -24,11 +25,19 @@ namespace {
 constexpr int kCannotStart = 127;
 
 // Between fork and exec only what is safe there: no allocation, no locks.
-[[noreturn]] void become(char* const* words, char* const* variables, int stderr_fd) {
+struct Begin {
+  char* const* words;
+  char* const* variables;
+  int out, err;  // -1: those of this process
+  pid_t parent;
+};
+
+[[noreturn]] void become(const Begin& begin) {
   ::setpgid(0, 0);
   ::signal(SIGINT, SIG_DFL);   // a shell without jobs ignores it for what it starts with &
   ::signal(SIGPIPE, SIG_DFL);  // the launcher ignores it
   ::prctl(PR_SET_PDEATHSIG, ChildProcess::kEnd);
+  if (::getppid() != begin.parent) ::_exit(kCannotStart);  // it died before the line above
   sigset_t blocked;
   ::sigemptyset(&blocked);
   ::sigaddset(&blocked, SIGTERM);
@@ -36,8 +45,9 @@ constexpr int kCannotStart = 127;
   ::sigprocmask(SIG_SETMASK, &blocked, nullptr);
   const int nothing = ::open("/dev/null", O_RDONLY);
   if (nothing >= 0) ::dup2(nothing, STDIN_FILENO);
-  if (stderr_fd >= 0) ::dup2(stderr_fd, STDERR_FILENO);
-  ::execve(words[0], words, variables);
+  if (begin.out >= 0) ::dup2(begin.out, STDOUT_FILENO);
+  if (begin.err >= 0) ::dup2(begin.err, STDERR_FILENO);
+  ::execve(begin.words[0], begin.words, begin.variables);
   ::_exit(kCannotStart);
 }
 
@@ -63,21 +73,41 @@ std::vector<std::string> variables_with(const std::vector<std::string>& other) {
 
 }  // namespace
 
-ChildProcess::ChildProcess(const std::vector<std::string>& words, Stderr stderr_to,
-                           const std::vector<std::string>& variables) {
+bool ChildProcess::start(const std::vector<std::string>& words, const Outputs& outputs,
+                         const std::vector<std::string>& variables) {
   const auto pointers = pointers_to(words);
   const auto all_variables = variables_with(variables);
   const auto variable_pointers = pointers_to(all_variables);
+  const Begin begin{.words = pointers.data(),
+                    .variables = variable_pointers.data(),
+                    .out = outputs.out,
+                    .err = outputs.err,
+                    .parent = ::getpid()};
+  pid_ = ::fork();
+  if (pid_ == 0) become(begin);
+  return pid_ > 0;
+}
+
+ChildProcess::ChildProcess(const std::vector<std::string>& words, Stderr stderr_to,
+                           const std::vector<std::string>& variables) {
   int ends[2] = {-1, -1};
   if (stderr_to == Stderr::kPiped && ::pipe2(ends, O_CLOEXEC) != 0) {
     throw Error(ExitCode::kIo, std::string("cannot make a pipe: ") + std::strerror(errno), "");
   }
-  pid_ = ::fork();
-  if (pid_ == 0) become(pointers.data(), variable_pointers.data(), ends[1]);
+  const bool started = start(words, {.err = ends[1]}, variables);
+  const int error = errno;
   if (ends[1] >= 0) ::close(ends[1]);
   stderr_ = ends[0];
-  if (pid_ < 0) {
+  if (!started) {
     close_stderr();
+    throw Error(ExitCode::kIo, "cannot start " + words.front() + ": " + std::strerror(error), "");
+  }
+}
+
+ChildProcess::ChildProcess(const std::vector<std::string>& words, const OutputFile& output,
+                           const std::vector<std::string>& variables) {
+  const Descriptor file = open_own_file(output.path, O_WRONLY | O_APPEND);
+  if (!start(words, {.out = file.get(), .err = file.get()}, variables)) {
     throw Error(ExitCode::kIo, "cannot start " + words.front() + ": " + std::strerror(errno), "");
   }
 }

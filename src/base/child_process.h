@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <csignal>
+#include <filesystem>
 #include <optional>
 #include <string>
 #include <vector>
@@ -27,6 +28,13 @@ class ChildProcess {
   /// Throws Error(kIo) when it cannot be started.
   explicit ChildProcess(const std::vector<std::string>& words, Stderr stderr_to = Stderr::kShared,
                         const std::vector<std::string>& variables = {});
+  /// A file at whose end the program's stdout and stderr go; made when it is not there.
+  struct OutputFile {
+    std::filesystem::path path;
+  };
+  /// Throws as open_own_file() does (base/descriptor.h) too.
+  ChildProcess(const std::vector<std::string>& words, const OutputFile& output,
+               const std::vector<std::string>& variables = {});
   ~ChildProcess();  ///< kills what still runs
   ChildProcess(ChildProcess&& other) noexcept;
   ChildProcess& operator=(ChildProcess&& other) noexcept;
@@ -41,6 +49,14 @@ class ChildProcess {
   std::string read_stderr(std::chrono::milliseconds wait);
 
  private:
+  /// Where its stdout and stderr go; -1 = where this process's do.
+  struct Outputs {
+    int out = -1, err = -1;
+  };
+
+  /// @return false, and errno, when it cannot be started
+  bool start(const std::vector<std::string>& words, const Outputs& outputs,
+             const std::vector<std::string>& variables);
   void close_stderr();
 
   pid_t pid_ = -1;

@@ -55,6 +55,7 @@ std::function<int()> declare_plan(CLI::App& app);
 std::function<int()> declare_report(CLI::App& app);
 std::function<int()> declare_schema(CLI::App& app);
 std::function<int()> declare_score(CLI::App& app);
+std::function<int()> declare_search(CLI::App& app);
 std::function<int()> declare_tokenizer(CLI::App& app);
 std::function<int()> declare_train(CLI::App& app);
 

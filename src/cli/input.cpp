@@ -25,13 +25,27 @@ class StdinStream : public data::ByteStream {
   }
 };
 
+bool is_stdin(const std::string& path) {
+  return path.empty() || path == "-";
+}
+
+std::unique_ptr<data::ByteStream> open_input(const std::string& path) {
+  if (is_stdin(path)) return std::make_unique<StdinStream>();
+  return data::open_bytes(path);
+}
+
 }  // namespace
 
 data::LineReader open_lines(const std::string& path) {
-  if (path.empty() || path == "-") {
-    return data::LineReader(std::make_unique<StdinStream>(), "stdin");
-  }
-  return data::LineReader(path);
+  return data::LineReader(open_input(path), input_name(path));
+}
+
+std::string read_text(const std::string& path, size_t max_bytes) {
+  return data::read_whole(*open_input(path), input_name(path), max_bytes);
+}
+
+std::string input_name(const std::string& path) {
+  return is_stdin(path) ? "stdin" : path;
 }
 
 std::vector<std::string> read_lines(const std::string& path) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <vector>
 
@@ -15,5 +16,12 @@ data::LineReader open_lines(const std::string& path);
 /// All lines of such a text. Throws Error(kBadData) too when they are more than memory should hold:
 /// 16,777,216 lines, or 4 GiB.
 std::vector<std::string> read_lines(const std::string& path);
+
+/// The whole content of such a text, which may be of any kind. Throws Error(kBadData) for more than
+/// `max_bytes`.
+std::string read_text(const std::string& path, size_t max_bytes);
+
+/// What messages call such a text: its path, or stdin.
+std::string input_name(const std::string& path);
 
 }  // namespace stretto::cli

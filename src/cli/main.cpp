@@ -36,16 +36,25 @@ constexpr std::array kCommands{
             "  echo \"a red house\" | stretto infer runs/my --beam 8 --nbest 3 --scores\n"
             "  stretto infer runs/my --checkpoint 8000,9000,10000 input.txt   # an ensemble",
             &declare_infer},
-    Command{"score", "BLEU, chrF, chrF++ or TER of text, as sacreBLEU has them",
-            "  stretto score --metric bleu --reference test.de < output.txt\n"
-            "  stretto score --metric chrf++ --reference a.de b.de --json < output.txt\n"
-            "  stretto score --reference test.de --bootstrap 1000 --against other.txt < output.txt",
-            &declare_score},
+    Command{
+        "score", "BLEU, chrF, chrF++ or TER of text, exact match and F1 of answers",
+        "  stretto score --metric bleu --reference test.de < output.txt\n"
+        "  stretto score --metric chrf++ --reference a.de b.de --json < output.txt\n"
+        "  stretto score --reference test.de --bootstrap 1000 --against other.txt < output.txt\n"
+        "  stretto score --metric squad2 --reference dev-v2.0.json --json < predictions.json",
+        &declare_score},
     Command{"tokenizer", "train a sub-word model, split text, join it again",
             "  stretto tokenizer train --vocab-size 8000 --output my.model a.txt b.txt.gz\n"
             "  stretto tokenizer encode my.model < text > pieces\n"
             "  stretto tokenizer decode runs/my < pieces > text",
             &declare_tokenizer},
+    Command{"search", "try hyperparameters, and train the best further",
+            "  stretto search space.toml --dir searches/lr\n"
+            "  stretto search space.toml --dir searches/lr --json > trials.json\n"
+            "  stretto search explain searches/lr        # the competitors of each rung\n"
+            "  stretto search describe method.asha       # the keys of a search file\n"
+            "  stretto train searches/lr/best.toml --run runs/best",
+            &declare_search},
     Command{"average", "mean of the weights of several checkpoints",
             "  stretto average runs/my --last 5\n"
             "  stretto average runs/my --checkpoints 8000,9000,10000 --name late",

@@ -14,6 +14,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "base/text.h"
 
 namespace stretto::data {
 namespace {
@@ -231,6 +232,20 @@ std::unique_ptr<ByteStream> open_bytes(const std::string& path) {
                 "write FILE.zip:MEMBER; `unzip -l` lists the members");
   }
   return file;
+}
+
+std::string read_whole(ByteStream& bytes, const std::string& name, size_t max_bytes) {
+  std::string whole;
+  std::vector<char> buffer(kInputBytes);
+  while (const size_t got = bytes.read(buffer.data(), buffer.size())) {
+    if (got > max_bytes - whole.size()) {
+      throw Error(ExitCode::kBadData,
+                  name + ": more than " + human_bytes(max_bytes) + ", which are all held in memory",
+                  "split the file");
+    }
+    whole.append(buffer.data(), got);
+  }
+  return whole;
 }
 
 }  // namespace stretto::data

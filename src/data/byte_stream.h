@@ -41,6 +41,10 @@ std::unique_ptr<ByteStream> make_unzstd(std::unique_ptr<ByteStream> compressed, 
 std::unique_ptr<ByteStream> open_zip_member(const std::filesystem::path& archive,
                                             const std::string& member);
 
+/// All bytes of a stream. @param name  what messages call it
+/// Throws Error(kBadData) when there are more than `max_bytes`.
+std::string read_whole(ByteStream& bytes, const std::string& name, size_t max_bytes);
+
 /// Stops decompression bombs. What comes out may cost at most 64 MiB and 200 times what went in
 /// (text shrinks three- to tenfold), where each line costs 32 bytes besides its own: a program that
 /// holds lines needs those, so that a file of empty lines is no way round.

@@ -18,6 +18,7 @@ struct TrainRequest {
   experiment::LoadedExperiment experiment;
   std::string run_directory;
   bool extend = false;
+  int64_t until = 0;  ///< updates, see train::TrainerSetup
 };
 
 using tasks::CostRequest;

@@ -247,6 +247,7 @@ int run_train(const TrainRequest& request) {
   const std::string& name = experiment.run.name;
   auto setup = trainer_setup(experiment, precision, *task);
   setup.run_directory = directory;
+  setup.until = request.until;
   setup.identity = {.run_id = group.all_gather_bytes(folder ? folder->run_id() : "").front(),
                     // Paths, which may differ, are part of it.
                     .config_hash = group.all_gather_bytes(request.experiment.config_hash).front(),

@@ -12,11 +12,6 @@ constexpr double kBetaSquared = 4;  // beta 2: recall weighs twice as much as pr
 /// Counts of one n-gram order; a row of statistics is one after another of these.
 constexpr size_t kHypothesis = 0, kReference = 1, kMatch = 2, kPerOrder = 3;
 
-bool is_ascii_punctuation(char32_t c) {
-  return (c >= U'!' && c <= U'/') || (c >= U':' && c <= U'@') || (c >= U'[' && c <= U'`') ||
-         (c >= U'{' && c <= U'~');
-}
-
 /// Parts one punctuation mark from the end of a word, else one from its start (Popovic's script).
 std::vector<std::u32string> separate_punctuation(std::vector<std::u32string> words) {
   std::vector<std::u32string> out;

@@ -1,8 +1,11 @@
 #include <array>
+#include <stdexcept>
 
 #include "base/error.h"
 #include "base/text.h"
+#include "metrics/answer_words.h"
 #include "metrics/scorer.h"
+#include "metrics/squad.h"
 #include "metrics/tokenizers.h"
 
 namespace stretto::metrics {
@@ -20,6 +23,34 @@ constexpr std::array kMetrics = {
     MetricEntry{"chrf++", [](const ScoreOptions& options) { return make_chrf(options, 2); }},
     MetricEntry{"ter", make_ter},
 };
+
+struct SquadEntry {
+  const char* name;
+  SquadVersion version;
+};
+
+constexpr std::array kSquadMetrics = {
+    SquadEntry{"squad1", SquadVersion::kV1},
+    SquadEntry{"squad2", SquadVersion::kV2},
+};
+
+struct AnswerSplitEntry {
+  const char* name;
+  AnswerSplit split;
+};
+
+constexpr std::array kAnswerSplits = {
+    AnswerSplitEntry{"space", AnswerSplit::kSpace},
+    AnswerSplitEntry{"mlqa-zh", AnswerSplit::kMlqaZh},
+    AnswerSplitEntry{"cjk", AnswerSplit::kCjk},
+};
+
+template <class Entries>
+std::vector<std::string> names_of(const Entries& entries) {
+  std::vector<std::string> names;
+  for (const auto& entry : entries) names.emplace_back(entry.name);
+  return names;
+}
 
 [[noreturn]] void throw_unknown(const std::string& what, const std::string& name,
                                 const std::vector<std::string>& known) {
@@ -56,15 +87,40 @@ std::unique_ptr<Scorer> make_scorer(const ScoreOptions& options) {
 }
 
 std::vector<std::string> metric_names() {
-  std::vector<std::string> names;
-  for (const auto& entry : kMetrics) names.emplace_back(entry.name);
-  return names;
+  return names_of(kMetrics);
 }
 
 std::vector<std::string> tokenizer_names() {
-  std::vector<std::string> names;
-  for (const auto& entry : bleu_tokenizers()) names.emplace_back(entry.name);
-  return names;
+  return names_of(bleu_tokenizers());
+}
+
+std::vector<std::string> squad_metric_names() {
+  return names_of(kSquadMetrics);
+}
+
+SquadVersion squad_metric_named(const std::string& name) {
+  for (const auto& entry : kSquadMetrics) {
+    if (name == entry.name) return entry.version;
+  }
+  throw_unknown("metric of answers", name, squad_metric_names());
+}
+
+std::string name_of(SquadVersion version) {
+  for (const auto& entry : kSquadMetrics) {
+    if (version == entry.version) return entry.name;
+  }
+  throw std::logic_error("a version of SQuAD without a name");
+}
+
+std::vector<std::string> answer_split_names() {
+  return names_of(kAnswerSplits);
+}
+
+AnswerSplit answer_split_named(const std::string& name) {
+  for (const auto& entry : kAnswerSplits) {
+    if (name == entry.name) return entry.split;
+  }
+  throw_unknown("split of answers", name, answer_split_names());
 }
 
 }  // namespace stretto::metrics

@@ -1,6 +1,7 @@
 #include "metrics/text_units.h"
 
 #include <unicode/locid.h>
+#include <unicode/uchar.h>
 #include <unicode/unistr.h>
 #include <unicode/utf8.h>
 
@@ -45,6 +46,15 @@ bool is_space(char32_t c) {
   return (c >= 0x09 && c <= 0x0D) || (c >= 0x1C && c <= 0x20) || c == 0x85 || c == 0xA0 ||
          c == 0x1680 || (c >= 0x2000 && c <= 0x200A) || c == 0x2028 || c == 0x2029 || c == 0x202F ||
          c == 0x205F || c == 0x3000;
+}
+
+bool is_ascii_punctuation(char32_t c) {
+  return (c >= U'!' && c <= U'/') || (c >= U':' && c <= U'@') || (c >= U'[' && c <= U'`') ||
+         (c >= U'{' && c <= U'~');
+}
+
+bool is_punctuation(char32_t c) {
+  return u_ispunct(static_cast<UChar32>(c)) != 0;
 }
 
 std::u32string rstrip(std::u32string text) {

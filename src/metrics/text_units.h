@@ -18,6 +18,11 @@ std::u32string lower(std::u32string_view text);
 
 /// White space as Python's str.split() sees it: wider than ASCII, and not quite Unicode's property.
 bool is_space(char32_t c);
+/// Python's string.punctuation: the 32 characters of ASCII that are no letter, digit, space or
+/// control.
+bool is_ascii_punctuation(char32_t c);
+/// Unicode's \p{P}.
+bool is_punctuation(char32_t c);
 std::u32string rstrip(std::u32string text);
 std::vector<std::u32string> split_words(std::u32string_view text);
 

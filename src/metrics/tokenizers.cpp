@@ -4,6 +4,8 @@
 
 #include <string_view>
 
+#include "metrics/text_units.h"
+
 namespace stretto::metrics {
 namespace {
 
@@ -38,9 +40,6 @@ bool in_category(char32_t c, uint32_t mask) {
 }
 bool is_number(char32_t c) {
   return in_category(c, U_GC_N_MASK);
-}
-bool is_punctuation(char32_t c) {
-  return in_category(c, U_GC_P_MASK);
 }
 bool is_symbol(char32_t c) {
   return in_category(c, U_GC_S_MASK);

@@ -175,11 +175,12 @@ ExitCode Trainer::run() {
   distributed::gather_numbers(group_, stops);
   agreed_stop_ = static_cast<int>(*std::max_element(stops.begin(), stops.end()));
   for (;;) {
-    if (interrupted() && !stop_reason()) return leave_interrupted();
+    if (interrupted() && !stop_reason()) return leave_early("a signal", ExitCode::kInterrupted);
     if (validation_due()) validate();
     if (save_due()) save();
     if (const auto reason = stop_reason()) return finish(*reason);
-    if (interrupted()) return leave_interrupted();
+    if (is_far_enough()) return leave_early("--until", ExitCode::kOk);
+    if (interrupted()) return leave_early("a signal", ExitCode::kInterrupted);
     const Recorded done = update();
     record(done);
     checkpointer_.poll();
@@ -400,7 +401,8 @@ void Trainer::activity(const std::string& what) {
 
 // That ends the run, as far as is known: each update that is left out moves it.
 int64_t Trainer::last_step() const {
-  const int64_t steps = setup_.train.max_steps;
+  int64_t steps = setup_.train.max_steps;
+  if (setup_.until > 0 && (steps == 0 || setup_.until < steps)) steps = setup_.until;
   return steps > 0 ? steps + state_.skipped_updates : 0;
 }
 
@@ -412,7 +414,7 @@ double Trainer::eta_seconds() const {
     if (left < 0 || seconds < left) left = std::max(0.0, seconds);
   };
   const auto& train = setup_.train;
-  if (train.max_steps > 0) consider(per_update * static_cast<double>(last_step() - state_.step));
+  if (last_step() > 0) consider(per_update * static_cast<double>(last_step() - state_.step));
   if (train.max_hours > 0) consider(train.max_hours * 3600 - state_.seconds);
   if (train.max_epochs > 0) {
     const int64_t batches = task_.train_batches().num_batches();
@@ -428,7 +430,7 @@ bool Trainer::validation_due() const {
   if (!task_.can_validate()) return false;
   if (state_.step == 0) return start_is_due();
   if (state_.validated_step == state_.step) return false;
-  return state_.step % setup_.eval.every == 0 || stop_reason().has_value();
+  return state_.step % setup_.eval.every == 0 || stop_reason().has_value() || is_far_enough();
 }
 
 // A run that was ended before its first checkpoint begins afresh, and so does its metrics.jsonl.
@@ -511,10 +513,17 @@ void Trainer::save() {
   activity("");
 }
 
+int64_t Trainer::counted_updates() const {
+  return state_.counts_attempts ? state_.step : state_.stepped();
+}
+
+bool Trainer::is_far_enough() const {
+  return setup_.until > 0 && counted_updates() >= setup_.until;
+}
+
 std::optional<std::string> Trainer::stop_reason() const {
   const auto& train = setup_.train;
-  const int64_t counted = state_.counts_attempts ? state_.step : state_.stepped();
-  if (train.max_steps > 0 && counted >= train.max_steps) return "train.max_steps reached";
+  if (train.max_steps > 0 && counted_updates() >= train.max_steps) return "train.max_steps reached";
   if (train.max_epochs > 0 && state_.epoch >= train.max_epochs) return "train.max_epochs reached";
   const bool time_is_up =
       group_.size() == 1 ? local_stop() == kTimeIsUp : agreed_stop_ == kTimeIsUp;
@@ -525,15 +534,16 @@ std::optional<std::string> Trainer::stop_reason() const {
   return std::nullopt;
 }
 
-ExitCode Trainer::leave_interrupted() {
+ExitCode Trainer::leave_early(const std::string& by, ExitCode code) {
   if (saved_step_ != state_.step && state_.step > 0) save();
-  if (!is_root()) return ExitCode::kInterrupted;
+  if (!is_root()) return code;
   checkpointer_.wait();
   const bool failed = checkpointer_.last_save_failed();
-  observer_->finish("stopped by a signal at step " + with_thousands(state_.step));
+  observer_->finish("stopped by " + by + " at step " + with_thousands(state_.step));
   log::info((failed ? "stopped at step " : "saved and stopped at step ") +
-            with_thousands(state_.step) + "; the same command goes on from there");
-  return failed ? ExitCode::kIo : ExitCode::kInterrupted;
+            with_thousands(state_.step) + (code == ExitCode::kOk ? "; without --until" : ";") +
+            " the same command goes on from there");
+  return failed ? ExitCode::kIo : code;
 }
 
 ExitCode Trainer::finish(const std::string& reason) {

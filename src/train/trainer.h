@@ -43,6 +43,9 @@ struct TrainerSetup {
   RunDescription description;
   /// Of train.init_vocabulary = "match"; empty: all rows are taken.
   runs::MatchTables match_tables = {};
+  /// Updates after which this process validates, saves and leaves with kOk, though the run is not
+  /// at its end: neither the run nor its schedule knows of it. 0 = it trains to the end.
+  int64_t until = 0;
   /// False where the caller handles signals, or where several trainers share a process.
   bool handle_signals = true;
 };
@@ -69,7 +72,8 @@ class Trainer {
   ~Trainer();
 
   /// Trains until a stop condition, a signal or an error.
-  /// @return kOk when done, kInterrupted after a signal (saved), kIo when the last save failed
+  /// @return kOk when done or as far as `until`, kInterrupted after a signal (saved), kIo when the
+  ///         last save failed
   ExitCode run();
 
  private:
@@ -108,8 +112,10 @@ class Trainer {
   void average();
   void log_costs() const;
   void tell_of_skips() const;
+  int64_t counted_updates() const;
   std::optional<std::string> stop_reason() const;
-  ExitCode leave_interrupted();
+  bool is_far_enough() const;
+  ExitCode leave_early(const std::string& by, ExitCode code);
   ExitCode finish(const std::string& reason);
   double learning_rate() const;
   int64_t last_step() const;

@@ -8,6 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "base/file.h"
+#include "tests/base/temp_dir.h"
 #include "tests/distributed/scoped_variable.h"
 
 namespace stretto {
@@ -33,6 +35,18 @@ std::string said_by(ChildProcess& child) {
     said += piece;
   }
   return said;
+}
+
+TEST(ChildProcess, AppendsItsOutputToAFile) {
+  const testing::TempDir folder;
+  const auto file = folder / "output.txt";
+  for (int i = 0; i < 2; ++i) {
+    ChildProcess child({find_program("sh"), "-c", "echo out; echo err >&2"},
+                       ChildProcess::OutputFile{file});
+    ASSERT_TRUE(child.wait_for(10s));
+    EXPECT_EQ(child.poll(), 0);
+  }
+  EXPECT_EQ(read_file(file), "out\nerr\nout\nerr\n");
 }
 
 TEST(ChildProcess, TakesVariablesInThePlaceOfThisProcessesOwn) {

@@ -11,17 +11,14 @@
 namespace stretto {
 namespace {
 
+using stretto::testing::has;
 using stretto::testing::Program;
 using stretto::testing::ProgramResult;
 using stretto::testing::shell_quoted;
 
 constexpr const char* kCommands[] = {"train",   "eval",       "infer", "score",  "tokenizer",
                                      "average", "report",     "check", "schema", "describe",
-                                     "doctor",  "completion", "plan",  "replay"};
-
-bool has(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
+                                     "doctor",  "completion", "plan",  "replay", "search"};
 
 /// A folder with a configuration that has no errors.
 class Lab : public Program {
@@ -157,8 +154,8 @@ TEST(CommandLine, WrongWordsAreNamedWithWhatWasMeant) {
        "error: stretto tokenizer train: --output is missing\n"
        "  `stretto tokenizer train --help` shows how it is used\n"},
       {{"score", "--metric", "blue", "--reference", "x"},
-       "error: stretto score: --metric: must be one of bleu, chrf, chrf++, ter, got `blue`; did "
-       "you mean `bleu`?\n  `stretto score --help` shows how it is used\n"},
+       "error: stretto score: --metric: must be one of bleu, chrf, chrf++, ter, squad1, squad2, "
+       "got `blue`; did you mean `bleu`?\n  `stretto score --help` shows how it is used\n"},
       {{"completion", "tcsh"},
        "error: stretto completion: SHELL: must be one of bash, zsh, fish, got `tcsh`\n"
        "  `stretto completion --help` shows how it is used\n"},

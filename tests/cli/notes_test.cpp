@@ -13,10 +13,6 @@ namespace fs = std::filesystem;
 
 constexpr const char* kNote = "`data.max_sentences` is now `data.max_samples`; it is still read\n";
 
-bool has(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
-
 /// The built program without an engine beside it, and a configuration with a former name whose text
 /// is elsewhere.
 struct FormerName : Program {

@@ -30,6 +30,10 @@ inline std::string text_of(const std::filesystem::path& path) {
   return text.str();
 }
 
+inline bool has(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
 /// The built program, with stdin, stdout and stderr in files of a folder of its own.
 class Program {
  public:

@@ -8,6 +8,7 @@
 #include "config/describe.h"
 #include "config/load.h"
 #include "config/resolved.h"
+#include "tests/config/reading.h"
 
 namespace stretto::config {
 namespace {
@@ -65,29 +66,6 @@ struct Shop {
   static auto fields() { return std::tuple{field(&Shop::stove, "stove", "the stove")}; }
 };
 
-struct Result {
-  Shop shop;
-  Origins origins;
-  std::vector<Problem> problems;
-
-  std::string message() const {
-    try {
-      throw_problems(problems);
-    } catch (const Error& error) {
-      return error.message();
-    }
-    return "";
-  }
-};
-
-Result read(const std::string& text, const std::vector<std::string>& overrides = {}) {
-  Result result;
-  Shop fallback;
-  result.origins = load_text(text, "a.toml", "/base", overrides, schema_of(result.shop),
-                             schema_of(fallback), result.problems);
-  return result;
-}
-
 TEST(Choice, IsItsFirstPartUntilAnotherIsChosen) {
   Choice<Gas, Electric> heat;
   EXPECT_EQ(heat.name(), "gas");
@@ -106,61 +84,66 @@ TEST(Choice, IsItsFirstPartUntilAnotherIsChosen) {
 }
 
 TEST(Choice, TakesThePartWhereverItsNameStands) {
-  const auto first = read("[stove.heat]\nname = \"electric\"\nburners = 3\n");
+  const auto first = read_text<Shop>("[stove.heat]\nname = \"electric\"\nburners = 3\n");
   EXPECT_EQ(first.message(), "");
-  EXPECT_EQ(first.shop.stove.heat.as<Electric>().burners, 3);
-  const auto last = read("[stove]\nheight = 80\nheat = { burners = 3, name = \"electric\" }\n");
+  EXPECT_EQ(first.options.stove.heat.as<Electric>().burners, 3);
+  const auto last =
+      read_text<Shop>("[stove]\nheight = 80\nheat = { burners = 3, name = \"electric\" }\n");
   EXPECT_EQ(last.message(), "");
-  EXPECT_EQ(last.shop.stove.heat.as<Electric>().burners, 3);
-  EXPECT_EQ(last.shop.stove.height, 80);
+  EXPECT_EQ(last.options.stove.heat.as<Electric>().burners, 3);
+  EXPECT_EQ(last.options.stove.height, 80);
   const auto later =
-      read("[stove.heat]\nname = \"gas\"\nburners = 3\n", {"stove.heat.name=electric"});
+      read_text<Shop>("[stove.heat]\nname = \"gas\"\nburners = 3\n", {"stove.heat.name=electric"});
   EXPECT_EQ(later.message(), "");
-  EXPECT_EQ(later.shop.stove.heat.as<Electric>().burners, 3);
-  EXPECT_EQ(read("", {"stove.heat.name='electric'"}).shop.stove.heat.name(), "electric");
+  EXPECT_EQ(later.options.stove.heat.as<Electric>().burners, 3);
+  EXPECT_EQ(read_text<Shop>("", {"stove.heat.name='electric'"}).options.stove.heat.name(),
+            "electric");
 }
 
 TEST(Choice, APartMayHavePartsItself) {
-  const auto result =
-      read("[stove.heat.plate]\nname = \"rings\"\ncount = 5\n[stove.heat]\nname = \"electric\"\n");
+  const auto result = read_text<Shop>(
+      "[stove.heat.plate]\nname = \"rings\"\ncount = 5\n[stove.heat]\nname = \"electric\"\n");
   EXPECT_EQ(result.message(), "");
-  EXPECT_EQ(result.shop.stove.heat.as<Electric>().plate.as<Rings>().count, 5);
+  EXPECT_EQ(result.options.stove.heat.as<Electric>().plate.as<Rings>().count, 5);
 }
 
 TEST(Choice, AKeyOfAnotherPartIsNamedWithThatPart) {
-  EXPECT_EQ(read("[stove.heat]\nname = \"electric\"\npressure = 3.0\n").message(),
+  EXPECT_EQ(read_text<Shop>("[stove.heat]\nname = \"electric\"\npressure = 3.0\n").message(),
             "a.toml:3:1: `stove.heat.pressure` is a key of gas, and stove.heat.name is electric\n"
             "  leave it out, or set stove.heat.name = \"gas\"; `stretto describe "
             "stove.heat.electric` lists the keys of electric");
-  EXPECT_NE(read("", {"stove.heat.plate.watts=3"}).message().find("is a key of electric"),
-            std::string::npos);
-  EXPECT_NE(read("[stove.heat]\nbleu = 1\n").message().find("unknown key `stove.heat.bleu`"),
-            std::string::npos);
+  EXPECT_NE(
+      read_text<Shop>("", {"stove.heat.plate.watts=3"}).message().find("is a key of electric"),
+      std::string::npos);
+  EXPECT_NE(
+      read_text<Shop>("[stove.heat]\nbleu = 1\n").message().find("unknown key `stove.heat.bleu`"),
+      std::string::npos);
 }
 
 TEST(Choice, AWrongNameIsOneErrorWhateverItsKeysAre) {
-  const auto result =
-      read("[stove.heat]\npressure = 1.0\nplate = { watts = 2.0 }\nname = \"electrc\"\n");
+  const auto result = read_text<Shop>(
+      "[stove.heat]\npressure = 1.0\nplate = { watts = 2.0 }\nname = \"electrc\"\n");
   EXPECT_EQ(result.problems.size(), 1u) << result.message();
   EXPECT_NE(result.message().find("`stove.heat.name` must be one of gas, electric"),
             std::string::npos)
       << result.message();
-  EXPECT_NE(read("[stove.heat]\nname = \"methane\"\n").message().find("did you mean \"gas\"?"),
-            std::string::npos);
-  EXPECT_EQ(read("[stove.heat]\nname = 3\n").problems.size(), 1u);
+  EXPECT_NE(
+      read_text<Shop>("[stove.heat]\nname = \"methane\"\n").message().find("did you mean \"gas\"?"),
+      std::string::npos);
+  EXPECT_EQ(read_text<Shop>("[stove.heat]\nname = 3\n").problems.size(), 1u);
 }
 
 TEST(Choice, TheResolvedTextReadsBackToTheSame) {
-  auto result =
-      read("[stove.heat]\nname = \"electric\"\nplate = { name = \"rings\", count = 9 }\n");
+  auto result = read_text<Shop>(
+      "[stove.heat]\nname = \"electric\"\nplate = { name = \"rings\", count = 9 }\n");
   Shop fallback;
   const auto defaults = schema_of(fallback);
-  const auto schema = schema_of(result.shop);
+  const auto schema = schema_of(result.options);
   const std::string text = to_toml(schema, &defaults);
-  auto again = read(text);
+  auto again = read_text<Shop>(text);
   EXPECT_EQ(again.message(), "");
-  EXPECT_EQ(again.shop.stove.heat.as<Electric>().plate.as<Rings>().count, 9);
-  EXPECT_EQ(fixed_hash(schema_of(again.shop), {}), fixed_hash(schema, {}));
+  EXPECT_EQ(again.options.stove.heat.as<Electric>().plate.as<Rings>().count, 9);
+  EXPECT_EQ(fixed_hash(schema_of(again.options), {}), fixed_hash(schema, {}));
   EXPECT_EQ(text.find("pressure"), std::string::npos);
   Shop other;
   EXPECT_NE(fixed_hash(schema_of(other), {}), fixed_hash(schema, {}));

@@ -9,6 +9,7 @@
 #include "config/resolved.h"
 #include "config/suggest.h"
 #include "tests/base/temp_dir.h"
+#include "tests/config/reading.h"
 
 namespace stretto::config {
 namespace {
@@ -96,37 +97,15 @@ struct FormerTown {
   static auto fields() { return std::tuple{field(&FormerTown::road, "road", "the road")}; }
 };
 
-struct Result {
-  Town town, fallback;
-  Origins origins;
-  std::vector<Problem> problems;
-
-  std::string message() const {
-    try {
-      throw_problems(problems);
-    } catch (const Error& error) {
-      return error.message();
-    }
-    return "";
-  }
-};
-
-Result read(const std::string& text, const std::vector<std::string>& overrides = {}) {
-  Result result;
-  result.origins = load_text(text, "a.toml", "/base", overrides, schema_of(result.town),
-                             schema_of(result.fallback), result.problems);
-  return result;
-}
-
 constexpr const char* kTwoLanes =
     "[road]\nlength = 7\n"
     "[[road.lanes]]\nwidth = 2.5\nmap = \"m\"\n[road.lanes.surface]\nlayers = 5\n"
     "[[road.lanes]]\nuse = \"bikes\"\n";
 
 TEST(ConfigList, ReadsBlocksInTheirOrder) {
-  const auto result = read(kTwoLanes);
+  const auto result = read_text<Town>(kTwoLanes);
   EXPECT_EQ(result.message(), "");
-  const auto& lanes = result.town.road.lanes;
+  const auto& lanes = result.options.road.lanes;
   ASSERT_EQ(lanes.size(), 2u);
   EXPECT_EQ(lanes[0].use, "cars");
   EXPECT_EQ(lanes[0].width, 2.5);
@@ -135,7 +114,7 @@ TEST(ConfigList, ReadsBlocksInTheirOrder) {
   EXPECT_EQ(lanes[1].use, "bikes");
   EXPECT_EQ(lanes[1].width, 3.5);
   EXPECT_EQ(lanes[1].surface.layers, 2);
-  EXPECT_TRUE(result.town.road.bridges.empty());
+  EXPECT_TRUE(result.options.road.bridges.empty());
   EXPECT_TRUE(result.origins.given("road.lanes.0.width"));
   EXPECT_FALSE(result.origins.given("road.lanes.1.width"));
   EXPECT_EQ(result.origins.of("road.lanes.1.use"), "a.toml:9:1: `road.lanes.1.use`");
@@ -145,22 +124,23 @@ TEST(ConfigList, ReadsBlocksInTheirOrder) {
 }
 
 TEST(ConfigList, ReadsTablesInOneLine) {
-  const auto result = read("[road]\nlanes = [{ width = 1 }, {}, { surface = { layers = 3 } }]\n");
+  const auto result =
+      read_text<Town>("[road]\nlanes = [{ width = 1 }, {}, { surface = { layers = 3 } }]\n");
   EXPECT_EQ(result.message(), "");
-  ASSERT_EQ(result.town.road.lanes.size(), 3u);
-  EXPECT_EQ(result.town.road.lanes[0].width, 1);
-  EXPECT_EQ(result.town.road.lanes[1].width, 3.5);
-  EXPECT_EQ(result.town.road.lanes[2].surface.layers, 3);
-  EXPECT_TRUE(read("[road]\nlanes = []\n").town.road.lanes.empty());
+  ASSERT_EQ(result.options.road.lanes.size(), 3u);
+  EXPECT_EQ(result.options.road.lanes[0].width, 1);
+  EXPECT_EQ(result.options.road.lanes[1].width, 3.5);
+  EXPECT_EQ(result.options.road.lanes[2].surface.layers, 3);
+  EXPECT_TRUE(read_text<Town>("[road]\nlanes = []\n").options.road.lanes.empty());
 }
 
 TEST(ConfigList, AnEntryMayBeOneOfSeveralParts) {
-  const auto result = read(
+  const auto result = read_text<Town>(
       "[[road.bridges]]\n[[road.bridges]]\narch = 9\nname = \"stone\"\n"
       "[[road.bridges.piers]]\nlayers = 4\n[[road.bridges.piers]]\n"
       "[[road.bridges]]\nname = \"steel\"\nspans = 3\n");
   EXPECT_EQ(result.message(), "");
-  const auto& bridges = result.town.road.bridges;
+  const auto& bridges = result.options.road.bridges;
   ASSERT_EQ(bridges.size(), 3u);
   EXPECT_EQ(bridges[0].as<Steel>().spans, 1);
   EXPECT_EQ(bridges[1].as<Stone>().arch, 9);
@@ -171,57 +151,58 @@ TEST(ConfigList, AnEntryMayBeOneOfSeveralParts) {
 }
 
 TEST(ConfigList, OverridesChangeEntriesThatThereAre) {
-  const auto result = read(kTwoLanes, {"road.lanes.1.width=9", "road.lanes.0.surface.layers=8",
-                                       "road.lanes.1={ map = \"/x\" }"});
+  const auto result = read_text<Town>(
+      kTwoLanes,
+      {"road.lanes.1.width=9", "road.lanes.0.surface.layers=8", "road.lanes.1={ map = \"/x\" }"});
   EXPECT_EQ(result.message(), "");
-  EXPECT_EQ(result.town.road.lanes[1].width, 9);
-  EXPECT_EQ(result.town.road.lanes[0].surface.layers, 8);
-  EXPECT_EQ(result.town.road.lanes[1].map, "/x");
+  EXPECT_EQ(result.options.road.lanes[1].width, 9);
+  EXPECT_EQ(result.options.road.lanes[0].surface.layers, 8);
+  EXPECT_EQ(result.options.road.lanes[1].map, "/x");
   EXPECT_TRUE(result.origins.overridden("road.lanes.1.width"));
   const std::string bridge = "[[road.bridges]]\narch = 2\n";
   for (const char* chosen : {"road.bridges.0.name=stone", "road.bridges.0={ name = 'stone' }"}) {
-    const auto stone = read(bridge, {chosen});
+    const auto stone = read_text<Town>(bridge, {chosen});
     EXPECT_EQ(stone.message(), "") << chosen;
-    EXPECT_EQ(stone.town.road.bridges.at(0).as<Stone>().arch, 2) << chosen;
+    EXPECT_EQ(stone.options.road.bridges.at(0).as<Stone>().arch, 2) << chosen;
   }
 }
 
 TEST(ConfigList, AnOverrideOfAnEntryThatThereIsNotSaysHowManyThereAre) {
-  EXPECT_EQ(read(kTwoLanes, {"road.lanes.2.width=9"}).message(),
+  EXPECT_EQ(read_text<Town>(kTwoLanes, {"road.lanes.2.width=9"}).message(),
             "command line, `road.lanes.2.width=9`: there is no entry `2` of `road.lanes`, which "
             "has 2 entries\n"
             "  they have the numbers 0 to 1; a block [[road.lanes]] in the file adds one");
-  EXPECT_EQ(read("[[road.lanes]]\n", {"road.lanes.width=9"}).message(),
+  EXPECT_EQ(read_text<Town>("[[road.lanes]]\n", {"road.lanes.width=9"}).message(),
             "command line, `road.lanes.width=9`: there is no entry `width` of `road.lanes`, which "
             "has 1 entry\n"
             "  the only one is number 0; a block [[road.lanes]] in the file adds one");
-  EXPECT_EQ(read("", {"road.bridges.0.name=stone"}).problems.at(0).hint,
+  EXPECT_EQ(read_text<Town>("", {"road.bridges.0.name=stone"}).problems.at(0).hint,
             "there are none; a block [[road.bridges]] in the file adds one");
 }
 
 TEST(ConfigList, TheCommandLineAloneMakesNone) {
   for (const char* text : {"road.lanes=[{ width = 9 }]", "road={ lanes = [{ width = 9 }] }"}) {
-    const auto result = read("", {text});
+    const auto result = read_text<Town>("", {text});
     ASSERT_EQ(result.problems.size(), 1u) << text;
     EXPECT_EQ(result.problems[0].what, "`road.lanes` is a list of tables, which files alone make");
     EXPECT_EQ(result.problems[0].hint,
               "write a block [[road.lanes]] for each into the file; road.lanes.0.KEY=VALUE changes "
               "one that is there");
-    EXPECT_TRUE(result.town.road.lanes.empty());
+    EXPECT_TRUE(result.options.road.lanes.empty());
   }
 }
 
 TEST(ConfigList, ATableIsNoListAndAListIsNoTable) {
-  EXPECT_EQ(read("[road.lanes]\nwidth = 1\n").message(),
+  EXPECT_EQ(read_text<Town>("[road.lanes]\nwidth = 1\n").message(),
             "a.toml:1:7: `road.lanes` is a list of tables, got a table\n"
             "  write [[road.lanes]] above the keys of each");
-  EXPECT_EQ(read("[road]\nlanes = 3\n").message(),
+  EXPECT_EQ(read_text<Town>("[road]\nlanes = 3\n").message(),
             "a.toml:2:1: `road.lanes` is a list of tables, got the integer 3\n"
             "  write [[road.lanes]] above the keys of each");
-  EXPECT_EQ(read("[[road]]\nlength = 3\n").message(),
+  EXPECT_EQ(read_text<Town>("[[road]]\nlength = 3\n").message(),
             "a.toml:1:3: `road` is a section, got a list\n"
             "  write [road] and its keys below it");
-  const auto mixed = read("[road]\nlanes = [{}, 3]\n", {"road.lanes.0=4"});
+  const auto mixed = read_text<Town>("[road]\nlanes = [{}, 3]\n", {"road.lanes.0=4"});
   EXPECT_EQ(mixed.message(),
             "a.toml:2:14: `road.lanes.1` is a table, got the integer 3\n"
             "  write [[road.lanes]] and its keys below it\n"
@@ -233,9 +214,9 @@ TEST(ConfigList, ATableIsNoListAndAListIsNoTable) {
 TEST(ConfigList, HasAtMostSixtyFourEntries) {
   std::string blocks;
   for (size_t i = 0; i < kMostEntries; ++i) blocks += "[[road.lanes]]\n";
-  EXPECT_EQ(read(blocks).message(), "");
-  EXPECT_EQ(read(blocks).town.road.lanes.size(), 64u);
-  const auto result = read(blocks + "[[road.lanes]]\nwidth = 3\n[[road.lanes]]\n");
+  EXPECT_EQ(read_text<Town>(blocks).message(), "");
+  EXPECT_EQ(read_text<Town>(blocks).options.road.lanes.size(), 64u);
+  const auto result = read_text<Town>(blocks + "[[road.lanes]]\nwidth = 3\n[[road.lanes]]\n");
   EXPECT_EQ(result.message(),
             "a.toml:65:1: `road.lanes` has 66 tables, at most 64 are read\n"
             "  leave some [[road.lanes]] out");
@@ -243,7 +224,7 @@ TEST(ConfigList, HasAtMostSixtyFourEntries) {
 
 TEST(ConfigList, MistakesInsideAnEntryAreAnsweredThere) {
   const auto hint = [](const std::string& text) {
-    const auto result = read(text);
+    const auto result = read_text<Town>(text);
     EXPECT_EQ(result.problems.size(), 1u) << result.message();
     return result.problems.at(0).place + ": " + result.problems.at(0).hint;
   };
@@ -261,19 +242,19 @@ TEST(ConfigList, MistakesInsideAnEntryAreAnsweredThere) {
 }
 
 TEST(ConfigList, AKeyOfAnotherPartIsNamedWithThatPart) {
-  EXPECT_EQ(read("[[road.bridges]]\n[[road.bridges]]\narch = 3.0\n").message(),
+  EXPECT_EQ(read_text<Town>("[[road.bridges]]\n[[road.bridges]]\narch = 3.0\n").message(),
             "a.toml:3:1: `road.bridges.1.arch` is a key of stone, and road.bridges.1.name is "
             "steel\n"
             "  leave it out, or set road.bridges.1.name = \"stone\"; `stretto describe "
             "road.bridges.steel` lists the keys of steel");
-  EXPECT_NE(read("[[road.bridges]]\n[[road.bridges.piers]]\nlayers = 3\n")
+  EXPECT_NE(read_text<Town>("[[road.bridges]]\n[[road.bridges.piers]]\nlayers = 3\n")
                 .message()
                 .find("`road.bridges.0.piers` is a key of stone"),
             std::string::npos);
-  const auto wrong = read("[[road.bridges]]\narch = 3.0\nname = \"ston\"\n");
+  const auto wrong = read_text<Town>("[[road.bridges]]\narch = 3.0\nname = \"ston\"\n");
   ASSERT_EQ(wrong.problems.size(), 1u) << wrong.message();
   EXPECT_EQ(wrong.problems[0].hint, "did you mean \"stone\"?");
-  EXPECT_EQ(wrong.town.road.bridges.at(0).name(), "steel") << "the part that there is";
+  EXPECT_EQ(wrong.options.road.bridges.at(0).name(), "steel") << "the part that there is";
 }
 
 TEST(ConfigList, ALaterFileReplacesTheWholeList) {
@@ -281,23 +262,24 @@ TEST(ConfigList, ALaterFileReplacesTheWholeList) {
   folder.write("base.toml", "[[road.lanes]]\nwidth = 1\nzebra = 1\n[[road.lanes]]\nwidth = 2\n");
   const auto path =
       folder.write("top.toml", "include = \"base.toml\"\n[[road.lanes]]\nuse = \"bikes\"\n");
-  Result result;
-  load_file(path, {}, schema_of(result.town), schema_of(result.fallback), result.problems);
+  Reading<Town> result;
+  load_file(path, {}, schema_of(result.options), schema_of(result.fallback), result.problems);
   EXPECT_EQ(result.message(), "");
-  ASSERT_EQ(result.town.road.lanes.size(), 1u);
-  EXPECT_EQ(result.town.road.lanes[0].width, 3.5);
-  EXPECT_EQ(result.town.road.lanes[0].use, "bikes");
+  ASSERT_EQ(result.options.road.lanes.size(), 1u);
+  EXPECT_EQ(result.options.road.lanes[0].width, 3.5);
+  EXPECT_EQ(result.options.road.lanes[0].use, "bikes");
   // And into the same object, which had entries.
-  load_file(path, {}, schema_of(result.town), schema_of(result.fallback), result.problems);
-  EXPECT_EQ(result.town.road.lanes.size(), 1u);
+  load_file(path, {}, schema_of(result.options), schema_of(result.fallback), result.problems);
+  EXPECT_EQ(result.options.road.lanes.size(), 1u);
 }
 
 TEST(ConfigList, TheResolvedTextReadsBackToTheSame) {
-  auto result = read(std::string(kTwoLanes) +
-                     "[[road.bridges]]\nname = \"stone\"\n[[road.bridges.piers]]\nlayers = 4\n"
-                     "[[road.bridges]]\n");
+  auto result =
+      read_text<Town>(std::string(kTwoLanes) +
+                      "[[road.bridges]]\nname = \"stone\"\n[[road.bridges.piers]]\nlayers = 4\n"
+                      "[[road.bridges]]\n");
   ASSERT_EQ(result.message(), "");
-  const auto schema = schema_of(result.town), defaults = schema_of(result.fallback);
+  const auto schema = schema_of(result.options), defaults = schema_of(result.fallback);
   EXPECT_EQ(to_toml(schema),
             "[road]\nlength = 7\n"
             "\n[road.surface]\nlayers = 2\n"
@@ -310,10 +292,10 @@ TEST(ConfigList, TheResolvedTextReadsBackToTheSame) {
             "\n[[road.bridges]]\nname = \"steel\"\nspans = 1\n");
   for (const Schema* comments : {static_cast<const Schema*>(nullptr), &defaults}) {
     const std::string text = to_toml(schema, comments);
-    auto again = read(text);
+    auto again = read_text<Town>(text);
     EXPECT_EQ(again.message(), "");
-    EXPECT_EQ(to_toml(schema_of(again.town), comments), text);
-    EXPECT_EQ(fixed_hash(schema_of(again.town), {}), fixed_hash(schema, {}));
+    EXPECT_EQ(to_toml(schema_of(again.options), comments), text);
+    EXPECT_EQ(fixed_hash(schema_of(again.options), {}), fixed_hash(schema, {}));
   }
   EXPECT_NE(to_toml(schema, &defaults).find("width = 2.5  # default 3.5 metres; "),
             std::string::npos);
@@ -331,14 +313,15 @@ TEST(ConfigList, AnEmptyOneLeavesKeysTextAndHashAsTheyWere) {
   EXPECT_EQ(to_toml(schema), to_toml(before));
   EXPECT_EQ(fixed_hash(schema, {}), fixed_hash(before, {}));
   EXPECT_TRUE(differences(before, schema, {}).empty());
-  auto stated = read("[road]\nlanes = []\n");
-  EXPECT_EQ(fixed_hash(schema_of(stated.town), {}), fixed_hash(before, {}));
+  auto stated = read_text<Town>("[road]\nlanes = []\n");
+  EXPECT_EQ(fixed_hash(schema_of(stated.options), {}), fixed_hash(before, {}));
 }
 
 TEST(ConfigList, AnotherLengthIsAnotherExperiment) {
-  auto one = read("[[road.lanes]]\n"), two = read("[[road.lanes]]\n[[road.lanes]]\n");
+  auto one = read_text<Town>("[[road.lanes]]\n"),
+       two = read_text<Town>("[[road.lanes]]\n[[road.lanes]]\n");
   Town none;
-  const auto schema_one = schema_of(one.town), schema_two = schema_of(two.town);
+  const auto schema_one = schema_of(one.options), schema_two = schema_of(two.options);
   EXPECT_NE(fixed_hash(schema_one, {}), fixed_hash(schema_two, {}));
   EXPECT_NE(fixed_hash(schema_one, {}), fixed_hash(schema_of(none), {}));
   EXPECT_EQ(differences(schema_two, schema_one, {}),
@@ -347,15 +330,15 @@ TEST(ConfigList, AnotherLengthIsAnotherExperiment) {
             std::vector<std::string>{"road.lanes: 0 tables in the run, 2 tables now"});
   EXPECT_EQ(differences(schema_one, schema_two, {}, {.stored = "there", .now = "here"}),
             std::vector<std::string>{"road.lanes: 1 table there, 2 tables here"});
-  two.town.road.lanes[1].width = 8;
-  auto other = read("[[road.lanes]]\n[[road.lanes]]\n");
-  EXPECT_EQ(differences(schema_of(other.town), schema_of(two.town), {}),
+  two.options.road.lanes[1].width = 8;
+  auto other = read_text<Town>("[[road.lanes]]\n[[road.lanes]]\n");
+  EXPECT_EQ(differences(schema_of(other.options), schema_of(two.options), {}),
             std::vector<std::string>{"road.lanes.1.width: 3.5 in the run, 8.0 now"});
 }
 
 TEST(ConfigList, ReadersOfAKeyAreThoseOfItsEntry) {
-  auto result = read(kTwoLanes);
-  const auto schema = schema_of(result.town);
+  auto result = read_text<Town>(kTwoLanes);
+  const auto schema = schema_of(result.options);
   const Key* width = schema.find("road.lanes.1.width");
   ASSERT_NE(width, nullptr);
   ASSERT_EQ(width->readers.size(), 1u);
@@ -427,10 +410,10 @@ TEST(ConfigList, TheJsonSchemaHasAnArrayOfTables) {
 }
 
 TEST(ConfigList, ANameInQuotesWithADotIsNoPath) {
-  EXPECT_EQ(read("\"road.length\" = 3\n").message(),
+  EXPECT_EQ(read_text<Town>("\"road.length\" = 3\n").message(),
             "a.toml:1:1: `road.length` has a dot inside quotes\n"
             "  leave the quotes out: keys and sections are joined by dots, no name has one");
-  EXPECT_EQ(read("\"road.lanes\" = [{}]\n").problems.size(), 1u);
+  EXPECT_EQ(read_text<Town>("\"road.lanes\" = [{}]\n").problems.size(), 1u);
 }
 
 }  // namespace

@@ -88,24 +88,26 @@ TEST(ConfigResolved, DifferencesNameTheTwoSidesAsTheyAreTold) {
 }
 
 /// A value with two words, as it is now and as it was.
-struct Lamp {
+struct Lantern {
   std::string light = "warm";
   static auto fields() {
-    return std::tuple{field(&Lamp::light, "light", "of what colour", one_of({"warm", "cold"}))
+    return std::tuple{field(&Lantern::light, "light", "of what colour", one_of({"warm", "cold"}))
                           .value_formerly("warm", "yellow")};
   }
 };
-struct FormerLamp {
+struct FormerLantern {
   std::string light = "yellow";
-  static auto fields() { return std::tuple{field(&FormerLamp::light, "light", "of what colour")}; }
+  static auto fields() {
+    return std::tuple{field(&FormerLantern::light, "light", "of what colour")};
+  }
 };
 
 /// A key that has another name now, and the section as it was.
-struct Shelf {
+struct Rack {
   int64_t max_books = 0;
   static auto fields() {
     return std::tuple{
-        field(&Shelf::max_books, "max_books", "room", at_least(0)).formerly("max_volumes")};
+        field(&Rack::max_books, "max_books", "room", at_least(0)).formerly("max_volumes")};
   }
 };
 struct FormerShelf {
@@ -115,7 +117,7 @@ struct FormerShelf {
   }
 };
 struct Room {
-  Shelf shelf;
+  Rack shelf;
   static auto fields() { return std::tuple{field(&Room::shelf, "shelf", "books")}; }
 };
 struct FormerRoom {
@@ -145,13 +147,13 @@ TEST(ConfigResolved, AKeyIsReadByTheNameThatItHadWhichIsHashed) {
 }
 
 TEST(ConfigResolved, AFormerWordIsReadAndGoesOnBeingHashed) {
-  Lamp lamp, defaults;
+  Lantern lamp, defaults;
   std::vector<Problem> problems;
   lamp.light = "cold";
   load_text("light = \"yellow\"", "x", "/", {}, schema_of(lamp), schema_of(defaults), problems);
   EXPECT_TRUE(problems.empty());
   EXPECT_EQ(lamp.light, "warm");
-  FormerLamp former;
+  FormerLantern former;
   EXPECT_EQ(fixed_hash(schema_of(lamp), {}), fixed_hash(schema_of(former), {}));
   lamp.light = "cold";
   EXPECT_NE(fixed_hash(schema_of(lamp), {}), fixed_hash(schema_of(former), {}));

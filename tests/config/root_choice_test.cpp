@@ -8,6 +8,7 @@
 #include "config/describe.h"
 #include "config/load.h"
 #include "config/resolved.h"
+#include "tests/config/reading.h"
 
 namespace stretto::config {
 namespace {
@@ -82,28 +83,6 @@ struct Journey {
   }
 };
 
-struct Result {
-  Journey journey;
-  std::vector<Problem> problems;
-
-  std::string message() const {
-    try {
-      throw_problems(problems);
-    } catch (const Error& error) {
-      return error.message();
-    }
-    return "";
-  }
-};
-
-Result read(const std::string& text, const std::vector<std::string>& overrides = {}) {
-  Result result;
-  Journey fallback;
-  load_text(text, "a.toml", "/base", overrides, schema_of(result.journey), schema_of(fallback),
-            result.problems);
-  return result;
-}
-
 Schema schema_with(const std::string& name) {
   static Journey journey;
   journey.trip.select(name);
@@ -111,27 +90,31 @@ Schema schema_with(const std::string& name) {
 }
 
 TEST(RootChoice, DecidesWhatTheSectionsBesideItAre) {
-  EXPECT_EQ(read("[route]\nchanges = 2\n").journey.trip.as<ByTrain>().route.changes, 2);
-  const auto ship = read("[route]\nmiles = 7\n[route.power]\ncount = 4\nname = \"sails\"\n",
+  EXPECT_EQ(read_text<Journey>("[route]\nchanges = 2\n").options.trip.as<ByTrain>().route.changes,
+            2);
+  const auto ship =
+      read_text<Journey>("[route]\nmiles = 7\n[route.power]\ncount = 4\nname = \"sails\"\n",
                          {"trip.name=ship", "trip.flag=red", "cost.most=9"});
   EXPECT_EQ(ship.message(), "");
-  const auto& by_ship = ship.journey.trip.as<ByShip>();
+  const auto& by_ship = ship.options.trip.as<ByShip>();
   EXPECT_EQ(by_ship.trip.flag, "red");
   EXPECT_EQ(by_ship.route.miles, 7);
   EXPECT_EQ(by_ship.route.power.as<Sails>().count, 4);
-  EXPECT_EQ(ship.journey.cost.most, 9);
+  EXPECT_EQ(ship.options.cost.most, 9);
 }
 
 TEST(RootChoice, AKeyOfAnotherPartIsNamedWithThatPart) {
-  EXPECT_EQ(read("[route]\nmiles = 7\n").message(),
+  EXPECT_EQ(read_text<Journey>("[route]\nmiles = 7\n").message(),
             "a.toml:2:1: `route.miles` is a key of ship, and trip.name is train\n"
             "  leave it out, or set trip.name = \"ship\"; `stretto describe trip.train` lists the "
             "keys of train");
-  EXPECT_NE(read("[trip]\nname = \"ship\"\n[cost]\nwindow = 3\n").message().find("a key of train"),
+  EXPECT_NE(read_text<Journey>("[trip]\nname = \"ship\"\n[cost]\nwindow = 3\n")
+                .message()
+                .find("a key of train"),
             std::string::npos);
-  EXPECT_NE(read("[route]\nlitre = 7\n").message().find("unknown key `route.litre`"),
+  EXPECT_NE(read_text<Journey>("[route]\nlitre = 7\n").message().find("unknown key `route.litre`"),
             std::string::npos);
-  EXPECT_NE(read("[trip]\nname = \"plane\"\n").message().find("one of train, ship"),
+  EXPECT_NE(read_text<Journey>("[trip]\nname = \"plane\"\n").message().find("one of train, ship"),
             std::string::npos);
 }
 

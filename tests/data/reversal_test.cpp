@@ -15,9 +15,9 @@
 #include "examples/reversal/sequences.h"
 #include "tests/cli/program.h"
 
+namespace stretto::reversal {
 namespace {
 
-using namespace stretto::reversal;
 using stretto::testing::Program;
 using stretto::testing::ProgramResult;
 using stretto::testing::shell_quoted;
@@ -184,3 +184,4 @@ TEST(ReversalProgram, APlaceThatCannotBeWrittenIsNamedWithItsReason) {
 }
 
 }  // namespace
+}  // namespace stretto::reversal

@@ -37,7 +37,7 @@ Experiment two_heads() {
   return e;
 }
 
-std::string problem_of(const std::function<void(Experiment&)>& change) {
+std::string head_problem_of(const std::function<void(Experiment&)>& change) {
   Experiment e = two_heads();
   change(e);
   std::vector<config::Problem> problems;
@@ -52,16 +52,16 @@ std::string problem_of(const std::function<void(Experiment&)>& change) {
 }
 
 TEST(HeadRules, SoundHeadsBreakNone) {
-  EXPECT_EQ(problem_of([](Experiment&) {}), "0 problems");
+  EXPECT_EQ(head_problem_of([](Experiment&) {}), "0 problems");
 }
 
 TEST(HeadRules, NamesAreSoundAndDiffer) {
-  EXPECT_EQ(problem_of([](Experiment& e) {
+  EXPECT_EQ(head_problem_of([](Experiment& e) {
               translation_of(e).model.heads[0].name = translation_of(e).data.heads[1].head = "d.e";
             }),
             "model.heads.0.name: `d.e` is no name of a head | use letters, digits, `_` and `-` "
             "alone");
-  EXPECT_EQ(problem_of([](Experiment& e) {
+  EXPECT_EQ(head_problem_of([](Experiment& e) {
               translation_of(e).model.heads[0].name = "fr";
               translation_of(e).data.heads.pop_back();
             }),
@@ -69,15 +69,16 @@ TEST(HeadRules, NamesAreSoundAndDiffer) {
 }
 
 TEST(HeadRules, ReadOneSource) {
-  EXPECT_EQ(
-      problem_of([](Experiment& e) { translation_of(e).model.encoders.resize(2); }).substr(0, 60),
-      "model.encoders: a model of several decoders reads one source");
+  EXPECT_EQ(head_problem_of([](Experiment& e) {
+              translation_of(e).model.encoders.resize(2);
+            }).substr(0, 60),
+            "model.encoders: a model of several decoders reads one source");
 }
 
 // Processes would add up rows of different decoders.
 TEST(HeadRules, BatchNormsOfAllProcessesNeedOneDecoder) {
   const auto normed = [](const char* over) {
-    return problem_of([over](Experiment& e) {
+    return head_problem_of([over](Experiment& e) {
       translation_of(e).model.norm_layer = "batch_norm";
       e.dist.batch_norm = over;
     });
@@ -88,7 +89,7 @@ TEST(HeadRules, BatchNormsOfAllProcessesNeedOneDecoder) {
 
 // The name of another part is told, not all of its keys.
 TEST(HeadRules, AnotherDecoderThatIsLeftIsOneProblem) {
-  EXPECT_EQ(problem_of([](Experiment& e) {
+  EXPECT_EQ(head_problem_of([](Experiment& e) {
               translation_of(e).model.decoder = models::LstmDecoderOptions();
             }),
             "model.decoder.name: model.heads takes the place of model.decoder | move it to "
@@ -96,7 +97,7 @@ TEST(HeadRules, AnotherDecoderThatIsLeftIsOneProblem) {
 }
 
 TEST(HeadRules, ValidationTextIsAskedOfTheHeads) {
-  EXPECT_EQ(problem_of([](Experiment& e) {
+  EXPECT_EQ(head_problem_of([](Experiment& e) {
               translation_of(e).data.heads[0].valid_tsv.clear();
               e.eval.at_start = true;
             }),
@@ -105,10 +106,10 @@ TEST(HeadRules, ValidationTextIsAskedOfTheHeads) {
 }
 
 TEST(HeadRules, EveryHeadHasData) {
-  EXPECT_EQ(problem_of([](Experiment& e) { translation_of(e).data.heads.pop_back(); }),
+  EXPECT_EQ(head_problem_of([](Experiment& e) { translation_of(e).data.heads.pop_back(); }),
             "model.heads.0.name: head `de` has no data | add [[data.heads]] with head = \"de\", "
             "train_src and train_tgt");
-  EXPECT_EQ(problem_of([](Experiment& e) {
+  EXPECT_EQ(head_problem_of([](Experiment& e) {
               translation_of(e).data.heads[1].train_src.clear();
               translation_of(e).data.heads[1].train_tgt.clear();
             }),
@@ -117,17 +118,17 @@ TEST(HeadRules, EveryHeadHasData) {
 }
 
 TEST(HeadRules, EveryEntryOfDataHasItsHead) {
-  EXPECT_EQ(problem_of([](Experiment& e) {
+  EXPECT_EQ(head_problem_of([](Experiment& e) {
               translation_of(e).data.heads.push_back(translation_of(e).data.heads[0]);
               translation_of(e).data.heads[2].head = "fra";
             }),
             "data.heads.2.head: there is no head `fra` | did you mean fr? the heads are de, fr");
-  EXPECT_EQ(problem_of([](Experiment& e) {
+  EXPECT_EQ(head_problem_of([](Experiment& e) {
               translation_of(e).data.heads.push_back(translation_of(e).data.heads[0]);
             }),
             "data.heads.2.head: there are two entries for head `fr` | its lists take several "
             "files: join the two");
-  EXPECT_EQ(problem_of([](Experiment& e) {
+  EXPECT_EQ(head_problem_of([](Experiment& e) {
               translation_of(e).model.heads.clear();
               translation_of(e).data.heads.pop_back();
             }),
@@ -136,18 +137,19 @@ TEST(HeadRules, EveryEntryOfDataHasItsHead) {
 }
 
 TEST(HeadRules, WhatEachHeadHasForItselfIsNotGivenForAll) {
-  EXPECT_EQ(problem_of([](Experiment& e) {
+  EXPECT_EQ(head_problem_of([](Experiment& e) {
               translation_of(e).model.decoder.as<models::StackOptions>().num_layers = 3;
             }),
             "model.decoder.num_layers: model.heads takes the place of model.decoder | move it to "
             "[model.heads.decoder] below the [[model.heads]] that it is for");
-  EXPECT_EQ(problem_of([](Experiment& e) { translation_of(e).data.train_tsv = {"/more.tsv"}; }),
-            "data.train_tsv: each of model.heads has its text in data.heads | move it to the "
-            "[[data.heads]] that it is for");
-  EXPECT_EQ(problem_of([](Experiment& e) { translation_of(e).data.tgt_column = 3; }),
+  EXPECT_EQ(
+      head_problem_of([](Experiment& e) { translation_of(e).data.train_tsv = {"/more.tsv"}; }),
+      "data.train_tsv: each of model.heads has its text in data.heads | move it to the "
+      "[[data.heads]] that it is for");
+  EXPECT_EQ(head_problem_of([](Experiment& e) { translation_of(e).data.tgt_column = 3; }),
             "data.tgt_column: each of model.heads has its text in data.heads | move it to the "
             "[[data.heads]] that it is for");
-  EXPECT_EQ(problem_of([](Experiment& e) { translation_of(e).data.max_src_tokens = 30; }),
+  EXPECT_EQ(head_problem_of([](Experiment& e) { translation_of(e).data.max_src_tokens = 30; }),
             "0 problems");
 }
 
@@ -178,23 +180,23 @@ TEST(HeadRules, AllThatIsWrongIsToldAtOnce) {
 }
 
 TEST(HeadRules, OneMistakeIsOneProblem) {
-  EXPECT_EQ(problem_of([](Experiment& e) { translation_of(e).data.heads[0].head = "fra"; }),
+  EXPECT_EQ(head_problem_of([](Experiment& e) { translation_of(e).data.heads[0].head = "fra"; }),
             "data.heads.0.head: there is no head `fra` | did you mean fr? the heads are de, fr");
-  EXPECT_EQ(problem_of([](Experiment& e) { translation_of(e).data.heads[0].head = "other"; }),
+  EXPECT_EQ(head_problem_of([](Experiment& e) { translation_of(e).data.heads[0].head = "other"; }),
             "data.heads.0.head: there is no head `other` | the heads are de, fr");
-  EXPECT_EQ(problem_of([](Experiment& e) { translation_of(e).data.heads[0].head = "de"; }),
+  EXPECT_EQ(head_problem_of([](Experiment& e) { translation_of(e).data.heads[0].head = "de"; }),
             "data.heads.1.head: there are two entries for head `de` | its lists take several "
             "files: join the two");
-  EXPECT_EQ(problem_of([](Experiment& e) { translation_of(e).model.heads[1].name = ""; }),
+  EXPECT_EQ(head_problem_of([](Experiment& e) { translation_of(e).model.heads[1].name = ""; }),
             "model.heads.1.name: a head has no name | commands, scores and data.heads need one");
-  EXPECT_EQ(problem_of([](Experiment& e) { translation_of(e).model.heads[1].name = "de"; }),
+  EXPECT_EQ(head_problem_of([](Experiment& e) { translation_of(e).model.heads[1].name = "de"; }),
             "model.heads.1.name: there are two heads `de` | rename one of them");
 }
 
 TEST(HeadRules, ValidationTextOfAnyHeadCounts) {
   const auto patient = [](Experiment& e) { e.train.patience = 3; };
-  EXPECT_EQ(problem_of(patient), "0 problems");
-  EXPECT_NE(problem_of([&](Experiment& e) {
+  EXPECT_EQ(head_problem_of(patient), "0 problems");
+  EXPECT_NE(head_problem_of([&](Experiment& e) {
               patient(e);
               translation_of(e).data.heads[0].valid_tsv.clear();
             }).find("train.patience: needs validation text"),
@@ -202,7 +204,7 @@ TEST(HeadRules, ValidationTextOfAnyHeadCounts) {
 }
 
 TEST(HeadRules, AlignmentsAreOfALayerThatEachHeadHas) {
-  EXPECT_EQ(problem_of([](Experiment& e) {
+  EXPECT_EQ(head_problem_of([](Experiment& e) {
               translation_of(e).decode.alignment_layer = 1;
               translation_of(e).model.heads[1].decoder = models::LstmDecoderOptions{};
             }),

@@ -19,10 +19,10 @@ using models::LstmEncoderOptions;
 using models::Seq2SeqOptions;
 using models::StackOptions;
 
-using Change = std::function<void(Seq2SeqOptions&)>;
+using PartsChange = std::function<void(Seq2SeqOptions&)>;
 
 /// The one misfit that a change makes, as "key: what".
-std::string misfit_of(const Change& change) {
+std::string misfit_of(const PartsChange& change) {
   Seq2SeqOptions model;
   change(model);
   const auto found = models::misfits(model);

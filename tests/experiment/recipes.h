@@ -14,7 +14,8 @@ inline std::vector<std::filesystem::path> shipped_recipes(const std::filesystem:
       // A model alone and a text alone are parts of recipes.
       const auto holder = path.parent_path().filename();
       const bool is_part = holder == "models" || holder == "parts";
-      if (path.extension() != ".toml" || is_part) continue;
+      const bool is_search = path.filename() == "search.toml";  // a search file names one of them
+      if (path.extension() != ".toml" || is_part || is_search) continue;
       recipes.push_back(path);
     }
   }

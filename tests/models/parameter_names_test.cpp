@@ -62,7 +62,7 @@ const Names kOneTable{"embedding.weight"};
 const Names kTwoTables{"encoder.embedding.weight", "decoder.embedding.weight"};
 const Names kOutput{"output.weight"};
 
-const std::vector<Row> kRows{
+const std::vector<Row> kNamed{
     {"post", "layer_norm", "relu", "sinusoidal", "all", {kBiases, kOneTable}},
     {"post", "layer_norm", "gelu", "rotary", "decoder", {kBiases, kTwoTables}},
     {"post", "layer_norm", "swiglu", "learned", "none", {kPositions, kTwoTables, kOutput}},
@@ -93,7 +93,7 @@ Names parameters_of(const Row& row, bool parallel_residual = false) {
 }
 
 TEST(ParameterNames, OfTheTransformerNeverChange) {
-  for (const Row& row : kRows) {
+  for (const Row& row : kNamed) {
     Names expected = kOfEveryTransformer;
     for (const Names& names : row.added) expected.insert(names.begin(), names.end());
     EXPECT_EQ(parameters_of(row), expected)

@@ -15,7 +15,7 @@
 namespace stretto::models {
 namespace {
 
-constexpr int64_t kRows = 24, kClasses = 21;
+constexpr int64_t kRowsOfTable = 24, kTargets = 21;
 
 Seq2SeqOptions tiny() {
   Seq2SeqOptions options;
@@ -83,9 +83,9 @@ Seq2SeqOptions tiny(const Variant& variant) {
 std::shared_ptr<Seq2SeqModel> make(const Seq2SeqOptions& options,
                                    at::ScalarType dtype = at::kDouble) {
   auto model = make_model(options,
-                          {.src_rows = kRows,
-                           .tgt_rows = kRows,
-                           .num_tgt_classes = kClasses,
+                          {.src_rows = kRowsOfTable,
+                           .tgt_rows = kRowsOfTable,
+                           .num_tgt_classes = kTargets,
                            .src_specials = stretto::testing::kSpecials,
                            .tgt_specials = stretto::testing::kSpecials,
                            .seed = 3},
@@ -142,7 +142,7 @@ TEST(Transformer, PackedLossAndGradientsEqualPaddedOnes) {
       const at::Tensor packed = model->loss(batch_a(), {}).loss_sum;
       packed.backward();
       const auto packed_gradients = gradients(*model);
-      testing::PaddedTransformer reference(options, *model, kClasses);
+      testing::PaddedTransformer reference(options, *model, kTargets);
       const at::Tensor padded = reference.loss(batch_a(), 0.1);
       padded.backward();
       EXPECT_NEAR(packed.item<double>() / padded.item<double>(), 1, 1e-5);
@@ -261,7 +261,7 @@ TEST(Transformer, TiedTablesHaveOneName) {
     options.tie_embeddings = tie;
     std::string found;
     for (const auto& item : make(options)->named_parameters()) {
-      if (item.value().size(0) == kRows) found += item.key() + " ";
+      if (item.value().size(0) == kRowsOfTable) found += item.key() + " ";
     }
     return found;
   };
@@ -369,7 +369,7 @@ TEST(Transformer, StepsHaveTheLogProbsOfTeacherForcing) {
     model->loss(batch_b(), {});  // moves running statistics away from 0 and 1
     model->eval();
     const at::Tensor expected =
-        testing::PaddedTransformer(tiny(variant), *model, kClasses).log_probs(batch);
+        testing::PaddedTransformer(tiny(variant), *model, kTargets).log_probs(batch);
     // Two lanes a source; the second of each is fed the first token, then follows the first lane.
     const auto steps = model->start(data::source(batch), 2);
     std::vector<int64_t> alive{0, 1, 2};
@@ -378,7 +378,7 @@ TEST(Transformer, StepsHaveTheLogProbsOfTeacherForcing) {
       for (const int64_t i : alive) {
         const int64_t token =
             t == 0 ? 2 : data::target(batch).values[data::target(batch).offsets[i] + t - 1];
-        tokens.insert(tokens.end(), {token, t == 0 ? 2 : (token + 1) % kClasses});
+        tokens.insert(tokens.end(), {token, t == 0 ? 2 : (token + 1) % kTargets});
       }
       const at::Tensor rows = steps->step(at::tensor(tokens));
       for (size_t k = 0; k < alive.size(); ++k) {
@@ -419,7 +419,7 @@ TEST(Transformer, StepsOverSeveralChunksHaveTheBiasOfTheirDistance) {
     const torch::NoGradGuard no_grad;
     const auto model = make(options, at::kFloat);
     const at::Tensor expected =
-        testing::PaddedTransformer(options, *model, kClasses).log_probs(batch)[0];
+        testing::PaddedTransformer(options, *model, kTargets).log_probs(batch)[0];
     const auto steps = model->start(data::source(batch), 1);
     for (int64_t t = 0; t < 70; ++t) {
       const int64_t token = t == 0 ? 2 : target[static_cast<size_t>(t - 1)];

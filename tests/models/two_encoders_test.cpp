@@ -203,8 +203,8 @@ std::vector<std::pair<std::string, Seq2SeqOptions>> pairs_of_encoders() {
       {"lstm and conv, transformer", options_of(small_lstm(), small_conv(), small_stack())}};
 }
 
-std::shared_ptr<EncoderDecoder> model_of(const Seq2SeqOptions& options,
-                                         at::ScalarType dtype = at::kDouble) {
+std::shared_ptr<EncoderDecoder> joined_model(const Seq2SeqOptions& options,
+                                             at::ScalarType dtype = at::kDouble) {
   const losses::CrossEntropyOptions loss{.label_smoothing = 0};
   auto model = std::dynamic_pointer_cast<EncoderDecoder>(
       make_model(options,
@@ -284,7 +284,7 @@ std::vector<at::Tensor> gradients(EncoderDecoder& model, const at::Tensor& loss)
 TEST(TwoEncoders, LossAndGradientsAreThoseOfThePlainFormula) {
   for (const auto& [name, options] : pairs_of_encoders()) {
     SCOPED_TRACE(name);
-    const auto model = model_of(options);
+    const auto model = joined_model(options);
     const at::Tensor loss = model->loss(batch_of(triples()), {}).loss_sum,
                      plain = plain_loss(*model, triples());
     EXPECT_NEAR(loss.item<double>(), plain.item<double>(), 1e-8 * plain.item<double>());
@@ -299,7 +299,7 @@ TEST(TwoEncoders, LossAndGradientsAreThoseOfThePlainFormula) {
 }
 
 TEST(TwoEncoders, BothEncodersHaveTheGradientOfACentralDifference) {
-  const auto model = model_of(options_of(small_lstm(), small_stack(), small_stack()));
+  const auto model = joined_model(options_of(small_lstm(), small_stack(), small_stack()));
   const data::Batch batch = batch_of(triples());
   model->loss(batch, {}).loss_sum.backward();
   const auto named = model->named_parameters();
@@ -324,7 +324,7 @@ TEST(TwoEncoders, BothEncodersHaveTheGradientOfACentralDifference) {
 TEST(TwoEncoders, TheLossDependsOnEitherSourceAlone) {
   for (const auto& [name, options] : pairs_of_encoders()) {
     SCOPED_TRACE(name);
-    const auto model = model_of(options);
+    const auto model = joined_model(options);
     const torch::NoGradGuard no_grad;
     const auto loss_of = [&](const Triple& triple) {
       return model->loss(batch_of({triple}), {}).loss_sum.item<double>();
@@ -345,7 +345,7 @@ TEST(TwoEncoders, TheLossDependsOnEitherSourceAlone) {
 TEST(TwoEncoders, StepsOfDecodingAreThoseOfTheWholePass) {
   for (const auto& [name, options] : pairs_of_encoders()) {
     SCOPED_TRACE(name);
-    const auto model = model_of(options, at::kFloat);
+    const auto model = joined_model(options, at::kFloat);
     model->eval();
     const torch::NoGradGuard no_grad;
     const auto steps = model->start(data::source(batch_of(triples())), 1);
@@ -365,7 +365,7 @@ TEST(TwoEncoders, StepsOfDecodingAreThoseOfTheWholePass) {
 }
 
 TEST(TwoEncoders, AlignmentsGoOverTheRowsOfBoth) {
-  const auto model = model_of(options_of(small_lstm(), small_stack(), small_stack()));
+  const auto model = joined_model(options_of(small_lstm(), small_stack(), small_stack()));
   const auto maps = model->alignments(batch_of(triples()), -1);
   ASSERT_EQ(maps.size(), 3u);
   for (size_t i = 0; i < maps.size(); ++i) {
@@ -381,7 +381,7 @@ TEST(TwoEncoders, MasksDifferBetweenThemAndNotByTheCutOfABatch) {
   auto options = options_of(small_stack(), small_stack(), small_stack());
   options.dropout = options.src_word_dropout = 0.3;
   options.attention_dropout = 0.2;
-  const auto model = model_of(options);
+  const auto model = joined_model(options);
   const ForwardContext context{.training = true, .dropout_key = 12345};
   const torch::NoGradGuard no_grad;
   const auto sum = [&](const data::Batch& batch) {
@@ -419,7 +419,7 @@ std::set<std::string> tables_of(const std::string& tie) {
   auto options = options_of(small_stack(), small_stack(), small_stack());
   options.tie_embeddings = tie;
   std::set<std::string> names;
-  for (const auto& item : model_of(options)->named_parameters()) {
+  for (const auto& item : joined_model(options)->named_parameters()) {
     if (item.key().ends_with("embedding.weight") || item.key() == "output.weight") {
       names.insert(item.key());
     }
@@ -441,7 +441,7 @@ TEST(TwoEncoders, VocabularyTablesAndTiedNamesAreThoseOfTheModel) {
   for (const char* tie : {"all", "decoder", "none"}) {
     SCOPED_TRACE(tie);
     options.tie_embeddings = tie;
-    const auto model = model_of(options);
+    const auto model = joined_model(options);
     std::set<std::string> told;
     for (const auto& table : model->vocabulary_tables()) {
       told.insert(table.parameter);
@@ -465,7 +465,7 @@ TEST(TwoEncoders, OneEncoderKeepsItsName) {
   options.d_model = kWidth;
   options.encoder = small_stack();
   options.decoder = small_stack();
-  for (const auto& item : model_of(options)->named_parameters()) {
+  for (const auto& item : joined_model(options)->named_parameters()) {
     EXPECT_FALSE(item.key().starts_with("encoders")) << item.key();
   }
 }
@@ -475,7 +475,7 @@ TEST(TwoEncoders, RowsOfTwoWidthsAreRefused) {
       small_stack(), LstmEncoderOptions{.num_layers = 1, .hidden_dim = 20, .bidirectional = false},
       LstmDecoderOptions{.num_layers = 1});
   try {
-    model_of(options);
+    joined_model(options);
     ADD_FAILURE() << "a model was made";
   } catch (const Error& error) {
     EXPECT_NE(std::string(error.what()).find("model.encoders.1.hidden_dim"), std::string::npos)

@@ -43,7 +43,8 @@ GroupSettings settings_of(const OptimOptions& options, const std::string& name) 
 std::string message_of(const OptimOptions& options) {
   Model model;
   const Arena arena(model);
-  return testing::failure(ExitCode::kUsage, [&] { make_optimizer(options, arena); }).message();
+  return stretto::testing::failure(ExitCode::kUsage, [&] { make_optimizer(options, arena); })
+      .message();
 }
 
 TEST(Glob, StarsStandForAnyCharactersAndQuestionMarksForOne) {

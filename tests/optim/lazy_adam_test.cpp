@@ -19,10 +19,10 @@ using testing::Numbers;
 using Rows = std::set<int64_t>;
 
 /// `embedding.weight` and an output projection with its bias.
-struct Model : torch::nn::Module {
+struct TableAndOutput : torch::nn::Module {
   torch::Tensor table, output, bias;
 
-  explicit Model(int64_t rows = 6, int64_t columns = 3) {
+  explicit TableAndOutput(int64_t rows = 6, int64_t columns = 3) {
     RandomStream random(5);
     embedding_ = register_module("embedding", std::make_shared<torch::nn::Module>());
     table = add(*embedding_, "weight", {rows, columns}, random);
@@ -79,7 +79,7 @@ void adam(const OptimOptions& o, Plain& t, const Numbers& g, double decay, doubl
 }
 
 TEST(LazyAdam, EightStepsEqualAPlainReferenceRowByRow) {
-  Model model;
+  TableAndOutput model;
   Arena arena(model);
   ASSERT_EQ(arena.slots()[0].name, "output");
   const auto options = lazy();
@@ -122,7 +122,7 @@ TEST(LazyAdam, EightStepsEqualAPlainReferenceRowByRow) {
 
 TEST(LazyAdam, HasTheBitsOfAdamWhereEveryRowWasUsed) {
   const Rows all{0, 1, 2, 3, 4, 5};
-  Model model, twin;
+  TableAndOutput model, twin;
   Arena arena(model), reference(twin);
   auto options = lazy();
   const auto optimizer = make_optimizer(options, arena);
@@ -145,7 +145,7 @@ TEST(LazyAdam, HasTheBitsOfAdamWhereEveryRowWasUsed) {
 
 TEST(LazyAdam, AnUnusedRowMovesUnderAdam) {
   for (const std::string name : {"adam", "lazy_adam"}) {
-    Model model;
+    TableAndOutput model;
     Arena arena(model);
     const auto optimizer = make_optimizer({.name = name}, arena);
     model.fill_gradients(1, {0, 1});
@@ -159,7 +159,7 @@ TEST(LazyAdam, AnUnusedRowMovesUnderAdam) {
 
 // A power of two, so that the scaled gradient has the same digits.
 TEST(LazyAdam, ALossScaleChangesNothing) {
-  Model model, twin;
+  TableAndOutput model, twin;
   Arena arena(model), scaled(twin);
   const auto one = make_optimizer(lazy(), arena), other = make_optimizer(lazy(), scaled);
   for (int step = 1; step <= 8; ++step) {
@@ -172,7 +172,7 @@ TEST(LazyAdam, ALossScaleChangesNothing) {
 }
 
 TEST(LazyAdam, GoesOnFromItsStateWithTheSameBits) {
-  Model model, twin;
+  TableAndOutput model, twin;
   Arena arena(model), resumed(twin);
   const auto whole = make_optimizer(lazy(), arena);
   auto part = make_optimizer(lazy(), resumed);
@@ -192,7 +192,7 @@ TEST(LazyAdam, GoesOnFromItsStateWithTheSameBits) {
 }
 
 TEST(LazyAdam, StepsTheRowsOfTheTablesThatAreNamed) {
-  Model model;
+  TableAndOutput model;
   Arena arena(model);
   OptimOptions options = lazy(0);
   options.lazy_tables = {"out*"};
@@ -209,7 +209,7 @@ TEST(LazyAdam, StepsTheRowsOfTheTablesThatAreNamed) {
 
 // The last row of one table lies before the first of the next, which has a rate of its own.
 TEST(LazyAdam, RowsThatLieSideBySideStayInBothTables) {
-  Model model;
+  TableAndOutput model;
   Arena arena(model);
   OptimOptions options = lazy(0.1);
   options.lazy_tables = {"embedding*", "out*"};
@@ -229,7 +229,7 @@ TEST(LazyAdam, RowsThatLieSideBySideStayInBothTables) {
 }
 
 TEST(LazyAdam, APatternWithoutATensorIsRefused) {
-  Model model;
+  TableAndOutput model;
   const Arena arena(model);
   try {
     make_optimizer({.name = "lazy_adam", .lazy_tables = {"embeding*"}}, arena);
@@ -262,7 +262,7 @@ Divided divided_at(const Arena& arena, int64_t place) {
 }
 
 // One of the divided rows has a gradient before the border alone, the other behind it.
-void fill_divided(Model& model, const Arena& arena) {
+void fill_divided(TableAndOutput& model, const Arena& arena) {
   model.fill_gradients(1, {3, 600});
   const Divided first = divided_at(arena, kBlock), second = divided_at(arena, 2 * kBlock);
   ASSERT_GT(first.column, 0);
@@ -296,7 +296,7 @@ void step_in_slices(Arena& arena, const std::vector<int64_t>& begins) {
 }
 
 TEST(LazyAdam, ARowInTwoSlicesIsUsedWhenEitherPartHasAGradient) {
-  Model model(kTableRows, kTableColumns), twin(kTableRows, kTableColumns);
+  TableAndOutput model(kTableRows, kTableColumns), twin(kTableRows, kTableColumns);
   Arena arena(model), sliced(twin);
   const auto before = arena.params().clone();
   fill_divided(model, arena);
@@ -322,7 +322,7 @@ TEST(LazyAdam, ARowInTwoSlicesIsUsedWhenEitherPartHasAGradient) {
 }
 
 TEST(LazyAdam, ASliceThatDividesARowNeedsTheSumAndABorderOfBlocks) {
-  Model model(kTableRows, kTableColumns);
+  TableAndOutput model(kTableRows, kTableColumns);
   Arena arena(model);
   fill_divided(model, arena);
   EXPECT_THROW(make_optimizer(lazy(), arena, {0, kBlock})->step(arena, {.lr = 0.01}), c10::Error);

@@ -10,14 +10,14 @@
 namespace stretto::optim {
 namespace {
 
-struct Row {
+struct Rate {
   int64_t step;
   double lr;
 };
 
 /// @param width  of the model, which noam alone reads
 void expect_table(const ScheduleOptions& schedule, double peak, int64_t total,
-                  const std::vector<Row>& table, int64_t width = 4) {
+                  const std::vector<Rate>& table, int64_t width = 4) {
   for (const auto& row : table) {
     const ScheduleAt at{.step = row.step, .total_steps = total, .width = width};
     EXPECT_NEAR(learning_rate(schedule, peak, at), row.lr, 1e-12)
@@ -136,7 +136,7 @@ TEST(Schedule, WarmUpStandsBeforeEveryShapeButNoam) {
 TEST(Schedule, AConstantWarmUpStandsBeforeEveryShape) {
   struct Shape {
     const char* name;
-    std::vector<Row> after;  // of the warm-up, which ends at update 16
+    std::vector<Rate> after;  // of the warm-up, which ends at update 16
   };
   const std::vector<Shape> shapes{
       {"constant", {{16, 1.0}, {99, 1.0}}},

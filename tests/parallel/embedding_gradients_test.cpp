@@ -16,20 +16,21 @@ namespace {
 
 using test::difference, test::run_ranks;
 
-constexpr int64_t kRows = 900, kWidth = 32, kTokens = 14;
+constexpr int64_t kRows = 900, kColumns = 32, kLookedUp = 14;
 
 // A table that is looked up twice (source and target), with a layer between, and that may be the
 // output projection as well.
 struct TranslatorImpl : torch::nn::Module {
   explicit TranslatorImpl(bool tied) : tied_(tied) {
     const nn::Init init(3, at::kCPU);
-    table = register_module("table", nn::Embedding(init.child("table"), kRows, kWidth, -1));
-    middle = register_parameter("middle", init.child("middle").normal("m", kWidth, kWidth, 0.3));
-    output = register_parameter("output", init.child("output").normal("o", kRows, kWidth, 0.3));
+    table = register_module("table", nn::Embedding(init.child("table"), kRows, kColumns, -1));
+    middle =
+        register_parameter("middle", init.child("middle").normal("m", kColumns, kColumns, 0.3));
+    output = register_parameter("output", init.child("output").normal("o", kRows, kColumns, 0.3));
   }
 
   at::Tensor loss(int64_t j) {
-    const auto i = torch::arange(kTokens, torch::kLong);
+    const auto i = torch::arange(kLookedUp, torch::kLong);
     const auto source = table->forward((i * 5 + j) % kRows, {});
     const auto target = table->forward((i * 3 + j * 7) % 20, {});  // rows that come again
     const auto x = torch::tanh(torch::matmul(source + target, middle));
@@ -47,9 +48,9 @@ struct TranslatorImpl : torch::nn::Module {
 };
 TORCH_MODULE(Translator);
 
-struct Rank {
-  Rank(const distributed::ProcessGroup& processes, bool tied,
-       const distributed::DistOptions& options)
+struct TiedRank {
+  TiedRank(const distributed::ProcessGroup& processes, bool tied,
+           const distributed::DistOptions& options)
       : model(tied), arena(*model), group(processes), reducer(arena, group, options) {
     reducer.watch_embeddings(*model);
   }
@@ -101,7 +102,7 @@ class EmbeddingGradientsTest : public ::testing::Test {
   static std::vector<at::Tensor> gradients(int ranks, bool tied, int64_t micro_batches) {
     std::vector<at::Tensor> all(static_cast<size_t>(ranks));
     run_ranks(ranks, [&](const distributed::ProcessGroup& group) {
-      Rank rank(group, tied, overlapping());
+      TiedRank rank(group, tied, overlapping());
       for (int update = 0; update < 4; ++update) rank.reduce(micro_batches);
       all[static_cast<size_t>(group.rank())] = rank.arena.grads().clone();
     });
@@ -128,7 +129,7 @@ TEST_F(EmbeddingGradientsTest, GradientsAreThoseOfOneProcessAndTheSameBitsOnAll)
 
 TEST_F(EmbeddingGradientsTest, ATiedTableIsReadyFirstAndAnotherAsBefore) {
   run_ranks(2, [&](const distributed::ProcessGroup& group) {
-    Rank tied(group, true, overlapping()), apart(group, false, overlapping());
+    TiedRank tied(group, true, overlapping()), apart(group, false, overlapping());
     for (int update = 0; update < 3; ++update) {
       tied.reduce(4);
       apart.reduce(4);
@@ -143,7 +144,7 @@ TEST_F(EmbeddingGradientsTest, ATiedTableIsReadyFirstAndAnotherAsBefore) {
 
 TEST_F(EmbeddingGradientsTest, TheLocalSumOfSquaresCountsRowsToo) {
   run_ranks(2, [&](const distributed::ProcessGroup& group) {
-    Rank rank(group, true, overlapping());
+    TiedRank rank(group, true, overlapping());
     rank.reducer.measure_local(true);
     for (int update = 0; update < 3; ++update) rank.reduce(2);
     const double expected =
@@ -155,7 +156,7 @@ TEST_F(EmbeddingGradientsTest, TheLocalSumOfSquaresCountsRowsToo) {
 TEST_F(EmbeddingGradientsTest, AnUpdateThatBrokeOffLeavesNothingBehind) {
   const auto expected = plain_gradient(true, 0, 4);
   run_ranks(2, [&](const distributed::ProcessGroup& group) {
-    Rank rank(group, true, overlapping());
+    TiedRank rank(group, true, overlapping());
     rank.reduce(4);
     if (group.rank() == 1) {
       rank.reducer.begin(2);
@@ -175,7 +176,7 @@ TEST_F(EmbeddingGradientsTest, AnUpdateThatBrokeOffLeavesNothingBehind) {
 TEST_F(EmbeddingGradientsTest, RowsWithoutRoomComeInTurns) {
   constexpr int64_t kMany = 300;
   const auto ids = torch::arange(kMany, torch::kLong) * 2;
-  const auto rows = torch::arange(kMany * kWidth, torch::kFloat).view({kMany, kWidth});
+  const auto rows = torch::arange(kMany * kColumns, torch::kFloat).view({kMany, kColumns});
   run_ranks(3, [&](const distributed::ProcessGroup& group) {
     Translator model(true);
     optim::Arena arena(*model);
@@ -185,7 +186,7 @@ TEST_F(EmbeddingGradientsTest, RowsWithoutRoomComeInTurns) {
       sums.begin();
       sums.keep(true);
       const int64_t mine = kMany - 100 * group.rank();  // they differ
-      const auto place = torch::zeros({mine, kWidth});
+      const auto place = torch::zeros({mine, kColumns});
       model->table->forward(ids.narrow(0, 0, mine), place).backward(rows.narrow(0, 0, mine));
       sums.keep(false);
       sums.prepare();
@@ -194,7 +195,7 @@ TEST_F(EmbeddingGradientsTest, RowsWithoutRoomComeInTurns) {
       const auto grad = model->table->weight.grad();
       for (const int64_t row : {0, 99, 100, 199, 200, 299}) {
         const double times = row < 100 ? 3 : row < 200 ? 2 : 1;
-        const auto expected = rows[row] * (times * std::sqrt(double{kWidth}));
+        const auto expected = rows[row] * (times * std::sqrt(double{kColumns}));
         EXPECT_TRUE(torch::allclose(grad[2 * row], expected)) << row;
         EXPECT_EQ(grad[2 * row + 1].abs().sum().item<float>(), 0);
       }
@@ -207,7 +208,7 @@ TEST_F(EmbeddingGradientsTest, WithoutOverlapAndOnceItIsGoneTheTableHasADenseGra
   run_ranks(2, [&](const distributed::ProcessGroup& group) {
     auto options = overlapping();
     options.overlap = false;
-    Rank rank(group, true, options);
+    TiedRank rank(group, true, options);
     rank.reduce(2);
     EXPECT_LT(difference(rank.arena.grads(), expected), 1e-6);
     EXPECT_EQ(rank.reducer.stats().bytes, rank.arena.size() * 4);
@@ -226,7 +227,7 @@ TEST_F(EmbeddingGradientsTest, PositionsThatAreLearnedKeepTheirGradient) {
     std::unique_ptr<EmbeddingGradients> rows;
     if (apart)
       rows = std::make_unique<EmbeddingGradients>(arena, distributed::ProcessGroup(), *model);
-    const at::Tensor position = torch::ones({2, kWidth}, torch::requires_grad());
+    const at::Tensor position = torch::ones({2, kColumns}, torch::requires_grad());
     model->table->forward(torch::tensor({4, 4}), position).pow(2).sum().backward();
     return std::pair(position.grad().clone(), arena.grads().clone());
   };

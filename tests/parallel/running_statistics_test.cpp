@@ -22,8 +22,8 @@ using stretto::test::run_ranks;
 using testing::noise;
 
 /// Two norms, the second of another momentum and called twice.
-struct Net : torch::nn::Module {
-  Net() {
+struct NormNet : torch::nn::Module {
+  NormNet() {
     const nn::Init init(1, at::kCPU);
     first = register_module("first", nn::BatchNorm(init.child("first"), 1, quarter()));
     second = register_module("second", nn::BatchNorm(init.child("second"), 1));
@@ -43,7 +43,7 @@ at::Tensor batch(int k) {
 }
 
 TEST(RunningStatistics, MoveOnceForEachMicroBatchOfTheUpdate) {
-  Net net;
+  NormNet net;
   RunningStatistics statistics(net, {}, {});
   // running = 3/4 running + 1/4 (1 + k) for k = 0, 1, 2; then of a second update for k = 3.
   const double means[] = {1.265625, 1.94921875};
@@ -64,7 +64,7 @@ TEST(RunningStatistics, MoveOnceForEachMicroBatchOfTheUpdate) {
 }
 
 TEST(RunningStatistics, ALayerCalledTwiceMovesOnceTowardsTheMean) {
-  Net net;
+  NormNet net;
   RunningStatistics statistics(net, {}, {});
   statistics.begin(1);
   statistics.before_micro_batch(0);
@@ -77,7 +77,7 @@ TEST(RunningStatistics, ALayerCalledTwiceMovesOnceTowardsTheMean) {
 }
 
 TEST(RunningStatistics, AnUpdateThatBeginsAgainLeavesNothingBehind) {
-  Net net, twin;
+  NormNet net, twin;
   RunningStatistics statistics(net, {}, {}), of_twin(twin, {}, {});
   statistics.begin(1);
   statistics.before_micro_batch(0);
@@ -94,7 +94,7 @@ TEST(RunningStatistics, AnUpdateThatBeginsAgainLeavesNothingBehind) {
 }
 
 TEST(RunningStatistics, ALayerThatAMicroBatchDoesNotCallStaysWhereItIs) {
-  Net net;
+  NormNet net;
   RunningStatistics statistics(net, {}, {});
   statistics.begin(1);
   statistics.before_micro_batch(0);
@@ -107,7 +107,7 @@ TEST(RunningStatistics, ALayerThatAMicroBatchDoesNotCallStaysWhereItIs) {
 }
 
 TEST(RunningStatistics, TheModelMovesThemItselfWhenTheyAreGone) {
-  Net net;
+  NormNet net;
   { const RunningStatistics statistics(net, {}, {}); }
   net.run(batch(0));
   EXPECT_FLOAT_EQ(net.first->running_mean.item<float>(), 0.25F);
@@ -115,9 +115,9 @@ TEST(RunningStatistics, TheModelMovesThemItselfWhenTheyAreGone) {
 
 /// Running statistics of rank 0 after updates of 5 micro-batches of unequal size by `ranks`.
 at::Tensor after_updates(int ranks, const RunningStatistics::Setup& setup) {
-  std::vector<Net> nets(static_cast<size_t>(ranks));
+  std::vector<NormNet> nets(static_cast<size_t>(ranks));
   run_ranks(ranks, [&](const distributed::ProcessGroup& group) {
-    Net& net = nets[static_cast<size_t>(group.rank())];
+    NormNet& net = nets[static_cast<size_t>(group.rank())];
     RunningStatistics statistics(net, group, setup);
     for (uint64_t update = 0; update < 3; ++update) {
       statistics.begin(5);
@@ -130,7 +130,7 @@ at::Tensor after_updates(int ranks, const RunningStatistics::Setup& setup) {
     }
   });
   std::vector<at::Tensor> all;
-  for (const Net& net : nets) {
+  for (const NormNet& net : nets) {
     all.push_back(at::cat({net.first->running_mean, net.first->running_var,
                            net.second->running_mean, net.second->running_var}));
     EXPECT_TRUE(at::equal(all.back(), all.front())) << "the same on all ranks";
@@ -149,9 +149,9 @@ TEST(RunningStatistics, AreTheSameForAnyNumberOfProcesses) {
 
 TEST(RunningStatistics, SynchronisedRanksNormaliseTogetherAndTheRestAlone) {
   // Five micro-batches of two ranks: two joined batches of two, and one alone.
-  std::vector<Net> nets(2);
+  std::vector<NormNet> nets(2);
   run_ranks(2, [&](const distributed::ProcessGroup& group) {
-    Net& net = nets[static_cast<size_t>(group.rank())];
+    NormNet& net = nets[static_cast<size_t>(group.rank())];
     RunningStatistics statistics(net, group, {.synchronised = true});
     statistics.begin(5);
     for (int64_t j = group.rank(); j < 5; j += 2) {
@@ -163,7 +163,7 @@ TEST(RunningStatistics, SynchronisedRanksNormaliseTogetherAndTheRestAlone) {
     EXPECT_FALSE(statistics.is_synchronised());
     statistics.move();
   });
-  Net alone;
+  NormNet alone;
   RunningStatistics statistics(alone, {}, {});
   statistics.begin(3);
   const auto rows = [](int64_t j) { return noise({3 + j, 1}, static_cast<uint64_t>(j)); };
@@ -175,7 +175,7 @@ TEST(RunningStatistics, SynchronisedRanksNormaliseTogetherAndTheRestAlone) {
   }
   statistics.end();
   statistics.move();
-  for (const Net& net : nets) {
+  for (const NormNet& net : nets) {
     EXPECT_TRUE(at::allclose(net.first->running_mean, alone.first->running_mean, 1e-6));
     EXPECT_TRUE(at::allclose(net.first->running_var, alone.first->running_var, 1e-6));
   }

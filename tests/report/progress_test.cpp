@@ -83,7 +83,7 @@ TEST(ProgressText, SaysNothingOfWhatIsUnknown) {
 }
 
 TEST(Progress, WritesPlainLinesWhereStderrIsNoTerminal) {
-  testing::internal::CaptureStderr();
+  ::testing::internal::CaptureStderr();
   {
     Progress progress(1000);
     ProgressState state = example();
@@ -92,7 +92,7 @@ TEST(Progress, WritesPlainLinesWhereStderrIsNoTerminal) {
     progress.finish();
     progress.finish();
   }
-  const std::string text = testing::internal::GetCapturedStderr();
+  const std::string text = ::testing::internal::GetCapturedStderr();
   EXPECT_EQ(text.find('\r'), std::string::npos);
   EXPECT_EQ(text.find('\x1b'), std::string::npos);
   EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 2) << text;  // the first and the last state

@@ -124,7 +124,7 @@ class Durability : public ::testing::Test {
         << "the folder of " << target << " is not fsynced after the renaming";
   }
 
-  testing::TempDir dir_;
+  stretto::testing::TempDir dir_;
   std::vector<Call> calls_;
 };
 

@@ -15,7 +15,7 @@ using State = SealedConfig::State;
 constexpr std::string_view kToml = "[model]\nnum_heads = 2\n[report]\nevery = 1\n";
 
 TEST(RunRecord, ComesBackAsItWasWithTheHashesThatItHad) {
-  const testing::TempDir dir;
+  const stretto::testing::TempDir dir;
   EXPECT_FALSE(read_run_record(dir.path()));
   write_run_record(dir.path(), {"id", {"new", "old", "older"}, "then", "there", "1.0"});
   const auto record = read_run_record(dir.path());
@@ -26,16 +26,17 @@ TEST(RunRecord, ComesBackAsItWasWithTheHashesThatItHad) {
 }
 
 TEST(RunRecord, OfAnEarlierReleaseHasOneHash) {
-  const testing::TempDir dir;
+  const stretto::testing::TempDir dir;
   dir.write("run.json", R"({"run_id": "id", "config_hash": "h", "created": "t", "host": "x"})");
   EXPECT_EQ(read_run_record(dir.path())->config_hashes, (std::vector<std::string>{"h"}));
 }
 
 TEST(RunRecord, ThatIsDamagedIsNamed) {
-  const testing::TempDir dir;
+  const stretto::testing::TempDir dir;
   for (const char* text : {"{", "[]", "{}", R"({"run_id": 7})", R"({"run_id": ""})"}) {
     dir.write("run.json", text);
-    const Error error = testing::failure(ExitCode::kBadData, [&] { read_run_record(dir.path()); });
+    const Error error =
+        stretto::testing::failure(ExitCode::kBadData, [&] { read_run_record(dir.path()); });
     EXPECT_NE(std::string(error.what()).find("run.json"), std::string::npos) << error.what();
   }
 }

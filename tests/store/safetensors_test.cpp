@@ -21,7 +21,7 @@ std::string file_of(const std::string& header, const std::string& data = "") {
   return bytes + header + data;
 }
 
-std::string refusal(const std::string& bytes) {
+std::string refused_header(const std::string& bytes) {
   try {
     parse_safetensors(bytes, "f.safetensors", nullptr);
   } catch (const Error& error) {
@@ -34,8 +34,8 @@ std::string refusal(const std::string& bytes) {
 
 // Refused, and for the stated reason.
 void expect_refused(const std::string& bytes, const std::string& reason) {
-  EXPECT_NE(refusal(bytes).find(reason), std::string::npos)
-      << "wanted: " << reason << "\ngot: " << refusal(bytes);
+  EXPECT_NE(refused_header(bytes).find(reason), std::string::npos)
+      << "wanted: " << reason << "\ngot: " << refused_header(bytes);
 }
 
 std::string one_tensor(const std::string& dtype, const std::string& shape,
@@ -45,7 +45,7 @@ std::string one_tensor(const std::string& dtype, const std::string& shape,
 }
 
 TEST(Safetensors, EveryDtypeComesBack) {
-  const testing::TempDir dir;
+  const stretto::testing::TempDir dir;
   const std::string data(16, 'x');
   std::vector<TensorView> tensors;
   for (const DType dtype : {DType::kF64, DType::kF32, DType::kF16, DType::kBF16, DType::kI64,
@@ -73,7 +73,7 @@ TEST(Safetensors, EveryDtypeComesBack) {
 }
 
 TEST(Safetensors, EveryTensorIsAlignedToItsElements) {
-  const testing::TempDir dir;
+  const stretto::testing::TempDir dir;
   const std::string data(24, 'x');
   write_safetensors(dir / "f",
                     {{"a", DType::kU8, {3}, std::string_view(data).substr(0, 3)},
@@ -93,7 +93,7 @@ TEST(Safetensors, EveryTensorIsAlignedToItsElements) {
 }
 
 TEST(Safetensors, ChunksAreTheFile) {
-  const testing::TempDir dir;
+  const stretto::testing::TempDir dir;
   const std::vector<TensorView> tensors{{"a", DType::kU8, {3}, "abc"}, {"b", DType::kU8, {1}, "d"}};
   write_safetensors(dir / "f", tensors, {{"k", "v"}});
   std::string header, joined;
@@ -102,16 +102,16 @@ TEST(Safetensors, ChunksAreTheFile) {
 }
 
 TEST(Safetensors, AFileWithoutTensorsIsFine) {
-  const testing::TempDir dir;
+  const stretto::testing::TempDir dir;
   write_safetensors(dir / "f", {}, {});
   EXPECT_TRUE(SafetensorsFile(dir / "f").tensors().empty());
-  EXPECT_EQ(refusal(file_of("{}")), "");
-  EXPECT_EQ(refusal(file_of("{}      ")), "");
-  EXPECT_EQ(refusal(file_of(R"({"__metadata__":null})")), "");
+  EXPECT_EQ(refused_header(file_of("{}")), "");
+  EXPECT_EQ(refused_header(file_of("{}      ")), "");
+  EXPECT_EQ(refused_header(file_of(R"({"__metadata__":null})")), "");
 }
 
 TEST(Safetensors, MistakesOfTheCallerAreRefusedBeforeAnythingIsWritten) {
-  const testing::TempDir dir;
+  const stretto::testing::TempDir dir;
   const std::vector<std::vector<TensorView>> wrong{
       {{"a", DType::kF32, {2}, "1234"}},
       {{"a", DType::kF32, {-1}, "1234"}},
@@ -126,7 +126,8 @@ TEST(Safetensors, MistakesOfTheCallerAreRefusedBeforeAnythingIsWritten) {
 }
 
 TEST(Safetensors, AnAbsentFileIsAUsageError) {
-  testing::failure(ExitCode::kUsage, [&] { SafetensorsFile file("/nonexistent.safetensors"); });
+  stretto::testing::failure(ExitCode::kUsage,
+                            [&] { SafetensorsFile file("/nonexistent.safetensors"); });
 }
 
 // One test for each error kind of the reference implementation.
@@ -157,7 +158,7 @@ TEST(SafetensorsRefuses, InvalidHeaderStart) {
 TEST(SafetensorsRefuses, InvalidHeaderDeserialization) {
   for (const char* header : {"{", "{}x", "{\"a\"}", R"({"a":1})", R"({"a":{"dtype":"F32"}})",
                              R"({"__metadata__":{"a":1}})", R"({"__metadata__":[]})"}) {
-    EXPECT_NE(refusal(file_of(header)), "") << header;
+    EXPECT_NE(refused_header(file_of(header)), "") << header;
   }
   expect_refused(file_of(one_tensor("\"F33\"", "[1]", "[0,4]"), "1234"), "unknown dtype `F33`");
   expect_refused(file_of(one_tensor("3", "[1]", "[0,4]"), "1234"), "dtype");
@@ -175,8 +176,8 @@ TEST(SafetensorsRefuses, InvalidOffset) {
     return R"({"a":{"dtype":"U8","shape":[2],"data_offsets":)" + a +
            R"(},"b":{"dtype":"U8","shape":[2],"data_offsets":)" + b + "}}";
   };
-  EXPECT_EQ(refusal(file_of(two("[0,2]", "[2,4]"), "1234")), "");
-  EXPECT_EQ(refusal(file_of(two("[2,4]", "[0,2]"), "1234")), "");
+  EXPECT_EQ(refused_header(file_of(two("[0,2]", "[2,4]"), "1234")), "");
+  EXPECT_EQ(refused_header(file_of(two("[2,4]", "[0,2]"), "1234")), "");
   expect_refused(file_of(two("[0,2]", "[1,3]"), "123"), "overlap before `b`");
   expect_refused(file_of(two("[0,2]", "[0,2]"), "12"), "overlap");
   expect_refused(file_of(two("[0,2]", "[3,5]"), "12345"), "a hole before `b`");

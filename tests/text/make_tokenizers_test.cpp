@@ -13,7 +13,7 @@
 namespace stretto::text {
 namespace {
 
-constexpr int64_t kUnk = stretto::testing::kSpecials.unk;
+using stretto::testing::kUnk;
 
 class Lines final : public LineSource {
  public:

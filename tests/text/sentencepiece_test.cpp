@@ -15,10 +15,10 @@
 namespace stretto::text {
 namespace {
 
-constexpr int64_t kPad = stretto::testing::kSpecials.pad;
-constexpr int64_t kUnk = stretto::testing::kSpecials.unk;
-constexpr int64_t kBos = stretto::testing::kSpecials.bos;
-constexpr int64_t kEos = stretto::testing::kSpecials.eos;
+using stretto::testing::kBos;
+using stretto::testing::kEos;
+using stretto::testing::kPad;
+using stretto::testing::kUnk;
 
 std::vector<std::string> phrases() {
   const std::vector<std::string> nouns{"cat", "house", "river", "garden", "teacher", "window"};

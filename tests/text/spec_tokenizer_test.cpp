@@ -21,7 +21,7 @@ struct Encoded {
   Spans spans;
 };
 
-Encoded encoded(const Tokenizer& tokenizer, const std::string& line) {
+Encoded pieces_with_offsets(const Tokenizer& tokenizer, const std::string& line) {
   Encoded out;
   tokenizer.encode_with_spans(line, out.ids, out.spans);
   Ids alone;
@@ -54,7 +54,7 @@ TokenizerSpec byte_spec() {
 
 TEST(SpecTokenizer, CutsTextOfBert) {
   const auto bert = made(bert_spec());
-  const Encoded text = encoded(*bert, " Étés中. x");
+  const Encoded text = pieces_with_offsets(*bert, " Étés中. x");
   EXPECT_EQ(text.ids, (Ids{5, 6, 7, 8, 1}));
   EXPECT_EQ(text.spans, (Spans{{1, 4}, {4, 5}, {5, 6}, {6, 7}, {8, 9}}));
 }
@@ -63,19 +63,19 @@ TEST(SpecTokenizer, OffsetsAreThoseOfTheOriginalText) {
   const auto bert = made(bert_spec());
   // Decomposed accents and a control character lie inside of the piece; ﬁ stays, as it has no
   // canonical decomposition.
-  const Encoded text = encoded(*bert,
-                               "e\u0301t\x01"
-                               "e\u0301s");
+  const Encoded text = pieces_with_offsets(*bert,
+                                           "e\u0301t\x01"
+                                           "e\u0301s");
   EXPECT_EQ(text.ids, (Ids{5, 6}));
   EXPECT_EQ(text.spans, (Spans{{0, 5}, {6, 7}}));
-  EXPECT_EQ(encoded(*bert, "ﬁn").ids, Ids{1});
+  EXPECT_EQ(pieces_with_offsets(*bert, "ﬁn").ids, Ids{1});
 }
 
 TEST(SpecTokenizer, FindsAddedTokens) {
   TokenizerSpec spec = bert_spec();
   spec.added.push_back({.content = "ÉTÉ!", .id = 13, .normalized = true});
   const auto bert = made(spec);
-  const Encoded text = encoded(*bert, "ete[MASK] éTé! ete");
+  const Encoded text = pieces_with_offsets(*bert, "ete[MASK] éTé! ete");
   EXPECT_EQ(text.ids, (Ids{5, 4, 13, 5}));
   EXPECT_EQ(text.spans, (Spans{{0, 3}, {3, 9}, {10, 14}, {15, 18}}));
   EXPECT_EQ(bert->size(), 14);
@@ -105,7 +105,7 @@ TEST(SpecTokenizer, GivesTextBack) {
 
 TEST(SpecTokenizer, CutsBytes) {
   const auto bytes = made(byte_spec());
-  const Encoded text = encoded(*bytes, "the thé");
+  const Encoded text = pieces_with_offsets(*bytes, "the thé");
   EXPECT_EQ(text.ids, (Ids{258, 257, 0xC3, 0xA9}));
   EXPECT_EQ(text.spans, (Spans{{0, 3}, {3, 6}, {6, 7}, {6, 7}})) << "two bytes of one character";
 }
@@ -114,32 +114,32 @@ TEST(SpecTokenizer, MayBeginTextWithASpace) {
   TokenizerSpec spec = byte_spec();
   spec.add_prefix_space = true;
   const auto bytes = made(spec);
-  EXPECT_EQ(encoded(*bytes, "tha").ids, (Ids{257, 'a'}));
-  EXPECT_EQ(encoded(*bytes, "tha").spans, (Spans{{0, 2}, {2, 3}}));
-  EXPECT_EQ(encoded(*bytes, " tha").ids, (Ids{257, 'a'}));
-  EXPECT_EQ(encoded(*bytes, "").ids, Ids{});
+  EXPECT_EQ(pieces_with_offsets(*bytes, "tha").ids, (Ids{257, 'a'}));
+  EXPECT_EQ(pieces_with_offsets(*bytes, "tha").spans, (Spans{{0, 2}, {2, 3}}));
+  EXPECT_EQ(pieces_with_offsets(*bytes, " tha").ids, (Ids{257, 'a'}));
+  EXPECT_EQ(pieces_with_offsets(*bytes, "").ids, Ids{});
 }
 
 TEST(SpecTokenizer, OffsetsMayLeaveSpacesOut) {
   TokenizerSpec spec = byte_spec();
   spec.trim_offsets = false;
-  EXPECT_EQ(encoded(*made(spec), " tha th").spans, (Spans{{1, 3}, {3, 4}, {5, 7}}));
+  EXPECT_EQ(pieces_with_offsets(*made(spec), " tha th").spans, (Spans{{1, 3}, {3, 4}, {5, 7}}));
   spec.trim_offsets = true;
-  EXPECT_EQ(encoded(*made(spec), " tha th").spans, (Spans{{0, 3}, {3, 4}, {5, 7}}))
+  EXPECT_EQ(pieces_with_offsets(*made(spec), " tha th").spans, (Spans{{0, 3}, {3, 4}, {5, 7}}))
       << "the first space counts as added";
-  EXPECT_EQ(encoded(*made(spec), "a  ").spans, (Spans{{0, 1}, {2, 2}, {3, 3}}));
+  EXPECT_EQ(pieces_with_offsets(*made(spec), "a  ").spans, (Spans{{0, 1}, {2, 2}, {3, 3}}));
 }
 
 TEST(SpecTokenizer, ASpecialPieceInTextIsText) {
   const auto bytes = made(byte_spec());
-  EXPECT_EQ(encoded(*bytes, "<s>").ids, (Ids{'<', 's', '>'}));
+  EXPECT_EQ(pieces_with_offsets(*bytes, "<s>").ids, (Ids{'<', 's', '>'}));
 }
 
 TEST(SpecTokenizer, InvalidBytesAreReplacementCharacters) {
   const auto bytes = made(byte_spec());
-  EXPECT_EQ(encoded(*bytes, "a\xFF").ids, encoded(*bytes, "a\uFFFD").ids);
-  EXPECT_EQ(encoded(*bytes, "\xE4\xB8z").spans.back(), (CodePointSpan{2, 3}));
-  EXPECT_EQ(encoded(*made(bert_spec()), "ete\xFF").ids, Ids{5}) << "BERT drops them";
+  EXPECT_EQ(pieces_with_offsets(*bytes, "a\xFF").ids, pieces_with_offsets(*bytes, "a\uFFFD").ids);
+  EXPECT_EQ(pieces_with_offsets(*bytes, "\xE4\xB8z").spans.back(), (CodePointSpan{2, 3}));
+  EXPECT_EQ(pieces_with_offsets(*made(bert_spec()), "ete\xFF").ids, Ids{5}) << "BERT drops them";
 }
 
 TEST(SpecTokenizer, RefusesWhatCannotBe) {

@@ -14,7 +14,7 @@
 namespace stretto::text {
 namespace {
 
-constexpr int64_t kUnk = stretto::testing::kSpecials.unk;
+using stretto::testing::kUnk;
 
 using Ids = std::vector<int64_t>;
 
@@ -23,7 +23,7 @@ const std::vector<std::string> kLines{
     "standing near the rivers of the land",   "she stands and he understands the landing",
     "houses near houses, rivers near rivers", "the river house is the smallest of houses"};
 
-std::shared_ptr<const Tokenizer> trained(const std::string& algorithm) {
+std::shared_ptr<const Tokenizer> trained_tokenizer(const std::string& algorithm) {
   std::vector<std::string> lines;
   for (int copy = 0; copy < 20; ++copy) lines.insert(lines.end(), kLines.begin(), kLines.end());
   const int64_t size = algorithm == "unigram" ? 36 : 70;  // what so little text allows
@@ -40,7 +40,7 @@ Ids encoded(const Tokenizer& tokenizer, const std::string& line) {
 TEST(SubwordSampling, SpellsTheSameTextInMoreThanOneWay) {
   for (const std::string algorithm : {"bpe", "unigram"}) {
     SCOPED_TRACE(algorithm);
-    const auto tokenizer = trained(algorithm);
+    const auto tokenizer = trained_tokenizer(algorithm);
     const SubwordSampler sampler(tokenizer->subword_model(), 0.3);
     for (const auto& line : kLines) {
       const Ids own = encoded(*tokenizer, line);
@@ -59,7 +59,7 @@ TEST(SubwordSampling, SpellsTheSameTextInMoreThanOneWay) {
 // Both from a model of our own and from what it cut: what is drawn does not depend on that.
 TEST(SubwordSampling, DependsOnTheTextAloneAndNotOnItsSegmentation) {
   for (const std::string algorithm : {"bpe", "unigram"}) {
-    const auto tokenizer = trained(algorithm);
+    const auto tokenizer = trained_tokenizer(algorithm);
     const SubwordSampler sampler(tokenizer->subword_model(), 0.3);
     const Ids own = encoded(*tokenizer, kLines[3]), other = sampler.sample(own, 99);
     ASSERT_NE(own, other);
@@ -68,7 +68,7 @@ TEST(SubwordSampling, DependsOnTheTextAloneAndNotOnItsSegmentation) {
 }
 
 TEST(SubwordSampling, OfBpeThatLeavesOutNoMergeIsSentencePiecesOwn) {
-  const auto tokenizer = trained("bpe");
+  const auto tokenizer = trained_tokenizer("bpe");
   const SubwordSampler sampler(tokenizer->subword_model(), 1e-12);
   for (const auto& line : kLines) {
     EXPECT_EQ(sampler.sample(encoded(*tokenizer, line), 1), encoded(*tokenizer, line)) << line;
@@ -76,7 +76,7 @@ TEST(SubwordSampling, OfBpeThatLeavesOutNoMergeIsSentencePiecesOwn) {
 }
 
 TEST(SubwordSampling, OfBpeThatLeavesOutAllMergesIsCharacters) {
-  const auto tokenizer = trained("bpe");
+  const auto tokenizer = trained_tokenizer("bpe");
   const SubwordSampler sampler(tokenizer->subword_model(), 1);
   const Ids drawn = sampler.sample(encoded(*tokenizer, "the land"), 1);
   EXPECT_EQ(drawn.size(), 9u) << "eight characters and the mark of the first word";
@@ -155,7 +155,7 @@ TEST(SubwordSampling, PiecesAcrossWordsAreDrawnTooWhereTheModelHasThem) {
 TEST(SubwordSampling, IsOffAtZeroAndRefusedWithoutASubWordModel) {
   const auto words = make_vocabulary("one\ntwo\n", "v");
   EXPECT_EQ(make_sampler(*words, 0, "data.src_subword_sampling"), nullptr);
-  EXPECT_NE(make_sampler(*trained("bpe"), 0.1, "data.src_subword_sampling"), nullptr);
+  EXPECT_NE(make_sampler(*trained_tokenizer("bpe"), 0.1, "data.src_subword_sampling"), nullptr);
   const Error error = testing::failure(
       ExitCode::kUsage, [&] { make_sampler(*words, 0.1, "data.src_subword_sampling"); });
   EXPECT_NE(error.message().find("data.src_subword_sampling"), std::string::npos);
@@ -165,7 +165,7 @@ TEST(SubwordSampling, IsOffAtZeroAndRefusedWithoutASubWordModel) {
 TEST(SubwordSampling, ReadsWhatKindAModelIsAndItsOrdinaryPieces) {
   for (const auto& [algorithm, kind] : {std::pair{"bpe", SubwordModel::Kind::kBpe},
                                         std::pair{"unigram", SubwordModel::Kind::kUnigram}}) {
-    const auto tokenizer = trained(algorithm);
+    const auto tokenizer = trained_tokenizer(algorithm);
     const SubwordModel model = tokenizer->subword_model();
     EXPECT_EQ(model.kind, kind);
     ASSERT_EQ(static_cast<int64_t>(model.pieces.size()), tokenizer->size() - 4);

@@ -12,11 +12,11 @@
 namespace stretto::text {
 namespace {
 
-const std::vector<std::string> kLines{"The cat sees the cats.", "the dog sees the cat",
-                                      "cats see dogs, été"};
+const std::vector<std::string> kCats{"The cat sees the cats.", "the dog sees the cat",
+                                     "cats see dogs, été"};
 
 std::shared_ptr<const Tokenizer> tokenizer_of(const SpecTraining& options) {
-  return make_spec_tokenizer(train_tokenizer(kLines, options), "t.json", 1);
+  return make_spec_tokenizer(train_tokenizer(kCats, options), "t.json", 1);
 }
 
 std::string round_trip(const Tokenizer& tokenizer, const std::string& line) {
@@ -48,14 +48,14 @@ TEST(TrainTokenizer, MakesBytePairsOfAnyText) {
 TEST(TrainTokenizer, TheSameLinesGiveTheSameTokenizer) {
   for (const auto model : {TokenizerSpec::Model::kWordPiece, TokenizerSpec::Model::kByteBpe}) {
     const SpecTraining options{.model = model, .vocab_size = 290};
-    EXPECT_EQ(write_tokenizer_json(train_tokenizer(kLines, options)),
-              write_tokenizer_json(train_tokenizer(kLines, options)));
+    EXPECT_EQ(write_tokenizer_json(train_tokenizer(kCats, options)),
+              write_tokenizer_json(train_tokenizer(kCats, options)));
   }
 }
 
 TEST(TrainTokenizer, SaysHowManyPiecesAreNeeded) {
   const auto failure =
-      testing::failure(ExitCode::kUsage, [] { train_tokenizer(kLines, {.vocab_size = 20}); });
+      testing::failure(ExitCode::kUsage, [] { train_tokenizer(kCats, {.vocab_size = 20}); });
   EXPECT_NE(std::string(failure.what()).find("tokenizer.vocab_size: 20 pieces cannot hold the "),
             std::string::npos);
   testing::failure(ExitCode::kBadData, [] { train_tokenizer({}, {}); });

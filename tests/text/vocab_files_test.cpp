@@ -9,7 +9,7 @@
 namespace stretto::text {
 namespace {
 
-constexpr const char* kBert = "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\nthe\n##s\n";
+constexpr const char* kBertWords = "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\nthe\n##s\n";
 
 TEST(VocabTxt, IsAPieceALine) {
   const TokenizerSpec spec = parse_vocab_txt("\xEF\xBB\xBF[UNK]\r\na \n\nb\na", "vocab.txt");
@@ -18,7 +18,7 @@ TEST(VocabTxt, IsAPieceALine) {
 }
 
 TEST(VocabTxt, GivesSpecialsTheirMeaning) {
-  const TokenizerSpec spec = parse_vocab_txt(kBert, "vocab.txt");
+  const TokenizerSpec spec = parse_vocab_txt(kBertWords, "vocab.txt");
   EXPECT_EQ(spec.unk_token, "[UNK]");
   ASSERT_EQ(spec.added.size(), 5U);
   EXPECT_TRUE(spec.added[4].special);
@@ -30,10 +30,10 @@ TEST(VocabTxt, GivesSpecialsTheirMeaning) {
 }
 
 TEST(VocabTxt, CapitalsShowWhetherTextIsLowered) {
-  EXPECT_TRUE(parse_vocab_txt(kBert, "v").normalizer->lowercase);
-  EXPECT_FALSE(parse_vocab_txt(std::string(kBert) + "Paris\n", "v").normalizer->lowercase);
-  EXPECT_FALSE(parse_vocab_txt(kBert, "v", false).normalizer->lowercase);
-  std::string many = kBert;
+  EXPECT_TRUE(parse_vocab_txt(kBertWords, "v").normalizer->lowercase);
+  EXPECT_FALSE(parse_vocab_txt(std::string(kBertWords) + "Paris\n", "v").normalizer->lowercase);
+  EXPECT_FALSE(parse_vocab_txt(kBertWords, "v", false).normalizer->lowercase);
+  std::string many = kBertWords;
   for (int i = 0; i < 200; ++i) many += "w" + std::to_string(i) + "\n";
   EXPECT_TRUE(parse_vocab_txt(many + "\u1C89\n", "v").normalizer->lowercase)
       << "one capital of a later Unicode";

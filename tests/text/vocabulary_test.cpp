@@ -11,9 +11,9 @@
 namespace stretto::text {
 namespace {
 
-constexpr int64_t kUnk = stretto::testing::kSpecials.unk;
-constexpr int64_t kBos = stretto::testing::kSpecials.bos;
-constexpr int64_t kEos = stretto::testing::kSpecials.eos;
+using stretto::testing::kBos;
+using stretto::testing::kEos;
+using stretto::testing::kUnk;
 
 std::vector<int64_t> ids_of(const Tokenizer& tokenizer, const std::string& line) {
   std::vector<int64_t> ids;

@@ -40,7 +40,7 @@ class WideIds : public data::BatchSource {
   }
 };
 
-class OneWeight : public test::BareTask {
+class OneWeight : public stretto::test::BareTask {
  public:
   torch::nn::Module& model() override { return *net_; }
   const data::BatchSource& train_batches() override { return source_; }
@@ -70,7 +70,7 @@ TEST(BatchHash, OfEachUpdateIsThatOfTheIdsForAnyNumberOfProcesses) {
   for (const int size : {1, 2, 3, 4, 7}) {  // with 2 and 7 some are shared
     std::mutex mutex;
     int ranks = 0;
-    test::run_ranks(size, [&](distributed::ProcessGroup group) {
+    stretto::test::run_ranks(size, [&](distributed::ProcessGroup group) {
       OneWeight task;
       optim::Arena arena(task.model());
       UpdaterSetup setup;

@@ -29,14 +29,14 @@ namespace stretto::train {
 namespace {
 
 constexpr int64_t kSymbols = 24, kEnd = 3, kFirstSymbol = 4;
-constexpr int64_t kUpdates = 300, kMicroBatches = 2, kSentences = 12;
+constexpr int64_t kUpdates = 300, kAccumulated = 2, kSentencesEach = 12;
 constexpr int64_t kAlike = 30;  // updates until runs from the same weights part by rounding
 constexpr uint64_t kSeeds = 4, kValidStream = 999;
 
 /// Sentences of 4 to 9 symbols and the same backwards; a function of the index alone.
 data::Batch reversals(int64_t index, uint64_t stream) {
   data::Batch batch = data::pair_batch();
-  for (int64_t i = index * kSentences; i < (index + 1) * kSentences; ++i) {
+  for (int64_t i = index * kSentencesEach; i < (index + 1) * kSentencesEach; ++i) {
     const auto draw = [&](uint64_t j, uint64_t count) {
       return static_cast<int64_t>(Philox::at(stream, static_cast<uint64_t>(i), j)[0] % count);
     };
@@ -58,7 +58,7 @@ data::Batch reversals(int64_t index, uint64_t stream) {
 class Reversals : public data::BatchSource {
  public:
   explicit Reversals(uint64_t seed) : seed_(seed) {}
-  int64_t num_batches() const override { return kUpdates * kMicroBatches; }
+  int64_t num_batches() const override { return kUpdates * kAccumulated; }
   data::Batch load(int64_t, int64_t index) const override { return reversals(index, seed_); }
 
  private:
@@ -125,7 +125,7 @@ struct TrainingResult {
 TrainerSetup setup_of(const Way& way, const std::filesystem::path& run) {
   auto setup = test::toy_setup(run);
   setup.train.max_steps = setup.train.save_every = setup.eval.every = kUpdates;
-  setup.train.update_freq = kMicroBatches;
+  setup.train.update_freq = kAccumulated;
   setup.train.loss_scale = way.scaling;
   setup.train.forensics.max_reports = 0;
   setup.optim.name = "sgd";

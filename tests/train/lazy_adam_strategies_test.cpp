@@ -8,6 +8,7 @@
 #include "tests/distributed/thread_group.h"
 #include "tests/parallel/difference.h"
 #include "tests/train/bare_task.h"
+#include "tests/train/strategies.h"
 #include "tests/train/toy_task.h"
 #include "train/updater.h"
 
@@ -15,6 +16,7 @@ namespace stretto::train {
 namespace {
 
 using stretto::test::difference, stretto::test::run_ranks;
+using train::test::kStrategies;
 
 constexpr int64_t kRows = 1000, kColumns = 100;
 constexpr int64_t kSharedRow = 655;  // the border of slices at element 65,536 divides it
@@ -115,8 +117,6 @@ torch::Tensor train(int ranks, const Job& job, int64_t updates) {
 torch::Tensor table_of(const torch::Tensor& params) {
   return params.narrow(0, 0, kRows * kColumns).view({kRows, kColumns});
 }
-
-const std::vector<std::string> kStrategies{"all_reduce", "sharded", "parameter_server"};
 
 class LazyAdamStrategiesTest : public ::testing::Test {
  protected:

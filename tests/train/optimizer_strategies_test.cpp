@@ -10,6 +10,7 @@
 #include "tests/distributed/thread_group.h"
 #include "tests/parallel/difference.h"
 #include "tests/train/bare_task.h"
+#include "tests/train/strategies.h"
 #include "tests/train/toy_task.h"
 #include "train/updater.h"
 
@@ -17,6 +18,7 @@ namespace stretto::train {
 namespace {
 
 using stretto::test::difference, stretto::test::run_ranks;
+using train::test::kStrategies;
 
 /// Eight micro-batches an epoch; batch i holds samples 2i and 2i+1, one target token each.
 class Numbered : public data::BatchSource {
@@ -65,13 +67,13 @@ struct Extra {
   std::string loss_scale = "none";
 };
 
-struct Rank {
+struct OptimizerRank {
   TwoLayers task;
   optim::Arena arena;
   Updater updater;
 
-  Rank(const distributed::ProcessGroup& group, const std::string& optimizer,
-       const distributed::DistOptions& dist, const Extra& extra = {})
+  OptimizerRank(const distributed::ProcessGroup& group, const std::string& optimizer,
+                const distributed::DistOptions& dist, const Extra& extra = {})
       : arena(task.model()), updater(task, arena, group, setup(optimizer, dist, extra)) {
     at::set_num_threads(1);
   }
@@ -97,16 +99,16 @@ struct Rank {
   }
 };
 
-struct TrainingResult {
+struct OptimizerResult {
   torch::Tensor grads, params;  // of the last update, summed over ranks; of rank 0
 };
 
-TrainingResult train(int ranks, const std::string& optimizer, const distributed::DistOptions& dist,
-                     int64_t updates, const Extra& extra = {}) {
-  TrainingResult result;
+OptimizerResult train(int ranks, const std::string& optimizer, const distributed::DistOptions& dist,
+                      int64_t updates, const Extra& extra = {}) {
+  OptimizerResult result;
   std::vector<torch::Tensor> grads(static_cast<size_t>(ranks)), params = grads;
   run_ranks(ranks, [&](const distributed::ProcessGroup& group) {
-    Rank rank(group, optimizer, dist, extra);
+    OptimizerRank rank(group, optimizer, dist, extra);
     for (int64_t number = 0; number < updates; ++number) rank.update(number);
     const auto mine = static_cast<size_t>(group.rank());
     const auto owned = rank.updater.owned();
@@ -118,8 +120,6 @@ TrainingResult train(int ranks, const std::string& optimizer, const distributed:
   result.grads = dist.strategy == "sharded" ? torch::cat(grads) : grads[0];
   return result;
 }
-
-const std::vector<std::string> kStrategies{"all_reduce", "sharded", "parameter_server"};
 
 class OptimizerStrategiesTest : public ::testing::Test {
  protected:
@@ -177,7 +177,7 @@ TEST_F(OptimizerStrategiesTest, WholeTensorRulesGiveGradientsAndWeightsOfOneProc
 torch::Tensor averaged(int ranks, const distributed::DistOptions& dist) {
   std::vector<torch::Tensor> averages(static_cast<size_t>(ranks));
   run_ranks(ranks, [&](const distributed::ProcessGroup& group) {
-    Rank rank(group, "sgd", dist, {.ema_decay = 0.9});
+    OptimizerRank rank(group, "sgd", dist, {.ema_decay = 0.9});
     for (int64_t number = 0; number < 4; ++number) rank.update(number);
     const auto trained = rank.arena.params().clone();
     torch::Tensor& average = averages[static_cast<size_t>(group.rank())];
@@ -210,8 +210,8 @@ TEST_F(OptimizerStrategiesTest, NoiseDoesNotLowerAScaleThatFollowsTheLargestGrad
     std::vector<double> scales;
     for (const double noise : {0.0, 1.0}) {
       run_ranks(2, [&](const distributed::ProcessGroup& group) {
-        Rank rank(group, "sgd", {.strategy = strategy},
-                  {.gradient_noise = noise, .loss_scale = "logmax"});
+        OptimizerRank rank(group, "sgd", {.strategy = strategy},
+                           {.gradient_noise = noise, .loss_scale = "logmax"});
         const auto result = rank.updater.gradients(0, [] { return 0; });
         rank.updater.scaled(result);
         if (group.is_root()) scales.push_back(rank.updater.scaler().scale());
@@ -224,7 +224,7 @@ TEST_F(OptimizerStrategiesTest, NoiseDoesNotLowerAScaleThatFollowsTheLargestGrad
 // The noise of a step has the deviation that it has beside a mean gradient: the sum's is larger by
 // what it is to be divided by, and by the loss scale.
 TEST_F(OptimizerStrategiesTest, NoiseIsAddedToTheMeanBeforeItsNormIsTaken) {
-  Rank clean({}, "sgd", {}), noisy({}, "sgd", {}, {.gradient_noise = 0.3});
+  OptimizerRank clean({}, "sgd", {}), noisy({}, "sgd", {}, {.gradient_noise = 0.3});
   for (int64_t number = 0; number < 2; ++number) {
     const auto before = clean.updater.gradients(number, [] { return 0; });
     const auto after = noisy.updater.gradients(number, [] { return 0; });
@@ -256,7 +256,7 @@ TEST_F(OptimizerStrategiesTest, AdafactorGoesOnFromItsStateOnAnotherNumberOfProc
   torch::Tensor params;
   std::vector<optim::StateTensor> state;
   run_ranks(3, [&](const distributed::ProcessGroup& group) {
-    Rank rank(group, "adafactor", server);
+    OptimizerRank rank(group, "adafactor", server);
     for (int64_t number = 0; number < 2; ++number) rank.update(number);
     const auto tensors = rank.updater.gather_state();
     if (!group.is_root()) return;
@@ -266,7 +266,7 @@ TEST_F(OptimizerStrategiesTest, AdafactorGoesOnFromItsStateOnAnotherNumberOfProc
   });
   ASSERT_EQ(state.size(), 2U);
   run_ranks(2, [&](const distributed::ProcessGroup& group) {
-    Rank rank(group, "adafactor", server);
+    OptimizerRank rank(group, "adafactor", server);
     {
       const torch::NoGradGuard no_grad;
       rank.arena.params().copy_(params);

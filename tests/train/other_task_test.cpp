@@ -30,7 +30,7 @@ namespace {
 using stretto::test::difference, stretto::test::run_ranks;
 using test::events, test::final_hash;
 
-constexpr int64_t kPoints = 32, kBatches = 24, kUnits = 16;
+constexpr int64_t kPoints = 32, kPointBatches = 24, kUnits = 16;
 constexpr int64_t kFirstValidPoint = 1'000'000;
 
 /// Points [first, first + kPoints), one id each on either side.
@@ -48,9 +48,9 @@ data::Batch points_from(int64_t first) {
 
 class Points : public data::BatchSource {
  public:
-  int64_t num_batches() const override { return kBatches; }
+  int64_t num_batches() const override { return kPointBatches; }
   data::Batch load(int64_t epoch, int64_t index) const override {
-    return points_from((epoch * kBatches + index) * kPoints);
+    return points_from((epoch * kPointBatches + index) * kPoints);
   }
 };
 

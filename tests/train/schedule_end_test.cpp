@@ -10,7 +10,7 @@
 namespace stretto::train {
 namespace {
 
-constexpr int64_t kBatches = 8;  // micro-batches an epoch
+constexpr int64_t kEpochBatches = 8;  // micro-batches an epoch
 
 optim::ScheduleOptions cosine(int64_t total_steps = 0) {
   return {.name = "cosine", .warmup_steps = 2, .total_steps = total_steps};
@@ -41,28 +41,28 @@ TEST(TrainScheduleEnd, IsThatOfTheEpochsWhereNothingElseIsGiven) {
 
 TEST(TrainScheduleEnd, IsKeptInCheckpointsOnlyWhereEpochsMakeIt) {
   const TrainOptions epochs{.max_epochs = 3}, steps{.max_steps = 50};
-  EXPECT_TRUE(ScheduleEnd(cosine(), steps, kBatches).state().empty());
-  EXPECT_TRUE(ScheduleEnd(cosine(70), epochs, kBatches).state().empty());
+  EXPECT_TRUE(ScheduleEnd(cosine(), steps, kEpochBatches).state().empty());
+  EXPECT_TRUE(ScheduleEnd(cosine(70), epochs, kEpochBatches).state().empty());
   const optim::ScheduleOptions endless{.name = "inverse_sqrt"};
-  EXPECT_TRUE(ScheduleEnd(endless, epochs, kBatches).state().empty());
+  EXPECT_TRUE(ScheduleEnd(endless, epochs, kEpochBatches).state().empty());
   const std::map<std::string, double> expected{{"epochs", 3}, {"updates", 24}};
-  EXPECT_EQ(ScheduleEnd(cosine(), epochs, kBatches).state(), expected);
+  EXPECT_EQ(ScheduleEnd(cosine(), epochs, kEpochBatches).state(), expected);
   optim::ScheduleOptions share = endless;
   share.warmup_ratio = 0.1;
-  EXPECT_EQ(ScheduleEnd(share, epochs, kBatches).state(), expected);
+  EXPECT_EQ(ScheduleEnd(share, epochs, kEpochBatches).state(), expected);
 }
 
 TEST(TrainScheduleEnd, IsThatOfTheFirstStartForAsManyEpochs) {
   const TrainOptions three{.max_epochs = 3}, four{.max_epochs = 4};
-  const auto first = ScheduleEnd(cosine(), three, kBatches).state();
-  ScheduleEnd grown(cosine(), three, 2 * kBatches);
+  const auto first = ScheduleEnd(cosine(), three, kEpochBatches).state();
+  ScheduleEnd grown(cosine(), three, 2 * kEpochBatches);
   EXPECT_EQ(grown.updates(), 48);
   grown.restore(first);
   EXPECT_EQ(grown.updates(), 24);
-  ScheduleEnd extended(cosine(), four, kBatches);
+  ScheduleEnd extended(cosine(), four, kEpochBatches);
   extended.restore(first);
   EXPECT_EQ(extended.updates(), 32);
-  ScheduleEnd older(cosine(), three, kBatches);
+  ScheduleEnd older(cosine(), three, kEpochBatches);
   older.restore({});
   EXPECT_EQ(older.updates(), 24);
 }
@@ -71,29 +71,29 @@ TEST(TrainScheduleEnd, LeavesRoomForTheDecay) {
   const TrainOptions train{.max_epochs = 3};
   auto schedule = cosine();
   schedule.warmup_steps = 23;
-  EXPECT_NO_THROW(ScheduleEnd(schedule, train, kBatches).require_room());
+  EXPECT_NO_THROW(ScheduleEnd(schedule, train, kEpochBatches).require_room());
   schedule.warmup_steps = 24;
   const Error error = testing::failure(
-      ExitCode::kUsage, [&] { ScheduleEnd(schedule, train, kBatches).require_room(); });
+      ExitCode::kUsage, [&] { ScheduleEnd(schedule, train, kEpochBatches).require_room(); });
   EXPECT_EQ(std::string(error.what()),
             "schedule.name: the decay of \"cosine\" would begin at update 24 and end at 24, the "
             "last of 3 epochs");
   schedule.name = "inverse_sqrt";
-  EXPECT_NO_THROW(ScheduleEnd(schedule, train, kBatches).require_room()) << "it has no end";
+  EXPECT_NO_THROW(ScheduleEnd(schedule, train, kEpochBatches).require_room()) << "it has no end";
   schedule = {.name = "tri_stage", .warmup_steps = 4, .hold_steps = 20};
-  EXPECT_THROW(ScheduleEnd(schedule, train, kBatches).require_room(), Error);
+  EXPECT_THROW(ScheduleEnd(schedule, train, kEpochBatches).require_room(), Error);
 }
 
 TEST(TrainScheduleEnd, IsToldWhereTheConfigurationDoesNotSayIt) {
   const TrainOptions epochs{.max_epochs = 3}, steps{.max_steps = 50};
-  EXPECT_EQ(ScheduleEnd(cosine(), epochs, kBatches).text(),
+  EXPECT_EQ(ScheduleEnd(cosine(), epochs, kEpochBatches).text(),
             "cosine over 24 updates (3 epochs), of which 2 are warm-up");
   auto share = cosine();
   share.warmup_ratio = 0.1;
-  EXPECT_EQ(ScheduleEnd(share, steps, kBatches).text(),
+  EXPECT_EQ(ScheduleEnd(share, steps, kEpochBatches).text(),
             "cosine over 50 updates, of which 5 are warm-up");
-  EXPECT_EQ(ScheduleEnd(cosine(), steps, kBatches).text(), "");
-  EXPECT_EQ(ScheduleEnd({.name = "inverse_sqrt"}, epochs, kBatches).text(), "");
+  EXPECT_EQ(ScheduleEnd(cosine(), steps, kEpochBatches).text(), "");
+  EXPECT_EQ(ScheduleEnd({.name = "inverse_sqrt"}, epochs, kEpochBatches).text(), "");
 }
 
 }  // namespace

@@ -43,9 +43,9 @@ class TrainerRanksTest : public ::testing::Test {
  protected:
   void SetUp() override {
     at::set_num_threads(1);
-    root_ =
-        fs::temp_directory_path() / ("stretto_ranks_" + std::to_string(::getpid()) + "_" +
-                                     testing::UnitTest::GetInstance()->current_test_info()->name());
+    root_ = fs::temp_directory_path() /
+            ("stretto_ranks_" + std::to_string(::getpid()) + "_" +
+             ::testing::UnitTest::GetInstance()->current_test_info()->name());
     fs::remove_all(root_);
   }
   void TearDown() override {
@@ -241,9 +241,9 @@ TEST_F(TrainerRanksTest, ARankWithoutMemoryToLookIsSkippedAndNobodyWaitsForIt) {
     std::vector<RankTask> tasks(3);
     tasks[1].nan_at = 4;
     tasks[poor].no_memory_at = 4;
-    testing::internal::CaptureStderr();
+    ::testing::internal::CaptureStderr();
     const auto errors = run(skipping, tasks);
-    const std::string said = testing::internal::GetCapturedStderr();
+    const std::string said = ::testing::internal::GetCapturedStderr();
     for (const auto& error : errors) EXPECT_FALSE(error) << error->what();
     EXPECT_EQ(test::events(skipping, "train").size(), 13U) << "12 updates and one that failed";
     EXPECT_NE(said.find("could not be looked for: out of memory"), std::string::npos) << said;
@@ -258,9 +258,9 @@ TEST_F(TrainerRanksTest, AReportOfARankWithOtherWeightsSaysSo) {
   skipping.dist.check_every = 0;
   std::vector<RankTask> tasks(2);
   tasks[1].nan_at = tasks[1].drift_at = 4;
-  testing::internal::CaptureStderr();
+  ::testing::internal::CaptureStderr();
   const auto errors = run(skipping, tasks);
-  const std::string said = testing::internal::GetCapturedStderr();
+  const std::string said = ::testing::internal::GetCapturedStderr();
   for (const auto& error : errors) EXPECT_FALSE(error) << error->what();
   EXPECT_NE(said.find("rank 1 has other weights than rank 0"), std::string::npos) << said;
 }

@@ -18,7 +18,7 @@
 namespace stretto::train {
 namespace {
 
-using test::run_ranks;
+using stretto::test::run_ranks;
 
 constexpr int64_t kWidth = 24;
 
@@ -53,7 +53,7 @@ class SampleSource : public data::BatchSource {
 
 /// L(w; x) = 1/2 (w - x)^T H (w - x) with diagonal H and x ~ N(0, diag(v)): the gradient of a
 /// sample is H w - H x, so G = H w and Sigma = H diag(v) H.
-class QuadraticTask : public test::BareTask {
+class QuadraticTask : public stretto::test::BareTask {
  public:
   explicit QuadraticTask(bool equal = false) : source_(equal) {
     w_ = net_->register_parameter("w", torch::empty({kWidth}));
@@ -114,7 +114,7 @@ double square(const std::vector<double>& x) {
 }
 
 /// How the updates are made.
-struct Way {
+struct Measurement {
   int ranks = 1;
   int64_t micro_batches = 4;  ///< of an update, over all ranks
   double loss_scale = 1;
@@ -137,7 +137,7 @@ struct Way {
   }
 };
 
-const std::vector<Way> kWays{
+const std::vector<Measurement> kWays{
     {},
     {.loss_scale = 1024},
     {.micro_batches = 2, .loss_scale = 0.125},
@@ -154,7 +154,7 @@ struct Estimates {
   double norm_sq = 0, trace = 0;
 };
 
-std::vector<Estimates> measured(const Way& way, int64_t updates) {
+std::vector<Estimates> measured(const Measurement& way, int64_t updates) {
   std::vector<Estimates> found;
   run_ranks(way.ranks, [&](const distributed::ProcessGroup& group) {
     at::set_num_threads(1);
@@ -193,7 +193,7 @@ Estimates by_hand(const QuadraticTask& task, int64_t first, int64_t count) {
 
 TEST(UpdaterMeasures, TheNoiseScaleOfAnUpdateIsThatOfItsSamples) {
   const QuadraticTask task;
-  for (const Way& way : kWays) {
+  for (const Measurement& way : kWays) {
     SCOPED_TRACE(way.text());
     const auto found = measured(way, 12);
     ASSERT_EQ(found.size(), 12U);
@@ -214,7 +214,7 @@ TEST(UpdaterMeasures, TheNoiseScaleConvergesToThatOfAQuadraticWithKnownCovarianc
     norm_sq += g * g;
     trace += s * s;
   }
-  for (const Way& way : {kWays[1], kWays[3]}) {
+  for (const Measurement& way : {kWays[1], kWays[3]}) {
     SCOPED_TRACE(way.text());
     const auto found = measured(way, 600);
     const auto count = static_cast<double>(found.size());
@@ -234,7 +234,7 @@ TEST(UpdaterMeasures, TheNoiseScaleConvergesToThatOfAQuadraticWithKnownCovarianc
 }
 
 TEST(UpdaterMeasures, APartOfAMicroBatchIsNoSmallBatch) {
-  const Way way{.ranks = 4, .micro_batches = 2};  // two ranks share each
+  const Measurement way{.ranks = 4, .micro_batches = 2};  // two ranks share each
   run_ranks(way.ranks, [&](const distributed::ProcessGroup& group) {
     at::set_num_threads(1);
     QuadraticTask task;
@@ -263,7 +263,7 @@ TEST(UpdaterMeasures, LogmaxDoesNotDependOnTheNumberOfMicroBatches) {
   for (const auto& strategy : {"all_reduce", "sharded", "parameter_server"}) {
     for (const int ranks : {1, 2}) {
       for (const int64_t update_freq : {1, 4, 16}) {
-        Way way{.ranks = ranks, .micro_batches = update_freq, .strategy = strategy};
+        Measurement way{.ranks = ranks, .micro_batches = update_freq, .strategy = strategy};
         SCOPED_TRACE(way.text());
         run_ranks(ranks, [&](const distributed::ProcessGroup& group) {
           at::set_num_threads(1);
@@ -286,11 +286,11 @@ TEST(UpdaterMeasures, LogmaxDoesNotDependOnTheNumberOfMicroBatches) {
 TEST(UpdaterMeasures, CommunicationIsThatOfGradientsAndAfterTheStepOfParametersToo) {
   for (const std::string strategy : {"all_reduce", "sharded", "parameter_server"}) {
     for (const bool deterministic : {false, true}) {
-      const Way way{.ranks = 2,
-                    .micro_batches = 4,
-                    .strategy = strategy,
-                    .overlap = false,
-                    .deterministic = deterministic};
+      const Measurement way{.ranks = 2,
+                            .micro_batches = 4,
+                            .strategy = strategy,
+                            .overlap = false,
+                            .deterministic = deterministic};
       SCOPED_TRACE(way.text());
       run_ranks(way.ranks, [&](const distributed::ProcessGroup& group) {
         at::set_num_threads(1);
@@ -345,12 +345,12 @@ struct Gathered {
 Gathered gathered(int ranks, const std::string& strategy, const std::string& optimizer,
                   int64_t chunk) {
   Gathered result;
-  const test::RefusingScope allocator;
+  const stretto::test::RefusingScope allocator;
   run_ranks(ranks, [&](const distributed::ProcessGroup& group) {
     at::set_num_threads(1);
     WideTask task;
     optim::Arena arena(task.model());
-    auto setup = Way{.ranks = ranks, .micro_batches = 3, .strategy = strategy}.setup();
+    auto setup = Measurement{.ranks = ranks, .micro_batches = 3, .strategy = strategy}.setup();
     setup.dist.deterministic = true;  // no micro-batch is cut: the gradient is of any one
     setup.optim.name = optimizer;
     setup.state_chunk = chunk;
@@ -359,13 +359,13 @@ Gathered gathered(int ranks, const std::string& strategy, const std::string& opt
     for (int64_t update = 0; update < 2; ++update) {
       updater->step(updater->gradients(update, [] { return 0; }), 1e-3, 1, update + 1);
     }
-    test::refusal() = {};
+    stretto::test::refusal() = {};
     const auto tensors = updater->gather_state();
-    const size_t gathering = test::refusal().largest;
+    const size_t gathering = stretto::test::refusal().largest;
     updater = make();
-    test::refusal() = {};
+    stretto::test::refusal() = {};
     updater->scatter_state(tensors);
-    const size_t scattering = test::refusal().largest;
+    const size_t scattering = stretto::test::refusal().largest;
     const auto again = updater->gather_state();
     if (group.is_root()) {
       result.first = tensors;

@@ -18,25 +18,25 @@
 #include "tests/parallel/refusing_allocator.h"
 #include "tests/train/bare_task.h"
 #include "tests/train/pair_source.h"
+#include "tests/train/strategies.h"
 
 namespace stretto::train {
 namespace {
 
-using test::difference;
-using test::refusal;
-using test::run_ranks;
+using stretto::test::difference;
+using stretto::test::refusal;
+using stretto::test::run_ranks;
+using train::test::kStrategies;
 
 constexpr int64_t kMicroBatches = 6, kSentences = 4, kVocabulary = 40;
 constexpr double kSame = 1e-6;  // norm of the difference over the norm
-const std::vector<std::string> kStrategies{"all_reduce", "sharded", "parameter_server"};
-
 /// Micro-batches of so many sentences, of unequal length.
-test::PairSource pairs_of(int64_t sentences) {
-  return test::PairSource({.batches = 4 * kMicroBatches,
-                           .pairs = sentences,
-                           .vocabulary = kVocabulary,
-                           .shortest = 4,
-                           .lengths = 6});
+stretto::test::PairSource pairs_of(int64_t sentences) {
+  return stretto::test::PairSource({.batches = 4 * kMicroBatches,
+                                    .pairs = sentences,
+                                    .vocabulary = kVocabulary,
+                                    .shortest = 4,
+                                    .lengths = 6});
 }
 
 /// What of one micro-batch finds no memory.
@@ -48,7 +48,7 @@ struct Shortage {
 };
 
 /// A small Transformer that may lack memory.
-class ShortTask : public test::BareTask {
+class ShortTask : public stretto::test::BareTask {
  public:
   explicit ShortTask(int64_t sentences = kSentences)
       : sentences_(sentences), source_(pairs_of(sentences)) {}
@@ -71,8 +71,9 @@ class ShortTask : public test::BareTask {
   }
 
   std::vector<Shortage> shortages;
-  int64_t nth_allocation = 0;                    ///< instead of Shortage::where, where it is not 0
-  size_t backward_above = test::Refusal::kNone;  ///< every backward lacks memory for more bytes
+  int64_t nth_allocation = 0;  ///< instead of Shortage::where, where it is not 0
+  size_t backward_above =
+      stretto::test::Refusal::kNone;  ///< every backward lacks memory for more bytes
   std::function<void()> before_loss;
 
  private:
@@ -88,14 +89,14 @@ class ShortTask : public test::BareTask {
   }
   static int64_t nth(const data::Batch& batch, const StepContext& context, double where);
 
-  std::shared_ptr<models::Seq2SeqModel> model_ = test::small_transformer(1, kVocabulary);
+  std::shared_ptr<models::Seq2SeqModel> model_ = stretto::test::small_transformer(1, kVocabulary);
   int64_t sentences_;
-  test::PairSource source_;
+  stretto::test::PairSource source_;
 };
 
 /// What the backward of a batch asks an allocator for.
-test::Refusal asked_for(const data::Batch& batch, const StepContext& context,
-                        bool rows_apart = false) {
+stretto::test::Refusal asked_for(const data::Batch& batch, const StepContext& context,
+                                 bool rows_apart = false) {
   const auto before = refusal();
   ShortTask task;
   optim::Arena arena(task.model());
@@ -126,13 +127,13 @@ struct Step {
 };
 using Steps = std::vector<Step>;
 
-struct Rank {
+struct UpdaterRank {
   ShortTask task;
   optim::Arena arena;
   Updater updater;
 
-  Rank(const distributed::ProcessGroup& group, const distributed::DistOptions& options,
-       int64_t update_freq = kMicroBatches, int64_t sentences = kSentences)
+  UpdaterRank(const distributed::ProcessGroup& group, const distributed::DistOptions& options,
+              int64_t update_freq = kMicroBatches, int64_t sentences = kSentences)
       : task(sentences),
         arena(task.model()),
         updater(task, arena, group, setup(options, update_freq)) {
@@ -163,7 +164,7 @@ struct Rank {
 };
 
 /// One job: the same updates on all ranks, some of which lack memory.
-struct Job {
+struct UpdaterJob {
   int size = 1;
   distributed::DistOptions dist;
   int64_t updates = 1;
@@ -173,10 +174,10 @@ struct Job {
   int64_t sentences = kSentences;  ///< of a micro-batch
 };
 
-std::vector<Steps> run(const Job& job) {
+std::vector<Steps> run(const UpdaterJob& job) {
   std::vector<Steps> ranks(static_cast<size_t>(job.size));
   run_ranks(job.size, [&](const distributed::ProcessGroup& group) {
-    Rank rank(group, job.dist, job.update_freq, job.sentences);
+    UpdaterRank rank(group, job.dist, job.update_freq, job.sentences);
     rank.task.shortages = job.shortages;
     rank.task.nth_allocation = job.nth_allocation;
     for (int64_t update = 0; update < job.updates; ++update) {
@@ -215,7 +216,8 @@ torch::Tensor steady(const torch::Tensor& params) {
 }
 
 /// Gradients, weights and what was counted are the same on every rank, within rounding.
-void expect_same(const std::vector<Steps>& got, const std::vector<Steps>& want, const Job& job) {
+void expect_same(const std::vector<Steps>& got, const std::vector<Steps>& want,
+                 const UpdaterJob& job) {
   for (size_t update = 0; update < want[0].size(); ++update) {
     SCOPED_TRACE("update " + std::to_string(update));
     const auto expected =
@@ -237,7 +239,7 @@ void expect_same(const std::vector<Steps>& got, const std::vector<Steps>& want, 
 }
 
 // Rounds of an update: of several micro-batches that fail on one rank each takes one.
-int64_t rounds(const Job& job, int64_t update) {
+int64_t rounds(const UpdaterJob& job, int64_t update) {
   std::map<int64_t, int64_t> of_rank;
   int64_t most = 0;
   for (const auto& shortage : job.shortages) {
@@ -246,7 +248,7 @@ int64_t rounds(const Job& job, int64_t update) {
   return most;
 }
 
-std::string text(const Job& job) {
+std::string text(const UpdaterJob& job) {
   std::string text = std::to_string(job.size) + " ranks, " + job.dist.strategy +
                      (job.dist.overlap ? ", overlap" : "") +
                      (job.dist.deterministic ? ", deterministic" : "") + ":";
@@ -274,17 +276,17 @@ class UpdaterTest : public ::testing::Test {
     return {overlap, after, ordered};
   }
 
-  test::RefusingScope allocator_;
+  stretto::test::RefusingScope allocator_;
 
  private:
   int threads_before_ = at::get_num_threads();
 };
 
 /// A group of one that loses a peer when it is asked for the `nth` time.
-class LosingTransport : public test::ThreadTransport {
+class LosingTransport : public stretto::test::ThreadTransport {
  public:
   explicit LosingTransport(int nth)
-      : ThreadTransport(0, std::make_shared<test::ThreadChannel>(1)), left_(nth) {}
+      : ThreadTransport(0, std::make_shared<stretto::test::ThreadChannel>(1)), left_(nth) {}
   void check_peers() const override {
     if (--left_ == 0) throw distributed::PeerLost(1, "rank 1 is lost", "");
   }
@@ -294,7 +296,7 @@ class LosingTransport : public test::ThreadTransport {
 };
 
 TEST_F(UpdaterTest, ALostPeerEndsTheUpdateBeforeTheNextMicroBatch) {
-  Rank rank(distributed::ProcessGroup(std::make_shared<LosingTransport>(4)), {});
+  UpdaterRank rank(distributed::ProcessGroup(std::make_shared<LosingTransport>(4)), {});
   int losses = 0;
   rank.task.before_loss = [&] { ++losses; };
   EXPECT_THROW(rank.updater.gradients(0, [] { return 0; }), distributed::PeerLost);
@@ -315,10 +317,10 @@ TEST_F(UpdaterTest, NoMemoryInAMicroBatchGivesTheSameUpdateOnAllRanks) {
   for (int size = 1; size <= 3; ++size) {
     for (const auto& strategy : kStrategies) {
       for (const auto& way : ways(strategy)) {
-        const Job calm{.size = size, .dist = way, .updates = 3};
+        const UpdaterJob calm{.size = size, .dist = way, .updates = 3};
         const auto undisturbed = run(calm);
         for (const auto& shortages : cases) {
-          Job job = calm;
+          UpdaterJob job = calm;
           job.shortages = shortages;
           SCOPED_TRACE(text(job));
           const auto ranks = run(job);
@@ -337,7 +339,7 @@ TEST_F(UpdaterTest, NoMemoryInAMicroBatchGivesTheSameUpdateOnAllRanks) {
 
 TEST_F(UpdaterTest, AMicroBatchWithAnOddNumberOfSentencesIsSplitWithoutLosingOne) {
   for (const int64_t sentences : {3, 5, 7}) {
-    Job job{.size = 1, .updates = 2, .sentences = sentences};
+    UpdaterJob job{.size = 1, .updates = 2, .sentences = sentences};
     const auto calm = run(job);
     job.shortages = {{.update = 1, .micro = 2, .where = 0.5, .fits = 1}};
     SCOPED_TRACE(text(job) + " " + std::to_string(sentences) + " sentences");
@@ -357,7 +359,7 @@ TEST_F(UpdaterTest, ProcessesThatOutnumberMicroBatchesShareThem) {
     for (const auto& strategy : kStrategies) {
       for (const auto& way : ways(strategy)) {
         if (way.deterministic) continue;
-        const Job job{.size = size, .dist = way, .updates = 3, .update_freq = update_freq};
+        const UpdaterJob job{.size = size, .dist = way, .updates = 3, .update_freq = update_freq};
         SCOPED_TRACE(text(job) + " update_freq " + std::to_string(update_freq));
         expect_same(run(job), single, job);
       }
@@ -369,7 +371,7 @@ TEST_F(UpdaterTest, RanksThatShareAMicroBatchHaveWorkUnlessBitsMustBeTheSame) {
   for (const bool deterministic : {false, true}) {
     std::vector<size_t> sentences(3);
     run_ranks(3, [&](const distributed::ProcessGroup& group) {
-      Rank rank(group, {.deterministic = deterministic}, /*update_freq=*/1);
+      UpdaterRank rank(group, {.deterministic = deterministic}, /*update_freq=*/1);
       rank.update(0);
       for (const auto& batch : rank.updater.batches())
         sentences[static_cast<size_t>(group.rank())] += batch.sample_ids.size();
@@ -385,10 +387,10 @@ TEST_F(UpdaterTest, APartOfAMicroBatchMayLackMemory) {
   const auto single = run({.size = 1, .updates = 2, .update_freq = 1});
   for (const auto& strategy : kStrategies) {
     // Whichever half holds more sentences than fit is cut again.
-    Job job{.size = 2,
-            .dist = {.strategy = strategy, .bucket_bytes = 4096},
-            .updates = 2,
-            .update_freq = 1};
+    UpdaterJob job{.size = 2,
+                   .dist = {.strategy = strategy, .bucket_bytes = 4096},
+                   .updates = 2,
+                   .update_freq = 1};
     job.shortages = {{.update = 1, .micro = 1, .where = -1, .fits = 1}};
     SCOPED_TRACE(text(job));
     const auto ranks = run(job);
@@ -402,7 +404,7 @@ TEST_F(UpdaterTest, AnyAllocationOfABackwardMayFail) {
   const int64_t count = asked_for(batch, {.seed = 5, .update = 0}).seen;
   ASSERT_GT(count, 30);
   for (const int size : {1, 2}) {
-    Job job{.size = size, .dist = ways("all_reduce")[0], .updates = 1};
+    UpdaterJob job{.size = size, .dist = ways("all_reduce")[0], .updates = 1};
     const auto undisturbed = run(job);
     job.shortages = {{.update = 0, .micro = 5}};
     for (int64_t nth = 1; nth <= count; nth += size == 1 ? 1 : 7) {
@@ -417,7 +419,7 @@ TEST_F(UpdaterTest, AnyAllocationOfABackwardMayFail) {
 
 TEST_F(UpdaterTest, AHalfThatDoesNotFitIsSplitAgain) {
   for (int size = 1; size <= 3; ++size) {
-    Job job{.size = size, .dist = ways("all_reduce")[0], .updates = 2};
+    UpdaterJob job{.size = size, .dist = ways("all_reduce")[0], .updates = 2};
     const auto undisturbed = run(job);
     job.shortages = {{.update = 1, .micro = 4, .where = 0.5, .fits = 1}};
     SCOPED_TRACE(text(job));
@@ -441,7 +443,8 @@ TEST_F(UpdaterTest, EveryMicroBatchOfAnUpdateMayBeSplit) {
     wholes = std::min(wholes, asked_for(batch, context).largest);
   }
   ASSERT_LT(halves, wholes);
-  Rank calm({}, ways("all_reduce")[0], kMany), short_of_memory({}, ways("all_reduce")[0], kMany);
+  UpdaterRank calm({}, ways("all_reduce")[0], kMany),
+      short_of_memory({}, ways("all_reduce")[0], kMany);
   short_of_memory.task.backward_above = halves;
   const Step want = calm.update(0), got = short_of_memory.update(0);
   EXPECT_EQ(got.result.split, kMany);
@@ -454,7 +457,7 @@ TEST_F(UpdaterTest, ASentenceThatDoesNotFitEndsAllRanksTogether) {
     for (int size = 1; size <= 3; ++size) {
       std::atomic<int> told = 0;
       run_ranks(size, [&](const distributed::ProcessGroup& group) {
-        Rank rank(group, ways(strategy)[0]);
+        UpdaterRank rank(group, ways(strategy)[0]);
         rank.task.shortages = {{.update = 0, .micro = 1, .where = 0.5, .fits = 0}};
         try {
           rank.update(0);
@@ -470,7 +473,7 @@ TEST_F(UpdaterTest, ASentenceThatDoesNotFitEndsAllRanksTogether) {
 }
 
 TEST_F(UpdaterTest, AnotherErrorEndsTheUpdateAsItIs) {
-  Rank rank({}, {});
+  UpdaterRank rank({}, {});
   rank.task.before_loss = [] { TORCH_CHECK(false, "unsupported memory format option"); };
   try {
     rank.update(0);
@@ -488,7 +491,7 @@ TEST_F(UpdaterTest, TheFailpointInBackwardFailsAsTheAllocatorDoes) {
   // In the middle of the last micro-batch of the first update.
   const int64_t pass = (kMicroBatches - 1) * tensors + tensors / 2;
   set_failpoints("backward:enomem:" + std::to_string(pass));
-  const Job job{.size = 1, .updates = 2};
+  const UpdaterJob job{.size = 1, .updates = 2};
   const auto got = run(job);
   // Gradients up to the failure, of seven parts, and of the next update; and as many micro-batches
   // began, which is a failpoint too.

@@ -33,12 +33,12 @@ struct Half {
   double scale;  ///< of the loss; 1 = none
 };
 
-struct Trained {
+struct DecayedRun {
   Pairs task;
   optim::Arena arena{task.model()};
   Updater updater;
 
-  Trained(const Half& half, const optim::OptimOptions& options)
+  DecayedRun(const Half& half, const optim::OptimOptions& options)
       : updater(task, arena, {}, setup(half, options)) {}
 
  private:
@@ -54,7 +54,7 @@ struct Trained {
 };
 
 /// The gradient of the mean loss, as it stands in the arena before a step.
-torch::Tensor unscaled(Trained& run, const UpdateResult& result, double scale) {
+torch::Tensor unscaled(DecayedRun& run, const UpdateResult& result, double scale) {
   return run.arena.grads().to(torch::kDouble) / (result.totals.weights.front() * scale);
 }
 
@@ -77,7 +77,7 @@ TEST(WeightDecayInHalfPrecision, IsAddedToTheUnscaledGradientOfFp32Weights) {
     for (const std::string name : {"sgd", "adam"}) {
       SCOPED_TRACE(std::string(half.name) + ", scale " + std::to_string(half.scale) + ", " + name);
       const optim::OptimOptions options{.name = name, .weight_decay = kDecay, .momentum = 0};
-      Trained run(half, options), plain(fp32, options);
+      DecayedRun run(half, options), plain(fp32, options);
       const torch::Tensor mask = decaying(run.arena);
       torch::Tensor m = torch::zeros_like(mask), v = torch::zeros_like(mask);
       for (int step = 1; step <= 3; ++step) {
@@ -110,7 +110,7 @@ TEST(WeightDecayInHalfPrecision, IsAddedToTheUnscaledGradientOfFp32Weights) {
 // In binary16 a weight near 1 has steps of 1e-3, and these are of 1e-6.
 TEST(WeightDecayInHalfPrecision, IsNotLostWhereHalfPrecisionWouldRoundItAway) {
   const Half half{"mixed_fp16", kernels::Compute::kFp16, 256};
-  Trained run(half, {.name = "sgd", .weight_decay = 1e-4, .momentum = 0});
+  DecayedRun run(half, {.name = "sgd", .weight_decay = 1e-4, .momentum = 0});
   const torch::Tensor mask = decaying(run.arena);
   const auto result = run.updater.gradients(0, [] { return 0; });
   run.arena.grads().zero_();

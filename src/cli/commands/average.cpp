@@ -6,7 +6,7 @@
 namespace stretto::cli {
 namespace {
 
-int run(const engine::AverageRequest& request) {
+int run_average(const engine::AverageRequest& request) {
   if ((request.last > 0) == !request.checkpoints.empty()) {
     throw Error(ExitCode::kUsage, "stretto average: give either --last N or --checkpoints A,B,C",
                 "`stretto average RUN --last 5` is usual");
@@ -34,7 +34,7 @@ std::function<int()> declare_average(CLI::App& app) {
       ->type_name("A,B,C");
   app.add_option("--name", request->name, "name of the new checkpoint; default averaged")
       ->type_name("NAME");
-  return [request] { return run(*request); };
+  return [request] { return run_average(*request); };
 }
 
 }  // namespace stretto::cli

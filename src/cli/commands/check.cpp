@@ -16,7 +16,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-struct Options {
+struct CheckArguments {
   std::string config;
   std::vector<std::string> overrides;
   int64_t processes = 0;
@@ -63,7 +63,7 @@ std::vector<optim::TensorName> tensor_names(const experiment::Experiment& e, boo
   return names;
 }
 
-void look_beyond(const Options& options, const lint::Inspection& inspection,
+void look_beyond(const CheckArguments& options, const lint::Inspection& inspection,
                  experiment::Preflight& found) {
   const auto& e = inspection.options;
   auto known = inspection.problems;
@@ -76,7 +76,7 @@ void look_beyond(const Options& options, const lint::Inspection& inspection,
              [&](const auto& api) { append(api.check(request), found); });
 }
 
-Verdict judge(const Options& options) {
+Verdict judge(const CheckArguments& options) {
   experiment::Preflight found;
   const auto tensors = [&](const experiment::Experiment& e) {
     return tensor_names(e, options.preflight.elsewhere, found);
@@ -132,7 +132,7 @@ void print_json(const Verdict& verdict) {
   std::cout << json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) << "\n";
 }
 
-void print_text(const Options& options, const Verdict& verdict) {
+void print_text(const CheckArguments& options, const Verdict& verdict) {
   for (const auto& note : verdict.inspection.origins.notes()) {
     std::cout << "note: " << note.text() << "\n";
   }
@@ -151,7 +151,7 @@ void print_text(const Options& options, const Verdict& verdict) {
   }
 }
 
-void print_verdict(const Options& options, const Verdict& verdict) {
+void print_verdict(const CheckArguments& options, const Verdict& verdict) {
   const auto& inspection = verdict.inspection;
   const size_t notes = inspection.findings.size() + inspection.origins.notes().size();
   std::cout << options.config << ": no errors";
@@ -160,7 +160,7 @@ void print_verdict(const Options& options, const Verdict& verdict) {
   std::cout << "\n";
 }
 
-int run(const Options& options) {
+int run_check(const CheckArguments& options) {
   log::set_quiet(true);  // the engine tells what it loads
   const Verdict verdict = judge(options);
   if (options.resolved) {
@@ -180,7 +180,7 @@ int run(const Options& options) {
 }  // namespace
 
 std::function<int()> declare_check(CLI::App& app) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<CheckArguments>();
   app.add_option("CONFIG", options->config, "configuration file")->required()->type_name("");
   app.add_option("key=value", options->overrides, "keys that replace those of the file")
       ->type_name("");
@@ -197,7 +197,7 @@ std::function<int()> declare_check(CLI::App& app) {
   app.add_flag("--resolved,--print", options->resolved, "print every key with its value instead");
   app.add_flag("--strict", options->strict, "leave with 2 when there is a finding");
   app.add_flag("--json", options->json, "one JSON object on stdout");
-  return [options] { return run(*options); };
+  return [options] { return run_check(*options); };
 }
 
 }  // namespace stretto::cli

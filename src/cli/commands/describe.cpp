@@ -8,12 +8,12 @@
 namespace stretto::cli {
 namespace {
 
-struct Options {
+struct DescribeArguments {
   std::vector<std::string> names;
   bool markdown = false, schema = false, keys = false;
 };
 
-int run(const Options& options) {
+int run_describe(const DescribeArguments& options) {
   experiment::Experiment defaults;
   const auto schema = experiment::experiment_schema(defaults);
   if (options.markdown) {
@@ -37,18 +37,18 @@ int run(const Options& options) {
 }  // namespace
 
 std::function<int()> declare_describe(CLI::App& app) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<DescribeArguments>();
   app.add_option("NAME", options->names,
                  "sections (optim), keys (optim.lr) or components (adamw); none: all sections")
       ->type_name("");
   app.add_flag("--markdown", options->markdown, "the whole reference: docs/config.md");
   app.add_flag("--schema", options->schema, "JSON schema, as `stretto schema` prints it");
   app.add_flag("--keys", options->keys, "the name of every key, one a line");
-  return [options] { return run(*options); };
+  return [options] { return run_describe(*options); };
 }
 
 std::function<int()> declare_schema(CLI::App&) {
-  return [] { return run({.schema = true}); };
+  return [] { return run_describe({.schema = true}); };
 }
 
 }  // namespace stretto::cli

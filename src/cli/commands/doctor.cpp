@@ -31,7 +31,7 @@ std::string engine_text(const Machine& machine) {
   return machine.engine_text.empty() ? machine.engine : machine.engine_text;
 }
 
-void print_text(const Machine& machine) {
+void print_doctor_text(const Machine& machine) {
   const auto row = [](const std::string& label, const std::string& value) {
     std::string padded = label;
     padded.resize(11, ' ');
@@ -63,7 +63,7 @@ void print_text(const Machine& machine) {
   if (advice.empty()) std::cout << "  nothing that this program knows of\n";
 }
 
-void print_json(const Machine& machine) {
+void print_doctor_json(const Machine& machine) {
   Json json{{"version", kVersion},
             {"host", machine.host},
             {"system", machine.system},
@@ -106,7 +106,7 @@ std::function<int()> declare_doctor(CLI::App& app) {
   app.add_flag("--quick", options->quick, "do not open libtorch, which takes a third of a second");
   return [options] {
     const Machine machine = look_at_machine(!options->quick);
-    options->json ? print_json(machine) : print_text(machine);
+    options->json ? print_doctor_json(machine) : print_doctor_text(machine);
     return 0;
   };
 }

@@ -10,14 +10,14 @@
 namespace stretto::cli {
 namespace {
 
-struct Options {
+struct EvalArguments {
   std::string run, checkpoint, head, src, src2, tgt, hypotheses, per_line;
   std::vector<std::string> overrides;
   bool json = false;
   int processes = 0;  // 0: not asked for
 };
 
-std::vector<std::string> words_of(const Options& options) {
+std::vector<std::string> eval_words(const EvalArguments& options) {
   std::vector<std::string> words{"eval", options.run};
   words.insert(words.end(), options.overrides.begin(), options.overrides.end());
   const auto add = [&](const char* name, const std::string& value) {
@@ -42,7 +42,7 @@ void require_folder_of(const std::filesystem::path& output, const std::string& o
               "make it, or give another file to " + option);
 }
 
-int run(const Options& options) {
+int run_eval(const EvalArguments& options) {
   if (options.src.empty() != options.tgt.empty()) {
     throw Error(ExitCode::kUsage, "stretto eval: --src and --tgt go together",
                 "give a source file and its translation, line for line");
@@ -69,7 +69,7 @@ int run(const Options& options) {
     experiment::head_named(request.experiment.options, options.head, "--head");
   }
   if (options.processes > 1) {
-    return launch({.words = words_of(options),
+    return launch({.words = eval_words(options),
                    .processes = options.processes,
                    .dist = request.experiment.options.dist});
   }
@@ -82,7 +82,7 @@ int run(const Options& options) {
 }  // namespace
 
 std::function<int()> declare_eval(CLI::App& app) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<EvalArguments>();
   app.add_option("RUN", options->run, "run folder")->required()->type_name("");
   app.add_option("key=value", options->overrides, "for instance decode.beam_size=8")->type_name("");
   app.add_option(
@@ -110,7 +110,7 @@ std::function<int()> declare_eval(CLI::App& app) {
                  "cut the text over so many processes on this machine, started with mpirun")
       ->type_name("N")
       ->check(whole_number(1, 4096));
-  return [options] { return run(*options); };
+  return [options] { return run_eval(*options); };
 }
 
 }  // namespace stretto::cli

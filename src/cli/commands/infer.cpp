@@ -10,7 +10,7 @@
 namespace stretto::cli {
 namespace {
 
-struct Options {
+struct InferArguments {
   std::string run, checkpoint, head, prefix, src2;
   std::vector<std::string> words;
   int64_t nbest = 0, beam = 0;
@@ -26,7 +26,7 @@ void require_one_process() {
               "has references by itself");
 }
 
-int run(const Options& options) {
+int run_infer(const InferArguments& options) {
   require_one_process();
   std::vector<std::string> overrides, files;
   if (options.beam > 0) overrides.push_back("decode.beam_size=" + std::to_string(options.beam));
@@ -57,7 +57,7 @@ int run(const Options& options) {
 }  // namespace
 
 std::function<int()> declare_infer(CLI::App& app) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<InferArguments>();
   app.add_option("RUN", options->run, "run folder")->required()->type_name("");
   app.add_option(
          "FILE-or-key=value", options->words,
@@ -88,7 +88,7 @@ std::function<int()> declare_infer(CLI::App& app) {
   app.add_flag("--json", options->json, "one JSON object a line");
   app.add_flag("--stats", options->stats,
                "say at the end how many lines, batches and tokens there were");
-  return [options] { return run(*options); };
+  return [options] { return run_infer(*options); };
 }
 
 }  // namespace stretto::cli

@@ -75,7 +75,7 @@ Json inputs_json(const PlanInputs& plan) {
   return json;
 }
 
-void print_json(const PlanInputs& plan, const std::vector<plan::Prediction>& sizes) {
+void print_plan_json(const PlanInputs& plan, const std::vector<plan::Prediction>& sizes) {
   Json json{{"world_size", sizes.back().processes}};
   const Json last = as_json(sizes.back());
   for (const auto& [name, value] : last.items()) {
@@ -97,7 +97,7 @@ std::string milliseconds(double seconds) {
   return fixed(ms, ms < 10 ? 2 : ms < 1000 ? 1 : 0);
 }
 
-void print_text(const PlanInputs& plan, const std::vector<plan::Prediction>& sizes) {
+void print_plan_text(const PlanInputs& plan, const std::vector<plan::Prediction>& sizes) {
   const auto& s = plan.setup;
   if (plan.parameters > 0) {
     std::cout << counted(plan.parameters, "parameter") << "; ";
@@ -137,7 +137,7 @@ void print_text(const PlanInputs& plan, const std::vector<plan::Prediction>& siz
   }
 }
 
-int run(const PlanOptions& options) {
+int run_plan(const PlanOptions& options) {
   if (options.published) {
     std::cout << plan::published_table();
     return 0;
@@ -152,7 +152,7 @@ int run(const PlanOptions& options) {
   }
   const PlanInputs plan = plan_inputs(options);
   const auto sizes = plan::predict_up_to(plan.setup, options.world_size);
-  options.json ? print_json(plan, sizes) : print_text(plan, sizes);
+  options.json ? print_plan_json(plan, sizes) : print_plan_text(plan, sizes);
   return 0;
 }
 
@@ -232,7 +232,7 @@ std::function<int()> declare_plan(CLI::App& app) {
   app.add_flag("--published", options->published,
                "print what the model says about figures that others measured");
   app.add_flag("--json", options->json, "one JSON object on stdout");
-  return [options] { return run(*options); };
+  return [options] { return run_plan(*options); };
 }
 
 }  // namespace stretto::cli

@@ -9,13 +9,13 @@ namespace {
 
 namespace fs = std::filesystem;
 
-struct Options {
+struct ReplayArguments {
   std::string file;
   std::vector<std::string> overrides;
   bool json = false;
 };
 
-int run(const Options& options) {
+int run_replay(const ReplayArguments& options) {
   if (!fs::is_regular_file(options.file)) {
     throw Error(ExitCode::kUsage, "no report " + options.file,
                 "training writes them to RUN/forensics/step_….json");
@@ -33,13 +33,13 @@ int run(const Options& options) {
 }  // namespace
 
 std::function<int()> declare_replay(CLI::App& app) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<ReplayArguments>();
   app.add_option("FILE", options->file, "report of a non-finite update, RUN/forensics/step_….json")
       ->required()
       ->type_name("");
   app.add_option("key=value", options->overrides, "for instance run.device=cpu")->type_name("");
   app.add_flag("--json", options->json, "one JSON object on stdout");
-  return [options] { return run(*options); };
+  return [options] { return run_replay(*options); };
 }
 
 }  // namespace stretto::cli

@@ -42,7 +42,7 @@ void add_data(const fs::path& directory, report::ReportContent& content) {
   }
 }
 
-int run(const fs::path& directory) {
+int run_report(const fs::path& directory) {
   const auto loaded = load_run_config(directory, {});
   const fs::path metrics = directory / "metrics.jsonl";
   if (!fs::exists(metrics)) {
@@ -70,7 +70,7 @@ int run(const fs::path& directory) {
 std::function<int()> declare_report(CLI::App& app) {
   auto directory = std::make_shared<std::string>();
   app.add_option("RUN", *directory, "run folder")->required()->type_name("");
-  return [directory] { return run(*directory); };
+  return [directory] { return run_report(*directory); };
 }
 
 }  // namespace stretto::cli

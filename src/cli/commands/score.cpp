@@ -7,22 +7,27 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/text.h"
+#include "cli/answer_scores.h"
 #include "cli/command.h"
 #include "cli/input.h"
 #include "metrics/bootstrap.h"
 #include "metrics/scorers.h"
+#include "metrics/squad.h"
 #include "text/subwords.h"
 
 namespace stretto::cli {
 namespace {
 
-struct Options {
+struct ScoreArguments {
   metrics::ScoreOptions score;
   std::vector<std::string> references;
   std::string hypotheses, against;
   std::string subwords;  ///< empty: not given
   int resamples = 0;     ///< 0 = no bootstrap
   uint64_t seed = metrics::BootstrapOptions{}.seed;
+  std::string answer_split = "space";
+  std::string no_answer_probabilities;
+  double no_answer_threshold = 1;
   bool json = false;
 };
 
@@ -53,7 +58,7 @@ void warn_of_pieces(const std::string& subject, std::span<const std::string> lin
 
 /// The lines of a file as they are scored.
 /// @param subject  as of warn_of_pieces()
-std::vector<std::string> text_of_file(const Options& options, const std::string& path,
+std::vector<std::string> text_of_file(const ScoreArguments& options, const std::string& path,
                                       const std::string& subject) {
   auto lines = read_lines(path);
   if (options.subwords.empty()) {
@@ -65,7 +70,7 @@ std::vector<std::string> text_of_file(const Options& options, const std::string&
   return lines;
 }
 
-Resampled resample(const Options& options, std::span<const std::string> hypotheses,
+Resampled resample(const ScoreArguments& options, std::span<const std::string> hypotheses,
                    std::span<const std::vector<std::string>> references) {
   const metrics::BootstrapOptions bootstrap{.resamples = options.resamples, .seed = options.seed};
   if (options.against.empty()) {
@@ -84,7 +89,7 @@ Json json_of(const metrics::Interval& interval) {
           {"high", interval.high}};
 }
 
-Json json_of(const Options& options, const Resampled& resampled) {
+Json json_of(const ScoreArguments& options, const Resampled& resampled) {
   Json json{{"resamples", options.resamples},
             {"seed", options.seed},
             {"system", json_of(resampled.system)}};
@@ -98,7 +103,7 @@ Json json_of(const Options& options, const Resampled& resampled) {
 }
 
 /// Below the score: its interval, then the other text's score, the difference and its p-value.
-std::string text_of(const Options& options, const Resampled& resampled) {
+std::string text_of(const ScoreArguments& options, const Resampled& resampled) {
   const auto number = [&](double value) { return fixed(value, options.score.decimals); };
   const auto interval = [&](const metrics::Interval& it) {
     return "95 % interval " + number(it.low) + " to " + number(it.high);
@@ -114,7 +119,32 @@ std::string text_of(const Options& options, const Resampled& resampled) {
   return text;
 }
 
-int run(const Options& options) {
+bool is_of_answers(const std::string& metric) {
+  const auto names = metrics::squad_metric_names();
+  return std::find(names.begin(), names.end(), metric) != names.end();
+}
+
+/// Refuses options that the metric does not read.
+void check_options(const CLI::App& app, const std::string& metric) {
+  const auto refuse = [&](std::initializer_list<const char*> names, const std::string& readers) {
+    for (const char* name : names) {
+      if (app.count(name) == 0) continue;
+      throw Error(ExitCode::kUsage, "stretto score: " + metric + " does not read " + name,
+                  std::string(name) + " is for " + readers);
+    }
+  };
+  if (is_of_answers(metric)) {
+    refuse({"--tokenize", "--subwords", "--lowercase", "--ter-case-sensitive", "--bootstrap"},
+           join(metrics::metric_names(), ", "));
+  } else {
+    refuse({"--answer-split"}, join(metrics::squad_metric_names(), ", "));
+  }
+  if (metric != metrics::name_of(metrics::SquadVersion::kV2)) {
+    refuse({"--na-prob", "--na-prob-thresh"}, metrics::name_of(metrics::SquadVersion::kV2));
+  }
+}
+
+int score_text(const ScoreArguments& options) {
   std::vector<std::vector<std::string>> references;
   for (const auto& path : options.references) {
     references.push_back(text_of_file(options, path, path + " looks"));
@@ -133,17 +163,40 @@ int run(const Options& options) {
   return 0;
 }
 
+int run_score(const CLI::App& app, const ScoreArguments& options) {
+  check_options(app, options.score.metric);
+  if (!is_of_answers(options.score.metric)) return score_text(options);
+  score_answers({.metric = options.score.metric,
+                 .split = options.answer_split,
+                 .questions = options.references,
+                 .predictions = options.hypotheses,
+                 .no_answer_probabilities = options.no_answer_probabilities,
+                 .no_answer_threshold = options.no_answer_threshold,
+                 .decimals = options.score.decimals,
+                 .json = options.json});
+  return 0;
+}
+
+std::vector<std::string> all_metric_names() {
+  auto names = metrics::metric_names();
+  for (auto& name : metrics::squad_metric_names()) names.push_back(std::move(name));
+  return names;
+}
+
 }  // namespace
 
 std::function<int()> declare_score(CLI::App& app) {
-  auto options = std::make_shared<Options>();
-  app.add_option("--metric", options->score.metric, "bleu, chrf, chrf++ or ter; default bleu")
-      ->check(one_of(metrics::metric_names()))
+  auto options = std::make_shared<ScoreArguments>();
+  app.add_option("--metric", options->score.metric,
+                 "bleu, chrf, chrf++ or ter of text, squad1 or squad2 of answers; default bleu")
+      ->check(one_of(all_metric_names()))
       ->type_name("NAME");
-  app.add_option("--reference", options->references, "one or more files with references")
+  app.add_option("--reference", options->references,
+                 "one or more files with references; of answers, files of SQuAD with the questions")
       ->required()
       ->type_name("FILE…");
-  app.add_option("--hypotheses", options->hypotheses, "file to score; default stdin")
+  app.add_option("--hypotheses", options->hypotheses,
+                 "file to score; default stdin; of answers, a JSON object from ids to texts")
       ->type_name("FILE");
   app.add_option("--tokenize", options->score.tokenize,
                  "of BLEU: 13a, intl, none or char; default 13a")
@@ -172,8 +225,22 @@ std::function<int()> declare_score(CLI::App& app) {
       ->check(whole_number(0, INT64_MAX))
       ->needs(bootstrap)
       ->type_name("N");
+  auto* na_prob =
+      app.add_option("--na-prob", options->no_answer_probabilities,
+                     "squad2: a JSON object from ids to the probability of no answer; finds the "
+                     "best thresholds")
+          ->type_name("FILE");
+  app.add_option("--na-prob-thresh", options->no_answer_threshold,
+                 "squad2: with a probability above this, a prediction is empty; default 1")
+      ->needs(na_prob)
+      ->type_name("X");
+  app.add_option("--answer-split", options->answer_split,
+                 "words of answers: space, as the scripts; mlqa-zh, Han characters apart, as MLQA; "
+                 "cjk, kana too; default space")
+      ->check(one_of(metrics::answer_split_names()))
+      ->type_name("NAME");
   app.add_flag("--json", options->json, "one JSON object on stdout");
-  return [options] { return run(*options); };
+  return [options, &app] { return run_score(app, *options); };
 }
 
 }  // namespace stretto::cli

@@ -16,21 +16,24 @@ namespace {
 
 namespace fs = std::filesystem;
 
-struct Options {
+struct TrainArguments {
   std::string config;
   std::vector<std::string> overrides;
   std::string run;
   bool extend = false, quiet = false;
   int processes = 0;  // 0: not asked for
   int restarts = 0;
+  int64_t until = 0;
 };
 
-std::vector<std::string> words_of(const Options& options, const std::string& run_directory) {
+std::vector<std::string> train_words(const TrainArguments& options,
+                                     const std::string& run_directory) {
   std::vector<std::string> words{"train", options.config};
   words.insert(words.end(), options.overrides.begin(), options.overrides.end());
   words.insert(words.end(), {"--run", run_directory});
   if (options.extend) words.push_back("--extend");
   if (options.quiet) words.push_back("--quiet");
+  if (options.until > 0) words.insert(words.end(), {"--until", std::to_string(options.until)});
   return words;
 }
 
@@ -51,13 +54,14 @@ std::string what_is_saved(const std::string& run_directory) {
          ": the same command goes on from there";
 }
 
-int run(const Options& options) {
+int run_train(const TrainArguments& options) {
   ignore_broken_pipes();  // who reads the screen may leave; log.txt has the words
   log::set_quiet(options.quiet);
   engine::TrainRequest request{
       .experiment = experiment::load_experiment(options.config, options.overrides),
       .run_directory = options.run,
-      .extend = options.extend};
+      .extend = options.extend,
+      .until = options.until};
   if (request.run_directory.empty()) {
     request.run_directory = (fs::path("runs") / fs::path(options.config).stem()).string();
   }
@@ -72,7 +76,7 @@ int run(const Options& options) {
     require_free_folder(request.run_directory);
     // What ranks die of is told here, maybe to a screen that is gone.
     log::open_file(fs::path(request.run_directory) / "log.txt");
-    return launch({.words = words_of(options, request.run_directory),
+    return launch({.words = train_words(options, request.run_directory),
                    .processes = std::max(1, options.processes),
                    .restarts = options.restarts,
                    .dist = request.experiment.options.dist,
@@ -86,7 +90,7 @@ int run(const Options& options) {
 }  // namespace
 
 std::function<int()> declare_train(CLI::App& app) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<TrainArguments>();
   app.add_option("CONFIG", options->config, "configuration file")->required()->type_name("");
   app.add_option("key=value", options->overrides, "keys that replace those of the file")
       ->type_name("");
@@ -94,6 +98,12 @@ std::function<int()> declare_train(CLI::App& app) {
       ->type_name("DIR");
   app.add_flag("--extend", options->extend,
                "accept another train.max_steps or train.max_epochs where it bends the schedule");
+  app.add_option(
+         "--until", options->until,
+         "validate, save and leave after so many updates of the run, whose schedule and end "
+         "stay as they are; the same command without it goes on")
+      ->type_name("N")
+      ->check(whole_number(1, INT64_MAX));
   app.add_flag("--quiet", options->quiet, "only warnings and errors on the screen");
   app.add_option("--processes", options->processes,
                  "train with so many processes on this machine, started with mpirun")
@@ -103,7 +113,7 @@ std::function<int()> declare_train(CLI::App& app) {
                  "start again so often, from the last checkpoint, after a process was lost")
       ->type_name("K")
       ->check(whole_number(0, 1'000'000));
-  return [options] { return run(*options); };
+  return [options] { return run_train(*options); };
 }
 
 }  // namespace stretto::cli

@@ -7,10 +7,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-bool has(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
-
 /// The built program without an engine beside it, and a configuration whose text is elsewhere.
 struct WithoutEngine : Program {
   WithoutEngine() {

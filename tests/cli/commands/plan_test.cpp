@@ -13,11 +13,8 @@ namespace stretto {
 namespace {
 
 using Json = nlohmann::json;
+using stretto::testing::has;
 using stretto::testing::Program;
-
-bool has(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
 
 /// A folder with the base model's configuration, whose data is not there.
 class PlanLab : public Program {

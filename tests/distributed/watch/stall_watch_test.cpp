@@ -10,8 +10,8 @@ namespace {
 using namespace std::chrono_literals;
 using States = Activity::States;
 
-const Clock::time_point kStart{1000h};
-constexpr auto kTimeout = 60s, kWarnAfter = 300s, kStall = 1800s;
+const Clock::time_point kBeginning{1000h};
+constexpr auto kSilence = 60s, kWarnAfter = 300s, kStall = 1800s;
 
 States on_channel(size_t channel, uint64_t begun, bool inside,
                   Collective what = Collective::kAllReduce) {
@@ -21,19 +21,19 @@ States on_channel(size_t channel, uint64_t begun, bool inside,
 }
 
 StallWatch watch_of(int size) {
-  StallWatch watch(size, kTimeout);
-  watch.watch_stalls(kWarnAfter, kStall, kStart);
+  StallWatch watch(size, kSilence);
+  watch.watch_stalls(kWarnAfter, kStall, kBeginning);
   return watch;
 }
 
 TEST(StallWatch, RanksInDifferentCollectivesAreLostAfterTheTimeout) {
   for (const bool same_number : {false, true}) {
     auto watch = watch_of(3);
-    watch.hear(0, on_channel(1, 7, true), kStart);
-    watch.hear(1, on_channel(1, same_number ? 7 : 6, true, Collective::kBarrier), kStart + 1s);
-    watch.hear(2, on_channel(1, 7, true), kStart);
-    EXPECT_FALSE(watch.judge(kStart + kTimeout));
-    const auto finding = watch.judge(kStart + 1s + kTimeout);
+    watch.hear(0, on_channel(1, 7, true), kBeginning);
+    watch.hear(1, on_channel(1, same_number ? 7 : 6, true, Collective::kBarrier), kBeginning + 1s);
+    watch.hear(2, on_channel(1, 7, true), kBeginning);
+    EXPECT_FALSE(watch.judge(kBeginning + kSilence));
+    const auto finding = watch.judge(kBeginning + 1s + kSilence);
     ASSERT_TRUE(finding);
     EXPECT_TRUE(finding->lost);
     EXPECT_EQ(finding->rank, 1);
@@ -45,31 +45,31 @@ TEST(StallWatch, RanksInDifferentCollectivesAreLostAfterTheTimeout) {
 
 TEST(StallWatch, RanksInOneCollectiveMayTakeAnyTime) {
   auto watch = watch_of(2);
-  for (int rank : {0, 1}) watch.hear(rank, on_channel(0, 7, true), kStart);
-  EXPECT_FALSE(watch.judge(kStart + 100h));
+  for (int rank : {0, 1}) watch.hear(rank, on_channel(0, 7, true), kBeginning);
+  EXPECT_FALSE(watch.judge(kBeginning + 100h));
 }
 
 TEST(StallWatch, AMoveOfAnyRankStartsTheTimeoutAnew) {
   auto watch = watch_of(2);
-  watch.hear(0, on_channel(0, 7, true), kStart);
-  watch.hear(1, on_channel(0, 5, true), kStart);
-  watch.hear(1, on_channel(0, 6, true), kStart + 59s);
-  EXPECT_FALSE(watch.judge(kStart + 118s));
-  EXPECT_TRUE(watch.judge(kStart + 119s));
+  watch.hear(0, on_channel(0, 7, true), kBeginning);
+  watch.hear(1, on_channel(0, 5, true), kBeginning);
+  watch.hear(1, on_channel(0, 6, true), kBeginning + 59s);
+  EXPECT_FALSE(watch.judge(kBeginning + 118s));
+  EXPECT_TRUE(watch.judge(kBeginning + 119s));
 }
 
 TEST(StallWatch, ARankThatOthersWaitForIsWarnedOfOnceAndThenLost) {
   auto watch = watch_of(3);
-  watch.hear(1, on_channel(0, 6, false), kStart);
-  watch.hear(0, on_channel(0, 7, true), kStart + 10s);
-  watch.hear(2, on_channel(0, 7, true), kStart + 20s);
-  EXPECT_FALSE(watch.judge(kStart + 309s));
-  const auto warning = watch.judge(kStart + 320s);
+  watch.hear(1, on_channel(0, 6, false), kBeginning);
+  watch.hear(0, on_channel(0, 7, true), kBeginning + 10s);
+  watch.hear(2, on_channel(0, 7, true), kBeginning + 20s);
+  EXPECT_FALSE(watch.judge(kBeginning + 309s));
+  const auto warning = watch.judge(kBeginning + 320s);
   ASSERT_TRUE(warning);
   EXPECT_FALSE(warning->lost);
   EXPECT_EQ(warning->rank, 1);
-  EXPECT_FALSE(watch.judge(kStart + 1809s));
-  const auto loss = watch.judge(kStart + 1810s);
+  EXPECT_FALSE(watch.judge(kBeginning + 1809s));
+  const auto loss = watch.judge(kBeginning + 1810s);
   ASSERT_TRUE(loss);
   EXPECT_TRUE(loss->lost);
   EXPECT_EQ(loss->rank, 1);
@@ -80,15 +80,15 @@ TEST(StallWatch, ARankThatOthersWaitForIsWarnedOfOnceAndThenLost) {
 
 TEST(StallWatch, TimeInWhichNobodyCouldBeHeardDoesNotCount) {
   auto strays = watch_of(2), stalled = watch_of(2);
-  strays.hear(0, on_channel(0, 7, true), kStart);
-  strays.hear(1, on_channel(0, 6, true), kStart);
-  stalled.hear(0, on_channel(0, 7, true), kStart);
-  stalled.hear(1, on_channel(0, 6, false), kStart);
+  strays.hear(0, on_channel(0, 7, true), kBeginning);
+  strays.hear(1, on_channel(0, 6, true), kBeginning);
+  stalled.hear(0, on_channel(0, 7, true), kBeginning);
+  stalled.hear(1, on_channel(0, 6, false), kBeginning);
   for (auto* watch : {&strays, &stalled}) watch->pause(10h);
-  EXPECT_FALSE(strays.judge(kStart + 10h + kTimeout - 1s));
-  EXPECT_TRUE(strays.judge(kStart + 10h + kTimeout));
-  EXPECT_FALSE(stalled.judge(kStart + 10h + kWarnAfter - 1s));
-  EXPECT_TRUE(stalled.judge(kStart + 10h + kWarnAfter));
+  EXPECT_FALSE(strays.judge(kBeginning + 10h + kSilence - 1s));
+  EXPECT_TRUE(strays.judge(kBeginning + 10h + kSilence));
+  EXPECT_FALSE(stalled.judge(kBeginning + 10h + kWarnAfter - 1s));
+  EXPECT_TRUE(stalled.judge(kBeginning + 10h + kWarnAfter));
 }
 
 // Each case has another begin of the time that counts, which must move with the pause.
@@ -101,12 +101,12 @@ TEST(StallWatch, APauseMovesWhicheverTimeCounts) {
   for (const Case& one :
        {Case{"the rank's last move", kLater, 0s, 0s}, Case{"the wait of the other", 0s, kLater, 0s},
         Case{"the begin of the watch", 0s, 0s, kLater}}) {
-    StallWatch watch(2, kTimeout);
-    watch.hear(1, on_channel(0, 6, false), kStart + one.rank_moved);
-    watch.hear(0, on_channel(0, 7, true), kStart + one.other_came);
-    watch.watch_stalls(kWarnAfter, kStall, kStart + one.watched);
+    StallWatch watch(2, kSilence);
+    watch.hear(1, on_channel(0, 6, false), kBeginning + one.rank_moved);
+    watch.hear(0, on_channel(0, 7, true), kBeginning + one.other_came);
+    watch.watch_stalls(kWarnAfter, kStall, kBeginning + one.watched);
     watch.pause(kPause);
-    const auto counts_from = kStart + kLater + kPause;
+    const auto counts_from = kBeginning + kLater + kPause;
     EXPECT_FALSE(watch.judge(counts_from + kWarnAfter - 1s)) << one.what;
     const auto warning = watch.judge(counts_from + kWarnAfter);
     ASSERT_TRUE(warning) << one.what;
@@ -120,44 +120,44 @@ TEST(StallWatch, APauseMovesWhicheverTimeCounts) {
 
 TEST(StallWatch, ARankThatMovesOnAnotherChannelIsNotStalled) {
   auto watch = watch_of(2);
-  watch.hear(0, on_channel(0, 7, true), kStart);
+  watch.hear(0, on_channel(0, 7, true), kBeginning);
   States states = on_channel(0, 6, false);
   for (int minute = 0; minute < 100; ++minute) {
     states[2].begun = static_cast<uint64_t>(minute);
-    watch.hear(1, states, kStart + std::chrono::minutes(minute));
-    EXPECT_FALSE(watch.judge(kStart + std::chrono::minutes(minute))) << minute;
+    watch.hear(1, states, kBeginning + std::chrono::minutes(minute));
+    EXPECT_FALSE(watch.judge(kBeginning + std::chrono::minutes(minute))) << minute;
   }
 }
 
 TEST(StallWatch, NobodyIsStalledBeforeItIsAskedOrWithoutAnybodyWaiting) {
-  StallWatch early(2, kTimeout);
-  early.hear(0, on_channel(0, 7, true), kStart);
-  early.hear(1, on_channel(0, 6, false), kStart);
-  EXPECT_FALSE(early.judge(kStart + 100h));
-  early.watch_stalls(kWarnAfter, kStall, kStart + 100h);
-  EXPECT_FALSE(early.judge(kStart + 100h + 299s));
-  EXPECT_TRUE(early.judge(kStart + 100h + 300s));
+  StallWatch early(2, kSilence);
+  early.hear(0, on_channel(0, 7, true), kBeginning);
+  early.hear(1, on_channel(0, 6, false), kBeginning);
+  EXPECT_FALSE(early.judge(kBeginning + 100h));
+  early.watch_stalls(kWarnAfter, kStall, kBeginning + 100h);
+  EXPECT_FALSE(early.judge(kBeginning + 100h + 299s));
+  EXPECT_TRUE(early.judge(kBeginning + 100h + 300s));
 
   auto idle = watch_of(2);
-  for (int rank : {0, 1}) idle.hear(rank, on_channel(0, 7, false), kStart);
-  EXPECT_FALSE(idle.judge(kStart + 100h));
+  for (int rank : {0, 1}) idle.hear(rank, on_channel(0, 7, false), kBeginning);
+  EXPECT_FALSE(idle.judge(kBeginning + 100h));
   // The one outside has been through it already.
-  idle.hear(0, on_channel(0, 7, true), kStart);
-  EXPECT_FALSE(idle.judge(kStart + 100h));
+  idle.hear(0, on_channel(0, 7, true), kBeginning);
+  EXPECT_FALSE(idle.judge(kBeginning + 100h));
 }
 
 TEST(StallWatch, WithoutALimitItOnlyWarnsAndRanksThatLeftAreForgotten) {
-  StallWatch watch(3, kTimeout);
-  watch.watch_stalls(kWarnAfter, 0s, kStart);
-  watch.hear(0, on_channel(0, 7, true), kStart);
-  watch.hear(1, on_channel(0, 6, false), kStart);
-  watch.hear(2, on_channel(0, 5, false), kStart);
+  StallWatch watch(3, kSilence);
+  watch.watch_stalls(kWarnAfter, 0s, kBeginning);
+  watch.hear(0, on_channel(0, 7, true), kBeginning);
+  watch.hear(1, on_channel(0, 6, false), kBeginning);
+  watch.hear(2, on_channel(0, 5, false), kBeginning);
   watch.forget(2);
-  const auto warning = watch.judge(kStart + 100h);
+  const auto warning = watch.judge(kBeginning + 100h);
   ASSERT_TRUE(warning);
   EXPECT_FALSE(warning->lost);
   EXPECT_EQ(warning->rank, 1);
-  EXPECT_FALSE(watch.judge(kStart + 200h));
+  EXPECT_FALSE(watch.judge(kBeginning + 200h));
 }
 
 TEST(Activity, TravelsInABeatAsItIs) {

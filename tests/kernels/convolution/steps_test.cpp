@@ -21,7 +21,7 @@ namespace {
 
 using testing::noise;
 
-constexpr int64_t kLanes = 3, kSteps = 9, kChannels = 36, kHeads = 2;
+constexpr int64_t kLanes = 3, kSteps = 9, kChannels = 36, kFilterSets = 2;
 
 /// One causal convolution, whole and step by step; `weights` are those of dynamic convolutions.
 struct Stepped {
@@ -33,7 +33,8 @@ struct Stepped {
 
 std::vector<Stepped> all_convolutions(int64_t kernel, at::ScalarType type) {
   const at::Tensor weight = noise({40, kernel * kChannels}, 8).to(type);
-  const at::Tensor bias = noise({40}, 9).to(type), filters = noise({kHeads, kernel}, 10).to(type);
+  const at::Tensor bias = noise({40}, 9).to(type),
+                   filters = noise({kFilterSets, kernel}, 10).to(type);
   const PackedConvolution packed(weight, bias, kernel);
   return {
       {"time_convolution",
@@ -52,10 +53,10 @@ std::vector<Stepped> all_convolutions(int64_t kernel, at::ScalarType type) {
        }},
       {"dynamic_convolution",
        [=](const auto& x, const auto& weights, const auto& window) {
-         return dynamic_convolution(x, weights, kHeads, {}, window);
+         return dynamic_convolution(x, weights, kFilterSets, {}, window);
        },
        [=](const auto& x, const auto& weights, auto& cache) {
-         return dynamic_convolution_step(weights, kHeads, x, cache);
+         return dynamic_convolution_step(weights, kFilterSets, x, cache);
        }},
   };
 }
@@ -72,7 +73,7 @@ void expect_steps_equal_the_whole(int64_t kernel, int64_t dilation, at::ScalarTy
     for (int64_t t = 0; t < kSteps; ++t) {
       const auto lanes = static_cast<int64_t>(rows.size());
       const at::Tensor x = noise({lanes, kChannels}, 20 + t).to(type);
-      const at::Tensor raw = noise({lanes, kHeads * kernel}, 40 + t).to(type);
+      const at::Tensor raw = noise({lanes, kFilterSets * kernel}, 40 + t).to(type);
       const at::Tensor got = one.step(x, raw, cache);
       for (int64_t lane = 0; lane < lanes; ++lane) {
         rows[lane].push_back(x[lane]);

@@ -16,12 +16,12 @@ namespace {
 using testing::Inputs;
 using testing::noise;
 
-constexpr int64_t kTokens = 6, kWidth = 4, kClasses = 5;
+constexpr int64_t kTokens = 6, kInputs = 4, kClasses = 5;
 
 /// Two passes over six tokens, and a table with two rounding rows.
 struct TwoPasses {
-  at::Tensor x = noise({2 * kTokens, kWidth});
-  at::Tensor weight = noise({kClasses + 2, kWidth}, 8);
+  at::Tensor x = noise({2 * kTokens, kInputs});
+  at::Tensor weight = noise({kClasses + 2, kInputs}, 8);
   at::Tensor targets = at::arange(kTokens, at::kLong) % kClasses;
   RDrop options{.smoothing = 0.1, .alpha = 3, .num_classes = kClasses};
 

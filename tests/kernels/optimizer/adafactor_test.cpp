@@ -14,7 +14,7 @@ namespace {
 
 using testing::noise;
 
-constexpr int kSteps = 10;
+constexpr int kUpdates = 10;
 constexpr double kGradScale = 1.0 / 64;
 
 /// Tensors one after another with gaps of some elements, rates and decays in turn.
@@ -101,7 +101,7 @@ void expect_steps(const at::Device& device, const std::string& where) {
   Buffers want = buffers(many, at::dtype(at::kDouble));
   const at::Tensor before = got.params.cpu();
   AdafactorTensors all(many.tensors);
-  for (int number = 1; number <= kSteps; ++number) {
+  for (int number = 1; number <= kUpdates; ++number) {
     const at::Tensor grads = gradients(many, number);
     got.grads.copy_(grads);
     want.grads.copy_(grads);

@@ -21,10 +21,10 @@ namespace {
 using models::Seq2SeqOptions;
 
 /// A model of any parts, with dropout.
-class PartsTask : public test::BareTask {
+class AnyPartsTask : public stretto::test::BareTask {
  public:
-  explicit PartsTask(const Seq2SeqOptions& options)
-      : model_(test::small_transformer(options, /*vocabulary=*/24)) {}
+  explicit AnyPartsTask(const Seq2SeqOptions& options)
+      : model_(stretto::test::small_transformer(options, /*vocabulary=*/24)) {}
   torch::nn::Module& model() override { return *model_; }
   Sums loss(const data::Batch& batch, const StepContext& context) override {
     const auto output = model_->loss(
@@ -51,7 +51,7 @@ data::Batch pairs_for(int64_t head) {
 
 Seq2SeqOptions of_parts(const models::EncoderChoice& encoder,
                         const models::DecoderChoice& decoder) {
-  Seq2SeqOptions options = test::small_options(2);
+  Seq2SeqOptions options = stretto::test::small_options(2);
   options.encoder = encoder;
   options.decoder = decoder;
   return options;
@@ -91,7 +91,7 @@ Seq2SeqOptions light() {
 }
 
 Seq2SeqOptions transformer(const std::string& positions) {
-  Seq2SeqOptions options = test::small_options(2);
+  Seq2SeqOptions options = stretto::test::small_options(2);
   options.positions = positions;
   options.encoder.as<models::StackOptions>().num_kv_heads = 1;
   options.decoder.as<models::StackOptions>().num_kv_heads = 1;
@@ -99,7 +99,7 @@ Seq2SeqOptions transformer(const std::string& positions) {
 }
 
 Seq2SeqOptions parallel_shaw() {
-  Seq2SeqOptions options = test::small_options(2);
+  Seq2SeqOptions options = stretto::test::small_options(2);
   options.positions = "shaw";
   options.max_distance = 2;
   options.parallel_residual = true;
@@ -107,7 +107,7 @@ Seq2SeqOptions parallel_shaw() {
 }
 
 Seq2SeqOptions two_encoders() {
-  Seq2SeqOptions options = test::small_options(2);
+  Seq2SeqOptions options = stretto::test::small_options(2);
   models::LstmEncoderOptions first;
   first.num_layers = 1;  // two directions of half the width
   options.encoders = {first, options.encoder};
@@ -115,7 +115,7 @@ Seq2SeqOptions two_encoders() {
 }
 
 Seq2SeqOptions two_decoders() {
-  Seq2SeqOptions options = test::small_options(2);
+  Seq2SeqOptions options = stretto::test::small_options(2);
   models::LstmDecoderOptions second;
   second.num_layers = 1;
   options.heads = {{.name = "first", .decoder = options.decoder},
@@ -212,7 +212,7 @@ TEST(ForensicsOfEveryPart, AnInfiniteWeightIsNamedWithItsModule) {
   for (const InfiniteWeight& c : infinite_weights()) {
     SCOPED_TRACE(c.model + ", " + c.weight);
     seen.insert(c.model);
-    PartsTask task(all.at(c.model));
+    AnyPartsTask task(all.at(c.model));
     optim::Arena arena(task.model());
     const data::Batch batch = pairs_for(/*head=*/c.model == "two_decoders" ? 1 : 0);
     const auto look = [&] {
@@ -240,7 +240,7 @@ std::map<const torch::nn::Module*, std::string> paths_in(const torch::nn::Module
 TEST(ForensicsOfEveryPart, EachModuleWithWeightsIsWatchedOrTheOneAroundIt) {
   for (const auto& [name, options] : models_of_every_part()) {
     SCOPED_TRACE(name);
-    PartsTask task(options);
+    AnyPartsTask task(options);
     std::set<std::string> told;
     {
       const nn::WatchScope scope(task.model(), [&](const nn::Watched& watched) {

@@ -25,7 +25,7 @@ namespace stretto::train {
 namespace {
 
 namespace fs = std::filesystem;
-using test::BareTask;
+using stretto::test::BareTask;
 
 constexpr float kInf = std::numeric_limits<float>::infinity();
 
@@ -46,7 +46,7 @@ data::Batch batch_of(const std::vector<int64_t>& samples) {
 class TransformerTask : public BareTask {
  public:
   explicit TransformerTask(const std::string& tie_embeddings = "decoder")
-      : model_(test::small_transformer(2, 24, tie_embeddings)) {}
+      : model_(stretto::test::small_transformer(2, 24, tie_embeddings)) {}
   torch::nn::Module& model() override { return *model_; }
   Sums loss(const data::Batch& batch, const StepContext& context) override {
     const auto output = model_->loss(
@@ -161,7 +161,7 @@ TEST(Forensics, TheOutputProjectionIsNamedHoweverItIsTiedOnAnyNumberOfProcesses)
     for (const char* tie : {"none", "decoder", "all"}) {
       for (const int processes : {1, 2}) {
         SCOPED_TRACE(tie + (" " + std::to_string(processes)) + " " + std::to_string(c.rows));
-        test::run_ranks(processes, [&](const distributed::ProcessGroup& group) {
+        stretto::test::run_ranks(processes, [&](const distributed::ProcessGroup& group) {
           TransformerTask task(tie);
           optim::Arena arena(task.model());
           const std::string table = std::string(tie) == "none"      ? "output.weight"
@@ -188,7 +188,7 @@ TEST(Forensics, TheOutputProjectionIsNamedHoweverItIsTiedOnAnyNumberOfProcesses)
 }
 
 TEST(Forensics, LookedUpRowsGoTheirOwnWayAgainAfterwards) {
-  test::run_ranks(2, [](const distributed::ProcessGroup& group) {
+  stretto::test::run_ranks(2, [](const distributed::ProcessGroup& group) {
     TransformerTask task("all");
     optim::Arena arena(task.model());
     parallel::GradientReducer reducer(arena, group, {});

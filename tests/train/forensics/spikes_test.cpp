@@ -17,7 +17,7 @@ namespace stretto::train {
 namespace {
 
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
-constexpr double kInf = std::numeric_limits<double>::infinity();
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 /// Alternates around 10 with a deviation of 1.
 double calm(int step) {
@@ -66,7 +66,7 @@ TEST(SpikeSeries, TableOverSteps) {
       {22, 15.9, false},  // below the threshold; enters the averages
       {23, 3.0, false},   // a fall is no spike
       {24, kNan, false},  // is for forensics, not for this
-      {25, kInf, false},
+      {25, kInfinity, false},
   };
   for (const Row& row : rows) EXPECT_EQ(series.add(row.value, 6), row.spike) << row.step;
   EXPECT_NEAR(series.mean(), (20 * 10 + 15.9 + 3) / 22, 1e-9);
@@ -167,7 +167,7 @@ TEST(SpikeDetector, AnUpdateThatIsNotFiniteLeavesNoTrace) {
   for (int step = 1; step <= 30; ++step) detector.look(calm(step), calm(step));
   const auto before = detector.state();
   EXPECT_FALSE(detector.look(kNan, 1000).skip);
-  EXPECT_FALSE(detector.look(1000, kInf).loss);
+  EXPECT_FALSE(detector.look(1000, kInfinity).loss);
   EXPECT_EQ(detector.state(), before);
 }
 
@@ -193,7 +193,7 @@ TEST(SpikeDetector, ARestoredOneDecidesAsTheOneThatWentOn) {
 }
 
 /// One sample a batch, and one weight; an offset of the loss leaves the gradient as it is.
-class OffsetTask : public test::BareTask {
+class OffsetTask : public stretto::test::BareTask {
  public:
   torch::nn::Module& model() override { return *net_; }
   const data::BatchSource& train_batches() override { return source_; }

@@ -1,0 +1,118 @@
+#include <iostream>
+
+#include "base/error.h"
+#include "base/log.h"
+#include "base/signals.h"
+#include "base/system_info.h"
+#include "cli/command.h"
+#include "cli/notes.h"
+#include "config/describe.h"
+#include "distributed/launch.h"
+#include "search/explain.h"
+#include "search/search_files.h"
+#include "search/search_runner.h"
+
+namespace stretto::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct SearchArguments {
+  std::string file, directory;
+  bool json = false, quiet = false;
+};
+
+// A process of a job would start trials that take themselves for its ranks.
+void require_single_process() {
+  const auto launch = distributed::detect_launch();
+  if (launch.kind == distributed::Launch::Kind::kSingle) return;
+  throw Error(
+      ExitCode::kUsage,
+      "a search is one process, but this one was started with others (" + launch.evidence + ")",
+      "start it without mpirun, srun or torchrun");
+}
+
+int run_search(const SearchArguments& options) {
+  if (options.file.empty() || options.directory.empty()) {
+    throw Error(
+        ExitCode::kUsage,
+        std::string("stretto search: ") + (options.file.empty() ? "SPACE.toml" : "--dir") +
+            " is missing",
+        "stretto search SPACE.toml --dir DIR; `stretto search --help` shows how it is used");
+  }
+  require_single_process();
+  ignore_broken_pipes();
+  log::set_quiet(options.quiet);
+  auto loaded = search::load_search(options.file);
+  tell_notes(loaded.origins);
+  std::error_code ignored;
+  const auto program = fs::read_symlink("/proc/self/exe", ignored).string();
+  search::SearchRunner runner(
+      {.directory = fs::absolute(options.directory),
+       .plan = std::move(loaded.plan),
+       .command =
+           [program](const search::TrialRun& run) { return search::train_words(program, run); },
+       .cores = usable_cores(),
+       .shown = options.file});
+  const ExitCode code = runner.run();
+  if (options.json) std::cout << search::search_json(runner.state()).dump(2) << "\n";
+  return static_cast<int>(code);
+}
+
+int explain_search(const std::string& directory) {
+  const fs::path journal = search::journal_path(directory);
+  if (!fs::exists(journal)) {
+    throw Error(ExitCode::kUsage, directory + " is no folder of a search: there is no journal",
+                "name the folder that was given with --dir");
+  }
+  std::cout << search::explain(
+      search::SearchState::replay(search::read_journal(journal).entries, journal.string()));
+  return 0;
+}
+
+int describe_part(const std::vector<std::string>& names) {
+  search::SearchFileOptions defaults;
+  const auto schema = search::search_schema(defaults);
+  std::string text;
+  for (const auto& name : names) {
+    text += (text.empty() ? "" : "\n") + config::describe(schema, name);
+  }
+  std::cout << (names.empty() ? config::describe(schema, "") : text);
+  return 0;
+}
+
+using Action = std::shared_ptr<std::function<int()>>;
+
+void declare_explain(CLI::App& app, const Action& action) {
+  auto directory = std::make_shared<std::string>();
+  auto* part = app.add_subcommand("explain", "the competitors and the cut-off of each rung");
+  part->add_option("DIR", *directory, "folder of the search")->required()->type_name("");
+  part->callback([=] { *action = [directory] { return explain_search(*directory); }; });
+}
+
+void declare_describe_part(CLI::App& app, const Action& action) {
+  auto names = std::make_shared<std::vector<std::string>>();
+  auto* part = app.add_subcommand("describe", "explain the keys of a search file");
+  part->add_option("NAME", *names, "sections or keys; none: all sections")->type_name("");
+  part->callback([=] { *action = [names] { return describe_part(*names); }; });
+}
+
+}  // namespace
+
+std::function<int()> declare_search(CLI::App& app) {
+  auto options = std::make_shared<SearchArguments>();
+  auto action = std::make_shared<std::function<int()>>([options] { return run_search(*options); });
+  app.add_option("SPACE.toml", options->file, "search file: what is searched, and how")
+      ->type_name("");
+  app.add_option("--dir", options->directory,
+                 "folder of the search; one that is there goes on where it stopped")
+      ->type_name("DIR");
+  app.add_flag("--json", options->json, "print the trials as JSON at the end");
+  app.add_flag("--quiet", options->quiet, "only warnings and errors on the screen");
+  declare_explain(app, action);
+  declare_describe_part(app, action);
+  for (auto* part : app.get_subcommands({})) part->allow_extras();
+  return [action] { return (*action)(); };
+}
+
+}  // namespace stretto::cli

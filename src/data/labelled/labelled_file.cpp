@@ -1,0 +1,163 @@
+#include "data/labelled/labelled_file.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <filesystem>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "data/labelled/labelled_rows.h"
+
+namespace stretto::data {
+namespace {
+
+LabelledFormat format_by_ending(const std::string& name) {
+  const InputPath input = parse_input_path(name);
+  std::filesystem::path file(input.member.empty() ? input.file.string() : input.member);
+  if (file.extension() == ".gz" || file.extension() == ".zst") file = file.stem();
+  const std::string ending = file.extension().string();
+  if (ending == ".tsv" || ending == ".txt") return LabelledFormat::kTsv;
+  if (ending == ".csv") return LabelledFormat::kCsv;
+  if (ending == ".jsonl" || ending == ".ndjson") return LabelledFormat::kJsonLines;
+  throw Error(ExitCode::kUsage,
+              name + ": the ending `" + printable(ending) + "` does not tell the format",
+              "give the format; the endings .tsv, .txt, .csv, .jsonl and .ndjson tell it");
+}
+
+std::string utf8_of_latin1(std::string_view text) {
+  std::string out;
+  out.reserve(text.size());
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (byte < 0x80) {
+      out += c;
+    } else {
+      out += static_cast<char>(0xC0 | (byte >> 6));
+      out += static_cast<char>(0x80 | (byte & 0x3F));
+    }
+  }
+  return out;
+}
+
+std::vector<std::string> split_at(std::string_view text, std::string_view separator) {
+  std::vector<std::string> parts;
+  for (size_t begin = 0; begin <= text.size();) {
+    const size_t end = std::min(text.find(separator, begin), text.size());
+    parts.emplace_back(text.substr(begin, end - begin));
+    begin = end + separator.size();
+  }
+  return parts;
+}
+
+}  // namespace
+
+LabelledReader::LabelledReader(const std::string& path, const LabelledColumns& columns)
+    : LabelledReader(open_bytes(path), path, columns) {}
+
+LabelledReader::LabelledReader(std::unique_ptr<ByteStream> bytes, const std::string& name,
+                               const LabelledColumns& columns)
+    : columns_(columns), name_(name) {
+  const bool by_ending = columns.format == LabelledFormat::kByEnding;
+  const auto format = by_ending ? format_by_ending(name) : columns.format;
+  has_labels_ = format == LabelledFormat::kLabelFirst || !columns.label.empty();
+  rows_ = open_rows(LineReader(std::move(bytes), name), columns, format);
+}
+
+LabelledReader::~LabelledReader() = default;
+LabelledReader::LabelledReader(LabelledReader&&) noexcept = default;
+LabelledReader& LabelledReader::operator=(LabelledReader&&) noexcept = default;
+
+std::string LabelledReader::place(const LabelledRow& row) const {
+  return name_ + ":" + std::to_string(row.line);
+}
+
+void LabelledReader::refuse(const LabelledRow& row, const std::string& what,
+                            const std::string& advice) const {
+  throw Error(ExitCode::kBadData, place(row) + ": " + what, advice);
+}
+
+void LabelledReader::decode(const LabelledRow& row, std::string& text) const {
+  if (columns_.encoding == Encoding::kLatin1) {
+    text = utf8_of_latin1(text);
+  } else if (!is_valid_utf8(text)) {
+    refuse(row, "not UTF-8",
+           "convert the file with `iconv -f latin1 -t UTF-8`, or read it as latin-1 if it is");
+  }
+}
+
+bool LabelledReader::next(LabelledRow& row) {
+  do {
+    if (!rows_->next(row)) {
+      if (num_rows_ + num_skipped_ > 0) return false;
+      throw Error(ExitCode::kBadData, name_ + ": there are no rows",
+                  columns_.header ? "the first record is the header; look for a wrong file"
+                                  : "look for a wrong file");
+    }
+    for (std::string* text : {&row.text, &row.text2}) decode(row, *text);
+    for (std::string& label : row.labels) decode(row, label);
+    split_labels(row);
+  } while (is_skipped(row));
+  ++num_rows_;
+  if (row.text.empty() || (!columns_.text2.empty() && row.text2.empty())) {
+    refuse(row, "an empty text", "remove the row, or complete it");
+  }
+  check_labels(row);
+  return true;
+}
+
+/// Counts the row if it is to be left out.
+bool LabelledReader::is_skipped(const LabelledRow& row) {
+  const bool skipped = !columns_.skipped_label.empty() && row.labels.size() == 1 &&
+                       row.labels.front() == columns_.skipped_label;
+  if (skipped) ++num_skipped_;
+  return skipped;
+}
+
+/// What the label column has, as labels: one, or several between separators; each cut at its end.
+void LabelledReader::split_labels(LabelledRow& row) const {
+  const std::string& separator = columns_.label_separator;
+  std::vector<std::string> parts = std::move(row.labels);
+  if (!separator.empty() && parts.size() == 1) parts = split_at(parts.front(), separator);
+  row.labels.clear();
+  for (const auto& part : parts) {
+    std::string label = trim(part);
+    const size_t end =
+        columns_.label_until.empty() ? std::string::npos : label.find(columns_.label_until);
+    label.resize(std::min(end, label.size()));
+    const bool is_new = std::find(row.labels.begin(), row.labels.end(), label) == row.labels.end();
+    if (!label.empty() && is_new) row.labels.push_back(std::move(label));
+  }
+}
+
+void LabelledReader::check_labels(LabelledRow& row) const {
+  if (!has_labels_) return;
+  if (columns_.kind == LabelKind::kNames) {
+    if (columns_.label_separator.empty() && row.labels.size() != 1) {
+      refuse(row, row.labels.empty() ? "no label" : "several labels",
+             row.labels.empty() ? "complete the row, or remove it"
+                                : "give a separator of labels if a text may have several");
+    }
+    return;
+  }
+  const std::string text = row.labels.empty() ? "" : row.labels.front();
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), row.value);
+  const bool is_number = error == std::errc() && end == text.data() + text.size();
+  if (row.labels.size() != 1 || !is_number || !std::isfinite(row.value)) {
+    refuse(row, "label `" + printable(text, 60) + "` is not a finite number",
+           "regression takes numbers such as 3.5");
+  }
+  row.labels.clear();
+}
+
+std::vector<LabelledRow> read_labelled(std::span<const std::string> paths,
+                                       const LabelledColumns& columns) {
+  std::vector<LabelledRow> rows;
+  for (const auto& path : paths) {
+    LabelledReader reader(path, columns);
+    for (LabelledRow row; reader.next(row);) rows.push_back(std::move(row));
+  }
+  return rows;
+}
+
+}  // namespace stretto::data

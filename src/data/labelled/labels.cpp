@@ -1,0 +1,70 @@
+#include "data/labelled/labels.h"
+
+#include <algorithm>
+#include <charconv>
+
+#include "base/error.h"
+#include "base/text.h"
+
+namespace stretto::data {
+namespace {
+
+constexpr const char* kLabelsRemedy = "give each label once, in the order of their numbers";
+
+std::optional<int64_t> as_whole_number(std::string_view text) {
+  int64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return value;
+}
+
+bool all_are_whole_numbers(std::span<const std::string> names) {
+  return std::all_of(names.begin(), names.end(),
+                     [](const std::string& name) { return as_whole_number(name).has_value(); });
+}
+
+}  // namespace
+
+Labels::Labels(std::vector<std::string> names) : names_(std::move(names)) {
+  if (names_.empty()) throw Error(ExitCode::kUsage, "there are no labels", kLabelsRemedy);
+  for (size_t i = 0; i < names_.size(); ++i) {
+    if (names_[i].empty()) {
+      throw Error(ExitCode::kUsage, "label " + std::to_string(i) + " is empty", kLabelsRemedy);
+    }
+    if (numbers_.emplace(names_[i], static_cast<int64_t>(i)).second) continue;
+    throw Error(ExitCode::kUsage, "label `" + printable(names_[i]) + "` occurs twice",
+                kLabelsRemedy);
+  }
+}
+
+Labels Labels::given(std::vector<std::string> names) {
+  return Labels(std::move(names));
+}
+
+Labels Labels::sorted(std::vector<std::string> occurring) {
+  std::sort(occurring.begin(), occurring.end());
+  occurring.erase(std::unique(occurring.begin(), occurring.end()), occurring.end());
+  if (all_are_whole_numbers(occurring)) {
+    std::stable_sort(occurring.begin(), occurring.end(), [](const auto& a, const auto& b) {
+      return *as_whole_number(a) < *as_whole_number(b);
+    });
+  }
+  return Labels(std::move(occurring));
+}
+
+std::optional<int64_t> Labels::find(std::string_view name) const {
+  const auto found = numbers_.find(std::string(name));
+  if (found == numbers_.end()) return std::nullopt;
+  return found->second;
+}
+
+int64_t Labels::number_of(std::string_view name, std::string_view place) const {
+  if (const auto number = find(name)) return *number;
+  const std::string near = closest(name, names_);
+  throw Error(ExitCode::kBadData,
+              std::string(place) + ": unknown label `" + printable(name, 60) + "`",
+              (near.empty() ? "" : "did you mean `" + printable(near) + "`? ") +
+                  "known: " + printable(join(names_, ", "), 1000));
+}
+
+}  // namespace stretto::data

@@ -1,0 +1,39 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+namespace stretto::data {
+
+/// The labels that a classifier knows; the number of a label is its place in their list.
+class Labels {
+ public:
+  /// In the order given. Throws Error(kUsage) for an empty list, an empty name, and one that occurs
+  /// twice.
+  static Labels given(std::vector<std::string> names);
+  /// Those that occur, each once: in ascending order of numbers if all of them are whole numbers,
+  /// otherwise of bytes. Throws Error(kUsage) for none, and for an empty name.
+  static Labels sorted(std::vector<std::string> occurring);
+
+  int64_t size() const { return static_cast<int64_t>(names_.size()); }
+  const std::vector<std::string>& names() const { return names_; }
+  const std::string& name(int64_t label) const { return names_[static_cast<size_t>(label)]; }
+
+  std::optional<int64_t> find(std::string_view name) const;
+  /// @param place  "dev.tsv:17", for the message
+  /// Throws Error(kBadData) for an unknown label, with those that are known.
+  int64_t number_of(std::string_view name, std::string_view place) const;
+
+ private:
+  explicit Labels(std::vector<std::string> names);
+
+  std::vector<std::string> names_;
+  std::unordered_map<std::string, int64_t> numbers_;
+};
+
+}  // namespace stretto::data

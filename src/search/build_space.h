@@ -1,0 +1,26 @@
+#pragma once
+
+#include <vector>
+
+#include "config/problem.h"
+#include "search/search_options.h"
+#include "search/space.h"
+
+namespace stretto::search {
+
+/// Of the blocks `[[space]]`, the hyperparameters; what is wrong with them goes to `problems`: a
+/// space without points, a key twice, bounds that are missing or exchanged, conditions that name
+/// nothing, no number of points where a grid needs one. A rule is left out when one of its keys has
+/// a problem already.
+Space build_space(const SearchFileOptions& options, const config::Origins& origins,
+                  std::vector<config::Problem>& problems);
+
+/// The points of `search.points`, with what is wrong with them.
+std::vector<Point> build_points(const SearchOptions& options, const Space& space,
+                                const config::Origins& origins,
+                                std::vector<config::Problem>& problems);
+
+/// "space.2.key": a key of the file.
+std::string space_key(size_t number, const std::string& name);
+
+}  // namespace stretto::search

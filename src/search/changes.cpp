@@ -1,0 +1,93 @@
+#include "search/changes.h"
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "config/resolved.h"
+#include "experiment/experiment_schema.h"
+#include "search/build_space.h"
+
+namespace stretto::search {
+namespace {
+
+const config::DifferenceWords kWords{.stored = "in the search", .now = "now"};
+
+// Keys that a run may change, but by which trials are compared.
+bool shapes_scores(const std::string& key) {
+  return key.starts_with("eval.") || key.starts_with("decode.") || key == "train.patience" ||
+         key == "train.max_steps" || key == "train.max_epochs" || key == "train.max_hours";
+}
+
+void compare_recipes(const SearchPlan& stored, const SearchPlan& now,
+                     std::vector<std::string>& lines) {
+  const auto options_of = [](const std::string& toml) {
+    return experiment::load_stored_experiment(toml, "/the configuration of the search", {}).options;
+  };
+  auto before = options_of(stored.recipe), after = options_of(now.recipe);
+  const auto schema = experiment::experiment_schema(after);
+  std::vector<std::string> as_well;
+  for (const auto& key : schema.keys) {
+    if (shapes_scores(key.path)) as_well.push_back(key.path);
+  }
+  for (auto& line :
+       config::differences(experiment::experiment_schema(before), schema, as_well, kWords)) {
+    lines.push_back("the configuration's " + std::move(line));
+  }
+}
+
+bool is_part_of(const Parameter& now, const Parameter& before) {
+  if (!before.is_discrete()) return now.min >= before.min && now.max <= before.max;
+  return std::all_of(now.values.begin(), now.values.end(),
+                     [&](const std::string& value) { return before.contains(value); });
+}
+
+void compare_spaces(const Space& stored, const Space& now, std::vector<std::string>& lines) {
+  if (stored.parameters.size() != now.parameters.size()) return;  // told as another key
+  for (size_t i = 0; i < now.parameters.size(); ++i) {
+    const Parameter &before = stored.parameters[i], &after = now.parameters[i];
+    if (before.key != after.key || before.kind != after.kind) continue;
+    if (!is_part_of(after, before)) {
+      lines.push_back(space_key(i, after.is_discrete() ? "values" : "min or max") + ": `" +
+                      after.key + "` is wider now; a space may become narrower alone");
+    }
+  }
+}
+
+void compare_budgets(const SearchOptions& stored, const SearchOptions& now,
+                     std::vector<std::string>& lines) {
+  if (now.max_trials < stored.max_trials) {
+    lines.push_back("search.max_trials: " + std::to_string(stored.max_trials) + " in the search, " +
+                    std::to_string(now.max_trials) + " now; it may be raised alone");
+  }
+  const bool goes_on = stored.points.size() <= now.points.size() &&
+                       std::equal(stored.points.begin(), stored.points.end(), now.points.begin());
+  if (!goes_on) {
+    lines.push_back("search.points: others than in the search; more may stand behind those alone");
+  }
+}
+
+}  // namespace
+
+std::vector<std::string> forbidden_changes(const SearchPlan& stored, const SearchPlan& now) {
+  SearchFileOptions before = stored.options, after = now.options;
+  auto lines = config::differences(search_schema(before), search_schema(after), {}, kWords);
+  compare_budgets(before.search, after.search, lines);
+  compare_spaces(stored.space, now.space, lines);
+  compare_recipes(stored, now, lines);
+  if (stored.metric != now.metric || stored.higher_is_better != now.higher_is_better) {
+    lines.push_back("trials are ranked by " + stored.metric + " in the search, by " + now.metric +
+                    " now");
+  }
+  return lines;
+}
+
+void require_may_go_on(const std::string& directory, const SearchPlan& stored,
+                       const SearchPlan& now) {
+  const auto lines = forbidden_changes(stored, now);
+  if (lines.empty()) return;
+  throw Error(ExitCode::kUsage, directory + " holds another search:\n  " + join(lines, "\n  "),
+              "search into another folder with --dir, or give the old values");
+}
+
+}  // namespace stretto::search

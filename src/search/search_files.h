@@ -1,0 +1,29 @@
+#pragma once
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "search/search_state.h"
+
+namespace stretto::search {
+
+/// The table of a search: one JSON object for each trial, in the order of their numbers.
+///
+/// `trial`, `state`, `point` (numbers as numbers), `bracket`, `updates`, `value`, `reports` (pairs
+/// of updates and value), `failures`, `run`; of a trial that failed `error` and `log`; `seconds`,
+/// which alone is no function of file and seed.
+nlohmann::ordered_json trial_json(const SearchState& state, const Trial& trial);
+/// The lines of `trials.jsonl`.
+std::string trials_jsonl(const SearchState& state);
+/// What `stretto search --json` prints: the search, its best trial and all trials.
+nlohmann::ordered_json search_json(const SearchState& state);
+
+/// The whole configuration of the best trial, ready to train; with a remark in front.
+/// Throws Error(kUsage) when it cannot be made any more: a file that it names is gone.
+std::string best_toml(const SearchState& state, TrialId best, const std::string& shown);
+
+/// "nll 2.3145"
+std::string value_text(const SearchPlan& plan, std::optional<double> value);
+
+}  // namespace stretto::search

@@ -1,0 +1,173 @@
+#include "search/search_plan.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "config/load.h"
+#include "config/resolved.h"
+#include "experiment/task_rules.h"
+#include "search/build_space.h"
+#include "search/space_check.h"
+
+namespace stretto::search {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view kValid = "valid.";
+
+/// Notes what is wrong with a key of `[search]`.
+class FileCheck {
+ public:
+  FileCheck(const config::Origins& origins, std::vector<config::Problem>& problems)
+      : origins_(origins), problems_(problems) {}
+
+  void wrong(const std::string& key, const std::string& what, const std::string& hint) {
+    if (config::is_unreliable(problems_, key)) return;
+    problems_.push_back({origins_.of(key), what, hint, key, origins_.order_of(key)});
+  }
+
+ private:
+  const config::Origins& origins_;
+  std::vector<config::Problem>& problems_;
+};
+
+// The score that trials are ranked by, among those that validations of the configuration have.
+void choose_metric(SearchPlan& plan, const experiment::Experiment& recipe, FileCheck& check) {
+  const auto& options = plan.options.search;
+  const experiment::TaskRules* task = experiment::find_task_rules(recipe);
+  std::string wanted = options.metric.empty() ? recipe.eval.best_metric : options.metric;
+  if (wanted.starts_with(kValid)) wanted = wanted.substr(kValid.size());
+  std::vector<std::string> names;
+  for (const auto& score : task->scores(recipe)) {
+    names.push_back(score.name);
+    const auto& other = score.also_called;
+    if (score.name != wanted && std::find(other.begin(), other.end(), wanted) == other.end()) {
+      continue;
+    }
+    plan.metric = score.name;
+    plan.higher_is_better = score.higher_is_better;
+  }
+  if (plan.metric.empty()) {
+    const std::string near = closest(wanted, names);
+    check.wrong(
+        "search.metric",
+        "a validation has no score `" + printable(wanted) + "`; it has " + join(names, ", "),
+        near.empty() ? "name one of them" : "did you mean `" + near + "`?");
+  }
+  if (options.goal != "auto") plan.higher_is_better = options.goal == "maximize";
+}
+
+void check_recipe(SearchPlan& plan, const experiment::Experiment& recipe, FileCheck& check) {
+  plan.max_steps = recipe.train.max_steps;
+  if (plan.max_steps <= 0) {
+    check.wrong("search.config", "has no train.max_steps, which is the length of a trial",
+                "set it there, or overrides = [\"train.max_steps=1000\"]");
+  }
+  const auto* task = experiment::find_task_rules(recipe);
+  if (const auto valid = task->validation_data(recipe); !valid.there) {
+    check.wrong("search.config", "has no " + valid.name + ", by which trials are compared",
+                valid.remedy);
+  }
+}
+
+void check_slots(const SearchOptions& options, FileCheck& check) {
+  if (options.slots > 0 && options.slots_per_trial > options.slots) {
+    check.wrong("search.slots_per_trial",
+                "is " + std::to_string(options.slots_per_trial) + ", more than the " +
+                    std::to_string(options.slots) + " of search.slots: no trial could begin",
+                "take no more than search.slots");
+  }
+  if (options.config.empty()) {
+    check.wrong("search.config", "is missing", "name the configuration that trials train");
+  }
+}
+
+std::string without_comments(const SearchFileOptions& options) {
+  SearchFileOptions copy = options;
+  return config::to_toml(search_schema(copy));
+}
+
+// A problem of the configuration is told as the command line would, and its overrides stand here.
+experiment::LoadedExperiment load_recipe(const SearchOptions& options) {
+  try {
+    return experiment::load_experiment(options.config, options.overrides);
+  } catch (const Error& error) {
+    if (error.code() != ExitCode::kUsage || options.overrides.empty()) throw;
+    throw Error(error.code(), error.what(),
+                error.advice().empty() ? "what is called command line here is search.overrides"
+                                       : error.advice());
+  }
+}
+
+}  // namespace
+
+Sampler SearchPlan::sampler() const {
+  return {.space = space,
+          .seed = static_cast<uint64_t>(options.search.seed),
+          .grid = options.method.is<GridOptions>(),
+          .enqueued = enqueued};
+}
+
+std::optional<double> SearchPlan::score_of(std::optional<double> value) const {
+  if (!value || !std::isfinite(*value)) return std::nullopt;
+  return higher_is_better ? -*value : *value;
+}
+
+config::Schema search_schema(SearchFileOptions& options) {
+  return config::schema_of(options);
+}
+
+std::vector<std::string> overrides_of(const SearchPlan& plan, const Point& point) {
+  auto words = plan.options.search.overrides;
+  for (auto& word : plan.space.overrides(point)) words.push_back(std::move(word));
+  return words;
+}
+
+experiment::LoadedExperiment experiment_of(const SearchPlan& plan, const Point& point) {
+  return experiment::load_experiment(plan.options.search.config, overrides_of(plan, point));
+}
+
+LoadedSearch load_search(const fs::path& path) {
+  LoadedSearch loaded;
+  SearchPlan& plan = loaded.plan;
+  SearchFileOptions fallback;
+  std::vector<config::Problem> problems;
+  loaded.origins =
+      config::load_file(path, {}, search_schema(plan.options), search_schema(fallback), problems);
+  const auto& search = plan.options.search;
+  if (experiment::readable(problems)) {
+    FileCheck check(loaded.origins, problems);
+    check_slots(search, check);
+    plan.space = build_space(plan.options, loaded.origins, problems);
+    plan.enqueued = build_points(search, plan.space, loaded.origins, problems);
+  }
+  config::throw_problems(problems);
+  const auto recipe = load_recipe(search);
+  FileCheck check(loaded.origins, problems);
+  check_recipe(plan, recipe.options, check);
+  choose_metric(plan, recipe.options, check);
+  check_space(plan, loaded.origins, problems);
+  config::throw_problems(problems);
+  require_a_point(plan);
+  plan.toml = without_comments(plan.options);
+  plan.recipe = recipe.resolved_toml;
+  return loaded;
+}
+
+SearchPlan stored_plan(const std::string& toml, const std::string& where) {
+  SearchPlan plan;
+  SearchFileOptions fallback;
+  std::vector<config::Problem> problems;
+  const auto origins = config::load_text(toml, where, "/", {}, search_schema(plan.options),
+                                         search_schema(fallback), problems);
+  plan.space = build_space(plan.options, origins, problems);
+  plan.enqueued = build_points(plan.options.search, plan.space, origins, problems);
+  config::throw_problems(problems, ExitCode::kBadData);
+  plan.toml = toml;
+  return plan;
+}
+
+}  // namespace stretto::search

@@ -1,0 +1,54 @@
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "experiment/load_experiment.h"
+#include "search/sampler.h"
+#include "search/scheduler.h"
+#include "search/search_options.h"
+
+namespace stretto::search {
+
+/// All that decides what a search does: made of a search file and its configuration, kept in the
+/// journal, and made of that again.
+struct SearchPlan {
+  SearchFileOptions options;
+  Space space;
+  std::vector<Point> enqueued;
+  std::string toml;    ///< the search file, resolved: every key, absolute paths
+  std::string recipe;  ///< the configuration of each trial but for its point, resolved
+  std::string metric;  ///< "nll"
+  bool higher_is_better = false;
+  int64_t max_steps = 0;  ///< updates of a whole trial
+
+  Sampler sampler() const;
+  /// Less is better: what trials are ranked by. Absent for what is no number.
+  std::optional<double> score_of(std::optional<double> value) const;
+};
+
+/// A search file that is sound, with its configuration.
+struct LoadedSearch {
+  SearchPlan plan;
+  config::Origins origins;
+};
+
+/// Reads a search file and the configuration that it names, and checks everything that can be
+/// checked before a trial trains: keys and values of the space against the configuration's, points
+/// against the space, that some point makes a sound configuration. Throws Error(kUsage) with all
+/// problems.
+LoadedSearch load_search(const std::filesystem::path& path);
+
+/// The plan that a journal has kept. Throws Error(kBadData).
+SearchPlan stored_plan(const std::string& toml, const std::string& where);
+
+/// The keys of a search file; it points into `options`.
+config::Schema search_schema(SearchFileOptions& options);
+
+/// The configuration of a point. Throws Error(kUsage) when it breaks a rule.
+experiment::LoadedExperiment experiment_of(const SearchPlan& plan, const Point& point);
+/// What of the command line makes it: the plan's overrides, then the point's.
+std::vector<std::string> overrides_of(const SearchPlan& plan, const Point& point);
+
+}  // namespace stretto::search

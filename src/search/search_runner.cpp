@@ -1,0 +1,374 @@
+#include "search/search_runner.h"
+
+#include <algorithm>
+#include <thread>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/signals.h"
+#include "base/text.h"
+#include "search/changes.h"
+#include "search/search_files.h"
+#include "search/space_check.h"
+
+namespace stretto::search {
+namespace {
+
+namespace fs = std::filesystem;
+using Clock = std::chrono::steady_clock;
+
+constexpr double kPageSeconds = 10;  // between two writings of search.html
+constexpr double kPatience = 300;    // for trials that save before the search leaves
+constexpr int kCannotStart = 127;
+
+// The same training would end in the same way.
+bool is_final(int code) {
+  for (const ExitCode one : {ExitCode::kOk, ExitCode::kUsage, ExitCode::kBadData,
+                             ExitCode::kNumeric, ExitCode::kUnsafe}) {
+    if (code == static_cast<int>(one)) return true;
+  }
+  return false;
+}
+
+// No fault of the trial.
+bool ends_the_search(int code) {
+  return code == static_cast<int>(ExitCode::kIo) || code == kCannotStart;
+}
+
+void require_place(const fs::path& directory) {
+  std::error_code ignored;
+  if (fs::exists(directory, ignored) && !fs::is_directory(directory, ignored)) {
+    throw Error(ExitCode::kUsage, directory.string() + " is not a folder",
+                "give another folder with --dir");
+  }
+  if (fs::exists(directory / "run.json", ignored) &&
+      !fs::exists(journal_path(directory), ignored)) {
+    throw Error(ExitCode::kUsage, directory.string() + " is a run folder, not that of a search",
+                "give another folder with --dir");
+  }
+  make_directories(directory / "trials");
+}
+
+FileLock lock_of(const fs::path& directory) {
+  require_place(directory);
+  return FileLock::try_now(directory / ".lock", "stretto search");
+}
+
+}  // namespace
+
+fs::path trial_directory(const fs::path& directory, TrialId trial) {
+  return directory / "trials" / std::to_string(trial);
+}
+
+fs::path journal_path(const fs::path& directory) {
+  return directory / "journal";
+}
+
+SearchRunner::SearchRunner(RunnerSetup setup)
+    : setup_(std::move(setup)), lock_(lock_of(setup_.directory)) {
+  log::open_file(setup_.directory / "log.txt");
+  open_journal();
+}
+
+SearchRunner::~SearchRunner() = default;
+
+void SearchRunner::open_journal() {
+  const fs::path path = journal_path(setup_.directory);
+  journal_ = std::make_unique<Journal>(path);
+  if (journal_->was_torn()) {
+    log::warn(path.string() + ": the last line was cut short and is left out");
+  }
+  if (journal_->entries().empty()) {
+    state_ = std::make_unique<SearchState>(setup_.plan);
+    journal_->append(SearchState::entry_of(setup_.plan, "begin"));
+    log::info("new search " + setup_.directory.string());
+  } else {
+    state_ = std::make_unique<SearchState>(SearchState::replay(journal_->entries(), path.string()));
+    require_may_go_on(setup_.directory.string(), state_->plan(), setup_.plan);
+    if (state_->plan().toml != setup_.plan.toml || state_->plan().recipe != setup_.plan.recipe) {
+      journal_->append(state_->change(setup_.plan));
+      log::info("the search goes on with a changed file");
+    }
+    log::info("search " + setup_.directory.string() + " goes on: " +
+              counted(static_cast<int64_t>(state_->trials().size()), "trial") + " so far");
+  }
+  clock_before_ = state_->clock();
+  for (const auto& line : state_->scheduler().plan()) log::info("  " + line);
+}
+
+size_t SearchRunner::capacity() const {
+  const auto& options = state_->plan().options.search;
+  const int64_t slots = options.slots > 0 ? options.slots : setup_.cores;
+  return static_cast<size_t>(std::max<int64_t>(1, slots / options.slots_per_trial));
+}
+
+bool SearchRunner::in_order() const {
+  return state_->plan().options.search.deterministic || capacity() == 1;
+}
+
+double SearchRunner::clock() const {
+  return clock_before_ + seconds_since(began_);
+}
+
+bool SearchRunner::is_time_up() const {
+  const double hours = state_->plan().options.search.max_hours;
+  return hours > 0 && clock() >= hours * 3600;
+}
+
+// Jobs that an earlier session began and whose end it did not see.
+void SearchRunner::go_on_with_running() {
+  const auto jobs = state_->running();
+  for (const Job& job : jobs) {
+    if (has_failed_for_good(job)) {
+      ended_.push_back({job});  // its turn may not have come
+    } else {
+      start(job);
+    }
+  }
+}
+
+void SearchRunner::start(const Job& job) {
+  const auto& plan = state_->plan();
+  const Trial& trial = state_->trials().at(static_cast<size_t>(job.trial));
+  pruned_.erase(job.trial);
+  TrialRun run{.config = plan.options.search.config,
+               .overrides = overrides_of(plan, trial.point),
+               .directory = trial_directory(setup_.directory, job.trial),
+               .until = job.until,
+               .threads = plan.options.search.slots_per_trial};
+  processes_.push_back(std::make_unique<TrialProcess>(job, std::move(run), setup_.command));
+}
+
+const std::optional<Sampler::Choice>& SearchRunner::next_point() {
+  if (has_looked_for_point_) return next_point_;
+  const auto& plan = state_->plan();
+  next_point_.reset();
+  if (static_cast<int64_t>(state_->trials().size()) < plan.options.search.max_trials) {
+    next_point_ = plan.sampler().next(state_->known_points(), state_->num_enqueued(),
+                                      [&](const Point& point) { return is_sound(plan, point); });
+    if (!next_point_) log::info("the space has no more points");
+  }
+  has_looked_for_point_ = true;
+  return next_point_;
+}
+
+void SearchRunner::fill_slots() {
+  while (state_->running().size() < capacity() && !is_time_up()) {
+    const auto begun = state_->next(next_point());
+    if (!begun) return;
+    if (begun->job.begins) has_looked_for_point_ = false;
+    journal_->append(begun->entry);
+    view_.began(*state_, begun->job);
+    start(begun->job);
+  }
+}
+
+void SearchRunner::poll() {
+  std::vector<Ended> ended;
+  for (auto& process : processes_) {
+    if (const auto code = process->poll()) {
+      ended.push_back({process->job(), *code, *code == 0 ? "" : process->complaint()});
+      process.reset();
+    }
+  }
+  std::erase(processes_, nullptr);
+  for (const auto& one : ended) {
+    if (ends_the_search(one.code)) refuse(one);
+    if (one.code == 0) {
+      ended_.push_back(one);
+    } else {
+      note_failure(one);
+    }
+  }
+}
+
+// Every other trial would meet it too.
+void SearchRunner::refuse(const Ended& ended) {
+  stop_processes();
+  view_.finish();
+  const fs::path output = trial_directory(setup_.directory, ended.job.trial) / "output.txt";
+  throw Error(ExitCode::kIo,
+              "trial " + std::to_string(ended.job.trial) + " cannot train: " +
+                  (ended.why.empty() ? "its program does not start" : ended.why),
+              "correct this, and the same command goes on; " + output.string() + " says more");
+}
+
+bool SearchRunner::has_failed_for_good(const Job& job) const {
+  const Trial& trial = state_->trials().at(static_cast<size_t>(job.trial));
+  if (trial.failures == 0 || trial.failed_until != job.until) return false;
+  return is_final(trial.exit_code) || trial.failures > state_->plan().options.search.max_restarts;
+}
+
+// A training that may be tried again is, at once: nobody else learns of the failure.
+void SearchRunner::note_failure(const Ended& ended) {
+  journal_->append(state_->fail(ended.job, ended.code, ended.why));
+  const bool for_good = has_failed_for_good(ended.job);
+  view_.failed(*state_, ended.job, !for_good);
+  if (for_good) {
+    ended_.push_back(ended);
+  } else {
+    start(ended.job);
+  }
+}
+
+// With results in order the oldest training is waited for.
+bool SearchRunner::take_result() {
+  for (const Job& job : state_->running()) {
+    const auto found = std::find_if(ended_.begin(), ended_.end(),
+                                    [&](const Ended& ended) { return ended.job == job; });
+    if (found != ended_.end()) {
+      const Ended ended = *found;
+      ended_.erase(found);
+      take(ended);
+      return true;
+    }
+    if (in_order()) return false;
+  }
+  return false;
+}
+
+void SearchRunner::take(const Ended& ended) {
+  const Job& job = ended.job;
+  if (has_failed_for_good(job)) return report(job, {.until = job.until});
+  const auto& metric = state_->plan().metric;
+  const auto last = last_validation(trial_directory(setup_.directory, job.trial), metric);
+  if (!last || !last->value) {
+    return note_failure(
+        {job, ended.code,
+         last ? metric + " of its last validation is no number" : "it ended without a validation"});
+  }
+  report(job,
+         {.until = job.until, .step = last->step, .value = last->value, .seconds = last->seconds});
+}
+
+void SearchRunner::report(const Job& job, const Report& report) {
+  journal_->append(state_->report(job, report, clock()));
+  view_.reported(*state_, job);
+  prune(/*at_end=*/false);
+  write_files();
+}
+
+// What nobody goes on from takes the most room.
+void SearchRunner::prune(bool at_end) {
+  const auto best = state_->best();
+  for (const auto& trial : state_->trials()) {
+    const TrialState standing = state_->state_of(trial.id);
+    const bool may_go_on =
+        standing == TrialState::kRunning || (standing == TrialState::kWaiting && !at_end);
+    if (may_go_on || best == trial.id || !pruned_.insert(trial.id).second) continue;
+    std::error_code error;
+    const fs::path checkpoints = trial_directory(setup_.directory, trial.id) / "checkpoints";
+    fs::remove_all(checkpoints, error);
+    if (error) log::warn("cannot remove " + checkpoints.string() + ": " + error.message());
+  }
+}
+
+void SearchRunner::write_best() {
+  const auto best = state_->best();
+  if (!best) return;
+  const auto& report = state_->trials().at(static_cast<size_t>(*best)).reports.back();
+  const std::string which = std::to_string(*best) + " " + std::to_string(report.until) + " " +
+                            std::to_string(state_->trials().size());
+  if (which == best_written_) return;
+  try {
+    write_file_atomic(setup_.directory / "best.toml", best_toml(*state_, *best, setup_.shown));
+    best_written_ = which;
+  } catch (const Error& error) {
+    if (error.code() != ExitCode::kUsage) throw;
+    log::warn("best.toml cannot be written: " + error.message());
+  }
+}
+
+void SearchRunner::write_files() {
+  write_file_atomic(setup_.directory / "trials.jsonl", trials_jsonl(*state_));
+  write_best();
+  if (seconds_since(page_written_) >= kPageSeconds) write_page("running");
+}
+
+void SearchRunner::write_page(const char* status) {
+  page_written_ = Clock::now();
+  for (const auto& trial : state_->trials()) {
+    const size_t reports = trial.reports.size();
+    if (auto& known = curve_reports_[trial.id]; known != reports) {
+      known = reports;
+      curves_[trial.id] =
+          validations_of(trial_directory(setup_.directory, trial.id), state_->plan().metric);
+    }
+  }
+  const bool is_running = status == std::string_view("running");
+  const SearchPage page{.state = *state_,
+                        .curves = curves_,
+                        .title = fs::absolute(setup_.directory).lexically_normal().filename(),
+                        .status = status,
+                        .refresh_seconds = is_running ? static_cast<int>(kPageSeconds) : 0};
+  write_file_atomic(setup_.directory / "search.html", render_search_html(page));
+}
+
+// They save first.
+void SearchRunner::stop_processes() {
+  for (auto& process : processes_) process->stop();
+  const auto asked = Clock::now();
+  while (!processes_.empty() && seconds_since(asked) < kPatience) {
+    std::erase_if(processes_, [](auto& process) { return process->poll().has_value(); });
+    std::this_thread::sleep_for(setup_.tick);
+  }
+}
+
+ExitCode SearchRunner::leave_interrupted() {
+  stop_processes();
+  view_.finish();
+  write_page("stopped");
+  log::info("stopped; the same command goes on from there");
+  return ExitCode::kInterrupted;
+}
+
+void SearchRunner::refuse_without_result() const {
+  const auto& trials = state_->trials();
+  if (trials.empty()) {
+    throw Error(ExitCode::kUsage, "no trial began: search.max_hours is over",
+                "raise it, and the same command goes on");
+  }
+  const Trial& last = trials.back();
+  const bool has_own_code = is_final(last.exit_code) && last.exit_code != 0;
+  const fs::path output = trial_directory(setup_.directory, last.id) / "output.txt";
+  throw Error(has_own_code ? static_cast<ExitCode>(last.exit_code) : ExitCode::kPeerLost,
+              "no trial of " + std::to_string(trials.size()) + " has a result; of the last: " +
+                  (last.why.empty() ? "exit code " + std::to_string(last.exit_code) : last.why),
+              output.string() + " says more");
+}
+
+ExitCode SearchRunner::finish() {
+  view_.finish();
+  const auto best = state_->best();
+  if (!best) refuse_without_result();
+  prune(/*at_end=*/true);
+  write_files();
+  write_page("finished");
+  const auto& trial = state_->trials().at(static_cast<size_t>(*best));
+  log::info(std::string(is_time_up() ? "search.max_hours reached" : "finished") + ": " +
+            counted(static_cast<int64_t>(state_->trials().size()), "trial") +
+            ", the best is trial " + std::to_string(*best) + " with " +
+            value_text(state_->plan(), trial.reports.back().value));
+  log::info("  " + printable(state_->plan().space.text(trial.point), 4000));
+  log::info("  page: " + (setup_.directory / "search.html").string());
+  log::info("  its configuration: " + (setup_.directory / "best.toml").string());
+  return ExitCode::kOk;
+}
+
+ExitCode SearchRunner::run() {
+  const StopSignals signals;
+  go_on_with_running();
+  for (;;) {
+    // Between two results a slot is filled: whether both were there at once must change nothing.
+    do {
+      fill_slots();
+    } while (take_result());
+    view_.tick(*state_);
+    if (signals.requested()) return leave_interrupted();
+    if (state_->running().empty()) return finish();
+    std::this_thread::sleep_for(setup_.tick);
+    poll();
+  }
+}
+
+}  // namespace stretto::search

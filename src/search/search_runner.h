@@ -1,0 +1,106 @@
+#pragma once
+
+#include <chrono>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <set>
+#include <vector>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "search/journal.h"
+#include "search/search_html.h"
+#include "search/search_state.h"
+#include "search/search_view.h"
+#include "search/trial_process.h"
+
+namespace stretto::search {
+
+/// What a search is run with.
+struct RunnerSetup {
+  std::filesystem::path directory;  ///< DIR
+  SearchPlan plan;
+  TrialCommand command;
+  int cores = 1;           ///< of this machine, for search.slots = 0
+  std::string shown = {};  ///< name of the search file, for messages
+  /// Between two looks at the processes.
+  std::chrono::milliseconds tick{50};
+};
+
+/// Runs a search to its end, or goes on with the one that DIR has.
+///
+/// Each decision is in the journal before a process is started, and each result before anything
+/// follows from it, so that the search may be killed at any moment. With one trial at a time, or
+/// with search.deterministic, results are taken in the order in which trainings began, and the
+/// table is a function of file, seed and number of slots.
+class SearchRunner {
+ public:
+  /// Takes the lock of DIR and replays its journal. Throws Error(kUsage) when another process has
+  /// the lock or DIR holds another search (search/changes.h), Error(kBadData) for a damaged
+  /// journal.
+  explicit SearchRunner(RunnerSetup setup);
+  ~SearchRunner();
+
+  /// @return kOk at the end, kInterrupted after a signal: the same command goes on
+  /// Throws Error when no trial has a result.
+  ExitCode run();
+
+  const SearchState& state() const { return *state_; }
+
+ private:
+  struct Ended {
+    Job job;
+    int code = 0;
+    std::string why = {};
+  };
+
+  void open_journal();
+  size_t capacity() const;
+  bool in_order() const;
+  void go_on_with_running();
+  void start(const Job& job);
+  const std::optional<Sampler::Choice>& next_point();
+  void fill_slots();
+  void poll();
+  bool take_result();
+  void take(const Ended& ended);
+  void note_failure(const Ended& ended);
+  [[noreturn]] void refuse(const Ended& ended);
+  void stop_processes();
+  bool has_failed_for_good(const Job& job) const;
+  void report(const Job& job, const Report& report);
+  bool is_time_up() const;
+  double clock() const;
+  void prune(bool at_end);
+  void write_files();
+  void write_best();
+  void write_page(const char* status);
+  ExitCode leave_interrupted();
+  ExitCode finish();
+  [[noreturn]] void refuse_without_result() const;
+
+  RunnerSetup setup_;
+  FileLock lock_;
+  std::unique_ptr<Journal> journal_;
+  std::unique_ptr<SearchState> state_;
+  SearchView view_;
+  std::vector<std::unique_ptr<TrialProcess>> processes_;
+  std::vector<Ended> ended_;  // whose results were not taken
+  std::optional<Sampler::Choice> next_point_;
+  bool has_looked_for_point_ = false;  // next_point_ is that of the next trial
+  std::set<TrialId> pruned_;           // without checkpoints
+  std::string best_written_;           // which best.toml there is
+  double clock_before_ = 0;            // of earlier sessions
+  std::chrono::steady_clock::time_point began_ = std::chrono::steady_clock::now();
+  std::chrono::steady_clock::time_point page_written_{};
+  TrialCurves curves_;                       // as search.html has them
+  std::map<TrialId, size_t> curve_reports_;  // of how many reports
+};
+
+/// DIR/trials/N
+std::filesystem::path trial_directory(const std::filesystem::path& directory, TrialId trial);
+/// DIR/journal
+std::filesystem::path journal_path(const std::filesystem::path& directory);
+
+}  // namespace stretto::search

@@ -1,0 +1,181 @@
+#include "search/search_view.h"
+
+#include <algorithm>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/text.h"
+#include "report/terminal.h"
+#include "report/utf8.h"
+#include "search/search_files.h"
+
+namespace stretto::search {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr double kDrawSeconds = 0.5;
+constexpr size_t kRows = 12;
+
+std::string cut(const std::string& line, size_t columns) {
+  return report::count_code_points(line) <= columns ? line : report::ellipsis(line, columns);
+}
+
+std::string trial_name(TrialId trial) {
+  return "trial " + std::to_string(trial);
+}
+
+const Trial& trial_of(const SearchState& state, TrialId id) {
+  return state.trials().at(static_cast<size_t>(id));
+}
+
+// "3rd of 7" at its rung; empty when it is at none.
+std::string place_text(const SearchState& state, const Job& job) {
+  const int64_t bracket = state.scheduler().bracket_of(job.trial);
+  for (const auto& rung : state.scheduler().rungs()) {
+    if (rung.bracket != bracket || rung.until != job.until) continue;
+    const auto& all = rung.competitors;
+    const auto found = std::find_if(all.begin(), all.end(), [&](const Competitor& competitor) {
+      return competitor.trial == job.trial;
+    });
+    if (found == all.end()) return "";
+    return "number " + std::to_string(found - all.begin() + 1) + " of " +
+           std::to_string(all.size()) + " there";
+  }
+  return "";
+}
+
+std::string padded(std::string text, size_t width) {
+  const size_t length = report::count_code_points(text);
+  return length < width ? text + std::string(width - length, ' ') : text;
+}
+
+std::string row(const SearchState& state, const Trial& trial, const std::string& standing) {
+  const auto best = state.best();
+  const bool has_value = !trial.reports.empty();
+  return padded((best == trial.id ? "* " : "  ") + std::to_string(trial.id), 7) +
+         padded(standing, 22) +
+         padded(
+             has_value && trial.reports.back().value ? fixed(*trial.reports.back().value, 4) : "",
+             11) +
+         short_point(state.plan().space, trial.point);
+}
+
+}  // namespace
+
+std::string short_point(const Space& space, const Point& point) {
+  std::vector<std::string> words;
+  for (size_t i = 0; i < point.size(); ++i) {
+    if (!point[i]) continue;
+    const std::string& key = space.parameters[i].key;
+    words.push_back(key.substr(key.rfind('.') + 1) + "=" + *point[i]);
+  }
+  return join(words, " ");
+}
+
+std::vector<std::string> table_lines(const SearchState& state, size_t rows, size_t columns) {
+  const auto& plan = state.plan();
+  int64_t ended = 0;
+  for (const auto& trial : state.trials()) {
+    ended += state.state_of(trial.id) == TrialState::kRunning ? 0 : 1;
+  }
+  std::vector<std::string> lines{std::to_string(state.trials().size()) + " of " +
+                                 counted(plan.options.search.max_trials, "trial") + " begun · " +
+                                 std::to_string(state.running().size()) + " train · " +
+                                 plan.metric + " · " + human_duration(state.clock())};
+  for (const auto& job : state.running()) {
+    lines.push_back(row(state, trial_of(state, job.trial), "until " + with_thousands(job.until)));
+  }
+  std::vector<TrialId> others;
+  for (const auto& trial : state.trials()) {
+    if (state.state_of(trial.id) != TrialState::kRunning) others.push_back(trial.id);
+  }
+  std::sort(others.begin(), others.end(),
+            [&](TrialId a, TrialId b) { return state.is_better(a, b); });
+  for (const TrialId id : others) {
+    if (lines.size() > rows) break;
+    const Trial& trial = trial_of(state, id);
+    lines.push_back(row(state, trial,
+                        std::string(name_of(state.state_of(id))) + " at " +
+                            with_thousands(trial.reports.back().until)));
+  }
+  for (auto& line : lines) line = cut(printable(line, 4000), columns);
+  return lines;
+}
+
+/// The table on a terminal. The log calls `clear` and `redraw` around each of its lines.
+struct SearchView::Screen {
+  std::vector<std::string> lines;
+  size_t drawn = 0;  // lines on the screen, the cursor behind the last
+  Clock::time_point last{};
+
+  void clear() {
+    std::string out;
+    for (; drawn > 0; --drawn) out += "\x1b[1A" + std::string(report::kEraseLine);
+    report::write_stderr(out);
+  }
+  void draw() {
+    clear();
+    std::string out;
+    for (const auto& line : lines) {
+      out += (report::colour_wanted() ? report::decorated(line) : line) + "\n";
+    }
+    drawn = lines.size();
+    report::write_stderr(out);
+  }
+  static void clear_for_log(void* screen) { static_cast<Screen*>(screen)->clear(); }
+  static void redraw_after_log(void* screen) { static_cast<Screen*>(screen)->draw(); }
+};
+
+SearchView::SearchView() {
+  if (!report::stderr_is_live_terminal()) return;
+  screen_ = std::make_unique<Screen>();
+  log::set_screen_hooks({&Screen::clear_for_log, &Screen::redraw_after_log, screen_.get()});
+}
+
+SearchView::~SearchView() {
+  finish();
+}
+
+void SearchView::began(const SearchState& state, const Job& job) {
+  const Trial& trial = trial_of(state, job.trial);
+  if (job.begins) {
+    log::info(trial_name(job.trial) +
+              " begins: " + printable(state.plan().space.text(trial.point), 4000));
+  } else if (!trial.reports.empty()) {
+    log::info(trial_name(job.trial) + " goes on to " + with_thousands(job.until));
+  }
+}
+
+void SearchView::reported(const SearchState& state, const Job& job) {
+  const auto& report = trial_of(state, job.trial).reports.back();
+  if (!report.value) return;
+  const std::string place = place_text(state, job);
+  log::info(trial_name(job.trial) + ": " + value_text(state.plan(), report.value) + " at " +
+            with_thousands(job.until) + (place.empty() ? "" : ", " + place));
+}
+
+void SearchView::failed(const SearchState& state, const Job& job, bool tried_again) {
+  const Trial& trial = trial_of(state, job.trial);
+  log::warn(trial_name(job.trial) + " failed with exit code " + std::to_string(trial.exit_code) +
+            (trial.why.empty() ? "" : ": " + trial.why) +
+            (tried_again ? "; it is tried again" : "; it counts as the worst") + " (trials/" +
+            std::to_string(job.trial) + "/output.txt)");
+}
+
+void SearchView::tick(const SearchState& state) {
+  if (screen_ == nullptr || seconds_since(screen_->last) < kDrawSeconds) return;
+  screen_->last = Clock::now();
+  screen_->lines =
+      table_lines(state, kRows, static_cast<size_t>(std::max(20, report::terminal_columns())));
+  screen_->draw();
+}
+
+void SearchView::finish() {
+  if (screen_ == nullptr) return;
+  log::set_screen_hooks({});
+  screen_->clear();
+  screen_.reset();
+}
+
+}  // namespace stretto::search

@@ -1,0 +1,22 @@
+#pragma once
+
+#include <vector>
+
+#include "config/problem.h"
+#include "search/search_plan.h"
+
+namespace stretto::search {
+
+/// Whether each key of the space is one of the configuration, and its values are of the key's type
+/// and range: each is read as an override of the configuration would be, beside values that fulfil
+/// its conditions. Messages are those of `stretto check`, at the places of the search file.
+void check_space(const SearchPlan& plan, const config::Origins& origins,
+                 std::vector<config::Problem>& problems);
+
+/// Throws Error(kUsage) when no point that was looked at makes a sound configuration.
+void require_a_point(const SearchPlan& plan);
+
+/// Whether the configuration of a point breaks no rule.
+bool is_sound(const SearchPlan& plan, const Point& point);
+
+}  // namespace stretto::search

@@ -1,0 +1,68 @@
+#include <gtest/gtest.h>
+
+#include "tests/cli/program.h"
+#include "tests/search/bench.h"
+
+namespace stretto::cli {
+namespace {
+
+using stretto::testing::kLearningRate;
+using stretto::testing::Program;
+using stretto::testing::SearchBench;
+
+void expect_in(const std::string& text, const std::string& whole) {
+  EXPECT_NE(whole.find(text), std::string::npos) << whole;
+}
+
+TEST(SearchCommand, NeedsAFileAndAFolder) {
+  const Program program;
+  const auto nothing = program.run({"search"});
+  EXPECT_EQ(nothing.code, 2);
+  expect_in("SPACE.toml is missing", nothing.err);
+  const auto no_folder = program.run({"search", "space.toml"});
+  EXPECT_EQ(no_folder.code, 2);
+  expect_in("--dir is missing", no_folder.err);
+}
+
+TEST(SearchCommand, RefusesAFileWithWrongKeysBeforeItMakesAnything) {
+  const Program program;
+  const SearchBench bench;
+  const auto file =
+      bench.file("", "[[space]]\nkey = \"optim.lrr\"\nname = \"log\"\nmin=1\nmax=2\n");
+  const auto result = program.run({"search", file, "--dir", "found"});
+  EXPECT_EQ(result.code, 2);
+  expect_in("did you mean `optim.lr`?", result.err);
+  EXPECT_FALSE(std::filesystem::exists(program.folder / "found"));
+}
+
+TEST(SearchCommand, IsNoProcessOfAJob) {
+  const Program program;
+  const SearchBench bench;
+  const auto file = bench.file("", kLearningRate);
+  const auto result = program.shell("OMPI_COMM_WORLD_SIZE=2 OMPI_COMM_WORLD_RANK=0 " +
+                                    testing::shell_quoted(Program::path()) + " search " +
+                                    testing::shell_quoted(file) + " --dir found");
+  EXPECT_EQ(result.code, 2);
+  expect_in("a search is one process", result.err);
+}
+
+TEST(SearchCommand, DescribesItsKeys) {
+  const Program program;
+  const auto result = program.run({"search", "describe", "method.asha", "search.slots"});
+  EXPECT_EQ(result.code, 0) << result.err;
+  expect_in("max_rungs", result.out);
+  expect_in("slots", result.out);
+  const auto wrong = program.run({"search", "describe", "search.slotz"});
+  EXPECT_EQ(wrong.code, 2);
+  expect_in("did you mean", wrong.err);
+}
+
+TEST(SearchCommand, ExplainsOnlyTheFolderOfASearch) {
+  const Program program;
+  const auto result = program.run({"search", "explain", "nowhere"});
+  EXPECT_EQ(result.code, 2);
+  expect_in("is no folder of a search", result.err);
+}
+
+}  // namespace
+}  // namespace stretto::cli

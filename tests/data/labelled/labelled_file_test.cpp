@@ -1,0 +1,280 @@
+#include "data/labelled/labelled_file.h"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+
+#include "base/error.h"
+#include "tests/base/failure.h"
+#include "tests/base/temp_dir.h"
+
+namespace stretto::data {
+namespace {
+
+/// A file in memory.
+class Bytes final : public ByteStream {
+ public:
+  explicit Bytes(std::string bytes) : bytes_(std::move(bytes)) {}
+  size_t read(char* buffer, size_t capacity) override {
+    const size_t size = std::min(capacity, bytes_.size() - at_);
+    std::memcpy(buffer, bytes_.data() + at_, size);
+    at_ += size;
+    return size;
+  }
+
+ private:
+  std::string bytes_;
+  size_t at_ = 0;
+};
+
+LabelledReader open(const std::string& name, const std::string& text,
+                    const LabelledColumns& columns) {
+  return {std::make_unique<Bytes>(text), name, columns};
+}
+
+std::vector<LabelledRow> rows_of(const std::string& name, const std::string& text,
+                                 const LabelledColumns& columns = {}) {
+  auto reader = open(name, text, columns);
+  std::vector<LabelledRow> rows;
+  for (LabelledRow row; reader.next(row);) rows.push_back(row);
+  return rows;
+}
+
+Error refusal(ExitCode code, const std::string& name, const std::string& text,
+              const LabelledColumns& columns = {}) {
+  return testing::failure(code, [&] { rows_of(name, text, columns); });
+}
+
+using Labelled = std::vector<std::string>;
+
+TEST(LabelledFile, ReadsColumnsByNameInAnyOrder) {
+  const auto rows = rows_of("a.tsv", "label\tidx\ttext\n1\t0\t \"so\" good\n0\t1\tbad\n");
+  ASSERT_EQ(rows.size(), 2);
+  EXPECT_EQ(rows[0].text, " \"so\" good");
+  EXPECT_EQ(rows[0].text2, "");
+  EXPECT_EQ(rows[0].labels, Labelled{"1"});
+  EXPECT_EQ(rows[0].line, 2);
+  EXPECT_EQ(rows[1].text, "bad");
+}
+
+TEST(LabelledFile, ReadsPairsByNumberWithoutHeader) {
+  const auto rows = rows_of("a.tsv", "yes\tone\ttwo\nno\tthree\tfour",
+                            {.text = "2", .text2 = "3", .label = "1", .header = false});
+  ASSERT_EQ(rows.size(), 2);
+  EXPECT_EQ(rows[0].line, 1);
+  EXPECT_EQ(rows[1].text, "three");
+  EXPECT_EQ(rows[1].text2, "four");
+  EXPECT_EQ(rows[1].labels, Labelled{"no"});
+}
+
+TEST(LabelledFile, TakesANameForANameBeforeANumber) {
+  const auto rows = rows_of("a.tsv", "2\tlabel\n3\tx\n", {.text = "2"});
+  EXPECT_EQ(rows[0].text, "3");
+  EXPECT_EQ(rows_of("a.tsv", "text\tlabel\nx\ty\n", {.text = "1", .label = "2"})[0].text, "x");
+}
+
+TEST(LabelledFile, DropsByteOrderMarkAndCarriageReturnsAndEmptyLines) {
+  const auto rows = rows_of("a.tsv", "\xEF\xBB\xBFtext\tlabel\r\nx\ty\r\n\r\nz\tw\r\n\r\n");
+  ASSERT_EQ(rows.size(), 2);
+  EXPECT_EQ(rows[0].labels, Labelled{"y"});
+  EXPECT_EQ(rows[1].line, 4);
+}
+
+TEST(LabelledFile, ReadsMnli) {
+  // The layout of its training file: 12 columns, labels last.
+  const std::string header =
+      "index\tpromptID\tpairID\tgenre\ts1_binary\ts2_binary\ts1_parse\ts2_parse\ts1\ts2\tlabel1\t"
+      "gold_label\n";
+  const auto rows =
+      rows_of("train.tsv",
+              header +
+                  "0\t31193\t31193n\tgovernment\t( )\t( )\t(X)\t(X)\tA b.\tC d.\tneutral\tneutral\n"
+                  "1\t31194\t31194n\tgovernment\t( )\t( )\t(X)\t(X)\tE.\tF.\tneutral\t-\n",
+              {.text = "s1", .text2 = "s2", .label = "gold_label", .skipped_label = "-"});
+  ASSERT_EQ(rows.size(), 1);
+  EXPECT_EQ(rows[0].text, "A b.");
+  EXPECT_EQ(rows[0].text2, "C d.");
+  EXPECT_EQ(rows[0].labels, Labelled{"neutral"});
+}
+
+TEST(LabelledFile, CountsSkippedRows) {
+  auto reader = open("a.tsv", "text\tlabel\nx\t-\ny\t1\nz\t-\n", {.skipped_label = "-"});
+  LabelledRow row;
+  EXPECT_TRUE(reader.next(row));
+  EXPECT_FALSE(reader.next(row));
+  EXPECT_EQ(reader.num_skipped(), 2);
+}
+
+TEST(LabelledFile, ReadsQuotedFieldsOfCsv) {
+  const auto rows = rows_of("a.csv",
+                            "label,text\n"
+                            "1,\"a, \"\"b\"\"\nsecond line\"\n"
+                            "\"2\",a \"b\" c\n"
+                            "3,\"\"\"\"\n");
+  ASSERT_EQ(rows.size(), 3);
+  EXPECT_EQ(rows[0].text, "a, \"b\"\nsecond line");
+  EXPECT_EQ(rows[0].line, 2);
+  EXPECT_EQ(rows[1].text, "a \"b\" c");
+  EXPECT_EQ(rows[1].labels, Labelled{"2"});
+  EXPECT_EQ(rows[1].line, 4);
+  EXPECT_EQ(rows[2].text, "\"");
+}
+
+TEST(LabelledFile, ReadsAJsonObjectALine) {
+  const auto rows = rows_of("a.jsonl",
+                            "{\"a\": \"x\\ny\", \"b\": \"\\u6771\", \"label\": 3}\n \n"
+                            "{\"label\": true, \"b\": \"z\", \"a\": \"w\", \"more\": [1]}\n",
+                            {.text = "a", .text2 = "b"});
+  ASSERT_EQ(rows.size(), 2);
+  EXPECT_EQ(rows[0].text, "x\ny");
+  EXPECT_EQ(rows[0].text2, "東");
+  EXPECT_EQ(rows[0].labels, Labelled{"3"});
+  EXPECT_EQ(rows[1].labels, Labelled{"true"});
+  EXPECT_EQ(rows[1].line, 3);
+}
+
+TEST(LabelledFile, ReadsALabelBeforeEachText) {
+  const LabelledColumns trec{
+      .format = LabelledFormat::kLabelFirst, .label_until = ":", .encoding = Encoding::kLatin1};
+  const auto rows =
+      rows_of("train.label", "DESC:manner How did it caf\xE9 ?\nNUM:date When ?\n", trec);
+  ASSERT_EQ(rows.size(), 2);
+  EXPECT_EQ(rows[0].labels, Labelled{"DESC"});
+  EXPECT_EQ(rows[0].text, "How did it café ?");
+  LabelledColumns fine = trec;
+  fine.label_until = "";
+  EXPECT_EQ(rows_of("train.label", "NUM:date When ?\n", fine)[0].labels, Labelled{"NUM:date"});
+}
+
+TEST(LabelledFile, ReadsNumbersForRegression) {
+  const LabelledColumns numbers{.kind = LabelKind::kNumber};
+  const auto rows = rows_of("a.tsv", "text\tlabel\nx\t4.5\ny\t-1e2\n", numbers);
+  EXPECT_EQ(rows[0].value, 4.5);
+  EXPECT_EQ(rows[1].value, -100);
+  EXPECT_TRUE(rows[0].labels.empty());
+  EXPECT_EQ(rows_of("a.jsonl", "{\"text\": \"x\", \"label\": 0.1}", numbers)[0].value, 0.1);
+  for (const char* label : {"4,5", "", "x", "nan", "inf", "1e999", "1 2"}) {
+    const Error error = refusal(ExitCode::kBadData, "a.tsv",
+                                std::string("text\tlabel\nx\t1\ny\t") + label + "\n", numbers);
+    EXPECT_EQ(std::string(error.what()),
+              std::string("a.tsv:3: label `") + label + "` is not a finite number");
+  }
+}
+
+TEST(LabelledFile, ReadsSeveralLabelsOfAText) {
+  const LabelledColumns several{.label_separator = "; "};
+  const auto rows = rows_of("a.tsv", "text\tlabel\nx\tred; green; red\ny\t\nz\tblue\n", several);
+  EXPECT_EQ(rows[0].labels, (Labelled{"red", "green"}));
+  EXPECT_TRUE(rows[1].labels.empty());
+  EXPECT_EQ(rows[2].labels, Labelled{"blue"});
+  EXPECT_EQ(rows_of("a.jsonl", R"({"text": "x", "label": ["b", 1]})", several)[0].labels,
+            (Labelled{"b", "1"}));
+  EXPECT_NE(
+      std::string(
+          refusal(ExitCode::kBadData, "a.jsonl", R"({"text": "x", "label": ["b", "c"]})").what())
+          .find("a.jsonl:1: several labels"),
+      std::string::npos);
+}
+
+TEST(LabelledFile, ReadsTextsWithoutLabels) {
+  const auto rows = rows_of("a.tsv", "text\tother\nx\t\n", {.label = ""});
+  EXPECT_EQ(rows[0].text, "x");
+  EXPECT_TRUE(rows[0].labels.empty());
+}
+
+TEST(LabelledFile, ListsTheColumnsWhereOneIsMissing) {
+  const Error named = refusal(ExitCode::kUsage, "a.tsv", "text\tlabels\nx\ty\n");
+  EXPECT_EQ(std::string(named.what()), "a.tsv: there is no column `label`");
+  EXPECT_EQ(named.advice(), "did you mean `labels`? there are text, labels");
+  const Error number = refusal(ExitCode::kUsage, "a.tsv", "text\tlabel\nx\ty\n", {.text = "3"});
+  EXPECT_EQ(number.advice(), "there are text, label");
+  const Error unnamed =
+      refusal(ExitCode::kUsage, "a.tsv", "x\ty\n", {.text = "text", .header = false});
+  EXPECT_EQ(unnamed.advice(), "without a header, a column is a number from 1 to 2");
+  const Error key = refusal(ExitCode::kBadData, "a.jsonl", "{\"text\": \"x\", \"lable\": 1}\n");
+  EXPECT_EQ(std::string(key.what()), "a.jsonl:1: there is no `label`");
+  EXPECT_EQ(key.advice(), "did you mean `lable`? there are lable, text");
+}
+
+TEST(LabelledFile, RefusesARowWithAnotherNumberOfFields) {
+  EXPECT_EQ(
+      std::string(refusal(ExitCode::kBadData, "a.tsv", "text\tlabel\nx\ty\nx\ty\tz\n").what()),
+      "a.tsv:3: 3 fields, where the header has 2");
+  EXPECT_EQ(std::string(refusal(ExitCode::kBadData, "a.csv", "1,2\n1\n",
+                                {.text = "1", .label = "2", .header = false})
+                            .what()),
+            "a.csv:2: 1 field, where the first row has 2");
+}
+
+TEST(LabelledFile, RefusesWrongQuotesOfCsvWithTheLineOfTheQuote) {
+  EXPECT_EQ(
+      std::string(refusal(ExitCode::kBadData, "a.csv", "text,label\na,1\n\"b,1\nc,1\n").what()),
+      "a.csv:3: a quote opens and is never closed");
+  EXPECT_EQ(std::string(refusal(ExitCode::kBadData, "a.csv", "text,label\n\"b\"x,1\n").what()),
+            "a.csv:2: text follows a closing quote");
+  std::string endless = "text,label\n\"";
+  for (int i = 0; i < 12; ++i) endless += std::string(100'000, 'x') + "\n";
+  EXPECT_EQ(std::string(refusal(ExitCode::kBadData, "a.csv", endless).what()),
+            "a.csv:2: a quoted field has more than 999,999 bytes");
+}
+
+TEST(LabelledFile, RefusesFilesWithoutRows) {
+  for (const char* text : {"", "text\tlabel\n", "text\tlabel\n\n\n"}) {
+    EXPECT_EQ(std::string(refusal(ExitCode::kBadData, "a.tsv", text).what()),
+              "a.tsv: there are no rows");
+  }
+  EXPECT_EQ(std::string(refusal(ExitCode::kBadData, "a.jsonl", "\n").what()),
+            "a.jsonl: there are no rows");
+}
+
+TEST(LabelledFile, RefusesEmptyTextsAndMissingLabels) {
+  EXPECT_EQ(std::string(refusal(ExitCode::kBadData, "a.tsv", "text\tlabel\n\t1\n").what()),
+            "a.tsv:2: an empty text");
+  EXPECT_EQ(std::string(refusal(ExitCode::kBadData, "a.tsv", "text\tlabel\nx\t \n").what()),
+            "a.tsv:2: no label");
+  EXPECT_EQ(
+      std::string(
+          refusal(ExitCode::kBadData, "a.tsv", "text\tb\tlabel\nx\t\t1\n", {.text2 = "b"}).what()),
+      "a.tsv:2: an empty text");
+  EXPECT_EQ(std::string(refusal(ExitCode::kBadData, "a.txt", "text\nx\n\n", {.label = ""}).what()),
+            "a.txt:3: an empty text");
+}
+
+TEST(LabelledFile, RefusesWhatIsNotUtf8OrNotJson) {
+  EXPECT_EQ(std::string(refusal(ExitCode::kBadData, "a.tsv", "text\tlabel\nx\xE9\t1\n").what()),
+            "a.tsv:2: not UTF-8");
+  EXPECT_NE(std::string(refusal(ExitCode::kBadData, "a.jsonl", "{\"text\": \"\xE9\"}").what())
+                .find("a.jsonl:1"),
+            std::string::npos);
+  EXPECT_EQ(std::string(refusal(ExitCode::kBadData, "a.jsonl", "[1]\n").what()),
+            "a.jsonl:1: must be an object, is array");
+  EXPECT_EQ(
+      std::string(refusal(ExitCode::kBadData, "a.jsonl", "{\"text\": 1, \"label\": 1}\n").what()),
+      "a.jsonl:1: `text` must be a string, is number");
+  EXPECT_NE(std::string(refusal(ExitCode::kBadData, "a.jsonl",
+                                "{\"text\": " + std::string(100'000, '[') + "\n")
+                            .what())
+                .find("nested deeper"),
+            std::string::npos);
+}
+
+TEST(LabelledFile, KnowsItsFormatByTheEndingOfItsName) {
+  EXPECT_EQ(refusal(ExitCode::kUsage, "a.dat", "text\tlabel\nx\ty\n").code(), ExitCode::kUsage);
+  EXPECT_EQ(rows_of("a.dat", "text,label\nx,y\n", {.format = LabelledFormat::kCsv}).size(), 1);
+  const testing::TempDir folder;
+  const std::vector<std::string> paths{folder.write("a.csv", "text,label\nx,1\n"),
+                                       folder.write("b.ndjson", "{\"text\":\"y\",\"label\":2}")};
+  const auto rows = read_labelled(paths, {});
+  ASSERT_EQ(rows.size(), 2);
+  EXPECT_EQ(rows[1].text, "y");
+}
+
+TEST(LabelledFile, NamesThePlaceOfARow) {
+  auto reader = open("a.tsv", "text\tlabel\nx\ty\n", {});
+  LabelledRow row;
+  reader.next(row);
+  EXPECT_EQ(reader.place(row), "a.tsv:2");
+}
+
+}  // namespace
+}  // namespace stretto::data

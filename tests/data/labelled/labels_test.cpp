@@ -1,0 +1,47 @@
+#include "data/labelled/labels.h"
+
+#include <gtest/gtest.h>
+
+#include "base/error.h"
+#include "tests/base/failure.h"
+
+namespace stretto::data {
+namespace {
+
+using Names = std::vector<std::string>;
+
+TEST(Labels, KeepTheOrderThatIsGiven) {
+  const auto labels = Labels::given({"neutral", "entailment", "contradiction"});
+  EXPECT_EQ(labels.size(), 3);
+  EXPECT_EQ(labels.name(0), "neutral");
+  EXPECT_EQ(labels.find("contradiction"), 2);
+  EXPECT_EQ(labels.find("other"), std::nullopt);
+}
+
+TEST(Labels, AreSortedOnceEach) {
+  EXPECT_EQ(Labels::sorted({"b", "a", "B", "é", "a"}).names(), (Names{"B", "a", "b", "é"}));
+}
+
+TEST(Labels, ThatAreNumbersAreSortedAsNumbers) {
+  EXPECT_EQ(Labels::sorted({"10", "9", "-1", "9"}).names(), (Names{"-1", "9", "10"}));
+  EXPECT_EQ(Labels::sorted({"10", "9", "x"}).names(), (Names{"10", "9", "x"}));
+}
+
+TEST(Labels, ListTheKnownOnesWhereOneIsUnknown) {
+  const auto labels = Labels::sorted({"neutral", "entailment"});
+  EXPECT_EQ(labels.number_of("neutral", "dev.tsv:17"), 1);
+  const Error error =
+      testing::failure(ExitCode::kBadData, [&] { labels.number_of("neutrl", "dev.tsv:17"); });
+  EXPECT_EQ(std::string(error.what()), "dev.tsv:17: unknown label `neutrl`");
+  EXPECT_EQ(error.advice(), "did you mean `neutral`? known: entailment, neutral");
+}
+
+TEST(Labels, RefuseListsThatAreNone) {
+  for (const auto& names : {Names{}, Names{"a", ""}, Names{"a", "b", "a"}}) {
+    testing::failure(ExitCode::kUsage, [&] { Labels::given(names); });
+  }
+  testing::failure(ExitCode::kUsage, [] { Labels::sorted({}); });
+}
+
+}  // namespace
+}  // namespace stretto::data

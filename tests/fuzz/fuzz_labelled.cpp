@@ -1,0 +1,95 @@
+// Fuzz target: files of labelled texts in all formats. Error is the only exception that may come
+// out, and what was accepted is as the header says.
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <set>
+#include <string>
+#include <string_view>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "data/labelled/labelled_file.h"
+#include "data/labelled/labels.h"
+
+namespace {
+
+using namespace stretto;
+
+/// Gives the input in pieces of odd sizes, so that records straddle them.
+class Memory final : public data::ByteStream {
+ public:
+  explicit Memory(std::string_view bytes) : rest_(bytes) {}
+  size_t read(char* buffer, size_t capacity) override {
+    const size_t size = std::min({capacity, rest_.size(), size_t{13} + rest_.size() % 61});
+    std::memcpy(buffer, rest_.data(), size);
+    rest_.remove_prefix(size);
+    return size;
+  }
+
+ private:
+  std::string_view rest_;
+};
+
+void require(bool fact) {
+  if (!fact) std::abort();
+}
+
+data::LabelledColumns columns_of(uint8_t choice) {
+  constexpr data::LabelledFormat kFormats[] = {
+      data::LabelledFormat::kTsv, data::LabelledFormat::kCsv, data::LabelledFormat::kJsonLines,
+      data::LabelledFormat::kLabelFirst};
+  data::LabelledColumns columns{.format = kFormats[choice & 3]};
+  if ((choice & 4) != 0) columns.header = false;
+  if ((choice & 4) != 0 && (choice & 3) < 2) {
+    columns.text = "1";
+    columns.label = "2";
+  }
+  if ((choice & 8) != 0) columns.text2 = columns.text;
+  if ((choice & 16) != 0) columns.kind = data::LabelKind::kNumber;
+  if ((choice & 32) != 0) columns.label_separator = ";";
+  if ((choice & 64) != 0) columns.encoding = data::Encoding::kLatin1;
+  if ((choice & 128) != 0) columns.skipped_label = "-";
+  return columns;
+}
+
+void read_rows(std::string_view bytes, const data::LabelledColumns& columns) {
+  data::LabelledReader reader(std::make_unique<Memory>(bytes), "fuzz", columns);
+  std::vector<std::string> occurring;
+  int64_t line = 0;
+  for (data::LabelledRow row; reader.next(row);) {
+    require(row.line > line);
+    line = row.line;
+    require(!row.text.empty() && is_valid_utf8(row.text) && is_valid_utf8(row.text2));
+    const bool numbers = columns.kind == data::LabelKind::kNumber;
+    if (numbers) require(row.labels.empty() && std::isfinite(row.value));
+    if (!numbers && columns.label_separator.empty()) require(row.labels.size() == 1);
+    require(std::set<std::string>(row.labels.begin(), row.labels.end()).size() ==
+            row.labels.size());
+    for (const auto& label : row.labels) {
+      require(!label.empty() && is_valid_utf8(label));
+      occurring.push_back(label);
+    }
+  }
+  if (occurring.empty()) return;
+  const auto labels = data::Labels::sorted(occurring);
+  for (const auto& label : occurring) {
+    require(labels.name(labels.number_of(label, "fuzz")) == label);
+  }
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  if (size == 0) return 0;
+  const std::string_view bytes(reinterpret_cast<const char*>(data) + 1, size - 1);
+  try {
+    read_rows(bytes, columns_of(data[0]));
+  } catch (const stretto::Error&) {
+  }
+  return 0;
+}

@@ -1,0 +1,73 @@
+// Fuzz target: a search file, or, behind a first byte 'j', the JSON of a journal's lines. Every
+// outcome but a space, a replayed search or an error in words is a bug; so is a point that a space
+// draws and does not contain.
+
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "config/load.h"
+#include "experiment/rules.h"
+#include "search/build_space.h"
+#include "search/explain.h"
+#include "search/search_files.h"
+#include "search/search_html.h"
+#include "search/search_state.h"
+
+namespace {
+
+using namespace stretto;
+
+void read_file(std::string_view text) {
+  search::SearchFileOptions options, fallback;
+  std::vector<config::Problem> problems;
+  const auto origins =
+      config::load_text(text, "/nowhere/space.toml", "/nowhere", {}, search::search_schema(options),
+                        search::search_schema(fallback), problems);
+  if (!experiment::readable(problems)) return;
+  const auto space = search::build_space(options, origins, problems);
+  search::build_points(options.search, space, origins, problems);
+  if (!problems.empty()) return;
+  for (uint64_t trial = 0; trial < 4; ++trial) {
+    if (!space.contains(space.draw(1, trial, 0))) std::abort();
+  }
+  const search::Grid grid(space);
+  auto point = grid.first();
+  for (int i = 0; i < 4 && point; ++i, point = grid.next(*point)) {
+    if (!space.contains(*point)) std::abort();
+  }
+}
+
+void replay(std::string_view text) {
+  std::vector<search::JournalEntry> entries;
+  for (const auto& line : split(text, '\n')) {
+    auto entry = search::JournalEntry::parse(line, nullptr, /*allow_exceptions=*/false);
+    if (entry.is_object()) entries.push_back(std::move(entry));
+  }
+  const auto state = search::SearchState::replay(entries, "journal");
+  search::explain(state);
+  search::trials_jsonl(state);
+  search::render_search_html({.state = state, .curves = {}, .title = "x", .status = "finished"});
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  const std::string_view input(reinterpret_cast<const char*>(data), size);
+  try {
+    if (input.starts_with('j')) {
+      replay(input.substr(1));
+    } else {
+      read_file(input);
+      search::parse_journal(input, "journal");
+    }
+  } catch (const Error&) {
+    // In words.
+  }
+  return 0;
+}

@@ -1,0 +1,69 @@
+// Fuzz target: files of SQuAD and predictions. Error is the only exception that may come out, and
+// what was accepted is as the header says.
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <set>
+#include <string>
+#include <string_view>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "data/squad/code_points.h"
+#include "data/squad/predictions.h"
+#include "data/squad/squad_file.h"
+
+namespace {
+
+using namespace stretto;
+
+void require(bool fact) {
+  if (!fact) std::abort();
+}
+
+void check(const data::SquadData& data, const data::SquadReading& reading) {
+  std::set<std::string> ids;
+  for (const auto& question : data.questions) {
+    require(ids.insert(question.id).second);
+    require(question.paragraph < data.paragraphs.size());
+    require(!reading.require_answers || question.is_impossible || !question.answers.empty());
+    if (reading.bad_answers == data::BadAnswers::kIgnore) continue;
+    const data::CodePoints context(data.paragraphs[question.paragraph].text);
+    for (const auto& answer : question.answers) {
+      const int64_t end = answer.begin + data::CodePoints(answer.text).size();
+      require(!answer.text.empty() && context.slice(answer.begin, end) == answer.text);
+    }
+  }
+  for (const auto& paragraph : data.paragraphs) require(is_valid_utf8(paragraph.text));
+}
+
+template <class Call>
+void attempt(Call call) {
+  try {
+    call();
+  } catch (const Error&) {
+  }
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* bytes, size_t size) {
+  if (size == 0) return 0;
+  const std::string_view text(reinterpret_cast<const char*>(bytes) + 1, size - 1);
+  const data::SquadReading reading{.bad_answers = static_cast<data::BadAnswers>(bytes[0] % 3),
+                                   .require_answers = (bytes[0] & 4) != 0};
+  attempt([&] {
+    data::SquadData data;
+    data::parse_squad(text, "fuzz", reading, data);
+    check(data, reading);
+  });
+  attempt([&] {
+    const auto predictions = data::parse_predictions(text, "fuzz");
+    std::set<std::string> ids;
+    for (const auto& [id, answer] : predictions) {
+      require(ids.insert(id).second && is_valid_utf8(answer));
+    }
+  });
+  attempt([&] { data::parse_no_answer_probabilities(text, "fuzz"); });
+  return 0;
+}

@@ -1,0 +1,147 @@
+#!/usr/bin/env python3
+"""A search trains real trials, survives kills, and a run that pauses with --until ends as one that does not.
+
+    tests/runs/search_test.py build/release/stretto [TEST...]
+"""
+import json
+import os
+import signal
+import subprocess
+import time
+
+from harness import Lab, check, main
+
+SEARCH = """
+[search]
+config = "tiny.toml"
+overrides = ["train.max_steps=16", "schedule.warmup_steps=4"]
+max_trials = 6
+slots = 2
+deterministic = true
+[method]
+name = "asha"
+mode = "aggressive"
+divisor = 2
+[[space]]
+key = "optim.lr"
+name = "log"
+min = 1e-4
+max = 3e-2
+[[space]]
+key = "model.d_model"
+name = "numbers"
+values = [16, 32]
+"""
+
+
+def search(lab, directory, *options, text=SEARCH):
+    (lab.root / "space.toml").write_text(text)
+    return [lab.stretto, "search", str(lab.root / "space.toml"), "--dir", str(lab.root / directory), *options]
+
+
+def table(lab, directory):
+    lines = [json.loads(line) for line in (lab.root / directory / "trials.jsonl").read_text().splitlines()]
+    return [{key: value for key, value in line.items() if key != "seconds"} for line in lines]
+
+
+def a_run_that_pauses_ends_as_one_that_does_not(stretto):
+    """Also with a schedule that ends where the run does, and between validations and saves."""
+    with Lab(stretto) as lab:
+        keys = ("schedule.name=linear", "train.max_steps=30", "eval.every=100")
+        result = lab.train("whole", *keys)
+        check(result.returncode == 0, result.stderr)
+        for until in (1, 9, 9, 20):
+            result = lab.train("parts", *keys, "--until", str(until))
+            check(result.returncode == 0, result.stderr)
+            check(f"saved and stopped at step {until}" in result.stderr, result.stderr)
+            events = lab.events("parts")
+            check(events[-1]["event"] == "valid" and events[-1]["step"] == until, f"the last event is {events[-1]}")
+            check(not any(event["event"] == "end" for event in events), "a run that pauses has not ended")
+        result = lab.train("parts", *keys)
+        check(result.returncode == 0, result.stderr)
+        whole, parts = lab.essence("whole"), lab.essence("parts")
+        check(parts[-1]["weights_hash"] == whole[-1]["weights_hash"], "other final weights")
+        check([event for event in parts if event["event"] == "train"] == [event for event in whole if event["event"] == "train"],
+              "other updates")
+        # Further than the end is the end.
+        result = lab.train("whole", *keys, "--until", "31")
+        check(result.returncode == 0, result.stderr)
+        check(lab.essence("whole") == whole, "a finished run was changed")
+
+
+def a_search_finds_the_best_and_its_configuration_trains(stretto):
+    with Lab(stretto) as lab:
+        result = lab.run(search(lab, "found", "--json"), timeout=300)
+        check(result.returncode == 0, result.stderr)
+        told = json.loads(result.stdout)
+        trials = table(lab, "found")
+        check([{k: v for k, v in trial.items() if k != "seconds"} for trial in told["trials"]] == trials, "--json has another table")
+        best = trials[told["best"]]
+        check(best["updates"] == 16 and best["state"] == "finished", f"the best is {best}")
+        kept = [int(path.parent.name) for path in (lab.root / "found/trials").glob("*/checkpoints")]
+        check(kept == [told["best"]], f"checkpoints are kept of {kept}")
+        text = (lab.root / "found/best.toml").read_text()
+        check("found/" not in text, "best.toml names the folder of the search")
+        result = lab.run([lab.stretto, "train", str(lab.root / "found/best.toml"), "--run", str(lab.root / "again")])
+        check(result.returncode == 0, result.stderr)
+        last = [event for event in lab.events("again") if event["event"] == "valid"][-1]
+        check(abs(last["nll"] - best["value"]) < 1e-9, f"trained from best.toml: {last['nll']}, in the search: {best['value']}")
+        explained = lab.run([lab.stretto, "search", "explain", str(lab.root / "found")])
+        check(explained.returncode == 0 and "---- cut-off" in explained.stdout, explained.stdout + explained.stderr)
+        check((lab.root / "found/search.html").read_text().count("class=\"trial") >= 6, "search.html has no curves")
+
+
+def a_search_that_is_killed_ends_with_the_same_table(stretto):
+    with Lab(stretto) as lab:
+        result = lab.run(search(lab, "whole"), timeout=300)
+        check(result.returncode == 0, result.stderr)
+        for number, sent in ((0, signal.SIGKILL), (1, signal.SIGTERM)):
+            kills = 0
+            for seconds in (1.5, 3, 2, 5, 4, 300):
+                process = subprocess.Popen(search(lab, f"killed{number}", "--quiet"), stdin=subprocess.DEVNULL,
+                                           stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+                try:
+                    process.wait(timeout=seconds)
+                    break
+                except subprocess.TimeoutExpired:
+                    process.send_signal(sent)
+                    process.wait(timeout=60)
+                    check(process.returncode == (75 if sent == signal.SIGTERM else -sent), f"it left with {process.returncode}")
+                    kills += 1
+            check(process.returncode == 0, process.stderr.read())
+            check(kills > 1, "the test is stale: the search ends before it is killed")
+            check(table(lab, f"killed{number}") == table(lab, "whole"), f"another table after {kills} kills")
+
+
+def trials_end_with_a_killed_search(stretto):
+    with Lab(stretto) as lab:
+        process = subprocess.Popen(search(lab, "killed", "--quiet", text=SEARCH.replace("max_steps=16", "max_steps=100000")),
+                                   stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        metrics = lab.root / "killed/trials/1/metrics.jsonl"
+        deadline = time.monotonic() + 60
+        while not (metrics.exists() and metrics.read_text().count("\n") > 2) and time.monotonic() < deadline:
+            time.sleep(0.1)
+        process.kill()
+        process.wait()
+
+        def trains():
+            found = []
+            for path in os.listdir("/proc"):
+                if path.isdigit():
+                    try:
+                        words = open(f"/proc/{path}/cmdline").read()
+                    except OSError:
+                        continue
+                    if str(lab.root / "killed/trials") in words:
+                        found.append(path)
+            return found
+        while trains() and time.monotonic() < deadline + 30:
+            time.sleep(0.1)
+        check(not trains(), "trials go on without their search")
+        check((lab.root / "killed/trials/0/checkpoints").exists(), "they did not save")
+
+
+if __name__ == "__main__":
+    main({name: value for name, value in list(globals().items())
+          if callable(value) and getattr(value, "__module__", "") == "__main__"
+          and name.startswith(("a_run", "a_search", "trials"))})

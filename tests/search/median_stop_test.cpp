@@ -1,0 +1,85 @@
+#include "search/median_stop.h"
+
+#include <gtest/gtest.h>
+
+#include "search/whole_trials.h"
+
+namespace stretto::search {
+namespace {
+
+void expect_next(Scheduler& scheduler, TrialId trial, int64_t until, double score) {
+  const auto job = scheduler.next(true);
+  ASSERT_TRUE(job);
+  EXPECT_EQ(job->trial, trial);
+  EXPECT_EQ(job->until, until);
+  scheduler.report({.trial = trial, .until = until, .score = score});
+}
+
+// By hand, looks at 10 and 20 of 20 updates, two others needed. Trials 0 and 1 cannot be judged at
+// 10 by two others, and end. Trial 2 has 5 at 10: the means of the others up to there are 3 and 4,
+// their median 3.5. Trial 3 has 3.4, and goes on. At 20 nothing is judged: it is the end.
+TEST(MedianStop, StopsWhoIsWorseThanTheMedianOfMeans) {
+  MedianStop stop({.check_every = 10, .min_trials = 2}, 4, 20);
+  expect_next(stop, 0, 10, 3.0);
+  expect_next(stop, 0, 20, 1.0);
+  expect_next(stop, 1, 10, 4.0);
+  expect_next(stop, 1, 20, 2.0);
+  expect_next(stop, 2, 10, 5.0);
+  EXPECT_TRUE(stop.is_over(2));
+  expect_next(stop, 3, 10, 3.4);
+  expect_next(stop, 3, 20, 9.0);
+  EXPECT_FALSE(stop.next(true));
+  const auto rungs = stop.rungs();
+  ASSERT_EQ(rungs.size(), 2u);
+  EXPECT_EQ(rungs[0].cut_off, 3.5);
+  EXPECT_EQ(rungs[0].quota, 3u);
+}
+
+// The best score so far counts, against means: a trial that was good once may go on.
+TEST(MedianStop, ComparesTheBestSoFar) {
+  MedianStop stop({.check_every = 10, .min_trials = 1}, 2, 30);
+  expect_next(stop, 0, 10, 4.0);
+  expect_next(stop, 0, 20, 2.0);  // mean 3
+  expect_next(stop, 0, 30, 2.0);
+  expect_next(stop, 1, 10, 2.5);
+  expect_next(stop, 1, 20, 8.0);  // its best is 2.5
+  expect_next(stop, 1, 30, 8.0);
+}
+
+TEST(MedianStop, SparesEveryoneDuringTheGrace) {
+  MedianStop stop({.check_every = 10, .grace_steps = 15, .min_trials = 1}, 2, 30);
+  for (const int64_t until : {10, 20, 30}) expect_next(stop, 0, until, 1.0);
+  expect_next(stop, 1, 10, 5.0);
+  expect_next(stop, 1, 20, 5.0);
+  EXPECT_TRUE(stop.is_over(1));
+}
+
+TEST(MedianStop, LooksFiveTimesUnlessToldOtherwise) {
+  MedianStop stop({}, 1, 52);
+  for (const int64_t until : {10, 20, 30, 40, 50, 52}) expect_next(stop, 0, until, 1.0);
+  EXPECT_FALSE(stop.next(true));
+}
+
+TEST(MedianStop, EndsAFailedTrial) {
+  MedianStop stop({.check_every = 10, .min_trials = 1}, 1, 20);
+  ASSERT_TRUE(stop.next(true));
+  stop.report({.trial = 0, .until = 10, .score = std::nullopt});
+  EXPECT_TRUE(stop.is_over(0));
+  EXPECT_FALSE(stop.next(true));
+}
+
+TEST(WholeTrials, TrainEachToItsEndAndMoreWhenTheBudgetIsRaised) {
+  WholeTrials whole(2, 100);
+  EXPECT_EQ(whole.next(true), (Job{.trial = 0, .until = 100, .begins = true}));
+  EXPECT_FALSE(whole.next(false));
+  EXPECT_EQ(whole.next(true), (Job{.trial = 1, .until = 100, .begins = true}));
+  EXPECT_FALSE(whole.next(true));
+  whole.report({.trial = 1, .until = 100, .score = 0.5});
+  EXPECT_TRUE(whole.is_over(1));
+  EXPECT_FALSE(whole.is_over(0));
+  whole.raise_budget(3);
+  EXPECT_EQ(whole.next(true), (Job{.trial = 2, .until = 100, .begins = true}));
+}
+
+}  // namespace
+}  // namespace stretto::search

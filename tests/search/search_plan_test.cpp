@@ -1,0 +1,244 @@
+#include "search/search_plan.h"
+
+#include <gtest/gtest.h>
+
+#include "config/describe.h"
+#include "search/changes.h"
+#include "tests/base/failure.h"
+#include "tests/search/bench.h"
+
+namespace stretto::search {
+namespace {
+
+using stretto::testing::kLearningRate;
+using stretto::testing::SearchBench;
+
+std::string refusal(const SearchBench& bench, const std::string& search, const std::string& rest) {
+  const std::string path = bench.file(search, rest);
+  return testing::failure(ExitCode::kUsage, [&] { load_search(path); }).message();
+}
+
+void expect_in(const std::string& text, const std::string& message) {
+  EXPECT_NE(message.find(text), std::string::npos) << message;
+}
+
+std::string block(const std::string& lines) {
+  return "[[space]]\n" + lines + "\n";
+}
+
+TEST(SearchPlan, HasWhatTheFileAndItsConfigurationSay) {
+  const SearchBench bench;
+  const auto plan =
+      load_search(bench.file("max_trials = 5\nseed = 7\n",
+                             kLearningRate + block("key = \"model.d_model\"\nname = \"numbers\"\n"
+                                                   "values = [64, 128]")))
+          .plan;
+  EXPECT_EQ(plan.metric, "nll");
+  EXPECT_FALSE(plan.higher_is_better);
+  EXPECT_EQ(plan.max_steps, 64);
+  ASSERT_EQ(plan.space.parameters.size(), 2u);
+  EXPECT_EQ(plan.space.parameters[0].kind, Parameter::Kind::kLog);
+  EXPECT_EQ(plan.space.parameters[1].values, (std::vector<std::string>{"64", "128"}));
+  EXPECT_EQ(plan.options.search.config, bench.config);
+}
+
+TEST(SearchPlan, ReadsBackFromWhatTheJournalKeeps) {
+  const SearchBench bench;
+  const auto plan =
+      load_search(bench.file("points = [\"optim.lr=1e-3\"]\n",
+                             "[method]\nname = \"random\"\n[method.stop]\nname = \"median\"\n" +
+                                 kLearningRate))
+          .plan;
+  const auto again = stored_plan(plan.toml, "journal");
+  EXPECT_EQ(again.toml, plan.toml);
+  EXPECT_EQ(again.space.draw(1, 2, 3), plan.space.draw(1, 2, 3));
+  EXPECT_EQ(again.enqueued, plan.enqueued);
+  ASSERT_TRUE(again.options.method.is<RandomOptions>());
+  EXPECT_EQ(again.options.method.as<RandomOptions>().stop.name, "median");
+}
+
+TEST(SearchPlan, KnowsScoresByTheirOtherNames) {
+  const SearchBench bench;
+  EXPECT_EQ(load_search(bench.file("metric = \"valid.nll\"\n", kLearningRate)).plan.metric, "nll");
+  const auto bleu = load_search(bench.file("metric = \"sacrebleu\"\n", kLearningRate)).plan;
+  EXPECT_EQ(bleu.metric, "bleu");
+  EXPECT_TRUE(bleu.higher_is_better);
+  const auto worst =
+      load_search(bench.file("metric = \"bleu\"\ngoal = \"minimize\"\n", kLearningRate)).plan;
+  EXPECT_FALSE(worst.higher_is_better);
+  expect_in("no score `blue`; it has nll, bleu\n  did you mean `bleu`?",
+            refusal(bench, "metric = \"blue\"\n", kLearningRate));
+}
+
+TEST(SearchPlan, AnswersAKeyThatDoesNotExistAsCheckDoes) {
+  const SearchBench bench;
+  const auto message =
+      refusal(bench, "", block("key = \"optim.learning_rate\"\nname = \"double\"\nmin=0.1\nmax=1"));
+  expect_in("space.toml:4:", message);
+  expect_in("`space.0.key`: unknown key `optim.learning_rate`\n  did you mean `optim.lr`?",
+            message);
+  expect_in("did you mean `model.encoder.num_layers`?",
+            refusal(bench, "",
+                    block("key = \"model.encoder.layers\"\nname = \"int\"\nmin = 1\nmax = 2")));
+}
+
+TEST(SearchPlan, RefusesValuesOutOfTheKeysRangeOrType) {
+  const SearchBench bench;
+  expect_in(
+      "`model.dropout` must be in [0, 1), got 1",
+      refusal(bench, "", block("key = \"model.dropout\"\nname = \"numbers\"\nvalues = [0.1, 1]")));
+  expect_in(
+      "takes whole numbers\n  name = \"int\"",
+      refusal(bench, "", block("key = \"model.d_model\"\nname = \"double\"\nmin = 64\nmax = 128")));
+  expect_in("`optim.name` must be one of",
+            refusal(bench, "",
+                    block("key = \"optim.name\"\nname = \"categorical\"\nvalues = [\"adamm\"]")));
+}
+
+TEST(SearchPlan, TakesAKeyOfAPartWithTheConditionThatChoosesIt) {
+  const SearchBench bench;
+  const std::string parts = block(
+      "key = \"model.encoder.name\"\nname = \"categorical\"\n"
+      "values = [\"transformer\", \"lstm\"]");
+  const std::string cells =
+      "key = \"model.encoder.bidirectional\"\nname = \"categorical\"\nvalues = [\"true\", "
+      "\"false\"]\n";
+  EXPECT_NO_THROW(
+      load_search(bench.file("", parts + block(cells + "when = [\"model.encoder.name=lstm\"]"))));
+  expect_in("`model.encoder.bidirectional` is a key of lstm",
+            refusal(bench, "", parts + block(cells)));
+}
+
+TEST(SearchPlan, RefusesASpaceOfNoPoints) {
+  const SearchBench bench;
+  expect_in("the space has no points: there is no block [[space]]", refusal(bench, "", ""));
+  expect_in("so that the space has no points",
+            refusal(bench, "", block("key = \"optim.name\"\nname = \"categorical\"\nvalues = []")));
+  expect_in("is less than min, so that the space has no points",
+            refusal(bench, "", block("key = \"optim.lr\"\nname = \"double\"\nmin = 1\nmax = 0.5")));
+  expect_in("leaves no whole number",
+            refusal(bench, "",
+                    block("key = \"model.d_model\"\nname = \"log\"\ninteger = true\nmin = "
+                          "64.2\nmax = 64.8")));
+  // Each value by itself is sound, but no point keeps the rule across keys.
+  const auto message = refusal(
+      bench, "", block("key = \"model.encoder.num_heads\"\nname = \"numbers\"\nvalues = [5, 7]"));
+  expect_in("none of those that were looked at makes a sound configuration", message);
+  expect_in("num_heads", message);
+}
+
+TEST(SearchPlan, RefusesWhatTheSearchSetsItself) {
+  const SearchBench bench;
+  for (const char* key : {"train.max_steps", "run.threads"}) {
+    expect_in("`space.0.key`",
+              refusal(bench, "",
+                      block(std::string("key = \"") + key + "\"\nname = \"int\"\nmin=5\nmax=6")));
+  }
+}
+
+TEST(SearchPlan, RefusesAKeyThatStandsTwiceUnlessConditionsKeepThemApart) {
+  const SearchBench bench;
+  expect_in("`optim.lr` is there already", refusal(bench, "", kLearningRate + kLearningRate));
+  const std::string names =
+      block("key = \"optim.name\"\nname = \"categorical\"\nvalues = [\"adam\", \"sgd\"]");
+  const auto plan =
+      load_search(bench.file("", names + kLearningRate + "when = [\"optim.name=adam\"]\n" +
+                                     kLearningRate + "when = [\"optim.name=sgd\"]\n"))
+          .plan;
+  EXPECT_EQ(plan.space.parameters.size(), 3u);
+}
+
+TEST(SearchPlan, RefusesConditionsThatNameNothing) {
+  const SearchBench bench;
+  expect_in("`optim.nam` is no hyperparameter above this one",
+            refusal(bench, "", kLearningRate + "when = [\"optim.nam=adam\"]\n"));
+  expect_in("is no condition", refusal(bench, "", kLearningRate + "when = [\"adam\"]\n"));
+}
+
+TEST(SearchPlan, RefusesAGridWithoutCounts) {
+  const SearchBench bench;
+  expect_in("`space.0.count`", refusal(bench, "", "[method]\nname = \"grid\"\n" + kLearningRate));
+  EXPECT_NO_THROW(
+      load_search(bench.file("", "[method]\nname = \"grid\"\n" + kLearningRate + "count = 3\n")));
+}
+
+TEST(SearchPlan, RefusesPointsOutsideTheSpace) {
+  const SearchBench bench;
+  expect_in("`optim.lr=5` is not in the space",
+            refusal(bench, "points = [\"optim.lr=5\"]\n", kLearningRate));
+  expect_in("did you mean `optim.lr`?",
+            refusal(bench, "points = [\"optim.rl=1e-3\"]\n", kLearningRate));
+}
+
+TEST(SearchPlan, NeedsALengthAndValidation) {
+  const SearchBench bench;
+  expect_in("has no train.max_steps",
+            refusal(bench, "overrides = [\"train.max_steps=0\", \"train.max_epochs=2\"]\n",
+                    kLearningRate));
+  expect_in("has no validation text",
+            refusal(bench, "overrides = [\"data.valid_src=[]\", \"data.valid_tgt=[]\"]\n",
+                    kLearningRate));
+}
+
+TEST(SearchPlan, TellsOfMistypedKeysOfItsOwn) {
+  const SearchBench bench;
+  expect_in("did you mean `search.max_trials`?", refusal(bench, "n_trials = 3\n", kLearningRate));
+  expect_in("did you mean `search.metric`?", refusal(bench, "metrc = \"nll\"\n", kLearningRate));
+  expect_in(
+      "must be a list of strings",
+      refusal(bench, "", block("key = \"model.d_model\"\nname = \"categorical\"\nvalues = [64]")));
+}
+
+TEST(SearchPlan, DescribesItsKeys) {
+  SearchFileOptions options;
+  const auto text = config::describe(search_schema(options), "method.asha");
+  expect_in("max_rungs", text);
+}
+
+SearchPlan with(const SearchBench& bench, const std::string& search, const std::string& rest) {
+  return load_search(bench.file(search, rest)).plan;
+}
+
+std::string lines_of(const SearchPlan& stored, const SearchPlan& now) {
+  std::string all;
+  for (const auto& line : forbidden_changes(stored, now)) all += line + "\n";
+  return all;
+}
+
+TEST(Changes, MoreTrialsMorePointsASmallerSpaceAndOtherSlotsMayBe) {
+  const SearchBench bench;
+  const auto stored = with(bench, "max_trials = 4\npoints = [\"optim.lr=1e-3\"]\n", kLearningRate);
+  EXPECT_EQ(lines_of(stored, stored), "");
+  const auto now = with(bench,
+                        "max_trials = 9\nslots = 3\nmax_restarts = 0\nmax_hours = 2\n"
+                        "points = [\"optim.lr=1e-3\", \"optim.lr=2e-3\"]\n"
+                        "overrides = [\"report.every=3\"]\n",
+                        "[[space]]\nkey = \"optim.lr\"\nname = \"log\"\nmin = 5e-4\nmax = 1e-2\n");
+  EXPECT_EQ(lines_of(stored, now), "");
+}
+
+TEST(Changes, OthersAreNamed) {
+  const SearchBench bench;
+  const auto stored = with(bench, "max_trials = 4\npoints = [\"optim.lr=1e-3\"]\n", kLearningRate);
+  const auto expect = [&](const std::string& text, const std::string& search,
+                          const std::string& rest) {
+    expect_in(text, lines_of(stored, with(bench, search, rest)));
+  };
+  const std::string points = "points = [\"optim.lr=1e-3\"]\n";
+  expect("search.max_trials: 4 in the search, 3 now", "max_trials = 3\n" + points, kLearningRate);
+  expect("search.seed: 1 in the search, 2 now", "seed = 2\n" + points, kLearningRate);
+  expect("search.points: others", "", kLearningRate);
+  expect("the configuration's optim.clip_norm: ",
+         "overrides = [\"optim.clip_norm=0.3\"]\n" + points, kLearningRate);
+  expect("the configuration's train.max_steps: 64 in the search, 128 now",
+         "overrides = [\"train.max_steps=128\"]\n" + points, kLearningRate);
+  expect("`optim.lr` is wider now", points,
+         "[[space]]\nkey = \"optim.lr\"\nname = \"log\"\nmin = 1e-5\nmax = 1e-2\n");
+  expect("space: 1 table in the search, 2 tables now", points,
+         kLearningRate + block("key = \"optim.clip_norm\"\nname = \"double\"\nmin = 1\nmax = 2"));
+  expect("trials are ranked by nll in the search, by bleu now", "metric = \"bleu\"\n" + points,
+         kLearningRate);
+}
+
+}  // namespace
+}  // namespace stretto::search

@@ -1,0 +1,53 @@
+#!/usr/bin/env python3
+"""Plays `stretto train` for tests of the search: no training, but its files, its lock and its exit codes.
+
+    stand_in.py RUN UNTIL KEY=VALUE...
+
+The loss is a function of the learning rate and of the updates made. `checkpoints/state` has those; a run goes on from there.
+$STAND_IN_FAILURES names a folder: a file N there says in its words how trial N fails, one a line, each used once.
+"""
+import fcntl
+import json
+import math
+import os
+import pathlib
+import sys
+import time
+
+
+def main():
+    run, until, words = pathlib.Path(sys.argv[1]), int(sys.argv[2]), dict(word.split("=", 1) for word in sys.argv[3:])
+    lock = open(run / ".lock", "a")
+    fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    failures = pathlib.Path(os.environ.get("STAND_IN_FAILURES", "/nowhere")) / run.name
+    if failures.exists():
+        lines = failures.read_text().splitlines()
+        if lines:
+            failures.write_text("".join(line + "\n" for line in lines[1:]))
+            print("error: this trial fails as it was told", file=sys.stderr, flush=True)
+            if lines[0] == "nan":
+                (run / "metrics.jsonl").write_text('{"step":1,"epoch":1,"event":"valid","nll":null}\n')
+                return 0
+            if lines[0] == "nothing":
+                return 0
+            return int(lines[0])
+    state = run / "checkpoints/state"
+    step = int(state.read_text()) if state.exists() else 0
+    rate = float(words["optim.lr"])
+    slowness = float(os.environ.get("STAND_IN_SECONDS", "0.02")) * (1 + hash(rate) % 3)
+    time.sleep(slowness)
+    if step < until:
+        loss = abs(math.log10(rate) + 3) + 10 / until
+        with open(run / "metrics.jsonl", "a") as metrics:
+            metrics.write(json.dumps({"step": until, "epoch": 1, "event": "valid", "nll": loss, "seconds": slowness}) + "\n")
+        state.parent.mkdir(exist_ok=True)
+        state.with_suffix(".tmp").write_text(str(until))
+        state.with_suffix(".tmp").rename(state)
+    return 0
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main())
+    except KeyboardInterrupt:
+        sys.exit(75)
