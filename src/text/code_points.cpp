@@ -13,18 +13,18 @@ namespace {
 
 constexpr int kBertUnicode = 8, kDecompositionUnicode = 9, kPatternUnicode = 16;
 
-UChar32 icu(char32_t c) {
+UChar32 as_icu(char32_t c) {
   return static_cast<UChar32>(c);
 }
 
 bool is_of(char32_t c, int unicode) {
   UVersionInfo age;
-  u_charAge(icu(c), age);
+  u_charAge(as_icu(c), age);
   return age[0] <= unicode;
 }
 
 uint32_t category(char32_t c) {
-  return U_GET_GC_MASK(icu(c));
+  return U_GET_GC_MASK(as_icu(c));
 }
 
 /// What ICU 72 (Unicode 15.0) does not know of Unicode 16.
@@ -91,7 +91,7 @@ CharClass class_of_ascii(char32_t c) {
 void append_utf8(std::string& text, char32_t c) {
   std::array<char, U8_MAX_LENGTH> bytes;
   size_t length = 0;
-  U8_APPEND_UNSAFE(bytes.data(), length, icu(c));
+  U8_APPEND_UNSAFE(bytes.data(), length, as_icu(c));
   text.append(bytes.data(), length);
 }
 
@@ -133,7 +133,7 @@ std::vector<int64_t> code_points_before(std::string_view text) {
 }
 
 bool is_white_space(char32_t c) {
-  return c < 0x80 ? class_of_ascii(c) == CharClass::kSpace : u_isUWhiteSpace(icu(c)) != 0;
+  return c < 0x80 ? class_of_ascii(c) == CharClass::kSpace : u_isUWhiteSpace(as_icu(c)) != 0;
 }
 
 bool is_bert_control(char32_t c) {
@@ -173,8 +173,9 @@ bool is_nonspacing_mark(char32_t c) {
 
 bool is_word_character(char32_t c) {
   constexpr uint32_t kMarksDigitsConnectors = U_GC_M_MASK | U_GC_ND_MASK | U_GC_PC_MASK;
-  const bool known = u_isUAlphabetic(icu(c)) != 0 || (category(c) & kMarksDigitsConnectors) != 0 ||
-                     u_hasBinaryProperty(icu(c), UCHAR_JOIN_CONTROL) != 0;
+  const bool known = u_isUAlphabetic(as_icu(c)) != 0 ||
+                     (category(c) & kMarksDigitsConnectors) != 0 ||
+                     u_hasBinaryProperty(as_icu(c), UCHAR_JOIN_CONTROL) != 0;
   return known ? is_of(c, kPatternUnicode) : newer_kind(c) != 0;
 }
 
@@ -196,11 +197,11 @@ char32_t lower(char32_t c) {
   for (const NewerCase& range : kNewerCases) {
     if (c >= range.first && c <= range.last) return range.lower + (c - range.first);
   }
-  return static_cast<char32_t>(u_tolower(icu(c)));
+  return static_cast<char32_t>(u_tolower(as_icu(c)));
 }
 
 uint8_t combining_class(char32_t c) {
-  const uint8_t combining = u_getCombiningClass(icu(c));
+  const uint8_t combining = u_getCombiningClass(as_icu(c));
   return combining != 0 && is_of(c, kDecompositionUnicode) ? combining : 0;
 }
 
@@ -209,7 +210,7 @@ int decompose(char32_t c, char32_t (&parts)[4]) {
   if (c < 0xC0) return 1;
   std::array<UChar, 8> units;
   UErrorCode status = U_ZERO_ERROR;
-  const int32_t length = unorm2_getDecomposition(&nfd(), icu(c), units.data(),
+  const int32_t length = unorm2_getDecomposition(&nfd(), as_icu(c), units.data(),
                                                  static_cast<int32_t>(units.size()), &status);
   if (length < 0 || U_FAILURE(status) || !is_of(c, kDecompositionUnicode)) return 1;
   int count = 0;

@@ -6,7 +6,7 @@
 namespace stretto::text {
 
 void JsonValue::refuse(const std::string& what, const std::string& advice) const {
-  throw Error(ExitCode::kBadData, place_ + ": " + what, advice);
+  throw Error(ExitCode::kBadData, place_ + (place_.ends_with(':') ? " " : ": ") + what, advice);
 }
 
 void JsonValue::require(bool right, const char* wanted) const {

@@ -9,8 +9,8 @@
 
 namespace stretto::text {
 
-/// A value of a JSON file and its place, `FILE: model.vocab`. Each getter throws Error(kBadData)
-/// with that place if the value has another type.
+/// A value of a JSON file and its place, `FILE: model.vocab`, or `FILE:` for the whole. Each getter
+/// throws Error(kBadData) with that place if the value has another type.
 class JsonValue {
  public:
   JsonValue(const nlohmann::json& value, std::string place)

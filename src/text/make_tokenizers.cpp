@@ -68,7 +68,7 @@ void add_model(Assets& assets, Whose whose, std::string bytes) {
   assets[std::move(name)] = std::move(bytes);
 }
 
-std::string read_model(const TokenizerOptions& options, const std::string& path) {
+std::string model_of_file(const TokenizerOptions& options, const std::string& path) {
   return model_bytes(read_file(path, kMaxModelBytes), path,
                      {.is_wordpiece = options.type == "wordpiece",
                       .merges = options.merges,
@@ -96,7 +96,7 @@ Assets read_models(const TokenizerOptions& options) {
                   "give tokenizer.model alone, or tokenizer.src_model and tokenizer.tgt_model");
     }
     Assets joint;
-    add_model(joint, Whose::kBoth, read_model(options, options.model));
+    add_model(joint, Whose::kBoth, model_of_file(options, options.model));
     return joint;
   }
   if (options.src_model.empty() || options.tgt_model.empty()) {
@@ -105,8 +105,8 @@ Assets read_models(const TokenizerOptions& options) {
                 std::string("tokenizer.") + (src ? "src_model" : "tgt_model") + ": missing",
                 "the other side has a model; give both, or one tokenizer.model for both sides");
   }
-  std::string src = read_model(options, options.src_model);
-  std::string tgt = read_model(options, options.tgt_model);
+  std::string src = model_of_file(options, options.src_model);
+  std::string tgt = model_of_file(options, options.tgt_model);
   const bool joint = src == tgt;
   Assets assets;
   add_model(assets, joint ? Whose::kBoth : Whose::kSrc, std::move(src));

@@ -14,7 +14,7 @@ namespace {
 using Symbol = uint32_t;
 
 /// Two neighbours; ordered as their ids are.
-uint64_t pair_of(Symbol left, Symbol right) {
+uint64_t pair_key(Symbol left, Symbol right) {
   return (static_cast<uint64_t>(left) << 32) | right;
 }
 Symbol left_of(uint64_t pair) {
@@ -123,7 +123,7 @@ class MergeTrainer {
     for (uint32_t i = 0; i < words_.size(); ++i) {
       const auto& symbols = words_[i].symbols;
       for (size_t k = 1; k < symbols.size(); ++k) {
-        change(pair_of(symbols[k - 1], symbols[k]), i, 1);
+        change(pair_key(symbols[k - 1], symbols[k]), i, 1);
       }
     }
     push_changed();
@@ -170,18 +170,18 @@ class MergeTrainer {
     const std::vector<Symbol> before = std::move(words_[word].symbols);
     std::vector<Symbol> after;
     for (size_t i = 0; i < before.size(); ++i) {
-      if (i + 1 == before.size() || pair_of(before[i], before[i + 1]) != pair) {
+      if (i + 1 == before.size() || pair_key(before[i], before[i + 1]) != pair) {
         after.push_back(before[i]);
         continue;
       }
       if (!after.empty()) {
-        change(pair_of(after.back(), before[i]), word, -1);
-        change(pair_of(after.back(), joined), word, 1);
+        change(pair_key(after.back(), before[i]), word, -1);
+        change(pair_key(after.back(), joined), word, 1);
       }
       ++i;
       if (i + 1 < before.size()) {
-        change(pair_of(before[i], before[i + 1]), word, -1);
-        change(pair_of(joined, before[i + 1]), word, 1);
+        change(pair_key(before[i], before[i + 1]), word, -1);
+        change(pair_key(joined, before[i + 1]), word, 1);
       }
       after.push_back(joined);
     }

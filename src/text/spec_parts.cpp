@@ -25,8 +25,8 @@ PieceIds read_piece_ids(const JsonValue& value) {
     pieces.emplace_back(piece, id.number(kMaxPieceId));
   }
   if (pieces.empty()) value.refuse("the vocabulary is empty", kSaveAgain);
-  std::sort(pieces.begin(), pieces.end(),
-            [](const auto& a, const auto& b) { return a.second < b.second; });
+  std::stable_sort(pieces.begin(), pieces.end(),
+                   [](const auto& a, const auto& b) { return a.second < b.second; });
   for (size_t i = 1; i < pieces.size(); ++i) {
     if (pieces[i].second != pieces[i - 1].second) continue;
     value.refuse("`" + printable(pieces[i - 1].first, 60) + "` and `" +

@@ -15,7 +15,8 @@ inline constexpr size_t kMaxTokenizerBytes = size_t{128} << 20;
 inline constexpr int64_t kMaxPieceId = 10'000'000;
 inline constexpr const char* kSaveAgain = "give a file as Hugging Face's `tokenizers` saves it";
 
-/// Throws Error(kBadData) where most ids have no piece: an embedding would have a row for each of them.
+/// Throws Error(kBadData) where most ids have no piece: an embedding would have a row for each of
+/// them.
 /// @param pieces  by ascending id
 void require_dense(const PieceIds& pieces, const std::string& place);
 

@@ -7,62 +7,15 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/text.h"
-#include "text/byte_bpe.h"
 #include "text/code_points.h"
+#include "text/offsets.h"
+#include "text/piece_decoder.h"
 #include "text/tokenizer.h"
 #include "text/tokenizer_spec.h"
 #include "text/word_cache.h"
 
 namespace stretto::text {
 namespace {
-
-/// Code points before a byte of a line. Cheap where the bytes are asked for in their order.
-class CodePointCounter {
- public:
-  explicit CodePointCounter(std::string_view line) : line_(line) {}
-
-  int64_t before(size_t byte) {
-    for (; byte_ < byte; ++byte_) count_ += continues_code_point(line_[byte_]) ? 0 : 1;
-    for (; byte_ > byte; --byte_) count_ -= continues_code_point(line_[byte_ - 1]) ? 0 : 1;
-    return count_;
-  }
-
- private:
-  std::string_view line_;
-  size_t byte_ = 0;
-  int64_t count_ = 0;
-};
-
-/// Spaces at the ends of a piece, as trim_offsets counts them.
-struct EndSpaces {
-  int64_t leading = 0, trailing = 0;
-};
-
-EndSpaces end_spaces(std::string_view piece) {
-  constexpr char32_t kSpaceByte = 0x120;  // the space in the alphabet of bytes
-  EndSpaces spaces;
-  bool only_spaces = true;
-  for (size_t at = 0; at < piece.size();) {
-    const char32_t c = next_code_point(piece, at);
-    if (c == kSpaceByte || is_white_space(c)) {
-      spaces.leading += only_spaces ? 1 : 0;
-      ++spaces.trailing;
-    } else {
-      only_spaces = false;
-      spaces.trailing = 0;
-    }
-  }
-  return spaces;
-}
-
-/// @param is_first        whether the piece is the first one, or begins with the line
-/// @param keeps_one_space  whether one leading space of that piece counts as added
-CodePointSpan trimmed(CodePointSpan span, EndSpaces spaces, bool is_first, bool keeps_one_space) {
-  if ((is_first || span.begin == 0) && keeps_one_space && spaces.leading == 1) spaces.leading = 0;
-  span.begin = std::min(span.begin + spaces.leading, span.end);
-  if (span.end >= spaces.trailing) span.end = std::max(span.end - spaces.trailing, span.begin);
-  return span;
-}
 
 /// What one thread needs to encode a line.
 struct Workspace {
@@ -95,62 +48,6 @@ class Workspaces {
   std::mutex mutex_;
   std::vector<std::unique_ptr<Workspace>> free_;
 };
-
-std::vector<ByteBpeModel::Merge> resolved_merges(const TokenizerSpec& spec,
-                                                 std::string_view where) {
-  std::unordered_map<std::string_view, int64_t> ids;
-  for (const auto& [piece, id] : spec.vocab) ids[piece] = id;
-  std::vector<ByteBpeModel::Merge> merges;
-  merges.reserve(spec.merges.size());
-  for (const auto& [left, right] : spec.merges) {
-    const auto id = [&](const std::string& piece) {
-      const auto found = ids.find(piece);
-      if (found != ids.end()) return static_cast<int32_t>(found->second);
-      throw Error(ExitCode::kBadData,
-                  std::string(where) + ": merge " + std::to_string(merges.size() + 1) + " needs `" +
-                      printable(piece, 60) + "`, which is not in the vocabulary",
-                  "give merges and vocabulary of one tokenizer");
-    };
-    merges.push_back({id(left), id(right), id(left + right)});
-  }
-  return merges;
-}
-
-int64_t id_in(const PieceIds& vocab, std::string_view piece) {
-  for (const auto& [text, id] : vocab) {
-    if (text == piece) return id;
-  }
-  return -1;
-}
-
-std::unique_ptr<const WordModel> make_model(const TokenizerSpec& spec, std::string_view where) {
-  const int64_t unk = spec.unk_token ? id_in(spec.vocab, *spec.unk_token) : -1;
-  if (spec.model == TokenizerSpec::Model::kWordPiece) {
-    return std::make_unique<WordPieceModel>(
-        spec.vocab, WordPieceOptions{.unk_id = unk,
-                                     .continuing_prefix = spec.continuing_prefix,
-                                     .max_word_chars = spec.max_word_chars});
-  }
-  ByteBpeOptions options{
-      .unk_id = {}, .fuse_unk = spec.fuse_unk, .ignore_merges = spec.ignore_merges};
-  if (unk >= 0) options.unk_id = unk;
-  return std::make_unique<ByteBpeModel>(spec.vocab, resolved_merges(spec, where), options);
-}
-
-/// BERT's spaces before punctuation and contractions, within one piece.
-std::string cleaned_up(std::string piece) {
-  constexpr std::pair<std::string_view, std::string_view> kReplacements[] = {
-      {" .", "."},   {" ?", "?"},     {" !", "!"},    {" ,", ","},
-      {" ' ", "'"},  {" n't", "n't"}, {" 'm", "'m"},  {" do not", " don't"},
-      {" 's", "'s"}, {" 've", "'ve"}, {" 're", "'re"}};
-  for (const auto& [from, to] : kReplacements) {
-    for (size_t at = piece.find(from); at != std::string::npos;
-         at = piece.find(from, at + to.size())) {
-      piece.replace(at, from.size(), to);
-    }
-  }
-  return piece;
-}
 
 class SpecTokenizer final : public Tokenizer {
  public:
@@ -320,7 +217,7 @@ SpecTokenizer::SpecTokenizer(const TokenizerSpec& spec, std::string_view where,
                              uint64_t fingerprint)
     : spec_(spec),
       fingerprint_(fingerprint),
-      model_(make_model(spec, where)),
+      model_(make_word_model(spec, where)),
       workspaces_(*model_) {
   if (spec.normalizer) normalizer_.emplace(*spec.normalizer);
   collect_pieces(spec.vocab, spec.added);
@@ -412,28 +309,12 @@ std::string SpecTokenizer::piece(int64_t id) const {
 }
 
 std::string SpecTokenizer::decode(const std::vector<int64_t>& ids) const {
-  std::string text;
-  bool is_first = true;
+  PieceDecoder decoder(spec_);
   for (const int64_t id : ids) {
-    if (id >= 0 && id < size() && is_silent_[static_cast<size_t>(id)]) continue;
-    std::string next = piece(id);
-    if (spec_.decoder == TokenizerSpec::Decoder::kBytes) {
-      next = bytes_of_piece(next).value_or(next);
-    } else if (spec_.decoder == TokenizerSpec::Decoder::kSpaces) {
-      if (!is_first) next.insert(0, " ");
-    } else {
-      if (!is_first && next.starts_with(spec_.decoder_prefix)) {
-        next.erase(0, spec_.decoder_prefix.size());
-      } else if (!is_first) {
-        next.insert(0, " ");
-      }
-      if (spec_.decoder_cleanup) next = cleaned_up(std::move(next));
-    }
-    text += next;
-    is_first = false;
+    const bool is_silent = id >= 0 && id < size() && is_silent_[static_cast<size_t>(id)];
+    if (!is_silent) decoder.add(piece(id));
   }
-  if (spec_.decoder != TokenizerSpec::Decoder::kBytes || is_valid_utf8(text)) return text;
-  return repaired_utf8(text, Repair::kEachSequence);
+  return decoder.text();
 }
 
 }  // namespace

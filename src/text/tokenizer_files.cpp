@@ -12,6 +12,11 @@ namespace {
 
 namespace fs = std::filesystem;
 
+std::string_view without_byte_order_mark(std::string_view bytes) {
+  constexpr std::string_view kMark = "\xEF\xBB\xBF";
+  return bytes.substr(bytes.starts_with(kMark) ? kMark.size() : 0);
+}
+
 /// In a vocab.json, `model` is a token with a number.
 bool has_model_object(std::string_view json) {
   constexpr std::string_view kKey = "\"model\"", kSpace = " \t\r\n";
@@ -27,7 +32,7 @@ bool has_model_object(std::string_view json) {
 bool has_line(std::string_view bytes, std::string_view line) {
   for (size_t at = bytes.find(line); at != std::string_view::npos; at = bytes.find(line, at + 1)) {
     const size_t end = at + line.size();
-    const bool begins = at == 0 || bytes[at - 1] == '\n' || bytes[at - 1] == '\xBF';
+    const bool begins = at == 0 || bytes[at - 1] == '\n';
     if (begins && (end == bytes.size() || bytes[end] == '\n' || bytes[end] == '\r')) return true;
   }
   return false;
@@ -36,18 +41,23 @@ bool has_line(std::string_view bytes, std::string_view line) {
 }  // namespace
 
 bool is_json_model(std::string_view bytes) {
-  if (bytes.starts_with("\xEF\xBB\xBF")) bytes.remove_prefix(3);
-  const size_t first = bytes.find_first_not_of(" \t\r\n");
-  return first != std::string_view::npos && bytes[first] == '{';
+  constexpr std::string_view kSpace = " \t\r\n";
+  bytes = without_byte_order_mark(bytes);
+  const size_t first = bytes.find_first_not_of(kSpace);
+  if (first == std::string_view::npos || bytes[first] != '{') return false;
+  // A SentencePiece model begins with a line feed, and the length of its first piece may be a
+  // brace.
+  const size_t second = bytes.find_first_not_of(kSpace, first + 1);
+  return second != std::string_view::npos && (bytes[second] == '"' || bytes[second] == '}');
 }
 
 TokenizerFile kind_of_file(std::string_view bytes, const fs::path& path) {
-  if (path.extension() == ".model" || bytes.find('\0') != std::string_view::npos) {
-    return TokenizerFile::kSentencePiece;
-  }
+  if (path.extension() == ".model") return TokenizerFile::kSentencePiece;
   if (is_json_model(bytes)) {
     return has_model_object(bytes) ? TokenizerFile::kTokenizerJson : TokenizerFile::kVocabJson;
   }
+  if (bytes.find('\0') != std::string_view::npos) return TokenizerFile::kSentencePiece;
+  bytes = without_byte_order_mark(bytes);
   const bool is_bert =
       has_line(bytes, "[UNK]") && has_line(bytes, "[CLS]") && has_line(bytes, "[SEP]");
   return is_bert ? TokenizerFile::kBertVocab : TokenizerFile::kVocabulary;

@@ -11,6 +11,7 @@
 #include "text/added_tokens.h"
 #include "text/bert_normalizer.h"
 #include "text/sequence_template.h"
+#include "text/word_model.h"
 #include "text/wordpiece.h"
 
 namespace stretto::text {
@@ -72,9 +73,13 @@ TokenizerSpec parse_vocab_json(std::string_view vocab_bytes, std::string_view vo
 
 class Tokenizer;
 
+/// Throws Error(kBadData) for merges of pieces that are not in the vocabulary.
+std::unique_ptr<const WordModel> make_word_model(const TokenizerSpec& spec, std::string_view where);
+
 /// @param where        the file, for messages
 /// @param fingerprint  of all that the file says
-/// Throws Error(kBadData) for merges of pieces that are not in the vocabulary.
+/// Throws Error(kBadData) for such merges, and for added tokens that are normalised to the same
+/// text.
 std::shared_ptr<const Tokenizer> make_spec_tokenizer(const TokenizerSpec& spec,
                                                      std::string_view where, uint64_t fingerprint);
 

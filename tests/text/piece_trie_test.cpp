@@ -3,12 +3,18 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <utility>
+#include <vector>
 
 namespace stretto::text {
 namespace {
 
+PieceTrie trie_of(std::vector<std::pair<std::string_view, int64_t>> pieces) {
+  return PieceTrie(std::move(pieces));
+}
+
 TEST(PieceTrie, FindsTheLongestPieceAtTheBeginning) {
-  const PieceTrie trie({{"a", 1}, {"abc", 2}, {"b", 3}, {"中", 4}});
+  const PieceTrie trie = trie_of({{"a", 1}, {"abc", 2}, {"b", 3}, {"中", 4}});
   const auto expect = [&](std::string_view text, int64_t id, size_t length) {
     const auto match = trie.longest(text);
     EXPECT_EQ(match.id, id) << text;
@@ -24,17 +30,17 @@ TEST(PieceTrie, FindsTheLongestPieceAtTheBeginning) {
 }
 
 TEST(PieceTrie, OfEqualPiecesTheLastOneCounts) {
-  EXPECT_EQ(PieceTrie({{"a", 1}, {"a", 2}, {"", 3}}).longest("a").id, 2);
+  EXPECT_EQ(trie_of({{"a", 1}, {"a", 2}, {"", 3}}).longest("a").id, 2);
 }
 
 TEST(PieceTrie, MayBeEmpty) {
   EXPECT_EQ(PieceTrie().longest("a").id, -1);
-  EXPECT_FALSE(PieceTrie(std::vector<std::pair<std::string_view, int64_t>>{}).begins('a'));
+  EXPECT_FALSE(trie_of({}).begins('a'));
 }
 
 TEST(PieceTrie, HoldsLongPieces) {
   const std::string piece(1 << 20, 'x');
-  EXPECT_EQ(PieceTrie({{piece, 7}}).longest(piece + "y").length, piece.size());
+  EXPECT_EQ(trie_of({{piece, 7}}).longest(piece + "y").length, piece.size());
 }
 
 }  // namespace

@@ -63,7 +63,9 @@ TEST(SpecTokenizer, OffsetsAreThoseOfTheOriginalText) {
   const auto bert = made(bert_spec());
   // Decomposed accents and a control character lie inside of the piece; ﬁ stays, as it has no
   // canonical decomposition.
-  const Encoded text = pieces_with_offsets(*bert, "e\u0301t\x01e\u0301s");
+  const Encoded text = pieces_with_offsets(*bert,
+                                           "e\u0301t\x01"
+                                           "e\u0301s");
   EXPECT_EQ(text.ids, (Ids{5, 6}));
   EXPECT_EQ(text.spans, (Spans{{0, 5}, {6, 7}}));
   EXPECT_EQ(pieces_with_offsets(*bert, "ﬁn").ids, Ids{1});

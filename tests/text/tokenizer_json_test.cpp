@@ -198,7 +198,7 @@ TEST(TokenizerJson, NamesTheFieldThatIsWrong) {
             "t.json: model.merges[1]: `a b c` is not two pieces with a space between them");
   Json none = bert();
   none.erase("model");
-  EXPECT_EQ(refusal(none), "t.json:: no field `model`");
+  EXPECT_EQ(refusal(none), "t.json: no field `model`");
 }
 
 TEST(TokenizerJson, RefusesDeepNestingAndBrokenText) {

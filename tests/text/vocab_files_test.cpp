@@ -69,7 +69,7 @@ TEST(VocabJson, RefusesWhatIsNoMerge) {
   EXPECT_STREQ(testing::failure(ExitCode::kBadData,
                                 [] { parse_vocab_json("[1]", "vocab.json", "", "merges.txt"); })
                    .what(),
-               "vocab.json:: expected an object, got array");
+               "vocab.json: expected an object, got array");
 }
 
 }  // namespace
