@@ -1,5 +1,6 @@
 #include "base/json.h"
 
+#include <algorithm>
 #include <set>
 #include <string>
 #include <utility>
@@ -13,9 +14,9 @@ namespace {
 
 constexpr size_t kMaxDepth = 64;
 
-std::string place(std::string_view bytes, std::string_view where, size_t offset) {
+/// @param line  of the first byte
+std::string place(std::string_view bytes, std::string_view where, size_t line, size_t offset) {
   const std::string_view before = bytes.substr(0, std::min(offset, bytes.size()));
-  size_t line = 1;
   for (const char c : before) line += c == '\n' ? 1 : 0;
   const size_t line_start =
       before.rfind('\n') == std::string_view::npos ? 0 : before.rfind('\n') + 1;
@@ -84,7 +85,9 @@ constexpr const char* kRemedy =
 
 }  // namespace
 
-nlohmann::json parse_json(std::string_view bytes, std::string_view where, size_t max_bytes) {
+nlohmann::json parse_json(std::string_view bytes, std::string_view where, size_t max_bytes,
+                          size_t part_at) {
+  const size_t first_line = std::max<size_t>(part_at, 1);
   if (max_bytes > 0 && bytes.size() > max_bytes) {
     throw Error(ExitCode::kBadData,
                 std::string(where) + ": JSON of " + human_bytes(bytes.size()) + ", at most " +
@@ -93,13 +96,17 @@ nlohmann::json parse_json(std::string_view bytes, std::string_view where, size_t
   }
   // The library takes a zero byte for the end and ignores what follows.
   if (const size_t zero = bytes.find('\0'); zero != std::string_view::npos) {
-    throw Error(ExitCode::kBadData, place(bytes, where, zero) + ": a zero byte is not JSON",
-                kRemedy);
+    throw Error(ExitCode::kBadData,
+                place(bytes, where, first_line, zero) + ": a zero byte is not JSON", kRemedy);
   }
   Guard guard;
   if (!nlohmann::json::sax_parse(bytes.begin(), bytes.end(), &guard)) {
-    const std::string at =
-        guard.offset() == SIZE_MAX ? std::string(where) : place(bytes, where, guard.offset());
+    std::string at(where);
+    if (guard.offset() != SIZE_MAX) {
+      at = place(bytes, where, first_line, guard.offset());
+    } else if (part_at > 0) {
+      at += ":" + std::to_string(part_at);
+    }
     throw Error(ExitCode::kBadData, at + ": " + guard.reason(), kRemedy);
   }
   try {

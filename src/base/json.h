@@ -10,7 +10,10 @@ namespace stretto {
 /// deeper than 64, a key twice in one object, invalid UTF-8, more than `max_bytes` (0 = no limit).
 ///
 /// @param where  the file, for the message
-/// Throws Error(kBadData) as "<where>:<line>:<column>: <reason>".
-nlohmann::json parse_json(std::string_view bytes, std::string_view where, size_t max_bytes);
+/// @param part_at  the line in which `bytes` begin; 0: they are the whole file
+/// Throws Error(kBadData) as "<where>:<line>:<column>: <reason>". The place is missing of a key
+/// that stands twice, and of deep nesting; of a part of a file, its line is there.
+nlohmann::json parse_json(std::string_view bytes, std::string_view where, size_t max_bytes,
+                          size_t part_at = 0);
 
 }  // namespace stretto

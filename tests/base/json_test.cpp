@@ -44,6 +44,15 @@ TEST(Json, ErrorsNameLineAndColumn) {
   EXPECT_EQ(message_of("").substr(0, 11), "f.json:1:1:");
 }
 
+TEST(Json, ErrorsOfAPartOfAFileNameTheLineInTheFile) {
+  const auto message = [](std::string_view bytes) -> std::string {
+    return testing::failure(ExitCode::kBadData, [&] { parse_json(bytes, "f.jsonl", 0, 7); }).what();
+  };
+  EXPECT_EQ(message("{\"a\" 1}").substr(0, 12), "f.jsonl:7:6:");
+  EXPECT_EQ(message("{\n\n !}").substr(0, 12), "f.jsonl:9:2:");
+  EXPECT_EQ(message("{\"a\": 1, \"a\": 2}"), "f.jsonl:7: key \"a\" stands twice in one object");
+}
+
 TEST(Json, WhatIsNotJsonIsRefused) {
   for (const char* bad : {"{", "[1,]", "{\"a\":1} x", "\"\xff\"", "\"\xc0\x80\"", "nul", "1e999999",
                           "'a'", "{\"a\" 1}", "\"a\nb\"", "NaN"}) {

@@ -60,6 +60,7 @@ LabelledReader::LabelledReader(std::unique_ptr<ByteStream> bytes, const std::str
     : columns_(columns), name_(name) {
   const bool by_ending = columns.format == LabelledFormat::kByEnding;
   const auto format = by_ending ? format_by_ending(name) : columns.format;
+  if (format == LabelledFormat::kLabelFirst) columns_.text2.clear();
   has_labels_ = format == LabelledFormat::kLabelFirst || !columns.label.empty();
   rows_ = open_rows(LineReader(std::move(bytes), name), columns, format);
 }
@@ -99,7 +100,7 @@ bool LabelledReader::next(LabelledRow& row) {
     split_labels(row);
   } while (is_skipped(row));
   ++num_rows_;
-  if (row.text.empty() || (!columns_.text2.empty() && row.text2.empty())) {
+  if (trim(row.text).empty() || (!columns_.text2.empty() && trim(row.text2).empty())) {
     refuse(row, "an empty text", "remove the row, or complete it");
   }
   check_labels(row);

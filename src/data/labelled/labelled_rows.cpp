@@ -144,8 +144,7 @@ class JsonRows final : public LabelledReader::Rows {
   }
 
   nlohmann::json parse_line(std::string_view line) const {
-    const std::string place = lines_.name() + ":" + std::to_string(lines_.line_number());
-    auto json = parse_json(line, place, 0);
+    auto json = parse_json(line, lines_.name(), 0, static_cast<size_t>(lines_.line_number()));
     if (!json.is_object()) {
       refuse(std::string("must be an object, is ") + json.type_name(),
              "each line is a JSON object on its own");

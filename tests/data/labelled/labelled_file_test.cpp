@@ -142,6 +142,7 @@ TEST(LabelledFile, ReadsALabelBeforeEachText) {
   EXPECT_EQ(rows[0].labels, Labelled{"DESC"});
   EXPECT_EQ(rows[0].text, "How did it café ?");
   LabelledColumns fine = trec;
+  fine.text2 = "ignored";
   fine.label_until = "";
   EXPECT_EQ(rows_of("train.label", "NUM:date When ?\n", fine)[0].labels, Labelled{"NUM:date"});
 }
@@ -228,8 +229,12 @@ TEST(LabelledFile, RefusesFilesWithoutRows) {
 }
 
 TEST(LabelledFile, RefusesEmptyTextsAndMissingLabels) {
-  EXPECT_EQ(std::string(refusal(ExitCode::kBadData, "a.tsv", "text\tlabel\n\t1\n").what()),
-            "a.tsv:2: an empty text");
+  for (const char* text : {"", " ", " \v"}) {
+    EXPECT_EQ(std::string(refusal(ExitCode::kBadData, "a.tsv",
+                                  std::string("text\tlabel\n") + text + "\t1\n")
+                              .what()),
+              "a.tsv:2: an empty text");
+  }
   EXPECT_EQ(std::string(refusal(ExitCode::kBadData, "a.tsv", "text\tlabel\nx\t \n").what()),
             "a.tsv:2: no label");
   EXPECT_EQ(
@@ -246,6 +251,15 @@ TEST(LabelledFile, RefusesWhatIsNotUtf8OrNotJson) {
   EXPECT_NE(std::string(refusal(ExitCode::kBadData, "a.jsonl", "{\"text\": \"\xE9\"}").what())
                 .find("a.jsonl:1"),
             std::string::npos);
+  EXPECT_NE(std::string(refusal(ExitCode::kBadData, "a.jsonl",
+                                "{\"text\": \"x\", \"label\": 1}\n\n{\"text\" 1}\n")
+                            .what())
+                .find("a.jsonl:3:9: syntax error"),
+            std::string::npos);
+  EXPECT_EQ(
+      std::string(
+          refusal(ExitCode::kBadData, "a.jsonl", "\n{\"text\": \"x\", \"text\": \"y\"}\n").what()),
+      "a.jsonl:2: key \"text\" stands twice in one object");
   EXPECT_EQ(std::string(refusal(ExitCode::kBadData, "a.jsonl", "[1]\n").what()),
             "a.jsonl:1: must be an object, is array");
   EXPECT_EQ(
