@@ -31,8 +31,9 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
 endif()
 
 if(STRETTO_SANITIZE)
+  # Of debug information, reports of the sanitizers read lines alone.
   add_compile_options(-fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
-                      -O1 -g)
+                      -O1 $<IF:$<CXX_COMPILER_ID:Clang>,-gline-tables-only,-g1>)
   add_link_options(-fsanitize=address,undefined)
   # The rooms tell the fuzzers which branches an input took; without that they would only guess.
   if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
