@@ -70,10 +70,6 @@ std::string short_point(const Space& space, const Point& point) {
 
 std::vector<std::string> table_lines(const SearchState& state, size_t rows, size_t columns) {
   const auto& plan = state.plan();
-  int64_t ended = 0;
-  for (const auto& trial : state.trials()) {
-    ended += state.state_of(trial.id) == TrialState::kRunning ? 0 : 1;
-  }
   std::vector<std::string> lines{std::to_string(state.trials().size()) + " of " +
                                  counted(plan.options.search.max_trials, "trial") + " begun · " +
                                  std::to_string(state.running().size()) + " train · " +
@@ -90,9 +86,9 @@ std::vector<std::string> table_lines(const SearchState& state, size_t rows, size
   for (const TrialId id : others) {
     if (lines.size() > rows) break;
     const Trial& trial = trial_of(state, id);
+    const int64_t updates = trial.reports.empty() ? 0 : trial.reports.back().until;
     lines.push_back(row(state, trial,
-                        std::string(name_of(state.state_of(id))) + " at " +
-                            with_thousands(trial.reports.back().until)));
+                        std::string(name_of(state.state_of(id))) + " at " + with_thousands(updates)));
   }
   for (auto& line : lines) line = cut(printable(line, 4000), columns);
   return lines;
