@@ -87,8 +87,8 @@ std::vector<std::string> table_lines(const SearchState& state, size_t rows, size
     if (lines.size() > rows) break;
     const Trial& trial = trial_of(state, id);
     const int64_t updates = trial.reports.empty() ? 0 : trial.reports.back().until;
-    lines.push_back(row(state, trial,
-                        std::string(name_of(state.state_of(id))) + " at " + with_thousands(updates)));
+    lines.push_back(row(
+        state, trial, std::string(name_of(state.state_of(id))) + " at " + with_thousands(updates)));
   }
   for (auto& line : lines) line = cut(printable(line, 4000), columns);
   return lines;
