@@ -16,7 +16,8 @@ Parts parts_of(const std::vector<AddedToken>& tokens, const std::string& text) {
   std::vector<std::string> patterns;
   for (const AddedToken& token : tokens) patterns.push_back(token.content);
   std::vector<AddedTokens::Part> parts;
-  AddedTokens(tokens, patterns).split(text, parts);
+  const AddedTokens added(tokens, patterns);  // parts point into it
+  added.split(text, parts);
   Parts out;
   for (const auto& part : parts) {
     out.emplace_back(part.range.of(text), part.token == nullptr ? -1 : part.token->id);
