@@ -97,7 +97,7 @@ def a_search_that_is_killed_ends_with_the_same_table(stretto):
         check(result.returncode == 0, result.stderr)
         for number, sent in ((0, signal.SIGKILL), (1, signal.SIGTERM)):
             kills = 0
-            for seconds in (1.5, 3, 2, 5, 4, 300):
+            for seconds in (0.5, 0.9, 0.7, 1.3, 300):
                 process = subprocess.Popen(search(lab, f"killed{number}", "--quiet"), stdin=subprocess.DEVNULL,
                                            stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
                 try:
