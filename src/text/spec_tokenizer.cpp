@@ -2,6 +2,7 @@
 #include <memory>
 #include <mutex>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 
 #include "base/error.h"
@@ -275,11 +276,12 @@ void SpecTokenizer::find_specials() {
 AddedTokens SpecTokenizer::added_tokens(bool normalized, std::string_view where) const {
   std::vector<AddedToken> tokens;
   std::vector<std::string> patterns;
+  std::unordered_set<std::string> seen;
   for (const AddedToken& token : spec_.added) {
     if (token.normalized != normalized) continue;
     NormalizedText pattern{.text = token.content, .origin = {}};
     if (normalized && normalizer_) normalizer_->normalize(token.content, false, pattern);
-    const bool again = std::find(patterns.begin(), patterns.end(), pattern.text) != patterns.end();
+    const bool again = !seen.insert(pattern.text).second;
     if (pattern.text.empty() || again) {
       throw Error(ExitCode::kBadData,
                   std::string(where) + ": added token `" + printable(token.content, 60) +

@@ -470,6 +470,47 @@ TEST(TokenizerCommand, TrainsEncodesAndDecodes) {
   EXPECT_TRUE(has(bad.err, "stdin:1: `9999` is not an id below 80")) << bad.err;
 }
 
+TEST(TokenizerCommand, ReadsFilesOfPretrainedModels) {
+  const Program program;
+  program.folder.write("vocab.txt", "[UNK]\n[CLS]\n[SEP]\nthe\nhou\n##se\n");
+  const auto encoded = [&](const std::vector<std::string>& options) {
+    std::vector<std::string> words{"tokenizer", "encode", "vocab.txt"};
+    words.insert(words.end(), options.begin(), options.end());
+    const auto outcome = program.run(words, "The  house\n");
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    return outcome.out;
+  };
+  EXPECT_EQ(encoded({}), "the hou ##se\n");
+  EXPECT_EQ(encoded({"--ids"}), "3 4 5\n");
+  EXPECT_EQ(encoded({"--offsets"}), "0:3 5:8 8:10\n");
+  EXPECT_EQ(encoded({"--specials"}), "[CLS] the hou ##se [SEP]\n");
+  EXPECT_EQ(encoded({"--specials", "--offsets"}), "0:0 0:3 5:8 8:10 0:0\n");
+  program.folder.write("vocab.json", R"({"a": 0, "b": 1, "ab": 2})");
+  program.folder.write("my.bpe", "#version: 0.2\na b\n");
+  EXPECT_EQ(program.run({"tokenizer", "encode", "vocab.json", "--merges", "my.bpe"}, "aab\n").out,
+            "a ab\n");
+  const auto alone = program.run({"tokenizer", "encode", "vocab.json"}, "a\n");
+  EXPECT_EQ(alone.code, 2) << "there is no merges.txt beside it";
+}
+
+TEST(TokenizerCommand, TrainsTokenizersOfBertAndGpt2) {
+  const Program program;
+  std::string text;
+  for (int i = 0; i < 200; ++i) text += "The red house " + std::to_string(i) + " stands\n";
+  program.folder.write("text", text);
+  const auto train = [&](const std::vector<std::string>& options) {
+    std::vector<std::string> words{"tokenizer", "train", "--output", "my.json", "text"};
+    words.insert(words.end(), options.begin(), options.end());
+    const auto outcome = program.run(words);
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    const auto ids = program.run({"tokenizer", "encode", "--ids", "my.json"}, "The house\n");
+    return program.run({"tokenizer", "decode", "--ids", "my.json"}, ids.out).out;
+  };
+  EXPECT_EQ(train({"--type", "wordpiece", "--vocab-size", "90"}), "the house\n");
+  EXPECT_EQ(train({"--type", "wordpiece", "--vocab-size", "90", "--cased"}), "The house\n");
+  EXPECT_EQ(train({"--type", "byte_bpe", "--vocab-size", "300"}), "The house\n");
+}
+
 // Both sides, white space between the lines, and more lines than are drawn.
 TEST(TokenizerCommand, TrainsTheModelThatARunTrainsOnThisText) {
   const Program program;
