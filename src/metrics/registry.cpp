@@ -52,8 +52,13 @@ std::vector<std::string> names_of(const Entries& entries) {
   return names;
 }
 
-[[noreturn]] void throw_unknown(const std::string& what, const std::string& name,
-                                const std::vector<std::string>& known) {
+/// @param what  an entry, for the message. Throws Error(kUsage) for an unknown name.
+template <class Entries>
+const auto& entry_named(const Entries& entries, const std::string& name, const std::string& what) {
+  for (const auto& entry : entries) {
+    if (name == entry.name) return entry;
+  }
+  const auto known = names_of(entries);
   const std::string near = closest(name, known);
   throw Error(
       ExitCode::kUsage, "unknown " + what + " '" + printable(name) + "'",
@@ -73,17 +78,11 @@ const std::vector<BleuTokenizerEntry>& bleu_tokenizers() {
 }
 
 BleuTokenizer find_bleu_tokenizer(const std::string& name) {
-  for (const auto& entry : bleu_tokenizers()) {
-    if (name == entry.name) return entry.tokenize;
-  }
-  throw_unknown("BLEU tokenizer", name, tokenizer_names());
+  return entry_named(bleu_tokenizers(), name, "BLEU tokenizer").tokenize;
 }
 
 std::unique_ptr<Scorer> make_scorer(const ScoreOptions& options) {
-  for (const auto& entry : kMetrics) {
-    if (options.metric == entry.name) return entry.make(options);
-  }
-  throw_unknown("metric", options.metric, metric_names());
+  return entry_named(kMetrics, options.metric, "metric").make(options);
 }
 
 std::vector<std::string> metric_names() {
@@ -99,10 +98,7 @@ std::vector<std::string> squad_metric_names() {
 }
 
 SquadVersion squad_metric_named(const std::string& name) {
-  for (const auto& entry : kSquadMetrics) {
-    if (name == entry.name) return entry.version;
-  }
-  throw_unknown("metric of answers", name, squad_metric_names());
+  return entry_named(kSquadMetrics, name, "metric of answers").version;
 }
 
 std::string name_of(SquadVersion version) {
@@ -117,10 +113,7 @@ std::vector<std::string> answer_split_names() {
 }
 
 AnswerSplit answer_split_named(const std::string& name) {
-  for (const auto& entry : kAnswerSplits) {
-    if (name == entry.name) return entry.split;
-  }
-  throw_unknown("split of answers", name, answer_split_names());
+  return entry_named(kAnswerSplits, name, "split of answers").split;
 }
 
 }  // namespace stretto::metrics

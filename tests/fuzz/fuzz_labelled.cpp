@@ -1,39 +1,24 @@
 // Fuzz target: files of labelled texts in all formats. Error is the only exception that may come
 // out, and what was accepted is as the header says.
-#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
-#include <cstring>
 #include <memory>
 #include <set>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/error.h"
 #include "base/text.h"
 #include "data/labelled/labelled_file.h"
 #include "data/labelled/labels.h"
+#include "tests/data/memory_stream.h"
 
 namespace {
 
 using namespace stretto;
-
-/// Gives the input in pieces of odd sizes, so that records straddle them.
-class Memory final : public data::ByteStream {
- public:
-  explicit Memory(std::string_view bytes) : rest_(bytes) {}
-  size_t read(char* buffer, size_t capacity) override {
-    const size_t size = std::min({capacity, rest_.size(), size_t{13} + rest_.size() % 61});
-    std::memcpy(buffer, rest_.data(), size);
-    rest_.remove_prefix(size);
-    return size;
-  }
-
- private:
-  std::string_view rest_;
-};
 
 void require(bool fact) {
   if (!fact) std::abort();
@@ -58,7 +43,7 @@ data::LabelledColumns columns_of(uint8_t choice) {
 }
 
 void read_rows(std::string_view bytes, const data::LabelledColumns& columns) {
-  data::LabelledReader reader(std::make_unique<Memory>(bytes), "fuzz", columns);
+  data::LabelledReader reader(std::make_unique<testing::MemoryStream>(bytes), "fuzz", columns);
   std::vector<std::string> occurring;
   int64_t line = 0;
   for (data::LabelledRow row; reader.next(row);) {

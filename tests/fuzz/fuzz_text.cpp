@@ -1,11 +1,9 @@
 // Fuzz target: the text reader, its decompressors, and the filters of pairs. Bytes may be anything;
 // every outcome but lines or an Error is a bug.
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
-#include <cstring>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -15,29 +13,15 @@
 #include "base/text.h"
 #include "data/lines.h"
 #include "data/pairs/pair_filter.h"
+#include "tests/data/memory_stream.h"
 #include "text/tokenizer.h"
 
 namespace {
 
 using namespace stretto;
 
-/// Gives the input in pieces of odd sizes, so that lines straddle them.
-class Memory final : public data::ByteStream {
- public:
-  explicit Memory(std::string_view bytes) : rest_(bytes) {}
-  size_t read(char* buffer, size_t capacity) override {
-    const size_t size = std::min({capacity, rest_.size(), size_t{13} + rest_.size() % 61});
-    std::memcpy(buffer, rest_.data(), size);
-    rest_.remove_prefix(size);
-    return size;
-  }
-
- private:
-  std::string_view rest_;
-};
-
 std::unique_ptr<data::ByteStream> open(std::string_view bytes, int packing) {
-  auto memory = std::make_unique<Memory>(bytes);
+  auto memory = std::make_unique<testing::MemoryStream>(bytes);
   if (packing == 1) return data::make_gunzip(std::move(memory), "fuzz.gz");
   if (packing == 2) return data::make_unzstd(std::move(memory), "fuzz.zst");
   return memory;

@@ -2,34 +2,17 @@
 
 #include <gtest/gtest.h>
 
-#include <cstring>
-
 #include "base/error.h"
 #include "tests/base/failure.h"
 #include "tests/base/temp_dir.h"
+#include "tests/data/memory_stream.h"
 
 namespace stretto::data {
 namespace {
 
-/// A file in memory.
-class Bytes final : public ByteStream {
- public:
-  explicit Bytes(std::string bytes) : bytes_(std::move(bytes)) {}
-  size_t read(char* buffer, size_t capacity) override {
-    const size_t size = std::min(capacity, bytes_.size() - at_);
-    std::memcpy(buffer, bytes_.data() + at_, size);
-    at_ += size;
-    return size;
-  }
-
- private:
-  std::string bytes_;
-  size_t at_ = 0;
-};
-
 LabelledReader open(const std::string& name, const std::string& text,
                     const LabelledColumns& columns) {
-  return {std::make_unique<Bytes>(text), name, columns};
+  return {std::make_unique<testing::MemoryStream>(text), name, columns};
 }
 
 std::vector<LabelledRow> rows_of(const std::string& name, const std::string& text,
