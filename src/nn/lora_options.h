@@ -51,7 +51,7 @@ struct LoraOptions {
               "rank of what linear maps learn beside their weights, which stay (LoRA, Hu et al. "
               "2021); of merged maps (query, key and value) each has this rank; 0 = off",
               between(0, 4096))
-            .also_called({"lora_rank", "lora_r", "r"}),
+            .also_called({"lora_rank", "lora_r"}),
         field(&O::alpha, "alpha", "what is learned is multiplied by alpha / rank", greater(0))
             .also_called({"lora_alpha"}),
         field(&O::dropout, "dropout", "on the input of what is learned", fraction())
