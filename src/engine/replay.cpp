@@ -252,8 +252,7 @@ int run_replay(const ReplayRequest& request) {
   const auto made =
       tasks::family_of(experiment).make_task(experiment, assets, {.group = {}, .device = device});
   train::Task& task = *made;
-  const auto parts =
-      train::freeze_parts(task, experiment.train.freeze, experiment.train.unfreeze);
+  const auto parts = train::freeze_parts(task, experiment.train.freeze, experiment.train.unfreeze);
   optim::Arena arena(task.model(), optim::Arena::Gradients::kAllocated, parts.late);
   if (saved.record.updates >= 0) arena.train_after(saved.record.updates);
   runs::load_weights(store::SafetensorsFile(saved.weights), saved.weights.string(), arena);

@@ -94,8 +94,8 @@ const nn::LoraOptions* lora_in_use(const Experiment& options) {
   return lora != nullptr && lora->is_on() ? lora : nullptr;
 }
 
-// Of the patterns of model.lora.maps, each must reach a linear map, which then has a `lora_a`; those
-// of model.lora.train any tensor. Their defaults need not.
+// Of the patterns of model.lora.maps, each must reach a linear map, which then has a `lora_a`;
+// those of model.lora.train any tensor. Their defaults need not.
 void note_lora(const nn::LoraOptions& lora, std::span<const optim::TensorName> tensors,
                std::vector<PatternProblem>& problems) {
   constexpr std::string_view kMatrix = ".lora_a", kWeight = ".weight";
@@ -124,10 +124,9 @@ void note_lora(const nn::LoraOptions& lora, std::span<const optim::TensorName> t
 }  // namespace
 
 optim::TrainingPlan training_plan(const Experiment& options) {
-  optim::TrainingPlan plan{
-      .freeze = options.train.freeze,
-      .unfreeze =
-          readable_entries<optim::LateStart>(options.train.unfreeze, optim::read_late_start)};
+  optim::TrainingPlan plan{.freeze = options.train.freeze,
+                           .unfreeze = readable_entries<optim::LateStart>(options.train.unfreeze,
+                                                                          optim::read_late_start)};
   if (const auto* lora = lora_in_use(options)) {
     plan.has_lora = true;
     plan.beside_lora = lora->train_patterns();

@@ -59,9 +59,8 @@ at::Tensor Lora::delta(const at::Tensor& x) const {
   std::vector<at::Tensor> outputs;
   int64_t from = 0;
   for (size_t part = 0; part < rows_.size(); ++part) {
-    outputs.push_back(
-        kernels::linear(inner.narrow(1, static_cast<int64_t>(part) * rank, rank),
-                        b.narrow(0, from, rows_[part])));
+    outputs.push_back(kernels::linear(inner.narrow(1, static_cast<int64_t>(part) * rank, rank),
+                                      b.narrow(0, from, rows_[part])));
     from += rows_[part];
   }
   return at::cat(outputs, 1);

@@ -14,7 +14,7 @@ namespace stretto::optim {
 
 /// Tensors of one rate.
 struct RateRow {
-  double lr_scale = 1;              ///< share of the update's rate
+  double lr_scale = 1;  ///< share of the update's rate
   int64_t num_tensors = 0;
   std::vector<std::string> places;  ///< "encoder.layers.3", "encoder.embedding", "head.output"
 };
@@ -28,8 +28,8 @@ inline std::string place_of(const std::string& name) {
   return dot == std::string::npos ? name : name.substr(0, dot);
 }
 
-/// A row for each rate that optim.layer_decay and optim.groups give, the largest first. Entries that
-/// cannot be read are left out.
+/// A row for each rate that optim.layer_decay and optim.groups give, the largest first. Entries
+/// that cannot be read are left out.
 inline std::vector<RateRow> rate_table(const OptimOptions& options,
                                        std::span<const TensorName> tensors) {
   std::vector<ParameterGroup> groups;
@@ -46,12 +46,12 @@ inline std::vector<RateRow> rate_table(const OptimOptions& options,
     if (row == rows.end()) row = rows.insert(rows.end(), {.lr_scale = settings[i].lr_scale});
     ++row->num_tensors;
     const std::string place = place_of(tensors[i].name);
-    const bool is_new = std::find(row->places.begin(), row->places.end(), place) == row->places.end();
+    const bool is_new =
+        std::find(row->places.begin(), row->places.end(), place) == row->places.end();
     if (is_new) row->places.push_back(place);
   }
-  std::stable_sort(rows.begin(), rows.end(), [](const RateRow& a, const RateRow& b) {
-    return a.lr_scale > b.lr_scale;
-  });
+  std::stable_sort(rows.begin(), rows.end(),
+                   [](const RateRow& a, const RateRow& b) { return a.lr_scale > b.lr_scale; });
   return rows;
 }
 

@@ -344,7 +344,8 @@ void Updater::add_noise(int64_t update, UpdateResult& result) {
 }
 
 optim::NoisyWeights Updater::noisy_weights(int64_t update) {
-  return weight_noise_ ? weight_noise_->add(key_of(update, kWeightNoise), completed_) : optim::NoisyWeights();
+  return weight_noise_ ? weight_noise_->add(key_of(update, kWeightNoise), completed_)
+                       : optim::NoisyWeights();
 }
 
 uint64_t Updater::key_of(int64_t update, uint64_t purpose) const {

@@ -172,7 +172,7 @@ class Updater {
   std::vector<data::MicroBatchSlice>
       slices_;  // what each of them is; parts after a split are alike
   UpdateSums sums_;
-  int64_t completed_ = 0;  ///< updates, as train_after() was told
+  int64_t completed_ = 0;         ///< updates, as train_after() was told
   std::vector<double> divisors_;  // of several losses: their weights over the whole update
 };
 
