@@ -30,8 +30,8 @@ TextModelSetup setup_of(TextHeadKind head) {
 
 nn::PackedRows input() {
   data::PackedTokens tokens;
-  for (const std::vector<int64_t>& ids : {std::vector<int64_t>{5, 6, 7, 8}, {9}, {10, 11}})
-    tokens.append(ids);
+  const std::vector<std::vector<int64_t>> texts{{5, 6, 7, 8}, {9}, {10, 11}};
+  for (const auto& ids : texts) tokens.append(ids);
   const std::vector<int64_t> samples{17, 4, 99};
   return pack_text(tokens, nullptr, &samples, at::kCPU);
 }
@@ -113,7 +113,9 @@ TEST(TextModel, FirstWeightsDependOnSeedAndNameAlone) {
              spans = make_text_model(setup_of(TextHeadKind::kSpans));
   const auto a = labels->named_parameters(), b = spans->named_parameters();
   for (const auto& item : b)
-    if (item.key().starts_with("encoder.")) EXPECT_TRUE(at::equal(item.value(), a[item.key()]));
+    if (item.key().starts_with("encoder.")) {
+      EXPECT_TRUE(at::equal(item.value(), a[item.key()])) << item.key();
+    }
   TextModelSetup other = setup_of(TextHeadKind::kSpans);
   other.seed = 2;
   EXPECT_FALSE(at::equal(make_text_model(other)->named_parameters()["head.output.weight"],

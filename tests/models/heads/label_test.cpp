@@ -37,8 +37,8 @@ LabelHead head_of(const BertOptions& options, int64_t num_labels = kLabels) {
 
 nn::PackedRows input() {
   data::PackedTokens tokens;
-  for (const std::vector<int64_t>& ids : {std::vector<int64_t>{5, 6, 7, 8}, {9}, {10, 11}})
-    tokens.append(ids);
+  const std::vector<std::vector<int64_t>> texts{{5, 6, 7, 8}, {9}, {10, 11}};
+  for (const auto& ids : texts) tokens.append(ids);
   const std::vector<int64_t> samples{17, 4, 99};
   return pack(tokens, &samples, at::kCPU);
 }

@@ -47,10 +47,11 @@ TEST(SpanLosses, AreThoseOfASoftmaxOverTheAllowedRowsOfEachSequence) {
           const bool allowed = !some || rows.allowed[n].item<bool>();
           const double plain =
               allowed ? scores()[n][column].item<double>() - std::log(sum) : -INFINITY;
-          if (allowed)
+          if (allowed) {
             EXPECT_NEAR(log_p[n][column].item<double>(), plain, 1e-12);
-          else
+          } else {
             EXPECT_EQ(log_p[n][column].item<double>(), -INFINITY);
+          }
         }
         const auto place = static_cast<size_t>(b);
         const int64_t target = from + (column == 0 ? kBegins[place] : kEnds[place]);
