@@ -79,6 +79,16 @@ data::WindowOptions window_options(const Experiment& experiment) {
           .max_question_tokens = options.max_question_tokens};
 }
 
+bool QuestionText::next(std::string& line) {
+  if (!data_) data_ = data::read_squad(files_, {.bad_answers = data::BadAnswers::kIgnore});
+  const size_t paragraphs = data_->paragraphs.size();
+  const size_t number = next_++;
+  if (number >= paragraphs + data_->questions.size()) return false;
+  line = number < paragraphs ? data_->paragraphs[number].text
+                             : data_->questions[number - paragraphs].text;
+  return true;
+}
+
 Preflight question_preflight(const Experiment& experiment,
                              const std::vector<config::Problem>& known,
                              const PreflightOptions& how) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -8,6 +9,7 @@
 #include "experiment/experiment.h"
 #include "experiment/preflight.h"
 #include "metrics/squad.h"
+#include "text/tokenizer.h"
 
 namespace stretto::experiment {
 
@@ -31,6 +33,19 @@ metrics::SquadVersion squad_version(const Experiment& experiment, bool has_impos
 
 /// How paragraphs are cut; the special tokens are those of the tokenizer.
 data::WindowOptions window_options(const Experiment& experiment);
+
+/// Paragraphs and questions for the training of a tokenizer, one a line. Files are read when the
+/// first line is asked for; answers do not count.
+class QuestionText : public text::LineSource {
+ public:
+  explicit QuestionText(std::vector<std::string> files) : files_(std::move(files)) {}
+  bool next(std::string& line) override;
+
+ private:
+  std::vector<std::string> files_;
+  std::optional<data::SquadData> data_;
+  size_t next_ = 0;  ///< paragraphs, then questions
+};
 
 /// Reads the files of questions within the time that there is: the large ones only with `how.full`.
 Preflight question_preflight(const Experiment& experiment,

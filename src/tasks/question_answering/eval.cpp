@@ -3,12 +3,9 @@
 
 #include "base/error.h"
 #include "base/file.h"
-#include "base/hash.h"
 #include "base/log.h"
 #include "base/text.h"
 #include "distributed/agreement.h"
-#include "store/manifest.h"
-#include "tasks/described_by.h"
 #include "tasks/question_answering/answer_finder.h"
 #include "tasks/question_answering/answer_scores.h"
 #include "tasks/question_answering/commands.h"
@@ -61,8 +58,8 @@ void print_answer_text(const EvaluatedSet& set, const metrics::SquadScore& score
   if (score.has_answer) print("with an answer: ", *score.has_answer);
   if (score.no_answer) print("without an answer: ", *score.no_answer);
   if (score.best_f1) {
-    std::cout << "best F1 " << fixed(score.best_f1->score, 2) << " with decode.none_threshold = "
-              << shortest(score.best_f1->threshold) << "\n";
+    std::cout << "best F1 " << fixed(score.best_f1->score, 2)
+              << " with decode.none_threshold = " << shortest(score.best_f1->threshold) << "\n";
   }
   std::cout << "loss " << fixed(set.loss, 4) << " over " << counted(set.windows, "window") << "\n";
   std::cout.flush();
@@ -86,29 +83,29 @@ int evaluate_answers(const EvalRequest& request, const CommandContext& context) 
   const auto& group = context.group;
   const auto chosen = choose_questions(request);
   auto questions = experiment::read_questions(experiment, chosen.files);
-  const auto run =
-      load_question_run(experiment, request.run_directory, request.checkpoint, context.device);
+  const auto folder = runs::RunFolder::open(request.run_directory);
+  const auto run = load_question_run(experiment, folder, request.checkpoint, context.device);
+  const std::string checkpoint = run.checkpoint_names(folder);
   if (group.is_root()) {
-    log::info("checkpoint " + run.checkpoint + ", " + chosen.name + " questions");
+    log::info("checkpoint " + checkpoint + ", " + chosen.name + " questions");
     warn_of_skipped(questions);
   }
-  const bool may_have_none = run.may_have_none || experiment::has_impossible(questions);
-  const auto version = experiment::squad_version(experiment, may_have_none);
-  const data::QuestionWindows windows(std::move(questions), *run.tokenizer,
+  const bool impossible = had_impossible(run.assets) || experiment::has_impossible(questions);
+  const auto version = experiment::squad_version(experiment, impossible);
+  const data::QuestionWindows windows(std::move(questions), *run.tokenizer.tokenizer,
                                       experiment::window_options(experiment));
-  distributed::require_agreement(
-      group, {{"checkpoint", run.checkpoint + " " + run.checkpoint_hash},
-              questions_fact("questions", windows.data())});
-  const auto found = find_answers(
-      run.models, windows,
-      {.choice = options.decode.choice(version == metrics::SquadVersion::kV2),
-       .max_tokens = options.eval.max_tokens,
-       .max_samples = options.eval.max_samples,
-       .group = group});
+  distributed::require_agreement(group, {{"checkpoint", checkpoint + " " + run.checkpoint_hash()},
+                                         questions_fact("questions", windows.data())});
+  const auto found =
+      find_answers(run.models, windows,
+                   {.choice = options.decode.choice(version == metrics::SquadVersion::kV2),
+                    .max_tokens = options.eval.max_tokens,
+                    .max_samples = options.eval.max_samples,
+                    .group = group});
   if (!group.is_root()) return 0;  // all have the same result, one says it
   const auto score = score_found(experiment, windows.data(), found, version);
   write_answer_files(request.question_answering, windows, found);
-  const EvaluatedSet set{chosen.name, run.checkpoint, found.loss(), found.num_labelled};
+  const EvaluatedSet set{chosen.name, checkpoint, found.loss(), found.num_labelled};
   if (request.json) {
     print_answer_json(set, score, version);
   } else {

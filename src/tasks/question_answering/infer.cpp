@@ -24,11 +24,12 @@ constexpr int64_t kQuestionWarnings = 10;  // that are shown; the rest is counte
 /// Answers questions and prints.
 class QuestionAnswerer {
  public:
-  QuestionAnswerer(const InferRequest& request, LoadedQuestionRun run)
+  QuestionAnswerer(const InferRequest& request, LoadedTextRun run)
       : request_(request), run_(std::move(run)) {
     const auto& experiment = request.experiment.options;
     const auto& options = experiment::questions_of(experiment);
-    finding_ = {.choice = options.decode.choice(run_.may_have_none),
+    const auto version = experiment::squad_version(experiment, had_impossible(run_.assets));
+    finding_ = {.choice = options.decode.choice(version == metrics::SquadVersion::kV2),
                 .max_tokens = options.eval.max_tokens,
                 .max_samples = options.eval.max_samples};
     finding_.choice.nbest = std::max(finding_.choice.nbest, num_printed());
@@ -78,7 +79,7 @@ class QuestionAnswerer {
     for (const auto& line : lines) {
       if (line.problem.empty()) data::append_question(line, questions);
     }
-    const QuestionWindows windows(std::move(questions), *run_.tokenizer,
+    const QuestionWindows windows(std::move(questions), *run_.tokenizer.tokenizer,
                                   experiment::window_options(request_.experiment.options));
     const auto found = find_answers(run_.models, windows, finding_);
     size_t next = 0;
@@ -143,7 +144,7 @@ class QuestionAnswerer {
       list.push_back(std::move(entry));
     }
     json["answers"] = std::move(list);
-    if (run_.may_have_none) json["none_score_difference"] = choice.none_score_difference;
+    if (finding_.choice.may_have_none) json["none_score_difference"] = choice.none_score_difference;
     write(json);
   }
 
@@ -163,7 +164,7 @@ class QuestionAnswerer {
   }
 
   const InferRequest& request_;
-  LoadedQuestionRun run_;
+  LoadedTextRun run_;
   AnswerFinding finding_;
   int64_t warnings_ = 0;
 };
@@ -171,8 +172,9 @@ class QuestionAnswerer {
 }  // namespace
 
 int infer_answers(const InferRequest& request, const CommandContext& context) {
-  auto run = load_question_run(request.experiment.options, request.run_directory,
-                               request.checkpoints, context.device);
+  const auto folder = runs::RunFolder::open(request.run_directory);
+  auto run =
+      load_question_run(request.experiment.options, folder, request.checkpoints, context.device);
   QuestionAnswerer answerer(request, std::move(run));
   auto files = request.question_answering.files;
   if (files.empty()) files.emplace_back("-");
