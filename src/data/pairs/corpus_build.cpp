@@ -12,7 +12,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/text.h"
-#include "data/pairs/chunk_pipeline.h"
+#include "data/chunk_pipeline.h"
 
 namespace stretto::data {
 namespace {
@@ -21,6 +21,34 @@ constexpr size_t kChunkPairs = 4096;
 constexpr size_t kChunkBytes = size_t{1} << 20;
 constexpr uint64_t kMaxPairs = std::numeric_limits<uint32_t>::max();
 constexpr auto kProgressInterval = std::chrono::seconds(15);
+
+/// Consecutive pairs of lines of one input, and what became of them.
+struct Chunk {
+  size_t input = 0;
+  int64_t first_line = 1;
+  std::string lines;                ///< source, target, source, … without line ends
+  std::vector<uint32_t> line_ends;  ///< [2 · pairs] in `lines`
+
+  std::string ids;                  ///< raw token ids of the kept pairs
+  std::vector<uint32_t> src_lens;   ///< [kept]
+  std::vector<uint32_t> tgt_lens;   ///< [kept]
+  std::string text;                 ///< lines of the kept pairs
+  std::vector<uint32_t> text_lens;  ///< [2 · kept]
+  FilterCounts counts;
+  TextCounts src_counts, tgt_counts;  ///< of the kept pairs
+
+  void clear() {
+    lines.clear();
+    line_ends.clear();
+    ids.clear();
+    src_lens.clear();
+    tgt_lens.clear();
+    text.clear();
+    text_lens.clear();
+    counts = {};
+    src_counts = tgt_counts = {};
+  }
+};
 
 template <class Id>
 void append_ids(const std::vector<int64_t>& ids, std::string& out) {
@@ -169,7 +197,7 @@ class CorpusWriter {
   std::chrono::steady_clock::time_point last_report_ = std::chrono::steady_clock::now();
 };
 
-void read_input(const CorpusPlan& plan, size_t index, ChunkPipeline& pipeline) {
+void read_input(const CorpusPlan& plan, size_t index, ChunkPipeline<Chunk>& pipeline) {
   PairReader reader(plan.inputs[index]);
   std::string_view src, tgt;
   bool more = reader.next(src, tgt);
@@ -250,8 +278,8 @@ CorpusMeta build_corpus(const CorpusPlan& plan, const text::TokenizerPair& token
   const int64_t largest = std::max(tokenizers.src->size(), tokenizers.tgt->size());
   const uint64_t id_bytes = largest <= 65536 ? 2 : 4;
   CorpusWriter writer(plan, id_bytes, folder);
-  ChunkPipeline pipeline(plan.threads, ChunkEncoder(plan, tokenizers, id_bytes),
-                         [&](Chunk& chunk) { writer(chunk); });
+  ChunkPipeline<Chunk> pipeline(plan.threads, ChunkEncoder(plan, tokenizers, id_bytes),
+                                [&](Chunk& chunk) { writer(chunk); });
   for (size_t i = 0; i < plan.inputs.size(); ++i) {
     try {
       read_input(plan, i, pipeline);
