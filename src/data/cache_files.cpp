@@ -16,6 +16,24 @@ namespace {
 
 constexpr size_t kBufferBytes = size_t{1} << 20;
 
+template <class Id>
+void store_as(std::span<const int64_t> ids, std::string& out) {
+  const size_t at = out.size();
+  out.resize(at + ids.size() * sizeof(Id));
+  Id* to = reinterpret_cast<Id*>(out.data() + at);
+  for (size_t i = 0; i < ids.size(); ++i) to[i] = static_cast<Id>(ids[i]);
+}
+
+template <class Id>
+bool copy_ids(const Id* from, uint64_t count, int64_t vocab_size, std::vector<int64_t>& out) {
+  bool fits = from != nullptr;
+  for (uint64_t i = 0; fits && i < count; ++i) {
+    fits = from[i] < static_cast<uint64_t>(vocab_size);
+    out.push_back(static_cast<int64_t>(from[i]));
+  }
+  return fits;
+}
+
 }  // namespace
 
 bool is_readable_whole(const std::filesystem::path& path, uint64_t max_bytes) {
@@ -51,6 +69,26 @@ bool take_list(const std::vector<uint64_t>& words, size_t& at, std::vector<uint6
   list.assign(begin, begin + static_cast<std::ptrdiff_t>(words[at]));
   at += 1 + list.size();
   return true;
+}
+
+void store_ids(std::span<const int64_t> ids, uint64_t id_bytes, std::string& out) {
+  if (id_bytes == 2) {
+    store_as<uint16_t>(ids, out);
+  } else {
+    store_as<uint32_t>(ids, out);
+  }
+}
+
+bool load_ids(const CheckedFile& file, IdRange range, StoredIds stored, std::vector<int64_t>& out) {
+  if (range.begin > range.end) return false;
+  const uint64_t count = range.end - range.begin;
+  const size_t before = out.size();
+  const bool whole =
+      stored.id_bytes == 2
+          ? copy_ids(file.elements<uint16_t>(range.begin, count), count, stored.vocab_size, out)
+          : copy_ids(file.elements<uint32_t>(range.begin, count), count, stored.vocab_size, out);
+  if (!whole) out.resize(before);
+  return whole;
 }
 
 FileWriter::FileWriter(std::filesystem::path path)

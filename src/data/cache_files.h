@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -25,6 +26,27 @@ std::optional<std::vector<uint64_t>> unseal_words(std::string_view bytes);
 void append_list(std::vector<uint64_t>& words, const std::vector<uint64_t>& list);
 /// Reads such a list at `at`, and moves on. @return false where there is none
 bool take_list(const std::vector<uint64_t>& words, size_t& at, std::vector<uint64_t>& list);
+
+/// Bytes in which a cache stores an id: 2, or 4 where a vocabulary has more than 65,536.
+constexpr uint64_t bytes_of_ids(int64_t vocab_size) {
+  return vocab_size <= 65536 ? 2 : 4;
+}
+/// Appends ids as they are stored.
+void store_ids(std::span<const int64_t> ids, uint64_t id_bytes, std::string& out);
+
+/// How ids were stored, and how many a vocabulary has.
+struct StoredIds {
+  uint64_t id_bytes = 2;
+  int64_t vocab_size = 0;
+};
+/// Ids [begin, end) of a file.
+struct IdRange {
+  uint64_t begin = 0, end = 0;
+};
+/// Appends ids of a file of them. @return false, and nothing was appended, where they are not in
+/// the file, one of their blocks is damaged, or an id is outside of the vocabulary, which would be
+/// read as a row outside of an embedding table
+bool load_ids(const CheckedFile& file, IdRange range, StoredIds stored, std::vector<int64_t>& out);
 
 /// A file that is written from front to back through a buffer.
 /// Everything throws Error(kIo) with the system's reason; the destructor closes and is silent.

@@ -50,14 +50,6 @@ struct Chunk {
   }
 };
 
-template <class Id>
-void append_ids(const std::vector<int64_t>& ids, std::string& out) {
-  const size_t at = out.size();
-  out.resize(at + ids.size() * sizeof(Id));
-  Id* to = reinterpret_cast<Id*>(out.data() + at);
-  for (size_t i = 0; i < ids.size(); ++i) to[i] = static_cast<Id>(ids[i]);
-}
-
 /// Runs on the threads: from lines to ids.
 class ChunkEncoder {
  public:
@@ -88,11 +80,7 @@ class ChunkEncoder {
  private:
   void store(const EncodedPair& pair, Chunk& chunk) const {
     for (const std::vector<int64_t>* side : {&pair.src, &pair.tgt}) {
-      if (id_bytes_ == 2) {
-        append_ids<uint16_t>(*side, chunk.ids);
-      } else {
-        append_ids<uint32_t>(*side, chunk.ids);
-      }
+      store_ids(*side, id_bytes_, chunk.ids);
     }
     count_pair(tokenizers_, pair, chunk.src_counts, chunk.tgt_counts);
     chunk.src_lens.push_back(static_cast<uint32_t>(pair.src.size()));
@@ -276,7 +264,7 @@ void throw_empty_corpus(const CorpusPlan& plan, const FilterCounts& counts) {
 CorpusMeta build_corpus(const CorpusPlan& plan, const text::TokenizerPair& tokenizers,
                         const std::filesystem::path& folder) {
   const int64_t largest = std::max(tokenizers.src->size(), tokenizers.tgt->size());
-  const uint64_t id_bytes = largest <= 65536 ? 2 : 4;
+  const uint64_t id_bytes = bytes_of_ids(largest);
   CorpusWriter writer(plan, id_bytes, folder);
   ChunkPipeline<Chunk> pipeline(plan.threads, ChunkEncoder(plan, tokenizers, id_bytes),
                                 [&](Chunk& chunk) { writer(chunk); });
