@@ -24,9 +24,10 @@ DocumentSequences::DocumentSequences(std::shared_ptr<const Documents> documents,
     : documents_(std::move(documents)),
       slots_(tokenizer.sequences().single),
       packing_(packing),
-      num_specials_(static_cast<uint32_t>(
-          std::count_if(slots_.begin(), slots_.end(),
-                        [](const auto& slot) { return slot.part == Part::kSpecial; }))) {
+      num_specials_(
+          static_cast<uint32_t>(std::count_if(slots_.begin(), slots_.end(), [](const auto& slot) {
+            return slot.part == Part::kSpecial;
+          }))) {
   // Of two neighbours one is no separator, so that each sequence has text.
   if (max_tokens < int64_t{num_specials_} + 2) {
     throw std::invalid_argument("sequences of " + std::to_string(max_tokens) +

@@ -70,7 +70,8 @@ class MappedDocuments final : public Documents {
  private:
   // All blocks were right when the files were opened.
   [[noreturn]] void throw_damaged() const {
-    throw Error(ExitCode::kIo, "token cache " + folder_.string() + ": was damaged while it was used",
+    throw Error(ExitCode::kIo,
+                "token cache " + folder_.string() + ": was damaged while it was used",
                 "is another program writing there? Start again: it is made anew from the text");
   }
 

@@ -25,21 +25,21 @@ constexpr size_t kLineChunkLines = 8192;
 constexpr auto kTellInterval = std::chrono::seconds(15);
 
 constexpr std::array<int64_t DocumentCounts::*, 7> kDocumentCounts{
-    &DocumentCounts::documents, &DocumentCounts::lines,    &DocumentCounts::tokens,
-    &DocumentCounts::words,     &DocumentCounts::unknown,  &DocumentCounts::repaired,
+    &DocumentCounts::documents, &DocumentCounts::lines,   &DocumentCounts::tokens,
+    &DocumentCounts::words,     &DocumentCounts::unknown, &DocumentCounts::repaired,
     &DocumentCounts::longest};
 
 /// Consecutive lines of one input, and what became of them.
 struct LineChunk {
   size_t input = 0;
-  std::string text;                    ///< lines without line ends
-  std::vector<uint32_t> ends;          ///< [lines] in `text`
-  std::vector<int64_t> numbers;        ///< [lines] of the input, from 1
-  std::vector<bool> begins;            ///< [lines] whether a document begins
-  std::vector<int64_t> ids;            ///< of all lines
-  std::vector<size_t> id_ends;         ///< [lines] in `ids`
-  DocumentCounts counts;               ///< words, unknown and repaired
-  int64_t first_repaired = 0;          ///< line number; 0 = none
+  std::string text;              ///< lines without line ends
+  std::vector<uint32_t> ends;    ///< [lines] in `text`
+  std::vector<int64_t> numbers;  ///< [lines] of the input, from 1
+  std::vector<bool> begins;      ///< [lines] whether a document begins
+  std::vector<int64_t> ids;      ///< of all lines
+  std::vector<size_t> id_ends;   ///< [lines] in `ids`
+  DocumentCounts counts;         ///< words, unknown and repaired
+  int64_t first_repaired = 0;    ///< line number; 0 = none
 
   void clear() {
     text.clear();
@@ -156,8 +156,8 @@ class DocumentWriter {
   }
 
   std::string encode_meta() const {
-    std::vector<uint64_t> words{kDocumentMagic, kDocumentsVersion,   meta_.key,
-                                meta_.id_bytes, meta_.num_ids,       meta_.repaired_input,
+    std::vector<uint64_t> words{kDocumentMagic,     kDocumentsVersion, meta_.key,
+                                meta_.id_bytes,     meta_.num_ids,     meta_.repaired_input,
                                 meta_.repaired_line};
     for (const auto count : kDocumentCounts) {
       words.push_back(static_cast<uint64_t>(meta_.counts.*count));
