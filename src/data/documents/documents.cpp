@@ -142,8 +142,7 @@ std::shared_ptr<const Documents> open_documents(
   DocumentInput input = given;
   if (input.threads < 1) input.threads = std::max<int64_t>(1, std::thread::hardware_concurrency());
   if (tokenizer->specials().eos < 0) {
-    throw Error(ExitCode::kUsage,
-                "the tokenizer has no end-of-sentence or separator, which stands between documents",
+    throw Error(ExitCode::kUsage, "the tokenizer has no separator, which stands between documents",
                 "use a tokenizer that has one");
   }
   const fs::path root = input.cache_dir.empty() ? user_cache_dir() : fs::path(input.cache_dir);

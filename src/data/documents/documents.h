@@ -36,7 +36,7 @@ struct DocumentCounts {
 };
 
 /// Tokenised documents in a mapped file: the ids of all documents one after the other, each with
-/// the tokenizer's end-of-sentence behind it as a separator. Safe to use from several threads.
+/// the tokenizer's separator (SpecialIds::eos) behind it. Safe to use from several threads.
 ///
 /// The lines of a document are tokenised one by one, those behind the first with a space before
 /// them. What is not UTF-8 is replaced by U+FFFD.
@@ -68,7 +68,7 @@ class Documents {
 /// All blocks are verified when the files are opened; damaged ones are made again from the text.
 /// Memory is bounded for texts of any size, and for documents of any length.
 ///
-/// Throws Error(kUsage) for missing files and a tokenizer without end-of-sentence, Error(kBadData)
+/// Throws Error(kUsage) for missing files and a tokenizer without separator, Error(kBadData)
 /// for bad lines (file and line) and a text without a document, Error(kIo) where the cache cannot
 /// be written.
 std::shared_ptr<const Documents> open_documents(

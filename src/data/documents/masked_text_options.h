@@ -46,12 +46,11 @@ struct MaskedTextOptions {
             .value_also_called("line", {"eos", "lines"}),
         field(&O::packing, "packing",
               "packed: documents one after the other, with separators, cut into sequences of "
-              "max_text_tokens (FULL-SENTENCES of RoBERTa); document: one document a sequence, a "
-              "longer one is cut",
+              "max_text_tokens; document: one document a sequence, a longer one is cut",
               one_of({"packed", "document"}))
             .also_called({"pack", "group_texts"})
-            .value_also_called("packed", {"full_sentences", "concatenate"})
-            .value_also_called("document", {"doc_sentences", "none"}),
+            .value_also_called("packed", {"concatenate"})
+            .value_also_called("document", {"none"}),
         field(&O::max_text_tokens, "max_text_tokens", "longest sequence, special tokens included",
               between(8, 100000), {.unit = "tokens"})
             .also_called({"max_sequence", "max_len", "max_length", "max_seq_len", "max_seq_length",
@@ -63,7 +62,7 @@ struct MaskedTextOptions {
         field(&O::max_samples, "max_samples",
               "bound of samples in one micro-batch, beside max_tokens; 0 = none", at_least(0),
               {.unit = "samples"})
-            .also_called({"max_batch_size", "mini_batch", "batch_sentences"})
+            .also_called({"max_batch_size", "mini_batch"})
             .also_called({"batch_size", "per_device_train_batch_size", "train_batch_size"},
                          "data.max_tokens bounds a micro-batch too"),
         field(&O::mask_probability, "mask_probability",
