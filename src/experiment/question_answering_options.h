@@ -81,7 +81,7 @@ struct QuestionDataOptions {
             .also_called({"split"}),
         field(&O::max_unknown, "max_unknown",
               "training refuses text of which more than this share of tokens is unknown",
-              fraction(), {.change = Change::kFree}),
+              between(0, 1), {.change = Change::kFree}),
         field(&O::prefetch, "prefetch", "micro-batches that are made ready ahead of the model",
               between(1, 1024), {.unit = "micro-batches", .change = Change::kFree})
             .also_called({"num_workers", "dataloader_num_workers", "prefetch_factor"}),

@@ -12,10 +12,6 @@
 namespace stretto::experiment {
 namespace {
 
-QuestionAnsweringOptions& questions_of(Experiment& e) {
-  return e.task.as<QuestionAnsweringOptions>();
-}
-
 Experiment sound_questions() {
   Experiment e;
   e.task.select("question_answering");
