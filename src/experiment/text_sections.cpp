@@ -20,16 +20,18 @@ std::optional<TextSections> find_text_sections(const Experiment& experiment) {
   return experiment.task.visit([](const auto& options) -> std::optional<TextSections> {
     if constexpr (HasTextSections<std::decay_t<decltype(options)>>) {
       const auto& data = options.data;
-      return TextSections{.model = &options.model,
-                          .tokenizer = &options.tokenizer,
-                          .eval = &options.eval,
-                          .train = &data.train,
-                          .valid = &data.valid,
-                          .test = &data.test,
-                          .max_tokens = data.max_tokens,
-                          .max_samples = data.max_samples,
-                          .max_text_tokens = data.max_text_tokens,
-                          .prefetch = data.prefetch};
+      TextSections sections{.model = &options.model,
+                            .tokenizer = &options.tokenizer,
+                            .eval = &options.eval,
+                            .train = &data.train,
+                            .valid = &data.valid,
+                            .test = &data.test,
+                            .max_tokens = data.max_tokens,
+                            .max_samples = data.max_samples,
+                            .max_text_tokens = data.max_text_tokens,
+                            .prefetch = data.prefetch};
+      if constexpr (requires { data.max_unknown; }) sections.max_unknown = data.max_unknown;
+      return sections;
     } else {
       return std::nullopt;
     }

@@ -18,6 +18,7 @@ struct TextSections {
   const std::vector<std::string>*train = nullptr, *valid = nullptr, *test = nullptr;  ///< files
   /// Of `[data]`.
   int64_t max_tokens = 0, max_samples = 0, max_text_tokens = 0, prefetch = 0;
+  double max_unknown = 0.2;
 };
 
 /// Nothing of other families. A family has these sections if its struct has members of these types.
