@@ -16,15 +16,17 @@ namespace {
 /// The text that is scored.
 struct MaskedSet {
   std::string name, key;
-  const std::vector<std::string>& paths;
+  std::vector<std::string> paths;
 };
 
-MaskedSet masked_set_of(const experiment::Experiment& experiment) {
-  const auto& data = masked_lm_of(experiment).data;
+MaskedSet masked_set_of(const EvalRequest& request) {
+  const auto& data = masked_lm_of(request.experiment.options).data;
+  const auto& given = request.masked_lm.data;
+  if (!given.empty()) return {join(given, ","), "--data", given};
   if (!data.test.empty()) return {"test", "data.test", data.test};
   if (!data.valid.empty()) return {"valid", "data.valid", data.valid};
   throw Error(ExitCode::kUsage, "the run's configuration names no test or validation text",
-              "add data.test=FILE to the command");
+              "give --data FILE");
 }
 
 void print_masked_score(const MaskedScore& score, const std::string& checkpoint,
@@ -50,7 +52,7 @@ void print_masked_score(const MaskedScore& score, const std::string& checkpoint,
 
 int evaluate_masked_lm(const EvalRequest& request, const CommandContext& context) {
   const auto& experiment = request.experiment.options;
-  const MaskedSet set = masked_set_of(experiment);
+  const MaskedSet set = masked_set_of(request);
   const auto folder = runs::RunFolder::open(request.run_directory);
   const auto run = load_masked_lm(experiment, folder, request.checkpoint, context.device);
   const auto& group = context.group;

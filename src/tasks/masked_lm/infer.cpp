@@ -162,7 +162,7 @@ class MaskFiller {
 
 int fill_masks(const InferRequest& request, const CommandContext& context) {
   const auto folder = runs::RunFolder::open(request.run_directory);
-  data::TextInput input(request.translation.files);  // a missing file is told before models load
+  data::TextInput input(request.masked_lm.files);  // a missing file is told before models load
   const auto run =
       load_masked_lm(request.experiment.options, folder, request.checkpoints, context.device);
   MaskFiller(request, run).run(input);
