@@ -1,9 +1,7 @@
 #include "data/documents/documents.h"
 
 #include <algorithm>
-#include <array>
 #include <optional>
-#include <string_view>
 #include <thread>
 #include <utility>
 
