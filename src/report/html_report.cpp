@@ -11,6 +11,7 @@
 #include "report/html_text.h"
 #include "report/page_style.h"
 #include "report/report_charts.h"
+#include "report/utf8.h"
 
 namespace stretto::report {
 namespace {
@@ -131,6 +132,36 @@ std::string render_sample(const RowsSample& sample, const Display&) {
     out += sample_row(sample.rows[i].first, sample.rows[i].second);
   }
   return out + "</dl>";
+}
+
+std::string render_piece(const AnswerSample::Piece& piece, size_t most) {
+  const std::string text = escape_html(piece.text, most);
+  if (!piece.is_answer && !piece.is_reference) return text;
+  const char* css = !piece.is_answer ? "ref" : piece.is_reference ? "out ref" : "out";
+  return "<mark class=\"" + std::string(css) + "\">" + text + "</mark>";
+}
+
+std::string render_sample(const AnswerSample& sample, const Display& display) {
+  const TextPairWords& words = display.text_pair;
+  std::string paragraph;
+  size_t left = kMaxText;
+  for (size_t i = 0; i < std::min(sample.paragraph.size(), kMaxPieces) && left > 0; ++i) {
+    const auto& piece = sample.paragraph[i];
+    paragraph += render_piece(piece, left);
+    left -= std::min(left, count_code_points(valid_utf8(piece.text)));
+  }
+  std::string references;
+  for (size_t i = 0; i < std::min(sample.references.size(), kMaxReferences); ++i) {
+    references += (references.empty() ? "" : " · ") + sample.references[i];
+  }
+  const std::string note =
+      sample.note.empty() ? "" : " <small>" + escape_html(sample.note, kMaxNote) + "</small>";
+  return "<dl class=\"answer\">" + sample_row("Question", sample.question) + "<dt>" +
+         escape_html(words.input, kMaxTitle) + "</dt><dd dir=\"auto\" class=\"text\">" + paragraph +
+         "</dd><dt>" + escape_html(words.output, kMaxTitle) +
+         "</dt><dd dir=\"auto\" class=\"out\">" +
+         (sample.answer.empty() ? "–" : escape_html(sample.answer, kMaxText)) + note + "</dd>" +
+         sample_row(words.reference, references) + "</dl>";
 }
 
 std::string render_samples(const ReportContent& content) {

@@ -22,6 +22,21 @@ struct RowsSample {
   std::vector<std::pair<std::string, std::string>> rows;
 };
 
-using Sample = std::variant<TextPairSample, RowsSample>;
+/// An answer that was found in a text.
+struct AnswerSample {
+  /// A stretch of the text; the answer and a reference may overlap.
+  struct Piece {
+    std::string text;
+    bool is_answer = false, is_reference = false;
+    bool operator==(const Piece&) const = default;
+  };
+  std::string question;
+  std::vector<Piece> paragraph;  ///< one after the other; a long text is cut around its marks
+  std::string answer;            ///< empty: none
+  std::vector<std::string> references;  ///< empty: the text does not answer the question
+  std::string note;                     ///< beside the answer: "exact, 0.93"
+};
+
+using Sample = std::variant<TextPairSample, RowsSample, AnswerSample>;
 
 }  // namespace stretto::report

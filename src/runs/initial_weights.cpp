@@ -94,6 +94,14 @@ void tell_of_part(const std::string& path, const FoundWeights& found) {
             " anew: " + join(found.missing, ", "));
 }
 
+// Of a run that had another task.
+void tell_of_another_head(const std::string& path, const FoundWeights& found) {
+  log::info("weights of " + with_thousands(found.num_taken) + " of " +
+            counted(found.num_tensors, "tensor") + " from " + path);
+  if (!found.anew.empty()) log::info("  begin anew: " + join(found.anew, ", "));
+  if (!found.left_over.empty()) log::info("  left there: " + join(found.left_over, ", "));
+}
+
 }  // namespace
 
 InitialRun open_initial_run(const fs::path& run_or_checkpoint, Reading reading) {
@@ -133,14 +141,18 @@ void initialise_from(const fs::path& run_or_checkpoint, optim::Arena& arena,
   const std::string path = run.checkpoint.directory.string();
   const auto matched = match ? match(run) : std::vector<MatchedTable>{};
   const auto& file = run.checkpoint.file("model");
-  if (taken.entries.empty()) {
+  if (taken.entries.empty() && taken.replaceable.empty()) {
     require_weights_fit(file, path + "/model.safetensors", arena, matched);
     load_weights(file, path + "/model.safetensors", arena, matched);
     log::info("weights from " + path);
     return;
   }
   const auto found = load_some_weights(file, path + "/model.safetensors", arena, taken, matched);
-  tell_of_part(path, found);
+  if (taken.entries.empty()) {
+    tell_of_another_head(path, found);
+  } else {
+    tell_of_part(path, found);
+  }
 }
 
 }  // namespace stretto::runs

@@ -4,6 +4,7 @@
 #include "losses/registry.h"
 #include "models/registry.h"
 #include "optim/arena.h"
+#include "tasks/taken_tokenizer.h"
 #include "tasks/translation/commands.h"
 #include "tasks/translation/initial_run.h"
 #include "tasks/translation/translation.h"

@@ -1,0 +1,180 @@
+#include "tasks/question_answering/question_answering.h"
+
+#include <algorithm>
+#include <chrono>
+
+#include "base/error.h"
+#include "base/log.h"
+#include "base/random.h"
+#include "base/text.h"
+#include "data/text_columns.h"
+#include "tasks/question_answering/answer_scores.h"
+#include "tasks/question_answering/loaded_questions.h"
+#include "tasks/question_answering/span_pass.h"
+
+namespace stretto::tasks {
+namespace {
+
+std::shared_ptr<const data::QuestionWindows> open_questions(
+    const experiment::Experiment& experiment, const std::vector<std::string>& files,
+    const text::Tokenizer& tokenizer) {
+  if (files.empty()) return nullptr;
+  return std::make_shared<data::QuestionWindows>(experiment::read_questions(experiment, files),
+                                                 tokenizer, experiment::window_options(experiment));
+}
+
+void add_question_facts(const std::string& name, const data::QuestionWindows& windows,
+                        std::vector<std::pair<std::string, std::string>>& facts) {
+  const auto& data = windows.data();
+  const auto impossible =
+      std::count_if(data.questions.begin(), data.questions.end(),
+                    [](const auto& question) { return question.is_impossible; });
+  std::string questions = with_thousands(std::ssize(data.questions)) + " on " +
+                          counted(std::ssize(data.paragraphs), "paragraph");
+  if (impossible > 0) questions += ", " + with_thousands(impossible) + " without an answer";
+  facts.emplace_back(name + " questions", questions);
+  facts.emplace_back(name + " windows", with_thousands(windows.num_windows()));
+  const auto add = [&](const char* what, int64_t count) {
+    if (count > 0) facts.emplace_back(name + " " + what, with_thousands(count));
+  };
+  add("questions, cut", windows.num_cut_questions());
+  add("answers without a token", windows.num_unreachable());
+  add("answers left out", data.skipped_answers);
+  add("questions left out", data.skipped_questions);
+}
+
+}  // namespace
+
+QuestionAnsweringTask::QuestionAnsweringTask(const experiment::Experiment& experiment,
+                                             TextModelParts parts, distributed::ProcessGroup group)
+    : TextTask(experiment, std::move(parts)),
+      options_(experiment::questions_of(this->experiment())),
+      group_(std::move(group)),
+      train_(open_questions(experiment, options_.data.train, tokenizer())),
+      valid_(open_questions(experiment, options_.data.valid, tokenizer())),
+      samples_(std::make_shared<data::WindowSamples>(train_)),
+      batches_(data::make_length_batches(
+          samples_,
+          {.max_rows = {options_.data.max_tokens}, .max_samples = options_.data.max_samples},
+          data::Shuffle::kEachEpoch, static_cast<uint64_t>(experiment.run.seed))) {
+  const bool impossible = experiment::has_impossible(train_->data()) ||
+                          (valid_ && experiment::has_impossible(valid_->data()));
+  version_ = experiment::squad_version(experiment, impossible);
+}
+
+train::TaskWords QuestionAnsweringTask::words() const {
+  return {.sample = "window",
+          .samples = "windows",
+          .smaller_batches =
+              "lower data.max_tokens (raise train.update_freq by the same factor to keep the "
+              "batch), or data.max_text_tokens",
+          .calmer_model = options_.model.norm == "pre" ? "" : "model.norm = \"pre\""};
+}
+
+std::vector<std::pair<std::string, std::string>> QuestionAnsweringTask::show(
+    const data::Batch& batch, int64_t index) const {
+  const int64_t number = batch.sample_ids.at(static_cast<size_t>(index));
+  const auto& window = train_->window(number);
+  const auto& question = train_->question(window.question);
+  const auto& places = train_->tokens_of(window.question).code_points;
+  const auto text_of = [&](data::Span tokens) {
+    if (tokens.size() == 0) return std::string();
+    const data::CodePoints characters(train_->paragraph_of(window.question).text);
+    return std::string(characters.slice(places[static_cast<size_t>(tokens.begin)].begin,
+                                        places[static_cast<size_t>(tokens.end - 1)].end));
+  };
+  return {{"id", question.id},
+          {"question", question.text},
+          {"paragraph", text_of(window.tokens)},
+          {"answer", text_of(window.answer)}};
+}
+
+train::Sums QuestionAnsweringTask::loss(const data::Batch& batch,
+                                        const train::StepContext& context) {
+  const SpanPass pass =
+      span_pass(text_model(), batch,
+                {.training = true,
+                 .dropout_key = mix64(context.seed, static_cast<uint64_t>(context.update))});
+  return {.losses = {losses_of(pass).sum()},
+          .statistics = {num_right(pass)},
+          .counts = {data::tokens(batch).num_rows(), batch.num_sequences()}};
+}
+
+std::vector<double> QuestionAnsweringTask::weights(const data::Batch& batch) const {
+  return {static_cast<double>(batch.num_sequences())};
+}
+
+std::vector<train::Score> QuestionAnsweringTask::measures(const train::Totals& totals) const {
+  return {{.name = "span_accuracy",
+           .value = totals.statistics.front() / totals.weights.front(),
+           .higher_is_better = true}};
+}
+
+train::Validation QuestionAnsweringTask::validate() {
+  const auto start = std::chrono::steady_clock::now();
+  // No answer and the best one: scores weigh one against the other.
+  constexpr int64_t kCandidates = 2;
+  const auto found =
+      find_answers({shared_text_model()}, *valid_,
+                   {.choice = options_.decode.choice(version_ == metrics::SquadVersion::kV2),
+                    .max_tokens = options_.eval.max_tokens,
+                    .max_samples = options_.eval.max_samples,
+                    .num_candidates = kCandidates,
+                    .group = group_});
+  const auto score = score_found(experiment(), valid_->data(), found, version_);
+  train::Validation result;
+  result.scores = {
+      {.name = "loss", .value = found.loss()},
+      {.name = "f1", .value = score.all.f1, .higher_is_better = true},
+      {.name = "exact_match", .value = score.all.exact_match, .higher_is_better = true}};
+  result.counts = {{"windows", valid_->num_windows()}};
+  result.samples = samples(found);
+  result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  return result;
+}
+
+// Spread over the questions: neighbours ask of one paragraph.
+std::vector<report::Sample> QuestionAnsweringTask::samples(const FoundAnswers& found) const {
+  const size_t questions = valid_->num_questions();
+  const auto most = std::min(static_cast<size_t>(experiment().report.samples), questions);
+  std::vector<report::Sample> shown;
+  for (size_t i = 0; i < most; ++i) {
+    const size_t question = i * questions / most;
+    shown.emplace_back(
+        answer_sample(*valid_, question, found.choices[question], experiment(), version_));
+  }
+  return shown;
+}
+
+Assets QuestionAnsweringTask::assets() const {
+  Assets assets = TextTask::assets();
+  assets.merge(answer_assets(experiment::has_impossible(train_->data())));
+  return assets;
+}
+
+std::vector<distributed::Fact> QuestionAnsweringTask::data_facts() const {
+  std::vector<distributed::Fact> facts{questions_fact("training questions", train_->data())};
+  if (valid_) facts.push_back(questions_fact("validation questions", valid_->data()));
+  facts.push_back({"micro-batches an epoch", std::to_string(batches_->num_batches())});
+  return facts;
+}
+
+void QuestionAnsweringTask::require_known_data(bool warn) const {
+  if (warn) {
+    warn_of_skipped(train_->data());
+    if (valid_) warn_of_skipped(valid_->data());
+  }
+  if (samples_->size() > 0) return;
+  throw Error(ExitCode::kBadData, "data.train: no window of the files teaches anything",
+              "give questions whose answers have text that the tokenizer reads");
+}
+
+std::vector<std::pair<std::string, std::string>> QuestionAnsweringTask::facts() const {
+  auto facts = TextTask::facts();
+  add_question_facts("training", *train_, facts);
+  facts.emplace_back("micro-batches an epoch", with_thousands(batches_->num_batches()));
+  if (valid_) add_question_facts("validation", *valid_, facts);
+  return facts;
+}
+
+}  // namespace stretto::tasks
