@@ -7,9 +7,8 @@
 #include <atomic>
 #include <utility>
 
-#include "data/text_columns.h"
 #include "kernels/compute.h"
-#include "tasks/text_encoder/text_task.h"
+#include "models/packed.h"
 
 namespace stretto::tasks {
 namespace {
@@ -72,9 +71,14 @@ std::vector<Embedder::Numbers> Embedder::cut_into_batches(
 
 at::Tensor Embedder::vectors_of(std::span<const text::EncodedText> texts,
                                 const Numbers& batch) const {
-  data::Batch columns = data::text_batch();
-  for (const size_t number : batch) append_text(texts[number], columns);
-  const auto input = pack_texts(columns, *model_);
+  data::PackedTokens ids, segments;
+  for (const size_t number : batch) {
+    ids.append(texts[number].ids);
+    segments.append(texts[number].segments);
+  }
+  const bool has_segments = model_->options().num_segments > 0;
+  const auto input = models::pack_text(ids, has_segments ? &segments : nullptr,
+                                       /*sample_ids=*/nullptr, model_->device());
   const auto rows = model_->encode(input, {});
   auto vectors = model_->sentence_vectors(rows, input.offsets, options_.pooling).to(at::kFloat);
   return (options_.normalize ? with_length_one(vectors) : vectors).cpu();

@@ -5,8 +5,7 @@
 #include <torch/torch.h>
 
 #include "base/random.h"
-#include "data/text_columns.h"
-#include "tasks/text_encoder/text_task.h"
+#include "models/packed.h"
 
 namespace stretto::tasks {
 namespace {
@@ -34,7 +33,7 @@ std::vector<text::EncodedText> texts_of(const std::vector<size_t>& lengths) {
     text::EncodedText text;
     for (size_t i = 0; i < length; ++i) {
       text.ids.push_back(static_cast<int64_t>(random.below(kIds)));
-      text.segments.push_back(0);
+      text.segments.push_back(static_cast<int64_t>(i % 2));
     }
     texts.push_back(std::move(text));
   }
@@ -45,9 +44,10 @@ std::vector<text::EncodedText> texts_of(const std::vector<size_t>& lengths) {
 at::Tensor rows_alone(models::TextModel& model, const text::EncodedText& text) {
   const torch::NoGradGuard no_grad;
   model.eval();
-  data::Batch batch = data::text_batch();
-  append_text(text, batch);
-  return model.encode(pack_texts(batch, model), {});
+  data::PackedTokens ids, segments;
+  ids.append(text.ids);
+  segments.append(text.segments);
+  return model.encode(models::pack_text(ids, &segments, nullptr, at::kCPU), {});
 }
 
 const std::vector<size_t> kLengths{3, 1, 20, 7, 0, 3, 64, 12, 2, 2, 9};
