@@ -39,10 +39,10 @@ class ChunkPipeline {
   /// An empty chunk to fill; drains the oldest when none is free.
   Chunk& acquire() {
     if (submitted_ - drained_ == ring_.size()) drain_oldest();
-    Slot& free = slot(submitted_);
-    free.chunk.clear();
-    free.failure = nullptr;
-    return free.chunk;
+    Slot& unused = slot(submitted_);
+    unused.chunk.clear();
+    unused.failure = nullptr;
+    return unused.chunk;
   }
 
   /// The acquired chunk is full.

@@ -24,6 +24,7 @@ struct QuestionDataOptions {
   std::string bad_answers = "refuse";
   std::string version = "auto";
   std::string answer_split = "space";
+  double max_unknown = 0.2;
   int64_t prefetch = 8;
 
   static auto fields() {
@@ -78,6 +79,9 @@ struct QuestionDataOptions {
               "that of MLQA for Chinese, cjk with kana too",
               one_of({"space", "mlqa-zh", "cjk"}), {.change = Change::kFree})
             .also_called({"split"}),
+        field(&O::max_unknown, "max_unknown",
+              "training refuses text of which more than this share of tokens is unknown",
+              between(0, 1), {.change = Change::kFree}),
         field(&O::prefetch, "prefetch", "micro-batches that are made ready ahead of the model",
               between(1, 1024), {.unit = "micro-batches", .change = Change::kFree})
             .also_called({"num_workers", "dataloader_num_workers", "prefetch_factor"}),

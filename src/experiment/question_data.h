@@ -17,6 +17,9 @@ namespace stretto::experiment {
 inline const QuestionAnsweringOptions& questions_of(const Experiment& experiment) {
   return experiment.task.as<QuestionAnsweringOptions>();
 }
+inline QuestionAnsweringOptions& questions_of(Experiment& experiment) {
+  return experiment.task.as<QuestionAnsweringOptions>();
+}
 
 /// Questions for training or for scores, each with answers or marked impossible.
 ///

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "experiment/text_classification_preflight.h"
 #include "experiment/text_rules.h"
 
 namespace stretto::experiment {
@@ -89,6 +90,11 @@ class TextClassificationRules final : public TextRules {
     check_labels(c);
     check_class_weights(c);
     check_regression(c);
+  }
+
+  Preflight look_at_data(const Experiment& experiment, const std::vector<config::Problem>& known,
+                         const PreflightOptions& how) const override {
+    return text_classification_preflight(experiment, known, how);
   }
 
   std::vector<ScoreName> scores(const Experiment& experiment) const override {

@@ -42,11 +42,20 @@ void TextRules::check_model(RuleCheck& check) const {
 }
 
 void TextRules::check_data(RuleCheck& check) const {
+  check_text_lengths(check, text_sections(check.e));
+}
+
+void TextRules::check_training(RuleCheck& check) const {
   const TextSections text = text_sections(check.e);
   if (text.train->empty()) {
     check.wrong({"data.train"}, "there is no training text", "name files");
   }
-  check_text_lengths(check, text);
+  if (text.model->head == "none") {
+    check.wrong(
+        {"model.head", "task.name"},
+        "\"none\" leaves an encoder without a head, and " + check.e.task.name() + " trains one",
+        "leave it out; `stretto embed` takes runs without a head");
+  }
 }
 
 ValidationData TextRules::validation_data(const Experiment& experiment) const {

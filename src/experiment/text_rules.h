@@ -12,10 +12,12 @@ namespace stretto::experiment {
 /// from it and adds rules of its own: it calls check_model() and check_data() of this class first.
 class TextRules : public TaskRules {
  public:
-  /// The model's parts, that it has a head, and the tokenizer's files.
+  /// The model's parts, and the tokenizer's files.
   void check_model(RuleCheck& check) const override;
-  /// That there is training text, and that texts fit into micro-batches and positions.
+  /// That texts fit into micro-batches and positions.
   void check_data(RuleCheck& check) const override;
+  /// That there is training text, and that the model has a head.
+  void check_training(RuleCheck& check) const override;
 
   ValidationData validation_data(const Experiment& experiment) const override;
   BatchBound micro_batch(const Experiment& experiment) const override;

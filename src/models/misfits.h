@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "models/bert_options.h"
 #include "models/seq2seq_options.h"
 
 namespace stretto::models {
@@ -17,5 +18,8 @@ struct Misfit {
 /// not divide the width, rows that are too wide for who attends to them, and so on. Empty for a
 /// sound model.
 std::vector<Misfit> misfits(const Seq2SeqOptions& model);
+
+/// The same of an encoder of text: sizes that are missing, heads that do not divide the width.
+std::vector<Misfit> misfits(const BertOptions& model);
 
 }  // namespace stretto::models

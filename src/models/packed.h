@@ -26,6 +26,16 @@ nn::PackedRows pack_twice(const data::PackedTokens& tokens, const std::vector<in
 nn::PackedRows drop_words(nn::PackedRows rows, const nn::DropoutSource& source, double p,
                           uint64_t site);
 
+/// A batch of texts, with the segment of each token. @param segments  of equal lengths; null = all
+/// 0
+nn::PackedRows pack_text(const data::PackedTokens& tokens, const data::PackedTokens* segments,
+                         const std::vector<int64_t>* sample_ids, c10::Device device);
+
+/// The first row of each sequence; rows [N, D] -> [B, D]. No sequence is empty.
+at::Tensor first_rows(const at::Tensor& rows, const kernels::Offsets& offsets);
+/// The mean row of each sequence, [N, D] -> [B, D]; zero where it has no rows.
+at::Tensor mean_rows(const at::Tensor& rows, const kernels::Offsets& offsets);
+
 /// The decoder's input for targets that end with end-of-sentence: each sequence shifted right by
 /// one, with beginning-of-sentence in front and the end left out. Lengths stay as they are.
 /// @param bos  of the target's tokenizer. Throws c10::Error where it has none

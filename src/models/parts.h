@@ -31,6 +31,8 @@ constexpr uint64_t kSitesPerPart = 1'000'000;
 constexpr uint64_t kEncoderSites = 1'000'000, kDecoderSites = 2'000'000;
 /// Of the second encoder of a model that reads two sources.
 constexpr uint64_t kSecondEncoderSites = 11'000'000;
+/// Of an encoder of text, and of the head behind it.
+constexpr uint64_t kTextEncoderSites = 21'000'000, kTextHeadSites = 22'000'000;
 /// Of a part's embedding, behind its first site.
 constexpr uint64_t kEmbeddingSite = 999'999;
 /// Likewise, of the rows that leave ConvS2S's decoder.

@@ -17,6 +17,8 @@ struct PackedRows {
   kernels::Offsets offsets;
   /// bool [N]: tokens whose vector is zero in this pass (word dropout); undefined = none.
   at::Tensor dropped_words = {};
+  /// int64 [N]: which text of its sequence a token belongs to (BERT's token types); undefined = 0.
+  at::Tensor segments = {};
 };
 
 /// Where the dropout masks of one forward pass come from. Each place in a network that drops has a

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "base/file.h"
 #include "base/text.h"
@@ -162,6 +163,38 @@ std::string render_sample(const AnswerSample& sample, const Display& display) {
          "</dt><dd dir=\"auto\" class=\"out\">" +
          (sample.answer.empty() ? "–" : escape_html(sample.answer, kMaxText)) + note + "</dd>" +
          sample_row(words.reference, references) + "</dl>";
+}
+
+// Darker where a larger share of the row lies.
+std::string render_count(int64_t count, int64_t of_row, bool on_diagonal) {
+  const double share = of_row > 0 ? static_cast<double>(count) / static_cast<double>(of_row) : 0.0;
+  const std::string shade =
+      count > 0 ? " style=\"background:rgba(var(--cell)," + fixed(0.06 + 0.5 * share, 2) + ")\""
+                : "";
+  return "<td" + std::string(on_diagonal ? " class=\"own\"" : "") + shade + ">" +
+         with_thousands(count) + "</td>";
+}
+
+std::string render_sample(const MatrixSample& sample, const Display&) {
+  const size_t rows = std::min({sample.rows.size(), sample.counts.size(), kMaxMatrix});
+  const size_t columns = std::min(sample.columns.size(), kMaxMatrix);
+  std::string out = "<table class=\"matrix\"><caption>" + escape_html(sample.title, kMaxTitle) +
+                    "</caption><tr><td>" + escape_html(sample.row_title, kMaxTitle) + " ↓ " +
+                    escape_html(sample.column_title, kMaxTitle) + " →</td>";
+  for (size_t column = 0; column < columns; ++column) {
+    out += "<th scope=\"col\">" + escape_html(sample.columns[column], kMaxNote) + "</th>";
+  }
+  out += "</tr>";
+  for (size_t row = 0; row < rows; ++row) {
+    const auto& counts = sample.counts[row];
+    const int64_t total = std::accumulate(counts.begin(), counts.end(), int64_t{0});
+    out += "<tr><th scope=\"row\">" + escape_html(sample.rows[row], kMaxNote) + "</th>";
+    for (size_t column = 0; column < std::min(counts.size(), columns); ++column) {
+      out += render_count(counts[column], total, row == column);
+    }
+    out += "</tr>";
+  }
+  return out + "</table>";
 }
 
 std::string render_samples(const ReportContent& content) {

@@ -23,6 +23,7 @@ constexpr size_t kMostPieces = 1024, kLongestPiece = 64;
 constexpr double kSteps = 1e6;  // of attention between 0 and 1
 constexpr const char* kRowsKind = "rows";
 constexpr const char* kAnswerKind = "answer";
+constexpr const char* kMatrixKind = "matrix";
 
 std::string cut(const std::string& text, size_t most) {
   return ellipsis(valid_utf8(text), most);
@@ -93,6 +94,21 @@ AnswerSample trimmed_one(const AnswerSample& sample) {
   return kept;
 }
 
+MatrixSample trimmed_one(const MatrixSample& sample) {
+  MatrixSample kept{.title = cut(sample.title, kMaxCell),
+                    .row_title = cut(sample.row_title, kMaxCell),
+                    .column_title = cut(sample.column_title, kMaxCell)};
+  const size_t columns = std::min(sample.columns.size(), kMaxMatrix);
+  for (size_t i = 0; i < columns; ++i) kept.columns.push_back(cut(sample.columns[i], kMaxCell));
+  const size_t rows = std::min({sample.rows.size(), sample.counts.size(), kMaxMatrix});
+  for (size_t i = 0; i < rows; ++i) {
+    kept.rows.push_back(cut(sample.rows[i], kMaxCell));
+    kept.counts.push_back(sample.counts[i]);
+    kept.counts.back().resize(columns);
+  }
+  return kept;
+}
+
 // The keys of a text pair are those of the first version, which knew no other kind.
 OrderedJson json_of_one(const TextPairSample& sample) {
   auto attention = OrderedJson::array();
@@ -126,6 +142,13 @@ OrderedJson json_of_one(const AnswerSample& sample) {
           {"answer", sample.answer},
           {"references", sample.references},
           {"note", sample.note}};
+}
+
+OrderedJson json_of_one(const MatrixSample& sample) {
+  return {{"kind", kMatrixKind},           {"title", sample.title},
+          {"row_title", sample.row_title}, {"column_title", sample.column_title},
+          {"rows", sample.rows},           {"columns", sample.columns},
+          {"counts", sample.counts}};
 }
 
 void require(bool holds, const char* what) {
@@ -178,10 +201,36 @@ AnswerSample answer_of(const nlohmann::json& json) {
   return sample;
 }
 
+MatrixSample matrix_of(const nlohmann::json& json) {
+  MatrixSample sample{.title = json.at("title").get<std::string>(),
+                      .row_title = json.at("row_title").get<std::string>(),
+                      .column_title = json.at("column_title").get<std::string>(),
+                      .rows = json.at("rows").get<std::vector<std::string>>(),
+                      .columns = json.at("columns").get<std::vector<std::string>>(),
+                      .counts = {}};
+  const auto& counts = json.at("counts");
+  require(sample.rows.size() <= kMaxMatrix && sample.columns.size() <= kMaxMatrix &&
+              counts.is_array() && counts.size() == sample.rows.size(),
+          "a matrix is too large, or has another number of rows");
+  for (const auto& row : counts) {
+    require(row.is_array() && row.size() == sample.columns.size(), "a row of a matrix is too long");
+    sample.counts.emplace_back();
+    for (const auto& count : row) {
+      constexpr int64_t kMost = int64_t{1} << 53;  // so that no sum of a row overflows
+      require(
+          count.is_number_integer() && count.get<int64_t>() >= 0 && count.get<int64_t>() <= kMost,
+          "a count of a matrix is no whole number");
+      sample.counts.back().push_back(count.get<int64_t>());
+    }
+  }
+  return sample;
+}
+
 Sample sample_of(const nlohmann::json& json) {
   require(json.is_object(), "a sample is no object");
   if (json.contains("kind")) {
     if (json.at("kind") == kAnswerKind) return answer_of(json);
+    if (json.at("kind") == kMatrixKind) return matrix_of(json);
     require(json.at("kind") == kRowsKind, "a sample of another kind");
     return RowsSample{rows_of(json.at("rows"))};
   }

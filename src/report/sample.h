@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <utility>
 #include <variant>
@@ -37,6 +38,15 @@ struct AnswerSample {
   std::string note;                     ///< beside the answer: "exact, 0.93"
 };
 
-using Sample = std::variant<TextPairSample, RowsSample, AnswerSample>;
+/// How often each pair occurred: a confusion matrix.
+struct MatrixSample {
+  std::string title;         ///< "Confusion matrix"
+  std::string row_title;     ///< what the rows are: "label"
+  std::string column_title;  ///< "predicted"
+  std::vector<std::string> rows, columns;
+  std::vector<std::vector<int64_t>> counts;  ///< [rows][columns], none below 0
+};
+
+using Sample = std::variant<TextPairSample, RowsSample, AnswerSample, MatrixSample>;
 
 }  // namespace stretto::report

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "text/encoded_text.h"
 
 namespace stretto::data {
 namespace {
@@ -22,7 +23,7 @@ DocumentSequences::DocumentSequences(std::shared_ptr<const Documents> documents,
                                      const text::Tokenizer& tokenizer, Packing packing,
                                      int64_t max_tokens)
     : documents_(std::move(documents)),
-      slots_(tokenizer.sequences().single),
+      slots_(text::template_of(tokenizer).single),
       packing_(packing),
       num_specials_(
           static_cast<uint32_t>(std::count_if(slots_.begin(), slots_.end(), [](const auto& slot) {

@@ -17,8 +17,8 @@ enum class Packing : uint8_t {
   kDocument,  ///< one document a sequence; a longer one is cut into several
 };
 
-/// Sequences of at most so many tokens, specials included, in the form of the tokenizer's template
-/// for one text: `[CLS] … [SEP]`. Together they have each token of the documents once.
+/// Sequences of at most so many tokens, specials included, with what stands around one
+/// text (text::template_of): `[CLS] … [SEP]`. Together they have each token of the documents once.
 ///
 /// Packed, all sequences but the last are full, and need no memory: sequence i holds the ids from
 /// i · room on, where room is what the template leaves; a separator stands between documents. One

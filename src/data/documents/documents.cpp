@@ -1,9 +1,7 @@
 #include "data/documents/documents.h"
 
 #include <algorithm>
-#include <array>
 #include <optional>
-#include <string_view>
 #include <thread>
 #include <utility>
 
@@ -137,11 +135,11 @@ MappedDocuments::Found open_cached(const DocumentInput& input, const InputFiles&
 
 }  // namespace
 
-std::shared_ptr<const Documents> open_documents(
-    const DocumentInput& given, const std::shared_ptr<const text::Tokenizer>& tokenizer) {
+std::shared_ptr<const Documents> open_documents(const DocumentInput& given,
+                                                const text::Tokenizer& tokenizer) {
   DocumentInput input = given;
   if (input.threads < 1) input.threads = std::max<int64_t>(1, std::thread::hardware_concurrency());
-  if (tokenizer->specials().eos < 0) {
+  if (tokenizer.specials().eos < 0) {
     throw Error(ExitCode::kUsage, "the tokenizer has no separator, which stands between documents",
                 "use a tokenizer that has one");
   }
@@ -149,9 +147,9 @@ std::shared_ptr<const Documents> open_documents(
   InputFiles files(input.paths);
   make_cache_directory(root / "hashes");
   files.hash(root / "hashes", input.threads);
-  const uint64_t key = documents_key(input, files, *tokenizer);
+  const uint64_t key = documents_key(input, files, tokenizer);
   const fs::path folder = root / hex64(key);
-  auto found = open_cached(input, files, *tokenizer, folder, key);
+  auto found = open_cached(input, files, tokenizer, folder, key);
   if (found.meta.counts.repaired > 0) {
     const auto input_number =
         std::min(static_cast<size_t>(found.meta.repaired_input), input.paths.size() - 1);
@@ -160,7 +158,7 @@ std::shared_ptr<const Documents> open_documents(
               input.paths[input_number] + ":" + std::to_string(found.meta.repaired_line) +
               " is the first); bad bytes were replaced by U+FFFD");
   }
-  return std::make_shared<MappedDocuments>(std::move(found), folder, tokenizer->size());
+  return std::make_shared<MappedDocuments>(std::move(found), folder, tokenizer.size());
 }
 
 }  // namespace stretto::data

@@ -71,7 +71,7 @@ class Documents {
 /// Throws Error(kUsage) for missing files and a tokenizer without separator, Error(kBadData)
 /// for bad lines (file and line) and a text without a document, Error(kIo) where the cache cannot
 /// be written.
-std::shared_ptr<const Documents> open_documents(
-    const DocumentInput& input, const std::shared_ptr<const text::Tokenizer>& tokenizer);
+std::shared_ptr<const Documents> open_documents(const DocumentInput& input,
+                                                const text::Tokenizer& tokenizer);
 
 }  // namespace stretto::data

@@ -1,5 +1,6 @@
 #include "data/documents/masked_batches.h"
 
+#include <span>
 #include <utility>
 
 #include "base/error.h"

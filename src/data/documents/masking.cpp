@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/random.h"
+#include "text/encoded_text.h"
 
 namespace stretto::data {
 namespace {
@@ -19,7 +20,7 @@ std::vector<bool> specials_of(const text::Tokenizer& tokenizer) {
   };
   const auto ids = tokenizer.specials();
   for (const int64_t id : {ids.pad, ids.unk, ids.bos, ids.eos, ids.mask}) add(id);
-  for (const auto& slot : tokenizer.sequences().single) {
+  for (const auto& slot : text::template_of(tokenizer).single) {
     if (slot.part == Part::kSpecial) add(slot.id);
   }
   return special;

@@ -53,11 +53,11 @@ struct LabelledOptions {
             .value_also_called("utf-8", {"utf8"})
             .value_also_called("latin-1", {"latin1", "iso_8859_1", "iso8859_1"}),
         field(&O::text, "text", "column of the text: a name, or a number from 1")
-            .also_called({"text_column", "sentence", "sentence1", "text_column_name", "premise"}),
+            .also_called({"text_column", "text_column_name", "premise"}),
         field(&O::text2, "text2", "column of the second text of a pair; empty = there is one text")
-            .also_called({"text2_column", "sentence2", "text_pair", "hypothesis"}),
+            .also_called({"text2_column", "text_pair"}),
         field(&O::label, "label", "column of the label")
-            .also_called({"label_column", "target", "label_column_name"}),
+            .also_called({"label_column", "label_column_name"}),
         field(&O::label_kind, "label_kind",
               "class: a name of a class; number: a real number, which is predicted (regression)",
               one_of({"class", "number"}))
@@ -83,7 +83,7 @@ struct LabelledOptions {
         field(&O::max_samples, "max_samples",
               "bound of samples in one micro-batch, beside max_tokens; 0 = none", at_least(0),
               {.unit = "samples"})
-            .also_called({"max_batch_size", "mini_batch", "batch_sentences"})
+            .also_called({"max_batch_size", "mini_batch"})
             .also_called({"batch_size", "per_device_train_batch_size", "train_batch_size"},
                          "data.max_tokens bounds a micro-batch too"),
         field(&O::max_text_tokens, "max_text_tokens",

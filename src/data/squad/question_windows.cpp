@@ -9,6 +9,7 @@
 #include "base/text.h"
 #include "data/squad/code_points.h"
 #include "data/text_columns.h"
+#include "text/encoded_text.h"
 
 namespace stretto::data {
 namespace {
@@ -68,7 +69,7 @@ int64_t PairLayout::first_row(int64_t question_tokens) const {
 
 QuestionWindows::QuestionWindows(SquadData data, const text::Tokenizer& tokenizer,
                                  const WindowOptions& options)
-    : data_(std::move(data)), layout_(tokenizer.sequences()) {
+    : data_(std::move(data)), layout_(text::template_of(tokenizer)) {
   WindowOptions own = options;
   own.num_specials = layout_.num_specials();
   if (own.max_tokens - own.num_specials - own.max_question_tokens < 1) {

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "distributed/numbers.h"
-#include "models/packed.h"
+#include "tasks/text_encoder/text_task.h"
 
 namespace stretto::tasks {
 namespace {
@@ -23,10 +23,8 @@ at::Tensor masked_places(const data::Batch& batch, at::Device device) {
 /// Rows of the masked tokens, [M, D].
 at::Tensor masked_rows_of(models::TextModel& model, const data::Batch& batch,
                           const models::ForwardContext& context) {
-  const auto input =
-      models::pack_text(data::tokens(batch), &data::segments(batch),
-                        context.training ? &batch.sample_ids : nullptr, model.device());
-  return model.encode(input, context).index_select(0, masked_places(batch, model.device()));
+  return model.encode(pack_texts(batch, model), context)
+      .index_select(0, masked_places(batch, model.device()));
 }
 
 }  // namespace
@@ -35,13 +33,12 @@ MaskedSums masked_loss(models::TextModel& model, const data::Batch& batch,
                        const models::ForwardContext& context) {
   const at::Tensor rows = masked_rows_of(model, batch, context);
   if (rows.size(0) == 0) {
-    const at::Tensor none = rows.detach().new_zeros({}, at::kDouble);
-    return {.loss = rows.sum().to(at::kFloat), .nll = none, .right = none};
+    return {.nll = rows.sum(), .right = at::zeros({}, rows.options().dtype(at::kDouble))};
   }
   const auto& ids = data::masked_labels(batch).values;
   const at::Tensor labels = at::tensor(ids, at::kLong).to(rows.device());
   const auto sums = model.masked_tokens().loss(rows, labels);
-  return {.loss = sums.loss_sum, .nll = sums.nll_sum, .right = sums.num_right};
+  return {.nll = sums.loss_sum, .right = sums.num_right};
 }
 
 at::Tensor masked_log_probs(models::TextModel& model, const data::Batch& batch) {
@@ -54,9 +51,9 @@ at::Tensor masked_log_probs(models::TextModel& model, const data::Batch& batch) 
 MaskedScore score_masked(models::TextModel& model, const data::MaskedText& text,
                          const MaskedScoreOptions& options) {
   const at::NoGradGuard no_grad;
-  constexpr size_t kColumns = 5;
-  const auto batches = data::make_masked_eval_batches(text, options.max_tokens,
-                                                      options.max_samples, options.seed);
+  constexpr size_t kColumns = 4;
+  const auto batches =
+      data::make_masked_eval_batches(text, options.max_tokens, options.max_samples, options.seed);
   std::vector<double> table(static_cast<size_t>(batches->num_batches()) * kColumns);
   for (int64_t i = options.group.rank(); i < batches->num_batches(); i += options.group.size()) {
     options.group.check_peers();
@@ -65,9 +62,8 @@ MaskedScore score_masked(models::TextModel& model, const data::MaskedText& text,
     double* row = table.data() + static_cast<size_t>(i) * kColumns;
     row[0] = static_cast<double>(data::masked_labels(batch).num_rows());
     row[1] = static_cast<double>(data::tokens(batch).num_rows());
-    row[2] = sums.loss.item<double>();
-    row[3] = sums.nll.item<double>();
-    row[4] = sums.right.item<double>();
+    row[2] = sums.nll.item<double>();
+    row[3] = sums.right.item<double>();
   }
   distributed::sum_numbers(options.group, table);  // of zeros and one number: exact
   MaskedScore score;
@@ -75,13 +71,11 @@ MaskedScore score_masked(models::TextModel& model, const data::MaskedText& text,
   for (size_t at = 0; at < table.size(); at += kColumns) {
     score.masked_tokens += static_cast<int64_t>(table[at]);
     score.tokens += static_cast<int64_t>(table[at + 1]);
-    score.loss += table[at + 2];
-    score.nll += table[at + 3];
-    right += table[at + 4];
+    score.nll += table[at + 2];
+    right += table[at + 3];
   }
   if (score.masked_tokens == 0) return score;
   const auto count = static_cast<double>(score.masked_tokens);
-  score.loss /= count;
   score.nll /= count;
   score.accuracy = right / count;
   return score;

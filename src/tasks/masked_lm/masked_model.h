@@ -13,11 +13,10 @@
 /// A masked language model on batches of masked text.
 namespace stretto::tasks {
 
-/// The loss of a batch: sums over its masked tokens, of which there may be none.
+/// Sums over the masked tokens of a batch, of which there may be none.
 struct MaskedSums {
-  at::Tensor loss;   ///< scalar with a gradient, where one is wanted
-  at::Tensor nll;    ///< scalar
-  at::Tensor right;  ///< scalar: tokens whose most probable one is the right one
+  at::Tensor nll;    ///< scalar with a gradient, where one is wanted: natural logarithm
+  at::Tensor right;  ///< scalar: tokens that the model takes for the most probable ones
 };
 MaskedSums masked_loss(models::TextModel& model, const data::Batch& batch,
                        const models::ForwardContext& context);
@@ -28,8 +27,8 @@ at::Tensor masked_log_probs(models::TextModel& model, const data::Batch& batch);
 
 /// How well a model finds the masked tokens of a text.
 struct MaskedScore {
-  double nll = 0, loss = 0;  ///< mean over masked tokens, natural logarithm
-  double accuracy = 0;       ///< share of them whose most probable token is the right one
+  double nll = 0;       ///< mean over masked tokens, natural logarithm
+  double accuracy = 0;  ///< share of them that the model takes for the most probable ones
   int64_t masked_tokens = 0, tokens = 0;
 };
 struct MaskedScoreOptions {

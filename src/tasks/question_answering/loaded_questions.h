@@ -9,7 +9,7 @@
 #include "experiment/experiment.h"
 #include "runs/run_folder.h"
 #include "tasks/family.h"
-#include "tasks/text_encoder/load_text_run.h"
+#include "tasks/text_encoder/run_model.h"
 
 namespace stretto::tasks {
 
@@ -27,7 +27,7 @@ Assets answer_assets(bool had_impossible);
 /// where it is not what answer_assets() makes.
 bool had_impossible(const Assets& assets);
 
-/// Questions as processes compare them.
+/// Questions as the processes of `eval` compare them.
 distributed::Fact questions_fact(const std::string& name, const data::SquadData& questions);
 
 /// Says how many answers data.bad_answers = "skip" left out.

@@ -2,11 +2,12 @@
 
 #include <algorithm>
 #include <chrono>
+#include <utility>
 
 #include "base/error.h"
-#include "base/log.h"
-#include "base/random.h"
+#include "base/hash.h"
 #include "base/text.h"
+#include "data/squad/code_points.h"
 #include "data/text_columns.h"
 #include "tasks/question_answering/answer_scores.h"
 #include "tasks/question_answering/loaded_questions.h"
@@ -23,41 +24,61 @@ std::shared_ptr<const data::QuestionWindows> open_questions(
                                                  tokenizer, experiment::window_options(experiment));
 }
 
-void add_question_facts(const std::string& name, const data::QuestionWindows& windows,
-                        std::vector<std::pair<std::string, std::string>>& facts) {
+/// What the columns of all windows hold.
+void count_tokens(const data::QuestionWindows& windows, int64_t unknown_id, TextFacts& facts) {
+  constexpr int64_t kTogether = 256;
+  Xxh3Stream hash;
+  for (int64_t begin = 0; begin < windows.num_windows(); begin += kTogether) {
+    data::Batch batch = data::empty_window_batch();
+    const int64_t end = std::min(begin + kTogether, windows.num_windows());
+    for (int64_t i = begin; i < end; ++i) windows.append(i, batch);
+    const auto& ids = data::tokens(batch).values;
+    facts.tokens += std::ssize(ids);
+    facts.unknown += std::count(ids.begin(), ids.end(), unknown_id);
+    for (const auto* column : {&data::tokens(batch), &data::segments(batch),
+                               &std::as_const(batch).column<int64_t>(data::kAnswerRows)}) {
+      hash.update(column->values.data(), column->values.size() * sizeof(int64_t));
+      hash.update(column->offsets.data(), column->offsets.size() * sizeof(int32_t));
+    }
+  }
+  facts.hash = hash.digest();
+}
+
+TextFacts facts_of(const std::string& name, const data::QuestionWindows& windows,
+                   const text::Tokenizer& tokenizer) {
+  TextFacts facts{.name = name, .samples = windows.num_windows()};
+  count_tokens(windows, tokenizer.specials().unk, facts);
   const auto& data = windows.data();
-  const auto impossible =
-      std::count_if(data.questions.begin(), data.questions.end(),
-                    [](const auto& question) { return question.is_impossible; });
-  std::string questions = with_thousands(std::ssize(data.questions)) + " on " +
-                          counted(std::ssize(data.paragraphs), "paragraph");
-  if (impossible > 0) questions += ", " + with_thousands(impossible) + " without an answer";
-  facts.emplace_back(name + " questions", questions);
-  facts.emplace_back(name + " windows", with_thousands(windows.num_windows()));
+  facts.more = {{"questions", with_thousands(std::ssize(data.questions))},
+                {"paragraphs", with_thousands(std::ssize(data.paragraphs))}};
   const auto add = [&](const char* what, int64_t count) {
-    if (count > 0) facts.emplace_back(name + " " + what, with_thousands(count));
+    if (count > 0) facts.more.emplace_back(what, with_thousands(count));
   };
-  add("questions, cut", windows.num_cut_questions());
+  add("questions without an answer",
+      std::count_if(data.questions.begin(), data.questions.end(),
+                    [](const auto& question) { return question.is_impossible; }));
+  add("questions that lost their end", windows.num_cut_questions());
   add("answers without a token", windows.num_unreachable());
   add("answers left out", data.skipped_answers);
   add("questions left out", data.skipped_questions);
+  return facts;
 }
 
 }  // namespace
 
 QuestionAnsweringTask::QuestionAnsweringTask(const experiment::Experiment& experiment,
-                                             TextModelParts parts, distributed::ProcessGroup group)
-    : TextTask(experiment, std::move(parts)),
+                                             const Assets& assets, const CommandContext& context)
+    : TextTask(experiment, assets, span_head(), context),
       options_(experiment::questions_of(this->experiment())),
-      group_(std::move(group)),
       train_(open_questions(experiment, options_.data.train, tokenizer())),
       valid_(open_questions(experiment, options_.data.valid, tokenizer())),
-      samples_(std::make_shared<data::WindowSamples>(train_)),
-      batches_(data::make_length_batches(
-          samples_,
-          {.max_rows = {options_.data.max_tokens}, .max_samples = options_.data.max_samples},
-          data::Shuffle::kEachEpoch, static_cast<uint64_t>(experiment.run.seed))) {
-  const bool impossible = experiment::has_impossible(train_->data()) ||
+      samples_(std::make_shared<data::WindowSamples>(train_)) {
+  set_train_batches(data::make_length_batches(
+      samples_, {.max_rows = {options_.data.max_tokens}, .max_samples = options_.data.max_samples},
+      data::Shuffle::kEachEpoch, static_cast<uint64_t>(experiment.run.seed)));
+  facts_.push_back(facts_of("training windows", *train_, tokenizer()));
+  if (valid_) facts_.push_back(facts_of("validation windows", *valid_, tokenizer()));
+  const bool impossible = had_impossible(assets) || experiment::has_impossible(train_->data()) ||
                           (valid_ && experiment::has_impossible(valid_->data()));
   version_ = experiment::squad_version(experiment, impossible);
 }
@@ -115,12 +136,12 @@ train::Validation QuestionAnsweringTask::validate() {
   // No answer and the best one: scores weigh one against the other.
   constexpr int64_t kCandidates = 2;
   const auto found =
-      find_answers({shared_text_model()}, *valid_,
+      find_answers({shared_model()}, *valid_,
                    {.choice = options_.decode.choice(version_ == metrics::SquadVersion::kV2),
                     .max_tokens = options_.eval.max_tokens,
                     .max_samples = options_.eval.max_samples,
                     .num_candidates = kCandidates,
-                    .group = group_});
+                    .group = group()});
   const auto score = score_found(experiment(), valid_->data(), found, version_);
   train::Validation result;
   result.scores = {
@@ -146,35 +167,17 @@ std::vector<report::Sample> QuestionAnsweringTask::samples(const FoundAnswers& f
   return shown;
 }
 
-Assets QuestionAnsweringTask::assets() const {
-  Assets assets = TextTask::assets();
-  assets.merge(answer_assets(experiment::has_impossible(train_->data())));
-  return assets;
-}
-
-std::vector<distributed::Fact> QuestionAnsweringTask::data_facts() const {
-  std::vector<distributed::Fact> facts{questions_fact("training questions", train_->data())};
-  if (valid_) facts.push_back(questions_fact("validation questions", valid_->data()));
-  facts.push_back({"micro-batches an epoch", std::to_string(batches_->num_batches())});
-  return facts;
-}
-
 void QuestionAnsweringTask::require_known_data(bool warn) const {
   if (warn) {
     warn_of_skipped(train_->data());
     if (valid_) warn_of_skipped(valid_->data());
   }
-  if (samples_->size() > 0) return;
+  if (samples_->size() > 0) {
+    TextTask::require_known_data(warn);
+    return;
+  }
   throw Error(ExitCode::kBadData, "data.train: no window of the files teaches anything",
               "give questions whose answers have text that the tokenizer reads");
-}
-
-std::vector<std::pair<std::string, std::string>> QuestionAnsweringTask::facts() const {
-  auto facts = TextTask::facts();
-  add_question_facts("training", *train_, facts);
-  facts.emplace_back("micro-batches an epoch", with_thousands(batches_->num_batches()));
-  if (valid_) add_question_facts("validation", *valid_, facts);
-  return facts;
 }
 
 }  // namespace stretto::tasks

@@ -16,11 +16,12 @@ namespace stretto::tasks {
 /// entropy of begin and end, exact match and F1.
 class QuestionAnsweringTask : public TextTask {
  public:
-  /// @param group  the processes that train together: they share validation
-  QuestionAnsweringTask(const experiment::Experiment& experiment, TextModelParts parts,
-                        distributed::ProcessGroup group = {});
+  /// @param assets   files of the run; where one of them does not say so, the training questions
+  ///                 decide whether a paragraph may not answer its question
+  /// @param context  whose processes share validation
+  QuestionAnsweringTask(const experiment::Experiment& experiment, const Assets& assets,
+                        const CommandContext& context);
 
-  const data::BatchSource& train_batches() override { return *batches_; }
   /// Windows whose begin and end both have the best score.
   std::vector<std::string> statistics() const override { return {"right"}; }
   std::vector<std::string> counters() const override { return {"tokens", "windows"}; }
@@ -32,20 +33,18 @@ class QuestionAnsweringTask : public TextTask {
   std::vector<train::Score> measures(const train::Totals& totals) const override;
   bool can_validate() const override { return valid_ != nullptr; }
   train::Validation validate() override;
-  Assets assets() const override;
-
-  std::vector<distributed::Fact> data_facts() const override;
   void require_known_data(bool warn) const override;
-  std::vector<std::pair<std::string, std::string>> facts() const override;
+
+ protected:
+  std::vector<TextFacts> text_facts() const override { return facts_; }
 
  private:
   std::vector<report::Sample> samples(const FoundAnswers& found) const;
 
   const experiment::QuestionAnsweringOptions& options_;
-  distributed::ProcessGroup group_;
   std::shared_ptr<const data::QuestionWindows> train_, valid_;  ///< valid_: null = none
   std::shared_ptr<const data::WindowSamples> samples_;
-  std::unique_ptr<data::BatchSource> batches_;
+  std::vector<TextFacts> facts_;
   metrics::SquadVersion version_ = metrics::SquadVersion::kV1;
 };
 

@@ -4,8 +4,7 @@
 
 #include <limits>
 
-#include "data/text_columns.h"
-#include "models/packed.h"
+#include "tasks/text_encoder/text_task.h"
 
 namespace stretto::tasks {
 namespace {
@@ -22,17 +21,11 @@ SpanPass pass_without_scores(const data::Batch& batch, const nn::PackedRows& row
           .ends = places.select(1, 1).contiguous().to(device)};
 }
 
-nn::PackedRows rows_of(const models::TextModel& model, const data::Batch& batch, bool training) {
-  const bool has_segments = model.options().num_segments > 0;
-  return models::pack_text(data::tokens(batch), has_segments ? &data::segments(batch) : nullptr,
-                           training ? &batch.sample_ids : nullptr, model.device());
-}
-
 }  // namespace
 
 SpanPass span_pass(models::TextModel& model, const data::Batch& batch,
                    const models::ForwardContext& context) {
-  const auto rows = rows_of(model, batch, context.training);
+  const auto rows = pack_texts(batch, model);
   SpanPass pass = pass_without_scores(batch, rows, model.device());
   pass.scores = model.spans().scores(model.encode(rows, context));
   return pass;

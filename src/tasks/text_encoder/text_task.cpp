@@ -8,6 +8,7 @@
 #include "config/schema.h"
 #include "data/text_columns.h"
 #include "experiment/known_text.h"
+#include "models/packed.h"
 #include "models/registry.h"
 #include "tasks/taken_tokenizer.h"
 

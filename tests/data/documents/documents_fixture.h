@@ -53,7 +53,7 @@ class DocumentsFixture : public ::testing::Test {
                                  .cache_dir = (folder_ / "cache").string(),
                                  .threads = threads,
                                  .key = "data.train"},
-                                tokenizer_);
+                                *tokenizer_);
   }
 
   static std::vector<int64_t> all_ids(const data::Documents& documents) {

@@ -1,0 +1,75 @@
+#pragma once
+
+#include <torch/nn/module.h>
+
+#include <cstdint>
+#include <string>
+
+#include "models/bert_options.h"
+#include "models/encoder.h"
+#include "nn/init.h"
+#include "nn/linear.h"
+
+/// Shape letters: N rows of all sequences, B sequences, D width of rows, L labels.
+namespace stretto::models {
+
+struct LabelHeadSetup {
+  nn::Init init;           ///< already at the head's own name: "head"
+  int64_t num_labels = 0;  ///< L; 1 for a value; 0 = rows are pooled, and nothing is read from them
+  uint64_t first_site = 0;  ///< of dropout
+};
+
+/// One row for each sequence, and labels or a value read from it:
+///
+///     pooled = dropout(pooling(rows))                     as model.pooling says, by head_dropout
+///     logits = output pooled                              [B, L]
+///
+/// `pooler` is a layer of the poolings cls_tanh and cls_relu alone, tanh or relu behind it.
+class LabelHead : public torch::nn::Module {
+ public:
+  LabelHead(const BertOptions& options, const LabelHeadSetup& setup);
+
+  /// rows [N, D] of `input` -> [B, D], with head_dropout in training.
+  at::Tensor pooled(const at::Tensor& rows, const nn::PackedRows& input,
+                    const ForwardContext& context) const;
+  /// pooled [B, D] -> fp32 (or double) [B, L]. Throws c10::Error where there are no labels.
+  at::Tensor logits(const at::Tensor& pooled) const;
+
+  int64_t num_labels() const { return num_labels_; }
+  double operations() const;  ///< multiplications and additions for one sequence
+
+ private:
+  std::string pooling_;
+  double dropout_;
+  uint64_t first_site_;
+  int64_t num_labels_;
+  nn::Linear pooler_{nullptr}, output_{nullptr};
+};
+
+/// Losses of B samples.
+struct LabelLosses {
+  at::Tensor each;    ///< [B], differentiable: add them up for the loss of a micro-batch
+  at::Tensor weight;  ///< [B], no gradient: what each sample counts in the divisor
+};
+
+/// What cross entropy of one label a sample is given.
+struct LabelWeights {
+  at::Tensor of_classes = {};  ///< fp32 [L]: what a sample of each label counts; undefined = 1
+  double smoothing = 0;        ///< as kernels::linear_cross_entropy has it
+};
+
+/// One of L labels: w[label] times the (smoothed) cross entropy, natural log. The divisor is the
+/// sum of w[label], so that weights change shares and not the size of the loss. labels int64 [B].
+LabelLosses label_cross_entropy(const at::Tensor& logits, const at::Tensor& labels,
+                                const LabelWeights& weights = {});
+
+/// Any of L labels: the mean over labels of the binary cross entropy of a logistic function.
+/// @param labels   [B, L], 0 or 1
+/// @param weights  [L]: what each label's part is multiplied by; undefined = 1
+LabelLosses binary_cross_entropy(const at::Tensor& logits, const at::Tensor& labels,
+                                 const at::Tensor& weights = {});
+
+/// A value: (logits - value)^2. logits [B, 1], values [B].
+LabelLosses squared_error(const at::Tensor& logits, const at::Tensor& values);
+
+}  // namespace stretto::models
