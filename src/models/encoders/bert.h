@@ -29,6 +29,9 @@ class ResidualImpl;
 std::shared_ptr<nn::NormImpl> make_norm(const nn::Init& init, const BertOptions& options,
                                         int64_t d_model);
 
+/// How matrices start: normal with deviation init_std, drawn again beyond two of it.
+nn::InitRule rule_of_matrices(const BertOptions& options);
+
 /// Self-attention, then the feed-forward part, each in its residual connection:
 ///
 ///     post: x = norm(x + dropout(part(x)))        pre: x = x + dropout(part(norm(x)))
