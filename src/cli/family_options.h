@@ -9,10 +9,11 @@
 
 namespace stretto::cli {
 
-inline constexpr const char* kTranslation = experiment::TranslationOptions::kName;
-inline constexpr const char* kMaskedLm = experiment::MaskedLmOptions::kName;
-inline constexpr const char* kAnswers = experiment::QuestionAnsweringOptions::kName;
-inline constexpr const char* kLabels = experiment::TextClassificationOptions::kName;
+/// Values of task.name, for tables of FamilyOption.
+constexpr const char* kTranslation = experiment::TranslationOptions::kName;
+constexpr const char* kMaskedLm = experiment::MaskedLmOptions::kName;
+constexpr const char* kAnswers = experiment::QuestionAnsweringOptions::kName;
+constexpr const char* kLabels = experiment::TextClassificationOptions::kName;
 
 /// An option of a command that reads the run of any family, for some of them.
 struct FamilyOption {
