@@ -48,6 +48,7 @@ std::function<int()> declare_check(CLI::App& app);
 std::function<int()> declare_completion(CLI::App& app);
 std::function<int()> declare_describe(CLI::App& app);
 std::function<int()> declare_doctor(CLI::App& app);
+std::function<int()> declare_embed(CLI::App& app);
 std::function<int()> declare_eval(CLI::App& app);
 std::function<int()> declare_export(CLI::App& app);
 std::function<int()> declare_import(CLI::App& app);

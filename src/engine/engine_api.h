@@ -8,6 +8,7 @@
 #include "experiment/preflight.h"
 #include "interchange/import_options.h"
 #include "tasks/requests.h"
+#include "tasks/text_encoder/embed_requests.h"
 
 /// The door between the command line and the rooms with libtorch. The command line links neither;
 /// it opens libstretto_engine.so when a command needs it, since loading libtorch costs a third of a
@@ -23,6 +24,7 @@ struct TrainRequest {
 };
 
 using tasks::CostRequest;
+using tasks::EmbedRequest;
 using tasks::EvalRequest;
 using tasks::InferRequest;
 
@@ -69,6 +71,7 @@ struct EngineApi {
   int (*train)(const TrainRequest&);
   int (*eval)(const EvalRequest&);
   int (*infer)(const InferRequest&);
+  int (*embed)(const EmbedRequest&);
   int (*average)(const AverageRequest&);
   int (*replay)(const ReplayRequest&);
   int (*import_model)(const ImportRequest&);

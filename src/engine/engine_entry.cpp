@@ -52,6 +52,11 @@ int infer(const InferRequest& request) {
                             [&] { return run_infer(request); });
 }
 
+int embed(const EmbedRequest& request) {
+  return with_memory_advice("lower --batch-tokens and --max-tokens",
+                            [&] { return run_embed(request); });
+}
+
 int average(const AverageRequest& request) {
   return with_memory_advice("stop what else takes the memory of this machine",
                             [&] { return run_average(request); });
@@ -92,6 +97,7 @@ const stretto::engine::EngineApi stretto_engine{
     .train = &stretto::engine::train,
     .eval = &stretto::engine::eval,
     .infer = &stretto::engine::infer,
+    .embed = &stretto::engine::embed,
     .average = &stretto::engine::average,
     .replay = &stretto::engine::replay,
     .import_model = &stretto::engine::import_model,

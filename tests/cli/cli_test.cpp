@@ -16,9 +16,9 @@ using stretto::testing::Program;
 using stretto::testing::ProgramResult;
 using stretto::testing::shell_quoted;
 
-constexpr const char* kCommands[] = {"train",   "eval",       "infer", "score",  "tokenizer",
-                                     "average", "report",     "check", "schema", "describe",
-                                     "doctor",  "completion", "plan",  "replay", "search"};
+constexpr const char* kCommands[] = {
+    "train",  "eval",     "infer",  "score",      "tokenizer", "average", "report", "check",
+    "schema", "describe", "doctor", "completion", "plan",      "replay",  "search", "embed"};
 
 /// A folder with a configuration that has no errors.
 class Lab : public Program {
