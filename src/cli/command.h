@@ -50,6 +50,8 @@ std::function<int()> declare_describe(CLI::App& app);
 std::function<int()> declare_doctor(CLI::App& app);
 std::function<int()> declare_embed(CLI::App& app);
 std::function<int()> declare_eval(CLI::App& app);
+std::function<int()> declare_export(CLI::App& app);
+std::function<int()> declare_import(CLI::App& app);
 std::function<int()> declare_infer(CLI::App& app);
 std::function<int()> declare_replay(CLI::App& app);
 std::function<int()> declare_plan(CLI::App& app);

@@ -9,6 +9,12 @@
 
 namespace stretto::cli {
 
+/// Values of task.name, for tables of FamilyOption.
+constexpr const char* kTranslation = experiment::TranslationOptions::kName;
+constexpr const char* kMaskedLm = experiment::MaskedLmOptions::kName;
+constexpr const char* kAnswers = experiment::QuestionAnsweringOptions::kName;
+constexpr const char* kLabels = experiment::TextClassificationOptions::kName;
+
 /// An option of a command that reads the run of any family, for some of them.
 struct FamilyOption {
   const char* option;                      ///< "--src"

@@ -65,6 +65,14 @@ constexpr std::array kCommands{
             "  stretto average runs/my --last 5\n"
             "  stretto average runs/my --checkpoints 8000,9000,10000 --name late",
             &declare_average},
+    Command{"import", "make a run of a model folder of transformers",
+            "  stretto import bert-base-uncased/ --run runs/bert\n"
+            "  stretto import all-MiniLM-L6-v2/ --run runs/minilm --encoder-only",
+            &declare_import},
+    Command{"export", "write a run's model as a folder that transformers loads",
+            "  stretto export runs/my --format hf my-model/\n"
+            "  stretto export runs/my --format hf my-model/ --checkpoint averaged",
+            &declare_export},
     Command{"replay", "run an update that was not finite again, every tensor watched",
             "  stretto replay runs/my/forensics/step_00000123.json\n"
             "  stretto replay runs/my/forensics/step_00000123.json --json run.device=cpu",

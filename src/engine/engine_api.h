@@ -6,6 +6,7 @@
 
 #include "experiment/load_experiment.h"
 #include "experiment/preflight.h"
+#include "interchange/import_options.h"
 #include "tasks/requests.h"
 #include "tasks/text_encoder/embed_requests.h"
 
@@ -43,6 +44,22 @@ struct ReplayRequest {
   bool json = false;
 };
 
+/// `stretto import`
+struct ImportRequest {
+  std::string folder;  ///< of transformers
+  std::string run_directory;
+  interchange::ImportOptions options;
+};
+
+/// `stretto export`
+struct ExportRequest {
+  experiment::LoadedExperiment experiment;  ///< of the run
+  std::string run_directory;
+  std::string checkpoint;           ///< runs/choose_checkpoint.h
+  std::string model_type = "auto";  ///< of transformers
+  std::string folder;
+};
+
 /// What the engine library exports as `stretto_engine`. Commands return an exit code; failures are
 /// Error objects thrown through the door (both sides link the same libstretto_core).
 ///
@@ -57,6 +74,8 @@ struct EngineApi {
   int (*embed)(const EmbedRequest&);
   int (*average)(const AverageRequest&);
   int (*replay)(const ReplayRequest&);
+  int (*import_model)(const ImportRequest&);
+  int (*export_model)(const ExportRequest&);
   experiment::Preflight (*check)(const experiment::CheckRequest&);
   /// The parameters of the model, by the names that patterns see; an experiment::TensorLister.
   std::vector<optim::TensorName> (*tensor_names)(const experiment::Experiment&);

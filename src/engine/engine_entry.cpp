@@ -62,6 +62,16 @@ int average(const AverageRequest& request) {
                             [&] { return run_average(request); });
 }
 
+int import_model(const ImportRequest& request) {
+  return with_memory_advice("a model needs twice its size here; stop what else takes memory",
+                            [&] { return run_import(request); });
+}
+
+int export_model(const ExportRequest& request) {
+  return with_memory_advice("a model needs twice its size here; stop what else takes memory",
+                            [&] { return run_export(request); });
+}
+
 int replay(const ReplayRequest& request) {
   return with_memory_advice(
       "stop what else takes this memory; of a GPU's there is less than the machine's, which "
@@ -90,6 +100,8 @@ const stretto::engine::EngineApi stretto_engine{
     .embed = &stretto::engine::embed,
     .average = &stretto::engine::average,
     .replay = &stretto::engine::replay,
+    .import_model = &stretto::engine::import_model,
+    .export_model = &stretto::engine::export_model,
     .check = &stretto::engine::run_check,
     .tensor_names = &stretto::engine::tensor_names,
     .model_cost = &stretto::engine::model_cost,

@@ -252,8 +252,9 @@ int run_replay(const ReplayRequest& request) {
   const auto made =
       tasks::family_of(experiment).make_task(experiment, assets, {.group = {}, .device = device});
   train::Task& task = *made;
-  train::freeze_parts(task, experiment.train.freeze);
-  optim::Arena arena(task.model());
+  const auto parts = train::freeze_parts(task, experiment.train.freeze, experiment.train.unfreeze);
+  optim::Arena arena(task.model(), optim::Arena::Gradients::kAllocated, parts.late);
+  if (saved.record.updates >= 0) arena.train_after(saved.record.updates);
   runs::load_weights(store::SafetensorsFile(saved.weights), saved.weights.string(), arena);
   const auto& hash = saved.record.weights_hash;
   if (!hash.empty() && hash != hex64(arena.weights_hash())) {

@@ -19,6 +19,7 @@
 #include "experiment/task_rules.h"
 #include "models/registry.h"
 #include "optim/precision.h"
+#include "optim/rate_table.h"
 #include "runs/provenance.h"
 #include "runs/run_folder.h"
 #include "store/checkpoint.h"
@@ -165,12 +166,20 @@ std::string processes_text(const distributed::ProcessGroup& group) {
 }
 
 // Of the task, with what of its parameters trains behind their number.
-Facts facts_of(const tasks::FamilyTask& task, const train::FrozenParts& frozen) {
+Facts facts_of(tasks::FamilyTask& task, const train::FrozenParts& frozen,
+               const optim::OptimOptions& optim) {
   Facts facts = task.facts();
-  if (frozen.num_frozen_tensors == 0) return facts;
-  Facts more{{"trained parameters", with_thousands(frozen.num_trained) + " in " +
-                                        counted(frozen.num_trained_tensors, "tensor")},
-             {"frozen parameters", frozen.text()}};
+  Facts more;
+  if (frozen.num_frozen_tensors > 0) {
+    more.emplace_back("trained parameters", with_thousands(frozen.num_trained) + " in " +
+                                                counted(frozen.num_trained_tensors, "tensor"));
+    more.emplace_back("frozen parameters", frozen.text());
+  }
+  if (!frozen.late.empty()) more.emplace_back("trained later", frozen.late_text());
+  if (optim.layer_decay != 1) {
+    more.emplace_back("learning rates, as shares of optim.lr",
+                      optim::rates_text(optim, train::tensor_names(task)));
+  }
   if (!frozen.tied.empty()) {
     more.emplace_back("frozen with what they are tied to", join(frozen.tied, ", "));
   }
@@ -234,8 +243,9 @@ int run_train(const TrainRequest& request) {
   distributed::watch_stalls(experiment.dist);
   if (group.is_root()) tell_of_sharing(experiment, group.size());
   // The facts are told before there is a trainer, which freezes for whoever calls it.
-  const auto frozen = train::freeze_parts(*task, experiment.train.freeze);
-  const auto facts = facts_of(*task, frozen);
+  const auto frozen =
+      train::freeze_parts(*task, experiment.train.freeze, experiment.train.unfreeze);
+  const auto facts = facts_of(*task, frozen, experiment.optim);
   if (folder) {
     require_space(folder->directory(), experiment.train, task->model());
     log_facts(facts);

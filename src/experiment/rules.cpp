@@ -86,6 +86,10 @@ void check_optimizer(RuleCheck& c, const TaskRules* task) {
             "that were looked up",
             "set optim.gradient_noise = 0, or optim.name = \"adam\"");
   }
+  if (o.name == "adafactor" && !c.e.train.unfreeze.empty()) {
+    c.wrong({"train.unfreeze", "optim.name"}, "adafactor steps all tensors at once",
+            "use another optimizer, or train.freeze");
+  }
   const auto& d = c.e.dist;
   if (o.name == "adafactor" && d.strategy == "sharded") {
     c.wrong({"dist.strategy", "optim.name"},

@@ -88,7 +88,51 @@ std::vector<std::string> init_rules(const Experiment& options) {
   return task == nullptr ? std::vector<std::string>{} : task->init_rules(options);
 }
 
+const nn::LoraOptions* lora_in_use(const Experiment& options) {
+  const TaskRules* task = find_task_rules(options);
+  const nn::LoraOptions* lora = task == nullptr ? nullptr : task->lora(options);
+  return lora != nullptr && lora->is_on() ? lora : nullptr;
+}
+
+// Of the patterns of model.lora.maps, each must reach a linear map, which then has a `lora_a`;
+// those of model.lora.train any tensor. Their defaults need not.
+void note_lora(const nn::LoraOptions& lora, std::span<const optim::TensorName> tensors,
+               std::vector<PatternProblem>& problems) {
+  constexpr std::string_view kMatrix = ".lora_a", kWeight = ".weight";
+  std::vector<optim::TensorName> adapted, others;
+  for (const auto& tensor : tensors) {
+    const auto without = [&](std::string_view ending) {
+      return tensor.name.substr(0, tensor.name.size() - ending.size());
+    };
+    if (tensor.name.ends_with(kMatrix)) {
+      adapted.push_back({without(kMatrix)});
+    } else if (tensor.name.ends_with(kWeight) && !tensor.is_vector) {
+      others.push_back({without(kWeight)});
+    }
+  }
+  for (const auto& pattern : lora.map_patterns()) {
+    if (!optim::matches_nothing(pattern, adapted)) continue;
+    problems.push_back({"model.lora.maps",
+                        "`" + printable(pattern) + "` matches no linear map of this model",
+                        "names near it: " + optim::names_near(pattern, others)});
+  }
+  for (const auto& pattern : lora.train) {
+    note("model.lora.train", optim::matches_no_name(pattern, tensors), problems);
+  }
+}
+
 }  // namespace
+
+optim::TrainingPlan training_plan(const Experiment& options) {
+  optim::TrainingPlan plan{.freeze = options.train.freeze,
+                           .unfreeze = readable_entries<optim::LateStart>(options.train.unfreeze,
+                                                                          optim::read_late_start)};
+  if (const auto* lora = lora_in_use(options)) {
+    plan.has_lora = true;
+    plan.beside_lora = lora->train_patterns();
+  }
+  return plan;
+}
 
 std::string key_that_names_tensors(const Experiment& options) {
   if (!options.optim.groups.empty()) return "optim.groups";
@@ -96,7 +140,10 @@ std::string key_that_names_tensors(const Experiment& options) {
   if (!options.optim.lazy_tables.empty()) return "optim.lazy_tables";
   if (!options.optim.weight_noise_tensors.empty()) return "optim.weight_noise_tensors";
   if (!init_rules(options).empty()) return "model.init";
+  if (lora_in_use(options) != nullptr) return "model.lora.rank";
+  if (options.optim.layer_decay != 1) return "optim.layer_decay";
   if (!options.train.freeze.empty()) return "train.freeze";
+  if (!options.train.unfreeze.empty()) return "train.unfreeze";
   return options.train.init_only.empty() ? "" : "train.init_only";
 }
 
@@ -105,6 +152,8 @@ std::vector<PatternProblem> entry_problems(const Experiment& options) {
   note_unreadable<optim::ParameterGroup>("optim.groups", options.optim.groups, optim::read_group,
                                          problems);
   note_unreadable<nn::InitRule>("model.init", init_rules(options), nn::read_init_rule, problems);
+  note_unreadable<optim::LateStart>("train.unfreeze", options.train.unfreeze,
+                                    optim::read_late_start, problems);
   note_unreadable<runs::TakenNames>("train.init_only", options.train.init_only,
                                     runs::read_taken_names, problems);
   return problems;
@@ -134,8 +183,10 @@ std::vector<PatternProblem> name_problems(const Experiment& options,
   }
   note_vectors(rules, tensors, problems);
   note_normed(rules, tensors, problems);
-  for (const auto& problem : optim::freeze_problems(options.train.freeze, tensors)) {
-    note("train.freeze", problem, problems);
+  note("optim.layer_decay", optim::no_layers(o, tensors), problems);
+  if (const auto* lora = lora_in_use(options)) note_lora(*lora, tensors, problems);
+  for (const auto& [key, problem] : optim::plan_problems(training_plan(options), tensors)) {
+    note(key.c_str(), problem, problems);
   }
   const auto& taken = options.train.init_only;
   for (const auto& names : readable_entries<runs::TakenNames>(taken, runs::read_taken_names)) {

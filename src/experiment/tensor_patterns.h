@@ -5,11 +5,12 @@
 #include <vector>
 
 #include "experiment/experiment.h"
+#include "optim/frozen_names.h"
 #include "optim/group_options.h"
 
 /// The keys of an experiment that name tensors by patterns: `optim.groups`, `optim.no_decay`,
-/// `optim.lazy_tables`, `optim.weight_noise_tensors`, `model.init`, `train.freeze` and
-/// `train.init_only`.
+/// `optim.lazy_tables`, `optim.weight_noise_tensors`, `model.init`, `model.lora`, `train.freeze`,
+/// `train.unfreeze` and `train.init_only`; `optim.layer_decay` reads their names, too.
 namespace stretto::experiment {
 
 /// The first of these keys that is given; empty = none.
@@ -19,6 +20,10 @@ std::string key_that_names_tensors(const Experiment& options);
 inline bool names_tensors(const Experiment& options) {
   return !key_that_names_tensors(options).empty();
 }
+
+/// Which tensors train, and from when: `train.freeze`, `train.unfreeze` and `model.lora`. Entries
+/// that cannot be read are left out.
+optim::TrainingPlan training_plan(const Experiment& options);
 
 struct PatternProblem {
   std::string key, what, hint;

@@ -296,6 +296,10 @@ class TranslationRules final : public TaskRules {
     return translation_of(e).model.init;
   }
 
+  const nn::LoraOptions* lora(const Experiment& e) const override {
+    return &translation_of(e).model.lora;
+  }
+
   bool takes_tokenizer_of_other_run(const Experiment& e) const override {
     return takes_tokenizer_of_another_run(e);
   }

@@ -1,6 +1,6 @@
 #include "base/text.h"
+#include "experiment/tensor_patterns.h"
 #include "lint/rules.h"
-#include "optim/frozen_names.h"
 
 namespace stretto::lint {
 namespace rules {
@@ -14,10 +14,11 @@ void decay_of_vectors(const Subject& s, Remarks& out) {
   }
   const auto& tensors = s.context.tensors;
   const auto settings = optim::settings_of(o, groups, tensors);
+  const auto plan = experiment::training_plan(s.e);
   std::vector<bool> said(groups.size() + 1);  // of the groups, then of optim.no_decay
   for (size_t i = 0; i < tensors.size(); ++i) {
     if (!tensors[i].is_vector || settings[i].weight_decay == 0) continue;
-    if (optim::is_frozen(s.e.train.freeze, tensors[i])) continue;
+    if (plan.freezes(tensors[i])) continue;
     size_t by = 0;
     while (by < groups.size() && !optim::matches(groups[by].pattern, tensors[i].name)) ++by;
     if (by < groups.size() && !groups[by].weight_decay) by = groups.size();

@@ -2,8 +2,8 @@
 
 #include "base/text.h"
 #include "experiment/experiment_schema.h"
+#include "experiment/tensor_patterns.h"
 #include "lint/rules.h"
-#include "optim/frozen_names.h"
 #include "optim/precision_options.h"
 
 namespace stretto::lint::rules {
@@ -120,11 +120,12 @@ void noise_of_no_size(const Subject& s, Remarks& out) {
 
 void noise_on_frozen_tensors(const Subject& s, Remarks& out) {
   if (s.e.optim.weight_noise == 0 || s.e.train.freeze.empty()) return;
+  const auto plan = experiment::training_plan(s.e);
   const auto all_frozen = [&](const auto& has_noise) {
     bool any = false;
     for (const auto& tensor : s.context.tensors) {
       if (!has_noise(tensor)) continue;
-      if (!optim::is_frozen(s.e.train.freeze, tensor)) return false;
+      if (!plan.freezes(tensor)) return false;
       any = true;
     }
     return any;

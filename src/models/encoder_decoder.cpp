@@ -9,6 +9,7 @@
 #include "models/join_memory.h"
 #include "models/packed.h"
 #include "models/split_sources.h"
+#include "nn/lora.h"
 
 namespace stretto::models {
 namespace {
@@ -56,7 +57,7 @@ nn::Embedding EncoderDecoderParts::output_table(const Decoder& decoder) const {
 nn::Init EncoderDecoderParts::root(const ModelSetup& setup) const {
   const nn::Init drawn =
       setup.draws_weights ? nn::Init(setup.seed, setup.device) : nn::Init::unset(setup.device);
-  return drawn.with_rules(init);
+  return drawn.with_rules(init).with_lora(lora);
 }
 
 nn::Embedding EncoderDecoderParts::joint_table(const nn::Init& root,
@@ -158,10 +159,14 @@ bool EncoderDecoder::share_source_table() const {
 
 Encoded EncoderDecoder::encode(const nn::PackedRows& rows, const data::PackedTokens& src,
                                const ForwardContext& context) {
-  if (!second_encoder_) return encoder_->forward(rows, context);
+  const auto run = [&](Encoder& encoder, const nn::PackedRows& read) {
+    const nn::LoraDropoutScope scope(context.dropout(read.row_keys));
+    return encoder.forward(read, context);
+  };
+  if (!second_encoder_) return run(*encoder_, rows);
   const SplitSources sources = split_sources(rows, src, src_specials_.eos);
-  return join_memory(encoder_->forward(sources.first, context),
-                     second_encoder_->forward(sources.second, context), rows.offsets.max_length);
+  const Encoded first = run(*encoder_, sources.first);
+  return join_memory(first, run(*second_encoder_, sources.second), rows.offsets.max_length);
 }
 
 LossOutput EncoderDecoder::loss(const data::Batch& batch, const ForwardContext& context) {
@@ -178,7 +183,9 @@ LossOutput EncoderDecoder::loss(const data::Batch& batch, const ForwardContext& 
                                     tgt_word_dropout_, kDecoderSites);
   const at::Tensor targets = at::tensor(data::target(batch).values, at::kLong).to(device());
 
-  const at::Tensor x = decoder_->forward(tgt, encode(src, data::source(batch), context), context);
+  const Encoded memory = encode(src, data::source(batch), context);
+  const nn::LoraDropoutScope scope(context.dropout(tgt.row_keys));
+  const at::Tensor x = decoder_->forward(tgt, memory, context);
   const kernels::CrossEntropy sums = head_->loss(x, {.labels = targets, .of_pairs = twice});
   return {.loss_sum = sums.loss_sum,
           .nll_sum = sums.nll_sum,

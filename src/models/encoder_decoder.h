@@ -22,6 +22,7 @@ struct EncoderDecoderParts {
   /// How the rows of the table start that several parts look up; without it N(0, D^-0.5).
   std::optional<nn::InitRule> shared_rows = std::nullopt;
   std::vector<nn::InitRule> init = {};  ///< before the parts' own rules; see nn::Init
+  nn::LoraOptions lora = {};            ///< off by default
   /// Probabilities that training drops a whole word of a side.
   double src_word_dropout = 0, tgt_word_dropout = 0;
   std::function<std::shared_ptr<Encoder>(const PartSetup&)> encoder;

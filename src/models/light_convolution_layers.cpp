@@ -37,7 +37,7 @@ at::Tensor LightConvolutionImpl::forward(const at::Tensor& x, const Pass& pass) 
   at::Tensor rows;
   if (gated_) {
     // The bias of `in` joins the gate in one pass over [N, 2 D].
-    const at::Tensor both = nn::watch(*in, kernels::linear(kept, in->weight));
+    const at::Tensor both = nn::watch(*in, in->product(kept));
     rows = kernels::glu(both, in->bias, {});
   } else {
     rows = in->forward(kept);

@@ -9,7 +9,8 @@ namespace {
 
 double own_operations(const torch::nn::Module& module) {
   if (const auto* linear = module.as<nn::LinearImpl>()) {
-    return 2 * static_cast<double>(linear->weight.numel());
+    const int64_t learned = linear->lora ? linear->lora->a.numel() + linear->lora->b.numel() : 0;
+    return 2 * static_cast<double>(linear->weight.numel() + learned);
   }
   if (const auto* convolution = module.as<nn::TimeConvolutionImpl>()) {
     return 2 * static_cast<double>(convolution->weight.numel());

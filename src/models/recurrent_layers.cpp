@@ -110,7 +110,7 @@ at::Tensor RecurrentLayerImpl::gates(const at::Tensor& x) const {
 }
 
 kernels::RecurrentWeights RecurrentLayerImpl::weights() const {
-  kernels::RecurrentWeights all{.hidden = hidden->weight, .hidden_bias = hidden->bias};
+  kernels::RecurrentWeights all{.hidden = hidden->matrix(), .hidden_bias = hidden->bias};
   if (hidden_norm) {
     all.product_gain = hidden_norm->weight;
     all.product_bias = hidden_norm->bias;

@@ -110,6 +110,7 @@ std::shared_ptr<Seq2SeqModel> make_model(const Seq2SeqOptions& options, const Mo
       .embedding_scale = options.embedding_scale,
       .shared_rows = rows_of_shared_table(options),
       .init = init_rules_of(options),
+      .lora = options.lora,
       .src_word_dropout = options.src_word_dropout,
       .tgt_word_dropout = options.tgt_word_dropout,
       .encoder =

@@ -15,6 +15,7 @@
 #include "models/light_convolution_options.h"
 #include "models/recurrent_options.h"
 #include "models/transformer_options.h"
+#include "nn/lora_options.h"
 
 namespace stretto::models {
 
@@ -71,6 +72,7 @@ struct Seq2SeqOptions {
   double attention_dropout = 0.0;
   double activation_dropout = 0.0;
   std::vector<std::string> init;
+  nn::LoraOptions lora;
   double src_word_dropout = 0.0;
   double tgt_word_dropout = 0.0;
 
@@ -226,6 +228,9 @@ struct Seq2SeqOptions {
             "again beyond 2 std), constant (value), zeros or ones")
             .also_called({"initializer", "weight_init", "init_method", "kernel_initializer",
                           "weight_initializer"}),
+        field(&O::lora, "lora",
+              "low-rank adaptation: linear maps learn beside their weights, which stay")
+            .also_called({"peft", "adapter", "adapters"}),
         field(&O::src_word_dropout, "src_word_dropout",
               "probability that training zeroes the whole vector of a source token, before its "
               "position is added; each occurrence for itself, the others are not scaled",

@@ -17,7 +17,7 @@ FeedForwardImpl::FeedForwardImpl(const Init& init, int64_t d_model, int64_t ffn_
 
 at::Tensor FeedForwardImpl::forward(const at::Tensor& x, const kernels::Dropout& dropout) const {
   // The bias of `up` joins the activation in one pass over [N, F].
-  const at::Tensor inner = watch(*up, kernels::linear(x, up->weight));
+  const at::Tensor inner = watch(*up, up->product(x));
   const at::Tensor active =
       gated_ ? kernels::swiglu_dropout(inner, dropout)
              : kernels::bias_activation_dropout(inner, up->bias, activation_, dropout);

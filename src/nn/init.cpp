@@ -34,6 +34,16 @@ Init Init::with_rules(std::vector<InitRule> rules) const {
   return ruled;
 }
 
+Init Init::with_lora(const LoraOptions& options) const {
+  Init adapted = *this;
+  adapted.lora_ = options.is_on() ? std::make_shared<const LoraOptions>(options) : nullptr;
+  return adapted;
+}
+
+std::shared_ptr<const LoraOptions> Init::lora() const {
+  return lora_ && lora_->adapts(path_) ? lora_ : nullptr;
+}
+
 Init Init::child(const std::string& name) const {
   Init inner = *this;
   inner.path_ = path_.empty() ? name : path_ + "." + name;

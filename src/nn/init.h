@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "nn/init_rules.h"
+#include "nn/lora_options.h"
 
 namespace stretto::nn {
 
@@ -33,6 +34,15 @@ class Init {
 
   /// The same place where these rules come before the model's own; the first that matches counts.
   Init with_rules(std::vector<InitRule> rules) const;
+
+  /// The same place where linear maps learn as `options` say (nn/linear.h).
+  Init with_lora(const LoraOptions& options) const;
+
+  /// What the linear map at this place learns by; null where it learns its own weights.
+  std::shared_ptr<const LoraOptions> lora() const;
+
+  /// The dotted name of this place; empty at the root.
+  const std::string& path() const { return path_; }
 
   /// The place called `name` inside this one.
   Init child(const std::string& name) const;
@@ -81,6 +91,7 @@ class Init {
   bool draws_ = true;
   std::string path_;
   std::shared_ptr<const std::vector<InitRule>> rules_;  // null: none
+  std::shared_ptr<const LoraOptions> lora_;             // null: none
 };
 
 }  // namespace stretto::nn

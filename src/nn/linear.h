@@ -3,9 +3,11 @@
 #include <torch/nn/module.h>
 #include <torch/nn/pimpl.h>
 
+#include <memory>
 #include <vector>
 
 #include "nn/init.h"
+#include "nn/lora.h"
 
 namespace stretto::nn {
 
@@ -18,13 +20,25 @@ struct LinearOptions {
 };
 
 /// y = x W^T + b; x [N, in], weight [out, in], bias [out] -> [N, out].
+///
+/// Where `model.lora` names this map, it also has the parameters `lora_a` and `lora_b` (nn/lora.h),
+/// and W above stands for W + scale B A. Without gradients that sum is computed first, so that a
+/// model has the bits of the one that it is merged into.
 class LinearImpl : public torch::nn::Module {
  public:
   LinearImpl(const Init& init, int64_t in, int64_t out, const LinearOptions& options = {});
   at::Tensor forward(const at::Tensor& x) const;
 
+  /// x W^T alone, for a bias that joins what follows.
+  at::Tensor product(const at::Tensor& x) const;
+  /// Rows [from, from + count) of y, for callers that give parts of a merged map other rows x.
+  at::Tensor rows(const at::Tensor& x, int64_t from, int64_t count) const;
+  /// W, for operators that take the matrix itself.
+  at::Tensor matrix() const;
+
   at::Tensor weight;
-  at::Tensor bias;  ///< undefined without bias
+  at::Tensor bias;             ///< undefined without bias
+  std::unique_ptr<Lora> lora;  ///< null where the map learns its own weight
 };
 TORCH_MODULE(Linear);
 

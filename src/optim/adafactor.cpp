@@ -26,6 +26,12 @@ std::vector<kernels::AdafactorTensor> tensors_of(const OptimOptions& options, co
     throw Error(ExitCode::kUsage, "optim.name: adafactor cannot step a slice of the parameters",
                 "set dist.strategy = \"all_reduce\", or use another optimizer");
   }
+  for (const auto& slot : arena.slots()) {
+    if (slot.begins == 0) continue;
+    throw Error(ExitCode::kUsage,
+                "train.unfreeze: adafactor steps all tensors at once, `" + slot.name + "` too",
+                "use another optimizer, or train.freeze");
+  }
   std::vector<kernels::AdafactorTensor> tensors;
   int64_t rows = 0, columns = 0;
   for (const Part& part : layout.tensors()) {

@@ -14,8 +14,9 @@ Adam::Adam(const OptimOptions& options, const Arena& arena, Slice slice)
 
 kernels::AdamScalars Adam::numbers(const UpdateStep& update, const GroupSettings& group) const {
   const bool decoupled = options_.name == "adamw";
-  const double correction1 = 1 - std::pow(options_.beta1, static_cast<double>(update.number));
-  const double correction2 = 1 - std::pow(options_.beta2, static_cast<double>(update.number));
+  const auto number = static_cast<double>(number_for(update, group));
+  const double correction1 = 1 - std::pow(options_.beta1, number);
+  const double correction2 = 1 - std::pow(options_.beta2, number);
   const double lr = update.lr * group.lr_scale, decay = group.weight_decay;
   return {.first = kernels::moving_average(options_.beta1),
           .second = kernels::moving_average(options_.beta2),
@@ -34,7 +35,7 @@ void Adam::step_runs(Arena& arena, std::span<const kernels::Run<kernels::AdamSca
 
 void Adam::step(Arena& arena, const UpdateStep& update) {
   step_runs(arena, layout_.runs<kernels::AdamScalars>(
-                       [&](const GroupSettings& group) { return numbers(update, group); }));
+                       update, [&](const GroupSettings& group) { return numbers(update, group); }));
 }
 
 std::vector<StateTensor> Adam::state() {

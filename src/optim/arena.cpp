@@ -37,7 +37,7 @@ std::vector<Named> distinct_parameters(const torch::nn::Module& model, bool froz
 
 }  // namespace
 
-Arena::Arena(torch::nn::Module& model, Gradients gradients) {
+Arena::Arena(torch::nn::Module& model, Gradients gradients, const std::vector<Late>& late) {
   const auto parameters = distinct_parameters(model);
   TORCH_CHECK(!parameters.empty(), "[arena] the model has no parameters");
   int64_t offset = 0;
@@ -46,6 +46,10 @@ Arena::Arena(torch::nn::Module& model, Gradients gradients) {
                     tensor.device() == parameters.front().tensor.device(),
                 "[arena] ", name, " has another dtype or device than the parameters before it");
     slots_.push_back({name, offset, tensor.numel(), tensor.sizes().vec()});
+    for (const Late& one : late) {
+      if (one.name == name) slots_.back().begins = one.begins;
+    }
+    any_late_ = any_late_ || slots_.back().begins > 0;
     offset = aligned(offset + tensor.numel());
     num_parameters_ += tensor.numel();
   }
@@ -74,6 +78,17 @@ Arena::Arena(torch::nn::Module& model, Gradients gradients) {
                 " has another dtype or device than those that train, or is not dense");
     buffers_.push_back({name, tensor, /*is_parameter=*/true});
   }
+}
+
+bool Arena::train_after(int64_t updates) {
+  if (!any_late_) return false;
+  bool changed = false;
+  for (size_t slot = 0; slot < slots_.size(); ++slot) {
+    const bool now = trains(slot, updates);
+    changed = changed || parameters_[slot].requires_grad() != now;
+    parameters_[slot].set_requires_grad(now);
+  }
+  return changed;
 }
 
 torch::Tensor Arena::view(const torch::Tensor& buffer, const Slot& slot) {

@@ -28,6 +28,13 @@ class Arena {
     int64_t offset = 0;
     int64_t numel = 0;
     std::vector<int64_t> shape;
+    int64_t begins = 0;  ///< updates of the run that pass before it trains (train.unfreeze)
+  };
+
+  /// A parameter that trains only from some update on.
+  struct Late {
+    std::string name;
+    int64_t begins = 0;  ///< completed updates before the first that moves it
   };
 
   /// A tensor of the model without a gradient: the running statistics of a batch norm, a frozen
@@ -41,8 +48,10 @@ class Arena {
   /// Whether there is a buffer of gradients: a model that only decodes has no use for one.
   enum class Gradients : uint8_t { kAllocated, kNone };
 
-  /// Moves the model's parameters (all of one dtype, on one device) into the arena.
-  explicit Arena(torch::nn::Module& model, Gradients gradients = Gradients::kAllocated);
+  /// Moves the model's parameters (all of one dtype, on one device) into the arena. Late ones have
+  /// slots like all others, so that the layout never changes; train_after() says when they train.
+  explicit Arena(torch::nn::Module& model, Gradients gradients = Gradients::kAllocated,
+                 const std::vector<Late>& late = {});
 
   torch::Tensor& params() { return params_; }  ///< [size()]
   torch::Tensor& grads() { return grads_; }    ///< [size()]; undefined with Gradients::kNone
@@ -60,6 +69,14 @@ class Arena {
 
   void zero_grads() { grads_.zero_(); }
 
+  /// Whether slots()[slot] trains after so many completed updates.
+  bool trains(size_t slot, int64_t updates) const { return slots_[slot].begins <= updates; }
+  /// Has autograd compute gradients of those parameters alone that train after so many completed
+  /// updates; the others' stay zero. Without late parameters nothing happens.
+  /// @return whether other parameters train now than after the last call, or, at first, than all
+  bool train_after(int64_t updates);
+  bool has_late() const { return any_late_; }
+
   /// The part of `buffer` (params(), grads() or an optimizer's state of the same size) that belongs
   /// to a slot, in the parameter's shape.
   static torch::Tensor view(const torch::Tensor& buffer, const Slot& slot);
@@ -74,6 +91,7 @@ class Arena {
   int64_t num_parameters_ = 0;
   std::vector<torch::Tensor> parameters_;  // one for each slot
   std::vector<Buffer> buffers_;
+  bool any_late_ = false;
 };
 
 }  // namespace stretto::optim

@@ -21,11 +21,15 @@ void Ftrl::step(Arena& arena, const UpdateStep& update) {
   if (update.lr < kLeastFtrlRate) return;
   float* last = last_rate_.data_ptr<float>();
   double before = static_cast<double>(last[0]) + static_cast<double>(last[1]);
-  if (before == 0 && options_.ftrl_start == "zero") before = update.lr;
+  const double first = options_.ftrl_start == "zero" ? update.lr : 0;
+  if (before == 0) before = first;
   std::vector<kernels::Run<kernels::FtrlScalars>> runs;
   for (const Part& part : layout_.stretches()) {
     const GroupSettings& group = layout_.settings(part);
-    if (update.lr * group.lr_scale < kLeastFtrlRate) continue;
+    if (!steps(update, group) || update.lr * group.lr_scale < kLeastFtrlRate) continue;
+    // What begins later has no rate before its first one either.
+    const bool begins = group.begins > 0 && number_for(update, group) == 1;
+    const double own_before = begins ? first : before;
     const auto inverse = [&](double rate) {
       return rate > 0 ? static_cast<float>(1 / (rate * group.lr_scale)) : 0.0f;
     };
@@ -34,7 +38,7 @@ void Ftrl::step(Arena& arena, const UpdateStep& update) {
                     {.grad = static_cast<float>(update.grad_scale),
                      .decay = static_cast<float>(group.weight_decay),
                      .inverse_rate = inverse(update.lr),
-                     .inverse_rate_before = inverse(before),
+                     .inverse_rate_before = inverse(own_before),
                      .accumulator = static_cast<float>(options_.initial_accumulator),
                      .l1 = group.exempt ? 0.0f : static_cast<float>(options_.l1),
                      .l2 = group.exempt ? 0.0f : static_cast<float>(2 * options_.l2)}});

@@ -13,10 +13,12 @@ double gradient_noise_deviation(double eta, double decay, int64_t step);
 
 /// Adds Gaussian noise (optim/normal_noise.h) to a slice of the arena's gradients; gaps between
 /// tensors stay zero. It is drawn on the CPU, for a GPU too: the same whatever the slices and
-/// devices are.
+/// devices are. Tensors that do not train yet get none.
 ///
 /// @param key        of the step: mixed from seed and step
 /// @param deviation  in the gradients' own unit: times what they are still to be divided by
-void add_gradient_noise(Arena& arena, Slice slice, uint64_t key, double deviation);
+/// @param updates    that were completed before this one
+void add_gradient_noise(Arena& arena, Slice slice, uint64_t key, double deviation,
+                        int64_t updates = 0);
 
 }  // namespace stretto::optim

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
+#include <cstdint>
 #include <optional>
 #include <span>
 #include <string>
@@ -11,6 +13,7 @@
 
 #include "base/name_pattern.h"
 #include "base/text.h"
+#include "optim/layer_depths.h"
 #include "optim/optim_options.h"
 
 /// What `optim.no_decay` and `optim.groups` say of tensors by their names. No libtorch: `stretto
@@ -144,6 +147,8 @@ struct GroupSettings {
   /// Of optim.no_decay, and not given a decay by a group: layer-wise optimizers leave its rate
   /// alone. A decay of 0 by itself exempts nothing.
   bool exempt = false;
+  /// Updates that pass before the tensor is stepped (train.unfreeze).
+  int64_t begins = 0;
 
   bool operator==(const GroupSettings&) const = default;
 };
@@ -160,8 +165,22 @@ inline bool in_no_decay(const OptimOptions& options, const TensorName& tensor) {
                      [&](const std::string& pattern) { return matches(pattern, tensor.name); });
 }
 
+/// `optim.layer_decay` to the power of each tensor's depth (optim/layer_depths.h).
+inline std::vector<double> layer_scales(const OptimOptions& options,
+                                        std::span<const TensorName> tensors) {
+  std::vector<double> scales(tensors.size(), 1.0);
+  if (options.layer_decay == 1) return scales;
+  std::vector<std::string> names;
+  for (const TensorName& tensor : tensors) names.push_back(tensor.name);
+  const auto depths = layer_depths(names);
+  for (size_t i = 0; i < scales.size(); ++i) {
+    scales[i] = std::pow(options.layer_decay, static_cast<double>(depths[i]));
+  }
+  return scales;
+}
+
 /// The settings of each tensor, by `optim.weight_decay`, `optim.no_decay` and `groups`, of which
-/// the first that matches counts.
+/// the first that matches counts. `optim.layer_decay` multiplies the rate of all.
 ///
 /// The weight_decay of a group stands above optim.weight_decay, but it reaches the tensors of
 /// optim.no_decay only when its pattern matches nothing else: "encoder.* weight_decay=0.1" means
@@ -193,7 +212,22 @@ inline std::vector<GroupSettings> settings_of(const OptimOptions& options,
       if (*group.weight_decay > 0) settings[i].exempt = false;
     }
   }
+  const auto scales = layer_scales(options, tensors);
+  for (size_t i = 0; i < tensors.size(); ++i) settings[i].lr_scale *= scales[i];
   return settings;
+}
+
+/// Why layers have no rates of their own though optim.layer_decay asks for it.
+inline std::optional<GroupProblem> no_layers(const OptimOptions& options,
+                                             std::span<const TensorName> tensors) {
+  const auto in_layer = [](const TensorName& tensor) {
+    return place_in_stack(tensor.name).has_value();
+  };
+  if (options.layer_decay == 1 || std::any_of(tensors.begin(), tensors.end(), in_layer)) {
+    return std::nullopt;
+  }
+  return GroupProblem{"no tensor of this model is in a numbered layer (`layers.N.`)",
+                      "leave it at 1, and give parts a rate of their own with optim.groups"};
 }
 
 }  // namespace stretto::optim

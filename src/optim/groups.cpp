@@ -45,8 +45,14 @@ std::vector<GroupSettings> group_settings(const OptimOptions& options, const Are
       expect_a_match("optim.no_decay", pattern, tensors);
     }
   }
+  if (const auto problem = no_layers(options, tensors)) {
+    throw Error(ExitCode::kUsage, "optim.layer_decay: " + problem->what, problem->hint);
+  }
   auto settings = settings_of(options, groups, tensors);
   settings.resize(arena.slots().size());
+  for (size_t slot = 0; slot < settings.size(); ++slot) {
+    settings[slot].begins = arena.slots()[slot].begins;
+  }
   return settings;
 }
 

@@ -21,6 +21,15 @@ std::vector<TensorName> names_of(const Arena& arena);
 /// matches no name (the advice lists near names).
 std::vector<GroupSettings> group_settings(const OptimOptions& options, const Arena& arena);
 
+/// The number of an update as tensors of these settings count it: 1 for the first that steps them.
+inline int64_t number_for(const UpdateStep& update, const GroupSettings& group) {
+  return update.number - group.begins;
+}
+/// Whether an update steps them at all: not before their first one (train.unfreeze).
+inline bool steps(const UpdateStep& update, const GroupSettings& group) {
+  return number_for(update, group) >= 1;
+}
+
 /// A part of a slice, counted from the slice's begin.
 struct Part {
   int64_t begin = 0, end = 0;
@@ -55,34 +64,37 @@ class Layout {
   /// Zeros for a state of the slice, fp32 on the arena's device.
   torch::Tensor zeros(const Arena& arena) const;
 
-  /// Runs for kernels/optimizer/steps.h: numbers_of(settings) for each stretch.
+  /// Runs for kernels/optimizer/steps.h: numbers_of(settings) for each stretch that the update
+  /// steps.
   template <class Numbers, class Of>
-  std::vector<kernels::Run<Numbers>> runs(const Of& numbers_of) const {
+  std::vector<kernels::Run<Numbers>> runs(const UpdateStep& update, const Of& numbers_of) const {
     std::vector<kernels::Run<Numbers>> result;
     for (const Part& part : stretches_) {
+      if (!steps(update, settings(part))) continue;
       result.push_back({part.begin, part.end, numbers_of(settings(part))});
     }
     return result;
   }
-  /// The same for each tensor: numbers_of(part).
+  /// The same for each tensor that the update steps: numbers_of(part).
   template <class Numbers, class Of>
-  std::vector<kernels::Run<Numbers>> tensor_runs(const Of& numbers_of) const {
-    return runs_of<Numbers>(tensors_, numbers_of);
+  std::vector<kernels::Run<Numbers>> tensor_runs(const UpdateStep& update,
+                                                 const Of& numbers_of) const {
+    std::vector<kernels::Run<Numbers>> result;
+    for (const Part& part : tensors_) {
+      if (!steps(update, settings(part))) continue;
+      result.push_back({part.begin, part.end, numbers_of(part)});
+    }
+    return result;
   }
-  /// The same for each block.
+  /// The same for each block, of tensors that are not stepped yet too: their gradient is zero.
   template <class Numbers, class Of>
   std::vector<kernels::Run<Numbers>> block_runs(const Of& numbers_of) const {
-    return runs_of<Numbers>(blocks_, numbers_of);
+    std::vector<kernels::Run<Numbers>> result;
+    for (const Part& part : blocks_) result.push_back({part.begin, part.end, numbers_of(part)});
+    return result;
   }
 
  private:
-  template <class Numbers, class Of>
-  static std::vector<kernels::Run<Numbers>> runs_of(const std::vector<Part>& parts,
-                                                    const Of& numbers_of) {
-    std::vector<kernels::Run<Numbers>> result;
-    for (const Part& part : parts) result.push_back({part.begin, part.end, numbers_of(part)});
-    return result;
-  }
   void add_blocks(size_t slot, int64_t begin, int64_t end);
 
   Slice slice_;

@@ -1,5 +1,6 @@
 #include "optim/lamb.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "kernels/optimizer/steps.h"
@@ -14,9 +15,11 @@ Lamb::Lamb(const OptimOptions& options, const Arena& arena, Slice slice)
       exp_avg_sq_(layout_.zeros(arena)) {}
 
 void Lamb::step(Arena& arena, const UpdateStep& update) {
-  const double correction1 = 1 - std::pow(options_.beta1, static_cast<double>(update.number));
-  const double correction2 = 1 - std::pow(options_.beta2, static_cast<double>(update.number));
   auto runs = layout_.block_runs<kernels::LambScalars>([&](const Part& part) {
+    const GroupSettings& group = layout_.settings(part);
+    const auto number = static_cast<double>(std::max<int64_t>(1, number_for(update, group)));
+    const double correction1 = 1 - std::pow(options_.beta1, number);
+    const double correction2 = 1 - std::pow(options_.beta2, number);
     return kernels::LambScalars{
         .first = kernels::moving_average(options_.beta1),
         .second = kernels::moving_average(options_.beta2),
@@ -24,7 +27,7 @@ void Lamb::step(Arena& arena, const UpdateStep& update) {
         .inverse_correction = static_cast<float>(1 / correction1),
         .inverse_root_correction = static_cast<float>(1 / std::sqrt(correction2)),
         .epsilon = static_cast<float>(options_.epsilon),
-        .decay = static_cast<float>(layout_.settings(part).weight_decay),
+        .decay = static_cast<float>(group.weight_decay),
         .rate = 0};
   });
   torch::Tensor params = layout_.part_of(arena.params());
@@ -36,6 +39,7 @@ void Lamb::step(Arena& arena, const UpdateStep& update) {
     const Part& part = layout_.blocks()[i];
     const GroupSettings& group = layout_.settings(part);
     const auto& [weight, step] = sums[part.slot];
+    if (!steps(update, group)) continue;  // its rate stays 0
     const double trust =
         group.exempt || weight == 0 || step == 0 ? 1 : std::sqrt(weight) / std::sqrt(step);
     runs[i].numbers.rate = static_cast<float>(update.lr * group.lr_scale * trust);

@@ -59,7 +59,7 @@ void Lars::step(Arena& arena, const UpdateStep& update) {
   const torch::Tensor grads = layout_.part_of(arena.grads());
   const auto norms = norms_of(params, grads, update);
   velocity_.set_rate(update.lr);
-  const auto runs = layout_.tensor_runs<kernels::MomentumScalars>([&](const Part& part) {
+  const auto runs = layout_.tensor_runs<kernels::MomentumScalars>(update, [&](const Part& part) {
     const GroupSettings& group = layout_.settings(part);
     const double r = ratio(group, update.lr * group.lr_scale, norms[part.slot]);
     return velocity_.numbers(r * update.grad_scale, r * group.weight_decay, group.lr_scale);

@@ -136,13 +136,14 @@ void LazyAdam::step(Arena& arena, const UpdateStep& update) {
   auto hole = holes.begin();
   std::vector<kernels::Run<kernels::AdamScalars>> runs;
   for (const Part& part : layout_.stretches()) {
+    const bool stepped = steps(update, layout_.settings(part));
     const auto scalars = numbers(update, layout_.settings(part));
     int64_t begin = part.begin;
     for (; hole != holes.end() && hole->begin < part.end; ++hole) {
-      if (begin < hole->begin) runs.push_back({begin, hole->begin, scalars});
+      if (stepped && begin < hole->begin) runs.push_back({begin, hole->begin, scalars});
       begin = hole->end;
     }
-    if (begin < part.end) runs.push_back({begin, part.end, scalars});
+    if (stepped && begin < part.end) runs.push_back({begin, part.end, scalars});
   }
   step_runs(arena, runs);
 }

@@ -28,7 +28,7 @@ void Novograd::step(Arena& arena, const UpdateStep& update) {
     v[slot] = static_cast<float>(
         before == 0 ? now : options_.beta2 * before + (1 - options_.beta2) * now);
   }
-  const auto runs = layout_.tensor_runs<kernels::MomentumScalars>([&](const Part& part) {
+  const auto runs = layout_.tensor_runs<kernels::MomentumScalars>(update, [&](const Part& part) {
     const GroupSettings& group = layout_.settings(part);
     const double norm = std::sqrt(static_cast<double>(v[part.slot]) + options_.epsilon);
     return kernels::MomentumScalars{

@@ -40,6 +40,7 @@ struct OptimOptions {
   std::vector<std::string> lazy_tables;
   std::vector<std::string> no_decay;
   std::vector<std::string> groups;
+  double layer_decay = 1;
 
   static auto fields() {
     using namespace config;
@@ -179,6 +180,14 @@ struct OptimOptions {
               "else; lars, larc and lamb spare the rate of what no_decay names, not of a group "
               "with weight_decay=0")
             .also_called({"param_groups", "parameter_groups"}),
+        field(&O::layer_decay, "layer_decay",
+              "each layer's rate as a share of that of the layer above it: the last layer's is lr "
+              "times this, that of embeddings the smallest, a head keeps lr; times the lr_scale of "
+              "groups; 1 = all alike, 0.65 to 0.95 is usual in fine-tuning",
+              Range{.min = 0, .max = 1, .min_open = true, .choices = {}})
+            .also_called({"layerwise_lr_decay", "layer_wise_lr_decay", "llrd", "lr_layer_decay",
+                          "layerwise_learning_rate_decay", "layer_lr_decay",
+                          "discriminative_fine_tuning"}),
     };
   }
 };

@@ -20,16 +20,17 @@ double Radam::rectification(double beta2, int64_t number) {
 }
 
 void Radam::step(Arena& arena, const UpdateStep& update) {
-  const double t = static_cast<double>(update.number);
-  const double correction1 = 1 - std::pow(options_.beta1, t);
-  const double correction2 = 1 - std::pow(options_.beta2, t);
-  const double rectified = rectification(options_.beta2, update.number);
-  const bool waits = rectified == 0 && options_.radam_start == "none";
-  // Adam's pass serves: epsilon is not divided by the correction here, so it is multiplied by its
-  // inverse, and a divisor of 1 leaves plain momentum.
-  const double root = rectified > 0 ? 1 / std::sqrt(correction2) : 0;
-  const double epsilon = rectified > 0 ? options_.epsilon * root : 1;
-  const auto runs = layout_.runs<kernels::AdamScalars>([&](const GroupSettings& group) {
+  const auto runs = layout_.runs<kernels::AdamScalars>(update, [&](const GroupSettings& group) {
+    const int64_t number = number_for(update, group);
+    const double t = static_cast<double>(number);
+    const double correction1 = 1 - std::pow(options_.beta1, t);
+    const double correction2 = 1 - std::pow(options_.beta2, t);
+    const double rectified = rectification(options_.beta2, number);
+    const bool waits = rectified == 0 && options_.radam_start == "none";
+    // Adam's pass serves: epsilon is not divided by the correction here, so it is multiplied by
+    // its inverse, and a divisor of 1 leaves plain momentum.
+    const double root = rectified > 0 ? 1 / std::sqrt(correction2) : 0;
+    const double epsilon = rectified > 0 ? options_.epsilon * root : 1;
     const double lr = update.lr * group.lr_scale;
     const double size = waits ? 0 : lr / correction1 * (rectified > 0 ? rectified : 1);
     return kernels::AdamScalars{

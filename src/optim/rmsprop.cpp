@@ -11,7 +11,7 @@ Rmsprop::Rmsprop(const OptimOptions& options, const Arena& arena, Slice slice)
       velocity_(layout_.zeros(arena)) {}
 
 void Rmsprop::step(Arena& arena, const UpdateStep& update) {
-  const auto runs = layout_.runs<kernels::RmspropScalars>([&](const GroupSettings& group) {
+  const auto runs = layout_.runs<kernels::RmspropScalars>(update, [&](const GroupSettings& group) {
     return kernels::RmspropScalars{.grad = static_cast<float>(update.grad_scale),
                                    .decay = static_cast<float>(group.weight_decay),
                                    .second = kernels::moving_average(options_.beta2),

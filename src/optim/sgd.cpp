@@ -9,7 +9,7 @@ Sgd::Sgd(const OptimOptions& options, const Arena& arena, Slice slice)
 
 void Sgd::step(Arena& arena, const UpdateStep& update) {
   velocity_.set_rate(update.lr);
-  const auto runs = layout_.runs<kernels::MomentumScalars>([&](const GroupSettings& group) {
+  const auto runs = layout_.runs<kernels::MomentumScalars>(update, [&](const GroupSettings& group) {
     return velocity_.numbers(update.grad_scale, group.weight_decay, group.lr_scale);
   });
   torch::Tensor params = layout_.part_of(arena.params());

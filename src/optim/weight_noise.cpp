@@ -53,7 +53,7 @@ WeightNoise::WeightNoise(const OptimOptions& options, Arena& arena)
   kept_ = torch::empty({kept}, arena.params().options().requires_grad(false));
 }
 
-NoisyWeights WeightNoise::add(uint64_t key) {
+NoisyWeights WeightNoise::add(uint64_t key, int64_t updates) {
   const torch::NoGradGuard no_grad;
   torch::Tensor& params = arena_.params();
   for (const Stretch& stretch : stretches_) {
@@ -62,6 +62,7 @@ NoisyWeights WeightNoise::add(uint64_t key) {
   }
   NoisyWeights noisy([this] { restore(); });
   for (const auto& slot : slots_) {
+    if (slot.begins > updates) continue;
     for (int64_t begin = 0; begin < slot.numel; begin += kDrawnAtOnce) {
       const int64_t end = std::min(slot.numel, begin + kDrawnAtOnce);
       const torch::Tensor noise =

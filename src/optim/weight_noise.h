@@ -44,10 +44,11 @@ class WeightNoise {
   /// Throws Error(kUsage) for a pattern that matches no parameter.
   WeightNoise(const OptimOptions& options, Arena& arena);
 
+  /// Of the tensors that train after so many completed updates.
   /// @param key  of the step: mixed from seed and step
   /// @return restores the weights; before that nothing else may write to them, nor may there be a
   ///         second one
-  [[nodiscard]] NoisyWeights add(uint64_t key);
+  [[nodiscard]] NoisyWeights add(uint64_t key, int64_t updates = 0);
 
  private:
   void restore();

@@ -369,6 +369,11 @@ void GradientReducer::watch_embeddings(const torch::nn::Module& model) {
   if (impl_->rows_->empty()) impl_->rows_.reset();
 }
 
+void GradientReducer::learn_order_anew() {
+  impl_->readiness_.reset();
+  impl_->candidate_.reset();
+}
+
 void GradientReducer::begin(int64_t local_micro_batches) {
   impl_->begin(local_micro_batches);
 }

@@ -58,6 +58,10 @@ class GradientReducer {
   /// is summed apart from these tables, which then need not wait for the end of backward.
   void watch_embeddings(const torch::nn::Module& model);
 
+  /// Other parameters have a gradient from the next update on, on all ranks: it learns their order
+  /// again, as the first one does. Between updates.
+  void learn_order_anew();
+
   void begin(int64_t local_micro_batches);
   void before_backward(int64_t i);
   void after_backward(int64_t i);

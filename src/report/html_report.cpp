@@ -186,10 +186,11 @@ std::string render_sample(const MatrixSample& sample, const Display&) {
   }
   out += "</tr>";
   for (size_t row = 0; row < rows; ++row) {
-    const auto& counts = sample.counts[row];
+    auto counts = sample.counts[row];
+    counts.resize(columns);
     const int64_t total = std::accumulate(counts.begin(), counts.end(), int64_t{0});
     out += "<tr><th scope=\"row\">" + escape_html(sample.rows[row], kMaxNote) + "</th>";
-    for (size_t column = 0; column < std::min(counts.size(), columns); ++column) {
+    for (size_t column = 0; column < columns; ++column) {
       out += render_count(counts[column], total, row == column);
     }
     out += "</tr>";

@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "runs/choose_checkpoint.h"
+#include "runs/merged_lora.h"
 #include "runs/provenance.h"
 #include "runs/run_folder.h"
 #include "store/manifest.h"
@@ -83,6 +84,12 @@ store::LoadedCheckpoint open_to_begin(const fs::path& run_or_checkpoint, Reading
                                           : open_checkpoint(run_or_checkpoint, "");
 }
 
+void tell_of_lora(int64_t merged) {
+  if (merged == 0) return;
+  log::info("train.init_from: the LoRA of " + counted(merged, "linear map") +
+            " is merged into its weights");
+}
+
 void tell_of_part(const std::string& path, const FoundWeights& found) {
   log::info("weights of " + with_thousands(found.num_taken) + " of " +
             counted(found.num_tensors, "tensor") + " from " + path +
@@ -140,14 +147,18 @@ void initialise_from(const fs::path& run_or_checkpoint, optim::Arena& arena,
   if (!match) require_tokenizer_of(run, tokenizer);
   const std::string path = run.checkpoint.directory.string();
   const auto matched = match ? match(run) : std::vector<MatchedTable>{};
-  const auto& file = run.checkpoint.file("model");
+  const std::string where = path + "/model.safetensors";
+  const auto weights =
+      weights_to_begin_with(run.checkpoint.file("model"), where, arena, LoraValues::kAll);
+  tell_of_lora(weights.num_merged);
+  const auto& file = weights.file;
   if (taken.entries.empty() && taken.replaceable.empty()) {
-    require_weights_fit(file, path + "/model.safetensors", arena, matched);
-    load_weights(file, path + "/model.safetensors", arena, matched);
+    require_weights_fit(file, where, arena, matched);
+    load_weights(file, where, arena, matched);
     log::info("weights from " + path);
     return;
   }
-  const auto found = load_some_weights(file, path + "/model.safetensors", arena, taken, matched);
+  const auto found = load_some_weights(file, where, arena, taken, matched);
   if (taken.entries.empty()) {
     tell_of_another_head(path, found);
   } else {

@@ -280,6 +280,7 @@ const TensorView* SafetensorsFile::find(std::string_view name) const {
 }
 
 std::string_view SafetensorsFile::header() const {
+  if (file_.size() == 0) return {};
   return file_.bytes().substr(0, safetensors_header_bytes(file_.bytes(), "header"));
 }
 

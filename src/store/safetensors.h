@@ -5,6 +5,7 @@
 #include <map>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/file.h"
@@ -49,6 +50,8 @@ class SafetensorsFile {
  public:
   /// Throws Error(kUsage) when absent, Error(kBadData) naming the tensor or offset when malformed.
   explicit SafetensorsFile(const std::filesystem::path& path);
+  /// Tensors whose bytes lie elsewhere, as if they were a file; header() is empty.
+  explicit SafetensorsFile(std::vector<TensorView> tensors) : tensors_(std::move(tensors)) {}
 
   const std::vector<TensorView>& tensors() const { return tensors_; }  ///< views into the map
   const TensorView* find(std::string_view name) const;

@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "nn/batch_norm.h"
+#include "nn/lora.h"
 #include "optim/frozen_names.h"
 
 namespace stretto::train {
@@ -35,11 +36,29 @@ NamedTensors tensors_of(Task& task) {
   return tensors;
 }
 
-void require_sound(const std::vector<std::string>& patterns,
-                   const std::vector<optim::TensorName>& names) {
-  const auto problems = optim::freeze_problems(patterns, names);
+optim::TrainingPlan plan_of(const torch::nn::Module& model,
+                            const std::vector<std::string>& patterns,
+                            const std::vector<std::string>& unfreeze) {
+  optim::TrainingPlan plan{.freeze = patterns};
+  for (const std::string& entry : unfreeze) {
+    optim::LateStart start;
+    if (const auto problem = optim::read_late_start(entry, start)) {
+      throw Error(ExitCode::kUsage, "train.unfreeze: " + problem->what, problem->hint);
+    }
+    plan.unfreeze.push_back(std::move(start));
+  }
+  if (const auto lora = nn::lora_of(model)) {
+    plan.has_lora = true;
+    plan.beside_lora = lora->train_patterns();
+  }
+  return plan;
+}
+
+void require_sound(const optim::TrainingPlan& plan, const std::vector<optim::TensorName>& names) {
+  const auto problems = optim::plan_problems(plan, names);
   if (problems.empty()) return;
-  throw Error(ExitCode::kUsage, "train.freeze: " + problems.front().what, problems.front().hint);
+  const auto& [key, problem] = problems.front();
+  throw Error(ExitCode::kUsage, key + ": " + problem.what, problem.hint);
 }
 
 // By which of its names a tensor is frozen that is not frozen by its own; empty = by its own.
@@ -55,26 +74,53 @@ std::string tied_name(const std::vector<std::string>& patterns, const optim::Ten
 
 std::string FrozenParts::text() const {
   return with_thousands(num_frozen) + " in " + counted(num_frozen_tensors, "tensor") +
-         " (train.freeze)";
+         (by_lora ? " (model.lora)" : " (train.freeze)");
 }
 
-FrozenParts freeze_parts(Task& task, const std::vector<std::string>& patterns) {
+std::string FrozenParts::late_text() const {
+  std::map<int64_t, std::pair<int64_t, int64_t>> by_update;  // parameters, tensors
+  for (size_t i = 0; i < late.size(); ++i) {
+    auto& [parameters, tensors] = by_update[late[i].begins];
+    parameters += late_sizes[i];
+    ++tensors;
+  }
+  std::vector<std::string> texts;
+  for (const auto& [update, numbers] : by_update) {
+    texts.push_back(with_thousands(numbers.first) + " in " + counted(numbers.second, "tensor") +
+                    " after " + counted(update, "update"));
+  }
+  return join(texts, ", ");
+}
+
+std::vector<optim::TensorName> tensor_names(Task& task) {
+  return tensors_of(task).names;
+}
+
+FrozenParts freeze_parts(Task& task, const std::vector<std::string>& patterns,
+                         const std::vector<std::string>& unfreeze) {
   FrozenParts parts;
   auto tensors = tensors_of(task);
-  require_sound(patterns, tensors.names);
+  const auto plan = plan_of(task.model(), patterns, unfreeze);
+  require_sound(plan, tensors.names);
+  parts.by_lora = plan.has_lora;
   for (size_t i = 0; i < tensors.values.size(); ++i) {
     const optim::TensorName& name = tensors.names[i];
     torch::Tensor& values = tensors.values[i];
-    const bool frozen = optim::is_frozen(patterns, name);
-    (frozen ? parts.num_frozen : parts.num_trained) += values.numel();
-    (frozen ? parts.num_frozen_tensors : parts.num_trained_tensors) += 1;
-    if (!frozen) continue;
+    const auto begins = plan.begins(name);
+    (begins ? parts.num_trained : parts.num_frozen) += values.numel();
+    (begins ? parts.num_trained_tensors : parts.num_frozen_tensors) += 1;
+    if (begins && *begins > 0) {
+      values.set_requires_grad(true);  // until its arena says otherwise
+      parts.late.push_back({name.name, *begins});
+      parts.late_sizes.push_back(values.numel());
+    }
+    if (begins) continue;
     values.set_requires_grad(false);
     if (const auto other = tied_name(patterns, name); !other.empty()) {
       parts.tied.push_back("`" + name.name + "` as `" + other + "`");
     }
   }
-  if (patterns.empty()) return parts;
+  if (parts.num_frozen == 0) return parts;
   for (nn::BatchNormImpl* norm : nn::batch_norms(task.model())) {
     if (norm->weight.requires_grad() || norm->bias.requires_grad()) continue;
     norm->freeze();

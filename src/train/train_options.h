@@ -30,6 +30,7 @@ struct TrainOptions {
   int64_t keep_every = 0;
   int64_t average_last = 0;
   std::vector<std::string> freeze;
+  std::vector<std::string> unfreeze;
   double ema_decay = 0;
   bool ema_warmup = true;
   std::string init_from;
@@ -132,6 +133,11 @@ struct TrainOptions {
                 {"frozen", "freeze_params", "freeze_modules", "freeze_layers", "frozen_parameters"})
             .also_called({"freeze_encoder", "encoder_freeze"}, "by the pattern \"encoder.*\"")
             .also_called({"freeze_decoder", "decoder_freeze"}, "by the pattern \"decoder.*\""),
+        field(&O::unfreeze, "unfreeze",
+              "\"PATTERN UPDATES\": matching tensors stay as they are for so many updates, and "
+              "then train as if training began; the first match wins, also against freeze and "
+              "model.lora")
+            .also_called({"gradual_unfreezing", "unfreeze_schedule", "unfreeze_at", "thaw"}),
         field(&O::ema_decay, "ema_decay",
               "exponential moving average of the weights: what validation, eval and infer take, "
               "while training goes on with its own; 0 = off, 0.999 to 0.9999 is usual",

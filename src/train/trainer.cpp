@@ -22,10 +22,10 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// The model, once what train.freeze names is taken out of training: the arena comes after it.
-torch::nn::Module& model_to_train(Task& task, const TrainOptions& options) {
-  freeze_parts(task, options.freeze);
-  return task.model();
+/// The arena of what is not frozen, with what trains later.
+optim::Arena arena_to_train(Task& task, const TrainOptions& options) {
+  const FrozenParts parts = freeze_parts(task, options.freeze, options.unfreeze);
+  return optim::Arena(task.model(), optim::Arena::Gradients::kAllocated, parts.late);
 }
 
 /// Reasons to stop that are not the same on every rank by themselves.
@@ -37,7 +37,7 @@ Trainer::Trainer(Task& task, TrainerSetup setup, distributed::ProcessGroup group
     : task_(task),
       setup_(std::move(setup)),
       group_(std::move(group)),
-      arena_(model_to_train(task, setup_.train)),
+      arena_(arena_to_train(task, setup_.train)),
       updater_(task, arena_, group_,
                {.run = setup_.run,
                 .train = setup_.train,
@@ -219,6 +219,7 @@ double Trainer::learning_rate() const {
 Trainer::Recorded Trainer::update() {
   const auto start = Clock::now();
   Recorded done;
+  updater_.train_after(state_.stepped());
   done.update = updater_.gradients(state_.step, [this] { return local_stop(); });
   done.lr = learning_rate() * policy_.lr_factor();
   done.skipped = !done.update.finite;

@@ -102,6 +102,11 @@ void Updater::seek(data::Position position) {
                                                    /*threads=*/1, share_);
 }
 
+void Updater::train_after(int64_t updates) {
+  completed_ = updates;
+  if (arena_.train_after(updates)) reducer_.learn_order_anew();
+}
+
 // This rank's micro-batches of the update of `count` that begins at position_.
 void Updater::load(int64_t count) {
   batches_.clear();
@@ -334,12 +339,13 @@ void Updater::add_noise(int64_t update, UpdateResult& result) {
   const double deviation =
       optim::gradient_noise_deviation(optim.gradient_noise, optim.gradient_noise_decay, update);
   optim::add_gradient_noise(arena_, reducer_.owned(), key_of(update, kGradientNoise),
-                            deviation * unit);
+                            deviation * unit, completed_);
   result.grad_norm = std::sqrt(reducer_.sum_of_squares()) / unit;
 }
 
 optim::NoisyWeights Updater::noisy_weights(int64_t update) {
-  return weight_noise_ ? weight_noise_->add(key_of(update, kWeightNoise)) : optim::NoisyWeights();
+  return weight_noise_ ? weight_noise_->add(key_of(update, kWeightNoise), completed_)
+                       : optim::NoisyWeights();
 }
 
 uint64_t Updater::key_of(int64_t update, uint64_t purpose) const {

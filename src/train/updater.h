@@ -73,6 +73,11 @@ class Updater {
   void seek(data::Position position);
   data::Position position() const { return position_; }
 
+  /// Tells what trains in the next update, by the number of completed ones (train.unfreeze). All
+  /// ranks call it with the same one.
+  void train_after(int64_t updates);
+  int64_t completed() const { return completed_; }  ///< what train_after() was told last
+
   /// Gradients of the next update, summed over its micro-batches and ranks; moves the position.
   /// With optim.weight_noise they are those of noisy_weights(update).
   /// Throws Error(kOutOfMemory) on all ranks when a single sample does not fit, or a micro-batch
@@ -167,6 +172,7 @@ class Updater {
   std::vector<data::MicroBatchSlice>
       slices_;  // what each of them is; parts after a split are alike
   UpdateSums sums_;
+  int64_t completed_ = 0;         ///< updates, as train_after() was told
   std::vector<double> divisors_;  // of several losses: their weights over the whole update
 };
 

@@ -36,7 +36,7 @@ TEST(Reviews, HaveEachLabelOftenAndStarsThatFitIt) {
     EXPECT_EQ(review.label == "good", review.stars == 5) << review.text;
     EXPECT_EQ(review.label == "bad", review.stars == 1) << review.text;
     EXPECT_NE(review.text.find(review.about), std::string::npos) << review.text;
-    if (review.label != "mixed") EXPECT_EQ(review.verdict, review.label) << review.text;
+    EXPECT_TRUE(review.label == "mixed" || review.verdict == review.label) << review.text;
   }
   ASSERT_EQ(labels.size(), 3u);
   for (const auto& [label, count] : labels) EXPECT_GT(count, 1200u) << label;

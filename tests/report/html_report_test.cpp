@@ -112,7 +112,8 @@ TEST(HtmlReport, EscapesHostileData) {
   content.samples = {
       TextPairSample{hostile, hostile, hostile, {hostile, "a"}, {hostile}, {{0.5f, 0.5f}}},
       RowsSample{{{hostile, hostile}}},
-      AnswerSample{hostile, {{hostile, true, false}}, hostile, {hostile}, hostile}};
+      AnswerSample{hostile, {{hostile, true, false}}, hostile, {hostile}, hostile},
+      MatrixSample{hostile, hostile, hostile, {hostile}, {hostile}, {{1}}}};
   content.display.samples = content.display.text_pair.input = hostile;
   content.display.text_pair.picture = hostile;
   const std::string page = render_html(content);
@@ -306,6 +307,23 @@ TEST(HtmlReport, SaysAtWhichStepSamplesWereMade) {
   EXPECT_NE(render_html(content).find("<h2>Samples</h2>"), std::string::npos);
   content.samples_step = 1200;
   EXPECT_NE(render_html(content).find("<h2>Samples at step 1,200</h2>"), std::string::npos);
+}
+
+TEST(HtmlReport, DrawsAMatrixOfCountsDarkerWhereMoreOfTheRowLies) {
+  ReportContent content = content_with(3, 1);
+  content.samples = {MatrixSample{.title = "Confusion matrix",
+                                  .row_title = "label",
+                                  .column_title = "predicted",
+                                  .rows = {"cat", "dog"},
+                                  .columns = {"cat", "dog"},
+                                  .counts = {{1500, 0}, {1, 4}}}};
+  const std::string page = render_html(content);
+  EXPECT_EQ(markup_error(page), "");
+  EXPECT_NE(page.find("<caption>Confusion matrix</caption>"), std::string::npos);
+  EXPECT_NE(page.find("<th scope=\"row\">cat</th><td class=\"own\" "
+                      "style=\"background:rgba(var(--cell),0.56)\">1,500</td><td>0</td>"),
+            std::string::npos);
+  EXPECT_NE(page.find("rgba(var(--cell),0.16)"), std::string::npos);  // a fifth of the dogs
 }
 
 TEST(HtmlReport, DrawsEachSampleByItsKindWithTheTasksHeadings) {

@@ -36,7 +36,8 @@ class ReportDataTest : public ::testing::Test {
                                     {{"It was ", false, false}, {"Ann", true, true}},
                                     "Ann",
                                     {"Ann", "Anna"},
-                                    "exact"}};
+                                    "exact"},
+                       MatrixSample{"M", "label", "predicted", {"a"}, {"a", "b"}, {{3, 4}}}};
     for (auto& sample : content.samples) sample = trimmed(sample);
     return content;
   }
@@ -63,6 +64,9 @@ TEST_F(ReportDataTest, ThePageOfWhatWasReadIsThePageOfWhatWasWritten) {
   const auto& answer = std::get<AnswerSample>(read.samples.at(3));
   EXPECT_EQ(answer.paragraph, std::get<AnswerSample>(written.samples.at(3)).paragraph);
   EXPECT_EQ(answer.references, (std::vector<std::string>{"Ann", "Anna"}));
+  const auto& matrix = std::get<MatrixSample>(read.samples.at(4));
+  EXPECT_EQ(matrix.columns, (std::vector<std::string>{"a", "b"}));
+  EXPECT_EQ(matrix.counts, (std::vector<std::vector<int64_t>>{{3, 4}}));
 }
 
 TEST_F(ReportDataTest, WhatIsTooLargeForThePageIsCutAndThePageStaysTheSame) {
@@ -78,6 +82,12 @@ TEST_F(ReportDataTest, WhatIsTooLargeForThePageIsCutAndThePageStaysTheSame) {
                                   sentence,
                                   std::vector<std::string>(100, sentence),
                                   sentence};
+  whole.samples[4] = MatrixSample{sentence,
+                                  sentence,
+                                  sentence,
+                                  std::vector<std::string>(100, sentence),
+                                  std::vector<std::string>(90, broken),
+                                  std::vector<std::vector<int64_t>>(100, {1, 2, 3})};
   whole.samples[4] = AnswerSample{broken, {2, {sentence, false, true}}, broken, {broken}, broken};
   whole.machine.assign(500, {sentence, broken});
   write_report_data(path_, whole);

@@ -68,7 +68,7 @@ TEST(SpecTokenizer, PiecesContinueWords) {
   EXPECT_EQ(words(*made(bert_spec()), "étés fin! x [MASK]"), "ete +##s fin ! [UNK] [MASK]");
   EXPECT_EQ(words(*made(byte_spec()), "a the t,\tb"), "+a Ġth +e Ġ +t +, ĉ +b");
   TokenizerSpec with_added = byte_spec();
-  with_added.added = {{.id = 260, .content = "thing"}};
+  with_added.added = {{.content = "thing", .id = 260}};
   EXPECT_EQ(words(*made(with_added), " thingth"), "Ġ thing +th");
   EXPECT_FALSE(made(byte_spec())->continues_word(259)) << "<s>";
   EXPECT_FALSE(made(byte_spec())->continues_word(-1));

@@ -49,11 +49,6 @@ void require_folder_of(const std::filesystem::path& output, const std::string& o
               "make it, or give another file to " + option);
 }
 
-constexpr const char* kTranslation = experiment::TranslationOptions::kName;
-constexpr const char* kMaskedLm = experiment::MaskedLmOptions::kName;
-constexpr const char* kAnswers = experiment::QuestionAnsweringOptions::kName;
-constexpr const char* kLabels = experiment::TextClassificationOptions::kName;
-
 const std::vector<FamilyOption>& eval_family_options() {
   static const std::vector<FamilyOption> options{
       {"--head", {kTranslation}},

@@ -30,10 +30,6 @@ void require_one_process() {
               "has references by itself");
 }
 
-constexpr const char* kTranslation = experiment::TranslationOptions::kName;
-constexpr const char* kAnswers = experiment::QuestionAnsweringOptions::kName;
-constexpr const char* kLabels = experiment::TextClassificationOptions::kName;
-
 const std::vector<FamilyOption>& infer_family_options() {
   static const std::vector<FamilyOption> options{
       {"--head", {kTranslation}},

@@ -63,6 +63,7 @@ RecurrentAttentionImpl::RecurrentAttentionImpl(const nn::Init& init,
 }
 
 kernels::Memory RecurrentAttentionImpl::memory(const Encoded& encoded) const {
+  const nn::LoraDropoutScope of_memory(nn::LoraDropoutScope::of_rows(encoded.rows.row_keys));
   return {.keys = key->forward(encoded.keys),
           .values = encoded.attended(),
           .offsets = encoded.rows.offsets};
@@ -113,11 +114,11 @@ void RecurrentDecoder::add_layers(const nn::Init& init) {
 
 kernels::AttentiveWeights RecurrentDecoder::attentive_weights() const {
   kernels::AttentiveWeights weights{.recurrent = layers_[0]->weights(),
-                                    .context = context_->weight,
+                                    .context = context_->matrix(),
                                     .score = attention_->score,
                                     .gain = attention_->gain};
   if (attention_->query) {
-    weights.query = attention_->query->weight;
+    weights.query = attention_->query->matrix();
     weights.query_bias = attention_->query->bias;
   }
   return weights;

@@ -38,7 +38,7 @@ MaskedSums masked_loss(models::TextModel& model, const data::Batch& batch,
   const auto& ids = data::masked_labels(batch).values;
   const at::Tensor labels = at::tensor(ids, at::kLong).to(rows.device());
   const auto sums = model.masked_tokens().loss(rows, labels);
-  return {.nll = sums.loss_sum, .right = sums.num_right};
+  return {.nll = sums.loss_sum, .right = sums.right_sum};
 }
 
 at::Tensor masked_log_probs(models::TextModel& model, const data::Batch& batch) {

@@ -42,8 +42,8 @@ void print_answer_json(const EvaluatedSet& set, const metrics::SquadScore& score
                               {"checkpoint", set.checkpoint},
                               {"loss", set.loss},
                               {"windows", set.windows}};
-  for (const auto& [key, value] :
-       nlohmann::ordered_json::parse(metrics::to_json(score, version)).items()) {
+  const auto scores = nlohmann::ordered_json::parse(metrics::to_json(score, version));
+  for (const auto& [key, value] : scores.items()) {
     if (key != "missing" && key != "unknown") json[key] = value;  // there are none
   }
   std::cout << json.dump() << std::endl;

@@ -35,10 +35,11 @@ void count_tokens(const data::QuestionWindows& windows, int64_t unknown_id, Text
     const auto& ids = data::tokens(batch).values;
     facts.tokens += std::ssize(ids);
     facts.unknown += std::count(ids.begin(), ids.end(), unknown_id);
-    for (const auto* column : {&data::tokens(batch), &data::segments(batch),
-                               &std::as_const(batch).column<int64_t>(data::kAnswerRows)}) {
-      hash.update(column->values.data(), column->values.size() * sizeof(int64_t));
-      hash.update(column->offsets.data(), column->offsets.size() * sizeof(int32_t));
+    for (const size_t number :
+         {size_t{data::kTokens}, size_t{data::kSegments}, size_t{data::kAnswerRows}}) {
+      const auto& [values, offsets, width] = batch.column<int64_t>(number);
+      hash.update(values.data(), values.size() * sizeof(int64_t));
+      hash.update(offsets.data(), offsets.size() * sizeof(int32_t));
     }
   }
   facts.hash = hash.digest();

@@ -4,6 +4,7 @@
 #include "losses/registry.h"
 #include "models/registry.h"
 #include "optim/arena.h"
+#include "runs/merged_lora.h"
 #include "tasks/taken_tokenizer.h"
 #include "tasks/translation/commands.h"
 #include "tasks/translation/initial_run.h"
@@ -57,8 +58,10 @@ void check_translation_weights(const experiment::CheckRequest& request,
     if (match)
       tables = known ? matched_tables(run, tokenizers, *model) : tables_of_any_size(*model);
     const optim::Arena arena(*model, optim::Arena::Gradients::kNone);
-    const auto& file = run.checkpoint.file("model");
     const std::string where = run.checkpoint.directory.string() + "/model.safetensors";
+    const auto weights = runs::weights_to_begin_with(run.checkpoint.file("model"), where, arena,
+                                                     runs::LoraValues::kNames);
+    const auto& file = weights.file;
     if (e.train.init_only.empty()) {
       runs::require_weights_fit(file, where, arena, tables);
     } else {

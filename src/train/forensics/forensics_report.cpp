@@ -145,6 +145,7 @@ UpdateRecord parse_record(const nlohmann::json& json) {
     record.tokenizer = tokenizer->get<std::map<std::string, std::string>>();
   }
   record.weights_hash = json.value("weights_hash", "");
+  record.updates = json.value("updates", int64_t{-1});
   if (const auto scaler = json.find("loss_scaler"); scaler != json.end()) {
     record.scaler = {.name = scaler->at("name").get<std::string>(),
                      .next = number_or_nan(scaler->at("next"))};
@@ -239,6 +240,7 @@ std::string report_to_json(const NonfiniteReport& report, const UpdateRecord& re
   json["first"] = {{"kind", name_in(kKinds, report.first.kind)},
                    {"name", report.first.name},
                    {"last_finite", report.first.last_finite}};
+  if (record.updates >= 0) json["updates"] = record.updates;
   json["micro_batch"] = report.micro_batch;
   json["samples"] = report.samples;
   json["nonfinite_weights"] = Json::array();

@@ -38,6 +38,8 @@ struct UpdateRecord {
   std::map<std::string, std::string> tokenizer = {};
   std::string weights_hash = {};  ///< XXH3-64 of this rank's weights, in hex; "" = not known
   ScalerRecord scaler = {};
+  /// Completed before it, which train.unfreeze counts; -1 = the run has no such key.
+  int64_t updates = -1;
 
   bool operator==(const UpdateRecord&) const = default;
 };

@@ -100,7 +100,8 @@ UpdateRecord UpdateForensics::record_of(const FailedAttempt& failed) const {
           .loss_scales = loss_scales_,
           .device = arena_.params().device().str(),
           .tokenizer = setup_.identity.tokenizer,
-          .scaler = {updater_.scaler().name(), updater_.scaler().scale()}};
+          .scaler = {updater_.scaler().name(), updater_.scaler().scale()},
+          .updates = arena_.has_late() ? updater_.completed() : -1};
 }
 
 }  // namespace stretto::train

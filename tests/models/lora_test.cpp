@@ -1,0 +1,141 @@
+// LoRA in whole models, of which none has a line for it.
+#include "nn/lora.h"
+
+#include <gtest/gtest.h>
+#include <torch/torch.h>
+
+#include <set>
+
+#include "nn/linear.h"
+#include "tests/models/part_cases.h"
+#include "tests/train/bare_task.h"
+
+namespace stretto::models {
+namespace {
+
+using testing::first_batch;
+using testing::kRows;
+
+Seq2SeqOptions options_of(const std::string& encoder, const std::string& decoder) {
+  auto options = stretto::test::small_options(/*layers=*/2);
+  if (encoder == "lstm") options.encoder = LstmEncoderOptions{.num_layers = 2};
+  if (encoder == "conv") options.encoder = ConvEncoderOptions{.num_layers = 2};
+  if (encoder == "light_conv") {
+    LightEncoderOptions light;
+    light.num_layers = 2;
+    light.num_heads = 2;
+    light.ffn_dim = 24;
+    options.encoder = light;
+  }
+  if (decoder == "lstm") options.decoder = LstmDecoderOptions{.num_layers = 2};
+  options.norm = "post";
+  options.dropout = 0;
+  options.lora = {.rank = 3, .alpha = 6, .maps = {"*"}};
+  return options;
+}
+
+/// B of every map gets numbers, small enough for the model to stay itself.
+int train_b(torch::nn::Module& model) {
+  const torch::NoGradGuard no_grad;
+  int maps = 0;
+  for (auto& item : model.named_parameters()) {
+    if (!item.key().ends_with(".lora_b")) continue;
+    const auto generator = at::detail::createCPUGenerator(static_cast<uint64_t>(++maps));
+    item.value().copy_(at::randn(item.value().sizes(), generator, at::kFloat) * 0.1);
+  }
+  return maps;
+}
+
+/// The model without LoRA that computes the same.
+std::shared_ptr<Seq2SeqModel> merged(Seq2SeqOptions options, Seq2SeqModel& model) {
+  options.lora = {};
+  auto plain = stretto::test::small_transformer(options, kRows);
+  const torch::NoGradGuard no_grad;
+  for (auto& item : plain->named_parameters()) {
+    item.value().copy_(model.named_parameters()[item.key()]);
+  }
+  const auto modules = model.named_modules("", /*include_self=*/false);
+  for (const auto& item : modules) {
+    const auto* linear = item.value()->as<nn::LinearImpl>();
+    if (linear == nullptr || !linear->lora) continue;
+    plain->named_parameters()[item.key() + ".weight"].copy_(linear->matrix());
+  }
+  return plain;
+}
+
+TEST(LoraModels, ComputeWhatTheirMergedModelDoes) {
+  for (const auto& [encoder, decoder] :
+       std::vector<std::pair<std::string, std::string>>{{"transformer", "transformer"},
+                                                        {"lstm", "lstm"},
+                                                        {"conv", "transformer"},
+                                                        {"light_conv", "transformer"}}) {
+    SCOPED_TRACE(encoder + ", " + decoder);
+    const auto options = options_of(encoder, decoder);
+    const auto model = stretto::test::small_transformer(options, kRows);
+    const auto untouched = merged(options, *model);
+    ASSERT_GT(train_b(*model), 3);
+    const auto plain = merged(options, *model);
+    const data::Batch batch = first_batch();
+    const auto loss = [&](Seq2SeqModel& one) {
+      return one.loss(batch, {}).loss_sum.item<double>();
+    };
+    const double with_gradients = loss(*model);  // W x and B A x apart
+    const torch::NoGradGuard no_grad;
+    EXPECT_DOUBLE_EQ(loss(*model), loss(*plain));
+    EXPECT_NEAR(with_gradients, loss(*plain), 1e-3);
+    EXPECT_GT(std::abs(loss(*untouched) - loss(*plain)), 1e-2) << "it changes something";
+
+    const auto steps = model->start(data::source(batch), 1),
+               of_plain = plain->start(data::source(batch), 1);
+    const at::Tensor tokens = at::full({3}, stretto::testing::kSpecials.bos, at::kLong);
+    EXPECT_TRUE(at::allclose(steps->step(tokens), of_plain->step(tokens), 1e-5, 1e-5));
+  }
+}
+
+TEST(LoraModels, NameTheMapsOfAttentionByDefault) {
+  auto options = stretto::test::small_options(/*layers=*/1);
+  options.lora.rank = 2;
+  const auto model = stretto::test::small_transformer(options, kRows);
+  std::set<std::string> names;
+  for (const auto& item : model->named_parameters()) {
+    if (item.key().ends_with(".lora_a")) names.insert(item.key());
+  }
+  EXPECT_EQ(names, (std::set<std::string>{"encoder.layers.0.self_attention.qkv.lora_a",
+                                          "encoder.layers.0.self_attention.out.lora_a",
+                                          "decoder.layers.0.self_attention.qkv.lora_a",
+                                          "decoder.layers.0.self_attention.out.lora_a",
+                                          "decoder.layers.0.cross_attention.q.lora_a",
+                                          "decoder.layers.0.cross_attention.kv.lora_a",
+                                          "decoder.layers.0.cross_attention.out.lora_a"}));
+}
+
+TEST(LoraModels, BeginWithTheWeightsOfTheModelWithoutIt) {
+  auto options = stretto::test::small_options(/*layers=*/1);
+  const auto plain = stretto::test::small_transformer(options, kRows);
+  options.lora.rank = 2;
+  const auto model = stretto::test::small_transformer(options, kRows);
+  const auto named = model->named_parameters();
+  for (const auto& item : plain->named_parameters()) {
+    EXPECT_TRUE(at::equal(item.value(), named[item.key()])) << item.key();
+  }
+}
+
+// Of a batch cut in two, as for lack of memory, the masks are the same.
+TEST(LoraModels, DropTheSameElementsInABatchThatIsCut) {
+  auto options = options_of("transformer", "transformer");
+  options.lora.dropout = 0.5;
+  const auto model = stretto::test::small_transformer(options, kRows);
+  train_b(*model);
+  const data::Batch batch = first_batch();
+  const ForwardContext context{.training = true, .dropout_key = 5};
+  const auto loss = [&](const data::Batch& part) {
+    return model->loss(part, context).loss_sum.item<double>();
+  };
+  const double whole = loss(batch);
+  EXPECT_NEAR(loss(data::part(batch, 0, 1)) + loss(data::part(batch, 1, 3)), whole, 1e-3);
+  const torch::NoGradGuard no_grad;
+  EXPECT_GT(std::abs(model->loss(batch, {}).loss_sum.item<double>() - whole), 1e-2);
+}
+
+}  // namespace
+}  // namespace stretto::models

@@ -1,0 +1,164 @@
+#include "runs/merged_lora.h"
+
+#include <gtest/gtest.h>
+#include <torch/torch.h>
+
+#include <functional>
+#include <limits>
+
+#include "base/error.h"
+#include "nn/linear.h"
+#include "runs/checkpoint_tensors.h"
+#include "runs/module_weights.h"
+#include "tests/base/temp_dir.h"
+
+namespace stretto::runs {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr int64_t kIn = 6, kOut = 12;
+
+/// `map`, merged of three, and `plain`.
+struct Net : torch::nn::Module {
+  explicit Net(const nn::LoraOptions& lora = {}, uint64_t seed = 1) {
+    const nn::Init init = nn::Init(seed, at::kCPU).with_lora(lora);
+    map = register_module("map",
+                          nn::Linear(init.child("map"), kIn, kOut, nn::LinearOptions{.parts = 3}));
+    plain = register_module("plain", nn::Linear(init.child("plain"), kOut, 2, nn::LinearOptions{}));
+  }
+  at::Tensor forward(const at::Tensor& x) const { return plain->forward(map->forward(x)); }
+  nn::Linear map{nullptr}, plain{nullptr};
+};
+
+const nn::LoraOptions kLora{.rank = 2, .alpha = 8, .maps = {"map"}};
+
+class MergedLora : public ::testing::Test {
+ protected:
+  MergedLora() {
+    const torch::NoGradGuard no_grad;
+    net_.map->lora->b.copy_(torch::arange(kOut * 2).view({kOut, 2}).to(torch::kFloat).sin());
+  }
+
+  /// A file of the net's tensors, after `change`.
+  fs::path save(torch::nn::Module& module,
+                const std::function<void(std::vector<store::TensorView>&)>& change = {}) {
+    std::vector<store::TensorView> views;
+    const auto add = [&](const std::string& name, const at::Tensor& tensor) {
+      kept_.push_back(tensor.detach().contiguous());
+      views.push_back(
+          {name,
+           store::DType::kF32,
+           tensor.sizes().vec(),
+           {static_cast<const char*>(kept_.back().const_data_ptr()), kept_.back().nbytes()}});
+    };
+    for (const auto& item : module.named_parameters()) add(item.key(), item.value());
+    for (const auto& item : module.named_buffers()) add(item.key(), item.value());
+    if (change) change(views);
+    const fs::path path = dir_.path() / (std::to_string(count_++) + ".safetensors");
+    store::write_safetensors(path, views, {});
+    return path;
+  }
+
+  Net net_{kLora};
+  stretto::testing::TempDir dir_;
+  std::vector<at::Tensor> kept_;
+  int count_ = 0;
+};
+
+TEST_F(MergedLora, LoadsIntoTheModelWithoutItAndComputesTheSame) {
+  const store::SafetensorsFile file(save(net_));
+  EXPECT_TRUE(has_lora(file));
+  const auto merged = merge_lora(file, "file");
+  EXPECT_EQ(merged.num_merged, 1);
+  EXPECT_FALSE(has_lora(merged.file));
+  Net other({}, /*seed=*/9);
+  load_weights(merged.file, "file", other);
+  const torch::NoGradGuard no_grad;
+  const at::Tensor x = torch::arange(5 * kIn).view({5, kIn}).to(torch::kFloat).cos();
+  EXPECT_TRUE(torch::allclose(other.forward(x), net_.forward(x), 1e-6, 1e-6));
+  EXPECT_FALSE(torch::allclose(other.map->weight, net_.map->weight, 1e-2, 1e-2));
+  EXPECT_TRUE(torch::equal(other.plain->weight, net_.plain->weight));
+}
+
+TEST_F(MergedLora, OfAFileWithoutItIsTheFile) {
+  Net plain;
+  const store::SafetensorsFile file(save(plain));
+  EXPECT_FALSE(has_lora(file));
+  const auto merged = merge_lora(file, "file");
+  EXPECT_EQ(merged.num_merged, 0);
+  ASSERT_EQ(merged.file.tensors().size(), file.tensors().size());
+  EXPECT_EQ(merged.file.find("map.weight")->bytes.data(), file.find("map.weight")->bytes.data());
+}
+
+TEST_F(MergedLora, LetsARunBeginFromAnother) {
+  const at::Tensor x = torch::arange(5 * kIn).view({5, kIn}).to(torch::kFloat).cos();
+  Net plain({}, /*seed=*/5);
+  const torch::NoGradGuard no_grad;
+  const at::Tensor of_lora = net_.forward(x), of_plain = plain.forward(x);
+  struct Row {
+    torch::nn::Module& from;
+    const at::Tensor& want;
+  };
+  for (const Row& row : {Row{net_, of_lora}, Row{plain, of_plain}}) {
+    const store::SafetensorsFile file(save(row.from));
+    for (const int64_t rank : {0, 2, 4}) {
+      nn::LoraOptions lora = kLora;
+      lora.rank = rank;
+      lora.alpha = 16;
+      Net net(lora, /*seed=*/9);
+      const at::Tensor own_parts = rank > 0 ? net.map->lora->parts.clone() : at::Tensor();
+      optim::Arena arena(net);
+      const auto names = weights_to_begin_with(file, "file", arena, LoraValues::kNames);
+      require_weights_fit(names.file, "file", arena);
+      const auto weights = weights_to_begin_with(file, "file", arena, LoraValues::kAll);
+      load_weights(weights.file, "file", arena);
+      EXPECT_TRUE(torch::allclose(net.forward(x), row.want, 1e-5, 1e-5)) << rank;
+      if (rank == 0) continue;
+      EXPECT_EQ(net.map->lora->b.abs().max().item<float>(), 0);
+      EXPECT_GT(net.map->lora->a.abs().max().item<float>(), 0);
+      EXPECT_TRUE(torch::equal(net.map->lora->parts, own_parts)) << "its own alpha";
+    }
+  }
+}
+
+TEST_F(MergedLora, RefusesTensorsThatDoNotFitTogether) {
+  const auto find = [](std::vector<store::TensorView>& views, const std::string& name) {
+    return std::find_if(views.begin(), views.end(),
+                        [&](const auto& view) { return view.name == name; });
+  };
+  const auto refused = [&](const std::function<void(std::vector<store::TensorView>&)>& change) {
+    const store::SafetensorsFile file(save(net_, change));
+    try {
+      merge_lora(file, "file");
+    } catch (const Error& error) {
+      return error.code() == ExitCode::kBadData &&
+             std::string(error.what()).find("`map.weight`") != std::string::npos;
+    }
+    return false;
+  };
+  for (const char* missing : {"map.weight", "map.lora_a", "map.lora_b", "map.lora_parts"}) {
+    EXPECT_TRUE(refused([&](auto& views) { views.erase(find(views, missing)); })) << missing;
+  }
+  EXPECT_TRUE(refused([&](auto& views) { find(views, "map.lora_b")->shape = {2, kOut}; }));
+  EXPECT_TRUE(refused([&](auto& views) { find(views, "map.lora_a")->shape = {4, 9}; }));
+  EXPECT_TRUE(refused([&](auto& views) { find(views, "map.lora_a")->shape = {36}; }));
+  EXPECT_TRUE(refused([&](auto& views) { find(views, "map.lora_parts")->shape = {2, 3}; }));
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  for (const std::vector<float>& numbers :
+       std::vector<std::vector<float>>{{4, 4, 4, 4, 5, 4},
+                                       {4, 4, 4, 4, 0, 4},
+                                       {-4, 4, 8, 4, 8, 4},
+                                       {4, 4, 4, 4, 4, 5},
+                                       {4, nan, 4, nan, 4, nan},
+                                       {1e30f, 4, 4, 4, 4, 4},
+                                       {nan, 4, 4, 4, 4, 4},
+                                       {3.5f, 4, 4.5f, 4, 4, 4}}) {
+    EXPECT_TRUE(refused([&](auto& views) {
+      find(views, "map.lora_parts")->bytes = {reinterpret_cast<const char*>(numbers.data()), 24};
+    }));
+  }
+}
+
+}  // namespace
+}  // namespace stretto::runs
