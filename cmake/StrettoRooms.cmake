@@ -3,7 +3,7 @@
 
 # Files of these rooms are compiled a few at a time: libtorch's headers are what a file costs, and
 # nothing of one file disturbs the next. A name in an unnamed namespace is therefore unique in its room.
-set(stretto_unity_rooms base config report distributed launcher data experiment lint plan kernels nn optim
+set(stretto_unity_rooms base config report distributed launcher data experiment lint plan seeds kernels nn optim
     decoding losses models parallel runs train tasks engine)
 function(stretto_join_files name)
   if(STRETTO_UNITY AND name IN_LIST stretto_unity_rooms)
@@ -16,7 +16,7 @@ function(stretto_join_files name)
 endfunction()
 
 # Rooms that no update of a training and no step of a decoding enters.
-set(stretto_cool_rooms config report launcher experiment lint plan)
+set(stretto_cool_rooms config report launcher experiment lint plan seeds)
 function(stretto_optimise_less name)
   if(name IN_LIST stretto_cool_rooms)
     target_compile_options(room_${name} PRIVATE $<$<CONFIG:Release>:-O1>)

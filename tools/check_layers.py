@@ -22,12 +22,12 @@ LEVELS = {
     "parallel": 6, "runs": 6,
     "train": 7,
     "experiment": 8,
-    "lint": 9, "tasks": 9,
-    "engine": 10, "plan": 10, "search": 10,
+    "interchange": 9, "lint": 9, "tasks": 9,
+    "engine": 10, "plan": 10, "search": 10, "seeds": 10,
     "cli": 11,
 }
 TORCH_FREE = {"base", "config", "distributed", "launcher", "text", "metrics", "store", "report", "data",
-              "experiment", "lint", "plan", "search", "cli"}
+              "experiment", "interchange", "lint", "plan", "search", "seeds", "cli"}
 TORCH_FREE_HEADERS = ("_options.h", "requests.h", "displays.h", "_display.h")  # in any room
 TORCH = re.compile(r'^\s*#\s*include\s*[<"]((?:torch|ATen|c10)/[^>"]*|engine_pch\.h)[>"]')
 ANY_FAMILY = {"train", "parallel", "runs", "report", "engine", "distributed", "data"}  # but data/pairs

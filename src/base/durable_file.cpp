@@ -54,6 +54,18 @@ void DurableFile::write(std::string_view bytes) {
   }
 }
 
+void DurableFile::write_at(uint64_t offset, std::string_view bytes) {
+  while (!bytes.empty()) {
+    const ssize_t written = retried([&]() -> ssize_t {
+      if (fault_at(failpoints_ + ".write") != 0) return -1;
+      return ::pwrite(file_.get(), bytes.data(), bytes.size(), static_cast<off_t>(offset));
+    });
+    if (written < 0) fail("cannot write", errno);
+    offset += static_cast<uint64_t>(written);
+    bytes.remove_prefix(static_cast<size_t>(written));
+  }
+}
+
 void DurableFile::close() {
   struct stat status {};
   if (::fstat(file_.get(), &status) != 0) fail("cannot stat", errno);

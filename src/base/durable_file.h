@@ -29,6 +29,8 @@ class DurableFile {
   DurableFile& operator=(const DurableFile&) = delete;
 
   void write(std::string_view bytes);
+  /// Writes over bytes that were written before.
+  void write_at(uint64_t offset, std::string_view bytes);
   /// Checks the size, fsyncs and closes.
   void close();
   uint64_t size() const { return size_; }  ///< bytes written so far

@@ -6,17 +6,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <atomic>
 #include <cerrno>
 #include <cstdlib>
-#include <memory>
 #include <system_error>
 #include <utility>
 
-#include "base/durable_file.h"
+#include "base/atomic_file.h"
 #include "base/error.h"
 #include "base/failpoint.h"
-#include "base/stray_files.h"
 #include "base/text.h"
 
 namespace stretto {
@@ -63,49 +60,6 @@ std::string advice_for(int errno_value) {
   }
 }
 
-/// The file that is written beside `path` and renamed to it; removed unless keep() was called.
-///
-/// A lock on it, held until the end of this object, tells that its process lives. The second
-/// descriptor keeps it: the lock must outlast the close() that makes the file durable, for between
-/// that and the rename somebody who tidies up would find a file that nobody holds.
-class TemporaryFile {
- public:
-  explicit TemporaryFile(const fs::path& path) {
-    constexpr int kTries = 8;  // a file system that counts no links must not keep us here
-    for (int i = 0; i < kTries && !claim_; ++i) create(path);
-  }
-  ~TemporaryFile() {
-    if (!kept_) ::unlink(path_.c_str());
-  }
-  TemporaryFile(const TemporaryFile&) = delete;
-  TemporaryFile& operator=(const TemporaryFile&) = delete;
-
-  DurableFile& file() { return *file_; }
-  const fs::path& path() const { return path_; }
-  void keep() { kept_ = true; }
-
- private:
-  void create(const fs::path& path) {
-    static std::atomic<uint64_t> counter = 0;
-    path_ = path;
-    path_ += temporary_suffix(::getpid(), counter++);
-    // A process with this number may have been killed here earlier.
-    ::unlink(path_.c_str());
-    try {
-      file_ = std::make_unique<DurableFile>(path_, "file");
-      claim_ = file_->claim();
-    } catch (...) {
-      ::unlink(path_.c_str());
-      throw;
-    }
-  }
-
-  fs::path path_;
-  std::unique_ptr<DurableFile> file_;
-  Descriptor claim_;
-  bool kept_ = false;
-};
-
 }  // namespace
 
 std::string read_file(const fs::path& path, size_t max_bytes) {
@@ -135,21 +89,9 @@ std::string read_file(const fs::path& path, size_t max_bytes) {
 }
 
 void write_file_atomic(const fs::path& path, std::string_view bytes) {
-  const std::string own = path.filename().string();
-  remove_stray_files(path.parent_path(), [&](const std::string& name) { return name == own; });
-  TemporaryFile temporary(path);
-  temporary.file().write(bytes);
-  temporary.file().close();
-  const int renamed = retried([&] {
-    if (const int fault = failpoint("file.rename")) {
-      errno = fault;
-      return -1;
-    }
-    return ::rename(temporary.path().c_str(), path.c_str());
-  });
-  if (renamed != 0) throw_io_error("cannot write", path, errno);
-  temporary.keep();
-  fsync_directory(path.parent_path());
+  AtomicFile file(path);
+  file.write(bytes);
+  file.publish();
 }
 
 void fsync_directory(const fs::path& directory) {

@@ -22,7 +22,8 @@ constexpr std::array kCommands{
             "  stretto train my.toml\n"
             "  stretto train my.toml --run runs/big model.d_model=512 optim.lr=7e-4\n"
             "  stretto train my.toml --run runs/big train.max_steps=50000   # go on for longer\n"
-            "  stretto train my.toml --processes 4 --restarts 3",
+            "  stretto train my.toml --processes 4 --restarts 3\n"
+            "  stretto train my.toml --run runs/five --seeds 5 --json > five.json",
             &declare_train},
     Command{"eval", "score a run: loss, perplexity, BLEU",
             "  stretto eval runs/my\n"
@@ -36,6 +37,11 @@ constexpr std::array kCommands{
             "  echo \"a red house\" | stretto infer runs/my --beam 8 --nbest 3 --scores\n"
             "  stretto infer runs/my --checkpoint 8000,9000,10000 input.txt   # an ensemble",
             &declare_infer},
+    Command{"embed", "one vector a line: of an encoder, with a head or without",
+            "  stretto embed runs/my < lines.txt > vectors.jsonl\n"
+            "  stretto embed runs/my --normalize --output vectors.npy lines.txt\n"
+            "  stretto embed runs/my --pooling cls --max-tokens 128 run.threads=4 < lines.txt",
+            &declare_embed},
     Command{
         "score", "BLEU, chrF, chrF++ or TER of text, exact match and F1 of answers",
         "  stretto score --metric bleu --reference test.de < output.txt\n"
@@ -59,6 +65,14 @@ constexpr std::array kCommands{
             "  stretto average runs/my --last 5\n"
             "  stretto average runs/my --checkpoints 8000,9000,10000 --name late",
             &declare_average},
+    Command{"import", "make a run of a model folder of transformers",
+            "  stretto import bert-base-uncased/ --run runs/bert\n"
+            "  stretto import all-MiniLM-L6-v2/ --run runs/minilm --encoder-only",
+            &declare_import},
+    Command{"export", "write a run's model as a folder that transformers loads",
+            "  stretto export runs/my --format hf my-model/\n"
+            "  stretto export runs/my --format hf my-model/ --checkpoint averaged",
+            &declare_export},
     Command{"replay", "run an update that was not finite again, every tensor watched",
             "  stretto replay runs/my/forensics/step_00000123.json\n"
             "  stretto replay runs/my/forensics/step_00000123.json --json run.device=cpu",

@@ -12,9 +12,11 @@
 #include "cli/engine.h"
 #include "cli/notes.h"
 #include "cli/run_config.h"
+#include "experiment/text_sections.h"
 #include "lint/lint.h"
 #include "plan/tables.h"
 #include "report/metrics_log.h"
+#include "tasks/displays.h"
 
 namespace stretto::cli {
 namespace {
@@ -42,7 +44,7 @@ double value_or(PlanInputs& plan, double wanted, double otherwise, const std::st
 
 /// What a run of one process measured.
 struct Measured {
-  double tokens = 0;   ///< target tokens of an update
+  double tokens = 0;   ///< of an update, of the kind that its rate counts
   double seconds = 0;  ///< of an update
 };
 
@@ -52,11 +54,11 @@ double median(std::vector<double> values) {
   return values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2;
 }
 
-Measured measure(const std::string& run) {
+Measured measure(const std::string& run, const report::RateStyle& keys) {
   std::vector<double> tokens, rates;
   bool first = true;  // it warms caches up
   for (const auto& event : report::read_metrics(std::filesystem::path(run) / "metrics.jsonl")) {
-    const auto rate = event.number("tokens_per_second"), count = event.number("target_tokens");
+    const auto rate = event.number(keys.key), count = event.number(keys.batch);
     if (event.event != "train" || !rate || !count) continue;
     if (event.processes.value_or(1) > 1) {
       throw Error(ExitCode::kUsage,
@@ -97,8 +99,9 @@ void plan_compute(const PlanOptions& options, const std::optional<Experiment>& e
     setup.compute_seconds = options.compute_ms / 1e3;
     plan.compute_source = "given";
   } else if (!options.run.empty()) {
-    const Measured measured = measure(options.run);
-    const double batches = double(load_run_config(options.run, {}).options.train.update_freq);
+    const auto run = load_run_config(options.run, {}).options;
+    const Measured measured = measure(options.run, tasks::display_of(run).rate);
+    const auto batches = double(run.train.update_freq);
     setup.compute_seconds = measured.seconds / batches;
     if (!given(options.tokens)) setup.tokens = measured.tokens / batches;
     plan.compute_source = "measured by " + options.run + ", optimizer included";
@@ -116,10 +119,51 @@ void plan_compute(const PlanOptions& options, const std::optional<Experiment>& e
   }
 }
 
+/// What a plan goes by, of any family.
+struct PlannedText {
+  int64_t max_tokens = 0, vocab_size = 0, vocab_multiple = 1;
+  bool names_tokenizer = false;
+  const char* tokens = "tokens";  ///< what a micro-batch is counted in
+  bool ties_output = false;       ///< an embedding is the output projection too
+  int64_t d_model = 0;
+};
+
+bool writes_tokens(const Experiment& e) {
+  return e.task.is<experiment::TranslationOptions>() || e.task.is<experiment::MaskedLmOptions>();
+}
+
+PlannedText planned_text(const Experiment& e) {
+  PlannedText planned;
+  if (const auto text = experiment::find_text_sections(e)) {
+    planned = {.max_tokens = text->max_tokens,
+               .vocab_size = text->tokenizer->vocab_size,
+               .vocab_multiple = text->tokenizer->vocab_multiple,
+               .names_tokenizer = !text->tokenizer->model.empty(),
+               .ties_output = writes_tokens(e) && text->model->tie_embeddings,
+               .d_model = models::sizes_of(*text->model).d_model};
+    return planned;
+  }
+  const auto& own = translation_of(e);
+  const auto& t = own.tokenizer;
+  return {.max_tokens = own.data.max_tokens,
+          .vocab_size = t.vocab_size,
+          .vocab_multiple = t.vocab_multiple,
+          .names_tokenizer = !t.model.empty() || !t.src_model.empty() || !t.src_vocab.empty(),
+          .tokens = "target tokens",
+          .ties_output = own.model.tie_embeddings != "none",
+          .d_model = own.model.d_model};
+}
+
+plan::TableGradients tables_of(const Experiment& e, const plan::TableRows& rows, bool apart) {
+  const auto text = experiment::find_text_sections(e);
+  if (!text) return plan::table_gradients(translation_of(e).model, rows, apart);
+  return plan::text_table_gradients(*text->model, rows.tgt, writes_tokens(e), apart);
+}
+
 // On a CPU the rows of a tied table may be summed apart: see TableGradients.
 bool rows_may_be_apart(const PlanOptions& options, const Experiment& e, const plan::Setup& setup) {
   return setup.overlap && !options.no_overlap && setup.strategy == plan::Strategy::kAllReduce &&
-         translation_of(e).model.tie_embeddings != "none";
+         planned_text(e).ties_output;
 }
 
 // Where processes compute, and with that the size of automatic buckets.
@@ -142,14 +186,13 @@ void plan_tables(const PlanOptions& options, const Experiment& e, const plan::Ta
                  PlanInputs& plan) {
   auto& setup = plan.setup;
   const bool apart = plan.device == "cpu" && rows_may_be_apart(options, e, setup);
-  const auto tables = plan::table_gradients(translation_of(e).model, rows, apart);
+  const auto tables = tables_of(e, rows, apart);
   setup.first_share = double(tables.first_parameters) / double(plan.parameters);
   setup.late_share = double(tables.late_parameters) / double(plan.parameters);
   if (!apart) return;
   const double lookups = tables.lookups * setup.tokens;
   const double different = std::round(plan::different_rows(lookups, rows.tgt));
-  setup.row_bytes =
-      different * (4 * double(translation_of(e).model.d_model) + 8);  // and the row's number
+  setup.row_bytes = different * (4 * double(planned_text(e).d_model) + 8);  // and the row's number
   if (options.world_size > 1 && !given(options.row_mb)) {
     plan.assumed.push_back("a micro-batch looks up " + with_thousands(int64_t(different)) +
                            " different rows of the tied table (--row-mb)");
@@ -158,17 +201,19 @@ void plan_tables(const PlanOptions& options, const Experiment& e, const plan::Ta
 
 void plan_model(const PlanOptions& options, const Experiment& e, PlanInputs& plan) {
   auto& setup = plan.setup;
+  const PlannedText text = planned_text(e);
   int64_t rows = options.vocab_rows;
   if (rows == 0) {
-    const auto& t = translation_of(e).tokenizer;
-    rows = (t.vocab_size + t.vocab_multiple - 1) / t.vocab_multiple * t.vocab_multiple;
-    if (!t.model.empty() || !t.src_model.empty() || !t.src_vocab.empty()) {
+    const int64_t multiple = text.vocab_multiple;
+    rows = (text.vocab_size + multiple - 1) / multiple * multiple;
+    if (text.names_tokenizer) {
       plan.assumed.push_back("the vocabulary has " + with_thousands(rows) +
                              " rows, as tokenizer.vocab_size says (--vocab-rows)");
     }
   }
-  const auto cost =
-      engine().model_cost({.experiment = e, .translation = {.src_rows = rows, .tgt_rows = rows}});
+  const auto cost = engine().model_cost({.experiment = e,
+                                         .translation = {.src_rows = rows, .tgt_rows = rows},
+                                         .text = {.rows = rows}});
   plan.parameters = cost.parameters;
   setup.parameter_bytes = 4 * double(cost.parameters);
   plan.compress = options.compress.empty() ? e.dist.compress : options.compress;
@@ -178,8 +223,9 @@ void plan_model(const PlanOptions& options, const Experiment& e, PlanInputs& pla
   setup.overlap = e.dist.overlap && !e.dist.deterministic;
   const bool measured = !options.run.empty() && !given(options.compute_ms);
   if (!measured || given(options.tokens)) {
-    setup.tokens = value_or(plan, options.tokens, kFill * double(translation_of(e).data.max_tokens),
-                            shortest(kFill) + " of data.max_tokens are target tokens (--tokens)");
+    setup.tokens =
+        value_or(plan, options.tokens, kFill * double(text.max_tokens),
+                 shortest(kFill) + " of data.max_tokens are " + text.tokens + " (--tokens)");
   }
   plan_compute(options, e, cost.training_flops, plan);
   plan_device(options, e, plan);

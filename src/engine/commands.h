@@ -9,7 +9,10 @@ namespace stretto::engine {
 int run_train(const TrainRequest& request);
 int run_eval(const EvalRequest& request);
 int run_infer(const InferRequest& request);
+int run_embed(const EmbedRequest& request);
 int run_average(const AverageRequest& request);
+int run_import(const ImportRequest& request);
+int run_export(const ExportRequest& request);
 
 /// What training would stop at, of what only libtorch can tell.
 experiment::Preflight run_check(const experiment::CheckRequest& request);

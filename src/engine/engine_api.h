@@ -6,7 +6,9 @@
 
 #include "experiment/load_experiment.h"
 #include "experiment/preflight.h"
+#include "interchange/import_options.h"
 #include "tasks/requests.h"
+#include "tasks/text_encoder/embed_requests.h"
 
 /// The door between the command line and the rooms with libtorch. The command line links neither;
 /// it opens libstretto_engine.so when a command needs it, since loading libtorch costs a third of a
@@ -22,6 +24,7 @@ struct TrainRequest {
 };
 
 using tasks::CostRequest;
+using tasks::EmbedRequest;
 using tasks::EvalRequest;
 using tasks::InferRequest;
 
@@ -41,6 +44,22 @@ struct ReplayRequest {
   bool json = false;
 };
 
+/// `stretto import`
+struct ImportRequest {
+  std::string folder;  ///< of transformers
+  std::string run_directory;
+  interchange::ImportOptions options;
+};
+
+/// `stretto export`
+struct ExportRequest {
+  experiment::LoadedExperiment experiment;  ///< of the run
+  std::string run_directory;
+  std::string checkpoint;           ///< runs/choose_checkpoint.h
+  std::string model_type = "auto";  ///< of transformers
+  std::string folder;
+};
+
 /// What the engine library exports as `stretto_engine`. Commands return an exit code; failures are
 /// Error objects thrown through the door (both sides link the same libstretto_core).
 ///
@@ -52,8 +71,11 @@ struct EngineApi {
   int (*train)(const TrainRequest&);
   int (*eval)(const EvalRequest&);
   int (*infer)(const InferRequest&);
+  int (*embed)(const EmbedRequest&);
   int (*average)(const AverageRequest&);
   int (*replay)(const ReplayRequest&);
+  int (*import_model)(const ImportRequest&);
+  int (*export_model)(const ExportRequest&);
   experiment::Preflight (*check)(const experiment::CheckRequest&);
   /// The parameters of the model, by the names that patterns see; an experiment::TensorLister.
   std::vector<optim::TensorName> (*tensor_names)(const experiment::Experiment&);

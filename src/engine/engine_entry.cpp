@@ -52,9 +52,24 @@ int infer(const InferRequest& request) {
                             [&] { return run_infer(request); });
 }
 
+int embed(const EmbedRequest& request) {
+  return with_memory_advice("lower --batch-tokens and --max-tokens",
+                            [&] { return run_embed(request); });
+}
+
 int average(const AverageRequest& request) {
   return with_memory_advice("stop what else takes the memory of this machine",
                             [&] { return run_average(request); });
+}
+
+int import_model(const ImportRequest& request) {
+  return with_memory_advice("a model needs twice its size here; stop what else takes memory",
+                            [&] { return run_import(request); });
+}
+
+int export_model(const ExportRequest& request) {
+  return with_memory_advice("a model needs twice its size here; stop what else takes memory",
+                            [&] { return run_export(request); });
 }
 
 int replay(const ReplayRequest& request) {
@@ -82,8 +97,11 @@ const stretto::engine::EngineApi stretto_engine{
     .train = &stretto::engine::train,
     .eval = &stretto::engine::eval,
     .infer = &stretto::engine::infer,
+    .embed = &stretto::engine::embed,
     .average = &stretto::engine::average,
     .replay = &stretto::engine::replay,
+    .import_model = &stretto::engine::import_model,
+    .export_model = &stretto::engine::export_model,
     .check = &stretto::engine::run_check,
     .tensor_names = &stretto::engine::tensor_names,
     .model_cost = &stretto::engine::model_cost,

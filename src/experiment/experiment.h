@@ -6,6 +6,9 @@
 #include "config/field.h"
 #include "distributed/dist_options.h"
 #include "experiment/eval_options.h"
+#include "experiment/masked_lm_options.h"
+#include "experiment/question_answering_options.h"
+#include "experiment/text_classification_options.h"
 #include "experiment/translation_options.h"
 #include "optim/optim_options.h"
 #include "report/report_options.h"
@@ -15,7 +18,8 @@
 namespace stretto::experiment {
 
 /// The families of tasks, each with the sections that it reads: `[data]`, `[model]` and the like.
-using TaskChoice = config::Choice<TranslationOptions>;
+using TaskChoice = config::Choice<TranslationOptions, MaskedLmOptions, QuestionAnsweringOptions,
+                                  TextClassificationOptions>;
 
 /// One configuration file: every section with its defaults.
 struct Experiment {
@@ -36,6 +40,11 @@ struct Experiment {
         field(&E::task, "task", "what is learned")
             .value_also_called("translation",
                                {"mt", "seq2seq", "translation_from_pretrained_bart", "text2text"})
+            .value_also_called("masked_lm", {"mlm", "fill_mask", "masked_language_modeling"})
+            .value_also_called("question_answering", {"qa", "squad", "extractive_qa"})
+            .value_also_called("text_classification",
+                               {"classification", "sentence_prediction", "sequence_classification",
+                                "text_pair_classification", "regression", "glue"})
             .with_parts_beside(),
         field(&E::optim, "optim", "how weights change"),
         field(&E::schedule, "schedule", "learning rate over updates")

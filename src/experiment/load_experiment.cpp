@@ -57,7 +57,8 @@ LoadedExperiment load(const Read& read, Source source) {
   const auto schema = experiment_schema(loaded.options);  // with the parts that were chosen
   if (readable(problems)) {
     const auto missing = missing_files(schema, loaded.origins, problems, source == Source::kRun);
-    check_rules(loaded.options, loaded.origins, problems);
+    check_rules(loaded.options, loaded.origins, problems,
+                source == Source::kUser ? Purpose::kTraining : Purpose::kUse);
     problems.insert(problems.end(), missing.begin(), missing.end());
   }
   config::throw_problems(problems);

@@ -325,12 +325,12 @@ bool readable(const std::vector<config::Problem>& problems) {
 }
 
 void check_rules(const Experiment& options, const config::Origins& origins,
-                 std::vector<config::Problem>& problems) {
-  check_rules(options, origins, find_task_rules(options), problems);
+                 std::vector<config::Problem>& problems, Purpose purpose) {
+  check_rules(options, origins, find_task_rules(options), problems, purpose);
 }
 
 void check_rules(const Experiment& options, const config::Origins& origins, const TaskRules* task,
-                 std::vector<config::Problem>& problems) {
+                 std::vector<config::Problem>& problems, Purpose purpose) {
   RuleCheck check(options, origins, problems);
   if (task != nullptr) task->check_model(check);
   check_init(check);
@@ -344,6 +344,7 @@ void check_rules(const Experiment& options, const config::Origins& origins, cons
   check_stops(check);
   if (task == nullptr) return;
   task->check_data(check);
+  if (purpose == Purpose::kTraining) task->check_training(check);
   check_validation(check, task->validation_data(options));
   check_best_metric(check, task->scores(options));
 }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <span>
 #include <string>
@@ -16,15 +17,18 @@ namespace stretto::experiment {
 /// and rules would only complain about its absence.
 bool readable(const std::vector<config::Problem>& problems);
 
+/// What a configuration is for: a training, or the use of a run that has it stored.
+enum class Purpose : uint8_t { kTraining, kUse };
+
 /// Rules across keys and sections: a warm-up shorter than the run, at least one stop that can be
 /// reached, and so on, with those of the family that `task.name` names (experiment/task_rules.h).
 /// Adds to `problems`; a rule is left out when one of its keys has a problem already.
 void check_rules(const Experiment& options, const config::Origins& origins,
-                 std::vector<config::Problem>& problems);
+                 std::vector<config::Problem>& problems, Purpose purpose = Purpose::kTraining);
 
 /// The same with the rules of this family; null = with none.
 void check_rules(const Experiment& options, const config::Origins& origins, const TaskRules* task,
-                 std::vector<config::Problem>& problems);
+                 std::vector<config::Problem>& problems, Purpose purpose = Purpose::kTraining);
 
 /// Lists the tensors of the model that an experiment describes. Only the engine can, and to open it
 /// takes a third of a second.

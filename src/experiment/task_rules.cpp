@@ -2,7 +2,10 @@
 
 #include <algorithm>
 
+#include "experiment/masked_lm_rules.h"
 #include "experiment/preflight.h"
+#include "experiment/question_answering_rules.h"
+#include "experiment/text_classification_rules.h"
 #include "experiment/translation_rules.h"
 
 namespace stretto::experiment {
@@ -15,6 +18,9 @@ struct NamedRules {
 
 constexpr NamedRules kTaskRules[] = {
     {"translation", &translation_rules},
+    {"masked_lm", &masked_lm_rules},
+    {"question_answering", &question_answering_rules},
+    {"text_classification", &text_classification_rules},
 };
 
 }  // namespace
@@ -27,8 +33,10 @@ Preflight TaskRules::look_at_data(const Experiment& /*experiment*/,
 
 std::vector<std::string> score_names() {
   std::vector<std::string> names;
-  for (const auto& [name, rules] : kTaskRules) {
-    for (const auto& score : rules().scores({})) {
+  for (const auto& [task, rules] : kTaskRules) {
+    Experiment experiment;
+    experiment.task.select(task);
+    for (const auto& score : rules().scores(experiment)) {
       if (std::find(names.begin(), names.end(), score.name) == names.end()) {
         names.push_back(score.name);
       }

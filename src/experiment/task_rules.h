@@ -52,6 +52,9 @@ class TaskRules {
   virtual void check_model(RuleCheck& check) const = 0;
   /// Rules of its data and of its outputs. They are told after those of the run.
   virtual void check_data(RuleCheck& check) const = 0;
+  /// What training alone needs, such as training text: not asked of a run's stored configuration,
+  /// which may describe a model that was imported.
+  virtual void check_training(RuleCheck& /*check*/) const {}
 
   /// What training would stop at in the data, as experiment/preflight.h says: nothing, where the
   /// family does not look.

@@ -124,10 +124,6 @@ void check_text(RuleCheck& c, const std::string& section, const Text& d) {
   check_files_of(c, key("train_src"), key("train_tgt"), d.train_src, d.train_tgt);
   check_files_of(c, key("valid_src"), key("valid_tgt"), d.valid_src, d.valid_tgt);
   check_files_of(c, key("test_src"), key("test_tgt"), d.test_src, d.test_tgt);
-  if (d.train_src.empty() && d.train_tgt.empty() && d.train_tsv.empty()) {
-    c.wrong({key("train_src"), key("train_tgt"), key("train_tsv")}, "there is no training text",
-            "set " + key("train_src") + " and " + key("train_tgt") + ", or " + key("train_tsv"));
-  }
   const size_t files = d.train_src.size() + d.train_tsv.size();
   if (!d.train_weights.empty() && d.train_weights.size() != files) {
     c.wrong(
@@ -143,11 +139,21 @@ void check_text(RuleCheck& c, const std::string& section, const Text& d) {
   }
 }
 
-void check_sources(RuleCheck& c) {
-  const auto& data = translation_of(c.e).data;
-  if (translation_of(c.e).model.heads.empty() && data.heads.empty()) check_text(c, "data", data);
+template <class Text>
+void check_training_text(RuleCheck& c, const std::string& section, const Text& d) {
+  if (!d.train_src.empty() || !d.train_tgt.empty() || !d.train_tsv.empty()) return;
+  const auto key = [&](const char* leaf) { return section + "." + leaf; };
+  c.wrong({key("train_src"), key("train_tgt"), key("train_tsv")}, "there is no training text",
+          "set " + key("train_src") + " and " + key("train_tgt") + ", or " + key("train_tsv"));
+}
+
+// `[data]`, or each of `[[data.heads]]`.
+template <class Look>
+void for_each_text(const Experiment& e, const Look& look) {
+  const auto& data = translation_of(e).data;
+  if (translation_of(e).model.heads.empty() && data.heads.empty()) look("data", data);
   for (size_t i = 0; i < data.heads.size(); ++i) {
-    check_text(c, "data.heads." + std::to_string(i), data.heads[i]);
+    look("data.heads." + std::to_string(i), data.heads[i]);
   }
 }
 
@@ -235,11 +241,18 @@ class TranslationRules final : public TaskRules {
   }
 
   void check_data(RuleCheck& c) const override {
-    check_sources(c);
+    for_each_text(
+        c.e, [&](const std::string& section, const auto& text) { check_text(c, section, text); });
     check_number_of_sources(c);
     check_lengths(c);
     check_decoding(c);
     check_bleu(c);
+  }
+
+  void check_training(RuleCheck& c) const override {
+    for_each_text(c.e, [&](const std::string& section, const auto& text) {
+      check_training_text(c, section, text);
+    });
   }
 
   Preflight look_at_data(const Experiment& e, const std::vector<config::Problem>& known,

@@ -13,6 +13,7 @@
 #include "experiment/rules.h"
 #include "experiment/schedule_length.h"
 #include "experiment/tensor_patterns.h"
+#include "experiment/text_sections.h"
 #include "lint/rules.h"
 
 namespace stretto::lint {
@@ -267,6 +268,10 @@ Inspection inspect(const std::filesystem::path& path, const std::vector<std::str
     if (options.task.is<experiment::TranslationOptions>()) {
       context.training_bytes = training_bytes(translation_of(options).data);
       context.vocabulary = vocabulary_entries(translation_of(options).tokenizer);
+    } else if (const auto text = experiment::find_text_sections(options)) {
+      bool missing = false;
+      const int64_t bytes = sum_of(*text->train, missing);
+      context.training_bytes = missing ? 0 : bytes;
     }
     found.findings = lint(options, found.origins, context);
   }

@@ -20,6 +20,15 @@ TableGradients table_gradients(const models::Seq2SeqOptions& model, const TableR
   return {.first_parameters = output, .lookups = 2};  // as many source tokens
 }
 
+TableGradients text_table_gradients(const models::BertOptions& model, int64_t rows, bool has_output,
+                                    bool rows_apart) {
+  const int64_t table = rows * models::sizes_of(model).d_model;
+  if (!has_output) return {.late_parameters = table};
+  if (!model.tie_embeddings) return {.first_parameters = table, .late_parameters = table};
+  if (!rows_apart) return {.late_parameters = table};
+  return {.first_parameters = table, .lookups = 1};
+}
+
 double different_rows(double lookups, int64_t rows) {
   return std::min({4 * std::pow(lookups, 0.7), lookups, double(rows)});
 }

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 
+#include "models/bert_options.h"
 #include "models/seq2seq_options.h"
 
 namespace stretto::plan {
@@ -23,6 +24,11 @@ struct TableGradients {
 };
 TableGradients table_gradients(const models::Seq2SeqOptions& model, const TableRows& rows,
                                bool rows_apart);
+
+/// The same of an encoder of text: one table, whose lookups are ready at the end, and of a masked
+/// language model the output projection, a table of its own or the same.
+TableGradients text_table_gradients(const models::BertOptions& model, int64_t rows, bool has_output,
+                                    bool rows_apart);
 
 /// Different rows that `lookups` lookups meet in a table of `rows` rows: 4 lookups^0.7, and never
 /// more than there are. Micro-batches of 1,000 to 8,000 tokens a side of Multi30k, with a joint

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "base/file.h"
 #include "base/text.h"
@@ -11,6 +12,7 @@
 #include "report/html_text.h"
 #include "report/page_style.h"
 #include "report/report_charts.h"
+#include "report/utf8.h"
 
 namespace stretto::report {
 namespace {
@@ -131,6 +133,69 @@ std::string render_sample(const RowsSample& sample, const Display&) {
     out += sample_row(sample.rows[i].first, sample.rows[i].second);
   }
   return out + "</dl>";
+}
+
+std::string render_piece(const AnswerSample::Piece& piece, size_t most) {
+  const std::string text = escape_html(piece.text, most);
+  if (!piece.is_answer && !piece.is_reference) return text;
+  const char* css = !piece.is_answer ? "ref" : piece.is_reference ? "out ref" : "out";
+  return "<mark class=\"" + std::string(css) + "\">" + text + "</mark>";
+}
+
+std::string render_sample(const AnswerSample& sample, const Display& display) {
+  const TextPairWords& words = display.text_pair;
+  std::string paragraph;
+  size_t left = kMaxText;
+  for (size_t i = 0; i < std::min(sample.paragraph.size(), kMaxPieces) && left > 0; ++i) {
+    const auto& piece = sample.paragraph[i];
+    paragraph += render_piece(piece, left);
+    left -= std::min(left, count_code_points(valid_utf8(piece.text)));
+  }
+  std::string references;
+  for (size_t i = 0; i < std::min(sample.references.size(), kMaxReferences); ++i) {
+    references += (references.empty() ? "" : " · ") + sample.references[i];
+  }
+  const std::string note =
+      sample.note.empty() ? "" : " <small>" + escape_html(sample.note, kMaxNote) + "</small>";
+  return "<dl class=\"answer\">" + sample_row("Question", sample.question) + "<dt>" +
+         escape_html(words.input, kMaxTitle) + "</dt><dd dir=\"auto\" class=\"text\">" + paragraph +
+         "</dd><dt>" + escape_html(words.output, kMaxTitle) +
+         "</dt><dd dir=\"auto\" class=\"out\">" +
+         (sample.answer.empty() ? "–" : escape_html(sample.answer, kMaxText)) + note + "</dd>" +
+         sample_row(words.reference, references) + "</dl>";
+}
+
+// Darker where a larger share of the row lies.
+std::string render_count(int64_t count, int64_t of_row, bool on_diagonal) {
+  const double share = of_row > 0 ? static_cast<double>(count) / static_cast<double>(of_row) : 0.0;
+  const std::string shade =
+      count > 0 ? " style=\"background:rgba(var(--cell)," + fixed(0.06 + 0.5 * share, 2) + ")\""
+                : "";
+  return "<td" + std::string(on_diagonal ? " class=\"own\"" : "") + shade + ">" +
+         with_thousands(count) + "</td>";
+}
+
+std::string render_sample(const MatrixSample& sample, const Display&) {
+  const size_t rows = std::min({sample.rows.size(), sample.counts.size(), kMaxMatrix});
+  const size_t columns = std::min(sample.columns.size(), kMaxMatrix);
+  std::string out = "<table class=\"matrix\"><caption>" + escape_html(sample.title, kMaxTitle) +
+                    "</caption><tr><td>" + escape_html(sample.row_title, kMaxTitle) + " ↓ " +
+                    escape_html(sample.column_title, kMaxTitle) + " →</td>";
+  for (size_t column = 0; column < columns; ++column) {
+    out += "<th scope=\"col\">" + escape_html(sample.columns[column], kMaxNote) + "</th>";
+  }
+  out += "</tr>";
+  for (size_t row = 0; row < rows; ++row) {
+    auto counts = sample.counts[row];
+    counts.resize(columns);
+    const int64_t total = std::accumulate(counts.begin(), counts.end(), int64_t{0});
+    out += "<tr><th scope=\"row\">" + escape_html(sample.rows[row], kMaxNote) + "</th>";
+    for (size_t column = 0; column < columns; ++column) {
+      out += render_count(counts[column], total, row == column);
+    }
+    out += "</tr>";
+  }
+  return out + "</table>";
 }
 
 std::string render_samples(const ReportContent& content) {

@@ -14,6 +14,10 @@ namespace stretto::report {
 
 /// The most that a page shows, in code points, rows and samples.
 inline constexpr size_t kMaxText = 1500, kMaxCell = 600, kMaxRows = 200, kMaxSamples = 50;
+/// Of one answer: stretches of its text, and references.
+inline constexpr size_t kMaxPieces = 64, kMaxReferences = 16;
+/// Of a MatrixSample, each way.
+inline constexpr size_t kMaxMatrix = 40;
 
 /// All that report.html shows.
 struct ReportContent {

@@ -68,7 +68,15 @@ font-variant-numeric:tabular-nums;fill:var(--soft)}
 .sample dd{margin:1px 0 0;font-size:16.5px;line-height:1.45;overflow-wrap:anywhere;
 font-family:ui-serif,"Iowan Old Style","Palatino Linotype",Charter,Georgia,"Liberation Serif",serif}
 .sample dd.out{font-weight:600;color:var(--ink1)}
+.sample dd small{font:12px/1.4 ui-sans-serif,system-ui,sans-serif;font-weight:400;color:var(--faint)}
+.sample dd.text{font-size:15px;line-height:1.6}
+.sample mark{background:none;color:inherit;border-radius:3px;padding:0 1px}
+.sample mark.ref{box-shadow:inset 0 -2px 0 var(--ink3)}
+.sample mark.out{background:rgba(var(--cell),.16);font-weight:600;color:var(--ink1)}
 .sample>div{min-width:0;max-width:600px}
+.matrix{border-collapse:separate;border-spacing:2px;font-size:13px;display:block;overflow-x:auto}
+.matrix caption{text-align:left;font-weight:600;padding-bottom:10px}.matrix th{font-weight:400;color:var(--faint);text-align:left;padding:3px 8px}
+.matrix td{padding:3px 8px;text-align:right;font-variant-numeric:tabular-nums}.matrix td.own{font-weight:600}
 .scroll{overflow-x:auto;max-width:100%}
 .heat{width:auto;height:auto;max-width:none}
 .heat text{font-size:12px;font-family:ui-monospace,SFMono-Regular,Menlo,Consolas,"DejaVu Sans Mono",monospace}

@@ -22,6 +22,8 @@ constexpr size_t kMostBytes = size_t{32} << 20;  // far above 50 samples of the 
 constexpr size_t kMostPieces = 1024, kLongestPiece = 64;
 constexpr double kSteps = 1e6;  // of attention between 0 and 1
 constexpr const char* kRowsKind = "rows";
+constexpr const char* kAnswerKind = "answer";
+constexpr const char* kMatrixKind = "matrix";
 
 std::string cut(const std::string& text, size_t most) {
   return ellipsis(valid_utf8(text), most);
@@ -73,6 +75,40 @@ RowsSample trimmed_one(const RowsSample& sample) {
   return kept;
 }
 
+AnswerSample trimmed_one(const AnswerSample& sample) {
+  AnswerSample kept{.question = cut(sample.question, kMaxText),
+                    .paragraph = {},
+                    .answer = cut(sample.answer, kMaxText),
+                    .references = {},
+                    .note = cut(sample.note, kMaxCell)};
+  size_t left = kMaxText;
+  for (size_t i = 0; i < std::min(sample.paragraph.size(), kMaxPieces) && left > 0; ++i) {
+    const auto& piece = sample.paragraph[i];
+    kept.paragraph.push_back(piece);
+    kept.paragraph.back().text = cut(piece.text, left);
+    left -= std::min(left, count_code_points(kept.paragraph.back().text));
+  }
+  for (size_t i = 0; i < std::min(sample.references.size(), kMaxReferences); ++i) {
+    kept.references.push_back(cut(sample.references[i], kMaxCell));
+  }
+  return kept;
+}
+
+MatrixSample trimmed_one(const MatrixSample& sample) {
+  MatrixSample kept{.title = cut(sample.title, kMaxCell),
+                    .row_title = cut(sample.row_title, kMaxCell),
+                    .column_title = cut(sample.column_title, kMaxCell)};
+  const size_t columns = std::min(sample.columns.size(), kMaxMatrix);
+  for (size_t i = 0; i < columns; ++i) kept.columns.push_back(cut(sample.columns[i], kMaxCell));
+  const size_t rows = std::min({sample.rows.size(), sample.counts.size(), kMaxMatrix});
+  for (size_t i = 0; i < rows; ++i) {
+    kept.rows.push_back(cut(sample.rows[i], kMaxCell));
+    kept.counts.push_back(sample.counts[i]);
+    kept.counts.back().resize(columns);
+  }
+  return kept;
+}
+
 // The keys of a text pair are those of the first version, which knew no other kind.
 OrderedJson json_of_one(const TextPairSample& sample) {
   auto attention = OrderedJson::array();
@@ -93,6 +129,26 @@ OrderedJson json_of_one(const RowsSample& sample) {
   auto rows = OrderedJson::array();
   for (const auto& [label, text] : sample.rows) rows.push_back({label, text});
   return {{"kind", kRowsKind}, {"rows", std::move(rows)}};
+}
+
+OrderedJson json_of_one(const AnswerSample& sample) {
+  auto pieces = OrderedJson::array();
+  for (const auto& piece : sample.paragraph) {
+    pieces.push_back({piece.text, piece.is_answer, piece.is_reference});
+  }
+  return {{"kind", kAnswerKind},
+          {"question", sample.question},
+          {"paragraph", std::move(pieces)},
+          {"answer", sample.answer},
+          {"references", sample.references},
+          {"note", sample.note}};
+}
+
+OrderedJson json_of_one(const MatrixSample& sample) {
+  return {{"kind", kMatrixKind},           {"title", sample.title},
+          {"row_title", sample.row_title}, {"column_title", sample.column_title},
+          {"rows", sample.rows},           {"columns", sample.columns},
+          {"counts", sample.counts}};
 }
 
 void require(bool holds, const char* what) {
@@ -128,9 +184,53 @@ std::vector<std::vector<float>> attention_of(const nlohmann::json& list) {
   return rows;
 }
 
+AnswerSample answer_of(const nlohmann::json& json) {
+  AnswerSample sample{.question = json.at("question").get<std::string>(),
+                      .paragraph = {},
+                      .answer = json.at("answer").get<std::string>(),
+                      .references = json.at("references").get<std::vector<std::string>>(),
+                      .note = json.at("note").get<std::string>()};
+  require(sample.references.size() <= kMaxReferences, "an answer has too many references");
+  const auto& pieces = json.at("paragraph");
+  require(pieces.is_array() && pieces.size() <= kMaxPieces, "a paragraph is no list, or too long");
+  for (const auto& piece : pieces) {
+    require(piece.is_array() && piece.size() == 3, "a piece of a paragraph is no triple");
+    sample.paragraph.push_back(
+        {piece[0].get<std::string>(), piece[1].get<bool>(), piece[2].get<bool>()});
+  }
+  return sample;
+}
+
+MatrixSample matrix_of(const nlohmann::json& json) {
+  MatrixSample sample{.title = json.at("title").get<std::string>(),
+                      .row_title = json.at("row_title").get<std::string>(),
+                      .column_title = json.at("column_title").get<std::string>(),
+                      .rows = json.at("rows").get<std::vector<std::string>>(),
+                      .columns = json.at("columns").get<std::vector<std::string>>(),
+                      .counts = {}};
+  const auto& counts = json.at("counts");
+  require(sample.rows.size() <= kMaxMatrix && sample.columns.size() <= kMaxMatrix &&
+              counts.is_array() && counts.size() == sample.rows.size(),
+          "a matrix is too large, or has another number of rows");
+  for (const auto& row : counts) {
+    require(row.is_array() && row.size() == sample.columns.size(), "a row of a matrix is too long");
+    sample.counts.emplace_back();
+    for (const auto& count : row) {
+      constexpr int64_t kMost = int64_t{1} << 53;  // so that no sum of a row overflows
+      require(
+          count.is_number_integer() && count.get<int64_t>() >= 0 && count.get<int64_t>() <= kMost,
+          "a count of a matrix is no whole number");
+      sample.counts.back().push_back(count.get<int64_t>());
+    }
+  }
+  return sample;
+}
+
 Sample sample_of(const nlohmann::json& json) {
   require(json.is_object(), "a sample is no object");
   if (json.contains("kind")) {
+    if (json.at("kind") == kAnswerKind) return answer_of(json);
+    if (json.at("kind") == kMatrixKind) return matrix_of(json);
     require(json.at("kind") == kRowsKind, "a sample of another kind");
     return RowsSample{rows_of(json.at("rows"))};
   }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <utility>
 #include <variant>
@@ -22,6 +23,30 @@ struct RowsSample {
   std::vector<std::pair<std::string, std::string>> rows;
 };
 
-using Sample = std::variant<TextPairSample, RowsSample>;
+/// An answer that was found in a text.
+struct AnswerSample {
+  /// A stretch of the text; the answer and a reference may overlap.
+  struct Piece {
+    std::string text;
+    bool is_answer = false, is_reference = false;
+    bool operator==(const Piece&) const = default;
+  };
+  std::string question;
+  std::vector<Piece> paragraph;  ///< one after the other; a long text is cut around its marks
+  std::string answer;            ///< empty: none
+  std::vector<std::string> references;  ///< empty: the text does not answer the question
+  std::string note;                     ///< beside the answer: "exact, 0.93"
+};
+
+/// How often each pair occurred: a confusion matrix.
+struct MatrixSample {
+  std::string title;         ///< "Confusion matrix"
+  std::string row_title;     ///< what the rows are: "label"
+  std::string column_title;  ///< "predicted"
+  std::vector<std::string> rows, columns;
+  std::vector<std::vector<int64_t>> counts;  ///< [rows][columns], none below 0
+};
+
+using Sample = std::variant<TextPairSample, RowsSample, AnswerSample, MatrixSample>;
 
 }  // namespace stretto::report

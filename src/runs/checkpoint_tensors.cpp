@@ -227,6 +227,53 @@ Part part_of(const store::SafetensorsFile& file, const optim::Arena& arena,
   return part;
 }
 
+bool is_replaceable(const TakenWeights& taken, const std::string& name) {
+  return std::any_of(taken.replaceable.begin(), taken.replaceable.end(),
+                     [&](const auto& pattern) { return optim::matches(pattern, name); });
+}
+
+std::string init_only_advice(const store::SafetensorsFile& file, const std::vector<Target>& wanted);
+
+// All weights but those of a part that the other run has otherwise.
+Part all_but_replaceable(const store::SafetensorsFile& file, const std::string& where,
+                         const optim::Arena& arena, const TakenWeights& taken,
+                         const std::vector<MatchedTable>& matched) {
+  auto wanted = weight_targets(arena, matched);
+  Part part;
+  std::vector<std::string> wrong;
+  std::set<std::string> names;
+  for (const Target& target : wanted) {
+    ++part.found.num_tensors;
+    auto problem = mismatch(file, target.stored_name, target.name, stored_shape(file, target));
+    const bool replaced = !problem.empty() && is_replaceable(taken, target.name);
+    names.insert(target.name);
+    if (replaced) {
+      part.found.anew.push_back(target.name);
+      if (file.find(target.name) != nullptr) part.found.left_over.push_back(target.name);
+    } else if (problem.empty()) {
+      part.targets.push_back(target);
+    } else {
+      wrong.push_back(std::move(problem));
+    }
+  }
+  for (const auto& tensor : file.tensors()) {
+    if (names.contains(tensor.name)) continue;
+    if (is_replaceable(taken, tensor.name)) {
+      part.found.left_over.push_back(tensor.name);
+    } else {
+      wrong.push_back("`" + tensor.name + "` is not in the model");
+    }
+  }
+  part.found.num_taken = static_cast<int64_t>(part.targets.size());
+  try {
+    require_fit(std::move(wrong), where);
+  } catch (const Error& error) {
+    const std::string advice = init_only_advice(file, wanted);
+    throw Error(error.code(), error.what(), advice.empty() ? error.advice() : advice);
+  }
+  return part;
+}
+
 void require_part_fits(const store::SafetensorsFile& file, const std::string& where,
                        const Part& part) {
   if (!part.entries_without.empty()) {
@@ -249,6 +296,16 @@ void require_part_fits(const store::SafetensorsFile& file, const std::string& wh
   throw Error(ExitCode::kBadData, where + ": does not fit this model: " + join(wrong, "; "),
               "give the part the sizes that it has there, or let train.init_only leave these "
               "tensors out");
+}
+
+// What is taken of a file; throws where it does not fit.
+Part fitting_part(const store::SafetensorsFile& file, const std::string& where,
+                  const optim::Arena& arena, const TakenWeights& taken,
+                  const std::vector<MatchedTable>& matched) {
+  if (taken.entries.empty()) return all_but_replaceable(file, where, arena, taken, matched);
+  Part part = part_of(file, arena, taken, matched);
+  require_part_fits(file, where, part);
+  return part;
 }
 
 // train.init_only with what fits under another name; empty if there is none.
@@ -313,16 +370,13 @@ void load_weights(const store::SafetensorsFile& file, const std::string& where, 
 FoundWeights require_some_weights_fit(const store::SafetensorsFile& file, const std::string& where,
                                       const optim::Arena& arena, const TakenWeights& taken,
                                       const std::vector<MatchedTable>& matched) {
-  const Part part = part_of(file, arena, taken, matched);
-  require_part_fits(file, where, part);
-  return part.found;
+  return fitting_part(file, where, arena, taken, matched).found;
 }
 
 FoundWeights load_some_weights(const store::SafetensorsFile& file, const std::string& where,
                                optim::Arena& arena, const TakenWeights& taken,
                                const std::vector<MatchedTable>& matched) {
-  const Part part = part_of(file, arena, taken, matched);
-  require_part_fits(file, where, part);
+  const Part part = fitting_part(file, where, arena, taken, matched);
   copy_all(file, part.targets);
   return part.found;
 }

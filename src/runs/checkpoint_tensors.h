@@ -47,10 +47,13 @@ void load_weights(const store::SafetensorsFile& file, const std::string& where, 
 void require_weights_fit(const store::SafetensorsFile& file, const std::string& where,
                          const optim::Arena& arena, const std::vector<MatchedTable>& matched = {});
 
-/// A part of the weights: `train.init_only`.
+/// A part of the weights: `train.init_only`, or without entries all but what is another task's.
 struct TakenWeights {
   std::vector<std::string> entries;        ///< runs/taken_names.h; the first that matches counts
   std::vector<optim::TiedName> tied = {};  ///< by any of its names a tied tensor is taken
+  /// Without entries: patterns of tensors that may be missing, of another shape, or too many in the
+  /// file. All other tensors must fit.
+  std::vector<std::string> replaceable = {};
 };
 
 /// What was found of a part.
@@ -58,12 +61,15 @@ struct FoundWeights {
   int64_t num_taken = 0, num_tensors = 0;  ///< of the arena, buffers too
   /// Names that the entries mean and the file has not; those tensors stay as they are.
   std::vector<std::string> missing = {};
+  /// Names of replaceable tensors: those that stay as they are, and those that only the file has.
+  std::vector<std::string> anew = {}, left_over = {};
 };
 
 /// Copies the weights and buffers that `taken` names, and no others, from a model file.
-/// Throws Error(kUsage) for an entry that takes nothing, and for a matched table that would be read
-/// from one of other pieces; Error(kBadData) that lists each tensor whose shape differs, with both
-/// shapes. Then nothing is copied.
+/// Throws, without entries, as require_weights_fit() does; else Error(kUsage) for an entry that
+/// takes nothing, and for a matched table that would be read from one of other pieces;
+/// Error(kBadData) that lists each tensor whose shape differs, with both shapes. Then nothing is
+/// copied.
 FoundWeights load_some_weights(const store::SafetensorsFile& file, const std::string& where,
                                optim::Arena& arena, const TakenWeights& taken,
                                const std::vector<MatchedTable>& matched = {});

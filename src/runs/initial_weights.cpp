@@ -101,6 +101,14 @@ void tell_of_part(const std::string& path, const FoundWeights& found) {
             " anew: " + join(found.missing, ", "));
 }
 
+// Of a run that had another task.
+void tell_of_another_head(const std::string& path, const FoundWeights& found) {
+  log::info("weights of " + with_thousands(found.num_taken) + " of " +
+            counted(found.num_tensors, "tensor") + " from " + path);
+  if (!found.anew.empty()) log::info("  begin anew: " + join(found.anew, ", "));
+  if (!found.left_over.empty()) log::info("  left there: " + join(found.left_over, ", "));
+}
+
 }  // namespace
 
 InitialRun open_initial_run(const fs::path& run_or_checkpoint, Reading reading) {
@@ -144,14 +152,18 @@ void initialise_from(const fs::path& run_or_checkpoint, optim::Arena& arena,
       weights_to_begin_with(run.checkpoint.file("model"), where, arena, LoraValues::kAll);
   tell_of_lora(weights.num_merged);
   const auto& file = weights.file;
-  if (taken.entries.empty()) {
+  if (taken.entries.empty() && taken.replaceable.empty()) {
     require_weights_fit(file, where, arena, matched);
     load_weights(file, where, arena, matched);
     log::info("weights from " + path);
     return;
   }
   const auto found = load_some_weights(file, where, arena, taken, matched);
-  tell_of_part(path, found);
+  if (taken.entries.empty()) {
+    tell_of_another_head(path, found);
+  } else {
+    tell_of_part(path, found);
+  }
 }
 
 }  // namespace stretto::runs

@@ -53,7 +53,8 @@ using MatchTables = std::function<std::vector<MatchedTable>(const InitialRun&)>;
 /// Fills the arena with the weights that `train.init_from` names.
 /// @param tokenizer  of the run that begins, as in require_tokenizer_of()
 /// @param match      empty: both tokenizers must be the same
-/// @param taken      `train.init_only`; without entries all weights are taken
+/// @param taken      `train.init_only`; without entries all weights are taken, but for parts that
+///                   may be replaced: the log lists those that begin anew, and what is left there
 void initialise_from(const std::filesystem::path& run_or_checkpoint, optim::Arena& arena,
                      const std::map<std::string, std::string>& tokenizer = {},
                      const MatchTables& match = {}, const TakenWeights& taken = {});

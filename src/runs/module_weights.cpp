@@ -8,6 +8,7 @@
 #include <unordered_set>
 #include <vector>
 
+#include "base/name_pattern.h"
 #include "runs/tensors_fit.h"
 
 namespace stretto::runs {
@@ -64,7 +65,7 @@ std::string misfit_of(const store::SafetensorsFile& file, const ModuleTensor& te
 }
 
 void require_all_of_module(const store::SafetensorsFile& file, const std::string& where,
-                           const std::vector<ModuleTensor>& tensors) {
+                           const std::vector<ModuleTensor>& tensors, std::string_view left_out) {
   std::vector<std::string> misfits;
   std::set<std::string> names;
   for (const ModuleTensor& tensor : tensors) {
@@ -73,7 +74,7 @@ void require_all_of_module(const store::SafetensorsFile& file, const std::string
     if (!misfit.empty()) misfits.push_back(std::move(misfit));
   }
   for (const auto& stored : file.tensors()) {
-    if (!names.contains(stored.name))
+    if (!names.contains(stored.name) && !matches(left_out, stored.name))
       misfits.push_back("`" + stored.name + "` is not in the model");
   }
   require_fit(std::move(misfits), where);
@@ -82,9 +83,9 @@ void require_all_of_module(const store::SafetensorsFile& file, const std::string
 }  // namespace
 
 void load_weights(const store::SafetensorsFile& file, const std::string& where,
-                  torch::nn::Module& module) {
+                  torch::nn::Module& module, std::string_view left_out) {
   const std::vector<ModuleTensor> tensors = tensors_of(module);
-  require_all_of_module(file, where, tensors);
+  require_all_of_module(file, where, tensors, left_out);
   const at::NoGradGuard no_grad;
   for (const ModuleTensor& tensor : tensors) {
     const auto& stored = *file.find(tensor.name);
@@ -95,9 +96,10 @@ void load_weights(const store::SafetensorsFile& file, const std::string& where,
   }
 }
 
-void load_weights(const store::LoadedCheckpoint& checkpoint, torch::nn::Module& module) {
+void load_weights(const store::LoadedCheckpoint& checkpoint, torch::nn::Module& module,
+                  std::string_view left_out) {
   load_weights(checkpoint.file("model"), checkpoint.directory.string() + "/model.safetensors",
-               module);
+               module, left_out);
 }
 
 }  // namespace stretto::runs

@@ -3,6 +3,7 @@
 #include <torch/nn/module.h>
 
 #include <string>
+#include <string_view>
 
 #include "store/checkpoint.h"
 #include "store/safetensors.h"
@@ -17,12 +18,15 @@ namespace stretto::runs {
 /// weights this needs memory for one tensor at most.
 ///
 /// @param where  the file, for messages
+/// @param left_out  pattern (base/name_pattern.h) of tensors that the file may have beyond the
+///                  module's: "head.*" where only the encoder is loaded
 /// Throws Error(kBadData) that lists what is missing, not in the module, of another shape, or of
 /// integers; then nothing is copied.
 void load_weights(const store::SafetensorsFile& file, const std::string& where,
-                  torch::nn::Module& module);
+                  torch::nn::Module& module, std::string_view left_out = "");
 
 /// The same from the model file of a checkpoint.
-void load_weights(const store::LoadedCheckpoint& checkpoint, torch::nn::Module& module);
+void load_weights(const store::LoadedCheckpoint& checkpoint, torch::nn::Module& module,
+                  std::string_view left_out = "");
 
 }  // namespace stretto::runs

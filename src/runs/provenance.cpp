@@ -2,6 +2,10 @@
 
 #include <torch/version.h>
 
+#include <algorithm>
+#include <array>
+#include <string_view>
+
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/text.h"
@@ -9,6 +13,10 @@
 
 namespace stretto::runs {
 namespace {
+
+// What families of tasks keep beside the tokenizer: another run with the same tokenizer may have
+// others, and its weights still mean the same pieces.
+constexpr std::array<std::string_view, 2> kOtherAssets{"labels.json", "answers.json"};
 
 // The first file that is not the same on both sides; empty when all are.
 std::string first_difference(const std::map<std::string, std::string>& a,
@@ -29,10 +37,16 @@ std::string described(const std::map<std::string, std::string>& hashes, const st
 
 }  // namespace
 
+bool is_of_tokenizer(std::string_view asset) {
+  return std::find(kOtherAssets.begin(), kOtherAssets.end(), asset) == kOtherAssets.end();
+}
+
 std::map<std::string, std::string> tokenizer_hashes(
     const std::map<std::string, std::string>& assets) {
   std::map<std::string, std::string> hashes;
-  for (const auto& [name, bytes] : assets) hashes[name] = sha256_hex(bytes);
+  for (const auto& [name, bytes] : assets) {
+    if (is_of_tokenizer(name)) hashes[name] = sha256_hex(bytes);
+  }
   return hashes;
 }
 

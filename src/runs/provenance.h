@@ -3,14 +3,20 @@
 #include <filesystem>
 #include <map>
 #include <string>
+#include <string_view>
 
 #include "runs/checkpointer.h"
 #include "store/checkpoint.h"
 
 namespace stretto::runs {
 
+/// Whether a file that a run keeps beside its checkpoints is the tokenizer's: names of labels, for
+/// instance, are not.
+bool is_of_tokenizer(std::string_view asset);
+
 /// SHA-256 of each file of a tokenizer: name -> 64 hex digits.
-/// @param assets  name -> bytes, as `text::TokenizerPair` and RunFolder have them
+/// @param assets  name -> bytes, as `text::TokenizerPair` and RunFolder have them; files of others
+///                do not count
 std::map<std::string, std::string> tokenizer_hashes(
     const std::map<std::string, std::string>& assets);
 

@@ -2,6 +2,9 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "tasks/masked_lm/masked_lm_family.h"
+#include "tasks/question_answering/question_answering_family.h"
+#include "tasks/text_classification/text_classification_family.h"
 #include "tasks/translation/translation_family.h"
 
 namespace stretto::tasks {
@@ -14,6 +17,9 @@ struct NamedFamily {
 
 constexpr NamedFamily kFamilies[] = {
     {"translation", &translation_family},
+    {"masked_lm", &masked_lm_family},
+    {"question_answering", &question_answering_family},
+    {"text_classification", &text_classification_family},
 };
 
 }  // namespace

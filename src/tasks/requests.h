@@ -5,6 +5,10 @@
 
 #include "experiment/load_experiment.h"
 #include "models/model_cost.h"
+#include "tasks/masked_lm/requests.h"
+#include "tasks/question_answering/requests.h"
+#include "tasks/text_classification/requests.h"
+#include "tasks/text_encoder/requests.h"
 #include "tasks/translation/requests.h"
 
 /// What the command line asks of a family of tasks: what all of them have, and a member for each
@@ -18,6 +22,9 @@ struct EvalRequest {
   std::string checkpoint;  ///< as runs/choose_checkpoint.h reads it; several with commas
   bool json = false;
   TranslationEvalFiles translation = {};
+  MaskedLmEvalFiles masked_lm = {};
+  QuestionEvalFiles question_answering = {};
+  TextClassificationEvalFiles text_classification = {};
 };
 
 /// `stretto infer`
@@ -27,12 +34,16 @@ struct InferRequest {
   std::string checkpoints;  ///< as runs/choose_checkpoint.h reads it; several are an ensemble
   bool json = false;
   TranslationInferFiles translation = {};
+  MaskedLmInferFiles masked_lm = {};
+  QuestionInferFiles question_answering = {};
+  TextClassificationInferFiles text_classification = {};
 };
 
 /// `stretto plan`
 struct CostRequest {
   experiment::Experiment experiment;
   TranslationSizes translation = {};
+  TextSizes text = {};
 };
 
 }  // namespace stretto::tasks

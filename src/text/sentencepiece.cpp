@@ -11,6 +11,7 @@
 #include "text/code_points.h"
 #include "text/leading_specials.h"
 #include "text/sentencepiece_check.h"
+#include "text/subwords.h"
 #include "text/tokenizer.h"
 
 namespace stretto::text {
@@ -79,6 +80,9 @@ class SentencePieceTokenizer final : public Tokenizer {
 
   int64_t size() const override { return static_cast<int64_t>(to_model_.size()); }
   uint64_t fingerprint() const override { return fingerprint_; }
+  bool continues_word(int64_t id) const override {
+    return id >= kNumLeadingSpecials && !piece(id).starts_with(kWordStart);
+  }
   SubwordModel subword_model() const override {
     SubwordModel model{.kind = kinds_.model};
     for (size_t id = 0; id < std::min(to_ours_.size(), kinds_.is_ordinary.size()); ++id) {

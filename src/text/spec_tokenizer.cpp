@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/text.h"
+#include "text/byte_bpe.h"
 #include "text/code_points.h"
 #include "text/offsets.h"
 #include "text/piece_decoder.h"
@@ -67,6 +68,9 @@ class SpecTokenizer final : public Tokenizer {
   std::string piece(int64_t id) const override;
   int64_t size() const override { return static_cast<int64_t>(pieces_.size()); }
   uint64_t fingerprint() const override { return fingerprint_; }
+  bool continues_word(int64_t id) const override {
+    return id >= 0 && id < size() && continues_word_[static_cast<size_t>(id)];
+  }
 
  private:
   class Line;
@@ -74,6 +78,7 @@ class SpecTokenizer final : public Tokenizer {
                    std::vector<CodePointSpan>* spans) const;
   void collect_pieces(const PieceIds& vocab, const std::vector<AddedToken>& added);
   void find_specials();
+  void find_continuing(const std::vector<AddedToken>& added);
   int64_t first_of(std::initializer_list<const char*> pieces) const;
   AddedTokens added_tokens(bool normalized, std::string_view where) const;
 
@@ -83,6 +88,7 @@ class SpecTokenizer final : public Tokenizer {
   std::vector<EndSpaces> end_spaces_;  ///< of each piece; empty where offsets are not trimmed
   std::unordered_map<std::string, int64_t> ids_;
   std::vector<bool> is_silent_;  ///< left out of decoded text
+  std::vector<bool> continues_word_;
   SpecialIds specials_;
   std::optional<BertNormalizer> normalizer_;
   AddedTokens raw_added_, normalized_added_;
@@ -223,6 +229,7 @@ SpecTokenizer::SpecTokenizer(const TokenizerSpec& spec, std::string_view where,
   if (spec.normalizer) normalizer_.emplace(*spec.normalizer);
   collect_pieces(spec.vocab, spec.added);
   find_specials();
+  find_continuing(spec.added);
   raw_added_ = added_tokens(false, where);
   normalized_added_ = added_tokens(true, where);
   spec_.vocab = {};
@@ -271,6 +278,26 @@ void SpecTokenizer::find_specials() {
     if (id >= 0) is_silent_[static_cast<size_t>(id)] = true;
   }
   if (specials_.unk >= 0) is_silent_[static_cast<size_t>(specials_.unk)] = false;
+}
+
+void SpecTokenizer::find_continuing(const std::vector<AddedToken>& added) {
+  const bool is_bytes = spec_.model == TokenizerSpec::Model::kByteBpe;
+  for (const std::string& piece : pieces_) {
+    const auto bytes = is_bytes ? bytes_of_piece(piece) : std::nullopt;
+    const bool begins_with_space =
+        bytes && !bytes->empty() && std::string_view(" \t\n\r").find((*bytes)[0]) < 4;
+    continues_word_.push_back(is_bytes ? bytes && !begins_with_space
+                                       : !spec_.continuing_prefix.empty() &&
+                                             piece.starts_with(spec_.continuing_prefix));
+  }
+  const auto clear = [&](int64_t id) {
+    if (id >= 0) continues_word_[static_cast<size_t>(id)] = false;
+  };
+  for (const AddedToken& token : added) clear(token.id);
+  for (const int64_t id :
+       {specials_.pad, specials_.unk, specials_.bos, specials_.eos, specials_.mask}) {
+    clear(id);
+  }
 }
 
 AddedTokens SpecTokenizer::added_tokens(bool normalized, std::string_view where) const {

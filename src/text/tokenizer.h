@@ -62,6 +62,9 @@ class Tokenizer {
   virtual int64_t size() const = 0;
   /// Changes when any line could be encoded otherwise, or specials are; part of the cache key.
   virtual uint64_t fingerprint() const = 0;
+  /// Whether a piece goes on with the word of the piece before it: WordPiece's `##ing`; elsewhere
+  /// one that brings no space with it. Special and added tokens do not.
+  virtual bool continues_word(int64_t /*id*/) const { return false; }
 };
 
 /// Both sides of a translation task.

@@ -76,6 +76,10 @@ class Task {
   /// What tied parameters of the model are beside the names that it registers them by.
   virtual std::vector<optim::TiedName> tied_names() const { return {}; }
 
+  /// Patterns of tensors that a run may begin anew where the run that `train.init_from` names has
+  /// others, or none: its head is another task's. Empty = all of them must fit.
+  virtual std::vector<std::string> replaceable_parts() const { return {}; }
+
   /// Names of the losses: "loss", or one for each head, which then are measures under their names.
   virtual std::vector<std::string> losses() const { return {"loss"}; }
   /// Whether every micro-batch has samples of all losses. Else none of them is a small sample of

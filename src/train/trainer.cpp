@@ -103,7 +103,9 @@ bool Trainer::restore() {
     } else if (!setup_.train.init_from.empty()) {
       runs::initialise_from(setup_.train.init_from, arena_, setup_.identity.tokenizer,
                             setup_.match_tables,
-                            {.entries = setup_.train.init_only, .tied = task_.tied_names()});
+                            {.entries = setup_.train.init_only,
+                             .tied = task_.tied_names(),
+                             .replaceable = task_.replaceable_parts()});
     }
   }
   json = group_.all_gather_bytes(json).front();

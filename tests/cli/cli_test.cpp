@@ -16,9 +16,9 @@ using stretto::testing::Program;
 using stretto::testing::ProgramResult;
 using stretto::testing::shell_quoted;
 
-constexpr const char* kCommands[] = {"train",   "eval",       "infer", "score",  "tokenizer",
-                                     "average", "report",     "check", "schema", "describe",
-                                     "doctor",  "completion", "plan",  "replay", "search"};
+constexpr const char* kCommands[] = {
+    "train",  "eval",     "infer",  "score",      "tokenizer", "average", "report", "check",
+    "schema", "describe", "doctor", "completion", "plan",      "replay",  "search", "embed"};
 
 /// A folder with a configuration that has no errors.
 class Lab : public Program {
@@ -330,7 +330,7 @@ TEST(EvalCommand, RefusesOverridesOfWhatWasTrained) {
       "with another value\n"
       "  decode.*, eval.*, run.threads and run.device may be changed here\n");
   EXPECT_EQ(lab.run({"infer", "run", "no_such_file.txt"}).err,
-            "error: no file no_such_file.txt\n  without files, stdin is translated\n");
+            "error: no file no_such_file.txt\n  without files, stdin is read\n");
   EXPECT_EQ(lab.run({"infer", "run", "--nbest", "9", "--beam", "3"}).code, 2);
   lab.folder.write("half/config.toml", "");
   EXPECT_EQ(lab.run({"eval", "half"}).err,

@@ -1,5 +1,5 @@
-// Fuzz target: files of labelled texts in all formats. Error is the only exception that may come
-// out, and what was accepted is as the header says.
+// Fuzz target: files of labelled texts in all formats, and labels.json. Error is the only exception
+// that may come out, and what was accepted is as the header says.
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -13,6 +13,7 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "data/labelled/labelled_file.h"
+#include "data/labelled/labelled_set.h"
 #include "data/labelled/labels.h"
 #include "tests/data/memory_stream.h"
 
@@ -67,6 +68,13 @@ void read_rows(std::string_view bytes, const data::LabelledColumns& columns) {
   }
 }
 
+void read_label_list(std::string_view bytes) {
+  const auto labels = data::labels_from_json(std::string(bytes), "labels.json");
+  if (!labels) return;
+  const auto again = data::labels_from_json(data::labels_to_json(&*labels), "labels.json");
+  require(again && again->names() == labels->names());
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
@@ -74,6 +82,10 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::string_view bytes(reinterpret_cast<const char*>(data) + 1, size - 1);
   try {
     read_rows(bytes, columns_of(data[0]));
+  } catch (const stretto::Error&) {
+  }
+  try {
+    read_label_list(bytes);
   } catch (const stretto::Error&) {
   }
   return 0;

@@ -1,5 +1,5 @@
-// Fuzz target: files of SQuAD and predictions. Error is the only exception that may come out, and
-// what was accepted is as the header says.
+// Fuzz target: files of SQuAD, predictions, and lines with a question. Error is the only exception
+// that may come out, and what was accepted is as the header says.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -11,6 +11,7 @@
 #include "base/text.h"
 #include "data/squad/code_points.h"
 #include "data/squad/predictions.h"
+#include "data/squad/question_lines.h"
 #include "data/squad/squad_file.h"
 
 namespace {
@@ -65,5 +66,10 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* bytes, size_t size) {
     }
   });
   attempt([&] { data::parse_no_answer_probabilities(text, "fuzz"); });
+  if (is_valid_utf8(text) && text.find('\n') == std::string_view::npos) {
+    const auto line = data::parse_question_line({.place = "fuzz:1", .text = std::string(text)});
+    require(!line.problem.empty() || (!line.question.empty() && !line.paragraph.empty()));
+    require(is_valid_utf8(line.question) && is_valid_utf8(line.paragraph));
+  }
   return 0;
 }

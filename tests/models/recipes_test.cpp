@@ -12,7 +12,9 @@
 #include "base/file.h"
 #include "config/load.h"
 #include "experiment/experiment_schema.h"
+#include "experiment/text_sections.h"
 #include "models/registry.h"
+#include "models/text_model.h"
 
 namespace stretto::models {
 namespace {
@@ -37,7 +39,24 @@ std::optional<int64_t> stated_parameters(const fs::path& path) {
   return std::stoll(std::regex_replace(found.str(1), std::regex(","), ""));
 }
 
+/// With a head of masked tokens, spans, or two labels.
+int64_t parameters_of_text(const experiment::Experiment& options,
+                           const experiment::TextSections& text) {
+  const bool masked = options.task.is<experiment::MaskedLmOptions>();
+  const bool answers = options.task.is<experiment::QuestionAnsweringOptions>();
+  return num_parameters(*make_text_model({.model = *text.model,
+                                          .rows = text.tokenizer->vocab_size,
+                                          .head = masked    ? TextHeadKind::kMaskedTokens
+                                                  : answers ? TextHeadKind::kSpans
+                                                            : TextHeadKind::kLabels,
+                                          .num_labels = 2,
+                                          .device = at::kMeta}));
+}
+
 int64_t parameters_of(const experiment::Experiment& options) {
+  if (const auto text = experiment::find_text_sections(options)) {
+    return parameters_of_text(options, *text);
+  }
   const int64_t rows =
       translation_of(options).tokenizer.vocab_size;  // joint, and a multiple of vocab_multiple
   return num_parameters(*make_model(

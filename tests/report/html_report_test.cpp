@@ -111,7 +111,9 @@ TEST(HtmlReport, EscapesHostileData) {
   content.facts = {{hostile, hostile}};
   content.samples = {
       TextPairSample{hostile, hostile, hostile, {hostile, "a"}, {hostile}, {{0.5f, 0.5f}}},
-      RowsSample{{{hostile, hostile}}}};
+      RowsSample{{{hostile, hostile}}},
+      AnswerSample{hostile, {{hostile, true, false}}, hostile, {hostile}, hostile},
+      MatrixSample{hostile, hostile, hostile, {hostile}, {hostile}, {{1}}}};
   content.display.samples = content.display.text_pair.input = hostile;
   content.display.text_pair.picture = hostile;
   const std::string page = render_html(content);
@@ -307,6 +309,23 @@ TEST(HtmlReport, SaysAtWhichStepSamplesWereMade) {
   EXPECT_NE(render_html(content).find("<h2>Samples at step 1,200</h2>"), std::string::npos);
 }
 
+TEST(HtmlReport, DrawsAMatrixOfCountsDarkerWhereMoreOfTheRowLies) {
+  ReportContent content = content_with(3, 1);
+  content.samples = {MatrixSample{.title = "Confusion matrix",
+                                  .row_title = "label",
+                                  .column_title = "predicted",
+                                  .rows = {"cat", "dog"},
+                                  .columns = {"cat", "dog"},
+                                  .counts = {{1500, 0}, {1, 4}}}};
+  const std::string page = render_html(content);
+  EXPECT_EQ(markup_error(page), "");
+  EXPECT_NE(page.find("<caption>Confusion matrix</caption>"), std::string::npos);
+  EXPECT_NE(page.find("<th scope=\"row\">cat</th><td class=\"own\" "
+                      "style=\"background:rgba(var(--cell),0.56)\">1,500</td><td>0</td>"),
+            std::string::npos);
+  EXPECT_NE(page.find("rgba(var(--cell),0.16)"), std::string::npos);  // a fifth of the dogs
+}
+
 TEST(HtmlReport, DrawsEachSampleByItsKindWithTheTasksHeadings) {
   ReportContent content;
   content.display = tasks::translation_display({});
@@ -322,6 +341,43 @@ TEST(HtmlReport, DrawsEachSampleByItsKindWithTheTasksHeadings) {
   EXPECT_NE(page.find("<article class=\"sample card\"><dl><dt>class</dt><dd dir=\"auto\">cat</dd>"
                       "<dt>probability</dt><dd dir=\"auto\">0.9</dd></dl></article>"),
             std::string::npos);
+}
+
+TEST(HtmlReport, MarksAnswerAndReferenceInTheirParagraph) {
+  ReportContent content;
+  content.display.text_pair = {.input = "Paragraph", .output = "Answer", .reference = "Expected"};
+  content.samples = {AnswerSample{"When?",
+                                  {{"Born in ", false, false},
+                                   {"May", true, false},
+                                   {" 1815", true, true},
+                                   {".", false, false}},
+                                  "May 1815",
+                                  {"1815", "in 1815"},
+                                  "f1 67"}};
+  const std::string page = render_html(content);
+  EXPECT_EQ(markup_error(page), "");
+  EXPECT_NE(page.find("<dt>Question</dt><dd dir=\"auto\">When?</dd><dt>Paragraph</dt>"
+                      "<dd dir=\"auto\" class=\"text\">Born in <mark class=\"out\">May</mark>"
+                      "<mark class=\"out ref\"> 1815</mark>.</dd>"
+                      "<dt>Answer</dt><dd dir=\"auto\" class=\"out\">May 1815 <small>f1 67</small>"
+                      "</dd><dt>Expected</dt><dd dir=\"auto\">1815 · in 1815</dd></dl></article>"),
+            std::string::npos)
+      << page.substr(page.find("<article"));
+}
+
+TEST(HtmlReport, ALongParagraphIsCut) {
+  ReportContent content;
+  content.samples = {AnswerSample{"",
+                                  {{std::string(1400, 'x'), false, false},
+                                   {std::string(1400, 'y'), true, false},
+                                   {"z", false, false}},
+                                  "",
+                                  {},
+                                  ""}};
+  const std::string page = render_html(content);
+  EXPECT_EQ(count(page, "xxxxxxxxxx"), 140u);
+  EXPECT_EQ(count(page, "yyyyyyyyyy"), 9u);
+  EXPECT_NE(page.find("y…</mark></dd>"), std::string::npos);
 }
 
 TEST(HtmlReport, CountsSkippedUpdatesAndKeepsThemOutOfTheCurves) {

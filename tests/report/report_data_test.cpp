@@ -31,7 +31,13 @@ class ReportDataTest : public ::testing::Test {
                                       {"x", "y"},
                                       {{1.0f / 3, 2.0f / 3}, {0.05f, 0.95f}}},
                        TextPairSample{"日本", "", "c", {}, {}},
-                       RowsSample{{{"class", "\"cat\""}, {"probability", "0.9"}}}};
+                       RowsSample{{{"class", "\"cat\""}, {"probability", "0.9"}}},
+                       AnswerSample{"who?",
+                                    {{"It was ", false, false}, {"Ann", true, true}},
+                                    "Ann",
+                                    {"Ann", "Anna"},
+                                    "exact"},
+                       MatrixSample{"M", "label", "predicted", {"a"}, {"a", "b"}, {{3, 4}}}};
     for (auto& sample : content.samples) sample = trimmed(sample);
     return content;
   }
@@ -55,6 +61,12 @@ TEST_F(ReportDataTest, ThePageOfWhatWasReadIsThePageOfWhatWasWritten) {
   EXPECT_EQ(pair(read, 1).input, "日本");
   EXPECT_EQ(std::get<RowsSample>(read.samples.at(2)).rows,
             std::get<RowsSample>(written.samples.at(2)).rows);
+  const auto& answer = std::get<AnswerSample>(read.samples.at(3));
+  EXPECT_EQ(answer.paragraph, std::get<AnswerSample>(written.samples.at(3)).paragraph);
+  EXPECT_EQ(answer.references, (std::vector<std::string>{"Ann", "Anna"}));
+  const auto& matrix = std::get<MatrixSample>(read.samples.at(4));
+  EXPECT_EQ(matrix.columns, (std::vector<std::string>{"a", "b"}));
+  EXPECT_EQ(matrix.counts, (std::vector<std::vector<int64_t>>{{3, 4}}));
 }
 
 TEST_F(ReportDataTest, WhatIsTooLargeForThePageIsCutAndThePageStaysTheSame) {
@@ -65,6 +77,18 @@ TEST_F(ReportDataTest, WhatIsTooLargeForThePageIsCutAndThePageStaysTheSame) {
   whole.samples.assign(60, TextPairSample{sentence, broken, sentence, some, some, attention});
   whole.samples[1] = TextPairSample{sentence, broken, sentence, many, many};
   whole.samples[2] = RowsSample{{500, {sentence, broken}}};
+  whole.samples[3] = AnswerSample{sentence,
+                                  {100, {broken, true, false}},
+                                  sentence,
+                                  std::vector<std::string>(100, sentence),
+                                  sentence};
+  whole.samples[4] = MatrixSample{sentence,
+                                  sentence,
+                                  sentence,
+                                  std::vector<std::string>(100, sentence),
+                                  std::vector<std::string>(90, broken),
+                                  std::vector<std::vector<int64_t>>(100, {1, 2, 3})};
+  whole.samples[4] = AnswerSample{broken, {2, {sentence, false, true}}, broken, {broken}, broken};
   whole.machine.assign(500, {sentence, broken});
   write_report_data(path_, whole);
   EXPECT_LT(fs::file_size(path_), size_t{32} << 20) << "and so it can be read";
@@ -114,6 +138,10 @@ TEST_F(ReportDataTest, AnythingElseIsRefusedAndChangesNothing) {
       with("\"kind\":\"rows\"", "\"kind\":\"sound\""),
       with("\"kind\":\"rows\"", "\"kind\":7"),
       with("[\"class\",", "[\"class\",7,"),
+      with("\"kind\":\"answer\"", "\"kind\":\"rows\""),
+      with("[\"Ann\",true,true]", "[\"Ann\",true]"),
+      with("[\"Ann\",true,true]", "[\"Ann\",true,1]"),
+      with("[\"Ann\",\"Anna\"]", "\"Ann\""),
   };
   for (const std::string& text : bad) {
     SCOPED_TRACE(text.substr(0, 200));

@@ -335,6 +335,40 @@ TEST_F(PartOfWeights, TakesFrozenTensorsToo) {
   EXPECT_EQ(value(model, "dec"), 101);
 }
 
+// Another task's head.
+
+TEST_F(PartOfWeights, ReplaceablePartsMayDifferAndNothingElse) {
+  const auto stored = file({{"enc/w", {2, 3}}, {"head/w", {4, 3}}, {"head/old", {4}}});
+  const TakenWeights taken{.entries = {}, .replaceable = {"head/*"}};
+  Parts model({{"enc/w", {2, 3}}, {"head/w", {5, 3}}, {"head/new", {5}}}, 1);
+  optim::Arena arena(model);
+  const auto found = load_some_weights(stored, "there", arena, taken);
+  EXPECT_EQ(found.num_taken, 1);
+  EXPECT_EQ(found.num_tensors, 3);
+  EXPECT_EQ(found.anew, (std::vector<std::string>{"head/w", "head/new"}));
+  EXPECT_EQ(found.left_over, (std::vector<std::string>{"head/w", "head/old"}));
+  EXPECT_EQ(value(model, "enc/w"), 100);
+  EXPECT_EQ(value(model, "head/w"), 2);
+
+  Parts same({{"enc/w", {2, 3}}, {"head/w", {4, 3}}}, 1);
+  optim::Arena same_arena(same);
+  EXPECT_EQ(load_some_weights(stored, "there", same_arena, taken).num_taken, 2);
+  EXPECT_EQ(value(same, "head/w"), 101);
+
+  Parts other({{"enc/w", {3, 3}}, {"head/w", {4, 3}}}, 1);
+  optim::Arena other_arena(other);
+  testing::failure(ExitCode::kBadData,
+                   [&] { load_some_weights(stored, "there", other_arena, taken); });
+  EXPECT_EQ(value(other, "head/w"), 2);
+}
+
+TEST_F(InitialWeights, NamesOfLabelsAreNoPartOfTheTokenizer) {
+  auto files = kFiles;
+  files["labels.json"] = "[\"a\"]";
+  EXPECT_EQ(tokenizer_hashes(files), tokenizer_hashes(kFiles));
+  EXPECT_TRUE(is_of_tokenizer("tokenizer.json"));
+}
+
 TEST_F(InitialWeights, OnlyWhatIsNamedComesFromTheOtherRun) {
   Model model(2);
   optim::Arena arena(model);

@@ -148,6 +148,18 @@ TEST_F(ModuleWeights, ThatDoNotFitAreListedTogetherAndNothingIsCopied) {
   EXPECT_TRUE(has(refusal(tensors, net), "and 1 more"));
 }
 
+TEST_F(ModuleWeights, MayLeaveOutAPartOfTheFileByItsName) {
+  Net net;
+  Tensors tensors = stored();
+  tensors["head.bias"] = at::ones({1});
+  EXPECT_TRUE(has(refusal(tensors, net), "`head.bias` is not in the model"));
+  load_weights(file_of(tensors), "here", net, "head.*");
+  EXPECT_TRUE(at::equal(net.w, stored().at("w")));
+  tensors["more"] = at::ones({1});
+  const auto file = file_of(tensors);
+  EXPECT_THROW(load_weights(file, "here", net, "head.*"), Error);
+}
+
 TEST_F(ModuleWeights, OfIntegersAreRefused) {
   Net net;
   Tensors tensors = stored();

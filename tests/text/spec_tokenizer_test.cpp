@@ -52,6 +52,29 @@ TokenizerSpec byte_spec() {
   return spec;
 }
 
+/// A line in pieces, with `+` before those that continue a word.
+std::string words(const Tokenizer& tokenizer, const std::string& line) {
+  Ids ids;
+  tokenizer.encode(line, ids);
+  std::string text;
+  for (const int64_t id : ids) {
+    if (!text.empty()) text += ' ';
+    text += (tokenizer.continues_word(id) ? "+" : "") + tokenizer.piece(id);
+  }
+  return text;
+}
+
+TEST(SpecTokenizer, PiecesContinueWords) {
+  EXPECT_EQ(words(*made(bert_spec()), "étés fin! x [MASK]"), "ete +##s fin ! [UNK] [MASK]");
+  EXPECT_EQ(words(*made(byte_spec()), "a the t,\tb"), "+a Ġth +e Ġ +t +, ĉ +b");
+  TokenizerSpec with_added = byte_spec();
+  with_added.added = {{.content = "thing", .id = 260}};
+  EXPECT_EQ(words(*made(with_added), " thingth"), "Ġ thing +th");
+  EXPECT_FALSE(made(byte_spec())->continues_word(259)) << "<s>";
+  EXPECT_FALSE(made(byte_spec())->continues_word(-1));
+  EXPECT_FALSE(made(byte_spec())->continues_word(1000));
+}
+
 TEST(SpecTokenizer, CutsTextOfBert) {
   const auto bert = made(bert_spec());
   const Encoded text = pieces_with_offsets(*bert, " Étés中. x");

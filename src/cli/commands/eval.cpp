@@ -1,6 +1,7 @@
 #include "base/error.h"
 #include "cli/command.h"
 #include "cli/engine.h"
+#include "cli/family_options.h"
 #include "cli/launch.h"
 #include "cli/notes.h"
 #include "cli/run_config.h"
@@ -12,6 +13,8 @@ namespace {
 
 struct EvalArguments {
   std::string run, checkpoint, head, src, src2, tgt, hypotheses, per_line;
+  std::string predictions, nbest, none_scores;
+  std::vector<std::string> data;
   std::vector<std::string> overrides;
   bool json = false;
   int processes = 0;  // 0: not asked for
@@ -30,6 +33,10 @@ std::vector<std::string> eval_words(const EvalArguments& options) {
   add("--tgt", options.tgt);
   add("--hypotheses", options.hypotheses);
   add("--per-line", options.per_line);
+  for (const auto& file : options.data) add("--data", file);
+  add("--predictions", options.predictions);
+  add("--nbest", options.nbest);
+  add("--none-scores", options.none_scores);
   if (options.json) words.push_back("--json");
   return words;
 }
@@ -42,29 +49,60 @@ void require_folder_of(const std::filesystem::path& output, const std::string& o
               "make it, or give another file to " + option);
 }
 
-int run_eval(const EvalArguments& options) {
+const std::vector<FamilyOption>& eval_family_options() {
+  static const std::vector<FamilyOption> options{
+      {"--head", {kTranslation}},
+      {"--src", {kTranslation}},
+      {"--src2", {kTranslation}},
+      {"--tgt", {kTranslation}},
+      {"--hypotheses", {kTranslation}},
+      {"--per-line", {kTranslation}},
+      {"--data", {kMaskedLm, kAnswers, kLabels}},
+      {"--predictions", {kAnswers, kLabels}},
+      {"--nbest", {kAnswers}},
+      {"--none-scores", {kAnswers}},
+  };
+  return options;
+}
+
+void require_file(const std::string& path, const std::string& advice) {
+  if (path.empty() || path.find(".zip:") != std::string::npos) return;  // its reader names those
+  if (std::filesystem::exists(path)) return;
+  throw Error(ExitCode::kUsage, "no file " + path, advice);
+}
+
+int run_eval(const CLI::App& app, const EvalArguments& options) {
   if (options.src.empty() != options.tgt.empty()) {
     throw Error(ExitCode::kUsage, "stretto eval: --src and --tgt go together",
                 "give a source file and its translation, line for line");
   }
   for (const auto& path : {options.src, options.src2, options.tgt}) {
-    if (!path.empty() && !std::filesystem::exists(path.substr(0, path.find(".zip:")))) {
-      if (path.find(".zip:") != std::string::npos) continue;  // its reader names the archive
-      throw Error(ExitCode::kUsage, "no file " + path, "check --src, --src2 and --tgt");
-    }
+    require_file(path, "check --src, --src2 and --tgt");
   }
+  for (const auto& path : options.data) require_file(path, "check --data");
   require_folder_of(options.hypotheses, "--hypotheses");
   require_folder_of(options.per_line, "--per-line");
-  const engine::EvalRequest request{.experiment = load_run_config(options.run, options.overrides),
-                                    .run_directory = options.run,
-                                    .checkpoint = options.checkpoint,
-                                    .json = options.json,
-                                    .translation = {.src = options.src,
-                                                    .tgt = options.tgt,
-                                                    .hypotheses = options.hypotheses,
-                                                    .per_line = options.per_line,
-                                                    .src2 = options.src2,
-                                                    .head = options.head}};
+  require_folder_of(options.predictions, "--predictions");
+  require_folder_of(options.nbest, "--nbest");
+  require_folder_of(options.none_scores, "--none-scores");
+  const engine::EvalRequest request{
+      .experiment = load_run_config(options.run, options.overrides),
+      .run_directory = options.run,
+      .checkpoint = options.checkpoint,
+      .json = options.json,
+      .translation = {.src = options.src,
+                      .tgt = options.tgt,
+                      .hypotheses = options.hypotheses,
+                      .per_line = options.per_line,
+                      .src2 = options.src2,
+                      .head = options.head},
+      .masked_lm = {.data = options.data},
+      .question_answering = {.data = options.data,
+                             .predictions = options.predictions,
+                             .nbest = options.nbest,
+                             .none_scores = options.none_scores},
+      .text_classification = {.data = options.data, .predictions = options.predictions}};
+  require_own_options(app, eval_family_options(), request.experiment.options);
   if (!options.head.empty()) {
     experiment::head_named(request.experiment.options, options.head, "--head");
   }
@@ -105,12 +143,26 @@ std::function<int()> declare_eval(CLI::App& app) {
                  "write the pairs' log-probabilities to this file, a line a pair: sum, mean, "
                  "target tokens")
       ->type_name("FILE");
+  app.add_option("--data", options->data,
+                 "file to score, in the format of the run's data; again for more files; default "
+                 "data.test, else data.valid; not of translation")
+      ->type_name("FILE");
+  app.add_option("--predictions", options->predictions,
+                 "write answers by id as JSON, or a line with label and probabilities for each "
+                 "text, to this file")
+      ->type_name("FILE");
+  app.add_option("--nbest", options->nbest,
+                 "write the candidates of each question to this file, as JSON")
+      ->type_name("FILE");
+  app.add_option("--none-scores", options->none_scores,
+                 "write how much likelier no answer is, for each question, to this file")
+      ->type_name("FILE");
   app.add_flag("--json", options->json, "one JSON object on stdout");
   app.add_option("--processes", options->processes,
                  "cut the text over so many processes on this machine, started with mpirun")
       ->type_name("N")
       ->check(whole_number(1, 4096));
-  return [options] { return run_eval(*options); };
+  return [options, &app] { return run_eval(app, *options); };
 }
 
 }  // namespace stretto::cli

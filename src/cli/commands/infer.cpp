@@ -1,6 +1,10 @@
+#include <algorithm>
+#include <utility>
+
 #include "base/error.h"
 #include "cli/command.h"
 #include "cli/engine.h"
+#include "cli/family_options.h"
 #include "cli/notes.h"
 #include "cli/run_config.h"
 #include "data/byte_stream.h"
@@ -26,30 +30,64 @@ void require_one_process() {
               "has references by itself");
 }
 
-int run_infer(const InferArguments& options) {
+const std::vector<FamilyOption>& infer_family_options() {
+  static const std::vector<FamilyOption> options{
+      {"--head", {kTranslation}},
+      {"--beam", {kTranslation}},
+      {"--nbest", {kTranslation, kAnswers}},
+      {"--sample", {kTranslation}},
+      {"--scores", {kTranslation, kAnswers, kLabels}},
+      {"--alignments", {kTranslation}},
+      {"--prefix", {kTranslation}},
+      {"--src2", {kTranslation}},
+      {"--stats", {kTranslation}},
+  };
+  return options;
+}
+
+// What options of translation say as keys.
+std::vector<std::string> keys_of(const InferArguments& options) {
+  std::vector<std::string> keys;
+  if (options.beam > 0) keys.push_back("decode.beam_size=" + std::to_string(options.beam));
+  if (options.nbest > 0) keys.push_back("decode.nbest=" + std::to_string(options.nbest));
+  if (options.sample) keys.emplace_back("decode.method=sample");
+  return keys;
+}
+
+int run_infer(const CLI::App& app, const InferArguments& options) {
   require_one_process();
   std::vector<std::string> overrides, files;
-  if (options.beam > 0) overrides.push_back("decode.beam_size=" + std::to_string(options.beam));
-  if (options.nbest > 0) overrides.push_back("decode.nbest=" + std::to_string(options.nbest));
-  if (options.sample) overrides.emplace_back("decode.method=sample");
   for (const auto& word : options.words) (is_override(word) ? overrides : files).push_back(word);
   for (const auto& file : files) {
     if (file != "-" && !std::filesystem::exists(data::parse_input_path(file).file)) {
-      throw Error(ExitCode::kUsage, "no file " + file, "without files, stdin is translated");
+      throw Error(ExitCode::kUsage, "no file " + file, "without files, stdin is read");
     }
   }
-  const engine::InferRequest request{.experiment = load_run_config(options.run, overrides),
-                                     .run_directory = options.run,
-                                     .checkpoints = options.checkpoint,
-                                     .json = options.json,
-                                     .translation = {.files = files,
-                                                     .prefix_file = options.prefix,
-                                                     .src2_file = options.src2,
-                                                     .scores = options.scores,
-                                                     .alignments = options.alignments,
-                                                     .head = options.head,
-                                                     .stats = options.stats}};
-  experiment::head_named(request.experiment.options, options.head, "--head");
+  auto loaded = load_run_config(options.run, overrides);
+  require_own_options(app, infer_family_options(), loaded.options);
+  const bool translates = loaded.options.task.is<experiment::TranslationOptions>();
+  if (const auto keys = keys_of(options); translates && !keys.empty()) {
+    overrides.insert(overrides.begin(), keys.begin(), keys.end());
+    loaded = load_run_config(options.run, overrides);
+  }
+  const engine::InferRequest request{
+      .experiment = std::move(loaded),
+      .run_directory = options.run,
+      .checkpoints = options.checkpoint,
+      .json = options.json,
+      .translation = {.files = files,
+                      .prefix_file = options.prefix,
+                      .src2_file = options.src2,
+                      .scores = options.scores,
+                      .alignments = options.alignments,
+                      .head = options.head,
+                      .stats = options.stats},
+      .masked_lm = {.files = files},
+      .question_answering = {.files = files,
+                             .scores = options.scores,
+                             .nbest = std::max<int64_t>(1, options.nbest)},
+      .text_classification = {.files = files, .scores = options.scores}};
+  if (translates) experiment::head_named(request.experiment.options, options.head, "--head");
   tell_notes(request.experiment.origins);
   return engine().infer(request);
 }
@@ -59,10 +97,9 @@ int run_infer(const InferArguments& options) {
 std::function<int()> declare_infer(CLI::App& app) {
   auto options = std::make_shared<InferArguments>();
   app.add_option("RUN", options->run, "run folder")->required()->type_name("");
-  app.add_option(
-         "FILE-or-key=value", options->words,
-         "text to translate, plain, .gz, .zst or FILE.zip:MEMBER; default stdin, which is - "
-         "too; and key=value")
+  app.add_option("FILE-or-key=value", options->words,
+                 "text, plain, .gz, .zst or FILE.zip:MEMBER; default stdin, which is - "
+                 "too; and key=value")
       ->type_name("");
   app.add_option("--checkpoint", options->checkpoint,
                  "best, last, a step, a name, a path, or several with commas: an ensemble")
@@ -73,11 +110,14 @@ std::function<int()> declare_infer(CLI::App& app) {
   app.add_option("--beam", options->beam, "decode.beam_size")
       ->check(whole_number(1, 1000))
       ->type_name("N");
-  app.add_option("--nbest", options->nbest, "decode.nbest: hypotheses for each line")
+  app.add_option("--nbest", options->nbest,
+                 "decode.nbest: hypotheses for each line, or answers for each question")
       ->check(whole_number(1, 1000))
       ->type_name("N");
   app.add_flag("--sample", options->sample, "draw at random instead of searching");
-  app.add_flag("--scores", options->scores, "print score and text, separated by a tab");
+  app.add_flag(
+      "--scores", options->scores,
+      "print score and text, separated by a tab; of labels their probabilities behind them");
   app.add_flag("--alignments", options->alignments, "print source-target pairs of positions too");
   app.add_option("--prefix", options->prefix, "text that each output starts with, line for line")
       ->type_name("FILE");
@@ -88,7 +128,7 @@ std::function<int()> declare_infer(CLI::App& app) {
   app.add_flag("--json", options->json, "one JSON object a line");
   app.add_flag("--stats", options->stats,
                "say at the end how many lines, batches and tokens there were");
-  return [options] { return run_infer(*options); };
+  return [options, &app] { return run_infer(app, *options); };
 }
 
 }  // namespace stretto::cli

@@ -9,6 +9,7 @@
 #include "cli/command.h"
 #include "cli/input.h"
 #include "cli/run_config.h"
+#include "experiment/text_sections.h"
 #include "text/tokenizer_files.h"
 #include "text/train_tokenizer.h"
 
@@ -88,7 +89,10 @@ std::shared_ptr<const text::Tokenizer> open_tokenizer(const CodeOptions& options
       const std::string name = entry.path().filename().string();
       if (!name.starts_with('.')) assets[name] = read_file(entry.path());
     }
-    const auto pair = text::load_tokenizers(translation_of(loaded.options).tokenizer, assets);
+    const auto text = experiment::find_text_sections(loaded.options);
+    const auto pair = text::load_tokenizers(
+        text ? text->tokenizer->tokenizer_options() : translation_of(loaded.options).tokenizer,
+        assets);
     return options.target ? pair.tgt : pair.src;
   }
   const std::string bytes = read_file(path);

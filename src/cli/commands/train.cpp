@@ -7,6 +7,7 @@
 #include "cli/engine.h"
 #include "cli/launch.h"
 #include "cli/notes.h"
+#include "cli/seeds.h"
 #include "distributed/launch.h"
 #include "experiment/same_experiment.h"
 #include "store/checkpoint.h"
@@ -19,8 +20,8 @@ namespace fs = std::filesystem;
 struct TrainArguments {
   std::string config;
   std::vector<std::string> overrides;
-  std::string run;
-  bool extend = false, quiet = false;
+  std::string run, seeds;
+  bool extend = false, quiet = false, json = false;
   int processes = 0;  // 0: not asked for
   int restarts = 0;
   int64_t until = 0;
@@ -35,6 +36,24 @@ std::vector<std::string> train_words(const TrainArguments& options,
   if (options.quiet) words.push_back("--quiet");
   if (options.until > 0) words.insert(words.end(), {"--until", std::to_string(options.until)});
   return words;
+}
+
+// The command of one of several seeds, but for the seed.
+std::vector<std::string> words_of_seed(const TrainArguments& options,
+                                       const std::string& run_directory) {
+  auto words = train_words(options, run_directory);
+  if (options.processes > 0) {
+    words.insert(words.end(), {"--processes", std::to_string(options.processes)});
+  }
+  if (options.restarts > 0) {
+    words.insert(words.end(), {"--restarts", std::to_string(options.restarts)});
+  }
+  return words;
+}
+
+std::string run_directory_of(const TrainArguments& options) {
+  if (!options.run.empty()) return options.run;
+  return (fs::path("runs") / fs::path(options.config).stem()).string();
 }
 
 // What rank 0 will ask for too; here nobody is there yet whom a refusal would surprise.
@@ -57,14 +76,27 @@ std::string what_is_saved(const std::string& run_directory) {
 int run_train(const TrainArguments& options) {
   ignore_broken_pipes();  // who reads the screen may leave; log.txt has the words
   log::set_quiet(options.quiet);
+  if (!options.seeds.empty()) {
+    return train_seeds(
+        {.config = options.config,
+         .overrides = options.overrides,
+         .directory = run_directory_of(options),
+         .seeds = options.seeds,
+         .extend = options.extend,
+         .json = options.json,
+         .until = options.until,
+         .words = [&](const std::string& run) { return words_of_seed(options, run); }});
+  }
+  if (options.json) {
+    throw Error(ExitCode::kUsage, "stretto train: --json goes with --seeds",
+                "metrics.jsonl of the run has its numbers");
+  }
   engine::TrainRequest request{
       .experiment = experiment::load_experiment(options.config, options.overrides),
-      .run_directory = options.run,
+      .run_directory = run_directory_of(options),
       .extend = options.extend,
       .until = options.until};
-  if (request.run_directory.empty()) {
-    request.run_directory = (fs::path("runs") / fs::path(options.config).stem()).string();
-  }
+  require_no_seeds(request.run_directory);
   const int rank = distributed::detect_launch().rank;
   if (rank == 0) {  // the others may have paths of their own
     experiment::require_same_experiment(request.run_directory, request.experiment, options.extend);
@@ -104,6 +136,11 @@ std::function<int()> declare_train(CLI::App& app) {
          "stay as they are; the same command without it goes on")
       ->type_name("N")
       ->check(whole_number(1, INT64_MAX));
+  app.add_option("--seeds", options->seeds,
+                 "train several seeds one after the other, each in DIR/seed_N, and print mean and "
+                 "deviation: 5 means 1 to 5, 3,7,9 means these")
+      ->type_name("N|A,B,C");
+  app.add_flag("--json", options->json, "of --seeds: print scores, means and deviations as JSON");
   app.add_flag("--quiet", options->quiet, "only warnings and errors on the screen");
   app.add_option("--processes", options->processes,
                  "train with so many processes on this machine, started with mpirun")

@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "data/byte_stream.h"
+#include "data/cache_folder.h"
 #include "data/pairs/corpus_build.h"
 #include "data/pairs/corpus_cache.h"
 #include "data/pairs/corpus_files.h"
@@ -43,6 +44,16 @@ void require_ends(const text::TokenizerPair& tokenizers) {
                     " has no end-of-sentence, with which every sentence ends",
                 "use a tokenizer that has one");
   }
+}
+
+std::vector<std::string> paths_of(const std::vector<ParallelInput>& inputs) {
+  std::vector<std::string> paths;
+  for (const ParallelInput& input : inputs) {
+    for (const std::string& path : {input.src, input.tgt, input.src2}) {
+      if (!path.empty()) paths.push_back(path);
+    }
+  }
+  return paths;
 }
 
 /// Of everything that shapes the cached files. Paths do not count: a moved corpus is the same one.
@@ -94,7 +105,7 @@ std::shared_ptr<const Corpus> open_corpus(const DataOptions& options, Split spli
                   .threads = threads};
   SampleWeights weights = weights_of(options, split, plan.inputs.size(), seed);
   const fs::path root = options.cache_dir.empty() ? user_cache_dir() : fs::path(options.cache_dir);
-  InputFiles files(plan.inputs);
+  InputFiles files(paths_of(plan.inputs));
   make_cache_directory(root / "hashes");
   files.hash(root / "hashes", threads);
   plan.key = cache_key(plan, files, tokenizers);

@@ -12,7 +12,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/text.h"
-#include "data/pairs/chunk_pipeline.h"
+#include "data/chunk_pipeline.h"
 
 namespace stretto::data {
 namespace {
@@ -22,13 +22,33 @@ constexpr size_t kChunkBytes = size_t{1} << 20;
 constexpr uint64_t kMaxPairs = std::numeric_limits<uint32_t>::max();
 constexpr auto kProgressInterval = std::chrono::seconds(15);
 
-template <class Id>
-void append_ids(const std::vector<int64_t>& ids, std::string& out) {
-  const size_t at = out.size();
-  out.resize(at + ids.size() * sizeof(Id));
-  Id* to = reinterpret_cast<Id*>(out.data() + at);
-  for (size_t i = 0; i < ids.size(); ++i) to[i] = static_cast<Id>(ids[i]);
-}
+/// Consecutive pairs of lines of one input, and what became of them.
+struct Chunk {
+  size_t input = 0;
+  int64_t first_line = 1;
+  std::string lines;                ///< source, target, source, … without line ends
+  std::vector<uint32_t> line_ends;  ///< [2 · pairs] in `lines`
+
+  std::string ids;                  ///< raw token ids of the kept pairs
+  std::vector<uint32_t> src_lens;   ///< [kept]
+  std::vector<uint32_t> tgt_lens;   ///< [kept]
+  std::string text;                 ///< lines of the kept pairs
+  std::vector<uint32_t> text_lens;  ///< [2 · kept]
+  FilterCounts counts;
+  TextCounts src_counts, tgt_counts;  ///< of the kept pairs
+
+  void clear() {
+    lines.clear();
+    line_ends.clear();
+    ids.clear();
+    src_lens.clear();
+    tgt_lens.clear();
+    text.clear();
+    text_lens.clear();
+    counts = {};
+    src_counts = tgt_counts = {};
+  }
+};
 
 /// Runs on the threads: from lines to ids.
 class ChunkEncoder {
@@ -60,11 +80,7 @@ class ChunkEncoder {
  private:
   void store(const EncodedPair& pair, Chunk& chunk) const {
     for (const std::vector<int64_t>* side : {&pair.src, &pair.tgt}) {
-      if (id_bytes_ == 2) {
-        append_ids<uint16_t>(*side, chunk.ids);
-      } else {
-        append_ids<uint32_t>(*side, chunk.ids);
-      }
+      store_ids(*side, id_bytes_, chunk.ids);
     }
     count_pair(tokenizers_, pair, chunk.src_counts, chunk.tgt_counts);
     chunk.src_lens.push_back(static_cast<uint32_t>(pair.src.size()));
@@ -169,7 +185,7 @@ class CorpusWriter {
   std::chrono::steady_clock::time_point last_report_ = std::chrono::steady_clock::now();
 };
 
-void read_input(const CorpusPlan& plan, size_t index, ChunkPipeline& pipeline) {
+void read_input(const CorpusPlan& plan, size_t index, ChunkPipeline<Chunk>& pipeline) {
   PairReader reader(plan.inputs[index]);
   std::string_view src, tgt;
   bool more = reader.next(src, tgt);
@@ -248,10 +264,10 @@ void throw_empty_corpus(const CorpusPlan& plan, const FilterCounts& counts) {
 CorpusMeta build_corpus(const CorpusPlan& plan, const text::TokenizerPair& tokenizers,
                         const std::filesystem::path& folder) {
   const int64_t largest = std::max(tokenizers.src->size(), tokenizers.tgt->size());
-  const uint64_t id_bytes = largest <= 65536 ? 2 : 4;
+  const uint64_t id_bytes = bytes_of_ids(largest);
   CorpusWriter writer(plan, id_bytes, folder);
-  ChunkPipeline pipeline(plan.threads, ChunkEncoder(plan, tokenizers, id_bytes),
-                         [&](Chunk& chunk) { writer(chunk); });
+  ChunkPipeline<Chunk> pipeline(plan.threads, ChunkEncoder(plan, tokenizers, id_bytes),
+                                [&](Chunk& chunk) { writer(chunk); });
   for (size_t i = 0; i < plan.inputs.size(); ++i) {
     try {
       read_input(plan, i, pipeline);

@@ -6,31 +6,13 @@
 #include <string>
 #include <vector>
 
-#include "data/content_hash.h"
+#include "data/input_files.h"
 #include "data/pairs/corpus_build.h"
 #include "data/pairs/corpus_order.h"
 #include "data/pairs/mapped_corpus.h"
 #include "text/tokenizer.h"
 
 namespace stretto::data {
-
-/// Files of the inputs, each once, with the stamps they had before anything was read.
-class InputFiles {
- public:
-  explicit InputFiles(const std::vector<ParallelInput>& inputs);
-  void hash(const std::filesystem::path& memory_dir, int64_t threads);
-  uint64_t hash_of(const std::string& path) const;
-  /// A cache under the key of one content must not hold another: throws Error(kBadData).
-  void check_unchanged() const;
-
- private:
-  std::vector<std::filesystem::path> files_;
-  std::vector<FileStamp> stamps_;
-  std::vector<uint64_t> hashes_;
-};
-
-/// Makes a folder of the cache. Throws Error(kIo) with where to put the cache else.
-void make_cache_directory(const std::filesystem::path& path);
 
 /// The place of one corpus in the token cache: finds what is there, makes what is not, and makes
 /// anew what is damaged, which it says once for each damage.

@@ -8,14 +8,11 @@
 #include <array>
 #include <bit>
 #include <cerrno>
-#include <cstring>
 #include <tuple>
 #include <utility>
 
 #include "base/error.h"
-#include "base/failpoint.h"
 #include "base/file.h"
-#include "base/hash.h"
 #include "data/pairs/pair_filter.h"
 
 namespace stretto::data {
@@ -24,7 +21,6 @@ namespace {
 static_assert(std::endian::native == std::endian::little, "the cache is little-endian");
 
 constexpr uint64_t kMagic = 0x3150524F43525453;  // "STRCORP1"
-constexpr size_t kBufferBytes = size_t{1} << 20;
 constexpr size_t kMaxMetaBytes = size_t{1} << 30;
 constexpr size_t kCountWords = 10;  // where the counts begin
 constexpr size_t kWordsOfLine = 3;
@@ -55,42 +51,7 @@ bool has_file(const CorpusMeta& meta, std::string_view name) {
   return meta.has_text != 0 || (name != kTextFile && name != kTextEndsFile);
 }
 
-void append_list(std::vector<uint64_t>& words, const std::vector<uint64_t>& list) {
-  words.push_back(list.size());
-  words.insert(words.end(), list.begin(), list.end());
-}
-
-bool take_list(const std::vector<uint64_t>& words, size_t& at, std::vector<uint64_t>& list) {
-  if (at >= words.size() || words[at] > words.size() - at - 1) return false;
-  const auto begin = words.begin() + static_cast<std::ptrdiff_t>(at) + 1;
-  list.assign(begin, begin + static_cast<std::ptrdiff_t>(words[at]));
-  at += 1 + list.size();
-  return true;
-}
-
 }  // namespace
-
-bool is_readable_whole(const std::filesystem::path& path, uint64_t max_bytes) {
-  std::error_code failure;
-  if (!std::filesystem::is_regular_file(path, failure)) return false;
-  const auto size = std::filesystem::file_size(path, failure);
-  return !failure && size <= max_bytes;
-}
-
-std::string seal_words(std::vector<uint64_t> words) {
-  words.push_back(xxh3_64(words.data(), words.size() * sizeof(uint64_t)));
-  return {reinterpret_cast<const char*>(words.data()), words.size() * sizeof(uint64_t)};
-}
-
-std::optional<std::vector<uint64_t>> unseal_words(std::string_view bytes) {
-  if (bytes.size() < sizeof(uint64_t) || bytes.size() % sizeof(uint64_t) != 0) return std::nullopt;
-  std::vector<uint64_t> words(bytes.size() / sizeof(uint64_t));
-  std::memcpy(words.data(), bytes.data(), bytes.size());
-  const uint64_t checksum = words.back();
-  words.pop_back();
-  if (xxh3_64(words.data(), words.size() * sizeof(uint64_t)) != checksum) return std::nullopt;
-  return words;
-}
 
 std::string encode_meta(const CorpusMeta& meta) {
   std::vector<uint64_t> words{kMagic,        kCorpusVersion, meta.key,     meta.id_bytes,
@@ -174,41 +135,6 @@ CheckedFile open_checked(const std::filesystem::path& folder, const CorpusMeta& 
   // Compared as text: equal literals of two files need not have one address.
   const auto found = std::find(kSummedFiles.begin(), kSummedFiles.end(), std::string_view(name));
   return {folder / name, meta.sums[static_cast<size_t>(found - kSummedFiles.begin())]};
-}
-
-FileWriter::FileWriter(std::filesystem::path path)
-    : path_(std::move(path)), file_(retried([&] {
-        return ::open(path_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
-      })) {
-  if (!file_) throw_io_error("cannot create", path_, errno);
-  buffer_.reserve(kBufferBytes);
-}
-
-void FileWriter::append(const void* data, size_t size) {
-  if (buffer_.size() + size > kBufferBytes) flush();
-  buffer_.append(static_cast<const char*>(data), size);
-  if (buffer_.size() >= kBufferBytes) flush();
-}
-
-void FileWriter::flush() {
-  if (const int failed = failpoint("corpus.write")) throw_io_error("cannot write", path_, failed);
-  sums_.update(buffer_.data(), buffer_.size());
-  for (size_t done = 0; done < buffer_.size();) {
-    const ssize_t wrote =
-        retried([&] { return ::write(file_.get(), buffer_.data() + done, buffer_.size() - done); });
-    if (wrote < 0) throw_io_error("cannot write", path_, errno);
-    done += static_cast<size_t>(wrote);
-  }
-  buffer_.clear();
-}
-
-void FileWriter::finish() {
-  flush();
-  if (retried([&] { return ::fsync(file_.get()); }) != 0) {
-    throw_io_error("cannot write", path_, errno);
-  }
-  const int closed = ::close(file_.release());
-  if (closed != 0 && errno != EINTR) throw_io_error("cannot write", path_, errno);
 }
 
 WritableMap::WritableMap(std::filesystem::path path, size_t size)

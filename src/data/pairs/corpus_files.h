@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "data/cache_files.h"
 #include "data/checked_file.h"
 #include "data/pairs/corpus.h"
 
@@ -66,31 +67,6 @@ std::optional<CorpusMeta> find_corpus(const std::filesystem::path& folder, uint6
 /// Opens one of kSummedFiles, which a corpus with this head has.
 CheckedFile open_checked(const std::filesystem::path& folder, const CorpusMeta& meta,
                          const char* name);
-
-/// Whether a head can be there: a regular file of no more bytes.
-bool is_readable_whole(const std::filesystem::path& path, uint64_t max_bytes);
-
-/// 64-bit words with a checksum as the last one, the form of every head in the cache.
-std::string seal_words(std::vector<uint64_t> words);
-/// The words before a right checksum, or nothing.
-std::optional<std::vector<uint64_t>> unseal_words(std::string_view bytes);
-
-/// A file that is written from front to back through a buffer.
-/// Everything throws Error(kIo) with the system's reason; the destructor closes and is silent.
-class FileWriter {
- public:
-  explicit FileWriter(std::filesystem::path path);  ///< which must not exist
-  void append(const void* data, size_t size);
-  void finish();                                           ///< writes what is left, fsync, close
-  std::vector<uint64_t> sums() { return sums_.finish(); }  ///< of the blocks, once, at the end
-
- private:
-  void flush();
-  std::filesystem::path path_;
-  std::string buffer_;
-  BlockSums sums_;
-  Descriptor file_;
-};
 
 /// A new file of a fixed size, mapped for writing in any order. What stands at its path is
 /// replaced. Its blocks are allocated first, so that a full disk is an Error(kIo) here and not a

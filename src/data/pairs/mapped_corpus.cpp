@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "data/cache_files.h"
 #include "data/pairs/pair_columns.h"
 
 namespace stretto::data {
@@ -20,16 +21,6 @@ uint64_t folder_bytes(const std::filesystem::path& folder) {
     if (!unknown) bytes += size;
   }
   return bytes;
-}
-
-template <class Id>
-bool copy_ids(const Id* from, uint64_t count, int64_t vocab_size, std::vector<int64_t>& out) {
-  bool fits = true;
-  for (uint64_t i = 0; i < count; ++i) {
-    fits = fits && from[i] < static_cast<uint64_t>(vocab_size);
-    out.push_back(static_cast<int64_t>(from[i]));
-  }
-  return fits;
 }
 
 }  // namespace
@@ -63,19 +54,8 @@ const char* CorpusMaps::append_ids(uint64_t pair, int side, int64_t vocab_size,
                                    std::vector<int64_t>& out) const {
   Span span;
   if (const char* damaged = find(pair, side, span)) return damaged;
-  const uint64_t count = span.end - span.begin;
-  const size_t before = out.size();
-  bool whole = false;
-  if (meta_.id_bytes == 2) {
-    const auto* ids = ids_.elements<uint16_t>(span.begin, count);
-    whole = ids != nullptr && copy_ids(ids, count, vocab_size, out);
-  } else {
-    const auto* ids = ids_.elements<uint32_t>(span.begin, count);
-    whole = ids != nullptr && copy_ids(ids, count, vocab_size, out);
-  }
-  // An id outside the vocabulary would be read as a row outside the embedding table.
-  if (!whole) out.resize(before);
-  return whole ? nullptr : kIdsFile;
+  return load_ids(ids_, {span.begin, span.end}, {meta_.id_bytes, vocab_size}, out) ? nullptr
+                                                                                   : kIdsFile;
 }
 
 const char* CorpusMaps::read_text(uint64_t pair, int side, std::string& out) const {

@@ -5,6 +5,7 @@
 #include "models/registry.h"
 #include "optim/arena.h"
 #include "runs/merged_lora.h"
+#include "tasks/taken_tokenizer.h"
 #include "tasks/translation/commands.h"
 #include "tasks/translation/initial_run.h"
 #include "tasks/translation/translation.h"

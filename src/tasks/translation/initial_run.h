@@ -9,10 +9,6 @@
 
 namespace stretto::tasks {
 
-/// `train.init_vocabulary = "match"` needs the other run's tokenizer: Error(kUsage) without one.
-/// Asked before text is read, which may take long.
-void require_pieces(const runs::InitialRun& run);
-
 /// Tokenizers of a new run: those that its configuration names, else those of the run that
 /// `train.init_from` names, else new ones, trained on its text. Keys of the configuration that
 /// would train one yield to another run's tokenizer, and a line of the log says which were given.

@@ -1,0 +1,96 @@
+#include "base/atomic_file.h"
+
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <cstdio>
+#include <string>
+#include <utility>
+
+#include "base/durable_file.h"
+#include "base/failpoint.h"
+#include "base/file.h"
+#include "base/stray_files.h"
+
+namespace stretto {
+namespace {
+
+namespace fs = std::filesystem;
+
+}  // namespace
+
+/// The file that is written beside `path` and renamed to it; removed unless keep() was called.
+///
+/// A lock on it, held until the end of this object, tells that its process lives. The second
+/// descriptor keeps it: the lock must outlast the close() that makes the file durable, for between
+/// that and the rename somebody who tidies up would find a file that nobody holds.
+class AtomicFile::Temporary {
+ public:
+  explicit Temporary(const fs::path& path) {
+    constexpr int kTries = 8;  // a file system that counts no links must not keep us here
+    for (int i = 0; i < kTries && !claim_; ++i) create(path);
+  }
+  ~Temporary() {
+    if (!kept_) ::unlink(path_.c_str());
+  }
+  Temporary(const Temporary&) = delete;
+  Temporary& operator=(const Temporary&) = delete;
+
+  DurableFile& file() { return *file_; }
+  const fs::path& path() const { return path_; }
+  void keep() { kept_ = true; }
+
+ private:
+  void create(const fs::path& path) {
+    static std::atomic<uint64_t> counter = 0;
+    path_ = path;
+    path_ += temporary_suffix(::getpid(), counter++);
+    // A process with this number may have been killed here earlier.
+    ::unlink(path_.c_str());
+    try {
+      file_ = std::make_unique<DurableFile>(path_, "file");
+      claim_ = file_->claim();
+    } catch (...) {
+      ::unlink(path_.c_str());
+      throw;
+    }
+  }
+
+  fs::path path_;
+  std::unique_ptr<DurableFile> file_;
+  Descriptor claim_;
+  bool kept_ = false;
+};
+
+AtomicFile::AtomicFile(fs::path path) : path_(std::move(path)) {
+  const std::string own = path_.filename().string();
+  remove_stray_files(path_.parent_path(), [&](const std::string& name) { return name == own; });
+  temporary_ = std::make_unique<Temporary>(path_);
+}
+
+AtomicFile::~AtomicFile() = default;
+
+void AtomicFile::write(std::string_view bytes) {
+  temporary_->file().write(bytes);
+}
+
+void AtomicFile::write_at(uint64_t offset, std::string_view bytes) {
+  temporary_->file().write_at(offset, bytes);
+}
+
+void AtomicFile::publish() {
+  temporary_->file().close();
+  const int renamed = retried([&] {
+    if (const int fault = failpoint("file.rename")) {
+      errno = fault;
+      return -1;
+    }
+    return ::rename(temporary_->path().c_str(), path_.c_str());
+  });
+  if (renamed != 0) throw_io_error("cannot write", path_, errno);
+  temporary_->keep();
+  fsync_directory(path_.parent_path());
+}
+
+}  // namespace stretto

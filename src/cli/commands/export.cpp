@@ -1,0 +1,44 @@
+#include "cli/command.h"
+#include "cli/engine.h"
+#include "cli/notes.h"
+#include "cli/run_config.h"
+
+namespace stretto::cli {
+namespace {
+
+struct ExportArguments {
+  std::string run, format, folder, checkpoint, model_type = "auto";
+};
+
+int run_export(const ExportArguments& arguments) {
+  const engine::ExportRequest request{.experiment = load_run_config(arguments.run, {}),
+                                      .run_directory = arguments.run,
+                                      .checkpoint = arguments.checkpoint,
+                                      .model_type = arguments.model_type,
+                                      .folder = arguments.folder};
+  tell_notes(request.experiment.origins);
+  return engine().export_model(request);
+}
+
+}  // namespace
+
+std::function<int()> declare_export(CLI::App& app) {
+  auto arguments = std::make_shared<ExportArguments>();
+  app.add_option("RUN", arguments->run, "run folder")->required()->type_name("");
+  app.add_option("DIR", arguments->folder, "folder to write; must not be there yet")
+      ->required()
+      ->type_name("");
+  app.add_option("--format", arguments->format, "hf: config.json, model.safetensors and tokenizer")
+      ->required()
+      ->check(one_of({"hf"}))
+      ->type_name("FORMAT");
+  app.add_option("--checkpoint", arguments->checkpoint, "best, last, a step, a name or a path")
+      ->type_name("NAME");
+  app.add_option("--model-type", arguments->model_type,
+                 "which class writes it; default auto: the nearest that is equal")
+      ->check(one_of({"auto", "bert", "roberta", "distilbert"}))
+      ->type_name("TYPE");
+  return [arguments] { return run_export(*arguments); };
+}
+
+}  // namespace stretto::cli

@@ -1,0 +1,29 @@
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "experiment/experiment.h"
+
+namespace stretto::cli {
+
+/// Values of task.name, for tables of FamilyOption.
+constexpr const char* kTranslation = experiment::TranslationOptions::kName;
+constexpr const char* kMaskedLm = experiment::MaskedLmOptions::kName;
+constexpr const char* kAnswers = experiment::QuestionAnsweringOptions::kName;
+constexpr const char* kLabels = experiment::TextClassificationOptions::kName;
+
+/// An option of a command that reads the run of any family, for some of them.
+struct FamilyOption {
+  const char* option;                      ///< "--src"
+  std::vector<std::string_view> families;  ///< values of task.name
+};
+
+/// Throws Error(kUsage) for the first option that was given and is none of the family of this
+/// experiment, with the options that are.
+void require_own_options(const CLI::App& app, std::span<const FamilyOption> options,
+                         const experiment::Experiment& experiment);
+
+}  // namespace stretto::cli

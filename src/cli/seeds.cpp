@@ -1,0 +1,98 @@
+#include "cli/seeds.h"
+
+#include <filesystem>
+#include <iostream>
+
+#include "base/error.h"
+#include "base/hash.h"
+#include "distributed/launch.h"
+#include "experiment/load_experiment.h"
+#include "experiment/same_experiment.h"
+#include "experiment/task_rules.h"
+#include "seeds/seed_list.h"
+#include "seeds/seeds_runner.h"
+#include "tasks/displays.h"
+
+namespace stretto::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kSeedKey = "run.seed=";
+
+void require_own_start() {
+  const auto launch = distributed::detect_launch();
+  if (launch.kind == distributed::Launch::Kind::kSingle) return;
+  throw Error(ExitCode::kUsage,
+              "--seeds starts a process for each seed, but this one was started with others (" +
+                  launch.evidence + ")",
+              "start it without mpirun, srun or torchrun; --processes N trains each seed with N");
+}
+
+void require_free_seed(const std::vector<std::string>& overrides) {
+  for (const auto& word : overrides) {
+    if (!word.starts_with(kSeedKey)) continue;
+    throw Error(ExitCode::kUsage, word + " and --seeds both set the seed", "leave one of them out");
+  }
+}
+
+std::string seed_override(int64_t seed) {
+  return kSeedKey + std::to_string(seed);
+}
+
+experiment::LoadedExperiment load_seed(const SeedsRequest& request, int64_t seed) {
+  auto overrides = request.overrides;
+  overrides.push_back(seed_override(seed));
+  return experiment::load_experiment(request.config, overrides);
+}
+
+seeds::BestBy best_by(const experiment::Experiment& experiment) {
+  for (const auto& score : experiment::find_task_rules(experiment)->scores(experiment)) {
+    if (score.name == experiment.eval.best_metric) return {score.name, score.higher_is_better};
+  }
+  return {.name = experiment.eval.best_metric};
+}
+
+std::string program_path() {
+  std::error_code ignored;
+  return fs::read_symlink("/proc/self/exe", ignored).string();
+}
+
+}  // namespace
+
+int train_seeds(const SeedsRequest& request) {
+  require_own_start();
+  require_free_seed(request.overrides);
+  const fs::path directory = request.directory;
+  seeds::SeedsSetup setup{.directory = directory, .runs = {}, .command = {}};
+  // Whatever can be refused is, before the first seed has trained for hours.
+  for (const int64_t seed : seeds::parse_seeds(request.seeds)) {
+    const auto experiment = load_seed(request, seed);
+    experiment::require_same_experiment(seeds::seed_directory(directory, seed), experiment,
+                                        request.extend);
+    setup.runs.push_back(
+        {seed, hex64(xxh3_64(experiment.resolved_toml + std::to_string(request.until)))});
+    setup.best_by = best_by(experiment.options);
+    setup.display = tasks::display_of(experiment.options);
+  }
+  setup.command = [&](int64_t seed, const fs::path& run) {
+    auto words = request.words(run.string());
+    words.insert(words.begin(), program_path());
+    words.insert(words.begin() + 3, seed_override(seed));  // behind the configuration
+    return words;
+  };
+  seeds::SeedsRunner runner(std::move(setup));
+  const int code = runner.run();
+  std::cout << (request.json ? runner.json().dump(2) + "\n" : runner.table());
+  return code;
+}
+
+void require_no_seeds(const std::string& directory) {
+  std::error_code ignored;
+  if (!fs::exists(seeds::seeds_path(directory), ignored)) return;
+  throw Error(ExitCode::kUsage, directory + " holds the runs of several seeds",
+              "train them on with --seeds, or one of them in its own folder " + directory +
+                  "/seed_N with run.seed=N");
+}
+
+}  // namespace stretto::cli

@@ -1,0 +1,36 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "data/lines.h"
+
+namespace stretto::data {
+
+/// Where a document ends: at a blank line, or at the end of each line.
+enum class DocumentEnd : uint8_t { kBlankLine, kLine };
+
+/// The lines of documents in plain text, without those that are blank: nothing, or nothing but
+/// ASCII white space. Each file begins a document.
+class DocumentLines {
+ public:
+  /// @param name  what messages call the input
+  DocumentLines(std::unique_ptr<ByteStream> bytes, std::string name, DocumentEnd end);
+  /// Opens a path of `[data]`: plain, `.gz`, `.zst` or a zip member. Throws as open_bytes() does.
+  DocumentLines(const std::string& path, DocumentEnd end);
+
+  /// @param line             as it stands there, valid until the next call
+  /// @param begins_document  whether it is the first line of one
+  /// Throws Error(kBadData), with file and line, as LineReader does.
+  bool next(std::string_view& line, bool& begins_document);
+
+  int64_t line_number() const { return lines_.line_number(); }  ///< of the last line, from 1
+
+ private:
+  LineReader lines_;
+  DocumentEnd end_;
+};
+
+}  // namespace stretto::data

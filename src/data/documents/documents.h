@@ -1,0 +1,77 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "data/documents/document_lines.h"
+#include "text/tokenizer.h"
+
+namespace stretto::data {
+
+/// Plain text that is read as documents.
+struct DocumentInput {
+  std::vector<std::string> paths;  ///< of `[data]`, one after the other
+  DocumentEnd end = DocumentEnd::kBlankLine;
+  std::string cache_dir = {};  ///< empty = the user's cache folder
+  int64_t threads = 0;         ///< for hashing and tokenising; 0 = one a core
+  std::string key = {};        ///< that names the paths, for messages: "data.train"
+};
+
+/// What a tokenizer made of a text.
+struct DocumentCounts {
+  int64_t documents = 0;  ///< that have tokens
+  int64_t lines = 0;      ///< that are not blank
+  int64_t tokens = 0;     ///< without separators
+  int64_t words = 0;      ///< split at white space
+  int64_t unknown = 0;    ///< of the tokens: `<unk>`
+  int64_t repaired = 0;   ///< lines that were not UTF-8
+  int64_t longest = 0;    ///< document, in tokens
+
+  double unknown_rate() const {  ///< in [0, 1]; 0 without tokens
+    return tokens == 0 ? 0 : static_cast<double>(unknown) / static_cast<double>(tokens);
+  }
+};
+
+/// Tokenised documents in a mapped file: the ids of all documents one after the other, each with
+/// the tokenizer's separator (SpecialIds::eos) behind it. Safe to use from several threads.
+///
+/// The lines of a document are tokenised one by one, those behind the first with a space before
+/// them. What is not UTF-8 is replaced by U+FFFD.
+class Documents {
+ public:
+  virtual ~Documents() = default;
+  virtual int64_t size() const = 0;
+  /// First id of a document; of size(), the number of all ids.
+  virtual uint64_t begin(int64_t document) const = 0;
+  /// The id behind its last one, where its separator stands.
+  uint64_t end(int64_t document) const { return begin(document + 1) - 1; }
+  uint64_t num_ids() const { return begin(size()); }  ///< with separators
+  /// Appends ids [begin, end) of all.
+  virtual void append(uint64_t begin, uint64_t end, std::vector<int64_t>& ids) const = 0;
+
+  virtual const DocumentCounts& counts() const = 0;
+  virtual uint64_t key() const = 0;  ///< of contents and tokenizer
+  virtual uint64_t cache_bytes() const = 0;
+  virtual bool from_cache() const = 0;
+};
+
+/// Tokenised on first use, in parallel, and kept in the cache folder under a key of contents and
+/// tokenizer: a folder with the files
+///
+///     ids.bin      token ids (uint16, or uint32 when the vocabulary has more than 65,536)
+///     starts.bin   uint64 [documents + 1]   first id of each document
+///     meta.bin     counts, and checksums of all blocks (data/cache_files.h), written last
+///
+/// All blocks are verified when the files are opened; damaged ones are made again from the text.
+/// Memory is bounded for texts of any size, and for documents of any length.
+///
+/// Throws Error(kUsage) for missing files and a tokenizer without separator, Error(kBadData)
+/// for bad lines (file and line) and a text without a document, Error(kIo) where the cache cannot
+/// be written.
+std::shared_ptr<const Documents> open_documents(const DocumentInput& input,
+                                                const text::Tokenizer& tokenizer);
+
+}  // namespace stretto::data

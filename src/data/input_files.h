@@ -1,0 +1,28 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "data/content_hash.h"
+
+namespace stretto::data {
+
+/// Files of the inputs, each once, with the stamps they had before anything was read.
+class InputFiles {
+ public:
+  /// @param paths  of `[data]`, as open_bytes() takes them
+  explicit InputFiles(const std::vector<std::string>& paths);
+  void hash(const std::filesystem::path& memory_dir, int64_t threads);
+  uint64_t hash_of(const std::string& path) const;  ///< of one of the paths; after hash()
+  /// A cache under the key of one content must not hold another: throws Error(kBadData).
+  void check_unchanged() const;
+
+ private:
+  std::vector<std::filesystem::path> files_;
+  std::vector<FileStamp> stamps_;
+  std::vector<uint64_t> hashes_;
+};
+
+}  // namespace stretto::data

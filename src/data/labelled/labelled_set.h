@@ -1,0 +1,59 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "data/labelled/labelled_file.h"
+#include "data/labelled/labelled_options.h"
+#include "data/labelled/labels.h"
+#include "data/text_columns.h"
+#include "text/encoded_text.h"
+
+namespace stretto::data {
+
+/// Behind data/text_columns.h: of each sample the numbers of its labels, int64, or its value,
+/// float, one row.
+inline constexpr size_t kLabelColumn = kFirstOwnColumn;
+
+/// How files are read, as `[data]` says.
+LabelledColumns columns_of(const LabelledOptions& options);
+text::TextBound text_bound_of(const LabelledOptions& options);
+
+/// The labels of a run: `data.labels`, else those of the training files, in the order of
+/// Labels::sorted(). Nothing of regression. Throws as LabelledReader and Labels do.
+std::optional<Labels> find_labels(const LabelledOptions& options);
+
+/// Each text of the training files, and each second text, as one line: what a tokenizer is trained
+/// on.
+std::unique_ptr<text::LineSource> open_labelled_texts(const LabelledOptions& options);
+
+/// Labelled texts in memory, encoded.
+struct LabelledSet {
+  Batch samples;  ///< whose ids are their places; all columns
+  /// The texts themselves, if they were asked for.
+  std::vector<LabelledRow> rows;
+  uint64_t hash = 0;  ///< of ids, segments and labels
+  int64_t unknown = 0, cut_samples = 0, cut_tokens = 0, skipped = 0;
+
+  int64_t size() const { return samples.num_sequences(); }
+};
+
+enum class KeepTexts : uint8_t { kNo, kYes };
+
+/// @param labels  null for numbers
+/// Throws as LabelledReader does, and Error(kBadData) with file and line for a label that is not
+/// one of `labels`.
+LabelledSet read_labelled_set(std::span<const std::string> paths, const LabelledOptions& options,
+                              const text::Tokenizer& tokenizer, const Labels* labels,
+                              KeepTexts keep);
+
+/// `labels.json`: the names in the order of their numbers, as a JSON list; of no labels "[]".
+std::string labels_to_json(const Labels* labels);
+/// Nothing for an empty list. Throws Error(kBadData) for anything else but a list of names.
+std::optional<Labels> labels_from_json(const std::string& json, const std::string& where);
+
+}  // namespace stretto::data

@@ -1,0 +1,187 @@
+#include "data/squad/question_windows.h"
+
+#include <algorithm>
+#include <span>
+#include <string>
+#include <utility>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "data/squad/code_points.h"
+#include "data/text_columns.h"
+#include "text/encoded_text.h"
+
+namespace stretto::data {
+namespace {
+
+using Part = text::SequenceTemplate::Part;
+
+size_t slot_of(const std::vector<text::SequenceTemplate::Slot>& slots, Part part,
+               const char* missing) {
+  const auto is_it = [part](const auto& slot) { return slot.part == part; };
+  const auto found = std::find_if(slots.begin(), slots.end(), is_it);
+  if (found != slots.end()) return static_cast<size_t>(found - slots.begin());
+  throw Error(ExitCode::kUsage,
+              std::string("tokenizer: its template for two texts has no ") + missing,
+              "take a tokenizer of BERT or RoBERTa: `[CLS] question [SEP] paragraph [SEP]`");
+}
+
+Span characters_of(const SquadAnswer& answer) {
+  return {.begin = answer.begin, .end = answer.begin + CodePoints(answer.text).size()};
+}
+
+}  // namespace
+
+Batch empty_window_batch() {
+  return {.sample_ids = {},
+          .columns = {PackedTokens{}, PackedTokens{}, Ragged<uint8_t>{}, PackedTokens{}}};
+}
+
+TextTokens tokenize(std::string_view text, const text::Tokenizer& tokenizer) {
+  TextTokens tokens;
+  std::vector<text::CodePointSpan> spans;
+  tokenizer.encode_with_spans(text, tokens.ids, spans);
+  tokens.code_points.reserve(spans.size());
+  for (const auto& [begin, end] : spans) tokens.code_points.push_back({.begin = begin, .end = end});
+  return tokens;
+}
+
+PairLayout::PairLayout(const text::SequenceTemplate& sequences)
+    : slots_(sequences.pair),
+      none_slot_(slot_of(slots_, Part::kSpecial, "special token, where no answer has its score")),
+      window_slot_(slot_of(slots_, Part::kSecond, "second text")) {
+  slot_of(slots_, Part::kFirst, "first text");
+}
+
+int64_t PairLayout::row_of(size_t slot, int64_t question_tokens) const {
+  int64_t row = 0;
+  for (size_t i = 0; i < slot; ++i) row += slots_[i].part == Part::kFirst ? question_tokens : 1;
+  return row;
+}
+
+int64_t PairLayout::none_row(int64_t question_tokens) const {
+  return row_of(none_slot_, question_tokens);
+}
+
+int64_t PairLayout::first_row(int64_t question_tokens) const {
+  return row_of(window_slot_, question_tokens);
+}
+
+QuestionWindows::QuestionWindows(SquadData data, const text::Tokenizer& tokenizer,
+                                 const WindowOptions& options)
+    : data_(std::move(data)), layout_(text::template_of(tokenizer)) {
+  WindowOptions own = options;
+  own.num_specials = layout_.num_specials();
+  if (own.max_tokens - own.num_specials - own.max_question_tokens < 1) {
+    throw Error(ExitCode::kUsage,
+                "data.max_sequence: " + counted(own.max_tokens, "token") +
+                    " have no room for a paragraph behind a question of " +
+                    std::to_string(own.max_question_tokens) + " and " +
+                    counted(own.num_specials, "special token"),
+                "raise data.max_sequence, or lower data.max_question");
+  }
+  paragraphs_.reserve(data_.paragraphs.size());
+  for (const auto& paragraph : data_.paragraphs) {
+    paragraphs_.push_back(tokenize(paragraph.text, tokenizer));
+  }
+  questions_.reserve(data_.questions.size());
+  for (size_t i = 0; i < data_.questions.size(); ++i) {
+    questions_.emplace_back();
+    tokenizer.encode(data_.questions[i].text, questions_.back());
+    add_windows(i, own);
+  }
+}
+
+void QuestionWindows::add_windows(size_t question, const WindowOptions& options) {
+  const auto& asked = data_.questions[question];
+  auto& ids = questions_[question];
+  const auto& paragraph = tokens_of(question);
+  const auto cut = cut_windows(std::ssize(ids), std::ssize(paragraph.ids), options);
+  num_cut_questions_ += cut.question_tokens < std::ssize(ids) ? 1 : 0;
+  ids.resize(static_cast<size_t>(cut.question_tokens));
+  std::optional<Span> answer;
+  if (!asked.answers.empty()) {
+    answer = tokens_of_answer(paragraph.code_points, characters_of(asked.answers.front()));
+    num_unreachable_ += answer ? 0 : 1;
+  }
+  for (const Span& tokens : cut.spans) {
+    QuestionWindow window{.question = question, .tokens = tokens};
+    if (answer && answer_in_window(tokens, *answer)) {
+      window.label = WindowLabel::kAnswer;
+      window.answer = *answer;
+    } else if (answer || asked.is_impossible) {
+      window.label = WindowLabel::kNone;
+    }
+    windows_.push_back(window);
+  }
+  first_window_.push_back(std::ssize(windows_));
+}
+
+int64_t QuestionWindows::question_tokens(int64_t window) const {
+  return std::ssize(questions_[this->window(window).question]);
+}
+
+int64_t QuestionWindows::num_rows(int64_t window) const {
+  return layout_.num_specials() + question_tokens(window) + this->window(window).tokens.size();
+}
+
+int64_t QuestionWindows::none_row(int64_t window) const {
+  return layout_.none_row(question_tokens(window));
+}
+
+int64_t QuestionWindows::first_row(int64_t window) const {
+  return layout_.first_row(question_tokens(window));
+}
+
+void QuestionWindows::append(int64_t window, Batch& batch) const {
+  const auto& [question, tokens, label, answer] = this->window(window);
+  fill_rows(window, batch);
+  const int64_t none = none_row(window), first = first_row(window);
+  auto& allowed = batch.column<uint8_t>(kAllowedRows);
+  for (int64_t row = 0; row < num_rows(window); ++row) {
+    const bool in_window = row >= first && row < first + tokens.size();
+    allowed.values.push_back(row == none || in_window ? 1 : 0);
+  }
+  allowed.close_sequence();
+  const bool has_answer = label == WindowLabel::kAnswer;
+  batch.column<int64_t>(kAnswerRows)
+      .append({has_answer ? first + answer.begin - tokens.begin : none,
+               has_answer ? first + answer.end - 1 - tokens.begin : none});
+  batch.sample_ids.push_back(window);
+}
+
+void QuestionWindows::fill_rows(int64_t window, Batch& batch) const {
+  const auto& [question, tokens, label, answer] = this->window(window);
+  auto& ids = batch.column<int64_t>(kTokens);
+  auto& segments = batch.column<int64_t>(kSegments);
+  const auto add = [&](std::span<const int64_t> part, int64_t segment) {
+    ids.values.insert(ids.values.end(), part.begin(), part.end());
+    segments.values.insert(segments.values.end(), part.size(), segment);
+  };
+  const std::span<const int64_t> paragraph = tokens_of(question).ids;
+  for (const auto& slot : layout_.slots()) {
+    if (slot.part == Part::kSpecial) {
+      add({&slot.id, 1}, slot.segment);
+    } else if (slot.part == Part::kFirst) {
+      add(questions_[question], slot.segment);
+    } else {
+      add(paragraph.subspan(static_cast<size_t>(tokens.begin), static_cast<size_t>(tokens.size())),
+          slot.segment);
+    }
+  }
+  ids.close_sequence();
+  segments.close_sequence();
+}
+
+WindowSamples::WindowSamples(std::shared_ptr<const QuestionWindows> windows)
+    : windows_(std::move(windows)) {
+  std::vector<uint32_t> lengths;
+  for (int64_t i = 0; i < windows_->num_windows(); ++i) {
+    if (windows_->window(i).label == WindowLabel::kUnknown) continue;
+    known_.push_back(i);
+    lengths.push_back(static_cast<uint32_t>(windows_->num_rows(i)));
+  }
+  order_ = order_by_length({lengths});
+}
+
+}  // namespace stretto::data

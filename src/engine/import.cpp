@@ -1,0 +1,141 @@
+#include <torch/nn/module.h>
+
+#include <algorithm>
+#include <iostream>
+
+#include "base/error.h"
+#include "base/log.h"
+#include "base/text.h"
+#include "config/resolved.h"
+#include "engine/commands.h"
+#include "experiment/experiment_schema.h"
+#include "experiment/load_experiment.h"
+#include "interchange/import_model.h"
+#include "interchange/new_folder.h"
+#include "runs/provenance.h"
+#include "runs/run_folder.h"
+#include "runs/train_state.h"
+#include "store/checkpoint.h"
+#include "tasks/text_encoder/run_model.h"
+
+namespace stretto::engine {
+namespace {
+
+using interchange::Head;
+using interchange::ImportedModel;
+
+tasks::TextHead text_head(const interchange::ModelDescription& description) {
+  switch (description.head) {
+    case Head::kMaskedTokens:
+      return {.kind = models::TextHeadKind::kMaskedTokens};
+    case Head::kLabels:
+      return {.kind = models::TextHeadKind::kLabels,
+              .num_labels = static_cast<int64_t>(description.labels.size())};
+    case Head::kSpans:
+      return {.kind = models::TextHeadKind::kSpans};
+    case Head::kNone:
+      break;
+  }
+  return {};
+}
+
+std::string shape_text(const std::vector<int64_t>& shape) {
+  std::vector<std::string> sizes;
+  for (const int64_t size : shape) sizes.push_back(std::to_string(size));
+  return "[" + join(sizes, ", ") + "]";
+}
+
+store::TensorView view_of(const std::string& name, const at::Tensor& tensor) {
+  return {name,
+          store::DType::kF32,
+          tensor.sizes().vec(),
+          {static_cast<const char*>(tensor.const_data_ptr()), tensor.nbytes()}};
+}
+
+/// Every parameter of the model that the configuration describes: the folder's tensor, or the
+/// model's own where the folder has none.
+std::vector<store::TensorView> complete(const ImportedModel& model, models::TextModel& network,
+                                        const std::string& where) {
+  std::vector<store::TensorView> tensors;
+  std::vector<std::string> misfits;
+  for (const auto& item : network.named_parameters()) {
+    const auto found =
+        std::find_if(model.tensors.begin(), model.tensors.end(),
+                     [&](const store::TensorView& tensor) { return tensor.name == item.key(); });
+    if (found == model.tensors.end()) {
+      tensors.push_back(view_of(item.key(), item.value()));
+    } else if (found->shape != item.value().sizes().vec()) {
+      misfits.push_back("`" + item.key() + "` is " + shape_text(found->shape) + ", the model has " +
+                        shape_text(item.value().sizes().vec()));
+    } else {
+      tensors.push_back(*found);
+    }
+  }
+  if (misfits.empty()) return tensors;
+  throw Error(ExitCode::kBadData, where + ": " + join(misfits, "; "),
+              "the weights are not those of the model that config.json describes");
+}
+
+experiment::LoadedExperiment load(const ImportedModel& model, const std::string& where) {
+  auto options = model.experiment;
+  return experiment::load_stored_experiment(config::to_toml(experiment::experiment_schema(options)),
+                                            where, {});
+}
+
+void write_run(const ImportedModel& model, const experiment::LoadedExperiment& loaded,
+               const std::vector<store::TensorView>& tensors, const std::filesystem::path& place) {
+  auto folder = runs::RunFolder::open_for_training(place);
+  folder.write_assets(model.assets);
+  folder.write_config(loaded.resolved_toml, loaded.config_hash);
+  const runs::RunIdentity identity{.run_id = folder.run_id(),
+                                   .config_hash = loaded.config_hash,
+                                   .tokenizer = runs::tokenizer_hashes(model.assets)};
+  store::CheckpointStore(place).save({.step = 0,
+                                      .run_id = identity.run_id,
+                                      .config_hash = identity.config_hash,
+                                      .provenance = runs::provenance_of(identity),
+                                      .files = {{"model", tensors}},
+                                      .state_json = runs::TrainState{}.to_json()});
+  store::CheckpointStore::load(store::CheckpointStore(place).path_of(0));
+}
+
+void tell_names(const char* what, const std::vector<std::string>& names) {
+  if (names.empty()) return;
+  log::info(std::string(what) + ": " + printable(join(names, ", "), 4000));
+}
+
+int64_t count_elements(const std::vector<store::TensorView>& tensors) {
+  int64_t count = 0;
+  for (const auto& tensor : tensors) count += tensor.num_elements();
+  return count;
+}
+
+}  // namespace
+
+int run_import(const ImportRequest& request) {
+  // Before anything is read: the place must be free.
+  interchange::NewFolder target(request.run_directory);
+  const auto model = interchange::import_model(request.folder, request.options);
+  const auto loaded = load(model, (std::filesystem::path(request.run_directory) / "config.toml"));
+  const auto network = tasks::make_run_model(
+      loaded.options, *model.tokenizer, text_head(model.config.description), at::kCPU,
+      model.missing.empty() ? tasks::FirstTextWeights::kUnset : tasks::FirstTextWeights::kDrawn);
+  const auto tensors = complete(model, *network, request.folder);
+  write_run(model, loaded, tensors, target.path());
+  target.publish();
+  const auto& config = model.config;
+  tell_names("not in the folder, with their first weights", model.missing);
+  tell_names("left out", model.left_out);
+  if (model.rows_left_out > 0) {
+    log::info("left out: " + counted(model.rows_left_out, "row") +
+              " of the table of tokens, "
+              "behind the last id of the tokenizer");
+  }
+  std::cout << request.run_directory << ": "
+            << interchange::class_name(*config.architecture, config.description.head) << ", "
+            << with_thousands(count_elements(tensors)) << " parameters, "
+            << counted(model.tokenizer->size(), "piece") << std::endl;
+  return 0;
+}
+
+}  // namespace stretto::engine

@@ -1,0 +1,84 @@
+#include "experiment/question_answering_rules.h"
+
+#include "base/text.h"
+#include "data/squad/squad_file.h"
+#include "experiment/preflight.h"
+#include "experiment/question_data.h"
+#include "experiment/text_rules.h"
+
+namespace stretto::experiment {
+namespace {
+
+// Of BERT's and RoBERTa's templates the longer one: <s> question </s></s> paragraph </s>.
+constexpr int64_t kMostSpecials = 4;
+
+// An answer is a stretch of the paragraph's text, so each token must know its place there.
+void check_offsets(RuleCheck& c) {
+  if (questions_of(c.e).tokenizer.type != "sentencepiece") return;
+  c.wrong({"tokenizer.type"},
+          "\"sentencepiece\" does not say where a piece stands in its text, and an answer is a "
+          "stretch of the paragraph",
+          "use \"wordpiece\" or \"byte_bpe\"");
+}
+
+void check_windows(RuleCheck& c) {
+  const auto& d = questions_of(c.e).data;
+  const int64_t room = d.max_text_tokens - d.max_question_tokens - kMostSpecials;
+  if (room < 1) {
+    c.wrong({"data.max_question_tokens", "data.max_text_tokens"},
+            "a question of " + counted(d.max_question_tokens, "token") +
+                " leaves no room for its paragraph in " + std::to_string(d.max_text_tokens),
+            "lower it, or raise data.max_text_tokens");
+    return;
+  }
+  if (d.stride > room) {
+    c.wrong(
+        {"data.stride", "data.max_text_tokens", "data.max_question_tokens"},
+        "windows would begin " + counted(d.stride, "token") +
+            " apart, and behind the longest "
+            "question have room for " +
+            std::to_string(room) + " alone",
+        "lower it to " + std::to_string(room / 2 > 0 ? room / 2 : 1) + ", so that windows overlap");
+  }
+}
+
+class QuestionAnsweringRules final : public TextRules {
+ public:
+  void check_model(RuleCheck& c) const override {
+    TextRules::check_model(c);
+    check_offsets(c);
+  }
+
+  void check_data(RuleCheck& c) const override {
+    TextRules::check_data(c);
+    check_windows(c);
+  }
+
+  Preflight look_at_data(const Experiment& experiment, const std::vector<config::Problem>& known,
+                         const PreflightOptions& how) const override {
+    return question_preflight(experiment, known, how);
+  }
+
+  std::vector<ScoreName> scores(const Experiment& /*experiment*/) const override {
+    return {{.name = "f1", .higher_is_better = true, .also_called = {"eval_f1"}},
+            {.name = "exact_match",
+             .higher_is_better = true,
+             .also_called = {"em", "exact", "eval_exact_match"}},
+            {.name = "loss", .also_called = {"valid_loss", "eval_loss", "nll"}}};
+  }
+
+  ValidationData validation_data(const Experiment& experiment) const override {
+    auto data = TextRules::validation_data(experiment);
+    data.name = "validation questions";
+    return data;
+  }
+};
+
+}  // namespace
+
+const TaskRules& question_answering_rules() {
+  static const QuestionAnsweringRules rules;
+  return rules;
+}
+
+}  // namespace stretto::experiment

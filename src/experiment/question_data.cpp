@@ -1,0 +1,109 @@
+#include "experiment/question_data.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <system_error>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "config/load.h"
+#include "data/byte_stream.h"
+
+namespace stretto::experiment {
+namespace {
+
+// So many bytes of JSON are read and verified in a third of a second.
+constexpr uintmax_t kQuickBytes = uintmax_t{16} << 20;
+
+bool is_impossible(const data::SquadQuestion& question) {
+  return question.is_impossible;
+}
+
+/// Bytes on disk; 0 of a file that is not there.
+uintmax_t bytes_of(const std::string& path) {
+  std::error_code missing;
+  const auto bytes = std::filesystem::file_size(data::parse_input_path(path).file, missing);
+  return missing ? 0 : bytes;
+}
+
+void look_at_questions(const Experiment& experiment, Stage stage, const std::string& key,
+                       const std::vector<std::string>& files, const PreflightOptions& how,
+                       Preflight& found) {
+  uintmax_t bytes = 0;
+  for (const auto& file : files) {
+    const auto own = bytes_of(file);
+    if (own == 0 && how.elsewhere) {
+      found.unread.push_back({key, file});
+      return;
+    }
+    bytes += own;
+  }
+  if (bytes > kQuickBytes && !how.full) {
+    found.unread.push_back({key, "the answers of " + join(files, ", ")});
+    return;
+  }
+  note_stop(found, stage, key, [&] { read_questions(experiment, files); });
+}
+
+}  // namespace
+
+data::SquadData read_questions(const Experiment& experiment,
+                               const std::vector<std::string>& files) {
+  const auto& options = questions_of(experiment).data;
+  const bool skip = options.bad_answers == "skip";
+  auto data = data::read_squad(
+      files, {.bad_answers = skip ? data::BadAnswers::kSkip : data::BadAnswers::kRefuse,
+              .require_answers = true});
+  const auto impossible = std::find_if(data.questions.begin(), data.questions.end(), is_impossible);
+  if (options.version != "1" || impossible == data.questions.end()) return data;
+  throw Error(ExitCode::kBadData,
+              join(files, ", ") + ": question " + printable(impossible->id) +
+                  " is marked `is_impossible`, and data.version is \"1\"",
+              "set data.version = \"2\" or \"auto\"");
+}
+
+bool has_impossible(const data::SquadData& questions) {
+  return std::any_of(questions.questions.begin(), questions.questions.end(), is_impossible);
+}
+
+metrics::SquadVersion squad_version(const Experiment& experiment, bool has_impossible) {
+  const auto& version = questions_of(experiment).data.version;
+  const bool second = version == "2" || (version == "auto" && has_impossible);
+  return second ? metrics::SquadVersion::kV2 : metrics::SquadVersion::kV1;
+}
+
+data::WindowOptions window_options(const Experiment& experiment) {
+  const auto& options = questions_of(experiment).data;
+  return {.max_tokens = options.max_text_tokens,
+          .stride = options.stride,
+          .max_question_tokens = options.max_question_tokens};
+}
+
+bool QuestionText::next(std::string& line) {
+  if (!data_) data_ = data::read_squad(files_, {.bad_answers = data::BadAnswers::kIgnore});
+  const size_t paragraphs = data_->paragraphs.size();
+  const size_t number = next_++;
+  if (number >= paragraphs + data_->questions.size()) return false;
+  line = number < paragraphs ? data_->paragraphs[number].text
+                             : data_->questions[number - paragraphs].text;
+  return true;
+}
+
+Preflight question_preflight(const Experiment& experiment,
+                             const std::vector<config::Problem>& known,
+                             const PreflightOptions& how) {
+  Preflight found;
+  const auto& data = questions_of(experiment).data;
+  for (const char* key : {"data.bad_answers", "data.version"}) {
+    if (config::is_unreliable(known, key)) return found;
+  }
+  const auto look = [&](Stage stage, const char* key, const std::vector<std::string>& files) {
+    if (files.empty() || config::is_unreliable(known, key)) return;
+    look_at_questions(experiment, stage, key, files, how, found);
+  };
+  look(Stage::kTraining, "data.train", data.train);
+  look(Stage::kValidation, "data.valid", data.valid);
+  return found;
+}
+
+}  // namespace stretto::experiment

@@ -1,0 +1,58 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "data/squad/squad_file.h"
+#include "data/squad/windows.h"
+#include "experiment/experiment.h"
+#include "experiment/preflight.h"
+#include "metrics/squad.h"
+#include "text/tokenizer.h"
+
+namespace stretto::experiment {
+
+/// The sections of question answering. Throws std::bad_variant_access for another family.
+inline const QuestionAnsweringOptions& questions_of(const Experiment& experiment) {
+  return experiment.task.as<QuestionAnsweringOptions>();
+}
+inline QuestionAnsweringOptions& questions_of(Experiment& experiment) {
+  return experiment.task.as<QuestionAnsweringOptions>();
+}
+
+/// Questions for training or for scores, each with answers or marked impossible.
+///
+/// Throws as data::read_squad(), and Error(kBadData) for an impossible question where data.version
+/// is 1.
+data::SquadData read_questions(const Experiment& experiment, const std::vector<std::string>& files);
+
+/// Whether a paragraph of these may not answer its question.
+bool has_impossible(const data::SquadData& questions);
+
+/// The rules by which answers count. @param has_impossible  whether, of data.version = "auto", the
+/// data have a question without an answer
+metrics::SquadVersion squad_version(const Experiment& experiment, bool has_impossible);
+
+/// How paragraphs are cut; the special tokens are those of the tokenizer.
+data::WindowOptions window_options(const Experiment& experiment);
+
+/// Paragraphs and questions for the training of a tokenizer, one a line. Files are read when the
+/// first line is asked for; answers do not count.
+class QuestionText : public text::LineSource {
+ public:
+  explicit QuestionText(std::vector<std::string> files) : files_(std::move(files)) {}
+  bool next(std::string& line) override;
+
+ private:
+  std::vector<std::string> files_;
+  std::optional<data::SquadData> data_;
+  size_t next_ = 0;  ///< paragraphs, then questions
+};
+
+/// Reads the files of questions within the time that there is: the large ones only with `how.full`.
+Preflight question_preflight(const Experiment& experiment,
+                             const std::vector<config::Problem>& known,
+                             const PreflightOptions& how);
+
+}  // namespace stretto::experiment

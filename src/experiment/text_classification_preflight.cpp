@@ -1,0 +1,105 @@
+#include "experiment/text_classification_preflight.h"
+
+#include <chrono>
+#include <optional>
+#include <string>
+#include <unordered_set>
+
+#include "data/labelled/labelled_set.h"
+
+namespace stretto::experiment {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr const char* kReadKeys[] = {
+    "data.format",          "data.header",        "data.encoding",   "data.text",
+    "data.text2",           "data.label",         "data.label_kind", "data.label_until",
+    "data.label_separator", "data.skipped_label", "data.labels"};
+
+class LabelledLook {
+ public:
+  LabelledLook(const Experiment& experiment, const std::vector<config::Problem>& known,
+               const PreflightOptions& how)
+      : data_(experiment.task.as<TextClassificationOptions>().data),
+        known_(known),
+        full_(how.full),
+        end_(Clock::now() + how.limit) {}
+
+  Preflight run() {
+    for (const char* key : kReadKeys) {
+      if (config::is_unreliable(known_, key)) return {};
+    }
+    read_training();
+    read_validation();
+    return std::move(found_);
+  }
+
+ private:
+  bool still_time() const { return full_ || Clock::now() < end_; }
+
+  // Reads files to their end, or as far as the time allows. @return whether it came to the end
+  template <class Look>
+  bool read(const std::vector<std::string>& files, const std::string& key, const Look& look) {
+    const auto columns = data::columns_of(data_);
+    for (const auto& path : files) {
+      data::LabelledReader reader(path, columns);
+      for (data::LabelledRow row; reader.next(row);) {
+        look(row, reader.place(row));
+        if (still_time()) continue;
+        found_.unread.push_back({key, path + " behind line " + std::to_string(row.line)});
+        return false;
+      }
+    }
+    return true;
+  }
+
+  void read_training() {
+    const std::string key = "data.train";
+    if (data_.train.empty() || config::is_unreliable(known_, key)) return;
+    std::unordered_set<std::string> names;
+    note_stop(found_, Stage::kTraining, key, [&] {
+      if (!data_.labels.empty()) labels_ = data::Labels::given(data_.labels);
+      const bool whole = read(data_.train, key, [&](const auto& row, const std::string& place) {
+        for (const auto& label : row.labels) {
+          if (labels_) labels_->number_of(label, place);
+          names.insert(label);
+        }
+      });
+      if (!whole || labels_ || data_.is_regression()) return;
+      labels_ = data::Labels::sorted({names.begin(), names.end()});
+    });
+  }
+
+  void read_validation() {
+    const std::string key = "data.valid";
+    if (data_.valid.empty() || config::is_unreliable(known_, key)) return;
+    note_stop(found_, Stage::kValidation, key, [&] {
+      read(data_.valid, key, [&](const auto& row, const std::string& place) {
+        for (const auto& label : row.labels) {
+          if (labels_) labels_->number_of(label, place);
+        }
+      });
+    });
+    if (!labels_ && !data_.is_regression() && found_.stops.empty()) {
+      found_.unread.push_back({"data.labels", "whether training has every label of validation"});
+    }
+  }
+
+  const data::LabelledOptions& data_;
+  const std::vector<config::Problem>& known_;
+  const bool full_;
+  const Clock::time_point end_;
+  std::optional<data::Labels> labels_;  ///< once all of them are known
+  Preflight found_;
+};
+
+}  // namespace
+
+Preflight text_classification_preflight(const Experiment& options,
+                                        const std::vector<config::Problem>& known,
+                                        const PreflightOptions& how) {
+  return LabelledLook(options, known, how).run();
+}
+
+}  // namespace stretto::experiment

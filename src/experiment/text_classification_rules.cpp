@@ -1,0 +1,129 @@
+#include "experiment/text_classification_rules.h"
+
+#include <algorithm>
+
+#include "base/text.h"
+#include "experiment/text_classification_preflight.h"
+#include "experiment/text_rules.h"
+
+namespace stretto::experiment {
+namespace {
+
+const TextClassificationOptions& sections(const Experiment& experiment) {
+  return experiment.task.as<TextClassificationOptions>();
+}
+
+// Keys that only classes have.
+void check_regression(RuleCheck& c) {
+  const auto& e = sections(c.e);
+  if (!e.data.is_regression()) return;
+  const auto refuse = [&](bool given, const std::string& key, const std::string& what) {
+    if (given) {
+      c.wrong({key, "data.label_kind"}, what + ", and data.label_kind = \"number\" has no classes",
+              "leave it out");
+    }
+  };
+  refuse(e.data.has_several_labels(), "data.label_separator", "a text has several labels");
+  refuse(!e.data.labels.empty(), "data.labels", "labels are listed");
+  refuse(!e.data.label_until.empty(), "data.label_until", "labels are cut");
+  refuse(e.loss.class_weights != "none", "loss.class_weights", "classes have weights");
+  refuse(e.loss.label_smoothing > 0, "loss.label_smoothing", "labels are smoothed");
+}
+
+void check_class_weights(RuleCheck& c) {
+  const auto& [data, tokenizer, model, loss, eval] = sections(c.e);
+  const bool listed = loss.class_weights == "list";
+  if (listed && loss.class_weight_list.empty()) {
+    c.wrong({"loss.class_weights", "loss.class_weight_list"}, "no weights are listed",
+            "set loss.class_weight_list, a weight for each label");
+  } else if (!listed && !loss.class_weight_list.empty()) {
+    c.wrong({"loss.class_weight_list", "loss.class_weights"},
+            "stands beside loss.class_weights = \"" + loss.class_weights + "\"",
+            "set loss.class_weights = \"list\"");
+  } else if (listed && !data.labels.empty() &&
+             loss.class_weight_list.size() != data.labels.size()) {
+    c.wrong({"loss.class_weight_list", "data.labels"},
+            counted(static_cast<int64_t>(loss.class_weight_list.size()), "weight") + " for " +
+                counted(static_cast<int64_t>(data.labels.size()), "label"),
+            "give a weight for each label, in the order of data.labels");
+  }
+}
+
+void check_labels(RuleCheck& c) {
+  const auto& e = sections(c.e);
+  auto names = e.data.labels;
+  std::sort(names.begin(), names.end());
+  const auto twice = std::adjacent_find(names.begin(), names.end());
+  if (twice != names.end()) {
+    c.wrong({"data.labels"}, "label `" + printable(*twice, 60) + "` occurs twice",
+            "give each label once");
+  } else if (!names.empty() && names.front().empty()) {
+    c.wrong({"data.labels"}, "a label is empty", "give each label a name");
+  }
+  if (e.loss.label_smoothing > 0 && e.data.has_several_labels()) {
+    c.wrong({"loss.label_smoothing", "data.label_separator"},
+            "smooths one label a text, and a text may have several", "set it to 0");
+  }
+}
+
+void check_columns(RuleCheck& c) {
+  const auto& data = sections(c.e).data;
+  const bool first = data.format == "label_first";
+  if (data.text.empty() && !first) {
+    c.wrong({"data.text"}, "no column has the text", "name the column, or give its number from 1");
+  }
+  if (data.label.empty() && !first) {
+    c.wrong({"data.label"}, "no column has the label",
+            "name the column, or give its number from 1");
+  }
+  if (!data.text2.empty() && first) {
+    c.wrong({"data.text2", "data.format"}, "lines of \"label_first\" have one text",
+            "leave it out, or use another format");
+  }
+}
+
+class TextClassificationRules final : public TextRules {
+ public:
+  void check_data(RuleCheck& c) const override {
+    TextRules::check_data(c);
+    check_columns(c);
+    check_labels(c);
+    check_class_weights(c);
+    check_regression(c);
+  }
+
+  Preflight look_at_data(const Experiment& experiment, const std::vector<config::Problem>& known,
+                         const PreflightOptions& how) const override {
+    return text_classification_preflight(experiment, known, how);
+  }
+
+  std::vector<ScoreName> scores(const Experiment& experiment) const override {
+    const ScoreName loss{.name = "loss", .also_called = {"valid_loss", "eval_loss", "nll"}};
+    if (sections(experiment).data.is_regression()) {
+      return {{.name = "pearson", .higher_is_better = true, .also_called = {"pearsonr"}},
+              {.name = "spearman", .higher_is_better = true, .also_called = {"spearmanr"}},
+              {.name = "mse", .also_called = {"mean_squared_error"}},
+              loss};
+    }
+    std::vector<ScoreName> scores{
+        {.name = "accuracy", .higher_is_better = true, .also_called = {"acc", "eval_accuracy"}},
+        {.name = "f1", .higher_is_better = true, .also_called = {"eval_f1"}},
+        {.name = "macro_f1", .higher_is_better = true, .also_called = {"f1_macro"}}};
+    if (!sections(experiment).data.has_several_labels()) {
+      scores.push_back({.name = "matthews",
+                        .higher_is_better = true,
+                        .also_called = {"mcc", "matthews_correlation"}});
+    }
+    scores.push_back(loss);
+    return scores;
+  }
+};
+
+}  // namespace
+
+const TaskRules& text_classification_rules() {
+  static const TextClassificationRules rules;
+  return rules;
+}
+
+}  // namespace stretto::experiment

@@ -1,0 +1,33 @@
+#pragma once
+
+#include <cstdint>
+#include <tuple>
+
+#include "config/field.h"
+
+namespace stretto::experiment {
+
+/// What `[eval]` has for tasks on encoded texts, beside experiment/eval_options.h.
+struct TextEvalOptions {
+  int64_t max_tokens = 4096;
+  int64_t max_samples = 0;
+
+  static auto fields() {
+    using namespace config;
+    using O = TextEvalOptions;
+    return std::tuple{
+        field(&O::max_tokens, "max_tokens", "bound of one validation batch", at_least(1),
+              {.unit = "tokens", .change = Change::kFree})
+            .also_called({"max_tokens_valid"}),
+        field(&O::max_samples, "max_samples",
+              "bound of samples in one validation batch, beside max_tokens; 0 = none", at_least(0),
+              {.unit = "samples", .change = Change::kFree})
+            .also_called({"valid_mini_batch", "max_sentences_valid"})
+            .also_called({"eval_batch_size", "valid_batch_size", "per_device_eval_batch_size",
+                          "batch_size_valid"},
+                         "eval.max_tokens bounds a batch too"),
+    };
+  }
+};
+
+}  // namespace stretto::experiment

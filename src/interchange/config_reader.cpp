@@ -1,0 +1,100 @@
+#include "interchange/config_reader.h"
+
+#include <array>
+
+#include "base/error.h"
+#include "base/text.h"
+
+namespace stretto::interchange {
+namespace {
+
+struct ActivationName {
+  std::string_view theirs, ours;
+};
+// The first of each of ours is the one that is written.
+constexpr std::array<ActivationName, 6> kActivations{{{"gelu", "gelu"},
+                                                      {"gelu_pytorch_tanh", "gelu_tanh"},
+                                                      {"gelu_new", "gelu_tanh"},
+                                                      {"gelu_fast", "gelu_tanh"},
+                                                      {"gelu_python", "gelu"},
+                                                      {"relu", "relu"}}};
+
+}  // namespace
+
+ConfigReader::ConfigReader(nlohmann::json config, std::string where)
+    : config_(std::move(config)), where_(std::move(where)) {
+  if (!config_.is_object()) {
+    throw Error(ExitCode::kBadData, where_ + ": not a JSON object",
+                "give the folder of a model, with the config.json that was saved with it");
+  }
+}
+
+void ConfigReader::refuse(const std::string& key, const std::string& what,
+                          const std::string& advice) const {
+  throw Error(ExitCode::kBadData, where_ + ": `" + key + "` " + what,
+              advice.empty() ? "only models that are equal here are imported" : advice);
+}
+
+const nlohmann::json* ConfigReader::find(const char* key) const {
+  const auto found = config_.find(key);
+  return found == config_.end() || found->is_null() ? nullptr : &*found;
+}
+
+bool ConfigReader::has(const char* key) const {
+  return find(key) != nullptr;
+}
+
+int64_t ConfigReader::integer(const char* key, int64_t min, int64_t max) const {
+  const auto* found = find(key);
+  if (found == nullptr) refuse(key, "is missing", "the config.json is not whole");
+  const bool fits = found->is_number_unsigned()
+                        ? found->get<uint64_t>() <= static_cast<uint64_t>(INT64_MAX)
+                        : found->is_number_integer();
+  if (!fits || found->get<int64_t>() < min || found->get<int64_t>() > max) {
+    refuse(key, "is no whole number from " + std::to_string(min) + " to " + std::to_string(max),
+           "the config.json is damaged, or of another kind of model");
+  }
+  return found->get<int64_t>();
+}
+
+int64_t ConfigReader::integer(const char* key, int64_t fallback, int64_t min, int64_t max) const {
+  return has(key) ? integer(key, min, max) : fallback;
+}
+
+double ConfigReader::number(const char* key, double fallback) const {
+  const auto* found = find(key);
+  if (found == nullptr) return fallback;
+  if (!found->is_number()) refuse(key, "is no number", "the config.json is damaged");
+  return found->get<double>();
+}
+
+bool ConfigReader::flag(const char* key, bool fallback) const {
+  const auto* found = find(key);
+  if (found == nullptr) return fallback;
+  if (!found->is_boolean()) refuse(key, "is neither true nor false", "the config.json is damaged");
+  return found->get<bool>();
+}
+
+std::string ConfigReader::text(const char* key, const std::string& fallback) const {
+  const auto* found = find(key);
+  if (found == nullptr) return fallback;
+  if (!found->is_string()) refuse(key, "is no string", "the config.json is damaged");
+  return found->get<std::string>();
+}
+
+std::string read_activation(const ConfigReader& config, const char* key) {
+  const std::string name = config.text(key, "gelu");
+  for (const auto& known : kActivations) {
+    if (known.theirs == name) return std::string(known.ours);
+  }
+  config.refuse(key, "is `" + printable(name) + "`; gelu, gelu_new and relu are known");
+}
+
+std::string activation_name(const std::string& activation) {
+  for (const auto& known : kActivations) {
+    if (known.ours == activation) return std::string(known.theirs);
+  }
+  return "";
+}
+
+}  // namespace stretto::interchange

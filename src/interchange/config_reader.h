@@ -1,0 +1,41 @@
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace stretto::interchange {
+
+/// config.json with checks. Each member throws Error(kBadData) that names file and key.
+class ConfigReader {
+ public:
+  /// @param where  the file, for messages
+  ConfigReader(nlohmann::json config, std::string where);
+
+  bool has(const char* key) const;  ///< there, and not null
+  /// A whole number in [min, max]. The second form is required.
+  int64_t integer(const char* key, int64_t fallback, int64_t min, int64_t max) const;
+  int64_t integer(const char* key, int64_t min, int64_t max) const;
+  double number(const char* key, double fallback) const;
+  bool flag(const char* key, bool fallback) const;
+  std::string text(const char* key, const std::string& fallback) const;
+  const nlohmann::json& json() const { return config_; }
+
+  [[noreturn]] void refuse(const std::string& key, const std::string& what,
+                           const std::string& advice = "") const;
+
+ private:
+  const nlohmann::json* find(const char* key) const;
+
+  nlohmann::json config_;
+  std::string where_;
+};
+
+/// "gelu" of transformers' names of it; refuses others.
+std::string read_activation(const ConfigReader& config, const char* key);
+/// transformers' name of ours; gated units have none.
+std::string activation_name(const std::string& activation);
+
+}  // namespace stretto::interchange

@@ -1,0 +1,109 @@
+#include "interchange/described_experiment.h"
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "experiment/text_sections.h"
+
+namespace stretto::interchange {
+namespace {
+
+using experiment::Experiment;
+using experiment::MaskedLmOptions;
+using experiment::QuestionAnsweringOptions;
+using experiment::TextClassificationOptions;
+
+constexpr const char* kLabelSeparator = ",";
+constexpr int64_t kMostSpecialTokens = 4;  // around a question and its paragraph
+
+template <class Sections>
+Sections common_sections(const ModelDescription& description, bool byte_bpe, int64_t max_tokens) {
+  Sections sections;
+  sections.model = description.model;
+  sections.model.head = description.head == Head::kNone ? "none" : "auto";
+  sections.tokenizer.type = byte_bpe ? "byte_bpe" : "wordpiece";
+  sections.data.max_text_tokens = max_tokens;
+  sections.data.max_tokens = std::max(sections.data.max_tokens, max_tokens);
+  return sections;
+}
+
+// Windows overlap by half where a paragraph has little room.
+void fit_windows(QuestionAnsweringOptions& sections) {
+  auto& data = sections.data;
+  data.max_question_tokens = std::min(data.max_question_tokens, data.max_text_tokens / 4);
+  const int64_t room = data.max_text_tokens - data.max_question_tokens - kMostSpecialTokens;
+  data.stride = std::clamp<int64_t>(data.stride, 1, std::max<int64_t>(room / 2, 1));
+}
+
+TextClassificationOptions classification(const ModelDescription& description, bool byte_bpe,
+                                         int64_t max_tokens) {
+  auto sections = common_sections<TextClassificationOptions>(description, byte_bpe, max_tokens);
+  switch (description.label_kind) {
+    case LabelKind::kNumber:
+      sections.data.label_kind = "number";
+      return sections;
+    case LabelKind::kSeveral:
+      sections.data.label_separator = kLabelSeparator;
+      break;
+    case LabelKind::kOne:
+      break;
+  }
+  sections.data.labels = description.labels;
+  return sections;
+}
+
+LabelKind kind_of_labels(const data::LabelledOptions& data) {
+  if (data.is_regression()) return LabelKind::kNumber;
+  return data.has_several_labels() ? LabelKind::kSeveral : LabelKind::kOne;
+}
+
+}  // namespace
+
+Experiment described_experiment(const ModelDescription& description, bool byte_bpe,
+                                int64_t max_tokens) {
+  const int64_t positions = description.model.max_positions;
+  const int64_t longest = max_tokens > 0 ? std::min(max_tokens, positions) : positions;
+  Experiment experiment;
+  switch (description.head) {
+    case Head::kNone:
+    case Head::kMaskedTokens:
+      experiment.task = common_sections<MaskedLmOptions>(description, byte_bpe, longest);
+      break;
+    case Head::kLabels:
+      experiment.task = classification(description, byte_bpe, longest);
+      break;
+    case Head::kSpans: {
+      auto sections = common_sections<QuestionAnsweringOptions>(description, byte_bpe, longest);
+      fit_windows(sections);
+      experiment.task = sections;
+      break;
+    }
+  }
+  return experiment;
+}
+
+ModelDescription describe(const Experiment& experiment, int64_t num_ids, int64_t pad_id,
+                          const std::vector<std::string>& labels) {
+  const auto sections = experiment::find_text_sections(experiment);
+  if (!sections) {
+    throw Error(ExitCode::kUsage,
+                "task.name: a model of " + experiment.task.name() +
+                    " has no class in transformers that is equal to it",
+                "models of masked_lm, question_answering and text_classification are exported");
+  }
+  ModelDescription description{.model = *sections->model, .vocab_size = num_ids, .pad_id = pad_id};
+  if (description.model.head == "none") return description;
+  if (experiment.task.is<MaskedLmOptions>()) {
+    description.head = Head::kMaskedTokens;
+  } else if (experiment.task.is<QuestionAnsweringOptions>()) {
+    description.head = Head::kSpans;
+  } else {
+    description.head = Head::kLabels;
+    description.label_kind = kind_of_labels(experiment.task.as<TextClassificationOptions>().data);
+    description.labels = labels;
+    if (description.label_kind == LabelKind::kNumber) description.labels = {"LABEL_0"};
+  }
+  return description;
+}
+
+}  // namespace stretto::interchange

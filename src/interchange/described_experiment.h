@@ -1,0 +1,21 @@
+#pragma once
+
+#include <cstdint>
+
+#include "experiment/experiment.h"
+#include "interchange/architecture.h"
+
+namespace stretto::interchange {
+
+/// The experiment of a model: its task and `[model]`, and sections that fit it, without data.
+/// @param max_tokens  longest text that the model was made for; 0 = as many as it has positions
+experiment::Experiment described_experiment(const ModelDescription& description, bool byte_bpe,
+                                            int64_t max_tokens);
+
+/// The model of an experiment, for a tokenizer of so many ids. Throws Error(kUsage) for a task
+/// whose models are not written in this form.
+/// @param labels  names of text_classification, in their order
+ModelDescription describe(const experiment::Experiment& experiment, int64_t num_ids, int64_t pad_id,
+                          const std::vector<std::string>& labels);
+
+}  // namespace stretto::interchange

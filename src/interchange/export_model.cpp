@@ -1,0 +1,104 @@
+#include "interchange/export_model.h"
+
+#include <algorithm>
+#include <array>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "base/text.h"
+#include "interchange/model_config.h"
+#include "interchange/new_folder.h"
+#include "interchange/tensors.h"
+#include "interchange/tokenizer_folder.h"
+
+namespace stretto::interchange {
+namespace {
+
+namespace fs = std::filesystem;
+using store::TensorView;
+
+/// The nearest first: without segments DistilBERT, with bytes RoBERTa, else BERT.
+std::array<const Architecture*, 3> by_nearness(const ModelDescription& description, bool byte_bpe) {
+  if (byte_bpe) return {&kRoberta, &kBert, &kDistilBert};
+  if (description.model.num_segments == 0) return {&kDistilBert, &kBert, &kRoberta};
+  return {&kBert, &kRoberta, &kDistilBert};
+}
+
+[[noreturn]] void refuse_export(const std::vector<std::string>& reasons) {
+  throw Error(ExitCode::kUsage,
+              "no class of transformers is equal to this model: " + join(reasons, "; "),
+              "the checkpoint itself is safetensors (RUN/checkpoints), which other programs read");
+}
+
+/// Tables of tokens without the rows that round them up.
+std::vector<TensorView> without_spare_rows(const ExportedModel& model) {
+  auto tensors = model.tensors;
+  const int64_t ids = model.description.vocab_size;
+  for (TensorView& tensor : tensors) {
+    const bool is_of_tokens = tensor.name == "encoder.embedding.weight" ||
+                              (model.description.head == Head::kMaskedTokens &&
+                               (tensor.name == "head.output.weight" || tensor.name == "head.bias"));
+    if (!is_of_tokens || tensor.shape.empty() || tensor.shape[0] <= ids) continue;
+    const size_t row = tensor.bytes.size() / static_cast<size_t>(tensor.shape[0]);
+    tensor.shape[0] = ids;
+    tensor.bytes = tensor.bytes.substr(0, row * static_cast<size_t>(ids));
+  }
+  return tensors;
+}
+
+/// A model without segments is one whose single segment adds nothing.
+void add_empty_segments(const ExportedModel& model, const Architecture& architecture,
+                        bool has_prefix, TensorList& list) {
+  if (model.description.model.num_segments > 0 || architecture.segments.empty()) return;
+  const auto names =
+      expand(architecture.segments, 0, has_prefix ? std::string_view() : architecture.prefix);
+  const int64_t width = models::sizes_of(model.description.model).d_model;
+  list.add(names[0].theirs[0], store::DType::kF32, {1, width},
+           std::string(static_cast<size_t>(width) * sizeof(float), '\0'));
+}
+
+void require_all_written(const ExportedModel& model, const std::vector<NamePair>& names) {
+  for (const TensorView& tensor : model.tensors) {
+    const bool known = std::any_of(names.begin(), names.end(),
+                                   [&](const NamePair& pair) { return pair.ours == tensor.name; });
+    if (known) continue;
+    throw Error(
+        ExitCode::kBadData,
+        "the checkpoint has `" + printable(tensor.name) + "`, which the model does not have",
+        "the checkpoint belongs to another configuration");
+  }
+}
+
+}  // namespace
+
+const Architecture& choose_architecture(const ModelDescription& description, bool byte_bpe,
+                                        const std::string& wanted) {
+  std::vector<std::string> reasons;
+  for (const Architecture* architecture : by_nearness(description, byte_bpe)) {
+    if (wanted != "auto" && wanted != architecture->model_type) continue;
+    const std::string misfit = architecture->misfit(description);
+    if (misfit.empty()) return *architecture;
+    reasons.push_back(class_name(*architecture, description.head) + ": " + misfit);
+  }
+  refuse_export(reasons);
+}
+
+void export_model(const ExportedModel& model, const Architecture& architecture,
+                  const fs::path& folder) {
+  const bool has_prefix = model.description.head != Head::kNone;
+  const auto names = names_of(architecture, model.description, has_prefix);
+  require_all_written(model, names);
+  auto theirs =
+      separated(without_spare_rows(model), names, model.description.pad_id + 1, "the checkpoint");
+  add_empty_segments(model, architecture, has_prefix, theirs);
+  NewFolder target(folder);
+  store::write_safetensors(target.path() / "model.safetensors", theirs.tensors, {{"format", "pt"}});
+  for (const auto& [name, bytes] : tokenizer_files(model.tokenizer, model.max_text_tokens)) {
+    write_file_atomic(target.path() / name, bytes);
+  }
+  write_file_atomic(target.path() / "config.json",
+                    write_model_config(architecture, model.description));
+  target.publish();
+}
+
+}  // namespace stretto::interchange

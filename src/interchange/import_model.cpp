@@ -1,0 +1,211 @@
+#include "interchange/import_model.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <utility>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "base/json.h"
+#include "base/name_pattern.h"
+#include "base/text.h"
+#include "interchange/config_reader.h"
+#include "interchange/described_experiment.h"
+#include "interchange/tokenizer_folder.h"
+#include "text/text_tokenizer_options.h"
+
+namespace stretto::interchange {
+namespace {
+
+namespace fs = std::filesystem;
+using store::TensorView;
+
+constexpr size_t kMostNamesShown = 20;
+constexpr int64_t kMostTextTokens = 100'000;  // data.max_text_tokens
+constexpr int64_t kFewestTextTokens = 8;
+
+std::string listed(const std::vector<std::string>& names) {
+  const size_t shown = std::min(names.size(), kMostNamesShown);
+  std::string text = printable(join(std::span(names).first(shown), ", "), 4000);
+  if (names.size() > shown) {
+    text += ", and " + with_thousands(static_cast<int64_t>(names.size() - shown)) + " more";
+  }
+  return text;
+}
+
+/// By modern names. Two old and new names of one tensor are refused.
+TensorsByName by_name(const std::vector<TensorView>& tensors, const fs::path& folder) {
+  TensorsByName named;
+  for (const TensorView& tensor : tensors) {
+    if (named.emplace(modern_name(tensor.name), &tensor).second) continue;
+    throw Error(ExitCode::kBadData,
+                folder.string() + ": `" + printable(tensor.name) + "` is there under two names",
+                "save the model again with a present version of transformers");
+  }
+  return named;
+}
+
+bool has_prefix(const TensorsByName& tensors, std::string_view prefix) {
+  return std::any_of(tensors.begin(), tensors.end(),
+                     [&](const auto& entry) { return entry.first.starts_with(prefix); });
+}
+
+/// Sentence encoders say how long a text may be; 0 when the folder says nothing.
+int64_t longest_text(const fs::path& folder) {
+  const fs::path path = folder / "sentence_bert_config.json";
+  if (!fs::exists(path)) return 0;
+  const ConfigReader config(
+      parse_json(read_file(path, kMaxSmallTextBytes), path.string(), kMaxSmallTextBytes),
+      path.string());
+  return config.integer("max_seq_length", 0, 1, kMostTextTokens);
+}
+
+bool is_table_of_tokens(const std::string& name, const ModelDescription& description) {
+  if (name == "encoder.embedding.weight") return true;
+  return description.head == Head::kMaskedTokens &&
+         (name == "head.output.weight" || name == "head.bias");
+}
+
+/// Tables of tokens get the rows of the tokenizer's ids, and rows of zeros up to a round number, as
+/// every run has them.
+void fit_to_vocabulary(ImportedModel& model, const fs::path& folder) {
+  const auto& description = model.config.description;
+  const int64_t ids = model.tokenizer->size();
+  const int64_t multiple = text::TextTokenizerOptions().vocab_multiple;
+  for (TensorView& tensor : model.tensors) {
+    if (!is_table_of_tokens(tensor.name, description) || tensor.shape.empty()) continue;
+    const int64_t rows = tensor.shape[0];
+    if (rows < ids || rows != description.vocab_size) {
+      throw Error(
+          ExitCode::kBadData,
+          folder.string() + ": the vocabulary does not fit the weights: the tokenizer has " +
+              counted(ids, "id") + ", config.json says " + with_thousands(description.vocab_size) +
+              ", and `" + tensor.name + "` has " + counted(rows, "row"),
+          "put the tokenizer of these weights into the folder");
+    }
+    model.rows_left_out = rows - ids;
+    const size_t row = tensor.bytes.size() / static_cast<size_t>(rows);
+    tensor.shape[0] = (ids + multiple - 1) / multiple * multiple;
+    std::string bytes(tensor.bytes.substr(0, row * static_cast<size_t>(ids)));
+    bytes.resize(row * static_cast<size_t>(tensor.shape[0]), '\0');
+    tensor.bytes = model.own->bytes.emplace_back(std::move(bytes));
+  }
+}
+
+// A copy that is not equal would be a model that ties what config.json says it ties.
+void require_equal_copies(const TensorsByName& theirs, const std::vector<NamePair>& copies,
+                          const ImportedModel& model, const fs::path& folder,
+                          std::set<std::string>& known) {
+  for (const NamePair& copy : copies) {
+    const auto found = theirs.find(copy.theirs[0]);
+    if (found == theirs.end()) continue;
+    known.insert(copy.theirs[0]);
+    const auto original =
+        std::find_if(model.tensors.begin(), model.tensors.end(),
+                     [&](const TensorView& tensor) { return tensor.name == copy.ours; });
+    if (original == model.tensors.end()) continue;
+    std::deque<std::string> bytes;
+    if (to_f32(*found->second, bytes, folder.string()).bytes == original->bytes) continue;
+    throw Error(ExitCode::kBadData,
+                folder.string() + ": `" + copy.theirs[0] + "` is not `" + copy.ours +
+                    "`, which config.json ties to it",
+                "set tie_word_embeddings in config.json to false, where the model does not tie");
+  }
+}
+
+/// Names that belong to the architecture, but not to this model: a pooler below a head that has no
+/// use for it, heads that are left out.
+bool is_unread(const std::string& name, const Architecture& architecture,
+               const std::set<std::string>& other_names, bool encoder_only, bool prefixed) {
+  if (other_names.contains(name)) return true;
+  if (encoder_only && prefixed && !name.starts_with(architecture.prefix)) return true;
+  return std::any_of(architecture.unread.begin(), architecture.unread.end(),
+                     [&](std::string_view pattern) { return matches(pattern, name); });
+}
+
+std::set<std::string> pooler_names(const Architecture& architecture, bool prefixed) {
+  std::set<std::string> names;
+  for (const auto& pair :
+       expand(architecture.pooler, 0, prefixed ? std::string_view() : architecture.prefix)) {
+    names.insert(pair.theirs.begin(), pair.theirs.end());
+  }
+  return names;
+}
+
+void take_tensors(ImportedModel& model, const fs::path& folder, const ImportOptions& options) {
+  const Architecture& architecture = *model.config.architecture;
+  auto& description = model.config.description;
+  const TensorsByName theirs = by_name(model.files->tensors(), folder);
+  const bool prefixed = has_prefix(theirs, architecture.prefix);
+  const auto poolers = pooler_names(architecture, prefixed);
+  // An encoder has a pooler if the folder has one.
+  if (description.head == Head::kNone &&
+      std::none_of(poolers.begin(), poolers.end(),
+                   [&](const std::string& name) { return theirs.contains(name); })) {
+    description.model.pooling = "mean";
+  }
+  const auto names = names_of(architecture, description, prefixed);
+  const int64_t skipped = description.pad_id + 1;
+  auto joined_tensors = joined(theirs, names, skipped, folder.string());
+  model.tensors = joined_tensors.list.tensors;
+  model.missing = joined_tensors.missing;
+  std::set<std::string> known(joined_tensors.taken.begin(), joined_tensors.taken.end());
+  require_equal_copies(theirs, copies_of(architecture, description), model, folder, known);
+  model.own = std::make_shared<TensorList>(std::move(joined_tensors.list));
+  std::vector<std::string> extra;
+  for (const auto& [name, tensor] : theirs) {
+    if (known.contains(name)) continue;
+    const bool unread = is_unread(name, architecture, poolers, options.encoder_only, prefixed);
+    (unread || options.ignore_extra ? model.left_out : extra).push_back(name);
+  }
+  std::string what;
+  if (!joined_tensors.not_found.empty() && !options.allow_missing) {
+    what = "missing: " + listed(joined_tensors.not_found);
+  }
+  if (!extra.empty()) what += (what.empty() ? "" : "; ") + ("not in the model: " + listed(extra));
+  if (what.empty()) return;
+  throw Error(ExitCode::kBadData,
+              folder.string() + ": the weights are not those of a " +
+                  class_name(architecture, description.head) + ": " + what,
+              "--allow-missing gives missing tensors their first weights, --ignore-extra leaves "
+              "others out, --encoder-only leaves out the head");
+}
+
+}  // namespace
+
+ImportedModel import_model(const fs::path& folder, const ImportOptions& options) {
+  if (!fs::is_directory(folder)) {
+    throw Error(ExitCode::kUsage, "no folder at " + folder.string(),
+                "give the folder that `save_pretrained` wrote");
+  }
+  const fs::path config = folder / "config.json";
+  ImportedModel model;
+  model.config = read_model_config(read_file(config, kMaxSmallTextBytes * 16), config.string(),
+                                   options.encoder_only);
+  auto& description = model.config.description;
+  if (description.model.max_positions < kFewestTextTokens) {
+    throw Error(ExitCode::kBadData,
+                config.string() + ": " + counted(description.model.max_positions, "position") +
+                    " are too few for a text",
+                "a model needs at least 8");
+  }
+  const auto spec = read_tokenizer_folder(folder, model.config.architecture == &kRoberta);
+  const std::string tokenizer = text::write_tokenizer_json(spec);
+  model.tokenizer = text::make_json_tokenizer(tokenizer, (folder / "tokenizer").string());
+  model.assets["tokenizer.json"] = tokenizer;
+  if (description.head == Head::kLabels) {
+    const bool is_number = description.label_kind == LabelKind::kNumber;
+    model.assets["labels.json"] =
+        nlohmann::json(is_number ? std::vector<std::string>() : description.labels).dump();
+  }
+  model.files = std::make_shared<const store::WeightFiles>(folder);
+  take_tensors(model, folder, options);
+  fit_to_vocabulary(model, folder);
+  model.experiment =
+      described_experiment(description, spec.model == text::TokenizerSpec::Model::kByteBpe,
+                           std::min(longest_text(folder), kMostTextTokens));
+  return model;
+}
+
+}  // namespace stretto::interchange

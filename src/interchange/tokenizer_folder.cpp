@@ -1,0 +1,193 @@
+#include "interchange/tokenizer_folder.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <set>
+#include <utility>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "base/json.h"
+#include "base/text.h"
+#include "interchange/config_reader.h"
+#include "text/tokenizer.h"
+
+namespace stretto::interchange {
+namespace {
+
+namespace fs = std::filesystem;
+using text::TokenizerSpec;
+
+constexpr size_t kMaxTokenizerFileBytes = size_t{256} << 20;
+
+/// What tokenizer_config.json says; nothing where it does not.
+struct TokenizerSettings {
+  std::optional<bool> lowercase, strip_accents, chinese_chars, add_prefix_space;
+};
+
+std::optional<bool> flag_of(const ConfigReader& config, const char* key) {
+  if (!config.has(key)) return std::nullopt;
+  return config.flag(key, false);
+}
+
+TokenizerSettings read_settings(const fs::path& folder) {
+  const fs::path path = folder / "tokenizer_config.json";
+  if (!fs::exists(path)) return {};
+  const ConfigReader config(
+      parse_json(read_file(path, kMaxTokenizerFileBytes), path.string(), kMaxTokenizerFileBytes),
+      path.string());
+  return {.lowercase = flag_of(config, "do_lower_case"),
+          .strip_accents = flag_of(config, "strip_accents"),
+          .chinese_chars = flag_of(config, "tokenize_chinese_chars"),
+          .add_prefix_space = flag_of(config, "add_prefix_space")};
+}
+
+// The limits of the calls for which the file was saved are no part of a tokenizer.
+TokenizerSpec read_json_tokenizer(const fs::path& path) {
+  auto json =
+      parse_json(read_file(path, kMaxTokenizerFileBytes), path.string(), kMaxTokenizerFileBytes);
+  if (json.is_object()) {
+    for (const char* key : {"truncation", "padding"}) {
+      if (json.contains(key)) json[key] = nullptr;
+    }
+  }
+  return text::parse_tokenizer_json(json.dump(), path.string());
+}
+
+TokenizerSpec read_wordpiece(const fs::path& path, const TokenizerSettings& settings) {
+  auto spec = text::parse_vocab_txt(read_file(path, kMaxTokenizerFileBytes), path.string(),
+                                    settings.lowercase);
+  if (settings.strip_accents) spec.normalizer->strip_accents = settings.strip_accents;
+  if (settings.chinese_chars) spec.normalizer->handle_chinese_chars = *settings.chinese_chars;
+  return spec;
+}
+
+TokenizerSpec read_byte_bpe(const fs::path& folder, const TokenizerSettings& settings,
+                            bool roberta) {
+  const fs::path vocab = folder / "vocab.json", merges = folder / "merges.txt";
+  if (!fs::exists(merges)) {
+    throw Error(ExitCode::kUsage, vocab.string() + ": there is no merges.txt beside it",
+                "copy the folder again, with all of its files");
+  }
+  auto spec = text::parse_vocab_json(read_file(vocab, kMaxTokenizerFileBytes), vocab.string(),
+                                     read_file(merges, kMaxTokenizerFileBytes), merges.string(),
+                                     settings.add_prefix_space.value_or(false));
+  if (roberta) {
+    text::make_roberta(spec);
+    spec.trim_offsets = spec.add_prefix_space;
+  }
+  return spec;
+}
+
+[[noreturn]] void disagree(const fs::path& one, const fs::path& other, const std::string& what) {
+  throw Error(ExitCode::kBadData,
+              one.string() + " and " + other.filename().string() + " disagree: " + what,
+              "remove the one that the weights were not trained with");
+}
+
+void require_same_pieces(const TokenizerSpec& a, const fs::path& a_path, const TokenizerSpec& b,
+                         const fs::path& b_path) {
+  std::map<std::string, int64_t> ids(a.vocab.begin(), a.vocab.end());
+  for (const auto& [piece, id] : b.vocab) {
+    const auto found = ids.find(piece);
+    if (found != ids.end() && found->second == id) continue;
+    disagree(a_path, b_path, "`" + printable(piece, 60) + "` is not the same piece");
+  }
+  if (a.vocab.size() != b.vocab.size()) {
+    disagree(a_path, b_path,
+             counted(static_cast<int64_t>(a.vocab.size()), "piece") + ", and " +
+                 with_thousands(static_cast<int64_t>(b.vocab.size())));
+  }
+  if (a.merges != b.merges) disagree(a_path, b_path, "their merges");
+}
+
+void require_same_case(const TokenizerSpec& spec, const fs::path& path,
+                       const TokenizerSettings& settings) {
+  if (!settings.lowercase || !spec.normalizer) return;
+  if (spec.normalizer->lowercase == *settings.lowercase) return;
+  disagree(path, path.parent_path() / "tokenizer_config.json",
+           std::string("one of them makes text lower case (do_lower_case)"));
+}
+
+/// The special tokens by the names of transformers.
+nlohmann::ordered_json special_names(const TokenizerSpec& spec) {
+  const auto tokenizer = text::make_spec_tokenizer(spec, "tokenizer", 0);
+  const auto ids = tokenizer->specials();
+  auto names = nlohmann::ordered_json::object();
+  const auto add = [&](const char* key, int64_t id) {
+    if (id >= 0) names[key] = tokenizer->piece(id);
+  };
+  add("unk_token", ids.unk);
+  add("cls_token", ids.bos);
+  add("bos_token", ids.bos);
+  add("sep_token", ids.eos);
+  add("eos_token", ids.eos);
+  add("pad_token", ids.pad);
+  add("mask_token", ids.mask);
+  return names;
+}
+
+bool has_segments(const TokenizerSpec& spec) {
+  return std::any_of(spec.sequences.pair.begin(), spec.sequences.pair.end(),
+                     [](const auto& slot) { return slot.segment > 0; });
+}
+
+std::string json_text(const nlohmann::ordered_json& json) {
+  return json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace
+
+TokenizerSpec read_tokenizer_folder(const fs::path& folder, bool roberta) {
+  const TokenizerSettings settings = read_settings(folder);
+  const fs::path json = folder / "tokenizer.json", vocab = folder / "vocab.txt",
+                 bytes = folder / "vocab.json";
+  std::optional<TokenizerSpec> spec;
+  if (fs::exists(json)) {
+    spec = read_json_tokenizer(json);
+    require_same_case(*spec, json, settings);
+  }
+  const auto take = [&](TokenizerSpec other, const fs::path& path) {
+    if (spec) return require_same_pieces(*spec, json, other, path);
+    spec = std::move(other);
+  };
+  if (fs::exists(vocab) && fs::exists(bytes)) disagree(vocab, bytes, "they are of two kinds");
+  if (fs::exists(vocab)) take(read_wordpiece(vocab, settings), vocab);
+  if (fs::exists(bytes)) take(read_byte_bpe(folder, settings, roberta), bytes);
+  if (!spec) {
+    throw Error(
+        ExitCode::kUsage,
+        folder.string() + ": no tokenizer: neither tokenizer.json nor vocab.txt nor vocab.json",
+        "copy the files of the tokenizer into the folder");
+  }
+  return *spec;
+}
+
+std::map<std::string, std::string> tokenizer_files(const TokenizerSpec& spec, int64_t max_tokens) {
+  const auto specials = special_names(spec);
+  auto config = specials;
+  config["tokenizer_class"] = "PreTrainedTokenizerFast";
+  config["model_max_length"] = max_tokens;
+  config["model_input_names"] =
+      has_segments(spec) ? std::vector<std::string>{"input_ids", "token_type_ids", "attention_mask"}
+                         : std::vector<std::string>{"input_ids", "attention_mask"};
+  if (spec.normalizer) config["do_lower_case"] = spec.normalizer->lowercase;
+  std::map<std::string, std::string> files{{"tokenizer.json", text::write_tokenizer_json(spec)},
+                                           {"tokenizer_config.json", json_text(config)},
+                                           {"special_tokens_map.json", json_text(specials)}};
+  if (spec.model == TokenizerSpec::Model::kWordPiece) {
+    std::string& vocab = files["vocab.txt"];
+    for (const auto& [piece, id] : spec.vocab) vocab += piece + "\n";
+  } else {
+    auto vocab = nlohmann::ordered_json::object();
+    for (const auto& [piece, id] : spec.vocab) vocab[piece] = id;
+    files["vocab.json"] = vocab.dump() + "\n";
+    std::string& merges = files["merges.txt"];
+    merges = "#version: 0.2\n";
+    for (const auto& [left, right] : spec.merges) merges += left + " " + right + "\n";
+  }
+  return files;
+}
+
+}  // namespace stretto::interchange

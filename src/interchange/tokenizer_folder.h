@@ -1,0 +1,25 @@
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <string>
+
+#include "text/tokenizer_spec.h"
+
+namespace stretto::interchange {
+
+/// The tokenizer of a folder of `transformers`: `tokenizer.json`, `vocab.txt`, or `vocab.json` with
+/// `merges.txt`; what `tokenizer_config.json` says of case, accents and spaces counts for the files
+/// that do not say it. Truncation and padding of a tokenizer.json belong to calls and are left out.
+///
+/// @param roberta  special tokens of a vocab.json are RoBERTa's
+/// Throws Error(kUsage) when there is none, Error(kBadData) for one that is malformed or not
+/// supported, and for two that disagree.
+text::TokenizerSpec read_tokenizer_folder(const std::filesystem::path& folder, bool roberta);
+
+/// The files of a tokenizer as `transformers` reads them: name -> bytes.
+/// @param max_tokens  longest sequence of the model
+std::map<std::string, std::string> tokenizer_files(const text::TokenizerSpec& spec,
+                                                   int64_t max_tokens);
+
+}  // namespace stretto::interchange

@@ -1,0 +1,98 @@
+#include "store/weight_files.h"
+
+#include <array>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <utility>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "base/json.h"
+#include "base/text.h"
+
+namespace stretto::store {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr size_t kMaxIndexBytes = size_t{64} << 20;
+constexpr std::array<const char*, 2> kStems{"model.safetensors", "pytorch_model.bin"};
+
+[[noreturn]] void bad_index(const fs::path& path, const std::string& what) {
+  throw Error(ExitCode::kBadData, path.string() + ": " + what,
+              "copy the folder again, with all of its files");
+}
+
+/// Tensor -> file, as an index has it under "weight_map".
+std::map<std::string, std::string> read_weight_map(const fs::path& path) {
+  const auto json = parse_json(read_file(path, kMaxIndexBytes), path.string(), kMaxIndexBytes);
+  const auto found = json.is_object() ? json.find("weight_map") : json.end();
+  if (!json.is_object() || found == json.end() || !found->is_object()) {
+    bad_index(path, "no `weight_map` of tensors");
+  }
+  std::map<std::string, std::string> files;
+  for (const auto& [tensor, file] : found->items()) {
+    const bool is_name =
+        file.is_string() && !file.get_ref<const std::string&>().empty() &&
+        file.get_ref<const std::string&>().find_first_of("/\\") == std::string::npos &&
+        !file.get_ref<const std::string&>().starts_with('.');
+    if (!is_name) bad_index(path, "`" + printable(tensor) + "` names no file of this folder");
+    files[tensor] = file.get<std::string>();
+  }
+  if (files.empty()) bad_index(path, "lists no tensors");
+  return files;
+}
+
+}  // namespace
+
+WeightFiles::WeightFiles(const fs::path& folder) {
+  for (const char* stem : kStems) {
+    const fs::path whole = folder / stem, index = folder / (std::string(stem) + ".index.json");
+    if (fs::exists(whole)) {
+      read_one(whole);
+      return;
+    }
+    if (fs::exists(index)) {
+      read_index(index);
+      return;
+    }
+  }
+  throw Error(ExitCode::kUsage,
+              folder.string() + ": no weights: neither model.safetensors nor pytorch_model.bin",
+              "give the folder that `save_pretrained` wrote; weights of TensorFlow and Flax are "
+              "not read");
+}
+
+void WeightFiles::read_one(const fs::path& path) {
+  paths_.push_back(path);
+  const bool is_torch = path.extension() != ".safetensors";
+  const auto& tensors = is_torch ? torch_files_.emplace_back(path).tensors()
+                                 : safetensors_.emplace_back(path).tensors();
+  tensors_.insert(tensors_.end(), tensors.begin(), tensors.end());
+}
+
+void WeightFiles::read_index(const fs::path& path) {
+  const auto files = read_weight_map(path);
+  std::set<std::string> names, seen;
+  for (const auto& [tensor, file] : files) names.insert(file);
+  for (const auto& name : names) {
+    const size_t before = tensors_.size();
+    read_one(path.parent_path() / name);
+    for (size_t i = before; i < tensors_.size(); ++i) {
+      const auto& tensor = tensors_[i].name;
+      if (!seen.insert(tensor).second) {
+        bad_index(path, "two of its files have `" + printable(tensor) + "`");
+      }
+      const auto listed = files.find(tensor);
+      if (listed == files.end() || listed->second != name) {
+        bad_index(path, name + " has `" + printable(tensor) + "`, which is not listed there");
+      }
+    }
+  }
+  for (const auto& [tensor, file] : files) {
+    if (!seen.contains(tensor)) bad_index(path, file + " has no `" + printable(tensor) + "`");
+  }
+}
+
+}  // namespace stretto::store

@@ -1,0 +1,172 @@
+#include <ATen/Parallel.h>
+
+#include <algorithm>
+#include <iostream>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "base/error.h"
+#include "base/log.h"
+#include "base/text.h"
+#include "data/text_input.h"
+#include "tasks/masked_lm/commands.h"
+#include "tasks/masked_lm/masked_lm.h"
+#include "tasks/masked_lm/masked_text_view.h"
+#include "text/encoded_text.h"
+
+namespace stretto::tasks {
+namespace {
+
+constexpr int64_t kFillers = 5;  // of each mask
+constexpr size_t kFillLines = 256, kFillBytes = size_t{1} << 20;
+
+/// One line on its way through the model.
+struct MaskedLine {
+  data::InputLine input;
+  text::EncodedText text = {};
+  std::vector<int64_t> masks = {};  ///< places in `text`
+};
+
+/// Fills the masks of lines and prints what it found.
+class MaskFiller {
+ public:
+  MaskFiller(const InferRequest& request, const LoadedTextRun& run)
+      : json_(request.json),
+        max_tokens_(masked_lm_of(request.experiment.options).eval.max_tokens),
+        model_(*run.models.front()),
+        tokenizer_(*run.tokenizer.tokenizer),
+        encoder_(tokenizer_, {.max_tokens = longest_of(request, model_)}) {
+    if (tokenizer_.specials().mask >= 0) return;
+    throw Error(ExitCode::kUsage, "the tokenizer of the run has no mask token",
+                "masks are filled by runs of task.name = \"masked_lm\"");
+  }
+
+  void run(data::TextInput& input) {
+    std::vector<MaskedLine> lines;
+    MaskedLine line;
+    size_t bytes = 0;
+    while (input.next(line.input)) {
+      bytes += line.input.text.size();
+      lines.push_back(line);
+      if (lines.size() < kFillLines && bytes < kFillBytes && input.ready()) continue;
+      flush(lines);
+      bytes = 0;
+    }
+    flush(lines);
+  }
+
+ private:
+  static int64_t longest_of(const InferRequest& request, const models::TextModel& model) {
+    return std::min(masked_lm_of(request.experiment.options).data.max_text_tokens,
+                    model.max_length());
+  }
+
+  void flush(std::vector<MaskedLine>& lines) {
+    for (auto& line : lines) prepare(line);
+    std::vector<std::vector<std::vector<Filler>>> found(lines.size());
+    for (size_t begin = 0; begin < lines.size();) begin = fill(lines, begin, found);
+    for (size_t i = 0; i < lines.size(); ++i) print(lines[i], found[i]);
+    lines.clear();
+    if (!std::cout.flush()) {
+      throw Error(ExitCode::kIo, "cannot write to stdout", "is the disk full, or the pipe closed?");
+    }
+  }
+
+  void prepare(MaskedLine& line) {
+    line.text = {};
+    line.masks.clear();
+    if (!line.input.problem.empty()) {
+      log::warn(line.input.place + ": " + line.input.problem + "; no mask of it is filled");
+      return;
+    }
+    line.text = encoder_.encode(line.input.text);
+    for (size_t i = 0; i < line.text.ids.size(); ++i) {
+      if (line.text.ids[i] == tokenizer_.specials().mask) {
+        line.masks.push_back(static_cast<int64_t>(i));
+      }
+    }
+    if (line.text.num_cut > 0) {
+      log::warn(line.input.place + ": " + counted(line.text.num_cut, "token") +
+                " cut off (data.max_text_tokens)");
+    }
+  }
+
+  /// The lines from `begin` on that fit into a batch. @return the one behind them
+  size_t fill(const std::vector<MaskedLine>& lines, size_t begin,
+              std::vector<std::vector<std::vector<Filler>>>& found) {
+    data::Batch batch = data::masked_batch();
+    size_t end = begin;
+    for (; end < lines.size(); ++end) {
+      const auto& line = lines[end];
+      if (line.masks.empty()) continue;
+      const auto rows = data::tokens(batch).num_rows() + static_cast<int64_t>(line.text.ids.size());
+      if (batch.num_sequences() > 0 && rows > max_tokens_) break;
+      batch.sample_ids.push_back(static_cast<int64_t>(end));
+      append_text(line.text, batch);
+      batch.column<int64_t>(data::kMaskedRows).append(line.masks);
+    }
+    if (batch.num_sequences() == 0) return end;
+    auto fillers = best_fillers(masked_log_probs(model_, batch), kFillers);
+    auto next = fillers.begin();
+    for (const int64_t line : batch.sample_ids) {
+      const auto count = lines[static_cast<size_t>(line)].masks.size();
+      found[static_cast<size_t>(line)].assign(next, next + static_cast<std::ptrdiff_t>(count));
+      next += static_cast<std::ptrdiff_t>(count);
+    }
+    return end;
+  }
+
+  void print(const MaskedLine& line, const std::vector<std::vector<Filler>>& fillers) const {
+    if (json_) {
+      print_json(line, fillers);
+      return;
+    }
+    std::vector<std::string> masks;
+    for (const auto& of_mask : fillers) {
+      std::vector<std::string> words;
+      for (const Filler& filler : of_mask) {
+        words.push_back(token_text(tokenizer_, filler.id) + " " + fixed(filler.probability, 4));
+      }
+      masks.push_back(join(words, ", "));
+    }
+    std::cout << join(masks, "\t") << "\n";
+  }
+
+  void print_json(const MaskedLine& line, const std::vector<std::vector<Filler>>& fillers) const {
+    nlohmann::ordered_json json{{"text", line.input.text}};
+    if (!line.input.problem.empty()) json["problem"] = line.input.problem;
+    if (line.text.num_cut > 0) json["cut_tokens"] = line.text.num_cut;
+    json["masks"] = nlohmann::ordered_json::array();
+    auto filled = line.text.ids;
+    for (size_t i = 0; i < fillers.size(); ++i) {
+      auto list = nlohmann::ordered_json::array();
+      for (const Filler& filler : fillers[i]) {
+        list.push_back(
+            {{"token", token_text(tokenizer_, filler.id)}, {"probability", filler.probability}});
+      }
+      json["masks"].push_back({{"fillers", std::move(list)}});
+      filled[static_cast<size_t>(line.masks[i])] = fillers[i].front().id;
+    }
+    if (!fillers.empty()) json["filled"] = tokenizer_.decode(filled);
+    std::cout << json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) << "\n";
+  }
+
+  const bool json_;
+  const int64_t max_tokens_;
+  models::TextModel& model_;
+  const text::Tokenizer& tokenizer_;
+  text::TextEncoder encoder_;
+};
+
+}  // namespace
+
+int fill_masks(const InferRequest& request, const CommandContext& context) {
+  const auto folder = runs::RunFolder::open(request.run_directory);
+  data::TextInput input(request.masked_lm.files);  // a missing file is told before models load
+  const auto run =
+      load_masked_lm(request.experiment.options, folder, request.checkpoints, context.device);
+  MaskFiller(request, run).run(input);
+  return 0;
+}
+
+}  // namespace stretto::tasks

@@ -1,0 +1,46 @@
+#include "tasks/masked_lm/masked_lm_family.h"
+
+#include "data/pairs/text_lines.h"
+#include "tasks/masked_lm/commands.h"
+#include "tasks/masked_lm/masked_lm.h"
+#include "tasks/text_encoder/text_family.h"
+
+namespace stretto::tasks {
+namespace {
+
+class MaskedLmFamily final : public TextFamily {
+ public:
+  std::unique_ptr<FamilyTask> make_task(const experiment::Experiment& experiment,
+                                        const Assets& assets,
+                                        const CommandContext& context) const override {
+    return std::make_unique<MaskedLmTask>(experiment, assets, context);
+  }
+
+  int eval(const EvalRequest& request, const CommandContext& context) const override {
+    return evaluate_masked_lm(request, context);
+  }
+  int infer(const InferRequest& request, const CommandContext& context) const override {
+    return fill_masks(request, context);
+  }
+
+ protected:
+  TextHead head(const experiment::Experiment&, const Assets*) const override {
+    return kMaskedTokenHead;
+  }
+  std::unique_ptr<text::LineSource> training_text(
+      const experiment::Experiment& experiment) const override {
+    return data::open_lines(masked_lm_of(experiment).data.train);
+  }
+  double head_rows(const experiment::Experiment& experiment, double tokens) const override {
+    return tokens * masked_lm_of(experiment).data.mask_probability;
+  }
+};
+
+}  // namespace
+
+const Family& masked_lm_family() {
+  static const MaskedLmFamily family;
+  return family;
+}
+
+}  // namespace stretto::tasks

@@ -1,0 +1,53 @@
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <vector>
+
+#include "data/documents/masked_batches.h"
+#include "distributed/process_group.h"
+#include "models/encoder.h"
+#include "models/text_model.h"
+
+/// A masked language model on batches of masked text.
+namespace stretto::tasks {
+
+/// Sums over the masked tokens of a batch, of which there may be none.
+struct MaskedSums {
+  at::Tensor nll;    ///< scalar with a gradient, where one is wanted: natural logarithm
+  at::Tensor right;  ///< scalar: tokens that the model takes for the most probable ones
+};
+MaskedSums masked_loss(models::TextModel& model, const data::Batch& batch,
+                       const models::ForwardContext& context);
+
+/// For each row of a batch that `rows` names (data::kMaskedRows), in their order, what the model
+/// takes its token for: fp32 [M, C], natural logarithm.
+at::Tensor masked_log_probs(models::TextModel& model, const data::Batch& batch);
+
+/// How well a model finds the masked tokens of a text.
+struct MaskedScore {
+  double nll = 0;       ///< mean over masked tokens, natural logarithm
+  double accuracy = 0;  ///< share of them that the model takes for the most probable ones
+  int64_t masked_tokens = 0, tokens = 0;
+};
+struct MaskedScoreOptions {
+  int64_t max_tokens = 4096;
+  int64_t max_samples = 0;  ///< of a batch; 0 = any number
+  uint64_t seed = 1;        ///< of the masks
+  /// Batches are shared out among these processes; all get the whole result, which does not depend
+  /// on their number.
+  distributed::ProcessGroup group = {};
+};
+MaskedScore score_masked(models::TextModel& model, const data::MaskedText& text,
+                         const MaskedScoreOptions& options);
+
+/// One guess for a masked token.
+struct Filler {
+  int64_t id = 0;
+  double probability = 0;
+};
+/// The `count` most probable tokens of each row of masked_log_probs(), from high to low.
+std::vector<std::vector<Filler>> best_fillers(const at::Tensor& log_probs, int64_t count);
+
+}  // namespace stretto::tasks

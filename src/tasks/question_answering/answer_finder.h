@@ -1,0 +1,46 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "data/squad/answer_choice.h"
+#include "data/squad/question_windows.h"
+#include "distributed/process_group.h"
+#include "models/text_model.h"
+
+namespace stretto::tasks {
+
+struct AnswerFinding {
+  data::AnswerChoiceOptions choice = {};
+  int64_t max_tokens = 4096;  ///< of a batch of windows; a longer window is one by itself
+  int64_t max_samples = 0;    ///< windows of a batch; 0 = any number
+  /// Candidates of each question that are handed on; 0 = all that choice.nbest allows.
+  int64_t num_candidates = 0;
+  /// Questions are shared out among these processes. Every one gets the whole result, which does
+  /// not depend on their number.
+  distributed::ProcessGroup group = {};
+  std::function<void()> after_batch = [] {};
+};
+
+struct FoundAnswers {
+  std::vector<data::AnswerChoice> choices;  ///< of each question
+  double loss_sum = 0;                      ///< of the windows that have a label
+  int64_t num_labelled = 0;                 ///< those windows
+  double loss() const {
+    return num_labelled > 0 ? loss_sum / static_cast<double>(num_labelled) : 0;
+  }
+};
+
+/// The answers to all questions, each chosen from the scores of all of its windows.
+/// @param models  one, or several whose mean of scores counts
+FoundAnswers find_answers(const std::vector<std::shared_ptr<models::TextModel>>& models,
+                          const data::QuestionWindows& windows, const AnswerFinding& finding);
+
+/// Code points of the paragraph that a candidate is; of no answer {0, 0}.
+data::Span characters_of(const data::QuestionWindows& windows, size_t question,
+                         const data::AnswerCandidate& candidate);
+
+}  // namespace stretto::tasks

@@ -1,0 +1,192 @@
+#include <algorithm>
+#include <iostream>
+#include <nlohmann/json.hpp>
+
+#include "base/error.h"
+#include "base/log.h"
+#include "base/text.h"
+#include "data/squad/question_lines.h"
+#include "data/text_input.h"
+#include "tasks/question_answering/answer_finder.h"
+#include "tasks/question_answering/answer_scores.h"
+#include "tasks/question_answering/commands.h"
+#include "tasks/question_answering/loaded_questions.h"
+
+namespace stretto::tasks {
+namespace {
+
+using data::QuestionWindows;
+
+// Questions that are answered together: enough for a few batches, few enough that output streams.
+constexpr size_t kQuestionsTogether = 64;
+constexpr int64_t kQuestionWarnings = 10;  // that are shown; the rest is counted
+
+/// Answers questions and prints.
+class QuestionAnswerer {
+ public:
+  QuestionAnswerer(const InferRequest& request, LoadedTextRun run)
+      : request_(request), run_(std::move(run)) {
+    const auto& experiment = request.experiment.options;
+    const auto& options = experiment::questions_of(experiment);
+    const auto version = experiment::squad_version(experiment, had_impossible(run_.assets));
+    finding_ = {.choice = options.decode.choice(version == metrics::SquadVersion::kV2),
+                .max_tokens = options.eval.max_tokens,
+                .max_samples = options.eval.max_samples};
+    finding_.choice.nbest = std::max(finding_.choice.nbest, num_printed());
+  }
+
+  void answer_file(const std::string& path) {
+    const std::vector<std::string> paths{path};
+    auto questions = data::read_squad(paths, {.bad_answers = data::BadAnswers::kIgnore});
+    for (auto& question : questions.questions) question.answers.clear();
+    std::vector<data::QuestionLine> lines;
+    for (const auto& question : questions.questions) {
+      lines.push_back({.id = question.id,
+                       .question = question.text,
+                       .paragraph = questions.paragraphs[question.paragraph].text});
+      if (lines.size() == kQuestionsTogether) flush(lines);
+    }
+    flush(lines);
+  }
+
+  void answer_lines(const std::vector<std::string>& paths) {
+    data::TextInput input(paths);
+    std::vector<data::QuestionLine> lines;
+    for (data::InputLine line; input.next(line);) {
+      lines.push_back(data::parse_question_line(line));
+      warn_about(line, lines.back().problem);
+      if (lines.size() == kQuestionsTogether || !input.ready()) flush(lines);
+    }
+    flush(lines);
+  }
+
+  void finish() const {
+    if (warnings_ > kQuestionWarnings) {
+      log::warn(with_thousands(warnings_) + " lines in all have no question that can be answered");
+    }
+  }
+
+ private:
+  int64_t num_printed() const { return std::max<int64_t>(1, request_.question_answering.nbest); }
+
+  void warn_about(const data::InputLine& line, const std::string& problem) {
+    if (problem.empty() || ++warnings_ > kQuestionWarnings) return;
+    log::warn(line.place + ": " + problem + "; its answer is empty");
+  }
+
+  void flush(std::vector<data::QuestionLine>& lines) {
+    data::SquadData questions;
+    for (const auto& line : lines) {
+      if (line.problem.empty()) data::append_question(line, questions);
+    }
+    const QuestionWindows windows(std::move(questions), *run_.tokenizer.tokenizer,
+                                  experiment::window_options(request_.experiment.options));
+    const auto found = find_answers(run_.models, windows, finding_);
+    size_t next = 0;
+    for (const auto& line : lines) {
+      if (line.problem.empty()) {
+        print(line, windows, next, found.choices[next]);
+        ++next;
+      } else {
+        print_problem(line);
+      }
+    }
+    lines.clear();
+    if (std::cout.flush()) return;
+    throw Error(ExitCode::kIo, "cannot write to stdout", "is the disk full, or the pipe closed?");
+  }
+
+  void print(const data::QuestionLine& line, const QuestionWindows& windows, size_t question,
+             const data::AnswerChoice& choice) const {
+    if (request_.json) {
+      print_json(line, windows, question, choice);
+      return;
+    }
+    const auto answers = answers_in_order(choice);
+    for (size_t i = 0; i < static_cast<size_t>(num_printed()); ++i) {
+      if (i < answers.size()) print_text(*answers[i]);
+      std::cout << "\n";  // empty lines keep a reader who counts in step
+    }
+  }
+
+  /// The chosen one first: a threshold may have put no answer before or behind the best one.
+  static std::vector<const data::AnswerCandidate*> answers_in_order(
+      const data::AnswerChoice& choice) {
+    std::vector<const data::AnswerCandidate*> answers;
+    for (const auto& one : choice.candidates) answers.push_back(&one);
+    std::stable_partition(answers.begin(), answers.end(),
+                          [&](const auto* one) { return one->text == choice.text; });
+    return answers;
+  }
+
+  void print_text(const data::AnswerCandidate& answer) const {
+    if (request_.question_answering.scores) std::cout << fixed(answer.probability, 4) << "\t";
+    for (const char c : answer.text) std::cout << (c == '\n' || c == '\r' ? ' ' : c);
+  }
+
+  void print_json(const data::QuestionLine& line, const QuestionWindows& windows, size_t question,
+                  const data::AnswerChoice& choice) const {
+    nlohmann::ordered_json json;
+    if (!line.id.empty()) json["id"] = line.id;
+    json["question"] = line.question;
+    json["answer"] = choice.text;
+    const auto answers = answers_in_order(choice);
+    auto list = nlohmann::ordered_json::array();
+    for (size_t i = 0; i < std::min<size_t>(answers.size(), num_printed()); ++i) {
+      const auto place = characters_of(windows, question, *answers[i]);
+      nlohmann::ordered_json entry{{"text", answers[i]->text},
+                                   {"score", answers[i]->score},
+                                   {"probability", answers[i]->probability}};
+      if (answers[i]->tokens.size() > 0) {
+        entry["begin"] = place.begin;
+        entry["end"] = place.end;
+      }
+      list.push_back(std::move(entry));
+    }
+    json["answers"] = std::move(list);
+    if (finding_.choice.may_have_none) json["none_score_difference"] = choice.none_score_difference;
+    write(json);
+  }
+
+  void print_problem(const data::QuestionLine& line) const {
+    if (!request_.json) {
+      for (int64_t i = 0; i < num_printed(); ++i) std::cout << "\n";
+      return;
+    }
+    write({{"question", line.question},
+           {"problem", line.problem},
+           {"answer", ""},
+           {"answers", nlohmann::ordered_json::array()}});
+  }
+
+  static void write(const nlohmann::ordered_json& json) {
+    std::cout << json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) << "\n";
+  }
+
+  const InferRequest& request_;
+  LoadedTextRun run_;
+  AnswerFinding finding_;
+  int64_t warnings_ = 0;
+};
+
+}  // namespace
+
+int infer_answers(const InferRequest& request, const CommandContext& context) {
+  const auto folder = runs::RunFolder::open(request.run_directory);
+  auto run =
+      load_question_run(request.experiment.options, folder, request.checkpoints, context.device);
+  QuestionAnswerer answerer(request, std::move(run));
+  auto files = request.question_answering.files;
+  if (files.empty()) files.emplace_back("-");
+  for (const auto& file : files) {
+    if (data::names_squad_file(file)) {
+      answerer.answer_file(file);
+    } else {
+      answerer.answer_lines({file});
+    }
+  }
+  answerer.finish();
+  return 0;
+}
+
+}  // namespace stretto::tasks

@@ -1,0 +1,63 @@
+#include "tasks/question_answering/question_answering_family.h"
+
+#include "experiment/question_data.h"
+#include "tasks/question_answering/commands.h"
+#include "tasks/question_answering/loaded_questions.h"
+#include "tasks/question_answering/question_answering.h"
+#include "tasks/text_encoder/text_family.h"
+
+namespace stretto::tasks {
+namespace {
+
+/// Whether the run's model learns that a paragraph may not answer its question.
+bool learns_no_answer(const experiment::Experiment& experiment) {
+  const auto& options = experiment::questions_of(experiment).data;
+  if (options.version != "auto") return options.version == "2";
+  return experiment::has_impossible(
+      data::read_squad(options.train, {.bad_answers = data::BadAnswers::kIgnore}));
+}
+
+class QuestionAnsweringFamily final : public TextFamily {
+ public:
+  Assets first_assets(const experiment::LoadedExperiment& experiment) const override {
+    Assets assets = TextFamily::first_assets(experiment);
+    assets.merge(answer_assets(learns_no_answer(experiment.options)));
+    return assets;
+  }
+
+  std::unique_ptr<FamilyTask> make_task(const experiment::Experiment& experiment,
+                                        const Assets& assets,
+                                        const CommandContext& context) const override {
+    return std::make_unique<QuestionAnsweringTask>(experiment, assets, context);
+  }
+
+  int eval(const EvalRequest& request, const CommandContext& context) const override {
+    return evaluate_answers(request, context);
+  }
+  int infer(const InferRequest& request, const CommandContext& context) const override {
+    return infer_answers(request, context);
+  }
+
+ protected:
+  TextHead head(const experiment::Experiment& /*experiment*/,
+                const Assets* /*assets*/) const override {
+    return span_head();
+  }
+  std::unique_ptr<text::LineSource> training_text(
+      const experiment::Experiment& experiment) const override {
+    return std::make_unique<experiment::QuestionText>(
+        experiment::questions_of(experiment).data.train);
+  }
+  double head_rows(const experiment::Experiment& /*experiment*/, double tokens) const override {
+    return tokens;
+  }
+};
+
+}  // namespace
+
+const Family& question_answering_family() {
+  static const QuestionAnsweringFamily family;
+  return family;
+}
+
+}  // namespace stretto::tasks

@@ -1,0 +1,77 @@
+#include "tasks/question_answering/span_pass.h"
+
+#include <torch/torch.h>
+
+#include <limits>
+
+#include "tasks/text_encoder/text_task.h"
+
+namespace stretto::tasks {
+namespace {
+
+SpanPass pass_without_scores(const data::Batch& batch, const nn::PackedRows& rows,
+                             at::Device device) {
+  const auto& allowed = batch.column<uint8_t>(data::kAllowedRows).values;
+  const auto& answers = batch.column<int64_t>(data::kAnswerRows).values;
+  const auto places = at::tensor(at::ArrayRef<int64_t>(answers), at::kLong).view({-1, 2});
+  const auto flags = at::tensor(at::ArrayRef<uint8_t>(allowed), at::kByte).to(at::kBool);
+  return {.scores = {},
+          .rows = {.offsets = rows.offsets, .allowed = flags.to(device)},
+          .begins = places.select(1, 0).contiguous().to(device),
+          .ends = places.select(1, 1).contiguous().to(device)};
+}
+
+}  // namespace
+
+SpanPass span_pass(models::TextModel& model, const data::Batch& batch,
+                   const models::ForwardContext& context) {
+  const auto rows = pack_texts(batch, model);
+  SpanPass pass = pass_without_scores(batch, rows, model.device());
+  pass.scores = model.spans().scores(model.encode(rows, context));
+  return pass;
+}
+
+SpanPass span_pass(const std::vector<std::shared_ptr<models::TextModel>>& models,
+                   const data::Batch& batch) {
+  SpanPass pass = span_pass(*models.front(), batch, {});
+  if (models.size() == 1) return pass;
+  for (size_t i = 1; i < models.size(); ++i) pass.scores += span_pass(*models[i], batch, {}).scores;
+  pass.scores /= static_cast<double>(models.size());
+  return pass;
+}
+
+at::Tensor losses_of(const SpanPass& pass) {
+  return models::span_losses(pass.scores, pass.rows, pass.begins, pass.ends);
+}
+
+at::Tensor num_right(const SpanPass& pass) {
+  const torch::NoGradGuard no_grad;
+  constexpr double kWorst = -std::numeric_limits<double>::infinity();
+  const auto first = pass.rows.offsets.values.to(at::kLong);
+  const auto scores =
+      pass.scores.detach().masked_fill(pass.rows.allowed.logical_not().unsqueeze(1), kWorst);
+  const auto best = at::segment_reduce(scores, "max", at::diff(first), {}, {}, /*axis=*/0,
+                                       /*unsafe=*/false, /*initial=*/kWorst);
+  const auto begins_of = first.slice(0, 0, -1);
+  const auto at_answer = [&](const at::Tensor& places, int64_t column) {
+    return scores.select(1, column).index_select(0, begins_of + places);
+  };
+  const auto begin = at_answer(pass.begins, 0).ge(best.select(1, 0));
+  const auto end = at_answer(pass.ends, 1).ge(best.select(1, 1));
+  return begin.logical_and(end).sum();
+}
+
+data::WindowScores window_scores(const data::QuestionWindows& windows, int64_t window,
+                                 const at::Tensor& scores) {
+  data::WindowScores found{.tokens = windows.window(window).tokens, .start = {}, .end = {}};
+  const float* values = scores.const_data_ptr<float>();
+  const int64_t none = windows.none_row(window), first = windows.first_row(window);
+  found.none = values[2 * none] + values[2 * none + 1];
+  for (int64_t row = first; row < first + found.tokens.size(); ++row) {
+    found.start.push_back(values[2 * row]);
+    found.end.push_back(values[2 * row + 1]);
+  }
+  return found;
+}
+
+}  // namespace stretto::tasks

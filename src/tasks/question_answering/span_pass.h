@@ -1,0 +1,40 @@
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "data/batch.h"
+#include "data/squad/answer_choice.h"
+#include "data/squad/question_windows.h"
+#include "models/text_model.h"
+
+namespace stretto::tasks {
+
+/// A batch of windows (data/squad/question_windows.h) behind a model.
+/// N rows of all sequences, B sequences.
+struct SpanPass {
+  at::Tensor scores;  ///< fp32 [N, 2]: of each row as the first and as the last of an answer
+  models::SpanRows rows;
+  at::Tensor begins, ends;  ///< int64 [B]: rows of the answer, each counted in its sequence
+};
+
+/// Scores of a batch.
+SpanPass span_pass(models::TextModel& model, const data::Batch& batch,
+                   const models::ForwardContext& context);
+
+/// The same by several models together: the mean of their scores, outside training.
+SpanPass span_pass(const std::vector<std::shared_ptr<models::TextModel>>& models,
+                   const data::Batch& batch);
+
+/// Cross entropy of begin and end, their mean, of each sequence: [B], differentiable.
+at::Tensor losses_of(const SpanPass& pass);
+
+/// How many sequences have their best begin and their best end at the answer: a scalar.
+at::Tensor num_right(const SpanPass& pass);
+
+/// The scores of one window as the choice of an answer takes them.
+/// @param scores  fp32 on the CPU, [rows of the window, 2]
+data::WindowScores window_scores(const data::QuestionWindows& windows, int64_t window,
+                                 const at::Tensor& scores);
+
+}  // namespace stretto::tasks

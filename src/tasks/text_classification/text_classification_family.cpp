@@ -1,0 +1,104 @@
+#include "tasks/text_classification/text_classification_family.h"
+
+#include <algorithm>
+
+#include "base/log.h"
+#include "base/text.h"
+#include "tasks/text_classification/commands.h"
+#include "tasks/text_classification/text_classification.h"
+#include "tasks/text_encoder/text_family.h"
+
+namespace stretto::tasks {
+namespace {
+
+const experiment::TextClassificationOptions& sections_of(const experiment::Experiment& experiment) {
+  return experiment.task.as<experiment::TextClassificationOptions>();
+}
+
+std::vector<std::string> sorted(std::vector<std::string> names) {
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+// The labels of the run that `train.init_from` names, if it has some.
+std::optional<data::Labels> labels_of_other_run(const experiment::Experiment& experiment) {
+  if (experiment.train.init_from.empty()) return std::nullopt;
+  const auto run = runs::open_initial_run(experiment.train.init_from, runs::Reading::kHeads);
+  const auto found = run.tokenizer.find(kLabelsAsset);
+  if (found == run.tokenizer.end()) return std::nullopt;
+  return data::labels_from_json(found->second, (run.folder / kLabelsAsset).string());
+}
+
+// Another run's head means the labels in its own order: with the same labels that order is taken.
+std::optional<data::Labels> first_labels(const experiment::Experiment& experiment) {
+  const auto& data = sections_of(experiment).data;
+  auto own = data::find_labels(data);
+  if (!own) return own;
+  const auto others = labels_of_other_run(experiment);
+  if (!others || others->names() == own->names()) return own;
+  const bool same_names = sorted(others->names()) == sorted(own->names());
+  if (same_names && data.labels.empty()) {
+    log::info("labels in the order of " + experiment.train.init_from + ": " +
+              printable(join(others->names(), ", "), 1000));
+    return others;
+  }
+  if (others->size() == own->size()) {
+    log::warn("train.init_from: the run has other labels, or another order (" +
+              printable(join(others->names(), ", "), 1000) +
+              "), and its head is taken all the same; train.init_only = [\"encoder.*\"] leaves it");
+  }
+  return own;
+}
+
+class TextClassificationFamily : public TextFamily {
+ public:
+  Assets first_assets(const experiment::LoadedExperiment& experiment) const override {
+    // Labels first: to train a tokenizer takes longer than to find a wrong column.
+    const auto labels = first_labels(experiment.options);
+    Assets assets = TextFamily::first_assets(experiment);
+    assets[kLabelsAsset] = data::labels_to_json(labels ? &*labels : nullptr);
+    return assets;
+  }
+
+  std::unique_ptr<FamilyTask> make_task(const experiment::Experiment& experiment,
+                                        const Assets& assets,
+                                        const CommandContext& context) const override {
+    return std::make_unique<TextClassificationTask>(experiment, assets, context);
+  }
+
+  int eval(const EvalRequest& request, const CommandContext& context) const override {
+    return evaluate_labels(request, context);
+  }
+
+  int infer(const InferRequest& request, const CommandContext& context) const override {
+    return infer_labels(request, context);
+  }
+
+ protected:
+  TextHead head(const experiment::Experiment& experiment, const Assets* assets) const override {
+    const auto& options = sections_of(experiment);
+    if (assets != nullptr) return label_head_of_run(experiment, *assets);
+    const auto given = static_cast<int64_t>(options.data.labels.size());
+    TextHead head = label_head(nullptr);
+    if (!options.data.is_regression()) head.num_labels = given > 0 ? given : 2;
+    return head;
+  }
+
+  std::unique_ptr<text::LineSource> training_text(
+      const experiment::Experiment& experiment) const override {
+    return data::open_labelled_texts(sections_of(experiment).data);
+  }
+
+  double head_rows(const experiment::Experiment& /*experiment*/, double /*tokens*/) const override {
+    return 1;
+  }
+};
+
+}  // namespace
+
+const Family& text_classification_family() {
+  static const TextClassificationFamily family;
+  return family;
+}
+
+}  // namespace stretto::tasks

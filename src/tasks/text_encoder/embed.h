@@ -1,0 +1,13 @@
+#pragma once
+
+#include "tasks/family.h"
+#include "tasks/text_encoder/embed_requests.h"
+
+namespace stretto::tasks {
+
+/// `stretto embed`: one vector for each line, of any run whose task encodes texts, with a head or
+/// without. The exit code. Throws Error(kUsage) when the run has no checkpoint, Error(kBadData)
+/// when one is damaged or does not fit.
+int embed_lines(const EmbedRequest& request, const CommandContext& context);
+
+}  // namespace stretto::tasks

@@ -1,0 +1,110 @@
+#include "tasks/text_encoder/run_model.h"
+
+#include "base/error.h"
+#include "base/file.h"
+#include "base/hash.h"
+#include "base/text.h"
+#include "experiment/text_sections.h"
+#include "runs/choose_checkpoint.h"
+#include "runs/module_weights.h"
+#include "runs/provenance.h"
+#include "store/manifest.h"
+#include "tasks/described_by.h"
+
+namespace stretto::tasks {
+namespace {
+
+int64_t rounded_to(int64_t n, int64_t multiple) {
+  return (n + multiple - 1) / multiple * multiple;
+}
+
+// Another run may have the same tokenizer, and other labels.
+void require_same_files(const store::LoadedCheckpoint& checkpoint, const Assets& own) {
+  const auto place = runs::run_of(checkpoint.directory);
+  if (place.empty()) return;
+  const auto theirs = runs::RunFolder::open(place).read_assets();
+  for (const auto& [name, bytes] : own) {
+    if (runs::is_of_tokenizer(name)) continue;
+    const auto found = theirs.find(name);
+    if (found != theirs.end() && found->second == bytes) continue;
+    throw Error(ExitCode::kBadData,
+                checkpoint.directory.string() + " is of a run with another " + name,
+                "models that predict together need the same outputs, in the same order");
+  }
+}
+
+}  // namespace
+
+models::TextModelSetup text_model_setup(const experiment::Experiment& experiment, int64_t num_ids,
+                                        const TextHead& head, at::Device device) {
+  const auto sections = experiment::text_sections(experiment);
+  models::TextModelSetup setup;
+  setup.model = *sections.model;
+  setup.rows = rounded_to(num_ids, sections.tokenizer->vocab_multiple);
+  setup.num_ids = num_ids;
+  setup.head = head.kind;
+  setup.num_labels = head.num_labels;
+  setup.label_smoothing = head.label_smoothing;
+  setup.seed = static_cast<uint64_t>(experiment.run.seed);
+  setup.device = device;
+  return setup;
+}
+
+std::shared_ptr<models::TextModel> make_run_model(const experiment::Experiment& experiment,
+                                                  const text::Tokenizer& tokenizer,
+                                                  const TextHead& head, at::Device device,
+                                                  FirstTextWeights weights) {
+  auto setup = text_model_setup(experiment, tokenizer.size(), head, device);
+  setup.pad = tokenizer.specials().pad;
+  setup.draws_weights = weights == FirstTextWeights::kDrawn;
+  return models::make_text_model(setup);
+}
+
+void require_head(const experiment::Experiment& experiment) {
+  if (experiment::text_sections(experiment).model->head != "none") return;
+  throw Error(ExitCode::kUsage,
+              "model.head: the model is an encoder without a head, and " + experiment.task.name() +
+                  " needs one",
+              "train one: name this run as train.init_from of a configuration with model.head = "
+              "\"auto\"; `stretto embed` works without a head");
+}
+
+std::string LoadedTextRun::checkpoint_names(const runs::RunFolder& folder) const {
+  std::vector<std::string> names;
+  for (const auto& path : checkpoints) names.push_back(name_of(path, folder));
+  return join(names, ",");
+}
+
+std::string LoadedTextRun::checkpoint_hash() const {
+  std::string manifests;  // each has the hash of every file of its checkpoint
+  for (const auto& path : checkpoints) manifests += read_file(path / store::kManifestName);
+  return hex64(xxh3_64(manifests));
+}
+
+LoadedTextRun load_text_run(const experiment::Experiment& experiment, const runs::RunFolder& folder,
+                            const std::string& checkpoints, const HeadOfRun& head,
+                            at::Device device) {
+  LoadedTextRun run;
+  run.assets = folder.read_assets();
+  if (run.assets.empty()) {
+    throw Error(ExitCode::kUsage, folder.directory().string() + " has no tokenizer yet",
+                "training never came so far; run `stretto train` first");
+  }
+  run.tokenizer = load_tokenizer(experiment, run.assets);
+  const auto hashes = runs::tokenizer_hashes(run.tokenizer.assets);
+  for (const auto& checkpoint : runs::open_checkpoints(folder.directory(), checkpoints)) {
+    const auto described = described_by(checkpoint, folder, experiment);
+    require_head(described);
+    runs::require_same_tokenizer(checkpoint, hashes, folder.directory() / "tokenizer");
+    require_same_files(checkpoint, run.assets);
+    auto model = make_run_model(described, *run.tokenizer.tokenizer, head(described, run.assets),
+                                device, FirstTextWeights::kUnset);
+    runs::load_weights(checkpoint, *model);
+    model->eval();
+    run.models.push_back(std::move(model));
+    run.checkpoints.push_back(checkpoint.directory);
+  }
+  return run;
+}
+
+}  // namespace stretto::tasks

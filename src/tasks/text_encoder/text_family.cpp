@@ -1,0 +1,101 @@
+#include "tasks/text_encoder/text_family.h"
+
+#include "base/error.h"
+#include "base/text.h"
+#include "experiment/text_sections.h"
+#include "optim/arena.h"
+#include "optim/groups.h"
+#include "runs/checkpoint_tensors.h"
+#include "runs/initial_weights.h"
+#include "runs/merged_lora.h"
+#include "tasks/taken_tokenizer.h"
+
+namespace stretto::tasks {
+
+Assets TextFamily::first_assets(const experiment::LoadedExperiment& experiment) const {
+  require_head(experiment.options);
+  const auto lines = training_text(experiment.options);
+  return first_tokenizer(experiment, *lines).assets;
+}
+
+std::string TextFamily::memory_advice(MemoryUse use) const {
+  if (use != MemoryUse::kTrain) return "halve eval.max_tokens";
+  return "halve data.max_tokens and double train.update_freq: the batch of an update stays the "
+         "same; where validation was at work, halve eval.max_tokens";
+}
+
+std::vector<optim::TensorName> TextFamily::tensor_names(
+    const experiment::Experiment& experiment) const {
+  constexpr int64_t kAnyIds = 8;  // no name depends on the vocabulary
+  const auto model = models::make_text_model(
+      text_model_setup(experiment, kAnyIds, head(experiment, nullptr), at::kMeta));
+  auto names = optim::names_of(optim::Arena(*model, optim::Arena::Gradients::kNone));
+  optim::add_tied_names(model->tied_names(), names);
+  return names;
+}
+
+models::ModelCost TextFamily::model_cost(const CostRequest& request) const {
+  auto setup = text_model_setup(request.experiment, request.text.rows,
+                                head(request.experiment, nullptr), at::kMeta);
+  const double tokens = request.text.tokens;
+  return models::cost_of(*models::make_text_model(setup),
+                         {.tokens = tokens, .head_rows = head_rows(request.experiment, tokens)});
+}
+
+// As training begins; a model without memory has the names and shapes of the real one.
+void TextFamily::check_weights(const experiment::CheckRequest& request,
+                               experiment::Preflight& found) const {
+  const auto& e = request.experiment.options;
+  const std::string key = "train.init_from";
+  experiment::note_stop(found, experiment::Stage::kWeights, key, [&] {
+    const auto run = runs::open_initial_run(
+        e.train.init_from, request.full ? runs::Reading::kAll : runs::Reading::kHeads);
+    const bool match = e.train.init_vocabulary == "match";
+    if (match) require_pieces(run);
+    const auto& options = *experiment::text_sections(e).tokenizer;
+    // To train a tokenizer takes longer than a check may.
+    const bool known = request.full || !match || !options.model.empty();
+    int64_t num_ids = options.vocab_size;
+    RunTokenizer tokenizer;
+    if (known) {
+      const auto lines = training_text(e);
+      tokenizer = first_tokenizer(request.experiment, run, *lines);
+      num_ids = tokenizer.tokenizer->size();
+    }
+    const auto model =
+        models::make_text_model(text_model_setup(e, num_ids, head(e, nullptr), at::kMeta));
+    std::vector<runs::MatchedTable> tables;
+    for (const auto& table : model->vocabulary_tables()) {
+      if (!match) break;
+      std::vector<int64_t> rows;
+      if (known) {
+        const auto before = text::load_tokenizers({}, run.tokenizer);
+        rows = text::match_pieces(*tokenizer.tokenizer, *before.src);
+      }
+      tables.push_back({table.parameter, std::move(rows)});
+    }
+    const optim::Arena arena(*model, optim::Arena::Gradients::kNone);
+    const std::string where = run.checkpoint.directory.string() + "/model.safetensors";
+    const auto weights = runs::weights_to_begin_with(run.checkpoint.file("model"), where, arena,
+                                                     runs::LoraValues::kNames);
+    const runs::TakenWeights taken{
+        .entries = e.train.init_only, .tied = model->tied_names(), .replaceable = {"head.*"}};
+    runs::require_some_weights_fit(weights.file, where, arena, taken, tables);
+    if (request.full) return;
+    found.unread.push_back({key, "the weights themselves: their names and shapes fit"});
+  });
+}
+
+void TextFamily::require_room(const std::filesystem::path& place,
+                              const experiment::Experiment& other,
+                              const experiment::Experiment& own) const {
+  const int64_t positions = models::max_length_of(*experiment::text_sections(other).model);
+  const int64_t longest = experiment::text_sections(own).max_text_tokens;
+  if (positions >= longest) return;
+  throw Error(ExitCode::kBadData,
+              place.string() + ": its model has " + counted(positions, "learned position") +
+                  ", and texts may have " + counted(longest, "token") + " (data.max_text_tokens)",
+              "make the run with the fewest positions the first one");
+}
+
+}  // namespace stretto::tasks

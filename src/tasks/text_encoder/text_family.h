@@ -1,0 +1,38 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "tasks/text_encoder/run_model.h"
+
+namespace stretto::tasks {
+
+/// What the families on encoded texts answer in the same way. A family adds its task, its commands,
+/// its head, and the text that trains a tokenizer.
+class TextFamily : public Family {
+ public:
+  /// The tokenizer's files. A family with others adds them.
+  Assets first_assets(const experiment::LoadedExperiment& experiment) const override;
+
+  std::string memory_advice(MemoryUse use) const override;
+  std::vector<optim::TensorName> tensor_names(
+      const experiment::Experiment& experiment) const override;
+  models::ModelCost model_cost(const CostRequest& request) const override;
+  void check_weights(const experiment::CheckRequest& request,
+                     experiment::Preflight& found) const override;
+  void require_room(const std::filesystem::path& place, const experiment::Experiment& other,
+                    const experiment::Experiment& own) const override;
+
+ protected:
+  /// The head of an experiment's model.
+  /// @param assets  files of the run; null before there are any: sizes may then be any
+  virtual TextHead head(const experiment::Experiment& experiment, const Assets* assets) const = 0;
+  /// What a tokenizer is trained on. Throws as the family's readers do.
+  virtual std::unique_ptr<text::LineSource> training_text(
+      const experiment::Experiment& experiment) const = 0;
+  /// Rows of a sequence of so many tokens that the head reads (models::TextLengths).
+  virtual double head_rows(const experiment::Experiment& experiment, double tokens) const = 0;
+};
+
+}  // namespace stretto::tasks

@@ -1,0 +1,130 @@
+#include "tasks/text_encoder/text_task.h"
+
+#include "base/error.h"
+#include "base/hash.h"
+#include "base/log.h"
+#include "base/random.h"
+#include "base/text.h"
+#include "config/schema.h"
+#include "data/text_columns.h"
+#include "experiment/known_text.h"
+#include "models/packed.h"
+#include "models/registry.h"
+#include "tasks/taken_tokenizer.h"
+
+namespace stretto::tasks {
+namespace {
+
+// What helps depends on where the tokenizer comes from.
+std::string unknown_remedy(const experiment::Experiment& experiment) {
+  const bool named = !experiment::text_sections(experiment).tokenizer->model.empty();
+  const bool taken =
+      !experiment.train.init_from.empty() && experiment.train.init_vocabulary == "same";
+  if (!named && !taken) return "raise tokenizer.vocab_size, or use tokenizer.type = \"byte_bpe\"";
+  return "give the tokenizer that was made for this text, or leave tokenizer.model and "
+         "train.init_from out to train one";
+}
+
+}  // namespace
+
+TextTask::TextTask(const experiment::Experiment& experiment, Assets assets, const TextHead& head,
+                   const CommandContext& context)
+    : experiment_(experiment),
+      assets_(std::move(assets)),
+      context_(context),
+      tokenizer_(load_tokenizer(experiment_, assets_)) {
+  require_head(experiment_);
+  model_ = make_run_model(experiment_, *tokenizer_.tokenizer, head, context_.device);
+}
+
+train::TaskWords TextTask::words() const {
+  return {.sample = "text",
+          .samples = "texts",
+          .smaller_batches =
+              "lower data.max_tokens (raise train.update_freq by the same factor to keep the "
+              "batch), or data.max_text_tokens",
+          .odd_samples = {},
+          .calmer_model = sections().model->norm == "pre" ? "" : "model.norm = \"pre\""};
+}
+
+std::vector<std::pair<std::string, std::string>> TextTask::show(const data::Batch& batch,
+                                                                int64_t index) const {
+  const auto ids = data::tokens(batch).sequence(index);
+  return {{"text", tokenizer().decode({ids.begin(), ids.end()})}};
+}
+
+std::vector<distributed::Fact> TextTask::data_facts() const {
+  std::vector<distributed::Fact> facts;
+  for (const TextFacts& text : text_facts()) {
+    facts.push_back({text.name, hex64(text.hash) + " of " + counted(text.samples, "sample")});
+  }
+  facts.push_back({"micro-batches an epoch", std::to_string(batches_->num_batches())});
+  return facts;
+}
+
+void TextTask::require_known_data(bool warn) const {
+  const double most = sections().max_unknown;
+  for (const TextFacts& text : text_facts()) {
+    const double rate = unknown_rate(text);
+    if (rate <= experiment::kWarnUnknown && rate <= most) continue;
+    const std::string fact = text.name + ": " + percent_text(rate) + " of the tokens are unknown";
+    if (rate > most) {
+      throw Error(ExitCode::kBadData,
+                  fact + ", more than data.max_unknown = " + config::number_text(most) + " allows",
+                  unknown_remedy(experiment_) + "; data.max_unknown = 1 trains all the same");
+    }
+    if (warn) log::warn(fact + ", which the model cannot read: " + unknown_remedy(experiment_));
+  }
+}
+
+std::vector<std::pair<std::string, std::string>> TextTask::facts() const {
+  std::vector<std::pair<std::string, std::string>> facts{
+      {"parameters", with_thousands(models::num_parameters(*model_))},
+      {"vocabulary", with_thousands(tokenizer().size())}};
+  for (const TextFacts& text : text_facts()) {
+    facts.emplace_back(text.name,
+                       counted(text.samples, "sample") + ", " + counted(text.tokens, "token"));
+    if (text.cut_samples > 0) {
+      facts.emplace_back(text.name + ", cut", counted(text.cut_samples, "sample") + ", " +
+                                                  counted(text.cut_tokens, "token") +
+                                                  " above data.max_text_tokens");
+    }
+    facts.emplace_back(text.name + ", unknown tokens", percent_text(unknown_rate(text)));
+    for (const auto& [name, value] : text.more) facts.emplace_back(text.name + ", " + name, value);
+  }
+  facts.emplace_back("micro-batches an epoch", with_thousands(batches_->num_batches()));
+  return facts;
+}
+
+std::vector<runs::MatchedTable> TextTask::matched_tables(const runs::InitialRun& run) const {
+  require_pieces(run);
+  const auto before = text::load_tokenizers({}, run.tokenizer);
+  const auto rows = matched_rows(tokenizer(), *before.src, "");
+  std::vector<runs::MatchedTable> tables;
+  for (const auto& table : model_->vocabulary_tables()) tables.push_back({table.parameter, rows});
+  for (const auto& tied : model_->tied_names()) tables.push_back({tied.name, rows});
+  return tables;
+}
+
+models::ForwardContext training_context(const train::StepContext& context) {
+  return {.training = true,
+          .dropout_key = mix64(context.seed, static_cast<uint64_t>(context.update))};
+}
+
+nn::PackedRows pack_texts(const data::Batch& batch, const models::TextModel& model) {
+  const bool has_segments = model.options().num_segments > 0;
+  return models::pack_text(data::tokens(batch), has_segments ? &data::segments(batch) : nullptr,
+                           &batch.sample_ids, model.device());
+}
+
+double unknown_rate(const TextFacts& text) {
+  return text.tokens == 0 ? 0
+                          : static_cast<double>(text.unknown) / static_cast<double>(text.tokens);
+}
+
+void append_text(const text::EncodedText& text, data::Batch& batch) {
+  data::tokens(batch).append(text.ids);
+  data::segments(batch).append(text.segments);
+}
+
+}  // namespace stretto::tasks

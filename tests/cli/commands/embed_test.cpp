@@ -1,0 +1,41 @@
+#include <gtest/gtest.h>
+
+#include "tests/cli/program.h"
+#include "tests/search/bench.h"
+
+namespace stretto::cli {
+namespace {
+
+using stretto::testing::expect_in;
+using stretto::testing::Program;
+using stretto::testing::SearchBench;
+
+class EmbedCommand : public ::testing::Test {
+ protected:
+  void refuses(const std::vector<std::string>& words, const std::string& said, int code = 2) const {
+    const auto result = program_.run(words);
+    EXPECT_EQ(result.code, code) << result.err;
+    expect_in(said, result.err);
+    EXPECT_EQ(result.out, "");
+  }
+
+  Program program_;
+  SearchBench bench_;
+};
+
+TEST_F(EmbedCommand, RefusesARunWhoseModelHasNoVectorsOfLines) {
+  program_.write_run(program_.run({"check", bench_.config, "--resolved"}).out);
+  refuses({"embed", "run"}, "run is a run of translation, whose model gives no vectors");
+}
+
+TEST_F(EmbedCommand, RefusesWhatIsNotThere) {
+  refuses({"embed", "nowhere"}, "no run folder at nowhere");
+  refuses({"embed", "run", "no_such_file.txt"}, "no file no_such_file.txt");
+  refuses({"embed", "run", "--output", "vectors.txt"}, "not a .npy file");
+  refuses({"embed", "run", "--output", "nowhere/vectors.npy"}, "no folder nowhere", 74);
+  refuses({"embed", "run", "--pooling", "max"}, "mean");
+  refuses({"embed", "run", "--max-tokens", "2"}, "--max-tokens");
+}
+
+}  // namespace
+}  // namespace stretto::cli

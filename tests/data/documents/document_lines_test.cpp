@@ -1,0 +1,69 @@
+#include "data/documents/document_lines.h"
+
+#include <gtest/gtest.h>
+#include <zlib.h>
+
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "base/error.h"
+#include "tests/base/failure.h"
+#include "tests/base/temp_dir.h"
+#include "tests/data/memory_stream.h"
+
+namespace stretto::data {
+namespace {
+
+/// All lines, with `#` before those that begin a document.
+std::string lines_of(std::string_view bytes, DocumentEnd end) {
+  DocumentLines lines(std::make_unique<testing::MemoryStream>(bytes), "t.txt", end);
+  std::string text;
+  std::string_view line;
+  for (bool begins = false; lines.next(line, begins);) {
+    text += (begins ? "#" : "") + std::string(line) + "|";
+  }
+  return text;
+}
+
+TEST(DocumentLines, BlankLinesEndDocuments) {
+  EXPECT_EQ(lines_of("a\nb\n\nc\n \t\r\n\nd\ne", DocumentEnd::kBlankLine), "#a|b|#c|#d|e|");
+  EXPECT_EQ(lines_of("\n\na\n\n\n", DocumentEnd::kBlankLine), "#a|");
+  EXPECT_EQ(lines_of("", DocumentEnd::kBlankLine), "");
+  EXPECT_EQ(lines_of("\n \n", DocumentEnd::kBlankLine), "");
+}
+
+TEST(DocumentLines, EachLineMayBeADocument) {
+  EXPECT_EQ(lines_of("a\nb\n\nc", DocumentEnd::kLine), "#a|#b|#c|");
+}
+
+TEST(DocumentLines, LinesStayAsTheyStandThere) {
+  EXPECT_EQ(lines_of("  a  b \r\nc\u2028d\n", DocumentEnd::kBlankLine), "#  a  b |c\u2028d|");
+}
+
+TEST(DocumentLines, BadLinesAreNamed) {
+  const Error error = testing::failure(ExitCode::kBadData, [] {
+    lines_of(std::string_view("a\n\nb\0c\n", 7), DocumentEnd::kBlankLine);
+  });
+  EXPECT_NE(std::string(error.what()).find("t.txt:3"), std::string::npos) << error.what();
+}
+
+TEST(DocumentLines, ReadsCompressedFiles) {
+  const testing::TempDir folder;
+  const std::string path = (folder / "t.gz").string();
+  gzFile file = ::gzopen(path.c_str(), "wb");
+  ASSERT_NE(file, nullptr);
+  ::gzputs(file, "a\n\nb\n");
+  ::gzclose(file);
+  DocumentLines lines(path, DocumentEnd::kBlankLine);
+  std::string_view line;
+  bool begins = false;
+  ASSERT_TRUE(lines.next(line, begins));
+  ASSERT_TRUE(lines.next(line, begins));
+  EXPECT_EQ(line, "b");
+  EXPECT_TRUE(begins);
+  EXPECT_EQ(lines.line_number(), 3);
+}
+
+}  // namespace
+}  // namespace stretto::data

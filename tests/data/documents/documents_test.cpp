@@ -1,0 +1,123 @@
+#include "data/documents/documents.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "tests/base/failure.h"
+#include "tests/data/documents/documents_fixture.h"
+
+namespace stretto::data {
+namespace {
+
+using stretto::testing::failure;
+using DocumentsTest = stretto::testing::DocumentsFixture;
+using Ids = std::vector<int64_t>;
+
+TEST_F(DocumentsTest, HasTheTokensOfAllDocumentsWithSeparators) {
+  const auto documents =
+      open({folder_.write("a.txt", "w0 w1b\nw2\n\nw3\n"), folder_.write("b.txt", "w4 what\n")});
+  EXPECT_EQ(all_ids(*documents), (Ids{5, 6, 26, 7, kSep, 8, kSep, 9, 1, kSep}));
+  ASSERT_EQ(documents->size(), 3);
+  EXPECT_EQ(documents->begin(1), 5U);
+  EXPECT_EQ(documents->end(1), 6U);
+  EXPECT_EQ(documents->num_ids(), 10U);
+  const auto& counts = documents->counts();
+  EXPECT_EQ(counts.documents, 3);
+  EXPECT_EQ(counts.lines, 4);
+  EXPECT_EQ(counts.tokens, 7);
+  EXPECT_EQ(counts.words, 6);
+  EXPECT_EQ(counts.unknown, 1);
+  EXPECT_EQ(counts.longest, 4);
+  EXPECT_NEAR(counts.unknown_rate(), 1.0 / 7, 1e-12);
+}
+
+TEST_F(DocumentsTest, EachLineMayBeADocument) {
+  const auto documents = open({folder_.write("a.txt", "w0 w1\nw2\n")}, DocumentEnd::kLine);
+  EXPECT_EQ(all_ids(*documents), (Ids{5, 6, kSep, 7, kSep}));
+}
+
+TEST_F(DocumentsTest, DocumentsWithoutTokensAreLeftOut) {
+  const auto documents = open({folder_.write("a.txt", "\u3000\n\nw1\n\n\u00AD\n")});
+  EXPECT_EQ(all_ids(*documents), (Ids{6, kSep}));
+}
+
+TEST_F(DocumentsTest, DoesNotDependOnThreads) {
+  const auto text = documents_text(9000, 5);  // some chunks
+  const auto one = open({folder_.write("a.txt", text)}, DocumentEnd::kBlankLine, 1);
+  EXPECT_FALSE(one->from_cache());
+  const Ids ids = all_ids(*one);
+  std::filesystem::remove_all(folder_ / "cache");
+  const auto four = open({folder_.write("a.txt", text)}, DocumentEnd::kBlankLine, 4);
+  EXPECT_EQ(all_ids(*four), ids);
+  EXPECT_EQ(four->size(), 9000);
+  for (int64_t i = 0; i < four->size(); ++i) ASSERT_EQ(four->begin(i), one->begin(i));
+}
+
+TEST_F(DocumentsTest, IsFoundAgainByContentAndKind) {
+  const std::string text = "w0 w1\nw2\n\nw3\n";
+  const auto first = open({folder_.write("a.txt", text)});
+  const auto moved = open({folder_.write("moved.txt", text)});
+  EXPECT_TRUE(moved->from_cache());
+  EXPECT_EQ(moved->key(), first->key());
+  EXPECT_EQ(moved->counts().tokens, first->counts().tokens);
+  EXPECT_EQ(all_ids(*moved), all_ids(*first));
+  EXPECT_FALSE(open({folder_.write("moved.txt", text)}, DocumentEnd::kLine)->from_cache());
+  EXPECT_FALSE(open({folder_.write("other.txt", text + "w1\n")})->from_cache());
+}
+
+TEST_F(DocumentsTest, DamagedFilesAreMadeAgain) {
+  const std::string path = folder_.write("a.txt", documents_text(50, 6));
+  const Ids ids = all_ids(*open({path}));
+  for (const char* name : {"ids.bin", "starts.bin", "meta.bin"}) {
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(folder_ / "cache")) {
+      if (entry.path().filename() != name) continue;
+      std::fstream file(entry.path(), std::ios::in | std::ios::out | std::ios::binary);
+      file.seekg(9);
+      const int byte = file.get();
+      file.seekp(9);
+      file.put(static_cast<char>(byte ^ 1));
+    }
+    const auto again = open({path});
+    EXPECT_FALSE(again->from_cache()) << name;
+    EXPECT_EQ(all_ids(*again), ids) << name;
+    EXPECT_TRUE(open({path})->from_cache()) << name;
+  }
+}
+
+TEST_F(DocumentsTest, BytesThatAreNotUtf8AreReplacedAndCounted) {
+  const auto documents = open({folder_.write("a.txt", "w0\nw1 \xff w2\n")});
+  EXPECT_EQ(documents->counts().repaired, 1);
+  EXPECT_EQ(all_ids(*documents), (Ids{5, 6, 7, kSep})) << "BERT's cleaning removes U+FFFD";
+}
+
+TEST_F(DocumentsTest, TextWithoutADocumentIsRefused) {
+  const std::string path = folder_.write("a.txt", "\n \n");
+  const Error error = failure(ExitCode::kBadData, [&] { open({path}); });
+  EXPECT_NE(std::string(error.what()).find("data.train: "), std::string::npos) << error.what();
+  EXPECT_NE(std::string(error.what()).find("a.txt"), std::string::npos);
+  failure(ExitCode::kUsage, [&] { open({(folder_ / "none.txt").string()}); });
+}
+
+TEST_F(DocumentsTest, BadLinesAreNamedAndLeaveNothing) {
+  const std::string path = folder_.write("a.txt", "w0\n" + std::string("w\0", 2) + "\n");
+  const Error error = failure(ExitCode::kBadData, [&] { open({path}); });
+  EXPECT_NE(std::string(error.what()).find("a.txt:2"), std::string::npos) << error.what();
+  for (const auto& entry : std::filesystem::directory_iterator(folder_ / "cache")) {
+    EXPECT_FALSE(entry.path().filename().string().starts_with(".tmp")) << entry.path();
+  }
+}
+
+TEST_F(DocumentsTest, ATokenizerWithoutSeparatorIsRefused) {
+  tokenizer_ = text::make_spec_tokenizer(text::parse_vocab_txt("[UNK]\nw0\n", "v"), "v", 1);
+  const std::string path = folder_.write("a.txt", "w0\n");
+  failure(ExitCode::kUsage, [&] { open({path}); });
+}
+
+}  // namespace
+}  // namespace stretto::data

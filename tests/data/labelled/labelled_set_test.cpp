@@ -1,0 +1,126 @@
+#include "data/labelled/labelled_set.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/base/failure.h"
+#include "tests/base/temp_dir.h"
+#include "tests/data/squad/span_tokenizer.h"
+
+namespace stretto::data {
+namespace {
+
+using Ids = std::vector<int64_t>;
+
+class LabelledSetTest : public ::testing::Test {
+ protected:
+  LabelledSet read(const Labels* labels, KeepTexts keep = KeepTexts::kNo) const {
+    return read_labelled_set(options_.train, options_, *tokenizer_, labels, keep);
+  }
+
+  testing::TempDir folder_;
+  LabelledOptions options_;
+  const std::shared_ptr<const text::Tokenizer> tokenizer_ = testing::small_tokenizer();
+};
+
+TEST_F(LabelledSetTest, HoldsTextsAndNumbersOfLabels) {
+  options_.train = {
+      folder_.write("a.tsv", "text\tlabel\nwho lives\tyes\nanna\tno\nin %\tyes\noslo\t-\n")};
+  options_.skipped_label = "-";
+  const auto labels = find_labels(options_);
+  ASSERT_TRUE(labels);
+  EXPECT_EQ(labels->names(), (std::vector<std::string>{"no", "yes"}));
+  const auto set = read(&*labels, KeepTexts::kYes);
+  EXPECT_EQ(set.size(), 3);
+  EXPECT_EQ(set.samples.sample_ids, (Ids{0, 1, 2}));
+  EXPECT_EQ(tokens(set.samples).values, (Ids{2, 5, 6, 3, 2, 9, 3, 2, 7, 1, 3}));
+  EXPECT_EQ(set.samples.column<int64_t>(kLabelColumn).values, (Ids{1, 0, 1}));
+  EXPECT_EQ(set.unknown, 1);
+  EXPECT_EQ(set.skipped, 1);
+  EXPECT_EQ(set.cut_samples, 0);
+  ASSERT_EQ(set.rows.size(), 3U);
+  EXPECT_EQ(set.rows[1].text, "anna");
+}
+
+TEST_F(LabelledSetTest, CutsPairsAndCountsThem) {
+  options_.train = {folder_.write("a.tsv", "a\tb\tlabel\nwho lives in\tanna in oslo\t1\n")};
+  options_.text = "a";
+  options_.text2 = "b";
+  options_.max_text_tokens = 7;
+  const auto labels = find_labels(options_);
+  const auto set = read(&*labels);
+  EXPECT_EQ(tokens(set.samples).values, (Ids{2, 5, 6, 3, 9, 7, 3}));
+  EXPECT_EQ(segments(set.samples).values, (Ids{0, 0, 0, 0, 1, 1, 1}));
+  EXPECT_EQ(set.cut_samples, 1);
+  EXPECT_EQ(set.cut_tokens, 2);
+  options_.truncation = "start";
+  EXPECT_EQ(tokens(read(&*labels).samples).values, (Ids{2, 6, 7, 3, 7, 8, 3}));
+}
+
+TEST_F(LabelledSetTest, TakesSeveralLabelsAndNone) {
+  options_.train = {folder_.write("a.jsonl", R"({"text": "who", "label": ["b", "a"]})"
+                                             "\n"
+                                             R"({"text": "in", "label": []})"
+                                             "\n")};
+  options_.label_separator = ",";
+  const auto labels = find_labels(options_);
+  const auto set = read(&*labels);
+  EXPECT_EQ(set.samples.column<int64_t>(kLabelColumn).values, (Ids{1, 0}));
+  EXPECT_EQ(set.samples.column<int64_t>(kLabelColumn).length(1), 0);
+}
+
+TEST_F(LabelledSetTest, TakesNumbers) {
+  options_.train = {folder_.write("a.csv", "text,label\nwho,3.5\nin,-1\n")};
+  options_.label_kind = "number";
+  EXPECT_FALSE(find_labels(options_));
+  const auto set = read(nullptr);
+  EXPECT_EQ(set.samples.column<float>(kLabelColumn).values, (std::vector<float>{3.5f, -1}));
+}
+
+TEST_F(LabelledSetTest, AnUnknownLabelIsAnErrorWithItsLine) {
+  options_.train = {folder_.write("a.tsv", "text\tlabel\nwho\tyes\nin\tyess\n")};
+  const auto labels = Labels::given({"yes", "no"});
+  const Error error = testing::failure(ExitCode::kBadData, [&] { read(&labels); });
+  EXPECT_NE(std::string(error.what()).find("a.tsv:3: unknown label `yess`"), std::string::npos)
+      << error.what();
+  EXPECT_NE(error.advice().find("did you mean `yes`"), std::string::npos) << error.advice();
+}
+
+TEST_F(LabelledSetTest, OtherTextsAndLabelsHaveAnotherHash) {
+  const auto hash_of = [&](const std::string& rows) {
+    options_.train = {folder_.write("a.tsv", "text\tlabel\n" + rows)};
+    const auto labels = Labels::given({"yes", "no"});
+    return read(&labels).hash;
+  };
+  const uint64_t hash = hash_of("who\tyes\nin\tno\n");
+  EXPECT_EQ(hash, hash_of("who\tyes\nin\tno\n"));
+  EXPECT_NE(hash, hash_of("who\tyes\nin\tyes\n"));
+  EXPECT_NE(hash, hash_of("in\tyes\nwho\tno\n"));
+  EXPECT_NE(hash, hash_of("who\tyes\noslo\tno\n"));
+}
+
+TEST_F(LabelledSetTest, EachTextOfAPairIsALineForTheTokenizer) {
+  options_.train = {folder_.write("a.tsv", "a\tb\tlabel\none\ttwo\tx\n"),
+                    folder_.write("b.tsv", "a\tb\tlabel\nthree\tfour\tx\n")};
+  options_.text = "a";
+  options_.text2 = "b";
+  const auto lines = open_labelled_texts(options_);
+  std::vector<std::string> found;
+  for (std::string line; lines->next(line);) found.push_back(line);
+  EXPECT_EQ(found, (std::vector<std::string>{"one", "two", "three", "four"}));
+}
+
+TEST(LabelsJson, ComesBackAndRefusesWhatIsNoListOfNames) {
+  const auto labels = Labels::given({"b", "ä\"", "a"});
+  const auto back = labels_from_json(labels_to_json(&labels), "labels.json");
+  ASSERT_TRUE(back);
+  EXPECT_EQ(back->names(), labels.names());
+  EXPECT_FALSE(labels_from_json(labels_to_json(nullptr), "labels.json"));
+  for (const char* bad : {"{}", "[1]", "[\"a\", \"a\"]", "[\"\"]", "", "[\"a\"", "null"}) {
+    const Error error =
+        testing::failure(ExitCode::kBadData, [&] { labels_from_json(bad, "labels.json"); });
+    EXPECT_NE(std::string(error.what()).find("labels.json"), std::string::npos) << error.what();
+  }
+}
+
+}  // namespace
+}  // namespace stretto::data

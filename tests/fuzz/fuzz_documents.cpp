@@ -1,0 +1,64 @@
+// Fuzz target: plain text as documents. Lines or an Error come out; documents begin where the
+// header says, and masking changes no token that it does not name.
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/error.h"
+#include "data/documents/document_lines.h"
+#include "data/documents/masking.h"
+#include "tests/data/memory_stream.h"
+#include "text/tokenizer.h"
+#include "text/tokenizer_spec.h"
+
+namespace {
+
+using namespace stretto;
+
+void require(bool fact) {
+  if (!fact) std::abort();
+}
+
+void mask_line(std::string_view line, uint64_t key) {
+  static const auto tokenizer = text::make_spec_tokenizer(
+      text::parse_vocab_txt("[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\na\nb\n##a\n##b\n.\n", "fuzz"),
+      "fuzz", 1);
+  static const data::Masker tokens(*tokenizer, {}), words(*tokenizer, {.whole_words = true});
+  std::vector<int64_t> ids;
+  tokenizer->encode(line, ids);
+  for (const auto* masker : {&tokens, &words}) {
+    std::vector<int64_t> masked = ids, positions, labels;
+    masker->mask(masked, key, positions, labels);
+    require(positions.size() == labels.size());
+    for (size_t i = 0; i < positions.size(); ++i) {
+      masked.at(static_cast<size_t>(positions[i])) = labels[i];
+    }
+    require(masked == ids);
+  }
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* bytes, size_t size) {
+  if (size == 0) return 0;
+  const std::string_view text(reinterpret_cast<const char*>(bytes) + 1, size - 1);
+  const auto end = (bytes[0] & 1) != 0 ? data::DocumentEnd::kLine : data::DocumentEnd::kBlankLine;
+  try {
+    data::DocumentLines lines(std::make_unique<testing::MemoryStream>(text), "fuzz", end);
+    std::string_view line;
+    int64_t before = 0;
+    for (bool begins = false; lines.next(line, begins);) {
+      require(line.find_first_not_of(" \t\r\f\v") != std::string_view::npos);
+      const bool after_blank = lines.line_number() > before + 1;
+      require(begins == (end == data::DocumentEnd::kLine || before == 0 || after_blank));
+      before = lines.line_number();
+      if (line.size() < 2000) mask_line(line, static_cast<uint64_t>(before));
+    }
+  } catch (const Error&) {
+  }
+  return 0;
+}

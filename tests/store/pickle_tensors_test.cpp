@@ -1,0 +1,148 @@
+#include "store/pickle_tensors.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/base/failure.h"
+#include "tests/store/pickle_writer.h"
+
+namespace stretto::store {
+namespace {
+
+using stretto::testing::failure;
+using stretto::testing::PickleWriter;
+
+std::string refused_pickle(const std::string& bytes) {
+  return failure(ExitCode::kBadData, [&] { parse_pickled_tensors(bytes, "f.bin"); }).what();
+}
+
+void expect_pickle_refused(const std::string& bytes, const std::string& reason) {
+  const std::string what = refused_pickle(bytes);
+  EXPECT_TRUE(what.starts_with("f.bin: ")) << what;
+  EXPECT_NE(what.find(reason), std::string::npos) << "wanted: " << reason << "\ngot: " << what;
+}
+
+PickledTensor only_tensor(const PickleWriter& writer) {
+  const auto dict = parse_pickled_tensors(writer.bytes, "f.bin");
+  EXPECT_EQ(dict.num_bytes, writer.bytes.size());
+  return dict.tensors.at(0);
+}
+
+PickleWriter dict_of(int64_t elements, int64_t offset, const std::vector<int64_t>& sizes,
+                     const std::vector<int64_t>& strides) {
+  PickleWriter writer;
+  writer.raw("}(").text("w").tensor("0", elements, offset, sizes, strides).raw("u.");
+  return writer;
+}
+
+TEST(PickleTensors, ReadsADictOfTensors) {
+  PickleWriter writer;
+  writer.global("collections", "OrderedDict").raw(")Rq").raw(std::string(1, '\0')).raw("(");
+  writer.text("a").tensor("0", 6, 0, {2, 3}, {3, 1});
+  writer.text("b").tensor("1", 9, 2, {3, 2}, {1, 3}, "HalfStorage");
+  writer.raw("u}").text("_metadata").raw("}sb.");
+  const auto dict = parse_pickled_tensors(writer.bytes, "f.bin");
+  ASSERT_EQ(dict.tensors.size(), 2U);
+  EXPECT_EQ(dict.tensors[0].name, "a");
+  EXPECT_EQ(dict.tensors[0].dtype, DType::kF32);
+  EXPECT_EQ(dict.tensors[0].sizes, (std::vector<int64_t>{2, 3}));
+  EXPECT_TRUE(dict.tensors[0].is_contiguous());
+  EXPECT_EQ(dict.tensors[1].dtype, DType::kF16);
+  EXPECT_EQ(dict.tensors[1].storage, "1");
+  EXPECT_EQ(dict.tensors[1].offset, 2);
+  EXPECT_FALSE(dict.tensors[1].is_contiguous());
+}
+
+TEST(PickleTensors, AParameterIsItsTensor) {
+  PickleWriter writer;
+  writer.raw("}").text("w").global("torch._utils", "_rebuild_parameter").raw("(");
+  writer.tensor("0", 4, 0, {4}, {1}).raw("\x88").global("collections", "OrderedDict");
+  writer.raw(")RtRs.");
+  EXPECT_EQ(only_tensor(writer).sizes, std::vector<int64_t>{4});
+}
+
+TEST(PickleTensors, AnyOtherNameIsRefusedByName) {
+  expect_pickle_refused(PickleWriter().global("os", "system").text("ls").raw("\x85R.").bytes,
+                        "asks for `os.system`");
+  expect_pickle_refused(PickleWriter().text("builtins").text("eval").raw("\x93.").bytes,
+                        "asks for `builtins.eval`");
+  expect_pickle_refused(PickleWriter().global("torch.nn.modules.linear", "Linear").bytes,
+                        "torch.nn.modules.linear.Linear");
+}
+
+TEST(PickleTensors, InstructionsThatMakeObjectsAreRefused) {
+  for (const char opcode : {'i', 'o', '\x81', 'P', '\x82', 'I', 'S', '\x97'}) {
+    expect_pickle_refused(PickleWriter().raw(std::string(1, opcode)).bytes, "instruction 0x");
+  }
+}
+
+TEST(PickleTensors, KnownNamesAreNoFunctions) {
+  // OrderedDict of a list, a storage that is called, a word in the place of a function.
+  expect_pickle_refused(PickleWriter().global("collections", "OrderedDict").raw("]\x85R.").bytes,
+                        "calls");
+  expect_pickle_refused(PickleWriter().global("torch", "FloatStorage").raw(")R.").bytes, "calls");
+  expect_pickle_refused(PickleWriter().text("os.system").raw(")R.").bytes, "a string in the place");
+}
+
+TEST(PickleTensors, WhatIsNoTensorIsNamed) {
+  expect_pickle_refused(PickleWriter().raw("}").text("step").integer(3).raw("s.").bytes,
+                        "`step` is a number, not a tensor");
+  expect_pickle_refused(PickleWriter().raw("}").text("model").raw("}s.").bytes,
+                        "`model` is a dict, not a tensor");
+  expect_pickle_refused(PickleWriter().raw("}").integer(1).integer(3).raw("s.").bytes,
+                        "as the name of a tensor");
+  expect_pickle_refused(PickleWriter().raw("].").bytes, "holds a list");
+}
+
+TEST(PickleTensors, ATensorLiesWithinItsStorage) {
+  EXPECT_EQ(only_tensor(dict_of(6, 0, {2, 3}, {3, 1})).num_elements(), 6);
+  expect_pickle_refused(dict_of(6, 1, {2, 3}, {3, 1}).bytes, "beyond its storage");
+  expect_pickle_refused(dict_of(6, 0, {2, 3}, {4, 1}).bytes, "beyond its storage");
+  expect_pickle_refused(dict_of(6, -1, {2, 3}, {3, 1}).bytes, "makes no sense");
+  expect_pickle_refused(dict_of(6, 0, {2, -3}, {3, 1}).bytes, "makes no sense");
+  expect_pickle_refused(dict_of(6, 0, {2, 3}, {-3, 1}).bytes, "makes no sense");
+  expect_pickle_refused(dict_of(6, 0, {2, 3}, {3}).bytes, "makes no sense");
+  expect_pickle_refused(dict_of(-6, 0, {2, 3}, {3, 1}).bytes, "negative size");
+}
+
+TEST(PickleTensors, HugeShapesDoNotOverflow) {
+  constexpr int64_t kHuge = int64_t{1} << 62;
+  expect_pickle_refused(dict_of(6, 0, {kHuge, kHuge}, {0, 0}).bytes, "makes no sense");
+  expect_pickle_refused(dict_of(6, 0, {kHuge}, {0}).bytes, "repeats its storage");
+  expect_pickle_refused(dict_of(6, 0, {3}, {kHuge}).bytes, "beyond its storage");
+  expect_pickle_refused(dict_of(6, INT64_MAX, {3}, {1}).bytes, "beyond its storage");
+  expect_pickle_refused(
+      dict_of(6, 0, std::vector<int64_t>(17, 1), std::vector<int64_t>(17, 1)).bytes,
+      "16 dimensions");
+  EXPECT_EQ(only_tensor(dict_of(0, 0, {kHuge, 0}, {1, 1})).num_elements(), 0);
+}
+
+TEST(PickleTensors, MalformedProgramsAreRefused) {
+  expect_pickle_refused("", "ends too early");
+  expect_pickle_refused("\x80\x09.", "protocol");
+  expect_pickle_refused(PickleWriter().raw("X\xff\xff\xff\xff").bytes, "ends too early");
+  expect_pickle_refused(PickleWriter().raw("X\x01").raw(std::string(3, '\0')).raw("\xff.").bytes,
+                        "not UTF-8");
+  expect_pickle_refused(PickleWriter().raw(".").bytes, "leaves values");
+  expect_pickle_refused(PickleWriter().raw("t").bytes, "mark is missing");
+  expect_pickle_refused(PickleWriter().raw("(R").bytes, "stack is empty");
+  expect_pickle_refused(PickleWriter().raw("h\x05.").bytes, "never noted");
+  expect_pickle_refused(PickleWriter().raw("}(Nu.").bytes, "key without a value");
+  expect_pickle_refused(PickleWriter().raw("c" + std::string(5000, 'a')).bytes, "without an end");
+  expect_pickle_refused(PickleWriter().raw(std::string(100, '(')).bytes, "nested deeper");
+  expect_pickle_refused(PickleWriter().raw(std::string((1 << 20) + 1, 'N')).bytes, "too many");
+}
+
+TEST(PickleTensors, ADictThatHoldsItselfIsNoTensor) {
+  PickleWriter writer;
+  writer.raw("}q").raw(std::string(1, '\0')).text("a").raw("h").raw(std::string(1, '\0')).raw("s.");
+  expect_pickle_refused(writer.bytes, "`a` is a dict");
+}
+
+TEST(PickleTensors, ANameStandsOnce) {
+  PickleWriter writer;
+  writer.raw("}(").text("w").tensor("0", 1, 0, {1}, {1}).text("w").tensor("0", 1, 0, {1}, {1});
+  expect_pickle_refused(writer.raw("u.").bytes, "`w` stands twice");
+}
+
+}  // namespace
+}  // namespace stretto::store
