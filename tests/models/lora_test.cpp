@@ -6,7 +6,9 @@
 
 #include <set>
 
+#include "models/text_model.h"
 #include "nn/linear.h"
+#include "optim/frozen_names.h"
 #include "tests/models/part_cases.h"
 #include "tests/train/bare_task.h"
 
@@ -117,6 +119,45 @@ TEST(LoraModels, BeginWithTheWeightsOfTheModelWithoutIt) {
   const auto named = model->named_parameters();
   for (const auto& item : plain->named_parameters()) {
     EXPECT_TRUE(at::equal(item.value(), named[item.key()])) << item.key();
+  }
+}
+
+/// Names of the tensors of a small encoder of text, without memory.
+std::vector<std::string> names_of_text_model(const nn::LoraOptions& lora) {
+  BertOptions options;
+  options.preset = "tiny";
+  options.lora = lora;
+  const auto model = make_text_model({.model = options,
+                                      .rows = 50,
+                                      .head = TextHeadKind::kLabels,
+                                      .num_labels = 3,
+                                      .device = at::kMeta});
+  std::vector<std::string> names;
+  for (const auto& item : model->named_parameters()) names.push_back(item.key());
+  return names;
+}
+
+TEST(LoraModels, OfTextTrainTheirHeadToo) {
+  const nn::LoraOptions lora{.rank = 2};
+  const optim::TrainingPlan plan{.has_lora = true, .beside_lora = lora.train_patterns()};
+  int adapted = 0;
+  for (const auto& name : names_of_text_model(lora)) {
+    const bool trains = name.starts_with("head.") || nn::is_lora(name);
+    EXPECT_EQ(plan.freezes({name}), !trains) << name;
+    adapted += nn::is_lora(name) ? 1 : 0;
+  }
+  EXPECT_EQ(adapted, 2 * 2 * 2) << "A and B of qkv and out in two layers";
+}
+
+TEST(LoraModels, OfTextHaveDepthsFromTheHeadToTheEmbeddings) {
+  const auto names = names_of_text_model({});
+  const auto depths = optim::layer_depths(names);
+  for (size_t i = 0; i < names.size(); ++i) {
+    const int64_t want = names[i].starts_with("head.")               ? 0
+                         : names[i].starts_with("encoder.layers.1.") ? 1
+                         : names[i].starts_with("encoder.layers.0.") ? 2
+                                                                     : 3;
+    EXPECT_EQ(depths[i], want) << names[i];
   }
 }
 

@@ -182,6 +182,7 @@ TEST_F(UnfreezeTest, AllRanksAgreeWhateverTheStrategy) {
       stretto::test::run_ranks(2, [&](const distributed::ProcessGroup& group) {
         auto own = setup(name + "_" + std::to_string(group.rank()));
         own.handle_signals = false;
+        own.optim.name = "sgd";  // Adam makes steps of what rounding leaves of a key's bias
         own.dist.strategy = strategy;
         own.dist.overlap = overlap;
         own.dist.bucket_bytes = 4096;
@@ -208,6 +209,7 @@ TEST_F(UnfreezeTest, WorksForATableThatIsEmbeddingAndOutput) {
     stretto::test::run_ranks(2, [&](const distributed::ProcessGroup& group) {
       auto own = setup("table_" + std::to_string(overlap) + std::to_string(group.rank()));
       own.handle_signals = false;
+      own.optim.name = "sgd";
       own.train.freeze = {};
       own.train.unfreeze = {"decoder.embedding.* 3"};
       own.dist.overlap = overlap;
@@ -264,7 +266,7 @@ TEST_F(UnfreezeTest, OfAModelWithLoraOnlyItsMatricesTrain) {
   StackTask again(lora);
   const auto parts = freeze_parts(again, {});
   EXPECT_NE(parts.text().find("(model.lora)"), std::string::npos);
-  EXPECT_GT(parts.num_frozen, 10 * parts.num_trained);
+  EXPECT_GT(parts.num_frozen, 5 * parts.num_trained);
 }
 
 TEST_F(UnfreezeTest, LoraTrainsWhatItsPatternsNameAndResumes) {
