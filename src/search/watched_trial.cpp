@@ -87,13 +87,10 @@ std::vector<std::string> remote_words(const std::vector<std::string>& shell,
                                       const std::vector<std::string>& watcher,
                                       const WatchedTrial& trial) {
   std::vector<std::string> words = watcher;
-  words.insert(words.end(),
-               {"--folder", trial.folder.string(), "--run", trial.run_directory.string()});
-  for (const auto& variable : trial.variables) {
-    words.insert(words.end(), {"--variable", variable});
-  }
-  words.emplace_back("--");
-  words.insert(words.end(), trial.words.begin(), trial.words.end());
+  words.push_back("--folder=" + trial.folder.string());
+  words.push_back("--run=" + trial.run_directory.string());
+  for (const auto& variable : trial.variables) words.push_back("--variable=" + variable);
+  for (const auto& word : trial.words) words.push_back("--word=" + word);
   std::string command;
   for (const auto& word : words) command += (command.empty() ? "" : " ") + shell_quoted(word);
   std::vector<std::string> all = shell;

@@ -188,7 +188,7 @@ def trials_on_other_hosts_make_the_same_table(stretto):
         check((trials / "0/checkpoints").exists(), "they did not save")
 
         # A host with another program, and one that does not see the folder, run nothing.
-        words = [stretto, "search", "watch", "--build", "0", "--folder", "/", "--run", "/", "--", "/bin/true"]
+        words = [stretto, "search", "watch", "--build", "0", "--folder=/", "--run=/", "--word=/bin/true"]
         result = lab.run(words)
         check(result.returncode == 126 and "another build of Stretto" in result.stderr, result.stderr)
 

@@ -431,7 +431,7 @@ TEST_F(SearchRunnerTest, EndsWithTheSameTableAfterAKillOrAFullDiskAtAnyWrite) {
   set_failpoints("");
   EXPECT_GT(passes, 20u);
   uint64_t number = 0;
-  for (const std::string action : {"kill", "enospc", "short"}) {
+  for (const std::string action : {"kill", "enospc"}) {
     for (uint64_t pass = 1; pass <= passes; pass += 9, ++number) {
       const std::string directory = action + std::to_string(pass);
       KilledSearch one([&] {

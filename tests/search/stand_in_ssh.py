@@ -31,10 +31,11 @@ def failure_of(host):
 
 
 def watch(words):
-    end = words.index("--")
-    options, words = words[:end], words[end + 1:]
-    variables = dict(value.split("=", 1) for name, value in zip(options, options[1:]) if name == "--variable")
-    process = subprocess.Popen(words, stdin=subprocess.DEVNULL, env={**os.environ, **variables})
+    def given(name):
+        return [word[len(name):] for word in words if word.startswith(name)]
+
+    variables = dict(value.split("=", 1) for value in given("--variable="))
+    process = subprocess.Popen(given("--word="), stdin=subprocess.DEVNULL, env={**os.environ, **variables})
 
     def listen():
         while sys.stdin.buffer.read1(100):

@@ -131,11 +131,10 @@ TEST(WatchedTrial, ItsWordsSurviveAShell) {
   ChildProcess shell({find_program("sh"), script});
   ASSERT_TRUE(shell.wait_for(10s));
   std::string expected;
-  for (const char* word :
-       {"watch", "--folder", "/some where", "--run", "/r", "--variable", "A=1,2", "--"}) {
+  for (const char* word : {"watch", "--folder=/some where", "--run=/r", "--variable=A=1,2"}) {
     expected += std::string(word) + '\0';
   }
-  for (const auto& word : words) expected += word + '\0';
+  for (const auto& word : words) expected += "--word=" + word + '\0';
   EXPECT_EQ(read_file(folder / "out"), expected);
 }
 

@@ -137,11 +137,11 @@ void declare_watch(CLI::App& app, const Action& action) {
   part->add_option("--build", options->build)->required();
   part->add_option("--folder", options->folder)->required();
   part->add_option("--run", options->run)->required();
-  part->add_option("--variable", options->variables)
-      ->expected(1)
-      ->allow_extra_args(false)
-      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
-  part->add_option("WORDS", options->words)->required();
+  for (auto* list : {part->add_option("--variable", options->variables),
+                     part->add_option("--word", options->words)->required()}) {
+    list->expected(1)->allow_extra_args(false)->multi_option_policy(
+        CLI::MultiOptionPolicy::TakeAll);
+  }
   part->callback([=] { *action = [options] { return watch(*options); }; });
 }
 
