@@ -15,7 +15,7 @@ namespace stretto::search {
 namespace {
 
 constexpr int64_t kMostSlots = 4096, kMostGpus = 1024;
-constexpr size_t kLongestName = 255;
+constexpr size_t kLongestHostName = 255;
 
 /// One line of a host file.
 class HostLine {
@@ -46,7 +46,7 @@ class HostLine {
  private:
   // It stands on a command line, where a name that begins with - would be an option.
   void check_name(const std::string& name) const {
-    const bool is_name = name.size() <= kLongestName && name.front() != '-' &&
+    const bool is_name = name.size() <= kLongestHostName && name.front() != '-' &&
                          std::all_of(name.begin(), name.end(), [](char c) {
                            return std::isalnum(static_cast<unsigned char>(c)) != 0 ||
                                   std::string_view("._-@:%[]").find(c) != std::string_view::npos;

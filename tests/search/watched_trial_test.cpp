@@ -20,7 +20,7 @@ namespace {
 using namespace std::chrono_literals;
 
 // It leaves as a training does that saves.
-const std::string kEndless = "trap 'exit 75' INT; echo > begun; while :; do sleep 0.02; done";
+const std::string kEndlessTrial = "trap 'exit 75' INT; echo > begun; while :; do sleep 0.02; done";
 
 /// watch_trial() in a process of its own, which writes to nobody's folder but this one's.
 class Watched {
@@ -79,7 +79,7 @@ TEST(WatchedTrial, HasTheVariablesAndTheFolder) {
 }
 
 TEST(WatchedTrial, EndsWhenItsSearchHangsUp) {
-  Watched trial(kEndless);
+  Watched trial(kEndlessTrial);
   trial.wait_until_it_began();
   trial.tell();
   EXPECT_TRUE(trial.runs());
@@ -88,7 +88,7 @@ TEST(WatchedTrial, EndsWhenItsSearchHangsUp) {
 }
 
 TEST(WatchedTrial, EndsWhenItsSearchFallsSilent) {
-  Watched trial(kEndless, 700ms);
+  Watched trial(kEndlessTrial, 700ms);
   trial.wait_until_it_began();
   for (int i = 0; i < 15; ++i) {
     trial.tell();
@@ -99,7 +99,7 @@ TEST(WatchedTrial, EndsWhenItsSearchFallsSilent) {
 }
 
 TEST(WatchedTrial, EndsWhenItsHostEndsIt) {
-  Watched trial(kEndless);
+  Watched trial(kEndlessTrial);
   trial.wait_until_it_began();
   ::kill(trial.pid(), SIGTERM);
   EXPECT_EQ(trial.code(), 75);
