@@ -43,7 +43,9 @@ void check_extras(const std::string& command, CLI::App& app) {
   const auto parts = app.get_subcommands({});
   if (!parts.empty() && !extras.empty() && !extras.front().starts_with("-")) {
     std::vector<std::string> names;
-    for (const auto* part : parts) names.push_back(part->get_name());
+    for (const auto* part : parts) {
+      if (!part->get_group().empty()) names.push_back(part->get_name());
+    }
     const std::string near = closest(extras.front(), names);
     throw Error(
         ExitCode::kUsage,

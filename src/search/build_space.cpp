@@ -146,7 +146,7 @@ std::optional<size_t> parent_of(const std::string& key, const Space& above, Bloc
   return found;
 }
 
-void add_condition(const std::string& text, const Space& above, Parameter& parameter,
+void add_condition(const std::string& text, const Space& above, bool begins, Parameter& parameter,
                    BlockCheck& check) {
   const size_t equals = text.find('=');
   if (equals == std::string::npos) {
@@ -161,6 +161,12 @@ void add_condition(const std::string& text, const Space& above, Parameter& param
                        "name a hyperparameter of few values");
   }
   const std::string value = as_value(owner, trim(text.substr(equals + 1)));
+  if (begins && !owner.contains(value)) {
+    const std::string near = closest(value, owner.values);
+    return check.wrong(
+        "when", "`" + printable(text) + "` never holds: `" + owner.key + "` has no such value here",
+        near.empty() ? "name one of its values" : "did you mean `" + near + "`?");
+  }
   const auto known = std::find_if(parameter.when.begin(), parameter.when.end(),
                                   [&](const Condition& c) { return c.parameter == *parent; });
   if (known != parameter.when.end()) {
@@ -189,6 +195,10 @@ void check_key(const Parameter& parameter, const Space& above, BlockCheck& check
   if (key.empty()) {
     return check.wrong("key", "is missing", "name a key of the configuration: key = \"optim.lr\"");
   }
+  if (key.find('=') != std::string::npos) {
+    check.wrong("key", "`" + printable(key) + "` is no key: there is a = in it",
+                "values stand in the keys values, min and max");
+  }
   if (key == "train.max_steps") {
     check.wrong("key", "is the length of a trial, by which trials are compared",
                 "set it in search.config or search.overrides");
@@ -204,6 +214,91 @@ void check_key(const Parameter& parameter, const Space& above, BlockCheck& check
   }
 }
 
+/// Reads one text of `search.points`, and notes what is wrong with it.
+class PointReader {
+ public:
+  /// @param must_fit  its values must be in the space, which may have become narrower otherwise
+  PointReader(const Space& space, bool must_fit, const config::Origins& origins,
+              std::vector<config::Problem>& problems)
+      : space_(space), must_fit_(must_fit), origins_(origins), problems_(problems) {}
+
+  Point read(const std::string& text) {
+    Point point(space_.parameters.size());
+    std::vector<std::string> names;
+    for (const auto& word : split_words(text)) {
+      names.push_back(word.substr(0, word.find('=')));
+      read_word(word, point);
+    }
+    if (const auto name = twice(names); !name.empty()) {
+      wrong("`" + printable(text) + "` has `" + printable(name) + "` twice",
+            "leave one of them out");
+    }
+    if (must_fit_) check_conditions(point);
+    return point;
+  }
+
+ private:
+  void read_word(const std::string& word, Point& point) {
+    const size_t equals = std::min(word.find('='), word.size());
+    const std::string name = word.substr(0, equals);
+    const std::string value = equals < word.size() ? word.substr(equals + 1) : "";
+    bool is_known = false, fits = false;
+    std::vector<std::string> keys;
+    for (size_t i = 0; i < space_.parameters.size(); ++i) {
+      const Parameter& parameter = space_.parameters[i];
+      keys.push_back(parameter.key);
+      if (parameter.key != name) continue;
+      is_known = true;
+      if (!parameter.contains(as_value(parameter, value))) continue;
+      fits = true;
+      point[i] = as_value(parameter, value);
+    }
+    const std::string near = closest(name, keys);
+    if (!is_known) {
+      wrong("`" + printable(word) + "`: there is no block [[space]] of that key",
+            near.empty() ? "a point has values of hyperparameters alone, without spaces in them"
+                         : "did you mean `" + near + "`?");
+    } else if (!fits && must_fit_) {
+      wrong("`" + printable(word) + "` is not in the space",
+            "take one of its values, or widen it before the search begins");
+    }
+  }
+
+  // Of a key with several blocks the one whose conditions may hold counts.
+  void check_conditions(const Point& point) {
+    for (size_t i = 0; i < point.size(); ++i) {
+      const Parameter& parameter = space_.parameters[i];
+      if (!point[i] || may_hold(parameter, point)) continue;
+      bool has_another_block = false;
+      for (size_t k = 0; k < point.size(); ++k) {
+        const Parameter& other = space_.parameters[k];
+        has_another_block |= other.key == parameter.key && point[k] && may_hold(other, point);
+      }
+      if (has_another_block) continue;
+      wrong("`" + parameter.key + "=" + printable(*point[i]) +
+                "` is no part of this point: its `when` does not hold there",
+            "leave it out, or give the values that its `when` names");
+    }
+  }
+
+  static bool may_hold(const Parameter& parameter, const Point& point) {
+    return std::all_of(parameter.when.begin(), parameter.when.end(), [&](const Condition& one) {
+      const auto& value = point[one.parameter];
+      return !value || std::find(one.values.begin(), one.values.end(), *value) != one.values.end();
+    });
+  }
+
+  void wrong(const std::string& what, const std::string& hint) {
+    const std::string key = "search.points";
+    problems_.push_back({origins_.of(key), what, hint, key, origins_.order_of(key)});
+  }
+
+  const Space& space_;
+  bool must_fit_;
+  const config::Origins& origins_;
+  std::vector<config::Problem>& problems_;
+};
+
 }  // namespace
 
 std::string space_key(size_t number, const std::string& name) {
@@ -211,7 +306,7 @@ std::string space_key(size_t number, const std::string& name) {
 }
 
 Space build_space(const SearchFileOptions& options, const config::Origins& origins,
-                  std::vector<config::Problem>& problems) {
+                  const SpaceUse& use, std::vector<config::Problem>& problems) {
   const bool is_grid = options.method.is<GridOptions>();
   Space space;
   if (options.space.empty() && !config::is_unreliable(problems, "space")) {
@@ -224,7 +319,9 @@ Space build_space(const SearchFileOptions& options, const config::Origins& origi
     Parameter parameter = options.space[i].visit([](const auto& o) { return parameter_of(o); });
     const auto& when = options.space[i].visit(
         [](const auto& o) -> const std::vector<std::string>& { return o.when; });
-    for (const auto& condition : when) add_condition(condition, space, parameter, check);
+    for (const auto& condition : when) {
+      add_condition(condition, space, use.begins, parameter, check);
+    }
     check_key(parameter, space, check);
     if (parameter.is_discrete()) {
       check_values(parameter, check);
@@ -237,41 +334,12 @@ Space build_space(const SearchFileOptions& options, const config::Origins& origi
 }
 
 std::vector<Point> build_points(const SearchOptions& options, const Space& space,
-                                const config::Origins& origins,
+                                const config::Origins& origins, const SpaceUse& use,
                                 std::vector<config::Problem>& problems) {
-  const std::string key = "search.points";
-  const auto wrong = [&](const std::string& what, const std::string& hint) {
-    problems.push_back({origins.of(key), what, hint, key, origins.order_of(key)});
-  };
-  std::vector<std::string> keys;
-  for (const auto& parameter : space.parameters) keys.push_back(parameter.key);
   std::vector<Point> points;
   for (const auto& text : options.points) {
-    Point point(space.parameters.size());
-    for (const auto& word : split_words(text)) {
-      const size_t equals = std::min(word.find('='), word.size());
-      const std::string name = word.substr(0, equals);
-      const std::string value = equals < word.size() ? word.substr(equals + 1) : "";
-      bool is_known = false, fits = false;
-      for (size_t i = 0; i < space.parameters.size(); ++i) {
-        const Parameter& parameter = space.parameters[i];
-        if (parameter.key != name) continue;
-        is_known = true;
-        if (!parameter.contains(as_value(parameter, value))) continue;
-        fits = true;
-        point[i] = as_value(parameter, value);
-      }
-      const std::string near = closest(name, keys);
-      if (!is_known) {
-        wrong("`" + printable(word) + "`: there is no block [[space]] of that key",
-              near.empty() ? "a point has values of hyperparameters alone"
-                           : "did you mean `" + near + "`?");
-      } else if (!fits) {
-        wrong("`" + printable(word) + "` is not in the space",
-              "take one of its values, or widen it before the search begins");
-      }
-    }
-    points.push_back(std::move(point));
+    const bool must_fit = use.begins || points.size() >= use.used_points;
+    points.push_back(PointReader(space, must_fit, origins, problems).read(text));
   }
   return points;
 }

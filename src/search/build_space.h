@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cstddef>
+#include <string>
 #include <vector>
 
 #include "config/problem.h"
@@ -8,16 +10,23 @@
 
 namespace stretto::search {
 
+/// Whose space it is: one that goes on may have become narrower since it was begun, so that values
+/// in conditions, and points that were tried, are no longer in it.
+struct SpaceUse {
+  bool begins = true;
+  size_t used_points = 0;  ///< of `search.points`, where it goes on
+};
+
 /// Of the blocks `[[space]]`, the hyperparameters; what is wrong with them goes to `problems`: a
 /// space without points, a key twice, bounds that are missing or exchanged, conditions that name
 /// nothing, no number of points where a grid needs one. A rule is left out when one of its keys has
 /// a problem already.
 Space build_space(const SearchFileOptions& options, const config::Origins& origins,
-                  std::vector<config::Problem>& problems);
+                  const SpaceUse& use, std::vector<config::Problem>& problems);
 
 /// The points of `search.points`, with what is wrong with them.
 std::vector<Point> build_points(const SearchOptions& options, const Space& space,
-                                const config::Origins& origins,
+                                const config::Origins& origins, const SpaceUse& use,
                                 std::vector<config::Problem>& problems);
 
 /// "space.2.key": a key of the file.

@@ -19,12 +19,12 @@ bool shapes_scores(const std::string& key) {
          key == "train.max_steps" || key == "train.max_epochs" || key == "train.max_hours";
 }
 
-void compare_recipes(const SearchPlan& stored, const SearchPlan& now,
+void compare_recipes(const std::string& stored, const std::string& now,
                      std::vector<std::string>& lines) {
   const auto options_of = [](const std::string& toml) {
     return experiment::load_stored_experiment(toml, "/the configuration of the search", {}).options;
   };
-  auto before = options_of(stored.recipe), after = options_of(now.recipe);
+  auto before = options_of(stored), after = options_of(now);
   const auto schema = experiment::experiment_schema(after);
   std::vector<std::string> as_well;
   for (const auto& key : schema.keys) {
@@ -69,12 +69,19 @@ void compare_budgets(const SearchOptions& stored, const SearchOptions& now,
 
 }  // namespace
 
+std::vector<std::string> forbidden_recipe_changes(const SearchPlan& stored,
+                                                  const std::string& now) {
+  std::vector<std::string> lines;
+  if (stored.recipe != now) compare_recipes(stored.recipe, now, lines);
+  return lines;
+}
+
 std::vector<std::string> forbidden_changes(const SearchPlan& stored, const SearchPlan& now) {
   SearchFileOptions before = stored.options, after = now.options;
   auto lines = config::differences(search_schema(before), search_schema(after), {}, kWords);
   compare_budgets(before.search, after.search, lines);
   compare_spaces(stored.space, now.space, lines);
-  compare_recipes(stored, now, lines);
+  compare_recipes(stored.recipe, now.recipe, lines);
   if (stored.metric != now.metric || stored.higher_is_better != now.higher_is_better) {
     lines.push_back("trials are ranked by " + stored.metric + " in the search, by " + now.metric +
                     " now");

@@ -15,6 +15,9 @@ namespace stretto::search {
 /// nor its score.
 std::vector<std::string> forbidden_changes(const SearchPlan& stored, const SearchPlan& now);
 
+/// Those of the configuration alone, `now` resolved as `stored.recipe` is.
+std::vector<std::string> forbidden_recipe_changes(const SearchPlan& stored, const std::string& now);
+
 /// Throws Error(kUsage) with all of them.
 void require_may_go_on(const std::string& directory, const SearchPlan& stored,
                        const SearchPlan& now);

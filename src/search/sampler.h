@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -29,12 +30,22 @@ struct Sampler {
     Point point;
     size_t num_enqueued = 0;
   };
+  /// One of `enqueued` that no trial gets.
+  struct PassedOver {
+    size_t number = 0;  ///< in `enqueued`
+    /// As it was drawn last; it is in the space and new, but not sound, or else it is known.
+    Point point;
+    enum class Reason : uint8_t { kKnown, kNotSound, kNotInSpace } reason = Reason::kKnown;
+  };
 
   /// @param known         texts (Space::text) of the points that trials have
-  /// @param num_enqueued  of the last choice; a point that is known, or not sound, is passed over
+  /// @param num_enqueued  of the last choice
+  /// @param passed_over   gets the enqueued points that are known, not in the space or not sound,
+  ///                      with any values for what they leave out; may be null
   /// @return absent when no point is left: a grid is at its end, or a finite space is used up
   std::optional<Choice> next(const std::set<std::string>& known, size_t num_enqueued,
-                             const PointCheck& is_sound) const;
+                             const PointCheck& is_sound,
+                             std::vector<PassedOver>* passed_over = nullptr) const;
 };
 
 }  // namespace stretto::search

@@ -109,6 +109,10 @@ struct SearchOptions {
   int64_t seed = 1;
   int64_t slots = 0;
   int64_t slots_per_trial = 1;
+  int64_t gpus_per_trial = 0;
+  std::string hosts;
+  std::vector<std::string> remote_shell{"ssh", "-oBatchMode=yes", "-oConnectTimeout=20",
+                                        "-oServerAliveInterval=15", "-oServerAliveCountMax=4"};
   bool deterministic = false;
   int64_t max_restarts = 5;
   std::vector<std::string> points;
@@ -151,6 +155,21 @@ struct SearchOptions {
         field(&O::slots_per_trial, "slots_per_trial", "cores, and threads, of one trial",
               between(1, 4096), {.unit = "cores", .change = Change::kFree})
             .also_called({"cpus_per_trial", "threads_per_trial", "resources_per_trial"}),
+        field(&O::gpus_per_trial, "gpus_per_trial",
+              "GPUs that a trial has alone, a process for each; 0 = trials share the device of the "
+              "configuration",
+              between(0, 1024), {.unit = "GPUs", .change = Change::kFree})
+            .also_called({"num_gpus", "gpus"}),
+        field(
+            &O::hosts, "hosts",
+            "a file with a line NAME slots=8 gpus=2 for each host that trials run on, with DIR on "
+            "a disk that all of them share; empty = this machine alone",
+            any(), {.change = Change::kFree, .is_path = true})
+            .also_called({"hostfile", "host_file", "machines", "nodes"}),
+        field(&O::remote_shell, "remote_shell",
+              "program and options that start a command on another host", any(),
+              {.change = Change::kFree})
+            .also_called({"ssh", "rsh", "launcher"}),
         field(&O::deterministic, "deterministic",
               "results are taken in the order in which trainings began, so that several slots give "
               "the same table each time; a slot may wait for another",

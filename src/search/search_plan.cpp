@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "base/error.h"
+#include "base/file.h"
 #include "base/text.h"
 #include "config/load.h"
 #include "config/resolved.h"
@@ -80,9 +81,33 @@ void check_slots(const SearchOptions& options, FileCheck& check) {
                     std::to_string(options.slots) + " of search.slots: no trial could begin",
                 "take no more than search.slots");
   }
+  if (options.slots > 0 && !options.hosts.empty()) {
+    check.wrong("search.slots", "is of this machine, but search.hosts names machines",
+                "leave it out: the host file has `localhost slots=N`");
+  }
+  if (!options.hosts.empty() && options.remote_shell.empty()) {
+    check.wrong("search.remote_shell", "is empty", "leave it out for ssh");
+  }
   if (options.config.empty()) {
     check.wrong("search.config", "is missing", "name the configuration that trials train");
   }
+}
+
+// A host without room for a trial is no use; at least one must have some.
+std::vector<Host> load_hosts(const SearchOptions& options, FileCheck& check) {
+  if (options.hosts.empty()) return {};
+  auto hosts = parse_hosts(read_file(options.hosts, kMaxSmallTextBytes), options.hosts);
+  const bool any_room = std::any_of(hosts.begin(), hosts.end(), [&](const Host& host) {
+    return host.slots >= options.slots_per_trial && std::ssize(host.gpus) >= options.gpus_per_trial;
+  });
+  if (!any_room) {
+    check.wrong("search.hosts",
+                "names no host with room for a trial, which takes " +
+                    counted(options.slots_per_trial, "slot") + " and " +
+                    counted(options.gpus_per_trial, "GPU"),
+                "lower search.slots_per_trial or search.gpus_per_trial, or correct the host file");
+  }
+  return hosts;
 }
 
 std::string without_comments(const SearchFileOptions& options) {
@@ -120,6 +145,10 @@ config::Schema search_schema(SearchFileOptions& options) {
   return config::schema_of(options);
 }
 
+std::string recipe_on_disk(const SearchPlan& plan) {
+  return load_recipe(plan.options.search).resolved_toml;
+}
+
 std::vector<std::string> overrides_of(const SearchPlan& plan, const Point& point) {
   auto words = plan.options.search.overrides;
   for (auto& word : plan.space.overrides(point)) words.push_back(std::move(word));
@@ -130,7 +159,7 @@ experiment::LoadedExperiment experiment_of(const SearchPlan& plan, const Point& 
   return experiment::load_experiment(plan.options.search.config, overrides_of(plan, point));
 }
 
-LoadedSearch load_search(const fs::path& path) {
+LoadedSearch load_search(const fs::path& path, const SpaceUse& use) {
   LoadedSearch loaded;
   SearchPlan& plan = loaded.plan;
   SearchFileOptions fallback;
@@ -141,8 +170,9 @@ LoadedSearch load_search(const fs::path& path) {
   if (experiment::readable(problems)) {
     FileCheck check(loaded.origins, problems);
     check_slots(search, check);
-    plan.space = build_space(plan.options, loaded.origins, problems);
-    plan.enqueued = build_points(search, plan.space, loaded.origins, problems);
+    loaded.hosts = load_hosts(search, check);
+    plan.space = build_space(plan.options, loaded.origins, use, problems);
+    plan.enqueued = build_points(search, plan.space, loaded.origins, use, problems);
   }
   config::throw_problems(problems);
   const auto recipe = load_recipe(search);
@@ -163,8 +193,10 @@ SearchPlan stored_plan(const std::string& toml, const std::string& where) {
   std::vector<config::Problem> problems;
   const auto origins = config::load_text(toml, where, "/", {}, search_schema(plan.options),
                                          search_schema(fallback), problems);
-  plan.space = build_space(plan.options, origins, problems);
-  plan.enqueued = build_points(plan.options.search, plan.space, origins, problems);
+  // It was checked when the journal was written, with what had been tried until then.
+  const SpaceUse use{.begins = false, .used_points = plan.options.search.points.size()};
+  plan.space = build_space(plan.options, origins, use, problems);
+  plan.enqueued = build_points(plan.options.search, plan.space, origins, use, problems);
   config::throw_problems(problems, ExitCode::kBadData);
   plan.toml = toml;
   return plan;

@@ -5,6 +5,8 @@
 #include <vector>
 
 #include "experiment/load_experiment.h"
+#include "search/build_space.h"
+#include "search/hosts.h"
 #include "search/sampler.h"
 #include "search/scheduler.h"
 #include "search/search_options.h"
@@ -32,13 +34,14 @@ struct SearchPlan {
 struct LoadedSearch {
   SearchPlan plan;
   config::Origins origins;
+  std::vector<Host> hosts;  ///< of `search.hosts`; empty = this machine alone
 };
 
 /// Reads a search file and the configuration that it names, and checks everything that can be
 /// checked before a trial trains: keys and values of the space against the configuration's, points
 /// against the space, that some point makes a sound configuration. Throws Error(kUsage) with all
 /// problems.
-LoadedSearch load_search(const std::filesystem::path& path);
+LoadedSearch load_search(const std::filesystem::path& path, const SpaceUse& use = {});
 
 /// The plan that a journal has kept. Throws Error(kBadData).
 SearchPlan stored_plan(const std::string& toml, const std::string& where);
@@ -46,6 +49,8 @@ SearchPlan stored_plan(const std::string& toml, const std::string& where);
 /// The keys of a search file; it points into `options`.
 config::Schema search_schema(SearchFileOptions& options);
 
+/// The configuration that the plan names, as it stands on the disk now, resolved.
+std::string recipe_on_disk(const SearchPlan& plan);
 /// The configuration of a point. Throws Error(kUsage) when it breaks a rule.
 experiment::LoadedExperiment experiment_of(const SearchPlan& plan, const Point& point);
 /// What of the command line makes it: the plan's overrides, then the point's.

@@ -10,6 +10,7 @@
 #include "search/changes.h"
 #include "search/search_files.h"
 #include "search/space_check.h"
+#include "search/watched_trial.h"
 
 namespace stretto::search {
 namespace {
@@ -30,9 +31,16 @@ bool is_final(int code) {
   return false;
 }
 
-// No fault of the trial.
+// No fault of the trial, and every other one would meet it.
 bool ends_the_search(int code) {
   return code == static_cast<int>(ExitCode::kIo) || code == kCannotStart;
+}
+
+// Of a trial on another host: what ssh, a shell, the watcher or a host that goes down say.
+bool says_that_host_failed(int code) {
+  constexpr int kNoConnection = 255;
+  return code == kNoConnection || code == kHostCannotRun || ends_the_search(code) ||
+         code == static_cast<int>(ExitCode::kInterrupted);
 }
 
 void require_place(const fs::path& directory) {
@@ -64,8 +72,18 @@ fs::path journal_path(const fs::path& directory) {
   return directory / "journal";
 }
 
+SpaceUse space_use(const fs::path& directory) {
+  const fs::path path = journal_path(directory);
+  std::error_code ignored;
+  if (!fs::exists(path, ignored)) return {};
+  const auto journal = read_journal(path);
+  if (journal.entries.empty()) return {};
+  const auto state = SearchState::replay(journal.entries, path.string());
+  return {.begins = false, .used_points = state.num_enqueued()};
+}
+
 SearchRunner::SearchRunner(RunnerSetup setup)
-    : setup_(std::move(setup)), lock_(lock_of(setup_.directory)) {
+    : setup_(std::move(setup)), lock_(lock_of(setup_.directory)), places_(make_places()) {
   log::open_file(setup_.directory / "log.txt");
   open_journal();
 }
@@ -96,10 +114,23 @@ void SearchRunner::open_journal() {
   for (const auto& line : state_->scheduler().plan()) log::info("  " + line);
 }
 
-size_t SearchRunner::capacity() const {
-  const auto& options = state_->plan().options.search;
-  const int64_t slots = options.slots > 0 ? options.slots : setup_.cores;
-  return static_cast<size_t>(std::max<int64_t>(1, slots / options.slots_per_trial));
+Places SearchRunner::make_places() const {
+  const auto& options = setup_.plan.options.search;
+  auto hosts = setup_.hosts;
+  if (hosts.empty()) {
+    const int64_t slots = options.slots > 0 ? options.slots : setup_.cores;
+    hosts.push_back({.slots = std::max(slots, options.slots_per_trial), .gpus = setup_.gpus});
+  }
+  Places places(std::move(hosts),
+                {.slots = options.slots_per_trial, .gpus = options.gpus_per_trial},
+                setup_.host_pause);
+  if (places.capacity() == 0) {
+    throw Error(ExitCode::kUsage,
+                "search.gpus_per_trial: " + counted(options.gpus_per_trial, "GPU") +
+                    " for a trial, but this machine has " + std::to_string(setup_.gpus.size()),
+                "0 lets trials share the device of the configuration");
+  }
+  return places;
 }
 
 bool SearchRunner::in_order() const {
@@ -127,29 +158,95 @@ void SearchRunner::go_on_with_running() {
   }
 }
 
+// Behind jobs that were begun before it: results may be taken in that order.
 void SearchRunner::start(const Job& job) {
-  const auto& plan = state_->plan();
-  const Trial& trial = state_->trials().at(static_cast<size_t>(job.trial));
   pruned_.erase(job.trial);
+  const auto& running = state_->running();
+  const auto age = [&](const Job& one) { return std::find(running.begin(), running.end(), one); };
+  const auto later = std::find_if(pending_.begin(), pending_.end(),
+                                  [&](const Job& other) { return age(job) < age(other); });
+  pending_.insert(later, job);
+}
+
+void SearchRunner::place_pending() {
+  while (!pending_.empty()) {
+    const auto place = places_.take(Clock::now());
+    if (!place) return;
+    const Job job = pending_.front();
+    pending_.erase(pending_.begin());
+    launch(job, *place);
+  }
+}
+
+void SearchRunner::launch(const Job& job, Places::Place place) {
+  require_same_recipe();
+  const auto& plan = setup_.plan;
+  const Trial& trial = state_->trials().at(static_cast<size_t>(job.trial));
+  const Host& host = places_.host(place);
+  if (places_.hosts().size() > 1) {
+    log::info("trial " + std::to_string(job.trial) + " trains on " + host.shown());
+  }
   TrialRun run{.config = plan.options.search.config,
                .overrides = overrides_of(plan, trial.point),
                .directory = trial_directory(setup_.directory, job.trial),
                .until = job.until,
-               .threads = plan.options.search.slots_per_trial};
-  processes_.push_back(std::make_unique<TrialProcess>(job, std::move(run), setup_.command));
+               .threads = plan.options.search.slots_per_trial,
+               .gpus = place.gpus};
+  auto words = setup_.command(run);
+  auto process = std::make_unique<TrialProcess>(job, std::move(run), std::move(place));
+  if (host.is_here()) {
+    process->set_words(std::move(words));
+  } else {
+    process->set_remote_words(
+        {.shell = plan.options.search.remote_shell, .watcher = setup_.watcher}, host.name,
+        std::move(words));
+  }
+  processes_.push_back(std::move(process));
+}
+
+// Each training reads the file, and so would those that come later read another one.
+void SearchRunner::require_same_recipe() {
+  const auto lines = forbidden_recipe_changes(state_->plan(), recipe_on_disk(state_->plan()));
+  if (lines.empty()) return;
+  throw Error(
+      ExitCode::kUsage,
+      state_->plan().options.search.config + " was changed during the search:\n  " +
+          join(lines, "\n  "),
+      "give it the old values, and the same command goes on; or search into another folder");
 }
 
 const std::optional<Sampler::Choice>& SearchRunner::next_point() {
   if (has_looked_for_point_) return next_point_;
+  require_same_recipe();
   const auto& plan = state_->plan();
   next_point_.reset();
   if (static_cast<int64_t>(state_->trials().size()) < plan.options.search.max_trials) {
-    next_point_ = plan.sampler().next(state_->known_points(), state_->num_enqueued(),
-                                      [&](const Point& point) { return is_sound(plan, point); });
+    std::vector<Sampler::PassedOver> passed_over;
+    next_point_ = plan.sampler().next(
+        state_->known_points(), state_->num_enqueued(),
+        [&](const Point& point) { return is_sound(plan, point); }, &passed_over);
+    tell_passed_over(passed_over);
     if (!next_point_) log::info("the space has no more points");
   }
   has_looked_for_point_ = true;
   return next_point_;
+}
+
+// The search goes on without them; whoever wrote them wants to know why.
+void SearchRunner::tell_passed_over(const std::vector<Sampler::PassedOver>& passed_over) {
+  const auto& plan = state_->plan();
+  for (const auto& one : passed_over) {
+    if (!passed_over_.insert(one.number).second) continue;
+    std::string why = "it is not in the space any more";
+    if (one.reason == Sampler::PassedOver::Reason::kKnown) why = "a trial has it already";
+    if (one.reason == Sampler::PassedOver::Reason::kNotSound) {
+      why = "its configuration is not sound: " + refusal_of(plan, one.point);
+    }
+    const auto& points = plan.options.search.points;
+    log::warn(setup_.points_place + ": point " + std::to_string(one.number + 1) + " of " +
+              std::to_string(points.size()) + " is passed over, `" +
+              printable(points.at(one.number)) + "`: " + why);
+  }
 }
 
 void SearchRunner::fill_slots() {
@@ -166,10 +263,15 @@ void SearchRunner::fill_slots() {
 void SearchRunner::poll() {
   std::vector<Ended> ended;
   for (auto& process : processes_) {
-    if (const auto code = process->poll()) {
+    const auto code = process->poll();
+    if (!code) continue;
+    if (is_fault_of_host(*process, *code)) {
+      move_elsewhere(*process, *code);
+    } else {
+      places_.give_back(process->place());
       ended.push_back({process->job(), *code, *code == 0 ? "" : process->complaint()});
-      process.reset();
     }
+    process.reset();
   }
   std::erase(processes_, nullptr);
   for (const auto& one : ended) {
@@ -182,10 +284,29 @@ void SearchRunner::poll() {
   }
 }
 
+bool SearchRunner::is_fault_of_host(const TrialProcess& process, int code) const {
+  return process.is_remote() && says_that_host_failed(code);
+}
+
+void SearchRunner::move_elsewhere(const TrialProcess& process, int code) {
+  const Job job = process.job();
+  const Host& host = places_.host(process.place());
+  const bool is_left_out = places_.give_back_failed(process.place(), Clock::now());
+  const auto last = process.last_line();
+  const std::string what = "host " + host.name + " failed: " +
+                           (last.empty() ? "exit code " + std::to_string(code) : last);
+  if (!places_.any_left()) {
+    throw Error(ExitCode::kPeerLost, "no host is left for trials; the last one was " + what,
+                "correct this, and the same command goes on");
+  }
+  log::warn(what + "; trial " + std::to_string(job.trial) +
+            " is tried again, elsewhere if possible" +
+            (is_left_out ? "; no further trial is tried on it" : ""));
+  start(job);
+}
+
 // Every other trial would meet it too.
 void SearchRunner::refuse(const Ended& ended) {
-  stop_processes();
-  view_.finish();
   const fs::path output = trial_directory(setup_.directory, ended.job.trial) / "output.txt";
   throw Error(ExitCode::kIo,
               "trial " + std::to_string(ended.job.trial) + " cannot train: " +
@@ -306,11 +427,19 @@ void SearchRunner::write_page(const char* status) {
 
 // They save first.
 void SearchRunner::stop_processes() {
+  const auto has_ended = [](const std::unique_ptr<TrialProcess>& process) {
+    try {
+      return process->poll().has_value();
+    } catch (const Error&) {
+      return true;  // it never began
+    }
+  };
+  pending_.clear();
   for (auto& process : processes_) process->stop();
   const auto asked = Clock::now();
   while (!processes_.empty() && seconds_since(asked) < kPatience) {
-    std::erase_if(processes_, [](auto& process) { return process->poll().has_value(); });
-    std::this_thread::sleep_for(setup_.tick);
+    std::erase_if(processes_, has_ended);
+    if (!processes_.empty()) std::this_thread::sleep_for(setup_.tick);
   }
 }
 
@@ -357,17 +486,25 @@ ExitCode SearchRunner::finish() {
 
 ExitCode SearchRunner::run() {
   const StopSignals signals;
-  go_on_with_running();
-  for (;;) {
-    // Between two results a slot is filled: whether both were there at once must change nothing.
-    do {
-      fill_slots();
-    } while (take_result());
-    view_.tick(*state_);
-    if (signals.requested()) return leave_interrupted();
-    if (state_->running().empty()) return finish();
-    std::this_thread::sleep_for(setup_.tick);
-    poll();
+  ignore_broken_pipes();  // to other hosts
+  try {
+    go_on_with_running();
+    for (;;) {
+      // Between two results a slot is filled: whether both were there at once must change nothing.
+      do {
+        fill_slots();
+      } while (take_result());
+      place_pending();
+      view_.tick(*state_);
+      if (signals.requested()) return leave_interrupted();
+      if (state_->running().empty()) return finish();
+      std::this_thread::sleep_for(setup_.tick);
+      poll();
+    }
+  } catch (...) {
+    stop_processes();
+    view_.finish();
+    throw;
   }
 }
 

@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "search/journal.h"
+#include "search/places.h"
 #include "search/search_html.h"
 #include "search/search_state.h"
 #include "search/search_view.h"
@@ -24,6 +25,13 @@ struct RunnerSetup {
   TrialCommand command;
   int cores = 1;           ///< of this machine, for search.slots = 0
   std::string shown = {};  ///< name of the search file, for messages
+  /// Where `search.points` stands, for messages.
+  std::string points_place = "search.points";
+  std::vector<std::string> gpus = {};     ///< of this machine
+  std::vector<Host> hosts = {};           ///< of search.hosts; empty = this machine alone
+  std::vector<std::string> watcher = {};  ///< what runs watch_trial() on another host
+  /// That a host is left alone after its first failure.
+  std::chrono::milliseconds host_pause{5000};
   /// Between two looks at the processes.
   std::chrono::milliseconds tick{50};
 };
@@ -34,6 +42,9 @@ struct RunnerSetup {
 /// follows from it, so that the search may be killed at any moment. With one trial at a time, or
 /// with search.deterministic, results are taken in the order in which trainings began, and the
 /// table is a function of file, seed and number of slots.
+///
+/// A host that cannot run trials is told. Its trials are tried on others, and nobody counts that as
+/// a failure of the trial. When no host is left, run() throws Error(kPeerLost).
 class SearchRunner {
  public:
   /// Takes the lock of DIR and replays its journal. Throws Error(kUsage) when another process has
@@ -56,13 +67,20 @@ class SearchRunner {
   };
 
   void open_journal();
-  size_t capacity() const;
+  Places make_places() const;
+  size_t capacity() const { return places_.capacity(); }
   bool in_order() const;
   void go_on_with_running();
   void start(const Job& job);
+  void place_pending();
+  void launch(const Job& job, Places::Place place);
+  void require_same_recipe();
+  void tell_passed_over(const std::vector<Sampler::PassedOver>& passed_over);
   const std::optional<Sampler::Choice>& next_point();
   void fill_slots();
   void poll();
+  bool is_fault_of_host(const TrialProcess& process, int code) const;
+  void move_elsewhere(const TrialProcess& process, int code);
   bool take_result();
   void take(const Ended& ended);
   void note_failure(const Ended& ended);
@@ -85,10 +103,13 @@ class SearchRunner {
   std::unique_ptr<Journal> journal_;
   std::unique_ptr<SearchState> state_;
   SearchView view_;
+  Places places_;
+  std::vector<Job> pending_;  // that wait for a place, the oldest first
   std::vector<std::unique_ptr<TrialProcess>> processes_;
   std::vector<Ended> ended_;  // whose results were not taken
   std::optional<Sampler::Choice> next_point_;
   bool has_looked_for_point_ = false;  // next_point_ is that of the next trial
+  std::set<size_t> passed_over_;       // of search.points
   std::set<TrialId> pruned_;           // without checkpoints
   std::string best_written_;           // which best.toml there is
   double clock_before_ = 0;            // of earlier sessions
@@ -102,5 +123,8 @@ class SearchRunner {
 std::filesystem::path trial_directory(const std::filesystem::path& directory, TrialId trial);
 /// DIR/journal
 std::filesystem::path journal_path(const std::filesystem::path& directory);
+/// Whether DIR has a search that goes on, and how much of `search.points` it has used.
+/// Throws Error(kBadData).
+SpaceUse space_use(const std::filesystem::path& directory);
 
 }  // namespace stretto::search

@@ -116,12 +116,17 @@ void require_a_point(const SearchPlan& plan) {
 }
 
 bool is_sound(const SearchPlan& plan, const Point& point) {
+  return refusal_of(plan, point).empty();
+}
+
+std::string refusal_of(const SearchPlan& plan, const Point& point) {
   try {
     experiment_of(plan, point);
-    return true;
+    return "";
   } catch (const Error& error) {
     if (error.code() != ExitCode::kUsage) throw;
-    return false;
+    const std::string what = error.what();
+    return what.substr(0, what.find('\n'));
   }
 }
 

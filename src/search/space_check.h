@@ -1,5 +1,6 @@
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "config/problem.h"
@@ -18,5 +19,7 @@ void require_a_point(const SearchPlan& plan);
 
 /// Whether the configuration of a point breaks no rule.
 bool is_sound(const SearchPlan& plan, const Point& point);
+/// The first line of what is wrong with the configuration of a point; empty = nothing is.
+std::string refusal_of(const SearchPlan& plan, const Point& point);
 
 }  // namespace stretto::search

@@ -1,6 +1,6 @@
-// Fuzz target: a search file, or, behind a first byte 'j', the JSON of a journal's lines. Every
-// outcome but a space, a replayed search or an error in words is a bug; so is a point that a space
-// draws and does not contain.
+// Fuzz target: a search file, or, behind a first byte 'j', the JSON of a journal's lines, or,
+// behind 'h', a host file. Every outcome but a space, a replayed search, hosts or an error in words
+// is a bug; so is a point that a space draws and does not contain.
 
 #include <cstddef>
 #include <cstdint>
@@ -15,6 +15,7 @@
 #include "experiment/rules.h"
 #include "search/build_space.h"
 #include "search/explain.h"
+#include "search/hosts.h"
 #include "search/search_files.h"
 #include "search/search_html.h"
 #include "search/search_state.h"
@@ -30,8 +31,8 @@ void read_file(std::string_view text) {
       config::load_text(text, "/nowhere/space.toml", "/nowhere", {}, search::search_schema(options),
                         search::search_schema(fallback), problems);
   if (!experiment::readable(problems)) return;
-  const auto space = search::build_space(options, origins, problems);
-  search::build_points(options.search, space, origins, problems);
+  const auto space = search::build_space(options, origins, {}, problems);
+  search::build_points(options.search, space, origins, {}, problems);
   if (!problems.empty()) return;
   for (uint64_t trial = 0; trial < 4; ++trial) {
     if (!space.contains(space.draw(1, trial, 0))) std::abort();
@@ -62,6 +63,10 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   try {
     if (input.starts_with('j')) {
       replay(input.substr(1));
+    } else if (input.starts_with('h')) {
+      for (const auto& host : search::parse_hosts(input.substr(1), "hosts")) {
+        if (host.slots < 1 || host.name.starts_with("-")) std::abort();
+      }
     } else {
       read_file(input);
       search::parse_journal(input, "journal");

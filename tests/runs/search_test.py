@@ -5,8 +5,10 @@
 """
 import json
 import os
+import pathlib
 import signal
 import subprocess
+import sys
 import time
 
 from harness import Lab, check, main
@@ -32,6 +34,28 @@ key = "model.d_model"
 name = "numbers"
 values = [16, 32]
 """
+
+
+STAND_IN_SSH = pathlib.Path(__file__).resolve().parent.parent / "search/stand_in_ssh.py"
+
+
+def on_hosts(lab, hosts, text=SEARCH):
+    """The search on other hosts: this one under other names, behind a stand-in for ssh."""
+    (lab.root / "hosts").write_text(hosts)
+    return text.replace("slots = 2\n", f"""hosts = "hosts"\nremote_shell = ["{sys.executable}", "{STAND_IN_SSH}"]\n""")
+
+
+def trainings_below(directory):
+    found = []
+    for path in os.listdir("/proc"):
+        if path.isdigit():
+            try:
+                words = open(f"/proc/{path}/cmdline").read()
+            except OSError:
+                continue
+            if str(directory) in words:
+                found.append(path)
+    return found
 
 
 def search(lab, directory, *options, text=SEARCH):
@@ -124,21 +148,49 @@ def trials_end_with_a_killed_search(stretto):
         process.kill()
         process.wait()
 
-        def trains():
-            found = []
-            for path in os.listdir("/proc"):
-                if path.isdigit():
-                    try:
-                        words = open(f"/proc/{path}/cmdline").read()
-                    except OSError:
-                        continue
-                    if str(lab.root / "killed/trials") in words:
-                        found.append(path)
-            return found
-        while trains() and time.monotonic() < deadline + 30:
+        trials = lab.root / "killed/trials"
+        while trainings_below(trials) and time.monotonic() < deadline + 30:
             time.sleep(0.1)
-        check(not trains(), "trials go on without their search")
-        check((lab.root / "killed/trials/0/checkpoints").exists(), "they did not save")
+        check(not trainings_below(trials), "trials go on without their search")
+        check((trials / "0/checkpoints").exists(), "they did not save")
+
+
+def trials_on_other_hosts_make_the_same_table(stretto):
+    """Hosts fail, one of them for good, and the search is killed and goes on."""
+    with Lab(stretto) as lab:
+        result = lab.run(search(lab, "here"), timeout=300)
+        check(result.returncode == 0, result.stderr)
+        failures = lab.root / "failures"
+        failures.mkdir()
+        (failures / "node1").write_text("255\n")
+        (failures / "node3").write_text("down\n")
+        env = {"STAND_IN_HOSTS": str(failures)}
+        text = on_hosts(lab, "node1\nnode2 slots=1\n")
+        result = lab.run(search(lab, "there", text=text), env=env, timeout=300)
+        check(result.returncode == 0, result.stderr)
+        check("host node1 failed: connect to host node1: no route; trial 0 is tried again" in result.stderr, result.stderr)
+        check(table(lab, "there") == table(lab, "here"), "another table on other hosts")
+        check({"node1", "node2"} <= set((failures / "log").read_text().split()), "a host was not used")
+
+        text = on_hosts(lab, "node2\nnode3\n", SEARCH.replace("max_steps=16", "max_steps=100000"))
+        process = subprocess.Popen(search(lab, "killed", "--quiet", text=text), stdin=subprocess.DEVNULL,
+                                   stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env={**os.environ, **env})
+        metrics = lab.root / "killed/trials/0/metrics.jsonl"
+        deadline = time.monotonic() + 60
+        while not (metrics.exists() and metrics.read_text().count("\n") > 2) and time.monotonic() < deadline:
+            time.sleep(0.1)
+        process.kill()
+        process.wait()
+        trials = lab.root / "killed/trials"
+        while trainings_below(trials) and time.monotonic() < deadline + 30:
+            time.sleep(0.1)
+        check(not trainings_below(trials), "trials on other hosts go on without their search")
+        check((trials / "0/checkpoints").exists(), "they did not save")
+
+        # A host with another program, and one that does not see the folder, run nothing.
+        words = [stretto, "search", "watch", "--build", "0", "--folder=/", "--run=/", "--word=/bin/true"]
+        result = lab.run(words)
+        check(result.returncode == 126 and "another build of Stretto" in result.stderr, result.stderr)
 
 
 if __name__ == "__main__":

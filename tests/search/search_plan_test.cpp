@@ -79,6 +79,13 @@ TEST(SearchPlan, AnswersAKeyThatDoesNotExistAsCheckDoes) {
                     block("key = \"model.encoder.layers\"\nname = \"int\"\nmin = 1\nmax = 2")));
 }
 
+TEST(SearchPlan, RefusesAKeyThatHasAValueInIt) {
+  const SearchBench bench;
+  expect_in("`run.name=x optim.lr` is no key",
+            refusal(bench, "",
+                    block("key = \"run.name=x optim.lr\"\nname = \"double\"\nmin=0.1\nmax=1")));
+}
+
 TEST(SearchPlan, RefusesValuesOutOfTheKeysRangeOrType) {
   const SearchBench bench;
   expect_in(
@@ -150,6 +157,11 @@ TEST(SearchPlan, RefusesConditionsThatNameNothing) {
   expect_in("`optim.nam` is no hyperparameter above this one",
             refusal(bench, "", kLearningRate + "when = [\"optim.nam=adam\"]\n"));
   expect_in("is no condition", refusal(bench, "", kLearningRate + "when = [\"adam\"]\n"));
+  const std::string names =
+      block("key = \"optim.name\"\nname = \"categorical\"\nvalues = [\"adam\", \"sgd\"]");
+  expect_in(
+      "`optim.name=adm` never holds: `optim.name` has no such value here\n  did you mean `adam`?",
+      refusal(bench, "", names + kLearningRate + "when = [\"optim.name=adm\"]\n"));
 }
 
 TEST(SearchPlan, RefusesAGridWithoutCounts) {
@@ -165,6 +177,50 @@ TEST(SearchPlan, RefusesPointsOutsideTheSpace) {
             refusal(bench, "points = [\"optim.lr=5\"]\n", kLearningRate));
   expect_in("did you mean `optim.lr`?",
             refusal(bench, "points = [\"optim.rl=1e-3\"]\n", kLearningRate));
+}
+
+TEST(SearchPlan, RefusesPointsThatContradictThemselves) {
+  const SearchBench bench;
+  expect_in("has `optim.lr` twice",
+            refusal(bench, "points = [\"optim.lr=1e-3 optim.lr=2e-3\"]\n", kLearningRate));
+  const std::string names =
+      block("key = \"optim.name\"\nname = \"categorical\"\nvalues = [\"adam\", \"sgd\"]");
+  const std::string conditional = names + kLearningRate + "when = [\"optim.name=adam\"]\n";
+  expect_in("search.points`: `optim.lr=0.001` is no part of this point",
+            refusal(bench, "points = [\"optim.lr=1e-3 optim.name=sgd\"]\n", conditional));
+  EXPECT_NO_THROW(load_search(bench.file("points = [\"optim.lr=1e-3\"]\n", conditional)));
+}
+
+// What was tried, and what conditions name, may be outside a space that became narrower.
+TEST(SearchPlan, OfASearchThatGoesOnMayBeNarrowerThanItsPointsAndConditions) {
+  const SearchBench bench;
+  const std::string path =
+      bench.file("points = [\"optim.lr=1e-4\", \"optim.lr=5e-3\"]\n",
+                 block("key = \"optim.name\"\nname = \"categorical\"\nvalues = [\"adam\"]") +
+                     "[[space]]\nkey = \"optim.lr\"\nname = \"log\"\nmin = 1e-3\nmax = 1e-2\n" +
+                     block("key = \"optim.momentum\"\nname = \"double\"\nmin = 0.0\nmax = 0.9\n"
+                           "when = [\"optim.name=sgd\"]"));
+  testing::failure(ExitCode::kUsage, [&] { load_search(path); });
+  testing::failure(ExitCode::kUsage, [&] { load_search(path, {.begins = false}); });
+  const auto plan = load_search(path, {.begins = false, .used_points = 1}).plan;
+  EXPECT_EQ(plan.enqueued[1][1], "0.005");
+  EXPECT_EQ(stored_plan(plan.toml, "journal").enqueued, plan.enqueued);
+}
+
+TEST(SearchPlan, ReadsTheHostsThatItNames) {
+  const SearchBench bench;
+  bench.folder.write("hosts.txt", "node1 slots=4\nnode2 slots=1\n");
+  const auto loaded =
+      load_search(bench.file("hosts = \"hosts.txt\"\nslots_per_trial = 2\n", kLearningRate));
+  ASSERT_EQ(loaded.hosts.size(), 2u);
+  EXPECT_EQ(loaded.hosts[0].slots, 4);
+  expect_in("names no host with room for a trial, which takes 8 slots",
+            refusal(bench, "hosts = \"hosts.txt\"\nslots_per_trial = 8\n", kLearningRate));
+  expect_in("names no host with room",
+            refusal(bench, "hosts = \"hosts.txt\"\ngpus_per_trial = 1\n", kLearningRate));
+  expect_in("search.slots`: is of this machine",
+            refusal(bench, "hosts = \"hosts.txt\"\nslots = 2\n", kLearningRate));
+  expect_in("no such file", refusal(bench, "hosts = \"host.txt\"\n", kLearningRate));
 }
 
 TEST(SearchPlan, NeedsALengthAndValidation) {

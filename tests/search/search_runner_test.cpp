@@ -10,6 +10,7 @@
 #include <iostream>
 #include <thread>
 
+#include "base/failpoint.h"
 #include "base/log.h"
 #include "base/random.h"
 #include "experiment/load_experiment.h"
@@ -46,7 +47,7 @@ class SearchRunnerTest : public ::testing::Test {
 
   RunnerSetup setup(const std::string& path, const std::string& directory) {
     return {.directory = bench_.folder / directory,
-            .plan = load_search(path).plan,
+            .plan = load_search(path, space_use(bench_.folder / directory)).plan,
             .command =
                 [](const TrialRun& run) {
                   std::vector<std::string> words{find_program("python3"),
@@ -62,6 +63,29 @@ class SearchRunnerTest : public ::testing::Test {
 
   ExitCode run(const std::string& path, const std::string& directory) {
     return SearchRunner(setup(path, directory)).run();
+  }
+
+  /// Trials on other hosts, which are stand-ins too.
+  RunnerSetup with_hosts(const std::string& path, const std::string& directory,
+                         const std::string& hosts) {
+    auto here = setup(path, directory);
+    const std::string ssh = STRETTO_SOURCE_DIR "/tests/search/stand_in_ssh.py";
+    here.plan.options.search.remote_shell = {find_program("python3"), ssh};
+    here.watcher = {find_program("python3"), ssh, "--watch"};
+    here.hosts = parse_hosts(hosts, "hosts");
+    here.host_pause = 20ms;
+    fs::create_directories(hosts_);
+    return here;
+  }
+
+  /// Adds a way in which a host fails.
+  void fail_host(const std::string& host, const std::string& words) {
+    fs::create_directories(hosts_);
+    std::ofstream(hosts_ / host, std::ios::app) << words << "\n";
+  }
+
+  bool log_has(const std::string& directory, const std::string& text) {
+    return read_file(bench_.folder / directory / "log.txt").find(text) != std::string::npos;
   }
 
   /// The table without what is no function of file and seed.
@@ -106,7 +130,9 @@ class SearchRunnerTest : public ::testing::Test {
 
   SearchBench bench_;
   fs::path failures_ = bench_.folder / "failures";
+  fs::path hosts_ = bench_.folder / "hosts";
   ScopedVariable variable_{"STAND_IN_FAILURES", failures_.c_str()};
+  ScopedVariable hosts_variable_{"STAND_IN_HOSTS", hosts_.c_str()};
 };
 
 TEST_F(SearchRunnerTest, FindsTheBestAndKeepsItsCheckpointsAlone) {
@@ -197,6 +223,117 @@ TEST_F(SearchRunnerTest, GoesOnWithALargerBudgetMorePointsAndANarrowerSpace) {
   EXPECT_EQ(run(path, "dir"), ExitCode::kOk) << "a finished search has nothing left to do";
 }
 
+TEST_F(SearchRunnerTest, GoesOnInASpaceWithoutWhatItsPointsHad) {
+  const std::string points = "slots = 1\npoints = [\"optim.lr=1e-4\"]\n";
+  EXPECT_EQ(run(file("max_trials = 2\n" + points), "dir"), ExitCode::kOk);
+  const std::string narrow =
+      kHalving + "[[space]]\nkey = \"optim.lr\"\nname = \"log\"\nmin = 1e-3\nmax = 1e-2\n";
+  EXPECT_EQ(run(file("max_trials = 4\n" + points, narrow), "dir"), ExitCode::kOk);
+  EXPECT_EQ(run(file("max_trials = 5\n" + points, narrow), "dir"), ExitCode::kOk);
+  EXPECT_EQ(lines_of("dir/trials.jsonl").size(), 5u);
+}
+
+TEST_F(SearchRunnerTest, TellsOfPointsThatItPassesOver) {
+  auto one = setup(file("max_trials = 3\nslots = 1\npoints = [\"optim.lr=1e-3\", "
+                        "\"optim.lr=0.001\", \"optim.lr=2e-3\"]\n"),
+                   "dir");
+  one.points_place = "space.toml:5:1: `search.points`";
+  EXPECT_EQ(SearchRunner(std::move(one)).run(), ExitCode::kOk);
+  EXPECT_TRUE(log_has("dir",
+                      "space.toml:5:1: `search.points`: point 2 of 3 is passed over, "
+                      "`optim.lr=0.001`: a trial has it already"));
+  EXPECT_FALSE(log_has("dir", "point 3 of 3"));
+}
+
+TEST_F(SearchRunnerTest, StopsWhenItsConfigurationChangesMeanwhile) {
+  const auto path = file("max_trials = 4\nslots = 1\n");
+  EXPECT_EQ(run(path, "whole"), ExitCode::kOk);
+  const std::string before = read_file(bench_.config);
+  auto changing = setup(path, "dir");
+  const auto command = changing.command;
+  changing.command = [&](const TrialRun& run) {
+    std::ofstream(bench_.config, std::ios::app) << "[optim]\nclip_norm = 0.25\n";
+    return command(run);
+  };
+  const auto error =
+      testing::failure(ExitCode::kUsage, [&] { SearchRunner(std::move(changing)).run(); });
+  EXPECT_NE(error.message().find("my.toml was changed during the search"), std::string::npos)
+      << error.message();
+  EXPECT_NE(error.message().find("optim.clip_norm"), std::string::npos);
+  std::ofstream(bench_.config) << before;
+  EXPECT_EQ(run(path, "dir"), ExitCode::kOk);
+  EXPECT_EQ(table("dir"), table("whole"));
+}
+
+TEST_F(SearchRunnerTest, BlamesATrainingForItsOwnWordsAlone) {
+  fail(1, "69\nsilent137\nsilent137\n");
+  EXPECT_EQ(run(file("max_trials = 3\nslots = 1\nmax_restarts = 2\n"), "dir"), ExitCode::kOk);
+  const auto state =
+      SearchState::replay(read_journal(journal_path(bench_.folder / "dir")).entries, "test");
+  EXPECT_EQ(state.trials()[1].failures, 3);
+  EXPECT_EQ(state.trials()[1].why, "");
+}
+
+TEST_F(SearchRunnerTest, RefusesAFolderThatCannotBeWritten) {
+  const auto path = file("max_trials = 2\n");
+  std::ofstream(bench_.folder / "plain") << "x";
+  testing::failure(ExitCode::kUsage, [&] { run(path, "plain"); });
+  testing::failure(ExitCode::kIo, [&] { run(path, "plain/below"); });
+}
+
+TEST_F(SearchRunnerTest, GivesEachTrialGpusOfItsOwn) {
+  const auto path = file("max_trials = 4\nslots = 4\ngpus_per_trial = 1\ndeterministic = true\n",
+                         "[method]\nname = \"random\"\n" + kLearningRate);
+  auto none = setup(path, "none");
+  testing::failure(ExitCode::kUsage, [&] { SearchRunner(std::move(none)).run(); });
+  auto two = setup(path, "dir");
+  two.gpus = {"4", "7"};
+  EXPECT_EQ(SearchRunner(std::move(two)).run(), ExitCode::kOk);
+  std::set<std::string> seen;
+  for (TrialId trial = 0; trial < 4; ++trial) {
+    seen.insert(read_file(trial_directory(bench_.folder / "dir", trial) / "gpus"));
+  }
+  EXPECT_EQ(seen, (std::set<std::string>{"4\n", "7\n"}));
+}
+
+TEST_F(SearchRunnerTest, HasTheSameTableOnOtherHosts) {
+  const std::string search = "max_trials = 8\ndeterministic = true\n";
+  EXPECT_EQ(run(file(search + "slots = 3\n"), "here"), ExitCode::kOk);
+  EXPECT_EQ(SearchRunner(with_hosts(file(search), "there", "a slots=2\nb gpus=1\n")).run(),
+            ExitCode::kOk);
+  EXPECT_EQ(table("there"), table("here"));
+  const std::string log = read_file(hosts_ / "log");
+  EXPECT_NE(log.find("a\n"), std::string::npos);
+  EXPECT_NE(log.find("b\n"), std::string::npos);
+}
+
+TEST_F(SearchRunnerTest, TriesTheTrialsOfAFailedHostElsewhere) {
+  const auto path = file("max_trials = 8\ndeterministic = true\nmax_restarts = 0\n");
+  EXPECT_EQ(SearchRunner(with_hosts(path, "whole", "a\nb\n")).run(), ExitCode::kOk);
+  fail_host("a", "255\n126\n75");
+  EXPECT_EQ(SearchRunner(with_hosts(path, "some", "a\nb\n")).run(), ExitCode::kOk);
+  EXPECT_EQ(table("some"), table("whole")) << "no trial is to blame";
+  EXPECT_TRUE(
+      log_has("some", "host a failed: connect to host a: no route; trial 0 is tried again"));
+  fail_host("a", "down");
+  EXPECT_EQ(SearchRunner(with_hosts(path, "one", "a\nb\n")).run(), ExitCode::kOk);
+  EXPECT_EQ(table("one"), table("whole"));
+  EXPECT_TRUE(log_has("one", "no further trial is tried on it"));
+}
+
+TEST_F(SearchRunnerTest, LeavesWhenNoHostIsLeftAndGoesOnLater) {
+  const auto path = file("max_trials = 4\ndeterministic = true\n");
+  EXPECT_EQ(SearchRunner(with_hosts(path, "whole", "a\nb\n")).run(), ExitCode::kOk);
+  fail_host("a", "down");
+  fail_host("b", "down");
+  const auto error = testing::failure(
+      ExitCode::kPeerLost, [&] { SearchRunner(with_hosts(path, "dir", "a\nb\n")).run(); });
+  EXPECT_NE(error.message().find("no host is left for trials"), std::string::npos);
+  fs::remove_all(hosts_);
+  EXPECT_EQ(SearchRunner(with_hosts(path, "dir", "a\nb\n")).run(), ExitCode::kOk);
+  EXPECT_EQ(table("dir"), table("whole"));
+}
+
 TEST_F(SearchRunnerTest, EndsAGridWithItsPoints) {
   const auto path = file("max_trials = 100\nslots = 2\n",
                          "[method]\nname = \"grid\"\n" + kLearningRate + "count = 3\n");
@@ -283,6 +420,51 @@ INSTANTIATE_TEST_SUITE_P(
                             "max_trials = 8\nslots = 2\nmax_restarts = 1\ndeterministic = true\n",
                             SIGTERM}),
     [](const auto& info) { return info.param.name; });
+
+// At each of its writes in turn: journal, table, best.toml, page.
+TEST_F(SearchRunnerTest, EndsWithTheSameTableAfterAKillOrAFullDiskAtAnyWrite) {
+  const ScopedVariable quick("STAND_IN_SECONDS", "0");
+  const auto path = file("max_trials = 2\nslots = 1\n");
+  set_failpoints("none:eio");
+  EXPECT_EQ(run(path, "whole"), ExitCode::kOk);
+  const uint64_t passes = failpoint_passes();
+  set_failpoints("");
+  EXPECT_GT(passes, 20u);
+  uint64_t number = 0;
+  for (const std::string action : {"kill", "enospc"}) {
+    for (uint64_t pass = 1; pass <= passes; pass += 9, ++number) {
+      const std::string directory = action + std::to_string(pass);
+      KilledSearch one([&] {
+        set_failpoints("*:" + action + ":" + std::to_string(pass + number % 9));
+        try {
+          return static_cast<int>(run(path, directory));
+        } catch (const Error& error) {
+          return static_cast<int>(error.code());
+        }
+      });
+      const auto code = one.kill_after(60s, SIGKILL);
+      if (action == "enospc" && code) {
+        EXPECT_TRUE(*code == 74 || *code == 0) << directory << ": " << *code;
+      }
+      ASSERT_EQ(run(path, directory), ExitCode::kOk) << directory;
+      ASSERT_EQ(table(directory), table("whole")) << directory;
+      fs::remove_all(bench_.folder / directory);
+    }
+  }
+}
+
+TEST_F(SearchRunnerTest, TakesTrialsOnOtherHostsWithItWhenItIsKilled) {
+  const ScopedVariable slow("STAND_IN_SECONDS", "30");
+  const auto path = file("max_trials = 2\n");
+  const auto there = with_hosts(path, "dir", "a\nb\n");
+  KilledSearch search([&] { return static_cast<int>(SearchRunner(there).run()); });
+  const fs::path lock = bench_.folder / "dir/trials/1/.lock";
+  for (int i = 0; i < 500 && !FileLock::is_held(lock); ++i) std::this_thread::sleep_for(10ms);
+  ASSERT_TRUE(FileLock::is_held(lock));
+  EXPECT_FALSE(search.kill_after(1ms, SIGKILL));
+  for (int i = 0; i < 500 && FileLock::is_held(lock); ++i) std::this_thread::sleep_for(10ms);
+  EXPECT_FALSE(FileLock::is_held(lock));
+}
 
 TEST_F(SearchRunnerTest, TakesItsTrialsWithItWhenItIsKilled) {
   const ScopedVariable slow("STAND_IN_SECONDS", "30");

@@ -186,6 +186,45 @@ TEST(Sampler, TakesEnqueuedPointsFirstAndDrawsWhatTheyLeaveOut) {
   EXPECT_EQ(second->num_enqueued, 2u);
 }
 
+TEST(Sampler, DrawsTheRestOfAnEnqueuedPointAgainUntilItIsSound) {
+  Sampler sampler{.space = conditional()};
+  sampler.enqueued = {{"adam", {}, {}, {}}};
+  const auto small_beta = [](const Point& point) { return point[1] == "0.8"; };
+  for (uint64_t seed = 0; seed < 20; ++seed) {
+    sampler.seed = seed;
+    std::vector<Sampler::PassedOver> passed_over;
+    const auto choice = sampler.next({}, 0, small_beta, &passed_over);
+    ASSERT_TRUE(choice);
+    EXPECT_EQ(sampler.space.text(choice->point), "optim.name=adam optim.beta1=0.8");
+    EXPECT_EQ(choice->num_enqueued, 1u);
+    EXPECT_TRUE(passed_over.empty());
+  }
+}
+
+TEST(Sampler, NamesEnqueuedPointsThatItPassesOver) {
+  using Reason = Sampler::PassedOver::Reason;
+  Sampler sampler{.space = conditional()};
+  const Point known{"sgd", {}, "0", {}}, unsound{"adam", "0.9", {}, {}},
+      outside{"adam", "0.7", {}, {}};
+  sampler.enqueued = {known, unsound, outside, {"adam", "0.8", {}, {}}};
+  int asked = 0;
+  const auto check = [&](const Point& point) {
+    ++asked;
+    return point != unsound;
+  };
+  std::vector<Sampler::PassedOver> passed_over;
+  const auto choice = sampler.next({sampler.space.text(known)}, 0, check, &passed_over);
+  ASSERT_TRUE(choice);
+  EXPECT_EQ(choice->num_enqueued, 4u);
+  ASSERT_EQ(passed_over.size(), 3u);
+  EXPECT_EQ(passed_over[0].reason, Reason::kKnown);
+  EXPECT_EQ(passed_over[1].reason, Reason::kNotSound);
+  EXPECT_EQ(passed_over[1].number, 1u);
+  EXPECT_EQ(passed_over[1].point, unsound);
+  EXPECT_EQ(passed_over[2].reason, Reason::kNotInSpace);
+  EXPECT_EQ(asked, 2) << "a whole point is not drawn again";
+}
+
 TEST(Sampler, PassesOverPointsThatARuleRefuses) {
   const Sampler sampler{.space = conditional()};
   const auto no_adam = [](const Point& point) { return point[0] != "adam"; };

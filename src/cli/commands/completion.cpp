@@ -45,6 +45,7 @@ std::vector<CommandWords> all_words() {
     CommandWords words{.name = command.name, .summary = command.summary};
     add_options(*declared.app, words);
     for (const auto* part : declared.app->get_subcommands({})) {
+      if (part->get_group().empty()) continue;  // not for people
       words.parts.push_back(part->get_name());
       add_options(*part, words);
     }

@@ -1,6 +1,8 @@
 #include <iostream>
 
+#include "base/build_id.h"
 #include "base/error.h"
+#include "base/hash.h"
 #include "base/log.h"
 #include "base/signals.h"
 #include "base/system_info.h"
@@ -11,6 +13,7 @@
 #include "search/explain.h"
 #include "search/search_files.h"
 #include "search/search_runner.h"
+#include "search/watched_trial.h"
 
 namespace stretto::cli {
 namespace {
@@ -20,6 +23,13 @@ namespace fs = std::filesystem;
 struct SearchArguments {
   std::string file, directory;
   bool json = false, quiet = false;
+};
+
+constexpr const char* kWatch = "watch";  // what a search starts on another host
+
+struct WatchArguments {
+  std::string build, folder, run;
+  std::vector<std::string> variables, words;
 };
 
 // A process of a job would start trials that take themselves for its ranks.
@@ -43,17 +53,22 @@ int run_search(const SearchArguments& options) {
   require_single_process();
   ignore_broken_pipes();
   log::set_quiet(options.quiet);
-  auto loaded = search::load_search(options.file);
+  const fs::path directory = fs::absolute(options.directory);
+  auto loaded = search::load_search(options.file, search::space_use(directory));
   tell_notes(loaded.origins);
   std::error_code ignored;
   const auto program = fs::read_symlink("/proc/self/exe", ignored).string();
   search::SearchRunner runner(
-      {.directory = fs::absolute(options.directory),
+      {.directory = directory,
        .plan = std::move(loaded.plan),
        .command =
            [program](const search::TrialRun& run) { return search::train_words(program, run); },
        .cores = usable_cores(),
-       .shown = options.file});
+       .shown = fs::path(options.file).filename(),
+       .points_place = loaded.origins.of("search.points"),
+       .gpus = search::visible_gpus(),
+       .hosts = std::move(loaded.hosts),
+       .watcher = {program, "search", kWatch, "--build", hex64(build_id())}});
   const ExitCode code = runner.run();
   if (options.json) std::cout << search::search_json(runner.state()).dump(2) << "\n";
   return static_cast<int>(code);
@@ -68,6 +83,23 @@ int explain_search(const std::string& directory) {
   std::cout << search::explain(
       search::SearchState::replay(search::read_journal(journal).entries, journal.string()));
   return 0;
+}
+
+// Whatever is wrong here is wrong with this host, which the exit code tells the search.
+int watch(const WatchArguments& options) {
+  try {
+    if (options.build != hex64(build_id())) {
+      throw Error(ExitCode::kUsage, host_name() + " has another build of Stretto",
+                  "install the same one on all hosts of a search");
+    }
+    return search::watch_trial({.words = options.words,
+                                .folder = options.folder,
+                                .run_directory = options.run,
+                                .variables = options.variables});
+  } catch (const Error& error) {
+    log::error(error.message());
+    return search::kHostCannotRun;
+  }
 }
 
 int describe_part(const std::vector<std::string>& names) {
@@ -97,6 +129,22 @@ void declare_describe_part(CLI::App& app, const Action& action) {
   part->callback([=] { *action = [names] { return describe_part(*names); }; });
 }
 
+// Not for people, and therefore not in the help.
+void declare_watch(CLI::App& app, const Action& action) {
+  auto options = std::make_shared<WatchArguments>();
+  auto* part = app.add_subcommand(kWatch, "run a trial of a search on another host");
+  part->group("");
+  part->add_option("--build", options->build)->required();
+  part->add_option("--folder", options->folder)->required();
+  part->add_option("--run", options->run)->required();
+  for (auto* list : {part->add_option("--variable", options->variables),
+                     part->add_option("--word", options->words)->required()}) {
+    list->expected(1)->allow_extra_args(false)->multi_option_policy(
+        CLI::MultiOptionPolicy::TakeAll);
+  }
+  part->callback([=] { *action = [options] { return watch(*options); }; });
+}
+
 }  // namespace
 
 std::function<int()> declare_search(CLI::App& app) {
@@ -111,6 +159,7 @@ std::function<int()> declare_search(CLI::App& app) {
   app.add_flag("--quiet", options->quiet, "only warnings and errors on the screen");
   declare_explain(app, action);
   declare_describe_part(app, action);
+  declare_watch(app, action);
   for (auto* part : app.get_subcommands({})) part->allow_extras();
   return [action] { return (*action)(); };
 }
