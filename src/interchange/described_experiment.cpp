@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "experiment/schedule_length.h"
 #include "experiment/text_sections.h"
 
 namespace stretto::interchange {
@@ -81,6 +82,7 @@ Experiment described_experiment(const ModelDescription& description, bool byte_b
       break;
     }
   }
+  experiment::settle_defaults(experiment, config::Origins());  // the first score of its task
   return experiment;
 }
 
