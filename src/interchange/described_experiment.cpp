@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "experiment/schedule_length.h"
 #include "experiment/text_sections.h"
 
 namespace stretto::interchange {
@@ -14,6 +15,7 @@ using experiment::QuestionAnsweringOptions;
 using experiment::TextClassificationOptions;
 
 constexpr const char* kLabelSeparator = ",";
+constexpr int64_t kUpdates = 10'000;       // a configuration needs an end; nothing trains here
 constexpr int64_t kMostSpecialTokens = 4;  // around a question and its paragraph
 
 template <class Sections>
@@ -64,6 +66,7 @@ Experiment described_experiment(const ModelDescription& description, bool byte_b
   const int64_t positions = description.model.max_positions;
   const int64_t longest = max_tokens > 0 ? std::min(max_tokens, positions) : positions;
   Experiment experiment;
+  experiment.train.max_steps = kUpdates;
   switch (description.head) {
     case Head::kNone:
     case Head::kMaskedTokens:
@@ -79,6 +82,7 @@ Experiment described_experiment(const ModelDescription& description, bool byte_b
       break;
     }
   }
+  experiment::settle_defaults(experiment, config::Origins());  // the first score of its task
   return experiment;
 }
 

@@ -70,6 +70,7 @@ TEST(ImportModel, DistilBertHasNoSegments) {
   folder.write();
   const auto model = import_model(folder.dir->path());
   EXPECT_EQ(model.experiment.task.name(), "question_answering");
+  EXPECT_EQ(model.experiment.eval.best_metric, "f1");
   EXPECT_EQ(find(model, "encoder.segments.weight"), nullptr);
   EXPECT_NE(find(model, "encoder.layers.0.ffn_residual.norm.bias"), nullptr);
 }

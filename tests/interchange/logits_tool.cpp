@@ -33,6 +33,11 @@ std::vector<int64_t> integers(const store::SafetensorsFile& file, const char* na
   return values;
 }
 
+data::PackedTokens packed_tokens(const store::SafetensorsFile& file, const char* name) {
+  const auto offsets = integers(file, "offsets");
+  return {integers(file, name), {offsets.begin(), offsets.end()}};
+}
+
 int64_t num_labels(const tasks::Assets& assets) {
   const auto labels = data::labels_from_json(assets.at("labels.json"), "labels.json");
   return labels ? labels->size() : 1;
@@ -80,8 +85,7 @@ void run(const fs::path& run_directory, const fs::path& input, const fs::path& o
   model->eval();
   const at::NoGradGuard no_grad;
   const store::SafetensorsFile file(input);
-  const data::PackedTokens tokens{integers(file, "ids"), integers(file, "offsets")};
-  const data::PackedTokens segments{integers(file, "segments"), integers(file, "offsets")};
+  const auto tokens = packed_tokens(file, "ids"), segments = packed_tokens(file, "segments");
   const bool has_segments = experiment::text_sections(loaded.options).model->num_segments > 0;
   const auto packed =
       models::pack_text(tokens, has_segments ? &segments : nullptr, nullptr, at::kCPU);

@@ -74,6 +74,25 @@ TEST(TorchFile, AFolderIsNotLeft) {
   EXPECT_NE(std::string(error.what()).find("no name of a storage"), std::string::npos);
 }
 
+// What PyTorch 2.11 wrote of {a: matrix, t: its transpose, h: bf16, i: integers, s: a part of a,
+// e: nothing, p: a parameter}: seeds of the fuzzer too.
+TEST(TorchFile, ReadsWhatPyTorchWrites) {
+  const std::filesystem::path seeds = STRETTO_SOURCE_DIR "/tests/fuzz/corpus/pickle_fuzz";
+  for (const char* name : {"zip", "old"}) {
+    const TorchFile file(seeds / name);
+    ASSERT_EQ(file.tensors().size(), 7U) << name;
+    EXPECT_EQ(file.tensors()[0].bytes, floats({0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11}));
+    EXPECT_EQ(file.tensors()[1].name, "t");
+    EXPECT_EQ(file.tensors()[1].shape, (std::vector<int64_t>{4, 3}));
+    EXPECT_EQ(file.tensors()[1].bytes, floats({0, 4, 8, 1, 5, 9, 2, 6, 10, 3, 7, 11}));
+    EXPECT_EQ(file.tensors()[2].bytes, std::string("\x80\x3f\x80\x3f", 4));
+    EXPECT_EQ(file.tensors()[3].dtype, DType::kI64);
+    EXPECT_EQ(file.tensors()[4].bytes, floats({5, 6, 9, 10}));
+    EXPECT_EQ(file.tensors()[5].shape, (std::vector<int64_t>{0, 3}));
+    EXPECT_EQ(file.tensors()[6].bytes, floats({1, 1}));
+  }
+}
+
 // As torch.save wrote before 1.6.
 std::string old_file(const std::string& storages) {
   const std::string magic("\x80\x02\x8a\x0al\xfc\x9c\x46\xf9 j\xa8P\x19.\x80\x02M\xe9\x03.", 21);

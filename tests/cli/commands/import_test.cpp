@@ -62,11 +62,11 @@ TEST_F(ImportCommand, MakesARunThatIsExportedAgain) {
   }
 }
 
-TEST_F(ImportCommand, AnEncoderHasNoScores) {
+TEST_F(ImportCommand, AnEncoderEmbedsAndNothingElse) {
   auto folder = ModelFolder::bert("BertModel", "");
   folder.write();
   ASSERT_EQ(import(folder).code, 0);
-  const auto result = program_.run({"eval", run_.path() / "model"});
+  const auto result = program_.run({"infer", run_.path() / "model"}, "red [MASK]\n");
   EXPECT_EQ(result.code, 2);
   EXPECT_TRUE(has(result.err, "without a head")) << result.err;
   const auto vectors = program_.run({"embed", run_.path() / "model"}, "red\n");
