@@ -17,6 +17,7 @@ std::vector<std::string> empty_places(const cuda::Table& table) {
                           place("dropout_add", table.dropout_add),
                           place("bias_activation_dropout", table.bias_activation_dropout),
                           place("swiglu_dropout", table.swiglu_dropout),
+                          place("geglu_dropout", table.geglu_dropout),
                           place("embed", table.embed),
                           place("rotary", table.rotary),
                           place("self_attention", table.self_attention),

@@ -11,7 +11,10 @@ at::Tensor dropout(const at::Tensor& x, const Dropout& dropout);
 at::Tensor dropout_add(const at::Tensor& x, const at::Tensor& residual, const Dropout& dropout);
 at::Tensor bias_relu_dropout(const at::Tensor& x, const at::Tensor& bias, const Dropout& dropout);
 at::Tensor bias_gelu_dropout(const at::Tensor& x, const at::Tensor& bias, const Dropout& dropout);
+at::Tensor bias_gelu_tanh_dropout(const at::Tensor& x, const at::Tensor& bias,
+                                  const Dropout& dropout);
 at::Tensor swiglu_dropout(const at::Tensor& gate_up, const Dropout& dropout);
+at::Tensor geglu_dropout(const at::Tensor& gate_up, const Dropout& dropout);
 at::Tensor layer_norm(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias,
                       double epsilon);
 at::Tensor rms_norm(const at::Tensor& x, const at::Tensor& weight, double epsilon);
@@ -33,7 +36,8 @@ at::Tensor decode_self_attention(const at::Tensor& q, const at::Tensor& k_new,
 /// Blocks of rows keep logits small, and the gradients are computed in forward (the loss is linear
 /// in what comes back) when one is asked for.
 CrossEntropy linear_cross_entropy(const at::Tensor& x, const at::Tensor& weight,
-                                  const at::Tensor& targets, double smoothing, int64_t num_classes);
+                                  const at::Tensor& targets, double smoothing, int64_t num_classes,
+                                  const at::Tensor& bias = {});
 
 double sum_of_squares(const at::Tensor& flat);
 std::vector<double> sum_of_squares_blocks(const at::Tensor& flat);

@@ -70,6 +70,13 @@ void check_distance_bias(const DistanceBias& bias, int64_t heads, int64_t before
               table.sizes(), " with distance 0 at ", bias.zero);
 }
 
+void check_gated(const at::Tensor& gate_up, const Dropout& dropout, const char* name) {
+  check_rows(gate_up, name);
+  check_dropout(dropout, gate_up.size(0), name);
+  TORCH_CHECK(gate_up.size(1) % 2 == 0, "[kernels] ", name, ": width must be even, got ",
+              gate_up.size(1));
+}
+
 }  // namespace
 
 at::Tensor dropout(const at::Tensor& x, const Dropout& dropout) {
@@ -100,22 +107,33 @@ at::Tensor bias_activation_dropout(const at::Tensor& x, const at::Tensor& bias,
   TORCH_CHECK(bias.dim() == 1 && bias.size(0) == x.size(1),
               "[kernels] bias_activation_dropout: ", "bias must be [", x.size(1), "], got ",
               bias.sizes());
-  if (is_fused(x) && is_fused(bias))
-    return activation == Activation::kRelu ? fused::bias_relu_dropout(x, bias, dropout)
-                                           : fused::bias_gelu_dropout(x, bias, dropout);
+  if (is_fused(x) && is_fused(bias)) {
+    switch (activation) {
+      case Activation::kRelu:
+        return fused::bias_relu_dropout(x, bias, dropout);
+      case Activation::kGelu:
+        return fused::bias_gelu_dropout(x, bias, dropout);
+      case Activation::kGeluTanh:
+        return fused::bias_gelu_tanh_dropout(x, bias, dropout);
+    }
+  }
   const auto kernel = on_gpu(cuda::table().bias_activation_dropout, x, bias);
   return kernel != nullptr ? kernel(x, bias, activation, dropout)
                            : reference::bias_activation_dropout(x, bias, activation, dropout);
 }
 
 at::Tensor swiglu_dropout(const at::Tensor& gate_up, const Dropout& dropout) {
-  check_rows(gate_up, "swiglu_dropout");
-  check_dropout(dropout, gate_up.size(0), "swiglu_dropout");
-  TORCH_CHECK(gate_up.size(1) % 2 == 0, "[kernels] swiglu_dropout: width must be even, got ",
-              gate_up.size(1));
+  check_gated(gate_up, dropout, "swiglu_dropout");
   if (is_fused(gate_up)) return fused::swiglu_dropout(gate_up, dropout);
   const auto kernel = on_gpu(cuda::table().swiglu_dropout, gate_up);
   return kernel != nullptr ? kernel(gate_up, dropout) : reference::swiglu_dropout(gate_up, dropout);
+}
+
+at::Tensor geglu_dropout(const at::Tensor& gate_up, const Dropout& dropout) {
+  check_gated(gate_up, dropout, "geglu_dropout");
+  if (is_fused(gate_up)) return fused::geglu_dropout(gate_up, dropout);
+  const auto kernel = on_gpu(cuda::table().geglu_dropout, gate_up);
+  return kernel != nullptr ? kernel(gate_up, dropout) : reference::geglu_dropout(gate_up, dropout);
 }
 
 at::Tensor layer_norm(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias,
@@ -229,21 +247,25 @@ at::Tensor embed(const at::Tensor& table, const at::Tensor& ids, double scale,
 }
 
 CrossEntropy linear_cross_entropy(const at::Tensor& x, const at::Tensor& weight,
-                                  const at::Tensor& targets, double smoothing,
-                                  int64_t num_classes) {
+                                  const at::Tensor& targets, double smoothing, int64_t num_classes,
+                                  const at::Tensor& bias) {
   check_rows(x, "linear_cross_entropy");
   check_rows(weight, "linear_cross_entropy");
   TORCH_CHECK(weight.size(1) == x.size(1) && targets.dim() == 1 && targets.size(0) == x.size(0) &&
                   num_classes > 1 && num_classes <= weight.size(0),
               "[kernels] linear_cross_entropy: x ", x.sizes(), ", weight ", weight.sizes(),
               ", targets ", targets.sizes(), " and ", num_classes, " classes do not fit");
+  TORCH_CHECK(!bias.defined() || (bias.dim() == 1 && bias.size(0) == weight.size(0)),
+              "[kernels] linear_cross_entropy: bias must be [", weight.size(0), "], got ",
+              bias.sizes());
   if (x.is_cpu()) check_range(targets, num_classes, "linear_cross_entropy", "target");
-  if (is_fused(x) && is_fused(weight) && targets.scalar_type() == at::kLong)
-    return fused::linear_cross_entropy(x, weight, targets, smoothing, num_classes);
+  if (is_fused(x) && is_fused(weight) && targets.scalar_type() == at::kLong &&
+      (!bias.defined() || is_fused(bias)))
+    return fused::linear_cross_entropy(x, weight, targets, smoothing, num_classes, bias);
   const auto kernel = on_gpu(cuda::table().linear_cross_entropy, x, weight);
   return kernel != nullptr
-             ? kernel(x, weight, targets, smoothing, num_classes)
-             : reference::linear_cross_entropy(x, weight, targets, smoothing, num_classes);
+             ? kernel(x, weight, targets, smoothing, num_classes, bias)
+             : reference::linear_cross_entropy(x, weight, targets, smoothing, num_classes, bias);
 }
 
 CrossEntropy linear_r_drop(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& targets,

@@ -35,7 +35,11 @@ struct Offsets {
   int64_t max_length = 0;
 };
 
-enum class Activation { kRelu, kGelu };  ///< GELU is the exact erf form
+/// kGelu is x times the normal distribution function (Hendrycks and Gimpel 2016, arXiv:1606.08415),
+/// exact by erf; kGeluTanh is that paper's approximation of it, x / 2 times 1 + tanh(sqrt(2 / pi)
+/// (x
+/// + 0.044715 x^3)).
+enum class Activation { kRelu, kGelu, kGeluTanh };
 
 /// x [N, D] -> [N, D]: zeroes with probability p, scales the rest as above.
 at::Tensor dropout(const at::Tensor& x, const Dropout& dropout);
@@ -49,6 +53,9 @@ at::Tensor bias_activation_dropout(const at::Tensor& x, const at::Tensor& bias,
 
 /// dropout(silu(gate) * up); gate_up [N, 2F] holds gate in its first half -> [N, F].
 at::Tensor swiglu_dropout(const at::Tensor& gate_up, const Dropout& dropout);
+
+/// dropout(gelu(gate) * up), gelu exact; as above (Shazeer 2020, arXiv:2002.05202).
+at::Tensor geglu_dropout(const at::Tensor& gate_up, const Dropout& dropout);
 
 /// Layer normalisation over the last dimension; x [N, D], weight and bias [D].
 at::Tensor layer_norm(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias,
@@ -142,6 +149,8 @@ struct CrossEntropy {
   at::Tensor token_nll = {};
   /// Scalar, no gradient: distance of two passes summed over tokens; of linear_r_drop alone.
   at::Tensor kl_sum = {};
+  /// Scalar, int64, no gradient: tokens whose target has the largest logit; not of linear_r_drop.
+  at::Tensor right_sum = {};
 };
 
 /// Output projection and label-smoothed cross entropy in one, a block of rows at a time, so that
@@ -150,8 +159,10 @@ struct CrossEntropy {
 /// fairseq's form: e = smoothing / (num_classes - 1); loss = (1 - smoothing - e) nll +
 /// e sum_v(-log p_v). The first `num_classes` <= V rows take part (the rest are rounding rows of
 /// the table: p = 0, no gradient). Targets outside [0, num_classes) are refused on the CPU.
+/// @param bias  [V], added to the logits; undefined = none
 CrossEntropy linear_cross_entropy(const at::Tensor& x, const at::Tensor& weight,
-                                  const at::Tensor& targets, double smoothing, int64_t num_classes);
+                                  const at::Tensor& targets, double smoothing, int64_t num_classes,
+                                  const at::Tensor& bias = {});
 
 /// What linear_r_drop is given beside its tensors.
 struct RDrop {

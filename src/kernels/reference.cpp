@@ -107,13 +107,19 @@ at::Tensor dropout_add(const at::Tensor& x, const at::Tensor& residual, const Dr
 at::Tensor bias_activation_dropout(const at::Tensor& x, const at::Tensor& bias,
                                    Activation activation, const Dropout& dropout) {
   const at::Tensor sum = x + bias;
-  return reference::dropout(activation == Activation::kRelu ? at::relu(sum) : at::gelu(sum),
+  if (activation == Activation::kRelu) return reference::dropout(at::relu(sum), dropout);
+  return reference::dropout(at::gelu(sum, activation == Activation::kGelu ? "none" : "tanh"),
                             dropout);
 }
 
 at::Tensor swiglu_dropout(const at::Tensor& gate_up, const Dropout& dropout) {
   const auto parts = gate_up.chunk(2, 1);
   return reference::dropout(at::silu(parts[0]) * parts[1], dropout);
+}
+
+at::Tensor geglu_dropout(const at::Tensor& gate_up, const Dropout& dropout) {
+  const auto parts = gate_up.chunk(2, 1);
+  return reference::dropout(at::gelu(parts[0]) * parts[1], dropout);
 }
 
 at::Tensor rms_norm(const at::Tensor& x, const at::Tensor& weight, double epsilon) {
@@ -215,16 +221,20 @@ at::Tensor embed(const at::Tensor& table, const at::Tensor& ids, double scale,
 }
 
 CrossEntropy linear_cross_entropy(const at::Tensor& x, const at::Tensor& weight,
-                                  const at::Tensor& targets, double smoothing,
-                                  int64_t num_classes) {
-  const at::Tensor log_p = at::log_softmax(at::matmul(x, weight.slice(0, 0, num_classes).t()), -1);
+                                  const at::Tensor& targets, double smoothing, int64_t num_classes,
+                                  const at::Tensor& bias) {
+  at::Tensor logits = at::matmul(x, weight.slice(0, 0, num_classes).t());
+  if (bias.defined()) logits = logits + bias.slice(0, 0, num_classes);
+  const at::Tensor log_p = at::log_softmax(logits, -1);
   const at::Tensor of_tokens = -log_p.gather(1, targets.unsqueeze(1)).squeeze(1);
   const at::Tensor nll = of_tokens.sum();
   const double each = smoothing / static_cast<double>(num_classes - 1);
   at::Tensor loss = nll * (1 - smoothing - each);
   if (smoothing > 0) loss = loss - each * log_p.sum();
-  if (loss.requires_grad()) return {loss, nll.detach()};
-  return {loss, nll, of_tokens.to(at::kDouble)};
+  const at::Tensor of_targets = log_p.detach().gather(1, targets.unsqueeze(1)).squeeze(1);
+  const at::Tensor right = of_targets.ge(log_p.detach().amax(1)).sum();
+  if (loss.requires_grad()) return {.loss_sum = loss, .nll_sum = nll.detach(), .right_sum = right};
+  return {loss, nll, of_tokens.to(at::kDouble), {}, right};
 }
 
 CrossEntropy linear_r_drop(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& targets,

@@ -22,6 +22,7 @@ at::Tensor dropout_add(const at::Tensor& x, const at::Tensor& residual, const Dr
 at::Tensor bias_activation_dropout(const at::Tensor& x, const at::Tensor& bias,
                                    Activation activation, const Dropout& dropout);
 at::Tensor swiglu_dropout(const at::Tensor& gate_up, const Dropout& dropout);
+at::Tensor geglu_dropout(const at::Tensor& gate_up, const Dropout& dropout);
 at::Tensor rms_norm(const at::Tensor& x, const at::Tensor& weight, double epsilon = 1e-6);
 /// What `bias` adds to the scores of one sequence: [H, queries, keys]. One of queries must be that
 /// of the sequence alone.
@@ -39,7 +40,8 @@ at::Tensor rotary(const at::Tensor& x, const at::Tensor& positions, int64_t num_
 at::Tensor embed(const at::Tensor& table, const at::Tensor& ids, double scale,
                  const at::Tensor& position);
 CrossEntropy linear_cross_entropy(const at::Tensor& x, const at::Tensor& weight,
-                                  const at::Tensor& targets, double smoothing, int64_t num_classes);
+                                  const at::Tensor& targets, double smoothing, int64_t num_classes,
+                                  const at::Tensor& bias = {});
 /// With all [2N, V] logits at once.
 CrossEntropy linear_r_drop(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& targets,
                            const RDrop& options);

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "config/field.h"
+#include "nn/lora_options.h"
 
 namespace stretto::models {
 
@@ -56,6 +57,7 @@ struct BertOptions {
   bool tie_embeddings = true;
   std::vector<std::string> init;
   double init_std = 0.02;
+  nn::LoraOptions lora;
   std::string head = "auto";
 
   static auto fields() {
@@ -179,6 +181,7 @@ struct BertOptions {
               "biases start at 0",
               {.min = 0, .max = 10, .min_open = true, .choices = {}})
             .also_called({"initializer_range"}),
+        field(&O::lora, "lora", "low-rank adaptation of linear maps, for fine-tuning"),
         field(&O::head, "head",
               "what stands behind the encoder: what the task needs, or nothing, as in a model that "
               "was imported without one; then it only embeds",

@@ -293,4 +293,40 @@ std::vector<Misfit> misfits(const Seq2SeqOptions& model) {
   return found;
 }
 
+std::vector<Misfit> misfits(const BertOptions& model) {
+  const BertSizes sizes = sizes_of(model);
+  std::vector<Misfit> found;
+  const auto needs = [&](const char* key, int64_t size) {
+    if (size > 0) return;
+    found.push_back({{std::string("model.") + key, "model.preset"},
+                     "model.preset = \"none\" gives no " + std::string(key),
+                     std::string("set model.") + key + ", or choose a preset"});
+  };
+  needs("num_layers", sizes.num_layers);
+  needs("d_model", sizes.d_model);
+  needs("num_heads", sizes.num_heads);
+  if (!found.empty()) return found;
+  // Who sets one of two sizes is told of that one.
+  const std::string blamed =
+      model.num_heads == 0 && model.d_model > 0 ? "model.d_model" : "model.num_heads";
+  const std::vector<std::string> keys{
+      blamed, blamed == "model.d_model" ? "model.num_heads" : "model.d_model", "model.preset"};
+  if (sizes.d_model % sizes.num_heads != 0) {
+    found.push_back(
+        {keys, number(sizes.num_heads) + " heads do not divide a width of " + number(sizes.d_model),
+         "choose num_heads and d_model so that d_model / num_heads is a whole number"});
+  } else if (model.positions == "rotary" && sizes.d_model / sizes.num_heads % 2 != 0) {
+    found.push_back({keys,
+                     "rotary positions need an even head width, it is " +
+                         number(sizes.d_model / sizes.num_heads),
+                     "choose num_heads and d_model so that d_model / num_heads is even"});
+  }
+  if (model.positions == "sinusoidal" && sizes.d_model % 2 != 0) {
+    found.push_back({{"model.d_model", "model.positions"},
+                     "sinusoidal positions need an even d_model, it is " + number(sizes.d_model),
+                     "use an even number"});
+  }
+  return found;
+}
+
 }  // namespace stretto::models

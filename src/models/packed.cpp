@@ -49,6 +49,18 @@ nn::PackedRows pack(const data::PackedTokens& tokens, const std::vector<int64_t>
   return rows;
 }
 
+nn::PackedRows pack_text(const data::PackedTokens& tokens, const data::PackedTokens* segments,
+                         const std::vector<int64_t>* sample_ids, c10::Device device) {
+  nn::PackedRows rows = pack(tokens, sample_ids, device);
+  if (segments == nullptr) return rows;
+  TORCH_CHECK(segments->offsets == tokens.offsets,
+              "[model] segments must be as long as the tokens that they are of, sequence by "
+              "sequence: ",
+              segments->values.size(), " and ", tokens.values.size(), " rows");
+  rows.segments = at::tensor(segments->values, at::kLong).to(device);
+  return rows;
+}
+
 nn::PackedRows pack_twice(const data::PackedTokens& tokens, const std::vector<int64_t>& sample_ids,
                           c10::Device device) {
   data::PackedTokens both = tokens;
@@ -70,6 +82,16 @@ nn::PackedRows drop_words(nn::PackedRows rows, const nn::DropoutSource& source, 
   const at::Tensor ones = at::ones({rows.ids.size(0), 1}, rows.ids.options().dtype(at::kFloat));
   rows.dropped_words = kernels::dropout(ones, words).eq(0).squeeze(1);
   return rows;
+}
+
+at::Tensor first_rows(const at::Tensor& rows, const kernels::Offsets& offsets) {
+  const at::Tensor first = offsets.values.narrow(0, 0, offsets.values.size(0) - 1);
+  return rows.index_select(0, first.to(at::kLong));
+}
+
+at::Tensor mean_rows(const at::Tensor& rows, const kernels::Offsets& offsets) {
+  const at::Tensor lengths = at::diff(offsets.values.to(at::kLong));
+  return at::segment_reduce(rows, "mean", lengths, {}, {}, 0, false, 0);
 }
 
 data::PackedTokens shift_right(const data::PackedTokens& targets, int64_t bos) {

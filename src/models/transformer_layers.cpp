@@ -1,5 +1,7 @@
 #include "models/transformer_layers.h"
 
+#include <utility>
+
 #include "nn/batch_norm.h"
 
 namespace stretto::models {
@@ -33,11 +35,14 @@ nn::FeedForward make_feed_forward(const nn::Init& init, const TransformerPart& o
 }
 
 ResidualImpl::ResidualImpl(const nn::Init& init, const TransformerPart& options, int64_t d_model)
-    : place_(options.norm == "pre"        ? Place::kPre
-             : options.norm == "res_post" ? Place::kResPost
-                                          : Place::kPost) {
-  norm =
-      register_module("norm", make_norm(init.child("norm"), options, d_model, options.zero_gamma));
+    : ResidualImpl(options.norm,
+                   make_norm(init.child("norm"), options, d_model, options.zero_gamma)) {}
+
+ResidualImpl::ResidualImpl(const std::string& place, std::shared_ptr<nn::NormImpl> own_norm)
+    : place_(place == "pre"        ? Place::kPre
+             : place == "res_post" ? Place::kResPost
+                                   : Place::kPost) {
+  norm = register_module("norm", std::move(own_norm));
 }
 
 StackShell::StackShell(torch::nn::Module& owner, const PartSetup& setup,

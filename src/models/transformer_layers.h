@@ -58,6 +58,9 @@ nn::FeedForward make_feed_forward(const nn::Init& init, const TransformerPart& o
 class ResidualImpl : public torch::nn::Module {
  public:
   ResidualImpl(const nn::Init& init, const TransformerPart& options, int64_t d_model);
+  /// @param place     "post", "pre" or "res_post"
+  /// @param own_norm  registered as `norm`
+  ResidualImpl(const std::string& place, std::shared_ptr<nn::NormImpl> own_norm);
 
   template <class Part>
   at::Tensor forward(const at::Tensor& x, const kernels::Dropout& dropout, Part part) const {

@@ -4,10 +4,16 @@
 
 namespace stretto::nn {
 
+kernels::Activation activation_named(const std::string& name) {
+  if (name == "gelu") return kernels::Activation::kGelu;
+  return name == "gelu_tanh" ? kernels::Activation::kGeluTanh : kernels::Activation::kRelu;
+}
+
 FeedForwardImpl::FeedForwardImpl(const Init& init, int64_t d_model, int64_t ffn_dim,
                                  const std::string& activation)
-    : gated_(activation == "swiglu"),
-      activation_(activation == "gelu" ? kernels::Activation::kGelu : kernels::Activation::kRelu) {
+    : gated_(activation == "swiglu" || activation == "geglu"),
+      activation_(activation == "geglu" ? kernels::Activation::kGelu
+                                        : activation_named(activation)) {
   const int64_t parts = gated_ ? 2 : 1;
   up = register_module("up", Linear(init.child("up"), d_model, parts * ffn_dim,
                                     LinearOptions{.parts = parts, .bias = !gated_}));
@@ -15,11 +21,16 @@ FeedForwardImpl::FeedForwardImpl(const Init& init, int64_t d_model, int64_t ffn_
       "down", Linear(init.child("down"), ffn_dim, d_model, LinearOptions{.bias = !gated_}));
 }
 
+at::Tensor FeedForwardImpl::gated(const at::Tensor& inner, const kernels::Dropout& dropout) const {
+  return activation_ == kernels::Activation::kGelu ? kernels::geglu_dropout(inner, dropout)
+                                                   : kernels::swiglu_dropout(inner, dropout);
+}
+
 at::Tensor FeedForwardImpl::forward(const at::Tensor& x, const kernels::Dropout& dropout) const {
   // The bias of `up` joins the activation in one pass over [N, F].
   const at::Tensor inner = watch(*up, up->product(x));
   const at::Tensor active =
-      gated_ ? kernels::swiglu_dropout(inner, dropout)
+      gated_ ? gated(inner, dropout)
              : kernels::bias_activation_dropout(inner, up->bias, activation_, dropout);
   return down->forward(watch(*this, active));
 }

@@ -10,15 +10,19 @@
 
 namespace stretto::nn {
 
+/// "gelu", "gelu_tanh", or "relu", as which any other name counts.
+kernels::Activation activation_named(const std::string& name);
+
 /// Position-wise feed-forward part (Vaswani et al. 2017, section 3.3); x [N, D] -> [N, D].
 ///
-///     relu, gelu:  down(dropout(activation(up(x))))           up [F, D], with biases
-///     swiglu:      down(dropout(silu(gate(x)) * up(x)))       Shazeer 2020, arXiv:2002.05202
+///     relu, gelu, gelu_tanh:  down(dropout(activation(up(x))))       up [F, D], with biases
+///     swiglu:                 down(dropout(silu(gate(x)) * up(x)))   Shazeer 2020,
+///     arXiv:2002.05202 geglu:                  down(dropout(gelu(gate(x)) * up(x)))   the same
 ///
-/// SwiGLU's gate and up are one matrix [2F, D], gate first, and have no biases, as in the paper.
+/// Gate and up are one matrix [2F, D], gate first, and have no biases, as in the paper.
 class FeedForwardImpl : public torch::nn::Module {
  public:
-  /// @param activation  "relu", "gelu" (exact) or "swiglu"
+  /// @param activation  "relu", "gelu" (exact), "gelu_tanh", "swiglu" or "geglu"
   FeedForwardImpl(const Init& init, int64_t d_model, int64_t ffn_dim,
                   const std::string& activation);
   at::Tensor forward(const at::Tensor& x, const kernels::Dropout& dropout) const;
@@ -26,8 +30,10 @@ class FeedForwardImpl : public torch::nn::Module {
   Linear up{nullptr}, down{nullptr};
 
  private:
+  at::Tensor gated(const at::Tensor& inner, const kernels::Dropout& dropout) const;
+
   bool gated_;
-  kernels::Activation activation_;
+  kernels::Activation activation_;  ///< of gated ones kGelu: geglu, else swiglu
 };
 TORCH_MODULE(FeedForward);
 

@@ -34,6 +34,12 @@ Init Init::with_rules(std::vector<InitRule> rules) const {
   return ruled;
 }
 
+Init Init::with_linear_rule(const InitRule& rule) const {
+  Init ruled = *this;
+  ruled.linear_rule_ = rule;
+  return ruled;
+}
+
 Init Init::with_lora(const LoraOptions& options) const {
   Init adapted = *this;
   adapted.lora_ = options.is_on() ? std::make_shared<const LoraOptions>(options) : nullptr;
@@ -72,14 +78,15 @@ at::Tensor Init::xavier_uniform(const std::string& name, int64_t rows, int64_t c
                                 double gain) const {
   if (!draws()) return unset_matrix(rows, cols, device_);
   const InitRule own{.distribution = Distribution::kXavierUniform, .number = gain};
-  return by_rule(rule_or(own, name), name, rows, cols, parts);
+  return by_rule(rule_or(linear_rule_.value_or(own), name), name, rows, cols, parts);
 }
 
 at::Tensor Init::xavier_uniform(const std::string& name, const std::vector<int64_t>& part_rows,
                                 int64_t cols, double gain) const {
   const int64_t rows = std::accumulate(part_rows.begin(), part_rows.end(), int64_t{0});
   if (!draws()) return unset_matrix(rows, cols, device_);
-  if (const InitRule* rule = rule_of(name)) {
+  const InitRule* given = rule_of(name);
+  if (const InitRule* rule = given != nullptr || !linear_rule_ ? given : &*linear_rule_) {
     std::vector<at::Tensor> parts;
     for (const int64_t part : part_rows) {
       const uint64_t of_part = mix64(key(name), parts.size());

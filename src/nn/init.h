@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -35,6 +36,9 @@ class Init {
   /// The same place where these rules come before the model's own; the first that matches counts.
   Init with_rules(std::vector<InitRule> rules) const;
 
+  /// The same place where linear maps start by `rule`, in the place of the one that Linear has.
+  Init with_linear_rule(const InitRule& rule) const;
+
   /// The same place where linear maps learn as `options` say (nn/linear.h).
   Init with_lora(const LoraOptions& options) const;
 
@@ -50,7 +54,8 @@ class Init {
   /// Whether a rule of with_rules() names the parameter.
   bool has_rule(const std::string& name) const { return rule_of(name) != nullptr; }
 
-  /// Uniform in ±gain * sqrt(6 / (fan_in + fan_out)) (Glorot and Bengio 2010), fp32 [rows, cols].
+  /// The weight of a linear map: uniform in ±gain * sqrt(6 / (fan_in + fan_out)) (Glorot and Bengio
+  /// 2010), or by the rule of with_linear_rule(); fp32 [rows, cols].
   ///
   /// @param parts  the rows are so many equal matrices merged into one; each has its own fan_out
   at::Tensor xavier_uniform(const std::string& name, int64_t rows, int64_t cols, int64_t parts = 1,
@@ -91,7 +96,8 @@ class Init {
   bool draws_ = true;
   std::string path_;
   std::shared_ptr<const std::vector<InitRule>> rules_;  // null: none
-  std::shared_ptr<const LoraOptions> lora_;             // null: none
+  std::optional<InitRule> linear_rule_;
+  std::shared_ptr<const LoraOptions> lora_;  // null: none
 };
 
 }  // namespace stretto::nn

@@ -12,18 +12,18 @@ NormImpl::NormImpl(const Init& init, int64_t channels, bool zero_gamma, Bias bet
   }
 }
 
-LayerNormImpl::LayerNormImpl(const Init& init, int64_t d_model, bool zero_gamma)
-    : NormImpl(init, d_model, zero_gamma) {}
+LayerNormImpl::LayerNormImpl(const Init& init, int64_t d_model, bool zero_gamma, double epsilon)
+    : NormImpl(init, d_model, zero_gamma), epsilon_(epsilon) {}
 
 at::Tensor LayerNormImpl::forward(const at::Tensor& x) const {
-  return watch(*this, kernels::layer_norm(x, weight, bias));
+  return watch(*this, kernels::layer_norm(x, weight, bias, epsilon_));
 }
 
-RmsNormImpl::RmsNormImpl(const Init& init, int64_t d_model, bool zero_gamma)
-    : NormImpl(init, d_model, zero_gamma, Bias::kNone) {}
+RmsNormImpl::RmsNormImpl(const Init& init, int64_t d_model, bool zero_gamma, double epsilon)
+    : NormImpl(init, d_model, zero_gamma, Bias::kNone), epsilon_(epsilon) {}
 
 at::Tensor RmsNormImpl::forward(const at::Tensor& x) const {
-  return watch(*this, kernels::rms_norm(x, weight));
+  return watch(*this, kernels::rms_norm(x, weight, epsilon_));
 }
 
 }  // namespace stretto::nn

@@ -25,21 +25,27 @@ class NormImpl : public torch::nn::Module {
 };
 TORCH_MODULE(Norm);
 
-/// Layer normalisation (Ba et al. 2016, arXiv:1607.06450): (x - mean) / sqrt(var + 1e-5) * weight +
-/// bias over the last dimension; x [N, D].
+/// Layer normalisation (Ba et al. 2016, arXiv:1607.06450): (x - mean) / sqrt(var + epsilon) *
+/// weight + bias over the last dimension; x [N, D].
 class LayerNormImpl : public NormImpl {
  public:
-  LayerNormImpl(const Init& init, int64_t d_model, bool zero_gamma = false);
+  LayerNormImpl(const Init& init, int64_t d_model, bool zero_gamma = false, double epsilon = 1e-5);
   at::Tensor forward(const at::Tensor& x) const override;
+
+ private:
+  double epsilon_;
 };
 TORCH_MODULE(LayerNorm);
 
 /// Root mean square normalisation (Zhang and Sennrich 2019, arXiv:1910.07467): x / sqrt(mean(x^2) +
-/// 1e-6) * weight over the last dimension, without a mean and without a bias; x [N, D].
+/// epsilon) * weight over the last dimension, without a mean and without a bias; x [N, D].
 class RmsNormImpl : public NormImpl {
  public:
-  RmsNormImpl(const Init& init, int64_t d_model, bool zero_gamma = false);
+  RmsNormImpl(const Init& init, int64_t d_model, bool zero_gamma = false, double epsilon = 1e-6);
   at::Tensor forward(const at::Tensor& x) const override;
+
+ private:
+  double epsilon_;
 };
 TORCH_MODULE(RmsNorm);
 

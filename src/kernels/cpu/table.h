@@ -102,6 +102,7 @@ struct LossRow {
 };
 struct LossSums {
   double nll, all;  ///< -log p of the target, and the sum of -log p over all classes
+  bool right;       ///< whether no class has a larger logit than the target
 };
 /// LossSums of two rows of logits together, and the mean of the Kullback-Leibler divergences of
 /// their distributions in both directions.
@@ -228,6 +229,15 @@ struct Table {
   Steps steps;                   ///< of the optimizers
   ConvolutionLoops convolution;  ///< of kernels/convolution
   Cells cells;                   ///< of kernels/recurrent
+  /// As bias_gelu and gelu_backward, by the approximation.
+  void (*bias_gelu_tanh)(const float* x, const float* bias, float* out, const Rows& rows,
+                         const Drop& drop);
+  void (*gelu_tanh_backward)(const float* dy, const float* x, const float* bias, float* dx,
+                             const Rows& rows, const Drop& drop);
+  /// As swiglu: out = mask * gelu(gate) * up.
+  void (*geglu)(const float* gate_up, float* out, const Rows& rows, const Drop& drop);
+  void (*geglu_backward)(const float* dy, const float* gate_up, float* slopes, const Rows& rows,
+                         const Drop& drop);
 };
 
 /// Every level this processor runs, best first; the portable one is always there.

@@ -43,6 +43,7 @@ at::Tensor dropout_add(const at::Tensor& x, const at::Tensor& residual, const Dr
 at::Tensor bias_activation_dropout(const at::Tensor& x, const at::Tensor& bias,
                                    Activation activation, const Dropout& dropout);
 at::Tensor swiglu_dropout(const at::Tensor& gate_up, const Dropout& dropout);
+at::Tensor geglu_dropout(const at::Tensor& gate_up, const Dropout& dropout);
 
 /// Without dropout of weights: libtorch's variable-length kernels, flash attention (Dao 2023,
 /// arXiv:2307.08691) for fp16 and bf16 on Ampere and newer, the memory-efficient one for fp32. With
@@ -59,7 +60,8 @@ at::Tensor embed(const at::Tensor& table, const at::Tensor& ids, double scale,
 /// the logits are rounded, softmax and loss fp32 (compute.h). Sums are returned in fp32, whatever
 /// the type of x: a loss summed over thousands of tokens has no digits left in bf16.
 CrossEntropy linear_cross_entropy(const at::Tensor& x, const at::Tensor& weight,
-                                  const at::Tensor& targets, double smoothing, int64_t num_classes);
+                                  const at::Tensor& targets, double smoothing, int64_t num_classes,
+                                  const at::Tensor& bias);
 
 /// Can decode_self_attention take caches like these, `t` steps long?
 bool takes_decoding(const at::Tensor& q, const at::Tensor& k_cache, const at::Tensor& v_cache,

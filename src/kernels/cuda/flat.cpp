@@ -2,6 +2,7 @@
 #include <c10/cuda/CUDACachingAllocator.h>
 
 #include <algorithm>
+#include <optional>
 
 #include "kernels/cast.h"
 #include "kernels/cuda/bridge.h"
@@ -31,8 +32,10 @@ class Projection {
   Compute compute() const { return compute_; }
 
   /// Of rows [begin, end); rounded to the half type, in fp32 for what follows.
-  at::Tensor logits(int64_t begin, int64_t end) const {
-    const at::Tensor all = at::mm(x_.slice(0, begin, end), classes_.t());
+  /// @param bias  [V], may be undefined
+  at::Tensor logits(int64_t begin, int64_t end, const at::Tensor& bias) const {
+    at::Tensor all = at::mm(x_.slice(0, begin, end), classes_.t());
+    if (bias.defined()) all.add_(bias.to(all.scalar_type()));
     return is_half(compute_) ? all.to(at::kFloat) : all;
   }
   void gradients(const at::Tensor& slopes, int64_t begin, int64_t end, at::Tensor& dx,
@@ -61,36 +64,46 @@ class Projection {
 /// What a batch of rows costs; gradients where they are wanted, in fp32.
 struct Losses {
   at::Tensor loss, nll;  ///< fp64 [N], of each token
-  at::Tensor dx, dweight;
+  at::Tensor right;      ///< int64 [N]
+  at::Tensor dx, dweight, dbias;
   Compute compute;
 };
 
 Losses losses_of(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& targets,
-                 double smoothing, int64_t num_classes, bool want_gradient) {
+                 double smoothing, int64_t num_classes, const at::Tensor& bias,
+                 bool want_gradient) {
   const Projection projection(x, weight.slice(0, 0, num_classes));
   const double each = smoothing / static_cast<double>(num_classes - 1);
   const LossScalars scalars{static_cast<float>(each), static_cast<float>(1 - smoothing - each)};
   Losses out{.loss = at::empty({x.size(0)}, x.options().dtype(at::kDouble)),
              .nll = {},
+             .right = at::empty({x.size(0)}, x.options().dtype(at::kLong)),
              .dx = {},
              .dweight = {},
+             .dbias = {},
              .compute = projection.compute()};
   out.nll = at::empty_like(out.loss);
   if (want_gradient) {
     out.dx = at::empty_like(x);
     // Blocks are added in fp32: a sum of bf16 sums would lose what later blocks bring.
     out.dweight = at::zeros(weight.sizes(), weight.options().dtype(at::kFloat));
+    if (bias.defined()) out.dbias = at::zeros(bias.sizes(), bias.options().dtype(at::kFloat));
   }
+  const at::Tensor shift = bias.defined() ? bias.slice(0, 0, num_classes) : bias;
   const int64_t step = std::max<int64_t>(kLogits / num_classes, 64);
   for (int64_t begin = 0; begin < x.size(0); begin += step) {
     const int64_t end = std::min(begin + step, x.size(0));
-    at::Tensor logits = projection.logits(begin, end);
+    at::Tensor logits = projection.logits(begin, end, shift);
     on_stream(x, [&](cudaStream_t stream) {
       loss_rows(rows_of(logits, stream), logits.data_ptr(),
-                targets.const_data_ptr<int64_t>() + begin, out.loss.data_ptr<double>() + begin,
-                out.nll.data_ptr<double>() + begin, scalars, want_gradient);
+                targets.const_data_ptr<int64_t>() + begin,
+                {out.loss.data_ptr<double>() + begin, out.nll.data_ptr<double>() + begin,
+                 out.right.data_ptr<int64_t>() + begin},
+                scalars, want_gradient);
     });
     if (!want_gradient) continue;
+    if (out.dbias.defined())
+      out.dbias.slice(0, 0, num_classes).add_(logits.sum(0, /*keepdim=*/false, at::kFloat));
     at::Tensor dx_block = out.dx.slice(0, begin, end), dw = out.dweight.slice(0, 0, num_classes);
     projection.gradients(logits, begin, end, dx_block, dw);
   }
@@ -99,14 +112,18 @@ Losses losses_of(const at::Tensor& x, const at::Tensor& weight, const at::Tensor
 
 struct LossNode : Function<LossNode> {
   static variable_list forward(AutogradContext* ctx, const at::Tensor& x, const at::Tensor& weight,
-                               const at::Tensor& targets, double smoothing, int64_t num_classes) {
-    const Losses losses = losses_of(x, weight, targets, smoothing, num_classes, true);
+                               const std::optional<at::Tensor>& bias, const at::Tensor& targets,
+                               double smoothing, int64_t num_classes) {
+    const Losses losses =
+        losses_of(x, weight, targets, smoothing, num_classes, bias.value_or(at::Tensor()), true);
     ctx->saved_data["compute"] = static_cast<int64_t>(losses.compute);
     ctx->saved_data["dx"] = losses.dx;
     ctx->saved_data["dweight"] = losses.dweight.to(weight.scalar_type());
-    const at::Tensor nll_sum = losses.nll.sum().to(at::kFloat);
-    ctx->mark_non_differentiable({nll_sum});
-    return {losses.loss.sum().to(at::kFloat), nll_sum};
+    ctx->saved_data["biased"] = bias.has_value();
+    if (bias) ctx->saved_data["dbias"] = losses.dbias.to(bias->scalar_type());
+    const at::Tensor nll_sum = losses.nll.sum().to(at::kFloat), right_sum = losses.right.sum();
+    ctx->mark_non_differentiable({nll_sum, right_sum});
+    return {losses.loss.sum().to(at::kFloat), nll_sum, right_sum};
   }
   static variable_list backward(AutogradContext* ctx, const variable_list& grads) {
     const auto compute = static_cast<Compute>(ctx->saved_data["compute"].toInt());
@@ -118,7 +135,9 @@ struct LossNode : Function<LossNode> {
       const at::Tensor factor = compute == Compute::kFp16 ? grads[0] / kSlopeScale : grads[0];
       return (slope * factor).to(half_type(compute)).to(at::kFloat);
     };
-    return {scaled("dx"), scaled("dweight"), {}, {}, {}};
+    at::Tensor dbias;
+    if (ctx->saved_data["biased"].toBool()) dbias = ctx->saved_data["dbias"].toTensor() * grads[0];
+    return {scaled("dx"), scaled("dweight"), dbias, {}, {}, {}};
   }
 };
 
@@ -153,18 +172,26 @@ bool takes(const at::Tensor& x) {
 }
 
 CrossEntropy linear_cross_entropy(const at::Tensor& x, const at::Tensor& weight,
-                                  const at::Tensor& targets, double smoothing,
-                                  int64_t num_classes) {
-  const bool want = at::GradMode::is_enabled() && (x.requires_grad() || weight.requires_grad());
+                                  const at::Tensor& targets, double smoothing, int64_t num_classes,
+                                  const at::Tensor& bias) {
+  const at::Tensor shift = bias.defined() ? bias.contiguous() : bias;
+  const bool want = at::GradMode::is_enabled() && (x.requires_grad() || weight.requires_grad() ||
+                                                   (bias.defined() && bias.requires_grad()));
   const at::Tensor ids = targets.to(x.device(), at::kLong).contiguous();
   if (!want) {
     const Losses losses =
-        losses_of(x.contiguous(), weight.contiguous(), ids, smoothing, num_classes, false);
-    return {losses.loss.sum().to(at::kFloat), losses.nll.sum().to(at::kFloat), losses.nll};
+        losses_of(x.contiguous(), weight.contiguous(), ids, smoothing, num_classes, shift, false);
+    return {losses.loss.sum().to(at::kFloat),
+            losses.nll.sum().to(at::kFloat),
+            losses.nll,
+            {},
+            losses.right.sum()};
   }
   const auto sums =
-      LossNode::apply(x.contiguous(), weight.contiguous(), ids, smoothing, num_classes);
-  return {sums[0], sums[1].detach()};
+      LossNode::apply(x.contiguous(), weight.contiguous(),
+                      shift.defined() ? std::optional<at::Tensor>(shift) : std::nullopt, ids,
+                      smoothing, num_classes);
+  return {.loss_sum = sums[0], .nll_sum = sums[1].detach(), .right_sum = sums[2].detach()};
 }
 
 namespace {

@@ -69,30 +69,32 @@ struct DropoutNode : Function<DropoutNode> {
 
 struct BiasActivationNode : Function<BiasActivationNode> {
   static at::Tensor forward(AutogradContext* ctx, const at::Tensor& x, const at::Tensor& bias,
-                            bool gelu, const Dropout& dropout) {
+                            Bend activation, const Dropout& dropout) {
     const at::Tensor rows = x.contiguous(), shift = bias.contiguous();
     const Mask mask = mask_of(dropout, x);
     at::Tensor out = at::empty_like(rows);
     on_stream(rows, [&](cudaStream_t stream) {
       bias_activation(rows_of(rows, stream), rows.const_data_ptr(), shift.const_data_ptr(),
-                      out.data_ptr(), gelu, mask.drop);
+                      out.data_ptr(), activation, mask.drop);
     });
     keep(ctx, dropout);
-    ctx->saved_data["gelu"] = gelu;
+    ctx->saved_data["activation"] = static_cast<int64_t>(activation);
     // The next layer keeps `out` anyway; ReLU needs nothing else, so x can be freed.
-    ctx->save_for_backward(gelu ? variable_list{rows, shift} : variable_list{out});
+    ctx->save_for_backward(activation == Bend::kRelu ? variable_list{out}
+                                                     : variable_list{rows, shift});
     return out;
   }
   static variable_list backward(AutogradContext* ctx, const variable_list& grads) {
     const auto saved = ctx->get_saved_variables();
     const at::Tensor dy = grads[0].contiguous();
     const Mask mask = mask_of(kept(ctx), dy);
+    const auto activation = static_cast<Bend>(ctx->saved_data["activation"].toInt());
     at::Tensor dx = at::empty_like(dy);
     on_stream(dy, [&](cudaStream_t stream) {
       const Rows rows = rows_of(dy, stream);
-      if (ctx->saved_data["gelu"].toBool())
+      if (activation != Bend::kRelu)
         gelu_backward(rows, dy.const_data_ptr(), saved[0].const_data_ptr(),
-                      saved[1].const_data_ptr(), dx.data_ptr(), mask.drop);
+                      saved[1].const_data_ptr(), dx.data_ptr(), activation, mask.drop);
       else
         relu_backward(rows, dy.const_data_ptr(), saved[0].const_data_ptr(), dx.data_ptr(),
                       mask.drop.scale);
@@ -101,14 +103,22 @@ struct BiasActivationNode : Function<BiasActivationNode> {
   }
 };
 
-struct SwigluNode : Function<SwigluNode> {
+/// The kernels of a gated activation.
+struct Gated {
+  decltype(&swiglu) forward;
+  decltype(&swiglu_backward) backward;
+};
+constexpr Gated kSwiglu{&swiglu, &swiglu_backward}, kGeglu{&geglu, &geglu_backward};
+
+template <const Gated& kernel>
+struct GatedNode : Function<GatedNode<kernel>> {
   static at::Tensor forward(AutogradContext* ctx, const at::Tensor& gate_up,
                             const Dropout& dropout) {
     const at::Tensor rows = gate_up.contiguous();
     const Mask mask = mask_of(dropout, rows);
     at::Tensor out = at::empty({rows.size(0), rows.size(1) / 2}, rows.options());
     on_stream(rows, [&](cudaStream_t stream) {
-      swiglu(rows_of(out, stream), rows.const_data_ptr(), out.data_ptr(), mask.drop);
+      kernel.forward(rows_of(out, stream), rows.const_data_ptr(), out.data_ptr(), mask.drop);
     });
     keep(ctx, dropout);
     ctx->save_for_backward({rows});
@@ -119,7 +129,7 @@ struct SwigluNode : Function<SwigluNode> {
     const Mask mask = mask_of(kept(ctx), dy);
     at::Tensor slopes = at::empty_like(rows);
     on_stream(dy, [&](cudaStream_t stream) {
-      swiglu_backward(rows_of(dy, stream), dy.const_data_ptr(), rows.const_data_ptr(),
+      kernel.backward(rows_of(dy, stream), dy.const_data_ptr(), rows.const_data_ptr(),
                       slopes.data_ptr(), mask.drop);
     });
     return {slopes, {}};
@@ -186,11 +196,16 @@ at::Tensor dropout_add(const at::Tensor& x, const at::Tensor& residual, const Dr
 
 at::Tensor bias_activation_dropout(const at::Tensor& x, const at::Tensor& bias,
                                    Activation activation, const Dropout& dropout) {
-  return BiasActivationNode::apply(x, bias, activation == Activation::kGelu, dropout);
+  static_assert(static_cast<int>(Activation::kGeluTanh) == static_cast<int>(Bend::kGeluTanh));
+  return BiasActivationNode::apply(x, bias, static_cast<Bend>(activation), dropout);
 }
 
 at::Tensor swiglu_dropout(const at::Tensor& gate_up, const Dropout& dropout) {
-  return SwigluNode::apply(gate_up, dropout);
+  return GatedNode<kSwiglu>::apply(gate_up, dropout);
+}
+
+at::Tensor geglu_dropout(const at::Tensor& gate_up, const Dropout& dropout) {
+  return GatedNode<kGeglu>::apply(gate_up, dropout);
 }
 
 at::Tensor embed(const at::Tensor& table, const at::Tensor& ids, double scale,

@@ -33,21 +33,29 @@ struct Rows {
 /// out = x * mask (+ residual unless null).
 void dropout(const Rows& rows, const void* x, const void* residual, void* out, const Drop& drop);
 
-/// out = mask * activation(x + bias); GELU is the erf form, ReLU otherwise.
-void bias_activation(const Rows& rows, const void* x, const void* bias, void* out, bool gelu,
+/// kernels::Activation, in the same order.
+enum class Bend { kRelu, kGelu, kGeluTanh };
+
+/// out = mask * activation(x + bias).
+void bias_activation(const Rows& rows, const void* x, const void* bias, void* out, Bend activation,
                      const Drop& drop);
 
 /// dx = dy * scale where out > 0: a positive output was kept and past the ReLU.
 void relu_backward(const Rows& rows, const void* dy, const void* out, void* dx, float scale);
 
-/// dx = dy * mask * gelu'(x + bias).
+/// dx = dy * mask * gelu'(x + bias), of either form of GELU.
 void gelu_backward(const Rows& rows, const void* dy, const void* x, const void* bias, void* dx,
-                   const Drop& drop);
+                   Bend activation, const Drop& drop);
 
 /// out = mask * silu(gate) * up; gate_up is [count, 2 width], `rows` describes out.
 void swiglu(const Rows& rows, const void* gate_up, void* out, const Drop& drop);
 void swiglu_backward(const Rows& rows, const void* dy, const void* gate_up, void* dgate_up,
                      const Drop& drop);
+
+/// The same with gelu, exact, in the place of silu.
+void geglu(const Rows& rows, const void* gate_up, void* out, const Drop& drop);
+void geglu_backward(const Rows& rows, const void* dy, const void* gate_up, void* dgate_up,
+                    const Drop& drop);
 
 /// Values that one block adds up: the partial sums, and so the result, depend on nothing else.
 constexpr int64_t kSumBlock = int64_t{1} << 15;
@@ -62,10 +70,16 @@ struct LossScalars {
   float each, target;
 };
 
+/// What loss_rows writes, a number for each row.
+struct LossOfRows {
+  double *loss, *nll;
+  int64_t* right;  ///< 1 where no class has a larger logit than the target, else 0
+};
+
 /// Per row of logits: nll = -log p(target), loss = target * nll - each * sum(log p). With
 /// `gradient`, each logit is then replaced by d loss / d logit. A target outside [0, width) makes
-/// its row's results NaN.
-void loss_rows(const Rows& rows, void* logits, const int64_t* targets, double* loss, double* nll,
+/// its row's losses NaN.
+void loss_rows(const Rows& rows, void* logits, const int64_t* targets, const LossOfRows& out,
                const LossScalars& scalars, bool gradient);
 
 /// out[n] = table[ids[n]] * scale (+ position[n] unless null); an id outside [0, vocab) gives NaN.

@@ -9,6 +9,7 @@ const Table& table() {
                                 .dropout_add = cuda::dropout_add,
                                 .bias_activation_dropout = cuda::bias_activation_dropout,
                                 .swiglu_dropout = cuda::swiglu_dropout,
+                                .geglu_dropout = cuda::geglu_dropout,
                                 .embed = cuda::embed,
                                 .self_attention = cuda::self_attention,
                                 .cross_attention = cuda::cross_attention,

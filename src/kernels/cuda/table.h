@@ -20,6 +20,7 @@ struct Table {
   decltype(&kernels::dropout_add) dropout_add = nullptr;
   decltype(&kernels::bias_activation_dropout) bias_activation_dropout = nullptr;
   decltype(&kernels::swiglu_dropout) swiglu_dropout = nullptr;
+  decltype(&kernels::geglu_dropout) geglu_dropout = nullptr;
   decltype(&kernels::embed) embed = nullptr;
   decltype(&kernels::rotary) rotary = nullptr;
   decltype(&kernels::self_attention) self_attention = nullptr;

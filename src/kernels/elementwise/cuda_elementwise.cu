@@ -48,7 +48,29 @@ __device__ float gelu_slope(float x) {
   return 0.5f * (1 + erff(x * 0.70710678f)) + x * density;
 }
 
-template <class T, bool kGelu>
+// x times the logistic function of 2 sqrt(2 / pi) (x + 0.044715 x^3).
+__device__ float gelu_tanh_share(float x) {
+  return 1 / (1 + expf(-1.59576912f * x * (1 + 0.044715f * x * x)));
+}
+
+__device__ float gelu_tanh_slope(float x) {
+  const float share = gelu_tanh_share(x);
+  return share + x * (share * (1 - share) * 1.59576912f * (1 + 0.134145f * x * x));
+}
+
+template <Bend kBend>
+__device__ float bent(float x) {
+  if constexpr (kBend == Bend::kRelu) return fmaxf(x, 0);
+  if constexpr (kBend == Bend::kGelu) return gelu_of(x);
+  return x * gelu_tanh_share(x);
+}
+
+template <Bend kBend>
+__device__ float slope_of(float x) {
+  return kBend == Bend::kGelu ? gelu_slope(x) : gelu_tanh_slope(x);
+}
+
+template <class T, Bend kBend>
 struct BiasActivation {
   Matrix<T> x, bias, out;
   __device__ void operator()(int64_t row, int64_t column, const float (&factor)[kLanes]) const {
@@ -57,8 +79,7 @@ struct BiasActivation {
     bias.load(0, column, shift);
 #pragma unroll
     for (int j = 0; j < kLanes; ++j) {
-      const float sum = value[j] + shift[j];
-      value[j] = factor[j] * (kGelu ? gelu_of(sum) : fmaxf(sum, 0));
+      value[j] = factor[j] * bent<kBend>(value[j] + shift[j]);
     }
     out.store(row, column, value);
   }
@@ -78,7 +99,7 @@ struct ReluBackward {
   }
 };
 
-template <class T>
+template <class T, Bend kBend>
 struct GeluBackward {
   Matrix<T> dy, x, bias, dx;
   __device__ void operator()(int64_t row, int64_t column, const float (&factor)[kLanes]) const {
@@ -87,7 +108,7 @@ struct GeluBackward {
     x.load(row, column, value);
     bias.load(0, column, shift);
 #pragma unroll
-    for (int j = 0; j < kLanes; ++j) slope[j] *= factor[j] * gelu_slope(value[j] + shift[j]);
+    for (int j = 0; j < kLanes; ++j) slope[j] *= factor[j] * slope_of<kBend>(value[j] + shift[j]);
     dx.store(row, column, slope);
   }
 };
@@ -130,6 +151,38 @@ struct SwigluBackward {
   }
 };
 
+template <class T>
+struct Geglu {
+  Matrix<T> halves, out;
+  __device__ void operator()(int64_t row, int64_t column, const float (&factor)[kLanes]) const {
+    float gate[kLanes], up[kLanes];
+    halves.load(2 * row, column, gate);
+    halves.load(2 * row + 1, column, up);
+#pragma unroll
+    for (int j = 0; j < kLanes; ++j) up[j] *= factor[j] * gelu_of(gate[j]);
+    out.store(row, column, up);
+  }
+};
+
+template <class T>
+struct GegluBackward {
+  Matrix<T> dy, halves, slopes;
+  __device__ void operator()(int64_t row, int64_t column, const float (&factor)[kLanes]) const {
+    float slope[kLanes], gate[kLanes], up[kLanes];
+    dy.load(row, column, slope);
+    halves.load(2 * row, column, gate);
+    halves.load(2 * row + 1, column, up);
+#pragma unroll
+    for (int j = 0; j < kLanes; ++j) {
+      const float d = slope[j] * factor[j], gate_slope = d * up[j] * gelu_slope(gate[j]);
+      up[j] = d * gelu_of(gate[j]);
+      gate[j] = gate_slope;
+    }
+    slopes.store(2 * row, column, gate);
+    slopes.store(2 * row + 1, column, up);
+  }
+};
+
 }  // namespace
 
 void dropout(const Rows& rows, const void* x, const void* residual, void* out, const Drop& drop) {
@@ -140,15 +193,17 @@ void dropout(const Rows& rows, const void* x, const void* residual, void* out, c
   });
 }
 
-void bias_activation(const Rows& rows, const void* x, const void* bias, void* out, bool gelu,
+void bias_activation(const Rows& rows, const void* x, const void* bias, void* out, Bend activation,
                      const Drop& drop) {
   with_type(rows.type, [&](auto* null) {
     using T = std::remove_pointer_t<decltype(null)>;
     const auto of = [&](const void* data) { return matrix<T>(data, rows.width); };
-    if (gelu)
-      launch(BiasActivation<T, true>{of(x), of(bias), of(out)}, drop, rows);
+    if (activation == Bend::kGelu)
+      launch(BiasActivation<T, Bend::kGelu>{of(x), of(bias), of(out)}, drop, rows);
+    else if (activation == Bend::kGeluTanh)
+      launch(BiasActivation<T, Bend::kGeluTanh>{of(x), of(bias), of(out)}, drop, rows);
     else
-      launch(BiasActivation<T, false>{of(x), of(bias), of(out)}, drop, rows);
+      launch(BiasActivation<T, Bend::kRelu>{of(x), of(bias), of(out)}, drop, rows);
   });
 }
 
@@ -161,11 +216,14 @@ void relu_backward(const Rows& rows, const void* dy, const void* out, void* dx, 
 }
 
 void gelu_backward(const Rows& rows, const void* dy, const void* x, const void* bias, void* dx,
-                   const Drop& drop) {
+                   Bend activation, const Drop& drop) {
   with_type(rows.type, [&](auto* null) {
     using T = std::remove_pointer_t<decltype(null)>;
     const auto of = [&](const void* data) { return matrix<T>(data, rows.width); };
-    launch(GeluBackward<T>{of(dy), of(x), of(bias), of(dx)}, drop, rows);
+    if (activation == Bend::kGelu)
+      launch(GeluBackward<T, Bend::kGelu>{of(dy), of(x), of(bias), of(dx)}, drop, rows);
+    else
+      launch(GeluBackward<T, Bend::kGeluTanh>{of(dy), of(x), of(bias), of(dx)}, drop, rows);
   });
 }
 
@@ -183,6 +241,23 @@ void swiglu_backward(const Rows& rows, const void* dy, const void* gate_up, void
     using T = std::remove_pointer_t<decltype(null)>;
     const auto of = [&](const void* data) { return matrix<T>(data, rows.width); };
     launch(SwigluBackward<T>{of(dy), of(gate_up), of(dgate_up)}, drop, rows);
+  });
+}
+
+void geglu(const Rows& rows, const void* gate_up, void* out, const Drop& drop) {
+  with_type(rows.type, [&](auto* null) {
+    using T = std::remove_pointer_t<decltype(null)>;
+    const auto of = [&](const void* data) { return matrix<T>(data, rows.width); };
+    launch(Geglu<T>{of(gate_up), of(out)}, drop, rows);
+  });
+}
+
+void geglu_backward(const Rows& rows, const void* dy, const void* gate_up, void* dgate_up,
+                    const Drop& drop) {
+  with_type(rows.type, [&](auto* null) {
+    using T = std::remove_pointer_t<decltype(null)>;
+    const auto of = [&](const void* data) { return matrix<T>(data, rows.width); };
+    launch(GegluBackward<T>{of(dy), of(gate_up), of(dgate_up)}, drop, rows);
   });
 }
 

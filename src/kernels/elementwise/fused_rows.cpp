@@ -67,7 +67,22 @@ struct BiasReluNode : torch::autograd::Function<BiasReluNode> {
   }
 };
 
-struct BiasGeluNode : torch::autograd::Function<BiasGeluNode> {
+/// The loops of an activation whose slope is computed from its input.
+struct BiasLoops {
+  decltype(cpu::Table::bias_gelu) cpu::Table::*forward;
+  decltype(cpu::Table::gelu_backward) cpu::Table::*backward;
+};
+struct GatedLoops {
+  decltype(cpu::Table::swiglu) cpu::Table::*forward;
+  decltype(cpu::Table::swiglu_backward) cpu::Table::*backward;
+};
+constexpr BiasLoops kGelu{&cpu::Table::bias_gelu, &cpu::Table::gelu_backward};
+constexpr BiasLoops kGeluTanh{&cpu::Table::bias_gelu_tanh, &cpu::Table::gelu_tanh_backward};
+constexpr GatedLoops kSwiglu{&cpu::Table::swiglu, &cpu::Table::swiglu_backward};
+constexpr GatedLoops kGeglu{&cpu::Table::geglu, &cpu::Table::geglu_backward};
+
+template <const BiasLoops& loops>
+struct BiasActivationNode : torch::autograd::Function<BiasActivationNode<loops>> {
   static at::Tensor forward(AutogradContext* ctx, const at::Tensor& x, const at::Tensor& bias,
                             const Dropout& dropout) {
     const at::Tensor rows = x.contiguous(), shift = bias.contiguous(), keys = keys_of(dropout);
@@ -76,7 +91,7 @@ struct BiasGeluNode : torch::autograd::Function<BiasGeluNode> {
     const float *from = rows.const_data_ptr<float>(), *add = shift.const_data_ptr<float>();
     float* to = out.data_ptr<float>();
     at::parallel_for(0, rows.size(0), kRowGrain, [&](int64_t begin, int64_t end) {
-      cpu::table().bias_gelu(from, add, to, {begin, end, rows.size(1)}, drop);
+      (cpu::table().*loops.forward)(from, add, to, {begin, end, rows.size(1)}, drop);
     });
     keep(ctx, dropout);
     ctx->save_for_backward({rows, shift});
@@ -92,13 +107,14 @@ struct BiasGeluNode : torch::autograd::Function<BiasGeluNode> {
     const float* shift = saved[1].const_data_ptr<float>();
     float* to = dx.data_ptr<float>();
     at::parallel_for(0, dy.size(0), kRowGrain, [&](int64_t begin, int64_t end) {
-      cpu::table().gelu_backward(from, x, shift, to, {begin, end, dy.size(1)}, drop);
+      (cpu::table().*loops.backward)(from, x, shift, to, {begin, end, dy.size(1)}, drop);
     });
     return {dx, gemm::column_sums(dx), {}};
   }
 };
 
-struct SwigluNode : torch::autograd::Function<SwigluNode> {
+template <const GatedLoops& loops>
+struct GatedNode : torch::autograd::Function<GatedNode<loops>> {
   static at::Tensor forward(AutogradContext* ctx, const at::Tensor& x, const Dropout& dropout) {
     const at::Tensor rows = x.contiguous(), keys = keys_of(dropout);
     at::Tensor out = at::empty({rows.size(0), rows.size(1) / 2}, rows.options());
@@ -106,7 +122,7 @@ struct SwigluNode : torch::autograd::Function<SwigluNode> {
     const float* from = rows.const_data_ptr<float>();
     float* to = out.data_ptr<float>();
     at::parallel_for(0, rows.size(0), kRowGrain, [&](int64_t begin, int64_t end) {
-      cpu::table().swiglu(from, to, {begin, end, out.size(1)}, drop);
+      (cpu::table().*loops.forward)(from, to, {begin, end, out.size(1)}, drop);
     });
     keep(ctx, dropout);
     ctx->save_for_backward({rows});
@@ -121,7 +137,7 @@ struct SwigluNode : torch::autograd::Function<SwigluNode> {
     const float *from = dy.const_data_ptr<float>(), *x = rows.const_data_ptr<float>();
     float* to = dx.data_ptr<float>();
     at::parallel_for(0, dy.size(0), kRowGrain, [&](int64_t begin, int64_t end) {
-      cpu::table().swiglu_backward(from, x, to, {begin, end, dy.size(1)}, drop);
+      (cpu::table().*loops.backward)(from, x, to, {begin, end, dy.size(1)}, drop);
     });
     return {dx, {}};
   }
@@ -142,11 +158,20 @@ at::Tensor bias_relu_dropout(const at::Tensor& x, const at::Tensor& bias, const 
 }
 
 at::Tensor bias_gelu_dropout(const at::Tensor& x, const at::Tensor& bias, const Dropout& dropout) {
-  return BiasGeluNode::apply(x, bias, dropout);
+  return BiasActivationNode<kGelu>::apply(x, bias, dropout);
+}
+
+at::Tensor bias_gelu_tanh_dropout(const at::Tensor& x, const at::Tensor& bias,
+                                  const Dropout& dropout) {
+  return BiasActivationNode<kGeluTanh>::apply(x, bias, dropout);
 }
 
 at::Tensor swiglu_dropout(const at::Tensor& gate_up, const Dropout& dropout) {
-  return SwigluNode::apply(gate_up, dropout);
+  return GatedNode<kSwiglu>::apply(gate_up, dropout);
+}
+
+at::Tensor geglu_dropout(const at::Tensor& gate_up, const Dropout& dropout) {
+  return GatedNode<kGeglu>::apply(gate_up, dropout);
 }
 
 }  // namespace stretto::kernels::fused

@@ -8,8 +8,8 @@ namespace stretto::kernels::cuda {
 namespace {
 
 template <class T>
-__global__ void loss_kernel(T* logits, const int64_t* targets, int64_t classes, double* loss,
-                            double* nll, LossScalars scalars, bool gradient) {
+__global__ void loss_kernel(T* logits, const int64_t* targets, int64_t classes, LossOfRows out,
+                            LossScalars scalars, bool gradient) {
   T* row = logits + int64_t{blockIdx.x} * classes;
   const int64_t target = targets[blockIdx.x];
   const bool valid = target >= 0 && target < classes;
@@ -35,8 +35,9 @@ __global__ void loss_kernel(T* logits, const int64_t* targets, int64_t classes, 
   if (threadIdx.x == 0) {
     const double own = static_cast<double>(log_sum) - at_target;
     const double all = total - static_cast<double>(classes) * log_sum;
-    nll[blockIdx.x] = own;
-    loss[blockIdx.x] = scalars.target * own - scalars.each * all;
+    out.nll[blockIdx.x] = own;
+    out.loss[blockIdx.x] = scalars.target * own - scalars.each * all;
+    out.right[blockIdx.x] = at_target >= highest ? 1 : 0;
   }
   if (!gradient) return;
   __syncthreads();  // at_target was read by every thread before anyone overwrites it
@@ -49,13 +50,13 @@ __global__ void loss_kernel(T* logits, const int64_t* targets, int64_t classes, 
 
 }  // namespace
 
-void loss_rows(const Rows& rows, void* logits, const int64_t* targets, double* loss, double* nll,
+void loss_rows(const Rows& rows, void* logits, const int64_t* targets, const LossOfRows& out,
                const LossScalars& scalars, bool gradient) {
   if (rows.count == 0) return;
   with_type(rows.type, [&](auto* null) {
     using T = std::remove_pointer_t<decltype(null)>;
     loss_kernel<<<static_cast<unsigned>(rows.count), kThreads, 0, rows.stream>>>(
-        static_cast<T*>(logits), targets, rows.width, loss, nll, scalars, gradient);
+        static_cast<T*>(logits), targets, rows.width, out, scalars, gradient);
   });
 }
 

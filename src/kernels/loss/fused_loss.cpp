@@ -2,6 +2,7 @@
 #include <ATen/Parallel.h>
 
 #include <algorithm>
+#include <optional>
 #include <vector>
 
 #include "kernels/fused.h"
@@ -35,90 +36,107 @@ std::vector<cpu::LossSums> rows_of_loss(at::Tensor& logits, const at::Tensor& ta
 
 /// What a batch of rows costs; gradients where they are wanted, else each token's own.
 struct Losses {
-  at::Tensor loss, nll;    ///< scalars
-  at::Tensor dx, dweight;  ///< before the scale that the loss comes back with
-  at::Tensor token_nll;    ///< fp64 [N]
+  at::Tensor loss, nll, right;    ///< scalars
+  at::Tensor dx, dweight, dbias;  ///< before the scale that the loss comes back with
+  at::Tensor token_nll;           ///< fp64 [N]
 };
 
 Losses losses_of(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& targets,
-                 double smoothing, int64_t num_classes, bool want_gradient) {
+                 double smoothing, int64_t num_classes, const at::Tensor& bias,
+                 bool want_gradient) {
   // d loss / d logits = p - each everywhere, and extra less at the target, because the weights of
   // all classes sum to one.
   const SmoothingWeights weights(smoothing, num_classes);
   const at::Tensor classes = weight.slice(0, 0, num_classes);
+  const at::Tensor shift = bias.defined() ? bias.slice(0, 0, num_classes) : bias;
   const Projection projection(
       classes, {.rows = x.size(0), .slope_scale = kSlopeScale, .backward = want_gradient});
   Losses out;
   if (want_gradient) {
     out.dx = is_half(ComputeScope::current()) ? at::zeros_like(x) : at::empty_like(x);
     out.dweight = at::zeros_like(weight);
+    if (bias.defined()) out.dbias = at::zeros_like(bias);
   } else {
     out.token_nll = at::empty({x.size(0)}, at::kDouble);
   }
   const at::Tensor buffer = at::empty({std::min(kLossRows, x.size(0)), num_classes}, x.options());
   cpu::LossSums sums{};
+  int64_t right = 0;
   for (int64_t begin = 0; begin < x.size(0); begin += kLossRows) {
     const int64_t end = std::min(begin + kLossRows, x.size(0));
     const at::Tensor rows = x.slice(0, begin, end);
     at::Tensor logits = buffer.slice(0, 0, end - begin);
-    projection.logits(rows, logits);
+    projection.logits(rows, shift, logits);
     cpu::LossSums block{};
     int64_t token = begin;
     for (const cpu::LossSums& row :
          rows_of_loss(logits, targets.slice(0, begin, end), weights, want_gradient)) {
       block.nll += row.nll;
       block.all += row.all;
+      right += row.right ? 1 : 0;
       if (!want_gradient) out.token_nll.data_ptr<double>()[token++] = row.nll;
     }
     sums.nll += block.nll;
     sums.all += block.all;
     if (!want_gradient) continue;
+    if (out.dbias.defined()) out.dbias.slice(0, 0, num_classes).add_(gemm::column_sums(logits));
     at::Tensor dx_block = out.dx.slice(0, begin, end), dw = out.dweight.slice(0, 0, num_classes);
     projection.gradients(logits, rows, dx_block, dw);
   }
   out.loss = at::scalar_tensor(weights.extra * sums.nll + weights.each * sums.all, x.options());
   out.nll = at::scalar_tensor(sums.nll, x.options());
+  out.right = at::scalar_tensor(right, at::kLong);
   return out;
 }
 
 struct LossNode : torch::autograd::Function<LossNode> {
   static variable_list forward(AutogradContext* ctx, const at::Tensor& x, const at::Tensor& weight,
-                               const at::Tensor& targets, double smoothing, int64_t num_classes) {
-    const Losses losses = losses_of(x, weight, targets, smoothing, num_classes, true);
+                               const std::optional<at::Tensor>& bias, const at::Tensor& targets,
+                               double smoothing, int64_t num_classes) {
+    const Losses losses =
+        losses_of(x, weight, targets, smoothing, num_classes, bias.value_or(at::Tensor()), true);
     keep(ctx, ComputeScope::current());
     ctx->saved_data["dx"] = losses.dx;
     ctx->saved_data["dweight"] = losses.dweight;
-    ctx->mark_non_differentiable({losses.nll});
-    return {losses.loss, losses.nll};
+    ctx->saved_data["biased"] = bias.has_value();
+    if (bias) ctx->saved_data["dbias"] = losses.dbias;
+    ctx->mark_non_differentiable({losses.nll, losses.right});
+    return {losses.loss, losses.nll, losses.right};
   }
   static variable_list backward(AutogradContext* ctx, const variable_list& grads) {
     const Compute compute = kept_compute(ctx);
     // The usual factor is one: a mean is taken over the gradients, not over the loss.
+    const float scale = grads[0].item<float>();
     const auto scaled = [&](const char* name) {
       at::Tensor slope = ctx->saved_data[name].toTensor();
-      const float scale = grads[0].item<float>();
       const float factor = compute == Compute::kFp16 ? scale / kSlopeScale : scale;
       if (factor != 1.0f) slope = slope * factor;
       return rounded(slope, compute);
     };
-    return {scaled("dx"), scaled("dweight"), {}, {}, {}};
+    at::Tensor dbias;
+    if (ctx->saved_data["biased"].toBool()) dbias = ctx->saved_data["dbias"].toTensor() * scale;
+    return {scaled("dx"), scaled("dweight"), dbias, {}, {}, {}};
   }
 };
 
 }  // namespace
 
 CrossEntropy linear_cross_entropy(const at::Tensor& x, const at::Tensor& weight,
-                                  const at::Tensor& targets, double smoothing,
-                                  int64_t num_classes) {
-  const bool want = at::GradMode::is_enabled() && (x.requires_grad() || weight.requires_grad());
+                                  const at::Tensor& targets, double smoothing, int64_t num_classes,
+                                  const at::Tensor& bias) {
+  const at::Tensor shift = bias.defined() ? bias.contiguous() : bias;
+  const bool want = at::GradMode::is_enabled() && (x.requires_grad() || weight.requires_grad() ||
+                                                   (bias.defined() && bias.requires_grad()));
   if (!want) {
     const Losses losses = losses_of(x.contiguous(), weight.contiguous(), targets.contiguous(),
-                                    smoothing, num_classes, false);
-    return {losses.loss, losses.nll, losses.token_nll};
+                                    smoothing, num_classes, shift, false);
+    return {losses.loss, losses.nll, losses.token_nll, {}, losses.right};
   }
-  const auto sums = LossNode::apply(x.contiguous(), weight.contiguous(), targets.contiguous(),
-                                    smoothing, num_classes);
-  return {sums[0], sums[1].detach()};
+  const auto sums =
+      LossNode::apply(x.contiguous(), weight.contiguous(),
+                      shift.defined() ? std::optional<at::Tensor>(shift) : std::nullopt,
+                      targets.contiguous(), smoothing, num_classes);
+  return {.loss_sum = sums[0], .nll_sum = sums[1].detach(), .right_sum = sums[2].detach()};
 }
 
 }  // namespace stretto::kernels::fused

@@ -30,9 +30,11 @@ class Projection {
     columns_.emplace(gemm::Operand{classes, true}, compute_);
     if (use.backward) rows_.emplace(gemm::Operand{classes}, compute_);
   }
-  void logits(const at::Tensor& x, at::Tensor& out) const {
-    if (columns_) return gemm::multiply({x}, *columns_, {}, false, out);
+  /// @param bias  [V], may be undefined
+  void logits(const at::Tensor& x, const at::Tensor& bias, at::Tensor& out) const {
+    if (columns_) return gemm::multiply({x}, *columns_, bias, false, out);
     gemm::multiply_by_libtorch({x}, {classes_, true}, false, compute_, out);
+    if (bias.defined()) out.add_(bias);
     round_(out, compute_);
   }
   /// Adds to dweight, and to dx, which must be zero, in half precision: their products are rounded

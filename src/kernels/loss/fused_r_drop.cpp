@@ -55,7 +55,7 @@ Losses of_fp32_rows(const at::Tensor& x, const at::Tensor& weight, const at::Ten
     for (int64_t pass = 0; pass < 2; ++pass) {
       at::Tensor& own = logits[static_cast<size_t>(pass)];
       own = buffer[pass].slice(0, 0, end - begin);
-      projection.logits(x.slice(0, pass * tokens + begin, pass * tokens + end), own);
+      projection.logits(x.slice(0, pass * tokens + begin, pass * tokens + end), {}, own);
     }
     cpu::PairSums block{};
     for (const cpu::PairSums& pair :

@@ -10,6 +10,7 @@
 #include "models/decoders/recurrent_step.h"
 #include "models/lanes.h"
 #include "models/operations.h"
+#include "models/packed.h"
 #include "nn/watch.h"
 
 namespace stretto::models {
@@ -19,12 +20,6 @@ kernels::Score score_named(const std::string& name) {
   if (name == "bahdanau") return kernels::Score::kAdditive;
   if (name == "bahdanau_normed") return kernels::Score::kNormedAdditive;
   return name == "luong" ? kernels::Score::kDot : kernels::Score::kScaledDot;
-}
-
-/// Mean row of each sequence, [B, M]; zero where it has no rows.
-at::Tensor mean_rows(const at::Tensor& rows, const kernels::Offsets& offsets) {
-  const at::Tensor lengths = at::diff(offsets.values.to(at::kLong));
-  return at::segment_reduce(rows, "mean", lengths, {}, {}, 0, false, 0);
 }
 
 /// Of each row the one before it in its sequence; zero for a first one.

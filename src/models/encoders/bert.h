@@ -29,6 +29,9 @@ class ResidualImpl;
 std::shared_ptr<nn::NormImpl> make_norm(const nn::Init& init, const BertOptions& options,
                                         int64_t d_model);
 
+/// How matrices start: normal with deviation init_std, drawn again beyond two of it.
+nn::InitRule rule_of_matrices(const BertOptions& options);
+
 /// Self-attention, then the feed-forward part, each in its residual connection:
 ///
 ///     post: x = norm(x + dropout(part(x)))        pre: x = x + dropout(part(norm(x)))
@@ -67,7 +70,7 @@ class BertEncoder : public Encoder {
   int64_t num_layers() const { return sizes_.num_layers; }
 
  private:
-  at::Tensor embed(const nn::PackedRows& input) const;
+  at::Tensor embed(const nn::PackedRows& input);
 
   BertOptions options_;
   BertSizes sizes_;

@@ -1,0 +1,96 @@
+#include "models/heads/label.h"
+
+#include <ATen/ATen.h>
+#include <ATen/core/Reduction.h>
+
+#include "kernels/loss/smoothing.h"
+#include "models/operations.h"
+#include "models/packed.h"
+#include "nn/watch.h"
+
+namespace stretto::models {
+namespace {
+
+at::Tensor in_fp32(const at::Tensor& x) {
+  return x.scalar_type() == at::kDouble ? x : x.to(at::kFloat);
+}
+
+at::Tensor ones_for(const at::Tensor& logits) {
+  return at::ones({logits.size(0)}, logits.options().requires_grad(false));
+}
+
+}  // namespace
+
+LabelHead::LabelHead(const BertOptions& options, const LabelHeadSetup& setup)
+    : pooling_(options.pooling),
+      dropout_(options.head_dropout),
+      first_site_(setup.first_site),
+      num_labels_(setup.num_labels) {
+  const int64_t d = sizes_of(options).d_model;
+  if (has_pooler(options)) {
+    pooler_ = register_module("pooler", nn::Linear(setup.init.child("pooler"), d, d));
+  }
+  if (num_labels_ > 0) {
+    output_ = register_module("output", nn::Linear(setup.init.child("output"), d, num_labels_));
+  }
+}
+
+at::Tensor LabelHead::pooled(const at::Tensor& rows, const nn::PackedRows& input,
+                             const ForwardContext& context) const {
+  at::Tensor x =
+      pooling_ == "mean" ? mean_rows(rows, input.offsets) : first_rows(rows, input.offsets);
+  if (pooler_) {
+    x = pooler_->forward(x);
+    x = pooling_ == "cls_relu" ? at::relu(x) : at::tanh(x);
+  }
+  if (!context.training || dropout_ <= 0) return x;
+  const nn::DropoutSource source = context.dropout(first_rows(input.row_keys, input.offsets));
+  return kernels::dropout(x, source.at(dropout_, first_site_));
+}
+
+at::Tensor LabelHead::logits(const at::Tensor& pooled) const {
+  TORCH_CHECK(output_, "[label] the model has no labels: it ends at its pooled rows");
+  return in_fp32(output_->forward(pooled));
+}
+
+double LabelHead::operations() const {
+  return weight_operations(*this);
+}
+
+LabelLosses label_cross_entropy(const at::Tensor& logits, const at::Tensor& labels,
+                                const LabelWeights& weights) {
+  TORCH_CHECK(logits.dim() == 2 && labels.dim() == 1 && labels.size(0) == logits.size(0),
+              "[label] logits must be [B, L] and labels [B], got ", logits.sizes(), " and ",
+              labels.sizes());
+  const at::Tensor log_p = at::log_softmax(logits, 1);
+  at::Tensor each = -log_p.gather(1, labels.unsqueeze(1)).squeeze(1);
+  if (weights.smoothing > 0) {
+    const kernels::SmoothingWeights share(weights.smoothing, logits.size(1));
+    each = share.extra * each - share.each * log_p.sum(1);
+  }
+  if (!weights.of_classes.defined()) return {.each = each, .weight = ones_for(logits)};
+  const at::Tensor weight = weights.of_classes.to(each.options()).index_select(0, labels);
+  return {.each = each * weight, .weight = weight};
+}
+
+LabelLosses binary_cross_entropy(const at::Tensor& logits, const at::Tensor& labels,
+                                 const at::Tensor& weights) {
+  TORCH_CHECK(logits.dim() == 2 && labels.sizes() == logits.sizes(),
+              "[label] logits and labels must both be [B, L], got ", logits.sizes(), " and ",
+              labels.sizes());
+  at::Tensor parts = at::binary_cross_entropy_with_logits(logits, labels.to(logits.scalar_type()),
+                                                          {}, {}, at::Reduction::None);
+  if (weights.defined()) parts = parts * weights.to(parts.options());
+  return {.each = parts.mean(1), .weight = ones_for(logits)};
+}
+
+LabelLosses squared_error(const at::Tensor& logits, const at::Tensor& values) {
+  TORCH_CHECK(logits.dim() == 2 && logits.size(1) == 1 && values.dim() == 1 &&
+                  values.size(0) == logits.size(0),
+              "[label] logits must be [B, 1] and values [B], got ", logits.sizes(), " and ",
+              values.sizes());
+  const at::Tensor difference = logits.squeeze(1) - values.to(logits.scalar_type());
+  return {.each = difference.square(), .weight = ones_for(logits)};
+}
+
+}  // namespace stretto::models
