@@ -29,6 +29,7 @@ struct Begin {
   char* const* words;
   char* const* variables;
   int out, err;  // -1: those of this process
+  int in;        // -1: nothing to read
   pid_t parent;
 };
 
@@ -43,8 +44,8 @@ struct Begin {
   ::sigaddset(&blocked, SIGTERM);
   ::sigaddset(&blocked, SIGHUP);
   ::sigprocmask(SIG_SETMASK, &blocked, nullptr);
-  const int nothing = ::open("/dev/null", O_RDONLY);
-  if (nothing >= 0) ::dup2(nothing, STDIN_FILENO);
+  const int input = begin.in >= 0 ? begin.in : ::open("/dev/null", O_RDONLY);
+  if (input >= 0) ::dup2(input, STDIN_FILENO);
   if (begin.out >= 0) ::dup2(begin.out, STDOUT_FILENO);
   if (begin.err >= 0) ::dup2(begin.err, STDERR_FILENO);
   ::execve(begin.words[0], begin.words, begin.variables);
@@ -82,6 +83,7 @@ bool ChildProcess::start(const std::vector<std::string>& words, const Outputs& o
                     .variables = variable_pointers.data(),
                     .out = outputs.out,
                     .err = outputs.err,
+                    .in = outputs.in,
                     .parent = ::getpid()};
   pid_ = ::fork();
   if (pid_ == 0) become(begin);
@@ -107,7 +109,7 @@ ChildProcess::ChildProcess(const std::vector<std::string>& words, Stderr stderr_
 ChildProcess::ChildProcess(const std::vector<std::string>& words, const OutputFile& output,
                            const std::vector<std::string>& variables) {
   const Descriptor file = open_own_file(output.path, O_WRONLY | O_APPEND);
-  if (!start(words, {.out = file.get(), .err = file.get()}, variables)) {
+  if (!start(words, {.out = file.get(), .err = file.get(), .in = output.input}, variables)) {
     throw Error(ExitCode::kIo, "cannot start " + words.front() + ": " + std::strerror(errno), "");
   }
 }

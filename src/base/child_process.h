@@ -31,6 +31,7 @@ class ChildProcess {
   /// A file at whose end the program's stdout and stderr go; made when it is not there.
   struct OutputFile {
     std::filesystem::path path;
+    int input = -1;  ///< an open file that it reads; -1 = it has nothing to read
   };
   /// Throws as open_own_file() does (base/descriptor.h) too.
   ChildProcess(const std::vector<std::string>& words, const OutputFile& output,
@@ -52,6 +53,7 @@ class ChildProcess {
   /// Where its stdout and stderr go; -1 = where this process's do.
   struct Outputs {
     int out = -1, err = -1;
+    int in = -1;  // -1: nothing to read
   };
 
   /// @return false, and errno, when it cannot be started

@@ -22,7 +22,6 @@ Sections common_sections(const ModelDescription& description, bool byte_bpe, int
   sections.model = description.model;
   sections.model.head = description.head == Head::kNone ? "none" : "auto";
   sections.tokenizer.type = byte_bpe ? "byte_bpe" : "wordpiece";
-  sections.tokenizer.vocab_multiple = 1;
   sections.data.max_text_tokens = max_tokens;
   sections.data.max_tokens = std::max(sections.data.max_tokens, max_tokens);
   return sections;

@@ -13,6 +13,7 @@
 #include "interchange/config_reader.h"
 #include "interchange/described_experiment.h"
 #include "interchange/tokenizer_folder.h"
+#include "text/text_tokenizer_options.h"
 
 namespace stretto::interchange {
 namespace {
@@ -60,29 +61,35 @@ int64_t longest_text(const fs::path& folder) {
   return config.integer("max_seq_length", 0, 1, kMostTextTokens);
 }
 
-/// Rows of the folder's tables of tokens that are the tokenizer's.
-void cut_to_vocabulary(ImportedModel& model, const fs::path& folder) {
+bool is_table_of_tokens(const std::string& name, const ModelDescription& description) {
+  if (name == "encoder.embedding.weight") return true;
+  return description.head == Head::kMaskedTokens &&
+         (name == "head.output.weight" || name == "head.bias");
+}
+
+/// Tables of tokens get the rows of the tokenizer's ids, and rows of zeros up to a round number, as
+/// every run has them.
+void fit_to_vocabulary(ImportedModel& model, const fs::path& folder) {
+  const auto& description = model.config.description;
   const int64_t ids = model.tokenizer->size();
-  for (const char* name : {"encoder.embedding.weight", "head.output.weight", "head.bias"}) {
-    const bool is_of_tokens = std::string_view(name) == "encoder.embedding.weight" ||
-                              model.config.description.head == Head::kMaskedTokens;
-    const auto found = std::find_if(model.tensors.begin(), model.tensors.end(),
-                                    [&](const TensorView& t) { return t.name == name; });
-    if (!is_of_tokens || found == model.tensors.end() || found->shape.empty()) continue;
-    const int64_t rows = found->shape[0];
-    if (rows < ids || rows != model.config.description.vocab_size) {
-      throw Error(ExitCode::kBadData,
-                  folder.string() +
-                      ": the vocabulary does not fit the weights: the tokenizer has " +
-                      counted(ids, "id") + ", config.json says " +
-                      with_thousands(model.config.description.vocab_size) + ", and `" + name +
-                      "` has " + counted(rows, "row"),
-                  "put the tokenizer of these weights into the folder");
+  const int64_t multiple = text::TextTokenizerOptions().vocab_multiple;
+  for (TensorView& tensor : model.tensors) {
+    if (!is_table_of_tokens(tensor.name, description) || tensor.shape.empty()) continue;
+    const int64_t rows = tensor.shape[0];
+    if (rows < ids || rows != description.vocab_size) {
+      throw Error(
+          ExitCode::kBadData,
+          folder.string() + ": the vocabulary does not fit the weights: the tokenizer has " +
+              counted(ids, "id") + ", config.json says " + with_thousands(description.vocab_size) +
+              ", and `" + tensor.name + "` has " + counted(rows, "row"),
+          "put the tokenizer of these weights into the folder");
     }
     model.rows_left_out = rows - ids;
-    found->shape[0] = ids;
-    found->bytes = found->bytes.substr(
-        0, found->bytes.size() / static_cast<size_t>(rows) * static_cast<size_t>(ids));
+    const size_t row = tensor.bytes.size() / static_cast<size_t>(rows);
+    tensor.shape[0] = (ids + multiple - 1) / multiple * multiple;
+    std::string bytes(tensor.bytes.substr(0, row * static_cast<size_t>(ids)));
+    bytes.resize(row * static_cast<size_t>(tensor.shape[0]), '\0');
+    tensor.bytes = model.own->bytes.emplace_back(std::move(bytes));
   }
 }
 
@@ -194,7 +201,7 @@ ImportedModel import_model(const fs::path& folder, const ImportOptions& options)
   }
   model.files = std::make_shared<const store::WeightFiles>(folder);
   take_tensors(model, folder, options);
-  cut_to_vocabulary(model, folder);
+  fit_to_vocabulary(model, folder);
   model.experiment =
       described_experiment(description, spec.model == text::TokenizerSpec::Model::kByteBpe,
                            std::min(longest_text(folder), kMostTextTokens));

@@ -87,6 +87,9 @@ inline std::vector<PlanProblem> plan_problems(const TrainingPlan& plan,
   };
   for (const std::string& pattern : plan.freeze) look("train.freeze", pattern);
   for (const LateStart& start : plan.unfreeze) look("train.unfreeze", start.pattern);
+  // Of a pattern that reaches no linear map its own key tells.
+  const auto is_lora = [](const TensorName& tensor) { return TrainingPlan::is_lora(tensor); };
+  if (plan.has_lora && std::none_of(tensors.begin(), tensors.end(), is_lora)) return problems;
   const bool any = std::any_of(tensors.begin(), tensors.end(), [&](const TensorName& tensor) {
     return plan.begins(tensor).has_value();
   });

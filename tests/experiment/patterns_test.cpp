@@ -89,6 +89,41 @@ TEST(Patterns, OfFirstWeightsAndFrozenPartsAreProblemsOfTheirKeys) {
                                             "train.init_only"}));
 }
 
+TEST(Patterns, OfFineTuningAreProblemsOfTheirKeys) {
+  const auto keys = [](const Change& change) {
+    std::string all;
+    for (const auto& problem : pattern_problems(change)) all += problem.key + " ";
+    return all;
+  };
+  EXPECT_EQ(keys([](auto& e) {
+              e.train.freeze = {"embedding.*"};
+              e.train.unfreeze = {"encoder.layers.0.* 200"};
+              e.optim.layer_decay = 0.9;
+            }),
+            "");
+  EXPECT_EQ(keys([](auto& e) { e.train.unfreeze = {"encodr.* 200"}; }), "train.unfreeze ");
+  EXPECT_EQ(keys([](auto& e) { e.train.unfreeze = {"* 200"}; }), "train.unfreeze ");
+  EXPECT_EQ(keys([](auto& e) {
+              translation_of(e).model.lora.rank = 2;
+              translation_of(e).model.lora.train = {"haed.*"};
+            }),
+            "model.lora.maps model.lora.train ")
+      << "the list of tensors has no lora_a";
+  EXPECT_EQ(keys([](auto& e) { translation_of(e).model.lora.train = {"haed.*"}; }), "");
+
+  Experiment unreadable;
+  unreadable.train.unfreeze = {"encoder.*"};
+  ASSERT_EQ(entry_problems(unreadable).size(), 1u);
+  EXPECT_EQ(entry_problems(unreadable).front().key, "train.unfreeze");
+
+  Experiment flat;
+  flat.optim.layer_decay = 0.9;
+  const auto problems =
+      name_problems(flat, std::vector<optim::TensorName>{{"weight"}, {"bias", true}});
+  ASSERT_EQ(problems.size(), 1u);
+  EXPECT_EQ(problems.front().key, "optim.layer_decay");
+}
+
 TEST(Patterns, ThatMatchNothingAreToldTheNamesNearThem) {
   const auto problems =
       pattern_problems([](auto& e) { e.optim.groups = {"encodr.* lr_scale=0.5"}; });
@@ -125,6 +160,15 @@ TEST(Patterns, AreWhatNamesTensors) {
   e.optim.lazy_tables = {};
   e.optim.weight_noise_tensors = {"embedding.weight"};
   EXPECT_TRUE(names_tensors(e));
+  e.optim.weight_noise_tensors = {};
+  e.optim.layer_decay = 0.9;
+  EXPECT_TRUE(names_tensors(e));
+  e.optim.layer_decay = 1;
+  e.train.unfreeze = {"embedding.weight 5"};
+  EXPECT_TRUE(names_tensors(e));
+  e.train.unfreeze = {};
+  translation_of(e).model.lora.rank = 2;
+  EXPECT_EQ(key_that_names_tensors(e), "model.lora.rank");
 }
 
 TEST(Patterns, StopARunOnlyWhereTensorsAreNamed) {

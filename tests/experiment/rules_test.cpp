@@ -349,6 +349,11 @@ TEST(Rules, WhatCannotBeCutOrSummedExactlyIsRefused) {
   };
   EXPECT_NE(adafactor("sharded").find("which slices cut"), std::string::npos);
   EXPECT_EQ(adafactor("parameter_server"), "0 problems");  // rank 0 has all of it
+  EXPECT_NE(problem_of([](auto& e) {
+              e.optim.name = "adafactor";
+              e.train.unfreeze = {"encoder.* 5"};
+            }).find("all tensors at once"),
+            std::string::npos);
   for (const char* name : {"lamb", "lars", "larc", "novograd"}) {
     EXPECT_EQ(problem_of([&](auto& e) {
                 e.dist.deterministic = true;

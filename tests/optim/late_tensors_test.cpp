@@ -1,8 +1,7 @@
 // train.unfreeze: parameters that have a place in the arena, but train only from an update on.
 #include <gtest/gtest.h>
 
-#include <map>
-
+#include "base/error.h"
 #include "optim/frozen_names.h"
 #include "optim/gradient_noise.h"
 #include "optim/weight_noise.h"

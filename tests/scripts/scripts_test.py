@@ -1157,5 +1157,49 @@ pathlib.Path(run, "metrics.jsonl").write_text("".join(json.dumps(event) + "\\n" 
         self.assertIn("| a | 7.0 | 2.5 |", done.stdout)
 
 
+class SearchBesideRandom(InTemporaryFolder):
+    """benchmarks/search_beside_random.py with a made-up stretto: `search FILE --dir DIR --quiet`, `train … --run RUN --until N`."""
+
+    STRETTO = """#!/usr/bin/env python3
+import json, pathlib, re, sys
+words = sys.argv[1:]
+if words[0] == "train":
+    run, until = pathlib.Path(words[words.index("--run") + 1]), int(words[words.index("--until") + 1])
+    run.mkdir(parents=True, exist_ok=True)
+    open(run / "metrics.jsonl", "a").write(json.dumps({"event": "valid", "step": until, "nll": 4.5}) + "\\n")
+    sys.exit(0)
+text, folder = open(words[1]).read(), pathlib.Path(words[3])
+folder.mkdir(exist_ok=True)
+asha = 'name = "asha"' in text
+with open(folder / "trials.jsonl", "w") as file:
+    for i in range(int(re.search("max_trials = (\\d+)", text)[1])):
+        updates = 9 if i == 0 or not asha else 3
+        value = 4 if asha else 5
+        file.write(json.dumps({"trial": i, "updates": updates, "value": value + ODD, "seconds": id(file)}) + "\\n")
+"""
+
+    def measure(self, odd, *arguments):
+        path = self.write("stretto", self.STRETTO.replace("ODD", odd))
+        path.chmod(0o755)
+        result = subprocess.run([sys.executable, str(ROOT / "benchmarks/search_beside_random.py"), "--stretto", str(path), "--tiny",
+                                 "--work", str(self.folder / "work"), *arguments], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                stderr=subprocess.PIPE, text=True, cwd=self.folder, timeout=300)
+        return result.returncode, result.stdout, result.stderr
+
+    def test_random_search_gets_the_updates_of_asha_rounded_up(self):
+        code, printed, said = self.measure("0", "--out", "results/table.md")
+        self.assertEqual(code, 0, said)
+        for seed in (1, 2):
+            self.assertIn(f"| {seed} | 6 | 24 | 4.0000 | 3 | 27 | 5.0000 |", printed)
+        self.assertIn("random: best nll 5.0000 ± 0.0000; ASHA is better for 2 of 2 seeds.", printed)
+        self.assertIn("the search of seed 1 ended with the same table", printed)
+        self.assertEqual((self.folder / "results/table.md").read_text(), printed)
+
+    def test_another_table_after_kills_makes_it_fail(self):
+        code, printed, _ = self.measure("(folder.name == 'killed_1')")
+        self.assertEqual(code, 1)
+        self.assertIn("ANOTHER TABLE", printed)
+
+
 if __name__ == "__main__":
     unittest.main()

@@ -51,6 +51,41 @@ TEST(TrainerUntil, ARunThatPausesEndsWithTheSameWeightsAndUpdates) {
   }
 }
 
+// Every validation is one without progress: whoever counted those of a pause would reduce the rate
+// too early, and stop too early.
+TEST(TrainerUntil, ValidationsOfPausesMoveNeitherPlateauNorPatience) {
+  const stretto::testing::TempDir folder;
+  const auto plateau = [&](const std::string& name) {
+    auto run = test::toy_setup(folder / name);
+    run.train.max_steps = 40;
+    run.train.patience = 4;
+    run.schedule.name = "plateau";
+    run.schedule.decay_rate = 0.5;
+    run.eval.every = 4;
+    return run;
+  };
+  const auto train = [](const TrainerSetup& run) {
+    ToyTask task;
+    task.nlls = {1.0};
+    ASSERT_EQ(Trainer(task, run).run(), ExitCode::kOk);
+  };
+  const auto whole = plateau("whole");
+  train(whole);
+  auto parts = plateau("parts");
+  for (const int64_t until : {1, 2, 4, 5, 6, 7, 9, 10, 13, 15}) {
+    parts.until = until;
+    train(parts);
+  }
+  parts.until = 0;
+  train(parts);
+  EXPECT_EQ(final_hash(parts), final_hash(whole));
+  const auto expected = events(whole, "train"), got = events(parts, "train");
+  ASSERT_EQ(got.size(), expected.size());
+  for (size_t i = 0; i < got.size(); ++i) EXPECT_EQ(got[i].lr, expected[i].lr) << i;
+  EXPECT_LT(expected.back().lr, expected[3].lr) << "the test is stale: nothing was reduced";
+  EXPECT_EQ(events(whole, "end").back().step, 20) << "four without progress behind the first";
+}
+
 TEST(TrainerUntil, CountsUpdatesAsMaxStepsDoes) {
   const stretto::testing::TempDir folder;
   auto run = linear(folder, "run");

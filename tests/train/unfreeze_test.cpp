@@ -2,7 +2,9 @@
 #include <gtest/gtest.h>
 #include <torch/torch.h>
 
+#include <algorithm>
 #include <map>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -145,7 +147,8 @@ TEST_F(UnfreezeTest, EachPartBeginsAtItsUpdate) {
       const auto zeros =
           std::all_of(state.bytes.begin(), state.bytes.end(), [](char byte) { return byte == 0; });
       const bool layer0 = state.name.find("encoder.layers.0.") != std::string::npos;
-      if (layer0) EXPECT_EQ(zeros, row.updates <= 4) << state.name << " after " << row.updates;
+      if (!layer0) continue;
+      EXPECT_EQ(zeros, row.updates <= 4) << state.name << " after " << row.updates;
     }
   }
   StackTask undisturbed;

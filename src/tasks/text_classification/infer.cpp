@@ -14,7 +14,7 @@ namespace {
 
 // Lines that are read together: enough to fill batches of similar length, few enough to stream.
 constexpr size_t kLinesTogether = 2048;
-constexpr int64_t kWarningsShown = 10;
+constexpr int64_t kLineWarnings = 10;
 
 /// Labels line by line.
 class LineLabeller {
@@ -35,7 +35,7 @@ class LineLabeller {
       if (lines.size() == kLinesTogether || !input.ready()) flush(lines);
     }
     flush(lines);
-    if (warnings_ > kWarningsShown) {
+    if (warnings_ > kLineWarnings) {
       log::warn(with_thousands(warnings_) + " lines in all could not be read as they are");
     }
     if (cut_lines_ > 0) {
@@ -49,7 +49,7 @@ class LineLabeller {
   bool pairs() const { return !options_.data.text2.empty(); }
 
   void warn_about(const data::InputLine& line, const std::string& what) {
-    if (++warnings_ <= kWarningsShown) log::warn(line.place + ": " + what);
+    if (++warnings_ <= kLineWarnings) log::warn(line.place + ": " + what);
   }
 
   // Finds the texts of a line. @return a problem, or nothing

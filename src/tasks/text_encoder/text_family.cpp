@@ -7,6 +7,7 @@
 #include "optim/groups.h"
 #include "runs/checkpoint_tensors.h"
 #include "runs/initial_weights.h"
+#include "runs/merged_lora.h"
 #include "tasks/taken_tokenizer.h"
 
 namespace stretto::tasks {
@@ -74,11 +75,12 @@ void TextFamily::check_weights(const experiment::CheckRequest& request,
       tables.push_back({table.parameter, std::move(rows)});
     }
     const optim::Arena arena(*model, optim::Arena::Gradients::kNone);
-    const auto& file = run.checkpoint.file("model");
     const std::string where = run.checkpoint.directory.string() + "/model.safetensors";
+    const auto weights = runs::weights_to_begin_with(run.checkpoint.file("model"), where, arena,
+                                                     runs::LoraValues::kNames);
     const runs::TakenWeights taken{
         .entries = e.train.init_only, .tied = model->tied_names(), .replaceable = {"head.*"}};
-    runs::require_some_weights_fit(file, where, arena, taken, tables);
+    runs::require_some_weights_fit(weights.file, where, arena, taken, tables);
     if (request.full) return;
     found.unread.push_back({key, "the weights themselves: their names and shapes fit"});
   });

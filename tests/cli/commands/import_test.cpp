@@ -1,0 +1,112 @@
+#include <gtest/gtest.h>
+
+#include "tests/cli/program.h"
+#include "tests/interchange/model_folder.h"
+#include "tests/store/pickle_writer.h"
+
+namespace stretto::cli {
+namespace {
+
+namespace fs = std::filesystem;
+using stretto::testing::has;
+using stretto::testing::ModelFolder;
+using stretto::testing::PickleWriter;
+using stretto::testing::Program;
+using stretto::testing::TempDir;
+
+class ImportCommand : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (!Program::has_engine()) GTEST_SKIP() << "a build without libtorch";
+  }
+
+  stretto::testing::ProgramResult import(const ModelFolder& folder,
+                                         const std::string& option = "") const {
+    std::vector<std::string> words{"import", folder.dir->path(), "--run", run_.path() / "model"};
+    if (!option.empty()) words.push_back(option);
+    return program_.run(words);
+  }
+
+  /// Refused with these words, and nothing is left behind.
+  void refuses(const ModelFolder& folder, const std::string& said, int code = 65) const {
+    const auto result = import(folder);
+    EXPECT_EQ(result.code, code) << result.err;
+    EXPECT_TRUE(has(result.err, said)) << result.err;
+    EXPECT_TRUE(fs::is_empty(run_.path()));
+  }
+
+  Program program_;
+  TempDir run_;
+};
+
+TEST_F(ImportCommand, MakesARunThatIsExportedAgain) {
+  auto folder = ModelFolder::bert("BertForSequenceClassification").with_bert_labels(2);
+  folder.config["id2label"] = {{"0", "no"}, {"1", "yes"}};
+  folder.write();
+  const auto result = import(folder);
+  ASSERT_EQ(result.code, 0) << result.err;
+  EXPECT_TRUE(has(result.out, "BertForSequenceClassification")) << result.out;
+  const auto again = import(folder);
+  EXPECT_EQ(again.code, 2);
+  EXPECT_TRUE(has(again.err, "is there already")) << again.err;
+  const auto answers = program_.run({"infer", run_.path() / "model"}, "red houses\n");
+  EXPECT_EQ(answers.code, 0) << answers.err;
+  EXPECT_TRUE(has(answers.out, "yes") || has(answers.out, "no")) << answers.out;
+  const auto exported =
+      program_.run({"export", run_.path() / "model", "--format", "hf", run_.path() / "out"});
+  ASSERT_EQ(exported.code, 0) << exported.err;
+  const store::SafetensorsFile file(run_.path() / "out/model.safetensors");
+  for (const auto& [name, shape] : folder.shapes) {
+    ASSERT_NE(file.find(name), nullptr) << name;
+    EXPECT_EQ(file.find(name)->bytes, folder.values_of(name)) << name;
+  }
+}
+
+TEST_F(ImportCommand, AnEncoderHasNoScores) {
+  auto folder = ModelFolder::bert("BertModel", "");
+  folder.write();
+  ASSERT_EQ(import(folder).code, 0);
+  const auto result = program_.run({"eval", run_.path() / "model"});
+  EXPECT_EQ(result.code, 2);
+  EXPECT_TRUE(has(result.err, "without a head")) << result.err;
+  const auto vectors = program_.run({"embed", run_.path() / "model"}, "red\n");
+  EXPECT_EQ(vectors.code, 0) << vectors.err;
+}
+
+TEST_F(ImportCommand, MissingTensorsGetTheirFirstWeightsIfAsked) {
+  auto folder = ModelFolder::bert("BertForQuestionAnswering");
+  folder.write();
+  refuses(folder, "missing: qa_outputs.weight, qa_outputs.bias");
+  const auto result = import(folder, "--allow-missing");
+  EXPECT_EQ(result.code, 0) << result.err;
+  EXPECT_TRUE(has(result.err, "head.output.weight")) << result.err;
+}
+
+TEST_F(ImportCommand, HostileFoldersLeaveNothing) {
+  auto folder = ModelFolder::bert("BertModel", "");
+  folder.write();
+  fs::remove(*folder.dir / "model.safetensors");
+  folder.dir->write("pytorch_model.bin",
+                    PickleWriter().global("os", "system").text("touch owned").raw("\x85R.").bytes);
+  refuses(folder, "os.system");
+  EXPECT_FALSE(fs::exists(program_.folder / "owned"));
+  fs::remove(*folder.dir / "pytorch_model.bin");
+  folder.dir->write("model.safetensors", std::string("\0\0\0\x80\0\0\0\0{}", 10));
+  refuses(folder, "a header of 2.0 GiB");
+  folder.dir->write("config.json", std::string(100'000, '['));
+  refuses(folder, "nested deeper");
+  fs::remove(*folder.dir / "model.safetensors");
+  folder.shapes["embeddings.LayerNorm.weight"] = {5};
+  folder.write();
+  refuses(folder, "`encoder.embedding_norm.weight` is [5], the model has [4]");
+}
+
+TEST_F(ImportCommand, ExportWantsARunAndAFormat) {
+  const auto result = program_.run({"export", "nowhere", "--format", "hf", "out"});
+  EXPECT_EQ(result.code, 2);
+  EXPECT_TRUE(has(result.err, "no run folder at nowhere")) << result.err;
+  EXPECT_EQ(program_.run({"export", "nowhere", "out"}).code, 2);  // --format is not given
+}
+
+}  // namespace
+}  // namespace stretto::cli

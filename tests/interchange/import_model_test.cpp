@@ -1,0 +1,265 @@
+#include "interchange/import_model.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "experiment/text_sections.h"
+#include "interchange/export_model.h"
+#include "interchange/tokenizer_folder.h"
+#include "tests/base/failure.h"
+#include "tests/interchange/model_folder.h"
+
+namespace stretto::interchange {
+namespace {
+
+using stretto::testing::failure;
+using stretto::testing::ModelFolder;
+using stretto::testing::TempDir;
+
+const store::TensorView* find(const ImportedModel& model, const std::string& name) {
+  const auto found = std::find_if(model.tensors.begin(), model.tensors.end(),
+                                  [&](const auto& tensor) { return tensor.name == name; });
+  return found == model.tensors.end() ? nullptr : &*found;
+}
+
+std::string refused(const ModelFolder& folder, const ImportOptions& options = {}) {
+  return failure(ExitCode::kBadData, [&] { import_model(folder.dir->path(), options); }).what();
+}
+
+TEST(ImportModel, BertWithMaskedTokens) {
+  auto folder = ModelFolder::bert("BertForMaskedLM").with_bert_masked_tokens();
+  folder.add_layer("bert.pooler.dense", 4, 4);
+  folder.shapes["cls.seq_relationship.weight"] = {2, 4};
+  folder.write();
+  const auto model = import_model(folder.dir->path());
+  EXPECT_EQ(model.experiment.task.name(), "masked_lm");
+  EXPECT_EQ(model.left_out,
+            (std::vector<std::string>{"bert.pooler.dense.bias", "bert.pooler.dense.weight",
+                                      "cls.seq_relationship.weight"}));
+  const auto* qkv = find(model, "encoder.layers.0.self_attention.qkv.weight");
+  ASSERT_NE(qkv, nullptr);
+  EXPECT_EQ(qkv->shape, (std::vector<int64_t>{12, 4}));
+  const std::string self = "bert.encoder.layer.0.attention.self.";
+  EXPECT_EQ(qkv->bytes, folder.values_of(self + "query.weight") +
+                            folder.values_of(self + "key.weight") +
+                            folder.values_of(self + "value.weight"));
+  EXPECT_NE(find(model, "head.bias"), nullptr);
+  EXPECT_EQ(find(model, "head.pooler.weight"), nullptr);
+  EXPECT_EQ(model.tokenizer->size(), 8);
+}
+
+TEST(ImportModel, RobertaLosesPositionsThatNothingReads) {
+  auto folder = ModelFolder::roberta("RobertaForSequenceClassification");
+  folder.add_layer("classifier.dense", 4, 4);
+  folder.add_layer("classifier.out_proj", 2, 4);
+  folder.write();
+  const auto model = import_model(folder.dir->path());
+  const auto* positions = find(model, "encoder.positions.weight");
+  ASSERT_NE(positions, nullptr);
+  EXPECT_EQ(positions->shape, (std::vector<int64_t>{16, 4}));
+  EXPECT_EQ(positions->bytes,
+            folder.values_of("roberta.embeddings.position_embeddings.weight").substr(2 * 16));
+  EXPECT_EQ(model.assets.at("labels.json"), R"(["LABEL_0","LABEL_1"])");
+  EXPECT_EQ(find(model, "encoder.segments.weight")->shape, (std::vector<int64_t>{1, 4}));
+}
+
+TEST(ImportModel, DistilBertHasNoSegments) {
+  auto folder = ModelFolder::distilbert("DistilBertForQuestionAnswering");
+  folder.add_layer("qa_outputs", 2, 4);
+  folder.write();
+  const auto model = import_model(folder.dir->path());
+  EXPECT_EQ(model.experiment.task.name(), "question_answering");
+  EXPECT_EQ(find(model, "encoder.segments.weight"), nullptr);
+  EXPECT_NE(find(model, "encoder.layers.0.ffn_residual.norm.bias"), nullptr);
+}
+
+TEST(ImportModel, AnEncoderHasAPoolerIfTheFolderHasOne) {
+  auto folder = ModelFolder::bert("BertModel", "");
+  folder.write();
+  const auto without = import_model(folder.dir->path());
+  const auto sections = experiment::text_sections(without.experiment);
+  EXPECT_EQ(sections.model->pooling, "mean");
+  EXPECT_EQ(sections.model->head, "none");
+  auto other = ModelFolder::bert("BertModel", "");
+  other.add_layer("pooler.dense", 4, 4);
+  other.write();
+  EXPECT_NE(find(import_model(other.dir->path()), "head.pooler.weight"), nullptr);
+}
+
+TEST(ImportModel, AHeadMayBeLeftOut) {
+  auto folder = ModelFolder::bert("BertForTokenClassification");
+  folder.add_layer("classifier", 3, 4);
+  folder.write();
+  EXPECT_NE(refused(folder).find("BertForTokenClassification"), std::string::npos);
+  const auto model = import_model(folder.dir->path(), {.encoder_only = true});
+  EXPECT_EQ(model.left_out.size(), 2U);
+}
+
+TEST(ImportModel, MissingAndExtraTensorsAreListed) {
+  auto folder = ModelFolder::bert("BertForMaskedLM").with_bert_masked_tokens();
+  folder.shapes.erase("cls.predictions.bias");
+  folder.shapes["adapter.weight"] = {2};
+  folder.write();
+  const std::string what = refused(folder);
+  EXPECT_NE(what.find("missing: cls.predictions.bias"), std::string::npos) << what;
+  EXPECT_NE(what.find("not in the model: adapter.weight"), std::string::npos) << what;
+  EXPECT_EQ(refused(folder, {.allow_missing = true}).find("missing"), std::string::npos);
+  const auto model =
+      import_model(folder.dir->path(), {.ignore_extra = true, .allow_missing = true});
+  EXPECT_EQ(model.missing, std::vector<std::string>{"head.bias"});
+  EXPECT_EQ(model.left_out, std::vector<std::string>{"adapter.weight"});
+}
+
+TEST(ImportModel, ATiedMatrixIsTheTable) {
+  auto folder = ModelFolder::bert("BertForMaskedLM").with_bert_masked_tokens();
+  folder.shapes["cls.predictions.decoder.weight"] = {8, 4};
+  folder.write();
+  EXPECT_NE(refused(folder).find("ties"), std::string::npos);
+  auto untied = ModelFolder::bert("BertForMaskedLM").with_bert_masked_tokens();
+  untied.shapes["cls.predictions.decoder.weight"] = {8, 4};
+  untied.config["tie_word_embeddings"] = false;
+  untied.write();
+  EXPECT_NE(find(import_model(untied.dir->path()), "head.output.weight"), nullptr);
+}
+
+TEST(ImportModel, TheVocabularyFitsTheWeights) {
+  auto folder = ModelFolder::bert("BertModel");
+  folder.dir->write("vocab.txt", "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\na\nb\nc\nd\n");
+  folder.write();
+  EXPECT_NE(refused(folder).find("does not fit the weights"), std::string::npos);
+  auto roomy = ModelFolder::bert("BertModel");
+  roomy.dir->write("vocab.txt", "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\na\n");
+  roomy.write();
+  const auto model = import_model(roomy.dir->path());
+  EXPECT_EQ(model.rows_left_out, 2);
+  // Six rows, and two of zeros up to a round number.
+  const auto* table = find(model, "encoder.embedding.weight");
+  EXPECT_EQ(table->shape, (std::vector<int64_t>{8, 4}));
+  const auto theirs = roomy.values_of("bert.embeddings.word_embeddings.weight");
+  EXPECT_EQ(table->bytes, theirs.substr(0, 6 * 16) + std::string(2 * 16, '\0'));
+}
+
+TEST(ImportModel, ShardsAreOneModel) {
+  auto folder = ModelFolder::bert("BertForQuestionAnswering");
+  folder.add_layer("qa_outputs", 2, 4);
+  nlohmann::json map;
+  ModelFolder first = folder, second = folder;
+  for (const auto& [name, shape] : folder.shapes) {
+    const bool is_first = name < "bert.encoder.layer.0.o";
+    (is_first ? second : first).shapes.erase(name);
+    map[name] = is_first ? "a.safetensors" : "b.safetensors";
+  }
+  first.write("a.safetensors");
+  second.write("b.safetensors");
+  folder.dir->write("model.safetensors.index.json", nlohmann::json{{"weight_map", map}}.dump());
+  EXPECT_NE(find(import_model(folder.dir->path()), "head.output.weight"), nullptr);
+
+  const auto refused_map = [&](const nlohmann::json& weight_map) {
+    folder.dir->write("model.safetensors.index.json",
+                      nlohmann::json{{"weight_map", weight_map}}.dump());
+    return refused(folder);
+  };
+  auto other = map;
+  other["qa_outputs.bias"] = "../b.safetensors";
+  EXPECT_NE(refused_map(other).find("no file of this folder"), std::string::npos);
+  other["qa_outputs.bias"] = "a.safetensors";
+  EXPECT_NE(refused_map(other).find("`qa_outputs.bias`"), std::string::npos);
+  other = map;
+  other["more"] = "a.safetensors";
+  EXPECT_NE(refused_map(other).find("has no `more`"), std::string::npos);
+  EXPECT_NE(refused_map(nlohmann::json::object()).find("lists no tensors"), std::string::npos);
+}
+
+TEST(ImportModel, FoldersThatAreNotWholeAreRefused) {
+  const auto folder = ModelFolder::bert("BertModel");
+  failure(ExitCode::kUsage, [&] { import_model(folder.dir->path()); });  // no config.json
+  folder.write();
+  std::filesystem::remove(*folder.dir / "vocab.txt");
+  failure(ExitCode::kUsage, [&] { import_model(folder.dir->path()); });
+  folder.write_vocab();
+  std::filesystem::remove(*folder.dir / "model.safetensors");
+  failure(ExitCode::kUsage, [&] { import_model(folder.dir->path()); });
+  failure(ExitCode::kUsage, [&] { import_model(*folder.dir / "elsewhere"); });
+}
+
+TEST(ImportModel, ShapesThatDoNotFitAreRefused) {
+  auto folder = ModelFolder::bert("BertModel");
+  folder.shapes["bert.encoder.layer.0.attention.self.key.weight"] = {4, 3};
+  folder.write();
+  EXPECT_NE(refused(folder).find("[4, 3]"), std::string::npos);
+}
+
+TEST(ExportModel, GivesBackWhatWasImported) {
+  auto bert = ModelFolder::bert("BertForMaskedLM").with_bert_masked_tokens();
+  auto roberta = ModelFolder::roberta("RobertaForQuestionAnswering");
+  roberta.add_layer("qa_outputs", 2, 4);
+  auto distilbert = ModelFolder::distilbert("DistilBertForSequenceClassification");
+  distilbert.add_layer("pre_classifier", 4, 4);
+  distilbert.add_layer("classifier", 2, 4);
+  for (const auto& folder : {bert, roberta, distilbert}) {
+    folder.write();
+    const auto model = import_model(folder.dir->path());
+    const TempDir target;
+    const auto description = model.config.description;
+    export_model({.description = description,
+                  .tokenizer = read_tokenizer_folder(folder.dir->path(), false),
+                  .max_text_tokens = 16,
+                  .tensors = model.tensors},
+                 *model.config.architecture, target / "out");
+    const store::SafetensorsFile file(target / "out/model.safetensors");
+    EXPECT_EQ(file.tensors().size(), folder.shapes.size());
+    for (const auto& [name, shape] : folder.shapes) {
+      const auto* tensor = file.find(name);
+      ASSERT_NE(tensor, nullptr) << name;
+      EXPECT_EQ(tensor->shape, shape) << name;
+      auto wanted = folder.values_of(name);
+      if (name == "roberta.embeddings.position_embeddings.weight") {
+        std::fill_n(wanted.begin(), 2 * 16, '\0');  // rows that nothing reads
+      }
+      EXPECT_EQ(tensor->bytes, wanted) << name;
+    }
+    EXPECT_EQ(import_model(target / "out").assets, model.assets);
+  }
+}
+
+TEST(ExportModel, TheNearestClassThatIsEqual) {
+  ModelDescription description{.head = Head::kMaskedTokens};
+  EXPECT_EQ(&choose_architecture(description, false, "auto"), &kBert);
+  EXPECT_EQ(&choose_architecture(description, true, "auto"), &kRoberta);
+  description.model.num_segments = 0;
+  EXPECT_EQ(&choose_architecture(description, false, "auto"), &kDistilBert);
+  EXPECT_EQ(&choose_architecture(description, false, "bert"), &kBert);
+  description.model.norm = "pre";
+  const auto error =
+      failure(ExitCode::kUsage, [&] { choose_architecture(description, false, "auto"); });
+  for (const char* part : {"BertForMaskedLM: model.norm", "RobertaForMaskedLM", "DistilBert"}) {
+    EXPECT_NE(std::string(error.what()).find(part), std::string::npos) << error.what();
+  }
+}
+
+TEST(ExportModel, AFolderThatIsThereStays) {
+  auto folder = ModelFolder::bert("BertModel");
+  folder.write();
+  const auto model = import_model(folder.dir->path());
+  const ExportedModel exported{.description = model.config.description,
+                               .tokenizer = read_tokenizer_folder(folder.dir->path(), false),
+                               .max_text_tokens = 16,
+                               .tensors = model.tensors};
+  const TempDir target;
+  target.write("out/notes.txt", "mine");
+  failure(ExitCode::kUsage, [&] { export_model(exported, kBert, target / "out"); });
+  std::filesystem::remove(target / "out/notes.txt");
+  export_model(exported, kBert, target / "out");
+  EXPECT_TRUE(std::filesystem::exists(target / "out/config.json"));
+  // A model without segments gets one that adds nothing.
+  auto other = exported;
+  other.description.model.num_segments = 0;
+  std::erase_if(other.tensors, [](const auto& t) { return t.name == "encoder.segments.weight"; });
+  export_model(other, kBert, target / "zero");
+  const store::SafetensorsFile file(target / "zero/model.safetensors");
+  EXPECT_EQ(file.find("embeddings.token_type_embeddings.weight")->bytes, std::string(16, '\0'));
+}
+
+}  // namespace
+}  // namespace stretto::interchange

@@ -1,0 +1,62 @@
+#include "interchange/names.h"
+
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "interchange/architecture.h"
+
+namespace stretto::interchange {
+namespace {
+
+TEST(Names, ARowStandsForWeightAndBias) {
+  const NameRow row{"a.*.b", "x.*.y"};
+  const auto pairs = expand({&row, 1}, 2);
+  ASSERT_EQ(pairs.size(), 4U);
+  EXPECT_EQ(pairs[0], (NamePair{{"a.0.b.weight"}, "x.0.y.weight"}));
+  EXPECT_EQ(pairs[3], (NamePair{{"a.1.b.bias"}, "x.1.y.bias"}));
+}
+
+TEST(Names, BracesAreJoinedAndPrefixesLeftOut) {
+  const NameRow row{"m.{q,k}.t", "x", Parts::kWhole, true};
+  const auto pairs = expand({&row, 1}, 0, "m.");
+  ASSERT_EQ(pairs.size(), 1U);
+  EXPECT_EQ(pairs[0], (NamePair{{"q.t", "k.t"}, "x", true}));
+}
+
+TEST(Names, OldNamesOfNormsAreKnown) {
+  EXPECT_EQ(modern_name("a.LayerNorm.gamma"), "a.LayerNorm.weight");
+  EXPECT_EQ(modern_name("a.LayerNorm.beta"), "a.LayerNorm.bias");
+  EXPECT_EQ(modern_name("a.gamma"), "a.gamma");
+}
+
+ModelDescription described(Head head) {
+  ModelDescription description{.head = head, .labels = {"a", "b"}};
+  description.model.preset = "none";
+  description.model.num_layers = 2;
+  description.model.d_model = 4;
+  description.model.num_heads = 2;
+  return description;
+}
+
+TEST(Names, NoTableNamesATensorTwice) {
+  for (const Architecture* architecture : architectures()) {
+    for (const Head head : {Head::kNone, Head::kMaskedTokens, Head::kLabels, Head::kSpans}) {
+      std::set<std::string> theirs, ours;
+      for (const auto& pair : names_of(*architecture, described(head), true)) {
+        EXPECT_TRUE(ours.insert(pair.ours).second) << pair.ours;
+        for (const auto& name : pair.theirs) EXPECT_TRUE(theirs.insert(name).second) << name;
+      }
+    }
+  }
+}
+
+TEST(Names, ArchitecturesAreFoundByTheirType) {
+  EXPECT_EQ(find_architecture("roberta"), &kRoberta);
+  EXPECT_EQ(find_architecture("gpt2"), nullptr);
+  EXPECT_EQ(class_name(kDistilBert, Head::kSpans), "DistilBertForQuestionAnswering");
+  EXPECT_EQ(class_name(kBert, Head::kNone), "BertModel");
+}
+
+}  // namespace
+}  // namespace stretto::interchange

@@ -1,0 +1,98 @@
+#include "interchange/tokenizer_folder.h"
+
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "tests/base/failure.h"
+#include "tests/base/temp_dir.h"
+
+namespace stretto::interchange {
+namespace {
+
+using stretto::testing::failure;
+using stretto::testing::TempDir;
+
+constexpr const char* kBertPieces = "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\nred\nhouse\n##s\n";
+
+void write_all(const TempDir& dir, const std::map<std::string, std::string>& files) {
+  for (const auto& [name, bytes] : files) dir.write(name, bytes);
+}
+
+std::string json_of(const text::TokenizerSpec& spec) {
+  return text::write_tokenizer_json(spec);
+}
+
+TEST(TokenizerFolder, CaseAndAccentsAreThoseOfItsConfig) {
+  const TempDir dir;
+  dir.write("vocab.txt", kBertPieces);
+  dir.write("tokenizer_config.json", R"({"do_lower_case": false, "strip_accents": true})");
+  const auto spec = read_tokenizer_folder(dir.path(), false);
+  EXPECT_FALSE(spec.normalizer->lowercase);
+  EXPECT_EQ(spec.normalizer->strip_accents, true);
+}
+
+TEST(TokenizerFolder, LimitsOfCallsAreLeftOut) {
+  const TempDir dir;
+  dir.write("vocab.txt", kBertPieces);
+  const auto spec = read_tokenizer_folder(dir.path(), false);
+  auto json = nlohmann::json::parse(json_of(spec));
+  json["truncation"] = {{"max_length", 128}};
+  json["padding"] = {{"strategy", "BatchLongest"}};
+  dir.write("tokenizer.json", json.dump());
+  EXPECT_EQ(json_of(read_tokenizer_folder(dir.path(), false)), json_of(spec));
+}
+
+TEST(TokenizerFolder, WhatIsWrittenReadsBack) {
+  const TempDir bert, out, roberta, bytes;
+  bert.write("vocab.txt", kBertPieces);
+  const auto spec = read_tokenizer_folder(bert.path(), false);
+  write_all(out, tokenizer_files(spec, 16));
+  EXPECT_EQ(json_of(read_tokenizer_folder(out.path(), false)), json_of(spec));
+  roberta.write("vocab.json",
+                R"({"<s>": 0, "<pad>": 1, "</s>": 2, "<unk>": 3, "a": 4, "b": 5, "ab": 6})");
+  roberta.write("merges.txt", "#version: 0.2\na b\n");
+  const auto pieces = read_tokenizer_folder(roberta.path(), true);
+  EXPECT_EQ(pieces.sequences.single.size(), 3U);
+  const auto files = tokenizer_files(pieces, 16);
+  const auto config = nlohmann::json::parse(files.at("tokenizer_config.json"));
+  EXPECT_EQ(config["pad_token"], "<pad>");
+  EXPECT_EQ(config["model_input_names"].size(), 2U);  // no segments
+  write_all(bytes, files);
+  EXPECT_EQ(json_of(read_tokenizer_folder(bytes.path(), true)), json_of(pieces));
+}
+
+TEST(TokenizerFolder, TwoThatDisagreeAreRefused) {
+  const TempDir dir;
+  dir.write("vocab.txt", kBertPieces);
+  dir.write("tokenizer.json", json_of(read_tokenizer_folder(dir.path(), false)));
+  read_tokenizer_folder(dir.path(), false);
+  const auto refused = [&] {
+    return std::string(
+        failure(ExitCode::kBadData, [&] { read_tokenizer_folder(dir.path(), false); }).what());
+  };
+  dir.write("vocab.txt", "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\nhouse\nred\n##s\n");
+  EXPECT_NE(refused().find("disagree"), std::string::npos);
+  dir.write("vocab.txt", std::string(kBertPieces) + "more\n");
+  EXPECT_NE(refused().find("`more`"), std::string::npos);
+  dir.write("vocab.txt", "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\nred\nhouse\n");
+  EXPECT_NE(refused().find("8 pieces, and 7"), std::string::npos);
+  dir.write("vocab.txt", kBertPieces);
+  dir.write("tokenizer_config.json", R"({"do_lower_case": false})");
+  EXPECT_NE(refused().find("do_lower_case"), std::string::npos);
+  dir.write("tokenizer_config.json", "{}");
+  dir.write("vocab.json", "{}");
+  EXPECT_NE(refused().find("two kinds"), std::string::npos);
+}
+
+TEST(TokenizerFolder, FoldersWithoutOneAreRefused) {
+  const TempDir dir;
+  failure(ExitCode::kUsage, [&] { read_tokenizer_folder(dir.path(), false); });
+  dir.write("vocab.json", R"({"a": 0})");
+  failure(ExitCode::kUsage, [&] { read_tokenizer_folder(dir.path(), true); });  // no merges.txt
+  dir.write("tokenizer_config.json", "[]");
+  failure(ExitCode::kBadData, [&] { read_tokenizer_folder(dir.path(), true); });
+}
+
+}  // namespace
+}  // namespace stretto::interchange
