@@ -97,7 +97,7 @@ BertEncoder::BertEncoder(const BertOptions& options, const PartSetup& setup)
   }
 }
 
-at::Tensor BertEncoder::embed(const nn::PackedRows& input) const {
+at::Tensor BertEncoder::embed(const nn::PackedRows& input) {
   at::Tensor place =
       positions_->forward(input.positions, input.offsets.max_length, embedding_->weight);
   if (segments_) {

@@ -70,7 +70,7 @@ class BertEncoder : public Encoder {
   int64_t num_layers() const { return sizes_.num_layers; }
 
  private:
-  at::Tensor embed(const nn::PackedRows& input) const;
+  at::Tensor embed(const nn::PackedRows& input);
 
   BertOptions options_;
   BertSizes sizes_;

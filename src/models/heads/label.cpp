@@ -1,10 +1,7 @@
 #include "models/heads/label.h"
 
-#include <ATen/ops/binary_cross_entropy_with_logits.h>
-#include <ATen/ops/log_softmax.h>
-#include <ATen/ops/ones.h>
-#include <ATen/ops/relu.h>
-#include <ATen/ops/tanh.h>
+#include <ATen/ATen.h>
+#include <ATen/core/Reduction.h>
 
 #include "kernels/loss/smoothing.h"
 #include "models/operations.h"

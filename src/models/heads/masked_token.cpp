@@ -2,6 +2,8 @@
 
 #include <ATen/ops/log_softmax.h>
 
+#include <string>
+
 #include "models/encoders/bert.h"
 #include "models/operations.h"
 #include "nn/feed_forward.h"
