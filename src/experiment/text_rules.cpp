@@ -74,6 +74,10 @@ std::vector<std::string> TextRules::init_rules(const Experiment& experiment) con
   return text_sections(experiment).model->init;
 }
 
+const nn::LoraOptions* TextRules::lora(const Experiment& experiment) const {
+  return &text_sections(experiment).model->lora;
+}
+
 bool TextRules::takes_tokenizer_of_other_run(const Experiment& experiment) const {
   return !experiment.train.init_from.empty() && experiment.train.init_vocabulary == "same" &&
          text_sections(experiment).tokenizer->model.empty();

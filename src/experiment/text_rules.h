@@ -22,6 +22,7 @@ class TextRules : public TaskRules {
   ValidationData validation_data(const Experiment& experiment) const override;
   BatchBound micro_batch(const Experiment& experiment) const override;
   std::vector<std::string> init_rules(const Experiment& experiment) const override;
+  const nn::LoraOptions* lora(const Experiment& experiment) const override;
   /// Where the configuration names no tokenizer, and rows of pieces are not matched.
   bool takes_tokenizer_of_other_run(const Experiment& experiment) const override;
   ModelWidth model_width(const Experiment& experiment) const override;
