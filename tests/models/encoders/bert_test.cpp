@@ -240,7 +240,7 @@ TEST(Bert, TokensWithoutSegmentsAreOfTheFirst) {
   Texts batch = texts();
   for (int64_t& segment : batch.segments.values) segment = 0;
   nn::PackedRows without = batch.rows();
-  without.segments = {};
+  without.segments = at::Tensor();
   EXPECT_TRUE(
       at::equal(encoder->forward(without, {}).keys, encoder->forward(batch.rows(), {}).keys));
 }
@@ -249,7 +249,7 @@ TEST(Bert, SegmentsChangeRows) {
   const auto encoder = encoder_of(small_bert());
   const torch::NoGradGuard no_grad;
   nn::PackedRows without = texts().rows();
-  without.segments = {};
+  without.segments = at::Tensor();
   EXPECT_GT(relative_distance(encoder->forward(without, {}).keys,
                               encoder->forward(texts().rows(), {}).keys),
             1e-3);

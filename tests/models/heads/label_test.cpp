@@ -130,8 +130,8 @@ TEST(BinaryCrossEntropy, IsThePlainFormula) {
   const at::Tensor weights = at::tensor({1.0, 2.0, 0.5}, at::kFloat);
   const at::Tensor p = 1 / (1 + (-logits()).exp());
   const at::Tensor parts = -(labels * p.log() + (1 - labels) * (1 - p).log());
-  EXPECT_TRUE(at::allclose(binary_cross_entropy(logits(), labels).each, parts.mean(1)));
-  EXPECT_TRUE(at::allclose(binary_cross_entropy(logits(), labels, weights).each,
+  EXPECT_TRUE(at::allclose(models::binary_cross_entropy(logits(), labels).each, parts.mean(1)));
+  EXPECT_TRUE(at::allclose(models::binary_cross_entropy(logits(), labels, weights).each,
                            (parts * weights).mean(1)));
 }
 
@@ -154,7 +154,7 @@ TEST(LabelLosses, GradientsAreThoseOfFiniteDifferences) {
       },
       {logits()});
   stretto::testing::expect_gradients(
-      [&](const auto& in) { return binary_cross_entropy(in[0], several, weights).each; },
+      [&](const auto& in) { return models::binary_cross_entropy(in[0], several, weights).each; },
       {logits()});
   stretto::testing::expect_gradients(
       [&](const auto& in) { return squared_error(in[0], at::ones({4})).each; },

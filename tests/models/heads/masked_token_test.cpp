@@ -141,7 +141,7 @@ TEST(MaskedTokenHead, PartsOfABatchAddUp) {
 
 TEST(MaskedTokenHead, ABatchWithoutMasksHasNoLoss) {
   for (const at::ScalarType dtype : {at::kFloat, at::kDouble}) {
-    const HeadWithTable made = head_of(options_of(), true);
+    HeadWithTable made = head_of(options_of(), true);
     made.head->to(dtype);
     made.table->to(dtype);
     const auto none = made.head->loss(at::zeros({0, kDepth}, dtype), at::zeros({0}, at::kLong));

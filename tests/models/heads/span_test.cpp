@@ -91,10 +91,11 @@ TEST(SpanLosses, AnAnswerWhereNoneIsAllowedHasAnInfiniteLoss) {
 }
 
 TEST(SpanLosses, PlacesOutsideTheirSequenceAreRefused) {
-  for (const int64_t begin : {-1, 1})
-    EXPECT_THROW(span_losses(scores(), rows_of_three(false), at::tensor({0, begin, 0}, at::kLong),
-                             at::tensor(kEnds, at::kLong)),
+  for (const int64_t begin : {-1, 1}) {
+    const at::Tensor begins = at::tensor(std::vector<int64_t>{0, begin, 0}, at::kLong);
+    EXPECT_THROW(span_losses(scores(), rows_of_three(false), begins, at::tensor(kEnds, at::kLong)),
                  c10::Error);
+  }
 }
 
 TEST(SpanHead, ScoresAreALinearMapInSinglePrecisionAtLeast) {
