@@ -286,7 +286,7 @@ TEST_F(MaskedLmTest, MaskedTextHasChosenTokensInBrackets) {
 
 TEST_F(MaskedLmTest, RulesNameTheKeys) {
   auto& own = sections();
-  experiment_.options.train.max_steps = 10;
+  experiment_.options.train.max_steps = 5000;
   const auto problems = [&] {
     std::vector<config::Problem> found;
     experiment::check_rules(experiment_.options, {},
