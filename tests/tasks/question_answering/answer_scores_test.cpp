@@ -43,7 +43,7 @@ TEST(AnswerScores, CountAsTheScriptOfTheVersionDoes) {
   // near the sea: "the" is no word, one of two is found: 2 * 1 * 0.5 / 1.5.
   EXPECT_NEAR(score.has_answer->f1, 100 * (1 + 2.0 / 3 + 0) / 3, 1e-9);
   ASSERT_TRUE(score.best_f1);
-  EXPECT_EQ(score.best_f1->threshold, 0.5) << "with the last one answered, too";
+  EXPECT_EQ(score.best_f1->threshold, -2) << "the wrong answer costs as much as the last one gains";
 }
 
 TEST(AnswerScores, GoByTheThresholdThatChoseTheAnswers) {
