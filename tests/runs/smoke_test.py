@@ -38,7 +38,7 @@ class Curve:
 RECIPES = {"translation": Curve(), "mixed_fp16": Curve(early=2e-3, late=0.04), "mixed_bf16": Curve(early=5e-3, late=0.05),
            "large_batch": Curve(), "batch_norm": Curve(), "modern_blocks": Curve(), "modern_attention": Curve(),
            "shaw_positions": Curve(), "light_conv": Curve(), "dynamic_conv": Curve(), "gnmt": Curve(), "norm_lstm": Curve(),
-           "alibi": Curve(), "masked_lm": Curve(), "text_classification": Curve(),
+           "alibi": Curve(), "masked_lm": Curve(), "text_classification": Curve(), "question_answering": Curve(),
            "regularised": Curve(falls_to=0.75)}  # what keeps from learning by heart slows the start
 
 # Which of ten symbols comes next costs ln 10 = 2.30 before anything is known of their order, and the first loss is about
