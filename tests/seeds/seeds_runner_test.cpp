@@ -19,15 +19,13 @@ using namespace std::chrono_literals;
 
 // $1 = seed, $2 = run folder, $3 = the test's folder. `fail_SEED` there holds an exit code, `slow`
 // a time to sleep; each start adds a line to `starts`.
-constexpr const char* kStandIn = R"(
+constexpr const char* kStandIn = R"sh(
 mkdir -p "$2"; echo "$1" >> "$3/starts"; echo '{}' > "$2/run.json"
-trap 'exit 75' INT
-if [ -e "$3/slow" ]; then sleep "$(cat "$3/slow")" &
-                                 wait;
-fi if[-e "$3/fail_$1"];
-then exit "$(cat " $3 / fail_$1 ")"; fi
-echo "{\"step\":4,\"event\":\"valid\",\"loss\":$1.5,\"nll\":$1.25,\"seconds\":2}" > "$2/metrics.jsonl"
-)";
+trap 'kill $!; exit 75' INT
+if [ -e "$3/slow" ]; then sleep "$(cat "$3/slow")" & wait $!; fi
+if [ -e "$3/fail_$1" ]; then exit "$(cat "$3/fail_$1")"; fi
+printf '{"step":4,"event":"valid","loss":%s.5,"nll":%s.25,"seconds":2}\n' "$1" "$1" > "$2/metrics.jsonl"
+)sh";
 
 class SeedsRunnerTest : public ::testing::Test {
  protected:
