@@ -55,19 +55,27 @@ inline std::vector<Case> rows() {
                                     : dropout_add(x[0], x[1], third(5));
                      },
                      {noise({5, 19}), noise({5, 19}, 8)}));
-  for (const Activation activation : {Activation::kRelu, Activation::kGelu})
+  for (const Activation activation : {Activation::kRelu, Activation::kGelu, Activation::kGeluTanh})
     for (const Dropout& drop : {Dropout{}, third(5)})
-      all.push_back(
-          make(activation == Activation::kRelu ? "bias_relu_dropout" : "bias_gelu_dropout",
-               [=](const auto& x, auto plain) {
-                 return plain ? reference::bias_activation_dropout(x[0], x[1], activation, drop)
-                              : bias_activation_dropout(x[0], x[1], activation, drop);
-               },
-               {noise({5, 33}) * 2, noise({33}, 8)}));
+      all.push_back(make(activation == Activation::kRelu   ? "bias_relu_dropout"
+                         : activation == Activation::kGelu ? "bias_gelu_dropout"
+                                                           : "bias_gelu_tanh_dropout",
+                         [=](const auto& x, auto plain) {
+                           return plain ? reference::bias_activation_dropout(x[0], x[1], activation,
+                                                                             drop)
+                                        : bias_activation_dropout(x[0], x[1], activation, drop);
+                         },
+                         {noise({5, 33}) * 2, noise({33}, 8)}));
   all.push_back(make("swiglu_dropout",
                      [](const auto& x, auto plain) {
                        return plain ? reference::swiglu_dropout(x[0], third(4))
                                     : swiglu_dropout(x[0], third(4));
+                     },
+                     {noise({4, 38}) * 3}));
+  all.push_back(make("geglu_dropout",
+                     [](const auto& x, auto plain) {
+                       return plain ? reference::geglu_dropout(x[0], third(4))
+                                    : geglu_dropout(x[0], third(4));
                      },
                      {noise({4, 38}) * 3}));
   const at::Tensor positions = at::tensor({0, 1, 2, 0, 9}, at::kLong);
@@ -228,6 +236,13 @@ inline std::vector<Case> products(int64_t n, int64_t d, int64_t o) {
                        : linear_cross_entropy(x[0], x[1], targets, smoothing, o).loss_sum;
         },
         {noise({n, d}), noise({o + 3, d}, 8) * shrink}));
+  all.push_back(make(
+      "linear_cross_entropy with a bias",
+      [=](const auto& x, auto plain) {
+        return plain ? reference::linear_cross_entropy(x[0], x[1], targets, 0.1, o, x[2]).loss_sum
+                     : linear_cross_entropy(x[0], x[1], targets, 0.1, o, x[2]).loss_sum;
+      },
+      {noise({n, d}), noise({o + 3, d}, 8) * shrink, noise({o + 3}, 9)}));
   for (const double smoothing : {0.0, 0.1}) {
     const RDrop options{.smoothing = smoothing, .alpha = 5, .num_classes = o};
     all.push_back(

@@ -55,7 +55,7 @@ TEST_F(CudaKernels, DropoutAddEqualsTheReference) {
 }
 
 TEST_F(CudaKernels, BiasActivationDropoutEqualsTheReference) {
-  for (const Activation activation : {Activation::kRelu, Activation::kGelu})
+  for (const Activation activation : {Activation::kRelu, Activation::kGelu, Activation::kGeluTanh})
     for (const int64_t width : {33, 64})
       expect_equal(
           [&](const Inputs& in, at::Device on) {
@@ -72,6 +72,14 @@ TEST_F(CudaKernels, SwigluEqualsTheReference) {
     expect_equal(
         [](const Inputs& in, at::Device on) { return swiglu_dropout(in[0], third(4, on)); },
         [](const Inputs& in) { return reference::swiglu_dropout(in[0], third(4, at::kCPU)); },
+        {noise({4, width})});
+}
+
+TEST_F(CudaKernels, GegluEqualsTheReference) {
+  for (const int64_t width : {34, 128})
+    expect_equal(
+        [](const Inputs& in, at::Device on) { return geglu_dropout(in[0], third(4, on)); },
+        [](const Inputs& in) { return reference::geglu_dropout(in[0], third(4, at::kCPU)); },
         {noise({4, width})});
 }
 
@@ -192,6 +200,29 @@ TEST_F(CudaKernels, LinearCrossEntropyEqualsTheReference) {
           return reference::linear_cross_entropy(in[0], in[1], targets, smoothing, 301).loss_sum;
         },
         {noise({9, 16}) * 0.5, noise({304, 16})});
+}
+
+TEST_F(CudaKernels, LinearCrossEntropyWithABiasEqualsTheReference) {
+  const at::Tensor targets = at::arange(9, at::kLong) * 37;
+  expect_equal(
+      [&](const Inputs& in, at::Device on) {
+        return linear_cross_entropy(in[0], in[1], targets.to(on), 0.3, 301, in[2]).loss_sum;
+      },
+      [&](const Inputs& in) {
+        return reference::linear_cross_entropy(in[0], in[1], targets, 0.3, 301, in[2]).loss_sum;
+      },
+      {noise({9, 16}) * 0.5, noise({304, 16}), noise({304}, 9)});
+}
+
+TEST_F(CudaKernels, CrossEntropyCountsTargetsWithTheLargestLogit) {
+  const at::Tensor x = noise({90, 16}), weight = noise({304, 16}, 8);
+  at::Tensor targets = at::matmul(x, weight.t()).slice(1, 0, 301).argmax(1);
+  targets.slice(0, 0, 60).fill_(300);
+  const auto right = [&](at::Device on) {
+    return linear_cross_entropy(x.to(on), weight.to(on), targets.to(on), 0, 301)
+        .right_sum.item<int64_t>();
+  };
+  EXPECT_EQ(right(kDevice), right(at::kCPU));
 }
 
 TEST_F(CudaKernels, LinearRDropEqualsTheReference) {

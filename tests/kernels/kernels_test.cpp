@@ -223,11 +223,37 @@ TEST(Kernels, CrossEntropyOfEachTokenWhereNoGradientIsWanted) {
   EXPECT_FALSE(linear_cross_entropy(x, trained, targets, 0.1, 11).token_nll.defined());
 }
 
+TEST(Kernels, CrossEntropyCountsTargetsWithTheLargestLogit) {
+  const at::Tensor x = noise({700, 8}), weight = noise({16, 8}, 8), bias = noise({16}, 9);
+  // Rounding rows would often be larger.
+  const at::Tensor logits = (at::matmul(x, weight.t()) + bias).slice(1, 0, 11);
+  at::Tensor targets = logits.argmax(1);
+  targets.slice(0, 0, 600).copy_(at::arange(600, at::kLong) % 11);
+  const auto right = logits.argmax(1).eq(targets).sum().item<int64_t>();
+  ASSERT_GT(right, 100);
+  for (const bool trained : {false, true}) {
+    const at::Tensor table = weight.clone().requires_grad_(trained);
+    const CrossEntropy got = linear_cross_entropy(x, table, targets, 0.1, 11, bias);
+    EXPECT_EQ(got.right_sum.item<int64_t>(), right);
+    EXPECT_FALSE(got.right_sum.requires_grad());
+    EXPECT_EQ(
+        reference::linear_cross_entropy(x, table, targets, 0.1, 11, bias).right_sum.item<int64_t>(),
+        right);
+  }
+}
+
+TEST(Kernels, ABiasOfAnotherLengthThanTheTableIsRefused) {
+  const at::Tensor x = noise({9, 8}), weight = noise({16, 8}, 8);
+  EXPECT_THROW(linear_cross_entropy(x, weight, at::arange(9, at::kLong), 0.1, 11, noise({11})),
+               c10::Error);
+}
+
 TEST(Kernels, RoundingRowsOfTheTableGetNoGradient) {
   const at::Tensor x = noise({9, 8}), weight = noise({16, 8}, 8).requires_grad_(true);
-  const at::Tensor targets = at::arange(9, at::kLong);
-  linear_cross_entropy(x, weight, targets, 0.1, 11).loss_sum.backward();
+  const at::Tensor targets = at::arange(9, at::kLong), bias = noise({16}).requires_grad_(true);
+  linear_cross_entropy(x, weight, targets, 0.1, 11, bias).loss_sum.backward();
   EXPECT_EQ(weight.grad().slice(0, 11).abs().max().item<float>(), 0.0f);
+  EXPECT_EQ(bias.grad().slice(0, 11).abs().max().item<float>(), 0.0f);
 }
 
 TEST(Kernels, CrossEntropyScalesWithTheGradientThatComesBack) {

@@ -10,7 +10,7 @@ namespace stretto::models {
 namespace {
 
 /// The sequence that each row is of, int64 [N].
-at::Tensor sequence_of_rows(const kernels::Offsets& offsets) {
+at::Tensor number_of_sequence(const kernels::Offsets& offsets) {
   return at::repeat_interleave(at::diff(offsets.values.to(at::kLong)));
 }
 
@@ -44,7 +44,7 @@ at::Tensor span_log_probs(const at::Tensor& scores, const SpanRows& rows) {
               scores.sizes());
   const int64_t n = scores.size(0), sequences = rows.offsets.values.size(0) - 1;
   // One line of numbers, beginnings first: sums over single numbers are one loop, in their order.
-  const at::Tensor sequence = sequence_of_rows(rows.offsets);
+  const at::Tensor sequence = number_of_sequence(rows.offsets);
   const at::Tensor group = at::cat({sequence, sequence + sequences});
   at::Tensor line = scores.t().reshape({2 * n});
   if (rows.allowed.defined()) {

@@ -1,0 +1,165 @@
+#include "models/heads/label.h"
+
+#include <gtest/gtest.h>
+#include <torch/torch.h>
+
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "models/packed.h"
+#include "models/parts.h"
+#include "tests/kernels/gradcheck.h"
+
+namespace stretto::models {
+namespace {
+
+constexpr int64_t kDepth = 6, kLabels = 3;
+
+BertOptions pooled_by(const std::string& pooling, double head_dropout = 0) {
+  BertOptions options;
+  options.preset = "none";
+  options.num_layers = 1;
+  options.d_model = kDepth;
+  options.num_heads = 2;
+  options.pooling = pooling;
+  options.head_dropout = head_dropout;
+  return options;
+}
+
+LabelHead head_of(const BertOptions& options, int64_t num_labels = kLabels) {
+  LabelHead head(options, {.init = nn::Init(3, at::kCPU).child("head"),
+                           .num_labels = num_labels,
+                           .first_site = kTextHeadSites});
+  head.to(at::kDouble);
+  return head;
+}
+
+nn::PackedRows input() {
+  data::PackedTokens tokens;
+  const std::vector<std::vector<int64_t>> texts{{5, 6, 7, 8}, {9}, {10, 11}};
+  for (const auto& ids : texts) tokens.append(ids);
+  const std::vector<int64_t> samples{17, 4, 99};
+  return pack(tokens, &samples, at::kCPU);
+}
+
+at::Tensor rows() {
+  return stretto::testing::noise({7, kDepth}).to(at::kDouble);
+}
+
+TEST(LabelHead, PoolsAsTheOptionSays) {
+  const at::Tensor x = rows(), first = at::stack({x[0], x[4], x[5]});
+  const at::Tensor mean = at::stack({x.slice(0, 0, 4).mean(0), x[4], x.slice(0, 5).mean(0)});
+  for (const char* pooling : {"cls_tanh", "cls_relu", "cls", "mean"}) {
+    const LabelHead head = head_of(pooled_by(pooling));
+    const auto weights = head.named_parameters();
+    at::Tensor plain = std::string(pooling) == "mean" ? mean : first;
+    if (std::string(pooling).starts_with("cls_")) {
+      plain = plain.matmul(weights["pooler.weight"].t()) + weights["pooler.bias"];
+      plain = std::string(pooling) == "cls_relu" ? plain.clamp_min(0) : plain.tanh();
+    }
+    const at::Tensor got = head.pooled(x, input(), {});
+    EXPECT_TRUE(at::allclose(got, plain, 1e-9, 1e-10)) << pooling;
+    const at::Tensor logits = plain.matmul(weights["output.weight"].t()) + weights["output.bias"];
+    EXPECT_TRUE(at::allclose(head.logits(got), logits, 1e-9, 1e-10)) << pooling;
+  }
+}
+
+TEST(LabelHead, HasTheTensorsThatItsPoolingNeeds) {
+  const auto names = [](const BertOptions& options, int64_t num_labels) {
+    return head_of(options, num_labels).named_parameters().keys();
+  };
+  EXPECT_EQ(
+      names(pooled_by("cls_tanh"), 2),
+      (std::vector<std::string>{"pooler.weight", "pooler.bias", "output.weight", "output.bias"}));
+  EXPECT_EQ(names(pooled_by("cls_tanh"), 0),
+            (std::vector<std::string>{"pooler.weight", "pooler.bias"}));
+  EXPECT_EQ(names(pooled_by("mean"), 1),
+            (std::vector<std::string>{"output.weight", "output.bias"}));
+  EXPECT_TRUE(names(pooled_by("cls"), 0).empty());
+  EXPECT_THROW(head_of(pooled_by("cls"), 0).logits(at::zeros({1, kDepth}, at::kDouble)),
+               c10::Error);
+}
+
+TEST(LabelHead, DropoutIsThatOfEachSequenceAlone) {
+  const ForwardContext training{.training = true, .dropout_key = 5};
+  const LabelHead head = head_of(pooled_by("cls", 0.4)), plain = head_of(pooled_by("cls"));
+  const at::Tensor all = head.pooled(rows(), input(), training);
+  EXPECT_FALSE(at::allclose(all, plain.pooled(rows(), input(), {})));
+  EXPECT_TRUE(at::equal(head.pooled(rows(), input(), {}), plain.pooled(rows(), input(), {})));
+  // The last sequence by itself.
+  data::PackedTokens tokens;
+  tokens.append(std::vector<int64_t>{10, 11});
+  const std::vector<int64_t> samples{99};
+  const at::Tensor alone =
+      head.pooled(rows().slice(0, 5), pack(tokens, &samples, at::kCPU), training);
+  EXPECT_TRUE(at::equal(alone[0], all[2]));
+}
+
+at::Tensor logits() {
+  return stretto::testing::noise({4, kLabels}, 2).to(at::kDouble) * 2;
+}
+
+TEST(LabelCrossEntropy, IsThePlainFormula) {
+  const at::Tensor labels = at::tensor({2, 0, 1, 2}, at::kLong);
+  const at::Tensor weights = at::tensor({0.5, 2.0, 3.0}, at::kFloat);
+  for (const double smoothing : {0.0, 0.3}) {
+    const LabelLosses got =
+        label_cross_entropy(logits(), labels, {.of_classes = weights, .smoothing = smoothing});
+    const LabelLosses even = label_cross_entropy(logits(), labels, {.smoothing = smoothing});
+    for (int64_t b = 0; b < 4; ++b) {
+      const at::Tensor p = logits()[b].exp() / logits()[b].exp().sum();
+      const int64_t label = labels[b].item<int64_t>();
+      double plain = 0;
+      for (int64_t c = 0; c < kLabels; ++c) {
+        const double share = c == label ? 1 - smoothing : smoothing / (kLabels - 1);
+        plain -= share * std::log(p[c].item<double>());
+      }
+      const double weight = weights[label].item<double>();
+      EXPECT_NEAR(even.each[b].item<double>(), plain, 1e-12);
+      EXPECT_NEAR(got.each[b].item<double>(), weight * plain, 1e-12);
+      EXPECT_EQ(got.weight[b].item<double>(), weight);
+      EXPECT_EQ(even.weight[b].item<double>(), 1);
+    }
+  }
+}
+
+TEST(BinaryCrossEntropy, IsThePlainFormula) {
+  const at::Tensor labels =
+      at::tensor({1, 0, 1, 0, 0, 0, 1, 1, 1, 0, 1, 0}, at::kLong).view({4, 3});
+  const at::Tensor weights = at::tensor({1.0, 2.0, 0.5}, at::kFloat);
+  const at::Tensor p = 1 / (1 + (-logits()).exp());
+  const at::Tensor parts = -(labels * p.log() + (1 - labels) * (1 - p).log());
+  EXPECT_TRUE(at::allclose(models::binary_cross_entropy(logits(), labels).each, parts.mean(1)));
+  EXPECT_TRUE(at::allclose(models::binary_cross_entropy(logits(), labels, weights).each,
+                           (parts * weights).mean(1)));
+}
+
+TEST(SquaredError, IsThePlainFormula) {
+  const at::Tensor values = at::tensor({1.5, -2.0}, at::kFloat);
+  const LabelLosses got = squared_error(at::tensor({1.0, 1.0}, at::kFloat).view({2, 1}), values);
+  EXPECT_TRUE(at::allclose(got.each, at::tensor({0.25, 9.0}, at::kFloat)));
+  EXPECT_EQ(got.weight.sum().item<double>(), 2);
+  EXPECT_THROW(squared_error(at::zeros({2, 2}), values), c10::Error);
+}
+
+TEST(LabelLosses, GradientsAreThoseOfFiniteDifferences) {
+  const at::Tensor labels = at::tensor({2, 0, 1, 2}, at::kLong);
+  const at::Tensor several =
+      at::tensor({1, 0, 1, 0, 0, 0, 1, 1, 1, 0, 1, 0}, at::kLong).view({4, 3});
+  const at::Tensor weights = at::tensor({0.5, 2.0, 3.0}, at::kDouble);
+  stretto::testing::expect_gradients(
+      [&](const auto& in) {
+        return label_cross_entropy(in[0], labels, {.of_classes = weights, .smoothing = 0.2}).each;
+      },
+      {logits()});
+  stretto::testing::expect_gradients(
+      [&](const auto& in) { return models::binary_cross_entropy(in[0], several, weights).each; },
+      {logits()});
+  stretto::testing::expect_gradients(
+      [&](const auto& in) { return squared_error(in[0], at::ones({4})).each; },
+      {logits().slice(1, 0, 1)});
+}
+
+}  // namespace
+}  // namespace stretto::models
