@@ -17,7 +17,7 @@ class TextClassificationRulesTest : public ::testing::Test {
  protected:
   TextClassificationRulesTest() {
     e_.task = TextClassificationOptions{};
-    e_.train.max_steps = 10;
+    e_.train.max_steps = 5000;
     e_.eval.best_metric = "accuracy";
     own().model.preset = "tiny";
     own().data.train = {folder_.write("train.tsv", "text\tlabel\na b\tyes\nc d\tno\n")};
@@ -145,7 +145,7 @@ TEST_F(TextClassificationRulesTest, AFileOfKeysBecomesAnExperiment) {
                                          "[data]\ntrain = [\"train.tsv\"]\n"
                                          "valid = [\"valid.tsv\"]\n"
                                          "[model]\npreset = \"mini\"\n"
-                                         "[train]\nmax_steps = 10\n");
+                                         "[train]\nmax_steps = 5000\n");
   const auto loaded = load_experiment(path, {"data.max_tokens=512"});
   const auto& own = loaded.options.task.as<TextClassificationOptions>();
   EXPECT_EQ(own.model.preset, "mini");

@@ -375,8 +375,8 @@ TEST(HtmlReport, ALongParagraphIsCut) {
                                   {},
                                   ""}};
   const std::string page = render_html(content);
-  EXPECT_EQ(count(page, "xxxxxxxxxx"), 140u);
-  EXPECT_EQ(count(page, "yyyyyyyyyy"), 9u);
+  EXPECT_EQ(count(page, std::string(1400, 'x')), 1u);
+  EXPECT_EQ(count(page, std::string(99, 'y')), 1u);
   EXPECT_NE(page.find("y…</mark></dd>"), std::string::npos);
 }
 

@@ -22,6 +22,7 @@
 #include "tests/base/failure.h"
 #include "tests/base/temp_dir.h"
 #include "tests/train/toy_task.h"
+#include "text/tokenizer_spec.h"
 
 namespace stretto::tasks {
 namespace {
@@ -243,7 +244,7 @@ TEST_F(MaskedLmTest, ScoresGoTheWayThatTheyAreShown) {
 }
 
 TEST_F(MaskedLmTest, FillersAreTheMostProbableTokens) {
-  const at::Tensor log_probs = at::tensor({{0.2, 0.5, 0.3}, {0.6, 0.1, 0.3}}).log();
+  const at::Tensor log_probs = torch::tensor({{0.2, 0.5, 0.3}, {0.6, 0.1, 0.3}}).log();
   const auto fillers = best_fillers(log_probs, 2);
   ASSERT_EQ(fillers.size(), 2U);
   EXPECT_EQ(fillers[0][0].id, 1);
@@ -285,7 +286,7 @@ TEST_F(MaskedLmTest, MaskedTextHasChosenTokensInBrackets) {
 
 TEST_F(MaskedLmTest, RulesNameTheKeys) {
   auto& own = sections();
-  experiment_.options.train.max_steps = 10;
+  experiment_.options.train.max_steps = 5000;
   const auto problems = [&] {
     std::vector<config::Problem> found;
     experiment::check_rules(experiment_.options, {},
@@ -311,8 +312,8 @@ TEST_F(MaskedLmTest, ARunLearnsIsEvaluatedAndFillsMasks) {
   const auto setup = train(200);
   const auto valid = events(setup, "valid");
   ASSERT_EQ(valid.size(), 4U);
-  EXPECT_LT(valid.back().number("ppl"), 0.5 * valid.front().number("ppl"));
-  EXPECT_GT(events(setup, "train").front().number("tokens_per_second"), 0);
+  EXPECT_LT(valid.back().number("ppl").value(), 0.5 * valid.front().number("ppl").value());
+  EXPECT_GT(events(setup, "train").front().number("tokens_per_second").value(), 0);
 
   const std::string run = (folder_ / "run").string();
   const std::string score = output_of([&] {
@@ -320,7 +321,7 @@ TEST_F(MaskedLmTest, ARunLearnsIsEvaluatedAndFillsMasks) {
         {.experiment = experiment_, .run_directory = run, .checkpoint = "last", .json = true}, {});
   });
   const auto json = nlohmann::json::parse(score);
-  EXPECT_NEAR(json.at("nll").get<double>(), valid.back().number("nll"), 1e-6);
+  EXPECT_NEAR(json.at("nll").get<double>(), valid.back().number("nll").value(), 1e-6);
   EXPECT_NEAR(json.at("ppl").get<double>(), std::exp(json.at("nll").get<double>()), 1e-9);
   EXPECT_GT(json.at("accuracy").get<double>(), 0.3);
   EXPECT_LE(json.at("accuracy").get<double>(), 1);

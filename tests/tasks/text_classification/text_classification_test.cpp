@@ -273,7 +273,7 @@ TEST_F(TextClassificationTest, SamplesAreTheMatrixAndTheMostWrongTexts) {
 TEST_F(TextClassificationTest, SeveralModelsPredictTheMeanOfTheirProbabilities) {
   const auto labels = data::Labels::given({"no", "yes"});
   const LabelOutputs one(sections(), &labels, {});
-  const auto a = at::tensor({{2.0, 0.0}}), b = at::tensor({{-1.0, 0.5}});
+  const at::Tensor a = torch::tensor({{2.0, 0.0}}), b = torch::tensor({{-1.0, 0.5}});
   const auto mean = one.probabilities(one.mean_logits({a, b}));
   EXPECT_TRUE(at::allclose(mean, (a.softmax(1) + b.softmax(1)) / 2));
   EXPECT_TRUE(one.mean_logits({a}).equal(a));
@@ -294,8 +294,8 @@ TEST_F(TextClassificationTest, ARunLearnsIsEvaluatedAndLabelsLines) {
   EXPECT_LT(valid.back().number("loss"), 0.3);
 
   const auto json = eval("run");
-  EXPECT_NEAR(json.at("accuracy").get<double>(), valid.back().number("accuracy"), 1e-9);
-  EXPECT_NEAR(json.at("loss").get<double>(), valid.back().number("loss"), 1e-6);
+  EXPECT_NEAR(json.at("accuracy").get<double>(), *valid.back().number("accuracy"), 1e-9);
+  EXPECT_NEAR(json.at("loss").get<double>(), *valid.back().number("loss"), 1e-6);
   for (const char* key : {"f1", "macro_f1", "matthews", "checkpoint", "set", "samples"}) {
     EXPECT_TRUE(json.contains(key)) << key;
   }
