@@ -374,6 +374,37 @@ TEST(Compute, TheLossIsThatOfRoundedLogits) {
   }
 }
 
+TEST(Compute, TheBiasOfTheLossIsAddedBeforeLogitsAreRounded) {
+  const SteepLoss steep;
+  const at::Tensor bias = noise({400}, 9) * 3;
+  for (const Compute compute : kHalves) {
+    const at::Tensor sums =
+        at::mm(native(steep.x, compute), native(steep.weight, compute).t()) + bias;
+    const double want = at::nll_loss(at::log_softmax(native(sums, compute).to(at::kDouble), 1),
+                                     steep.targets, {}, at::Reduction::Sum)
+                            .item<double>();
+    const ComputeScope scope(compute);
+    const CrossEntropy got =
+        linear_cross_entropy(steep.x, steep.weight, steep.targets, 0.0, 400, bias);
+    EXPECT_NEAR(got.nll_sum.item<double>(), want, 2e-4 * want);
+  }
+}
+
+TEST(Compute, TheBiasOfTheLossHasItsGradientAtAnyLossScale) {
+  const SteepLoss steep;
+  const auto slope = [&](Compute compute, double scale) {
+    const at::Tensor bias = at::zeros({400}).requires_grad_(true);
+    const at::Tensor loss = [&] {
+      const ComputeScope scope(compute);
+      return linear_cross_entropy(steep.x, steep.weight, steep.targets, 0.1, 400, bias).loss_sum;
+    }();
+    return torch::autograd::grad({loss * scale}, {bias})[0] / scale;
+  };
+  for (const Compute compute : kHalves)
+    for (const double scale : {1.0, 1024.0})
+      EXPECT_LT(distance(slope(compute, scale), slope(Compute::kFp32, 1)), 2e-2) << scale;
+}
+
 TEST(Compute, SlopesOfLogitsSurviveBinary16AtAnyLossScale) {
   SteepLoss steep;
   // Rows so alike that a class is improbable in all of them: slopes far below what binary16 holds.

@@ -132,6 +132,19 @@ TEST(TextModel, RulesOfInitComeBeforeTheModels) {
   EXPECT_THROW(make_text_model(setup), Error);
 }
 
+TEST(TextModel, LowRankMapsAddNothingAtFirst) {
+  TextModelSetup setup = setup_of(TextHeadKind::kLabels);
+  const auto plain = make_text_model(setup);
+  setup.model.lora.rank = 2;
+  const auto adapted = make_text_model(setup);
+  const auto parameters = adapted->named_parameters();
+  EXPECT_TRUE(parameters.contains("encoder.layers.0.self_attention.qkv.lora_a"));
+  EXPECT_TRUE(parameters.contains("encoder.layers.0.self_attention.out.lora_b"));
+  EXPECT_FALSE(parameters.contains("head.output.lora_a"));
+  const torch::NoGradGuard no_grad;
+  EXPECT_TRUE(at::equal(adapted->encode(input(), {}), plain->encode(input(), {})));
+}
+
 TEST(TextModel, OptionsThatDoNotFitAreRefused) {
   TextModelSetup setup = setup_of(TextHeadKind::kSpans);
   setup.model.num_heads = 3;
