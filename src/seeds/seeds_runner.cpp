@@ -19,6 +19,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr int kInterrupted = static_cast<int>(ExitCode::kInterrupted);
+constexpr int kEndedBySignal = 128 + ChildProcess::kEnd;
 constexpr int kDiverged = static_cast<int>(ExitCode::kNumeric);
 constexpr double kPatienceSeconds = 120;  // for a process of a killed command that saves
 
@@ -125,7 +126,9 @@ int SeedsRunner::train(SeedRun& run, const StopSignals& signals) {
   ChildProcess process(setup_.command(run.seed, directory_of(run)));
   bool asked_to_stop = false;
   for (;;) {
-    if (const auto code = process.poll()) {
+    if (auto code = process.poll()) {
+      // It had no handler yet, and nothing to save.
+      if (asked_to_stop && *code == kEndedBySignal) code = kInterrupted;
       note(run, state_after(*code), *code);
       return *code;
     }

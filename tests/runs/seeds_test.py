@@ -64,13 +64,13 @@ def several_seeds_that_are_killed_end_as_without(stretto):
 
 def folders_of_seeds_and_of_runs_are_kept_apart(stretto):
     with Lab(stretto) as lab:
-        check(lab.train("one", "train.max_steps=2").returncode == 0, "a run")
-        refused = lab.train("one", "train.max_steps=2", "--seeds", "2")
+        check(lab.train("one", "train.max_steps=12").returncode == 0, "a run")
+        refused = lab.train("one", "train.max_steps=12", "--seeds", "2")
         check(refused.returncode == 2 and "holds a single run" in refused.stderr, refused.stderr)
-        check(lab.train("two", "train.max_steps=2", "--seeds", "2").returncode == 0, "two seeds")
-        refused = lab.train("two", "train.max_steps=2")
+        check(lab.train("two", "train.max_steps=12", "--seeds", "2").returncode == 0, "two seeds")
+        refused = lab.train("two", "train.max_steps=12")
         check(refused.returncode == 2 and "holds the runs of several seeds" in refused.stderr, refused.stderr)
-        refused = lab.train("two", "train.max_steps=2", "--seeds", "3,1")
+        refused = lab.train("two", "train.max_steps=12", "--seeds", "3,1")
         check(refused.returncode == 2 and "not asked for: 2" in refused.stderr, refused.stderr)
         refused = lab.train("two", "optim.lr=1e-3", "--seeds", "2")
         check(refused.returncode == 2 and "optim.lr" in refused.stderr, refused.stderr)

@@ -19,15 +19,13 @@ using namespace std::chrono_literals;
 
 // $1 = seed, $2 = run folder, $3 = the test's folder. `fail_SEED` there holds an exit code, `slow`
 // a time to sleep; each start adds a line to `starts`.
-constexpr const char* kStandIn = R"(
+constexpr const char* kStandIn = R"sh(
 mkdir -p "$2"; echo "$1" >> "$3/starts"; echo '{}' > "$2/run.json"
-trap 'exit 75' INT
-if [ -e "$3/slow" ]; then sleep "$(cat "$3/slow")" &
-                                 wait;
-fi if[-e "$3/fail_$1"];
-then exit "$(cat " $3 / fail_$1 ")"; fi
-echo "{\"step\":4,\"event\":\"valid\",\"loss\":$1.5,\"nll\":$1.25,\"seconds\":2}" > "$2/metrics.jsonl"
-)";
+if [ ! -e "$3/deaf" ]; then trap 'kill $!; exit 75' INT; fi
+if [ -e "$3/slow" ]; then sleep "$(cat "$3/slow")" & wait $!; fi
+if [ -e "$3/fail_$1" ]; then exit "$(cat "$3/fail_$1")"; fi
+printf '{"step":4,"event":"valid","loss":%s.5,"nll":%s.25,"seconds":2}\n' "$1" "$1" > "$2/metrics.jsonl"
+)sh";
 
 class SeedsRunnerTest : public ::testing::Test {
  protected:
@@ -173,6 +171,20 @@ TEST_P(SeedsRunnerSignalTest, TakesItsTrainingWithItAndGoesOn) {
   fs::remove(folder_ / "slow");
   EXPECT_EQ(run({1, 2, 3}), 0);
   EXPECT_EQ(starts(), "2 3 ");
+}
+
+TEST_F(SeedsRunnerTest, LeavesAsStoppedWhereATrainingHasNotBegun) {
+  folder_.write("slow", "1");
+  folder_.write("deaf", "");
+  const pid_t other = ::fork();
+  if (other == 0) ::_exit(run({1}));
+  for (int i = 0; i < 1000 && !fs::exists(folder_ / "starts"); ++i)
+    std::this_thread::sleep_for(5ms);
+  ::kill(other, SIGTERM);
+  int status = 0;
+  ::waitpid(other, &status, 0);
+  EXPECT_EQ(WIFEXITED(status) ? WEXITSTATUS(status) : -1, 75);
+  EXPECT_EQ(written()["runs"][0]["state"], "interrupted");
 }
 
 INSTANTIATE_TEST_SUITE_P(Signals, SeedsRunnerSignalTest,
