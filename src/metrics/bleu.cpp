@@ -14,7 +14,7 @@ namespace {
 constexpr int kMaxOrder = 4;
 constexpr size_t kHypothesisLength = 0, kReferenceLength = 1, kCorrect = 2;
 constexpr size_t kTotal = kCorrect + kMaxOrder;
-constexpr size_t kNumStatistics = kTotal + kMaxOrder;
+constexpr size_t kNumBleuSums = kTotal + kMaxOrder;
 
 /// The reference length nearest to the hypothesis; of two equally near the shorter.
 int64_t closest_length(int64_t length, std::span<const int64_t> candidates) {
@@ -66,7 +66,7 @@ class Bleu : public Scorer {
       refs.push_back(words(reference));
       lengths.push_back(static_cast<int64_t>(refs.back().size()));
     }
-    std::vector<double> row(kNumStatistics);
+    std::vector<double> row(kNumBleuSums);
     const auto length = static_cast<int64_t>(hyp.size());
     row[kHypothesisLength] = static_cast<double>(length);
     row[kReferenceLength] = static_cast<double>(closest_length(length, lengths));

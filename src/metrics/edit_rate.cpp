@@ -21,7 +21,7 @@ constexpr int kMaxShiftCandidates = 1000;
 constexpr size_t kMaxCells = size_t{1} << 26;  // half a gigabyte: segments of 8,000 words each
 constexpr int kInfinity = 1 << 29;             // leaves room for adding costs
 
-using Words = std::vector<uint32_t>;
+using WordIds = std::vector<uint32_t>;
 
 enum class Edit : uint8_t { kUndefined, kKeep, kSubstitute, kInsert, kDelete };
 
@@ -50,7 +50,7 @@ class BeamDistance {
     for (size_t j = 0; j < columns_; ++j) cells_[j] = {static_cast<int>(j), Edit::kInsert};
   }
 
-  int distance(const Words& hypothesis) {
+  int distance(const WordIds& hypothesis) {
     const auto [known, unused] =
         std::mismatch(last_.begin(), last_.end(), hypothesis.begin(), hypothesis.end());
     for (size_t i = static_cast<size_t>(known - last_.begin()) + 1; i < rows_; ++i) {
@@ -108,7 +108,7 @@ class BeamDistance {
   std::vector<Cell> cells_;
   double length_ratio_;
   int64_t beam_width_;
-  Words last_;
+  WordIds last_;
 };
 
 /// Where each reference word lies in the hypothesis, and which words on either side are wrong.
@@ -142,8 +142,8 @@ bool any(const std::vector<char>& flags, int start, int length) {
 
 /// `words` with the block [start, start + length) moved to before `target`; a target inside the
 /// block moves the block on by that many words.
-Words shifted(const Words& words, int start, int length, int target) {
-  Words out = words;
+WordIds shifted(const WordIds& words, int start, int length, int target) {
+  WordIds out = words;
   const auto at = [&out](int i) {
     return out.begin() + std::min<int>(i, static_cast<int>(out.size()));
   };
@@ -159,7 +159,7 @@ Words shifted(const Words& words, int start, int length, int target) {
 
 struct Shift {
   int gain = 0, length = 0, start = 0, target = 0;
-  Words words;
+  WordIds words;
 
   /// Largest gain, then longest block, then earliest block, then earliest target.
   bool operator>(const Shift& other) const {
@@ -175,7 +175,7 @@ class ShiftSearch {
       : reference_(reference), distance_(distance) {}
 
   /// The best shift, or none when no block qualifies. `candidates` counts over all rounds.
-  std::optional<Shift> best(const Words& words, int& candidates) {
+  std::optional<Shift> best(const WordIds& words, int& candidates) {
     best_.reset();
     distance_before_ = distance_.distance(words);
     alignment_ = align(distance_.trace());
@@ -208,7 +208,7 @@ class ShiftSearch {
            !(start <= aligned && aligned < start + length);
   }
 
-  void try_targets(const Words& words, int start, int at, int length, int& candidates) {
+  void try_targets(const WordIds& words, int start, int at, int length, int& candidates) {
     int previous = -1;
     for (int offset = -1; offset < length; ++offset) {
       const int reference_word = at + offset;
@@ -243,7 +243,7 @@ int64_t translation_edits(std::span<const uint32_t> hypothesis,
   }
   BeamDistance distance(reference, hypothesis.size());
   ShiftSearch search(reference, distance);
-  Words words(hypothesis.begin(), hypothesis.end());
+  WordIds words(hypothesis.begin(), hypothesis.end());
   int64_t shifts = 0;
   int candidates = 0;
   while (true) {

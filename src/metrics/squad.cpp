@@ -12,10 +12,10 @@
 namespace stretto::metrics {
 namespace {
 
-using Words = std::vector<std::u32string>;
+using Answer = std::vector<std::u32string>;
 
-/// Words that both have, each as often as the one that has it less often.
-int64_t num_common(const Words& a, const Words& b) {
+/// Answer that both have, each as often as the one that has it less often.
+int64_t num_common(const Answer& a, const Answer& b) {
   std::map<std::u32string_view, int64_t> left;
   for (const auto& word : a) ++left[word];
   int64_t common = 0;
@@ -28,7 +28,7 @@ int64_t num_common(const Words& a, const Words& b) {
   return common;
 }
 
-double word_f1(SquadVersion version, const Words& prediction, const Words& answer) {
+double word_f1(SquadVersion version, const Answer& prediction, const Answer& answer) {
   if (version == SquadVersion::kV2 && (prediction.empty() || answer.empty())) {
     return prediction.empty() && answer.empty() ? 1 : 0;
   }
@@ -167,13 +167,13 @@ std::optional<SquadPart> mean_of(std::span<const Row> rows, Counts counts) {
 
 AnswerMatch match_answer(SquadVersion version, std::string_view prediction,
                          std::span<const std::string> answers, AnswerSplit split) {
-  std::vector<Words> gold;
+  std::vector<Answer> gold;
   for (const auto& answer : answers) {
     auto words = answer_words(answer, split);
     if (version == SquadVersion::kV1 || !words.empty()) gold.push_back(std::move(words));
   }
   if (version == SquadVersion::kV2 && gold.empty()) gold.emplace_back();
-  const Words words = answer_words(prediction, split);
+  const Answer words = answer_words(prediction, split);
   AnswerMatch best;
   for (const auto& answer : gold) {
     best.exact = std::max(best.exact, words == answer ? 1.0 : 0.0);

@@ -8,7 +8,7 @@
 namespace stretto::metrics {
 namespace {
 
-constexpr size_t kEdits = 0, kLength = 1, kNumStatistics = 2;
+constexpr size_t kEdits = 0, kLength = 1, kNumTerSums = 2;
 
 class Ter : public Scorer {
  public:
@@ -18,7 +18,7 @@ class Ter : public Scorer {
   std::vector<double> segment_statistics(const std::string& hypothesis,
                                          std::span<const std::string> references) override {
     const std::vector<uint32_t> hyp = words(hypothesis);
-    std::vector<double> row(kNumStatistics);
+    std::vector<double> row(kNumTerSums);
     double lengths = 0;
     for (size_t r = 0; r < references.size(); ++r) {
       const std::vector<uint32_t> ref = words(references[r]);

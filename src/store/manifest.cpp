@@ -16,7 +16,7 @@ namespace {
 constexpr size_t kMaxManifestBytes = size_t{64} << 20;
 constexpr std::string_view kChecksumKey = ",\n  \"manifest_sha256\": \"";
 
-[[noreturn]] void malformed(std::string_view where, const std::string& what) {
+[[noreturn]] void bad_manifest(std::string_view where, const std::string& what) {
   throw Error(ExitCode::kBadData, std::string(where) + ": not a valid manifest: " + what,
               "the checkpoint is damaged; an older one is used when there is one");
 }
@@ -67,7 +67,8 @@ ManifestFile parse_file(const nlohmann::json& json, std::string_view where) {
                     .sha256 = json.at("sha256").get<std::string>(),
                     .header_sha256 = "",
                     .tensors = {}};
-  if (!is_plain_name(file.name)) malformed(where, "bad file name `" + printable(file.name) + "`");
+  if (!is_plain_name(file.name))
+    bad_manifest(where, "bad file name `" + printable(file.name) + "`");
   if (json.contains("header_sha256")) {
     file.header_sha256 = json.at("header_sha256").get<std::string>();
     file.tensors = json.at("xxh3_64").get<std::map<std::string, std::string>>();
@@ -78,10 +79,10 @@ ManifestFile parse_file(const nlohmann::json& json, std::string_view where) {
 // The checksum covers every byte before its own key.
 void verify_checksum(std::string_view bytes, std::string_view where) {
   const size_t at = bytes.rfind(kChecksumKey);
-  if (at == std::string_view::npos) malformed(where, "no checksum");
+  if (at == std::string_view::npos) bad_manifest(where, "no checksum");
   const std::string expected =
       std::string(kChecksumKey) + sha256_hex(bytes.substr(0, at)) + "\"\n}\n";
-  if (bytes.substr(at) != expected) malformed(where, "its checksum is wrong");
+  if (bytes.substr(at) != expected) bad_manifest(where, "its checksum is wrong");
 }
 
 }  // namespace
@@ -106,21 +107,21 @@ Manifest Manifest::from_json(std::string_view bytes, std::string_view where) {
                             ", this stretto reads up to " + std::to_string(kFormatVersion),
                         "use the newer stretto that wrote it");
     }
-    if (manifest.format_version < 1) malformed(where, "format_version is below 1");
+    if (manifest.format_version < 1) bad_manifest(where, "format_version is below 1");
     manifest.step = json.at("step").get<int64_t>();
     manifest.run_id = json.at("run_id").get<std::string>();
     manifest.config_hash = json.at("config_hash").get<std::string>();
     manifest.provenance = parse_provenance(json);
-    if (manifest.provenance.world_size < 0) malformed(where, "world_size is below 0");
+    if (manifest.provenance.world_size < 0) bad_manifest(where, "world_size is below 0");
     std::set<std::string> names;
     for (const auto& entry : json.at("files")) {
       manifest.files.push_back(parse_file(entry, where));
       const std::string& name = manifest.files.back().name;
-      if (!names.insert(name).second) malformed(where, "`" + name + "` stands twice in it");
+      if (!names.insert(name).second) bad_manifest(where, "`" + name + "` stands twice in it");
     }
     return manifest;
   } catch (const nlohmann::json::exception& error) {
-    malformed(where, printable(error.what(), 300));
+    bad_manifest(where, printable(error.what(), 300));
   }
 }
 

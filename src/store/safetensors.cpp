@@ -44,7 +44,7 @@ const DTypeInfo& info(DType dtype) {
   throw std::logic_error("unknown dtype");
 }
 
-[[noreturn]] void malformed(std::string_view where, const std::string& what) {
+[[noreturn]] void bad_safetensors(std::string_view where, const std::string& what) {
   throw Error(ExitCode::kBadData, std::string(where) + ": not a valid safetensors file: " + what,
               "the file is damaged, cut off or of another kind");
 }
@@ -56,7 +56,7 @@ struct Entry {
 };
 
 uint64_t offset_of(const nlohmann::json& value, std::string_view where, const std::string& name) {
-  if (!value.is_number_unsigned()) malformed(where, "`" + name + "` has a bad offset");
+  if (!value.is_number_unsigned()) bad_safetensors(where, "`" + name + "` has a bad offset");
   return value.get<uint64_t>();
 }
 
@@ -74,11 +74,11 @@ std::optional<uint64_t> bytes_of(const std::vector<int64_t>& shape, DType dtype)
 
 std::vector<int64_t> parse_shape(const std::string& name, const nlohmann::json& json,
                                  std::string_view where) {
-  if (!json.is_array()) malformed(where, "`" + name + "` has no list as shape");
+  if (!json.is_array()) bad_safetensors(where, "`" + name + "` has no list as shape");
   std::vector<int64_t> shape;
   for (const auto& n : json) {
     if (!n.is_number_unsigned() || n.get<uint64_t>() > uint64_t{INT64_MAX}) {
-      malformed(where, "`" + name + "` has a bad shape");
+      bad_safetensors(where, "`" + name + "` has a bad shape");
     }
     shape.push_back(n.get<int64_t>());
   }
@@ -91,31 +91,31 @@ Entry parse_entry(const std::string& raw_name, const nlohmann::json& json, std::
   entry.view.name = raw_name;
   if (!json.is_object() || !json.contains("dtype") || !json.contains("shape") ||
       !json.contains("data_offsets")) {
-    malformed(where, "`" + name + "` needs dtype, shape and data_offsets");
+    bad_safetensors(where, "`" + name + "` needs dtype, shape and data_offsets");
   }
   const auto& dtype = json["dtype"];
-  if (!dtype.is_string()) malformed(where, "`" + name + "` has a dtype that is no string");
+  if (!dtype.is_string()) bad_safetensors(where, "`" + name + "` has a dtype that is no string");
   const auto* known = std::find_if(kDTypes.begin(), kDTypes.end(), [&](const DTypeInfo& d) {
     return dtype.get_ref<const std::string&>() == d.name;
   });
   if (known == kDTypes.end()) {
-    malformed(where, "`" + name + "` has the unknown dtype `" +
-                         printable(dtype.get_ref<const std::string&>(), 20) + "`");
+    bad_safetensors(where, "`" + name + "` has the unknown dtype `" +
+                               printable(dtype.get_ref<const std::string&>(), 20) + "`");
   }
   entry.view.dtype = known->dtype;
   entry.view.shape = parse_shape(name, json["shape"], where);
   const auto& offsets = json["data_offsets"];
   if (!offsets.is_array() || offsets.size() != 2) {
-    malformed(where, "`" + name + "` needs two data_offsets");
+    bad_safetensors(where, "`" + name + "` needs two data_offsets");
   }
   entry.begin = offset_of(offsets[0], where, name);
   entry.end = offset_of(offsets[1], where, name);
   const auto needed = bytes_of(entry.view.shape, entry.view.dtype);
-  if (!needed) malformed(where, "the shape of `" + name + "` is too large");
+  if (!needed) bad_safetensors(where, "the shape of `" + name + "` is too large");
   if (entry.end < entry.begin || entry.end - entry.begin != *needed) {
-    malformed(where, "the offsets of `" + name + "` do not fit its shape: bytes " +
-                         std::to_string(entry.begin) + " to " + std::to_string(entry.end) + ", " +
-                         std::to_string(*needed) + " are needed");
+    bad_safetensors(where, "the offsets of `" + name + "` do not fit its shape: bytes " +
+                               std::to_string(entry.begin) + " to " + std::to_string(entry.end) +
+                               ", " + std::to_string(*needed) + " are needed");
   }
   return entry;
 }
@@ -128,20 +128,21 @@ void place_entries(std::vector<Entry>& entries, std::string_view data, std::stri
   uint64_t expected = 0;
   for (auto& entry : entries) {
     if (entry.begin != expected) {
-      malformed(where, std::string(entry.begin < expected ? "overlap" : "a hole") + " before `" +
-                           printable(entry.view.name) + "` at byte " + std::to_string(entry.begin));
+      bad_safetensors(where, std::string(entry.begin < expected ? "overlap" : "a hole") +
+                                 " before `" + printable(entry.view.name) + "` at byte " +
+                                 std::to_string(entry.begin));
     }
     if (entry.end > data.size()) {
-      malformed(where, "`" + printable(entry.view.name) + "` ends at byte " +
-                           std::to_string(entry.end) + ", the data has " +
-                           std::to_string(data.size()));
+      bad_safetensors(where, "`" + printable(entry.view.name) + "` ends at byte " +
+                                 std::to_string(entry.end) + ", the data has " +
+                                 std::to_string(data.size()));
     }
     entry.view.bytes = data.substr(entry.begin, entry.end - entry.begin);
     expected = entry.end;
   }
   if (expected != data.size()) {
-    malformed(where, counted(static_cast<int64_t>(data.size() - expected), "byte") +
-                         " after the last tensor");
+    bad_safetensors(where, counted(static_cast<int64_t>(data.size() - expected), "byte") +
+                               " after the last tensor");
   }
 }
 
@@ -180,9 +181,9 @@ std::string header_text(const std::vector<TensorView>& tensors,
 void parse_metadata(const nlohmann::json& json, std::string_view where,
                     std::map<std::string, std::string>* metadata) {
   if (json.is_null()) return;  // the reference takes it for none
-  if (!json.is_object()) malformed(where, "__metadata__ is not an object");
+  if (!json.is_object()) bad_safetensors(where, "__metadata__ is not an object");
   for (const auto& [key, text] : json.items()) {
-    if (!text.is_string()) malformed(where, "__metadata__ holds more than strings");
+    if (!text.is_string()) bad_safetensors(where, "__metadata__ holds more than strings");
     if (metadata != nullptr) (*metadata)[key] = text.get<std::string>();
   }
 }
@@ -235,15 +236,16 @@ void write_safetensors(const std::filesystem::path& path, const std::vector<Tens
 }
 
 size_t safetensors_header_bytes(std::string_view bytes, std::string_view where) {
-  if (bytes.size() < kLengthBytes) malformed(where, "shorter than its 8-byte header length");
+  if (bytes.size() < kLengthBytes) bad_safetensors(where, "shorter than its 8-byte header length");
   uint64_t length = 0;
   for (size_t i = kLengthBytes; i-- > 0;) {
     length = length << 8 | static_cast<unsigned char>(bytes[i]);
   }
   if (length > kMaxHeaderBytes) {
-    malformed(where, "a header of " + human_bytes(length) + ", at most 100 MB are allowed");
+    bad_safetensors(where, "a header of " + human_bytes(length) + ", at most 100 MB are allowed");
   }
-  if (length > bytes.size() - kLengthBytes) malformed(where, "the file ends inside the header");
+  if (length > bytes.size() - kLengthBytes)
+    bad_safetensors(where, "the file ends inside the header");
   return kLengthBytes + static_cast<size_t>(length);
 }
 
@@ -251,7 +253,8 @@ std::vector<TensorView> parse_safetensors(std::string_view bytes, std::string_vi
                                           std::map<std::string, std::string>* metadata) {
   const size_t data_start = safetensors_header_bytes(bytes, where);
   const std::string_view header = bytes.substr(kLengthBytes, data_start - kLengthBytes);
-  if (header.empty() || header.front() != '{') malformed(where, "the header is not a JSON object");
+  if (header.empty() || header.front() != '{')
+    bad_safetensors(where, "the header is not a JSON object");
   const auto json = parse_json(header, std::string(where) + ": header", kMaxHeaderBytes);
   std::vector<Entry> entries;
   for (const auto& [name, value] : json.items()) {

@@ -3,6 +3,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "text/sentencepiece_check.h"
 #include "text/tokenizer.h"
 #include "text/tokenizer_files.h"
 #include "text/train_tokenizer.h"
@@ -11,7 +12,6 @@ namespace stretto::text {
 namespace {
 
 constexpr size_t kMaxVocabularyBytes = size_t{1} << 30;
-constexpr size_t kMaxModelBytes = size_t{512} << 20;
 constexpr const char* kSrcVocab = "src.vocab";
 constexpr const char* kTgtVocab = "tgt.vocab";
 
@@ -69,7 +69,7 @@ void add_model(Assets& assets, Whose whose, std::string bytes) {
 }
 
 std::string model_of_file(const TokenizerOptions& options, const std::string& path) {
-  return model_bytes(read_file(path, kMaxModelBytes), path,
+  return model_bytes(read_file(path, kMaxSentencePieceBytes), path,
                      {.is_wordpiece = options.type == "wordpiece",
                       .merges = options.merges,
                       .lowercase = wants_lowercase(options)});

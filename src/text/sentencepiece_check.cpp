@@ -11,7 +11,6 @@
 namespace stretto::text {
 namespace {
 
-constexpr size_t kMaxModelBytes = size_t{512} << 20;
 constexpr int64_t kMaxPieces = 2'000'000;
 constexpr size_t kMaxPieceBytes = 4096;
 constexpr int kMaxPieceType = 6;
@@ -204,7 +203,7 @@ void check_charsmap(std::string_view blob, std::string_view where) {
 
 SentencePieceKinds check_sentencepiece_model(std::string_view bytes, std::string_view where) {
   if (bytes.empty()) fail(where, "the file is empty");
-  if (bytes.size() > kMaxModelBytes) fail(where, "it is larger than 512 MiB");
+  if (bytes.size() > kMaxSentencePieceBytes) fail(where, "it is larger than 512 MiB");
   int64_t num_pieces = 0;
   SentencePieceKinds kinds;
   Wire wire(bytes, where);

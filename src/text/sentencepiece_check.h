@@ -8,6 +8,9 @@
 
 namespace stretto::text {
 
+/// Of a model that is read.
+inline constexpr size_t kMaxSentencePieceBytes = size_t{512} << 20;
+
 /// What a model says of itself that the library does not tell.
 struct SentencePieceKinds {
   SubwordModel::Kind model = SubwordModel::Kind::kUnigram;
