@@ -26,7 +26,7 @@ TEST(NpyFile, HasTheHeaderOfNumPy) {
 }
 
 TEST(NpyFile, HoldsRowsInTheirOrder) {
-  const testing::TempDir folder;
+  const stretto::testing::TempDir folder;
   const auto path = folder / "vectors.npy";
   NpyFile file(path, 2);
   const std::vector<float> first{1, 2, 3, 4}, second{5, 6};
@@ -44,7 +44,7 @@ TEST(NpyFile, HoldsRowsInTheirOrder) {
 }
 
 TEST(NpyFile, LeavesNothingBehindWithoutItsEnd) {
-  const testing::TempDir folder;
+  const stretto::testing::TempDir folder;
   {
     NpyFile file(folder / "vectors.npy", 3);
     EXPECT_THROW(file.append(std::vector<float>{1, 2}), std::invalid_argument);
