@@ -20,8 +20,8 @@ namespace fs = std::filesystem;
 constexpr int64_t kIn = 6, kOut = 12;
 
 /// `map`, merged of three, and `plain`.
-struct Net : torch::nn::Module {
-  explicit Net(const nn::LoraOptions& lora = {}, uint64_t seed = 1) {
+struct LoraNet : torch::nn::Module {
+  explicit LoraNet(const nn::LoraOptions& lora = {}, uint64_t seed = 1) {
     const nn::Init init = nn::Init(seed, at::kCPU).with_lora(lora);
     map = register_module("map",
                           nn::Linear(init.child("map"), kIn, kOut, nn::LinearOptions{.parts = 3}));
@@ -60,7 +60,7 @@ class MergedLora : public ::testing::Test {
     return path;
   }
 
-  Net net_{kLora};
+  LoraNet net_{kLora};
   stretto::testing::TempDir dir_;
   std::vector<at::Tensor> kept_;
   int count_ = 0;
@@ -72,7 +72,7 @@ TEST_F(MergedLora, LoadsIntoTheModelWithoutItAndComputesTheSame) {
   const auto merged = merge_lora(file, "file");
   EXPECT_EQ(merged.num_merged, 1);
   EXPECT_FALSE(has_lora(merged.file));
-  Net other({}, /*seed=*/9);
+  LoraNet other({}, /*seed=*/9);
   load_weights(merged.file, "file", other);
   const torch::NoGradGuard no_grad;
   const at::Tensor x = torch::arange(5 * kIn).view({5, kIn}).to(torch::kFloat).cos();
@@ -82,7 +82,7 @@ TEST_F(MergedLora, LoadsIntoTheModelWithoutItAndComputesTheSame) {
 }
 
 TEST_F(MergedLora, OfAFileWithoutItIsTheFile) {
-  Net plain;
+  LoraNet plain;
   const store::SafetensorsFile file(save(plain));
   EXPECT_FALSE(has_lora(file));
   const auto merged = merge_lora(file, "file");
@@ -93,7 +93,7 @@ TEST_F(MergedLora, OfAFileWithoutItIsTheFile) {
 
 TEST_F(MergedLora, LetsARunBeginFromAnother) {
   const at::Tensor x = torch::arange(5 * kIn).view({5, kIn}).to(torch::kFloat).cos();
-  Net plain({}, /*seed=*/5);
+  LoraNet plain({}, /*seed=*/5);
   const torch::NoGradGuard no_grad;
   const at::Tensor of_lora = net_.forward(x), of_plain = plain.forward(x);
   struct Row {
@@ -106,7 +106,7 @@ TEST_F(MergedLora, LetsARunBeginFromAnother) {
       nn::LoraOptions lora = kLora;
       lora.rank = rank;
       lora.alpha = 16;
-      Net net(lora, /*seed=*/9);
+      LoraNet net(lora, /*seed=*/9);
       const at::Tensor own_parts = rank > 0 ? net.map->lora->parts.clone() : at::Tensor();
       optim::Arena arena(net);
       const auto names = weights_to_begin_with(file, "file", arena, LoraValues::kNames);
