@@ -14,13 +14,13 @@
 namespace stretto::models {
 namespace {
 
-constexpr int64_t kDepth = 6, kLabels = 3;
+constexpr int64_t kLabelDepth = 6, kLabels = 3;
 
 BertOptions pooled_by(const std::string& pooling, double head_dropout = 0) {
   BertOptions options;
   options.preset = "none";
   options.num_layers = 1;
-  options.d_model = kDepth;
+  options.d_model = kLabelDepth;
   options.num_heads = 2;
   options.pooling = pooling;
   options.head_dropout = head_dropout;
@@ -44,7 +44,7 @@ nn::PackedRows input() {
 }
 
 at::Tensor rows() {
-  return stretto::testing::noise({7, kDepth}).to(at::kDouble);
+  return stretto::testing::noise({7, kLabelDepth}).to(at::kDouble);
 }
 
 TEST(LabelHead, PoolsAsTheOptionSays) {
@@ -77,7 +77,7 @@ TEST(LabelHead, HasTheTensorsThatItsPoolingNeeds) {
   EXPECT_EQ(names(pooled_by("mean"), 1),
             (std::vector<std::string>{"output.weight", "output.bias"}));
   EXPECT_TRUE(names(pooled_by("cls"), 0).empty());
-  EXPECT_THROW(head_of(pooled_by("cls"), 0).logits(at::zeros({1, kDepth}, at::kDouble)),
+  EXPECT_THROW(head_of(pooled_by("cls"), 0).logits(at::zeros({1, kLabelDepth}, at::kDouble)),
                c10::Error);
 }
 

@@ -12,13 +12,13 @@
 namespace stretto::models {
 namespace {
 
-constexpr int64_t kWidth = 6, kTableRows = 13, kNumTokens = 11, kMasked = 5;
+constexpr int64_t kRowWidth = 6, kTableRows = 13, kNumTokens = 11, kMasked = 5;
 
 BertOptions options_of(const std::string& activation = "gelu") {
   BertOptions options;
   options.preset = "none";
   options.num_layers = 1;
-  options.d_model = kWidth;
+  options.d_model = kRowWidth;
   options.num_heads = 2;
   options.activation = activation;
   return options;
@@ -36,7 +36,7 @@ at::Tensor first_bias() {
 MaskedHead head_of(const BertOptions& options, bool tied, double label_smoothing = 0) {
   const nn::Init init(3, at::kCPU);
   MaskedHead made;
-  if (tied) made.table = nn::Embedding(init.child("embedding"), kTableRows, kWidth, /*pad=*/0);
+  if (tied) made.table = nn::Embedding(init.child("embedding"), kTableRows, kRowWidth, /*pad=*/0);
   made.head = std::make_shared<MaskedTokenHead>(
       options, MaskedTokenHeadSetup{.init = init.child("head"),
                                     .rows = kTableRows,
@@ -51,7 +51,7 @@ MaskedHead head_of(const BertOptions& options, bool tied, double label_smoothing
 }
 
 at::Tensor masked_rows() {
-  return stretto::testing::noise({kMasked, kWidth}).to(at::kDouble);
+  return stretto::testing::noise({kMasked, kRowWidth}).to(at::kDouble);
 }
 at::Tensor hidden_tokens() {
   return at::tensor({3, 0, 10, 10, 1}, at::kLong);
@@ -145,7 +145,7 @@ TEST(MaskedTokenHead, ABatchWithoutMasksHasNoLoss) {
     MaskedHead made = head_of(options_of(), true);
     made.head->to(dtype);
     made.table->to(dtype);
-    const auto none = made.head->loss(at::zeros({0, kWidth}, dtype), at::zeros({0}, at::kLong));
+    const auto none = made.head->loss(at::zeros({0, kRowWidth}, dtype), at::zeros({0}, at::kLong));
     EXPECT_EQ(none.loss_sum.item<double>(), 0);
     EXPECT_EQ(none.right_sum.item<int64_t>(), 0);
     none.loss_sum.backward();
@@ -155,7 +155,7 @@ TEST(MaskedTokenHead, ABatchWithoutMasksHasNoLoss) {
 
 TEST(MaskedTokenHead, ATiedTableOfAnotherWidthIsRefused) {
   const nn::Init init(3, at::kCPU);
-  const nn::Embedding table(init.child("embedding"), kTableRows, kWidth + 1, 0);
+  const nn::Embedding table(init.child("embedding"), kTableRows, kRowWidth + 1, 0);
   EXPECT_THROW(MaskedTokenHead(options_of(), MaskedTokenHeadSetup{.init = init.child("head"),
                                                                   .rows = kTableRows,
                                                                   .num_classes = kNumTokens,
@@ -166,7 +166,7 @@ TEST(MaskedTokenHead, ATiedTableOfAnotherWidthIsRefused) {
 TEST(MaskedTokenHead, OperationsAreThoseOfItsProducts) {
   for (const bool tied : {true, false})
     EXPECT_EQ(head_of(options_of(), tied).head->operations(),
-              2 * kWidth * kWidth + 2 * kWidth * kTableRows);
+              2 * kRowWidth * kRowWidth + 2 * kRowWidth * kTableRows);
 }
 
 }  // namespace
