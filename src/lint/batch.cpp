@@ -62,7 +62,7 @@ void short_warmup(const Subject& s, Remarks& out) {
   }
   out.push_back({s.e.schedule.warmup_key(),
                  "an update sees about " + tokens_text(s.batch) +
-                     " target tokens, and the rate is at its peak after " + steps(s.warmup),
+                     " tokens, and the rate is at its peak after " + steps(s.warmup),
                  "warm up over " + steps(kShortWarmup) +
                      " or more, or over a tenth of the run; optim.name = \"radam\" does without"});
 }
@@ -224,7 +224,7 @@ void parts_at_full_gain(const Subject& s, Remarks& out) {
       {"model.zero_gamma",
        "each part of a layer ends in a norm with a gain of 1, so that all layers act from "
        "the first update, which sees about " +
-           tokens_text(s.batch) + " target tokens",
+           tokens_text(s.batch) + " tokens",
        "model.zero_gamma = true: each part starts by adding nothing"});
 }
 
@@ -236,7 +236,7 @@ void rate_of_tokens_for_few_samples(const Subject& s, Remarks& out) {
   if (static_cast<double>(data.max_tokens) < kNoticeableRatio * tokens) return;
   out.push_back({"data.max_samples",
                  counted(data.max_samples, "sample") + " are about " + tokens_text(tokens) +
-                     " target tokens, and optim.lr is scaled for micro-batches of data.max_tokens "
+                     " tokens, and optim.lr is scaled for micro-batches of data.max_tokens "
                      "= " +
                      number_text(data.max_tokens),
                  "leave it out, or set optim.lr to the rate of these batches with "

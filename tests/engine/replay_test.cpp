@@ -20,6 +20,7 @@
 #include "runs/provenance.h"
 #include "runs/run_folder.h"
 #include "tasks/translation/translation.h"
+#include "tests/base/standard_output.h"
 #include "tests/base/temp_dir.h"
 #include "tests/parallel/refusing_allocator.h"
 #include "train/forensics/forensics_report.h"
@@ -140,18 +141,13 @@ class ReplayCommand : public ::testing::Test {
     nlohmann::json json() const { return nlohmann::json::parse(out); }
   };
   ReplayResult replay(const std::string& file, bool json) {
-    ::testing::internal::CaptureStdout();
     ReplayResult result;
-    try {
+    result.out = stretto::testing::standard_output_of([&] {
       result.code = run_replay({.experiment = {.options = experiment_},
                                 .run_directory = (folder_.path() / "run").string(),
                                 .file = file,
                                 .json = json});
-    } catch (...) {
-      ::testing::internal::GetCapturedStdout();
-      throw;
-    }
-    result.out = ::testing::internal::GetCapturedStdout();
+    });
     return result;
   }
 

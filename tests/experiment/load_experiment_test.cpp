@@ -11,6 +11,7 @@
 #include "experiment/experiment_schema.h"
 #include "experiment/rules.h"
 #include "experiment/same_experiment.h"
+#include "experiment/schedule_length.h"
 #include "tests/base/failure.h"
 #include "tests/base/temp_dir.h"
 #include "tests/experiment/recipes.h"
@@ -359,6 +360,7 @@ TEST(LoadExperiment, EveryRecipeIsSoundButForItsFiles) {
     std::vector<config::Problem> problems;
     const auto origins = config::load_file(path, {}, experiment_schema(options),
                                            experiment_schema(fallback), problems);
+    settle_defaults(options, origins);
     check_rules(options, origins, problems);
     for (const auto& problem : problems) ADD_FAILURE() << problem.place << ": " << problem.what;
     for (const auto& note : origins.notes()) ADD_FAILURE() << note.text();

@@ -220,8 +220,10 @@ TEST(TaskRules, ListTheScoresOfAllFamiliesForTheKey) {
   const auto schema = experiment_schema(e);
   const auto* key = schema.find("eval.best_metric");
   ASSERT_NE(key, nullptr);
-  EXPECT_EQ(key->range.choices, (Keys{"nll", "bleu"}));
-  EXPECT_EQ(config::range_text(*key), "such as nll, bleu");
+  EXPECT_EQ(key->range.choices,
+            (Keys{"nll", "bleu", "accuracy", "f1", "exact_match", "loss", "macro_f1", "matthews"}));
+  EXPECT_EQ(config::range_text(*key),
+            "such as nll, bleu, accuracy, f1, exact_match, loss, macro_f1, matthews");
   e.eval.best_metric = "french.bleu";
   EXPECT_EQ(config::range_error(*key), "") << "a rule judges it";
 }
@@ -259,7 +261,7 @@ TEST(TaskRules, OfTranslationAreToldInOneOrder) {
   check_rules(e, {}, problems);
   EXPECT_EQ(keys_of(problems),
             (Keys{"model.encoder.num_heads", "model.tie_embeddings", "optim.lr_scaling",
-                  "train.max_steps", "data.train_src", "decode.nbest"}));
+                  "train.max_steps", "decode.nbest", "data.train_src"}));
 }
 
 }  // namespace

@@ -78,8 +78,8 @@ TEST(RecurrentModels, FirstWeightsAreUniformAndCellsRemember) {
     EXPECT_GT(most, 0.08) << item.key();
   }
   const at::Tensor bias = joined.named_parameters()["decoder.layers.1.input.bias"];
-  at::Tensor expected = at::zeros({4 * kWidth});
-  expected.slice(0, kWidth, 2 * kWidth).fill_(1);
+  at::Tensor expected = at::zeros({4 * kModelWidth});
+  expected.slice(0, kModelWidth, 2 * kModelWidth).fill_(1);
   EXPECT_TRUE(at::equal(bias, expected));
 }
 
@@ -128,7 +128,7 @@ TEST(RecurrentModels, RowsOfAnEncoderAreDModelWideUnlessUnitsAreSet) {
 
 Seq2SeqOptions small_transformer() {
   Seq2SeqOptions options;
-  options.d_model = kWidth;
+  options.d_model = kModelWidth;
   options.encoder = StackOptions{.num_layers = 1, .num_heads = 2, .ffn_dim = 12};
   options.decoder = StackOptions{.num_layers = 1, .num_heads = 2, .ffn_dim = 12};
   return options;
@@ -154,7 +154,7 @@ void expect_trains(const EncoderDecoderParts& parts) {
 
 TEST(RecurrentModels, PairWithTheTransformers) {
   const Seq2SeqOptions transformer = small_transformer();
-  EncoderDecoderParts parts{.d_model = kWidth};
+  EncoderDecoderParts parts{.d_model = kModelWidth};
   parts.encoder = [&](const PartSetup& setup) {
     return make_lstm_encoder(pairing("", "lstm", 2).encoder, setup);
   };
@@ -179,8 +179,10 @@ TEST(RecurrentModels, PairWithTheTransformers) {
 
 TEST(RecurrentModels, ATransformerRefusesRowsOfAnotherWidth) {
   const Seq2SeqOptions transformer = small_transformer();
-  const PartSetup setup{
-      .init = nn::Init(3, at::kCPU), .d_model = kWidth, .memory_width = 2 * kWidth, .rows = kWords};
+  const PartSetup setup{.init = nn::Init(3, at::kCPU),
+                        .d_model = kModelWidth,
+                        .memory_width = 2 * kModelWidth,
+                        .rows = kWords};
   EXPECT_THROW(TransformerDecoder(
                    TransformerPart(transformer, transformer.decoder.as<StackOptions>()), setup),
                c10::Error);

@@ -15,7 +15,7 @@
 /// Small recurrent encoders with decoders, and batches for them.
 namespace stretto::models::testing::recurrent {
 
-constexpr int64_t kWords = 24, kWidth = 8;
+constexpr int64_t kWords = 24, kModelWidth = 8;
 
 struct Pairing {
   std::string text;
@@ -76,7 +76,7 @@ struct Joined : torch::nn::Module {
   explicit Joined(const Pairing& made, at::ScalarType dtype = at::kDouble) {
     const nn::Init init(3, at::kCPU);
     PartSetup setup{.init = init.child("encoder"),
-                    .d_model = kWidth,
+                    .d_model = kModelWidth,
                     .rows = kWords,
                     .pad = 0,
                     .first_site = kEncoderSites};

@@ -31,7 +31,7 @@ TEST(RecurrentParts, PackedRowsAndGradientsEqualPlainOnes) {
       Joined joined(made, dtype);
       const double bound = dtype == at::kDouble ? 1e-10 : 2e-5;
       const at::Tensor packed = joined.rows(three_pairs(), {});
-      EXPECT_EQ(packed.size(1), kWidth);
+      EXPECT_EQ(packed.size(1), kModelWidth);
       probe(packed).backward();
       const at::Tensor packed_gradients = taken_gradients(joined);
       const at::Tensor plain = plain_rows(made, joined, three_pairs());
@@ -126,8 +126,8 @@ TEST(RecurrentParts, OnlyABidirectionalEncoderSeesWhatComesLater) {
 TEST(RecurrentParts, BackwardIsForwardOfTheReversedSequence) {
   const torch::NoGradGuard no_grad;
   const RecurrentPart part(gnmt().encoder);
-  const RecurrentLayer layer(nn::Init(5, at::kCPU), part, kWidth, 6);
-  const at::Tensor x = at::arange(5 * kWidth, at::kFloat).sin().view({5, kWidth});
+  const RecurrentLayer layer(nn::Init(5, at::kCPU), part, kModelWidth, 6);
+  const at::Tensor x = at::arange(5 * kModelWidth, at::kFloat).sin().view({5, kModelWidth});
   data::PackedTokens tokens;
   add(tokens, {1, 2, 3, 4, 5});
   const nn::PackedRows rows = pack(tokens, nullptr, at::kCPU);
@@ -165,8 +165,8 @@ TEST(RecurrentParts, StatesOfTheEncoderAreThoseBehindItsLastTokens) {
       Joined(made).encoder->forward(pack(data::source(three_pairs()), nullptr, at::kCPU), {});
   ASSERT_EQ(encoded.state.size(), 4u);
   const at::Tensor h = encoded.state[2];  // of the upper layer
-  ASSERT_EQ(h.sizes(), (std::vector<int64_t>{3, kWidth}));
-  const int64_t half = kWidth / 2;
+  ASSERT_EQ(h.sizes(), (std::vector<int64_t>{3, kModelWidth}));
+  const int64_t half = kModelWidth / 2;
   EXPECT_TRUE(at::equal(h[0].narrow(0, 0, half), encoded.keys[4].narrow(0, 0, half)));
   EXPECT_TRUE(at::equal(h[0].narrow(0, half, half), encoded.keys[0].narrow(0, half, half)));
   EXPECT_TRUE(at::equal(h[1], encoded.keys[5]));  // a sequence of one token

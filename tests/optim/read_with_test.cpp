@@ -117,10 +117,10 @@ TEST(ReadWith, AnOptimizerReadsTheKeysThatSaySo) {
       {"no_decay", [](O& o) { o.no_decay = {"none"}; }},
       {"groups", [](O& o) { o.groups = {"large lr_scale=0.5"}; }},
   };
-  // The trainer reads these, whatever the optimizer.
+  // The trainer reads these, whatever the optimizer; layer_decay becomes rates of groups.
   expect_every_key(changes,
                    {"name", "lr", "reference_batch", "lr_scaling", "clip_norm", "gradient_noise",
-                    "gradient_noise_decay", "weight_noise", "weight_noise_tensors"});
+                    "gradient_noise_decay", "layer_decay", "weight_noise", "weight_noise_tensors"});
   for (const char* key : {"lr", "lr_scaling", "clip_norm"}) {
     EXPECT_TRUE(is_read(key, OptimOptions{})) << key;
   }

@@ -20,6 +20,7 @@
 #include "tasks/masked_lm/masked_lm_family.h"
 #include "tasks/masked_lm/masked_text_view.h"
 #include "tests/base/failure.h"
+#include "tests/base/standard_output.h"
 #include "tests/base/temp_dir.h"
 #include "tests/train/toy_task.h"
 #include "text/tokenizer_spec.h"
@@ -97,11 +98,7 @@ class MaskedLmTest : public ::testing::Test {
 
   template <class Command>
   std::string output_of(const Command& command) {
-    ::testing::internal::CaptureStdout();
-    const int code = command();
-    const std::string text = ::testing::internal::GetCapturedStdout();
-    EXPECT_EQ(code, 0);
-    return text;
+    return stretto::testing::standard_output_of([&] { EXPECT_EQ(command(), 0); });
   }
 
   const Family& family_ = masked_lm_family();

@@ -15,6 +15,7 @@
 #include "store/checkpoint.h"
 #include "tasks/question_answering/loaded_questions.h"
 #include "tasks/question_answering/question_answering_family.h"
+#include "tests/base/standard_output.h"
 #include "tests/base/temp_dir.h"
 #include "tests/tasks/question_answering/small_questions.h"
 
@@ -84,18 +85,16 @@ class QuestionCommands : public ::testing::Test {
     EvalRequest request{
         .experiment = loaded_, .run_directory = run_, .checkpoint = "", .json = true};
     request.question_answering = files;
-    ::testing::internal::CaptureStdout();
-    EXPECT_EQ(evaluate_answers(request, {}), 0);
-    return nlohmann::json::parse(::testing::internal::GetCapturedStdout());
+    return nlohmann::json::parse(
+        stretto::testing::standard_output_of([&] { EXPECT_EQ(evaluate_answers(request, {}), 0); }));
   }
 
   std::vector<std::string> infer(const QuestionInferFiles& files, bool json) {
     InferRequest request{
         .experiment = loaded_, .run_directory = run_, .checkpoints = "", .json = json};
     request.question_answering = files;
-    ::testing::internal::CaptureStdout();
-    EXPECT_EQ(infer_answers(request, {}), 0);
-    std::istringstream output(::testing::internal::GetCapturedStdout());
+    std::istringstream output(
+        stretto::testing::standard_output_of([&] { EXPECT_EQ(infer_answers(request, {}), 0); }));
     std::vector<std::string> lines;
     for (std::string line; std::getline(output, line);) lines.push_back(line);
     return lines;

@@ -18,6 +18,7 @@
 #include "tasks/text_classification/text_classification_display.h"
 #include "tasks/text_classification/text_classification_family.h"
 #include "tests/base/failure.h"
+#include "tests/base/standard_output.h"
 #include "tests/base/temp_dir.h"
 #include "tests/train/toy_task.h"
 
@@ -96,11 +97,7 @@ class TextClassificationTest : public ::testing::Test {
   }
 
   static std::string output_of(const std::function<int()>& command) {
-    ::testing::internal::CaptureStdout();
-    const int code = command();
-    const std::string text = ::testing::internal::GetCapturedStdout();
-    EXPECT_EQ(code, 0);
-    return text;
+    return stretto::testing::standard_output_of([&] { EXPECT_EQ(command(), 0); });
   }
 
   nlohmann::json eval(const std::string& run) {
@@ -326,7 +323,7 @@ TEST_F(TextClassificationTest, PairsAreReadByColumnsAndByTabs) {
 TEST_F(TextClassificationTest, SeveralLabelsAndNumbersAreLearned) {
   sections().data.label = "tags";
   sections().data.label_separator = ",";
-  train("tags", 250);
+  train("tags", 600);
   auto json = eval("tags");
   EXPECT_GT(json.at("accuracy").get<double>(), 0.8);
   EXPECT_GT(json.at("f1").get<double>(), 0.9);
