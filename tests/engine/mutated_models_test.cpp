@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "engine/commands.h"
+#include "experiment/text_sections.h"
 #include "lint/lint.h"
 #include "tests/lint/mutated_recipes.h"
 
@@ -32,15 +33,22 @@ struct Outcome {
   std::string fault = {};  ///< empty = built, or refused in words
 };
 
-/// Tables as large as a vocabulary of its own for each side makes them.
-tasks::TranslationSizes sizes_of(const experiment::Experiment& e) {
-  return {.src_rows = 4000, .tgt_rows = translation_of(e).tokenizer.joint ? 4000 : 5000};
+/// Tables as large as vocabularies make them, those of translation one for each side.
+tasks::CostRequest cost_request(const experiment::Experiment& e) {
+  tasks::CostRequest request{.experiment = e};
+  if (experiment::find_text_sections(e)) {
+    request.text.rows = 4000;
+  } else {
+    request.translation = {.src_rows = 4000,
+                           .tgt_rows = translation_of(e).tokenizer.joint ? 4000 : 5000};
+  }
+  return request;
 }
 
 Outcome outcome_of(const experiment::Experiment& e) {
   try {
     const auto tensors = tensor_names(e);
-    const auto cost = model_cost({.experiment = e, .translation = sizes_of(e)});
+    const auto cost = model_cost(cost_request(e));
     if (tensors.empty() || cost.parameters <= 0) return {.fault = "a model of no tensors"};
     if (!std::isfinite(cost.training_flops) || cost.training_flops <= 0)
       return {.fault = "a model that costs nothing, or no number"};
