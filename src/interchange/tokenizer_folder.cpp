@@ -133,6 +133,13 @@ bool has_segments(const TokenizerSpec& spec) {
                      [](const auto& slot) { return slot.segment > 0; });
 }
 
+TokenizerSpec without_segments(TokenizerSpec spec) {
+  for (auto* slots : {&spec.sequences.single, &spec.sequences.pair}) {
+    for (auto& slot : *slots) slot.segment = 0;
+  }
+  return spec;
+}
+
 std::string json_text(const nlohmann::ordered_json& json) {
   return json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
 }
@@ -164,7 +171,9 @@ TokenizerSpec read_tokenizer_folder(const fs::path& folder, bool roberta) {
   return *spec;
 }
 
-std::map<std::string, std::string> tokenizer_files(const TokenizerSpec& spec, int64_t max_tokens) {
+std::map<std::string, std::string> tokenizer_files(const TokenizerSpec& given, int64_t max_tokens,
+                                                   int64_t num_segments) {
+  const TokenizerSpec spec = num_segments > 1 ? given : without_segments(given);
   const auto specials = special_names(spec);
   auto config = specials;
   config["tokenizer_class"] = "PreTrainedTokenizerFast";
