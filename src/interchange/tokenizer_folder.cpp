@@ -133,13 +133,6 @@ bool has_segments(const TokenizerSpec& spec) {
                      [](const auto& slot) { return slot.segment > 0; });
 }
 
-TokenizerSpec without_segments(TokenizerSpec spec) {
-  for (auto* slots : {&spec.sequences.single, &spec.sequences.pair}) {
-    for (auto& slot : *slots) slot.segment = 0;
-  }
-  return spec;
-}
-
 std::string json_text(const nlohmann::ordered_json& json) {
   return json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
 }
@@ -169,6 +162,13 @@ TokenizerSpec read_tokenizer_folder(const fs::path& folder, bool roberta) {
         "copy the files of the tokenizer into the folder");
   }
   return *spec;
+}
+
+TokenizerSpec without_segments(TokenizerSpec spec) {
+  for (auto* slots : {&spec.sequences.single, &spec.sequences.pair}) {
+    for (auto& slot : *slots) slot.segment = 0;
+  }
+  return spec;
 }
 
 std::map<std::string, std::string> tokenizer_files(const TokenizerSpec& given, int64_t max_tokens,

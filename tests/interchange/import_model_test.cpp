@@ -61,7 +61,9 @@ TEST(ImportModel, RobertaLosesPositionsThatNothingReads) {
   EXPECT_EQ(positions->bytes,
             folder.values_of("roberta.embeddings.position_embeddings.weight").substr(2 * 16));
   EXPECT_EQ(model.assets.at("labels.json"), R"(["LABEL_0","LABEL_1"])");
+  // The template of vocab.txt has a second segment, which the model has no vector for.
   EXPECT_EQ(find(model, "encoder.segments.weight")->shape, (std::vector<int64_t>{1, 4}));
+  EXPECT_EQ(model.assets.at("tokenizer.json").find("\"type_id\": 1"), std::string::npos);
 }
 
 TEST(ImportModel, DistilBertHasNoSegments) {
