@@ -25,6 +25,7 @@
 #include "store/checkpoint.h"
 #include "tasks/displays.h"
 #include "tasks/registry.h"
+#include "tasks/taken_model.h"
 #include "train/frozen_parts.h"
 #include "train/trainer.h"
 
@@ -67,11 +68,20 @@ Assets unpacked(const std::string& bytes) {
   return assets;
 }
 
+// A run that goes on has its weights already.
+void require_weights_of_such_a_model(const runs::RunFolder& folder,
+                                     const experiment::Experiment& experiment) {
+  const auto& from = experiment.train.init_from;
+  if (from.empty() || !store::CheckpointStore(folder.directory()).steps().empty()) return;
+  tasks::require_alike_model(runs::open_initial_run(from, runs::Reading::kHeads), experiment);
+}
+
 // Rank 0 reads, takes over or trains what later commands need; the others get the files from it.
 Assets assets_of_run(runs::RunFolder* folder, const experiment::LoadedExperiment& experiment,
                      const distributed::ProcessGroup& group) {
   Assets assets;
   if (folder != nullptr) {
+    require_weights_of_such_a_model(*folder, experiment.options);
     assets = folder->read_assets();
     if (assets.empty()) {
       assets = tasks::family_of(experiment.options).first_assets(experiment);

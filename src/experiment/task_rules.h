@@ -41,6 +41,11 @@ struct ModelWidth {
   int64_t value = 0;
 };
 
+/// A key of `[model]` in two experiments.
+struct ModelDifference {
+  std::string key, theirs, own;  ///< "model.num_heads", and values as TOML writes them
+};
+
 /// What a family of tasks says of a configuration before anything is built. One for each name of
 /// `[task]`, in the table of task_rules.cpp. No libtorch.
 class TaskRules {
@@ -83,6 +88,12 @@ class TaskRules {
   /// Of a run's stored configuration that is older than a key: the value that says what the run
   /// did, where it is not the default. @param given  the keys that the configuration states
   virtual void complete_stored(Experiment& /*experiment*/, const config::Origins& /*given*/) const {
+  }
+  /// `train.init_from`: where the other run's model computes other numbers than `own` would with
+  /// the same tensors, though their shapes are the same. Nothing for runs of other families.
+  virtual std::vector<ModelDifference> hidden_differences(const Experiment& /*theirs*/,
+                                                          const Experiment& /*own*/) const {
+    return {};
   }
 };
 

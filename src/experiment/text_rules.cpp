@@ -1,6 +1,7 @@
 #include "experiment/text_rules.h"
 
 #include "base/text.h"
+#include "config/schema.h"
 #include "models/misfits.h"
 
 namespace stretto::experiment {
@@ -31,6 +32,14 @@ void check_text_lengths(RuleCheck& c, const TextSections& text) {
                 counted(text.max_text_tokens, "token"),
             "lower it to " + std::to_string(positions) + ", or raise model.max_positions");
   }
+}
+
+// Labels alone are read from pooled rows; an encoder without a head may bring its pooler along.
+bool takes_pooling(const Experiment& theirs, const Experiment& own) {
+  if (!own.task.is<TextClassificationOptions>()) return false;
+  const auto &other = *text_sections(theirs).model, &model = *text_sections(own).model;
+  if (other.head == "none") return models::has_pooler(other) && models::has_pooler(model);
+  return theirs.task.is<TextClassificationOptions>();
 }
 
 }  // namespace
@@ -81,6 +90,27 @@ const nn::LoraOptions* TextRules::lora(const Experiment& experiment) const {
 bool TextRules::takes_tokenizer_of_other_run(const Experiment& experiment) const {
   return !experiment.train.init_from.empty() && experiment.train.init_vocabulary == "same" &&
          text_sections(experiment).tokenizer->model.empty();
+}
+
+std::vector<ModelDifference> TextRules::hidden_differences(const Experiment& theirs,
+                                                           const Experiment& own) const {
+  const auto other = find_text_sections(theirs);
+  if (!other) return {};
+  const auto &before = *other->model, &now = *text_sections(own).model;
+  std::vector<ModelDifference> found;
+  const auto compare = [&](const char* key, const auto& a, const auto& b, const auto& text) {
+    if (a != b) found.push_back({std::string("model.") + key, text(a), text(b)});
+  };
+  const auto quoted = [](const std::string& value) { return '"' + value + '"'; };
+  const auto count = [](int64_t value) { return std::to_string(value); };
+  compare("num_heads", models::sizes_of(before).num_heads, models::sizes_of(now).num_heads, count);
+  compare("activation", before.activation, now.activation, quoted);
+  compare("norm", before.norm, now.norm, quoted);
+  compare("norm_layer", before.norm_layer, now.norm_layer, quoted);
+  compare("norm_epsilon", before.norm_epsilon, now.norm_epsilon, config::number_text);
+  compare("positions", before.positions, now.positions, quoted);
+  if (takes_pooling(theirs, own)) compare("pooling", before.pooling, now.pooling, quoted);
+  return found;
 }
 
 ModelWidth TextRules::model_width(const Experiment& experiment) const {

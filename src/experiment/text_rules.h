@@ -25,6 +25,8 @@ class TextRules : public TaskRules {
   const nn::LoraOptions* lora(const Experiment& experiment) const override;
   /// Where the configuration names no tokenizer, and rows of pieces are not matched.
   bool takes_tokenizer_of_other_run(const Experiment& experiment) const override;
+  std::vector<ModelDifference> hidden_differences(const Experiment& theirs,
+                                                  const Experiment& own) const override;
   ModelWidth model_width(const Experiment& experiment) const override;
 };
 

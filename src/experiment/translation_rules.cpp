@@ -5,6 +5,7 @@
 
 #include "base/text.h"
 #include "config/schema.h"
+#include "experiment/experiment_schema.h"
 #include "experiment/head_rules.h"
 #include "experiment/heads.h"
 #include "experiment/translation_preflight.h"
@@ -230,6 +231,30 @@ void check_bleu(RuleCheck& c) {
           "set eval.bleu = true, or eval.best_metric = \"nll\"");
 }
 
+// By parts: whether token vectors are multiplied.
+std::string scales_of(const models::Seq2SeqOptions& model) {
+  std::vector<std::string> scales;
+  for (const auto& kind : models::embedding_kinds(model)) {
+    scales.emplace_back(kind.scales(model.embedding_scale) ? "sqrt" : "none");
+  }
+  return join(scales, ", ");
+}
+
+// Keys of a part count where both models have the part, those of `[model]` where both have a
+// Transformer that reads them.
+bool is_hidden_in_shapes(const std::string& path, bool transformers) {
+  constexpr std::string_view kModel = "model.";
+  if (!path.starts_with(kModel)) return false;
+  const std::string leaf = path.substr(path.rfind('.') + 1);
+  const bool of_part = path.size() > kModel.size() + leaf.size();
+  const auto is_one_of = [&](std::initializer_list<std::string_view> leaves) {
+    return std::find(leaves.begin(), leaves.end(), leaf) != leaves.end();
+  };
+  if (of_part) return is_one_of({"num_heads", "activation", "norm", "positions"});
+  return transformers &&
+         is_one_of({"activation", "norm", "norm_layer", "parallel_residual", "positions"});
+}
+
 class TranslationRules final : public TaskRules {
  public:
   void check_model(RuleCheck& c) const override {
@@ -306,6 +331,28 @@ class TranslationRules final : public TaskRules {
 
   bool has_batch_norm(const Experiment& e) const override {
     return models::has_batch_norm(translation_of(e).model);
+  }
+
+  std::vector<ModelDifference> hidden_differences(const Experiment& theirs,
+                                                  const Experiment& own) const override {
+    if (!theirs.task.is<TranslationOptions>()) return {};
+    Experiment before = theirs, now = own;
+    const auto &other = translation_of(theirs).model, &model = translation_of(own).model;
+    const bool transformers = models::has_transformer(other) && models::has_transformer(model);
+    const auto stored = experiment_schema(before);
+    std::vector<ModelDifference> found;
+    const auto compare = [&](const std::string& key, const std::string& a, const std::string& b) {
+      if (a != b) found.push_back({key, a, b});
+    };
+    for (const auto& key : experiment_schema(now).keys) {
+      const auto* there = stored.find(key.path);
+      if (there == nullptr || !is_hidden_in_shapes(key.path, transformers)) continue;
+      compare(key.path, config::value_text(there->value), config::value_text(key.value));
+    }
+    if (models::embedding_kinds(other).size() == models::embedding_kinds(model).size()) {
+      compare("model.embedding_scale", scales_of(other), scales_of(model));
+    }
+    return found;
   }
 
   ModelWidth model_width(const Experiment& e) const override {

@@ -93,7 +93,9 @@ void export_model(const ExportedModel& model, const Architecture& architecture,
   add_empty_segments(model, architecture, has_prefix, theirs);
   NewFolder target(folder);
   store::write_safetensors(target.path() / "model.safetensors", theirs.tensors, {{"format", "pt"}});
-  for (const auto& [name, bytes] : tokenizer_files(model.tokenizer, model.max_text_tokens)) {
+  const auto tokenizer =
+      tokenizer_files(model.tokenizer, model.max_text_tokens, model.description.model.num_segments);
+  for (const auto& [name, bytes] : tokenizer) {
     write_file_atomic(target.path() / name, bytes);
   }
   write_file_atomic(target.path() / "config.json",

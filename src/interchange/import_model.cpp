@@ -190,7 +190,9 @@ ImportedModel import_model(const fs::path& folder, const ImportOptions& options)
                     " are too few for a text",
                 "a model needs at least 8");
   }
-  const auto spec = read_tokenizer_folder(folder, model.config.architecture == &kRoberta);
+  auto spec = read_tokenizer_folder(folder, model.config.architecture == &kRoberta);
+  // BERT's template knows two, which such a model cannot look up.
+  if (description.model.num_segments == 1) spec = without_segments(std::move(spec));
   const std::string tokenizer = text::write_tokenizer_json(spec);
   model.tokenizer = text::make_json_tokenizer(tokenizer, (folder / "tokenizer").string());
   model.assets["tokenizer.json"] = tokenizer;

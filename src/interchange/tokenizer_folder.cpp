@@ -164,7 +164,16 @@ TokenizerSpec read_tokenizer_folder(const fs::path& folder, bool roberta) {
   return *spec;
 }
 
-std::map<std::string, std::string> tokenizer_files(const TokenizerSpec& spec, int64_t max_tokens) {
+TokenizerSpec without_segments(TokenizerSpec spec) {
+  for (auto* slots : {&spec.sequences.single, &spec.sequences.pair}) {
+    for (auto& slot : *slots) slot.segment = 0;
+  }
+  return spec;
+}
+
+std::map<std::string, std::string> tokenizer_files(const TokenizerSpec& given, int64_t max_tokens,
+                                                   int64_t num_segments) {
+  const TokenizerSpec spec = num_segments > 1 ? given : without_segments(given);
   const auto specials = special_names(spec);
   auto config = specials;
   config["tokenizer_class"] = "PreTrainedTokenizerFast";

@@ -17,9 +17,14 @@ namespace stretto::interchange {
 /// supported, and for two that disagree.
 text::TokenizerSpec read_tokenizer_folder(const std::filesystem::path& folder, bool roberta);
 
+/// The same tokenizer with all tokens of segment 0.
+text::TokenizerSpec without_segments(text::TokenizerSpec spec);
+
 /// The files of a tokenizer as `transformers` reads them: name -> bytes.
-/// @param max_tokens  longest sequence of the model
+/// @param max_tokens    longest sequence of the model
+/// @param num_segments  of the model; with fewer than two all tokens are of segment 0, and the
+///                      tokenizer gives no `token_type_ids`, which not every class takes
 std::map<std::string, std::string> tokenizer_files(const text::TokenizerSpec& spec,
-                                                   int64_t max_tokens);
+                                                   int64_t max_tokens, int64_t num_segments);
 
 }  // namespace stretto::interchange

@@ -64,8 +64,15 @@ void choose_metric(SearchPlan& plan, const experiment::Experiment& recipe, FileC
 void check_recipe(SearchPlan& plan, const experiment::Experiment& recipe, FileCheck& check) {
   plan.max_steps = recipe.train.max_steps;
   if (plan.max_steps <= 0) {
-    check.wrong("search.config", "has no train.max_steps, which is the length of a trial",
-                "set it there, or overrides = [\"train.max_steps=1000\"]");
+    const auto epochs = static_cast<int64_t>(recipe.train.max_epochs);
+    const std::string found =
+        epochs > 0 ? "; it has train.max_epochs = " + std::to_string(epochs) : "";
+    check.wrong("search.config",
+                "has no train.max_steps, which is the length of a trial in updates" + found,
+                epochs > 0
+                    ? "add overrides = [\"train.max_steps=N\"]: the log of a run of this "
+                      "configuration says in its line `schedule` how many updates its epochs are"
+                    : "set it there, or overrides = [\"train.max_steps=1000\"]");
   }
   const auto* task = experiment::find_task_rules(recipe);
   if (const auto valid = task->validation_data(recipe); !valid.there) {

@@ -19,8 +19,8 @@ struct EncodedText {
 /// How a text that is too long is cut.
 struct TextBound {
   enum class Side : uint8_t { kEnd, kStart };
-  /// Of a pair: always the longer one, token by token (the second one of two that are equal), or
-  /// this one alone.
+  /// Of a pair: always the longer one, token by token (the second one of two that are equal, as
+  /// BERT's own programs cut), or this one alone.
   enum class Which : uint8_t { kLongest, kFirst, kSecond };
 
   int64_t max_tokens = 512;  ///< special ones included

@@ -118,7 +118,7 @@ Assets train_models(const TokenizerOptions& options, uint64_t seed, LineSource* 
                     LineSource* train_tgt) {
   if (train_src == nullptr || train_tgt == nullptr) {
     throw Error(ExitCode::kUsage, "tokenizer: no model is given and there is no training text",
-                "set tokenizer.model, or data.train_src and data.train_tgt to train one");
+                "set tokenizer.model, or name training text in [data] to train one");
   }
   const TrainingSample sample{.max_lines = options.max_training_lines, .seed = seed};
   std::vector<std::string> lines;

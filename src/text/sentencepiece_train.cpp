@@ -63,7 +63,7 @@ int64_t number_after(const std::string& message, const std::string& marker) {
   }
   throw Error(ExitCode::kBadData,
               "SentencePiece cannot train on this text: " + printable(message, 300),
-              "look at data.train_src and data.train_tgt, or load a model with tokenizer.model");
+              "look at the training text that [data] names, or load a model with tokenizer.model");
 }
 
 // More threads have next to nothing to do.
@@ -99,7 +99,7 @@ std::string train_sentencepiece(const std::vector<std::string>& lines,
                                 const SentencePieceTraining& options) {
   if (lines.empty()) {
     throw Error(ExitCode::kBadData, "there is no text to train a SentencePiece model on",
-                "look at data.train_src and data.train_tgt: they hold no usable line");
+                "look at the training text that [data] names: it holds no usable line");
   }
   const std::unordered_map<std::string, std::string> arguments{
       {"model_type", options.algorithm},

@@ -89,7 +89,7 @@ TokenizerSpec train_byte_bpe(const std::vector<std::string>& lines, const SpecTr
 TokenizerSpec train_tokenizer(const std::vector<std::string>& lines, const SpecTraining& options) {
   if (lines.empty()) {
     throw Error(ExitCode::kBadData, "there is no text to train a tokenizer on",
-                "look at data.train_src and data.train_tgt: they hold no usable line");
+                "look at the training text that [data] names: it holds no usable line");
   }
   return options.model == TokenizerSpec::Model::kWordPiece ? train_wordpiece(lines, options)
                                                            : train_byte_bpe(lines, options);

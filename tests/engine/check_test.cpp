@@ -4,8 +4,11 @@
 #include <fstream>
 
 #include "base/error.h"
+#include "config/resolved.h"
 #include "engine/commands.h"
 #include "engine/session.h"
+#include "experiment/experiment_schema.h"
+#include "experiment/load_experiment.h"
 #include "experiment/training_text.h"
 #include "optim/arena.h"
 #include "runs/checkpoint_tensors.h"
@@ -79,6 +82,24 @@ TEST_F(CheckCommand, WeightsThatFitStopNothingAndAreNotVerified) {
   EXPECT_TRUE(found.stops.empty()) << found.stops.front().what;
   ASSERT_EQ(found.unread.size(), 1u);
   EXPECT_EQ(found.unread[0].key, "train.init_from");
+}
+
+// 4 heads of 4 have the tensors of 2 heads of 8, and compute something else with them.
+TEST_F(CheckCommand, WeightsOfAnotherModelWithTheSameShapesStop) {
+  Experiment other = e_;
+  other.train.init_from.clear();
+  translation_of(other).model.encoder.as<models::StackOptions>().num_heads = 4;
+  make_it_a_run();
+  dir_.write("config.toml", config::to_toml(experiment::experiment_schema(other)));
+  store::write_run_record(dir_.path(), {"run-1", {experiment::config_hash_of(other)}, "", "", ""});
+  const auto found = weights();
+  ASSERT_EQ(found.stops.size(), 1u);
+  EXPECT_EQ(found.stops[0].key, "train.init_from");
+  EXPECT_EQ(found.stops[0].code, ExitCode::kUsage);
+  EXPECT_NE(found.stops[0].what.find("model.encoder.num_heads: 4 there, 2 here"), std::string::npos)
+      << found.stops[0].what;
+  e_.train.init_only = {"*"};  // who names tensors gets them
+  EXPECT_TRUE(weights().stops.empty());
 }
 
 TEST_F(CheckCommand, WeightsOfAnotherShapeOrNameAreListed) {

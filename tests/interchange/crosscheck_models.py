@@ -155,7 +155,19 @@ def check(name, model, folder, options, rng, place):
     tokenizer = transformers.AutoTokenizer.from_pretrained(out)
     if len(tokenizer) != model.config.vocab_size and not options.folder:
         raise Difference(f"{name}: the exported tokenizer has {len(tokenizer)} tokens")
+    if not options.folder:
+        check_call(name, again, tokenizer)
     print(f"{name}: {worst:.1e}")
+
+
+@torch.no_grad()
+def check_call(name, model, tokenizer):
+    """What users write: the model takes what the tokenizer gives."""
+    given = tokenizer("w1 w2", "w3", return_tensors="pt")
+    kinds = given.get("token_type_ids")
+    if (kinds is not None and kinds.max().item() > 0) != (getattr(model.config, "type_vocab_size", 1) > 1):
+        raise Difference(f"{name}: the exported tokenizer gives segments {kinds}")
+    model(**given)
 
 
 def save(model, folder, form):

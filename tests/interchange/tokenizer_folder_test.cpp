@@ -47,19 +47,37 @@ TEST(TokenizerFolder, WhatIsWrittenReadsBack) {
   const TempDir bert, out, roberta, bytes;
   bert.write("vocab.txt", kBertPieces);
   const auto spec = read_tokenizer_folder(bert.path(), false);
-  write_all(out, tokenizer_files(spec, 16));
+  write_all(out, tokenizer_files(spec, 16, 2));
   EXPECT_EQ(json_of(read_tokenizer_folder(out.path(), false)), json_of(spec));
   roberta.write("vocab.json",
                 R"({"<s>": 0, "<pad>": 1, "</s>": 2, "<unk>": 3, "a": 4, "b": 5, "ab": 6})");
   roberta.write("merges.txt", "#version: 0.2\na b\n");
   const auto pieces = read_tokenizer_folder(roberta.path(), true);
   EXPECT_EQ(pieces.sequences.single.size(), 3U);
-  const auto files = tokenizer_files(pieces, 16);
+  const auto files = tokenizer_files(pieces, 16, 1);
   const auto config = nlohmann::json::parse(files.at("tokenizer_config.json"));
   EXPECT_EQ(config["pad_token"], "<pad>");
   EXPECT_EQ(config["model_input_names"].size(), 2U);  // no segments
   write_all(bytes, files);
   EXPECT_EQ(json_of(read_tokenizer_folder(bytes.path(), true)), json_of(pieces));
+}
+
+// A class without segments takes no token_type_ids, and one with a single segment no second one.
+TEST(TokenizerFolder, SegmentsAreThoseOfTheModel) {
+  const TempDir dir, out;
+  dir.write("vocab.txt", kBertPieces);
+  const auto spec = read_tokenizer_folder(dir.path(), false);
+  const auto inputs = [&](int64_t num_segments) {
+    const auto files = tokenizer_files(spec, 16, num_segments);
+    return nlohmann::json::parse(files.at("tokenizer_config.json"))["model_input_names"].size();
+  };
+  EXPECT_EQ(inputs(2), 3U);
+  EXPECT_EQ(inputs(1), 2U);
+  EXPECT_EQ(inputs(0), 2U);
+  write_all(out, tokenizer_files(spec, 16, 0));
+  const auto again = read_tokenizer_folder(out.path(), false);
+  EXPECT_EQ(again.sequences.pair.size(), spec.sequences.pair.size());
+  for (const auto& slot : again.sequences.pair) EXPECT_EQ(slot.segment, 0);
 }
 
 TEST(TokenizerFolder, TwoThatDisagreeAreRefused) {

@@ -126,7 +126,7 @@ def an_empty_corpus_is_refused(stretto):
     def edit(lab):
         for side in ("src", "tgt"):
             (lab.root / f"train.{side}").write_text("")
-    refused(stretto, edit, 65, "there is no text", "data.train_src and data.train_tgt")
+    refused(stretto, edit, 65, "there is no text", "training text that [data] names")
 
 
 def a_member_that_an_archive_lacks_is_named(stretto):

@@ -228,6 +228,12 @@ TEST(SearchPlan, NeedsALengthAndValidation) {
   expect_in("has no train.max_steps",
             refusal(bench, "overrides = [\"train.max_steps=0\", \"train.max_epochs=2\"]\n",
                     kLearningRate));
+  expect_in("it has train.max_epochs = 2",
+            refusal(bench, "overrides = [\"train.max_steps=0\", \"train.max_epochs=2\"]\n",
+                    kLearningRate));
+  expect_in("line `schedule`",
+            refusal(bench, "overrides = [\"train.max_steps=0\", \"train.max_epochs=2\"]\n",
+                    kLearningRate));
   expect_in("has no validation text",
             refusal(bench, "overrides = [\"data.valid_src=[]\", \"data.valid_tgt=[]\"]\n",
                     kLearningRate));

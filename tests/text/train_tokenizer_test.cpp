@@ -58,7 +58,8 @@ TEST(TrainTokenizer, SaysHowManyPiecesAreNeeded) {
       testing::failure(ExitCode::kUsage, [] { train_tokenizer(kCats, {.vocab_size = 20}); });
   EXPECT_NE(std::string(failure.what()).find("tokenizer.vocab_size: 20 pieces cannot hold the "),
             std::string::npos);
-  testing::failure(ExitCode::kBadData, [] { train_tokenizer({}, {}); });
+  const auto empty = testing::failure(ExitCode::kBadData, [] { train_tokenizer({}, {}); });
+  EXPECT_EQ(empty.advice().find("train_src"), std::string::npos);  // a key of one family
 }
 
 }  // namespace

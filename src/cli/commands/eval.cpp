@@ -125,7 +125,8 @@ std::function<int()> declare_eval(CLI::App& app) {
   app.add_option("key=value", options->overrides, "for instance decode.beam_size=8")->type_name("");
   app.add_option(
          "--checkpoint", options->checkpoint,
-         "best, last, a step, a name, a path, or several with commas: an ensemble; default best")
+         "best, last, a step, a name, a path, or several with commas: an ensemble (a run of "
+         "masked_lm takes one); default best")
       ->type_name("NAME");
   app.add_option("--head", options->head,
                  "of several decoders (model.heads) the only one to evaluate; default all")

@@ -101,8 +101,10 @@ std::function<int()> declare_infer(CLI::App& app) {
                  "text, plain, .gz, .zst or FILE.zip:MEMBER; default stdin, which is - "
                  "too; and key=value")
       ->type_name("");
-  app.add_option("--checkpoint", options->checkpoint,
-                 "best, last, a step, a name, a path, or several with commas: an ensemble")
+  app.add_option(
+         "--checkpoint", options->checkpoint,
+         "best, last, a step, a name, a path, or several with commas: an ensemble (a run of "
+         "masked_lm takes one)")
       ->type_name("NAME");
   app.add_option("--head", options->head,
                  "which of several decoders writes (model.heads); needed where there are several")

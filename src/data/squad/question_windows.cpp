@@ -74,11 +74,11 @@ QuestionWindows::QuestionWindows(SquadData data, const text::Tokenizer& tokenize
   own.num_specials = layout_.num_specials();
   if (own.max_tokens - own.num_specials - own.max_question_tokens < 1) {
     throw Error(ExitCode::kUsage,
-                "data.max_sequence: " + counted(own.max_tokens, "token") +
+                "data.max_text_tokens: " + counted(own.max_tokens, "token") +
                     " have no room for a paragraph behind a question of " +
                     std::to_string(own.max_question_tokens) + " and " +
                     counted(own.num_specials, "special token"),
-                "raise data.max_sequence, or lower data.max_question");
+                "raise data.max_text_tokens, or lower data.max_question_tokens");
   }
   paragraphs_.reserve(data_.paragraphs.size());
   for (const auto& paragraph : data_.paragraphs) {

@@ -106,7 +106,7 @@ class MaskFiller {
       batch.column<int64_t>(data::kMaskedRows).append(line.masks);
     }
     if (batch.num_sequences() == 0) return end;
-    auto fillers = best_fillers(masked_log_probs(model_, batch), kFillers);
+    auto fillers = fillers_of(model_, batch, kFillers);
     auto next = fillers.begin();
     for (const int64_t line : batch.sample_ids) {
       const auto count = lines[static_cast<size_t>(line)].masks.size();

@@ -134,7 +134,7 @@ std::vector<report::Sample> MaskedLmTask::samples() {
     const data::Batch batch = data::masked_eval_sample(valid_, i, seed());
     if (data::masked_rows(batch).num_rows() == 0) continue;
     std::vector<Filler> best;
-    for (auto& fillers : best_fillers(masked_log_probs(text_model(), batch), 1)) {
+    for (auto& fillers : fillers_of(text_model(), batch, 1)) {
       best.push_back(fillers.front());
     }
     shown.emplace_back(masked_sample(tokenizer(), batch, 0, best));

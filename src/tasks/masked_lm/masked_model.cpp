@@ -8,6 +8,9 @@
 namespace stretto::tasks {
 namespace {
 
+// A row of log-probabilities has the size of the vocabulary.
+constexpr int64_t kMasksTogether = 256;
+
 /// int64 [M]: the masked tokens among the rows of a batch.
 at::Tensor masked_places(const data::Batch& batch, at::Device device) {
   const auto& rows = data::masked_rows(batch);
@@ -39,11 +42,6 @@ MaskedSums masked_loss(models::TextModel& model, const data::Batch& batch,
   const at::Tensor labels = at::tensor(ids, at::kLong).to(rows.device());
   const auto sums = model.masked_tokens().loss(rows, labels);
   return {.nll = sums.loss_sum, .right = sums.right_sum};
-}
-
-at::Tensor masked_log_probs(models::TextModel& model, const data::Batch& batch) {
-  const at::NoGradGuard no_grad;
-  return model.masked_tokens().log_probs(masked_rows_of(model, batch, {}));
 }
 
 // Each batch is one process's; its numbers are added in the order of batches, so that the sum has
@@ -90,6 +88,20 @@ std::vector<std::vector<Filler>> best_fillers(const at::Tensor& log_probs, int64
   const int64_t* id = tokens.const_data_ptr<int64_t>();
   for (auto& of_row : fillers) {
     for (int64_t k = 0; k < tokens.size(1); ++k) of_row.push_back({*id++, *probability++});
+  }
+  return fillers;
+}
+
+std::vector<std::vector<Filler>> fillers_of(models::TextModel& model, const data::Batch& batch,
+                                            int64_t count) {
+  const at::NoGradGuard no_grad;
+  const at::Tensor rows = masked_rows_of(model, batch, {});
+  std::vector<std::vector<Filler>> fillers;
+  for (int64_t begin = 0; begin < rows.size(0); begin += kMasksTogether) {
+    const auto block = rows.narrow(0, begin, std::min(kMasksTogether, rows.size(0) - begin));
+    for (auto& of_mask : best_fillers(model.masked_tokens().log_probs(block), count)) {
+      fillers.push_back(std::move(of_mask));
+    }
   }
   return fillers;
 }

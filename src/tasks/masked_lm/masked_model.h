@@ -21,10 +21,6 @@ struct MaskedSums {
 MaskedSums masked_loss(models::TextModel& model, const data::Batch& batch,
                        const models::ForwardContext& context);
 
-/// For each row of a batch that `rows` names (data::kMaskedRows), in their order, what the model
-/// takes its token for: fp32 [M, C], natural logarithm.
-at::Tensor masked_log_probs(models::TextModel& model, const data::Batch& batch);
-
 /// How well a model finds the masked tokens of a text.
 struct MaskedScore {
   double nll = 0;       ///< mean over masked tokens, natural logarithm
@@ -47,7 +43,12 @@ struct Filler {
   int64_t id = 0;
   double probability = 0;
 };
-/// The `count` most probable tokens of each row of masked_log_probs(), from high to low.
+/// The `count` most probable tokens of each row of log_probs [M, C], from high to low.
 std::vector<std::vector<Filler>> best_fillers(const at::Tensor& log_probs, int64_t count);
+
+/// The same of each row of a batch that data::kMaskedRows names, in their order. However many there
+/// are, log-probabilities of 256 rows are in memory at a time.
+std::vector<std::vector<Filler>> fillers_of(models::TextModel& model, const data::Batch& batch,
+                                            int64_t count);
 
 }  // namespace stretto::tasks

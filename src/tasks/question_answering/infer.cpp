@@ -61,6 +61,7 @@ class QuestionAnswerer {
   }
 
   void finish() const {
+    warn_of_cut(cut_questions_);
     if (warnings_ > kQuestionWarnings) {
       log::warn(with_thousands(warnings_) + " lines in all have no question that can be answered");
     }
@@ -81,6 +82,7 @@ class QuestionAnswerer {
     }
     const QuestionWindows windows(std::move(questions), *run_.tokenizer.tokenizer,
                                   experiment::window_options(request_.experiment.options));
+    cut_questions_ += windows.num_cut_questions();
     const auto found = find_answers(run_.models, windows, finding_);
     size_t next = 0;
     for (const auto& line : lines) {
@@ -166,7 +168,7 @@ class QuestionAnswerer {
   const InferRequest& request_;
   LoadedTextRun run_;
   AnswerFinding finding_;
-  int64_t warnings_ = 0;
+  int64_t warnings_ = 0, cut_questions_ = 0;
 };
 
 }  // namespace

@@ -69,6 +69,12 @@ distributed::Fact questions_fact(const std::string& name, const data::SquadData&
   return {name, counted(std::ssize(questions.questions), "question") + ", " + hex64(hash.digest())};
 }
 
+void warn_of_cut(int64_t questions) {
+  if (questions == 0) return;
+  log::warn(counted(questions, "question") + " lost " + (questions == 1 ? "its" : "their") +
+            " end (data.max_question_tokens)");
+}
+
 void warn_of_skipped(const data::SquadData& questions) {
   if (questions.skipped_answers == 0) return;
   log::warn(

@@ -1,5 +1,7 @@
 #include "tasks/text_encoder/run_model.h"
 
+#include <algorithm>
+
 #include "base/error.h"
 #include "base/file.h"
 #include "base/hash.h"
@@ -10,12 +12,19 @@
 #include "runs/provenance.h"
 #include "store/manifest.h"
 #include "tasks/described_by.h"
+#include "text/encoded_text.h"
 
 namespace stretto::tasks {
 namespace {
 
 int64_t rounded_to(int64_t n, int64_t multiple) {
   return (n + multiple - 1) / multiple * multiple;
+}
+
+bool reads_pairs(const experiment::Experiment& experiment) {
+  if (experiment.task.is<experiment::QuestionAnsweringOptions>()) return true;
+  return experiment.task.is<experiment::TextClassificationOptions>() &&
+         !experiment.task.as<experiment::TextClassificationOptions>().data.text2.empty();
 }
 
 // Another run may have the same tokenizer, and other labels.
@@ -54,10 +63,30 @@ std::shared_ptr<models::TextModel> make_run_model(const experiment::Experiment& 
                                                   const text::Tokenizer& tokenizer,
                                                   const TextHead& head, at::Device device,
                                                   FirstTextWeights weights) {
+  require_segments(experiment, tokenizer);
   auto setup = text_model_setup(experiment, tokenizer.size(), head, device);
   setup.pad = tokenizer.specials().pad;
   setup.draws_weights = weights == FirstTextWeights::kDrawn;
   return models::make_text_model(setup);
+}
+
+void require_segments(const experiment::Experiment& experiment, const text::Tokenizer& tokenizer) {
+  const int64_t vectors = experiment::text_sections(experiment).model->num_segments;
+  const auto sequences = text::template_of(tokenizer);
+  const bool pairs = reads_pairs(experiment);
+  int64_t segments = 1;
+  for (const auto& slot : pairs ? sequences.pair : sequences.single) {
+    segments = std::max(segments, slot.segment + 1);
+  }
+  if (vectors == 0 || vectors >= segments) return;
+  throw Error(
+      ExitCode::kUsage,
+      std::string("model.num_segments: the tokenizer's template for ") +
+          (pairs ? "two texts" : "a text") + " has " + counted(segments, "segment") +
+          ", and the model has vectors for " + std::to_string(vectors),
+      "set model.num_segments = " + std::to_string(segments) +
+          ", or 0 for none; a tokenizer.json says in post_processor which token is of which "
+          "segment");
 }
 
 void require_head(const experiment::Experiment& experiment) {

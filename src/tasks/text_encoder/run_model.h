@@ -33,6 +33,11 @@ std::shared_ptr<models::TextModel> make_run_model(
     const experiment::Experiment& experiment, const text::Tokenizer& tokenizer,
     const TextHead& head, at::Device device, FirstTextWeights weights = FirstTextWeights::kDrawn);
 
+/// Throws Error(kUsage) unless the model has a vector for each segment of texts as the tokenizer's
+/// template places them: of pairs where the experiment's texts are pairs. A model without segments
+/// reads none.
+void require_segments(const experiment::Experiment& experiment, const text::Tokenizer& tokenizer);
+
 /// Throws Error(kUsage) for an experiment with model.head = "none".
 void require_head(const experiment::Experiment& experiment);
 

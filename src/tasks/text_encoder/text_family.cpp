@@ -8,6 +8,7 @@
 #include "runs/checkpoint_tensors.h"
 #include "runs/initial_weights.h"
 #include "runs/merged_lora.h"
+#include "tasks/taken_model.h"
 #include "tasks/taken_tokenizer.h"
 
 namespace stretto::tasks {
@@ -50,6 +51,7 @@ void TextFamily::check_weights(const experiment::CheckRequest& request,
   experiment::note_stop(found, experiment::Stage::kWeights, key, [&] {
     const auto run = runs::open_initial_run(
         e.train.init_from, request.full ? runs::Reading::kAll : runs::Reading::kHeads);
+    require_alike_model(run, e);
     const bool match = e.train.init_vocabulary == "match";
     if (match) require_pieces(run);
     const auto& options = *experiment::text_sections(e).tokenizer;

@@ -5,6 +5,7 @@
 #include "models/registry.h"
 #include "optim/arena.h"
 #include "runs/merged_lora.h"
+#include "tasks/taken_model.h"
 #include "tasks/taken_tokenizer.h"
 #include "tasks/translation/commands.h"
 #include "tasks/translation/initial_run.h"
@@ -39,6 +40,7 @@ void check_translation_weights(const experiment::CheckRequest& request,
   experiment::note_stop(found, experiment::Stage::kWeights, key, [&] {
     const auto run = runs::open_initial_run(
         e.train.init_from, request.full ? runs::Reading::kAll : runs::Reading::kHeads);
+    require_alike_model(run, e);
     const bool match = e.train.init_vocabulary == "match";
     if (match) require_pieces(run);
     // To train a tokenizer takes longer than a check may.

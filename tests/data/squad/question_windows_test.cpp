@@ -111,9 +111,11 @@ TEST(QuestionWindows, AreSamplesInTheOrderOfTheirLengths) {
 }
 
 TEST(QuestionWindows, WithoutRoomForTheParagraphAreRefused) {
-  testing::failure(ExitCode::kUsage, [] {
+  const auto error = testing::failure(ExitCode::kUsage, [] {
     windows_of(anna_in_oslo({}), {.max_tokens = 10, .max_question_tokens = 7});
   });
+  EXPECT_EQ(std::string(error.what()).rfind("data.max_text_tokens: ", 0), 0U) << error.what();
+  EXPECT_NE(error.advice().find("data.max_question_tokens"), std::string::npos);
 }
 
 TEST(PairLayout, OfRobertaHasTwoSpecialTokensBetweenItsTexts) {

@@ -209,7 +209,7 @@ TEST_F(MaskedLmTest, AValidationIsTheMeanOverMaskedTokens) {
     const at::NoGradGuard no_grad;
     const data::Batch one = data::masked_eval_sample(text, i, 1);
     nll += slow_nll(*task, one).sum().item<double>();
-    const auto fillers = best_fillers(masked_log_probs(model, one), 1);
+    const auto fillers = fillers_of(model, one, 1);
     const auto& labels = data::masked_labels(one).values;
     for (size_t k = 0; k < labels.size(); ++k) {
       right += fillers[k].front().id == labels[k] ? 1 : 0;
@@ -249,6 +249,27 @@ TEST_F(MaskedLmTest, FillersAreTheMostProbableTokens) {
   EXPECT_EQ(fillers[1][0].id, 0);
   EXPECT_NEAR(fillers[1][1].probability, 0.3, 1e-6);
   EXPECT_EQ(best_fillers(log_probs, 10)[0].size(), 3U);
+}
+
+// Of many masks the log-probabilities are made in blocks.
+TEST_F(MaskedLmTest, FillersOfManyMasksAreThoseOfFew) {
+  const auto task = make_task();
+  const auto text =
+      open_masked_text(experiment_.options, *load_tokenizer(experiment_.options, assets_).tokenizer,
+                       sections().data.valid, "data.valid");
+  auto& model = dynamic_cast<models::TextModel&>(task->model());
+  model.eval();
+  std::vector<data::Batch> parts;
+  std::vector<std::vector<Filler>> one_by_one;
+  for (int64_t i = 0; one_by_one.size() <= 600; i = (i + 1) % text.sequences->size()) {
+    parts.push_back(data::masked_eval_sample(text, i, parts.size()));
+    for (const auto& filler : fillers_of(model, parts.back(), 2)) one_by_one.push_back(filler);
+  }
+  const auto together = fillers_of(model, data::concatenate(parts), 2);
+  ASSERT_EQ(together.size(), one_by_one.size());
+  for (size_t i = 0; i < together.size(); ++i) {
+    EXPECT_NEAR(together[i].front().probability, one_by_one[i].front().probability, 1e-5) << i;
+  }
 }
 
 // Texts.

@@ -119,6 +119,20 @@ TEST_F(QuestionCommands, EvalPrintsScoresAndWritesPredictions) {
   EXPECT_EQ(nlohmann::json::parse(read_file(nbest)).size(), 4u);
 }
 
+TEST_F(QuestionCommands, EvalAndInferTellOfQuestionsThatAreCut) {
+  const auto told = [&](const auto& command) {
+    ::testing::internal::CaptureStderr();
+    command();
+    return ::testing::internal::GetCapturedStderr();
+  };
+  const std::vector<std::string> files{(folder_.path() / "data.json").string()};
+  EXPECT_EQ(told([&] { eval({}); }).find("lost their end"), std::string::npos);
+  experiment::questions_of(loaded_.options).data.max_question_tokens = 3;  // "Who?" has 2
+  const std::string said = "questions lost their end (data.max_question_tokens)";
+  EXPECT_NE(told([&] { eval({}); }).find(said), std::string::npos);
+  EXPECT_NE(told([&] { infer({.files = files}, true); }).find(said), std::string::npos);
+}
+
 TEST_F(QuestionCommands, InferAnswersAFileAsEvalDoes) {
   const auto predictions = (folder_.path() / "predictions.json").string();
   eval({.predictions = predictions});

@@ -413,5 +413,19 @@ TEST_F(TextClassificationTest, NamesAndCostNeedNoWeights) {
   EXPECT_GT(cost.training_flops, 0);
 }
 
+// A WordPiece tokenizer gives the second text a segment of its own.
+TEST_F(TextClassificationTest, ASegmentWithoutAVectorIsRefused) {
+  sections().model.num_segments = 1;
+  make_task();  // of one text each
+  sections().data.text2 = "text2";
+  const auto error = failure(ExitCode::kUsage, [&] { make_task(); });
+  EXPECT_EQ(std::string(error.what()).rfind("model.num_segments: ", 0), 0U) << error.what();
+  EXPECT_NE(error.advice().find("model.num_segments = 2"), std::string::npos);
+  for (const int64_t segments : {0, 2}) {
+    sections().model.num_segments = segments;
+    make_task();
+  }
+}
+
 }  // namespace
 }  // namespace stretto::tasks

@@ -1,0 +1,84 @@
+// What `train.init_from` compares beside the shapes of tensors (TaskRules::hidden_differences).
+#include <gtest/gtest.h>
+
+#include "experiment/task_rules.h"
+#include "experiment/text_sections.h"
+
+namespace stretto::experiment {
+namespace {
+
+using Lines = std::vector<std::string>;
+
+template <class Options>
+Experiment of_text(const models::BertOptions& model = {}) {
+  Options options;
+  options.model = model;
+  Experiment experiment;
+  experiment.task = options;
+  return experiment;
+}
+
+Lines differences(const Experiment& theirs, const Experiment& own) {
+  Lines lines;
+  for (const auto& found : find_task_rules(own)->hidden_differences(theirs, own)) {
+    lines.push_back(found.key + ": " + found.theirs + ", " + found.own);
+  }
+  return lines;
+}
+
+const models::BertOptions kBase{
+    .preset = "none", .num_layers = 12, .d_model = 768, .num_heads = 12, .ffn_dim = 3072};
+
+TEST(HiddenDifferences, SizesCountAndNotTheKeyThatGivesThem) {
+  EXPECT_EQ(differences(of_text<MaskedLmOptions>(kBase), of_text<QuestionAnsweringOptions>()),
+            Lines{});
+  auto model = kBase;
+  model.num_heads = 8;
+  model.activation = "gelu_tanh";
+  model.norm_epsilon = 1e-5;
+  model.positions = "rotary";
+  model.dropout = 0.3;  // of training alone
+  EXPECT_EQ(
+      differences(of_text<MaskedLmOptions>(model), of_text<QuestionAnsweringOptions>()),
+      (Lines{"model.num_heads: 8, 12", "model.activation: \"gelu_tanh\", \"gelu\"",
+             "model.norm_epsilon: 1e-5, 1e-12", "model.positions: \"rotary\", \"learned\""}));
+}
+
+TEST(HiddenDifferences, PoolingCountsWhereItsRowsAreRead) {
+  auto other = kBase;
+  other.pooling = "cls_relu";
+  const auto labels = of_text<TextClassificationOptions>(kBase);
+  const Lines differs{"model.pooling: \"cls_relu\", \"cls_tanh\""};
+  EXPECT_EQ(differences(of_text<TextClassificationOptions>(other), labels), differs);
+  EXPECT_EQ(differences(of_text<MaskedLmOptions>(other), labels), Lines{});  // it pools nothing
+  EXPECT_EQ(differences(of_text<TextClassificationOptions>(other), of_text<MaskedLmOptions>(kBase)),
+            Lines{});
+  other.head = "none";
+  EXPECT_EQ(differences(of_text<MaskedLmOptions>(other), labels), differs);
+  other.pooling = "mean";  // it has no pooler that could be taken
+  EXPECT_EQ(differences(of_text<MaskedLmOptions>(other), labels), Lines{});
+}
+
+TEST(HiddenDifferences, OfTranslationAreThoseOfPartsThatBothHave) {
+  Experiment theirs, own;
+  EXPECT_EQ(differences(theirs, own), Lines{});
+  auto& model = translation_of(theirs).model;
+  model.encoder.as<models::StackOptions>().num_heads += 4;
+  model.activation = "gelu";
+  model.embedding_scale = "sqrt";  // what auto means for a Transformer
+  model.dropout = 0.3;
+  EXPECT_EQ(differences(theirs, own).size(), 2U);
+  model.embedding_scale = "none";
+  EXPECT_EQ(differences(theirs, own).back(), "model.embedding_scale: none, none, sqrt, sqrt");
+  translation_of(own).model.encoder = models::LstmEncoderOptions{};
+  translation_of(own).model.decoder = models::LstmDecoderOptions{};
+  EXPECT_EQ(differences(theirs, own), Lines{});  // shapes tell the rest
+}
+
+TEST(HiddenDifferences, OfOtherFamiliesAreNone) {
+  EXPECT_EQ(differences(Experiment(), of_text<MaskedLmOptions>()), Lines{});
+  EXPECT_EQ(differences(of_text<MaskedLmOptions>(), Experiment()), Lines{});
+}
+
+}  // namespace
+}  // namespace stretto::experiment
