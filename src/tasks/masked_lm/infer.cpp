@@ -147,7 +147,9 @@ class MaskFiller {
       json["masks"].push_back({{"fillers", std::move(list)}});
       filled[static_cast<size_t>(line.masks[i])] = fillers[i].front().id;
     }
-    if (!fillers.empty()) json["filled"] = tokenizer_.decode(filled);
+    if (line.input.problem.empty()) {
+      json["filled"] = fillers.empty() ? line.input.text : tokenizer_.decode(filled);
+    }
     std::cout << json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) << "\n";
   }
 

@@ -360,7 +360,9 @@ TEST_F(MaskedLmTest, ARunLearnsIsEvaluatedAndFillsMasks) {
   EXPECT_EQ(first.at("masks").at(0).at("fillers").size(), 5U);
   EXPECT_EQ(first.at("filled"), "the dog barks here.");
   EXPECT_TRUE(nlohmann::json::parse(lines[1]).at("masks").empty());
+  EXPECT_EQ(nlohmann::json::parse(lines[1]).at("filled"), "no mask");
   EXPECT_TRUE(nlohmann::json::parse(lines[2]).contains("problem"));
+  EXPECT_FALSE(nlohmann::json::parse(lines[2]).contains("filled"));
   EXPECT_EQ(nlohmann::json::parse(lines[3]).at("masks").size(), 2U);
   const auto text = split(fill(false), '\n');
   ASSERT_EQ(text.size(), 5U);
