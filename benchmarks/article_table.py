@@ -48,7 +48,7 @@ def measured(options, files, optimizer, aggregation, processes, seed):
         data=understanding.data_section(files, options.batch, options.max_text_tokens),
         optim={"name": optimizer, "weight_decay": 0.0}, schedule={"warmup_ratio": None, "warmup_steps": 0},
         train={"init_from": options.imported, "update_freq": aggregation * processes, "max_steps": updates})
-    recipe = understanding.write_recipe(run.with_suffix(".toml"), sections)
+    recipe = understanding.write_recipe(run, sections)
     shutil.rmtree(run, ignore_errors=True)
     command = [options.stretto, "train", recipe, "--run", run, "--quiet", *options.key]
     if processes > 1:

@@ -49,7 +49,7 @@ def train_stretto(options, files, run, seed, precision, updates=0):
         files, model, batch_of(options, files.task), options.lr, run={"seed": seed, "threads": options.threads},
         data=understanding.data_section(files, batch_of(options, files.task), validate=not updates),
         train={"init_from": options.imported, "precision": "mixed_bf16" if precision == "bf16" else "fp32", **length})
-    recipe = understanding.write_recipe(run.with_suffix(".toml"), sections)
+    recipe = understanding.write_recipe(run, sections)
     shutil.rmtree(run, ignore_errors=True)
     _, seconds, memory = understanding.call([options.stretto, "train", recipe, "--run", run, "--quiet", *options.key],
                                             understanding.environment(options.threads))

@@ -239,11 +239,12 @@ def toml_value(value):
     return json.dumps(str(value), ensure_ascii=False) if isinstance(value, (str, pathlib.PurePath)) else repr(value)
 
 
-def write_recipe(path, sections):
-    """A configuration of sections with their keys; keys that are None are left out."""
+def write_recipe(run, sections):
+    """A configuration beside the run's folder, of sections with their keys; keys that are None are left out."""
     lines = []
     for name, keys in sections.items():
         lines += [f"[{name}]", *(f"{key} = {toml_value(value)}" for key, value in keys.items() if value is not None), ""]
+    path = run.with_name(run.name + ".toml")
     records.write_whole(path, "\n".join(lines))
     return path
 
@@ -268,6 +269,21 @@ def fine_tuning(files, model, batch, lr, **more):
                 "train": {"save_every": 10**6, "noise_scale": False, "keep_last": 1},
                 "eval": {"every": 10**6},
                 "report": {"every": 1, "html": False, "tensorboard": False}}
+    for name, keys in more.items():
+        sections[name] = {**sections.get(name, {}), **keys}
+    return sections
+
+
+def pretraining(options, train, valid, tokenizer, model, **more):
+    """Sections of a recipe for a masked language model: whole words of packed sequences, a warm-up and a constant rate."""
+    sections = {"run": {"seed": 1, "threads": options.threads}, "task": {"name": "masked_lm"},
+                "data": {"train": [train], "valid": [valid], "max_text_tokens": options.max_text_tokens, "max_tokens": options.max_tokens,
+                         "whole_words": True, "cache_dir": options.work / "cache"},
+                "tokenizer": {"type": "wordpiece", "model": tokenizer}, "model": model,
+                "optim": {"name": "adamw", "lr": options.lr, "beta2": 0.98, "epsilon": 1e-6, "weight_decay": 0.01, "clip_norm": 1.0},
+                "schedule": {"name": "constant", "warmup_steps": options.warmup},
+                "train": {"save_every": 10**6, "noise_scale": False, "keep_last": 1},
+                "eval": {"every": 10**6}, "report": {"every": 20, "tensorboard": False}}
     for name, keys in more.items():
         sections[name] = {**sections.get(name, {}), **keys}
     return sections
