@@ -102,14 +102,23 @@ def timed(options, files, program, precision):
         shutil.rmtree(place, ignore_errors=True)
 
 
+def score_key(options, name, program):
+    return {"part": "scores", "task": name, "program": program, "precision": options.precisions[0], "samples": options.max_samples,
+            "valid": options.max_valid, "epochs": options.epochs, "lr": options.lr}
+
+
+def speed_key(options, name, program, precision):
+    return {"part": "speed", "task": name, "program": program, "precision": precision, "preload": bool(options.preload),
+            "updates": options.padded_updates if program == "padded" else options.updates}
+
+
 def measure_scores(options, cells):
     done = True
     for seed in range(1, options.seeds + 1):
         for name in options.tasks:
             files = understanding.prepare(options.data, options.work, name, options.max_samples, options.max_valid)
             for program in ("stretto", "grouped"):
-                key = {"part": "scores", "task": name, "program": program, "seed": seed, "precision": options.precisions[0],
-                       "samples": options.max_samples, "valid": options.max_valid, "epochs": options.epochs, "lr": options.lr}
+                key = {**score_key(options, name, program), "seed": seed}
                 done = cells.measure(key, lambda: scored(options, files, program, seed, options.precisions[0])) and done
     return done
 
@@ -126,16 +135,15 @@ def measure_speed(options, cells):
                 programs = ["stretto", "grouped"] + (["compiled"] if options.compile else [])
                 programs = programs if number % 2 else programs[::-1]
                 for program in programs + (["padded"] if number == 1 and options.padded_updates else []):
-                    key = {"part": "speed", "task": name, "program": program, "round": number, "precision": precision,
-                           "updates": options.padded_updates if program == "padded" else options.updates, "preload": bool(options.preload)}
+                    key = {**speed_key(options, name, program, precision), "round": number}
                     done = cells.measure(key, lambda: timed(options, files, program, precision)) and done
     return done
 
 
-def score_table(cells):
+def score_table(options, cells):
     rows, far = [], []
     for name, task in TASKS.items():
-        found = {program: [cell["scores"][task.metric] for cell in cells.all(part="scores", task=name, program=program)]
+        found = {program: [cell["scores"][task.metric] for cell in cells.all(**score_key(options, name, program))]
                  for program in ("stretto", "grouped")}
         if not all(found.values()):
             continue
@@ -147,8 +155,7 @@ def score_table(cells):
             verdict = f"{noise:.1f}"
             if abs(difference) > 3 * noise:
                 far.append(task.title)
-        key = cells.all(part="scores", task=name)[0]["key"]
-        rows.append([task.title, task.metric, key["samples"] or "all", understanding.mean_and_deviation(ours),
+        rows.append([task.title, task.metric, options.max_samples or "all", understanding.mean_and_deviation(ours),
                      understanding.mean_and_deviation(theirs), f"{difference:+.1f}", verdict, min(len(ours), len(theirs))])
     if not rows:
         return ""
@@ -157,19 +164,19 @@ def score_table(cells):
     return f"## Scores\n\nMean ± deviation over seeds; fractions are shown in percent.\n\n{table}\n\n{words}"
 
 
-def by_round(cells, name, program, precision):
-    return {cell["key"]["round"]: cell for cell in cells.all(part="speed", task=name, program=program, precision=precision)}
+def by_round(options, cells, name, program, precision):
+    return {cell["key"]["round"]: cell for cell in cells.all(**speed_key(options, name, program, precision))}
 
 
-def speed_table(cells, precision):
+def speed_table(options, cells, precision):
     rows, best_ratios, memories, padded = [], [], [], []
     for name, task in TASKS.items():
-        own = by_round(cells, name, "stretto", precision)
+        own = by_round(options, cells, name, "stretto", precision)
         if not own:
             continue
         fastest = {}
         for program, title in FORMS.items():
-            found = by_round(cells, name, program, precision)
+            found = by_round(options, cells, name, program, precision)
             if not found:
                 continue
             both = sorted(found.keys() & own.keys())
@@ -201,7 +208,7 @@ def speed_table(cells, precision):
 
 def page(options, cells):
     precisions = sorted({cell["key"]["precision"] for cell in cells.all(part="speed")}, reverse=True)
-    body = [score_table(cells), *(speed_table(cells, precision) for precision in precisions)]
+    body = [score_table(options, cells), *(speed_table(options, cells, precision) for precision in precisions)]
     notes = [f"{options.threads} threads. Learning rate {options.lr:g}, batches of {options.batch} texts or {options.question_batch} windows, "
              f"{options.epochs} epochs for scores. Scores came from {options.precisions[0]}.",
              f"Speed is that of {options.updates} updates after {options.warm}; median (least – most) of rounds, in turn."]

@@ -76,7 +76,7 @@ def fine_tune(options, name, arm, seed, rate):
     run = options.work / f"fine_tuned/{name}_{arm}_{seed}_{rate:g}"
     sections = understanding.fine_tuning(
         files, model_section(options), options.batch, rate, run={"seed": seed, "threads": options.threads},
-        data=understanding.data_section(files, options.batch, options.max_text_tokens, stride=options.max_text_tokens // 2),
+        data=understanding.data_section(files, options.batch, options.max_text_tokens),
         train={"max_epochs": options.epochs, "init_from": pretrained_run(options) if arm == "pretrained" else None},
         tokenizer=tokenizer_section(options), report={"every": 20})
     recipe = understanding.write_recipe(run, sections)
@@ -173,7 +173,7 @@ def parse():
     options.stretto = records.program(parser, options.stretto)
     options.work = options.work.resolve()
     if options.tiny:
-        options.minutes, options.preset, options.vocab = 0.2, "tiny", 1000
+        options.minutes, options.preset, options.vocab = 0.2, "tiny", 3000
         options.max_samples, options.max_valid, options.epochs, options.seeds = 64, 32, 1, 1
     return options
 

@@ -249,13 +249,15 @@ def write_recipe(run, sections):
     return path
 
 
-def data_section(files, batch, max_text_tokens=None, stride=128, validate=True):
-    """[data] for micro-batches of exactly `batch` texts or windows."""
+def data_section(files, batch, max_text_tokens=None, validate=True):
+    """[data] for micro-batches of exactly `batch` texts or windows. Short windows share half of their paragraph."""
     task, longest = files.task, max_text_tokens or files.task.max_text_tokens
     section = {"train": [files.train], "valid": [files.valid] if validate else None, "max_samples": batch,
                "max_tokens": batch * longest, "max_text_tokens": longest}
     if task.kind == "answers":
-        return {**section, "stride": stride, "answer_split": task.answer_split, "version": "1", "bad_answers": "skip"}
+        longest_question = 64 if longest >= 256 else 40
+        return {**section, "stride": min(128, (longest - longest_question - 4) // 2), "max_question_tokens": longest_question,
+                "answer_split": task.answer_split, "version": "1", "bad_answers": "skip"}
     return {**section, "text": "text", "text2": "text2" if task.is_pair else None, "label": "label", "label_kind": task.kind}
 
 
@@ -274,10 +276,10 @@ def fine_tuning(files, model, batch, lr, **more):
     return sections
 
 
-def pretraining(options, train, valid, tokenizer, model, **more):
+def pretraining(options, training_text, validation_text, tokenizer, model, **more):
     """Sections of a recipe for a masked language model: whole words of packed sequences, a warm-up and a constant rate."""
     sections = {"run": {"seed": 1, "threads": options.threads}, "task": {"name": "masked_lm"},
-                "data": {"train": [train], "valid": [valid], "max_text_tokens": options.max_text_tokens, "max_tokens": options.max_tokens,
+                "data": {"train": [training_text], "valid": [validation_text], "max_text_tokens": options.max_text_tokens, "max_tokens": options.max_tokens,
                          "whole_words": True, "cache_dir": options.work / "cache"},
                 "tokenizer": {"type": "wordpiece", "model": tokenizer}, "model": model,
                 "optim": {"name": "adamw", "lr": options.lr, "beta2": 0.98, "epsilon": 1e-6, "weight_decay": 0.01, "clip_norm": 1.0},
