@@ -64,7 +64,7 @@ def train_peer(options, files, place, seed, precision, form, *more):
                batch_of(options, task), "--max-tokens", task.max_text_tokens, "--threads", options.threads, *more]
     if precision == "bf16":
         command.append("--bf16")
-    output, seconds, memory = understanding.call(command, understanding.environment(options.threads, options.preload))
+    output, seconds, memory = understanding.call(command, understanding.environment(options.threads, options.preload, keep=form != "padded"))
     return {**json.loads(output.splitlines()[-1]), "peak_mib": memory, "process_seconds": seconds}
 
 

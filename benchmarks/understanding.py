@@ -184,11 +184,12 @@ def books_and_wikipedia(folder, work):
 
 # Processes
 
-def environment(threads, preload=""):
-    """Of a measured process. glibc would give large blocks back at each step; Stretto keeps them, PyTorch may too."""
+def environment(threads, preload="", keep=True):
+    """Of a measured process. glibc would give large blocks back at each step; Stretto keeps them, and with `keep` PyTorch does too."""
     env = {**os.environ, "OMP_NUM_THREADS": str(threads), "MKL_NUM_THREADS": str(threads), "CUDA_VISIBLE_DEVICES": "",
-           "TOKENIZERS_PARALLELISM": "true", "HF_HUB_OFFLINE": "1", "TRANSFORMERS_OFFLINE": "1", "PYTHONUNBUFFERED": "1",
-           "MALLOC_MMAP_THRESHOLD_": str(2**30), "MALLOC_TRIM_THRESHOLD_": str(2**30)}
+           "TOKENIZERS_PARALLELISM": "true", "HF_HUB_OFFLINE": "1", "TRANSFORMERS_OFFLINE": "1", "PYTHONUNBUFFERED": "1"}
+    if keep:
+        env.update(MALLOC_MMAP_THRESHOLD_=str(2**30), MALLOC_TRIM_THRESHOLD_=str(2**30))
     return {**env, "LD_PRELOAD": preload} if preload else env
 
 
