@@ -101,7 +101,8 @@ def verdict(found):
         lost = {optimizer: start[optimizer] - now[optimizer] for optimizer in NAMES}
         updates = found[("radam", aggregation, 1)][0]["updates"]
         better = "RAdam keeps more" if lost["radam"] < lost["adamw"] else "AdamW keeps more"
-        words.append(f"- Aggregation {aggregation}, {updates} updates: AdamW loses {lost['adamw']:.1f} of F1, RAdam {lost['radam']:.1f}. {better}.")
+        words.append(f"- Aggregation {aggregation}, {updates} updates: AdamW loses {lost['adamw']:.1f} of F1, RAdam {lost['radam']:.1f}. "
+                     f"{better}.")
         if updates < 2 * RADAM_BEGINS:
             words[-1] += (f" RAdam with beta2 = 0.999 divides by the variance from update {RADAM_BEGINS} on; before, it steps along the mean "
                           "gradient, which is small. So few updates cannot show what the article's 150 do.")
@@ -113,9 +114,9 @@ def page(options, cells):
     found = by_cell(cells, options)
     if not found:
         return records.page("Aggregation, RAdam and processes", [], "Nothing is measured yet.", "half an hour", cells.head())
-    notes = [f"{TASKS[options.task].title}: {options.windows} windows, batches of {options.batch} for each process, learning rate {options.lr:g} "
-             f"falling linearly to 0, one thread a process, {cores} cores. F1 and exact match of {options.max_valid or 'all'} other questions. "
-             "Efficiency is explained in the program's head."]
+    notes = [f"{TASKS[options.task].title}: {options.windows} windows, batches of {options.batch} for each process, learning rate "
+             f"{options.lr:g} falling linearly to 0, one thread a process, {cores} cores. F1 and exact match of {options.max_valid or 'all'} "
+             "other questions. Efficiency is explained in the program's head."]
     if any(processes > cores for _, _, processes in found):
         notes.append(f"More than {cores} processes share cores: their times say what that costs, not what more cores would bring.")
     table = records.table(["processes", "optimizer", "aggregation", "updates", "seconds", "windows/s", "efficiency", "F1", "exact match"],

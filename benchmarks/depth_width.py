@@ -59,7 +59,8 @@ def train(options, run, recipe):
 def measured(options, depth, width):
     run = options.work / f"depth_width/{depth}x{width}"
     trial = run.with_name(run.name + "_speed")
-    recipe = recipe_of(options, trial, depth, width, data={"valid": None}, train={"max_steps": SPEED_UPDATES}, report={"every": 1, "html": False})
+    recipe = recipe_of(options, trial, depth, width, data={"valid": None}, train={"max_steps": SPEED_UPDATES},
+                       report={"every": 1, "html": False})
     clock = [event["seconds"] for event in train(options, trial, recipe) if event["event"] == "train"]
     seconds = (clock[-1] - clock[len(clock) // 2 - 1]) / (len(clock) - len(clock) // 2)
     every = max(1, round(options.minutes * 60 / options.validations / seconds))
@@ -154,16 +155,16 @@ def page(options, cells):
         losses = [at(cell["curve"], seconds) for seconds in times]
         rows.append([depth, width, cell["parameters"], f"{cell['updates']:,}", f"{cell['tokens_per_second']:,.0f}",
                      *("" if loss is None else f"{loss:.3f}" for loss in losses), f"{cell['curve'][-1][1]:.3f}"])
-    table = records.table(["layers", "width", "parameters", "updates", "tokens/s", *(f"nll at {seconds:.0f} s" for seconds in times), "at the end"],
-                          rows)
+    table = records.table(["layers", "width", "parameters", "updates", "tokens/s", *(f"nll at {seconds:.0f} s" for seconds in times),
+                           "at the end"], rows)
     parts = [table, "## What holds at this size", larger_wins(found, times)]
     title = f"nll of hidden tokens, {options.minutes:g} minutes each"
     drawn = picture(title, [(f"{depth} × {width}", cell["curve"]) for (depth, width), cell in found.items()])
     drawing = (options.out or options.work / "depth_width.md").with_suffix(".svg")
     records.write_whole(drawing, drawn)
     parts.insert(1, f"![Curves of validation loss against seconds of training, one for each model]({drawing.name})")
-    notes = [f"Masked language models on books, {options.vocab:,} pieces, sequences of {options.max_text_tokens} tokens, {options.max_tokens:,} tokens "
-             f"an update, {options.threads} threads, {options.minutes:g} minutes of training each. Rate {options.lr:g} × √(256 / width)."]
+    notes = [f"Masked language models on books, {options.vocab:,} pieces, sequences of {options.max_text_tokens} tokens, "
+             f"{options.max_tokens:,} tokens an update, {options.threads} threads, {options.minutes:g} minutes of training each. Rate {options.lr:g} × √(256 / width)."]
     return records.page("Depth and width under equal time", notes, "\n\n".join(part for part in parts if part), "half an hour", cells.head())
 
 

@@ -38,8 +38,8 @@ def tokenizer_of(options, train):
         articles, _ = understanding.articles(options.data, "jaquad")
         records.write_whole(japanese, "".join(" ".join(paragraph["context"].split()) + "\n" for article in articles
                                               for paragraph in article["paragraphs"]))
-        understanding.call([options.stretto, "tokenizer", "train", "--type", "wordpiece", "--vocab-size", options.vocab, "--output", path, train,
-                            japanese], understanding.environment(options.threads))
+        understanding.call([options.stretto, "tokenizer", "train", "--type", "wordpiece", "--vocab-size", options.vocab, "--output", path,
+                            train, japanese], understanding.environment(options.threads))
     return path
 
 
@@ -131,11 +131,11 @@ def page(options, cells):
     if known:
         told = known[0]
         notes.append(f"Pretraining: {options.preset}, {told['seconds'] / 60:.1f} minutes of training on {options.threads} threads, "
-                     f"{told['updates']:,} updates, {told['tokens'] / 1e6:.1f} million tokens (epoch {told['epoch']}). The nll of held-out hidden "
-                     f"tokens fell from {told['nll'][0]:.2f} to {told['nll'][-1]:.2f}.")
+                     f"{told['updates']:,} updates, {told['tokens'] / 1e6:.1f} million tokens (epoch {told['epoch']}). The nll of "
+                     f"held-out hidden tokens fell from {told['nll'][0]:.2f} to {told['nll'][-1]:.2f}.")
     notes.append(f"Fine-tuning: at most {options.max_samples or 'all'} training samples, {options.epochs} epochs, batches of {options.batch}, "
-                 f"learning rate {', '.join(f'{rate:g}' for rate in options.rates)}, {options.seeds} seeds; windows of {options.max_text_tokens} tokens. "
-                 "Fractions are shown in percent, mean ± deviation.")
+                 f"learning rate {', '.join(f'{rate:g}' for rate in options.rates)}, {options.seeds} seeds; windows of "
+                 f"{options.max_text_tokens} tokens. Fractions are shown in percent, mean ± deviation.")
     if rows:
         titles = ["data set", "score", "updates", "most frequent label", *ARMS.values(), "difference"]
         parts.append(records.table(titles + (["rates taken"] if len(options.rates) > 1 else []), rows))

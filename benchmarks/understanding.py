@@ -280,8 +280,8 @@ def fine_tuning(files, model, batch, lr, **more):
 def pretraining(options, training_text, validation_text, tokenizer, model, **more):
     """Sections of a recipe for a masked language model: whole words of packed sequences, a warm-up and a constant rate."""
     sections = {"run": {"seed": 1, "threads": options.threads}, "task": {"name": "masked_lm"},
-                "data": {"train": [training_text], "valid": [validation_text], "max_text_tokens": options.max_text_tokens, "max_tokens": options.max_tokens,
-                         "whole_words": True, "cache_dir": options.work / "cache"},
+                "data": {"train": [training_text], "valid": [validation_text], "max_text_tokens": options.max_text_tokens,
+                         "max_tokens": options.max_tokens, "whole_words": True, "cache_dir": options.work / "cache"},
                 "tokenizer": {"type": "wordpiece", "model": tokenizer}, "model": model,
                 "optim": {"name": "adamw", "lr": options.lr, "beta2": 0.98, "epsilon": 1e-6, "weight_decay": 0.01, "clip_norm": 1.0},
                 "schedule": {"name": "constant", "warmup_steps": options.warmup},
