@@ -2,7 +2,7 @@
 """Depth and width of masked language models that all train for the same wall-clock time (Li et al. 2020, "Train Large, Then Compress").
 
     python benchmarks/depth_width.py --data DATA --work WORK --out PAGE.md
-                 [--minutes 2] [--depths 2 4 8] [--widths 128 256 512] [--grid cross|full] [--validations 12] …
+                 [--minutes 2] [--depths 2 4 8] [--widths 64 128 256] [--grid cross|full] [--validations 12] …
 
 DATA is described in understanding.py. Every model trains on the same text, vocabulary, batches and masks for --minutes of training time, on
 one seed, without dropout, pre-norm, a warm-up over the first updates and then a constant rate: a curve then does not depend on where it was
@@ -31,7 +31,7 @@ from understanding import Failed
 
 COLOURS = ("#4269d0", "#efb118", "#ff725c", "#6cc5b0", "#3ca951", "#ff8ab7", "#a463f2", "#97bbf5", "#9c6b4e")
 SPEED_UPDATES = 8
-HEAD_WIDTH = 64
+HEAD_WIDTH = 32
 
 
 def sizes(options):
@@ -177,13 +177,13 @@ def parse():
     parser.add_argument("--out", type=pathlib.Path, help="the page; the picture has its name and .svg")
     parser.add_argument("--minutes", type=float, default=2)
     parser.add_argument("--depths", type=int, nargs="+", default=[2, 4, 8])
-    parser.add_argument("--widths", type=int, nargs="+", default=[128, 256, 512], help="multiples of 64")
+    parser.add_argument("--widths", type=int, nargs="+", default=[64, 128, 256], help="multiples of 32")
     parser.add_argument("--grid", choices=("cross", "full"), default="cross")
     parser.add_argument("--validations", type=int, default=12, help="of each model")
     parser.add_argument("--vocab", type=int, default=8000)
     parser.add_argument("--max-text-tokens", type=int, default=128)
-    parser.add_argument("--max-tokens", type=int, default=4096, help="of an update")
-    parser.add_argument("--valid-paragraphs", type=int, default=200)
+    parser.add_argument("--max-tokens", type=int, default=2048, help="of an update")
+    parser.add_argument("--valid-paragraphs", type=int, default=120)
     parser.add_argument("--lr", type=float, default=1e-3)
     parser.add_argument("--warmup", type=int, default=20)
     parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)))

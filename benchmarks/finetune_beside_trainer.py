@@ -104,12 +104,12 @@ def timed(options, files, program, precision):
 
 def score_key(options, name, program):
     return {"part": "scores", "task": name, "program": program, "precision": options.precisions[0], "samples": options.max_samples,
-            "valid": options.max_valid, "epochs": options.epochs, "lr": options.lr}
+            "valid": options.max_valid, "epochs": options.epochs, "lr": options.lr, "batch": batch_of(options, TASKS[name])}
 
 
 def speed_key(options, name, program, precision):
     return {"part": "speed", "task": name, "program": program, "precision": precision, "preload": bool(options.preload),
-            "updates": options.padded_updates if program == "padded" else options.updates}
+            "batch": batch_of(options, TASKS[name]), "updates": options.padded_updates if program == "padded" else options.updates}
 
 
 def measure_scores(options, cells):

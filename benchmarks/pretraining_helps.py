@@ -2,7 +2,7 @@
 """Whether pretraining helps: a masked language model trained here for a stated time, fine-tuned beside random weights on six data sets.
 
     python benchmarks/pretraining_helps.py --data DATA --work WORK --out PAGE.md
-                 [--minutes 10] [--preset mini] [--max-samples 3000] [--tasks sst2 rte sick qamr policyqa jaquad] [--seeds 2] …
+                 [--minutes 10] [--preset mini] [--max-samples 3000] [--max-questions 1000] [--tasks sst2 rte sick qamr policyqa jaquad] [--seeds 2] …
 
 DATA is described in understanding.py. The text is public_domain_books and WikiText-2's validation part, of which a twentieth is held out.
 One WordPiece vocabulary, trained on this text and on JaQuAD's training paragraphs, serves all: the Japanese pieces are known to it, but
@@ -71,8 +71,12 @@ def pretrain(options, train, valid):
             "nll": [event["nll"] for event in valid_events]}
 
 
+def samples_of(options, name):
+    return options.max_questions if TASKS[name].kind == "answers" else options.max_samples
+
+
 def fine_tune(options, name, arm, seed, rate):
-    files = understanding.prepare(options.data, options.work, name, options.max_samples, options.max_valid)
+    files = understanding.prepare(options.data, options.work, name, samples_of(options, name), options.max_valid)
     run = options.work / f"fine_tuned/{name}_{arm}_{seed}_{rate:g}"
     sections = understanding.fine_tuning(
         files, model_section(options), options.batch, rate, run={"seed": seed, "threads": options.threads},
@@ -95,7 +99,7 @@ def pretraining_key(options):
 
 def tuning_key(options, name, arm, seed, rate):
     return {"part": "fine-tuning", "preset": options.preset, "minutes": options.minutes if arm == "pretrained" else 0, "task": name, "arm": arm,
-            "seed": seed, "lr": rate, "samples": options.max_samples, "valid": options.max_valid, "epochs": options.epochs}
+            "seed": seed, "lr": rate, "samples": samples_of(options, name), "valid": options.max_valid, "epochs": options.epochs}
 
 
 def best_scores(options, cells, name, arm):
@@ -133,7 +137,8 @@ def page(options, cells):
         notes.append(f"Pretraining: {options.preset}, {told['seconds'] / 60:.1f} minutes of training on {options.threads} threads, "
                      f"{told['updates']:,} updates, {told['tokens'] / 1e6:.1f} million tokens (epoch {told['epoch']}). The nll of "
                      f"held-out hidden tokens fell from {told['nll'][0]:.2f} to {told['nll'][-1]:.2f}.")
-    notes.append(f"Fine-tuning: at most {options.max_samples or 'all'} training samples, {options.epochs} epochs, batches of {options.batch}, "
+    notes.append(f"Fine-tuning: at most {options.max_samples or 'all'} training texts or {options.max_questions or 'all'} questions, "
+                 f"{options.epochs} epochs, batches of {options.batch}, "
                  f"learning rate {', '.join(f'{rate:g}' for rate in options.rates)}, {options.seeds} seeds; windows of "
                  f"{options.max_text_tokens} tokens. Fractions are shown in percent, mean ± deviation.")
     if rows:
@@ -154,13 +159,14 @@ def parse():
     parser.add_argument("--minutes", type=float, default=10)
     parser.add_argument("--preset", default="mini", choices=("tiny", "mini", "small", "medium", "base"))
     parser.add_argument("--vocab", type=int, default=12000)
-    parser.add_argument("--max-text-tokens", type=int, default=128)
+    parser.add_argument("--max-text-tokens", type=int, default=256)
     parser.add_argument("--max-tokens", type=int, default=4096, help="of an update of pretraining")
     parser.add_argument("--lr", type=float, default=1e-3, help="of pretraining")
     parser.add_argument("--warmup", type=int, default=100)
     parser.add_argument("--tasks", nargs="+", choices=TASKS, default=["sst2", "rte", "sick", "qamr", "policyqa", "jaquad"])
-    parser.add_argument("--max-samples", type=int, default=3000)
-    parser.add_argument("--max-valid", type=int, default=500)
+    parser.add_argument("--max-samples", type=int, default=3000, help="training texts of classification; 0 = all")
+    parser.add_argument("--max-questions", type=int, default=1000, help="training questions; 0 = all")
+    parser.add_argument("--max-valid", type=int, default=400, help="validation texts or questions; 0 = all")
     parser.add_argument("--epochs", type=int, default=3)
     parser.add_argument("--batch", type=int, default=32)
     parser.add_argument("--rates", type=float, nargs="+", default=[3e-4], help="of fine-tuning")
@@ -174,7 +180,7 @@ def parse():
     options.work = options.work.resolve()
     if options.tiny:
         options.minutes, options.preset, options.vocab = 0.2, "tiny", 3000
-        options.max_samples, options.max_valid, options.epochs, options.seeds = 64, 32, 1, 1
+        options.max_samples, options.max_questions, options.max_valid, options.epochs, options.seeds = 64, 32, 32, 1, 1
     return options
 
 
