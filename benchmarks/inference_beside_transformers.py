@@ -14,10 +14,11 @@ Each round starts, in turn and each in a process of its own:
 - PyTorch: transformers in inference_mode, texts sorted by length, each batch padded to its longest; and that with torch.compile;
 - ONNX Runtime: the same batches, fp32, the graph fused by its tool for BERT.
 
-Of the last three, loading, exporting and compiling do not count. Each tries the batch sizes of --batches on a part of the texts, and takes
-the fastest; ONNX Runtime also tries each number of threads up to --threads. Tokenizing, sorting and writing count for all. Ratios are taken
-round by round to the fastest other program. Answers must be equal: at most one in a hundred labels or answers may differ, by rounding, and
-probabilities by 1e-3 at most; numbers by 1e-3. Each finished cell is a line of WORK/inference.jsonl.
+Of the last three, loading, exporting and compiling do not count; the first process of ONNX Runtime exports, which its memory shows. Each
+tries the batch sizes of --batches on a part of the texts, and takes the fastest; ONNX Runtime also tries each number of threads up to
+--threads. Tokenizing, sorting and writing count for all. Ratios are taken round by round to the fastest other program. Answers must be
+equal: at most one in a hundred labels or answers may differ, by rounding, and probabilities or numbers by 1e-3 at most. Each finished cell
+is a line of WORK/inference.jsonl.
 """
 import argparse
 import json
@@ -70,7 +71,7 @@ def own(options, run, files, texts, answers):
 def peer(options, folder, files, engine, threads, answers, bf16):
     task = files.task
     command = [options.python, records.ROOT / "benchmarks/transformers_peer.py", "infer", folder, "--kind", task.kind, "--texts", files.train,
-               "--engine", engine, "--output", options.work / f"onnx_{task.name}", "--predictions", answers, "--threads", threads, "--batches",
+               "--engine", engine, "--output", options.work / f"onnx/{folder.name}", "--predictions", answers, "--threads", threads, "--batches",
                options.batches, "--max-tokens", task.max_text_tokens]
     if bf16:
         command.append("--bf16")
@@ -107,8 +108,9 @@ def score(options, files, answers):
 
 def measure(options, cells, name, run):
     files, texts = texts_of(options, name)
-    folder, done = options.work / f"exported_{name}", True
+    folder, done = options.work / f"exported/{run.name}", True
     if not (folder / "config.json").exists():
+        folder.parent.mkdir(parents=True, exist_ok=True)
         understanding.call([options.stretto, "export", run, "--checkpoint", "last", "--format", "hf", folder])
     ours = options.work / f"{name}_stretto.out"
     engines = ["torch"] + ([] if options.no_compile else ["compiled"]) + ([] if options.no_onnx else ["onnx"])

@@ -184,37 +184,47 @@ def train(options):
     return found
 
 
-def onnx_engine(options, tokenizer, model):
-    """A function from arrays of inputs to outputs, by ONNX Runtime with the given threads."""
+def export_onnx(options, tokenizer, path):
+    """Writes the model for ONNX Runtime, fused by its tool for BERT where that is there."""
     import onnxruntime
-    path = options.output / "model.onnx"
-    options.output.mkdir(parents=True, exist_ok=True)
+    # PyTorch's exporter knows the eager form best.
+    model = model_class(options.kind).from_pretrained(options.model, attn_implementation="eager").eval()
     names = ["input_ids", "attention_mask", "token_type_ids"]
     example = tokenizer(["one text", "another text"], ["and its pair", "and its own"], padding=True, return_tensors="pt")
     outputs = ["start_logits", "end_logits"] if options.kind == "answers" else ["logits"]
     axes = {name: {0: "batch", 1: "length"} for name in names}
     axes.update({name: {0: "batch", **({1: "length"} if options.kind == "answers" else {})} for name in outputs})
     model.config.return_dict = False
+    path.parent.mkdir(parents=True, exist_ok=True)
+    plain = path.with_name("plain.onnx")
     with torch.inference_mode():
-        torch.onnx.export(model, tuple(example[name] for name in names), str(path), input_names=names, output_names=outputs,
+        torch.onnx.export(model, tuple(example[name] for name in names), str(plain), input_names=names, output_names=outputs,
                           dynamic_axes=axes, opset_version=17, dynamo=False)
+    try:
+        from onnxruntime.transformers import optimizer
+        better = optimizer.optimize_model(str(plain), model_type="bert", num_heads=model.config.num_attention_heads,
+                                          hidden_size=model.config.hidden_size)
+        better.save_model_to_file(str(path))
+    except Exception as failure:  # the tool is an extra
+        print(f"the tool of onnxruntime {onnxruntime.__version__} was left out: {failure}", file=sys.stderr)
+        plain.replace(path)
+
+
+def onnx_engine(options, tokenizer):
+    """A function from inputs to arrays of outputs, by ONNX Runtime. A model that was exported by a call before is taken as it is."""
+    import onnxruntime
+    path = options.output / "model.onnx"
+    if not path.exists():
+        export_onnx(options, tokenizer, path)
     settings = onnxruntime.SessionOptions()
     settings.intra_op_num_threads = options.threads
     settings.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_ALL
-    try:
-        # The fusions for Transformers that ONNX Runtime's own tool makes before a session does.
-        from onnxruntime.transformers import optimizer
-        better = optimizer.optimize_model(str(path), model_type="bert", num_heads=model.config.num_attention_heads,
-                                          hidden_size=model.config.hidden_size)
-        path = options.output / "optimized.onnx"
-        better.save_model_to_file(str(path))
-    except Exception as failure:  # the tool is an extra
-        print(f"onnxruntime's optimizer was left out: {failure}", file=sys.stderr)
     session = onnxruntime.InferenceSession(str(path), settings, providers=["CPUExecutionProvider"])
-    return lambda inputs: session.run(None, {name: inputs[name].numpy() for name in names})
+    return lambda inputs: session.run(None, {name: inputs[name].numpy() for name in ("input_ids", "attention_mask", "token_type_ids")})
 
 
-def torch_engine(options, model):
+def torch_engine(options):
+    model = model_class(options.kind).from_pretrained(options.model).eval()
     if options.engine == "compiled":
         model = torch.compile(model, dynamic=True)
 
@@ -230,12 +240,10 @@ def infer(options):
     """Sorted by length, batches padded to their longest; the batch size is the fastest of --batches on a first part."""
     torch.set_num_threads(options.threads)
     tokenizer = transformers.AutoTokenizer.from_pretrained(options.model)
-    # PyTorch's exporter knows the eager form best.
-    more = {"attn_implementation": "eager"} if options.engine == "onnx" else {}
-    model = model_class(options.kind).from_pretrained(options.model, **more).eval()
     maker = features_of(options, tokenizer)
-    names = [model.config.id2label[i] for i in range(len(model.config.id2label))]
-    engine = onnx_engine(options, tokenizer, model) if options.engine == "onnx" else torch_engine(options, model)
+    labels = transformers.AutoConfig.from_pretrained(options.model).id2label
+    names = [labels[i] for i in range(len(labels))]
+    engine = onnx_engine(options, tokenizer) if options.engine == "onnx" else torch_engine(options)
 
     def run(features, batch):
         order = sorted(range(len(features)), key=lambda i: -len(features[i]["input_ids"]))
