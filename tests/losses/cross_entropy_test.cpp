@@ -16,7 +16,7 @@ kernels::CrossEntropy loss_of_target_one(double label_smoothing) {
   const at::Tensor weight = torch::tensor({{std::log(2.0)}, {0.0}, {0.0}, {5.0}}, torch::kDouble);
   CrossEntropyOptions options;
   options.label_smoothing = label_smoothing;
-  return make_loss(options)(x, weight, torch::tensor({1}, torch::kLong), 3);
+  return make_loss(options)(x, weight, torch::tensor({1}, torch::kLong), 3, {});
 }
 
 TEST(CrossEntropyLoss, HasTheValueComputedByHand) {
