@@ -62,12 +62,12 @@ struct Seq2SeqOptions {
   std::string norm_layer = "layer_norm";
   bool parallel_residual = false;
   bool zero_gamma = false;
+  bool output_bias = false;
   std::string activation = "relu";
   std::string positions = "sinusoidal";
   int64_t max_positions = 1024;
   int64_t max_distance = 16;
   std::string tie_embeddings = "all";
-  bool output_bias = false;
   std::string embedding_scale = "auto";
   double dropout = 0.1;
   double attention_dropout = 0.0;
