@@ -11,7 +11,7 @@
 #include "experiment/text_sections.h"
 #include "interchange/described_experiment.h"
 #include "interchange/export_model.h"
-#include "interchange/export_translation.h"
+#include "interchange/export_seq2seq.h"
 #include "nn/embedding.h"
 #include "runs/choose_checkpoint.h"
 #include "runs/merged_lora.h"
@@ -103,22 +103,15 @@ at::Tensor add_sinusoids(const models::Seq2SeqOptions& model,
   return table;
 }
 
-std::string export_translation_model(const ExportRequest& request, const OpenedRun& run) {
-  const auto& sections = run.experiment.task.as<experiment::TranslationOptions>();
-  auto tokenizers = text::load_tokenizers(sections.tokenizer, run.assets);
-  interchange::require_translation_class(sections.model, tokenizers, request.model_type);
-  runs::require_same_tokenizer(run.checkpoint, runs::tokenizer_hashes(tokenizers.assets),
+std::string export_seq2seq_model(const ExportRequest& request, const OpenedRun& run,
+                                 interchange::ExportedSeq2Seq model) {
+  interchange::require_seq2seq_class(model.model, model.tokenizers, request.model_type);
+  runs::require_same_tokenizer(run.checkpoint, runs::tokenizer_hashes(model.tokenizers.assets),
                                run.folder.directory() / "tokenizer");
   const auto weights = weights_of(run);
-  auto tensors = weights.file.tensors();
-  const at::Tensor positions = add_sinusoids(sections.model, tensors);
-  const bool has_tokenizer =
-      interchange::export_translation({.model = sections.model,
-                                       .tokenizers = std::move(tokenizers),
-                                       .beam_size = sections.decode.beam_size,
-                                       .tensors = std::move(tensors)},
-                                      request.folder);
-  if (!has_tokenizer) {
+  model.tensors = weights.file.tensors();
+  const at::Tensor positions = add_sinusoids(model.model, model.tensors);
+  if (!interchange::export_seq2seq(model, request.folder)) {
     log::warn(request.folder +
               " has no tokenizer: MarianTokenizer reads SentencePiece models, and those of the run "
               "are of another kind");
@@ -130,9 +123,9 @@ std::string export_translation_model(const ExportRequest& request, const OpenedR
 
 int run_export(const ExportRequest& request) {
   const OpenedRun run = open_run(request);
-  const std::string model_class = run.experiment.task.is<experiment::TranslationOptions>()
-                                      ? export_translation_model(request, run)
-                                      : export_text_model(request, run);
+  auto seq2seq = interchange::find_seq2seq(run.experiment, run.assets);
+  const std::string model_class = seq2seq ? export_seq2seq_model(request, run, std::move(*seq2seq))
+                                          : export_text_model(request, run);
   std::cout << request.folder << ": " << model_class << ", from "
             << tasks::name_of(run.checkpoint.directory, run.folder) << std::endl;
   return 0;

@@ -11,14 +11,14 @@
 #include "experiment/experiment_schema.h"
 #include "experiment/load_experiment.h"
 #include "interchange/import_model.h"
-#include "interchange/import_translation.h"
+#include "interchange/import_seq2seq.h"
 #include "interchange/new_folder.h"
 #include "runs/provenance.h"
 #include "runs/run_folder.h"
 #include "runs/train_state.h"
 #include "store/checkpoint.h"
 #include "tasks/text_encoder/run_model.h"
-#include "tasks/translation/translation.h"
+#include "tasks/translation/run_network.h"
 
 namespace stretto::engine {
 namespace {
@@ -148,19 +148,16 @@ void import_text_model(const ImportRequest& request, interchange::NewFolder& tar
               tensors, model.tokenizer->size());
 }
 
-void import_translation_model(const ImportRequest& request, interchange::NewFolder& target) {
-  const auto model = interchange::import_translation(request.folder, request.options);
+void import_seq2seq_model(const ImportRequest& request, interchange::NewFolder& target) {
+  const auto model = interchange::import_seq2seq(request.folder, request.options);
   const auto loaded = load(model.experiment, request);
   const auto network =
-      tasks::make_translation_model(
-          loaded.options, model.tokenizers, at::kCPU,
-          model.missing.empty() ? tasks::FirstWeights::kUnset : tasks::FirstWeights::kDrawn)
-          .model;
+      tasks::make_seq2seq_network(loaded.options, model.assets, !model.missing.empty());
   const auto tensors = complete(model.tensors, *network, request.folder);
   write_run(model.assets, loaded, tensors, target.path());
   target.publish();
   tell_differences(model.missing, model.left_out, model.rows_left_out);
-  tell_result(request, interchange::kMarianClass, tensors, model.tokenizers.tgt->size());
+  tell_result(request, interchange::kMarianClass, tensors, model.num_pieces());
 }
 
 }  // namespace
@@ -168,8 +165,8 @@ void import_translation_model(const ImportRequest& request, interchange::NewFold
 int run_import(const ImportRequest& request) {
   // Before anything is read: the place must be free.
   interchange::NewFolder target(request.run_directory);
-  if (interchange::is_translation_folder(request.folder)) {
-    import_translation_model(request, target);
+  if (interchange::is_seq2seq_folder(request.folder)) {
+    import_seq2seq_model(request, target);
   } else {
     import_text_model(request, target);
   }

@@ -162,9 +162,9 @@ NamePair marian_name(const char* theirs, const char* ours) {
 
 }  // namespace
 
-TranslationDescription read_marian_config(const ConfigReader& config) {
+Seq2SeqDescription read_marian_config(const ConfigReader& config) {
   refuse_other_layers(config);
-  TranslationDescription description;
+  Seq2SeqDescription description;
   auto& model = description.model;
   model.d_model = config.integer("d_model", 1024, 2, kMaxMarianWidth);
   model.encoder = read_stack(config, "encoder", model.d_model);
@@ -190,7 +190,7 @@ TranslationDescription read_marian_config(const ConfigReader& config) {
   return description;
 }
 
-std::string write_marian_config(const TranslationDescription& description) {
+std::string write_marian_config(const Seq2SeqDescription& description) {
   const auto& model = description.model;
   const auto &encoder = encoder_stack(model), &decoder = decoder_stack(model);
   std::string activation;
@@ -231,7 +231,7 @@ std::string write_marian_config(const TranslationDescription& description) {
   return config.dump(2) + "\n";
 }
 
-std::string write_marian_generation(const TranslationDescription& description) {
+std::string write_marian_generation(const Seq2SeqDescription& description) {
   const auto& specials = description.specials;
   auto never = nlohmann::ordered_json::array({{specials.pad}});
   if (specials.bos != specials.pad && specials.bos != specials.eos) {
@@ -267,7 +267,7 @@ bool stores_positions(const models::Seq2SeqOptions& model) {
   return model.positions != "marian";
 }
 
-std::vector<NamePair> marian_names(const TranslationDescription& description) {
+std::vector<NamePair> marian_names(const Seq2SeqDescription& description) {
   const auto& model = description.model;
   std::vector<NamePair> names;
   if (model.tie_embeddings == "all") {
@@ -288,7 +288,7 @@ std::vector<NamePair> marian_names(const TranslationDescription& description) {
   return names;
 }
 
-std::vector<NamePair> marian_copies(const TranslationDescription& description) {
+std::vector<NamePair> marian_copies(const Seq2SeqDescription& description) {
   const std::string& ties = description.model.tie_embeddings;
   const char* target = ties == "all" ? "embedding.weight" : "decoder.embedding.weight";
   std::vector<NamePair> copies;

@@ -17,7 +17,7 @@ inline constexpr const char* kMarianType = "marian";  ///< `model_type` in confi
 inline constexpr const char* kMarianClass = "MarianMTModel";
 
 /// A translation model as its folder describes it, beside the weights.
-struct TranslationDescription {
+struct Seq2SeqDescription {
   models::Seq2SeqOptions model;
   int64_t vocab_size = 0;       ///< rows of each table of tokens, of the source's and the target's
   bool shares_tables = true;    ///< whether source and target have one vocabulary
@@ -27,10 +27,10 @@ struct TranslationDescription {
 
 /// Keys of config.json. Throws Error(kBadData) with the key, and for what a Transformer here cannot
 /// be equal to.
-TranslationDescription read_marian_config(const ConfigReader& config);
+Seq2SeqDescription read_marian_config(const ConfigReader& config);
 /// config.json, and generation_config.json: what `generate` forbids and begins with.
-std::string write_marian_config(const TranslationDescription& description);
-std::string write_marian_generation(const TranslationDescription& description);
+std::string write_marian_config(const Seq2SeqDescription& description);
+std::string write_marian_generation(const Seq2SeqDescription& description);
 
 /// Why MarianMTModel cannot express a model; empty when it can.
 std::string marian_misfit(const models::Seq2SeqOptions& model);
@@ -40,9 +40,9 @@ std::string marian_misfit(const models::Seq2SeqOptions& model);
 bool stores_positions(const models::Seq2SeqOptions& model);
 
 /// All names, in both directions, but for the bias of the output (kMarianOutputBias, [1, V]).
-std::vector<NamePair> marian_names(const TranslationDescription& description);
+std::vector<NamePair> marian_names(const Seq2SeqDescription& description);
 /// Tensors that a folder may have a second time, each with ours that it repeats.
-std::vector<NamePair> marian_copies(const TranslationDescription& description);
+std::vector<NamePair> marian_copies(const Seq2SeqDescription& description);
 
 inline constexpr const char* kMarianOutputBias = "final_logits_bias";
 inline constexpr const char* kOutputBias = "output.bias";

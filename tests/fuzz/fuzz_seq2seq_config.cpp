@@ -8,7 +8,7 @@
 #include <string_view>
 
 #include "base/error.h"
-#include "interchange/import_translation.h"
+#include "interchange/import_seq2seq.h"
 
 namespace {
 
@@ -19,14 +19,14 @@ void require(bool holds) {
 }
 
 void read(std::string_view bytes) {
-  const auto found = interchange::read_translation_config(bytes, "fuzz");
+  const auto found = interchange::read_seq2seq_config(bytes, "fuzz");
   require(interchange::marian_misfit(found.model).empty());
   std::set<std::string> names;
   for (const auto& pair : interchange::marian_names(found)) {
     require(names.insert(pair.ours).second);
   }
   const auto text = interchange::write_marian_config(found);
-  const auto again = interchange::read_translation_config(text, "again");
+  const auto again = interchange::read_seq2seq_config(text, "again");
   require(interchange::write_marian_config(again) == text);
 }
 

@@ -1,4 +1,4 @@
-#include "interchange/import_translation.h"
+#include "interchange/import_seq2seq.h"
 
 #include <algorithm>
 #include <array>
@@ -63,7 +63,7 @@ void require_special(const fs::path& folder, const char* key, int64_t stated, co
 }
 
 // Both sides end with it, and a decoder of Marian begins with padding.
-void require_specials(const ImportedTranslation& model, const fs::path& folder) {
+void require_specials(const ImportedSeq2Seq& model, const fs::path& folder) {
   const auto& stated = model.description.specials;
   for (const auto* side : {model.tokenizers.src.get(), model.tokenizers.tgt.get()}) {
     const auto found = side->specials();
@@ -112,7 +112,7 @@ constexpr std::array<std::pair<const char*, const char*>, 2> kPositionTables{
 
 /// Positions that a folder stores count, as they do in `transformers`: a table other than Marian's
 /// makes a model of learned positions. Returns the names of the folder that were read.
-std::vector<std::string> take_positions(ImportedTranslation& model, const TensorsByName& theirs,
+std::vector<std::string> take_positions(ImportedSeq2Seq& model, const TensorsByName& theirs,
                                         const fs::path& folder) {
   auto& options = model.description.model;
   const std::vector<int64_t> shape{options.max_positions, options.d_model};
@@ -149,8 +149,7 @@ std::vector<std::string> take_positions(ImportedTranslation& model, const Tensor
 }
 
 /// The bias of the output: a model whose bias is zero has none. Returns whether the folder has one.
-bool take_output_bias(ImportedTranslation& model, const TensorsByName& theirs,
-                      const fs::path& folder) {
+bool take_output_bias(ImportedSeq2Seq& model, const TensorsByName& theirs, const fs::path& folder) {
   const auto found = theirs.find(kMarianOutputBias);
   if (found == theirs.end()) return false;
   TensorView bias = to_f32(*found->second, model.own->bytes, folder.string());
@@ -164,8 +163,8 @@ bool take_output_bias(ImportedTranslation& model, const TensorsByName& theirs,
   return true;
 }
 
-void take_translation_tensors(ImportedTranslation& model, const fs::path& folder,
-                              const ImportOptions& options) {
+void take_seq2seq_tensors(ImportedSeq2Seq& model, const fs::path& folder,
+                          const ImportOptions& options) {
   const TensorsByName theirs = by_modern_name(model.files->tensors(), folder);
   // Positions are not among the names yet: only afterwards the model is one of learned positions.
   auto found = joined(theirs, marian_names(model.description), 0, folder.string());
@@ -190,7 +189,7 @@ bool is_table_of(const std::string& name, bool source) {
          name == "output.weight" || name == kOutputBias;
 }
 
-void fit_translation_tables(ImportedTranslation& model, const fs::path& folder) {
+void fit_seq2seq_tables(ImportedSeq2Seq& model, const fs::path& folder) {
   for (const bool source : {true, false}) {
     const auto& tokenizer = source ? *model.tokenizers.src : *model.tokenizers.tgt;
     const VocabularySize size{.ids = tokenizer.size(),
@@ -213,7 +212,7 @@ int64_t beam_of(const fs::path& folder, int64_t stated) {
       .integer("num_beams", stated, 0, kWidestBeam);
 }
 
-experiment::Experiment experiment_of(const ImportedTranslation& model) {
+experiment::Experiment experiment_of(const ImportedSeq2Seq& model) {
   experiment::TranslationOptions sections;
   sections.model = model.description.model;
   sections.tokenizer.joint = model.tokenizers.joint;
@@ -227,12 +226,12 @@ experiment::Experiment experiment_of(const ImportedTranslation& model) {
 
 }  // namespace
 
-bool is_translation_folder(const fs::path& folder) {
+bool is_seq2seq_folder(const fs::path& folder) {
   return reader_of(config_bytes(folder), (folder / "config.json").string())
              .text("model_type", "") == kMarianType;
 }
 
-TranslationDescription read_translation_config(std::string_view bytes, const std::string& where) {
+Seq2SeqDescription read_seq2seq_config(std::string_view bytes, const std::string& where) {
   const ConfigReader config = reader_of(bytes, where);
   if (config.text("model_type", "") != kMarianType) {
     config.refuse("model_type", std::string("is not `") + kMarianType + "`");
@@ -241,23 +240,22 @@ TranslationDescription read_translation_config(std::string_view bytes, const std
   return read_marian_config(config);
 }
 
-ImportedTranslation import_translation(const fs::path& folder, const ImportOptions& options) {
+ImportedSeq2Seq import_seq2seq(const fs::path& folder, const ImportOptions& options) {
   if (options.encoder_only) {
     throw Error(
         ExitCode::kUsage, folder.string() + ": --encoder-only, but it is a translation model",
         "leave the option out: encoders alone are imported of BERT, RoBERTa and DistilBERT");
   }
-  ImportedTranslation model;
-  model.description =
-      read_translation_config(config_bytes(folder), (folder / "config.json").string());
+  ImportedSeq2Seq model;
+  model.description = read_seq2seq_config(config_bytes(folder), (folder / "config.json").string());
   auto& description = model.description;
   description.beam_size = beam_of(folder, description.beam_size);
   model.assets = read_marian_tokenizer(folder, description.shares_tables);
   model.tokenizers = text::load_tokenizers({}, model.assets);
   require_specials(model, folder);
   model.files = std::make_shared<const store::WeightFiles>(folder);
-  take_translation_tensors(model, folder, options);
-  fit_translation_tables(model, folder);
+  take_seq2seq_tensors(model, folder, options);
+  fit_seq2seq_tables(model, folder);
   model.experiment = experiment_of(model);
   return model;
 }

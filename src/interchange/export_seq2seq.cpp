@@ -1,4 +1,4 @@
-#include "interchange/export_translation.h"
+#include "interchange/export_seq2seq.h"
 
 #include <algorithm>
 #include <utility>
@@ -16,7 +16,7 @@ namespace {
 namespace fs = std::filesystem;
 using store::TensorView;
 
-TranslationDescription description_of(const ExportedTranslation& model) {
+Seq2SeqDescription description_of(const ExportedSeq2Seq& model) {
   return {.model = model.model,
           .vocab_size = model.tokenizers.tgt->size(),
           .shares_tables = model.model.tie_embeddings == "all",
@@ -57,8 +57,18 @@ void require_all_names(const std::vector<TensorView>& tensors, const std::vector
 
 }  // namespace
 
-void require_translation_class(const models::Seq2SeqOptions& model,
-                               const text::TokenizerPair& tokenizers, const std::string& wanted) {
+std::optional<ExportedSeq2Seq> find_seq2seq(const experiment::Experiment& experiment,
+                                            const std::map<std::string, std::string>& assets) {
+  if (!experiment.task.is<experiment::TranslationOptions>()) return std::nullopt;
+  const auto& sections = experiment.task.as<experiment::TranslationOptions>();
+  return ExportedSeq2Seq{.model = sections.model,
+                         .tokenizers = text::load_tokenizers(sections.tokenizer, assets),
+                         .beam_size = sections.decode.beam_size,
+                         .tensors = {}};
+}
+
+void require_seq2seq_class(const models::Seq2SeqOptions& model,
+                           const text::TokenizerPair& tokenizers, const std::string& wanted) {
   if (wanted != "auto" && wanted != kMarianType) {
     throw Error(ExitCode::kUsage, "--model-type " + wanted + ": it has no model of translation",
                 std::string("a Transformer that translates is written as ") + kMarianClass);
@@ -75,8 +85,8 @@ void require_translation_class(const models::Seq2SeqOptions& model,
               "docs/import-export.md lists what each class can express");
 }
 
-bool export_translation(const ExportedTranslation& model, const fs::path& folder) {
-  const TranslationDescription description = description_of(model);
+bool export_seq2seq(const ExportedSeq2Seq& model, const fs::path& folder) {
+  const Seq2SeqDescription description = description_of(model);
   auto names = marian_names(description);
   if (model.model.output_bias) {
     names.push_back({.theirs = {kMarianOutputBias}, .ours = kOutputBias});

@@ -1,4 +1,4 @@
-#include "interchange/import_translation.h"
+#include "interchange/import_seq2seq.h"
 
 #include <gtest/gtest.h>
 
@@ -6,7 +6,7 @@
 #include <cmath>
 #include <cstring>
 
-#include "interchange/export_translation.h"
+#include "interchange/export_seq2seq.h"
 #include "interchange/marian_tokenizer.h"
 #include "tests/base/failure.h"
 #include "tests/interchange/marian_folder.h"
@@ -27,7 +27,7 @@ const store::TensorView* find(const std::vector<store::TensorView>& tensors,
 }
 
 std::string refused(const ModelFolder& folder, const ImportOptions& options = {}) {
-  return failure(ExitCode::kBadData, [&] { import_translation(folder.dir->path(), options); })
+  return failure(ExitCode::kBadData, [&] { import_seq2seq(folder.dir->path(), options); })
       .message();
 }
 
@@ -58,11 +58,11 @@ void write_with(const ModelFolder& folder, const std::map<std::string, std::stri
   store::write_safetensors(*folder.dir / "model.safetensors", tensors, {{"format", "pt"}});
 }
 
-TEST(ImportTranslation, OptionsAreThoseOfTheConfiguration) {
+TEST(ImportSeq2Seq, OptionsAreThoseOfTheConfiguration) {
   const auto folder = marian_folder();
   folder.write();
-  EXPECT_TRUE(is_translation_folder(folder.dir->path()));
-  const auto model = import_translation(folder.dir->path());
+  EXPECT_TRUE(is_seq2seq_folder(folder.dir->path()));
+  const auto model = import_seq2seq(folder.dir->path());
   EXPECT_EQ(model.experiment.task.name(), "translation");
   const auto& sections = model.experiment.task.as<experiment::TranslationOptions>();
   EXPECT_EQ(sections.model.d_model, 4);
@@ -80,10 +80,10 @@ TEST(ImportTranslation, OptionsAreThoseOfTheConfiguration) {
   EXPECT_TRUE(model.left_out.empty());
 }
 
-TEST(ImportTranslation, TensorsAreJoinedUnderTheNamesOfTheModel) {
+TEST(ImportSeq2Seq, TensorsAreJoinedUnderTheNamesOfTheModel) {
   const auto folder = marian_folder();
   folder.write();
-  const auto model = import_translation(folder.dir->path());
+  const auto model = import_seq2seq(folder.dir->path());
   const auto* table = find(model.tensors, "embedding.weight");
   ASSERT_NE(table, nullptr);
   EXPECT_EQ(table->shape, (std::vector<int64_t>{24, 4}));
@@ -98,15 +98,15 @@ TEST(ImportTranslation, TensorsAreJoinedUnderTheNamesOfTheModel) {
   EXPECT_EQ(find(model.tensors, "output.bias")->shape, (std::vector<int64_t>{24}));
 }
 
-TEST(ImportTranslation, ABiasOfZerosIsNone) {
+TEST(ImportSeq2Seq, ABiasOfZerosIsNone) {
   const auto folder = marian_folder();
   write_with(folder, {{"final_logits_bias", floats(std::vector<float>(24, 0.0F))}});
-  const auto model = import_translation(folder.dir->path());
+  const auto model = import_seq2seq(folder.dir->path());
   EXPECT_FALSE(model.description.model.output_bias);
   EXPECT_EQ(find(model.tensors, "output.bias"), nullptr);
 }
 
-TEST(ImportTranslation, StoredPositionsOfMarianAreComputedAndOthersAreLearned) {
+TEST(ImportSeq2Seq, StoredPositionsOfMarianAreComputedAndOthersAreLearned) {
   auto folder = marian_folder();
   const char *encoder = "model.encoder.embed_positions.weight",
              *decoder = "model.decoder.embed_positions.weight";
@@ -117,12 +117,12 @@ TEST(ImportTranslation, StoredPositionsOfMarianAreComputedAndOthersAreLearned) {
     for (const double w : {1.0, 0.01}) table.push_back(static_cast<float>(std::cos(row * w)));
   }
   write_with(folder, {{encoder, floats(table)}, {decoder, floats(table)}});
-  EXPECT_EQ(import_translation(folder.dir->path()).description.model.positions, "marian");
+  EXPECT_EQ(import_seq2seq(folder.dir->path()).description.model.positions, "marian");
 
   auto other = table;
   other[5] += 1e-3F;
   write_with(folder, {{encoder, floats(table)}, {decoder, floats(other)}});
-  const auto model = import_translation(folder.dir->path());
+  const auto model = import_seq2seq(folder.dir->path());
   EXPECT_EQ(model.description.model.positions, "learned");
   EXPECT_EQ(find(model.tensors, "encoder.positions.weight")->bytes, floats(table));
   EXPECT_EQ(find(model.tensors, "decoder.positions.weight")->bytes, floats(other));
@@ -132,12 +132,12 @@ TEST(ImportTranslation, StoredPositionsOfMarianAreComputedAndOthersAreLearned) {
   EXPECT_NE(refused(folder).find("max_position_embeddings"), std::string::npos);
 }
 
-TEST(ImportTranslation, TablesAreTiedAsTheConfigurationSays) {
+TEST(ImportSeq2Seq, TablesAreTiedAsTheConfigurationSays) {
   auto folder = marian_folder();
   folder.config["tie_word_embeddings"] = false;
   folder.shapes["lm_head.weight"] = {24, 4};
   folder.write();
-  const auto own = import_translation(folder.dir->path());
+  const auto own = import_seq2seq(folder.dir->path());
   EXPECT_EQ(own.description.model.tie_embeddings, "none");
   EXPECT_EQ(find(own.tensors, "encoder.embedding.weight")->bytes,
             find(own.tensors, "decoder.embedding.weight")->bytes);
@@ -150,7 +150,7 @@ TEST(ImportTranslation, TablesAreTiedAsTheConfigurationSays) {
     apart.shapes["model." + side + ".embed_tokens.weight"] = {24, 4};
   }
   apart.write();
-  const auto model = import_translation(apart.dir->path());
+  const auto model = import_seq2seq(apart.dir->path());
   EXPECT_EQ(model.description.model.tie_embeddings, "decoder");
   EXPECT_EQ(find(model.tensors, "decoder.embedding.weight")->bytes,
             apart.values_of("model.decoder.embed_tokens.weight"));
@@ -161,7 +161,7 @@ TEST(ImportTranslation, TablesAreTiedAsTheConfigurationSays) {
   EXPECT_NE(refused(copy).find("`lm_head.weight` is not `embedding.weight`"), std::string::npos);
 }
 
-TEST(ImportTranslation, WhatTheTransformerCannotExpressIsRefusedByItsKey) {
+TEST(ImportSeq2Seq, WhatTheTransformerCannotExpressIsRefusedByItsKey) {
   EXPECT_NE(refused_with("activation_function", "tanh").find("activation_function"),
             std::string::npos);
   EXPECT_NE(refused_with("normalize_before", true).find("normalize_before"), std::string::npos);
@@ -176,7 +176,7 @@ TEST(ImportTranslation, WhatTheTransformerCannotExpressIsRefusedByItsKey) {
             std::string::npos);
 }
 
-TEST(ImportTranslation, SpecialIdsMustBeThoseOfTheVocabulary) {
+TEST(ImportSeq2Seq, SpecialIdsMustBeThoseOfTheVocabulary) {
   EXPECT_NE(refused_with("eos_token_id", 2).find("`eos_token_id` is 2, but `</s>`"),
             std::string::npos);
   EXPECT_NE(refused_with("pad_token_id", 22).find("pad_token_id"), std::string::npos);
@@ -184,14 +184,14 @@ TEST(ImportTranslation, SpecialIdsMustBeThoseOfTheVocabulary) {
             std::string::npos);
 }
 
-TEST(ImportTranslation, AVocabularyThatDoesNotFitIsRefused) {
+TEST(ImportSeq2Seq, AVocabularyThatDoesNotFitIsRefused) {
   auto folder = marian_folder();
   folder.shapes["model.shared.weight"] = {23, 4};
   folder.write();
   EXPECT_NE(refused(folder).find("does not fit"), std::string::npos);
 }
 
-TEST(ImportTranslation, MissingAndExtraTensorsAreListed) {
+TEST(ImportSeq2Seq, MissingAndExtraTensorsAreListed) {
   auto folder = marian_folder();
   folder.shapes.erase("model.decoder.layers.0.fc2.bias");
   folder.shapes["model.decoder.layers.1.fc2.bias"] = {4};
@@ -200,22 +200,22 @@ TEST(ImportTranslation, MissingAndExtraTensorsAreListed) {
   EXPECT_NE(message.find("missing: model.decoder.layers.0.fc2.bias"), std::string::npos);
   EXPECT_NE(message.find("not in the model: model.decoder.layers.1.fc2.bias"), std::string::npos);
   const auto model =
-      import_translation(folder.dir->path(), {.ignore_extra = true, .allow_missing = true});
+      import_seq2seq(folder.dir->path(), {.ignore_extra = true, .allow_missing = true});
   EXPECT_EQ(model.missing, (std::vector<std::string>{"decoder.layers.0.ffn.down.bias"}));
   EXPECT_EQ(model.left_out, (std::vector<std::string>{"model.decoder.layers.1.fc2.bias"}));
 }
 
-TEST(ImportTranslation, NeedsTheFilesOfItsTokenizer) {
+TEST(ImportSeq2Seq, NeedsTheFilesOfItsTokenizer) {
   const auto folder = marian_folder();
   folder.write();
   std::filesystem::remove(*folder.dir / "target.spm");
-  EXPECT_NE(failure(ExitCode::kUsage, [&] { import_translation(folder.dir->path()); })
+  EXPECT_NE(failure(ExitCode::kUsage, [&] { import_seq2seq(folder.dir->path()); })
                 .message()
                 .find("target.spm"),
             std::string::npos);
 }
 
-TEST(ImportTranslation, TokenizersOfOtherSettingsAreRefused) {
+TEST(ImportSeq2Seq, TokenizersOfOtherSettingsAreRefused) {
   const auto folder = marian_folder();
   folder.write();
   folder.dir->write("tokenizer_config.json", R"({"eos_token": "<end>"})");
@@ -224,14 +224,13 @@ TEST(ImportTranslation, TokenizersOfOtherSettingsAreRefused) {
   EXPECT_NE(refused(folder).find("separate_vocabs"), std::string::npos);
 }
 
-TEST(ImportTranslation, HasNoEncoderAlone) {
+TEST(ImportSeq2Seq, HasNoEncoderAlone) {
   const auto folder = marian_folder();
   folder.write();
-  failure(ExitCode::kUsage,
-          [&] { import_translation(folder.dir->path(), {.encoder_only = true}); });
+  failure(ExitCode::kUsage, [&] { import_seq2seq(folder.dir->path(), {.encoder_only = true}); });
 }
 
-TEST(ExportTranslation, AFolderThatWasImportedComesBack) {
+TEST(ExportSeq2Seq, AFolderThatWasImportedComesBack) {
   for (const std::string& ties : {std::string("all"), std::string("none")}) {
     auto folder = marian_folder();
     if (ties == "none") {
@@ -239,15 +238,15 @@ TEST(ExportTranslation, AFolderThatWasImportedComesBack) {
       folder.shapes["lm_head.weight"] = {24, 4};
     }
     folder.write();
-    const auto model = import_translation(folder.dir->path());
+    const auto model = import_seq2seq(folder.dir->path());
     const TempDir place;
-    require_translation_class(model.description.model, model.tokenizers, "auto");
-    EXPECT_TRUE(export_translation({.model = model.description.model,
-                                    .tokenizers = model.tokenizers,
-                                    .beam_size = 6,
-                                    .tensors = model.tensors},
-                                   place / "out"));
-    const auto again = import_translation(place / "out");
+    require_seq2seq_class(model.description.model, model.tokenizers, "auto");
+    EXPECT_TRUE(export_seq2seq({.model = model.description.model,
+                                .tokenizers = model.tokenizers,
+                                .beam_size = 6,
+                                .tensors = model.tensors},
+                               place / "out"));
+    const auto again = import_seq2seq(place / "out");
     EXPECT_EQ(again.assets, model.assets);
     EXPECT_EQ(again.description.model.activation, "silu");
     EXPECT_EQ(again.description.beam_size, 6);
@@ -262,7 +261,7 @@ TEST(ExportTranslation, AFolderThatWasImportedComesBack) {
   }
 }
 
-TEST(ExportTranslation, SentencePieceModelsOfARunGetAVocabulary) {
+TEST(ExportSeq2Seq, SentencePieceModelsOfARunGetAVocabulary) {
   const std::string model =
       text::train_sentencepiece(std::vector<std::string>(40, "red house"),
                                 {.algorithm = "bpe", .vocab_size = 16, .num_threads = 1});
@@ -278,21 +277,20 @@ TEST(ExportTranslation, SentencePieceModelsOfARunGetAVocabulary) {
   EXPECT_FALSE(files.contains("target_vocab.json"));
 }
 
-TEST(ExportTranslation, OtherTokenizersHaveNoFiles) {
+TEST(ExportSeq2Seq, OtherTokenizersHaveNoFiles) {
   const auto pair = text::load_tokenizers({.type = "vocab"}, {{"src.vocab", "a\nb\n"}});
   EXPECT_TRUE(marian_tokenizer_files(pair, 50).empty());
 }
 
-TEST(ExportTranslation, WhatTheClassCannotExpressIsRefusedByItsKey) {
+TEST(ExportSeq2Seq, WhatTheClassCannotExpressIsRefusedByItsKey) {
   const auto pair = text::load_tokenizers({.type = "vocab"}, {{"src.vocab", "a\nb\n"}});
   const auto reason = [&](auto change, const std::string& wanted = "auto") {
     models::Seq2SeqOptions model;
     change(model);
-    return failure(ExitCode::kUsage, [&] { require_translation_class(model, pair, wanted); })
-        .message();
+    return failure(ExitCode::kUsage, [&] { require_seq2seq_class(model, pair, wanted); }).message();
   };
   using O = models::Seq2SeqOptions;
-  require_translation_class(O(), pair, "auto");
+  require_seq2seq_class(O(), pair, "auto");
   EXPECT_NE(reason([](O& o) { o.norm = "pre"; }).find("model.norm = \"pre\""), std::string::npos);
   EXPECT_NE(reason([](O& o) { o.norm_layer = "rms_norm"; }).find("rms_norm"), std::string::npos);
   EXPECT_NE(reason([](O& o) { o.positions = "rotary"; }).find("rotary"), std::string::npos);
@@ -309,11 +307,11 @@ TEST(ExportTranslation, WhatTheClassCannotExpressIsRefusedByItsKey) {
   EXPECT_NE(reason([](O&) {}, "bert").find("bert"), std::string::npos);
 }
 
-TEST(ExportTranslation, SidesOfDifferentSizesAreRefused) {
+TEST(ExportSeq2Seq, SidesOfDifferentSizesAreRefused) {
   const auto pair =
       text::load_tokenizers({.type = "vocab"}, {{"src.vocab", "a\nb\n"}, {"tgt.vocab", "a\n"}});
   EXPECT_NE(failure(ExitCode::kUsage,
-                    [&] { require_translation_class(models::Seq2SeqOptions(), pair, "auto"); })
+                    [&] { require_seq2seq_class(models::Seq2SeqOptions(), pair, "auto"); })
                 .message()
                 .find("its tables have the same rows"),
             std::string::npos);

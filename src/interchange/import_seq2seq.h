@@ -17,8 +17,8 @@
 namespace stretto::interchange {
 
 /// A translation model of a folder of `transformers`, as a run has it.
-struct ImportedTranslation {
-  TranslationDescription description;
+struct ImportedSeq2Seq {
+  Seq2SeqDescription description;
   experiment::Experiment experiment;          ///< without data
   std::map<std::string, std::string> assets;  ///< of the tokenizers
   text::TokenizerPair tokenizers;
@@ -27,20 +27,22 @@ struct ImportedTranslation {
   std::vector<std::string> left_out;       ///< tensors of the folder that are not in the model
   int64_t rows_left_out = 0;  ///< of each table of tokens, behind the last one of the tokenizer
 
+  int64_t num_pieces() const { return tokenizers.tgt->size(); }
+
   std::shared_ptr<const store::WeightFiles> files;  ///< whose bytes the tensors are
   std::shared_ptr<TensorList> own;                  ///< and of others
 };
 
 /// Whether config.json of the folder names an architecture of translation. Throws Error(kUsage) for
 /// a folder without config.json, Error(kBadData) for a broken one.
-bool is_translation_folder(const std::filesystem::path& folder);
+bool is_seq2seq_folder(const std::filesystem::path& folder);
 
 /// config.json of a translation model. Throws Error(kBadData) that names the key.
-TranslationDescription read_translation_config(std::string_view bytes, const std::string& where);
+Seq2SeqDescription read_seq2seq_config(std::string_view bytes, const std::string& where);
 
 /// Reads a folder with config.json, weights, source.spm, target.spm and vocab.json. Writes nothing.
 /// Throws as import_model(), and for special ids on which config.json and vocabulary do not agree.
-ImportedTranslation import_translation(const std::filesystem::path& folder,
-                                       const ImportOptions& options = {});
+ImportedSeq2Seq import_seq2seq(const std::filesystem::path& folder,
+                               const ImportOptions& options = {});
 
 }  // namespace stretto::interchange
