@@ -110,8 +110,8 @@ class MappedSentencePiece final : public Tokenizer {
   }
 
   std::string piece(int64_t id) const override {
-    const bool known = id >= 0 && id < size();
-    const std::string& found = known ? vocabulary_.pieces[static_cast<size_t>(id)] : "";
+    if (id < 0 || id >= size()) return kMarianUnk;
+    const std::string& found = vocabulary_.pieces[static_cast<size_t>(id)];
     return found.empty() ? kMarianUnk : found;
   }
 
@@ -136,9 +136,13 @@ class MappedSentencePiece final : public Tokenizer {
   }
 
  private:
+  // Text that the model does not know comes back as it is: it must not spell a special.
   int64_t id_of(const std::string& piece) const {
+    const auto& specials = vocabulary_.specials;
     const auto found = vocabulary_.ids.find(piece);
-    return found == vocabulary_.ids.end() ? vocabulary_.specials.unk : found->second;
+    if (found == vocabulary_.ids.end()) return specials.unk;
+    const bool is_special = found->second == specials.pad || found->second == specials.eos;
+    return is_special ? specials.unk : found->second;
   }
 
   std::unique_ptr<const SentencePieceLibrary> library_;
