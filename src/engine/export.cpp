@@ -1,12 +1,18 @@
+#include <ATen/ATen.h>
+
 #include <iostream>
+#include <utility>
 
 #include "base/error.h"
+#include "base/log.h"
 #include "base/text.h"
 #include "data/labelled/labelled_set.h"
 #include "engine/commands.h"
 #include "experiment/text_sections.h"
 #include "interchange/described_experiment.h"
 #include "interchange/export_model.h"
+#include "interchange/export_seq2seq.h"
+#include "nn/embedding.h"
 #include "runs/choose_checkpoint.h"
 #include "runs/merged_lora.h"
 #include "runs/provenance.h"
@@ -37,34 +43,91 @@ std::vector<std::string> labels_of(const std::map<std::string, std::string>& ass
   return labels ? labels->names() : std::vector<std::string>();
 }
 
-}  // namespace
+/// What the command was given, opened.
+struct OpenedRun {
+  runs::RunFolder folder;
+  std::map<std::string, std::string> assets;
+  store::LoadedCheckpoint checkpoint;
+  experiment::Experiment experiment;  ///< describes the checkpoint's model
+};
 
-int run_export(const ExportRequest& request) {
-  const auto folder = runs::RunFolder::open(request.run_directory);
-  const auto assets = folder.read_assets();
-  const auto checkpoint = runs::open_checkpoint(folder.directory(), request.checkpoint);
-  const auto experiment = tasks::described_by(checkpoint, folder, request.experiment.options);
+OpenedRun open_run(const ExportRequest& request) {
+  auto folder = runs::RunFolder::open(request.run_directory);
+  auto assets = folder.read_assets();
+  auto checkpoint = runs::open_checkpoint(folder.directory(), request.checkpoint);
+  auto experiment = tasks::described_by(checkpoint, folder, request.experiment.options);
+  return {std::move(folder), std::move(assets), std::move(checkpoint), std::move(experiment)};
+}
+
+runs::MadeWeights weights_of(const OpenedRun& run) {
+  return runs::merge_lora(run.checkpoint.file("model"),
+                          (run.checkpoint.directory / "model.safetensors").string());
+}
+
+std::string export_text_model(const ExportRequest& request, const OpenedRun& run) {
   // The model first: a task that has no such class says so before its tokenizer does.
-  auto description = interchange::describe(experiment, 1, 0, labels_of(assets));
-  auto tokenizer = tokenizer_of(assets, request.run_directory);
-  runs::require_same_tokenizer(checkpoint, runs::tokenizer_hashes(assets),
-                               folder.directory() / "tokenizer");
+  auto description = interchange::describe(run.experiment, 1, 0, labels_of(run.assets));
+  auto tokenizer = tokenizer_of(run.assets, request.run_directory);
+  runs::require_same_tokenizer(run.checkpoint, runs::tokenizer_hashes(run.assets),
+                               run.folder.directory() / "tokenizer");
   const auto made = text::make_spec_tokenizer(tokenizer, kTokenizerAsset, 0);
   description.vocab_size = made->size();
   description.pad_id = made->specials().pad;
   const auto& architecture = interchange::choose_architecture(
       description, tokenizer.model == text::TokenizerSpec::Model::kByteBpe, request.model_type);
-  const auto& file = checkpoint.file("model");
-  const auto weights =
-      runs::merge_lora(file, (checkpoint.directory / "model.safetensors").string());
+  const auto weights = weights_of(run);
   interchange::export_model(
       {.description = description,
        .tokenizer = std::move(tokenizer),
-       .max_text_tokens = experiment::text_sections(experiment).max_text_tokens,
+       .max_text_tokens = experiment::text_sections(run.experiment).max_text_tokens,
        .tensors = weights.file.tensors()},
       architecture, request.folder);
-  std::cout << request.folder << ": " << interchange::class_name(architecture, description.head)
-            << ", from " << tasks::name_of(checkpoint.directory, folder) << std::endl;
+  return interchange::class_name(architecture, description.head);
+}
+
+/// Sinusoids that the class does not compute itself, as the tables of positions that it reads.
+at::Tensor add_sinusoids(const models::Seq2SeqOptions& model,
+                         std::vector<store::TensorView>& tensors) {
+  if (model.positions != "sinusoidal") return {};
+  nn::Sinusoids sinusoids(model.d_model);
+  const at::Tensor table = sinusoids
+                               .rows(at::arange(model.max_positions, at::kLong),
+                                     model.max_positions, at::empty({0}, at::kFloat))
+                               .contiguous();
+  for (const char* name : {"encoder.positions.weight", "decoder.positions.weight"}) {
+    tensors.push_back({name,
+                       store::DType::kF32,
+                       table.sizes().vec(),
+                       {static_cast<const char*>(table.const_data_ptr()), table.nbytes()}});
+  }
+  return table;
+}
+
+std::string export_seq2seq_model(const ExportRequest& request, const OpenedRun& run,
+                                 interchange::ExportedSeq2Seq model) {
+  interchange::require_seq2seq_class(model.model, model.tokenizers, request.model_type);
+  runs::require_same_tokenizer(run.checkpoint, runs::tokenizer_hashes(model.tokenizers.assets),
+                               run.folder.directory() / "tokenizer");
+  const auto weights = weights_of(run);
+  model.tensors = weights.file.tensors();
+  const at::Tensor positions = add_sinusoids(model.model, model.tensors);
+  if (!interchange::export_seq2seq(model, request.folder)) {
+    log::warn(request.folder +
+              " has no tokenizer: MarianTokenizer reads SentencePiece models, and those of the run "
+              "are of another kind");
+  }
+  return interchange::kMarianClass;
+}
+
+}  // namespace
+
+int run_export(const ExportRequest& request) {
+  const OpenedRun run = open_run(request);
+  auto seq2seq = interchange::find_seq2seq(run.experiment, run.assets);
+  const std::string model_class = seq2seq ? export_seq2seq_model(request, run, std::move(*seq2seq))
+                                          : export_text_model(request, run);
+  std::cout << request.folder << ": " << model_class << ", from "
+            << tasks::name_of(run.checkpoint.directory, run.folder) << std::endl;
   return 0;
 }
 

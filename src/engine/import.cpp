@@ -11,18 +11,19 @@
 #include "experiment/experiment_schema.h"
 #include "experiment/load_experiment.h"
 #include "interchange/import_model.h"
+#include "interchange/import_seq2seq.h"
 #include "interchange/new_folder.h"
 #include "runs/provenance.h"
 #include "runs/run_folder.h"
 #include "runs/train_state.h"
 #include "store/checkpoint.h"
 #include "tasks/text_encoder/run_model.h"
+#include "tasks/translation/run_network.h"
 
 namespace stretto::engine {
 namespace {
 
 using interchange::Head;
-using interchange::ImportedModel;
 
 tasks::TextHead text_head(const interchange::ModelDescription& description) {
   switch (description.head) {
@@ -52,17 +53,18 @@ store::TensorView view_of(const std::string& name, const at::Tensor& tensor) {
           {static_cast<const char*>(tensor.const_data_ptr()), tensor.nbytes()}};
 }
 
-/// Every parameter of the model that the configuration describes: the folder's tensor, or the
-/// model's own where the folder has none.
-std::vector<store::TensorView> complete(const ImportedModel& model, models::TextModel& network,
+/// Every parameter of the network that the configuration describes: the folder's tensor, or the
+/// network's own where the folder has none.
+std::vector<store::TensorView> complete(const std::vector<store::TensorView>& imported,
+                                        const torch::nn::Module& network,
                                         const std::string& where) {
   std::vector<store::TensorView> tensors;
   std::vector<std::string> misfits;
   for (const auto& item : network.named_parameters()) {
     const auto found =
-        std::find_if(model.tensors.begin(), model.tensors.end(),
+        std::find_if(imported.begin(), imported.end(),
                      [&](const store::TensorView& tensor) { return tensor.name == item.key(); });
-    if (found == model.tensors.end()) {
+    if (found == imported.end()) {
       tensors.push_back(view_of(item.key(), item.value()));
     } else if (found->shape != item.value().sizes().vec()) {
       misfits.push_back("`" + item.key() + "` is " + shape_text(found->shape) + ", the model has " +
@@ -76,20 +78,24 @@ std::vector<store::TensorView> complete(const ImportedModel& model, models::Text
               "the weights are not those of the model that config.json describes");
 }
 
-experiment::LoadedExperiment load(const ImportedModel& model, const std::string& where) {
-  auto options = model.experiment;
-  return experiment::load_stored_experiment(config::to_toml(experiment::experiment_schema(options)),
-                                            where, {});
+experiment::LoadedExperiment load(const experiment::Experiment& imported,
+                                  const ImportRequest& request) {
+  auto options = imported;
+  return experiment::load_stored_experiment(
+      config::to_toml(experiment::experiment_schema(options)),
+      std::filesystem::path(request.run_directory) / "config.toml", {});
 }
 
-void write_run(const ImportedModel& model, const experiment::LoadedExperiment& loaded,
+using Assets = std::map<std::string, std::string>;
+
+void write_run(const Assets& assets, const experiment::LoadedExperiment& loaded,
                const std::vector<store::TensorView>& tensors, const std::filesystem::path& place) {
   auto folder = runs::RunFolder::open_for_training(place);
-  folder.write_assets(model.assets);
+  folder.write_assets(assets);
   folder.write_config(loaded.resolved_toml, loaded.config_hash);
   const runs::RunIdentity identity{.run_id = folder.run_id(),
                                    .config_hash = loaded.config_hash,
-                                   .tokenizer = runs::tokenizer_hashes(model.assets)};
+                                   .tokenizer = runs::tokenizer_hashes(assets)};
   store::CheckpointStore(place).save({.step = 0,
                                       .run_id = identity.run_id,
                                       .config_hash = identity.config_hash,
@@ -110,31 +116,60 @@ int64_t count_elements(const std::vector<store::TensorView>& tensors) {
   return count;
 }
 
+/// What was not taken as it is.
+void tell_differences(const std::vector<std::string>& missing,
+                      const std::vector<std::string>& left_out, int64_t rows_left_out) {
+  tell_names("not in the folder, with their first weights", missing);
+  tell_names("left out", left_out);
+  if (rows_left_out == 0) return;
+  log::info("left out: " + counted(rows_left_out, "row") +
+            " of the table of tokens, behind the last id of the tokenizer");
+}
+
+void tell_result(const ImportRequest& request, const std::string& model_class,
+                 const std::vector<store::TensorView>& tensors, int64_t pieces) {
+  std::cout << request.run_directory << ": " << model_class << ", "
+            << with_thousands(count_elements(tensors)) << " parameters, "
+            << counted(pieces, "piece") << std::endl;
+}
+
+void import_text_model(const ImportRequest& request, interchange::NewFolder& target) {
+  const auto model = interchange::import_model(request.folder, request.options);
+  const auto loaded = load(model.experiment, request);
+  const auto& config = model.config;
+  const auto network = tasks::make_run_model(
+      loaded.options, *model.tokenizer, text_head(config.description), at::kCPU,
+      model.missing.empty() ? tasks::FirstTextWeights::kUnset : tasks::FirstTextWeights::kDrawn);
+  const auto tensors = complete(model.tensors, *network, request.folder);
+  write_run(model.assets, loaded, tensors, target.path());
+  target.publish();
+  tell_differences(model.missing, model.left_out, model.rows_left_out);
+  tell_result(request, interchange::class_name(*config.architecture, config.description.head),
+              tensors, model.tokenizer->size());
+}
+
+void import_seq2seq_model(const ImportRequest& request, interchange::NewFolder& target) {
+  const auto model = interchange::import_seq2seq(request.folder, request.options);
+  const auto loaded = load(model.experiment, request);
+  const auto network =
+      tasks::make_seq2seq_network(loaded.options, model.assets, !model.missing.empty());
+  const auto tensors = complete(model.tensors, *network, request.folder);
+  write_run(model.assets, loaded, tensors, target.path());
+  target.publish();
+  tell_differences(model.missing, model.left_out, model.rows_left_out);
+  tell_result(request, interchange::kMarianClass, tensors, model.num_pieces());
+}
+
 }  // namespace
 
 int run_import(const ImportRequest& request) {
   // Before anything is read: the place must be free.
   interchange::NewFolder target(request.run_directory);
-  const auto model = interchange::import_model(request.folder, request.options);
-  const auto loaded = load(model, (std::filesystem::path(request.run_directory) / "config.toml"));
-  const auto network = tasks::make_run_model(
-      loaded.options, *model.tokenizer, text_head(model.config.description), at::kCPU,
-      model.missing.empty() ? tasks::FirstTextWeights::kUnset : tasks::FirstTextWeights::kDrawn);
-  const auto tensors = complete(model, *network, request.folder);
-  write_run(model, loaded, tensors, target.path());
-  target.publish();
-  const auto& config = model.config;
-  tell_names("not in the folder, with their first weights", model.missing);
-  tell_names("left out", model.left_out);
-  if (model.rows_left_out > 0) {
-    log::info("left out: " + counted(model.rows_left_out, "row") +
-              " of the table of tokens, "
-              "behind the last id of the tokenizer");
+  if (interchange::is_seq2seq_folder(request.folder)) {
+    import_seq2seq_model(request, target);
+  } else {
+    import_text_model(request, target);
   }
-  std::cout << request.run_directory << ": "
-            << interchange::class_name(*config.architecture, config.description.head) << ", "
-            << with_thousands(count_elements(tensors)) << " parameters, "
-            << counted(model.tokenizer->size(), "piece") << std::endl;
   return 0;
 }
 

@@ -36,6 +36,13 @@ void check_zero_gamma(RuleCheck& c) {
           "set model.norm = \"res_post\", or leave zero_gamma out");
 }
 
+void check_output_bias(RuleCheck& c) {
+  const auto& translation = translation_of(c.e);
+  if (!translation.model.output_bias || !translation.loss.has_r_drop()) return;
+  c.wrong({"loss.r_drop", "model.output_bias"}, "R-Drop has no output projection with a bias",
+          "set loss.r_drop = 0, or model.output_bias = false");
+}
+
 // The run that train.init_from names brings a tokenizer along, unless the configuration names one.
 bool takes_tokenizer_of_another_run(const Experiment& e) {
   return !e.train.init_from.empty() && e.train.init_vocabulary == "same" &&
@@ -260,6 +267,7 @@ class TranslationRules final : public TaskRules {
   void check_model(RuleCheck& c) const override {
     check_parts(c);
     check_zero_gamma(c);
+    check_output_bias(c);
     check_tokenizer_files(c);
     check_subword_sampling(c);
     check_ties(c);

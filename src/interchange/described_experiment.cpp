@@ -93,7 +93,8 @@ ModelDescription describe(const Experiment& experiment, int64_t num_ids, int64_t
     throw Error(ExitCode::kUsage,
                 "task.name: a model of " + experiment.task.name() +
                     " has no class in transformers that is equal to it",
-                "models of masked_lm, question_answering and text_classification are exported");
+                "models of masked_lm, question_answering, text_classification and translation are "
+                "exported");
   }
   ModelDescription description{.model = *sections->model, .vocab_size = num_ids, .pad_id = pad_id};
   if (description.model.head == "none") return description;

@@ -12,6 +12,7 @@
 #include "base/text.h"
 #include "interchange/config_reader.h"
 #include "interchange/described_experiment.h"
+#include "interchange/folder_tensors.h"
 #include "interchange/tokenizer_folder.h"
 #include "text/text_tokenizer_options.h"
 
@@ -21,30 +22,8 @@ namespace {
 namespace fs = std::filesystem;
 using store::TensorView;
 
-constexpr size_t kMostNamesShown = 20;
 constexpr int64_t kMostTextTokens = 100'000;  // data.max_text_tokens
 constexpr int64_t kFewestTextTokens = 8;
-
-std::string listed(const std::vector<std::string>& names) {
-  const size_t shown = std::min(names.size(), kMostNamesShown);
-  std::string text = printable(join(std::span(names).first(shown), ", "), 4000);
-  if (names.size() > shown) {
-    text += ", and " + with_thousands(static_cast<int64_t>(names.size() - shown)) + " more";
-  }
-  return text;
-}
-
-/// By modern names. Two old and new names of one tensor are refused.
-TensorsByName by_name(const std::vector<TensorView>& tensors, const fs::path& folder) {
-  TensorsByName named;
-  for (const TensorView& tensor : tensors) {
-    if (named.emplace(modern_name(tensor.name), &tensor).second) continue;
-    throw Error(ExitCode::kBadData,
-                folder.string() + ": `" + printable(tensor.name) + "` is there under two names",
-                "save the model again with a present version of transformers");
-  }
-  return named;
-}
 
 bool has_prefix(const TensorsByName& tensors, std::string_view prefix) {
   return std::any_of(tensors.begin(), tensors.end(),
@@ -71,46 +50,12 @@ bool is_table_of_tokens(const std::string& name, const ModelDescription& descrip
 /// every run has them.
 void fit_to_vocabulary(ImportedModel& model, const fs::path& folder) {
   const auto& description = model.config.description;
-  const int64_t ids = model.tokenizer->size();
-  const int64_t multiple = text::TextTokenizerOptions().vocab_multiple;
+  const VocabularySize size{.ids = model.tokenizer->size(),
+                            .stated = description.vocab_size,
+                            .multiple = text::TextTokenizerOptions().vocab_multiple};
   for (TensorView& tensor : model.tensors) {
     if (!is_table_of_tokens(tensor.name, description) || tensor.shape.empty()) continue;
-    const int64_t rows = tensor.shape[0];
-    if (rows < ids || rows != description.vocab_size) {
-      throw Error(
-          ExitCode::kBadData,
-          folder.string() + ": the vocabulary does not fit the weights: the tokenizer has " +
-              counted(ids, "id") + ", config.json says " + with_thousands(description.vocab_size) +
-              ", and `" + tensor.name + "` has " + counted(rows, "row"),
-          "put the tokenizer of these weights into the folder");
-    }
-    model.rows_left_out = rows - ids;
-    const size_t row = tensor.bytes.size() / static_cast<size_t>(rows);
-    tensor.shape[0] = (ids + multiple - 1) / multiple * multiple;
-    std::string bytes(tensor.bytes.substr(0, row * static_cast<size_t>(ids)));
-    bytes.resize(row * static_cast<size_t>(tensor.shape[0]), '\0');
-    tensor.bytes = model.own->bytes.emplace_back(std::move(bytes));
-  }
-}
-
-// A copy that is not equal would be a model that ties what config.json says it ties.
-void require_equal_copies(const TensorsByName& theirs, const std::vector<NamePair>& copies,
-                          const ImportedModel& model, const fs::path& folder,
-                          std::set<std::string>& known) {
-  for (const NamePair& copy : copies) {
-    const auto found = theirs.find(copy.theirs[0]);
-    if (found == theirs.end()) continue;
-    known.insert(copy.theirs[0]);
-    const auto original =
-        std::find_if(model.tensors.begin(), model.tensors.end(),
-                     [&](const TensorView& tensor) { return tensor.name == copy.ours; });
-    if (original == model.tensors.end()) continue;
-    std::deque<std::string> bytes;
-    if (to_f32(*found->second, bytes, folder.string()).bytes == original->bytes) continue;
-    throw Error(ExitCode::kBadData,
-                folder.string() + ": `" + copy.theirs[0] + "` is not `" + copy.ours +
-                    "`, which config.json ties to it",
-                "set tie_word_embeddings in config.json to false, where the model does not tie");
+    model.rows_left_out = fit_rows(tensor, size, *model.own, folder);
   }
 }
 
@@ -136,7 +81,7 @@ std::set<std::string> pooler_names(const Architecture& architecture, bool prefix
 void take_tensors(ImportedModel& model, const fs::path& folder, const ImportOptions& options) {
   const Architecture& architecture = *model.config.architecture;
   auto& description = model.config.description;
-  const TensorsByName theirs = by_name(model.files->tensors(), folder);
+  const TensorsByName theirs = by_modern_name(model.files->tensors(), folder);
   const bool prefixed = has_prefix(theirs, architecture.prefix);
   const auto poolers = pooler_names(architecture, prefixed);
   // An encoder has a pooler if the folder has one.
@@ -151,7 +96,7 @@ void take_tensors(ImportedModel& model, const fs::path& folder, const ImportOpti
   model.tensors = joined_tensors.list.tensors;
   model.missing = joined_tensors.missing;
   std::set<std::string> known(joined_tensors.taken.begin(), joined_tensors.taken.end());
-  require_equal_copies(theirs, copies_of(architecture, description), model, folder, known);
+  require_equal_copies(theirs, copies_of(architecture, description), model.tensors, folder, known);
   model.own = std::make_shared<TensorList>(std::move(joined_tensors.list));
   std::vector<std::string> extra;
   for (const auto& [name, tensor] : theirs) {
@@ -159,17 +104,10 @@ void take_tensors(ImportedModel& model, const fs::path& folder, const ImportOpti
     const bool unread = is_unread(name, architecture, poolers, options.encoder_only, prefixed);
     (unread || options.ignore_extra ? model.left_out : extra).push_back(name);
   }
-  std::string what;
-  if (!joined_tensors.not_found.empty() && !options.allow_missing) {
-    what = "missing: " + listed(joined_tensors.not_found);
-  }
-  if (!extra.empty()) what += (what.empty() ? "" : "; ") + ("not in the model: " + listed(extra));
-  if (what.empty()) return;
-  throw Error(ExitCode::kBadData,
-              folder.string() + ": the weights are not those of a " +
-                  class_name(architecture, description.head) + ": " + what,
-              "--allow-missing gives missing tensors their first weights, --ignore-extra leaves "
-              "others out, --encoder-only leaves out the head");
+  require_names({.model_class = class_name(architecture, description.head),
+                 .not_found = joined_tensors.not_found,
+                 .extra = extra},
+                options, folder, ", --encoder-only leaves out the head");
 }
 
 }  // namespace

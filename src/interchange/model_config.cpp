@@ -9,6 +9,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/text.h"
+#include "interchange/architectures/marian.h"
 #include "interchange/config_reader.h"
 
 namespace stretto::interchange {
@@ -31,6 +32,7 @@ const Architecture& architecture_of(const ConfigReader& config) {
   if (const Architecture* found = find_architecture(type)) return *found;
   std::vector<std::string> known;
   for (const auto* one : architectures()) known.emplace_back(one->model_type);
+  known.emplace_back(kMarianType);
   config.refuse("model_type", type.empty() ? "is missing" : "is `" + printable(type) + "`",
                 "known: " + join(known, ", "));
 }

@@ -13,6 +13,7 @@ at::Tensor bias_relu_dropout(const at::Tensor& x, const at::Tensor& bias, const 
 at::Tensor bias_gelu_dropout(const at::Tensor& x, const at::Tensor& bias, const Dropout& dropout);
 at::Tensor bias_gelu_tanh_dropout(const at::Tensor& x, const at::Tensor& bias,
                                   const Dropout& dropout);
+at::Tensor bias_silu_dropout(const at::Tensor& x, const at::Tensor& bias, const Dropout& dropout);
 at::Tensor swiglu_dropout(const at::Tensor& gate_up, const Dropout& dropout);
 at::Tensor geglu_dropout(const at::Tensor& gate_up, const Dropout& dropout);
 at::Tensor layer_norm(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias,

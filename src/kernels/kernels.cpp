@@ -115,9 +115,14 @@ at::Tensor bias_activation_dropout(const at::Tensor& x, const at::Tensor& bias,
         return fused::bias_gelu_dropout(x, bias, dropout);
       case Activation::kGeluTanh:
         return fused::bias_gelu_tanh_dropout(x, bias, dropout);
+      case Activation::kSilu:
+        return fused::bias_silu_dropout(x, bias, dropout);
     }
   }
-  const auto kernel = on_gpu(cuda::table().bias_activation_dropout, x, bias);
+  // A GPU has no kernel of SiLU.
+  const auto kernel = activation == Activation::kSilu
+                          ? nullptr
+                          : on_gpu(cuda::table().bias_activation_dropout, x, bias);
   return kernel != nullptr ? kernel(x, bias, activation, dropout)
                            : reference::bias_activation_dropout(x, bias, activation, dropout);
 }

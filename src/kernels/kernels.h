@@ -37,9 +37,9 @@ struct Offsets {
 
 /// kGelu is x times the normal distribution function (Hendrycks and Gimpel 2016, arXiv:1606.08415),
 /// exact by erf; kGeluTanh is that paper's approximation of it, x / 2 times 1 + tanh(sqrt(2 / pi)
-/// (x
-/// + 0.044715 x^3)).
-enum class Activation { kRelu, kGelu, kGeluTanh };
+/// (x + 0.044715 x^3)). kSilu is x times the logistic function of x (Elfwing et al. 2017,
+/// arXiv:1702.03118; also called swish).
+enum class Activation { kRelu, kGelu, kGeluTanh, kSilu };
 
 /// x [N, D] -> [N, D]: zeroes with probability p, scales the rest as above.
 at::Tensor dropout(const at::Tensor& x, const Dropout& dropout);

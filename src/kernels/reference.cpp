@@ -108,6 +108,7 @@ at::Tensor bias_activation_dropout(const at::Tensor& x, const at::Tensor& bias,
                                    Activation activation, const Dropout& dropout) {
   const at::Tensor sum = x + bias;
   if (activation == Activation::kRelu) return reference::dropout(at::relu(sum), dropout);
+  if (activation == Activation::kSilu) return reference::dropout(at::silu(sum), dropout);
   return reference::dropout(at::gelu(sum, activation == Activation::kGelu ? "none" : "tanh"),
                             dropout);
 }

@@ -9,8 +9,8 @@ namespace stretto::losses {
 nn::OutputLoss cross_entropy(const CrossEntropyOptions& options) {
   const double smoothing = options.label_smoothing;
   return [smoothing](const at::Tensor& x, const at::Tensor& weight, const at::Tensor& targets,
-                     int64_t num_classes) {
-    return kernels::linear_cross_entropy(x, weight, targets, smoothing, num_classes);
+                     int64_t num_classes, const at::Tensor& bias) {
+    return kernels::linear_cross_entropy(x, weight, targets, smoothing, num_classes, bias);
   };
 }
 
@@ -18,7 +18,9 @@ nn::OutputLoss cross_entropy_of_pairs(const CrossEntropyOptions& options) {
   if (!options.has_r_drop()) return nullptr;
   const double smoothing = options.label_smoothing, alpha = options.r_drop;
   return [smoothing, alpha](const at::Tensor& x, const at::Tensor& weight,
-                            const at::Tensor& targets, int64_t num_classes) {
+                            const at::Tensor& targets, int64_t num_classes,
+                            const at::Tensor& bias) {
+    TORCH_CHECK(!bias.defined(), "[r_drop] an output projection with a bias has no such loss");
     return kernels::linear_r_drop(
         x, weight, targets, {.smoothing = smoothing, .alpha = alpha, .num_classes = num_classes});
   };

@@ -96,7 +96,8 @@ EncoderDecoder::EncoderDecoder(const EncoderDecoderParts& parts, const ModelSetu
       tgt_specials_(setup.tgt_specials),
       src_word_dropout_(parts.src_word_dropout),
       tgt_word_dropout_(parts.tgt_word_dropout),
-      ties_output_(parts.ties_output()) {
+      ties_output_(parts.ties_output()),
+      output_bias_(parts.output_bias) {
   const nn::Init init = parts.root(setup);
   embedding_ = parts.joint_table(init, setup);
   if (embedding_) register_module("embedding", embedding_);
@@ -115,7 +116,8 @@ EncoderDecoder::EncoderDecoder(const EncoderDecoderParts& parts, const ModelSetu
                                                            .width = decoder_->width(),
                                                            .rows = setup.tgt_rows,
                                                            .num_classes = setup.num_tgt_classes,
-                                                           .tied = parts.output_table(*decoder_)},
+                                                           .tied = parts.output_table(*decoder_),
+                                                           .bias = parts.output_bias},
                                             std::move(losses)));
 }
 
@@ -125,7 +127,8 @@ EncoderDecoder::EncoderDecoder(JoinedParts joined, const EncoderDecoderParts& pa
       tgt_specials_(setup.tgt_specials),
       src_word_dropout_(parts.src_word_dropout),
       tgt_word_dropout_(parts.tgt_word_dropout),
-      ties_output_(parts.ties_output()) {
+      ties_output_(parts.ties_output()),
+      output_bias_(parts.output_bias) {
   if (joined.embedding) embedding_ = register_module("embedding", joined.embedding);
   encoder_ = register_module("encoder", std::move(joined.encoder));
   decoder_ = register_module("decoder", std::move(joined.decoder));
@@ -204,8 +207,12 @@ std::unique_ptr<decoding::StepModel> EncoderDecoder::start(const data::PackedTok
 }
 
 std::vector<VocabularyTable> EncoderDecoder::vocabulary_tables() const {
-  if (embedding_) return {{"embedding.weight"}};
   std::vector<VocabularyTable> tables;
+  if (output_bias_) tables.push_back({"output.bias"});
+  if (embedding_) {
+    tables.push_back({"embedding.weight"});
+    return tables;
+  }
   if (second_encoder_) {
     tables.push_back({"encoders.0.embedding.weight", /*of_source=*/true});
     if (!share_source_table()) {

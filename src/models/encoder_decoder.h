@@ -17,7 +17,8 @@ namespace stretto::models {
 /// How an encoder-decoder is put together.
 struct EncoderDecoderParts {
   int64_t d_model = 512;
-  std::string tie_embeddings = "all";    ///< all, decoder, none
+  std::string tie_embeddings = "all";  ///< all, decoder, none
+  bool output_bias = false;
   std::string embedding_scale = "auto";  ///< auto, sqrt, none: see models/embedding_options.h
   /// How the rows of the table start that several parts look up; without it N(0, D^-0.5).
   std::optional<nn::InitRule> shared_rows = std::nullopt;
@@ -63,7 +64,8 @@ struct JoinedParts {
 ///
 /// `tie_embeddings`: "all" keeps one table, `embedding.weight`; "decoder" one for each side,
 /// `encoder.embedding.weight` and `decoder.embedding.weight`, the latter also projecting to the
-/// vocabulary; "none" adds `output.weight`, of the head (models/heads/token.h).
+/// vocabulary; "none" adds `output.weight`, of the head (models/heads/token.h). With `output_bias`
+/// the head has `output.bias`.
 ///
 /// Of two sources each has its encoder, `encoders.0` and `encoders.1`, and the decoder attends to
 /// the rows of both (models/join_memory.h). With "decoder" both read `encoders.0.embedding.weight`,
@@ -98,7 +100,7 @@ class EncoderDecoder : public Seq2SeqModel {
 
   text::SpecialIds src_specials_, tgt_specials_;
   double src_word_dropout_, tgt_word_dropout_;
-  bool ties_output_;
+  bool ties_output_, output_bias_;
   nn::Embedding embedding_{nullptr};  ///< when all are tied
   std::shared_ptr<Encoder> encoder_;
   std::shared_ptr<Encoder> second_encoder_;  ///< null: one source

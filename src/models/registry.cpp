@@ -107,6 +107,7 @@ std::shared_ptr<Seq2SeqModel> make_model(const Seq2SeqOptions& options, const Mo
   const EncoderDecoderParts parts{
       .d_model = options.d_model,
       .tie_embeddings = options.tie_embeddings,
+      .output_bias = options.output_bias,
       .embedding_scale = options.embedding_scale,
       .shared_rows = rows_of_shared_table(options),
       .init = init_rules_of(options),

@@ -62,6 +62,7 @@ struct Seq2SeqOptions {
   std::string norm_layer = "layer_norm";
   bool parallel_residual = false;
   bool zero_gamma = false;
+  bool output_bias = false;
   std::string activation = "relu";
   std::string positions = "sinusoidal";
   int64_t max_positions = 1024;
@@ -143,20 +144,24 @@ struct Seq2SeqOptions {
             .also_called({"zero_init_residual", "zero_init_gamma", "zero_gain"})
             .read_with("encoder.name", {"transformer"})
             .read_with("decoder.name", {"transformer"}),
-        field(&O::activation, "activation", "of the feed-forward part; swiglu has a third matrix",
-              one_of({"relu", "gelu", "swiglu"}))
+        field(&O::activation, "activation",
+              "of the feed-forward part: gelu_tanh is GELU's approximation by tanh, silu is also "
+              "called swish; swiglu has a third matrix",
+              one_of({"relu", "gelu", "swiglu", "gelu_tanh", "silu"}))
             .also_called({"activation_fn", "activation_function", "pos_ffn_activation_fn",
                           "hidden_act", "transformer_ffn_activation"})
-            .value_also_called("gelu", {"gelu_new", "gelu_fast"})
+            .value_also_called("gelu_tanh", {"gelu_new", "gelu_fast", "gelu_pytorch_tanh"})
+            .value_also_called("silu", {"swish"})
             .value_also_called("swiglu", {"silu_gated", "gated_silu", "swish_gated"})
             .value_also_called("relu", {"rectifier"})
             .read_with("encoder.name", {"transformer"})
             .read_with("decoder.name", {"transformer"}),
         field(&O::positions, "positions",
-              "how a token knows its place: vectors added to embeddings (sinusoidal, learned), "
+              "how a token knows its place: vectors added to embeddings (sinusoidal: fairseq's "
+              "table; marian: Marian's table of sinusoids; learned), "
               "queries and keys turned (rotary), a bias of distances in self-attention (alibi, "
               "t5), or vectors of distances added to its keys (shaw)",
-              one_of({"sinusoidal", "learned", "rotary", "alibi", "t5", "shaw"}))
+              one_of({"sinusoidal", "learned", "rotary", "alibi", "t5", "shaw", "marian"}))
             .also_called({"position_encoding", "positional_encoding", "position_embeddings",
                           "position_embedding_type"})
             .also_called(
@@ -194,6 +199,10 @@ struct Seq2SeqOptions {
             .value_also_called("all", {"true", "yes", "shared", "share_all"})
             .value_also_called("none", {"false", "no"})
             .value_also_called("decoder", {"target", "tgt"}),
+        field(&O::output_bias, "output_bias",
+              "whether the output projection adds a learned number for each token of the "
+              "vocabulary, as Marian's does; starts at zero")
+            .also_called({"final_logits_bias", "logits_bias", "output_projection_bias"}),
         field(&O::embedding_scale, "embedding_scale",
               "token vectors are multiplied by sqrt(d_model), by nothing, or (auto) by "
               "sqrt(d_model) in transformer, light_conv and dynamic_conv alone. A table that none "

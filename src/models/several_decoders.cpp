@@ -20,7 +20,9 @@ class NamedModules : public torch::nn::Module {
 SeveralDecoders::SeveralDecoders(const EncoderDecoderParts& parts,
                                  const std::vector<HeadParts>& heads, const ModelSetup& setup,
                                  const nn::OutputLosses& losses)
-    : ties_all_(parts.tie_embeddings == "all"), ties_none_(!parts.ties_output()) {
+    : ties_all_(parts.tie_embeddings == "all"),
+      ties_none_(!parts.ties_output()),
+      output_bias_(parts.output_bias) {
   const nn::Init init = parts.root(setup);
   JoinedParts joined;
   joined.embedding = parts.joint_table(init, setup);
@@ -40,6 +42,7 @@ SeveralDecoders::SeveralDecoders(const EncoderDecoderParts& parts,
                                       .rows = setup.tgt_rows,
                                       .num_classes = setup.num_tgt_classes,
                                       .tied = parts.output_table(*joined.decoder),
+                                      .bias = parts.output_bias,
                                       .matrix_name = "outputs." + head.name + ".weight"},
                        losses));
     names_.push_back(head.name);
@@ -61,8 +64,15 @@ std::unique_ptr<decoding::StepModel> SeveralDecoders::start(const data::PackedTo
 }
 
 std::vector<VocabularyTable> SeveralDecoders::vocabulary_tables() const {
-  if (ties_all_) return {{"embedding.weight"}};
-  std::vector<VocabularyTable> tables{{"encoder.embedding.weight", /*of_source=*/true}};
+  std::vector<VocabularyTable> tables;
+  for (const std::string& name : names_) {
+    if (output_bias_) tables.push_back({"outputs." + name + ".bias"});
+  }
+  if (ties_all_) {
+    tables.push_back({"embedding.weight"});
+    return tables;
+  }
+  tables.push_back({"encoder.embedding.weight", /*of_source=*/true});
   for (const std::string& name : names_) {
     tables.push_back({"decoders." + name + ".embedding.weight"});
     if (ties_none_) tables.push_back({"outputs." + name + ".weight"});

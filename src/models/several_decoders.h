@@ -50,7 +50,7 @@ class SeveralDecoders : public Seq2SeqModel {
   EncoderDecoder& head_of(const data::Batch& batch) const;
 
   std::vector<std::string> names_;
-  bool ties_all_, ties_none_;
+  bool ties_all_, ties_none_, output_bias_;
   /// Each with the shared modules, and not registered: names of parameters are those given here.
   std::vector<std::shared_ptr<EncoderDecoder>> heads_;
 };

@@ -21,7 +21,15 @@ namespace {
 
 constexpr int64_t kFirstPosition = 2;
 
-at::Tensor sinusoid_table(int64_t length, int64_t d_model) {
+at::Tensor marian_table(int64_t length, int64_t d_model) {
+  const int64_t sines = d_model - d_model / 2;
+  const double step = 2 * std::log(10000.0) / static_cast<double>(d_model);
+  const at::Tensor angles =
+      at::outer(at::arange(length, at::kDouble), (at::arange(sines, at::kDouble) * -step).exp());
+  return at::cat({angles.sin(), angles.narrow(1, 0, d_model / 2).cos()}, 1);
+}
+
+at::Tensor fairseq_table(int64_t length, int64_t d_model) {
   const int64_t half = d_model / 2;
   const double step = std::log(10000.0) / static_cast<double>(std::max<int64_t>(half - 1, 1));
   const at::Tensor frequencies = (at::arange(half, at::kDouble) * -step).exp();
@@ -103,14 +111,17 @@ at::Tensor Sinusoids::rows(const at::Tensor& positions, int64_t length, const at
     // Training reads this table later, so it must not be born in inference mode.
     const c10::InferenceMode normal(false);
     const int64_t room = std::max<int64_t>(256, 2 * length);
-    table_ = sinusoid_table(room, d_model_).to(like.device(), like.scalar_type());
+    const at::Tensor table = kind_ == SinusoidTable::kMarian ? marian_table(room, d_model_)
+                                                             : fairseq_table(room, d_model_);
+    table_ = table.to(like.device(), like.scalar_type());
   }
   return table_.index_select(0, positions);
 }
 
 PositionsImpl::PositionsImpl(const Init& init, const std::string& kind, int64_t d_model,
                              int64_t max_positions, const std::optional<InitRule>& first_rows)
-    : sinusoidal_(kind == "sinusoidal"), sinusoids_(d_model) {
+    : sinusoidal_(kind == "sinusoidal" || kind == "marian"),
+      sinusoids_(d_model, kind == "marian" ? SinusoidTable::kMarian : SinusoidTable::kFairseq) {
   if (kind != "learned") return;
   weight = register_parameter("weight", init.matrix("weight", max_positions, d_model,
                                                     first_rows.value_or(normal_of_width(d_model))));

@@ -62,23 +62,30 @@ TORCH_MODULE(Embedding);
 /// Sinusoidal positions, fairseq's table: the first half of a row is sin(p w_j), the second
 /// cos(p w_j), with w_j = 10000^(-j / (D/2 - 1)), j < D/2; an odd last column is zero. As in
 /// fairseq, where the pad row stands before the first position, a sequence starts at p = 2.
+///
+/// kMarian is the table of Marian and of `transformers`' MarianMT: the frequencies of Vaswani et
+/// al. (2017, section 3.5), w_j = 10000^(-2 j / D), in the same two halves, from p = 0 on; of an
+/// odd D the first half is the longer one.
+enum class SinusoidTable : uint8_t { kFairseq, kMarian };
 class Sinusoids {
  public:
-  explicit Sinusoids(int64_t d_model) : d_model_(d_model) {}
+  explicit Sinusoids(int64_t d_model, SinusoidTable kind = SinusoidTable::kFairseq)
+      : d_model_(d_model), kind_(kind) {}
 
   /// positions int64 [N], all below `length` -> [N, D] like `like` in dtype and device.
   at::Tensor rows(const at::Tensor& positions, int64_t length, const at::Tensor& like);
 
  private:
   int64_t d_model_;
+  SinusoidTable kind_;
   std::mutex mutex_;  ///< searches on several threads share a model
   at::Tensor table_;  ///< grows with the longest sequence seen
 };
 
 /// How a token knows its place, as a vector that is added to its embedding:
-/// "sinusoidal", "learned" (a table [max_positions, D]), or none of other kinds: with "rotary"
-/// attention turns q and k, with "alibi" and "t5" scores have a bias (nn/distance_bias.h), with
-/// "shaw" keys have vectors of distances (nn/relative_keys.h).
+/// "sinusoidal", "marian" (its table of sinusoids), "learned" (a table [max_positions, D]), or none
+/// of other kinds: with "rotary" attention turns q and k, with "alibi" and "t5" scores have a bias
+/// (nn/distance_bias.h), with "shaw" keys have vectors of distances (nn/relative_keys.h).
 class PositionsImpl : public torch::nn::Module {
  public:
   /// @param first_rows  how a learned table starts; without it N(0, D^-0.5)

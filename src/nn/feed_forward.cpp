@@ -6,6 +6,7 @@ namespace stretto::nn {
 
 kernels::Activation activation_named(const std::string& name) {
   if (name == "gelu") return kernels::Activation::kGelu;
+  if (name == "silu") return kernels::Activation::kSilu;
   return name == "gelu_tanh" ? kernels::Activation::kGeluTanh : kernels::Activation::kRelu;
 }
 

@@ -10,10 +10,12 @@ namespace stretto::nn {
 /// What stands behind the last layer in training: the output projection and the loss in one, so
 /// that a model never holds [N, V] logits. `losses` makes them, `models` call them.
 ///
-/// (x [N, D], weight [V, D], targets int64 [N], num_classes <= V) -> sums over the N tokens. A loss
-/// of pairs has x [2N, D]: rows n and N + n are two passes over token n.
+/// (x [N, D], weight [V, D], targets int64 [N], num_classes <= V, bias [V] or undefined) -> sums
+/// over the N tokens. A loss of pairs has x [2N, D]: rows n and N + n are two passes over token n;
+/// it throws c10::Error for a bias.
 using OutputLoss = std::function<kernels::CrossEntropy(
-    const at::Tensor& x, const at::Tensor& weight, const at::Tensor& targets, int64_t num_classes)>;
+    const at::Tensor& x, const at::Tensor& weight, const at::Tensor& targets, int64_t num_classes,
+    const at::Tensor& bias)>;
 
 /// What a model minimises.
 struct OutputLosses {

@@ -32,6 +32,20 @@ std::string asset_name(Whose whose, bool json) {
   return "tokenizer" + ending;
 }
 
+/// Under which a run folder keeps the ids of pieces, where SentencePiece models do not give them.
+/// One of both sides, or one of each.
+std::string ids_name(Whose whose) {
+  switch (whose) {
+    case Whose::kSrc:
+      return "src.vocab.json";
+    case Whose::kTgt:
+      return "tgt.vocab.json";
+    case Whose::kBoth:
+      break;
+  }
+  return "vocab.json";
+}
+
 std::optional<bool> wants_lowercase(const TokenizerOptions& options) {
   if (options.lowercase == "auto") return std::nullopt;
   return options.lowercase == "yes";
@@ -142,15 +156,18 @@ std::string place_of(const std::string& path, const std::string& asset, bool con
   return configured && !path.empty() ? path : asset;
 }
 
+const std::string& asset_of(const Assets& assets, const std::string& name) {
+  const auto found = assets.find(name);
+  if (found != assets.end()) return found->second;
+  throw Error(ExitCode::kUsage, "the run folder has no `" + name + "`",
+              "copy the run folder again with its tokenizer files");
+}
+
 std::shared_ptr<const Tokenizer> load_vocabulary(const Assets& assets, const char* name,
                                                  const std::string& path,
                                                  const TokenizerOptions& options, bool configured) {
-  const auto found = assets.find(name);
-  if (found == assets.end()) {
-    throw Error(ExitCode::kUsage, std::string("the run folder has no `") + name + "`",
-                "copy the run folder again with its tokenizer files");
-  }
-  return make_vocabulary(found->second, place_of(path, name, configured), options.subwords);
+  return make_vocabulary(asset_of(assets, name), place_of(path, name, configured),
+                         options.subwords);
 }
 
 /// Null where there is no such model.
@@ -175,8 +192,27 @@ std::shared_ptr<const Tokenizer> load_model(const Assets& assets, Whose whose,
               "copy the run folder again with its tokenizer files");
 }
 
+std::shared_ptr<const Tokenizer> load_mapped(const Assets& assets, Whose model, Whose ids) {
+  const std::string name = asset_name(model, false), vocab = ids_name(ids);
+  return make_mapped_sentencepiece(asset_of(assets, name), name, asset_of(assets, vocab), vocab);
+}
+
+bool has_mapped_ids(const Assets& assets) {
+  return assets.contains(ids_name(Whose::kBoth)) || assets.contains(ids_name(Whose::kSrc));
+}
+
+/// Marian's: a model for each side, and one vocabulary or two.
+TokenizerPair load_mapped_pair(const Assets& assets) {
+  const bool joint = assets.contains(ids_name(Whose::kBoth));
+  return {.src = load_mapped(assets, Whose::kSrc, joint ? Whose::kBoth : Whose::kSrc),
+          .tgt = load_mapped(assets, Whose::kTgt, joint ? Whose::kBoth : Whose::kTgt),
+          .joint = joint,
+          .assets = assets};
+}
+
 /// @param configured  whether the assets are the files that the options name, for messages
 TokenizerPair build(Assets assets, const TokenizerOptions& options, bool configured) {
+  if (has_mapped_ids(assets)) return load_mapped_pair(assets);
   TokenizerPair pair;
   if (assets.contains(kSrcVocab) || (assets.empty() && options.type == "vocab")) {
     pair.src = load_vocabulary(assets, kSrcVocab, options.src_vocab, options, configured);
@@ -215,6 +251,7 @@ TokenizerPair load_tokenizers(const TokenizerOptions& options,
   std::vector<std::string> names{kSrcVocab, kTgtVocab};
   for (const Whose whose : {Whose::kBoth, Whose::kSrc, Whose::kTgt}) {
     for (const bool json : {true, false}) names.push_back(asset_name(whose, json));
+    names.push_back(ids_name(whose));
   }
   for (const std::string& name : names) {
     const auto found = assets.find(name);

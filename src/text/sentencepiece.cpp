@@ -1,16 +1,9 @@
-#include <sentencepiece_processor.h>
-
 #include <algorithm>
-#include <exception>
-#include <limits>
-#include <utility>
 
-#include "base/error.h"
 #include "base/hash.h"
-#include "base/text.h"
 #include "text/code_points.h"
 #include "text/leading_specials.h"
-#include "text/sentencepiece_check.h"
+#include "text/sentencepiece_library.h"
 #include "text/subwords.h"
 #include "text/tokenizer.h"
 
@@ -19,16 +12,8 @@ namespace {
 
 class SentencePieceTokenizer final : public Tokenizer {
  public:
-  SentencePieceTokenizer(const std::string& model_bytes, SentencePieceKinds kinds,
-                         std::string_view where)
-      : kinds_(std::move(kinds)), fingerprint_(xxh3_64(model_bytes)) {
-    const auto status = processor_.LoadFromSerializedProto(model_bytes);
-    if (!status.ok()) {
-      throw Error(ExitCode::kBadData,
-                  std::string(where) +
-                      ": SentencePiece cannot use this model: " + printable(status.message(), 300),
-                  "give a .model file as written by spm_train or by `stretto tokenizer`");
-    }
+  SentencePieceTokenizer(const std::string& model_bytes, std::string_view where)
+      : library_(load_sentencepiece(model_bytes, where)), fingerprint_(xxh3_64(model_bytes)) {
     make_id_tables();
   }
 
@@ -36,8 +21,7 @@ class SentencePieceTokenizer final : public Tokenizer {
 
   void encode(std::string_view line, std::vector<int64_t>& ids) const override {
     std::vector<int> model_ids;
-    const auto status = processor_.Encode(line, &model_ids);
-    require_split(status);
+    require_split(processor_.Encode(line, &model_ids));
     ids.reserve(ids.size() + model_ids.size());
     for (const int id : model_ids) ids.push_back(to_ours_[static_cast<size_t>(id)]);
   }
@@ -62,13 +46,7 @@ class SentencePieceTokenizer final : public Tokenizer {
       model_ids.push_back(known ? to_model_[static_cast<size_t>(id)] : processor_.unk_id());
     }
     std::string text;
-    const auto status = processor_.Decode(model_ids, &text);
-    if (!status.ok()) {
-      throw Error(ExitCode::kBadData,
-                  "SentencePiece cannot join pieces: " + printable(status.message(), 300),
-                  "`stretto tokenizer decode MODEL < PIECES` tries the model alone; another copy "
-                  "of it may be whole");
-    }
+    require_joined(processor_.Decode(model_ids, &text));
     return text;
   }
 
@@ -96,14 +74,6 @@ class SentencePieceTokenizer final : public Tokenizer {
   }
 
  private:
-  static void require_split(const sentencepiece::util::Status& status) {
-    if (status.ok()) return;
-    throw Error(ExitCode::kBadData,
-                "SentencePiece cannot split a line: " + printable(status.message(), 300),
-                "`stretto tokenizer encode MODEL < TEXT` tries the model alone; another copy of "
-                "it may be whole");
-  }
-
   /// The four specials come first wherever the model has them; those it lacks have an id all the
   /// same, which encode() never gives.
   void make_id_tables() {
@@ -123,8 +93,9 @@ class SentencePieceTokenizer final : public Tokenizer {
     }
   }
 
-  sentencepiece::SentencePieceProcessor processor_;
-  SentencePieceKinds kinds_;
+  std::unique_ptr<const SentencePieceLibrary> library_;
+  const sentencepiece::SentencePieceProcessor& processor_ = library_->processor;
+  const SentencePieceKinds& kinds_ = library_->kinds;
   uint64_t fingerprint_;
   std::vector<int> to_model_;     ///< our id -> the model's, -1 = the model has no such special
   std::vector<int64_t> to_ours_;  ///< the model's id -> ours
@@ -134,19 +105,7 @@ class SentencePieceTokenizer final : public Tokenizer {
 
 std::shared_ptr<const Tokenizer> make_sentencepiece(std::string model_bytes,
                                                     std::string_view where) {
-  SentencePieceKinds kinds = check_sentencepiece_model(model_bytes, where);
-  try {
-    return std::make_shared<SentencePieceTokenizer>(model_bytes, std::move(kinds), where);
-  } catch (const Error&) {
-    throw;
-  } catch (const std::bad_alloc&) {
-    throw;
-  } catch (const std::exception& failure) {  // the library's trie builder throws its own kind
-    throw Error(ExitCode::kBadData,
-                std::string(where) +
-                    ": SentencePiece cannot use this model: " + printable(failure.what(), 300),
-                "give a .model file as written by spm_train or by `stretto tokenizer`");
-  }
+  return std::make_shared<SentencePieceTokenizer>(model_bytes, where);
 }
 
 }  // namespace stretto::text

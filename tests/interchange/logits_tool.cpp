@@ -1,15 +1,23 @@
-// For crosscheck_models.py: what the model of a run computes.
-//   logits_tool RUN INPUT OUTPUT     safetensors: ids, segments and offsets [B + 1], I64, to rows
-//   [N, D]
-//                                    and logits: of masked tokens [N, V] (log of probabilities), of
-//                                    labels [B, L], of answers [N, 2]; pooled [B, D] without a head
+// For crosscheck_models.py and crosscheck_translation.py: what the model of a run computes.
+//   logits_tool RUN INPUT OUTPUT   safetensors in and out. Of texts: ids, segments and offsets
+//                                  [B + 1], I64, to rows [N, D] and logits: of masked tokens [N, V]
+//                                  (log of probabilities), of labels [B, L], of answers [N, 2];
+//                                  pooled [B, D] without a head. Of a translation: src,
+//                                  src_offsets, tgt and tgt_offsets to logits [N, V] (log of
+//                                  probabilities) of each target token, from a decoder that takes
+//                                  one token at a time, and nll [N], of whole sentences as in
+//                                  training
+//   logits_tool RUN < LINES        of a translation: for each line a line of JSON with the ids of
+//                                  either side, and the text that the target's ids decode to
 #include <torch/nn/module.h>
 
 #include <cstring>
 #include <iostream>
+#include <nlohmann/json.hpp>
 
 #include "base/error.h"
 #include "data/labelled/labelled_set.h"
+#include "data/pairs/pair_columns.h"
 #include "experiment/load_experiment.h"
 #include "experiment/run_config.h"
 #include "experiment/text_sections.h"
@@ -19,6 +27,7 @@
 #include "runs/run_folder.h"
 #include "store/safetensors.h"
 #include "tasks/text_encoder/run_model.h"
+#include "tasks/translation/load_run.h"
 
 namespace {
 
@@ -72,7 +81,74 @@ store::TensorView view_of(const char* name, const at::Tensor& tensor) {
           {static_cast<const char*>(tensor.const_data_ptr()), tensor.nbytes()}};
 }
 
-void run(const fs::path& run_directory, const fs::path& input, const fs::path& output) {
+std::vector<std::vector<int64_t>> sequences(const store::SafetensorsFile& file, const char* name) {
+  const auto ids = integers(file, name);
+  const auto offsets = integers(file, (std::string(name) + "_offsets").c_str());
+  std::vector<std::vector<int64_t>> all;
+  for (size_t i = 1; i < offsets.size(); ++i) {
+    all.emplace_back(ids.begin() + offsets[i - 1], ids.begin() + offsets[i]);
+  }
+  return all;
+}
+
+/// One token at a time, as a search does: [target length, V].
+at::Tensor stepwise(models::Seq2SeqModel& model, const std::vector<int64_t>& src,
+                    const std::vector<int64_t>& tgt) {
+  data::PackedTokens source;
+  source.append(src);
+  const auto steps = model.start(source, 1);
+  std::vector<at::Tensor> rows;
+  int64_t before = model.target_specials().bos;
+  for (const int64_t id : tgt) {
+    rows.push_back(steps->step(at::tensor({before}, at::kLong)));
+    before = id;
+  }
+  return at::cat(rows);
+}
+
+tasks::LoadedRun translation_run(const fs::path& run_directory) {
+  const auto folder = runs::RunFolder::open(run_directory);
+  const auto loaded = experiment::load_stored_experiment(
+      experiment::read_run_config(run_directory), (run_directory / "config.toml").string(), {});
+  return tasks::load_translation_run(loaded.options, folder, "", at::kCPU);
+}
+
+void run_translation(const fs::path& run_directory, const store::SafetensorsFile& file,
+                     const fs::path& output) {
+  const auto run = translation_run(run_directory);
+  auto& model = *run.models.front();
+  const at::NoGradGuard no_grad;
+  const auto src = sequences(file, "src"), tgt = sequences(file, "tgt");
+  data::Batch batch = data::pair_batch();
+  std::vector<at::Tensor> rows;
+  for (size_t i = 0; i < src.size(); ++i) {
+    rows.push_back(stepwise(model, src[i], tgt[i]));
+    batch.sample_ids.push_back(static_cast<int64_t>(i));
+    data::source(batch).append(src[i]);
+    data::target(batch).append(tgt[i]);
+  }
+  const auto logits = at::cat(rows).contiguous();
+  const auto nll = model.loss(batch, {}).token_nll.to(at::kFloat).contiguous();
+  store::write_safetensors(output, {view_of("logits", logits), view_of("nll", nll)}, {});
+}
+
+void run_lines(const fs::path& run_directory) {
+  const auto run = translation_run(run_directory);
+  std::string line;
+  while (std::getline(std::cin, line)) {
+    std::vector<int64_t> src, tgt;
+    run.tokenizers.src->encode(line, src);
+    run.tokenizers.tgt->encode(line, tgt);
+    std::cout << nlohmann::json{{"src", src},
+                                {"tgt", tgt},
+                                {"text", run.tokenizers.tgt->decode(tgt)}}
+                     .dump()
+              << "\n";
+  }
+}
+
+void run_text(const fs::path& run_directory, const store::SafetensorsFile& file,
+              const fs::path& output) {
   const auto folder = runs::RunFolder::open(run_directory);
   const auto loaded = experiment::load_stored_experiment(
       experiment::read_run_config(run_directory), (run_directory / "config.toml").string(), {});
@@ -84,7 +160,6 @@ void run(const fs::path& run_directory, const fs::path& input, const fs::path& o
   runs::load_weights(runs::open_checkpoint(run_directory, ""), *model);
   model->eval();
   const at::NoGradGuard no_grad;
-  const store::SafetensorsFile file(input);
   const auto tokens = packed_tokens(file, "ids"), segments = packed_tokens(file, "segments");
   const bool has_segments = experiment::text_sections(loaded.options).model->num_segments > 0;
   const auto packed =
@@ -94,15 +169,28 @@ void run(const fs::path& run_directory, const fs::path& input, const fs::path& o
   store::write_safetensors(output, {view_of("rows", rows), view_of("logits", scores)}, {});
 }
 
+void run(const fs::path& run_directory, const fs::path& input, const fs::path& output) {
+  const store::SafetensorsFile file(input);
+  if (file.find("src") != nullptr) {
+    run_translation(run_directory, file, output);
+  } else {
+    run_text(run_directory, file, output);
+  }
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc != 4) {
-    std::cerr << "usage: logits_tool RUN INPUT OUTPUT\n";
+  if (argc != 2 && argc != 4) {
+    std::cerr << "usage: logits_tool RUN INPUT OUTPUT, or logits_tool RUN < LINES\n";
     return 2;
   }
   try {
-    run(argv[1], argv[2], argv[3]);
+    if (argc == 2) {
+      run_lines(argv[1]);
+    } else {
+      run(argv[1], argv[2], argv[3]);
+    }
     return 0;
   } catch (const Error& error) {
     std::cerr << "error: " << error.message() << "\n";

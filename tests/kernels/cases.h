@@ -55,11 +55,13 @@ inline std::vector<Case> rows() {
                                     : dropout_add(x[0], x[1], third(5));
                      },
                      {noise({5, 19}), noise({5, 19}, 8)}));
-  for (const Activation activation : {Activation::kRelu, Activation::kGelu, Activation::kGeluTanh})
+  for (const Activation activation :
+       {Activation::kRelu, Activation::kGelu, Activation::kGeluTanh, Activation::kSilu})
     for (const Dropout& drop : {Dropout{}, third(5)})
-      all.push_back(make(activation == Activation::kRelu   ? "bias_relu_dropout"
-                         : activation == Activation::kGelu ? "bias_gelu_dropout"
-                                                           : "bias_gelu_tanh_dropout",
+      all.push_back(make(activation == Activation::kRelu       ? "bias_relu_dropout"
+                         : activation == Activation::kGelu     ? "bias_gelu_dropout"
+                         : activation == Activation::kGeluTanh ? "bias_gelu_tanh_dropout"
+                                                               : "bias_silu_dropout",
                          [=](const auto& x, auto plain) {
                            return plain ? reference::bias_activation_dropout(x[0], x[1], activation,
                                                                              drop)

@@ -46,7 +46,7 @@ const ModelSetup kSetup{.src_rows = kRows,
 /// A loss that keeps the rows that it is given.
 nn::OutputLoss keeper(at::Tensor& rows) {
   return [&rows](const at::Tensor& x, const at::Tensor& /*weight*/, const at::Tensor& /*targets*/,
-                 int64_t /*classes*/) {
+                 int64_t /*classes*/, const at::Tensor& /*bias*/) {
     rows = x.detach();
     return kernels::CrossEntropy{.loss_sum = x.sum(), .nll_sum = x.detach().sum()};
   };
@@ -120,7 +120,8 @@ TEST(TwoPasses, WithoutDropoutTheyAreNotApart) {
 TEST(TwoPasses, GradientsAreThoseOfThePlainFormulaInDouble) {
   const losses::CrossEntropyOptions loss{.label_smoothing = 0.1, .r_drop = 5};
   const nn::OutputLoss plain = [](const at::Tensor& x, const at::Tensor& weight,
-                                  const at::Tensor& targets, int64_t classes) {
+                                  const at::Tensor& targets, int64_t classes,
+                                  const at::Tensor& /*bias*/) {
     const int64_t n = targets.size(0);
     const at::Tensor log_p = at::log_softmax(at::matmul(x, weight.slice(0, 0, classes).t()), 1);
     const at::Tensor p = log_p.slice(0, 0, n), q = log_p.slice(0, n);

@@ -47,6 +47,22 @@ TEST(Sinusoids, AreFairseqsTableFromItsFirstPosition) {
   }
 }
 
+TEST(Sinusoids, OfMarianHaveTheFrequenciesOfThePaperFromPositionZero) {
+  for (const int64_t width : {8, 7}) {
+    Sinusoids sinusoids(width, SinusoidTable::kMarian);
+    const at::Tensor like = torch::empty({1}, torch::kDouble);
+    const at::Tensor rows = sinusoids.rows(torch::tensor({0, 5}, torch::kLong), 6, like);
+    ASSERT_EQ(rows.size(1), width);
+    const int64_t sines = width - width / 2;
+    for (int64_t j = 0; j < width; ++j) {
+      const bool is_sine = j < sines;
+      const double w = std::pow(10000.0, -2.0 * double(is_sine ? j : j - sines) / double(width));
+      EXPECT_NEAR(rows[0][j].item<double>(), is_sine ? 0 : 1, 1e-12);
+      EXPECT_NEAR(rows[1][j].item<double>(), is_sine ? std::sin(5 * w) : std::cos(5 * w), 1e-12);
+    }
+  }
+}
+
 TEST(Sinusoids, GrowWithTheLongestSequence) {
   Sinusoids sinusoids(8);
   const at::Tensor like = torch::empty({1});
@@ -124,6 +140,17 @@ TEST(Embedding, GradientsHaveTheFactorOfTheirRowsOnEitherWay) {
     (embedding->forward(ids, {}, {}, scale) * slopes).sum().backward();
     EXPECT_TRUE(at::allclose(elsewhere->kept, slopes * factor));
   }
+}
+
+TEST(FeedForward, OfSiluIsThePlainFormula) {
+  const FeedForward silu(Init(1, at::kCPU), 8, 12, "silu");
+  const torch::NoGradGuard no_grad;
+  silu->up->bias.fill_(0.3);
+  const at::Tensor x = at::randn({5, 8}, at::detail::createCPUGenerator(3));
+  const at::Tensor inner = x.mm(silu->up->weight.t()) + silu->up->bias;
+  const at::Tensor want =
+      (inner * at::sigmoid(inner)).mm(silu->down->weight.t()) + silu->down->bias;
+  EXPECT_TRUE(at::allclose(silu->forward(x, {}), want, 1e-5, 1e-6));
 }
 
 TEST(FeedForward, OfSwigluHasThreeMatricesAndNoBias) {

@@ -238,6 +238,11 @@ struct Table {
   void (*geglu)(const float* gate_up, float* out, const Rows& rows, const Drop& drop);
   void (*geglu_backward)(const float* dy, const float* gate_up, float* slopes, const Rows& rows,
                          const Drop& drop);
+  /// As bias_gelu and gelu_backward, of SiLU.
+  void (*bias_silu)(const float* x, const float* bias, float* out, const Rows& rows,
+                    const Drop& drop);
+  void (*silu_backward)(const float* dy, const float* x, const float* bias, float* dx,
+                        const Rows& rows, const Drop& drop);
 };
 
 /// Every level this processor runs, best first; the portable one is always there.

@@ -18,6 +18,10 @@ TokenHead::TokenHead(const TokenHeadSetup& setup, nn::OutputLosses losses)
     const nn::Embedding table(setup.init, setup.rows, setup.width, /*pad=*/-1);
     weight_ = register_parameter("weight", table->weight);
   }
+  if (setup.bias) bias_ = register_parameter("bias", setup.init.constant("bias", setup.rows, 0.0));
+  TORCH_CHECK(!bias_.defined() || bias_.size(0) == matrix().size(0),
+              "[token_head] a bias must have an entry for each of ", matrix().size(0),
+              " rows, got ", setup.rows);
   TORCH_CHECK(matrix().size(1) == setup.width, "[token_head] a tied table must be ", setup.width,
               " wide, as the rows are, got ", matrix().sizes());
   TORCH_CHECK(num_classes_ > 0 && num_classes_ <= matrix().size(0),
@@ -30,12 +34,13 @@ kernels::CrossEntropy TokenHead::loss(const at::Tensor& rows, const HeadTargets&
               targets.of_pairs ? " of pairs" : "");
   // Named as if it were never tied, since a tied table's gradient also holds that of its lookups.
   const at::Tensor weight = nn::watch_use(matrix_name_, matrix());
-  return minimised(rows, weight, targets.labels, num_classes_);
+  return minimised(rows, weight, targets.labels, num_classes_, bias_);
 }
 
 at::Tensor TokenHead::log_probs(const at::Tensor& rows) {
   const at::Tensor classes = matrix().narrow(0, 0, num_classes_);
-  return at::log_softmax(kernels::linear(rows, classes).to(at::kFloat), 1);
+  const at::Tensor bias = bias_.defined() ? bias_.narrow(0, 0, num_classes_) : at::Tensor();
+  return at::log_softmax(kernels::linear(rows, classes, bias).to(at::kFloat), 1);
 }
 
 double TokenHead::operations() const {

@@ -17,12 +17,15 @@ struct TokenHeadSetup {
   int64_t rows = 0;              ///< V of a matrix of its own; may be rounded up
   int64_t num_classes = 0;       ///< the real vocabulary, at most V; the rest has p = 0
   nn::Embedding tied = nullptr;  ///< the table [V, D] of another part to project with; null = own
+  bool bias = false;             ///< whether it has one, [V], that starts at zero
   std::string matrix_name = "output.weight";  ///< as watchers are told, tied or not (nn::watch_use)
 };
 
-/// The next token: a projection to a vocabulary, without bias, and the loss behind it.
+/// The next token: a projection to a vocabulary, and the loss behind it.
 ///
-///     p(token | row) = softmax(row W^T) over the first C of V rows of W
+///     p(token | row) = softmax(row W^T + b) over the first C of V rows of W
+///
+/// b [V] is a parameter, `bias`, or there is none.
 ///
 /// W [V, D] is a parameter of its own, `weight`, that starts as a table of embeddings does
 /// (normal with deviation D^-0.5), or the table of another part (Press and Wolf 2017,
@@ -44,6 +47,7 @@ class TokenHead : public Head {
 
  private:
   at::Tensor weight_;  // undefined where it is tied
+  at::Tensor bias_;    // undefined where there is none
   nn::Embedding tied_;
   int64_t num_classes_;
   std::string matrix_name_;

@@ -189,6 +189,50 @@ TEST(TokenHead, LossOfPairsIsThatOfThePlainFormulaWithItsGradients) {
   }
 }
 
+TEST(TokenHead, ABiasStartsAtZeroAndIsAddedToLossGradientAndLogProbabilities) {
+  for (const Matrix matrix : kBoth) {
+    SCOPED_TRACE(name_of(matrix));
+    const nn::Init init(3, at::kCPU);
+    const auto without = built(matrix, losses_of(0.1));
+    TokenHead head({.init = init.child("output"),
+                    .width = kDepth,
+                    .rows = kMatrixRows,
+                    .num_classes = kClasses,
+                    .tied = without.table,
+                    .bias = true},
+                   losses_of(0.1));
+    head.to(at::kDouble);
+    at::Tensor bias = head.named_parameters()["bias"];
+    ASSERT_EQ(bias.sizes(), (std::vector<int64_t>{kMatrixRows}));
+    EXPECT_EQ(bias.abs().max().item<double>(), 0);
+    {
+      const torch::NoGradGuard no_grad;
+      bias.copy_(at::linspace(-1, 2, kMatrixRows, at::kDouble));
+    }
+    const at::Tensor rows = rows_of(kTokens);
+    const at::Tensor logits =
+        rows.matmul(head.matrix().slice(0, 0, kClasses).t()) + bias.slice(0, 0, kClasses);
+    const at::Tensor log_p = at::log_softmax(logits, 1);
+    const at::Tensor want = -(wanted(0.1) * log_p).sum();
+    const at::Tensor got = head.loss(rows, {.labels = labels()}).loss_sum;
+    expect_equal(got.detach(), want.detach());
+    expect_equal(torch::autograd::grad({got}, {bias})[0], torch::autograd::grad({want}, {bias})[0]);
+    expect_equal(head.log_probs(rows).detach().to(at::kDouble), log_p.detach(), 1e-5);
+  }
+}
+
+TEST(TokenHead, ALossOfPairsRefusesABias) {
+  TokenHead head({.init = nn::Init(3, at::kCPU),
+                  .width = kDepth,
+                  .rows = kMatrixRows,
+                  .num_classes = kClasses,
+                  .bias = true},
+                 losses_of(0.1, 5));
+  EXPECT_THROW(
+      head.loss(rows_of(2 * kTokens).to(at::kFloat), {.labels = labels(), .of_pairs = true}),
+      c10::Error);
+}
+
 TEST(TokenHead, ALossOfPairsLeavesThatOfOnePassAsItIs) {
   const torch::NoGradGuard no_grad;
   const auto pairs = built(Matrix::kOwn, losses_of(0.1, 5)).head,

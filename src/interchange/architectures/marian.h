@@ -1,0 +1,50 @@
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <vector>
+
+#include "interchange/names.h"
+#include "models/seq2seq_options.h"
+#include "text/special_ids.h"
+
+namespace stretto::interchange {
+
+class ConfigReader;
+
+inline constexpr const char* kMarianType = "marian";  ///< `model_type` in config.json
+inline constexpr const char* kMarianClass = "MarianMTModel";
+
+/// A translation model as its folder describes it, beside the weights.
+struct Seq2SeqDescription {
+  models::Seq2SeqOptions model;
+  int64_t vocab_size = 0;       ///< rows of each table of tokens, of the source's and the target's
+  bool shares_tables = true;    ///< whether source and target have one vocabulary
+  text::SpecialIds specials{};  ///< of the target; bos: what the decoder begins with
+  int64_t beam_size = 0;        ///< 0 = the folder does not say
+};
+
+/// Keys of config.json. Throws Error(kBadData) with the key, and for what a Transformer here cannot
+/// be equal to.
+Seq2SeqDescription read_marian_config(const ConfigReader& config);
+/// config.json, and generation_config.json: what `generate` forbids and begins with.
+std::string write_marian_config(const Seq2SeqDescription& description);
+std::string write_marian_generation(const Seq2SeqDescription& description);
+
+/// Why MarianMTModel cannot express a model; empty when it can.
+std::string marian_misfit(const models::Seq2SeqOptions& model);
+
+/// Whether the table of positions is a tensor: MarianMTModel computes the sinusoids of Marian, and
+/// reads any other table of a folder.
+bool stores_positions(const models::Seq2SeqOptions& model);
+
+/// All names, in both directions, but for the bias of the output (kMarianOutputBias, [1, V]).
+std::vector<NamePair> marian_names(const Seq2SeqDescription& description);
+/// Tensors that a folder may have a second time, each with ours that it repeats.
+std::vector<NamePair> marian_copies(const Seq2SeqDescription& description);
+
+inline constexpr const char* kMarianOutputBias = "final_logits_bias";
+inline constexpr const char* kOutputBias = "output.bias";
+
+}  // namespace stretto::interchange

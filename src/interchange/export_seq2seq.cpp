@@ -1,0 +1,110 @@
+#include "interchange/export_seq2seq.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "base/text.h"
+#include "interchange/marian_tokenizer.h"
+#include "interchange/new_folder.h"
+#include "interchange/tensors.h"
+
+namespace stretto::interchange {
+namespace {
+
+namespace fs = std::filesystem;
+using store::TensorView;
+
+Seq2SeqDescription description_of(const ExportedSeq2Seq& model) {
+  return {.model = model.model,
+          .vocab_size = model.tokenizers.tgt->size(),
+          .shares_tables = model.model.tie_embeddings == "all",
+          .specials = model.tokenizers.tgt->specials(),
+          .beam_size = model.beam_size};
+}
+
+bool is_vocabulary_table(const std::string& name) {
+  return name == "embedding.weight" || name == "encoder.embedding.weight" ||
+         name == "decoder.embedding.weight" || name == "output.weight" || name == kOutputBias;
+}
+
+/// Without the rows that round a table up.
+std::vector<TensorView> without_rounding(const std::vector<TensorView>& tensors, int64_t ids) {
+  std::vector<TensorView> cut = tensors;
+  for (TensorView& tensor : cut) {
+    if (!is_vocabulary_table(tensor.name) || tensor.shape.empty() || tensor.shape[0] <= ids) {
+      continue;
+    }
+    const size_t row = tensor.bytes.size() / static_cast<size_t>(tensor.shape[0]);
+    tensor.shape[0] = ids;
+    tensor.bytes = tensor.bytes.substr(0, row * static_cast<size_t>(ids));
+  }
+  return cut;
+}
+
+void require_all_names(const std::vector<TensorView>& tensors, const std::vector<NamePair>& names) {
+  for (const TensorView& tensor : tensors) {
+    const bool known = std::any_of(names.begin(), names.end(),
+                                   [&](const NamePair& pair) { return pair.ours == tensor.name; });
+    if (known) continue;
+    throw Error(
+        ExitCode::kBadData,
+        "the checkpoint has `" + printable(tensor.name) + "`, which the model does not have",
+        "the checkpoint belongs to another configuration");
+  }
+}
+
+}  // namespace
+
+std::optional<ExportedSeq2Seq> find_seq2seq(const experiment::Experiment& experiment,
+                                            const std::map<std::string, std::string>& assets) {
+  if (!experiment.task.is<experiment::TranslationOptions>()) return std::nullopt;
+  const auto& sections = experiment.task.as<experiment::TranslationOptions>();
+  return ExportedSeq2Seq{.model = sections.model,
+                         .tokenizers = text::load_tokenizers(sections.tokenizer, assets),
+                         .beam_size = sections.decode.beam_size,
+                         .tensors = {}};
+}
+
+void require_seq2seq_class(const models::Seq2SeqOptions& model,
+                           const text::TokenizerPair& tokenizers, const std::string& wanted) {
+  if (wanted != "auto" && wanted != kMarianType) {
+    throw Error(ExitCode::kUsage, "--model-type " + wanted + ": it has no model of translation",
+                std::string("a Transformer that translates is written as ") + kMarianClass);
+  }
+  std::string misfit = marian_misfit(model);
+  if (misfit.empty() && tokenizers.src->size() != tokenizers.tgt->size()) {
+    misfit = "the source has " + with_thousands(tokenizers.src->size()) + " ids and the target " +
+             with_thousands(tokenizers.tgt->size()) + ": its tables have the same rows";
+  }
+  if (misfit.empty()) return;
+  throw Error(ExitCode::kUsage,
+              std::string("no class of transformers is equal to the model: ") + kMarianClass +
+                  ": " + misfit,
+              "docs/import-export.md lists what each class can express");
+}
+
+bool export_seq2seq(const ExportedSeq2Seq& model, const fs::path& folder) {
+  const Seq2SeqDescription description = description_of(model);
+  auto names = marian_names(description);
+  if (model.model.output_bias) {
+    names.push_back({.theirs = {kMarianOutputBias}, .ours = kOutputBias});
+  }
+  require_all_names(model.tensors, names);
+  auto theirs = separated(without_rounding(model.tensors, description.vocab_size), names, 0,
+                          "the checkpoint");
+  for (TensorView& tensor : theirs.tensors) {
+    if (tensor.name == kMarianOutputBias) tensor.shape.insert(tensor.shape.begin(), 1);
+  }
+  const auto tokenizer = marian_tokenizer_files(model.tokenizers, model.model.max_positions);
+  NewFolder target(folder);
+  store::write_safetensors(target.path() / "model.safetensors", theirs.tensors, {{"format", "pt"}});
+  for (const auto& [name, bytes] : tokenizer) write_file_atomic(target.path() / name, bytes);
+  write_file_atomic(target.path() / "generation_config.json", write_marian_generation(description));
+  write_file_atomic(target.path() / "config.json", write_marian_config(description));
+  target.publish();
+  return !tokenizer.empty();
+}
+
+}  // namespace stretto::interchange

@@ -1,0 +1,42 @@
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "experiment/experiment.h"
+#include "interchange/architectures/marian.h"
+#include "store/safetensors.h"
+#include "text/tokenizer.h"
+
+namespace stretto::interchange {
+
+/// A translation model to be written.
+struct ExportedSeq2Seq {
+  models::Seq2SeqOptions model;
+  text::TokenizerPair tokenizers;
+  int64_t beam_size = 0;
+  /// Under the names of models::EncoderDecoder; with encoder.positions.weight and
+  /// decoder.positions.weight [max_positions, D] wherever stores_positions().
+  std::vector<store::TensorView> tensors;
+};
+
+/// What an experiment says of such a model, without tensors; nothing of other tasks.
+/// @param assets  of the run folder, which has the tokenizers
+std::optional<ExportedSeq2Seq> find_seq2seq(const experiment::Experiment& experiment,
+                                            const std::map<std::string, std::string>& assets);
+
+/// Throws Error(kUsage) with the reason, where no class of `transformers` expresses the model.
+/// @param wanted  a model_type, or "auto"
+void require_seq2seq_class(const models::Seq2SeqOptions& model,
+                           const text::TokenizerPair& tokenizers, const std::string& wanted);
+
+/// Writes config.json, generation_config.json, model.safetensors and the files of the tokenizer.
+/// Returns whether there are files of a tokenizer: only SentencePiece models have them.
+/// Throws Error(kUsage) when the folder is there already; Error(kBadData) for tensors that are not
+/// those of the model.
+bool export_seq2seq(const ExportedSeq2Seq& model, const std::filesystem::path& folder);
+
+}  // namespace stretto::interchange

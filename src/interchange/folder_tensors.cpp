@@ -1,0 +1,96 @@
+#include "interchange/folder_tensors.h"
+
+#include <algorithm>
+#include <span>
+#include <utility>
+
+#include "base/error.h"
+#include "base/text.h"
+
+namespace stretto::interchange {
+namespace {
+
+namespace fs = std::filesystem;
+using store::TensorView;
+
+constexpr size_t kMostNamesShown = 20;
+
+std::string listed(const std::vector<std::string>& names) {
+  const size_t shown = std::min(names.size(), kMostNamesShown);
+  std::string text = printable(join(std::span(names).first(shown), ", "), 4000);
+  if (names.size() > shown) {
+    text += ", and " + with_thousands(static_cast<int64_t>(names.size() - shown)) + " more";
+  }
+  return text;
+}
+
+}  // namespace
+
+TensorsByName by_modern_name(const std::vector<TensorView>& tensors, const fs::path& folder) {
+  TensorsByName named;
+  for (const TensorView& tensor : tensors) {
+    if (named.emplace(modern_name(tensor.name), &tensor).second) continue;
+    throw Error(ExitCode::kBadData,
+                folder.string() + ": `" + printable(tensor.name) + "` is there under two names",
+                "save the model again with a present version of transformers");
+  }
+  return named;
+}
+
+void require_equal_copies(const TensorsByName& theirs, const std::vector<NamePair>& copies,
+                          const std::vector<TensorView>& ours, const fs::path& folder,
+                          std::set<std::string>& known) {
+  for (const NamePair& copy : copies) {
+    const auto found = theirs.find(copy.theirs[0]);
+    if (found == theirs.end()) continue;
+    known.insert(copy.theirs[0]);
+    const auto original = std::find_if(ours.begin(), ours.end(), [&](const TensorView& tensor) {
+      return tensor.name == copy.ours;
+    });
+    if (original == ours.end()) continue;
+    std::deque<std::string> bytes;
+    if (to_f32(*found->second, bytes, folder.string()).bytes == original->bytes) continue;
+    throw Error(ExitCode::kBadData,
+                folder.string() + ": `" + copy.theirs[0] + "` is not `" + copy.ours +
+                    "`, which config.json ties to it",
+                "set tie_word_embeddings in config.json to false, where the model does not tie");
+  }
+}
+
+void require_names(const NameMisfits& misfits, const ImportOptions& options, const fs::path& folder,
+                   const std::string& advice) {
+  std::string what;
+  if (!misfits.not_found.empty() && !options.allow_missing) {
+    what = "missing: " + listed(misfits.not_found);
+  }
+  if (!misfits.extra.empty() && !options.ignore_extra) {
+    what += (what.empty() ? "" : "; ") + ("not in the model: " + listed(misfits.extra));
+  }
+  if (what.empty()) return;
+  throw Error(
+      ExitCode::kBadData,
+      folder.string() + ": the weights are not those of a " + misfits.model_class + ": " + what,
+      "--allow-missing gives missing tensors their first weights, --ignore-extra leaves "
+      "others out" +
+          advice);
+}
+
+int64_t fit_rows(TensorView& table, const VocabularySize& size, TensorList& own,
+                 const fs::path& folder) {
+  const int64_t rows = table.shape.empty() ? 0 : table.shape[0];
+  if (rows < size.ids || rows != size.stated) {
+    throw Error(ExitCode::kBadData,
+                folder.string() + ": the vocabulary does not fit the weights: the tokenizer has " +
+                    counted(size.ids, "id") + ", config.json says " + with_thousands(size.stated) +
+                    ", and `" + table.name + "` has " + counted(rows, "row"),
+                "put the tokenizer of these weights into the folder");
+  }
+  const size_t row = table.bytes.size() / static_cast<size_t>(rows);
+  table.shape[0] = (size.ids + size.multiple - 1) / size.multiple * size.multiple;
+  std::string bytes(table.bytes.substr(0, row * static_cast<size_t>(size.ids)));
+  bytes.resize(row * static_cast<size_t>(table.shape[0]), '\0');
+  table.bytes = own.bytes.emplace_back(std::move(bytes));
+  return rows - size.ids;
+}
+
+}  // namespace stretto::interchange

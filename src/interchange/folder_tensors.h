@@ -1,0 +1,49 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "interchange/import_options.h"
+#include "interchange/tensors.h"
+
+/// Tensors of a folder against those of the model that its config.json describes.
+namespace stretto::interchange {
+
+/// By modern names. Throws Error(kBadData) for two old and new names of one tensor.
+TensorsByName by_modern_name(const std::vector<store::TensorView>& tensors,
+                             const std::filesystem::path& folder);
+
+/// Tensors that a folder may have a second time, because the model ties them: such a copy must be
+/// equal to the tensor of ours that it repeats. Adds the copies that are there to `known`.
+/// Throws Error(kBadData): a copy that differs is of a model that does not tie.
+void require_equal_copies(const TensorsByName& theirs, const std::vector<NamePair>& copies,
+                          const std::vector<store::TensorView>& ours,
+                          const std::filesystem::path& folder, std::set<std::string>& known);
+
+/// Names that do not fit.
+struct NameMisfits {
+  std::string model_class;             ///< for messages
+  std::vector<std::string> not_found;  ///< of the model, in the folder's spelling
+  std::vector<std::string> extra;      ///< of the folder
+};
+
+/// Throws Error(kBadData) that lists them, unless the options allow them. @param advice  also given
+void require_names(const NameMisfits& misfits, const ImportOptions& options,
+                   const std::filesystem::path& folder, const std::string& advice);
+
+/// How many ids a tokenizer has, and what config.json says of them.
+struct VocabularySize {
+  int64_t ids = 0, stated = 0;
+  int64_t multiple = 1;  ///< of which the rows of a run's table are
+};
+
+/// Gives a table [V, …] the rows of the ids, and rows of zeros up to a round number, as every run
+/// has them. Returns the number of rows that are left out.
+/// Throws Error(kBadData) for fewer rows than ids, and for rows that config.json does not state.
+int64_t fit_rows(store::TensorView& table, const VocabularySize& size, TensorList& own,
+                 const std::filesystem::path& folder);
+
+}  // namespace stretto::interchange

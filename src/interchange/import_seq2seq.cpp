@@ -1,0 +1,263 @@
+#include "interchange/import_seq2seq.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstring>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <span>
+#include <utility>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "base/json.h"
+#include "base/text.h"
+#include "experiment/schedule_length.h"
+#include "interchange/config_reader.h"
+#include "interchange/folder_tensors.h"
+#include "interchange/marian_tokenizer.h"
+
+namespace stretto::interchange {
+namespace {
+
+namespace fs = std::filesystem;
+using store::TensorView;
+
+constexpr size_t kMaxTranslationConfigBytes = kMaxSmallTextBytes * 16;
+constexpr int64_t kUpdatesOfNobody = 10'000;  // a configuration needs an end; nothing trains here
+
+ConfigReader reader_of(std::string_view bytes, const std::string& where) {
+  return ConfigReader(parse_json(bytes, where, kMaxTranslationConfigBytes), where);
+}
+
+std::string config_bytes(const fs::path& folder) {
+  if (!fs::is_directory(folder)) {
+    throw Error(ExitCode::kUsage, "no folder at " + folder.string(),
+                "give the folder that `save_pretrained` wrote");
+  }
+  return read_file(folder / "config.json", kMaxTranslationConfigBytes);
+}
+
+void require_marian_class(const ConfigReader& config) {
+  if (!config.has("architectures")) return;
+  const auto& list = config.json()["architectures"];
+  if (!list.is_array() || list.empty() || !list[0].is_string()) {
+    config.refuse("architectures", "is no list of names", "the config.json is damaged");
+  }
+  const auto name = list[0].get<std::string>();
+  if (name == kMarianClass) return;
+  config.refuse(
+      "architectures", "has `" + printable(name) + "`",
+      std::string("of Marian's models ") + kMarianClass + " is imported, which translates");
+}
+
+void require_special(const fs::path& folder, const char* key, int64_t stated, const char* piece,
+                     int64_t id) {
+  if (stated == id) return;
+  throw Error(ExitCode::kBadData,
+              (folder / "config.json").string() + ": `" + key + "` is " + std::to_string(stated) +
+                  ", but `" + piece + "` of the vocabulary has id " + std::to_string(id),
+              "put the tokenizer of these weights into the folder; a decoder of Marian begins with "
+              "padding");
+}
+
+// Both sides end with it, and a decoder of Marian begins with padding.
+void require_specials(const ImportedSeq2Seq& model, const fs::path& folder) {
+  const auto& stated = model.description.specials;
+  for (const auto* side : {model.tokenizers.src.get(), model.tokenizers.tgt.get()}) {
+    const auto found = side->specials();
+    require_special(folder, "eos_token_id", stated.eos, "</s>", found.eos);
+    require_special(folder, "pad_token_id", stated.pad, "<pad>", found.pad);
+    require_special(folder, "decoder_start_token_id", stated.bos, "<pad>", found.bos);
+  }
+}
+
+/// Marian's table of positions [rows, width], as nn::Sinusoids has it.
+std::vector<float> marian_positions(int64_t rows, int64_t width) {
+  const int64_t sines = width - width / 2;
+  std::vector<float> table;
+  table.reserve(static_cast<size_t>(rows * width));
+  for (int64_t row = 0; row < rows; ++row) {
+    for (int64_t column = 0; column < width; ++column) {
+      const bool is_sine = column < sines;
+      const int64_t pair = is_sine ? column : column - sines;
+      const double angle =
+          static_cast<double>(row) /
+          std::pow(10000.0, 2.0 * static_cast<double>(pair) / static_cast<double>(width));
+      table.push_back(static_cast<float>(is_sine ? std::sin(angle) : std::cos(angle)));
+    }
+  }
+  return table;
+}
+
+std::string_view bytes_of(const std::vector<float>& values) {
+  return {reinterpret_cast<const char*>(values.data()), values.size() * sizeof(float)};
+}
+
+bool nearly_equal(std::string_view bytes, const std::vector<float>& wanted) {
+  constexpr float kRounding = 1e-6F;
+  if (bytes.size() != wanted.size() * sizeof(float)) return false;
+  for (size_t i = 0; i < wanted.size(); ++i) {
+    float value = 0;
+    std::memcpy(&value, bytes.data() + i * sizeof(float), sizeof(float));
+    if (!(std::abs(value - wanted[i]) <= kRounding)) return false;
+  }
+  return true;
+}
+
+constexpr std::array<std::pair<const char*, const char*>, 2> kPositionTables{
+    {{"model.encoder.embed_positions.weight", "encoder.positions.weight"},
+     {"model.decoder.embed_positions.weight", "decoder.positions.weight"}}};
+
+/// Positions that a folder stores count, as they do in `transformers`: a table other than Marian's
+/// makes a model of learned positions. Returns the names of the folder that were read.
+std::vector<std::string> take_positions(ImportedSeq2Seq& model, const TensorsByName& theirs,
+                                        const fs::path& folder) {
+  auto& options = model.description.model;
+  const std::vector<int64_t> shape{options.max_positions, options.d_model};
+  std::vector<std::string> taken;
+  std::vector<TensorView> tables;
+  bool is_marian = true;
+  for (const auto& [name, ours] : kPositionTables) {
+    if (theirs.contains(name)) taken.emplace_back(name);
+  }
+  if (taken.empty()) return taken;
+  const auto wanted = marian_positions(options.max_positions, options.d_model);
+  for (const auto& [name, ours] : kPositionTables) {
+    const auto found = theirs.find(name);
+    TensorView table{ours, store::DType::kF32, shape, {}};
+    if (found == theirs.end()) {
+      table.bytes = model.own->bytes.emplace_back(bytes_of(wanted));
+    } else {
+      table.bytes = to_f32(*found->second, model.own->bytes, folder.string()).bytes;
+      if (found->second->shape != shape) {
+        throw Error(ExitCode::kBadData,
+                    folder.string() + ": `" + name +
+                        "` does not have the rows of max_position_embeddings and the width of "
+                        "d_model in config.json",
+                    "the weights are not those of the model that config.json describes");
+      }
+      is_marian = is_marian && nearly_equal(table.bytes, wanted);
+    }
+    tables.push_back(std::move(table));
+  }
+  if (is_marian) return taken;
+  options.positions = "learned";
+  for (TensorView& table : tables) model.tensors.push_back(std::move(table));
+  return taken;
+}
+
+/// The bias of the output: a model whose bias is zero has none. Returns whether the folder has one.
+bool take_output_bias(ImportedSeq2Seq& model, const TensorsByName& theirs, const fs::path& folder) {
+  const auto found = theirs.find(kMarianOutputBias);
+  if (found == theirs.end()) return false;
+  TensorView bias = to_f32(*found->second, model.own->bytes, folder.string());
+  const bool is_zero =
+      std::all_of(bias.bytes.begin(), bias.bytes.end(), [](char byte) { return byte == 0; });
+  if (is_zero) return true;
+  bias.name = kOutputBias;
+  bias.shape = {bias.num_elements()};
+  model.description.model.output_bias = true;
+  model.tensors.push_back(std::move(bias));
+  return true;
+}
+
+void take_seq2seq_tensors(ImportedSeq2Seq& model, const fs::path& folder,
+                          const ImportOptions& options) {
+  const TensorsByName theirs = by_modern_name(model.files->tensors(), folder);
+  // Positions are not among the names yet: only afterwards the model is one of learned positions.
+  auto found = joined(theirs, marian_names(model.description), 0, folder.string());
+  model.tensors = found.list.tensors;
+  model.missing = found.missing;
+  model.own = std::make_shared<TensorList>(std::move(found.list));
+  std::set<std::string> known(found.taken.begin(), found.taken.end());
+  require_equal_copies(theirs, marian_copies(model.description), model.tensors, folder, known);
+  if (take_output_bias(model, theirs, folder)) known.insert(kMarianOutputBias);
+  for (auto& name : take_positions(model, theirs, folder)) known.insert(std::move(name));
+  NameMisfits misfits{.model_class = kMarianClass, .not_found = found.not_found, .extra = {}};
+  for (const auto& [name, tensor] : theirs) {
+    if (!known.contains(name)) misfits.extra.push_back(name);
+  }
+  if (options.ignore_extra) model.left_out = misfits.extra;
+  require_names(misfits, options, folder, "");
+}
+
+bool is_table_of(const std::string& name, bool source) {
+  if (source) return name == "encoder.embedding.weight";
+  return name == "embedding.weight" || name == "decoder.embedding.weight" ||
+         name == "output.weight" || name == kOutputBias;
+}
+
+void fit_seq2seq_tables(ImportedSeq2Seq& model, const fs::path& folder) {
+  for (const bool source : {true, false}) {
+    const auto& tokenizer = source ? *model.tokenizers.src : *model.tokenizers.tgt;
+    const VocabularySize size{.ids = tokenizer.size(),
+                              .stated = model.description.vocab_size,
+                              .multiple = text::TokenizerOptions().vocab_multiple};
+    for (TensorView& tensor : model.tensors) {
+      if (!is_table_of(tensor.name, source)) continue;
+      model.rows_left_out =
+          std::max(model.rows_left_out, fit_rows(tensor, size, *model.own, folder));
+    }
+  }
+}
+
+/// How many hypotheses the folder's search keeps: newer ones say it in generation_config.json.
+int64_t beam_of(const fs::path& folder, int64_t stated) {
+  constexpr int64_t kWidestBeam = 1000;
+  const fs::path path = folder / "generation_config.json";
+  if (!fs::exists(path)) return stated;
+  return reader_of(read_file(path, kMaxTranslationConfigBytes), path.string())
+      .integer("num_beams", stated, 0, kWidestBeam);
+}
+
+experiment::Experiment experiment_of(const ImportedSeq2Seq& model) {
+  experiment::TranslationOptions sections;
+  sections.model = model.description.model;
+  sections.tokenizer.joint = model.tokenizers.joint;
+  if (model.description.beam_size > 0) sections.decode.beam_size = model.description.beam_size;
+  experiment::Experiment experiment;
+  experiment.train.max_steps = kUpdatesOfNobody;
+  experiment.task = sections;
+  experiment::settle_defaults(experiment, config::Origins());
+  return experiment;
+}
+
+}  // namespace
+
+bool is_seq2seq_folder(const fs::path& folder) {
+  return reader_of(config_bytes(folder), (folder / "config.json").string())
+             .text("model_type", "") == kMarianType;
+}
+
+Seq2SeqDescription read_seq2seq_config(std::string_view bytes, const std::string& where) {
+  const ConfigReader config = reader_of(bytes, where);
+  if (config.text("model_type", "") != kMarianType) {
+    config.refuse("model_type", std::string("is not `") + kMarianType + "`");
+  }
+  require_marian_class(config);
+  return read_marian_config(config);
+}
+
+ImportedSeq2Seq import_seq2seq(const fs::path& folder, const ImportOptions& options) {
+  if (options.encoder_only) {
+    throw Error(
+        ExitCode::kUsage, folder.string() + ": --encoder-only, but it is a translation model",
+        "leave the option out: encoders alone are imported of BERT, RoBERTa and DistilBERT");
+  }
+  ImportedSeq2Seq model;
+  model.description = read_seq2seq_config(config_bytes(folder), (folder / "config.json").string());
+  auto& description = model.description;
+  description.beam_size = beam_of(folder, description.beam_size);
+  model.assets = read_marian_tokenizer(folder, description.shares_tables);
+  model.tokenizers = text::load_tokenizers({}, model.assets);
+  require_specials(model, folder);
+  model.files = std::make_shared<const store::WeightFiles>(folder);
+  take_seq2seq_tensors(model, folder, options);
+  fit_seq2seq_tables(model, folder);
+  model.experiment = experiment_of(model);
+  return model;
+}
+
+}  // namespace stretto::interchange

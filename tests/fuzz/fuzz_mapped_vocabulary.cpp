@@ -1,0 +1,52 @@
+// libFuzzer target: any bytes as the vocab.json that gives a SentencePiece model its ids. Whatever
+// loads must also encode and decode; everything else is an Error.
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/error.h"
+#include "text/tokenizer.h"
+
+namespace {
+
+using namespace stretto;
+
+const std::string& small_model() {
+  static const std::string bytes =
+      text::train_sentencepiece(std::vector<std::string>(40, "red house"),
+                                {.algorithm = "bpe", .vocab_size = 16, .num_threads = 1});
+  return bytes;
+}
+
+void require_known(const text::Tokenizer& tokenizer, int64_t id) {
+  if (id < 0 || id >= tokenizer.size()) std::abort();
+}
+
+void use(const text::Tokenizer& tokenizer) {
+  for (const std::string_view line : {std::string_view(">>deu<< red house \xC3\xA9"),
+                                      std::string_view("\xFF>> <<"), std::string_view()}) {
+    std::vector<int64_t> ids, same;
+    std::vector<text::CodePointSpan> spans;
+    tokenizer.encode(line, ids);
+    tokenizer.encode_with_spans(line, same, spans);
+    if (ids != same || spans.size() != ids.size()) std::abort();
+    for (const int64_t id : ids) require_known(tokenizer, id);
+    tokenizer.decode(ids);
+  }
+  for (const auto& piece : tokenizer.subword_model().pieces) require_known(tokenizer, piece.id);
+  tokenizer.decode({-1, 0, tokenizer.size() - 1, tokenizer.size()});
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  try {
+    use(*text::make_mapped_sentencepiece(
+        small_model(), "source.spm", {reinterpret_cast<const char*>(data), size}, "vocab.json"));
+  } catch (const Error&) {
+  }
+  return 0;
+}
