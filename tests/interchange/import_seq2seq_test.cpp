@@ -26,7 +26,7 @@ const store::TensorView* find(const std::vector<store::TensorView>& tensors,
   return found == tensors.end() ? nullptr : &*found;
 }
 
-std::string refused(const ModelFolder& folder, const ImportOptions& options = {}) {
+std::string refused_import(const ModelFolder& folder, const ImportOptions& options = {}) {
   return failure(ExitCode::kBadData, [&] { import_seq2seq(folder.dir->path(), options); })
       .message();
 }
@@ -36,7 +36,7 @@ std::string refused_with(const char* key, const nlohmann::json& value) {
   auto folder = marian_folder();
   folder.config[key] = value;
   folder.write();
-  return refused(folder);
+  return refused_import(folder);
 }
 
 std::string floats(const std::vector<float>& values) {
@@ -129,7 +129,7 @@ TEST(ImportSeq2Seq, StoredPositionsOfMarianAreComputedAndOthersAreLearned) {
 
   folder.shapes[decoder] = {15, 4};
   folder.write();
-  EXPECT_NE(refused(folder).find("max_position_embeddings"), std::string::npos);
+  EXPECT_NE(refused_import(folder).find("max_position_embeddings"), std::string::npos);
 }
 
 TEST(ImportSeq2Seq, TablesAreTiedAsTheConfigurationSays) {
@@ -158,7 +158,8 @@ TEST(ImportSeq2Seq, TablesAreTiedAsTheConfigurationSays) {
   auto copy = marian_folder();
   copy.shapes["lm_head.weight"] = {24, 4};
   copy.write();
-  EXPECT_NE(refused(copy).find("`lm_head.weight` is not `embedding.weight`"), std::string::npos);
+  EXPECT_NE(refused_import(copy).find("`lm_head.weight` is not `embedding.weight`"),
+            std::string::npos);
 }
 
 TEST(ImportSeq2Seq, WhatTheTransformerCannotExpressIsRefusedByItsKey) {
@@ -188,7 +189,7 @@ TEST(ImportSeq2Seq, AVocabularyThatDoesNotFitIsRefused) {
   auto folder = marian_folder();
   folder.shapes["model.shared.weight"] = {23, 4};
   folder.write();
-  EXPECT_NE(refused(folder).find("does not fit"), std::string::npos);
+  EXPECT_NE(refused_import(folder).find("does not fit"), std::string::npos);
 }
 
 TEST(ImportSeq2Seq, MissingAndExtraTensorsAreListed) {
@@ -196,7 +197,7 @@ TEST(ImportSeq2Seq, MissingAndExtraTensorsAreListed) {
   folder.shapes.erase("model.decoder.layers.0.fc2.bias");
   folder.shapes["model.decoder.layers.1.fc2.bias"] = {4};
   folder.write();
-  const std::string message = refused(folder);
+  const std::string message = refused_import(folder);
   EXPECT_NE(message.find("missing: model.decoder.layers.0.fc2.bias"), std::string::npos);
   EXPECT_NE(message.find("not in the model: model.decoder.layers.1.fc2.bias"), std::string::npos);
   const auto model =
@@ -219,9 +220,9 @@ TEST(ImportSeq2Seq, TokenizersOfOtherSettingsAreRefused) {
   const auto folder = marian_folder();
   folder.write();
   folder.dir->write("tokenizer_config.json", R"({"eos_token": "<end>"})");
-  EXPECT_NE(refused(folder).find("<end>"), std::string::npos);
+  EXPECT_NE(refused_import(folder).find("<end>"), std::string::npos);
   folder.dir->write("tokenizer_config.json", R"({"separate_vocabs": true})");
-  EXPECT_NE(refused(folder).find("separate_vocabs"), std::string::npos);
+  EXPECT_NE(refused_import(folder).find("separate_vocabs"), std::string::npos);
 }
 
 TEST(ImportSeq2Seq, HasNoEncoderAlone) {
