@@ -248,10 +248,16 @@ std::string scales_of(const models::Seq2SeqOptions& model) {
 }
 
 // Keys of a part count where both models have the part, those of `[model]` where both have a
-// Transformer that reads them.
-bool is_hidden_in_shapes(const std::string& path, bool transformers) {
+// Transformer that reads them. Lists of encoders and of decoders take the place of the one.
+bool is_hidden_in_shapes(const std::string& path, const models::Seq2SeqOptions& other,
+                         const models::Seq2SeqOptions& own) {
   constexpr std::string_view kModel = "model.";
   if (!path.starts_with(kModel)) return false;
+  const bool decoders = !other.heads.empty() || !own.heads.empty();
+  const bool encoders = !other.encoders.empty() || !own.encoders.empty();
+  if (decoders && path.starts_with("model.decoder.")) return false;
+  if (encoders && path.starts_with("model.encoder.")) return false;
+  const bool transformers = models::has_transformer(other) && models::has_transformer(own);
   const std::string leaf = path.substr(path.rfind('.') + 1);
   const bool of_part = path.size() > kModel.size() + leaf.size();
   const auto is_one_of = [&](std::initializer_list<std::string_view> leaves) {
@@ -346,7 +352,6 @@ class TranslationRules final : public TaskRules {
     if (!theirs.task.is<TranslationOptions>()) return {};
     Experiment before = theirs, now = own;
     const auto &other = translation_of(theirs).model, &model = translation_of(own).model;
-    const bool transformers = models::has_transformer(other) && models::has_transformer(model);
     const auto stored = experiment_schema(before);
     std::vector<ModelDifference> found;
     const auto compare = [&](const std::string& key, const std::string& a, const std::string& b) {
@@ -354,7 +359,7 @@ class TranslationRules final : public TaskRules {
     };
     for (const auto& key : experiment_schema(now).keys) {
       const auto* there = stored.find(key.path);
-      if (there == nullptr || !is_hidden_in_shapes(key.path, transformers)) continue;
+      if (there == nullptr || !is_hidden_in_shapes(key.path, other, model)) continue;
       compare(key.path, config::value_text(there->value), config::value_text(key.value));
     }
     if (models::embedding_kinds(other).size() == models::embedding_kinds(model).size()) {

@@ -8,7 +8,6 @@
 #include "engine/commands.h"
 #include "engine/session.h"
 #include "experiment/experiment_schema.h"
-#include "experiment/load_experiment.h"
 #include "experiment/training_text.h"
 #include "optim/arena.h"
 #include "runs/checkpoint_tensors.h"
@@ -90,8 +89,8 @@ TEST_F(CheckCommand, WeightsOfAnotherModelWithTheSameShapesStop) {
   other.train.init_from.clear();
   translation_of(other).model.encoder.as<models::StackOptions>().num_heads = 4;
   make_it_a_run();
-  dir_.write("config.toml", config::to_toml(experiment::experiment_schema(other)));
-  store::write_run_record(dir_.path(), {"run-1", {experiment::config_hash_of(other)}, "", "", ""});
+  dir_.write("config.toml",
+             store::seal_config(config::to_toml(experiment::experiment_schema(other)), "run-1"));
   const auto found = weights();
   ASSERT_EQ(found.stops.size(), 1u);
   EXPECT_EQ(found.stops[0].key, "train.init_from");

@@ -38,10 +38,9 @@ TEST(HiddenDifferences, SizesCountAndNotTheKeyThatGivesThem) {
   model.norm_epsilon = 1e-5;
   model.positions = "rotary";
   model.dropout = 0.3;  // of training alone
-  EXPECT_EQ(
-      differences(of_text<MaskedLmOptions>(model), of_text<QuestionAnsweringOptions>()),
-      (Lines{"model.num_heads: 8, 12", "model.activation: \"gelu_tanh\", \"gelu\"",
-             "model.norm_epsilon: 1e-5, 1e-12", "model.positions: \"rotary\", \"learned\""}));
+  EXPECT_EQ(differences(of_text<MaskedLmOptions>(model), of_text<QuestionAnsweringOptions>()),
+            (Lines{"model.num_heads: 8, 12", "model.activation: \"gelu_tanh\", \"gelu\"",
+                   "model.norm_epsilon: 1e-5, 1e-12", "model.positions: \"rotary\", \"learned\""}));
 }
 
 TEST(HiddenDifferences, PoolingCountsWhereItsRowsAreRead) {
@@ -73,6 +72,15 @@ TEST(HiddenDifferences, OfTranslationAreThoseOfPartsThatBothHave) {
   translation_of(own).model.encoder = models::LstmEncoderOptions{};
   translation_of(own).model.decoder = models::LstmDecoderOptions{};
   EXPECT_EQ(differences(theirs, own), Lines{});  // shapes tell the rest
+}
+
+TEST(HiddenDifferences, APartThatAListReplacesIsNotCompared) {
+  Experiment theirs, own;
+  translation_of(theirs).model.decoder.as<models::StackOptions>().num_heads += 4;
+  translation_of(own).model.heads.resize(2);
+  EXPECT_EQ(differences(theirs, own), Lines{});
+  translation_of(own).model.heads.clear();
+  EXPECT_EQ(differences(theirs, own).size(), 1U);
 }
 
 TEST(HiddenDifferences, OfOtherFamiliesAreNone) {
