@@ -67,7 +67,7 @@ def pretrain(options, train, valid):
     trained = [event for event in events if event["event"] == "train"]
     valid_events = [event for event in events if event["event"] == "valid"]
     return {"updates": trained[-1]["step"], "seconds": trained[-1]["seconds"], "epoch": trained[-1]["epoch"],
-            "tokens": trained[-1]["step"] * statistics.mean(event["tokens"] for event in trained),
+            "tokens": sum(event["tokens"] for event in trained),
             "nll": [event["nll"] for event in valid_events]}
 
 
