@@ -99,9 +99,9 @@ def verdict(found):
         if None in (*start.values(), *now.values()):
             continue
         updates = found[("radam", aggregation, 1)][0]["updates"]
-        falls = [f"{NAMES[optimizer]} goes from {start[optimizer]:.1f} to {now[optimizer]:.1f}" for optimizer in NAMES]
+        falls = [f"{NAMES[optimizer]} from {start[optimizer]:.1f} to {now[optimizer]:.1f}" for optimizer in NAMES]
         lost = {optimizer: start[optimizer] - now[optimizer] for optimizer in NAMES}
-        words.append(f"- Aggregation {aggregation}, {updates} updates: F1 of {' and of '.join(falls)}. "
+        words.append(f"- Aggregation {aggregation}, {updates} updates: F1 goes, of {', of '.join(falls)}. "
                      f"{NAMES[min(lost, key=lost.get)]} keeps more.")
         if updates < 2 * RADAM_BEGINS:
             words[-1] += (f" RAdam with beta2 = 0.999 divides by the variance from update {RADAM_BEGINS} on; before, it steps along the mean "
