@@ -131,7 +131,7 @@ def larger_wins(found, times):
                 continue
             small, large = found[line[0]]["curve"], found[line[-1]]["curve"]
             end = min(small[-1][0], large[-1][0])
-            steps = [end * number / 200 for number in range(1, 201)]
+            steps = [min(end, end * number / 200) for number in range(1, 201)]
             ahead = [at(large, seconds) < at(small, seconds) for seconds in steps]
             fixed_words = f"{fixed} layers" if axis else f"width {fixed}"
             if not ahead[-1]:
