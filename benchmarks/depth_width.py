@@ -60,18 +60,17 @@ def measured(options, depth, width):
     run = options.work / f"depth_width/{depth}x{width}"
     trial = run.with_name(run.name + "_speed")
     recipe = recipe_of(options, trial, depth, width, data={"valid": None}, train={"max_steps": SPEED_UPDATES},
-                       report={"every": 1, "html": False})
+                       schedule={"warmup_steps": 0})
     clock = [event["seconds"] for event in train(options, trial, recipe) if event["event"] == "train"]
     seconds = (clock[-1] - clock[len(clock) // 2 - 1]) / (len(clock) - len(clock) // 2)
     every = max(1, round(options.minutes * 60 / options.validations / seconds))
-    recipe = recipe_of(options, run, depth, width, train={"max_hours": options.minutes / 60}, eval={"every": every, "at_start": True},
-                       report={"every": max(1, every // 4)})
+    recipe = recipe_of(options, run, depth, width, train={"max_hours": options.minutes / 60}, eval={"every": every, "at_start": True})
     events = train(options, run, recipe)
     trained = [event for event in events if event["event"] == "train"]
     curve = [[event["seconds"], event["nll"]] for event in events if event["event"] == "valid"]
     facts = dict(json.loads((run / "report.json").read_text(encoding="utf-8")).get("facts", []))
     shutil.rmtree(trial, ignore_errors=True)
-    return {"curve": curve, "updates": trained[-1]["step"], "tokens_per_second": trained[-1]["tokens_per_second"],
+    return {"curve": curve, "updates": trained[-1]["step"], "tokens_per_second": sum(event["tokens"] for event in trained) / trained[-1]["seconds"],
             "parameters": facts.get("parameters", "?")}
 
 
@@ -132,7 +131,7 @@ def larger_wins(found, times):
                 continue
             small, large = found[line[0]]["curve"], found[line[-1]]["curve"]
             end = min(small[-1][0], large[-1][0])
-            steps = [end * number / 200 for number in range(1, 201)]
+            steps = [min(end, end * number / 200) for number in range(1, 201)]
             ahead = [at(large, seconds) < at(small, seconds) for seconds in steps]
             fixed_words = f"{fixed} layers" if axis else f"width {fixed}"
             if not ahead[-1]:

@@ -7,7 +7,7 @@
 DATA is described in understanding.py. The text is public_domain_books and WikiText-2's validation part, of which a twentieth is held out.
 One WordPiece vocabulary, trained on this text and on JaQuAD's training paragraphs, serves all: the Japanese pieces are known to it, but
 pretraining sees no Japanese. Pretraining masks whole words of packed sequences of --max-text-tokens tokens for --minutes of training
-(train.max_hours), with a linear warm-up and then a constant rate.
+(train.max_hours), with a linear warm-up and then a constant rate. The encoder is pre-norm.
 
 Both arms of fine-tuning are equal but for train.init_from: data, order, rate, updates, dropout, seeds. --rates gives several learning
 rates; each arm and data set then takes the one with the better mean, as random weights may want a larger one. No checkpoint is chosen: scores
@@ -44,7 +44,7 @@ def tokenizer_of(options, train):
 
 
 def model_section(options):
-    return {"preset": options.preset, "max_positions": options.max_text_tokens, "dropout": options.dropout,
+    return {"preset": options.preset, "norm": "pre", "max_positions": options.max_text_tokens, "dropout": options.dropout,
             "attention_dropout": options.dropout, "head_dropout": options.dropout}
 
 
@@ -67,7 +67,7 @@ def pretrain(options, train, valid):
     trained = [event for event in events if event["event"] == "train"]
     valid_events = [event for event in events if event["event"] == "valid"]
     return {"updates": trained[-1]["step"], "seconds": trained[-1]["seconds"], "epoch": trained[-1]["epoch"],
-            "tokens": trained[-1]["step"] * statistics.mean(event["tokens"] for event in trained),
+            "tokens": sum(event["tokens"] for event in trained),
             "nll": [event["nll"] for event in valid_events]}
 
 

@@ -286,7 +286,7 @@ def pretraining(options, training_text, validation_text, tokenizer, model, **mor
                 "optim": {"name": "adamw", "lr": options.lr, "beta2": 0.98, "epsilon": 1e-6, "weight_decay": 0.01, "clip_norm": 1.0},
                 "schedule": {"name": "constant", "warmup_steps": options.warmup},
                 "train": {"save_every": 10**6, "noise_scale": False, "keep_last": 1},
-                "eval": {"every": 10**6}, "report": {"every": 20, "tensorboard": False}}
+                "eval": {"every": 10**6}, "report": {"every": 1, "html": False, "tensorboard": False}}
     for name, keys in more.items():
         sections[name] = {**sections.get(name, {}), **keys}
     return sections
