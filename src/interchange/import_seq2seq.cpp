@@ -40,16 +40,17 @@ std::string config_bytes(const fs::path& folder) {
 }
 
 void require_marian_class(const ConfigReader& config) {
+  const MarianClass* found = find_marian_class(config.text("model_type", ""));
+  if (found == nullptr) config.refuse("model_type", "is neither marian nor pegasus");
   if (!config.has("architectures")) return;
   const auto& list = config.json()["architectures"];
   if (!list.is_array() || list.empty() || !list[0].is_string()) {
     config.refuse("architectures", "is no list of names", "the config.json is damaged");
   }
   const auto name = list[0].get<std::string>();
-  if (name == kMarianClass) return;
-  config.refuse(
-      "architectures", "has `" + printable(name) + "`",
-      std::string("of Marian's models ") + kMarianClass + " is imported, which translates");
+  if (name == found->name) return;
+  config.refuse("architectures", "has `" + printable(name) + "`",
+                "of its models " + std::string(found->name) + " is imported, which translates");
 }
 
 void require_special(const fs::path& folder, const char* key, int64_t stated, const char* piece,
@@ -163,11 +164,20 @@ bool take_output_bias(ImportedSeq2Seq& model, const TensorsByName& theirs, const
   return true;
 }
 
+/// Whether positions are tensors is known only when they were looked at: take_positions().
+std::vector<NamePair> names_but_positions(const Seq2SeqDescription& description) {
+  auto names = marian_names(description);
+  std::erase_if(names, [](const NamePair& pair) {
+    return std::any_of(kPositionTables.begin(), kPositionTables.end(),
+                       [&](const auto& table) { return pair.ours == table.second; });
+  });
+  return names;
+}
+
 void take_seq2seq_tensors(ImportedSeq2Seq& model, const fs::path& folder,
                           const ImportOptions& options) {
   const TensorsByName theirs = by_modern_name(model.files->tensors(), folder);
-  // Positions are not among the names yet: only afterwards the model is one of learned positions.
-  auto found = joined(theirs, marian_names(model.description), 0, folder.string());
+  auto found = joined(theirs, names_but_positions(model.description), 0, folder.string());
   model.tensors = found.list.tensors;
   model.missing = found.missing;
   model.own = std::make_shared<TensorList>(std::move(found.list));
@@ -175,7 +185,8 @@ void take_seq2seq_tensors(ImportedSeq2Seq& model, const fs::path& folder,
   require_equal_copies(theirs, marian_copies(model.description), model.tensors, folder, known);
   if (take_output_bias(model, theirs, folder)) known.insert(kMarianOutputBias);
   for (auto& name : take_positions(model, theirs, folder)) known.insert(std::move(name));
-  NameMisfits misfits{.model_class = kMarianClass, .not_found = found.not_found, .extra = {}};
+  NameMisfits misfits{
+      .model_class = model.model_class(), .not_found = found.not_found, .extra = {}};
   for (const auto& [name, tensor] : theirs) {
     if (!known.contains(name)) misfits.extra.push_back(name);
   }
@@ -227,15 +238,12 @@ experiment::Experiment experiment_of(const ImportedSeq2Seq& model) {
 }  // namespace
 
 bool is_seq2seq_folder(const fs::path& folder) {
-  return reader_of(config_bytes(folder), (folder / "config.json").string())
-             .text("model_type", "") == kMarianType;
+  const ConfigReader config = reader_of(config_bytes(folder), (folder / "config.json").string());
+  return find_marian_class(config.text("model_type", "")) != nullptr;
 }
 
 Seq2SeqDescription read_seq2seq_config(std::string_view bytes, const std::string& where) {
   const ConfigReader config = reader_of(bytes, where);
-  if (config.text("model_type", "") != kMarianType) {
-    config.refuse("model_type", std::string("is not `") + kMarianType + "`");
-  }
   require_marian_class(config);
   return read_marian_config(config);
 }

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Compares imported and exported translation models with MarianMTModel of the package transformers.
+"""Compares imported and exported translation models with MarianMTModel and Pegasus of the package transformers.
 
     crosscheck_translation.py STRETTO_BINARY LOGITS_TOOL [--folder DIR_OF_A_MODEL ...]
 
@@ -189,7 +189,7 @@ def check_trained(name, keys, options, rng, place):
     run, out = place / (name.replace(" ", "_") + "_run"), place / (name.replace(" ", "_") + "_out")
     run_command(options.stretto, "train", config, "--run", run)
     run_command(options.stretto, "export", run, "--format", "hf", out)
-    model = load_whole(out, transformers.MarianMTModel)
+    model = load_whole(out, getattr(transformers, keys.get("class", "MarianMTModel")))
     settings = model.config
     src, tgt = random_pairs(rng, settings.vocab_size, settings.eos_token_id,
                             {settings.pad_token_id, settings.eos_token_id, settings.decoder_start_token_id})
@@ -213,6 +213,7 @@ TRAINED = {
     "trained sinusoidal": {},
     "trained learned": {"model": ['positions = "learned"', 'tie_embeddings = "decoder"', 'activation = "gelu"',
                                   'embedding_scale = "none"']},
+    "trained pre-norm": {"class": "PegasusForConditionalGeneration", "model": ['norm = "pre"']},
     "trained apart": {"tokenizer": ["joint = false"], "model": ['tie_embeddings = "none"']},
 }
 

@@ -261,6 +261,33 @@ TEST(ExportSeq2Seq, AFolderThatWasImportedComesBack) {
   }
 }
 
+TEST(ExportSeq2Seq, NormsInFrontAreThoseOfPegasus) {
+  const auto folder = marian_folder();
+  folder.write();
+  const auto post = import_seq2seq(folder.dir->path());
+  auto options = post.description.model;
+  options.norm = "pre";
+  require_seq2seq_class(options, post.tokenizers, "pegasus");
+  auto tensors = post.tensors;
+  const std::string norm = floats({1, 2, 3, 4}), positions = floats(std::vector<float>(64, 0.5F));
+  for (const char* name : {"encoder.final_norm.weight", "encoder.final_norm.bias",
+                           "decoder.final_norm.weight", "decoder.final_norm.bias"}) {
+    tensors.push_back({name, store::DType::kF32, {4}, norm});
+  }
+  for (const char* name : {"encoder.positions.weight", "decoder.positions.weight"}) {
+    tensors.push_back({name, store::DType::kF32, {16, 4}, positions});
+  }
+  const TempDir place;
+  export_seq2seq({.model = options, .tokenizers = post.tokenizers, .tensors = tensors},
+                 place / "out");
+  const auto again = import_seq2seq(place / "out");
+  EXPECT_EQ(again.model_class(), "PegasusForConditionalGeneration");
+  EXPECT_EQ(again.description.model.norm, "pre");
+  EXPECT_EQ(again.description.model.positions, "learned");
+  EXPECT_EQ(find(again.tensors, "decoder.final_norm.bias")->bytes, norm);
+  EXPECT_EQ(find(again.tensors, "encoder.positions.weight")->bytes, positions);
+}
+
 TEST(ExportSeq2Seq, SentencePieceModelsOfARunGetAVocabulary) {
   const std::string model =
       text::train_sentencepiece(std::vector<std::string>(40, "red house"),
@@ -291,7 +318,13 @@ TEST(ExportSeq2Seq, WhatTheClassCannotExpressIsRefusedByItsKey) {
   };
   using O = models::Seq2SeqOptions;
   require_seq2seq_class(O(), pair, "auto");
-  EXPECT_NE(reason([](O& o) { o.norm = "pre"; }).find("model.norm = \"pre\""), std::string::npos);
+  EXPECT_NE(reason([](O& o) { o.norm = "res_post"; }).find("model.norm = \"res_post\""),
+            std::string::npos);
+  const auto untied = [](O& o) {
+    o.norm = "pre";
+    o.tie_embeddings = "decoder";
+  };
+  EXPECT_NE(reason(untied).find("model.tie_embeddings"), std::string::npos);
   EXPECT_NE(reason([](O& o) { o.norm_layer = "rms_norm"; }).find("rms_norm"), std::string::npos);
   EXPECT_NE(reason([](O& o) { o.positions = "rotary"; }).find("rotary"), std::string::npos);
   EXPECT_NE(reason([](O& o) { o.activation = "swiglu"; }).find("swiglu"), std::string::npos);
