@@ -3,8 +3,8 @@
 
     crosscheck_translation.py STRETTO_BINARY LOGITS_TOOL [--folder DIR_OF_A_MODEL ...]
 
-Random models of Marian with every tie of tables, activation and kind of positions are imported: log-probabilities of each token,
-decoded one token at a time, and losses of whole sentences must be those of transformers, to 1e-4, and ids and text those of
+Random models of Marian with every tie of tables, activation and kind of positions are imported: log-probabilities of each
+token, decoded one at a time, and losses of whole sentences must be those of transformers, to 1e-4, and ids and text those of
 MarianTokenizer. Each run is exported and compared again. Then models that Stretto has trained for two updates are exported.
 A folder of a real model may be named too.
 Exits 0 when all agree, 1 with the first difference, 77 (skipped) when a package is not installed.
@@ -14,6 +14,7 @@ import json
 import os
 import pathlib
 import random
+import subprocess
 import sys
 import tempfile
 
@@ -139,9 +140,8 @@ def compare(name, got, wanted):
 
 
 def compare_tokenizers(name, tool, run, tokenizer, lines):
-    import subprocess
-    result = subprocess.run([str(tool), str(run)], input="\n".join(lines) + "\n", stdout=subprocess.PIPE, text=True, timeout=300,
-                            check=True, encoding="utf-8")
+    result = subprocess.run([str(tool), str(run)], input="\n".join(lines) + "\n", stdout=subprocess.PIPE, text=True,
+                            timeout=300, check=True, encoding="utf-8")
     for line, answer in zip(lines, map(json.loads, result.stdout.splitlines()), strict=True):
         src = tokenizer(line, add_special_tokens=False).input_ids
         tgt = tokenizer(text_target=line, add_special_tokens=False).input_ids
@@ -205,8 +205,8 @@ CASES = {
     "own output": {"config": {"activation_function": "gelu", "tie_word_embeddings": False}, "bias": True},
     "tables apart": {"config": {"activation_function": "gelu_new", "share_encoder_decoder_embeddings": False,
                                 "scale_embedding": True}},
-    "vocabularies apart": {"config": {"share_encoder_decoder_embeddings": False, "tie_word_embeddings": False}, "separate": True,
-                           "bias": True},
+    "vocabularies apart": {"config": {"share_encoder_decoder_embeddings": False, "tie_word_embeddings": False},
+                           "separate": True, "bias": True},
     "other positions": {"config": {"activation_function": "swish", "scale_embedding": True}, "positions": True},
 }
 TRAINED = {
