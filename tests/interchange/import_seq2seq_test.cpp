@@ -19,24 +19,24 @@ using stretto::testing::marian_folder;
 using stretto::testing::ModelFolder;
 using stretto::testing::TempDir;
 
-const store::TensorView* find(const std::vector<store::TensorView>& tensors,
-                              const std::string& name) {
+const store::TensorView* tensor_called(const std::vector<store::TensorView>& tensors,
+                                       const std::string& name) {
   const auto found = std::find_if(tensors.begin(), tensors.end(),
                                   [&](const auto& tensor) { return tensor.name == name; });
   return found == tensors.end() ? nullptr : &*found;
 }
 
-std::string refused(const ModelFolder& folder, const ImportOptions& options = {}) {
+std::string refused_folder(const ModelFolder& folder, const ImportOptions& options = {}) {
   return failure(ExitCode::kBadData, [&] { import_seq2seq(folder.dir->path(), options); })
       .message();
 }
 
 /// The message about a config.json in which one key is another.
-std::string refused_with(const char* key, const nlohmann::json& value) {
+std::string refused_key(const char* key, const nlohmann::json& value) {
   auto folder = marian_folder();
   folder.config[key] = value;
   folder.write();
-  return refused(folder);
+  return refused_folder(folder);
 }
 
 std::string floats(const std::vector<float>& values) {
@@ -84,18 +84,18 @@ TEST(ImportSeq2Seq, TensorsAreJoinedUnderTheNamesOfTheModel) {
   const auto folder = marian_folder();
   folder.write();
   const auto model = import_seq2seq(folder.dir->path());
-  const auto* table = find(model.tensors, "embedding.weight");
+  const auto* table = tensor_called(model.tensors, "embedding.weight");
   ASSERT_NE(table, nullptr);
   EXPECT_EQ(table->shape, (std::vector<int64_t>{24, 4}));
   EXPECT_EQ(table->bytes, folder.values_of("model.shared.weight"));
   const std::string cross = "model.decoder.layers.0.encoder_attn.";
-  EXPECT_EQ(find(model.tensors, "decoder.layers.0.cross_attention.kv.bias")->bytes,
+  EXPECT_EQ(tensor_called(model.tensors, "decoder.layers.0.cross_attention.kv.bias")->bytes,
             folder.values_of(cross + "k_proj.bias") + folder.values_of(cross + "v_proj.bias"));
-  EXPECT_EQ(find(model.tensors, "decoder.layers.0.cross_attention.q.weight")->bytes,
+  EXPECT_EQ(tensor_called(model.tensors, "decoder.layers.0.cross_attention.q.weight")->bytes,
             folder.values_of(cross + "q_proj.weight"));
-  EXPECT_EQ(find(model.tensors, "decoder.layers.0.cross_residual.norm.weight")->bytes,
+  EXPECT_EQ(tensor_called(model.tensors, "decoder.layers.0.cross_residual.norm.weight")->bytes,
             folder.values_of("model.decoder.layers.0.encoder_attn_layer_norm.weight"));
-  EXPECT_EQ(find(model.tensors, "output.bias")->shape, (std::vector<int64_t>{24}));
+  EXPECT_EQ(tensor_called(model.tensors, "output.bias")->shape, (std::vector<int64_t>{24}));
 }
 
 TEST(ImportSeq2Seq, ABiasOfZerosIsNone) {
@@ -103,7 +103,7 @@ TEST(ImportSeq2Seq, ABiasOfZerosIsNone) {
   write_with(folder, {{"final_logits_bias", floats(std::vector<float>(24, 0.0F))}});
   const auto model = import_seq2seq(folder.dir->path());
   EXPECT_FALSE(model.description.model.output_bias);
-  EXPECT_EQ(find(model.tensors, "output.bias"), nullptr);
+  EXPECT_EQ(tensor_called(model.tensors, "output.bias"), nullptr);
 }
 
 TEST(ImportSeq2Seq, StoredPositionsOfMarianAreComputedAndOthersAreLearned) {
@@ -124,12 +124,12 @@ TEST(ImportSeq2Seq, StoredPositionsOfMarianAreComputedAndOthersAreLearned) {
   write_with(folder, {{encoder, floats(table)}, {decoder, floats(other)}});
   const auto model = import_seq2seq(folder.dir->path());
   EXPECT_EQ(model.description.model.positions, "learned");
-  EXPECT_EQ(find(model.tensors, "encoder.positions.weight")->bytes, floats(table));
-  EXPECT_EQ(find(model.tensors, "decoder.positions.weight")->bytes, floats(other));
+  EXPECT_EQ(tensor_called(model.tensors, "encoder.positions.weight")->bytes, floats(table));
+  EXPECT_EQ(tensor_called(model.tensors, "decoder.positions.weight")->bytes, floats(other));
 
   folder.shapes[decoder] = {15, 4};
   folder.write();
-  EXPECT_NE(refused(folder).find("max_position_embeddings"), std::string::npos);
+  EXPECT_NE(refused_folder(folder).find("max_position_embeddings"), std::string::npos);
 }
 
 TEST(ImportSeq2Seq, TablesAreTiedAsTheConfigurationSays) {
@@ -139,9 +139,9 @@ TEST(ImportSeq2Seq, TablesAreTiedAsTheConfigurationSays) {
   folder.write();
   const auto own = import_seq2seq(folder.dir->path());
   EXPECT_EQ(own.description.model.tie_embeddings, "none");
-  EXPECT_EQ(find(own.tensors, "encoder.embedding.weight")->bytes,
-            find(own.tensors, "decoder.embedding.weight")->bytes);
-  EXPECT_EQ(find(own.tensors, "output.weight")->bytes, folder.values_of("lm_head.weight"));
+  EXPECT_EQ(tensor_called(own.tensors, "encoder.embedding.weight")->bytes,
+            tensor_called(own.tensors, "decoder.embedding.weight")->bytes);
+  EXPECT_EQ(tensor_called(own.tensors, "output.weight")->bytes, folder.values_of("lm_head.weight"));
 
   auto apart = marian_folder();
   apart.config["share_encoder_decoder_embeddings"] = false;
@@ -152,35 +152,36 @@ TEST(ImportSeq2Seq, TablesAreTiedAsTheConfigurationSays) {
   apart.write();
   const auto model = import_seq2seq(apart.dir->path());
   EXPECT_EQ(model.description.model.tie_embeddings, "decoder");
-  EXPECT_EQ(find(model.tensors, "decoder.embedding.weight")->bytes,
+  EXPECT_EQ(tensor_called(model.tensors, "decoder.embedding.weight")->bytes,
             apart.values_of("model.decoder.embed_tokens.weight"));
 
   auto copy = marian_folder();
   copy.shapes["lm_head.weight"] = {24, 4};
   copy.write();
-  EXPECT_NE(refused(copy).find("`lm_head.weight` is not `embedding.weight`"), std::string::npos);
+  EXPECT_NE(refused_folder(copy).find("`lm_head.weight` is not `embedding.weight`"),
+            std::string::npos);
 }
 
 TEST(ImportSeq2Seq, WhatTheTransformerCannotExpressIsRefusedByItsKey) {
-  EXPECT_NE(refused_with("activation_function", "tanh").find("activation_function"),
+  EXPECT_NE(refused_key("activation_function", "tanh").find("activation_function"),
             std::string::npos);
-  EXPECT_NE(refused_with("normalize_before", true).find("normalize_before"), std::string::npos);
-  EXPECT_NE(refused_with("normalize_embedding", true).find("normalize_embedding"),
+  EXPECT_NE(refused_key("normalize_before", true).find("normalize_before"), std::string::npos);
+  EXPECT_NE(refused_key("normalize_embedding", true).find("normalize_embedding"),
             std::string::npos);
-  EXPECT_NE(refused_with("tie_encoder_decoder", true).find("tie_encoder_decoder"),
+  EXPECT_NE(refused_key("tie_encoder_decoder", true).find("tie_encoder_decoder"),
             std::string::npos);
-  EXPECT_NE(refused_with("decoder_vocab_size", 20).find("decoder_vocab_size"), std::string::npos);
-  EXPECT_NE(refused_with("decoder_attention_heads", 3).find("decoder_attention_heads"),
+  EXPECT_NE(refused_key("decoder_vocab_size", 20).find("decoder_vocab_size"), std::string::npos);
+  EXPECT_NE(refused_key("decoder_attention_heads", 3).find("decoder_attention_heads"),
             std::string::npos);
-  EXPECT_NE(refused_with("architectures", {"MarianForCausalLM"}).find("MarianForCausalLM"),
+  EXPECT_NE(refused_key("architectures", {"MarianForCausalLM"}).find("MarianForCausalLM"),
             std::string::npos);
 }
 
 TEST(ImportSeq2Seq, SpecialIdsMustBeThoseOfTheVocabulary) {
-  EXPECT_NE(refused_with("eos_token_id", 2).find("`eos_token_id` is 2, but `</s>`"),
+  EXPECT_NE(refused_key("eos_token_id", 2).find("`eos_token_id` is 2, but `</s>`"),
             std::string::npos);
-  EXPECT_NE(refused_with("pad_token_id", 22).find("pad_token_id"), std::string::npos);
-  EXPECT_NE(refused_with("decoder_start_token_id", 0).find("decoder_start_token_id"),
+  EXPECT_NE(refused_key("pad_token_id", 22).find("pad_token_id"), std::string::npos);
+  EXPECT_NE(refused_key("decoder_start_token_id", 0).find("decoder_start_token_id"),
             std::string::npos);
 }
 
@@ -188,7 +189,7 @@ TEST(ImportSeq2Seq, AVocabularyThatDoesNotFitIsRefused) {
   auto folder = marian_folder();
   folder.shapes["model.shared.weight"] = {23, 4};
   folder.write();
-  EXPECT_NE(refused(folder).find("does not fit"), std::string::npos);
+  EXPECT_NE(refused_folder(folder).find("does not fit"), std::string::npos);
 }
 
 TEST(ImportSeq2Seq, MissingAndExtraTensorsAreListed) {
@@ -196,7 +197,7 @@ TEST(ImportSeq2Seq, MissingAndExtraTensorsAreListed) {
   folder.shapes.erase("model.decoder.layers.0.fc2.bias");
   folder.shapes["model.decoder.layers.1.fc2.bias"] = {4};
   folder.write();
-  const std::string message = refused(folder);
+  const std::string message = refused_folder(folder);
   EXPECT_NE(message.find("missing: model.decoder.layers.0.fc2.bias"), std::string::npos);
   EXPECT_NE(message.find("not in the model: model.decoder.layers.1.fc2.bias"), std::string::npos);
   const auto model =
@@ -219,9 +220,9 @@ TEST(ImportSeq2Seq, TokenizersOfOtherSettingsAreRefused) {
   const auto folder = marian_folder();
   folder.write();
   folder.dir->write("tokenizer_config.json", R"({"eos_token": "<end>"})");
-  EXPECT_NE(refused(folder).find("<end>"), std::string::npos);
+  EXPECT_NE(refused_folder(folder).find("<end>"), std::string::npos);
   folder.dir->write("tokenizer_config.json", R"({"separate_vocabs": true})");
-  EXPECT_NE(refused(folder).find("separate_vocabs"), std::string::npos);
+  EXPECT_NE(refused_folder(folder).find("separate_vocabs"), std::string::npos);
 }
 
 TEST(ImportSeq2Seq, HasNoEncoderAlone) {
@@ -253,7 +254,7 @@ TEST(ExportSeq2Seq, AFolderThatWasImportedComesBack) {
     EXPECT_EQ(again.description.specials, model.description.specials);
     ASSERT_EQ(again.tensors.size(), model.tensors.size());
     for (const auto& tensor : model.tensors) {
-      const auto* found = find(again.tensors, tensor.name);
+      const auto* found = tensor_called(again.tensors, tensor.name);
       ASSERT_NE(found, nullptr) << tensor.name;
       EXPECT_EQ(found->shape, tensor.shape);
       EXPECT_EQ(found->bytes, tensor.bytes) << tensor.name;
@@ -284,8 +285,8 @@ TEST(ExportSeq2Seq, NormsInFrontAreThoseOfPegasus) {
   EXPECT_EQ(again.model_class(), "PegasusForConditionalGeneration");
   EXPECT_EQ(again.description.model.norm, "pre");
   EXPECT_EQ(again.description.model.positions, "learned");
-  EXPECT_EQ(find(again.tensors, "decoder.final_norm.bias")->bytes, norm);
-  EXPECT_EQ(find(again.tensors, "encoder.positions.weight")->bytes, positions);
+  EXPECT_EQ(tensor_called(again.tensors, "decoder.final_norm.bias")->bytes, norm);
+  EXPECT_EQ(tensor_called(again.tensors, "encoder.positions.weight")->bytes, positions);
 }
 
 TEST(ExportSeq2Seq, SentencePieceModelsOfARunGetAVocabulary) {
