@@ -111,6 +111,16 @@ constexpr std::array<std::pair<const char*, const char*>, 2> kPositionTables{
     {{"model.encoder.embed_positions.weight", "encoder.positions.weight"},
      {"model.decoder.embed_positions.weight", "decoder.positions.weight"}}};
 
+void require_position_shape(const TensorView& table, const std::vector<int64_t>& shape,
+                            const fs::path& folder) {
+  if (table.shape == shape) return;
+  throw Error(ExitCode::kBadData,
+              folder.string() + ": `" + printable(table.name) +
+                  "` does not have the rows of max_position_embeddings and the width of d_model in "
+                  "config.json",
+              "the weights are not those of the model that config.json describes");
+}
+
 /// Positions that a folder stores count, as they do in `transformers`: a table other than Marian's
 /// makes a model of learned positions. Returns the names of the folder that were read.
 std::vector<std::string> take_positions(ImportedSeq2Seq& model, const TensorsByName& theirs,
@@ -118,30 +128,23 @@ std::vector<std::string> take_positions(ImportedSeq2Seq& model, const TensorsByN
   auto& options = model.description.model;
   const std::vector<int64_t> shape{options.max_positions, options.d_model};
   std::vector<std::string> taken;
-  std::vector<TensorView> tables;
-  bool is_marian = true;
   for (const auto& [name, ours] : kPositionTables) {
-    if (theirs.contains(name)) taken.emplace_back(name);
+    const auto found = theirs.find(name);
+    if (found == theirs.end()) continue;
+    require_position_shape(*found->second, shape, folder);
+    taken.emplace_back(name);
   }
   if (taken.empty()) return taken;
   const auto wanted = marian_positions(options.max_positions, options.d_model);
+  bool is_marian = true;
+  std::vector<TensorView> tables;
   for (const auto& [name, ours] : kPositionTables) {
     const auto found = theirs.find(name);
-    TensorView table{ours, store::DType::kF32, shape, {}};
-    if (found == theirs.end()) {
-      table.bytes = model.own->bytes.emplace_back(bytes_of(wanted));
-    } else {
-      table.bytes = to_f32(*found->second, model.own->bytes, folder.string()).bytes;
-      if (found->second->shape != shape) {
-        throw Error(ExitCode::kBadData,
-                    folder.string() + ": `" + name +
-                        "` does not have the rows of max_position_embeddings and the width of "
-                        "d_model in config.json",
-                    "the weights are not those of the model that config.json describes");
-      }
-      is_marian = is_marian && nearly_equal(table.bytes, wanted);
-    }
-    tables.push_back(std::move(table));
+    const std::string_view bytes =
+        found == theirs.end() ? std::string_view(model.own->bytes.emplace_back(bytes_of(wanted)))
+                              : to_f32(*found->second, model.own->bytes, folder.string()).bytes;
+    is_marian = is_marian && nearly_equal(bytes, wanted);
+    tables.push_back({ours, store::DType::kF32, shape, bytes});
   }
   if (is_marian) return taken;
   options.positions = "learned";
