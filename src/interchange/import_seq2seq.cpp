@@ -59,19 +59,34 @@ void require_special(const fs::path& folder, const char* key, int64_t stated, co
   throw Error(ExitCode::kBadData,
               (folder / "config.json").string() + ": `" + key + "` is " + std::to_string(stated) +
                   ", but `" + piece + "` of the vocabulary has id " + std::to_string(id),
-              "put the tokenizer of these weights into the folder; a decoder of Marian begins with "
-              "padding");
+              "put the tokenizer of these weights into the folder");
 }
 
-// Both sides end with it, and a decoder of Marian begins with padding.
 void require_specials(const ImportedSeq2Seq& model, const fs::path& folder) {
   const auto& stated = model.description.specials;
   for (const auto* side : {model.tokenizers.src.get(), model.tokenizers.tgt.get()}) {
     const auto found = side->specials();
     require_special(folder, "eos_token_id", stated.eos, "</s>", found.eos);
     require_special(folder, "pad_token_id", stated.pad, "<pad>", found.pad);
-    require_special(folder, "decoder_start_token_id", stated.bos, "<pad>", found.bos);
   }
+}
+
+/// Marian's decoders begin with padding; one that begins with another piece says so in an asset.
+void take_tokenizers(ImportedSeq2Seq& model, const fs::path& folder) {
+  model.assets = read_marian_tokenizer(folder, model.description.shares_tables);
+  model.tokenizers = text::load_tokenizers({}, model.assets);
+  require_specials(model, folder);
+  const int64_t begin = model.description.specials.bos;
+  const auto found = model.tokenizers.tgt->specials();
+  if (begin == found.bos) return;
+  if (begin == found.unk || begin >= model.tokenizers.tgt->size()) {
+    throw Error(ExitCode::kBadData,
+                (folder / "config.json").string() + ": `decoder_start_token_id` is " +
+                    std::to_string(begin) + ", which is no token that a decoder can begin with",
+                "put the tokenizer of these weights into the folder");
+  }
+  model.assets[kBeginAsset] = model.tokenizers.tgt->piece(begin);
+  model.tokenizers = text::load_tokenizers({}, model.assets);
 }
 
 /// Marian's table of positions [rows, width], as nn::Sinusoids has it.
@@ -261,9 +276,7 @@ ImportedSeq2Seq import_seq2seq(const fs::path& folder, const ImportOptions& opti
   model.description = read_seq2seq_config(config_bytes(folder), (folder / "config.json").string());
   auto& description = model.description;
   description.beam_size = beam_of(folder, description.beam_size);
-  model.assets = read_marian_tokenizer(folder, description.shares_tables);
-  model.tokenizers = text::load_tokenizers({}, model.assets);
-  require_specials(model, folder);
+  take_tokenizers(model, folder);
   model.files = std::make_shared<const store::WeightFiles>(folder);
   take_seq2seq_tensors(model, folder, options);
   fit_seq2seq_tables(model, folder);

@@ -181,8 +181,17 @@ TEST(ImportSeq2Seq, SpecialIdsMustBeThoseOfTheVocabulary) {
   EXPECT_NE(refused_key("eos_token_id", 2).find("`eos_token_id` is 2, but `</s>`"),
             std::string::npos);
   EXPECT_NE(refused_key("pad_token_id", 22).find("pad_token_id"), std::string::npos);
-  EXPECT_NE(refused_key("decoder_start_token_id", 0).find("decoder_start_token_id"),
+  EXPECT_NE(refused_key("decoder_start_token_id", 1).find("decoder_start_token_id"),
             std::string::npos);
+}
+
+TEST(ImportSeq2Seq, ADecoderMayBeginWithAnotherTokenThanPadding) {
+  auto folder = marian_folder();
+  folder.config["decoder_start_token_id"] = 0;
+  folder.write();
+  const auto model = import_seq2seq(folder.dir->path());
+  EXPECT_EQ(model.tokenizers.tgt->specials().bos, 0);
+  EXPECT_EQ(model.assets.at("begin.piece"), "</s>");
 }
 
 TEST(ImportSeq2Seq, AVocabularyThatDoesNotFitIsRefused) {
