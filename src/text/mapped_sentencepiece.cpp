@@ -141,11 +141,13 @@ class MappedSentencePiece final : public Tokenizer {
     const auto& own = vocabulary_.specials;
     return id == own.pad || id == own.bos || id == own.eos;
   }
-  // Text that the model does not know comes back as it is: it must not spell a special.
+  // Text that the model does not know comes back as it is: it must not end a sentence.
   int64_t id_of(const std::string& piece) const {
+    const auto& specials = vocabulary_.specials;
     const auto found = vocabulary_.ids.find(piece);
-    const bool is_text = found != vocabulary_.ids.end() && !is_silent_special(found->second);
-    return is_text ? found->second : vocabulary_.specials.unk;
+    if (found == vocabulary_.ids.end()) return specials.unk;
+    const bool is_text = found->second != specials.pad && found->second != specials.eos;
+    return is_text ? found->second : specials.unk;
   }
 
   std::unique_ptr<const SentencePieceLibrary> library_;

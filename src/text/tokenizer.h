@@ -114,9 +114,8 @@ struct MappedIds {
 /// A SentencePiece model whose pieces have the ids of a `vocab.json`, as Marian's models of
 /// `transformers` have them: two models, one for each side, may share one vocabulary. A piece that
 /// the vocabulary lacks is unknown. `>>fra<<` at the beginning of a line is one piece: the language
-/// that is wanted. A line cannot spell `</s>`, `<unk>`
-/// or
-/// `<pad>` as specials.
+/// that is wanted. A line cannot spell `</s>` and
+/// `<pad>`.
 ///
 /// Throws Error(kBadData) for a broken model, and for a vocabulary that is broken, gives an id
 /// twice, or lacks one of these three or the piece of `begin`.
