@@ -283,6 +283,21 @@ TEST(Transformer, TiedTablesHaveOneName) {
             "encoder.embedding.weight of the source decoder.embedding.weight output.weight ");
 }
 
+TEST(Transformer, AnOutputBiasIsATableOfTheTargetsVocabulary) {
+  Seq2SeqOptions options = tiny();
+  options.output_bias = true;
+  const auto model = make(options);
+  const auto parameters = model->named_parameters();
+  const at::Tensor* bias = parameters.find("output.bias");
+  ASSERT_NE(bias, nullptr);
+  EXPECT_EQ(bias->sizes(), (std::vector<int64_t>{kRowsOfTable}));
+  const auto tables = model->vocabulary_tables();
+  EXPECT_TRUE(std::any_of(tables.begin(), tables.end(), [](const VocabularyTable& table) {
+    return table.parameter == "output.bias" && !table.of_source;
+  }));
+  EXPECT_EQ(make(tiny())->named_parameters().find("output.bias"), nullptr);
+}
+
 TEST(Transformer, FirstWeightsDependOnSeedAndNameAlone) {
   Seq2SeqOptions deep = tiny();
   deep.decoder.as<StackOptions>().num_layers = 3;
