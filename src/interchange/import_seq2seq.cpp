@@ -245,6 +245,11 @@ experiment::Experiment experiment_of(const ImportedSeq2Seq& model) {
   experiment::TranslationOptions sections;
   sections.model = model.description.model;
   sections.tokenizer.joint = model.tokenizers.joint;
+  if (sections.model.positions == "learned") {
+    for (int64_t* longest : {&sections.data.max_src_tokens, &sections.data.max_tgt_tokens}) {
+      *longest = std::min(*longest, sections.model.max_positions);
+    }
+  }
   if (model.description.beam_size > 0) sections.decode.beam_size = model.description.beam_size;
   experiment::Experiment experiment;
   experiment.train.max_steps = kUpdatesOfNobody;

@@ -124,6 +124,9 @@ TEST(ImportSeq2Seq, StoredPositionsOfMarianAreComputedAndOthersAreLearned) {
   write_with(folder, {{encoder, floats(table)}, {decoder, floats(other)}});
   const auto model = import_seq2seq(folder.dir->path());
   EXPECT_EQ(model.description.model.positions, "learned");
+  const auto& data = model.experiment.task.as<experiment::TranslationOptions>().data;
+  EXPECT_EQ(data.max_src_tokens, 16);
+  EXPECT_EQ(data.max_tgt_tokens, 16);
   EXPECT_EQ(tensor_called(model.tensors, "encoder.positions.weight")->bytes, floats(table));
   EXPECT_EQ(tensor_called(model.tensors, "decoder.positions.weight")->bytes, floats(other));
 
