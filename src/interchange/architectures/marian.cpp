@@ -89,7 +89,9 @@ void refuse_other_layers(const ConfigReader& config, std::string_view norm) {
       {"normalize_before", "the norms of MarianMTModel stand behind the sums"},
       {"add_final_layer_norm", "MarianMTModel has no norm behind its last layer"},
   }};
-  for (const auto& refused : std::span(kRefused).first(kRefused.size() - (norm == "pre" ? 2 : 0))) {
+  constexpr size_t kOfMarianAlone = 2;
+  const size_t count = kRefused.size() - (norm == "pre" ? kOfMarianAlone : 0);
+  for (const auto& refused : std::span(kRefused).first(count)) {
     if (config.flag(refused.key, false)) {
       config.refuse(refused.key, std::string("is true: ") + refused.what);
     }
