@@ -85,11 +85,12 @@ std::string export_text_model(const ExportRequest& request, const OpenedRun& run
   return interchange::class_name(architecture, description.head);
 }
 
-/// Sinusoids that the class does not compute itself, as the tables of positions that it reads.
+/// Sinusoids that the class reads, as tables of positions.
 at::Tensor add_sinusoids(const models::Seq2SeqOptions& model,
                          std::vector<store::TensorView>& tensors) {
-  if (model.positions != "sinusoidal") return {};
-  nn::Sinusoids sinusoids(model.d_model);
+  if (model.positions == "learned" || !interchange::stores_positions(model)) return {};
+  nn::Sinusoids sinusoids(model.d_model, model.positions == "marian" ? nn::SinusoidTable::kMarian
+                                                                     : nn::SinusoidTable::kFairseq);
   const at::Tensor table = sinusoids
                                .rows(at::arange(model.max_positions, at::kLong),
                                      model.max_positions, at::empty({0}, at::kFloat))
@@ -116,7 +117,7 @@ std::string export_seq2seq_model(const ExportRequest& request, const OpenedRun& 
               " has no tokenizer: MarianTokenizer reads SentencePiece models, and those of the run "
               "are of another kind");
   }
-  return interchange::kMarianClass;
+  return std::string(interchange::marian_class(model.model).name);
 }
 
 }  // namespace

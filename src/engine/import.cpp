@@ -157,7 +157,7 @@ void import_seq2seq_model(const ImportRequest& request, interchange::NewFolder& 
   write_run(model.assets, loaded, tensors, target.path());
   target.publish();
   tell_differences(model.missing, model.left_out, model.rows_left_out);
-  tell_result(request, interchange::kMarianClass, tensors, model.num_pieces());
+  tell_result(request, model.model_class(), tensors, model.num_pieces());
 }
 
 }  // namespace

@@ -69,9 +69,12 @@ std::optional<ExportedSeq2Seq> find_seq2seq(const experiment::Experiment& experi
 
 void require_seq2seq_class(const models::Seq2SeqOptions& model,
                            const text::TokenizerPair& tokenizers, const std::string& wanted) {
-  if (wanted != "auto" && wanted != kMarianType) {
-    throw Error(ExitCode::kUsage, "--model-type " + wanted + ": it has no model of translation",
-                std::string("a Transformer that translates is written as ") + kMarianClass);
+  const MarianClass& its = marian_class(model);
+  if (wanted != "auto" && wanted != its.model_type) {
+    throw Error(ExitCode::kUsage,
+                "--model-type " + wanted + ": a translation model with norm = \"" + model.norm +
+                    "\" is not written so",
+                "leave the option out");
   }
   std::string misfit = marian_misfit(model);
   if (misfit.empty() && tokenizers.src->size() != tokenizers.tgt->size()) {
@@ -79,10 +82,10 @@ void require_seq2seq_class(const models::Seq2SeqOptions& model,
              with_thousands(tokenizers.tgt->size()) + ": its tables have the same rows";
   }
   if (misfit.empty()) return;
-  throw Error(ExitCode::kUsage,
-              std::string("no class of transformers is equal to the model: ") + kMarianClass +
-                  ": " + misfit,
-              "docs/import-export.md lists what each class can express");
+  throw Error(
+      ExitCode::kUsage,
+      "no class of transformers is equal to the model: " + std::string(its.name) + ": " + misfit,
+      "docs/import-export.md lists what each class can express");
 }
 
 bool export_seq2seq(const ExportedSeq2Seq& model, const fs::path& folder) {

@@ -40,16 +40,17 @@ std::string config_bytes(const fs::path& folder) {
 }
 
 void require_marian_class(const ConfigReader& config) {
+  const MarianClass* found = find_marian_class(config.text("model_type", ""));
+  if (found == nullptr) config.refuse("model_type", "is neither marian nor pegasus");
   if (!config.has("architectures")) return;
   const auto& list = config.json()["architectures"];
   if (!list.is_array() || list.empty() || !list[0].is_string()) {
     config.refuse("architectures", "is no list of names", "the config.json is damaged");
   }
   const auto name = list[0].get<std::string>();
-  if (name == kMarianClass) return;
-  config.refuse(
-      "architectures", "has `" + printable(name) + "`",
-      std::string("of Marian's models ") + kMarianClass + " is imported, which translates");
+  if (name == found->name) return;
+  config.refuse("architectures", "has `" + printable(name) + "`",
+                "of its models " + std::string(found->name) + " is imported, which translates");
 }
 
 void require_special(const fs::path& folder, const char* key, int64_t stated, const char* piece,
@@ -58,19 +59,34 @@ void require_special(const fs::path& folder, const char* key, int64_t stated, co
   throw Error(ExitCode::kBadData,
               (folder / "config.json").string() + ": `" + key + "` is " + std::to_string(stated) +
                   ", but `" + piece + "` of the vocabulary has id " + std::to_string(id),
-              "put the tokenizer of these weights into the folder; a decoder of Marian begins with "
-              "padding");
+              "put the tokenizer of these weights into the folder");
 }
 
-// Both sides end with it, and a decoder of Marian begins with padding.
 void require_specials(const ImportedSeq2Seq& model, const fs::path& folder) {
   const auto& stated = model.description.specials;
   for (const auto* side : {model.tokenizers.src.get(), model.tokenizers.tgt.get()}) {
     const auto found = side->specials();
     require_special(folder, "eos_token_id", stated.eos, "</s>", found.eos);
     require_special(folder, "pad_token_id", stated.pad, "<pad>", found.pad);
-    require_special(folder, "decoder_start_token_id", stated.bos, "<pad>", found.bos);
   }
+}
+
+/// Marian's decoders begin with padding; one that begins with another piece says so in an asset.
+void take_tokenizers(ImportedSeq2Seq& model, const fs::path& folder) {
+  model.assets = read_marian_tokenizer(folder, model.description.shares_tables);
+  model.tokenizers = text::load_tokenizers({}, model.assets);
+  require_specials(model, folder);
+  const int64_t begin = model.description.specials.bos;
+  const auto found = model.tokenizers.tgt->specials();
+  if (begin == found.bos) return;
+  if (begin == found.unk || begin >= model.tokenizers.tgt->size()) {
+    throw Error(ExitCode::kBadData,
+                (folder / "config.json").string() + ": `decoder_start_token_id` is " +
+                    std::to_string(begin) + ", which is no token that a decoder can begin with",
+                "put the tokenizer of these weights into the folder");
+  }
+  model.assets[kBeginAsset] = model.tokenizers.tgt->piece(begin);
+  model.tokenizers = text::load_tokenizers({}, model.assets);
 }
 
 /// Marian's table of positions [rows, width], as nn::Sinusoids has it.
@@ -110,6 +126,16 @@ constexpr std::array<std::pair<const char*, const char*>, 2> kPositionTables{
     {{"model.encoder.embed_positions.weight", "encoder.positions.weight"},
      {"model.decoder.embed_positions.weight", "decoder.positions.weight"}}};
 
+void require_position_shape(const TensorView& table, const std::vector<int64_t>& shape,
+                            const fs::path& folder) {
+  if (table.shape == shape) return;
+  throw Error(ExitCode::kBadData,
+              folder.string() + ": `" + printable(table.name) +
+                  "` does not have the rows of max_position_embeddings and the width of d_model in "
+                  "config.json",
+              "the weights are not those of the model that config.json describes");
+}
+
 /// Positions that a folder stores count, as they do in `transformers`: a table other than Marian's
 /// makes a model of learned positions. Returns the names of the folder that were read.
 std::vector<std::string> take_positions(ImportedSeq2Seq& model, const TensorsByName& theirs,
@@ -117,30 +143,23 @@ std::vector<std::string> take_positions(ImportedSeq2Seq& model, const TensorsByN
   auto& options = model.description.model;
   const std::vector<int64_t> shape{options.max_positions, options.d_model};
   std::vector<std::string> taken;
-  std::vector<TensorView> tables;
-  bool is_marian = true;
   for (const auto& [name, ours] : kPositionTables) {
-    if (theirs.contains(name)) taken.emplace_back(name);
+    const auto found = theirs.find(name);
+    if (found == theirs.end()) continue;
+    require_position_shape(*found->second, shape, folder);
+    taken.emplace_back(name);
   }
   if (taken.empty()) return taken;
   const auto wanted = marian_positions(options.max_positions, options.d_model);
+  bool is_marian = true;
+  std::vector<TensorView> tables;
   for (const auto& [name, ours] : kPositionTables) {
     const auto found = theirs.find(name);
-    TensorView table{ours, store::DType::kF32, shape, {}};
-    if (found == theirs.end()) {
-      table.bytes = model.own->bytes.emplace_back(bytes_of(wanted));
-    } else {
-      table.bytes = to_f32(*found->second, model.own->bytes, folder.string()).bytes;
-      if (found->second->shape != shape) {
-        throw Error(ExitCode::kBadData,
-                    folder.string() + ": `" + name +
-                        "` does not have the rows of max_position_embeddings and the width of "
-                        "d_model in config.json",
-                    "the weights are not those of the model that config.json describes");
-      }
-      is_marian = is_marian && nearly_equal(table.bytes, wanted);
-    }
-    tables.push_back(std::move(table));
+    const std::string_view bytes =
+        found == theirs.end() ? std::string_view(model.own->bytes.emplace_back(bytes_of(wanted)))
+                              : to_f32(*found->second, model.own->bytes, folder.string()).bytes;
+    is_marian = is_marian && nearly_equal(bytes, wanted);
+    tables.push_back({ours, store::DType::kF32, shape, bytes});
   }
   if (is_marian) return taken;
   options.positions = "learned";
@@ -163,11 +182,20 @@ bool take_output_bias(ImportedSeq2Seq& model, const TensorsByName& theirs, const
   return true;
 }
 
+/// Whether positions are tensors is known only when they were looked at: take_positions().
+std::vector<NamePair> names_but_positions(const Seq2SeqDescription& description) {
+  auto names = marian_names(description);
+  std::erase_if(names, [](const NamePair& pair) {
+    return std::any_of(kPositionTables.begin(), kPositionTables.end(),
+                       [&](const auto& table) { return pair.ours == table.second; });
+  });
+  return names;
+}
+
 void take_seq2seq_tensors(ImportedSeq2Seq& model, const fs::path& folder,
                           const ImportOptions& options) {
   const TensorsByName theirs = by_modern_name(model.files->tensors(), folder);
-  // Positions are not among the names yet: only afterwards the model is one of learned positions.
-  auto found = joined(theirs, marian_names(model.description), 0, folder.string());
+  auto found = joined(theirs, names_but_positions(model.description), 0, folder.string());
   model.tensors = found.list.tensors;
   model.missing = found.missing;
   model.own = std::make_shared<TensorList>(std::move(found.list));
@@ -175,7 +203,8 @@ void take_seq2seq_tensors(ImportedSeq2Seq& model, const fs::path& folder,
   require_equal_copies(theirs, marian_copies(model.description), model.tensors, folder, known);
   if (take_output_bias(model, theirs, folder)) known.insert(kMarianOutputBias);
   for (auto& name : take_positions(model, theirs, folder)) known.insert(std::move(name));
-  NameMisfits misfits{.model_class = kMarianClass, .not_found = found.not_found, .extra = {}};
+  NameMisfits misfits{
+      .model_class = model.model_class(), .not_found = found.not_found, .extra = {}};
   for (const auto& [name, tensor] : theirs) {
     if (!known.contains(name)) misfits.extra.push_back(name);
   }
@@ -216,6 +245,11 @@ experiment::Experiment experiment_of(const ImportedSeq2Seq& model) {
   experiment::TranslationOptions sections;
   sections.model = model.description.model;
   sections.tokenizer.joint = model.tokenizers.joint;
+  if (sections.model.positions == "learned") {
+    for (int64_t* longest : {&sections.data.max_src_tokens, &sections.data.max_tgt_tokens}) {
+      *longest = std::min(*longest, sections.model.max_positions);
+    }
+  }
   if (model.description.beam_size > 0) sections.decode.beam_size = model.description.beam_size;
   experiment::Experiment experiment;
   experiment.train.max_steps = kUpdatesOfNobody;
@@ -227,15 +261,12 @@ experiment::Experiment experiment_of(const ImportedSeq2Seq& model) {
 }  // namespace
 
 bool is_seq2seq_folder(const fs::path& folder) {
-  return reader_of(config_bytes(folder), (folder / "config.json").string())
-             .text("model_type", "") == kMarianType;
+  const ConfigReader config = reader_of(config_bytes(folder), (folder / "config.json").string());
+  return find_marian_class(config.text("model_type", "")) != nullptr;
 }
 
 Seq2SeqDescription read_seq2seq_config(std::string_view bytes, const std::string& where) {
   const ConfigReader config = reader_of(bytes, where);
-  if (config.text("model_type", "") != kMarianType) {
-    config.refuse("model_type", std::string("is not `") + kMarianType + "`");
-  }
   require_marian_class(config);
   return read_marian_config(config);
 }
@@ -250,9 +281,7 @@ ImportedSeq2Seq import_seq2seq(const fs::path& folder, const ImportOptions& opti
   model.description = read_seq2seq_config(config_bytes(folder), (folder / "config.json").string());
   auto& description = model.description;
   description.beam_size = beam_of(folder, description.beam_size);
-  model.assets = read_marian_tokenizer(folder, description.shares_tables);
-  model.tokenizers = text::load_tokenizers({}, model.assets);
-  require_specials(model, folder);
+  take_tokenizers(model, folder);
   model.files = std::make_shared<const store::WeightFiles>(folder);
   take_seq2seq_tensors(model, folder, options);
   fit_seq2seq_tables(model, folder);

@@ -28,6 +28,7 @@ struct ImportedSeq2Seq {
   int64_t rows_left_out = 0;  ///< of each table of tokens, behind the last one of the tokenizer
 
   int64_t num_pieces() const { return tokenizers.tgt->size(); }
+  std::string model_class() const { return std::string(marian_class(description.model).name); }
 
   std::shared_ptr<const store::WeightFiles> files;  ///< whose bytes the tensors are
   std::shared_ptr<TensorList> own;                  ///< and of others

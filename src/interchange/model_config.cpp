@@ -32,7 +32,7 @@ const Architecture& architecture_of(const ConfigReader& config) {
   if (const Architecture* found = find_architecture(type)) return *found;
   std::vector<std::string> known;
   for (const auto* one : architectures()) known.emplace_back(one->model_type);
-  known.emplace_back(kMarianType);
+  for (const auto& one : kMarianClasses) known.emplace_back(one.model_type);
   config.refuse("model_type", type.empty() ? "is missing" : "is `" + printable(type) + "`",
                 "known: " + join(known, ", "));
 }

@@ -14,6 +14,7 @@ namespace {
 constexpr size_t kMaxVocabularyBytes = size_t{1} << 30;
 constexpr const char* kSrcVocab = "src.vocab";
 constexpr const char* kTgtVocab = "tgt.vocab";
+constexpr const char* kBeginPiece = "begin.piece";  // where it is not padding: MappedIds::begin
 
 /// Whose text a model is for.
 enum class Whose : uint8_t { kBoth, kSrc, kTgt };
@@ -194,7 +195,12 @@ std::shared_ptr<const Tokenizer> load_model(const Assets& assets, Whose whose,
 
 std::shared_ptr<const Tokenizer> load_mapped(const Assets& assets, Whose model, Whose ids) {
   const std::string name = asset_name(model, false), vocab = ids_name(ids);
-  return make_mapped_sentencepiece(asset_of(assets, name), name, asset_of(assets, vocab), vocab);
+  const auto begin = assets.find(kBeginPiece);
+  return make_mapped_sentencepiece(
+      asset_of(assets, name), name,
+      {.bytes = asset_of(assets, vocab),
+       .where = vocab,
+       .begin = begin == assets.end() ? std::string_view() : std::string_view(begin->second)});
 }
 
 bool has_mapped_ids(const Assets& assets) {
@@ -248,7 +254,7 @@ TokenizerPair make_tokenizers(const TokenizerOptions& options, uint64_t seed, Li
 TokenizerPair load_tokenizers(const TokenizerOptions& options,
                               const std::map<std::string, std::string>& assets) {
   Assets mine;
-  std::vector<std::string> names{kSrcVocab, kTgtVocab};
+  std::vector<std::string> names{kSrcVocab, kTgtVocab, kBeginPiece};
   for (const Whose whose : {Whose::kBoth, Whose::kSrc, Whose::kTgt}) {
     for (const bool json : {true, false}) names.push_back(asset_name(whose, json));
     names.push_back(ids_name(whose));

@@ -33,8 +33,9 @@ int64_t required_id(const MarianVocabulary& vocabulary, const std::string& piece
               "give the vocab.json that was saved with a Marian model");
 }
 
-MarianVocabulary read_marian_vocabulary(std::string_view bytes, std::string_view where) {
-  const nlohmann::json json = parse_json(bytes, where, kMaxTokenizerBytes);
+MarianVocabulary read_marian_vocabulary(const MappedIds& given) {
+  const auto where = given.where;
+  const nlohmann::json json = parse_json(given.bytes, where, kMaxTokenizerBytes);
   MarianVocabulary vocabulary;
   for (auto& [piece, id] : read_piece_ids(JsonValue(json, std::string(where) + ":"))) {
     vocabulary.pieces.resize(static_cast<size_t>(id) + 1);
@@ -42,10 +43,11 @@ MarianVocabulary read_marian_vocabulary(std::string_view bytes, std::string_view
     vocabulary.ids.emplace(std::move(piece), id);
   }
   const int64_t pad = required_id(vocabulary, kMarianPad, where);
-  vocabulary.specials = {.pad = pad,
-                         .unk = required_id(vocabulary, kMarianUnk, where),
-                         .bos = pad,
-                         .eos = required_id(vocabulary, kMarianEos, where)};
+  vocabulary.specials = {
+      .pad = pad,
+      .unk = required_id(vocabulary, kMarianUnk, where),
+      .bos = given.begin.empty() ? pad : required_id(vocabulary, std::string(given.begin), where),
+      .eos = required_id(vocabulary, kMarianEos, where)};
   return vocabulary;
 }
 
@@ -60,11 +62,10 @@ size_t length_of_language(std::string_view line) {
 /// The pieces of a SentencePiece model, whose ids a vocabulary gives. The model's own are not used.
 class MappedSentencePiece final : public Tokenizer {
  public:
-  MappedSentencePiece(const std::string& model_bytes, std::string_view where,
-                      std::string_view vocab_bytes, std::string_view vocab_where)
+  MappedSentencePiece(const std::string& model_bytes, std::string_view where, const MappedIds& ids)
       : library_(load_sentencepiece(model_bytes, where)),
-        vocabulary_(read_marian_vocabulary(vocab_bytes, vocab_where)),
-        fingerprint_(mix64(xxh3_64(model_bytes), xxh3_64(vocab_bytes))) {}
+        vocabulary_(read_marian_vocabulary(ids)),
+        fingerprint_(mix64(xxh3_64(model_bytes), mix64(xxh3_64(ids.bytes), xxh3_64(ids.begin)))) {}
 
   SpecialIds specials() const override { return vocabulary_.specials; }
 
@@ -96,7 +97,7 @@ class MappedSentencePiece final : public Tokenizer {
   std::string decode(const std::vector<int64_t>& ids) const override {
     std::vector<std::string> split;
     for (const int64_t id : ids) {
-      if (id == vocabulary_.specials.pad || id == vocabulary_.specials.eos) continue;
+      if (is_silent_special(id)) continue;
       split.push_back(piece(id));
     }
     std::string text;
@@ -118,8 +119,8 @@ class MappedSentencePiece final : public Tokenizer {
   int64_t size() const override { return std::ssize(vocabulary_.pieces); }
   uint64_t fingerprint() const override { return fingerprint_; }
   bool continues_word(int64_t id) const override {
-    const auto& own = vocabulary_.specials;
-    return id != own.pad && id != own.unk && id != own.eos && !piece(id).starts_with(kWordStart);
+    return id != vocabulary_.specials.unk && !is_silent_special(id) &&
+           !piece(id).starts_with(kWordStart);
   }
   SubwordModel subword_model() const override {
     SubwordModel model{.kind = library_->kinds.model};
@@ -136,13 +137,17 @@ class MappedSentencePiece final : public Tokenizer {
   }
 
  private:
-  // Text that the model does not know comes back as it is: it must not spell a special.
+  bool is_silent_special(int64_t id) const {
+    const auto& own = vocabulary_.specials;
+    return id == own.pad || id == own.bos || id == own.eos;
+  }
+  // Text that the model does not know comes back as it is: it must not end a sentence.
   int64_t id_of(const std::string& piece) const {
     const auto& specials = vocabulary_.specials;
     const auto found = vocabulary_.ids.find(piece);
     if (found == vocabulary_.ids.end()) return specials.unk;
-    const bool is_special = found->second == specials.pad || found->second == specials.eos;
-    return is_special ? specials.unk : found->second;
+    const bool is_text = found->second != specials.pad && found->second != specials.eos;
+    return is_text ? found->second : specials.unk;
   }
 
   std::unique_ptr<const SentencePieceLibrary> library_;
@@ -154,9 +159,8 @@ class MappedSentencePiece final : public Tokenizer {
 
 std::shared_ptr<const Tokenizer> make_mapped_sentencepiece(const std::string& model_bytes,
                                                            std::string_view where,
-                                                           std::string_view vocab_bytes,
-                                                           std::string_view vocab_where) {
-  return std::make_shared<MappedSentencePiece>(model_bytes, where, vocab_bytes, vocab_where);
+                                                           const MappedIds& ids) {
+  return std::make_shared<MappedSentencePiece>(model_bytes, where, ids);
 }
 
 }  // namespace stretto::text

@@ -104,19 +104,24 @@ std::vector<int64_t> match_pieces(const Tokenizer& now, const Tokenizer& before)
 std::shared_ptr<const Tokenizer> make_sentencepiece(std::string model_bytes,
                                                     std::string_view where);
 
+/// A `vocab.json`: pieces and their ids. The views are only read.
+struct MappedIds {
+  std::string_view bytes;
+  std::string_view where;       ///< the file, for messages
+  std::string_view begin = {};  ///< the piece that a decoder begins with; empty = `<pad>`
+};
+
 /// A SentencePiece model whose pieces have the ids of a `vocab.json`, as Marian's models of
 /// `transformers` have them: two models, one for each side, may share one vocabulary. A piece that
 /// the vocabulary lacks is unknown. `>>fra<<` at the beginning of a line is one piece: the language
-/// that is wanted. A decoder begins with padding: bos is pad. A line cannot spell `</s>`, `<unk>`
-/// or
-/// `<pad>` as specials.
+/// that is wanted. A line cannot spell `</s>` and
+/// `<pad>`.
 ///
 /// Throws Error(kBadData) for a broken model, and for a vocabulary that is broken, gives an id
-/// twice, or lacks one of these three.
+/// twice, or lacks one of these three or the piece of `begin`.
 std::shared_ptr<const Tokenizer> make_mapped_sentencepiece(const std::string& model_bytes,
                                                            std::string_view where,
-                                                           std::string_view vocab_bytes,
-                                                           std::string_view vocab_where);
+                                                           const MappedIds& ids);
 
 /// WordPiece or byte-level BPE from a `tokenizer.json` (text/tokenizer_spec.h).
 std::shared_ptr<const Tokenizer> make_json_tokenizer(std::string_view bytes,

@@ -44,8 +44,8 @@ void use(const text::Tokenizer& tokenizer) {
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   try {
-    use(*text::make_mapped_sentencepiece(
-        small_model(), "source.spm", {reinterpret_cast<const char*>(data), size}, "vocab.json"));
+    const std::string_view bytes(reinterpret_cast<const char*>(data), size);
+    use(*text::make_mapped_sentencepiece(small_model(), "source.spm", {bytes, "vocab.json"}));
   } catch (const Error&) {
   }
   return 0;

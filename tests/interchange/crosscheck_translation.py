@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Compares imported and exported translation models with MarianMTModel of the package transformers.
+"""Compares imported and exported translation models with MarianMTModel and Pegasus of the package transformers.
 
     crosscheck_translation.py STRETTO_BINARY LOGITS_TOOL [--folder DIR_OF_A_MODEL ...]
 
-Random models of Marian with every tie of tables, activation and kind of positions are imported: log-probabilities of each token,
-decoded one token at a time, and losses of whole sentences must be those of transformers, to 1e-4, and ids and text those of
+Random models of Marian with every tie of tables, activation and kind of positions are imported: log-probabilities of each
+token, decoded one at a time, and losses of whole sentences must be those of transformers, to 1e-4, and ids and text those of
 MarianTokenizer. Each run is exported and compared again. Then models that Stretto has trained for two updates are exported.
 A folder of a real model may be named too.
 Exits 0 when all agree, 1 with the first difference, 77 (skipped) when a package is not installed.
@@ -14,6 +14,7 @@ import json
 import os
 import pathlib
 import random
+import subprocess
 import sys
 import tempfile
 
@@ -139,9 +140,8 @@ def compare(name, got, wanted):
 
 
 def compare_tokenizers(name, tool, run, tokenizer, lines):
-    import subprocess
-    result = subprocess.run([str(tool), str(run)], input="\n".join(lines) + "\n", stdout=subprocess.PIPE, text=True, timeout=300,
-                            check=True, encoding="utf-8")
+    result = subprocess.run([str(tool), str(run)], input="\n".join(lines) + "\n", stdout=subprocess.PIPE, text=True,
+                            timeout=300, check=True, encoding="utf-8")
     for line, answer in zip(lines, map(json.loads, result.stdout.splitlines()), strict=True):
         src = tokenizer(line, add_special_tokens=False).input_ids
         tgt = tokenizer(text_target=line, add_special_tokens=False).input_ids
@@ -183,17 +183,22 @@ def check_trained(name, keys, options, rng, place):
     config = place / (name.replace(" ", "_") + ".toml")
     config.write_text("\n".join(
         ["[task]", 'name = "translation"', "[data]", f'train_src = "{data}/source"', f'train_tgt = "{data}/target"',
-         "[train]", "max_steps = 2", "[tokenizer]", "vocab_size = 70", *keys.get("tokenizer", []), "[model]", "d_model = 24",
+         "max_src_tokens = 40", "max_tgt_tokens = 40",
+         "[train]", "max_steps = 2", "[tokenizer]", "vocab_size = 50", *keys.get("tokenizer", []), "[model]", "d_model = 24",
          "max_positions = 50", "dropout = 0.1", *keys.get("model", []), "[model.encoder]", "num_layers = 2", "num_heads = 3",
          "ffn_dim = 40", "[model.decoder]", "num_layers = 2", "num_heads = 4", "ffn_dim = 40"]) + "\n", encoding="utf-8")
     run, out = place / (name.replace(" ", "_") + "_run"), place / (name.replace(" ", "_") + "_out")
     run_command(options.stretto, "train", config, "--run", run)
     run_command(options.stretto, "export", run, "--format", "hf", out)
-    model = load_whole(out, transformers.MarianMTModel)
+    model = load_whole(out, getattr(transformers, keys.get("class", "MarianMTModel")))
     settings = model.config
     src, tgt = random_pairs(rng, settings.vocab_size, settings.eos_token_id,
                             {settings.pad_token_id, settings.eos_token_id, settings.decoder_start_token_id})
-    worst = compare(name, computed(options.tool, run, src, tgt, place), expected(model, src, tgt))
+    wanted = computed(options.tool, run, src, tgt, place)
+    worst = compare(name, expected(model, src, tgt), wanted)
+    again = place / (name.replace(" ", "_") + "_again")
+    run_command(options.stretto, "import", out, "--run", again)
+    worst = max(worst, compare(name + ", imported again", computed(options.tool, again, src, tgt, place), wanted))
     lines = [line for line in HARD_LINES if not line.startswith(">>")] + sentences("source", rng, 50)
     compare_tokenizers(name, options.tool, run, transformers.AutoTokenizer.from_pretrained(out), lines)
     print(f"{name}: {worst:.1e}")
@@ -205,14 +210,15 @@ CASES = {
     "own output": {"config": {"activation_function": "gelu", "tie_word_embeddings": False}, "bias": True},
     "tables apart": {"config": {"activation_function": "gelu_new", "share_encoder_decoder_embeddings": False,
                                 "scale_embedding": True}},
-    "vocabularies apart": {"config": {"share_encoder_decoder_embeddings": False, "tie_word_embeddings": False}, "separate": True,
-                           "bias": True},
+    "vocabularies apart": {"config": {"share_encoder_decoder_embeddings": False, "tie_word_embeddings": False},
+                           "separate": True, "bias": True},
     "other positions": {"config": {"activation_function": "swish", "scale_embedding": True}, "positions": True},
 }
 TRAINED = {
     "trained sinusoidal": {},
     "trained learned": {"model": ['positions = "learned"', 'tie_embeddings = "decoder"', 'activation = "gelu"',
                                   'embedding_scale = "none"']},
+    "trained pre-norm": {"class": "PegasusForConditionalGeneration", "model": ['norm = "pre"']},
     "trained apart": {"tokenizer": ["joint = false"], "model": ['tie_embeddings = "none"']},
 }
 

@@ -19,24 +19,24 @@ using stretto::testing::marian_folder;
 using stretto::testing::ModelFolder;
 using stretto::testing::TempDir;
 
-const store::TensorView* find(const std::vector<store::TensorView>& tensors,
-                              const std::string& name) {
+const store::TensorView* tensor_called(const std::vector<store::TensorView>& tensors,
+                                       const std::string& name) {
   const auto found = std::find_if(tensors.begin(), tensors.end(),
                                   [&](const auto& tensor) { return tensor.name == name; });
   return found == tensors.end() ? nullptr : &*found;
 }
 
-std::string refused_import(const ModelFolder& folder, const ImportOptions& options = {}) {
+std::string refused_folder(const ModelFolder& folder, const ImportOptions& options = {}) {
   return failure(ExitCode::kBadData, [&] { import_seq2seq(folder.dir->path(), options); })
       .message();
 }
 
 /// The message about a config.json in which one key is another.
-std::string refused_with(const char* key, const nlohmann::json& value) {
+std::string refused_key(const char* key, const nlohmann::json& value) {
   auto folder = marian_folder();
   folder.config[key] = value;
   folder.write();
-  return refused_import(folder);
+  return refused_folder(folder);
 }
 
 std::string floats(const std::vector<float>& values) {
@@ -47,7 +47,8 @@ std::string floats(const std::vector<float>& values) {
 
 /// Writes a folder whose tensors have these bytes in the place of their own.
 void write_with(const ModelFolder& folder, const std::map<std::string, std::string>& other) {
-  folder.write();
+  folder.dir->write("config.json", folder.config.dump());
+  std::filesystem::remove(*folder.dir / "model.safetensors");
   std::map<std::string, std::string> bytes;
   std::vector<store::TensorView> tensors;
   for (const auto& [name, shape] : folder.shapes) {
@@ -84,18 +85,18 @@ TEST(ImportSeq2Seq, TensorsAreJoinedUnderTheNamesOfTheModel) {
   const auto folder = marian_folder();
   folder.write();
   const auto model = import_seq2seq(folder.dir->path());
-  const auto* table = find(model.tensors, "embedding.weight");
+  const auto* table = tensor_called(model.tensors, "embedding.weight");
   ASSERT_NE(table, nullptr);
   EXPECT_EQ(table->shape, (std::vector<int64_t>{24, 4}));
   EXPECT_EQ(table->bytes, folder.values_of("model.shared.weight"));
   const std::string cross = "model.decoder.layers.0.encoder_attn.";
-  EXPECT_EQ(find(model.tensors, "decoder.layers.0.cross_attention.kv.bias")->bytes,
+  EXPECT_EQ(tensor_called(model.tensors, "decoder.layers.0.cross_attention.kv.bias")->bytes,
             folder.values_of(cross + "k_proj.bias") + folder.values_of(cross + "v_proj.bias"));
-  EXPECT_EQ(find(model.tensors, "decoder.layers.0.cross_attention.q.weight")->bytes,
+  EXPECT_EQ(tensor_called(model.tensors, "decoder.layers.0.cross_attention.q.weight")->bytes,
             folder.values_of(cross + "q_proj.weight"));
-  EXPECT_EQ(find(model.tensors, "decoder.layers.0.cross_residual.norm.weight")->bytes,
+  EXPECT_EQ(tensor_called(model.tensors, "decoder.layers.0.cross_residual.norm.weight")->bytes,
             folder.values_of("model.decoder.layers.0.encoder_attn_layer_norm.weight"));
-  EXPECT_EQ(find(model.tensors, "output.bias")->shape, (std::vector<int64_t>{24}));
+  EXPECT_EQ(tensor_called(model.tensors, "output.bias")->shape, (std::vector<int64_t>{24}));
 }
 
 TEST(ImportSeq2Seq, ABiasOfZerosIsNone) {
@@ -103,7 +104,7 @@ TEST(ImportSeq2Seq, ABiasOfZerosIsNone) {
   write_with(folder, {{"final_logits_bias", floats(std::vector<float>(24, 0.0F))}});
   const auto model = import_seq2seq(folder.dir->path());
   EXPECT_FALSE(model.description.model.output_bias);
-  EXPECT_EQ(find(model.tensors, "output.bias"), nullptr);
+  EXPECT_EQ(tensor_called(model.tensors, "output.bias"), nullptr);
 }
 
 TEST(ImportSeq2Seq, StoredPositionsOfMarianAreComputedAndOthersAreLearned) {
@@ -124,12 +125,15 @@ TEST(ImportSeq2Seq, StoredPositionsOfMarianAreComputedAndOthersAreLearned) {
   write_with(folder, {{encoder, floats(table)}, {decoder, floats(other)}});
   const auto model = import_seq2seq(folder.dir->path());
   EXPECT_EQ(model.description.model.positions, "learned");
-  EXPECT_EQ(find(model.tensors, "encoder.positions.weight")->bytes, floats(table));
-  EXPECT_EQ(find(model.tensors, "decoder.positions.weight")->bytes, floats(other));
+  const auto& data = model.experiment.task.as<experiment::TranslationOptions>().data;
+  EXPECT_EQ(data.max_src_tokens, 16);
+  EXPECT_EQ(data.max_tgt_tokens, 16);
+  EXPECT_EQ(tensor_called(model.tensors, "encoder.positions.weight")->bytes, floats(table));
+  EXPECT_EQ(tensor_called(model.tensors, "decoder.positions.weight")->bytes, floats(other));
 
   folder.shapes[decoder] = {15, 4};
-  folder.write();
-  EXPECT_NE(refused_import(folder).find("max_position_embeddings"), std::string::npos);
+  write_with(folder, {{encoder, floats(table)}});
+  EXPECT_NE(refused_folder(folder).find("max_position_embeddings"), std::string::npos);
 }
 
 TEST(ImportSeq2Seq, TablesAreTiedAsTheConfigurationSays) {
@@ -139,9 +143,9 @@ TEST(ImportSeq2Seq, TablesAreTiedAsTheConfigurationSays) {
   folder.write();
   const auto own = import_seq2seq(folder.dir->path());
   EXPECT_EQ(own.description.model.tie_embeddings, "none");
-  EXPECT_EQ(find(own.tensors, "encoder.embedding.weight")->bytes,
-            find(own.tensors, "decoder.embedding.weight")->bytes);
-  EXPECT_EQ(find(own.tensors, "output.weight")->bytes, folder.values_of("lm_head.weight"));
+  EXPECT_EQ(tensor_called(own.tensors, "encoder.embedding.weight")->bytes,
+            tensor_called(own.tensors, "decoder.embedding.weight")->bytes);
+  EXPECT_EQ(tensor_called(own.tensors, "output.weight")->bytes, folder.values_of("lm_head.weight"));
 
   auto apart = marian_folder();
   apart.config["share_encoder_decoder_embeddings"] = false;
@@ -152,44 +156,53 @@ TEST(ImportSeq2Seq, TablesAreTiedAsTheConfigurationSays) {
   apart.write();
   const auto model = import_seq2seq(apart.dir->path());
   EXPECT_EQ(model.description.model.tie_embeddings, "decoder");
-  EXPECT_EQ(find(model.tensors, "decoder.embedding.weight")->bytes,
+  EXPECT_EQ(tensor_called(model.tensors, "decoder.embedding.weight")->bytes,
             apart.values_of("model.decoder.embed_tokens.weight"));
 
   auto copy = marian_folder();
   copy.shapes["lm_head.weight"] = {24, 4};
   copy.write();
-  EXPECT_NE(refused_import(copy).find("`lm_head.weight` is not `embedding.weight`"),
+  EXPECT_NE(refused_folder(copy).find("`lm_head.weight` is not `embedding.weight`"),
             std::string::npos);
 }
 
 TEST(ImportSeq2Seq, WhatTheTransformerCannotExpressIsRefusedByItsKey) {
-  EXPECT_NE(refused_with("activation_function", "tanh").find("activation_function"),
+  EXPECT_NE(refused_key("activation_function", "tanh").find("activation_function"),
             std::string::npos);
-  EXPECT_NE(refused_with("normalize_before", true).find("normalize_before"), std::string::npos);
-  EXPECT_NE(refused_with("normalize_embedding", true).find("normalize_embedding"),
+  EXPECT_NE(refused_key("normalize_before", true).find("normalize_before"), std::string::npos);
+  EXPECT_NE(refused_key("normalize_embedding", true).find("normalize_embedding"),
             std::string::npos);
-  EXPECT_NE(refused_with("tie_encoder_decoder", true).find("tie_encoder_decoder"),
+  EXPECT_NE(refused_key("tie_encoder_decoder", true).find("tie_encoder_decoder"),
             std::string::npos);
-  EXPECT_NE(refused_with("decoder_vocab_size", 20).find("decoder_vocab_size"), std::string::npos);
-  EXPECT_NE(refused_with("decoder_attention_heads", 3).find("decoder_attention_heads"),
+  EXPECT_NE(refused_key("decoder_vocab_size", 20).find("decoder_vocab_size"), std::string::npos);
+  EXPECT_NE(refused_key("decoder_attention_heads", 3).find("decoder_attention_heads"),
             std::string::npos);
-  EXPECT_NE(refused_with("architectures", {"MarianForCausalLM"}).find("MarianForCausalLM"),
+  EXPECT_NE(refused_key("architectures", {"MarianForCausalLM"}).find("MarianForCausalLM"),
             std::string::npos);
 }
 
 TEST(ImportSeq2Seq, SpecialIdsMustBeThoseOfTheVocabulary) {
-  EXPECT_NE(refused_with("eos_token_id", 2).find("`eos_token_id` is 2, but `</s>`"),
+  EXPECT_NE(refused_key("eos_token_id", 2).find("`eos_token_id` is 2, but `</s>`"),
             std::string::npos);
-  EXPECT_NE(refused_with("pad_token_id", 22).find("pad_token_id"), std::string::npos);
-  EXPECT_NE(refused_with("decoder_start_token_id", 0).find("decoder_start_token_id"),
+  EXPECT_NE(refused_key("pad_token_id", 22).find("pad_token_id"), std::string::npos);
+  EXPECT_NE(refused_key("decoder_start_token_id", 1).find("decoder_start_token_id"),
             std::string::npos);
+}
+
+TEST(ImportSeq2Seq, ADecoderMayBeginWithAnotherTokenThanPadding) {
+  auto folder = marian_folder();
+  folder.config["decoder_start_token_id"] = 0;
+  folder.write();
+  const auto model = import_seq2seq(folder.dir->path());
+  EXPECT_EQ(model.tokenizers.tgt->specials().bos, 0);
+  EXPECT_EQ(model.assets.at("begin.piece"), "</s>");
 }
 
 TEST(ImportSeq2Seq, AVocabularyThatDoesNotFitIsRefused) {
   auto folder = marian_folder();
   folder.shapes["model.shared.weight"] = {23, 4};
   folder.write();
-  EXPECT_NE(refused_import(folder).find("does not fit"), std::string::npos);
+  EXPECT_NE(refused_folder(folder).find("does not fit"), std::string::npos);
 }
 
 TEST(ImportSeq2Seq, MissingAndExtraTensorsAreListed) {
@@ -197,7 +210,7 @@ TEST(ImportSeq2Seq, MissingAndExtraTensorsAreListed) {
   folder.shapes.erase("model.decoder.layers.0.fc2.bias");
   folder.shapes["model.decoder.layers.1.fc2.bias"] = {4};
   folder.write();
-  const std::string message = refused_import(folder);
+  const std::string message = refused_folder(folder);
   EXPECT_NE(message.find("missing: model.decoder.layers.0.fc2.bias"), std::string::npos);
   EXPECT_NE(message.find("not in the model: model.decoder.layers.1.fc2.bias"), std::string::npos);
   const auto model =
@@ -220,9 +233,9 @@ TEST(ImportSeq2Seq, TokenizersOfOtherSettingsAreRefused) {
   const auto folder = marian_folder();
   folder.write();
   folder.dir->write("tokenizer_config.json", R"({"eos_token": "<end>"})");
-  EXPECT_NE(refused_import(folder).find("<end>"), std::string::npos);
+  EXPECT_NE(refused_folder(folder).find("<end>"), std::string::npos);
   folder.dir->write("tokenizer_config.json", R"({"separate_vocabs": true})");
-  EXPECT_NE(refused_import(folder).find("separate_vocabs"), std::string::npos);
+  EXPECT_NE(refused_folder(folder).find("separate_vocabs"), std::string::npos);
 }
 
 TEST(ImportSeq2Seq, HasNoEncoderAlone) {
@@ -254,12 +267,39 @@ TEST(ExportSeq2Seq, AFolderThatWasImportedComesBack) {
     EXPECT_EQ(again.description.specials, model.description.specials);
     ASSERT_EQ(again.tensors.size(), model.tensors.size());
     for (const auto& tensor : model.tensors) {
-      const auto* found = find(again.tensors, tensor.name);
+      const auto* found = tensor_called(again.tensors, tensor.name);
       ASSERT_NE(found, nullptr) << tensor.name;
       EXPECT_EQ(found->shape, tensor.shape);
       EXPECT_EQ(found->bytes, tensor.bytes) << tensor.name;
     }
   }
+}
+
+TEST(ExportSeq2Seq, NormsInFrontAreThoseOfPegasus) {
+  const auto folder = marian_folder();
+  folder.write();
+  const auto post = import_seq2seq(folder.dir->path());
+  auto options = post.description.model;
+  options.norm = "pre";
+  require_seq2seq_class(options, post.tokenizers, "pegasus");
+  auto tensors = post.tensors;
+  const std::string norm = floats({1, 2, 3, 4}), positions = floats(std::vector<float>(64, 0.5F));
+  for (const char* name : {"encoder.final_norm.weight", "encoder.final_norm.bias",
+                           "decoder.final_norm.weight", "decoder.final_norm.bias"}) {
+    tensors.push_back({name, store::DType::kF32, {4}, norm});
+  }
+  for (const char* name : {"encoder.positions.weight", "decoder.positions.weight"}) {
+    tensors.push_back({name, store::DType::kF32, {16, 4}, positions});
+  }
+  const TempDir place;
+  export_seq2seq({.model = options, .tokenizers = post.tokenizers, .tensors = tensors},
+                 place / "out");
+  const auto again = import_seq2seq(place / "out");
+  EXPECT_EQ(again.model_class(), "PegasusForConditionalGeneration");
+  EXPECT_EQ(again.description.model.norm, "pre");
+  EXPECT_EQ(again.description.model.positions, "learned");
+  EXPECT_EQ(tensor_called(again.tensors, "decoder.final_norm.bias")->bytes, norm);
+  EXPECT_EQ(tensor_called(again.tensors, "encoder.positions.weight")->bytes, positions);
 }
 
 TEST(ExportSeq2Seq, SentencePieceModelsOfARunGetAVocabulary) {
@@ -292,7 +332,13 @@ TEST(ExportSeq2Seq, WhatTheClassCannotExpressIsRefusedByItsKey) {
   };
   using O = models::Seq2SeqOptions;
   require_seq2seq_class(O(), pair, "auto");
-  EXPECT_NE(reason([](O& o) { o.norm = "pre"; }).find("model.norm = \"pre\""), std::string::npos);
+  EXPECT_NE(reason([](O& o) { o.norm = "res_post"; }).find("model.norm = \"res_post\""),
+            std::string::npos);
+  const auto untied = [](O& o) {
+    o.norm = "pre";
+    o.tie_embeddings = "decoder";
+  };
+  EXPECT_NE(reason(untied).find("model.tie_embeddings"), std::string::npos);
   EXPECT_NE(reason([](O& o) { o.norm_layer = "rms_norm"; }).find("rms_norm"), std::string::npos);
   EXPECT_NE(reason([](O& o) { o.positions = "rotary"; }).find("rotary"), std::string::npos);
   EXPECT_NE(reason([](O& o) { o.activation = "swiglu"; }).find("swiglu"), std::string::npos);

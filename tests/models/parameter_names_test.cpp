@@ -69,6 +69,7 @@ const std::vector<Row> kNamed{
     {"pre", "layer_norm", "relu", "sinusoidal", "all", {kBiases, kFinalNorms, kOneTable}},
     {"res_post", "layer_norm", "relu", "rotary", "all", {kBiases, kFinalNorms, kOneTable}},
     {"pre", "batch_norm", "swiglu", "sinusoidal", "all", {kFinalNorms, kOneTable}},
+    {"post", "layer_norm", "silu", "marian", "all", {kBiases, kOneTable}},
     {"post", "layer_norm", "relu", "alibi", "all", {kBiases, kOneTable}},
     {"post", "layer_norm", "relu", "t5", "all", {kBiases, kDistanceBias, kOneTable}},
     {"post", "layer_norm", "relu", "shaw", "all", {kBiases, kRelativeKeys, kOneTable}},

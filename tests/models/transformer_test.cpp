@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <string>
 #include <vector>
@@ -281,6 +282,21 @@ TEST(Transformer, TiedTablesHaveOneName) {
   EXPECT_EQ(tables("decoder"), "encoder.embedding.weight of the source decoder.embedding.weight ");
   EXPECT_EQ(tables("none"),
             "encoder.embedding.weight of the source decoder.embedding.weight output.weight ");
+}
+
+TEST(Transformer, AnOutputBiasIsATableOfTheTargetsVocabulary) {
+  Seq2SeqOptions options = tiny();
+  options.output_bias = true;
+  const auto model = make(options);
+  const auto parameters = model->named_parameters();
+  const at::Tensor* bias = parameters.find("output.bias");
+  ASSERT_NE(bias, nullptr);
+  EXPECT_EQ(bias->sizes(), (std::vector<int64_t>{kRowsOfTable}));
+  const auto tables = model->vocabulary_tables();
+  EXPECT_TRUE(std::any_of(tables.begin(), tables.end(), [](const VocabularyTable& table) {
+    return table.parameter == "output.bias" && !table.of_source;
+  }));
+  EXPECT_EQ(make(tiny())->named_parameters().find("output.bias"), nullptr);
 }
 
 TEST(Transformer, FirstWeightsDependOnSeedAndNameAlone) {

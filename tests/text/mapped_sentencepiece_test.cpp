@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
@@ -129,10 +130,26 @@ TEST(MappedSentencePiece, SpecialsAreLeftOutOfTextAndCannotBeSpelt) {
   EXPECT_NE(tokenizer->decode({ids[1], specials.unk}), tokenizer->decode({ids[1]}));
   // Of `</s>` the model knows no character: it is one unknown piece with this text.
   const auto other = make_mapped_sentencepiece(small_model("tree"), "test.model",
-                                               R"({"</s>": 0, "<unk>": 1, "<pad>": 2})", "vocab");
+                                               {R"({"</s>": 0, "<unk>": 1, "<pad>": 2})", "vocab"});
   for (const auto& piece : pieces_of(*other, "</> </s> <pad>")) EXPECT_EQ(piece, "<unk>");
   EXPECT_EQ(tokenizer->piece(-1), "<unk>");
   EXPECT_EQ(tokenizer->piece(tokenizer->size()), "<unk>");
+}
+
+TEST(MappedSentencePiece, ADecoderMayBeginWithAnotherPiece) {
+  const std::string model = small_model("tree");
+  const std::string vocab = R"({"</s>": 0, "<unk>": 1, "<s>": 2, "<pad>": 3})";
+  const auto tokenizer = make_mapped_sentencepiece(model, "m", {vocab, "v", "<s>"});
+  EXPECT_EQ(tokenizer->specials(), (SpecialIds{.pad = 3, .unk = 1, .bos = 2, .eos = 0}));
+  EXPECT_EQ(tokenizer->decode({2, 0, 3}), "");
+  EXPECT_NE(tokenizer->fingerprint(),
+            make_mapped_sentencepiece(model, "m", {vocab, "v"})->fingerprint());
+  failure(ExitCode::kBadData, [&] { make_mapped_sentencepiece(model, "m", {vocab, "v", "<x>"}); });
+  const auto pair = load_tokenizers(
+      {},
+      {{"src.model", model}, {"tgt.model", model}, {"vocab.json", vocab}, {"begin.piece", "<s>"}});
+  EXPECT_EQ(pair.tgt->specials().bos, 2);
+  EXPECT_EQ(load_tokenizers({}, pair.assets).tgt->specials().bos, 2);
 }
 
 TEST(MappedSentencePiece, SpansAreThoseOfTheLine) {
@@ -153,7 +170,9 @@ TEST(MappedSentencePiece, BrokenVocabulariesAreRefused) {
   const std::string model = small_model("tree");
   const auto refused = [&](const std::string& vocab) {
     return failure(ExitCode::kBadData,
-                   [&] { make_mapped_sentencepiece(model, "source.spm", vocab, "vocab.json"); })
+                   [&] {
+                     make_mapped_sentencepiece(model, "source.spm", {vocab, "vocab.json"});
+                   })
         .message();
   };
   EXPECT_NE(refused(R"({"</s>": 0, "<unk>": 1})").find("<pad>"), std::string::npos);

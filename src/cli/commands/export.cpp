@@ -36,7 +36,7 @@ std::function<int()> declare_export(CLI::App& app) {
       ->type_name("NAME");
   app.add_option("--model-type", arguments->model_type,
                  "which class writes it; default auto: the nearest that is equal")
-      ->check(one_of({"auto", "bert", "roberta", "distilbert", "marian"}))
+      ->check(one_of({"auto", "bert", "roberta", "distilbert", "marian", "pegasus"}))
       ->type_name("TYPE");
   return [arguments] { return run_export(*arguments); };
 }

@@ -1,8 +1,10 @@
 // Marian's Transformer (Junczys-Dowmunt et al. 2018, arXiv:1804.00344) as MarianMTModel has it.
 #include "interchange/architectures/marian.h"
 
+#include <algorithm>
 #include <array>
 #include <nlohmann/json.hpp>
+#include <span>
 #include <string_view>
 
 #include "base/text.h"
@@ -74,19 +76,22 @@ std::string read_marian_activation(const ConfigReader& config) {
 }
 
 // Marian has layers that MarianMTModel does not: a folder that asks for them was never equal.
-void refuse_other_layers(const ConfigReader& config) {
+void refuse_other_layers(const ConfigReader& config, std::string_view norm) {
   struct Refused {
     const char* key;
     const char* what;
   };
   constexpr std::array<Refused, 5> kRefused{{
+      {"normalize_embedding", "the class has no norm behind its embeddings"},
+      {"tie_encoder_decoder", "encoder and decoder have layers of their own here"},
+      {"add_bias_logits", "final_logits_bias is the bias that the class adds"},
+      // Of Marian alone:
       {"normalize_before", "the norms of MarianMTModel stand behind the sums"},
       {"add_final_layer_norm", "MarianMTModel has no norm behind its last layer"},
-      {"normalize_embedding", "MarianMTModel has no norm behind its embeddings"},
-      {"tie_encoder_decoder", "encoder and decoder have layers of their own here"},
-      {"add_bias_logits", "final_logits_bias is the bias that MarianMTModel adds"},
   }};
-  for (const auto& refused : kRefused) {
+  constexpr size_t kOfMarianAlone = 2;
+  const size_t count = kRefused.size() - (norm == "pre" ? kOfMarianAlone : 0);
+  for (const auto& refused : std::span(kRefused).first(count)) {
     if (config.flag(refused.key, false)) {
       config.refuse(refused.key, std::string("is true: ") + refused.what);
     }
@@ -118,11 +123,9 @@ std::string ties_of(const ConfigReader& config, bool shares) {
 }
 
 text::SpecialIds read_specials(const ConfigReader& config, int64_t vocab_size) {
-  const auto id = [&](const char* key, int64_t fallback) {
-    return config.integer(key, fallback, 0, vocab_size - 1);
-  };
-  const int64_t pad = id("pad_token_id", vocab_size - 1);
-  return {.pad = pad, .bos = id("decoder_start_token_id", pad), .eos = id("eos_token_id", 0)};
+  const auto id = [&](const char* key) { return config.integer(key, 0, vocab_size - 1); };
+  return {
+      .pad = id("pad_token_id"), .bos = id("decoder_start_token_id"), .eos = id("eos_token_id")};
 }
 
 const models::StackOptions& encoder_stack(const models::Seq2SeqOptions& model) {
@@ -139,8 +142,13 @@ std::string misfit_of_stack(const models::StackOptions& stack, const std::string
 }
 
 std::string misfit_of_layers(const models::Seq2SeqOptions& model) {
-  if (model.norm != "post") {
+  const MarianClass& its = marian_class(model);
+  if (model.norm != its.norm) {
     return "model.norm = \"" + model.norm + "\": its norms stand behind the sums";
+  }
+  if (its.norm == "pre" && model.tie_embeddings != "all") {
+    return "model.tie_embeddings = \"" + model.tie_embeddings +
+           "\" with norm = \"pre\": its tables of source and target are one";
   }
   if (model.norm_layer != "layer_norm") {
     return "model.norm_layer = \"" + model.norm_layer + "\": it has layer norms";
@@ -156,20 +164,40 @@ std::string misfit_of_layers(const models::Seq2SeqOptions& model) {
   return "";
 }
 
+constexpr std::array kPegasusNorms{
+    NameRow{"model.encoder.layer_norm", "encoder.final_norm"},
+    NameRow{"model.decoder.layer_norm", "decoder.final_norm"},
+};
+
 NamePair marian_name(const char* theirs, const char* ours) {
   return {.theirs = {theirs}, .ours = ours};
 }
 
 }  // namespace
 
+const MarianClass* find_marian_class(std::string_view model_type) {
+  const auto* found =
+      std::find_if(kMarianClasses.begin(), kMarianClasses.end(),
+                   [&](const MarianClass& known) { return known.model_type == model_type; });
+  return found == kMarianClasses.end() ? nullptr : found;
+}
+
+const MarianClass& marian_class(const models::Seq2SeqOptions& model) {
+  const auto* found = std::find_if(kMarianClasses.begin(), kMarianClasses.end(),
+                                   [&](const MarianClass& one) { return one.norm == model.norm; });
+  return found == kMarianClasses.end() ? kMarianClasses.front() : *found;
+}
+
 Seq2SeqDescription read_marian_config(const ConfigReader& config) {
-  refuse_other_layers(config);
+  const MarianClass* its = find_marian_class(config.text("model_type", ""));
+  if (its == nullptr) config.refuse("model_type", "is neither marian nor pegasus");
+  refuse_other_layers(config, its->norm);
   Seq2SeqDescription description;
   auto& model = description.model;
+  model.norm = its->norm;
   model.d_model = config.integer("d_model", 1024, 2, kMaxMarianWidth);
   model.encoder = read_stack(config, "encoder", model.d_model);
   model.decoder = read_stack(config, "decoder", model.d_model);
-  model.norm = "post";
   model.activation = read_marian_activation(config);
   model.positions = "marian";
   model.max_positions = config.integer("max_position_embeddings", 1024, 1, kMaxMarianSize);
@@ -177,7 +205,8 @@ Seq2SeqDescription read_marian_config(const ConfigReader& config) {
   model.dropout = config.number("dropout", 0.1);
   model.attention_dropout = config.number("attention_dropout", 0);
   model.activation_dropout = config.number("activation_dropout", 0);
-  description.shares_tables = config.flag("share_encoder_decoder_embeddings", true);
+  description.shares_tables =
+      its->norm == "pre" || config.flag("share_encoder_decoder_embeddings", true);
   model.tie_embeddings = ties_of(config, description.shares_tables);
   description.vocab_size = config.integer("vocab_size", 58101, 1, kMaxMarianVocabulary);
   if (config.integer("decoder_vocab_size", description.vocab_size, 1, kMaxMarianVocabulary) !=
@@ -200,8 +229,8 @@ std::string write_marian_config(const Seq2SeqDescription& description) {
     break;
   }
   const nlohmann::ordered_json config{
-      {"architectures", {kMarianClass}},
-      {"model_type", kMarianType},
+      {"architectures", {marian_class(model).name}},
+      {"model_type", marian_class(model).model_type},
       {"vocab_size", description.vocab_size},
       {"decoder_vocab_size", description.vocab_size},
       {"d_model", model.d_model},
@@ -264,7 +293,7 @@ std::string marian_misfit(const models::Seq2SeqOptions& model) {
 }
 
 bool stores_positions(const models::Seq2SeqOptions& model) {
-  return model.positions != "marian";
+  return model.positions != "marian" || model.norm == "pre";
 }
 
 std::vector<NamePair> marian_names(const Seq2SeqDescription& description) {
@@ -283,6 +312,7 @@ std::vector<NamePair> marian_names(const Seq2SeqDescription& description) {
     for (auto& pair : expand(rows, layers)) names.push_back(std::move(pair));
   };
   if (stores_positions(model)) add(kMarianPositions, 0);
+  if (model.norm == "pre") add(kPegasusNorms, 0);
   add(kMarianEncoder, encoder_stack(model).num_layers);
   add(kMarianDecoder, decoder_stack(model).num_layers);
   return names;

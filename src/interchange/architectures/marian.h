@@ -1,8 +1,10 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "interchange/names.h"
@@ -13,8 +15,19 @@ namespace stretto::interchange {
 
 class ConfigReader;
 
-inline constexpr const char* kMarianType = "marian";  ///< `model_type` in config.json
-inline constexpr const char* kMarianClass = "MarianMTModel";
+/// A class of `transformers` that is Marian's Transformer, with its norms in one place. Pegasus is
+/// the one with norms in front of the parts; its three tables of tokens are one.
+struct MarianClass {
+  std::string_view model_type, name;
+  std::string_view norm;  ///< of [model]
+};
+inline constexpr std::array<MarianClass, 2> kMarianClasses{
+    {{"marian", "MarianMTModel", "post"}, {"pegasus", "PegasusForConditionalGeneration", "pre"}}};
+
+/// By `model_type`; null when it is another.
+const MarianClass* find_marian_class(std::string_view model_type);
+/// By `model.norm`; the first where neither has it.
+const MarianClass& marian_class(const models::Seq2SeqOptions& model);
 
 /// A translation model as its folder describes it, beside the weights.
 struct Seq2SeqDescription {
@@ -32,11 +45,11 @@ Seq2SeqDescription read_marian_config(const ConfigReader& config);
 std::string write_marian_config(const Seq2SeqDescription& description);
 std::string write_marian_generation(const Seq2SeqDescription& description);
 
-/// Why MarianMTModel cannot express a model; empty when it can.
+/// Why the class of its norms cannot express a model; empty when it can.
 std::string marian_misfit(const models::Seq2SeqOptions& model);
 
 /// Whether the table of positions is a tensor: MarianMTModel computes the sinusoids of Marian, and
-/// reads any other table of a folder.
+/// reads any other table of a folder. Pegasus has the same table, and always reads it.
 bool stores_positions(const models::Seq2SeqOptions& model);
 
 /// All names, in both directions, but for the bias of the output (kMarianOutputBias, [1, V]).
