@@ -184,7 +184,7 @@ def check_trained(name, keys, options, rng, place):
     config.write_text("\n".join(
         ["[task]", 'name = "translation"', "[data]", f'train_src = "{data}/source"', f'train_tgt = "{data}/target"',
          "max_src_tokens = 40", "max_tgt_tokens = 40",
-         "[train]", "max_steps = 2", "[tokenizer]", "vocab_size = 50", *keys.get("tokenizer", []), "[model]", "d_model = 24",
+         "[train]", "max_steps = 2", "[schedule]", "warmup_steps = 1", "[tokenizer]", "vocab_size = 50", *keys.get("tokenizer", []), "[model]", "d_model = 24",
          "max_positions = 50", "dropout = 0.1", *keys.get("model", []), "[model.encoder]", "num_layers = 2", "num_heads = 3",
          "ffn_dim = 40", "[model.decoder]", "num_layers = 2", "num_heads = 4", "ffn_dim = 40"]) + "\n", encoding="utf-8")
     run, out = place / (name.replace(" ", "_") + "_run"), place / (name.replace(" ", "_") + "_out")

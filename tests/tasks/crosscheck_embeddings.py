@@ -3,8 +3,8 @@
 
     crosscheck_embeddings.py STRETTO_BINARY [--model DIR] [--lines FILE] [--tolerance 1e-4]
 
-Without --model, a small BERT with random weights and a vocabulary of its own takes the place of a folder of Hugging Face. It is
-imported, and each line is embedded with both poolings, with and without length 1, as JSON and as .npy, in batches of several
+Without --model, a small BERT with random weights and a vocabulary of its own takes the place of a folder of Hugging Face; and so
+do the published models that are installed (interchange/published_models.py). Each is imported, and each line is embedded with both poolings, with and without length 1, as JSON and as .npy, in batches of several
 sizes. The lines are of all lengths: empty ones, longer ones than the model takes, odd characters.
 Exits 0 when all agree, 1 with the first difference, 77 (skipped) when a package is missing.
 """
@@ -23,6 +23,9 @@ try:
 except ImportError as error:
     print(f"{error.name} is not installed: skipped")
     sys.exit(77)
+
+sys.path.insert(0, str(pathlib.Path(__file__).parent.parent / "interchange"))
+from published_models import published_models
 
 LONGEST = 32
 WORDS = "the a red blue house dog cat sees tokens naïve Ünï 東京 😀 U.S. 3.14 , . ! - ( ) supercalifragilistic".split(" ")
@@ -78,6 +81,25 @@ def compare(name, wanted, got, tolerance):
     print(f"ok      {name}: {difference:.1e}")
 
 
+def check(options, folder, model, longest):
+    lines = options.lines.read_text(encoding="utf-8").splitlines() if options.lines else made_up_lines()
+    text = "".join(line + "\n" for line in lines)
+    run([options.stretto, "import", model, "--run", folder / "run"])
+    for pooling in ("mean", "cls"):
+        for more in ([], ["--normalize"]):
+            wanted = wanted_vectors(model, lines, pooling, bool(more), longest)
+            command = [options.stretto, "embed", folder / "run", "--pooling", pooling, "--max-tokens", longest, *more]
+            for batch in (1, 100, 100000):
+                output = run([*command, "--batch-tokens", batch], text)
+                got = numpy.array([json.loads(line) for line in output.splitlines()])
+                compare(f"{pooling} {' '.join(more)} JSON, batches of {batch}", wanted, got, options.tolerance)
+            run([*command, "--output", folder / "vectors.npy"], text)
+            compare(f"{pooling} {' '.join(more)} npy", wanted, numpy.load(folder / "vectors.npy"), options.tolerance)
+    run([options.stretto, "embed", folder / "run", "--output", folder / "nothing.npy"])
+    if numpy.load(folder / "nothing.npy").shape != (0, wanted.shape[1]):
+        sys.exit("FAILED: no lines give another array than [0, width]")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("stretto")
@@ -85,28 +107,15 @@ def main():
     parser.add_argument("--lines", type=pathlib.Path)
     parser.add_argument("--tolerance", type=float, default=1e-4)
     options = parser.parse_args()
-    with tempfile.TemporaryDirectory(prefix="stretto_embeddings_") as name:
-        folder = pathlib.Path(name)
-        model, longest = options.model or folder / "model", 256 if options.model else LONGEST
-        if not options.model:
-            model.mkdir()
-            make_model(model)
-        lines = options.lines.read_text(encoding="utf-8").splitlines() if options.lines else made_up_lines()
-        text = "".join(line + "\n" for line in lines)
-        run([options.stretto, "import", model, "--run", folder / "run"])
-        for pooling in ("mean", "cls"):
-            for more in ([], ["--normalize"]):
-                wanted = wanted_vectors(model, lines, pooling, bool(more), longest)
-                command = [options.stretto, "embed", folder / "run", "--pooling", pooling, "--max-tokens", longest, *more]
-                for batch in (1, 100, 100000):
-                    output = run([*command, "--batch-tokens", batch], text)
-                    got = numpy.array([json.loads(line) for line in output.splitlines()])
-                    compare(f"{pooling} {' '.join(more)} JSON, batches of {batch}", wanted, got, options.tolerance)
-                run([*command, "--output", folder / "vectors.npy"], text)
-                compare(f"{pooling} {' '.join(more)} npy", wanted, numpy.load(folder / "vectors.npy"), options.tolerance)
-        run([options.stretto, "embed", folder / "run", "--output", folder / "nothing.npy"])
-        if numpy.load(folder / "nothing.npy").shape != (0, wanted.shape[1]):
-            sys.exit("FAILED: no lines give another array than [0, width]")
+    models = {str(options.model): options.model} if options.model else {"a small BERT": None, **published_models()}
+    for name, model in models.items():
+        print(name)
+        with tempfile.TemporaryDirectory(prefix="stretto_embeddings_") as place:
+            folder = pathlib.Path(place)
+            if model is None:
+                (folder / "model").mkdir()
+                make_model(folder / "model")
+            check(options, folder, model or folder / "model", 256 if model else LONGEST)
 
 
 if __name__ == "__main__":
