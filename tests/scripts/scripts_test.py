@@ -341,11 +341,13 @@ class Machine(InTemporaryFolder):
 
     SAMPLE_DATA = {"phrasebook": [f"{part}.{side}" for part in ("train", "valid", "test") for side in ("en", "fr")],
                    "reversal": ["vocab.txt", *(f"{part}.{side}" for part in ("train", "valid", "test")
-                                               for side in ("src", "src1", "src2", "tgt"))]}
+                                               for side in ("src", "src1", "src2", "tgt"))],
+                   "portraits": ["train.json", "valid.json", "test.json"],
+                   "reviews": ["train.tsv", "valid.tsv", "test.tsv"]}
 
     def test_sample_data_are_written_when_some_are_missing_or_older_than_their_program(self):
         self.stub("cmake", 'mkdir -p build/release; : >build/release/build.ninja\n'
-                           'cp -n bin/phrasebook bin/reversal build/release/')
+                           f'cd bin; cp -n {" ".join(self.SAMPLE_DATA)} ../build/release/')
         for name, files in self.SAMPLE_DATA.items():
             self.stub(name, f'mkdir -p "$1"; cd "$1"; sleep 0.02; touch {" ".join(files)}')
         commands = [f"{name} build/{name}" for name in self.SAMPLE_DATA]
