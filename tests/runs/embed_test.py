@@ -33,6 +33,8 @@ num_heads = 2
 max_positions = 24
 [optim]
 lr = 1e-3
+[schedule]
+warmup_steps = 1
 [train]
 max_steps = 4
 [report]
