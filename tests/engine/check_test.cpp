@@ -87,7 +87,7 @@ TEST_F(CheckCommand, WeightsThatFitStopNothingAndAreNotVerified) {
 TEST_F(CheckCommand, WeightsOfAnotherModelWithTheSameShapesStop) {
   Experiment other = e_;
   other.train.init_from.clear();
-  other.train.max_steps = 3;
+  other.train.max_steps = 5000;
   translation_of(other).model.encoder.as<models::StackOptions>().num_heads = 4;
   make_it_a_run();
   dir_.write("config.toml",
