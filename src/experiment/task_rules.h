@@ -6,6 +6,7 @@
 
 #include "experiment/experiment.h"
 #include "experiment/rule_check.h"
+#include "nn/adapter_options.h"
 #include "nn/lora_options.h"
 
 namespace stretto::experiment {
@@ -79,6 +80,10 @@ class TaskRules {
   virtual std::vector<std::string> init_rules(const Experiment& /*experiment*/) const { return {}; }
   /// `model.lora`; null where the family's models have none.
   virtual const nn::LoraOptions* lora(const Experiment& /*experiment*/) const { return nullptr; }
+  /// `model.adapter`; null where the family's models have none.
+  virtual const nn::AdapterOptions* adapter(const Experiment& /*experiment*/) const {
+    return nullptr;
+  }
   /// Whether training reads its text with the tokenizers of the run that `train.init_from` names.
   virtual bool takes_tokenizer_of_other_run(const Experiment& /*experiment*/) const {
     return false;

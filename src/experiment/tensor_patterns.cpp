@@ -94,6 +94,12 @@ const nn::LoraOptions* lora_in_use(const Experiment& options) {
   return lora != nullptr && lora->is_on() ? lora : nullptr;
 }
 
+const nn::AdapterOptions* adapter_in_use(const Experiment& options) {
+  const TaskRules* task = find_task_rules(options);
+  const nn::AdapterOptions* adapter = task == nullptr ? nullptr : task->adapter(options);
+  return adapter != nullptr && adapter->is_on() ? adapter : nullptr;
+}
+
 // Of the patterns of model.lora.maps, each must reach a linear map, which then has a `lora_a`;
 // those of model.lora.train any tensor. Their defaults need not.
 void note_lora(const nn::LoraOptions& lora, std::span<const optim::TensorName> tensors,
@@ -121,6 +127,53 @@ void note_lora(const nn::LoraOptions& lora, std::span<const optim::TensorName> t
   }
 }
 
+// The residual connections of a model: those with an adapter, and those without.
+struct ResidualNames {
+  std::vector<optim::TensorName> adapted, others;
+};
+
+ResidualNames residual_names(std::span<const optim::TensorName> tensors) {
+  constexpr std::string_view kAdapter = ".adapter.down.weight", kNorm = "residual.norm.weight";
+  constexpr std::string_view kNormAlone = ".norm.weight";
+  ResidualNames names;
+  for (const auto& tensor : tensors) {
+    const auto without = [&](std::string_view ending) {
+      return tensor.name.substr(0, tensor.name.size() - ending.size());
+    };
+    if (tensor.name.ends_with(kAdapter)) {
+      names.adapted.push_back({without(kAdapter)});
+    } else if (tensor.name.ends_with(kNorm)) {
+      names.others.push_back({without(kNormAlone)});
+    }
+  }
+  return names;
+}
+
+// Of the patterns of model.adapter.parts, each must reach a residual connection, which then has an
+// `adapter`. A model without such connections has no place for one.
+void note_adapter(const nn::AdapterOptions& adapter, std::span<const optim::TensorName> tensors,
+                  std::vector<PatternProblem>& problems) {
+  const auto [adapted, others] = residual_names(tensors);
+  if (adapted.empty() && others.empty()) {
+    problems.push_back(
+        {"model.adapter.dim",
+         "this model has no layers that adapters can stand in: those of Transformers "
+         "and of light and dynamic convolutions have them",
+         "set model.adapter.dim = 0; model.lora is for any linear map"});
+  } else {
+    for (const auto& pattern : adapter.part_patterns()) {
+      if (!optim::matches_nothing(pattern, adapted)) continue;
+      problems.push_back(
+          {"model.adapter.parts",
+           "`" + printable(pattern) + "` matches no residual connection of this model",
+           "names near it: " + optim::names_near(pattern, others)});
+    }
+  }
+  for (const auto& pattern : adapter.train) {
+    note("model.adapter.train", optim::matches_no_name(pattern, tensors), problems);
+  }
+}
+
 }  // namespace
 
 optim::TrainingPlan training_plan(const Experiment& options) {
@@ -128,8 +181,10 @@ optim::TrainingPlan training_plan(const Experiment& options) {
                            .unfreeze = readable_entries<optim::LateStart>(options.train.unfreeze,
                                                                           optim::read_late_start)};
   if (const auto* lora = lora_in_use(options)) {
-    plan.has_lora = true;
-    plan.beside_lora = lora->train_patterns();
+    plan.add_section("model.lora", lora->train_patterns());
+  }
+  if (const auto* adapter = adapter_in_use(options)) {
+    plan.add_section("model.adapter", adapter->train_patterns());
   }
   return plan;
 }
@@ -141,6 +196,7 @@ std::string key_that_names_tensors(const Experiment& options) {
   if (!options.optim.weight_noise_tensors.empty()) return "optim.weight_noise_tensors";
   if (!init_rules(options).empty()) return "model.init";
   if (lora_in_use(options) != nullptr) return "model.lora.rank";
+  if (adapter_in_use(options) != nullptr) return "model.adapter.dim";
   if (options.optim.layer_decay != 1) return "optim.layer_decay";
   if (!options.train.freeze.empty()) return "train.freeze";
   if (!options.train.unfreeze.empty()) return "train.unfreeze";
@@ -185,6 +241,7 @@ std::vector<PatternProblem> name_problems(const Experiment& options,
   note_normed(rules, tensors, problems);
   note("optim.layer_decay", optim::no_layers(o, tensors), problems);
   if (const auto* lora = lora_in_use(options)) note_lora(*lora, tensors, problems);
+  if (const auto* adapter = adapter_in_use(options)) note_adapter(*adapter, tensors, problems);
   for (const auto& [key, problem] : optim::plan_problems(training_plan(options), tensors)) {
     note(key.c_str(), problem, problems);
   }

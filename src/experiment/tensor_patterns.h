@@ -9,8 +9,9 @@
 #include "optim/group_options.h"
 
 /// The keys of an experiment that name tensors by patterns: `optim.groups`, `optim.no_decay`,
-/// `optim.lazy_tables`, `optim.weight_noise_tensors`, `model.init`, `model.lora`, `train.freeze`,
-/// `train.unfreeze` and `train.init_only`; `optim.layer_decay` reads their names, too.
+/// `optim.lazy_tables`, `optim.weight_noise_tensors`, `model.init`, `model.lora`,
+/// `model.adapter`, `train.freeze`, `train.unfreeze` and `train.init_only`; `optim.layer_decay`
+/// reads their names, too.
 namespace stretto::experiment {
 
 /// The first of these keys that is given; empty = none.
@@ -21,8 +22,8 @@ inline bool names_tensors(const Experiment& options) {
   return !key_that_names_tensors(options).empty();
 }
 
-/// Which tensors train, and from when: `train.freeze`, `train.unfreeze` and `model.lora`. Entries
-/// that cannot be read are left out.
+/// Which tensors train, and from when: `train.freeze`, `train.unfreeze`, `model.lora` and
+/// `model.adapter`. Entries that cannot be read are left out.
 optim::TrainingPlan training_plan(const Experiment& options);
 
 struct PatternProblem {

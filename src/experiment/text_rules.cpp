@@ -87,6 +87,10 @@ const nn::LoraOptions* TextRules::lora(const Experiment& experiment) const {
   return &text_sections(experiment).model->lora;
 }
 
+const nn::AdapterOptions* TextRules::adapter(const Experiment& experiment) const {
+  return &text_sections(experiment).model->adapter;
+}
+
 bool TextRules::takes_tokenizer_of_other_run(const Experiment& experiment) const {
   return !experiment.train.init_from.empty() && experiment.train.init_vocabulary == "same" &&
          text_sections(experiment).tokenizer->model.empty();
@@ -109,6 +113,9 @@ std::vector<ModelDifference> TextRules::hidden_differences(const Experiment& the
   compare("norm_layer", before.norm_layer, now.norm_layer, quoted);
   compare("norm_epsilon", before.norm_epsilon, now.norm_epsilon, config::number_text);
   compare("positions", before.positions, now.positions, quoted);
+  if (before.adapter.is_on() && now.adapter.is_on()) {
+    compare("adapter.activation", before.adapter.activation, now.adapter.activation, quoted);
+  }
   if (takes_pooling(theirs, own)) compare("pooling", before.pooling, now.pooling, quoted);
   return found;
 }

@@ -23,6 +23,7 @@ class TextRules : public TaskRules {
   BatchBound micro_batch(const Experiment& experiment) const override;
   std::vector<std::string> init_rules(const Experiment& experiment) const override;
   const nn::LoraOptions* lora(const Experiment& experiment) const override;
+  const nn::AdapterOptions* adapter(const Experiment& experiment) const override;
   /// Where the configuration names no tokenizer, and rows of pieces are not matched.
   bool takes_tokenizer_of_other_run(const Experiment& experiment) const override;
   std::vector<ModelDifference> hidden_differences(const Experiment& theirs,

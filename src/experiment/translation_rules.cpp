@@ -263,6 +263,9 @@ bool is_hidden_in_shapes(const std::string& path, const models::Seq2SeqOptions& 
   const auto is_one_of = [&](std::initializer_list<std::string_view> leaves) {
     return std::find(leaves.begin(), leaves.end(), leaf) != leaves.end();
   };
+  if (path.starts_with("model.adapter.")) {
+    return leaf == "activation" && other.adapter.is_on() && own.adapter.is_on();
+  }
   if (of_part) return is_one_of({"num_heads", "activation", "norm", "positions"});
   return transformers &&
          is_one_of({"activation", "norm", "norm_layer", "parallel_residual", "positions"});
@@ -337,6 +340,10 @@ class TranslationRules final : public TaskRules {
 
   const nn::LoraOptions* lora(const Experiment& e) const override {
     return &translation_of(e).model.lora;
+  }
+
+  const nn::AdapterOptions* adapter(const Experiment& e) const override {
+    return &translation_of(e).model.adapter;
   }
 
   bool takes_tokenizer_of_other_run(const Experiment& e) const override {

@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/text.h"
+#include "interchange/architectures/common.h"
 #include "interchange/model_config.h"
 #include "interchange/new_folder.h"
 #include "interchange/tensors.h"
@@ -73,6 +74,9 @@ void require_all_written(const ExportedModel& model, const std::vector<NamePair>
 
 const Architecture& choose_architecture(const ModelDescription& description, bool byte_bpe,
                                         const std::string& wanted) {
+  if (const auto& adapter = description.model.adapter; adapter.is_on()) {
+    refuse_export({adapter_misfit(adapter)});
+  }
   std::vector<std::string> reasons;
   for (const Architecture* architecture : by_nearness(description, byte_bpe)) {
     if (wanted != "auto" && wanted != architecture->model_type) continue;

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "config/field.h"
+#include "nn/adapter_options.h"
 #include "nn/lora_options.h"
 
 namespace stretto::models {
@@ -58,6 +59,7 @@ struct BertOptions {
   std::vector<std::string> init;
   double init_std = 0.02;
   nn::LoraOptions lora;
+  nn::AdapterOptions adapter;
   std::string head = "auto";
 
   static auto fields() {
@@ -182,6 +184,8 @@ struct BertOptions {
               {.min = 0, .max = 10, .min_open = true, .choices = {}})
             .also_called({"initializer_range"}),
         field(&O::lora, "lora", "low-rank adaptation of linear maps, for fine-tuning"),
+        field(&O::adapter, "adapter", "bottleneck adapters behind parts, for fine-tuning")
+            .also_called({"adapters", "bottleneck_adapter"}),
         field(&O::head, "head",
               "what stands behind the encoder: what the task needs, or nothing, as in a model that "
               "was imported without one; then it only embeds",

@@ -57,7 +57,7 @@ nn::Embedding EncoderDecoderParts::output_table(const Decoder& decoder) const {
 nn::Init EncoderDecoderParts::root(const ModelSetup& setup) const {
   const nn::Init drawn =
       setup.draws_weights ? nn::Init(setup.seed, setup.device) : nn::Init::unset(setup.device);
-  return drawn.with_rules(init).with_lora(lora);
+  return drawn.with_rules(init).with_lora(lora).with_adapter(adapter);
 }
 
 nn::Embedding EncoderDecoderParts::joint_table(const nn::Init& root,

@@ -24,6 +24,7 @@ struct EncoderDecoderParts {
   std::optional<nn::InitRule> shared_rows = std::nullopt;
   std::vector<nn::InitRule> init = {};  ///< before the parts' own rules; see nn::Init
   nn::LoraOptions lora = {};            ///< off by default
+  nn::AdapterOptions adapter = {};      ///< off by default
   /// Probabilities that training drops a whole word of a side.
   double src_word_dropout = 0, tgt_word_dropout = 0;
   std::function<std::shared_ptr<Encoder>(const PartSetup&)> encoder;

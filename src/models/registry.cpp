@@ -112,6 +112,7 @@ std::shared_ptr<Seq2SeqModel> make_model(const Seq2SeqOptions& options, const Mo
       .shared_rows = rows_of_shared_table(options),
       .init = init_rules_of(options),
       .lora = options.lora,
+      .adapter = options.adapter,
       .src_word_dropout = options.src_word_dropout,
       .tgt_word_dropout = options.tgt_word_dropout,
       .encoder =

@@ -15,6 +15,7 @@
 #include "models/light_convolution_options.h"
 #include "models/recurrent_options.h"
 #include "models/transformer_options.h"
+#include "nn/adapter_options.h"
 #include "nn/lora_options.h"
 
 namespace stretto::models {
@@ -74,6 +75,7 @@ struct Seq2SeqOptions {
   double activation_dropout = 0.0;
   std::vector<std::string> init;
   nn::LoraOptions lora;
+  nn::AdapterOptions adapter;
   double src_word_dropout = 0.0;
   double tgt_word_dropout = 0.0;
 
@@ -239,7 +241,11 @@ struct Seq2SeqOptions {
                           "weight_initializer"}),
         field(&O::lora, "lora",
               "low-rank adaptation: linear maps learn beside their weights, which stay")
-            .also_called({"peft", "adapter", "adapters"}),
+            .also_called({"peft"}),
+        field(&O::adapter, "adapter",
+              "bottleneck adapters: small layers learn behind the parts of Transformer and light "
+              "convolution layers, which stay")
+            .also_called({"adapters", "bottleneck_adapter"}),
         field(&O::src_word_dropout, "src_word_dropout",
               "probability that training zeroes the whole vector of a source token, before its "
               "position is added; each occurrence for itself, the others are not scaled",

@@ -33,7 +33,8 @@ nn::Init root_of(const TextModelSetup& setup) {
   return drawn.with_rules(std::move(rules))
       .with_linear_rule(
           {.distribution = nn::Distribution::kTruncatedNormal, .number = setup.model.init_std})
-      .with_lora(setup.model.lora);
+      .with_lora(setup.model.lora)
+      .with_adapter(setup.model.adapter);
 }
 
 }  // namespace

@@ -35,14 +35,16 @@ nn::FeedForward make_feed_forward(const nn::Init& init, const TransformerPart& o
 }
 
 ResidualImpl::ResidualImpl(const nn::Init& init, const TransformerPart& options, int64_t d_model)
-    : ResidualImpl(options.norm,
-                   make_norm(init.child("norm"), options, d_model, options.zero_gamma)) {}
+    : ResidualImpl(init, options.norm,
+                   make_norm(init.child("norm"), options, d_model, options.zero_gamma), d_model) {}
 
-ResidualImpl::ResidualImpl(const std::string& place, std::shared_ptr<nn::NormImpl> own_norm)
+ResidualImpl::ResidualImpl(const nn::Init& init, const std::string& place,
+                           std::shared_ptr<nn::NormImpl> own_norm, int64_t d_model)
     : place_(place == "pre"        ? Place::kPre
              : place == "res_post" ? Place::kResPost
                                    : Place::kPost) {
   norm = register_module("norm", std::move(own_norm));
+  adapter = nn::make_adapter(*this, init, d_model);
 }
 
 StackShell::StackShell(torch::nn::Module& owner, const PartSetup& setup,

@@ -9,6 +9,7 @@
 #include "models/parts.h"
 #include "models/seq2seq_options.h"
 #include "models/token_embedding.h"
+#include "nn/adapter.h"
 #include "nn/attention.h"
 #include "nn/feed_forward.h"
 #include "nn/norm.h"
@@ -55,27 +56,35 @@ nn::FeedForward make_feed_forward(const nn::Init& init, const TransformerPart& o
 ///     post: norm(x + dropout(part(x)))        pre: x + dropout(part(norm(x)))
 ///     res_post: x + dropout(norm(part(x)))    (Liu et al. 2022, arXiv:2111.09883, section 3.2)
 /// With `zero_gamma` a res_post part is the identity at first.
+///
+/// Where `model.adapter` names the connection, part(x) above stands for adapter(part(x)), and the
+/// module has a child `adapter` (nn/adapter.h).
 class ResidualImpl : public torch::nn::Module {
  public:
   ResidualImpl(const nn::Init& init, const TransformerPart& options, int64_t d_model);
-  /// @param place     "post", "pre" or "res_post"
+  /// @param place     of the norm: "post", "pre" or "res_post"
   /// @param own_norm  registered as `norm`
-  ResidualImpl(const std::string& place, std::shared_ptr<nn::NormImpl> own_norm);
+  ResidualImpl(const nn::Init& init, const std::string& place,
+               std::shared_ptr<nn::NormImpl> own_norm, int64_t d_model);
 
   template <class Part>
   at::Tensor forward(const at::Tensor& x, const kernels::Dropout& dropout, Part part) const {
+    const auto adapted = [&](const at::Tensor& h) {
+      return adapter ? adapter->forward(part(h)) : part(h);
+    };
     switch (place_) {
       case Place::kPre:
-        return nn::watch(*this, kernels::dropout_add(part(norm->forward(x)), x, dropout));
+        return nn::watch(*this, kernels::dropout_add(adapted(norm->forward(x)), x, dropout));
       case Place::kResPost:
-        return nn::watch(*this, kernels::dropout_add(norm->forward(part(x)), x, dropout));
+        return nn::watch(*this, kernels::dropout_add(norm->forward(adapted(x)), x, dropout));
       case Place::kPost:
         break;
     }
-    return norm->forward(kernels::dropout_add(part(x), x, dropout));
+    return norm->forward(kernels::dropout_add(adapted(x), x, dropout));
   }
 
   nn::Norm norm{nullptr};
+  nn::Adapter adapter{nullptr};  ///< null without one
 
  private:
   enum class Place : uint8_t { kPost, kPre, kResPost };

@@ -50,6 +50,16 @@ std::shared_ptr<const LoraOptions> Init::lora() const {
   return lora_ && lora_->adapts(path_) ? lora_ : nullptr;
 }
 
+Init Init::with_adapter(const AdapterOptions& options) const {
+  Init adapted = *this;
+  adapted.adapter_ = options.is_on() ? std::make_shared<const AdapterOptions>(options) : nullptr;
+  return adapted;
+}
+
+std::shared_ptr<const AdapterOptions> Init::adapter() const {
+  return adapter_ && adapter_->adapts(path_) ? adapter_ : nullptr;
+}
+
 Init Init::child(const std::string& name) const {
   Init inner = *this;
   inner.path_ = path_.empty() ? name : path_ + "." + name;

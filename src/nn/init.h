@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "nn/adapter_options.h"
 #include "nn/init_rules.h"
 #include "nn/lora_options.h"
 
@@ -44,6 +45,12 @@ class Init {
 
   /// What the linear map at this place learns by; null where it learns its own weights.
   std::shared_ptr<const LoraOptions> lora() const;
+
+  /// The same place where parts of layers learn as `options` say (nn/adapter.h).
+  Init with_adapter(const AdapterOptions& options) const;
+
+  /// What the residual connection at this place learns by; null where it has no adapter.
+  std::shared_ptr<const AdapterOptions> adapter() const;
 
   /// The dotted name of this place; empty at the root.
   const std::string& path() const { return path_; }
@@ -97,7 +104,8 @@ class Init {
   std::string path_;
   std::shared_ptr<const std::vector<InitRule>> rules_;  // null: none
   std::optional<InitRule> linear_rule_;
-  std::shared_ptr<const LoraOptions> lora_;  // null: none
+  std::shared_ptr<const LoraOptions> lora_;        // null: none
+  std::shared_ptr<const AdapterOptions> adapter_;  // null: none
 };
 
 }  // namespace stretto::nn

@@ -10,8 +10,8 @@
 
 #include "optim/group_options.h"
 
-/// What `train.freeze`, `train.unfreeze` and `model.lora` say of which tensors train, by their
-/// names. No libtorch, as optim/group_options.h.
+/// What `train.freeze`, `train.unfreeze`, `model.lora` and `model.adapter` say of which tensors
+/// train, by their names. No libtorch, as optim/group_options.h.
 namespace stretto::optim {
 
 /// Whether one of the patterns names the tensor. What is tied is one tensor: it is frozen as a
@@ -49,11 +49,19 @@ inline std::optional<GroupProblem> read_late_start(const std::string& entry, Lat
 ///     train.unfreeze   the first entry that matches: from its update on, whatever else is said
 ///     train.freeze     never
 ///     model.lora       its own matrices, and what model.lora.train names; nothing else
+///     model.adapter    the same of adapters; with both, what either of them trains
 struct TrainingPlan {
   std::vector<std::string> freeze = {};
   std::vector<LateStart> unfreeze = {};
-  bool has_lora = false;
-  std::vector<std::string> beside_lora = {};  ///< model.lora.train
+  /// The sections that add tensors to a model, and freeze its own: "model.lora", "model.adapter".
+  std::vector<std::string> adding = {};
+  std::vector<std::string> beside_added = {};  ///< what their `train` names
+
+  /// Plans for one section more; `train` is its key of this name.
+  void add_section(const std::string& section, const std::vector<std::string>& train) {
+    adding.push_back(section);
+    beside_added.insert(beside_added.end(), train.begin(), train.end());
+  }
 
   /// Updates that are completed before the first that moves the tensor; nothing = it never trains.
   std::optional<int64_t> begins(const TensorName& tensor) const {
@@ -61,13 +69,17 @@ struct TrainingPlan {
       if (matches_any_name(start.pattern, tensor)) return start.updates;
     }
     if (is_frozen(freeze, tensor)) return std::nullopt;
-    const bool trains = !has_lora || is_lora(tensor) || is_frozen(beside_lora, tensor);
+    const bool trains = adding.empty() || is_added(tensor) || is_frozen(beside_added, tensor);
     return trains ? std::optional<int64_t>(0) : std::nullopt;
   }
   bool freezes(const TensorName& tensor) const { return !begins(tensor).has_value(); }
 
-  static bool is_lora(const TensorName& tensor) {
-    return tensor.name.ends_with(".lora_a") || tensor.name.ends_with(".lora_b");
+  /// Whether model.lora or model.adapter adds the tensor to a model.
+  static bool is_added(const TensorName& tensor) {
+    const std::string& name = tensor.name;
+    return name.ends_with(".lora_a") || name.ends_with(".lora_b") ||
+           name.find(".adapter.down.") != std::string::npos ||
+           name.find(".adapter.up.") != std::string::npos;
   }
 };
 
@@ -87,16 +99,18 @@ inline std::vector<PlanProblem> plan_problems(const TrainingPlan& plan,
   };
   for (const std::string& pattern : plan.freeze) look("train.freeze", pattern);
   for (const LateStart& start : plan.unfreeze) look("train.unfreeze", start.pattern);
-  // Of a pattern that reaches no linear map its own key tells.
-  const auto is_lora = [](const TensorName& tensor) { return TrainingPlan::is_lora(tensor); };
-  if (plan.has_lora && std::none_of(tensors.begin(), tensors.end(), is_lora)) return problems;
+  // Of patterns that reach no linear map, or no part, their own key tells.
+  const auto is_added = [](const TensorName& tensor) { return TrainingPlan::is_added(tensor); };
+  if (!plan.adding.empty() && std::none_of(tensors.begin(), tensors.end(), is_added)) {
+    return problems;
+  }
   const bool any = std::any_of(tensors.begin(), tensors.end(), [&](const TensorName& tensor) {
     return plan.begins(tensor).has_value();
   });
   const bool any_at_first =
       std::any_of(tensors.begin(), tensors.end(),
                   [&](const TensorName& tensor) { return plan.begins(tensor) == 0; });
-  const bool asks = !plan.freeze.empty() || !plan.unfreeze.empty() || plan.has_lora;
+  const bool asks = !plan.freeze.empty() || !plan.unfreeze.empty() || !plan.adding.empty();
   if (!asks || tensors.empty() || any_at_first) return problems;
   if (any) {
     problems.push_back(

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "nn/adapter_options.h"
 #include "optim/weight_average.h"
 #include "runs/other_names.h"
 #include "runs/tensors_fit.h"
@@ -232,7 +233,8 @@ bool is_replaceable(const TakenWeights& taken, const std::string& name) {
                      [&](const auto& pattern) { return optim::matches(pattern, name); });
 }
 
-std::string init_only_advice(const store::SafetensorsFile& file, const std::vector<Target>& wanted);
+std::string advice_for_misfits(const store::SafetensorsFile& file,
+                               const std::vector<Target>& wanted);
 
 // All weights but those of a part that the other run has otherwise.
 Part all_but_replaceable(const store::SafetensorsFile& file, const std::string& where,
@@ -268,7 +270,7 @@ Part all_but_replaceable(const store::SafetensorsFile& file, const std::string& 
   try {
     require_fit(std::move(wrong), where);
   } catch (const Error& error) {
-    const std::string advice = init_only_advice(file, wanted);
+    const std::string advice = advice_for_misfits(file, wanted);
     throw Error(error.code(), error.what(), advice.empty() ? error.advice() : advice);
   }
   return part;
@@ -321,6 +323,26 @@ std::string init_only_advice(const store::SafetensorsFile& file,
          join(entries, "\", \"") + "\"] takes what fits, and the rest begins anew";
 }
 
+// Whether the file has adapters that the model has not, or has in another width.
+bool has_other_adapters(const store::SafetensorsFile& file, const std::vector<Target>& wanted) {
+  NamedShapes own;
+  for (const Target& target : wanted) own[target.name] = target.values.sizes().vec();
+  return std::any_of(file.tensors().begin(), file.tensors().end(), [&](const auto& tensor) {
+    const auto found = own.find(tensor.name);
+    return nn::is_adapter(tensor.name) && (found == own.end() || found->second != tensor.shape);
+  });
+}
+
+// What to do where the weights of another run do not fit; empty where there is nothing special.
+std::string advice_for_misfits(const store::SafetensorsFile& file,
+                               const std::vector<Target>& wanted) {
+  if (has_other_adapters(file, wanted)) {
+    return "adapters cannot be merged into weights: give [model.adapter] the dim and parts of that "
+           "run, or take the other tensors alone with train.init_only";
+  }
+  return init_only_advice(file, wanted);
+}
+
 // `source` as it stands now, in `host`.
 void copy_to_host(const at::Tensor& source, Snapshot::Bytes bytes, at::Tensor& host) {
   if (bytes == Snapshot::Bytes::kBorrowed) {
@@ -357,7 +379,7 @@ void require_weights_fit(const store::SafetensorsFile& file, const std::string& 
   try {
     require_all_fit(file, where, "", wanted);
   } catch (const Error& error) {
-    const std::string advice = init_only_advice(file, wanted);
+    const std::string advice = advice_for_misfits(file, wanted);
     throw Error(error.code(), error.what(), advice.empty() ? error.advice() : advice);
   }
 }

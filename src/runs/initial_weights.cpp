@@ -90,6 +90,13 @@ void tell_of_lora(int64_t merged) {
             " is merged into its weights");
 }
 
+void tell_of_adapters(int64_t added) {
+  if (added == 0) return;
+  log::info("train.init_from: " + counted(added, "adapter") + " of this model " +
+            (added == 1 ? "is" : "are") + " not there, and " + (added == 1 ? "begins" : "begin") +
+            " as if there was none");
+}
+
 void tell_of_part(const std::string& path, const FoundWeights& found) {
   log::info("weights of " + with_thousands(found.num_taken) + " of " +
             counted(found.num_tensors, "tensor") + " from " + path +
@@ -151,6 +158,7 @@ void initialise_from(const fs::path& run_or_checkpoint, optim::Arena& arena,
   const auto weights =
       weights_to_begin_with(run.checkpoint.file("model"), where, arena, LoraValues::kAll);
   tell_of_lora(weights.num_merged);
+  tell_of_adapters(weights.num_new_adapters);
   const auto& file = weights.file;
   if (taken.entries.empty() && taken.replaceable.empty()) {
     require_weights_fit(file, where, arena, matched);

@@ -10,6 +10,7 @@
 #include <string_view>
 #include <utility>
 
+#include "nn/adapter_options.h"
 #include "nn/lora.h"
 #include "runs/tensors_fit.h"
 
@@ -107,10 +108,12 @@ std::vector<store::TensorView> without_lora(const store::SafetensorsFile& file) 
   return views;
 }
 
-void add_own_lora(const optim::Arena& arena, LoraValues values, MadeWeights& made,
-                  std::vector<store::TensorView>& views) {
+void add_own_tensors(const store::SafetensorsFile& file, const optim::Arena& arena,
+                     LoraValues values, MadeWeights& made, std::vector<store::TensorView>& views) {
   const auto add = [&](const std::string& name, const at::Tensor& tensor) {
-    if (!belongs_to_lora(name)) return;
+    const bool new_adapter = nn::is_adapter(name) && file.find(name) == nullptr;
+    if (!belongs_to_lora(name) && !new_adapter) return;
+    if (new_adapter && name.ends_with(".down.weight")) ++made.num_new_adapters;
     if (values == LoraValues::kNames) {
       views.push_back({name, store::DType::kF32, tensor.sizes().vec(), {}});
       return;
@@ -159,7 +162,7 @@ MadeWeights weights_to_begin_with(const store::SafetensorsFile& file, const std:
   if (values == LoraValues::kAll) made = merge_lora(file, where);
   std::vector<store::TensorView> views =
       values == LoraValues::kAll ? made.file.tensors() : without_lora(file);
-  add_own_lora(arena, values, made, views);
+  add_own_tensors(file, arena, values, made, views);
   made.file = store::SafetensorsFile(std::move(views));
   return made;
 }

@@ -13,13 +13,16 @@
 ///
 ///     NAME.lora_a [P r, in], NAME.lora_b [out, r]
 ///     NAME.lora_parts [P, 2]     rows of each part, and what its B A is multiplied by
+///
+/// Adapters (nn/adapter.h) are tensors like others here: no weight stands for them.
 namespace stretto::runs {
 
 /// Tensors as if they were a file; some of them were made and live here.
 struct MadeWeights {
   store::SafetensorsFile file;
   std::vector<at::Tensor> values = {};
-  int64_t num_merged = 0;  ///< linear maps
+  int64_t num_merged = 0;        ///< linear maps
+  int64_t num_new_adapters = 0;  ///< that begin as they stand in the model
 };
 
 /// Whether a model file has LoRA.
@@ -35,12 +38,13 @@ MadeWeights merge_lora(const store::SafetensorsFile& file, const std::string& wh
 
 /// What is read when weights are taken over.
 enum class LoraValues : uint8_t {
-  kAll,    ///< merged weights, and the model's own matrices
+  kAll,    ///< merged weights, and what the model adds itself
   kNames,  ///< names and shapes alone, to see whether weights fit
 };
 
-/// For `train.init_from`: merge_lora(), and the LoRA of the model that begins as it stands in its
-/// arena. So any model begins with what the other run computes, and LoRA at zero.
+/// For `train.init_from`: merge_lora(), and of the model that begins, as they stand in its arena,
+/// LoRA and those adapters that the file lacks. So any model begins with what the other run
+/// computes, LoRA at zero, and new adapters as identities.
 MadeWeights weights_to_begin_with(const store::SafetensorsFile& file, const std::string& where,
                                   const optim::Arena& arena, LoraValues values);
 

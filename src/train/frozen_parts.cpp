@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "nn/adapter.h"
 #include "nn/batch_norm.h"
 #include "nn/lora.h"
 #include "optim/frozen_names.h"
@@ -47,9 +48,9 @@ optim::TrainingPlan plan_of(const torch::nn::Module& model,
     }
     plan.unfreeze.push_back(std::move(start));
   }
-  if (const auto lora = nn::lora_of(model)) {
-    plan.has_lora = true;
-    plan.beside_lora = lora->train_patterns();
+  if (const auto lora = nn::lora_of(model)) plan.add_section("model.lora", lora->train_patterns());
+  if (const auto adapter = nn::adapter_of(model)) {
+    plan.add_section("model.adapter", adapter->train_patterns());
   }
   return plan;
 }
@@ -73,8 +74,8 @@ std::string tied_name(const std::vector<std::string>& patterns, const optim::Ten
 }  // namespace
 
 std::string FrozenParts::text() const {
-  return with_thousands(num_frozen) + " in " + counted(num_frozen_tensors, "tensor") +
-         (by_lora ? " (model.lora)" : " (train.freeze)");
+  return with_thousands(num_frozen) + " in " + counted(num_frozen_tensors, "tensor") + " (" +
+         (adding.empty() ? "train.freeze" : join(adding, ", ")) + ")";
 }
 
 std::string FrozenParts::late_text() const {
@@ -102,7 +103,7 @@ FrozenParts freeze_parts(Task& task, const std::vector<std::string>& patterns,
   auto tensors = tensors_of(task);
   const auto plan = plan_of(task.model(), patterns, unfreeze);
   require_sound(plan, tensors.names);
-  parts.by_lora = plan.has_lora;
+  parts.adding = plan.adding;
   for (size_t i = 0; i < tensors.values.size(); ++i) {
     const optim::TensorName& name = tensors.names[i];
     torch::Tensor& values = tensors.values[i];

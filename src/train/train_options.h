@@ -135,8 +135,8 @@ struct TrainOptions {
             .also_called({"freeze_decoder", "decoder_freeze"}, "by the pattern \"decoder.*\""),
         field(&O::unfreeze, "unfreeze",
               "\"PATTERN UPDATES\": matching tensors stay as they are for so many updates, and "
-              "then train as if training began; the first match wins, also against freeze and "
-              "model.lora")
+              "then train as if training began; the first match wins, also against freeze, "
+              "model.lora and model.adapter")
             .also_called({"gradual_unfreezing", "unfreeze_schedule", "unfreeze_at", "thaw"}),
         field(&O::ema_decay, "ema_decay",
               "exponential moving average of the weights: what validation, eval and infer take, "

@@ -43,6 +43,26 @@ TEST(HiddenDifferences, SizesCountAndNotTheKeyThatGivesThem) {
                    "model.norm_epsilon: 1e-5, 1e-12", "model.positions: \"rotary\", \"learned\""}));
 }
 
+TEST(HiddenDifferences, ActivationsOfAdaptersCountWhereBothHaveThem) {
+  const nn::AdapterOptions off{.activation = "relu"}, gelu{.dim = 8},
+      relu{.dim = 8, .activation = "relu"};
+  const auto of_labels = [](const nn::AdapterOptions& adapter) {
+    auto model = kBase;
+    model.adapter = adapter;
+    return of_text<TextClassificationOptions>(model);
+  };
+  const auto of_translation = [](const nn::AdapterOptions& adapter) {
+    Experiment experiment;
+    translation_of(experiment).model.adapter = adapter;
+    return experiment;
+  };
+  const Lines differs{"model.adapter.activation: \"relu\", \"gelu\""};
+  EXPECT_EQ(differences(of_labels(relu), of_labels(gelu)), differs);
+  EXPECT_EQ(differences(of_labels(off), of_labels(gelu)), Lines{}) << "there are none there";
+  EXPECT_EQ(differences(of_translation(relu), of_translation(gelu)), differs);
+  EXPECT_EQ(differences(of_translation(off), of_translation(gelu)), Lines{});
+}
+
 TEST(HiddenDifferences, PoolingCountsWhereItsRowsAreRead) {
   auto other = kBase;
   other.pooling = "cls_relu";

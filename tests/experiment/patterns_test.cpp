@@ -110,6 +110,12 @@ TEST(Patterns, OfFineTuningAreProblemsOfTheirKeys) {
             "model.lora.maps model.lora.train ")
       << "the list of tensors has no lora_a";
   EXPECT_EQ(keys([](auto& e) { translation_of(e).model.lora.train = {"haed.*"}; }), "");
+  EXPECT_EQ(keys([](auto& e) {
+              translation_of(e).model.adapter.dim = 2;
+              translation_of(e).model.adapter.train = {"haed.*"};
+            }),
+            "model.adapter.parts model.adapter.train ")
+      << "the list of tensors has no adapter";
 
   Experiment unreadable;
   unreadable.train.unfreeze = {"encoder.*"};
@@ -169,6 +175,36 @@ TEST(Patterns, AreWhatNamesTensors) {
   e.train.unfreeze = {};
   translation_of(e).model.lora.rank = 2;
   EXPECT_EQ(key_that_names_tensors(e), "model.lora.rank");
+  translation_of(e).model.lora.rank = 0;
+  translation_of(e).model.adapter.dim = 2;
+  EXPECT_EQ(key_that_names_tensors(e), "model.adapter.dim");
+}
+
+TEST(Patterns, OfAdaptersMustReachResidualConnections) {
+  const auto problems = [](std::vector<std::string> parts, bool residuals) {
+    Experiment e;
+    translation_of(e).model.adapter = {.dim = 2, .parts = std::move(parts)};
+    std::vector<optim::TensorName> tensors{{"encoder.layers.0.ffn.up.weight"}};
+    if (residuals) {
+      tensors.push_back({"encoder.layers.0.self_residual.norm.weight", true});
+      tensors.push_back({"encoder.layers.0.ffn_residual.norm.weight", true});
+      tensors.push_back({"encoder.layers.0.ffn_residual.adapter.down.weight"});
+    }
+    return name_problems(e, tensors);
+  };
+  EXPECT_TRUE(problems({}, true).empty());
+  EXPECT_TRUE(problems({"*ffn*"}, true).empty());
+  const auto misspelt = problems({"*ffn*", "*self_attention*"}, true);
+  ASSERT_EQ(misspelt.size(), 1u);
+  EXPECT_EQ(misspelt.front().key, "model.adapter.parts");
+  EXPECT_EQ(misspelt.front().what,
+            "`*self_attention*` matches no residual connection of this model");
+  EXPECT_EQ(misspelt.front().hint,
+            "names near it: encoder.layers.0.self_residual, encoder.layers.0.ffn_residual");
+  const auto nowhere = problems({}, false);
+  ASSERT_EQ(nowhere.size(), 1u);
+  EXPECT_EQ(nowhere.front().key, "model.adapter.dim");
+  EXPECT_NE(nowhere.front().what.find("no layers that adapters can stand in"), std::string::npos);
 }
 
 TEST(Patterns, StopARunOnlyWhereTensorsAreNamed) {

@@ -254,6 +254,18 @@ TEST(ExportModel, TheNearestClassThatIsEqual) {
   }
 }
 
+TEST(ExportModel, AdaptersAreRefusedByTheirKeyOnce) {
+  ModelDescription description{.head = Head::kMaskedTokens};
+  description.model.adapter.parts = {"*ffn*"};
+  EXPECT_EQ(&choose_architecture(description, false, "auto"), &kBert) << "dim = 0";
+  description.model.adapter.dim = 8;
+  const auto error =
+      failure(ExitCode::kUsage, [&] { choose_architecture(description, false, "auto"); });
+  EXPECT_EQ(std::string(error.what()),
+            "no class of transformers is equal to this model: model.adapter.dim = 8: an adapter is "
+            "not linear, so that it cannot be merged into weights as LoRA is");
+}
+
 TEST(ExportModel, AFolderThatIsThereStays) {
   auto folder = ModelFolder::bert("BertModel");
   folder.write();

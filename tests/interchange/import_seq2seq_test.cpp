@@ -351,6 +351,8 @@ TEST(ExportSeq2Seq, WhatTheClassCannotExpressIsRefusedByItsKey) {
               o.decoder = models::StackOptions{.num_kv_heads = 2};
             }).find("num_kv_heads"),
             std::string::npos);
+  EXPECT_NE(reason([](O& o) { o.adapter.dim = 8; }).find("model.adapter.dim = 8"),
+            std::string::npos);
   EXPECT_NE(reason([](O&) {}, "bert").find("bert"), std::string::npos);
 }
 

@@ -139,7 +139,8 @@ std::vector<std::string> names_of_text_model(const nn::LoraOptions& lora) {
 
 TEST(LoraModels, OfTextTrainTheirHeadToo) {
   const nn::LoraOptions lora{.rank = 2};
-  const optim::TrainingPlan plan{.has_lora = true, .beside_lora = lora.train_patterns()};
+  optim::TrainingPlan plan;
+  plan.add_section("model.lora", lora.train_patterns());
   int adapted = 0;
   for (const auto& name : names_of_text_model(lora)) {
     const bool trains = name.starts_with("head.") || nn::is_lora(name);

@@ -129,6 +129,15 @@ TEST(Operations, OfParallelLayersAreThoseOfTheSameProducts) {
   EXPECT_EQ(told_operations(options), in_a_row);
 }
 
+TEST(Operations, OfAdaptersAreThoseOfTheirProducts) {
+  auto options = pair_of(stack(), stack());
+  options.norm = "pre";
+  options.adapter.dim = 3;
+  expect_what_is_counted("in a row", options);
+  options.parallel_residual = true;
+  expect_what_is_counted("parallel", options);
+}
+
 TEST(Operations, OfTwoSourcesAreThoseOfTwoHalves) {
   auto options = pair_of(stack(), stack());
   options.encoders = {LstmEncoderOptions{.num_layers = 1}, stack()};

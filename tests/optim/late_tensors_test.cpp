@@ -145,12 +145,22 @@ TEST(TrainingPlan, SaysWhenEachTensorBegins) {
 
   TrainingPlan lora = plan;
   lora.freeze.clear();
-  lora.has_lora = true;
-  lora.beside_lora = {"head.*"};
+  lora.add_section("model.lora", {"head.*"});
   EXPECT_EQ(lora.begins({"encoder.layers.2.qkv.lora_a"}), 0);
   EXPECT_EQ(lora.begins({"encoder.layers.2.qkv.weight"}), std::nullopt);
   EXPECT_EQ(lora.begins({"encoder.layers.1.qkv.weight"}), 200);
   EXPECT_EQ(lora.begins({"head.output.weight"}), 0);
+
+  TrainingPlan both = lora;
+  both.add_section("model.adapter", {"*norm*"});
+  EXPECT_EQ(both.begins({"encoder.layers.2.ffn_residual.adapter.down.weight"}), 0);
+  EXPECT_EQ(both.begins({"encoder.layers.2.ffn_residual.adapter.up.bias"}), 0);
+  EXPECT_EQ(both.begins({"encoder.layers.2.ffn.up.weight"}), std::nullopt);
+  EXPECT_EQ(both.begins({"encoder.layers.2.qkv.lora_a"}), 0) << "each section adds to the other";
+  EXPECT_EQ(both.begins({"encoder.layers.2.ffn_residual.norm.weight"}), 0);
+  EXPECT_EQ(both.begins({"head.output.weight"}), 0);
+  both.freeze = {"*.adapter.*"};
+  EXPECT_EQ(both.begins({"encoder.layers.2.ffn_residual.adapter.up.bias"}), std::nullopt);
 }
 
 TEST(TrainingPlan, MustMatchAndLeaveSomethingToTrainAtFirst) {

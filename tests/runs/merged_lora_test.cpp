@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "base/error.h"
+#include "nn/adapter.h"
 #include "nn/linear.h"
 #include "runs/checkpoint_tensors.h"
 #include "runs/module_weights.h"
@@ -119,6 +120,72 @@ TEST_F(MergedLora, LetsARunBeginFromAnother) {
       EXPECT_GT(net.map->lora->a.abs().max().item<float>(), 0);
       EXPECT_TRUE(torch::equal(net.map->lora->parts, own_parts)) << "its own alpha";
     }
+  }
+}
+
+/// A part with a residual connection, of the name `part`.
+struct AdapterNet : torch::nn::Module {
+  explicit AdapterNet(const nn::AdapterOptions& options, uint64_t seed = 1) {
+    const nn::Init init = nn::Init(seed, at::kCPU).with_adapter(options);
+    part = register_module("part", std::make_shared<torch::nn::Module>());
+    plain = register_module("plain", nn::Linear(init.child("plain"), kIn, kIn, {}));
+    adapter = nn::make_adapter(*part, init.child("part"), kIn);
+  }
+  std::shared_ptr<torch::nn::Module> part;
+  nn::Linear plain{nullptr};
+  nn::Adapter adapter{nullptr};
+};
+
+TEST_F(MergedLora, LetsARunBeginWithNewAdaptersOrWithThoseOfTheOther) {
+  const torch::NoGradGuard no_grad;
+  AdapterNet with({.dim = 2}, /*seed=*/5), without({}, /*seed=*/5);
+  with.adapter->up->weight.fill_(0.5);
+  struct Row {
+    torch::nn::Module& from;
+    float up;
+    int64_t new_adapters;
+  };
+  for (const Row& row : {Row{with, 0.5f, 0}, Row{without, 0.0f, 1}}) {
+    const store::SafetensorsFile file(save(row.from));
+    AdapterNet net({.dim = 2}, /*seed=*/9);
+    const at::Tensor own_down = net.adapter->down->weight.clone();
+    optim::Arena arena(net);
+    const auto names = weights_to_begin_with(file, "file", arena, LoraValues::kNames);
+    require_weights_fit(names.file, "file", arena);
+    const auto weights = weights_to_begin_with(file, "file", arena, LoraValues::kAll);
+    EXPECT_EQ(weights.num_new_adapters, row.new_adapters);
+    load_weights(weights.file, "file", arena);
+    EXPECT_TRUE(torch::equal(net.plain->weight, with.plain->weight));
+    EXPECT_EQ(net.adapter->up->weight.min().item<float>(), row.up);
+    EXPECT_EQ(torch::equal(net.adapter->down->weight, own_down), row.new_adapters == 1);
+  }
+}
+
+TEST_F(MergedLora, RefusesAdaptersThatTheModelHasNotOrHasInAnotherWidth) {
+  AdapterNet with({.dim = 2});
+  const store::SafetensorsFile file(save(with));
+  for (const int64_t dim : {0, 3}) {
+    AdapterNet net({.dim = dim});
+    optim::Arena arena(net);
+    const auto weights = weights_to_begin_with(file, "file", arena, LoraValues::kNames);
+    const TakenWeights all_but_heads{.entries = {}, .replaceable = {"head.*"}};
+    for (const bool some : {false, true}) {
+      try {
+        if (some) {
+          require_some_weights_fit(weights.file, "file", arena, all_but_heads);
+        } else {
+          require_weights_fit(weights.file, "file", arena);
+        }
+        ADD_FAILURE() << "taken, though it has other adapters: " << dim;
+      } catch (const Error& error) {
+        EXPECT_EQ(error.code(), ExitCode::kBadData);
+        EXPECT_NE(std::string(error.what()).find("adapter.down.weight"), std::string::npos);
+        EXPECT_NE(error.advice().find("[model.adapter]"), std::string::npos) << error.advice();
+      }
+    }
+    if (dim > 0) continue;
+    const TakenWeights everything_else{.entries = {"*"}};
+    EXPECT_EQ(require_some_weights_fit(weights.file, "file", arena, everything_else).num_taken, 2);
   }
 }
 

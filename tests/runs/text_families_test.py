@@ -399,6 +399,34 @@ def trains_lora_alike_after_a_kill_and_on_two_processes(stretto, family):
         compare(lab, f"{family}_lora", f"{family}_shared_lora", f"{family}, LoRA, two processes")
 
 
+ADAPTERS = ("model.adapter.dim=4", 'model.adapter.train=["head.*", "*norm*"]', "optim.lr=1e-2")
+
+
+def trains_adapters_alike_after_a_kill(stretto, family):
+    lab, source = lab_of(stretto), undisturbed(stretto, family)
+    words = (*ADAPTERS, f"train.init_from={lab.root}/{source}")
+    said = trained(lab, family, "adapters", *words)
+    check("adapters of this model are not there" in said, said)
+    run = lab.root / f"{family}_adapters"
+    weights, before = (tensors_of(lab.root / name / f"checkpoints/step_{UPDATES:08}/model.safetensors")
+                       for name in (run.name, source))
+    adapters = [name for name in weights if ".adapter." in name]
+    check(len(adapters) == 16 and all(any(weights[name]) for name in adapters), f"{family}: {adapters}")
+    for name in before:
+        # A tied output is the table of tokens.
+        moves = name.startswith("head.") or "norm" in name or (family, name) == ("masked_lm", "encoder.embedding.weight")
+        check((weights[name] != before[name]) == moves, f"{family}: {name}")
+    killed_and_resumed(lab, family, run.name, "killed_adapters", *words)
+    # Another run begins with them, and one without has no place for them.
+    said = trained(lab, family, "more_adapters", *ADAPTERS, f"train.init_from={run}")
+    check("not there" not in said, said)
+    said = trained(lab, family, "no_adapters", f"train.init_from={run}", code=65)
+    check("give [model.adapter]" in said, said)
+    said = lab.run([lab.stretto, "export", str(run), "--format", "hf", str(lab.root / f"{family}_refused")])
+    check(said.returncode == 2 and "model.adapter.dim = 4" in said.stderr, said.stderr)
+    check(not (lab.root / f"{family}_refused").exists(), "a folder was written")
+
+
 UNFREEZE = ('train.unfreeze=["encoder.layers.1.* 2", "encoder.layers.0.* 5", "encoder.* 8"]', "optim.layer_decay=0.8",
             "train.keep_last=9")
 
@@ -417,7 +445,7 @@ def unfreezes_alike_after_a_kill(stretto, family):
 HOLDS = (ends_the_same_after_a_kill, has_the_same_bits_on_two_processes, trains_in_half_precision,
          replays_an_update_that_was_not_finite, accumulates_what_one_micro_batch_has, evaluates_and_infers,
          begins_with_the_encoder_of_another_family, exports_its_lora_merged,
-         trains_lora_alike_after_a_kill_and_on_two_processes, unfreezes_alike_after_a_kill)
+         trains_lora_alike_after_a_kill_and_on_two_processes, trains_adapters_alike_after_a_kill, unfreezes_alike_after_a_kill)
 
 if __name__ == "__main__":
     main({f"{family}_{holds.__name__}": functools.partial(holds, family=family) for family in FAMILIES for holds in HOLDS})

@@ -31,7 +31,8 @@ constexpr int64_t kPieces = 20;
 /// A small Transformer that validates as the toy does.
 class StackTask : public test::ToyTask {
  public:
-  explicit StackTask(nn::LoraOptions lora = {}) : model_(make(std::move(lora))) {}
+  explicit StackTask(nn::LoraOptions lora = {}, nn::AdapterOptions adapter = {})
+      : model_(make(std::move(lora), std::move(adapter))) {}
 
   torch::nn::Module& model() override { return *model_; }
   const data::BatchSource& train_batches() override { return source_; }
@@ -55,10 +56,12 @@ class StackTask : public test::ToyTask {
   int64_t broken_at = -1;
 
  private:
-  static std::shared_ptr<models::Seq2SeqModel> make(nn::LoraOptions lora) {
+  static std::shared_ptr<models::Seq2SeqModel> make(nn::LoraOptions lora,
+                                                    nn::AdapterOptions adapter) {
     auto options = stretto::test::small_options(/*layers=*/2);
     options.tie_embeddings = "decoder";
     options.lora = std::move(lora);
+    options.adapter = std::move(adapter);
     return stretto::test::small_transformer(options, kPieces);
   }
 
@@ -283,6 +286,40 @@ TEST_F(UnfreezeTest, LoraTrainsWhatItsPatternsNameAndResumes) {
   EXPECT_EQ(moved(before, after, "encoder.embedding"), "none");
   for (const int64_t updates : {1, 3, 5, 6}) {
     StackTask task(lora);
+    auto piece = pieces;
+    piece.train.max_steps = updates;
+    ASSERT_EQ(Trainer(task, piece).run(), ExitCode::kOk);
+  }
+  EXPECT_EQ(final_hash(pieces), final_hash(whole));
+}
+
+// --- Adapters ----------------------------------------------------------------------------------
+
+TEST_F(UnfreezeTest, OfAModelWithAdaptersOnlyTheyTrainAndWhatTheirPatternsName) {
+  const nn::AdapterOptions adapter{.dim = 2, .train = {"encoder.*norm*"}};
+  auto run = setup("adapter");
+  run.train.freeze = run.train.unfreeze = {};
+  StackTask task({}, adapter);
+  const Weights before = task.copies();
+  ASSERT_EQ(Trainer(task, run).run(), ExitCode::kOk);
+  const Weights after = task.copies();
+  for (const auto& [name, values] : before) {
+    const bool norm = name.starts_with("encoder.") && name.find("norm") != std::string::npos;
+    EXPECT_EQ(torch::equal(values, after.at(name)), !norm && !nn::is_adapter(name)) << name;
+  }
+  StackTask again({}, adapter), both({.rank = 2}, adapter);
+  EXPECT_NE(freeze_parts(again, {}).text().find("(model.adapter)"), std::string::npos);
+  EXPECT_NE(freeze_parts(both, {}).text().find("(model.lora, model.adapter)"), std::string::npos);
+}
+
+TEST_F(UnfreezeTest, AdaptersResumeBesideLora) {
+  const nn::LoraOptions lora{.rank = 2, .dropout = 0.1};
+  const nn::AdapterOptions adapter{.dim = 2, .parts = {"*ffn*"}};
+  auto whole = setup("adapter_whole"), pieces = setup("adapter_pieces");
+  StackTask undisturbed(lora, adapter);
+  ASSERT_EQ(Trainer(undisturbed, whole).run(), ExitCode::kOk);
+  for (const int64_t updates : {1, 3, 5, 6}) {
+    StackTask task(lora, adapter);
     auto piece = pieces;
     piece.train.max_steps = updates;
     ASSERT_EQ(Trainer(task, piece).run(), ExitCode::kOk);

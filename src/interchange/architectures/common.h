@@ -4,6 +4,7 @@
 #include <string>
 
 #include "interchange/architecture.h"
+#include "nn/adapter_options.h"
 
 namespace stretto::interchange {
 
@@ -16,5 +17,8 @@ void write_bert_config(const ModelDescription& description, int64_t unread_posit
 /// What no architecture here can express: pre-norm, RMSNorm, rotary positions, gated units. Empty
 /// when the model has none of it.
 std::string common_misfit(const ModelDescription& description);
+
+/// Why a model with adapters, which are on, has no class at all.
+std::string adapter_misfit(const nn::AdapterOptions& adapter);
 
 }  // namespace stretto::interchange

@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "base/text.h"
+#include "interchange/architectures/common.h"
 #include "interchange/config_reader.h"
 
 namespace stretto::interchange {
@@ -277,6 +278,7 @@ std::string write_marian_generation(const Seq2SeqDescription& description) {
 }
 
 std::string marian_misfit(const models::Seq2SeqOptions& model) {
+  if (model.adapter.is_on()) return adapter_misfit(model.adapter);
   if (models::has_two_encoders(model)) return "model.encoders: it has one encoder";
   if (!model.heads.empty()) return "model.heads: it has one decoder";
   if (!model.encoder.is<models::StackOptions>()) {

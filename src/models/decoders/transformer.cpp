@@ -22,8 +22,9 @@ TransformerDecoderLayerImpl::TransformerDecoderLayerImpl(const nn::Init& init,
                                               .num_kv_heads = options.stack.num_kv_heads}));
   ffn = register_module("ffn", make_feed_forward(init.child("ffn"), options, d_model));
   if (options.parallel_residual) {
-    residual =
-        register_module("residual", ParallelResidual(init.child("residual"), options, d_model));
+    residual = register_module("residual",
+                               ParallelResidual(init.child("residual"), options, d_model,
+                                                std::vector<std::string>{"self", "cross", "ffn"}));
     return;
   }
   self_residual =

@@ -40,8 +40,9 @@ BertLayerImpl::BertLayerImpl(const nn::Init& init, const BertOptions& options) {
   const auto residual = [&](const std::string& name) {
     const nn::Init place = init.child(name);
     return register_module(
-        name, std::make_shared<ResidualImpl>(
-                  options.norm, make_norm(place.child("norm"), options, sizes.d_model)));
+        name, std::make_shared<ResidualImpl>(place, options.norm,
+                                             make_norm(place.child("norm"), options, sizes.d_model),
+                                             sizes.d_model));
   };
   self_attention = register_module(
       "self_attention",

@@ -14,7 +14,8 @@ TransformerEncoderLayerImpl::TransformerEncoderLayerImpl(const nn::Init& init,
   ffn = register_module("ffn", make_feed_forward(init.child("ffn"), options, d_model));
   if (options.parallel_residual) {
     residual =
-        register_module("residual", ParallelResidual(init.child("residual"), options, d_model));
+        register_module("residual", ParallelResidual(init.child("residual"), options, d_model,
+                                                     std::vector<std::string>{"self", "ffn"}));
     return;
   }
   self_residual =
