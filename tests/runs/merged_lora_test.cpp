@@ -128,7 +128,8 @@ struct AdapterNet : torch::nn::Module {
   explicit AdapterNet(const nn::AdapterOptions& options, uint64_t seed = 1) {
     const nn::Init init = nn::Init(seed, at::kCPU).with_adapter(options);
     part = register_module("part", std::make_shared<torch::nn::Module>());
-    plain = register_module("plain", nn::Linear(init.child("plain"), kIn, kIn, {}));
+    plain =
+        register_module("plain", nn::Linear(init.child("plain"), kIn, kIn, nn::LinearOptions{}));
     adapter = nn::make_adapter(*part, init.child("part"), kIn);
   }
   std::shared_ptr<torch::nn::Module> part;
