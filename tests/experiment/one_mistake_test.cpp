@@ -160,7 +160,9 @@ TEST(OneMistake, IsOneErrorWhereASectionIsMistyped) {
   }
 }
 
+// Of each family, every key that a recipe gives, in the first that does.
 TEST(OneMistake, IsOneErrorInTheRecipesToo) {
+  std::set<std::string> tried;
   for (const auto& path : stretto::testing::shipped_recipes(STRETTO_SOURCE_DIR)) {
     Experiment options, fallback;
     std::vector<config::Problem> sound;
@@ -169,6 +171,7 @@ TEST(OneMistake, IsOneErrorInTheRecipesToo) {
     ASSERT_TRUE(sound.empty()) << path;
     for (const auto& key : experiment_schema(options).keys) {
       if (!origins.given(key.path)) continue;
+      if (!tried.insert(options.task.name() + " " + key.path).second) continue;
       Experiment changed;
       std::vector<config::Problem> problems;
       const auto places = config::load_file(path, {key.path + "={}"}, experiment_schema(changed),

@@ -18,7 +18,7 @@ namespace {
 #endif
 #endif
 #ifdef STRETTO_FEW_CONFIGURATIONS
-constexpr size_t kConfigurations = 500;
+constexpr size_t kConfigurations = 200;
 #else
 constexpr size_t kConfigurations = 2500;
 #endif

@@ -13,7 +13,7 @@ import time
 
 from harness import Lab, check, compare, main
 
-TRIALS = int(os.environ.get("STRETTO_KILL_TRIALS", "60"))
+TRIALS = int(os.environ.get("STRETTO_KILL_TRIALS", "40"))
 MAX_FAILPOINTS = 3000
 INTERVAL = 7  # train.save_every of the lab
 

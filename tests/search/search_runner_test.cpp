@@ -399,7 +399,7 @@ TEST_P(SearchRunnerKillTest, EndsWithTheSameTableAfterKillsAtRandomMoments) {
       }
     });
     // Later and later, so that the search gets on however slow the machine is.
-    const auto time = std::chrono::milliseconds(20 + random.below(200) + 20 * i);
+    const auto time = std::chrono::milliseconds(20 + random.below(200) + 20 * i + 2 * i * i);
     code = one.kill_after(time, GetParam().signal);
     if (code == 99) FAIL();
     kills += code == 0 ? 0 : 1;
