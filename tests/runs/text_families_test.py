@@ -404,12 +404,12 @@ ADAPTERS = ("model.adapter.dim=4", 'model.adapter.train=["head.*", "*norm*"]', "
 
 def trains_adapters_alike_after_a_kill(stretto, family):
     lab, source = lab_of(stretto), undisturbed(stretto, family)
-    words = (*ADAPTERS, f"train.init_from={lab.root}/{source}")
+    last = f"checkpoints/step_{UPDATES:08}"
+    words = (*ADAPTERS, f"train.init_from={lab.root}/{source}/{last}")
     said = trained(lab, family, "adapters", *words)
     check("adapters of this model are not there" in said, said)
     run = lab.root / f"{family}_adapters"
-    weights, before = (tensors_of(lab.root / name / f"checkpoints/step_{UPDATES:08}/model.safetensors")
-                       for name in (run.name, source))
+    weights, before = (tensors_of(lab.root / name / last / "model.safetensors") for name in (run.name, source))
     adapters = [name for name in weights if ".adapter." in name]
     check(len(adapters) == 16 and all(any(weights[name]) for name in adapters), f"{family}: {adapters}")
     for name in before:
