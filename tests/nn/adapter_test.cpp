@@ -14,16 +14,16 @@ namespace {
 
 using stretto::testing::noise;
 
-constexpr int64_t kWidth = 6, kInner = 4;
+constexpr int64_t kModelWidth = 6, kAdapterWidth = 4;
 const std::vector<std::string> kActivations{"gelu", "gelu_tanh", "relu", "silu"};
 
 Init adapted_root(const std::string& activation = "gelu", uint64_t seed = 1) {
   return Init(seed, at::kCPU)
-      .with_adapter({.dim = kInner, .activation = activation, .parts = {"*ffn*"}});
+      .with_adapter({.dim = kAdapterWidth, .activation = activation, .parts = {"*ffn*"}});
 }
 
 struct ResidualPlace : torch::nn::Module {
-  explicit ResidualPlace(const Init& init) : adapter(make_adapter(*this, init, kWidth)) {}
+  explicit ResidualPlace(const Init& init) : adapter(make_adapter(*this, init, kModelWidth)) {}
   Adapter adapter;
 };
 
@@ -56,7 +56,7 @@ TEST(Adapter, AddsWhatItsBottleneckMakesOfTheRows) {
   for (const auto& activation : kActivations) {
     SCOPED_TRACE(activation);
     Adapter adapter = trained_adapter(activation);
-    const at::Tensor x = noise({5, kWidth}), want = plain_adapter(activation, *adapter, x);
+    const at::Tensor x = noise({5, kModelWidth}), want = plain_adapter(activation, *adapter, x);
     EXPECT_TRUE(at::allclose(adapter->forward(x).to(at::kDouble), want, 1e-4, 1e-5));
     EXPECT_GT((want - x).abs().max().item<double>(), 0.1) << "it changes something";
     {
@@ -72,7 +72,7 @@ TEST(Adapter, HasTheGradientsOfItsFormula) {
   for (const auto& activation : kActivations) {
     SCOPED_TRACE(activation);
     Adapter adapter = trained_adapter(activation);
-    std::vector<at::Tensor> inputs{noise({3, kWidth})};
+    std::vector<at::Tensor> inputs{noise({3, kModelWidth})};
     for (const at::Tensor& tensor : adapter->parameters()) inputs.push_back(tensor.detach());
     stretto::testing::expect_gradients(
         [&](const stretto::testing::Inputs& now) {
@@ -88,7 +88,7 @@ TEST(Adapter, HasTheGradientsOfItsFormula) {
 
 TEST(Adapter, StartsAsTheIdentityWithSmallWeightsBelow) {
   const ResidualPlace place(adapted_root().child("ffn_residual"));
-  const at::Tensor x = noise({5, kWidth});
+  const at::Tensor x = noise({5, kModelWidth});
   EXPECT_TRUE(at::equal(place.adapter->forward(x), x));
   EXPECT_EQ(place.adapter->up->weight.abs().max().item<float>(), 0);
   EXPECT_EQ(place.adapter->up->bias.abs().max().item<float>(), 0);
@@ -117,11 +117,11 @@ TEST(Adapter, BelongsToTheConnectionsThatAPatternNamesAndHasItsNames) {
                                              "adapter.up.weight", "adapter.up.bias"}));
   for (const auto& name : names) EXPECT_TRUE(is_adapter("encoder.layers.0.ffn_residual." + name));
   EXPECT_FALSE(is_adapter("encoder.layers.0.ffn.down.weight"));
-  EXPECT_EQ(with.adapter->down->weight.sizes(), (std::vector<int64_t>{kInner, kWidth}));
-  EXPECT_EQ(with.adapter->up->weight.sizes(), (std::vector<int64_t>{kWidth, kInner}));
+  EXPECT_EQ(with.adapter->down->weight.sizes(), (std::vector<int64_t>{kAdapterWidth, kModelWidth}));
+  EXPECT_EQ(with.adapter->up->weight.sizes(), (std::vector<int64_t>{kModelWidth, kAdapterWidth}));
   EXPECT_FALSE(without.adapter);
   EXPECT_TRUE(without.parameters().empty());
-  EXPECT_EQ(adapter_of(with)->dim, kInner);
+  EXPECT_EQ(adapter_of(with)->dim, kAdapterWidth);
   EXPECT_EQ(adapter_of(without), nullptr);
   EXPECT_FALSE(ResidualPlace(Init(1, at::kCPU).with_adapter({}).child("ffn_residual")).adapter);
 }
