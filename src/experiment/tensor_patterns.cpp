@@ -127,9 +127,9 @@ void note_lora(const nn::LoraOptions& lora, std::span<const optim::TensorName> t
   }
 }
 
-// The residual connections of a model: those with an adapter, and those without.
+// The residual connections of a model: those with an adapter, and all.
 struct ResidualNames {
-  std::vector<optim::TensorName> adapted, others;
+  std::vector<optim::TensorName> adapted, all;
 };
 
 ResidualNames residual_names(std::span<const optim::TensorName> tensors) {
@@ -143,7 +143,13 @@ ResidualNames residual_names(std::span<const optim::TensorName> tensors) {
     if (tensor.name.ends_with(kAdapter)) {
       names.adapted.push_back({without(kAdapter)});
     } else if (tensor.name.ends_with(kNorm)) {
-      names.others.push_back({without(kNormAlone)});
+      const std::string residual = without(kNormAlone);
+      if (residual.ends_with(".residual")) {
+        // Around several parts at once: each part has a place below it.
+        for (const char* part : {".self", ".ffn"}) names.all.push_back({residual + part});
+      } else {
+        names.all.push_back({residual});
+      }
     }
   }
   return names;
@@ -153,8 +159,8 @@ ResidualNames residual_names(std::span<const optim::TensorName> tensors) {
 // `adapter`. A model without such connections has no place for one.
 void note_adapter(const nn::AdapterOptions& adapter, std::span<const optim::TensorName> tensors,
                   std::vector<PatternProblem>& problems) {
-  const auto [adapted, others] = residual_names(tensors);
-  if (adapted.empty() && others.empty()) {
+  const auto [adapted, all] = residual_names(tensors);
+  if (all.empty()) {
     problems.push_back(
         {"model.adapter.dim",
          "this model has no layers that adapters can stand in: those of Transformers "
@@ -166,7 +172,7 @@ void note_adapter(const nn::AdapterOptions& adapter, std::span<const optim::Tens
       problems.push_back(
           {"model.adapter.parts",
            "`" + printable(pattern) + "` matches no residual connection of this model",
-           "names near it: " + optim::names_near(pattern, others)});
+           "names near it: " + optim::names_near(pattern, all)});
     }
   }
   for (const auto& pattern : adapter.train) {

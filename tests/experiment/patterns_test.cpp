@@ -201,6 +201,12 @@ TEST(Patterns, OfAdaptersMustReachResidualConnections) {
             "`*self_attention*` matches no residual connection of this model");
   EXPECT_EQ(misspelt.front().hint,
             "names near it: encoder.layers.0.self_residual, encoder.layers.0.ffn_residual");
+  Experiment parallel;
+  translation_of(parallel).model.adapter = {.dim = 2, .parts = {"*.fnn"}};
+  const std::vector<optim::TensorName> behind_one_norm{
+      {"encoder.layers.0.residual.norm.weight", true}};
+  EXPECT_EQ(name_problems(parallel, behind_one_norm).front().hint,
+            "names near it: encoder.layers.0.residual.self, encoder.layers.0.residual.ffn");
   const auto nowhere = problems({}, false);
   ASSERT_EQ(nowhere.size(), 1u);
   EXPECT_EQ(nowhere.front().key, "model.adapter.dim");
