@@ -178,6 +178,7 @@ def train(options):
     if options.predictions:
         valid = maker.encode(options.valid)
         inputs = [{key: value for key, value in feature.items() if key != "labels"} for feature in only_inputs(valid)]
+        trainer.args.group_by_length = False  # predict() would answer in the order of the lengths
         outputs = trainer.predict(inputs).predictions
         outputs = outputs if isinstance(outputs, tuple) else (outputs,)
         maker.write_predictions(outputs[:2], valid, options.predictions, getattr(maker, "labels", []))
