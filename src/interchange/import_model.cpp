@@ -110,6 +110,17 @@ void take_tensors(ImportedModel& model, const fs::path& folder, const ImportOpti
                 options, folder, ", --encoder-only leaves out the head");
 }
 
+/// What a class of transformers computes in one way alone: RoBERTa's masked-LM head has GELU,
+/// whatever `hidden_act` says.
+void require_expressible(const ModelConfig& config, const fs::path& path) {
+  const std::string misfit = config.architecture->misfit(config.description);
+  if (misfit.empty()) return;
+  throw Error(ExitCode::kBadData,
+              path.string() + ": " + class_name(*config.architecture, config.description.head) +
+                  " computes it otherwise: " + misfit,
+              "--encoder-only leaves out the head");
+}
+
 }  // namespace
 
 ImportedModel import_model(const fs::path& folder, const ImportOptions& options) {
@@ -141,6 +152,7 @@ ImportedModel import_model(const fs::path& folder, const ImportOptions& options)
   }
   model.files = std::make_shared<const store::WeightFiles>(folder);
   take_tensors(model, folder, options);
+  require_expressible(model.config, config);
   fit_to_vocabulary(model, folder);
   model.experiment =
       described_experiment(description, spec.model == text::TokenizerSpec::Model::kByteBpe,

@@ -79,7 +79,9 @@ void take_tokenizers(ImportedSeq2Seq& model, const fs::path& folder) {
   const int64_t begin = model.description.specials.bos;
   const auto found = model.tokenizers.tgt->specials();
   if (begin == found.bos) return;
-  if (begin == found.unk || begin >= model.tokenizers.tgt->size()) {
+  // An id without a piece reads as the unknown one.
+  if (begin >= model.tokenizers.tgt->size() ||
+      model.tokenizers.tgt->piece(begin) == model.tokenizers.tgt->piece(found.unk)) {
     throw Error(ExitCode::kBadData,
                 (folder / "config.json").string() + ": `decoder_start_token_id` is " +
                     std::to_string(begin) + ", which is no token that a decoder can begin with",

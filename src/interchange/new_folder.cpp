@@ -25,11 +25,13 @@ NewFolder::NewFolder(const fs::path& place) : place_(named(place)) {
                 "give the name of a new folder, or remove this one");
   }
   staging_ = place_.parent_path() / (".tmp-" + place_.filename().string());
-  // A run that is being written has a lock in it.
-  if (FileLock::is_held(staging_ / ".lock")) {
+  make_directories(place_.parent_path());
+  lock_path_ = staging_.string() + ".lock";
+  if (FileLock::is_held(lock_path_)) {
     throw Error(ExitCode::kUsage, "another process writes " + place.string(),
                 "wait for it, or give another folder");
   }
+  lock_ = FileLock::try_now(lock_path_, "write " + place.string());
   std::error_code error;
   fs::remove_all(staging_, error);
   if (error) throw_io_error("cannot remove", staging_, error.value());
@@ -39,6 +41,7 @@ NewFolder::NewFolder(const fs::path& place) : place_(named(place)) {
 NewFolder::~NewFolder() {
   std::error_code ignored;
   if (!is_published_) fs::remove_all(staging_, ignored);
+  fs::remove(lock_path_, ignored);
 }
 
 void NewFolder::publish() {

@@ -1,11 +1,15 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
+
+#include "base/file.h"
 
 namespace stretto::interchange {
 
 /// A folder that appears at its place only when it is whole. Until then it is `.tmp-NAME` beside
-/// it, which is removed when this object goes, and by the next one of the same place.
+/// it, which is removed when this object goes, and by the next one of the same place. The file
+/// `.tmp-NAME.lock` is held meanwhile.
 class NewFolder {
  public:
   /// Throws Error(kUsage) when something is at `place` that is not an empty folder, or another
@@ -20,7 +24,8 @@ class NewFolder {
   void publish();
 
  private:
-  std::filesystem::path place_, staging_;
+  std::filesystem::path place_, staging_, lock_path_;
+  std::optional<FileLock> lock_;
   bool is_published_ = false;
 };
 

@@ -66,7 +66,10 @@ TensorView stacked(const std::vector<TensorView>& parts, std::deque<std::string>
     }
     data += part.bytes;
   }
-  whole.shape[0] *= static_cast<int64_t>(parts.size());
+  const auto times = static_cast<int64_t>(parts.size());
+  if (__builtin_mul_overflow(whole.shape[0], times, &whole.shape[0])) {
+    misshapen(where, "`" + printable(whole.name) + "` is " + shape_text(parts.front().shape));
+  }
   whole.bytes = bytes.emplace_back(std::move(data));
   return whole;
 }

@@ -102,12 +102,25 @@ void require_same_pieces(const TokenizerSpec& a, const fs::path& a_path, const T
   if (a.merges != b.merges) disagree(a_path, b_path, "their merges");
 }
 
-void require_same_case(const TokenizerSpec& spec, const fs::path& path,
-                       const TokenizerSettings& settings) {
-  if (!settings.lowercase || !spec.normalizer) return;
-  if (spec.normalizer->lowercase == *settings.lowercase) return;
-  disagree(path, path.parent_path() / "tokenizer_config.json",
-           std::string("one of them makes text lower case (do_lower_case)"));
+/// tokenizer_config.json wins in transformers, so that tokenizer.json must say the same.
+void require_same_settings(const TokenizerSpec& spec, const fs::path& path,
+                           const TokenizerSettings& settings) {
+  const auto compare = [&](const std::optional<bool>& stated, bool own, const char* what) {
+    if (stated && *stated != own)
+      disagree(path, path.parent_path() / "tokenizer_config.json", what);
+  };
+  if (spec.normalizer) {
+    const auto& own = *spec.normalizer;
+    compare(settings.lowercase, own.lowercase, "one of them makes text lower case (do_lower_case)");
+    compare(settings.strip_accents, own.strip_accents.value_or(own.lowercase),
+            "one of them takes accents off (strip_accents)");
+    compare(settings.chinese_chars, own.handle_chinese_chars,
+            "one of them puts spaces around ideographs (tokenize_chinese_chars)");
+  }
+  if (spec.model == TokenizerSpec::Model::kByteBpe) {
+    compare(settings.add_prefix_space, spec.add_prefix_space,
+            "one of them puts a space in front of a text (add_prefix_space)");
+  }
 }
 
 /// The special tokens by the names of transformers.
@@ -146,7 +159,7 @@ TokenizerSpec read_tokenizer_folder(const fs::path& folder, bool roberta) {
   std::optional<TokenizerSpec> spec;
   if (fs::exists(json)) {
     spec = read_json_tokenizer(json);
-    require_same_case(*spec, json, settings);
+    require_same_settings(*spec, json, settings);
   }
   const auto take = [&](TokenizerSpec other, const fs::path& path) {
     if (spec) return require_same_pieces(*spec, json, other, path);

@@ -435,6 +435,7 @@ void SearchRunner::stop_processes() {
     }
   };
   pending_.clear();
+  std::erase(processes_, nullptr);  // poll() may have been left halfway
   for (auto& process : processes_) process->stop();
   const auto asked = Clock::now();
   while (!processes_.empty() && seconds_since(asked) < kPatience) {

@@ -99,7 +99,7 @@ fs::path seeds_path(const fs::path& directory) {
 }
 
 std::vector<SeedRun> parse_seeds_json(std::string_view text, const std::string& where) {
-  const auto json = parse_json(text, where, kMaxSmallTextBytes);
+  const auto json = parse_json(text, where, kMaxSmallTextBytes * 64);
   if (!json.is_object() || !json.contains("runs") || !json["runs"].is_array()) {
     throw_damaged(where, "there is no list of runs");
   }
@@ -116,7 +116,7 @@ std::vector<SeedRun> read_seeds_json(const fs::path& directory) {
   const fs::path path = seeds_path(directory);
   std::error_code ignored;
   if (!fs::exists(path, ignored)) return {};
-  return parse_seeds_json(read_file(path, kMaxSmallTextBytes), path.string());
+  return parse_seeds_json(read_file(path, kMaxSmallTextBytes * 64), path.string());
 }
 
 std::vector<RunScores> finished_scores(const std::vector<SeedRun>& runs,

@@ -115,11 +115,11 @@ int64_t TextEncoder::cut_pair(std::vector<int64_t>& first, std::vector<int64_t>&
   const auto a = static_cast<int64_t>(first.size()), b = static_cast<int64_t>(second.size());
   if (a + b <= room) return 0;
   if (bound_.which == TextBound::Which::kLongest) {
-    // Both end up equally long, unless one is short: then the other has the rest.
-    const int64_t half = room / 2;
-    const int64_t of_second = a <= room - half ? room - a : std::min(b, half);
-    const int64_t of_first = std::min(a, room - of_second);
-    return cut(first, of_first) + cut(second, of_second);
+    // Both end up equally long, unless one is short: then the other has the rest. An odd token
+    // belongs to the longer one, or to the second: as in the package tokenizers.
+    const int64_t shorter = std::min({a, b, room / 2}), longer = room - shorter;
+    return a <= b ? cut(first, shorter) + cut(second, longer)
+                  : cut(first, longer) + cut(second, shorter);
   }
   const bool is_first = bound_.which == TextBound::Which::kFirst;
   const int64_t kept = is_first ? b : a;

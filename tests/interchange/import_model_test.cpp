@@ -193,6 +193,23 @@ TEST(ImportModel, ShapesThatDoNotFitAreRefused) {
   EXPECT_NE(refused(folder).find("[4, 3]"), std::string::npos);
 }
 
+// RobertaLMHead has GELU, whatever the layers have.
+TEST(ImportModel, AHeadThatTransformersComputesOtherwiseIsRefused) {
+  const auto with_activation = [](const char* name) {
+    auto folder = ModelFolder::roberta("RobertaForMaskedLM");
+    folder.add_layer("lm_head.dense", 4, 4);
+    folder.add_norm("lm_head.layer_norm");
+    folder.shapes["lm_head.bias"] = {8};
+    folder.config["hidden_act"] = name;
+    folder.write();
+    return folder;
+  };
+  EXPECT_NO_THROW(import_model(with_activation("gelu").dir->path()));
+  const auto folder = with_activation("relu");
+  EXPECT_NE(refused(folder).find("RobertaForMaskedLM"), std::string::npos);
+  EXPECT_NO_THROW(import_model(folder.dir->path(), {.encoder_only = true}));
+}
+
 // A tokenizer as its model takes it: what the template says of segments has to be there.
 std::string of_segments(std::string tokenizer, int64_t num_segments) {
   const std::string second = "\"type_id\": 1";

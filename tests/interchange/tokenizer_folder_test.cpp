@@ -98,6 +98,12 @@ TEST(TokenizerFolder, TwoThatDisagreeAreRefused) {
   dir.write("vocab.txt", kBertPieces);
   dir.write("tokenizer_config.json", R"({"do_lower_case": false})");
   EXPECT_NE(refused().find("do_lower_case"), std::string::npos);
+  for (const char* key : {"strip_accents", "tokenize_chinese_chars"}) {
+    dir.write("tokenizer_config.json", "{\"" + std::string(key) + "\": false}");
+    EXPECT_NE(refused().find(key), std::string::npos);
+    dir.write("tokenizer_config.json", "{\"" + std::string(key) + "\": true}");
+    read_tokenizer_folder(dir.path(), false);
+  }
   dir.write("tokenizer_config.json", "{}");
   dir.write("vocab.json", "{}");
   EXPECT_NE(refused().find("two kinds"), std::string::npos);

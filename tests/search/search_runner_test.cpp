@@ -329,6 +329,9 @@ TEST_F(SearchRunnerTest, LeavesWhenNoHostIsLeftAndGoesOnLater) {
   const auto error = testing::failure(
       ExitCode::kPeerLost, [&] { SearchRunner(with_hosts(path, "dir", "a\nb\n")).run(); });
   EXPECT_NE(error.message().find("no host is left for trials"), std::string::npos);
+  // Two that end at the same time.
+  testing::failure(ExitCode::kPeerLost,
+                   [&] { SearchRunner(with_hosts(path, "two", "a slots=2\n")).run(); });
   fs::remove_all(hosts_);
   EXPECT_EQ(SearchRunner(with_hosts(path, "dir", "a\nb\n")).run(), ExitCode::kOk);
   EXPECT_EQ(table("dir"), table("whole"));
