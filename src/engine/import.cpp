@@ -65,6 +65,9 @@ std::vector<store::TensorView> complete(const std::vector<store::TensorView>& im
         std::find_if(imported.begin(), imported.end(),
                      [&](const store::TensorView& tensor) { return tensor.name == item.key(); });
     if (found == imported.end()) {
+      if (item.value().is_meta()) {
+        throw Error(ExitCode::kInternal, where + ": nothing was imported for `" + item.key() + "`");
+      }
       tensors.push_back(view_of(item.key(), item.value()));
     } else if (found->shape != item.value().sizes().vec()) {
       misfits.push_back("`" + item.key() + "` is " + shape_text(found->shape) + ", the model has " +
@@ -76,6 +79,12 @@ std::vector<store::TensorView> complete(const std::vector<store::TensorView>& im
   if (misfits.empty()) return tensors;
   throw Error(ExitCode::kBadData, where + ": " + join(misfits, "; "),
               "the weights are not those of the model that config.json describes");
+}
+
+/// Where the network of a folder is made: what config.json says is compared with the weights
+/// before it takes memory, unless some of it is to have first weights.
+at::Device device_of(const std::vector<std::string>& missing) {
+  return missing.empty() ? at::kMeta : at::kCPU;
 }
 
 experiment::LoadedExperiment load(const experiment::Experiment& imported,
@@ -138,7 +147,7 @@ void import_text_model(const ImportRequest& request, interchange::NewFolder& tar
   const auto loaded = load(model.experiment, request);
   const auto& config = model.config;
   const auto network = tasks::make_run_model(
-      loaded.options, *model.tokenizer, text_head(config.description), at::kCPU,
+      loaded.options, *model.tokenizer, text_head(config.description), device_of(model.missing),
       model.missing.empty() ? tasks::FirstTextWeights::kUnset : tasks::FirstTextWeights::kDrawn);
   const auto tensors = complete(model.tensors, *network, request.folder);
   write_run(model.assets, loaded, tensors, target.path());
