@@ -69,6 +69,9 @@ TEST_F(ImportCommand, AnEncoderEmbedsAndNothingElse) {
   const auto result = program_.run({"infer", run_.path() / "model"}, "red [MASK]\n");
   EXPECT_EQ(result.code, 2);
   EXPECT_TRUE(has(result.err, "without a head")) << result.err;
+  const auto eval = program_.run({"eval", run_.path() / "model"});
+  EXPECT_EQ(eval.code, 2);
+  EXPECT_TRUE(has(eval.err, "without a head")) << eval.err;
   const auto vectors = program_.run({"embed", run_.path() / "model"}, "red\n");
   EXPECT_EQ(vectors.code, 0) << vectors.err;
 }
