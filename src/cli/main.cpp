@@ -25,19 +25,20 @@ constexpr std::array kCommands{
             "  stretto train my.toml --processes 4 --restarts 3\n"
             "  stretto train my.toml --run runs/five --seeds 5 --json > five.json",
             &declare_train},
-    Command{"eval", "score a run: loss, perplexity, BLEU",
+    Command{"eval", "score a run: loss, perplexity, BLEU, accuracy, F1",
             "  stretto eval runs/my\n"
             "  stretto eval runs/my --checkpoint averaged --json\n"
             "  stretto eval runs/my --src test.en --tgt test.de decode.beam_size=8\n"
             "  stretto eval runs/my --processes 4 --hypotheses output.txt\n"
             "  stretto eval runs/my --src a.en --tgt b.de --per-line scores.tsv eval.bleu=false",
             &declare_eval},
-    Command{"infer", "translate lines from stdin or files",
+    Command{"infer", "run a model on lines: translations, labels, answers, masked words",
             "  stretto infer runs/my < input.txt > output.txt\n"
             "  echo \"a red house\" | stretto infer runs/my --beam 8 --nbest 3 --scores\n"
-            "  stretto infer runs/my --checkpoint 8000,9000,10000 input.txt   # an ensemble",
+            "  stretto infer runs/my --checkpoint 8000,9000,10000 input.txt   # an ensemble\n"
+            "  echo \"a fine film\" | stretto infer runs/reviews",
             &declare_infer},
-    Command{"embed", "one vector a line: of an encoder, with a head or without",
+    Command{"embed", "turn each line into a vector, with the encoder of a run",
             "  stretto embed runs/my < lines.txt > vectors.jsonl\n"
             "  stretto embed runs/my --normalize --output vectors.npy lines.txt\n"
             "  stretto embed runs/my --pooling cls --max-tokens 128 run.threads=4 < lines.txt",

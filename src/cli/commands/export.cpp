@@ -25,7 +25,7 @@ int run_export(const ExportArguments& arguments) {
 std::function<int()> declare_export(CLI::App& app) {
   auto arguments = std::make_shared<ExportArguments>();
   app.add_option("RUN", arguments->run, "run folder")->required()->type_name("");
-  app.add_option("DIR", arguments->folder, "folder to write; must not be there yet")
+  app.add_option("DIR", arguments->folder, "folder to write; new or empty")
       ->required()
       ->type_name("");
   app.add_option("--format", arguments->format, "hf: config.json, model.safetensors and tokenizer")
@@ -34,8 +34,10 @@ std::function<int()> declare_export(CLI::App& app) {
       ->type_name("FORMAT");
   app.add_option("--checkpoint", arguments->checkpoint, "best, last, a step, a name or a path")
       ->type_name("NAME");
-  app.add_option("--model-type", arguments->model_type,
-                 "which class writes it; default auto: the nearest that is equal")
+  app.add_option(
+         "--model-type", arguments->model_type,
+         "which class writes it: auto (the nearest that is equal), bert, roberta, distilbert, "
+         "marian, pegasus")
       ->check(one_of({"auto", "bert", "roberta", "distilbert", "marian", "pegasus"}))
       ->type_name("TYPE");
   return [arguments] { return run_export(*arguments); };

@@ -9,7 +9,7 @@ std::function<int()> declare_import(CLI::App& app) {
                  "folder with config.json, weights and tokenizer, as transformers writes it")
       ->required()
       ->type_name("");
-  app.add_option("--run", request->run_directory, "run folder to make; must not be there yet")
+  app.add_option("--run", request->run_directory, "run folder to make; new or empty")
       ->required()
       ->type_name("DIR");
   app.add_flag("--encoder-only", request->options.encoder_only,
