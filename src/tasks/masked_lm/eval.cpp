@@ -9,6 +9,7 @@
 #include "distributed/agreement.h"
 #include "tasks/masked_lm/commands.h"
 #include "tasks/masked_lm/masked_lm.h"
+#include "tasks/text_encoder/run_model.h"
 
 namespace stretto::tasks {
 namespace {
@@ -52,6 +53,7 @@ void print_masked_score(const MaskedScore& score, const std::string& checkpoint,
 
 int evaluate_masked_lm(const EvalRequest& request, const CommandContext& context) {
   const auto& experiment = request.experiment.options;
+  require_head(experiment);  // whatever text there is
   const MaskedSet set = masked_set_of(request);
   const auto folder = runs::RunFolder::open(request.run_directory);
   const auto run = load_masked_lm(experiment, folder, request.checkpoint, context.device);

@@ -10,6 +10,7 @@
 #include "tasks/question_answering/answer_scores.h"
 #include "tasks/question_answering/commands.h"
 #include "tasks/question_answering/loaded_questions.h"
+#include "tasks/text_encoder/run_model.h"
 
 namespace stretto::tasks {
 namespace {
@@ -79,6 +80,7 @@ void write_answer_files(const QuestionEvalFiles& files, const data::QuestionWind
 
 int evaluate_answers(const EvalRequest& request, const CommandContext& context) {
   const auto& experiment = request.experiment.options;
+  require_head(experiment);  // whatever text there is
   const auto& options = experiment::questions_of(experiment);
   const auto& group = context.group;
   const auto chosen = choose_questions(request);

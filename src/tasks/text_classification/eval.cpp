@@ -9,6 +9,7 @@
 #include "distributed/agreement.h"
 #include "tasks/text_classification/commands.h"
 #include "tasks/text_classification/text_classification.h"
+#include "tasks/text_encoder/run_model.h"
 
 namespace stretto::tasks {
 namespace {
@@ -28,7 +29,7 @@ ChosenTexts chosen_texts(const TextClassificationEvalFiles& asked,
               "give --data FILE");
 }
 
-// The columns of the input, then what is predicted: label and its probability, or a value.
+// What is predicted: a label and its probability, or a value.
 std::string prediction_line(const LabelOutputs& outputs, const data::Labels* labels,
                             std::span<const double> found) {
   if (labels == nullptr) return fixed(found.front(), 6);
@@ -68,6 +69,7 @@ void print_scores(bool as_json, const std::vector<train::Score>& scores,
 
 int evaluate_labels(const EvalRequest& request, const CommandContext& context) {
   const auto& experiment = request.experiment.options;
+  require_head(experiment);  // whatever text there is
   const auto& options = experiment.task.as<experiment::TextClassificationOptions>();
   const auto& asked = request.text_classification;
   const auto texts = chosen_texts(asked, options.data);
