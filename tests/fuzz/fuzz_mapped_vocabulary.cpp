@@ -41,6 +41,10 @@ const std::string& small_model() {
   return bytes;
 }
 
+void require_known(const text::Tokenizer& tokenizer, int64_t id) {
+  if (id < 0 || id >= tokenizer.size()) std::abort();
+}
+
 void use(const text::Tokenizer& tokenizer) {
   for (const std::string_view line : {std::string_view(">>deu<< red house \xC3\xA9"),
                                       std::string_view("\xFF>> <<"), std::string_view()}) {
