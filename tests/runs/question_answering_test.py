@@ -52,7 +52,7 @@ deterministic = true
 every = 8
 [report]
 every = 1
-samples = 3
+samples = 18
 tensorboard = false
 """
 
