@@ -9,15 +9,15 @@ namespace stretto::experiment {
 
 /// What `[eval]` has for tasks on encoded texts, beside experiment/eval_options.h.
 struct TextEvalOptions {
-  int64_t max_tokens = 4096;
+  int64_t max_tokens = 0;
   int64_t max_samples = 0;
 
   static auto fields() {
     using namespace config;
     using O = TextEvalOptions;
     return std::tuple{
-        field(&O::max_tokens, "max_tokens", "bound of one validation batch", at_least(1),
-              {.unit = "tokens", .change = Change::kFree})
+        field(&O::max_tokens, "max_tokens", "bound of one validation batch; 0 = as fits the device",
+              at_least(0), {.unit = "tokens", .change = Change::kFree})
             .also_called({"max_tokens_valid"}),
         field(&O::max_samples, "max_samples",
               "bound of samples in one validation batch, beside max_tokens; 0 = none", at_least(0),

@@ -92,7 +92,7 @@ std::function<int()> declare_embed(CLI::App& app) {
       ->check(whole_number(3, 1'000'000))
       ->type_name("N");
   app.add_option("--batch-tokens", options->batch_tokens,
-                 "tokens that are encoded together; default 2,048 on a CPU, 32,768 on a GPU")
+                 "tokens that are encoded together; default 512 on a CPU, 32,768 on a GPU")
       ->check(whole_number(1, 100'000'000))
       ->type_name("N");
   app.add_flag("--stats", options->stats,

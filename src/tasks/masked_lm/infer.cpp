@@ -1,5 +1,3 @@
-#include <ATen/Parallel.h>
-
 #include <algorithm>
 #include <iostream>
 #include <nlohmann/json.hpp>
@@ -12,6 +10,8 @@
 #include "tasks/masked_lm/commands.h"
 #include "tasks/masked_lm/masked_lm.h"
 #include "tasks/masked_lm/masked_text_view.h"
+#include "tasks/side_by_side.h"
+#include "tasks/text_encoder/batch_tokens.h"
 #include "text/encoded_text.h"
 
 namespace stretto::tasks {
@@ -32,7 +32,9 @@ class MaskFiller {
  public:
   MaskFiller(const InferRequest& request, const LoadedTextRun& run)
       : json_(request.json),
-        max_tokens_(masked_lm_of(request.experiment.options).eval.max_tokens),
+        max_tokens_(batch_tokens(masked_lm_of(request.experiment.options).eval.max_tokens,
+                                 run.models.front()->device())),
+        passes_(run.models.front()->device()),
         model_(*run.models.front()),
         tokenizer_(*run.tokenizer.tokenizer),
         encoder_(tokenizer_, {.max_tokens = longest_of(request, model_)}) {
@@ -64,7 +66,9 @@ class MaskFiller {
   void flush(std::vector<MaskedLine>& lines) {
     for (auto& line : lines) prepare(line);
     std::vector<std::vector<std::vector<Filler>>> found(lines.size());
-    for (size_t begin = 0; begin < lines.size();) begin = fill(lines, begin, found);
+    const auto batches = cut_into_batches(lines);
+    passes_.run(std::ssize(batches),
+                [&](int64_t i) { fill(lines, batches[static_cast<size_t>(i)], found); });
     for (size_t i = 0; i < lines.size(); ++i) print(lines[i], found[i]);
     lines.clear();
     if (!std::cout.flush()) {
@@ -91,21 +95,27 @@ class MaskFiller {
     }
   }
 
-  /// The lines from `begin` on that fit into a batch. @return the one behind them
-  size_t fill(const std::vector<MaskedLine>& lines, size_t begin,
-              std::vector<std::vector<std::vector<Filler>>>& found) {
-    data::Batch batch = data::masked_batch();
-    size_t end = begin;
-    for (; end < lines.size(); ++end) {
-      const auto& line = lines[end];
+  /// Of the lines that have masks.
+  std::vector<data::Batch> cut_into_batches(const std::vector<MaskedLine>& lines) const {
+    std::vector<data::Batch> batches;
+    for (size_t number = 0; number < lines.size(); ++number) {
+      const auto& line = lines[number];
       if (line.masks.empty()) continue;
-      const auto rows = data::tokens(batch).num_rows() + static_cast<int64_t>(line.text.ids.size());
-      if (batch.num_sequences() > 0 && rows > max_tokens_) break;
-      batch.sample_ids.push_back(static_cast<int64_t>(end));
+      const auto rows = static_cast<int64_t>(line.text.ids.size());
+      if (batches.empty() || data::tokens(batches.back()).num_rows() + rows > max_tokens_) {
+        batches.push_back(data::masked_batch());
+      }
+      data::Batch& batch = batches.back();
+      batch.sample_ids.push_back(static_cast<int64_t>(number));
       append_text(line.text, batch);
       batch.column<int64_t>(data::kMaskedRows).append(line.masks);
     }
-    if (batch.num_sequences() == 0) return end;
+    return batches;
+  }
+
+  /// Writes what fills the masks of the batch to their lines in `found`.
+  void fill(const std::vector<MaskedLine>& lines, const data::Batch& batch,
+            std::vector<std::vector<std::vector<Filler>>>& found) const {
     auto fillers = fillers_of(model_, batch, kFillers);
     auto next = fillers.begin();
     for (const int64_t line : batch.sample_ids) {
@@ -113,7 +123,6 @@ class MaskFiller {
       found[static_cast<size_t>(line)].assign(next, next + static_cast<std::ptrdiff_t>(count));
       next += static_cast<std::ptrdiff_t>(count);
     }
-    return end;
   }
 
   void print(const MaskedLine& line, const std::vector<std::vector<Filler>>& fillers) const {
@@ -155,6 +164,7 @@ class MaskFiller {
 
   const bool json_;
   const int64_t max_tokens_;
+  SideBySide passes_;
   models::TextModel& model_;
   const text::Tokenizer& tokenizer_;
   text::TextEncoder encoder_;

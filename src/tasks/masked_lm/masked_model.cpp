@@ -3,6 +3,8 @@
 #include <algorithm>
 
 #include "distributed/numbers.h"
+#include "tasks/side_by_side.h"
+#include "tasks/text_encoder/batch_tokens.h"
 #include "tasks/text_encoder/text_task.h"
 
 namespace stretto::tasks {
@@ -48,13 +50,12 @@ MaskedSums masked_loss(models::TextModel& model, const data::Batch& batch,
 // the same bits for any number of processes.
 MaskedScore score_masked(models::TextModel& model, const data::MaskedText& text,
                          const MaskedScoreOptions& options) {
-  const at::NoGradGuard no_grad;
   constexpr size_t kColumns = 4;
-  const auto batches =
-      data::make_masked_eval_batches(text, options.max_tokens, options.max_samples, options.seed);
+  const auto batches = data::make_masked_eval_batches(
+      text, batch_tokens(options.max_tokens, model.device()), options.max_samples, options.seed);
   std::vector<double> table(static_cast<size_t>(batches->num_batches()) * kColumns);
-  for (int64_t i = options.group.rank(); i < batches->num_batches(); i += options.group.size()) {
-    options.group.check_peers();
+  SideBySide passes(model.device());
+  passes.run_share(options.group, batches->num_batches(), [&](int64_t i) {
     const data::Batch batch = batches->load(0, i);
     const MaskedSums sums = masked_loss(model, batch, {});
     double* row = table.data() + static_cast<size_t>(i) * kColumns;
@@ -62,7 +63,7 @@ MaskedScore score_masked(models::TextModel& model, const data::MaskedText& text,
     row[1] = static_cast<double>(data::tokens(batch).num_rows());
     row[2] = sums.nll.item<double>();
     row[3] = sums.right.item<double>();
-  }
+  });
   distributed::sum_numbers(options.group, table);  // of zeros and one number: exact
   MaskedScore score;
   double right = 0;

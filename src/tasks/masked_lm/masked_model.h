@@ -28,7 +28,7 @@ struct MaskedScore {
   int64_t masked_tokens = 0, tokens = 0;
 };
 struct MaskedScoreOptions {
-  int64_t max_tokens = 4096;
+  int64_t max_tokens = 0;   ///< of a batch; 0 = as fits the device
   int64_t max_samples = 0;  ///< of a batch; 0 = any number
   uint64_t seed = 1;        ///< of the masks
   /// Batches are shared out among these processes; all get the whole result, which does not depend

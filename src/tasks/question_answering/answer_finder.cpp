@@ -10,6 +10,7 @@
 #include "data/squad/code_points.h"
 #include "distributed/numbers.h"
 #include "tasks/question_answering/span_pass.h"
+#include "tasks/text_encoder/batch_tokens.h"
 
 namespace stretto::tasks {
 namespace {
@@ -154,16 +155,19 @@ void share_choices(const distributed::ProcessGroup& group, const std::vector<siz
 }  // namespace
 
 FoundAnswers find_answers(const std::vector<std::shared_ptr<models::TextModel>>& models,
-                          const QuestionWindows& windows, const AnswerFinding& finding) {
-  const torch::NoGradGuard no_grad;
+                          const QuestionWindows& windows, const AnswerFinding& asked) {
+  const at::Device device = models.front()->device();
+  AnswerFinding finding = asked;
+  finding.max_tokens = batch_tokens(asked.max_tokens, device);
   FoundAnswers found;
   found.choices.resize(windows.num_questions());
   const auto stretches = stretches_of(windows, finding);
   std::vector<double> sums(2 * stretches.size());
   std::vector<size_t> mine;
-  for (size_t i = static_cast<size_t>(finding.group.rank()); i < stretches.size();
-       i += static_cast<size_t>(finding.group.size())) {
-    finding.group.check_peers();
+  SideBySide own_passes(device);
+  SideBySide& passes = finding.passes == nullptr ? own_passes : *finding.passes;
+  passes.run_share(finding.group, std::ssize(stretches), [&](int64_t number) {
+    const auto i = static_cast<size_t>(number);
     const StretchScores scores(models, windows, stretches[i], finding);
     sums[2 * i] = scores.loss_sum();
     sums[2 * i + 1] = static_cast<double>(scores.num_labelled());
@@ -177,10 +181,13 @@ FoundAnswers find_answers(const std::vector<std::shared_ptr<models::TextModel>>&
             std::min<size_t>(choice.candidates.size(), static_cast<size_t>(finding.num_candidates));
         choice.candidates.resize(kept);
       }
-      mine.push_back(q);
     }
-    finding.after_batch();
-  }
+    passes.exclusively([&] {
+      for (int64_t q = stretches[i].begin; q < stretches[i].end; ++q) {
+        mine.push_back(static_cast<size_t>(q));
+      }
+    });
+  });
   share_choices(finding.group, mine, found.choices);
   distributed::sum_numbers(finding.group, sums);  // of zeros and one number: exact
   for (size_t i = 0; i < sums.size(); i += 2) {

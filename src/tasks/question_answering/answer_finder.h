@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -10,19 +9,22 @@
 #include "data/squad/question_windows.h"
 #include "distributed/process_group.h"
 #include "models/text_model.h"
+#include "tasks/side_by_side.h"
 
 namespace stretto::tasks {
 
 struct AnswerFinding {
   data::AnswerChoiceOptions choice = {};
-  int64_t max_tokens = 4096;  ///< of a batch of windows; a longer window is one by itself
-  int64_t max_samples = 0;    ///< windows of a batch; 0 = any number
+  /// Of a batch of windows, 0 = as fits the device; a longer window is one by itself.
+  int64_t max_tokens = 0;
+  int64_t max_samples = 0;  ///< windows of a batch; 0 = any number
   /// Candidates of each question that are handed on; 0 = all that choice.nbest allows.
   int64_t num_candidates = 0;
   /// Questions are shared out among these processes. Every one gets the whole result, which does
   /// not depend on their number.
   distributed::ProcessGroup group = {};
-  std::function<void()> after_batch = [] {};
+  /// Of the models, for several calls while they stay as they are; null = made for this call.
+  SideBySide* passes = nullptr;
 };
 
 struct FoundAnswers {

@@ -18,20 +18,21 @@ namespace {
 using data::QuestionWindows;
 
 // Questions that are answered together: enough for a few batches, few enough that output streams.
-constexpr size_t kQuestionsTogether = 64;
+constexpr size_t kQuestionsTogether = 256;
 constexpr int64_t kQuestionWarnings = 10;  // that are shown; the rest is counted
 
 /// Answers questions and prints.
 class QuestionAnswerer {
  public:
   QuestionAnswerer(const InferRequest& request, LoadedTextRun run)
-      : request_(request), run_(std::move(run)) {
+      : request_(request), run_(std::move(run)), passes_(run_.models.front()->device()) {
     const auto& experiment = request.experiment.options;
     const auto& options = experiment::questions_of(experiment);
     const auto version = experiment::squad_version(experiment, had_impossible(run_.assets));
     finding_ = {.choice = options.decode.choice(version == metrics::SquadVersion::kV2),
                 .max_tokens = options.eval.max_tokens,
-                .max_samples = options.eval.max_samples};
+                .max_samples = options.eval.max_samples,
+                .passes = &passes_};
     finding_.choice.nbest = std::max(finding_.choice.nbest, num_printed());
   }
 
@@ -167,6 +168,7 @@ class QuestionAnswerer {
 
   const InferRequest& request_;
   LoadedTextRun run_;
+  SideBySide passes_;
   AnswerFinding finding_;
   int64_t warnings_ = 0, cut_questions_ = 0;
 };

@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "data/text_input.h"
+#include "tasks/side_by_side.h"
 #include "tasks/text_classification/commands.h"
 #include "tasks/text_classification/text_classification.h"
 
@@ -25,7 +26,8 @@ class LineLabeller {
         run_(run),
         labels_(labels_of(run.assets, options_)),
         outputs_(options_, labels(), {}),
-        encoder_(*run.tokenizer.tokenizer, data::text_bound_of(options_.data)) {}
+        encoder_(*run.tokenizer.tokenizer, data::text_bound_of(options_.data)),
+        passes_(run.models.front()->device()) {}
 
   void run(data::TextInput& input) {
     std::vector<data::InputLine> lines;
@@ -90,9 +92,10 @@ class LineLabeller {
     }
     LabelPredictions found;
     if (set.size() > 0) {
-      found = predict_labels(
-          run_.models, outputs_, set,
-          {.max_tokens = options_.eval.max_tokens, .max_samples = options_.eval.max_samples});
+      found = predict_labels(run_.models, outputs_, set,
+                             {.max_tokens = options_.eval.max_tokens,
+                              .max_samples = options_.eval.max_samples,
+                              .passes = &passes_});
     }
     for (size_t i = 0; i < lines.size(); ++i) {
       const bool is_read = sample_of[i] >= 0;
@@ -175,6 +178,7 @@ class LineLabeller {
   const std::optional<data::Labels> labels_;
   const LabelOutputs outputs_;
   const text::TextEncoder encoder_;
+  SideBySide passes_;
   int64_t warnings_ = 0, cut_lines_ = 0, cut_tokens_ = 0;
 };
 

@@ -12,6 +12,7 @@
 #include "distributed/numbers.h"
 #include "metrics/label_counts.h"
 #include "metrics/value_pairs.h"
+#include "tasks/text_encoder/batch_tokens.h"
 #include "tasks/text_encoder/text_task.h"
 
 namespace stretto::tasks {
@@ -220,21 +221,23 @@ at::Tensor label_logits(models::TextModel& model, const data::Batch& batch,
 LabelPredictions predict_labels(const std::vector<std::shared_ptr<models::TextModel>>& models,
                                 const LabelOutputs& outputs, const data::LabelledSet& set,
                                 const PredictOptions& options) {
-  const torch::NoGradGuard no_grad;
+  const at::Device device = models.front()->device();
   const auto samples = std::make_shared<data::SamplesInMemory>(set.samples);
   const auto batches = data::make_length_batches(
-      samples, {.max_rows = {options.max_tokens}, .max_samples = options.max_samples},
+      samples,
+      {.max_rows = {batch_tokens(options.max_tokens, device)}, .max_samples = options.max_samples},
       data::Shuffle::kNo, /*seed=*/0);
   const int64_t width = outputs.num_outputs();
   std::vector<double> table(static_cast<size_t>(set.size() * (width + 2)));
-  for (int64_t i = options.group.rank(); i < batches->num_batches(); i += options.group.size()) {
-    options.group.check_peers();
+  SideBySide own_passes(device);
+  SideBySide& passes = options.passes == nullptr ? own_passes : *options.passes;
+  passes.run_share(options.group, batches->num_batches(), [&](int64_t i) {
     const data::Batch batch = batches->load(0, i);
     std::vector<at::Tensor> logits;
     for (const auto& model : models) logits.push_back(label_logits(*model, batch, {}));
     const at::Tensor mean = outputs.mean_logits(logits);
     fill_rows(outputs.probabilities(mean), outputs.losses(mean, batch), batch, table);
-  }
+  });
   distributed::sum_numbers(options.group, table);  // of zeros and one number: exact
   LabelPredictions found{.outputs = {}, .losses = {}, .num_outputs = width};
   double sum = 0, divisor = 0;

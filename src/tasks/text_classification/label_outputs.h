@@ -12,6 +12,7 @@
 #include "experiment/experiment.h"
 #include "models/heads/label.h"
 #include "models/text_model.h"
+#include "tasks/side_by_side.h"
 #include "train/task.h"
 
 /// Shape letters: B samples of a batch, N samples of a set, L labels; of a value L = 1.
@@ -76,10 +77,12 @@ struct LabelPredictions {
 };
 
 struct PredictOptions {
-  int64_t max_tokens = 4096, max_samples = 0;  ///< of a batch
+  int64_t max_tokens = 0, max_samples = 0;  ///< of a batch; 0 tokens = as fits the device
   /// Batches are shared out; every process gets the whole result, which does not depend on their
   /// number.
   distributed::ProcessGroup group = {};
+  /// Of the models, for several calls while they stay as they are; null = made for this call.
+  SideBySide* passes = nullptr;
 };
 
 /// @param models  one, or several whose probabilities are averaged

@@ -1,21 +1,16 @@
 #include "tasks/text_encoder/embedder.h"
 
-#include <ATen/Parallel.h>
 #include <torch/torch.h>
 
 #include <algorithm>
-#include <atomic>
 #include <utility>
 
-#include "kernels/compute.h"
 #include "models/packed.h"
+#include "tasks/text_encoder/batch_tokens.h"
 
 namespace stretto::tasks {
 namespace {
 
-// Few enough that what lies between two products of a layer stays in a core's cache; many enough
-// that a GPU is busy.
-constexpr int64_t kBatchTokensOfCpu = 2048, kBatchTokensOfGpu = 32768;
 constexpr double kLeastLength = 1e-12;  // of torch.nn.functional.normalize
 
 int64_t length_of_text(const text::EncodedText& text) {
@@ -29,12 +24,9 @@ at::Tensor with_length_one(const at::Tensor& vectors) {
 }  // namespace
 
 Embedder::Embedder(std::shared_ptr<models::TextModel> model, EmbedderOptions options)
-    : model_(std::move(model)),
-      options_(std::move(options)),
-      packed_(std::make_unique<kernels::PackedWeights>()) {
+    : model_(std::move(model)), options_(std::move(options)), passes_(model_->device()) {
   model_->eval();
-  if (options_.batch_tokens > 0) return;
-  options_.batch_tokens = model_->device().is_cpu() ? kBatchTokensOfCpu : kBatchTokensOfGpu;
+  options_.batch_tokens = batch_tokens(options_.batch_tokens, model_->device());
 }
 
 int64_t Embedder::width() const {
@@ -87,33 +79,16 @@ at::Tensor Embedder::vectors_of(std::span<const text::EncodedText> texts,
 at::Tensor Embedder::embed(std::span<const text::EncodedText> texts) {
   const auto batches = cut_into_batches(texts);
   const auto result = at::zeros({std::ssize(texts), width()}, at::kFloat);
-  const kernels::Compute compute = kernels::ComputeScope::current();
-  std::atomic<size_t> next = 0;
-  const auto work = [&] {
-    // Threads have their own of these.
-    const torch::NoGradGuard no_grad;
-    const kernels::ComputeScope arithmetic(compute);
-    const kernels::PackedWeightsScope packed(*packed_);
-    for (size_t i = next++; i < batches.size(); i = next++) {
-      const auto vectors = vectors_of(texts, batches[i]).contiguous();
-      const auto* from = vectors.data_ptr<float>();
-      for (const size_t number : batches[i]) {
-        std::copy_n(from, width(),
-                    result.data_ptr<float>() + static_cast<int64_t>(number) * width());
-        from += width();
-      }
+  passes_.run(std::ssize(batches), [&](int64_t i) {
+    const Numbers& batch = batches[static_cast<size_t>(i)];
+    const auto vectors = vectors_of(texts, batch).contiguous();
+    const auto* from = vectors.data_ptr<float>();
+    for (const size_t number : batch) {
+      std::copy_n(from, width(), result.data_ptr<float>() + static_cast<int64_t>(number) * width());
+      from += width();
     }
-  };
+  });
   num_batches_ += std::ssize(batches);
-  const auto threads = std::min<int64_t>(at::get_num_threads(), std::ssize(batches));
-  if (model_->device().is_cpu() && threads > 1) {
-    // Whole batches side by side wait for each other far less than threads inside each product do.
-    at::parallel_for(0, threads, 1, [&](int64_t begin, int64_t end) {
-      for (; begin < end; ++begin) work();
-    });
-  } else {
-    work();
-  }
   return result;
 }
 

@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "kernels/gemm/packed_weights.h"
 #include "models/text_model.h"
+#include "tasks/side_by_side.h"
 #include "text/encoded_text.h"
 
 namespace stretto::tasks {
@@ -43,7 +43,7 @@ class Embedder {
 
   std::shared_ptr<models::TextModel> model_;
   EmbedderOptions options_;
-  std::unique_ptr<kernels::PackedWeights> packed_;
+  SideBySide passes_;
   int64_t num_batches_ = 0;
 };
 

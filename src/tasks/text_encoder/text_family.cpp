@@ -20,9 +20,9 @@ Assets TextFamily::first_assets(const experiment::LoadedExperiment& experiment) 
 }
 
 std::string TextFamily::memory_advice(MemoryUse use) const {
-  if (use != MemoryUse::kTrain) return "halve eval.max_tokens";
+  if (use != MemoryUse::kTrain) return "set eval.max_tokens to 256, or less";
   return "halve data.max_tokens and double train.update_freq: the batch of an update stays the "
-         "same; where validation was at work, halve eval.max_tokens";
+         "same; where validation was at work, set eval.max_tokens to 256, or less";
 }
 
 std::vector<optim::TensorName> TextFamily::tensor_names(

@@ -1,16 +1,9 @@
 #include "tasks/translation/translator.h"
 
-#include <ATen/Parallel.h>
-
 #include <algorithm>
-#include <atomic>
-#include <exception>
 #include <limits>
-#include <mutex>
 #include <numeric>
-#include <stdexcept>
 
-#include "kernels/compute.h"
 #include "tasks/translation/ensemble_loss.h"
 
 namespace stretto::tasks {
@@ -34,64 +27,14 @@ class Accompanied : public decoding::StepModel {
   const std::function<void()>& before_step_;
 };
 
-/// Pieces of work that several threads take one after the other, until one of them fails.
-class Queue {
- public:
-  explicit Queue(const std::function<void()>& before_step) : before_step_(before_step) {}
-
-  /// Of one thread: takes numbers below `count` that no other has, until there are none.
-  void work(size_t count, const std::function<void(size_t)>& search) {
-    try {
-      for (size_t i = next_++; i < count && !failed_; i = next_++) search(i);
-    } catch (...) {
-      exclusively([&] { note_failure(); });
-    }
-  }
-
-  /// Before each step; what it throws ends the work of all.
-  void step() {
-    exclusively([&] {
-      if (failed_) throw std::runtime_error("[translator] another search has failed");
-      try {
-        if (before_step_) before_step_();
-      } catch (...) {
-        note_failure();  // while no other is between its steps
-        throw;
-      }
-    });
-  }
-
-  void exclusively(const std::function<void()>& change) {
-    const std::lock_guard lock(mutex_);
-    change();
-  }
-
-  /// What was thrown first, when all threads are done.
-  void rethrow() const {
-    if (failure_) std::rethrow_exception(failure_);
-  }
-
- private:
-  void note_failure() {
-    if (!failed_.exchange(true)) failure_ = std::current_exception();
-  }
-
-  const std::function<void()>& before_step_;
-  std::mutex mutex_;
-  std::atomic<size_t> next_{0};
-  std::atomic<bool> failed_{false};
-  std::exception_ptr failure_;
-};
-
 }  // namespace
 
 Translator::Translator(std::vector<std::shared_ptr<models::Seq2SeqModel>> models,
                        decoding::DecodeOptions options)
     : models_(std::move(models)),
       options_(std::move(options)),
-      packed_(std::make_unique<kernels::PackedWeights>()) {
+      searches_(models_.front()->parameters().front().device()) {
   max_length_ = std::numeric_limits<int64_t>::max();
-  on_cpu_ = models_.front()->parameters().front().is_cpu();
   for (const auto& model : models_) {
     model->eval();
     max_length_ = std::min(max_length_, model->max_target_length());
@@ -128,34 +71,18 @@ std::vector<std::vector<decoding::Hypothesis>> Translator::translate(
     const std::function<void()>& before_step) {
   const auto batches = cut_into_batches(requests, share);
   std::vector<std::vector<decoding::Hypothesis>> results(requests.size());
-  Queue queue(before_step);
-  const kernels::Compute compute = kernels::ComputeScope::current();
-  const auto work = [&] {
-    // Threads have their own of these.
-    const torch::NoGradGuard no_grad;
-    const kernels::ComputeScope arithmetic(compute);
-    const kernels::PackedWeightsScope packed(*packed_);
-    queue.work(batches.size(), [&](size_t number) {
-      const auto& batch = batches[number];
-      auto found = search_batch(requests, batch, [&] { queue.step(); });
-      for (size_t k = 0; k < batch.size(); ++k) results[batch[k]] = std::move(found[k]);
-      queue.exclusively([&] {
-        ++num_batches_;
-        num_sentences_ += static_cast<int64_t>(batch.size());
-      });
-    });
+  const auto step = [&] {
+    if (before_step) before_step();
   };
-  const auto threads = std::min<int64_t>(at::get_num_threads(), std::ssize(batches));
-  if (on_cpu_ && threads > 1) {
-    // Whole searches side by side wait for each other far less than threads inside each product
-    // do, and inside of this there are none of those.
-    at::parallel_for(0, threads, 1, [&](int64_t begin, int64_t end) {
-      for (; begin < end; ++begin) work();
+  searches_.run(std::ssize(batches), [&](int64_t number) {
+    const auto& batch = batches[static_cast<size_t>(number)];
+    auto found = search_batch(requests, batch, [&] { searches_.exclusively(step); });
+    for (size_t k = 0; k < batch.size(); ++k) results[batch[k]] = std::move(found[k]);
+    searches_.exclusively([&] {
+      ++num_batches_;
+      num_sentences_ += std::ssize(batch);
     });
-  } else {
-    work();
-  }
-  queue.rethrow();
+  });
   return results;
 }
 

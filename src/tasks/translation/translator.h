@@ -9,8 +9,8 @@
 #include "data/rank_batches.h"
 #include "decoding/decode_options.h"
 #include "decoding/search.h"
-#include "kernels/gemm/packed_weights.h"
 #include "models/seq2seq_model.h"
+#include "tasks/side_by_side.h"
 
 namespace stretto::tasks {
 
@@ -55,8 +55,7 @@ class Translator {
 
   std::vector<std::shared_ptr<models::Seq2SeqModel>> models_;
   decoding::DecodeOptions options_;
-  std::unique_ptr<kernels::PackedWeights> packed_;
-  bool on_cpu_ = true;
+  SideBySide searches_;
   int64_t num_batches_ = 0, num_sentences_ = 0;
   int64_t max_length_ = 0;  ///< tokens of an output, end-of-sentence included
 };
