@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <string_view>
 
@@ -25,6 +26,13 @@ inline bool matches(std::string_view pattern, std::string_view name) {
     }
   }
   return pattern.find_first_not_of('*', p) == std::string_view::npos;
+}
+
+/// Does `name` match one of the patterns, a range of texts?
+template <class Patterns>
+bool matches_any(const Patterns& patterns, std::string_view name) {
+  return std::any_of(patterns.begin(), patterns.end(),
+                     [&](std::string_view pattern) { return matches(pattern, name); });
 }
 
 }  // namespace stretto

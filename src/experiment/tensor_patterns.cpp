@@ -88,16 +88,21 @@ std::vector<std::string> init_rules(const Experiment& options) {
   return task == nullptr ? std::vector<std::string>{} : task->init_rules(options);
 }
 
-const nn::LoraOptions* lora_in_use(const Experiment& options) {
+// A section of the family's that is on; else null.
+template <class Section>
+const Section* in_use(const Experiment& options,
+                      const Section* (TaskRules::*section_of)(const Experiment&) const) {
   const TaskRules* task = find_task_rules(options);
-  const nn::LoraOptions* lora = task == nullptr ? nullptr : task->lora(options);
-  return lora != nullptr && lora->is_on() ? lora : nullptr;
+  const Section* section = task == nullptr ? nullptr : (task->*section_of)(options);
+  return section != nullptr && section->is_on() ? section : nullptr;
+}
+
+const nn::LoraOptions* lora_in_use(const Experiment& options) {
+  return in_use(options, &TaskRules::lora);
 }
 
 const nn::AdapterOptions* adapter_in_use(const Experiment& options) {
-  const TaskRules* task = find_task_rules(options);
-  const nn::AdapterOptions* adapter = task == nullptr ? nullptr : task->adapter(options);
-  return adapter != nullptr && adapter->is_on() ? adapter : nullptr;
+  return in_use(options, &TaskRules::adapter);
 }
 
 // Of the patterns of model.lora.maps, each must reach a linear map, which then has a `lora_a`;
@@ -187,10 +192,10 @@ optim::TrainingPlan training_plan(const Experiment& options) {
                            .unfreeze = readable_entries<optim::LateStart>(options.train.unfreeze,
                                                                           optim::read_late_start)};
   if (const auto* lora = lora_in_use(options)) {
-    plan.add_section("model.lora", lora->train_patterns());
+    plan.adding.push_back({"model.lora", lora->train_patterns(), &nn::is_lora});
   }
   if (const auto* adapter = adapter_in_use(options)) {
-    plan.add_section("model.adapter", adapter->train_patterns());
+    plan.adding.push_back({"model.adapter", adapter->train_patterns(), &nn::is_adapter});
   }
   return plan;
 }

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -37,10 +36,7 @@ struct AdapterOptions {
   /// Whether the part whose residual connection has this name, such as
   /// `encoder.layers.0.ffn_residual`, has an adapter.
   bool adapts(std::string_view residual) const {
-    if (!is_on()) return false;
-    const auto patterns = part_patterns();
-    return std::any_of(patterns.begin(), patterns.end(),
-                       [&](const std::string& pattern) { return matches(pattern, residual); });
+    return is_on() && matches_any(part_patterns(), residual);
   }
 
   static auto fields() {

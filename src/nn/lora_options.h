@@ -1,6 +1,5 @@
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -36,12 +35,7 @@ struct LoraOptions {
     return train.empty() ? std::vector<std::string>{"head.*"} : train;
   }
   /// Whether the linear map of this name, such as `encoder.layers.0.self_attention.qkv`, has it.
-  bool adapts(std::string_view map) const {
-    if (!is_on()) return false;
-    const auto patterns = map_patterns();
-    return std::any_of(patterns.begin(), patterns.end(),
-                       [&](const std::string& pattern) { return matches(pattern, map); });
-  }
+  bool adapts(std::string_view map) const { return is_on() && matches_any(map_patterns(), map); }
 
   static auto fields() {
     using namespace config;

@@ -53,15 +53,13 @@ inline std::optional<GroupProblem> read_late_start(const std::string& entry, Lat
 struct TrainingPlan {
   std::vector<std::string> freeze = {};
   std::vector<LateStart> unfreeze = {};
-  /// The sections that add tensors to a model, and freeze its own: "model.lora", "model.adapter".
-  std::vector<std::string> adding = {};
-  std::vector<std::string> beside_added = {};  ///< what their `train` names
-
-  /// Plans for one section more; `train` is its key of this name.
-  void add_section(const std::string& section, const std::vector<std::string>& train) {
-    adding.push_back(section);
-    beside_added.insert(beside_added.end(), train.begin(), train.end());
-  }
+  /// A section that adds tensors to a model, and freezes its own.
+  struct Adding {
+    std::string section;                  ///< "model.lora", "model.adapter"
+    std::vector<std::string> train;       ///< its key of this name: what else trains
+    bool (*adds)(std::string_view name);  ///< whether the tensor is one of those
+  };
+  std::vector<Adding> adding = {};
 
   /// Updates that are completed before the first that moves the tensor; nothing = it never trains.
   std::optional<int64_t> begins(const TensorName& tensor) const {
@@ -69,17 +67,18 @@ struct TrainingPlan {
       if (matches_any_name(start.pattern, tensor)) return start.updates;
     }
     if (is_frozen(freeze, tensor)) return std::nullopt;
-    const bool trains = adding.empty() || is_added(tensor) || is_frozen(beside_added, tensor);
+    const bool trains =
+        adding.empty() || std::any_of(adding.begin(), adding.end(), [&](const Adding& one) {
+          return one.adds(tensor.name) || is_frozen(one.train, tensor);
+        });
     return trains ? std::optional<int64_t>(0) : std::nullopt;
   }
   bool freezes(const TensorName& tensor) const { return !begins(tensor).has_value(); }
 
-  /// Whether model.lora or model.adapter adds the tensor to a model.
-  static bool is_added(const TensorName& tensor) {
-    const std::string& name = tensor.name;
-    return name.ends_with(".lora_a") || name.ends_with(".lora_b") ||
-           name.find(".adapter.down.") != std::string::npos ||
-           name.find(".adapter.up.") != std::string::npos;
+  /// Whether one of the sections adds the tensor to a model.
+  bool is_added(const TensorName& tensor) const {
+    return std::any_of(adding.begin(), adding.end(),
+                       [&](const Adding& one) { return one.adds(tensor.name); });
   }
 };
 
@@ -100,7 +99,7 @@ inline std::vector<PlanProblem> plan_problems(const TrainingPlan& plan,
   for (const std::string& pattern : plan.freeze) look("train.freeze", pattern);
   for (const LateStart& start : plan.unfreeze) look("train.unfreeze", start.pattern);
   // Of patterns that reach no linear map, or no part, their own key tells.
-  const auto is_added = [](const TensorName& tensor) { return TrainingPlan::is_added(tensor); };
+  const auto is_added = [&](const TensorName& tensor) { return plan.is_added(tensor); };
   if (!plan.adding.empty() && std::none_of(tensors.begin(), tensors.end(), is_added)) {
     return problems;
   }

@@ -161,8 +161,7 @@ inline bool spares_none(const OptimOptions& options) {
 inline bool in_no_decay(const OptimOptions& options, const TensorName& tensor) {
   if (options.no_decay.empty()) return tensor.is_vector;
   if (spares_none(options)) return false;
-  return std::any_of(options.no_decay.begin(), options.no_decay.end(),
-                     [&](const std::string& pattern) { return matches(pattern, tensor.name); });
+  return matches_any(options.no_decay, tensor.name);
 }
 
 /// `optim.layer_decay` to the power of each tensor's depth (optim/layer_depths.h).

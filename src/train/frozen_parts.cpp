@@ -48,9 +48,11 @@ optim::TrainingPlan plan_of(const torch::nn::Module& model,
     }
     plan.unfreeze.push_back(std::move(start));
   }
-  if (const auto lora = nn::lora_of(model)) plan.add_section("model.lora", lora->train_patterns());
+  if (const auto lora = nn::lora_of(model)) {
+    plan.adding.push_back({"model.lora", lora->train_patterns(), &nn::is_lora});
+  }
   if (const auto adapter = nn::adapter_of(model)) {
-    plan.add_section("model.adapter", adapter->train_patterns());
+    plan.adding.push_back({"model.adapter", adapter->train_patterns(), &nn::is_adapter});
   }
   return plan;
 }
@@ -103,7 +105,7 @@ FrozenParts freeze_parts(Task& task, const std::vector<std::string>& patterns,
   auto tensors = tensors_of(task);
   const auto plan = plan_of(task.model(), patterns, unfreeze);
   require_sound(plan, tensors.names);
-  parts.adding = plan.adding;
+  for (const auto& one : plan.adding) parts.adding.push_back(one.section);
   for (size_t i = 0; i < tensors.values.size(); ++i) {
     const optim::TensorName& name = tensors.names[i];
     torch::Tensor& values = tensors.values[i];

@@ -128,8 +128,8 @@ TEST(AdapterModels, TrainBesideLora) {
   options.lora = {.rank = 2, .maps = {"*"}};
   const auto model = stretto::test::small_transformer(options, kRows);
   optim::TrainingPlan plan;
-  plan.add_section("model.lora", options.lora.train_patterns());
-  plan.add_section("model.adapter", options.adapter.train_patterns());
+  plan.adding.push_back({"model.lora", options.lora.train_patterns(), &nn::is_lora});
+  plan.adding.push_back({"model.adapter", options.adapter.train_patterns(), &nn::is_adapter});
   int learned = 0;
   for (const auto& item : model->named_parameters()) {
     const std::string& name = item.key();
@@ -183,7 +183,7 @@ TEST(AdapterModels, OfTextBeginAsTheModelWithoutThem) {
 TEST(AdapterModels, OfTextTrainTheirHeadToo) {
   const nn::AdapterOptions adapter{.dim = 2, .parts = {"*ffn*"}};
   optim::TrainingPlan plan;
-  plan.add_section("model.adapter", adapter.train_patterns());
+  plan.adding.push_back({"model.adapter", adapter.train_patterns(), &nn::is_adapter});
   int learned = 0;
   for (const auto& item : make_text_model(small_text_setup(adapter))->named_parameters()) {
     const bool trains = item.key().starts_with("head.") || nn::is_adapter(item.key());

@@ -140,7 +140,7 @@ std::vector<std::string> names_of_text_model(const nn::LoraOptions& lora) {
 TEST(LoraModels, OfTextTrainTheirHeadToo) {
   const nn::LoraOptions lora{.rank = 2};
   optim::TrainingPlan plan;
-  plan.add_section("model.lora", lora.train_patterns());
+  plan.adding.push_back({"model.lora", lora.train_patterns(), &nn::is_lora});
   int adapted = 0;
   for (const auto& name : names_of_text_model(lora)) {
     const bool trains = name.starts_with("head.") || nn::is_lora(name);

@@ -2,6 +2,8 @@
 #include <gtest/gtest.h>
 
 #include "base/error.h"
+#include "nn/adapter_options.h"
+#include "nn/lora_options.h"
 #include "optim/frozen_names.h"
 #include "optim/gradient_noise.h"
 #include "optim/weight_noise.h"
@@ -145,14 +147,14 @@ TEST(TrainingPlan, SaysWhenEachTensorBegins) {
 
   TrainingPlan lora = plan;
   lora.freeze.clear();
-  lora.add_section("model.lora", {"head.*"});
+  lora.adding.push_back({"model.lora", {"head.*"}, &nn::is_lora});
   EXPECT_EQ(lora.begins({"encoder.layers.2.qkv.lora_a"}), 0);
   EXPECT_EQ(lora.begins({"encoder.layers.2.qkv.weight"}), std::nullopt);
   EXPECT_EQ(lora.begins({"encoder.layers.1.qkv.weight"}), 200);
   EXPECT_EQ(lora.begins({"head.output.weight"}), 0);
 
   TrainingPlan both = lora;
-  both.add_section("model.adapter", {"*norm*"});
+  both.adding.push_back({"model.adapter", {"*norm*"}, &nn::is_adapter});
   EXPECT_EQ(both.begins({"encoder.layers.2.ffn_residual.adapter.down.weight"}), 0);
   EXPECT_EQ(both.begins({"encoder.layers.2.ffn_residual.adapter.up.bias"}), 0);
   EXPECT_EQ(both.begins({"encoder.layers.2.ffn.up.weight"}), std::nullopt);
