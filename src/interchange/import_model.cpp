@@ -65,8 +65,7 @@ bool is_unread(const std::string& name, const Architecture& architecture,
                const std::set<std::string>& other_names, bool encoder_only, bool prefixed) {
   if (other_names.contains(name)) return true;
   if (encoder_only && prefixed && !name.starts_with(architecture.prefix)) return true;
-  return std::any_of(architecture.unread.begin(), architecture.unread.end(),
-                     [&](std::string_view pattern) { return matches(pattern, name); });
+  return matches_any(architecture.unread, name);
 }
 
 std::set<std::string> pooler_names(const Architecture& architecture, bool prefixed) {

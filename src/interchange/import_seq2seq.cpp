@@ -40,17 +40,16 @@ std::string config_bytes(const fs::path& folder) {
 }
 
 void require_marian_class(const ConfigReader& config) {
-  const MarianClass* found = find_marian_class(config.text("model_type", ""));
-  if (found == nullptr) config.refuse("model_type", "is neither marian nor pegasus");
+  const MarianClass& expected = read_marian_class(config);
   if (!config.has("architectures")) return;
   const auto& list = config.json()["architectures"];
   if (!list.is_array() || list.empty() || !list[0].is_string()) {
     config.refuse("architectures", "is no list of names", "the config.json is damaged");
   }
   const auto name = list[0].get<std::string>();
-  if (name == found->name) return;
+  if (name == expected.name) return;
   config.refuse("architectures", "has `" + printable(name) + "`",
-                "of its models " + std::string(found->name) + " is imported, which translates");
+                "of its models " + std::string(expected.name) + " is imported, which translates");
 }
 
 void require_special(const fs::path& folder, const char* key, int64_t stated, const char* piece,
@@ -87,7 +86,7 @@ void take_tokenizers(ImportedSeq2Seq& model, const fs::path& folder) {
                     std::to_string(begin) + ", which is no token that a decoder can begin with",
                 "put the tokenizer of these weights into the folder");
   }
-  model.assets[kBeginAsset] = model.tokenizers.tgt->piece(begin);
+  model.assets[text::kBeginPieceAsset] = model.tokenizers.tgt->piece(begin);
   model.tokenizers = text::load_tokenizers({}, model.assets);
 }
 

@@ -14,9 +14,6 @@ namespace stretto::interchange {
 /// src.vocab.json and tgt.vocab.json.
 using TokenizerAssets = std::map<std::string, std::string>;
 
-/// The piece that a decoder begins with, where it is not padding.
-inline constexpr const char* kBeginAsset = "begin.piece";
-
 /// Reads source.spm, target.spm, vocab.json and, where the sides have a vocabulary each,
 /// target_vocab.json. @param shares_tables  as config.json says. Throws Error(kUsage) for a missing
 /// file; Error(kBadData) for special tokens of other names, and where config.json and

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "base/error.h"
+#include "base/name_pattern.h"
 #include "base/text.h"
 #include "nn/adapter_options.h"
 #include "optim/weight_average.h"
@@ -229,12 +230,53 @@ Part part_of(const store::SafetensorsFile& file, const optim::Arena& arena,
 }
 
 bool is_replaceable(const TakenWeights& taken, const std::string& name) {
-  return std::any_of(taken.replaceable.begin(), taken.replaceable.end(),
-                     [&](const auto& pattern) { return optim::matches(pattern, name); });
+  return matches_any(taken.replaceable, name);
 }
 
+// train.init_only with what fits under another name; empty if there is none.
+std::string init_only_advice(const store::SafetensorsFile& file,
+                             const std::vector<Target>& wanted) {
+  NamedShapes model, stored;
+  for (const Target& target : wanted) model[target.name] = stored_shape(file, target);
+  for (const auto& tensor : file.tensors()) stored[tensor.name] = tensor.shape;
+  const auto entries = entries_for_other_names(model, stored);
+  if (entries.empty()) return "";
+  return "one of the two models has several parts where the other has one: train.init_only = "
+         "[\"" +
+         join(entries, "\", \"") + "\"] takes what fits, and the rest begins anew";
+}
+
+// Whether the file has adapters that the model has not, or has in another width.
+bool has_other_adapters(const store::SafetensorsFile& file, const std::vector<Target>& wanted) {
+  NamedShapes own;
+  for (const Target& target : wanted) own[target.name] = target.values.sizes().vec();
+  return std::any_of(file.tensors().begin(), file.tensors().end(), [&](const auto& tensor) {
+    const auto found = own.find(tensor.name);
+    return nn::is_adapter(tensor.name) && (found == own.end() || found->second != tensor.shape);
+  });
+}
+
+// What to do where the weights of another run do not fit; empty where there is nothing special.
 std::string advice_for_misfits(const store::SafetensorsFile& file,
-                               const std::vector<Target>& wanted);
+                               const std::vector<Target>& wanted) {
+  if (has_other_adapters(file, wanted)) {
+    return "adapters cannot be merged into weights: give [model.adapter] the dim and parts of that "
+           "run, or take the other tensors alone with train.init_only";
+  }
+  return init_only_advice(file, wanted);
+}
+
+// Makes a check of the weights; its error says what to do where they do not fit.
+template <class Check>
+void check_with_advice(const store::SafetensorsFile& file, const std::vector<Target>& wanted,
+                       Check&& check) {
+  try {
+    check();
+  } catch (const Error& error) {
+    const std::string advice = advice_for_misfits(file, wanted);
+    throw Error(error.code(), error.what(), advice.empty() ? error.advice() : advice);
+  }
+}
 
 // All weights but those of a part that the other run has otherwise.
 Part all_but_replaceable(const store::SafetensorsFile& file, const std::string& where,
@@ -267,12 +309,7 @@ Part all_but_replaceable(const store::SafetensorsFile& file, const std::string& 
     }
   }
   part.found.num_taken = static_cast<int64_t>(part.targets.size());
-  try {
-    require_fit(std::move(wrong), where);
-  } catch (const Error& error) {
-    const std::string advice = advice_for_misfits(file, wanted);
-    throw Error(error.code(), error.what(), advice.empty() ? error.advice() : advice);
-  }
+  check_with_advice(file, wanted, [&] { require_fit(std::move(wrong), where); });
   return part;
 }
 
@@ -310,39 +347,6 @@ Part fitting_part(const store::SafetensorsFile& file, const std::string& where,
   return part;
 }
 
-// train.init_only with what fits under another name; empty if there is none.
-std::string init_only_advice(const store::SafetensorsFile& file,
-                             const std::vector<Target>& wanted) {
-  NamedShapes model, stored;
-  for (const Target& target : wanted) model[target.name] = stored_shape(file, target);
-  for (const auto& tensor : file.tensors()) stored[tensor.name] = tensor.shape;
-  const auto entries = entries_for_other_names(model, stored);
-  if (entries.empty()) return "";
-  return "one of the two models has several parts where the other has one: train.init_only = "
-         "[\"" +
-         join(entries, "\", \"") + "\"] takes what fits, and the rest begins anew";
-}
-
-// Whether the file has adapters that the model has not, or has in another width.
-bool has_other_adapters(const store::SafetensorsFile& file, const std::vector<Target>& wanted) {
-  NamedShapes own;
-  for (const Target& target : wanted) own[target.name] = target.values.sizes().vec();
-  return std::any_of(file.tensors().begin(), file.tensors().end(), [&](const auto& tensor) {
-    const auto found = own.find(tensor.name);
-    return nn::is_adapter(tensor.name) && (found == own.end() || found->second != tensor.shape);
-  });
-}
-
-// What to do where the weights of another run do not fit; empty where there is nothing special.
-std::string advice_for_misfits(const store::SafetensorsFile& file,
-                               const std::vector<Target>& wanted) {
-  if (has_other_adapters(file, wanted)) {
-    return "adapters cannot be merged into weights: give [model.adapter] the dim and parts of that "
-           "run, or take the other tensors alone with train.init_only";
-  }
-  return init_only_advice(file, wanted);
-}
-
 // `source` as it stands now, in `host`.
 void copy_to_host(const at::Tensor& source, Snapshot::Bytes bytes, at::Tensor& host) {
   if (bytes == Snapshot::Bytes::kBorrowed) {
@@ -376,12 +380,7 @@ void add_slots(const std::vector<optim::Arena::Slot>& slots, const at::Tensor& h
 void require_weights_fit(const store::SafetensorsFile& file, const std::string& where,
                          const optim::Arena& arena, const std::vector<MatchedTable>& matched) {
   const auto wanted = weight_targets(arena, matched);
-  try {
-    require_all_fit(file, where, "", wanted);
-  } catch (const Error& error) {
-    const std::string advice = advice_for_misfits(file, wanted);
-    throw Error(error.code(), error.what(), advice.empty() ? error.advice() : advice);
-  }
+  check_with_advice(file, wanted, [&] { require_all_fit(file, where, "", wanted); });
 }
 
 void load_weights(const store::SafetensorsFile& file, const std::string& where, optim::Arena& arena,

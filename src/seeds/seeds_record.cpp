@@ -15,6 +15,8 @@ namespace {
 namespace fs = std::filesystem;
 using RecordJson = nlohmann::ordered_json;
 
+constexpr size_t kMaxRecordBytes = kMaxSmallTextBytes * 64;
+
 constexpr std::array<std::pair<SeedState, const char*>, 5> kStates{{
     {SeedState::kWaiting, "waiting"},
     {SeedState::kTraining, "training"},
@@ -99,7 +101,7 @@ fs::path seeds_path(const fs::path& directory) {
 }
 
 std::vector<SeedRun> parse_seeds_json(std::string_view text, const std::string& where) {
-  const auto json = parse_json(text, where, kMaxSmallTextBytes * 64);
+  const auto json = parse_json(text, where, kMaxRecordBytes);
   if (!json.is_object() || !json.contains("runs") || !json["runs"].is_array()) {
     throw_damaged(where, "there is no list of runs");
   }
@@ -116,7 +118,7 @@ std::vector<SeedRun> read_seeds_json(const fs::path& directory) {
   const fs::path path = seeds_path(directory);
   std::error_code ignored;
   if (!fs::exists(path, ignored)) return {};
-  return parse_seeds_json(read_file(path, kMaxSmallTextBytes * 64), path.string());
+  return parse_seeds_json(read_file(path, kMaxRecordBytes), path.string());
 }
 
 std::vector<RunScores> finished_scores(const std::vector<SeedRun>& runs,

@@ -14,7 +14,6 @@ namespace {
 constexpr size_t kMaxVocabularyBytes = size_t{1} << 30;
 constexpr const char* kSrcVocab = "src.vocab";
 constexpr const char* kTgtVocab = "tgt.vocab";
-constexpr const char* kBeginPiece = "begin.piece";  // where it is not padding: MappedIds::begin
 
 /// Whose text a model is for.
 enum class Whose : uint8_t { kBoth, kSrc, kTgt };
@@ -195,7 +194,7 @@ std::shared_ptr<const Tokenizer> load_model(const Assets& assets, Whose whose,
 
 std::shared_ptr<const Tokenizer> load_mapped(const Assets& assets, Whose model, Whose ids) {
   const std::string name = asset_name(model, false), vocab = ids_name(ids);
-  const auto begin = assets.find(kBeginPiece);
+  const auto begin = assets.find(kBeginPieceAsset);
   return make_mapped_sentencepiece(
       asset_of(assets, name), name,
       {.bytes = asset_of(assets, vocab),
@@ -254,7 +253,7 @@ TokenizerPair make_tokenizers(const TokenizerOptions& options, uint64_t seed, Li
 TokenizerPair load_tokenizers(const TokenizerOptions& options,
                               const std::map<std::string, std::string>& assets) {
   Assets mine;
-  std::vector<std::string> names{kSrcVocab, kTgtVocab, kBeginPiece};
+  std::vector<std::string> names{kSrcVocab, kTgtVocab, kBeginPieceAsset};
   for (const Whose whose : {Whose::kBoth, Whose::kSrc, Whose::kTgt}) {
     for (const bool json : {true, false}) names.push_back(asset_name(whose, json));
     names.push_back(ids_name(whose));

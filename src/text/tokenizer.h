@@ -104,6 +104,9 @@ std::vector<int64_t> match_pieces(const Tokenizer& now, const Tokenizer& before)
 std::shared_ptr<const Tokenizer> make_sentencepiece(std::string model_bytes,
                                                     std::string_view where);
 
+/// The asset that holds MappedIds::begin, where it is not padding.
+inline constexpr const char* kBeginPieceAsset = "begin.piece";
+
 /// A `vocab.json`: pieces and their ids. The views are only read.
 struct MappedIds {
   std::string_view bytes;
@@ -114,11 +117,10 @@ struct MappedIds {
 /// A SentencePiece model whose pieces have the ids of a `vocab.json`, as Marian's models of
 /// `transformers` have them: two models, one for each side, may share one vocabulary. A piece that
 /// the vocabulary lacks is unknown. `>>fra<<` at the beginning of a line is one piece: the language
-/// that is wanted. A line cannot spell `</s>` and
-/// `<pad>`.
+/// that is wanted. A line cannot spell `</s>` and `<pad>`.
 ///
 /// Throws Error(kBadData) for a broken model, and for a vocabulary that is broken, gives an id
-/// twice, or lacks one of these three or the piece of `begin`.
+/// twice, or lacks `<unk>`, `</s>`, `<pad>` or the piece of `begin`.
 std::shared_ptr<const Tokenizer> make_mapped_sentencepiece(const std::string& model_bytes,
                                                            std::string_view where,
                                                            const MappedIds& ids);

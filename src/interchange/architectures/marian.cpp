@@ -183,6 +183,12 @@ const MarianClass* find_marian_class(std::string_view model_type) {
   return found == kMarianClasses.end() ? nullptr : found;
 }
 
+const MarianClass& read_marian_class(const ConfigReader& config) {
+  const auto* found = find_marian_class(config.text("model_type", ""));
+  if (found == nullptr) config.refuse("model_type", "is neither marian nor pegasus");
+  return *found;
+}
+
 const MarianClass& marian_class(const models::Seq2SeqOptions& model) {
   const auto* found = std::find_if(kMarianClasses.begin(), kMarianClasses.end(),
                                    [&](const MarianClass& one) { return one.norm == model.norm; });
@@ -190,12 +196,11 @@ const MarianClass& marian_class(const models::Seq2SeqOptions& model) {
 }
 
 Seq2SeqDescription read_marian_config(const ConfigReader& config) {
-  const MarianClass* its = find_marian_class(config.text("model_type", ""));
-  if (its == nullptr) config.refuse("model_type", "is neither marian nor pegasus");
-  refuse_other_layers(config, its->norm);
+  const MarianClass& its = read_marian_class(config);
+  refuse_other_layers(config, its.norm);
   Seq2SeqDescription description;
   auto& model = description.model;
-  model.norm = its->norm;
+  model.norm = its.norm;
   model.d_model = config.integer("d_model", 1024, 2, kMaxMarianWidth);
   model.encoder = read_stack(config, "encoder", model.d_model);
   model.decoder = read_stack(config, "decoder", model.d_model);
@@ -207,7 +212,7 @@ Seq2SeqDescription read_marian_config(const ConfigReader& config) {
   model.attention_dropout = config.number("attention_dropout", 0);
   model.activation_dropout = config.number("activation_dropout", 0);
   description.shares_tables =
-      its->norm == "pre" || config.flag("share_encoder_decoder_embeddings", true);
+      its.norm == "pre" || config.flag("share_encoder_decoder_embeddings", true);
   model.tie_embeddings = ties_of(config, description.shares_tables);
   description.vocab_size = config.integer("vocab_size", 58101, 1, kMaxMarianVocabulary);
   if (config.integer("decoder_vocab_size", description.vocab_size, 1, kMaxMarianVocabulary) !=

@@ -26,6 +26,9 @@ inline constexpr std::array<MarianClass, 2> kMarianClasses{
 
 /// By `model_type`; null when it is another.
 const MarianClass* find_marian_class(std::string_view model_type);
+/// As find_marian_class(), of a config.json. Throws Error(kBadData) with the key when it is
+/// another.
+const MarianClass& read_marian_class(const ConfigReader& config);
 /// By `model.norm`; the first where neither has it.
 const MarianClass& marian_class(const models::Seq2SeqOptions& model);
 
