@@ -68,9 +68,10 @@ TEST_P(MutatedRecipes, AreAcceptedOrRefusedInWords) {
     ++faults;
     ADD_FAILURE() << fault << "\nin\n" << made.text;
   }
-  // Mistakes of every kind, and few enough that rules and the linter see many of them.
+  // Mistakes of every kind, and few enough that rules and the linter see many of them: about one
+  // in fifteen is accepted, and 200 leave room for chance.
   EXPECT_GE(refused, kConfigurations / 2);
-  EXPECT_GE(accepted, kConfigurations / 20);
+  EXPECT_GE(accepted, kConfigurations / 50);
 }
 
 INSTANTIATE_TEST_SUITE_P(Seeds, MutatedRecipes, ::testing::Values(1U, 2U, 3U, 4U));

@@ -49,7 +49,7 @@ TEST(EncodedText, OfAPairTheLongerOneIsCutTokenByToken) {
   EXPECT_EQ(cut_pair(bound, {5, 5, 5, 5, 5, 5, 5}, {6, 6}), (Ids{2, 5, 5, 5, 5, 3, 6, 6, 3}));
   EXPECT_EQ(cut_pair(bound, {5, 5}, {6, 6, 6, 6, 6, 6, 6}), (Ids{2, 5, 5, 3, 6, 6, 6, 6, 3}));
   EXPECT_EQ(cut_pair(bound, Ids(9, 5), Ids(9, 6)), (Ids{2, 5, 5, 5, 3, 6, 6, 6, 3}));
-  const Bound odd{.max_tokens = 8};  // five: the first one has the odd token
+  const Bound odd{.max_tokens = 8};  // five: of two equally long texts the second has the odd token
   EXPECT_EQ(cut_pair(odd, Ids(9, 5), Ids(9, 6)), (Ids{2, 5, 5, 3, 6, 6, 6, 3}));
   for (size_t a = 0; a < 12; ++a) {
     for (size_t b = 0; b < 12; ++b) {
