@@ -36,6 +36,7 @@ values = [16, 32]
 """
 
 
+SMOKE = pathlib.Path(__file__).resolve().parents[2] / "configs/smoke/search.toml"
 STAND_IN_SSH = pathlib.Path(__file__).resolve().parent.parent / "search/stand_in_ssh.py"
 
 
@@ -113,6 +114,19 @@ def a_search_finds_the_best_and_its_configuration_trains(stretto):
         explained = lab.run([lab.stretto, "search", "explain", str(lab.root / "found")])
         check(explained.returncode == 0 and "---- cut-off" in explained.stdout, explained.stdout + explained.stderr)
         check((lab.root / "found/search.html").read_text().count("class=\"trial") >= 6, "search.html has no curves")
+
+
+def the_smoke_search_ends_within_three_minutes(stretto):
+    """The recipe's promise, with what `./dev build` leaves; its best configuration stands by itself."""
+    with Lab(stretto) as lab:
+        directory = lab.root / "smoke"
+        result = lab.run([lab.stretto, "search", str(SMOKE), "--dir", str(directory), "--json"], timeout=180)
+        check(result.returncode == 0, result.stderr)
+        trials = table(lab, "smoke")
+        check(len(trials) == 9, f"{len(trials)} trials")
+        check(sorted(trial["updates"] for trial in trials) == [6] * 6 + [18] * 2 + [54], f"updates {trials}")
+        text = (directory / "best.toml").read_text()
+        check(str(directory) not in text and "smoke/trials" not in text, "best.toml names the folder of the search")
 
 
 def a_search_that_is_killed_ends_with_the_same_table(stretto):
