@@ -2,12 +2,13 @@
 """Determined's table at our size: gradient aggregation, AdamW against RAdam, and processes, on a question-answering set.
 
     python benchmarks/article_table.py --data DATA --model MODEL_DIR --work WORK --out PAGE.md
-                 [--task qamr] [--windows 1600] [--batch 4] [--aggregation 1 2 10 100] [--processes 1 2 4] [--optimizers adamw radam] …
+                 [--task qamr] [--windows 1600] [--batch 4] [--rates 1e-4 3e-4 1e-3] [--aggregation 1 2 10 100] [--processes 1 2 4] [--optimizers adamw radam] …
 
 DATA is described in understanding.py; MODEL_DIR is a Hugging Face folder of an encoder, for instance all-MiniLM-L6-v2.
 
-As in the article on BERT and SQuAD by Determined AI (2020), every cell sees the same number of windows,
-at a rate that falls linearly from the same --lr. A process has a batch of --batch windows, and the gradients of
+As in the article on BERT and SQuAD by Determined AI (2020), every cell sees the same number of windows, at a rate that falls linearly.
+Each optimizer first tries all --rates with one process and without aggregation; the rate with the best F1 there is that of all its cells,
+since RAdam begins with far smaller steps than AdamW at the same rate. A process has a batch of --batch windows, and the gradients of
 `aggregation` batches of each process are summed for one update. The article's 15,000 batches are far fewer here: the table says how many
 updates are left, and `stretto train` does at least one. Every process has one thread. Time is that of training alone, without start-up and
 validation. Efficiency is the speed in windows a second over that of one process without aggregation, divided by the number of processes, or
@@ -16,6 +17,7 @@ of cores where they are fewer: processes that share a core cannot be faster.
 Each finished cell is a line of WORK/article.jsonl, and another call goes on from there.
 """
 import argparse
+import itertools
 import os
 import pathlib
 import shutil
@@ -35,16 +37,33 @@ def updates_of(options, aggregation, processes):
     return max(1, round(options.windows / (options.batch * aggregation * processes)))
 
 
-def cell_key(options, optimizer, aggregation, processes, seed):
-    return {"task": options.task, "optimizer": optimizer, "aggregation": aggregation, "processes": processes, "seed": seed,
-            "windows": options.windows, "batch": options.batch, "lr": options.lr, "valid": options.max_valid}
+def budget_key(options):
+    return {"task": options.task, "windows": options.windows, "batch": options.batch, "valid": options.max_valid}
 
 
-def measured(options, files, optimizer, aggregation, processes, seed):
+def cell_key(options, optimizer, rate, aggregation, processes, seed):
+    return {**budget_key(options), "optimizer": optimizer, "lr": rate, "aggregation": aggregation, "processes": processes, "seed": seed}
+
+
+def f1_by_rate(options, cells, optimizer):
+    """Mean F1 with one process and without aggregation, by learning rate."""
+    found = {}
+    for cell in cells.all(**budget_key(options), optimizer=optimizer, aggregation=1, processes=1):
+        found.setdefault(cell["key"]["lr"], []).append(cell["f1"])
+    return {rate: statistics.mean(found[rate]) for rate in sorted(found) if rate in options.rates}
+
+
+def best_rate(options, cells, optimizer):
+    """None where nothing is measured."""
+    found = f1_by_rate(options, cells, optimizer)
+    return max(found, key=found.get) if found else None
+
+
+def measured(options, files, optimizer, rate, aggregation, processes, seed):
     run = options.work / f"article/{optimizer}_{aggregation}_{processes}_{seed}"
     updates = updates_of(options, aggregation, processes)
     sections = understanding.fine_tuning(
-        files, understanding.model_of(options.imported), options.batch, options.lr, run={"seed": seed, "threads": 1},
+        files, understanding.model_of(options.imported), options.batch, rate, run={"seed": seed, "threads": 1},
         data=understanding.data_section(files, options.batch, options.max_text_tokens),
         optim={"name": optimizer, "weight_decay": 0.0}, schedule={"warmup_ratio": None, "warmup_steps": 0},
         train={"init_from": options.imported, "update_freq": aggregation * processes, "max_steps": updates})
@@ -64,11 +83,13 @@ def measured(options, files, optimizer, aggregation, processes, seed):
 
 
 def by_cell(cells, options):
-    """Cells of this budget by (optimizer, aggregation, processes), a list over seeds."""
+    """Cells of this budget, at the best rate of each optimizer, by (optimizer, aggregation, processes), a list over seeds."""
     found = {}
-    for cell in cells.all(task=options.task, windows=options.windows, batch=options.batch, lr=options.lr, valid=options.max_valid):
+    rates = {optimizer: best_rate(options, cells, optimizer) for optimizer in NAMES}
+    for cell in cells.all(**budget_key(options)):
         key = cell["key"]
-        found.setdefault((key["optimizer"], key["aggregation"], key["processes"]), []).append(cell)
+        if key["lr"] == rates[key["optimizer"]]:
+            found.setdefault((key["optimizer"], key["aggregation"], key["processes"]), []).append(cell)
     return found
 
 
@@ -114,9 +135,15 @@ def page(options, cells):
     found = by_cell(cells, options)
     if not found:
         return records.page("Aggregation, RAdam and processes", [], "Nothing is measured yet.", "half an hour", cells.head())
-    notes = [f"{TASKS[options.task].title}: {options.windows} windows, batches of {options.batch} for each process, learning rate "
-             f"{options.lr:g} falling linearly to 0, one thread a process, {cores} cores. F1 and exact match of {options.max_valid or 'all'} "
+    notes = [f"{TASKS[options.task].title}: {options.windows} windows, batches of {options.batch} for each process, a learning rate "
+             f"that falls linearly to 0, one thread a process, {cores} cores. F1 and exact match of {options.max_valid or 'all'} "
              "other questions. Efficiency is explained in the program's head."]
+    for optimizer in NAMES:
+        tried = f1_by_rate(options, cells, optimizer)
+        if tried:
+            notes.append(f"{NAMES[optimizer]}: F1 without aggregation at each rate, "
+                         + ", ".join(f"{rate:g}: {f1:.1f}" for rate, f1 in tried.items())
+                         + f"; {best_rate(options, cells, optimizer):g} is the rate of its rows.")
     if any(processes > cores for _, _, processes in found):
         notes.append(f"More than {cores} processes share cores: their times say what that costs, not what more cores would bring.")
     table = records.table(["processes", "optimizer", "aggregation", "updates", "seconds", "windows/s", "efficiency", "F1", "exact match"],
@@ -137,7 +164,7 @@ def parse():
     parser.add_argument("--batch", type=int, default=4, help="windows of one process in a batch")
     parser.add_argument("--max-text-tokens", type=int, default=128)
     parser.add_argument("--max-valid", type=int, default=200, help="questions that are scored; 0 = all")
-    parser.add_argument("--lr", type=float, default=1e-4)
+    parser.add_argument("--rates", type=float, nargs="+", default=[1e-4, 3e-4, 1e-3], help="that each optimizer tries")
     parser.add_argument("--aggregation", type=int, nargs="+", default=[1, 2, 10, 100])
     parser.add_argument("--processes", type=int, nargs="+", default=[1, 2, 4])
     parser.add_argument("--optimizers", nargs="+", choices=NAMES, default=list(NAMES))
@@ -162,12 +189,16 @@ def main():
         except Failed as failure:
             sys.exit(f"error: {failure}")
         files = understanding.prepare(options.data, options.work, options.task, options.windows, options.max_valid)
-        for seed in range(1, options.seeds + 1):
-            for processes in options.processes:
-                for aggregation in options.aggregation:
-                    for optimizer in options.optimizers:
-                        key = cell_key(options, optimizer, aggregation, processes, seed)
-                        done = cells.measure(key, lambda: measured(options, files, optimizer, aggregation, processes, seed)) and done
+        seeds = range(1, options.seeds + 1)
+
+        def measure(*cell):
+            return cells.measure(cell_key(options, *cell), lambda: measured(options, files, *cell))
+
+        for seed, rate, optimizer in itertools.product(seeds, options.rates, options.optimizers):
+            done = measure(optimizer, rate, 1, 1, seed) and done
+        for seed, processes, aggregation, optimizer in itertools.product(seeds, options.processes, options.aggregation, options.optimizers):
+            rate = best_rate(options, cells, optimizer)
+            done = rate is not None and measure(optimizer, rate, aggregation, processes, seed) and done
     records.publish(page(options, cells), options.out)
     return 0 if done else 1
 

@@ -9,7 +9,8 @@ transformers and accelerate. Equal in both: weights at the start, tokenizer, tex
 --batch texts (--question-batch windows), --epochs, longest text, AdamW without weight decay of biases and norms, dropout, clipping.
 
 Scores: each seed is trained by both programs, without a choice among checkpoints. One function scores the predictions of both on the same
-texts (SQuAD's scores: `stretto score`). The machine may be busy meanwhile. Noise is the deviation over seeds.
+texts (SQuAD's scores: `stretto score`). Trainer has Stretto's loss and batches there (transformers_peer.py: equal); --grouped adds the form
+whose speed is measured. The machine may be busy meanwhile. Noise is the deviation over seeds.
 
 Speed: rounds of short trainings in turn, on texts of the real lengths, without validation. Real tokens a second are those of the updates
 after --warm; padding never counts. Trainer runs as experts run it (transformers_peer.py: grouped; --compile adds compiled), and padded as
@@ -78,7 +79,7 @@ def scored(options, files, program, seed, precision):
         understanding.call([options.stretto, "eval", place, "--checkpoint", "last", "--predictions", predictions, "--json"],
                            understanding.environment(options.threads))
     else:
-        values = train_peer(options, files, place, seed, precision, "grouped", "--epochs", options.epochs, "--predictions", predictions)
+        values = train_peer(options, files, place, seed, precision, program, "--epochs", options.epochs, "--predictions", predictions)
     # One run of Stretto of each data set stays, for inference_beside_transformers.py.
     if program != "stretto" or seed != 1:
         shutil.rmtree(place, ignore_errors=True)
@@ -117,7 +118,7 @@ def measure_scores(options, cells):
     for seed in range(1, options.seeds + 1):
         for name in options.tasks:
             files = understanding.prepare(options.data, options.work, name, options.max_samples, options.max_valid)
-            for program in ("stretto", "grouped"):
+            for program in ("stretto", "equal", *(["grouped"] if name in options.grouped else [])):
                 key = {**score_key(options, name, program), "seed": seed}
                 done = cells.measure(key, lambda: scored(options, files, program, seed, options.precisions[0])) and done
     return done
@@ -144,10 +145,10 @@ def score_table(options, cells):
     rows, far = [], []
     for name, task in TASKS.items():
         found = {program: [cell["scores"][task.metric] for cell in cells.all(**score_key(options, name, program))]
-                 for program in ("stretto", "grouped")}
-        if not all(found.values()):
+                 for program in ("stretto", "equal", "grouped")}
+        if not (found["stretto"] and found["equal"]):
             continue
-        ours, theirs = ([understanding.percent(value, task.metric) for value in values] for values in found.values())
+        ours, theirs, grouped = ([understanding.percent(value, task.metric) for value in values] for values in found.values())
         difference = statistics.mean(ours) - statistics.mean(theirs)
         verdict = ""
         if min(len(ours), len(theirs)) > 1:
@@ -156,11 +157,14 @@ def score_table(options, cells):
             if abs(difference) > 3 * noise:
                 far.append(task.title)
         rows.append([task.title, task.metric, options.max_samples or "all", understanding.mean_and_deviation(ours),
-                     understanding.mean_and_deviation(theirs), f"{difference:+.1f}", verdict, min(len(ours), len(theirs))])
+                     understanding.mean_and_deviation(theirs), f"{difference:+.1f}", verdict, min(len(ours), len(theirs)),
+                     understanding.mean_and_deviation(grouped) if grouped else ""])
     if not rows:
         return ""
-    table = records.table(["data set", "score", "training samples", "Stretto", "Trainer", "difference", "its standard error", "seeds"], rows)
-    words = f"Beyond three standard errors: {', '.join(far)}." if far else "No difference is beyond three standard errors."
+    table = records.table(["data set", "score", "training samples", "Stretto", "Trainer", "difference", "its standard error", "seeds",
+                           FORMS["grouped"]], rows)
+    words = "Trainer has the loss and the batches of Stretto; in the last column it has its own. "
+    words += f"Beyond three standard errors: {', '.join(far)}." if far else "No difference is beyond three standard errors."
     return f"## Scores\n\nMean ± deviation over seeds; fractions are shown in percent.\n\n{table}\n\n{words}"
 
 
@@ -229,6 +233,7 @@ def parse():
     parser.add_argument("--tasks", nargs="+", choices=TASKS, default=["sst2", "rte", "sick", "qamr", "policyqa"])
     parser.add_argument("--max-samples", type=int, default=1000, help="training texts or questions for scores; 0 = all")
     parser.add_argument("--max-valid", type=int, default=500, help="of validation; 0 = all")
+    parser.add_argument("--grouped", nargs="*", choices=TASKS, default=[], help="data sets whose scores the grouped form gives too")
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--epochs", type=int, default=2)
     parser.add_argument("--lr", type=float, default=1e-4)

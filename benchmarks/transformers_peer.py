@@ -2,19 +2,22 @@
 """What finetune_beside_trainer.py and inference_beside_transformers.py measure: a BERT of transformers, fine-tuned by its Trainer, and
 inference with PyTorch or ONNX Runtime. Runs in a Python with these packages, and prints one JSON object.
 
-    transformers_peer.py train MODEL_DIR --kind class|number|answers --train FILE --valid FILE [--form grouped|compiled|padded] …
+    transformers_peer.py train MODEL_DIR --kind class|number|answers --train FILE --valid FILE [--form grouped|equal|compiled|padded] …
     transformers_peer.py infer MODEL_DIR --kind class|number|answers --texts FILE --engine torch|compiled|onnx [--batches 8,32] …
 
 Files are those of understanding.py. Forms of training:
 
     grouped     as experts run Trainer: group_by_length, each batch padded to its longest, fused AdamW
-    compiled    that with torch_compile
+    equal       for scores: batches as Stretto makes them, each of one length and in random order; and for answers Stretto's loss,
+                whose softmax is over [CLS] and the paragraph, where transformers has all rows
+    compiled    grouped, with torch_compile
     padded      as transformers' example scripts begin: every text padded to --max-tokens, batches in random order
 """
 import argparse
 import json
 import pathlib
 import sys
+import random
 import time
 
 import numpy
@@ -138,6 +141,43 @@ class CountingTrainer(transformers.Trainer):
         return loss
 
 
+class BatchesOfOneLength(torch.utils.data.BatchSampler):
+    """Samples sorted by length, equal lengths in random order, cut into batches, which come in random order."""
+
+    def __init__(self, lengths, batch, seed):
+        super().__init__(range(len(lengths)), batch, drop_last=False)
+        self.lengths, self.random = lengths, random.Random(seed)
+
+    def __iter__(self):
+        order = sorted(self.sampler, key=lambda i: (self.lengths[i], self.random.random()))
+        batches = [order[begin:begin + self.batch_size] for begin in range(0, len(order), self.batch_size)]
+        self.random.shuffle(batches)
+        return iter(batches)
+
+
+class EqualTrainer(CountingTrainer):
+    """What the form `equal` changes."""
+
+    def get_train_dataloader(self):
+        lengths = [len(sample["input_ids"]) for sample in self.train_dataset]
+        batches = BatchesOfOneLength(lengths, self.args.per_device_train_batch_size, self.args.seed)
+        return self.accelerator.prepare(
+            torch.utils.data.DataLoader(self.train_dataset, batch_sampler=batches, collate_fn=self.data_collator))
+
+    def compute_loss(self, model, inputs, return_outputs=False, num_items_in_batch=None):
+        if "start_positions" not in inputs:
+            return super().compute_loss(model, inputs, return_outputs, num_items_in_batch)
+        inputs = dict(inputs)
+        places = inputs.pop("start_positions"), inputs.pop("end_positions")
+        found = model(**inputs)
+        allowed = inputs["token_type_ids"].bool()  # the paragraph, and the [SEP] behind it
+        allowed[torch.arange(len(allowed)), inputs["attention_mask"].sum(1) - 1] = False
+        allowed[:, 0] = True
+        loss = sum(torch.nn.functional.cross_entropy(scores.masked_fill(~allowed, -torch.inf), rows)
+                   for scores, rows in zip((found.start_logits, found.end_logits), places)) / 2
+        return (loss, found) if return_outputs else loss
+
+
 def rate(updates, warm):
     """Of the updates after `warm`. Times are those of the end of backward: each window holds as many optimizer steps."""
     if len(updates) <= warm or warm < 1:
@@ -164,11 +204,12 @@ def train(options):
         output_dir=str(options.output), seed=options.seed, learning_rate=options.lr, lr_scheduler_type="linear", warmup_ratio=0.1,
         num_train_epochs=options.epochs, max_steps=options.updates or -1, per_device_train_batch_size=options.batch,
         per_device_eval_batch_size=64, weight_decay=0.01, adam_beta1=0.9, adam_beta2=0.999, adam_epsilon=1e-8, max_grad_norm=1.0,
-        group_by_length=not padded, **({} if padded else {"optim": "adamw_torch_fused"}), bf16=options.bf16, use_cpu=True,
+        group_by_length=options.form in ("grouped", "compiled"),
+        **({} if padded else {"optim": "adamw_torch_fused"}), bf16=options.bf16, use_cpu=True,
         torch_compile=options.form == "compiled", save_strategy="no", eval_strategy="no", logging_strategy="no", report_to="none",
         disable_tqdm=True)
     collator = transformers.DataCollatorWithPadding(tokenizer, padding="max_length" if padded else True, max_length=options.max_tokens)
-    trainer = CountingTrainer(model=model, args=settings, train_dataset=training, data_collator=collator, processing_class=tokenizer)
+    trainer = (EqualTrainer if options.form == "equal" else CountingTrainer)(model=model, args=settings, train_dataset=training, data_collator=collator, processing_class=tokenizer)
     begin = time.perf_counter()
     trainer.train()
     found = {"train_seconds": time.perf_counter() - begin, "features": len(training)}
@@ -282,7 +323,7 @@ def main():
     parser.add_argument("--train", type=pathlib.Path)
     parser.add_argument("--valid", type=pathlib.Path)
     parser.add_argument("--texts", type=pathlib.Path)
-    parser.add_argument("--form", choices=("grouped", "compiled", "padded"), default="grouped")
+    parser.add_argument("--form", choices=("grouped", "equal", "compiled", "padded"), default="grouped")
     parser.add_argument("--engine", choices=("torch", "compiled", "onnx"), default="torch")
     parser.add_argument("--output", type=pathlib.Path, required=True, help="folder for the model")
     parser.add_argument("--predictions", type=pathlib.Path)
