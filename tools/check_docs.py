@@ -3,7 +3,8 @@
 
     check_docs.py            every block names its language, every ```bash block carries a tag, every
                              ```cpp block is what the file says that it quotes, every relative link
-                             has a target, every key in `code` is in docs/config.md
+                             has a target, every key in `code` is in docs/config.md, no sentence
+                             of a paragraph or list has more than 25 words
     check_docs.py --quote    writes the files anew into the blocks that quote all of one
     check_docs.py --run      also runs the blocks tagged `run`, in order, file by file
     check_docs.py --full     also those tagged `run-full`, which take minutes: outside CI
@@ -29,6 +30,11 @@ FILES = {"html", "json", "jsonl", "safetensors", "toml", "txt", "md", "cpp", "h"
 QUOTE = re.compile(r"(file|lines of): (\S+)")
 SHELLS = {"bash", "sh", "shell", "console"}
 LEAST_BLEU = 90  # of the quickstart
+MOST_WORDS = 25  # of a sentence
+ITEM = re.compile(r"(?:[-*+]|\d+\.) +")
+SENTENCE_END = re.compile(r"[.!?][)\]*\"]*$")
+ABBREVIATIONS = {"al.", "e.g.", "i.e."}
+GENERATED = "config.md"
 
 
 def documents(root: pathlib.Path) -> list[pathlib.Path]:
@@ -128,6 +134,42 @@ def unknown_keys(path: pathlib.Path, known: set[str]) -> list[tuple[int, str]]:
     return found
 
 
+def paragraphs(path: pathlib.Path) -> list[tuple[int, str]]:
+    """(line, text) of each paragraph and list item; headings, tables, blocks and HTML are left out."""
+    found, fenced, inside = [], False, False
+    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+        text, fence = line.strip(), bool(FENCE.match(line))
+        fenced ^= fence
+        if fence or fenced or not text or text[0] in "#|<":
+            inside = False
+            continue
+        item = ITEM.match(text)
+        if inside and not item:
+            found[-1][1].append(text)
+        else:
+            found.append((number, [text[item.end():] if item else text]))
+        inside = True
+    return [(number, "\n".join(lines)) for number, lines in found]
+
+
+def long_sentences(path: pathlib.Path) -> list[tuple[int, int]]:
+    """(line, words) of each sentence above MOST_WORDS. `Code` is one word, a link counts as its text."""
+    found = []
+    for first, text in paragraphs(path):
+        text = re.sub(r"`[^`]+`", lambda code: "code" + "\n" * code[0].count("\n"), text)
+        text = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", text)
+        sentence = []  # the line of each word
+        words = [(first + down, word) for down, line in enumerate(text.split("\n")) for word in line.split()]
+        for place, (line, word) in enumerate(words, 1):
+            if re.search(r"\w", word):
+                sentence.append(line)
+            if place == len(words) or SENTENCE_END.search(word) and word not in ABBREVIATIONS:
+                if len(sentence) > MOST_WORDS:
+                    found.append((sentence[0], len(sentence)))
+                sentence = []
+    return found
+
+
 def quickstart_problem(output: str) -> str:
     """What a quickstart's output lacks of what it promises; empty when nothing."""
     scores = re.findall(r"^(?=.*BLEU).*$", output, flags=re.M)
@@ -169,6 +211,9 @@ def main() -> int:
         name = path.relative_to(root)
         for line, key in unknown_keys(path, known):
             print(f"{name}:{line}: there is no key {key}")
+            failed += 1
+        for line, words in [] if path.name == GENERATED else long_sentences(path):
+            print(f"{name}:{line}: a sentence of {words} words, where {MOST_WORDS} are the most")
             failed += 1
         for target in broken_links(path):
             print(f"{name}: link to {target}, which does not exist")

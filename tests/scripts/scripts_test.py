@@ -144,6 +144,15 @@ class Docs(InTemporaryFolder):
         self.assertEqual(docs.unknown_keys(path, known),
                          [(3, "train.steps"), (3, "model.norms"), (3, "train.loss_scale.start")])
 
+    def test_finds_sentences_of_more_than_25_words(self):
+        docs = load("check_docs")
+        words = lambda count: " ".join(["word"] * count)
+        path = self.write("a.md", f"# {words(26)}\n\n{words(25)}. Is\nthis {words(24)}? An `x. y\nz` {words(24)}\n"
+                                  f"- {words(20)}\n1. {words(20)};\n   {words(6)} et al. {words(1)}!\n\n"
+                                  f"| {words(26)} |\n<img alt=x>\n```text\n{words(26)}\n```\n"
+                                  f"[{words(20)}](a.md) · {words(5)}.)\n**{words(25)}.** Two. (See [{words(26)}](a.md).)\n")
+        self.assertEqual(docs.long_sentences(path), [(3, 26), (4, 26), (7, 29), (16, 27)])
+
     def test_a_block_that_fails_is_told_with_its_exit_code(self):
         docs = load("check_docs")
         with contextlib.redirect_stdout(io.StringIO()) as shown:
