@@ -6,6 +6,7 @@
 #include <torch/csrc/autograd/autograd.h>
 
 #include <array>
+#include <cmath>
 #include <string>
 
 #include "kernels/cpu/table.h"
@@ -264,6 +265,28 @@ TEST(Kernels, CrossEntropyScalesWithTheGradientThatComesBack) {
     return torch::autograd::grad({loss * scale}, {x})[0];
   };
   EXPECT_TRUE(at::allclose(slope(1.0) * 0.25, slope(0.25)));
+}
+
+TEST(Kernels, ACrossEntropyBeyondTheRangeOfFp32IsInfinite) {
+  // Two tokens cost 2e38 each.
+  const at::Tensor x = at::full({2, 1}, 1e19, at::kDouble);
+  const at::Tensor weight = at::tensor({2e19, 0.0}, at::kDouble).reshape({2, 1});
+  const at::Tensor targets = at::ones({2}, at::kLong);
+  const auto cost = [&](at::ScalarType type, bool trained) {
+    const CrossEntropy got = linear_cross_entropy(
+        x.to(type), weight.to(type, false, true).requires_grad_(trained), targets, 0, 2);
+    EXPECT_EQ(got.loss_sum.scalar_type(), type);
+    EXPECT_EQ(got.nll_sum.scalar_type(), type);
+    EXPECT_EQ(got.loss_sum.item<double>(), got.nll_sum.item<double>());
+    return got.loss_sum.item<double>();
+  };
+  for (const bool trained : {false, true}) {
+    EXPECT_NEAR(cost(at::kDouble, trained), 4e38, 1e26);
+    for (const Compute compute : {Compute::kFp32, Compute::kBf16}) {
+      const ComputeScope scope(compute);
+      EXPECT_EQ(cost(at::kFloat, trained), INFINITY) << static_cast<int>(compute);
+    }
+  }
 }
 
 TEST(Kernels, DoubleStaysDouble) {

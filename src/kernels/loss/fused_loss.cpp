@@ -83,8 +83,8 @@ Losses losses_of(const at::Tensor& x, const at::Tensor& weight, const at::Tensor
     at::Tensor dx_block = out.dx.slice(0, begin, end), dw = out.dweight.slice(0, 0, num_classes);
     projection.gradients(logits, rows, dx_block, dw);
   }
-  out.loss = at::scalar_tensor(weights.extra * sums.nll + weights.each * sums.all, x.options());
-  out.nll = at::scalar_tensor(sums.nll, x.options());
+  out.loss = scalar_of(weights.extra * sums.nll + weights.each * sums.all);
+  out.nll = scalar_of(sums.nll);
   out.right = at::scalar_tensor(right, at::kLong);
   return out;
 }

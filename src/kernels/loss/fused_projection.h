@@ -1,6 +1,7 @@
 #pragma once
 
 #include <ATen/core/Tensor.h>
+#include <ATen/ops/scalar_tensor.h>
 
 #include <cstdint>
 #include <optional>
@@ -14,6 +15,12 @@ namespace stretto::kernels::fused {
 
 /// Rows of logits at a time: few enough for the last cache.
 constexpr int64_t kLossRows = 512;
+
+/// A sum as an fp32 scalar: beyond the range of fp32 infinite. at::scalar_tensor() to fp32 would
+/// throw there.
+inline at::Tensor scalar_of(double sum) {
+  return at::scalar_tensor(sum, at::kDouble).to(at::kFloat);
+}
 
 /// The three products of a block of rows with the classes; the packed tables are kept over blocks.
 class Projection {

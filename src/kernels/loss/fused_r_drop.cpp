@@ -76,11 +76,10 @@ Losses of_fp32_rows(const at::Tensor& x, const at::Tensor& weight, const at::Ten
       projection.gradients(logits[static_cast<size_t>(pass)], x.slice(0, from, to), dx, dweight);
     }
   }
-  const auto scalar = [&](double value) { return at::scalar_tensor(value, x.options()); };
-  out.loss =
-      scalar((weights.extra * sums.nll + weights.each * sums.all + options.alpha * sums.kl) / 2);
-  out.nll = scalar(sums.nll / 2);
-  out.kl = scalar(sums.kl);
+  out.loss = fused::scalar_of(
+      (weights.extra * sums.nll + weights.each * sums.all + options.alpha * sums.kl) / 2);
+  out.nll = fused::scalar_of(sums.nll / 2);
+  out.kl = fused::scalar_of(sums.kl);
   return out;
 }
 

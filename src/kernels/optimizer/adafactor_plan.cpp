@@ -5,7 +5,7 @@
 namespace stretto::kernels {
 namespace {
 
-int64_t pieces_of(int64_t count, int64_t size) {
+int64_t num_tiles(int64_t count, int64_t size) {
   return (count + size - 1) / size;
 }
 
@@ -68,11 +68,11 @@ class Planner {
   void add_tiles(const AdafactorTensor& t) {
     // Narrow matrices get longer tiles, for the same work in a block.
     const int64_t tile_rows = std::clamp(kAdafactorBlock / t.columns, kTileRows, kAdafactorThreads);
-    const int64_t across = pieces_of(t.columns, kTileColumns), down = pieces_of(t.rows, tile_rows);
+    const int64_t across = num_tiles(t.columns, kTileColumns), down = num_tiles(t.rows, tile_rows);
     const int64_t of_rows = plan_.num_partials, of_columns = of_rows + across * t.num_rows();
     plan_.num_partials = of_columns + down * t.num_columns();
-    for (int64_t piece = 0; piece < t.matrices * down * across; ++piece) {
-      const int64_t x = piece % across, strip = piece / across;  // strip = matrix, row tile
+    for (int64_t index = 0; index < t.matrices * down * across; ++index) {
+      const int64_t x = index % across, strip = index / across;  // strip = matrix, row tile
       const int64_t row = strip / down * t.rows + strip % down * tile_rows;
       const int64_t left = t.rows - strip % down * tile_rows, column = x * kTileColumns;
       FactorTile tile{};

@@ -13,18 +13,18 @@ at::Tensor room_for(size_t bytes, at::Device device) {
   return at::empty({static_cast<int64_t>(bytes)}, at::device(device).dtype(at::kByte));
 }
 
-template <class Piece>
-at::Tensor on_device(const std::vector<Piece>& pieces, at::Device device) {
-  at::Tensor bytes = room_for(pieces.size() * sizeof(Piece), device);
-  if (!pieces.empty())
-    bytes.copy_(at::from_blob(const_cast<Piece*>(pieces.data()), bytes.sizes(), at::kByte));
+template <class Chunk>
+at::Tensor on_device(const std::vector<Chunk>& chunks, at::Device device) {
+  at::Tensor bytes = room_for(chunks.size() * sizeof(Chunk), device);
+  if (!chunks.empty())
+    bytes.copy_(at::from_blob(const_cast<Chunk*>(chunks.data()), bytes.sizes(), at::kByte));
   return bytes;
 }
 
-template <class Piece>
-Pieces<Piece> pieces_of(const at::Tensor& bytes) {
-  return {static_cast<const Piece*>(bytes.const_data_ptr()),
-          bytes.numel() / static_cast<int64_t>(sizeof(Piece))};
+template <class Chunk>
+Chunks<Chunk> chunks_of(const at::Tensor& bytes) {
+  return {static_cast<const Chunk*>(bytes.const_data_ptr()),
+          bytes.numel() / static_cast<int64_t>(sizeof(Chunk))};
 }
 
 }  // namespace
@@ -32,7 +32,7 @@ Pieces<Piece> pieces_of(const at::Tensor& bytes) {
 AdafactorTable::AdafactorTable(const AdafactorPlan& plan, at::Device device)
     : tiles_(on_device(plan.tiles, device)),
       folds_(on_device(plan.folds, device)),
-      share_pieces_(on_device(plan.shares, device)),
+      share_chunks_(on_device(plan.shares, device)),
       blocks_(on_device(plan.blocks, device)),
       tensors_(on_device(plan.tensors, device)),
       partials_(at::empty({plan.num_partials}, at::device(device).dtype(at::kFloat))),
@@ -43,11 +43,11 @@ AdafactorTable::AdafactorTable(const AdafactorPlan& plan, at::Device device)
 void AdafactorTable::step(at::Tensor& params, const at::Tensor& grads, at::Tensor& rows,
                           at::Tensor& columns, const AdafactorStep& step) const {
   AdafactorMemory memory{};
-  memory.tiles = pieces_of<FactorTile>(tiles_);
-  memory.folds = pieces_of<FactorFold>(folds_);
-  memory.share_pieces = pieces_of<FactorShares>(share_pieces_);
-  memory.blocks = pieces_of<FactorBlock>(blocks_);
-  memory.tensors = pieces_of<FactorTensor>(tensors_);
+  memory.tiles = chunks_of<FactorTile>(tiles_);
+  memory.folds = chunks_of<FactorFold>(folds_);
+  memory.share_chunks = chunks_of<FactorShares>(share_chunks_);
+  memory.blocks = chunks_of<FactorBlock>(blocks_);
+  memory.tensors = chunks_of<FactorTensor>(tensors_);
   memory.partials = partials_.data_ptr<float>();
   memory.shares = shares_.data_ptr<float>();
   memory.sums = static_cast<SquareSums*>(sums_.data_ptr());

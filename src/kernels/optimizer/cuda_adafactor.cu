@@ -66,23 +66,23 @@ __global__ void fold(const FactorFold* folds, const AdafactorMemory memory,
 }
 
 /// For each row its moving mean over the mean of those of its matrix.
-__global__ void share_rows(const FactorShares* pieces, const float* moments, float* shares) {
-  const FactorShares piece = pieces[blockIdx.x];
-  if (!piece.factored) {
-    if (threadIdx.x == 0) shares[piece.shares] = 1;
+__global__ void share_rows(const FactorShares* chunks, const float* moments, float* shares) {
+  const FactorShares chunk = chunks[blockIdx.x];
+  if (!chunk.factored) {
+    if (threadIdx.x == 0) shares[chunk.shares] = 1;
     return;
   }
-  if (piece.by_thread && threadIdx.x >= piece.matrices) return;
+  if (chunk.by_thread && threadIdx.x >= chunk.matrices) return;
   // Threads of one matrix take every `step`-th row of it.
-  const int64_t first = piece.by_thread ? 0 : threadIdx.x, step = piece.by_thread ? 1 : kThreads;
-  const int64_t matrix = piece.by_thread ? threadIdx.x * piece.rows : 0;
-  const float* from = moments + piece.moments + matrix;
+  const int64_t first = chunk.by_thread ? 0 : threadIdx.x, step = chunk.by_thread ? 1 : kThreads;
+  const int64_t matrix = chunk.by_thread ? threadIdx.x * chunk.rows : 0;
+  const float* from = moments + chunk.moments + matrix;
   double sum = 0;
-  for (int64_t row = first; row < piece.rows; row += step) sum += from[row];
-  if (!piece.by_thread) sum = block_sum(sum);
-  const double mean = fmax(sum / static_cast<double>(piece.rows), kAdafactorEpsilon);
-  for (int64_t row = first; row < piece.rows; row += step)
-    shares[piece.shares + matrix + row] = static_cast<float>(from[row] / mean);
+  for (int64_t row = first; row < chunk.rows; row += step) sum += from[row];
+  if (!chunk.by_thread) sum = block_sum(sum);
+  const double mean = fmax(sum / static_cast<double>(chunk.rows), kAdafactorEpsilon);
+  for (int64_t row = first; row < chunk.rows; row += step)
+    shares[chunk.shares + matrix + row] = static_cast<float>(from[row] / mean);
 }
 
 /// Where a thread is in a tensor's matrices. It goes on by kThreads elements with additions only.
@@ -188,9 +188,9 @@ __global__ void apply_updates(const AdafactorMemory memory, float scale) {
   });
 }
 
-template <class Piece>
-unsigned grid(const Pieces<Piece>& pieces) {
-  return static_cast<unsigned>(pieces.count);
+template <class Chunk>
+unsigned grid(const Chunks<Chunk>& chunks) {
+  return static_cast<unsigned>(chunks.count);
 }
 
 }  // namespace
@@ -200,7 +200,7 @@ void step_adafactor(const AdafactorMemory& m, const AdafactorScalars& s, cudaStr
   if (m.tiles.count > 0)
     sum_tiles<<<grid(m.tiles), kThreads, 0, stream>>>(m.tiles.first, m.grads, s.grad, m.partials);
   fold<<<grid(m.folds), kThreads, 0, stream>>>(m.folds.first, m, s);
-  share_rows<<<grid(m.share_pieces), kThreads, 0, stream>>>(m.share_pieces.first, m.rows, m.shares);
+  share_rows<<<grid(m.share_chunks), kThreads, 0, stream>>>(m.share_chunks.first, m.rows, m.shares);
   sum_updates<<<grid(m.blocks), kThreads, 0, stream>>>(m, s.grad);
   set_rates<<<grid(m.tensors), kThreads, 0, stream>>>(m, s);
   apply_updates<<<grid(m.blocks), kThreads, 0, stream>>>(m, s.grad);

@@ -20,7 +20,7 @@ class AdafactorTable {
             const AdafactorStep& step) const;
 
  private:
-  at::Tensor tiles_, folds_, share_pieces_, blocks_, tensors_;  // the lists of the plan, as bytes
+  at::Tensor tiles_, folds_, share_chunks_, blocks_, tensors_;  // the lists of the plan, as bytes
   at::Tensor partials_, shares_, sums_, rates_;
 };
 

@@ -10,9 +10,9 @@
 namespace stretto::kernels::cuda {
 
 /// A list of a plan in device memory.
-template <class Piece>
-struct Pieces {
-  const Piece* first;
+template <class Chunk>
+struct Chunks {
+  const Chunk* first;
   int64_t count;
 };
 
@@ -22,11 +22,11 @@ struct FactorRate {
 };
 
 struct AdafactorMemory {
-  Pieces<FactorTile> tiles;
-  Pieces<FactorFold> folds;
-  Pieces<FactorShares> share_pieces;
-  Pieces<FactorBlock> blocks;
-  Pieces<FactorTensor> tensors;
+  Chunks<FactorTile> tiles;
+  Chunks<FactorFold> folds;
+  Chunks<FactorShares> share_chunks;
+  Chunks<FactorBlock> blocks;
+  Chunks<FactorTensor> tensors;
   float *partials, *shares;  ///< as long as the plan says
   SquareSums* sums;          ///< one for each of `blocks`
   FactorRate* rates;         ///< one for each of `tensors`

@@ -50,17 +50,17 @@ void with_table(const at::Tensor& params, const std::vector<Run<Numbers>>& block
 template <class Numbers, class Use>
 std::vector<SquareSums> sum_with_table(const at::Tensor& params, std::span<const Run<Numbers>> runs,
                                        const Use& use) {
-  const Cut<Numbers> pieces = cut(runs);
-  const at::Tensor sums = bytes_like<SquareSums>(params, pieces.blocks.size());
-  with_table(params, pieces.blocks, [&](const StepTable<Numbers>& table) {
+  const Cut<Numbers> cuts = cut(runs);
+  const at::Tensor sums = bytes_like<SquareSums>(params, cuts.blocks.size());
+  with_table(params, cuts.blocks, [&](const StepTable<Numbers>& table) {
     use(table, static_cast<SquareSums*>(sums.data_ptr()));
   });
   const at::Tensor host = sums.cpu();
   const auto* of_block = static_cast<const SquareSums*>(host.const_data_ptr());
   std::vector<SquareSums> totals(runs.size());
-  for (size_t b = 0; b < pieces.blocks.size(); ++b) {
-    totals[pieces.run_of[b]].weight += of_block[b].weight;
-    totals[pieces.run_of[b]].update += of_block[b].update;
+  for (size_t b = 0; b < cuts.blocks.size(); ++b) {
+    totals[cuts.run_of[b]].weight += of_block[b].weight;
+    totals[cuts.run_of[b]].update += of_block[b].update;
   }
   return totals;
 }

@@ -78,7 +78,7 @@ struct NormScalars {
   float grad, decay;  ///< the update is grad g + decay p
 };
 
-/// Sums of squares of a piece of weights and of its update.
+/// Sums of squares of a block of weights and of its update.
 struct SquareSums {
   double weight = 0, update = 0;
 };

@@ -37,8 +37,8 @@ Backend backend_of(std::initializer_list<const at::Tensor*> buffers,
   return fp32 && cuda::takes_steps(first) ? Backend::kCuda : Backend::kReference;
 }
 
-/// A piece of a run that one thread does. Cuts are at multiples of kStepBlock, so that a process
-/// that steps a slice with such bounds adds up the same pieces.
+/// Elements of a run that one thread does. Cuts are at multiples of kStepBlock, so that a process
+/// that steps a slice with such bounds adds up the same blocks.
 struct Block {
   size_t run;
   int64_t begin, end;

@@ -158,6 +158,29 @@ TEST(RDrop, InHalfPrecisionGradientsAreNearThoseOfFp32) {
   }
 }
 
+TEST(RDrop, BeyondTheRangeOfFp32IsInfinite) {
+  // Two tokens cost 2e38 each, in both passes.
+  const at::Tensor x = at::full({4, 1}, 1e19, at::kDouble);
+  const at::Tensor weight = at::tensor({2e19, 0.0}, at::kDouble).reshape({2, 1});
+  const at::Tensor targets = at::ones({2}, at::kLong);
+  const auto cost = [&](at::ScalarType type, bool trained) {
+    const CrossEntropy got =
+        linear_r_drop(x.to(type), weight.to(type, false, true).requires_grad_(trained), targets,
+                      {.smoothing = 0, .alpha = 3, .num_classes = 2});
+    EXPECT_EQ(got.loss_sum.scalar_type(), type);
+    EXPECT_EQ(got.loss_sum.item<double>(), got.nll_sum.item<double>());
+    EXPECT_EQ(got.kl_sum.item<double>(), 0);
+    return got.loss_sum.item<double>();
+  };
+  for (const bool trained : {false, true}) {
+    EXPECT_NEAR(cost(at::kDouble, trained), 4e38, 1e26);
+    for (const Compute compute : {Compute::kFp32, Compute::kBf16}) {
+      const ComputeScope scope(compute);
+      EXPECT_EQ(cost(at::kFloat, trained), INFINITY) << static_cast<int>(compute);
+    }
+  }
+}
+
 TEST(RDrop, NeverHoldsTheLogitsOfAllTokens) {
   struct Size {
     at::ScalarType type;

@@ -125,12 +125,12 @@ TEST(AdafactorPlan, EveryRowHasOneShare) {
   const auto tensors = all_kinds();
   const AdafactorPlan plan = plan_adafactor(tensors);
   std::vector<int64_t> moment_of(static_cast<size_t>(plan.num_shares), -1);
-  for (const FactorShares& piece : plan.shares) {
-    EXPECT_LE(piece.matrices, piece.by_thread ? kAdafactorThreads : 1);
-    for (int64_t row = 0; row < piece.matrices * piece.rows; ++row) {
-      int64_t& moment = moment_of.at(static_cast<size_t>(piece.shares + row));
+  for (const FactorShares& chunk : plan.shares) {
+    EXPECT_LE(chunk.matrices, chunk.by_thread ? kAdafactorThreads : 1);
+    for (int64_t row = 0; row < chunk.matrices * chunk.rows; ++row) {
+      int64_t& moment = moment_of.at(static_cast<size_t>(chunk.shares + row));
       EXPECT_EQ(moment, -1);
-      moment = piece.factored ? piece.moments + row : -2;
+      moment = chunk.factored ? chunk.moments + row : -2;
     }
   }
   auto at = plan.tensors.begin();

@@ -45,7 +45,7 @@ class Many {
 };
 
 /// One of each kind that the kernels treat apart, the limits between them, and many; for a GPU one
-/// whose sums are of more pieces than a block has threads.
+/// with more blocks than a block has threads.
 Many all_kinds(const at::Device& device) {
   Many many;
   many.matrices(1, 130, 33);
