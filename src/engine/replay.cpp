@@ -64,6 +64,18 @@ std::string rank_line(const train::SavedReport& saved, std::vector<std::string> 
   return text + "\n";
 }
 
+// Each loss was divided by a number of its own.
+void require_losses_of(const train::SavedReport& saved, const std::string& file,
+                       const train::Task& task) {
+  const auto divided = static_cast<int64_t>(saved.report.divisors.size());
+  const auto losses = static_cast<int64_t>(task.losses().size());
+  if (divided == 0 || divided == losses) return;
+  throw Error(ExitCode::kBadData,
+              file + " has divisors of " + counted(divided, "loss", "losses") + ", the run has " +
+                  std::to_string(losses),
+              "the report is damaged: take another one of the run's forensics folder");
+}
+
 // Samples get other numbers with another tokenizer, and weights mean nothing with them.
 void require_tokenizer_of(const train::SavedReport& saved, const std::string& file,
                           const std::map<std::string, std::string>& assets,
@@ -103,7 +115,8 @@ std::vector<Trial> run_trials(train::Task& task, optim::Arena& arena,
                               const train::SavedReport& saved,
                               const std::vector<data::Batch>& batches) {
   const auto attempt = [&](double scale, kernels::Compute compute) {
-    return train::examine(task, arena, batches, saved.report.context, scale, compute);
+    return train::examine(task, arena, batches, saved.report.context, scale, compute,
+                          saved.report.divisors);
   };
   const auto& was = saved.report;
   std::vector<Trial> trials{{"as recorded", attempt(was.loss_scale, was.compute)}};
@@ -252,6 +265,7 @@ int run_replay(const ReplayRequest& request) {
   const auto made =
       tasks::family_of(experiment).make_task(experiment, assets, {.group = {}, .device = device});
   train::Task& task = *made;
+  require_losses_of(saved, request.file, task);
   const auto parts = train::freeze_parts(task, experiment.train.freeze, experiment.train.unfreeze);
   optim::Arena arena(task.model(), optim::Arena::Gradients::kAllocated, parts.late);
   if (saved.record.updates >= 0) arena.train_after(saved.record.updates);

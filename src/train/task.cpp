@@ -1,5 +1,7 @@
 #include "train/task.h"
 
+#include <ATen/ATen.h>
+
 #include <algorithm>
 
 namespace stretto::train {
@@ -16,6 +18,29 @@ double Totals::loss() const {
 const Score* find_score(const std::vector<Score>& scores, const std::string& name) {
   const auto found = std::ranges::find(scores, name, &Score::name);
   return found == scores.end() ? nullptr : &*found;
+}
+
+std::vector<double> divisors_of(const Task& task, const std::vector<data::Batch>& batches) {
+  const size_t count = task.losses().size();
+  if (count == 1) return {};
+  std::vector<double> divisors(count, 0);
+  for (const data::Batch& batch : batches) {
+    const auto weights = task.weights(batch);
+    for (size_t i = 0; i < count; ++i) divisors[i] += weights.at(i);
+  }
+  return divisors;
+}
+
+at::Tensor objective(const std::vector<at::Tensor>& losses, const std::vector<double>& divisors) {
+  if (losses.size() == 1) return losses.front();
+  at::Tensor sum;
+  for (size_t i = 0; i < losses.size(); ++i) {
+    if (divisors.at(i) == 0) continue;
+    const at::Tensor term = losses[i] / divisors[i];
+    sum = sum.defined() ? sum + term : term;
+  }
+  TORCH_CHECK(sum.defined(), "[task] no loss of this update has a weight");
+  return sum;
 }
 
 }  // namespace stretto::train

@@ -79,6 +79,9 @@ class Task {
   /// Patterns of tensors that a run may begin anew where the run that `train.init_from` names has
   /// others, or none: its head is another task's. Empty = all of them must fit.
   virtual std::vector<std::string> replaceable_parts() const { return {}; }
+  /// Whether they begin anew even where those of that run fit, since they mean something else
+  /// there. Asked only when there is no checkpoint to go on from.
+  virtual bool replaces_all_parts() const { return false; }
 
   /// Names of the losses: "loss", or one for each head, which then are measures under their names.
   virtual std::vector<std::string> losses() const { return {"loss"}; }
@@ -112,5 +115,13 @@ class Task {
   /// Files that later commands need from the run folder, name -> bytes (the tokenizer's models).
   virtual std::map<std::string, std::string> assets() const = 0;
 };
+
+/// What each of several losses is divided by if these are the batches of the update; empty of one,
+/// which is divided after the sum.
+std::vector<double> divisors_of(const Task& task, const std::vector<data::Batch>& batches);
+
+/// What the backward pass of a micro-batch begins at: its loss; or of several their sum, each over
+/// its divisor, without those that no sample of the update has.
+at::Tensor objective(const std::vector<at::Tensor>& losses, const std::vector<double>& divisors);
 
 }  // namespace stretto::train

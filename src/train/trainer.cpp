@@ -105,7 +105,8 @@ bool Trainer::restore() {
                             setup_.match_tables,
                             {.entries = setup_.train.init_only,
                              .tied = task_.tied_names(),
-                             .replaceable = task_.replaceable_parts()});
+                             .replaceable = task_.replaceable_parts(),
+                             .replaces_all = task_.replaces_all_parts()});
     }
   }
   json = group_.all_gather_bytes(json).front();

@@ -154,7 +154,7 @@ void Updater::run_micro_batch(int64_t part, int64_t update, parallel::RankResult
   failpoint("micro_batch");
   const kernels::ComputeScope scope(setup_.precision.compute);
   const Sums sums = task_.loss(batch, {static_cast<uint64_t>(setup_.run.seed), update});
-  const at::Tensor minimised = objective(sums.losses);
+  const at::Tensor minimised = objective(sums.losses, divisors_);
   const double scale = scaler_->scale();
   if (sums.losses.size() > 1 && !minimised.requires_grad()) {
     // Whatever leads to the losses of this micro-batch is frozen; others may train.
@@ -168,26 +168,9 @@ void Updater::run_micro_batch(int64_t part, int64_t update, parallel::RankResult
 }
 
 // One loss is divided after the sum; several have to be before, each by its own weight.
-at::Tensor Updater::objective(const std::vector<at::Tensor>& losses) const {
-  if (losses.size() == 1) return losses.front();
-  at::Tensor sum;
-  for (size_t i = 0; i < losses.size(); ++i) {
-    if (divisors_.at(i) == 0) continue;  // no sample of the update has this loss
-    const at::Tensor term = losses[i] / divisors_[i];
-    sum = sum.defined() ? sum + term : term;
-  }
-  TORCH_CHECK(sum.defined(), "[updater] no loss of this update has a weight");
-  return sum;
-}
-
 void Updater::divide_by_totals() {
-  if (sums_.num_losses() == 1) return;
-  divisors_.assign(sums_.num_losses(), 0);
-  for (const data::Batch& batch : batches_) {
-    const auto weights = task_.weights(batch);
-    for (size_t i = 0; i < divisors_.size(); ++i) divisors_[i] += weights.at(i);
-  }
-  distributed::sum_numbers(group_, divisors_);
+  divisors_ = divisors_of(task_, batches_);
+  if (!divisors_.empty()) distributed::sum_numbers(group_, divisors_);
 }
 
 // What is left to divide the arena's gradients by.

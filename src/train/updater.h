@@ -126,6 +126,8 @@ class Updater {
   /// The last update's micro-batches of this rank, for a closer look at what went wrong.
   const std::vector<data::Batch>& batches() const { return batches_; }
   std::vector<data::Position> positions() const;  ///< of each; parts of a split one have the same
+  /// What the last update divided its losses by; see train::objective().
+  const std::vector<double>& divisors() const { return divisors_; }
 
  private:
   struct Attempt;
@@ -136,7 +138,6 @@ class Updater {
   Attempt attempt(int64_t update, int64_t count);
   void run_part(int64_t part, int64_t update, int64_t count, parallel::RankResult& rank_result);
   void run_micro_batch(int64_t part, int64_t update, parallel::RankResult& rank_result);
-  at::Tensor objective(const std::vector<at::Tensor>& losses) const;
   void divide_by_totals();
   double divisor(const Totals& totals) const;
   optim::GradientPart gradient_part(double weight, double sum_norm_sq) const;

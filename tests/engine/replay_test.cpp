@@ -61,6 +61,11 @@ class ReplayCommand : public ::testing::Test {
         models::StackOptions{.num_layers = 1, .num_heads = 2, .ffn_dim = 24};
     translation_of(e).model.norm = "pre";
     translation_of(e).model.tie_embeddings = "decoder";
+    begin_run();
+  }
+
+  void begin_run() {
+    const auto& e = experiment_;
     auto run = runs::RunFolder::open_for_training(folder_.path() / "run");
     run.write_config("[run]\nseed = 3\n", "hash");
     auto tokenizers = make_experiment_tokenizers(e);
@@ -299,6 +304,42 @@ TEST_F(ReplayCommand, NamesTheCheckpointOfTheReportWhileItIsThere) {
   const auto text = replay(file, /*json=*/false).out;
   EXPECT_NE(text.find("(--run NEW train.init_from=" + checkpoint.string() + ")"), std::string::npos)
       << text;
+}
+
+TEST_F(ReplayCommand, DividesSeveralLossesAsTheUpdateDid) {
+  auto& text = translation_of(experiment_).data;
+  auto& model = translation_of(experiment_).model;
+  for (const char* name : {"de", "fr"}) {
+    data::HeadDataOptions head{.head = name};
+    head.train_src = text.train_src;
+    head.train_tgt = text.train_tgt;
+    text.heads.push_back(head);
+    model.heads.push_back({.name = name, .decoder = model.decoder});
+  }
+  text.train_src.clear();
+  text.train_tgt.clear();
+  begin_run();
+  std::vector<data::Position> epoch;
+  for (int64_t index = 0; index < task_->train_batches().num_batches(); ++index) {
+    epoch.push_back({.epoch = 0, .index = index});
+  }
+  const auto file = write(epoch);
+  auto json = nlohmann::json::parse(std::ifstream(file));
+  ASSERT_EQ(json.at("divisors").size(), 2U);
+  EXPECT_EQ(replay(file, /*json=*/true).code, 1) << "it is finite";
+  const auto divide_by = [&](const std::vector<double>& divisors) {
+    json["divisors"] = divisors;
+    std::ofstream(file) << json.dump();
+  };
+  divide_by({1e-37, 1e37});  // the first loss overflows
+  const auto overflow = replay(file, /*json=*/true);
+  EXPECT_EQ(overflow.code, 0);
+  EXPECT_EQ(overflow.json().at("trials").at(0).at("first").at("name"), "loss");
+  divide_by({1});
+  EXPECT_TRUE(refused(file, "divisors of 1 loss, the run has 2"));
+  json.erase("divisors");  // as earlier versions wrote it
+  std::ofstream(file) << json.dump();
+  EXPECT_EQ(replay(file, /*json=*/true).code, 1);
 }
 
 TEST_F(ReplayCommand, ReportsOfAnotherRunOrOtherTextAreRefused) {

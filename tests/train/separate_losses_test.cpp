@@ -17,6 +17,7 @@
 #include "tests/distributed/thread_group.h"
 #include "tests/parallel/difference.h"
 #include "tests/train/toy_task.h"
+#include "train/forensics/forensics_report.h"
 #include "train/trainer.h"
 #include "train/updater.h"
 
@@ -221,6 +222,34 @@ TEST_F(SeparateLosses, AreShownOnlyInUpdatesThatHaveThem) {
     EXPECT_TRUE(std::isfinite(train[i].loss.value())) << i;
     EXPECT_EQ(train[i].number("first").has_value(), i != 3) << i;
     EXPECT_EQ(train[i].number("second").has_value(), i != 2) << i;
+  }
+}
+
+/// The first head's loss is NaN in the first update.
+class SpoiltTask : public TwoHeadedTask {
+ public:
+  using TwoHeadedTask::TwoHeadedTask;
+  Sums loss(const data::Batch& batch, const StepContext& context) override {
+    Sums sums = TwoHeadedTask::loss(batch, context);
+    if (context.update == 0) sums.losses[0] = sums.losses[0] * NAN;
+    return sums;
+  }
+};
+
+TEST_F(SeparateLosses, AReportHasWhatTheUpdateDividedThemByOnAllRanks) {
+  for (const int ranks : {1, 2}) {
+    auto run = test::toy_setup(folder_ / ("ranks_" + std::to_string(ranks)));
+    run.train.max_steps = 1;
+    run.train.update_freq = 2;
+    run_ranks(ranks, [&](const distributed::ProcessGroup& group) {
+      auto own = run;
+      if (!group.is_root()) own.run_directory = folder_ / "host1";
+      SpoiltTask task({0, 1});
+      EXPECT_EQ(Trainer(task, own, group).run(), ExitCode::kOk);
+    });
+    const auto saved = read_report(run.run_directory / "forensics" / "step_00000001.json");
+    EXPECT_EQ(saved.report.divisors, (std::vector<double>{4, 5})) << ranks;
+    EXPECT_EQ(saved.report.first.name, "loss");
   }
 }
 

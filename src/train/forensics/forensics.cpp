@@ -26,10 +26,9 @@ int64_t count_nonfinite(const torch::Tensor& values) {
   return values.numel() - torch::isfinite(values).sum().item<int64_t>();
 }
 
-// Of several losses: what is not finite is so whatever they are divided by.
-torch::Tensor sum_of(const std::vector<torch::Tensor>& losses) {
-  torch::Tensor sum = losses.front();
-  for (size_t i = 1; i < losses.size(); ++i) sum = sum + losses[i];
+double sum_of(const std::vector<torch::Tensor>& losses) {
+  double sum = 0;
+  for (const auto& loss : losses) sum += loss.item<double>();
   return sum;
 }
 
@@ -168,11 +167,11 @@ class Examiner {
     });
     const kernels::ComputeScope arithmetic(report_.compute);
     const auto losses = task_.loss(batch, report_.context).losses;
-    const torch::Tensor loss = sum_of(losses);
+    const torch::Tensor loss = objective(losses, report_.divisors);
     dog_.see(TensorKind::kOutput, "loss", loss);
     // As in an update: of several losses all that leads to this one may be frozen.
     if (losses.size() == 1 || loss.requires_grad()) (loss * report_.loss_scale).backward();
-    return {dog_.first(), loss.item<double>()};
+    return {dog_.first(), sum_of(losses)};
   }
 
   void look_at_weights() {
@@ -305,8 +304,13 @@ std::string layer_of(const std::string& parameter) {
 
 NonfiniteReport examine(Task& task, optim::Arena& arena,
                         const std::vector<data::Batch>& micro_batches, const StepContext& context,
-                        double loss_scale, kernels::Compute compute) {
-  NonfiniteReport report{.context = context, .loss_scale = loss_scale, .compute = compute};
+                        double loss_scale, kernels::Compute compute,
+                        const std::vector<double>& divisors) {
+  NonfiniteReport report{
+      .context = context,
+      .loss_scale = loss_scale,
+      .compute = compute,
+      .divisors = divisors.empty() ? divisors_of(task, micro_batches) : divisors};
   Examiner(task, arena, report).run(micro_batches);
   return report;
 }

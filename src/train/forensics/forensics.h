@@ -41,7 +41,7 @@ struct NonfiniteWeight {
 };
 
 /// The gradient of one parameter, or of all parameters of one layer, as backward left it: times the
-/// loss scale, not divided by tokens.
+/// loss scale, and where there is one loss not divided by its tokens.
 struct GradientPeak {
   std::string name;           ///< of the parameter, or path of the layer
   double max_abs = 0;         ///< over its finite elements
@@ -55,7 +55,7 @@ bool larger_peak(const GradientPeak& a, const GradientPeak& b);
 
 struct MicroBatchFinding {
   std::vector<int64_t> sample_ids;
-  double loss_sum = 0;  ///< unscaled; may be NaN or infinite
+  double loss_sum = 0;  ///< of all losses, neither scaled nor divided; may be NaN or infinite
   bool finite = true;   ///< loss and all gradients, of this micro-batch alone
 };
 
@@ -65,6 +65,7 @@ struct NonfiniteReport {
   StepContext context;
   double loss_scale = 1;
   kernels::Compute compute = kernels::Compute::kFp32;
+  std::vector<double> divisors = {};  ///< of several losses; empty of one
 
   FirstNonfinite first;                  ///< kNone: this time all was finite
   std::vector<NonfiniteWeight> weights;  ///< that were not finite before the update began
@@ -94,8 +95,11 @@ std::string layer_of(const std::string& parameter);
 ///
 /// @param context     of the update, so that dropout masks are the same
 /// @param loss_scale  the loss is multiplied by it before backward
+/// @param divisors    what the update divided its losses by (Updater::divisors()); empty = its
+///                    micro-batches are these
 NonfiniteReport examine(Task& task, optim::Arena& arena,
                         const std::vector<data::Batch>& micro_batches, const StepContext& context,
-                        double loss_scale, kernels::Compute compute);
+                        double loss_scale, kernels::Compute compute,
+                        const std::vector<double>& divisors = {});
 
 }  // namespace stretto::train

@@ -114,7 +114,8 @@ NonfiniteReport parse_findings(const nlohmann::json& json, const std::string& wh
         {.name = entry.at("name").get<std::string>(), .count = entry.at("count").get<int64_t>()});
   }
   report.gradients = parse_peaks(json.at("largest_gradients"));
-  // Reports of earlier versions have none.
+  // Reports of earlier versions have neither; those of one loss have no divisors.
+  report.divisors = json.value("divisors", std::vector<double>());
   if (const auto layers = json.find("layer_gradients"); layers != json.end()) {
     report.layers = parse_peaks(*layers);
   }
@@ -241,6 +242,7 @@ std::string report_to_json(const NonfiniteReport& report, const UpdateRecord& re
                    {"name", report.first.name},
                    {"last_finite", report.first.last_finite}};
   if (record.updates >= 0) json["updates"] = record.updates;
+  if (!report.divisors.empty()) json["divisors"] = report.divisors;
   json["micro_batch"] = report.micro_batch;
   json["samples"] = report.samples;
   json["nonfinite_weights"] = Json::array();

@@ -43,7 +43,7 @@ std::string UpdateForensics::examine(const FailedAttempt& failed) {
     mine.record.weights_hash = hex64(arena_.weights_hash());
     const StepContext context{.seed = setup_.seed, .update = failed.step - 1};
     return train::examine(task_, arena_, updater_.batches(), context, failed.update.loss_scale,
-                          setup_.compute);
+                          setup_.compute, updater_.divisors());
   });
   return gather_reports(group_, setup_.run_directory, std::move(mine), arena_);
 }

@@ -292,6 +292,53 @@ TEST(Forensics, MicroBatchesThatOverflowOnlyTogetherAreToldApart) {
   EXPECT_TRUE(report.micro_batches[0].finite && report.micro_batches[1].finite);
 }
 
+/// Two heads on one input, each with a loss that counts for so much in a micro-batch.
+class TwoLossesTask : public BareTask {
+ public:
+  torch::nn::Module& model() override { return *net_; }
+  std::vector<std::string> losses() const override { return {"first", "second"}; }
+  std::vector<double> weights(const data::Batch&) const override { return weight; }
+  Sums loss(const data::Batch& batch, const StepContext&) override {
+    const auto x =
+        torch::tensor(std::vector<float>(batch.sample_ids.begin(), batch.sample_ids.end()))
+            .view({-1, 1});
+    Sums both = sums(net_->first(x).sum(), batch);
+    both.losses.push_back(net_->second(x).sum());
+    return both;
+  }
+  std::vector<double> weight{1e6, 1e6};
+
+ private:
+  struct Net : torch::nn::Module {
+    torch::nn::Linear first = register_module("first", torch::nn::Linear(1, 1));
+    torch::nn::Linear second = register_module("second", torch::nn::Linear(1, 1));
+  };
+  std::shared_ptr<Net> net_ = std::make_shared<Net>();
+};
+
+TEST(Forensics, SeveralLossesAreDividedBeforeTheyAreScaledAsInTraining) {
+  TwoLossesTask task;
+  optim::Arena arena(task.model());
+  const double scale = 1e36;  // the slopes of the sums, 3000 and 5000, leave the range of fp32
+  const std::vector<data::Batch> batches{batch_of({1000, 2000}), batch_of({5000})};
+  const auto report = look(task, arena, batches, scale);
+  EXPECT_FALSE(report.found()) << report.first.name;
+  EXPECT_EQ(report.divisors, (std::vector<double>{2e6, 2e6}));
+  EXPECT_NEAR(report.gradients[0].max_abs, 8000 / 2e6 * scale, 1e-5 * scale);
+  // Of processes that have more of them.
+  const std::vector<double> all{1e7, 1e8};
+  const auto part =
+      examine(task, arena, batches, {.seed = 1, .update = 6}, scale, kernels::Compute::kFp32, all);
+  EXPECT_EQ(part.divisors, all);
+  EXPECT_NEAR(part.gradients[0].max_abs, 8000 / 1e7 * scale, 1e-6 * scale);
+  // The sums of both heads would overflow, and the second's first.
+  task.weight = {1, 1e6};
+  const auto ill = look(task, arena, batches, scale);
+  EXPECT_EQ(ill.first.kind, TensorKind::kParameterGradient);
+  EXPECT_EQ(ill.first.name, "first.weight");
+  EXPECT_EQ(ill.micro_batches[0].loss_sum, report.micro_batches[0].loss_sum) << "not divided";
+}
+
 TEST(Forensics, BuffersOfTheModelStayAsTheyWere) {
   RootsTask task;
   optim::Arena arena(task.model());
@@ -447,6 +494,18 @@ TEST_F(ForensicsReport, SurvivesTheFileWithTheWeightsBesideIt) {
               std::string_view(static_cast<const char*>(own.const_data_ptr()), own.nbytes()))
         << slot.name;
   }
+}
+
+TEST_F(ForensicsReport, KeepsWhatSeveralLossesWereDividedBy) {
+  TwoLossesTask several;
+  optim::Arena arena(several.model());
+  const auto report = look(several, arena, {batch_of({1}), batch_of({2})});
+  EXPECT_EQ(read_report(write(report, arena)).report.divisors, (std::vector<double>{2e6, 2e6}));
+  RootsTask one;
+  optim::Arena roots(one.model());
+  const auto file = write(look(one, roots, {batch_of({4}), batch_of({0})}), roots);
+  EXPECT_TRUE(read_report(file).report.divisors.empty());
+  EXPECT_FALSE(nlohmann::json::parse(read_file(file, 1 << 20)).contains("divisors"));
 }
 
 TEST_F(ForensicsReport, AnotherOneOnTheSameStepLeavesTheFirst) {
