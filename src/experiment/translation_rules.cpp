@@ -238,12 +238,19 @@ void check_bleu(RuleCheck& c) {
           "set eval.bleu = true, or eval.best_metric = \"nll\"");
 }
 
-// By parts: whether token vectors are multiplied.
-std::string scales_of(const models::Seq2SeqOptions& model) {
+// By parts that the other model has too, the first encoders and the first decoders: whether token
+// vectors are multiplied.
+std::string scales_of(const models::Seq2SeqOptions& model, const models::Seq2SeqOptions& other) {
+  const auto kinds = models::embedding_kinds(model);
+  const size_t encoders = models::num_encoders(model), decoders = kinds.size() - encoders;
   std::vector<std::string> scales;
-  for (const auto& kind : models::embedding_kinds(model)) {
-    scales.emplace_back(kind.scales(model.embedding_scale) ? "sqrt" : "none");
-  }
+  const auto add = [&](size_t begin, size_t count) {
+    for (size_t i = begin; i < begin + count; ++i) {
+      scales.emplace_back(kinds[i].scales(model.embedding_scale) ? "sqrt" : "none");
+    }
+  };
+  add(0, std::min(encoders, models::num_encoders(other)));
+  add(encoders, std::min(decoders, models::decoders_of(other).size()));
   return join(scales, ", ");
 }
 
@@ -369,9 +376,7 @@ class TranslationRules final : public TaskRules {
       if (there == nullptr || !is_hidden_in_shapes(key.path, other, model)) continue;
       compare(key.path, config::value_text(there->value), config::value_text(key.value));
     }
-    if (models::embedding_kinds(other).size() == models::embedding_kinds(model).size()) {
-      compare("model.embedding_scale", scales_of(other), scales_of(model));
-    }
+    compare("model.embedding_scale", scales_of(other, model), scales_of(model, other));
     return found;
   }
 

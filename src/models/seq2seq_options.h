@@ -263,6 +263,11 @@ inline bool has_two_encoders(const Seq2SeqOptions& options) {
   return options.encoders.size() == 2;
 }
 
+/// One for each source.
+inline size_t num_encoders(const Seq2SeqOptions& options) {
+  return std::max<size_t>(options.encoders.size(), 1);
+}
+
 /// The encoder of the first source, or of the only one.
 inline const EncoderChoice& first_encoder(const Seq2SeqOptions& options) {
   return options.encoders.empty() ? options.encoder : options.encoders.front();

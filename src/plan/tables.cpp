@@ -11,7 +11,10 @@ TableGradients table_gradients(const models::Seq2SeqOptions& model, const TableR
   const std::string& tie = model.tie_embeddings;
   const int64_t output = rows.tgt * models::output_width(model);
   const int64_t encoder = rows.src * model.d_model;
-  if (tie == "none") return {.first_parameters = output, .late_parameters = encoder};
+  if (tie == "none") {  // each encoder has a table of its own
+    const auto encoders = static_cast<int64_t>(models::num_encoders(model));
+    return {.first_parameters = output, .late_parameters = encoders * encoder};
+  }
   // A table that is looked up only stays one tensor.
   if (!rows_apart) return {.late_parameters = encoder};
   if (tie == "decoder") {

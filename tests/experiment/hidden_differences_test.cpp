@@ -103,6 +103,23 @@ TEST(HiddenDifferences, APartThatAListReplacesIsNotCompared) {
   EXPECT_EQ(differences(theirs, own).size(), 1U);
 }
 
+TEST(HiddenDifferences, ScalesOfEmbeddingsAreComparedInPartsThatBothHave) {
+  Experiment theirs, own;
+  auto &one = translation_of(theirs).model, &several = translation_of(own).model;
+  several.heads.resize(2);
+  several.heads[1].decoder = models::LstmDecoderOptions{};
+  EXPECT_EQ(differences(theirs, own), Lines{}) << "there is no second decoder there";
+  one.embedding_scale = "none";
+  EXPECT_EQ(differences(theirs, own), Lines{"model.embedding_scale: none, none, sqrt, sqrt"});
+  EXPECT_EQ(differences(own, theirs), Lines{"model.embedding_scale: sqrt, sqrt, none, none"});
+  one.embedding_scale = "auto";
+  one.encoders.resize(2);  // as many parts, and others
+  one.encoders[1] = models::LstmEncoderOptions{};
+  EXPECT_EQ(differences(theirs, own), Lines{});
+  one.encoders[0] = models::LstmEncoderOptions{};
+  EXPECT_EQ(differences(theirs, own), Lines{"model.embedding_scale: none, sqrt, sqrt, sqrt"});
+}
+
 TEST(HiddenDifferences, OfOtherFamiliesAreNone) {
   EXPECT_EQ(differences(Experiment(), of_text<MaskedLmOptions>()), Lines{});
   EXPECT_EQ(differences(of_text<MaskedLmOptions>(), Experiment()), Lines{});

@@ -25,6 +25,20 @@ TEST(TableGradients, AreReadyAsTheReducerSendsThem) {
   }
 }
 
+TEST(TableGradients, OfTwoEncodersThatTieNothingAreThoseOfTwoTables) {
+  models::Seq2SeqOptions model;
+  model.d_model = 4;
+  model.encoders.resize(2);
+  for (const bool rows_apart : {false, true}) {
+    model.tie_embeddings = "none";
+    const auto apart = table_gradients(model, {.src = 10, .tgt = 20}, rows_apart);
+    EXPECT_EQ(apart.first_parameters, 80);
+    EXPECT_EQ(apart.late_parameters, 2 * 40);
+    model.tie_embeddings = "decoder";  // the encoders share theirs
+    EXPECT_EQ(table_gradients(model, {.src = 10, .tgt = 20}, rows_apart).late_parameters, 40);
+  }
+}
+
 TEST(TableGradients, AreAsWideAsTheRowsInFrontOfThem) {
   models::Seq2SeqOptions model;
   model.d_model = 4;
