@@ -95,7 +95,8 @@ std::string text_of(const metrics::SquadScore& score, int decimals) {
 void score_answers(const AnswerScoring& asked) {
   const metrics::SquadOptions options{.version = metrics::squad_metric_named(asked.metric),
                                       .split = metrics::answer_split_named(asked.split),
-                                      .no_answer_threshold = asked.no_answer_threshold};
+                                      .no_answer_threshold = asked.no_answer_threshold,
+                                      .where = join(asked.questions, ", ")};
   const auto questions = read_questions(asked.questions);
   const auto predictions = read_predictions(asked.predictions);
   const auto probabilities = read_probabilities(asked.no_answer_probabilities);

@@ -18,7 +18,10 @@ namespace {
   if (is_override(word)) {
     throw Error(ExitCode::kUsage,
                 command + " takes no key=value, but there is `" + printable(word) + "`",
-                "train, check, eval and infer take keys of the configuration; " + help);
+                (command == "stretto search"
+                     ? "edit the search file, whose `overrides` change the configuration; "
+                     : "train, check, eval and infer take keys of the configuration; ") +
+                    help);
   }
   if (!word.starts_with("-")) {
     throw Error(ExitCode::kUsage, command + ": unexpected `" + printable(word) + "`", help);
@@ -41,7 +44,8 @@ namespace {
 void check_extras(const std::string& command, CLI::App& app) {
   const auto extras = app.remaining(false);
   const auto parts = app.get_subcommands({});
-  if (!parts.empty() && !extras.empty() && !extras.front().starts_with("-")) {
+  if (!parts.empty() && !extras.empty() && !extras.front().starts_with("-") &&
+      !is_override(extras.front())) {
     std::vector<std::string> names;
     for (const auto* part : parts) {
       if (!part->get_group().empty()) names.push_back(part->get_name());

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -8,15 +9,21 @@
 
 namespace stretto::cli {
 
+/// Whose text a command reads. `eval` and `infer` may get files of another form than the run's, and
+/// so take the keys that say how files are read (config::Change::kReading).
+enum class Reads : uint8_t { kOwnText, kAnyText };
+
 /// The experiment of a run folder, from its config.toml, with overrides of keys that do not shape
 /// what was trained: decode.*, eval.*, data.test_*, run.threads and others that are free to change.
 ///
 /// Throws Error(kUsage) when the folder is no run, and for an override of a fixed key;
 /// Error(kBadData) when config.toml is not the run's (experiment/run_config.h).
 experiment::LoadedExperiment load_run_config(const std::filesystem::path& run_directory,
-                                             const std::vector<std::string>& overrides);
+                                             const std::vector<std::string>& overrides,
+                                             Reads reads = Reads::kOwnText);
 
-/// Throws Error(kUsage) when `run_directory` is no run folder.
+/// Throws Error(kUsage) when `run_directory` is no run folder; of a model folder of `transformers`
+/// it advises how one is imported.
 void require_run(const std::filesystem::path& run_directory);
 
 }  // namespace stretto::cli

@@ -21,14 +21,37 @@ std::string parent(const std::string& path) {
   return dot == std::string::npos ? "" : path.substr(0, dot);
 }
 
+// Behind the type of a key, and behind its help in a row of the reference.
+const char* change_text(Change change) {
+  switch (change) {
+    case Change::kFixed:
+      return "fixed for a run";
+    case Change::kFree:
+      return "may change when a run goes on";
+    case Change::kReading:
+      return "fixed for a run; eval and infer take another value";
+  }
+  return "";
+}
+
+const char* change_mark(Change change) {
+  switch (change) {
+    case Change::kFixed:
+      return "";
+    case Change::kFree:
+      return " *(free)*";
+    case Change::kReading:
+      return " *(free for eval and infer)*";
+  }
+  return "";
+}
+
 std::string key_block(const Key& key, const std::string& shown) {
   std::string text = "  " + shown + " = " + value_text(key.value) + "\n      " + key.help +
                      "\n      " + type_name(key.value);
   if (const auto range = range_text(key); !range.empty()) text += ", " + range;
   if (!key.meta.unit.empty()) text += ", in " + key.meta.unit;
-  text += key.meta.change == Change::kFree ? "; may change when a run goes on\n"
-                                           : "; fixed for a run\n";
-  return text;
+  return text + "; " + change_text(key.meta.change) + "\n";
 }
 
 std::string section_list(const Schema& defaults) {
@@ -309,8 +332,7 @@ std::string markdown_rows(const Schema& schema, const std::string& section) {
     if (parent(key.path) != section) continue;
     rows += "| `" + leaf(key.path) + "` | " + type_name(key.value) + " | `" +
             markdown_cell(value_text(key.value)) + "` | " + markdown_cell(range_text(key)) + " | " +
-            key.meta.unit + " | " + markdown_cell(key.help) +
-            (key.meta.change == Change::kFree ? " *(free)*" : "") + " |\n";
+            key.meta.unit + " | " + markdown_cell(key.help) + change_mark(key.meta.change) + " |\n";
   }
   if (rows.empty()) return "";
   return "\n| key | type | default | range | unit | meaning |\n|---|---|---|---|---|---|\n" + rows;
@@ -422,7 +444,9 @@ std::string reference_markdown(const Schema& defaults) {
       "values win.\n"
       "Relative paths are relative to the file that states them. Keys marked *free* may change "
       "when a run\n"
-      "goes on; another value of any other key is another experiment.\n";
+      "goes on; another value of any other key is another experiment. Of a run, `eval` and `infer` "
+      "also take\n"
+      "other values of the keys marked *free for eval and infer*, which say how files are read.\n";
   const Switch* parts = root_switch(defaults);
   return text +
          markdown_sections(parts == nullptr ? defaults : with_part(defaults, *parts, nullptr), "");

@@ -12,6 +12,8 @@ namespace stretto::config {
 enum class Change {
   kFixed,  ///< shapes the result: another value is another experiment
   kFree,   ///< stops, keeping, logging, evaluation interval, report, threads
+  /// How files are read: fixed for a run, but not for whoever reads other files with its model.
+  kReading,
 };
 
 /// Which values a key takes. Numbers: an interval. Strings: a list of choices, or anything.

@@ -171,6 +171,10 @@ TEST(CommandLine, WrongWordsAreNamedWithWhatWasMeant) {
        "error: stretto average takes no key=value, but there is `train.keep_last=5`\n"
        "  train, check, eval and infer take keys of the configuration; `stretto average --help` "
        "lists the options\n"},
+      {{"search", "/no/search.toml", "search.max_trials=11"},
+       "error: stretto search takes no key=value, but there is `search.max_trials=11`\n"
+       "  edit the search file, whose `overrides` change the configuration; `stretto search "
+       "--help` lists the options\n"},
       {{"train", "/no/config.toml"},
        "error: no configuration file /no/config.toml\n"
        "  give the path of a .toml file: the recipes are in configs/\n"},
@@ -337,6 +341,9 @@ TEST(EvalCommand, RefusesOverridesOfWhatWasTrained) {
   EXPECT_EQ(lab.run({"eval", "half"}).err,
             "error: half is not a run: config.toml or run.json is missing\n"
             "  give the folder that `stretto train` wrote\n");
+  lab.folder.write("seeds/seeds.json", "{}");
+  EXPECT_EQ(lab.run({"eval", "seeds"}).err,
+            "error: seeds holds the runs of several seeds\n  give one of them: seeds/seed_N\n");
 }
 
 TEST(ScoreCommand, ScoresStdinAgainstFilesAndSpeaksJson) {

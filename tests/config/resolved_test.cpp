@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "config/describe.h"
 #include "config/load.h"
 #include "tests/config/sample_options.h"
 
@@ -77,6 +78,32 @@ TEST(ConfigResolved, OnlyFixedKeysMakeAnotherExperiment) {
   EXPECT_EQ(differences(schema_of(a), schema_of(b), {}),
             (std::vector<std::string>{"oven.heat: 180.0 in the run, 200.0 now",
                                       "kitchen.upper.height: 2 in the run, 3 now"}));
+}
+
+/// A key that says how files are read.
+struct Scanner {
+  std::string page = "left";
+  static auto fields() {
+    return std::tuple{field(&Scanner::page, "page", "which is read first",
+                            one_of({"left", "right"}), {.change = Change::kReading})};
+  }
+};
+struct Desk {
+  Scanner scanner;
+  static auto fields() { return std::tuple{field(&Desk::scanner, "scanner", "on the desk")}; }
+};
+
+TEST(ConfigResolved, HowFilesAreReadMakesAnotherExperimentToo) {
+  Desk a, b;
+  b.scanner.page = "right";
+  EXPECT_NE(fixed_hash(schema_of(a), {}), fixed_hash(schema_of(b), {}));
+  EXPECT_EQ(differences(schema_of(a), schema_of(b), {}),
+            std::vector<std::string>{"scanner.page: \"left\" in the run, \"right\" now"});
+  EXPECT_NE(describe(schema_of(a), "scanner.page")
+                .find("fixed for a run; eval and infer take another value"),
+            std::string::npos);
+  EXPECT_NE(reference_markdown(schema_of(a)).find("first *(free for eval and infer)* |"),
+            std::string::npos);
 }
 
 TEST(ConfigResolved, DifferencesNameTheTwoSidesAsTheyAreTold) {

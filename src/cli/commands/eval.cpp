@@ -1,4 +1,5 @@
 #include "base/error.h"
+#include "base/text.h"
 #include "cli/command.h"
 #include "cli/engine.h"
 #include "cli/family_options.h"
@@ -71,6 +72,15 @@ void require_file(const std::string& path, const std::string& advice) {
   throw Error(ExitCode::kUsage, "no file " + path, advice);
 }
 
+// A second file behind --data, say.
+void require_keys(const std::vector<std::string>& words) {
+  for (const auto& word : words) {
+    if (is_override(word)) continue;
+    throw Error(ExitCode::kUsage, "stretto eval: unexpected `" + printable(word) + "`",
+                "keys are section.key=value; each further file has a --data of its own");
+  }
+}
+
 int run_eval(const CLI::App& app, const EvalArguments& options) {
   if (options.src.empty() != options.tgt.empty()) {
     throw Error(ExitCode::kUsage, "stretto eval: --src and --tgt go together",
@@ -80,13 +90,14 @@ int run_eval(const CLI::App& app, const EvalArguments& options) {
     require_file(path, "check --src, --src2 and --tgt");
   }
   for (const auto& path : options.data) require_file(path, "check --data");
+  require_keys(options.overrides);
   require_folder_of(options.hypotheses, "--hypotheses");
   require_folder_of(options.per_line, "--per-line");
   require_folder_of(options.predictions, "--predictions");
   require_folder_of(options.nbest, "--nbest");
   require_folder_of(options.none_scores, "--none-scores");
   const engine::EvalRequest request{
-      .experiment = load_run_config(options.run, options.overrides),
+      .experiment = load_run_config(options.run, options.overrides, Reads::kAnyText),
       .run_directory = options.run,
       .checkpoint = options.checkpoint,
       .json = options.json,
@@ -145,8 +156,10 @@ std::function<int()> declare_eval(CLI::App& app) {
                  "target tokens")
       ->type_name("FILE");
   app.add_option("--data", options->data,
-                 "file to score, in the format of the run's data; again for more files; default "
+                 "file to score, in the format of the run's data (data.text=…, data.format=… for "
+                 "another); again for more files; default "
                  "data.test, else data.valid; not of translation")
+      ->allow_extra_args(false)
       ->type_name("FILE");
   app.add_option("--predictions", options->predictions,
                  "write answers by id as JSON, or a line with label and probabilities for each "

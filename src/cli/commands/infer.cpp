@@ -63,12 +63,12 @@ int run_infer(const CLI::App& app, const InferArguments& options) {
       throw Error(ExitCode::kUsage, "no file " + file, "without files, stdin is read");
     }
   }
-  auto loaded = load_run_config(options.run, overrides);
+  auto loaded = load_run_config(options.run, overrides, Reads::kAnyText);
   require_own_options(app, infer_family_options(), loaded.options);
   const bool translates = loaded.options.task.is<experiment::TranslationOptions>();
   if (const auto keys = keys_of(options); translates && !keys.empty()) {
     overrides.insert(overrides.begin(), keys.begin(), keys.end());
-    loaded = load_run_config(options.run, overrides);
+    loaded = load_run_config(options.run, overrides, Reads::kAnyText);
   }
   const engine::InferRequest request{
       .experiment = std::move(loaded),

@@ -170,7 +170,8 @@ void add_work(CLI::App& app, PlanOptions& o) {
   add_number(app, "--compute-ms", o.compute_ms, "forward and backward of one micro-batch");
   add_number(app, "--optimizer-ms", o.optimizer_ms, "one step of the optimizer");
   add_number(app, "--gflops", o.gflops, "operations a second of a process; default 50");
-  add_number(app, "--tokens", o.tokens, "target tokens of a micro-batch");
+  add_number(app, "--tokens", o.tokens,
+             "tokens of a micro-batch, of translation those of the target");
   app.add_option("--micro-batches", o.micro_batches, "of an update; default train.update_freq")
       ->check(whole_number(1, 1'000'000'000))
       ->type_name("N");

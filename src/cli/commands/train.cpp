@@ -1,5 +1,4 @@
 #include "base/error.h"
-#include "base/file.h"
 #include "base/log.h"
 #include "base/signals.h"
 #include "base/text.h"
@@ -11,6 +10,7 @@
 #include "distributed/launch.h"
 #include "experiment/same_experiment.h"
 #include "store/checkpoint.h"
+#include "store/run_record.h"
 
 namespace stretto::cli {
 namespace {
@@ -56,16 +56,6 @@ std::string run_directory_of(const TrainArguments& options) {
   return (fs::path("runs") / fs::path(options.config).stem()).string();
 }
 
-// What rank 0 will ask for too; here nobody is there yet whom a refusal would surprise.
-void require_free_folder(const fs::path& run_directory) {
-  if (fs::exists(run_directory) && !fs::is_directory(run_directory)) {
-    throw Error(ExitCode::kUsage, run_directory.string() + " is not a folder",
-                "give another --run folder");
-  }
-  make_directories(run_directory);
-  FileLock::try_now(run_directory / ".lock", "stretto train");  // and let go again
-}
-
 std::string what_is_saved(const std::string& run_directory) {
   const auto steps = store::CheckpointStore(run_directory).steps();
   if (steps.empty()) return "nothing was saved: the same command begins anew";
@@ -105,7 +95,8 @@ int run_train(const TrainArguments& options) {
   if (options.processes > 1 || options.restarts > 0) {
     experiment::require_patterns_match(request.experiment,
                                        [](const auto& e) { return engine().tensor_names(e); });
-    require_free_folder(request.run_directory);
+    // What rank 0 will ask for too; here nobody is there yet whom a refusal would surprise.
+    store::lock_run(request.run_directory);  // and let go again
     // What ranks die of is told here, maybe to a screen that is gone.
     log::open_file(fs::path(request.run_directory) / "log.txt");
     return launch({.words = train_words(options, request.run_directory),

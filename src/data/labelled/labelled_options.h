@@ -34,6 +34,7 @@ struct LabelledOptions {
     using O = LabelledOptions;
     const Meta path{.is_path = true};
     const Meta free_path{.change = Change::kFree, .is_path = true};
+    const Meta reading{.change = Change::kReading};
     return std::tuple{
         field(&O::train, "train", "files of labelled texts for training", any(), path)
             .also_called({"train_file", "train_files"}),
@@ -45,18 +46,20 @@ struct LabelledOptions {
               "auto: by the ending, .tsv or .txt, .csv, .jsonl. tsv: tabs, and quotes mean "
               "nothing; csv: commas and quotes (RFC 4180); jsonl: a JSON object a line; "
               "label_first: the first word of a line is its label (TREC)",
-              one_of({"auto", "tsv", "csv", "jsonl", "label_first"}))
+              one_of({"auto", "tsv", "csv", "jsonl", "label_first"}), reading)
             .also_called({"file_format", "file_type"}),
-        field(&O::header, "header", "the first line of TSV and CSV has the names of columns")
+        field(&O::header, "header", "the first line of TSV and CSV has the names of columns", any(),
+              reading)
             .also_called({"has_header"}),
-        field(&O::encoding, "encoding", "of all files", one_of({"utf-8", "latin-1"}))
+        field(&O::encoding, "encoding", "of all files", one_of({"utf-8", "latin-1"}), reading)
             .value_also_called("utf-8", {"utf8"})
             .value_also_called("latin-1", {"latin1", "iso_8859_1", "iso8859_1"}),
-        field(&O::text, "text", "column of the text: a name, or a number from 1")
+        field(&O::text, "text", "column of the text: a name, or a number from 1", any(), reading)
             .also_called({"text_column", "text_column_name", "premise"}),
-        field(&O::text2, "text2", "column of the second text of a pair; empty = there is one text")
+        field(&O::text2, "text2", "column of the second text of a pair; empty = there is one text",
+              any(), reading)
             .also_called({"text2_column", "text_pair"}),
-        field(&O::label, "label", "column of the label")
+        field(&O::label, "label", "column of the label", any(), reading)
             .also_called({"label_column", "label_column_name"}),
         field(&O::label_kind, "label_kind",
               "class: a name of a class; number: a real number, which is predicted (regression)",
@@ -69,9 +72,9 @@ struct LabelledOptions {
               "one label")
             .also_called({"multi_label"}, "set what stands between two labels"),
         field(&O::label_until, "label_until",
-              "a label ends before this: \":\" makes DESC of DESC:manner"),
+              "a label ends before this: \":\" makes DESC of DESC:manner", any(), reading),
         field(&O::skipped_label, "skipped_label",
-              "rows with this label are left out and counted: \"-\" of SNLI"),
+              "rows with this label are left out and counted: \"-\" of SNLI", any(), reading),
         field(&O::labels, "labels",
               "the labels in the order of their numbers; empty = those of the training data, in "
               "the order of numbers or of letters")

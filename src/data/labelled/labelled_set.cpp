@@ -144,7 +144,8 @@ text::TextBound text_bound_of(const LabelledOptions& options) {
                                                         : Bound::Which::kLongest};
 }
 
-std::optional<Labels> find_labels(const LabelledOptions& options) {
+std::optional<Labels> find_labels(const LabelledOptions& options, int64_t* num_texts) {
+  if (num_texts != nullptr) *num_texts = 0;
   if (options.is_regression()) return std::nullopt;
   if (!options.labels.empty()) return Labels::given(options.labels);
   std::unordered_set<std::string> occurring;
@@ -153,6 +154,7 @@ std::optional<Labels> find_labels(const LabelledOptions& options) {
     LabelledReader reader(path, columns);
     for (LabelledRow row; reader.next(row);) {
       occurring.insert(row.labels.begin(), row.labels.end());
+      if (num_texts != nullptr) ++*num_texts;
     }
   }
   return Labels::sorted({occurring.begin(), occurring.end()});

@@ -25,7 +25,8 @@ text::TextBound text_bound_of(const LabelledOptions& options);
 
 /// The labels of a run: `data.labels`, else those of the training files, in the order of
 /// Labels::sorted(). Nothing of regression. Throws as LabelledReader and Labels do.
-std::optional<Labels> find_labels(const LabelledOptions& options);
+/// @param num_texts  gets how many texts were read, 0 of `data.labels`
+std::optional<Labels> find_labels(const LabelledOptions& options, int64_t* num_texts = nullptr);
 
 /// Each text of the training files, and each second text, as one line: what a tokenizer is trained
 /// on.

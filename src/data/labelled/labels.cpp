@@ -23,6 +23,29 @@ bool all_are_whole_numbers(std::span<const std::string> names) {
                      [](const std::string& name) { return as_whole_number(name).has_value(); });
 }
 
+constexpr size_t kMostListed = 3, kMostBytes = 40;
+
+/// "entailment, neutral", "a, b, c and 17 more": whole texts where the column is a wrong one.
+std::string listed(std::span<const std::string> names) {
+  std::vector<std::string> shown;
+  for (size_t i = 0; i < std::min(kMostListed, names.size()); ++i) {
+    shown.push_back(printable(names[i], kMostBytes));
+  }
+  const std::string text = join(shown, ", ");
+  if (names.size() == shown.size()) return text;
+  return text + " and " + with_thousands(static_cast<int64_t>(names.size() - shown.size())) +
+         " more";
+}
+
+/// Empty for one character, of which any other is a slip.
+std::string slip_of(std::string_view name, std::span<const std::string> names) {
+  const auto is_one = [](std::string_view text) {
+    return std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xC0) != 0x80; }) == 1;
+  };
+  const std::string near = is_one(name) ? "" : closest(name, names);
+  return is_one(near) ? "" : near;
+}
+
 }  // namespace
 
 Labels::Labels(std::vector<std::string> names) : names_(std::move(names)) {
@@ -60,11 +83,11 @@ std::optional<int64_t> Labels::find(std::string_view name) const {
 
 int64_t Labels::number_of(std::string_view name, std::string_view place) const {
   if (const auto number = find(name)) return *number;
-  const std::string near = closest(name, names_);
+  const std::string near = slip_of(name, names_);
   throw Error(ExitCode::kBadData,
               std::string(place) + ": unknown label `" + printable(name, 60) + "`",
-              (near.empty() ? "" : "did you mean `" + printable(near) + "`? ") +
-                  "known: " + printable(join(names_, ", "), 1000));
+              (near.empty() ? "" : "did you mean `" + printable(near, kMostBytes) + "`? ") +
+                  "known: " + listed(names_));
 }
 
 }  // namespace stretto::data

@@ -35,6 +35,16 @@ struct Node {
   }
 };
 
+SquadJson parse_file(std::string_view bytes, const std::string& where) {
+  try {
+    return parse_json(bytes, where, kMaxSquadBytes);
+  } catch (const Error& error) {
+    throw Error(
+        error.code(), error.what(),
+        std::string("the file is not JSON in SQuAD's format, or is damaged. ") + kSquadShape);
+  }
+}
+
 class SquadParser {
  public:
   SquadParser(const std::string& where, const SquadReading& reading, SquadData& data)
@@ -234,7 +244,7 @@ void parse_squad(std::string_view bytes, const std::string& where, const SquadRe
                  SquadData& data) {
   const size_t before = data.questions.size();
   const int64_t skipped_before = data.skipped_questions;
-  SquadParser(where, reading, data).parse(parse_json(bytes, where, kMaxSquadBytes));
+  SquadParser(where, reading, data).parse(parse_file(bytes, where));
   if (data.questions.size() > before) return;
   const bool skipped = data.skipped_questions > skipped_before;
   throw Error(ExitCode::kBadData,

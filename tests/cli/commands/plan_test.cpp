@@ -126,6 +126,13 @@ TEST_F(PlanOfAModel, TheFieldsAreThoseOfTheManual) {
   }
 }
 
+TEST(PlanCommand, CountsTokensOfEveryFamily) {
+  const auto help = Program().run({"plan", "--help"});
+  EXPECT_EQ(help.code, 0);
+  EXPECT_TRUE(has(help.out, "--tokens")) << help.out;
+  EXPECT_FALSE(has(help.out, "target tokens")) << help.out;
+}
+
 TEST(PlanCommand, LeavesOutWhatIsNotKnown) {
   const auto plan = PlanLab().plan(
       {"--compute-ms", "100", "--gradient-mb", "100", "--world-size", "2", "--link-gbit", "8"});

@@ -36,6 +36,17 @@ TEST(Labels, ListTheKnownOnesWhereOneIsUnknown) {
   EXPECT_EQ(error.advice(), "did you mean `neutral`? known: entailment, neutral");
 }
 
+TEST(Labels, ListAFewWhereThereAreMany) {
+  const auto advice = [](const Names& names, const std::string& name) {
+    return testing::failure(ExitCode::kBadData,
+                            [&] { Labels::sorted(names).number_of(name, "dev.tsv:17"); })
+        .advice();
+  };
+  EXPECT_EQ(advice({"1", "2", "3", "4", "5"}, "6"), "known: 1, 2, 3 and 2 more");
+  EXPECT_EQ(advice({"a", "b"}, "ab"), "known: a, b");
+  EXPECT_EQ(advice({std::string(50, 'x')}, "y"), "known: " + std::string(40, 'x') + "…");
+}
+
 TEST(Labels, RefuseListsThatAreNone) {
   for (const auto& names : {Names{}, Names{"a", ""}, Names{"a", "b", "a"}}) {
     testing::failure(ExitCode::kUsage, [&] { Labels::given(names); });
