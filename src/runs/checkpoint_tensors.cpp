@@ -289,7 +289,8 @@ Part all_but_replaceable(const store::SafetensorsFile& file, const std::string& 
   for (const Target& target : wanted) {
     ++part.found.num_tensors;
     auto problem = mismatch(file, target.stored_name, target.name, stored_shape(file, target));
-    const bool replaced = !problem.empty() && is_replaceable(taken, target.name);
+    const bool replaced =
+        (taken.replaces_all || !problem.empty()) && is_replaceable(taken, target.name);
     names.insert(target.name);
     if (replaced) {
       part.found.anew.push_back(target.name);

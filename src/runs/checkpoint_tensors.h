@@ -54,6 +54,8 @@ struct TakenWeights {
   /// Without entries: patterns of tensors that may be missing, of another shape, or too many in the
   /// file. All other tensors must fit.
   std::vector<std::string> replaceable = {};
+  /// The replaceable ones begin anew even where they fit: those of the file mean something else.
+  bool replaces_all = false;
 };
 
 /// What was found of a part.

@@ -9,6 +9,7 @@
 #include "runs/provenance.h"
 #include "runs/run_folder.h"
 #include "store/manifest.h"
+#include "store/weight_files.h"
 
 namespace stretto::runs {
 
@@ -51,9 +52,11 @@ store::LoadedCheckpoint open_newest_heads(const fs::path& run) {
 }
 
 [[noreturn]] void throw_no_start(const fs::path& path, const std::string& found) {
+  const std::string import = store::import_advice(path);
   throw Error(ExitCode::kUsage, "train.init_from: " + printable(path.string(), 4096) + " " + found,
-              "give a run folder that has a checkpoint, or the folder of one checkpoint "
-              "(RUN/checkpoints/step_00000100)");
+              !import.empty() ? import
+                              : "give a run folder that has a checkpoint, or the folder of one "
+                                "checkpoint (RUN/checkpoints/step_00000100)");
 }
 
 // What is damaged is another matter: its reader says so.

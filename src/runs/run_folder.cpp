@@ -70,12 +70,7 @@ const std::vector<std::string>& RunFolder::config_hashes() const {
 }
 
 RunFolder RunFolder::open_for_training(const fs::path& directory) {
-  if (fs::exists(directory) && !fs::is_directory(directory)) {
-    throw Error(ExitCode::kUsage, directory.string() + " is not a folder",
-                "give another --run folder");
-  }
-  make_directories(directory);
-  auto lock = FileLock::try_now(directory / ".lock", "stretto train");
+  auto lock = store::lock_run(directory);
   refuse_linked_folders(directory);
   remove_strays(directory);
   RunFolder folder(directory);

@@ -3,7 +3,6 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
-#include "base/file.h"
 #include "base/hash.h"
 #include "base/json.h"
 #include "base/text.h"
@@ -64,6 +63,16 @@ void write_run_record(const fs::path& run_directory, const RunRecord& record) {
         std::vector<std::string>(record.config_hashes.begin() + 1, record.config_hashes.end());
   }
   write_file_atomic(run_directory / "run.json", json.dump(2) + "\n");
+}
+
+FileLock lock_run(const fs::path& run_directory) {
+  std::error_code ignored;
+  if (fs::exists(run_directory, ignored) && !fs::is_directory(run_directory, ignored)) {
+    throw Error(ExitCode::kUsage, run_directory.string() + " is not a folder",
+                "give another --run folder");
+  }
+  make_directories(run_directory);
+  return FileLock::try_now(run_directory / ".lock", "stretto train");
 }
 
 std::string seal_config(std::string_view toml, std::string_view run_id) {

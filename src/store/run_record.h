@@ -6,6 +6,8 @@
 #include <string_view>
 #include <vector>
 
+#include "base/file.h"
+
 namespace stretto::store {
 
 /// `RUN/run.json`: which run a folder holds.
@@ -22,6 +24,11 @@ std::optional<RunRecord> read_run_record(const std::filesystem::path& run_direct
 
 /// Atomic and durable. Throws Error(kIo).
 void write_run_record(const std::filesystem::path& run_directory, const RunRecord& record);
+
+/// Locks a run's folder for training, and creates it when it is not there. Throws Error(kUsage)
+/// when the path is no folder, or when another process trains in it (naming that process);
+/// Error(kIo) when it cannot be written.
+FileLock lock_run(const std::filesystem::path& run_directory);
 
 /// The text of `RUN/config.toml` between two comments: the first line says of which run it is, and
 /// that the last line is a checksum of both.

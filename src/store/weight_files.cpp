@@ -95,4 +95,20 @@ void WeightFiles::read_index(const fs::path& path) {
   }
 }
 
+std::string import_advice(const fs::path& folder) {
+  constexpr size_t kMaxConfigBytes = kMaxSmallTextBytes * 16;  // it lists every label
+  const fs::path path = folder / "config.json";
+  std::error_code error;
+  if (!fs::is_regular_file(path, error)) return "";
+  try {
+    const auto json = parse_json(read_file(path, kMaxConfigBytes), path.string(), kMaxConfigBytes);
+    if (!json.is_object() || !json.contains("model_type")) return "";
+  } catch (const Error&) {  // it is not asked for as what it may be
+    return "";
+  }
+  const std::string place = printable(folder.string(), 4096);
+  return "it is a model folder of transformers, which is imported first: stretto import " + place +
+         " --run RUN";
+}
+
 }  // namespace stretto::store

@@ -12,4 +12,10 @@ namespace stretto::tasks {
 /// checkpoint outside of a run.
 void require_alike_model(const runs::InitialRun& run, const experiment::Experiment& own);
 
+/// Whether the head of the run that `train.init_from` names is another task's: tensors of the same
+/// name and shape then mean something else, as weights of classes and of the ends of an answer do.
+/// Of tasks on encoded texts alone. False where the other run has no head (the pooler beside such
+/// an encoder is any task's), or where nobody knows.
+bool has_another_head(const runs::InitialRun& run, const experiment::Experiment& own);
+
 }  // namespace stretto::tasks

@@ -190,6 +190,11 @@ TEST_F(InitialWeights, APathThatIsNeitherARunNorACheckpointIsNamedWithWhatItIs) 
       EXPECT_NE(error.advice().find("a run folder that has a checkpoint"), std::string::npos);
     }
   }
+  overwrite(dir_ / "empty/config.json", "{\"model_type\": \"bert\"}");
+  const Error error = testing::failure(ExitCode::kUsage, [&] { open_initial_run(dir_ / "empty"); });
+  EXPECT_NE(error.advice().find("stretto import " + (dir_ / "empty").string() + " --run RUN"),
+            std::string::npos)
+      << error.advice();
 }
 
 /// Weights of any shape; names have "/" since those of one module have no dots.
@@ -354,6 +359,18 @@ TEST_F(PartOfWeights, ReplaceablePartsMayDifferAndNothingElse) {
   optim::Arena same_arena(same);
   EXPECT_EQ(load_some_weights(stored, "there", same_arena, taken).num_taken, 2);
   EXPECT_EQ(value(same, "head/w"), 101);
+
+  // Of another task, what fits means something else.
+  Parts anew({{"enc/w", {2, 3}}, {"head/w", {4, 3}}}, 1);
+  optim::Arena anew_arena(anew);
+  const auto rest =
+      load_some_weights(stored, "there", anew_arena,
+                        {.entries = {}, .replaceable = {"head/*"}, .replaces_all = true});
+  EXPECT_EQ(rest.num_taken, 1);
+  EXPECT_EQ(rest.anew, std::vector<std::string>{"head/w"});
+  EXPECT_EQ(rest.left_over, (std::vector<std::string>{"head/w", "head/old"}));
+  EXPECT_EQ(value(anew, "enc/w"), 100);
+  EXPECT_EQ(value(anew, "head/w"), 2);
 
   Parts other({{"enc/w", {3, 3}}, {"head/w", {4, 3}}}, 1);
   optim::Arena other_arena(other);

@@ -342,6 +342,18 @@ def begins_with_the_encoder_of_another_family(stretto, family):
     check(files["tokenizer.json"] == (lab.root / source / "tokenizer/tokenizer.json").read_bytes(), "another tokenizer")
 
 
+def a_head_of_two_labels_is_no_head_of_answers(stretto):
+    lab = lab_of(stretto)
+    rows = (lab.root / "train.tsv").read_text().replace("\tsouth\n", "\tmiddle\n")
+    (lab.root / "two.tsv").write_text(rows)
+    two = [f'data.{name}=["{lab.root}/two.tsv"]' for name in ("train", "valid")]
+    trained(lab, "text_classification", "two", *two, "train.max_steps=3")
+    init = f"train.init_from={lab.root}/text_classification_two"
+    said = trained(lab, "question_answering", "from_two", init, "train.max_steps=3")
+    check(listed(said, "begin anew") == HEADS["question_answering"], said)
+    check(listed(said, "left there") == HEADS["text_classification"], said)
+
+
 LORA = ("model.lora.rank=4", "model.lora.alpha=8", 'model.lora.maps=["*attention*", "*ffn*"]', "optim.lr=1e-2")
 
 
@@ -448,4 +460,5 @@ HOLDS = (ends_the_same_after_a_kill, has_the_same_bits_on_two_processes, trains_
          trains_lora_alike_after_a_kill_and_on_two_processes, trains_adapters_alike_after_a_kill, unfreezes_alike_after_a_kill)
 
 if __name__ == "__main__":
-    main({f"{family}_{holds.__name__}": functools.partial(holds, family=family) for family in FAMILIES for holds in HOLDS})
+    main({f"{family}_{holds.__name__}": functools.partial(holds, family=family) for family in FAMILIES for holds in HOLDS}
+         | {a_head_of_two_labels_is_no_head_of_answers.__name__: a_head_of_two_labels_is_no_head_of_answers})

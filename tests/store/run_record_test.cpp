@@ -1,6 +1,10 @@
 #include "store/run_record.h"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <string>
 
 #include "base/error.h"
 #include "base/file.h"
@@ -39,6 +43,22 @@ TEST(RunRecord, ThatIsDamagedIsNamed) {
         stretto::testing::failure(ExitCode::kBadData, [&] { read_run_record(dir.path()); });
     EXPECT_NE(std::string(error.what()).find("run.json"), std::string::npos) << error.what();
   }
+}
+
+TEST(LockRun, MakesTheFolderAndRefusesAFileAndASecondTrainer) {
+  const stretto::testing::TempDir dir;
+  const auto refusal = [](const std::filesystem::path& path) {
+    return stretto::testing::failure(ExitCode::kUsage, [&] { lock_run(path); }).message();
+  };
+  const auto file = dir.write("file", "precious");
+  EXPECT_EQ(refusal(file), file + " is not a folder\n  give another --run folder");
+  const auto run = dir.path() / "runs" / "new";
+  {
+    const FileLock held = lock_run(run);
+    EXPECT_TRUE(FileLock::is_held(run / ".lock"));
+    EXPECT_NE(refusal(run).find(std::to_string(::getpid())), std::string::npos) << refusal(run);
+  }
+  EXPECT_NO_THROW(lock_run(run));
 }
 
 TEST(ConfigSeal, IsTakenOffAgain) {

@@ -93,6 +93,16 @@ class MaskFiller {
       log::warn(line.input.place + ": " + counted(line.text.num_cut, "token") +
                 " cut off (data.max_text_tokens)");
     }
+    if (line.masks.empty()) tell_of_no_mask(line);
+  }
+
+  /// JSON shows an empty list.
+  void tell_of_no_mask(const MaskedLine& line) {
+    if (json_ || has_told_of_no_mask_) return;
+    has_told_of_no_mask_ = true;
+    log::warn(line.input.place + ": there is no mask token, `" +
+              tokenizer_.piece(tokenizer_.specials().mask) +
+              "`, to fill: its line of the output is empty, as for others without one");
   }
 
   /// Of the lines that have masks.
@@ -168,6 +178,7 @@ class MaskFiller {
   models::TextModel& model_;
   const text::Tokenizer& tokenizer_;
   text::TextEncoder encoder_;
+  bool has_told_of_no_mask_ = false;
 };
 
 }  // namespace

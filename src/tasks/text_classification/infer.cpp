@@ -50,6 +50,15 @@ class LineLabeller {
   const data::Labels* labels() const { return labels_ ? &*labels_ : nullptr; }
   bool pairs() const { return !options_.data.text2.empty(); }
 
+  // All of the line is one text, also where it was meant as two.
+  void warn_of_tab(const data::InputLine& line) {
+    if (pairs() || told_of_tab_ || line.text.find('\t') == std::string::npos) return;
+    told_of_tab_ = true;
+    log::warn(line.place +
+              ": has a tab, and the run reads a single text from each line "
+              "(data.text2 is empty); give data.text2=2 where a line has two texts");
+  }
+
   void warn_about(const data::InputLine& line, const std::string& what) {
     if (++warnings_ <= kLineWarnings) log::warn(line.place + ": " + what);
   }
@@ -77,6 +86,7 @@ class LineLabeller {
     std::vector<int64_t> sample_of(lines.size(), -1);
     for (size_t i = 0; i < lines.size(); ++i) {
       text::EncodedText text;
+      warn_of_tab(lines[i]);
       const std::string problem = encode(lines[i], text);
       if (!problem.empty()) {
         warn_about(lines[i], problem + "; it gets no label");
@@ -180,6 +190,7 @@ class LineLabeller {
   const text::TextEncoder encoder_;
   SideBySide passes_;
   int64_t warnings_ = 0, cut_lines_ = 0, cut_tokens_ = 0;
+  bool told_of_tab_ = false;
 };
 
 }  // namespace

@@ -29,11 +29,27 @@ std::optional<data::Labels> labels_of_other_run(const experiment::Experiment& ex
   return data::labels_from_json(found->second, (run.folder / kLabelsAsset).string());
 }
 
+// Of labels that were found in the texts; one alone is enough where a text may have none.
+void warn_of_wrong_column(const experiment::TextClassificationOptions& options, int64_t num_labels,
+                          int64_t num_texts) {
+  constexpr int64_t kFewTexts = 20;
+  const auto& data = options.data;
+  const std::string all = "data.train: " + counted(num_texts, "text") + " with ";
+  const std::string remedy = ": is data.label = \"" + printable(data.label, 60) + "\" the label?";
+  if (num_labels == 1 && data.label_separator.empty()) {
+    log::warn(all + "one label only, so that there is nothing to learn" + remedy);
+  } else if (num_texts > kFewTexts && num_labels >= num_texts - num_labels) {
+    log::warn(all + counted(num_labels, "label") + ", nearly as many" + remedy);
+  }
+}
+
 // Another run's head means the labels in its own order: with the same labels that order is taken.
 std::optional<data::Labels> first_labels(const experiment::Experiment& experiment) {
   const auto& data = sections_of(experiment).data;
-  auto own = data::find_labels(data);
+  int64_t num_texts = 0;
+  auto own = data::find_labels(data, &num_texts);
   if (!own) return own;
+  if (num_texts > 0) warn_of_wrong_column(sections_of(experiment), own->size(), num_texts);
   const auto others = labels_of_other_run(experiment);
   if (!others || others->names() == own->names()) return own;
   const bool same_names = sorted(others->names()) == sorted(own->names());

@@ -80,8 +80,10 @@ void TextFamily::check_weights(const experiment::CheckRequest& request,
     const std::string where = run.checkpoint.directory.string() + "/model.safetensors";
     const auto weights = runs::weights_to_begin_with(run.checkpoint.file("model"), where, arena,
                                                      runs::LoraValues::kNames);
-    const runs::TakenWeights taken{
-        .entries = e.train.init_only, .tied = model->tied_names(), .replaceable = {"head.*"}};
+    const runs::TakenWeights taken{.entries = e.train.init_only,
+                                   .tied = model->tied_names(),
+                                   .replaceable = {"head.*"},
+                                   .replaces_all = has_another_head(run, e)};
     runs::require_some_weights_fit(weights.file, where, arena, taken, tables);
     if (request.full) return;
     found.unread.push_back({key, "the weights themselves: their names and shapes fit"});

@@ -10,6 +10,8 @@
 #include "experiment/known_text.h"
 #include "models/packed.h"
 #include "models/registry.h"
+#include "runs/initial_weights.h"
+#include "tasks/taken_model.h"
 #include "tasks/taken_tokenizer.h"
 
 namespace stretto::tasks {
@@ -51,6 +53,12 @@ std::vector<std::pair<std::string, std::string>> TextTask::show(const data::Batc
                                                                 int64_t index) const {
   const auto ids = data::tokens(batch).sequence(index);
   return {{"text", tokenizer().decode({ids.begin(), ids.end()})}};
+}
+
+bool TextTask::replaces_all_parts() const {
+  const auto& from = experiment_.train.init_from;
+  return !from.empty() &&
+         has_another_head(runs::open_initial_run(from, runs::Reading::kHeads), experiment_);
 }
 
 std::vector<distributed::Fact> TextTask::data_facts() const {

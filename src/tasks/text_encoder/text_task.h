@@ -38,6 +38,7 @@ class TextTask : public FamilyTask {
                                                         int64_t index) const override;
   Assets assets() const override { return assets_; }
   std::vector<std::string> replaceable_parts() const override { return {"head.*"}; }
+  bool replaces_all_parts() const override;
 
   std::vector<distributed::Fact> data_facts() const override;
   void require_known_data(bool warn) const override;

@@ -345,7 +345,7 @@ TEST_F(MaskedLmTest, ARunLearnsIsEvaluatedAndFillsMasks) {
   EXPECT_LE(json.at("accuracy").get<double>(), 1);
 
   const std::string input = folder_.write(
-      "input.txt", "the dog [MASK] here .\nno mask\n\xff\nthe [MASK] moos [MASK] .\n");
+      "input.txt", "the dog [MASK] here .\nno mask\n\xff\nthe [MASK] moos [MASK] .\nnone\n");
   const auto fill = [&](bool as_json) {
     return output_of([&] {
       InferRequest request{.experiment = experiment_, .run_directory = run, .json = as_json};
@@ -354,7 +354,7 @@ TEST_F(MaskedLmTest, ARunLearnsIsEvaluatedAndFillsMasks) {
     });
   };
   const auto lines = split(fill(true), '\n');
-  ASSERT_EQ(lines.size(), 5U) << "and nothing behind the last";
+  ASSERT_EQ(lines.size(), 6U) << "and nothing behind the last";
   const auto first = nlohmann::json::parse(lines[0]);
   EXPECT_EQ(first.at("masks").at(0).at("fillers").at(0).at("token"), "barks");
   EXPECT_EQ(first.at("masks").at(0).at("fillers").size(), 5U);
@@ -364,8 +364,12 @@ TEST_F(MaskedLmTest, ARunLearnsIsEvaluatedAndFillsMasks) {
   EXPECT_TRUE(nlohmann::json::parse(lines[2]).contains("problem"));
   EXPECT_FALSE(nlohmann::json::parse(lines[2]).contains("filled"));
   EXPECT_EQ(nlohmann::json::parse(lines[3]).at("masks").size(), 2U);
+  ::testing::internal::CaptureStderr();
   const auto text = split(fill(false), '\n');
-  ASSERT_EQ(text.size(), 5U);
+  const std::string told = ::testing::internal::GetCapturedStderr();
+  ASSERT_EQ(text.size(), 6U);
+  EXPECT_NE(told.find("input.txt:2: there is no mask token, `[MASK]`"), std::string::npos) << told;
+  EXPECT_EQ(told.find("input.txt:5"), std::string::npos) << told;
   EXPECT_TRUE(text[0].starts_with("barks 0.")) << text[0];
   EXPECT_EQ(text[1], "");
   EXPECT_EQ(std::count(text[3].begin(), text[3].end(), '\t'), 1);

@@ -342,6 +342,31 @@ TEST_F(TextClassificationTest, SeveralLabelsAndNumbersAreLearned) {
   EXPECT_NEAR(stars, 4, 1.2);
 }
 
+TEST_F(TextClassificationTest, ATabIsToldOnceWhereOneTextIsRead) {
+  train("run", 3);
+  const auto told = [&] {
+    ::testing::internal::CaptureStderr();
+    EXPECT_EQ(infer("run", "bread\ncake\teat it\ncar\tdrive it\n", false).size(), 3U);
+    return ::testing::internal::GetCapturedStderr();
+  };
+  const std::string warning = told();
+  EXPECT_NE(warning.find("input.txt:2: has a tab"), std::string::npos) << warning;
+  EXPECT_NE(warning.find("data.text2=2"), std::string::npos) << warning;
+  EXPECT_EQ(warning.find("input.txt:3"), std::string::npos) << warning;
+  sections().data.text2 = "text2";
+  EXPECT_EQ(told().find("has a tab"), std::string::npos);
+}
+
+// Columns of another file, and pairs where the run had single texts.
+TEST_F(TextClassificationTest, AFileOfOtherColumnsIsEvaluated) {
+  train("run", 3);
+  sections().data.test = {folder_.write("other.tsv", "a\tb\tgold\nbread\teat it\tfood\n")};
+  sections().data.text = "a";
+  sections().data.text2 = "b";
+  sections().data.label = "gold";
+  EXPECT_EQ(eval("run").at("samples"), 1);
+}
+
 TEST_F(TextClassificationTest, UnknownLabelsAtEvaluationAreErrors) {
   train("run", 3);
   sections().data.test = {folder_.write("test.tsv", "text\tlabel\nbread\tfood\ncar\tcar\n")};
@@ -387,6 +412,23 @@ TEST_F(TextClassificationTest, LabelsInAnotherRunsOrderAreTakenOver) {
   experiment_.options.train.init_from = (folder_ / "reversed").string();
   EXPECT_EQ(nlohmann::json::parse(family_.first_assets(experiment_).at(kLabelsAsset)),
             (nlohmann::json{"vehicle", "food"}));
+}
+
+TEST_F(TextClassificationTest, AColumnThatIsHardlyTheLabelIsToldOf) {
+  const auto told = [&](const std::string& text) {
+    sections().data.train = {folder_.write("odd.tsv", "text\tlabel\n" + text)};
+    ::testing::internal::CaptureStderr();
+    family_.first_assets(experiment_);
+    return ::testing::internal::GetCapturedStderr();
+  };
+  std::string alike, apart;
+  for (int i = 0; i < 21; ++i) {
+    alike += "anna likes a cake\tfood\n";
+    apart += "anna likes a cake\tfood" + std::to_string(i / 2) + "\n";
+  }
+  EXPECT_NE(told(alike).find("21 texts with one label only"), std::string::npos);
+  EXPECT_NE(told(apart).find("21 texts with 11 labels"), std::string::npos);
+  EXPECT_EQ(told(apart + alike).find("warning: data.train"), std::string::npos);
 }
 
 TEST_F(TextClassificationTest, AModelWithoutAHeadIsRefused) {
