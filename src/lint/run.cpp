@@ -60,10 +60,10 @@ void noisy_best(const Subject& s, Remarks& out) {
 }
 
 void validates_all_the_time(const Subject& s, Remarks& out) {
-  const int64_t run = s.e.train.max_steps;
-  if (!validates(s) || s.e.eval.every >= 20 || (run > 0 && run <= 1000)) return;
+  if (!validates(s) || s.e.eval.every >= 20) return;
+  if (s.run.known() && s.run.at_least <= 1000) return;
   out.push_back({"eval.every",
-                 "a long run that validates every " +
+                 std::string(s.run.known() ? "a long run" : "a run") + " that validates every " +
                      (s.e.eval.every == 1 ? "update" : counted(s.e.eval.every, "update")) +
                      " may spend more time on validating than on training",
                  "some hundreds to thousands of updates are usual"});

@@ -48,15 +48,16 @@ struct Row {
   bool has_answer() const { return !question->answers.empty(); }
 };
 
-void check_questions(SquadVersion version, std::span<const AnsweredQuestion> questions) {
+void check_questions(const SquadOptions& options, std::span<const AnsweredQuestion> questions) {
+  const std::string place = options.where.empty() ? "" : options.where + ": ";
   if (questions.empty()) {
-    throw Error(ExitCode::kBadData, "there are no questions to score",
+    throw Error(ExitCode::kBadData, place + "there are no questions to score",
                 "give the file that the predictions were made for");
   }
-  if (version == SquadVersion::kV2) return;
+  if (options.version == SquadVersion::kV2) return;
   for (const auto& question : questions) {
     if (!question.answers.empty()) continue;
-    throw Error(ExitCode::kBadData, "question " + printable(question.id) + " has no answer",
+    throw Error(ExitCode::kBadData, place + "question " + printable(question.id) + " has no answer",
                 "squad1 scores questions that all have answers; squad2 scores those without, too");
   }
 }
@@ -185,7 +186,7 @@ AnswerMatch match_answer(SquadVersion version, std::string_view prediction,
 SquadScore score_answers(const SquadOptions& options, std::span<const AnsweredQuestion> questions,
                          std::span<const PredictedAnswer> predictions,
                          std::optional<std::span<const NoAnswerProbability>> no_answer) {
-  check_questions(options.version, questions);
+  check_questions(options, questions);
   auto rows = match_rows(options, questions, predictions);
   SquadScore score;
   if (no_answer && options.version == SquadVersion::kV2) {

@@ -59,6 +59,7 @@ struct SquadOptions {
   AnswerSplit split = AnswerSplit::kSpace;
   /// kV2: a prediction counts as empty if its no-answer probability is above this.
   double no_answer_threshold = 1;
+  std::string where = {};  ///< the files of the questions, for messages; empty = not told
 };
 
 /// Means over questions, in percent.

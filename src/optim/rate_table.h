@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <iomanip>
 #include <span>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -55,11 +57,18 @@ inline std::vector<RateRow> rate_table(const OptimOptions& options,
   return rows;
 }
 
+/// "0.2824" of 0.9 to the power of 12: four digits are enough for people.
+inline std::string share_text(double share) {
+  std::ostringstream text;
+  text << std::setprecision(4) << share;
+  return text.str();
+}
+
 /// "1: head.pooler, head.output; 0.9: encoder.layers.1; 0.81: encoder.layers.0; …"
 inline std::string rates_text(const OptimOptions& options, std::span<const TensorName> tensors) {
   std::vector<std::string> rows;
   for (const RateRow& row : rate_table(options, tensors)) {
-    rows.push_back(shortest(row.lr_scale) + ": " + join(row.places, ", "));
+    rows.push_back(share_text(row.lr_scale) + ": " + join(row.places, ", "));
   }
   return join(rows, "; ");
 }

@@ -16,8 +16,8 @@ using Questions = std::vector<AnsweredQuestion>;
 using Predictions = std::vector<PredictedAnswer>;
 using Probabilities = std::vector<NoAnswerProbability>;
 
-constexpr SquadOptions kSquad1{.version = SquadVersion::kV1};
-constexpr SquadOptions kSquad2{.version = SquadVersion::kV2};
+const SquadOptions kSquad1{.version = SquadVersion::kV1};
+const SquadOptions kSquad2{.version = SquadVersion::kV2};
 
 AnswerMatch match1(std::string_view prediction, const Answers& answers) {
   return match_answer(SquadVersion::kV1, prediction, answers);
@@ -101,6 +101,8 @@ TEST(Squad1, RefusesNoQuestionsAndQuestionsWithoutAnswers) {
   EXPECT_NE(failure_of(kSquad1, {}, {}).find("no questions"), std::string::npos);
   EXPECT_NE(failure_of(kSquad1, {{"q7", {}}}, {}).find("question q7 has no answer"),
             std::string::npos);
+  EXPECT_TRUE(failure_of({.version = SquadVersion::kV1, .where = "dev.json"}, {{"q7", {}}}, {})
+                  .starts_with("dev.json: question q7 "));
 }
 
 const Questions& four_questions() {

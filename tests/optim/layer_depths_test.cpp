@@ -122,6 +122,10 @@ TEST(LayerDecay, IsToldAsATableOfRates) {
             "0.25: encoder.layers.0; 0.125: encoder.embedding, encoder.positions, "
             "encoder.embedding_norm; 0.0625: encoder.segments");
   EXPECT_EQ(rate_table(options, tensors)[1].num_tensors, 2);
+  EXPECT_EQ(rates_text({.layer_decay = 0.8}, tensors),
+            "1: encoder.final_norm, head.pooler, head.output; 0.8: encoder.layers.1; "
+            "0.64: encoder.layers.0; 0.512: encoder.embedding, encoder.positions, "
+            "encoder.embedding_norm, encoder.segments");
 }
 
 TEST(LayerDecay, OfOneChangesNoSettings) {
