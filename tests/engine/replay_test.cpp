@@ -66,6 +66,7 @@ class ReplayCommand : public ::testing::Test {
 
   void begin_run() {
     const auto& e = experiment_;
+    std::filesystem::remove_all(folder_.path() / "run");
     auto run = runs::RunFolder::open_for_training(folder_.path() / "run");
     run.write_config("[run]\nseed = 3\n", "hash");
     auto tokenizers = make_experiment_tokenizers(e);

@@ -178,7 +178,9 @@ TEST(Lora, DropsItsInputByTheRowsThatAScopeTells) {
   EXPECT_FALSE(at::allclose(once, whole));
   EXPECT_TRUE(at::equal(once, dropped(1, keys)));
   EXPECT_FALSE(at::equal(once, dropped(2, keys))) << "another update";
-  EXPECT_TRUE(at::equal(once.flip(0), dropped(1, keys.flip(0)))) << "by sample and position";
+  // A product may round the last rows of a matrix otherwise than the first.
+  EXPECT_TRUE(at::allclose(once.flip(0), dropped(1, keys.flip(0)), 1e-5, 1e-6))
+      << "by sample and position";
   EXPECT_TRUE(at::equal(whole, dropped(1, keys, /*training=*/false)));
   EXPECT_TRUE(at::equal(whole, dropped(1, keys.narrow(0, 0, 7)))) << "rows of another side";
   EXPECT_TRUE(at::equal(whole, linear->forward(x))) << "the scope has ended";

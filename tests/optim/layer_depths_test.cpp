@@ -125,7 +125,7 @@ TEST(LayerDecay, IsToldAsATableOfRates) {
   EXPECT_EQ(rates_text({.layer_decay = 0.8}, tensors),
             "1: encoder.final_norm, head.pooler, head.output; 0.8: encoder.layers.1; "
             "0.64: encoder.layers.0; 0.512: encoder.embedding, encoder.positions, "
-            "encoder.embedding_norm, encoder.segments");
+            "encoder.segments, encoder.embedding_norm");
 }
 
 TEST(LayerDecay, OfOneChangesNoSettings) {
