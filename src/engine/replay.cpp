@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <iostream>
 #include <map>
@@ -69,7 +70,15 @@ void require_losses_of(const train::SavedReport& saved, const std::string& file,
                        const train::Task& task) {
   const auto divided = static_cast<int64_t>(saved.report.divisors.size());
   const auto losses = static_cast<int64_t>(task.losses().size());
-  if (divided == 0 || divided == losses) return;
+  double sum = 0;
+  for (const double divisor : saved.report.divisors) {
+    if (!(divisor >= 0) || std::isinf(divisor)) {
+      throw Error(ExitCode::kBadData, file + " has a divisor that no update divides by",
+                  "the report is damaged: take another one of the run's forensics folder");
+    }
+    sum += divisor;
+  }
+  if (divided == 0 || (divided == losses && sum > 0)) return;
   throw Error(ExitCode::kBadData,
               file + " has divisors of " + counted(divided, "loss", "losses") + ", the run has " +
                   std::to_string(losses),

@@ -4,10 +4,12 @@
 #include <ATen/ops/scalar_tensor.h>
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 
 #include "kernels/compute.h"
 #include "kernels/gemm/gemm.h"
+#include "kernels/gemm/packed_weights.h"
 #include "kernels/rounding.h"
 
 /// What the losses behind an output projection share on a CPU in fp32.
@@ -22,7 +24,8 @@ inline at::Tensor scalar_of(double sum) {
   return at::scalar_tensor(sum, at::kDouble).to(at::kFloat);
 }
 
-/// The three products of a block of rows with the classes; the packed tables are kept over blocks.
+/// The three products of a block of rows with the classes; the packed tables are kept over blocks,
+/// and that of a loss without gradients over batches, within a PackedWeightsScope.
 class Projection {
  public:
   struct Use {
@@ -33,8 +36,12 @@ class Projection {
   /// @param classes  [V, D]
   Projection(const at::Tensor& classes, const Use& use)
       : classes_(classes), slope_scale_(use.slope_scale), compute_(ComputeScope::current()) {
+    if (auto* kept = use.backward ? nullptr : PackedWeightsScope::current(); kept != nullptr) {
+      columns_ = kept->shared(classes, compute_);
+      return;
+    }
     if (!gemm::is_taken(use.rows, classes.size(1), classes.size(0))) return;
-    columns_.emplace(gemm::Operand{classes, true}, compute_);
+    columns_ = std::make_shared<const gemm::Packed>(gemm::Operand{classes, true}, compute_);
     if (use.backward) rows_.emplace(gemm::Operand{classes}, compute_);
   }
   /// @param bias  [V], may be undefined
@@ -62,7 +69,8 @@ class Projection {
   at::Tensor classes_;
   float slope_scale_;
   Compute compute_;
-  std::optional<gemm::Packed> columns_, rows_;
+  std::shared_ptr<const gemm::Packed> columns_;
+  std::optional<gemm::Packed> rows_;
 };
 
 }  // namespace stretto::kernels::fused

@@ -20,9 +20,9 @@ Assets TextFamily::first_assets(const experiment::LoadedExperiment& experiment) 
 }
 
 std::string TextFamily::memory_advice(MemoryUse use) const {
-  if (use != MemoryUse::kTrain) return "set eval.max_tokens to 256, or less";
+  if (use != MemoryUse::kTrain) return "lower eval.max_tokens, to 256, say";
   return "halve data.max_tokens and double train.update_freq: the batch of an update stays the "
-         "same; where validation was at work, set eval.max_tokens to 256, or less";
+         "same; where validation was at work, lower eval.max_tokens, to 256, say";
 }
 
 std::vector<optim::TensorName> TextFamily::tensor_names(

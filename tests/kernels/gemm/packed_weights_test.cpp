@@ -72,6 +72,22 @@ TEST(PackedWeights, MakeWhatIsMadeOfAWeightOnce) {
   EXPECT_EQ(made, 2);
 }
 
+TEST(PackedWeights, AreKeptByALossWithoutGradients) {
+  const OwnProducts own;
+  const at::NoGradGuard no_grad;
+  at::Tensor weight = noise({75, 64}, 8);
+  const at::Tensor x = noise({60, 64}), targets = at::arange(60);
+  const auto nll = [&] {
+    return kernels::linear_cross_entropy(x, weight, targets, 0, 75).nll_sum.item<double>();
+  };
+  const double apart = nll();
+  PackedWeights weights;
+  const PackedWeightsScope scope(weights);
+  EXPECT_EQ(nll(), apart);
+  weight.zero_();  // which nobody may do: it shows that the table is not laid out anew
+  EXPECT_EQ(nll(), apart);
+}
+
 TEST(PackedWeights, AreSharedByConvolutionsThatDecode) {
   const OwnProducts own;
   const at::Tensor weight = noise({40, 3 * 32}, 8);
