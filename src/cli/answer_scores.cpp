@@ -4,6 +4,7 @@
 #include <iostream>
 #include <optional>
 
+#include "base/first_names.h"
 #include "base/log.h"
 #include "base/text.h"
 #include "cli/input.h"
@@ -45,14 +46,9 @@ std::optional<std::vector<metrics::NoAnswerProbability>> read_probabilities(
   return probabilities;
 }
 
-/// "a, b, c and 17 more"
 std::string first_of(const std::vector<std::string>& ids) {
-  constexpr size_t kShown = 5;
-  std::vector<std::string> shown;
-  for (size_t i = 0; i < std::min(kShown, ids.size()); ++i) shown.push_back(printable(ids[i], 60));
-  const std::string text = join(shown, ", ");
-  if (ids.size() == shown.size()) return text;
-  return text + " and " + with_thousands(static_cast<int64_t>(ids.size() - shown.size())) + " more";
+  constexpr size_t kShown = 5, kMostBytes = 60;
+  return first_names(ids, kShown, kMostBytes);
 }
 
 void warn_of_ids(const metrics::SquadScore& score, const std::string& predictions) {

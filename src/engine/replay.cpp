@@ -65,24 +65,24 @@ std::string rank_line(const train::SavedReport& saved, std::vector<std::string> 
   return text + "\n";
 }
 
-// Each loss was divided by a number of its own.
+// Each of several losses was divided by a number of its own; a single one by none.
 void require_losses_of(const train::SavedReport& saved, const std::string& file,
                        const train::Task& task) {
-  const auto divided = static_cast<int64_t>(saved.report.divisors.size());
-  const auto losses = static_cast<int64_t>(task.losses().size());
-  double sum = 0;
-  for (const double divisor : saved.report.divisors) {
-    if (!(divisor >= 0) || std::isinf(divisor)) {
-      throw Error(ExitCode::kBadData, file + " has a divisor that no update divides by",
-                  "the report is damaged: take another one of the run's forensics folder");
-    }
-    sum += divisor;
+  const auto& divisors = saved.report.divisors;
+  if (divisors.empty()) return;
+  const auto refuse = [&](const std::string& what) {
+    throw Error(ExitCode::kBadData, file + " has " + what,
+                "the report is damaged: take another one of the run's forensics folder");
+  };
+  const auto is_sound = [](double divisor) { return divisor >= 0 && std::isfinite(divisor); };
+  const auto divides = [](double divisor) { return divisor > 0; };
+  if (!std::all_of(divisors.begin(), divisors.end(), is_sound) ||
+      std::none_of(divisors.begin(), divisors.end(), divides)) {
+    refuse("a divisor that no update divides by");
   }
-  if (divided == 0 || (divided == losses && sum > 0)) return;
-  throw Error(ExitCode::kBadData,
-              file + " has divisors of " + counted(divided, "loss", "losses") + ", the run has " +
-                  std::to_string(losses),
-              "the report is damaged: take another one of the run's forensics folder");
+  if (divisors.size() == task.losses().size()) return;
+  refuse("divisors of " + counted(static_cast<int64_t>(divisors.size()), "loss", "losses") +
+         ", the run has " + std::to_string(task.losses().size()));
 }
 
 // Samples get other numbers with another tokenizer, and weights mean nothing with them.

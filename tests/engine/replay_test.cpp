@@ -338,6 +338,8 @@ TEST_F(ReplayCommand, DividesSeveralLossesAsTheUpdateDid) {
   EXPECT_EQ(overflow.json().at("trials").at(0).at("first").at("name"), "loss");
   divide_by({1});
   EXPECT_TRUE(refused(file, "divisors of 1 loss, the run has 2"));
+  divide_by({0, 0});
+  EXPECT_TRUE(refused(file, "a divisor that no update divides by"));
   divide_by({-1, 2});
   EXPECT_TRUE(refused(file, "a divisor that no update divides by"));
   json.erase("divisors");  // as earlier versions wrote it

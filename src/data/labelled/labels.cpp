@@ -4,6 +4,7 @@
 #include <charconv>
 
 #include "base/error.h"
+#include "base/first_names.h"
 #include "base/text.h"
 
 namespace stretto::data {
@@ -23,19 +24,8 @@ bool all_are_whole_numbers(std::span<const std::string> names) {
                      [](const std::string& name) { return as_whole_number(name).has_value(); });
 }
 
+// Whole texts are labels where the column is a wrong one.
 constexpr size_t kMostListed = 3, kMostBytes = 40;
-
-/// "entailment, neutral", "a, b, c and 17 more": whole texts where the column is a wrong one.
-std::string listed(std::span<const std::string> names) {
-  std::vector<std::string> shown;
-  for (size_t i = 0; i < std::min(kMostListed, names.size()); ++i) {
-    shown.push_back(printable(names[i], kMostBytes));
-  }
-  const std::string text = join(shown, ", ");
-  if (names.size() == shown.size()) return text;
-  return text + " and " + with_thousands(static_cast<int64_t>(names.size() - shown.size())) +
-         " more";
-}
 
 /// Empty for one character, of which any other is a slip.
 std::string slip_of(std::string_view name, std::span<const std::string> names) {
@@ -87,7 +77,7 @@ int64_t Labels::number_of(std::string_view name, std::string_view place) const {
   throw Error(ExitCode::kBadData,
               std::string(place) + ": unknown label `" + printable(name, 60) + "`",
               (near.empty() ? "" : "did you mean `" + printable(near, kMostBytes) + "`? ") +
-                  "known: " + listed(names_));
+                  "known: " + first_names(names_, kMostListed, kMostBytes));
 }
 
 }  // namespace stretto::data
