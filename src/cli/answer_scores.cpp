@@ -1,6 +1,5 @@
 #include "cli/answer_scores.h"
 
-#include <algorithm>
 #include <iostream>
 #include <optional>
 
