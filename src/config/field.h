@@ -6,6 +6,8 @@
 #include <utility>
 #include <vector>
 
+#include "config/fields.h"
+
 namespace stretto::config {
 
 /// May a key differ between the run that wrote a checkpoint and the run that goes on from it?

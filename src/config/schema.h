@@ -3,9 +3,10 @@
 #include <concepts>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
+#include <mutex>
 #include <string>
-#include <tuple>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -216,7 +217,7 @@ concept IsListOfTables = requires {
 
 /// A forgotten member of an options struct fails the build.
 template <class T>
-inline constexpr bool lists_every_member = std::tuple_size_v<decltype(T::fields())> ==
+inline constexpr bool lists_every_member = decltype(T::fields())::kSize ==
                                            detail::member_count<T>();
 
 template <class T>
@@ -224,13 +225,33 @@ void bind(T& object, const std::string& path, Schema& schema);
 
 namespace detail {
 
+/// Keys of an object that has its defaults. Whoever binds an Experiment wants those of every part
+/// that it could have: they are made once for each path, and nobody writes into them.
+struct Defaults {
+  std::shared_ptr<const Schema> schema;
+  std::shared_ptr<const void> object;
+};
+
+/// @param make  makes the Defaults of a path; every call for the same T does the same
+template <class T, class Make>
+Defaults defaults_at(const std::string& path, Make make) {
+  static std::mutex mutex;
+  static std::map<std::string, Defaults> made;
+  const std::lock_guard lock(mutex);
+  const auto found = made.find(path);
+  return found != made.end() ? found->second : made.emplace(path, make()).first->second;
+}
+
 /// An alternative by itself, with its defaults.
 template <class T>
 Alternative alternative(const std::string& path) {
-  auto object = std::make_shared<T>();
-  auto schema = std::make_shared<Schema>();
-  config::bind(*object, path, *schema);
-  return {T::kName, std::move(schema), std::move(object)};
+  auto defaults = defaults_at<T>(path, [&]() -> Defaults {
+    auto object = std::make_shared<T>();
+    auto schema = std::make_shared<Schema>();
+    config::bind(*object, path, *schema);
+    return {std::move(schema), std::move(object)};
+  });
+  return {T::kName, std::move(defaults.schema), std::move(defaults.object)};
 }
 
 template <class... Alternatives>
@@ -281,11 +302,14 @@ void bind_entry(Entry& entry, const Declared& declared, const std::string& path,
 template <class Entry, class Declared>
 void bind_list(std::vector<Entry>& entries, const Declared& declared, const std::string& path,
                Schema& schema) {
-  auto defaults = std::make_shared<Entry>();
-  auto entry = std::make_shared<Schema>();
-  bind_entry(*defaults, declared, path, *entry);
-  schema.lists.push_back({path, declared.help, declared.other_names, std::move(entry),
-                          std::move(defaults), entries.size(),
+  auto defaults = defaults_at<Declared>(path, [&]() -> Defaults {
+    auto entry = std::make_shared<Entry>();
+    auto keys = std::make_shared<Schema>();
+    bind_entry(*entry, declared, path, *keys);
+    return {std::move(keys), std::move(entry)};
+  });
+  schema.lists.push_back({path, declared.help, declared.other_names, std::move(defaults.schema),
+                          std::move(defaults.object), entries.size(),
                           [&entries](size_t count) { entries.assign(count, Entry{}); }});
   const auto bound = [&](size_t i) { return joined(path, std::to_string(i)); };
   for (size_t i = 0; i < entries.size(); ++i) bind_entry(entries[i], declared, bound(i), schema);
@@ -297,40 +321,32 @@ void bind_list(std::vector<Entry>& entries, const Declared& declared, const std:
 template <class T>
 void bind(T& object, const std::string& path, Schema& schema) {
   static_assert(lists_every_member<T>, "fields() must list every member of the options struct");
-  std::apply(
-      [&](auto&&... declared) {
-        // Declarations are made for this call alone, and their texts are many: they are moved.
-        const auto one = [&](auto& field) {
-          auto& member = object.*(field.member);
-          std::string here = detail::joined(path, field.name);
-          using Member = std::remove_reference_t<decltype(member)>;
-          if constexpr (detail::is_retired<Member>) {
-            const std::string before = schema.keys.empty() ? "" : schema.keys.back().path;
-            schema.retired.push_back(
-                {std::move(here), std::move(field.reason), before, &member.value, &member.given});
-          } else if constexpr (detail::IsChoice<Member>) {
-            detail::add_section(schema, {here, field.help, field.other_names});
-            detail::bind_choice(member, field, here, field.parts_stand_beside ? path : here,
-                                schema);
-          } else if constexpr (detail::IsListOfTables<Member>) {
-            detail::bind_list(member, field, here, schema);
-          } else if constexpr (detail::HasFields<Member>) {
-            detail::add_section(schema,
-                                {here, std::move(field.help), std::move(field.other_names)});
-            config::bind(member, here, schema);  // std::bind would take anything
-          } else {
-            const std::string& before = field.former_name;
-            schema.keys.push_back({std::move(here), std::move(field.help), std::move(field.range),
-                                   std::move(field.meta), &member, std::move(field.other_names),
-                                   std::move(field.other_values),
-                                   detail::with_paths(std::move(field.readers), path),
-                                   std::move(field.former_value),
-                                   before.empty() ? before : detail::joined(path, before)});
-          }
-        };
-        (one(declared), ...);
-      },
-      T::fields());
+  // Declarations are made for this call alone, and their texts are many: they are moved.
+  T::fields().for_each([&](auto& field) {
+    auto& member = object.*(field.member);
+    std::string here = detail::joined(path, field.name);
+    using Member = std::remove_reference_t<decltype(member)>;
+    if constexpr (detail::is_retired<Member>) {
+      const std::string before = schema.keys.empty() ? "" : schema.keys.back().path;
+      schema.retired.push_back(
+          {std::move(here), std::move(field.reason), before, &member.value, &member.given});
+    } else if constexpr (detail::IsChoice<Member>) {
+      detail::add_section(schema, {here, field.help, field.other_names});
+      detail::bind_choice(member, field, here, field.parts_stand_beside ? path : here, schema);
+    } else if constexpr (detail::IsListOfTables<Member>) {
+      detail::bind_list(member, field, here, schema);
+    } else if constexpr (detail::HasFields<Member>) {
+      detail::add_section(schema, {here, std::move(field.help), std::move(field.other_names)});
+      config::bind(member, here, schema);  // std::bind would take anything
+    } else {
+      const std::string& before = field.former_name;
+      schema.keys.push_back(
+          {std::move(here), std::move(field.help), std::move(field.range), std::move(field.meta),
+           &member, std::move(field.other_names), std::move(field.other_values),
+           detail::with_paths(std::move(field.readers), path), std::move(field.former_value),
+           before.empty() ? before : detail::joined(path, before)});
+    }
+  });
 }
 
 template <class T>

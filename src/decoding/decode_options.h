@@ -2,7 +2,6 @@
 
 #include <cstdint>
 #include <string>
-#include <tuple>
 
 #include "config/field.h"
 
@@ -30,7 +29,7 @@ struct DecodeOptions {
     using namespace config;
     using O = DecodeOptions;
     const Meta free{.change = Change::kFree};
-    return std::tuple{
+    return Fields{
         field(&O::method, "method", "beam search, or one random sample per hypothesis",
               one_of({"beam", "sample"}), free)
             .also_called({"do_sample", "sampling", "random_sampling"}, "= \"sample\"")

@@ -2,7 +2,6 @@
 
 #include <cstdint>
 #include <string>
-#include <tuple>
 
 #include "config/field.h"
 
@@ -24,7 +23,7 @@ struct DistOptions {
   static auto fields() {
     using namespace config;
     using O = DistOptions;
-    return std::tuple{
+    return Fields{
         field(
             &O::backend, "backend",
             "how processes talk; auto: MPI for a job started by mpirun or srun, NCCL between GPUs",

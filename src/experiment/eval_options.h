@@ -2,7 +2,6 @@
 
 #include <cstdint>
 #include <string>
-#include <tuple>
 #include <vector>
 
 #include "config/field.h"
@@ -28,7 +27,7 @@ struct EvalOptions {
   static auto fields() {
     using namespace config;
     using O = EvalOptions;
-    return std::tuple{
+    return Fields{
         field(&O::every, "every", "updates between validations; the end always validates",
               at_least(1), {.unit = "updates", .change = Change::kFree})
             .also_called({"eval_every", "eval_steps", "eval_interval", "evaluation_steps",

@@ -1,7 +1,5 @@
 #pragma once
 
-#include <tuple>
-
 #include "config/choice.h"
 #include "config/field.h"
 #include "distributed/dist_options.h"
@@ -35,7 +33,7 @@ struct Experiment {
   static auto fields() {
     using config::field;
     using E = Experiment;
-    return std::tuple{
+    return config::Fields{
         field(&E::run, "run", "what every experiment has").also_called({"common"}),
         field(&E::task, "task", "what is learned")
             .value_also_called("translation",

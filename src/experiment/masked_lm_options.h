@@ -1,7 +1,5 @@
 #pragma once
 
-#include <tuple>
-
 #include "config/field.h"
 #include "data/documents/masked_text_options.h"
 #include "experiment/text_eval_options.h"
@@ -23,7 +21,7 @@ struct MaskedLmOptions {
   static auto fields() {
     using config::field;
     using O = MaskedLmOptions;
-    return std::tuple{
+    return config::Fields{
         field(&O::data, "data", "text, read in place")
             .also_called({"dataset", "corpus", "datasets"}),
         field(&O::tokenizer, "tokenizer", "from text to ids and back")

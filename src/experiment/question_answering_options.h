@@ -2,7 +2,6 @@
 
 #include <cstdint>
 #include <string>
-#include <tuple>
 #include <vector>
 
 #include "config/field.h"
@@ -32,7 +31,7 @@ struct QuestionDataOptions {
     using O = QuestionDataOptions;
     const Meta path{.is_path = true};
     const Meta free_path{.change = Change::kFree, .is_path = true};
-    return std::tuple{
+    return Fields{
         field(&O::train, "train", "questions with their paragraphs for training", any(), path)
             .also_called({"train_file", "train_files"}),
         field(&O::valid, "valid", "for validation", any(), path)
@@ -103,7 +102,7 @@ struct QuestionAnsweringOptions {
   static auto fields() {
     using config::field;
     using O = QuestionAnsweringOptions;
-    return std::tuple{
+    return config::Fields{
         field(&O::data, "data", "questions, each with a paragraph that answers it")
             .also_called({"dataset", "corpus", "datasets"}),
         field(&O::tokenizer, "tokenizer", "from text to ids")

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <string>
-#include <tuple>
 
 #include "config/field.h"
 #include "data/labelled/labelled_options.h"
@@ -26,7 +25,7 @@ struct TextClassificationOptions {
   static auto fields() {
     using config::field;
     using O = TextClassificationOptions;
-    return std::tuple{
+    return config::Fields{
         field(&O::data, "data", "labelled texts, or pairs of texts")
             .also_called({"dataset", "corpus", "datasets"}),
         field(&O::tokenizer, "tokenizer", "from text to ids")

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <tuple>
 
 #include "config/field.h"
 
@@ -15,7 +14,7 @@ struct TextEvalOptions {
   static auto fields() {
     using namespace config;
     using O = TextEvalOptions;
-    return std::tuple{
+    return Fields{
         field(&O::max_tokens, "max_tokens", "bound of one validation batch; 0 = as fits the device",
               at_least(0), {.unit = "tokens", .change = Change::kFree})
             .also_called({"max_tokens_valid"}),

@@ -2,7 +2,6 @@
 
 #include <cstdint>
 #include <string>
-#include <tuple>
 
 #include "config/field.h"
 #include "data/pairs/data_options.h"
@@ -21,7 +20,7 @@ struct LanguageOptions {
   static auto fields() {
     using namespace config;
     using O = LanguageOptions;
-    return std::tuple{
+    return Fields{
         field(&O::src_lang, "src_lang", "name of the source language, for people", any(),
               {.change = Change::kFree})
             .also_called({"source_lang", "source_language"}),
@@ -42,7 +41,7 @@ struct TranslationScoreOptions {
   static auto fields() {
     using namespace config;
     using O = TranslationScoreOptions;
-    return std::tuple{
+    return Fields{
         field(&O::bleu, "bleu", "translate the validation set and score it with BLEU", any(),
               {.change = Change::kFree})
             .also_called({"eval_bleu", "predict_with_generate"}),
@@ -79,7 +78,7 @@ struct TranslationOptions {
   static auto fields() {
     using config::field;
     using O = TranslationOptions;
-    return std::tuple{
+    return config::Fields{
         field(&O::task, "task", "what is learned"),
         field(&O::data, "data", "text, read in place")
             .also_called({"dataset", "corpus", "corpora", "datasets"}),

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <string>
-#include <tuple>
 
 #include "base/text.h"
 #include "config/field.h"
@@ -31,7 +30,7 @@ struct CrossEntropyOptions {
   static auto fields() {
     using namespace config;
     using O = CrossEntropyOptions;
-    return std::tuple{
+    return Fields{
         field(&O::name, "name", "which loss", one_of({"cross_entropy"}))
             .also_called({"type", "criterion", "loss_type", "cost_type", "loss"})
             .value_also_called("cross_entropy", {"label_smoothed_cross_entropy"},

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <string>
-#include <tuple>
 #include <vector>
 
 #include "config/field.h"
@@ -19,7 +18,7 @@ struct LabelLossOptions {
   static auto fields() {
     using namespace config;
     using O = LabelLossOptions;
-    return std::tuple{
+    return Fields{
         field(&O::label_smoothing, "label_smoothing",
               "probability spread evenly over all labels, of texts with one label", fraction())
             .also_called({"smoothing", "label_smoothing_factor", "label_smooth"}),

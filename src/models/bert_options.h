@@ -5,7 +5,6 @@
 #include <limits>
 #include <string>
 #include <string_view>
-#include <tuple>
 #include <vector>
 
 #include "config/field.h"
@@ -65,7 +64,7 @@ struct BertOptions {
   static auto fields() {
     using namespace config;
     using O = BertOptions;
-    return std::tuple{
+    return Fields{
         field(&O::preset, "preset",
               "sizes as published, layers / d_model / heads: tiny 2/128/2, mini 4/256/4, small "
               "4/512/8, medium 8/512/8, base 12/768/12, large 24/1024/16; with none the keys below "

@@ -3,7 +3,6 @@
 #include <cmath>
 #include <cstdint>
 #include <string>
-#include <tuple>
 #include <vector>
 
 #include "base/text.h"
@@ -42,7 +41,7 @@ constexpr int64_t kMostChannels = 65536, kMostTaps = 1023;
 template <class O>
 auto conv_fields() {
   using namespace config;
-  return std::tuple{
+  return Fields{
       field(&O::num_layers, "num_layers", "convolutions, each with its gated linear unit",
             between(1, 1000))
           .also_called({"layers", "depth", "enc_layers", "dec_layers", "n_layers", "cnn_layers"})
@@ -97,14 +96,12 @@ struct ConvEncoderOptions {
   static auto fields() {
     using namespace config;
     using O = ConvEncoderOptions;
-    return std::tuple_cat(
-        conv_fields<O>(),
-        std::tuple{
-            field(&O::scale_gradient, "scale_gradient",
-                  "divide its gradient by twice the number of the decoder's layers that "
-                  "attend, since each of them adds one; for a decoder of `conv` layers",
-                  any())
-                .also_called({"att_layer_num", "num_attention_layers"}, "the number is counted")});
+    return conv_fields<O>().with(Fields{
+        field(&O::scale_gradient, "scale_gradient",
+              "divide its gradient by twice the number of the decoder's layers that "
+              "attend, since each of them adds one; for a decoder of `conv` layers",
+              any())
+            .also_called({"att_layer_num", "num_attention_layers"}, "the number is counted")});
   }
 
   EmbeddingKind embedding_kind() const { return convolutional_embedding(); }
@@ -125,13 +122,12 @@ struct ConvDecoderOptions {
   static auto fields() {
     using namespace config;
     using O = ConvDecoderOptions;
-    return std::tuple_cat(
-        conv_fields<O>(),
-        std::tuple{field(&O::out_dim, "out_dim",
-                         "width of the rows in front of the output projection; 0 = model.d_model, "
-                         "as a tied projection needs",
-                         between(0, 65536))
-                       .also_called({"out_emb_size", "out_embed_dim", "decoder_out_embed_dim"})});
+    return conv_fields<O>().with(
+        Fields{field(&O::out_dim, "out_dim",
+                     "width of the rows in front of the output projection; 0 = model.d_model, "
+                     "as a tied projection needs",
+                     between(0, 65536))
+                   .also_called({"out_emb_size", "out_embed_dim", "decoder_out_embed_dim"})});
   }
 
   /// Width of the decoder's rows.

@@ -2,7 +2,6 @@
 
 #include <cstdint>
 #include <string>
-#include <tuple>
 #include <vector>
 
 #include "config/field.h"
@@ -22,7 +21,7 @@ namespace stretto::models {
 template <class O>
 auto light_fields() {
   using namespace config;
-  return std::tuple{
+  return Fields{
       field(&O::num_layers, "num_layers", "layers of the stack", between(1, 1000))
           .also_called({"layers", "depth", "encoder_layers", "decoder_layers", "n_layers"}),
       field(&O::num_heads, "num_heads",
@@ -117,11 +116,10 @@ struct SharedFilterDecoderOptions {
 
   static auto fields() {
     using O = SharedFilterDecoderOptions;
-    return std::tuple_cat(
-        light_fields<O>(),
-        std::tuple{config::field(&O::attention_dropout, "attention_dropout",
-                                 "on attention weights over the encoder's rows", config::fraction())
-                       .also_called({"attn_dropout"})});
+    return light_fields<O>().with(config::Fields{
+        config::field(&O::attention_dropout, "attention_dropout",
+                      "on attention weights over the encoder's rows", config::fraction())
+            .also_called({"attn_dropout"})});
   }
 };
 using LightDecoderOptions = SharedFilterDecoderOptions<false>;

@@ -2,7 +2,6 @@
 
 #include <cstdint>
 #include <string>
-#include <tuple>
 #include <vector>
 
 #include "config/field.h"
@@ -18,7 +17,7 @@ template <class O>
 auto recurrent_fields() {
   using namespace config;
   const std::vector<std::string> with_cell{"lstm", "norm_lstm"};
-  return std::tuple{
+  return Fields{
       field(&O::cell, "cell",
             "LSTM, GRU in cuDNN's form, or LSTM with normed products and cell (Ba et al. 2016)",
             one_of({"lstm", "gru", "norm_lstm"}))
@@ -101,19 +100,16 @@ struct LstmEncoderOptions {
   static auto fields() {
     using namespace config;
     using O = LstmEncoderOptions;
-    return std::tuple_cat(
-        recurrent_fields<O>(),
-        std::tuple{
-            field(&O::bidirectional, "bidirectional",
-                  "the first layers read in both directions, and give both states side by side",
-                  any())
-                .also_called({"brnn", "bidir", "encoder_bidirectional", "birnn"}),
-            field(&O::bidirectional_layers, "bidirectional_layers",
-                  "how many of the first layers are bidirectional, if any is; GNMT: 1. num_layers "
-                  "or more: all",
-                  between(1, 1000))
-                .also_called({"num_bi_layers", "enc_bidirectional_layers"}),
-        });
+    return recurrent_fields<O>().with(Fields{
+        field(&O::bidirectional, "bidirectional",
+              "the first layers read in both directions, and give both states side by side", any())
+            .also_called({"brnn", "bidir", "encoder_bidirectional", "birnn"}),
+        field(&O::bidirectional_layers, "bidirectional_layers",
+              "how many of the first layers are bidirectional, if any is; GNMT: 1. num_layers "
+              "or more: all",
+              between(1, 1000))
+            .also_called({"num_bi_layers", "enc_bidirectional_layers"}),
+    });
   }
 
   /// Layer number `layer`, counted from 0.
@@ -158,7 +154,7 @@ struct LstmDecoderOptions {
   static auto attention_fields() {
     using namespace config;
     using O = LstmDecoderOptions;
-    return std::tuple{
+    return Fields{
         field(&O::attention, "attention",
               "how the first layer's state is compared with the encoder's rows: v tanh(q + k), "
               "with g v / |v| and a bias, q k, or g q k",
@@ -198,9 +194,7 @@ struct LstmDecoderOptions {
     };
   }
 
-  static auto fields() {
-    return std::tuple_cat(recurrent_fields<LstmDecoderOptions>(), attention_fields());
-  }
+  static auto fields() { return recurrent_fields<LstmDecoderOptions>().with(attention_fields()); }
 
   /// Units of a layer.
   int64_t units(int64_t d_model) const { return hidden_dim > 0 ? hidden_dim : d_model; }

@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <limits>
 #include <string>
-#include <tuple>
 #include <type_traits>
 #include <vector>
 
@@ -35,7 +34,7 @@ struct HeadOptions {
   static auto fields() {
     using namespace config;
     using O = HeadOptions;
-    return std::tuple{
+    return Fields{
         field(&O::name, "name",
               "what commands, scores and data.heads call it: letters, digits, `_` and `-`"),
         field(&O::weight, "weight",
@@ -82,7 +81,7 @@ struct Seq2SeqOptions {
   static auto fields() {
     using namespace config;
     using O = Seq2SeqOptions;
-    return std::tuple{
+    return Fields{
         field(&O::name, "name", "how its parts are joined", one_of({"encoder_decoder"}))
             .also_called({"arch", "architecture", "type", "model_type"})
             .value_formerly("encoder_decoder", "transformer")

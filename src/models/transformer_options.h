@@ -2,7 +2,6 @@
 
 #include <cstdint>
 #include <string>
-#include <tuple>
 
 #include "config/field.h"
 
@@ -22,7 +21,7 @@ struct StackOptions {
   static auto fields() {
     using namespace config;
     using O = StackOptions;
-    return std::tuple{
+    return Fields{
         field(&O::num_layers, "num_layers", "layers of the stack", between(1, 1000))
             .also_called({"layers", "depth", "num_hidden_layers", "enc_depth", "dec_depth",
                           "n_layers", "nlayers"}),

@@ -3,7 +3,6 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
-#include <tuple>
 #include <vector>
 
 #include "base/name_pattern.h"
@@ -42,7 +41,7 @@ struct AdapterOptions {
   static auto fields() {
     using namespace config;
     using O = AdapterOptions;
-    return std::tuple{
+    return Fields{
         field(&O::dim, "dim",
               "inner width of the adapters, which learn behind the parts of a layer while the "
               "model stays (Houlsby et al. 2019); 0 = off",

@@ -3,7 +3,6 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
-#include <tuple>
 #include <vector>
 
 #include "base/name_pattern.h"
@@ -40,7 +39,7 @@ struct LoraOptions {
   static auto fields() {
     using namespace config;
     using O = LoraOptions;
-    return std::tuple{
+    return Fields{
         field(&O::rank, "rank",
               "rank of what linear maps learn beside their weights, which stay (LoRA, Hu et al. "
               "2021); of merged maps (query, key and value) each has this rank; 0 = off",

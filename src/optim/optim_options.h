@@ -4,7 +4,6 @@
 #include <cmath>
 #include <cstdint>
 #include <string>
-#include <tuple>
 #include <vector>
 
 #include "config/field.h"
@@ -45,7 +44,7 @@ struct OptimOptions {
   static auto fields() {
     using namespace config;
     using O = OptimOptions;
-    return std::tuple{
+    return Fields{
         field(&O::name, "name",
               "adam adds weight decay to the gradient, adamw takes it off the weight (so do radam, "
               "lamb, adafactor); lars, larc and novograd are sgd with a rate for each tensor; "
@@ -255,7 +254,7 @@ struct ScheduleOptions {
   static auto fields() {
     using namespace config;
     using O = ScheduleOptions;
-    return std::tuple{
+    return Fields{
         field(
             &O::name, "name", "shape after the warm-up; fixed and constant are one",
             one_of({"constant", "fixed", "piecewise", "step", "exponential", "polynomial", "linear",

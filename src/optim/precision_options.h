@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
-#include <tuple>
 
 #include "config/field.h"
 
@@ -58,7 +57,7 @@ struct LossScaleOptions {
   static auto fields() {
     using namespace config;
     using O = LossScaleOptions;
-    return std::tuple{
+    return Fields{
         field(&O::name, "name",
               "auto: fairseq for mixed_fp16, none else; static: init for ever; backoff "
               "(OpenSeq2Seq): halve on overflow, double after window good updates; fairseq: the "

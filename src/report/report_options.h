@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <tuple>
 
 #include "config/field.h"
 
@@ -19,7 +18,7 @@ struct ReportOptions {
     using namespace config;
     using O = ReportOptions;
     const Meta free{.change = Change::kFree};
-    return std::tuple{
+    return Fields{
         field(&O::every, "every", "updates between `train` events of metrics.jsonl", at_least(1),
               {.unit = "updates", .change = Change::kFree})
             .also_called({"log_interval", "log_every", "logging_steps", "report_every", "disp_freq",

@@ -2,7 +2,6 @@
 
 #include <cstdint>
 #include <string>
-#include <tuple>
 #include <vector>
 
 #include "config/choice.h"
@@ -21,7 +20,7 @@ struct StopOptions {
   static auto fields() {
     using namespace config;
     using O = StopOptions;
-    return std::tuple{
+    return Fields{
         field(&O::name, "name",
               "none: each trial trains to its end; median: one that is worse than the median of "
               "the others ends early",
@@ -65,7 +64,7 @@ struct AshaOptions {
   static auto fields() {
     using namespace config;
     using O = AshaOptions;
-    return std::tuple{
+    return Fields{
         field(&O::mode, "mode",
               "how early trials stop: aggressive has one bracket, with all rungs; conservative "
               "adds a bracket for each smaller number of rungs, standard for the larger half",
@@ -85,14 +84,14 @@ struct AshaOptions {
 struct RandomOptions {
   static constexpr const char* kName = "random";
   StopOptions stop;
-  static auto fields() { return std::tuple{detail::stop_field<RandomOptions>()}; }
+  static auto fields() { return config::Fields{detail::stop_field<RandomOptions>()}; }
 };
 
 /// `[method] name = "grid"`: every point of a grid, the last hyperparameter changing fastest.
 struct GridOptions {
   static constexpr const char* kName = "grid";
   StopOptions stop;
-  static auto fields() { return std::tuple{detail::stop_field<GridOptions>()}; }
+  static auto fields() { return config::Fields{detail::stop_field<GridOptions>()}; }
 };
 
 using MethodChoice = config::Choice<AshaOptions, RandomOptions, GridOptions>;
@@ -120,7 +119,7 @@ struct SearchOptions {
   static auto fields() {
     using namespace config;
     using O = SearchOptions;
-    return std::tuple{
+    return Fields{
         field(&O::config, "config", "the configuration that each trial trains, but for its point",
               any(), {.change = Change::kFree, .is_path = true})
             .also_called({"recipe", "base", "experiment"}),
@@ -196,7 +195,7 @@ struct SearchFileOptions {
   static auto fields() {
     using config::field;
     using O = SearchFileOptions;
-    return std::tuple{
+    return config::Fields{
         field(&O::search, "search", "what is searched, how long and with what")
             .also_called({"searcher", "tune", "study", "sweep"}),
         field(&O::method, "method", "which points are tried, and how far each is trained")

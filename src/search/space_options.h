@@ -2,7 +2,6 @@
 
 #include <cstdint>
 #include <string>
-#include <tuple>
 #include <vector>
 
 #include "config/choice.h"
@@ -120,7 +119,7 @@ auto max_field() {
 
 inline auto CategoricalOptions::fields() {
   using O = CategoricalOptions;
-  return std::tuple{
+  return config::Fields{
       detail::key_field<O>(),
       config::field(&O::values, "values",
                     "the values, written as on the command line: [\"adam\", \"lamb\"], "
@@ -133,7 +132,7 @@ inline auto CategoricalOptions::fields() {
 
 inline auto NumbersOptions::fields() {
   using O = NumbersOptions;
-  return std::tuple{
+  return config::Fields{
       detail::key_field<O>(),
       config::field(&O::values, "values", "the numbers: [64, 128, 256]", config::any(),
                     {.change = detail::kFree})
@@ -144,19 +143,19 @@ inline auto NumbersOptions::fields() {
 
 inline auto IntOptions::fields() {
   using O = IntOptions;
-  return std::tuple{detail::key_field<O>(), detail::min_field<O>(), detail::max_field<O>(),
-                    detail::count_field<O>(), detail::when_field<O>()};
+  return config::Fields{detail::key_field<O>(), detail::min_field<O>(), detail::max_field<O>(),
+                        detail::count_field<O>(), detail::when_field<O>()};
 }
 
 inline auto DoubleOptions::fields() {
   using O = DoubleOptions;
-  return std::tuple{detail::key_field<O>(), detail::min_field<O>(), detail::max_field<O>(),
-                    detail::count_field<O>(), detail::when_field<O>()};
+  return config::Fields{detail::key_field<O>(), detail::min_field<O>(), detail::max_field<O>(),
+                        detail::count_field<O>(), detail::when_field<O>()};
 }
 
 inline auto LogOptions::fields() {
   using O = LogOptions;
-  return std::tuple{
+  return config::Fields{
       detail::key_field<O>(),
       detail::min_field<O>(),
       detail::max_field<O>(),

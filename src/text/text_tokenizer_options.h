@@ -2,7 +2,6 @@
 
 #include <cstdint>
 #include <string>
-#include <tuple>
 
 #include "config/field.h"
 #include "text/tokenizer_options.h"
@@ -38,7 +37,7 @@ struct TextTokenizerOptions {
     using namespace config;
     using O = TextTokenizerOptions;
     const Meta path{.is_path = true};
-    return std::tuple{
+    return Fields{
         field(&O::type, "type",
               "wordpiece (BERT's), byte_bpe (GPT-2's and RoBERTa's) or sentencepiece: trained on "
               "the training text, or loaded",

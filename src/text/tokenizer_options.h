@@ -2,7 +2,6 @@
 
 #include <cstdint>
 #include <string>
-#include <tuple>
 
 #include "config/field.h"
 
@@ -26,7 +25,7 @@ struct TokenizerOptions {
     using namespace config;
     using O = TokenizerOptions;
     const Meta path{.is_path = true};
-    return std::tuple{
+    return Fields{
         field(&O::type, "type",
               "sentencepiece, wordpiece (BERT's), byte_bpe (GPT-2's): raw text in, pieces trained "
               "or loaded; vocab: text is already split at spaces, ids come from a vocabulary file",

@@ -2,7 +2,6 @@
 
 #include <cstdint>
 #include <string>
-#include <tuple>
 
 #include "config/field.h"
 
@@ -18,7 +17,7 @@ struct RunOptions {
   static auto fields() {
     using namespace config;
     using O = RunOptions;
-    return std::tuple{
+    return Fields{
         field(&O::name, "name", "title in the report; empty = name of the run folder", any(),
               {.change = Change::kFree})
             .also_called({"run_name", "experiment_name", "job_name", "description"}),

@@ -2,7 +2,6 @@
 
 #include <cstdint>
 #include <string>
-#include <tuple>
 #include <vector>
 
 #include "config/field.h"
@@ -49,7 +48,7 @@ struct TrainOptions {
   static auto fields() {
     using namespace config;
     using O = TrainOptions;
-    return std::tuple{
+    return Fields{
         field(&O::max_steps, "max_steps",
               "stop after this many updates; those that are skipped do not count; 0 = no limit",
               at_least(0), {.unit = "updates", .change = Change::kFree})

@@ -28,7 +28,7 @@ struct Sections {
   config::Choice<StackOptions, BagEncoderOptions> encoder;
 
   static auto fields() {
-    return std::tuple{config::field(&Sections::encoder, "encoder", "what reads the source")};
+    return config::Fields{config::field(&Sections::encoder, "encoder", "what reads the source")};
   }
 };
 

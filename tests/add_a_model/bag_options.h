@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <tuple>
 
 #include "config/field.h"
 
@@ -18,7 +17,7 @@ struct BagEncoderOptions {
   static auto fields() {
     using namespace config;
     using O = BagEncoderOptions;
-    return std::tuple{
+    return Fields{
         field(&O::window, "window", "how many tokens a row is the mean of, its own in the middle",
               between(1, 1001), {.unit = "tokens"})
             .also_called({"window_size", "context_size"}),

@@ -19,8 +19,8 @@ struct Gas {
   double pressure = 20;
 
   static auto fields() {
-    return std::tuple{field(&Gas::burners, "burners", "flames", between(1, 9)),
-                      field(&Gas::pressure, "pressure", "of the line", any(), {.unit = "mbar"})};
+    return Fields{field(&Gas::burners, "burners", "flames", between(1, 9)),
+                  field(&Gas::pressure, "pressure", "of the line", any(), {.unit = "mbar"})};
   }
 };
 
@@ -28,14 +28,14 @@ struct Coil {
   static constexpr const char* kName = "coil";
   double watts = 1000;
 
-  static auto fields() { return std::tuple{field(&Coil::watts, "watts", "power", at_least(0))}; }
+  static auto fields() { return Fields{field(&Coil::watts, "watts", "power", at_least(0))}; }
 };
 
 struct Rings {
   static constexpr const char* kName = "rings";
   int64_t count = 2;
 
-  static auto fields() { return std::tuple{field(&Rings::count, "count", "how many")}; }
+  static auto fields() { return Fields{field(&Rings::count, "count", "how many")}; }
 };
 
 /// A part that has parts itself, and a key that another part has too.
@@ -45,8 +45,8 @@ struct Electric {
   Choice<Coil, Rings> plate;
 
   static auto fields() {
-    return std::tuple{field(&Electric::burners, "burners", "plates"),
-                      field(&Electric::plate, "plate", "what gets hot")};
+    return Fields{field(&Electric::burners, "burners", "plates"),
+                  field(&Electric::plate, "plate", "what gets hot")};
   }
 };
 
@@ -55,15 +55,15 @@ struct StoveOptions {
   Choice<Gas, Electric> heat;
 
   static auto fields() {
-    return std::tuple{field(&StoveOptions::height, "height", "from the floor"),
-                      field(&StoveOptions::heat, "heat", "where it comes from")
-                          .value_also_called("gas", {"methane"})};
+    return Fields{field(&StoveOptions::height, "height", "from the floor"),
+                  field(&StoveOptions::heat, "heat", "where it comes from")
+                      .value_also_called("gas", {"methane"})};
   }
 };
 
 struct Shop {
   StoveOptions stove;
-  static auto fields() { return std::tuple{field(&Shop::stove, "stove", "the stove")}; }
+  static auto fields() { return Fields{field(&Shop::stove, "stove", "the stove")}; }
 };
 
 TEST(Choice, IsItsFirstPartUntilAnotherIsChosen) {

@@ -19,7 +19,7 @@ struct Shelf {
   int64_t max_books = 0;
   std::string wood = "oak";
   static auto fields() {
-    return std::tuple{
+    return Fields{
         field(&Shelf::max_books, "max_books", "room", at_least(0)).formerly("max_volumes"),
         field(&Shelf::wood, "wood", "what it is of", one_of({"oak", "pine"}))
             .value_formerly("oak", "quercus")};
@@ -30,8 +30,8 @@ struct Study {
   Shelf shelf;
   std::vector<Shelf> shelves = {};
   static auto fields() {
-    return std::tuple{field(&Study::shelf, "shelf", "books"),
-                      field(&Study::shelves, "shelves", "more books")};
+    return Fields{field(&Study::shelf, "shelf", "books"),
+                  field(&Study::shelves, "shelves", "more books")};
   }
 };
 
@@ -106,10 +106,10 @@ struct Lamp {
   std::string light = "warm";
   int64_t hours = 1;
   static auto fields() {
-    return std::tuple{field(&Lamp::watts, "watts", "power"),
-                      retired(&Lamp::sockets, "sockets", "the wall has them"),
-                      field(&Lamp::light, "light", "of what colour", one_of({"warm", "cold"})),
-                      field(&Lamp::hours, "hours", "of use", any(), {.change = Change::kFree})};
+    return Fields{field(&Lamp::watts, "watts", "power"),
+                  retired(&Lamp::sockets, "sockets", "the wall has them"),
+                  field(&Lamp::light, "light", "of what colour", one_of({"warm", "cold"})),
+                  field(&Lamp::hours, "hours", "of use", any(), {.change = Change::kFree})};
   }
 };
 struct FormerLamp {
@@ -118,11 +118,10 @@ struct FormerLamp {
   std::string light = "warm";
   int64_t hours = 1;
   static auto fields() {
-    return std::tuple{
-        field(&FormerLamp::watts, "watts", "power"),
-        field(&FormerLamp::sockets, "sockets", "for plugs"),
-        field(&FormerLamp::light, "light", "of what colour"),
-        field(&FormerLamp::hours, "hours", "of use", any(), {.change = Change::kFree})};
+    return Fields{field(&FormerLamp::watts, "watts", "power"),
+                  field(&FormerLamp::sockets, "sockets", "for plugs"),
+                  field(&FormerLamp::light, "light", "of what colour"),
+                  field(&FormerLamp::hours, "hours", "of use", any(), {.change = Change::kFree})};
   }
 };
 
@@ -131,8 +130,7 @@ struct Hall {
   T lamp;
   std::vector<T> lamps = {};
   static auto fields() {
-    return std::tuple{field(&Hall::lamp, "lamp", "light"),
-                      field(&Hall::lamps, "lamps", "more light")};
+    return Fields{field(&Hall::lamp, "lamp", "light"), field(&Hall::lamps, "lamps", "more light")};
   }
 };
 

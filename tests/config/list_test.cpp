@@ -20,7 +20,7 @@ struct Surface {
   int64_t layers = 2;
 
   static auto fields() {
-    return std::tuple{field(&Surface::layers, "layers", "one on the other", at_least(1))};
+    return Fields{field(&Surface::layers, "layers", "one on the other", at_least(1))};
   }
 };
 
@@ -32,13 +32,12 @@ struct Lane {
   Surface surface;
 
   static auto fields() {
-    return std::tuple{
-        field(&Lane::use, "use", "who drives there", one_of({"cars", "bikes"})),
-        field(&Lane::width, "width", "from side to side", greater(0), {.unit = "metres"})
-            .also_called({"breadth"})
-            .read_with("use", {"cars"}),
-        field(&Lane::map, "map", "a file", any(), {.is_path = true}),
-        field(&Lane::surface, "surface", "what it is made of")};
+    return Fields{field(&Lane::use, "use", "who drives there", one_of({"cars", "bikes"})),
+                  field(&Lane::width, "width", "from side to side", greater(0), {.unit = "metres"})
+                      .also_called({"breadth"})
+                      .read_with("use", {"cars"}),
+                  field(&Lane::map, "map", "a file", any(), {.is_path = true}),
+                  field(&Lane::surface, "surface", "what it is made of")};
   }
 };
 
@@ -46,7 +45,7 @@ struct Steel {
   static constexpr const char* kName = "steel";
   int64_t spans = 1;
 
-  static auto fields() { return std::tuple{field(&Steel::spans, "spans", "between piers")}; }
+  static auto fields() { return Fields{field(&Steel::spans, "spans", "between piers")}; }
 };
 
 /// A part of a list's entry that has a list itself.
@@ -56,8 +55,8 @@ struct Stone {
   std::vector<Surface> piers;
 
   static auto fields() {
-    return std::tuple{field(&Stone::arch, "arch", "radius", at_least(0)),
-                      field(&Stone::piers, "piers", "what carries it")};
+    return Fields{field(&Stone::arch, "arch", "radius", at_least(0)),
+                  field(&Stone::piers, "piers", "what carries it")};
   }
 };
 
@@ -69,10 +68,10 @@ struct RoadOptions {
 
   static auto fields() {
     using O = RoadOptions;
-    return std::tuple{field(&O::length, "length", "in all", at_least(1)),
-                      field(&O::surface, "surface", "of the road"),
-                      field(&O::lanes, "lanes", "side by side").also_called({"tracks"}),
-                      field(&O::bridges, "bridges", "over water")};
+    return Fields{field(&O::length, "length", "in all", at_least(1)),
+                  field(&O::surface, "surface", "of the road"),
+                  field(&O::lanes, "lanes", "side by side").also_called({"tracks"}),
+                  field(&O::bridges, "bridges", "over water")};
   }
 };
 
@@ -83,18 +82,18 @@ struct FormerRoadOptions {
 
   static auto fields() {
     using O = FormerRoadOptions;
-    return std::tuple{field(&O::length, "length", "in all", at_least(1)),
-                      field(&O::surface, "surface", "of the road")};
+    return Fields{field(&O::length, "length", "in all", at_least(1)),
+                  field(&O::surface, "surface", "of the road")};
   }
 };
 
 struct Town {
   RoadOptions road;
-  static auto fields() { return std::tuple{field(&Town::road, "road", "the road")}; }
+  static auto fields() { return Fields{field(&Town::road, "road", "the road")}; }
 };
 struct FormerTown {
   FormerRoadOptions road;
-  static auto fields() { return std::tuple{field(&FormerTown::road, "road", "the road")}; }
+  static auto fields() { return Fields{field(&FormerTown::road, "road", "the road")}; }
 };
 
 constexpr const char* kTwoLanes =

@@ -11,7 +11,7 @@ namespace {
 struct Sail {
   static constexpr const char* kName = "sail";
   int64_t masts = 2;
-  static auto fields() { return std::tuple{field(&Sail::masts, "masts", "how many")}; }
+  static auto fields() { return Fields{field(&Sail::masts, "masts", "how many")}; }
 };
 
 struct Steam {
@@ -19,28 +19,26 @@ struct Steam {
   int64_t boilers = 1;
   bool whistle = false;
   static auto fields() {
-    return std::tuple{field(&Steam::boilers, "boilers", "how many"),
-                      field(&Steam::whistle, "whistle", "whether it is heard")};
+    return Fields{field(&Steam::boilers, "boilers", "how many"),
+                  field(&Steam::whistle, "whistle", "whether it is heard")};
   }
 };
 
 struct Motor {
   static constexpr const char* kName = "motor";
   bool whistle = false;
-  static auto fields() {
-    return std::tuple{field(&Motor::whistle, "whistle", "whether it is heard")};
-  }
+  static auto fields() { return Fields{field(&Motor::whistle, "whistle", "whether it is heard")}; }
 };
 
 struct Oars {
   static constexpr const char* kName = "oars";
   int64_t rowers = 8;
-  static auto fields() { return std::tuple{field(&Oars::rowers, "rowers", "who row")}; }
+  static auto fields() { return Fields{field(&Oars::rowers, "rowers", "who row")}; }
 };
 
 struct Boat {
   Choice<Sail, Oars> stern;
-  static auto fields() { return std::tuple{field(&Boat::stern, "stern", "what drives it")}; }
+  static auto fields() { return Fields{field(&Boat::stern, "stern", "what drives it")}; }
 };
 
 struct Ship {
@@ -48,15 +46,15 @@ struct Ship {
   Choice<Sail, Oars> stern;
   std::vector<Boat> boats = {};
   static auto fields() {
-    return std::tuple{field(&Ship::bow, "bow", "what draws it"),
-                      field(&Ship::stern, "stern", "what drives it"),
-                      field(&Ship::boats, "boats", "small ones")};
+    return Fields{field(&Ship::bow, "bow", "what draws it"),
+                  field(&Ship::stern, "stern", "what drives it"),
+                  field(&Ship::boats, "boats", "small ones")};
   }
 };
 
 struct Harbour {
   Ship ship;
-  static auto fields() { return std::tuple{field(&Harbour::ship, "ship", "the ship")}; }
+  static auto fields() { return Fields{field(&Harbour::ship, "ship", "the ship")}; }
 };
 
 std::string message(const std::string& text, const std::vector<std::string>& overrides = {}) {

@@ -84,13 +84,13 @@ TEST(ConfigResolved, OnlyFixedKeysMakeAnotherExperiment) {
 struct Scanner {
   std::string page = "left";
   static auto fields() {
-    return std::tuple{field(&Scanner::page, "page", "which is read first",
-                            one_of({"left", "right"}), {.change = Change::kReading})};
+    return Fields{field(&Scanner::page, "page", "which is read first", one_of({"left", "right"}),
+                        {.change = Change::kReading})};
   }
 };
 struct Desk {
   Scanner scanner;
-  static auto fields() { return std::tuple{field(&Desk::scanner, "scanner", "on the desk")}; }
+  static auto fields() { return Fields{field(&Desk::scanner, "scanner", "on the desk")}; }
 };
 
 TEST(ConfigResolved, HowFilesAreReadMakesAnotherExperimentToo) {
@@ -118,38 +118,36 @@ TEST(ConfigResolved, DifferencesNameTheTwoSidesAsTheyAreTold) {
 struct Lantern {
   std::string light = "warm";
   static auto fields() {
-    return std::tuple{field(&Lantern::light, "light", "of what colour", one_of({"warm", "cold"}))
-                          .value_formerly("warm", "yellow")};
+    return Fields{field(&Lantern::light, "light", "of what colour", one_of({"warm", "cold"}))
+                      .value_formerly("warm", "yellow")};
   }
 };
 struct FormerLantern {
   std::string light = "yellow";
-  static auto fields() {
-    return std::tuple{field(&FormerLantern::light, "light", "of what colour")};
-  }
+  static auto fields() { return Fields{field(&FormerLantern::light, "light", "of what colour")}; }
 };
 
 /// A key that has another name now, and the section as it was.
 struct Rack {
   int64_t max_books = 0;
   static auto fields() {
-    return std::tuple{
+    return Fields{
         field(&Rack::max_books, "max_books", "room", at_least(0)).formerly("max_volumes")};
   }
 };
 struct FormerShelf {
   int64_t max_volumes = 0;
   static auto fields() {
-    return std::tuple{field(&FormerShelf::max_volumes, "max_volumes", "room", at_least(0))};
+    return Fields{field(&FormerShelf::max_volumes, "max_volumes", "room", at_least(0))};
   }
 };
 struct Room {
   Rack shelf;
-  static auto fields() { return std::tuple{field(&Room::shelf, "shelf", "books")}; }
+  static auto fields() { return Fields{field(&Room::shelf, "shelf", "books")}; }
 };
 struct FormerRoom {
   FormerShelf shelf;
-  static auto fields() { return std::tuple{field(&FormerRoom::shelf, "shelf", "books")}; }
+  static auto fields() { return Fields{field(&FormerRoom::shelf, "shelf", "books")}; }
 };
 
 TEST(ConfigResolved, AKeyIsReadByTheNameThatItHadWhichIsHashed) {

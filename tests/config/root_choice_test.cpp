@@ -15,12 +15,12 @@ namespace {
 
 struct Rails {
   int64_t changes = 0;
-  static auto fields() { return std::tuple{field(&Rails::changes, "changes", "of trains")}; }
+  static auto fields() { return Fields{field(&Rails::changes, "changes", "of trains")}; }
 };
 
 struct Seats {
   int64_t window = 1;
-  static auto fields() { return std::tuple{field(&Seats::window, "window", "seats at one")}; }
+  static auto fields() { return Fields{field(&Seats::window, "window", "seats at one")}; }
 };
 
 struct ByTrain {
@@ -28,35 +28,35 @@ struct ByTrain {
   Rails route;
   Seats cost;
   static auto fields() {
-    return std::tuple{field(&ByTrain::route, "route", "where it goes"),
-                      field(&ByTrain::cost, "cost", "what it costs")};
+    return Fields{field(&ByTrain::route, "route", "where it goes"),
+                  field(&ByTrain::cost, "cost", "what it costs")};
   }
 };
 
 struct Diesel {
   static constexpr const char* kName = "diesel";
   double litres = 10;
-  static auto fields() { return std::tuple{field(&Diesel::litres, "litres", "an hour")}; }
+  static auto fields() { return Fields{field(&Diesel::litres, "litres", "an hour")}; }
 };
 
 struct Sails {
   static constexpr const char* kName = "sails";
   int64_t count = 3;
-  static auto fields() { return std::tuple{field(&Sails::count, "count", "how many")}; }
+  static auto fields() { return Fields{field(&Sails::count, "count", "how many")}; }
 };
 
 struct Waters {
   double miles = 5;
   Choice<Diesel, Sails> power;
   static auto fields() {
-    return std::tuple{field(&Waters::miles, "miles", "at sea"),
-                      field(&Waters::power, "power", "what drives it")};
+    return Fields{field(&Waters::miles, "miles", "at sea"),
+                  field(&Waters::power, "power", "what drives it")};
   }
 };
 
 struct Flag {
   std::string flag = "white";
-  static auto fields() { return std::tuple{field(&Flag::flag, "flag", "its colour")}; }
+  static auto fields() { return Fields{field(&Flag::flag, "flag", "its colour")}; }
 };
 
 struct ByShip {
@@ -64,22 +64,22 @@ struct ByShip {
   Flag trip;
   Waters route;
   static auto fields() {
-    return std::tuple{field(&ByShip::trip, "trip", "how to get there"),
-                      field(&ByShip::route, "route", "over which waters")};
+    return Fields{field(&ByShip::trip, "trip", "how to get there"),
+                  field(&ByShip::route, "route", "over which waters")};
   }
 };
 
 struct Cost {
   double most = 100;
-  static auto fields() { return std::tuple{field(&Cost::most, "most", "at most")}; }
+  static auto fields() { return Fields{field(&Cost::most, "most", "at most")}; }
 };
 
 struct Journey {
   Choice<ByTrain, ByShip> trip;
   Cost cost;
   static auto fields() {
-    return std::tuple{field(&Journey::trip, "trip", "how to get there").with_parts_beside(),
-                      field(&Journey::cost, "cost", "what may be spent")};
+    return Fields{field(&Journey::trip, "trip", "how to get there").with_parts_beside(),
+                  field(&Journey::cost, "cost", "what may be spent")};
   }
 };
 

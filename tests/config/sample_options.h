@@ -2,7 +2,6 @@
 
 #include <cstdint>
 #include <string>
-#include <tuple>
 #include <vector>
 
 #include "config/field.h"
@@ -22,7 +21,7 @@ struct OvenOptions {
   static auto fields() {
     using namespace config;
     using O = OvenOptions;
-    return std::tuple{
+    return Fields{
         field(&O::heat, "heat", "how hot", between(50, 300), {.unit = "degrees"})
             .also_called({"temperature"})
             .also_called({"fahrenheit"}, "in degrees of Celsius")
@@ -45,7 +44,7 @@ struct RackOptions {
   int64_t height = 2;
 
   static auto fields() {
-    return std::tuple{
+    return config::Fields{
         config::field(&RackOptions::height, "height", "from below", config::between(1, 5))};
   }
 };
@@ -57,7 +56,7 @@ struct KitchenOptions {
   static auto fields() {
     using namespace config;
     using O = KitchenOptions;
-    return std::tuple{
+    return Fields{
         field(&O::upper, "upper", "the upper rack"),
         field(&O::lower, "lower", "the lower rack"),
         field(&O::moisture, "moisture", "share of water in the air", fraction()),
@@ -70,7 +69,7 @@ struct House {
   KitchenOptions kitchen;
 
   static auto fields() {
-    return std::tuple{
+    return config::Fields{
         config::field(&House::oven, "oven", "the oven"),
         config::field(&House::kitchen, "kitchen", "the room around it").also_called({"galley"})};
   }

@@ -16,7 +16,7 @@ using stretto::testing::OvenOptions;
 struct Forgetful {
   int64_t told = 0;
   int64_t forgotten = 0;
-  static auto fields() { return std::tuple{field(&Forgetful::told, "told", "")}; }
+  static auto fields() { return Fields{field(&Forgetful::told, "told", "")}; }
 };
 
 TEST(ConfigSchema, AForgottenMemberIsNoticedWhenCompiling) {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "config/schema.h"
 
 namespace stretto::optim {
 namespace {
@@ -153,8 +154,9 @@ TEST(Schedule, AConstantWarmUpStandsBeforeEveryShape) {
       {"tri_stage", {{16, 1.0}, {26, 1.0}, {63, 0.1}, {100, 0.01}}},
       {"plateau", {{16, 1.0}, {99, 1.0}}},
   };
-  const auto fields = ScheduleOptions::fields();
-  EXPECT_EQ(shapes.size(), std::get<0>(fields).range.choices.size());
+  ScheduleOptions options;
+  const auto names = config::schema_of(options).find("name")->range.choices;
+  EXPECT_EQ(shapes.size(), names.size());
   for (const auto& shape : shapes) {
     ScheduleOptions schedule{.name = shape.name,
                              .warmup_steps = 16,
@@ -263,8 +265,9 @@ TEST(Schedule, NoamOfAModelWithoutAWidthIsRefusedWithWhatToUse) {
 }
 
 TEST(Schedule, TheWidthChangesNoamAlone) {
-  const auto fields = ScheduleOptions::fields();
-  for (const auto& name : std::get<0>(fields).range.choices) {
+  ScheduleOptions options;
+  const auto names = config::schema_of(options).find("name")->range.choices;
+  for (const auto& name : names) {
     const auto rate = [&](int64_t width) {
       return learning_rate({.name = name}, 1.0,
                            {.step = 5000, .total_steps = 10000, .width = width});
@@ -274,8 +277,9 @@ TEST(Schedule, TheWidthChangesNoamAlone) {
 }
 
 TEST(Schedule, NoWarmUpHasAFloor) {
-  const auto fields = ScheduleOptions::fields();
-  for (const auto& name : std::get<0>(fields).range.choices) {
+  ScheduleOptions options;
+  const auto names = config::schema_of(options).find("name")->range.choices;
+  for (const auto& name : names) {
     ScheduleOptions schedule{
         .name = name, .warmup_steps = 16, .warmup_init_lr = 0.01, .min_lr = 0.1};
     const double expected = name == "noam" ? 0.5 * 3 / 64 : 0.01 + 0.99 * 2 / 16;
@@ -345,8 +349,9 @@ TEST(Plateau, NegativeLossesCanMakeProgress) {
 }
 
 TEST(Schedule, EveryNameOfTheOptionsIsKnownAndAnUnknownOneListsThem) {
-  const auto fields = ScheduleOptions::fields();
-  for (const auto& name : std::get<0>(fields).range.choices) {
+  ScheduleOptions options;
+  const auto names = config::schema_of(options).find("name")->range.choices;
+  for (const auto& name : names) {
     const ScheduleAt at{.step = 5000, .total_steps = 10000, .width = 512};
     EXPECT_GT(learning_rate({.name = name}, 1.0, at), 0) << name;
   }

@@ -2,7 +2,6 @@
 
 #include <cstdint>
 #include <string>
-#include <tuple>
 #include <vector>
 
 #include "config/field.h"
@@ -30,7 +29,7 @@ struct MaskedTextOptions {
     using O = MaskedTextOptions;
     const Meta path{.is_path = true};
     const Meta free_path{.change = Change::kFree, .is_path = true};
-    return std::tuple{
+    return Fields{
         field(&O::train, "train", "training text: UTF-8, plain", any(), path)
             .also_called({"train_file", "train_files", "train_text"}),
         field(&O::valid, "valid", "validation text", any(), path)

@@ -2,7 +2,6 @@
 
 #include <cstdint>
 #include <string>
-#include <tuple>
 #include <vector>
 
 #include "config/field.h"
@@ -35,7 +34,7 @@ struct LabelledOptions {
     const Meta path{.is_path = true};
     const Meta free_path{.change = Change::kFree, .is_path = true};
     const Meta reading{.change = Change::kReading};
-    return std::tuple{
+    return Fields{
         field(&O::train, "train", "files of labelled texts for training", any(), path)
             .also_called({"train_file", "train_files"}),
         field(&O::valid, "valid", "files for validation", any(), path)

@@ -2,7 +2,6 @@
 
 #include <cstdint>
 #include <string>
-#include <tuple>
 #include <vector>
 
 #include "config/field.h"
@@ -25,7 +24,7 @@ struct HeadDataOptions {
     using O = HeadDataOptions;
     const Meta path{.is_path = true};
     const Meta free_path{.change = Change::kFree, .is_path = true};
-    return std::tuple{
+    return Fields{
         field(&O::head, "head", "the model.heads.name whose text this is"),
         field(&O::train_src, "train_src", "as data.train_src", any(), path),
         field(&O::train_tgt, "train_tgt", "as data.train_tgt", any(), path),
@@ -84,7 +83,7 @@ struct DataOptions {
     using O = DataOptions;
     const Meta path{.is_path = true};
     const Meta free_path{.change = Change::kFree, .is_path = true};
-    return std::tuple{
+    return Fields{
         field(&O::train_src, "train_src", "source side of the training text", any(), path)
             .also_called(
                 {"train_source", "path_src", "src_train", "train_file", "train_sets", "trainpref"})

@@ -2,7 +2,6 @@
 
 #include <cstdint>
 #include <string>
-#include <tuple>
 
 #include "config/field.h"
 #include "data/squad/answer_choice.h"
@@ -25,7 +24,7 @@ struct AnswerOptions {
   static auto fields() {
     using namespace config;
     using O = AnswerOptions;
-    return std::tuple{
+    return Fields{
         field(&O::nbest, "nbest", "distinct answers that are kept for each question",
               between(1, 1000), {.unit = "answers", .change = Change::kFree})
             .also_called({"n_best_size", "n_best", "top_k"}),

@@ -2,7 +2,6 @@
 
 #include <cstdint>
 #include <string>
-#include <tuple>
 
 #include "config/field.h"
 
@@ -21,7 +20,7 @@ struct ForensicsOptions {
   static auto fields() {
     using namespace config;
     using O = ForensicsOptions;
-    return std::tuple{
+    return Fields{
         field(
             &O::policy, "policy",
             "an update with a non-finite loss or gradient is left out; skip: 50 in a row stop the "
