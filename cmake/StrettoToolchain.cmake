@@ -28,6 +28,9 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
     -Wno-stringop-overflow -Wno-stringop-overread>)
   # -fpch-preprocess lets ccache see through the precompiled header.
   target_compile_options(stretto_warnings INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-fpch-preprocess>)
+elseif(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
+  # Else a precompiled header has the time of its files, and whatever was compiled with it is a miss.
+  target_compile_options(stretto_warnings INTERFACE $<$<COMPILE_LANGUAGE:CXX>:SHELL:-Xclang -fno-pch-timestamp>)
 endif()
 
 if(STRETTO_SANITIZE)

@@ -212,13 +212,13 @@ def saving_in_the_background_changes_nothing_but_the_wait(stretto):
 
 
 def killed_inside_every_checkpoint_call(stretto):
-    """One run per failpoint pass: SIGKILL before the n-th system call of saving and pruning."""
+    """SIGKILL before the n-th system call of a run, for every 23rd n: kinds of calls repeat in other distances."""
     with Lab(stretto) as lab:
         edit(lab, "max_steps = 60", "max_steps = 16")
         edit(lab, "save_every = 7", "save_every = 5")
         undisturbed(lab)
         survived = False
-        step = int(os.environ.get("STRETTO_FAILPOINT_STRIDE", "7"))
+        step = int(os.environ.get("STRETTO_FAILPOINT_STRIDE", "23"))
         for n in range(1, MAX_FAILPOINTS, step):
             run = f"point{n}"
             first = lab.train(run, env={"STRETTO_FAILPOINT": f"*:kill:{n}"})
