@@ -17,28 +17,10 @@
 #include "runs/run_folder.h"
 #include "runs/train_state.h"
 #include "store/checkpoint.h"
-#include "tasks/text_encoder/run_model.h"
-#include "tasks/translation/run_network.h"
+#include "tasks/registry.h"
 
 namespace stretto::engine {
 namespace {
-
-using interchange::Head;
-
-tasks::TextHead text_head(const interchange::ModelDescription& description) {
-  switch (description.head) {
-    case Head::kMaskedTokens:
-      return {.kind = models::TextHeadKind::kMaskedTokens};
-    case Head::kLabels:
-      return {.kind = models::TextHeadKind::kLabels,
-              .num_labels = static_cast<int64_t>(description.labels.size())};
-    case Head::kSpans:
-      return {.kind = models::TextHeadKind::kSpans};
-    case Head::kNone:
-      break;
-  }
-  return {};
-}
 
 std::string shape_text(const std::vector<int64_t>& shape) {
   std::vector<std::string> sizes;
@@ -79,12 +61,6 @@ std::vector<store::TensorView> complete(const std::vector<store::TensorView>& im
   if (misfits.empty()) return tensors;
   throw Error(ExitCode::kBadData, where + ": " + join(misfits, "; "),
               "the weights are not those of the model that config.json describes");
-}
-
-/// Where the network of a folder is made: what config.json says is compared with the weights
-/// before it takes memory, unless some of it is to have first weights.
-at::Device device_of(const std::vector<std::string>& missing) {
-  return missing.empty() ? at::kMeta : at::kCPU;
 }
 
 experiment::LoadedExperiment load(const experiment::Experiment& imported,
@@ -142,31 +118,32 @@ void tell_result(const ImportRequest& request, const std::string& model_class,
             << counted(pieces, "piece") << std::endl;
 }
 
-void import_text_model(const ImportRequest& request, interchange::NewFolder& target) {
-  const auto model = interchange::import_model(request.folder, request.options);
+/// What both kinds of models have. @param pieces  of its tokenizers
+template <class Model>
+void write_model(const ImportRequest& request, interchange::NewFolder& target, const Model& model,
+                 const std::string& model_class, int64_t pieces) {
   const auto loaded = load(model.experiment, request);
-  const auto& config = model.config;
-  const auto network = tasks::make_run_model(
-      loaded.options, *model.tokenizer, text_head(config.description), device_of(model.missing),
-      model.missing.empty() ? tasks::FirstTextWeights::kUnset : tasks::FirstTextWeights::kDrawn);
+  // What config.json says is compared with the weights before the network takes memory, unless
+  // some of it is to have first weights.
+  const auto network = tasks::family_of(loaded.options)
+                           .make_network(loaded.options, model.assets, !model.missing.empty());
   const auto tensors = complete(model.tensors, *network, request.folder);
   write_run(model.assets, loaded, tensors, target.path());
   target.publish();
   tell_differences(model.missing, model.left_out, model.rows_left_out);
-  tell_result(request, interchange::class_name(*config.architecture, config.description.head),
-              tensors, model.tokenizer->size());
+  tell_result(request, model_class, tensors, pieces);
+}
+
+void import_text_model(const ImportRequest& request, interchange::NewFolder& target) {
+  const auto model = interchange::import_model(request.folder, request.options);
+  write_model(request, target, model,
+              interchange::class_name(*model.config.architecture, model.config.description.head),
+              model.tokenizer->size());
 }
 
 void import_seq2seq_model(const ImportRequest& request, interchange::NewFolder& target) {
   const auto model = interchange::import_seq2seq(request.folder, request.options);
-  const auto loaded = load(model.experiment, request);
-  const auto network =
-      tasks::make_seq2seq_network(loaded.options, model.assets, !model.missing.empty());
-  const auto tensors = complete(model.tensors, *network, request.folder);
-  write_run(model.assets, loaded, tensors, target.path());
-  target.publish();
-  tell_differences(model.missing, model.left_out, model.rows_left_out);
-  tell_result(request, model.model_class(), tensors, model.num_pieces());
+  write_model(request, target, model, model.model_class(), model.num_pieces());
 }
 
 }  // namespace

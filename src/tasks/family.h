@@ -1,6 +1,7 @@
 #pragma once
 
 #include <ATen/core/Tensor.h>
+#include <torch/nn/module.h>
 
 #include <cstdint>
 #include <filesystem>
@@ -76,6 +77,12 @@ class Family {
   virtual std::vector<optim::TensorName> tensor_names(
       const experiment::Experiment& experiment) const = 0;
   virtual models::ModelCost model_cost(const CostRequest& request) const = 0;
+  /// The network of a run whose weights come from elsewhere: on the CPU with its first weights, or
+  /// its names and shapes alone, on the meta device.
+  /// @param assets  of the run folder: they say how many ids and labels there are
+  virtual std::shared_ptr<torch::nn::Module> make_network(const experiment::Experiment& experiment,
+                                                          const Assets& assets,
+                                                          bool draws_weights) const = 0;
 
   /// Notes in `found` where training would stop at the weights that `train.init_from` names.
   virtual void check_weights(const experiment::CheckRequest& request,

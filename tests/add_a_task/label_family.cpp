@@ -111,6 +111,11 @@ class LabelFamily : public Family {
     return {.parameters = models::num_parameters(*described(request.experiment)),
             .training_flops = kForwardAndBackward * kMultiplyAndAdd * d * kAnyLabels};
   }
+  std::shared_ptr<torch::nn::Module> make_network(const experiment::Experiment& experiment,
+                                                  const Assets& assets,
+                                                  bool draws_weights) const override {
+    return make_label_model(experiment, labels_of(assets), draws_weights ? at::kCPU : at::kMeta);
+  }
 
   // Weights that do not fit stop training before its first update, with their names.
   void check_weights(const experiment::CheckRequest& /*request*/,

@@ -87,6 +87,14 @@ TEST_F(LabelFamilyTest, LabelsAreAFileOfTheRun) {
   EXPECT_EQ(labels_of(assets), (Labels{"consonants", "vowels"}));
 }
 
+TEST_F(LabelFamilyTest, TheNetworkOfARunHasARowForEachLabel) {
+  const auto network = family_.make_network(experiment_.options, assets_of({"a", "b", "c"}),
+                                            /*draws_weights=*/false);
+  const at::Tensor output = network->named_parameters()["output.weight"];
+  EXPECT_EQ(output.sizes(), at::IntArrayRef({3, 8}));
+  EXPECT_TRUE(output.is_meta());
+}
+
 TEST_F(LabelFamilyTest, LinesOutOfStepAndUnknownLabelsAreNamed) {
   auto& data = translation_of(experiment_.options).data;
   data.valid_tgt = {folder_.write("other.label", "vowels\nconsonants\nvowles\n")};

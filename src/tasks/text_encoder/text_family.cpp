@@ -43,6 +43,15 @@ models::ModelCost TextFamily::model_cost(const CostRequest& request) const {
                          {.tokens = tokens, .head_rows = head_rows(request.experiment, tokens)});
 }
 
+std::shared_ptr<torch::nn::Module> TextFamily::make_network(
+    const experiment::Experiment& experiment, const Assets& assets, bool draws_weights) const {
+  const bool has_head = experiment::text_sections(experiment).model->head != "none";
+  return make_run_model(experiment, *load_tokenizer(experiment, assets).tokenizer,
+                        has_head ? head(experiment, &assets) : TextHead{},
+                        draws_weights ? at::kCPU : at::kMeta,
+                        draws_weights ? FirstTextWeights::kDrawn : FirstTextWeights::kUnset);
+}
+
 // As training begins; a model without memory has the names and shapes of the real one.
 void TextFamily::check_weights(const experiment::CheckRequest& request,
                                experiment::Preflight& found) const {

@@ -19,6 +19,9 @@ class TextFamily : public Family {
   std::vector<optim::TensorName> tensor_names(
       const experiment::Experiment& experiment) const override;
   models::ModelCost model_cost(const CostRequest& request) const override;
+  std::shared_ptr<torch::nn::Module> make_network(const experiment::Experiment& experiment,
+                                                  const Assets& assets,
+                                                  bool draws_weights) const override;
   void check_weights(const experiment::CheckRequest& request,
                      experiment::Preflight& found) const override;
   void require_room(const std::filesystem::path& place, const experiment::Experiment& other,

@@ -55,6 +55,16 @@ class TranslationFamily : public Family {
     return tasks::model_cost(request);
   }
 
+  std::shared_ptr<torch::nn::Module> make_network(const experiment::Experiment& experiment,
+                                                  const Assets& assets,
+                                                  bool draws_weights) const override {
+    auto tokenizers = text::load_tokenizers(translation_of(experiment).tokenizer, assets);
+    return make_translation_model(experiment, std::move(tokenizers),
+                                  draws_weights ? at::kCPU : at::kMeta,
+                                  draws_weights ? FirstWeights::kDrawn : FirstWeights::kUnset)
+        .model;
+  }
+
   void check_weights(const experiment::CheckRequest& request,
                      experiment::Preflight& found) const override {
     check_translation_weights(request, found);
