@@ -84,9 +84,12 @@ nn::PackedRows drop_words(nn::PackedRows rows, const nn::DropoutSource& source, 
   return rows;
 }
 
+at::Tensor first_places(const kernels::Offsets& offsets) {
+  return offsets.values.narrow(0, 0, offsets.values.size(0) - 1).to(at::kLong);
+}
+
 at::Tensor first_rows(const at::Tensor& rows, const kernels::Offsets& offsets) {
-  const at::Tensor first = offsets.values.narrow(0, 0, offsets.values.size(0) - 1);
-  return rows.index_select(0, first.to(at::kLong));
+  return rows.index_select(0, first_places(offsets));
 }
 
 at::Tensor mean_rows(const at::Tensor& rows, const kernels::Offsets& offsets) {

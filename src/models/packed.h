@@ -31,6 +31,8 @@ nn::PackedRows drop_words(nn::PackedRows rows, const nn::DropoutSource& source, 
 nn::PackedRows pack_text(const data::PackedTokens& tokens, const data::PackedTokens* segments,
                          const std::vector<int64_t>* sample_ids, c10::Device device);
 
+/// Where each sequence begins, int64 [B].
+at::Tensor first_places(const kernels::Offsets& offsets);
 /// The first row of each sequence; rows [N, D] -> [B, D]. No sequence is empty.
 at::Tensor first_rows(const at::Tensor& rows, const kernels::Offsets& offsets);
 /// The mean row of each sequence, [N, D] -> [B, D]; zero where it has no rows.

@@ -78,10 +78,16 @@ at::Tensor TextModel::encode(const nn::PackedRows& input, const ForwardContext& 
   return encoder_->forward(input, context).keys;
 }
 
-at::Tensor TextModel::pooled(const at::Tensor& rows, const nn::PackedRows& input,
-                             const ForwardContext& context) const {
+at::Tensor TextModel::encode_of(const at::Tensor& wanted, const nn::PackedRows& input,
+                                const ForwardContext& context) {
+  return encoder_->forward_of(wanted, input, context);
+}
+
+at::Tensor TextModel::pooled(const nn::PackedRows& input, const ForwardContext& context) {
   TORCH_CHECK(labels_, "[text_model] this head reads single rows, and pools none");
-  return labels_->pooled(rows, input, context);
+  if (!labels_->reads_first_rows()) return labels_->pooled(encode(input, context), input, context);
+  return labels_->behind_pooling(encode_of(first_places(input.offsets), input, context), input,
+                                 context);
 }
 
 at::Tensor TextModel::sentence_vectors(const at::Tensor& rows, const kernels::Offsets& offsets,
@@ -122,7 +128,10 @@ double TextModel::operations(double length, double head_rows) const {
   if (masked_tokens_) of_head = masked_tokens_->operations();
   if (spans_) of_head = spans_->operations();
   if (labels_) of_head = labels_->operations();
-  return length * encoder_->operations(length) + head_rows * of_head;
+  const bool reads_some = masked_tokens_ || (labels_ && labels_->reads_first_rows());
+  const double unwanted = reads_some ? length - head_rows : 0;
+  return length * encoder_->operations(length) - unwanted * encoder_->operations_of_unwanted() +
+         head_rows * of_head;
 }
 
 std::shared_ptr<TextModel> make_text_model(const TextModelSetup& setup) {

@@ -51,12 +51,15 @@ class TextModel : public torch::nn::Module {
 
   /// Rows of the last layer, [N, D].
   at::Tensor encode(const nn::PackedRows& input, const ForwardContext& context);
+  /// Rows `wanted` of these alone, int64 [R] -> [R, D], for less: see
+  /// BertEncoder::forward_of.
+  at::Tensor encode_of(const at::Tensor& wanted, const nn::PackedRows& input,
+                       const ForwardContext& context);
 
-  /// One row for each sequence as model.pooling says, with head_dropout in training: [N, D] ->
-  /// [B, D]. Of heads of labels and none.
-  at::Tensor pooled(const at::Tensor& rows, const nn::PackedRows& input,
-                    const ForwardContext& context) const;
-  /// The same without a layer and without dropout. @param pooling  "mean" or "cls"
+  /// One row for each sequence as model.pooling says, with head_dropout in training: [B, D]. Of
+  /// heads of labels and none.
+  at::Tensor pooled(const nn::PackedRows& input, const ForwardContext& context);
+  /// From rows of encode(), without a layer and without dropout. @param pooling  "mean" or "cls"
   at::Tensor sentence_vectors(const at::Tensor& rows, const kernels::Offsets& offsets,
                               const std::string& pooling) const;
 
@@ -78,7 +81,8 @@ class TextModel : public torch::nn::Module {
   std::vector<optim::TiedName> tied_names() const;
 
   /// Multiplications and additions of forward over one sequence of `length` tokens, of which the
-  /// head reads `head_rows`: masked tokens, all tokens (spans), or 1 (labels).
+  /// head reads `head_rows`: masked tokens, all tokens (spans), or 1 (labels). Of the last layer,
+  /// those rows are computed that are read.
   double operations(double length, double head_rows) const;
 
  private:

@@ -69,18 +69,25 @@ class ResidualImpl : public torch::nn::Module {
 
   template <class Part>
   at::Tensor forward(const at::Tensor& x, const kernels::Dropout& dropout, Part part) const {
+    return forward(x, x, dropout, part);
+  }
+  /// The same for some rows of x: `part` reads all of them and returns those of
+  /// `kept`, in its order.
+  template <class Part>
+  at::Tensor forward(const at::Tensor& x, const at::Tensor& kept, const kernels::Dropout& dropout,
+                     Part part) const {
     const auto adapted = [&](const at::Tensor& h) {
       return adapter ? adapter->forward(part(h)) : part(h);
     };
     switch (place_) {
       case Place::kPre:
-        return nn::watch(*this, kernels::dropout_add(adapted(norm->forward(x)), x, dropout));
+        return nn::watch(*this, kernels::dropout_add(adapted(norm->forward(x)), kept, dropout));
       case Place::kResPost:
-        return nn::watch(*this, kernels::dropout_add(norm->forward(adapted(x)), x, dropout));
+        return nn::watch(*this, kernels::dropout_add(norm->forward(adapted(x)), kept, dropout));
       case Place::kPost:
         break;
     }
-    return norm->forward(kernels::dropout_add(adapted(x), x, dropout));
+    return norm->forward(kernels::dropout_add(adapted(x), kept, dropout));
   }
 
   nn::Norm norm{nullptr};

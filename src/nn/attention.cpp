@@ -45,18 +45,22 @@ std::vector<at::Tensor> SelfAttentionImpl::split(const at::Tensor& qkv_rows) con
   return {qkv_rows.narrow(1, 0, d), qkv_rows.narrow(1, d, e), qkv_rows.narrow(1, d + e, e)};
 }
 
+at::Tensor SelfAttentionImpl::attend(const at::Tensor& x, const PackedRows& rows, bool causal,
+                                     const kernels::Dropout& dropout,
+                                     const kernels::DistanceBias& bias) const {
+  const at::Tensor projected = project(x, rows.positions);
+  return watch(*this, kernels::self_attention(projected, {.offsets = rows.offsets,
+                                                          .num_heads = options.num_heads,
+                                                          .causal = causal,
+                                                          .dropout = dropout,
+                                                          .num_kv_heads = options.num_kv_heads,
+                                                          .bias = bias_of(projected, bias)}));
+}
+
 at::Tensor SelfAttentionImpl::forward(const at::Tensor& x, const PackedRows& rows, bool causal,
                                       const kernels::Dropout& dropout,
                                       const kernels::DistanceBias& bias) const {
-  const at::Tensor projected = project(x, rows.positions);
-  const at::Tensor attended =
-      kernels::self_attention(projected, {.offsets = rows.offsets,
-                                          .num_heads = options.num_heads,
-                                          .causal = causal,
-                                          .dropout = dropout,
-                                          .num_kv_heads = options.num_kv_heads,
-                                          .bias = bias_of(projected, bias)});
-  return out->forward(watch(*this, attended));
+  return out->forward(attend(x, rows, causal, dropout, bias));
 }
 
 CrossAttentionImpl::CrossAttentionImpl(const Init& init, const AttentionOptions& options) {

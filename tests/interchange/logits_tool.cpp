@@ -67,11 +67,11 @@ at::Tensor logits(models::TextModel& model, const at::Tensor& rows, const nn::Pa
     case models::TextHeadKind::kSpans:
       return model.spans().scores(rows);
     case models::TextHeadKind::kLabels:
-      return model.labels().logits(model.pooled(rows, input, context));
+      return model.labels().logits(model.pooled(input, context));
     case models::TextHeadKind::kNone:
       break;
   }
-  return model.pooled(rows, input, context);
+  return model.pooled(input, context);
 }
 
 store::TensorView view_of(const char* name, const at::Tensor& tensor) {

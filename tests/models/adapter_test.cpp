@@ -197,8 +197,9 @@ TEST(AdapterModels, CountTheirOperations) {
   constexpr int64_t kInner = 5;
   const auto plain = make_text_model(small_text_setup({}));
   const auto model = make_text_model(small_text_setup({.dim = kInner}));
-  const double matrices = 2 * 2 * 2 * 16 * kInner;  // layers, parts, matrices
-  EXPECT_DOUBLE_EQ(model->operations(4, 1) - plain->operations(4, 1), 4 * 2 * matrices);
+  // A row of a layer: parts, matrices, multiplication and addition. The last layer has one row.
+  const double of_layer = 2 * 2 * 2 * 16 * kInner;
+  EXPECT_DOUBLE_EQ(model->operations(4, 1) - plain->operations(4, 1), (4 + 1) * of_layer);
 }
 
 }  // namespace

@@ -37,8 +37,14 @@ LabelHead::LabelHead(const BertOptions& options, const LabelHeadSetup& setup)
 
 at::Tensor LabelHead::pooled(const at::Tensor& rows, const nn::PackedRows& input,
                              const ForwardContext& context) const {
-  at::Tensor x =
-      pooling_ == "mean" ? mean_rows(rows, input.offsets) : first_rows(rows, input.offsets);
+  return behind_pooling(
+      reads_first_rows() ? first_rows(rows, input.offsets) : mean_rows(rows, input.offsets), input,
+      context);
+}
+
+at::Tensor LabelHead::behind_pooling(const at::Tensor& row_of_each, const nn::PackedRows& input,
+                                     const ForwardContext& context) const {
+  at::Tensor x = row_of_each;
   if (pooler_) {
     x = pooler_->forward(x);
     x = pooling_ == "cls_relu" ? at::relu(x) : at::tanh(x);

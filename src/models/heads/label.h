@@ -29,9 +29,14 @@ class LabelHead : public torch::nn::Module {
  public:
   LabelHead(const BertOptions& options, const LabelHeadSetup& setup);
 
+  /// Whether the head reads the first row of each sequence, and no other one.
+  bool reads_first_rows() const { return pooling_ != "mean"; }
   /// rows [N, D] of `input` -> [B, D], with head_dropout in training.
   at::Tensor pooled(const at::Tensor& rows, const nn::PackedRows& input,
                     const ForwardContext& context) const;
+  /// The same of the one row of each sequence that pooling leaves, [B, D].
+  at::Tensor behind_pooling(const at::Tensor& row_of_each, const nn::PackedRows& input,
+                            const ForwardContext& context) const;
   /// pooled [B, D] -> fp32 (or double) [B, L]. Throws c10::Error where there are no labels.
   at::Tensor logits(const at::Tensor& pooled) const;
 

@@ -28,8 +28,7 @@ at::Tensor masked_places(const data::Batch& batch, at::Device device) {
 /// Rows of the masked tokens, [M, D].
 at::Tensor masked_rows_of(models::TextModel& model, const data::Batch& batch,
                           const models::ForwardContext& context) {
-  return model.encode(pack_texts(batch, model), context)
-      .index_select(0, masked_places(batch, model.device()));
+  return model.encode_of(masked_places(batch, model.device()), pack_texts(batch, model), context);
 }
 
 }  // namespace

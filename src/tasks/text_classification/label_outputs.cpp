@@ -213,9 +213,7 @@ std::vector<double> class_weights(const experiment::TextClassificationOptions& o
 
 at::Tensor label_logits(models::TextModel& model, const data::Batch& batch,
                         const models::ForwardContext& context) {
-  const auto input = pack_texts(batch, model);
-  const auto rows = model.encode(input, context);
-  return model.labels().logits(model.pooled(rows, input, context));
+  return model.labels().logits(model.pooled(pack_texts(batch, model), context));
 }
 
 LabelPredictions predict_labels(const std::vector<std::shared_ptr<models::TextModel>>& models,

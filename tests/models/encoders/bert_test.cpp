@@ -297,6 +297,40 @@ TEST(Bert, DropoutChangesWithTheUpdate) {
             0.01);
 }
 
+// Of the last layer, the rows that a head reads.
+
+TEST(Bert, WantedRowsAreThoseOfAllWithTheirMasksAndGradients) {
+  const at::Tensor wanted = at::tensor({0, 7, 8, 3}, at::kLong);
+  for (const char* norm : {"post", "pre"}) {
+    SCOPED_TRACE(norm);
+    BertOptions options = dropping();
+    options.norm = norm;
+    PartSetup with_lora = setup();
+    with_lora.init = with_lora.init.with_lora({.rank = 2, .dropout = 0.4, .maps = {"*"}})
+                         .with_adapter({.dim = 3});
+    const auto encoder = std::make_shared<BertEncoder>(options, with_lora);
+    encoder->to(at::kDouble);
+    {
+      // Else what LoRA and adapters add is zero.
+      const torch::NoGradGuard no_grad;
+      for (const auto& item : encoder->named_parameters()) item.value().add_(0.1);
+    }
+    const nn::PackedRows input = texts().rows();
+    testing::expect_same(
+        *encoder, [&] { return encoder->forward_of(wanted, input, kTraining); },
+        [&] { return encoder->forward(input, kTraining).keys.index_select(0, wanted); }, 1e-12);
+  }
+}
+
+TEST(Bert, NoWantedRowsGiveEveryParameterAGradient) {
+  const auto encoder = encoder_of(dropping());
+  const at::Tensor none = encoder->forward_of(at::empty({0}, at::kLong), texts().rows(), kTraining);
+  EXPECT_EQ(none.sizes(), at::IntArrayRef({0, kWidth}));
+  none.sum().backward();
+  for (const auto& item : encoder->named_parameters())
+    EXPECT_TRUE(item.value().grad().defined()) << item.key();
+}
+
 TEST(Bert, PlacesOfDropoutHaveSitesOfTheirOwn) {
   // Each kind of dropout alone changes the rows, and in another way than the others do.
   std::vector<at::Tensor> all;
