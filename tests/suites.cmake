@@ -1,6 +1,7 @@
 # Read by ctest: makes a test of each suite of a GoogleTest program, with a process of its own, since starting
 # one that links libtorch takes longer than most tests; and of each test where a suite takes minutes.
-#   PROGRAM  its path; LIST the file to write; LABELS; APART the suites of whose tests each is one of ctest's
+#   PROGRAM  its path; LIST the file to write; LABELS; APART the suites of whose tests each is one of ctest's;
+#   SETTINGS the file that says so
 get_filename_component(name ${PROGRAM} NAME)
 if(NOT EXISTS ${PROGRAM})
   add_test(${name}_NOT_BUILT ${name}_NOT_BUILT)
@@ -36,13 +37,20 @@ function(stretto_list_suites)
       # ctest runs a test on each core: threads of several that wait busily take seven times as long.
       "set_tests_properties([=[${title}]=] PROPERTIES LABELS ${LABELS} TIMEOUT 600 COST ${cost} "
       "ENVIRONMENT OMP_WAIT_POLICY=passive "
-      # All of its tests left themselves out.
-      "SKIP_REGULAR_EXPRESSION [=[\\[  PASSED  \\] 0 tests]=])\n")
+      # All of its tests left themselves out, and none failed: the list of skipped tests is the last one.
+      "SKIP_REGULAR_EXPRESSION [=[\\[  PASSED  \\] 0 tests\\.\n(\\[  SKIPPED \\][^\n]*\n)+([^[]|$)]=])\n")
   endforeach()
-  file(WRITE ${LIST} "${script}")
+  if(NOT tests)
+    message(FATAL_ERROR "${PROGRAM} lists no tests")
+  endif()
+  # Whole or not at all: another ctest may read it.
+  string(RANDOM LENGTH 8 suffix)
+  file(WRITE ${LIST}.${suffix} "${script}")
+  file(RENAME ${LIST}.${suffix} ${LIST})
 endfunction()
 
-if(${PROGRAM} IS_NEWER_THAN ${LIST} OR ${CMAKE_CURRENT_LIST_FILE} IS_NEWER_THAN ${LIST})
+if(${PROGRAM} IS_NEWER_THAN ${LIST} OR ${CMAKE_CURRENT_LIST_FILE} IS_NEWER_THAN ${LIST}
+   OR ${SETTINGS} IS_NEWER_THAN ${LIST})
   stretto_list_suites()
 endif()
 include(${LIST})

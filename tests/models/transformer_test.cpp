@@ -398,7 +398,8 @@ TEST(Transformer, StepsHaveTheLogProbsOfTeacherForcing) {
       }
       const at::Tensor rows = steps->step(at::tensor(tokens));
       for (size_t k = 0; k < alive.size(); ++k) {
-        EXPECT_LT((rows[2 * k] - expected[alive[k]][t]).abs().max().item<double>(), 3e-5)
+        // Rounding of fp32: products of one thread add up in another order than those of two.
+        EXPECT_LT((rows[2 * k] - expected[alive[k]][t]).abs().max().item<double>(), 2e-5)
             << "source " << alive[k] << ", step " << t;
         if (t + 1 == data::target(batch).length(alive[k])) continue;
         next.push_back(alive[k]);

@@ -1212,5 +1212,56 @@ with open(folder / "trials.jsonl", "w") as file:
         self.assertIn("ANOTHER TABLE", printed)
 
 
+@unittest.skipUnless(shutil.which("ctest"), "there is no ctest")
+class Suites(InTemporaryFolder):
+    """tests/suites.cmake: what ctest makes of a program's suites and of what they print."""
+
+    PROGRAM = """#!/bin/sh
+case "$1" in
+  --gtest_list_tests) printf 'Running main() from gtest_main.cc\\nGood.\\n  A\\nBad.\\n  A\\nOut.\\n  A\\nMixed.\\n  A\\n  B\\nLong/0.  # TypeParam = int\\n  A\\n  B/1  # GetParam() = 3\\n' ;;
+  *Good*) echo '[  PASSED  ] 1 test.' ;;
+  *Bad*) printf '[  PASSED  ] 0 tests.\\n[  FAILED  ] 1 test, listed below:\\n[  FAILED  ] Bad.A\\n\\n 1 FAILED TEST\\n'; exit 1 ;;
+  *Out*) printf '[  PASSED  ] 0 tests.\\n[  SKIPPED ] 1 test, listed below:\\n[  SKIPPED ] Out.A\\n' ;;
+  *Mixed*) printf '[  PASSED  ] 0 tests.\\n[  SKIPPED ] 1 test, listed below:\\n[  SKIPPED ] Mixed.A\\n[  FAILED  ] 1 test, listed below:\\n[  FAILED  ] Mixed.B\\n'; exit 1 ;;
+  *) echo '[  PASSED  ] 1 test.' ;;
+esac
+"""
+
+    def ctest(self, apart, *arguments):
+        settings = self.write("settings.cmake", f"""set(PROGRAM [=[{self.folder}/program]=])
+set(LIST [=[{self.folder}/list.cmake]=])
+set(LABELS unit)
+set(APART {apart})
+set(SETTINGS [=[{self.folder}/settings.cmake]=])
+include([=[{ROOT}/tests/suites.cmake]=])
+""")
+        self.write("CTestTestfile.cmake", f"include([=[{settings}]=])\n")
+        return subprocess.run(["ctest", *arguments], cwd=self.folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT, text=True, timeout=60)
+
+    def setUp(self):
+        super().setUp()
+        self.write("program", self.PROGRAM).chmod(0o755)
+
+    def test_a_suite_of_which_nothing_passed_fails_unless_all_left_themselves_out(self):
+        result = self.ctest("Other")
+        self.assertNotEqual(result.returncode, 0)
+        for name, end in (("Good", "Passed"), ("Bad", "Failed"), ("Out", "Skipped"), ("Mixed", "Failed"), ("Long/0", "Passed")):
+            self.assertRegex(result.stdout, rf": {name} \.*.*{end}")
+        self.assertIn("2 tests failed out of 5", result.stdout)
+
+    def test_each_test_of_a_long_suite_is_one_and_new_settings_count(self):
+        self.assertIn("Total Tests: 5", self.ctest("Other", "-N").stdout)
+        time.sleep(0.02)
+        listed = self.ctest("Other Long/0", "-N").stdout
+        self.assertIn("Long/0.A", listed)
+        self.assertIn("Long/0.B/1", listed)
+        self.assertIn("Total Tests: 6", listed)
+
+    def test_a_program_without_tests_is_an_error(self):
+        self.write("program", "#!/bin/sh\n").chmod(0o755)
+        self.assertIn("lists no tests", self.ctest("Other", "-N").stdout)
+
+
 if __name__ == "__main__":
     unittest.main()
