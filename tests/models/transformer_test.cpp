@@ -380,7 +380,7 @@ TEST(Transformer, DropoutChangesWithItsKeyAndIsOffOutsideTraining) {
 TEST(Transformer, StepsHaveTheLogProbsOfTeacherForcing) {
   for (const Variant& variant : kVariants) {
     SCOPED_TRACE(variant.text());
-    const auto model = make(tiny(variant), at::kFloat);
+    const auto model = make(tiny(variant), at::kDouble);
     const data::Batch batch = batch_a();
     model->loss(batch_b(), {});  // moves running statistics away from 0 and 1
     model->eval();
@@ -398,8 +398,7 @@ TEST(Transformer, StepsHaveTheLogProbsOfTeacherForcing) {
       }
       const at::Tensor rows = steps->step(at::tensor(tokens));
       for (size_t k = 0; k < alive.size(); ++k) {
-        // Rounding of fp32: products of one thread add up in another order than those of two.
-        EXPECT_LT((rows[2 * k] - expected[alive[k]][t]).abs().max().item<double>(), 2e-5)
+        EXPECT_LT((rows[2 * k] - expected[alive[k]][t]).abs().max().item<double>(), 1e-5)
             << "source " << alive[k] << ", step " << t;
         if (t + 1 == data::target(batch).length(alive[k])) continue;
         next.push_back(alive[k]);
