@@ -51,8 +51,7 @@ class TextModel : public torch::nn::Module {
 
   /// Rows of the last layer, [N, D].
   at::Tensor encode(const nn::PackedRows& input, const ForwardContext& context);
-  /// Rows `wanted` of these alone, int64 [R] -> [R, D], for less: see
-  /// BertEncoder::forward_of.
+  /// Rows `wanted` of these alone, int64 [R] -> [R, D], for less: see BertEncoder::forward_of.
   at::Tensor encode_of(const at::Tensor& wanted, const nn::PackedRows& input,
                        const ForwardContext& context);
 

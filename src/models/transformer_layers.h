@@ -71,8 +71,8 @@ class ResidualImpl : public torch::nn::Module {
   at::Tensor forward(const at::Tensor& x, const kernels::Dropout& dropout, Part part) const {
     return forward(x, x, dropout, part);
   }
-  /// The same for some rows of x: `part` reads all of them and returns those of
-  /// `kept`, in its order.
+  /// The same for some rows of x: `part` reads all of them and returns those of `kept`, in its
+  /// order.
   template <class Part>
   at::Tensor forward(const at::Tensor& x, const at::Tensor& kept, const kernels::Dropout& dropout,
                      Part part) const {

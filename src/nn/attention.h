@@ -46,8 +46,8 @@ class SelfAttentionImpl : public torch::nn::Module {
   /// vectors of distances, or `bias` where it has none.
   kernels::DistanceBias bias_of(const at::Tensor& rows, const kernels::DistanceBias& bias) const;
 
-  /// softmax(q k^T / sqrt(D / heads) + bias) v, all of forward() but its last
-  /// map; [N, D] -> [N, D].
+  /// softmax(q k^T / sqrt(D / heads) + bias) v, all of forward() but its last map; [N, D] -> [N,
+  /// D].
   at::Tensor attend(const at::Tensor& x, const PackedRows& rows, bool causal,
                     const kernels::Dropout& dropout, const kernels::DistanceBias& bias = {}) const;
 

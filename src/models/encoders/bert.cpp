@@ -58,40 +58,26 @@ BertLayerImpl::BertLayerImpl(const nn::Init& init, const BertOptions& options) {
 }
 
 at::Tensor BertLayerImpl::forward(const at::Tensor& x, const nn::PackedRows& rows,
-                                  const BertLayerDropout& dropout) const {
+                                  const BertLayerDropout& dropout, const at::Tensor& wanted) const {
   using D = BertLayerDropout;
   const BertOptions& o = dropout.options;
-  const at::Tensor attended =
-      self_residual->forward(x, dropout.at(o.dropout, D::kAttention), [&](const at::Tensor& h) {
-        return self_attention->forward(h, rows, /*causal=*/false,
-                                       dropout.at(o.attention_dropout, D::kAttentionWeights));
-      });
-  return ffn_residual->forward(attended, dropout.at(o.dropout, D::kFfn), [&](const at::Tensor& h) {
-    return ffn->forward(h, dropout.at(o.activation_dropout, D::kFfnInner));
-  });
-}
-
-at::Tensor BertLayerImpl::forward_of(const at::Tensor& wanted, const at::Tensor& x,
-                                     const nn::PackedRows& rows,
-                                     const BertLayerDropout& dropout) const {
-  using D = BertLayerDropout;
-  const BertOptions& o = dropout.options;
-  nn::DropoutSource kept = dropout.source;
-  if (kept.row_keys.defined()) kept.row_keys = kept.row_keys.index_select(0, wanted);
-  const BertLayerDropout kept_dropout{o, kept, dropout.first_site};
+  const auto kept = [&](const at::Tensor& all) {
+    return wanted.defined() && all.defined() ? all.index_select(0, wanted) : all;
+  };
+  nn::DropoutSource source = dropout.source;
+  source.row_keys = kept(source.row_keys);
+  const BertLayerDropout behind{o, source, dropout.first_site};
   const at::Tensor attended = self_residual->forward(
-      x, x.index_select(0, wanted), kept_dropout.at(o.dropout, D::kAttention),
-      [&](const at::Tensor& h) {
+      x, kept(x), behind.at(o.dropout, D::kAttention), [&](const at::Tensor& h) {
         const at::Tensor all = self_attention->attend(
             h, rows, /*causal=*/false, dropout.at(o.attention_dropout, D::kAttentionWeights));
-        const nn::LoraDropoutScope lora(kept);
-        return self_attention->out->forward(all.index_select(0, wanted));
+        const nn::LoraDropoutScope lora(source);
+        return self_attention->out->forward(kept(all));
       });
-  const nn::LoraDropoutScope lora(kept);
-  return ffn_residual->forward(
-      attended, kept_dropout.at(o.dropout, D::kFfn), [&](const at::Tensor& h) {
-        return ffn->forward(h, kept_dropout.at(o.activation_dropout, D::kFfnInner));
-      });
+  const nn::LoraDropoutScope lora(source);
+  return ffn_residual->forward(attended, behind.at(o.dropout, D::kFfn), [&](const at::Tensor& h) {
+    return ffn->forward(h, behind.at(o.activation_dropout, D::kFfnInner));
+  });
 }
 
 BertEncoder::BertEncoder(const BertOptions& options, const PartSetup& setup)
@@ -132,35 +118,26 @@ at::Tensor BertEncoder::embed(const nn::PackedRows& input) {
   return embedding_->forward(input.ids, place, input.dropped_words, nn::RowScale::kOne);
 }
 
-BertLayerDropout BertEncoder::dropout_of(size_t layer, const nn::DropoutSource& source) const {
-  return {options_, source, first_site_ + layer * uint64_t{BertLayerDropout::kPlaces}};
-}
-
-at::Tensor BertEncoder::run_layers(size_t count, const nn::PackedRows& input,
-                                   const nn::DropoutSource& dropout) {
-  at::Tensor x = kernels::dropout(embedding_norm_->forward(embed(input)),
-                                  dropout.at(options_.dropout, first_site_ + kEmbeddingSite));
-  for (size_t i = 0; i < count; ++i) x = layers_[i]->forward(x, input, dropout_of(i, dropout));
-  return x;
-}
-
 Encoded BertEncoder::forward(const nn::PackedRows& input, const ForwardContext& context) {
-  const nn::DropoutSource dropout = context.dropout(input.row_keys);
-  const nn::LoraDropoutScope lora(dropout);
-  at::Tensor x = run_layers(layers_.size(), input, dropout);
-  if (final_norm_) x = final_norm_->forward(x);
-  return {.rows = input, .keys = x, .values = {}, .state = {}};
+  return {
+      .rows = input, .keys = forward_of(/*wanted=*/{}, input, context), .values = {}, .state = {}};
 }
 
 at::Tensor BertEncoder::forward_of(const at::Tensor& wanted, const nn::PackedRows& input,
                                    const ForwardContext& context) {
   // No kernel is asked for no rows.
-  if (wanted.numel() == 0) return forward(input, context).keys.index_select(0, wanted);
+  if (wanted.defined() && wanted.numel() == 0) {
+    return forward_of({}, input, context).index_select(0, wanted);
+  }
   const nn::DropoutSource dropout = context.dropout(input.row_keys);
   const nn::LoraDropoutScope lora(dropout);
-  const size_t last = layers_.size() - 1;
-  const at::Tensor below = run_layers(last, input, dropout);
-  const at::Tensor x = layers_[last]->forward_of(wanted, below, input, dropout_of(last, dropout));
+  at::Tensor x = kernels::dropout(embedding_norm_->forward(embed(input)),
+                                  dropout.at(options_.dropout, first_site_ + kEmbeddingSite));
+  for (size_t i = 0; i < layers_.size(); ++i) {
+    const uint64_t site = first_site_ + i * uint64_t{BertLayerDropout::kPlaces};
+    const bool is_last = i + 1 == layers_.size();
+    x = layers_[i]->forward(x, input, {options_, dropout, site}, is_last ? wanted : at::Tensor());
+  }
   return final_norm_ ? final_norm_->forward(x) : x;
 }
 

@@ -38,12 +38,10 @@ nn::InitRule rule_of_matrices(const BertOptions& options);
 class BertLayerImpl : public torch::nn::Module {
  public:
   BertLayerImpl(const nn::Init& init, const BertOptions& options);
+  /// @param wanted  int64 [R]: the rows to return, [R, D]; undefined = all. Behind attention,
+  ///                nothing is computed of the others
   at::Tensor forward(const at::Tensor& x, const nn::PackedRows& rows,
-                     const BertLayerDropout& dropout) const;
-  /// Rows `wanted` of forward(), int64 [R] -> [R, D]. Beside queries, keys and
-  /// values, nothing is computed of the other rows.
-  at::Tensor forward_of(const at::Tensor& wanted, const at::Tensor& x, const nn::PackedRows& rows,
-                        const BertLayerDropout& dropout) const;
+                     const BertLayerDropout& dropout, const at::Tensor& wanted) const;
 
   nn::SelfAttention self_attention{nullptr};
   nn::FeedForward ffn{nullptr};
@@ -67,9 +65,8 @@ class BertEncoder : public Encoder {
   /// Throws Error(kBadData) for a sequence longer than learned positions, and c10::Error for a
   /// segment that has no vector.
   Encoded forward(const nn::PackedRows& input, const ForwardContext& context) override;
-  /// Rows `wanted` of forward(), int64 [R] -> [R, D], with the same masks of
-  /// dropout. The last layer computes them alone: a head that reads few rows
-  /// need not pay for all.
+  /// Rows `wanted` of forward(), int64 [R] -> [R, D], with the same masks of dropout; undefined =
+  /// all. The last layer computes them alone: a head that reads few rows need not pay for all.
   at::Tensor forward_of(const at::Tensor& wanted, const nn::PackedRows& input,
                         const ForwardContext& context);
   int64_t width() const override { return sizes_.d_model; }
@@ -82,10 +79,6 @@ class BertEncoder : public Encoder {
 
  private:
   at::Tensor embed(const nn::PackedRows& input);
-  BertLayerDropout dropout_of(size_t layer, const nn::DropoutSource& source) const;
-  /// Behind the first `count` layers.
-  at::Tensor run_layers(size_t count, const nn::PackedRows& input,
-                        const nn::DropoutSource& dropout);
 
   BertOptions options_;
   BertSizes sizes_;
