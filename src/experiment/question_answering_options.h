@@ -66,16 +66,16 @@ struct QuestionDataOptions {
             .value_also_called("refuse", {"error", "fail"})
             .value_also_called("skip", {"drop", "ignore", "warn"}),
         field(&O::version, "version",
-              "of SQuAD: in 2 a paragraph may not answer a question; auto: 2 if the training or "
-              "the evaluated data have such a question, else 1",
+              "of SQuAD: in 2 a paragraph may not answer a question. auto: 2 if the training "
+              "or the evaluated data have such a question, else 1",
               one_of({"auto", "1", "2"}), {.change = Change::kFree})
             .also_called({"squad_version"})
             .also_called({"version_2_with_negative"}, "= \"2\"")
             .value_also_called("1", {"1.1", "v1", "v1.1", "squad1"})
             .value_also_called("2", {"2.0", "v2", "v2.0", "squad2"}),
         field(&O::answer_split, "answer_split",
-              "what scores count as a word of an answer: space as the scripts of SQuAD, mlqa-zh as "
-              "that of MLQA for Chinese, cjk with kana too",
+              "how scores split an answer into words: space as the scripts of SQuAD, mlqa-zh "
+              "as MLQA's for Chinese, cjk with kana too",
               one_of({"space", "mlqa-zh", "cjk"}), {.change = Change::kFree})
             .also_called({"split"}),
         field(&O::max_unknown, "max_unknown",

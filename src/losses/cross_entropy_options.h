@@ -40,13 +40,12 @@ struct CrossEntropyOptions {
         field(&O::label_smoothing, "label_smoothing",
               "probability spread evenly over all other entries of the vocabulary", fraction())
             .also_called({"smoothing", "label_smoothing_factor", "label_smooth", "epsilon_ls"}),
-        field(
-            &O::r_drop, "r_drop",
-            "alpha of R-Drop (Wu et al. 2021): training runs each micro-batch twice with other "
-            "dropout, and per target token the loss is the mean cross entropy of both passes plus "
-            "alpha / 4 times KL(P || Q) + KL(Q || P), half of the paper's; 5 is the paper's for "
-            "translation; 0 = off",
-            at_least(0))
+        field(&O::r_drop, "r_drop",
+              "alpha of R-Drop (Wu et al. 2021; 5 for translation); 0 = off. Training runs "
+              "each micro-batch twice with other dropout. Per target token the loss is the "
+              "mean cross entropy of both passes plus alpha / 4 times (KL(P || Q) + KL(Q || "
+              "P)). This is half of the paper's loss",
+              at_least(0))
             .also_called({"reg_alpha", "r_drop_alpha", "rdrop_alpha", "rdrop", "kl_alpha"}),
     };
   }

@@ -159,8 +159,9 @@ struct BertOptions {
             .also_called(
                 {"classifier_dropout", "pooler_dropout", "seq_classif_dropout", "qa_dropout"}),
         field(&O::pooling, "pooling",
-              "the one row of a text: that of its first token, behind a layer with tanh (BERT) or "
-              "relu (DistilBERT) or as it is, or the mean of all rows",
+              "the one row of a text. cls: that of its first token. cls_tanh, cls_relu: the "
+              "same behind a layer with tanh (BERT) or relu (DistilBERT). mean: the mean of "
+              "all rows",
               one_of({"cls_tanh", "cls_relu", "cls", "mean"}))
             .also_called({"pooler", "pooler_type", "classifier_pooling", "pooling_mode"})
             .value_also_called("cls_tanh", {"pooler", "cls_pooler", "bert_pooler"})
@@ -169,12 +170,12 @@ struct BertOptions {
         field(&O::tie_embeddings, "tie_embeddings",
               "masked_lm alone: the output projection is the table of tokens", any())
             .also_called({"tie_word_embeddings", "tie_weights", "share_embeddings"}),
-        field(
-            &O::init, "init",
-            "\"PATTERN NAME SETTING=NUMBER\": first weights of matching tensors, first match wins, "
-            "the others keep the model's rule; NAME is xavier_uniform, xavier_normal, he_uniform, "
-            "he_normal, orthogonal (gain=1), uniform (a), normal, truncated_normal (std; drawn "
-            "again beyond 2 std), constant (value), zeros or ones")
+        field(&O::init, "init",
+              "\"PATTERN NAME SETTING=NUMBER\": first weights of matching tensors, first match "
+              "wins, the others keep the model's rule. NAME: xavier_uniform, xavier_normal, "
+              "he_uniform, he_normal, orthogonal (gain=1), uniform (a), normal, "
+              "truncated_normal (std; drawn again beyond 2 std), constant (value), zeros or "
+              "ones")
             .also_called({"initializer", "weight_init", "init_method", "kernel_initializer",
                           "weight_initializer"}),
         field(&O::init_std, "init_std",

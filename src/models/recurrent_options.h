@@ -71,9 +71,9 @@ auto recurrent_fields() {
           .also_called({"forget_gate_bias", "lstm_forget_bias"})
           .read_with("cell", with_cell),
       field(&O::init_bound, "init_bound",
-            "matrices start uniform between minus and plus this number (GNMT: 0.1; 0.04 in the "
-            "paper), unscaled tables of tokens too (model.embedding_scale); 0: Xavier-uniform, "
-            "gate by gate",
+            "matrices and unscaled tables of tokens (model.embedding_scale) start uniform "
+            "between minus and plus this number (GNMT: 0.1; 0.04 in the paper). 0: "
+            "Xavier-uniform, gate by gate",
             between(0, 10))
           .also_called({"init_weight", "param_init", "uniform_init", "init_scale"}),
   };
@@ -156,8 +156,9 @@ struct LstmDecoderOptions {
     using O = LstmDecoderOptions;
     return Fields{
         field(&O::attention, "attention",
-              "how the first layer's state is compared with the encoder's rows: v tanh(q + k), "
-              "with g v / |v| and a bias, q k, or g q k",
+              "score of a query q (the first layer's state) and a key k (a row of the "
+              "encoder). bahdanau: v tanh(q + k). bahdanau_normed: the same with g v / |v| and "
+              "a bias. luong: q k. luong_scaled: g q k",
               one_of({"bahdanau", "bahdanau_normed", "luong", "luong_scaled"}))
             .also_called({"attention_type", "global_attention", "attention_option", "attn_type"})
             .also_called({"bahdanau_normalize"}, "= \"bahdanau_normed\"")
@@ -172,8 +173,9 @@ struct LstmDecoderOptions {
             .also_called({"attention_layer_size", "attention_units", "attention_dim", "attn_dim"})
             .read_with("attention", {"bahdanau", "bahdanau_normed"}),
         field(&O::context_to, "context_to",
-              "who reads what was attended to: the first layer alone, one step later; the others "
-              "too, one step later (gnmt); the others in the same step (gnmt_v2)",
+              "layers that read the context (what was attended to). first: the first alone, "
+              "one step later. gnmt: the others too, one step later. gnmt_v2: the others too, "
+              "in the same step",
               one_of({"first", "gnmt", "gnmt_v2"}))
             .also_called({"attention_architecture", "use_new_attention"})
             .also_called({"input_feed", "input_feeding"}, "always on")
@@ -185,8 +187,9 @@ struct LstmDecoderOptions {
             .also_called({"output_attention", "attentional_state"}, "= \"attended\"")
             .value_also_called("attended", {"luong", "attentional"}),
         field(&O::initial_state, "initial_state",
-              "zeroes (OpenSeq2Seq); c = W (mean of the encoder's rows) + b and h = tanh(c), from "
-              "any encoder; or the last states of a recurrent encoder, layer by layer",
+              "zero: zeroes, as OpenSeq2Seq. mean: c = W (mean of the encoder's rows) + b and "
+              "h = tanh(c), from any encoder. last: a recurrent encoder's last states, layer "
+              "by layer",
               one_of({"zero", "mean", "last"}))
             .also_called({"bridge", "pass_hidden_state", "decoder_init", "copy_encoder_state"})
             .value_also_called("zero", {"zeros", "none", "false"})

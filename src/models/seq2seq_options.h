@@ -158,10 +158,10 @@ struct Seq2SeqOptions {
             .read_with("encoder.name", {"transformer"})
             .read_with("decoder.name", {"transformer"}),
         field(&O::positions, "positions",
-              "how a token knows its place: vectors added to embeddings (sinusoidal: fairseq's "
-              "table; marian: Marian's table of sinusoids; learned), "
-              "queries and keys turned (rotary), a bias of distances in self-attention (alibi, "
-              "t5), or vectors of distances added to its keys (shaw)",
+              "how a token knows its place. Vectors added to embeddings: sinusoidal (fairseq's "
+              "table), marian (Marian's table of sinusoids), learned. Queries and keys turned: "
+              "rotary. A bias of distances in self-attention: alibi, t5. Vectors of distances "
+              "added to its keys: shaw",
               one_of({"sinusoidal", "learned", "rotary", "alibi", "t5", "shaw", "marian"}))
             .also_called({"position_encoding", "positional_encoding", "position_embeddings",
                           "position_embedding_type"})
@@ -206,9 +206,9 @@ struct Seq2SeqOptions {
             .also_called({"final_logits_bias", "logits_bias", "output_projection_bias"}),
         field(&O::embedding_scale, "embedding_scale",
               "token vectors are multiplied by sqrt(d_model), by nothing, or (auto) by "
-              "sqrt(d_model) in transformer, light_conv and dynamic_conv alone. A table that none "
-              "of these reads and nothing multiplies starts N(0, 0.1) with conv, learned positions "
-              "too, and as init_bound says with lstm; others start N(0, d_model^-0.5)",
+              "sqrt(d_model) in transformer, light_conv and dynamic_conv alone. A table that "
+              "none of these reads and nothing multiplies starts N(0, 0.1) with conv, learned "
+              "positions too, and as init_bound says with lstm. Others start N(0, d_model^-0.5)",
               one_of({"auto", "sqrt", "none"}))
             .also_called({"scale_embedding", "embed_scale", "scale_embeddings"},
                          "= \"sqrt\" for true, \"none\" for false")
@@ -230,12 +230,12 @@ struct Seq2SeqOptions {
             .also_called({"relu_dropout", "ffn_dropout", "transformer_dropout_ffn"})
             .read_with("encoder.name", {"transformer"})
             .read_with("decoder.name", {"transformer"}),
-        field(
-            &O::init, "init",
-            "\"PATTERN NAME SETTING=NUMBER\": first weights of matching tensors, first match wins, "
-            "the others keep the model's rule; NAME is xavier_uniform, xavier_normal, he_uniform, "
-            "he_normal, orthogonal (gain=1), uniform (a), normal, truncated_normal (std; drawn "
-            "again beyond 2 std), constant (value), zeros or ones")
+        field(&O::init, "init",
+              "\"PATTERN NAME SETTING=NUMBER\": first weights of matching tensors, first match "
+              "wins, the others keep the model's rule. NAME: xavier_uniform, xavier_normal, "
+              "he_uniform, he_normal, orthogonal (gain=1), uniform (a), normal, "
+              "truncated_normal (std; drawn again beyond 2 std), constant (value), zeros or "
+              "ones")
             .also_called({"initializer", "weight_init", "init_method", "kernel_initializer",
                           "weight_initializer"}),
         field(&O::lora, "lora",

@@ -33,8 +33,9 @@ struct StackOptions {
                           "transformer_dim_ffn", "d_ff", "ffn_hidden", "intermediate_size",
                           "inner_dim"}),
         field(&O::layer_drop, "layer_drop",
-              "probability with which a whole layer is left out of an update, in training alone "
-              "(Fan et al. 2019); every micro-batch and process leaves out the same layers",
+              "probability with which an update leaves out a whole layer, in training alone "
+              "(Fan et al. 2019). Every micro-batch and process of the update leaves out the "
+              "same layers",
               fraction())
             .also_called({"layerdrop", "encoder_layerdrop", "decoder_layerdrop"}),
         field(&O::num_kv_heads, "num_kv_heads",

@@ -41,8 +41,8 @@ struct LoraOptions {
     using O = LoraOptions;
     return Fields{
         field(&O::rank, "rank",
-              "rank of what linear maps learn beside their weights, which stay (LoRA, Hu et al. "
-              "2021); of merged maps (query, key and value) each has this rank; 0 = off",
+              "rank of what linear maps learn beside their fixed weights (LoRA, Hu et al. "
+              "2021); 0 = off. Of merged maps (query, key and value) each has this rank",
               between(0, 4096))
             .also_called({"lora_rank", "lora_r"}),
         field(&O::alpha, "alpha", "what is learned is multiplied by alpha / rank", greater(0))

@@ -46,8 +46,8 @@ struct OptimOptions {
     using O = OptimOptions;
     return Fields{
         field(&O::name, "name",
-              "adam adds weight decay to the gradient, adamw takes it off the weight (so do radam, "
-              "lamb, adafactor); lars, larc and novograd are sgd with a rate for each tensor; "
+              "adam adds weight decay to the gradient; adamw, radam, lamb and adafactor take "
+              "it off the weight. lars, larc and novograd are sgd with a rate for each tensor. "
               "lazy_adam is adam that leaves rows of embeddings without a gradient as they are",
               one_of({"adam", "adamw", "radam", "lamb", "sgd", "lars", "larc", "novograd",
                       "adagrad", "rmsprop", "adafactor", "ftrl", "lazy_adam"}))
@@ -117,9 +117,9 @@ struct OptimOptions {
               at_least(0))
             .also_called({"gradient_noise_gamma"}),
         field(&O::weight_noise, "weight_noise",
-              "standard deviation of Gaussian noise on weights while an update runs forward and "
-              "backward; the step itself, validation and checkpoints have the weights without it; "
-              "0 = none, 0.075 is Graves' for recurrent networks",
+              "standard deviation of Gaussian noise on weights while an update runs forward "
+              "and backward; 0 = none, 0.075 is Graves' for recurrent networks. The step "
+              "itself, validation and checkpoints have the weights without it",
               at_least(0))
             .also_called({"variational_noise", "param_variational_noise"}),
         field(
@@ -174,15 +174,15 @@ struct OptimOptions {
             "one dimension (biases, norms); \"none\" alone = no tensor")
             .also_called({"no_weight_decay", "exclude_from_weight_decay", "no_decay_params"}),
         field(&O::groups, "groups",
-              "\"PATTERN lr_scale=X weight_decay=Y\": settings of matching tensors, first match "
-              "wins; weight_decay leaves out what no_decay names, unless PATTERN matches nothing "
-              "else; lars, larc and lamb spare the rate of what no_decay names, not of a group "
-              "with weight_decay=0")
+              "\"PATTERN lr_scale=X weight_decay=Y\": settings of matching tensors, first "
+              "match wins. weight_decay leaves out what no_decay names, unless PATTERN matches "
+              "nothing else. lars, larc and lamb spare the rate of what no_decay names, not of "
+              "a group with weight_decay=0")
             .also_called({"param_groups", "parameter_groups"}),
         field(&O::layer_decay, "layer_decay",
-              "each layer's rate as a share of that of the layer above it: the last layer's is lr "
-              "times this, that of embeddings the smallest, a head keeps lr; times the lr_scale of "
-              "groups; 1 = all alike, 0.65 to 0.95 is usual in fine-tuning",
+              "each layer's rate as a share of that of the layer above it; 1 = all alike, 0.65 "
+              "to 0.95 is usual in fine-tuning. A head keeps lr, the last layer has lr times "
+              "this, embeddings the smallest; lr_scale of groups multiplies them",
               Range{.min = 0, .max = 1, .min_open = true, .choices = {}})
             .also_called({"layerwise_lr_decay", "layer_wise_lr_decay", "llrd", "lr_layer_decay",
                           "layerwise_learning_rate_decay", "layer_lr_decay",

@@ -59,9 +59,10 @@ struct LossScaleOptions {
     using O = LossScaleOptions;
     return Fields{
         field(&O::name, "name",
-              "auto: fairseq for mixed_fp16, none else; static: init for ever; backoff "
-              "(OpenSeq2Seq): halve on overflow, double after window good updates; fairseq: the "
-              "same with fairseq's constants; logmax: from the distribution of largest gradients",
+              "auto: fairseq for mixed_fp16, none else. static: init for ever. backoff "
+              "(OpenSeq2Seq): halve on overflow, double after window good updates. fairseq: "
+              "the same with fairseq's constants. logmax: from the distribution of largest "
+              "gradients",
               one_of({"auto", "none", "static", "backoff", "fairseq", "logmax"}))
             .also_called({"type", "loss_scale_type", "loss_scaling", "grad_scaler", "cost_scaling"})
             .value_also_called("backoff", {"dynamic"})

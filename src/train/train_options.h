@@ -75,9 +75,9 @@ struct TrainOptions {
                           "gradient_accumulation", "grad_accum"},
                          "micro-batches of all processes together"),
         field(&O::precision, "precision",
-              "arithmetic of matrix products; weights, norms, softmax and losses stay fp32. auto: "
-              "mixed_bf16 where the hardware is fast at it, else fp32; auto_fp16: mixed_fp16 on a "
-              "GPU that is fast at it, else as auto; tf32 is fp32 on a CPU",
+              "arithmetic of matrix products; weights, norms, softmax and losses stay fp32. "
+              "auto: mixed_bf16 where the hardware is fast at it, else fp32. auto_fp16: "
+              "mixed_fp16 on a GPU that is fast at it, else as auto. tf32 is fp32 on a CPU",
               one_of({"auto", "auto_fp16", "fp32", "tf32", "mixed_bf16", "mixed_fp16"}))
             .also_called({"fp16", "amp"}, "= \"mixed_fp16\"")
             .also_called({"bf16"}, "= \"mixed_bf16\"")
@@ -123,23 +123,23 @@ struct TrainOptions {
               "at the end write the mean of the last N checkpoints as `averaged`; 0 = off",
               at_least(0), {.unit = "checkpoints", .change = Change::kFree})
             .also_called({"average_checkpoints", "checkpoint_averaging", "num_average"}),
-        field(
-            &O::freeze, "freeze",
-            "name patterns of tensors that stay as they are (* and ? as in a shell): no gradient, "
-            "no update, no weight decay; of tied tensors any name freezes all; a batch norm whose "
-            "gain and bias are frozen keeps its running statistics, and uses them")
+        field(&O::freeze, "freeze",
+              "name patterns of tensors that stay as they are (* and ? as in a shell): no "
+              "gradient, no update, no weight decay. Of tied tensors any name freezes all. A "
+              "batch norm whose gain and bias are frozen keeps its running statistics, and "
+              "uses them")
             .also_called(
                 {"frozen", "freeze_params", "freeze_modules", "freeze_layers", "frozen_parameters"})
             .also_called({"freeze_encoder", "encoder_freeze"}, "by the pattern \"encoder.*\"")
             .also_called({"freeze_decoder", "decoder_freeze"}, "by the pattern \"decoder.*\""),
         field(&O::unfreeze, "unfreeze",
               "\"PATTERN UPDATES\": matching tensors stay as they are for so many updates, and "
-              "then train as if training began; the first match wins, also against freeze, "
+              "then train as if training began. The first match wins, also against freeze, "
               "model.lora and model.adapter")
             .also_called({"gradual_unfreezing", "unfreeze_schedule", "unfreeze_at", "thaw"}),
         field(&O::ema_decay, "ema_decay",
-              "exponential moving average of the weights: what validation, eval and infer take, "
-              "while training goes on with its own; 0 = off, 0.999 to 0.9999 is usual",
+              "exponential moving average of the weights, for validation, eval and infer; "
+              "training goes on with its own. 0 = off, 0.999 to 0.9999 is usual",
               fraction())
             .also_called({"ema", "store_ema", "moving_average", "moving_average_decay",
                           "exponential_moving_average", "polyak_averaging"})
@@ -157,8 +157,8 @@ struct TrainOptions {
             .also_called({"restore_file", "resume_from_checkpoint"},
                          "a run goes on by itself from its own checkpoint"),
         field(&O::init_vocabulary, "init_vocabulary",
-              "same: the tokenizer is that of init_from; match: it is what [tokenizer] says, and "
-              "rows of embeddings and output are taken over where both have the piece",
+              "same: the tokenizer is that of init_from. match: it is what [tokenizer] says, "
+              "and rows of embeddings and output are taken over where both have the piece",
               one_of({"same", "match"})),
         field(&O::init_only, "init_only",
               "name patterns of the tensors that are taken from init_from, the others begin anew; "

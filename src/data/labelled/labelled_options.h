@@ -43,7 +43,7 @@ struct LabelledOptions {
             .also_called({"test_file", "test_files"}),
         field(&O::format, "format",
               "auto: by the ending, .tsv or .txt, .csv, .jsonl. tsv: tabs, and quotes mean "
-              "nothing; csv: commas and quotes (RFC 4180); jsonl: a JSON object a line; "
+              "nothing. csv: commas and quotes (RFC 4180). jsonl: a JSON object a line. "
               "label_first: the first word of a line is its label (TREC)",
               one_of({"auto", "tsv", "csv", "jsonl", "label_first"}), reading)
             .also_called({"file_format", "file_type"}),

@@ -93,9 +93,9 @@ struct DataOptions {
         field(&O::train_tsv, "train_tsv", "training text with both sides in one file", any(), path)
             .also_called({"tsv"}),
         field(&O::train_weights, "train_weights",
-              "how often an epoch sees each training file, src/tgt pairs first, then TSV files; "
-              "empty = 1 each; 0.5 takes every second pair, drawn by run.seed, the same in every "
-              "epoch",
+              "how often an epoch sees each training file, src/tgt pairs first, then TSV "
+              "files; empty = 1 each. 0.5 takes every second pair, drawn by run.seed, the same "
+              "in every epoch",
               greater(0))
             .also_called(
                 {"weights", "weight", "data_weights", "upsample_primary", "sampling_weights"}),
@@ -164,14 +164,13 @@ struct DataOptions {
               "0 = keep all",
               at_least(0))
             .also_called({"length_ratio", "max_length_ratio", "src_tgt_ratio"}),
-        field(
-            &O::src_subword_sampling, "src_subword_sampling",
-            "draws the segmentation of each source sentence anew in every epoch. A bpe model "
-            "leaves out merges with this probability (BPE-dropout, Provilkov et al. 2020: 0.1); of "
-            "a unigram model it is alpha (Kudo 2018: 0.1 to 0.5, less is more uniform); 0 = off. "
-            "No sentence grows beyond twice its tokens or max_src_tokens, so that a micro-batch "
-            "has up to twice max_tokens",
-            between(0, 1))
+        field(&O::src_subword_sampling, "src_subword_sampling",
+              "draws the segmentation of each source sentence anew in every epoch. A bpe model "
+              "leaves out merges with this probability (BPE-dropout, Provilkov et al. 2020: "
+              "0.1). Of a unigram model it is alpha (Kudo 2018: 0.1 to 0.5, less is more "
+              "uniform). 0 = off. No sentence grows beyond twice its tokens or max_src_tokens, "
+              "so that a micro-batch has up to twice max_tokens",
+              between(0, 1))
             .also_called({"bpe_dropout", "sentencepiece_alphas", "subword_alpha",
                           "src_subword_alpha", "spm_alpha"}),
         field(&O::tgt_subword_sampling, "tgt_subword_sampling", "the same of target sentences",

@@ -21,12 +21,12 @@ struct ForensicsOptions {
     using namespace config;
     using O = ForensicsOptions;
     return Fields{
-        field(
-            &O::policy, "policy",
-            "an update with a non-finite loss or gradient is left out; skip: 50 in a row stop the "
-            "run; stop: stop_after in a row do; rollback: stop_after in a row restore the last "
-            "good checkpoint with a smaller learning rate; 50 in a row always stop the run",
-            one_of({"skip", "stop", "rollback"}), {.change = Change::kFree})
+        field(&O::policy, "policy",
+              "an update with a non-finite loss or gradient is left out; 50 in a row always "
+              "stop the run. skip: only they do. stop: stop_after in a row do too. rollback: "
+              "stop_after in a row restore the last good checkpoint with a smaller learning "
+              "rate",
+              one_of({"skip", "stop", "rollback"}), {.change = Change::kFree})
             .also_called({"nan_policy", "on_nan"})
             .also_called({"terminate_on_nan"}, "= \"stop\"")
             .value_also_called("skip", {"ignore"})
@@ -51,8 +51,8 @@ struct ForensicsOptions {
               at_least(0))
             .also_called({"spike_threshold"}),
         field(&O::spike_policy, "spike_policy",
-              "report: a spike is a line in the log; skip: an update with a spike of the loss or "
-              "of the gradient norm is left out as well",
+              "report: a spike is a line in the log. skip: an update with a spike of the loss "
+              "or of the gradient norm is left out as well",
               one_of({"report", "skip"}))
             .value_also_called("report", {"warn", "log", "ignore"})
             .value_also_called("skip", {"drop"}),
