@@ -22,19 +22,7 @@
 namespace stretto::engine {
 namespace {
 
-constexpr const char* kTokenizerAsset = "tokenizer.json";
 constexpr const char* kLabelsFile = "labels.json";
-
-text::TokenizerSpec tokenizer_of(const std::map<std::string, std::string>& assets,
-                                 const std::string& run) {
-  const auto found = assets.find(kTokenizerAsset);
-  if (found == assets.end()) {
-    throw Error(ExitCode::kUsage,
-                run + ": the tokenizer is a SentencePiece model, which has no tokenizer.json",
-                "models of WordPiece and of byte-level BPE are exported");
-  }
-  return text::parse_tokenizer_json(found->second, kTokenizerAsset);
-}
 
 std::vector<std::string> labels_of(const std::map<std::string, std::string>& assets) {
   const auto found = assets.find(kLabelsFile);
@@ -67,10 +55,10 @@ runs::MadeWeights weights_of(const OpenedRun& run) {
 std::string export_text_model(const ExportRequest& request, const OpenedRun& run) {
   // The model first: a task that has no such class says so before its tokenizer does.
   auto description = interchange::describe(run.experiment, 1, 0, labels_of(run.assets));
-  auto tokenizer = tokenizer_of(run.assets, request.run_directory);
+  auto tokenizer = interchange::exported_tokenizer(run.assets, request.run_directory);
   runs::require_same_tokenizer(run.checkpoint, runs::tokenizer_hashes(run.assets),
                                run.folder.directory() / "tokenizer");
-  const auto made = text::make_spec_tokenizer(tokenizer, kTokenizerAsset, 0);
+  const auto made = text::make_spec_tokenizer(tokenizer, request.run_directory, 0);
   description.vocab_size = made->size();
   description.pad_id = made->specials().pad;
   const auto& architecture = interchange::choose_architecture(
@@ -112,12 +100,9 @@ std::string export_seq2seq_model(const ExportRequest& request, const OpenedRun& 
   const auto weights = weights_of(run);
   model.tensors = weights.file.tensors();
   const at::Tensor positions = add_sinusoids(model.model, model.tensors);
-  if (!interchange::export_seq2seq(model, request.folder)) {
-    log::warn(request.folder +
-              " has no tokenizer: MarianTokenizer reads SentencePiece models, and those of the run "
-              "are of another kind");
-  }
-  return std::string(interchange::marian_class(model.model).name);
+  const std::string lack = interchange::export_seq2seq(model, request.folder);
+  if (!lack.empty()) log::warn(request.folder + " " + lack);
+  return interchange::seq2seq_class_name(model.model);
 }
 
 }  // namespace

@@ -6,10 +6,9 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/text.h"
-#include "config/resolved.h"
 #include "engine/commands.h"
-#include "experiment/experiment_schema.h"
 #include "experiment/load_experiment.h"
+#include "interchange/described_experiment.h"
 #include "interchange/import_model.h"
 #include "interchange/import_seq2seq.h"
 #include "interchange/new_folder.h"
@@ -63,14 +62,6 @@ std::vector<store::TensorView> complete(const std::vector<store::TensorView>& im
               "the weights are not those of the model that config.json describes");
 }
 
-experiment::LoadedExperiment load(const experiment::Experiment& imported,
-                                  const ImportRequest& request) {
-  auto options = imported;
-  return experiment::load_stored_experiment(
-      config::to_toml(experiment::experiment_schema(options)),
-      std::filesystem::path(request.run_directory) / "config.toml", {});
-}
-
 using Assets = std::map<std::string, std::string>;
 
 void write_run(const Assets& assets, const experiment::LoadedExperiment& loaded,
@@ -122,7 +113,7 @@ void tell_result(const ImportRequest& request, const std::string& model_class,
 template <class Model>
 void write_model(const ImportRequest& request, interchange::NewFolder& target, const Model& model,
                  const std::string& model_class, int64_t pieces) {
-  const auto loaded = load(model.experiment, request);
+  const auto loaded = interchange::load_described(model.experiment, request.folder);
   // What config.json says is compared with the weights before the network takes memory, unless
   // some of it is to have first weights.
   const auto network = tasks::family_of(loaded.options)

@@ -1,6 +1,7 @@
 #include "interchange/config_reader.h"
 
 #include <array>
+#include <filesystem>
 
 #include "base/error.h"
 #include "base/text.h"
@@ -25,8 +26,12 @@ ConfigReader::ConfigReader(nlohmann::json config, std::string where)
     : config_(std::move(config)), where_(std::move(where)) {
   if (!config_.is_object()) {
     throw Error(ExitCode::kBadData, where_ + ": not a JSON object",
-                "give the folder of a model, with the config.json that was saved with it");
+                "give the folder of a model, with the " + file_name() + " that was saved with it");
   }
+}
+
+std::string ConfigReader::file_name() const {
+  return std::filesystem::path(where_).filename().string();
 }
 
 void ConfigReader::refuse(const std::string& key, const std::string& what,
@@ -46,13 +51,13 @@ bool ConfigReader::has(const char* key) const {
 
 int64_t ConfigReader::integer(const char* key, int64_t min, int64_t max) const {
   const auto* found = find(key);
-  if (found == nullptr) refuse(key, "is missing", "the config.json is not whole");
+  if (found == nullptr) refuse(key, "is missing", "the " + file_name() + " is not whole");
   const bool fits = found->is_number_unsigned()
                         ? found->get<uint64_t>() <= static_cast<uint64_t>(INT64_MAX)
                         : found->is_number_integer();
   if (!fits || found->get<int64_t>() < min || found->get<int64_t>() > max) {
     refuse(key, "is no whole number from " + std::to_string(min) + " to " + std::to_string(max),
-           "the config.json is damaged, or of another kind of model");
+           "the " + file_name() + " is damaged, or of another kind of model");
   }
   return found->get<int64_t>();
 }
@@ -64,21 +69,22 @@ int64_t ConfigReader::integer(const char* key, int64_t fallback, int64_t min, in
 double ConfigReader::number(const char* key, double fallback) const {
   const auto* found = find(key);
   if (found == nullptr) return fallback;
-  if (!found->is_number()) refuse(key, "is no number", "the config.json is damaged");
+  if (!found->is_number()) refuse(key, "is no number", "the " + file_name() + " is damaged");
   return found->get<double>();
 }
 
 bool ConfigReader::flag(const char* key, bool fallback) const {
   const auto* found = find(key);
   if (found == nullptr) return fallback;
-  if (!found->is_boolean()) refuse(key, "is neither true nor false", "the config.json is damaged");
+  if (!found->is_boolean())
+    refuse(key, "is neither true nor false", "the " + file_name() + " is damaged");
   return found->get<bool>();
 }
 
 std::string ConfigReader::text(const char* key, const std::string& fallback) const {
   const auto* found = find(key);
   if (found == nullptr) return fallback;
-  if (!found->is_string()) refuse(key, "is no string", "the config.json is damaged");
+  if (!found->is_string()) refuse(key, "is no string", "the " + file_name() + " is damaged");
   return found->get<std::string>();
 }
 

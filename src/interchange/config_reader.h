@@ -8,7 +8,8 @@
 
 namespace stretto::interchange {
 
-/// config.json with checks. Each member throws Error(kBadData) that names file and key.
+/// config.json, or another JSON file of the folder, with checks. Each member throws Error(kBadData)
+/// that names file and key.
 class ConfigReader {
  public:
   /// @param where  the file, for messages
@@ -28,6 +29,7 @@ class ConfigReader {
 
  private:
   const nlohmann::json* find(const char* key) const;
+  std::string file_name() const;  ///< without its folder, for advice
 
   nlohmann::json config_;
   std::string where_;

@@ -3,6 +3,8 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "config/resolved.h"
+#include "experiment/experiment_schema.h"
 #include "experiment/schedule_length.h"
 #include "experiment/text_sections.h"
 
@@ -54,6 +56,17 @@ TextClassificationOptions classification(const ModelDescription& description, bo
   return sections;
 }
 
+// Problems have lines of a text that was made of config.json, and that nobody sees.
+std::string without_lines(std::string problems, const std::string& where) {
+  const std::string end = ": ";
+  for (size_t at = problems.find(where + ":"); at != std::string::npos;
+       at = problems.find(where + ":")) {
+    const size_t last = problems.find(end, at + where.size());
+    problems.erase(at, last == std::string::npos ? last : last + end.size() - at);
+  }
+  return problems;
+}
+
 LabelKind kind_of_labels(const data::LabelledOptions& data) {
   if (data.is_regression()) return LabelKind::kNumber;
   return data.has_several_labels() ? LabelKind::kSeveral : LabelKind::kOne;
@@ -84,6 +97,22 @@ Experiment described_experiment(const ModelDescription& description, bool byte_b
   }
   experiment::settle_defaults(experiment, config::Origins());  // the first score of its task
   return experiment;
+}
+
+experiment::LoadedExperiment load_described(const Experiment& described,
+                                            const std::filesystem::path& folder) {
+  Experiment options = described;
+  const std::string where = (folder / "config.json").string();
+  try {
+    return experiment::load_stored_experiment(
+        config::to_toml(experiment::experiment_schema(options)), where, {});
+  } catch (const Error& error) {
+    if (error.code() != ExitCode::kUsage) throw;
+    throw Error(
+        ExitCode::kBadData,
+        where + " describes a model that Stretto refuses: " + without_lines(error.what(), where),
+        "keys are named as in the configuration of a run; correct config.json, or copy it again");
+  }
 }
 
 ModelDescription describe(const Experiment& experiment, int64_t num_ids, int64_t pad_id,

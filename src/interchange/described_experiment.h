@@ -1,8 +1,12 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
 
 #include "experiment/experiment.h"
+#include "experiment/load_experiment.h"
 #include "interchange/architecture.h"
 
 namespace stretto::interchange {
@@ -11,6 +15,11 @@ namespace stretto::interchange {
 /// @param max_tokens  longest text that the model was made for; 0 = as many as it has positions
 experiment::Experiment described_experiment(const ModelDescription& description, bool byte_bpe,
                                             int64_t max_tokens);
+
+/// Such an experiment as its run keeps it. Throws Error(kBadData) that names the config.json of
+/// `folder` if a range or a rule refuses what it describes.
+experiment::LoadedExperiment load_described(const experiment::Experiment& described,
+                                            const std::filesystem::path& folder);
 
 /// The model of an experiment, for a tokenizer of so many ids. Throws Error(kUsage) for a task
 /// whose models are not written in this form.

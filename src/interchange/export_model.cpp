@@ -72,6 +72,18 @@ void require_all_written(const ExportedModel& model, const std::vector<NamePair>
 
 }  // namespace
 
+text::TokenizerSpec exported_tokenizer(const std::map<std::string, std::string>& assets,
+                                       const std::string& run) {
+  constexpr const char* kFile = "tokenizer.json";
+  const auto found = assets.find(kFile);
+  if (found == assets.end()) {
+    throw Error(ExitCode::kUsage,
+                run + ": the tokenizer is a SentencePiece model, which has no tokenizer.json",
+                "models of WordPiece and of byte-level BPE are exported");
+  }
+  return text::parse_tokenizer_json(found->second, kFile);
+}
+
 const Architecture& choose_architecture(const ModelDescription& description, bool byte_bpe,
                                         const std::string& wanted) {
   if (const auto& adapter = description.model.adapter; adapter.is_on()) {

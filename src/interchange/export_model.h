@@ -1,6 +1,7 @@
 #pragma once
 
 #include <filesystem>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -17,6 +18,13 @@ struct ExportedModel {
   int64_t max_text_tokens = 0;             ///< longest text that it was trained with
   std::vector<store::TensorView> tensors;  ///< under the names of models::TextModel
 };
+
+/// The tokenizer that such a folder can have: the one of tokenizer.json.
+/// @param assets  of the run folder
+/// @param run     for messages
+/// Throws Error(kUsage) for a run whose tokenizer is of another kind; Error(kBadData).
+text::TokenizerSpec exported_tokenizer(const std::map<std::string, std::string>& assets,
+                                       const std::string& run);
 
 /// The architecture that expresses the model exactly.
 /// @param wanted  a model_type, or "auto": the one that is nearest of those that do

@@ -88,7 +88,11 @@ void require_seq2seq_class(const models::Seq2SeqOptions& model,
       "docs/import-export.md lists what each class can express");
 }
 
-bool export_seq2seq(const ExportedSeq2Seq& model, const fs::path& folder) {
+std::string seq2seq_class_name(const models::Seq2SeqOptions& model) {
+  return std::string(marian_class(model).name);
+}
+
+std::string export_seq2seq(const ExportedSeq2Seq& model, const fs::path& folder) {
   const Seq2SeqDescription description = description_of(model);
   auto names = marian_names(description);
   if (model.model.output_bias) {
@@ -107,7 +111,10 @@ bool export_seq2seq(const ExportedSeq2Seq& model, const fs::path& folder) {
   write_file_atomic(target.path() / "generation_config.json", write_marian_generation(description));
   write_file_atomic(target.path() / "config.json", write_marian_config(description));
   target.publish();
-  return !tokenizer.empty();
+  if (!tokenizer.empty()) return {};
+  return "has no tokenizer: MarianTokenizer reads SentencePiece models, and those of the run are "
+         "of "
+         "another kind";
 }
 
 }  // namespace stretto::interchange

@@ -33,10 +33,14 @@ std::optional<ExportedSeq2Seq> find_seq2seq(const experiment::Experiment& experi
 void require_seq2seq_class(const models::Seq2SeqOptions& model,
                            const text::TokenizerPair& tokenizers, const std::string& wanted);
 
+/// The class that expresses the model, as messages name it.
+std::string seq2seq_class_name(const models::Seq2SeqOptions& model);
+
 /// Writes config.json, generation_config.json, model.safetensors and the files of the tokenizer.
-/// Returns whether there are files of a tokenizer: only SentencePiece models have them.
+/// Returns what the folder lacks, in words: empty if nothing, "has no tokenizer: …" where the run's
+/// are not SentencePiece models.
 /// Throws Error(kUsage) when the folder is there already; Error(kBadData) for tensors that are not
 /// those of the model.
-bool export_seq2seq(const ExportedSeq2Seq& model, const std::filesystem::path& folder);
+std::string export_seq2seq(const ExportedSeq2Seq& model, const std::filesystem::path& folder);
 
 }  // namespace stretto::interchange

@@ -24,6 +24,13 @@ std::string listed(const std::vector<std::string>& names) {
   return text;
 }
 
+// Models round up by far less.
+bool is_of_another_tokenizer(int64_t rows, int64_t ids) {
+  constexpr int64_t kMostSpare = 1024;
+  const int64_t spare = rows - ids;
+  return spare > kMostSpare && spare > rows / 20;
+}
+
 }  // namespace
 
 TensorsByName by_modern_name(const std::vector<TensorView>& tensors, const fs::path& folder) {
@@ -84,6 +91,14 @@ int64_t fit_rows(TensorView& table, const VocabularySize& size, TensorList& own,
                     counted(size.ids, "id") + ", config.json says " + with_thousands(size.stated) +
                     ", and `" + table.name + "` has " + counted(rows, "row"),
                 "put the tokenizer of these weights into the folder");
+  }
+  if (!size.ignores_extra && is_of_another_tokenizer(rows, size.ids)) {
+    throw Error(
+        ExitCode::kBadData,
+        folder.string() + ": the vocabulary does not fit the weights: the tokenizer has " +
+            counted(size.ids, "id") + ", and `" + table.name + "` has " + counted(rows, "row"),
+        "put the tokenizer of these weights into the folder; --ignore-extra leaves out rows "
+        "without an id");
   }
   const size_t row = table.bytes.size() / static_cast<size_t>(rows);
   table.shape[0] = (size.ids + size.multiple - 1) / size.multiple * size.multiple;

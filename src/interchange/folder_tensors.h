@@ -37,12 +37,14 @@ void require_names(const NameMisfits& misfits, const ImportOptions& options,
 /// How many ids a tokenizer has, and what config.json says of them.
 struct VocabularySize {
   int64_t ids = 0, stated = 0;
-  int64_t multiple = 1;  ///< of which the rows of a run's table are
+  int64_t multiple = 1;        ///< of which the rows of a run's table are
+  bool ignores_extra = false;  ///< rows without an id may be many
 };
 
 /// Gives a table [V, …] the rows of the ids, and rows of zeros up to a round number, as every run
 /// has them. Returns the number of rows that are left out.
-/// Throws Error(kBadData) for fewer rows than ids, and for rows that config.json does not state.
+/// Throws Error(kBadData) for fewer rows than ids, for rows that config.json does not state, and
+/// for so many without an id that the tokenizer is probably another model's.
 int64_t fit_rows(store::TensorView& table, const VocabularySize& size, TensorList& own,
                  const std::filesystem::path& folder);
 

@@ -37,7 +37,7 @@ int64_t longest_text(const fs::path& folder) {
   const ConfigReader config(
       parse_json(read_file(path, kMaxSmallTextBytes), path.string(), kMaxSmallTextBytes),
       path.string());
-  return config.integer("max_seq_length", 0, 1, kMostTextTokens);
+  return config.integer("max_seq_length", 0, kFewestTextTokens, kMostTextTokens);
 }
 
 bool is_table_of_tokens(const std::string& name, const ModelDescription& description) {
@@ -48,11 +48,12 @@ bool is_table_of_tokens(const std::string& name, const ModelDescription& descrip
 
 /// Tables of tokens get the rows of the tokenizer's ids, and rows of zeros up to a round number, as
 /// every run has them.
-void fit_to_vocabulary(ImportedModel& model, const fs::path& folder) {
+void fit_to_vocabulary(ImportedModel& model, const fs::path& folder, bool ignores_extra) {
   const auto& description = model.config.description;
   const VocabularySize size{.ids = model.tokenizer->size(),
                             .stated = description.vocab_size,
-                            .multiple = text::TextTokenizerOptions().vocab_multiple};
+                            .multiple = text::TextTokenizerOptions().vocab_multiple,
+                            .ignores_extra = ignores_extra};
   for (TensorView& tensor : model.tensors) {
     if (!is_table_of_tokens(tensor.name, description) || tensor.shape.empty()) continue;
     model.rows_left_out = fit_rows(tensor, size, *model.own, folder);
@@ -152,7 +153,7 @@ ImportedModel import_model(const fs::path& folder, const ImportOptions& options)
   model.files = std::make_shared<const store::WeightFiles>(folder);
   take_tensors(model, folder, options);
   require_expressible(model.config, config);
-  fit_to_vocabulary(model, folder);
+  fit_to_vocabulary(model, folder, options.ignore_extra);
   model.experiment =
       described_experiment(description, spec.model == text::TokenizerSpec::Model::kByteBpe,
                            std::min(longest_text(folder), kMostTextTokens));

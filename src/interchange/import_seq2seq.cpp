@@ -219,12 +219,13 @@ bool is_table_of(const std::string& name, bool source) {
          name == "output.weight" || name == kOutputBias;
 }
 
-void fit_seq2seq_tables(ImportedSeq2Seq& model, const fs::path& folder) {
+void fit_seq2seq_tables(ImportedSeq2Seq& model, const fs::path& folder, bool ignores_extra) {
   for (const bool source : {true, false}) {
     const auto& tokenizer = source ? *model.tokenizers.src : *model.tokenizers.tgt;
     const VocabularySize size{.ids = tokenizer.size(),
                               .stated = model.description.vocab_size,
-                              .multiple = text::TokenizerOptions().vocab_multiple};
+                              .multiple = text::TokenizerOptions().vocab_multiple,
+                              .ignores_extra = ignores_extra};
     for (TensorView& tensor : model.tensors) {
       if (!is_table_of(tensor.name, source)) continue;
       model.rows_left_out =
@@ -285,7 +286,7 @@ ImportedSeq2Seq import_seq2seq(const fs::path& folder, const ImportOptions& opti
   take_tokenizers(model, folder);
   model.files = std::make_shared<const store::WeightFiles>(folder);
   take_seq2seq_tensors(model, folder, options);
-  fit_seq2seq_tables(model, folder);
+  fit_seq2seq_tables(model, folder, options.ignore_extra);
   model.experiment = experiment_of(model);
   return model;
 }

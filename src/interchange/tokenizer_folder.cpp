@@ -45,14 +45,7 @@ TokenizerSettings read_settings(const fs::path& folder) {
 
 // The limits of the calls for which the file was saved are no part of a tokenizer.
 TokenizerSpec read_json_tokenizer(const fs::path& path) {
-  auto json =
-      parse_json(read_file(path, kMaxTokenizerFileBytes), path.string(), kMaxTokenizerFileBytes);
-  if (json.is_object()) {
-    for (const char* key : {"truncation", "padding"}) {
-      if (json.contains(key)) json[key] = nullptr;
-    }
-  }
-  return text::parse_tokenizer_json(json.dump(), path.string());
+  return text::parse_tokenizer_json(read_file(path, kMaxTokenizerFileBytes), path.string());
 }
 
 TokenizerSpec read_wordpiece(const fs::path& path, const TokenizerSettings& settings) {

@@ -323,9 +323,8 @@ TokenizerSpec parse_tokenizer_json(std::string_view bytes, std::string_view wher
   if (const auto version = fields.find("version"); version && version->text() != "1.0") {
     version->refuse("expected 1.0", kSaveAgain);
   }
-  for (const char* key : {"truncation", "padding"}) {
-    if (const auto value = fields.find(key)) value->refuse("this is not supported", kLimits);
-  }
+  // How long a text may be is the configuration's, and nothing is padded.
+  for (const char* key : {"truncation", "padding"}) fields.find(key);
   TokenizerSpec spec;
   read_model(fields.get("model"), spec);
   if (const auto value = fields.find("normalizer")) read_normalizer(*value, spec);

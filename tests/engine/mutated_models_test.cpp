@@ -27,8 +27,8 @@ constexpr size_t kModels = 300;
 // About one in fifteen is accepted.
 constexpr size_t kMostRecipes = 30 * kModels;
 
-/// What became of an accepted configuration.
-struct Outcome {
+/// Whether the model of an accepted configuration could be built.
+struct BuildResult {
   bool is_built = false;
   std::string fault = {};  ///< empty = built, or refused in words
 };
@@ -45,7 +45,7 @@ tasks::CostRequest cost_request(const experiment::Experiment& e) {
   return request;
 }
 
-Outcome outcome_of(const experiment::Experiment& e) {
+BuildResult try_build(const experiment::Experiment& e) {
   try {
     const auto tensors = tensor_names(e);
     const auto cost = model_cost(cost_request(e));
@@ -68,11 +68,11 @@ TEST(MutatedModels, AreBuiltOrRefusedInWords) {
     const auto found = lint::inspect(made.path, {});
     if (!found.is_read || !found.problems.empty()) continue;
     ++accepted;
-    const Outcome outcome = outcome_of(found.options);
-    built += outcome.is_built ? 1 : 0;
-    if (outcome.fault.empty()) continue;
+    const BuildResult result = try_build(found.options);
+    built += result.is_built ? 1 : 0;
+    if (result.fault.empty()) continue;
     ++faults;
-    ADD_FAILURE() << outcome.fault << "\nin\n" << made.text;
+    ADD_FAILURE() << result.fault << "\nin\n" << made.text;
   }
   if (faults > 0) return;
   EXPECT_EQ(accepted, kModels);

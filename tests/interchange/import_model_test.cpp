@@ -6,6 +6,7 @@
 
 #include "experiment/text_sections.h"
 #include "interchange/export_model.h"
+#include "interchange/folder_tensors.h"
 #include "interchange/tokenizer_folder.h"
 #include "tests/base/failure.h"
 #include "tests/interchange/model_folder.h"
@@ -143,6 +144,22 @@ TEST(ImportModel, TheVocabularyFitsTheWeights) {
   EXPECT_EQ(table->bytes, theirs.substr(0, 6 * 16) + std::string(2 * 16, '\0'));
 }
 
+TEST(ImportModel, ATokenizerOfAFractionOfTheRowsIsAnotherModels) {
+  const std::string bytes(30000 * sizeof(float), '\1');
+  const auto left_out = [&](int64_t ids, bool ignores_extra) {
+    TensorList own;
+    store::TensorView table{"t", store::DType::kF32, {30000, 1}, bytes};
+    return fit_rows(table, {.ids = ids, .stated = 30000, .ignores_extra = ignores_extra}, own, "f");
+  };
+  EXPECT_EQ(left_out(28976, false), 1024);
+  EXPECT_EQ(left_out(2000, true), 28000);
+  const auto error = failure(ExitCode::kBadData, [&] { left_out(2000, false); });
+  EXPECT_NE(std::string(error.what()).find("the tokenizer has 2,000 ids, and `t` has 30,000 rows"),
+            std::string::npos)
+      << error.what();
+  EXPECT_NE(error.advice().find("--ignore-extra"), std::string::npos);
+}
+
 TEST(ImportModel, ShardsAreOneModel) {
   auto folder = ModelFolder::bert("BertForQuestionAnswering");
   folder.add_layer("qa_outputs", 2, 4);
@@ -184,6 +201,17 @@ TEST(ImportModel, FoldersThatAreNotWholeAreRefused) {
   std::filesystem::remove(*folder.dir / "model.safetensors");
   failure(ExitCode::kUsage, [&] { import_model(folder.dir->path()); });
   failure(ExitCode::kUsage, [&] { import_model(*folder.dir / "elsewhere"); });
+}
+
+TEST(ImportModel, ALengthOfTextsThatIsWrongIsBlamedOnItsFile) {
+  const auto folder = ModelFolder::bert("BertModel");
+  folder.write();
+  for (const char* wrong : {R"({"max_seq_length": "long"})", R"({"max_seq_length": 4})", "[]"}) {
+    folder.dir->write("sentence_bert_config.json", wrong);
+    const auto error = failure(ExitCode::kBadData, [&] { import_model(folder.dir->path()); });
+    EXPECT_NE(error.advice().find("the sentence_bert_config.json"), std::string::npos)
+        << error.message();
+  }
 }
 
 TEST(ImportModel, ShapesThatDoNotFitAreRefused) {

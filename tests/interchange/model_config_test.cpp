@@ -92,6 +92,15 @@ TEST(ModelConfig, DamagedFilesAreRefused) {
           [&] { read_model_config(std::string(100'000, '['), "config.json", false); });
 }
 
+TEST(ModelConfig, HeadsThatDoNotDivideTheWidthAreRefusedByTheirKey) {
+  expect_refused(with(ModelFolder::bert("BertModel").config, "num_attention_heads", 7),
+                 "config.json: `num_attention_heads` is 7, which does not divide hidden_size 4");
+  expect_refused(with(ModelFolder::roberta("RobertaModel").config, "num_attention_heads", 3),
+                 "`num_attention_heads` is 3");
+  expect_refused(with(ModelFolder::distilbert("DistilBertModel").config, "n_heads", 3),
+                 "`n_heads` is 3, which does not divide dim 4");
+}
+
 TEST(ModelConfig, WhatIsWrittenReadsBack) {
   for (const auto& folder : {ModelFolder::bert("BertForSequenceClassification"),
                              ModelFolder::roberta("RobertaForMaskedLM"),

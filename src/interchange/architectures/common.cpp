@@ -13,6 +13,16 @@ constexpr int64_t kMaxConfigSize = 1'000'000;
 
 }  // namespace
 
+void require_whole_heads(const ConfigReader& config, const std::string& heads_key, int64_t heads,
+                         const std::string& width_key, int64_t width) {
+  if (width % heads == 0) return;
+  config.refuse(
+      heads_key,
+      "is " + std::to_string(heads) + ", which does not divide " + width_key + " " +
+          std::to_string(width),
+      "correct `" + heads_key + "` or `" + width_key + "`: heads have equal parts of the width");
+}
+
 ModelDescription read_bert_config(const ConfigReader& config, int64_t unread_positions) {
   const std::string positions = config.text("position_embedding_type", "absolute");
   if (positions != "absolute") {
@@ -27,6 +37,7 @@ ModelDescription read_bert_config(const ConfigReader& config, int64_t unread_pos
   model.num_layers = config.integer("num_hidden_layers", 1, 1000);
   model.d_model = config.integer("hidden_size", 1, 65536);
   model.num_heads = config.integer("num_attention_heads", 1, 1024);
+  require_whole_heads(config, "num_attention_heads", model.num_heads, "hidden_size", model.d_model);
   model.ffn_dim = config.integer("intermediate_size", 1, kMaxConfigSize);
   model.activation = read_activation(config, "hidden_act");
   model.norm_epsilon = config.number("layer_norm_eps", 1e-12);

@@ -14,6 +14,10 @@ ModelDescription read_bert_config(const ConfigReader& config, int64_t unread_pos
 void write_bert_config(const ModelDescription& description, int64_t unread_positions,
                        nlohmann::ordered_json& config);
 
+/// Refuses a number of heads that does not divide the width, by both keys of config.json.
+void require_whole_heads(const ConfigReader& config, const std::string& heads_key, int64_t heads,
+                         const std::string& width_key, int64_t width);
+
 /// What no architecture here can express: pre-norm, RMSNorm, rotary positions, gated units. Empty
 /// when the model has none of it.
 std::string common_misfit(const ModelDescription& description);

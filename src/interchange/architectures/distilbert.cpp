@@ -45,6 +45,7 @@ ModelDescription read_distilbert(const ConfigReader& config) {
   model.num_layers = config.integer("n_layers", 1, 1000);
   model.d_model = config.integer("dim", 1, 65536);
   model.num_heads = config.integer("n_heads", 1, 1024);
+  require_whole_heads(config, "n_heads", model.num_heads, "dim", model.d_model);
   model.ffn_dim = config.integer("hidden_dim", 1, kMaxDistilBertSize);
   model.activation = read_activation(config, "activation");
   model.norm_epsilon = kDistilBertEpsilon;

@@ -110,11 +110,7 @@ models::StackOptions read_stack(const ConfigReader& config, const std::string& s
       .num_heads = config.integer(key("_attention_heads").c_str(), 16, 1, kMaxMarianHeads),
       .ffn_dim = config.integer(key("_ffn_dim").c_str(), 4096, 1, kMaxMarianSize),
       .layer_drop = config.number(key("_layerdrop").c_str(), 0)};
-  if (d_model % stack.num_heads != 0) {
-    config.refuse(key("_attention_heads"), "is " + std::to_string(stack.num_heads) +
-                                               ", which does not divide d_model " +
-                                               std::to_string(d_model));
-  }
+  require_whole_heads(config, key("_attention_heads"), stack.num_heads, "d_model", d_model);
   return stack;
 }
 
