@@ -1,8 +1,15 @@
 #include "experiment/masked_lm_rules.h"
 
+#include <chrono>
 #include <cmath>
+#include <string_view>
 
+#include "base/error.h"
+#include "base/text.h"
 #include "config/schema.h"
+#include "data/documents/document_lines.h"
+#include "data/pairs/text_lines.h"
+#include "experiment/preflight.h"
 #include "experiment/text_rules.h"
 
 namespace stretto::experiment {
@@ -27,6 +34,45 @@ void check_mask_token(RuleCheck& c, const text::TextTokenizerOptions& tokenizer)
           "use tokenizer.type = \"wordpiece\" or \"byte_bpe\"");
 }
 
+/// Reads documents as far as the time allows.
+class DocumentLook {
+ public:
+  DocumentLook(const data::MaskedTextOptions& data, const PreflightOptions& how)
+      : end_(data.documents == "line" ? data::DocumentEnd::kLine : data::DocumentEnd::kBlankLine),
+        full_(how.full),
+        limit_(Clock::now() + how.limit) {}
+
+  void read(const std::string& key, Stage stage, const std::vector<std::string>& files,
+            Preflight& found) const {
+    if (files.empty()) return;
+    note_stop(found, stage, key, [&] {
+      bool has_text = false;
+      for (const auto& path : files) {
+        data::DocumentLines lines(path, end_);
+        std::string_view line;
+        for (bool begins = false; lines.next(line, begins);) {
+          has_text = true;
+          if (full_ || Clock::now() < limit_) continue;
+          found.unread.push_back(
+              {key, path + " behind line " + with_thousands(lines.line_number())});
+          return;
+        }
+      }
+      if (has_text) return;
+      throw Error(ExitCode::kBadData,
+                  key + ": there is no document with a token in " + join(files, ", "),
+                  "look at the paths and at the files");
+    });
+  }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  data::DocumentEnd end_;
+  bool full_;
+  Clock::time_point limit_;
+};
+
 class MaskedLmRules final : public TextRules {
  public:
   void check_model(RuleCheck& check) const override {
@@ -37,6 +83,24 @@ class MaskedLmRules final : public TextRules {
   void check_data(RuleCheck& check) const override {
     TextRules::check_data(check);
     check_shares(check, masked_sections(check.e).data);
+  }
+
+  std::unique_ptr<text::LineSource> training_text(const Experiment& experiment) const override {
+    return data::open_lines(masked_sections(experiment).data.train);
+  }
+
+  Preflight look_at_texts(const Experiment& experiment, const std::vector<config::Problem>& known,
+                          const PreflightOptions& how) const override {
+    Preflight found;
+    const auto& data = masked_sections(experiment).data;
+    const DocumentLook look(data, how);
+    if (!config::is_unreliable(known, "data.train")) {
+      look.read("data.train", Stage::kTraining, data.train, found);
+    }
+    if (!config::is_unreliable(known, "data.valid")) {
+      look.read("data.valid", Stage::kValidation, data.valid, found);
+    }
+    return found;
   }
 
   std::vector<ScoreName> scores(const Experiment& /*experiment*/) const override {

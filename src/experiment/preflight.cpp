@@ -4,6 +4,7 @@
 #include <set>
 #include <utility>
 
+#include "experiment/rules.h"
 #include "experiment/task_rules.h"
 #include "text/tokenizer.h"
 
@@ -53,6 +54,12 @@ Preflight preflight(const Experiment& options, const std::vector<config::Problem
   return found;
 }
 
+Preflight joined(Preflight first, const Preflight& second) {
+  first.stops.insert(first.stops.end(), second.stops.begin(), second.stops.end());
+  first.unread.insert(first.unread.end(), second.unread.begin(), second.unread.end());
+  return first;
+}
+
 CheckRequest engine_request(LoadedExperiment experiment, const std::vector<config::Problem>& known,
                             const Preflight& found, const PreflightOptions& how) {
   const auto& e = experiment.options;
@@ -62,9 +69,7 @@ CheckRequest engine_request(LoadedExperiment experiment, const std::vector<confi
   const bool shapes_known =
       std::none_of(found.stops.begin(), found.stops.end(),
                    [](const Stop& stop) { return stop.stage == Stage::kTokenizer; }) &&
-      std::none_of(known.begin(), known.end(), [](const auto& problem) {
-        return problem.key.starts_with("model") || problem.key.starts_with("tokenizer");
-      });
+      describes_a_model(known);
   const bool weights = !e.train.init_from.empty() && !is_known("train.init_from") &&
                        !is_known("train.init_only") && shapes_known;
   // Text that something else is wrong with is told of already.

@@ -34,6 +34,9 @@ struct Preflight {
   std::vector<Unread> unread;
 };
 
+/// Both, one after the other.
+Preflight joined(Preflight first, const Preflight& second);
+
 struct PreflightOptions {
   /// How long it may read and try; then it says what it has not looked at.
   std::chrono::milliseconds limit{1000};

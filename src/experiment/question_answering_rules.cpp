@@ -1,5 +1,7 @@
 #include "experiment/question_answering_rules.h"
 
+#include <memory>
+
 #include "base/text.h"
 #include "data/squad/squad_file.h"
 #include "experiment/preflight.h"
@@ -54,9 +56,13 @@ class QuestionAnsweringRules final : public TextRules {
     check_windows(c);
   }
 
-  Preflight look_at_data(const Experiment& experiment, const std::vector<config::Problem>& known,
-                         const PreflightOptions& how) const override {
+  Preflight look_at_texts(const Experiment& experiment, const std::vector<config::Problem>& known,
+                          const PreflightOptions& how) const override {
     return question_preflight(experiment, known, how);
+  }
+
+  std::unique_ptr<text::LineSource> training_text(const Experiment& experiment) const override {
+    return std::make_unique<QuestionText>(questions_of(experiment).data.train);
   }
 
   std::vector<ScoreName> scores(const Experiment& /*experiment*/) const override {

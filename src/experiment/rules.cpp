@@ -349,11 +349,16 @@ void check_rules(const Experiment& options, const config::Origins& origins, cons
   check_best_metric(check, task->scores(options));
 }
 
+bool describes_a_model(const std::vector<config::Problem>& problems) {
+  return std::none_of(problems.begin(), problems.end(), [](const config::Problem& problem) {
+    return problem.key.starts_with("model") || problem.key.starts_with("tokenizer");
+  });
+}
+
 void check_patterns(const Experiment& options, const config::Origins& origins,
                     std::span<const optim::TensorName> tensors,
                     std::vector<config::Problem>& problems) {
-  const auto of_the_model = [](const auto& problem) { return problem.key.starts_with("model"); };
-  if (tensors.empty() || std::any_of(problems.begin(), problems.end(), of_the_model)) return;
+  if (tensors.empty() || !describes_a_model(problems)) return;
   RuleCheck check(options, origins, problems);
   note_all(check, name_problems(options, tensors));
 }

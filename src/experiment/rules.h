@@ -34,6 +34,9 @@ void check_rules(const Experiment& options, const config::Origins& origins, cons
 /// takes a third of a second.
 using TensorLister = std::function<std::vector<optim::TensorName>(const Experiment&)>;
 
+/// Whether the model, its vocabulary and its tensors are known beside these problems.
+bool describes_a_model(const std::vector<config::Problem>& problems);
+
 /// A problem for each pattern of these keys that matches none of the model's tensors, for an
 /// initialiser of matrices that reaches vectors, and for patterns that freeze everything. Adds to
 /// `problems`; a pattern is left out when its key, or any of the model's, has a problem already.

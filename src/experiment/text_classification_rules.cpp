@@ -1,8 +1,10 @@
 #include "experiment/text_classification_rules.h"
 
 #include <algorithm>
+#include <memory>
 
 #include "base/text.h"
+#include "data/labelled/labelled_set.h"
 #include "experiment/text_classification_preflight.h"
 #include "experiment/text_rules.h"
 
@@ -92,9 +94,13 @@ class TextClassificationRules final : public TextRules {
     check_regression(c);
   }
 
-  Preflight look_at_data(const Experiment& experiment, const std::vector<config::Problem>& known,
-                         const PreflightOptions& how) const override {
+  Preflight look_at_texts(const Experiment& experiment, const std::vector<config::Problem>& known,
+                          const PreflightOptions& how) const override {
     return text_classification_preflight(experiment, known, how);
+  }
+
+  std::unique_ptr<text::LineSource> training_text(const Experiment& experiment) const override {
+    return data::open_labelled_texts(sections(experiment).data);
   }
 
   std::vector<ScoreName> scores(const Experiment& experiment) const override {

@@ -1,7 +1,11 @@
 #include "experiment/text_rules.h"
 
+#include <algorithm>
+
 #include "base/text.h"
 #include "config/schema.h"
+#include "data/pairs/text_lines.h"
+#include "experiment/preflight.h"
 #include "models/misfits.h"
 
 namespace stretto::experiment {
@@ -67,6 +71,31 @@ void TextRules::check_training(RuleCheck& check) const {
   }
 }
 
+Preflight TextRules::look_at_data(const Experiment& experiment,
+                                  const std::vector<config::Problem>& known,
+                                  const PreflightOptions& how) const {
+  Preflight found = look_at_texts(experiment, known, how);
+  const auto options = text_sections(experiment).tokenizer->tokenizer_options();
+  const bool named = text::names_tokenizer(options);
+  const bool in_doubt = std::any_of(known.begin(), known.end(), [&](const auto& problem) {
+    return problem.key.starts_with("tokenizer") || (!named && problem.key.starts_with("data"));
+  });
+  if (in_doubt || takes_tokenizer_of_other_run(experiment)) return found;
+  if (!named && !found.stops.empty()) return found;
+  if (!named && !how.full) {
+    found.unread.push_back({"tokenizer.vocab_size",
+                            "whether the text allows for so many pieces: training a tokenizer "
+                            "takes longer"});
+    return found;
+  }
+  note_stop(found, Stage::kTokenizer, named ? "tokenizer.model" : "tokenizer.vocab_size", [&] {
+    const auto lines = named ? nullptr : training_text(experiment), none = data::open_lines({});
+    text::make_tokenizers(options, static_cast<uint64_t>(experiment.run.seed), lines.get(),
+                          none.get());
+  });
+  return found;
+}
+
 ValidationData TextRules::validation_data(const Experiment& experiment) const {
   return {.there = !text_sections(experiment).valid->empty(),
           .name = "validation text",
@@ -123,6 +152,10 @@ std::vector<ModelDifference> TextRules::hidden_differences(const Experiment& the
 ModelWidth TextRules::model_width(const Experiment& experiment) const {
   const auto& model = *text_sections(experiment).model;
   return {.key = "model.d_model", .value = models::sizes_of(model).d_model};
+}
+
+const TextRules& text_rules_of(const Experiment& experiment) {
+  return dynamic_cast<const TextRules&>(*find_task_rules(experiment));
 }
 
 }  // namespace stretto::experiment

@@ -1,10 +1,12 @@
 #pragma once
 
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "experiment/task_rules.h"
 #include "experiment/text_sections.h"
+#include "text/tokenizer.h"
 
 namespace stretto::experiment {
 
@@ -19,6 +21,17 @@ class TextRules : public TaskRules {
   /// That there is training text, and that the model has a head.
   void check_training(RuleCheck& check) const override;
 
+  /// What a tokenizer is trained on. Throws as the family's readers do.
+  virtual std::unique_ptr<text::LineSource> training_text(const Experiment& experiment) const = 0;
+  /// What is found in the family's texts, as look_at_data() gives it.
+  virtual Preflight look_at_texts(const Experiment& experiment,
+                                  const std::vector<config::Problem>& known,
+                                  const PreflightOptions& how) const = 0;
+  /// The texts, and the tokenizer that the configuration names; with `full` also one that is
+  /// trained, on sound texts.
+  Preflight look_at_data(const Experiment& experiment, const std::vector<config::Problem>& known,
+                         const PreflightOptions& how) const final;
+
   ValidationData validation_data(const Experiment& experiment) const override;
   BatchBound micro_batch(const Experiment& experiment) const override;
   std::vector<std::string> init_rules(const Experiment& experiment) const override;
@@ -30,5 +43,8 @@ class TextRules : public TaskRules {
                                                   const Experiment& own) const override;
   ModelWidth model_width(const Experiment& experiment) const override;
 };
+
+/// Those of its family. Throws std::bad_cast for other families.
+const TextRules& text_rules_of(const Experiment& experiment);
 
 }  // namespace stretto::experiment

@@ -257,9 +257,13 @@ Inspection inspect(const std::filesystem::path& path, const std::vector<std::str
   found.missing = experiment::missing_files(schema, found.origins, found.problems);
   experiment::check_rules(options, found.origins, found.problems);
   LintContext context{.processes = processes};
-  if (found.problems.empty() && tensors && experiment::names_tensors(options)) {
-    context.tensors = tensors(options);
-    experiment::check_patterns(options, found.origins, context.tensors, found.problems);
+  if (tensors && experiment::names_tensors(options)) {
+    if (experiment::describes_a_model(found.problems)) {
+      context.tensors = tensors(options);
+      experiment::check_patterns(options, found.origins, context.tensors, found.problems);
+    } else {
+      found.unmatched = experiment::key_that_names_tensors(options);
+    }
   }
   if (found.problems.empty()) {
     const auto defaults = experiment::experiment_schema(fallback);

@@ -58,6 +58,8 @@ struct Inspection {
   std::vector<config::Problem> problems;  ///< keys and rules that load_experiment() refuses
   std::vector<config::Problem> missing;   ///< files that it refuses too
   std::vector<Finding> findings;          ///< empty when there are problems
+  /// A key whose patterns were not compared with tensors, as the model itself has problems; or "".
+  std::string unmatched;
   /// As load_experiment() gives them; empty when there are problems.
   std::string resolved_toml, config_hash;
 };
@@ -67,7 +69,8 @@ struct Inspection {
 /// does.
 ///
 /// @param processes  as in LintContext
-/// @param tensors    asked when the configuration names tensors and has no other problem; patterns
+/// @param tensors    asked when the configuration names tensors and its model has no problem;
+/// patterns
 ///                   that match none of them are problems too. Empty = nobody knows, or a list that
 ///                   is empty: patterns are not judged
 Inspection inspect(const std::filesystem::path& path, const std::vector<std::string>& overrides,

@@ -256,14 +256,18 @@ bool has_other_adapters(const store::SafetensorsFile& file, const std::vector<Ta
   });
 }
 
-// What to do where the weights of another run do not fit; empty where there is nothing special.
+// What to do where the weights of another run do not fit.
 std::string advice_for_misfits(const store::SafetensorsFile& file,
                                const std::vector<Target>& wanted) {
   if (has_other_adapters(file, wanted)) {
     return "adapters cannot be merged into weights: give [model.adapter] the dim and parts of that "
            "run, or take the other tensors alone with train.init_only";
   }
-  return init_only_advice(file, wanted);
+  const std::string advice = init_only_advice(file, wanted);
+  if (!advice.empty()) return advice;
+  return "give [model] and [tokenizer] the values of that run (its config.toml), or take the "
+         "tensors "
+         "that fit alone with train.init_only";
 }
 
 // Makes a check of the weights; its error says what to do where they do not fit.
@@ -273,8 +277,7 @@ void check_with_advice(const store::SafetensorsFile& file, const std::vector<Tar
   try {
     check();
   } catch (const Error& error) {
-    const std::string advice = advice_for_misfits(file, wanted);
-    throw Error(error.code(), error.what(), advice.empty() ? error.advice() : advice);
+    throw Error(error.code(), error.what(), advice_for_misfits(file, wanted));
   }
 }
 

@@ -182,6 +182,55 @@ TEST_F(PreflightTest, ATokenizerFileThatIsNoneIsToldAtItsKey) {
       << vocab;
 }
 
+/// Encoders of text: a tokenizer of theirs is looked at as translation's are.
+class TextPreflight : public PreflightTest {
+ protected:
+  void SetUp() override {
+    PreflightTest::SetUp();
+    folder.write("labels.tsv", "text\tlabel\na red house\tgood\na blue dog\tbad\n");
+    folder.write("squad.json",
+                 R"({"data": [{"paragraphs": [{"context": "A red house.", "qas": [{"id": "1",
+                     "question": "Which?", "answers": [{"text": "red", "answer_start": 2}]}]}]}]})");
+    folder.write("no.json", R"({"version": "1.0", "model": {"type": "Unigram"}})");
+  }
+
+  void describe(const std::string& task, const std::string& train) {
+    config = folder.write("my.toml", "[task]\nname = \"" + task + "\"\n[data]\ntrain = [\"" +
+                                         train + "\"]\n[train]\nmax_steps = 9000\n");
+  }
+};
+
+TEST_F(TextPreflight, ATokenizerFileThatIsNoneIsToldAtItsKey) {
+  for (const auto& [task, train] :
+       std::vector<std::pair<std::string, std::string>>{{"masked_lm", "train.src"},
+                                                        {"text_classification", "labels.tsv"},
+                                                        {"question_answering", "squad.json"}}) {
+    describe(task, train);
+    const auto sound = look();
+    EXPECT_TRUE(sound.stops.empty()) << task << ": " << sound.stops.front().what;
+    EXPECT_TRUE(sound.unread.empty()) << task << ": " << sound.unread.front().what;
+    const auto quick = look({}, {});
+    ASSERT_EQ(quick.unread.size(), 1u) << task;
+    EXPECT_EQ(quick.unread[0].key, "tokenizer.vocab_size");
+    const auto text =
+        stop(ExitCode::kBadData, {"tokenizer.model=" + (folder / "no.json").string()});
+    EXPECT_TRUE(has(text, "`tokenizer.model`: ") && has(text, "no.json")) << text;
+  }
+}
+
+TEST_F(TextPreflight, DocumentsThatCannotBeReadAreTold) {
+  folder.write("empty.txt", "\n \n");
+  describe("masked_lm", "empty.txt");
+  EXPECT_TRUE(has(stop(ExitCode::kBadData), "`data.train`: there is no document with a token in "));
+  folder.write("long.txt", "a\n" + std::string(1200000, 'b') + "\n");
+  describe("masked_lm", "long.txt");
+  EXPECT_TRUE(has(stop(ExitCode::kBadData), "long.txt:2: "));
+  describe("masked_lm", "train.src");
+  const auto found = look({}, {.limit = milliseconds(0)});
+  ASSERT_EQ(found.unread.size(), 2u);
+  EXPECT_EQ(found.unread[0].what, (folder / "train.src").string() + " behind line 1");
+}
+
 TEST_F(PreflightTest, AVocabularyThatTheTextDoesNotAllowIsToldAtItsKey) {
   const auto large = stop(ExitCode::kUsage, {"tokenizer.vocab_size=9000"});
   EXPECT_TRUE(has(large, "`tokenizer.vocab_size`: the training text is too small for 9000 pieces"))

@@ -41,7 +41,7 @@ TEST(Inspect, DoesNotJudgeWhatIsBroken) {
   EXPECT_TRUE(found.findings.empty());
 }
 
-TEST(Inspect, AsksForTensorsWhereSomeAreNamedAndNothingIsWrong) {
+TEST(Inspect, AsksForTensorsWhereSomeAreNamedAndTheModelIsSound) {
   const stretto::testing::TempDir folder;
   const auto path = folder.write("my.toml", kSound);
   int asked = 0;
@@ -51,9 +51,14 @@ TEST(Inspect, AsksForTensorsWhereSomeAreNamedAndNothingIsWrong) {
   };
   EXPECT_TRUE(inspect(path, {}, 0, lister).problems.empty());
   const std::string slip = "optim.groups=[\"encodr.* lr_scale=0.5\"]";
-  EXPECT_FALSE(inspect(path, {slip, "model.d_model=7"}, 0, lister).problems.empty());
-  EXPECT_FALSE(inspect(path, {"optim.groups=[\"* lr_scal=0.5\"]"}, 0, lister).problems.empty());
+  const auto unsound = inspect(path, {slip, "model.d_model=7"}, 0, lister);
+  EXPECT_FALSE(unsound.problems.empty());
+  EXPECT_EQ(unsound.unmatched, "optim.groups");
   EXPECT_EQ(asked, 0);
+  EXPECT_EQ(inspect(path, {slip, "train.max_steps=-1"}, 0, lister).problems.size(), 2u)
+      << "the pattern is told of beside the other mistake";
+  EXPECT_EQ(asked, 1);
+  asked = 0;
 
   auto found = inspect(path, {slip}, 0, lister);
   EXPECT_EQ(asked, 1);

@@ -1,5 +1,6 @@
 #include <iostream>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "base/error.h"
 #include "base/log.h"
@@ -10,6 +11,7 @@
 #include "experiment/preflight.h"
 #include "experiment/tensor_patterns.h"
 #include "lint/lint.h"
+#include "search/search_plan.h"
 
 namespace stretto::cli {
 namespace {
@@ -30,17 +32,13 @@ struct Verdict {
   std::vector<config::Problem> errors;  ///< in their order
   ExitCode code = ExitCode::kOk;
   std::vector<experiment::Unread> unread;
+  bool full_reads_more = false;  ///< what `--full` would read is among `unread`
 };
 
 void leave_out_missing(const std::vector<config::Problem>& missing, Verdict& verdict) {
   for (const auto& problem : missing) {
     verdict.unread.push_back({problem.key, problem.what + " on this machine"});
   }
-}
-
-void append(const experiment::Preflight& more, experiment::Preflight& found) {
-  found.stops.insert(found.stops.end(), more.stops.begin(), more.stops.end());
-  found.unread.insert(found.unread.end(), more.unread.begin(), more.unread.end());
 }
 
 /// Asks the engine for what `key` needs.
@@ -68,15 +66,19 @@ void look_beyond(const CheckArguments& options, const lint::Inspection& inspecti
   const auto& e = inspection.options;
   auto known = inspection.problems;
   known.insert(known.end(), inspection.missing.begin(), inspection.missing.end());
-  append(experiment::preflight(e, known, options.preflight), found);
+  found = experiment::joined(std::move(found), experiment::preflight(e, known, options.preflight));
   const auto request = experiment::engine_request({.options = e, .origins = inspection.origins},
                                                   known, found, options.preflight);
   if (!request.any()) return;
-  ask_engine(request.machine ? "run.device" : "train.init_from", options.preflight.elsewhere, found,
-             [&](const auto& api) { append(api.check(request), found); });
+  ask_engine(
+      request.machine ? "run.device" : "train.init_from", options.preflight.elsewhere, found,
+      [&](const auto& api) { found = experiment::joined(std::move(found), api.check(request)); });
 }
 
 Verdict judge(const CheckArguments& options) {
+  if (auto errors = search::problems_as_configuration(options.config); !errors.empty()) {
+    return {.inspection = {}, .errors = std::move(errors), .code = ExitCode::kUsage, .unread = {}};
+  }
   experiment::Preflight found;
   const auto tensors = [&](const experiment::Experiment& e) {
     return tensor_names(e, options.preflight.elsewhere, found);
@@ -100,6 +102,10 @@ Verdict judge(const CheckArguments& options) {
   if (verdict.errors.empty()) verdict.code = experiment::exit_code_of(found.stops);
   verdict.errors.insert(verdict.errors.end(), problems.begin(), problems.end());
   verdict.unread.insert(verdict.unread.end(), found.unread.begin(), found.unread.end());
+  verdict.full_reads_more = !verdict.unread.empty() && !options.preflight.full;
+  if (const auto& key = verdict.inspection.unmatched; !key.empty()) {
+    verdict.unread.push_back({key, "patterns of tensors, until the model has no errors"});
+  }
   verdict.errors = config::in_order(std::move(verdict.errors));
   return verdict;
 }
@@ -132,7 +138,7 @@ void print_json(const Verdict& verdict) {
   std::cout << json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) << "\n";
 }
 
-void print_text(const CheckArguments& options, const Verdict& verdict) {
+void print_text(const Verdict& verdict) {
   for (const auto& note : verdict.inspection.origins.notes()) {
     std::cout << "note: " << note.text() << "\n";
   }
@@ -146,7 +152,7 @@ void print_text(const CheckArguments& options, const Verdict& verdict) {
   for (const auto& unread : verdict.unread) {
     std::cout << "not looked at: `" << unread.key << "`: " << unread.what << "\n";
   }
-  if (!verdict.unread.empty() && !options.preflight.full) {
+  if (verdict.full_reads_more) {
     std::cout << "  --full looks at all that is on this machine, however long it takes\n";
   }
 }
@@ -169,7 +175,7 @@ int run_check(const CheckArguments& options) {
     std::cout << verdict.inspection.resolved_toml;
     return 0;
   }
-  options.json ? print_json(verdict) : print_text(options, verdict);
+  options.json ? print_json(verdict) : print_text(verdict);
   std::cout.flush();
   config::throw_problems(verdict.errors, verdict.code);
   if (!options.json) print_verdict(options, verdict);

@@ -1,6 +1,5 @@
 #include "tasks/masked_lm/masked_lm_family.h"
 
-#include "data/pairs/text_lines.h"
 #include "tasks/masked_lm/commands.h"
 #include "tasks/masked_lm/masked_lm.h"
 #include "tasks/text_encoder/text_family.h"
@@ -26,10 +25,6 @@ class MaskedLmFamily final : public TextFamily {
  protected:
   TextHead head(const experiment::Experiment&, const Assets*) const override {
     return kMaskedTokenHead;
-  }
-  std::unique_ptr<text::LineSource> training_text(
-      const experiment::Experiment& experiment) const override {
-    return data::open_lines(masked_lm_of(experiment).data.train);
   }
   double head_rows(const experiment::Experiment& experiment, double tokens) const override {
     return tokens * masked_lm_of(experiment).data.mask_probability;

@@ -43,11 +43,6 @@ class QuestionAnsweringFamily final : public TextFamily {
                 const Assets* /*assets*/) const override {
     return span_head();
   }
-  std::unique_ptr<text::LineSource> training_text(
-      const experiment::Experiment& experiment) const override {
-    return std::make_unique<experiment::QuestionText>(
-        experiment::questions_of(experiment).data.train);
-  }
   double head_rows(const experiment::Experiment& /*experiment*/, double tokens) const override {
     return tokens;
   }

@@ -100,11 +100,6 @@ class TextClassificationFamily : public TextFamily {
     return head;
   }
 
-  std::unique_ptr<text::LineSource> training_text(
-      const experiment::Experiment& experiment) const override {
-    return data::open_labelled_texts(sections_of(experiment).data);
-  }
-
   double head_rows(const experiment::Experiment& /*experiment*/, double /*tokens*/) const override {
     return 1;
   }

@@ -2,6 +2,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "experiment/text_rules.h"
 #include "experiment/text_sections.h"
 #include "optim/arena.h"
 #include "optim/groups.h"
@@ -15,7 +16,8 @@ namespace stretto::tasks {
 
 Assets TextFamily::first_assets(const experiment::LoadedExperiment& experiment) const {
   require_head(experiment.options);
-  const auto lines = training_text(experiment.options);
+  const auto lines =
+      experiment::text_rules_of(experiment.options).training_text(experiment.options);
   return first_tokenizer(experiment, *lines).assets;
 }
 
@@ -69,7 +71,7 @@ void TextFamily::check_weights(const experiment::CheckRequest& request,
     int64_t num_ids = options.vocab_size;
     RunTokenizer tokenizer;
     if (known) {
-      const auto lines = training_text(e);
+      const auto lines = experiment::text_rules_of(e).training_text(e);
       tokenizer = first_tokenizer(request.experiment, run, *lines);
       num_ids = tokenizer.tokenizer->size();
     }

@@ -9,7 +9,7 @@
 namespace stretto::tasks {
 
 /// What the families on encoded texts answer in the same way. A family adds its task, its commands,
-/// its head, and the text that trains a tokenizer.
+/// and its head.
 class TextFamily : public Family {
  public:
   /// The tokenizer's files. A family with others adds them.
@@ -31,9 +31,6 @@ class TextFamily : public Family {
   /// The head of an experiment's model.
   /// @param assets  files of the run; null before there are any: sizes may then be any
   virtual TextHead head(const experiment::Experiment& experiment, const Assets* assets) const = 0;
-  /// What a tokenizer is trained on. Throws as the family's readers do.
-  virtual std::unique_ptr<text::LineSource> training_text(
-      const experiment::Experiment& experiment) const = 0;
   /// Rows of a sequence of so many tokens that the head reads (models::TextLengths).
   virtual double head_rows(const experiment::Experiment& experiment, double tokens) const = 0;
 };
