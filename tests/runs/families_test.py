@@ -75,6 +75,32 @@ PARTS = {
     "conv": both_sides('name = "conv"\nnum_layers = 2\nchannels = [64]\nkernels = [3]\n'),
     "light_conv": both_sides('name = "light_conv"\nnum_layers = 2\nnum_heads = 4\nkernels = [3, 7]\nffn_dim = 256\n'),
     "dynamic_conv": both_sides('name = "dynamic_conv"\nnum_layers = 2\nnum_heads = 4\nkernels = [3, 7]\nffn_dim = 256\n'),
+    # Parts of two kinds, both ways round.
+    "lstm_conv": """
+[model]
+d_model = 32
+[model.encoder]
+name = "lstm"
+num_layers = 2
+hidden_dim = 32
+[model.decoder]
+name = "conv"
+num_layers = 2
+channels = [64]
+kernels = [3]
+""",
+    "transformer_lstm": """
+[model]
+d_model = 32
+[model.encoder]
+num_layers = 2
+num_heads = 4
+ffn_dim = 256
+[model.decoder]
+name = "lstm"
+num_layers = 2
+hidden_dim = 64
+""",
     "shaw": """
 [model]
 d_model = 32

@@ -14,6 +14,7 @@ import itertools
 import json
 import os
 import pathlib
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -32,14 +33,18 @@ class Curve:
     early_updates: int = 20
     late: float = 0.02  # and after them
     followed: int = 10**6  # updates that are compared at all
+    means: float = 0  # of the stored means of ten updates, behind the first ones; 0 = not compared
     falls_to: float = 0.6  # of the first loss, by the last update
+    reaches: float = 0  # accuracy of the last validation; 0 = not looked at
 
 
 # Half precision differs by its own rounding between processors that have bf16 products and those that have not.
 RECIPES = {"translation": Curve(), "mixed_fp16": Curve(early=2e-3, late=0.04), "mixed_bf16": Curve(early=5e-3, late=0.05),
            "large_batch": Curve(), "batch_norm": Curve(), "modern_blocks": Curve(), "modern_attention": Curve(),
            "shaw_positions": Curve(), "light_conv": Curve(), "dynamic_conv": Curve(), "gnmt": Curve(), "norm_lstm": Curve(),
-           "alibi": Curve(), "masked_lm": Curve(), "text_classification": Curve(),
+           "alibi": Curve(), "masked_lm": Curve(),
+           # Losses near zero differ by a rounding from update 225 on. Whoever learns one word alone has 0.72.
+           "text_classification": Curve(followed=200, reaches=0.95),
            # Of 600 updates: where an answer becomes all but certain, a rounding grows to a percent, by update 124 on Zen 3.
            "question_answering": Curve(followed=100),
            "regularised": Curve(falls_to=0.75)}  # what keeps from learning by heart slows the start
@@ -50,8 +55,8 @@ FIRST_UPDATES = Curve(("train.max_steps=60", "schedule.warmup_steps=40", "report
 PARTS = ("transformer", "lstm", "conv")
 RECIPES |= {f"reversal_{encoder}_{decoder}": FIRST_UPDATES for encoder, decoder in itertools.product(PARTS, PARTS)}
 # ConvS2S does not scale its scores: over rows of a Transformer its attention begins almost hard, and a rounding grows to
-# a percent within ten updates.
-RECIPES["reversal_transformer_conv"] = dataclasses.replace(FIRST_UPDATES, early=1e-3, early_updates=5, late=0.4)
+# a percent within ten updates. Losses of single updates then lie up to a fifth apart, means of ten a twelfth.
+RECIPES["reversal_transformer_conv"] = dataclasses.replace(FIRST_UPDATES, early=1e-3, early_updates=5, late=0.4, means=0.15)
 RECIPES["two_heads"] = FIRST_UPDATES
 RECIPES["two_sources"] = FIRST_UPDATES
 
@@ -65,7 +70,18 @@ def run_recipe(stretto, name):
         lines = (pathlib.Path(folder) / "run/metrics.jsonl").read_text().splitlines()
         for file in ("report.html", "config.toml", "log.txt"):
             check((pathlib.Path(folder) / "run" / file).exists(), f"the run folder has no {file}")
-    return [event for event in map(json.loads, lines) if event["event"] == "train"]
+    return list(map(json.loads, lines))
+
+
+def updates_of(events):
+    return [event for event in events if event["event"] == "train"]
+
+
+def compare_means(losses, stored, allowed):
+    """Of each ten updates."""
+    for at in range(0, len(losses), 10):
+        mean, expected = statistics.mean(losses[at:at + 10]), statistics.mean(stored[at:at + 10])
+        check(abs(mean - expected) <= allowed * expected, f"steps {at + 1} to {at + 10}: mean loss {mean:.6f}, stored {expected:.6f}")
 
 
 def store(stretto, names):
@@ -74,7 +90,7 @@ def store(stretto, names):
         sys.exit(f"no recipe {', '.join(unknown)}; there are {', '.join(RECIPES)}")
     CURVES.mkdir(parents=True, exist_ok=True)
     for name in names or RECIPES:
-        events = run_recipe(stretto, name)
+        events = updates_of(run_recipe(stretto, name))
         text = "".join(f"{e['step']} {e['loss']:.6f} {e['batch_hash']}\n" for e in events)
         (CURVES / f"{name}.txt").write_text(text)
         print(f"{name}: stored {len(events)} steps, last loss {events[-1]['loss']:.4f}", flush=True)
@@ -84,7 +100,8 @@ def follows_its_stored_curve(stretto, name):
     curve, file = RECIPES[name], CURVES / f"{name}.txt"
     check(file.exists(), f"no curve {file}; smoke_test.py PROGRAM --store {name} writes it")
     stored = [line.split() for line in file.read_text().splitlines()]
-    events = run_recipe(stretto, name)
+    all_events = run_recipe(stretto, name)
+    events = updates_of(all_events)
     check(len(events) == len(stored), f"{len(events)} updates, {len(stored)} stored")
     for event, (step, loss, batch_hash) in zip(events, stored):
         check(event["step"] == int(step), f"step {event['step']}, expected {step}")
@@ -94,7 +111,12 @@ def follows_its_stored_curve(stretto, name):
         allowed = curve.early if event["step"] <= curve.early_updates else curve.late
         check(abs(event["loss"] - float(loss)) <= allowed * float(loss),
               f"step {step}: loss {event['loss']:.6f}, stored {loss}")
+    if curve.means:
+        compare_means([event["loss"] for event in events], [float(loss) for _, loss, _ in stored], curve.means)
     check(events[-1]["loss"] < curve.falls_to * events[0]["loss"], "the loss hardly fell")
+    if curve.reaches:
+        accuracy = [event["accuracy"] for event in all_events if event["event"] == "valid"][-1]
+        check(accuracy >= curve.reaches, f"an accuracy of {accuracy} at the end; {curve.reaches} is wanted")
 
 
 if __name__ == "__main__":
