@@ -13,35 +13,39 @@ namespace stretto::cli {
 namespace {
 
 // A word that no option took: a mistyped option, or one positional too many.
-[[noreturn]] void refuse_extra(const std::string& command, CLI::App& app, const std::string& word) {
-  const std::string help = "`" + command + " --help` lists the options";
-  if (is_override(word)) {
+[[noreturn]] void refuse_extra(const Command& command, CLI::App& app, const std::string& name,
+                               const std::string& word) {
+  const std::string help = "`" + name + " --help` lists the options";
+  const size_t letters = word.find_first_not_of('-');
+  const std::string key = letters == std::string::npos ? std::string() : word.substr(letters);
+  if (is_override(key)) {
+    if (takes_overrides(app)) {
+      throw Error(ExitCode::kUsage, name + ": unknown option `" + printable(word) + "`",
+                  "keys of the configuration have no dashes: write `" + printable(key) + "`");
+    }
     throw Error(ExitCode::kUsage,
-                command + " takes no key=value, but there is `" + printable(word) + "`",
-                (command == "stretto search"
-                     ? "edit the search file, whose `overrides` change the configuration; "
-                     : "train, check, eval and infer take keys of the configuration; ") +
-                    help);
+                name + " takes no key=value, but there is `" + printable(word) + "`",
+                std::string(command.instead_of_keys) + "; " + help);
   }
   if (!word.starts_with("-")) {
-    throw Error(ExitCode::kUsage, command + ": unexpected `" + printable(word) + "`", help);
+    throw Error(ExitCode::kUsage, name + ": unexpected `" + printable(word) + "`", help);
   }
   std::vector<std::string> names;
   for (const auto* option : app.get_options()) {
-    for (const auto& name : option->get_lnames()) names.push_back("--" + name);
+    for (const auto& known : option->get_lnames()) names.push_back("--" + known);
   }
   const std::string typed = word.substr(0, word.find('='));
   std::string near = closest(typed, names);
   if (near.empty() && typed.size() > 3) {  // `--checkpoints` for `--checkpoint`, `--ref` for …
-    for (const auto& name : names) {
-      if (name.starts_with(typed) || typed.starts_with(name)) near = name;
+    for (const auto& known : names) {
+      if (known.starts_with(typed) || typed.starts_with(known)) near = known;
     }
   }
-  throw Error(ExitCode::kUsage, command + ": unknown option `" + printable(typed) + "`",
+  throw Error(ExitCode::kUsage, name + ": unknown option `" + printable(typed) + "`",
               near.empty() ? help : "did you mean `" + near + "`? " + help);
 }
 
-void check_extras(const std::string& command, CLI::App& app) {
+void check_extras(const Command& command, CLI::App& app, const std::string& name) {
   const auto extras = app.remaining(false);
   const auto parts = app.get_subcommands({});
   if (!parts.empty() && !extras.empty() && !extras.front().starts_with("-") &&
@@ -53,15 +57,14 @@ void check_extras(const std::string& command, CLI::App& app) {
     const std::string near = closest(extras.front(), names);
     throw Error(
         ExitCode::kUsage,
-        command + ": there is no `" + printable(extras.front()) + "`; there are " +
-            join(names, ", "),
-        near.empty() ? "`" + command + " --help` explains them" : "did you mean `" + near + "`?");
+        name + ": there is no `" + printable(extras.front()) + "`; there are " + join(names, ", "),
+        near.empty() ? "`" + name + " --help` explains them" : "did you mean `" + near + "`?");
   }
   for (const auto& word : extras) {
-    if (word.starts_with("-") && word != "--") refuse_extra(command, app, word);
+    if (word.starts_with("-") && word != "--") refuse_extra(command, app, name, word);
   }
-  if (!extras.empty()) refuse_extra(command, app, extras.front());
-  for (auto* sub : app.get_subcommands()) check_extras(command + " " + sub->get_name(), *sub);
+  if (!extras.empty()) refuse_extra(command, app, name, extras.front());
+  for (auto* sub : app.get_subcommands()) check_extras(command, *sub, name + " " + sub->get_name());
 }
 
 // "Could not convert: --beam = x" and "--beam: 1 required INT missing" in our own words.
@@ -120,13 +123,13 @@ int run_command(const Command& command, const std::vector<std::string>& words) {
     return 0;
   } catch (const CLI::ParseError& error) {
     // A mistyped option often is the cause of what CLI11 complains about.
-    check_extras(name, *declared.app);
+    check_extras(command, *declared.app, name);
     std::string whole = name;
     for (const auto* part : declared.app->get_subcommands()) whole += " " + part->get_name();
     throw Error(ExitCode::kUsage, whole + ": " + in_our_words(error),
                 "`" + whole + " --help` shows how it is used");
   }
-  check_extras(name, *declared.app);
+  check_extras(command, *declared.app, name);
   return declared.run();
 }
 
@@ -166,6 +169,13 @@ CLI::Validator one_of(std::vector<std::string> choices) {
                (near.empty() ? "" : "; did you mean `" + near + "`?");
       },
       "");
+}
+
+bool takes_overrides(const CLI::App& app) {
+  const auto options = app.get_options();
+  return std::any_of(options.begin(), options.end(), [](const CLI::Option* option) {
+    return option->get_positional() && option->get_name().find("key=value") != std::string::npos;
+  });
 }
 
 bool is_override(const std::string& word) {

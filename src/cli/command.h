@@ -16,6 +16,8 @@ struct Command {
   /// Adds the command's options and says what runs once they are parsed. The function it returns
   /// gives the exit code, and throws stretto::Error for what the user can act on.
   std::function<int()> (*declare)(CLI::App& app);
+  /// Of a command that takes no keys: where they are given, as advice.
+  const char* instead_of_keys = "train, check, eval and infer take keys of the configuration";
 };
 
 /// Every command there is, in the order of `stretto --help`.
@@ -37,6 +39,8 @@ const Command& find_command(const std::string& name);
 
 /// The last positional words of train, eval and infer, `section.key=value`.
 bool is_override(const std::string& word);
+/// Whether the command takes such words.
+bool takes_overrides(const CLI::App& app);
 
 /// Checks of an option's value, with messages for people.
 CLI::Validator whole_number(int64_t min, int64_t max);

@@ -61,7 +61,7 @@ constexpr std::array kCommands{
             "  stretto search explain searches/lr        # the competitors of each rung\n"
             "  stretto search describe method.asha       # the keys of a search file\n"
             "  stretto train searches/lr/best.toml --run runs/best",
-            &declare_search},
+            &declare_search, "edit the search file, whose `overrides` change the configuration"},
     Command{"average", "mean of the weights of several checkpoints",
             "  stretto average runs/my --last 5\n"
             "  stretto average runs/my --checkpoints 8000,9000,10000 --name late",

@@ -16,6 +16,7 @@
 #include "lint/lint.h"
 #include "plan/tables.h"
 #include "report/metrics_log.h"
+#include "search/search_plan.h"
 #include "tasks/displays.h"
 
 namespace stretto::cli {
@@ -82,6 +83,7 @@ Measured measure(const std::string& run, const report::RateStyle& keys) {
 
 std::optional<Experiment> experiment_of(const PlanOptions& options) {
   if (!options.config.empty()) {
+    config::throw_problems(search::problems_as_configuration(options.config));
     auto inspection = lint::inspect(options.config, options.overrides, /*processes=*/0,
                                     [](const Experiment& e) { return engine().tensor_names(e); });
     config::throw_problems(inspection.problems);  // its data need not be here

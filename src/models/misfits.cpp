@@ -155,13 +155,16 @@ void decoder_reads_the_width(const Seq2SeqOptions& model, std::vector<Misfit>& f
   each_encoder(model, [&](const EncoderChoice& encoder, const std::string& section) {
     const int64_t rows = rows_of(model, encoder);
     if (rows == model.d_model) return;
-    found.push_back({{section + ".hidden_dim", "model.d_model", "model.decoder.name"},
-                     "the encoder's rows are " + number(rows) + " wide, and a `" +
-                         model.decoder.name() +
-                         "` decoder attends to rows of model.d_model = " + number(model.d_model),
-                     "leave " + section +
-                         ".hidden_dim out, or use model.decoder.name = \"lstm\", which "
-                         "attends to rows of any width"});
+    // Of two encoders, rows of one width alone can be joined.
+    const bool alone = model.encoders.empty();
+    found.push_back(
+        {{section + ".hidden_dim", "model.d_model", "model.decoder.name"},
+         "the encoder's rows are " + number(rows) + " wide, and a `" + model.decoder.name() +
+             "` decoder attends to rows of model.d_model = " + number(model.d_model),
+         "leave " + section + ".hidden_dim out" +
+             (alone ? ", or use model.decoder.name = \"lstm\", which attends to rows of "
+                      "any width"
+                    : "")});
   });
 }
 

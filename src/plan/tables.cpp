@@ -9,10 +9,10 @@ namespace stretto::plan {
 TableGradients table_gradients(const models::Seq2SeqOptions& model, const TableRows& rows,
                                bool rows_apart) {
   const std::string& tie = model.tie_embeddings;
+  const auto encoders = static_cast<int64_t>(models::num_encoders(model));
   const int64_t output = rows.tgt * models::output_width(model);
   const int64_t encoder = rows.src * model.d_model;
   if (tie == "none") {  // each encoder has a table of its own
-    const auto encoders = static_cast<int64_t>(models::num_encoders(model));
     return {.first_parameters = output, .late_parameters = encoders * encoder};
   }
   // A table that is looked up only stays one tensor.
@@ -20,7 +20,7 @@ TableGradients table_gradients(const models::Seq2SeqOptions& model, const TableR
   if (tie == "decoder") {
     return {.first_parameters = output, .late_parameters = encoder, .lookups = 1};
   }
-  return {.first_parameters = output, .lookups = 2};  // as many source tokens
+  return {.first_parameters = output, .lookups = 1.0 + double(encoders)};  // each source: as many
 }
 
 TableGradients text_table_gradients(const models::BertOptions& model, int64_t rows, bool has_output,

@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "config/load.h"
 #include "config/resolved.h"
+#include "config/toml_file.h"
 #include "experiment/task_rules.h"
 #include "search/build_space.h"
 #include "search/space_check.h"
@@ -127,11 +128,16 @@ experiment::LoadedExperiment load_recipe(const SearchOptions& options) {
   try {
     return experiment::load_experiment(options.config, options.overrides);
   } catch (const Error& error) {
-    if (error.code() != ExitCode::kUsage || options.overrides.empty()) throw;
-    throw Error(error.code(), error.what(),
-                error.advice().empty() ? "what is called command line here is search.overrides"
-                                       : error.advice());
+    const std::string problems = error.what();
+    const bool is_override = problems.find("command line, `") != std::string::npos;
+    if (!is_override || !error.advice().empty()) throw;
+    throw Error(error.code(), problems, "what is called command line here is search.overrides");
   }
+}
+
+// The configuration that trials train, or blocks `[[space]]`: no configuration has them.
+bool has_search_keys(const config::TomlFile& file) {
+  return file.table["search"]["config"] || file.table["space"].is_array_of_tables();
 }
 
 }  // namespace
@@ -146,6 +152,16 @@ Sampler SearchPlan::sampler() const {
 std::optional<double> SearchPlan::score_of(std::optional<double> value) const {
   if (!value || !std::isfinite(*value)) return std::nullopt;
   return higher_is_better ? -*value : *value;
+}
+
+std::vector<config::Problem> problems_as_configuration(const fs::path& path) {
+  std::vector<config::Problem> unread;  // who loads the file tells them
+  const auto files = config::read_toml_file(path, unread);
+  if (std::none_of(files.begin(), files.end(), has_search_keys)) return {};
+  return {{.place = path.string(),
+           .what = "is a search file, and no configuration of one run",
+           .hint = "start the search: stretto search " + path.string() + " --dir DIR",
+           .key = ""}};
 }
 
 config::Schema search_schema(SearchFileOptions& options) {

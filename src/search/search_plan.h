@@ -46,6 +46,10 @@ LoadedSearch load_search(const std::filesystem::path& path, const SpaceUse& use 
 /// The plan that a journal has kept. Throws Error(kBadData).
 SearchPlan stored_plan(const std::string& toml, const std::string& where);
 
+/// What is wrong with a search file where a configuration is expected: one problem, with the
+/// command that takes such a file. Empty for any other file, and for one that is no TOML.
+std::vector<config::Problem> problems_as_configuration(const std::filesystem::path& path);
+
 /// The keys of a search file; it points into `options`.
 config::Schema search_schema(SearchFileOptions& options);
 

@@ -175,6 +175,9 @@ TEST(CommandLine, WrongWordsAreNamedWithWhatWasMeant) {
        "error: stretto search takes no key=value, but there is `search.max_trials=11`\n"
        "  edit the search file, whose `overrides` change the configuration; `stretto search "
        "--help` lists the options\n"},
+      {{"train", "--optim.lr=3"},
+       "error: stretto train: unknown option `--optim.lr=3`\n"
+       "  keys of the configuration have no dashes: write `optim.lr=3`\n"},
       {{"train", "/no/config.toml"},
        "error: no configuration file /no/config.toml\n"
        "  give the path of a .toml file: the recipes are in configs/\n"},

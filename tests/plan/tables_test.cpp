@@ -37,6 +37,8 @@ TEST(TableGradients, OfTwoEncodersThatTieNothingAreThoseOfTwoTables) {
     model.tie_embeddings = "decoder";  // the encoders share theirs
     EXPECT_EQ(table_gradients(model, {.src = 10, .tgt = 20}, rows_apart).late_parameters, 40);
   }
+  model.tie_embeddings = "all";  // both sources and the target look up in one
+  EXPECT_EQ(table_gradients(model, {.src = 20, .tgt = 20}, /*rows_apart=*/true).lookups, 3);
 }
 
 TEST(TableGradients, AreAsWideAsTheRowsInFrontOfThem) {

@@ -239,6 +239,32 @@ TEST(SearchPlan, NeedsALengthAndValidation) {
                     kLearningRate));
 }
 
+TEST(SearchPlan, CallsOverridesWhatAProblemOfTheConfigurationCallsCommandLine) {
+  const std::string sentence = "what is called command line here is search.overrides";
+  const std::string overrides = "overrides = [\"optim.lr=-1\"]\n";
+  expect_in(sentence, refusal(SearchBench(), overrides, kLearningRate));
+  const SearchBench wrong("[optim]\nlr = -1\n");
+  const auto message = refusal(wrong, "overrides = [\"report.every=3\"]\n", kLearningRate);
+  expect_in("my.toml:", message);
+  EXPECT_EQ(message.find(sentence), std::string::npos) << message;
+}
+
+TEST(SearchPlan, IsOneProblemWhereAConfigurationIsExpected) {
+  const SearchBench bench;
+  const std::string with_a_recipe = bench.file("", "");
+  const auto problems = problems_as_configuration(with_a_recipe);
+  ASSERT_EQ(problems.size(), 1u);
+  expect_in("search file", problems[0].what);
+  expect_in("stretto search " + with_a_recipe + " --dir DIR", problems[0].hint);
+  const std::string spaces_alone = bench.folder.write("spaces.toml", kLearningRate);
+  EXPECT_EQ(problems_as_configuration(spaces_alone).size(), 1u);
+  EXPECT_TRUE(problems_as_configuration(bench.config).empty());
+  const std::string section = bench.folder.write("other.toml", "[search]\nbeam_size = 4\n");
+  EXPECT_TRUE(problems_as_configuration(section).empty());
+  EXPECT_TRUE(problems_as_configuration(bench.folder.write("no.toml", "[[space")).empty());
+  EXPECT_TRUE(problems_as_configuration(bench.folder / "nowhere.toml").empty());
+}
+
 TEST(SearchPlan, TellsOfMistypedKeysOfItsOwn) {
   const SearchBench bench;
   expect_in("did you mean `search.max_trials`?", refusal(bench, "n_trials = 3\n", kLearningRate));

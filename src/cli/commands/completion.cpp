@@ -22,10 +22,8 @@ struct CommandWords {
 };
 
 void add_options(const CLI::App& app, CommandWords& words) {
+  words.takes_keys = words.takes_keys || takes_overrides(app);
   for (const auto* option : app.get_options()) {
-    if (option->get_positional() && option->get_name().find("key=value") != std::string::npos) {
-      words.takes_keys = true;
-    }
     for (const auto& name : option->get_lnames()) {
       const std::string dashed = "--" + name;
       const bool known = std::any_of(words.options.begin(), words.options.end(),

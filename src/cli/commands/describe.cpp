@@ -2,8 +2,10 @@
 
 #include <iostream>
 
+#include "base/error.h"
 #include "cli/command.h"
 #include "experiment/experiment_schema.h"
+#include "search/search_plan.h"
 
 namespace stretto::cli {
 namespace {
@@ -12,6 +14,26 @@ struct DescribeArguments {
   std::vector<std::string> names;
   bool markdown = false, schema = false, keys = false;
 };
+
+bool is_of_search_files(const std::string& name) {
+  search::SearchFileOptions defaults;
+  try {
+    config::describe(search::search_schema(defaults), name);
+    return true;
+  } catch (const Error&) {
+    return false;
+  }
+}
+
+std::string describe_name(const config::Schema& schema, const std::string& name) {
+  try {
+    return config::describe(schema, name);
+  } catch (const Error&) {
+    if (!is_of_search_files(name)) throw;
+    throw Error(ExitCode::kUsage, "`" + name + "` is of search files, and of no configuration",
+                "`stretto search describe " + name + "` explains it");
+  }
+}
 
 int run_describe(const DescribeArguments& options) {
   experiment::Experiment defaults;
@@ -28,7 +50,7 @@ int run_describe(const DescribeArguments& options) {
   // All of them or none: an unknown name is an error before anything is printed.
   std::string text;
   for (const auto& name : options.names) {
-    text += (text.empty() ? "" : "\n") + config::describe(schema, name);
+    text += (text.empty() ? "" : "\n") + describe_name(schema, name);
   }
   std::cout << text;
   return 0;

@@ -9,6 +9,7 @@
 #include "cli/seeds.h"
 #include "distributed/launch.h"
 #include "experiment/same_experiment.h"
+#include "search/search_plan.h"
 #include "store/checkpoint.h"
 #include "store/run_record.h"
 
@@ -66,6 +67,7 @@ std::string what_is_saved(const std::string& run_directory) {
 int run_train(const TrainArguments& options) {
   ignore_broken_pipes();  // who reads the screen may leave; log.txt has the words
   log::set_quiet(options.quiet);
+  config::throw_problems(search::problems_as_configuration(options.config));
   if (!options.seeds.empty()) {
     return train_seeds(
         {.config = options.config,

@@ -104,6 +104,19 @@ TEST_F(ImportCommand, HostileFoldersLeaveNothing) {
   refuses(folder, "`encoder.embedding_norm.weight` is [5], the model has [4]");
 }
 
+TEST_F(ImportCommand, AModelThatCannotBeIsBlamedOnItsConfigJson) {
+  auto folder = ModelFolder::bert("BertModel", "");
+  folder.config["num_attention_heads"] = 7;
+  folder.write();
+  refuses(folder, "config.json: `num_attention_heads` is 7");
+  fs::remove(*folder.dir / "model.safetensors");
+  folder.config["num_attention_heads"] = 2;
+  folder.config["hidden_dropout_prob"] = 2.0;
+  folder.write();
+  refuses(folder,
+          "config.json describes a model that Stretto refuses: `model.dropout` must be in [0, 1)");
+}
+
 TEST_F(ImportCommand, ExportWantsARunAndAFormat) {
   const auto result = program_.run({"export", "nowhere", "--format", "hf", "out"});
   EXPECT_EQ(result.code, 2);

@@ -1,5 +1,7 @@
 #include <gtest/gtest.h>
 
+#include <nlohmann/json.hpp>
+
 #include "tests/cli/program.h"
 #include "tests/search/bench.h"
 
@@ -41,6 +43,36 @@ TEST(SearchCommand, IsNoProcessOfAJob) {
                                     testing::shell_quoted(file) + " --dir found");
   EXPECT_EQ(result.code, 2);
   expect_in("a search is one process", result.err);
+}
+
+TEST(SearchCommand, IsNamedWhereItsFileIsTakenForAConfiguration) {
+  const Program program;
+  const SearchBench bench;
+  const auto file = bench.file("", kLearningRate);
+  const std::string said = "error: " + file +
+                           ": is a search file, and no configuration of one run\n"
+                           "  start the search: stretto search " +
+                           file + " --dir DIR\n";
+  for (const std::vector<std::string>& words : {std::vector<std::string>{"check", file},
+                                                {"train", file, "--run", "run"},
+                                                {"train", file, "--run", "run", "--seeds", "2"},
+                                                {"plan", "--scaling", file, "--world-size", "2"}}) {
+    const auto result = program.run(words);
+    EXPECT_EQ(result.code, 2) << words[0];
+    EXPECT_EQ(result.err, said) << words[0];
+  }
+  EXPECT_FALSE(std::filesystem::exists(program.folder / "run"));
+  const auto json = nlohmann::json::parse(program.run({"check", file, "--json"}).out);
+  EXPECT_EQ(json["errors"].size(), 1u);
+}
+
+TEST(SearchCommand, IsNamedByDescribeForItsOwnKeys) {
+  const Program program;
+  for (const std::string name : {"search", "space", "search.max_trials", "method.asha"}) {
+    const auto result = program.run({"describe", name});
+    EXPECT_EQ(result.code, 2) << name;
+    expect_in("`stretto search describe " + name + "` explains it", result.err);
+  }
 }
 
 TEST(SearchCommand, DescribesItsKeys) {
