@@ -4,6 +4,11 @@
 #include "base/text.h"
 
 namespace stretto::runs {
+namespace {
+
+constexpr size_t kMaxListedMisfits = 3;
+
+}  // namespace
 
 std::string shape_text(const std::vector<int64_t>& shape) {
   std::string text = "[";
@@ -20,8 +25,13 @@ std::string shape_misfit(const store::TensorView* found, const std::string& name
   return "`" + name + "` is " + shape_text(found->shape) + ", the model wants " + shape_text(shape);
 }
 
-void require_fit(const std::vector<std::string>& misfits, const std::string& where) {
+void require_fit(std::vector<std::string> misfits, const std::string& where) {
   if (misfits.empty()) return;
+  const size_t count = misfits.size();
+  if (count > kMaxListedMisfits) {
+    misfits.resize(kMaxListedMisfits);
+    misfits.push_back("and " + std::to_string(count - kMaxListedMisfits) + " more");
+  }
   throw Error(ExitCode::kBadData,
               where + ": the checkpoint does not fit this model: " + join(misfits, "; "),
               "the checkpoint has another architecture or vocabulary: use the configuration it "

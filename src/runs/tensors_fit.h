@@ -16,8 +16,8 @@ std::string shape_text(const std::vector<int64_t>& shape);
 std::string shape_misfit(const store::TensorView* found, const std::string& name,
                          const std::vector<int64_t>& shape);
 
-/// Throws Error(kBadData) that lists all that does not fit; returns where there is nothing.
-/// @param where  the file
-void require_fit(const std::vector<std::string>& misfits, const std::string& where);
+/// Throws Error(kBadData) that lists what does not fit, of many the first three and how many more;
+/// returns where there is nothing. @param where  the file
+void require_fit(std::vector<std::string> misfits, const std::string& where);
 
 }  // namespace stretto::runs

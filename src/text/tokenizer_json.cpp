@@ -17,9 +17,6 @@ namespace {
 using Slot = SequenceTemplate::Slot;
 using Slots = std::vector<Slot>;
 
-constexpr const char* kLimits =
-    "set it to null: [data] limits lengths, and batches need no padding";
-
 std::string type_of(JsonFields& fields) {
   return fields.get("type").text();
 }
