@@ -113,8 +113,7 @@ std::string export_seq2seq(const ExportedSeq2Seq& model, const fs::path& folder)
   target.publish();
   if (!tokenizer.empty()) return {};
   return "has no tokenizer: MarianTokenizer reads SentencePiece models, and those of the run are "
-         "of "
-         "another kind";
+         "of another kind";
 }
 
 }  // namespace stretto::interchange

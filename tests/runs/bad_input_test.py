@@ -241,7 +241,7 @@ def a_checkpoint_of_another_architecture_is_refused(stretto):
         expect(lab.train("small", "train.max_steps=12"), 0)
         overrides = ("model.d_model=64", f"train.init_from={lab.root}/small")
         words = ("model.safetensors: the checkpoint does not fit this model: `embedding.weight` is [80, 32]",
-                 "the model wants [80, 64]", "give [model] and [tokenizer] the values of that run")
+                 "the model wants [80, 64]", "more", "give [model] and [tokenizer] the values of that run")
         expect(lab.train("wide", *overrides), 65, *words)
         checked(lab, 65, "`train.init_from`: ", *words, overrides=overrides)
         # Names and shapes are compared without --full too.
