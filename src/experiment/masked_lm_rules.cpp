@@ -4,10 +4,10 @@
 #include <cmath>
 #include <string_view>
 
-#include "base/error.h"
 #include "base/text.h"
 #include "config/schema.h"
 #include "data/documents/document_lines.h"
+#include "data/documents/documents_build.h"
 #include "data/pairs/text_lines.h"
 #include "experiment/preflight.h"
 #include "experiment/text_rules.h"
@@ -58,10 +58,7 @@ class DocumentLook {
           return;
         }
       }
-      if (has_text) return;
-      throw Error(ExitCode::kBadData,
-                  key + ": there is no document with a token in " + join(files, ", "),
-                  "look at the paths and at the files");
+      if (!has_text) data::throw_no_documents(key, files);
     });
   }
 

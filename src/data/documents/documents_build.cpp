@@ -236,12 +236,14 @@ DocumentsMeta build_documents(const DocumentInput& input, const text::Tokenizer&
   for (size_t i = 0; i < input.paths.size(); ++i) read_lines(input, i, pipeline);
   pipeline.finish();
   auto meta = writer.finish();
-  if (meta.counts.documents == 0) {
-    throw Error(ExitCode::kBadData,
-                input.key + ": there is no document with a token in " + join(input.paths, ", "),
-                "look at the paths and at the files");
-  }
+  if (meta.counts.documents == 0) throw_no_documents(input.key, input.paths);
   return meta;
+}
+
+void throw_no_documents(const std::string& key, const std::vector<std::string>& paths) {
+  throw Error(ExitCode::kBadData,
+              key + ": there is no document with a token in " + join(paths, ", "),
+              "look at the paths and at the files");
 }
 
 }  // namespace stretto::data

@@ -40,4 +40,7 @@ std::optional<DocumentsMeta> read_documents_meta(const std::filesystem::path& fo
 DocumentsMeta build_documents(const DocumentInput& input, const text::Tokenizer& tokenizer,
                               uint64_t key, const std::filesystem::path& folder);
 
+/// Error(kBadData) for files of a key that have no text. @param key  "data.train"
+[[noreturn]] void throw_no_documents(const std::string& key, const std::vector<std::string>& paths);
+
 }  // namespace stretto::data
