@@ -274,7 +274,7 @@ CrossEntropy linear_cross_entropy(const at::Tensor& x, const at::Tensor& weight,
 }
 
 CrossEntropy linear_r_drop(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& targets,
-                           const RDrop& options) {
+                           const RDrop& options, const at::Tensor& bias) {
   check_rows(x, "linear_r_drop");
   check_rows(weight, "linear_r_drop");
   TORCH_CHECK(weight.size(1) == x.size(1) && targets.dim() == 1 &&
@@ -283,10 +283,12 @@ CrossEntropy linear_r_drop(const at::Tensor& x, const at::Tensor& weight, const 
               "[kernels] linear_r_drop: x ", x.sizes(), " of two passes, weight ", weight.sizes(),
               ", targets ", targets.sizes(), ", ", options.num_classes, " classes and alpha ",
               options.alpha, " do not fit");
+  TORCH_CHECK(!bias.defined() || (bias.dim() == 1 && bias.size(0) == weight.size(0)),
+              "[kernels] linear_r_drop: bias must be [", weight.size(0), "], got ", bias.sizes());
   if (x.is_cpu()) check_range(targets, options.num_classes, "linear_r_drop", "target");
   const auto kernel = on_gpu(cuda::table().linear_r_drop, x, weight);
-  return kernel != nullptr ? kernel(x, weight, targets, options)
-                           : r_drop::linear_r_drop(x, weight, targets, options);
+  return kernel != nullptr ? kernel(x, weight, targets, options, bias)
+                           : r_drop::linear_r_drop(x, weight, targets, options, bias);
 }
 
 at::Tensor decode_self_attention(const at::Tensor& q, const at::Tensor& k_new,

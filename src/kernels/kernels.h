@@ -181,8 +181,9 @@ struct RDrop {
 /// paper's, and a loss without distance is the one without R-Drop. All sums are over N tokens; nll
 /// is the mean of both passes. Blocks of rows are taken at a time, so that [N, V] logits never
 /// exist, whatever the dtype and device.
+/// @param bias  [V], added to the logits; undefined = none
 CrossEntropy linear_r_drop(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& targets,
-                           const RDrop& options);
+                           const RDrop& options, const at::Tensor& bias = {});
 
 /// One step of cached self-attention in decoding, no gradient.
 ///
@@ -200,7 +201,7 @@ at::Tensor decode_self_attention(const at::Tensor& q, const at::Tensor& k_new,
 double sum_of_squares(const at::Tensor& flat);
 
 /// The sums over fixed blocks from which a sum of squares of a flat buffer is made, in order. A
-/// buffer cut at multiples of kSumOfSquaresBlock elements gives the same numbers piece by piece, so
+/// buffer cut at multiples of kSumOfSquaresBlock elements gives the same numbers slice by slice, so
 /// that processes that hold slices agree to the bit on a norm.
 constexpr int64_t kSumOfSquaresBlock = int64_t{1} << 16;
 std::vector<double> sum_of_squares_blocks(const at::Tensor& flat);

@@ -239,10 +239,11 @@ CrossEntropy linear_cross_entropy(const at::Tensor& x, const at::Tensor& weight,
 }
 
 CrossEntropy linear_r_drop(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& targets,
-                           const RDrop& options) {
-  const CrossEntropy both = reference::linear_cross_entropy(x, weight, at::cat({targets, targets}),
-                                                            options.smoothing, options.num_classes);
-  const at::Tensor logits = at::matmul(x, weight.slice(0, 0, options.num_classes).t());
+                           const RDrop& options, const at::Tensor& bias) {
+  const CrossEntropy both = reference::linear_cross_entropy(
+      x, weight, at::cat({targets, targets}), options.smoothing, options.num_classes, bias);
+  at::Tensor logits = at::matmul(x, weight.slice(0, 0, options.num_classes).t());
+  if (bias.defined()) logits = logits + bias.slice(0, 0, options.num_classes);
   const auto log_p = at::log_softmax(logits, -1).chunk(2, 0);
   const at::Tensor kl = at::kl_div(log_p[0], log_p[1], at::Reduction::Sum, /*log_target=*/true) +
                         at::kl_div(log_p[1], log_p[0], at::Reduction::Sum, /*log_target=*/true);

@@ -44,7 +44,7 @@ CrossEntropy linear_cross_entropy(const at::Tensor& x, const at::Tensor& weight,
                                   const at::Tensor& bias = {});
 /// With all [2N, V] logits at once.
 CrossEntropy linear_r_drop(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& targets,
-                           const RDrop& options);
+                           const RDrop& options, const at::Tensor& bias = {});
 at::Tensor decode_self_attention(const at::Tensor& q, const at::Tensor& k_new,
                                  const at::Tensor& v_new, at::Tensor& k_cache, at::Tensor& v_cache,
                                  const at::Tensor& lineage, int64_t t, int64_t num_heads,

@@ -20,9 +20,8 @@ nn::OutputLoss cross_entropy_of_pairs(const CrossEntropyOptions& options) {
   return [smoothing, alpha](const at::Tensor& x, const at::Tensor& weight,
                             const at::Tensor& targets, int64_t num_classes,
                             const at::Tensor& bias) {
-    TORCH_CHECK(!bias.defined(), "[r_drop] an output projection with a bias has no such loss");
-    return kernels::linear_r_drop(
-        x, weight, targets, {.smoothing = smoothing, .alpha = alpha, .num_classes = num_classes});
+    const kernels::RDrop r_drop{.smoothing = smoothing, .alpha = alpha, .num_classes = num_classes};
+    return kernels::linear_r_drop(x, weight, targets, r_drop, bias);
   };
 }
 

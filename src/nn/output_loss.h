@@ -11,8 +11,7 @@ namespace stretto::nn {
 /// that a model never holds [N, V] logits. `losses` makes them, `models` call them.
 ///
 /// (x [N, D], weight [V, D], targets int64 [N], num_classes <= V, bias [V] or undefined) -> sums
-/// over the N tokens. A loss of pairs has x [2N, D]: rows n and N + n are two passes over token n;
-/// it throws c10::Error for a bias.
+/// over the N tokens. A loss of pairs has x [2N, D]: rows n and N + n are two passes over token n.
 using OutputLoss = std::function<kernels::CrossEntropy(
     const at::Tensor& x, const at::Tensor& weight, const at::Tensor& targets, int64_t num_classes,
     const at::Tensor& bias)>;

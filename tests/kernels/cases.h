@@ -254,6 +254,13 @@ inline std::vector<Case> products(int64_t n, int64_t d, int64_t o) {
                             : linear_r_drop(x[0], x[1], targets, options).loss_sum;
              },
              {noise({2 * n, d}), noise({o + 3, d}, 8) * shrink}));
+    all.push_back(
+        make("linear_r_drop with a bias",
+             [=](const auto& x, auto plain) {
+               return plain ? reference::linear_r_drop(x[0], x[1], targets, options, x[2]).loss_sum
+                            : linear_r_drop(x[0], x[1], targets, options, x[2]).loss_sum;
+             },
+             {noise({2 * n, d}), noise({o + 3, d}, 8) * shrink, noise({o + 3}, 9)}));
   }
   return all;
 }

@@ -238,6 +238,19 @@ TEST_F(CudaKernels, LinearRDropEqualsTheReference) {
       {noise({18, 16}) * 0.3, noise({304, 16}) * 0.5});
 }
 
+TEST_F(CudaKernels, LinearRDropWithABiasEqualsTheReference) {
+  const at::Tensor targets = at::arange(9, at::kLong) * 37;
+  const RDrop options{.smoothing = 0.1, .alpha = 1, .num_classes = 301};
+  expect_equal(
+      [&](const Inputs& in, at::Device on) {
+        return linear_r_drop(in[0], in[1], targets.to(on), options, in[2]).loss_sum;
+      },
+      [&](const Inputs& in) {
+        return reference::linear_r_drop(in[0], in[1], targets, options, in[2]).loss_sum;
+      },
+      {noise({18, 16}) * 0.3, noise({304, 16}) * 0.5, noise({304}, 9)});
+}
+
 TEST_F(CudaKernels, ATargetOutsideTheClassesGivesNaNAndNoFault) {
   const at::Tensor targets = at::tensor(std::vector<int64_t>{1, 99}, at::kLong).to(kDevice);
   const at::Tensor x = noise({2, 8}).to(kDevice), weight = noise({5, 8}).to(kDevice);

@@ -55,6 +55,20 @@ TEST(CrossEntropyLoss, OfPairsHasTheValueComputedByHand) {
   EXPECT_NEAR(sums.loss_sum.item<double>(), 1.95 * ln2 + 4.0 / 2 * 0.25 * ln2, 1e-12);
 }
 
+// The same p and q, of logits that a bias is part of.
+TEST(CrossEntropyLoss, OfPairsAddsTheBiasToTheLogits) {
+  const double ln2 = std::log(2.0);
+  const at::Tensor x = torch::eye(2, torch::kDouble);
+  const at::Tensor logits =
+      torch::tensor({{ln2, 0.0}, {0.0, 0.0}, {0.0, ln2}, {5.0, 5.0}}, torch::kDouble);
+  const at::Tensor bias = torch::tensor({1.0, -2.0, 0.5, 7.0}, torch::kDouble);
+  const auto sums = make_pair_loss({.label_smoothing = 0.1, .r_drop = 4})(
+      x, logits - bias.unsqueeze(1), torch::tensor({1}, torch::kLong), 3, bias);
+  EXPECT_NEAR(sums.kl_sum.item<double>(), 0.25 * ln2, 1e-12);
+  EXPECT_NEAR(sums.nll_sum.item<double>(), 2 * ln2, 1e-12);
+  EXPECT_NEAR(sums.loss_sum.item<double>(), 1.95 * ln2 + 4.0 / 2 * 0.25 * ln2, 1e-12);
+}
+
 TEST(CrossEntropyLoss, OfPairsIsThereWithRDropAlone) {
   EXPECT_FALSE(make_pair_loss({}));
   EXPECT_TRUE(make_pair_loss({.r_drop = 1}));

@@ -28,13 +28,22 @@ Seq2SeqOptions options_of(const EncoderChoice& encoder, const DecoderChoice& dec
   return options;
 }
 
+template <class Light>
+Light light_part() {
+  return {.num_layers = 1, .num_heads = 2, .kernels = {3}, .ffn_dim = 24, .dropout = 0.3};
+}
+
 std::vector<std::pair<std::string, Seq2SeqOptions>> one_of_each_kind() {
   const StackOptions stack{.num_layers = 1, .num_heads = 2, .ffn_dim = 24};
   return {{"transformer", options_of(stack, stack)},
           {"lstm", options_of(LstmEncoderOptions{.num_layers = 1, .dropout = 0.3},
                               LstmDecoderOptions{.num_layers = 1, .dropout = 0.3})},
           {"conv", options_of(ConvEncoderOptions{.num_layers = 1, .dropout = 0.3},
-                              ConvDecoderOptions{.num_layers = 1, .dropout = 0.3})}};
+                              ConvDecoderOptions{.num_layers = 1, .dropout = 0.3})},
+          {"light_conv",
+           options_of(light_part<LightEncoderOptions>(), light_part<LightDecoderOptions>())},
+          {"dynamic_conv",
+           options_of(light_part<DynamicEncoderOptions>(), light_part<DynamicDecoderOptions>())}};
 }
 
 const ModelSetup kSetup{.src_rows = kRows,
@@ -121,9 +130,11 @@ TEST(TwoPasses, GradientsAreThoseOfThePlainFormulaInDouble) {
   const losses::CrossEntropyOptions loss{.label_smoothing = 0.1, .r_drop = 5};
   const nn::OutputLoss plain = [](const at::Tensor& x, const at::Tensor& weight,
                                   const at::Tensor& targets, int64_t classes,
-                                  const at::Tensor& /*bias*/) {
+                                  const at::Tensor& bias) {
     const int64_t n = targets.size(0);
-    const at::Tensor log_p = at::log_softmax(at::matmul(x, weight.slice(0, 0, classes).t()), 1);
+    at::Tensor logits = at::matmul(x, weight.slice(0, 0, classes).t());
+    if (bias.defined()) logits = logits + bias.slice(0, 0, classes);
+    const at::Tensor log_p = at::log_softmax(logits, 1);
     const at::Tensor p = log_p.slice(0, 0, n), q = log_p.slice(0, n);
     at::Tensor wanted = at::full_like(p, 0.1 / static_cast<double>(classes - 1));
     wanted.scatter_(1, targets.unsqueeze(1), 0.9);
@@ -132,19 +143,32 @@ TEST(TwoPasses, GradientsAreThoseOfThePlainFormulaInDouble) {
         .loss_sum = -(wanted * (p + q)).sum() / 2 + 5.0 / 4 * kl,
         .nll_sum = -(p + q).gather(1, targets.unsqueeze(1)).sum().detach() / 2};
   };
-  const Seq2SeqOptions options = one_of_each_kind()[0].second;
-  const auto gradients = [&](const nn::OutputLoss& pair) {
+  const auto gradients = [&](const Seq2SeqOptions& options, const nn::OutputLoss& pair) {
     const auto model = make_model(options, kSetup, losses::make_loss(loss), pair);
     model->to(at::kDouble);
+    auto parameters = model->named_parameters();
+    if (at::Tensor* bias = parameters.find("output.bias"); bias != nullptr) {
+      const torch::NoGradGuard no_grad;
+      bias->copy_(at::linspace(-1, 2, bias->numel(), at::kDouble));
+    }
     model->loss(first_batch(), {.training = true, .dropout_key = 7}).loss_sum.backward();
     std::vector<at::Tensor> all;
-    for (const at::Tensor& parameter : model->parameters())
-      all.push_back(parameter.grad().flatten());
+    for (const auto& item : parameters) {
+      const at::Tensor gradient = item.value().grad();
+      EXPECT_TRUE(gradient.defined()) << item.key();
+      if (gradient.defined()) all.push_back(gradient.flatten());
+    }
     return at::cat(all);
   };
-  const at::Tensor want = gradients(plain);
-  EXPECT_LT(relative_distance(gradients(losses::make_pair_loss(loss)), want), 1e-10);
-  EXPECT_GT(want.norm().item<double>(), 1e-3);
+  for (auto& [name, options] : one_of_each_kind()) {
+    for (const bool output_bias : {false, true}) {
+      SCOPED_TRACE(name + (output_bias ? " with an output bias" : " without an output bias"));
+      options.output_bias = output_bias;
+      const at::Tensor want = gradients(options, plain);
+      EXPECT_LT(relative_distance(gradients(options, losses::make_pair_loss(loss)), want), 1e-10);
+      EXPECT_GT(want.norm().item<double>(), 1e-3);
+    }
+  }
 }
 
 }  // namespace

@@ -34,16 +34,18 @@ std::vector<cpu::PairSums> pairs_of_loss(at::Tensor& first, at::Tensor& second,
 }  // namespace
 
 Losses of_fp32_rows(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& targets,
-                    const RDrop& options, bool want_gradient) {
+                    const RDrop& options, const at::Tensor& bias, bool want_gradient) {
   const int64_t tokens = targets.size(0), num_classes = options.num_classes;
   const SmoothingWeights weights(options.smoothing, num_classes);
   const fused::Projection projection(
       weight.slice(0, 0, num_classes),
       {.rows = x.size(0), .slope_scale = slope_scale(options), .backward = want_gradient});
+  const at::Tensor shift = bias.defined() ? bias.slice(0, 0, num_classes) : bias;
   Losses out;
   if (want_gradient) {
     out.dx = is_half(ComputeScope::current()) ? at::zeros_like(x) : at::empty_like(x);
     out.dweight = at::zeros_like(weight);
+    if (bias.defined()) out.dbias = at::zeros_like(bias);
   }
   // As many logits as one pass alone would have at a time.
   constexpr int64_t kRows = fused::kLossRows / 2;
@@ -55,7 +57,7 @@ Losses of_fp32_rows(const at::Tensor& x, const at::Tensor& weight, const at::Ten
     for (int64_t pass = 0; pass < 2; ++pass) {
       at::Tensor& own = logits[static_cast<size_t>(pass)];
       own = buffer[pass].slice(0, 0, end - begin);
-      projection.logits(x.slice(0, pass * tokens + begin, pass * tokens + end), {}, own);
+      projection.logits(x.slice(0, pass * tokens + begin, pass * tokens + end), shift, own);
     }
     cpu::PairSums block{};
     for (const cpu::PairSums& pair :
@@ -72,8 +74,10 @@ Losses of_fp32_rows(const at::Tensor& x, const at::Tensor& weight, const at::Ten
     at::Tensor dweight = out.dweight.slice(0, 0, num_classes);
     for (int64_t pass = 0; pass < 2; ++pass) {
       const int64_t from = pass * tokens + begin, to = pass * tokens + end;
+      at::Tensor& slopes = logits[static_cast<size_t>(pass)];
+      if (out.dbias.defined()) out.dbias.slice(0, 0, num_classes).add_(gemm::column_sums(slopes));
       at::Tensor dx = out.dx.slice(0, from, to);
-      projection.gradients(logits[static_cast<size_t>(pass)], x.slice(0, from, to), dx, dweight);
+      projection.gradients(slopes, x.slice(0, from, to), dx, dweight);
     }
   }
   out.loss = fused::scalar_of(

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <optional>
 
 #include "kernels/cast.h"
 #include "kernels/dispatch.h"
@@ -33,8 +34,11 @@ class AnyProjection {
 
   Compute compute() const { return compute_; }
   at::ScalarType wide() const { return x_.scalar_type() == at::kDouble ? at::kDouble : at::kFloat; }
-  at::Tensor logits(int64_t begin, int64_t end) const {
-    return at::mm(x_.slice(0, begin, end), classes_.t()).to(wide());
+  /// @param bias  of the classes, may be undefined
+  at::Tensor logits(int64_t begin, int64_t end, const at::Tensor& bias) const {
+    at::Tensor all = at::mm(x_.slice(0, begin, end), classes_.t());
+    if (bias.defined()) all.add_(bias.to(all.scalar_type()));
+    return all.to(wide());
   }
   void gradients(const at::Tensor& slopes, int64_t begin, int64_t end, Losses& out) const {
     const at::Tensor given = slopes.to(x_.scalar_type());
@@ -82,20 +86,24 @@ struct Pass {
 };
 
 Losses losses_of(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& targets,
-                 const RDrop& options, bool want_gradient) {
-  return is_fused(x) && is_fused(weight) ? of_fp32_rows(x, weight, targets, options, want_gradient)
-                                         : of_any_rows(x, weight, targets, options, want_gradient);
+                 const RDrop& options, const at::Tensor& bias, bool want_gradient) {
+  const bool all_fp32 = is_fused(x) && is_fused(weight) && (!bias.defined() || is_fused(bias));
+  return all_fp32 ? of_fp32_rows(x, weight, targets, options, bias, want_gradient)
+                  : of_any_rows(x, weight, targets, options, bias, want_gradient);
 }
 
 struct RDropNode : torch::autograd::Function<RDropNode> {
   static variable_list forward(AutogradContext* ctx, const at::Tensor& x, const at::Tensor& weight,
-                               const at::Tensor& targets, const RDrop& options) {
-    const Losses losses = losses_of(x, weight, targets, options, true);
+                               const std::optional<at::Tensor>& bias, const at::Tensor& targets,
+                               const RDrop& options) {
+    const Losses losses = losses_of(x, weight, targets, options, bias.value_or(at::Tensor()), true);
     const bool rounds = x.scalar_type() == at::kFloat;
     fused::keep(ctx, rounds ? ComputeScope::current() : Compute::kFp32);
     ctx->saved_data["slope_scale"] = static_cast<double>(slope_scale(options));
     ctx->saved_data["dx"] = losses.dx;
     ctx->saved_data["dweight"] = losses.dweight.to(weight.scalar_type());
+    ctx->saved_data["biased"] = bias.has_value();
+    if (bias) ctx->saved_data["dbias"] = losses.dbias.to(bias->scalar_type());
     ctx->mark_non_differentiable({losses.nll, losses.kl});
     return {losses.loss, losses.nll, losses.kl};
   }
@@ -113,7 +121,9 @@ struct RDropNode : torch::autograd::Function<RDropNode> {
       const at::Tensor given = as_it_is ? slope : slope * factor;
       return is_half(compute) ? given.to(half_type(compute)).to(at::kFloat) : given;
     };
-    return {scaled("dx"), scaled("dweight"), {}, {}};
+    at::Tensor dbias;
+    if (ctx->saved_data["biased"].toBool()) dbias = ctx->saved_data["dbias"].toTensor() * grads[0];
+    return {scaled("dx"), scaled("dweight"), dbias, {}, {}};
   }
 };
 
@@ -124,9 +134,10 @@ float slope_scale(const RDrop& options) {
 }
 
 Losses of_any_rows(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& targets,
-                   const RDrop& options, bool want_gradient) {
+                   const RDrop& options, const at::Tensor& bias, bool want_gradient) {
   const SmoothingWeights weights(options.smoothing, options.num_classes);
   const int64_t tokens = targets.size(0);
+  const at::Tensor shift = bias.defined() ? bias.slice(0, 0, options.num_classes) : bias;
   const AnyProjection projection(x, weight.slice(0, 0, options.num_classes));
   const at::ScalarType wide = projection.wide();
   Losses out;
@@ -134,17 +145,22 @@ Losses of_any_rows(const at::Tensor& x, const at::Tensor& weight, const at::Tens
     out.dx = at::empty_like(x);
     // Blocks are added in fp32: a sum of bf16 sums would lose what later blocks bring.
     out.dweight = at::zeros(weight.sizes(), weight.options().dtype(wide));
+    if (bias.defined()) out.dbias = at::zeros(bias.sizes(), bias.options().dtype(wide));
   }
   const at::Tensor sums = at::zeros({3}, x.options().dtype(at::kDouble));
   const double scale = projection.compute() == Compute::kFp16 ? slope_scale(options) : 1;
   const int64_t step = std::max<int64_t>(logits_of_a_block(x) / options.num_classes, 16);
+  const auto add_gradients = [&](const at::Tensor& slopes, int64_t begin, int64_t end) {
+    if (out.dbias.defined()) out.dbias.slice(0, 0, options.num_classes).add_(slopes.sum(0));
+    projection.gradients(slopes.mul_(scale), begin, end, out);
+  };
   for (int64_t begin = 0; begin < tokens; begin += step) {
     const int64_t end = std::min(begin + step, tokens);
     // A target of no class costs NaN, as on any GPU (on a CPU it was refused).
     const at::Tensor wanted = targets.slice(0, begin, end).unsqueeze(1);
     const at::Tensor known = wanted.clamp(0, options.num_classes - 1);
-    const Pass first(projection.logits(begin, end), known),
-        second(projection.logits(tokens + begin, tokens + end), known);
+    const Pass first(projection.logits(begin, end, shift), known),
+        second(projection.logits(tokens + begin, tokens + end, shift), known);
     at::Tensor ahead = first.log_p - second.log_p, apart = first.p - second.p;
     const at::Tensor nll =
         (first.nll + second.nll)
@@ -156,11 +172,9 @@ Losses of_any_rows(const at::Tensor& x, const at::Tensor& weight, const at::Tens
         {(weights.extra * nll + weights.each * all + options.alpha * kl) / 2, nll / 2, kl}));
     if (!want_gradient) continue;
     const double pull = options.alpha / 4;
-    projection.gradients(first.slopes(ahead, apart, known, weights, pull).mul_(scale), begin, end,
-                         out);
-    projection.gradients(
-        second.slopes(ahead.neg_(), apart.neg_(), known, weights, pull).mul_(scale), tokens + begin,
-        tokens + end, out);
+    add_gradients(first.slopes(ahead, apart, known, weights, pull), begin, end);
+    add_gradients(second.slopes(ahead.neg_(), apart.neg_(), known, weights, pull), tokens + begin,
+                  tokens + end);
   }
   const at::Tensor values = sums.to(wide);
   out.loss = values[0].clone();
@@ -170,15 +184,19 @@ Losses of_any_rows(const at::Tensor& x, const at::Tensor& weight, const at::Tens
 }
 
 CrossEntropy linear_r_drop(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& targets,
-                           const RDrop& options) {
+                           const RDrop& options, const at::Tensor& bias) {
   const at::Tensor rows = x.contiguous(), table = weight.contiguous();
+  // In the type of the rows: a bias does not choose the form.
+  const at::Tensor shift = bias.defined() ? bias.to(x.scalar_type()).contiguous() : bias;
   const at::Tensor ids = targets.to(x.device(), at::kLong).contiguous();
-  const bool want = at::GradMode::is_enabled() && (x.requires_grad() || weight.requires_grad());
+  const bool want = at::GradMode::is_enabled() && (x.requires_grad() || weight.requires_grad() ||
+                                                   (bias.defined() && bias.requires_grad()));
   if (!want) {
-    const Losses losses = losses_of(rows, table, ids, options, false);
+    const Losses losses = losses_of(rows, table, ids, options, shift, false);
     return {.loss_sum = losses.loss, .nll_sum = losses.nll, .kl_sum = losses.kl};
   }
-  const auto sums = RDropNode::apply(rows, table, ids, options);
+  const auto sums = RDropNode::apply(
+      rows, table, shift.defined() ? std::optional<at::Tensor>(shift) : std::nullopt, ids, options);
   return {.loss_sum = sums[0], .nll_sum = sums[1].detach(), .kl_sum = sums[2].detach()};
 }
 

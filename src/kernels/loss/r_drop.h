@@ -3,7 +3,8 @@
 #include "kernels/kernels.h"
 
 /// Inside of kernels::linear_r_drop: its losses and, in forward, their slopes. Both forms take a
-/// block of rows of both passes at a time, so that [N, V] logits never exist.
+/// block of rows of both passes at a time, so that [N, V] logits never exist; `bias` may be
+/// undefined.
 namespace stretto::kernels::r_drop {
 
 /// What N tokens of two passes cost.
@@ -12,6 +13,7 @@ struct Losses {
   /// [2N, D] and [V, D], where gradients are wanted, before the scale that the loss comes back
   /// with; under kFp16 times slope_scale().
   at::Tensor dx, dweight;
+  at::Tensor dbias;  ///< [V], where there is a bias; never times slope_scale()
 };
 
 /// Under kFp16 slopes of logits are rounded as multiples of this of themselves. They lie in
@@ -21,15 +23,15 @@ float slope_scale(const RDrop& options);
 
 /// Plain ATen: any dtype, any device.
 Losses of_any_rows(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& targets,
-                   const RDrop& options, bool want_gradient);
+                   const RDrop& options, const at::Tensor& bias, bool want_gradient);
 
 /// fp32 on a CPU, by cpu::Table::pair_loss_row.
 Losses of_fp32_rows(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& targets,
-                    const RDrop& options, bool want_gradient);
+                    const RDrop& options, const at::Tensor& bias, bool want_gradient);
 
 /// One of the two as an autograd node: the loss is linear in what comes back, so its gradients are
 /// made in forward.
 CrossEntropy linear_r_drop(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& targets,
-                           const RDrop& options);
+                           const RDrop& options, const at::Tensor& bias);
 
 }  // namespace stretto::kernels::r_drop

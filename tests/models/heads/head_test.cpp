@@ -64,7 +64,7 @@ struct ModelWithHead {
 
   explicit ModelWithHead(int64_t num_classes) : head(std::make_shared<BiasedHead>(num_classes)) {
     model = std::make_shared<EncoderDecoder>(
-        JoinedParts{.encoder = encoder, .decoder = decoder, .head = head},
+        JoinedParts{.encoders = {.first = encoder}, .decoder = decoder, .head = head},
         EncoderDecoderParts{.d_model = kWidth, .tie_embeddings = "none"},
         ModelSetup{.src_specials = stretto::testing::kSpecials,
                    .tgt_specials = stretto::testing::kSpecials});

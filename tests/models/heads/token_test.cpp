@@ -221,16 +221,30 @@ TEST(TokenHead, ABiasStartsAtZeroAndIsAddedToLossGradientAndLogProbabilities) {
   }
 }
 
-TEST(TokenHead, ALossOfPairsRefusesABias) {
+TEST(TokenHead, ALossOfPairsAddsABiasToBothPasses) {
   TokenHead head({.init = nn::Init(3, at::kCPU),
                   .width = kDepth,
                   .rows = kMatrixRows,
                   .num_classes = kClasses,
                   .bias = true},
                  losses_of(0.1, 5));
-  EXPECT_THROW(
-      head.loss(rows_of(2 * kTokens).to(at::kFloat), {.labels = labels(), .of_pairs = true}),
-      c10::Error);
+  head.to(at::kDouble);
+  at::Tensor bias = head.named_parameters()["bias"];
+  {
+    const torch::NoGradGuard no_grad;
+    bias.copy_(at::linspace(-1, 2, kMatrixRows, at::kDouble));
+  }
+  const at::Tensor rows = rows_of(2 * kTokens);
+  const at::Tensor log_p = at::log_softmax(
+      rows.matmul(head.matrix().slice(0, 0, kClasses).t()) + bias.slice(0, 0, kClasses), 1);
+  const at::Tensor p = log_p.slice(0, 0, kTokens), q = log_p.slice(0, kTokens);
+  const at::Tensor kl = ((p.exp() - q.exp()) * (p - q)).sum();
+  const at::Tensor want = -(wanted(0.1) * (p + q)).sum() / 2 + 5.0 / 4 * kl;
+  const auto got = head.loss(rows, {.labels = labels(), .of_pairs = true});
+  expect_equal(got.loss_sum, want);
+  expect_equal(got.kl_sum, kl / 2);
+  expect_equal(torch::autograd::grad({got.loss_sum}, {bias})[0],
+               torch::autograd::grad({want}, {bias})[0]);
 }
 
 TEST(TokenHead, ALossOfPairsLeavesThatOfOnePassAsItIs) {
