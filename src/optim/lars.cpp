@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "kernels/optimizer/steps.h"
+#include "optim/bounded_gradients.h"
 #include "optim/layer_norms.h"
 
 namespace stretto::optim {
@@ -25,8 +26,7 @@ double Lars::ratio(const GroupSettings& group, double lr, const Norms& norms) co
   if (options_.larc_mode == "scale") {
     return std::max(eta * weight / (decayed + kEpsilon), kSmallest);
   }
-  // At a rate of 0 any ratio does.
-  return lr == 0 ? 1 : std::clamp(eta * weight / (lr * (decayed + kEpsilon)), kSmallest, 1.0);
+  return larc_ratio(eta, lr, weight, decayed);
 }
 
 std::vector<Lars::Norms> Lars::norms_of(const torch::Tensor& params, const torch::Tensor& grads,

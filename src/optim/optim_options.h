@@ -31,6 +31,7 @@ struct OptimOptions {
   std::string radam_start = "momentum";
   double trust_coefficient = 0.001;
   std::string larc_mode = "clip";
+  double larc_eta = 0;
   bool grad_averaging = false;
   double l1 = 0;
   double l2 = 0;
@@ -115,7 +116,8 @@ struct OptimOptions {
         field(&O::gradient_noise_decay, "gradient_noise_decay",
               "in step t, from 0, the variance is gradient_noise / (1 + t)^gradient_noise_decay",
               at_least(0))
-            .also_called({"gradient_noise_gamma"}),
+            .also_called({"gradient_noise_gamma"})
+            .read_unless_zero("gradient_noise"),
         field(&O::weight_noise, "weight_noise",
               "standard deviation of Gaussian noise on weights while an update runs forward "
               "and backward; 0 = none, 0.075 is Graves' for recurrent networks. The step "
@@ -125,7 +127,8 @@ struct OptimOptions {
         field(
             &O::weight_noise_tensors, "weight_noise_tensors",
             "name patterns of the tensors that weight_noise is for; empty = all of two dimensions "
-            "or more, neither biases nor gains of norms"),
+            "or more, neither biases nor gains of norms")
+            .read_unless_zero("weight_noise"),
         field(&O::momentum_form, "momentum_form",
               "rate_outside: velocity sums gradients; rate_inside: it sums steps, and is corrected "
               "whenever the rate changes (sgd, lars, larc); both train alike",
@@ -142,6 +145,13 @@ struct OptimOptions {
               "clip: never a larger step than plain sgd; scale: always in proportion to the norm",
               one_of({"clip", "scale"}))
             .read_with("name", {"larc"}),
+        field(&O::larc_eta, "larc_eta",
+              "before a step, no tensor's gradient is longer than this share of the weight's norm, "
+              "over lr: OpenSeq2Seq's LARC (usually 0.001) in front of any optimizer; 0 = off",
+              at_least(0))
+            .also_called({"larc_params"}, "larc_eta is a key of its own")
+            .read_with("name", {"adam", "adamw", "lazy_adam", "radam", "lamb", "sgd", "novograd",
+                                "adagrad", "rmsprop", "adafactor", "ftrl"}),
         field(&O::grad_averaging, "grad_averaging",
               "novograd: a new gradient weighs 1 - beta1 in the velocity instead of 1")
             .read_with("name", {"novograd"}),
@@ -303,7 +313,8 @@ struct ScheduleOptions {
               at_least(0), {.unit = "updates"})
             .also_called(
                 {"total_num_update", "total_num_steps", "num_training_steps", "max_decay_steps"})
-            .read_with("name", {"polynomial", "linear", "cosine", "tri_stage"}),
+            .read_with("name", {"polynomial", "linear", "cosine", "tri_stage"})
+            .read_unless_zero("warmup_ratio"),
         field(&O::power, "power", "of polynomial", greater(0)).read_with("name", {"polynomial"}),
         field(&O::warmup, "warmup",
               "gradual: a line of warmup_steps updates; constant: warmup_init_lr until they end",

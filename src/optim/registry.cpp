@@ -6,6 +6,7 @@
 #include "optim/adafactor.h"
 #include "optim/adagrad.h"
 #include "optim/adam.h"
+#include "optim/bounded_gradients.h"
 #include "optim/ftrl.h"
 #include "optim/lamb.h"
 #include "optim/lars.h"
@@ -67,7 +68,11 @@ std::unique_ptr<Optimizer> make_optimizer(const OptimOptions& options, const Are
                                           Slice slice) {
   std::string known;
   for (const auto& [name, create] : kOptimizers) {
-    if (name == options.name) return create(options, arena, slice);
+    if (name == options.name) {
+      auto rule = create(options, arena, slice);
+      if (options.larc_eta == 0 || name == "lars" || name == "larc") return rule;
+      return std::make_unique<BoundedGradients>(options, arena, slice, std::move(rule));
+    }
     known += (known.empty() ? "" : ", ") + std::string(name);
   }
   throw Error(ExitCode::kUsage, "optim.name: unknown optimizer `" + options.name + "`",

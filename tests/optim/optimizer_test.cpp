@@ -1,8 +1,11 @@
 // What all optimizers have in common, and torch.optim's own numbers.
 #include "optim/optimizer.h"
 
+#include <algorithm>
 #include <array>
 #include <cstring>
+#include <span>
+#include <stdexcept>
 
 #include "base/error.h"
 #include "config/schema.h"
@@ -95,12 +98,12 @@ struct Sliced {
     std::vector<std::vector<torch::Tensor>> states;
     for (const bool collecting : {true, false}) {
       for (size_t i = 0; i < optimizers.size(); ++i) {
-        auto pieces = optimizers[i]->state();
+        auto state = optimizers[i]->state();
         if (collecting) {
           auto& saved = states.emplace_back();
-          for (const auto& piece : pieces) saved.push_back(piece.values.clone());
+          for (const auto& tensor : state) saved.push_back(tensor.values.clone());
         } else {
-          for (size_t p = 0; p < pieces.size(); ++p) pieces[p].values.copy_(states[i][p]);
+          for (size_t t = 0; t < state.size(); ++t) state[t].values.copy_(states[i][t]);
         }
         optimizers[i]->step(arena, {.lr = testing::rate_at(number),
                                     .grad_scale = testing::kGradScale,
@@ -145,9 +148,9 @@ TEST(Optimizer, AFlatStateIsTheSlicesPartOfTheWhole) {
     if (name == "adafactor") continue;
     Toy toy;
     Arena arena(toy);
-    for (const auto& piece : make_optimizer(options_of(name), arena, {16, 1000})->state()) {
-      if (!piece.flat) continue;
-      EXPECT_EQ(piece.values.sizes(), torch::IntArrayRef({984})) << name;
+    for (const auto& tensor : make_optimizer(options_of(name), arena, {16, 1000})->state()) {
+      if (!tensor.flat) continue;
+      EXPECT_EQ(tensor.values.sizes(), torch::IntArrayRef({984})) << name;
     }
   }
 }
@@ -175,6 +178,50 @@ TEST(Optimizer, LayerWiseRulesRefuseASliceWithoutASum) {
     const auto optimizer = make_optimizer(options_of(name), arena, {16, 1000});
     EXPECT_THROW(optimizer->step(arena, {.lr = 0.1}), c10::Error) << name;
   }
+}
+
+TEST(BoundedGradients, SlicesThatShareTheirNormsStepAsTheWholeArenaDoes) {
+  const OptimOptions options{.name = "adam", .larc_eta = 0.001};
+  Toy whole_toy, cut_toy;
+  Arena whole(whole_toy), cut(cut_toy);
+  const auto one = make_optimizer(options, whole);
+  const int64_t middle = 1000;
+  const auto lower = make_optimizer(options, cut, {0, middle});
+  const auto upper = make_optimizer(options, cut, {middle, cut.size()});
+  EXPECT_THROW(lower->step(cut, {.lr = 0.1}), c10::Error) << "without a sum";
+  for (int step = 1; step <= 4; ++step) {
+    whole_toy.fill_gradients(step);
+    cut_toy.fill_gradients(step);
+    // What both have to add, as two processes would: first each one's own, then the sum.
+    std::vector<double> sum;
+    const auto collect = [&](std::span<double> values) {
+      sum.resize(values.size());
+      for (size_t i = 0; i < values.size(); ++i) sum[i] += values[i];
+      throw std::runtime_error("collected");
+    };
+    for (Optimizer* half : {lower.get(), upper.get()}) {
+      EXPECT_THROW(half->step(cut, {.lr = 0.1, .number = step, .sum_over_ranks = collect}),
+                   std::runtime_error);
+    }
+    const auto add = [&](std::span<double> values) {
+      std::copy(sum.begin(), sum.end(), values.begin());
+    };
+    for (Optimizer* half : {lower.get(), upper.get()}) {
+      half->step(cut, {.lr = 0.1, .number = step, .sum_over_ranks = add});
+    }
+    one->step(whole, {.lr = 0.1, .number = step});
+    EXPECT_TRUE(torch::allclose(cut.params(), whole.params(), 1e-6, 1e-7)) << "step " << step;
+  }
+}
+
+TEST(BoundedGradients, ATensorThatBeginsAtZeroKeepsItsGradient) {
+  Toy toy;
+  Arena arena(toy);
+  arena.params().zero_();
+  toy.fill_gradients(1);
+  const auto before = arena.grads().clone();
+  make_optimizer({.name = "adam", .larc_eta = 1e-6}, arena)->step(arena, {.lr = 0.1, .number = 1});
+  EXPECT_TRUE(torch::equal(arena.grads(), before));
 }
 
 TEST(Adafactor, RefusesASlice) {

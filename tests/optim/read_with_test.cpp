@@ -10,13 +10,17 @@
 
 #include "base/error.h"
 #include "config/schema.h"
+#include "optim/gradient_noise.h"
 #include "optim/loss_scaler.h"
 #include "optim/schedule.h"
+#include "optim/weight_noise.h"
+#include "tests/config/is_read.h"
 #include "tests/optim/toy.h"
 
 namespace stretto::optim {
 namespace {
 
+using stretto::testing::is_read;
 using testing::Numbers;
 
 template <class Options>
@@ -36,17 +40,6 @@ template <class Options>
 std::vector<std::string> names_of() {
   Options options;
   return key_named(options, "name").range.choices;
-}
-
-/// Does the key count with the values of the choosers that stand in `options`?
-template <class Options>
-bool is_read(const std::string& key, Options options) {
-  const auto schema = config::schema_of(options);
-  const auto& readers = schema.find(key)->readers;
-  return readers.empty() || std::any_of(readers.begin(), readers.end(), [&](const auto& reader) {
-           const auto* chosen = std::get<std::string*>(schema.find(reader.chooser)->value);
-           return std::count(reader.values.begin(), reader.values.end(), *chosen) > 0;
-         });
 }
 
 /// Every key of the section is either changed here or named in `elsewhere`.
@@ -88,8 +81,8 @@ Numbers stepped(const OptimOptions& options) {
     optimizer->step(arena, {.lr = testing::rate_at(step), .number = step});
   }
   Numbers all = testing::numbers_of(arena.params());
-  for (const auto& piece : optimizer->state()) {
-    const Numbers more = testing::numbers_of(piece.values);
+  for (const auto& tensor : optimizer->state()) {
+    const Numbers more = testing::numbers_of(tensor.values);
     all.insert(all.end(), more.begin(), more.end());
   }
   return all;
@@ -108,6 +101,7 @@ TEST(ReadWith, AnOptimizerReadsTheKeysThatSaySo) {
       {"radam_start", [](O& o) { o.radam_start = "none"; }},
       {"trust_coefficient", [](O& o) { o.trust_coefficient = 1e-4; }},
       {"larc_mode", [](O& o) { o.larc_mode = "scale"; }},
+      {"larc_eta", [](O& o) { o.larc_eta = 1e-4; }},
       {"grad_averaging", [](O& o) { o.grad_averaging = true; }},
       {"l1", [](O& o) { o.l1 = 0.5; }},
       {"l2", [](O& o) { o.l2 = 0.5; }},
@@ -127,6 +121,35 @@ TEST(ReadWith, AnOptimizerReadsTheKeysThatSaySo) {
   EXPECT_FALSE(is_read("reference_batch", OptimOptions{}));
   EXPECT_TRUE(is_read("reference_batch", OptimOptions{.lr_scaling = "sqrt"}));
   expect_as_declared<O>({.weight_decay = 0.1}, changes, stepped);
+}
+
+/// The deviations of the first steps' gradients, and the weights of a step.
+Numbers noise_of(const OptimOptions& options) {
+  Numbers all;
+  for (int64_t step = 0; step < 5; ++step) {
+    all.push_back(
+        gradient_noise_deviation(options.gradient_noise, options.gradient_noise_decay, step));
+  }
+  testing::Toy toy;
+  Arena arena(toy);
+  WeightNoise noise(options, arena);
+  const NoisyWeights weights = noise.add(9);
+  const Numbers more = testing::numbers_of(arena.params());
+  all.insert(all.end(), more.begin(), more.end());
+  return all;
+}
+
+TEST(ReadWith, NoiseOfNoSizeReadsNothing) {
+  for (const double size : {0.0, 0.3}) {
+    const OptimOptions options{.gradient_noise = size, .weight_noise = size};
+    OptimOptions decaying = options, named = options;
+    decaying.gradient_noise_decay = 1;
+    named.weight_noise_tensors = {"large"};
+    EXPECT_EQ(noise_of(decaying) != noise_of(options), is_read("gradient_noise_decay", options))
+        << size;
+    EXPECT_EQ(noise_of(named) != noise_of(options), is_read("weight_noise_tensors", options))
+        << size;
+  }
 }
 
 /// The rates of 400 updates, with a validation after every 20th whose loss falls and then stays.
@@ -172,6 +195,9 @@ TEST(ReadWith, AScheduleReadsTheKeysThatSaySo) {
   };
   // The ratio becomes warmup_steps before training reads it (train/schedule_end.h).
   expect_every_key(changes, {"name", "warmup_ratio"});
+  const O share{.name = "constant", .warmup_ratio = 0.1};
+  EXPECT_NE(share.warmup_updates(250), share.warmup_updates(300));
+  EXPECT_TRUE(is_read("total_steps", share));
   ScheduleOptions base;
   base.warmup_steps = 50;
   base.boundaries = {100};

@@ -183,6 +183,32 @@ TEST(LarsAndLarc, NesterovLooksAheadAlongTheScaledDirectionInBothForms) {
   }
 }
 
+/// Another rule behind gradients that LARC bounds; counts the tensors that it bounds and those not.
+testing::Rule bounded(double eta, testing::Rule rule, int& shorter, int& whole) {
+  return [eta, rule = std::move(rule), &shorter, &whole](Reference& t, const Numbers& gradient,
+                                                         double lr, int step) {
+    Numbers g = gradient;
+    const double weight = norm_of(t.p), size = norm_of(g);
+    if (!t.exempt && weight > 0 && size > 0) {
+      const double r = std::clamp(eta * weight / (lr * (size + 1e-7)), 1e-7, 1.0);
+      (r < 1 ? shorter : whole) += 1;
+      for (double& one : g) one *= r;
+    }
+    rule(t, g, lr, step);
+  };
+}
+
+TEST(BoundedGradients, AdamBehindLarcEqualsTheScalarReference) {
+  for (const char* name : {"adam", "adamw"}) {
+    SCOPED_TRACE(name);
+    const OptimOptions options{.name = name, .weight_decay = 0.1, .larc_eta = 0.02};
+    int shorter = 0, whole = 0;
+    expect_steps(options, bounded(0.02, adam(options), shorter, whole));
+    EXPECT_GT(shorter, 0);
+    EXPECT_GT(whole, 0);
+  }
+}
+
 testing::Rule lamb(const OptimOptions& o) {
   return [o](Reference& t, const Numbers& g, double lr, int step) {
     update_moments(o, t, g);

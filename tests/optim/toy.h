@@ -14,7 +14,7 @@
 /// A small model with odd sizes, and slow references of update rules in double.
 namespace stretto::optim::testing {
 
-/// Three matrices (one longer than a piece of a reduction), a vector, and a vector of zeros.
+/// Three matrices (one longer than a block of a reduction), a vector, and a vector of zeros.
 struct Toy : torch::nn::Module {
   std::vector<torch::Tensor> tensors;
 
@@ -125,9 +125,9 @@ inline void expect_steps(const OptimOptions& options, const Rule& rule, double t
       }
     }
     ASSERT_EQ(sum_of_gaps(arena, arena.params()), 0) << options.name << ", step " << step;
-    for (const auto& piece : optimizer->state()) {
-      if (!piece.flat) continue;
-      ASSERT_EQ(sum_of_gaps(arena, piece.values), 0) << piece.name;
+    for (const auto& tensor : optimizer->state()) {
+      if (!tensor.flat) continue;
+      ASSERT_EQ(sum_of_gaps(arena, tensor.values), 0) << tensor.name;
     }
   }
 }

@@ -97,7 +97,7 @@ TEST(WeightNoise, IsOfTheTensorsThatPatternsName) {
   }
 }
 
-TEST(WeightNoise, OfATensorThatIsDrawnInPiecesIsThatOfTheWhole) {
+TEST(WeightNoise, OfATensorThatIsDrawnInPartsIsThatOfTheWhole) {
   struct Large : torch::nn::Module {
     torch::Tensor table = register_parameter("table", torch::zeros({1025, 1027}));
   } model;
