@@ -9,6 +9,7 @@
 
 #include "config/field.h"
 #include "nn/adapter_options.h"
+#include "nn/init_options.h"
 #include "nn/lora_options.h"
 
 namespace stretto::models {
@@ -170,14 +171,7 @@ struct BertOptions {
         field(&O::tie_embeddings, "tie_embeddings",
               "masked_lm alone: the output projection is the table of tokens", any())
             .also_called({"tie_word_embeddings", "tie_weights", "share_embeddings"}),
-        field(&O::init, "init",
-              "\"PATTERN NAME SETTING=NUMBER\": first weights of matching tensors, first match "
-              "wins, the others keep the model's rule. NAME: xavier_uniform, xavier_normal, "
-              "he_uniform, he_normal, orthogonal (gain=1), uniform (a), normal, "
-              "truncated_normal (std; drawn again beyond 2 std), constant (value), zeros or "
-              "ones")
-            .also_called({"initializer", "weight_init", "init_method", "kernel_initializer",
-                          "weight_initializer"}),
+        nn::init_field(&O::init),
         field(&O::init_std, "init_std",
               "deviation of the first weights of matrices: normal, drawn again beyond twice of it; "
               "biases start at 0",

@@ -39,6 +39,7 @@ ConvBlockImpl::ConvBlockImpl(const nn::Init& init, const ConvLayerSizes& sizes,
                           nn::TimeConvolutionOptions{.kernel = sizes.kernel,
                                                      .gain = kGainOfGated * options.kept(),
                                                      .weight_norm = options.weight_norm}));
+  adapter = nn::make_adapter(*this, init, sizes.channels);
 }
 
 ConvBlockWeights ConvBlockImpl::effective() const {
@@ -53,7 +54,9 @@ at::Tensor ConvBlockImpl::residual(const at::Tensor& x, const ConvBlockWeights& 
 
 at::Tensor ConvBlockImpl::gate(const at::Tensor& convolved) const {
   // The bias of the convolution joins the gate in one pass over [N, 2 C].
-  return nn::watch(*this, kernels::glu(nn::watch(*convolution, convolved), convolution->bias, {}));
+  const at::Tensor gated =
+      nn::watch(*this, kernels::glu(nn::watch(*convolution, convolved), convolution->bias, {}));
+  return nn::adapted(adapter, gated);
 }
 
 at::Tensor ConvBlockImpl::forward(const at::Tensor& x, const ConvBlockWeights& weights,

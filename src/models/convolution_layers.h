@@ -11,6 +11,7 @@
 #include "models/convolution_options.h"
 #include "models/parts.h"
 #include "models/transformer_layers.h"
+#include "nn/adapter.h"
 #include "nn/time_convolution.h"
 
 /// What both sides of ConvS2S are made of (Gehring et al. 2017, arXiv:1705.03122, sections 3.1 to
@@ -68,6 +69,8 @@ struct ConvBlockWeights {
 };
 
 /// A convolution of twice the width and its gate, and the way around both: x [N, C'] -> [N, C].
+/// Where `model.adapter` names the block, the gate's output goes through an adapter (nn/adapter.h);
+/// elsewhere `adapter` below stands for nothing.
 class ConvBlockImpl : public torch::nn::Module {
  public:
   ConvBlockImpl(const nn::Init& init, const ConvLayerSizes& sizes, const ConvStackOptions& options);
@@ -75,15 +78,16 @@ class ConvBlockImpl : public torch::nn::Module {
   ConvBlockWeights effective() const;
   /// x itself, or projected to the block's width.
   at::Tensor residual(const at::Tensor& x, const ConvBlockWeights& weights) const;
-  /// glu(convolved + bias), convolved [N, 2 C] without its bias.
+  /// adapter(glu(convolved + bias)), convolved [N, 2 C] without its bias.
   at::Tensor gate(const at::Tensor& convolved) const;
-  /// glu(convolution(dropout(x))) over whole sequences.
+  /// gate(convolution(dropout(x))) over whole sequences.
   at::Tensor forward(const at::Tensor& x, const ConvBlockWeights& weights,
                      const kernels::TimeWindow& window, const kernels::Dropout& dropout) const;
 
   int64_t kernel() const { return convolution->kernel(); }
 
   nn::TimeConvolution projection{nullptr}, convolution{nullptr};
+  nn::Adapter adapter{nullptr};  ///< null without one
 };
 TORCH_MODULE(ConvBlock);
 

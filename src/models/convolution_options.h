@@ -72,7 +72,8 @@ auto conv_fields() {
       field(&O::max_positions, "max_positions", "longest sequence of learned positions",
             between(1, 1000000), {.unit = "tokens"})
           .also_called({"max_source_positions", "max_target_positions", "max_input_length",
-                        "max_position_embeddings"}),
+                        "max_position_embeddings"})
+          .read_with("positions", {"learned"}),
   };
 }
 
@@ -96,12 +97,13 @@ struct ConvEncoderOptions {
   static auto fields() {
     using namespace config;
     using O = ConvEncoderOptions;
-    return conv_fields<O>().with(Fields{
-        field(&O::scale_gradient, "scale_gradient",
-              "divide its gradient by twice the number of the decoder's layers that "
-              "attend, since each of them adds one; for a decoder of `conv` layers",
-              any())
-            .also_called({"att_layer_num", "num_attention_layers"}, "the number is counted")});
+    return conv_fields<O>().with(
+        Fields{field(&O::scale_gradient, "scale_gradient",
+                     "divide its gradient by twice the number of the decoder's layers that "
+                     "attend, since each of them adds one; for a decoder of `conv` layers",
+                     any())
+                   .also_called({"att_layer_num", "num_attention_layers"}, "the number is counted")
+                   .read_with_key("model.decoder.name", {"conv"})});
   }
 
   EmbeddingKind embedding_kind() const { return convolutional_embedding(); }

@@ -90,6 +90,68 @@ PartSetup EncoderDecoderParts::decoder_setup(const nn::Init& init, const ModelSe
   return part;
 }
 
+SourceEncoders SourceEncoders::make(const EncoderDecoderParts& parts, const nn::Init& root,
+                                    const ModelSetup& setup, const nn::Embedding& joint) {
+  if (!parts.second_encoder) {
+    return {.first = parts.encoder(parts.encoder_setup(root.child("encoder"), setup, joint)),
+            .second = nullptr};
+  }
+  const nn::Init init = root.child("encoders");
+  PartSetup part = parts.encoder_setup(init, setup, joint);
+  const bool one_table = parts.tie_embeddings == "decoder";
+  if (one_table) part.shared_rows = parts.rows_of_shared_table();
+  SourceEncoders made;
+  part.init = init.child("0");
+  made.first = parts.encoder(part);
+  part.init = init.child("1");
+  part.first_site = kSecondEncoderSites;
+  if (one_table) part.embedding = made.first->embedding();
+  made.second = parts.second_encoder(part);
+  TORCH_CHECK(made.first->width() == made.second->width(),
+              "[model] both encoders must give rows of one width, got ", made.first->width(),
+              " and ", made.second->width());
+  return made;
+}
+
+void SourceEncoders::register_in(torch::nn::Module& model) const {
+  if (!second) {
+    model.register_module("encoder", first);
+    return;
+  }
+  torch::nn::ModuleList both;
+  both->push_back(first);
+  both->push_back(second);
+  model.register_module("encoders", both);
+}
+
+double SourceEncoders::operations(double length) const {
+  if (!second) return first->operations(length);
+  return (first->operations(length / 2) + second->operations(length / 2)) / 2;
+}
+
+bool SourceEncoders::share_table() const {
+  if (!second) return false;
+  const nn::Embedding one = first->embedding(), other = second->embedding();
+  return one && other && one.get() == other.get();
+}
+
+std::vector<VocabularyTable> SourceEncoders::vocabulary_tables() const {
+  if (!second) return {{"encoder.embedding.weight", /*of_source=*/true}};
+  std::vector<VocabularyTable> tables{{"encoders.0.embedding.weight", /*of_source=*/true}};
+  if (!share_table()) tables.push_back({"encoders.1.embedding.weight", /*of_source=*/true});
+  return tables;
+}
+
+std::vector<optim::TiedName> SourceEncoders::tied_names(bool joint) const {
+  if (joint && !second) return {{"encoder.embedding.weight", "embedding.weight"}};
+  if (joint) {
+    return {{"encoders.0.embedding.weight", "embedding.weight"},
+            {"encoders.1.embedding.weight", "embedding.weight"}};
+  }
+  if (!share_table()) return {};
+  return {{"encoders.1.embedding.weight", "encoders.0.embedding.weight"}};
+}
+
 EncoderDecoder::EncoderDecoder(const EncoderDecoderParts& parts, const ModelSetup& setup,
                                nn::OutputLosses losses)
     : src_specials_(setup.src_specials),
@@ -101,16 +163,12 @@ EncoderDecoder::EncoderDecoder(const EncoderDecoderParts& parts, const ModelSetu
   const nn::Init init = parts.root(setup);
   embedding_ = parts.joint_table(init, setup);
   if (embedding_) register_module("embedding", embedding_);
-  if (parts.second_encoder) {
-    make_two_encoders(parts, parts.encoder_setup(init.child("encoders"), setup, embedding_));
-  } else {
-    encoder_ = register_module(
-        "encoder", parts.encoder(parts.encoder_setup(init.child("encoder"), setup, embedding_)));
-  }
+  encoders_ = SourceEncoders::make(parts, init, setup, embedding_);
+  encoders_.register_in(*this);
   // Behind the encoder, whose rows it reads.
   decoder_ =
       register_module("decoder", parts.decoder(parts.decoder_setup(init.child("decoder"), setup,
-                                                                   embedding_, encoder_->width())));
+                                                                   embedding_, encoders_.width())));
   head_ = register_module(
       "output", std::make_shared<TokenHead>(TokenHeadSetup{.init = init.child("output"),
                                                            .width = decoder_->width(),
@@ -130,34 +188,10 @@ EncoderDecoder::EncoderDecoder(JoinedParts joined, const EncoderDecoderParts& pa
       ties_output_(parts.ties_output()),
       output_bias_(parts.output_bias) {
   if (joined.embedding) embedding_ = register_module("embedding", joined.embedding);
-  encoder_ = register_module("encoder", std::move(joined.encoder));
+  encoders_ = std::move(joined.encoders);
+  encoders_.register_in(*this);
   decoder_ = register_module("decoder", std::move(joined.decoder));
   head_ = register_module("output", std::move(joined.head));
-}
-
-// `setup` stands at "encoders".
-void EncoderDecoder::make_two_encoders(const EncoderDecoderParts& parts, PartSetup setup) {
-  const nn::Init init = setup.init;
-  const bool one_table = parts.tie_embeddings == "decoder";
-  if (one_table) setup.shared_rows = parts.rows_of_shared_table();
-  setup.init = init.child("0");
-  encoder_ = parts.encoder(setup);
-  setup.init = init.child("1");
-  setup.first_site = kSecondEncoderSites;
-  if (one_table) setup.embedding = encoder_->embedding();
-  second_encoder_ = parts.second_encoder(setup);
-  TORCH_CHECK(encoder_->width() == second_encoder_->width(),
-              "[model] both encoders must give rows of one width, got ", encoder_->width(), " and ",
-              second_encoder_->width());
-  torch::nn::ModuleList encoders;
-  encoders->push_back(encoder_);
-  encoders->push_back(second_encoder_);
-  register_module("encoders", encoders);
-}
-
-bool EncoderDecoder::share_source_table() const {
-  const nn::Embedding first = encoder_->embedding(), second = second_encoder_->embedding();
-  return first && second && first.get() == second.get();
 }
 
 Encoded EncoderDecoder::encode(const nn::PackedRows& rows, const data::PackedTokens& src,
@@ -166,10 +200,10 @@ Encoded EncoderDecoder::encode(const nn::PackedRows& rows, const data::PackedTok
     const nn::LoraDropoutScope scope(context.dropout(read.row_keys));
     return encoder.forward(read, context);
   };
-  if (!second_encoder_) return run(*encoder_, rows);
+  if (!encoders_.second) return run(*encoders_.first, rows);
   const SplitSources sources = split_sources(rows, src, src_specials_.eos);
-  const Encoded first = run(*encoder_, sources.first);
-  return join_memory(first, run(*second_encoder_, sources.second), rows.offsets.max_length);
+  const Encoded first = run(*encoders_.first, sources.first);
+  return join_memory(first, run(*encoders_.second, sources.second), rows.offsets.max_length);
 }
 
 LossOutput EncoderDecoder::loss(const data::Batch& batch, const ForwardContext& context) {
@@ -213,14 +247,7 @@ std::vector<VocabularyTable> EncoderDecoder::vocabulary_tables() const {
     tables.push_back({"embedding.weight"});
     return tables;
   }
-  if (second_encoder_) {
-    tables.push_back({"encoders.0.embedding.weight", /*of_source=*/true});
-    if (!share_source_table()) {
-      tables.push_back({"encoders.1.embedding.weight", /*of_source=*/true});
-    }
-  } else {
-    tables.push_back({"encoder.embedding.weight", /*of_source=*/true});
-  }
+  for (VocabularyTable& table : encoders_.vocabulary_tables()) tables.push_back(std::move(table));
   tables.push_back({"decoder.embedding.weight"});
   if (!ties_output_) tables.push_back({"output.weight"});
   return tables;
@@ -228,33 +255,14 @@ std::vector<VocabularyTable> EncoderDecoder::vocabulary_tables() const {
 
 std::vector<optim::TiedName> EncoderDecoder::tied_names() const {
   if (!ties_output_) return {};
-  std::vector<optim::TiedName> names;
-  if (!embedding_) {
-    if (second_encoder_ && share_source_table()) {
-      names.push_back({"encoders.1.embedding.weight", "encoders.0.embedding.weight"});
-    }
-    names.push_back({"output.weight", "decoder.embedding.weight"});
-    return names;
-  }
-  const auto tied = [&](const char* name) { names.push_back({name, "embedding.weight"}); };
-  if (second_encoder_) {
-    tied("encoders.0.embedding.weight");
-    tied("encoders.1.embedding.weight");
-  } else {
-    tied("encoder.embedding.weight");
-  }
-  tied("decoder.embedding.weight");
-  tied("output.weight");
+  std::vector<optim::TiedName> names = encoders_.tied_names(/*joint=*/!embedding_.is_empty());
+  if (embedding_) names.push_back({"decoder.embedding.weight", "embedding.weight"});
+  names.push_back({"output.weight", embedding_ ? "embedding.weight" : "decoder.embedding.weight"});
   return names;
 }
 
 double EncoderDecoder::operations(double src_length, double tgt_length) const {
-  // Of two sources each is taken as half of the column.
-  const double encoding =
-      second_encoder_
-          ? (encoder_->operations(src_length / 2) + second_encoder_->operations(src_length / 2)) / 2
-          : encoder_->operations(src_length);
-  const double per_source = encoding + decoder_->memory_operations();
+  const double per_source = encoders_.operations(src_length) + decoder_->memory_operations();
   const double per_target = decoder_->operations(tgt_length, src_length) + head_->operations();
   return src_length * per_source + tgt_length * per_target;
 }

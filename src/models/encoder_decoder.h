@@ -28,7 +28,7 @@ struct EncoderDecoderParts {
   /// Probabilities that training drops a whole word of a side.
   double src_word_dropout = 0, tgt_word_dropout = 0;
   std::function<std::shared_ptr<Encoder>(const PartSetup&)> encoder;
-  /// Of the second source (data/pairs/two_sources.h); empty = the model reads one.
+  /// Of the second source (data/pairs/two_sources.h); null = the model reads one.
   std::function<std::shared_ptr<Encoder>(const PartSetup&)> second_encoder = nullptr;
   std::function<std::shared_ptr<Decoder>(const PartSetup&)> decoder;
 
@@ -51,11 +51,35 @@ struct EncoderDecoderParts {
                           int64_t memory_width) const;
 };
 
+/// What reads the source: one encoder, `encoder`, or one for each of two sources, `encoders.0` and
+/// `encoders.1`.
+struct SourceEncoders {
+  std::shared_ptr<Encoder> first;
+  std::shared_ptr<Encoder> second;  ///< null: one source
+
+  /// @param root  of the model; @param joint  EncoderDecoderParts::joint_table()
+  /// Throws c10::Error for two encoders whose rows differ in width.
+  static SourceEncoders make(const EncoderDecoderParts& parts, const nn::Init& root,
+                             const ModelSetup& setup, const nn::Embedding& joint);
+  void register_in(torch::nn::Module& model) const;
+
+  int64_t width() const { return first->width(); }
+  /// Floating-point operations for each row of the column; of two sources each is half of it.
+  double operations(double length) const;
+  /// Their tables of tokens, where the model has no joint one.
+  std::vector<VocabularyTable> vocabulary_tables() const;
+  /// What they look up in: in the joint table, or the second in the first one's.
+  std::vector<optim::TiedName> tied_names(bool joint) const;
+
+ private:
+  bool share_table() const;
+};
+
 /// The modules of an encoder-decoder that are there already, for a model that shares some of them
 /// (models/several_decoders.h).
 struct JoinedParts {
   nn::Embedding embedding{nullptr};  ///< when all are tied
-  std::shared_ptr<Encoder> encoder;
+  SourceEncoders encoders;
   std::shared_ptr<Decoder> decoder;
   std::shared_ptr<Head> head;
 };
@@ -96,15 +120,12 @@ class EncoderDecoder : public Seq2SeqModel {
   /// What the decoder attends to. @param rows  of `src`, once or twice
   Encoded encode(const nn::PackedRows& rows, const data::PackedTokens& src,
                  const ForwardContext& context);
-  void make_two_encoders(const EncoderDecoderParts& parts, PartSetup setup);
-  bool share_source_table() const;
 
   text::SpecialIds src_specials_, tgt_specials_;
   double src_word_dropout_, tgt_word_dropout_;
   bool ties_output_, output_bias_;
   nn::Embedding embedding_{nullptr};  ///< when all are tied
-  std::shared_ptr<Encoder> encoder_;
-  std::shared_ptr<Encoder> second_encoder_;  ///< null: one source
+  SourceEncoders encoders_;
   std::shared_ptr<Decoder> decoder_;
   std::shared_ptr<Head> head_;
 };

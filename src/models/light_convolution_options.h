@@ -56,7 +56,8 @@ auto light_fields() {
           .also_called({"no_token_positional_embeddings"}, "= \"none\""),
       field(&O::max_positions, "max_positions", "longest sequence of learned positions",
             between(1, 1000000), {.unit = "tokens"})
-          .also_called({"max_source_positions", "max_target_positions"}),
+          .also_called({"max_source_positions", "max_target_positions"})
+          .read_with("positions", {"learned"}),
       field(&O::dropout, "dropout", "on embeddings and each part's output", fraction())
           .also_called({"dropout_rate", "hidden_dropout", "residual_dropout"}),
       field(&O::input_dropout, "input_dropout", "on the input of each convolution's projections",

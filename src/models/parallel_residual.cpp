@@ -31,8 +31,7 @@ at::Tensor ParallelResidualImpl::forward(const at::Tensor& x,
   const at::Tensor normed = norm->forward(x);
   at::Tensor sum = x;
   for (size_t i = 0; i < parts.size(); ++i) {
-    at::Tensor output = parts[i].forward(normed);
-    if (adapters[i]) output = adapters[i]->forward(output);
+    const at::Tensor output = nn::adapted(adapters[i], parts[i].forward(normed));
     sum = kernels::dropout_add(output, sum, parts[i].dropout);
   }
   return nn::watch(*this, sum);

@@ -33,8 +33,9 @@ auto recurrent_fields() {
       field(&O::hidden_dim, "hidden_dim",
             "units of a layer, in each direction; 0 takes the number that gives rows of d_model",
             between(0, 65536))
-          .also_called({"num_units", "dim_rnn", "lstm_size", "cell_size", "encoder_hidden_size",
-                        "decoder_hidden_size", "encoder_cell_units", "decoder_cell_units"}),
+          .also_called({"num_units", "dim_rnn", "lstm_size", "cell_size", "hidden_size", "rnn_size",
+                        "encoder_hidden_size", "decoder_hidden_size", "encoder_cell_units",
+                        "decoder_cell_units"}),
       field(&O::residual_from, "residual_from",
             "first layer, counted from 0, whose input is added to its output; GNMT: 2, the third. "
             "num_layers or more: no layer",
@@ -50,7 +51,8 @@ auto recurrent_fields() {
                        "1 - the probability of keeping"),
       field(&O::variational, "variational",
             "one mask of `dropout` for all steps of a sequence (Gal and Ghahramani 2016)", any())
-          .also_called({"variational_dropout", "locked_dropout", "lock_dropout"}),
+          .also_called({"variational_dropout", "locked_dropout", "lock_dropout"})
+          .read_unless_zero("dropout"),
       field(&O::recurrent_dropout, "recurrent_dropout",
             "on the state of the step before, with one mask for all steps of a sequence",
             fraction())
@@ -108,7 +110,8 @@ struct LstmEncoderOptions {
               "how many of the first layers are bidirectional, if any is; GNMT: 1. num_layers "
               "or more: all",
               between(1, 1000))
-            .also_called({"num_bi_layers", "enc_bidirectional_layers"}),
+            .also_called({"num_bi_layers", "enc_bidirectional_layers"})
+            .read_with("bidirectional", {"true"}),
     });
   }
 

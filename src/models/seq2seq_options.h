@@ -5,6 +5,7 @@
 #include <limits>
 #include <string>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "config/choice.h"
@@ -15,6 +16,7 @@
 #include "models/recurrent_options.h"
 #include "models/transformer_options.h"
 #include "nn/adapter_options.h"
+#include "nn/init_options.h"
 #include "nn/lora_options.h"
 
 namespace stretto::models {
@@ -24,6 +26,18 @@ using EncoderChoice = config::Choice<StackOptions, LstmEncoderOptions, ConvEncod
                                      LightEncoderOptions, DynamicEncoderOptions>;
 using DecoderChoice = config::Choice<StackOptions, LstmDecoderOptions, ConvDecoderOptions,
                                      LightDecoderOptions, DynamicDecoderOptions>;
+
+/// The declaration of a part, with what its names are called elsewhere.
+template <class Declared>
+Declared with_names_elsewhere(Declared part) {
+  return std::move(part)
+      .value_also_called("transformer", {"self_attention", "vaswani", "transformer_base"})
+      .value_also_called("lstm", {"rnn", "gnmt", "recurrent", "birnn", "bilstm", "s2s", "nematus"})
+      .value_also_called("lstm", {"gru"}, "with cell = \"gru\"")
+      .value_also_called("conv", {"convs2s", "fconv", "cnn", "convolution", "convolutional"})
+      .value_also_called("light_conv", {"light_convolution", "lightweight_conv"})
+      .value_also_called("dynamic_conv", {"dynamic_convolution"});
+}
 
 /// `[[model.heads]]`: one of several decoders behind one encoder, for outputs of its own kind.
 struct HeadOptions {
@@ -41,7 +55,8 @@ struct HeadOptions {
               "what its loss, the mean over its target tokens of an update, is multiplied by",
               greater(0))
             .also_called({"loss_weight", "task_weight"}),
-        field(&O::decoder, "decoder", "what writes its target, as model.decoder"),
+        with_names_elsewhere(
+            field(&O::decoder, "decoder", "what writes its target, as model.decoder")),
     };
   }
 };
@@ -93,16 +108,20 @@ struct Seq2SeqOptions {
             .value_also_called("encoder_decoder",
                                {"lstm", "rnn", "gnmt", "conv", "fconv", "convs2s", "lightconv"},
                                "model.encoder.name and model.decoder.name choose the parts"),
-        field(&O::d_model, "d_model", "width of the residual stream", between(2, 65536))
+        field(&O::d_model, "d_model",
+              "width of token embeddings and of hidden states, unless a part sets its own "
+              "(hidden_dim, channels)",
+              between(2, 65536))
             .also_called({"dim", "dim_model", "model_dim", "embed_dim", "encoder_embed_dim",
                           "decoder_embed_dim", "emb_size", "embedding_dim", "dim_emb",
                           "hidden_size", "rnn_size", "word_vec_size", "word_vec_dim",
                           "embedding_size", "width"}),
-        field(&O::encoder, "encoder", "what reads the source"),
-        field(&O::encoders, "encoders",
-              "what reads two sources: two encoders in the place of model.encoder, the first for "
-              "data.train_src, the second for data.train_src2"),
-        field(&O::decoder, "decoder", "what writes the target"),
+        with_names_elsewhere(field(&O::encoder, "encoder", "what reads the source")),
+        with_names_elsewhere(
+            field(&O::encoders, "encoders",
+                  "what reads two sources: two encoders in the place of model.encoder, the first "
+                  "for data.train_src, the second for data.train_src2")),
+        with_names_elsewhere(field(&O::decoder, "decoder", "what writes the target")),
         field(&O::heads, "heads",
               "several decoders behind the encoder, each with its data in data.heads; empty = "
               "model.decoder alone"),
@@ -180,11 +199,12 @@ struct Seq2SeqOptions {
             .value_also_called("shaw", {"relative_key", "relative_keys", "relative_positions"})
             .read_with("encoder.name", {"transformer"})
             .read_with("decoder.name", {"transformer"}),
-        field(&O::max_positions, "max_positions", "longest sequence of learned positions",
+        field(&O::max_positions, "max_positions",
+              "longest sequence of learned positions; of sinusoidal and marian: that of a model "
+              "that `stretto export` writes",
               between(1, 1000000), {.unit = "tokens"})
             .also_called({"max_position_embeddings", "n_positions"})
-            .read_with("encoder.name", {"transformer"})
-            .read_with("decoder.name", {"transformer"}),
+            .read_with("positions", {"learned", "sinusoidal", "marian"}),
         field(&O::max_distance, "max_distance",
               "of shaw: distances beyond it share the vector of the farthest", between(1, 4096),
               {.unit = "tokens"})
@@ -230,20 +250,12 @@ struct Seq2SeqOptions {
             .also_called({"relu_dropout", "ffn_dropout", "transformer_dropout_ffn"})
             .read_with("encoder.name", {"transformer"})
             .read_with("decoder.name", {"transformer"}),
-        field(&O::init, "init",
-              "\"PATTERN NAME SETTING=NUMBER\": first weights of matching tensors, first match "
-              "wins, the others keep the model's rule. NAME: xavier_uniform, xavier_normal, "
-              "he_uniform, he_normal, orthogonal (gain=1), uniform (a), normal, "
-              "truncated_normal (std; drawn again beyond 2 std), constant (value), zeros or "
-              "ones")
-            .also_called({"initializer", "weight_init", "init_method", "kernel_initializer",
-                          "weight_initializer"}),
+        nn::init_field(&O::init),
         field(&O::lora, "lora",
               "low-rank adaptation: linear maps learn beside their weights, which stay")
             .also_called({"peft"}),
         field(&O::adapter, "adapter",
-              "bottleneck adapters: small layers learn behind the parts of Transformer and light "
-              "convolution layers, which stay")
+              "bottleneck adapters: small layers learn behind the parts of all layers, which stay")
             .also_called({"adapters", "bottleneck_adapter"}),
         field(&O::src_word_dropout, "src_word_dropout",
               "probability that training zeroes the whole vector of a source token, before its "

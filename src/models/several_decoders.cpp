@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 #include <stdexcept>
+#include <utility>
 
 #include "models/heads/token.h"
 
@@ -27,13 +28,13 @@ SeveralDecoders::SeveralDecoders(const EncoderDecoderParts& parts,
   JoinedParts joined;
   joined.embedding = parts.joint_table(init, setup);
   if (joined.embedding) register_module("embedding", joined.embedding);
-  joined.encoder = register_module("encoder", parts.encoder(parts.encoder_setup(
-                                                  init.child("encoder"), setup, joined.embedding)));
+  joined.encoders = encoders_ = SourceEncoders::make(parts, init, setup, joined.embedding);
+  encoders_.register_in(*this);
   const auto decoders = register_module("decoders", std::make_shared<NamedModules>());
   const auto outputs = register_module("outputs", std::make_shared<NamedModules>());
   for (const HeadParts& head : heads) {
-    joined.decoder = head.decoder(parts.decoder_setup(
-        init.child("decoders").child(head.name), setup, joined.embedding, joined.encoder->width()));
+    joined.decoder = head.decoder(parts.decoder_setup(init.child("decoders").child(head.name),
+                                                      setup, joined.embedding, encoders_.width()));
     decoders->register_module(head.name, joined.decoder);
     joined.head = outputs->register_module(
         head.name, std::make_shared<TokenHead>(
@@ -72,7 +73,7 @@ std::vector<VocabularyTable> SeveralDecoders::vocabulary_tables() const {
     tables.push_back({"embedding.weight"});
     return tables;
   }
-  tables.push_back({"encoder.embedding.weight", /*of_source=*/true});
+  for (VocabularyTable& table : encoders_.vocabulary_tables()) tables.push_back(std::move(table));
   for (const std::string& name : names_) {
     tables.push_back({"decoders." + name + ".embedding.weight"});
     if (ties_none_) tables.push_back({"outputs." + name + ".weight"});
@@ -81,9 +82,8 @@ std::vector<VocabularyTable> SeveralDecoders::vocabulary_tables() const {
 }
 
 std::vector<optim::TiedName> SeveralDecoders::tied_names() const {
-  std::vector<optim::TiedName> tied;
-  if (ties_none_) return tied;
-  if (ties_all_) tied.push_back({"encoder.embedding.weight", "embedding.weight"});
+  if (ties_none_) return {};
+  std::vector<optim::TiedName> tied = encoders_.tied_names(ties_all_);
   for (const std::string& name : names_) {
     const std::string own = "decoders." + name + ".embedding.weight";
     if (ties_all_) tied.push_back({own, "embedding.weight"});

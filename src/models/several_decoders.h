@@ -15,9 +15,9 @@ struct HeadParts {
   std::function<std::shared_ptr<Decoder>(const PartSetup&)> decoder;
 };
 
-/// One encoder and several decoders, each with an output projection of its own: a batch goes
-/// through the encoder and through the decoder number Batch::stream. Parameters are named like
-/// `decoders.de.layers.0.self_attention.qkv.weight`.
+/// One encoder, or one for each of two sources, and several decoders, each with an output
+/// projection of its own: a batch goes through the encoder and through the decoder number
+/// Batch::stream. Parameters are named like `decoders.de.layers.0.self_attention.qkv.weight`.
 ///
 /// `tie_embeddings`: "all" keeps one table, `embedding.weight`, which is also every decoder's
 /// embedding and projection; "decoder" has `encoder.embedding.weight`, and one table for each
@@ -51,6 +51,7 @@ class SeveralDecoders : public Seq2SeqModel {
 
   std::vector<std::string> names_;
   bool ties_all_, ties_none_, output_bias_;
+  SourceEncoders encoders_;
   /// Each with the shared modules, and not registered: names of parameters are those given here.
   std::vector<std::shared_ptr<EncoderDecoder>> heads_;
 };

@@ -76,9 +76,7 @@ class ResidualImpl : public torch::nn::Module {
   template <class Part>
   at::Tensor forward(const at::Tensor& x, const at::Tensor& kept, const kernels::Dropout& dropout,
                      Part part) const {
-    const auto adapted = [&](const at::Tensor& h) {
-      return adapter ? adapter->forward(part(h)) : part(h);
-    };
+    const auto adapted = [&](const at::Tensor& h) { return nn::adapted(adapter, part(h)); };
     switch (place_) {
       case Place::kPre:
         return nn::watch(*this, kernels::dropout_add(adapted(norm->forward(x)), kept, dropout));

@@ -40,6 +40,10 @@ Adapter make_adapter(torch::nn::Module& owner, const Init& place, int64_t width)
                                Adapter(place.child("adapter"), width, std::move(options)));
 }
 
+at::Tensor adapted(const Adapter& adapter, const at::Tensor& h) {
+  return adapter ? adapter->forward(h) : h;
+}
+
 std::shared_ptr<const AdapterOptions> adapter_of(const torch::nn::Module& module) {
   for (const auto& child : module.modules(/*include_self=*/false)) {
     if (const auto* adapter = child->as<AdapterImpl>()) {

@@ -38,10 +38,14 @@ class AdapterImpl : public torch::nn::Module {
 };
 TORCH_MODULE(Adapter);
 
-/// The adapter of the part whose residual connection `owner` is, registered as `adapter`; null
+/// The adapter of the part of a layer that has the name of `owner`, registered as `adapter`; null
 /// where `model.adapter` names none here.
 /// @param place  of the owner
+/// @param width  of the part's output
 Adapter make_adapter(torch::nn::Module& owner, const Init& place, int64_t width);
+
+/// The output h of a part, [N, width], as its adapter gives it on; h itself where that is null.
+at::Tensor adapted(const Adapter& adapter, const at::Tensor& h);
 
 /// The options of the first adapter in `module`; null when there is none.
 std::shared_ptr<const AdapterOptions> adapter_of(const torch::nn::Module& module);

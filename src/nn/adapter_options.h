@@ -11,13 +11,13 @@
 namespace stretto::nn {
 
 /// `[model.adapter]`: bottleneck adapters (Houlsby et al. 2019, arXiv:1902.00751). The output h of
-/// a part of a layer becomes, before the residual sum,
+/// a part of a layer becomes, before the residual sum if there is one,
 ///
 ///     h + W_up activation(W_down h + b_down) + b_up     W_down [dim, D], W_up [D, dim] = 0 at
 ///     first
 ///
-/// and the model, with all that `train` does not name, stays as it is. models/transformer_layers.h
-/// does it for every layer whose parts have a residual connection.
+/// and the model, with all that `train` does not name, stays as it is. Layers of every kind in
+/// `models` have such parts.
 struct AdapterOptions {
   int64_t dim = 0;
   std::string activation = "gelu";
@@ -32,11 +32,8 @@ struct AdapterOptions {
   std::vector<std::string> train_patterns() const {
     return train.empty() ? std::vector<std::string>{"head.*"} : train;
   }
-  /// Whether the part whose residual connection has this name, such as
-  /// `encoder.layers.0.ffn_residual`, has an adapter.
-  bool adapts(std::string_view residual) const {
-    return is_on() && matches_any(part_patterns(), residual);
-  }
+  /// Whether the part of this name, such as `encoder.layers.0.ffn_residual`, has an adapter.
+  bool adapts(std::string_view part) const { return is_on() && matches_any(part_patterns(), part); }
 
   static auto fields() {
     using namespace config;
@@ -50,14 +47,17 @@ struct AdapterOptions {
         field(&O::activation, "activation", "of the inner rows",
               one_of({"gelu", "gelu_tanh", "relu", "silu"}))
             .also_called({"non_linearity", "adapter_act", "adapter_activation"})
-            .value_also_called("silu", {"swish"}),
+            .value_also_called("silu", {"swish"})
+            .read_unless_zero("dim"),
         field(&O::parts, "parts",
-              "name patterns of the residual connections that have an adapter; empty = \"*\", each "
-              "of them (Houlsby); [\"*ffn*\"] = behind feed-forward parts alone (Pfeiffer et al. "
-              "2020)"),
+              "name patterns of the parts of layers that have an adapter; empty = \"*\", each of "
+              "them (Houlsby); [\"*ffn*\"] = behind feed-forward parts alone (Pfeiffer et al. "
+              "2020)")
+            .read_unless_zero("dim"),
         field(&O::train, "train",
               "name patterns of other tensors that train too; empty = \"head.*\"; all others are "
-              "frozen"),
+              "frozen")
+            .read_unless_zero("dim"),
     };
   }
 };

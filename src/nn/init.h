@@ -40,16 +40,16 @@ class Init {
   /// The same place where linear maps start by `rule`, in the place of the one that Linear has.
   Init with_linear_rule(const InitRule& rule) const;
 
-  /// The same place where linear maps learn as `options` say (nn/linear.h).
+  /// The same place where maps learn as `options` say (nn/linear.h, nn/time_convolution.h).
   Init with_lora(const LoraOptions& options) const;
 
-  /// What the linear map at this place learns by; null where it learns its own weights.
+  /// What the map at this place learns by; null where it learns its own weights.
   std::shared_ptr<const LoraOptions> lora() const;
 
   /// The same place where parts of layers learn as `options` say (nn/adapter.h).
   Init with_adapter(const AdapterOptions& options) const;
 
-  /// What the residual connection at this place learns by; null where it has no adapter.
+  /// What the part of a layer at this place learns by; null where it has no adapter.
   std::shared_ptr<const AdapterOptions> adapter() const;
 
   /// The dotted name of this place; empty at the root.

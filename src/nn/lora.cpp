@@ -1,5 +1,6 @@
 #include "nn/lora.h"
 
+#include <ATen/core/grad_mode.h>
 #include <ATen/ops/cat.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/matmul.h>
@@ -9,8 +10,10 @@
 #include <utility>
 
 #include "base/hash.h"
+#include "kernels/compute.h"
 #include "kernels/kernels.h"
 #include "nn/linear.h"
+#include "nn/time_convolution.h"
 
 namespace stretto::nn {
 namespace {
@@ -26,6 +29,28 @@ at::Tensor parts_of(const MergedMap& map, double scale, at::Device device) {
   const auto count = static_cast<int64_t>(map.rows.size());
   if (device.is_meta()) return at::empty({count, 2}, at::dtype(at::kFloat).device(device));
   return at::tensor(numbers, at::kFloat).view({count, 2}).to(device);
+}
+
+/// Of a linear map or a convolution; null where it has none, and of other modules.
+const Lora* lora_of_map(const torch::nn::Module& module) {
+  if (const auto* linear = module.as<LinearImpl>()) return linear->lora.get();
+  if (const auto* map = module.as<TimeConvolutionImpl>()) return map->lora.get();
+  return nullptr;
+}
+
+/// weight + scale * the `product(b, a)` of each part.
+template <class Product>
+at::Tensor merge_parts(const at::Tensor& weight, const at::Tensor& a, const at::Tensor& b,
+                       const std::vector<int64_t>& rows, double scale, const Product& product) {
+  const int64_t rank = b.size(1);
+  std::vector<at::Tensor> deltas;
+  int64_t from = 0;
+  for (size_t part = 0; part < rows.size(); ++part) {
+    deltas.push_back(product(b.narrow(0, from, rows[part]),
+                             a.narrow(0, static_cast<int64_t>(part) * rank, rank)));
+    from += rows[part];
+  }
+  return weight + (deltas.size() == 1 ? deltas.front() : at::cat(deltas)) * scale;
 }
 
 }  // namespace
@@ -67,27 +92,27 @@ at::Tensor Lora::delta(const at::Tensor& x) const {
 }
 
 at::Tensor Lora::merged(const at::Tensor& weight) const {
-  return merge_lora(weight, a, b, rows_, options_->scale());
+  if (!at::GradMode::is_enabled()) return merge_lora(weight, a, b, rows_, options_->scale());
+  // As all products of training: with `dist.deterministic`, our own for any number of threads. What
+  // it is merged into is rounded where it is multiplied, and not before.
+  const kernels::ComputeScope exact(kernels::Compute::kFp32);
+  return merge_parts(weight, a, b, rows_, options_->scale(),
+                     [](const at::Tensor& left, const at::Tensor& right) {
+                       return kernels::linear(left, right.t());
+                     });
 }
 
 at::Tensor merge_lora(const at::Tensor& weight, const at::Tensor& a, const at::Tensor& b,
                       const std::vector<int64_t>& rows, double scale) {
-  const int64_t rank = b.size(1);
-  std::vector<at::Tensor> deltas;
-  int64_t from = 0;
-  for (size_t part = 0; part < rows.size(); ++part) {
-    deltas.push_back(at::matmul(b.narrow(0, from, rows[part]),
-                                a.narrow(0, static_cast<int64_t>(part) * rank, rank)));
-    from += rows[part];
-  }
-  return weight + (deltas.size() == 1 ? deltas.front() : at::cat(deltas)) * scale;
+  return merge_parts(
+      weight, a, b, rows, scale,
+      [](const at::Tensor& left, const at::Tensor& right) { return at::matmul(left, right); });
 }
 
 std::shared_ptr<const LoraOptions> lora_of(const torch::nn::Module& module) {
   for (const auto& child : module.modules(/*include_self=*/false)) {
-    const auto* linear = child->as<LinearImpl>();
-    if (linear != nullptr && linear->lora) {
-      return std::make_shared<const LoraOptions>(linear->lora->options());
+    if (const Lora* lora = lora_of_map(*child)) {
+      return std::make_shared<const LoraOptions>(lora->options());
     }
   }
   return nullptr;

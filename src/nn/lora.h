@@ -11,7 +11,7 @@
 #include "nn/init.h"
 #include "nn/packed_rows.h"
 
-/// What linear maps learn beside their weights (LoRA, nn/lora_options.h).
+/// What linear maps and convolutions learn beside their weights (LoRA, nn/lora_options.h).
 ///
 /// Shape letters: N rows, P equal or unequal maps that one matrix merges (query, key and value), r
 /// the rank.
@@ -30,14 +30,14 @@ struct MergedMap {
 /// A starts uniform in ±in^-0.5 (as in Hu et al.'s code; `model.init` may name it), B as zeros.
 class Lora {
  public:
-  /// Its parameters and its buffer become members of `owner`, the linear map at `init`.
+  /// Its parameters and its buffer become members of `owner`, the map at `init`.
   Lora(torch::nn::Module& owner, const Init& init, std::shared_ptr<const LoraOptions> options,
        const MergedMap& map);
 
   /// x [N, in] -> scale * (B A x) [N, out], with dropout on x where a LoraDropoutScope of N rows
   /// says so.
   at::Tensor delta(const at::Tensor& x) const;
-  /// weight [out, in] + scale * B A; the gradient goes through it.
+  /// weight [out, in] + scale * B A; the gradient goes through it. Nothing is dropped.
   at::Tensor merged(const at::Tensor& weight) const;
 
   const LoraOptions& options() const { return *options_; }
@@ -61,7 +61,7 @@ class Lora {
 at::Tensor merge_lora(const at::Tensor& weight, const at::Tensor& a, const at::Tensor& b,
                       const std::vector<int64_t>& rows, double scale);
 
-/// The LoRA of the first linear map in `module` that has one; null when none has.
+/// The LoRA of the first map in `module` that has one; null when none has.
 std::shared_ptr<const LoraOptions> lora_of(const torch::nn::Module& module);
 
 /// Where the dropout masks of LoRA come from, for as long as it lives, on this thread: whoever runs

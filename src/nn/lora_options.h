@@ -15,7 +15,8 @@ namespace stretto::nn {
 ///
 ///     y = W x + b + (alpha / rank) B A x        A [rank, in], B [out, rank], B = 0 at first
 ///
-/// and W, with all that `train` does not name, stays as it is. nn::Linear does it for any model.
+/// and W, with all that `train` does not name, stays as it is. nn::Linear does it for any model,
+/// and nn::TimeConvolution with its stored weight, where `dropout` has nothing to act on.
 struct LoraOptions {
   int64_t rank = 0;
   double alpha = 16;
@@ -46,17 +47,21 @@ struct LoraOptions {
               between(0, 4096))
             .also_called({"lora_rank", "lora_r"}),
         field(&O::alpha, "alpha", "what is learned is multiplied by alpha / rank", greater(0))
-            .also_called({"lora_alpha"}),
+            .also_called({"lora_alpha"})
+            .read_unless_zero("rank"),
         field(&O::dropout, "dropout", "on the input of what is learned", fraction())
-            .also_called({"lora_dropout"}),
+            .also_called({"lora_dropout"})
+            .read_unless_zero("rank"),
         field(&O::maps, "maps",
               "name patterns of the linear maps that learn, as in "
               "\"encoder.layers.*.self_attention.qkv\"; empty = \"*attention*\"")
-            .also_called({"target_modules", "lora_target_modules", "lora_targets"}),
+            .also_called({"target_modules", "lora_target_modules", "lora_targets"})
+            .read_unless_zero("rank"),
         field(&O::train, "train",
               "name patterns of other tensors that train too; empty = \"head.*\"; all others are "
               "frozen")
-            .also_called({"modules_to_save"}),
+            .also_called({"modules_to_save"})
+            .read_unless_zero("rank"),
     };
   }
 };

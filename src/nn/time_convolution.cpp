@@ -3,6 +3,7 @@
 #include <ATen/core/grad_mode.h>
 
 #include <cmath>
+#include <utility>
 
 #include "kernels/gemm/packed_weights.h"
 #include "kernels/kernels.h"
@@ -29,14 +30,21 @@ TimeConvolutionImpl::TimeConvolutionImpl(const Init& init, int64_t in, int64_t o
     gain = register_parameter("gain", init.vector("gain", lengths_of_rows(weight.detach())));
   }
   bias = register_parameter("bias", init.constant("bias", out, 0.0));
+  if (auto options_here = init.lora()) {
+    const MergedMap whole{.in = width, .rows = {out}};
+    lora = std::make_unique<Lora>(*this, init, std::move(options_here), whole);
+  }
 }
 
 TimeConvolutionWeights TimeConvolutionImpl::effective() const {
-  if (!gain.defined()) return {.weight = weight, .bias = bias};
-  const auto normed = [&] { return kernels::weight_norm(weight, gain); };
+  if (!gain.defined() && !lora) return {.weight = weight, .bias = bias};
+  const auto made = [&] {
+    const at::Tensor rows = lora ? lora->merged(weight) : weight;
+    return gain.defined() ? kernels::weight_norm(rows, gain) : rows;
+  };
   kernels::PackedWeights* kept =
       at::GradMode::is_enabled() ? nullptr : kernels::PackedWeightsScope::current();
-  return {.weight = kept != nullptr ? kept->made_of(weight, normed) : normed(), .bias = bias};
+  return {.weight = kept != nullptr ? kept->made_of(weight, made) : made(), .bias = bias};
 }
 
 at::Tensor TimeConvolutionImpl::forward(const at::Tensor& x,

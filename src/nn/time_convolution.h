@@ -3,8 +3,11 @@
 #include <torch/nn/module.h>
 #include <torch/nn/pimpl.h>
 
+#include <memory>
+
 #include "kernels/convolution/convolution.h"
 #include "nn/init.h"
+#include "nn/lora.h"
 
 namespace stretto::nn {
 
@@ -16,7 +19,7 @@ struct TimeConvolutionOptions {
   bool weight_norm = true;
 };
 
-/// What a convolution multiplies by, without its normalisation.
+/// What a convolution multiplies by: normalised, and with what LoRA learns.
 struct TimeConvolutionWeights {
   at::Tensor weight;  ///< [O, K * C], tap-major (kernels::time_convolution)
   at::Tensor bias;    ///< [O]
@@ -25,6 +28,12 @@ struct TimeConvolutionWeights {
 /// Convolution in time with weight normalisation (Salimans & Kingma 2016, arXiv:1602.07868): row o
 /// of what multiplies is gain[o] weight[o] / |weight[o]|. The gain starts at |weight[o]|, so that
 /// the first product is that of the drawn weights; the bias starts at zero.
+///
+/// Where `model.lora` names this map, it also has the parameters `lora_a` [r, K * C] and `lora_b`
+/// [O, r] (nn/lora.h), and `weight` above stands for weight + scale B A: LoRA turns directions, and
+/// the gain stays as frozen as the rest. The sum is part of effective(), so that what this computes
+/// is at any time what its merged weight would. Nothing is dropped (`model.lora.dropout`): B A
+/// never meets the input by itself.
 ///
 /// C channels in, O channels out, K taps, N rows.
 class TimeConvolutionImpl : public torch::nn::Module {
@@ -42,9 +51,10 @@ class TimeConvolutionImpl : public torch::nn::Module {
 
   int64_t kernel() const { return options_.kernel; }
 
-  at::Tensor weight;  ///< [O, K * C]
-  at::Tensor gain;    ///< [O]; undefined without weight normalisation
-  at::Tensor bias;    ///< [O]
+  at::Tensor weight;           ///< [O, K * C]
+  at::Tensor gain;             ///< [O]; undefined without weight normalisation
+  at::Tensor bias;             ///< [O]
+  std::unique_ptr<Lora> lora;  ///< null where the map learns its own weight
 
  private:
   TimeConvolutionOptions options_;

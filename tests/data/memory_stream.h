@@ -10,7 +10,7 @@
 
 namespace stretto::testing {
 
-/// A file in memory. Gives its bytes in pieces of odd sizes, so that lines straddle them.
+/// A file in memory. Gives its bytes in chunks of odd sizes, so that lines straddle them.
 class MemoryStream final : public data::ByteStream {
  public:
   explicit MemoryStream(std::string_view bytes) : bytes_(bytes) {}

@@ -4,11 +4,16 @@
 #include <gtest/gtest.h>
 #include <torch/torch.h>
 
+#include <map>
 #include <set>
 
+#include "models/decoders/convolution.h"
+#include "models/encoders/convolution.h"
 #include "models/text_model.h"
 #include "nn/linear.h"
+#include "nn/time_convolution.h"
 #include "optim/frozen_names.h"
+#include "tests/models/padded_convolution.h"
 #include "tests/models/part_cases.h"
 #include "tests/train/bare_task.h"
 
@@ -30,6 +35,7 @@ Seq2SeqOptions options_of(const std::string& encoder, const std::string& decoder
     options.encoder = light;
   }
   if (decoder == "lstm") options.decoder = LstmDecoderOptions{.num_layers = 2};
+  if (decoder == "conv") options.decoder = ConvDecoderOptions{.num_layers = 2};
   options.norm = "post";
   options.dropout = 0;
   options.lora = {.rank = 3, .alpha = 6, .maps = {"*"}};
@@ -59,8 +65,11 @@ std::shared_ptr<Seq2SeqModel> merged(Seq2SeqOptions options, Seq2SeqModel& model
   const auto modules = model.named_modules("", /*include_self=*/false);
   for (const auto& item : modules) {
     const auto* linear = item.value()->as<nn::LinearImpl>();
-    if (linear == nullptr || !linear->lora) continue;
-    plain->named_parameters()[item.key() + ".weight"].copy_(linear->matrix());
+    const auto* convolution = item.value()->as<nn::TimeConvolutionImpl>();
+    const bool convolves = convolution != nullptr && convolution->lora;
+    if (!convolves && (linear == nullptr || !linear->lora)) continue;
+    plain->named_parameters()[item.key() + ".weight"].copy_(
+        convolves ? convolution->lora->merged(convolution->weight) : linear->matrix());
   }
   return plain;
 }
@@ -70,6 +79,7 @@ TEST(LoraModels, ComputeWhatTheirMergedModelDoes) {
        std::vector<std::pair<std::string, std::string>>{{"transformer", "transformer"},
                                                         {"lstm", "lstm"},
                                                         {"conv", "transformer"},
+                                                        {"conv", "conv"},
                                                         {"light_conv", "transformer"}}) {
     SCOPED_TRACE(encoder + ", " + decoder);
     const auto options = options_of(encoder, decoder);
@@ -119,6 +129,95 @@ TEST(LoraModels, BeginWithTheWeightsOfTheModelWithoutIt) {
   const auto named = model->named_parameters();
   for (const auto& item : plain->named_parameters()) {
     EXPECT_TRUE(at::equal(item.value(), named[item.key()])) << item.key();
+  }
+}
+
+/// Layers of two widths, so that there is a projection too.
+template <class Options>
+Options uneven_layers(bool weight_norm) {
+  Options options;
+  options.num_layers = 2;
+  options.channels = {12, 20};
+  options.kernels = {3, 4};
+  options.weight_norm = weight_norm;
+  options.dropout = 0;
+  options.max_positions = 40;
+  return options;
+}
+
+PartSetup setup_with_lora(const char* side) {
+  PartSetup setup = testing::setup_of(side);
+  setup.init = setup.init.with_lora({.rank = 3, .alpha = 6, .maps = {"*"}});
+  return setup;
+}
+
+TEST(LoraModels, OfConvolutionsComputeAndLearnAsPaddedOnesWithTheSum) {
+  const data::Batch batch = first_batch();
+  for (const bool weight_norm : {true, false}) {
+    SCOPED_TRACE(weight_norm);
+    const auto encoder = make_conv_encoder(uneven_layers<ConvEncoderOptions>(weight_norm),
+                                           setup_with_lora("encoder"));
+    ASSERT_EQ(train_b(*encoder), 5) << "in, two convolutions, a projection, out";
+    encoder->to(at::kDouble);
+    testing::PaddedConv padded(*encoder, 2);
+    testing::expect_same(
+        *encoder, [&] { return encoder->forward(testing::sources(batch), {}).keys; },
+        [&] { return padded.encode(data::source(batch)).first; }, 1e-10);
+
+    const auto decoder = make_conv_decoder(uneven_layers<ConvDecoderOptions>(weight_norm),
+                                           setup_with_lora("decoder"));
+    ASSERT_EQ(train_b(*decoder), 5 + 2 * 2) << "each layer with queries and what leaves attention";
+    decoder->to(at::kDouble);
+    testing::PaddedConv padded_decoder(*decoder, 2);
+    const Encoded memory = testing::any_memory(batch, at::kDouble, /*has_values=*/true);
+    testing::expect_same(
+        *decoder, [&] { return decoder->forward(testing::targets(batch), memory, {}); },
+        [&] { return padded_decoder.decode(batch, memory); }, 1e-10);
+  }
+}
+
+TEST(LoraModels, OfConvolutionsDecodeStepByStepAsTeacherForcingDoes) {
+  const data::Batch batch = first_batch();
+  for (const bool weight_norm : {true, false}) {
+    for (const auto dtype : {at::kDouble, at::kFloat}) {
+      SCOPED_TRACE(std::string(weight_norm ? "normed " : "plain ") + c10::toString(dtype));
+      const auto decoder = make_conv_decoder(uneven_layers<ConvDecoderOptions>(weight_norm),
+                                             setup_with_lora("decoder"));
+      ASSERT_EQ(train_b(*decoder), 9);
+      decoder->to(dtype);
+      const Encoded memory = testing::any_memory(batch, dtype, /*has_values=*/true);
+      testing::expect_steps_of_teacher_forcing(*decoder, memory, batch,
+                                               dtype == at::kDouble ? 1e-10 : 1e-4);
+    }
+  }
+}
+
+/// What the loss says to LoRA, by name; `alone`: all other tensors are frozen.
+std::map<std::string, at::Tensor> lora_gradients(Seq2SeqModel& model, bool alone) {
+  for (auto& item : model.named_parameters()) {
+    item.value().set_requires_grad(!alone || nn::is_lora(item.key()));
+    item.value().mutable_grad() = at::Tensor();
+  }
+  model.loss(first_batch(), {}).loss_sum.backward();
+  std::map<std::string, at::Tensor> gradients;
+  for (const auto& item : model.named_parameters()) {
+    if (!item.value().grad().defined()) continue;
+    if (alone || nn::is_lora(item.key())) gradients[item.key()] = item.value().grad().clone();
+  }
+  return gradients;
+}
+
+TEST(LoraModels, OfConvolutionsLearnAloneWhatTheyLearnBesideAllOthers) {
+  const auto model = stretto::test::small_transformer(options_of("conv", "conv"), kRows);
+  const auto maps = static_cast<size_t>(train_b(*model));
+  const auto among_all = lora_gradients(*model, /*alone=*/false);
+  const auto alone = lora_gradients(*model, /*alone=*/true);
+  ASSERT_GT(maps, 10u);
+  ASSERT_EQ(among_all.size(), 2 * maps);
+  ASSERT_EQ(alone.size(), 2 * maps) << "what is frozen has no gradient";
+  for (const auto& [name, gradient] : alone) {
+    EXPECT_GT(gradient.abs().sum().item<double>(), 0) << name;
+    EXPECT_TRUE(at::allclose(gradient, among_all.at(name), 1e-3, 1e-5)) << name;
   }
 }
 

@@ -136,6 +136,20 @@ TEST(Operations, OfAdaptersAreThoseOfTheirProducts) {
   expect_what_is_counted("in a row", options);
   options.parallel_residual = true;
   expect_what_is_counted("parallel", options);
+
+  auto recurrent =
+      pair_of(LstmEncoderOptions{.num_layers = 3}, LstmDecoderOptions{.num_layers = 3});
+  const double plain = told_operations(recurrent);
+  recurrent.adapter.dim = 3;
+  expect_what_is_counted("lstm", recurrent);
+  // A row's two products with each adapter. The encoder's first layer has both directions.
+  EXPECT_DOUBLE_EQ(told_operations(recurrent) - plain,
+                   2.0 * 2 * 3 * (kSource * (2 * 8 + 8 + 8) + kTarget * 3 * 8));
+  const std::vector<double> channels{8, 12};
+  auto convolutional = pair_of(ConvEncoderOptions{.num_layers = 2, .channels = channels},
+                               ConvDecoderOptions{.num_layers = 2, .channels = channels});
+  convolutional.adapter.dim = 3;
+  expect_what_is_counted("conv", convolutional);
 }
 
 TEST(Operations, OfTwoSourcesAreThoseOfTwoHalves) {

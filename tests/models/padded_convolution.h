@@ -17,11 +17,12 @@
 namespace stretto::models::testing {
 
 /// ConvS2S as plain as can be: rectangles [B, T, C], masks, ATen only. It reads the parameters of
-/// the part under test by name.
+/// the part under test by name, those of LoRA too.
 class PaddedConv {
  public:
   PaddedConv(torch::nn::Module& part, int64_t num_layers) : num_layers_(num_layers) {
     for (const auto& item : part.named_parameters()) parameters_[item.key()] = item.value();
+    for (const auto& item : part.named_buffers()) parameters_[item.key()] = item.value();
   }
 
   std::pair<at::Tensor, at::Tensor> encode(const data::PackedTokens& tokens) {
@@ -73,7 +74,12 @@ class PaddedConv {
   }
 
   at::Tensor weight(const std::string& name) {
-    const at::Tensor v = parameters_.at(name + ".weight");
+    at::Tensor v = parameters_.at(name + ".weight");
+    if (parameters_.contains(name + ".lora_b")) {
+      const at::Tensor sum =
+          at::matmul(parameters_[name + ".lora_b"], parameters_[name + ".lora_a"]);
+      v = v + sum * parameters_.at(name + ".lora_parts")[0][1];
+    }
     if (!parameters_.contains(name + ".gain")) return v;
     return v * (parameters_[name + ".gain"] / v.square().sum(1).sqrt()).unsqueeze(1);
   }

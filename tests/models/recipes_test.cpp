@@ -64,7 +64,7 @@ int64_t parameters_of(const experiment::Experiment& options) {
       {.src_rows = rows, .tgt_rows = rows, .num_tgt_classes = rows, .device = at::kMeta}, nullptr));
 }
 
-TEST(Recipes, HaveTheParametersThatTheyState) {
+TEST(RecipeModels, HaveTheParametersThatTheyState) {
   int stated = 0;
   for (const auto& path : stretto::testing::shipped_recipes(STRETTO_SOURCE_DIR)) {
     const auto number = stated_parameters(path);
@@ -75,7 +75,7 @@ TEST(Recipes, HaveTheParametersThatTheyState) {
   EXPECT_GE(stated, 14);
 }
 
-TEST(Recipes, OfFamiliesOnMulti30kHaveAboutOneSize) {
+TEST(RecipeModels, OfFamiliesOnMulti30kHaveAboutOneSize) {
   for (const auto& path : stretto::testing::shipped_recipes(STRETTO_SOURCE_DIR)) {
     const auto options = loaded(path);
     const bool compared = options.train.max_steps == 600 && path.stem() != "multi30k_beside_peers";

@@ -174,6 +174,38 @@ TEST(SeveralDecoders, DecodeStepByStepAsTheyAreTrained) {
   }
 }
 
+// Each sequence of the source column is two sources.
+TEST(SeveralDecoders, ReadTwoSourcesAsEachWouldAlone) {
+  const data::Batch batch =
+      data::pair_batch({17, 4}, testing::sequences({{5, 9, 3, 14, 7, 3}, {20, 3, 11, 6, 3}}),
+                       testing::sequences({{10, 4, 3}, {13, 12, 5, 3}}));
+  for (const std::string& tie : kTies) {
+    Seq2SeqOptions options = two_heads(tie);
+    options.encoders = {EncoderChoice(StackOptions{.num_layers = 1, .num_heads = 2, .ffn_dim = 24}),
+                        EncoderChoice(LstmEncoderOptions{.num_layers = 1})};
+    EXPECT_TRUE(misfits(options).empty());
+    const auto model = built(options);
+    model->to(at::kDouble);
+    const auto tensors = tensors_of(*model);
+    EXPECT_TRUE(tensors.contains("encoders.1.layers.0.forward.hidden.weight"));
+    EXPECT_EQ(tensors.contains("encoders.1.embedding.weight"), tie == "none");
+    for (const auto& table : model->vocabulary_tables()) {
+      EXPECT_TRUE(tensors.contains(table.parameter)) << table.parameter;
+    }
+    for (const auto& tied : model->tied_names()) {
+      EXPECT_TRUE(tensors.contains(tied.parameter)) << tied.parameter;
+    }
+    for (size_t head = 0; head < 2; ++head) {
+      SCOPED_TRACE(tie + ", " + options.heads[head].name);
+      const auto other = alone(options, head, *model);
+      const auto got = model->loss(of_stream(batch, static_cast<int64_t>(head)), {});
+      const auto want = other->loss(batch, {});
+      EXPECT_NEAR(got.loss_sum.item<double>(), want.loss_sum.item<double>(), 1e-9);
+      EXPECT_DOUBLE_EQ(model->head(head)->operations(9, 7), other->operations(9, 7));
+    }
+  }
+}
+
 // L = L_de / W_de + 3 L_fr / W_fr, against central differences.
 TEST(SeveralDecoders, GradientsOfAWeightedSumAreThoseOfDifferences) {
   for (const std::string& tie : kTies) {

@@ -5,6 +5,7 @@
 
 #include <cmath>
 
+#include "kernels/compute.h"
 #include "kernels/gemm/packed_weights.h"
 #include "nn/feed_forward.h"
 #include "nn/linear.h"
@@ -161,6 +162,16 @@ TEST(Lora, WithoutGradientsHasTheBitsOfTheMergedMap) {
     const kernels::PackedWeightsScope scope(packed);
     EXPECT_TRUE(at::allclose(linear->forward(x), merged->forward(x), 1e-5, 1e-6));
     EXPECT_TRUE(at::equal(linear->forward(x), linear->forward(x)));
+  }
+}
+
+TEST(Lora, IsMergedInFullPrecisionWhateverProductsAreRoundedTo) {
+  for (const Case& c : kCases) {
+    Linear linear = trained(c.options, c.out);
+    const kernels::ComputeScope half(kernels::Compute::kBf16);
+    const at::Tensor learning = linear->matrix().detach();
+    const torch::NoGradGuard no_grad;
+    EXPECT_TRUE(at::allclose(learning, linear->matrix(), 1e-6, 1e-6)) << c.out;
   }
 }
 

@@ -13,23 +13,25 @@ import shutil
 import signal
 
 from harness import TIMING, WORDS_SRC, WORDS_TGT, Lab, check, compare, main
+from initial_run_test import tensors_of
 
 TIMING |= {"comm_seconds", "comm_wait_seconds", "processes"}
 
 UPDATES = 8
+TEXT = """train_src = ["train.src"]
+train_tgt = ["train.tgt"]
+valid_src = ["valid.src"]
+valid_tgt = ["valid.tgt"]
+"""
 # Each update has two micro-batches, one for each of two processes. Saves are made in front of the next update, so that a
 # kill meets no writer at work.
-EXPERIMENT = """
+EXPERIMENT = f"""
 [run]
 seed = 3
 threads = 1
 device = "cpu"
 [data]
-train_src = ["train.src"]
-train_tgt = ["train.tgt"]
-valid_src = ["valid.src"]
-valid_tgt = ["valid.tgt"]
-max_tokens = 120
+{TEXT}max_tokens = 120
 max_src_tokens = 50
 max_tgt_tokens = 50
 cache_dir = "cache"
@@ -154,6 +156,34 @@ num_layers = 2
 num_heads = 4
 ffn_dim = 256
 """,
+    # Decoders of two kinds: `de` has the text of the others, `same` writes the source, in every third micro-batch. So in
+    # some updates each of two processes runs another decoder, and in others both run the same.
+    "heads": f"""
+[model]
+d_model = 32
+[model.encoder]
+num_layers = 2
+num_heads = 4
+ffn_dim = 256
+[[model.heads]]
+name = "de"
+[model.heads.decoder]
+num_layers = 1
+num_heads = 4
+ffn_dim = 256
+[[model.heads]]
+name = "same"
+weight = 0.5
+[model.heads.decoder]
+name = "lstm"
+num_layers = 1
+hidden_dim = 64
+[[data.heads]]
+head = "de"
+{TEXT}[[data.heads]]
+head = "same"
+{TEXT.replace(".tgt", ".src")}repeat = 0.5
+""",
 }
 SECOND_SOURCE = 'train_src2 = ["train.src2"]\nvalid_src2 = ["valid.src2"]\n'
 
@@ -168,8 +198,8 @@ def lab_of(stretto):
         lines = (lab.root / f"{name}.src").read_text().splitlines()
         (lab.root / f"{name}.src2").write_text("".join(" ".join(reversed(line.split())) + "\n" for line in lines))
     for part, model in PARTS.items():
-        data = "[data]\n" + (SECOND_SOURCE if part == "two_encoders" else "")
-        (lab.root / f"{part}.toml").write_text(EXPERIMENT.replace("[data]\n", data) + model)
+        text = {"two_encoders": TEXT + SECOND_SOURCE, "heads": ""}.get(part, TEXT)
+        (lab.root / f"{part}.toml").write_text(EXPERIMENT.replace(TEXT, text) + model)
     return lab
 
 
@@ -177,6 +207,7 @@ def trained(lab, part, run, *words, env=None, code=0):
     lab.config = lab.root / f"{part}.toml"
     result = lab.train(f"{part}_{run}", *words, env=env)
     check(result.returncode == code, f"{part}, {run}: exit code {result.returncode}: {result.stderr[-3000:]}")
+    return result.stderr
 
 
 @functools.cache
@@ -200,15 +231,19 @@ def loss_falls(lab, run):
     check(min(losses[-2:]) < losses[0], f"{run}: the loss does not fall: {losses}")
 
 
+def killed_and_resumed(lab, part, reference, run, *words):
+    trained(lab, part, run, *words, env={"STRETTO_FAILPOINT": "micro_batch:kill:11"}, code=-signal.SIGKILL)
+    saved = [path.name for path in (lab.root / f"{part}_{run}/checkpoints").glob("step_*")]
+    check("step_00000003" in saved and len(updates_of(lab, f"{part}_{run}")) == 5,
+          f"the test is stale: killed in another update, with {saved}")
+    trained(lab, part, run, *words)
+    compare(lab, reference, f"{part}_{run}", f"{part}, {run}, killed in update 6")
+
+
 def ends_the_same_after_a_kill(stretto, part):
     lab, reference = lab_of(stretto), undisturbed(stretto, part)
     loss_falls(lab, reference)
-    trained(lab, part, "killed", env={"STRETTO_FAILPOINT": "micro_batch:kill:11"}, code=-signal.SIGKILL)
-    saved = [path.name for path in (lab.root / f"{part}_killed/checkpoints").glob("step_*")]
-    check("step_00000003" in saved and len(updates_of(lab, f"{part}_killed")) == 5,
-          f"the test is stale: killed in another update, with {saved}")
-    trained(lab, part, "killed")
-    compare(lab, reference, f"{part}_killed", f"{part}, killed in update 6")
+    killed_and_resumed(lab, part, reference, "killed")
 
 
 def has_the_same_bits_on_two_processes(stretto, part):
@@ -216,6 +251,9 @@ def has_the_same_bits_on_two_processes(stretto, part):
         print(f"        no mpirun: {part} was not trained by two processes", flush=True)
         return
     lab, reference = lab_of(stretto), undisturbed(stretto, part)
+    if part == "heads":
+        updates = {("de.nll" in event, "same.nll" in event) for event in updates_of(lab, reference)}
+        check(updates == {(True, True), (True, False)}, f"the test is stale: decoders of the updates are {updates}")
     for strategy in ("all_reduce", "sharded"):
         trained(lab, part, strategy, f"dist.strategy={strategy}", "--processes", "2")
         compare(lab, reference, f"{part}_{strategy}", f"{part}, two processes, {strategy}")
@@ -234,23 +272,23 @@ def trains_in_half_precision(stretto, part):
         check([event["loss"] for event in updates] != exact, f"{run}: nothing was rounded")
 
 
-def decodes_what_it_scores(stretto, part):
+def scores_what_it_decodes(lab, part, run, *of_head):
     """The log-probability that the search found step by step is that of the whole translation at once."""
-    lab, run = lab_of(stretto), str(lab_of(stretto).root / undisturbed(stretto, part))
+    run = str(lab.root / run)
     sources = (lab.root / "valid.src").read_text().splitlines()
     text, given = sources, ["--src", str(lab.root / "valid.src")]
     if part == "two_encoders":
         text = [f"{a}\t{b}" for a, b in zip(sources, (lab.root / "valid.src2").read_text().splitlines())]
         given += ["--src2", str(lab.root / "valid.src2")]
     # A model that has seen so little would end after the first word.
-    found = lab.run([stretto, "infer", run, "--json", "--beam", "2", "decode.min_len=4", "decode.max_len_a=0",
-                     "decode.max_len_b=9"], input="\n".join(text) + "\n")
+    found = lab.run([lab.stretto, "infer", run, *of_head, "--json", "--beam", "2", "decode.min_len=4",
+                     "decode.max_len_a=0", "decode.max_len_b=9"], input="\n".join(text) + "\n")
     check(found.returncode == 0, f"{part}: exit code {found.returncode}: {found.stderr}")
     best = [json.loads(line)["hypotheses"][0] for line in found.stdout.splitlines()]
     check(len(best) == len(sources), f"{part}: {len(best)} translations of {len(sources)} lines")
     check(all(4 <= len(translation["pieces"]) <= 9 for translation in best), f"{part}: {best}")
     (lab.root / f"{part}.found").write_text("\n".join(translation["text"] for translation in best) + "\n")
-    scored = lab.run([stretto, "eval", run, "--json", *given, "--tgt", str(lab.root / f"{part}.found"),
+    scored = lab.run([lab.stretto, "eval", run, *of_head, "--json", *given, "--tgt", str(lab.root / f"{part}.found"),
                       "--per-line", str(lab.root / f"{part}.scores")])
     check(scored.returncode == 0, f"{part}: exit code {scored.returncode}: {scored.stderr}")
     check(math.isfinite(json.loads(scored.stdout)["nll"]), f"{part}: {scored.stdout}")
@@ -260,7 +298,34 @@ def decodes_what_it_scores(stretto, part):
               f"{part}: log-probability of line {i} is {translation['log_prob']} step by step, and {total} at once")
 
 
+def decodes_what_it_scores(stretto, part):
+    for of_head in (("--head", "de"), ("--head", "same")) if part == "heads" else ((),):
+        scores_what_it_decodes(lab_of(stretto), part, undisturbed(stretto, part), *of_head)
+
+
+# Of each kind of layers: behind recurrent ones, behind convolutions and their attention, and both sides of a pair.
+ADAPTED = ("gnmt", "conv", "transformer_lstm")
+
+
+def trains_adapters_behind_the_weights_of_another_run(stretto, part):
+    lab, source = lab_of(stretto), undisturbed(stretto, part)
+    last = f"checkpoints/step_{UPDATES:08}"
+    words = ("model.adapter.dim=4", "optim.lr=1e-2", f"train.init_from={lab.root}/{source}/{last}")
+    said = trained(lab, part, "adapters", *words)
+    check("6 adapters of this model are not there" in said, said)
+    run = f"{part}_adapters"
+    before, after = (tensors_of(lab.root / name / last) for name in (source, run))
+    adapters = [name for name in after if ".adapter." in name]
+    check(len(adapters) == 6 * 4 and all(any(after[name]) for name in adapters), f"{part}: {adapters}")
+    moved = [name for name in before if after[name] != before[name]]
+    check(not moved and len(after) == len(before) + len(adapters), f"{part}: {moved} are not frozen, or {sorted(after)}")
+    killed_and_resumed(lab, part, run, "killed_adapters", *words)
+    scores_what_it_decodes(lab, part, run)
+
+
 HOLDS = (ends_the_same_after_a_kill, has_the_same_bits_on_two_processes, trains_in_half_precision, decodes_what_it_scores)
 
 if __name__ == "__main__":
-    main({f"{part}_{holds.__name__}": functools.partial(holds, part=part) for part in PARTS for holds in HOLDS})
+    main({f"{part}_{holds.__name__}": functools.partial(holds, part=part) for part in PARTS for holds in HOLDS}
+         | {f"{part}_{trains_adapters_behind_the_weights_of_another_run.__name__}":
+            functools.partial(trains_adapters_behind_the_weights_of_another_run, part=part) for part in ADAPTED})

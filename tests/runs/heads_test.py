@@ -36,6 +36,20 @@ valid_tgt = ["valid.tgt"]
 """
 
 
+# The same from two sources: the second has the words of the first in reverse order.
+TWO_SOURCES = HEADS.replace('train_src = ["train.src"]\n', 'train_src = ["train.src"]\ntrain_src2 = ["train.src2"]\n') \
+    .replace('valid_src = ["valid.src"]\n', 'valid_src = ["valid.src"]\nvalid_src2 = ["valid.src2"]\n') \
+    .replace("encoder = { num_layers = 1, num_heads = 2, ffn_dim = 64 }\n", "") + """
+[[model.encoders]]
+num_layers = 1
+num_heads = 2
+ffn_dim = 64
+[[model.encoders]]
+name = "lstm"
+num_layers = 1
+"""
+
+
 def done(result):
     check(result.returncode == 0, f"exit code {result.returncode}: {result.stderr}")
     return result.stdout
@@ -129,6 +143,33 @@ def ensembles_and_averages_have_all_heads(stretto):
         done(lab.run([stretto, "average", run, "--last", "2"]))
 
 
+def two_sources_reach_either_head(stretto):
+    check("[[model.encoders]]" in TWO_SOURCES and TWO_SOURCES.count("src2") == 8, f"the test is stale: {TWO_SOURCES}")
+    with Lab(stretto, TWO_SOURCES) as lab:
+        for name in ("train", "valid"):
+            lines = (lab.root / f"{name}.src").read_text().splitlines()
+            (lab.root / f"{name}.src2").write_text("".join(" ".join(reversed(line.split())) + "\n" for line in lines))
+        done(lab.run([stretto, "check", str(lab.config)]))
+        run = trained(lab)
+        losses = [event["loss"] for event in lab.events("run") if event["event"] == "train"]
+        check(losses[-1] < losses[0], f"the loss does not fall: {losses}")
+        scores = json.loads(done(lab.run([stretto, "eval", run, "--json"])))
+        check("de.nll" in scores and "same.nll" in scores, f"{scores}")
+        first, second = [(lab.root / f"valid.{name}").read_text() for name in ("src", "src2")]
+
+        def outputs(head, other):
+            (lab.root / "other").write_text(other)
+            return done(lab.run([stretto, "infer", run, "--head", head, "--src2", str(lab.root / "other"), "--json"],
+                                input=first)).splitlines()
+
+        for head in ("de", "same"):
+            found = outputs(head, second)
+            check(len(found) == 20, f"{head}: {len(found)} lines")
+            check(found != outputs(head, first), f"{head} does not read the second source")
+        lab.config.write_text(TWO_SOURCES.replace('valid_src2 = ["valid.src2"]\n', "", 1))
+        refused(lab.run([stretto, "check", str(lab.config)]), "valid_src2", "a model of two encoders needs a second source")
+
+
 def a_run_with_one_decoder_has_no_heads(stretto):
     with Lab(stretto) as lab:
         run = trained(lab)
@@ -167,7 +208,7 @@ def mistakes_are_told_at_once(stretto):
 
 
 TESTS = (numbers_of_each_head_stand_in_the_metrics, a_killed_run_ends_as_an_undisturbed_one, eval_prints_each_head_and_all,
-         infer_takes_one_head, ensembles_and_averages_have_all_heads, a_run_with_one_decoder_has_no_heads,
+         infer_takes_one_head, ensembles_and_averages_have_all_heads, two_sources_reach_either_head, a_run_with_one_decoder_has_no_heads,
          weights_of_one_decoder_begin_several_as_the_advice_says, mistakes_are_told_at_once)
 
 if __name__ == "__main__":

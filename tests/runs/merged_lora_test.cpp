@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "nn/adapter.h"
 #include "nn/linear.h"
+#include "nn/time_convolution.h"
 #include "runs/checkpoint_tensors.h"
 #include "runs/module_weights.h"
 #include "tests/base/temp_dir.h"
@@ -121,6 +122,40 @@ TEST_F(MergedLora, LetsARunBeginFromAnother) {
       EXPECT_TRUE(torch::equal(net.map->lora->parts, own_parts)) << "its own alpha";
     }
   }
+}
+
+/// A convolution of three taps, weight-normalised.
+struct ConvolutionNet : torch::nn::Module {
+  explicit ConvolutionNet(const nn::LoraOptions& lora = {}, uint64_t seed = 1) {
+    const nn::Init init = nn::Init(seed, at::kCPU).with_lora(lora);
+    map = register_module("map", nn::TimeConvolution(init.child("map"), kIn, kOut,
+                                                     nn::TimeConvolutionOptions{.kernel = 3}));
+  }
+  nn::TimeConvolution map{nullptr};
+};
+
+TEST_F(MergedLora, OfAConvolutionChangesItsDirectionsAndKeepsItsGains) {
+  const torch::NoGradGuard no_grad;
+  ConvolutionNet net(kLora);
+  net.map->lora->b.copy_(torch::arange(kOut * 2).view({kOut, 2}).to(torch::kFloat).sin());
+  const at::Tensor want = net.map->effective().weight;
+  const store::SafetensorsFile file(save(net));
+  const auto merged = merge_lora(file, "file");
+  EXPECT_EQ(merged.num_merged, 1);
+  ConvolutionNet other({}, /*seed=*/9);
+  load_weights(merged.file, "file", other);
+  EXPECT_TRUE(torch::allclose(other.map->effective().weight, want, 1e-6, 1e-6));
+  EXPECT_FALSE(torch::allclose(other.map->weight, net.map->weight, 1e-2, 1e-2));
+  EXPECT_TRUE(torch::equal(other.map->gain, net.map->gain));
+
+  nn::LoraOptions wider = kLora;
+  wider.rank = 4;
+  ConvolutionNet next(wider, /*seed=*/9);
+  optim::Arena arena(next);
+  const auto weights = weights_to_begin_with(file, "file", arena, LoraValues::kAll);
+  load_weights(weights.file, "file", arena);
+  EXPECT_TRUE(torch::allclose(next.map->effective().weight, want, 1e-6, 1e-6));
+  EXPECT_EQ(next.map->lora->b.abs().max().item<float>(), 0);
 }
 
 /// A part with a residual connection, of the name `part`.

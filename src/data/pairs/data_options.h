@@ -16,7 +16,9 @@ struct HeadDataOptions {
   std::vector<double> train_weights;
   std::vector<std::string> valid_src, valid_tgt, valid_tsv;
   std::vector<std::string> test_src, test_tgt, test_tsv;
+  std::vector<std::string> train_src2, valid_src2, test_src2;
   int64_t src_column = 1, tgt_column = 2;
+  int64_t src2_column = 0;
   double repeat = 1;
 
   static auto fields() {
@@ -36,10 +38,14 @@ struct HeadDataOptions {
         field(&O::test_src, "test_src", "as data.test_src", any(), free_path),
         field(&O::test_tgt, "test_tgt", "as data.test_tgt", any(), free_path),
         field(&O::test_tsv, "test_tsv", "as data.test_tsv", any(), free_path),
+        field(&O::train_src2, "train_src2", "as data.train_src2", any(), path),
+        field(&O::valid_src2, "valid_src2", "as data.valid_src2", any(), path),
+        field(&O::test_src2, "test_src2", "as data.test_src2", any(), free_path),
         field(&O::src_column, "src_column", "column of the source side in TSV files, from 1",
               between(1, 1000)),
         field(&O::tgt_column, "tgt_column", "column of the target side in TSV files, from 1",
               between(1, 1000)),
+        field(&O::src2_column, "src2_column", "as data.src2_column", between(0, 1000)),
         field(&O::repeat, "repeat",
               "how often an epoch sees its micro-batches; 0.5 takes every second of them, so that "
               "two epochs see each once",

@@ -13,13 +13,15 @@ ConvAttentionImpl::ConvAttentionImpl(const nn::Init& init, const ConvLayerSizes&
   query =
       register_module("query", make_linear(init.child("query"), sizes.channels, d_model, options));
   out = register_module("out", make_linear(init.child("out"), d_model, sizes.channels, options));
+  adapter = nn::make_adapter(*this, init, sizes.channels);
 }
 
 at::Tensor ConvAttentionImpl::forward(const at::Tensor& h, const at::Tensor& embedded,
                                       const ConvDecoderWeights& weights,
                                       const ConvDecoderPass& pass) const {
   const at::Tensor q = half_sum(query->forward(h, weights.query), embedded);
-  return half_sum(out->forward(nn::watch(*this, pass.attend(q)), weights.out), h);
+  const at::Tensor attended = out->forward(nn::watch(*this, pass.attend(q)), weights.out);
+  return half_sum(nn::adapted(adapter, attended), h);
 }
 
 ConvDecoderLayerImpl::ConvDecoderLayerImpl(const nn::Init& init, const ConvLayerSizes& sizes,

@@ -25,6 +25,8 @@ struct ConvDecoderPass {
 ///
 ///     q = (query(h) + e) sqrt(1/2)                           [N, D]
 ///     h' = (out(sqrt(m) softmax(q keys^T) values) + h) sqrt(1/2)
+///
+/// Where `model.adapter` names the attention, out(…) above stands for adapter(out(…)).
 class ConvAttentionImpl : public torch::nn::Module {
  public:
   ConvAttentionImpl(const nn::Init& init, const ConvLayerSizes& sizes,
@@ -33,6 +35,7 @@ class ConvAttentionImpl : public torch::nn::Module {
                      const ConvDecoderWeights& weights, const ConvDecoderPass& pass) const;
 
   nn::TimeConvolution query{nullptr}, out{nullptr};
+  nn::Adapter adapter{nullptr};  ///< null without one
 };
 TORCH_MODULE(ConvAttention);
 

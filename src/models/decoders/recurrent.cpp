@@ -97,7 +97,9 @@ void RecurrentDecoder::add_layers(const nn::Init& init) {
   const int64_t above = units_ + (context_above_ ? memory_width_ : 0);
   torch::nn::ModuleList list;
   for (int64_t i = 0; i < part_.num_layers; ++i) {
-    layers_.emplace_back(init.child(std::to_string(i)), part_, i == 0 ? d_model_ : above, units_);
+    const nn::Init place = init.child(std::to_string(i));
+    layers_.emplace_back(place, part_, i == 0 ? d_model_ : above, units_);
+    adapters_.push_back(nn::make_adapter(*layers_.back(), place, units_));
     list->push_back(layers_.back());
   }
   const int64_t gates = kernels::gates_of(part_.cell);
@@ -166,14 +168,17 @@ kernels::AttentiveOutput RecurrentDecoder::attend(const at::Tensor& embedded, co
   return out;
 }
 
-at::Tensor RecurrentDecoder::climb(const at::Tensor& embedded, at::Tensor h,
+at::Tensor RecurrentDecoder::climb(const at::Tensor& embedded, const at::Tensor& h,
                                    const at::Tensor& context, const at::Tensor& given,
                                    const UpperLayers& upper) const {
-  at::Tensor x = part_.has_residual(0) ? h + embedded : std::move(h);
+  const auto add = [&](int64_t layer, const at::Tensor& output, const at::Tensor& below) {
+    const at::Tensor out = nn::adapted(adapters_[static_cast<size_t>(layer)], output);
+    return part_.has_residual(layer) ? out + below : out;
+  };
+  at::Tensor x = add(0, h, embedded);
   for (int64_t i = 1; i < part_.num_layers; ++i) {
     const at::Tensor in = context_above_ ? at::cat({x, given}, 1) : x;
-    const at::Tensor out = upper.run(upper.drop(in, i), i);
-    x = part_.has_residual(i) ? out + x : out;
+    x = add(i, upper.run(upper.drop(in, i), i), x);
   }
   return finish(x, context);
 }

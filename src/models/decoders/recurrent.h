@@ -8,6 +8,7 @@
 #include "models/decoder.h"
 #include "models/recurrent_layers.h"
 #include "models/token_embedding.h"
+#include "nn/adapter.h"
 
 namespace stretto::models {
 
@@ -48,6 +49,10 @@ TORCH_MODULE(RecurrentAttention);
 /// another width is projected, without tanh and bias. An encoder may be of any kind and width; see
 /// `initial_state` for where its last state or mean goes.
 ///
+/// Where `model.adapter` names a layer, its output goes through an adapter (nn/adapter.h) before x
+/// is added: `layers.0.adapter`. Its state stays the recurrence's own, and so does the query of
+/// attention.
+///
 /// Parameters: `layers.N.…` as in RecurrentLayer, `layers.0.context.weight` [G H, M],
 /// `attention.…`, and, where they are wanted, `initial.{weight,bias}` [num_layers H, M] and
 /// `output.weight` [d_model, H or H + M].
@@ -87,9 +92,10 @@ class RecurrentDecoder : public Decoder {
   kernels::AttentiveOutput attend(const at::Tensor& embedded, const Encoded& memory,
                                   const RecurrentPass& pass, const kernels::RecurrentState& initial,
                                   bool wants_weights) const;
-  /// From the first layer's input and h to the rows behind the top one. `context` is what this
-  /// step attended to, `given` what upper layers read of it; neither is dropped from.
-  at::Tensor climb(const at::Tensor& embedded, at::Tensor h, const at::Tensor& context,
+  /// From the first layer's input and h to the rows behind the top one, through all adapters.
+  /// `context` is what this step attended to, `given` what upper layers read of it; neither is
+  /// dropped from.
+  at::Tensor climb(const at::Tensor& embedded, const at::Tensor& h, const at::Tensor& context,
                    const at::Tensor& given, const UpperLayers& upper) const;
   at::Tensor finish(const at::Tensor& top, const at::Tensor& context) const;
 
@@ -99,7 +105,8 @@ class RecurrentDecoder : public Decoder {
   bool context_above_, context_is_new_, output_attends_, starts_at_encoder_;
   TokenEmbedding embedding_;
   std::vector<RecurrentLayer> layers_;
-  nn::Linear context_{nullptr};  ///< of the first layer
+  std::vector<nn::Adapter> adapters_;  ///< of each layer's output; null without one
+  nn::Linear context_{nullptr};        ///< of the first layer
   RecurrentAttention attention_{nullptr};
   nn::Linear initial_{nullptr};  ///< null unless the initial state is the mean
   nn::Linear output_{nullptr};   ///< null where the top layer's rows are the decoder's

@@ -10,7 +10,7 @@
 namespace stretto::models {
 namespace {
 
-/// Where the parameters of the two directions live; all work is done by the directions.
+/// Where the parameters of the two directions and of their adapter live; all work is done by these.
 struct BothDirectionsImpl : torch::nn::Module {
   BothDirectionsImpl(const RecurrentLayer& forward, const RecurrentLayer& backward) {
     register_module("forward", forward);
@@ -43,9 +43,12 @@ void RecurrentEncoder::add_layer(torch::nn::ModuleList& list, const nn::Init& in
   if (bidirectional) {
     layer.forward = RecurrentLayer(init.child("forward"), part_, in, units);
     layer.backward = RecurrentLayer(init.child("backward"), part_, in, units);
-    list->push_back(std::make_shared<BothDirectionsImpl>(layer.forward, layer.backward));
+    const auto both = std::make_shared<BothDirectionsImpl>(layer.forward, layer.backward);
+    layer.adapter = nn::make_adapter(*both, init, 2 * units);
+    list->push_back(both);
   } else {
     layer.forward = RecurrentLayer(init, part_, in, units);
+    layer.adapter = nn::make_adapter(*layer.forward, init, units);
     list->push_back(layer.forward);
   }
   layers_.push_back(layer);
@@ -66,7 +69,8 @@ at::Tensor RecurrentEncoder::run(const EncoderLayer& layer, const at::Tensor& x,
   }
   state.push_back(out.last.h);
   if (part_.has_c()) state.push_back(out.last.c);
-  return part_.has_residual(number) ? out.h + x : out.h;
+  const at::Tensor h = nn::adapted(layer.adapter, out.h);
+  return part_.has_residual(number) ? h + x : h;
 }
 
 Encoded RecurrentEncoder::forward(const nn::PackedRows& input, const ForwardContext& context) {

@@ -8,12 +8,14 @@
 #include "models/encoder.h"
 #include "models/recurrent_layers.h"
 #include "models/token_embedding.h"
+#include "nn/adapter.h"
 
 namespace stretto::models {
 
 /// One layer in one direction or in both; h of both stand side by side, forward first.
 struct EncoderLayer {
   RecurrentLayer forward{nullptr}, backward{nullptr};  ///< backward: null in one direction
+  nn::Adapter adapter{nullptr};                        ///< of h; null without one
 };
 
 /// A stack of recurrent layers, the first of them bidirectional (Wu et al. 2016, section 3):
@@ -25,8 +27,12 @@ struct EncoderLayer {
 /// read the same input, that of the whole layer below. Parameters are named like
 /// `layers.0.forward.input.weight` in bidirectional layers and `layers.1.input.weight` in others.
 ///
+/// Where `model.adapter` names a layer, recurrence_i(…) above stands for adapter(recurrence_i(…)),
+/// of both directions together, and `layers.i` has a child `adapter` (nn/adapter.h).
+///
 /// `Encoded::state` is h and c of each layer, bottom first (of a GRU h alone), as wide as the
-/// layer's rows: forward's state behind the last token, then backward's behind the first.
+/// layer's rows: forward's state behind the last token, then backward's behind the first. Adapters
+/// leave it as it is.
 class RecurrentEncoder : public Encoder {
  public:
   /// Throws c10::Error if a residual connection joins rows of different widths.

@@ -3,11 +3,15 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <functional>
 #include <memory>
 #include <stdexcept>
 #include <string>
 #include <vector>
 
+#include "base/error.h"
+#include "data/documents/documents_count.h"
+#include "tests/base/failure.h"
 #include "tests/data/documents/documents_fixture.h"
 
 namespace stretto::data {
@@ -93,6 +97,44 @@ TEST_F(DocumentSequencesTest, HaveEachTokenOnce) {
       expect_order(made);
     }
   }
+}
+
+/// What count_document_tokens() says of text in one file.
+class DocumentTokensTest : public DocumentSequencesTest {
+ protected:
+  DocumentTokens count(const std::string& text, Packing packing, int64_t max_tokens,
+                       const std::function<bool()>& still_time) const {
+    return count_document_tokens({.paths = {folder_.write("a.txt", text)}, .key = "data.train"},
+                                 *tokenizer_, SequenceRows(*tokenizer_, packing, max_tokens),
+                                 still_time);
+  }
+};
+
+TEST_F(DocumentTokensTest, AreCountedAsTheSequencesHaveThem) {
+  const std::string text = documents_text(200, 3) + "\u3000\n\nw1 what\n\n\xff w2\nno\n\n\u00AD\n";
+  for (const Packing packing : {Packing::kPacked, Packing::kDocument}) {
+    for (const int64_t max_tokens : {4, 7, 16, 100, 100000}) {
+      const auto made = sequences(text, packing, max_tokens);
+      const auto found = count(text, packing, max_tokens, [] { return true; });
+      EXPECT_EQ(found.rows, made.num_rows()) << max_tokens;
+      EXPECT_EQ(found.unknown, made.documents().counts().unknown);
+      EXPECT_GE(found.unknown, 2);
+      EXPECT_EQ(found.unread, "");
+    }
+  }
+}
+
+TEST_F(DocumentTokensTest, SayWhereTheTimeWasOver) {
+  int lines = 0;
+  const auto found = count("w0\nw1\n\nw2\nw3\n", Packing::kPacked, 8, [&] { return ++lines < 3; });
+  EXPECT_TRUE(found.unread.ends_with("a.txt from line 4 on")) << found.unread;
+}
+
+TEST_F(DocumentTokensTest, ATextWithoutADocumentIsRefusedAsTrainingRefusesIt) {
+  const auto always = [] { return true; };
+  const auto error = stretto::testing::failure(
+      ExitCode::kBadData, [&] { count("\u3000\n", Packing::kPacked, 8, always); });
+  EXPECT_NE(std::string(error.what()).find("data.train: there is no document"), std::string::npos);
 }
 
 TEST_F(DocumentSequencesTest, BoundsAreKept) {

@@ -56,6 +56,16 @@ TEST(LabelledFile, TakesANameForANameBeforeANumber) {
   EXPECT_EQ(rows_of("a.tsv", "text\tlabel\nx\ty\n", {.text = "1", .label = "2"})[0].text, "x");
 }
 
+TEST(LabelledFile, AColumnThatIsReadHasItsNameAlone) {
+  const std::string twice = "text,other,other,text,label\na,b,c,d,x\n";
+  const auto error = refusal(ExitCode::kUsage, "a.csv", twice);
+  EXPECT_EQ(std::string(error.what()), "a.csv:1: columns 1 and 4 are both named `text`");
+  EXPECT_EQ(error.advice(), "give the number of the one that is meant, or rename the other");
+  EXPECT_EQ(rows_of("a.csv", twice, {.text = "4"})[0].text, "d");
+  EXPECT_EQ(rows_of("a.csv", "other,text,other,label\nb,a,c,x\n")[0].text, "a");
+  refusal(ExitCode::kUsage, "a.tsv", "text\tlabel\tlabel\na\tx\ty\n");
+}
+
 TEST(LabelledFile, DropsByteOrderMarkAndCarriageReturnsAndEmptyLines) {
   const auto rows = rows_of("a.tsv", "\xEF\xBB\xBFtext\tlabel\r\nx\ty\r\n\r\nz\tw\r\n\r\n");
   ASSERT_EQ(rows.size(), 2);

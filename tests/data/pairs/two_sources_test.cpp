@@ -212,11 +212,49 @@ TEST_F(TwoSources, AnotherNumberOfLinesIsRefusedWithAllCounts) {
   for (const std::string part : {"a.src has 3", "short.src2 has 2", "a.tgt has 3"}) {
     EXPECT_TRUE(contains(error.message(), part)) << error.message();
   }
-  const auto always = [] { return true; };
-  EXPECT_THROW(check_lines(o, Split::kTrain, always), SecondSourceError);
   o.train_src2 = {write("long.src2", "w6\nw7\nw8\nw9\n")};
   const std::string said = failure(ExitCode::kBadData, [&] { open(o); });
   EXPECT_TRUE(contains(said, "long.src2 has 4")) << said;
+}
+
+TEST_F(TwoSources, OfThreeNumbersOfLinesTheOddOneIsAtFaultElseTheShortest) {
+  enum class Fault { kSource, kSecond, kTarget };
+  struct Row {
+    int src, src2, tgt;
+    Fault fault;
+  };
+  const auto words = [](int lines) {
+    std::string text;
+    for (int i = 0; i < lines; ++i) text += "w" + std::to_string(i) + "\n";
+    return text;
+  };
+  const auto fault_of = [&](const DataOptions& o) {
+    try {
+      check_lines(o, Split::kTrain, [] { return true; });
+    } catch (const SecondSourceError&) {
+      return Fault::kSecond;
+    } catch (const TargetError&) {
+      return Fault::kTarget;
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), ExitCode::kBadData);
+      return Fault::kSource;
+    }
+    ADD_FAILURE() << "all is well";
+    return Fault::kSource;
+  };
+  const std::vector<Row> rows{
+      {3, 2, 3, Fault::kSecond}, {3, 4, 3, Fault::kSecond}, {3, 3, 2, Fault::kTarget},
+      {3, 3, 4, Fault::kTarget}, {2, 3, 3, Fault::kSource}, {4, 3, 3, Fault::kSource},
+      {4, 2, 3, Fault::kSecond}, {3, 4, 2, Fault::kTarget}, {2, 4, 3, Fault::kSource}};
+  for (const Row& row : rows) {
+    SCOPED_TRACE(std::to_string(row.src) + ", " + std::to_string(row.src2) + ", " +
+                 std::to_string(row.tgt));
+    DataOptions o = two_sources();
+    o.train_src = {write("odd.src", words(row.src))};
+    o.train_src2 = {write("odd.src2", words(row.src2))};
+    o.train_tgt = {write("odd.tgt", words(row.tgt))};
+    EXPECT_EQ(fault_of(o), row.fault);
+  }
 }
 
 TEST_F(TwoSources, AFileWithoutASecondOneIsRefused) {
