@@ -6,6 +6,7 @@
 
 #include "base/text.h"
 #include "config/schema.h"
+#include "search/path_values.h"
 
 namespace stretto::search {
 namespace {
@@ -47,7 +48,8 @@ std::string plain_number(const std::string& text) {
 
 // A value as points have it.
 std::string as_value(const Parameter& parameter, const std::string& text) {
-  return parameter.kind == Parameter::Kind::kCategorical ? text : plain_number(text);
+  return parameter.kind == Parameter::Kind::kCategorical ? canonical_value(parameter.key, text)
+                                                         : plain_number(text);
 }
 
 template <class Options>
@@ -190,7 +192,8 @@ bool exclude_each_other(const Parameter& a, const Parameter& b) {
   return false;
 }
 
-void check_key(const Parameter& parameter, const Space& above, BlockCheck& check) {
+/// @param begins  a search that goes on keeps the keys that earlier releases took
+void check_key(const Parameter& parameter, const Space& above, bool begins, BlockCheck& check) {
   const std::string& key = parameter.key;
   if (key.empty()) {
     return check.wrong("key", "is missing", "name a key of the configuration: key = \"optim.lr\"");
@@ -202,6 +205,10 @@ void check_key(const Parameter& parameter, const Space& above, BlockCheck& check
   if (key == "train.max_steps") {
     check.wrong("key", "is the length of a trial, by which trials are compared",
                 "set it in search.config or search.overrides");
+  }
+  if (begins && (key == "train.max_epochs" || key == "train.max_hours")) {
+    check.wrong("key", "ends trials before their length, by which trials are compared",
+                "set it in search.config or search.overrides, where it is the same for all");
   }
   if (key == "run.threads") {
     check.wrong("key", "is set for each trial by search.slots_per_trial", "leave the block out");
@@ -225,7 +232,7 @@ class PointReader {
   Point read(const std::string& text) {
     Point point(space_.parameters.size());
     std::vector<std::string> names;
-    for (const auto& word : split_words(text)) {
+    for (const auto& word : point_words(text)) {
       names.push_back(word.substr(0, word.find('=')));
       read_word(word, point);
     }
@@ -322,7 +329,7 @@ Space build_space(const SearchFileOptions& options, const config::Origins& origi
     for (const auto& condition : when) {
       add_condition(condition, space, use.begins, parameter, check);
     }
-    check_key(parameter, space, check);
+    check_key(parameter, space, use.begins, check);
     if (parameter.is_discrete()) {
       check_values(parameter, check);
     } else {

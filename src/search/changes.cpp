@@ -54,14 +54,20 @@ void compare_spaces(const Space& stored, const Space& now, std::vector<std::stri
   }
 }
 
-void compare_budgets(const SearchOptions& stored, const SearchOptions& now,
+std::string max_trials_text(const SearchPlan& plan) {
+  const int64_t given = plan.options.search.max_trials;
+  return given > 0 ? std::to_string(given) : "all of the grid";
+}
+
+void compare_budgets(const SearchPlan& stored, const SearchPlan& now,
                      std::vector<std::string>& lines) {
-  if (now.max_trials < stored.max_trials) {
-    lines.push_back("search.max_trials: " + std::to_string(stored.max_trials) + " in the search, " +
-                    std::to_string(now.max_trials) + " now; it may be raised alone");
+  if (now.budget() < stored.budget()) {
+    lines.push_back("search.max_trials: " + max_trials_text(stored) + " in the search, " +
+                    max_trials_text(now) + " now; it may be raised alone");
   }
-  const bool goes_on = stored.points.size() <= now.points.size() &&
-                       std::equal(stored.points.begin(), stored.points.end(), now.points.begin());
+  const auto &before = stored.options.search.points, &after = now.options.search.points;
+  const bool goes_on =
+      before.size() <= after.size() && std::equal(before.begin(), before.end(), after.begin());
   if (!goes_on) {
     lines.push_back("search.points: others than in the search; more may stand behind those alone");
   }
@@ -79,7 +85,7 @@ std::vector<std::string> forbidden_recipe_changes(const SearchPlan& stored,
 std::vector<std::string> forbidden_changes(const SearchPlan& stored, const SearchPlan& now) {
   SearchFileOptions before = stored.options, after = now.options;
   auto lines = config::differences(search_schema(before), search_schema(after), {}, kWords);
-  compare_budgets(before.search, after.search, lines);
+  compare_budgets(stored, now, lines);
   compare_spaces(stored.space, now.space, lines);
   compare_recipes(stored.recipe, now.recipe, lines);
   if (stored.metric != now.metric || stored.higher_is_better != now.higher_is_better) {

@@ -54,9 +54,10 @@ std::string explain(const SearchState& state) {
   const auto& plan = state.plan();
   std::string text = plan.options.method.name() + " by " + plan.metric + ", " +
                      (plan.higher_is_better ? "more" : "less") + " is better; " +
-                     std::to_string(state.trials().size()) + " of " +
-                     counted(plan.options.search.max_trials, "trial") + " begun, " +
-                     std::to_string(state.running().size()) + " without a result yet\n";
+                     std::to_string(state.trials().size()) + " of " + plan.budget_text() +
+                     " begun, " + std::to_string(state.running().size()) +
+                     " without a result yet\n";
+  if (const auto cut = plan.cut_text(); !cut.empty()) text += cut + "\n";
   int64_t bracket = -1;
   const auto lines = state.scheduler().plan();
   for (const auto& rung : state.scheduler().rungs()) {

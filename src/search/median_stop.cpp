@@ -103,8 +103,8 @@ std::vector<Rung> MedianStop::rungs() const {
 }
 
 std::vector<std::string> MedianStop::plan() const {
-  return {counted(max_trials_, "trial") + " of " + counted(max_steps_, "update") +
-          ", each compared with the median every " + counted(options_.check_every, "update")};
+  return {trials_text(max_trials_, max_steps_) + ", each compared with the median every " +
+          counted(options_.check_every, "update")};
 }
 
 }  // namespace stretto::search

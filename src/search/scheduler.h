@@ -10,6 +10,9 @@
 
 namespace stretto::search {
 
+/// The budget of a grid that is tried as a whole: its points end it.
+inline constexpr int64_t kAllPoints = 1'000'000'000'000;
+
 /// Of a trial: 0, 1, 2, … in the order in which they were begun.
 using TrialId = int64_t;
 
@@ -77,7 +80,11 @@ class Scheduler {
   virtual std::vector<std::string> plan() const = 0;
 };
 
-/// @param max_steps  updates of a whole trial
+/// "16 trials of 64 updates", or what kAllPoints is in words.
+std::string trials_text(int64_t max_trials, int64_t max_steps);
+
+/// @param max_trials  kAllPoints for a grid without an end
+/// @param max_steps   updates of a whole trial
 std::unique_ptr<Scheduler> make_scheduler(const MethodChoice& method, int64_t max_trials,
                                           int64_t max_steps);
 

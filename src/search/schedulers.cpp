@@ -1,6 +1,7 @@
 // Free functions of search/scheduler.h.
 #include <type_traits>
 
+#include "base/text.h"
 #include "search/asha.h"
 #include "search/median_stop.h"
 #include "search/whole_trials.h"
@@ -20,6 +21,12 @@ bool ranks_before(const Competitor& a, const Competitor& b) {
   if (a.score.has_value() != b.score.has_value()) return a.score.has_value();
   if (a.score && *a.score != *b.score) return *a.score < *b.score;
   return a.trial < b.trial;
+}
+
+std::string trials_text(int64_t max_trials, int64_t max_steps) {
+  const std::string updates = counted(max_steps, "update");
+  if (max_trials == kAllPoints) return "a trial of " + updates + " for each point of the grid";
+  return counted(max_trials, "trial") + " of " + updates;
 }
 
 std::unique_ptr<Scheduler> make_scheduler(const MethodChoice& method, int64_t max_trials,

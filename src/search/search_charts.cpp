@@ -60,9 +60,8 @@ std::string title_of(const SearchState& state, TrialId id) {
   const Trial& trial = state.trials()[static_cast<size_t>(id)];
   const auto value = trial.reports.empty() ? std::nullopt : trial.reports.back().value;
   return "trial " + std::to_string(id) +
-         (value ? ": " + fixed(*value, 4) + " at " + with_thousands(trial.reports.back().until)
-                : "") +
-         "\n" + state.plan().space.text(trial.point);
+         (value ? ": " + fixed(*value, 4) + " at " + with_thousands(trial.updates()) : "") + "\n" +
+         state.plan().space.text(trial.point);
 }
 
 std::string figure(const std::string& title, const std::string& summary, const std::string& svg) {

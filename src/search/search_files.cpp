@@ -37,7 +37,7 @@ Json trial_json(const SearchState& state, const Trial& trial) {
   Json reports = Json::array();
   double seconds = 0;
   for (const auto& report : trial.reports) {
-    reports.push_back(Json::array({report.until, or_null(report.value)}));
+    reports.push_back(Json::array({updates_of(report), or_null(report.value)}));
     seconds = report.seconds;
   }
   const TrialState standing = state.state_of(trial.id);
@@ -46,7 +46,7 @@ Json trial_json(const SearchState& state, const Trial& trial) {
             {"state", name_of(standing)},
             {"point", std::move(point)},
             {"bracket", state.scheduler().bracket_of(trial.id)},
-            {"updates", trial.reports.empty() ? 0 : trial.reports.back().until},
+            {"updates", trial.updates()},
             {"value", trial.reports.empty() ? Json(nullptr) : or_null(trial.reports.back().value)},
             {"reports", std::move(reports)},
             {"failures", trial.failures},
@@ -84,7 +84,7 @@ std::string best_toml(const SearchState& state, TrialId best, const std::string&
   const auto loaded = experiment_of(state.plan(), trial.point);
   return "# The best of " + counted(static_cast<int64_t>(state.trials().size()), "trial") + " of " +
          printable(shown) + ": trial " + std::to_string(best) + ", " +
-         value_text(state.plan(), report.value) + " after " + counted(report.until, "update") +
+         value_text(state.plan(), report.value) + " after " + counted(trial.updates(), "update") +
          ".\n# " + printable(state.plan().space.text(trial.point), 4000) + "\n\n" +
          loaded.resolved_toml;
 }

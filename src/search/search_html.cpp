@@ -62,7 +62,7 @@ std::string tiles(const SearchState& state) {
   const auto& plan = state.plan();
   int64_t trained = 0, ended = 0;
   for (const auto& trial : state.trials()) {
-    trained += trial.reports.empty() ? 0 : trial.reports.back().until;
+    trained += trial.updates();
     ended += trial.reports.empty() ? 0 : 1;
   }
   const auto all = static_cast<double>(ended * plan.max_steps);
@@ -74,7 +74,8 @@ std::string tiles(const SearchState& state) {
   }
   return "<dl class=\"tiles card\">" + tile("Best " + text(plan.metric), best_value, best_of) +
          tile("Trials", std::to_string(state.trials().size()),
-              "of " + std::to_string(plan.options.search.max_trials)) +
+              "of " + (plan.budget() == kAllPoints ? plan.grid_text()
+                                                   : std::to_string(plan.budget()))) +
          tile("Training now", std::to_string(state.running().size()),
               text(plan.options.method.name())) +
          tile("Updates", with_thousands(trained),
@@ -158,9 +159,8 @@ std::string trial_row(const SearchState& state, const Trial& trial) {
   const auto value = trial.reports.empty() ? std::nullopt : trial.reports.back().value;
   return std::string(state.best() == trial.id ? "<tr class=\"best\">" : "<tr>") + "<td><a href=\"" +
          folder + (failed ? "/output.txt" : "/report.html") + "\">" + std::to_string(trial.id) +
-         "</a></td><td>" + name_of(standing) + "</td><td>" +
-         with_thousands(trial.reports.empty() ? 0 : trial.reports.back().until) + "</td><td>" +
-         number(value, 4) + "</td><td class=\"text\">" +
+         "</a></td><td>" + name_of(standing) + "</td><td>" + with_thousands(trial.updates()) +
+         "</td><td>" + number(value, 4) + "</td><td class=\"text\">" +
          text(state.plan().space.text(trial.point)) + (failed ? "<br/>" + text(trial.why) : "") +
          "</td></tr>";
 }

@@ -96,6 +96,9 @@ struct GridOptions {
 
 using MethodChoice = config::Choice<AshaOptions, RandomOptions, GridOptions>;
 
+/// What `search.max_trials = 0` means, but for a grid.
+inline constexpr int64_t kTrialsByDefault = 16;
+
 /// `[search]`: what is searched, how long and with what. A key that is free may change when a
 /// search goes on (search/changes.h says how).
 struct SearchOptions {
@@ -103,7 +106,7 @@ struct SearchOptions {
   std::vector<std::string> overrides;
   std::string metric;
   std::string goal = "auto";
-  int64_t max_trials = 16;
+  int64_t max_trials = 0;
   double max_hours = 0;
   int64_t seed = 1;
   int64_t slots = 0;
@@ -138,8 +141,9 @@ struct SearchOptions {
             .also_called({"smaller_is_better"}, "= \"minimize\"")
             .value_also_called("minimize", {"min", "minimise", "lower"})
             .value_also_called("maximize", {"max", "maximise", "higher"}),
-        field(&O::max_trials, "max_trials", "points that are tried", between(1, 1'000'000),
-              {.unit = "trials", .change = Change::kFree})
+        field(&O::max_trials, "max_trials",
+              "points that are tried; 0 = all of a grid, 16 with another method",
+              between(0, 1'000'000), {.unit = "trials", .change = Change::kFree})
             .also_called({"num_samples", "n_trials", "num_trials", "budget"}),
         field(&O::max_hours, "max_hours",
               "no training begins after so much time of all sessions; 0 = no limit", at_least(0),

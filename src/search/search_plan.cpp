@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 
 #include "base/error.h"
 #include "base/file.h"
@@ -11,6 +12,7 @@
 #include "config/toml_file.h"
 #include "experiment/task_rules.h"
 #include "search/build_space.h"
+#include "search/path_values.h"
 #include "search/space_check.h"
 
 namespace stretto::search {
@@ -123,6 +125,27 @@ std::string without_comments(const SearchFileOptions& options) {
   return config::to_toml(search_schema(copy));
 }
 
+// What the file leaves out, and what its space comes to.
+void complete(SearchPlan& plan) {
+  auto& search = plan.options.search;
+  if (plan.options.method.is<GridOptions>()) {
+    plan.grid_points = Grid(plan.space).size(SearchPlan::kMostCounted);
+  } else if (search.max_trials == 0) {
+    search.max_trials = kTrialsByDefault;
+  }
+}
+
+// Of a key that is not given the folder of the file itself.
+FolderOf folders_of_files(const fs::path& path, const config::Origins& origins) {
+  std::map<int, fs::path> folders;
+  std::vector<config::Problem> told;  // when the file was loaded
+  for (const auto& file : config::read_toml_file(path, told)) folders[file.number] = file.base;
+  return [=, &origins](const std::string& key) {
+    const auto found = folders.find(origins.order_of(key).source);
+    return found == folders.end() ? path.parent_path() : found->second;
+  };
+}
+
 // A problem of the configuration is told as the command line would, and its overrides stand here.
 experiment::LoadedExperiment load_recipe(const SearchOptions& options) {
   try {
@@ -149,6 +172,26 @@ Sampler SearchPlan::sampler() const {
           .enqueued = enqueued};
 }
 
+int64_t SearchPlan::budget() const {
+  return options.search.max_trials > 0 ? options.search.max_trials : kAllPoints;
+}
+
+std::string SearchPlan::grid_text() const {
+  const bool more = grid_points > kMostCounted;
+  return (more ? "more than " : "") +
+         counted(static_cast<int64_t>(more ? kMostCounted : grid_points), "point");
+}
+
+std::string SearchPlan::budget_text() const {
+  return budget() == kAllPoints ? grid_text() : counted(budget(), "trial");
+}
+
+std::string SearchPlan::cut_text() const {
+  if (grid_points <= static_cast<uint64_t>(budget())) return "";
+  return "search.max_trials: the grid has " + grid_text() + ", of which " +
+         with_thousands(budget()) + (budget() == 1 ? " is" : " are") + " tried";
+}
+
 std::optional<double> SearchPlan::score_of(std::optional<double> value) const {
   if (!value || !std::isfinite(*value)) return std::nullopt;
   return higher_is_better ? -*value : *value;
@@ -162,6 +205,16 @@ std::vector<config::Problem> problems_as_configuration(const fs::path& path) {
            .what = "is a search file, and no configuration of one run",
            .hint = "start the search: stretto search " + path.string() + " --dir DIR",
            .key = ""}};
+}
+
+experiment::LoadedExperiment load_configuration(const fs::path& path,
+                                                const std::vector<std::string>& overrides) {
+  try {
+    return experiment::load_experiment(path, overrides);
+  } catch (const Error&) {
+    config::throw_problems(problems_as_configuration(path));
+    throw;
+  }
 }
 
 config::Schema search_schema(SearchFileOptions& options) {
@@ -185,12 +238,14 @@ experiment::LoadedExperiment experiment_of(const SearchPlan& plan, const Point& 
 LoadedSearch load_search(const fs::path& path, const SpaceUse& use) {
   LoadedSearch loaded;
   SearchPlan& plan = loaded.plan;
+  plan.folder = fs::absolute(path).lexically_normal().parent_path();
   SearchFileOptions fallback;
   std::vector<config::Problem> problems;
   loaded.origins =
       config::load_file(path, {}, search_schema(plan.options), search_schema(fallback), problems);
   const auto& search = plan.options.search;
   if (experiment::readable(problems)) {
+    make_values_absolute(plan.options, folders_of_files(path, loaded.origins));
     FileCheck check(loaded.origins, problems);
     check_slots(search, check);
     loaded.hosts = load_hosts(search, check);
@@ -198,6 +253,7 @@ LoadedSearch load_search(const fs::path& path, const SpaceUse& use) {
     plan.enqueued = build_points(search, plan.space, loaded.origins, use, problems);
   }
   config::throw_problems(problems);
+  complete(plan);
   const auto recipe = load_recipe(search);
   FileCheck check(loaded.origins, problems);
   check_recipe(plan, recipe.options, check);
@@ -221,7 +277,21 @@ SearchPlan stored_plan(const std::string& toml, const std::string& where) {
   plan.space = build_space(plan.options, origins, use, problems);
   plan.enqueued = build_points(plan.options.search, plan.space, origins, use, problems);
   config::throw_problems(problems, ExitCode::kBadData);
+  complete(plan);
   plan.toml = toml;
+  return plan;
+}
+
+SearchPlan with_absolute_values(const SearchPlan& stored, const fs::path& folder) {
+  SearchFileOptions options = stored.options;
+  make_values_absolute(options, [&](const std::string&) { return folder; });
+  const std::string toml = without_comments(options);
+  if (toml == without_comments(stored.options)) return stored;
+  SearchPlan plan = stored_plan(toml, "the search");
+  plan.recipe = stored.recipe;
+  plan.metric = stored.metric;
+  plan.higher_is_better = stored.higher_is_better;
+  plan.max_steps = stored.max_steps;
   return plan;
 }
 

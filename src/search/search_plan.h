@@ -24,8 +24,21 @@ struct SearchPlan {
   std::string metric;  ///< "nll"
   bool higher_is_better = false;
   int64_t max_steps = 0;  ///< updates of a whole trial
+  /// Of the grid; kMostCounted + 1 stands for more. Zero for other methods.
+  uint64_t grid_points = 0;
+  std::filesystem::path folder = {};  ///< of the search file; empty for what a journal has kept
+
+  static constexpr uint64_t kMostCounted = 1'000'000;
 
   Sampler sampler() const;
+  /// Trials that may begin: `search.max_trials`, or kAllPoints.
+  int64_t budget() const;
+  /// "40 points", "more than 1,000,000 points": of the grid.
+  std::string grid_text() const;
+  /// How many trials may begin, in words: "16 trials", or of a whole grid "40 points".
+  std::string budget_text() const;
+  /// What a budget that is smaller than the grid leaves out, in words; empty = nothing.
+  std::string cut_text() const;
   /// Less is better: what trials are ranked by. Absent for what is no number.
   std::optional<double> score_of(std::optional<double> value) const;
 };
@@ -46,9 +59,18 @@ LoadedSearch load_search(const std::filesystem::path& path, const SpaceUse& use 
 /// The plan that a journal has kept. Throws Error(kBadData).
 SearchPlan stored_plan(const std::string& toml, const std::string& where);
 
+/// A stored plan whose values have absolute paths, as load_search() gives them. Journals of earlier
+/// releases have relative ones.
+SearchPlan with_absolute_values(const SearchPlan& stored, const std::filesystem::path& folder);
+
 /// What is wrong with a search file where a configuration is expected: one problem, with the
 /// command that takes such a file. Empty for any other file, and for one that is no TOML.
 std::vector<config::Problem> problems_as_configuration(const std::filesystem::path& path);
+
+/// experiment::load_experiment(). When that throws, and the file is a search file, the
+/// Error(kUsage) has the problem of problems_as_configuration() alone. A sound file is read once.
+experiment::LoadedExperiment load_configuration(const std::filesystem::path& path,
+                                                const std::vector<std::string>& overrides);
 
 /// The keys of a search file; it points into `options`.
 config::Schema search_schema(SearchFileOptions& options);

@@ -1,6 +1,7 @@
 #include "search/search_runner.h"
 
 #include <algorithm>
+#include <iterator>
 #include <thread>
 
 #include "base/clock.h"
@@ -62,6 +63,19 @@ FileLock lock_of(const fs::path& directory) {
   return FileLock::try_now(directory / ".lock", "stretto search");
 }
 
+// Once for a trial: it would come no further at its next rungs either.
+void tell_early_end(const Trial& trial) {
+  const auto ended_early = [](const Report& report) { return updates_of(report) < report.until; };
+  const auto& reports = trial.reports;
+  if (!ended_early(reports.back())) return;
+  if (std::any_of(reports.begin(), std::prev(reports.end()), ended_early)) return;
+  log::warn("trial " + std::to_string(trial.id) + " ended at update " +
+            with_thousands(updates_of(reports.back())) + " of " +
+            with_thousands(reports.back().until) +
+            ", by train.patience, train.max_epochs or train.max_hours; it is compared as if it had "
+            "come further");
+}
+
 }  // namespace
 
 fs::path trial_directory(const fs::path& directory, TrialId trial) {
@@ -102,8 +116,10 @@ void SearchRunner::open_journal() {
     log::info("new search " + setup_.directory.string());
   } else {
     state_ = std::make_unique<SearchState>(SearchState::replay(journal_->entries(), path.string()));
+    const std::string kept = state_->plan().toml;
+    state_->make_values_absolute(setup_.plan.folder);
     require_may_go_on(setup_.directory.string(), state_->plan(), setup_.plan);
-    if (state_->plan().toml != setup_.plan.toml || state_->plan().recipe != setup_.plan.recipe) {
+    if (kept != setup_.plan.toml || state_->plan().recipe != setup_.plan.recipe) {
       journal_->append(state_->change(setup_.plan));
       log::info("the search goes on with a changed file");
     }
@@ -112,6 +128,11 @@ void SearchRunner::open_journal() {
   }
   clock_before_ = state_->clock();
   for (const auto& line : state_->scheduler().plan()) log::info("  " + line);
+  if (const auto cut = state_->plan().cut_text(); !cut.empty()) {
+    log::warn(cut + "; without it all are");
+  } else if (state_->plan().grid_points > 0) {
+    log::info("  the grid has " + state_->plan().grid_text());
+  }
 }
 
 Places SearchRunner::make_places() const {
@@ -220,7 +241,7 @@ const std::optional<Sampler::Choice>& SearchRunner::next_point() {
   require_same_recipe();
   const auto& plan = state_->plan();
   next_point_.reset();
-  if (static_cast<int64_t>(state_->trials().size()) < plan.options.search.max_trials) {
+  if (static_cast<int64_t>(state_->trials().size()) < plan.budget()) {
     std::vector<Sampler::PassedOver> passed_over;
     next_point_ = plan.sampler().next(
         state_->known_points(), state_->num_enqueued(),
@@ -365,6 +386,7 @@ void SearchRunner::take(const Ended& ended) {
 void SearchRunner::report(const Job& job, const Report& report) {
   journal_->append(state_->report(job, report, clock()));
   view_.reported(*state_, job);
+  tell_early_end(state_->trials().at(static_cast<size_t>(job.trial)));
   prune(/*at_end=*/false);
   write_files();
 }

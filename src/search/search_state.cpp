@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "search/changes.h"
+#include "search/path_values.h"
 
 namespace stretto::search {
 namespace {
@@ -52,6 +53,10 @@ SearchPlan plan_of(const JournalEntry& entry, const std::string& where) {
 
 }  // namespace
 
+int64_t updates_of(const Report& report) {
+  return report.value ? report.step : report.until;
+}
+
 const char* name_of(TrialState state) {
   switch (state) {
     case TrialState::kRunning:
@@ -70,8 +75,7 @@ const char* name_of(TrialState state) {
 
 SearchState::SearchState(SearchPlan plan)
     : plan_(std::move(plan)),
-      scheduler_(
-          make_scheduler(plan_.options.method, plan_.options.search.max_trials, plan_.max_steps)) {}
+      scheduler_(make_scheduler(plan_.options.method, plan_.budget(), plan_.max_steps)) {}
 
 SearchState SearchState::replay(const std::vector<JournalEntry>& entries,
                                 const std::string& where) {
@@ -188,11 +192,21 @@ JournalEntry SearchState::report(const Job& job, const Report& report, double cl
 }
 
 JournalEntry SearchState::change(SearchPlan plan) {
-  if (plan.options.search.max_trials > plan_.options.search.max_trials) {
-    scheduler_->raise_budget(plan.options.search.max_trials);
-  }
+  if (plan.budget() > plan_.budget()) scheduler_->raise_budget(plan.budget());
   plan_ = std::move(plan);
   return entry_of(plan_, "change");
+}
+
+void SearchState::make_values_absolute(const std::filesystem::path& folder) {
+  plan_ = with_absolute_values(plan_, folder);
+  const auto& parameters = plan_.space.parameters;
+  for (auto& trial : trials_) {
+    for (size_t i = 0; i < std::min(trial.point.size(), parameters.size()); ++i) {
+      auto& value = trial.point[i];
+      if (!value || parameters[i].has_order()) continue;
+      value = absolute_value(parameters[i].key, *value, folder);
+    }
+  }
 }
 
 std::set<std::string> SearchState::known_points() const {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <filesystem>
 #include <map>
 #include <memory>
 #include <optional>
@@ -21,6 +22,10 @@ struct Report {
   double seconds = 0;           ///< that it has trained in all
 };
 
+/// Updates that a trial had made by then: fewer than `until` where its configuration ends it
+/// before. Of a failed one those that it was to make.
+int64_t updates_of(const Report& report);
+
 /// Where a trial stands.
 enum class TrialState {
   kRunning,   ///< a job of it has not reported
@@ -39,6 +44,9 @@ struct Trial {
   std::string why;              ///< the last of them
   int exit_code = 0;            ///< its code
   int64_t failed_until = 0;     ///< of its job
+
+  /// By its last report; 0 before the first.
+  int64_t updates() const { return reports.empty() ? 0 : updates_of(reports.back()); }
 };
 
 /// How a search stands: a fold over its journal. Live, each decision is taken here and then
@@ -70,6 +78,8 @@ class SearchState {
   /// @param clock  seconds that all sessions have searched so far
   JournalEntry report(const Job& job, const Report& report, double clock);
   JournalEntry change(SearchPlan plan);
+  /// Gives the plan and the points that there are absolute paths, see with_absolute_values().
+  void make_values_absolute(const std::filesystem::path& folder);
 
   const SearchPlan& plan() const { return plan_; }
   const std::vector<Trial>& trials() const { return trials_; }

@@ -71,7 +71,7 @@ std::string short_point(const Space& space, const Point& point) {
 std::vector<std::string> table_lines(const SearchState& state, size_t rows, size_t columns) {
   const auto& plan = state.plan();
   std::vector<std::string> lines{std::to_string(state.trials().size()) + " of " +
-                                 counted(plan.options.search.max_trials, "trial") + " begun · " +
+                                 plan.budget_text() + " begun · " +
                                  std::to_string(state.running().size()) + " train · " +
                                  plan.metric + " · " + human_duration(state.clock())};
   for (const auto& job : state.running()) {
@@ -86,9 +86,9 @@ std::vector<std::string> table_lines(const SearchState& state, size_t rows, size
   for (const TrialId id : others) {
     if (lines.size() > rows) break;
     const Trial& trial = trial_of(state, id);
-    const int64_t updates = trial.reports.empty() ? 0 : trial.reports.back().until;
-    lines.push_back(row(
-        state, trial, std::string(name_of(state.state_of(id))) + " at " + with_thousands(updates)));
+    lines.push_back(
+        row(state, trial,
+            std::string(name_of(state.state_of(id))) + " at " + with_thousands(trial.updates())));
   }
   for (auto& line : lines) line = cut(printable(line, 4000), columns);
   return lines;
@@ -143,7 +143,7 @@ void SearchView::reported(const SearchState& state, const Job& job) {
   if (!report.value) return;
   const std::string place = place_text(state, job);
   log::info(trial_name(job.trial) + ": " + value_text(state.plan(), report.value) + " at " +
-            with_thousands(job.until) + (place.empty() ? "" : ", " + place));
+            with_thousands(updates_of(report)) + (place.empty() ? "" : ", " + place));
 }
 
 void SearchView::failed(const SearchState& state, const Job& job, bool tried_again) {

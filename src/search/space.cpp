@@ -190,6 +190,48 @@ std::optional<Point> Grid::first() const {
   return completed({}, 0);
 }
 
+uint64_t Grid::size(uint64_t most) const {
+  Point point(values_.size());
+  return size_behind(0, point, most);
+}
+
+// Whether a condition of a later parameter goes by this value.
+bool Grid::is_named(size_t number, const std::string& value) const {
+  for (const auto& parameter : space_.parameters) {
+    for (const auto& condition : parameter.when) {
+      const auto& named = condition.values;
+      if (condition.parameter != number) continue;
+      if (std::find(named.begin(), named.end(), value) != named.end()) return true;
+    }
+  }
+  return false;
+}
+
+// Those with the values that `point` has before `from`. Values that no condition names have the
+// same number of points behind them, which is counted once.
+uint64_t Grid::size_behind(size_t from, Point& point, uint64_t most) const {
+  while (from < values_.size() && !space_.is_active(from, point)) ++from;
+  if (from == values_.size()) return 1;
+  uint64_t points = 0, others = 0;
+  std::string other;
+  for (const auto& value : values_[from]) {
+    if (points > most) break;
+    if (!is_named(from, value)) {
+      other = value;
+      ++others;
+      continue;
+    }
+    point[from] = value;
+    points += size_behind(from + 1, point, most);
+  }
+  if (others > 0 && points <= most) {
+    point[from] = other;
+    points += others * size_behind(from + 1, point, most);
+  }
+  point[from].reset();
+  return std::min(points, most + 1);
+}
+
 std::optional<Point> Grid::next(const Point& point) const {
   for (size_t back = values_.size(); back-- > 0;) {
     if (!point[back]) continue;

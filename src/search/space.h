@@ -86,9 +86,13 @@ class Grid {
   std::optional<Point> first() const;
   /// The point behind `point`; absent at the end.
   std::optional<Point> next(const Point& point) const;
+  /// How many points there are; `most` + 1 stands for any greater number.
+  uint64_t size(uint64_t most) const;
 
  private:
   std::optional<Point> completed(Point point, size_t from) const;
+  bool is_named(size_t number, const std::string& value) const;
+  uint64_t size_behind(size_t from, Point& point, uint64_t most) const;
 
   const Space& space_;
   std::vector<std::vector<std::string>> values_;  // of each parameter

@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "base/text.h"
-
 namespace stretto::search {
 
 std::optional<Job> WholeTrials::next(bool may_begin) {
@@ -29,7 +27,7 @@ std::vector<Rung> WholeTrials::rungs() const {
 }
 
 std::vector<std::string> WholeTrials::plan() const {
-  return {counted(max_trials_, "trial") + " of " + counted(max_steps_, "update")};
+  return {trials_text(max_trials_, max_steps_)};
 }
 
 }  // namespace stretto::search

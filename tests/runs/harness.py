@@ -1,4 +1,6 @@
 """What the tests that drive the built `stretto` share: a tiny experiment, runs, and what they must agree in."""
+import functools
+import inspect
 import json
 import os
 import pathlib
@@ -129,10 +131,23 @@ def compare(lab, reference, run, what):
         check(a == b, f"{what}: metrics.jsonl:{line} is\n  {b}\nexpected\n  {a}")
 
 
+def forgotten(module, tests):
+    """Functions of a test file that take `stretto` alone, as a test does, and are not among its tests.
+
+    What is cached, or takes more, is a helper.
+    """
+    listed = {test.func if isinstance(test, functools.partial) else test for test in tests.values()}
+    return [name for name, value in vars(module).items()
+            if inspect.isfunction(value) and value.__module__ == module.__name__ and value not in listed
+            and list(inspect.signature(value).parameters) == ["stretto"]]
+
+
 def main(tests):
     """Runs the test functions named on the command line, or all: TEST_FILE PROGRAM [TEST…]."""
     if len(sys.argv) < 2:
         sys.exit(f"usage: {sys.argv[0]} PATH/TO/PROGRAM [TEST...]")
+    if missing := forgotten(sys.modules["__main__"], tests):
+        sys.exit(f"{sys.argv[0]} has tests that would never run: {', '.join(missing)}; list them")
     program = str(pathlib.Path(sys.argv[1]).resolve())
     chosen = sys.argv[2:] or list(tests)
     failed = 0

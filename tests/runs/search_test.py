@@ -6,6 +6,7 @@
 import json
 import os
 import pathlib
+import shutil
 import signal
 import subprocess
 import sys
@@ -120,14 +121,36 @@ def the_smoke_search_ends_within_three_minutes(stretto):
     """The recipe's promise, with what `./dev build` leaves; its best configuration stands by itself."""
     with Lab(stretto) as lab:
         directory = lab.root / "smoke"
-        result = lab.run([lab.stretto, "search", str(SMOKE), "--dir", str(directory), "--json"], timeout=180)
+        result = lab.run([lab.stretto, "search", str(SMOKE), "--dir", str(directory), "--json"],
+                         env={"STRETTO_CACHE": str(lab.root / "cache")}, timeout=180)
         check(result.returncode == 0, result.stderr)
         trials = table(lab, "smoke")
         check(len(trials) == 9, f"{len(trials)} trials")
+        check(all(trial["state"] != "failed" for trial in trials), f"a trial failed: {trials}")
         updates = [trial["updates"] for trial in trials]
         check(set(updates) <= {6, 18, 54} and 54 in updates, f"updates {updates}")
+        best = trials[json.loads(result.stdout)["best"]]
+        check(best["updates"] == 54, f"the best is {best}")
         text = (directory / "best.toml").read_text()
         check(str(directory) not in text and "smoke/trials" not in text, "best.toml names the folder of the search")
+        result = lab.run([lab.stretto, "check", str(directory / "best.toml")])
+        check(result.returncode == 0, result.stdout + result.stderr)
+
+
+def a_search_goes_on_from_another_folder(stretto):
+    """Paths of its values are beside its file, wherever the shell stands."""
+    with Lab(stretto) as lab:
+        (lab.root / "more").mkdir()
+        shutil.copy(lab.root / "train.src", lab.root / "more/train.src")
+        text = SEARCH + '[[space]]\nkey = "data.train_src"\nname = "categorical"\nvalues = ["train.src", "more/train.src"]\n'
+        for trials, folder in ((2, "/"), (4, lab.root)):
+            command = search(lab, "found", text=text.replace("max_trials = 6", f"max_trials = {trials}"))
+            result = subprocess.run(command, cwd=folder, timeout=300, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                    stderr=subprocess.PIPE, text=True)
+            check(result.returncode == 0, result.stderr)
+            check(len(table(lab, "found")) == trials, f"{table(lab, 'found')}")
+        texts = {trial["point"]["data.train_src"] for trial in table(lab, "found")}
+        check(texts <= {str(lab.root / "train.src"), str(lab.root / "more/train.src")}, f"texts {texts}")
 
 
 def a_search_that_is_killed_ends_with_the_same_table(stretto):
@@ -208,7 +231,10 @@ def trials_on_other_hosts_make_the_same_table(stretto):
         check(result.returncode == 126 and "another build of Stretto" in result.stderr, result.stderr)
 
 
+TESTS = (a_run_that_pauses_ends_as_one_that_does_not, a_search_finds_the_best_and_its_configuration_trains,
+         the_smoke_search_ends_within_three_minutes, a_search_goes_on_from_another_folder,
+         a_search_that_is_killed_ends_with_the_same_table,
+         trials_end_with_a_killed_search, trials_on_other_hosts_make_the_same_table)
+
 if __name__ == "__main__":
-    main({name: value for name, value in list(globals().items())
-          if callable(value) and getattr(value, "__module__", "") == "__main__"
-          and name.startswith(("a_run", "a_search", "trials"))})
+    main({test.__name__: test for test in TESTS})

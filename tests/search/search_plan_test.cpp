@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <filesystem>
+
 #include "config/describe.h"
 #include "search/changes.h"
 #include "tests/base/failure.h"
@@ -140,6 +142,18 @@ TEST(SearchPlan, RefusesWhatTheSearchSetsItself) {
   }
 }
 
+// The same of a search that such a key was part of before: it goes on.
+TEST(SearchPlan, RefusesKeysThatEndTrialsBeforeTheirLengthWhereASearchBegins) {
+  const SearchBench bench;
+  for (const std::string key : {"train.max_epochs", "train.max_hours"}) {
+    const std::string space = block("key = \"" + key + "\"\nname = \"int\"\nmin=5\nmax=6");
+    expect_in("`space.0.key`: ends trials before their length, by which trials are compared",
+              refusal(bench, "", space));
+    const auto before = load_search(bench.file("", space), {.begins = false}).plan;
+    EXPECT_EQ(stored_plan(before.toml, "journal").space.parameters[0].key, key);
+  }
+}
+
 TEST(SearchPlan, RefusesAKeyThatStandsTwiceUnlessConditionsKeepThemApart) {
   const SearchBench bench;
   expect_in("`optim.lr` is there already", refusal(bench, "", kLearningRate + kLearningRate));
@@ -169,6 +183,96 @@ TEST(SearchPlan, RefusesAGridWithoutCounts) {
   expect_in("`space.0.count`", refusal(bench, "", "[method]\nname = \"grid\"\n" + kLearningRate));
   EXPECT_NO_THROW(
       load_search(bench.file("", "[method]\nname = \"grid\"\n" + kLearningRate + "count = 3\n")));
+}
+
+TEST(SearchPlan, HasAllPointsOfAGridWhereMaxTrialsIsNotGiven) {
+  const SearchBench bench;
+  const std::string grid = "[method]\nname = \"grid\"\n" + kLearningRate + "count = 40\n";
+  const auto whole = load_search(bench.file("", grid)).plan;
+  EXPECT_EQ(whole.grid_points, 40u);
+  EXPECT_EQ(whole.budget(), kAllPoints);
+  EXPECT_EQ(whole.budget_text(), "40 points");
+  EXPECT_EQ(whole.cut_text(), "");
+  EXPECT_EQ(stored_plan(whole.toml, "journal").budget(), kAllPoints);
+  const auto cut = load_search(bench.file("max_trials = 16\n", grid)).plan;
+  EXPECT_EQ(cut.budget(), 16);
+  EXPECT_EQ(cut.cut_text(), "search.max_trials: the grid has 40 points, of which 16 are tried");
+  EXPECT_EQ(load_search(bench.file("max_trials = 100\n", grid)).plan.cut_text(), "");
+}
+
+TEST(SearchPlan, HasSixteenTrialsOfAnotherMethodWhereMaxTrialsIsNotGiven) {
+  const SearchBench bench;
+  const auto plan = load_search(bench.file("", kLearningRate)).plan;
+  EXPECT_EQ(plan.budget(), 16);
+  EXPECT_EQ(plan.grid_points, 0u);
+  expect_in("max_trials = 16\n", plan.toml);
+}
+
+/// While it lives, the test stands in another folder.
+class InFolder {
+ public:
+  explicit InFolder(const std::filesystem::path& folder) { std::filesystem::current_path(folder); }
+  ~InFolder() { std::filesystem::current_path(before_); }
+  InFolder(const InFolder&) = delete;
+  InFolder& operator=(const InFolder&) = delete;
+
+ private:
+  std::filesystem::path before_ = std::filesystem::current_path();
+};
+
+TEST(SearchPlan, HasPathsBesideItsFileWhereverItIsReadFrom) {
+  const SearchBench bench;
+  bench.folder.write("more/train.src", "a\n");
+  bench.folder.write("other.src", "a\n");
+  const std::string path = bench.file(
+      "overrides = ['data.valid_src=[\"other.src\"]', 'data={cache_dir=\"cache\"}', "
+      "\"report.every=3\"]\npoints = [\"data.train_src=more/train.src\"]\n",
+      block("key = \"data.train_src\"\nname = \"categorical\"\n"
+            "values = [\"train.src\", \"more/train.src\"]") +
+          kLearningRate + "when = [\"data.train_src=./train.src\"]\n");
+  const auto in = [&](const std::string& name) { return (bench.folder / name).string(); };
+  const InFolder elsewhere("/");
+  const auto plan = load_search(path).plan;
+  EXPECT_EQ(plan.options.search.overrides,
+            (std::vector<std::string>{"data.valid_src=[\"" + in("other.src") + "\"]",
+                                      "data={cache_dir=\"cache\"}", "data.cache_dir=" + in("cache"),
+                                      "report.every=3"}));
+  EXPECT_EQ(plan.space.parameters[0].values,
+            (std::vector<std::string>{in("train.src"), in("more/train.src")}));
+  EXPECT_EQ(plan.space.parameters[1].when[0].values, (std::vector<std::string>{in("train.src")}));
+  EXPECT_EQ(plan.enqueued[0][0], in("more/train.src"));
+  const auto trial = experiment_of(plan, {in("more/train.src"), std::nullopt});
+  expect_in("train_src = [\"" + in("more/train.src") + "\"]", trial.resolved_toml);
+  expect_in("cache_dir = \"" + in("cache") + "\"", trial.resolved_toml);
+  const InFolder beside(bench.folder.path());
+  EXPECT_EQ(load_search("space.toml").plan.toml, plan.toml);
+}
+
+TEST(SearchPlan, HasPathsBesideTheIncludedFileThatStatesThem) {
+  const SearchBench bench;
+  bench.folder.write("parts/train.src", "a\n");
+  bench.folder.write("parts/texts.toml", block("key = \"data.train_src\"\nname = \"categorical\"\n"
+                                               "values = [\"train.src\", \"../train.src\"]"));
+  const auto path = bench.folder.write(
+      "space.toml", "include = \"parts/texts.toml\"\n[search]\nconfig = \"my.toml\"\n");
+  EXPECT_EQ(load_search(path).plan.space.parameters[0].values,
+            (std::vector<std::string>{(bench.folder / "parts/train.src").string(),
+                                      (bench.folder / "train.src").string()}));
+}
+
+TEST(SearchPlan, HasPointsWithPathsInAFolderWithSpaces) {
+  const SearchBench bench;
+  for (const char* name : {"my texts/a.src", "my texts/b.src"}) bench.folder.write(name, "a\n");
+  const auto path = bench.folder.write(
+      "my texts/space.toml",
+      "[search]\nconfig = \"../my.toml\"\n"
+      "points = [\"data.train_src=b.src\", 'data.train_src=[\"a.src\",\"b.src\"]']\n" +
+          block("key = \"data.train_src\"\nname = \"categorical\"\n"
+                "values = [\"a.src\", \"b.src\", '[\"a.src\", \"b.src\"]']"));
+  const auto plan = load_search(path).plan;
+  EXPECT_EQ(plan.enqueued[0][0], (bench.folder / "my texts/b.src").string());
+  EXPECT_EQ(plan.enqueued[1][0], plan.space.parameters[0].values[2]);
+  EXPECT_EQ(stored_plan(plan.toml, "journal").enqueued, plan.enqueued);
 }
 
 TEST(SearchPlan, RefusesPointsOutsideTheSpace) {
@@ -265,6 +369,22 @@ TEST(SearchPlan, IsOneProblemWhereAConfigurationIsExpected) {
   EXPECT_TRUE(problems_as_configuration(bench.folder / "nowhere.toml").empty());
 }
 
+TEST(SearchPlan, IsThatProblemAloneWhereALoadedConfigurationIsRefused) {
+  const SearchBench bench;
+  const auto refused = [&](const std::string& path, const std::vector<std::string>& overrides) {
+    return testing::failure(ExitCode::kUsage, [&] { load_configuration(path, overrides); })
+        .message();
+  };
+  EXPECT_EQ(load_configuration(bench.config, {}).options.train.max_steps, 64);
+  expect_in("optim.lr", refused(bench.config, {"optim.lr=-1"}));
+  const std::string file = bench.file("", kLearningRate);
+  EXPECT_EQ(refused(file, {"optim.lr=-1"}),
+            file +
+                ": is a search file, and no configuration of one run\n  start the search: "
+                "stretto search " +
+                file + " --dir DIR");
+}
+
 TEST(SearchPlan, TellsOfMistypedKeysOfItsOwn) {
   const SearchBench bench;
   expect_in("did you mean `search.max_trials`?", refusal(bench, "n_trials = 3\n", kLearningRate));
@@ -323,6 +443,21 @@ TEST(Changes, OthersAreNamed) {
          kLearningRate + block("key = \"optim.clip_norm\"\nname = \"double\"\nmin = 1\nmax = 2"));
   expect("trials are ranked by nll in the search, by bleu now", "metric = \"bleu\"\n" + points,
          kLearningRate);
+}
+
+TEST(Changes, ABudgetMayBecomeAWholeGridAndTheGridNarrower) {
+  const SearchBench bench;
+  const auto grid = [&](const std::string& search, int count) {
+    return with(bench, search,
+                "[method]\nname = \"grid\"\n" +
+                    block("key = \"model.d_model\"\nname = \"int\"\nmin = 64\nmax = " +
+                          std::to_string(63 + count)));
+  };
+  const auto some = grid("max_trials = 16\n", 40), whole = grid("", 40);
+  EXPECT_EQ(lines_of(some, whole), "");
+  EXPECT_EQ(lines_of(grid("max_trials = 16\n", 6), grid("", 6)), "");
+  EXPECT_EQ(lines_of(whole, grid("", 20)), "");
+  expect_in("search.max_trials: all of the grid in the search, 16 now", lines_of(whole, some));
 }
 
 }  // namespace

@@ -344,6 +344,35 @@ TEST_F(SearchRunnerTest, EndsAGridWithItsPoints) {
   EXPECT_EQ(lines_of("dir/trials.jsonl").size(), 3u);
 }
 
+TEST_F(SearchRunnerTest, TakesEveryPointOfAGridUnlessItsBudgetIsSmallerWhichIsSaid) {
+  const ScopedVariable quick("STAND_IN_SECONDS", "0");
+  const std::string grid = "[method]\nname = \"grid\"\n" + kLearningRate + "count = 18\n";
+  EXPECT_EQ(run(file("max_trials = 4\nslots = 2\n", grid), "dir"), ExitCode::kOk);
+  EXPECT_EQ(lines_of("dir/trials.jsonl").size(), 4u);
+  EXPECT_TRUE(log_has("dir", "warning: search.max_trials: the grid has 18 points, of which 4 are"));
+  EXPECT_EQ(run(file("slots = 2\n", grid), "dir"), ExitCode::kOk);
+  EXPECT_EQ(lines_of("dir/trials.jsonl").size(), 18u);
+  EXPECT_TRUE(log_has("dir", "  the grid has 18 points"));
+}
+
+TEST_F(SearchRunnerTest, SaysOnceThatATrialEndedBeforeItsLength) {
+  const ScopedVariable early("STAND_IN_END", "20");
+  EXPECT_EQ(run(file("max_trials = 4\nslots = 1\n"), "dir"), ExitCode::kOk);
+  const auto state =
+      SearchState::replay(read_journal(journal_path(bench_.folder / "dir")).entries, "test");
+  const auto best = state.best();
+  ASSERT_TRUE(best);
+  EXPECT_EQ(state.trials()[static_cast<size_t>(*best)].reports.back().until, 64);
+  EXPECT_EQ(trial_json(state, state.trials()[static_cast<size_t>(*best)])["updates"], 20);
+  const std::string said = "warning: trial " + std::to_string(*best) + " ended at update 20 of 32";
+  const std::string log = read_file(bench_.folder / "dir/log.txt");
+  const size_t first = log.find(said);
+  ASSERT_NE(first, std::string::npos) << log;
+  EXPECT_EQ(log.find("trial " + std::to_string(*best) + " ended", first + said.size()),
+            std::string::npos);
+  EXPECT_NE(read_file(bench_.folder / "dir/best.toml").find("after 20 updates"), std::string::npos);
+}
+
 TEST_F(SearchRunnerTest, BeginsNothingAfterItsHours) {
   const auto path = file("max_trials = 50\nslots = 1\nmax_hours = 1e-9\n");
   testing::failure(ExitCode::kUsage, [&] { run(path, "dir"); });

@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "report/utf8.h"
+#include "search/changes.h"
 #include "search/explain.h"
 #include "search/importance.h"
 #include "search/search_files.h"
@@ -74,6 +75,55 @@ TEST(SearchState, RefusesAJournalThatDoesNotFollow) {
   expect_in("journal:1: ", refusal([](auto& e) { e.erase(e.begin()); }));
   expect_in("journal:3: ", refusal([](auto& e) { e[2]["trial"] = -1; }));
   expect_in("journal:2: ", refusal([](auto& e) { e[1]["event"] = "unknown"; }));
+}
+
+TEST(SearchState, HasTheUpdatesOfATrialThatItsConfigurationEndsEarly) {
+  const SearchBench bench;
+  SearchState state(plan_of(bench, "max_trials = 1\n"));
+  const auto begun =
+      state.next(state.plan().sampler().next({}, 0, [](const Point&) { return true; }));
+  ASSERT_TRUE(begun);
+  EXPECT_EQ(begun->job.until, 64);
+  state.report(begun->job, {.until = 64, .step = 20, .value = 0.5}, 1);
+  const auto json = trial_json(state, state.trials()[0]);
+  EXPECT_EQ(json["updates"], 20);
+  EXPECT_EQ(json["reports"].dump(), "[[20,0.5]]");
+  EXPECT_EQ(json["state"], "finished");
+  expect_in("after 20 updates", best_toml(state, 0, "space.toml"));
+  expect_in("at 20 ", table_lines(state, 12, 80)[1]);
+}
+
+// Earlier releases kept values as the file has them.
+TEST(SearchState, OfAnEarlierReleaseGoesOnWithThePathsThatItsFileMeans) {
+  const SearchBench bench;
+  bench.folder.write("more.src", "a\n");
+  const auto plan = plan_of(bench, "max_trials = 4\npoints = [\"data.train_src=more.src\"]\n",
+                            kHalving + kLearningRate +
+                                "[[space]]\nkey = \"data.train_src\"\nname = \"categorical\"\n"
+                                "values = [\"train.src\", \"more.src\"]\n");
+  SearchState now(plan);
+  auto entries = with_begin(plan, play(now, [](const Trial& trial, const Job&) {
+                              return static_cast<double>(trial.id);
+                            }));
+  const auto as_before = [&](std::string text) {
+    const std::string folder = (bench.folder / "").string();
+    for (size_t at = 0; (at = text.find(folder, at)) != std::string::npos;) {
+      text.erase(at, folder.size());
+    }
+    return text;
+  };
+  entries[0]["search"] = as_before(entries[0]["search"].get<std::string>());
+  for (auto& entry : entries) {
+    if (!entry.contains("point")) continue;
+    entry["point"][1] = as_before(entry["point"][1].get<std::string>());
+  }
+  auto before = SearchState::replay(entries, "journal");
+  EXPECT_EQ(before.plan().space.parameters[1].values,
+            (std::vector<std::string>{"train.src", "more.src"}));
+  EXPECT_NE(before.known_points(), now.known_points());
+  before.make_values_absolute(plan.folder);
+  EXPECT_EQ(forbidden_changes(before.plan(), plan), std::vector<std::string>{});
+  EXPECT_EQ(before.known_points(), now.known_points());
 }
 
 TEST(SearchState, RanksByMoreWhereMoreIsBetter) {
@@ -212,7 +262,8 @@ TEST(SearchView, PutsTrainingTrialsAboveTheBestOfTheOthers) {
   for (const double loss : {0.5, 0.4}) {
     const auto begun = state.next(
         state.plan().sampler().next(state.known_points(), 0, [](const Point&) { return true; }));
-    state.report(begun->job, {.until = begun->job.until, .value = loss}, 1);
+    const int64_t until = begun->job.until;
+    state.report(begun->job, {.until = until, .step = until, .value = loss}, 1);
   }
   state.next(std::nullopt);
   const auto lines = table_lines(state, 12, 60);

@@ -116,6 +116,29 @@ TEST(Space, HasAConditionalParameterOnlyWhereItsConditionsHold) {
   EXPECT_FALSE(space.contains({"adam", "0.7", std::nullopt, std::nullopt}));
 }
 
+TEST(Space, CountsTheGridWithoutWalkingIt) {
+  const auto walked = [](const Space& space) {
+    uint64_t points = 0;
+    const Grid grid(space);
+    for (auto point = grid.first(); point; point = grid.next(*point)) ++points;
+    return points;
+  };
+  EXPECT_EQ(Grid(conditional()).size(100), 5u);
+  EXPECT_EQ(walked(conditional()), 5u);
+  // Of six values two have two points each, and the others one.
+  const Space whole{
+      {interval("a.x", Kind::kInt, 1, 6), categorical("a.y", {"p", "q"}, {{0, {"2", "3"}}})}};
+  EXPECT_EQ(Grid(whole).size(100), 8u);
+  EXPECT_EQ(walked(whole), 8u);
+  EXPECT_EQ(Grid(whole).size(7), 8u);
+  EXPECT_EQ(Grid(whole).size(3), 4u) << "more than three";
+  Space large;
+  for (int i = 0; i < 7; ++i) {
+    large.parameters.push_back(interval("a.b" + std::to_string(i), Kind::kInt, 1, 1000));
+  }
+  EXPECT_EQ(Grid(large).size(1'000'000), 1'000'001u);
+}
+
 TEST(Space, WalksTheGridWithTheLastParameterFastest) {
   const Space space = conditional();
   Texts texts;

@@ -4,6 +4,7 @@
     stand_in.py RUN UNTIL KEY=VALUE...
 
 The loss is a function of the learning rate and of the updates made. `checkpoints/state` has those; a run goes on from there.
+$STAND_IN_END is where trials end by themselves, whatever they are asked for.
 $STAND_IN_FAILURES names a folder: a file N there says in its words how trial N fails, one a line, each used once.
 """
 import fcntl
@@ -42,9 +43,10 @@ def main():
     slowness = float(os.environ.get("STAND_IN_SECONDS", "0.02")) * (1 + hash(rate) % 3)
     time.sleep(slowness)
     if step < until:
-        loss = abs(math.log10(rate) + 3) + 10 / until
+        made = min(until, int(os.environ.get("STAND_IN_END", until)))
+        loss = abs(math.log10(rate) + 3) + 10 / made
         with open(run / "metrics.jsonl", "a") as metrics:
-            metrics.write(json.dumps({"step": until, "epoch": 1, "event": "valid", "nll": loss, "seconds": slowness}) + "\n")
+            metrics.write(json.dumps({"step": made, "epoch": 1, "event": "valid", "nll": loss, "seconds": slowness}) + "\n")
         state.parent.mkdir(exist_ok=True)
         state.with_suffix(".tmp").write_text(str(until))
         state.with_suffix(".tmp").rename(state)

@@ -1,4 +1,5 @@
 #include <iostream>
+#include <string_view>
 
 #include "base/build_id.h"
 #include "base/error.h"
@@ -102,6 +103,15 @@ int watch(const WatchArguments& options) {
   }
 }
 
+// The keys of a search file have a command of their own.
+std::string with_own_command(std::string text) {
+  constexpr std::string_view kGeneral = "stretto describe", kOwn = "stretto search describe";
+  for (size_t at = 0; (at = text.find(kGeneral, at)) != std::string::npos; at += kOwn.size()) {
+    text.replace(at, kGeneral.size(), kOwn);
+  }
+  return text;
+}
+
 int describe_part(const std::vector<std::string>& names) {
   search::SearchFileOptions defaults;
   const auto schema = search::search_schema(defaults);
@@ -109,7 +119,7 @@ int describe_part(const std::vector<std::string>& names) {
   for (const auto& name : names) {
     text += (text.empty() ? "" : "\n") + config::describe(schema, name);
   }
-  std::cout << (names.empty() ? config::describe(schema, "") : text);
+  std::cout << with_own_command(names.empty() ? config::describe(schema, "") : text);
   return 0;
 }
 

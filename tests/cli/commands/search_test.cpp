@@ -75,6 +75,15 @@ TEST(SearchCommand, IsNamedByDescribeForItsOwnKeys) {
   }
 }
 
+TEST(SearchCommand, ListsItsSectionsInOneColumnAndHowToSeeTheirKeys) {
+  const Program program;
+  const auto result = program.run({"search", "describe"});
+  EXPECT_EQ(result.code, 0) << result.err;
+  expect_in("`stretto search describe SECTION` lists its keys", result.out);
+  expect_in("\n  [search]      what is searched", result.out);
+  expect_in("\n  [[space]]     a hyperparameter", result.out);
+}
+
 TEST(SearchCommand, DescribesItsKeys) {
   const Program program;
   const auto result = program.run({"search", "describe", "method.asha", "search.slots"});
