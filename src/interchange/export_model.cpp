@@ -7,6 +7,7 @@
 #include "base/file.h"
 #include "base/text.h"
 #include "interchange/architectures/common.h"
+#include "interchange/architectures/marian.h"
 #include "interchange/model_config.h"
 #include "interchange/new_folder.h"
 #include "interchange/tensors.h"
@@ -82,6 +83,18 @@ text::TokenizerSpec exported_tokenizer(const std::map<std::string, std::string>&
                 "models of WordPiece and of byte-level BPE are exported");
   }
   return text::parse_tokenizer_json(found->second, kFile);
+}
+
+void require_kind_of_class(const experiment::Experiment& experiment, const std::string& wanted) {
+  const bool translates = experiment.task.is<experiment::TranslationOptions>();
+  const bool is_of_other_kind =
+      translates ? find_architecture(wanted) != nullptr : find_marian_class(wanted) != nullptr;
+  if (!is_of_other_kind) return;
+  throw Error(ExitCode::kUsage,
+              "--model-type " + wanted + " is a class of " +
+                  (translates ? "encoders of text" : "translation models") +
+                  ", and the task of the run is " + experiment.task.name(),
+              "leave the option out");
 }
 
 const Architecture& choose_architecture(const ModelDescription& description, bool byte_bpe,

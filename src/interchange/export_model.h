@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "experiment/experiment.h"
 #include "interchange/architecture.h"
 #include "store/safetensors.h"
 #include "text/tokenizer_spec.h"
@@ -25,6 +26,11 @@ struct ExportedModel {
 /// Throws Error(kUsage) for a run whose tokenizer is of another kind; Error(kBadData).
 text::TokenizerSpec exported_tokenizer(const std::map<std::string, std::string>& assets,
                                        const std::string& run);
+
+/// Throws Error(kUsage) where `wanted` is a class of another kind than the task has: a translation
+/// model for an encoder of text, or the other way round.
+/// @param wanted  a model_type, or "auto"
+void require_kind_of_class(const experiment::Experiment& experiment, const std::string& wanted);
 
 /// The architecture that expresses the model exactly.
 /// @param wanted  a model_type, or "auto": the one that is nearest of those that do

@@ -10,7 +10,9 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/text.h"
+#include "interchange/added_tokens.h"
 #include "interchange/config_reader.h"
+#include "interchange/special_tokens.h"
 #include "text/tokenizer.h"
 
 namespace stretto::interchange {
@@ -31,16 +33,20 @@ std::optional<bool> flag_of(const ConfigReader& config, const char* key) {
   return config.flag(key, false);
 }
 
-TokenizerSettings read_settings(const fs::path& folder) {
-  const fs::path path = folder / "tokenizer_config.json";
-  if (!fs::exists(path)) return {};
-  const ConfigReader config(
+/// Nothing where the file is missing.
+std::optional<ConfigReader> read_keys(const fs::path& path) {
+  if (!fs::exists(path)) return std::nullopt;
+  return ConfigReader(
       parse_json(read_file(path, kMaxTokenizerFileBytes), path.string(), kMaxTokenizerFileBytes),
       path.string());
-  return {.lowercase = flag_of(config, "do_lower_case"),
-          .strip_accents = flag_of(config, "strip_accents"),
-          .chinese_chars = flag_of(config, "tokenize_chinese_chars"),
-          .add_prefix_space = flag_of(config, "add_prefix_space")};
+}
+
+TokenizerSettings read_settings(const std::optional<ConfigReader>& config) {
+  if (!config) return {};
+  return {.lowercase = flag_of(*config, "do_lower_case"),
+          .strip_accents = flag_of(*config, "strip_accents"),
+          .chinese_chars = flag_of(*config, "tokenize_chinese_chars"),
+          .add_prefix_space = flag_of(*config, "add_prefix_space")};
 }
 
 // The limits of the calls for which the file was saved are no part of a tokenizer.
@@ -98,21 +104,46 @@ void require_same_pieces(const TokenizerSpec& a, const fs::path& a_path, const T
 /// tokenizer_config.json wins in transformers, so that tokenizer.json must say the same.
 void require_same_settings(const TokenizerSpec& spec, const fs::path& path,
                            const TokenizerSettings& settings) {
-  const auto compare = [&](const std::optional<bool>& stated, bool own, const char* what) {
-    if (stated && *stated != own)
-      disagree(path, path.parent_path() / "tokenizer_config.json", what);
+  const auto compare = [&](const char* key, const std::optional<bool>& stated, bool own,
+                           const std::string& what) {
+    if (!stated || *stated == own) return;
+    const std::string values =
+        *stated ? " = true, tokenizer.json: false)" : " = false, tokenizer.json: true)";
+    disagree(path, path.parent_path() / "tokenizer_config.json", what + " (" + key + values);
   };
   if (spec.normalizer) {
     const auto& own = *spec.normalizer;
-    compare(settings.lowercase, own.lowercase, "one of them makes text lower case (do_lower_case)");
-    compare(settings.strip_accents, own.strip_accents.value_or(own.lowercase),
-            "one of them takes accents off (strip_accents)");
-    compare(settings.chinese_chars, own.handle_chinese_chars,
-            "one of them puts spaces around ideographs (tokenize_chinese_chars)");
+    compare("do_lower_case", settings.lowercase, own.lowercase,
+            "one of them makes text lower case");
+    compare("strip_accents", settings.strip_accents, own.strip_accents.value_or(own.lowercase),
+            "one of them takes accents off");
+    compare("tokenize_chinese_chars", settings.chinese_chars, own.handle_chinese_chars,
+            "one of them puts spaces around ideographs");
   }
   if (spec.model == TokenizerSpec::Model::kByteBpe) {
-    compare(settings.add_prefix_space, spec.add_prefix_space,
-            "one of them puts a space in front of a text (add_prefix_space)");
+    compare("add_prefix_space", settings.add_prefix_space, spec.add_prefix_space,
+            "one of them puts a space in front of a text");
+  }
+}
+
+/// @param path  what the tokenizer was read from
+void require_same_specials(const TokenizerSpec& spec, const fs::path& path,
+                           const TokenizerNotes& notes) {
+  if (!notes.config && !notes.map) return;
+  const SpecialTokens specials(spec, path);
+  for (const auto* names : {&notes.config, &notes.map}) {
+    if (*names) specials.require_same(**names);
+  }
+}
+
+/// A tokenizer.json has all tokens itself, and the other files repeat some of them.
+void add_tokens(const TokenizerNotes& notes, const fs::path& path, bool roberta,
+                TokenizerSpec& spec) {
+  take_added_tokens(notes, path, spec);
+  if (spec.model == TokenizerSpec::Model::kWordPiece) {
+    text::set_bert_sequences(spec);
+  } else if (roberta) {
+    text::set_roberta_sequences(spec);
   }
 }
 
@@ -146,11 +177,16 @@ std::string json_text(const nlohmann::ordered_json& json) {
 }  // namespace
 
 TokenizerSpec read_tokenizer_folder(const fs::path& folder, bool roberta) {
-  const TokenizerSettings settings = read_settings(folder);
   const fs::path json = folder / "tokenizer.json", vocab = folder / "vocab.txt",
                  bytes = folder / "vocab.json";
+  const bool has_json = fs::exists(json);
+  const TokenizerNotes notes{
+      .config = read_keys(folder / "tokenizer_config.json"),
+      .map = read_keys(folder / "special_tokens_map.json"),
+      .added = has_json ? std::nullopt : read_keys(folder / "added_tokens.json")};
+  const TokenizerSettings settings = read_settings(notes.config);
   std::optional<TokenizerSpec> spec;
-  if (fs::exists(json)) {
+  if (has_json) {
     spec = read_json_tokenizer(json);
     require_same_settings(*spec, json, settings);
   }
@@ -167,6 +203,9 @@ TokenizerSpec read_tokenizer_folder(const fs::path& folder, bool roberta) {
         folder.string() + ": no tokenizer: neither tokenizer.json nor vocab.txt nor vocab.json",
         "copy the files of the tokenizer into the folder");
   }
+  const fs::path& path = has_json ? json : fs::exists(vocab) ? vocab : bytes;
+  if (!has_json) add_tokens(notes, path, roberta, *spec);
+  require_same_specials(*spec, path, notes);
   return *spec;
 }
 

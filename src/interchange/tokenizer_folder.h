@@ -10,7 +10,9 @@ namespace stretto::interchange {
 
 /// The tokenizer of a folder of `transformers`: `tokenizer.json`, `vocab.txt`, or `vocab.json` with
 /// `merges.txt`; what `tokenizer_config.json` says of case, accents and spaces counts for the files
-/// that do not say it. Truncation and padding of a tokenizer.json belong to calls and are left out.
+/// that do not say it. Files without a `tokenizer.json` get the tokens that `tokenizer_config.json`
+/// or `added_tokens.json` adds. Truncation and padding of a tokenizer.json belong to calls and are
+/// left out.
 ///
 /// @param roberta  special tokens of a vocab.json are RoBERTa's
 /// Throws Error(kUsage) when there is none, Error(kBadData) for one that is malformed or not

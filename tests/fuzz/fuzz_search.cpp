@@ -16,6 +16,7 @@
 #include "search/build_space.h"
 #include "search/explain.h"
 #include "search/hosts.h"
+#include "search/path_values.h"
 #include "search/search_files.h"
 #include "search/search_html.h"
 #include "search/search_state.h"
@@ -31,6 +32,7 @@ void read_file(std::string_view text) {
       config::load_text(text, "/nowhere/space.toml", "/nowhere", {}, search::search_schema(options),
                         search::search_schema(fallback), problems);
   if (!experiment::readable(problems)) return;
+  search::make_values_absolute(options, [](const std::string&) { return "/nowhere"; });
   const auto space = search::build_space(options, origins, {}, problems);
   search::build_points(options.search, space, origins, {}, problems);
   if (!problems.empty()) return;
@@ -38,6 +40,7 @@ void read_file(std::string_view text) {
     if (!space.contains(space.draw(1, trial, 0))) std::abort();
   }
   const search::Grid grid(space);
+  grid.size(1000);
   auto point = grid.first();
   for (int i = 0; i < 4 && point; ++i, point = grid.next(*point)) {
     if (!space.contains(*point)) std::abort();

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "experiment/experiment.h"
 #include "experiment/text_sections.h"
 #include "interchange/export_model.h"
 #include "interchange/folder_tensors.h"
@@ -296,6 +297,24 @@ TEST(ExportModel, TheNearestClassThatIsEqual) {
       failure(ExitCode::kUsage, [&] { choose_architecture(description, false, "auto"); });
   for (const char* part : {"BertForMaskedLM: model.norm", "RobertaForMaskedLM", "DistilBert"}) {
     EXPECT_NE(std::string(error.what()).find(part), std::string::npos) << error.what();
+  }
+}
+
+TEST(ExportModel, AClassOfAnotherKindOfModelIsRefusedWithTheTask) {
+  experiment::Experiment e;  // of translation
+  const auto refusal = [&](const char* wanted) {
+    return failure(ExitCode::kUsage, [&] { require_kind_of_class(e, wanted); });
+  };
+  for (const char* its : {"auto", "marian", "pegasus"}) require_kind_of_class(e, its);
+  EXPECT_EQ(std::string(refusal("bert").what()),
+            "--model-type bert is a class of encoders of text, and the task of the run is "
+            "translation");
+  e.task.select("masked_lm");
+  for (const char* its : {"auto", "bert", "roberta", "distilbert"}) require_kind_of_class(e, its);
+  for (const char* other : {"marian", "pegasus"}) {
+    EXPECT_EQ(std::string(refusal(other).what()),
+              "--model-type " + std::string(other) +
+                  " is a class of translation models, and the task of the run is masked_lm");
   }
 }
 

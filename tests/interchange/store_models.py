@@ -1,0 +1,143 @@
+#!/usr/bin/env python3
+"""Stores small models of the package transformers with what it computes, so that tests compare without Python.
+
+    store_models.py [--folder tests/assets/transformers]
+
+bert reads labels, roberta answers, distilbert masked tokens. Each is a folder as save_pretrained writes it; of distilbert the
+tokenizer is vocab.txt alone, as in folders of earlier versions. NAME.json beside it has the versions that made it, and of each
+text its ids, segments and logits; of a text without a second one, also the mean of the encoder's rows.
+tests/engine/stored_models_test.cpp imports the folders and must find the same, to 1e-4. Newer versions are no reason to store
+the models again: crosscheck_models.py compares with those that are installed.
+Exits 0, or 77 (skipped) when transformers or PyTorch is not installed.
+"""
+import argparse
+import json
+import pathlib
+import shutil
+import string
+import sys
+
+try:
+    import torch
+    import transformers
+except ImportError as missing:
+    print(f"{missing.name} is not installed: skipped")
+    sys.exit(77)
+
+SEED = 1
+WIDTH, LAYERS, HEADS, INNER, LONGEST = 16, 2, 2, 32, 32
+SPECIALS_OF_BERT = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+SPECIALS_OF_ROBERTA = ["<s>", "<pad>", "</s>", "<unk>", "<mask>"]
+WORDS = ["the", "red", "blue", "house", "dog", "cat", "sees", "who", "is", "##es", "##ing"]
+MERGES = ["Ġ t", "h e", "Ġt he", "Ġ h", "o u", "s e", "ou se", "Ġh ouse", "Ġ d", "o g", "Ġd og"]
+
+TEXTS = {
+    "bert": [("The red house sees a dog.",), ("",), ("Cats, dogs & naïve cafés — 東!",), ("w" * 60,),
+             ("a dog sees cats", "The house is blue!"), ("", "red")],
+    "roberta": [("Who sees the dog?", "The red house; the dog sees a cat."), ("Where", "naïve 東京 😀 <mask>"), ("the houses",)],
+    "distilbert": [("the [MASK] house sees dogs",), ("[MASK][MASK]",), ("Blue.",)],
+}
+
+
+def bert_pieces():
+    letters = string.ascii_lowercase
+    return [*SPECIALS_OF_BERT, *".,!?-&", *letters, *(f"##{letter}" for letter in letters), *WORDS]
+
+
+def bert_tokenizer(folder, kind=transformers.BertTokenizerFast):
+    (folder / "vocab.txt").write_text("".join(piece + "\n" for piece in bert_pieces()), encoding="utf-8")
+    return kind(vocab_file=str(folder / "vocab.txt"), model_max_length=LONGEST)
+
+
+def distilbert_tokenizer(folder):
+    return bert_tokenizer(folder, transformers.DistilBertTokenizerFast)
+
+
+def roberta_tokenizer(folder):
+    # The bytes as GPT-2 writes them.
+    printable = [*range(33, 127), *range(161, 173), *range(174, 256)]
+    letters = [chr(byte) for byte in printable] + [chr(256 + i) for i in range(256 - len(printable))]
+    pieces = [*SPECIALS_OF_ROBERTA, *letters, *(merge.replace(" ", "") for merge in MERGES)]
+    (folder / "vocab.json").write_text(json.dumps({piece: i for i, piece in enumerate(pieces)}), encoding="utf-8")
+    (folder / "merges.txt").write_text("#version: 0.2\n" + "".join(merge + "\n" for merge in MERGES), encoding="utf-8")
+    return transformers.RobertaTokenizerFast(vocab_file=str(folder / "vocab.json"), merges_file=str(folder / "merges.txt"),
+                                             model_max_length=LONGEST)
+
+
+def bert_model(vocab):
+    return transformers.BertForSequenceClassification(transformers.BertConfig(
+        vocab_size=vocab, hidden_size=WIDTH, num_hidden_layers=LAYERS, num_attention_heads=HEADS, intermediate_size=INNER,
+        max_position_embeddings=LONGEST, num_labels=3))
+
+
+def roberta_model(vocab):
+    return transformers.RobertaForQuestionAnswering(transformers.RobertaConfig(
+        vocab_size=vocab, hidden_size=WIDTH, num_hidden_layers=LAYERS, num_attention_heads=HEADS, intermediate_size=INNER,
+        max_position_embeddings=LONGEST + 2, type_vocab_size=1, layer_norm_eps=1e-5))
+
+
+def distilbert_model(vocab):
+    return transformers.DistilBertForMaskedLM(transformers.DistilBertConfig(
+        vocab_size=vocab, dim=WIDTH, n_layers=LAYERS, n_heads=HEADS, hidden_dim=INNER, max_position_embeddings=LONGEST))
+
+
+KINDS = {"bert": (bert_tokenizer, bert_model), "roberta": (roberta_tokenizer, roberta_model),
+         "distilbert": (distilbert_tokenizer, distilbert_model)}
+
+
+def rounded(tensor):
+    return [[round(value, 6) for value in row] for row in tensor.tolist()]
+
+
+@torch.no_grad()
+def computed(model, tokenizer, texts):
+    given = tokenizer(*texts, truncation=True, max_length=LONGEST, return_tensors="pt")
+    ids = given["input_ids"][0].tolist()
+    out = model(**given)
+    if hasattr(out, "start_logits"):
+        logits = torch.stack([out.start_logits[0], out.end_logits[0]], -1)
+    else:
+        logits = out.logits.reshape(-1, out.logits.shape[-1])
+    found = {"text": texts[0], "ids": ids, "segments": given.get("token_type_ids", torch.zeros(1, len(ids), dtype=torch.long))[0].tolist(),
+             "logits": rounded(logits)}
+    if len(texts) == 2:
+        found["second"] = texts[1]
+    else:
+        found["mean"] = rounded(model.base_model(**given).last_hidden_state.mean(1))[0]
+    return found
+
+
+def store(name, place):
+    folder = place / name
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    make_tokenizer, make_model = KINDS[name]
+    tokenizer = make_tokenizer(folder)
+    torch.manual_seed(SEED)
+    model = make_model(len(tokenizer)).eval()
+    with torch.no_grad():
+        for parameter in model.parameters():  # far from a start, so that every bias and norm shows
+            parameter.add_(torch.randn_like(parameter) * 0.2)
+    model.save_pretrained(folder)
+    if name != "distilbert":
+        tokenizer.save_pretrained(folder)
+    result = {"made_with": {"torch": torch.__version__, "transformers": transformers.__version__, "seed": SEED},
+              "class": type(model).__name__,
+              "texts": [computed(model, tokenizer, texts) for texts in TEXTS[name]]}
+    lines = json.dumps(result, ensure_ascii=False, separators=(",", ":")).replace('{"text"', '\n{"text"')
+    (place / f"{name}.json").write_text(lines + "\n", encoding="utf-8")
+
+
+def main():
+    assets = pathlib.Path(__file__).resolve().parent.parent / "assets"
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--folder", type=pathlib.Path, default=assets / "transformers")
+    options = parser.parse_args()
+    torch.set_num_threads(1)
+    for name in KINDS:
+        store(name, options.folder)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
