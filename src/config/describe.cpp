@@ -46,12 +46,14 @@ const char* change_mark(Change change) {
   return "";
 }
 
-std::string key_block(const Key& key, const std::string& shown) {
+std::string key_block(const Schema& schema, const Key& key, const std::string& shown) {
   std::string text = "  " + shown + " = " + value_text(key.value) + "\n      " + key.help +
                      "\n      " + type_name(key.value);
   if (const auto range = range_text(key); !range.empty()) text += ", " + range;
   if (!key.meta.unit.empty()) text += ", in " + key.meta.unit;
-  return text + "; " + change_text(key.meta.change) + "\n";
+  text += std::string("; ") + change_text(key.meta.change) + "\n";
+  const std::string readers = readers_text(key, schema);
+  return readers.empty() ? text : text + "      counts with " + readers + "\n";
 }
 
 std::string section_list(const Schema& defaults) {
@@ -63,8 +65,9 @@ std::string section_list(const Schema& defaults) {
             std::string(12 - std::min<size_t>(11, section.path.size()), ' ') + section.help + "\n";
   }
   for (const auto& list : defaults.lists) {
-    if (list.path.find('.') == std::string::npos)
-      text += "  [[" + list.path + "]]  " + list.help + "\n";
+    if (list.path.find('.') != std::string::npos) continue;
+    text += "  [[" + list.path + "]]" +
+            std::string(10 - std::min<size_t>(9, list.path.size()), ' ') + list.help + "\n";
   }
   return text +
          "\nBeside them `include = \"base.toml\"` at the top of a file reads another one first.\n";
@@ -77,7 +80,8 @@ std::string component(const Schema& defaults, const std::string& name) {
     const auto& choices = key.range.choices;
     if (std::find(choices.begin(), choices.end(), name) == choices.end()) continue;
     if (!text.empty()) text += "\n";
-    text += "`" + name + "` is a value of " + key.path + "\n\n" + key_block(key, key.path);
+    text += "`" + name + "` is a value of " + key.path + "\n\n";
+    text += key_block(defaults, key, key.path);
     if (leaf(key.path) != "name" && leaf(key.path) != "type") continue;
     // A component's own keys stand in its section.
     text += "\n" + describe(defaults, parent(key.path));
@@ -253,7 +257,8 @@ const Schema* part_with(const Schema& defaults, const std::string& path) {
 std::string blocks_below(const Schema& schema, const std::string& path) {
   std::string text;
   for (const auto& key : schema.keys) {
-    if (key.path.starts_with(path + ".")) text += key_block(key, key.path.substr(path.size() + 1));
+    if (!key.path.starts_with(path + ".")) continue;
+    text += key_block(schema, key, key.path.substr(path.size() + 1));
   }
   return text;
 }
@@ -330,9 +335,12 @@ std::string markdown_rows(const Schema& schema, const std::string& section) {
   std::string rows;
   for (const auto& key : schema.keys) {
     if (parent(key.path) != section) continue;
+    const std::string readers = readers_text(key, schema);
     rows += "| `" + leaf(key.path) + "` | " + type_name(key.value) + " | `" +
             markdown_cell(value_text(key.value)) + "` | " + markdown_cell(range_text(key)) + " | " +
-            key.meta.unit + " | " + markdown_cell(key.help) + change_mark(key.meta.change) + " |\n";
+            key.meta.unit + " | " + markdown_cell(key.help) +
+            (readers.empty() ? "" : " *(with " + readers + ")*") + change_mark(key.meta.change) +
+            " |\n";
   }
   if (rows.empty()) return "";
   return "\n| key | type | default | range | unit | meaning |\n|---|---|---|---|---|---|\n" + rows;
@@ -401,6 +409,88 @@ std::string markdown_list(const List& list) {
   return markdown_sections(*list.entry, "");
 }
 
+// A path that leads through a part: behind "model.encoder.lstm" it is "cell".
+struct PathInPart {
+  const Switch* parts = nullptr;  ///< nullptr = it leads through none
+  const Alternative* part = nullptr;
+  std::string rest = {};
+
+  /// As the part's own schema has it.
+  std::string in_part() const { return detail::joined(parts->below, rest); }
+};
+
+PathInPart path_in_part(const Schema& schema, const std::string& path) {
+  for (const auto& parts : schema.switches) {
+    for (const auto& part : parts.alternatives) {
+      const std::string before = parts.section + "." + part.name + ".";
+      if (path.size() > before.size() && path.starts_with(before)) {
+        return {&parts, &part, path.substr(before.size())};
+      }
+    }
+  }
+  return {};
+}
+
+// Whether it is a key, section, list or part, or one inside a part.
+bool knows(const Schema& schema, const std::string& path) {
+  if (const PathInPart inside = path_in_part(schema, path); inside.parts != nullptr) {
+    return knows(*inside.part->schema, inside.in_part());
+  }
+  return schema.has(path) || find_part(schema, path) != nullptr ||
+         part_with(schema, path) != nullptr;
+}
+
+std::string sections_of(const Switch& parts, const Alternative& part) {
+  std::vector<std::string> names;
+  for (const auto& section : part.schema->sections) {
+    if (section.path != parts.section) names.push_back(section.path);
+  }
+  for (const auto& list : part.schema->lists) names.push_back(list.path);
+  return join(names, ", ");
+}
+
+// What another part of the root has, and this one has not: "task.masked_lm.loss".
+void refuse_of_other_parts(const PathInPart& path) {
+  const std::string here = path.parts->section + "." + path.part->name;
+  for (const auto& other : path.parts->alternatives) {
+    const Schema& theirs = *other.schema;
+    if (!knows(theirs, path.rest)) continue;
+    const bool is_section = theirs.find_section(path.rest) != nullptr ||
+                            theirs.find_list(path.rest) != nullptr ||
+                            find_part(theirs, path.rest) != nullptr;
+    const std::string section = top(path.rest);
+    const bool has_its_section = !is_section && path.part->schema->find_section(section) != nullptr;
+    throw Error(
+        ExitCode::kUsage,
+        here + " has no " + (is_section ? "section" : "key") + " `" + printable(path.rest) + "`",
+        has_its_section
+            ? "`stretto describe " + here + "." + section + "` lists the keys of that section"
+            : "its sections, beside those of every file: " + sections_of(*path.parts, *path.part));
+  }
+}
+
+// "task.translation.data.max_tokens": of a part whose sections stand beside its switch.
+std::string describe_beside(const Schema& defaults, const PathInPart& path) {
+  Schema schema = with_part(defaults, *path.parts, path.part);
+  // What the other parts have is no answer here.
+  std::erase_if(schema.switches, [](const Switch& parts) { return parts.below.empty(); });
+  if (!knows(schema, path.rest)) refuse_of_other_parts(path);
+  return describe(schema, path.rest);
+}
+
+// "model.encoder.lstm.cell"
+std::string describe_below(const PathInPart& path) {
+  const Schema& schema = *path.part->schema;
+  const std::string name = path.in_part();
+  if (knows(schema, name)) return describe(schema, name);
+  const std::string here = path.parts->section + "." + path.part->name;
+  const std::string near = suggest_key(name, schema).path;
+  throw Error(ExitCode::kUsage, here + " has no key `" + printable(path.rest) + "`",
+              near.empty()
+                  ? "`stretto describe " + here + "` lists its keys"
+                  : "did you mean `" + here + near.substr(path.parts->below.size()) + "`?");
+}
+
 }  // namespace
 
 std::string describe(const Schema& defaults, const std::string& typed) {
@@ -410,16 +500,10 @@ std::string describe(const Schema& defaults, const std::string& typed) {
     const bool is_here = name == list.path || name.starts_with(list.path + ".");
     if (is_here) return describe(*list.entry, name);
   }
-  // "task.translation.data.max_tokens": of a part whose sections stand beside its switch.
-  if (const Switch* parts = root_switch(defaults)) {
-    for (const auto& part : parts->alternatives) {
-      const std::string before = parts->section + "." + part.name + ".";
-      if (name.size() > before.size() && name.starts_with(before)) {
-        return describe(with_part(defaults, *parts, &part), name.substr(before.size()));
-      }
-    }
+  if (const PathInPart path = path_in_part(defaults, name); path.parts != nullptr) {
+    return path.parts->below.empty() ? describe_beside(defaults, path) : describe_below(path);
   }
-  if (const Key* key = defaults.find(name)) return key_block(*key, key->path);
+  if (const Key* key = defaults.find(name)) return key_block(defaults, *key, key->path);
   const Section* section = defaults.find_section(name);
   if (const auto* part = find_part(defaults, name)) {
     return describe_part(defaults, parent(name), *part);
@@ -446,7 +530,9 @@ std::string reference_markdown(const Schema& defaults) {
       "when a run\n"
       "goes on; another value of any other key is another experiment. Of a run, `eval` and `infer` "
       "also take\n"
-      "other values of the keys marked *free for eval and infer*, which say how files are read.\n";
+      "other values of the keys marked *free for eval and infer*, which say how files are read. A "
+      "key marked\n"
+      "*with …* counts only while other keys have these values.\n";
   const Switch* parts = root_switch(defaults);
   return text +
          markdown_sections(parts == nullptr ? defaults : with_part(defaults, *parts, nullptr), "");

@@ -83,10 +83,12 @@ struct FormerValue {
   std::string before, now;  ///< empty = there is none
 };
 
-/// A key changes something only while another key of its section has one of these values.
+/// A key changes something only while another key, its chooser, has one of these values, and while
+/// something reads the chooser.
 struct ReadWith {
   std::string chooser;  ///< in field() the leaf, "name"; in a Schema the path, "optim.name"
-  std::vector<std::string> values;
+  std::vector<std::string> values;  ///< of a text, or "true"; empty = any number but 0
+  bool from_root = false;           ///< `chooser` is a path in field() too
 };
 
 /// One key of a section: bound to a member, declared once, used for parsing, overrides, validation,
@@ -97,7 +99,9 @@ struct ReadWith {
 ///         .also_called({"adam_betas"}, "beta1 and beta2 are keys of their own")
 ///         .read_with("name", {"adam", "adamw"})
 ///
-/// What follows `field(…)` is read by `stretto check` and by messages only.
+///     field(&O::decay, "noise_decay", "of the noise").read_unless_zero("noise")
+///
+/// What follows `field(…)` is read by `stretto check`, `stretto describe` and messages only.
 template <class Owner, class T>
 struct FieldDecl {
   T Owner::*member;
@@ -141,9 +145,20 @@ struct FieldDecl {
     parts_stand_beside = true;
     return std::move(*this);
   }
-  /// Nothing reads the key with other values of `chooser`; said twice: with either.
+  /// Nothing reads the key with other values of `chooser`, a text or {"true"}; said twice: with
+  /// either.
   FieldDecl read_with(std::string chooser, std::vector<std::string> values) && {
     readers.push_back({std::move(chooser), std::move(values)});
+    return std::move(*this);
+  }
+  /// The same of a chooser in another section, by its path from the root.
+  FieldDecl read_with_key(std::string path, std::vector<std::string> values) && {
+    readers.push_back({std::move(path), std::move(values), true});
+    return std::move(*this);
+  }
+  /// Nothing reads the key while `chooser`, a number that cannot be negative, is 0.
+  FieldDecl read_unless_zero(std::string chooser) && {
+    readers.push_back({std::move(chooser), {}});
     return std::move(*this);
   }
 };

@@ -242,14 +242,47 @@ class Reader {
     const std::string name_key = section->name_key(), chosen = schema_.chosen(*section);
     if (is_unreliable(problems_, name_key) || wrong_names_.contains(name_key)) return true;
     if (is_slip_) return true;  // its name came too late to be taken
-    problem(place,
-            "`" + path + "` is a key of " + join(owners, " and of ") + ", and " + name_key +
-                " is " + chosen,
+    const std::string what = "`" + path + "` is a key of " + join(owners, " and of ") + ", and " +
+                             name_key + " is " + chosen;
+    const auto meant = same_leaf_below(path);
+    if (!meant.empty()) {
+      problem(place, what,
+              did_you_mean(meant) + " Otherwise set " + name_key + " = \"" + owners.front() + "\"",
+              path, meant);
+      return true;
+    }
+    problem(place, what,
             "leave it out, or set " + name_key + " = \"" + owners.front() +
                 "\"; `stretto describe " + schema_.without_numbers(section->section) + "." +
                 chosen + "` lists the keys of " + chosen,
             path);
     return true;
+  }
+
+  // Of `model.num_layers` it is `model.encoder.num_layers` and `model.decoder.num_layers`: keys of
+  // this name in the sections below. Entries of lists are none.
+  std::vector<std::string> same_leaf_below(const std::string& path) const {
+    const size_t dot = path.rfind('.');
+    if (dot == std::string::npos) return {};
+    std::vector<std::string> paths;
+    for (const auto& key : schema_.keys) {
+      const bool is_below =
+          key.path.starts_with(path.substr(0, dot + 1)) && key.path.ends_with(path.substr(dot));
+      if (is_below && schema_.list_above(key.path) == nullptr) paths.push_back(key.path);
+    }
+    return paths;
+  }
+
+  // "did you mean `model.encoder.num_layers` or `model.decoder.num_layers`? (integer, default 6)"
+  std::string did_you_mean(const std::vector<std::string>& paths) const {
+    std::vector<std::string> quoted;
+    std::set<std::string> summaries;
+    for (const auto& path : paths) {
+      quoted.push_back("`" + path + "`");
+      summaries.insert(key_summary(*schema_.find(path), defaults_));
+    }
+    const std::string hint = "did you mean " + join(quoted, " or ") + "?";
+    return summaries.size() == 1 ? hint + " (" + *summaries.begin() + ")" : hint;
   }
 
   // A key that parts of other sections have, `model.decoder.bidirectional`. One whose part has it

@@ -41,6 +41,7 @@ struct Problem {
   Order order = {};
   /// Further keys of that kind: those that were probably meant.
   std::vector<std::string> also = {};
+  std::vector<std::string> details = {};  ///< lines that `what` has no room for
 };
 
 /// What is read, but by a name that it no longer has. Nothing is wrong with it.

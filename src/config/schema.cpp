@@ -62,6 +62,10 @@ bool is_choice(const Range& range, const std::string& value) {
   return false;
 }
 
+bool is_among(const std::vector<std::string>& values, const std::string& value) {
+  return std::find(values.begin(), values.end(), value) != values.end();
+}
+
 bool value_in_range(const Key& key) {
   return std::visit(
       Overloaded{[](const bool*) { return true; },
@@ -291,6 +295,40 @@ std::string key_summary(const Key& key, const Schema& defaults) {
   }
   if (!key.meta.unit.empty()) text += ", in " + key.meta.unit;
   return text;
+}
+
+std::string chosen_value(const Key& chooser) {
+  const auto of_number = [](double value) {
+    return value == 0 ? std::string("0") : number_text(value);  // -0 is one too
+  };
+  return std::visit(Overloaded{[](const std::string* v) { return *v; },
+                               [&](const double* v) { return of_number(*v); },
+                               [&](const auto*) { return value_text(chooser.value); }},
+                    chooser.value);
+}
+
+bool reads_with(const ReadWith& reader, const std::string& chosen) {
+  return reader.values.empty() ? chosen != "0" : is_among(reader.values, chosen);
+}
+
+std::string reader_text(const ReadWith& reader, const Schema& schema) {
+  if (reader.values.empty()) return reader.chooser + " above 0";
+  const Key* chooser = schema.find(reader.chooser);
+  const auto& values = reader.values;
+  if (chooser != nullptr && values.size() > 2 &&
+      values.size() + 1 == chooser->range.choices.size()) {
+    for (const auto& choice : chooser->range.choices) {
+      if (!is_among(values, choice)) return reader.chooser + " = any but " + choice;
+    }
+  }
+  const std::vector<std::string> first(values.begin(), values.end() - 1);
+  return reader.chooser + " = " + join(first, ", ") + (first.empty() ? "" : " or ") + values.back();
+}
+
+std::string readers_text(const Key& key, const Schema& schema) {
+  std::vector<std::string> texts;
+  for (const auto& reader : key.readers) texts.push_back(reader_text(reader, schema));
+  return join(texts, ", or with ");
 }
 
 }  // namespace stretto::config

@@ -159,6 +159,16 @@ std::string range_error(const Key& key);
 /// "integer, default 4000, steps" for messages and lists.
 std::string key_summary(const Key& key, const Schema& defaults);
 
+/// The present value of a key that chooses (ReadWith), in the words of ReadWith::values; of a
+/// number "0" or another one.
+std::string chosen_value(const Key& chooser);
+/// Whether the reader reads its key with this chosen_value().
+bool reads_with(const ReadWith& reader, const std::string& chosen);
+/// "optim.name = lars or larc", "optim.name = any but sgd", "model.lora.rank above 0"
+std::string reader_text(const ReadWith& reader, const Schema& schema);
+/// The same of all readers of a key, "…, or with …"; empty = it always counts.
+std::string readers_text(const Key& key, const Schema& schema);
+
 namespace detail {
 
 struct Anything {
@@ -191,7 +201,9 @@ inline std::string joined(const std::string& parent, const std::string& name) {
 }
 
 inline std::vector<ReadWith> with_paths(std::vector<ReadWith> readers, const std::string& section) {
-  for (auto& reader : readers) reader.chooser = joined(section, reader.chooser);
+  for (auto& reader : readers) {
+    if (!reader.from_root) reader.chooser = joined(section, reader.chooser);
+  }
   return readers;
 }
 

@@ -56,7 +56,6 @@ void check_left_alone(const Experiment& e, Findings& found) {
   const auto of_text = changed_keys(e, [](const std::string& key) {
     if (!key.starts_with("data.") || key.starts_with("data.heads.")) return false;
     const std::string leaf = key.substr(5);
-    if (leaf.find("src2") != std::string::npos) return false;  // see check_one_source
     return leaf.starts_with("train_") || leaf.starts_with("valid_") || leaf.starts_with("test_") ||
            leaf.ends_with("_column");
   });
@@ -65,13 +64,6 @@ void check_left_alone(const Experiment& e, Findings& found) {
                      "each of model.heads has its text in data.heads",
                      "move it to the [[data.heads]] that it is for"});
   }
-}
-
-void check_one_source(const Experiment& e, Findings& found) {
-  if (translation_of(e).model.encoders.empty()) return;
-  found.push_back({{"model.encoders", "model.heads"},
-                   "a model of several decoders reads one source",
-                   "give it [model.encoder] alone, or train a model for each of model.heads"});
 }
 
 // Processes run micro-batches of different heads at once.
@@ -148,7 +140,6 @@ std::vector<models::Misfit> head_problems(const Experiment& experiment) {
   }
   const size_t bad_names = check_names(experiment, found);
   check_left_alone(experiment, found);
-  check_one_source(experiment, found);
   check_batch_norm(experiment, found);
   const size_t bad_entries = check_entries(experiment, bad_names, found);
   check_text_of_each(experiment, bad_entries, found);

@@ -22,13 +22,12 @@ data::DataOptions data_of(const data::DataOptions& all, const data::HeadDataOpti
   data.test_src = own.test_src;
   data.test_tgt = own.test_tgt;
   data.test_tsv = own.test_tsv;
+  data.train_src2 = own.train_src2;
+  data.valid_src2 = own.valid_src2;
+  data.test_src2 = own.test_src2;
   data.src_column = own.src_column;
   data.tgt_column = own.tgt_column;
-  // A head has one source; see experiment/two_source_rules.h.
-  data.train_src2.clear();
-  data.valid_src2.clear();
-  data.test_src2.clear();
-  data.src2_column = 0;
+  data.src2_column = own.src2_column;
   return data;
 }
 

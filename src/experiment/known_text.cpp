@@ -4,6 +4,7 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "config/schema.h"
+#include "experiment/text_sections.h"
 
 namespace stretto::experiment {
 namespace {
@@ -24,6 +25,17 @@ std::string remedy(const text::TokenizerPair& tokenizers, const Experiment& expe
                          : "give the model that was made for this text, or leave tokenizer.model "
                            "and train.init_from out to train one") +
          "; look whether source and target are swapped";
+}
+
+std::string remedy_of_one(const Experiment& experiment) {
+  const bool named = !text_sections(experiment).tokenizer->model.empty();
+  const bool taken_over =
+      !experiment.train.init_from.empty() && experiment.train.init_vocabulary == "same";
+  if (!named && !taken_over) {
+    return "raise tokenizer.vocab_size, or use tokenizer.type = \"byte_bpe\"";
+  }
+  return "give the tokenizer that was made for this text, or leave tokenizer.model and "
+         "train.init_from out to train one";
 }
 
 }  // namespace
@@ -55,6 +67,20 @@ void require_known(const std::string& name, const data::TextCounts& src,
     }
     if (warn) log::warn(fact + ", which the model can neither read nor write: " + advice);
   }
+}
+
+void require_known(const std::string& name, const TokenCounts& counts, const Experiment& experiment,
+                   bool warn) {
+  const double most = text_sections(experiment).max_unknown, rate = counts.unknown_rate();
+  if (rate <= kWarnUnknown && rate <= most) return;
+  const std::string fact = name + ": " + percent_text(rate) + " of the tokens are unknown";
+  const std::string advice = remedy_of_one(experiment);
+  if (rate > most) {
+    throw Error(ExitCode::kBadData,
+                fact + ", more than data.max_unknown = " + config::number_text(most) + " allows",
+                advice + "; data.max_unknown = 1 trains all the same");
+  }
+  if (warn) log::warn(fact + ", which the model cannot read: " + advice);
 }
 
 }  // namespace stretto::experiment

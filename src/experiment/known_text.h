@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <utility>
 #include <vector>
@@ -25,5 +26,19 @@ std::vector<std::pair<std::string, std::string>> known_text_facts(const std::str
 void require_known(const std::string& name, const data::TextCounts& src,
                    const data::TextCounts& tgt, const text::TokenizerPair& tokenizers,
                    const Experiment& experiment, bool warn);
+
+/// The tokens of a text, special ones included.
+struct TokenCounts {
+  int64_t tokens = 0;
+  int64_t unknown = 0;  ///< those that stand for what the vocabulary cannot spell
+
+  double unknown_rate() const {  ///< in [0, 1]; 0 without tokens
+    return tokens == 0 ? 0 : static_cast<double>(unknown) / static_cast<double>(tokens);
+  }
+};
+
+/// The same of a text of a task on encoded texts (experiment/text_sections.h).
+void require_known(const std::string& name, const TokenCounts& counts, const Experiment& experiment,
+                   bool warn);
 
 }  // namespace stretto::experiment

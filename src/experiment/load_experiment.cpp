@@ -87,7 +87,8 @@ LoadedExperiment load_experiment(const std::filesystem::path& path,
 void require_patterns_match(const LoadedExperiment& experiment, const TensorLister& tensors) {
   if (!names_tensors(experiment.options)) return;
   std::vector<config::Problem> problems;
-  check_patterns(experiment.options, experiment.origins, tensors(experiment.options), problems);
+  check_patterns(experiment.options, experiment.origins, tensors(experiment.options), problems,
+                 tensors);
   config::throw_problems(problems);
 }
 

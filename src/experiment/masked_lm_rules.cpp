@@ -1,13 +1,15 @@
 #include "experiment/masked_lm_rules.h"
 
-#include <chrono>
 #include <cmath>
 #include <string_view>
+#include <utility>
 
 #include "base/text.h"
 #include "config/schema.h"
 #include "data/documents/document_lines.h"
 #include "data/documents/documents_build.h"
+#include "data/documents/documents_count.h"
+#include "data/documents/masked_batches.h"
 #include "data/pairs/text_lines.h"
 #include "experiment/preflight.h"
 #include "experiment/text_rules.h"
@@ -39,8 +41,7 @@ class DocumentLook {
  public:
   DocumentLook(const data::MaskedTextOptions& data, const PreflightOptions& how)
       : end_(data.documents == "line" ? data::DocumentEnd::kLine : data::DocumentEnd::kBlankLine),
-        full_(how.full),
-        limit_(Clock::now() + how.limit) {}
+        time_(how) {}
 
   void read(const std::string& key, Stage stage, const std::vector<std::string>& files,
             Preflight& found) const {
@@ -52,7 +53,7 @@ class DocumentLook {
         std::string_view line;
         for (bool begins = false; lines.next(line, begins);) {
           has_text = true;
-          if (full_ || Clock::now() < limit_) continue;
+          if (time_.is_left()) continue;
           found.unread.push_back(
               {key, path + " behind line " + with_thousands(lines.line_number())});
           return;
@@ -63,11 +64,8 @@ class DocumentLook {
   }
 
  private:
-  using Clock = std::chrono::steady_clock;
-
   data::DocumentEnd end_;
-  bool full_;
-  Clock::time_point limit_;
+  LookTime time_;
 };
 
 class MaskedLmRules final : public TextRules {
@@ -98,6 +96,18 @@ class MaskedLmRules final : public TextRules {
       look.read("data.valid", Stage::kValidation, data.valid, found);
     }
     return found;
+  }
+
+  SeenTokens count_tokens(const Experiment& experiment, const std::string& key,
+                          const std::vector<std::string>& files, const text::Tokenizer& tokenizer,
+                          const LookTime& time) const override {
+    const auto& data = masked_sections(experiment).data;
+    auto seen = data::count_document_tokens(
+        data::input_of(data, files, key, /*threads=*/1), tokenizer,
+        data::SequenceRows(tokenizer, data::packing_of(data), data.max_text_tokens),
+        [&time] { return time.is_left(); });
+    return {.counts = {.tokens = seen.rows, .unknown = seen.unknown},
+            .unread = std::move(seen.unread)};
   }
 
   std::vector<ScoreName> scores(const Experiment& /*experiment*/) const override {

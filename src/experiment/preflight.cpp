@@ -93,8 +93,14 @@ std::vector<config::Problem> problems_of(const std::vector<Stop>& stops,
   std::set<std::string> seen;
   for (const auto& stop : sorted) {
     if (!seen.insert(stop.what).second) continue;
-    problems.push_back({origins.of(stop.key), without_key(stop.what, stop.key), stop.hint, stop.key,
-                        origins.order_of(stop.key)});
+    const std::string place = stop.key.empty() ? "" : origins.of(stop.key);
+    problems.push_back({place,
+                        without_key(stop.what, stop.key),
+                        stop.hint,
+                        stop.key,
+                        origins.order_of(stop.key),
+                        {},
+                        stop.details});
   }
   return problems;
 }

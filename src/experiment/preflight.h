@@ -18,9 +18,10 @@ enum class Stage { kMachine, kTokenizer, kTraining, kValidation, kWeights };
 /// Something at which training would stop.
 struct Stop {
   Stage stage = Stage::kMachine;
-  std::string key;  ///< the one to change
+  std::string key;  ///< the one to change; empty: none is at fault
   ExitCode code = ExitCode::kUsage;
   std::string what, hint;
+  std::vector<std::string> details = {};  ///< as Error::details()
 };
 
 /// Something that was not looked at to its end.
@@ -43,6 +44,25 @@ struct PreflightOptions {
   bool full = false;  ///< no limit: reads all of the text, trains the tokenizer, verifies weights
   /// What only this machine lacks is no stop: files, a GPU. It is named among what is unread.
   bool elsewhere = false;
+};
+
+/// How long a look may go on; it begins now.
+class LookTime {
+ public:
+  explicit LookTime(const PreflightOptions& how)
+      : is_endless_(how.full), end_(std::chrono::steady_clock::now() + how.limit) {}
+
+  bool is_endless() const { return is_endless_; }
+  bool is_left() const { return is_endless_ || std::chrono::steady_clock::now() < end_; }
+  /// Until the limit; less than 0 behind it.
+  std::chrono::milliseconds left() const {
+    return std::chrono::duration_cast<std::chrono::milliseconds>(end_ -
+                                                                 std::chrono::steady_clock::now());
+  }
+
+ private:
+  bool is_endless_;
+  std::chrono::steady_clock::time_point end_;
 };
 
 /// What the family finds in its data (TaskRules::look_at_data in experiment/task_rules.h); of the
@@ -75,7 +95,8 @@ void note_stop(Preflight& found, Stage stage, const std::string& key, const Look
   try {
     look();
   } catch (const Error& error) {
-    found.stops.push_back({stage, key, error.code(), error.what(), error.advice()});
+    found.stops.push_back(
+        {stage, key, error.code(), error.what(), error.advice(), error.details()});
   }
 }
 

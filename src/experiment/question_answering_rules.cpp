@@ -61,6 +61,13 @@ class QuestionAnsweringRules final : public TextRules {
     return question_preflight(experiment, known, how);
   }
 
+  SeenTokens count_tokens(const Experiment& experiment, const std::string& /*key*/,
+                          const std::vector<std::string>& files, const text::Tokenizer& tokenizer,
+                          const LookTime& time) const override {
+    return count_question_tokens(experiment, files, tokenizer, time);
+  }
+  std::string name_of_samples() const override { return "windows"; }
+
   std::unique_ptr<text::LineSource> training_text(const Experiment& experiment) const override {
     return std::make_unique<QuestionText>(questions_of(experiment).data.train);
   }

@@ -2,12 +2,15 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <iterator>
 #include <system_error>
 
 #include "base/error.h"
 #include "base/text.h"
 #include "config/load.h"
 #include "data/byte_stream.h"
+#include "data/squad/question_windows.h"
+#include "data/text_columns.h"
 
 namespace stretto::experiment {
 namespace {
@@ -26,19 +29,21 @@ uintmax_t bytes_of(const std::string& path) {
   return missing ? 0 : bytes;
 }
 
+uintmax_t bytes_of(const std::vector<std::string>& files) {
+  uintmax_t bytes = 0;
+  for (const auto& file : files) bytes += bytes_of(file);
+  return bytes;
+}
+
 void look_at_questions(const Experiment& experiment, Stage stage, const std::string& key,
                        const std::vector<std::string>& files, const PreflightOptions& how,
                        Preflight& found) {
-  uintmax_t bytes = 0;
   for (const auto& file : files) {
-    const auto own = bytes_of(file);
-    if (own == 0 && how.elsewhere) {
-      found.unread.push_back({key, file});
-      return;
-    }
-    bytes += own;
+    if (bytes_of(file) > 0 || !how.elsewhere) continue;
+    found.unread.push_back({key, file});
+    return;
   }
-  if (bytes > kQuickBytes && !how.full) {
+  if (bytes_of(files) > kQuickBytes && !how.full) {
     found.unread.push_back({key, "the answers of " + join(files, ", ")});
     return;
   }
@@ -87,6 +92,26 @@ bool QuestionText::next(std::string& line) {
   line = number < paragraphs ? data_->paragraphs[number].text
                              : data_->questions[number - paragraphs].text;
   return true;
+}
+
+SeenTokens count_question_tokens(const Experiment& experiment,
+                                 const std::vector<std::string>& files,
+                                 const text::Tokenizer& tokenizer, const LookTime& time) {
+  if (!time.is_left() || (bytes_of(files) > kQuickBytes && !time.is_endless())) {
+    return {.counts = {}, .unread = join(files, ", ")};
+  }
+  const data::QuestionWindows windows(read_questions(experiment, files), tokenizer,
+                                      window_options(experiment));
+  const int64_t unknown = tokenizer.specials().unk;
+  SeenTokens seen;
+  for (int64_t i = 0; i < windows.num_windows(); ++i) {
+    data::Batch window = data::empty_window_batch();
+    windows.append(i, window);
+    const auto& ids = data::tokens(window).values;
+    seen.counts.tokens += std::ssize(ids);
+    seen.counts.unknown += std::count(ids.begin(), ids.end(), unknown);
+  }
+  return seen;
 }
 
 Preflight question_preflight(const Experiment& experiment,

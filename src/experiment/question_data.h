@@ -8,6 +8,7 @@
 #include "data/squad/windows.h"
 #include "experiment/experiment.h"
 #include "experiment/preflight.h"
+#include "experiment/text_rules.h"
 #include "metrics/squad.h"
 #include "text/tokenizer.h"
 
@@ -49,6 +50,12 @@ class QuestionText : public text::LineSource {
   std::optional<data::SquadData> data_;
   size_t next_ = 0;  ///< paragraphs, then questions
 };
+
+/// The tokens of all windows, special ones included. Files that question_preflight() leaves unread
+/// are not read here either. Throws as read_questions() and data::QuestionWindows do.
+SeenTokens count_question_tokens(const Experiment& experiment,
+                                 const std::vector<std::string>& files,
+                                 const text::Tokenizer& tokenizer, const LookTime& time);
 
 /// Reads the files of questions within the time that there is: the large ones only with `how.full`.
 Preflight question_preflight(const Experiment& experiment,

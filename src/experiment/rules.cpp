@@ -357,10 +357,10 @@ bool describes_a_model(const std::vector<config::Problem>& problems) {
 
 void check_patterns(const Experiment& options, const config::Origins& origins,
                     std::span<const optim::TensorName> tensors,
-                    std::vector<config::Problem>& problems) {
+                    std::vector<config::Problem>& problems, const TensorLister& lister) {
   if (tensors.empty() || !describes_a_model(problems)) return;
   RuleCheck check(options, origins, problems);
-  note_all(check, name_problems(options, tensors));
+  note_all(check, name_problems(options, tensors, lister));
 }
 
 std::vector<config::Problem> missing_files(const config::Schema& schema,

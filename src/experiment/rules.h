@@ -9,6 +9,7 @@
 #include "config/load.h"
 #include "experiment/experiment.h"
 #include "experiment/task_rules.h"
+#include "experiment/tensor_patterns.h"
 #include "optim/group_options.h"
 
 namespace stretto::experiment {
@@ -30,10 +31,6 @@ void check_rules(const Experiment& options, const config::Origins& origins,
 void check_rules(const Experiment& options, const config::Origins& origins, const TaskRules* task,
                  std::vector<config::Problem>& problems, Purpose purpose = Purpose::kTraining);
 
-/// Lists the tensors of the model that an experiment describes. Only the engine can, and to open it
-/// takes a third of a second.
-using TensorLister = std::function<std::vector<optim::TensorName>(const Experiment&)>;
-
 /// Whether the model, its vocabulary and its tensors are known beside these problems.
 bool describes_a_model(const std::vector<config::Problem>& problems);
 
@@ -42,9 +39,10 @@ bool describes_a_model(const std::vector<config::Problem>& problems);
 /// `problems`; a pattern is left out when its key, or any of the model's, has a problem already.
 ///
 /// @param tensors  of that model; empty = not known, and nothing is judged
+/// @param lister   for hints, see name_problems()
 void check_patterns(const Experiment& options, const config::Origins& origins,
                     std::span<const optim::TensorName> tensors,
-                    std::vector<config::Problem>& problems);
+                    std::vector<config::Problem>& problems, const TensorLister& lister = nullptr);
 
 /// A problem for each file that is named and does not exist; of a zip member the archive counts.
 ///

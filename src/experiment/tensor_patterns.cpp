@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <optional>
 #include <string_view>
+#include <variant>
 
 #include "base/text.h"
+#include "experiment/experiment_schema.h"
 #include "experiment/task_rules.h"
 #include "nn/init_rules.h"
 #include "optim/frozen_names.h"
@@ -105,83 +107,42 @@ const nn::AdapterOptions* adapter_in_use(const Experiment& options) {
   return in_use(options, &TaskRules::adapter);
 }
 
-// Of the patterns of model.lora.maps, each must reach a linear map, which then has a `lora_a`;
-// those of model.lora.train any tensor. Their defaults need not.
-void note_lora(const nn::LoraOptions& lora, std::span<const optim::TensorName> tensors,
-               std::vector<PatternProblem>& problems) {
-  constexpr std::string_view kMatrix = ".lora_a", kWeight = ".weight";
-  std::vector<optim::TensorName> adapted, others;
+// What tensors with this ending belong to: linear maps, or parts of a layer.
+std::vector<optim::TensorName> owners_of(std::string_view ending,
+                                         std::span<const optim::TensorName> tensors) {
+  std::vector<optim::TensorName> owners;
   for (const auto& tensor : tensors) {
-    const auto without = [&](std::string_view ending) {
-      return tensor.name.substr(0, tensor.name.size() - ending.size());
-    };
-    if (tensor.name.ends_with(kMatrix)) {
-      adapted.push_back({without(kMatrix)});
-    } else if (tensor.name.ends_with(kWeight) && !tensor.is_vector) {
-      others.push_back({without(kWeight)});
-    }
+    if (!tensor.name.ends_with(ending)) continue;
+    owners.push_back({tensor.name.substr(0, tensor.name.size() - ending.size())});
   }
-  for (const auto& pattern : lora.map_patterns()) {
-    if (!optim::matches_nothing(pattern, adapted)) continue;
-    problems.push_back({"model.lora.maps",
-                        "`" + printable(pattern) + "` matches no linear map of this model",
-                        "names near it: " + optim::names_near(pattern, others)});
-  }
-  for (const auto& pattern : lora.train) {
-    note("model.lora.train", optim::matches_no_name(pattern, tensors), problems);
-  }
+  return owners;
 }
 
-// The residual connections of a model: those with an adapter, and all.
-struct ResidualNames {
-  std::vector<optim::TensorName> adapted, all;
+// A list of patterns of places that have a tensor with this ending.
+struct Places {
+  const char* key;
+  std::string_view ending;
+  const char* called;  ///< "linear map"
 };
 
-ResidualNames residual_names(std::span<const optim::TensorName> tensors) {
-  constexpr std::string_view kAdapter = ".adapter.down.weight", kNorm = "residual.norm.weight";
-  constexpr std::string_view kNormAlone = ".norm.weight";
-  ResidualNames names;
-  for (const auto& tensor : tensors) {
-    const auto without = [&](std::string_view ending) {
-      return tensor.name.substr(0, tensor.name.size() - ending.size());
-    };
-    if (tensor.name.ends_with(kAdapter)) {
-      names.adapted.push_back({without(kAdapter)});
-    } else if (tensor.name.ends_with(kNorm)) {
-      const std::string residual = without(kNormAlone);
-      if (residual.ends_with(".residual")) {
-        // Around several parts at once: each part has a place below it.
-        for (const char* part : {".self", ".ffn"}) names.all.push_back({residual + part});
-      } else {
-        names.all.push_back({residual});
-      }
+// Each of the patterns must reach a place. The model itself says which there are: once more, with a
+// pattern that reaches all of them.
+void note_places(const Places& places, const std::vector<std::string>& patterns,
+                 const Experiment& options, std::span<const optim::TensorName> tensors,
+                 const TensorLister& lister, std::vector<PatternProblem>& problems) {
+  const auto reached = owners_of(places.ending, tensors);
+  std::vector<optim::TensorName> all;
+  for (const auto& pattern : patterns) {
+    if (!optim::matches_nothing(pattern, reached)) continue;
+    if (all.empty() && lister) {
+      Experiment everywhere = options;
+      const auto schema = experiment_schema(everywhere);
+      *std::get<std::vector<std::string>*>(schema.find(places.key)->value) = {"*"};
+      all = owners_of(places.ending, lister(everywhere));
     }
-  }
-  return names;
-}
-
-// Of the patterns of model.adapter.parts, each must reach a residual connection, which then has an
-// `adapter`. A model without such connections has no place for one.
-void note_adapter(const nn::AdapterOptions& adapter, std::span<const optim::TensorName> tensors,
-                  std::vector<PatternProblem>& problems) {
-  const auto [adapted, all] = residual_names(tensors);
-  if (all.empty()) {
     problems.push_back(
-        {"model.adapter.dim",
-         "this model has no layers that adapters can stand in: those of Transformers "
-         "and of light and dynamic convolutions have them",
-         "set model.adapter.dim = 0; model.lora is for any linear map"});
-  } else {
-    for (const auto& pattern : adapter.part_patterns()) {
-      if (!optim::matches_nothing(pattern, adapted)) continue;
-      problems.push_back(
-          {"model.adapter.parts",
-           "`" + printable(pattern) + "` matches no residual connection of this model",
-           "names near it: " + optim::names_near(pattern, all)});
-    }
-  }
-  for (const auto& pattern : adapter.train) {
-    note("model.adapter.train", optim::matches_no_name(pattern, tensors), problems);
+        {places.key, "`" + printable(pattern) + "` matches no " + places.called + " of this model",
+         all.empty() ? "\"*\" is every one" : "names near it: " + optim::names_near(pattern, all)});
   }
 }
 
@@ -227,7 +188,8 @@ std::vector<PatternProblem> entry_problems(const Experiment& options) {
 }
 
 std::vector<PatternProblem> name_problems(const Experiment& options,
-                                          std::span<const optim::TensorName> tensors) {
+                                          std::span<const optim::TensorName> tensors,
+                                          const TensorLister& lister) {
   std::vector<PatternProblem> problems;
   const auto& o = options.optim;
   for (const auto& group : readable_entries<optim::ParameterGroup>(o.groups, optim::read_group)) {
@@ -251,8 +213,22 @@ std::vector<PatternProblem> name_problems(const Experiment& options,
   note_vectors(rules, tensors, problems);
   note_normed(rules, tensors, problems);
   note("optim.layer_decay", optim::no_layers(o, tensors), problems);
-  if (const auto* lora = lora_in_use(options)) note_lora(*lora, tensors, problems);
-  if (const auto* adapter = adapter_in_use(options)) note_adapter(*adapter, tensors, problems);
+  const auto note_added = [&](const Places& places, const auto& patterns, const char* train_key,
+                              const auto& train) {
+    note_places(places, patterns, options, tensors, lister, problems);
+    for (const auto& pattern : train) {
+      note(train_key, optim::matches_no_name(pattern, tensors), problems);
+    }
+  };
+  // Defaults of `train` need not match.
+  if (const auto* lora = lora_in_use(options)) {
+    note_added({"model.lora.maps", ".lora_a", "linear map"}, lora->map_patterns(),
+               "model.lora.train", lora->train);
+  }
+  if (const auto* adapter = adapter_in_use(options)) {
+    note_added({"model.adapter.parts", ".adapter.down.weight", "part of a layer"},
+               adapter->part_patterns(), "model.adapter.train", adapter->train);
+  }
   for (const auto& [key, problem] : optim::plan_problems(training_plan(options), tensors)) {
     note(key.c_str(), problem, problems);
   }

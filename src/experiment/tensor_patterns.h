@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <span>
 #include <string>
 #include <vector>
@@ -14,10 +15,14 @@
 /// reads their names, too.
 namespace stretto::experiment {
 
+/// Lists the tensors of the model that an experiment describes. Only the engine can, and to open it
+/// takes a third of a second.
+using TensorLister = std::function<std::vector<optim::TensorName>(const Experiment&)>;
+
 /// The first of these keys that is given; empty = none.
 std::string key_that_names_tensors(const Experiment& options);
 
-/// Whether there is such a key: only then is a TensorLister (experiment/rules.h) worth asking.
+/// Whether there is such a key: only then is a TensorLister worth asking.
 inline bool names_tensors(const Experiment& options) {
   return !key_that_names_tensors(options).empty();
 }
@@ -36,7 +41,11 @@ std::vector<PatternProblem> entry_problems(const Experiment& options);
 /// What is wrong beside the names of a model: a pattern that matches nothing, an initialiser of
 /// matrices that reaches vectors, patterns that freeze everything. Of entries that cannot be read
 /// nothing is said.
+///
+/// @param lister  asked once more where a pattern of `model.lora` or `model.adapter` matches
+///                nothing, for names to choose from; null = the hint has none
 std::vector<PatternProblem> name_problems(const Experiment& options,
-                                          std::span<const optim::TensorName> tensors);
+                                          std::span<const optim::TensorName> tensors,
+                                          const TensorLister& lister = nullptr);
 
 }  // namespace stretto::experiment

@@ -1,16 +1,17 @@
 #include "experiment/text_classification_preflight.h"
 
-#include <chrono>
+#include <algorithm>
+#include <iterator>
 #include <optional>
 #include <string>
 #include <unordered_set>
 
+#include "base/text.h"
 #include "data/labelled/labelled_set.h"
+#include "text/encoded_text.h"
 
 namespace stretto::experiment {
 namespace {
-
-using Clock = std::chrono::steady_clock;
 
 constexpr const char* kReadKeys[] = {
     "data.format",          "data.header",        "data.encoding",   "data.text",
@@ -22,9 +23,9 @@ class LabelledLook {
   LabelledLook(const Experiment& experiment, const std::vector<config::Problem>& known,
                const PreflightOptions& how)
       : data_(experiment.task.as<TextClassificationOptions>().data),
+        loss_(experiment.task.as<TextClassificationOptions>().loss),
         known_(known),
-        full_(how.full),
-        end_(Clock::now() + how.limit) {}
+        time_(how) {}
 
   Preflight run() {
     for (const char* key : kReadKeys) {
@@ -36,8 +37,6 @@ class LabelledLook {
   }
 
  private:
-  bool still_time() const { return full_ || Clock::now() < end_; }
-
   // Reads files to their end, or as far as the time allows. @return whether it came to the end
   template <class Look>
   bool read(const std::vector<std::string>& files, const std::string& key, const Look& look) {
@@ -46,7 +45,7 @@ class LabelledLook {
       data::LabelledReader reader(path, columns);
       for (data::LabelledRow row; reader.next(row);) {
         look(row, reader.place(row));
-        if (still_time()) continue;
+        if (time_.is_left()) continue;
         found_.unread.push_back({key, path + " behind line " + std::to_string(row.line)});
         return false;
       }
@@ -69,6 +68,18 @@ class LabelledLook {
       if (!whole || labels_ || data_.is_regression()) return;
       labels_ = data::Labels::sorted({names.begin(), names.end()});
     });
+    look_at_weights();
+  }
+
+  // Beside data.labels the rules have compared them.
+  void look_at_weights() {
+    const std::string key = "loss.class_weight_list";
+    if (!labels_ || !data_.labels.empty() || loss_.class_weights != "list") return;
+    if (config::is_unreliable(known_, key) || config::is_unreliable(known_, "loss.class_weights")) {
+      return;
+    }
+    note_stop(found_, Stage::kTraining, key,
+              [&] { data::require_weight_of_each(*labels_, loss_.class_weight_list.size()); });
   }
 
   void read_validation() {
@@ -87,14 +98,39 @@ class LabelledLook {
   }
 
   const data::LabelledOptions& data_;
+  const losses::LabelLossOptions& loss_;
   const std::vector<config::Problem>& known_;
-  const bool full_;
-  const Clock::time_point end_;
+  const LookTime time_;
   std::optional<data::Labels> labels_;  ///< once all of them are known
   Preflight found_;
 };
 
 }  // namespace
+
+SeenTokens count_labelled_tokens(const Experiment& experiment,
+                                 const std::vector<std::string>& files,
+                                 const text::Tokenizer& tokenizer, const LookTime& time) {
+  const auto& options = experiment.task.as<TextClassificationOptions>().data;
+  const auto columns = data::columns_of(options);
+  const text::TextEncoder encoder(tokenizer, data::text_bound_of(options));
+  const int64_t unknown = tokenizer.specials().unk;
+  SeenTokens seen;
+  for (const auto& path : files) {
+    data::LabelledReader reader(path, columns);
+    for (data::LabelledRow row; reader.next(row);) {
+      if (!time.is_left()) {
+        seen.unread = path + " from line " + with_thousands(row.line) + " on";
+        return seen;
+      }
+      const auto text =
+          options.text2.empty() ? encoder.encode(row.text) : encoder.encode(row.text, row.text2);
+      seen.counts.tokens += std::ssize(text.ids);
+      if (unknown < 0) continue;
+      seen.counts.unknown += std::count(text.ids.begin(), text.ids.end(), unknown);
+    }
+  }
+  return seen;
+}
 
 Preflight text_classification_preflight(const Experiment& options,
                                         const std::vector<config::Problem>& known,

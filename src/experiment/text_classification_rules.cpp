@@ -99,6 +99,12 @@ class TextClassificationRules final : public TextRules {
     return text_classification_preflight(experiment, known, how);
   }
 
+  SeenTokens count_tokens(const Experiment& experiment, const std::string& /*key*/,
+                          const std::vector<std::string>& files, const text::Tokenizer& tokenizer,
+                          const LookTime& time) const override {
+    return count_labelled_tokens(experiment, files, tokenizer, time);
+  }
+
   std::unique_ptr<text::LineSource> training_text(const Experiment& experiment) const override {
     return data::open_labelled_texts(sections(experiment).data);
   }

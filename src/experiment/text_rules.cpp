@@ -5,7 +5,7 @@
 #include "base/text.h"
 #include "config/schema.h"
 #include "data/pairs/text_lines.h"
-#include "experiment/preflight.h"
+#include "experiment/preflight_child.h"
 #include "models/misfits.h"
 
 namespace stretto::experiment {
@@ -46,6 +46,21 @@ bool takes_pooling(const Experiment& theirs, const Experiment& own) {
   return theirs.task.is<TextClassificationOptions>();
 }
 
+// Whether there are tokens to count: text, and sound keys that say what becomes of it.
+bool counts_unknown(const Experiment& e, const std::vector<config::Problem>& known) {
+  const TextSections text = text_sections(e);
+  const auto is_sound = [&](const char* key, const std::vector<std::string>& files) {
+    return !files.empty() && !config::is_unreliable(known, key);
+  };
+  if (text.max_unknown >= 1) return false;
+  if (!is_sound("data.train", *text.train) && !is_sound("data.valid", *text.valid)) return false;
+  return std::none_of(known.begin(), known.end(), [](const auto& problem) {
+    const std::string& key = problem.key;
+    return key.starts_with("data") && key != "data.train" && key != "data.valid" &&
+           key != "data.test";
+  });
+}
+
 }  // namespace
 
 void TextRules::check_model(RuleCheck& check) const {
@@ -71,9 +86,34 @@ void TextRules::check_training(RuleCheck& check) const {
   }
 }
 
+// Of a text that was not read to its end nobody knows.
+void TextRules::look_at_unknown(const Experiment& experiment,
+                                const std::vector<config::Problem>& known,
+                                const text::Tokenizer& tokenizer, const LookTime& time,
+                                Preflight& found) const {
+  const TextSections text = text_sections(experiment);
+  if (text.max_unknown >= 1) return;
+  const auto look = [&](Stage stage, const std::string& key, const std::string& name,
+                        const std::vector<std::string>& files) {
+    if (files.empty() || config::is_unreliable(known, key)) return;
+    note_stop(found, stage, key, [&] {
+      const SeenTokens seen = count_tokens(experiment, key, files, tokenizer, time);
+      if (!seen.unread.empty()) {
+        found.unread.push_back({"data.max_unknown", "the tokens of " + seen.unread});
+        return;
+      }
+      require_known(name + " " + name_of_samples(), seen.counts, experiment, /*warn=*/false);
+    });
+  };
+  // The text for validation is the shorter one.
+  look(Stage::kValidation, "data.valid", "validation", *text.valid);
+  look(Stage::kTraining, "data.train", "training", *text.train);
+}
+
 Preflight TextRules::look_at_data(const Experiment& experiment,
                                   const std::vector<config::Problem>& known,
                                   const PreflightOptions& how) const {
+  const LookTime time(how);
   Preflight found = look_at_texts(experiment, known, how);
   const auto options = text_sections(experiment).tokenizer->tokenizer_options();
   const bool named = text::names_tokenizer(options);
@@ -88,11 +128,22 @@ Preflight TextRules::look_at_data(const Experiment& experiment,
                             "takes longer"});
     return found;
   }
+  text::TokenizerPair tokenizers;
   note_stop(found, Stage::kTokenizer, named ? "tokenizer.model" : "tokenizer.vocab_size", [&] {
     const auto lines = named ? nullptr : training_text(experiment), none = data::open_lines({});
-    text::make_tokenizers(options, static_cast<uint64_t>(experiment.run.seed), lines.get(),
-                          none.get());
+    tokenizers = text::make_tokenizers(options, static_cast<uint64_t>(experiment.run.seed),
+                                       lines.get(), none.get());
   });
+  // Of text that training would stop at anyway the shares do not matter.
+  if (!found.stops.empty() || !counts_unknown(experiment, known)) return found;
+  const auto look = [&](Preflight& seen) {
+    look_at_unknown(experiment, known, *tokenizers.src, time, seen);
+  };
+  if (how.full) {
+    look(found);
+  } else if (!look_in_child(time.left(), look, found)) {
+    found.unread.push_back({"data.max_unknown", "how many of the tokens are unknown"});
+  }
   return found;
 }
 

@@ -4,11 +4,19 @@
 #include <string>
 #include <vector>
 
+#include "experiment/known_text.h"
+#include "experiment/preflight.h"
 #include "experiment/task_rules.h"
 #include "experiment/text_sections.h"
 #include "text/tokenizer.h"
 
 namespace stretto::experiment {
+
+/// What a tokenizer makes of a text.
+struct SeenTokens {
+  TokenCounts counts;
+  std::string unread;  ///< "a.txt from line 1,234 on"; empty = all was read
+};
 
 /// What `check` asks of every task on encoded texts (experiment/text_sections.h). A family derives
 /// from it and adds rules of its own: it calls check_model() and check_data() of this class first.
@@ -27,6 +35,20 @@ class TextRules : public TaskRules {
   virtual Preflight look_at_texts(const Experiment& experiment,
                                   const std::vector<config::Problem>& known,
                                   const PreflightOptions& how) const = 0;
+  /// Tokenises texts as training does, as far as the time allows.
+  /// @param key    "data.train", which names the files
+  /// Throws as training does.
+  virtual SeenTokens count_tokens(const Experiment& experiment, const std::string& key,
+                                  const std::vector<std::string>& files,
+                                  const text::Tokenizer& tokenizer, const LookTime& time) const = 0;
+  /// What training calls the samples of its text, behind "training" and "validation".
+  virtual std::string name_of_samples() const { return "text"; }
+  /// Whether training would stop at tokens of the texts that are unknown (`data.max_unknown`).
+  /// @param known  problems of the configuration: what they concern is left out
+  void look_at_unknown(const Experiment& experiment, const std::vector<config::Problem>& known,
+                       const text::Tokenizer& tokenizer, const LookTime& time,
+                       Preflight& found) const;
+
   /// The texts, and the tokenizer that the configuration names; with `full` also one that is
   /// trained, on sound texts.
   Preflight look_at_data(const Experiment& experiment, const std::vector<config::Problem>& known,

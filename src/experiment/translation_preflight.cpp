@@ -3,16 +3,15 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
-#include <optional>
 #include <utility>
 
-#include "base/in_child.h"
 #include "base/text.h"
 #include "data/pairs/corpus_build.h"
 #include "data/pairs/corpus_check.h"
 #include "data/pairs/parallel_input.h"
 #include "experiment/heads.h"
 #include "experiment/known_text.h"
+#include "experiment/preflight_child.h"
 #include "experiment/training_text.h"
 
 namespace stretto::experiment {
@@ -20,9 +19,6 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 using data::Split;
-
-// A child that watches the time itself needs some to say how far it came.
-constexpr std::chrono::milliseconds kGrace{100};
 
 Stage stage_of(Split split) {
   return split == Split::kTrain ? Stage::kTraining : Stage::kValidation;
@@ -95,41 +91,6 @@ void look_at_unknown(const Experiment& e, const Head& head, Split split,
     const std::string name = split == Split::kTrain ? "training text" : "validation text";
     require_known(head.called(name), seen.src, seen.tgt, tokenizers, e, /*warn=*/false);
   });
-}
-
-// What a child found, as text: no message has a NUL character.
-std::string packed(const Preflight& found) {
-  std::string text;
-  const auto add = [&](const std::string& part) {
-    text += part;
-    text += '\0';
-  };
-  for (const auto& stop : found.stops) {
-    add("stop");
-    add(std::to_string(static_cast<int>(stop.stage)));
-    add(std::to_string(static_cast<int>(stop.code)));
-    for (const auto& part : {stop.key, stop.what, stop.hint}) add(part);
-  }
-  for (const auto& unread : found.unread) {
-    add("unread");
-    for (const auto& part : {unread.key, unread.what}) add(part);
-  }
-  return text;
-}
-
-void unpack(const std::string& text, Preflight& found) {
-  const auto parts = split(text, '\0');
-  for (size_t i = 0; i + 2 < parts.size();) {
-    if (parts[i] == "stop") {
-      found.stops.push_back({static_cast<Stage>(std::stoi(parts[i + 1])), parts[i + 3],
-                             static_cast<ExitCode>(std::stoi(parts[i + 2])), parts[i + 4],
-                             parts[i + 5]});
-      i += 6;
-    } else {
-      found.unread.push_back({parts[i + 1], parts[i + 2]});
-      i += 3;
-    }
-  }
 }
 
 /// One look at an experiment, within its time.
@@ -231,15 +192,12 @@ class Look {
     if (how_.full) return try_tokenizers();
     const std::string key = names_tokenizer() ? tokenizer_key(e_, "") : "tokenizer.vocab_size";
     const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(end_ - Clock::now());
-    std::optional<std::string> result;
-    if (left.count() > 0) {
-      result = run_in_child(left + kGrace, [this] {
-        found_ = {};
-        try_tokenizers();
-        return packed(found_);
-      });
-    }
-    if (result) return unpack(*result, found_);
+    const auto look = [this](Preflight& found) {
+      found_ = {};
+      try_tokenizers();
+      found = found_;
+    };
+    if (look_in_child(left, look, found_)) return;
     leave(key,
           names_tokenizer()
               ? "whether it can be used, and whether it leaves anything of the text"
@@ -281,16 +239,13 @@ class Look {
     }
     if (!looks_at_any(Split::kTrain) && !looks_at_any(Split::kValid)) return;
     const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(end_ - Clock::now());
-    std::optional<std::string> result;
-    if (left.count() > 0) {
-      result = run_in_child(left + kGrace, [this] {
-        found_ = {};
-        pair_ = make_experiment_tokenizers(e_);
-        count_unknown();
-        return packed(found_);
-      });
-    }
-    if (result) return unpack(*result, found_);
+    const auto look = [this](Preflight& found) {
+      found_ = {};
+      pair_ = make_experiment_tokenizers(e_);
+      count_unknown();
+      found = found_;
+    };
+    if (look_in_child(left, look, found_)) return;
     leave("data.max_unknown", "how many of the tokens are `<unk>`");
   }
 

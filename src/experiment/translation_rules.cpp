@@ -36,13 +36,6 @@ void check_zero_gamma(RuleCheck& c) {
           "set model.norm = \"res_post\", or leave zero_gamma out");
 }
 
-void check_output_bias(RuleCheck& c) {
-  const auto& translation = translation_of(c.e);
-  if (!translation.model.output_bias || !translation.loss.has_r_drop()) return;
-  c.wrong({"loss.r_drop", "model.output_bias"}, "R-Drop has no output projection with a bias",
-          "set loss.r_drop = 0, or model.output_bias = false");
-}
-
 // The run that train.init_from names brings a tokenizer along, unless the configuration names one.
 bool takes_tokenizer_of_another_run(const Experiment& e) {
   return !e.train.init_from.empty() && e.train.init_vocabulary == "same" &&
@@ -254,6 +247,16 @@ std::string scales_of(const models::Seq2SeqOptions& model, const models::Seq2Seq
   return join(scales, ", ");
 }
 
+// Of a stack the first layer with a residual connection: all numbers behind the last layer mean
+// that there is none.
+std::string residual_from(const config::Schema& schema, const std::string& path) {
+  const std::string layers = path.substr(0, path.rfind('.')) + ".num_layers";
+  const auto number = [&](const std::string& key) {
+    return std::stoll(config::value_text(schema.find(key)->value));
+  };
+  return std::to_string(std::min(number(path), number(layers)));
+}
+
 // Keys of a part count where both models have the part, those of `[model]` where both have a
 // Transformer that reads them. Lists of encoders and of decoders take the place of the one.
 bool is_hidden_in_shapes(const std::string& path, const models::Seq2SeqOptions& other,
@@ -273,7 +276,10 @@ bool is_hidden_in_shapes(const std::string& path, const models::Seq2SeqOptions& 
   if (path.starts_with("model.adapter.")) {
     return leaf == "activation" && other.adapter.is_on() && own.adapter.is_on();
   }
-  if (of_part) return is_one_of({"num_heads", "activation", "norm", "positions"});
+  if (of_part) {
+    return is_one_of({"num_heads", "activation", "norm", "positions", "residual_from", "context_to",
+                      "initial_state"});
+  }
   return transformers &&
          is_one_of({"activation", "norm", "norm_layer", "parallel_residual", "positions"});
 }
@@ -283,7 +289,6 @@ class TranslationRules final : public TaskRules {
   void check_model(RuleCheck& c) const override {
     check_parts(c);
     check_zero_gamma(c);
-    check_output_bias(c);
     check_tokenizer_files(c);
     check_subword_sampling(c);
     check_ties(c);
@@ -366,15 +371,19 @@ class TranslationRules final : public TaskRules {
     if (!theirs.task.is<TranslationOptions>()) return {};
     Experiment before = theirs, now = own;
     const auto &other = translation_of(theirs).model, &model = translation_of(own).model;
-    const auto stored = experiment_schema(before);
+    const auto stored = experiment_schema(before), own_schema = experiment_schema(now);
     std::vector<ModelDifference> found;
     const auto compare = [&](const std::string& key, const std::string& a, const std::string& b) {
       if (a != b) found.push_back({key, a, b});
     };
-    for (const auto& key : experiment_schema(now).keys) {
+    for (const auto& key : own_schema.keys) {
       const auto* there = stored.find(key.path);
       if (there == nullptr || !is_hidden_in_shapes(key.path, other, model)) continue;
-      compare(key.path, config::value_text(there->value), config::value_text(key.value));
+      if (key.path.ends_with(".residual_from")) {
+        compare(key.path, residual_from(stored, key.path), residual_from(own_schema, key.path));
+      } else {
+        compare(key.path, config::value_text(there->value), config::value_text(key.value));
+      }
     }
     compare("model.embedding_scale", scales_of(other, model), scales_of(model, other));
     return found;

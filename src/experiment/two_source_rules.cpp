@@ -6,22 +6,25 @@
 #include "base/text.h"
 #include "data/pairs/two_sources.h"
 #include "experiment/experiment_schema.h"
+#include "experiment/heads.h"
 
 namespace stretto::experiment {
 namespace {
 
-/// The keys of one split.
+/// The keys of one split of one head's text.
 struct SplitFiles {
-  const char* name;
+  std::string name;  ///< "data.train", "data.heads.0.train"
   const std::vector<std::string>&src, &src2, &tsv;
 
-  std::string key(const char* side) const { return std::string("data.") + name + side; }
+  std::string key(const char* side) const { return name + side; }
 };
 
-std::array<SplitFiles, 3> splits_of(const data::DataOptions& d) {
-  return {{{"train", d.train_src, d.train_src2, d.train_tsv},
-           {"valid", d.valid_src, d.valid_src2, d.valid_tsv},
-           {"test", d.test_src, d.test_src2, d.test_tsv}}};
+std::array<SplitFiles, 3> splits_of(const Head& head) {
+  const auto& d = head.data;
+  const std::string section = head.section + ".";
+  return {{{section + "train", d.train_src, d.train_src2, d.train_tsv},
+           {section + "valid", d.valid_src, d.valid_src2, d.valid_tsv},
+           {section + "test", d.test_src, d.test_src2, d.test_tsv}}};
 }
 
 std::string counted_files(size_t count) {
@@ -29,27 +32,26 @@ std::string counted_files(size_t count) {
 }
 
 // One encoder.
-void note_second_sources(const Experiment& e, std::vector<models::Misfit>& found) {
-  const char* remedy = translation_of(e).model.heads.empty()
-                           ? "write [[model.encoders]] twice, once for each source, or leave it out"
-                           : "leave it out: a model of several decoders reads one source";
-  for (const SplitFiles& split : splits_of(translation_of(e).data)) {
+void note_second_sources(const Head& head, std::vector<models::Misfit>& found) {
+  const char* remedy = "write [[model.encoders]] twice, once for each source, or leave it out";
+  for (const SplitFiles& split : splits_of(head)) {
     if (split.src2.empty()) continue;
     found.push_back({{split.key("_src2"), "model.encoders"},
                      "names a second source, and the model has one encoder",
                      remedy});
   }
-  if (translation_of(e).data.src2_column == 0) return;
-  found.push_back({{"data.src2_column", "model.encoders"},
+  if (head.data.src2_column == 0) return;
+  found.push_back({{head.section + ".src2_column", "model.encoders"},
                    "is the column of a second source, and the model has one encoder",
                    remedy});
 }
 
 // Two encoders.
-void note_missing_sources(const Experiment& e, std::vector<models::Misfit>& found) {
-  const auto& d = translation_of(e).data;
+void note_missing_sources(const Head& head, std::vector<models::Misfit>& found) {
+  const auto& d = head.data;
+  const std::string column = head.section + ".src2_column";
   bool any_tsv = false;
-  for (const SplitFiles& split : splits_of(d)) {
+  for (const SplitFiles& split : splits_of(head)) {
     any_tsv = any_tsv || !split.tsv.empty();
     if (split.src.size() == split.src2.size()) continue;
     const std::string key = split.key("_src"), second = split.key("_src2");
@@ -61,12 +63,12 @@ void note_missing_sources(const Experiment& e, std::vector<models::Misfit>& foun
   }
   if (!any_tsv) return;
   if (d.src2_column == 0) {
-    found.push_back({{"data.src2_column", "data.train_tsv", "model.encoders"},
+    found.push_back({{column, head.section + ".train_tsv", "model.encoders"},
                      "a model of two encoders needs the column of the second source in TSV files",
                      "set it to that column, from 1"});
   } else if (d.src2_column == d.src_column || d.src2_column == d.tgt_column) {
     const bool source = d.src2_column == d.src_column;
-    found.push_back({{"data.src2_column", source ? "data.src_column" : "data.tgt_column"},
+    found.push_back({{column, head.section + (source ? ".src_column" : ".tgt_column")},
                      "the second source and the " + std::string(source ? "first" : "target") +
                          " are one column, " + std::to_string(d.src2_column),
                      "columns count from 1"});
@@ -94,13 +96,14 @@ void note_unread_encoder(const Experiment& e, std::vector<models::Misfit>& found
 
 std::vector<models::Misfit> two_source_problems(const Experiment& experiment) {
   std::vector<models::Misfit> found;
-  if (!translation_of(experiment).model.encoders.empty()) note_unread_encoder(experiment, found);
-  if (translation_of(experiment).model.encoders.empty()) {
-    note_second_sources(experiment, found);
-  } else if (models::has_two_encoders(translation_of(experiment).model)) {
-    note_missing_sources(experiment, found);
-    note_short_bound(experiment, found);
+  const auto& model = translation_of(experiment).model;
+  if (!model.encoders.empty()) note_unread_encoder(experiment, found);
+  const bool two = models::has_two_encoders(model);
+  if (!model.encoders.empty() && !two) return found;  // models/misfits.h tells it
+  for (const Head& head : heads_of(experiment)) {
+    two ? note_missing_sources(head, found) : note_second_sources(head, found);
   }
+  if (two) note_short_bound(experiment, found);
   return found;
 }
 

@@ -202,12 +202,16 @@ void average_spans_warmup(const Subject& s, Remarks& out) {
 }
 
 void larc_with_clipping(const Subject& s, Remarks& out) {
-  if (!one_of(s.e.optim.name, {"lars", "larc"}) || s.e.optim.clip_norm <= 0) return;
+  const auto& o = s.e.optim;
+  const bool layer_wise = one_of(o.name, {"lars", "larc"});
+  if ((!layer_wise && o.larc_eta <= 0) || o.clip_norm <= 0) return;
   out.push_back({"optim.clip_norm",
-                 s.e.optim.name +
+                 (layer_wise ? o.name : "optim.larc_eta") +
                      " already bounds the step of each tensor by its norm; clipping the "
                      "global norm first changes which tensors are bound",
-                 "optim.clip_norm = 0, and optim.trust_coefficient to bound steps"});
+                 "optim.clip_norm = 0, and " +
+                     std::string(layer_wise ? "optim.trust_coefficient" : "optim.larc_eta") +
+                     " to bound steps"});
 }
 
 void mostly_warmup(const Subject& s, Remarks& out) {

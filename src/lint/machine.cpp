@@ -60,7 +60,7 @@ void tiny_buckets(const Subject& s, Remarks& out) {
   const int64_t bytes = distributed::bucket_bytes_of(s.e.dist, s.e.run.device == "cuda");
   if (bytes >= kTinyBucket) return;
   out.push_back({"dist.bucket_bytes",
-                 "in pieces of " + human_bytes(static_cast<uint64_t>(bytes)) +
+                 "in buckets of " + human_bytes(static_cast<uint64_t>(bytes)) +
                      " the time goes to the latency of each reduction",
                  "leave it out, or set 0: 2 MiB over MPI, 25 MiB over NCCL"});
 }

@@ -110,7 +110,6 @@ void nothing_to_roll_back_to(const Subject&, Remarks&);
 // unread.cpp
 void unread_keys(const Subject&, Remarks&);
 void nothing_to_be_lazy_with(const Subject&, Remarks&);
-void noise_of_no_size(const Subject&, Remarks&);
 void noise_on_frozen_tensors(const Subject&, Remarks&);
 
 }  // namespace rules

@@ -9,7 +9,9 @@
 namespace stretto::lint::rules {
 namespace {
 
+using config::Key;
 using config::ReadWith;
+using config::Schema;
 
 /// What a key that chooses is set to, and what that means: training makes something of "auto".
 struct Choice {
@@ -38,11 +40,10 @@ std::vector<std::string> choosers(const Subject& s, const std::string& chooser) 
   return keys;
 }
 
-std::vector<Choice> choices(const Subject& s, const config::Schema& schema,
-                            const ReadWith& reader) {
+std::vector<Choice> choices(const Subject& s, const Schema& schema, const ReadWith& reader) {
   std::vector<Choice> made;
   for (const auto& key : choosers(s, reader.chooser)) {
-    const std::string& name = *std::get<std::string*>(schema.find(key)->value);
+    const std::string name = config::chosen_value(*schema.find(key));
     const bool automatic = key == "train.loss_scale.name" && name == "auto";
     const char* scaled = optim::may_be_fp16(s.e.train.precision) ? "fairseq" : "none";
     made.push_back({key, name, automatic ? scaled : name});
@@ -50,25 +51,38 @@ std::vector<Choice> choices(const Subject& s, const config::Schema& schema,
   return made;
 }
 
-std::string is(const std::string& chooser, const std::string& value) {
-  return chooser + " = " + value;
+/// Whether anything reads a key, as the keys are that choose.
+bool is_read(const Subject& s, const Schema& schema, const Key& key) {
+  return key.readers.empty() ||
+         std::any_of(key.readers.begin(), key.readers.end(), [&](const ReadWith& reader) {
+           const auto made = choices(s, schema, reader);
+           return std::any_of(made.begin(), made.end(), [&](const Choice& choice) {
+             return config::reads_with(reader, choice.meaning) &&
+                    is_read(s, schema, *schema.find(choice.key));
+           });
+         });
 }
 
-/// "optim.name = sgd, lars or larc"
-std::string any_of(const ReadWith& reader, const config::Schema& schema,
-                   const std::string& present) {
-  auto names = reader.values;
-  const auto& choices = schema.find(reader.chooser)->range.choices;
-  if (names.size() > 2 && names.size() + 1 == choices.size()) {
-    return is(reader.chooser, "any but " + present);
+/// What keeps a key from being read.
+struct Hindrance {
+  std::vector<std::string> here;       ///< how the keys are set that choose
+  std::vector<std::string> elsewhere;  ///< with what it would count
+};
+
+// A key that chooses as it should, and that nothing reads itself, is told by what keeps that one.
+void add_hindrance(const Subject& s, const Schema& schema, const Key& key, Hindrance& found) {
+  for (const auto& reader : key.readers) {
+    const auto made = choices(s, schema, reader);
+    const auto fitting = std::find_if(made.begin(), made.end(), [&](const Choice& choice) {
+      return config::reads_with(reader, choice.meaning);
+    });
+    if (fitting != made.end()) {
+      add_hindrance(s, schema, *schema.find(fitting->key), found);
+      continue;
+    }
+    for (const Choice& choice : made) found.here.push_back(choice.text());
+    found.elsewhere.push_back(config::reader_text(reader, schema));
   }
-  const std::string last = names.back();
-  names.pop_back();
-  return is(reader.chooser, names.empty() ? last : join(names, ", ") + " or " + last);
-}
-
-bool has(const std::vector<std::string>& values, const std::string& value) {
-  return std::find(values.begin(), values.end(), value) != values.end();
 }
 
 }  // namespace
@@ -79,26 +93,13 @@ void unread_keys(const Subject& s, Remarks& out) {
   const auto schema = experiment::experiment_schema(present),
              defaults = experiment::defaults_beside(schema, fallback);
   for (const auto& key : schema.keys) {
-    if (config::value_text(key.value) == config::value_text(defaults.find(key.path)->value)) {
-      continue;
-    }
-    const bool read = std::any_of(key.readers.begin(), key.readers.end(), [&](const auto& reader) {
-      const auto made = choices(s, schema, reader);
-      return std::any_of(made.begin(), made.end(),
-                         [&](const Choice& choice) { return has(reader.values, choice.meaning); });
-    });
-    // What a warm-up is a share of counts with every schedule.
-    const bool measures_warmup =
-        key.path == "schedule.total_steps" && s.e.schedule.warmup_ratio > 0;
-    if (key.readers.empty() || read || measures_warmup) continue;
-    std::vector<std::string> here, elsewhere;
-    for (const auto& reader : key.readers) {
-      const auto made = choices(s, schema, reader);
-      for (const Choice& choice : made) here.push_back(choice.text());
-      elsewhere.push_back(any_of(reader, schema, made.front().meaning));
-    }
-    out.push_back({key.path, "nothing reads it with " + join(here, " and "),
-                   "leave it out; it counts with " + join(elsewhere, ", or with ")});
+    const auto& fallback_value = defaults.find(key.path)->value;
+    const bool is_default = config::value_text(key.value) == config::value_text(fallback_value);
+    if (is_default || is_read(s, schema, key)) continue;
+    Hindrance found;
+    add_hindrance(s, schema, key, found);
+    out.push_back({key.path, "nothing reads it with " + join(found.here, " and "),
+                   "leave it out; it counts with " + join(found.elsewhere, ", or with ")});
   }
 }
 
@@ -110,12 +111,6 @@ void nothing_to_be_lazy_with(const Subject& s, Remarks& out) {
                  "the only embedding is the output projection too (model.tie_embeddings = "
                  "\"all\"), so that every row has a gradient: lazy_adam is adam here",
                  "use optim.name = \"adam\", or model.tie_embeddings = \"decoder\" or \"none\""});
-}
-
-void noise_of_no_size(const Subject& s, Remarks& out) {
-  if (s.e.optim.weight_noise > 0 || s.e.optim.weight_noise_tensors.empty()) return;
-  out.push_back({"optim.weight_noise_tensors", "no tensor has noise with optim.weight_noise = 0",
-                 "set optim.weight_noise, for instance to 0.075, or leave the list out"});
 }
 
 void noise_on_frozen_tensors(const Subject& s, Remarks& out) {

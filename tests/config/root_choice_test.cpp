@@ -8,6 +8,7 @@
 #include "config/describe.h"
 #include "config/load.h"
 #include "config/resolved.h"
+#include "tests/base/failure.h"
 #include "tests/config/reading.h"
 
 namespace stretto::config {
@@ -143,6 +144,44 @@ TEST(RootChoice, IsDescribedPartByPart) {
   EXPECT_NE(both.find("window = 1"), std::string::npos) << both;
   EXPECT_NE(both.find("most = 100.0"), std::string::npos) << both;
   EXPECT_NE(describe(schema, "route.miles").find("at sea"), std::string::npos);
+}
+
+/// What describe() refuses, and what it says instead.
+std::string refused(const Schema& schema, const std::string& name) {
+  const Error error = stretto::testing::failure(ExitCode::kUsage, [&] { describe(schema, name); });
+  return std::string(error.what()) + "; " + error.advice();
+}
+
+TEST(RootChoice, APartHasNoSectionAndNoKeyOfTheOthers) {
+  const auto schema = schema_with("train");
+  EXPECT_EQ(refused(schema, "trip.train.route.power"),
+            "trip.train has no section `route.power`; its sections, beside those of every file: "
+            "route, cost");
+  EXPECT_EQ(refused(schema, "trip.train.route.power.sails"),
+            "trip.train has no section `route.power.sails`; its sections, beside those of every "
+            "file: route, cost");
+  EXPECT_EQ(refused(schema, "trip.train.route.miles"),
+            "trip.train has no key `route.miles`; `stretto describe trip.train.route` lists the "
+            "keys of that section");
+  EXPECT_EQ(refused(schema, "trip.ship.cost.window"),
+            "trip.ship has no key `cost.window`; its sections, beside those of every file: route, "
+            "route.power");
+  // What every file has belongs to each of them.
+  EXPECT_NE(describe(schema, "trip.ship.cost").find("most = 100.0"), std::string::npos);
+  // These are no other part's.
+  const std::string route = describe(schema, "trip.ship.route");
+  EXPECT_EQ(route.find("depend on trip.name"), std::string::npos) << route;
+}
+
+TEST(RootChoice, AKeyOfAPartIsDescribedByThePathThroughIt) {
+  const std::string key = "  route.power.count = 3\n";
+  EXPECT_EQ(describe(schema_with("ship"), "route.power.sails.count").find(key), 0U);
+  EXPECT_EQ(describe(schema_with("train"), "trip.ship.route.power.sails.count").find(key), 0U);
+  EXPECT_EQ(refused(schema_with("ship"), "route.power.sails.cout"),
+            "route.power.sails has no key `cout`; did you mean `route.power.sails.count`?");
+  EXPECT_EQ(refused(schema_with("ship"), "route.power.sails.zebra"),
+            "route.power.sails has no key `zebra`; `stretto describe route.power.sails` lists its "
+            "keys");
 }
 
 size_t times(const std::string& text, const std::string& word) {

@@ -18,7 +18,7 @@ namespace {
 constexpr const char* kWhere = "/run/config.toml";
 const std::string kLstms = "[model.encoder]\nname = \"lstm\"\n[model.decoder]\nname = \"lstm\"\n";
 
-class EmbeddingScale : public ::testing::Test {
+class EmbeddingScaleKey : public ::testing::Test {
  protected:
   LoadedExperiment load(const std::string& lines) {
     folder_.write("a", "a\n");
@@ -46,7 +46,7 @@ class EmbeddingScale : public ::testing::Test {
   stretto::testing::TempDir folder_;
 };
 
-TEST_F(EmbeddingScale, IsAutoUnlessItIsGiven) {
+TEST_F(EmbeddingScaleKey, IsAutoUnlessItIsGiven) {
   EXPECT_EQ(scale_in(load("")), "auto");
   EXPECT_EQ(scale_in(load(kLstms)), "auto");
   for (const char* value : {"auto", "sqrt", "none"}) {
@@ -58,7 +58,7 @@ TEST_F(EmbeddingScale, IsAutoUnlessItIsGiven) {
   }
 }
 
-TEST_F(EmbeddingScale, OfAnotherValueIsAnsweredWithThoseThereAre) {
+TEST_F(EmbeddingScaleKey, OfAnotherValueIsAnsweredWithThoseThereAre) {
   const std::string text = message("[model]\nembedding_scale = \"root\"\n");
   EXPECT_NE(text.find("embedding_scale"), std::string::npos) << text;
   for (const char* value : {"auto", "sqrt", "none"}) {
@@ -66,14 +66,14 @@ TEST_F(EmbeddingScale, OfAnotherValueIsAnsweredWithThoseThereAre) {
   }
 }
 
-TEST_F(EmbeddingScale, AnswersToItsNamesInOtherToolkits) {
+TEST_F(EmbeddingScaleKey, AnswersToItsNamesInOtherToolkits) {
   for (const char* name : {"no_scale_embedding", "scale_embedding", "embed_scale"}) {
     const std::string text = message(std::string("[model]\n") + name + " = true\n");
     EXPECT_NE(text.find("model.embedding_scale"), std::string::npos) << text;
   }
 }
 
-TEST_F(EmbeddingScale, RunsOfTransformersFromBeforeItGoOn) {
+TEST_F(EmbeddingScaleKey, RunsOfTransformersFromBeforeItGoOn) {
   const auto now = load("[model.encoder]\nname = \"light_conv\"\n");
   const std::string before = without_the_key(now);
   const auto stored = load_stored_experiment(before, kWhere, {});
@@ -88,7 +88,7 @@ TEST_F(EmbeddingScale, RunsOfTransformersFromBeforeItGoOn) {
   EXPECT_NE(stated_config_hash(before, kWhere), now.config_hash);
 }
 
-TEST_F(EmbeddingScale, RunsOfOtherPartsFromBeforeItMultipliedTheirRows) {
+TEST_F(EmbeddingScaleKey, RunsOfOtherPartsFromBeforeItMultipliedTheirRows) {
   const std::vector<std::string> pairs{kLstms, "[model.decoder]\nname = \"lstm\"\n",
                                        "[model.encoder]\nname = \"conv\"\n"};
   for (const std::string& lines : pairs) {

@@ -68,11 +68,39 @@ TEST(HeadRules, NamesAreSoundAndDiffer) {
             "model.heads.1.name: there are two heads `fr` | rename one of them");
 }
 
-TEST(HeadRules, ReadOneSource) {
-  EXPECT_EQ(head_problem_of([](Experiment& e) {
-              translation_of(e).model.encoders.resize(2);
-            }).substr(0, 60),
-            "model.encoders: a model of several decoders reads one source");
+TEST(HeadRules, OfTwoEncodersEachHeadNamesASecondSource) {
+  const auto two_sources = [](Experiment& e) {
+    translation_of(e).model.encoders.resize(2);
+    translation_of(e).data.heads[0].src2_column = 3;
+    translation_of(e).data.heads[1].train_src2 = {"/a.src2"};
+  };
+  EXPECT_EQ(head_problem_of(two_sources), "0 problems");
+  EXPECT_EQ(head_problem_of([&](Experiment& e) {
+              two_sources(e);
+              translation_of(e).data.heads[1].train_src2.clear();
+            }),
+            "data.heads.1.train_src2: a model of two encoders needs a second source for each file "
+            "of data.heads.1.train_src: there are 0 files for 1 file | name the second sources in "
+            "the order of data.heads.1.train_src, line for line");
+  EXPECT_EQ(head_problem_of([&](Experiment& e) {
+              two_sources(e);
+              translation_of(e).data.heads[0].src2_column = 0;
+            }),
+            "data.heads.0.src2_column: a model of two encoders needs the column of the second "
+            "source in TSV files | set it to that column, from 1");
+  EXPECT_EQ(head_problem_of([&](Experiment& e) {
+              two_sources(e);
+              translation_of(e).data.train_src2 = {"/b.src2"};
+            }),
+            "data.train_src2: each of model.heads has its text in data.heads | move it to the "
+            "[[data.heads]] that it is for");
+}
+
+TEST(HeadRules, OfOneEncoderNoHeadNamesASecondSource) {
+  EXPECT_EQ(head_problem_of(
+                [](Experiment& e) { translation_of(e).data.heads[1].train_src2 = {"/a.src2"}; }),
+            "data.heads.1.train_src2: names a second source, and the model has one encoder | write "
+            "[[model.encoders]] twice, once for each source, or leave it out");
 }
 
 // Processes would add up rows of different decoders.

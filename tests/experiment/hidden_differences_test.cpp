@@ -94,6 +94,26 @@ TEST(HiddenDifferences, OfTranslationAreThoseOfPartsThatBothHave) {
   EXPECT_EQ(differences(theirs, own), Lines{});  // shapes tell the rest
 }
 
+TEST(HiddenDifferences, OfRecurrentPartsAreTheirConnections) {
+  const auto recurrent = [](models::LstmEncoderOptions encoder,
+                            models::LstmDecoderOptions decoder) {
+    Experiment experiment;
+    translation_of(experiment).model.encoder = std::move(encoder);
+    translation_of(experiment).model.decoder = std::move(decoder);
+    return experiment;
+  };
+  const auto own = recurrent({.num_layers = 4}, {.num_layers = 2});
+  EXPECT_EQ(
+      differences(recurrent({.num_layers = 4, .residual_from = 1},
+                            {.num_layers = 2, .context_to = "gnmt", .initial_state = "last"}),
+                  own),
+      (Lines{"model.encoder.residual_from: 1, 2", "model.decoder.context_to: \"gnmt\", \"gnmt_v2\"",
+             "model.decoder.initial_state: \"last\", \"zero\""}));
+  // Of two layers none has a connection with either number.
+  EXPECT_EQ(differences(recurrent({.num_layers = 4}, {.num_layers = 2, .residual_from = 7}), own),
+            Lines{});
+}
+
 TEST(HiddenDifferences, APartThatAListReplacesIsNotCompared) {
   Experiment theirs, own;
   translation_of(theirs).model.decoder.as<models::StackOptions>().num_heads += 4;

@@ -56,6 +56,17 @@ TEST(LoadExperiment, GivesOptionsAndAResolvedCopyWithAbsolutePaths) {
   EXPECT_EQ(loaded.config_hash.size(), 16u);
 }
 
+TEST(LoadExperiment, RefusesACoverageOfCharactersThatSentencePieceDoesNotTake) {
+  const Bench bench;
+  const auto loaded = load_experiment(bench.config, {"tokenizer.character_coverage=0.98"});
+  EXPECT_EQ(translation_of(loaded.options).tokenizer.character_coverage, 0.98);
+  const auto message =
+      message_of([&] { load_experiment(bench.config, {"tokenizer.character_coverage=0.97"}); });
+  EXPECT_NE(message.find("`tokenizer.character_coverage` must be in [0.98, 1], got 0.97"),
+            std::string::npos)
+      << message;
+}
+
 TEST(LoadExperiment, TheResolvedCopyReadsBackToTheSameExperimentFromAnywhere) {
   const Bench bench("[schedule]\nname = \"cosine\"\n");
   const auto loaded = load_experiment(bench.config, {"data.train_weights=0.25"});

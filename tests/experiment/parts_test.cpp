@@ -276,7 +276,7 @@ TEST(Misfits, ATiedTableMultipliesRowsOfItsWidth) {
             "0 misfits");
 }
 
-TEST(LearnedPositions, AreTheFewestOfAllParts) {
+TEST(PositionsOfAModel, AreTheFewestOfAllParts) {
   Seq2SeqOptions model;
   EXPECT_TRUE(models::learned_positions(model).key.empty());
   model.encoder = ConvEncoderOptions{.max_positions = 300};

@@ -180,37 +180,48 @@ TEST(Patterns, AreWhatNamesTensors) {
   EXPECT_EQ(key_that_names_tensors(e), "model.adapter.dim");
 }
 
-TEST(Patterns, OfAdaptersMustReachResidualConnections) {
-  const auto problems = [](std::vector<std::string> parts, bool residuals) {
+// A model with these parts, of which those have an adapter that the patterns reach.
+std::vector<optim::TensorName> with_adapters(const Experiment& e) {
+  const auto& adapter = translation_of(e).model.adapter;
+  std::vector<optim::TensorName> tensors{{"encoder.layers.0.ffn.up.weight"}};
+  for (const char* part : {"encoder.layers.0.ffn_residual", "decoder.layers.0.block"}) {
+    if (adapter.adapts(part)) tensors.push_back({std::string(part) + ".adapter.down.weight"});
+  }
+  return tensors;
+}
+
+TEST(Patterns, OfAdaptersMustReachPartsOfLayers) {
+  const auto problems = [](std::vector<std::string> parts, const TensorLister& lister) {
     Experiment e;
     translation_of(e).model.adapter = {.dim = 2, .parts = std::move(parts)};
-    std::vector<optim::TensorName> tensors{{"encoder.layers.0.ffn.up.weight"}};
-    if (residuals) {
-      tensors.push_back({"encoder.layers.0.self_residual.norm.weight", true});
-      tensors.push_back({"encoder.layers.0.ffn_residual.norm.weight", true});
-      tensors.push_back({"encoder.layers.0.ffn_residual.adapter.down.weight"});
-    }
-    return name_problems(e, tensors);
+    return name_problems(e, with_adapters(e), lister);
   };
-  EXPECT_TRUE(problems({}, true).empty());
-  EXPECT_TRUE(problems({"*ffn*"}, true).empty());
-  const auto misspelt = problems({"*ffn*", "*self_attention*"}, true);
+  EXPECT_TRUE(problems({}, with_adapters).empty());
+  EXPECT_TRUE(problems({"*ffn*"}, with_adapters).empty());
+  const auto misspelt = problems({"*ffn*", "decoder.*.blok"}, with_adapters);
   ASSERT_EQ(misspelt.size(), 1u);
   EXPECT_EQ(misspelt.front().key, "model.adapter.parts");
-  EXPECT_EQ(misspelt.front().what,
-            "`*self_attention*` matches no residual connection of this model");
+  EXPECT_EQ(misspelt.front().what, "`decoder.*.blok` matches no part of a layer of this model");
   EXPECT_EQ(misspelt.front().hint,
-            "names near it: encoder.layers.0.self_residual, encoder.layers.0.ffn_residual");
-  Experiment parallel;
-  translation_of(parallel).model.adapter = {.dim = 2, .parts = {"*.fnn"}};
-  const std::vector<optim::TensorName> behind_one_norm{
-      {"encoder.layers.0.residual.norm.weight", true}};
-  EXPECT_EQ(name_problems(parallel, behind_one_norm).front().hint,
-            "names near it: encoder.layers.0.residual.self, encoder.layers.0.residual.ffn");
-  const auto nowhere = problems({}, false);
-  ASSERT_EQ(nowhere.size(), 1u);
-  EXPECT_EQ(nowhere.front().key, "model.adapter.dim");
-  EXPECT_NE(nowhere.front().what.find("no layers that adapters can stand in"), std::string::npos);
+            "names near it: decoder.layers.0.block, encoder.layers.0.ffn_residual");
+  EXPECT_EQ(problems({"decoder.*.blok"}, nullptr).front().hint, "\"*\" is every one");
+}
+
+TEST(Patterns, OfLoraAreToldTheMapsThatCanHaveIt) {
+  const TensorLister lister = [](const Experiment& e) {
+    std::vector<optim::TensorName> tensors{{"embedding.weight"},
+                                           {"encoder.layers.0.ffn.up.weight"}};
+    if (translation_of(e).model.lora.adapts("encoder.layers.0.ffn.up")) {
+      tensors.push_back({"encoder.layers.0.ffn.up.lora_a"});
+    }
+    return tensors;
+  };
+  Experiment e;
+  translation_of(e).model.lora = {.rank = 2, .maps = {"embedding"}};
+  const auto problems = name_problems(e, lister(e), lister);
+  ASSERT_EQ(problems.size(), 1u);
+  EXPECT_EQ(problems.front().what, "`embedding` matches no linear map of this model");
+  EXPECT_EQ(problems.front().hint, "names near it: encoder.layers.0.ffn.up");
 }
 
 TEST(Patterns, StopARunOnlyWhereTensorsAreNamed) {

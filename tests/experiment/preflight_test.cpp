@@ -137,6 +137,10 @@ TEST_F(PreflightTest, WhereASecondSourceIsAtFaultItsKeyIsNamed) {
   const auto byte = stop(ExitCode::kBadData);
   EXPECT_TRUE(byte.starts_with("two.toml:3:1: `data.train_src2`: ")) << byte;
   folder.write("train.src2", sentences(100));
+  folder.write("valid.src2", sentences(11));
+  const auto longer = stop(ExitCode::kBadData);
+  EXPECT_TRUE(longer.starts_with("two.toml:6:1: `data.valid_src2`: ")) << longer;
+  EXPECT_TRUE(has(longer, "valid.src2 has 11")) << longer;
   folder.write("valid.src2", "\n\n\n\n\n\n\n\n\n\n");
   const auto empty = stop(ExitCode::kBadData);
   EXPECT_TRUE(empty.starts_with("two.toml:6:1: `data.valid_src2`: empty corpus: ")) << empty;
@@ -229,6 +233,72 @@ TEST_F(TextPreflight, DocumentsThatCannotBeReadAreTold) {
   const auto found = look({}, {.limit = milliseconds(0)});
   ASSERT_EQ(found.unread.size(), 2u);
   EXPECT_EQ(found.unread[0].what, (folder / "train.src").string() + " behind line 1");
+}
+
+/// A vocabulary of English words, and text in Chinese for training.
+class UnknownTokens : public TextPreflight {
+ protected:
+  void SetUp() override {
+    TextPreflight::SetUp();
+    std::string pieces = "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\nwhich\n?\n.\n";
+    for (const auto& word : split(kWords, ' ')) pieces += word + "\n";
+    model = "tokenizer.model=" + folder.write("vocab.txt", pieces);
+    folder.write("zh.txt", "我们喜欢红色的房子\n\n狗看见猫\n");
+    folder.write("zh.tsv", "text\tlabel\n我们喜欢红色的房子\tgood\n狗看见猫\tbad\n");
+    folder.write("zh.json",
+                 R"({"data": [{"paragraphs": [{"context": "我们喜欢红色的房子", "qas": [{"id": "1",
+                     "question": "Which?", "answers": [{"text": "红色", "answer_start": 4}]}]}]}]})");
+  }
+
+  struct Family {
+    const char *task, *known, *unknown, *named;
+  };
+  static constexpr Family kFamilies[] = {
+      {"masked_lm", "train.src", "zh.txt", "training text: 81.2 %"},
+      {"text_classification", "labels.tsv", "zh.tsv", "training text: 76.5 %"},
+      {"question_answering", "squad.json", "zh.json", "training windows: 64.3 %"},
+  };
+
+  std::string model;
+};
+
+TEST_F(UnknownTokens, OfEncodedTextsAreToldAsTrainingTellsThem) {
+  for (const auto& family : kFamilies) {
+    describe(family.task, family.known);
+    for (const auto& how :
+         {PreflightOptions{.full = true}, PreflightOptions{.limit = milliseconds(60'000)}}) {
+      const auto sound = look({model}, how);
+      EXPECT_TRUE(sound.stops.empty()) << family.task << ": " << sound.stops.front().what;
+      EXPECT_TRUE(sound.unread.empty()) << family.task << ": " << sound.unread.front().what;
+    }
+    describe(family.task, family.unknown);
+    const std::string text = stop(ExitCode::kBadData, {model});
+    EXPECT_TRUE(has(text, "`data.train`: " + std::string(family.named) +
+                              " of the tokens are unknown, more than data.max_unknown = 0.2"))
+        << text;
+    const auto timed = look({model}, {.limit = milliseconds(60'000)});
+    ASSERT_EQ(timed.stops.size(), 1u) << family.task;
+    EXPECT_EQ(timed.stops[0].key, "data.train");
+    EXPECT_TRUE(has(timed.stops[0].hint, "give the tokenizer that was made for this text"));
+    EXPECT_TRUE(look({model, "data.max_unknown=1"}).stops.empty()) << family.task;
+    // Of text that was not read to its end nobody knows.
+    const auto late = look({model}, {.limit = milliseconds(0)});
+    EXPECT_TRUE(late.stops.empty()) << family.task;
+    ASSERT_FALSE(late.unread.empty()) << family.task;
+    EXPECT_EQ(late.unread.back().key, "data.max_unknown") << family.task;
+  }
+}
+
+TEST_F(UnknownTokens, AreLookedForInSoundTextAlone) {
+  folder.write("short.tsv", "text\tlabel\n我们喜欢红色的房子\tgood\n狗\n");
+  describe("text_classification", "short.tsv");
+  EXPECT_TRUE(has(stop(ExitCode::kBadData, {model}), "short.tsv:3: "));
+  describe("text_classification", "labels.tsv");
+  const auto valid = "data.valid=[\"" + (folder / "zh.tsv").string() + "\"]";
+  const auto found = look({model, valid});
+  ASSERT_EQ(found.stops.size(), 1u);
+  EXPECT_EQ(found.stops[0].key, "data.valid");
+  EXPECT_TRUE(has(found.stops[0].what, "validation text: "));
 }
 
 TEST_F(PreflightTest, AVocabularyThatTheTextDoesNotAllowIsToldAtItsKey) {

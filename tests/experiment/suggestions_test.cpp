@@ -379,6 +379,13 @@ TEST(Suggestions, ValuesOfOtherToolkitsLeadToOurs) {
         {"schedule.name=cosin", "cosine"},
         {"loss.name=label_smoothed_cross_entropy", "cross_entropy"},
         {"model.name=transformer_wmt_en_de", "encoder_decoder"},
+        {"model.encoder.name=rnn", "lstm"},
+        {"model.encoder.name=GRU", "lstm"},
+        {"model.encoder.name=gnmt", "lstm"},
+        {"model.encoder.name=lightconv", "light_conv"},
+        {"model.decoder.name=ConvS2S", "conv"},
+        {"model.decoder.name=fconv", "conv"},
+        {"model.decoder.name=nematus", "lstm"},
         {"model.norm=prenorm", "pre"},
         {"model.positions=RoPE", "rotary"},
         {"model.positions=ALiBi", "alibi"},
@@ -420,6 +427,41 @@ TEST(Suggestions, WhatIsNoNumberIsToldSo) {
         {"eval.bleu='false'", "leave the quotes out; "}}) {
     EXPECT_TRUE(hint_of(override_text).starts_with(start))
         << override_text << ": " << hint_of(override_text);
+  }
+}
+
+TEST(Suggestions, NamesOfPartsAreKnownInEntriesOfListsToo) {
+  for (const char* blocks : {"[[model.encoders]]\nname = \"rnn\"\n[[model.encoders]]\n",
+                             "[[model.heads]]\n[model.heads.decoder]\nname = \"rnn\"\n"}) {
+    EXPECT_TRUE(hint_of_all(blocks, {}).starts_with("did you mean \"lstm\"?")) << blocks;
+  }
+  EXPECT_TRUE(
+      hint_of("model.encoder.name=gru").starts_with("did you mean \"lstm\"? with cell = \"gru\""));
+}
+
+// Another task has a key of this name in [model] itself.
+TEST(Suggestions, AKeyOfTheTasksOwnPartsIsOfferedBeforeAnotherTask) {
+  EXPECT_EQ(hint_of("model.num_layers=3"),
+            "did you mean `model.encoder.num_layers` or `model.decoder.num_layers`? (integer, "
+            "default 6) Otherwise set task.name = \"masked_lm\"");
+  EXPECT_EQ(
+      hint_of_all("[model]\nnum_heads = 4\n[model.encoder]\nname = \"lstm\"\n", {}),
+      "did you mean `model.decoder.num_heads`? (integer, default 8) Otherwise set task.name = "
+      "\"masked_lm\"");
+  EXPECT_EQ(hint_of_all("[model]\nnum_layers = 4\n[model.encoder]\nname = \"lstm\"\n", {}),
+            "did you mean `model.encoder.num_layers` or `model.decoder.num_layers`? Otherwise set "
+            "task.name = \"masked_lm\"")
+      << "their defaults differ";
+  EXPECT_TRUE(hint_of("model.pooling=mean").starts_with("leave it out, or set task.name = "));
+}
+
+TEST(Suggestions, TheHiddenSizeOfAnLstmIsThatOfItsSection) {
+  for (const char* name : {"hidden_size", "rnn_size"}) {
+    const std::string override_text = std::string("model.encoder.") + name + "=64";
+    EXPECT_TRUE(hint_of_all("[model.encoder]\nname = \"lstm\"\n", {override_text})
+                    .starts_with("did you mean `model.encoder.hidden_dim`?"))
+        << name;
+    EXPECT_TRUE(hint_of(override_text).starts_with("did you mean `model.d_model`?")) << name;
   }
 }
 

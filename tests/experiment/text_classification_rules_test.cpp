@@ -73,6 +73,22 @@ TEST_F(TextClassificationRulesTest, WeightsOfClassesFitTheLabels) {
   EXPECT_EQ(problems(), Keys{"loss.class_weight_list"});
 }
 
+TEST_F(TextClassificationRulesTest, WeightsOfClassesFitTheLabelsThatTheFilesHave) {
+  own().loss.class_weights = "list";
+  own().loss.class_weight_list = {1, 2, 3};
+  const auto found = stops();
+  ASSERT_EQ(found.size(), 1U);
+  EXPECT_EQ(found[0].key, "loss.class_weight_list");
+  EXPECT_EQ(found[0].code, ExitCode::kUsage);
+  EXPECT_EQ(found[0].what, "loss.class_weight_list: 3 weights for 2 labels");
+  EXPECT_EQ(found[0].hint, "give one for each, in this order: no, yes");
+  own().loss.class_weight_list = {1, 2};
+  EXPECT_EQ(stops().size(), 0U);
+  // As long as some rows are not read, nobody knows how many labels there are.
+  own().loss.class_weight_list = {1, 2, 3};
+  EXPECT_EQ(stops({.limit = std::chrono::milliseconds(0)}).size(), 0U);
+}
+
 TEST_F(TextClassificationRulesTest, ANumberHasNoKeysOfClasses) {
   own().data.label_kind = "number";
   e_.eval.best_metric = "pearson";

@@ -10,8 +10,6 @@
 
 #include "base/file.h"
 #include "base/text.h"
-#include "experiment/experiment_schema.h"
-#include "experiment/rules.h"
 #include "tests/base/temp_dir.h"
 #include "tests/lint/sound_config.h"
 
@@ -103,7 +101,6 @@ const std::vector<BadConfig>& bad_configs() {
        {"train.forensics.policy=rollback", "train.save_every=9000", "eval.every=9000"}},
       {"CF001", "optim.nesterov", {"optim.nesterov=true"}},
       {"CF002", "optim.name", {"optim.name=lazy_adam"}},
-      {"CF003", "optim.weight_noise_tensors", {"optim.weight_noise_tensors=[\"encoder.*\"]"}},
       {"CF004",
        "optim.weight_noise_tensors",
        {"optim.weight_noise=0.1", "optim.weight_noise_tensors=[\"encoder.*\"]",
@@ -381,103 +378,6 @@ TEST(Lint, WhereNoMicroBatchIsCutProcessesStandIdle) {
   const auto norms =
       codes_of(lint_of({"train.update_freq=1", "model.norm_layer=batch_norm"}, {.processes = 2}));
   EXPECT_EQ(std::count(norms.begin(), norms.end(), "DP003"), 1);
-}
-
-TEST(Lint, EveryKeyThatNothingReadsIsNamed) {
-  const auto unread = [](const std::vector<std::string>& overrides) {
-    std::vector<std::string> keys;
-    for (const auto& finding : lint_of(overrides)) {
-      if (finding.code == "CF001") keys.push_back(finding.key);
-    }
-    return keys;
-  };
-  using Keys = std::vector<std::string>;
-  EXPECT_EQ(unread({"optim.name=adam", "optim.nesterov=true", "optim.momentum=0.5",
-                    "optim.larc_mode=scale", "optim.trust_coefficient=0.1",
-                    "optim.grad_averaging=true", "schedule.hold_steps=10", "schedule.power=3",
-                    "schedule.staircase=true", "schedule.period_steps=3"}),
-            (Keys{"optim.momentum", "optim.nesterov", "optim.trust_coefficient", "optim.larc_mode",
-                  "optim.grad_averaging", "schedule.power", "schedule.staircase",
-                  "schedule.period_steps", "schedule.hold_steps"}));
-  EXPECT_EQ(unread({"optim.name=sgd", "optim.lr=0.1", "optim.beta1=0.5"}), Keys{"optim.beta1"});
-  EXPECT_EQ(unread({"optim.l1=0.5", "optim.l2=0.5"}), (Keys{"optim.l1", "optim.l2"}));
-  EXPECT_EQ(unread({"optim.reference_batch=1000"}), Keys{"optim.reference_batch"});
-  EXPECT_EQ(unread({"schedule.name=constant", "schedule.min_lr=1e-6"}), Keys{"schedule.min_lr"});
-  EXPECT_EQ(unread({"schedule.name=noam", "optim.lr=2", "schedule.warmup_init_lr=1e-5"}),
-            Keys{"schedule.warmup_init_lr"});
-  EXPECT_EQ(unread({"train.loss_scale.window=100"}), Keys{"train.loss_scale.window"});
-  EXPECT_EQ(unread({"train.precision=mixed_fp16", "train.loss_scale.name=logmax",
-                    "train.loss_scale.factor=4", "train.loss_scale.min=2"}),
-            Keys{"train.loss_scale.factor"});
-}
-
-// Of several encoders or decoders each may read a key.
-TEST(Lint, AKeyThatNoEncoderOfAListReadsIsNamed) {
-  const auto unread = [](experiment::Experiment e) {
-    translation_of(e).model.norm = "pre";
-    std::string keys;
-    for (const auto& finding : lint(e, {})) {
-      if (finding.code == "CF001") keys += finding.key + ": " + finding.reason;
-    }
-    return keys;
-  };
-  experiment::Experiment e;
-  translation_of(e).model.decoder = models::LstmDecoderOptions();
-  translation_of(e).model.encoders = {models::LstmEncoderOptions(), models::LstmEncoderOptions()};
-  EXPECT_NE(unread(e).find("model.norm: nothing reads it with model.encoders.0.name = lstm and "
-                           "model.encoders.1.name = lstm and model.decoder.name = lstm"),
-            std::string::npos)
-      << unread(e);
-  translation_of(e).model.encoders[1] = models::StackOptions();
-  EXPECT_EQ(unread(e), "");
-}
-
-TEST(Lint, AnUnreadKeyIsToldWhereItWouldCount) {
-  const auto found = lint_of({"optim.trust_coefficient=0.1", "optim.epsilon=1e-6"});
-  ASSERT_EQ(codes_of(found), std::vector<std::string>{"CF001"});
-  EXPECT_EQ(found[0].place, "command line, `optim.trust_coefficient=0.1`");
-  EXPECT_EQ(found[0].reason, "nothing reads it with optim.name = adam");
-  EXPECT_EQ(found[0].fix, "leave it out; it counts with optim.name = lars or larc");
-  const auto noam = lint_of({"schedule.name=noam", "optim.lr=2", "schedule.warmup_init_lr=1e-5"});
-  ASSERT_EQ(codes_of(noam), std::vector<std::string>{"CF001"});
-  EXPECT_EQ(noam[0].reason,
-            "nothing reads it with schedule.name = noam and schedule.warmup = gradual");
-  EXPECT_EQ(noam[0].fix,
-            "leave it out; it counts with schedule.name = any but noam, or with schedule.warmup = "
-            "constant");
-}
-
-TEST(Lint, AnAutomaticLossScaleIsNamedWithWhatItIs) {
-  const auto found = lint_of({"train.loss_scale.init=64"});
-  ASSERT_EQ(codes_of(found), std::vector<std::string>{"CF001"});
-  EXPECT_EQ(found[0].reason,
-            "nothing reads it with train.loss_scale.name = auto, which without fp16 is none");
-  EXPECT_EQ(found[0].fix,
-            "leave it out; it counts with train.loss_scale.name = static, backoff, fairseq or "
-            "logmax");
-}
-
-TEST(ReadWith, NamesChoosersAndValuesThatThereAre) {
-  experiment::Experiment options;
-  const auto schema = experiment::experiment_schema(options);
-  size_t found = 0;
-  for (const auto& key : schema.keys) {
-    for (const auto& reader : key.readers) {
-      ++found;
-      const auto* chooser = schema.find(reader.chooser);
-      ASSERT_NE(chooser, nullptr) << key.path << ": " << reader.chooser;
-      const auto& choices = chooser->range.choices;
-      const auto& values = reader.values;
-      EXPECT_FALSE(values.empty()) << key.path;
-      EXPECT_EQ(std::set<std::string>(values.begin(), values.end()).size(), values.size())
-          << key.path;
-      for (const auto& value : values) {
-        EXPECT_EQ(std::count(choices.begin(), choices.end(), value), 1)
-            << key.path << ": " << reader.chooser << " is never `" << value << "`";
-      }
-    }
-  }
-  EXPECT_GE(found, 30u);
 }
 
 // One finite update has to follow the checkpoint before those that fail.
