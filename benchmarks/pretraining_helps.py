@@ -44,8 +44,11 @@ def tokenizer_of(options, train):
 
 
 def model_section(options):
-    return {"preset": options.preset, "norm": "pre", "max_positions": options.max_text_tokens, "dropout": options.dropout,
-            "attention_dropout": options.dropout, "head_dropout": options.dropout}
+    positions = {"positions": options.positions}
+    if options.positions == "learned":
+        positions["max_positions"] = options.max_text_tokens
+    return {"preset": options.preset, "norm": "pre", **positions, "dropout": options.dropout, "attention_dropout": options.dropout,
+            "head_dropout": options.dropout}
 
 
 def tokenizer_section(options):
@@ -94,12 +97,12 @@ def fine_tune(options, name, arm, seed, rate):
 
 
 def pretraining_key(options):
-    return {"part": "pretraining", "preset": options.preset, "minutes": options.minutes, "lr": options.lr}
+    return {"part": "pretraining", "preset": options.preset, "positions": options.positions, "minutes": options.minutes, "lr": options.lr}
 
 
 def tuning_key(options, name, arm, seed, rate):
-    return {"part": "fine-tuning", "preset": options.preset, "minutes": options.minutes if arm == "pretrained" else 0, "task": name, "arm": arm,
-            "seed": seed, "lr": rate, "samples": samples_of(options, name), "valid": options.max_valid, "epochs": options.epochs}
+    return {"part": "fine-tuning", "preset": options.preset, "positions": options.positions,
+            "minutes": options.minutes if arm == "pretrained" else 0, "task": name, "arm": arm, "seed": seed, "lr": rate, "samples": samples_of(options, name), "valid": options.max_valid, "epochs": options.epochs}
 
 
 def best_scores(options, cells, name, arm):
@@ -134,8 +137,8 @@ def page(options, cells):
     known = cells.all(**pretraining_key(options))
     if known:
         told = known[0]
-        notes.append(f"Pretraining: {options.preset}, {told['seconds'] / 60:.1f} minutes of training on {options.threads} threads, "
-                     f"{told['updates']:,} updates, {told['tokens'] / 1e6:.1f} million tokens (epoch {told['epoch']}). The nll of "
+        notes.append(f"Pretraining: {options.preset}, {options.positions} positions, {told['seconds'] / 60:.1f} minutes of training on "
+                     f"{options.threads} threads, {told['updates']:,} updates, {told['tokens'] / 1e6:.1f} million tokens (epoch {told['epoch']}). The nll of "
                      f"held-out hidden tokens fell from {told['nll'][0]:.2f} to {told['nll'][-1]:.2f}.")
     notes.append(f"Fine-tuning: at most {options.max_samples or 'all'} training texts or {options.max_questions or 'all'} questions, "
                  f"{options.epochs} epochs, batches of {options.batch}, "
@@ -158,6 +161,7 @@ def parse():
     parser.add_argument("--out", type=pathlib.Path)
     parser.add_argument("--minutes", type=float, default=10)
     parser.add_argument("--preset", default="mini", choices=("tiny", "mini", "small", "medium", "base"))
+    parser.add_argument("--positions", default="learned", choices=("learned", "rotary"))
     parser.add_argument("--vocab", type=int, default=12000)
     parser.add_argument("--max-text-tokens", type=int, default=256)
     parser.add_argument("--max-tokens", type=int, default=4096, help="of an update of pretraining")
