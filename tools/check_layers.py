@@ -3,7 +3,8 @@
 
 Rooms on one level are strangers. Rooms in TORCH_FREE, every *_options.h, and what the command line
 takes from families of tasks include no libtorch header, so that the command line starts fast and
-sanitizers and fuzzers build without it. Rooms in ANY_FAMILY do not speak of translation.
+sanitizers and fuzzers build without it. Rooms in ANY_FAMILY do not speak of translation, nor, but for
+data, of other families of tasks.
 Prints each offence as FILE:LINE and leaves with 1 if there is any.
 """
 
@@ -34,24 +35,29 @@ ANY_FAMILY = {"train", "parallel", "runs", "report", "engine", "distributed", "d
 TRANSLATION = re.compile(r"translat\w*|bleu|sentence(?!piece)s?|bilingual|hypothes[ei]s|(?<![a-z])(?:src|tgt)(?![a-z])|"
                          r"\"(?:source|target)\"|(?-i:\b(?:source|target)s? (?:text|side|language|line|token|word|vocabulary))",
                          re.IGNORECASE)
+OTHERS = re.compile(r"(?<![a-z])question\w*|squad\w*|(?:label|answer)s\.json\b|masked[ _]?(?:lm|language|token)\w*|"
+                    r"text_?classification\w*", re.IGNORECASE)  # data has a folder for each
 ELSEWHERE = [  # what means something else, or is stored: file, and what its line has
     ("src/report/heat_map.cpp", 'transform=\\"translate('),             # SVG
     ("src/report/html_report.cpp", "Content-Security-Policy"),
     ("src/report/html_report.cpp", "style-src 'unsafe-inline'"),
     ("src/report/html_report.h", "Content-Security-Policy"),
     ("src/report/report_data.cpp", '"source"'), ("src/report/report_data.cpp", "hypothesis"),  # keys of report.json
+    ("src/report/report_data.cpp", '"question"'),
 ]
 OWN = re.compile(r'^\s*#\s*include\s*"(?:src/)?([a-z_0-9]+)/')
 
 
-def speaks_of_translation(name: str, room: str, line: str) -> str:
-    """The word of translation in a line of a room that serves any family; empty when there is none."""
+def word_of_a_family(name: str, room: str, line: str) -> str:
+    """What a line of a room that serves any family says of one, as "WORD is a word of FAMILY"; empty when nothing."""
     if room not in ANY_FAMILY or name.startswith("src/data/pairs/") or re.match(r'\s*#\s*include', line):
         return ""
     if any(name == file and text in line for file, text in ELSEWHERE):
         return ""
-    match = TRANSLATION.search(line)
-    return match[0] if match else ""
+    if match := TRANSLATION.search(line):
+        return f"{match[0]!r} is a word of translation"
+    match = OTHERS.search(line) if room != "data" else None
+    return f"{match[0]!r} is a word of one family of tasks" if match else ""
 
 
 def offences(root: pathlib.Path) -> list[str]:
@@ -70,8 +76,8 @@ def offences(root: pathlib.Path) -> list[str]:
             torch_free = room in TORCH_FREE or path.name.endswith(TORCH_FREE_HEADERS)
             if torch_free and (match := TORCH.match(line)):
                 found.append(f"{place}: {room} does not need libtorch, but includes {match[1]}")
-            if word := speaks_of_translation(path.relative_to(root).as_posix(), room, line):
-                found.append(f"{place}: {word!r} is a word of translation, and {room} serves any family of tasks")
+            if word := word_of_a_family(path.relative_to(root).as_posix(), room, line):
+                found.append(f"{place}: {word}, and {room} serves any family of tasks")
             if not (match := OWN.match(line)):
                 continue
             other = match[1]

@@ -7,7 +7,7 @@
 
 namespace stretto {
 
-/// Replaces a file by one that is written piece by piece, so that a reader, or a machine that loses
+/// Replaces a file by one that is written chunk by chunk, so that a reader, or a machine that loses
 /// power, sees the old file or the new one, never a part. It is written beside the other as
 /// `<name>.tmp-<pid>-<n>` and renamed at the end. A symbolic link at `path` is replaced, not
 /// followed.

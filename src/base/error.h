@@ -3,6 +3,7 @@
 #include <stdexcept>
 #include <string>
 #include <utility>
+#include <vector>
 
 namespace stretto {
 
@@ -24,14 +25,20 @@ enum class ExitCode : int {
 /// A failure the user can act on: what is wrong and where, and what to do about it.
 ///
 /// `what()` is one paragraph that names the place (`file:line:column`, key, tensor, rank);
-/// `advice()` is the remedy, printed on a second, indented line.
+/// `advice()` is the remedy, printed on a second, indented line. `details()` are lines that the
+/// paragraph has no room for; `stretto check` prints them.
 class Error : public std::runtime_error {
  public:
-  Error(ExitCode code, const std::string& what, std::string advice = "")
-      : std::runtime_error(what), code_(code), advice_(std::move(advice)) {}
+  Error(ExitCode code, const std::string& what, std::string advice = "",
+        std::vector<std::string> details = {})
+      : std::runtime_error(what),
+        code_(code),
+        advice_(std::move(advice)),
+        details_(std::move(details)) {}
 
   ExitCode code() const { return code_; }
   const std::string& advice() const { return advice_; }
+  const std::vector<std::string>& details() const { return details_; }
 
   /// `what()`, then the advice on a line of its own indented by two spaces.
   std::string message() const {
@@ -41,6 +48,7 @@ class Error : public std::runtime_error {
  private:
   ExitCode code_;
   std::string advice_;
+  std::vector<std::string> details_;
 };
 
 }  // namespace stretto

@@ -219,19 +219,19 @@ std::string printable(std::string_view text, size_t max_bytes) {
   std::string out;
   while (!text.empty()) {
     const size_t length = utf8_length(text);
-    std::string piece;
+    std::string shown;
     const auto second = static_cast<unsigned char>(text.size() > 1 ? text[1] : 0);
     if (length == 0) {
-      append_escaped(piece, static_cast<unsigned char>(text[0]));
+      append_escaped(shown, static_cast<unsigned char>(text[0]));
     } else if (length == 1 && text[0] != '\t' && (text[0] < 0x20 || text[0] == 0x7F)) {
-      append_escaped(piece, static_cast<unsigned char>(text[0]));
+      append_escaped(shown, static_cast<unsigned char>(text[0]));
     } else if (length == 2 && text[0] == '\xC2' && second < 0xA0) {
-      append_escaped(piece, second);  // U+0080 to U+009F, which some terminals obey
+      append_escaped(shown, second);  // U+0080 to U+009F, which some terminals obey
     } else {
-      piece = text.substr(0, length);
+      shown = text.substr(0, length);
     }
-    if (out.size() + piece.size() > max_bytes) return out + "…";
-    out += piece;
+    if (out.size() + shown.size() > max_bytes) return out + "…";
+    out += shown;
     text.remove_prefix(std::max<size_t>(1, length));
   }
   return out;

@@ -83,9 +83,11 @@ Measured measure(const std::string& run, const report::RateStyle& keys) {
 
 std::optional<Experiment> experiment_of(const PlanOptions& options) {
   if (!options.config.empty()) {
-    config::throw_problems(search::problems_as_configuration(options.config));
     auto inspection = lint::inspect(options.config, options.overrides, /*processes=*/0,
                                     [](const Experiment& e) { return engine().tensor_names(e); });
+    if (!inspection.problems.empty()) {
+      config::throw_problems(search::problems_as_configuration(options.config));
+    }
     config::throw_problems(inspection.problems);  // its data need not be here
     tell_notes(inspection.origins);
     return std::move(inspection.options);

@@ -6,9 +6,9 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "distributed/launch.h"
-#include "experiment/load_experiment.h"
 #include "experiment/same_experiment.h"
 #include "experiment/task_rules.h"
+#include "search/search_plan.h"
 #include "seeds/seed_list.h"
 #include "seeds/seeds_runner.h"
 #include "tasks/displays.h"
@@ -43,7 +43,7 @@ std::string seed_override(int64_t seed) {
 experiment::LoadedExperiment load_seed(const SeedsRequest& request, int64_t seed) {
   auto overrides = request.overrides;
   overrides.push_back(seed_override(seed));
-  return experiment::load_experiment(request.config, overrides);
+  return search::load_configuration(request.config, overrides);
 }
 
 seeds::BestBy best_by(const experiment::Experiment& experiment) {

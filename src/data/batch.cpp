@@ -37,12 +37,12 @@ template <class T>
 Ragged<T> cut(const Ragged<T>& whole, int64_t begin, int64_t end) {
   const auto first = static_cast<size_t>(begin), last = static_cast<size_t>(end);
   const int32_t base = whole.offsets[first];
-  Ragged<T> piece;
-  piece.width = whole.width;
-  piece.values.assign(whole.values.begin() + base * whole.width,
-                      whole.values.begin() + whole.offsets[last] * whole.width);
-  for (size_t i = first + 1; i <= last; ++i) piece.offsets.push_back(whole.offsets[i] - base);
-  return piece;
+  Ragged<T> part;
+  part.width = whole.width;
+  part.values.assign(whole.values.begin() + base * whole.width,
+                     whole.values.begin() + whole.offsets[last] * whole.width);
+  for (size_t i = first + 1; i <= last; ++i) part.offsets.push_back(whole.offsets[i] - base);
+  return part;
 }
 
 int64_t rows_before(const Column& column, int64_t sequence) {

@@ -51,7 +51,8 @@ struct DecodeOptions {
             .value_also_called("fairseq", {"avg", "average", "mean", "length"})
             .value_also_called("none", {"off"}),
         field(&O::length_penalty, "length_penalty", "the exponent a", any(), free)
-            .also_called({"lenpen", "alpha", "normalize", "length_alpha", "lp"}),
+            .also_called({"lenpen", "alpha", "normalize", "length_alpha", "lp"})
+            .read_with("length_penalty_type", {"fairseq", "gnmt"}),
         field(&O::max_len_a, "max_len_a", "output stops at a * source + b tokens", at_least(0),
               free)
             .also_called({"max_length_factor", "max_length_ratio"}),
@@ -67,14 +68,17 @@ struct DecodeOptions {
             .also_called({"no_repeat_ngram_size", "block_ngram_repeat"}),
         field(&O::temperature, "temperature", "of sampling: below 1 is safer, above 1 is bolder",
               greater(0), free)
-            .also_called({"sampling_temperature", "random_sampling_temp"}),
+            .also_called({"sampling_temperature", "random_sampling_temp"})
+            .read_with("method", {"sample"}),
         field(&O::top_k, "top_k", "sample only from the k likeliest tokens; 0 = all", at_least(0),
               free)
-            .also_called({"sampling_topk", "random_sampling_topk"}),
+            .also_called({"sampling_topk", "random_sampling_topk"})
+            .read_with("method", {"sample"}),
         field(&O::top_p, "top_p", "sample only from the likeliest tokens that reach this mass",
               between(0.0001, 1.0), free)
-            .also_called({"sampling_topp", "random_sampling_topp", "nucleus"}),
-        field(&O::seed, "seed", "of sampling", at_least(0), free),
+            .also_called({"sampling_topp", "random_sampling_topp", "nucleus"})
+            .read_with("method", {"sample"}),
+        field(&O::seed, "seed", "of sampling", at_least(0), free).read_with("method", {"sample"}),
         field(&O::max_tokens, "max_tokens", "bound of source tokens times beam_size in one batch",
               at_least(1), {.unit = "tokens", .change = Change::kFree})
             .also_called({"batch_size", "batch_tokens", "max_tokens_decode"}),

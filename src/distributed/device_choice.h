@@ -13,7 +13,7 @@ struct VisibleDevices {
   std::string machine;           ///< the same for ranks of one machine, in containers too
   std::string host;              ///< its name, for messages
   int local_rank = 0;            ///< among the ranks of its machine, as the launcher counts them
-  std::vector<std::string> ids;  ///< in the order of their indices; one for each piece of hardware
+  std::vector<std::string> ids;  ///< in the order of their indices; one for each physical GPU
 };
 
 /// Which of the GPUs that it sees each rank takes: an index into its own list, no GPU twice.

@@ -6,7 +6,6 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/text.h"
-#include "data/labelled/labelled_set.h"
 #include "engine/commands.h"
 #include "experiment/text_sections.h"
 #include "interchange/described_experiment.h"
@@ -18,18 +17,10 @@
 #include "runs/provenance.h"
 #include "runs/run_folder.h"
 #include "tasks/described_by.h"
+#include "tasks/registry.h"
 
 namespace stretto::engine {
 namespace {
-
-constexpr const char* kLabelsFile = "labels.json";
-
-std::vector<std::string> labels_of(const std::map<std::string, std::string>& assets) {
-  const auto found = assets.find(kLabelsFile);
-  if (found == assets.end()) return {};
-  const auto labels = data::labels_from_json(found->second, kLabelsFile);
-  return labels ? labels->names() : std::vector<std::string>();
-}
 
 /// What the command was given, opened.
 struct OpenedRun {
@@ -54,10 +45,12 @@ runs::MadeWeights weights_of(const OpenedRun& run) {
 
 std::string export_text_model(const ExportRequest& request, const OpenedRun& run) {
   // The model first: a task that has no such class says so before its tokenizer does.
-  auto description = interchange::describe(run.experiment, 1, 0, labels_of(run.assets));
+  const auto names = tasks::family_of(run.experiment).output_names(run.assets);
+  auto description = interchange::describe(run.experiment, 1, 0, names);
   auto tokenizer = interchange::exported_tokenizer(run.assets, request.run_directory);
-  runs::require_same_tokenizer(run.checkpoint, runs::tokenizer_hashes(run.assets),
-                               run.folder.directory() / "tokenizer");
+  runs::require_same_tokenizer(
+      run.checkpoint, runs::tokenizer_hashes(run.assets, run.checkpoint.provenance.tokenizer),
+      run.folder.directory() / "tokenizer");
   const auto made = text::make_spec_tokenizer(tokenizer, request.run_directory, 0);
   description.vocab_size = made->size();
   description.pad_id = made->specials().pad;
@@ -109,6 +102,7 @@ std::string export_seq2seq_model(const ExportRequest& request, const OpenedRun& 
 
 int run_export(const ExportRequest& request) {
   const OpenedRun run = open_run(request);
+  interchange::require_kind_of_class(run.experiment, request.model_type);
   auto seq2seq = interchange::find_seq2seq(run.experiment, run.assets);
   const std::string model_class = seq2seq ? export_seq2seq_model(request, run, std::move(*seq2seq))
                                           : export_text_model(request, run);

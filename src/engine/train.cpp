@@ -73,7 +73,7 @@ void require_weights_of_such_a_model(const runs::RunFolder& folder,
                                      const experiment::Experiment& experiment) {
   const auto& from = experiment.train.init_from;
   if (from.empty() || !store::CheckpointStore(folder.directory()).steps().empty()) return;
-  tasks::require_alike_model(runs::open_initial_run(from, runs::Reading::kHeads), experiment);
+  tasks::TakenModel(runs::open_initial_run(from, runs::Reading::kHeads)).require_alike(experiment);
 }
 
 // Rank 0 reads, takes over or trains what later commands need; the others get the files from it.
@@ -272,7 +272,7 @@ int run_train(const TrainRequest& request) {
                     // Paths, which may differ, are part of it.
                     .config_hash = group.all_gather_bytes(request.experiment.config_hash).front(),
                     .world_size = group.size(),
-                    .tokenizer = runs::tokenizer_hashes(task->assets())};
+                    .tokenizer = runs::tokenizer_hashes(task->tokenizer_assets())};
   setup.description = {.title = name.empty() ? directory.filename().string() : name,
                        .config_toml = request.experiment.resolved_toml,
                        .machine = machine_facts(device, precision, group, experiment.dist.strategy),

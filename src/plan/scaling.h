@@ -30,7 +30,7 @@ enum class Algorithm { kRing, kHalvingDoubling };
 /// all_reduce: one all-reduce of the gradients. sharded: its two halves; the gradients' half can
 /// hide behind backward, the parameters' half (fp32) comes after the step, of which each process
 /// does its part. parameter_server: gradients are reduced to process 0, which steps and broadcasts
-/// fp32 parameters; both in trees, whose pieces follow each other: n / B + ceil(log2 p) a each.
+/// fp32 parameters; both in trees, whose chunks follow each other: n / B + ceil(log2 p) a each.
 enum class Strategy { kAllReduce, kSharded, kParameterServer };
 
 /// What is trained, on what. All times are of one process alone unless said otherwise.

@@ -39,10 +39,11 @@ struct RateStyle {
   std::string short_title() const;  ///< "Tokens/s"
 };
 
-/// The headings of a TextPairSample (report/sample.h).
+/// The headings of a TextPairSample and of a MarkedTextSample (report/sample.h).
 struct TextPairWords {
   std::string input = "Input", output = "Output", reference = "Reference";
   std::string picture = "attention, output by input";
+  std::string request = "Request";  ///< of a MarkedTextSample
 };
 
 struct Display {

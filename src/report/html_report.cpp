@@ -135,21 +135,21 @@ std::string render_sample(const RowsSample& sample, const Display&) {
   return out + "</dl>";
 }
 
-std::string render_piece(const AnswerSample::Piece& piece, size_t most) {
-  const std::string text = escape_html(piece.text, most);
-  if (!piece.is_answer && !piece.is_reference) return text;
-  const char* css = !piece.is_answer ? "ref" : piece.is_reference ? "out ref" : "out";
+std::string render_stretch(const MarkedTextSample::Stretch& stretch, size_t most) {
+  const std::string text = escape_html(stretch.text, most);
+  if (!stretch.is_output && !stretch.is_reference) return text;
+  const char* css = !stretch.is_output ? "ref" : stretch.is_reference ? "out ref" : "out";
   return "<mark class=\"" + std::string(css) + "\">" + text + "</mark>";
 }
 
-std::string render_sample(const AnswerSample& sample, const Display& display) {
+std::string render_sample(const MarkedTextSample& sample, const Display& display) {
   const TextPairWords& words = display.text_pair;
-  std::string paragraph;
+  std::string text;
   size_t left = kMaxText;
-  for (size_t i = 0; i < std::min(sample.paragraph.size(), kMaxPieces) && left > 0; ++i) {
-    const auto& piece = sample.paragraph[i];
-    paragraph += render_piece(piece, left);
-    left -= std::min(left, count_code_points(valid_utf8(piece.text)));
+  for (size_t i = 0; i < std::min(sample.text.size(), kMaxStretches) && left > 0; ++i) {
+    const auto& stretch = sample.text[i];
+    text += render_stretch(stretch, left);
+    left -= std::min(left, count_code_points(valid_utf8(stretch.text)));
   }
   std::string references;
   for (size_t i = 0; i < std::min(sample.references.size(), kMaxReferences); ++i) {
@@ -157,11 +157,11 @@ std::string render_sample(const AnswerSample& sample, const Display& display) {
   }
   const std::string note =
       sample.note.empty() ? "" : " <small>" + escape_html(sample.note, kMaxNote) + "</small>";
-  return "<dl class=\"answer\">" + sample_row("Question", sample.question) + "<dt>" +
-         escape_html(words.input, kMaxTitle) + "</dt><dd dir=\"auto\" class=\"text\">" + paragraph +
+  return "<dl class=\"answer\">" + sample_row(words.request, sample.request) + "<dt>" +
+         escape_html(words.input, kMaxTitle) + "</dt><dd dir=\"auto\" class=\"text\">" + text +
          "</dd><dt>" + escape_html(words.output, kMaxTitle) +
          "</dt><dd dir=\"auto\" class=\"out\">" +
-         (sample.answer.empty() ? "–" : escape_html(sample.answer, kMaxText)) + note + "</dd>" +
+         (sample.output.empty() ? "–" : escape_html(sample.output, kMaxText)) + note + "</dd>" +
          sample_row(words.reference, references) + "</dl>";
 }
 

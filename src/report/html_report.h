@@ -14,8 +14,8 @@ namespace stretto::report {
 
 /// The most that a page shows, in code points, rows and samples.
 inline constexpr size_t kMaxText = 1500, kMaxCell = 600, kMaxRows = 200, kMaxSamples = 50;
-/// Of one answer: stretches of its text, and references.
-inline constexpr size_t kMaxPieces = 64, kMaxReferences = 16;
+/// Of one MarkedTextSample: stretches of its text, and references.
+inline constexpr size_t kMaxStretches = 64, kMaxReferences = 16;
 /// Of a MatrixSample, each way.
 inline constexpr size_t kMaxMatrix = 40;
 

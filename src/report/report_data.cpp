@@ -22,7 +22,7 @@ constexpr size_t kMostBytes = size_t{32} << 20;  // far above 50 samples of the 
 constexpr size_t kMostPieces = 1024, kLongestPiece = 64;
 constexpr double kSteps = 1e6;  // of attention between 0 and 1
 constexpr const char* kRowsKind = "rows";
-constexpr const char* kAnswerKind = "answer";
+constexpr const char* kMarkedTextKind = "answer";
 constexpr const char* kMatrixKind = "matrix";
 
 std::string cut(const std::string& text, size_t most) {
@@ -75,18 +75,18 @@ RowsSample trimmed_one(const RowsSample& sample) {
   return kept;
 }
 
-AnswerSample trimmed_one(const AnswerSample& sample) {
-  AnswerSample kept{.question = cut(sample.question, kMaxText),
-                    .paragraph = {},
-                    .answer = cut(sample.answer, kMaxText),
-                    .references = {},
-                    .note = cut(sample.note, kMaxCell)};
+MarkedTextSample trimmed_one(const MarkedTextSample& sample) {
+  MarkedTextSample kept{.request = cut(sample.request, kMaxText),
+                        .text = {},
+                        .output = cut(sample.output, kMaxText),
+                        .references = {},
+                        .note = cut(sample.note, kMaxCell)};
   size_t left = kMaxText;
-  for (size_t i = 0; i < std::min(sample.paragraph.size(), kMaxPieces) && left > 0; ++i) {
-    const auto& piece = sample.paragraph[i];
-    kept.paragraph.push_back(piece);
-    kept.paragraph.back().text = cut(piece.text, left);
-    left -= std::min(left, count_code_points(kept.paragraph.back().text));
+  for (size_t i = 0; i < std::min(sample.text.size(), kMaxStretches) && left > 0; ++i) {
+    const auto& stretch = sample.text[i];
+    kept.text.push_back(stretch);
+    kept.text.back().text = cut(stretch.text, left);
+    left -= std::min(left, count_code_points(kept.text.back().text));
   }
   for (size_t i = 0; i < std::min(sample.references.size(), kMaxReferences); ++i) {
     kept.references.push_back(cut(sample.references[i], kMaxCell));
@@ -131,17 +131,14 @@ OrderedJson json_of_one(const RowsSample& sample) {
   return {{"kind", kRowsKind}, {"rows", std::move(rows)}};
 }
 
-OrderedJson json_of_one(const AnswerSample& sample) {
-  auto pieces = OrderedJson::array();
-  for (const auto& piece : sample.paragraph) {
-    pieces.push_back({piece.text, piece.is_answer, piece.is_reference});
+OrderedJson json_of_one(const MarkedTextSample& sample) {
+  auto stretches = OrderedJson::array();
+  for (const auto& stretch : sample.text) {
+    stretches.push_back({stretch.text, stretch.is_output, stretch.is_reference});
   }
-  return {{"kind", kAnswerKind},
-          {"question", sample.question},
-          {"paragraph", std::move(pieces)},
-          {"answer", sample.answer},
-          {"references", sample.references},
-          {"note", sample.note}};
+  return {{"kind", kMarkedTextKind},           {"question", sample.request},
+          {"paragraph", std::move(stretches)}, {"answer", sample.output},
+          {"references", sample.references},   {"note", sample.note}};
 }
 
 OrderedJson json_of_one(const MatrixSample& sample) {
@@ -184,19 +181,20 @@ std::vector<std::vector<float>> attention_of(const nlohmann::json& list) {
   return rows;
 }
 
-AnswerSample answer_of(const nlohmann::json& json) {
-  AnswerSample sample{.question = json.at("question").get<std::string>(),
-                      .paragraph = {},
-                      .answer = json.at("answer").get<std::string>(),
-                      .references = json.at("references").get<std::vector<std::string>>(),
-                      .note = json.at("note").get<std::string>()};
-  require(sample.references.size() <= kMaxReferences, "an answer has too many references");
-  const auto& pieces = json.at("paragraph");
-  require(pieces.is_array() && pieces.size() <= kMaxPieces, "a paragraph is no list, or too long");
-  for (const auto& piece : pieces) {
-    require(piece.is_array() && piece.size() == 3, "a piece of a paragraph is no triple");
-    sample.paragraph.push_back(
-        {piece[0].get<std::string>(), piece[1].get<bool>(), piece[2].get<bool>()});
+MarkedTextSample marked_text_of(const nlohmann::json& json) {
+  MarkedTextSample sample{.request = json.at("question").get<std::string>(),
+                          .text = {},
+                          .output = json.at("answer").get<std::string>(),
+                          .references = json.at("references").get<std::vector<std::string>>(),
+                          .note = json.at("note").get<std::string>()};
+  require(sample.references.size() <= kMaxReferences, "a text has too many references");
+  const auto& stretches = json.at("paragraph");
+  require(stretches.is_array() && stretches.size() <= kMaxStretches,
+          "a text is no list, or too long");
+  for (const auto& stretch : stretches) {
+    require(stretch.is_array() && stretch.size() == 3, "a stretch of a text is no triple");
+    sample.text.push_back(
+        {stretch[0].get<std::string>(), stretch[1].get<bool>(), stretch[2].get<bool>()});
   }
   return sample;
 }
@@ -229,7 +227,7 @@ MatrixSample matrix_of(const nlohmann::json& json) {
 Sample sample_of(const nlohmann::json& json) {
   require(json.is_object(), "a sample is no object");
   if (json.contains("kind")) {
-    if (json.at("kind") == kAnswerKind) return answer_of(json);
+    if (json.at("kind") == kMarkedTextKind) return marked_text_of(json);
     if (json.at("kind") == kMatrixKind) return matrix_of(json);
     require(json.at("kind") == kRowsKind, "a sample of another kind");
     return RowsSample{rows_of(json.at("rows"))};

@@ -23,19 +23,19 @@ struct RowsSample {
   std::vector<std::pair<std::string, std::string>> rows;
 };
 
-/// An answer that was found in a text.
-struct AnswerSample {
-  /// A stretch of the text; the answer and a reference may overlap.
-  struct Piece {
+/// A text with marked stretches: what was found in it, and what should have been.
+struct MarkedTextSample {
+  /// A stretch of the text; output and reference may overlap.
+  struct Stretch {
     std::string text;
-    bool is_answer = false, is_reference = false;
-    bool operator==(const Piece&) const = default;
+    bool is_output = false, is_reference = false;
+    bool operator==(const Stretch&) const = default;
   };
-  std::string question;
-  std::vector<Piece> paragraph;  ///< one after the other; a long text is cut around its marks
-  std::string answer;            ///< empty: none
-  std::vector<std::string> references;  ///< empty: the text does not answer the question
-  std::string note;                     ///< beside the answer: "exact, 0.93"
+  std::string request;        ///< what was to be found; its heading is TextPairWords::request
+  std::vector<Stretch> text;  ///< one after the other; a long text is cut around its marks
+  std::string output;         ///< empty: nothing was found
+  std::vector<std::string> references;  ///< empty: nothing was to be found
+  std::string note;                     ///< beside the output: "exact, 0.93"
 };
 
 /// How often each pair occurred: a confusion matrix.
@@ -47,6 +47,6 @@ struct MatrixSample {
   std::vector<std::vector<int64_t>> counts;  ///< [rows][columns], none below 0
 };
 
-using Sample = std::variant<TextPairSample, RowsSample, AnswerSample, MatrixSample>;
+using Sample = std::variant<TextPairSample, RowsSample, MarkedTextSample, MatrixSample>;
 
 }  // namespace stretto::report

@@ -270,6 +270,12 @@ std::string advice_for_misfits(const store::SafetensorsFile& file,
          "that fit alone with train.init_only";
 }
 
+// The error with other advice, which also says where to read what it leaves out.
+Error advised(const Error& error, std::string advice) {
+  if (!error.details().empty()) advice += "; `stretto check` lists every tensor that does not fit";
+  return Error(error.code(), error.what(), std::move(advice), error.details());
+}
+
 // Makes a check of the weights; its error says what to do where they do not fit.
 template <class Check>
 void check_with_advice(const store::SafetensorsFile& file, const std::vector<Target>& wanted,
@@ -277,7 +283,7 @@ void check_with_advice(const store::SafetensorsFile& file, const std::vector<Tar
   try {
     check();
   } catch (const Error& error) {
-    throw Error(error.code(), error.what(), advice_for_misfits(file, wanted));
+    throw advised(error, advice_for_misfits(file, wanted));
   }
 }
 
@@ -336,9 +342,9 @@ void require_part_fits(const store::SafetensorsFile& file, const std::string& wh
     if (!problem.empty()) wrong.push_back(std::move(problem));
   }
   if (wrong.empty()) return;
-  throw Error(ExitCode::kBadData, where + ": does not fit this model: " + join(wrong, "; "),
-              "give the part the sizes that it has there, or let train.init_only leave these "
-              "tensors out");
+  throw advised(misfits_error(where + ": does not fit this model", std::move(wrong), ""),
+                "give the part the sizes that it has there, or let train.init_only leave these "
+                "tensors out");
 }
 
 // What is taken of a file; throws where it does not fit.

@@ -129,13 +129,13 @@ InitialRun open_initial_run(const fs::path& run_or_checkpoint, Reading reading) 
   run.folder = run_of(run.checkpoint.directory);
   if (run.folder.empty()) return run;
   run.tokenizer = RunFolder::open(run.folder).read_assets();
-  require_same_tokenizer(run.checkpoint, tokenizer_hashes(run.tokenizer), run.folder / "tokenizer");
+  require_same_tokenizer(run.checkpoint, tokenizer_of(run), run.folder / "tokenizer");
   return run;
 }
 
 std::map<std::string, std::string> tokenizer_of(const InitialRun& run) {
-  if (!run.tokenizer.empty()) return tokenizer_hashes(run.tokenizer);
-  return run.checkpoint.provenance.tokenizer;
+  const auto& trained_with = run.checkpoint.provenance.tokenizer;
+  return run.tokenizer.empty() ? trained_with : tokenizer_hashes(run.tokenizer, trained_with);
 }
 
 void require_tokenizer_of(const InitialRun& run,

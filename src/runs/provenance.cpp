@@ -2,21 +2,14 @@
 
 #include <torch/version.h>
 
-#include <algorithm>
-#include <array>
-#include <string_view>
-
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/text.h"
 #include "base/version.h"
+#include "text/tokenizer.h"
 
 namespace stretto::runs {
 namespace {
-
-// What families of tasks keep beside the tokenizer: another run with the same tokenizer may have
-// others, and its weights still mean the same pieces.
-constexpr std::array<std::string_view, 2> kOtherAssets{"labels.json", "answers.json"};
 
 // The first file that is not the same on both sides; empty when all are.
 std::string first_difference(const std::map<std::string, std::string>& a,
@@ -37,17 +30,23 @@ std::string described(const std::map<std::string, std::string>& hashes, const st
 
 }  // namespace
 
-bool is_of_tokenizer(std::string_view asset) {
-  return std::find(kOtherAssets.begin(), kOtherAssets.end(), asset) == kOtherAssets.end();
-}
-
 std::map<std::string, std::string> tokenizer_hashes(
     const std::map<std::string, std::string>& assets) {
   std::map<std::string, std::string> hashes;
-  for (const auto& [name, bytes] : assets) {
-    if (is_of_tokenizer(name)) hashes[name] = sha256_hex(bytes);
-  }
+  for (const auto& [name, bytes] : assets) hashes[name] = sha256_hex(bytes);
   return hashes;
+}
+
+// Another run with the same tokenizer may have other files beside it, and its weights still mean
+// the same pieces.
+std::map<std::string, std::string> tokenizer_hashes(
+    const std::map<std::string, std::string>& assets,
+    const std::map<std::string, std::string>& trained_with) {
+  auto own = assets;
+  std::erase_if(own, [&](const auto& asset) {
+    return !trained_with.contains(asset.first) && !text::is_tokenizer_asset(asset.first);
+  });
+  return tokenizer_hashes(own);
 }
 
 store::Provenance provenance_of(const RunIdentity& identity) {

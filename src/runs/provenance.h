@@ -3,22 +3,24 @@
 #include <filesystem>
 #include <map>
 #include <string>
-#include <string_view>
 
 #include "runs/checkpointer.h"
 #include "store/checkpoint.h"
 
 namespace stretto::runs {
 
-/// Whether a file that a run keeps beside its checkpoints is the tokenizer's: names of labels, for
-/// instance, are not.
-bool is_of_tokenizer(std::string_view asset);
-
 /// SHA-256 of each file of a tokenizer: name -> 64 hex digits.
-/// @param assets  name -> bytes, as `text::TokenizerPair` and RunFolder have them; files of others
-///                do not count
+/// @param assets  name -> bytes, as `text::TokenizerPair` and tasks::FamilyTask have them
 std::map<std::string, std::string> tokenizer_hashes(
     const std::map<std::string, std::string>& assets);
+
+/// The same of all files that a run folder keeps. Those count that something was trained with, and
+/// those that a tokenizer is read from (text::is_tokenizer_asset()), but not what a family of tasks
+/// keeps beside them.
+/// @param trained_with  of a checkpoint's provenance; empty = unknown
+std::map<std::string, std::string> tokenizer_hashes(
+    const std::map<std::string, std::string>& assets,
+    const std::map<std::string, std::string>& trained_with);
 
 /// What a checkpoint that this program writes for a run says of where it comes from.
 store::Provenance provenance_of(const RunIdentity& identity);

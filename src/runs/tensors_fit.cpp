@@ -1,12 +1,57 @@
 #include "runs/tensors_fit.h"
 
-#include "base/error.h"
+#include <algorithm>
+#include <map>
+#include <utility>
+
 #include "base/text.h"
 
 namespace stretto::runs {
 namespace {
 
 constexpr size_t kMaxListedMisfits = 3;
+
+/// Misfits that are told together.
+struct MisfitEntry {
+  std::vector<std::string> name;  ///< its parts; "*" where the tensors have different numbers
+  std::string said;               ///< from the quote behind the name on
+  int64_t count = 1;
+
+  std::string text() const {
+    const std::string one = "`" + join(name, ".") + said;
+    return count == 1 ? one : one + " (" + counted(count, "tensor") + ")";
+  }
+};
+
+bool is_layer_number(const std::string& part) {
+  return !part.empty() &&
+         std::all_of(part.begin(), part.end(), [](char c) { return c >= '0' && c <= '9'; });
+}
+
+// In the order of the first misfit of each.
+std::vector<MisfitEntry> told_together(const std::vector<std::string>& misfits) {
+  std::vector<MisfitEntry> entries;
+  std::map<std::pair<std::vector<std::string>, std::string>, size_t> places;
+  for (const std::string& misfit : misfits) {
+    const size_t end = std::min(misfit.find('`', 1), misfit.size());
+    MisfitEntry found{.name = split(misfit.substr(1, end - 1), '.'), .said = misfit.substr(end)};
+    auto pattern = found.name;
+    for (std::string& part : pattern) {
+      if (is_layer_number(part)) part = "*";
+    }
+    const auto [place, is_new] = places.try_emplace(std::pair(pattern, found.said), entries.size());
+    if (is_new) {
+      entries.push_back(std::move(found));
+      continue;
+    }
+    MisfitEntry& entry = entries[place->second];
+    ++entry.count;
+    for (size_t i = 0; i < pattern.size(); ++i) {
+      if (found.name[i] != entry.name[i]) entry.name[i] = "*";
+    }
+  }
+  return entries;
+}
 
 }  // namespace
 
@@ -25,17 +70,29 @@ std::string shape_misfit(const store::TensorView* found, const std::string& name
   return "`" + name + "` is " + shape_text(found->shape) + ", the model wants " + shape_text(shape);
 }
 
+Error misfits_error(const std::string& what, std::vector<std::string> misfits, std::string advice) {
+  std::vector<std::string> shown;
+  auto left = static_cast<int64_t>(misfits.size());
+  for (const MisfitEntry& entry : told_together(misfits)) {
+    if (shown.size() == kMaxListedMisfits) break;
+    shown.push_back(entry.text());
+    left -= entry.count;
+  }
+  if (left > 0) {
+    shown.push_back("and " + counted(left, "tensor") + " more");
+  } else {
+    misfits.clear();
+  }
+  return Error(ExitCode::kBadData, what + ": " + join(shown, "; "), std::move(advice),
+               std::move(misfits));
+}
+
 void require_fit(std::vector<std::string> misfits, const std::string& where) {
   if (misfits.empty()) return;
-  const size_t count = misfits.size();
-  if (count > kMaxListedMisfits) {
-    misfits.resize(kMaxListedMisfits);
-    misfits.push_back("and " + std::to_string(count - kMaxListedMisfits) + " more");
-  }
-  throw Error(ExitCode::kBadData,
-              where + ": the checkpoint does not fit this model: " + join(misfits, "; "),
-              "the checkpoint has another architecture or vocabulary: use the configuration it "
-              "was trained with, or another --run folder");
+  throw misfits_error(
+      where + ": the checkpoint does not fit this model", std::move(misfits),
+      "the checkpoint has another architecture or vocabulary: use the configuration it was trained "
+      "with, or another --run folder");
 }
 
 }  // namespace stretto::runs

@@ -46,6 +46,9 @@ class FamilyTask : public train::Task {
   virtual int64_t update_bound() const = 0;
   /// `train.init_vocabulary = "match"`: the rows that each table takes from another run's.
   virtual std::vector<runs::MatchedTable> matched_tables(const runs::InitialRun& run) const = 0;
+  /// Of assets() those that say what the model's ids stand for: a checkpoint is refused beside
+  /// others. A family leaves out what it keeps besides.
+  virtual Assets tokenizer_assets() const { return assets(); }
 };
 
 /// The commands that a family may be short of memory in.
@@ -83,6 +86,10 @@ class Family {
   virtual std::shared_ptr<torch::nn::Module> make_network(const experiment::Experiment& experiment,
                                                           const Assets& assets,
                                                           bool draws_weights) const = 0;
+
+  /// Names of the model's outputs, in their order, where a run keeps some.
+  /// @param assets  of the run folder
+  virtual std::vector<std::string> output_names(const Assets& /*assets*/) const { return {}; }
 
   /// Notes in `found` where training would stop at the weights that `train.init_from` names.
   virtual void check_weights(const experiment::CheckRequest& request,

@@ -10,7 +10,7 @@
 
 namespace stretto::tasks {
 
-void SideBySide::run(int64_t count, const std::function<void(int64_t)>& piece) {
+void SideBySide::run(int64_t count, const std::function<void(int64_t)>& job) {
   next_ = 0;
   failed_ = false;
   failure_ = nullptr;
@@ -20,7 +20,7 @@ void SideBySide::run(int64_t count, const std::function<void(int64_t)>& piece) {
     const at::NoGradGuard no_grad;
     const kernels::ComputeScope arithmetic(compute);
     const kernels::PackedWeightsScope packed(packed_);
-    work(count, piece);
+    work(count, job);
   };
   const auto threads = std::min<int64_t>(at::get_num_threads(), count);
   if (on_cpu_ && threads > 1) {
@@ -34,17 +34,17 @@ void SideBySide::run(int64_t count, const std::function<void(int64_t)>& piece) {
 }
 
 void SideBySide::run_share(const distributed::ProcessGroup& group, int64_t count,
-                           const std::function<void(int64_t)>& piece) {
+                           const std::function<void(int64_t)>& job) {
   const int64_t rank = group.rank(), size = group.size();
   run(rank < count ? (count - rank + size - 1) / size : 0, [&](int64_t i) {
     exclusively([&] { group.check_peers(); });
-    piece(rank + i * size);
+    job(rank + i * size);
   });
 }
 
-void SideBySide::work(int64_t count, const std::function<void(int64_t)>& piece) {
+void SideBySide::work(int64_t count, const std::function<void(int64_t)>& job) {
   try {
-    for (int64_t i = next_++; i < count && !failed_; i = next_++) piece(i);
+    for (int64_t i = next_++; i < count && !failed_; i = next_++) job(i);
   } catch (...) {
     const std::lock_guard lock(mutex_);
     note_failure();
@@ -53,11 +53,11 @@ void SideBySide::work(int64_t count, const std::function<void(int64_t)>& piece) 
 
 void SideBySide::exclusively(const std::function<void()>& change) {
   const std::lock_guard lock(mutex_);
-  if (failed_) throw std::runtime_error("[side_by_side] another piece has failed");
+  if (failed_) throw std::runtime_error("[side_by_side] another job has failed");
   try {
     change();
   } catch (...) {
-    note_failure();  // before any other piece comes here, and throws because of it
+    note_failure();  // before any other job comes here, and throws because of it
     throw;
   }
 }

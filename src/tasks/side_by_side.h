@@ -13,30 +13,30 @@
 
 namespace stretto::tasks {
 
-/// Numbered pieces of work for models that do not change, each without gradients.
+/// Numbered jobs for models that do not change, each without gradients.
 ///
-/// On a CPU each thread of libtorch does whole pieces: threads then wait for each other far less
-/// than they do inside each product. Elsewhere one piece follows the other. Weights are laid out
+/// On a CPU each thread of libtorch does whole jobs: threads then wait for each other far less
+/// than they do inside each product. Elsewhere one job follows the other. Weights are laid out
 /// for products once, for as long as this lives (kernels/gemm/packed_weights.h).
 class SideBySide {
  public:
   explicit SideBySide(const at::Device& device) : on_cpu_(device.is_cpu()) {}
 
-  /// Does the pieces 0 … count - 1. When one throws, no other begins, and once all threads are
+  /// Does the jobs 0 … count - 1. When one throws, no other begins, and once all threads are
   /// done, what was thrown first is thrown again.
-  void run(int64_t count, const std::function<void(int64_t)>& piece);
+  void run(int64_t count, const std::function<void(int64_t)>& job);
 
-  /// Does those of the pieces that fall to this process: rank, rank + size, … Throws
+  /// Does those of the jobs that fall to this process: rank, rank + size, … Throws
   /// Error(kPeerLost) when a process is lost.
   void run_share(const distributed::ProcessGroup& group, int64_t count,
-                 const std::function<void(int64_t)>& piece);
+                 const std::function<void(int64_t)>& job);
 
-  /// Within a piece: makes `change` while no other piece is within this. Throws when another piece
+  /// Within a job: makes `change` while no other job is within this. Throws when another job
   /// has failed; what `change` throws ends the work of all.
   void exclusively(const std::function<void()>& change);
 
  private:
-  void work(int64_t count, const std::function<void(int64_t)>& piece);
+  void work(int64_t count, const std::function<void(int64_t)>& job);
   void note_failure();
 
   const bool on_cpu_;

@@ -1,21 +1,36 @@
 #pragma once
 
+#include <filesystem>
+#include <optional>
+#include <string>
+
 #include "experiment/experiment.h"
 #include "runs/initial_weights.h"
 
 namespace stretto::tasks {
 
-/// Compares `[model]` of the run that `train.init_from` names with that of the run that begins
-/// (TaskRules::hidden_differences): weights would load, and mean something else. Throws
-/// Error(kUsage) with keys and values. With `train.init_only`, which names what is taken, this is
-/// a warning; so is a configuration of the other run that cannot be read. Asks nothing of a
-/// checkpoint outside of a run.
-void require_alike_model(const runs::InitialRun& run, const experiment::Experiment& own);
+/// The model of the run that `train.init_from` names, as that run's configuration describes it:
+/// read once, here. Nobody knows it outside of a run, and where the configuration cannot be read.
+class TakenModel {
+ public:
+  explicit TakenModel(const runs::InitialRun& run);
 
-/// Whether the head of the run that `train.init_from` names is another task's: tensors of the same
-/// name and shape then mean something else, as weights of classes and of the ends of an answer do.
-/// Of tasks on encoded texts alone. False where the other run has no head (the pooler beside such
-/// an encoder is any task's), or where nobody knows.
-bool has_another_head(const runs::InitialRun& run, const experiment::Experiment& own);
+  /// Compares its `[model]` with that of the run that begins (TaskRules::hidden_differences):
+  /// weights would load, and mean something else. Throws Error(kUsage) with keys and values. With
+  /// `train.init_only`, which names what is taken, this is a warning; so is a configuration that
+  /// cannot be read. Asks nothing of a checkpoint outside of a run.
+  void require_alike(const experiment::Experiment& own) const;
+
+  /// Whether its head is another task's: tensors of the same name and shape then mean something
+  /// else, as weights of classes and of the ends of an answer do. Of tasks on encoded texts alone.
+  /// False where the other run has no head (the pooler beside such an encoder is any task's), or
+  /// where nobody knows.
+  bool has_another_head(const experiment::Experiment& own) const;
+
+ private:
+  std::filesystem::path folder_, place_;  ///< as runs::InitialRun has them
+  std::optional<experiment::Experiment> options_;
+  std::string problem_;  ///< why the configuration cannot be read
+};
 
 }  // namespace stretto::tasks

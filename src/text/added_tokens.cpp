@@ -45,11 +45,11 @@ size_t behind_space(std::string_view text, size_t at) {
 
 AddedTokens::AddedTokens(std::vector<AddedToken> tokens, const std::vector<std::string>& patterns)
     : tokens_(std::move(tokens)) {
-  std::vector<std::pair<std::string_view, int64_t>> pieces;
+  std::vector<std::pair<std::string_view, int64_t>> strings;
   for (size_t i = 0; i < patterns.size(); ++i) {
-    pieces.emplace_back(patterns[i], static_cast<int64_t>(i));
+    strings.emplace_back(patterns[i], static_cast<int64_t>(i));
   }
-  trie_ = PieceTrie(std::move(pieces));
+  trie_ = PieceTrie(std::move(strings));
 }
 
 void AddedTokens::split(std::string_view text, std::vector<Part>& parts) const {

@@ -1,6 +1,7 @@
 #include "text/encoded_text.h"
 
 #include <algorithm>
+#include <stdexcept>
 
 #include "base/error.h"
 #include "base/text.h"
@@ -62,11 +63,14 @@ TextEncoder::TextEncoder(const Tokenizer& tokenizer, const TextBound& bound)
       template_(template_of(tokenizer)),
       num_specials_(count_specials(template_.single)),
       num_pair_specials_(count_specials(template_.pair)) {
-  const int64_t least = std::max(num_specials_ + 1, num_pair_specials_ + 2);
+  const int64_t of_one = num_specials_ + 1, of_pair = num_pair_specials_ + 2;
+  const int64_t least = bound.pairs ? std::max(of_one, of_pair) : of_one;
   if (bound.max_tokens >= least) return;
+  const bool is_pair = bound.pairs && of_pair >= of_one;
   throw Error(ExitCode::kUsage,
               "a bound of " + counted(bound.max_tokens, "token") + " leaves no room for text: " +
-                  std::to_string(num_pair_specials_) + " special tokens stand around a pair",
+                  counted(is_pair ? num_pair_specials_ : num_specials_, "special token") +
+                  " around a " + (is_pair ? "pair" : "text"),
               "raise it to at least " + std::to_string(least));
 }
 
@@ -91,6 +95,7 @@ EncodedText TextEncoder::place(std::vector<int64_t> text) const {
 }
 
 EncodedText TextEncoder::place(std::vector<int64_t> first, std::vector<int64_t> second) const {
+  if (!bound_.pairs) throw std::logic_error("a pair for an encoder of single texts");
   const int64_t cut_off = cut_pair(first, second);
   EncodedText placed = filled(template_.pair, first, second);
   placed.num_cut = cut_off;

@@ -26,6 +26,7 @@ struct TextBound {
   int64_t max_tokens = 512;  ///< special ones included
   Side side = Side::kEnd;    ///< which is cut off
   Which which = Which::kLongest;
+  bool pairs = true;  ///< whether there are pairs, around which more special tokens stand
 };
 
 /// What stands around texts: the tokenizer's own template; of a tokenizer without one, its
@@ -41,7 +42,7 @@ class TextEncoder {
 
   EncodedText encode(std::string_view text) const;
   /// Of a pair one text at least keeps a token. Throws Error(kBadData) where the bound cuts one
-  /// text alone, and the other one leaves no room.
+  /// text alone, and the other one leaves no room; std::logic_error for a bound without pairs.
   EncodedText encode(std::string_view first, std::string_view second) const;
 
   /// The same of ids without special tokens.

@@ -253,16 +253,21 @@ TokenizerPair make_tokenizers(const TokenizerOptions& options, uint64_t seed, Li
 TokenizerPair load_tokenizers(const TokenizerOptions& options,
                               const std::map<std::string, std::string>& assets) {
   Assets mine;
-  std::vector<std::string> names{kSrcVocab, kTgtVocab, kBeginPieceAsset};
-  for (const Whose whose : {Whose::kBoth, Whose::kSrc, Whose::kTgt}) {
-    for (const bool json : {true, false}) names.push_back(asset_name(whose, json));
-    names.push_back(ids_name(whose));
-  }
-  for (const std::string& name : names) {
-    const auto found = assets.find(name);
-    if (found != assets.end()) mine.insert(*found);
+  for (const auto& asset : assets) {
+    if (is_tokenizer_asset(asset.first)) mine.insert(asset);
   }
   return build(std::move(mine), options, false);
+}
+
+bool is_tokenizer_asset(std::string_view name) {
+  if (name == kSrcVocab || name == kTgtVocab || name == kBeginPieceAsset) return true;
+  for (const Whose whose : {Whose::kBoth, Whose::kSrc, Whose::kTgt}) {
+    for (const bool json : {true, false}) {
+      if (name == asset_name(whose, json)) return true;
+    }
+    if (name == ids_name(whose)) return true;
+  }
+  return false;
 }
 
 }  // namespace stretto::text

@@ -32,6 +32,10 @@ void make_bert(TokenizerSpec& spec, bool lowercase) {
   spec.normalizer = BertNormalizerOptions{.lowercase = lowercase};
   spec.decoder = TokenizerSpec::Decoder::kWordPiece;
   add_specials(spec, {"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"});
+  set_bert_sequences(spec);
+}
+
+void set_bert_sequences(TokenizerSpec& spec) {
   const int64_t cls = id_of_special(spec, "[CLS]"), sep = id_of_special(spec, "[SEP]");
   if (cls < 0 || sep < 0) return;
   const Slot begin{.part = kSpecial, .id = cls}, first, end{.part = kSpecial, .id = sep};
@@ -45,6 +49,10 @@ void make_roberta(TokenizerSpec& spec) {
   spec.decoder = TokenizerSpec::Decoder::kBytes;
   add_specials(spec, {"<s>", "<pad>", "</s>", "<unk>", "<mask>"});
   for (AddedToken& token : spec.added) token.lstrip = token.content == "<mask>";
+  set_roberta_sequences(spec);
+}
+
+void set_roberta_sequences(TokenizerSpec& spec) {
   const int64_t bos = id_of_special(spec, "<s>"), eos = id_of_special(spec, "</s>");
   if (bos < 0 || eos < 0) return;
   const Slot begin{.part = kSpecial, .id = bos}, first, end{.part = kSpecial, .id = eos};

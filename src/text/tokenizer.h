@@ -95,6 +95,9 @@ TokenizerPair make_tokenizers(const TokenizerOptions& options, uint64_t seed, Li
 TokenizerPair load_tokenizers(const TokenizerOptions& options,
                               const std::map<std::string, std::string>& assets);
 
+/// Whether load_tokenizers() reads an asset of this name; a run folder may have others beside them.
+bool is_tokenizer_asset(std::string_view name);
+
 /// For each id of `now` the id of the same piece in `before`, or -1. Specials match those of their
 /// kind, whatever their ids and pieces are.
 std::vector<int64_t> match_pieces(const Tokenizer& now, const Tokenizer& before);

@@ -206,10 +206,10 @@ Slots read_template_specials(const JsonValue& value, const TokenTable& table, in
 Slots read_template(const JsonValue& value, JsonFields& specials, const TokenTable& table) {
   Slots slots;
   for (size_t i = 0; i < value.size(); ++i) {
-    JsonFields piece(value.at(i));
+    JsonFields part(value.at(i));
     const bool is_text = value.at(i).json().contains("Sequence");
-    const JsonValue inner = piece.get(is_text ? "Sequence" : "SpecialToken");
-    piece.done();
+    const JsonValue inner = part.get(is_text ? "Sequence" : "SpecialToken");
+    part.done();
     JsonFields fields(inner);
     const std::string& name = fields.get("id").text();
     const int64_t segment = fields.get("type_id").number(INT32_MAX);

@@ -58,7 +58,7 @@ struct TokenizerOptions {
                           "src_vocab_size", "tgt_vocab_size", "nwordssrc", "nwordstgt",
                           "bpe_operations", "vocabulary_size"}),
         field(&O::character_coverage, "character_coverage",
-              "share of characters that get a piece of their own", between(0.9, 1.0))
+              "share of characters that get a piece of their own", between(0.98, 1.0))
             .also_called({"coverage"}),
         field(&O::max_training_lines, "max_training_lines",
               "lines of each side, drawn by seed, that train the model", at_least(1),

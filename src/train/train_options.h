@@ -146,7 +146,8 @@ struct TrainOptions {
             .also_called({"exponential_smoothing", "average_decay"}, "1 minus it"),
         field(&O::ema_warmup, "ema_warmup",
               "the decay of update t is at most (1 + t) / (10 + t), so that the first weights are "
-              "soon forgotten"),
+              "soon forgotten")
+            .read_unless_zero("ema_decay"),
         field(&O::init_from, "init_from",
               "start from the weights of another run (folder) or of one checkpoint, with its "
               "tokenizer; fine-tuning",

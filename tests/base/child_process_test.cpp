@@ -20,19 +20,19 @@ using namespace std::chrono_literals;
 TEST(ChildProcess, ItsStderrComesAsItIsWritten) {
   ChildProcess child({find_program("sh"), "-c", "printf one >&2; sleep 0.3; echo two >&2; exit 3"},
                      ChildProcess::Stderr::kPiped);
-  std::vector<std::string> pieces;
-  for (int i = 0; i < 200 && (pieces.size() < 2 || !child.poll()); ++i) {
-    if (auto piece = child.read_stderr(20ms); !piece.empty()) pieces.push_back(piece);
+  std::vector<std::string> chunks;
+  for (int i = 0; i < 200 && (chunks.size() < 2 || !child.poll()); ++i) {
+    if (auto chunk = child.read_stderr(20ms); !chunk.empty()) chunks.push_back(chunk);
   }
-  EXPECT_EQ(pieces, (std::vector<std::string>{"one", "two\n"}));
+  EXPECT_EQ(chunks, (std::vector<std::string>{"one", "two\n"}));
   EXPECT_EQ(child.poll(), 3);
 }
 
 std::string said_by(ChildProcess& child) {
   std::string said;
   while (!child.poll()) said += child.read_stderr(20ms);
-  for (auto piece = child.read_stderr(0ms); !piece.empty(); piece = child.read_stderr(0ms)) {
-    said += piece;
+  for (auto chunk = child.read_stderr(0ms); !chunk.empty(); chunk = child.read_stderr(0ms)) {
+    said += chunk;
   }
   return said;
 }

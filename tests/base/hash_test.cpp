@@ -16,7 +16,7 @@ TEST(Hash, Sha256AgreesWithFips180) {
   EXPECT_EQ(sha256_hex("abc"), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
 }
 
-TEST(Hash, PiecesHashLikeTheirConcatenation) {
+TEST(Hash, PartsHashLikeTheirConcatenation) {
   std::string text(10000, 'x');
   for (size_t i = 0; i < text.size(); ++i) text[i] = static_cast<char>(i * 31 % 251);
   Xxh3Stream xxh;

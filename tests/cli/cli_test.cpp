@@ -494,6 +494,7 @@ TEST(TokenizerCommand, ReadsFilesOfPretrainedModels) {
   EXPECT_EQ(encoded({}), "the hou ##se\n");
   EXPECT_EQ(encoded({"--ids"}), "3 4 5\n");
   EXPECT_EQ(encoded({"--offsets"}), "0:3 5:8 8:10\n");
+  EXPECT_EQ(encoded({"--ids", "--offsets"}), "3:0:3 4:5:8 5:8:10\n");
   EXPECT_EQ(encoded({"--specials"}), "[CLS] the hou ##se [SEP]\n");
   EXPECT_EQ(encoded({"--specials", "--offsets"}), "0:0 0:3 5:8 8:10 0:0\n");
   program.folder.write("vocab.json", R"({"a": 0, "b": 1, "ab": 2})");

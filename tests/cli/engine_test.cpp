@@ -31,6 +31,20 @@ TEST(Engine, OneOfAnotherBuildIsRefusedBeforeItsFirstCall) {
                 "  `./dev build` builds all of them; of an installation, copy all files anew\n");
 }
 
+TEST(Engine, OfAnotherBuildIsTheFaultOfNoKeyThatCheckNeedsItFor) {
+  const MixedInstallation mixed;
+  mixed.folder.write("my.toml",
+                     "[data]\ntrain_src = [\"no.src\"]\ntrain_tgt = [\"no.tgt\"]\n"
+                     "valid_src = [\"no.src\"]\nvalid_tgt = [\"no.tgt\"]\n"
+                     "[train]\nmax_steps = 9000\n");
+  const auto outcome =
+      mixed.shell("./stretto check my.toml --elsewhere 'optim.groups=[\"*.bias lr_scale=0.5\"]'");
+  EXPECT_EQ(outcome.code, 2);
+  EXPECT_TRUE(has(outcome.err, "error: " + (mixed.folder.path() / "libstretto_engine.so").string() +
+                                   " is of another build than the program"))
+      << outcome.err;
+}
+
 TEST(Engine, TheDoctorSaysThatItIsOfAnotherBuild) {
   const MixedInstallation mixed;
   const auto outcome = mixed.shell("./stretto doctor --json");

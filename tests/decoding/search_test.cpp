@@ -11,6 +11,7 @@
 #include "base/random.h"
 #include "decoding/candidates.h"
 #include "decoding/ensemble.h"
+#include "tests/config/is_read.h"
 
 namespace stretto::decoding {
 namespace {
@@ -418,6 +419,42 @@ TEST(Sampling, IsReproducibleAndIndependentOfTheBatch) {
   }
   options.seed = 2;
   EXPECT_NE(decode({10}, 40, options)[0][0].ids, together[0][0].ids);
+}
+
+// What `read_with` says behind a key's declaration is held against what is found.
+TEST(Decoding, ReadsTheKeysThatSaySo) {
+  using O = DecodeOptions;
+  const std::map<std::string, std::function<void(O&)>> changes{
+      {"temperature", [](O& o) { o.temperature = 0.1; }},
+      {"top_k", [](O& o) { o.top_k = 1; }},
+      {"top_p", [](O& o) { o.top_p = 0.1; }},
+      {"seed", [](O& o) { o.seed = 9; }},
+      {"length_penalty", [](O& o) { o.length_penalty = 3; }},
+      {"beam_size", [](O& o) { o.beam_size = 2; }},
+      {"nbest", [](O& o) { o.nbest = 1; }},
+  };
+  const auto found = [](const O& options) {
+    std::vector<std::pair<std::vector<int64_t>, double>> all;
+    const auto outputs = decode({10}, 40, options);
+    for (const Hypothesis& hypothesis : outputs[0]) {
+      all.emplace_back(hypothesis.ids, hypothesis.score);
+    }
+    return all;
+  };
+  for (const char* method : {"beam", "sample"}) {
+    for (const char* penalty : {"fairseq", "gnmt", "none"}) {
+      O options = bounded(4, 15);
+      options.method = method;
+      options.length_penalty_type = penalty;
+      const auto before = found(options);
+      for (const auto& [key, apply] : changes) {
+        O changed = options;
+        apply(changed);
+        EXPECT_EQ(found(changed) != before, stretto::testing::is_read(key, options))
+            << key << " of " << method << " with " << penalty;
+      }
+    }
+  }
 }
 
 TEST(Ensemble, OfOneModelTwiceIsTheModel) {

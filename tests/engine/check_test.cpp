@@ -23,7 +23,7 @@ namespace fs = std::filesystem;
 using experiment::Experiment;
 
 /// An experiment, and a run of it with one checkpoint.
-class CheckCommand : public ::testing::Test {
+class EngineCheck : public ::testing::Test {
  protected:
   void SetUp() override {
     translation_of(e_).tokenizer.type = "vocab";
@@ -76,7 +76,7 @@ class CheckCommand : public ::testing::Test {
   Experiment e_;
 };
 
-TEST_F(CheckCommand, WeightsThatFitStopNothingAndAreNotVerified) {
+TEST_F(EngineCheck, WeightsThatFitStopNothingAndAreNotVerified) {
   const auto found = weights();
   EXPECT_TRUE(found.stops.empty()) << found.stops.front().what;
   ASSERT_EQ(found.unread.size(), 1u);
@@ -84,7 +84,7 @@ TEST_F(CheckCommand, WeightsThatFitStopNothingAndAreNotVerified) {
 }
 
 // 4 heads of 4 have the tensors of 2 heads of 8, and compute something else with them.
-TEST_F(CheckCommand, WeightsOfAnotherModelWithTheSameShapesStop) {
+TEST_F(EngineCheck, WeightsOfAnotherModelWithTheSameShapesStop) {
   Experiment other = e_;
   other.train.init_from.clear();
   other.train.max_steps = 5000;
@@ -102,7 +102,7 @@ TEST_F(CheckCommand, WeightsOfAnotherModelWithTheSameShapesStop) {
   EXPECT_TRUE(weights().stops.empty());
 }
 
-TEST_F(CheckCommand, WeightsOfAnotherShapeOrNameAreListed) {
+TEST_F(EngineCheck, WeightsOfAnotherShapeOrNameAreListed) {
   translation_of(e_).model.encoder.as<models::StackOptions>().ffn_dim = 24;
   translation_of(e_).model.decoder.as<models::StackOptions>().num_layers = 2;
   const auto found = weights();
@@ -115,9 +115,17 @@ TEST_F(CheckCommand, WeightsOfAnotherShapeOrNameAreListed) {
                            "more", "step_00000003/model.safetensors"}) {
     EXPECT_NE(stop.what.find(word), std::string::npos) << stop.what;
   }
+  EXPECT_NE(stop.hint.find("`stretto check` lists every tensor"), std::string::npos) << stop.hint;
+  ASSERT_GT(stop.details.size(), 6U);
+  EXPECT_EQ(stop.details[0],
+            "`encoder.layers.0.ffn.up.weight` is [8, 16], the model wants [24, 16]");
+  EXPECT_EQ(stop.details.back().rfind("`decoder.layers.1.", 0), 0U) << stop.details.back();
+  const auto problems = experiment::problems_of(found.stops, {});
+  ASSERT_EQ(problems.size(), 1u);
+  EXPECT_EQ(problems[0].details, stop.details);
 }
 
-TEST_F(CheckCommand, TheOtherRunsTokenizerIsTakenAndMustBeThere) {
+TEST_F(EngineCheck, TheOtherRunsTokenizerIsTakenAndMustBeThere) {
   make_it_a_run();
   translation_of(e_).tokenizer = {};
   translation_of(e_).tokenizer.vocab_size = 30;  // yields
@@ -129,7 +137,7 @@ TEST_F(CheckCommand, TheOtherRunsTokenizerIsTakenAndMustBeThere) {
   EXPECT_NE(found.stops[0].what.find("there is no tokenizer beside"), std::string::npos);
 }
 
-TEST_F(CheckCommand, TextIsLookedAtWithTheTokenizerThatIsTakenAlong) {
+TEST_F(EngineCheck, TextIsLookedAtWithTheTokenizerThatIsTakenAlong) {
   make_it_a_run();
   translation_of(e_).tokenizer = {};
   e_.train.init_from = (dir_ / "checkpoints/step_00000003").string();
@@ -151,7 +159,7 @@ TEST_F(CheckCommand, TextIsLookedAtWithTheTokenizerThatIsTakenAlong) {
   EXPECT_NE(look().stops.at(0).what.find("empty corpus"), std::string::npos);
 }
 
-TEST_F(CheckCommand, AnotherTokenizerThanThatOfTheWeightsIsAStop) {
+TEST_F(EngineCheck, AnotherTokenizerThanThatOfTheWeightsIsAStop) {
   make_it_a_run();
   EXPECT_TRUE(weights().stops.empty()) << weights().stops.front().what;
   name_another_vocabulary();
@@ -162,7 +170,7 @@ TEST_F(CheckCommand, AnotherTokenizerThanThatOfTheWeightsIsAStop) {
       << found.stops[0].what;
 }
 
-TEST_F(CheckCommand, MatchedPiecesMayBeOfAnyNumber) {
+TEST_F(EngineCheck, MatchedPiecesMayBeOfAnyNumber) {
   make_it_a_run();
   name_another_vocabulary();
   e_.train.init_from = (dir_ / "checkpoints/step_00000003").string();
@@ -186,7 +194,7 @@ TEST_F(CheckCommand, MatchedPiecesMayBeOfAnyNumber) {
 }
 
 // The other run has a vocabulary for each side; `c` is piece 6 of its source and 4 of its target.
-TEST_F(CheckCommand, PiecesAreNotMatchedWithATableOfTheOtherSide) {
+TEST_F(EngineCheck, PiecesAreNotMatchedWithATableOfTheOtherSide) {
   translation_of(e_).tokenizer.tgt_vocab = dir_.write("targets.txt", "c\nd\ne\nf\n");
   translation_of(e_).model.tie_embeddings = "decoder";
   save(4);
@@ -212,7 +220,7 @@ TEST_F(CheckCommand, PiecesAreNotMatchedWithATableOfTheOtherSide) {
   EXPECT_EQ(refusal({"embedding.weight = decoder.embedding.weight", "*"}), "");
 }
 
-TEST_F(CheckCommand, NoCheckpointAndNoFolderAreToldAsTrainingTellsThem) {
+TEST_F(EngineCheck, NoCheckpointAndNoFolderAreToldAsTrainingTellsThem) {
   e_.train.init_from = (dir_ / "nothing").string();
   EXPECT_EQ(weights().stops.at(0).code, ExitCode::kUsage);
   fs::create_directories(dir_ / "empty");
@@ -221,7 +229,7 @@ TEST_F(CheckCommand, NoCheckpointAndNoFolderAreToldAsTrainingTellsThem) {
   EXPECT_EQ(weights(/*full=*/true).stops.at(0).code, ExitCode::kUsage);
 }
 
-TEST_F(CheckCommand, DamageIsFoundWhenAllIsVerified) {
+TEST_F(EngineCheck, DamageIsFoundWhenAllIsVerified) {
   e_.train.init_from = (dir_ / "checkpoints/step_00000003").string();
   EXPECT_TRUE(weights(/*full=*/true).stops.empty());
   EXPECT_TRUE(weights(/*full=*/true).unread.empty());
@@ -235,7 +243,7 @@ TEST_F(CheckCommand, DamageIsFoundWhenAllIsVerified) {
   EXPECT_NE(found.stops[0].what.find("checksum"), std::string::npos) << found.stops[0].what;
 }
 
-TEST_F(CheckCommand, ADeviceThatIsNotThereIsAStop) {
+TEST_F(EngineCheck, ADeviceThatIsNotThereIsAStop) {
   if (torch::cuda::is_available()) GTEST_SKIP() << "there is one";
   e_.run.device = "cuda";
   const auto device = run_check({.experiment = {.options = e_}, .machine = true}).stops;

@@ -8,10 +8,10 @@
 namespace stretto::launcher {
 namespace {
 
-std::string filtered(const std::vector<std::string>& pieces) {
+std::string filtered(const std::vector<std::string>& chunks) {
   NoiseFilter filter(47);
   std::string shown;
-  for (const auto& piece : pieces) shown += filter.pass(piece);
+  for (const auto& chunk : chunks) shown += filter.pass(chunk);
   return shown + filter.rest();
 }
 

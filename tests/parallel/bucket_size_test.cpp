@@ -13,7 +13,7 @@ struct Table : torch::nn::Module {
   Table() { values = register_parameter("values", torch::zeros({3 * (2 << 20) / 4})); }
 };
 
-/// In how many pieces the 6 MiB of a gradient leave.
+/// In how many parts the 6 MiB of a gradient leave.
 int64_t buckets_of(const distributed::DistOptions& options) {
   std::vector<int64_t> buckets(2);
   test::run_ranks(2, [&](const distributed::ProcessGroup& group) {

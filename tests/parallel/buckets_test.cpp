@@ -45,7 +45,7 @@ TEST(Buckets, ATensorThatDoesNotFitOpensTheNextBucket) {
   EXPECT_EQ(ranges(buckets), (Ranges{{{0, 50}}, {{50, 100}}, {{100, 150}}}));
 }
 
-TEST(Buckets, ALargeTensorGoesInPiecesAndItsRestMeetsTheNextTensor) {
+TEST(Buckets, ALargeTensorGoesInPartsAndItsRestMeetsTheNextTensor) {
   const auto places = extents({10, 250});
   const auto down = plan_buckets(places, std::vector<size_t>{1, 0}, 100);
   EXPECT_EQ(ranges(down), (Ranges{{{160, 260}}, {{60, 160}}, {{0, 60}}}));

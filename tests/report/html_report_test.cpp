@@ -112,10 +112,10 @@ TEST(HtmlReport, EscapesHostileData) {
   content.samples = {
       TextPairSample{hostile, hostile, hostile, {hostile, "a"}, {hostile}, {{0.5f, 0.5f}}},
       RowsSample{{{hostile, hostile}}},
-      AnswerSample{hostile, {{hostile, true, false}}, hostile, {hostile}, hostile},
+      MarkedTextSample{hostile, {{hostile, true, false}}, hostile, {hostile}, hostile},
       MatrixSample{hostile, hostile, hostile, {hostile}, {hostile}, {{1}}}};
   content.display.samples = content.display.text_pair.input = hostile;
-  content.display.text_pair.picture = hostile;
+  content.display.text_pair.picture = content.display.text_pair.request = hostile;
   const std::string page = render_html(content);
   EXPECT_EQ(markup_error(page), "");
   EXPECT_EQ(page.find("<script"), std::string::npos);
@@ -345,15 +345,16 @@ TEST(HtmlReport, DrawsEachSampleByItsKindWithTheTasksHeadings) {
 
 TEST(HtmlReport, MarksAnswerAndReferenceInTheirParagraph) {
   ReportContent content;
-  content.display.text_pair = {.input = "Paragraph", .output = "Answer", .reference = "Expected"};
-  content.samples = {AnswerSample{"When?",
-                                  {{"Born in ", false, false},
-                                   {"May", true, false},
-                                   {" 1815", true, true},
-                                   {".", false, false}},
-                                  "May 1815",
-                                  {"1815", "in 1815"},
-                                  "f1 67"}};
+  content.display.text_pair = {
+      .input = "Paragraph", .output = "Answer", .reference = "Expected", .request = "Question"};
+  content.samples = {MarkedTextSample{"When?",
+                                      {{"Born in ", false, false},
+                                       {"May", true, false},
+                                       {" 1815", true, true},
+                                       {".", false, false}},
+                                      "May 1815",
+                                      {"1815", "in 1815"},
+                                      "f1 67"}};
   const std::string page = render_html(content);
   EXPECT_EQ(markup_error(page), "");
   EXPECT_NE(page.find("<dt>Question</dt><dd dir=\"auto\">When?</dd><dt>Paragraph</dt>"
@@ -367,13 +368,13 @@ TEST(HtmlReport, MarksAnswerAndReferenceInTheirParagraph) {
 
 TEST(HtmlReport, ALongParagraphIsCut) {
   ReportContent content;
-  content.samples = {AnswerSample{"",
-                                  {{std::string(1400, 'x'), false, false},
-                                   {std::string(1400, 'y'), true, false},
-                                   {"z", false, false}},
-                                  "",
-                                  {},
-                                  ""}};
+  content.samples = {MarkedTextSample{"",
+                                      {{std::string(1400, 'x'), false, false},
+                                       {std::string(1400, 'y'), true, false},
+                                       {"z", false, false}},
+                                      "",
+                                      {},
+                                      ""}};
   const std::string page = render_html(content);
   EXPECT_EQ(count(page, std::string(1400, 'x')), 1u);
   EXPECT_EQ(count(page, std::string(99, 'y')), 1u);

@@ -32,11 +32,11 @@ class ReportDataTest : public ::testing::Test {
                                       {{1.0f / 3, 2.0f / 3}, {0.05f, 0.95f}}},
                        TextPairSample{"日本", "", "c", {}, {}},
                        RowsSample{{{"class", "\"cat\""}, {"probability", "0.9"}}},
-                       AnswerSample{"who?",
-                                    {{"It was ", false, false}, {"Ann", true, true}},
-                                    "Ann",
-                                    {"Ann", "Anna"},
-                                    "exact"},
+                       MarkedTextSample{"who?",
+                                        {{"It was ", false, false}, {"Ann", true, true}},
+                                        "Ann",
+                                        {"Ann", "Anna"},
+                                        "exact"},
                        MatrixSample{"M", "label", "predicted", {"a"}, {"a", "b"}, {{3, 4}}}};
     for (auto& sample : content.samples) sample = trimmed(sample);
     return content;
@@ -61,9 +61,9 @@ TEST_F(ReportDataTest, ThePageOfWhatWasReadIsThePageOfWhatWasWritten) {
   EXPECT_EQ(pair(read, 1).input, "日本");
   EXPECT_EQ(std::get<RowsSample>(read.samples.at(2)).rows,
             std::get<RowsSample>(written.samples.at(2)).rows);
-  const auto& answer = std::get<AnswerSample>(read.samples.at(3));
-  EXPECT_EQ(answer.paragraph, std::get<AnswerSample>(written.samples.at(3)).paragraph);
-  EXPECT_EQ(answer.references, (std::vector<std::string>{"Ann", "Anna"}));
+  const auto& marked = std::get<MarkedTextSample>(read.samples.at(3));
+  EXPECT_EQ(marked.text, std::get<MarkedTextSample>(written.samples.at(3)).text);
+  EXPECT_EQ(marked.references, (std::vector<std::string>{"Ann", "Anna"}));
   const auto& matrix = std::get<MatrixSample>(read.samples.at(4));
   EXPECT_EQ(matrix.columns, (std::vector<std::string>{"a", "b"}));
   EXPECT_EQ(matrix.counts, (std::vector<std::vector<int64_t>>{{3, 4}}));
@@ -77,18 +77,19 @@ TEST_F(ReportDataTest, WhatIsTooLargeForThePageIsCutAndThePageStaysTheSame) {
   whole.samples.assign(60, TextPairSample{sentence, broken, sentence, some, some, attention});
   whole.samples[1] = TextPairSample{sentence, broken, sentence, many, many};
   whole.samples[2] = RowsSample{{500, {sentence, broken}}};
-  whole.samples[3] = AnswerSample{sentence,
-                                  {100, {broken, true, false}},
-                                  sentence,
-                                  std::vector<std::string>(100, sentence),
-                                  sentence};
+  whole.samples[3] = MarkedTextSample{sentence,
+                                      {100, {broken, true, false}},
+                                      sentence,
+                                      std::vector<std::string>(100, sentence),
+                                      sentence};
   whole.samples[4] = MatrixSample{sentence,
                                   sentence,
                                   sentence,
                                   std::vector<std::string>(100, sentence),
                                   std::vector<std::string>(90, broken),
                                   std::vector<std::vector<int64_t>>(100, {1, 2, 3})};
-  whole.samples[4] = AnswerSample{broken, {2, {sentence, false, true}}, broken, {broken}, broken};
+  whole.samples[4] =
+      MarkedTextSample{broken, {2, {sentence, false, true}}, broken, {broken}, broken};
   whole.machine.assign(500, {sentence, broken});
   write_report_data(path_, whole);
   EXPECT_LT(fs::file_size(path_), size_t{32} << 20) << "and so it can be read";

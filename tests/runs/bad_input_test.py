@@ -3,6 +3,7 @@
 
     tests/runs/bad_input_test.py build/release/stretto [TEST...]
 """
+import itertools
 import os
 import re
 import subprocess
@@ -244,8 +245,14 @@ def a_checkpoint_of_another_architecture_is_refused(stretto):
                  "the model wants [80, 64]", "more", "give [model] and [tokenizer] the values of that run")
         expect(lab.train("wide", *overrides), 65, *words)
         checked(lab, 65, "`train.init_from`: ", *words, overrides=overrides)
-        # Names and shapes are compared without --full too.
-        expect(lab.run([stretto, "check", str(lab.config), *overrides]), 65, *words)
+        # Names and shapes are compared without --full too. What the error has no room for is listed on stdout.
+        result = lab.run([stretto, "check", str(lab.config), *overrides])
+        expect(result, 65, *words, "`stretto check` lists every tensor")
+        rest = result.stdout.partition("`train.init_from`, in full:\n")[2].splitlines()
+        listed = list(itertools.takewhile(lambda line: line.startswith("  `"), rest))
+        left = re.search(r"; and (\d+) tensors more", result.stderr)
+        check(left and len(listed) == int(left[1]) + 3, f"{result.stderr}{result.stdout}")
+        check("  `decoder.layers.0.ffn.up.weight` is [64, 32], the model wants [64, 64]" in listed, result.stdout)
         checked(lab, 0, overrides=(f"train.init_from={lab.root}/small",))
         checked(lab, 2, "no file", overrides=(f"train.init_from={lab.root}/smal",))
 

@@ -258,16 +258,20 @@ TEST_F(PartOfWeights, ListsEachTensorOfAnotherShapeAndTakesNothingThen) {
   optim::Arena arena(model);
   const TakenWeights all{.entries = {"*"}};
   for (const bool load : {false, true}) {
-    const std::string what = testing::failure(ExitCode::kBadData, [&] {
-                               load ? load_some_weights(stored, "there", arena, all)
-                                    : require_some_weights_fit(stored, "there", arena, all);
-                             }).message();
-    for (const char* wrong :
-         {"`a` is [2, 3], the model wants [2, 4]", "`b` is [3], the model wants [2]",
-          "`c` is [4, 4], the model wants [4, 5]", "`d` is [5], the model wants [6]"}) {
-      EXPECT_NE(what.find(wrong), std::string::npos) << what;
+    const Error error = testing::failure(ExitCode::kBadData, [&] {
+      load ? load_some_weights(stored, "there", arena, all)
+           : require_some_weights_fit(stored, "there", arena, all);
+    });
+    const std::string what = error.message();
+    const std::vector<std::string> wrong{
+        "`a` is [2, 3], the model wants [2, 4]", "`c` is [4, 4], the model wants [4, 5]",
+        "`b` is [3], the model wants [2]", "`d` is [5], the model wants [6]"};
+    for (size_t i = 0; i < wrong.size(); ++i) {
+      EXPECT_EQ(what.find(wrong[i]) != std::string::npos, i < 3) << what;
     }
-    EXPECT_EQ(what.find("`e`"), std::string::npos) << what;
+    EXPECT_NE(what.find("; and 1 tensor more"), std::string::npos) << what;
+    EXPECT_NE(what.find("`stretto check` lists every tensor"), std::string::npos) << what;
+    EXPECT_EQ(error.details(), wrong);
   }
   EXPECT_EQ(value(model, "e"), 5) << "something was copied";
 }
@@ -379,11 +383,24 @@ TEST_F(PartOfWeights, ReplaceablePartsMayDifferAndNothingElse) {
   EXPECT_EQ(value(other, "head/w"), 2);
 }
 
-TEST_F(InitialWeights, NamesOfLabelsAreNoPartOfTheTokenizer) {
+TEST_F(InitialWeights, WhatAFamilyKeepsBesideTheTokenizerIsNoPartOfIt) {
   auto files = kFiles;
-  files["labels.json"] = "[\"a\"]";
-  EXPECT_EQ(tokenizer_hashes(files), tokenizer_hashes(kFiles));
-  EXPECT_TRUE(is_of_tokenizer("tokenizer.json"));
+  files["names.json"] = "[\"a\"]";
+  EXPECT_EQ(tokenizer_hashes(files, {}), tokenizer_hashes(kFiles));
+  EXPECT_EQ(tokenizer_hashes(files, tokenizer_hashes(kFiles)), tokenizer_hashes(kFiles));
+  // But for what the checkpoint was trained with.
+  EXPECT_EQ(tokenizer_hashes(files, {{"names.json", "1234"}}), tokenizer_hashes(files));
+  // Another tokenizer that was put beside it would be read.
+  files["tokenizer.json"] = "{}";
+  EXPECT_TRUE(tokenizer_hashes(files, tokenizer_hashes(kFiles)).contains("tokenizer.json"));
+}
+
+TEST_F(InitialWeights, ARunWithFurtherFilesBringsItsTokenizerAlone) {
+  overwrite(dir_.path() / "tokenizer" / "names.json", "[]");
+  const auto run = open_initial_run(dir_.path());
+  EXPECT_EQ(run.tokenizer.size(), 2U);
+  EXPECT_EQ(tokenizer_of(run), tokenizer_hashes(kFiles));
+  require_tokenizer_of(run, tokenizer_hashes(kFiles));
 }
 
 TEST_F(InitialWeights, OnlyWhatIsNamedComesFromTheOtherRun) {

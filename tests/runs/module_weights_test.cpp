@@ -145,7 +145,7 @@ TEST_F(ModuleWeights, ThatDoNotFitAreListedTogetherAndNothingIsCopied) {
   EXPECT_TRUE(has(said, "`more` is not in the model")) << said;
   EXPECT_EQ(net.b.abs().max().item<float>(), 0);
   tensors["b"] = at::ones({4});
-  EXPECT_TRUE(has(refusal(tensors, net), "and 1 more"));
+  EXPECT_TRUE(has(refusal(tensors, net), "and 1 tensor more"));
 }
 
 TEST_F(ModuleWeights, MayLeaveOutAPartOfTheFileByItsName) {

@@ -186,14 +186,14 @@ def deterministic_runs_are_equal_bit_for_bit(stretto):
             compare(lab, "reference", run, run)
 
 
-def in_pieces(lab, exact, pieces):
-    """A run in pieces of (processes, the step at which they end, overrides) is the whole run of one process."""
+def in_parts(lab, exact, parts):
+    """A run in parts of (processes, the step at which they end, overrides) is the whole run of one process."""
     succeed(lab.train("reference", *exact), "one process")
-    for processes, steps, *overrides in pieces:
+    for processes, steps, *overrides in parts:
         result = train(lab, "run", processes, *exact, *overrides, f"train.max_steps={steps}")
         succeed(result, f"{processes} processes {' '.join(overrides)} to step {steps}")
     want, got = of(lab, "reference", "train", "batch_hash", "loss"), of(lab, "run", "train", "batch_hash", "loss")
-    check(got == want, "the pieces' batches or losses differ from the whole run's")
+    check(got == want, "the parts' batches or losses differ from the whole run's")
     check(of(lab, "run", "end", "weights_hash") == of(lab, "reference", "end", "weights_hash"), "other weights")
 
 
@@ -209,7 +209,7 @@ def deterministic_runs_do_not_depend_on_threads(stretto):
 
 def a_run_goes_on_with_another_number(stretto):
     with Lab(stretto) as lab:
-        in_pieces(lab, (*FOUR, "dist.deterministic=true"), ((2, 14), (3, 27), (1, 41), (4, 60)))
+        in_parts(lab, (*FOUR, "dist.deterministic=true"), ((2, 14), (3, 27), (1, 41), (4, 60)))
 
 
 def a_run_goes_on_with_another_strategy(stretto):
@@ -217,7 +217,7 @@ def a_run_goes_on_with_another_strategy(stretto):
         exact = (*FOUR, *WIDE, "dist.deterministic=true", "optim.name=adam", "train.max_steps=30", "schedule.warmup_steps=4")
         sharded, server, plain = (f"dist.strategy={name}" for name in ("sharded", "parameter_server", "all_reduce"))
         # Each saves what the next one cuts in another way.
-        in_pieces(lab, exact, ((2, 5, sharded), (3, 10, server), (3, 15, sharded), (1, 19, sharded), (2, 23, server),
+        in_parts(lab, exact, ((2, 5, sharded), (3, 10, server), (3, 15, sharded), (1, 19, sharded), (2, 23, server),
                                (2, 26, plain), (3, 30, sharded)))
 
 

@@ -66,13 +66,13 @@ def a_run_with_overflows_ends_where_its_schedule_ends(stretto):
         check(len(updates) == 30 + skipped == lab.events("whole")[-1]["step"], f"{len(updates)} steps, {skipped} skipped")
         check(updates[-1]["lr"] < updates[-2]["lr"] < 0.15 * 2e-3, f"the last rates are {[e['lr'] for e in updates[-3:]]}")
         check(f"step {len(updates)}/{len(updates)} 100%" in result.stderr, result.stderr)
-        # The same in two pieces, and once more when it is finished.
-        first = lab.train("pieces", *overrides, env={"STRETTO_FAILPOINT": "checkpoint.mkdir:kill:3"})
+        # The same in two parts, and once more when it is finished.
+        first = lab.train("parts", *overrides, env={"STRETTO_FAILPOINT": "checkpoint.mkdir:kill:3"})
         check(first.returncode == -signal.SIGKILL, f"{first.returncode} {first.stderr}")
         for _ in range(2):
-            result = lab.train("pieces", *overrides)
+            result = lab.train("parts", *overrides)
             check(result.returncode == 0, result.stderr)
-            compare(lab, "whole", "pieces", "with overflows")
+            compare(lab, "whole", "parts", "with overflows")
 
 
 def report_writes_the_page_of_a_run_again(stretto):

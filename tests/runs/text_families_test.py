@@ -300,6 +300,10 @@ def evaluates_and_infers(stretto, family):
     answers = [json.loads(line) for line in output(lab, "infer", run, "--json", input="\n".join(lines) + "\n").splitlines()]
     check(len(answers) == len(lines), f"{family}: {answers}")
     has_the_keys_of(family, answers, text)
+    if family == "masked_lm":
+        few = output(lab, "infer", run, "--json", "--nbest", 2, input="\n".join(lines) + "\n").splitlines()
+        counts = [len(mask["fillers"]) for line in few for mask in json.loads(line)["masks"]]
+        check(counts == [2, 2, 2], f"{few}")
 
 
 def has_the_keys_of(family, answers, text):

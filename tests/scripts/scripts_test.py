@@ -71,6 +71,16 @@ class Layers(InTemporaryFolder):
         for path in ("src/data/pairs/a.h", "src/tasks/a.h", "src/text/a.h"):
             self.assertEqual(self.offences(path, "// source side: BLEU of a sentence\n"), [])
 
+    def test_words_of_other_families_stay_out_too_but_for_their_data(self):
+        lines = ("std::string question;", 'assets.find("labels.json");', "// answers.json of the run", "QuestionAnsweringTask t;",
+                 "// a masked LM", "MaskedLmOptions o;", "e.task.is<TextClassificationOptions>();", "// as SQuAD has it")
+        for line in lines:
+            for room in ("train", "runs", "engine", "report", "parallel", "distributed"):
+                self.assertEqual(len(self.offences(f"src/{room}/a.h", line + "\n")), 1, line)
+                (self.folder / f"src/{room}/a.h").unlink()
+            self.assertEqual(self.offences("src/data/squad/a.h", line + "\n"), [])
+        self.assertEqual(self.offences("src/train/a.h", "// one label; masks answers.jsonl\n"), [])
+
     def test_a_word_may_mean_something_else_in_lines_that_are_listed(self):
         line = 'out += "<text transform=\\"translate(" + x;\n'
         self.assertEqual(self.offences("src/report/heat_map.cpp", line), [])
@@ -173,6 +183,9 @@ class Docs(InTemporaryFolder):
     def test_the_manual_has_no_untagged_block(self):
         docs = load("check_docs")
         self.assertIn(ROOT / "examples/phrasebook/README.md", docs.documents(ROOT))
+        counted = docs.with_short_sentences(ROOT)
+        self.assertIn(ROOT / "CHANGELOG.md", counted)
+        self.assertNotIn(ROOT / "docs/config.md", counted)
         for path in docs.documents(ROOT):
             for line, language, tag, text in docs.blocks(path):
                 self.assertEqual(docs.problem(language, tag), "", f"{path}:{line}")
@@ -1261,6 +1274,22 @@ include([=[{ROOT}/tests/suites.cmake]=])
     def test_a_program_without_tests_is_an_error(self):
         self.write("program", "#!/bin/sh\n").chmod(0o755)
         self.assertIn("lists no tests", self.ctest("Other", "-N").stdout)
+
+
+class RunTestFiles(InTemporaryFolder):
+    """tests/runs/harness.py"""
+
+    def run_file(self, listed):
+        self.write("some_test.py", "from harness import main\n\n\ndef listed(stretto):\n    pass\n\n\ndef forgotten(stretto):\n"
+                   f"    pass\n\n\ndef helper(stretto, word):\n    pass\n\n\nmain({{test.__name__: test for test in ({listed})}})\n")
+        return subprocess.run([sys.executable, self.folder / "some_test.py", "/bin/true"], text=True, timeout=60,
+                              env={**os.environ, "PYTHONPATH": str(ROOT / "tests/runs")}, capture_output=True)
+
+    def test_a_test_that_is_not_listed_is_named(self):
+        result = self.run_file("listed,")
+        self.assertEqual(result.returncode, 1)
+        self.assertIn("has tests that would never run: forgotten", result.stderr)
+        self.assertEqual(self.run_file("listed, forgotten").returncode, 0)
 
 
 if __name__ == "__main__":

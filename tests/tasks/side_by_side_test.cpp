@@ -52,13 +52,13 @@ distributed::ProcessGroup played_group(int rank, int size, bool is_alone = false
   return distributed::ProcessGroup(std::make_shared<PlayedTransport>(rank, size, is_alone));
 }
 
-TEST(SideBySide, DoesEachPieceOnceWithoutGradients) {
+TEST(SideBySide, DoesEachJobOnceWithoutGradients) {
   for (const int count : {1, 3}) {
     const Threads threads(count);
-    SideBySide pieces(at::kCPU);
+    SideBySide jobs(at::kCPU);
     for (const int64_t asked : {0, 1, 2, 50}) {
       std::vector<int> done(static_cast<size_t>(asked));
-      pieces.run(asked, [&](int64_t i) {
+      jobs.run(asked, [&](int64_t i) {
         done[static_cast<size_t>(i)] += at::GradMode::is_enabled() ? 100 : 1;
       });
       EXPECT_EQ(done, std::vector<int>(static_cast<size_t>(asked), 1)) << count << " threads";
@@ -69,31 +69,31 @@ TEST(SideBySide, DoesEachPieceOnceWithoutGradients) {
 TEST(SideBySide, ThrowsWhatWasThrownFirst) {
   for (const int count : {1, 3}) {
     const Threads threads(count);
-    SideBySide pieces(at::kCPU);
+    SideBySide jobs(at::kCPU);
     int entered = 0;
     const auto fail = [&] {
-      pieces.run(1000, [&](int64_t) {
-        pieces.exclusively([&] {
+      jobs.run(1000, [&](int64_t) {
+        jobs.exclusively([&] {
           if (++entered == 5) throw std::out_of_range("the fifth");
         });
       });
     };
     EXPECT_THROW(fail(), std::out_of_range);
-    EXPECT_EQ(entered, 5) << "no piece goes on after a failure";
+    EXPECT_EQ(entered, 5) << "no job goes on after a failure";
     int done = 0;
-    pieces.run(4, [&](int64_t) { pieces.exclusively([&] { ++done; }); });
+    jobs.run(4, [&](int64_t) { jobs.exclusively([&] { ++done; }); });
     EXPECT_EQ(done, 4) << "a failure is forgotten with its call";
   }
 }
 
-TEST(SideBySide, SharesPiecesOutAmongProcesses) {
+TEST(SideBySide, SharesJobsOutAmongProcesses) {
   for (const int size : {1, 2, 3, 8}) {
     std::vector<int> done(7);
     for (int rank = 0; rank < size; ++rank) {
-      SideBySide pieces(at::kCPU);
-      pieces.run_share(played_group(rank, size), 7, [&](int64_t i) {
+      SideBySide jobs(at::kCPU);
+      jobs.run_share(played_group(rank, size), 7, [&](int64_t i) {
         EXPECT_EQ(i % size, rank);
-        pieces.exclusively([&] { ++done[static_cast<size_t>(i)]; });
+        jobs.exclusively([&] { ++done[static_cast<size_t>(i)]; });
       });
     }
     EXPECT_EQ(done, std::vector<int>(7, 1)) << size << " processes";
@@ -101,9 +101,9 @@ TEST(SideBySide, SharesPiecesOutAmongProcesses) {
 }
 
 TEST(SideBySide, EndsWhenAPeerIsLost) {
-  SideBySide pieces(at::kCPU);
+  SideBySide jobs(at::kCPU);
   int done = 0;
-  EXPECT_THROW(pieces.run_share(played_group(0, 2, /*is_alone=*/true), 4, [&](int64_t) { ++done; }),
+  EXPECT_THROW(jobs.run_share(played_group(0, 2, /*is_alone=*/true), 4, [&](int64_t) { ++done; }),
                std::runtime_error);
   EXPECT_EQ(done, 0);
 }

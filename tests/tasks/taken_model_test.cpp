@@ -14,7 +14,7 @@ class HeadOfAnotherRun : public ::testing::Test {
     dir_.write("config.toml", toml);
     runs::InitialRun run;
     run.folder = dir_.path();
-    return has_another_head(run, own_);
+    return TakenModel(run).has_another_head(own_);
   }
 
   static std::string config(const std::string& task, const std::string& more = "") {
@@ -43,7 +43,7 @@ TEST_F(HeadOfAnotherRun, OfAnEncoderAloneThePoolerIsTaken) {
 
 TEST_F(HeadOfAnotherRun, WhatCannotBeReadIsTakenAsItFits) {
   EXPECT_FALSE(is_another("# nothing"));
-  EXPECT_FALSE(has_another_head({}, own_));
+  EXPECT_FALSE(TakenModel(runs::InitialRun{}).has_another_head(own_));
 }
 
 }  // namespace

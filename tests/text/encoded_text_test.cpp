@@ -73,7 +73,22 @@ TEST(EncodedText, OfAPairOneTextAloneMayBeCut) {
 
 TEST(EncodedText, ABoundWithoutRoomIsRefused) {
   TextEncoder(bert(), {.max_tokens = 5});
-  testing::failure(ExitCode::kUsage, [] { TextEncoder(bert(), {.max_tokens = 4}); });
+  const auto error =
+      testing::failure(ExitCode::kUsage, [] { TextEncoder(bert(), {.max_tokens = 4}); });
+  EXPECT_EQ(std::string(error.what()),
+            "a bound of 4 tokens leaves no room for text: 3 special tokens around a pair");
+  EXPECT_EQ(error.advice(), "raise it to at least 5");
+}
+
+TEST(EncodedText, WithoutPairsTheSpecialsOfOneTextNeedRoom) {
+  const TextEncoder encoder(bert(), {.max_tokens = 3, .pairs = false});
+  EXPECT_EQ(encoder.encode("anna lives").ids, (Ids{2, 9, 3}));
+  EXPECT_THROW(encoder.encode("anna", "lives"), std::logic_error);
+  const auto error = testing::failure(
+      ExitCode::kUsage, [] { TextEncoder(bert(), {.max_tokens = 2, .pairs = false}); });
+  EXPECT_EQ(std::string(error.what()),
+            "a bound of 2 tokens leaves no room for text: 2 special tokens around a text");
+  EXPECT_EQ(error.advice(), "raise it to at least 3");
 }
 
 /// Has bos 1 and eos 2, and no template.

@@ -89,6 +89,20 @@ TEST_F(MakeTokenizers, ARunFolderGivesTheSameTokenizersBack) {
   }
 }
 
+TEST_F(MakeTokenizers, OtherFilesOfARunFolderAreNoTokenizers) {
+  const TokenizerOptions options{.joint = false, .vocab_size = 60};
+  const TokenizerPair pair = trained(options);
+  auto assets = pair.assets;
+  assets["names.json"] = "[]";
+  EXPECT_EQ(load_tokenizers(options, assets).assets, pair.assets);
+  for (const auto& [name, bytes] : pair.assets) EXPECT_TRUE(is_tokenizer_asset(name)) << name;
+  for (const char* name :
+       {"tokenizer.json", "tgt.json", "src.vocab", "vocab.json", "begin.piece"}) {
+    EXPECT_TRUE(is_tokenizer_asset(name)) << name;
+  }
+  EXPECT_FALSE(is_tokenizer_asset("names.json"));
+}
+
 TEST_F(MakeTokenizers, TheSeedDrawsTheTrainingLines) {
   const TokenizerOptions options{.vocab_size = 60, .max_training_lines = 150};
   EXPECT_EQ(trained(options, 1).assets, trained(options, 1).assets);

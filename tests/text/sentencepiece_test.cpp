@@ -7,10 +7,12 @@
 #include <vector>
 
 #include "base/error.h"
+#include "config/schema.h"
 #include "tests/base/failure.h"
 #include "tests/text/special_ids.h"
 #include "text/sentencepiece_check.h"
 #include "text/tokenizer.h"
+#include "text/tokenizer_options.h"
 
 namespace stretto::text {
 namespace {
@@ -138,6 +140,18 @@ TEST(SentencePieceTrain, SaysTheLargestPossibleSize) {
 TEST(SentencePieceTrain, SaysTheSmallestPossibleSize) {
   const std::string said = message_of([] { trained("bpe", 2, 16); }, ExitCode::kUsage);
   EXPECT_NE(said.find("cannot hold"), std::string::npos) << said;
+}
+
+// The key says what the trainer takes.
+TEST(SentencePieceTrain, TakesACoverageFromTheSmallestThatTheKeyAllows) {
+  TokenizerOptions options;
+  const double least = config::schema_of(options).find("character_coverage")->range.min;
+  const auto train = [](double coverage) {
+    return train_sentencepiece(phrases(), {.vocab_size = 60, .character_coverage = coverage});
+  };
+  EXPECT_FALSE(train(least).empty());
+  const std::string below = message_of([&] { train(least - 0.001); });
+  EXPECT_NE(below.find("character_coverage() >= 0.98"), std::string::npos) << below;
 }
 
 TEST(SentencePieceTrain, RefusesNoText) {

@@ -23,7 +23,7 @@ class FailingRuns : public ::testing::Test {
 
   TrainerSetup setup(const std::string& name) const { return toy_setup(root_ / name); }
 
-  /// Trains in one go, or in pieces that a signal ends in these steps, each with a task of its own.
+  /// Trains in one go, or in parts that a signal ends in these steps, each with a task of its own.
   template <class Prepare>
   static void train(const TrainerSetup& run, const Prepare& prepare, Steps ends = {}) {
     ends.push_back(-1);
@@ -35,7 +35,7 @@ class FailingRuns : public ::testing::Test {
     }
   }
 
-  /// In pieces that are runs of their own, each with its last validation.
+  /// In parts that are runs of their own, each with its last validation.
   template <class Prepare>
   static void train_until(TrainerSetup run, const Prepare& prepare, const Steps& ends) {
     for (const int64_t end : ends) {

@@ -160,7 +160,7 @@ TEST_F(FrozenPartsTest, KeepTheirBitsWithLossScalingInHalfPrecision) {
 }
 
 TEST_F(FrozenPartsTest, AreInCheckpointsWithoutStateAndSurviveAResume) {
-  const auto whole = setup("whole"), pieces = setup("pieces");
+  const auto whole = setup("whole"), parts = setup("parts");
   PartsTask undisturbed;
   const auto before = undisturbed.copies();
   ASSERT_EQ(Trainer(undisturbed, whole).run(), ExitCode::kOk);
@@ -171,12 +171,12 @@ TEST_F(FrozenPartsTest, AreInCheckpointsWithoutStateAndSurviveAResume) {
       const torch::NoGradGuard no_grad;
       if (steps > 3) task.model().named_parameters()["encoder.embedding.weight"].zero_();
     }
-    auto piece = pieces;
-    piece.train.max_steps = steps;
-    ASSERT_EQ(Trainer(task, piece).run(), ExitCode::kOk);
+    auto part = parts;
+    part.train.max_steps = steps;
+    ASSERT_EQ(Trainer(task, part).run(), ExitCode::kOk);
     expect_only_encoder_stays(before, task);
   }
-  EXPECT_EQ(final_hash(pieces), final_hash(whole));
+  EXPECT_EQ(final_hash(parts), final_hash(whole));
 
   const auto checkpoint =
       store::CheckpointStore::load(whole.run_directory / "checkpoints" / store::step_name(6));

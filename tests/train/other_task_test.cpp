@@ -222,18 +222,18 @@ TEST_F(OtherTask, TheBestCheckpointIsThatOfItsScore) {
             store::step_name(best->step));
 }
 
-TEST_F(OtherTask, ARunThatIsCutInPiecesEndsWithTheSameWeightsAndNumbers) {
-  auto whole = setup("whole"), pieces = setup("pieces");
-  for (auto* run : {&whole, &pieces}) run->train.max_steps = 60;
+TEST_F(OtherTask, ARunThatIsCutInPartsEndsWithTheSameWeightsAndNumbers) {
+  auto whole = setup("whole"), parts = setup("parts");
+  for (auto* run : {&whole, &parts}) run->train.max_steps = 60;
   XorTask undisturbed;
   ASSERT_EQ(Trainer(undisturbed, whole).run(), ExitCode::kOk);
   for (const int64_t steps : {7, 33, 60}) {
     XorTask task;
-    pieces.train.max_steps = steps;
-    ASSERT_EQ(Trainer(task, pieces).run(), ExitCode::kOk);
+    parts.train.max_steps = steps;
+    ASSERT_EQ(Trainer(task, parts).run(), ExitCode::kOk);
   }
-  EXPECT_EQ(final_hash(pieces), final_hash(whole));
-  const auto want = events(whole, "train"), got = events(pieces, "train");
+  EXPECT_EQ(final_hash(parts), final_hash(whole));
+  const auto want = events(whole, "train"), got = events(parts, "train");
   ASSERT_EQ(got.size(), want.size());
   for (size_t i = 0; i < want.size(); ++i) {
     EXPECT_EQ(got[i].loss, want[i].loss) << i;

@@ -259,16 +259,16 @@ TEST_F(SeparateLosses, AreDividedByTheWeightsOfAllRanks) {
   });
 }
 
-TEST_F(SeparateLosses, ARunThatIsCutInPiecesEndsWithTheSameWeights) {
-  auto whole = test::toy_setup(folder_ / "whole"), pieces = test::toy_setup(folder_ / "pieces");
+TEST_F(SeparateLosses, ARunThatIsCutInPartsEndsWithTheSameWeights) {
+  auto whole = test::toy_setup(folder_ / "whole"), parts = test::toy_setup(folder_ / "parts");
   TwoHeadedTask undisturbed({0, 1, 0});
   ASSERT_EQ(Trainer(undisturbed, whole).run(), ExitCode::kOk);
   for (const int64_t steps : {2, 7, 12}) {
     TwoHeadedTask task({0, 1, 0});
-    pieces.train.max_steps = steps;
-    ASSERT_EQ(Trainer(task, pieces).run(), ExitCode::kOk);
+    parts.train.max_steps = steps;
+    ASSERT_EQ(Trainer(task, parts).run(), ExitCode::kOk);
   }
-  EXPECT_EQ(test::final_hash(pieces), test::final_hash(whole));
+  EXPECT_EQ(test::final_hash(parts), test::final_hash(whole));
 }
 
 TEST_F(SeparateLosses, OfWhichAllButOneIsFrozenStillTrain) {

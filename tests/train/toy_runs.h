@@ -48,7 +48,7 @@ class ToyRuns : public ::testing::Test {
   }
 
   /// Runs it to its end with signals after the third and the seventh update. @return its hash
-  static std::string hash_of_run_in_pieces(const TrainerSetup& run) {
+  static std::string hash_of_run_in_parts(const TrainerSetup& run) {
     for (const int64_t last : {3, 7, -1}) {
       Remembering task;
       task.signal_at = last;

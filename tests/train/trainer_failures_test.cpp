@@ -32,8 +32,8 @@ TEST_F(TrainerFailuresTest, AnUpdateThatIsLeftOutMovesNeitherWarmUpNorSchedule) 
                                {1, true, 64},      // NaN
                                {1, false, 32},     {0.875, false, 32}, {0.75, false, 32},
                                {0.625, false, 32}, {0.5, false, 32},   {0.375, false, 32}};
-  auto whole = setup("whole"), pieces = setup("pieces");
-  for (auto* run : {&whole, &pieces}) {
+  auto whole = setup("whole"), parts = setup("parts");
+  for (auto* run : {&whole, &parts}) {
     run->schedule = {.name = "linear", .warmup_steps = 4, .warmup_init_lr = 0, .total_steps = 12};
     run->train.loss_scale = {.name = "fairseq", .init = 512, .window = 1000};
     run->train.max_steps = 10;  // of which the four that are left out are none
@@ -43,8 +43,8 @@ TEST_F(TrainerFailuresTest, AnUpdateThatIsLeftOutMovesNeitherWarmUpNorSchedule) 
     task.nans[8] = 2;
   };
   train(whole, prepare);
-  train(pieces, prepare, {2, 5, 8});  // 8: right behind the NaN
-  for (const auto& run : {whole, pieces}) {
+  train(parts, prepare, {2, 5, 8});  // 8: right behind the NaN
+  for (const auto& run : {whole, parts}) {
     const auto updates = events(run, "train");
     ASSERT_EQ(updates.size(), table.size());
     for (size_t i = 0; i < table.size(); ++i) {
@@ -53,7 +53,7 @@ TEST_F(TrainerFailuresTest, AnUpdateThatIsLeftOutMovesNeitherWarmUpNorSchedule) 
       EXPECT_EQ(updates[i].loss_scale.value(), table[i].scale) << "step " << i + 1;
     }
   }
-  EXPECT_EQ(final_hash(pieces), final_hash(whole));
+  EXPECT_EQ(final_hash(parts), final_hash(whole));
 }
 
 TEST_F(TrainerFailuresTest, AScalerThatLooksForItsScaleNeitherStopsARunNorSendsItBack) {
@@ -383,8 +383,8 @@ TEST_F(TrainerFailuresTest, ANewBestIsSavedAtOnceWithTheWeightsThatWereValidated
   EXPECT_TRUE(weights(run, "best").equal(weights(undisturbed, "last")));
 }
 
-// The end of a piece validates too, and better than ever: nobody may take notice later.
-TEST_F(TrainerFailuresTest, TheValidationAtTheEndOfAPieceChangesNothingThatFollows) {
+// The end of a part validates too, and better than ever: nobody may take notice later.
+TEST_F(TrainerFailuresTest, TheValidationAtTheEndOfAPartChangesNothingThatFollows) {
   const auto prepare = [](FailingTask& task) {
     task.nll_at = [](int64_t step) {
       const std::map<int64_t, double> nlls{{4, 3.0}, {8, 2.0}, {12, 1.9}, {16, 2.5}, {20, 2.4}};
@@ -394,16 +394,16 @@ TEST_F(TrainerFailuresTest, TheValidationAtTheEndOfAPieceChangesNothingThatFollo
   };
   for (const int64_t patience : {0, 2}) {
     auto whole = setup("whole" + std::to_string(patience));
-    auto pieces = setup("pieces" + std::to_string(patience));
-    for (auto* run : {&whole, &pieces}) {
+    auto parts = setup("parts" + std::to_string(patience));
+    for (auto* run : {&whole, &parts}) {
       run->train.max_steps = 24;
       run->train.patience = patience;
       run->eval.every = 4;
       run->schedule = {.name = "plateau", .warmup_steps = 0, .decay_rate = 0.5};
     }
     train(whole, prepare);
-    train_until(pieces, prepare, {7, 9, 15, 24});
-    const auto want = events(whole, "train"), got = events(pieces, "train");
+    train_until(parts, prepare, {7, 9, 15, 24});
+    const auto want = events(whole, "train"), got = events(parts, "train");
     // Without progress: 16, 20, and what stands at 24 is the best of all.
     ASSERT_EQ(want.size(), patience > 0 ? 20U : 24U);
     ASSERT_EQ(got.size(), want.size());
@@ -412,7 +412,7 @@ TEST_F(TrainerFailuresTest, TheValidationAtTheEndOfAPieceChangesNothingThatFollo
       EXPECT_DOUBLE_EQ(want[i].lr.value(), kPeak * factor) << "step " << i + 1;
       EXPECT_EQ(got[i].lr, want[i].lr) << "step " << i + 1;
     }
-    EXPECT_EQ(final_hash(pieces), final_hash(whole));
+    EXPECT_EQ(final_hash(parts), final_hash(whole));
   }
 }
 

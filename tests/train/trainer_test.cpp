@@ -35,21 +35,21 @@ class TrainerTest : public ::testing::Test {
   fs::path root_;
 };
 
-TEST_F(TrainerTest, ARunThatIsCutInPiecesEndsWithTheSameWeightsAndMetrics) {
+TEST_F(TrainerTest, ARunThatIsCutInPartsEndsWithTheSameWeightsAndMetrics) {
   auto whole = setup("whole");
   ToyTask undisturbed;
   ASSERT_EQ(Trainer(undisturbed, whole).run(), ExitCode::kOk);
 
-  auto pieces = setup("pieces");
+  auto parts = setup("parts");
   for (const int64_t steps : {3, 4, 7, 12}) {
     ToyTask task;
-    auto piece = pieces;
-    piece.train.max_steps = steps;
-    piece.eval.every = 100;
-    ASSERT_EQ(Trainer(task, piece).run(), ExitCode::kOk);
+    auto part = parts;
+    part.train.max_steps = steps;
+    part.eval.every = 100;
+    ASSERT_EQ(Trainer(task, part).run(), ExitCode::kOk);
   }
-  EXPECT_EQ(final_hash(pieces), final_hash(whole));
-  const auto expected = events(whole, "train"), got = events(pieces, "train");
+  EXPECT_EQ(final_hash(parts), final_hash(whole));
+  const auto expected = events(whole, "train"), got = events(parts, "train");
   ASSERT_EQ(got.size(), expected.size());
   for (size_t i = 0; i < got.size(); ++i) {
     EXPECT_EQ(got[i].step, expected[i].step);
@@ -60,10 +60,10 @@ TEST_F(TrainerTest, ARunThatIsCutInPiecesEndsWithTheSameWeightsAndMetrics) {
 }
 
 // A factor of 3 rounds, so that even the weights depend on the scale.
-TEST_F(TrainerTest, ARunThatIsCutInPiecesGoesOnWithTheLossScale) {
+TEST_F(TrainerTest, ARunThatIsCutInPartsGoesOnWithTheLossScale) {
   for (const char* name : {"backoff", "fairseq", "logmax"}) {
-    auto whole = setup(std::string("whole_") + name), pieces = setup(std::string("pieces_") + name);
-    for (auto* run : {&whole, &pieces}) {
+    auto whole = setup(std::string("whole_") + name), parts = setup(std::string("parts_") + name);
+    for (auto* run : {&whole, &parts}) {
       run->train.max_steps = 24;
       run->train.loss_scale = {
           .name = name, .init = 50, .min = 1, .max = 1e6, .factor = 3, .window = 3};
@@ -75,9 +75,9 @@ TEST_F(TrainerTest, ARunThatIsCutInPiecesGoesOnWithTheLossScale) {
       ToyTask task;
       task.nan_at = 10;
       task.signal_at = last;
-      ASSERT_EQ(Trainer(task, pieces).run(), last < 0 ? ExitCode::kOk : ExitCode::kInterrupted);
+      ASSERT_EQ(Trainer(task, parts).run(), last < 0 ? ExitCode::kOk : ExitCode::kInterrupted);
     }
-    const auto expected = events(whole, "train"), got = events(pieces, "train");
+    const auto expected = events(whole, "train"), got = events(parts, "train");
     ASSERT_EQ(got.size(), expected.size());
     std::set<double> scales;
     for (size_t i = 0; i < got.size(); ++i) {
@@ -86,7 +86,7 @@ TEST_F(TrainerTest, ARunThatIsCutInPiecesGoesOnWithTheLossScale) {
       scales.insert(expected[i].loss_scale.value());
     }
     EXPECT_GE(scales.size(), 3U) << name << ": the scale hardly moved";
-    EXPECT_EQ(final_hash(pieces), final_hash(whole)) << name;
+    EXPECT_EQ(final_hash(parts), final_hash(whole)) << name;
   }
 }
 
@@ -401,9 +401,9 @@ TEST_F(TrainerTest, ASpikeOfTheGradientIsNotedAndLeftOutOnRequest) {
 }
 
 // A spike has no verdict before twenty updates: whoever forgets the first ones trains on it.
-TEST_F(TrainerTest, ARunThatIsCutInPiecesStillKnowsWhatASpikeIs) {
-  auto whole = setup("whole"), pieces = setup("pieces");
-  for (auto* run : {&whole, &pieces}) {
+TEST_F(TrainerTest, ARunThatIsCutInPartsStillKnowsWhatASpikeIs) {
+  auto whole = setup("whole"), parts = setup("parts");
+  for (auto* run : {&whole, &parts}) {
     run->train.max_steps = 32;
     run->train.forensics.spike_policy = "skip";
   }
@@ -414,16 +414,16 @@ TEST_F(TrainerTest, ARunThatIsCutInPiecesStillKnowsWhatASpikeIs) {
     ToyTask task;
     task.spike_at = 30;
     task.signal_at = last;
-    ASSERT_EQ(Trainer(task, pieces).run(), last < 0 ? ExitCode::kOk : ExitCode::kInterrupted);
+    ASSERT_EQ(Trainer(task, parts).run(), last < 0 ? ExitCode::kOk : ExitCode::kInterrupted);
   }
-  const auto expected = events(whole, "train"), got = events(pieces, "train");
+  const auto expected = events(whole, "train"), got = events(parts, "train");
   ASSERT_EQ(got.size(), expected.size());
   for (size_t i = 0; i < got.size(); ++i) {
     EXPECT_EQ(got[i].note, expected[i].note) << "step " << i + 1;
     EXPECT_EQ(got[i].skipped, expected[i].skipped) << "step " << i + 1;
   }
   EXPECT_TRUE(expected[30].skipped.value_or(false));
-  EXPECT_EQ(final_hash(pieces), final_hash(whole));
+  EXPECT_EQ(final_hash(parts), final_hash(whole));
 }
 
 TEST_F(TrainerTest, NoMemoryForAMicroBatchSplitsItAndMakesTheSameUpdate) {
@@ -465,9 +465,9 @@ TEST_F(TrainerTest, TheNoiseScaleIsMeasuredWhenAnUpdateHasSeveralMicroBatches) {
   EXPECT_TRUE(events(four, "train").back().noise_scale.has_value());
 }
 
-TEST_F(TrainerTest, ARunThatIsCutInPiecesGoesOnWithTheNoiseScale) {
-  auto whole = setup("whole"), pieces = setup("pieces");
-  for (auto* run : {&whole, &pieces}) {
+TEST_F(TrainerTest, ARunThatIsCutInPartsGoesOnWithTheNoiseScale) {
+  auto whole = setup("whole"), parts = setup("parts");
+  for (auto* run : {&whole, &parts}) {
     run->train.max_steps = 40;
     run->train.update_freq = 4;
   }
@@ -475,10 +475,10 @@ TEST_F(TrainerTest, ARunThatIsCutInPiecesGoesOnWithTheNoiseScale) {
   ASSERT_EQ(Trainer(undisturbed, whole).run(), ExitCode::kOk);
   for (const int64_t steps : {7, 25, 40}) {
     ToyTask task;
-    pieces.train.max_steps = steps;
-    ASSERT_EQ(Trainer(task, pieces).run(), ExitCode::kOk);
+    parts.train.max_steps = steps;
+    ASSERT_EQ(Trainer(task, parts).run(), ExitCode::kOk);
   }
-  const auto expected = events(whole, "train"), got = events(pieces, "train");
+  const auto expected = events(whole, "train"), got = events(parts, "train");
   ASSERT_EQ(got.size(), expected.size());
   size_t known = 0;
   for (size_t i = 0; i < got.size(); ++i) {

@@ -134,16 +134,16 @@ TEST_F(UnfreezeTest, EachPartBeginsAtItsUpdate) {
   StackTask task;
   Weights before = task.copies();
   for (const Row& row : rows) {
-    auto piece = setup("table");
-    piece.train.max_steps = row.updates;
-    ASSERT_EQ(Trainer(task, piece).run(), ExitCode::kOk);
+    auto part = setup("table");
+    part.train.max_steps = row.updates;
+    ASSERT_EQ(Trainer(task, part).run(), ExitCode::kOk);
     const Weights after = task.copies();
     EXPECT_EQ(moved(before, after, "decoder."), row.decoder) << row.updates;
     EXPECT_EQ(moved(before, after, "encoder.layers.1."), row.layer1) << row.updates;
     EXPECT_EQ(moved(before, after, "encoder.layers.0."), row.layer0) << row.updates;
     EXPECT_EQ(moved(before, after, "encoder.embedding"), row.embedding) << row.updates;
     before = after;
-    const auto checkpoint = store::CheckpointStore::load(piece.run_directory / "checkpoints" /
+    const auto checkpoint = store::CheckpointStore::load(part.run_directory / "checkpoints" /
                                                          store::step_name(row.updates));
     for (const auto& state : checkpoint.file("optimizer").tensors()) {
       EXPECT_EQ(state.name.find("encoder.embedding"), std::string::npos) << state.name;
@@ -274,8 +274,8 @@ TEST_F(UnfreezeTest, OfAModelWithLoraOnlyItsMatricesTrain) {
 
 TEST_F(UnfreezeTest, LoraTrainsWhatItsPatternsNameAndResumes) {
   const nn::LoraOptions lora{.rank = 2, .dropout = 0.1, .train = {"*norm*"}};
-  auto whole = setup("lora_whole"), pieces = setup("lora_pieces");
-  whole.train.freeze = pieces.train.freeze = {"decoder.*"};
+  auto whole = setup("lora_whole"), parts = setup("lora_parts");
+  whole.train.freeze = parts.train.freeze = {"decoder.*"};
   StackTask undisturbed(lora);
   const Weights before = undisturbed.copies();
   ASSERT_EQ(Trainer(undisturbed, whole).run(), ExitCode::kOk);
@@ -286,11 +286,11 @@ TEST_F(UnfreezeTest, LoraTrainsWhatItsPatternsNameAndResumes) {
   EXPECT_EQ(moved(before, after, "encoder.embedding"), "none");
   for (const int64_t updates : {1, 3, 5, 6}) {
     StackTask task(lora);
-    auto piece = pieces;
-    piece.train.max_steps = updates;
-    ASSERT_EQ(Trainer(task, piece).run(), ExitCode::kOk);
+    auto part = parts;
+    part.train.max_steps = updates;
+    ASSERT_EQ(Trainer(task, part).run(), ExitCode::kOk);
   }
-  EXPECT_EQ(final_hash(pieces), final_hash(whole));
+  EXPECT_EQ(final_hash(parts), final_hash(whole));
 }
 
 // --- Adapters ----------------------------------------------------------------------------------
@@ -315,16 +315,16 @@ TEST_F(UnfreezeTest, OfAModelWithAdaptersOnlyTheyTrainAndWhatTheirPatternsName) 
 TEST_F(UnfreezeTest, AdaptersResumeBesideLora) {
   const nn::LoraOptions lora{.rank = 2, .dropout = 0.1};
   const nn::AdapterOptions adapter{.dim = 2, .parts = {"*ffn*"}};
-  auto whole = setup("adapter_whole"), pieces = setup("adapter_pieces");
+  auto whole = setup("adapter_whole"), parts = setup("adapter_parts");
   StackTask undisturbed(lora, adapter);
   ASSERT_EQ(Trainer(undisturbed, whole).run(), ExitCode::kOk);
   for (const int64_t updates : {1, 3, 5, 6}) {
     StackTask task(lora, adapter);
-    auto piece = pieces;
-    piece.train.max_steps = updates;
-    ASSERT_EQ(Trainer(task, piece).run(), ExitCode::kOk);
+    auto part = parts;
+    part.train.max_steps = updates;
+    ASSERT_EQ(Trainer(task, part).run(), ExitCode::kOk);
   }
-  EXPECT_EQ(final_hash(pieces), final_hash(whole));
+  EXPECT_EQ(final_hash(parts), final_hash(whole));
 }
 
 }  // namespace

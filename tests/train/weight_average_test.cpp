@@ -88,12 +88,12 @@ TEST_F(WeightAverageTest, TrainingGoesOnAsWithoutIt) {
   for (size_t i = 0; i < got.size(); ++i) EXPECT_EQ(got[i].loss, want[i].loss) << i;
 }
 
-TEST_F(WeightAverageTest, ARunThatIsCutInPiecesHasTheSameBits) {
-  const auto whole = setup("whole", 0.99), pieces = setup("pieces", 0.99);
+TEST_F(WeightAverageTest, ARunThatIsCutInPartsHasTheSameBits) {
+  const auto whole = setup("whole", 0.99), parts = setup("parts", 0.99);
   Remembering undisturbed;
   ASSERT_EQ(Trainer(undisturbed, whole).run(), ExitCode::kOk);
-  EXPECT_EQ(hash_of_run_in_pieces(pieces), final_hash(whole));
-  const auto want = tensors_of(whole), got = tensors_of(pieces);
+  EXPECT_EQ(hash_of_run_in_parts(parts), final_hash(whole));
+  const auto want = tensors_of(whole), got = tensors_of(parts);
   EXPECT_EQ(got.size(), 8U);  // model, trained, and two moments, of a matrix and a vector each
   EXPECT_TRUE(got == want);
 }

@@ -98,11 +98,11 @@ TEST_F(WeightNoiseRuns, ValidationsAndCheckpointsHaveNone) {
   EXPECT_TRUE(torch::equal(task.weights(), task.validated.back()));
 }
 
-TEST_F(WeightNoiseRuns, ARunThatIsCutInPiecesHasTheSameBits) {
-  const auto whole = setup("whole", 0.2), pieces = setup("pieces", 0.2);
+TEST_F(WeightNoiseRuns, ARunThatIsCutInPartsHasTheSameBits) {
+  const auto whole = setup("whole", 0.2), parts = setup("parts", 0.2);
   Remembering undisturbed;
   ASSERT_EQ(Trainer(undisturbed, whole).run(), ExitCode::kOk);
-  EXPECT_EQ(hash_of_run_in_pieces(pieces), final_hash(whole));
+  EXPECT_EQ(hash_of_run_in_parts(parts), final_hash(whole));
 }
 
 }  // namespace

@@ -41,7 +41,8 @@ void leave_out_missing(const std::vector<config::Problem>& missing, Verdict& ver
   }
 }
 
-/// Asks the engine for what `key` needs.
+/// Asks the engine for what `key` needs. Training needs it, too: that it cannot be opened is what
+/// training would say, and the fault of no key.
 template <class Ask>
 void ask_engine(const std::string& key, bool elsewhere, experiment::Preflight& found,
                 const Ask& ask) {
@@ -49,8 +50,10 @@ void ask_engine(const std::string& key, bool elsewhere, experiment::Preflight& f
     found.unread.push_back({key, "there is no libstretto_engine.so on this machine"});
     return;
   }
-  // Training needs the engine, too: that it cannot be opened is what training would say.
-  experiment::note_stop(found, experiment::Stage::kMachine, key, [&] { ask(engine()); });
+  const engine::EngineApi* api = nullptr;
+  experiment::note_stop(found, experiment::Stage::kMachine, "", [&] { api = &engine(); });
+  if (api == nullptr) return;
+  experiment::note_stop(found, experiment::Stage::kMachine, key, [&] { ask(*api); });
 }
 
 std::vector<optim::TensorName> tensor_names(const experiment::Experiment& e, bool elsewhere,
@@ -76,9 +79,6 @@ void look_beyond(const CheckArguments& options, const lint::Inspection& inspecti
 }
 
 Verdict judge(const CheckArguments& options) {
-  if (auto errors = search::problems_as_configuration(options.config); !errors.empty()) {
-    return {.inspection = {}, .errors = std::move(errors), .code = ExitCode::kUsage, .unread = {}};
-  }
   experiment::Preflight found;
   const auto tensors = [&](const experiment::Experiment& e) {
     return tensor_names(e, options.preflight.elsewhere, found);
@@ -87,6 +87,12 @@ Verdict judge(const CheckArguments& options) {
       .inspection = lint::inspect(options.config, options.overrides, options.processes, tensors),
       .errors = {},
       .unread = {}};
+  if (!verdict.inspection.problems.empty()) {
+    if (auto errors = search::problems_as_configuration(options.config); !errors.empty()) {
+      return {
+          .inspection = {}, .errors = std::move(errors), .code = ExitCode::kUsage, .unread = {}};
+    }
+  }
   const auto& missing = verdict.inspection.missing;
   verdict.errors = verdict.inspection.problems;
   if (options.preflight.elsewhere) {
@@ -121,7 +127,10 @@ void print_json(const Verdict& verdict) {
   if (verdict.errors.empty()) json["config_hash"] = verdict.inspection.config_hash;
   json["errors"] = Json::array();
   for (const auto& error : verdict.errors) {
-    json["errors"].push_back({{"place", error.place}, {"what", error.what}, {"hint", error.hint}});
+    json["errors"].push_back({{"place", error.place},
+                              {"what", error.what},
+                              {"hint", error.hint},
+                              {"details", error.details}});
   }
   json["unread"] = Json::array();
   for (const auto& unread : verdict.unread) {
@@ -148,6 +157,10 @@ void print_text(const Verdict& verdict) {
     std::cout << "note " << finding.code << ": " << place << "`" << finding.key << "`"
               << default_value << ": " << finding.reason << "\n  " << finding.fix << "\n";
     if (!finding.source.empty()) std::cout << "  see " << finding.source << "\n";
+  }
+  for (const auto& error : verdict.errors) {
+    if (!error.details.empty()) std::cout << error.place << ", in full:\n";
+    for (const auto& line : error.details) std::cout << "  " << printable(line, 1000) << "\n";
   }
   for (const auto& unread : verdict.unread) {
     std::cout << "not looked at: `" << unread.key << "`: " << unread.what << "\n";

@@ -34,7 +34,7 @@ const std::vector<FamilyOption>& infer_family_options() {
   static const std::vector<FamilyOption> options{
       {"--head", {kTranslation}},
       {"--beam", {kTranslation}},
-      {"--nbest", {kTranslation, kAnswers}},
+      {"--nbest", {kTranslation, kMaskedLm, kAnswers}},
       {"--sample", {kTranslation}},
       {"--scores", {kTranslation, kAnswers, kLabels}},
       {"--alignments", {kTranslation}},
@@ -82,7 +82,8 @@ int run_infer(const CLI::App& app, const InferArguments& options) {
                       .alignments = options.alignments,
                       .head = options.head,
                       .stats = options.stats},
-      .masked_lm = {.files = files},
+      .masked_lm = {.files = files,
+                    .nbest = options.nbest > 0 ? options.nbest : tasks::MaskedLmInferFiles().nbest},
       .question_answering = {.files = files,
                              .scores = options.scores,
                              .nbest = std::max<int64_t>(1, options.nbest)},
@@ -113,7 +114,8 @@ std::function<int()> declare_infer(CLI::App& app) {
       ->check(whole_number(1, 1000))
       ->type_name("N");
   app.add_option("--nbest", options->nbest,
-                 "decode.nbest: hypotheses for each line, or answers for each question")
+                 "decode.nbest: hypotheses for each line, or answers for each question; or fillers "
+                 "for each mask, 5 by default")
       ->check(whole_number(1, 1000))
       ->type_name("N");
   app.add_flag("--sample", options->sample, "draw at random instead of searching");

@@ -150,10 +150,12 @@ class TokenPrinter {
  private:
   void add(int64_t id, text::CodePointSpan span) {
     if (!out_.empty()) out_ += ' ';
+    if (options_.ids) out_ += std::to_string(id);
     if (options_.offsets) {
+      if (options_.ids) out_ += ':';
       out_ += std::to_string(span.begin) + ":" + std::to_string(span.end);
-    } else {
-      out_ += options_.ids ? std::to_string(id) : tokenizer_.piece(id);
+    } else if (!options_.ids) {
+      out_ += tokenizer_.piece(id);
     }
   }
 
@@ -225,7 +227,7 @@ void declare_train_part(CLI::App& app, const Action& action) {
       ->type_name("NAME");
   part->add_option("--character-coverage", options->training.character_coverage,
                    "of sentencepiece: share of characters that get a piece; default 1")
-      ->check(number_between(0.9, 1))
+      ->check(number_between(0.98, 1))
       ->type_name("X");
   part->add_option("--max-lines", options->sample.max_lines,
                    "lines of each FILE, drawn at random; default 2000000")
@@ -252,7 +254,8 @@ void declare_code_part(CLI::App& app, const Action& action, bool encodes) {
   part->add_flag("--ids", options->ids, "numbers instead of pieces");
   if (encodes) {
     part->add_flag("--offsets", options->offsets,
-                   "begin:end of each piece instead, in code points of the line");
+                   "begin:end of each piece instead, in code points of the line; with --ids "
+                   "id:begin:end");
     part->add_flag("--specials", options->specials,
                    "with what the tokenizer puts around a text, such as [CLS] and [SEP]");
   }

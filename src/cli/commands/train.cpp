@@ -67,7 +67,6 @@ std::string what_is_saved(const std::string& run_directory) {
 int run_train(const TrainArguments& options) {
   ignore_broken_pipes();  // who reads the screen may leave; log.txt has the words
   log::set_quiet(options.quiet);
-  config::throw_problems(search::problems_as_configuration(options.config));
   if (!options.seeds.empty()) {
     return train_seeds(
         {.config = options.config,
@@ -84,7 +83,7 @@ int run_train(const TrainArguments& options) {
                 "metrics.jsonl of the run has its numbers");
   }
   engine::TrainRequest request{
-      .experiment = experiment::load_experiment(options.config, options.overrides),
+      .experiment = search::load_configuration(options.config, options.overrides),
       .run_directory = run_directory_of(options),
       .extend = options.extend,
       .until = options.until};

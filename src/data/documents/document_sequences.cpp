@@ -17,7 +17,41 @@ uint64_t parts_of(uint64_t tokens, uint64_t room) {
   return (tokens + room - 1) / room;
 }
 
+int64_t num_specials_of(const std::vector<text::SequenceTemplate::Slot>& slots) {
+  return std::count_if(slots.begin(), slots.end(),
+                       [](const auto& slot) { return slot.part == Part::kSpecial; });
+}
+
+// Of two neighbours one is no separator, so that each sequence has text.
+int64_t room_beside(int64_t num_specials, int64_t max_tokens) {
+  if (max_tokens < num_specials + 2) {
+    throw std::invalid_argument("sequences of " + std::to_string(max_tokens) +
+                                " tokens have no room for text");
+  }
+  return max_tokens - num_specials;
+}
+
 }  // namespace
+
+SequenceRows::SequenceRows(const text::Tokenizer& tokenizer, Packing packing, int64_t max_tokens)
+    : packing_(packing),
+      num_specials_(num_specials_of(text::template_of(tokenizer).single)),
+      room_(room_beside(num_specials_, max_tokens)) {}
+
+void SequenceRows::add_document(int64_t tokens) {
+  ++documents_;
+  tokens_ += tokens;
+  rows_ += rows_of(tokens);
+}
+
+int64_t SequenceRows::num_rows() const {
+  if (packing_ == Packing::kDocument || documents_ == 0) return rows_;
+  return rows_of(tokens_ + documents_ - 1);  // with separators between documents
+}
+
+int64_t SequenceRows::rows_of(int64_t tokens) const {
+  return tokens + (tokens + room_ - 1) / room_ * num_specials_;
+}
 
 DocumentSequences::DocumentSequences(std::shared_ptr<const Documents> documents,
                                      const text::Tokenizer& tokenizer, Packing packing,
@@ -25,16 +59,8 @@ DocumentSequences::DocumentSequences(std::shared_ptr<const Documents> documents,
     : documents_(std::move(documents)),
       slots_(text::template_of(tokenizer).single),
       packing_(packing),
-      num_specials_(
-          static_cast<uint32_t>(std::count_if(slots_.begin(), slots_.end(), [](const auto& slot) {
-            return slot.part == Part::kSpecial;
-          }))) {
-  // Of two neighbours one is no separator, so that each sequence has text.
-  if (max_tokens < int64_t{num_specials_} + 2) {
-    throw std::invalid_argument("sequences of " + std::to_string(max_tokens) +
-                                " tokens have no room for text");
-  }
-  room_ = static_cast<uint64_t>(max_tokens) - num_specials_;
+      num_specials_(static_cast<uint32_t>(num_specials_of(slots_))),
+      room_(static_cast<uint64_t>(room_beside(num_specials_, max_tokens))) {
   if (packing == Packing::kPacked) {
     pack();
   } else {

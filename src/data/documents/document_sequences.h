@@ -17,6 +17,26 @@ enum class Packing : uint8_t {
   kDocument,  ///< one document a sequence; a longer one is cut into several
 };
 
+/// DocumentSequences::num_rows() of documents whose lengths alone are known.
+class SequenceRows {
+ public:
+  /// Throws std::invalid_argument where the template leaves no room for two tokens.
+  SequenceRows(const text::Tokenizer& tokenizer, Packing packing, int64_t max_tokens);
+
+  /// @param tokens  at least one, without the separator
+  void add_document(int64_t tokens);
+  int64_t num_documents() const { return documents_; }
+  int64_t num_rows() const;
+
+ private:
+  /// With what stands around each part of at most room_ tokens.
+  int64_t rows_of(int64_t tokens) const;
+
+  Packing packing_;
+  int64_t num_specials_ = 0, room_ = 0;
+  int64_t documents_ = 0, tokens_ = 0, rows_ = 0;
+};
+
 /// Sequences of at most so many tokens, specials included, with what stands around one
 /// text (text::template_of): `[CLS] … [SEP]`. Together they have each token of the documents once.
 ///

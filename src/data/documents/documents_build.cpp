@@ -73,13 +73,8 @@ void encode_lines(const text::Tokenizer& tokenizer, LineChunk& chunk) {
   for (size_t i = 0; i < chunk.ends.size(); ++i) {
     const std::string_view text(chunk.text.data() + begin, chunk.ends[i] - begin);
     begin = chunk.ends[i];
-    line = chunk.begins[i] ? "" : " ";
-    if (is_valid_utf8(text)) {
-      line += text;
-    } else {
-      line += replace_invalid_utf8(text);
-      if (chunk.counts.repaired++ == 0) chunk.first_repaired = chunk.numbers[i];
-    }
+    const bool is_valid = set_document_line(text, chunk.begins[i], line);
+    if (!is_valid && chunk.counts.repaired++ == 0) chunk.first_repaired = chunk.numbers[i];
     chunk.counts.words += count_words(line);
     tokenizer.encode(line, chunk.ids);
     chunk.id_ends.push_back(chunk.ids.size());
@@ -238,6 +233,17 @@ DocumentsMeta build_documents(const DocumentInput& input, const text::Tokenizer&
   auto meta = writer.finish();
   if (meta.counts.documents == 0) throw_no_documents(input.key, input.paths);
   return meta;
+}
+
+bool set_document_line(std::string_view text, bool begins_document, std::string& line) {
+  line = begins_document ? "" : " ";
+  const bool is_valid = is_valid_utf8(text);
+  if (is_valid) {
+    line += text;
+  } else {
+    line += replace_invalid_utf8(text);
+  }
+  return is_valid;
 }
 
 void throw_no_documents(const std::string& key, const std::vector<std::string>& paths) {

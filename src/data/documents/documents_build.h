@@ -5,6 +5,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "data/documents/documents.h"
@@ -39,6 +40,10 @@ std::optional<DocumentsMeta> read_documents_meta(const std::filesystem::path& fo
 /// Throws as open_documents() does.
 DocumentsMeta build_documents(const DocumentInput& input, const text::Tokenizer& tokenizer,
                               uint64_t key, const std::filesystem::path& folder);
+
+/// A line of a document as it is tokenised: behind the first one with a space before it, and with
+/// U+FFFD for bytes that are not UTF-8. @return whether all of it was UTF-8
+bool set_document_line(std::string_view text, bool begins_document, std::string& line);
 
 /// Error(kBadData) for files of a key that have no text. @param key  "data.train"
 [[noreturn]] void throw_no_documents(const std::string& key, const std::vector<std::string>& paths);

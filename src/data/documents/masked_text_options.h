@@ -30,7 +30,8 @@ struct MaskedTextOptions {
     const Meta path{.is_path = true};
     const Meta free_path{.change = Change::kFree, .is_path = true};
     return Fields{
-        field(&O::train, "train", "training text: UTF-8, plain", any(), path)
+        field(&O::train, "train", "training text in UTF-8: plain, .gz, .zst or FILE.zip:MEMBER",
+              any(), path)
             .also_called({"train_file", "train_files", "train_text"}),
         field(&O::valid, "valid", "validation text", any(), path)
             .also_called({"dev", "validation_file", "valid_files"}),

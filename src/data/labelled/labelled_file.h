@@ -57,7 +57,8 @@ struct LabelledRow {
 class LabelledReader {
  public:
   /// Opens a path as open_bytes() does, and reads its header. Throws as open_bytes() and next() do,
-  /// and Error(kUsage) for a column that is not there, with those that are.
+  /// and Error(kUsage) for a column that is not there, with those that are, or that another one has
+  /// the name of.
   LabelledReader(const std::string& path, const LabelledColumns& columns);
   /// @param name  what messages call the input
   LabelledReader(std::unique_ptr<ByteStream> bytes, const std::string& name,

@@ -1,5 +1,6 @@
 #include "data/labelled/labelled_rows.h"
 
+#include <algorithm>
 #include <charconv>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -79,9 +80,9 @@ class SeparatedRows final : public LabelledReader::Rows {
                   "give a name or a number");
     }
     if (has_header_) {
-      for (size_t i = 0; i < first_.size(); ++i) {
-        if (first_[i] == column) return i;
-      }
+      const auto named = std::find(first_.begin(), first_.end(), column);
+      require_one(named, column);
+      if (named != first_.end()) return static_cast<size_t>(named - first_.begin());
     }
     size_t number = 0;
     const auto [end, error] = std::from_chars(column.data(), column.data() + column.size(), number);
@@ -92,6 +93,19 @@ class SeparatedRows final : public LabelledReader::Rows {
     throw Error(
         ExitCode::kUsage, what,
         "without a header, a column is a number from 1 to " + std::to_string(first_.size()));
+  }
+
+  /// @param named  the first column of this name, or the end
+  void require_one(std::vector<std::string>::const_iterator named,
+                   const std::string& column) const {
+    if (named == first_.end()) return;
+    const auto other = std::find(named + 1, first_.end(), column);
+    if (other == first_.end()) return;
+    const auto number = [&](auto at) { return std::to_string(at - first_.begin() + 1); };
+    throw Error(ExitCode::kUsage,
+                records_.name() + ":" + std::to_string(first_line_) + ": columns " + number(named) +
+                    " and " + number(other) + " are both named `" + printable(column) + "`",
+                "give the number of the one that is meant, or rename the other");
   }
 
   [[noreturn]] void refuse_count(int64_t line, size_t found) const {

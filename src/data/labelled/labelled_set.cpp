@@ -141,7 +141,8 @@ text::TextBound text_bound_of(const LabelledOptions& options) {
           .side = options.truncation == "start" ? Bound::Side::kStart : Bound::Side::kEnd,
           .which = options.truncated_text == "first"    ? Bound::Which::kFirst
                    : options.truncated_text == "second" ? Bound::Which::kSecond
-                                                        : Bound::Which::kLongest};
+                                                        : Bound::Which::kLongest,
+          .pairs = !options.text2.empty()};
 }
 
 std::optional<Labels> find_labels(const LabelledOptions& options, int64_t* num_texts) {

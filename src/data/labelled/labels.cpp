@@ -80,4 +80,12 @@ int64_t Labels::number_of(std::string_view name, std::string_view place) const {
                   "known: " + first_names(names_, kMostListed, kMostBytes));
 }
 
+void require_weight_of_each(const Labels& labels, size_t num_weights) {
+  if (num_weights == labels.names().size()) return;
+  throw Error(ExitCode::kUsage,
+              "loss.class_weight_list: " + counted(static_cast<int64_t>(num_weights), "weight") +
+                  " for " + counted(labels.size(), "label"),
+              "give one for each, in this order: " + join(labels.names(), ", "));
+}
+
 }  // namespace stretto::data

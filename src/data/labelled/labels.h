@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -35,5 +36,8 @@ class Labels {
   std::vector<std::string> names_;
   std::unordered_map<std::string, int64_t> numbers_;
 };
+
+/// Throws Error(kUsage) unless there are as many weights (`loss.class_weight_list`) as labels.
+void require_weight_of_each(const Labels& labels, size_t num_weights);
 
 }  // namespace stretto::data

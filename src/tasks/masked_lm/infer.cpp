@@ -17,7 +17,6 @@
 namespace stretto::tasks {
 namespace {
 
-constexpr int64_t kFillers = 5;  // of each mask
 constexpr size_t kFillLines = 256, kFillBytes = size_t{1} << 20;
 
 /// One line on its way through the model.
@@ -32,12 +31,13 @@ class MaskFiller {
  public:
   MaskFiller(const InferRequest& request, const LoadedTextRun& run)
       : json_(request.json),
+        nbest_(request.masked_lm.nbest),
         max_tokens_(batch_tokens(masked_lm_of(request.experiment.options).eval.max_tokens,
                                  run.models.front()->device())),
         passes_(run.models.front()->device()),
         model_(*run.models.front()),
         tokenizer_(*run.tokenizer.tokenizer),
-        encoder_(tokenizer_, {.max_tokens = longest_of(request, model_)}) {
+        encoder_(tokenizer_, {.max_tokens = longest_of(request, model_), .pairs = false}) {
     if (tokenizer_.specials().mask >= 0) return;
     throw Error(ExitCode::kUsage, "the tokenizer of the run has no mask token",
                 "masks are filled by runs of task.name = \"masked_lm\"");
@@ -126,7 +126,7 @@ class MaskFiller {
   /// Writes what fills the masks of the batch to their lines in `found`.
   void fill(const std::vector<MaskedLine>& lines, const data::Batch& batch,
             std::vector<std::vector<std::vector<Filler>>>& found) const {
-    auto fillers = fillers_of(model_, batch, kFillers);
+    auto fillers = fillers_of(model_, batch, nbest_);
     auto next = fillers.begin();
     for (const int64_t line : batch.sample_ids) {
       const auto count = lines[static_cast<size_t>(line)].masks.size();
@@ -173,7 +173,7 @@ class MaskFiller {
   }
 
   const bool json_;
-  const int64_t max_tokens_;
+  const int64_t nbest_, max_tokens_;
   SideBySide passes_;
   models::TextModel& model_;
   const text::Tokenizer& tokenizer_;

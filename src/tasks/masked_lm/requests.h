@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -14,6 +15,7 @@ struct MaskedLmEvalFiles {
 /// Input of `stretto infer`.
 struct MaskedLmInferFiles {
   std::vector<std::string> files;  ///< as data::open_bytes() takes them, "-" = stdin; empty = stdin
+  int64_t nbest = 5;               ///< fillers for each mask
 };
 
 }  // namespace stretto::tasks

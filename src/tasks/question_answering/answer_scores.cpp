@@ -54,8 +54,8 @@ bool covers(data::Span mark, int64_t at) {
 }
 
 /// @param answer  of the model; empty: none
-std::vector<report::AnswerSample::Piece> marked(const std::string& text, data::Span answer,
-                                                const std::vector<data::Span>& references) {
+std::vector<report::MarkedTextSample::Stretch> marked(const std::string& text, data::Span answer,
+                                                      const std::vector<data::Span>& references) {
   const data::CodePoints characters(text);
   std::vector<data::Span> marks = references;
   if (answer.size() > 0) marks.insert(marks.begin(), answer);
@@ -66,17 +66,17 @@ std::vector<report::AnswerSample::Piece> marked(const std::string& text, data::S
       cuts.insert(std::clamp(at, shown.begin, shown.end));
     }
   }
-  std::vector<report::AnswerSample::Piece> pieces;
-  if (shown.begin > 0) pieces.push_back({.text = "… "});
+  std::vector<report::MarkedTextSample::Stretch> stretches;
+  if (shown.begin > 0) stretches.push_back({.text = "… "});
   for (auto at = cuts.begin(); std::next(at) != cuts.end(); ++at) {
     const auto in_reference = [&](data::Span one) { return covers(one, *at); };
-    pieces.push_back(
+    stretches.push_back(
         {.text = std::string(characters.slice(*at, *std::next(at))),
-         .is_answer = covers(answer, *at),
+         .is_output = covers(answer, *at),
          .is_reference = std::any_of(references.begin(), references.end(), in_reference)});
   }
-  if (shown.end < characters.size()) pieces.push_back({.text = " …"});
-  return pieces;
+  if (shown.end < characters.size()) stretches.push_back({.text = " …"});
+  return stretches;
 }
 
 }  // namespace
@@ -134,10 +134,10 @@ std::string none_differences_json(const data::SquadData& questions, const FoundA
   return line_of(json);
 }
 
-report::AnswerSample answer_sample(const data::QuestionWindows& windows, size_t question,
-                                   const AnswerChoice& choice,
-                                   const experiment::Experiment& experiment,
-                                   metrics::SquadVersion version) {
+report::MarkedTextSample answer_sample(const data::QuestionWindows& windows, size_t question,
+                                       const AnswerChoice& choice,
+                                       const experiment::Experiment& experiment,
+                                       metrics::SquadVersion version) {
   const auto& asked = windows.question(question);
   const auto& paragraph = windows.paragraph_of(question);
   const AnswerCandidate* candidate = chosen(choice);
@@ -154,9 +154,9 @@ report::AnswerSample answer_sample(const data::QuestionWindows& windows, size_t 
   const bool is_exact = asked.answers.empty() ? choice.text.empty() : match.exact == 1;
   std::string note = is_exact ? "exact" : "f1 " + fixed(100 * match.f1, 0);
   if (candidate != nullptr) note += ", probability " + fixed(candidate->probability, 2);
-  return {.question = asked.text,
-          .paragraph = marked(paragraph.text, answer, references),
-          .answer = choice.text,
+  return {.request = asked.text,
+          .text = marked(paragraph.text, answer, references),
+          .output = choice.text,
           .references = asked.answers.empty() ? std::vector<std::string>{} : answers_of(asked),
           .note = std::move(note)};
 }

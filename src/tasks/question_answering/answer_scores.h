@@ -29,9 +29,9 @@ std::string none_differences_json(const data::SquadData& questions, const FoundA
 
 /// A question as a report shows it: answer and references marked in their paragraph, of which a
 /// long one is cut around them.
-report::AnswerSample answer_sample(const data::QuestionWindows& windows, size_t question,
-                                   const data::AnswerChoice& choice,
-                                   const experiment::Experiment& experiment,
-                                   metrics::SquadVersion version);
+report::MarkedTextSample answer_sample(const data::QuestionWindows& windows, size_t question,
+                                       const data::AnswerChoice& choice,
+                                       const experiment::Experiment& experiment,
+                                       metrics::SquadVersion version);
 
 }  // namespace stretto::tasks

@@ -33,8 +33,8 @@ void count_tokens(const data::QuestionWindows& windows, int64_t unknown_id, Text
     const int64_t end = std::min(begin + kTogether, windows.num_windows());
     for (int64_t i = begin; i < end; ++i) windows.append(i, batch);
     const auto& ids = data::tokens(batch).values;
-    facts.tokens += std::ssize(ids);
-    facts.unknown += std::count(ids.begin(), ids.end(), unknown_id);
+    facts.counts.tokens += std::ssize(ids);
+    facts.counts.unknown += std::count(ids.begin(), ids.end(), unknown_id);
     for (const size_t number :
          {size_t{data::kTokens}, size_t{data::kSegments}, size_t{data::kAnswerRows}}) {
       const auto& [values, offsets, width] = batch.column<int64_t>(number);

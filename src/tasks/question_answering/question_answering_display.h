@@ -44,7 +44,8 @@ inline report::Display question_answering_display() {
                   .batch = "tokens"};
   display.best_by = "f1";
   display.samples = "Answers in their paragraphs";
-  display.text_pair = {.input = "Paragraph", .output = "Answer", .reference = "Expected"};
+  display.text_pair = {
+      .input = "Paragraph", .output = "Answer", .reference = "Expected", .request = "Question"};
   return display;
 }
 

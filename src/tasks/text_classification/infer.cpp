@@ -54,9 +54,11 @@ class LineLabeller {
   void warn_of_tab(const data::InputLine& line) {
     if (pairs() || told_of_tab_ || line.text.find('\t') == std::string::npos) return;
     told_of_tab_ = true;
-    log::warn(line.place +
-              ": has a tab, and the run reads a single text from each line "
-              "(data.text2 is empty); give data.text2=2 where a line has two texts");
+    log::warn(
+        line.place +
+        ": has a tab, which is read as part of the text, since the run reads a single text "
+        "from each line (data.text2 is empty); if lines are pairs of texts, give data.text2=2; "
+        "if they have a label too, leave it out");
   }
 
   void warn_about(const data::InputLine& line, const std::string& what) {

@@ -5,8 +5,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "base/error.h"
-#include "base/text.h"
 #include "data/length_batches.h"
 #include "data/samples_in_memory.h"
 #include "distributed/numbers.h"
@@ -191,12 +189,8 @@ std::vector<double> class_weights(const experiment::TextClassificationOptions& o
   if (labels == nullptr || loss.class_weights == "none") return {};
   const auto size = static_cast<size_t>(labels->size());
   if (loss.class_weights == "list") {
-    if (loss.class_weight_list.size() == size) return loss.class_weight_list;
-    throw Error(ExitCode::kUsage,
-                "loss.class_weight_list: " +
-                    counted(static_cast<int64_t>(loss.class_weight_list.size()), "weight") +
-                    " for " + counted(labels->size(), "label"),
-                "give one for each, in this order: " + join(labels->names(), ", "));
+    data::require_weight_of_each(*labels, loss.class_weight_list.size());
+    return loss.class_weight_list;
   }
   std::vector<double> counts(size);
   for (const int64_t label : train.column<int64_t>(kLabelColumn).values) {

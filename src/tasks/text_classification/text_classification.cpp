@@ -138,13 +138,13 @@ train::Validation TextClassificationTask::validate() {
 
 TextFacts TextClassificationTask::facts_of(const std::string& name,
                                            const data::LabelledSet& set) const {
-  TextFacts facts{.name = name,
-                  .hash = set.hash,
-                  .samples = set.size(),
-                  .tokens = data::tokens(set.samples).num_rows(),
-                  .unknown = set.unknown,
-                  .cut_samples = set.cut_samples,
-                  .cut_tokens = set.cut_tokens};
+  TextFacts facts{
+      .name = name,
+      .hash = set.hash,
+      .samples = set.size(),
+      .counts = {.tokens = data::tokens(set.samples).num_rows(), .unknown = set.unknown},
+      .cut_samples = set.cut_samples,
+      .cut_tokens = set.cut_tokens};
   if (set.skipped > 0) {
     facts.more.emplace_back("left out", counted(set.skipped, "row") + " labelled " +
                                             printable(options_.data.skipped_label, 60));

@@ -90,6 +90,13 @@ class TextClassificationFamily : public TextFamily {
     return infer_labels(request, context);
   }
 
+  std::vector<std::string> output_names(const Assets& assets) const override {
+    const auto found = assets.find(kLabelsAsset);
+    if (found == assets.end()) return {};
+    const auto labels = data::labels_from_json(found->second, kLabelsAsset);
+    return labels ? labels->names() : std::vector<std::string>();
+  }
+
  protected:
   TextHead head(const experiment::Experiment& experiment, const Assets* assets) const override {
     const auto& options = sections_of(experiment);

@@ -48,7 +48,7 @@ class LineEmbedder {
       : request_(request),
         run_(std::move(run)),
         max_tokens_(longest_line_of(request, *run_.model)),
-        encoder_(*run_.tokenizer.tokenizer, {.max_tokens = max_tokens_}),
+        encoder_(*run_.tokenizer.tokenizer, {.max_tokens = max_tokens_, .pairs = false}),
         embedder_(run_.model, {.pooling = request.pooling,
                                .normalize = request.normalize,
                                .batch_tokens = request.batch_tokens}),

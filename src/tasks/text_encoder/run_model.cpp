@@ -28,12 +28,13 @@ bool reads_pairs(const experiment::Experiment& experiment) {
 }
 
 // Another run may have the same tokenizer, and other labels.
-void require_same_files(const store::LoadedCheckpoint& checkpoint, const Assets& own) {
+void require_same_files(const store::LoadedCheckpoint& checkpoint, const Assets& own,
+                        const Assets& tokenizer) {
   const auto place = runs::run_of(checkpoint.directory);
   if (place.empty()) return;
   const auto theirs = runs::RunFolder::open(place).read_assets();
   for (const auto& [name, bytes] : own) {
-    if (runs::is_of_tokenizer(name)) continue;
+    if (tokenizer.contains(name)) continue;
     const auto found = theirs.find(name);
     if (found != theirs.end() && found->second == bytes) continue;
     throw Error(ExitCode::kBadData,
@@ -125,7 +126,7 @@ LoadedTextRun load_text_run(const experiment::Experiment& experiment, const runs
     const auto described = described_by(checkpoint, folder, experiment);
     require_head(described);
     runs::require_same_tokenizer(checkpoint, hashes, folder.directory() / "tokenizer");
-    require_same_files(checkpoint, run.assets);
+    require_same_files(checkpoint, run.assets, run.tokenizer.assets);
     auto model = make_run_model(described, *run.tokenizer.tokenizer, head(described, run.assets),
                                 device, FirstTextWeights::kUnset);
     runs::load_weights(checkpoint, *model);

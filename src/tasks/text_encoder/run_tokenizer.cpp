@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "data/pairs/text_lines.h"
 #include "experiment/text_sections.h"
 #include "runs/provenance.h"
 #include "tasks/taken_tokenizer.h"
@@ -17,18 +18,13 @@ RunTokenizer one_of_both(text::TokenizerPair pair) {
   return {std::move(pair.src), std::move(pair.assets)};
 }
 
-/// Of a text that has one side.
-struct NoLines : text::LineSource {
-  bool next(std::string& /*line*/) override { return false; }
-};
-
-// Named, or trained.
+// Named, or trained. The text has one side.
 RunTokenizer own_tokenizer(const experiment::Experiment& experiment,
                            text::LineSource& training_text) {
-  NoLines none;
+  const auto none = data::open_lines({});
   return one_of_both(text::make_tokenizers(tokenizer_options(experiment),
                                            static_cast<uint64_t>(experiment.run.seed),
-                                           &training_text, &none));
+                                           &training_text, none.get()));
 }
 
 }  // namespace

@@ -1,5 +1,7 @@
 #include "tasks/text_encoder/text_family.h"
 
+#include <chrono>
+
 #include "base/error.h"
 #include "base/text.h"
 #include "experiment/text_rules.h"
@@ -13,6 +15,18 @@
 #include "tasks/taken_tokenizer.h"
 
 namespace stretto::tasks {
+namespace {
+
+// As for a tokenizer that the configuration names; libtorch took its part of the second.
+void look_at_unknown_tokens(const experiment::CheckRequest& request,
+                            const text::Tokenizer& tokenizer, experiment::Preflight& found) {
+  const experiment::PreflightOptions how{.limit = std::chrono::milliseconds(300),
+                                         .full = request.full};
+  const auto& e = request.experiment.options;
+  experiment::text_rules_of(e).look_at_unknown(e, {}, tokenizer, experiment::LookTime(how), found);
+}
+
+}  // namespace
 
 Assets TextFamily::first_assets(const experiment::LoadedExperiment& experiment) const {
   require_head(experiment.options);
@@ -62,7 +76,8 @@ void TextFamily::check_weights(const experiment::CheckRequest& request,
   experiment::note_stop(found, experiment::Stage::kWeights, key, [&] {
     const auto run = runs::open_initial_run(
         e.train.init_from, request.full ? runs::Reading::kAll : runs::Reading::kHeads);
-    require_alike_model(run, e);
+    const TakenModel theirs(run);
+    theirs.require_alike(e);
     const bool match = e.train.init_vocabulary == "match";
     if (match) require_pieces(run);
     const auto& options = *experiment::text_sections(e).tokenizer;
@@ -74,6 +89,7 @@ void TextFamily::check_weights(const experiment::CheckRequest& request,
       const auto lines = experiment::text_rules_of(e).training_text(e);
       tokenizer = first_tokenizer(request.experiment, run, *lines);
       num_ids = tokenizer.tokenizer->size();
+      if (request.text) look_at_unknown_tokens(request, *tokenizer.tokenizer, found);
     }
     const auto model =
         models::make_text_model(text_model_setup(e, num_ids, head(e, nullptr), at::kMeta));
@@ -94,7 +110,7 @@ void TextFamily::check_weights(const experiment::CheckRequest& request,
     const runs::TakenWeights taken{.entries = e.train.init_only,
                                    .tied = model->tied_names(),
                                    .replaceable = {"head.*"},
-                                   .replaces_all = has_another_head(run, e)};
+                                   .replaces_all = theirs.has_another_head(e)};
     runs::require_some_weights_fit(weights.file, where, arena, taken, tables);
     if (request.full) return;
     found.unread.push_back({key, "the weights themselves: their names and shapes fit"});

@@ -1,13 +1,9 @@
 #include "tasks/text_encoder/text_task.h"
 
-#include "base/error.h"
 #include "base/hash.h"
-#include "base/log.h"
 #include "base/random.h"
 #include "base/text.h"
-#include "config/schema.h"
 #include "data/text_columns.h"
-#include "experiment/known_text.h"
 #include "models/packed.h"
 #include "models/registry.h"
 #include "runs/initial_weights.h"
@@ -15,19 +11,6 @@
 #include "tasks/taken_tokenizer.h"
 
 namespace stretto::tasks {
-namespace {
-
-// What helps depends on where the tokenizer comes from.
-std::string unknown_remedy(const experiment::Experiment& experiment) {
-  const bool named = !experiment::text_sections(experiment).tokenizer->model.empty();
-  const bool taken =
-      !experiment.train.init_from.empty() && experiment.train.init_vocabulary == "same";
-  if (!named && !taken) return "raise tokenizer.vocab_size, or use tokenizer.type = \"byte_bpe\"";
-  return "give the tokenizer that was made for this text, or leave tokenizer.model and "
-         "train.init_from out to train one";
-}
-
-}  // namespace
 
 TextTask::TextTask(const experiment::Experiment& experiment, Assets assets, const TextHead& head,
                    const CommandContext& context)
@@ -57,8 +40,9 @@ std::vector<std::pair<std::string, std::string>> TextTask::show(const data::Batc
 
 bool TextTask::replaces_all_parts() const {
   const auto& from = experiment_.train.init_from;
-  return !from.empty() &&
-         has_another_head(runs::open_initial_run(from, runs::Reading::kHeads), experiment_);
+  if (from.empty()) return false;
+  const TakenModel theirs(runs::open_initial_run(from, runs::Reading::kHeads));
+  return theirs.has_another_head(experiment_);
 }
 
 std::vector<distributed::Fact> TextTask::data_facts() const {
@@ -71,17 +55,8 @@ std::vector<distributed::Fact> TextTask::data_facts() const {
 }
 
 void TextTask::require_known_data(bool warn) const {
-  const double most = sections().max_unknown;
   for (const TextFacts& text : text_facts()) {
-    const double rate = unknown_rate(text);
-    if (rate <= experiment::kWarnUnknown && rate <= most) continue;
-    const std::string fact = text.name + ": " + percent_text(rate) + " of the tokens are unknown";
-    if (rate > most) {
-      throw Error(ExitCode::kBadData,
-                  fact + ", more than data.max_unknown = " + config::number_text(most) + " allows",
-                  unknown_remedy(experiment_) + "; data.max_unknown = 1 trains all the same");
-    }
-    if (warn) log::warn(fact + ", which the model cannot read: " + unknown_remedy(experiment_));
+    experiment::require_known(text.name, text.counts, experiment_, warn);
   }
 }
 
@@ -90,14 +65,14 @@ std::vector<std::pair<std::string, std::string>> TextTask::facts() const {
       {"parameters", with_thousands(models::num_parameters(*model_))},
       {"vocabulary", with_thousands(tokenizer().size())}};
   for (const TextFacts& text : text_facts()) {
-    facts.emplace_back(text.name,
-                       counted(text.samples, "sample") + ", " + counted(text.tokens, "token"));
+    facts.emplace_back(
+        text.name, counted(text.samples, "sample") + ", " + counted(text.counts.tokens, "token"));
     if (text.cut_samples > 0) {
       facts.emplace_back(text.name + ", cut", counted(text.cut_samples, "sample") + ", " +
                                                   counted(text.cut_tokens, "token") +
                                                   " above data.max_text_tokens");
     }
-    facts.emplace_back(text.name + ", unknown tokens", percent_text(unknown_rate(text)));
+    facts.emplace_back(text.name + ", unknown tokens", percent_text(text.counts.unknown_rate()));
     for (const auto& [name, value] : text.more) facts.emplace_back(text.name + ", " + name, value);
   }
   facts.emplace_back("micro-batches an epoch", with_thousands(batches_->num_batches()));
@@ -123,11 +98,6 @@ nn::PackedRows pack_texts(const data::Batch& batch, const models::TextModel& mod
   const bool has_segments = model.options().num_segments > 0;
   return models::pack_text(data::tokens(batch), has_segments ? &data::segments(batch) : nullptr,
                            &batch.sample_ids, model.device());
-}
-
-double unknown_rate(const TextFacts& text) {
-  return text.tokens == 0 ? 0
-                          : static_cast<double>(text.unknown) / static_cast<double>(text.tokens);
 }
 
 void append_text(const text::EncodedText& text, data::Batch& batch) {

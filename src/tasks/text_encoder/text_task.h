@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "data/batch_source.h"
+#include "experiment/known_text.h"
 #include "experiment/text_sections.h"
 #include "tasks/text_encoder/run_model.h"
 #include "text/encoded_text.h"
@@ -15,10 +16,10 @@ namespace stretto::tasks {
 
 /// What a task says of one of its texts: training or validation.
 struct TextFacts {
-  std::string name;                 ///< "training text"
-  uint64_t hash = 0;                ///< of all that shapes its batches
-  int64_t samples = 0, tokens = 0;  ///< tokens with special ones
-  int64_t unknown = 0;              ///< tokens that the vocabulary cannot spell
+  std::string name;   ///< "training text"
+  uint64_t hash = 0;  ///< of all that shapes its batches
+  int64_t samples = 0;
+  experiment::TokenCounts counts = {};
   int64_t cut_samples = 0, cut_tokens = 0;
   /// What else there is to tell: {"left out", "12 rows without a label"}.
   std::vector<std::pair<std::string, std::string>> more = {};
@@ -37,6 +38,7 @@ class TextTask : public FamilyTask {
   std::vector<std::pair<std::string, std::string>> show(const data::Batch& batch,
                                                         int64_t index) const override;
   Assets assets() const override { return assets_; }
+  Assets tokenizer_assets() const override { return tokenizer_.assets; }
   std::vector<std::string> replaceable_parts() const override { return {"head.*"}; }
   bool replaces_all_parts() const override;
 
@@ -86,9 +88,6 @@ models::ForwardContext training_context(const train::StepContext& context);
 /// Tokens and segments of a batch (data/text_columns.h) on the model's device; `with_segments`
 /// where the model has vectors for them.
 nn::PackedRows pack_texts(const data::Batch& batch, const models::TextModel& model);
-
-/// "0.31 %" and the like, of tokens that are unknown; 0 where there are none.
-double unknown_rate(const TextFacts& text);
 
 /// Appends one encoded text as one more sample of a batch; columns of a family are its own matter.
 void append_text(const text::EncodedText& text, data::Batch& batch);

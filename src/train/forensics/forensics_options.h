@@ -35,12 +35,15 @@ struct ForensicsOptions {
         field(&O::stop_after, "stop_after",
               "left-out updates in a row until stop or rollback act; overflows that the loss "
               "scaler answers do not count",
-              between(1, 50), {.unit = "updates", .change = Change::kFree}),
+              between(1, 50), {.unit = "updates", .change = Change::kFree})
+            .read_with("policy", {"stop", "rollback"}),
         field(&O::rollback_lr_factor, "rollback_lr_factor",
               "each rollback multiplies the learning rate of all later updates by it",
-              {.min = 0, .max = 1, .min_open = true, .choices = {}}, {.change = Change::kFree}),
+              {.min = 0, .max = 1, .min_open = true, .choices = {}}, {.change = Change::kFree})
+            .read_with("policy", {"rollback"}),
         field(&O::max_rollbacks, "max_rollbacks", "rollbacks of a run; one more stops it",
-              at_least(0), {.change = Change::kFree}),
+              at_least(0), {.change = Change::kFree})
+            .read_with("policy", {"rollback"}),
         field(&O::max_reports, "max_reports",
               "reports of non-finite updates that a run writes to RUN/forensics/, each with the "
               "weights of that moment; 0 = none",
@@ -55,7 +58,8 @@ struct ForensicsOptions {
               "or of the gradient norm is left out as well",
               one_of({"report", "skip"}))
             .value_also_called("report", {"warn", "log", "ignore"})
-            .value_also_called("skip", {"drop"}),
+            .value_also_called("skip", {"drop"})
+            .read_unless_zero("spike_zscore"),
     };
   }
 };

@@ -90,7 +90,7 @@ class MaskedLmTest : public ::testing::Test {
     setup.eval = {.every = 50, .best_metric = "nll"};
     setup.identity = {.run_id = run.run_id(),
                       .config_hash = "hash",
-                      .tokenizer = runs::tokenizer_hashes(task->assets())};
+                      .tokenizer = runs::tokenizer_hashes(task->tokenizer_assets())};
     setup.description.display = masked_lm_display();
     EXPECT_EQ(train::Trainer(*task, setup).run(), ExitCode::kOk);
     return setup;
@@ -346,10 +346,10 @@ TEST_F(MaskedLmTest, ARunLearnsIsEvaluatedAndFillsMasks) {
 
   const std::string input = folder_.write(
       "input.txt", "the dog [MASK] here .\nno mask\n\xff\nthe [MASK] moos [MASK] .\nnone\n");
-  const auto fill = [&](bool as_json) {
+  const auto fill = [&](bool as_json, int64_t nbest = MaskedLmInferFiles().nbest) {
     return output_of([&] {
       InferRequest request{.experiment = experiment_, .run_directory = run, .json = as_json};
-      request.masked_lm.files = {input};
+      request.masked_lm = {.files = {input}, .nbest = nbest};
       return family_.infer(request, {});
     });
   };
@@ -359,6 +359,9 @@ TEST_F(MaskedLmTest, ARunLearnsIsEvaluatedAndFillsMasks) {
   EXPECT_EQ(first.at("masks").at(0).at("fillers").at(0).at("token"), "barks");
   EXPECT_EQ(first.at("masks").at(0).at("fillers").size(), 5U);
   EXPECT_EQ(first.at("filled"), "the dog barks here.");
+  const auto two = nlohmann::json::parse(split(fill(true, 2), '\n')[0]);
+  EXPECT_EQ(two.at("masks").at(0).at("fillers").size(), 2U);
+  EXPECT_EQ(two.at("filled"), "the dog barks here.");
   EXPECT_TRUE(nlohmann::json::parse(lines[1]).at("masks").empty());
   EXPECT_EQ(nlohmann::json::parse(lines[1]).at("filled"), "no mask");
   EXPECT_TRUE(nlohmann::json::parse(lines[2]).contains("problem"));

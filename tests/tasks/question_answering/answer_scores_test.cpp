@@ -93,21 +93,21 @@ TEST(AnswerScores, CandidatesHaveTheirPlaceInCharacters) {
   EXPECT_FALSE(json.at("d").at(0).contains("answer_start")) << "no answer has no place";
 }
 
-using Piece = report::AnswerSample::Piece;
+using Stretch = report::MarkedTextSample::Stretch;
 
 TEST(AnswerSamples, MarkAnswerAndReferencesInTheParagraph) {
   const auto e = questions_experiment();
   const auto windows = testing::small_windows();
   const auto sample =
       answer_sample(*windows, 3, choice("Anna.", {3, 5}, -1), e, metrics::SquadVersion::kV2);
-  EXPECT_EQ(sample.question, "Who?");
-  EXPECT_EQ(sample.answer, "Anna.");
+  EXPECT_EQ(sample.request, "Who?");
+  EXPECT_EQ(sample.output, "Anna.");
   EXPECT_EQ(sample.references, (std::vector<std::string>{"Anna", "Oslo"}));
-  EXPECT_EQ(sample.paragraph, (std::vector<Piece>{{"In ", false, false},
-                                                  {"Oslo", false, true},
-                                                  {" lives ", false, false},
-                                                  {"Anna", true, true},
-                                                  {".", true, false}}));
+  EXPECT_EQ(sample.text, (std::vector<Stretch>{{"In ", false, false},
+                                               {"Oslo", false, true},
+                                               {" lives ", false, false},
+                                               {"Anna", true, true},
+                                               {".", true, false}}));
   EXPECT_EQ(sample.note, "exact, probability 0.60") << "punctuation does not count";
 }
 
@@ -115,9 +115,9 @@ TEST(AnswerSamples, OfNoAnswerMarkTheReferencesAlone) {
   const auto e = questions_experiment();
   const auto sample = answer_sample(*testing::small_windows(), 2, choice("Anna", {3, 4}, 1), e,
                                     metrics::SquadVersion::kV2);
-  EXPECT_EQ(sample.answer, "");
+  EXPECT_EQ(sample.output, "");
   EXPECT_EQ(sample.note, "exact");
-  EXPECT_EQ(sample.paragraph, (std::vector<Piece>{{"In Oslo lives Anna.", false, false}}));
+  EXPECT_EQ(sample.text, (std::vector<Stretch>{{"In Oslo lives Anna.", false, false}}));
 }
 
 TEST(AnswerSamples, CutALongParagraphAroundTheAnswer) {
@@ -129,7 +129,7 @@ TEST(AnswerSamples, CutALongParagraphAroundTheAnswer) {
   const auto sample =
       answer_sample(windows, 0, {}, questions_experiment(), metrics::SquadVersion::kV1);
   std::string shown;
-  for (const auto& piece : sample.paragraph) shown += piece.text;
+  for (const auto& stretch : sample.text) shown += stretch.text;
   EXPECT_LT(shown.size(), 1300u);
   EXPECT_TRUE(shown.starts_with("… x"));
   EXPECT_TRUE(shown.ends_with("x …"));

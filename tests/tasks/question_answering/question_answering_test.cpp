@@ -97,8 +97,8 @@ TEST_F(QuestionAnsweringTaskTest, ValidatesAllQuestionsAndShowsSome) {
   }
   EXPECT_GT(train::find_score(result.scores, "loss")->value, 0);
   ASSERT_EQ(result.samples.size(), 2u);
-  EXPECT_EQ(std::get<report::AnswerSample>(result.samples[0]).question, "Who lives in Oslo?");
-  EXPECT_EQ(std::get<report::AnswerSample>(result.samples[1]).question, "Who lives at sea?");
+  EXPECT_EQ(std::get<report::MarkedTextSample>(result.samples[0]).request, "Who lives in Oslo?");
+  EXPECT_EQ(std::get<report::MarkedTextSample>(result.samples[1]).request, "Who lives at sea?");
 }
 
 TEST_F(QuestionAnsweringTaskTest, ProcessesShareAValidationAndGetTheSameScores) {

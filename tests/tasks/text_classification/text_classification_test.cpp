@@ -90,7 +90,7 @@ class TextClassificationTest : public ::testing::Test {
     setup.eval = {.every = 50, .best_metric = experiment_.options.eval.best_metric};
     setup.identity = {.run_id = run.run_id(),
                       .config_hash = "hash",
-                      .tokenizer = runs::tokenizer_hashes(task->assets())};
+                      .tokenizer = runs::tokenizer_hashes(task->tokenizer_assets())};
     setup.description.display = text_classification_display(sections());
     EXPECT_EQ(train::Trainer(*task, setup).run(), ExitCode::kOk);
     return setup;
@@ -403,6 +403,38 @@ TEST_F(TextClassificationTest, AnotherRunsEncoderIsTakenAndItsHeadBeginsAnew) {
   sections().model.num_layers = 2;
   family_.check_weights({.experiment = experiment_, .weights = true}, found);
   EXPECT_EQ(found.stops.size(), 1U);
+}
+
+TEST_F(TextClassificationTest, CheckLooksAtTextWithTheTokenizerThatIsTakenAlong) {
+  train("labels", 3);
+  experiment_.options.train.init_from = (folder_ / "labels").string();
+  const auto look = [&] {
+    experiment::Preflight found;
+    family_.check_weights({.experiment = experiment_, .weights = true, .text = true, .full = true},
+                          found);
+    return found;
+  };
+  EXPECT_TRUE(look().stops.empty()) << look().stops.front().what;
+  sections().data.train = {folder_.write("zh.tsv", "text\tlabel\n我们喜欢\tfood\n")};
+  const auto found = look();
+  ASSERT_EQ(found.stops.size(), 1U);
+  EXPECT_EQ(found.stops[0].key, "data.train");
+  EXPECT_EQ(found.stops[0].stage, experiment::Stage::kTraining);
+  EXPECT_NE(found.stops[0].what.find("training text: 66.7 % of the tokens are unknown"),
+            std::string::npos)
+      << found.stops[0].what;
+  sections().data.max_unknown = 1;
+  EXPECT_TRUE(look().stops.empty());
+}
+
+TEST_F(TextClassificationTest, NamesOfOutputsAreThoseOfTheRunsLabels) {
+  const auto assets = family_.first_assets(experiment_);
+  EXPECT_EQ(family_.output_names(assets), (std::vector<std::string>{"food", "vehicle"}));
+  EXPECT_TRUE(family_.output_names({}).empty());
+  const auto task = family_.make_task(experiment_.options, assets, {});
+  EXPECT_TRUE(task->assets().contains(kLabelsAsset));
+  EXPECT_FALSE(task->tokenizer_assets().contains(kLabelsAsset));
+  EXPECT_EQ(task->tokenizer_assets().size() + 1, assets.size());
 }
 
 TEST_F(TextClassificationTest, LabelsInAnotherRunsOrderAreTakenOver) {

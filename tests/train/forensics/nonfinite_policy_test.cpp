@@ -3,8 +3,12 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <functional>
+#include <map>
 #include <string>
 #include <vector>
+
+#include "tests/config/is_read.h"
 
 namespace stretto::train {
 namespace {
@@ -92,6 +96,31 @@ TEST(NonfinitePolicy, RollbackHalvesTheLearningRateAndStopsWhenItsTriesAreUsedUp
   EXPECT_NE(error.advice().find("`stretto replay runs/a/forensics/step_00001234.json`"),
             std::string::npos)
       << error.advice();
+}
+
+// What `read_with` says behind a key's declaration is held against what is decided.
+TEST(NonfinitePolicy, ReadsTheKeysThatSaySo) {
+  using O = ForensicsOptions;
+  const std::map<std::string, std::function<void(O&)>> changes{
+      {"stop_after", [](O& o) { o.stop_after = 3; }},
+      {"rollback_lr_factor", [](O& o) { o.rollback_lr_factor = 0.25; }},
+      {"max_rollbacks", [](O& o) { o.max_rollbacks = 1; }},
+      {"max_reports", [](O& o) { o.max_reports = 0; }},
+  };
+  const auto decided = [](const O& made) {
+    NonfinitePolicy policy(made);
+    const std::string decisions = play(policy, "ff.ffff.ff.ffff");
+    return decisions + ", learning rate times " + std::to_string(policy.lr_factor());
+  };
+  for (const char* name : {"skip", "stop", "rollback"}) {
+    const O before = options(name, 2);
+    for (const auto& [key, apply] : changes) {
+      O changed = before;
+      apply(changed);
+      EXPECT_EQ(decided(changed) != decided(before), stretto::testing::is_read(key, before))
+          << key << " of " << name;
+    }
+  }
 }
 
 TEST(NonfinitePolicy, RoutineOverflowsOfALossScalerAreNotExamined) {

@@ -1,0 +1,29 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+
+#include "data/documents/document_sequences.h"
+#include "data/documents/documents.h"
+#include "text/tokenizer.h"
+
+namespace stretto::data {
+
+/// What a tokenizer makes of a text.
+struct DocumentTokens {
+  int64_t rows = 0;     ///< of all sequences, as SequenceRows counts them
+  int64_t unknown = 0;  ///< of the documents' tokens
+  std::string unread;   ///< "a.txt from line 1,234 on"; empty = all was read
+};
+
+/// Tokenises documents as open_documents() does, and keeps nothing of them.
+///
+/// @param rows        of no document so far
+/// @param still_time  asked for each line; once it says no, only `unread` counts
+/// Throws as open_documents() does for files that cannot be opened, bad lines and a text without a
+/// document.
+DocumentTokens count_document_tokens(const DocumentInput& input, const text::Tokenizer& tokenizer,
+                                     SequenceRows rows, const std::function<bool()>& still_time);
+
+}  // namespace stretto::data
