@@ -217,16 +217,16 @@ std::vector<std::string> lint_codes() {
 
 int64_t training_bytes(const data::DataOptions& data) {
   bool missing = false;
-  const auto of_text = [&](const auto& text, const std::vector<std::string>& src2) {
-    const int64_t src = sum_of(text.train_src, missing) + sum_of(src2, missing),
+  const auto of_text = [&](const auto& text) {
+    const int64_t src = sum_of(text.train_src, missing) + sum_of(text.train_src2, missing),
                   tgt = sum_of(text.train_tgt, missing);
     // Both sides lie in one TSV file.
     const int64_t both = sum_of(text.train_tsv, missing);
     return std::max(src, tgt) + both / 2;
   };
-  int64_t bytes = of_text(data, data.train_src2);
+  int64_t bytes = of_text(data);
   for (const auto& head : data.heads) {
-    bytes += std::llround(static_cast<double>(of_text(head, {})) * head.repeat);
+    bytes += std::llround(static_cast<double>(of_text(head)) * head.repeat);
   }
   return missing ? 0 : bytes;
 }

@@ -494,6 +494,19 @@ TEST(Lint, TheTrainingTextIsMeasuredOnDiskAndGuessedWhenCompressed) {
   EXPECT_EQ(training_bytes(data), 0);
 }
 
+TEST(Lint, TheTrainingTextOfHeadsHasTheirSecondSources) {
+  const stretto::testing::TempDir folder;
+  const std::string text = folder.write("a.en", std::string(1000, 'x'));
+  data::HeadDataOptions head{.head = "de", .train_src = {text}, .train_tgt = {text}};
+  data::DataOptions data;
+  data.heads = {head};
+  EXPECT_EQ(training_bytes(data), 1000);
+  head.train_src2 = {text};
+  head.repeat = 0.5;
+  data.heads.push_back(head);
+  EXPECT_EQ(training_bytes(data), 2000);
+}
+
 TEST(Lint, TheManualExplainsEveryCode) {
   const auto page = read_file(fs::path(STRETTO_SOURCE_DIR) / "docs" / "large-batches.md");
   for (const auto& code : lint_codes()) {
