@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <iterator>
 #include <system_error>
+#include <utility>
 
 #include "base/error.h"
 #include "base/text.h"
@@ -97,7 +98,10 @@ bool QuestionText::next(std::string& line) {
 SeenTokens count_question_tokens(const Experiment& experiment,
                                  const std::vector<std::string>& files,
                                  const text::Tokenizer& tokenizer, const LookTime& time) {
-  if (!time.is_left() || (bytes_of(files) > kQuickBytes && !time.is_endless())) {
+  // Nothing interrupts the cutting into windows: a slow machine takes so much in a millisecond.
+  constexpr int64_t kBytesOfMillisecond = 2000;
+  if (!time.is_endless() &&
+      std::cmp_greater(bytes_of(files), time.left().count() * kBytesOfMillisecond)) {
     return {.counts = {}, .unread = join(files, ", ")};
   }
   const data::QuestionWindows windows(read_questions(experiment, files), tokenizer,

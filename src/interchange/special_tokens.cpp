@@ -72,7 +72,7 @@ SpecialTokens::SpecialTokens(const text::TokenizerSpec& spec, const std::filesys
   add("pad_token", token_of(*tokenizer, ids.pad));
   add("mask_token", token_of(*tokenizer, ids.mask));
   // Bytes spell every text.
-  add("unk_token", is_bytes ? Tokens() : token_of(*tokenizer, ids.unk));
+  if (!is_bytes) add("unk_token", token_of(*tokenizer, ids.unk));
 }
 
 void SpecialTokens::require_same(const ConfigReader& names) const {

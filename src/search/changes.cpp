@@ -61,7 +61,10 @@ std::string max_trials_text(const SearchPlan& plan) {
 
 void compare_budgets(const SearchPlan& stored, const SearchPlan& now,
                      std::vector<std::string>& lines) {
-  if (now.budget() < stored.budget()) {
+  // As many trials as a grid has points are all of it.
+  const bool is_whole = stored.budget() == kAllPoints && now.grid_points > 0 &&
+                        static_cast<uint64_t>(now.budget()) >= now.grid_points;
+  if (now.budget() < stored.budget() && !is_whole) {
     lines.push_back("search.max_trials: " + max_trials_text(stored) + " in the search, " +
                     max_trials_text(now) + " now; it may be raised alone");
   }

@@ -109,6 +109,10 @@ TEST(HiddenDifferences, OfRecurrentPartsAreTheirConnections) {
                   own),
       (Lines{"model.encoder.residual_from: 1, 2", "model.decoder.context_to: \"gnmt\", \"gnmt_v2\"",
              "model.decoder.initial_state: \"last\", \"zero\""}));
+  EXPECT_EQ(differences(recurrent({}, {.num_layers = 1, .context_to = "gnmt"}),
+                        recurrent({}, {.num_layers = 1})),
+            Lines{})
+      << "there is no layer above that reads it";
   // Of two layers none has a connection with either number.
   EXPECT_EQ(differences(recurrent({.num_layers = 4}, {.num_layers = 2, .residual_from = 7}), own),
             Lines{});

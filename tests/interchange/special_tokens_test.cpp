@@ -84,6 +84,7 @@ TEST_F(NamedSpecialTokens, OfRobertaAgree) {
                R"({"bos_token": "<s>", "eos_token": "</s>", "cls_token": "<s>",
                    "sep_token": "</s>", "unk_token": "<unk>", "pad_token": "<pad>",
                    "mask_token": {"__type": "AddedToken", "content": "<mask>", "lstrip": true}})");
+      accepted(file, names_json("unk_token", "<oov>"));  // bytes spell every text
     }
   }
 }

@@ -457,6 +457,7 @@ TEST(Changes, ABudgetMayBecomeAWholeGridAndTheGridNarrower) {
   EXPECT_EQ(lines_of(some, whole), "");
   EXPECT_EQ(lines_of(grid("max_trials = 16\n", 6), grid("", 6)), "");
   EXPECT_EQ(lines_of(whole, grid("", 20)), "");
+  EXPECT_EQ(lines_of(whole, grid("max_trials = 40\n", 40)), "") << "that is all of it";
   expect_in("search.max_trials: all of the grid in the search, 16 now", lines_of(whole, some));
 }
 

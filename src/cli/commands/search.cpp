@@ -115,11 +115,15 @@ std::string with_own_command(std::string text) {
 int describe_part(const std::vector<std::string>& names) {
   search::SearchFileOptions defaults;
   const auto schema = search::search_schema(defaults);
-  std::string text;
-  for (const auto& name : names) {
-    text += (text.empty() ? "" : "\n") + config::describe(schema, name);
+  try {
+    std::string text;
+    for (const auto& name : names) {
+      text += (text.empty() ? "" : "\n") + config::describe(schema, name);
+    }
+    std::cout << with_own_command(names.empty() ? config::describe(schema, "") : text);
+  } catch (const Error& error) {
+    throw Error(error.code(), error.what(), with_own_command(error.advice()));
   }
-  std::cout << with_own_command(names.empty() ? config::describe(schema, "") : text);
   return 0;
 }
 
