@@ -9,11 +9,15 @@
 namespace stretto::experiment {
 namespace {
 
+// Unless the configuration names one.
+bool takes_tokenizer_over(const Experiment& experiment) {
+  return !experiment.train.init_from.empty() && experiment.train.init_vocabulary == "same";
+}
+
 // What helps depends on where the tokenizers come from.
 std::string remedy(const text::TokenizerPair& tokenizers, const Experiment& experiment) {
-  const bool taken_over =
-      !experiment.train.init_from.empty() && experiment.train.init_vocabulary == "same";
-  const bool trained = !taken_over && !text::names_tokenizer(translation_of(experiment).tokenizer);
+  const bool trained = !takes_tokenizer_over(experiment) &&
+                       !text::names_tokenizer(translation_of(experiment).tokenizer);
   if (trained) {
     return "raise tokenizer.character_coverage (1 gives every character a piece), or look for text "
            "in another script";
@@ -29,13 +33,32 @@ std::string remedy(const text::TokenizerPair& tokenizers, const Experiment& expe
 
 std::string remedy_of_one(const Experiment& experiment) {
   const bool named = !text_sections(experiment).tokenizer->model.empty();
-  const bool taken_over =
-      !experiment.train.init_from.empty() && experiment.train.init_vocabulary == "same";
-  if (!named && !taken_over) {
+  if (!named && !takes_tokenizer_over(experiment)) {
     return "raise tokenizer.vocab_size, or use tokenizer.type = \"byte_bpe\"";
   }
   return "give the tokenizer that was made for this text, or leave tokenizer.model and "
          "train.init_from out to train one";
+}
+
+/// A share of tokens that are unknown, and what is said of it.
+struct UnknownShare {
+  double rate, most;   ///< `most`: data.max_unknown
+  std::string fact;    ///< "training text: 3 % of the tokens are unknown"
+  std::string effect;  ///< on the model, in a warning
+};
+
+/// @param remedy  asked for the advice only where something is said
+template <class Remedy>
+void judge(const UnknownShare& share, bool warn, const Remedy& remedy) {
+  if (share.rate <= kWarnUnknown && share.rate <= share.most) return;
+  const std::string advice = remedy();
+  if (share.rate > share.most) {
+    throw Error(ExitCode::kBadData,
+                share.fact + ", more than data.max_unknown = " + config::number_text(share.most) +
+                    " allows",
+                advice + "; data.max_unknown = 1 trains all the same");
+  }
+  if (warn) log::warn(share.fact + ", " + share.effect + ": " + advice);
 }
 
 }  // namespace
@@ -53,34 +76,25 @@ std::vector<std::pair<std::string, std::string>> known_text_facts(const std::str
 void require_known(const std::string& name, const data::TextCounts& src,
                    const data::TextCounts& tgt, const text::TokenizerPair& tokenizers,
                    const Experiment& experiment, bool warn) {
-  const double most = translation_of(experiment).data.max_unknown;
   for (const bool source : {true, false}) {
     const double rate = (source ? src : tgt).unknown_rate();
-    if (rate <= kWarnUnknown && rate <= most) continue;
-    const std::string fact = name + ": " + percent_text(rate) + " of the " +
-                             (source ? "source" : "target") + "'s tokens are `<unk>`";
-    const std::string advice = remedy(tokenizers, experiment);
-    if (rate > most) {
-      throw Error(ExitCode::kBadData,
-                  fact + ", more than data.max_unknown = " + config::number_text(most) + " allows",
-                  advice + "; data.max_unknown = 1 trains all the same");
-    }
-    if (warn) log::warn(fact + ", which the model can neither read nor write: " + advice);
+    judge({.rate = rate,
+           .most = translation_of(experiment).data.max_unknown,
+           .fact = name + ": " + percent_text(rate) + " of the " + (source ? "source" : "target") +
+                   "'s tokens are `<unk>`",
+           .effect = "which the model can neither read nor write"},
+          warn, [&] { return remedy(tokenizers, experiment); });
   }
 }
 
 void require_known(const std::string& name, const TokenCounts& counts, const Experiment& experiment,
                    bool warn) {
-  const double most = text_sections(experiment).max_unknown, rate = counts.unknown_rate();
-  if (rate <= kWarnUnknown && rate <= most) return;
-  const std::string fact = name + ": " + percent_text(rate) + " of the tokens are unknown";
-  const std::string advice = remedy_of_one(experiment);
-  if (rate > most) {
-    throw Error(ExitCode::kBadData,
-                fact + ", more than data.max_unknown = " + config::number_text(most) + " allows",
-                advice + "; data.max_unknown = 1 trains all the same");
-  }
-  if (warn) log::warn(fact + ", which the model cannot read: " + advice);
+  const double rate = counts.unknown_rate();
+  judge({.rate = rate,
+         .most = text_sections(experiment).max_unknown,
+         .fact = name + ": " + percent_text(rate) + " of the tokens are unknown",
+         .effect = "which the model cannot read"},
+        warn, [&] { return remedy_of_one(experiment); });
 }
 
 }  // namespace stretto::experiment

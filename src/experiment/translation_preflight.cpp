@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <chrono>
 #include <utility>
 
 #include "base/text.h"
@@ -17,7 +16,6 @@
 namespace stretto::experiment {
 namespace {
 
-using Clock = std::chrono::steady_clock;
 using data::Split;
 
 Stage stage_of(Split split) {
@@ -98,11 +96,7 @@ class Look {
  public:
   Look(const Experiment& options, const std::vector<config::Problem>& known,
        const PreflightOptions& how)
-      : e_(options),
-        heads_(heads_of(options)),
-        known_(known),
-        how_(how),
-        end_(Clock::now() + how.limit) {}
+      : e_(options), heads_(heads_of(options)), known_(known), how_(how), time_(how) {}
 
   Preflight run() {
     const bool named = names_tokenizer();
@@ -124,8 +118,6 @@ class Look {
     if (names_tokenizer()) return false;
     return e_.train.init_from.empty() || e_.train.init_vocabulary == "match";
   }
-
-  bool still_time() const { return how_.full || Clock::now() < end_; }
 
   bool is_known(const std::string& key) const { return config::is_unreliable(known_, key); }
 
@@ -178,7 +170,7 @@ class Look {
 
   void lines(const Head& head, Split split) {
     note_text_stop(found_, head, split, [&] {
-      const auto look = data::check_lines(head.data, split, [this] { return still_time(); });
+      const auto look = data::check_lines(head.data, split, [this] { return time_.is_left(); });
       note(look, key_of(head, split));
       // A tokenizer that is trained on the text is the first to say that there is none.
       const bool trains = split == Split::kTrain && trains_tokenizer();
@@ -191,13 +183,12 @@ class Look {
     if (!looks_at_tokenizers()) return;
     if (how_.full) return try_tokenizers();
     const std::string key = names_tokenizer() ? tokenizer_key(e_, "") : "tokenizer.vocab_size";
-    const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(end_ - Clock::now());
     const auto look = [this](Preflight& found) {
       found_ = {};
       try_tokenizers();
       found = found_;
     };
-    if (look_in_child(left, look, found_)) return;
+    if (look_in_child(time_.left(), look, found_)) return;
     leave(key,
           names_tokenizer()
               ? "whether it can be used, and whether it leaves anything of the text"
@@ -220,7 +211,7 @@ class Look {
       for (const Split split : {Split::kTrain, Split::kValid}) {
         if (!looks_at(head, split)) continue;
         note_text_stop(found_, head, split, [&] {
-          note(data::check_filters(head.data, split, pair_, [this] { return still_time(); }),
+          note(data::check_filters(head.data, split, pair_, [this] { return time_.is_left(); }),
                key_of(head, split));
         });
       }
@@ -238,14 +229,13 @@ class Look {
       return;
     }
     if (!looks_at_any(Split::kTrain) && !looks_at_any(Split::kValid)) return;
-    const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(end_ - Clock::now());
     const auto look = [this](Preflight& found) {
       found_ = {};
       pair_ = make_experiment_tokenizers(e_);
       count_unknown();
       found = found_;
     };
-    if (look_in_child(left, look, found_)) return;
+    if (look_in_child(time_.left(), look, found_)) return;
     leave("data.max_unknown", "how many of the tokens are `<unk>`");
   }
 
@@ -255,7 +245,7 @@ class Look {
       for (const Head& head : heads_) {
         if (!looks_at(head, split)) continue;
         look_at_unknown(
-            e_, head, split, pair_, [this] { return still_time(); }, found_);
+            e_, head, split, pair_, [this] { return time_.is_left(); }, found_);
       }
     }
   }
@@ -264,7 +254,7 @@ class Look {
   const std::vector<Head> heads_;
   const std::vector<config::Problem>& known_;
   const PreflightOptions how_;
-  const Clock::time_point end_;
+  const LookTime time_;
   text::TokenizerPair pair_;  ///< once they are made
   Preflight found_;
 };

@@ -276,6 +276,10 @@ bool is_hidden_in_shapes(const std::string& path, const models::Seq2SeqOptions& 
   if (path.starts_with("model.adapter.")) {
     return leaf == "activation" && other.adapter.is_on() && own.adapter.is_on();
   }
+  // A single layer has none above it that could read the context.
+  if (path == "model.decoder.context_to" && other.decoder.is<models::LstmDecoderOptions>()) {
+    return other.decoder.as<models::LstmDecoderOptions>().num_layers > 1;
+  }
   if (of_part) {
     return is_one_of({"num_heads", "activation", "norm", "positions", "residual_from", "context_to",
                       "initial_state"});
@@ -379,10 +383,6 @@ class TranslationRules final : public TaskRules {
     for (const auto& key : own_schema.keys) {
       const auto* there = stored.find(key.path);
       if (there == nullptr || !is_hidden_in_shapes(key.path, other, model)) continue;
-      // One layer has none above it that could read the context.
-      const bool is_alone = other.decoder.is<models::LstmDecoderOptions>() &&
-                            other.decoder.as<models::LstmDecoderOptions>().num_layers == 1;
-      if (key.path == "model.decoder.context_to" && is_alone) continue;
       if (key.path.ends_with(".residual_from")) {
         compare(key.path, residual_from(stored, key.path), residual_from(own_schema, key.path));
       } else {

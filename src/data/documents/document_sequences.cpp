@@ -50,7 +50,8 @@ int64_t SequenceRows::num_rows() const {
 }
 
 int64_t SequenceRows::rows_of(int64_t tokens) const {
-  return tokens + (tokens + room_ - 1) / room_ * num_specials_;
+  const uint64_t parts = parts_of(static_cast<uint64_t>(tokens), static_cast<uint64_t>(room_));
+  return tokens + static_cast<int64_t>(parts) * num_specials_;
 }
 
 DocumentSequences::DocumentSequences(std::shared_ptr<const Documents> documents,
