@@ -20,9 +20,9 @@ class Tf32Guard {
   bool before_, changed_;
 };
 
-/// As kernels::linear; `compute` is not kFp32.
+/// As kernels::linear; `compute` is not kFp32. x may be in its half type already.
 at::Tensor linear(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias,
-                  Compute compute);
+                  Compute compute, Storage storage = Storage::kFp32);
 
 /// `attend` (an operator that takes half types) of operands in the half type of `compute`.
 template <class Attend, class... Operands>

@@ -25,6 +25,17 @@ Kernel* on_gpu(Kernel* place, const Tensors&... tensors) {
   return place != nullptr && cuda::takes(tensors...) ? place : nullptr;
 }
 
+inline bool is_half_type(const at::Tensor& x) {
+  return x.scalar_type() == at::kHalf || x.scalar_type() == at::kBFloat16;
+}
+
+/// The same for rows x that may be in a half type (Storage::kRounded) beside fp32 numbers.
+template <class Kernel>
+Kernel* on_gpu_beside_half(Kernel* place, const at::Tensor& x, const at::Tensor& other) {
+  const bool mixed = place != nullptr && cuda::takes(x) && is_half_type(x) && is_cuda_float(other);
+  return mixed ? place : on_gpu(place, x, other);
+}
+
 /// What products of fp32 rows on a GPU are cast to; kFp32: nothing.
 inline Compute cuda_compute(const at::Tensor& x) {
   return is_cuda_float(x) ? ComputeScope::current() : Compute::kFp32;

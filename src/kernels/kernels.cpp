@@ -95,7 +95,7 @@ at::Tensor dropout_add(const at::Tensor& x, const at::Tensor& residual, const Dr
               ", residual is ", residual.sizes());
   if (!dropout.active()) return x + residual;
   if (is_fused(x) && is_fused(residual)) return fused::dropout_add(x, residual, dropout);
-  const auto kernel = on_gpu(cuda::table().dropout_add, x, residual);
+  const auto kernel = on_gpu_beside_half(cuda::table().dropout_add, x, residual);
   return kernel != nullptr ? kernel(x, residual, dropout)
                            : reference::dropout_add(x, residual, dropout);
 }
@@ -122,7 +122,7 @@ at::Tensor bias_activation_dropout(const at::Tensor& x, const at::Tensor& bias,
   // A GPU has no kernel of SiLU.
   const auto kernel = activation == Activation::kSilu
                           ? nullptr
-                          : on_gpu(cuda::table().bias_activation_dropout, x, bias);
+                          : on_gpu_beside_half(cuda::table().bias_activation_dropout, x, bias);
   return kernel != nullptr ? kernel(x, bias, activation, dropout)
                            : reference::bias_activation_dropout(x, bias, activation, dropout);
 }
@@ -149,7 +149,9 @@ at::Tensor layer_norm(const at::Tensor& x, const at::Tensor& weight, const at::T
               weight.sizes(), " and ", bias.sizes());
   if (is_fused(x) && is_fused(weight) && is_fused(bias))
     return fused::layer_norm(x, weight, bias, epsilon);
-  return at::layer_norm(x, {x.size(-1)}, weight, bias, epsilon);
+  const auto kernel = cuda::takes(x, bias) ? on_gpu(cuda::table().layer_norm, x, weight) : nullptr;
+  return kernel != nullptr ? kernel(x, weight, bias, epsilon)
+                           : at::layer_norm(x, {x.size(1)}, weight, bias, epsilon);
 }
 
 at::Tensor rms_norm(const at::Tensor& x, const at::Tensor& weight, double epsilon) {
@@ -162,14 +164,20 @@ at::Tensor rms_norm(const at::Tensor& x, const at::Tensor& weight, double epsilo
   return reference::rms_norm(x, weight, epsilon);
 }
 
-at::Tensor linear(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias) {
+at::Tensor linear(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias,
+                  Storage storage) {
   const bool fused = is_fused(x) && x.dim() == 2 && is_fused(weight) && weight.dim() == 2 &&
                      weight.size(1) == x.size(1) &&
                      (!bias.defined() || (is_fused(bias) && bias.numel() == weight.size(0)));
   if (fused) return fused::linear(x, weight, bias);
-  const Compute compute = x.dim() == 2 ? cuda_compute(x) : Compute::kFp32;
-  if (compute != Compute::kFp32) return cast::linear(x, weight, bias, compute);
+  // By the weight, since rows may be in the half type already.
+  const Compute compute = x.dim() == 2 ? cuda_compute(weight) : Compute::kFp32;
+  if (compute != Compute::kFp32) return cast::linear(x, weight, bias, compute, storage);
   return bias.defined() ? at::linear(x, weight, bias) : at::linear(x, weight);
+}
+
+at::Tensor widened(const at::Tensor& x) {
+  return is_half_type(x) ? x.to(at::kFloat) : x;
 }
 
 at::Tensor self_attention(const at::Tensor& qkv, const SelfAttention& options) {
@@ -194,8 +202,10 @@ at::Tensor self_attention(const at::Tensor& qkv, const SelfAttention& options) {
   return kernel(qkv, options);
 }
 
-at::Tensor cross_attention(const at::Tensor& q, const at::Tensor& kv,
+at::Tensor cross_attention(const at::Tensor& q_rows, const at::Tensor& kv_rows,
                            const CrossAttention& options) {
+  const bool alike = q_rows.scalar_type() == kv_rows.scalar_type();
+  const at::Tensor q = alike ? q_rows : widened(q_rows), kv = alike ? kv_rows : widened(kv_rows);
   check_cross(q, kv, options);
   check_dropout(options.dropout, q.size(0), "cross_attention");
   if (is_fused(q) && is_fused(kv)) return fused::cross_attention(q, kv, options);
@@ -208,8 +218,9 @@ at::Tensor cross_attention(const at::Tensor& q, const at::Tensor& kv,
   return kernel != nullptr ? kernel(q, kv, options) : reference::cross_attention(q, kv, options);
 }
 
-at::Tensor cross_attention_weights(const at::Tensor& q, const at::Tensor& kv,
+at::Tensor cross_attention_weights(const at::Tensor& q_rows, const at::Tensor& kv_rows,
                                    const CrossAttention& options) {
+  const at::Tensor q = widened(q_rows), kv = widened(kv_rows);
   check_cross(q, kv, options);
   if (is_fused(q) && is_fused(kv)) return fused::cross_attention_weights(q, kv, options);
   const auto kernel = on_gpu(cuda::table().cross_attention_weights, q, kv);

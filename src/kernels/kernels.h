@@ -44,7 +44,7 @@ enum class Activation { kRelu, kGelu, kGeluTanh, kSilu };
 /// x [N, D] -> [N, D]: zeroes with probability p, scales the rest as above.
 at::Tensor dropout(const at::Tensor& x, const Dropout& dropout);
 
-/// dropout(x) + residual, both [N, D], in one pass.
+/// dropout(x) + residual, both [N, D], in one pass; in the type of the residual.
 at::Tensor dropout_add(const at::Tensor& x, const at::Tensor& residual, const Dropout& dropout);
 
 /// dropout(activation(x + bias)); x [N, F], bias [F].
@@ -66,9 +66,25 @@ at::Tensor layer_norm(const at::Tensor& x, const at::Tensor& weight, const at::T
 /// and of the first LLaMA. Rows of half types are normalised in fp32 and rounded once.
 at::Tensor rms_norm(const at::Tensor& x, const at::Tensor& weight, double epsilon = 1e-6);
 
+/// In what type a product leaves its result. In half arithmetic (compute.h) it is rounded to the
+/// half type; the CPU then keeps it in fp32 storage all the same.
+enum class Storage : uint8_t {
+  kFp32,
+  /// On a GPU the half type itself, which spares a pass over the rows, for those that take such
+  /// rows beside fp32 parameters and residuals: `linear`, attention, dropout_add,
+  /// bias_activation_dropout and the gated activations. They compute in fp32 and round what is
+  /// the operand of another product, as that product would. Only sums of slopes (gradients of
+  /// biases) take rounded ones, where kFp32 has them in fp32.
+  kRounded,
+};
+
 /// x [N, I] times weight [O, I] transposed plus bias [O] (may be undefined) -> [N, O], by our own
 /// product or libtorch's, chosen by processor and shape (gemm::is_taken), never by a measurement.
-at::Tensor linear(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias = {});
+at::Tensor linear(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias = {},
+                  Storage storage = Storage::kFp32);
+
+/// Rows that a product left in a half type (Storage::kRounded) in fp32; others as they are.
+at::Tensor widened(const at::Tensor& x);
 
 /// What the distance between a key and its query adds to their score, before softmax:
 /// score[h, i, j] += table[h, zero + j - i]. ALiBi (Press et al. 2021, arXiv:2108.12409) and T5

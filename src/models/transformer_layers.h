@@ -81,7 +81,8 @@ class ResidualImpl : public torch::nn::Module {
       case Place::kPre:
         return nn::watch(*this, kernels::dropout_add(adapted(norm->forward(x)), kept, dropout));
       case Place::kResPost:
-        return nn::watch(*this, kernels::dropout_add(norm->forward(adapted(x)), kept, dropout));
+        return nn::watch(*this, kernels::dropout_add(norm->forward(kernels::widened(adapted(x))),
+                                                     kept, dropout));
       case Place::kPost:
         break;
     }

@@ -41,7 +41,7 @@ Adapter make_adapter(torch::nn::Module& owner, const Init& place, int64_t width)
 }
 
 at::Tensor adapted(const Adapter& adapter, const at::Tensor& h) {
-  return adapter ? adapter->forward(h) : h;
+  return adapter ? adapter->forward(kernels::widened(h)) : h;
 }
 
 std::shared_ptr<const AdapterOptions> adapter_of(const torch::nn::Module& module) {

@@ -34,7 +34,9 @@ kernels::DistanceBias SelfAttentionImpl::bias_of(const at::Tensor& rows,
 }
 
 at::Tensor SelfAttentionImpl::project(const at::Tensor& x, const at::Tensor& positions) const {
-  at::Tensor rows = qkv->forward(x);
+  // Turning rows and weighing distances are operators on fp32 rows.
+  const bool plain = !options.rotary && relative_keys.is_empty();
+  at::Tensor rows = qkv->forward(x, plain ? kernels::Storage::kRounded : kernels::Storage::kFp32);
   if (!options.rotary) return rows;
   const int64_t turned = options.num_heads + options.kv_heads();  // queries and keys
   return kernels::rotary(rows, positions, turned, options.d_model + options.kv_width(), 1);
@@ -60,7 +62,7 @@ at::Tensor SelfAttentionImpl::attend(const at::Tensor& x, const PackedRows& rows
 at::Tensor SelfAttentionImpl::forward(const at::Tensor& x, const PackedRows& rows, bool causal,
                                       const kernels::Dropout& dropout,
                                       const kernels::DistanceBias& bias) const {
-  return out->forward(attend(x, rows, causal, dropout, bias));
+  return out->forward(attend(x, rows, causal, dropout, bias), kernels::Storage::kRounded);
 }
 
 CrossAttentionImpl::CrossAttentionImpl(const Init& init, const AttentionOptions& options) {
@@ -74,9 +76,10 @@ CrossAttentionImpl::CrossAttentionImpl(const Init& init, const AttentionOptions&
 
 at::Tensor CrossAttentionImpl::forward(const at::Tensor& x, const at::Tensor& memory,
                                        const kernels::CrossAttention& attention) const {
+  constexpr auto kRounded = kernels::Storage::kRounded;
   const at::Tensor attended =
-      kernels::cross_attention(q->forward(x), kv->forward(memory), attention);
-  return out->forward(watch(*this, attended));
+      kernels::cross_attention(q->forward(x, kRounded), kv->forward(memory, kRounded), attention);
+  return out->forward(watch(*this, attended), kRounded);
 }
 
 }  // namespace stretto::nn

@@ -29,11 +29,13 @@ at::Tensor FeedForwardImpl::gated(const at::Tensor& inner, const kernels::Dropou
 
 at::Tensor FeedForwardImpl::forward(const at::Tensor& x, const kernels::Dropout& dropout) const {
   // The bias of `up` joins the activation in one pass over [N, F].
-  const at::Tensor inner = watch(*up, up->product(x));
+  const bool fused = gated_ || activation_ != kernels::Activation::kSilu;  // on a GPU
+  const at::Tensor inner =
+      watch(*up, up->product(x, fused ? kernels::Storage::kRounded : kernels::Storage::kFp32));
   const at::Tensor active =
       gated_ ? gated(inner, dropout)
              : kernels::bias_activation_dropout(inner, up->bias, activation_, dropout);
-  return down->forward(watch(*this, active));
+  return down->forward(watch(*this, active), kernels::Storage::kRounded);
 }
 
 }  // namespace stretto::nn

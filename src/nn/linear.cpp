@@ -3,7 +3,6 @@
 #include <ATen/core/grad_mode.h>
 
 #include "kernels/gemm/packed_weights.h"
-#include "kernels/kernels.h"
 #include "nn/watch.h"
 
 namespace stretto::nn {
@@ -28,15 +27,15 @@ LinearImpl::LinearImpl(const Init& init, int64_t in, int64_t out, const LinearOp
   }
 }
 
-at::Tensor LinearImpl::forward(const at::Tensor& x) const {
+at::Tensor LinearImpl::forward(const at::Tensor& x, kernels::Storage storage) const {
   if (!lora || !at::GradMode::is_enabled()) {
-    return watch(*this, kernels::linear(x, matrix(), bias));
+    return watch(*this, kernels::linear(x, matrix(), bias, storage));
   }
   return watch(*this, kernels::linear(x, weight, bias) + lora->delta(x));
 }
 
-at::Tensor LinearImpl::product(const at::Tensor& x) const {
-  if (!lora || !at::GradMode::is_enabled()) return kernels::linear(x, matrix());
+at::Tensor LinearImpl::product(const at::Tensor& x, kernels::Storage storage) const {
+  if (!lora || !at::GradMode::is_enabled()) return kernels::linear(x, matrix(), {}, storage);
   return kernels::linear(x, weight) + lora->delta(x);
 }
 

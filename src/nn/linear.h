@@ -6,6 +6,7 @@
 #include <memory>
 #include <vector>
 
+#include "kernels/kernels.h"
 #include "nn/init.h"
 #include "nn/lora.h"
 
@@ -27,10 +28,11 @@ struct LinearOptions {
 class LinearImpl : public torch::nn::Module {
  public:
   LinearImpl(const Init& init, int64_t in, int64_t out, const LinearOptions& options = {});
-  at::Tensor forward(const at::Tensor& x) const;
+  /// @param storage  kRounded for what goes to an operator that takes it
+  at::Tensor forward(const at::Tensor& x, kernels::Storage storage = kernels::Storage::kFp32) const;
 
   /// x W^T alone, for a bias that joins what follows.
-  at::Tensor product(const at::Tensor& x) const;
+  at::Tensor product(const at::Tensor& x, kernels::Storage storage = kernels::Storage::kFp32) const;
   /// Rows [from, from + count) of y, for callers that give parts of a merged map other rows x.
   at::Tensor rows(const at::Tensor& x, int64_t from, int64_t count) const;
   /// W, for operators that take the matrix itself.

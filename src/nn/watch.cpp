@@ -5,6 +5,8 @@
 #include <mutex>
 #include <unordered_map>
 
+#include "kernels/kernels.h"
+
 namespace stretto::nn {
 
 struct WatchScope::State {
@@ -24,6 +26,11 @@ struct WatchScope::State {
 
 namespace {
 
+/// Norms of fp16 rows would overflow in their own type.
+at::Tensor told(const at::Tensor& values) {
+  return kernels::widened(values);
+}
+
 thread_local const std::shared_ptr<WatchScope::State>* watching = nullptr;
 
 void tell_gradient(const std::string& name, bool parameter, const at::Tensor& of) {
@@ -31,7 +38,7 @@ void tell_gradient(const std::string& name, bool parameter, const at::Tensor& of
   const std::weak_ptr<WatchScope::State> weak = *watching;
   of.register_hook([weak, name, parameter](const at::Tensor& gradient) {
     if (const auto alive = weak.lock(); alive && gradient.defined()) {
-      alive->tell({name, true, gradient, parameter});
+      alive->tell({name, true, told(gradient), parameter});
     }
   });
 }
@@ -40,7 +47,7 @@ void tell_gradient(const std::string& name, bool parameter, const at::Tensor& of
 void tell(const torch::nn::Module& module, const at::Tensor& output) {
   const auto& state = *watching;
   const std::string path = state->path_of(module);
-  state->tell({path, false, output});
+  state->tell({path, false, told(output)});
   if (output.requires_grad()) tell_gradient(path, /*parameter=*/false, output);
 }
 

@@ -220,6 +220,29 @@ TEST(Compute, CastsOfOperandsEqualOwnProductsWithinOneUnit) {
   }
 }
 
+TEST(Compute, AResultInTheHalfTypeHasTheNumbersOfTheOneInFp32) {
+  for (const Compute compute : kHalves) {
+    const at::ScalarType type = half_type(compute);
+    const Inputs in = leaves({noise({61, 71}), noise({45, 71}, 8), noise({45}, 9)});
+    const at::Tensor dy = noise({61, 45}, 10).to(type);
+    const at::Tensor wide = cast::linear(in[0], in[1], in[2], compute);
+    const at::Tensor got = cast::linear(in[0], in[1], in[2], compute, Storage::kRounded);
+    EXPECT_EQ(got.scalar_type(), type);
+    expect_same_bits(widened(got).detach(), wide.detach());
+    EXPECT_TRUE(widened(wide).is_same(wide));
+    const auto a = torch::autograd::grad({got}, in, {dy});
+    const auto b = torch::autograd::grad({wide}, in, {dy.to(at::kFloat)});
+    for (size_t i = 0; i < in.size(); ++i) expect_same_bits(a[i], b[i]);
+    // Rows in the half type get their gradient in it.
+    const Inputs narrow = leaves({in[0].detach().to(type)});
+    const at::Tensor again = cast::linear(narrow[0], in[1], in[2], compute);
+    expect_same_bits(again.detach(), wide.detach());
+    const at::Tensor slope = torch::autograd::grad({again}, narrow, {dy.to(at::kFloat)})[0];
+    EXPECT_EQ(slope.scalar_type(), type);
+    expect_same_bits(widened(slope), b[0]);
+  }
+}
+
 TEST(Compute, Binary16OverflowsWhereBfloat16DoesNot) {
   const at::Tensor x = at::full({64, 64}, 300.0f), w = at::eye(64) * 300;
   const auto largest = [&](Compute compute) {

@@ -6,8 +6,10 @@
 #include <torch/csrc/autograd/autograd.h>
 
 #include <functional>
+#include <string>
 #include <vector>
 
+#include "kernels/cuda/table.h"
 #include "tests/kernels/cases.h"
 
 namespace stretto::kernels {
@@ -83,6 +85,75 @@ TEST_F(CudaKernels, GegluEqualsTheReference) {
         {noise({4, width})});
 }
 
+// The widths take teams of one to eight warps. Beyond 8192 the operator is libtorch's.
+TEST_F(CudaKernels, LayerNormEqualsTheReference) {
+  const auto compare = [](int64_t rows, int64_t width) {
+    SCOPED_TRACE(std::to_string(rows) + " rows of " + std::to_string(width));
+    expect_equal([](const Inputs& in, at::Device) { return layer_norm(in[0], in[1], in[2]); },
+                 [&](const Inputs& in) { return at::layer_norm(in[0], {width}, in[1], in[2]); },
+                 {noise({rows, width}) * 2 + 0.5, noise({width}, 8) + 1, noise({width}, 9)});
+  };
+  for (const int64_t width : {19, 64, 512, 1030, 2048})
+    for (const int64_t rows : {1, 5, 300}) compare(rows, width);
+  compare(2500, 64);  // more rows in a part than a block has warps
+  for (const int64_t width : {1, 1024, 4096, 8191, 8200}) compare(5, width);
+}
+
+TEST_F(CudaKernels, LayerNormOfALargeMeanKeepsTheVariance) {
+  for (const int64_t width : {64, 2048}) {
+    const at::Tensor x = noise({9, width}) + 1000, gain = at::ones({width}), none = gain * 0;
+    const at::Tensor got = layer_norm(x.to(kDevice), gain.to(kDevice), none.to(kDevice));
+    const at::Tensor want = at::layer_norm(x.to(at::kDouble), {width});
+    expect_close(got, want, {at::kFloat, 1e-3, 1e-3}, "value");
+  }
+}
+
+TEST_F(CudaKernels, LayerNormRepeatsItsBitsWhereverTheTensorsLie) {
+  for (const at::ScalarType type : {at::kFloat, at::kHalf, at::kBFloat16})
+    for (const int64_t width : {19, 512, 1024, 4096}) {
+      const auto leaf = [&](at::IntArrayRef sizes, uint64_t seed, int64_t shift) {
+        const at::Tensor from = noise(sizes, seed);
+        const at::Tensor room = at::empty({from.numel() + shift}, at::device(kDevice).dtype(type));
+        return room.slice(0, shift).view(sizes).copy_(from).detach().requires_grad_(true);
+      };
+      const auto all = [&](int64_t shift) {
+        const Inputs in = {leaf({300, width}, 7, shift), leaf({width}, 8, shift),
+                           leaf({width}, 9, shift)};
+        const at::Tensor out = layer_norm(in[0], in[1], in[2]);
+        Inputs made = torch::autograd::grad({out}, in, {leaf({300, width}, 10, shift).detach()});
+        made.push_back(out.detach());
+        return made;
+      };
+      const Inputs first = all(0), second = all(0), shifted = all(1);
+      for (size_t i = 0; i < first.size(); ++i) {
+        EXPECT_TRUE(at::equal(first[i], second[i])) << i << " of width " << width;
+        EXPECT_TRUE(at::equal(first[i], shifted[i])) << i << " of width " << width;
+      }
+    }
+}
+
+TEST_F(CudaKernels, LayerNormGivesTheGradientsThatAreWanted) {
+  const auto slopes = [](const std::vector<size_t>& wanted) {
+    Inputs in = {noise({37, 64}).to(kDevice), noise({64}, 8).to(kDevice),
+                 noise({64}, 9).to(kDevice)};
+    Inputs leaves;
+    for (const size_t i : wanted) leaves.push_back(in[i].requires_grad_(true));
+    const at::Tensor out = layer_norm(in[0], in[1], in[2]);
+    return torch::autograd::grad({out}, leaves, {noise({37, 64}, 10).to(kDevice)});
+  };
+  const Inputs all = slopes({0, 1, 2});
+  for (size_t i = 0; i < all.size(); ++i) EXPECT_TRUE(at::equal(slopes({i})[0], all[i])) << i;
+}
+
+TEST_F(CudaKernels, LayerNormOfNoRowsHasGradientsOfZero) {
+  const auto leaf = [](const at::Tensor& x) { return x.to(kDevice).requires_grad_(true); };
+  const Inputs in = {leaf(noise({0, 64})), leaf(noise({64}, 8)), leaf(noise({64}, 9))};
+  const Inputs slopes = torch::autograd::grad({layer_norm(in[0], in[1], in[2]).sum()}, in);
+  EXPECT_EQ(slopes[0].sizes(), in[0].sizes());
+  EXPECT_TRUE(at::equal(slopes[1], at::zeros_like(slopes[1])));
+  EXPECT_TRUE(at::equal(slopes[2], at::zeros_like(slopes[2])));
+}
+
 TEST_F(CudaKernels, RmsNormEqualsTheReference) {
   for (const int64_t width : {19, 64})
     expect_equal([](const Inputs& in, at::Device) { return rms_norm(in[0], in[1]); },
@@ -105,6 +176,90 @@ TEST_F(CudaKernels, SelfAttentionEqualsTheReference) {
             [&](const Inputs& in) { return reference::self_attention(in[0], options(at::kCPU)); },
             {noise({58, 3 * d_model})});
       }
+}
+
+/// Bounds of packed rows, with the longest sequence unknown.
+Offsets packed(const std::vector<int>& bounds, at::Device device) {
+  return {.values = at::tensor(bounds, at::kInt).to(device)};
+}
+
+// The lengths take each team of threads: parts of a warp, a warp, a block.
+TEST_F(CudaKernels, DroppedSelfAttentionOfAnyLengthEqualsTheReference) {
+  const std::vector<std::vector<int>> batches = {
+      {0, 1, 2, 3}, {0, 1, 1, 18, 58}, {0, 100, 101},  {0, 0, 200, 203},
+      {0, 7, 307},  {0, 1000, 1000},   {0, 1100, 1103}};
+  for (const bool causal : {false, true})
+    for (const std::vector<int>& bounds : batches) {
+      const int64_t rows = bounds.back();
+      SCOPED_TRACE(std::to_string(rows) + (causal ? " rows, causal" : " rows"));
+      const auto options = [&](at::Device on) {
+        return SelfAttention{.offsets = packed(bounds, on),
+                             .num_heads = 2,
+                             .causal = causal,
+                             .dropout = third(rows, on)};
+      };
+      expect_equal(
+          [&](const Inputs& in, at::Device on) { return self_attention(in[0], options(on)); },
+          [&](const Inputs& in) { return reference::self_attention(in[0], options(at::kCPU)); },
+          {noise({rows, 3 * 16})});
+    }
+}
+
+TEST_F(CudaKernels, DroppedCrossAttentionOfAnyLengthEqualsTheReference) {
+  const std::vector<int> queries = {0, 1, 1, 12, 15};
+  for (const std::vector<int>& keys : std::vector<std::vector<int>>{
+           {0, 1, 2, 4, 5}, {0, 17, 20, 110, 111}, {0, 2500, 2501, 2502, 2600}}) {
+    const int64_t rows = queries.back(), memory = keys.back();
+    SCOPED_TRACE(memory);
+    const auto options = [&](at::Device on) {
+      return CrossAttention{.query_offsets = packed(queries, on),
+                            .key_offsets = packed(keys, on),
+                            .num_heads = 2,
+                            .dropout = third(rows, on)};
+    };
+    expect_equal(
+        [&](const Inputs& in, at::Device on) { return cross_attention(in[0], in[1], options(on)); },
+        [&](const Inputs& in) {
+          return reference::cross_attention(in[0], in[1], options(at::kCPU));
+        },
+        {noise({rows, 16}), noise({memory, 32})});
+  }
+}
+
+TEST_F(CudaKernels, DroppedAttentionRepeatsItsBits) {
+  for (const at::ScalarType type : {at::kFloat, at::kHalf, at::kBFloat16})
+    for (const std::vector<int>& bounds :
+         std::vector<std::vector<int>>{{0, 1, 1, 18, 58}, {0, 1100, 1103}}) {
+      const int64_t rows = bounds.back();
+      const auto all = [&] {
+        const at::Tensor qkv = noise({rows, 3 * 16}).to(kDevice, type).requires_grad_(true);
+        const at::Tensor out = self_attention(qkv, {.offsets = packed(bounds, kDevice),
+                                                    .num_heads = 2,
+                                                    .causal = true,
+                                                    .dropout = third(rows, kDevice)});
+        const at::Tensor slope = noise({rows, 16}, 8).to(kDevice, type);
+        return Inputs{out.detach(), torch::autograd::grad({out}, {qkv}, {slope})[0]};
+      };
+      const Inputs first = all(), second = all();
+      EXPECT_TRUE(at::equal(first[0], second[0])) << type << ' ' << rows;
+      EXPECT_TRUE(at::equal(first[1], second[1])) << type << ' ' << rows;
+    }
+}
+
+TEST_F(CudaKernels, AttentionOfManyKeysRepeatsItsBits) {
+  // Gradients of queries are sums over blocks of keys; few heads, so that blocks are spread.
+  for (const at::ScalarType type : {at::kFloat, at::kHalf, at::kBFloat16})
+    for (const bool causal : {false, true}) {
+      const std::vector<int> bounds{0, 1500, 1503, 2400};
+      const auto slopes = [&] {
+        const at::Tensor qkv = noise({2400, 3 * 128}).to(kDevice, type).requires_grad_(true);
+        const at::Tensor out = self_attention(
+            qkv, {.offsets = packed(bounds, kDevice), .num_heads = 2, .causal = causal});
+        return torch::autograd::grad({out}, {qkv}, {noise({2400, 128}, 8).to(kDevice, type)})[0];
+      };
+      const at::Tensor first = slopes();
+      for (int i = 0; i < 3; ++i) EXPECT_TRUE(at::equal(first, slopes())) << type << ' ' << causal;
+    }
 }
 
 TEST_F(CudaKernels, SharedAndBiasedAttentionEqualsTheReference) {
@@ -158,6 +313,7 @@ TEST_F(CudaKernels, DecodingWithSharedKeysAndABiasEqualsTheReference) {
 
 TEST_F(CudaKernels, CrossAttentionEqualsTheReference) {
   for (const bool drop : {false, true}) {
+    // No sequence is as long as the bound that these lengths carry.
     const auto options = [&](at::Device on) {
       return CrossAttention{.query_offsets = lengths({0, 1, 36}, on),
                             .key_offsets = lengths({0, 17, 26}, on),
@@ -171,6 +327,56 @@ TEST_F(CudaKernels, CrossAttentionEqualsTheReference) {
         },
         {noise({36, 32}), noise({26, 64})});
   }
+}
+
+TEST_F(CudaKernels, RowsOfAHalfTypeStandBesideNumbersInFp32) {
+  const at::Tensor rows = noise({5, 64}), beside = noise({5, 64}), shift = noise({64});
+  for (const at::ScalarType type : {at::kHalf, at::kBFloat16}) {
+    const at::Tensor x = rows.to(kDevice, type).requires_grad_(true);
+    const at::Tensor exact = x.detach().to(at::kCPU, at::kDouble).requires_grad_(true);
+    const double unit = type == at::kHalf ? 1e-3 : 8e-3;
+    const auto compare = [&](const at::Tensor& got, const at::Tensor& want, double tolerance) {
+      const at::Tensor dy = noise({5, 64});
+      EXPECT_TRUE(
+          at::allclose(got.detach().cpu().to(at::kDouble), want.detach(), tolerance, tolerance));
+      const at::Tensor slope =
+          torch::autograd::grad({got}, {x}, {dy.to(kDevice, got.scalar_type())})[0];
+      EXPECT_EQ(slope.scalar_type(), type);
+      const at::Tensor exact_slope =
+          torch::autograd::grad({want}, {exact}, {dy.to(at::kDouble)})[0];
+      EXPECT_TRUE(at::allclose(slope.cpu().to(at::kDouble), exact_slope, 2 * unit, 2 * unit));
+    };
+    const at::Tensor sum = dropout_add(x, beside.to(kDevice, at::kFloat), third(5, kDevice));
+    EXPECT_EQ(sum.scalar_type(), at::kFloat);
+    compare(sum, reference::dropout_add(exact, beside.to(at::kDouble), third(5, at::kCPU)), 1e-5);
+    for (const Activation activation :
+         {Activation::kRelu, Activation::kGelu, Activation::kGeluTanh}) {
+      const at::Tensor bias = shift.to(kDevice, at::kFloat).requires_grad_(true);
+      const at::Tensor got = bias_activation_dropout(x, bias, activation, third(5, kDevice));
+      EXPECT_EQ(got.scalar_type(), type);
+      const at::Tensor of_bias =
+          torch::autograd::grad({got.sum()}, {bias}, {}, /*retain_graph=*/true)[0];
+      EXPECT_EQ(of_bias.scalar_type(), at::kFloat);
+      compare(got,
+              reference::bias_activation_dropout(exact, shift.to(at::kDouble), activation,
+                                                 third(5, at::kCPU)),
+              unit);
+    }
+  }
+}
+
+TEST_F(CudaKernels, ColumnSumsAreThoseOfFp64AndRepeat) {
+  const auto column_sums = cuda::table().column_sums;  // null where this test is skipped
+  for (const int64_t rows : {0, 1, 5, 300, 20000})
+    for (const int64_t width : {1, 19, 512, 1030})
+      for (const at::ScalarType type : {at::kFloat, at::kBFloat16}) {
+        const at::Tensor x = noise({rows, width}).to(kDevice, type);
+        const at::Tensor sums = column_sums(x);
+        EXPECT_EQ(sums.scalar_type(), at::kFloat);
+        EXPECT_TRUE(at::allclose(sums.to(at::kDouble), x.to(at::kDouble).sum(0), 1e-4, 1e-3))
+            << rows << " x " << width;
+        EXPECT_TRUE(at::equal(sums, column_sums(x)));
+      }
 }
 
 TEST_F(CudaKernels, EmbeddingEqualsTheReferenceAndItsGradientRepeats) {

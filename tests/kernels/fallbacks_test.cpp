@@ -66,7 +66,7 @@ TEST(Fallbacks, OnAGpuTheyAreThoseOfTheTableAndNoneInABuildWithoutCuda) {
   EXPECT_EQ(fallbacks(at::Device(at::kCUDA, 1)), found);
   for (const char* name : {"rotary", "recurrent", "time_convolution"})
     EXPECT_TRUE(holds(found, name)) << name;
-  for (const char* name : {"dropout", "self_attention", "linear_cross_entropy"})
+  for (const char* name : {"dropout", "layer_norm", "self_attention", "linear_cross_entropy"})
     EXPECT_FALSE(holds(found, name)) << name;
 }
 

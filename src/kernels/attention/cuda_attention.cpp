@@ -1,5 +1,7 @@
 // Attention of packed rows by libtorch's variable-length kernels, and one step of decoding.
+#include <algorithm>
 #include <optional>
+#include <tuple>
 
 #include "kernels/attention/padded_attention.h"
 #include "kernels/cuda/bridge.h"
@@ -8,6 +10,10 @@
 
 namespace stretto::kernels::cuda {
 namespace {
+
+using torch::autograd::AutogradContext;
+using torch::autograd::Function;
+using torch::autograd::variable_list;
 
 /// Heads apart: q [Nq, H, W], k and v [Nk, H, W], views with dense last dimension.
 struct Heads {
@@ -29,39 +35,97 @@ Kernel choose(const Heads& heads, const PaddedAttention& options) {
   return ampere && width <= 256 ? Kernel::kFlash : Kernel::kEfficient;
 }
 
-int64_t longest(const Offsets& offsets) {
-  if (offsets.max_length > 0) return offsets.max_length;
-  return at::diff(offsets.values).max().item<int64_t>();
+/// libtorch refuses a bound above the number of rows.
+int64_t longest(const Offsets& offsets, const at::Tensor& rows) {
+  const int64_t bound =
+      offsets.max_length > 0 ? offsets.max_length : at::diff(offsets.values).max().item<int64_t>();
+  return std::min(bound, rows.size(0));
 }
+
+/// While it lives, libtorch's flash attention adds the gradients of queries in a fixed order. One
+/// at a time: a process has one GPU.
+class InOrder {
+ public:
+  InOrder()
+      : before_(at::globalContext().deterministicAlgorithms()),
+        warned_(at::globalContext().deterministicAlgorithmsWarnOnly()),
+        filled_(at::globalContext().deterministicFillUninitializedMemory()) {
+    at::globalContext().setDeterministicFillUninitializedMemory(false);
+    at::globalContext().setDeterministicAlgorithms(true, /*warn_only=*/false);
+  }
+  ~InOrder() {
+    at::globalContext().setDeterministicAlgorithms(before_, warned_);
+    at::globalContext().setDeterministicFillUninitializedMemory(filled_);
+  }
+  InOrder(const InOrder&) = delete;
+  InOrder& operator=(const InOrder&) = delete;
+
+ private:
+  bool before_, warned_, filled_;
+};
+
+/// Attention of packed rows without dropout of weights, by libtorch; the same bits each time.
+struct PackedNode : Function<PackedNode> {
+  static at::Tensor forward(AutogradContext* ctx, const at::Tensor& q, const at::Tensor& k,
+                            const at::Tensor& v, const PaddedAttention& options, bool flash) {
+    const auto bounds = [&](const Offsets& offsets) {
+      return offsets.values.to(q.device(), at::kInt).contiguous();
+    };
+    const at::Tensor rows = bounds(options.query_offsets), cols = bounds(options.key_offsets);
+    const int64_t max_q = longest(options.query_offsets, q);
+    const int64_t max_k = longest(options.key_offsets, k);
+    ctx->saved_data["max_q"] = max_q;
+    ctx->saved_data["max_k"] = max_k;
+    ctx->saved_data["causal"] = options.causal;
+    ctx->saved_data["flash"] = flash;
+    at::Tensor out, log_sums, seed, offset;
+    if (flash)
+      std::tie(out, log_sums, seed, offset, std::ignore) = at::_flash_attention_forward(
+          q, k, v, rows, cols, max_q, max_k, /*dropout_p=*/0.0, options.causal,
+          /*return_debug_mask=*/false);
+    else
+      std::tie(out, log_sums, seed, offset, std::ignore, std::ignore) =
+          at::_efficient_attention_forward(
+              q.unsqueeze(0), k.unsqueeze(0), v.unsqueeze(0), std::nullopt, rows, cols, max_q,
+              max_k, /*dropout_p=*/0.0, mask_of(options.causal), /*compute_log_sumexp=*/true);
+    ctx->save_for_backward({q, k, v, out, log_sums, seed, offset, rows, cols});
+    return flash ? out : out.squeeze(0);
+  }
+
+  static variable_list backward(AutogradContext* ctx, const variable_list& grads) {
+    const auto saved = ctx->get_saved_variables();
+    const at::Tensor &q = saved[0], &k = saved[1], &v = saved[2], &out = saved[3];
+    const at::Tensor &log_sums = saved[4], &seed = saved[5], &offset = saved[6];
+    const int64_t max_q = ctx->saved_data["max_q"].toInt();
+    const int64_t max_k = ctx->saved_data["max_k"].toInt();
+    const bool causal = ctx->saved_data["causal"].toBool();
+    const at::Tensor dy = grads[0].contiguous();
+    if (ctx->saved_data["flash"].toBool()) {
+      const InOrder in_order;
+      const auto [dq, dk, dv] =
+          at::_flash_attention_backward(dy, q, k, v, out, log_sums, saved[7], saved[8], max_q,
+                                        max_k, /*dropout_p=*/0.0, causal, seed, offset);
+      return {dq, dk, dv, {}, {}};
+    }
+    // One split of the keys, so that the gradients of queries are added in their order.
+    const auto [dq, dk, dv, bias] = at::_efficient_attention_backward(
+        dy.unsqueeze(0), q.unsqueeze(0), k.unsqueeze(0), v.unsqueeze(0), std::nullopt, out,
+        saved[7], saved[8], max_q, max_k, log_sums, /*dropout_p=*/0.0, seed, offset,
+        mask_of(causal), /*bias_requires_grad=*/false, /*scale=*/std::nullopt,
+        /*num_splits_key=*/1);
+    return {dq.squeeze(0), dk.squeeze(0), dv.squeeze(0), {}, {}};
+  }
+
+  /// libtorch's number of a mask.
+  static int64_t mask_of(bool causal) { return causal ? 1 : 0; }
+};
 
 at::Tensor attend(const Heads& heads, const PaddedAttention& options) {
   const at::Tensor &q = heads.q, &k = heads.k, &v = heads.v;
   const Kernel kernel = choose(heads, options);
-  if (kernel == Kernel::kPadded) {
-    const DropWeights drop = [&](const at::Tensor& weights, const at::Tensor& row_keys, int64_t h,
-                                 int64_t queries) {
-      return drop_rows(weights, {}, {options.dropout.p, options.dropout.key, row_keys},
-                       {h, queries});
-    };
-    return padded_attention(q.flatten(1), k.flatten(1), v.flatten(1), options, drop);
-  }
-  const auto bounds = [&](const Offsets& offsets) {
-    return std::optional<at::Tensor>(offsets.values.to(q.device(), at::kInt).contiguous());
-  };
-  const auto rows = bounds(options.query_offsets), cols = bounds(options.key_offsets);
-  const int64_t max_q = longest(options.query_offsets), max_k = longest(options.key_offsets);
-  if (kernel == Kernel::kFlash)
-    return std::get<0>(at::_flash_attention_forward(q, k, v, rows, cols, max_q, max_k,
-                                                    /*dropout_p=*/0.0, options.causal,
-                                                    /*return_debug_mask=*/false))
-        .flatten(1);
-  constexpr int64_t kNoMask = 0, kCausal = 1;
-  return std::get<0>(at::_efficient_attention_forward(
-                         q.unsqueeze(0), k.unsqueeze(0), v.unsqueeze(0), std::nullopt, rows, cols,
-                         max_q, max_k, /*dropout_p=*/0.0, options.causal ? kCausal : kNoMask,
-                         /*compute_log_sumexp=*/at::GradMode::is_enabled()))
-      .squeeze(0)
-      .flatten(1);
+  if (kernel == Kernel::kPadded)
+    return padded_attention_on_gpu(q.flatten(1), k.flatten(1), v.flatten(1), options);
+  return PackedNode::apply(q, k, v, options, kernel == Kernel::kFlash).flatten(1);
 }
 
 /// Equal parts of each row as heads; the gradient of unbind is one stack, not a sum of zeroes.

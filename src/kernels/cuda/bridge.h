@@ -33,10 +33,18 @@ inline Rows rows_of(const at::Tensor& x, cudaStream_t stream) {
   return {x.size(0), x.size(1), type_of(x), stream};
 }
 
-/// Attention weights [batch, heads, queries, keys] drop per head; zero heads: plain rows.
+/// Attention weights [heads, queries, keys] drop per head; zero heads: plain rows.
 struct HeadLayout {
   int64_t heads = 0, queries = 0;
 };
+
+/// The dropout rule with keys that are on the device; keys that are undefined drop nothing.
+inline Drop drop_of(double p, uint64_t key, const at::Tensor& row_keys, HeadLayout layout = {}) {
+  if (!row_keys.defined()) return {0, nullptr, 0, 1, 0, 0};
+  const auto threshold = static_cast<uint32_t>(std::lround(p * 65536));
+  const float scale = 65536.0f / static_cast<float>(65536 - threshold);
+  return {key, row_keys.const_data_ptr<int64_t>(), threshold, scale, layout.heads, layout.queries};
+}
 
 /// dropout(x) (+ residual where given) with autograd, rows of x as `layout` says.
 at::Tensor drop_rows(const at::Tensor& x, const at::Tensor& residual, const Dropout& dropout,

@@ -38,12 +38,19 @@ inline bool takes(const at::Tensor& x, const at::Tensor& other) {
   return takes(x) && other.device() == x.device() && other.scalar_type() == x.scalar_type();
 }
 
+/// Sums of columns in fp32, in a fixed order: [N, D] -> [D].
+at::Tensor column_sums(const at::Tensor& x);
+
 at::Tensor dropout(const at::Tensor& x, const Dropout& dropout);
 at::Tensor dropout_add(const at::Tensor& x, const at::Tensor& residual, const Dropout& dropout);
 at::Tensor bias_activation_dropout(const at::Tensor& x, const at::Tensor& bias,
                                    Activation activation, const Dropout& dropout);
 at::Tensor swiglu_dropout(const at::Tensor& gate_up, const Dropout& dropout);
 at::Tensor geglu_dropout(const at::Tensor& gate_up, const Dropout& dropout);
+
+/// Up to 8192 wide; wider rows take libtorch's operator.
+at::Tensor layer_norm(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias,
+                      double epsilon);
 
 /// Without dropout of weights: libtorch's variable-length kernels, flash attention (Dao 2023,
 /// arXiv:2307.08691) for fp16 and bf16 on Ampere and newer, the memory-efficient one for fp32. With

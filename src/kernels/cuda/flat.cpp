@@ -31,12 +31,14 @@ class Projection {
 
   Compute compute() const { return compute_; }
 
-  /// Of rows [begin, end); rounded to the half type, in fp32 for what follows.
+  /// Of rows [begin, end); rounded to the half type, and in fp32 for what follows unless that can
+  /// take their place: slopes of bf16 need no scale, and without a bias nothing adds them up.
   /// @param bias  [V], may be undefined
   at::Tensor logits(int64_t begin, int64_t end, const at::Tensor& bias) const {
     at::Tensor all = at::mm(x_.slice(0, begin, end), classes_.t());
     if (bias.defined()) all.add_(bias.to(all.scalar_type()));
-    return is_half(compute_) ? all.to(at::kFloat) : all;
+    const bool stays = compute_ == Compute::kBf16 && !bias.defined();
+    return is_half(compute_) && !stays ? all.to(at::kFloat) : all;
   }
   void gradients(const at::Tensor& slopes, int64_t begin, int64_t end, at::Tensor& dx,
                  at::Tensor& dweight) const {

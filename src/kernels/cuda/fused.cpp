@@ -19,11 +19,7 @@ struct Mask {
 Mask mask_of(const Dropout& dropout, const at::Tensor& x, HeadLayout layout = {}) {
   if (!dropout.active()) return {{}, {0, nullptr, 0, 1, 0, 0}};
   const at::Tensor keys = dropout.row_keys.to(x.device()).contiguous();
-  const auto threshold = static_cast<uint32_t>(std::lround(dropout.p * 65536));
-  const float scale = 65536.0f / static_cast<float>(65536 - threshold);
-  return {keys,
-          {dropout.key, keys.const_data_ptr<int64_t>(), threshold, scale, layout.heads,
-           layout.queries}};
+  return {keys, drop_of(dropout.p, dropout.key, keys, layout)};
 }
 
 void keep(AutogradContext* ctx, const Dropout& dropout) {
@@ -37,17 +33,24 @@ Dropout kept(AutogradContext* ctx) {
           ctx->saved_data["row_keys"].toTensor()};
 }
 
+/// In the type of the residual, or in `type` without one.
 at::Tensor apply_mask(const at::Tensor& x, const at::Tensor& residual, const Dropout& dropout,
-                      HeadLayout layout) {
+                      HeadLayout layout, at::ScalarType type) {
   const at::Tensor rows = x.contiguous();
   const at::Tensor rest = residual.defined() ? residual.contiguous() : residual;
   const Mask mask = mask_of(dropout, x, layout);
-  at::Tensor out = at::empty_like(rows);
+  at::Tensor out =
+      at::empty(rows.sizes(), rows.options().dtype(rest.defined() ? rest.scalar_type() : type));
   on_stream(rows, [&](cudaStream_t stream) {
     cuda::dropout(rows_of(rows, stream), rows.const_data_ptr(),
-                  rest.defined() ? rest.const_data_ptr() : nullptr, out.data_ptr(), mask.drop);
+                  rest.defined() ? rest.const_data_ptr() : nullptr, out.data_ptr(), type_of(out),
+                  mask.drop);
   });
   return out;
+}
+
+Bias bias_of(const at::Tensor& bias) {
+  return {bias.const_data_ptr(), type_of(bias)};
 }
 
 struct DropoutNode : Function<DropoutNode> {
@@ -58,12 +61,15 @@ struct DropoutNode : Function<DropoutNode> {
     ctx->saved_data["added"] = residual.has_value();
     ctx->saved_data["heads"] = layout.heads;
     ctx->saved_data["queries"] = layout.queries;
-    return apply_mask(x, residual.value_or(at::Tensor()), dropout, layout);
+    ctx->saved_data["type"] = static_cast<int64_t>(x.scalar_type());
+    return apply_mask(x, residual.value_or(at::Tensor()), dropout, layout, x.scalar_type());
   }
   static variable_list backward(AutogradContext* ctx, const variable_list& grads) {
     const bool added = ctx->saved_data["added"].toBool();
     const HeadLayout layout{ctx->saved_data["heads"].toInt(), ctx->saved_data["queries"].toInt()};
-    return {apply_mask(grads[0], {}, kept(ctx), layout), added ? grads[0] : at::Tensor(), {}, {}};
+    const auto type = static_cast<at::ScalarType>(ctx->saved_data["type"].toInt());
+    return {
+        apply_mask(grads[0], {}, kept(ctx), layout, type), added ? grads[0] : at::Tensor(), {}, {}};
   }
 };
 
@@ -74,11 +80,12 @@ struct BiasActivationNode : Function<BiasActivationNode> {
     const Mask mask = mask_of(dropout, x);
     at::Tensor out = at::empty_like(rows);
     on_stream(rows, [&](cudaStream_t stream) {
-      bias_activation(rows_of(rows, stream), rows.const_data_ptr(), shift.const_data_ptr(),
-                      out.data_ptr(), activation, mask.drop);
+      bias_activation(rows_of(rows, stream), rows.const_data_ptr(), bias_of(shift), out.data_ptr(),
+                      activation, mask.drop);
     });
     keep(ctx, dropout);
     ctx->saved_data["activation"] = static_cast<int64_t>(activation);
+    ctx->saved_data["bias_type"] = static_cast<int64_t>(shift.scalar_type());
     // The next layer keeps `out` anyway; ReLU needs nothing else, so x can be freed.
     ctx->save_for_backward(activation == Bend::kRelu ? variable_list{out}
                                                      : variable_list{rows, shift});
@@ -93,13 +100,15 @@ struct BiasActivationNode : Function<BiasActivationNode> {
     on_stream(dy, [&](cudaStream_t stream) {
       const Rows rows = rows_of(dy, stream);
       if (activation != Bend::kRelu)
-        gelu_backward(rows, dy.const_data_ptr(), saved[0].const_data_ptr(),
-                      saved[1].const_data_ptr(), dx.data_ptr(), activation, mask.drop);
+        gelu_backward(rows, dy.const_data_ptr(), saved[0].const_data_ptr(), bias_of(saved[1]),
+                      dx.data_ptr(), activation, mask.drop);
       else
         relu_backward(rows, dy.const_data_ptr(), saved[0].const_data_ptr(), dx.data_ptr(),
                       mask.drop.scale);
     });
-    return {dx, dx.sum(0), {}, {}};
+    const auto type = static_cast<at::ScalarType>(ctx->saved_data["bias_type"].toInt());
+    const bool learns = ctx->needs_input_grad(1);
+    return {dx, learns ? cuda::column_sums(dx).to(type) : at::Tensor(), {}, {}};
   }
 };
 
@@ -184,6 +193,18 @@ std::optional<at::Tensor> if_defined(const at::Tensor& x) {
 at::Tensor drop_rows(const at::Tensor& x, const at::Tensor& residual, const Dropout& dropout,
                      HeadLayout layout) {
   return DropoutNode::apply(x, if_defined(residual), dropout, layout);
+}
+
+at::Tensor column_sums(const at::Tensor& x) {
+  const at::Tensor rows = x.contiguous();
+  const at::TensorOptions wide = rows.options().dtype(at::kFloat);
+  at::Tensor partial = at::empty({column_sum_parts(rows.size(0)), rows.size(1)}, wide);
+  at::Tensor out = at::empty({rows.size(1)}, wide);
+  on_stream(rows, [&](cudaStream_t stream) {
+    column_sums(rows_of(rows, stream), rows.const_data_ptr(), partial.data_ptr<float>(),
+                out.data_ptr<float>());
+  });
+  return out;
 }
 
 at::Tensor dropout(const at::Tensor& x, const Dropout& dropout) {

@@ -19,7 +19,7 @@ struct Drop {
   const int64_t* row_keys;  ///< on the device, one a row; null: no dropout
   uint32_t threshold;
   float scale;
-  /// For attention weights [batch, heads, queries, keys]: elements of head h start at h * 2^20.
+  /// For attention weights [heads, queries, keys]: elements of head h start at h * 2^20.
   /// Zero heads: elements of every row start at 0.
   int64_t heads, queries;
 };
@@ -30,21 +30,33 @@ struct Rows {
   cudaStream_t stream;
 };
 
-/// out = x * mask (+ residual unless null).
-void dropout(const Rows& rows, const void* x, const void* residual, void* out, const Drop& drop);
+/// out = x * mask (+ residual unless null); residual and out are of type `out_type`.
+void dropout(const Rows& rows, const void* x, const void* residual, void* out, Type out_type,
+             const Drop& drop);
+
+/// out[j] = sum of column j in fp32, in an order that follows from the shape alone. `partial` has
+/// room for column_sum_parts(count) * width numbers.
+int64_t column_sum_parts(int64_t count);
+void column_sums(const Rows& rows, const void* x, float* partial, float* out);
 
 /// kernels::Activation, in the same order.
 enum class Bend { kRelu, kGelu, kGeluTanh };
 
+/// [width], of the rows' type or fp32.
+struct Bias {
+  const void* data;
+  Type type;
+};
+
 /// out = mask * activation(x + bias).
-void bias_activation(const Rows& rows, const void* x, const void* bias, void* out, Bend activation,
+void bias_activation(const Rows& rows, const void* x, const Bias& bias, void* out, Bend activation,
                      const Drop& drop);
 
 /// dx = dy * scale where out > 0: a positive output was kept and past the ReLU.
 void relu_backward(const Rows& rows, const void* dy, const void* out, void* dx, float scale);
 
 /// dx = dy * mask * gelu'(x + bias), of either form of GELU.
-void gelu_backward(const Rows& rows, const void* dy, const void* x, const void* bias, void* dx,
+void gelu_backward(const Rows& rows, const void* dy, const void* x, const Bias& bias, void* dx,
                    Bend activation, const Drop& drop);
 
 /// out = mask * silu(gate) * up; gate_up is [count, 2 width], `rows` describes out.
@@ -91,6 +103,49 @@ void embed(const Rows& rows, const void* table, int64_t vocab, const int64_t* id
 /// [0, vocab).
 void embed_backward(const Rows& rows, const void* dy, const int64_t* sorted_ids,
                     const int64_t* order, int64_t vocab, float scale, void* dtable);
+
+/// The widest row of layer_norm: one block of threads holds it in registers.
+constexpr int64_t kNormWidth = 8192;
+
+/// out = (x - mean) * inverse_deviation * weight + bias, in rows of at most kNormWidth. The two
+/// moments of each row are kept for the backward, whatever the type of x.
+void layer_norm(const Rows& rows, const void* x, const void* weight, const void* bias,
+                float epsilon, void* out, float* mean, float* inverse_deviation);
+
+/// In how many parts `count` rows are added up: the sums over them depend on nothing else.
+int64_t norm_parts(int64_t count);
+
+struct NormSlopes {
+  const void *x, *dy, *weight;
+  const float *mean, *inverse_deviation;
+  void *dx, *dweight, *dbias;  ///< null: not wanted
+  float* partial;              ///< room for [2, norm_parts, width] where dweight or dbias is wanted
+};
+void layer_norm_backward(const Rows& rows, const NormSlopes& slopes);
+
+/// Rectangles [heads, batch, queries, keys] of attention. A query sees the keys inside their
+/// sequence and, if causal, none behind its own place. Behind the end of its sequence it sees none.
+struct PaddedRows {
+  const int64_t *query_starts, *query_lengths, *key_lengths;  ///< [batch]
+  int64_t heads, batch, queries, keys;
+  bool causal;
+  Type type;
+  cudaStream_t stream;
+};
+
+/// Most keys of such a rectangle: a row lies in the registers of one block of threads.
+constexpr int64_t kPaddedKeys = 8192;
+
+/// weights = softmax of the scores of seen keys, exactly 0 for all others; dropped = mask * weights
+/// as rounded, unless null. `drop` has keys of packed rows, without heads and queries: query i of
+/// sequence b is row query_starts[b] + i.
+void padded_softmax(const PaddedRows& rows, const void* scores, void* weights, void* dropped,
+                    const Drop& drop);
+
+/// out = weights * (slopes * mask - sum(slopes * mask * weights)): slopes of scores from those of
+/// dropped weights. What is not seen has 0, whatever its slope.
+void padded_softmax_backward(const PaddedRows& rows, const void* weights, const void* slopes,
+                             void* out, const Drop& drop);
 
 /// One step of cached attention; see kernels.h. Strides in elements, columns are dense.
 struct DecodeStep {

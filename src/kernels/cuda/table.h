@@ -9,8 +9,8 @@
 /// its plain form there (`reference.h` of its folder), so that a kernel is added by filling its
 /// place. kernels/fallbacks.h names the empty ones.
 ///
-/// Linear layers and norms have no place: libtorch has kernels for them. Steps of optimizers have a
-/// table of their own (kernels/optimizer/cuda_steps.h), without empty places.
+/// Linear layers and the root mean square norm have no place: libtorch has kernels for them. Steps
+/// of optimizers have a table of their own (kernels/optimizer/cuda_steps.h), without empty places.
 namespace stretto::kernels::cuda {
 
 /// A place has the signature of the operator whose name it has, but for three steps of decoding.
@@ -21,6 +21,7 @@ struct Table {
   decltype(&kernels::bias_activation_dropout) bias_activation_dropout = nullptr;
   decltype(&kernels::swiglu_dropout) swiglu_dropout = nullptr;
   decltype(&kernels::geglu_dropout) geglu_dropout = nullptr;
+  decltype(&kernels::layer_norm) layer_norm = nullptr;
   decltype(&kernels::embed) embed = nullptr;
   decltype(&kernels::rotary) rotary = nullptr;
   decltype(&kernels::self_attention) self_attention = nullptr;
@@ -30,6 +31,8 @@ struct Table {
   decltype(&kernels::decode_self_attention) decode_self_attention = nullptr;
   decltype(&kernels::linear_cross_entropy) linear_cross_entropy = nullptr;
   decltype(&kernels::linear_r_drop) linear_r_drop = nullptr;
+  /// [N, D] -> fp32 [D].
+  at::Tensor (*column_sums)(const at::Tensor& x) = nullptr;
   decltype(&kernels::sum_of_squares) sum_of_squares = nullptr;
   decltype(&kernels::sum_of_squares_blocks) sum_of_squares_blocks = nullptr;
 

@@ -1,5 +1,7 @@
 // Dropout and what is fused with it. One thread owns eight columns of one row, the reach of one
 // Philox block, so that a mask costs one evaluation and is never stored.
+#include <algorithm>
+
 #include "kernels/cuda/device.cuh"
 
 namespace stretto::kernels::cuda {
@@ -26,9 +28,10 @@ void launch(const Operation& operation, const Drop& drop, const Rows& rows) {
 
 constexpr Drop kKeepAll{0, nullptr, 0, 1, 0, 0};
 
-template <class T>
+template <class T, class Out>
 struct ApplyMask {
-  Matrix<T> x, residual, out;
+  Matrix<T> x;
+  Matrix<Out> residual, out;
   __device__ void operator()(int64_t row, int64_t column, const float (&factor)[kLanes]) const {
     float value[kLanes], rest[kLanes] = {};
     x.load(row, column, value);
@@ -70,9 +73,11 @@ __device__ float slope_of(float x) {
   return kBend == Bend::kGelu ? gelu_slope(x) : gelu_tanh_slope(x);
 }
 
-template <class T, Bend kBend>
+template <class T, class B, Bend kBend>
 struct BiasActivation {
-  Matrix<T> x, bias, out;
+  Matrix<T> x;
+  Matrix<B> bias;
+  Matrix<T> out;
   __device__ void operator()(int64_t row, int64_t column, const float (&factor)[kLanes]) const {
     float value[kLanes], shift[kLanes];
     x.load(row, column, value);
@@ -99,9 +104,11 @@ struct ReluBackward {
   }
 };
 
-template <class T, Bend kBend>
+template <class T, class B, Bend kBend>
 struct GeluBackward {
-  Matrix<T> dy, x, bias, dx;
+  Matrix<T> dy, x;
+  Matrix<B> bias;
+  Matrix<T> dx;
   __device__ void operator()(int64_t row, int64_t column, const float (&factor)[kLanes]) const {
     float slope[kLanes], value[kLanes], shift[kLanes];
     dy.load(row, column, slope);
@@ -183,27 +190,106 @@ struct GegluBackward {
   }
 };
 
-}  // namespace
-
-void dropout(const Rows& rows, const void* x, const void* residual, void* out, const Drop& drop) {
-  with_type(rows.type, [&](auto* null) {
-    using T = std::remove_pointer_t<decltype(null)>;
-    const auto of = [&](const void* data) { return matrix<T>(data, rows.width); };
-    launch(ApplyMask<T>{of(x), of(residual), of(out)}, drop, rows);
+/// Calls `use` with null pointers of the types of the rows and of what stands beside them: the same
+/// or fp32.
+template <class Use>
+void with_types(Type rows, Type beside, const Use& use) {
+  with_type(rows, [&](auto* null) {
+    if (beside == rows)
+      use(null, null);
+    else
+      use(null, static_cast<float*>(nullptr));
   });
 }
 
-void bias_activation(const Rows& rows, const void* x, const void* bias, void* out, Bend activation,
-                     const Drop& drop) {
+constexpr int kSumRows = kThreads / kWarp;  ///< rows that a block reads at once
+
+/// Rows [part * length, (part + 1) * length), and columns of one warp: partial[part, column].
+template <class T>
+__global__ void column_sums_of_parts(Matrix<T> x, int64_t rows, int64_t groups, int64_t length,
+                                     float* partial) {
+  __shared__ float shared[kSumRows][kWarp * kLanes];
+  const int lane = threadIdx.x % kWarp, line = threadIdx.x / kWarp;
+  const int64_t group = int64_t{blockIdx.x} * kWarp + lane, part = blockIdx.y;
+  const int64_t end = min(rows, (part + 1) * length);
+  float sums[kLanes] = {};
+  if (group < groups)
+    for (int64_t row = part * length + line; row < end; row += kSumRows) {
+      float value[kLanes];
+      x.load(row, group * kLanes, value);
+#pragma unroll
+      for (int j = 0; j < kLanes; ++j) sums[j] += value[j];
+    }
+#pragma unroll
+  for (int j = 0; j < kLanes; ++j) shared[line][lane * kLanes + j] = sums[j];
+  __syncthreads();
+  const int64_t column = int64_t{blockIdx.x} * kWarp * kLanes + threadIdx.x;
+  if (column >= x.width) return;
+  float sum = 0;
+  for (int i = 0; i < kSumRows; ++i) sum += shared[i][threadIdx.x];
+  partial[part * x.width + column] = sum;
+}
+
+__global__ void add_parts(const float* partial, int64_t parts, int64_t width, float* out) {
+  __shared__ float shared[kSumRows][kWarp];
+  const int lane = threadIdx.x % kWarp, line = threadIdx.x / kWarp;
+  const int64_t column = int64_t{blockIdx.x} * kWarp + lane;
+  float sum = 0;
+  if (column < width)
+    for (int64_t part = line; part < parts; part += kSumRows) sum += partial[part * width + column];
+  shared[line][lane] = sum;
+  __syncthreads();
+  if (line > 0 || column >= width) return;
+  for (int i = 1; i < kSumRows; ++i) sum += shared[i][lane];
+  out[column] = sum;
+}
+
+}  // namespace
+
+void dropout(const Rows& rows, const void* x, const void* residual, void* out, Type out_type,
+             const Drop& drop) {
   with_type(rows.type, [&](auto* null) {
     using T = std::remove_pointer_t<decltype(null)>;
+    with_type(out_type, [&](auto* other) {
+      using Out = std::remove_pointer_t<decltype(other)>;
+      const auto to = [&](const void* data) { return matrix<Out>(data, rows.width); };
+      launch(ApplyMask<T, Out>{matrix<T>(x, rows.width), to(residual), to(out)}, drop, rows);
+    });
+  });
+}
+
+int64_t column_sum_parts(int64_t count) {
+  constexpr int64_t kMost = 128, kLeast = 64;  // parts, and rows of one
+  return std::max<int64_t>(1, std::min(kMost, count / kLeast));
+}
+
+void column_sums(const Rows& rows, const void* x, float* partial, float* out) {
+  if (rows.width == 0) return;
+  const int64_t parts = column_sum_parts(rows.count), groups = (rows.width + kLanes - 1) / kLanes;
+  const int64_t length = (rows.count + parts - 1) / parts;
+  const auto across = static_cast<unsigned>((groups + kWarp - 1) / kWarp);
+  with_type(rows.type, [&](auto* null) {
+    using T = std::remove_pointer_t<decltype(null)>;
+    column_sums_of_parts<<<dim3(across, static_cast<unsigned>(parts)), kThreads, 0, rows.stream>>>(
+        matrix<T>(x, rows.width), rows.count, groups, length, partial);
+  });
+  add_parts<<<static_cast<unsigned>((rows.width + kWarp - 1) / kWarp), kThreads, 0, rows.stream>>>(
+      partial, parts, rows.width, out);
+}
+
+void bias_activation(const Rows& rows, const void* x, const Bias& bias, void* out, Bend activation,
+                     const Drop& drop) {
+  with_types(rows.type, bias.type, [&](auto* null, auto* other) {
+    using T = std::remove_pointer_t<decltype(null)>;
+    using B = std::remove_pointer_t<decltype(other)>;
     const auto of = [&](const void* data) { return matrix<T>(data, rows.width); };
+    const Matrix<B> shift = matrix<B>(bias.data, rows.width);
     if (activation == Bend::kGelu)
-      launch(BiasActivation<T, Bend::kGelu>{of(x), of(bias), of(out)}, drop, rows);
+      launch(BiasActivation<T, B, Bend::kGelu>{of(x), shift, of(out)}, drop, rows);
     else if (activation == Bend::kGeluTanh)
-      launch(BiasActivation<T, Bend::kGeluTanh>{of(x), of(bias), of(out)}, drop, rows);
+      launch(BiasActivation<T, B, Bend::kGeluTanh>{of(x), shift, of(out)}, drop, rows);
     else
-      launch(BiasActivation<T, Bend::kRelu>{of(x), of(bias), of(out)}, drop, rows);
+      launch(BiasActivation<T, B, Bend::kRelu>{of(x), shift, of(out)}, drop, rows);
   });
 }
 
@@ -215,15 +301,17 @@ void relu_backward(const Rows& rows, const void* dy, const void* out, void* dx, 
   });
 }
 
-void gelu_backward(const Rows& rows, const void* dy, const void* x, const void* bias, void* dx,
+void gelu_backward(const Rows& rows, const void* dy, const void* x, const Bias& bias, void* dx,
                    Bend activation, const Drop& drop) {
-  with_type(rows.type, [&](auto* null) {
+  with_types(rows.type, bias.type, [&](auto* null, auto* other) {
     using T = std::remove_pointer_t<decltype(null)>;
+    using B = std::remove_pointer_t<decltype(other)>;
     const auto of = [&](const void* data) { return matrix<T>(data, rows.width); };
+    const Matrix<B> shift = matrix<B>(bias.data, rows.width);
     if (activation == Bend::kGelu)
-      launch(GeluBackward<T, Bend::kGelu>{of(dy), of(x), of(bias), of(dx)}, drop, rows);
+      launch(GeluBackward<T, B, Bend::kGelu>{of(dy), of(x), shift, of(dx)}, drop, rows);
     else
-      launch(GeluBackward<T, Bend::kGeluTanh>{of(dy), of(x), of(bias), of(dx)}, drop, rows);
+      launch(GeluBackward<T, B, Bend::kGeluTanh>{of(dy), of(x), shift, of(dx)}, drop, rows);
   });
 }
 

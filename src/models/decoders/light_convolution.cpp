@@ -34,8 +34,9 @@ at::Tensor LightDecoderLayerImpl::forward(at::Tensor x, const LightDecoderPass& 
     return convolution->forward(h, pass.convolution);
   });
   x = cross_residual->forward(x, dropout.at(o.dropout, D::kCross), [&](const at::Tensor& h) {
-    const at::Tensor attended = pass.attend(cross_attention->q->forward(h));
-    return cross_attention->out->forward(nn::watch(*cross_attention, attended));
+    constexpr auto kRounded = kernels::Storage::kRounded;
+    const at::Tensor attended = pass.attend(cross_attention->q->forward(h, kRounded));
+    return cross_attention->out->forward(nn::watch(*cross_attention, attended), kRounded);
   });
   return ffn_residual->forward(x, dropout.at(o.dropout, D::kFfn), [&](const at::Tensor& h) {
     return ffn->forward(h, dropout.at(o.activation_dropout, D::kFfnInner));

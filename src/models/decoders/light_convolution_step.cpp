@@ -11,8 +11,9 @@ LightStepDecoder::LightStepDecoder(std::shared_ptr<LightDecoder> decoder, const 
     : decoder_(std::move(decoder)), lanes_(memory, lanes_per_source) {
   const torch::NoGradGuard no_grad;
   for (const LightDecoderLayer& layer : decoder_->layers_) {
-    layers_.push_back({.cross_kv = keys_and_values(*layer->cross_attention, memory),
-                       .rows = kernels::RowCache(layer->convolution->kernel())});
+    layers_.push_back(
+        {.cross_kv = kernels::widened(keys_and_values(*layer->cross_attention, memory)),
+         .rows = kernels::RowCache(layer->convolution->kernel())});
   }
 }
 

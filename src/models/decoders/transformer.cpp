@@ -84,7 +84,7 @@ at::Tensor TransformerDecoder::run(const nn::PackedRows& input, const Encoded& m
                                            bias);
     };
     const auto cross = [&](const at::Tensor& h) {
-      const at::Tensor q = layer.cross_attention->q->forward(h);
+      const at::Tensor q = layer.cross_attention->q->forward(h, kernels::Storage::kRounded);
       const at::Tensor kv = keys_and_values(*layer.cross_attention, memory);
       if (observe) observe(static_cast<int64_t>(i), q, kv);
       const at::Tensor attended =
@@ -94,7 +94,8 @@ at::Tensor TransformerDecoder::run(const nn::PackedRows& input, const Encoded& m
                                     .num_heads = options_.stack.num_heads,
                                     .dropout = drops.at(p, LayerDropout::kCrossWeights),
                                     .num_kv_heads = options_.stack.num_kv_heads});
-      return layer.cross_attention->out->forward(nn::watch(*layer.cross_attention, attended));
+      return layer.cross_attention->out->forward(nn::watch(*layer.cross_attention, attended),
+                                                 kernels::Storage::kRounded);
     };
     x = layer.forward(x, {.self = self, .cross = cross}, drops);
   }

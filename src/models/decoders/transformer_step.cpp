@@ -21,7 +21,8 @@ TransformerStepDecoder::TransformerStepDecoder(std::shared_ptr<TransformerDecode
     : decoder_(std::move(decoder)), lanes_(memory, lanes_per_source) {
   const torch::NoGradGuard no_grad;
   for (const TransformerDecoderLayer& layer : decoder_->layers_) {
-    const at::Tensor kv = keys_and_values(*layer->cross_attention, memory);
+    // Caches are fp32, whatever the arithmetic of products.
+    const at::Tensor kv = kernels::widened(keys_and_values(*layer->cross_attention, memory));
     const at::Tensor none = at::empty({0, lanes_.size(), kv.size(1) / 2}, kv.options());
     caches_.push_back({.cross_kv = kv, .k = none, .v = at::empty_like(none)});
   }
@@ -72,7 +73,7 @@ at::Tensor TransformerStepDecoder::step(const at::Tensor& ids) {
 at::Tensor TransformerStepDecoder::attend_self(const TransformerDecoderLayerImpl& layer,
                                                LayerCache& cache, const at::Tensor& x) {
   const std::vector<at::Tensor> parts =
-      layer.self_attention->split(layer.self_attention->project(x, positions_));
+      layer.self_attention->split(kernels::widened(layer.self_attention->project(x, positions_)));
   return layer.self_attention->out->forward(kernels::decode_self_attention(
       parts[0].contiguous(), parts[1].contiguous(), parts[2].contiguous(), cache.k, cache.v,
       lineage_, time_, decoder_->options_.stack.num_heads,

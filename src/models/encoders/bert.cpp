@@ -72,7 +72,7 @@ at::Tensor BertLayerImpl::forward(const at::Tensor& x, const nn::PackedRows& row
         const at::Tensor all = self_attention->attend(
             h, rows, /*causal=*/false, dropout.at(o.attention_dropout, D::kAttentionWeights));
         const nn::LoraDropoutScope lora(source);
-        return self_attention->out->forward(kept(all));
+        return self_attention->out->forward(kept(all), kernels::Storage::kRounded);
       });
   const nn::LoraDropoutScope lora(source);
   return ffn_residual->forward(attended, behind.at(o.dropout, D::kFfn), [&](const at::Tensor& h) {

@@ -30,6 +30,18 @@ at::Tensor losses_of(const at::Tensor& scores, const SpanRows& rows) {
   return span_losses(scores, rows, at::tensor(kBegins, at::kLong), at::tensor(kEnds, at::kLong));
 }
 
+at::Tensor log_softmax_of_each(const at::Tensor& scores, const SpanRows& rows) {
+  const at::Tensor masked =
+      rows.allowed.defined()
+          ? scores.masked_fill(rows.allowed.logical_not().unsqueeze(1), -INFINITY)
+          : scores;
+  const auto* at = rows.offsets.values.const_data_ptr<int32_t>();
+  std::vector<at::Tensor> parts;
+  for (int64_t b = 0; b + 1 < rows.offsets.values.size(0); ++b)
+    parts.push_back(masked.slice(0, at[b], at[b + 1]).log_softmax(0));
+  return at::cat(parts);
+}
+
 TEST(SpanLosses, AreThoseOfASoftmaxOverTheAllowedRowsOfEachSequence) {
   for (const bool some : {false, true}) {
     const SpanRows rows = rows_of_three(some);
@@ -66,6 +78,47 @@ TEST(SpanLosses, GradientsAreThoseOfFiniteDifferences) {
   for (const bool some : {false, true})
     stretto::testing::expect_gradients(
         [&](const auto& in) { return losses_of(in[0], rows_of_three(some)); }, {scores()});
+}
+
+TEST(SpanLogProbs, ValuesAndGradientsAreThoseOfALogSoftmaxOfEachSequence) {
+  for (const bool some : {false, true}) {
+    const SpanRows rows = rows_of_three(some);
+    stretto::testing::expect_equal([&](const auto& in) { return span_log_probs(in[0], rows); },
+                                   [&](const auto& in) { return log_softmax_of_each(in[0], rows); },
+                                   {scores()},
+                                   {.type = at::kDouble,
+                                    .relative = 1e-12,
+                                    .absolute = 1e-12,
+                                    .absolute_of_gradients = 1e-12});
+  }
+}
+
+TEST(SpanLogProbs, GradientsAreThoseOfFiniteDifferences) {
+  stretto::testing::expect_gradients(
+      [](const auto& in) { return span_log_probs(in[0], rows_of_three(false)); }, {scores()});
+}
+
+TEST(SpanLogProbs, AnEmptySequenceChangesNothing) {
+  const SpanRows rows = rows_of_three(true);
+  const SpanRows with_empty{
+      .offsets = {.values = at::tensor({0, 0, 4, 5, 5, 8, 8}, at::kInt), .max_length = 4},
+      .allowed = rows.allowed};
+  const auto gradient_of = [](const SpanRows& of) {
+    const at::Tensor x = scores().requires_grad_(true), log_p = span_log_probs(x, of);
+    const at::Tensor slope = stretto::testing::noise({8, 2}, 5).to(at::kDouble);
+    return torch::autograd::grad({log_p}, {x}, {slope})[0];
+  };
+  EXPECT_TRUE(at::equal(span_log_probs(scores(), with_empty), span_log_probs(scores(), rows)));
+  EXPECT_TRUE(at::equal(gradient_of(with_empty), gradient_of(rows)));
+}
+
+TEST(SpanLosses, RowsThatAreNotAllowedHaveNoGradient) {
+  const SpanRows rows = rows_of_three(true);
+  const at::Tensor x = scores().requires_grad_(true);
+  losses_of(x, rows).sum().backward();
+  EXPECT_TRUE(x.grad().isfinite().all().item<bool>());
+  EXPECT_TRUE(x.grad().index({rows.allowed.logical_not()}).eq(0).all().item<bool>());
+  EXPECT_TRUE(x.grad().slice(0, 5).index({rows.allowed.slice(0, 5)}).ne(0).all().item<bool>());
 }
 
 TEST(SpanLosses, LargeScoresStayFinite) {
