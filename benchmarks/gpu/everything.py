@@ -1,22 +1,27 @@
 #!/usr/bin/env python3
 """What a machine with a GPU can tell us; benchmarks/gpu/run.sh starts it.
 
-Parts, in the order in which they run (--only takes some of them; time is spent on them in this order):
+Parts, in the order in which they run (--only takes some of them, in its own order; time is spent on them in this order). Neighbours
+among those marked * say nothing about time, and run all at once:
 
   kernels     the kernels' and optimizer steps' tests on the GPU
-  sanitizer   these under compute-sanitizer (memcheck, racecheck, synccheck), all other tests of the engine beside
+  sanitizer * these under compute-sanitizer (memcheck, racecheck, synccheck), all other tests of the engine beside
+  attention * tests of attention under compute-sanitizer (slow: libtorch's kernels are in it)
+  resume    * a run stopped and resumed against the same run at once, and against itself, to the bit
+  oom       * a run whose allocator gets too little memory
+  runs      * training as users meet it, on the GPU: the smoke recipes against their stored curves, resuming after signals and kills,
+              what holds for every family of models
+  core      * tests of what has no libtorch
   speed       {fp32, mixed_bf16, tf32, mixed_fp16} x {base, big}: target tokens/s, all losses, peak memory of tensors and of the GPU, load
-  resume      a run stopped and resumed against the same run at once, and against itself, to the bit
   nccl        every collective of the NCCL backend, with one process: right, beside a busy default stream (is overlap real?), and with
               no memory left (does a failed allocation still report?); with several GPUs also between them, and training with and
               without dist.overlap
-  oom         a run whose allocator gets too little memory
   optimizer   bytes a second of every optimizer's step and of the gradient's norm beside the GPU's bandwidth; some beside torch.optim
   operators   the own kernels, forward and backward, beside the bandwidth and libtorch's operators
   peers       torch.nn.Transformer on the same text, in turn with Stretto
-  runs        training as users meet it, on the GPU: the smoke recipes against their stored curves, resuming after signals and kills
-  attention   tests of attention under memcheck (slow: libtorch's kernels are in it)
-  core        tests of what has no libtorch
+  understanding  BERT base: masked words and labels, in turn with transformers
+  compiled    masked words in turn with transformers under torch.compile
+  profile     time by kernel of some updates, by ncu
   more        dropout of attention weights, larger micro-batches, what auto_fp16 chooses
 
 Writes into --out as results come: summary.md, results.json, losses.csv (all losses of all trainings) and log.txt. A step ends when its
@@ -25,6 +30,8 @@ the script itself where there is no GPU.
 """
 import argparse
 import datetime
+import importlib
+import itertools
 import os
 import pathlib
 import platform
@@ -39,11 +46,12 @@ import tempfile
 from session import Session, has_torch
 from trainings import ROOT, Trainings, make_text
 
-PROGRAMS = ("stretto", "engine_tests", "phrasebook", "reversal")  # needed
+TEXTS = ("phrasebook", "reversal", "portraits", "reviews")  # programs that write what the smoke recipes train on
+PROGRAMS = ("stretto", "engine_tests", *TEXTS)  # needed
 MORE_PROGRAMS = ("core_tests", "optimizer_bench", "operators_bench", "nccl_check")
 NCCL_QUESTIONS = ("collectives", "all_reduce of 240 MB", "overlap", "late buffer", "words without memory")  # of nccl_check
 ON_GPU = "CudaKernels.*:*OnCuda*"
-ATTENTION = "*SelfAttention*:*CrossAttention*"
+ATTENTION = "*Attention*"  # among them libtorch's kernels, which racecheck reports
 # These know the folder in which they were built.
 WHERE_BUILT = "*Command*.*:CommandLine.*:Inspect.*:Lint.*:LoadExperiment.*:SameExperiment.*:PublishedCases.*:ReversalProgram.*"
 
@@ -114,11 +122,11 @@ class Everything:
     def __init__(self, session, programs, work, options):
         self.session, self.programs, self.work, self.options = session, programs, work, options
         self.trainings = Trainings(session, programs, work, options)
-        self.beside_sanitizer = []
 
-    def tests(self, name, limit, tests, run=None, must_run=True):
-        """A program of tests; on a GPU none may have skipped itself for lack of one."""
-        done = self.session.run(name, limit, [*(run or []), self.programs["engine_tests"], f"--gtest_filter={tests}"], note=False)
+    def tests(self, name, limit, tests, run=None, must_run=True, fault=None):
+        """A program of tests; on a GPU none may have skipped itself for lack of one. `fault` finds what else is wrong in the output."""
+        done = self.session.run(name, limit, [*(run or []), self.programs["engine_tests"], f"--gtest_filter={tests}"], note=False,
+                                env={"OMP_NUM_THREADS": "2"})
         if not done:
             return
         ran = re.search(r"\[==========\] (\d+) tests? from", done.output)
@@ -131,6 +139,8 @@ class Everything:
             problem = "the GPU was not found"
         elif not done.passed:
             problem = f"exit {done.status}"
+        elif fault and (found := fault(done.output)):
+            problem = found
         if done.passed or problem != f"exit {done.status}":
             self.session.note(name, (f"FAILED: {problem}; " if problem else "passed: ") + counts, done.seconds, fail=bool(problem))
 
@@ -139,38 +149,56 @@ class Everything:
     def kernels(self):
         self.tests("tests on the GPU", 90, ON_GPU)
 
-    def sanitize(self, tool, limit, tests, name=""):
+    def sanitize(self, tool, limit, tests, name="", own_alone=False):
+        """`own_alone`: what the tool finds counts in Stretto's kernels alone, since libtorch's run in these tests too."""
         label = f"compute-sanitizer {tool}{name}"
         if not self.session.dry_run and not shutil.which("compute-sanitizer"):
             self.session.note(label, "not run: it is not installed", fail=True)
             return
-        self.tests(label, limit, tests, ["compute-sanitizer", "--tool", tool, "--error-exitcode", "1", "--print-limit", "20"])
+        self.tests(label, limit, tests, ["compute-sanitizer", "--tool", tool, *([] if own_alone else ["--error-exitcode", "1"]),
+                                         "--print-limit", "1000" if own_alone else "20"], fault=self.own_fault if own_alone else None)
+
+    @staticmethod
+    def own_fault(output):
+        found = [line for line in output.splitlines() if line.startswith("=========") and "stretto" in line and "access at" in line]
+        return f"{len(found)} reports, first: {found[0][:200]}" if found else ""
 
     def sanitizer(self):
         own = f"{ON_GPU}-{ATTENTION}"
-        self.session.together([
-            lambda: self.sanitize("memcheck", 150, own), lambda: self.sanitize("racecheck", 150, own),
-            lambda: self.sanitize("synccheck", 150, own), lambda: self.tests("tests of the engine", 150, f"*-{ON_GPU}", must_run=False)])
+        return [lambda: self.sanitize("memcheck", 200, own), lambda: self.sanitize("racecheck", 200, own),
+                lambda: self.sanitize("synccheck", 200, own), lambda: self.tests("tests of the engine", 200, f"*-{ON_GPU}", must_run=False)]
 
     def attention(self):
-        attention = "CudaKernels.SelfAttention*:CudaKernels.CrossAttention*"
-        self.session.together([lambda: self.sanitize("memcheck", 150, attention, ", attention"),
-                               lambda: self.sanitize("racecheck", 150, attention, ", attention")])
+        attention = f"CudaKernels.{ATTENTION}"
+        return [lambda: self.sanitize("memcheck", 200, attention, ", attention"),
+                lambda: self.sanitize("racecheck", 200, attention, ", attention", own_alone=True)]
 
     def speed(self):
         self.trainings.all_speeds()
 
     def resume(self):
-        self.trainings.resume()
+        return [lambda: self.trainings.resume_in("fp32"), lambda: self.trainings.resume_in("mixed_bf16")]
 
     def more(self):
         self.trainings.more_speeds()
 
     def oom(self):
-        self.trainings.out_of_memory()
+        return [self.trainings.out_of_memory]
 
     def peers(self):
         self.trainings.peers()
+
+    def understanding(self):
+        self.trainings.understanding()
+
+    def compiled(self):
+        self.trainings.understanding(compiled=True)
+
+    def profile(self):
+        if not self.session.dry_run and not shutil.which("ncu"):
+            self.session.note("time by kernel", "not run: ncu is not installed", fail=True)
+            return
+        self.trainings.profile()
 
     def needs(self, program, name):
         if self.session.dry_run or program in self.programs:
@@ -242,38 +270,54 @@ class Everything:
                                                             "libtorch / own"), cells)
 
     def core(self):
-        if self.needs("core_tests", "tests without libtorch"):
-            built_here = f"CMAKE_HOME_DIRECTORY:INTERNAL={ROOT}\n" in self.cache_text()
-            self.session.run("tests without libtorch" + ("" if built_here else " (but those that need the folder of the build)"), 120, [
-                self.programs.get("core_tests", "core_tests"), "--gtest_brief=1", f"--gtest_filter=*{'' if built_here else f'-{WHERE_BUILT}'}"])
+        if not self.needs("core_tests", "tests without libtorch"):
+            return []
+        built_here = f"CMAKE_HOME_DIRECTORY:INTERNAL={ROOT}\n" in self.cache_text()
+        name = "tests without libtorch" + ("" if built_here else " (but those that need the folder of the build)")
+        return [lambda: self.session.run(name, 120, [self.programs.get("core_tests", "core_tests"), "--gtest_brief=1",
+                                                     f"--gtest_filter=*{'' if built_here else f'-{WHERE_BUILT}'}"])]
 
     def cache_text(self):
         cache = self.options.build / "CMakeCache.txt"
         return cache.read_text() if cache.exists() else ""
 
     def runs(self):
-        """Tests that drive the program, with run.device set for every training in them."""
+        """Tests that drive the program, with run.device set for every training in them; but those of several processes."""
         program = self.programs["train_on_device"]
-        recipes = sorted(path.stem for path in (ROOT / "configs/smoke").glob("*.toml") if path.stem != "search")
-        curves = [f"{name}_follows_its_stored_curve" for name in recipes]
-        reversal = [name for name in curves if name.startswith("reversal_")]
-        wanted = [("smoke", [name for name in curves if name not in reversal]), ("smoke", reversal),
+        sys.path.insert(0, str(ROOT / "tests/runs"))
+        smoke, families, texts, heads = (importlib.import_module(f"{name}_test") for name in ("smoke", "families", "text_families", "heads"))
+
+        def names(kinds, holds):
+            return [f"{kind}_{test.__name__}" for kind in kinds for test in holds if "process" not in test.__name__]
+
+        curves = [f"{name}_follows_its_stored_curve" for name in smoke.RECIPES]
+        parts = list(families.PARTS)
+        wanted = [*(("smoke", curves[at::4]) for at in range(4)),
+                  *(("families", names(parts[at::4], families.HOLDS)) for at in range(4)),
+                  *(("text_families", names([family], texts.HOLDS)) for family in texts.FAMILIES),
+                  ("heads", [test.__name__ for test in heads.TESTS if "process" not in test.__name__]),
+                  ("question_answering", ["a_validation_has_scores_and_marked_answers", "predictions_have_the_scores_that_eval_prints",
+                                          "infer_answers_a_file_of_squad_as_eval_does", "a_killed_run_goes_on_to_the_same_weights"]),
+                  ("embed", ["vectors_depend_on_their_line_alone", "files_of_numpy_hold_the_same"]),
                   ("resume", ["the_same_command_twice_changes_nothing", "a_signal_saves_and_leaves",
                               "saving_in_the_background_changes_nothing_but_the_wait",
-                              "broken_checkpoints_are_named_and_the_one_before_is_taken"]),
-                  ("resume", ["killed_at_random_moments"])]
-
-        def job(name, tests):
-            label = f"runs.{name}" + (", killed" if "killed_at_random_moments" in tests else "") + (", reversal" if tests is reversal else "")
-            return lambda: self.session.run(label, 200, [sys.executable, ROOT / f"tests/runs/{name}_test.py", program, *tests])
-
-        for text in ("phrasebook", "reversal"):
+                              "broken_checkpoints_are_named_and_the_one_before_is_taken", "killed_at_random_moments"])]
+        if pattern := self.options.tests:
+            wanted = [(name, [test for test in tests if re.search(pattern, f"{name}.{test}")]) for name, tests in wanted]
+            wanted = [(name, tests) for name, tests in wanted if tests]
+        for text in TEXTS:
             if not (ROOT / "build" / text).exists() and not self.session.dry_run:  # where the smoke recipes look
                 subprocess.run([self.programs[text], ROOT / "build" / text], check=True, stdout=subprocess.DEVNULL)
-        self.session.together([job(name, tests) for name, tests in wanted])
+
+        def job(number, name, tests):
+            return lambda: self.session.run(f"runs.{name}, part {number}", 230, [
+                sys.executable, ROOT / f"tests/runs/{name}_test.py", program, *tests])
+
+        return [job(number, *test) for number, test in enumerate(wanted, 1)]
 
 
-PARTS = ("kernels", "sanitizer", "speed", "resume", "nccl", "oom", "optimizer", "operators", "peers", "runs", "attention", "core", "more")
+UNTIMED = ("sanitizer", "attention", "resume", "oom", "runs", "core")  # each returns jobs
+PARTS = ("kernels", *UNTIMED, "speed", "nccl", "optimizer", "operators", "peers", "understanding", "compiled", "profile", "more")
 
 
 def parse():
@@ -282,6 +326,8 @@ def parse():
     parser.add_argument("--out", type=lambda p: pathlib.Path(p).resolve(), required=True, help=argparse.SUPPRESS)
     parser.add_argument("--seconds", type=float, default=540, help="budget of the whole")
     parser.add_argument("--only", help=f"some of {', '.join(PARTS)}")
+    parser.add_argument("--tests", help="of the part runs: a regular expression of FILE.TEST, such as 'smoke.*mixed'")
+    parser.add_argument("--rounds", type=int, default=2, help="of the parts peers and understanding")
     parser.add_argument("--device", choices=("cuda", "cpu"), default="cuda")
     parser.add_argument("--tiny", action="store_true", help="models of one small layer and few updates: tries the script")
     parser.add_argument("--dry-run", action="store_true")
@@ -330,8 +376,10 @@ def main():
                         f"; {os.cpu_count()} cores, {platform.platform()}; parts: {', '.join(options.parts)}"]
         if not options.dry_run:
             session.note("text", make_text(work, programs["phrasebook"]))
-        for part in options.parts:
-            getattr(everything, part)()
+        for untimed, parts in itertools.groupby(options.parts, UNTIMED.__contains__):
+            jobs = [job for part in parts for job in getattr(everything, part)() or ()]
+            if untimed:
+                session.together(jobs)
         if options.dry_run:
             print(f"\nat most {session.planned:.0f} s if every step took all its time; the budget is {options.seconds:.0f} s")
     finally:

@@ -81,6 +81,7 @@ class Operators {
             activation("bias, ReLU, dropout", Activation::kRelu),
             activation("bias, GELU, dropout", Activation::kGelu),
             swiglu(),
+            norm(),
             embedding(),
             projection(),
             attention("self_attention", 0),
@@ -131,6 +132,16 @@ class Operators {
             },
             bytes(kInner, 3),
             bytes(kInner, 5)};
+  }
+
+  Case norm() const {
+    const Tensor x = leaf({n_, kModel}), weight = leaf({kModel}), bias = leaf({kModel});
+    return {"layer_norm",
+            {x, weight, bias},
+            [=] { return kernels::layer_norm(x, weight, bias); },
+            [=] { return at::layer_norm(x, {kModel}, weight, bias); },
+            bytes(kModel, 2),
+            bytes(kModel, 3)};
   }
 
   Case embedding() const {

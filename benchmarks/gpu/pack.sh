@@ -13,14 +13,16 @@ build=$1 archive=$2
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 mkdir "$folder/lib"
-for program in stretto engine_tests core_tests phrasebook reversal optimizer_bench operators_bench nccl_check; do
+for program in stretto engine_tests core_tests phrasebook reversal portraits reviews optimizer_bench operators_bench nccl_check; do
   if [[ -x $build/$program ]]; then
     cp "$build/$program" "$folder/"
   else
     echo "not in $build, so not packed: $program" >&2
   fi
 done
-cp "$build"/libstretto_*.so "$folder/"
+for library in "$build"/libstretto_*.so; do
+  [[ $library == *_alone.so ]] || cp "$library" "$folder/"
+done
 for file in "$folder"/*; do
   [[ -f $file ]] || continue
   ldd "$file" | awk '$2 == "=>" && $3 ~ /^\// {print $3}'

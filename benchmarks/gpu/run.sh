@@ -4,7 +4,7 @@
 # failed allocation still report), peers.
 #
 #   cmake --preset cuda -DSTRETTO_BENCHMARKS=ON
-#   cmake --build build/cuda --target stretto engine_tests core_tests phrasebook reversal optimizer_bench operators_bench nccl_check
+#   cmake --build build/cuda --target stretto engine_tests core_tests phrasebook reversal portraits reviews optimizer_bench operators_bench nccl_check
 #   OUT=results benchmarks/gpu/run.sh build/cuda
 #
 # run.sh [BUILD] [--seconds N] [--only PART,PART…] [--dry-run] [--tiny] [--device cpu]; --help says more.

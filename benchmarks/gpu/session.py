@@ -58,9 +58,9 @@ class CommandResult:
         self.passed = status == 0
 
 
-def has_torch():
-    """Does this machine's Python have torch?"""
-    return subprocess.run([sys.executable, "-c", "import torch"], stderr=subprocess.DEVNULL).returncode == 0
+def has_torch(*more):
+    """Does this machine's Python have torch, and these packages?"""
+    return subprocess.run([sys.executable, "-c", f"import {', '.join(('torch', *more))}"], stderr=subprocess.DEVNULL).returncode == 0
 
 
 class Session:

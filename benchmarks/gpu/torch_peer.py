@@ -73,6 +73,7 @@ def main():
     parser.add_argument("--tiny", action="store_true")
     options = parser.parse_args()
     torch.manual_seed(1)
+    torch.backends.cuda.enable_cudnn_sdp(False)  # it plans each new shape anew, and nearly every batch has one
     torch.set_float32_matmul_precision("high" if options.precision == "tf32" else "highest")
     data, rows = batches(options.text, 512 if options.tiny else options.max_tokens)
     model = Model(rows, *SIZES["tiny" if options.tiny else options.model]).to(options.device)

@@ -4,10 +4,13 @@ The text is the phrasebook's, which needs no network: sentences of several seeds
 of real text (about 30 tokens). The vocabulary has 32,768 rows, as the published models; the phrasebook uses some thousand of them, and
 the others cost what they cost anybody: products, softmax and update. Losses say whether precisions agree, not how well a model translates.
 """
+import csv
+import itertools
 import json
 import math
 import pathlib
 import random
+import re
 import shutil
 import subprocess
 import sys
@@ -52,16 +55,52 @@ tensorboard = false
 """
 
 
+# Masked words and labels: BERT base, of which specials and pieces fill the rows of the published vocabulary.
+BERT_ROWS = 30_522
+BERT_CONFIG = """[task]
+name = "{task}"
+[tokenizer]
+type = "wordpiece"
+model = "pieces.txt"
+lowercase = "no"
+[model]
+preset = "base"
+[optim]
+name = "adamw"
+lr = 1e-4
+weight_decay = 0.01
+clip_norm = 1.0
+[schedule]
+name = "constant"
+warmup_steps = 0
+[train]
+save_every = 1000000
+[eval]
+every = 1000000
+[report]
+every = 1
+html = false
+tensorboard = false
+[data]
+"""
+BERT_DATA = {"masked_lm": 'train = ["lines.txt"]\npacking = "packed"\nmax_text_tokens = 512\nmax_tokens = 16384\n',
+             "text_classification": 'train = ["labelled.tsv"]\nmax_text_tokens = 512\nmax_tokens = 16384\nmax_samples = 128\n'}
+BERT_TINY = ["model.preset=tiny", "data.max_tokens=1024"]
+
+
 def make_text(folder, phrasebook):
-    """train.en, train.fr, vocabulary.txt and a configuration for each model."""
+    """train.en, train.fr, vocabulary.txt and a configuration for each model; lines.txt, labelled.tsv (a line and its number of sentences)
+    and pieces.txt for BERT."""
     generator = random.Random(1)
     sides = {"en": [], "fr": []}
+    labels = []
     for seed in range(1, SEEDS + 1):
         subprocess.run([phrasebook, folder / f"book{seed}", str(seed)], check=True, stdout=subprocess.DEVNULL)
         pairs = list(zip(*((folder / f"book{seed}/train.{side}").read_text().splitlines() for side in ("en", "fr"))))
         at = 0
         while at < len(pairs):
             count = generator.randint(1, 6)
+            labels.append(len(pairs[at:at + count]))
             for side, lines in zip(("en", "fr"), zip(*pairs[at:at + count])):
                 sides[side].append(" ".join(lines))
             at += count
@@ -75,6 +114,14 @@ def make_text(folder, phrasebook):
     (folder / "vocabulary.txt").write_text("\n".join(tokens) + "\n")
     for model in ("base", "big"):
         (folder / f"{model}.toml").write_text(CONFIG.format(root=ROOT, model=model))
+    pieces = Counter(piece for line in sides["en"] for piece in re.findall(r"\w+|[^\w\s]", line))
+    pieces = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *(piece for piece, _ in pieces.most_common(BERT_ROWS - 5))]
+    pieces += [f"[unused{i}]" for i in range(BERT_ROWS - len(pieces))]
+    (folder / "pieces.txt").write_text("\n".join(pieces) + "\n")
+    (folder / "lines.txt").write_text("\n".join(sides["en"]) + "\n")
+    (folder / "labelled.tsv").write_text("text\tlabel\n" + "".join(f"{line}\t{label}\n" for line, label in zip(sides["en"], labels)))
+    for task, data in BERT_DATA.items():
+        (folder / f"{task}.toml").write_text(BERT_CONFIG.format(task=task) + data)
     return (f"{len(sides['en']):,} lines, {sum(len(line.split()) + 1 for line in sides['fr']):,} target tokens, "
             f"{len(words):,} words in {ROWS:,} rows")
 
@@ -82,7 +129,7 @@ def make_text(folder, phrasebook):
 class Trainings:
     def __init__(self, session, programs, work, options):
         self.session, self.programs, self.work, self.options = session, programs, work, options
-        self.number = 0
+        self.numbers = itertools.count(1)  # also for jobs at the same time
         self.fp32_losses = {}
         self.losses = session.out / "losses.csv"
         if not session.dry_run:
@@ -96,8 +143,7 @@ class Trainings:
                 f"run.device={self.options.device}", f"train.max_steps={updates}", *small, *overrides]
 
     def new_run(self):
-        self.number += 1
-        return self.work / f"run{self.number}"
+        return self.work / f"run{next(self.numbers)}"
 
     @staticmethod
     def events(run, kind="train"):
@@ -223,10 +269,6 @@ class Trainings:
 
     # --- resuming ------------------------------------------------------------------------------------
 
-    def resume(self):
-        for precision in ("fp32", "mixed_bf16"):
-            self.resume_in(precision)
-
     def resume_in(self, precision):
         """12 updates at once, the same again, and stopped after 6: weights and losses to the bit."""
         half, whole = (2, 4) if self.options.tiny else (6, 12)
@@ -298,8 +340,8 @@ class Trainings:
         if not self.session.dry_run and not has_torch():
             self.session.note("beside torch", "not run: this Python has no torch")
             return
-        updates, warm = (4, 2) if self.options.tiny else (25, 10)
-        # Three rows of two rounds each, the most telling first.
+        updates, warm = (4, 2) if self.options.tiny else (80, 20)
+        # The most telling row first.
         for model, precision in (("base", "mixed_bf16"), ("big", "mixed_bf16"), ("base", "fp32")):
             ours = " ".join(map(str, self.command("{RUN}", model, "{U}", f"train.precision={precision}")))
             follow = f"{sys.executable} {ROOT}/benchmarks/follow_metrics.py {{RUN}} -- {ours}"
@@ -307,12 +349,63 @@ class Trainings:
             torch = (f"{sys.executable} {ROOT}/benchmarks/gpu/torch_peer.py --text {self.work} --model {model} --precision {precision} "
                      f"--device {self.options.device} --updates {{U}}{small}")
             done = self.session.run(f"beside torch: {model} {precision}", 90, [
-                sys.executable, ROOT / "benchmarks/beside_peers.py", "--rounds", "2", "--warm", warm, "--updates", updates,
+                sys.executable, ROOT / "benchmarks/beside_peers.py", "--rounds", self.options.rounds, "--warm", warm, "--updates", updates,
                 "--tool", f"stretto={follow}", "--tool", f"torch={torch}"])
-            if not (done and done.passed):
-                continue
-            for line in done.output.splitlines():
-                cells = [cell.strip() for cell in line.strip("|").split("|")]
-                if cells[0] in ("stretto", "torch"):
-                    self.session.row("Beside torch.nn.Transformer", ("model", "precision", "trainer", "target tokens/s: median (min – max)",
-                                                                      "ratio", "tokens an update"), [model, precision, *cells[:4]])
+            self.peer_rows(done, "Beside torch.nn.Transformer, target tokens", ("model", "precision"), [model, precision],
+                           ("stretto", "torch"))
+
+    # --- BERT --------------------------------------------------------------------------------------------
+
+    def understanding(self, compiled=False):
+        """BERT base beside transformers on the same text: masked words on full rows, and labels on lines of many lengths."""
+        if not self.session.dry_run and not has_torch("transformers"):
+            self.session.note("beside transformers", "not run: this Python has no torch with transformers")
+            return
+        updates, warm = (4, 2) if self.options.tiny else (80, 20)
+        rows = [("text_classification", "finetune", "0.1"), ("masked_lm", "pretrain", "0.1"),
+                ("text_classification", "finetune", "0.0"), ("masked_lm", "pretrain", "0.0")]
+        for task, of_peer, dropout in rows[-1:] if compiled else rows:
+            small = " ".join(BERT_TINY) if self.options.tiny else ""
+            ours = (f"{self.programs['stretto']} train {self.work}/{task}.toml --run {{RUN}} --quiet run.device={self.options.device} "
+                    f"train.max_steps={{U}} train.precision=mixed_bf16 model.attention_dropout={dropout} {small}")
+            follow = f"{sys.executable} {ROOT}/benchmarks/follow_metrics.py {{RUN}} -- {ours}"
+            peer = (f"{sys.executable} {ROOT}/benchmarks/gpu/bert_peer.py --text {self.work} --task {of_peer} --precision mixed_bf16 "
+                    f"--device {self.options.device} --updates {{U}} --attention-dropout {dropout}{' --tiny --tokens 1024 --samples 16' if self.options.tiny else ''}"
+                    f"{' --compile' if compiled else ''}")
+            name = f"{of_peer}, attention_dropout {dropout}{', compiled' if compiled else ''}"
+            done = self.session.run(f"beside transformers: {name}", 150 if compiled else 90, [
+                sys.executable, ROOT / "benchmarks/beside_peers.py", "--rounds", 1 if compiled else self.options.rounds, "--warm", warm,
+                "--updates", updates, "--tool", f"stretto={follow}", "--tool", f"transformers={peer}"])
+            self.peer_rows(done, "Beside transformers: BERT base, mixed_bf16", ("task",), [name], ("stretto", "transformers"))
+
+    def peer_rows(self, done, title, head, cells, tools):
+        if not (done and done.passed):
+            return
+        for line in done.output.splitlines():
+            found = [cell.strip() for cell in line.strip("|").split("|")]
+            if found[0] in tools:
+                self.session.row(title, (*head, "trainer", "tokens/s: median (min – max)", "ratio", "tokens an update"), [*cells, *found[:4]])
+
+    # --- time by kernel ------------------------------------------------------------------------------------
+
+    def profile(self):
+        """Which kernels take the time: a stretch of launches after the first updates. ncu serialises, so gaps do not show."""
+        for model in ("base", "text_classification"):
+            run = self.new_run()
+            config = self.work / f"{model}.toml"
+            command = [self.programs["stretto"], "train", config, "--run", run, "--quiet", f"run.device={self.options.device}",
+                       "train.max_steps=12", "schedule.warmup_steps=1", "train.precision=mixed_bf16"]
+            done = self.session.run(f"time by kernel: {model}", 60, [
+                "ncu", "--target-processes", "all", "--clock-control", "none", "--metrics", "gpu__time_duration.sum", "--launch-skip", "6000",
+                "--launch-count", "2400", "--csv", "--page", "raw", "--print-units", "base", *command])
+            times = Counter()
+            launches = Counter()
+            rows = csv.DictReader(line for line in (done.output.splitlines() if done else []) if line.startswith('"'))
+            for row in rows:
+                if row["ID"].isdigit():  # below the heads stands a line of units
+                    times[row["Kernel Name"]] += float(row["gpu__time_duration.sum"].replace(",", ""))
+                    launches[row["Kernel Name"]] += 1
+            for name, nanoseconds in times.most_common(30):
+                self.session.row(f"Time by kernel: {model}, mixed_bf16", ("kernel", "launches", "ms", "share"), [
+                    name[:110].replace("|", "/"), launches[name], f"{nanoseconds / 1e6:.3f}", f"{nanoseconds / times.total():.1%}"])
+            shutil.rmtree(run, ignore_errors=True)
