@@ -147,7 +147,7 @@ def page(options, cells):
     if rows:
         titles = ["data set", "score", "updates", "most frequent label", *ARMS.values(), "difference"]
         parts.append(records.table(titles + (["rates taken"] if len(options.rates) > 1 else []), rows))
-        parts.append(f"Pretraining helps on {len(helped)} of {len(rows)} data sets" + (f"; it does not on {', '.join(hurt)}." if hurt else "."))
+        parts.append(f"Pretrained means are above random ones on {len(helped)} of {len(rows)} data sets" + (f"; they are not on {', '.join(hurt)}." if hurt else "."))
     return records.page("Pretraining against random weights", notes, "\n\n".join(parts) or "Nothing is measured yet.", "half an hour",
                         cells.head())
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <set>
+#include <span>
 #include <utility>
 
 #include "base/text.h"
@@ -19,6 +20,12 @@ namespace {
 
 // Keys of an unknown section that its one error answers; more have the same cause.
 constexpr size_t kMostMoved = 6;
+
+// "transformer, light_conv and dynamic_conv"
+std::string listed(const std::vector<std::string>& names) {
+  if (names.size() < 2) return join(names, "");
+  return join(std::span(names).first(names.size() - 1), ", ") + " and " + names.back();
+}
 
 bool store(const toml::node& node, bool& target) {
   const auto* value = node.as_boolean();
@@ -242,8 +249,8 @@ class Reader {
     const std::string name_key = section->name_key(), chosen = schema_.chosen(*section);
     if (is_unreliable(problems_, name_key) || wrong_names_.contains(name_key)) return true;
     if (is_slip_) return true;  // its name came too late to be taken
-    const std::string what = "`" + path + "` is a key of " + join(owners, " and of ") + ", and " +
-                             name_key + " is " + chosen;
+    const std::string what =
+        "`" + path + "` is a key of " + listed(owners) + ", and " + name_key + " is " + chosen;
     const auto meant = same_leaf_below(path);
     if (!meant.empty()) {
       problem(place, what,
@@ -299,8 +306,7 @@ class Reader {
     const std::string leaf = path.substr(path.rfind('.') + 1), meant = section.section + "." + leaf;
     std::vector<std::string> places;  // those of several entries are told once
     for (const auto& owners : elsewhere) {
-      const std::string told =
-          join(owners.parts, " and of ") + " in " + as_header(owners.section->section);
+      const std::string told = listed(owners.parts) + " in " + as_header(owners.section->section);
       if (std::find(places.begin(), places.end(), told) == places.end()) places.push_back(told);
     }
     std::string what =

@@ -6,6 +6,7 @@
 
 #include "experiment/rules.h"
 #include "experiment/task_rules.h"
+#include "experiment/tensor_keys.h"
 #include "text/tokenizer.h"
 
 namespace stretto::experiment {
@@ -72,6 +73,9 @@ CheckRequest engine_request(LoadedExperiment experiment, const std::vector<confi
       describes_a_model(known);
   const bool weights = !e.train.init_from.empty() && !is_known("train.init_from") &&
                        !is_known("train.init_only") && shapes_known;
+  if (weights && is_known("model.init")) {
+    experiment.options = without_init(std::move(experiment.options));
+  }
   // Text that something else is wrong with is told of already.
   const TaskRules* task = find_task_rules(e);
   const bool taken_along = task != nullptr && task->takes_tokenizer_of_other_run(e);

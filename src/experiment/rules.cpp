@@ -350,7 +350,9 @@ void check_rules(const Experiment& options, const config::Origins& origins, cons
 }
 
 bool describes_a_model(const std::vector<config::Problem>& problems) {
+  // First weights change neither names nor shapes.
   return std::none_of(problems.begin(), problems.end(), [](const config::Problem& problem) {
+    if (problem.key == "model.init") return false;
     return problem.key.starts_with("model") || problem.key.starts_with("tokenizer");
   });
 }

@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "experiment/experiment_schema.h"
 #include "experiment/task_rules.h"
+#include "experiment/tensor_keys.h"
 #include "nn/init_rules.h"
 #include "optim/frozen_names.h"
 #include "runs/taken_names.h"
@@ -161,18 +162,38 @@ optim::TrainingPlan training_plan(const Experiment& options) {
   return plan;
 }
 
+std::vector<std::string> keys_that_name_tensors(const Experiment& options) {
+  const auto& optim = options.optim;
+  const auto& train = options.train;
+  std::vector<std::string> keys;
+  const auto add = [&](const char* key, bool is_given) {
+    if (is_given) keys.emplace_back(key);
+  };
+  add("optim.groups", !optim.groups.empty());
+  add("optim.no_decay", !optim.no_decay.empty());
+  add("optim.lazy_tables", !optim.lazy_tables.empty());
+  add("optim.weight_noise_tensors", !optim.weight_noise_tensors.empty());
+  add("model.init", !init_rules(options).empty());
+  add("model.lora.rank", lora_in_use(options) != nullptr);
+  add("model.adapter.dim", adapter_in_use(options) != nullptr);
+  add("optim.layer_decay", optim.layer_decay != 1);
+  add("train.freeze", !train.freeze.empty());
+  add("train.unfreeze", !train.unfreeze.empty());
+  add("train.init_only", !train.init_only.empty());
+  return keys;
+}
+
 std::string key_that_names_tensors(const Experiment& options) {
-  if (!options.optim.groups.empty()) return "optim.groups";
-  if (!options.optim.no_decay.empty()) return "optim.no_decay";
-  if (!options.optim.lazy_tables.empty()) return "optim.lazy_tables";
-  if (!options.optim.weight_noise_tensors.empty()) return "optim.weight_noise_tensors";
-  if (!init_rules(options).empty()) return "model.init";
-  if (lora_in_use(options) != nullptr) return "model.lora.rank";
-  if (adapter_in_use(options) != nullptr) return "model.adapter.dim";
-  if (options.optim.layer_decay != 1) return "optim.layer_decay";
-  if (!options.train.freeze.empty()) return "train.freeze";
-  if (!options.train.unfreeze.empty()) return "train.unfreeze";
-  return options.train.init_only.empty() ? "" : "train.init_only";
+  const auto keys = keys_that_name_tensors(options);
+  return keys.empty() ? "" : keys.front();
+}
+
+Experiment without_init(Experiment options) {
+  const auto schema = experiment_schema(options);
+  if (const auto* key = schema.find("model.init")) {
+    std::get<std::vector<std::string>*>(key->value)->clear();
+  }
+  return options;
 }
 
 std::vector<PatternProblem> entry_problems(const Experiment& options) {

@@ -1,6 +1,7 @@
 #include "experiment/translation_rules.h"
 
 #include <algorithm>
+#include <functional>
 #include <string_view>
 
 #include "base/text.h"
@@ -232,7 +233,7 @@ void check_bleu(RuleCheck& c) {
 }
 
 // By parts that the other model has too, the first encoders and the first decoders: whether token
-// vectors are multiplied.
+// vectors are multiplied. One value, or a list where they differ.
 std::string scales_of(const models::Seq2SeqOptions& model, const models::Seq2SeqOptions& other) {
   const auto kinds = models::embedding_kinds(model);
   const size_t encoders = models::num_encoders(model), decoders = kinds.size() - encoders;
@@ -244,7 +245,10 @@ std::string scales_of(const models::Seq2SeqOptions& model, const models::Seq2Seq
   };
   add(0, std::min(encoders, models::num_encoders(other)));
   add(encoders, std::min(decoders, models::decoders_of(other).size()));
-  return join(scales, ", ");
+  const bool differ =
+      std::adjacent_find(scales.begin(), scales.end(), std::not_equal_to<>()) != scales.end();
+  return differ || scales.empty() ? config::value_text(&scales)
+                                  : config::value_text(&scales.front());
 }
 
 // Of a stack the first layer with a residual connection: all numbers behind the last layer mean

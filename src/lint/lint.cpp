@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <fstream>
+#include <utility>
 
 #include "base/text.h"
 #include "config/resolved.h"
@@ -12,7 +13,7 @@
 #include "experiment/load_experiment.h"
 #include "experiment/rules.h"
 #include "experiment/schedule_length.h"
-#include "experiment/tensor_patterns.h"
+#include "experiment/tensor_keys.h"
 #include "experiment/text_sections.h"
 #include "lint/rules.h"
 
@@ -242,6 +243,25 @@ int64_t vocabulary_entries(const text::TokenizerOptions& tokenizer) {
   return entries;
 }
 
+namespace {
+
+// Compares patterns with the tensors of the model, where that is sound.
+void match_patterns(const experiment::TensorLister& tensors, Inspection& found,
+                    LintContext& context) {
+  const bool init_is_wrong = config::is_unreliable(found.problems, "model.init");
+  const auto named = init_is_wrong ? experiment::without_init(found.options) : found.options;
+  auto keys = experiment::keys_that_name_tensors(named);
+  if (keys.empty()) return;
+  if (!experiment::describes_a_model(found.problems)) {
+    found.unmatched = std::move(keys);
+    return;
+  }
+  context.tensors = tensors(named);
+  experiment::check_patterns(named, found.origins, context.tensors, found.problems, tensors);
+}
+
+}  // namespace
+
 Inspection inspect(const std::filesystem::path& path, const std::vector<std::string>& overrides,
                    int64_t processes, const experiment::TensorLister& tensors) {
   Inspection found;
@@ -256,14 +276,7 @@ Inspection inspect(const std::filesystem::path& path, const std::vector<std::str
   found.missing = experiment::missing_files(schema, found.origins, found.problems);
   experiment::check_rules(options, found.origins, found.problems);
   LintContext context{.processes = processes};
-  if (tensors && experiment::names_tensors(options)) {
-    if (experiment::describes_a_model(found.problems)) {
-      context.tensors = tensors(options);
-      experiment::check_patterns(options, found.origins, context.tensors, found.problems, tensors);
-    } else {
-      found.unmatched = experiment::key_that_names_tensors(options);
-    }
-  }
+  if (tensors) match_patterns(tensors, found, context);
   if (found.problems.empty()) {
     const auto defaults = experiment::experiment_schema(fallback);
     found.resolved_toml = config::to_toml(schema, &defaults);

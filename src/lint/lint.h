@@ -58,8 +58,8 @@ struct Inspection {
   std::vector<config::Problem> problems;  ///< keys and rules that load_experiment() refuses
   std::vector<config::Problem> missing;   ///< files that it refuses too
   std::vector<Finding> findings;          ///< empty when there are problems
-  /// A key whose patterns were not compared with tensors, as the model itself has problems; or "".
-  std::string unmatched;
+  /// Keys whose patterns were not compared with tensors, as the model itself has problems.
+  std::vector<std::string> unmatched;
   /// As load_experiment() gives them; empty when there are problems.
   std::string resolved_toml, config_hash;
 };

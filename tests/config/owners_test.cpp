@@ -30,6 +30,16 @@ struct Motor {
   static auto fields() { return Fields{field(&Motor::whistle, "whistle", "whether it is heard")}; }
 };
 
+struct Kite {
+  static constexpr const char* kName = "kite";
+  int64_t lines = 4;
+  bool whistle = false;
+  static auto fields() {
+    return Fields{field(&Kite::lines, "lines", "how many"),
+                  field(&Kite::whistle, "whistle", "whether it is heard")};
+  }
+};
+
 struct Oars {
   static constexpr const char* kName = "oars";
   int64_t rowers = 8;
@@ -42,7 +52,7 @@ struct Boat {
 };
 
 struct Ship {
-  Choice<Sail, Steam, Motor> bow;
+  Choice<Sail, Steam, Motor, Kite> bow;
   Choice<Sail, Oars> stern;
   std::vector<Boat> boats = {};
   static auto fields() {
@@ -88,9 +98,20 @@ TEST(KeysElsewhere, OfTheChosenPartAreTheOnesThatWereMeant) {
 
 TEST(KeysElsewhere, OfSeveralPartsNameAllOfThem) {
   EXPECT_EQ(message("[ship.stern]\nwhistle = true\n"),
-            "a.toml:2:1: `ship.stern.whistle`: `whistle` is a key of steam and of motor in "
+            "a.toml:2:1: `ship.stern.whistle`: `whistle` is a key of steam, motor and kite in "
             "[ship.bow], and ship.bow.name is sail\n"
             "  leave it out; `stretto describe ship.bow.steam` lists the keys of steam");
+}
+
+TEST(KeysElsewhere, OfSeveralPartsOfTheirOwnSectionNameAllOfThem) {
+  EXPECT_EQ(message("[ship.bow]\nwhistle = true\n")
+                .find("a.toml:2:1: `ship.bow.whistle` is a key of steam, motor and kite, and "
+                      "ship.bow.name is sail\n"),
+            0u)
+      << message("[ship.bow]\nwhistle = true\n");
+  EXPECT_NE(message("[ship.bow]\nname = \"steam\"\nmasts = 3\n")
+                .find("`ship.bow.masts` is a key of sail, and ship.bow.name is steam\n"),
+            std::string::npos);
 }
 
 TEST(KeysElsewhere, AreFoundForSectionsOfEntriesToo) {

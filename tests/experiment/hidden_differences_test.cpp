@@ -88,7 +88,7 @@ TEST(HiddenDifferences, OfTranslationAreThoseOfPartsThatBothHave) {
   model.dropout = 0.3;
   EXPECT_EQ(differences(theirs, own).size(), 2U);
   model.embedding_scale = "none";
-  EXPECT_EQ(differences(theirs, own).back(), "model.embedding_scale: none, none, sqrt, sqrt");
+  EXPECT_EQ(differences(theirs, own).back(), "model.embedding_scale: \"none\", \"sqrt\"");
   translation_of(own).model.encoder = models::LstmEncoderOptions{};
   translation_of(own).model.decoder = models::LstmDecoderOptions{};
   EXPECT_EQ(differences(theirs, own), Lines{});  // shapes tell the rest
@@ -134,14 +134,16 @@ TEST(HiddenDifferences, ScalesOfEmbeddingsAreComparedInPartsThatBothHave) {
   several.heads[1].decoder = models::LstmDecoderOptions{};
   EXPECT_EQ(differences(theirs, own), Lines{}) << "there is no second decoder there";
   one.embedding_scale = "none";
-  EXPECT_EQ(differences(theirs, own), Lines{"model.embedding_scale: none, none, sqrt, sqrt"});
-  EXPECT_EQ(differences(own, theirs), Lines{"model.embedding_scale: sqrt, sqrt, none, none"});
+  EXPECT_EQ(differences(theirs, own), Lines{"model.embedding_scale: \"none\", \"sqrt\""});
+  EXPECT_EQ(differences(own, theirs), Lines{"model.embedding_scale: \"sqrt\", \"none\""});
   one.embedding_scale = "auto";
   one.encoders.resize(2);  // as many parts, and others
   one.encoders[1] = models::LstmEncoderOptions{};
   EXPECT_EQ(differences(theirs, own), Lines{});
   one.encoders[0] = models::LstmEncoderOptions{};
-  EXPECT_EQ(differences(theirs, own), Lines{"model.embedding_scale: none, sqrt, sqrt, sqrt"});
+  EXPECT_EQ(differences(theirs, own),
+            Lines{"model.embedding_scale: [\"none\", \"sqrt\"], \"sqrt\""})
+      << "those of an encoder and of a decoder differ there alone";
 }
 
 TEST(HiddenDifferences, OfOtherFamiliesAreNone) {

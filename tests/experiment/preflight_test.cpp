@@ -427,5 +427,21 @@ TEST_F(PreflightTest, TheEngineIsAskedOnlyWhereAKeyNeedsIt) {
   EXPECT_FALSE(asked(named, false).text);
 }
 
+TEST_F(PreflightTest, WeightsAreComparedBesideASlipInFirstWeights) {
+  const auto asked = [&](const std::string& override_text) {
+    const auto inspection = lint::inspect(config, {"train.init_from=" + folder.path().string(),
+                                                   "train.freeze=[\"encoder.*\"]", override_text});
+    EXPECT_FALSE(inspection.problems.empty());
+    return engine_request({.options = inspection.options, .origins = inspection.origins},
+                          inspection.problems, {}, {});
+  };
+  const auto request = asked("model.init=[\"* zerso\"]");
+  EXPECT_TRUE(request.weights);
+  const auto& options = request.experiment.options;
+  EXPECT_TRUE(translation_of(options).model.init.empty()) << "no model is made with that entry";
+  EXPECT_EQ(options.train.freeze, std::vector<std::string>{"encoder.*"});
+  EXPECT_FALSE(asked("model.d_model=7").any());
+}
+
 }  // namespace
 }  // namespace stretto::experiment

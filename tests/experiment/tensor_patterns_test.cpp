@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "experiment/rules.h"
+#include "experiment/tensor_keys.h"
 
 namespace stretto::experiment {
 namespace {
@@ -141,6 +142,52 @@ TEST(NamePatterns, AreWhatEachOfTheirKeysHas) {
   EXPECT_EQ(key([](auto& e) { translation_of(e).model.init = {"* zeros"}; }), "model.init");
   EXPECT_EQ(key([](auto& e) { e.train.freeze = {"*"}; }), "train.freeze");
   EXPECT_EQ(key([](auto& e) { e.train.init_only = {"*"}; }), "train.init_only");
+}
+
+TEST(NamePatterns, AreWhatAllOfTheirKeysHave) {
+  Experiment e;
+  EXPECT_EQ(keys_that_name_tensors(e), Lines{});
+  e.train.init_only = {"*"};
+  e.train.init_from = "other";  // its weights are no pattern
+  e.train.unfreeze = {"* 5"};
+  e.train.freeze = {"*"};
+  e.optim.layer_decay = 0.9;
+  translation_of(e).model.adapter.dim = 2;
+  translation_of(e).model.lora.rank = 2;
+  translation_of(e).model.init = {"* zeros"};
+  e.optim.weight_noise_tensors = {"*"};
+  e.optim.lazy_tables = {"*"};
+  e.optim.no_decay = {"*"};
+  e.optim.groups = {"* lr_scale=2"};
+  EXPECT_EQ(
+      keys_that_name_tensors(e),
+      (Lines{"optim.groups", "optim.no_decay", "optim.lazy_tables", "optim.weight_noise_tensors",
+             "model.init", "model.lora.rank", "model.adapter.dim", "optim.layer_decay",
+             "train.freeze", "train.unfreeze", "train.init_only"}));
+  EXPECT_EQ(key_that_names_tensors(e), "optim.groups");
+}
+
+TEST(NamePatterns, AreLeftWithoutFirstWeightsInEveryFamily) {
+  Experiment e;
+  translation_of(e).model.init = {"* zeros"};
+  e.train.freeze = {"encoder.*"};
+  EXPECT_EQ(keys_that_name_tensors(without_init(e)), Lines{"train.freeze"});
+  EXPECT_EQ(translation_of(e).model.init, Lines{"* zeros"}) << "the given one stays as it is";
+  TextClassificationOptions labels;
+  labels.model.init = {"* zeros"};
+  e.task = labels;
+  EXPECT_EQ(keys_that_name_tensors(without_init(e)), Lines{"train.freeze"});
+}
+
+TEST(Rules, OfFirstWeightsLeaveTheModelKnown) {
+  const auto known = [](const char* key) {
+    return describes_a_model({{.place = "", .what = "", .hint = "", .key = key}});
+  };
+  EXPECT_TRUE(known("model.init"));
+  EXPECT_TRUE(known("train.freeze"));
+  for (const char* key : {"model", "model.init_std", "model.d_model", "tokenizer.vocab_size"}) {
+    EXPECT_FALSE(known(key)) << key;
+  }
 }
 
 TEST(Rules, APartOfAnotherRunNeedsThatRun) {

@@ -53,7 +53,7 @@ TEST(Inspect, AsksForTensorsWhereSomeAreNamedAndTheModelIsSound) {
   const std::string slip = "optim.groups=[\"encodr.* lr_scale=0.5\"]";
   const auto unsound = inspect(path, {slip, "model.d_model=7"}, 0, lister);
   EXPECT_FALSE(unsound.problems.empty());
-  EXPECT_EQ(unsound.unmatched, "optim.groups");
+  EXPECT_EQ(unsound.unmatched, std::vector<std::string>{"optim.groups"});
   EXPECT_EQ(asked, 0);
   EXPECT_EQ(inspect(path, {slip, "train.max_steps=-1"}, 0, lister).problems.size(), 2u)
       << "the pattern is told of beside the other mistake";
@@ -71,6 +71,51 @@ TEST(Inspect, AsksForTensorsWhereSomeAreNamedAndTheModelIsSound) {
   found = inspect(path, {"optim.name=adamw", "optim.weight_decay=0.1", "optim.no_decay=none"}, 0,
                   lister);
   EXPECT_EQ(codes_of(found.findings), std::vector<std::string>{"LB009"});
+}
+
+TEST(Inspect, NamesEveryKeyWhosePatternsWaitForTheModel) {
+  const stretto::testing::TempDir folder;
+  const auto path = folder.write("my.toml", kSound);
+  const experiment::TensorLister lister = [](const experiment::Experiment&) { return kTensors; };
+  std::vector<std::string> overrides{
+      "model.d_model=7", "train.freeze=[\"encodr.*\"]", "optim.no_decay=[\"*.bais\"]",
+      "model.init=[\"*.wieght zeros\"]", "train.unfreeze=[\"encodr.* 5\"]"};
+  const std::vector<std::string> named{"optim.no_decay", "model.init", "train.freeze",
+                                       "train.unfreeze"};
+  EXPECT_EQ(inspect(path, overrides, 0, lister).unmatched, named);
+  overrides.erase(overrides.begin());
+  EXPECT_EQ(inspect(path, overrides, 0, lister).unmatched, std::vector<std::string>{});
+}
+
+TEST(Inspect, ASlipInFirstWeightsHidesNoOtherPattern) {
+  const stretto::testing::TempDir folder;
+  const auto path = folder.write("my.toml", kSound);
+  int asked = 0;
+  const experiment::TensorLister lister = [&](const experiment::Experiment& e) {
+    ++asked;
+    // The engine makes a model, and of this entry it cannot.
+    EXPECT_TRUE(translation_of(e).model.init.empty());
+    return kTensors;
+  };
+  const auto keys = [&](const std::vector<std::string>& overrides) {
+    const auto found = inspect(path, overrides, 0, lister);
+    EXPECT_TRUE(found.unmatched.empty());
+    std::vector<std::string> wrong;
+    for (const auto& problem : found.problems) wrong.push_back(problem.key);
+    return wrong;
+  };
+  using Keys = std::vector<std::string>;
+  const std::string slip = "train.freeze=[\"encodr.*\"]";
+  for (const char* entry : {"* zerso", "* normal std=-1"}) {
+    const std::string init = std::string("model.init=[\"") + entry + "\"]";
+    EXPECT_EQ(keys({init, slip}), (Keys{"model.init", "train.freeze"}));
+    EXPECT_EQ(keys({init, "model.lora.rank=2", "model.lora.maps=[\"encodr.*\"]"}),
+              (Keys{"model.init", "model.lora.maps"}))
+        << "the engine is asked once more, for names near it";
+    asked = 0;
+    EXPECT_EQ(keys({init}), Keys{"model.init"});
+    EXPECT_EQ(asked, 0) << "there is no other pattern";
+  }
 }
 
 TEST(Inspect, PassesPatternsWhereNobodyKnowsTheNames) {

@@ -9,7 +9,8 @@
 #include "cli/engine.h"
 #include "cli/notes.h"
 #include "experiment/preflight.h"
-#include "experiment/tensor_patterns.h"
+#include "experiment/rules.h"
+#include "experiment/tensor_keys.h"
 #include "lint/lint.h"
 #include "search/search_plan.h"
 
@@ -41,26 +42,28 @@ void leave_out_missing(const std::vector<config::Problem>& missing, Verdict& ver
   }
 }
 
-/// Asks the engine for what `key` needs. Training needs it, too: that it cannot be opened is what
-/// training would say, and the fault of no key.
+/// Asks the engine for what `keys` need. Training needs it, too: that it cannot be opened is what
+/// training would say, and the fault of no key. What it says itself is told of the first key.
 template <class Ask>
-void ask_engine(const std::string& key, bool elsewhere, experiment::Preflight& found,
+void ask_engine(const std::vector<std::string>& keys, bool elsewhere, experiment::Preflight& found,
                 const Ask& ask) {
   if (elsewhere && engine_path().empty()) {
-    found.unread.push_back({key, "there is no libstretto_engine.so on this machine"});
+    for (const auto& key : keys) {
+      found.unread.push_back({key, "there is no libstretto_engine.so on this machine"});
+    }
     return;
   }
   const engine::EngineApi* api = nullptr;
   experiment::note_stop(found, experiment::Stage::kMachine, "", [&] { api = &engine(); });
   if (api == nullptr) return;
-  experiment::note_stop(found, experiment::Stage::kMachine, key, [&] { ask(*api); });
+  experiment::note_stop(found, experiment::Stage::kMachine, keys.front(), [&] { ask(*api); });
 }
 
 std::vector<optim::TensorName> tensor_names(const experiment::Experiment& e, bool elsewhere,
                                             experiment::Preflight& found) {
-  const std::string key = experiment::key_that_names_tensors(e);
   std::vector<optim::TensorName> names;
-  ask_engine(key, elsewhere, found, [&](const auto& api) { names = api.tensor_names(e); });
+  ask_engine(experiment::keys_that_name_tensors(e), elsewhere, found,
+             [&](const auto& api) { names = api.tensor_names(e); });
   return names;
 }
 
@@ -74,8 +77,22 @@ void look_beyond(const CheckArguments& options, const lint::Inspection& inspecti
                                                   known, found, options.preflight);
   if (!request.any()) return;
   ask_engine(
-      request.machine ? "run.device" : "train.init_from", options.preflight.elsewhere, found,
+      {request.machine ? "run.device" : "train.init_from"}, options.preflight.elsewhere, found,
       [&](const auto& api) { found = experiment::joined(std::move(found), api.check(request)); });
+}
+
+/// What nobody can compare with the tensors of a model that has errors itself.
+void tell_unmatched(Verdict& verdict) {
+  const auto& inspection = verdict.inspection;
+  for (const auto& key : inspection.unmatched) {
+    verdict.unread.push_back({key, "patterns of tensors, until the model has no errors"});
+  }
+  const std::string from = "train.init_from";
+  auto known = verdict.errors;
+  known.insert(known.end(), inspection.missing.begin(), inspection.missing.end());
+  if (inspection.options.train.init_from.empty() || config::is_unreliable(known, from)) return;
+  if (experiment::describes_a_model(known)) return;
+  verdict.unread.push_back({from, "weights, until the model has no errors"});
 }
 
 Verdict judge(const CheckArguments& options) {
@@ -109,9 +126,7 @@ Verdict judge(const CheckArguments& options) {
   verdict.errors.insert(verdict.errors.end(), problems.begin(), problems.end());
   verdict.unread.insert(verdict.unread.end(), found.unread.begin(), found.unread.end());
   verdict.full_reads_more = !verdict.unread.empty() && !options.preflight.full;
-  if (const auto& key = verdict.inspection.unmatched; !key.empty()) {
-    verdict.unread.push_back({key, "patterns of tensors, until the model has no errors"});
-  }
+  tell_unmatched(verdict);
   verdict.errors = config::in_order(std::move(verdict.errors));
   return verdict;
 }

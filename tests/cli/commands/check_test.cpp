@@ -42,6 +42,37 @@ TEST(CheckWithoutEngine, SaysElsewhereThatPatternsWereNotLookedAt) {
   EXPECT_TRUE(has(outcome.out, "not looked at: `optim.no_decay`: " + why)) << outcome.out;
 }
 
+TEST(CheckWithoutEngine, SaysItOfEveryKeyWithPatterns) {
+  const auto outcome =
+      WithoutEngine().check(std::string("--elsewhere 'train.freeze=[\"encodr.*\"]' ") + kGroups);
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  for (const char* key : {"optim.groups", "train.freeze"}) {
+    EXPECT_TRUE(has(outcome.out, std::string("not looked at: `") + key +
+                                     "`: there is no libstretto_engine.so on this machine\n"))
+        << outcome.out;
+  }
+}
+
+TEST(CheckWithoutEngine, NamesAllThatWaitsForASoundModel) {
+  const WithoutEngine lab;
+  const std::string words = std::string(" --elsewhere 'train.freeze=[\"encodr.*\"]' ") + kGroups;
+  const std::string from = "not looked at: `train.init_from`: ";
+  const std::string weights = from + "weights, until the model has no errors\n";
+  auto outcome = lab.check("model.d_model=7 train.init_from=." + words);
+  EXPECT_EQ(outcome.code, 2);
+  for (const char* key : {"optim.groups", "train.freeze"}) {
+    EXPECT_TRUE(has(outcome.out, std::string("not looked at: `") + key +
+                                     "`: patterns of tensors, until the model has no errors\n"))
+        << outcome.out;
+  }
+  EXPECT_TRUE(has(outcome.out, weights)) << outcome.out;
+  outcome = lab.check("model.d_model=7 train.init_from=no_run" + words);
+  EXPECT_TRUE(has(outcome.out, from + "no file ")) << outcome.out;
+  EXPECT_FALSE(has(outcome.out, weights)) << outcome.out << "once is enough";
+  outcome = lab.check("model.d_model=7" + words);
+  EXPECT_FALSE(has(outcome.out, from)) << outcome.out;
+}
+
 TEST(CheckWithoutEngine, IsToldWhatTrainingHereWouldSayOfPatterns) {
   const auto outcome = WithoutEngine().check(kGroups);
   EXPECT_EQ(outcome.code, 2);
