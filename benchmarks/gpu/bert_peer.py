@@ -51,8 +51,7 @@ def mask(inputs):
 
 
 def finetuning_batches(lines, options):
-    samples = sorted(([CLS, *ids[:options.length - 2], SEP], label) for ids, label in lines)
-    samples.sort(key=lambda sample: len(sample[0]))
+    samples = sorted((([CLS, *ids[:options.length - 2], SEP], label) for ids, label in lines), key=lambda sample: len(sample[0]))
     batches = [samples[at:at + options.samples] for at in range(0, len(samples), options.samples)]
     random.Random(1).shuffle(batches)
     for update in range(options.updates):

@@ -17,8 +17,8 @@ struct Mask {
 };
 
 Mask mask_of(const Dropout& dropout, const at::Tensor& x, HeadLayout layout = {}) {
-  if (!dropout.active()) return {{}, {0, nullptr, 0, 1, 0, 0}};
-  const at::Tensor keys = dropout.row_keys.to(x.device()).contiguous();
+  const at::Tensor keys =
+      dropout.active() ? dropout.row_keys.to(x.device()).contiguous() : at::Tensor();
   return {keys, drop_of(dropout.p, dropout.key, keys, layout)};
 }
 
