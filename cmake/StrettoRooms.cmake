@@ -28,7 +28,7 @@ endfunction()
 # libraries of their own.
 function(stretto_room_files variable name)
   file(GLOB_RECURSE files CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/${name}/*.cpp)
-  list(FILTER files EXCLUDE REGEX "/src/(distributed/(mpi|nccl)/|launcher/guard/|models/misfits)")
+  list(FILTER files EXCLUDE REGEX "/src/(distributed/(mpi|nccl)/|launcher/guard/|models/misfits|train/schedule_end)")
   set(${variable} ${files} PARENT_SCOPE)
 endfunction()
 

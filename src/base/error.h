@@ -26,7 +26,7 @@ enum class ExitCode : int {
 ///
 /// `what()` is one paragraph that names the place (`file:line:column`, key, tensor, rank);
 /// `advice()` is the remedy, printed on a second, indented line. `details()` are lines that the
-/// paragraph has no room for; `stretto check` prints them.
+/// paragraph has no room for; `check`, `train` and `import` print them.
 class Error : public std::runtime_error {
  public:
   Error(ExitCode code, const std::string& what, std::string advice = "",

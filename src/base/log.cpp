@@ -12,6 +12,7 @@
 
 #include "base/file.h"
 #include "base/log_history.h"
+#include "base/log_silence.h"
 #include "base/system_info.h"
 #include "base/text.h"
 
@@ -34,6 +35,11 @@ struct Logger {
 Logger& logger() {
   static Logger instance;
   return instance;
+}
+
+int& silences() {
+  thread_local int count = 0;
+  return count;
 }
 
 bool write_all(int fd, std::string_view bytes) {
@@ -82,10 +88,10 @@ void emit(std::string_view prefix, std::string_view message, bool on_screen) {
 }  // namespace
 
 void info(std::string_view message) {
-  emit("", message, false);
+  if (silences() == 0) emit("", message, false);
 }
 void warn(std::string_view message) {
-  emit("warning: ", message, true);
+  if (silences() == 0) emit("warning: ", message, true);
 }
 void error(std::string_view message) {
   emit("error: ", message, true);
@@ -120,6 +126,13 @@ void set_prefix(std::string prefix) {
 void set_quiet(bool quiet) {
   const std::lock_guard lock(logger().mutex);
   logger().quiet = quiet;
+}
+
+Silence::Silence() {
+  ++silences();
+}
+Silence::~Silence() {
+  --silences();
 }
 
 std::vector<std::string> withheld_lines() {

@@ -62,4 +62,9 @@ const engine::EngineApi& engine() {
   return *api;
 }
 
+experiment::EngineLooks engine_looks() {
+  return {.tensors = [](const experiment::Experiment& e) { return engine().tensor_names(e); },
+          .check = [](const experiment::CheckRequest& request) { return engine().check(request); }};
+}
+
 }  // namespace stretto::cli

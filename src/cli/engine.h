@@ -11,6 +11,9 @@ namespace stretto::cli {
 /// or libstretto_core.so is of another build than the program.
 const engine::EngineApi& engine();
 
+/// The same for experiment/preflight.h: opened when it is asked.
+experiment::EngineLooks engine_looks();
+
 /// Where `engine()` would find it; empty when it is not there.
 std::filesystem::path engine_path();
 

@@ -12,6 +12,7 @@
 #include "cli/engine.h"
 #include "cli/notes.h"
 #include "cli/run_config.h"
+#include "experiment/scaled_rate.h"
 #include "experiment/text_sections.h"
 #include "lint/lint.h"
 #include "plan/tables.h"
@@ -125,7 +126,9 @@ void plan_compute(const PlanOptions& options, const std::optional<Experiment>& e
 
 /// What a plan goes by, of any family.
 struct PlannedText {
-  int64_t max_tokens = 0, vocab_size = 0, vocab_multiple = 1;
+  int64_t max_tokens = 0, max_samples = 0, vocab_size = 0, vocab_multiple = 1;
+  double sample_tokens = 0;      ///< of a sample, where max_samples bounds a micro-batch
+  const char* sample_note = "";  ///< what is to be said of them
   bool names_tokenizer = false;
   const char* tokens = "tokens";  ///< what a micro-batch is counted in
   bool ties_output = false;       ///< an embedding is the output projection too
@@ -140,8 +143,11 @@ PlannedText planned_text(const Experiment& e) {
   PlannedText planned;
   if (const auto text = experiment::find_text_sections(e)) {
     planned = {.max_tokens = text->max_tokens,
+               .max_samples = text->max_samples,
                .vocab_size = text->tokenizer->vocab_size,
                .vocab_multiple = text->tokenizer->vocab_multiple,
+               .sample_tokens = double(text->max_text_tokens),
+               .sample_note = ", as many as data.max_text_tokens lets in",
                .names_tokenizer = !text->tokenizer->model.empty(),
                .ties_output = writes_tokens(e) && text->model->tie_embeddings,
                .d_model = models::sizes_of(*text->model).d_model};
@@ -149,13 +155,16 @@ PlannedText planned_text(const Experiment& e) {
   }
   const auto& own = translation_of(e);
   const auto& t = own.tokenizer;
-  return {.max_tokens = own.data.max_tokens,
-          .vocab_size = t.vocab_size,
-          .vocab_multiple = t.vocab_multiple,
-          .names_tokenizer = !t.model.empty() || !t.src_model.empty() || !t.src_vocab.empty(),
-          .tokens = "target tokens",
-          .ties_output = own.model.tie_embeddings != "none",
-          .d_model = own.model.d_model};
+  return {
+      .max_tokens = own.data.max_tokens,
+      .max_samples = own.data.max_samples,
+      .vocab_size = t.vocab_size,
+      .vocab_multiple = t.vocab_multiple,
+      .sample_tokens = std::min(experiment::kTokensPerSentence, double(own.data.max_tgt_tokens)),
+      .names_tokenizer = !t.model.empty() || !t.src_model.empty() || !t.src_vocab.empty(),
+      .tokens = "target tokens",
+      .ties_output = own.model.tie_embeddings != "none",
+      .d_model = own.model.d_model};
 }
 
 plan::TableGradients tables_of(const Experiment& e, const plan::TableRows& rows, bool apart) {
@@ -168,6 +177,23 @@ plan::TableGradients tables_of(const Experiment& e, const plan::TableRows& rows,
 bool rows_may_be_apart(const PlanOptions& options, const Experiment& e, const plan::Setup& setup) {
   return setup.overlap && !options.no_overlap && setup.strategy == plan::Strategy::kAllReduce &&
          planned_text(e).ties_output;
+}
+
+// How many tokens a micro-batch has that nobody measured.
+double assumed_tokens(const PlannedText& text, PlanInputs& plan) {
+  const double filled = kFill * double(text.max_tokens);
+  const double sampled = double(text.max_samples) * text.sample_tokens;
+  if (text.max_samples > 0 && sampled < filled) {
+    plan.assumed.push_back(
+        "a micro-batch has data.max_samples = " + counted(text.max_samples, "sample") + " of " +
+        shortest(text.sample_tokens) + " " + text.tokens + text.sample_note + " (--tokens)");
+    return sampled;
+  }
+  const char* earlier =
+      text.max_samples > 0 ? ", though data.max_samples may end a micro-batch earlier" : "";
+  plan.assumed.push_back(shortest(kFill) + " of data.max_tokens are " + text.tokens + earlier +
+                         " (--tokens)");
+  return filled;
 }
 
 // Where processes compute, and with that the size of automatic buckets.
@@ -227,9 +253,7 @@ void plan_model(const PlanOptions& options, const Experiment& e, PlanInputs& pla
   setup.overlap = e.dist.overlap && !e.dist.deterministic;
   const bool measured = !options.run.empty() && !given(options.compute_ms);
   if (!measured || given(options.tokens)) {
-    setup.tokens =
-        value_or(plan, options.tokens, kFill * double(text.max_tokens),
-                 shortest(kFill) + " of data.max_tokens are " + text.tokens + " (--tokens)");
+    setup.tokens = given(options.tokens) ? options.tokens : assumed_tokens(text, plan);
   }
   plan_compute(options, e, cost.training_flops, plan);
   plan_device(options, e, plan);

@@ -2,10 +2,13 @@
 
 #include <filesystem>
 #include <iostream>
+#include <utility>
 
 #include "base/error.h"
 #include "base/hash.h"
+#include "cli/engine.h"
 #include "distributed/launch.h"
+#include "experiment/preflight.h"
 #include "experiment/same_experiment.h"
 #include "experiment/task_rules.h"
 #include "search/search_plan.h"
@@ -65,11 +68,15 @@ int train_seeds(const SeedsRequest& request) {
   require_free_seed(request.overrides);
   const fs::path directory = request.directory;
   seeds::SeedsSetup setup{.directory = directory, .runs = {}, .command = {}};
+  bool has_looked = false;  // all seeds have the same files and the same model
   // Whatever can be refused is, before the first seed has trained for hours.
   for (const int64_t seed : seeds::parse_seeds(request.seeds)) {
     const auto experiment = load_seed(request, seed);
-    experiment::require_same_experiment(seeds::seed_directory(directory, seed), experiment,
-                                        request.extend);
+    const auto standing = experiment::require_same_experiment(
+        seeds::seed_directory(directory, seed), experiment, request.extend);
+    if (standing.begins && !std::exchange(has_looked, true)) {
+      experiment::require_sound_start(experiment, engine_looks());
+    }
     setup.runs.push_back(
         {seed, hex64(xxh3_64(experiment.resolved_toml + std::to_string(request.until)))});
     setup.best_by = best_by(experiment.options);

@@ -172,6 +172,15 @@ LengthOrder order_by_length(const std::vector<std::vector<uint32_t>>& lengths) {
   return order;
 }
 
+int64_t most_batches(int64_t samples, int64_t longest, const LengthBounds& bounds) {
+  if (samples <= 0) return 0;
+  int64_t fit = bounds.max_samples > 0 ? bounds.max_samples : samples;
+  for (const int64_t rows : bounds.max_rows) {
+    if (rows > 0) fit = std::min(fit, rows / std::max<int64_t>(1, longest));
+  }
+  return (samples - 1) / std::max<int64_t>(1, fit) + 1;
+}
+
 std::unique_ptr<BatchSource> make_length_batches(std::shared_ptr<const LengthSamples> samples,
                                                  const LengthBounds& bounds, Shuffle shuffle,
                                                  uint64_t seed) {

@@ -60,6 +60,12 @@ struct LengthBounds {
 
 enum class Shuffle : uint8_t { kNo, kEachEpoch };
 
+/// The most micro-batches that so many samples make, whatever their lengths: each but the last has
+/// as many samples as fit if all are the longest.
+///
+/// @param longest  rows that no sample exceeds in any column
+int64_t most_batches(int64_t samples, int64_t longest, const LengthBounds& bounds);
+
 /// Batches that are cut from the order of lengths, greedily, from short to long: once, for all
 /// epochs. With a shuffle, samples of equal lengths change places in each epoch, and so do the
 /// batches: both are pure functions of (seed, epoch, index).

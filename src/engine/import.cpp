@@ -83,7 +83,9 @@ void write_run(const Assets& assets, const experiment::LoadedExperiment& loaded,
 
 void tell_names(const char* what, const std::vector<std::string>& names) {
   if (names.empty()) return;
-  log::info(std::string(what) + ": " + printable(join(names, ", "), 4000));
+  std::vector<std::string> shown;
+  for (const auto& name : names) shown.push_back(printable(name));
+  log::info(std::string(what) + ": " + join(shown, ", "));
 }
 
 int64_t count_elements(const std::vector<store::TensorView>& tensors) {

@@ -27,7 +27,7 @@ constexpr int kFiniteNow = 1;
 constexpr size_t kSamplesListed = 8, kReportsShown = 8;
 
 /// One way in which the update was run again.
-struct Trial {
+struct Attempt {
   std::string name;
   train::NonfiniteReport report;
 };
@@ -121,22 +121,22 @@ data::Batch load_batch(train::Task& task, data::Position at,
 }
 
 // As it was; and, where half precision took part, what is left of it without.
-std::vector<Trial> run_trials(train::Task& task, optim::Arena& arena,
-                              const train::SavedReport& saved,
-                              const std::vector<data::Batch>& batches) {
-  const auto attempt = [&](double scale, kernels::Compute compute) {
+std::vector<Attempt> run_attempts(train::Task& task, optim::Arena& arena,
+                                  const train::SavedReport& saved,
+                                  const std::vector<data::Batch>& batches) {
+  const auto examine_with = [&](double scale, kernels::Compute compute) {
     return train::examine(task, arena, batches, saved.report.context, scale, compute,
                           saved.report.divisors);
   };
   const auto& was = saved.report;
-  std::vector<Trial> trials{{"as recorded", attempt(was.loss_scale, was.compute)}};
+  std::vector<Attempt> attempts{{"as recorded", examine_with(was.loss_scale, was.compute)}};
   if (kernels::is_half(was.compute) && was.loss_scale != 1) {
-    trials.push_back({"with loss scale 1", attempt(1, was.compute)});
+    attempts.push_back({"with loss scale 1", examine_with(1, was.compute)});
   }
   if (was.compute != kernels::Compute::kFp32) {
-    trials.push_back({"in fp32", attempt(1, kernels::Compute::kFp32)});
+    attempts.push_back({"in fp32", examine_with(1, kernels::Compute::kFp32)});
   }
-  return trials;
+  return attempts;
 }
 
 std::vector<Culprit> find_culprits(const train::NonfiniteReport& report,
@@ -158,9 +158,9 @@ bool same_place(const train::FirstNonfinite& a, const train::FirstNonfinite& b) 
   return a.kind == b.kind && a.name == b.name;
 }
 
-std::string outcome(const Trial& trial) {
-  return trial.report.found() ? "not finite, first " + train::place_text(trial.report.first)
-                              : "finite";
+std::string outcome(const Attempt& attempt) {
+  return attempt.report.found() ? "not finite, first " + train::place_text(attempt.report.first)
+                                : "finite";
 }
 
 // What the configuration has in force, and the checkpoint of the report if it is still there.
@@ -179,29 +179,30 @@ train::AdviceContext advice_context(const ReplayRequest& request, const train::S
 }
 
 // Precision is not to blame for what fp32 does not mend.
-const train::NonfiniteReport* in_fp32_too(const std::vector<Trial>& trials) {
-  const auto& last = trials.back().report;
-  const bool is_another = trials.size() > 1 && last.compute == kernels::Compute::kFp32;
+const train::NonfiniteReport* in_fp32_too(const std::vector<Attempt>& attempts) {
+  const auto& last = attempts.back().report;
+  const bool is_another = attempts.size() > 1 && last.compute == kernels::Compute::kFp32;
   return is_another && last.found() ? &last : nullptr;
 }
 
 /// All that is said at the end.
 struct Replayed {
   const train::SavedReport& saved;
-  const std::vector<Trial>& trials;
+  const std::vector<Attempt>& attempts;
   const std::vector<Culprit>& culprits;
   const train::Task& task;
 };
 
 void print_text(const ReplayRequest& request, const Replayed& replayed) {
-  const auto& [saved, trials, culprits, task] = replayed;
-  const auto& now = trials.front().report;
+  const auto& [saved, attempts, culprits, task] = replayed;
+  const auto& now = attempts.front().report;
   std::cout << train::report_to_text(
                    now, saved.record,
-                   {.run = advice_context(request, saved, task), .in_fp32 = in_fp32_too(trials)})
+                   {.run = advice_context(request, saved, task), .in_fp32 = in_fp32_too(attempts)})
             << "\n\n"
             << rank_line(saved, other_reports(request.file));
-  for (const auto& trial : trials) std::cout << trial.name << ": " << outcome(trial) << "\n";
+  for (const auto& attempt : attempts)
+    std::cout << attempt.name << ": " << outcome(attempt) << "\n";
   for (const auto& culprit : culprits) {
     std::vector<std::string> texts;
     for (const auto& [name, text] : culprit.parts) texts.push_back(printable(text, 1000));
@@ -224,9 +225,9 @@ void print_text(const ReplayRequest& request, const Replayed& replayed) {
 }
 
 void print_replay(const std::string& file, const Replayed& replayed) {
-  const auto& [saved, trials, culprits, task] = replayed;
+  const auto& [saved, attempts, culprits, task] = replayed;
   const std::string samples = task.words().samples;  // they are the key of a list
-  const auto& now = trials.front().report;
+  const auto& now = attempts.front().report;
   Json json{{"file", file},
             {"step", saved.record.step},
             {"rank", saved.record.rank},
@@ -236,13 +237,13 @@ void print_replay(const std::string& file, const Replayed& replayed) {
             {"same_tensor", same_place(now.first, saved.report.first)},
             {"trials", Json::array()},
             {samples, Json::array()}};
-  for (const auto& trial : trials) {
+  for (const auto& attempt : attempts) {
     // The same fields as in the file itself.
-    const auto found = Json::parse(train::report_to_json(trial.report, saved.record, ""));
-    json["trials"].push_back({{"name", trial.name},
+    const auto found = Json::parse(train::report_to_json(attempt.report, saved.record, ""));
+    json["trials"].push_back({{"name", attempt.name},
                               {"precision", found.at("precision")},
                               {"loss_scale", found.at("loss_scale")},
-                              {"finite", !trial.report.found()},
+                              {"finite", !attempt.report.found()},
                               {"first", found.at("first")},
                               {"micro_batch", found.at("micro_batch")},
                               {"samples", found.at("samples")},
@@ -296,15 +297,15 @@ int run_replay(const ReplayRequest& request) {
             (device.str() == saved.record.device.substr(0, device.str().size())
                  ? ""
                  : "; training ran on " + saved.record.device));
-  const auto trials = run_trials(task, arena, saved, batches);
-  const auto culprits = find_culprits(trials.front().report, batches, task);
-  const Replayed replayed{saved, trials, culprits, task};
+  const auto attempts = run_attempts(task, arena, saved, batches);
+  const auto culprits = find_culprits(attempts.front().report, batches, task);
+  const Replayed replayed{saved, attempts, culprits, task};
   if (request.json) {
     print_replay(request.file, replayed);
   } else {
     print_text(request, replayed);
   }
-  return trials.front().report.found() ? 0 : kFiniteNow;
+  return attempts.front().report.found() ? 0 : kFiniteNow;
 }
 
 }  // namespace stretto::engine

@@ -12,9 +12,11 @@
 #include "base/text.h"
 #include "data/rank_batches.h"
 #include "distributed/agreement.h"
+#include "distributed/launch.h"
 #include "distributed/make_group.h"
 #include "engine/commands.h"
 #include "engine/session.h"
+#include "experiment/preflight.h"
 #include "experiment/same_experiment.h"
 #include "experiment/task_rules.h"
 #include "models/registry.h"
@@ -68,7 +70,8 @@ Assets unpacked(const std::string& bytes) {
   return assets;
 }
 
-// A run that goes on has its weights already.
+// A run that goes on has its weights already. Where one begins, the look before its folder was made
+// has refused what is refused here, and left the warnings.
 void require_weights_of_such_a_model(const runs::RunFolder& folder,
                                      const experiment::Experiment& experiment) {
   const auto& from = experiment.train.init_from;
@@ -122,6 +125,27 @@ void require_space(const std::filesystem::path& directory, const train::TrainOpt
   const uint64_t numbers = train.ema_decay > 0 ? 4 : 3;  // for each parameter
   store::CheckpointStore(directory).require_space(
       static_cast<uint64_t>(models::num_parameters(model)) * numbers * sizeof(float), kept);
+}
+
+// While there is no folder; under its lock the first is asked again. Of a run that goes on patterns
+// alone are compared.
+void look_before_the_folder(const TrainRequest& request) {
+  const auto& experiment = request.experiment;
+  const auto standing =
+      experiment::require_same_experiment(request.run_directory, experiment, request.extend);
+  if (!standing.begins) return experiment::require_patterns_match(experiment, tensor_names);
+  experiment::require_sound_start(experiment, {.tensors = tensor_names, .check = run_check});
+}
+
+// Of several processes rank 0 looks, once it has joined the others: its refusal then ends them.
+distributed::ProcessGroup look_and_join(const TrainRequest& request) {
+  const auto& experiment = request.experiment.options;
+  const bool alone = distributed::detect_launch().kind == distributed::Launch::Kind::kSingle;
+  if (alone) look_before_the_folder(request);
+  auto group = join_processes(experiment);
+  require_same_start(experiment, group);
+  if (!alone && group.is_root()) look_before_the_folder(request);
+  return group;
 }
 
 // The run's folder, on rank 0 alone, and whether it had this run in it before.
@@ -230,9 +254,7 @@ train::TrainerSetup trainer_setup(const experiment::Experiment& experiment,
 
 int run_train(const TrainRequest& request) {
   const auto& experiment = request.experiment.options;
-  experiment::require_patterns_match(request.experiment, tensor_names);
-  const auto group = join_processes(experiment);
-  require_same_start(experiment, group);
+  const auto group = look_and_join(request);
   auto [folder, goes_on] = open_place(request, group);
   const at::Device device = prepare_process(experiment, group);
   const auto precision = optim::choose_precision(experiment.train.precision, device);

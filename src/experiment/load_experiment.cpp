@@ -84,12 +84,17 @@ LoadedExperiment load_experiment(const std::filesystem::path& path,
       Source::kUser);
 }
 
-void require_patterns_match(const LoadedExperiment& experiment, const TensorLister& tensors) {
-  if (!names_tensors(experiment.options)) return;
+std::vector<config::Problem> pattern_problems(const LoadedExperiment& experiment,
+                                              const TensorLister& tensors) {
   std::vector<config::Problem> problems;
+  if (!names_tensors(experiment.options)) return problems;
   check_patterns(experiment.options, experiment.origins, tensors(experiment.options), problems,
                  tensors);
-  config::throw_problems(problems);
+  return problems;
+}
+
+void require_patterns_match(const LoadedExperiment& experiment, const TensorLister& tensors) {
+  config::throw_problems(pattern_problems(experiment, tensors));
 }
 
 LoadedExperiment load_stored_experiment(const std::string& toml, const std::string& where,

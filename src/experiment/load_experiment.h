@@ -27,8 +27,11 @@ std::string config_hash_of(const Experiment& experiment);
 LoadedExperiment load_experiment(const std::filesystem::path& path,
                                  const std::vector<std::string>& overrides);
 
-/// What load_experiment() cannot judge without the engine: throws Error(kUsage) with the problems
-/// of check_patterns(). Asks for tensors only when the experiment names some.
+/// What load_experiment() cannot judge without the engine: the problems of check_patterns(). Asks
+/// for tensors only when the experiment names some.
+std::vector<config::Problem> pattern_problems(const LoadedExperiment& experiment,
+                                              const TensorLister& tensors);
+/// Throws Error(kUsage) with these problems.
 void require_patterns_match(const LoadedExperiment& experiment, const TensorLister& tensors);
 
 /// The configuration that a run folder keeps, with overrides of decode.*, eval.* and the like;

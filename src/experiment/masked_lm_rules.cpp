@@ -107,7 +107,8 @@ class MaskedLmRules final : public TextRules {
         data::SequenceRows(tokenizer, data::packing_of(data), data.max_text_tokens),
         [&time] { return time.is_left(); });
     return {.counts = {.tokens = seen.rows, .unknown = seen.unknown},
-            .unread = std::move(seen.unread)};
+            .unread = std::move(seen.unread),
+            .samples = seen.sequences};
   }
 
   std::vector<ScoreName> scores(const Experiment& /*experiment*/) const override {

@@ -4,10 +4,14 @@
 #include <set>
 #include <utility>
 
+#include "base/log.h"
+#include "base/log_silence.h"
+#include "base/text.h"
 #include "experiment/rules.h"
 #include "experiment/task_rules.h"
 #include "experiment/tensor_keys.h"
 #include "text/tokenizer.h"
+#include "train/schedule_end.h"
 
 namespace stretto::experiment {
 namespace {
@@ -34,6 +38,38 @@ std::vector<Unread> questions_for_the_machine(const Experiment& e,
   return questions;
 }
 
+// Whether epochs of so few samples leave room for the schedule, by the rule of training.
+void look_at_schedule(const Experiment& e, const std::vector<config::Problem>& known,
+                      Preflight& found) {
+  const bool in_doubt = std::any_of(known.begin(), known.end(), [](const auto& problem) {
+    return problem.key.starts_with("schedule") || problem.key.starts_with("train") ||
+           problem.key.starts_with("data");
+  });
+  if (found.most_batches == 0 || in_doubt) return;
+  note_stop(found, Stage::kSchedule, "schedule.name", [&] {
+    train::ScheduleEnd(e.schedule, e.train, found.most_batches)
+        .require_room(train::NumBatches::kAtMost);
+  });
+}
+
+// All of it. @param problems  gets those of patterns, which are no stops
+Preflight look_at_start(const LoadedExperiment& experiment, const EngineLooks& engine,
+                        const PreflightOptions& how, std::vector<config::Problem>& problems) {
+  const log::Silence silence;
+  Preflight found;
+  note_stop(found, Stage::kMachine, "",
+            [&] { problems = pattern_problems(experiment, engine.tensors); });
+  if (const TaskRules* task = find_task_rules(experiment.options)) {
+    found = joined(std::move(found), task->look_at_files(experiment.options, problems, how));
+  }
+  auto request = engine_request(experiment, problems, found, how);
+  request.text = false;  // training will read it
+  if (!request.any()) return found;
+  Preflight seen;
+  note_stop(seen, Stage::kMachine, "", [&] { seen = engine.check(request); });
+  return joined(std::move(found), seen);
+}
+
 // One unread part is told once: both looks at a text may have come to the same place.
 void keep_first_of_each_key(std::vector<Unread>& unread) {
   std::set<std::string> seen;
@@ -46,6 +82,7 @@ Preflight preflight(const Experiment& options, const std::vector<config::Problem
                     const PreflightOptions& how) {
   const TaskRules* task = find_task_rules(options);
   Preflight found = task != nullptr ? task->look_at_data(options, known, how) : Preflight{};
+  look_at_schedule(options, known, found);
   if (how.elsewhere) {
     for (auto& question : questions_for_the_machine(options, known)) {
       found.unread.push_back(std::move(question));
@@ -55,7 +92,19 @@ Preflight preflight(const Experiment& options, const std::vector<config::Problem
   return found;
 }
 
+void require_sound_start(const LoadedExperiment& experiment, const EngineLooks& engine,
+                         const PreflightOptions& how) {
+  std::vector<config::Problem> problems;
+  const Preflight found = look_at_start(experiment, engine, how, problems);
+  const auto code = problems.empty() ? exit_code_of(found.stops) : ExitCode::kUsage;
+  const auto stops = problems_of(found.stops, experiment.origins);
+  problems.insert(problems.end(), stops.begin(), stops.end());
+  for (const auto& line : details_in_full(problems)) log::info(line);
+  config::throw_problems(problems, code);
+}
+
 Preflight joined(Preflight first, const Preflight& second) {
+  if (first.most_batches == 0) first.most_batches = second.most_batches;
   first.stops.insert(first.stops.end(), second.stops.begin(), second.stops.end());
   first.unread.insert(first.unread.end(), second.unread.begin(), second.unread.end());
   return first;
@@ -107,6 +156,15 @@ std::vector<config::Problem> problems_of(const std::vector<Stop>& stops,
                         stop.details});
   }
   return problems;
+}
+
+std::vector<std::string> details_in_full(const std::vector<config::Problem>& problems) {
+  std::vector<std::string> lines;
+  for (const auto& problem : config::in_order(problems)) {
+    if (!problem.details.empty()) lines.push_back(problem.place + ", in full:");
+    for (const auto& line : problem.details) lines.push_back("  " + printable(line, 1000));
+  }
+  return lines;
 }
 
 ExitCode exit_code_of(const std::vector<Stop>& stops) {

@@ -1,6 +1,8 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -13,7 +15,7 @@
 namespace stretto::experiment {
 
 /// The order in which training comes to them.
-enum class Stage { kMachine, kTokenizer, kTraining, kValidation, kWeights };
+enum class Stage { kFiles, kMachine, kTokenizer, kTraining, kValidation, kWeights, kSchedule };
 
 /// Something at which training would stop.
 struct Stop {
@@ -33,6 +35,8 @@ struct Unread {
 struct Preflight {
   std::vector<Stop> stops;
   std::vector<Unread> unread;
+  /// Micro-batches that an epoch does not exceed; 0 = nobody knows.
+  int64_t most_batches = 0;
 };
 
 /// Both, one after the other.
@@ -65,7 +69,8 @@ class LookTime {
   std::chrono::steady_clock::time_point end_;
 };
 
-/// What the family finds in its data (TaskRules::look_at_data in experiment/task_rules.h); of the
+/// What the family finds in its data (TaskRules::look_at_data in experiment/task_rules.h); whether
+/// they make enough updates for the schedule of train.max_epochs (train/schedule_end.h); of the
 /// machine, `elsewhere`, that it was not looked at.
 ///
 /// @param known  problems of the configuration, missing files too: what they concern is left out
@@ -89,6 +94,22 @@ struct CheckRequest {
 CheckRequest engine_request(LoadedExperiment experiment, const std::vector<config::Problem>& known,
                             const Preflight& found, const PreflightOptions& how);
 
+/// Who knows it. Their Errors are noted too: the engine is opened where it is asked.
+struct EngineLooks {
+  TensorLister tensors;
+  std::function<Preflight(const CheckRequest&)> check;
+};
+
+/// What training asks before it makes the folder of a new run, by the rules of `check`: patterns of
+/// tensor names; what the family finds in its files alone (TaskRules::look_at_files); device and
+/// weights where keys ask for them. Throws all of it together, and tells the details above it in
+/// the log; what else the looks would tell is left to training.
+///
+/// Nothing is tokenised, trained or computed. What takes longer than the limit is found later,
+/// where the files are read to their end.
+void require_sound_start(const LoadedExperiment& experiment, const EngineLooks& engine,
+                         const PreflightOptions& how = {.limit = std::chrono::seconds(3)});
+
 /// Runs `look` and notes the Error at which training would stop.
 template <class Look>
 void note_stop(Preflight& found, Stage stage, const std::string& key, const Look& look) {
@@ -103,6 +124,9 @@ void note_stop(Preflight& found, Stage stage, const std::string& key, const Look
 /// The stops as problems of the configuration, each at the place of its key; one cause once.
 std::vector<config::Problem> problems_of(const std::vector<Stop>& stops,
                                          const config::Origins& origins);
+
+/// The details of problems as lines for people: "PLACE, in full:", and below it those of a problem.
+std::vector<std::string> details_in_full(const std::vector<config::Problem>& problems);
 
 /// What training would leave with: the code of the stop that it comes to first.
 ExitCode exit_code_of(const std::vector<Stop>& stops);

@@ -66,6 +66,7 @@ class QuestionAnsweringRules final : public TextRules {
                           const LookTime& time) const override {
     return count_question_tokens(experiment, files, tokenizer, time);
   }
+  bool reads_pairs(const Experiment& /*experiment*/) const override { return true; }
   std::string name_of_samples() const override { return "windows"; }
 
   std::unique_ptr<text::LineSource> training_text(const Experiment& experiment) const override {

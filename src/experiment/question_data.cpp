@@ -95,6 +95,24 @@ bool QuestionText::next(std::string& line) {
   return true;
 }
 
+TokenCounts count_window_tokens(const data::QuestionWindows& windows,
+                                const text::Tokenizer& tokenizer,
+                                const std::function<void(const data::Batch&)>& visit) {
+  constexpr int64_t kTogether = 256;
+  const int64_t unknown = tokenizer.specials().unk;
+  TokenCounts counts;
+  for (int64_t begin = 0; begin < windows.num_windows(); begin += kTogether) {
+    data::Batch batch = data::empty_window_batch();
+    const int64_t end = std::min(begin + kTogether, windows.num_windows());
+    for (int64_t i = begin; i < end; ++i) windows.append(i, batch);
+    const auto& ids = data::tokens(batch).values;
+    counts.tokens += std::ssize(ids);
+    counts.unknown += std::count(ids.begin(), ids.end(), unknown);
+    if (visit) visit(batch);
+  }
+  return counts;
+}
+
 SeenTokens count_question_tokens(const Experiment& experiment,
                                  const std::vector<std::string>& files,
                                  const text::Tokenizer& tokenizer, const LookTime& time) {
@@ -106,16 +124,9 @@ SeenTokens count_question_tokens(const Experiment& experiment,
   }
   const data::QuestionWindows windows(read_questions(experiment, files), tokenizer,
                                       window_options(experiment));
-  const int64_t unknown = tokenizer.specials().unk;
-  SeenTokens seen;
-  for (int64_t i = 0; i < windows.num_windows(); ++i) {
-    data::Batch window = data::empty_window_batch();
-    windows.append(i, window);
-    const auto& ids = data::tokens(window).values;
-    seen.counts.tokens += std::ssize(ids);
-    seen.counts.unknown += std::count(ids.begin(), ids.end(), unknown);
-  }
-  return seen;
+  return {.counts = count_window_tokens(windows, tokenizer),
+          .unread = {},
+          .samples = windows.num_windows()};
 }
 
 Preflight question_preflight(const Experiment& experiment,

@@ -1,9 +1,11 @@
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "data/squad/question_windows.h"
 #include "data/squad/squad_file.h"
 #include "data/squad/windows.h"
 #include "experiment/experiment.h"
@@ -51,8 +53,14 @@ class QuestionText : public text::LineSource {
   size_t next_ = 0;  ///< paragraphs, then questions
 };
 
-/// The tokens of all windows, special ones included. Files that question_preflight() leaves unread
-/// are not read here either. Throws as read_questions() and data::QuestionWindows do.
+/// The tokens of all windows, special ones included, and those of them that are unknown.
+/// @param visit  gets the windows, some hundreds as one batch of data::empty_window_batch()
+TokenCounts count_window_tokens(const data::QuestionWindows& windows,
+                                const text::Tokenizer& tokenizer,
+                                const std::function<void(const data::Batch&)>& visit = {});
+
+/// The same of the windows that files make, and how many these are. Files that question_preflight()
+/// leaves unread are not read here either. Throws as read_questions() and data::QuestionWindows do.
 SeenTokens count_question_tokens(const Experiment& experiment,
                                  const std::vector<std::string>& files,
                                  const text::Tokenizer& tokenizer, const LookTime& time);

@@ -188,8 +188,8 @@ void check_floor(RuleCheck& c, const TaskRules* task) {
     what += "optim.lr = " + config::number_text(peak);
   } else {
     what += "the peak, " + config::number_text(peak) +
-            ": optim.lr scaled from optim.reference_batch to " + rate.micro_batch.key +
-            " * train.update_freq";
+            ": optim.lr scaled from optim.reference_batch to " +
+            with_thousands(std::llround(rate.batch)) + " " + rate.micro_batch.unit + " an update";
   }
   c.wrong({"schedule.min_lr", "optim.lr", "optim.lr_scaling", "optim.reference_batch",
            rate.micro_batch.key, "train.update_freq", "schedule.name", rate.width.key,

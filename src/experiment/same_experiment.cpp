@@ -46,7 +46,7 @@ bool shapes_tokenizer(const std::string& key) {
 // A configuration that is refused now (by a rule of today, say) is certainly another one.
 Standing standing_of_untrained(const fs::path& config, const LoadedExperiment& now) {
   try {
-    Standing standing;
+    Standing standing{.begins = true};
     const auto stored = store::unseal_config(read_file(config, kMaxSmallTextBytes));
     for (const auto& line : differences_from(stored.toml, config.string(), now.options, false)) {
       standing.anew = true;
@@ -55,7 +55,7 @@ Standing standing_of_untrained(const fs::path& config, const LoadedExperiment& n
     return standing;
   } catch (const Error& error) {
     if (error.code() != ExitCode::kUsage) throw;
-    return {.anew = true, .keeps_tokenizer = false};
+    return {.anew = true, .keeps_tokenizer = false, .begins = true};
   }
 }
 
@@ -82,7 +82,7 @@ Standing require_same_experiment(const fs::path& run_directory, const LoadedExpe
   std::error_code error;
   const bool is_stored = fs::exists(path, error);
   if (!has_checkpoint(run_directory) && !has_recorded_update(run_directory)) {
-    return is_stored ? standing_of_untrained(path, now) : Standing{};
+    return is_stored ? standing_of_untrained(path, now) : Standing{.begins = true};
   }
   if (!is_stored) {
     require_known_hash(path, now);

@@ -13,6 +13,8 @@ struct Standing {
   bool anew = false;
   /// The tokenizer that is there, if any, may be used: nothing that shapes one has changed.
   bool keeps_tokenizer = true;
+  /// Nothing was trained there, or there is no folder yet.
+  bool begins = false;
 };
 
 /// Refuses to go on with the run in a folder when `now` is another experiment: Error(kUsage) with

@@ -1,11 +1,22 @@
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 #include "experiment/experiment.h"
 #include "experiment/task_rules.h"
 
 namespace stretto::experiment {
+
+/// Tokens of a sentence, about, where nobody counted them.
+inline constexpr double kTokensPerSentence = 25;
+
+/// The bound of a micro-batch that `data.max_tokens` and `data.max_samples` bound: where so few
+/// samples fit that the longest ones have fewer tokens, it is the tokens of those.
+///
+/// @param max_samples  0 = any number
+/// @param longest      tokens that no sample exceeds
+BatchBound token_bound(int64_t max_tokens, int64_t max_samples, int64_t longest);
 
 /// What the batch of an experiment makes of its learning rate.
 struct ScaledRate {

@@ -31,6 +31,12 @@ Preflight TaskRules::look_at_data(const Experiment& /*experiment*/,
   return {};
 }
 
+Preflight TaskRules::look_at_files(const Experiment& /*experiment*/,
+                                   const std::vector<config::Problem>& /*known*/,
+                                   const PreflightOptions& /*how*/) const {
+  return {};
+}
+
 std::vector<std::string> score_names() {
   std::vector<std::string> names;
   for (const auto& [task, rules] : kTaskRules) {

@@ -69,6 +69,13 @@ class TaskRules {
                                  const std::vector<config::Problem>& known,
                                  const PreflightOptions& how) const;
 
+  /// Of it what the files alone show, those of a tokenizer that is named too, while no text is
+  /// tokenised: training asks before it makes a run folder. Nothing, where the family does not
+  /// look.
+  virtual Preflight look_at_files(const Experiment& experiment,
+                                  const std::vector<config::Problem>& known,
+                                  const PreflightOptions& how) const;
+
   /// What `eval.best_metric` may name; the first one is its default. At least one.
   virtual std::vector<ScoreName> scores(const Experiment& experiment) const = 0;
   virtual ValidationData validation_data(const Experiment& experiment) const = 0;

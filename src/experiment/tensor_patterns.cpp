@@ -183,9 +183,8 @@ std::vector<std::string> keys_that_name_tensors(const Experiment& options) {
   return keys;
 }
 
-std::string key_that_names_tensors(const Experiment& options) {
-  const auto keys = keys_that_name_tensors(options);
-  return keys.empty() ? "" : keys.front();
+bool names_tensors(const Experiment& options) {
+  return !keys_that_name_tensors(options).empty();
 }
 
 Experiment without_init(Experiment options) {

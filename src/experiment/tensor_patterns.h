@@ -19,13 +19,9 @@ namespace stretto::experiment {
 /// takes a third of a second.
 using TensorLister = std::function<std::vector<optim::TensorName>(const Experiment&)>;
 
-/// The first of these keys that is given; empty = none.
-std::string key_that_names_tensors(const Experiment& options);
-
-/// Whether there is such a key: only then is a TensorLister worth asking.
-inline bool names_tensors(const Experiment& options) {
-  return !key_that_names_tensors(options).empty();
-}
+/// Whether one of these keys is given (experiment/tensor_keys.h lists them): only then is a
+/// TensorLister worth asking.
+bool names_tensors(const Experiment& options);
 
 /// Which tensors train, and from when: `train.freeze`, `train.unfreeze`, `model.lora` and
 /// `model.adapter`. Entries that cannot be read are left out.

@@ -22,7 +22,8 @@ class LabelledLook {
  public:
   LabelledLook(const Experiment& experiment, const std::vector<config::Problem>& known,
                const PreflightOptions& how)
-      : data_(experiment.task.as<TextClassificationOptions>().data),
+      : text_(text_sections(experiment)),
+        data_(experiment.task.as<TextClassificationOptions>().data),
         loss_(experiment.task.as<TextClassificationOptions>().loss),
         known_(known),
         time_(how) {}
@@ -57,14 +58,17 @@ class LabelledLook {
     const std::string key = "data.train";
     if (data_.train.empty() || config::is_unreliable(known_, key)) return;
     std::unordered_set<std::string> names;
+    int64_t rows = 0;
     note_stop(found_, Stage::kTraining, key, [&] {
       if (!data_.labels.empty()) labels_ = data::Labels::given(data_.labels);
       const bool whole = read(data_.train, key, [&](const auto& row, const std::string& place) {
+        ++rows;
         for (const auto& label : row.labels) {
           if (labels_) labels_->number_of(label, place);
           names.insert(label);
         }
       });
+      if (whole) found_.most_batches = most_batches(text_, rows);
       if (!whole || labels_ || data_.is_regression()) return;
       labels_ = data::Labels::sorted({names.begin(), names.end()});
     });
@@ -97,6 +101,7 @@ class LabelledLook {
     }
   }
 
+  const TextSections text_;
   const data::LabelledOptions& data_;
   const losses::LabelLossOptions& loss_;
   const std::vector<config::Problem>& known_;

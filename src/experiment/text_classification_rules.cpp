@@ -105,6 +105,10 @@ class TextClassificationRules final : public TextRules {
     return count_labelled_tokens(experiment, files, tokenizer, time);
   }
 
+  bool reads_pairs(const Experiment& experiment) const override {
+    return !sections(experiment).data.text2.empty();
+  }
+
   std::unique_ptr<text::LineSource> training_text(const Experiment& experiment) const override {
     return data::open_labelled_texts(sections(experiment).data);
   }

@@ -4,8 +4,10 @@
 
 #include "base/text.h"
 #include "config/schema.h"
+#include "data/length_batches.h"
 #include "data/pairs/text_lines.h"
 #include "experiment/preflight_child.h"
+#include "experiment/scaled_rate.h"
 #include "models/misfits.h"
 
 namespace stretto::experiment {
@@ -46,6 +48,18 @@ bool takes_pooling(const Experiment& theirs, const Experiment& own) {
   return theirs.task.is<TextClassificationOptions>();
 }
 
+// Loads the tokenizer that is named, or trains one. Empty where training would stop.
+text::TokenizerPair try_tokenizer(const TextRules& rules, const Experiment& e, bool named,
+                                  Preflight& found) {
+  text::TokenizerPair tokenizers;
+  note_stop(found, Stage::kTokenizer, named ? "tokenizer.model" : "tokenizer.vocab_size", [&] {
+    const auto lines = named ? nullptr : rules.training_text(e), none = data::open_lines({});
+    tokenizers = text::make_tokenizers(text_sections(e).tokenizer->tokenizer_options(),
+                                       static_cast<uint64_t>(e.run.seed), lines.get(), none.get());
+  });
+  return tokenizers;
+}
+
 // Whether there are tokens to count: text, and sound keys that say what becomes of it.
 bool counts_unknown(const Experiment& e, const std::vector<config::Problem>& known) {
   const TextSections text = text_sections(e);
@@ -62,6 +76,11 @@ bool counts_unknown(const Experiment& e, const std::vector<config::Problem>& kno
 }
 
 }  // namespace
+
+int64_t most_batches(const TextSections& text, int64_t samples) {
+  return data::most_batches(samples, text.max_text_tokens,
+                            {.max_rows = {text.max_tokens}, .max_samples = text.max_samples});
+}
 
 void TextRules::check_model(RuleCheck& check) const {
   const TextSections text = text_sections(check.e);
@@ -102,6 +121,9 @@ void TextRules::look_at_unknown(const Experiment& experiment,
         found.unread.push_back({"data.max_unknown", "the tokens of " + seen.unread});
         return;
       }
+      if (stage == Stage::kTraining && seen.samples > 0) {
+        found.most_batches = most_batches(text, seen.samples);
+      }
       require_known(name + " " + name_of_samples(), seen.counts, experiment, /*warn=*/false);
     });
   };
@@ -128,12 +150,7 @@ Preflight TextRules::look_at_data(const Experiment& experiment,
                             "takes longer"});
     return found;
   }
-  text::TokenizerPair tokenizers;
-  note_stop(found, Stage::kTokenizer, named ? "tokenizer.model" : "tokenizer.vocab_size", [&] {
-    const auto lines = named ? nullptr : training_text(experiment), none = data::open_lines({});
-    tokenizers = text::make_tokenizers(options, static_cast<uint64_t>(experiment.run.seed),
-                                       lines.get(), none.get());
-  });
+  const auto tokenizers = try_tokenizer(*this, experiment, named, found);
   // Of text that training would stop at anyway the shares do not matter.
   if (!found.stops.empty() || !counts_unknown(experiment, known)) return found;
   const auto look = [&](Preflight& seen) {
@@ -147,6 +164,20 @@ Preflight TextRules::look_at_data(const Experiment& experiment,
   return found;
 }
 
+Preflight TextRules::look_at_files(const Experiment& experiment,
+                                   const std::vector<config::Problem>& known,
+                                   const PreflightOptions& /*how*/) const {
+  Preflight found;
+  const auto options = text_sections(experiment).tokenizer->tokenizer_options();
+  const bool in_doubt = std::any_of(known.begin(), known.end(), [](const auto& problem) {
+    return problem.key.starts_with("tokenizer");
+  });
+  if (text::names_tokenizer(options) && !in_doubt) {
+    try_tokenizer(*this, experiment, /*named=*/true, found);
+  }
+  return found;
+}
+
 ValidationData TextRules::validation_data(const Experiment& experiment) const {
   return {.there = !text_sections(experiment).valid->empty(),
           .name = "validation text",
@@ -155,8 +186,8 @@ ValidationData TextRules::validation_data(const Experiment& experiment) const {
 }
 
 BatchBound TextRules::micro_batch(const Experiment& experiment) const {
-  return {
-      .key = "data.max_tokens", .value = text_sections(experiment).max_tokens, .unit = "tokens"};
+  const TextSections text = text_sections(experiment);
+  return token_bound(text.max_tokens, text.max_samples, text.max_text_tokens);
 }
 
 std::vector<std::string> TextRules::init_rules(const Experiment& experiment) const {

@@ -15,8 +15,12 @@ namespace stretto::experiment {
 /// What a tokenizer makes of a text.
 struct SeenTokens {
   TokenCounts counts;
-  std::string unread;  ///< "a.txt from line 1,234 on"; empty = all was read
+  std::string unread;   ///< "a.txt from line 1,234 on"; empty = all was read
+  int64_t samples = 0;  ///< of training; 0 = they were not counted
 };
+
+/// Micro-batches that so many samples do not exceed: Preflight::most_batches.
+int64_t most_batches(const TextSections& text, int64_t samples);
 
 /// What `check` asks of every task on encoded texts (experiment/text_sections.h). A family derives
 /// from it and adds rules of its own: it calls check_model() and check_data() of this class first.
@@ -41,9 +45,12 @@ class TextRules : public TaskRules {
   virtual SeenTokens count_tokens(const Experiment& experiment, const std::string& key,
                                   const std::vector<std::string>& files,
                                   const text::Tokenizer& tokenizer, const LookTime& time) const = 0;
+  /// Whether a sample is a pair of texts.
+  virtual bool reads_pairs(const Experiment& /*experiment*/) const { return false; }
   /// What training calls the samples of its text, behind "training" and "validation".
   virtual std::string name_of_samples() const { return "text"; }
   /// Whether training would stop at tokens of the texts that are unknown (`data.max_unknown`).
+  /// Where samples are counted with them, `found` has the most micro-batches.
   /// @param known  problems of the configuration: what they concern is left out
   void look_at_unknown(const Experiment& experiment, const std::vector<config::Problem>& known,
                        const text::Tokenizer& tokenizer, const LookTime& time,
@@ -53,6 +60,10 @@ class TextRules : public TaskRules {
   /// trained, on sound texts.
   Preflight look_at_data(const Experiment& experiment, const std::vector<config::Problem>& known,
                          const PreflightOptions& how) const final;
+
+  /// The tokenizer that the configuration names; texts are left to training.
+  Preflight look_at_files(const Experiment& experiment, const std::vector<config::Problem>& known,
+                          const PreflightOptions& how) const final;
 
   ValidationData validation_data(const Experiment& experiment) const override;
   BatchBound micro_batch(const Experiment& experiment) const override;

@@ -31,6 +31,7 @@ std::optional<TextSections> find_text_sections(const Experiment& experiment) {
                             .max_text_tokens = data.max_text_tokens,
                             .prefetch = data.prefetch};
       if constexpr (requires { data.max_unknown; }) sections.max_unknown = data.max_unknown;
+      if constexpr (requires { data.truncation; }) sections.cuts_start = data.truncation == "start";
       return sections;
     } else {
       return std::nullopt;

@@ -19,6 +19,7 @@ struct TextSections {
   /// Of `[data]`.
   int64_t max_tokens = 0, max_samples = 0, max_text_tokens = 0, prefetch = 0;
   double max_unknown = 0.2;
+  bool cuts_start = false;  ///< whether a text that is too long loses its beginning
 };
 
 /// Nothing of other families. A family has these sections if its struct has members of these types.

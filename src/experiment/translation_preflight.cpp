@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <utility>
 
 #include "base/text.h"
+#include "data/length_batches.h"
 #include "data/pairs/corpus_build.h"
 #include "data/pairs/corpus_check.h"
 #include "data/pairs/parallel_input.h"
@@ -37,9 +39,10 @@ Head first_head(const Experiment& e) {
 /// Notes the Error at which training would stop on a split's text, at the key of the side that is
 /// at fault.
 template <class Look>
-void note_text_stop(Preflight& found, const Head& head, Split split, const Look& look) {
+void note_text_stop(Preflight& found, Stage stage, const Head& head, Split split,
+                    const Look& look) {
   std::string key = key_of(head, split);
-  note_stop(found, stage_of(split), key, [&] {
+  note_stop(found, stage, key, [&] {
     try {
       look();
     } catch (const data::TargetError&) {
@@ -50,6 +53,26 @@ void note_text_stop(Preflight& found, const Head& head, Split split, const Look&
       throw;
     }
   });
+}
+
+template <class Look>
+void note_text_stop(Preflight& found, const Head& head, Split split, const Look& look) {
+  note_text_stop(found, stage_of(split), head, split, look);
+}
+
+/// Micro-batches of an epoch that a head's pairs do not exceed, before filters.
+int64_t most_batches_of(const Head& head, int64_t pairs) {
+  // No corpus has so many, and they fit.
+  const auto bounded = [](double number) { return std::llround(std::min(number, 1e15)); };
+  const auto& d = head.data;
+  const auto heaviest = std::max_element(d.train_weights.begin(), d.train_weights.end());
+  const double weight = heaviest == d.train_weights.end() ? 1 : std::ceil(*heaviest);
+  const int64_t samples = bounded(weight * static_cast<double>(pairs));
+  const int64_t own =
+      data::most_batches(samples, std::max(d.max_src_tokens, d.max_tgt_tokens),
+                         {.max_rows = {d.max_tokens, d.max_tokens}, .max_samples = d.max_samples});
+  // As data::mix_batches() repeats them.
+  return std::max<int64_t>(own > 0 ? 1 : 0, bounded(head.repeat * static_cast<double>(own)));
 }
 
 /// The key that an error of making tokenizers is about.
@@ -101,16 +124,39 @@ class Look {
   Preflight run() {
     const bool named = names_tokenizer();
     const bool trains = trains_tokenizer();
-    lines(Split::kValid);
+    validation_lines();
     // Files are read fast; and what they say of text needs little of it.
     if (named) tokenizers();
     lines(Split::kTrain);
     if (trains) tokenizers();
     unknown_tokens();
-    return std::move(found_);
+    return finished();
+  }
+
+  Preflight run_on_files() {
+    validation_lines();
+    lines(Split::kTrain);
+    if (names_tokenizer() && looks_at_tokenizers()) make_tokenizers();
+    return finished();
   }
 
  private:
+  // First, since files of validation are short.
+  void validation_lines() {
+    lines(Split::kValid);
+    num_validation_stops_ = static_cast<int64_t>(found_.stops.size());
+  }
+
+  // Micro-batches are those of all heads.
+  Preflight finished() {
+    // Training comes to the lines of its own text first: one cause may stop it at both.
+    std::rotate(found_.stops.begin(), found_.stops.begin() + num_validation_stops_,
+                found_.stops.end());
+    const bool all = looks_at_all(Split::kTrain) && heads_read_ == heads_.size();
+    found_.most_batches = all ? most_batches_ : 0;
+    return std::move(found_);
+  }
+
   bool names_tokenizer() const { return text::names_tokenizer(translation_of(e_).tokenizer); }
 
   /// Else it is named, or that of the run that `train.init_from` names.
@@ -169,9 +215,13 @@ class Look {
   }
 
   void lines(const Head& head, Split split) {
-    note_text_stop(found_, head, split, [&] {
+    note_text_stop(found_, Stage::kFiles, head, split, [&] {
       const auto look = data::check_lines(head.data, split, [this] { return time_.is_left(); });
       note(look, key_of(head, split));
+      if (split == Split::kTrain && look.unread.empty()) {
+        ++heads_read_;
+        most_batches_ += most_batches_of(head, look.pairs);
+      }
       // A tokenizer that is trained on the text is the first to say that there is none.
       const bool trains = split == Split::kTrain && trains_tokenizer();
       if (look.pairs > 0 || !look.unread.empty() || trains) return;
@@ -195,8 +245,8 @@ class Look {
               : "whether the text allows for so many pieces: training a tokenizer takes longer");
   }
 
-  // Loads or trains them, as training does, and sees whether the filters leave anything.
-  void try_tokenizers() {
+  // Loads or trains them, as training does. @return whether it could
+  bool make_tokenizers() {
     try {
       pair_ = make_experiment_tokenizers(e_);
     } catch (const Error& error) {
@@ -204,9 +254,16 @@ class Look {
                          : dynamic_cast<const data::SecondSourceError*>(&error) != nullptr ? "_src2"
                                                                                            : "_src";
       const std::string key = tokenizer_key(e_, error.what(), side);
-      found_.stops.push_back({Stage::kTokenizer, key, error.code(), error.what(), error.advice()});
-      return;
+      found_.stops.push_back(
+          {Stage::kTokenizer, key, error.code(), error.what(), error.advice(), error.details()});
+      return false;
     }
+    return true;
+  }
+
+  // The same, and whether the filters leave anything.
+  void try_tokenizers() {
+    if (!make_tokenizers()) return;
     for (const Head& head : heads_) {
       for (const Split split : {Split::kTrain, Split::kValid}) {
         if (!looks_at(head, split)) continue;
@@ -255,7 +312,10 @@ class Look {
   const std::vector<config::Problem>& known_;
   const PreflightOptions how_;
   const LookTime time_;
-  text::TokenizerPair pair_;  ///< once they are made
+  text::TokenizerPair pair_;          ///< once they are made
+  size_t heads_read_ = 0;             ///< whose training text was read to its end
+  int64_t most_batches_ = 0;          ///< of these
+  int64_t num_validation_stops_ = 0;  ///< the first of found_.stops
   Preflight found_;
 };
 
@@ -265,6 +325,11 @@ Preflight translation_preflight(const Experiment& options,
                                 const std::vector<config::Problem>& known,
                                 const PreflightOptions& how) {
   return Look(options, known, how).run();
+}
+
+Preflight look_at_text_files(const Experiment& options, const std::vector<config::Problem>& known,
+                             const PreflightOptions& how) {
+  return Look(options, known, how).run_on_files();
 }
 
 void look_at_tokens(const Experiment& options, const text::TokenizerPair& tokenizers,

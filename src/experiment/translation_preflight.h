@@ -13,6 +13,11 @@ Preflight translation_preflight(const Experiment& options,
                                 const std::vector<config::Problem>& known,
                                 const PreflightOptions& how);
 
+/// Of that the files alone: whether lines of the text can be read, and are as many on all sides;
+/// whether tokenizers that are named can be loaded.
+Preflight look_at_text_files(const Experiment& options, const std::vector<config::Problem>& known,
+                             const PreflightOptions& how);
+
 /// Text as these tokenizers make it: training stops when nothing is left of it, or when more than
 /// `data.max_unknown` of its tokens are unknown.
 void look_at_tokens(const Experiment& options, const text::TokenizerPair& tokenizers,

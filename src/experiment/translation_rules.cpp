@@ -9,6 +9,7 @@
 #include "experiment/experiment_schema.h"
 #include "experiment/head_rules.h"
 #include "experiment/heads.h"
+#include "experiment/scaled_rate.h"
 #include "experiment/translation_preflight.h"
 #include "experiment/two_source_rules.h"
 #include "models/misfits.h"
@@ -322,6 +323,11 @@ class TranslationRules final : public TaskRules {
     return translation_preflight(e, known, how);
   }
 
+  Preflight look_at_files(const Experiment& e, const std::vector<config::Problem>& known,
+                          const PreflightOptions& how) const override {
+    return look_at_text_files(e, known, how);
+  }
+
   std::vector<ScoreName> scores(const Experiment& e) const override {
     std::vector<ScoreName> scores{{.name = "nll",
                                    .also_called = {"loss", "ce", "cross_entropy", "ppl",
@@ -351,7 +357,8 @@ class TranslationRules final : public TaskRules {
   }
 
   BatchBound micro_batch(const Experiment& e) const override {
-    return {.key = "data.max_tokens", .value = translation_of(e).data.max_tokens, .unit = "tokens"};
+    const auto& d = translation_of(e).data;
+    return token_bound(d.max_tokens, d.max_samples, std::max(d.max_src_tokens, d.max_tgt_tokens));
   }
 
   std::vector<std::string> init_rules(const Experiment& e) const override {

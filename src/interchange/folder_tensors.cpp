@@ -15,14 +15,30 @@ using store::TensorView;
 
 constexpr size_t kMostNamesShown = 20;
 
-std::string listed(const std::vector<std::string>& names) {
-  const size_t shown = std::min(names.size(), kMostNamesShown);
-  std::string text = printable(join(std::span(names).first(shown), ", "), 4000);
-  if (names.size() > shown) {
-    text += ", and " + with_thousands(static_cast<int64_t>(names.size() - shown)) + " more";
+std::string listed(std::span<const std::string> names) {
+  std::vector<std::string> shown;
+  for (const auto& name : names.first(std::min(names.size(), kMostNamesShown))) {
+    shown.push_back(printable(name));
   }
-  return text;
+  const auto left = static_cast<int64_t>(names.size() - shown.size());
+  if (left > 0) shown.push_back("and " + with_thousands(left) + " more");
+  return join(shown, ", ");
 }
+
+/// What is said of names that are refused.
+struct RefusedNames {
+  std::string what;                  ///< of the first of each kind
+  std::vector<std::string> details;  ///< of each by itself
+  bool is_whole = true;              ///< whether `what` has all of them
+
+  void add(const std::string& kind, const std::vector<std::string>& names,
+           const std::string& of_each) {
+    if (names.empty()) return;
+    what += (what.empty() ? "" : "; ") + kind + ": " + listed(names);
+    is_whole = is_whole && names.size() <= kMostNamesShown;
+    for (const auto& name : names) details.push_back("`" + name + "` " + of_each);
+  }
+};
 
 // Models round up by far less.
 bool is_of_another_tokenizer(int64_t rows, int64_t ids) {
@@ -66,20 +82,18 @@ void require_equal_copies(const TensorsByName& theirs, const std::vector<NamePai
 
 void require_names(const NameMisfits& misfits, const ImportOptions& options, const fs::path& folder,
                    const std::string& advice) {
-  std::string what;
-  if (!misfits.not_found.empty() && !options.allow_missing) {
-    what = "missing: " + listed(misfits.not_found);
-  }
-  if (!misfits.extra.empty() && !options.ignore_extra) {
-    what += (what.empty() ? "" : "; ") + ("not in the model: " + listed(misfits.extra));
-  }
-  if (what.empty()) return;
-  throw Error(
-      ExitCode::kBadData,
-      folder.string() + ": the weights are not those of a " + misfits.model_class + ": " + what,
-      "--allow-missing gives missing tensors their first weights, --ignore-extra leaves "
-      "others out" +
-          advice);
+  RefusedNames refused;
+  if (!options.allow_missing) refused.add("missing", misfits.not_found, "is missing");
+  if (!options.ignore_extra) refused.add("not in the model", misfits.extra, "is not in the model");
+  if (refused.what.empty()) return;
+  if (refused.is_whole) refused.details.clear();
+  throw Error(ExitCode::kBadData,
+              folder.string() + ": the weights are not those of a " + misfits.model_class + ": " +
+                  refused.what,
+              "--allow-missing gives missing tensors their first weights, --ignore-extra leaves "
+              "others out" +
+                  advice,
+              std::move(refused.details));
 }
 
 int64_t fit_rows(TensorView& table, const VocabularySize& size, TensorList& own,

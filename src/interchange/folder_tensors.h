@@ -30,7 +30,8 @@ struct NameMisfits {
   std::vector<std::string> extra;      ///< of the folder
 };
 
-/// Throws Error(kBadData) that lists them, unless the options allow them. @param advice  also given
+/// Throws Error(kBadData) that lists them, unless the options allow them: the first of each kind,
+/// and where there are more, all of them as its details. @param advice  also given
 void require_names(const NameMisfits& misfits, const ImportOptions& options,
                    const std::filesystem::path& folder, const std::string& advice);
 

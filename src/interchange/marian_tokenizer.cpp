@@ -31,6 +31,23 @@ std::string read_tokenizer_file(const fs::path& path, size_t max_bytes) {
   return read_file(path, max_bytes);
 }
 
+/// A file of the folder, and what is in it.
+struct MarianFile {
+  fs::path path;
+  std::string bytes;
+};
+
+MarianFile read_marian_file(const fs::path& path, size_t max_bytes) {
+  return {path, read_tokenizer_file(path, max_bytes)};
+}
+
+/// Readers of a run know the names of a run's files; here those of the folder are told.
+void require_sound_side(const MarianFile& model, const MarianFile& vocabulary) {
+  const std::string where = vocabulary.path.string();
+  text::make_mapped_sentencepiece(model.bytes, model.path.string(),
+                                  {.bytes = vocabulary.bytes, .where = where});
+}
+
 /// A special token of tokenizer_config.json: a string, or an object with its content.
 std::string content_of(const nlohmann::json& token) {
   if (token.is_string()) return token.get<std::string>();
@@ -102,16 +119,22 @@ std::string settings_of(bool joint, int64_t max_tokens) {
 
 TokenizerAssets read_marian_tokenizer(const fs::path& folder, bool shares_tables) {
   const bool has_two = reads_two_vocabularies(folder, shares_tables);
-  TokenizerAssets assets{
-      {"src.model", read_tokenizer_file(folder / kSourceSpm, text::kMaxSentencePieceBytes)},
-      {"tgt.model", read_tokenizer_file(folder / kTargetSpm, text::kMaxSentencePieceBytes)}};
-  std::string vocabulary = read_tokenizer_file(folder / kJointVocab, kMaxMarianVocabularyBytes);
-  if (!has_two) {
-    assets[kJointVocab] = std::move(vocabulary);
-    return assets;
+  auto source = read_marian_file(folder / kSourceSpm, text::kMaxSentencePieceBytes),
+       target = read_marian_file(folder / kTargetSpm, text::kMaxSentencePieceBytes),
+       vocabulary = read_marian_file(folder / kJointVocab, kMaxMarianVocabularyBytes);
+  require_sound_side(source, vocabulary);
+  TokenizerAssets assets;
+  if (has_two) {
+    auto second = read_marian_file(folder / kTargetVocabJson, kMaxMarianVocabularyBytes);
+    require_sound_side(target, second);
+    assets[kSrcVocabJson] = std::move(vocabulary.bytes);
+    assets[kTgtVocabJson] = std::move(second.bytes);
+  } else {
+    require_sound_side(target, vocabulary);
+    assets[kJointVocab] = std::move(vocabulary.bytes);
   }
-  assets[kSrcVocabJson] = std::move(vocabulary);
-  assets[kTgtVocabJson] = read_tokenizer_file(folder / kTargetVocabJson, kMaxMarianVocabularyBytes);
+  assets["src.model"] = std::move(source.bytes);
+  assets["tgt.model"] = std::move(target.bytes);
   return assets;
 }
 

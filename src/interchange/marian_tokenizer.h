@@ -16,8 +16,8 @@ using TokenizerAssets = std::map<std::string, std::string>;
 
 /// Reads source.spm, target.spm, vocab.json and, where the sides have a vocabulary each,
 /// target_vocab.json. @param shares_tables  as config.json says. Throws Error(kUsage) for a missing
-/// file; Error(kBadData) for special tokens of other names, and where config.json and
-/// tokenizer_config.json disagree about the vocabularies.
+/// file; Error(kBadData) for a damaged one, with its path, for special tokens of other names, and
+/// where config.json and tokenizer_config.json disagree about the vocabularies.
 TokenizerAssets read_marian_tokenizer(const std::filesystem::path& folder, bool shares_tables);
 
 /// The files of MarianTokenizer, by name; none where it cannot be equal to the run's tokenizers,

@@ -237,12 +237,12 @@ void rate_of_tokens_for_few_samples(const Subject& s, Remarks& out) {
   const auto& data = translation_of(s.e).data;
   if (s.scaling == "none" || data.max_samples == 0) return;
   const double tokens = static_cast<double>(data.max_samples) * kTokensPerSentence;
-  if (static_cast<double>(data.max_tokens) < kNoticeableRatio * tokens) return;
+  const auto bound = static_cast<double>(s.micro_batch.value);
+  if (bound < kNoticeableRatio * tokens) return;
   out.push_back({"data.max_samples",
                  counted(data.max_samples, "sample") + " are about " + tokens_text(tokens) +
-                     " tokens, and optim.lr is scaled for micro-batches of data.max_tokens "
-                     "= " +
-                     number_text(data.max_tokens),
+                     " tokens, and optim.lr is scaled for the most that a micro-batch may have, " +
+                     tokens_text(bound),
                  "leave it out, or set optim.lr to the rate of these batches with "
                  "optim.lr_scaling = \"none\""});
 }

@@ -13,8 +13,7 @@ namespace stretto::lint {
 /// Bytes of plain text to a target token, about: of sub-words, the space before them included.
 inline constexpr double kBytesPerToken = 4;
 
-/// Tokens of a sentence, about.
-inline constexpr double kTokensPerSentence = 25;
+using experiment::kTokensPerSentence;
 
 /// Updates of a run: train.max_steps, or what train.max_epochs leaves of them by the size of the
 /// text. That guess may be off twofold, hence two bounds; both are 0 when neither is known.

@@ -46,9 +46,14 @@ auto light_fields() {
           .also_called({"encoder_normalize_before", "decoder_normalize_before", "normalize_before",
                         "norm_first", "pre_norm"},
                        "= \"pre\""),
-      field(&O::activation, "activation", "of the feed-forward part; swiglu has a third matrix",
-            one_of({"relu", "gelu", "swiglu"}))
-          .also_called({"activation_fn", "activation_function"}),
+      field(&O::activation, "activation",
+            "of the feed-forward part: gelu_tanh is GELU's approximation by tanh, silu is also "
+            "called swish; swiglu has a third matrix",
+            one_of({"relu", "gelu", "swiglu", "gelu_tanh", "silu"}))
+          .also_called({"activation_fn", "activation_function"})
+          .value_also_called("gelu_tanh", {"gelu_new", "gelu_fast", "gelu_pytorch_tanh"})
+          .value_also_called("silu", {"swish"})
+          .value_also_called("swiglu", {"silu_gated", "gated_silu", "swish_gated"}),
       field(&O::positions, "positions", "how a token knows its place",
             one_of({"sinusoidal", "learned", "none"}))
           .also_called({"position_encoding", "positional_encoding"})

@@ -16,6 +16,19 @@ std::string number(int64_t value) {
   return std::to_string(value);
 }
 
+// What is wrong with heads that share a width; empty = nothing, or a number that its key is blamed
+// for.
+std::string uneven_heads(int64_t heads, int64_t width, const std::string& width_text) {
+  if (heads < 1 || width % heads == 0) return "";
+  return number(heads) + " heads do not divide " + width_text;
+}
+
+// The same of rotary positions, which turn pairs of a head's columns.
+std::string odd_heads(int64_t heads, int64_t width) {
+  if (heads < 1 || width % heads != 0 || width / heads % 2 == 0) return "";
+  return "rotary positions need an even head width, it is " + number(width / heads);
+}
+
 /// Notes what is wrong with one side.
 class Side {
  public:
@@ -30,9 +43,10 @@ class Side {
   }
 
   void heads_divide_the_width(int64_t heads) {
-    if (heads < 1 || model_.d_model % heads == 0) return;
-    wrong("num_heads", {"model.d_model"},
-          number(heads) + " heads do not divide model.d_model = " + number(model_.d_model),
+    const std::string what =
+        uneven_heads(heads, model_.d_model, "model.d_model = " + number(model_.d_model));
+    if (what.empty()) return;
+    wrong("num_heads", {"model.d_model"}, what,
           "choose num_heads so that d_model / num_heads is a whole number");
   }
 
@@ -48,11 +62,10 @@ class Side {
   void check(const StackOptions& stack) {
     heads_divide_the_width(stack.num_heads);
     kv_heads_divide_the_heads(stack);
-    if (model_.positions != "rotary" || stack.num_heads < 1) return;
-    const int64_t width = model_.d_model / stack.num_heads;
-    if (model_.d_model % stack.num_heads != 0 || width % 2 == 0) return;
-    wrong("num_heads", {"model.d_model", "model.positions"},
-          "rotary positions need an even head width, it is " + number(width),
+    if (model_.positions != "rotary") return;
+    const std::string what = odd_heads(stack.num_heads, model_.d_model);
+    if (what.empty()) return;
+    wrong("num_heads", {"model.d_model", "model.positions"}, what,
           "choose num_heads so that d_model / num_heads is even");
   }
 
@@ -314,15 +327,17 @@ std::vector<Misfit> misfits(const BertOptions& model) {
       model.num_heads == 0 && model.d_model > 0 ? "model.d_model" : "model.num_heads";
   const std::vector<std::string> keys{
       blamed, blamed == "model.d_model" ? "model.num_heads" : "model.d_model", "model.preset"};
-  if (sizes.d_model % sizes.num_heads != 0) {
+  const std::string uneven =
+      uneven_heads(sizes.num_heads, sizes.d_model, "a width of " + number(sizes.d_model));
+  const std::string odd =
+      model.positions == "rotary" ? odd_heads(sizes.num_heads, sizes.d_model) : "";
+  if (!uneven.empty()) {
+    found.push_back({keys, uneven,
+                     "choose num_heads and d_model so that d_model / num_heads is a whole number"});
+  }
+  if (!odd.empty()) {
     found.push_back(
-        {keys, number(sizes.num_heads) + " heads do not divide a width of " + number(sizes.d_model),
-         "choose num_heads and d_model so that d_model / num_heads is a whole number"});
-  } else if (model.positions == "rotary" && sizes.d_model / sizes.num_heads % 2 != 0) {
-    found.push_back({keys,
-                     "rotary positions need an even head width, it is " +
-                         number(sizes.d_model / sizes.num_heads),
-                     "choose num_heads and d_model so that d_model / num_heads is even"});
+        {keys, odd, "choose num_heads and d_model so that d_model / num_heads is even"});
   }
   if (model.positions == "sinusoidal" && sizes.d_model % 2 != 0) {
     found.push_back({{"model.d_model", "model.positions"},

@@ -113,8 +113,9 @@ inline std::optional<InitProblem> read_init_setting(const std::string& entry,
                             ? rule.number > -1e30 && rule.number < 1e30
                             : rule.number > 0 && rule.number < 1e30;
   if (error == std::errc() && stop == end && in_range) return std::nullopt;
-  return InitProblem{in_entry + "`" + printable(word) + "` needs a number" +
-                         (rule.distribution == Distribution::kConstant ? "" : " above 0"),
+  return InitProblem{in_entry + "`" + printable(word) + "` needs a number " +
+                         (rule.distribution == Distribution::kConstant ? "between -1e30 and 1e30"
+                                                                       : "above 0, below 1e30"),
                      "write for instance " + setting + "=0.02"};
 }
 

@@ -42,6 +42,16 @@ struct OptimOptions {
   std::vector<std::string> groups;
   double layer_decay = 1;
 
+  /// Optimizers whose gradients larc_eta bounds: not lars and larc, which bound steps themselves.
+  static std::vector<std::string> bounded_by_larc_eta() {
+    return {"adam",     "adamw",   "lazy_adam", "radam",     "lamb", "sgd",
+            "novograd", "adagrad", "rmsprop",   "adafactor", "ftrl"};
+  }
+  bool bounds_gradients() const {
+    const auto bounded = bounded_by_larc_eta();
+    return larc_eta != 0 && std::find(bounded.begin(), bounded.end(), name) != bounded.end();
+  }
+
   static auto fields() {
     using namespace config;
     using O = OptimOptions;
@@ -150,8 +160,7 @@ struct OptimOptions {
               "over lr: OpenSeq2Seq's LARC (usually 0.001) in front of any optimizer; 0 = off",
               at_least(0))
             .also_called({"larc_params"}, "larc_eta is a key of its own")
-            .read_with("name", {"adam", "adamw", "lazy_adam", "radam", "lamb", "sgd", "novograd",
-                                "adagrad", "rmsprop", "adafactor", "ftrl"}),
+            .read_with("name", bounded_by_larc_eta()),
         field(&O::grad_averaging, "grad_averaging",
               "novograd: a new gradient weighs 1 - beta1 in the velocity instead of 1")
             .read_with("name", {"novograd"}),

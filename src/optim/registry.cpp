@@ -70,7 +70,7 @@ std::unique_ptr<Optimizer> make_optimizer(const OptimOptions& options, const Are
   for (const auto& [name, create] : kOptimizers) {
     if (name == options.name) {
       auto rule = create(options, arena, slice);
-      if (options.larc_eta == 0 || name == "lars" || name == "larc") return rule;
+      if (!options.bounds_gradients()) return rule;
       return std::make_unique<BoundedGradients>(options, arena, slice, std::move(rule));
     }
     known += (known.empty() ? "" : ", ") + std::string(name);

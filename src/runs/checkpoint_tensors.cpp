@@ -3,6 +3,7 @@
 #include <torch/torch.h>
 
 #include <algorithm>
+#include <optional>
 #include <set>
 
 #include "base/error.h"
@@ -24,14 +25,14 @@ void copy_into(const store::TensorView& source, at::Tensor target) {
   target.copy_(stored);
 }
 
-// What is wrong with a stored tensor; empty when it can be taken.
-std::string mismatch(const store::SafetensorsFile& file, const std::string& stored_name,
-                     const std::string& name, const std::vector<int64_t>& shape) {
+// What is wrong with a stored tensor, if it cannot be taken.
+std::optional<TensorMisfit> mismatch(const store::SafetensorsFile& file,
+                                     const std::string& stored_name, const std::string& name,
+                                     const std::vector<int64_t>& shape) {
   const auto* found = file.find(stored_name);
-  auto misfit = shape_misfit(found, name, shape);
-  if (!misfit.empty()) return misfit;
-  if (found->dtype == store::DType::kF32) return "";
-  return "`" + name + "` is " + std::string(name_of(found->dtype)) + ", expected F32";
+  if (auto misfit = shape_misfit(found, name, shape)) return misfit;
+  if (found->dtype == store::DType::kF32) return std::nullopt;
+  return TensorMisfit{name, "is " + std::string(name_of(found->dtype)) + ", expected F32"};
 }
 
 /// A tensor that is to be filled from a file, under its name there.
@@ -50,6 +51,10 @@ std::vector<int64_t> stored_shape(const store::SafetensorsFile& file, const Targ
   const int64_t last = rows.empty() ? -1 : *std::max_element(rows.begin(), rows.end());
   shape.front() = std::max(found->shape.front(), last + 1);
   return shape;
+}
+
+std::optional<TensorMisfit> mismatch(const store::SafetensorsFile& file, const Target& target) {
+  return mismatch(file, target.stored_name, target.name, stored_shape(file, target));
 }
 
 void copy_matched(const store::TensorView& source, const MatchedTable& matched, at::Tensor target) {
@@ -77,19 +82,18 @@ std::vector<Target> targets(const std::string& prefix, const optim::Arena& arena
 
 void require_all_fit(const store::SafetensorsFile& file, const std::string& where,
                      const std::string& prefix, const std::vector<Target>& wanted) {
-  std::vector<std::string> wrong;
+  std::vector<TensorMisfit> wrong;
   std::set<std::string> names;
   for (const Target& target : wanted) {
     names.insert(target.stored_name);
-    auto problem = mismatch(file, target.stored_name, target.name, stored_shape(file, target));
-    if (!problem.empty()) wrong.push_back(std::move(problem));
+    if (const auto misfit = mismatch(file, target)) wrong.push_back(*misfit);
   }
   for (const auto& tensor : file.tensors()) {
     if (tensor.name.starts_with(prefix) && !names.contains(tensor.name)) {
-      wrong.push_back("`" + tensor.name + "` is not in the model");
+      wrong.push_back(extra_misfit(tensor.name));
     }
   }
-  require_fit(std::move(wrong), where);
+  require_fit(wrong, where);
 }
 
 void copy_all(const store::SafetensorsFile& file, const std::vector<Target>& wanted) {
@@ -188,43 +192,79 @@ std::vector<TakenNames> entries_of(const TakenWeights& taken) {
   return entries;
 }
 
+/// The entry that means a tensor, and the names that the file may have it under.
+struct EntryMatch {
+  size_t entry = 0;
+  std::vector<std::string> names;  ///< empty: no entry means the tensor
+};
+
+// The first entry counts.
+EntryMatch matching_entry(const std::vector<TakenNames>& entries, const std::string& name,
+                          const TakenWeights& taken) {
+  std::vector<optim::TensorName> tensor{{name}};
+  optim::add_tied_names(taken.tied, tensor);
+  for (size_t i = 0; i < entries.size(); ++i) {
+    auto names = stored_names(entries[i], tensor.front());
+    if (!names.empty()) return {i, std::move(names)};
+  }
+  return {};
+}
+
+// The first of these tensors that the file has; else null.
+const store::TensorView* find_first(const store::SafetensorsFile& file,
+                                    const std::vector<std::string>& names) {
+  for (const std::string& name : names) {
+    if (const auto* found = file.find(name)) return found;
+  }
+  return nullptr;
+}
+
+/// What an entry finds in the file.
+struct EntryFinds {
+  int64_t num_found = 0;
+  std::vector<std::string> not_there;  ///< in `backquotes`
+};
+
+// Entries that take nothing, with what they looked for.
+std::vector<std::string> empty_entries(const TakenWeights& taken,
+                                       const std::vector<EntryFinds>& finds) {
+  std::vector<std::string> empty;
+  for (size_t i = 0; i < finds.size(); ++i) {
+    if (finds[i].num_found > 0) continue;
+    const std::string what = "`" + printable(taken.entries[i]) + "` takes nothing";
+    empty.push_back(finds[i].not_there.empty()
+                        ? what + ": entries before it, if any, have what it means"
+                        : what + ", there is no " + join(finds[i].not_there, ", "));
+  }
+  return empty;
+}
+
 Part part_of(const store::SafetensorsFile& file, const optim::Arena& arena,
              const TakenWeights& taken, const std::vector<MatchedTable>& matched) {
   const auto entries = entries_of(taken);
-  std::vector<int64_t> found(entries.size());
-  std::vector<std::vector<std::string>> missing(entries.size());
+  std::vector<EntryFinds> finds(entries.size());
   Part part;
   for (Target& target : weight_targets(arena, matched)) {
+    const EntryMatch match = matching_entry(entries, target.name, taken);
+    const auto* there = find_first(file, match.names);
+    const std::string missing =
+        there == nullptr && !match.names.empty() ? "`" + match.names.front() + "`" : "";
+    if (there != nullptr) ++finds[match.entry].num_found;
+    if (!missing.empty()) finds[match.entry].not_there.push_back(missing);
+    const bool stays = there == nullptr || there->name == target.name;
+    if (stays && taken.added.contains(target.name)) {
+      ++part.found.num_added;
+      continue;
+    }
     ++part.found.num_tensors;
-    std::vector<optim::TensorName> tensor{{target.name}};
-    optim::add_tied_names(taken.tied, tensor);
-    for (size_t i = 0; i < entries.size(); ++i) {
-      const auto names = stored_names(entries[i], tensor.front());
-      if (names.empty()) continue;
-      const auto there = std::find_if(names.begin(), names.end(),
-                                      [&](const auto& name) { return file.find(name) != nullptr; });
-      if (there == names.end()) {
-        missing[i].push_back("`" + names.front() + "`");
-      } else {
-        ++found[i];
-        target.stored_name = *there;
-        auto problem = other_pieces(target, matched);
-        if (!problem.empty()) part.of_other_pieces.push_back(std::move(problem));
-        part.targets.push_back(std::move(target));
-      }
-      break;
-    }
+    if (!missing.empty()) part.found.missing.push_back(missing);
+    if (there == nullptr) continue;
+    target.stored_name = there->name;
+    auto problem = other_pieces(target, matched);
+    if (!problem.empty()) part.of_other_pieces.push_back(std::move(problem));
+    part.targets.push_back(std::move(target));
   }
-  for (size_t i = 0; i < entries.size(); ++i) {
-    if (found[i] == 0) {
-      const std::string what = "`" + printable(taken.entries[i]) + "` takes nothing";
-      part.entries_without.push_back(missing[i].empty()
-                                         ? what + ": entries before it, if any, have what it means"
-                                         : what + ", there is no " + join(missing[i], ", "));
-    }
-    auto& all = part.found.missing;
-    all.insert(all.end(), missing[i].begin(), missing[i].end());
-  }
+  part.entries_without = empty_entries(taken, finds);
   part.found.num_taken = static_cast<int64_t>(part.targets.size());
   return part;
 }
@@ -287,39 +327,47 @@ void check_with_advice(const store::SafetensorsFile& file, const std::vector<Tar
   }
 }
 
-// All weights but those of a part that the other run has otherwise.
-Part all_but_replaceable(const store::SafetensorsFile& file, const std::string& where,
-                         const optim::Arena& arena, const TakenWeights& taken,
-                         const std::vector<MatchedTable>& matched) {
-  auto wanted = weight_targets(arena, matched);
-  Part part;
-  std::vector<std::string> wrong;
+// Tensors that only the file has: they stay there, or are wrong.
+void note_extra(const store::SafetensorsFile& file, const std::vector<Target>& wanted,
+                const TakenWeights& taken, Part& part, std::vector<TensorMisfit>& wrong) {
   std::set<std::string> names;
-  for (const Target& target : wanted) {
-    ++part.found.num_tensors;
-    auto problem = mismatch(file, target.stored_name, target.name, stored_shape(file, target));
-    const bool replaced =
-        (taken.replaces_all || !problem.empty()) && is_replaceable(taken, target.name);
-    names.insert(target.name);
-    if (replaced) {
-      part.found.anew.push_back(target.name);
-      if (file.find(target.name) != nullptr) part.found.left_over.push_back(target.name);
-    } else if (problem.empty()) {
-      part.targets.push_back(target);
-    } else {
-      wrong.push_back(std::move(problem));
-    }
-  }
+  for (const Target& target : wanted) names.insert(target.name);
   for (const auto& tensor : file.tensors()) {
     if (names.contains(tensor.name)) continue;
     if (is_replaceable(taken, tensor.name)) {
       part.found.left_over.push_back(tensor.name);
     } else {
-      wrong.push_back("`" + tensor.name + "` is not in the model");
+      wrong.push_back(extra_misfit(tensor.name));
     }
   }
+}
+
+// All weights but those of a part that the other run has otherwise.
+Part all_but_replaceable(const store::SafetensorsFile& file, const std::string& where,
+                         const optim::Arena& arena, const TakenWeights& taken,
+                         const std::vector<MatchedTable>& matched) {
+  const auto wanted = weight_targets(arena, matched);
+  Part part;
+  std::vector<TensorMisfit> wrong;
+  for (const Target& target : wanted) {
+    if (taken.added.contains(target.name)) {
+      ++part.found.num_added;
+      continue;
+    }
+    ++part.found.num_tensors;
+    const auto misfit = mismatch(file, target);
+    if ((taken.replaces_all || misfit) && is_replaceable(taken, target.name)) {
+      part.found.anew.push_back(target.name);
+      if (file.find(target.name) != nullptr) part.found.left_over.push_back(target.name);
+    } else if (misfit) {
+      wrong.push_back(*misfit);
+    } else {
+      part.targets.push_back(target);
+    }
+  }
+  note_extra(file, wanted, taken, part, wrong);
   part.found.num_taken = static_cast<int64_t>(part.targets.size());
-  check_with_advice(file, wanted, [&] { require_fit(std::move(wrong), where); });
+  check_with_advice(file, wanted, [&] { require_fit(wrong, where); });
   return part;
 }
 
@@ -336,13 +384,12 @@ void require_part_fits(const store::SafetensorsFile& file, const std::string& wh
                 "take each table from one of the same vocabulary, as in \"embedding.weight = "
                 "decoder.embedding.weight\", or leave it out: its rows then begin anew");
   }
-  std::vector<std::string> wrong;
+  std::vector<TensorMisfit> wrong;
   for (const Target& target : part.targets) {
-    auto problem = mismatch(file, target.stored_name, target.name, stored_shape(file, target));
-    if (!problem.empty()) wrong.push_back(std::move(problem));
+    if (const auto misfit = mismatch(file, target)) wrong.push_back(*misfit);
   }
   if (wrong.empty()) return;
-  throw advised(misfits_error(where + ": does not fit this model", std::move(wrong), ""),
+  throw advised(misfits_error(where + ": does not fit this model", wrong, ""),
                 "give the part the sizes that it has there, or let train.init_only leave these "
                 "tensors out");
 }
@@ -422,8 +469,8 @@ void load_optimizer_state(const store::SafetensorsFile& file, const std::string&
       if (is_average(tensor)) exchange(arena.params(), tensor.values);
       continue;
     }
-    const auto problem = mismatch(file, tensor.name, tensor.name, {tensor.values.numel()});
-    if (!problem.empty()) require_fit({problem}, where);
+    const auto misfit = mismatch(file, tensor.name, tensor.name, {tensor.values.numel()});
+    if (misfit) require_fit({*misfit}, where);
     copy_into(*file.find(tensor.name), tensor.values.view({-1}));
   }
 }

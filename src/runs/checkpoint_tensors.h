@@ -1,5 +1,6 @@
 #pragma once
 
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -56,11 +57,15 @@ struct TakenWeights {
   std::vector<std::string> replaceable = {};
   /// The replaceable ones begin anew even where they fit: those of the file mean something else.
   bool replaces_all = false;
+  /// LoRA and adapters that the other run has not (MadeWeights::added): nobody expects them there.
+  /// They stay as they are, unless an entry takes them under another name.
+  std::set<std::string> added = {};
 };
 
 /// What was found of a part.
 struct FoundWeights {
-  int64_t num_taken = 0, num_tensors = 0;  ///< of the arena, buffers too
+  int64_t num_taken = 0, num_tensors = 0;  ///< of the arena, buffers too, without the added ones
+  int64_t num_added = 0;                   ///< of TakenWeights::added, those that stay
   /// Names that the entries mean and the file has not; those tensors stay as they are.
   std::vector<std::string> missing = {};
   /// Names of replaceable tensors: those that stay as they are, and those that only the file has.

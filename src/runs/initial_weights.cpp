@@ -1,5 +1,7 @@
 #include "runs/initial_weights.h"
 
+#include <iterator>
+
 #include "base/error.h"
 #include "base/file.h"
 #include "base/log.h"
@@ -100,10 +102,17 @@ void tell_of_adapters(int64_t added) {
             " as if there was none");
 }
 
+// Goes on behind what was taken: nobody expects these tensors in the other run.
+std::string text_of_added(int64_t count) {
+  if (count == 0) return "";
+  return "; " + counted(count, "tensor") + " of LoRA and adapters " + (count == 1 ? "is" : "are") +
+         " new";
+}
+
 void tell_of_part(const std::string& path, const FoundWeights& found) {
   log::info("weights of " + with_thousands(found.num_taken) + " of " +
             counted(found.num_tensors, "tensor") + " from " + path +
-            " (train.init_only); the others begin anew");
+            " (train.init_only); the others begin anew" + text_of_added(found.num_added));
   if (found.missing.empty()) return;
   log::warn("train.init_only: " + counted(static_cast<int64_t>(found.missing.size()), "name") +
             " of this model " + (found.missing.size() == 1 ? "is" : "are") +
@@ -114,7 +123,8 @@ void tell_of_part(const std::string& path, const FoundWeights& found) {
 // Of a run that had another task.
 void tell_of_another_head(const std::string& path, const FoundWeights& found) {
   log::info("weights of " + with_thousands(found.num_taken) + " of " +
-            counted(found.num_tensors, "tensor") + " from " + path);
+            counted(found.num_tensors, "tensor") + " from " + path +
+            text_of_added(found.num_added));
   if (!found.anew.empty()) log::info("  begin anew: " + join(found.anew, ", "));
   if (!found.left_over.empty()) log::info("  left there: " + join(found.left_over, ", "));
 }
@@ -166,10 +176,12 @@ void initialise_from(const fs::path& run_or_checkpoint, optim::Arena& arena,
   if (taken.entries.empty() && taken.replaceable.empty()) {
     require_weights_fit(file, where, arena, matched);
     load_weights(file, where, arena, matched);
-    log::info("weights from " + path);
+    log::info("weights from " + path + text_of_added(std::ssize(weights.added)));
     return;
   }
-  const auto found = load_some_weights(file, where, arena, taken, matched);
+  TakenWeights wanted = taken;
+  wanted.added = weights.added;
+  const auto found = load_some_weights(file, where, arena, wanted, matched);
   if (taken.entries.empty()) {
     tell_of_another_head(path, found);
   } else {

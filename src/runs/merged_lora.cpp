@@ -80,7 +80,7 @@ store::TensorView view_of_lora(const std::string& name, const at::Tensor& host,
 
 /// What stands in a file for each linear map with LoRA, by the map's name.
 std::map<std::string, AdaptedMap> adapted_maps(const store::SafetensorsFile& file,
-                                               std::vector<std::string>& misfits) {
+                                               std::vector<TensorMisfit>& misfits) {
   std::map<std::string, AdaptedMap> maps;
   for (const auto& tensor : file.tensors()) {
     if (!belongs_to_lora(tensor.name)) continue;
@@ -92,9 +92,8 @@ std::map<std::string, AdaptedMap> adapted_maps(const store::SafetensorsFile& fil
                            .parts = file.find(map + std::string(kLoraParts))};
     maps.emplace(map, found);
     if (!parts_of(found)) {
-      misfits.push_back("`" + map +
-                        ".weight` and its lora_a, lora_b and lora_parts are not of one "
-                        "linear map");
+      misfits.push_back(
+          {map + ".weight", "and its lora_a, lora_b and lora_parts are not of one linear map"});
     }
   }
   return maps;
@@ -114,6 +113,7 @@ void add_own_tensors(const store::SafetensorsFile& file, const optim::Arena& are
     const bool new_adapter = nn::is_adapter(name) && file.find(name) == nullptr;
     if (!belongs_to_lora(name) && !new_adapter) return;
     if (new_adapter && name.ends_with(".down.weight")) ++made.num_new_adapters;
+    made.added.insert(name);
     if (values == LoraValues::kNames) {
       views.push_back({name, store::DType::kF32, tensor.sizes().vec(), {}});
       return;
@@ -136,9 +136,9 @@ bool has_lora(const store::SafetensorsFile& file) {
 
 MadeWeights merge_lora(const store::SafetensorsFile& file, const std::string& where) {
   const at::NoGradGuard no_grad;
-  std::vector<std::string> misfits;
+  std::vector<TensorMisfit> misfits;
   const auto maps = adapted_maps(file, misfits);
-  require_fit(std::move(misfits), where);
+  require_fit(misfits, where);
   std::vector<store::TensorView> views = without_lora(file);
   MadeWeights made{.file = store::SafetensorsFile(std::vector<store::TensorView>{})};
   for (auto& view : views) {

@@ -3,6 +3,7 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -21,8 +22,9 @@ namespace stretto::runs {
 struct MadeWeights {
   store::SafetensorsFile file;
   std::vector<at::Tensor> values = {};
-  int64_t num_merged = 0;        ///< linear maps
-  int64_t num_new_adapters = 0;  ///< that begin as they stand in the model
+  int64_t num_merged = 0;            ///< linear maps
+  int64_t num_new_adapters = 0;      ///< that begin as they stand in the model
+  std::set<std::string> added = {};  ///< names of what begins so: these adapters, and LoRA
 };
 
 /// Whether a model file has LoRA.

@@ -49,35 +49,33 @@ std::optional<at::ScalarType> floating_type(store::DType dtype) {
   }
 }
 
-std::string misfit_of(const store::SafetensorsFile& file, const ModuleTensor& tensor) {
+std::optional<TensorMisfit> misfit_of(const store::SafetensorsFile& file,
+                                      const ModuleTensor& tensor) {
   const auto* found = file.find(tensor.name);
-  auto misfit = shape_misfit(found, tensor.name, tensor.values.sizes().vec());
-  if (!misfit.empty()) return misfit;
+  if (auto misfit = shape_misfit(found, tensor.name, tensor.values.sizes().vec())) return misfit;
+  const std::string type = "is " + std::string(store::name_of(found->dtype));
   if (!floating_type(found->dtype)) {
-    return "`" + tensor.name + "` is " + std::string(store::name_of(found->dtype)) +
-           ", the model wants floating-point numbers";
+    return TensorMisfit{tensor.name, type + ", the model wants floating-point numbers"};
   }
   if (!at::isFloatingType(tensor.values.scalar_type())) {
-    return "`" + tensor.name + "` is " + std::string(store::name_of(found->dtype)) +
-           ", the model wants integers";
+    return TensorMisfit{tensor.name, type + ", the model wants integers"};
   }
-  return "";
+  return std::nullopt;
 }
 
 void require_all_of_module(const store::SafetensorsFile& file, const std::string& where,
                            const std::vector<ModuleTensor>& tensors, std::string_view left_out) {
-  std::vector<std::string> misfits;
+  std::vector<TensorMisfit> misfits;
   std::set<std::string> names;
   for (const ModuleTensor& tensor : tensors) {
     names.insert(tensor.name);
-    auto misfit = misfit_of(file, tensor);
-    if (!misfit.empty()) misfits.push_back(std::move(misfit));
+    if (const auto misfit = misfit_of(file, tensor)) misfits.push_back(*misfit);
   }
   for (const auto& stored : file.tensors()) {
     if (!names.contains(stored.name) && !matches(left_out, stored.name))
-      misfits.push_back("`" + stored.name + "` is not in the model");
+      misfits.push_back(extra_misfit(stored.name));
   }
-  require_fit(std::move(misfits), where);
+  require_fit(misfits, where);
 }
 
 }  // namespace

@@ -11,14 +11,19 @@ namespace {
 
 constexpr size_t kMaxListedMisfits = 3;
 
+// What is said of a tensor, or of a pattern of several.
+std::string misfit_text(const std::string& name, const std::string& what) {
+  return "`" + name + "` " + what;
+}
+
 /// Misfits that are told together.
 struct MisfitEntry {
   std::vector<std::string> name;  ///< its parts; "*" where the tensors have different numbers
-  std::string said;               ///< from the quote behind the name on
+  std::string what;               ///< of all of them
   int64_t count = 1;
 
   std::string text() const {
-    const std::string one = "`" + join(name, ".") + said;
+    const std::string one = misfit_text(join(name, "."), what);
     return count == 1 ? one : one + " (" + counted(count, "tensor") + ")";
   }
 };
@@ -29,17 +34,16 @@ bool is_layer_number(const std::string& part) {
 }
 
 // In the order of the first misfit of each.
-std::vector<MisfitEntry> told_together(const std::vector<std::string>& misfits) {
+std::vector<MisfitEntry> told_together(const std::vector<TensorMisfit>& misfits) {
   std::vector<MisfitEntry> entries;
   std::map<std::pair<std::vector<std::string>, std::string>, size_t> places;
-  for (const std::string& misfit : misfits) {
-    const size_t end = std::min(misfit.find('`', 1), misfit.size());
-    MisfitEntry found{.name = split(misfit.substr(1, end - 1), '.'), .said = misfit.substr(end)};
+  for (const TensorMisfit& misfit : misfits) {
+    MisfitEntry found{.name = split(misfit.name, '.'), .what = misfit.what};
     auto pattern = found.name;
     for (std::string& part : pattern) {
       if (is_layer_number(part)) part = "*";
     }
-    const auto [place, is_new] = places.try_emplace(std::pair(pattern, found.said), entries.size());
+    const auto [place, is_new] = places.try_emplace(std::pair(pattern, found.what), entries.size());
     if (is_new) {
       entries.push_back(std::move(found));
       continue;
@@ -63,15 +67,21 @@ std::string shape_text(const std::vector<int64_t>& shape) {
   return text + "]";
 }
 
-std::string shape_misfit(const store::TensorView* found, const std::string& name,
-                         const std::vector<int64_t>& shape) {
-  if (found == nullptr) return "`" + name + "` is missing";
-  if (found->shape == shape) return "";
-  return "`" + name + "` is " + shape_text(found->shape) + ", the model wants " + shape_text(shape);
+std::optional<TensorMisfit> shape_misfit(const store::TensorView* found, const std::string& name,
+                                         const std::vector<int64_t>& shape) {
+  if (found == nullptr) return TensorMisfit{name, "is missing"};
+  if (found->shape == shape) return std::nullopt;
+  return TensorMisfit{name,
+                      "is " + shape_text(found->shape) + ", the model wants " + shape_text(shape)};
 }
 
-Error misfits_error(const std::string& what, std::vector<std::string> misfits, std::string advice) {
-  std::vector<std::string> shown;
+TensorMisfit extra_misfit(const std::string& name) {
+  return {name, "is not in the model"};
+}
+
+Error misfits_error(const std::string& what, const std::vector<TensorMisfit>& misfits,
+                    std::string advice) {
+  std::vector<std::string> shown, details;
   auto left = static_cast<int64_t>(misfits.size());
   for (const MisfitEntry& entry : told_together(misfits)) {
     if (shown.size() == kMaxListedMisfits) break;
@@ -80,17 +90,18 @@ Error misfits_error(const std::string& what, std::vector<std::string> misfits, s
   }
   if (left > 0) {
     shown.push_back("and " + counted(left, "tensor") + " more");
-  } else {
-    misfits.clear();
+    for (const TensorMisfit& misfit : misfits) {
+      details.push_back(misfit_text(misfit.name, misfit.what));
+    }
   }
   return Error(ExitCode::kBadData, what + ": " + join(shown, "; "), std::move(advice),
-               std::move(misfits));
+               std::move(details));
 }
 
-void require_fit(std::vector<std::string> misfits, const std::string& where) {
+void require_fit(const std::vector<TensorMisfit>& misfits, const std::string& where) {
   if (misfits.empty()) return;
   throw misfits_error(
-      where + ": the checkpoint does not fit this model", std::move(misfits),
+      where + ": the checkpoint does not fit this model", misfits,
       "the checkpoint has another architecture or vocabulary: use the configuration it was trained "
       "with, or another --run folder");
 }

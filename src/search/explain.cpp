@@ -57,7 +57,9 @@ std::string explain(const SearchState& state) {
                      std::to_string(state.trials().size()) + " of " + plan.budget_text() +
                      " begun, " + std::to_string(state.running().size()) +
                      " without a result yet\n";
-  if (const auto cut = plan.cut_text(); !cut.empty()) text += cut + "\n";
+  for (const auto& remark : {plan.refused_text(), plan.cut_text()}) {
+    if (!remark.empty()) text += remark + "\n";
+  }
   int64_t bracket = -1;
   const auto lines = state.scheduler().plan();
   for (const auto& rung : state.scheduler().rungs()) {

@@ -55,9 +55,9 @@ std::optional<double> MedianStop::median_at(int64_t step, TrialId without) const
 void MedianStop::report(const Result& result) {
   Curve& curve = curves_[result.trial];
   curve[result.until] = result.score;
+  judged_by_.erase(result.trial);  // by those at an earlier look
   const auto over = [&] {
     if (!result.score || result.until >= max_steps_) return true;
-    judged_by_[result.trial] = std::nullopt;
     if (result.until < options_.grace_steps) return false;
     const auto median = median_at(result.until, result.trial);
     judged_by_[result.trial] = median;
@@ -84,7 +84,7 @@ std::vector<Rung> MedianStop::rungs() const {
       const bool last_look = curve.rbegin()->first == until;
       rung.competitors.push_back({.trial = trial,
                                   .score = here->second ? best_until(curve, until) : std::nullopt,
-                                  .went_on = !last_look || waiting_.contains(trial)});
+                                  .went_on = !last_look || !over_.contains(trial)});
       if (!rung.is_last && last_look && over_.contains(trial) && judged_by_.contains(trial)) {
         rung.cut_off = judged_by_.at(trial);
       }

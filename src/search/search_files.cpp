@@ -26,6 +26,18 @@ Json or_null(std::optional<double> value) {
   return value ? Json(*value) : Json(nullptr);
 }
 
+Json grid_json(const SearchPlan& plan) {
+  const bool is_counted = plan.grid_points <= SearchPlan::kMostCounted;
+  Json json{{"points", is_counted ? Json(plan.grid_points) : Json(nullptr)},
+            {"looked_at", plan.refused.looked_at},
+            {"refused", plan.refused.count}};
+  if (plan.refused.count > 0) {
+    json["first_refused"] = plan.refused.first;
+    json["why"] = plan.refused.why;
+  }
+  return json;
+}
+
 }  // namespace
 
 Json trial_json(const SearchState& state, const Trial& trial) {
@@ -71,11 +83,13 @@ Json search_json(const SearchState& state) {
   Json trials = Json::array();
   for (const auto& trial : state.trials()) trials.push_back(trial_json(state, trial));
   const auto best = state.best();
-  return {{"metric", state.plan().metric},
-          {"goal", state.plan().higher_is_better ? "maximize" : "minimize"},
-          {"updates", state.plan().max_steps},
-          {"best", best ? Json(*best) : Json(nullptr)},
-          {"trials", std::move(trials)}};
+  Json json{{"metric", state.plan().metric},
+            {"goal", state.plan().higher_is_better ? "maximize" : "minimize"},
+            {"updates", state.plan().max_steps},
+            {"best", best ? Json(*best) : Json(nullptr)}};
+  if (state.plan().grid_points > 0) json["grid"] = grid_json(state.plan());
+  json["trials"] = std::move(trials);
+  return json;
 }
 
 std::string best_toml(const SearchState& state, TrialId best, const std::string& shown) {

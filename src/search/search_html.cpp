@@ -57,6 +57,14 @@ std::string head(const SearchPage& page) {
          std::string(report::page_style()) + kStyle + "</style>\n</head>\n";
 }
 
+// "of 16", or of a whole grid "of 12 points, 4 refused"
+std::string budget_remark(const SearchPlan& plan) {
+  const auto refused = static_cast<int64_t>(plan.refused.count);
+  return "of " +
+         (plan.budget() == kAllPoints ? plan.budget_text() : std::to_string(plan.budget())) +
+         (refused > 0 ? ", " + with_thousands(refused) + " refused" : "");
+}
+
 // Updates that were trained, and those of as many trials to their ends.
 std::string tiles(const SearchState& state) {
   const auto& plan = state.plan();
@@ -73,9 +81,7 @@ std::string tiles(const SearchState& state) {
     best_of = "trial " + std::to_string(*best);
   }
   return "<dl class=\"tiles card\">" + tile("Best " + text(plan.metric), best_value, best_of) +
-         tile("Trials", std::to_string(state.trials().size()),
-              "of " + (plan.budget() == kAllPoints ? plan.grid_text()
-                                                   : std::to_string(plan.budget()))) +
+         tile("Trials", std::to_string(state.trials().size()), budget_remark(plan)) +
          tile("Training now", std::to_string(state.running().size()),
               text(plan.options.method.name())) +
          tile("Updates", with_thousands(trained),

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
+#include <string_view>
 
 #include "base/error.h"
 #include "base/file.h"
@@ -135,15 +135,23 @@ void complete(SearchPlan& plan) {
   }
 }
 
-// Of a key that is not given the folder of the file itself.
+// The file that states a key stands at the front of the key's place. Of a key that is not given the
+// folder of the search file itself.
 FolderOf folders_of_files(const fs::path& path, const config::Origins& origins) {
-  std::map<int, fs::path> folders;
-  std::vector<config::Problem> told;  // when the file was loaded
-  for (const auto& file : config::read_toml_file(path, told)) folders[file.number] = file.base;
   return [=, &origins](const std::string& key) {
-    const auto found = folders.find(origins.order_of(key).source);
-    return found == folders.end() ? path.parent_path() : found->second;
+    const config::Place behind_file{.file = "", .order = origins.order_of(key)};
+    const std::string place = origins.of(key), rest = behind_file.text() + ": `" + key + "`";
+    const bool has_file = place.ends_with(rest);
+    return has_file ? fs::path(place.substr(0, place.size() - rest.size())).parent_path()
+                    : path.parent_path();
   };
+}
+
+// "40 points", "more than 1,000,000 points"
+std::string points_text(uint64_t points) {
+  const bool more = points > SearchPlan::kMostCounted;
+  return (more ? "more than " : "") +
+         counted(static_cast<int64_t>(more ? SearchPlan::kMostCounted : points), "point");
 }
 
 // A problem of the configuration is told as the command line would, and its overrides stand here.
@@ -165,6 +173,18 @@ bool has_search_keys(const config::TomlFile& file) {
 
 }  // namespace
 
+void RefusedPoints::add(const std::string& point, const std::string& reason) {
+  if (count++ > 0) return;
+  first = printable(point, 4000);
+  why = printable(reason, 4000);
+}
+
+std::string RefusedPoints::text() const {
+  if (count == 0) return "";
+  return with_thousands(static_cast<int64_t>(count)) +
+         (count == 1 ? " is refused, `" : " are refused, the first is `") + first + "`: " + why;
+}
+
 Sampler SearchPlan::sampler() const {
   return {.space = space,
           .seed = static_cast<uint64_t>(options.search.seed),
@@ -177,18 +197,32 @@ int64_t SearchPlan::budget() const {
 }
 
 std::string SearchPlan::grid_text() const {
-  const bool more = grid_points > kMostCounted;
-  return (more ? "more than " : "") +
-         counted(static_cast<int64_t>(more ? kMostCounted : grid_points), "point");
+  return points_text(grid_points);
+}
+
+uint64_t SearchPlan::points_left() const {
+  return refused.looked_at == grid_points ? grid_points - refused.count : grid_points;
 }
 
 std::string SearchPlan::budget_text() const {
-  return budget() == kAllPoints ? grid_text() : counted(budget(), "trial");
+  return budget() == kAllPoints ? points_text(points_left()) : counted(budget(), "trial");
+}
+
+std::string SearchPlan::refused_text() const {
+  if (refused.count == 0) return "";
+  if (refused.looked_at < grid_points) {
+    return "space: of the first " + counted(static_cast<int64_t>(refused.looked_at), "point") +
+           " of the grid, " + refused.text();
+  }
+  return "space: " + with_thousands(static_cast<int64_t>(points_left())) + " of " + grid_text() +
+         " of the grid can be tried; " + refused.text();
 }
 
 std::string SearchPlan::cut_text() const {
-  if (grid_points <= static_cast<uint64_t>(budget())) return "";
-  return "search.max_trials: the grid has " + grid_text() + ", of which " +
+  const uint64_t left = points_left();
+  if (left <= static_cast<uint64_t>(budget())) return "";
+  return "search.max_trials: the grid has " + points_text(left) +
+         (left < grid_points ? " that can be tried" : "") + ", of which " +
          with_thousands(budget()) + (budget() == 1 ? " is" : " are") + " tried";
 }
 
@@ -217,6 +251,14 @@ experiment::LoadedExperiment load_configuration(const fs::path& path,
   }
 }
 
+std::string with_own_command(std::string text) {
+  constexpr std::string_view kGeneral = "stretto describe", kOwn = "stretto search describe";
+  for (size_t at = 0; (at = text.find(kGeneral, at)) != std::string::npos; at += kOwn.size()) {
+    text.replace(at, kGeneral.size(), kOwn);
+  }
+  return text;
+}
+
 config::Schema search_schema(SearchFileOptions& options) {
   return config::schema_of(options);
 }
@@ -243,6 +285,7 @@ LoadedSearch load_search(const fs::path& path, const SpaceUse& use) {
   std::vector<config::Problem> problems;
   loaded.origins =
       config::load_file(path, {}, search_schema(plan.options), search_schema(fallback), problems);
+  for (auto& problem : problems) problem.hint = with_own_command(std::move(problem.hint));
   const auto& search = plan.options.search;
   if (experiment::readable(problems)) {
     make_values_absolute(plan.options, folders_of_files(path, loaded.origins));
@@ -261,6 +304,7 @@ LoadedSearch load_search(const fs::path& path, const SpaceUse& use) {
   check_space(plan, loaded.origins, problems);
   config::throw_problems(problems);
   require_a_point(plan);
+  if (plan.grid_points > 0) plan.refused = refused_of_grid(plan);
   plan.toml = without_comments(plan.options);
   plan.recipe = recipe.resolved_toml;
   return loaded;
@@ -292,6 +336,7 @@ SearchPlan with_absolute_values(const SearchPlan& stored, const fs::path& folder
   plan.metric = stored.metric;
   plan.higher_is_better = stored.higher_is_better;
   plan.max_steps = stored.max_steps;
+  plan.refused = stored.refused;
   return plan;
 }
 

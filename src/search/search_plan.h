@@ -13,6 +13,20 @@
 
 namespace stretto::search {
 
+/// Points whose configuration breaks a rule: no trial gets them.
+struct RefusedPoints {
+  uint64_t looked_at = 0;  ///< of a grid, from its first point
+  uint64_t count = 0;      ///< of the points that were looked at, those that are refused
+  std::string first = {};  ///< the first of these: "model.d_model=64 model.encoder.num_heads=5"
+  std::string why = {};    ///< what is wrong with its configuration, in a line
+
+  /// Counts a point; of the first one both texts are kept.
+  void add(const std::string& point, const std::string& reason);
+  /// "4 are refused, the first is `model.d_model=64`: WHY"; empty = none is.
+  std::string text() const;
+  bool operator==(const RefusedPoints&) const = default;
+};
+
 /// All that decides what a search does: made of a search file and its configuration, kept in the
 /// journal, and made of that again.
 struct SearchPlan {
@@ -26,17 +40,24 @@ struct SearchPlan {
   int64_t max_steps = 0;  ///< updates of a whole trial
   /// Of the grid; kMostCounted + 1 stands for more. Zero for other methods.
   uint64_t grid_points = 0;
+  RefusedPoints refused = {};         ///< of the grid; nothing of other methods
   std::filesystem::path folder = {};  ///< of the search file; empty for what a journal has kept
 
   static constexpr uint64_t kMostCounted = 1'000'000;
+  /// Points of a grid whose configurations are read when a search begins, at the most.
+  static constexpr uint64_t kMostLookedAt = 1000;
 
   Sampler sampler() const;
   /// Trials that may begin: `search.max_trials`, or kAllPoints.
   int64_t budget() const;
   /// "40 points", "more than 1,000,000 points": of the grid.
   std::string grid_text() const;
-  /// How many trials may begin, in words: "16 trials", or of a whole grid "40 points".
+  /// Points of the grid that no rule refuses; all of them where only the first were looked at.
+  uint64_t points_left() const;
+  /// How many trials may begin, in words: "16 trials", or of a whole grid "40 points", those left.
   std::string budget_text() const;
+  /// How many points of the grid are refused, and why the first one is, in words; empty = none is.
+  std::string refused_text() const;
   /// What a budget that is smaller than the grid leaves out, in words; empty = nothing.
   std::string cut_text() const;
   /// Less is better: what trials are ranked by. Absent for what is no number.
@@ -71,6 +92,10 @@ std::vector<config::Problem> problems_as_configuration(const std::filesystem::pa
 /// Error(kUsage) has the problem of problems_as_configuration() alone. A sound file is read once.
 experiment::LoadedExperiment load_configuration(const std::filesystem::path& path,
                                                 const std::vector<std::string>& overrides);
+
+/// A text on keys of search files: where it names the command `stretto describe`, it has
+/// `stretto search describe` instead.
+std::string with_own_command(std::string text);
 
 /// The keys of a search file; it points into `options`.
 config::Schema search_schema(SearchFileOptions& options);

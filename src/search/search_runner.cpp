@@ -119,19 +119,30 @@ void SearchRunner::open_journal() {
     const std::string kept = state_->plan().toml;
     state_->make_values_absolute(setup_.plan.folder);
     require_may_go_on(setup_.directory.string(), state_->plan(), setup_.plan);
-    if (kept != setup_.plan.toml || state_->plan().recipe != setup_.plan.recipe) {
+    const bool has_changed =
+        kept != setup_.plan.toml || state_->plan().recipe != setup_.plan.recipe;
+    // Files that the configuration names may be there by now; earlier releases kept no such number.
+    if (has_changed || state_->plan().refused != setup_.plan.refused) {
       journal_->append(state_->change(setup_.plan));
-      log::info("the search goes on with a changed file");
     }
+    if (has_changed) log::info("the search goes on with a changed file");
     log::info("search " + setup_.directory.string() + " goes on: " +
               counted(static_cast<int64_t>(state_->trials().size()), "trial") + " so far");
   }
   clock_before_ = state_->clock();
+  tell_plan();
+}
+
+void SearchRunner::tell_plan() const {
+  const auto& plan = state_->plan();
   for (const auto& line : state_->scheduler().plan()) log::info("  " + line);
-  if (const auto cut = state_->plan().cut_text(); !cut.empty()) {
-    log::warn(cut + "; without it all are");
-  } else if (state_->plan().grid_points > 0) {
-    log::info("  the grid has " + state_->plan().grid_text());
+  const std::string refused = plan.refused_text(), cut = plan.cut_text();
+  if (!refused.empty()) {
+    log::warn(refused + "; take other values, or give `when` to what does not go together");
+  }
+  if (!cut.empty()) log::warn(cut + "; without it all are");
+  if (plan.grid_points > 0 && refused.empty() && cut.empty()) {
+    log::info("  the grid has " + plan.grid_text());
   }
 }
 
@@ -245,12 +256,27 @@ const std::optional<Sampler::Choice>& SearchRunner::next_point() {
     std::vector<Sampler::PassedOver> passed_over;
     next_point_ = plan.sampler().next(
         state_->known_points(), state_->num_enqueued(),
-        [&](const Point& point) { return is_sound(plan, point); }, &passed_over);
+        [this](const Point& point) { return is_sound(point); }, &passed_over);
     tell_passed_over(passed_over);
-    if (!next_point_) log::info("the space has no more points");
+    if (!next_point_) {
+      const std::string refused = refusals_.text();
+      log::info("the space has no more points" + (refused.empty() ? "" : "; " + refused));
+    }
   }
   has_looked_for_point_ = true;
   return next_point_;
+}
+
+// A grid is walked from its first point for each trial: what was refused is not read again.
+bool SearchRunner::is_sound(const Point& point) {
+  const auto& plan = state_->plan();
+  const std::string text = plan.space.text(point);
+  if (refused_.contains(text)) return false;
+  const std::string why = refusal_of(plan, point);
+  if (why.empty()) return true;
+  refused_.insert(text);
+  refusals_.add(text, why);
+  return false;
 }
 
 // The search goes on without them; whoever wrote them wants to know why.

@@ -67,6 +67,7 @@ class SearchRunner {
   };
 
   void open_journal();
+  void tell_plan() const;
   Places make_places() const;
   size_t capacity() const { return places_.capacity(); }
   bool in_order() const;
@@ -75,6 +76,7 @@ class SearchRunner {
   void place_pending();
   void launch(const Job& job, Places::Place place);
   void require_same_recipe();
+  bool is_sound(const Point& point);
   void tell_passed_over(const std::vector<Sampler::PassedOver>& passed_over);
   const std::optional<Sampler::Choice>& next_point();
   void fill_slots();
@@ -110,6 +112,8 @@ class SearchRunner {
   std::optional<Sampler::Choice> next_point_;
   bool has_looked_for_point_ = false;  // next_point_ is that of the next trial
   std::set<size_t> passed_over_;       // of search.points
+  std::set<std::string> refused_;      // points that a rule refused in this session
+  RefusedPoints refusals_;             // the same, counted
   std::set<TrialId> pruned_;           // without checkpoints
   std::string best_written_;           // which best.toml there is
   double clock_before_ = 0;            // of earlier sessions

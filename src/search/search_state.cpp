@@ -33,6 +33,24 @@ Point point_of(const JournalEntry& values) {
   return point;
 }
 
+JournalEntry json_of(const RefusedPoints& refused) {
+  return {{"looked_at", refused.looked_at},
+          {"count", refused.count},
+          {"first", refused.first},
+          {"why", refused.why}};
+}
+
+RefusedPoints refused_points_of(const JournalEntry& json, uint64_t grid_points) {
+  RefusedPoints refused{.looked_at = json.at("looked_at").get<uint64_t>(),
+                        .count = json.at("count").get<uint64_t>(),
+                        .first = json.at("first").get<std::string>(),
+                        .why = json.at("why").get<std::string>()};
+  if (refused.count > refused.looked_at || refused.looked_at > grid_points) {
+    throw std::runtime_error("the grid has no such number of points");
+  }
+  return refused;
+}
+
 SearchPlan plan_of(const JournalEntry& entry, const std::string& where) {
   SearchPlan plan = stored_plan(entry.at("search").get<std::string>(), where);
   plan.recipe = entry.at("recipe").get<std::string>();
@@ -41,6 +59,10 @@ SearchPlan plan_of(const JournalEntry& entry, const std::string& where) {
   plan.max_steps = entry.at("max_steps").get<int64_t>();
   if (plan.max_steps < 1 || plan.max_steps > kMostSteps) {
     throw std::runtime_error("a trial has no such number of updates");
+  }
+  // Earlier releases kept nothing of refused points.
+  if (entry.contains("refused")) {
+    plan.refused = refused_points_of(entry.at("refused"), plan.grid_points);
   }
   return plan;
 }
@@ -96,13 +118,15 @@ SearchState SearchState::replay(const std::vector<JournalEntry>& entries,
 }
 
 JournalEntry SearchState::entry_of(const SearchPlan& plan, const char* event) {
-  return {{"event", event},
-          {"version", kVersion},
-          {"metric", plan.metric},
-          {"higher_is_better", plan.higher_is_better},
-          {"max_steps", plan.max_steps},
-          {"search", plan.toml},
-          {"recipe", plan.recipe}};
+  JournalEntry entry{{"event", event},
+                     {"version", kVersion},
+                     {"metric", plan.metric},
+                     {"higher_is_better", plan.higher_is_better},
+                     {"max_steps", plan.max_steps},
+                     {"search", plan.toml},
+                     {"recipe", plan.recipe}};
+  if (plan.refused.looked_at > 0) entry["refused"] = json_of(plan.refused);
+  return entry;
 }
 
 void SearchState::apply(const JournalEntry& entry) {

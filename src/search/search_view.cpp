@@ -45,6 +45,16 @@ std::string place_text(const SearchState& state, const Job& job) {
   return "";
 }
 
+// "3 of 12 points begun · 4 refused · 2 train · nll · 3m 20s"
+std::string head_line(const SearchState& state) {
+  const auto& plan = state.plan();
+  const auto refused = static_cast<int64_t>(plan.refused.count);
+  return std::to_string(state.trials().size()) + " of " + plan.budget_text() + " begun · " +
+         (refused > 0 ? with_thousands(refused) + " refused · " : "") +
+         std::to_string(state.running().size()) + " train · " + plan.metric + " · " +
+         human_duration(state.clock());
+}
+
 std::string row(const SearchState& state, const Trial& trial, const std::string& standing) {
   const auto best = state.best();
   const bool has_value = !trial.reports.empty();
@@ -69,11 +79,7 @@ std::string short_point(const Space& space, const Point& point) {
 }
 
 std::vector<std::string> table_lines(const SearchState& state, size_t rows, size_t columns) {
-  const auto& plan = state.plan();
-  std::vector<std::string> lines{std::to_string(state.trials().size()) + " of " +
-                                 plan.budget_text() + " begun · " +
-                                 std::to_string(state.running().size()) + " train · " +
-                                 plan.metric + " · " + human_duration(state.clock())};
+  std::vector<std::string> lines{head_line(state)};
   for (const auto& job : state.running()) {
     lines.push_back(row(state, trial_of(state, job.trial), "until " + with_thousands(job.until)));
   }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <set>
+#include <string_view>
 
 #include "base/error.h"
 #include "base/text.h"
@@ -15,11 +16,27 @@ namespace {
 // Values of one parameter that are read to see whether they fit.
 constexpr size_t kMostProbes = 64;
 
-std::vector<std::string> probes_of(const Parameter& parameter) {
-  if (!parameter.is_discrete()) return {parameter.at(0), parameter.at(0x1.fffffffffffffp-1)};
-  auto values = parameter.values;
-  if (values.size() > kMostProbes) values.resize(kMostProbes);
-  return values;
+/// A value that is read to see whether it fits.
+struct ProbedValue {
+  std::string name;  ///< of the block's key that states it: "values", "min", "max"
+  std::string value;
+};
+
+std::vector<ProbedValue> probes_of(const Parameter& parameter) {
+  if (!parameter.is_discrete()) {
+    return {{"min", parameter.at(0)}, {"max", parameter.at(0x1.fffffffffffffp-1)}};
+  }
+  std::vector<ProbedValue> probes;
+  for (const auto& value : parameter.values) {
+    if (probes.size() == kMostProbes) break;
+    probes.push_back({"values", value});
+  }
+  return probes;
+}
+
+// What is wrong with a value, and the value itself where the message leaves it out.
+std::string with_value(const std::string& what, const std::string& value) {
+  return what.find(", got ") != std::string::npos ? what : "`" + printable(value) + "`: " + what;
 }
 
 // The values above `number` that its conditions need.
@@ -38,16 +55,16 @@ class Probe {
       : plan_(plan), number_(number), origins_(origins), problems_(problems) {}
 
   void run() {
-    for (const auto& value : probes_of(parameter())) read(value);
+    for (const auto& probe : probes_of(parameter())) read(probe);
   }
 
  private:
   const Parameter& parameter() const { return plan_.space.parameters[number_]; }
 
-  void read(const std::string& value) {
+  void read(const ProbedValue& probe) {
     Point point(plan_.space.parameters.size());
     fulfil(plan_.space, number_, point);
-    point[number_] = value;
+    point[number_] = probe.value;
     const auto words = overrides_of(plan_, point);
     // The override is the last but for those of later parameters, of which there are none.
     const int source = config::Order::kCommandLine + static_cast<int>(words.size()) - 1;
@@ -55,10 +72,16 @@ class Probe {
     std::vector<config::Problem> found;
     config::load_file(plan_.options.search.config, words, experiment::experiment_schema(options),
                       experiment::experiment_schema(fallback), found);
+    const auto schema = experiment::experiment_schema(options);  // with the parts that were chosen
     for (const auto& problem : found) {
-      if (problem.order.source == source) note(problem.what, problem.hint);
+      if (problem.order.source != source) continue;
+      if (schema.find(problem.key) == nullptr) {
+        note("key", problem.what, problem.hint);
+      } else {
+        note(probe.name, with_value(problem.what, probe.value), problem.hint);
+      }
     }
-    if (found.empty()) check_type(experiment::experiment_schema(options));
+    if (found.empty()) check_type(schema);
   }
 
   // An interval's bounds may be whole numbers while what lies between is none.
@@ -68,14 +91,14 @@ class Probe {
     const bool fractions =
         (kind == Parameter::Kind::kDouble || kind == Parameter::Kind::kLog) && !parameter().integer;
     if (key == nullptr || !fractions || !std::holds_alternative<int64_t*>(key->value)) return;
-    note("`" + key->path + "` takes whole numbers",
+    note("name", "`" + key->path + "` takes whole numbers",
          kind == Parameter::Kind::kLog ? "add integer = true" : "name = \"int\" draws them");
   }
 
-  // Of several values that are wrong in the same way the first.
-  void note(const std::string& what, const std::string& hint) {
-    if (!told_.insert(what.substr(0, what.find(", got"))).second) return;
-    const std::string key = space_key(number_, "key");
+  // Of several values of `name` that are wrong in the same way the first.
+  void note(const std::string& name, const std::string& what, const std::string& hint) {
+    const std::string key = space_key(number_, name);
+    if (!told_.insert(key + ": " + what.substr(0, what.find(", got "))).second) return;
     problems_.push_back({origins_.of(key), what, hint, key, origins_.order_of(key)});
   }
 
@@ -115,8 +138,16 @@ void require_a_point(const SearchPlan& plan) {
               "take other values, or give `when` to what does not go together");
 }
 
-bool is_sound(const SearchPlan& plan, const Point& point) {
-  return refusal_of(plan, point).empty();
+RefusedPoints refused_of_grid(const SearchPlan& plan) {
+  RefusedPoints refused;
+  const Grid grid(plan.space);
+  for (auto point = grid.first(); point && refused.looked_at < SearchPlan::kMostLookedAt;
+       point = grid.next(*point)) {
+    ++refused.looked_at;
+    const std::string why = refusal_of(plan, *point);
+    if (!why.empty()) refused.add(plan.space.text(*point), why);
+  }
+  return refused;
 }
 
 std::string refusal_of(const SearchPlan& plan, const Point& point) {
@@ -125,8 +156,11 @@ std::string refusal_of(const SearchPlan& plan, const Point& point) {
     return "";
   } catch (const Error& error) {
     if (error.code() != ExitCode::kUsage) throw;
+    // Who searches gave no command line: the point did.
+    constexpr std::string_view kCommandLine = "command line, ";
     const std::string what = error.what();
-    return what.substr(0, what.find('\n'));
+    const size_t begin = what.starts_with(kCommandLine) ? kCommandLine.size() : 0;
+    return what.substr(begin, what.find('\n') - begin);
   }
 }
 

@@ -39,14 +39,19 @@ void ScheduleEnd::restore(const std::map<std::string, double>& state) {
   }
 }
 
-void ScheduleEnd::require_room() const {
+void ScheduleEnd::require_room(NumBatches given) const {
   if (epochs_ == 0 || !schedule_.decays_to_an_end()) return;
   const int64_t begin = schedule_.decay_begin(updates_);
   if (updates_ > begin) return;
+  const std::string epochs = counted(epochs_, "epoch", "epochs");
+  const std::string end =
+      given == NumBatches::kExact
+          ? " and end at " + with_thousands(updates_) + ", the last of " + epochs
+          : ", and " + epochs + " of this data " + (epochs_ == 1 ? "has" : "have") + " at most " +
+                counted(updates_, "update");
   throw Error(ExitCode::kUsage,
               "schedule.name: the decay of \"" + schedule_.name + "\" would begin at update " +
-                  with_thousands(begin) + " and end at " + with_thousands(updates_) +
-                  ", the last of " + counted(epochs_, "epoch", "epochs"),
+                  with_thousands(begin) + end,
               "shorten the warm-up (schedule.warmup_ratio = 0.1 follows the run), or raise "
               "train.max_epochs");
 }

@@ -9,6 +9,9 @@
 
 namespace stretto::train {
 
+/// What a number of micro-batches is: theirs, or one that they do not exceed.
+enum class NumBatches : uint8_t { kExact, kAtMost };
+
 /// How many updates the schedule of a run is made for: where it ends, and what its warm-up is a
 /// share of (schedule.warmup_ratio).
 ///
@@ -33,8 +36,9 @@ class ScheduleEnd {
   void restore(const std::map<std::string, double>& state);
 
   /// Throws Error(kUsage) where epochs make too few updates for the parts of the schedule; of
-  /// other lengths `check` tells it.
-  void require_room() const;
+  /// other lengths the rules tell it (experiment/rules.h). `check` asks with the most micro-batches
+  /// that the data can make: more of them never leave less room.
+  void require_room(NumBatches given = NumBatches::kExact) const;
 
   /// "cosine over 1,236 updates (3 epochs), of which 124 are warm-up"; empty where the
   /// configuration says as much.

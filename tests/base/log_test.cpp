@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/log_history.h"
+#include "base/log_silence.h"
 #include "base/text.h"
 #include "tests/base/temp_dir.h"
 
@@ -49,6 +50,23 @@ TEST_F(Log, QuietHidesInfoOnTheScreenOnly) {
   log::warn("two");
   EXPECT_EQ(::testing::internal::GetCapturedStderr(), "warning: two\n");
   EXPECT_NE(read_file(dir_ / "log.txt").find("one"), std::string::npos);
+}
+
+TEST_F(Log, ASilenceDropsWhatItsThreadTellsButErrors) {
+  log::open_file(dir_ / "log.txt");
+  ::testing::internal::CaptureStderr();
+  {
+    const log::Silence silence;
+    log::info("one");
+    log::warn("two");
+    std::thread([] { log::info("three"); }).join();
+    { const log::Silence inner; }
+    log::info("four");
+    log::error("five");
+  }
+  log::info("six");
+  EXPECT_EQ(::testing::internal::GetCapturedStderr(), "three\nerror: five\nsix\n");
+  EXPECT_EQ(read_file(dir_ / "log.txt").find("one"), std::string::npos);
 }
 
 TEST_F(Log, ClearsAndRedrawsTheProgressLineAroundEachLine) {

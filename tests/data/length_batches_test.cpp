@@ -94,6 +94,24 @@ TEST(LengthBatches, OfOneColumnAreFilledFromShortToLong) {
   EXPECT_EQ(cut({{}}, {.max_rows = {4}}), std::vector<Ids>{});
 }
 
+TEST(LengthBatches, AreNoMoreThanTheLongestSamplesWouldMake) {
+  EXPECT_EQ(most_batches(0, 9, {.max_rows = {20}}), 0);
+  EXPECT_EQ(most_batches(2, 50, {.max_rows = {200}}), 1);
+  EXPECT_EQ(most_batches(9, 50, {.max_rows = {200, 100}}), 5) << "two in each";
+  EXPECT_EQ(most_batches(9, 50, {.max_rows = {0}, .max_samples = 4}), 3);
+  EXPECT_EQ(most_batches(9, 50, {.max_rows = {0}}), 1);
+  EXPECT_EQ(most_batches(3, 50, {.max_rows = {20}}), 3) << "each is a batch of its own";
+  const Lengths short_and_long = many_lengths(), longest(300, 9);
+  for (const int64_t rows : {9, 10, 26, 27, 100}) {
+    for (const int64_t samples : {0, 1, 2, 7}) {
+      const LengthBounds bounds{.max_rows = {rows}, .max_samples = samples};
+      const int64_t most = most_batches(300, 9, bounds);
+      EXPECT_LE(std::ssize(cut({short_and_long}, bounds)), most) << rows << ", " << samples;
+      EXPECT_EQ(std::ssize(cut({longest}, bounds)), most) << rows << ", " << samples;
+    }
+  }
+}
+
 // Speech has thousands of frames beside a few letters, and some of it no letter at all.
 TEST(LengthBatches, HaveABoundForEachColumn) {
   const std::vector<Lengths> speech{{100, 100, 100, 100}, {0, 4, 4, 9}};

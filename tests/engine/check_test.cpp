@@ -62,6 +62,17 @@ class EngineCheck : public ::testing::Test {
     }
   }
 
+  /// The same, of a model whose encoder has so many heads.
+  void make_it_a_run_with_heads(int64_t num_heads) {
+    Experiment other = e_;
+    other.train.init_from.clear();
+    other.train.max_steps = 5000;
+    translation_of(other).model.encoder.as<models::StackOptions>().num_heads = num_heads;
+    make_it_a_run();
+    dir_.write("config.toml",
+               store::seal_config(config::to_toml(experiment::experiment_schema(other)), "run-1"));
+  }
+
   /// The configuration names another vocabulary, of two more pieces.
   void name_another_vocabulary() {
     translation_of(e_).tokenizer.src_vocab = dir_.write("more.txt", "a\nb\nc\nd\ne\nf\n");
@@ -85,13 +96,7 @@ TEST_F(EngineCheck, WeightsThatFitStopNothingAndAreNotVerified) {
 
 // 4 heads of 4 have the tensors of 2 heads of 8, and compute something else with them.
 TEST_F(EngineCheck, WeightsOfAnotherModelWithTheSameShapesStop) {
-  Experiment other = e_;
-  other.train.init_from.clear();
-  other.train.max_steps = 5000;
-  translation_of(other).model.encoder.as<models::StackOptions>().num_heads = 4;
-  make_it_a_run();
-  dir_.write("config.toml",
-             store::seal_config(config::to_toml(experiment::experiment_schema(other)), "run-1"));
+  make_it_a_run_with_heads(4);
   const auto found = weights();
   ASSERT_EQ(found.stops.size(), 1u);
   EXPECT_EQ(found.stops[0].key, "train.init_from");
@@ -100,6 +105,21 @@ TEST_F(EngineCheck, WeightsOfAnotherModelWithTheSameShapesStop) {
       << found.stops[0].what;
   e_.train.init_only = {"*"};  // who names tensors gets them
   EXPECT_TRUE(weights().stops.empty());
+}
+
+TEST_F(EngineCheck, WhatShapesHideAndWhatTheyShowIsToldAtOnce) {
+  make_it_a_run_with_heads(4);
+  translation_of(e_).model.encoder.as<models::StackOptions>().ffn_dim = 24;
+  const auto found = weights();
+  ASSERT_EQ(found.stops.size(), 2u);
+  EXPECT_NE(found.stops[0].what.find("model.encoder.num_heads: 4 there, 2 here"), std::string::npos)
+      << found.stops[0].what;
+  EXPECT_NE(found.stops[1].what.find(
+                "`encoder.layers.0.ffn.up.weight` is [8, 16], the model wants [24, 16]"),
+            std::string::npos)
+      << found.stops[1].what;
+  EXPECT_EQ(experiment::problems_of(found.stops, {}).size(), 2u);
+  EXPECT_EQ(experiment::exit_code_of(found.stops), ExitCode::kUsage);
 }
 
 TEST_F(EngineCheck, WeightsOfAnotherShapeOrNameAreListed) {
@@ -123,6 +143,35 @@ TEST_F(EngineCheck, WeightsOfAnotherShapeOrNameAreListed) {
   const auto problems = experiment::problems_of(found.stops, {});
   ASSERT_EQ(problems.size(), 1u);
   EXPECT_EQ(problems[0].details, stop.details);
+}
+
+// By the rules of `check`, before training makes a folder.
+TEST_F(EngineCheck, PatternsTextAndWeightsStopAStartTogether) {
+  translation_of(e_).data.train_src = {dir_.write("train.src", "a b\nc d\n")};
+  translation_of(e_).data.train_tgt = {dir_.write("train.tgt", "a b\n")};
+  translation_of(e_).model.encoder.as<models::StackOptions>().ffn_dim = 24;
+  translation_of(e_).model.decoder.as<models::StackOptions>().num_layers = 2;
+  e_.optim.groups = {"encodr.* lr_scale=0.5"};
+  std::string text;
+  ::testing::internal::CaptureStderr();
+  try {
+    experiment::require_sound_start({.options = e_}, {.tensors = tensor_names, .check = run_check});
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ExitCode::kUsage);
+    text = error.what();
+  }
+  const std::string told = ::testing::internal::GetCapturedStderr();
+  for (const char* word :
+       {"`encodr.*` matches no parameter", "train.src has 2",
+        "`encoder.layers.0.ffn.up.weight` is [8, 16], the model wants [24, 16]", "3 errors"}) {
+    EXPECT_NE(text.find(word), std::string::npos) << text;
+  }
+  EXPECT_EQ(told.rfind("`train.init_from` (default), in full:\n", 0), 0U) << told;
+  const auto found = weights();
+  ASSERT_EQ(found.stops.size(), 1u);
+  for (const auto& line : found.stops[0].details) {
+    EXPECT_NE(told.find("\n  " + line + "\n"), std::string::npos) << told;
+  }
 }
 
 TEST_F(EngineCheck, TheOtherRunsTokenizerIsTakenAndMustBeThere) {

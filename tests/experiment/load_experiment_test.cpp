@@ -214,6 +214,7 @@ struct RunBench : Bench {
 TEST(SameExperiment, ARunThatTrainedNothingMayBeBegunAnew) {
   const RunBench bench;
   EXPECT_FALSE(bench.standing({}).anew);
+  EXPECT_TRUE(bench.standing({}).begins);
   EXPECT_FALSE(bench.standing({"run.threads=1"}).anew) << "that key is free";
   EXPECT_TRUE(bench.standing({"optim.lr=0.25"}).anew);
   bench.folder.write("run/tokenizer/joint.model", "");
@@ -224,6 +225,7 @@ TEST(SameExperiment, ARunThatTrainedNothingMayBeBegunAnew) {
   EXPECT_TRUE(bench.standing({"optim.lr=0.25"}).anew);
   std::filesystem::remove(bench.run / "config.toml");
   EXPECT_FALSE(bench.standing({"optim.lr=0.25"}).anew) << "there is no run";
+  EXPECT_TRUE(bench.standing({"optim.lr=0.25"}).begins);
 }
 
 TEST(SameExperiment, ATokenizerIsUsedAgainOnlyForTheSettingsAndTextThatMadeIt) {
@@ -279,6 +281,7 @@ TEST(SameExperiment, WhatWasTrainedBelongsToItsConfiguration) {
                   "  train into another folder with --run, or give the old values")
         << file;
     EXPECT_FALSE(bench.standing({}).anew) << file;
+    EXPECT_FALSE(bench.standing({}).begins) << file;
   }
 }
 

@@ -2,8 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include "base/log.h"
 #include "base/text.h"
 #include "lint/lint.h"
+#include "tests/base/failure.h"
 #include "tests/base/temp_dir.h"
 #include "text/tokenizer.h"
 
@@ -132,6 +134,9 @@ TEST_F(PreflightTest, WhereASecondSourceIsAtFaultItsKeyIsNamed) {
   const auto text = stop(ExitCode::kBadData);
   EXPECT_TRUE(text.starts_with("two.toml:3:1: `data.train_src2`: ")) << text;
   EXPECT_TRUE(has(text, "train.src2 has 99")) << text;
+  const auto loaded = load_experiment(config, {});
+  const auto error = testing::failure(ExitCode::kBadData, [&] { require_sound_start(loaded, {}); });
+  EXPECT_TRUE(has(error.what(), text)) << error.what();
   // Training a tokenizer meets this one first.
   folder.write("train.src2", sentences(99) + "a" + std::string(1, '\0') + "b\n");
   const auto byte = stop(ExitCode::kBadData);
@@ -216,9 +221,15 @@ TEST_F(TextPreflight, ATokenizerFileThatIsNoneIsToldAtItsKey) {
     const auto quick = look({}, {});
     ASSERT_EQ(quick.unread.size(), 1u) << task;
     EXPECT_EQ(quick.unread[0].key, "tokenizer.vocab_size");
-    const auto text =
-        stop(ExitCode::kBadData, {"tokenizer.model=" + (folder / "no.json").string()});
+    const std::vector<std::string> named{"tokenizer.model=" + (folder / "no.json").string()};
+    const auto text = stop(ExitCode::kBadData, named);
     EXPECT_TRUE(has(text, "`tokenizer.model`: ") && has(text, "no.json")) << text;
+    // Training asks for it before it makes a folder.
+    EXPECT_NO_THROW(require_sound_start(load_experiment(config, {}), {}));
+    const auto loaded = load_experiment(config, named);
+    const auto error =
+        testing::failure(ExitCode::kBadData, [&] { require_sound_start(loaded, {}); });
+    EXPECT_TRUE(has(error.what(), text)) << error.what();
   }
 }
 
@@ -301,6 +312,28 @@ TEST_F(UnknownTokens, AreLookedForInSoundTextAlone) {
   EXPECT_TRUE(has(found.stops[0].what, "validation text: "));
 }
 
+/// Text of few samples, and a tokenizer that knows it.
+class FewSamples : public UnknownTokens {};
+
+TEST_F(FewSamples, LeaveNoRoomForAScheduleInAnyFamily) {
+  for (const auto& family : kFamilies) {
+    describe(family.task, family.known);
+    std::vector<std::string> overrides{model, "train.max_steps=0", "train.max_epochs=1",
+                                       "schedule.name=cosine", "schedule.warmup_ratio=0.1"};
+    for (const auto& how :
+         {PreflightOptions{.full = true}, PreflightOptions{.limit = milliseconds(60'000)}}) {
+      const auto found = look(overrides, how);
+      ASSERT_EQ(found.stops.size(), 1u) << family.task;
+      EXPECT_EQ(found.stops[0].key, "schedule.name");
+      EXPECT_TRUE(
+          has(found.stops[0].what, "begin at update 1, and 1 epoch of this data has at most"))
+          << family.task << ": " << found.stops[0].what;
+    }
+    overrides.back() = "schedule.warmup_steps=0";
+    EXPECT_TRUE(look(overrides).stops.empty()) << family.task;
+  }
+}
+
 TEST_F(PreflightTest, AVocabularyThatTheTextDoesNotAllowIsToldAtItsKey) {
   const auto large = stop(ExitCode::kUsage, {"tokenizer.vocab_size=9000"});
   EXPECT_TRUE(has(large, "`tokenizer.vocab_size`: the training text is too small for 9000 pieces"))
@@ -338,7 +371,95 @@ TEST_F(PreflightTest, AllStopsAreToldAndTheCodeIsThatOfTheFirst) {
   folder.write("valid.tgt", sentences(11));
   const auto found = look({"tokenizer.vocab_size=9000"});
   EXPECT_EQ(problems_of(found.stops, origins).size(), 3u);
-  EXPECT_EQ(exit_code_of(found.stops), ExitCode::kUsage) << "training makes the tokenizer first";
+  EXPECT_EQ(exit_code_of(found.stops), ExitCode::kBadData) << "training reads the lines first";
+}
+
+// What `stretto train` asks before it makes a folder.
+TEST_F(PreflightTest, UnequalLineCountsAreRefusedByALookAtTheFilesAlone) {
+  const auto loaded = load_experiment(config, {"tokenizer.vocab_size=9000"});
+  EXPECT_NO_THROW(require_sound_start(loaded, {})) << "no tokenizer is made";
+  folder.write("train.tgt", sentences(101));
+  const auto error = testing::failure(ExitCode::kBadData, [&] { require_sound_start(loaded, {}); });
+  EXPECT_TRUE(has(error.what(), "my.toml:2:1: `data.train_src`: the two sides do not have the"))
+      << error.what();
+  EXPECT_NO_THROW(require_sound_start(loaded, {}, {.limit = milliseconds(0)})) << "found later";
+}
+
+TEST_F(PreflightTest, AllThatWouldStopAStartIsToldTogetherWithItsDetails) {
+  folder.write("train.tgt", sentences(101));
+  const auto loaded = load_experiment(config, {"optim.groups=[\"encodr.* lr_scale=0.5\"]",
+                                               "train.init_from=" + folder.path().string()});
+  CheckRequest asked;
+  const EngineLooks engine{
+      .tensors = [](const Experiment&) { return std::vector<optim::TensorName>{{"encoder.bias"}}; },
+      .check =
+          [&](const CheckRequest& request) {
+            asked = request;
+            log::info("training tells this");
+            log::warn("and this");
+            return Preflight{.stops = {{Stage::kWeights,
+                                        "train.init_from",
+                                        ExitCode::kBadData,
+                                        "does not fit",
+                                        "give the values of that run",
+                                        {"`a` is missing", "`b` is missing"}}},
+                             .unread = {}};
+          }};
+  ::testing::internal::CaptureStderr();
+  const auto error =
+      testing::failure(ExitCode::kUsage, [&] { require_sound_start(loaded, engine); });
+  const std::string told = ::testing::internal::GetCapturedStderr();
+  for (const char* part :
+       {"my.toml:2:1: `data.train_src`: the two sides", "`encodr.*` matches no parameter",
+        "`train.init_from`: does not fit\n  give the values of that run", "3 errors"}) {
+    EXPECT_TRUE(has(error.what(), part)) << error.what();
+  }
+  EXPECT_EQ(told, loaded.origins.of("train.init_from") +
+                      ", in full:\n  `a` is missing\n  `b` is missing\n");
+  EXPECT_TRUE(asked.weights);
+  EXPECT_FALSE(asked.machine || asked.text || asked.full);
+}
+
+TEST_F(PreflightTest, AStartLoadsATokenizerThatIsNamedBeforeItAsksForWeights) {
+  folder.write("no.model", "this is no model");
+  const auto loaded = load_experiment(config, {"tokenizer.model=" + (folder / "no.model").string(),
+                                               "train.init_from=" + folder.path().string()});
+  const EngineLooks engine{.tensors = {}, .check = [](const CheckRequest&) {
+                             ADD_FAILURE() << "nobody knows the shapes";
+                             return Preflight{};
+                           }};
+  const auto error =
+      testing::failure(ExitCode::kBadData, [&] { require_sound_start(loaded, engine); });
+  EXPECT_TRUE(has(error.what(), "`tokenizer.model`: ") &&
+              has(error.what(), "no.model: not a SentencePiece model"))
+      << error.what();
+}
+
+TEST_F(PreflightTest, AScheduleLongerThanTheEpochsOfFewPairsIsToldByTheRuleOfTraining) {
+  for (const char* name : {"train.src", "train.tgt"}) folder.write(name, sentences(2));
+  const auto with = [&](int epochs, const std::string& more) {
+    auto overrides = vocabulary();
+    for (const auto& word :
+         {std::string("train.max_steps=0"), "train.max_epochs=" + std::to_string(epochs),
+          std::string("schedule.name=linear"), std::string("schedule.warmup_ratio=0.1"), more}) {
+      if (!word.empty()) overrides.push_back(word);
+    }
+    return overrides;
+  };
+  const auto text = stop(ExitCode::kUsage, with(1, ""));
+  EXPECT_TRUE(has(text,
+                  "the decay of \"linear\" would begin at update 1, and 1 epoch of this data "
+                  "has at most 1 update"))
+      << text;
+  const auto timed = look(with(1, ""), {.limit = milliseconds(60'000)});
+  ASSERT_EQ(timed.stops.size(), 1u);
+  EXPECT_EQ(timed.stops[0].key, "schedule.name");
+  EXPECT_EQ(timed.stops[0].stage, Stage::kSchedule);
+  EXPECT_TRUE(look(with(3, "")).stops.empty());
+  for (const char* enough : {"data.train_weights=[10]", "data.max_samples=1"}) {
+    EXPECT_TRUE(look(with(1, enough)).stops.empty()) << enough;
+  }
+  EXPECT_TRUE(look(with(1, ""), {.limit = milliseconds(0)}).stops.empty()) << "nobody knows";
 }
 
 TEST_F(PreflightTest, OneCauseIsToldOnce) {
@@ -381,6 +502,7 @@ TEST_F(PreflightTest, WithEnoughTimeTheChildSaysTheSame) {
     for (size_t i = 0; i < here.stops.size(); ++i) {
       EXPECT_EQ(there.stops[i].what, here.stops[i].what);
       EXPECT_EQ(there.stops[i].hint, here.stops[i].hint);
+      EXPECT_EQ(there.stops[i].details, here.stops[i].details);
       EXPECT_EQ(there.stops[i].key, here.stops[i].key);
       EXPECT_EQ(there.stops[i].code, here.stops[i].code);
       EXPECT_EQ(there.stops[i].stage, here.stops[i].stage);

@@ -258,10 +258,17 @@ TEST(Rules, TheFloorIsBelowTheHighestRateOfTheRun) {
            {[&](auto& e) { scaled(e, 100, 2e-3); }, ""},
            {[&](auto& e) { scaled(e, 100, 0.03); },
             "0.03 is above the peak, 0.02: optim.lr scaled from optim.reference_batch to "
-            "data.max_tokens * train.update_freq"},
+            "2,000 tokens an update"},
            {[&](auto& e) { scaled(e, 100'000, 5e-4); },
             "0.0005 is above the peak, 2e-5: optim.lr scaled from optim.reference_batch to "
-            "data.max_tokens * train.update_freq"},
+            "2,000 tokens an update"},
+           {[&](auto& e) {
+              scaled(e, 100, 0.005);
+              translation_of(e).data.max_samples = 8;
+              translation_of(e).data.max_src_tokens = translation_of(e).data.max_tgt_tokens = 50;
+            },
+            "0.005 is above the peak, 0.004: optim.lr scaled from optim.reference_batch to "
+            "400 tokens an update"},
            // 1 / sqrt(512 * 5000) = 0.000625
            {[&](auto& e) { noam(e, 0.5); }, "0.5 is above the highest rate of noam, 0.000625"},
            {[&](auto& e) { noam(e, 6e-4); }, ""},

@@ -3,10 +3,12 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <limits>
 #include <utility>
 
 #include "experiment/experiment_schema.h"
 #include "experiment/preflight.h"
+#include "experiment/question_data.h"
 #include "experiment/rules.h"
 #include "experiment/scaled_rate.h"
 #include "experiment/schedule_length.h"
@@ -161,7 +163,40 @@ TEST(TaskRules, SayWhatABatchCounts) {
   ASSERT_EQ(keys_of(problems), Keys{"schedule.min_lr"});
   EXPECT_EQ(problems[0].what,
             "0.2 is above the peak, 0.125: optim.lr scaled from optim.reference_batch to "
-            "data.max_samples * train.update_freq");
+            "20 pictures an update");
+}
+
+TEST(TaskRules, AMicroBatchOfFewSamplesHasNoMoreTokensThanTheLongest) {
+  struct Row {
+    int64_t max_tokens, max_samples, longest, bound;
+  };
+  constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
+  for (const auto& row : std::vector<Row>{{4096, 0, 50, 4096},
+                                          {4096, 32, 50, 1600},
+                                          {4096, 81, 50, 4050},
+                                          {4096, 82, 50, 4096},
+                                          {4096, 32, 128, 4096},
+                                          {4096, kMost, 512, 4096},
+                                          {kMost, kMost, kMost, kMost}}) {
+    const auto bound = token_bound(row.max_tokens, row.max_samples, row.longest);
+    EXPECT_EQ(bound.value, row.bound) << row.max_samples << " of " << row.longest;
+    EXPECT_EQ(bound.key, "data.max_tokens");
+    EXPECT_EQ(bound.unit, "tokens");
+  }
+}
+
+TEST(TaskRules, ScaleTheRateByTheSamplesThatTheFamilyLetsIn) {
+  Experiment e;
+  e.train.update_freq = 4;
+  auto& pairs = translation_of(e).data;
+  pairs.max_samples = 32;
+  pairs.max_src_tokens = 40;
+  pairs.max_tgt_tokens = 50;  // the longer side counts
+  EXPECT_EQ(ScaledRate(e).batch, 4 * 32 * 50);
+  e.task.select("question_answering");
+  questions_of(e).data.max_samples = 12;
+  questions_of(e).data.max_text_tokens = 300;
+  EXPECT_EQ(ScaledRate(e).batch, 4 * 12 * 300);
 }
 
 TEST(TaskRules, NameTheScoresByWhichBestCanGo) {

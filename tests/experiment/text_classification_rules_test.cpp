@@ -5,6 +5,7 @@
 #include "experiment/load_experiment.h"
 #include "experiment/preflight.h"
 #include "experiment/rules.h"
+#include "experiment/text_rules.h"
 #include "experiment/text_sections.h"
 #include "tests/base/temp_dir.h"
 
@@ -119,12 +120,27 @@ TEST_F(TextClassificationRulesTest, SectionsAreAViewOfWhatTextsHaveInCommon) {
   EXPECT_EQ(text.model, &own().model);
   EXPECT_EQ(*text.valid, own().data.valid);
   EXPECT_EQ(text.max_text_tokens, own().data.max_text_tokens);
+  EXPECT_FALSE(text.cuts_start);
+  own().data.truncation = "start";
+  EXPECT_TRUE(text_sections(e_).cuts_start);
   for (const char* other : {"masked_lm", "question_answering"}) {
     Experiment e;
     e.task.select(other);
     EXPECT_TRUE(find_text_sections(e)) << other;
+    EXPECT_FALSE(text_sections(e).cuts_start) << other;
   }
   EXPECT_FALSE(find_text_sections(Experiment{}));
+}
+
+TEST_F(TextClassificationRulesTest, TheFamilySaysWhetherItsTextsArePairs) {
+  EXPECT_FALSE(text_rules_of(e_).reads_pairs(e_));
+  own().data.text2 = "reply";
+  EXPECT_TRUE(text_rules_of(e_).reads_pairs(e_));
+  for (const auto& [other, pairs] : {std::pair("masked_lm", false), {"question_answering", true}}) {
+    Experiment e;
+    e.task.select(other);
+    EXPECT_EQ(text_rules_of(e).reads_pairs(e), pairs) << other;
+  }
 }
 
 TEST_F(TextClassificationRulesTest, CheckFindsAMissingColumnAnUnknownLabelAndABadRow) {

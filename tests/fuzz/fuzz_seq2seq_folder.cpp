@@ -3,9 +3,10 @@
 // of its bytes.
 //
 // Parts stand between lines of `---`: config.json, vocab.json, target_vocab.json,
-// tokenizer_config.json, and the tensors of model.safetensors, a line each: a name and sizes. An
-// empty part is a file that is missing. source.spm and target.spm are one small sound model. Bytes
-// of tensors are no zeros: a bias of zeros is none.
+// tokenizer_config.json, the tensors of model.safetensors, a line each: a name and sizes, and then
+// generation_config.json. An empty part is a file that is missing, and so is one that the input
+// does not reach. source.spm and target.spm are one small sound model. Bytes of tensors are no
+// zeros: a bias of zeros is none.
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -22,6 +23,7 @@ using namespace stretto;
 
 constexpr std::array kTextFiles{"config.json", "vocab.json", "target_vocab.json",
                                 "tokenizer_config.json"};
+constexpr size_t kTensors = kTextFiles.size(), kGeneration = kTensors + 1;  // the last parts
 constexpr char kByte = '?';  // of all tensors, whose elements are 0.75 then
 
 }  // namespace
@@ -29,12 +31,13 @@ constexpr char kByte = '?';  // of all tensors, whose elements are 0.75 then
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace stretto::testing;
   const auto& folder = empty_folder();
-  const auto parts = parts_of({reinterpret_cast<const char*>(data), size}, kTextFiles.size() + 1);
+  const auto parts = parts_of({reinterpret_cast<const char*>(data), size}, kGeneration + 1);
   for (size_t i = 0; i < kTextFiles.size(); ++i) write_text(folder / kTextFiles[i], parts[i]);
   for (const char* name : {"source.spm", "target.spm"}) {
     write_text(folder / name, small_sentencepiece());
   }
-  write_tensors(folder / "model.safetensors", parts.back(), kByte);
+  write_text(folder / "generation_config.json", parts[kGeneration]);
+  write_tensors(folder / "model.safetensors", parts[kTensors], kByte);
   for (const bool lenient : {false, true}) {
     try {
       const auto model =

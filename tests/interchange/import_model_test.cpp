@@ -11,12 +11,14 @@
 #include "interchange/tokenizer_folder.h"
 #include "tests/base/failure.h"
 #include "tests/interchange/model_folder.h"
+#include "tests/store/pickle_writer.h"
 
 namespace stretto::interchange {
 namespace {
 
 using stretto::testing::failure;
 using stretto::testing::ModelFolder;
+using stretto::testing::PickleWriter;
 using stretto::testing::TempDir;
 
 const store::TensorView* find(const ImportedModel& model, const std::string& name) {
@@ -116,6 +118,37 @@ TEST(ImportModel, MissingAndExtraTensorsAreListed) {
   EXPECT_EQ(model.left_out, std::vector<std::string>{"adapter.weight"});
 }
 
+TEST(ImportModel, NamesThatTheMessageHasNoRoomForAreItsDetails) {
+  auto folder = ModelFolder::bert("BertModel");
+  std::vector<std::string> of_extra;
+  for (int i = 10; i < 35; ++i) {
+    const std::string name = "adapter." + std::to_string(i) + ".weight";
+    folder.shapes[name] = {2};
+    of_extra.push_back("`" + name + "` is not in the model");
+  }
+  folder.write();
+  const auto error = [&](const ImportOptions& options) {
+    return failure(ExitCode::kBadData, [&] { import_model(folder.dir->path(), options); });
+  };
+  const std::string what = error({}).what();
+  EXPECT_TRUE(what.ends_with("adapter.28.weight, adapter.29.weight, and 5 more")) << what;
+  EXPECT_EQ(error({}).details(), of_extra);
+  EXPECT_EQ(import_model(folder.dir->path(), {.ignore_extra = true}).left_out.size(), 25U);
+
+  folder.config["num_hidden_layers"] = 3;  // two without their 16 tensors
+  folder.dir->write("config.json", folder.config.dump());
+  const std::string both = error({}).what();
+  EXPECT_NE(both.find(", and 12 more; not in the model: adapter.10.weight"), std::string::npos)
+      << both;
+  const auto details = error({}).details();
+  ASSERT_EQ(details.size(), 32U + 25U);
+  EXPECT_TRUE(std::equal(of_extra.begin(), of_extra.end(), details.begin() + 32));
+  const std::string last = "`bert.encoder.layer.2.output.LayerNorm.bias` is missing";
+  EXPECT_EQ(std::count(details.begin(), details.begin() + 32, last), 1);
+  EXPECT_EQ(error({.allow_missing = true}).details(), of_extra);
+  EXPECT_EQ(error({.ignore_extra = true}).details().size(), 32U);
+}
+
 TEST(ImportModel, ATiedMatrixIsTheTable) {
   auto folder = ModelFolder::bert("BertForMaskedLM").with_bert_masked_tokens();
   folder.shapes["cls.predictions.decoder.weight"] = {8, 4};
@@ -190,6 +223,58 @@ TEST(ImportModel, ShardsAreOneModel) {
   other["more"] = "a.safetensors";
   EXPECT_NE(refused_map(other).find("has no `more`"), std::string::npos);
   EXPECT_NE(refused_map(nlohmann::json::object()).find("lists no tensors"), std::string::npos);
+}
+
+/// Some of a folder's tensors, as torch.save writes them.
+std::string torch_file_of(const ModelFolder& folder, const std::vector<std::string>& names) {
+  PickleWriter writer;
+  std::vector<std::pair<std::string, std::string>> members{{"model/data.pkl", ""}};
+  writer.raw("}(");
+  for (const auto& name : names) {
+    const std::string key = std::to_string(members.size() - 1), bytes = folder.values_of(name);
+    const auto& shape = folder.shapes.at(name);
+    std::vector<int64_t> strides(shape.size(), 1);
+    for (size_t i = shape.size() - 1; i > 0; --i) strides[i - 1] = strides[i] * shape[i];
+    const auto elements = static_cast<int64_t>(bytes.size() / sizeof(float));
+    writer.text(name).tensor(key, elements, 0, shape, strides);
+    members.emplace_back("model/data/" + key, bytes);
+  }
+  members.front().second = writer.raw("u.").bytes;
+  return stretto::testing::zipped(members);
+}
+
+TEST(ImportModel, ShardsOfTorchAreOneModel) {
+  auto folder = ModelFolder::bert("BertForQuestionAnswering");
+  folder.add_layer("qa_outputs", 2, 4);
+  folder.write();  // its config.json
+  std::filesystem::remove(*folder.dir / "model.safetensors");
+  std::vector<std::string> first, second;
+  nlohmann::json map;
+  // Query, key and value, which Stretto joins, are not in one file.
+  for (const auto& [name, shape] : folder.shapes) {
+    const bool is_first = name < "bert.encoder.layer.0.attention.self.q";
+    (is_first ? first : second).push_back(name);
+    map[name] = is_first ? "pytorch_model-00001-of-00002.bin" : "pytorch_model-00002-of-00002.bin";
+  }
+  folder.dir->write("pytorch_model-00001-of-00002.bin", torch_file_of(folder, first));
+  folder.dir->write("pytorch_model-00002-of-00002.bin", torch_file_of(folder, second));
+  const auto write_index = [&] {
+    folder.dir->write("pytorch_model.bin.index.json", nlohmann::json{{"weight_map", map}}.dump());
+  };
+  write_index();
+  const auto model = import_model(folder.dir->path());
+  const std::string self = "bert.encoder.layer.0.attention.self.";
+  EXPECT_EQ(find(model, "encoder.layers.0.self_attention.qkv.weight")->bytes,
+            folder.values_of(self + "query.weight") + folder.values_of(self + "key.weight") +
+                folder.values_of(self + "value.weight"));
+  EXPECT_EQ(find(model, "head.output.weight")->bytes, folder.values_of("qa_outputs.weight"));
+
+  map["more"] = "pytorch_model-00001-of-00002.bin";
+  write_index();
+  EXPECT_NE(refused(folder).find("pytorch_model-00001-of-00002.bin has no `more`"),
+            std::string::npos);
+  folder.write();  // safetensors come first
+  EXPECT_NO_THROW(import_model(folder.dir->path()));
 }
 
 TEST(ImportModel, FoldersThatAreNotWholeAreRefused) {

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "base/file.h"
 #include "interchange/export_seq2seq.h"
 #include "interchange/marian_tokenizer.h"
 #include "tests/base/failure.h"
@@ -227,6 +228,29 @@ TEST(ImportSeq2Seq, NeedsTheFilesOfItsTokenizer) {
                 .message()
                 .find("target.spm"),
             std::string::npos);
+}
+
+TEST(ImportSeq2Seq, ADamagedFileOfItsTokenizerIsNamedWithItsPath) {
+  const auto refused_file = [](const char* file, const std::string& bytes, bool separate) {
+    auto folder = marian_folder();
+    folder.config["share_encoder_decoder_embeddings"] = !separate;
+    folder.write();
+    if (separate) folder.dir->write("target_vocab.json", read_file(*folder.dir / "vocab.json"));
+    folder.dir->write(file, bytes);
+    const std::string message = refused_folder(folder);
+    EXPECT_TRUE(message.starts_with((*folder.dir / file).string() + ":")) << message;
+    return message;
+  };
+  for (const bool separate : {false, true}) {
+    EXPECT_NE(refused_file("vocab.json", "{", separate).find("vocab.json:1:"), std::string::npos);
+    refused_file("vocab.json", "[]", separate);
+    EXPECT_NE(refused_file("vocab.json", R"({"</s>": 0, "<unk>": 1})", separate)
+                  .find("the vocabulary has no `<pad>`"),
+              std::string::npos);
+    refused_file("source.spm", "damaged", separate);
+    refused_file("target.spm", "damaged", separate);
+  }
+  refused_file("target_vocab.json", "{", true);
 }
 
 TEST(ImportSeq2Seq, TokenizersOfOtherSettingsAreRefused) {

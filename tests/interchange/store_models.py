@@ -1,23 +1,28 @@
 #!/usr/bin/env python3
 """Stores small models of the package transformers with what it computes, so that tests compare without Python.
 
-    store_models.py [--folder tests/assets/transformers]
+    store_models.py [--folder tests/assets/transformers] [NAME ...]
 
-bert reads labels, roberta answers, distilbert masked tokens. Each is a folder as save_pretrained writes it; of distilbert the
-tokenizer is vocab.txt alone, as in folders of earlier versions. NAME.json beside it has the versions that made it, and of each
-text its ids, segments and logits; of a text without a second one, also the mean of the encoder's rows.
-tests/engine/stored_models_test.cpp imports the folders and must find the same, to 1e-4. Newer versions are no reason to store
-the models again: crosscheck_models.py compares with those that are installed.
-Exits 0, or 77 (skipped) when transformers or PyTorch is not installed.
+bert reads labels, roberta answers, distilbert masked tokens; marian and pegasus translate. Each is a folder as save_pretrained
+writes it; of distilbert the tokenizer is vocab.txt alone, as in folders of earlier versions. NAME.json beside it has the
+versions that made it, and of each text its ids, segments and logits; of a text without a second one, also the mean of the
+encoder's rows. Of a translation it has the ids of both sides, logits for each target token, and the text of the target's ids.
+tests/engine/stored_models_test.cpp imports the folders and must find the same, to 1e-4; and again of the folders that Stretto
+writes of its runs. Newer versions are no reason to store the models again: crosscheck_models.py and crosscheck_translation.py
+compare with those that are installed.
+Exits 0, or 77 (skipped) when transformers, PyTorch or sentencepiece is not installed.
 """
 import argparse
+import io
 import json
 import pathlib
+import random
 import shutil
 import string
 import sys
 
 try:
+    import sentencepiece
     import torch
     import transformers
 except ImportError as missing:
@@ -29,6 +34,8 @@ WIDTH, LAYERS, HEADS, INNER, LONGEST = 16, 2, 2, 32, 32
 SPECIALS_OF_BERT = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
 SPECIALS_OF_ROBERTA = ["<s>", "<pad>", "</s>", "<unk>", "<mask>"]
 WORDS = ["the", "red", "blue", "house", "dog", "cat", "sees", "who", "is", "##es", "##ing"]
+ENGLISH = "the old cat sees a red house and two small birds".split()
+GERMAN = "die alte Katze sieht ein rotes Haus und zwei kleine Vögel".split()
 MERGES = ["Ġ t", "h e", "Ġt he", "Ġ h", "o u", "s e", "ou se", "Ġh ouse", "Ġ d", "o g", "Ġd og"]
 
 TEXTS = {
@@ -36,6 +43,9 @@ TEXTS = {
              ("a dog sees cats", "The house is blue!"), ("", "red")],
     "roberta": [("Who sees the dog?", "The red house; the dog sees a cat."), ("Where", "naïve 東京 😀 <mask>"), ("the houses",)],
     "distilbert": [("the [MASK] house sees dogs",), ("[MASK][MASK]",), ("Blue.",)],
+    "marian": [("the old cat sees a red house", "die alte Katze sieht ein rotes Haus"), ("", "Vögel"),
+               (">>deu<<  two small birds, 猫", "zwei  kleine Vögel und"), ("a house", "")],
+    "pegasus": [("two birds and the cat", "zwei Vögel und die Katze"), ("", "Haus"), ("old", "alte alte alte")],
 }
 
 
@@ -64,6 +74,32 @@ def roberta_tokenizer(folder):
                                              model_max_length=LONGEST)
 
 
+def sentencepiece_model(words, kind):
+    """Without the 240 kB of NFKC, which a model of real text has."""
+    rng = random.Random(SEED)
+    lines = [" ".join(rng.choice(words) for _ in range(rng.randint(3, 8))) for _ in range(100)]
+    written = io.BytesIO()
+    sentencepiece.SentencePieceTrainer.train(sentence_iterator=iter(lines), model_writer=written, model_type=kind,
+                                             vocab_size=40, hard_vocab_limit=False, normalization_rule_name="identity",
+                                             num_threads=1, minloglevel=2)
+    return written.getvalue()
+
+
+def marian_tokenizer(folder):
+    """As the real ones are: `</s>` first, `<pad>` last, a language among the pieces, both sides in one vocabulary."""
+    pieces = ["</s>", "<unk>"]
+    for side, words, kind in (("source", ENGLISH, "unigram"), ("target", GERMAN, "bpe")):
+        model = sentencepiece_model(words, kind)
+        (folder / f"{side}.spm").write_bytes(model)
+        side_model = sentencepiece.SentencePieceProcessor(model_proto=model)
+        of_side = map(side_model.id_to_piece, range(side_model.get_piece_size()))
+        pieces += [piece for piece in of_side if piece not in {"<s>", *pieces}]
+    pieces += [">>deu<<", "<pad>"]
+    (folder / "vocab.json").write_text(json.dumps({piece: i for i, piece in enumerate(pieces)}), encoding="utf-8")
+    return transformers.MarianTokenizer(source_spm=str(folder / "source.spm"), target_spm=str(folder / "target.spm"),
+                                        vocab=str(folder / "vocab.json"), model_max_length=LONGEST)
+
+
 def bert_model(vocab):
     return transformers.BertForSequenceClassification(transformers.BertConfig(
         vocab_size=vocab, hidden_size=WIDTH, num_hidden_layers=LAYERS, num_attention_heads=HEADS, intermediate_size=INNER,
@@ -81,12 +117,43 @@ def distilbert_model(vocab):
         vocab_size=vocab, dim=WIDTH, n_layers=LAYERS, n_heads=HEADS, hidden_dim=INNER, max_position_embeddings=LONGEST))
 
 
+def translation_settings(vocab, begin, **more):
+    return {"vocab_size": vocab, "d_model": 12, "encoder_layers": 2, "decoder_layers": 2, "encoder_attention_heads": 2,
+            "decoder_attention_heads": 3, "encoder_ffn_dim": 20, "decoder_ffn_dim": 16, "max_position_embeddings": LONGEST,
+            "scale_embedding": True, "pad_token_id": vocab - 1, "eos_token_id": 0, "forced_eos_token_id": 0,
+            "decoder_start_token_id": begin, **more}
+
+
+def marian_model(vocab):
+    return transformers.MarianMTModel(transformers.MarianConfig(
+        **translation_settings(vocab, begin=vocab - 1, activation_function="swish")))
+
+
+def pegasus_model(vocab):
+    """Pegasus's layers with Marian's tokenizer, and a decoder that does not begin with padding."""
+    return transformers.PegasusForConditionalGeneration(transformers.PegasusConfig(
+        **translation_settings(vocab, begin=0, activation_function="relu")))
+
+
 KINDS = {"bert": (bert_tokenizer, bert_model), "roberta": (roberta_tokenizer, roberta_model),
-         "distilbert": (distilbert_tokenizer, distilbert_model)}
+         "distilbert": (distilbert_tokenizer, distilbert_model), "marian": (marian_tokenizer, marian_model),
+         "pegasus": (marian_tokenizer, pegasus_model)}
+TRANSLATES = {"marian", "pegasus"}
 
 
 def rounded(tensor):
     return [[round(value, 6) for value in row] for row in tensor.tolist()]
+
+
+@torch.no_grad()
+def translated(model, tokenizer, texts):
+    source, target = texts
+    ids, target_ids = tokenizer(source).input_ids, tokenizer(text_target=target).input_ids
+    before = [model.config.decoder_start_token_id] + target_ids[:-1]
+    logits = model(input_ids=torch.tensor([ids]), decoder_input_ids=torch.tensor([before])).logits[0]
+    decoded = tokenizer.decode(target_ids, skip_special_tokens=True, clean_up_tokenization_spaces=False)
+    return {"text": source, "ids": ids, "target": target, "target_ids": target_ids, "decoded": decoded,
+            "logits": rounded(logits)}
 
 
 @torch.no_grad()
@@ -117,13 +184,17 @@ def store(name, place):
     model = make_model(len(tokenizer)).eval()
     with torch.no_grad():
         for parameter in model.parameters():  # far from a start, so that every bias and norm shows
-            parameter.add_(torch.randn_like(parameter) * 0.2)
+            if parameter.requires_grad:  # sinusoids do not
+                parameter.add_(torch.randn_like(parameter) * 0.2)
+        if name in TRANSLATES:
+            model.final_logits_bias.normal_()
     model.save_pretrained(folder)
     if name != "distilbert":
         tokenizer.save_pretrained(folder)
+    compute = translated if name in TRANSLATES else computed
     result = {"made_with": {"torch": torch.__version__, "transformers": transformers.__version__, "seed": SEED},
               "class": type(model).__name__,
-              "texts": [computed(model, tokenizer, texts) for texts in TEXTS[name]]}
+              "texts": [compute(model, tokenizer, texts) for texts in TEXTS[name]]}
     lines = json.dumps(result, ensure_ascii=False, separators=(",", ":")).replace('{"text"', '\n{"text"')
     (place / f"{name}.json").write_text(lines + "\n", encoding="utf-8")
 
@@ -132,9 +203,10 @@ def main():
     assets = pathlib.Path(__file__).resolve().parent.parent / "assets"
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--folder", type=pathlib.Path, default=assets / "transformers")
+    parser.add_argument("names", nargs="*", metavar="NAME", help="of those to store; all without one")
     options = parser.parse_args()
     torch.set_num_threads(1)
-    for name in KINDS:
+    for name in options.names or KINDS:
         store(name, options.folder)
     return 0
 

@@ -267,6 +267,18 @@ TEST(Lint, AScaledRateIsNotedWhereSamplesLeaveHalfOfTheTokensOut) {
   EXPECT_FALSE(noted("data.max_samples=82"));
   EXPECT_FALSE(noted("data.max_samples=0"));
   EXPECT_FALSE(noted("data.max_samples=8", "optim.lr_scaling=none"));
+  // Then 16 samples count as 640 tokens.
+  const std::vector<std::string> overrides{"data.max_samples=16", "data.max_src_tokens=40",
+                                           "data.max_tgt_tokens=40", "optim.reference_batch=640",
+                                           "optim.lr_scaling=sqrt"};
+  EXPECT_TRUE(lint_of(overrides).empty());
+  auto longer = overrides;
+  longer[1] = "data.max_src_tokens=60";
+  const auto found = lint_of(longer);
+  ASSERT_EQ(codes_of(found), std::vector<std::string>{"LB017"});
+  EXPECT_EQ(found[0].reason,
+            "16 samples are about 400 tokens, and optim.lr is scaled for the most that a "
+            "micro-batch may have, 960");
 }
 
 TEST(Lint, BatchNormWantsEnoughSamplesHoweverManyTokens) {

@@ -18,14 +18,15 @@ static_assert(config::lists_every_member<DynamicDecoderOptions>);
 
 /// The same sizes for every family of options; kernels odd, even, and longer than most sequences.
 template <class O>
-O small(const std::string& norm = "post", bool glu = true) {
+O small(const testing::LightForm& form = {false, "post", true}) {
   O options;
   options.num_layers = 2;
   options.num_heads = 4;
   options.kernels = {3, 6};
   options.ffn_dim = 20;
-  options.norm = norm;
-  options.glu = glu;
+  options.norm = form.norm;
+  options.glu = form.glu;
+  options.activation = form.activation;
   options.positions = "learned";
   options.max_positions = 40;
   options.dropout = options.input_dropout = 0.0;
@@ -37,19 +38,20 @@ O small(const std::string& norm = "post", bool glu = true) {
 /// Everything about one decoder or encoder of this file.
 struct Case : testing::LightForm {
   std::string text() const {
-    return std::string(predicts ? "dynamic " : "light ") + norm + (glu ? " gated" : "");
+    return std::string(predicts ? "dynamic " : "light ") + norm + (glu ? " gated " : " ") +
+           activation;
   }
   std::shared_ptr<Encoder> encoder(at::ScalarType dtype) const {
     const PartSetup setup = testing::setup_of("encoder");
-    auto part = predicts ? make_dynamic_encoder(small<DynamicEncoderOptions>(norm, glu), setup)
-                         : make_light_encoder(small<LightEncoderOptions>(norm, glu), setup);
+    auto part = predicts ? make_dynamic_encoder(small<DynamicEncoderOptions>(*this), setup)
+                         : make_light_encoder(small<LightEncoderOptions>(*this), setup);
     part->to(dtype);
     return part;
   }
   std::shared_ptr<Decoder> decoder(at::ScalarType dtype) const {
     const PartSetup setup = testing::setup_of("decoder");
-    auto part = predicts ? make_dynamic_decoder(small<DynamicDecoderOptions>(norm, glu), setup)
-                         : make_light_decoder(small<LightDecoderOptions>(norm, glu), setup);
+    auto part = predicts ? make_dynamic_decoder(small<DynamicDecoderOptions>(*this), setup)
+                         : make_light_decoder(small<LightDecoderOptions>(*this), setup);
     part->to(dtype);
     return part;
   }
@@ -58,7 +60,9 @@ struct Case : testing::LightForm {
 const std::vector<Case> kCases{{{false, "post", true}},
                                {{true, "post", true}},
                                {{false, "pre", false}},
-                               {{true, "pre", false}}};
+                               {{true, "pre", false}},
+                               {{false, "pre", true, "gelu_tanh"}},
+                               {{true, "post", true, "silu"}}};
 
 TEST(LightEncoder, PackedRowsAndGradientsEqualPaddedOnes) {
   const data::Batch batch = testing::first_batch();

@@ -20,6 +20,7 @@ struct LightForm {
   bool predicts;
   std::string norm;
   bool glu;
+  std::string activation = "relu";
 };
 
 /// Lightweight and dynamic convolutions as plain as can be, in two layers of four heads: rectangles
@@ -99,7 +100,11 @@ class PaddedLight {
   }
 
   at::Tensor feed_forward(const at::Tensor& x, const std::string& name) {
-    return linear(at::relu(linear(x, name + "up")), name + "down");
+    const at::Tensor inner = linear(x, name + "up");
+    const at::Tensor active = which_.activation == "silu"        ? at::silu(inner)
+                              : which_.activation == "gelu_tanh" ? at::gelu(inner, "tanh")
+                                                                 : at::relu(inner);
+    return linear(active, name + "down");
   }
 
   at::Tensor convolution(const at::Tensor& x, const std::string& name, const at::Tensor& mask,

@@ -10,7 +10,7 @@ import subprocess
 import time
 import zipfile
 
-from harness import Lab, check, main
+from harness import WORDS_SRC, WORDS_TGT, Lab, check, main
 
 
 def paragraphs(message):
@@ -121,6 +121,43 @@ def unequal_line_counts_are_told_with_both(stretto):
         with open(lab.root / "train.tgt", "a") as file:
             file.write("one more\n")
     refused(stretto, edit, 65, "train.src", "train.tgt", "400", "401")
+
+
+def text_that_does_not_go_together_is_refused_before_anything_is_written(stretto):
+    def longer_target(lab):
+        with open(lab.root / "train.tgt", "a") as file:
+            file.write("one more\n")
+
+    def shorter_second_source(lab):
+        for name in ("train", "valid"):
+            lines = (lab.root / f"{name}.src").read_text().splitlines()
+            (lab.root / f"{name}.src2").write_text("\n".join(lines[:-1] if name == "train" else lines) + "\n")
+        replace('valid_tgt = ', 'train_src2 = ["train.src2"]\nvalid_src2 = ["valid.src2"]\nvalid_tgt = ')(lab)
+        encoder = "num_layers = 1\nnum_heads = 2\nffn_dim = 64\n"
+        replace("encoder = { num_layers = 1, num_heads = 2, ffn_dim = 64 }\n", "")(lab)
+        lab.config.write_text(lab.config.read_text() + f"[[model.encoders]]\n{encoder}" * 2)
+
+    for edit, *words in ((longer_target, "`data.train_src`: the two sides do not have", "400", "401"),
+                         (shorter_second_source, "`data.train_src2`: sources and target do not have", "400", "399")):
+        with Lab(stretto) as lab:
+            edit(lab)
+            checked(lab, 65, *words)
+            before = sorted(lab.root.rglob("*"))
+            for more in ((), ("--processes", "2"), ("--seeds", "2")):
+                expect(lab.train("run", *more), 65, *words)
+                check(sorted(lab.root.rglob("*")) == before, f"training wrote something: {more}")
+
+
+def a_schedule_longer_than_its_epochs_is_refused_by_check_too(stretto):
+    def two_pairs(lab):
+        for side in ("src", "tgt"):
+            path = lab.root / f"train.{side}"
+            path.write_text("".join(path.read_text().splitlines(keepends=True)[:2]))
+        (lab.root / "words.txt").write_text("\n".join(sorted({*WORDS_SRC, *WORDS_TGT})) + "\n")
+        replace("vocab_size = 80", 'type = "vocab"\nsrc_vocab = "words.txt"')(lab)
+        replace("warmup_steps = 10", 'name = "cosine"\nwarmup_ratio = 0.1')(lab)
+        replace("max_steps = 60", "max_epochs = 1")(lab)
+    refused(stretto, two_pairs, 2, 'the decay of "cosine" would begin at update 1', "1 epoch", "raise train.max_epochs")
 
 
 def an_empty_corpus_is_refused(stretto):
@@ -243,16 +280,19 @@ def a_checkpoint_of_another_architecture_is_refused(stretto):
         overrides = ("model.d_model=64", f"train.init_from={lab.root}/small")
         words = ("model.safetensors: the checkpoint does not fit this model: `embedding.weight` is [80, 32]",
                  "the model wants [80, 64]", "more", "give [model] and [tokenizer] the values of that run")
-        expect(lab.train("wide", *overrides), 65, *words)
+        wide = lab.train("wide", *overrides)
+        expect(wide, 65, "`train.init_from`: ", *words)
+        check(not (lab.root / "wide").exists(), "a run folder was made for weights that are refused")
         checked(lab, 65, "`train.init_from`: ", *words, overrides=overrides)
-        # Names and shapes are compared without --full too. What the error has no room for is listed on stdout.
+        # Names and shapes are compared without --full too. What the error has no room for is listed: of `check` on stdout.
         result = lab.run([stretto, "check", str(lab.config), *overrides])
         expect(result, 65, *words, "`stretto check` lists every tensor")
-        rest = result.stdout.partition("`train.init_from`, in full:\n")[2].splitlines()
-        listed = list(itertools.takewhile(lambda line: line.startswith("  `"), rest))
-        left = re.search(r"; and (\d+) tensors more", result.stderr)
-        check(left and len(listed) == int(left[1]) + 3, f"{result.stderr}{result.stdout}")
-        check("  `decoder.layers.0.ffn.up.weight` is [64, 32], the model wants [64, 64]" in listed, result.stdout)
+        for told in (result.stdout, wide.stderr):
+            rest = told.partition("`train.init_from`, in full:\n")[2].splitlines()
+            listed = list(itertools.takewhile(lambda line: line.startswith("  `"), rest))
+            left = re.search(r"; and (\d+) tensors more", result.stderr)
+            check(left and len(listed) == int(left[1]) + 3, f"{result.stderr}{told}")
+            check("  `decoder.layers.0.ffn.up.weight` is [64, 32], the model wants [64, 64]" in listed, told)
         checked(lab, 0, overrides=(f"train.init_from={lab.root}/small",))
         checked(lab, 2, "no file", overrides=(f"train.init_from={lab.root}/smal",))
 
@@ -264,7 +304,8 @@ def weights_of_what_is_neither_a_run_nor_a_checkpoint_are_refused_with_what_was_
             overrides = (f"train.init_from={lab.root}/{name}",)
             words = (f"{lab.root}/{name} {found}", "give a run folder that has a checkpoint")
             checked(lab, 2, "`train.init_from`: ", *words, overrides=overrides)
-            expect(lab.train("run", *overrides), 2, "train.init_from: ", *words)
+            expect(lab.train("run", *overrides), 2, "`train.init_from`: ", *words)
+            check(not (lab.root / "run").exists(), "a run folder was made for weights that are refused")
 
 
 def a_vocabulary_that_does_not_fit_the_checkpoint_is_refused(stretto):

@@ -44,7 +44,7 @@ html = false
 LINES = ["the red house", "", "a dog", "two old men " * 30, "a cat sees the red house", " ", "the red house", "z" * 50]
 
 
-def lab_with(stretto, task):
+def lab_with(stretto, task, more=""):
     lab = Lab(stretto)
     if task == "masked_lm":
         text = COMMON.format(task=task, train="train.src", valid="valid.src", data='documents = "line"\npacking = "document"')
@@ -53,7 +53,7 @@ def lab_with(stretto, task):
             lines = (lab.root / f"{name}.src").read_text().splitlines()
             rows = [f"{line}\t{'yes' if 'house' in line else 'no'}" for line in lines]
             (lab.root / f"{name}.tsv").write_text("text\tlabel\n" + "\n".join(rows) + "\n")
-        text = COMMON.format(task=task, train="train.tsv", valid="valid.tsv", data='text = "text"\nlabel = "label"')
+        text = COMMON.format(task=task, train="train.tsv", valid="valid.tsv", data='text = "text"\nlabel = "label"\n' + more)
     lab.config.write_text(text)
     result = lab.train("run")
     check(result.returncode == 0, result.stderr)
@@ -103,6 +103,17 @@ def vectors_depend_on_their_line_alone(stretto):
             check(far([value / length for value in vectors[0]], unit[0]) < 1e-5, f"{task}: another direction")
 
 
+def vectors_are_of_the_side_that_texts_of_the_run_keep(stretto):
+    long = "two old men " * 30
+    pairs = {"end": ("a dog " + long, "the red house " + long), "start": (long + "a dog", long + "the red house")}
+    for cut, others in (("start", "end"), ("end", "start")):
+        with lab_with(stretto, "text_classification", f'truncation = "{cut}"') as lab:
+            vectors, said = embed(lab, [*pairs[cut], *pairs[others]])
+            check("4 lines were cut to 24 tokens" in said, said)
+            check(far(vectors[0], vectors[1]) > 1e-3, f"{cut}: texts that differ where they are kept have one vector")
+            check(far(vectors[2], vectors[3]) < 1e-5, f"{cut}: texts that differ where they are cut have two vectors")
+
+
 def files_of_numpy_hold_the_same(stretto):
     with lab_with(stretto, "masked_lm") as lab:
         path = lab.root / "vectors.npy"
@@ -117,6 +128,23 @@ def files_of_numpy_hold_the_same(stretto):
         check(read_npy(path) == ([], 32), "no lines are no rows")
         embed(lab, LINES, "--max-tokens", "25", "--output", str(path), code=2)
         check(read_npy(path) == ([], 32), "a command that failed wrote a file")
+
+
+def vectors_that_are_not_finite_are_refused_with_their_line(stretto):
+    with lab_with(stretto, "masked_lm") as lab:
+        # One update of this length leaves weights whose products fp32 does not hold.
+        result = lab.train("huge", "optim.lr=1e30", "schedule.warmup_steps=0", "train.max_steps=1", "data.valid=[]")
+        check(result.returncode == 0, result.stderr)
+        text = lab.root / "lines"
+        text.write_text("a dog\nthe red house\n")
+        before = sorted(lab.root.rglob("*"))
+        for options in ((), ("--normalize",), ("--output", str(lab.root / "vectors.npy"))):
+            result = lab.run([lab.stretto, "embed", str(lab.root / "huge"), str(text), *options])
+            check(result.returncode == 70, f"{options}: exit code {result.returncode}: {result.stderr}")
+            check(result.stdout == "", f"{options}: {result.stdout}")
+            for word in (f"{text}:1: the vector of this line has values that are infinite or NaN", f"{lab.root}/huge", "--checkpoint"):
+                check(word in result.stderr, f"{options}: `{word}` is not said: {result.stderr}")
+        check(sorted(lab.root.rglob("*")) == before, "something was written")
 
 
 def odd_lines_keep_their_places(stretto):

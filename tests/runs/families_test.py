@@ -60,8 +60,8 @@ html = false
 """
 
 
-def both_sides(keys, of_decoder=""):
-    return f"[model]\nd_model = 32\n[model.encoder]\n{keys}[model.decoder]\n{keys}{of_decoder}"
+def both_sides(keys, of_decoder="", of_model=""):
+    return f"[model]\nd_model = 32\n{of_model}[model.encoder]\n{keys}[model.decoder]\n{keys}{of_decoder}"
 
 
 # Each has more than 65,536 parameters: where dist.strategy = "sharded" cuts, so that both processes have a slice.
@@ -74,6 +74,10 @@ PARTS = {
                             'attention = "luong_scaled"\n'),
     # Residual connections around the third layer.
     "gnmt": both_sides('name = "lstm"\nnum_layers = 3\n', 'attention = "bahdanau_normed"\ncontext_to = "gnmt_v2"\n'),
+    # Its first version, whose upper layers read the context one step later. The projection is the decoder's table, to whose
+    # width another map leads from the states.
+    "gnmt_v1": both_sides('name = "lstm"\nnum_layers = 3\nhidden_dim = 48\n',
+                          'attention = "bahdanau"\ncontext_to = "gnmt"\n', 'tie_embeddings = "decoder"\n'),
     "conv": both_sides('name = "conv"\nnum_layers = 2\nchannels = [64]\nkernels = [3]\n'),
     "light_conv": both_sides('name = "light_conv"\nnum_layers = 2\nnum_heads = 4\nkernels = [3, 7]\nffn_dim = 256\n'),
     "dynamic_conv": both_sides('name = "dynamic_conv"\nnum_layers = 2\nnum_heads = 4\nkernels = [3, 7]\nffn_dim = 256\n'),
@@ -139,10 +143,15 @@ num_heads = 4
 num_kv_heads = 1
 ffn_dim = 256
 """,
+    # Rotary positions behind root mean square norms, and layers that are left out.
+    "rotary": both_sides("num_layers = 3\nnum_heads = 4\nffn_dim = 256\nlayer_drop = 0.3\n",
+                         of_model='norm = "pre"\nnorm_layer = "rms_norm"\npositions = "rotary"\n'),
+    # ALiBi in the second encoder and in the decoder.
     "two_encoders": """
 [model]
 d_model = 32
 norm = "pre"
+positions = "alibi"
 [[model.encoders]]
 name = "lstm"
 num_layers = 1
@@ -303,6 +312,55 @@ def decodes_what_it_scores(stretto, part):
         scores_what_it_decodes(lab_of(stretto), part, undisturbed(stretto, part), *of_head)
 
 
+# Of each kind of layers, first weights whose products are not finite; the module that gives them, and the last one before it.
+# A gate of an LSTM makes a finite number of an infinite one: there, the logits are infinite too.
+OVERFLOWS = {
+    "lstm": (("embedding.weight normal std=1e29", "encoder.layers.0.backward.input.weight normal std=1e29",
+              "decoder.output.weight normal std=1e29"),
+             "encoder.layers.0.backward.input", "encoder.layers.0.forward"),
+    "conv": (("decoder.layers.0.block.convolution.bias constant value=1e29",
+              "decoder.layers.0.attention.query.gain constant value=1e29"),
+             "decoder.layers.0.attention.query", "decoder.layers.0.block"),
+    "dynamic_conv": (("decoder.layers.1.convolution.in.bias constant value=1e29",
+                      "decoder.layers.1.convolution.filters.weight constant value=1e29"),
+                     "decoder.layers.1.convolution.filters", "decoder.layers.1.convolution.in"),
+    "heads": (("decoders.de.layers.0.ffn.up.bias constant value=1e29",
+               "decoders.de.layers.0.ffn.down.weight constant value=1e29"),
+              "decoders.de.layers.0.ffn.down", "decoders.de.layers.0.ffn"),
+}
+
+
+def replays_an_update_that_was_not_finite(stretto, part):
+    lab, (weights, module, before) = lab_of(stretto), OVERFLOWS[part]
+    said = trained(lab, part, "infinite", f"model.init={json.dumps(weights)}", "train.forensics.policy=stop",
+                   "train.forensics.stop_after=1", code=70)
+    check(f"first not finite was the output of {module} (forward)" in said, said)
+    [report] = (lab.root / f"{part}_infinite/forensics").glob("step_*.json")
+    found = json.loads(report.read_text())
+    check(found["first"]["name"] == module and found["first"]["kind"] == "output", f"{part}: {found['first']}")
+    check(found["first"]["last_finite"] == before, f"{part}: {found['first']}")
+    check(found["samples"] and not found["nonfinite_weights"], f"{part}: {found['samples']}, {found['nonfinite_weights']}")
+
+    def replayed(*words):
+        result = lab.run([lab.stretto, "replay", str(report), *words])
+        check(result.returncode == 0, f"{part}: exit code {result.returncode}: {result.stderr}")
+        return result.stdout
+
+    again = json.loads(replayed("--json"))
+    check(again["reproduced"] and again["same_tensor"], f"{part}: {again}")
+    [trial] = again["trials"]
+    check(trial["first"] == found["first"] and trial["samples"] == found["samples"], f"{part}: {trial}")
+    check(trial["largest_gradients"] == found["largest_gradients"], f"{part}: {trial}")
+    words = {"sample", "source", "target"} | ({"head"} if part == "heads" else set())
+    shown = again["sentences"]
+    check(shown and all(set(sentence) == words for sentence in shown), f"{part}: {shown}")
+    check(all(sentence["sample"] in found["samples"] for sentence in shown), f"{part}: {shown}")
+    check(all(sentence.get("head", "de") == "de" for sentence in shown), f"{part}: {shown}")
+    text = replayed()
+    check(f"as recorded: not finite, first the output of {module} (forward)" in text, text)
+    check(f"\nsample {shown[0]['sample']}: " in text and text.endswith("\nreproduced\n"), text)
+
+
 # Of each kind of layers: behind recurrent ones, behind convolutions and their attention, and both sides of a pair.
 ADAPTED = ("gnmt", "conv", "transformer_lstm")
 
@@ -325,7 +383,10 @@ def trains_adapters_behind_the_weights_of_another_run(stretto, part):
 
 HOLDS = (ends_the_same_after_a_kill, has_the_same_bits_on_two_processes, trains_in_half_precision, decodes_what_it_scores)
 
+# What holds for some parts alone, with their names.
+HOLDS_FOR = {replays_an_update_that_was_not_finite: OVERFLOWS, trains_adapters_behind_the_weights_of_another_run: ADAPTED}
+
 if __name__ == "__main__":
-    main({f"{part}_{holds.__name__}": functools.partial(holds, part=part) for part in PARTS for holds in HOLDS}
-         | {f"{part}_{trains_adapters_behind_the_weights_of_another_run.__name__}":
-            functools.partial(trains_adapters_behind_the_weights_of_another_run, part=part) for part in ADAPTED})
+    chosen = [(part, holds) for part in PARTS for holds in HOLDS]
+    chosen += [(part, holds) for holds, parts in HOLDS_FOR.items() for part in parts]
+    main({f"{part}_{holds.__name__}": functools.partial(holds, part=part) for part, holds in chosen})

@@ -5,8 +5,12 @@
 """
 import json
 import re
+import shutil
+import signal
 
-from harness import CONFIG, Lab, check, compare, main
+from harness import CONFIG, TIMING, Lab, check, compare, main
+
+TIMING |= {"comm_seconds", "comm_wait_seconds", "processes"}
 
 # The tiny experiment with two heads: `de` has its text, `same` writes the source.
 HEADS = CONFIG
@@ -89,6 +93,47 @@ def a_killed_run_ends_as_an_undisturbed_one(stretto):
             lab.train("killed", env={"STRETTO_FAILPOINT": "checkpoint.mkdir:kill:9"})
         trained(lab, "killed")
         compare(lab, "reference", "killed", "a run with two heads")
+
+
+def r_drop_dropped_words_and_sampled_subwords_are_the_same_in_every_run(stretto):
+    few = ("train.max_steps=8", "train.save_every=3", "train.save_in_background=false", "eval.every=4",
+           "schedule.warmup_steps=2", "loss.label_smoothing=0", "dist.deterministic=true")
+    words = ("model.src_word_dropout=0.1", "model.tgt_word_dropout=0.1")
+    alpha = 3
+    everything = (*few, *words, f"loss.r_drop={alpha}", "data.src_subword_sampling=0.3", "data.tgt_subword_sampling=0.3")
+    with Lab(stretto, HEADS) as lab:
+        def events_of(run, *overrides):
+            trained(lab, run, *overrides)
+            return [[event for event in lab.events(run) if event["event"] == kind] for kind in ("train", "valid")]
+
+        updates, validations = events_of("reference", *everything)
+        heads = {("de.nll" in event, "same.nll" in event) for event in updates}
+        check(len(updates) == 8 and heads == {(True, False), (True, True)}, f"the test is stale: {updates}")
+        for event in updates:  # `kl` is that of both decoders, without weights
+            check(event["kl"] > 0 and abs(event["loss"] - event["nll"] - alpha / 2 * event["kl"]) < 1e-5, f"{event}")
+        plain, plainly_valid = events_of("plain", *few)
+        for event, other in zip(validations, plainly_valid, strict=True):  # one pass over the best sub-words
+            check("kl" not in event and abs(event["loss"] - event["nll"]) < 1e-9, f"{event}")
+            check(event["target_tokens"] == other["target_tokens"], f"{event} and {other}")
+        for event, other in zip(updates, plain, strict=True):  # a sampled sentence has more sub-words than the best
+            for side in ("source_tokens", "target_tokens"):
+                check(event["batch_hash"] == other["batch_hash"] and event[side] > other[side], f"{event} and {other}")
+        dropped, _ = events_of("dropped", *few, *words)
+        for head in ("de.nll", "same.nll"):
+            event, other = [next(event for event in run if head in event) for run in (dropped, plain)]
+            check(event["target_tokens"] == other["target_tokens"] and event[head] != other[head], f"{event} and {other}")
+        trained(lab, "again", *everything)
+        compare(lab, "reference", "again", "the same once more")
+        killed = lab.train("killed", *everything, env={"STRETTO_FAILPOINT": "micro_batch:kill:11"})
+        check(killed.returncode == -signal.SIGKILL, f"exit code {killed.returncode}: {killed.stderr}")
+        check((lab.root / "killed/checkpoints/step_00000003").exists(), "the test is stale: there is no checkpoint")
+        trained(lab, "killed", *everything)
+        compare(lab, "reference", "killed", "killed in update 6")
+        if shutil.which("mpirun") is None:
+            print("        no mpirun: the run was not trained by two processes", flush=True)
+            return
+        trained(lab, "shared", *everything, "--processes", "2")
+        compare(lab, "reference", "shared", "two processes")
 
 
 def eval_prints_each_head_and_all(stretto):
@@ -207,9 +252,11 @@ def mistakes_are_told_at_once(stretto):
                 "`d.e` is no name of a head")
 
 
-TESTS = (numbers_of_each_head_stand_in_the_metrics, a_killed_run_ends_as_an_undisturbed_one, eval_prints_each_head_and_all,
-         infer_takes_one_head, ensembles_and_averages_have_all_heads, two_sources_reach_either_head, a_run_with_one_decoder_has_no_heads,
-         weights_of_one_decoder_begin_several_as_the_advice_says, mistakes_are_told_at_once)
+TESTS = (numbers_of_each_head_stand_in_the_metrics, a_killed_run_ends_as_an_undisturbed_one,
+         r_drop_dropped_words_and_sampled_subwords_are_the_same_in_every_run, eval_prints_each_head_and_all,
+         infer_takes_one_head, ensembles_and_averages_have_all_heads, two_sources_reach_either_head,
+         a_run_with_one_decoder_has_no_heads, weights_of_one_decoder_begin_several_as_the_advice_says,
+         mistakes_are_told_at_once)
 
 if __name__ == "__main__":
     main({test.__name__: test for test in TESTS})

@@ -88,8 +88,11 @@ def a_tokenizer_that_is_named_and_differs_is_refused(stretto):
 def a_folder_that_failed_takes_the_tokenizer_of_what_it_begins_with_now(stretto):
     with Lab(stretto, SHORT) as lab:
         expect(lab.train("first", "train.max_steps=8"), 0)
-        # Width 64 does not fit, and by then the folder has its tokenizer.
-        expect(lab.train("new", "train.max_steps=1", "model.d_model=64", f"train.init_from={lab.root}/first"), 65)
+        # The tokenizer does not know this text, and by then the folder has it.
+        foreign = write_pairs(lab, "foreign", [("жук пьёт чай", "the small house")] * 20)
+        expect(lab.train("new", *foreign, "train.max_steps=1", f"train.init_from={lab.root}/first"), 65,
+               "of the source's tokens are `<unk>`")
+        check(files(lab, "new") == files(lab, "first"), "it failed before it had a tokenizer")
         expect(lab.train("new", "train.max_steps=1", "tokenizer.vocab_size=60"), 0)
         check(files(lab, "new") != files(lab, "first"), "the tokenizer of a run that it does not begin with")
 
@@ -178,6 +181,43 @@ def check_says_what_training_will_say(stretto):
         # Training says so before it reads any text.
         result = expect(lab.train("new", *alone), 2, "there is no tokenizer beside")
         check("tokenised" not in result.stderr, result.stderr)
+
+
+def what_shapes_hide_and_what_they_show_is_told_at_once(stretto):
+    with Lab(stretto, SHORT) as lab:
+        expect(lab.train("first", "train.max_steps=8"), 0)
+        first = f"train.init_from={lab.root}/first"
+        hidden, shown = "model.encoder.num_heads=4", "model.decoder.ffn_dim=48"
+        for command in ([stretto, "check", str(lab.config)], lab.command("new", "train.max_steps=1")):
+            result = expect(lab.run([*command, first, hidden]), 2, "belong to another model: ",
+                            "model.encoder.num_heads: 2 there, 4 here")
+            check("2 errors" not in result.stderr, result.stderr)
+            expect(lab.run([*command, first, hidden, shown]), 2, "model.encoder.num_heads: 2 there, 4 here",
+                   "`decoder.layers.0.ffn.up.weight` is [64, 32], the model wants [48, 32]", "2 errors")
+        check(not (lab.root / "new").exists(), "a run folder was made for weights that are refused")
+
+
+def all_that_check_finds_is_told_before_there_is_a_folder(stretto):
+    with Lab(stretto, SHORT) as lab:
+        expect(lab.train("first", "train.max_steps=8"), 0)
+        with open(lab.root / "train.tgt", "a") as file:
+            file.write("one more\n")
+        wrong = (f"train.init_from={lab.root}/first", "model.d_model=64", 'optim.groups=["encodr.* lr_scale=0.5"]')
+        words = ("`optim.groups`: `encodr.*` matches no parameter", "`data.train_src`: the two sides do not have", "401",
+                 "`embedding.weight` is [80, 32], the model wants [80, 64]", "3 errors")
+        line = "  `decoder.layers.0.ffn.up.weight` is [64, 32], the model wants [64, 64]"
+        before = sorted(lab.root.rglob("*"))
+        checked = expect(lab.run([stretto, "check", str(lab.config), *wrong]), 2, *words)
+        check(line in checked.stdout.splitlines(), checked.stdout)
+        for more in ((), ("--processes", "2"), ("--seeds", "2")):
+            result = expect(lab.train("new", *wrong, *more), 2, *words)
+            check(result.stderr.count("error: ") == 3, result.stderr)
+            check(result.stderr.splitlines().count(line) == 1, result.stderr)
+            check(sorted(lab.root.rglob("*")) == before, f"training wrote something: {more}")
+        # What the look finds sound is told once, by training.
+        (lab.root / "train.tgt").write_text("".join((lab.root / "train.tgt").read_text().splitlines(True)[:-1]))
+        looked = expect(lab.train("second", "train.max_steps=1", wrong[0]), 0)
+        check(looked.stderr.count("from which the weights come") == 1, looked.stderr)
 
 
 def tensors_of(checkpoint):

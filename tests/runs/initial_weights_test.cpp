@@ -51,6 +51,13 @@ class InitialWeights : public CheckpointTest {
   static std::string refusal(const fs::path& path, Reading reading) {
     return testing::failure(ExitCode::kBadData, [&] { open_initial_run(path, reading); }).message();
   }
+  /// What was said since the last call.
+  std::string take_log() {
+    const std::string said = ::testing::internal::GetCapturedStderr();
+    ::testing::internal::CaptureStderr();
+    log_ += said;
+    return said;
+  }
   inline static const std::map<std::string, std::string> kFiles{{"src.vocab", "a\nb\n"}};
   inline static const std::map<std::string, std::string> kOther{{"src.vocab", "a\nc\n"}};
   std::string run_id_;
@@ -383,6 +390,28 @@ TEST_F(PartOfWeights, ReplaceablePartsMayDifferAndNothingElse) {
   EXPECT_EQ(value(other, "head/w"), 2);
 }
 
+TEST_F(PartOfWeights, CountsWhatTheModelAddsApart) {
+  const auto stored = file({{"old/w", {2, 3}}, {"old/adapter", {3}}, {"new/lora", {3}}});
+  Parts model({{"new/w", {2, 3}}, {"new/adapter", {3}}, {"new/lora", {3}}}, 1);
+  optim::Arena arena(model);
+  const TakenWeights renamed{.entries = {"new/* = old/*"},
+                             .added = {"new/adapter", "new/lora", "new/other"}};
+  const auto found = load_some_weights(stored, "there", arena, renamed);
+  EXPECT_EQ(found.num_taken, 2) << "the adapter is there, under another name";
+  EXPECT_EQ(found.num_tensors, 2);
+  EXPECT_EQ(found.num_added, 1);
+  EXPECT_EQ(found.missing, std::vector<std::string>{});
+  EXPECT_EQ(value(model, "new/adapter"), 101);
+  EXPECT_EQ(value(model, "new/lora"), 3);
+
+  const TakenWeights nothing{.entries = {"new/lora = old/lora"}, .added = {"new/lora"}};
+  const Error error = testing::failure(ExitCode::kUsage,
+                                       [&] { load_some_weights(stored, "there", arena, nothing); });
+  EXPECT_NE(std::string(error.what()).find("takes nothing, there is no `old/lora`"),
+            std::string::npos)
+      << error.what();
+}
+
 TEST_F(InitialWeights, WhatAFamilyKeepsBesideTheTokenizerIsNoPartOfIt) {
   auto files = kFiles;
   files["names.json"] = "[\"a\"]";
@@ -401,6 +430,46 @@ TEST_F(InitialWeights, ARunWithFurtherFilesBringsItsTokenizerAlone) {
   EXPECT_EQ(run.tokenizer.size(), 2U);
   EXPECT_EQ(tokenizer_of(run), tokenizer_hashes(kFiles));
   require_tokenizer_of(run, tokenizer_hashes(kFiles));
+}
+
+/// The tensors of Model, a linear map with LoRA, and an adapter in a head.
+struct AdaptedModel : Model {
+  AdaptedModel() : Model(2) {
+    const auto map = register_module("map", std::make_shared<torch::nn::Module>());
+    map->register_parameter("lora_a", torch::full({1, 3}, 0.5));
+    map->register_parameter("lora_b", torch::zeros({2, 1}));
+    map->register_buffer("lora_parts", torch::ones({1, 2}));
+    const auto head = register_module("head", std::make_shared<torch::nn::Module>());
+    const auto adapter = head->register_module("adapter", std::make_shared<torch::nn::Module>());
+    const auto down = adapter->register_module("down", std::make_shared<torch::nn::Module>());
+    down->register_parameter("weight", torch::full({1, 3}, 0.25));
+  }
+};
+
+TEST_F(InitialWeights, LoraAndAdaptersOfTheNewModelAreToldAsNew) {
+  const auto said_of = [&](const TakenWeights& taken) {
+    AdaptedModel model;
+    optim::Arena arena(model);
+    take_log();
+    initialise_from(checkpoint_, arena, tokenizer_hashes(kFiles), {}, taken);
+    EXPECT_EQ(model.b[0].item<float>(), 11.5);
+    EXPECT_EQ(model.named_parameters()["map.lora_a"].min().item<float>(), 0.5);
+    return take_log();
+  };
+  const std::string from = " from " + checkpoint_.string(),
+                    added = "; 4 tensors of LoRA and adapters are new\n";
+  const auto expect_said = [](const std::string& log, const std::string& line) {
+    EXPECT_NE(log.find(line), std::string::npos) << line << log;
+  };
+  expect_said(said_of({.entries = {}}), "weights" + from + added);
+  const TakenWeights but_heads{.entries = {}, .replaceable = {"head.*"}, .replaces_all = true};
+  const std::string said = said_of(but_heads);
+  expect_said(said, "weights of 2 of 2 tensors" + from + added);
+  EXPECT_EQ(said.find("begin anew: "), std::string::npos) << said;
+  EXPECT_EQ(said.find("left there: "), std::string::npos) << said;
+  expect_said(
+      said_of({.entries = {"b", "map.*"}}),
+      "weights of 1 of 2 tensors" + from + " (train.init_only); the others begin anew" + added);
 }
 
 TEST_F(InitialWeights, OnlyWhatIsNamedComesFromTheOtherRun) {

@@ -5,6 +5,7 @@
 
 #include <functional>
 #include <limits>
+#include <set>
 
 #include "base/error.h"
 #include "nn/adapter.h"
@@ -114,6 +115,9 @@ TEST_F(MergedLora, LetsARunBeginFromAnother) {
       const auto names = weights_to_begin_with(file, "file", arena, LoraValues::kNames);
       require_weights_fit(names.file, "file", arena);
       const auto weights = weights_to_begin_with(file, "file", arena, LoraValues::kAll);
+      EXPECT_EQ(weights.added,
+                rank == 0 ? std::set<std::string>{}
+                          : (std::set<std::string>{"map.lora_a", "map.lora_b", "map.lora_parts"}));
       load_weights(weights.file, "file", arena);
       EXPECT_TRUE(torch::allclose(net.forward(x), row.want, 1e-5, 1e-5)) << rank;
       if (rank == 0) continue;
@@ -190,6 +194,7 @@ TEST_F(MergedLora, LetsARunBeginWithNewAdaptersOrWithThoseOfTheOther) {
     require_weights_fit(names.file, "file", arena);
     const auto weights = weights_to_begin_with(file, "file", arena, LoraValues::kAll);
     EXPECT_EQ(weights.num_new_adapters, row.new_adapters);
+    EXPECT_EQ(std::ssize(weights.added), 4 * row.new_adapters);
     load_weights(weights.file, "file", arena);
     EXPECT_TRUE(torch::equal(net.plain->weight, with.plain->weight));
     EXPECT_EQ(net.adapter->up->weight.min().item<float>(), row.up);

@@ -37,7 +37,28 @@ values = [16, 32]
 """
 
 
-SMOKE = pathlib.Path(__file__).resolve().parents[2] / "configs/smoke/search.toml"
+RECIPES = pathlib.Path(__file__).resolve().parents[2] / "configs/smoke"
+SMOKE = RECIPES / "search.toml"
+# The first rate learns nothing.
+TEXT_SEARCH = f"""
+[search]
+config = "{RECIPES / "text_classification.toml"}"
+overrides = ["train.max_steps=60", "schedule.warmup_steps=4", "report.tensorboard=false", "report.html=false"]
+metric = "accuracy"
+max_trials = 4
+slots = 2
+deterministic = true
+points = ["optim.lr=1e-7", "optim.lr=3e-3"]
+[method]
+name = "asha"
+mode = "aggressive"
+divisor = 2
+[[space]]
+key = "optim.lr"
+name = "log"
+min = 1e-7
+max = 1e-2
+"""
 STAND_IN_SSH = pathlib.Path(__file__).resolve().parent.parent / "search/stand_in_ssh.py"
 
 
@@ -137,6 +158,34 @@ def the_smoke_search_ends_within_three_minutes(stretto):
         check(result.returncode == 0, result.stdout + result.stderr)
 
 
+def a_search_of_a_family_of_text_takes_the_most_accurate(stretto):
+    """Text with labels, from end to end: more accuracy is better, at each rung and in the end."""
+    with Lab(stretto) as lab:
+        result = lab.run(search(lab, "found", "--json", text=TEXT_SEARCH), env={"STRETTO_CACHE": str(lab.root / "cache")},
+                         timeout=300)
+        check(result.returncode == 0, result.stderr)
+        told, trials = json.loads(result.stdout), table(lab, "found")
+        check((told["metric"], told["goal"]) == ("accuracy", "maximize"), f"{told['metric']} {told['goal']}")
+        check(all(0 <= value <= 1 for trial in trials for _, value in trial["reports"]), f"no accuracies: {trials}")
+        whole = [trial for trial in trials if trial["state"] == "finished"]
+        best = trials[told["best"]]
+        check(best in whole and best["value"] == max(trial["value"] for trial in whole), f"trial {told['best']} of {trials}")
+        check(trials[0]["state"] == "stopped" and trials[0]["updates"] == 15, f"the worst went on: {trials}")
+        check(best["value"] > trials[0]["value"], f"the test is stale: nothing was learnt: {trials}")
+        for trial in trials:
+            last = [event for event in lab.events(f"found/trials/{trial['trial']}") if event["event"] == "valid"][-1]
+            check((last["step"], last["accuracy"]) == (trial["updates"], trial["value"]), f"{trial}, but {last}")
+        explained = lab.run([lab.stretto, "search", "explain", str(lab.root / "found")])
+        check("asha by accuracy, more is better; 4 of 4" in explained.stdout, explained.stdout + explained.stderr)
+        first = explained.stdout.split("rung at ")[1].splitlines()[1:]
+        values = [float(line.split()[2]) for line in first if line.startswith("    trial")]
+        check(len(values) == 4 and values == sorted(values, reverse=True), f"the first rung: {first}")
+        check("---- cut-off 0." in explained.stdout, explained.stdout)
+        check("Best accuracy" in (lab.root / "found/search.html").read_text(), "search.html has another metric")
+        result = lab.run([lab.stretto, "check", str(lab.root / "found/best.toml")])
+        check(result.returncode == 0, result.stdout + result.stderr)
+
+
 def a_search_goes_on_from_another_folder(stretto):
     """Paths of its values are beside its file, wherever the shell stands."""
     with Lab(stretto) as lab:
@@ -232,7 +281,8 @@ def trials_on_other_hosts_make_the_same_table(stretto):
 
 
 TESTS = (a_run_that_pauses_ends_as_one_that_does_not, a_search_finds_the_best_and_its_configuration_trains,
-         the_smoke_search_ends_within_three_minutes, a_search_goes_on_from_another_folder,
+         the_smoke_search_ends_within_three_minutes, a_search_of_a_family_of_text_takes_the_most_accurate,
+         a_search_goes_on_from_another_folder,
          a_search_that_is_killed_ends_with_the_same_table,
          trials_end_with_a_killed_search, trials_on_other_hosts_make_the_same_table)
 

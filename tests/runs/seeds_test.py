@@ -4,6 +4,7 @@
     tests/runs/seeds_test.py build/release/stretto [TEST...]
 """
 import json
+import pathlib
 import signal
 import statistics
 import subprocess
@@ -11,6 +12,7 @@ import subprocess
 from harness import Lab, check, compare, main
 
 KEYS = ("train.max_steps=24", "eval.every=8")
+TEXT = pathlib.Path(__file__).resolve().parents[2] / "configs/smoke/text_classification.toml"
 
 
 def validations(lab, run):
@@ -41,6 +43,34 @@ def several_seeds_are_the_runs_of_each_seed(stretto):
         longer = lab.train("three", "train.max_steps=26", "eval.every=8", "--seeds", "1,4,9", "--quiet")
         check(longer.returncode == 0, longer.stderr)
         check([validations(lab, f"three/seed_{seed}")[-1]["step"] for seed in (1, 4, 9)] == [26] * 3, "they did not go on")
+
+
+def several_seeds_of_a_family_of_text_tell_of_accuracy(stretto):
+    """Of text with labels `best` is the most accurate validation."""
+    with Lab(stretto) as lab:
+        lab.config = TEXT
+        env = {"STRETTO_CACHE": str(lab.root / "cache")}
+        keys = ("train.max_steps=45", "schedule.warmup_steps=4", "eval.every=15", "eval.best_metric=accuracy", "optim.lr=3e-3",
+                "report.tensorboard=false", "report.html=false", "--seeds", "2")
+        result = lab.train("two", *keys, "--json", env=env, timeout=300)
+        check(result.returncode == 0, result.stderr)
+        told = json.loads(result.stdout)
+        check([(run["seed"], run["state"]) for run in told["runs"]] == [(1, "finished"), (2, "finished")], f"{told['runs']}")
+        runs = [validations(lab, f"two/seed_{seed}") for seed in (1, 2)]
+        accuracies = [[event["accuracy"] for event in run] for run in runs]
+        check(accuracies[0] != accuracies[1], f"the test is stale: both seeds have {accuracies}")
+        for which, choose in (("last", lambda values: values[-1]), ("best", max)):
+            values = [choose(one) for one in accuracies]
+            got = told[which]["accuracy"]
+            check(abs(got["mean"] - statistics.mean(values)) < 1e-12, f"{which}: {got}, of {values}")
+            check(abs(got["deviation"] - statistics.stdev(values)) < 1e-12, f"{which}: {got}, of {values}")
+            check(got["runs"] == 2 and "ppl" not in told[which], f"{which}: {told[which]}")
+        for run, one in zip(told["runs"], runs):
+            best = max(one, key=lambda event: event["accuracy"])  # the first of equal ones
+            check(run["best"]["step"] == best["step"], f"seed {run['seed']}: {run['best']}, not {best}")
+        again = lab.train("two", *keys, env=env)
+        check(again.returncode == 0 and "seed 2: finished already" in again.stderr, again.stderr)
+        check("\nAccuracy " in again.stdout, again.stdout)
 
 
 def several_seeds_that_are_killed_end_as_without(stretto):

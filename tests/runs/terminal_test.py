@@ -1,16 +1,21 @@
 #!/usr/bin/env python3
-"""Training whose terminal is closed, or whose words nobody reads any more.
+"""Training whose terminal is closed, or whose words nobody reads any more; the table of a search on a terminal.
 
     tests/runs/terminal_test.py build/release/stretto [TEST...]
 """
+import fcntl
 import os
 import pathlib
 import pty
+import re
 import signal
+import struct
 import subprocess
+import termios
 import time
 
 from harness import TIMING, Lab, check, compare, main
+from search_test import SEARCH, search
 
 TIMING |= {"comm_seconds", "comm_wait_seconds", "processes"}
 KINDS = [(), ("--processes", "2")] if any((pathlib.Path(p) / "mpirun").exists() for p in os.environ["PATH"].split(":")) else [()]
@@ -92,6 +97,67 @@ def a_terminal_that_is_closed_saves_and_leaves(stretto):
             check(saved_where_it_stopped(lab, run), f"{kind}: the last update was not saved")
 
 
+def on_a_terminal(command, columns):
+    """What a program writes on a terminal of its own until it ends, and its exit code."""
+    pid, screen = pty.fork()
+    if pid == 0:
+        fcntl.ioctl(2, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+        os.execve(command[0], command, {**os.environ, "TERM": "xterm", "NO_COLOR": "1"})
+    written = b""
+    try:
+        while piece := os.read(screen, 65536):
+            written += piece
+    except OSError:  # how Linux says that nobody has the other side open any more
+        pass
+    os.close(screen)
+    return written.decode(), os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+
+
+def screens(written):
+    """The lines that stand on the screen each time before lines are taken off it, and at the end."""
+    lines, row, found = [""], 0, []
+    went_up = False
+    for word in re.findall(r"\x1b\[1A|\x1b\[K|\r|\n|[^\x1b\r\n]+|\x1b", written):
+        if word == "\x1b[1A" and not went_up:
+            found.append([line for line in lines if line])
+        went_up = word in ("\x1b[1A", "\x1b[K", "\r")
+        if word == "\x1b[1A":
+            row -= 1
+        elif word == "\x1b[K":  # always at the left margin
+            lines[row] = ""
+        elif word == "\n":
+            row += 1
+            lines += [""] * (row + 1 - len(lines))
+        elif word != "\r":
+            check(word != "\x1b" and row >= 0 and lines[row] == "", f"{word!r} is written over {lines[row]!r}")
+            lines[row] = word
+    return [*found, [line for line in lines if line]]
+
+
+def a_search_shows_its_table_and_takes_it_off(stretto):
+    columns = 44
+    with Lab(stretto) as lab:
+        command = search(lab, "found", text=SEARCH.replace("max_trials = 6", "max_trials = 3"))
+        written, code = on_a_terminal(command, columns)
+        check(code == 0, f"exit code {code}: {written}")
+        *before, last = screens(written)
+        said = [line.split(" ", 1)[1] for line in (lab.root / "found/log.txt").read_text().splitlines()]
+        check(last == said, f"at the end the screen has\n{last}\nthe log\n{said}")
+        tables = []
+        for lines in before:
+            begin = next((i for i, line in enumerate(lines) if " of 3 trials begun · " in line), None)
+            check(begin is not None and lines[:begin] == said[:begin], f"no table below what was said:\n{lines}")
+            tables.append(lines[begin:])
+        check(len(tables) > 2 and any("…" in line for table in tables for line in table), f"{tables}")
+        for table in tables:
+            check(all(len(line) < columns for line in table), f"wider than the screen:\n{table}")
+            check(re.fullmatch(r"\d of 3 trials begun · \d train · nll · .+", table[0]), table[0])
+            check(sum("until" in line for line in table) == int(table[0].split()[6]), f"{table}")
+        rows = {line for table in tables for line in table[1:]}
+        check(any(re.match(r"  0 +until 8 +lr", row) for row in rows), f"no trial begins: {rows}")
+        check(any(re.match(r"\* \d +until 16 +\d\.\d{4} +", row) for row in rows), f"no trial goes on: {rows}")
+
+
 def a_reader_of_the_screen_may_leave(stretto):
     with Lab(stretto) as lab:
         for kind in KINDS:
@@ -134,5 +200,6 @@ def is_rank(path, lab, rank):
 
 if __name__ == "__main__":
     main({test.__name__: test for test in (a_hangup_saves_and_leaves, under_nohup_a_hangup_changes_nothing,
-                                           a_terminal_that_is_closed_saves_and_leaves, a_reader_of_the_screen_may_leave,
+                                           a_terminal_that_is_closed_saves_and_leaves,
+                                           a_search_shows_its_table_and_takes_it_off, a_reader_of_the_screen_may_leave,
                                            what_ranks_die_of_stands_in_the_log)})

@@ -968,29 +968,56 @@ class BesideTorch(InTemporaryFolder):
             for step in $(seq "$steps"); do
                 echo '{"event":"train","step":'$step',"target_tokens":10,"loss":2,"tokens_per_second":'$rate'}'; sleep 0.01
             done >"$run/metrics.jsonl";;
+        plan/*) echo '{"inputs":{"parameters":77}}';;
         tokenizer/encode) sed -E 's/[^ ]+/7/g';;
-        esac\n"""
+        esac
+        echo "$*" >>"$0.calls"\n"""
     PYTHON = """#!/bin/sh
         case "$*" in *"import torch"*) exit 0;; *"--form bucketed"*) echo 'no bucket'; exit 1;; esac
-        for step in 1 2 3 4 5; do echo "UPD $step 10 2.5"; sleep 0.02; done\n"""
+        for step in 1 2 3 4 5; do echo "UPD $step 10 2.5"; sleep 0.02; done
+        echo "$*" >>"$0.calls"\n"""
 
-    def test_a_form_that_fails_is_named_and_the_others_are_measured(self):
+    def measure(self, *arguments):
+        """What was printed."""
         for name, script in (("stretto", self.STRETTO), ("python", self.PYTHON)):
             self.write(name, script).chmod(0o755)
         for side in ("en", "de"):
             for name in ("train", "val", "test_2016_flickr"):
                 self.write(f"text/{name}.{side}", "a b\nc\n")
         command = [sys.executable, str(ROOT / "benchmarks/training_beside_torch.py"), "--stretto", str(self.folder / "stretto"), "--python",
-                   str(self.folder / "python"), "--data", str(self.folder / "text"), "--models", "lstm", "--rounds", "2", "--warm", "2",
-                   "--updates", "3", "--lengths", "10", "--out", "page.md"]
+                   str(self.folder / "python"), "--data", str(self.folder / "text"), "--warm", "2", "--updates", "3", "--lengths", "10",
+                   "--out", "page.md", *arguments]
         answer = subprocess.run(command, capture_output=True, text=True, check=False, cwd=self.folder, timeout=300)
         self.assertEqual(answer.returncode, 0, answer.stderr)
         self.assertEqual((self.folder / "page.md").read_text(encoding="utf-8"), answer.stdout)
-        self.assertIn("| PyTorch, packed | ", answer.stdout)
-        self.assertNotIn("| PyTorch, bucketed", answer.stdout)
-        self.assertIn("Not measured: bucketed (exit 256, last line: no bucket).", answer.stdout)
-        self.assertIn("| 10 | 3 – 24 | 10 | 10 | 8,000.0 (8,000.0 – 8,000.0) | 10,000.0 (10,000.0 – 10,000.0) | 1.25 (1.25 – 1.25) |", answer.stdout)
-        self.assertIn("GNMT takes at most 1.25 times a dense batch's time for each real token.", answer.stdout)
+        return answer.stdout
+
+    def test_a_form_that_fails_is_named_and_the_others_are_measured(self):
+        printed = self.measure("--models", "lstm", "--rounds", "2")
+        self.assertIn("| PyTorch, packed | ", printed)
+        self.assertNotIn("| PyTorch, bucketed", printed)
+        self.assertIn("Not measured: bucketed (exit 256, last line: no bucket).", printed)
+        self.assertIn("| 10 | 3 – 24 | 10 | 10 | 8,000.0 (8,000.0 – 8,000.0) | 10,000.0 (10,000.0 – 10,000.0) | 1.25 (1.25 – 1.25) |", printed)
+        self.assertIn("GNMT takes at most 1.25 times a dense batch's time for each real token.", printed)
+
+    def test_dynamicconv_is_the_recipe_of_lightconv_with_other_parts_and_peers_get_the_number_of_parameters(self):
+        printed = self.measure("--models", "lightconv", "dynamicconv", "--rounds", "1")
+        for title, forms in (("LightConv", ("convolution", "band", "band, compiled", "band, rows")),
+                             ("DynamicConv", ("unfold", "band", "band, compiled"))):
+            section = printed.split(f"| {title} | ")[1].split("Beside the fastest form")[0]
+            self.assertEqual(re.findall(r"^\| PyTorch, ([^|]+) \|", section, flags=re.M), list(forms))
+            self.assertIn(f"{title} takes at most 1.25 times a dense batch's time for each real token.", printed)
+        dynamic = "model.encoder.name=dynamic_conv model.decoder.name=dynamic_conv"
+        # Beside PyTorch, then on a dense batch and a mixed one.
+        for command, expected in (("plan", [False, True]), ("train", [False, True, False, False, True, True])):
+            calls = [line for line in (self.folder / "stretto.calls").read_text().splitlines() if line.startswith(command)]
+            self.assertEqual([dynamic in line for line in calls], expected)
+            self.assertTrue(all("multi30k_lightconv.toml" in line for line in calls))
+        calls = (self.folder / "python.calls").read_text().splitlines()
+        self.assertEqual([re.search(r"--model (\w+)", line)[1] for line in calls], ["lightconv"] * 4 + ["dynamicconv"] * 3)
+        self.assertTrue(all("--vocab 8000" in line and "--parameters 77" in line for line in calls))
+        printed = self.measure("--models", "lightconv", "--rounds", "1", "--only", "torch", "--forms", "band", "unfold")
+        self.assertEqual(re.findall(r"^\| PyTorch, ([^|]+) \|", printed, flags=re.M), ["band"])
 
 
 class Wmt16(InTemporaryFolder):
@@ -1112,15 +1139,24 @@ class SameWeights(InTemporaryFolder):
     """benchmarks/same_weights.py with programs that are played: a recipe's text says what each of them does."""
     PROGRAM = """#!/usr/bin/env python3
 import json, pathlib, sys
-name, (_, recipe, _, run, *_) = sys.argv[0].rsplit("/", 1)[1], sys.argv[1:]
+name, (_, recipe, _, run, *keys) = sys.argv[0].rsplit("/", 1)[1], sys.argv[1:]
+keys = dict(key.split("=", 1) for key in keys if "=" in key)
 does = json.loads(pathlib.Path(recipe).read_text()).get(name, {})
 if does.get("code"):
     print("warning: w\\nerror: " + does["error"] + "\\n  a remedy", file=sys.stderr)
     sys.exit(does["code"])
 pathlib.Path(run).mkdir()
+limit, length = int(keys["train.max_steps"]), int(keys.get("schedule.total_steps", 0))
+pathlib.Path(run, "config.toml").write_text(f"[train]\\nmax_steps = {limit}\\n[schedule]\\ntotal_steps = {length}\\n")
+if limit == does.get("fails_at"):
+    sys.exit(2)
 losses = does.get("losses", [3.0, 2.5])
+if "skipped" in does:  # so many steps more than updates; a schedule that goes by its length
+    losses = [(length or limit) / (step + 1) for step in range(limit + does["skipped"])]
 events = [{"event": "train", "step": i + 1, "loss": loss, "seconds": hash(name)} for i, loss in enumerate(losses)]
 events.append({"event": "end", "step": len(losses), "weights_hash": does.get("hash", "c0ffee")})
+if does.get("hash") == "none":
+    del events[-1]["weights_hash"]
 pathlib.Path(run, "metrics.jsonl").write_text("".join(json.dumps(event) + "\\n" for event in events))
 """
 
@@ -1143,17 +1179,39 @@ pathlib.Path(run, "metrics.jsonl").write_text("".join(json.dumps(event) + "\\n" 
     def test_runs_that_agree_are_equal_whatever_the_clock_says(self):
         code, rows, done = self.judge({"a": "{}", "b": "{}"})
         self.assertEqual((code, rows), (0, {"a": "equal", "b": "equal"}), done.stderr)
-        self.assertIn("| a | 2.5 | 2.5 | c0ffee | c0ffee | equal |", done.stdout)
+        self.assertIn("| a | 2 | 2.5 | 2.5 | c0ffee | c0ffee | equal |", done.stdout)
         self.assertIn("2 equal, 0 different, 0 not compared", done.stdout)
 
     def test_the_first_event_that_differs_is_named(self):
-        code, rows, _ = self.judge({"a": "{}", "loss": '{"new": {"losses": [3.0, 2.4999999]}}', "hash": '{"new": {"hash": "f00"}}',
-                                    "short": '{"new": {"losses": [3.0]}}'})
+        code, rows, _ = self.judge({"a": "{}", "loss": '{"new": {"losses": [3.0, 2.4999999]}}', "hash": '{"new": {"hash": "f00"}}'})
         self.assertEqual(code, 1)
         self.assertEqual(rows["a"], "equal")
-        self.assertEqual(rows["loss"], "**different**: loss from the train event of step 2 on")
-        self.assertEqual(rows["hash"], "**different**: weights_hash from the end event of step 2 on")
-        self.assertEqual(rows["short"], "**different**: other events from the end event of step 1 on")
+        self.assertEqual(rows["loss"], "**different**: loss first in the train event of step 2")
+        self.assertEqual(rows["hash"], "**different**: weights_hash first in the end event of step 2")
+
+    def test_a_shorter_run_is_trained_once_more_to_the_last_step_of_the_other(self):
+        for shorter, longer in (("old", "new"), ("new", "old")):
+            code, rows, done = self.judge({"a": f'{{"{shorter}": {{"skipped": 0}}, "{longer}": {{"skipped": 13}}}}'})
+            again = f"; the {shorter} program ended at step 60 and trained once more to reach 73"
+            self.assertEqual((code, rows["a"]), (0, "equal" + again), done.stderr)
+            self.assertIn(f"| a | 73 | {60 / 73} | {60 / 73} | c0ffee | c0ffee | equal; ", done.stdout)
+
+    def test_runs_of_different_lengths_that_differ_are_told_with_the_step(self):
+        code, rows, _ = self.judge({"hash": '{"old": {"skipped": 0}, "new": {"skipped": 13, "hash": "f00"}}',
+                                    "loss": '{"new": {"losses": [2.9]}}', "short": '{"new": {"losses": [3.0]}}',
+                                    "broken": '{"old": {"losses": [3.0], "fails_at": 61}}'})
+        again = "; the new program ended at step 1 and trained once more to reach 2"
+        self.assertEqual(code, 1)
+        self.assertEqual(rows["hash"], "**different**: weights_hash first in the end event of step 73; the old program ended at step 60 "
+                                       "and trained once more to reach 73")
+        self.assertEqual(rows["loss"], "**different**: loss first in the train event of step 1" + again)
+        self.assertEqual(rows["short"], "**different**: only the new program has the end event of step 1" + again)
+        self.assertEqual(rows["broken"], "**the old program left with 2**: without an error message" + again.replace("new", "old"))
+
+    def test_a_hash_that_one_side_lacks_is_a_difference(self):
+        for hashes in ('{"old": {"hash": "none"}}', '{"new": {"hash": "none"}}', '{"old": {"hash": "none"}, "new": {"hash": "none"}}'):
+            code, rows, _ = self.judge({"a": hashes})
+            self.assertEqual((code, rows["a"]), (1, "**different**: no step has a hash of the weights from both programs"))
 
     def test_a_recipe_that_the_old_program_does_not_know_is_said_to_be_left_out(self):
         unknown = '{"old": {"code": 2, "error": "error in `model.heads`"}}'
@@ -1175,10 +1233,10 @@ pathlib.Path(run, "metrics.jsonl").write_text("".join(json.dumps(event) + "\\n" 
         self.assertIn("no recipe c in ", done.stderr)
 
     def test_the_old_program_reads_recipes_of_its_own(self):
-        self.write("other/configs/smoke/a.toml", '{"old": {"losses": [7.0]}, "new": {"losses": [8.0]}}')
+        self.write("other/configs/smoke/a.toml", '{"old": {"losses": [8.0, 7.0]}, "new": {"losses": [9.0, 6.0]}}')
         code, rows, done = self.judge({"a": "{}", "b": "{}"}, "--old-configs", str(self.folder / "other/configs/smoke"))
         self.assertEqual((code, rows["b"]), (1, "not compared: the old program has no such recipe"), done.stderr)
-        self.assertIn("| a | 7.0 | 2.5 |", done.stdout)
+        self.assertIn("| a | 2 | 7.0 | 2.5 |", done.stdout)
 
 
 class SearchBesideRandom(InTemporaryFolder):

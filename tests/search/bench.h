@@ -34,6 +34,12 @@ struct SearchBench {
 inline const std::string kLearningRate =
     "[[space]]\nkey = \"optim.lr\"\nname = \"log\"\nmin = 1e-4\nmax = 1e-2\n";
 
+/// A grid of six points, three of which have heads that do not divide the width.
+inline const std::string kHeadsGrid =
+    "[method]\nname = \"grid\"\n"
+    "[[space]]\nkey = \"model.d_model\"\nname = \"numbers\"\nvalues = [64, 96]\n"
+    "[[space]]\nkey = \"model.encoder.num_heads\"\nname = \"numbers\"\nvalues = [4, 5, 6]\n";
+
 inline const std::string kHalving =
     "[method]\nname = \"asha\"\nmode = \"aggressive\"\ndivisor = 2\n";
 

@@ -68,6 +68,31 @@ TEST(MedianStop, EndsAFailedTrial) {
   EXPECT_FALSE(stop.next(true));
 }
 
+TEST(MedianStop, ShowsATrialThatTrainsAmongThoseThatWentOn) {
+  MedianStop stop({.check_every = 10, .min_trials = 1}, 1, 20);
+  expect_next(stop, 0, 10, 1.0);
+  EXPECT_TRUE(stop.rungs()[0].competitors[0].went_on) << "it waits for a slot";
+  ASSERT_TRUE(stop.next(true));
+  EXPECT_TRUE(stop.rungs()[0].competitors[0].went_on) << "it trains";
+  EXPECT_EQ(stop.rungs()[0].quota, 1u);
+}
+
+// By hand: at 10, trial 1 is judged by 3. At 20 it fails, and is not judged: the means up to there
+// are 2 and 1.
+TEST(MedianStop, ShowsNoCutOffOfAnEarlierLookWhereATrialFailed) {
+  MedianStop stop({.check_every = 10, .min_trials = 1}, 2, 30);
+  expect_next(stop, 0, 10, 3.0);
+  expect_next(stop, 0, 20, 1.0);
+  expect_next(stop, 0, 30, 1.0);
+  expect_next(stop, 1, 10, 1.0);
+  ASSERT_TRUE(stop.next(true));
+  stop.report({.trial = 1, .until = 20, .score = std::nullopt});
+  const auto rungs = stop.rungs();
+  ASSERT_EQ(rungs.size(), 3u);
+  EXPECT_EQ(rungs[1].cut_off, 1.5);
+  EXPECT_FALSE(rungs[1].competitors[1].went_on);
+}
+
 TEST(WholeTrials, TrainEachToItsEndAndMoreWhenTheBudgetIsRaised) {
   WholeTrials whole(2, 100);
   EXPECT_EQ(whole.next(true), (Job{.trial = 0, .until = 100, .begins = true}));

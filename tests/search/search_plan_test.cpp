@@ -1,7 +1,10 @@
 #include "search/search_plan.h"
 
 #include <gtest/gtest.h>
+#include <sys/inotify.h>
+#include <unistd.h>
 
+#include <array>
 #include <filesystem>
 
 #include "config/describe.h"
@@ -13,6 +16,7 @@ namespace stretto::search {
 namespace {
 
 using stretto::testing::expect_in;
+using stretto::testing::kHeadsGrid;
 using stretto::testing::kLearningRate;
 using stretto::testing::SearchBench;
 
@@ -99,6 +103,40 @@ TEST(SearchPlan, RefusesValuesOutOfTheKeysRangeOrType) {
   expect_in("`optim.name` must be one of",
             refusal(bench, "",
                     block("key = \"optim.name\"\nname = \"categorical\"\nvalues = [\"adamm\"]")));
+}
+
+TEST(SearchPlan, BlamesTheValuesOfABlockForAValueThatItsKeyDoesNotTake) {
+  const SearchBench bench;
+  const auto message = refusal(bench, "",
+                               block("key = \"model.d_model\"\nname = \"categorical\"\n"
+                                     "values = [\"64\", \"abc\", \"[32\"]"));
+  expect_in(
+      "space.toml:6:1: `space.0.values`: `model.d_model` must be an integer, got the string "
+      "\"abc\"\n  \"abc\" is not a whole number",
+      message);
+  expect_in("space.toml:6:1: `space.0.values`: `[32`: is no TOML value", message);
+  EXPECT_EQ(message.find("space.0.key"), std::string::npos) << message;
+}
+
+TEST(SearchPlan, BlamesEachBoundThatItsKeyDoesNotTake) {
+  const SearchBench bench;
+  const auto message = refusal(
+      bench, "", block("key = \"model.dropout\"\nname = \"double\"\nmin = -0.5\nmax = 1.5"));
+  expect_in("space.toml:6:1: `space.0.min`: `model.dropout` must be in [0, 1), got -0.5", message);
+  expect_in("space.toml:7:1: `space.0.max`: `model.dropout` must be in [0, 1), got 1.5", message);
+  expect_in(
+      "space.toml:6:1: `space.0.min`: `model.d_model` must be in [2, 65536], got 1",
+      refusal(bench, "", block("key = \"model.d_model\"\nname = \"int\"\nmin = 1\nmax = 64")));
+  expect_in(
+      "space.toml:7:1: `space.0.max`: `model.dropout` must be in [0, 1), got 2",
+      refusal(bench, "", block("key = \"model.dropout\"\nname = \"log\"\nmin = 0.1\nmax = 2")));
+}
+
+TEST(SearchPlan, BlamesTheNameOfABlockThatDrawsFractionsOfAWholeNumber) {
+  const SearchBench bench;
+  expect_in(
+      "space.toml:5:1: `space.0.name`: `model.d_model` takes whole numbers",
+      refusal(bench, "", block("key = \"model.d_model\"\nname = \"double\"\nmin = 64\nmax = 128")));
 }
 
 TEST(SearchPlan, TakesAKeyOfAPartWithTheConditionThatChoosesIt) {
@@ -200,6 +238,48 @@ TEST(SearchPlan, HasAllPointsOfAGridWhereMaxTrialsIsNotGiven) {
   EXPECT_EQ(load_search(bench.file("max_trials = 100\n", grid)).plan.cut_text(), "");
 }
 
+TEST(SearchPlan, SaysHowManyPointsOfAGridARuleRefusesAndWhy) {
+  const SearchBench bench;
+  const auto plan = load_search(bench.file("", kHeadsGrid)).plan;
+  EXPECT_EQ(plan.grid_points, 6u);
+  EXPECT_EQ(plan.refused.looked_at, 6u);
+  EXPECT_EQ(plan.refused.count, 3u);
+  EXPECT_EQ(plan.points_left(), 3u);
+  EXPECT_EQ(plan.budget_text(), "3 points");
+  EXPECT_EQ(plan.refused_text(),
+            "space: 3 of 6 points of the grid can be tried; 3 are refused, the first is "
+            "`model.d_model=64 model.encoder.num_heads=5`: `model.encoder.num_heads=5`: "
+            "`model.encoder.num_heads`: 5 heads do not divide model.d_model = 64");
+  EXPECT_EQ(plan.cut_text(), "");
+}
+
+TEST(SearchPlan, CutsAGridByThePointsThatNoRuleRefuses) {
+  const SearchBench bench;
+  EXPECT_EQ(load_search(bench.file("max_trials = 4\n", kHeadsGrid)).plan.cut_text(), "");
+  EXPECT_EQ(load_search(bench.file("max_trials = 2\n", kHeadsGrid)).plan.cut_text(),
+            "search.max_trials: the grid has 3 points that can be tried, of which 2 are tried");
+}
+
+TEST(SearchPlan, SaysNothingOfRefusedPointsWhereNoneIs) {
+  const SearchBench bench;
+  const auto grid =
+      load_search(bench.file("", "[method]\nname = \"grid\"\n" + kLearningRate + "count = 3\n"))
+          .plan;
+  EXPECT_EQ(grid.refused.looked_at, 3u);
+  EXPECT_EQ(grid.refused_text(), "");
+  EXPECT_EQ(load_search(bench.file("", kLearningRate)).plan.refused, RefusedPoints{});
+}
+
+TEST(SearchPlan, LooksAtTheFirstPointsOfALargeGridAlone) {
+  SearchPlan plan;
+  plan.grid_points = 5000;
+  plan.refused = {
+      .looked_at = SearchPlan::kMostLookedAt, .count = 1, .first = "a.b=1", .why = "no"};
+  EXPECT_EQ(plan.refused_text(),
+            "space: of the first 1,000 points of the grid, 1 is refused, `a.b=1`: no");
+  EXPECT_EQ(plan.points_left(), 5000u);
+}
+
 TEST(SearchPlan, HasSixteenTrialsOfAnotherMethodWhereMaxTrialsIsNotGiven) {
   const SearchBench bench;
   const auto plan = load_search(bench.file("", kLearningRate)).plan;
@@ -258,6 +338,49 @@ TEST(SearchPlan, HasPathsBesideTheIncludedFileThatStatesThem) {
   EXPECT_EQ(load_search(path).plan.space.parameters[0].values,
             (std::vector<std::string>{(bench.folder / "parts/train.src").string(),
                                       (bench.folder / "train.src").string()}));
+}
+
+/// Counts how often a file is opened while it lives.
+class OpenedFile {
+ public:
+  explicit OpenedFile(const std::string& path) : events_(::inotify_init1(IN_NONBLOCK)) {
+    // Events of one kind in a row are one: what closes the file stands between two that open it.
+    watch_ = ::inotify_add_watch(events_, path.c_str(), IN_OPEN | IN_CLOSE);
+  }
+  ~OpenedFile() {
+    if (events_ >= 0) ::close(events_);
+  }
+  OpenedFile(const OpenedFile&) = delete;
+  OpenedFile& operator=(const OpenedFile&) = delete;
+
+  bool is_watched() const { return watch_ >= 0; }
+  int times() const {
+    alignas(inotify_event) std::array<char, 4096> bytes{};
+    int times = 0;
+    for (ssize_t size = 0; (size = ::read(events_, bytes.data(), bytes.size())) > 0;) {
+      // Of a file that is watched itself, no name follows.
+      for (ssize_t at = 0; at < size; at += static_cast<ssize_t>(sizeof(inotify_event))) {
+        const auto* event = reinterpret_cast<const inotify_event*>(bytes.data() + at);
+        times += (event->mask & IN_OPEN) != 0 ? 1 : 0;
+      }
+    }
+    return times;
+  }
+
+ private:
+  int events_, watch_ = -1;
+};
+
+TEST(SearchPlan, ReadsItsFilesOnce) {
+  const SearchBench bench;
+  const auto part = bench.folder.write("parts/rate.toml", kLearningRate);
+  const auto path = bench.folder.write(
+      "space.toml", "include = \"parts/rate.toml\"\n[search]\nconfig = \"my.toml\"\n");
+  const OpenedFile file(path), included(part);
+  if (!file.is_watched() || !included.is_watched()) GTEST_SKIP() << "no inotify here";
+  load_search(path);
+  EXPECT_EQ(file.times(), 1);
+  EXPECT_EQ(included.times(), 1);
 }
 
 TEST(SearchPlan, HasPointsWithPathsInAFolderWithSpaces) {
@@ -392,6 +515,12 @@ TEST(SearchPlan, TellsOfMistypedKeysOfItsOwn) {
   expect_in(
       "must be a list of strings",
       refusal(bench, "", block("key = \"model.d_model\"\nname = \"categorical\"\nvalues = [64]")));
+}
+
+TEST(SearchPlan, NamesTheCommandThatDescribesItsKeys) {
+  const SearchBench bench;
+  expect_in("; `stretto search describe space.log` lists the keys of log",
+            refusal(bench, "", kLearningRate + "values = [1]\n"));
 }
 
 TEST(SearchPlan, DescribesItsKeys) {

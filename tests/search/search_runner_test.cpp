@@ -11,135 +11,28 @@
 #include <thread>
 
 #include "base/failpoint.h"
-#include "base/log.h"
 #include "base/random.h"
 #include "experiment/load_experiment.h"
 #include "search/search_files.h"
 #include "tests/base/failure.h"
-#include "tests/distributed/scoped_variable.h"
-#include "tests/search/bench.h"
+#include "tests/search/runner_bench.h"
 
 namespace stretto::search {
 namespace {
 
 namespace fs = std::filesystem;
 using stretto::testing::kHalving;
+using stretto::testing::kHeadsGrid;
 using stretto::testing::kLearningRate;
 using stretto::testing::ScopedVariable;
-using stretto::testing::SearchBench;
 using namespace std::chrono_literals;
 
-class SearchRunnerTest : public ::testing::Test {
- protected:
-  void SetUp() override {
-    if (find_program("python3").empty()) GTEST_SKIP() << "the stand-in for trials needs python3";
-    log::set_quiet(true);
-    fs::create_directories(failures_);
-  }
-  void TearDown() override {
-    log::close_file();
-    log::set_quiet(false);
-  }
-
-  std::string file(const std::string& search, const std::string& rest = kHalving + kLearningRate) {
-    return bench_.file(search, rest);
-  }
-
-  RunnerSetup setup(const std::string& path, const std::string& directory) {
-    return {.directory = bench_.folder / directory,
-            .plan = load_search(path, space_use(bench_.folder / directory)).plan,
-            .command =
-                [](const TrialRun& run) {
-                  std::vector<std::string> words{find_program("python3"),
-                                                 STRETTO_SOURCE_DIR "/tests/search/stand_in.py",
-                                                 run.directory.string(), std::to_string(run.until)};
-                  words.insert(words.end(), run.overrides.begin(), run.overrides.end());
-                  return words;
-                },
-            .cores = 2,
-            .shown = "space.toml",
-            .tick = 2ms};
-  }
-
-  ExitCode run(const std::string& path, const std::string& directory) {
-    return SearchRunner(setup(path, directory)).run();
-  }
-
-  /// Trials on other hosts, which are stand-ins too.
-  RunnerSetup with_hosts(const std::string& path, const std::string& directory,
-                         const std::string& hosts) {
-    auto here = setup(path, directory);
-    const std::string ssh = STRETTO_SOURCE_DIR "/tests/search/stand_in_ssh.py";
-    here.plan.options.search.remote_shell = {find_program("python3"), ssh};
-    here.watcher = {find_program("python3"), ssh, "--watch"};
-    here.hosts = parse_hosts(hosts, "hosts");
-    here.host_pause = 20ms;
-    fs::create_directories(hosts_);
-    return here;
-  }
-
-  /// Adds a way in which a host fails.
-  void fail_host(const std::string& host, const std::string& words) {
-    fs::create_directories(hosts_);
-    std::ofstream(hosts_ / host, std::ios::app) << words << "\n";
-  }
-
-  bool log_has(const std::string& directory, const std::string& text) {
-    return read_file(bench_.folder / directory / "log.txt").find(text) != std::string::npos;
-  }
-
-  /// The table without what is no function of file and seed.
-  std::string table(const std::string& directory) {
-    const auto state =
-        SearchState::replay(read_journal(journal_path(bench_.folder / directory)).entries, "test");
-    std::string text, file;
-    for (const auto& trial : state.trials()) {
-      auto json = trial_json(state, trial);
-      json.erase("seconds");
-      text += json.dump() + "\n";
-    }
-    for (const auto& line : lines_of(directory + "/trials.jsonl")) {
-      auto json = nlohmann::ordered_json::parse(line);
-      json.erase("seconds");
-      file += json.dump() + "\n";
-    }
-    EXPECT_EQ(file, text);
-    return text;
-  }
-
-  std::vector<std::string> lines_of(const std::string& name) {
-    std::ifstream in(bench_.folder / name);
-    std::vector<std::string> lines;
-    for (std::string line; std::getline(in, line);) lines.push_back(line);
-    return lines;
-  }
-
-  void fail(TrialId trial, const std::string& codes) {
-    std::ofstream(failures_ / std::to_string(trial)) << codes;
-  }
-
-  std::vector<TrialId> with_checkpoints(const std::string& directory) {
-    std::vector<TrialId> trials;
-    for (TrialId trial = 0; trial < 100; ++trial) {
-      if (fs::exists(trial_directory(bench_.folder / directory, trial) / "checkpoints")) {
-        trials.push_back(trial);
-      }
-    }
-    return trials;
-  }
-
-  SearchBench bench_;
-  fs::path failures_ = bench_.folder / "failures";
-  fs::path hosts_ = bench_.folder / "hosts";
-  ScopedVariable variable_{"STAND_IN_FAILURES", failures_.c_str()};
-  ScopedVariable hosts_variable_{"STAND_IN_HOSTS", hosts_.c_str()};
-};
+class SearchRunnerTest : public RunnerBench {};
 
 TEST_F(SearchRunnerTest, FindsTheBestAndKeepsItsCheckpointsAlone) {
   const auto path = file("max_trials = 8\nslots = 1\n");
   EXPECT_EQ(run(path, "dir"), ExitCode::kOk);
-  const auto state =
-      SearchState::replay(read_journal(journal_path(bench_.folder / "dir")).entries, "test");
+  const auto state = replayed("dir");
   const auto best = state.best();
   ASSERT_TRUE(best);
   EXPECT_EQ(state.state_of(*best), TrialState::kFinished);
@@ -165,8 +58,7 @@ TEST_F(SearchRunnerTest, TriesAFailedTrialAgainAndThenCountsItAsTheWorst) {
   fail(4, "nan\n");
   fail(5, "nothing\n");
   EXPECT_EQ(run(file("max_trials = 8\nslots = 1\nmax_restarts = 2\n"), "dir"), ExitCode::kOk);
-  const auto state =
-      SearchState::replay(read_journal(journal_path(bench_.folder / "dir")).entries, "test");
+  const auto state = replayed("dir");
   EXPECT_NE(state.state_of(1), TrialState::kFailed);
   EXPECT_EQ(state.trials()[1].failures, 2);
   EXPECT_EQ(state.state_of(2), TrialState::kFailed);
@@ -179,6 +71,8 @@ TEST_F(SearchRunnerTest, TriesAFailedTrialAgainAndThenCountsItAsTheWorst) {
   const auto json = trial_json(state, state.trials()[2]);
   EXPECT_EQ(json["log"], "trials/2/output.txt");
   EXPECT_TRUE(fs::exists(bench_.folder / "dir/trials/2/output.txt"));
+  EXPECT_NE(read_file(bench_.folder / "dir/search.html").find("\"trials/2/output.txt\""),
+            std::string::npos);
 }
 
 TEST_F(SearchRunnerTest, StopsWhereADiskIsFullAndGoesOnLater) {
@@ -215,8 +109,7 @@ TEST_F(SearchRunnerTest, GoesOnWithALargerBudgetMorePointsAndANarrowerSpace) {
       file("max_trials = 8\nslots = 1\npoints = [\"optim.lr=2e-3\"]\n",
            kHalving + "[[space]]\nkey = \"optim.lr\"\nname = \"log\"\nmin = 1e-3\nmax = 1e-2\n");
   EXPECT_EQ(run(path, "dir"), ExitCode::kOk);
-  const auto state =
-      SearchState::replay(read_journal(journal_path(bench_.folder / "dir")).entries, "test");
+  const auto state = replayed("dir");
   ASSERT_EQ(state.trials().size(), 8u);
   EXPECT_EQ(state.trials()[4].point[0], "0.002");
   for (size_t i = 4; i < 8; ++i) EXPECT_GE(std::stod(*state.trials()[i].point[0]), 1e-3);
@@ -268,8 +161,7 @@ TEST_F(SearchRunnerTest, StopsWhenItsConfigurationChangesMeanwhile) {
 TEST_F(SearchRunnerTest, BlamesATrainingForItsOwnWordsAlone) {
   fail(1, "69\nsilent137\nsilent137\n");
   EXPECT_EQ(run(file("max_trials = 3\nslots = 1\nmax_restarts = 2\n"), "dir"), ExitCode::kOk);
-  const auto state =
-      SearchState::replay(read_journal(journal_path(bench_.folder / "dir")).entries, "test");
+  const auto state = replayed("dir");
   EXPECT_EQ(state.trials()[1].failures, 3);
   EXPECT_EQ(state.trials()[1].why, "");
 }
@@ -355,11 +247,54 @@ TEST_F(SearchRunnerTest, TakesEveryPointOfAGridUnlessItsBudgetIsSmallerWhichIsSa
   EXPECT_TRUE(log_has("dir", "  the grid has 18 points"));
 }
 
+// The stand-in for trials wants a rate.
+const std::string kOneRate =
+    "[[space]]\nkey = \"optim.lr\"\nname = \"numbers\"\nvalues = [0.001]\n";
+
+TEST_F(SearchRunnerTest, WarnsOfPointsOfAGridThatARuleRefuses) {
+  const ScopedVariable quick("STAND_IN_SECONDS", "0");
+  EXPECT_EQ(run(file("slots = 2\n", kHeadsGrid + kOneRate), "dir"), ExitCode::kOk);
+  EXPECT_EQ(lines_of("dir/trials.jsonl").size(), 3u);
+  EXPECT_TRUE(log_has("dir",
+                      "warning: space: 3 of 6 points of the grid can be tried; 3 are refused, the "
+                      "first is `model.d_model=64 model.encoder.num_heads=5 optim.lr=0.001`: "));
+  EXPECT_TRUE(log_has("dir", "5 heads do not divide model.d_model = 64; take other values, or"));
+  EXPECT_FALSE(log_has("dir", "search.max_trials"));
+}
+
+TEST_F(SearchRunnerTest, SaysWhyASpaceHasNoMorePoints) {
+  const ScopedVariable quick("STAND_IN_SECONDS", "0");
+  const std::string heads =
+      "[[space]]\nkey = \"model.encoder.num_heads\"\nname = \"numbers\"\nvalues = [4, 5, 8]\n";
+  const auto path =
+      file("max_trials = 9\nslots = 1\n", "[method]\nname = \"random\"\n" + heads + kOneRate);
+  EXPECT_EQ(run(path, "dir"), ExitCode::kOk);
+  EXPECT_EQ(lines_of("dir/trials.jsonl").size(), 2u);
+  EXPECT_TRUE(log_has("dir",
+                      "the space has no more points; 1 is refused, "
+                      "`model.encoder.num_heads=5 optim.lr=0.001`: `model.encoder.num_heads=5`: "));
+}
+
+TEST_F(SearchRunnerTest, NotesRefusedPointsInAJournalOfAnEarlierRelease) {
+  const auto path = file("slots = 1\n", kHeadsGrid + kOneRate);
+  const fs::path journal = journal_path(bench_.folder / "dir");
+  const auto open = [&] { return SearchRunner(setup(path, "dir")).state().plan().refused.count; };
+  EXPECT_EQ(open(), 3u);
+  auto entries = read_journal(journal).entries;
+  ASSERT_EQ(entries.size(), 1u);
+  entries[0].erase("refused");
+  fs::remove(journal);
+  Journal(journal).append(entries[0]);
+  EXPECT_EQ(open(), 3u);
+  EXPECT_EQ(open(), 3u);
+  EXPECT_EQ(read_journal(journal).entries.size(), 2u) << "noted once";
+  EXPECT_FALSE(log_has("dir", "a changed file"));
+}
+
 TEST_F(SearchRunnerTest, SaysOnceThatATrialEndedBeforeItsLength) {
   const ScopedVariable early("STAND_IN_END", "20");
   EXPECT_EQ(run(file("max_trials = 4\nslots = 1\n"), "dir"), ExitCode::kOk);
-  const auto state =
-      SearchState::replay(read_journal(journal_path(bench_.folder / "dir")).entries, "test");
+  const auto state = replayed("dir");
   const auto best = state.best();
   ASSERT_TRUE(best);
   EXPECT_EQ(state.trials()[static_cast<size_t>(*best)].reports.back().until, 64);

@@ -18,6 +18,7 @@ namespace {
 
 using stretto::testing::expect_in;
 using stretto::testing::kHalving;
+using stretto::testing::kHeadsGrid;
 using stretto::testing::kLearningRate;
 using stretto::testing::play;
 using stretto::testing::played_loss;
@@ -36,21 +37,57 @@ std::vector<JournalEntry> with_begin(const SearchPlan& plan, std::vector<Journal
   return entries;
 }
 
+const std::string kConservative =
+    "[method]\nname = \"asha\"\nmode = \"conservative\"\ndivisor = 2\n";
+const std::string kMedianRule =
+    "[method]\nname = \"random\"\n[method.stop]\nname = \"median\"\nmin_trials = 1\n";
+
 TEST(SearchState, IsTheSameWhenItsJournalIsReplayedUpToAnyLine) {
   const SearchBench bench;
-  const auto plan = plan_of(bench);
-  SearchState whole(plan);
-  const auto entries = with_begin(plan, play(whole, played_loss));
-  for (size_t size = 1; size <= entries.size(); ++size) {
-    auto part = SearchState::replay({entries.begin(), entries.begin() + static_cast<long>(size)},
-                                    "journal");
-    // What was begun without a report is reported now, and then the search goes on.
-    for (const Job& job : std::vector(part.running())) {
-      const auto value = played_loss(part.trials()[static_cast<size_t>(job.trial)], job);
-      part.report(job, {.until = job.until, .step = job.until, .value = value, .seconds = 1}, 2.5);
+  for (const auto& method : {kHalving, kConservative, kMedianRule}) {
+    const auto plan = plan_of(bench, "max_trials = 8\n", method + kLearningRate + kWidth);
+    SearchState whole(plan);
+    const auto entries = with_begin(plan, play(whole, played_loss));
+    for (size_t size = 1; size <= entries.size(); ++size) {
+      auto part = SearchState::replay({entries.begin(), entries.begin() + static_cast<long>(size)},
+                                      "journal");
+      // What was begun without a report is reported now, and then the search goes on.
+      for (const Job& job : std::vector(part.running())) {
+        const auto value = played_loss(part.trials()[static_cast<size_t>(job.trial)], job);
+        part.report(job, {.until = job.until, .step = job.until, .value = value, .seconds = 1},
+                    2.5);
+      }
+      play(part, played_loss);
+      ASSERT_EQ(trials_jsonl(part), trials_jsonl(whole)) << "from line " << size << "\n" << method;
+      ASSERT_EQ(explain(part), explain(whole)) << "from line " << size;
     }
-    play(part, played_loss);
-    ASSERT_EQ(trials_jsonl(part), trials_jsonl(whole)) << "from line " << size;
+  }
+}
+
+TEST(SearchState, KeepsItsBracketsAndRungsWhenItsBudgetIsRaised) {
+  const SearchBench bench;
+  const std::string standard = "[method]\nname = \"asha\"\nmode = \"standard\"\ndivisor = 2\n";
+  for (const auto& method : {standard, kConservative}) {
+    const auto with_trials = [&](const std::string& trials) {
+      return plan_of(bench, "max_trials = " + trials + "\n", method + kLearningRate + kWidth);
+    };
+    SearchState state(with_trials("8"));
+    play(state, played_loss);
+    const auto before = state.scheduler().rungs();
+    state.change(with_trials("14"));
+    play(state, played_loss);
+    const auto after = state.scheduler().rungs();
+    ASSERT_EQ(after.size(), before.size()) << method;
+    size_t first_results = 0;
+    for (size_t i = 0; i < after.size(); ++i) {
+      EXPECT_EQ(after[i].bracket, before[i].bracket);
+      EXPECT_EQ(after[i].until, before[i].until);
+      EXPECT_GE(after[i].competitors.size(), before[i].competitors.size());
+      const bool is_first = i == 0 || after[i].bracket != after[i - 1].bracket;
+      if (is_first) first_results += after[i].competitors.size();
+    }
+    EXPECT_EQ(first_results, 14u) << method;
+    expect_in("14 of 14 trials begun, 0 without a result yet", explain(state));
   }
 }
 
@@ -124,6 +161,50 @@ TEST(SearchState, OfAnEarlierReleaseGoesOnWithThePathsThatItsFileMeans) {
   before.make_values_absolute(plan.folder);
   EXPECT_EQ(forbidden_changes(before.plan(), plan), std::vector<std::string>{});
   EXPECT_EQ(before.known_points(), now.known_points());
+}
+
+TEST(SearchState, KeepsWhichPointsOfItsGridARuleRefuses) {
+  const SearchBench bench;
+  const auto plan = plan_of(bench, "", kHeadsGrid);
+  const auto entries = with_begin(plan, {});
+  const auto state = SearchState::replay(entries, "journal");
+  EXPECT_TRUE(state.plan().refused == plan.refused);
+  EXPECT_EQ(state.plan().refused.count, 3u);
+  const auto text = explain(state);
+  expect_in("0 of 3 points begun", text);
+  expect_in("\n" + plan.refused_text() + "\n", text);
+  expect_in("0 of 3 points begun · 3 refused · 0 train", table_lines(state, 12, 100)[0]);
+  expect_in("of 3 points, 3 refused",
+            render_search_html({.state = state, .curves = {}, .title = "x", .status = "running"}));
+  const auto grid = search_json(state)["grid"];
+  EXPECT_EQ(grid["points"], 6);
+  EXPECT_EQ(grid["looked_at"], 6);
+  EXPECT_EQ(grid["refused"], 3);
+  EXPECT_EQ(grid["first_refused"].get<std::string>(), plan.refused.first);
+  EXPECT_EQ(grid["why"].get<std::string>(), plan.refused.why);
+  EXPECT_FALSE(search_json(SearchState(plan_of(bench))).contains("grid"));
+}
+
+TEST(SearchState, OfAnEarlierReleaseKnowsNoRefusedPoints) {
+  const SearchBench bench;
+  auto entries = with_begin(plan_of(bench, "", kHeadsGrid), {});
+  entries[0].erase("refused");
+  const auto state = SearchState::replay(entries, "journal");
+  EXPECT_EQ(state.plan().refused_text(), "");
+  EXPECT_EQ(state.plan().budget_text(), "6 points");
+  EXPECT_EQ(search_json(state)["grid"]["looked_at"], 0);
+}
+
+TEST(SearchState, RefusesMoreRefusedPointsThanThereAre) {
+  const SearchBench bench;
+  const auto entries = with_begin(plan_of(bench, "", kHeadsGrid), {});
+  for (const char* key : {"count", "looked_at"}) {
+    auto damaged = entries;
+    damaged[0]["refused"][key] = 7;
+    const auto error =
+        testing::failure(ExitCode::kBadData, [&] { SearchState::replay(damaged, "journal"); });
+    expect_in("journal:1: ", error.what());
+  }
 }
 
 TEST(SearchState, RanksByMoreWhereMoreIsBetter) {
@@ -243,6 +324,10 @@ TEST(SearchHtml, ShowsAllTrialsAndLoadsNothing) {
   for (size_t at = 0; (at = page.find("<path class=\"trial", at)) != std::string::npos; ++at)
     ++lines;
   EXPECT_EQ(lines, 14u) << "seven trials have a result, in two pictures";
+  // A trial that failed has what its process printed, the others a report.
+  expect_in("<td><a href=\"trials/1/output.txt\">1</a></td><td>failed</td>", page);
+  expect_in("<td><a href=\"trials/0/report.html\">0</a></td>", page);
+  EXPECT_EQ(page.find("trials/1/report.html"), std::string::npos);
   expect_in("trial winner", page);
   expect_in("Rank correlation", page);
 }

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <vector>
 
 #include "base/error.h"
 #include "tests/base/failure.h"
@@ -78,10 +79,39 @@ TEST(TrainScheduleEnd, LeavesRoomForTheDecay) {
   EXPECT_EQ(std::string(error.what()),
             "schedule.name: the decay of \"cosine\" would begin at update 24 and end at 24, the "
             "last of 3 epochs");
+  const Error bound = testing::failure(ExitCode::kUsage, [&] {
+    ScheduleEnd(schedule, train, kEpochBatches).require_room(NumBatches::kAtMost);
+  });
+  EXPECT_EQ(std::string(bound.what()),
+            "schedule.name: the decay of \"cosine\" would begin at update 24, and 3 epochs of this "
+            "data have at most 24 updates");
   schedule.name = "inverse_sqrt";
   EXPECT_NO_THROW(ScheduleEnd(schedule, train, kEpochBatches).require_room()) << "it has no end";
   schedule = {.name = "tri_stage", .warmup_steps = 4, .hold_steps = 20};
   EXPECT_THROW(ScheduleEnd(schedule, train, kEpochBatches).require_room(), Error);
+}
+
+// So that a bound of the micro-batches, for which there is no room, refuses nothing that has some.
+TEST(TrainScheduleEnd, HasNoLessRoomWithMoreMicroBatches) {
+  const TrainOptions train{.max_epochs = 1};
+  const std::vector<optim::ScheduleOptions> schedules{
+      {.name = "cosine", .warmup_steps = 30},
+      {.name = "linear", .warmup_steps = 0, .warmup_ratio = 0.1},
+      {.name = "tri_stage", .warmup_steps = 0, .warmup_ratio = 0.9, .hold_steps = 5}};
+  for (const auto& schedule : schedules) {
+    bool had_room = false;
+    for (int64_t batches = 1; batches < 300; ++batches) {
+      bool has_room = true;
+      try {
+        ScheduleEnd(schedule, train, batches).require_room();
+      } catch (const Error&) {
+        has_room = false;
+      }
+      EXPECT_TRUE(has_room || !had_room) << schedule.name << ", " << batches;
+      had_room = has_room;
+    }
+    EXPECT_TRUE(had_room) << schedule.name;
+  }
 }
 
 TEST(TrainScheduleEnd, IsToldWhereTheConfigurationDoesNotSayIt) {

@@ -173,10 +173,7 @@ void print_text(const Verdict& verdict) {
               << default_value << ": " << finding.reason << "\n  " << finding.fix << "\n";
     if (!finding.source.empty()) std::cout << "  see " << finding.source << "\n";
   }
-  for (const auto& error : verdict.errors) {
-    if (!error.details.empty()) std::cout << error.place << ", in full:\n";
-    for (const auto& line : error.details) std::cout << "  " << printable(line, 1000) << "\n";
-  }
+  for (const auto& line : experiment::details_in_full(verdict.errors)) std::cout << line << "\n";
   for (const auto& unread : verdict.unread) {
     std::cout << "not looked at: `" << unread.key << "`: " << unread.what << "\n";
   }

@@ -1,7 +1,24 @@
+#include "base/error.h"
+#include "base/log.h"
+#include "base/text.h"
 #include "cli/command.h"
 #include "cli/engine.h"
 
 namespace stretto::cli {
+namespace {
+
+// Names that the message has no room for stand above it: no other command lists them.
+int import_folder(const engine::ImportRequest& request) {
+  try {
+    return engine().import_model(request);
+  } catch (const Error& error) {
+    if (!error.details().empty()) log::info(request.folder + ", in full:");
+    for (const auto& line : error.details()) log::info("  " + printable(line, 1000));
+    throw;
+  }
+}
+
+}  // namespace
 
 std::function<int()> declare_import(CLI::App& app) {
   auto request = std::make_shared<engine::ImportRequest>();
@@ -18,7 +35,7 @@ std::function<int()> declare_import(CLI::App& app) {
                "give tensors that the folder lacks their first weights");
   app.add_flag("--ignore-extra", request->options.ignore_extra,
                "leave out tensors that the model does not have");
-  return [request] { return engine().import_model(*request); };
+  return [request] { return import_folder(*request); };
 }
 
 }  // namespace stretto::cli

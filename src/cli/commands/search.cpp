@@ -1,5 +1,4 @@
 #include <iostream>
-#include <string_view>
 
 #include "base/build_id.h"
 #include "base/error.h"
@@ -103,15 +102,6 @@ int watch(const WatchArguments& options) {
   }
 }
 
-// The keys of a search file have a command of their own.
-std::string with_own_command(std::string text) {
-  constexpr std::string_view kGeneral = "stretto describe", kOwn = "stretto search describe";
-  for (size_t at = 0; (at = text.find(kGeneral, at)) != std::string::npos; at += kOwn.size()) {
-    text.replace(at, kGeneral.size(), kOwn);
-  }
-  return text;
-}
-
 int describe_part(const std::vector<std::string>& names) {
   search::SearchFileOptions defaults;
   const auto schema = search::search_schema(defaults);
@@ -120,9 +110,9 @@ int describe_part(const std::vector<std::string>& names) {
     for (const auto& name : names) {
       text += (text.empty() ? "" : "\n") + config::describe(schema, name);
     }
-    std::cout << with_own_command(names.empty() ? config::describe(schema, "") : text);
+    std::cout << search::with_own_command(names.empty() ? config::describe(schema, "") : text);
   } catch (const Error& error) {
-    throw Error(error.code(), error.what(), with_own_command(error.advice()));
+    throw Error(error.code(), error.what(), search::with_own_command(error.advice()));
   }
   return 0;
 }

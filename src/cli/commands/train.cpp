@@ -8,6 +8,7 @@
 #include "cli/notes.h"
 #include "cli/seeds.h"
 #include "distributed/launch.h"
+#include "experiment/preflight.h"
 #include "experiment/same_experiment.h"
 #include "search/search_plan.h"
 #include "store/checkpoint.h"
@@ -64,6 +65,14 @@ std::string what_is_saved(const std::string& run_directory) {
          ": the same command goes on from there";
 }
 
+// Of a run that goes on patterns alone are compared.
+void require_sound(const experiment::LoadedExperiment& experiment,
+                   const experiment::Standing& standing) {
+  const auto looks = engine_looks();
+  if (!standing.begins) return experiment::require_patterns_match(experiment, looks.tensors);
+  experiment::require_sound_start(experiment, looks);
+}
+
 int run_train(const TrainArguments& options) {
   ignore_broken_pipes();  // who reads the screen may leave; log.txt has the words
   log::set_quiet(options.quiet);
@@ -89,13 +98,14 @@ int run_train(const TrainArguments& options) {
       .until = options.until};
   require_no_seeds(request.run_directory);
   const int rank = distributed::detect_launch().rank;
+  experiment::Standing standing;
   if (rank == 0) {  // the others may have paths of their own
-    experiment::require_same_experiment(request.run_directory, request.experiment, options.extend);
+    standing = experiment::require_same_experiment(request.run_directory, request.experiment,
+                                                   options.extend);
   }
   // Whatever can be refused has been, once, before there are several processes to refuse it.
   if (options.processes > 1 || options.restarts > 0) {
-    experiment::require_patterns_match(request.experiment,
-                                       [](const auto& e) { return engine().tensor_names(e); });
+    require_sound(request.experiment, standing);
     // What rank 0 will ask for too; here nobody is there yet whom a refusal would surprise.
     store::lock_run(request.run_directory);  // and let go again
     // What ranks die of is told here, maybe to a screen that is gone.

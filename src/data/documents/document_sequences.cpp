@@ -17,6 +17,10 @@ uint64_t parts_of(uint64_t tokens, uint64_t room) {
   return (tokens + room - 1) / room;
 }
 
+int64_t num_parts_of(int64_t tokens, int64_t room) {
+  return static_cast<int64_t>(parts_of(static_cast<uint64_t>(tokens), static_cast<uint64_t>(room)));
+}
+
 int64_t num_specials_of(const std::vector<text::SequenceTemplate::Slot>& slots) {
   return std::count_if(slots.begin(), slots.end(),
                        [](const auto& slot) { return slot.part == Part::kSpecial; });
@@ -41,17 +45,20 @@ SequenceRows::SequenceRows(const text::Tokenizer& tokenizer, Packing packing, in
 void SequenceRows::add_document(int64_t tokens) {
   ++documents_;
   tokens_ += tokens;
-  rows_ += rows_of(tokens);
+  parts_ += num_parts_of(tokens, room_);
+}
+
+int64_t SequenceRows::num_inner_tokens() const {
+  if (packing_ == Packing::kDocument || documents_ == 0) return tokens_;
+  return tokens_ + documents_ - 1;  // with separators between documents
+}
+
+int64_t SequenceRows::num_sequences() const {
+  return packing_ == Packing::kDocument ? parts_ : num_parts_of(num_inner_tokens(), room_);
 }
 
 int64_t SequenceRows::num_rows() const {
-  if (packing_ == Packing::kDocument || documents_ == 0) return rows_;
-  return rows_of(tokens_ + documents_ - 1);  // with separators between documents
-}
-
-int64_t SequenceRows::rows_of(int64_t tokens) const {
-  const uint64_t parts = parts_of(static_cast<uint64_t>(tokens), static_cast<uint64_t>(room_));
-  return tokens + static_cast<int64_t>(parts) * num_specials_;
+  return num_inner_tokens() + num_sequences() * num_specials_;
 }
 
 DocumentSequences::DocumentSequences(std::shared_ptr<const Documents> documents,

@@ -17,7 +17,7 @@ enum class Packing : uint8_t {
   kDocument,  ///< one document a sequence; a longer one is cut into several
 };
 
-/// DocumentSequences::num_rows() of documents whose lengths alone are known.
+/// DocumentSequences::size() and num_rows() of documents whose lengths alone are known.
 class SequenceRows {
  public:
   /// Throws std::invalid_argument where the template leaves no room for two tokens.
@@ -26,15 +26,17 @@ class SequenceRows {
   /// @param tokens  at least one, without the separator
   void add_document(int64_t tokens);
   int64_t num_documents() const { return documents_; }
+  int64_t num_sequences() const;
   int64_t num_rows() const;
 
  private:
-  /// With what stands around each part of at most room_ tokens.
-  int64_t rows_of(int64_t tokens) const;
+  /// Tokens of all sequences, with separators, without what stands around each.
+  int64_t num_inner_tokens() const;
 
   Packing packing_;
   int64_t num_specials_ = 0, room_ = 0;
-  int64_t documents_ = 0, tokens_ = 0, rows_ = 0;
+  int64_t documents_ = 0, tokens_ = 0;
+  int64_t parts_ = 0;  ///< of at most room_ tokens, if each document has its own
 };
 
 /// Sequences of at most so many tokens, specials included, with what stands around one

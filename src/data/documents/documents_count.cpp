@@ -39,6 +39,7 @@ DocumentTokens count_document_tokens(const DocumentInput& input, const text::Tok
   }
   end_document();
   if (rows.num_documents() == 0) throw_no_documents(input.key, input.paths);
+  found.sequences = rows.num_sequences();
   found.rows = rows.num_rows();
   return found;
 }

@@ -12,9 +12,9 @@ namespace stretto::data {
 
 /// What a tokenizer makes of a text.
 struct DocumentTokens {
-  int64_t rows = 0;     ///< of all sequences, as SequenceRows counts them
-  int64_t unknown = 0;  ///< of the documents' tokens
-  std::string unread;   ///< "a.txt from line 1,234 on"; empty = all was read
+  int64_t sequences = 0, rows = 0;  ///< as SequenceRows counts them; rows of all sequences
+  int64_t unknown = 0;              ///< of the documents' tokens
+  std::string unread;               ///< "a.txt from line 1,234 on"; empty = all was read
 };
 
 /// Tokenises documents as open_documents() does, and keeps nothing of them.

@@ -97,7 +97,9 @@ void QuestionWindows::add_windows(size_t question, const WindowOptions& options)
   auto& ids = questions_[question];
   const auto& paragraph = tokens_of(question);
   const auto cut = cut_windows(std::ssize(ids), std::ssize(paragraph.ids), options);
-  num_cut_questions_ += cut.question_tokens < std::ssize(ids) ? 1 : 0;
+  const int64_t cut_tokens = std::ssize(ids) - cut.question_tokens;
+  num_cut_questions_ += cut_tokens > 0 ? 1 : 0;
+  num_cut_tokens_ += cut_tokens;
   ids.resize(static_cast<size_t>(cut.question_tokens));
   std::optional<Span> answer;
   if (!asked.answers.empty()) {

@@ -104,7 +104,9 @@ class QuestionWindows {
   /// answer of a window with kUnknown is the row of no answer.
   void append(int64_t window, Batch& batch) const;
 
-  int64_t num_cut_questions() const { return num_cut_questions_; }  ///< that lost their end
+  /// Questions that lost their end, and the tokens of those ends.
+  int64_t num_cut_questions() const { return num_cut_questions_; }
+  int64_t num_cut_tokens() const { return num_cut_tokens_; }
   /// Questions whose answer shares no character with a token.
   int64_t num_unreachable() const { return num_unreachable_; }
 
@@ -119,7 +121,7 @@ class QuestionWindows {
   std::vector<std::vector<int64_t>> questions_;  ///< ids, cut to those that are kept
   std::vector<QuestionWindow> windows_;
   std::vector<int64_t> first_window_{0};
-  int64_t num_cut_questions_ = 0, num_unreachable_ = 0;
+  int64_t num_cut_questions_ = 0, num_cut_tokens_ = 0, num_unreachable_ = 0;
 };
 
 /// Windows that teach something, in the order of their lengths.

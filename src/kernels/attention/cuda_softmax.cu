@@ -31,15 +31,15 @@ __device__ float team_max(float value) {
   }
 }
 
-/// One thread's share of a row of weights.
+/// A row of weights, as one of the threads that share it sees it.
 template <int kTeam>
-struct Share {
+struct RowOfThread {
   int64_t row, head;
   int64_t width;  ///< columns that are written; 0: no row is left for this team
   int64_t seen;   ///< columns that the query sees: all others are 0
   Drop drop;      ///< of this row alone
 
-  __device__ Share(const PaddedRows& rows, const Drop& of_all)
+  __device__ RowOfThread(const PaddedRows& rows, const Drop& of_all)
       : row(int64_t{blockIdx.x} * (kThreads / kTeam) + threadIdx.x / kTeam), drop(of_all) {
     const int64_t place = row % rows.queries, sequence = row / rows.queries % rows.batch;
     head = row / rows.queries / rows.batch;
@@ -65,66 +65,66 @@ struct Share {
 template <class T, int kTeam, int kGroups>
 __global__ void softmax_kernel(PaddedRows rows, Matrix<T> scores, Matrix<T> weights,
                                Matrix<T> dropped, Drop drop) {
-  const Share<kTeam> share(rows, drop);
+  const RowOfThread<kTeam> own(rows, drop);
   float value[kGroups][kLanes];
   float top = -std::numeric_limits<float>::infinity();
 #pragma unroll
   for (int step = 0; step < kGroups; ++step) {
-    const int64_t column = share.column(step);
-    if (column >= share.seen) continue;
-    scores.load(share.row, column, value[step]);
+    const int64_t column = own.column(step);
+    if (column >= own.seen) continue;
+    scores.load(own.row, column, value[step]);
 #pragma unroll
     for (int j = 0; j < kLanes; ++j)
-      if (column + j < share.seen) top = fmaxf(top, value[step][j]);
+      if (column + j < own.seen) top = fmaxf(top, value[step][j]);
   }
   top = team_max<kTeam>(top);
   float sum = 0;
 #pragma unroll
   for (int step = 0; step < kGroups; ++step) {
-    const int64_t column = share.column(step);
+    const int64_t column = own.column(step);
 #pragma unroll
     for (int j = 0; j < kLanes; ++j) {
-      value[step][j] = column + j < share.seen ? expf(value[step][j] - top) : 0.0f;
+      value[step][j] = column + j < own.seen ? expf(value[step][j] - top) : 0.0f;
       sum += value[step][j];
     }
   }
   sum = team_sum<kTeam>(sum);
-  const float scale = share.seen > 0 ? 1 / sum : 0.0f;
+  const float scale = own.seen > 0 ? 1 / sum : 0.0f;
 #pragma unroll
   for (int step = 0; step < kGroups; ++step) {
-    const int64_t column = share.column(step);
-    if (column >= share.width) continue;
+    const int64_t column = own.column(step);
+    if (column >= own.width) continue;
 #pragma unroll
     for (int j = 0; j < kLanes; ++j) value[step][j] = widen(narrow<T>(value[step][j] * scale));
-    weights.store(share.row, column, value[step]);
+    weights.store(own.row, column, value[step]);
     if (dropped.data == nullptr) continue;
-    if (column < share.seen) {
+    if (column < own.seen) {
       float factor[kLanes];
-      share.mask(column, factor);
+      own.mask(column, factor);
 #pragma unroll
       for (int j = 0; j < kLanes; ++j) value[step][j] *= factor[j];
     }
-    dropped.store(share.row, column, value[step]);
+    dropped.store(own.row, column, value[step]);
   }
 }
 
 template <class T, int kTeam, int kGroups>
 __global__ void softmax_backward_kernel(PaddedRows rows, Matrix<T> weights, Matrix<T> slopes,
                                         Matrix<T> out, Drop drop) {
-  const Share<kTeam> share(rows, drop);
+  const RowOfThread<kTeam> own(rows, drop);
   float weight[kGroups][kLanes], slope[kGroups][kLanes];
   float sum = 0;
 #pragma unroll
   for (int step = 0; step < kGroups; ++step) {
-    const int64_t column = share.column(step);
-    if (column >= share.seen) continue;
+    const int64_t column = own.column(step);
+    if (column >= own.seen) continue;
     float factor[kLanes];
-    share.mask(column, factor);
-    weights.load(share.row, column, weight[step]);
-    slopes.load(share.row, column, slope[step]);
+    own.mask(column, factor);
+    weights.load(own.row, column, weight[step]);
+    slopes.load(own.row, column, slope[step]);
 #pragma unroll
     for (int j = 0; j < kLanes; ++j)
-      if (column + j < share.seen) {
+      if (column + j < own.seen) {
         slope[step][j] *= factor[j];
         sum += slope[step][j] * weight[step][j];
       }
@@ -132,13 +132,13 @@ __global__ void softmax_backward_kernel(PaddedRows rows, Matrix<T> weights, Matr
   sum = team_sum<kTeam>(sum);
 #pragma unroll
   for (int step = 0; step < kGroups; ++step) {
-    const int64_t column = share.column(step);
-    if (column >= share.width) continue;
+    const int64_t column = own.column(step);
+    if (column >= own.width) continue;
     float value[kLanes];
 #pragma unroll
     for (int j = 0; j < kLanes; ++j)
-      value[j] = column + j < share.seen ? weight[step][j] * (slope[step][j] - sum) : 0.0f;
-    out.store(share.row, column, value);
+      value[j] = column + j < own.seen ? weight[step][j] * (slope[step][j] - sum) : 0.0f;
+    out.store(own.row, column, value);
   }
 }
 

@@ -52,11 +52,12 @@ at::Tensor times_factor(const Pairs& pairs, const at::Tensor& x) {
   at::Tensor out = at::empty_like(x);
   const float* from = x.const_data_ptr<float>();
   float* to = out.data_ptr<float>();
+  const int64_t width = x.size(1);
   at::parallel_for(0, pairs.count(), kRowGrain, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
       const float factor = pairs.factor(i);
-      for (int64_t j = pairs.query_row(i) * x.size(1); j < pairs.query_row(i + 1) * x.size(1); ++j)
-        to[j] = from[j] * factor;
+      const int64_t stop = pairs.query_row(i + 1) * width;
+      for (int64_t j = pairs.query_row(i) * width; j < stop; ++j) to[j] = from[j] * factor;
     }
   });
   return out;

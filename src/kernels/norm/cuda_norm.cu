@@ -5,14 +5,15 @@
 namespace stretto::kernels::cuda {
 namespace {
 
-/// Columns that one instruction moves, so that neighbours in a warp move whole sectors: kLanes of
-/// fp32 would go in two halves of each.
+/// Columns of a Vector16, which one instruction moves, so that neighbours in a warp move whole
+/// sectors: kLanes of fp32 would go in two halves of each.
 template <class T>
-constexpr int kPiece = 16 / static_cast<int>(sizeof(T));
+constexpr int kVectorNumbers = 16 / static_cast<int>(sizeof(T));
 
+/// 16 bytes of a row in registers.
 template <class T>
-struct alignas(16) Piece {
-  T values[kPiece<T>];
+struct alignas(16) Vector16 {
+  T values[kVectorNumbers<T>];
 };
 
 /// kWarps warps of a block share a row, each of their threads holds kColumnsOfThread columns of it.
@@ -27,23 +28,23 @@ struct Team {
 
   template <class T>
   __device__ static int column(int i) {
-    return (i / kPiece<T> * kSize + thread()) * kPiece<T> + i % kPiece<T>;
+    return (i / kVectorNumbers<T> * kSize + thread()) * kVectorNumbers<T> + i % kVectorNumbers<T>;
   }
 
   /// Zero behind the row's end.
   template <class T>
   __device__ static void load(const Matrix<T>& from, int64_t row, float (&out)[kColumns]) {
 #pragma unroll
-    for (int i = 0; i < kColumns; i += kPiece<T>) {
+    for (int i = 0; i < kColumns; i += kVectorNumbers<T>) {
       const int first = column<T>(i);
       const T* at = from.data + row * from.width + first;
       if (from.aligned && first < from.width) {
-        const Piece<T> piece = *reinterpret_cast<const Piece<T>*>(at);
+        const Vector16<T> vector = *reinterpret_cast<const Vector16<T>*>(at);
 #pragma unroll
-        for (int j = 0; j < kPiece<T>; ++j) out[i + j] = widen(piece.values[j]);
+        for (int j = 0; j < kVectorNumbers<T>; ++j) out[i + j] = widen(vector.values[j]);
       } else {
 #pragma unroll
-        for (int j = 0; j < kPiece<T>; ++j)
+        for (int j = 0; j < kVectorNumbers<T>; ++j)
           out[i + j] = first + j < from.width ? widen(at[j]) : 0.0f;
       }
     }
@@ -52,17 +53,17 @@ struct Team {
   template <class T>
   __device__ static void store(const Matrix<T>& to, int64_t row, const float (&in)[kColumns]) {
 #pragma unroll
-    for (int i = 0; i < kColumns; i += kPiece<T>) {
+    for (int i = 0; i < kColumns; i += kVectorNumbers<T>) {
       const int first = column<T>(i);
       T* at = to.data + row * to.width + first;
       if (to.aligned && first < to.width) {
-        Piece<T> piece;
+        Vector16<T> vector;
 #pragma unroll
-        for (int j = 0; j < kPiece<T>; ++j) piece.values[j] = narrow<T>(in[i + j]);
-        *reinterpret_cast<Piece<T>*>(at) = piece;
+        for (int j = 0; j < kVectorNumbers<T>; ++j) vector.values[j] = narrow<T>(in[i + j]);
+        *reinterpret_cast<Vector16<T>*>(at) = vector;
       } else {
 #pragma unroll
-        for (int j = 0; j < kPiece<T>; ++j)
+        for (int j = 0; j < kVectorNumbers<T>; ++j)
           if (first + j < to.width) at[j] = narrow<T>(in[i + j]);
       }
     }

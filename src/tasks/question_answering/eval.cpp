@@ -96,7 +96,7 @@ int evaluate_answers(const EvalRequest& request, const CommandContext& context) 
   const auto version = experiment::squad_version(experiment, impossible);
   const data::QuestionWindows windows(std::move(questions), *run.tokenizer.tokenizer,
                                       experiment::window_options(experiment));
-  if (group.is_root()) warn_of_cut(windows.num_cut_questions());
+  if (group.is_root()) warn_of_cut(windows.num_cut_questions(), windows.num_cut_tokens());
   distributed::require_agreement(group, {{"checkpoint", checkpoint + " " + run.checkpoint_hash()},
                                          questions_fact("questions", windows.data())});
   const auto found =

@@ -62,7 +62,7 @@ class QuestionAnswerer {
   }
 
   void finish() const {
-    warn_of_cut(cut_questions_);
+    warn_of_cut(cut_questions_, cut_tokens_);
     if (warnings_ > kQuestionWarnings) {
       log::warn(with_thousands(warnings_) + " lines in all have no question that can be answered");
     }
@@ -84,6 +84,7 @@ class QuestionAnswerer {
     const QuestionWindows windows(std::move(questions), *run_.tokenizer.tokenizer,
                                   experiment::window_options(request_.experiment.options));
     cut_questions_ += windows.num_cut_questions();
+    cut_tokens_ += windows.num_cut_tokens();
     const auto found = find_answers(run_.models, windows, finding_);
     size_t next = 0;
     for (const auto& line : lines) {
@@ -170,7 +171,7 @@ class QuestionAnswerer {
   LoadedTextRun run_;
   SideBySide passes_;
   AnswerFinding finding_;
-  int64_t warnings_ = 0, cut_questions_ = 0;
+  int64_t warnings_ = 0, cut_questions_ = 0, cut_tokens_ = 0;
 };
 
 }  // namespace

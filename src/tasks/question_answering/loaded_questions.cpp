@@ -69,10 +69,10 @@ distributed::Fact questions_fact(const std::string& name, const data::SquadData&
   return {name, counted(std::ssize(questions.questions), "question") + ", " + hex64(hash.digest())};
 }
 
-void warn_of_cut(int64_t questions) {
+void warn_of_cut(int64_t questions, int64_t tokens) {
   if (questions == 0) return;
-  log::warn(counted(questions, "question") + " lost " + (questions == 1 ? "its" : "their") +
-            " end (data.max_question_tokens)");
+  log::warn(counted(questions, "question") + " cut to data.max_question_tokens: " +
+            counted(tokens, "token") + (tokens == 1 ? " was" : " were") + " not read");
 }
 
 void warn_of_skipped(const data::SquadData& questions) {

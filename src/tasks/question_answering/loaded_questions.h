@@ -30,8 +30,9 @@ bool had_impossible(const Assets& assets);
 /// Questions as the processes of `eval` compare them.
 distributed::Fact questions_fact(const std::string& name, const data::SquadData& questions);
 
-/// Says how many questions lost their end to data.max_question_tokens; nothing of 0.
-void warn_of_cut(int64_t questions);
+/// Says how many questions lost their end to data.max_question_tokens, and how many tokens that
+/// was; nothing of 0.
+void warn_of_cut(int64_t questions, int64_t tokens);
 
 /// Says how many answers data.bad_answers = "skip" left out.
 void warn_of_skipped(const data::SquadData& questions);

@@ -25,30 +25,24 @@ std::shared_ptr<const data::QuestionWindows> open_questions(
 }
 
 /// What the columns of all windows hold.
-void count_tokens(const data::QuestionWindows& windows, int64_t unknown_id, TextFacts& facts) {
-  constexpr int64_t kTogether = 256;
+void count_columns(const data::QuestionWindows& windows, const text::Tokenizer& tokenizer,
+                   TextFacts& facts) {
   Xxh3Stream hash;
-  for (int64_t begin = 0; begin < windows.num_windows(); begin += kTogether) {
-    data::Batch batch = data::empty_window_batch();
-    const int64_t end = std::min(begin + kTogether, windows.num_windows());
-    for (int64_t i = begin; i < end; ++i) windows.append(i, batch);
-    const auto& ids = data::tokens(batch).values;
-    facts.counts.tokens += std::ssize(ids);
-    facts.counts.unknown += std::count(ids.begin(), ids.end(), unknown_id);
+  facts.counts = experiment::count_window_tokens(windows, tokenizer, [&](const data::Batch& batch) {
     for (const size_t number :
          {size_t{data::kTokens}, size_t{data::kSegments}, size_t{data::kAnswerRows}}) {
       const auto& [values, offsets, width] = batch.column<int64_t>(number);
       hash.update(values.data(), values.size() * sizeof(int64_t));
       hash.update(offsets.data(), offsets.size() * sizeof(int32_t));
     }
-  }
+  });
   facts.hash = hash.digest();
 }
 
 TextFacts facts_of(const std::string& name, const data::QuestionWindows& windows,
                    const text::Tokenizer& tokenizer) {
   TextFacts facts{.name = name, .samples = windows.num_windows()};
-  count_tokens(windows, tokenizer.specials().unk, facts);
+  count_columns(windows, tokenizer, facts);
   const auto& data = windows.data();
   facts.more = {{"questions", with_thousands(std::ssize(data.questions))},
                 {"paragraphs", with_thousands(std::ssize(data.paragraphs))}};
@@ -58,7 +52,11 @@ TextFacts facts_of(const std::string& name, const data::QuestionWindows& windows
   add("questions without an answer",
       std::count_if(data.questions.begin(), data.questions.end(),
                     [](const auto& question) { return question.is_impossible; }));
-  add("questions that lost their end", windows.num_cut_questions());
+  if (windows.num_cut_questions() > 0) {
+    facts.more.emplace_back("cut", counted(windows.num_cut_questions(), "question") + ", " +
+                                       counted(windows.num_cut_tokens(), "token") +
+                                       " above data.max_question_tokens");
+  }
   add("answers without a token", windows.num_unreachable());
   add("answers left out", data.skipped_answers);
   add("questions left out", data.skipped_questions);

@@ -17,6 +17,7 @@
 #include "report/line_progress.h"
 #include "tasks/text_encoder/embedder.h"
 #include "tasks/text_encoder/encoder_of_run.h"
+#include "tasks/text_encoder/finite_vectors.h"
 #include "tasks/text_encoder/vector_output.h"
 
 namespace stretto::tasks {
@@ -42,13 +43,20 @@ int64_t longest_line_of(const EmbedRequest& request, const models::TextModel& mo
   return std::min(asked, model.max_length());
 }
 
+// A line loses the side that texts of the run lose: the other one is what its model has learned.
+text::TextBound bound_of(const EmbedRequest& request, int64_t max_tokens) {
+  using Side = text::TextBound::Side;
+  const bool cuts_start = experiment::text_sections(request.experiment.options).cuts_start;
+  return {.max_tokens = max_tokens, .side = cuts_start ? Side::kStart : Side::kEnd, .pairs = false};
+}
+
 class LineEmbedder {
  public:
   LineEmbedder(const EmbedRequest& request, EncoderOfRun run)
       : request_(request),
         run_(std::move(run)),
         max_tokens_(longest_line_of(request, *run_.model)),
-        encoder_(*run_.tokenizer.tokenizer, {.max_tokens = max_tokens_, .pairs = false}),
+        encoder_(*run_.tokenizer.tokenizer, bound_of(request, max_tokens_)),
         embedder_(run_.model, {.pooling = request.pooling,
                                .normalize = request.normalize,
                                .batch_tokens = request.batch_tokens}),
@@ -95,7 +103,9 @@ class LineEmbedder {
       cut_tokens_ += texts[i].num_cut;
       cut_lines_ += texts[i].num_cut > 0 ? 1 : 0;
     }
-    output_->write(embedder_.embed(texts));
+    const auto vectors = embedder_.embed(texts);
+    require_finite(vectors, lines, *run_.model, request_.run_directory);
+    output_->write(vectors);
     lines_ += std::ssize(lines);
     progress_->update(lines_);
     lines.clear();

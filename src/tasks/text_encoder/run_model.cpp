@@ -6,6 +6,7 @@
 #include "base/file.h"
 #include "base/hash.h"
 #include "base/text.h"
+#include "experiment/text_rules.h"
 #include "experiment/text_sections.h"
 #include "runs/choose_checkpoint.h"
 #include "runs/module_weights.h"
@@ -19,12 +20,6 @@ namespace {
 
 int64_t rounded_to(int64_t n, int64_t multiple) {
   return (n + multiple - 1) / multiple * multiple;
-}
-
-bool reads_pairs(const experiment::Experiment& experiment) {
-  if (experiment.task.is<experiment::QuestionAnsweringOptions>()) return true;
-  return experiment.task.is<experiment::TextClassificationOptions>() &&
-         !experiment.task.as<experiment::TextClassificationOptions>().data.text2.empty();
 }
 
 // Another run may have the same tokenizer, and other labels.
@@ -74,7 +69,7 @@ std::shared_ptr<models::TextModel> make_run_model(const experiment::Experiment& 
 void require_segments(const experiment::Experiment& experiment, const text::Tokenizer& tokenizer) {
   const int64_t vectors = experiment::text_sections(experiment).model->num_segments;
   const auto sequences = text::template_of(tokenizer);
-  const bool pairs = reads_pairs(experiment);
+  const bool pairs = experiment::text_rules_of(experiment).reads_pairs(experiment);
   int64_t segments = 1;
   for (const auto& slot : pairs ? sequences.pair : sequences.single) {
     segments = std::max(segments, slot.segment + 1);

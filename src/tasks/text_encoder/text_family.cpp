@@ -77,7 +77,9 @@ void TextFamily::check_weights(const experiment::CheckRequest& request,
     const auto run = runs::open_initial_run(
         e.train.init_from, request.full ? runs::Reading::kAll : runs::Reading::kHeads);
     const TakenModel theirs(run);
-    theirs.require_alike(e);
+    // A model that means something else by the weights may have other shapes, too.
+    experiment::note_stop(found, experiment::Stage::kWeights, key,
+                          [&] { theirs.require_alike(e); });
     const bool match = e.train.init_vocabulary == "match";
     if (match) require_pieces(run);
     const auto& options = *experiment::text_sections(e).tokenizer;

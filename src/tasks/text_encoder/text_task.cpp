@@ -1,9 +1,12 @@
 #include "tasks/text_encoder/text_task.h"
 
+#include <cmath>
+
 #include "base/hash.h"
 #include "base/random.h"
 #include "base/text.h"
 #include "data/text_columns.h"
+#include "experiment/scaled_rate.h"
 #include "models/packed.h"
 #include "models/registry.h"
 #include "runs/initial_weights.h"
@@ -77,6 +80,10 @@ std::vector<std::pair<std::string, std::string>> TextTask::facts() const {
   }
   facts.emplace_back("micro-batches an epoch", with_thousands(batches_->num_batches()));
   return facts;
+}
+
+int64_t TextTask::update_bound() const {
+  return std::llround(experiment::ScaledRate(experiment_).batch);
 }
 
 std::vector<runs::MatchedTable> TextTask::matched_tables(const runs::InitialRun& run) const {

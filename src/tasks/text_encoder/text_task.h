@@ -46,9 +46,7 @@ class TextTask : public FamilyTask {
   void require_known_data(bool warn) const override;
   std::vector<std::pair<std::string, std::string>> facts() const override;
   int64_t prefetch() const override { return sections().prefetch; }
-  int64_t update_bound() const override {
-    return sections().max_tokens * experiment_.train.update_freq;
-  }
+  int64_t update_bound() const override;
   std::vector<runs::MatchedTable> matched_tables(const runs::InitialRun& run) const override;
 
  protected:

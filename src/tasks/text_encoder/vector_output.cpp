@@ -3,7 +3,6 @@
 #include <ATen/Parallel.h>
 
 #include <charconv>
-#include <cmath>
 #include <iostream>
 #include <span>
 #include <vector>
@@ -52,10 +51,6 @@ std::string json_vector(const float* values, int64_t count) {
   std::string text = "[";
   for (int64_t i = 0; i < count; ++i) {
     if (i > 0) text += ',';
-    if (!std::isfinite(values[i])) {
-      text += "null";
-      continue;
-    }
     char digits[kMostDigits];
     const auto end = std::to_chars(std::begin(digits), std::end(digits), values[i]).ptr;
     text.append(digits, end);

@@ -12,14 +12,14 @@ namespace stretto::tasks {
 class VectorOutput {
  public:
   virtual ~VectorOutput() = default;
-  /// @param vectors  fp32 [B, D] on the CPU, contiguous
+  /// @param vectors  fp32 [B, D] on the CPU, contiguous, finite
   virtual void write(const at::Tensor& vectors) = 0;
   /// When there are no more.
   virtual void finish() {}
 };
 
-/// A JSON array of D numbers a line on stdout: the shortest digits that read back to the same fp32,
-/// and null for what is no number. Flushed with each call. Throws Error(kIo).
+/// A JSON array of D numbers a line on stdout: the shortest digits that read back to the same fp32.
+/// Flushed with each call. Throws Error(kIo).
 std::unique_ptr<VectorOutput> make_json_output();
 
 /// A `.npy` file (store/npy_file.h), there when finish() has returned.

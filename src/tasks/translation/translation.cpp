@@ -17,6 +17,7 @@
 #include "distributed/numbers.h"
 #include "experiment/known_text.h"
 #include "experiment/num_threads.h"
+#include "experiment/scaled_rate.h"
 #include "losses/registry.h"
 #include "metrics/scorers.h"
 #include "models/registry.h"
@@ -394,6 +395,10 @@ std::vector<report::Sample> TranslationTask::samples(const Part& part, const Cor
     }
   }
   return {shown.begin(), shown.end()};
+}
+
+int64_t TranslationTask::update_bound() const {
+  return std::llround(experiment::ScaledRate(experiment_).batch);
 }
 
 std::vector<distributed::Fact> TranslationTask::data_facts() const {

@@ -109,9 +109,7 @@ class TranslationTask : public FamilyTask {
   /// Corpus, vocabulary and filters.
   std::vector<std::pair<std::string, std::string>> facts() const override;
   int64_t prefetch() const override { return options_.data.prefetch; }
-  int64_t update_bound() const override {
-    return options_.data.max_tokens * experiment_.train.update_freq;
-  }
+  int64_t update_bound() const override;
   std::vector<runs::MatchedTable> matched_tables(const runs::InitialRun& run) const override;
 
  private:

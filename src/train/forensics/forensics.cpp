@@ -150,13 +150,13 @@ class Examiner {
   }
 
  private:
-  struct Trial {
+  struct Attempt {
     FirstNonfinite first;
     double loss_sum = 0;
   };
 
   /// Forward and backward of one batch, which adds to the arena's gradients.
-  Trial attempt(const data::Batch& batch) {
+  Attempt attempt(const data::Batch& batch) {
     dog_ = Watchdog();
     const nn::WatchScope scope(task_.model(), [&](const nn::Watched& seen) {
       const auto kind = seen.parameter  ? TensorKind::kParameterGradient
@@ -187,14 +187,13 @@ class Examiner {
 
   void one_by_one(const data::Batch& batch) {
     arena_.zero_grads();
-    Trial trial = attempt(batch);
+    Attempt made = attempt(batch);
     // An operator may have written to the arena past autograd.
-    if (trial.first.kind == TensorKind::kNone)
-      trial.first = in_arena(TensorKind::kParameterGradient);
-    const bool finite = trial.first.kind == TensorKind::kNone;
-    report_.micro_batches.push_back({batch.sample_ids, trial.loss_sum, finite});
+    if (made.first.kind == TensorKind::kNone) made.first = in_arena(TensorKind::kParameterGradient);
+    const bool finite = made.first.kind == TensorKind::kNone;
+    report_.micro_batches.push_back({batch.sample_ids, made.loss_sum, finite});
     if (finite || report_.found()) return;
-    report_.first = trial.first;
+    report_.first = made.first;
     report_.micro_batch = static_cast<int64_t>(report_.micro_batches.size()) - 1;
     look_at_gradients();
   }

@@ -85,6 +85,22 @@ TEST_F(ImportCommand, MissingTensorsGetTheirFirstWeightsIfAsked) {
   EXPECT_TRUE(has(result.err, "head.output.weight")) << result.err;
 }
 
+TEST_F(ImportCommand, NamesThatTheErrorHasNoRoomForStandAboveIt) {
+  auto folder = ModelFolder::bert("BertModel", "");
+  for (int i = 10; i < 35; ++i) folder.shapes["adapter." + std::to_string(i) + ".weight"] = {2};
+  folder.write();
+  const auto result = import(folder);
+  EXPECT_EQ(result.code, 65) << result.err;
+  const size_t error = result.err.find("error: ");
+  ASSERT_NE(error, std::string::npos) << result.err;
+  EXPECT_TRUE(has(result.err, "adapter.29.weight, and 5 more")) << result.err;
+  for (int i = 10; i < 35; ++i) {
+    const std::string line = "  `adapter." + std::to_string(i) + ".weight` is not in the model\n";
+    EXPECT_LT(result.err.find(line), error) << line << result.err;
+  }
+  EXPECT_TRUE(fs::is_empty(run_.path()));
+}
+
 TEST_F(ImportCommand, HostileFoldersLeaveNothing) {
   auto folder = ModelFolder::bert("BertModel", "");
   folder.write();

@@ -320,6 +320,45 @@ TEST_F(PlanOfAModel, SaysWhatItAssumed) {
   }
 }
 
+TEST_F(PlanOfAModel, AMicroBatchOfFewSamplesHasFewTokens) {
+  const PlanLab lab;
+  const auto planned = [&](const std::string& config, std::vector<std::string> more) {
+    more.insert(more.begin(), config);
+    more.insert(more.end(), {"--world-size", "1"});
+    return lab.plan(more);
+  };
+  const auto expect = [](const Json& plan, double tokens, const std::string& assumed) {
+    EXPECT_NEAR(plan["inputs"]["tokens_per_micro_batch"].get<double>(), tokens, 1e-9);
+    EXPECT_EQ(plan["assumed"][0], assumed + " (--tokens)");
+  };
+  const std::string filled = "0.9 of data.max_tokens are ",
+                    earlier = ", though data.max_samples may end a micro-batch earlier";
+  expect(planned("base.toml", {}), 0.9 * 4096, filled + "target tokens");
+  expect(planned("base.toml", {"data.max_samples=32"}), 800,
+         "a micro-batch has data.max_samples = 32 samples of 25 target tokens");
+  expect(planned("base.toml", {"data.max_samples=32", "data.max_tgt_tokens=20"}), 640,
+         "a micro-batch has data.max_samples = 32 samples of 20 target tokens");
+  expect(planned("base.toml", {"data.max_samples=1000"}), 0.9 * 4096,
+         filled + "target tokens" + earlier);
+  EXPECT_EQ(planned("base.toml",
+                    {"data.max_samples=32", "--tokens", "700"})["inputs"]["tokens_per_micro_batch"],
+            700);
+  const auto full = planned("base.toml", {"--gflops", "50"}),
+             half = planned("base.toml", {"--gflops", "50", "data.max_samples=32"});
+  EXPECT_NEAR(half["inputs"]["compute_seconds"].get<double>() /
+                  full["inputs"]["compute_seconds"].get<double>(),
+              800 / (0.9 * 4096), 1e-9);
+  // Of texts nobody knows how long they are.
+  const auto labels =
+      (std::filesystem::path(STRETTO_SOURCE_DIR) / "configs/smoke/text_classification.toml")
+          .string();
+  const std::string most = "data.max_text_tokens=40";
+  expect(planned(labels, {most, "data.max_samples=16"}), 640,
+         "a micro-batch has data.max_samples = 16 samples of 40 tokens, as many as "
+         "data.max_text_tokens lets in");
+  expect(planned(labels, {most, "data.max_samples=32"}), 0.9 * 1024, filled + "tokens" + earlier);
+}
+
 TEST_F(PlanOfAModel, TakesTheThroughputOfARun) {
   const PlanLab lab;
   // A run's own configuration: two micro-batches an update.

@@ -116,6 +116,7 @@ TEST_F(DocumentTokensTest, AreCountedAsTheSequencesHaveThem) {
     for (const int64_t max_tokens : {4, 7, 16, 100, 100000}) {
       const auto made = sequences(text, packing, max_tokens);
       const auto found = count(text, packing, max_tokens, [] { return true; });
+      EXPECT_EQ(found.sequences, made.size()) << max_tokens;
       EXPECT_EQ(found.rows, made.num_rows()) << max_tokens;
       EXPECT_EQ(found.unknown, made.documents().counts().unknown);
       EXPECT_GE(found.unknown, 2);

@@ -84,6 +84,7 @@ TEST(QuestionWindows, CutQuestionsAndLongParagraphs) {
   const auto windows = windows_of(anna_in_oslo({{.text = "Oslo", .begin = 14}}),
                                   {.max_tokens = 8, .stride = 1, .max_question_tokens = 3});
   EXPECT_EQ(windows.num_cut_questions(), 1);
+  EXPECT_EQ(windows.num_cut_tokens(), 2) << "of \"Who lives in Oslo?\"";
   ASSERT_EQ(windows.num_windows(), 4);
   EXPECT_EQ(windows.windows_of(0), (Span{0, 4}));
   std::vector<WindowLabel> labels;
@@ -97,6 +98,18 @@ TEST(QuestionWindows, CutQuestionsAndLongParagraphs) {
   EXPECT_EQ(rows(batch.column<int64_t>(kAnswerRows), 0), (Ids{6, 6}));
   EXPECT_EQ(rows(tokens(batch), 1), (Ids{2, 5, 6, 7, 3, 8, 10, 3}));
   EXPECT_EQ(rows(batch.column<int64_t>(kAnswerRows), 1), (Ids{5, 5}));
+}
+
+TEST(QuestionWindows, CountTheTokensThatAllQuestionsLost) {
+  auto data = anna_in_oslo({});
+  data.questions.push_back(
+      {.id = "short", .text = "Who?", .paragraph = 0, .answers = {{"Änna", 0}}});
+  data.questions.push_back(
+      {.id = "long", .text = "Who lives in Oslo in Oslo?", .paragraph = 0, .answers = {}});
+  EXPECT_EQ(windows_of(data).num_cut_tokens(), 0);
+  const auto windows = windows_of(data, {.max_question_tokens = 4});
+  EXPECT_EQ(windows.num_cut_questions(), 2);
+  EXPECT_EQ(windows.num_cut_tokens(), 1 + 3);
 }
 
 TEST(QuestionWindows, AreSamplesInTheOrderOfTheirLengths) {

@@ -120,18 +120,25 @@ TEST_F(QuestionCommands, EvalPrintsScoresAndWritesPredictions) {
   EXPECT_EQ(nlohmann::json::parse(read_file(nbest)).size(), 4u);
 }
 
-TEST_F(QuestionCommands, EvalAndInferTellOfQuestionsThatAreCut) {
+TEST_F(QuestionCommands, EvalAndInferTellWhatQuestionsLost) {
   const auto told = [&](const auto& command) {
     ::testing::internal::CaptureStderr();
     command();
     return ::testing::internal::GetCapturedStderr();
   };
   const std::vector<std::string> files{(folder_.path() / "data.json").string()};
-  EXPECT_EQ(told([&] { eval({}); }).find("lost their end"), std::string::npos);
-  experiment::questions_of(loaded_.options).data.max_question_tokens = 3;  // "Who?" has 2
-  const std::string said = "questions lost their end (data.max_question_tokens)";
+  EXPECT_EQ(told([&] { eval({}); }).find("data.max_question_tokens"), std::string::npos);
+  experiment::questions_of(loaded_.options).data.max_question_tokens = 3;
+  // Of 5, 6, 8 and 2 tokens: words that are not known are spelt.
+  const std::string said = "3 questions cut to data.max_question_tokens: 10 tokens were not read";
   EXPECT_NE(told([&] { eval({}); }).find(said), std::string::npos);
   EXPECT_NE(told([&] { infer({.files = files}, true); }).find(said), std::string::npos);
+  const auto file = folder_.write("one.txt", "Who lives in?\tIn Oslo lives Anna.\n");
+  EXPECT_NE(told([&] {
+              infer({.files = {file}, .nbest = 1}, false);
+            }).find("1 question cut to data.max_question_tokens: 1 token was not read"),
+            std::string::npos)
+      << "who lives in ?";
 }
 
 TEST_F(QuestionCommands, InferAnswersAFileAsEvalDoes) {

@@ -24,6 +24,8 @@ constexpr const char* kQuestions = R"({"data": [{"paragraphs": [
     {"id": "c", "question": "Who lives at sea?", "answers": [], "is_impossible": true},
     {"id": "d", "question": "Who?", "answers": [{"text": "Anna", "answer_start": 14}]}]}]}]})";
 
+using Facts = std::vector<std::pair<std::string, std::string>>;
+
 class QuestionAnsweringTaskTest : public ::testing::Test {
  protected:
   QuestionAnsweringTaskTest() {
@@ -118,6 +120,29 @@ TEST_F(QuestionAnsweringTaskTest, ProcessesShareAValidationAndGetTheSameScores) 
     }
     EXPECT_EQ(shared.samples.size(), alone.samples.size());
   });
+}
+
+TEST_F(QuestionAnsweringTaskTest, TellsHowManyTokensItsQuestionsLost) {
+  const auto cut_facts = [&] {
+    Facts found;
+    for (const auto& fact : task()->facts()) {
+      if (fact.first.ends_with(", cut")) found.push_back(fact);
+    }
+    return found;
+  };
+  EXPECT_TRUE(cut_facts().empty());
+  experiment::questions_of(e_).data.max_question_tokens = 3;
+  // Of 5, 6, 8 and 2 tokens: words that are not known are spelt.
+  const std::string lost = "3 questions, 10 tokens above data.max_question_tokens";
+  EXPECT_EQ(cut_facts(),
+            (Facts{{"training windows, cut", lost}, {"validation windows, cut", lost}}));
+}
+
+TEST_F(QuestionAnsweringTaskTest, FewWindowsBoundTheTokensOfAnUpdate) {
+  e_.train.update_freq = 3;
+  EXPECT_EQ(task()->update_bound(), 3 * 64);
+  experiment::questions_of(e_).data.max_samples = 1;
+  EXPECT_EQ(task()->update_bound(), 3 * 40);
 }
 
 TEST_F(QuestionAnsweringTaskTest, ShowsASampleAsPeopleReadIt) {

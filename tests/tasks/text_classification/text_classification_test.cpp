@@ -12,9 +12,12 @@
 
 #include "base/random.h"
 #include "base/text.h"
+#include "config/resolved.h"
+#include "experiment/experiment_schema.h"
 #include "experiment/task_rules.h"
 #include "runs/provenance.h"
 #include "runs/run_folder.h"
+#include "store/run_record.h"
 #include "tasks/text_classification/text_classification_display.h"
 #include "tasks/text_classification/text_classification_family.h"
 #include "tests/base/failure.h"
@@ -403,6 +406,25 @@ TEST_F(TextClassificationTest, AnotherRunsEncoderIsTakenAndItsHeadBeginsAnew) {
   sections().model.num_layers = 2;
   family_.check_weights({.experiment = experiment_, .weights = true}, found);
   EXPECT_EQ(found.stops.size(), 1U);
+}
+
+TEST_F(TextClassificationTest, WhatShapesHideAndWhatTheyShowIsToldAtOnce) {
+  const auto setup = train("labels", 3);
+  auto other = experiment_.options;
+  other.train.max_steps = 5000;
+  folder_.write("labels/config.toml",
+                store::seal_config(config::to_toml(experiment::experiment_schema(other)),
+                                   setup.identity.run_id));
+  experiment_.options.train.init_from = (folder_ / "labels").string();
+  sections().model.num_heads = 4;
+  sections().model.ffn_dim = 64;
+  experiment::Preflight found;
+  family_.check_weights({.experiment = experiment_, .weights = true}, found);
+  ASSERT_EQ(found.stops.size(), 2U);
+  EXPECT_NE(found.stops[0].what.find("model.num_heads: 2 there, 4 here"), std::string::npos)
+      << found.stops[0].what;
+  EXPECT_NE(found.stops[1].what.find("is [32, 16], the model wants [64, 16]"), std::string::npos)
+      << found.stops[1].what;
 }
 
 TEST_F(TextClassificationTest, CheckLooksAtTextWithTheTokenizerThatIsTakenAlong) {

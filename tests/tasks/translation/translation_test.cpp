@@ -174,6 +174,7 @@ TEST(TranslationTask, NamesItsNumbersAndWhatMessagesSpeakOf) {
   }
   EXPECT_TRUE(train::find_score(scores, "bleu")->higher_is_better);
   EXPECT_NE(task.words().smaller_batches.find("data.max_tokens"), std::string::npos);
+  EXPECT_EQ(task.update_bound(), translation_of(text.experiment()).data.max_tokens);
 
   const auto batch = task.train_batches().load(0, 0);
   EXPECT_EQ(task.weights(batch), std::vector<double>{double(data::target(batch).num_rows())});

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 #include <torch/torch.h>
 
+#include <algorithm>
 #include <limits>
 #include <map>
 #include <memory>
@@ -98,6 +99,16 @@ Seq2SeqOptions transformer(const std::string& positions) {
   return options;
 }
 
+/// With root mean square norms, and with LayerDrop: update 6 leaves out the encoder's first layer
+/// and the decoder's second one, update 5 none.
+Seq2SeqOptions rotary() {
+  Seq2SeqOptions options = transformer("rotary");
+  options.norm_layer = "rms_norm";
+  options.encoder.as<models::StackOptions>().layer_drop = 0.5;
+  options.decoder.as<models::StackOptions>().layer_drop = 0.5;
+  return options;
+}
+
 Seq2SeqOptions parallel_shaw() {
   Seq2SeqOptions options = stretto::test::small_options(2);
   options.positions = "shaw";
@@ -137,6 +148,7 @@ std::map<std::string, Seq2SeqOptions> models_of_every_part() {
       {"parallel_shaw", parallel_shaw()},
       {"alibi", transformer("alibi")},
       {"t5", transformer("t5")},
+      {"rotary", rotary()},
       {"two_encoders", two_encoders()},
       {"two_decoders", two_decoders()},
   };
@@ -179,6 +191,12 @@ const std::vector<InfiniteWeight>& infinite_weights() {
       {"alibi", "encoder.layers.0.self_attention.qkv.weight",
        "encoder.layers.0.self_attention.qkv"},
       {"t5", "decoder.distance_bias.weight", "decoder.distance_bias"},  // two tokens back
+      // Of layers beside one that is left out.
+      {"rotary", "encoder.layers.1.self_residual.norm.weight",
+       "encoder.layers.1.self_residual.norm"},
+      {"rotary", "decoder.layers.0.self_attention.qkv.weight",
+       "decoder.layers.0.self_attention.qkv"},
+      {"rotary", "decoder.layers.0.ffn_residual.norm.weight", "decoder.layers.0.ffn_residual.norm"},
       {"two_encoders", "encoders.0.layers.0.backward.input.weight",
        "encoders.0.layers.0.backward.input"},
       {"two_encoders", "encoders.1.layers.0.ffn.up.weight", "encoders.1.layers.0.ffn.up"},
@@ -235,26 +253,43 @@ std::map<const torch::nn::Module*, std::string> paths_in(const torch::nn::Module
   return paths;
 }
 
+/// Paths of the modules that tell their outputs in the forward passes of an update.
+std::set<std::string> told_by(AnyPartsTask& task, size_t heads, int64_t update) {
+  std::set<std::string> told;
+  const nn::WatchScope scope(task.model(), [&](const nn::Watched& watched) {
+    if (!watched.backward) told.insert(watched.module);
+  });
+  for (size_t head = 0; head < std::max<size_t>(heads, 1); ++head) {
+    task.loss(pairs_for(static_cast<int64_t>(head)), {.update = update});
+  }
+  return told;
+}
+
 // The parameters of a fused operator lie in modules that compute nothing: then the module around
 // them tells what the operator gave.
 TEST(ForensicsOfEveryPart, EachModuleWithWeightsIsWatchedOrTheOneAroundIt) {
   for (const auto& [name, options] : models_of_every_part()) {
     SCOPED_TRACE(name);
     AnyPartsTask task(options);
-    std::set<std::string> told;
-    {
-      const nn::WatchScope scope(task.model(), [&](const nn::Watched& watched) {
-        if (!watched.backward) told.insert(watched.module);
-      });
-      const int64_t heads = options.heads.empty() ? 1 : 2;
-      for (int64_t head = 0; head < heads; ++head) task.loss(pairs_for(head), {.update = 6});
-    }
+    const auto told = told_by(task, options.heads.size(), /*update=*/5);
     for (const auto& [module, path] : paths_in(task.model())) {
       if (module->parameters(/*recurse=*/false).empty()) continue;
       const std::string around = path.substr(0, path.rfind('.'));
       EXPECT_TRUE(told.contains(path) || told.contains(around)) << "nothing is told of " << path;
     }
   }
+}
+
+TEST(ForensicsOfEveryPart, ALayerThatIsLeftOutTellsNothing) {
+  AnyPartsTask task(rotary());
+  std::set<std::string> layers;
+  for (const std::string& path : told_by(task, /*heads=*/0, /*update=*/6)) {
+    for (const char* layer :
+         {"encoder.layers.0", "encoder.layers.1", "decoder.layers.0", "decoder.layers.1"}) {
+      if (path.starts_with(layer)) layers.insert(layer);
+    }
+  }
+  EXPECT_EQ(layers, (std::set<std::string>{"encoder.layers.1", "decoder.layers.0"}));
 }
 
 }  // namespace

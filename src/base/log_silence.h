@@ -1,0 +1,15 @@
+#pragma once
+
+namespace stretto::log {
+
+/// While one lives, what this thread tells by info() and warn() is dropped, from log.txt too: for a
+/// look ahead at what is done later in earnest, and told then.
+class Silence {
+ public:
+  Silence();
+  ~Silence();
+  Silence(const Silence&) = delete;
+  Silence& operator=(const Silence&) = delete;
+};
+
+}  // namespace stretto::log
