@@ -162,7 +162,7 @@ def page(options, cells):
     drawing = (options.out or options.work / "depth_width.md").with_suffix(".svg")
     records.write_whole(drawing, drawn)
     parts.insert(1, f"![Curves of validation loss against seconds of training, one for each model]({drawing.name})")
-    notes = [f"Masked language models on books, {options.vocab:,} pieces, sequences of {options.max_text_tokens} tokens, "
+    notes = [f"Masked language models on books and WikiText-2, {options.vocab:,} pieces, sequences of {options.max_text_tokens} tokens, "
              f"{options.max_tokens:,} tokens an update, {options.threads} threads, {options.minutes:g} minutes of training each. Rate {options.lr:g} × √(256 / width)."]
     return records.page("Depth and width under equal time", notes, "\n\n".join(part for part in parts if part), "half an hour", cells.head())
 

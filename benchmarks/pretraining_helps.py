@@ -140,6 +140,7 @@ def page(options, cells):
         notes.append(f"Pretraining: {options.preset}, {options.positions} positions, {told['seconds'] / 60:.1f} minutes of training on "
                      f"{options.threads} threads, {told['updates']:,} updates, {told['tokens'] / 1e6:.1f} million tokens (epoch {told['epoch']}). The nll of "
                      f"held-out hidden tokens fell from {told['nll'][0]:.2f} to {told['nll'][-1]:.2f}.")
+    notes.append("Text: the English books of public_domain_books and WikiText-2's validation part; every twentieth paragraph is held out.")
     notes.append(f"Fine-tuning: at most {options.max_samples or 'all'} training texts or {options.max_questions or 'all'} questions, "
                  f"{options.epochs} epochs, batches of {options.batch}, "
                  f"learning rate {', '.join(f'{rate:g}' for rate in options.rates)}, {options.seeds} seeds; windows of "

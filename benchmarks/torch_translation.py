@@ -1,15 +1,18 @@
 #!/usr/bin/env python3
-"""GNMT and ConvS2S in plain PyTorch, as someone who knows it would write them, and a training loop that prints `UPD n tokens loss`.
+"""GNMT, ConvS2S, LightConv and DynamicConv in plain PyTorch, as someone who knows it would write them, and a training loop that prints
+`UPD n tokens loss`.
 
     python benchmarks/torch_translation.py --model lstm --form packed --source src.ids --target tgt.ids --updates 25
 
-Sizes are those of configs/translation/multi30k_gnmt.toml and multi30k_convs2s.toml. The files hold sub-word ids, a sentence a line.
+Sizes are those of configs/translation/multi30k_gnmt.toml, multi30k_convs2s.toml and, of the two models in torch_light_convolutions.py,
+multi30k_lightconv.toml. The files hold sub-word ids, a sentence a line.
 Batches are cut by Stretto's rule: sorted by length, at most --max-tokens real tokens on either side. The loss is computed for real
 positions only, Adam is the fused one. benchmarks/training_beside_torch.py runs this.
 
     packed         nn.LSTM on PackedSequence
     bucketed       nn.LSTM on padded batches of one length, nearly; the backward direction reads sequences turned around
     padded         nn.Conv1d on padded batches
+    convolution, unfold, band      as torch_light_convolutions.py says, on padded batches
 
 With --feed the first decoder layer reads what was attended to one step before, as GNMT's does. That takes a loop over steps of
 nn.LSTMCell. Without it the layer is a whole nn.LSTM and attention follows it, a cheaper model that suits PyTorch better.
@@ -23,6 +26,8 @@ from torch import nn
 from torch.nn import functional as F
 from torch.nn.utils.parametrizations import weight_norm
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
+
+from torch_light_convolutions import LightConvolutions
 
 BOS, EOS = 2, 3
 
@@ -191,13 +196,26 @@ def read_pairs(options):
     return [pair for pair in zip(*sides) if max(map(len, pair)) <= 200]
 
 
+MODELS = {"lstm": Gnmt, "conv": ConvS2S, "lightconv": LightConvolutions, "dynamicconv": LightConvolutions}
+FORMS = {"lstm": ("packed", "bucketed"), "conv": ("padded",), "lightconv": ("convolution", "band"), "dynamicconv": ("unfold", "band")}
+
+
+def more_than_stretto(options):
+    """Parameters: each of eight layers of nn.LSTM has a second bias, and without --feed the first layer of the decoder is narrower."""
+    d = options.d_model
+    return 0 if options.model != "lstm" else 8 * 4 * d - (0 if options.feed else 4 * d * d)
+
+
 def train(options):
     torch.manual_seed(1)
     torch.set_num_threads(options.threads)
-    model = (Gnmt if options.model == "lstm" else ConvS2S)(options)
-    print("parameters", sum(p.numel() for p in model.parameters()), "torch", torch.__version__, flush=True)
+    model = MODELS[options.model](options)
+    parameters = sum(p.numel() for p in model.parameters())
+    print("parameters", parameters, "torch", torch.__version__, flush=True)
+    if options.parameters and parameters != options.parameters + more_than_stretto(options):
+        raise SystemExit(f"error: {parameters} parameters, expected {options.parameters + more_than_stretto(options)}")
     optimizer = torch.optim.Adam(model.parameters(), lr=1e-3, betas=(0.9, 0.98), eps=1e-9, fused=True)
-    run = torch.compile(model, dynamic=True) if options.compile and options.model == "conv" else model
+    run = torch.compile(model, dynamic=True) if options.compile and options.model != "lstm" else model
     pairs, number, epoch = read_pairs(options), 0, 0
     while number < options.updates:
         epoch += 1
@@ -218,10 +236,12 @@ def train(options):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--model", choices=("lstm", "conv"), required=True)
-    parser.add_argument("--form", choices=("packed", "bucketed", "padded"), required=True)
+    parser.add_argument("--model", choices=MODELS, required=True)
+    parser.add_argument("--form", required=True, help="; ".join(f"of {model}: {', '.join(forms)}" for model, forms in FORMS.items()))
     parser.add_argument("--feed", action="store_true", help="GNMT's own first layer, in a loop over steps")
-    parser.add_argument("--compile", action="store_true", help="torch.compile: of conv the model, of lstm the scores of attention")
+    parser.add_argument("--compile", action="store_true", help="torch.compile: of the whole model, of lstm the scores of attention")
+    parser.add_argument("--rows", action="store_true", help="of lightconv's band: each row drops taps of its own")
+    parser.add_argument("--parameters", type=int, default=0, help="of the same model in Stretto: leave if this one does not match")
     parser.add_argument("--source", required=True)
     parser.add_argument("--target", required=True)
     parser.add_argument("--vocab", type=int, default=8000)
@@ -229,7 +249,10 @@ def main():
     parser.add_argument("--max-tokens", type=int, default=4096)
     parser.add_argument("--updates", type=int, default=25)
     parser.add_argument("--threads", type=int, default=2)
-    train(parser.parse_args())
+    options = parser.parse_args()
+    if options.form not in FORMS[options.model]:
+        parser.error(f"--form: {options.model} has {' and '.join(FORMS[options.model])}")
+    train(options)
 
 
 if __name__ == "__main__":

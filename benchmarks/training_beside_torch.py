@@ -1,18 +1,26 @@
 #!/usr/bin/env python3
-"""Whole training steps of GNMT and ConvS2S beside plain PyTorch, and the time of a real token beside a dense batch.
+"""Whole training steps of GNMT and the convolutional models beside plain PyTorch, and the time of a real token beside a dense batch.
 
     python benchmarks/training_beside_torch.py --data data/multi30k --preload libmkl_any.so [--out benchmarks/training_….md]
 
-needs torch in this Python, or in --python. Forward, loss, backward, clipping and Adam, fp32, on Multi30k. Each model has 7.4 million
-parameters in both programs; nn.LSTM has 8,192 more, a second bias for each layer.
+needs torch in this Python, or in --python. Forward, loss, backward, clipping and Adam, fp32, on Multi30k. GNMT and ConvS2S have 7.4 million
+parameters, LightConv 7.9 and DynamicConv 8.0. A model of PyTorch ends with an error unless it has those that `stretto plan` counts; nn.LSTM
+has 8,192 more, a second bias for each layer.
 
-Beside PyTorch: each round starts Stretto with the recipe multi30k_gnmt.toml or multi30k_convs2s.toml, then the models of
-benchmarks/torch_translation.py in their forms. All read the same sub-words, and cut batches of as many real tokens by the same rule. Target
-tokens a second are counted between the arrival of the line of update --warm and that of the last one, as in beside_peers.py. The ratio is
-Stretto's rate over the fastest form of the same round; --goal is what its median should reach.
+Beside PyTorch: each round starts Stretto with the recipe multi30k_gnmt.toml, multi30k_convs2s.toml or multi30k_lightconv.toml (DynamicConv:
+with dynamic_conv for light_conv on either side), then the models of benchmarks/torch_translation.py in their forms. All read the same
+sub-words, and cut batches of as many real tokens by the same rule. Target tokens a second are counted between the arrival of the line of
+update --warm and that of the last one, as in beside_peers.py. The ratio is Stretto's rate over the fastest form of the same round; --goal is
+what its median should reach.
 
     packed, bucketed        nn.LSTM on PackedSequence, and on padded batches of nearly one length
-    …, compiled             with torch.compile: ConvS2S whole, of GNMT the scores of attention (nn.LSTM is not compiled)
+    padded                  nn.Conv1d on padded batches
+    convolution, unfold     F.conv1d with a group for each channel, or windows times filters: torch_light_convolutions.py
+    band                    filters as a band of [T, T], as fairseq does below 512 tokens
+    …, rows                 each row drops taps of its own, as in Stretto; LightConv's other forms have one mask a batch, which is cheaper
+    …, compiled             with torch.compile: the whole model, of GNMT the scores of attention (nn.LSTM is not compiled). It takes minutes
+                            the first time, and again where a batch crosses 4,096 padded positions: TORCH_LOGS=recompiles tells whether
+                            a window has such a batch
     …, fed back             with GNMT's own first decoder layer, in a loop over steps; the others have one that suits PyTorch better and
                             has 262,144 parameters fewer
 
@@ -26,6 +34,7 @@ pairs of positions that attention compares grow with the squares of lengths: 1.2
 """
 import argparse
 import gzip
+import json
 import os
 import pathlib
 import random
@@ -39,11 +48,15 @@ import tempfile
 import beside_peers
 import records
 
-RECIPES = {"lstm": "gnmt", "conv": "convs2s"}
-TITLES = {"lstm": "GNMT", "conv": "ConvS2S"}
+RECIPES = {"lstm": "gnmt", "conv": "convs2s", "lightconv": "lightconv", "dynamicconv": "lightconv"}
+TITLES = {"lstm": "GNMT", "conv": "ConvS2S", "lightconv": "LightConv", "dynamicconv": "DynamicConv"}
+KEYS = {"dynamicconv": ["model.encoder.name=dynamic_conv", "model.decoder.name=dynamic_conv"]}
 FORMS = {"lstm": {"packed": "--form packed", "bucketed": "--form bucketed", "bucketed, compiled": "--form bucketed --compile",
                   "bucketed, fed back": "--form bucketed --feed"},
-         "conv": {"padded": "--form padded", "padded, compiled": "--form padded --compile"}}
+         "conv": {"padded": "--form padded", "padded, compiled": "--form padded --compile"},
+         "lightconv": {"convolution": "--form convolution", "band": "--form band", "band, compiled": "--form band --compile",
+                       "band, rows": "--form band --rows"},
+         "dynamicconv": {"unfold": "--form unfold", "band": "--form band", "band, compiled": "--form band --compile"}}
 
 
 def call(command, **more):
@@ -88,26 +101,40 @@ class Text:
         return found or sys.exit("error: no word of the text is a single piece")
 
 
+def model_of(options, model):
+    """The recipe of a model, and its keys."""
+    smaller = [f"model.d_model={options.d_model}"] if options.smoke else []
+    return [str(records.ROOT / f"configs/translation/multi30k_{RECIPES[model]}.toml"), *KEYS.get(model, []), *smaller]
+
+
+def parameters_of(options, model):
+    """As Stretto counts them."""
+    planned = call([options.stretto, "plan", *model_of(options, model), *options.key, "--scaling", "--world-size", 1, "--vocab-rows",
+                    options.rows, "--json"])
+    return json.loads(planned)["inputs"]["parameters"]
+
+
 def training(options, text, model, run, updates, *keys):
     """The command of a training by Stretto."""
-    return [options.stretto, "train", str(records.ROOT / f"configs/translation/multi30k_{RECIPES[model]}.toml"), "--run", run,
+    return [options.stretto, "train", *model_of(options, model), "--run", run,
             *records.text_keys(options.data), f"tokenizer.model={text.model}", f"data.cache_dir={options.work}/cache",
             f"data.max_tokens={options.max_tokens}", f"train.max_steps={updates}", f"train.save_every={10**6}", f"eval.every={10**6}",
             "eval.bleu=false", f"schedule.warmup_steps={options.warm}", "report.every=1", "report.html=false", "report.tensorboard=false",
-            f"run.threads={options.threads}", *([f"model.d_model={options.d_model}"] if options.smoke else []), *options.key, *keys]
+            f"run.threads={options.threads}", *options.key, *keys]
 
 
 def tools_of(options, text, model):
     """{name: command} for beside_peers, Stretto first."""
     follow = [sys.executable, str(records.ROOT / "benchmarks/follow_metrics.py"), "{RUN}", "--"]
     tools = {"Stretto": shlex.join([*follow, *training(options, text, model, "{RUN}", "{U}")])}
-    script = str(records.ROOT / "benchmarks/torch_translation.py")
+    script, parameters = str(records.ROOT / "benchmarks/torch_translation.py"), parameters_of(options, model)
     for form, flags in FORMS[model].items():
-        if "compiled" in form and options.no_compile:
+        if ("compiled" in form and options.no_compile) or (options.forms and form not in options.forms):
             continue
         command = [options.python, script, "--model", model, *flags.split(), "--source", str(options.work / f"source_{options.vocab}.ids"),
-                   "--target", str(options.work / f"target_{options.vocab}.ids"), "--vocab", str(options.vocab), "--d-model",
-                   str(options.d_model), "--max-tokens", str(options.max_tokens), "--updates", "{U}", "--threads", str(options.threads)]
+                   "--target", str(options.work / f"target_{options.vocab}.ids"), "--vocab", str(options.rows), "--d-model",
+                   str(options.d_model), "--parameters", str(parameters), "--max-tokens", str(options.max_tokens), "--updates", "{U}",
+                   "--threads", str(options.threads)]
         # glibc would give large blocks back at each step; Stretto keeps them, PyTorch may too.
         keep = [f"MALLOC_MMAP_THRESHOLD_={2**30}", f"MALLOC_TRIM_THRESHOLD_={2**30}", f"OMP_NUM_THREADS={options.threads}"]
         if options.preload:
@@ -220,6 +247,8 @@ def parse():
     parser.add_argument("--out", type=pathlib.Path)
     parser.add_argument("--only", choices=("torch", "dense"))
     parser.add_argument("--models", nargs="+", choices=RECIPES, default=list(RECIPES))
+    forms = list(dict.fromkeys(form for each in FORMS.values() for form in each))
+    parser.add_argument("--forms", nargs="+", choices=forms, metavar="FORM", help=f"of PyTorch, all by default: {'; '.join(forms)}")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--warm", type=int, default=5, help="updates before the window; torch.compile works in them")
     parser.add_argument("--updates", type=int, default=15, help="of a window")
@@ -242,6 +271,7 @@ def parse():
     if options.smoke:
         options.vocab, options.d_model, options.max_tokens, options.rounds = 300, 32, 200, 1
         options.warm, options.updates, options.lengths, options.no_compile = 1, 2, [10], True
+    options.rows = -(-options.vocab // 8) * 8  # of Stretto's table: tokenizer.vocab_multiple
     return options
 
 
@@ -270,7 +300,7 @@ def page_of(options, head, parts, summary):
     notes = [" ".join(summary), f"{options.rounds} rounds; threads: {options.threads}; fp32; windows of {options.updates} updates after "
              f"{options.warm}, with at most {options.max_tokens:,} real tokens on either side of a batch. Medians of rounds, with the least "
              f"and the most. {preloaded if options.preload else ''}"]
-    return records.page("Training beside PyTorch", notes, "\n\n".join(parts), "an hour", head)
+    return records.page("Training beside PyTorch", notes, "\n\n".join(parts), "two hours", head)
 
 
 def main():
