@@ -11,6 +11,7 @@
 #include "kernels/convolution/evaluations.h"
 #include "kernels/cpu/table.h"
 #include "kernels/gemm/gemm.h"
+#include "kernels/gemm/row_items.h"
 
 namespace stretto::kernels {
 namespace {
@@ -41,7 +42,7 @@ Tiles tiles_of(const TimeWindow& window, int64_t left) {
 }
 
 // An item's products of all points stay in the second cache until they are mixed.
-constexpr int64_t kItemRows = 96, kItemColumns = 256, kRowUnit = 12, kItemsPerThread = 4;
+constexpr int64_t kItemRows = 96, kItemColumns = 256;
 
 int64_t parts_of(int64_t whole, int64_t part) {
   return (whole + part - 1) / part;
@@ -51,12 +52,9 @@ int64_t parts_of(int64_t whole, int64_t part) {
 struct Items {
   int64_t rows, columns;
   int64_t column_blocks = parts_of(columns, kItemColumns);
-  int64_t item_rows = std::clamp(
-      parts_of(parts_of(rows * column_blocks, kItemsPerThread* at::get_num_threads()), kRowUnit) *
-          kRowUnit,
-      2 * kRowUnit, kItemRows);
+  gemm::RowItems row_items{rows, column_blocks, kItemRows, gemm::threads_at_hand()};
 
-  int64_t count() const { return parts_of(rows, item_rows) * column_blocks; }
+  int64_t count() const { return row_items.count() * column_blocks; }
 };
 
 struct Place {
@@ -73,10 +71,10 @@ void for_each_item(const Items& items, const Call& call) {
         &std::free);
     TORCH_CHECK_WITH(OutOfMemoryError, matrices != nullptr, "[kernels] no memory for products");
     for (int64_t i = begin; i < end; ++i) {
-      const int64_t row = i / items.column_blocks * items.item_rows;
+      const int64_t row = items.row_items.first(i / items.column_blocks);
+      const int64_t end_row = items.row_items.first(i / items.column_blocks + 1);
       const int64_t column = i % items.column_blocks * kItemColumns;
-      call({row, column, std::min(items.item_rows, items.rows - row),
-            std::min(kItemColumns, items.columns - column)},
+      call({row, column, end_row - row, std::min(kItemColumns, items.columns - column)},
            matrices.get());
     }
   });

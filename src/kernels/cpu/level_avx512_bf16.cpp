@@ -19,6 +19,8 @@ constexpr int kTileRows = 12;
 constexpr int64_t kMostPairs = kProductDepth / 2;
 constexpr int64_t kWordStride = kMostPairs + 16;  // of the copy of A, not a power of two
 
+#include "kernels/cpu/transpose.inc"
+
 struct Words {
   explicit Words(int64_t count)
       : data(static_cast<uint32_t*>(
@@ -166,11 +168,25 @@ void product(const ProductItem& item) {
   product_of<true>(item, copy.data);
 }
 
+/// [kPanel, kMostPairs] -> [pairs, kPanel].
+void words_of_lines(const uint32_t* lines, int64_t pairs, uint32_t* to) {
+  for (int64_t k = 0; k < pairs; k += kLanes)
+    for (int64_t j = 0; j < kPanel; j += kLanes) {
+      SquareRow rows[kLanes];
+#pragma GCC unroll 16
+      for (int64_t i = 0; i < kLanes; ++i)
+        rows[i] = _mm512_loadu_ps(lines + (j + i) * kMostPairs + k);
+      transpose(rows);
+      for (int64_t i = 0; i < smaller(kLanes, pairs - k); ++i)
+        _mm512_storeu_ps(to + (k + i) * kPanel + j, rows[i]);
+    }
+}
+
 void pack(const PackItem& item) {
   const MatrixView& b = item.b;
   const int64_t pairs = (item.depth + 1) / 2;
   uint32_t* words = reinterpret_cast<uint32_t*>(item.out);
-  uint32_t line[kMostPairs];
+  uint32_t lines[kPanel * kMostPairs] = {};
   for (int64_t panel = item.begin; panel < item.end; ++panel) {
     const int64_t first = panel * kPanel, count = smaller(kPanel, item.columns - first);
     const float* from = b.data + first * b.column;
@@ -185,10 +201,10 @@ void pack(const PackItem& item) {
       }
       continue;
     }
-    for (int64_t j = 0; j < count; ++j) {
-      pairs_of_line(from + j * b.column, item.depth, line);
-      for (int64_t k = 0; k < pairs; ++k) to[k * kPanel + j] = line[k];
-    }
+    for (int64_t j = 0; j < count; ++j)
+      pairs_of_line(from + j * b.column, item.depth, lines + j * kMostPairs);
+    for (int64_t i = count * kMostPairs; i < kPanel * kMostPairs; ++i) lines[i] = 0;
+    words_of_lines(lines, pairs, to);
   }
 }
 

@@ -9,14 +9,14 @@
 #include <atomic>
 
 #include "kernels/cpu/table.h"
+#include "kernels/gemm/row_items.h"
 #include "kernels/rounding.h"
 
 namespace stretto::kernels::gemm {
 namespace {
 
-constexpr int64_t kColumns = 1024;      // of B in one item, for which a block of A is copied once
-constexpr int64_t kRowUnit = 12;        // a multiple of every level's tile
-constexpr int64_t kItemsPerThread = 4;  // so that uneven items cost little
+constexpr int64_t kColumns = 1024;    // of B in one item, for which a block of A is copied once
+constexpr int64_t kColumnUnit = 128;  // a multiple of every level's panel
 
 std::atomic<bool>& taken_always() {
   static std::atomic<bool> always = false;
@@ -41,21 +41,6 @@ cpu::MatrixView part(const cpu::MatrixView& x, int64_t row, int64_t column) {
 at::Tensor plain(const Operand& x, Compute compute) {
   const at::Tensor values = rounded(x.matrix, compute);
   return x.transposed ? values.t() : values;
-}
-
-/// Threads that share the items of a product.
-int64_t threads_at_hand() {
-  return at::in_parallel_region() ? 1 : at::get_num_threads();
-}
-
-/// Rows of an item. Any choice gives the same result; this one gives each thread a few items, and
-/// one thread large ones.
-int64_t rows_of_item(int64_t rows, int64_t column_blocks) {
-  const int64_t threads = threads_at_hand();
-  if (threads == 1) return cpu::kProductRows;
-  const int64_t wanted = kItemsPerThread * threads;
-  const int64_t fair = divide_up(rows * column_blocks, wanted);
-  return std::clamp(divide_up(fair, kRowUnit) * kRowUnit, 2 * kRowUnit, cpu::kProductRows);
 }
 
 /// The left factor of a product, as items see it: one matrix, or for each part p of a gathered
@@ -87,16 +72,17 @@ struct Target {
   int64_t row, part = 0;  // distances
 };
 
-/// Columns of an item: fewer than kColumns only when there are too few rows for all threads.
+/// Columns of an item: as many as fit in kColumns evenly, and fewer when there are too few rows for
+/// all threads.
 int64_t columns_of_item(int64_t rows, int64_t parts, int64_t columns) {
-  constexpr int64_t kFewest = 128;  // a multiple of every level's panel
-  const int64_t of_rows = divide_up(rows, 2 * kRowUnit) * parts;
-  const int64_t wanted = divide_up(threads_at_hand(), of_rows);
-  if (wanted <= divide_up(columns, kColumns)) return kColumns;
-  return std::clamp(divide_up(divide_up(columns, wanted), kFewest) * kFewest, kFewest, kColumns);
+  const int64_t of_rows = divide_up(rows, 2 * RowItems::kUnit) * parts;
+  const int64_t blocks =
+      std::max(divide_up(columns, kColumns), divide_up(threads_at_hand(), of_rows));
+  return std::clamp(divide_up(divide_up(columns, blocks), kColumnUnit) * kColumnUnit, kColumnUnit,
+                    kColumns);
 }
 
-/// One product, cut into items that any thread may take.
+/// One product, cut into items that any thread may take. Any cut gives the same result.
 struct Product {
   const Left& a;
   const Packed& b;
@@ -105,15 +91,15 @@ struct Product {
   Target out;
   int64_t item_columns = columns_of_item(a.rows, a.parts, b.columns());
   int64_t column_blocks = divide_up(b.columns(), item_columns) * a.parts;
-  int64_t item_rows = rows_of_item(a.rows, column_blocks);
+  RowItems row_items{a.rows, column_blocks, cpu::kProductRows, threads_at_hand()};
 
-  int64_t items() const { return divide_up(a.rows, item_rows) * column_blocks; }
+  int64_t items() const { return row_items.count() * column_blocks; }
 
   void multiply_item(int64_t i) const {
-    const int64_t row = i / column_blocks * item_rows;
+    const int64_t row = row_items.first(i / column_blocks);
     const int64_t part_index = i % column_blocks % a.parts;
     const int64_t column = i % column_blocks / a.parts * item_columns;
-    const int64_t height = std::min(item_rows, a.rows - row);
+    const int64_t height = row_items.first(i / column_blocks + 1) - row;
     const int64_t width = std::min(item_columns, b.columns() - column);
     const auto product = b.holds_pairs() ? cpu::table().product_bf16 : cpu::table().product;
     float* corner = out.data + row * out.row + part_index * out.part + column;

@@ -50,6 +50,20 @@ TEST(Gemm, GatheredRowsEqualACopyOfThem) {
         }
 }
 
+TEST(Gemm, AFactorGivenAsItsTransposeIsLaidOutAlike) {
+  for (const cpu::Table* level : cpu::levels())
+    for (const Compute compute : {Compute::kFp32, Compute::kBf16, Compute::kFp16})
+      for (const int64_t depth : {1, 3, 4, 15, 16, 17, 33, 64, 255, 256, 257, 300})
+        for (const int64_t columns : {1, 8, 31, 32, 33, 64, 70}) {
+          const cpu::LevelGuard guard(*level);
+          const at::Tensor b = noise({columns, depth}, 8), a = noise({13, depth});
+          at::Tensor got = at::full({13, columns}, NAN), want = at::full({13, columns}, NAN);
+          gemm::multiply({a}, gemm::Packed({b, true}, compute), {}, false, got);
+          gemm::multiply({a}, gemm::Packed({b.t().contiguous()}, compute), {}, false, want);
+          EXPECT_TRUE(at::equal(got, want)) << level->name << ' ' << depth << ' ' << columns;
+        }
+}
+
 TEST(Gemm, FewRowsAreSharedAmongThreadsWithoutATraceInAnyBit) {
   for (const cpu::Table* level : cpu::levels())
     for (const int64_t rows : {1, 5, 24, 25, 60})
