@@ -1,5 +1,5 @@
-// Fuzz target: plain text as documents. Lines or an Error come out; documents begin where the
-// header says, and masking changes no token that it does not name.
+// Fuzz target: plain text as documents of both kinds. Lines or an Error come out; documents begin
+// where the header says, and masking changes no token that it does not name.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -41,24 +41,28 @@ void mask_line(std::string_view line, uint64_t key) {
   }
 }
 
+void read_documents(std::string_view text, data::DocumentEnd end) {
+  data::DocumentLines lines(std::make_unique<testing::MemoryStream>(text), "fuzz", end);
+  std::string_view line;
+  int64_t before = 0;
+  for (bool begins = false; lines.next(line, begins);) {
+    require(line.find_first_not_of(" \t\r\f\v") != std::string_view::npos);
+    const bool after_blank = lines.line_number() > before + 1;
+    require(begins == (end == data::DocumentEnd::kLine || before == 0 || after_blank));
+    before = lines.line_number();
+    if (line.size() < 2000) mask_line(line, static_cast<uint64_t>(before));
+  }
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* bytes, size_t size) {
-  if (size == 0) return 0;
-  const std::string_view text(reinterpret_cast<const char*>(bytes) + 1, size - 1);
-  const auto end = (bytes[0] & 1) != 0 ? data::DocumentEnd::kLine : data::DocumentEnd::kBlankLine;
-  try {
-    data::DocumentLines lines(std::make_unique<testing::MemoryStream>(text), "fuzz", end);
-    std::string_view line;
-    int64_t before = 0;
-    for (bool begins = false; lines.next(line, begins);) {
-      require(line.find_first_not_of(" \t\r\f\v") != std::string_view::npos);
-      const bool after_blank = lines.line_number() > before + 1;
-      require(begins == (end == data::DocumentEnd::kLine || before == 0 || after_blank));
-      before = lines.line_number();
-      if (line.size() < 2000) mask_line(line, static_cast<uint64_t>(before));
+  const std::string_view text(reinterpret_cast<const char*>(bytes), size);
+  for (const auto end : {data::DocumentEnd::kBlankLine, data::DocumentEnd::kLine}) {
+    try {
+      read_documents(text, end);
+    } catch (const Error&) {
     }
-  } catch (const Error&) {
   }
   return 0;
 }

@@ -1,5 +1,7 @@
-// Fuzz target: files of labelled texts in all formats, and labels.json. Error is the only exception
-// that may come out, and what was accepted is as the header says.
+// Fuzz target: each input as a file of labelled texts in each format, and as labels.json; the first
+// byte has options. Error is the only exception that may come out, and what was accepted is as the
+// header says.
+#include <array>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -25,13 +27,15 @@ void require(bool fact) {
   if (!fact) std::abort();
 }
 
-data::LabelledColumns columns_of(uint8_t choice) {
-  constexpr data::LabelledFormat kFormats[] = {
-      data::LabelledFormat::kTsv, data::LabelledFormat::kCsv, data::LabelledFormat::kJsonLines,
-      data::LabelledFormat::kLabelFirst};
-  data::LabelledColumns columns{.format = kFormats[choice & 3]};
+constexpr std::array kFormats{data::LabelledFormat::kTsv, data::LabelledFormat::kCsv,
+                              data::LabelledFormat::kJsonLines, data::LabelledFormat::kLabelFirst};
+
+data::LabelledColumns columns_of(data::LabelledFormat format, uint8_t choice) {
+  const bool is_separated =
+      format == data::LabelledFormat::kTsv || format == data::LabelledFormat::kCsv;
+  data::LabelledColumns columns{.format = format};
   if ((choice & 4) != 0) columns.header = false;
-  if ((choice & 4) != 0 && (choice & 3) < 2) {
+  if ((choice & 4) != 0 && is_separated) {
     columns.text = "1";
     columns.label = "2";
   }
@@ -80,9 +84,11 @@ void read_label_list(std::string_view bytes) {
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (size == 0) return 0;
   const std::string_view bytes(reinterpret_cast<const char*>(data) + 1, size - 1);
-  try {
-    read_rows(bytes, columns_of(data[0]));
-  } catch (const stretto::Error&) {
+  for (const auto format : kFormats) {
+    try {
+      read_rows(bytes, columns_of(format, data[0]));
+    } catch (const stretto::Error&) {
+    }
   }
   try {
     read_label_list(bytes);

@@ -3,10 +3,10 @@
 //
 // Parts stand between lines of `---`: config.json, vocab.txt, tokenizer_config.json,
 // sentence_bert_config.json, model.safetensors.index.json, the tensors of a.safetensors and of
-// b.safetensors, a line each: a name and sizes, and then special_tokens_map.json and
-// added_tokens.json. An empty part is a file that is missing, and so is one that the input does not
-// reach; without an index a.safetensors is model.safetensors. Bytes of tensors are zeros: their
-// readers have fuzzers.
+// b.safetensors, a line each: a name and sizes, and then special_tokens_map.json,
+// added_tokens.json, tokenizer.json, vocab.json and merges.txt. An empty part is a file that is
+// missing, and so is one that the input does not reach; without an index a.safetensors is
+// model.safetensors. Bytes of tensors are zeros: their readers have fuzzers.
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -22,7 +22,8 @@ using namespace stretto;
 
 constexpr std::array kTextFiles{"config.json", "vocab.txt", "tokenizer_config.json",
                                 "sentence_bert_config.json", "model.safetensors.index.json"};
-constexpr std::array kLastFiles{"special_tokens_map.json", "added_tokens.json"};
+constexpr std::array kLastFiles{"special_tokens_map.json", "added_tokens.json", "tokenizer.json",
+                                "vocab.json", "merges.txt"};
 constexpr size_t kTensors = kTextFiles.size(), kLast = kTensors + 2;  // their first parts
 
 }  // namespace

@@ -1,5 +1,5 @@
 // Fuzz target: the text reader, its decompressors, and the filters of pairs. Bytes may be anything;
-// every outcome but lines or an Error is a bug.
+// every outcome but lines or an Error is a bug. The first byte chooses the packing and the rules.
 
 #include <cstddef>
 #include <cstdint>
@@ -14,11 +14,14 @@
 #include "data/lines.h"
 #include "data/pairs/pair_filter.h"
 #include "tests/data/memory_stream.h"
+#include "tests/fuzz/one_reader.h"
 #include "text/tokenizer.h"
 
 namespace {
 
 using namespace stretto;
+
+constexpr uint8_t kPackingBits = 3;
 
 std::unique_ptr<data::ByteStream> open(std::string_view bytes, int packing) {
   auto memory = std::make_unique<testing::MemoryStream>(bytes);
@@ -55,6 +58,11 @@ void read_pairs(std::string_view bytes, int packing, const data::PairRules& rule
 
 }  // namespace
 
+extern "C" size_t LLVMFuzzerCustomMutator(uint8_t* data, size_t size, size_t max_size,
+                                          unsigned int seed) {
+  return stretto::testing::mutate_for_its_reader(data, size, max_size, kPackingBits);
+}
+
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (size == 0) return 0;
   const uint8_t choice = data[0];
@@ -66,7 +74,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
       .invalid_utf8 = static_cast<stretto::data::InvalidUtf8>((choice >> 3) % 3),
       .too_long = static_cast<stretto::data::TooLong>((choice >> 5) % 3)};
   try {
-    read_pairs(bytes, (choice & 3) % 3, rules);
+    read_pairs(bytes, (choice & kPackingBits) % 3, rules);
   } catch (const stretto::Error&) {
   }
   return 0;

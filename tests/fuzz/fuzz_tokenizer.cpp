@@ -1,5 +1,5 @@
-// Fuzz target: SentencePiece models, their normalisation tables, and vocabulary files. Whatever
-// loads must also encode and decode; everything else is an Error.
+// Fuzz target: SentencePiece models, their normalisation tables, and vocabulary files; the first
+// byte chooses. Whatever loads must also encode and decode; everything else is an Error.
 
 #include <cstddef>
 #include <cstdint>
@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "tests/fuzz/one_reader.h"
 #include "text/sentencepiece_check.h"
 #include "text/tokenizer.h"
 
@@ -33,6 +34,11 @@ void use(const text::Tokenizer& tokenizer) {
 }
 
 }  // namespace
+
+extern "C" size_t LLVMFuzzerCustomMutator(uint8_t* data, size_t size, size_t max_size,
+                                          unsigned int seed) {
+  return stretto::testing::mutate_for_its_reader(data, size, max_size);
+}
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (size == 0) return 0;

@@ -1,6 +1,6 @@
-// Fuzz target: tokenizer.json, vocab.txt, and vocab.json with merges.txt. Whatever loads must also
-// encode and decode, and be written as a tokenizer.json that says the same; everything else is an
-// Error.
+// Fuzz target: tokenizer.json, vocab.txt, and vocab.json with merges.txt; the first byte chooses.
+// Whatever loads must also encode and decode, and be written as a tokenizer.json that says the
+// same; everything else is an Error.
 
 #include <cstddef>
 #include <cstdint>
@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "tests/fuzz/one_reader.h"
 #include "text/tokenizer.h"
 #include "text/tokenizer_spec.h"
 
@@ -51,6 +52,11 @@ text::TokenizerSpec parse(uint8_t kind, const std::string& bytes) {
 }
 
 }  // namespace
+
+extern "C" size_t LLVMFuzzerCustomMutator(uint8_t* data, size_t size, size_t max_size,
+                                          unsigned int seed) {
+  return stretto::testing::mutate_for_its_reader(data, size, max_size);
+}
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (size == 0) return 0;
